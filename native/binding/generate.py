@@ -1,0 +1,39 @@
+"""Writes the C source of the cffi module `ascend_ep.runtime._rt`.
+
+The declarations are those of ascend_rt.h and onnxruntime/callbacks.h between their cffi:begin and
+cffi:end marks, so the C compiler checks every one of them against the header itself.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import cffi
+
+NATIVE = Path(__file__).resolve().parent.parent
+
+
+def declarations(header: Path) -> str:
+    """The part of a header that cffi can read."""
+    text = header.read_text()
+    body = text.split("/* cffi:begin */", 1)[1].split("/* cffi:end */", 1)[0]
+    body = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
+    return body.replace("ASC_API ", "")
+
+
+def main(target: str) -> None:
+    ffi = cffi.FFI()
+    ffi.cdef(declarations(NATIVE / "include" / "ascend_rt.h"))
+    source = '#include "ascend_rt.h"\n'
+    callbacks = NATIVE / "onnxruntime" / "callbacks.h"
+    if callbacks.exists():
+        ffi.cdef(declarations(callbacks))
+        source += '#include "callbacks.h"\n'
+    ffi.set_source("ascend_ep.runtime._rt", source, py_limited_api=True)
+    ffi.emit_c_code(target)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

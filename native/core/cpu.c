@@ -1,0 +1,48 @@
+/* ISA levels and the choice between them: a pure function of the CPU's flags and ASCEND_EP_CPU. */
+#include "kernel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const NAMES[ASC_ISA_COUNT] = {"baseline", "avx2", "avx512", "avx512bf16"};
+
+const char *asc_isa_name(int32_t isa) { return isa >= 0 && isa < ASC_ISA_COUNT ? NAMES[isa] : NULL; }
+
+int32_t asc_isa_by_name(const char *name) {
+    for (int32_t isa = 0; name && isa < ASC_ISA_COUNT; isa++)
+        if (strcmp(name, NAMES[isa]) == 0) return isa;
+    return -1;
+}
+
+static int cpu_has(int32_t isa) {
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    switch (isa) {
+        case ASC_ISA_BASELINE: return 1;
+        case ASC_ISA_AVX2: return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+        case ASC_ISA_AVX512:
+            return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                   __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && cpu_has(ASC_ISA_AVX2);
+        case ASC_ISA_AVX512BF16:
+            return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni") && cpu_has(ASC_ISA_AVX512);
+        default: return 0;
+    }
+#else
+    return isa == ASC_ISA_BASELINE;
+#endif
+}
+
+int32_t asc_isa_supported(int32_t isa) {
+    uint32_t count = 0;
+    return isa >= 0 && isa < ASC_ISA_COUNT && cpu_has(isa) && asc_kernel_rows(isa, &count) != NULL;
+}
+
+/* An unknown or unsupported ASCEND_EP_CPU falls through to the best level here; the Python side
+ * refuses it by name before any model is loaded. */
+int32_t asc_isa_current(void) {
+    int32_t forced = asc_isa_by_name(getenv("ASCEND_EP_CPU"));
+    if (forced >= 0 && asc_isa_supported(forced)) return forced;
+    for (int32_t isa = ASC_ISA_COUNT - 1; isa > 0; isa--)
+        if (asc_isa_supported(isa)) return isa;
+    return ASC_ISA_BASELINE;
+}

@@ -1,0 +1,93 @@
+/* kernel.h - what a kernel is: a row of the table, a check, and a run function.
+ *
+ * A kernel never allocates, prints, or keeps state. `prepare` runs once per set of shapes and must
+ * check everything `run` relies on: ranks, dims, the number and range of ints and floats. After a
+ * successful prepare no value of the data may cause an access outside the operands; a data-dependent
+ * index is checked in `run`, which then fails with ASC_E_RUN.
+ */
+#ifndef ASC_CORE_KERNEL_H
+#define ASC_CORE_KERNEL_H
+
+#include "ascend_rt.h"
+
+typedef struct asc_call asc_call;
+typedef struct asc_pool asc_pool;
+
+struct asc_call {
+    const asc_tensor *in; /* absent operand: dtype ASC_UNDEFINED, data NULL */
+    asc_tensor *out;
+    const int64_t *ints;  /* the instruction's integer arguments: attributes and resolved dims alike */
+    const double *floats;
+    int32_t n_in, n_out, n_ints, n_floats;
+    int32_t threads;          /* most workers a run may use; worker numbers are below it */
+    int32_t isa;
+    void *workspace;          /* 64-byte aligned; NULL in prepare */
+    uint64_t workspace_bytes; /* set by prepare */
+    int64_t scratch[8];       /* prepare's notes to run: chunk sizes, chosen variant */
+    const void *native;       /* the asc_custom_op of a library call */
+    const asc_attr *attrs;
+    uint32_t n_attrs;
+    asc_pool *pool;
+    asc_status *status;
+};
+
+typedef int32_t (*asc_prepare_fn)(asc_call *call);
+typedef int32_t (*asc_run_fn)(const asc_call *call);
+
+/* A row. `types` is its signature: one letter per input, ':', one letter per output.
+ *   f float32   h float16   b bfloat16   d float64   i int32   l int64   s int16   c int8   u uint8
+ *   S uint16  I uint32  L uint64  ? bool   * any fixed-size type
+ *   ~ before a letter: the operand may be absent;  + after the last letter of a side: one or more.
+ * Absent trailing operands need not be given. */
+typedef struct asc_kernel {
+    const char *op;
+    const char *types;
+    uint32_t flags; /* ASC_K_... */
+    asc_prepare_fn prepare;
+    asc_run_fn run;
+} asc_kernel;
+
+/* Fails a call: sets code and a printf-less sentence built from up to three parts. Returns code. */
+int32_t asc_fail(asc_status *status, int32_t code, const char *text);
+/* As asc_fail, with "%d"-style insertion of 64-bit integers at each '%' in text, in order. */
+int32_t asc_failn(asc_status *status, int32_t code, const char *text, int n, const int64_t *values);
+
+#define ASC_REQUIRE(call, condition, text)                                                                    \
+    do {                                                                                                      \
+        if (!(condition)) return asc_fail((call)->status, ASC_E_SHAPE, text);                                 \
+    } while (0)
+
+/* Runs fn for every chunk in [0, n). Chunks are claimed from an atomic counter, so the caller alone
+ * always finishes them; which worker takes a chunk must not change a bit of the result. */
+typedef void (*asc_chunk_fn)(const asc_call *call, int64_t chunk, int32_t worker, void *arg);
+void asc_parallel(const asc_call *call, int64_t n_chunks, asc_chunk_fn fn, void *arg);
+
+/* Overflow-checked sizes: return 0 on overflow or a negative operand. */
+static inline int asc_mul_ok(int64_t a, int64_t b, int64_t *out) {
+    return a >= 0 && b >= 0 && !__builtin_mul_overflow(a, b, out);
+}
+static inline int asc_add_ok(int64_t a, int64_t b, int64_t *out) {
+    return a >= 0 && b >= 0 && !__builtin_add_overflow(a, b, out);
+}
+
+/* Elements of dims [from, to); dims were checked for overflow when bound. */
+static inline int64_t asc_count(const asc_tensor *t, int from, int to) {
+    int64_t n = 1;
+    for (int i = from; i < to; i++) n *= t->dims[i];
+    return n;
+}
+static inline int64_t asc_numel(const asc_tensor *t) { return asc_count(t, 0, t->rank); }
+int asc_contiguous(const asc_tensor *t);
+int asc_same_dims(const asc_tensor *a, const asc_tensor *b);
+
+/* Row tables, one per ISA level, made by kernels/table.c. */
+const asc_kernel *asc_kernels_baseline(uint32_t *count);
+const asc_kernel *asc_kernels_avx2(uint32_t *count);
+const asc_kernel *asc_kernels_avx512(uint32_t *count);
+const asc_kernel *asc_kernels_avx512bf16(uint32_t *count);
+
+const asc_kernel *asc_kernel_rows(int32_t isa, uint32_t *count);
+const asc_kernel *asc_kernel_lookup(int32_t isa, const char *op, const asc_tensor *in, uint32_t n_in,
+                                    const asc_tensor *out, uint32_t n_out);
+
+#endif

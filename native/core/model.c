@@ -1,0 +1,23 @@
+/* Placeholders of the model API so that the binding links; the core room replaces this file. */
+#include <stdint.h>
+#define S(name) __attribute__((visibility("default"))) int64_t name(void); int64_t name(void) { return 0; }
+S(asc_model_open)
+S(asc_model_from_memory)
+S(asc_model_retain)
+S(asc_model_release)
+S(asc_model_section)
+S(asc_model_part)
+S(asc_model_string)
+S(asc_model_find_partition)
+S(asc_model_verify_weights)
+S(asc_model_native_loaded)
+S(asc_bind)
+S(asc_bound_release)
+S(asc_bound_outputs)
+S(asc_bound_arena_bytes)
+S(asc_bound_value)
+S(asc_execute)
+S(asc_clock_ns)
+S(asc_sha256)
+S(asc_bundle_digest)
+S(asc_custom_op_load)

@@ -1,0 +1,443 @@
+/* ascend_rt.h - the public C API of libascend_rt, and the one definition of every structure that
+ * the Python side, the bundle file, the plugin and C programs share.
+ *
+ * Everything between "cffi:begin" and "cffi:end" is read by native/binding/generate.py, so it holds
+ * declarations and plain `#define NAME number` lines only.
+ *
+ * Rules of the file structures: fixed width, explicit padding, little-endian, indices instead of
+ * pointers, append-only (a reader accepts any plan whose min_reader it meets).
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef ASCEND_RT_H
+#define ASCEND_RT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(_WIN32)
+#define ASC_API __declspec(dllexport)
+#else
+#define ASC_API __attribute__((visibility("default")))
+#endif
+
+/* cffi:begin */
+
+/* ---- numbers ------------------------------------------------------------------------------ */
+
+#define ASC_ABI_VERSION 1
+#define ASC_MAX_RANK 8
+#define ASC_NONE 0xFFFFFFFF /* an absent index */
+
+/* Element types: the numbers of onnx.TensorProto.DataType. */
+#define ASC_UNDEFINED 0
+#define ASC_FLOAT32 1
+#define ASC_UINT8 2
+#define ASC_INT8 3
+#define ASC_UINT16 4
+#define ASC_INT16 5
+#define ASC_INT32 6
+#define ASC_INT64 7
+#define ASC_STRING 8
+#define ASC_BOOL 9
+#define ASC_FLOAT16 10
+#define ASC_FLOAT64 11
+#define ASC_UINT32 12
+#define ASC_UINT64 13
+#define ASC_BFLOAT16 16
+
+/* How the elements of a weight are laid out in memory. */
+#define ASC_LAYOUT_PLAIN 0   /* row-major */
+#define ASC_LAYOUT_PANEL32 1 /* [K,N] as ceil(N/32) panels of K rows of 32 columns, zero padded; the same on every ISA */
+
+/* Status codes. The Python catalogue (ascend_ep/errors.py) gives each its E-code and fix. */
+#define ASC_OK 0
+#define ASC_E_ARGUMENT 1     /* the caller's arguments don't fit */
+#define ASC_E_IO 2           /* a file can't be opened, read or mapped */
+#define ASC_E_FORMAT 3       /* the bytes are not a valid bundle */
+#define ASC_E_CHECKSUM 4     /* the bytes were changed */
+#define ASC_E_VERSION 5      /* a newer reader, another platform, or a real NPU model */
+#define ASC_E_UNSUPPORTED 6  /* no kernel for this operator, type or layout */
+#define ASC_E_SHAPE 7        /* a shape doesn't fit the model or the kernel */
+#define ASC_E_MEMORY 8       /* memory, or a limit, is exhausted */
+#define ASC_E_TRUST 9        /* native code in the bundle is not trusted here */
+#define ASC_E_HOST 10        /* the partition needs onnxruntime */
+#define ASC_E_RUN 11         /* a kernel refused its data at run time (an index out of range, ...) */
+#define ASC_E_INTERNAL 12
+
+typedef struct asc_status {
+    int32_t code;     /* ASC_OK or ASC_E_... */
+    int32_t node;     /* index of the instruction in its plan, or -1 */
+    char node_name[120];
+    char text[384];   /* one sentence, no trailing newline */
+} asc_status;
+
+/* A tensor as kernels and callers see it. Strides count elements. data == NULL with dtype
+ * ASC_UNDEFINED is an absent optional operand. */
+typedef struct asc_tensor {
+    void *data;
+    int64_t dims[ASC_MAX_RANK];
+    int64_t strides[ASC_MAX_RANK];
+    int32_t dtype;
+    int32_t rank;
+    int32_t layout; /* ASC_LAYOUT_... */
+    uint32_t flags; /* ASC_T_... */
+} asc_tensor;
+#define ASC_T_CONST 1 /* data is a weight, valid from bind on */
+
+/* ---- the plan: sections of the PLAN partition of a bundle --------------------------------- */
+
+/* Partition types of the IMOD table that we use: the real numbers where they exist. */
+#define ASC_PART_MODEL_DEF 0
+#define ASC_PART_WEIGHTS 1
+#define ASC_PART_PLAN 1000   /* asc_plan_header, asc_section[], section bytes */
+#define ASC_PART_HOST 1001   /* ONNX models of the host partitions, back to back */
+#define ASC_PART_NATIVE 1002 /* shared objects, back to back */
+#define ASC_PART_SAMPLES 1003 /* sample inputs and outputs for the self-check */
+
+#define ASC_PLAN_MAGIC 0x4E4C5041 /* "APLN" */
+#define ASC_PLAN_VERSION 1
+#define ASC_READER_VERSION 1
+#define ASC_ALIGN 64
+
+typedef struct asc_plan_header {
+    uint32_t magic;
+    uint16_t version;
+    uint16_t min_reader;
+    uint32_t header_bytes; /* sizeof(asc_plan_header) of the writer */
+    uint32_t n_sections;
+    uint64_t plan_bytes;   /* of the whole PLAN partition */
+    uint32_t isa_hint;     /* ISA level the writer tuned for; informative */
+    uint32_t pad[9];
+} asc_plan_header;
+
+/* Section kinds. A kind occurs at most once; an absent one is empty. */
+#define ASC_SEC_STRINGS 1    /* bytes; NUL-terminated UTF-8; names are offsets into it; offset 0 is "" */
+#define ASC_SEC_SYMBOLS 2    /* asc_symbol */
+#define ASC_SEC_DIMS 3       /* asc_dim */
+#define ASC_SEC_INDICES 4    /* uint32_t, referenced as [first, first + n) */
+#define ASC_SEC_FLOATS 5     /* double */
+#define ASC_SEC_WEIGHTS 6    /* asc_weight */
+#define ASC_SEC_VALUES 7     /* asc_value */
+#define ASC_SEC_INSNS 8      /* asc_insn */
+#define ASC_SEC_PARTITIONS 9 /* asc_partition */
+#define ASC_SEC_EDGES 10     /* asc_edge */
+#define ASC_SEC_ATTRS 11     /* asc_attr_record: attributes handed to custom-operator libraries */
+#define ASC_SEC_NATIVE 12    /* asc_native */
+#define ASC_SEC_META 13      /* asc_meta: key/value strings (producer, soc_version, command line, precision, ...) */
+#define ASC_SEC_SAMPLES 14   /* asc_sample */
+
+typedef struct asc_section {
+    uint32_t kind;
+    uint32_t stride;  /* sizeof of one element, as written; a reader accepts stride >= its own */
+    uint64_t offset;  /* from the start of the PLAN partition, multiple of ASC_ALIGN */
+    uint64_t count;
+} asc_section;
+
+/* A free dimension of the model. */
+typedef struct asc_symbol {
+    uint32_t name;
+    uint32_t pad;
+    int64_t min; /* >= 0 */
+    int64_t max; /* INT64_MAX = unbounded */
+} asc_symbol;
+
+/* One node of the dimension expressions. a and b are indices of earlier nodes. All nodes are
+ * evaluated in order, once per set of input shapes, with overflow checks. */
+#define ASC_DIM_CONST 0  /* value */
+#define ASC_DIM_SYMBOL 1 /* a = symbol index */
+#define ASC_DIM_ADD 2
+#define ASC_DIM_SUB 3
+#define ASC_DIM_MUL 4
+#define ASC_DIM_FLOORDIV 5
+#define ASC_DIM_MOD 6 /* of the sign of b, as Python's % */
+#define ASC_DIM_MAX 7
+#define ASC_DIM_MIN 8
+typedef struct asc_dim {
+    uint32_t op;
+    uint32_t a;
+    uint32_t b;
+    uint32_t pad;
+    int64_t value;
+} asc_dim;
+
+/* A segment of the WEIGHTS partition. Segments are in order, ASC_ALIGN-aligned, without overlap;
+ * the bytes between them are zero. */
+typedef struct asc_weight {
+    uint64_t offset;
+    uint64_t bytes;
+    uint8_t sha256[32];
+} asc_weight;
+
+#define ASC_VALUE_INPUT 0  /* bound by the caller */
+#define ASC_VALUE_OUTPUT 1 /* written by an instruction straight into the caller's buffer */
+#define ASC_VALUE_TEMP 2   /* lives in the arena */
+#define ASC_VALUE_WEIGHT 3 /* base = weight index */
+#define ASC_VALUE_VIEW 4   /* base = value index (any kind, earlier); offset and strides in elements */
+typedef struct asc_value {
+    uint32_t name;
+    uint8_t dtype;
+    uint8_t kind;
+    uint8_t rank;
+    uint8_t layout;
+    uint32_t first_dim;    /* INDICES[first_dim + i] is the node of dim i */
+    uint32_t first_stride; /* likewise; ASC_NONE = contiguous */
+    uint32_t base;
+    uint32_t offset;       /* dim node, in elements; ASC_NONE = 0 */
+    uint32_t pad[2];
+} asc_value;
+
+/* One kernel call. Operands: INDICES[first_operand ...] holds n_in then n_out value indices
+ * (ASC_NONE = absent). ints: INDICES[first_int ...] holds dim nodes. */
+typedef struct asc_insn {
+    uint32_t name;   /* node name, for errors and traces */
+    uint32_t kernel; /* string: the row's operator name, or a custom operator's type */
+    uint16_t n_in;
+    uint16_t n_out;
+    uint32_t first_operand;
+    uint32_t first_int;
+    uint32_t n_ints;
+    uint32_t first_float;
+    uint32_t n_floats;
+    uint32_t native; /* index into NATIVE for a custom-operator library; ASC_NONE = a row of the kernel table */
+    uint32_t first_attr;
+    uint32_t n_attrs;
+    uint32_t op_type; /* string: the source operator, "domain::Type" */
+} asc_insn;
+
+#define ASC_PARTITION_NATIVE 0
+#define ASC_PARTITION_HOST 1
+typedef struct asc_partition {
+    uint32_t name;
+    uint32_t kind;
+    uint32_t first_value; /* VALUES[first_value ...] belong to this partition */
+    uint32_t n_values;
+    uint32_t first_insn;
+    uint32_t n_insns;
+    uint32_t first_input; /* INDICES: pairs (edge, value); value is ASC_NONE for a host partition */
+    uint32_t n_inputs;
+    uint32_t first_output;
+    uint32_t n_outputs;
+    uint64_t host_offset; /* in the HOST partition */
+    uint64_t host_bytes;
+    uint32_t reason;      /* string: why this is a host partition */
+    uint32_t pad;
+} asc_partition;
+
+/* A tensor between partitions, or at the model's rim. Partitions are stored in execution order. */
+#define ASC_EDGE_INPUT 1
+#define ASC_EDGE_OUTPUT 2
+typedef struct asc_edge {
+    uint32_t name;
+    uint8_t dtype; /* ASC_UNDEFINED: not a tensor (between host partitions only) */
+    uint8_t rank;
+    uint8_t role;  /* ASC_EDGE_... bits */
+    uint8_t pad;
+    uint32_t first_dim;
+} asc_edge;
+
+#define ASC_ATTR_INTS 1
+#define ASC_ATTR_FLOATS 2
+#define ASC_ATTR_STRING 3
+typedef struct asc_attr_record {
+    uint32_t name;
+    uint32_t kind;
+    uint32_t first; /* INTS: INDICES of dim nodes; FLOATS: FLOATS; STRING: string offset */
+    uint32_t count;
+} asc_attr_record;
+
+typedef struct asc_native {
+    uint32_t name;
+    uint32_t pad;
+    uint64_t offset; /* in the NATIVE partition */
+    uint64_t bytes;
+    uint8_t sha256[32];
+} asc_native;
+
+typedef struct asc_meta {
+    uint32_t key;
+    uint32_t value;
+} asc_meta;
+
+typedef struct asc_sample {
+    uint32_t edge;
+    uint32_t rank;
+    int64_t dims[ASC_MAX_RANK];
+    uint64_t offset; /* in the SAMPLES partition */
+    uint64_t bytes;
+} asc_sample;
+
+/* ---- library ------------------------------------------------------------------------------ */
+
+ASC_API uint32_t asc_abi_version(void);
+ASC_API const char *asc_version(void);
+
+/* ISA levels, lowest first. ASCEND_EP_CPU= (baseline, avx2, avx512, avx512bf16, neon) forces one. */
+#define ASC_ISA_BASELINE 0
+#define ASC_ISA_AVX2 1
+#define ASC_ISA_AVX512 2
+#define ASC_ISA_AVX512BF16 3
+#define ASC_ISA_COUNT 4
+ASC_API const char *asc_isa_name(int32_t isa);  /* NULL when there is no such level */
+ASC_API int32_t asc_isa_by_name(const char *name); /* -1 when there is none */
+ASC_API int32_t asc_isa_supported(int32_t isa); /* compiled in, and this CPU has it */
+ASC_API int32_t asc_isa_current(void);          /* the level in use; a pure function of CPU flags and ASCEND_EP_CPU */
+
+ASC_API uint64_t asc_dtype_bytes(int32_t dtype); /* 0 for strings and unknown types */
+
+/* ---- kernels one at a time: for tests, benchmarks and the converter's claims --------------- */
+
+typedef struct asc_kernel_info {
+    const char *op;
+    const char *types; /* signature, see native/core/kernel.h */
+    uint32_t flags;    /* ASC_K_... */
+    int32_t isa;
+} asc_kernel_info;
+#define ASC_K_STRIDED 1         /* accepts inputs with strides; otherwise inputs are contiguous */
+#define ASC_K_INPLACE 2         /* output 0 may share the memory of any input of the same dims and dtype */
+#define ASC_K_BATCH_INVARIANT 4 /* a row's bits depend neither on the batch nor on the threads */
+
+ASC_API uint32_t asc_kernel_count(int32_t isa);
+ASC_API int32_t asc_kernel_at(int32_t isa, uint32_t index, asc_kernel_info *out);
+/* Index of the first row that takes these types, or -1. A type of ASC_UNDEFINED is an absent operand. */
+ASC_API int32_t asc_kernel_find(int32_t isa, const char *op, const int32_t *types, uint32_t n_in, uint32_t n_out);
+/* Checks and runs one kernel; threads <= 0 means the default. isa < 0 means asc_isa_current(). */
+ASC_API int32_t asc_kernel_call(int32_t isa, const char *op, asc_tensor *in, uint32_t n_in, asc_tensor *out,
+                                uint32_t n_out, const int64_t *ints, uint32_t n_ints, const double *floats,
+                                uint32_t n_floats, int32_t threads, asc_status *status);
+
+/* ---- models ------------------------------------------------------------------------------- */
+
+typedef struct asc_model asc_model; /* immutable once open; shared by any number of threads */
+typedef struct asc_bound asc_bound; /* a partition at one set of input shapes; reference counted */
+
+typedef void (*asc_log_fn)(void *user, int32_t level, const char *text); /* level: 0 debug .. 3 error */
+
+#define ASC_OPEN_VERIFY_WEIGHTS 1 /* also check the digest of every weight segment */
+#define ASC_OPEN_NO_NATIVE 2      /* never load native code */
+#define ASC_OPEN_NO_MMAP 4        /* read into memory instead of mapping */
+typedef struct asc_options {
+    uint32_t struct_bytes; /* sizeof(asc_options) */
+    uint32_t flags;        /* ASC_OPEN_... */
+    int32_t num_threads;   /* <= 0: ASCEND_EP_THREADS, else the CPUs of this process */
+    int32_t max_bound;     /* shapes kept per partition; <= 0: 16 */
+    uint64_t max_memory;   /* bytes of arena per run; 0: no limit but the address space */
+    const char *trust;     /* "sha256:<hex>[,...]", "all", or NULL: only the user's trust store */
+    asc_log_fn log;
+    void *log_user;
+} asc_options;
+
+ASC_API int32_t asc_model_open(const char *path, const asc_options *options, asc_model **out, asc_status *status);
+/* Copies the bytes. */
+ASC_API int32_t asc_model_from_memory(const void *bytes, uint64_t size, const asc_options *options, asc_model **out,
+                                      asc_status *status);
+ASC_API asc_model *asc_model_retain(asc_model *model);
+ASC_API void asc_model_release(asc_model *model);
+/* The elements of one section (ASC_SEC_...), verified at load; NULL and 0 when empty. */
+ASC_API const void *asc_model_section(const asc_model *model, uint32_t kind, uint64_t *count);
+/* The bytes of one partition of the file (ASC_PART_...). */
+ASC_API const void *asc_model_part(const asc_model *model, uint32_t type, uint64_t *size);
+ASC_API const char *asc_model_string(const asc_model *model, uint32_t offset);
+ASC_API uint32_t asc_model_find_partition(const asc_model *model, const char *name); /* ASC_NONE if absent */
+ASC_API int32_t asc_model_verify_weights(const asc_model *model, asc_status *status);
+/* Whether the native library (index into ASC_SEC_NATIVE) was trusted and loaded. */
+ASC_API int32_t asc_model_native_loaded(const asc_model *model, uint32_t index);
+
+/* Resolves a partition for the dims and dtypes of these inputs (data is not read) and returns a
+ * reference; the same shapes give the same asc_bound while it stays cached. */
+ASC_API int32_t asc_bind(asc_model *model, uint32_t partition, const asc_tensor *inputs, uint32_t n_inputs,
+                         asc_bound **out, asc_status *status);
+ASC_API void asc_bound_release(asc_bound *bound);
+ASC_API uint32_t asc_bound_outputs(const asc_bound *bound, const asc_tensor **outputs); /* data is NULL */
+ASC_API uint64_t asc_bound_arena_bytes(const asc_bound *bound);
+/* Extent of value v (index within the partition) in the arena; 0 bytes when it has none. For the planner's checker. */
+ASC_API int32_t asc_bound_value(const asc_bound *bound, uint32_t v, asc_tensor *shape, uint64_t *offset,
+                                uint64_t *bytes, uint32_t *first_use, uint32_t *last_use);
+/* Runs the plan. in and out point to contiguous buffers of the bound dims. Any number of threads
+ * may run one asc_bound at once. ns, when given, receives start and end nanoseconds per instruction. */
+ASC_API int32_t asc_execute(asc_bound *bound, const void *const *in, void *const *out, uint64_t *ns,
+                            asc_status *status);
+ASC_API uint64_t asc_clock_ns(void);
+ASC_API int32_t asc_threads_default(void);
+
+/* ---- bundle writing ----------------------------------------------------------------------- */
+
+ASC_API void asc_sha256(const void *bytes, uint64_t size, uint8_t digest[32]);
+/* Fills the digest of a finished bundle: over everything but the weights, the checksum field as zero. */
+ASC_API int32_t asc_bundle_digest(const void *bytes, uint64_t size, uint8_t digest[32], asc_status *status);
+
+/* ---- custom-operator libraries (--custom_op=Name:./lib.so) --------------------------------- */
+
+#define ASC_CUSTOM_OP_VERSION 1
+
+typedef struct asc_attr {
+    const char *name;
+    int32_t kind;  /* ASC_ATTR_... */
+    int32_t count;
+    const int64_t *ints;
+    const double *floats;
+    const char *string;
+} asc_attr;
+
+typedef struct asc_custom_call {
+    const asc_tensor *in;
+    asc_tensor *out;
+    uint32_t n_in;
+    uint32_t n_out;
+    const asc_attr *attrs;
+    uint32_t n_attrs;
+    int32_t threads; /* the library may use up to so many */
+    void *workspace;
+    uint64_t workspace_bytes;
+    char *error; /* buffer for one sentence */
+    uint32_t error_bytes;
+} asc_custom_call;
+
+/* One operator of a library. Functions return 0 for success. */
+typedef struct asc_custom_op {
+    uint32_t version; /* ASC_CUSTOM_OP_VERSION */
+    uint32_t struct_bytes;
+    const char *op_type;
+    uint32_t min_inputs;
+    uint32_t max_inputs;
+    uint32_t n_outputs;
+    uint32_t pad;
+    /* Given the inputs' dtype and dims (data may be NULL), fills dtype, rank and dims of the outputs. */
+    int32_t (*infer)(asc_custom_call *call);
+    /* Bytes of workspace compute needs for these shapes; may be NULL. */
+    uint64_t (*workspace)(const asc_custom_call *call);
+    int32_t (*compute)(const asc_custom_call *call);
+} asc_custom_op;
+
+/* What a library exports under the name "asc_get_custom_op": the operator of this type, or NULL. */
+typedef const asc_custom_op *(*asc_get_custom_op_fn)(uint32_t version, const char *op_type);
+
+/* Opens a library and finds an operator; for the converter. Not reference counted: stays open. */
+ASC_API const asc_custom_op *asc_custom_op_load(const char *path, const char *op_type, asc_status *status);
+
+/* cffi:end */
+
+#define ASC_ASSERT_SIZE(type, bytes) typedef char asc_size_of_##type[sizeof(type) == (bytes) ? 1 : -1]
+ASC_ASSERT_SIZE(asc_status, 512);
+ASC_ASSERT_SIZE(asc_plan_header, 64);
+ASC_ASSERT_SIZE(asc_section, 24);
+ASC_ASSERT_SIZE(asc_symbol, 24);
+ASC_ASSERT_SIZE(asc_dim, 24);
+ASC_ASSERT_SIZE(asc_weight, 48);
+ASC_ASSERT_SIZE(asc_value, 32);
+ASC_ASSERT_SIZE(asc_insn, 48);
+ASC_ASSERT_SIZE(asc_partition, 64);
+ASC_ASSERT_SIZE(asc_edge, 12);
+ASC_ASSERT_SIZE(asc_attr_record, 16);
+ASC_ASSERT_SIZE(asc_native, 56);
+ASC_ASSERT_SIZE(asc_meta, 8);
+ASC_ASSERT_SIZE(asc_sample, 88);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* ASCEND_RT_H */
