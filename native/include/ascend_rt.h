@@ -366,6 +366,11 @@ ASC_API int32_t asc_threads_default(void);
 
 /* ---- bundle writing ----------------------------------------------------------------------- */
 
+/* Packs a [k,n] float matrix, b[i * row_stride + j * col_stride], into ASC_LAYOUT_PANEL32. `out` holds
+ * asc_panel32_floats(k, n) floats; that is 0 when k or n is negative or the size overflows. */
+ASC_API int64_t asc_panel32_floats(int64_t k, int64_t n);
+ASC_API void asc_pack_panel32(const float *b, int64_t k, int64_t n, int64_t row_stride, int64_t col_stride, float *out);
+
 ASC_API void asc_sha256(const void *bytes, uint64_t size, uint8_t digest[32]);
 /* Fills the digest of a finished bundle: over everything but the weights, the checksum field as zero. */
 ASC_API int32_t asc_bundle_digest(const void *bytes, uint64_t size, uint8_t digest[32], asc_status *status);

@@ -1,0 +1,30 @@
+/* ASC_LAYOUT_PANEL32: a [K,N] matrix as ceil(N/32) panels, each K rows of 32 consecutive columns, the
+ * columns past N zero. A GEMM then reads its right operand as one forward stream on every ISA. */
+#include <string.h>
+
+#include "kernel.h"
+
+#define PANEL 32
+
+int64_t asc_panel32_floats(int64_t k, int64_t n) {
+    int64_t columns, floats;
+    if (n < 0 || n > INT64_MAX - (PANEL - 1)) return 0;
+    columns = (n + PANEL - 1) / PANEL * PANEL;
+    if (!asc_mul_ok(k, columns, &floats) || floats > INT64_MAX / (int64_t)sizeof(float)) return 0;
+    return floats;
+}
+
+void asc_pack_panel32(const float *b, int64_t k, int64_t n, int64_t row_stride, int64_t col_stride, float *out) {
+    for (int64_t j = 0; j < n; j += PANEL) {
+        int64_t width = n - j < PANEL ? n - j : PANEL;
+        const float *panel = b + j * col_stride;
+        for (int64_t i = 0; i < k; i++, out += PANEL) {
+            const float *row = panel + i * row_stride;
+            if (col_stride == 1)
+                memcpy(out, row, (size_t)width * sizeof *out);
+            else
+                for (int64_t c = 0; c < width; c++) out[c] = row[c * col_stride];
+            if (width < PANEL) memset(out + width, 0, (size_t)(PANEL - width) * sizeof *out);
+        }
+    }
+}
