@@ -1,0 +1,95 @@
+"""Runs one native kernel on numpy arrays: the way every kernel test reaches the library.
+
+`call("softmax", [x], [(np.float32, x.shape)], ints=[1])` returns the outputs. Inputs are handed over as
+they are, strides included; `None` is an absent operand. Outputs are filled with a pattern first, so an
+element a kernel forgets to write shows up, and lie between guard zones that are checked after the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from ascend_ep.runtime._rt import ffi, lib
+
+#: numpy type -> ONNX number
+DTYPES: dict[np.dtype[Any], int] = {
+    np.dtype(kind): number
+    for kind, number in [
+        (np.float32, 1), (np.uint8, 2), (np.int8, 3), (np.uint16, 4), (np.int16, 5), (np.int32, 6),
+        (np.int64, 7), (np.bool_, 9), (np.float16, 10), (np.float64, 11), (np.uint32, 12), (np.uint64, 13),
+        (ml_dtypes.bfloat16, 16),
+    ]
+}  # fmt: skip
+GUARD = 64  # bytes on both sides of every output
+PATTERN = 0xA5
+
+
+class KernelError(Exception):
+    """A kernel refused: `code` is the ASC_E_... number."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(f"{code}: {text}")
+        self.code = code
+        self.text = text
+
+
+def isa_levels() -> list[int]:
+    """The ISA levels that are compiled in and that this CPU can run, lowest first."""
+    return [isa for isa in range(lib.ASC_ISA_COUNT) if lib.asc_isa_supported(isa)]
+
+
+def isa_name(isa: int) -> str:
+    return str(ffi.string(lib.asc_isa_name(isa)).decode())
+
+
+def _describe(tensor: Any, array: np.ndarray | None) -> None:
+    if array is None:
+        return
+    tensor.data = ffi.cast("void *", array.ctypes.data)
+    tensor.dtype = DTYPES[array.dtype]
+    tensor.rank = array.ndim
+    tensor.dims[0 : array.ndim] = list(array.shape)
+    tensor.strides[0 : array.ndim] = [s // array.itemsize for s in array.strides]
+
+
+def _guarded(dtype: Any, shape: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    dtype = np.dtype(dtype)
+    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    memory = np.full(size + 3 * GUARD, PATTERN, np.uint8)
+    start = GUARD + (-memory.ctypes.data) % GUARD
+    return memory, memory[start : start + size].view(dtype).reshape(shape)
+
+
+def call(
+    op: str,
+    inputs: Sequence[np.ndarray | None],
+    outputs: Sequence[tuple[Any, Sequence[int]]],
+    ints: Sequence[int] = (),
+    floats: Sequence[float] = (),
+    isa: int | None = None,
+    threads: int = 2,
+) -> list[np.ndarray]:
+    """Outputs of kernel `op`; raises KernelError when it refuses. isa None means the current level."""
+    c_in = ffi.new("asc_tensor[]", max(len(inputs), 1))
+    c_out = ffi.new("asc_tensor[]", max(len(outputs), 1))
+    for tensor, array in zip(c_in, inputs, strict=False):
+        _describe(tensor, array)
+    guarded = [_guarded(*output) for output in outputs]
+    for tensor, (_, array) in zip(c_out, guarded, strict=False):
+        _describe(tensor, array)
+    status = ffi.new("asc_status *")
+    c_ints, c_floats = ffi.new("int64_t[]", list(ints)), ffi.new("double[]", list(floats))
+    code = lib.asc_kernel_call(
+        -1 if isa is None else isa, op.encode(), c_in, len(inputs), c_out, len(outputs),
+        c_ints, len(ints), c_floats, len(floats), threads, status,
+    )  # fmt: skip
+    for memory, array in guarded:
+        start = array.ctypes.data - memory.ctypes.data
+        outside = np.concatenate([memory[:start], memory[start + array.nbytes :]])
+        assert (outside == PATTERN).all(), f"{op} wrote outside its output"
+    if code != lib.ASC_OK:
+        raise KernelError(code, ffi.string(status.text).decode())
+    return [array for _, array in guarded]
