@@ -1,7 +1,8 @@
-/* copy: out = in, element for element, whatever the input's strides. */
+/* copy: out = in, element for element, whatever the input's strides. A transpose, a slice, a tiling
+ * or a broadcast is a copy of a view. */
 #include <string.h>
 
-#include "isa.h"
+#include "strided_copy.h"
 
 int32_t ASC_FN(copy_prepare)(asc_call *call) {
     ASC_REQUIRE(call, call->in[0].dtype == call->out[0].dtype, "copy: types differ");
@@ -11,23 +12,12 @@ int32_t ASC_FN(copy_prepare)(asc_call *call) {
     return ASC_OK;
 }
 
-static void copy_strided(const asc_tensor *t, int axis, const char *from, char **to, int64_t size) {
-    if (axis == t->rank) {
-        memcpy(*to, from, (size_t)size);
-        *to += size;
-        return;
-    }
-    for (int64_t i = 0; i < t->dims[axis]; i++) copy_strided(t, axis + 1, from + i * t->strides[axis] * size, to, size);
-}
-
 int32_t ASC_FN(copy_run)(const asc_call *call) {
     const asc_tensor *in = &call->in[0];
-    int64_t size = call->scratch[0], n = asc_numel(in);
-    char *to = call->out[0].data;
-    if (n == 0) return ASC_OK;
-    if (asc_contiguous(in))
-        memcpy(to, in->data, (size_t)(n * size));
-    else
-        copy_strided(in, 0, in->data, &to, size);
+    asc_block block = {.from = in->data, .to = call->out[0].data, .size = call->scratch[0], .rank = in->rank};
+    memcpy(block.dims, in->dims, sizeof block.dims);
+    memcpy(block.from_strides, in->strides, sizeof block.from_strides);
+    asc_row_major(in->dims, in->rank, block.to_strides);
+    ASC_FN(asc_copy_block)(call, &block);
     return ASC_OK;
 }

@@ -1,0 +1,21 @@
+/* chunks.h - how many independent items one parallel chunk takes. Items never share a result, so the
+ * split may depend on the number of threads without touching a bit. */
+#ifndef ASC_KERNELS_CHUNKS_H
+#define ASC_KERNELS_CHUNKS_H
+
+#include "isa.h"
+
+#define ASC_CHUNK_COST 32768 /* the least a chunk should cost, in units of a byte moved: a few microseconds */
+
+/* Items per chunk: at least ASC_CHUNK_COST of work, and about four chunks a thread. */
+static inline int64_t asc_chunk_items(const asc_call *call, int64_t items, int64_t cost_per_item) {
+    int64_t least = ASC_CHUNK_COST / (cost_per_item > 0 ? cost_per_item : 1) + 1;
+    int64_t fair = items / ((int64_t)call->threads * 4) + 1;
+    return least > fair ? least : fair;
+}
+
+static inline int64_t asc_ceil_div(int64_t a, int64_t b) {
+    return (a + b - 1) / b;
+}
+
+#endif
