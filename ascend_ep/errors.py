@@ -20,23 +20,44 @@ class Code:
 
 CODES: dict[str, Code] = {
     # --- atc's own -------------------------------------------------------------------------------
-    "E10001": Code("Value [%s] for parameter [%s] is invalid. Reason: %s", "Try again with a valid argument."),
+    "E10001": Code(
+        "Value [%s] for parameter [%s] is invalid. Reason: %s", "Try again with a valid argument."
+    ),
     "E10002": Code(
         "Value [%s] for parameter [--input_shape] is invalid. Reason: %s The value must be formatted as [%s].",
         'Try again with a valid argument, e.g. "input_name1:n1,c1,h1,w1;input_name2:n2,c2,h2,w2".',
     ),
-    "E10003": Code("Value [%s] for parameter [--%s] is invalid. Reason: %s", "Try again with a valid argument."),
+    "E10003": Code(
+        "Value [%s] for parameter [--%s] is invalid. Reason: %s", "Try again with a valid argument."
+    ),
     "E10004": Code("Value for [--%s] is empty.", "Specify a non-empty value."),
-    "E10005": Code("Value [%s] for parameter [--%s] is invalid. The value must be either [true] or [false].", "Use true or false."),
-    "E10006": Code("Value [%s] for parameter [--%s] is invalid. The value must be either [1] or [0].", "Use 1 or 0."),
+    "E10005": Code(
+        "Value [%s] for parameter [--%s] is invalid. The value must be either [true] or [false].",
+        "Use true or false.",
+    ),
+    "E10006": Code(
+        "Value [%s] for parameter [--%s] is invalid. The value must be either [1] or [0].", "Use 1 or 0."
+    ),
     "E10007": Code("[--%s] is required. The value must be [%s].", "Specify the parameter."),
     "E10410": Code("File [%s] does not exist.", "Check the path."),
-    "E10041": Code("Failed to load the model from [%s]. Reason: %s", "Check that the file is a complete model."),
-    "E10501": Code("IR for Op [%s, optype [%s]], is not registered.", "Give the operator's definition with --custom_op_info."),
-    "E19010": Code("No parser is registered for Op [%s, optype [%s]].", "Describe the operator: --custom_op_info=FILE or --custom_op=Type:LIBRARY."),
-    "E19014": Code("Value [%s] for Op [%s] is invalid. Reason: %s.", "Correct the operator's attribute or input."),
+    "E10041": Code(
+        "Failed to load the model from [%s]. Reason: %s", "Check that the file is a complete model."
+    ),
+    "E10501": Code(
+        "IR for Op [%s, optype [%s]], is not registered.",
+        "Give the operator's definition with --custom_op_info.",
+    ),
+    "E19010": Code(
+        "No parser is registered for Op [%s, optype [%s]].",
+        "Describe the operator: --custom_op_info=FILE or --custom_op=Type:LIBRARY.",
+    ),
+    "E19014": Code(
+        "Value [%s] for Op [%s] is invalid. Reason: %s.", "Correct the operator's attribute or input."
+    ),
     "E20001": Code("Failed to compile Op [%s]. (optype: [%s])", "See the reason above."),
-    "E19999": Code("Unknown error occurred. Please check the log.", "Report it with the command and the model."),
+    "E19999": Code(
+        "Unknown error occurred. Please check the log.", "Report it with the command and the model."
+    ),
     # --- ours: bundle and runtime (native status codes) ------------------------------------------
     "E40001": Code("%s", "Check the names, shapes and types of the arguments."),
     "E40002": Code("%s", "Check the path and its permissions."),
@@ -46,7 +67,7 @@ CODES: dict[str, Code] = {
     "E40006": Code("%s", "Run `ascend-om inspect` to see what the bundle needs."),
     "E40007": Code("%s", "Feed the shapes that get_inputs() shows."),
     "E40008": Code("%s", "Use smaller shapes, or raise the limit."),
-    "E40009": Code("%s", "Trust the library with `ascend-om trust`, or pass trust=\"sha256:...\"."),
+    "E40009": Code("%s", 'Trust the library with `ascend-om trust`, or pass trust="sha256:...".'),
     "E40010": Code("%s", "Install onnxruntime, or convert a model whose operators are all native."),
     "E40011": Code("%s", "Check the values fed to the model (indices, sizes)."),
     "E40012": Code("%s", "Report it with the bundle."),
@@ -71,7 +92,10 @@ class AscendError(Exception):
         super().__init__(str(self))
 
     def __str__(self) -> str:
-        lines = [f"{self.code}{' ' + self.where if self.where else ''}: {self.text}", *("    " + d for d in self.details)]
+        lines = [
+            f"{self.code}{' ' + self.where if self.where else ''}: {self.text}",
+            *("    " + d for d in self.details),
+        ]
         if self.fix:
             lines.append(f"   fix: {self.fix}")
         return "\n".join(lines)

@@ -30,9 +30,14 @@ class Layer(nn.Module):
     def __init__(self, size: Size) -> None:
         super().__init__()
         self.heads = size.heads
-        self.query, self.key, self.value, self.output = (nn.Linear(size.hidden, size.hidden) for _ in range(4))
+        self.query, self.key, self.value, self.output = (
+            nn.Linear(size.hidden, size.hidden) for _ in range(4)
+        )
         self.norm1, self.norm2 = nn.LayerNorm(size.hidden, 1e-12), nn.LayerNorm(size.hidden, 1e-12)
-        self.up, self.down = nn.Linear(size.hidden, size.intermediate), nn.Linear(size.intermediate, size.hidden)
+        self.up, self.down = (
+            nn.Linear(size.hidden, size.intermediate),
+            nn.Linear(size.intermediate, size.hidden),
+        )
 
     def split(self, x: torch.Tensor) -> torch.Tensor:
         return x.view(x.shape[0], x.shape[1], self.heads, -1).transpose(1, 2)

@@ -42,7 +42,12 @@ class GraphBuilder:
         return self.constant(name, (self.random.standard_normal(shape) * deviation).astype(np.float32))
 
     def node(
-        self, op: str, inputs: Sequence[str], output: str | Sequence[str], domain: str = "", **attributes: object
+        self,
+        op: str,
+        inputs: Sequence[str],
+        output: str | Sequence[str],
+        domain: str = "",
+        **attributes: object,
     ) -> str:
         """Adds a node and returns the name of its first output."""
         outputs = [output] if isinstance(output, str) else list(output)
@@ -54,7 +59,9 @@ class GraphBuilder:
         weights = list(self.initializers.values())
         graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs, weights)
         imports = [helper.make_opsetid("", opset), *(helper.make_opsetid(d, 1) for d in domains)]
-        return helper.make_model(graph, opset_imports=imports, ir_version=IR_VERSION, producer_name="ascend-ep models")
+        return helper.make_model(
+            graph, opset_imports=imports, ir_version=IR_VERSION, producer_name="ascend-ep models"
+        )
 
 
 def dimension(text: str) -> int | str:

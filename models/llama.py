@@ -106,8 +106,12 @@ class Decoder:
     def attention(self, x: str, layer: int) -> str:
         s, g, p = self.size, self.g, f"layers.{layer}.attn"
         kv_width = s.kv_heads * s.head_dim
-        q = self.rope(self.heads(self.linear(x, f"{p}.q", s.hidden, s.hidden), f"{p}.q", s.heads), f"{p}.q.rope")
-        k = self.rope(self.heads(self.linear(x, f"{p}.k", s.hidden, kv_width), f"{p}.k", s.kv_heads), f"{p}.k.rope")
+        q = self.rope(
+            self.heads(self.linear(x, f"{p}.q", s.hidden, s.hidden), f"{p}.q", s.heads), f"{p}.q.rope"
+        )
+        k = self.rope(
+            self.heads(self.linear(x, f"{p}.k", s.hidden, kv_width), f"{p}.k", s.kv_heads), f"{p}.k.rope"
+        )
         v = self.heads(self.linear(x, f"{p}.v", s.hidden, kv_width), f"{p}.v", s.kv_heads)
         k, v = self.cached(k, "key", layer), self.cached(v, "value", layer)
         if layer == 0:
@@ -141,7 +145,9 @@ class Decoder:
         ids = g.input("input_ids", [self.batch, self.seq], TensorProto.INT64)
         g.input("position_ids", [self.batch, self.seq], TensorProto.INT64)
         self.rope_tables()
-        x = g.node("Gather", [g.weight("embedding", s.vocabulary, s.hidden, scale=1.0), ids], "embedded", axis=0)
+        x = g.node(
+            "Gather", [g.weight("embedding", s.vocabulary, s.hidden, scale=1.0), ids], "embedded", axis=0
+        )
         for layer in range(s.layers):
             p = f"layers.{layer}"
             x = g.node("Add", [x, self.attention(self.rms_norm(x, f"{p}.norm1"), layer)], f"{p}.residual1")
@@ -171,7 +177,8 @@ def sample_inputs(model: onnx.ModelProto, seed: int = 0, **free: int) -> dict[st
     random = np.random.default_rng(seed)
     vocabulary = next(t.dims[0] for t in model.graph.initializer if t.name == "embedding")
     shapes = {
-        i.name: [d.dim_value or free[d.dim_param] for d in i.type.tensor_type.shape.dim] for i in model.graph.input
+        i.name: [d.dim_value or free[d.dim_param] for d in i.type.tensor_type.shape.dim]
+        for i in model.graph.input
     }
     feeds = {
         name: random.standard_normal(shape).astype(np.float32)

@@ -11,7 +11,15 @@ from torch import nn
 from torch_export import EXPORTERS, export, randomise
 
 #: expansion, channels, repeats, stride of the first
-STAGES = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1))
+STAGES = (
+    (1, 16, 1, 1),
+    (6, 24, 2, 2),
+    (6, 32, 3, 2),
+    (6, 64, 4, 2),
+    (6, 96, 3, 1),
+    (6, 160, 3, 2),
+    (6, 320, 1, 1),
+)
 
 
 def convolution(fan_in: int, fan_out: int, kernel: int, stride: int = 1, groups: int = 1) -> list[nn.Module]:
@@ -24,7 +32,11 @@ class InvertedResidual(nn.Module):
         super().__init__()
         hidden = fan_in * expansion
         layers = [*convolution(fan_in, hidden, 1), nn.ReLU6()] if expansion > 1 else []
-        layers += [*convolution(hidden, hidden, 3, stride, hidden), nn.ReLU6(), *convolution(hidden, fan_out, 1)]
+        layers += [
+            *convolution(hidden, hidden, 3, stride, hidden),
+            nn.ReLU6(),
+            *convolution(hidden, fan_out, 1),
+        ]
         self.layers = nn.Sequential(*layers)
         self.residual = stride == 1 and fan_in == fan_out
 
