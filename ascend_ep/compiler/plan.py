@@ -1,0 +1,148 @@
+"""The plan in memory: what lowering builds and the writer stores. Indices exist only in the file; here
+things refer to each other directly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..opdef.dims import Dim
+
+INPUT, OUTPUT, TEMP, WEIGHT, VIEW = range(5)  # ASC_VALUE_...
+LAYOUTS = {"plain": 0, "panel32": 1}  # ASC_LAYOUT_...
+
+AttrValue = Sequence[Dim] | Sequence[float] | str
+
+
+class TensorSource(Protocol):
+    """Anything that gives an array when asked: an `onnx_ir` tensor, which may still be on disk."""
+
+    def numpy(self) -> NDArray[np.generic]: ...
+
+
+@dataclass(eq=False)
+class Weight:
+    """A constant of the model. `source` is read when the bundle is written, not before.
+
+    layout "panel32" packs a [K, N] matrix at write time (ascend_rt.h, ASC_LAYOUT_PANEL32).
+    """
+
+    source: NDArray[np.generic] | TensorSource
+    layout: str = "plain"
+
+    def load(self) -> NDArray[np.generic]:
+        """The elements in row-major order, before packing; may be a view of a mapped file."""
+        array = self.source if isinstance(self.source, np.ndarray) else self.source.numpy()
+        return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
+@dataclass(eq=False)
+class Ref:
+    """A value of the plan: dtype (ONNX number) and dims, and where its memory comes from.
+
+    strides (elements) is None when contiguous. A VIEW's base is never itself a view.
+    """
+
+    name: str
+    dtype: int
+    dims: tuple[Dim, ...]
+    kind: int = TEMP
+    base: Ref | None = None
+    offset: Dim = 0
+    strides: tuple[Dim, ...] | None = None
+    weight: Weight | None = None
+
+    @property
+    def rank(self) -> int:
+        return len(self.dims)
+
+
+@dataclass(eq=False)
+class Native:
+    """A shared object carried in the bundle."""
+
+    name: str
+    path: str
+
+
+@dataclass(eq=False)
+class Insn:
+    """One kernel call; with `native`, one call of a custom-operator library."""
+
+    name: str
+    kernel: str
+    ins: tuple[Ref | None, ...]
+    outs: tuple[Ref, ...]
+    ints: tuple[Dim, ...] = ()
+    floats: tuple[float, ...] = ()
+    op_type: str = ""
+    native: Native | None = None
+    attrs: Mapping[str, AttrValue] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class Edge:
+    """A tensor between partitions or at the model's rim. dtype 0: not a tensor, between host partitions only."""
+
+    name: str
+    dtype: int
+    dims: tuple[Dim, ...]
+    is_input: bool = False
+    is_output: bool = False
+
+
+@dataclass(eq=False)
+class NativePartition:
+    """Instructions for libascend_rt. inputs and outputs pair an edge with the value that holds it."""
+
+    name: str
+    values: list[Ref] = field(default_factory=list)
+    insns: list[Insn] = field(default_factory=list)
+    inputs: list[tuple[Edge, Ref]] = field(default_factory=list)
+    outputs: list[tuple[Edge, Ref]] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class HostPartition:
+    """An ONNX model that onnxruntime runs between native partitions, and why it has to."""
+
+    name: str
+    model: bytes
+    reason: str
+    inputs: list[Edge] = field(default_factory=list)
+    outputs: list[Edge] = field(default_factory=list)
+
+
+Partition = NativePartition | HostPartition
+
+
+@dataclass(eq=False)
+class Sample:
+    """A stored input or output of one self-check run."""
+
+    edge: Edge
+    array: NDArray[np.generic]
+
+
+@dataclass(frozen=True)
+class SymbolRange:
+    """The sizes a free dimension may take; max None is unbounded."""
+
+    min: int = 0
+    max: int | None = None
+
+
+@dataclass(eq=False)
+class Plan:
+    """A whole model: edges in declaration order, partitions in execution order."""
+
+    edges: list[Edge] = field(default_factory=list)
+    partitions: list[Partition] = field(default_factory=list)
+    symbols: dict[str, SymbolRange] = field(default_factory=dict)
+    meta: dict[str, str] = field(default_factory=dict)
+    samples: list[Sample] = field(default_factory=list)
