@@ -20,7 +20,8 @@ import numpy as np
 import onnx_ir as ir
 from numpy.typing import NDArray
 
-from ..opdef.dims import Dim, static
+from ascend_ep.opdef.dims import Dim, static
+
 from .plan import INPUT, OUTPUT, TEMP, VIEW, WEIGHT, AttrValue, Insn, Native, Ref, TensorSource, Weight
 from .rows import STRIDED, find_row
 

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..opdef.dims import Dim
+from ascend_ep.opdef.dims import Dim
 
 INPUT, OUTPUT, TEMP, WEIGHT, VIEW = range(5)  # ASC_VALUE_...
 LAYOUTS = {"plain": 0, "panel32": 1}  # ASC_LAYOUT_...
@@ -87,7 +87,7 @@ class Insn:
 
 @dataclass(eq=False)
 class Edge:
-    """A tensor between partitions or at the model's rim. dtype 0: not a tensor, between host partitions only."""
+    """A tensor between partitions or at the rim of the model. dtype 0: no tensor (host to host only)."""
 
     name: str
     dtype: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from ..runtime._rt import ffi, lib
+from ascend_ep.runtime._rt import ffi, lib
 
 STRIDED = lib.ASC_K_STRIDED
 INPLACE = lib.ASC_K_INPLACE
@@ -13,7 +13,7 @@ BATCH_INVARIANT = lib.ASC_K_BATCH_INVARIANT
 
 
 def find_row(kernel: str, in_types: Sequence[int], out_types: Sequence[int]) -> int | None:
-    """Flags (ASC_K_...) of the row that takes these ONNX dtypes, 0 for an absent operand; None without one."""
+    """Flags (ASC_K_...) of the row for these ONNX dtypes (0: absent operand); None when there is no row."""
     return _find(kernel, tuple(in_types), tuple(out_types))
 
 
