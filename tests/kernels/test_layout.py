@@ -28,7 +28,8 @@ def test_copy_of_every_permutation(isa: int, dtype: type) -> None:
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_copy_of_large_views(threads: int) -> None:
     x = sample((130, 257, 96), np.float32)
-    for view in (x, x.transpose(0, 2, 1), x.transpose(2, 1, 0), x[::2, 3:200, ::-1], np.broadcast_to(x[:1], x.shape)):
+    swapped, reversed_ = x.transpose(0, 2, 1), x.transpose(2, 1, 0)
+    for view in (x, swapped, reversed_, x[::2, 3:200, ::-1], np.broadcast_to(x[:1], x.shape)):
         (got,) = call("copy", [view], [(np.float32, view.shape)], threads=threads)
         np.testing.assert_array_equal(got, view)
 
@@ -69,3 +70,72 @@ def test_concat(dtype: type, axis: int) -> None:
 def test_concat_refuses(shapes: list[tuple[int, ...]], out: tuple[int, ...], ints: list[int]) -> None:
     with pytest.raises(KernelError, match="concat"):
         call("concat", [sample(s, np.float32) for s in shapes], [(np.float32, out)], ints=ints)
+
+
+PAD_MODES = ["constant", "reflect", "edge", "wrap"]
+
+
+@pytest.mark.parametrize("mode", range(4))
+@pytest.mark.parametrize("dtype", SIZES)
+def test_pad(mode: int, dtype: type) -> None:
+    x = sample((3, 4, 5), dtype) + dtype(1)
+    for begin, end in [((1, 0, 2), (0, 3, 4)), ((0, 0, 0), (0, 0, 0)), ((7, 9, 11), (5, 8, 13))]:
+        want = np.pad(x, list(zip(begin, end, strict=True)), PAD_MODES[mode])
+        (got,) = call("pad", [x], [(dtype, want.shape)], ints=[mode, *begin, *end])
+        np.testing.assert_array_equal(got, want)
+
+
+def test_pad_value_and_cropping() -> None:
+    x = sample((4, 6), np.float32)
+    want = np.pad(x[1:, :-2], [(0, 2), (3, 0)], constant_values=7)
+    (got,) = call("pad", [x, np.array(7, np.float32)], [(np.float32, want.shape)], ints=[0, -1, 3, 2, -2])
+    np.testing.assert_array_equal(got, want)
+    want = np.pad(x[1:, :-2], [(0, 2), (3, 0)], "reflect")
+    (got,) = call("pad", [x], [(np.float32, want.shape)], ints=[1, -1, 3, 2, -2])
+    np.testing.assert_array_equal(got, want)
+    (got,) = call("pad", [np.zeros((0, 2), np.float32), np.array(7, np.float32)], [(np.float32, (2, 2))], ints=[0, 1, 0, 1, 0])
+    np.testing.assert_array_equal(got, np.full((2, 2), 7, np.float32))
+
+
+@pytest.mark.parametrize(
+    ("shape", "out", "ints"),
+    [
+        ((3,), (5,), [0, 1, 2]),
+        ((3,), (4,), [4, 1, 0]),
+        ((3,), (4,), [0, 1]),
+        ((3,), (0,), [0, -4, 1]),
+        ((3,), (0,), [0, -2, -2]),
+        ((0,), (2,), [1, 1, 1]),
+        ((3,), (3,), [0, 2**63 - 1, 2**63 - 1]),
+        ((3,), (3,), [0, -(2**63), 0]),
+    ],
+)
+def test_pad_refuses(shape: tuple[int, ...], out: tuple[int, ...], ints: list[int]) -> None:
+    with pytest.raises(KernelError, match="pad"):
+        call("pad", [np.zeros(shape, np.float32)], [(np.float32, out)], ints=ints)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.int64])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("exclusive", [0, 1])
+@pytest.mark.parametrize("reverse", [0, 1])
+def test_cumsum(dtype: type, axis: int, exclusive: int, reverse: int) -> None:
+    # small whole numbers, so float sums are exact too
+    x = np.random.default_rng(0).integers(-50, 50, (3, 5, 70)).astype(dtype)
+    source = np.flip(x, axis) if reverse else x
+    want = np.cumsum(source, axis, dtype=dtype) - (source if exclusive else 0)
+    want = np.flip(want, axis) if reverse else want
+    for threads in (1, 2):
+        (got,) = call("cumsum", [x], [(dtype, x.shape)], ints=[axis, exclusive, reverse], threads=threads)
+        np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("k", [0, 1, -2, 9, -9, 2**63 - 1, -(2**63)])
+@pytest.mark.parametrize("upper", [0, 1])
+def test_trilu(k: int, upper: int) -> None:
+    for shape in [(4, 6), (2, 6, 4), (1, 1), (3, 0)]:
+        x = sample(shape, np.float32) + 1
+        near = max(-20, min(20, k))
+        want = np.triu(x, near) if upper else np.tril(x, near)
+        (got,) = call("trilu", [x], [(np.float32, shape)], ints=[upper, k])
+        np.testing.assert_array_equal(got, want)

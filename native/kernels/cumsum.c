@@ -1,0 +1,69 @@
+/* cumsum: running sums along an axis; float32, int32, int64 (integers wrap).
+ * ints: [axis, exclusive, reverse]. Added in the order of the axis, one element after the other. */
+#include "chunks.h"
+#include "isa.h"
+
+int32_t ASC_FN(cumsum_prepare)(asc_call *call) {
+    ASC_REQUIRE(call, call->n_ints == 3, "cumsum takes three ints: axis, exclusive, reverse");
+    ASC_REQUIRE(call, call->ints[0] >= 0 && call->ints[0] < call->in[0].rank, "cumsum: the axis is outside the rank");
+    ASC_REQUIRE(call, call->in[0].dtype == call->out[0].dtype, "cumsum: types differ");
+    ASC_REQUIRE(call, asc_same_dims(&call->in[0], &call->out[0]), "cumsum: shapes differ");
+    return ASC_OK;
+}
+
+typedef struct cumsum_job {
+    int64_t n, inner, lanes, strips, items, per_chunk; /* an item: `lanes` neighbours of the inner axes */
+} cumsum_job;
+
+#define LANES 64
+
+#define CUMSUM(name, type, sum_type)                                                                      \
+    static void name(const type *x, type *y, int64_t n, int64_t step, int64_t lanes, int64_t exclusive) { \
+        sum_type sum[LANES] = {0};                                                                        \
+        for (int64_t i = 0; i < n; i++, x += step, y += step) {                                           \
+            for (int64_t j = 0; j < lanes; j++) {                                                         \
+                sum_type next = sum[j] + (sum_type)x[j];                                                  \
+                y[j] = (type)(exclusive ? sum[j] : next);                                                 \
+                sum[j] = next;                                                                            \
+            }                                                                                             \
+        }                                                                                                 \
+    }
+CUMSUM(cumsum_f32, float, float)
+CUMSUM(cumsum_i32, int32_t, uint32_t)
+CUMSUM(cumsum_i64, int64_t, uint64_t)
+
+static void cumsum_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
+    (void)worker;
+    const cumsum_job *job = arg;
+    int64_t exclusive = call->ints[1] != 0, reverse = call->ints[2] != 0;
+    int64_t end = (chunk + 1) * job->per_chunk < job->items ? (chunk + 1) * job->per_chunk : job->items;
+    for (int64_t i = chunk * job->per_chunk; i < end; i++) {
+        int64_t lane = i % job->strips * job->lanes, lanes = job->inner - lane;
+        if (lanes > job->lanes) lanes = job->lanes;
+        int64_t at = i / job->strips * job->n * job->inner + lane, step = job->inner;
+        if (reverse) {
+            at += (job->n - 1) * step;
+            step = -step;
+        }
+        const void *x = call->in[0].data;
+        void *y = call->out[0].data;
+        if (call->in[0].dtype == ASC_FLOAT32)
+            cumsum_f32((const float *)x + at, (float *)y + at, job->n, step, lanes, exclusive);
+        else if (call->in[0].dtype == ASC_INT32)
+            cumsum_i32((const int32_t *)x + at, (int32_t *)y + at, job->n, step, lanes, exclusive);
+        else
+            cumsum_i64((const int64_t *)x + at, (int64_t *)y + at, job->n, step, lanes, exclusive);
+    }
+}
+
+int32_t ASC_FN(cumsum_run)(const asc_call *call) {
+    const asc_tensor *in = &call->in[0];
+    int axis = (int)call->ints[0];
+    if (asc_numel(in) == 0) return ASC_OK;
+    cumsum_job job = {.n = in->dims[axis], .inner = asc_count(in, axis + 1, in->rank), .lanes = LANES};
+    job.strips = asc_ceil_div(job.inner, LANES);
+    job.items = asc_count(in, 0, axis) * job.strips;
+    job.per_chunk = asc_chunk_items(call, job.items, asc_numel(in) / job.items * 8);
+    asc_parallel(call, asc_ceil_div(job.items, job.per_chunk), cumsum_chunk, &job);
+    return ASC_OK;
+}

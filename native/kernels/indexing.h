@@ -1,0 +1,32 @@
+/* indexing.h - reading index tensors (int32 or int64) whose values come with the data. */
+#ifndef ASC_KERNELS_INDEXING_H
+#define ASC_KERNELS_INDEXING_H
+
+#include "isa.h"
+
+static inline int64_t asc_index_at(const asc_tensor *t, int64_t i) {
+    return t->dtype == ASC_INT32 ? ((const int32_t *)t->data)[i] : ((const int64_t *)t->data)[i];
+}
+
+/* Negative indices count from the end. Whether the index lies in [-n, n); then *index lies in [0, n). */
+static inline int asc_wrap_index(int64_t *index, int64_t n) {
+    if (*index < 0) *index += n;
+    return *index >= 0 && *index < n;
+}
+
+/* ASC_E_RUN, naming the index and the length it had to fit. */
+static inline int32_t asc_fail_index(const asc_call *call, int64_t index, int64_t n) {
+    return asc_failn(call->status, ASC_E_RUN, "index % is outside an axis of length %", 2, (int64_t[]){index, n});
+}
+
+/* Whether dims [at, at + n) of a equal dims [b_at, b_at + n) of b. */
+static inline int asc_dims_match(const asc_tensor *a, int at, const asc_tensor *b, int b_at, int n) {
+    for (int i = 0; i < n; i++)
+        if (a->dims[at + i] != b->dims[b_at + i]) return 0;
+    return 1;
+}
+
+/* The reductions of scatter.c, by the number its ints carry. */
+enum { ASC_SCATTER_NONE, ASC_SCATTER_ADD, ASC_SCATTER_MUL, ASC_SCATTER_MIN, ASC_SCATTER_MAX };
+
+#endif

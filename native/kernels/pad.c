@@ -1,0 +1,139 @@
+/* pad: grows or crops every axis at both ends.
+ *   in, optional value (scalar of in's type; absent = zero) -> out
+ * ints: [mode, begin of each axis..., end of each axis...]; a negative begin or end crops.
+ * mode: 0 constant, 1 reflect (without the edge), 2 edge, 3 wrap. Cropping comes before growing. */
+#include <string.h>
+
+#include "chunks.h"
+#include "isa.h"
+
+enum { CONSTANT, REFLECT, EDGE, WRAP };
+
+typedef struct pad_axis {
+    int64_t out, start, kept; /* length; first element kept and how many, after cropping */
+    int64_t begin;            /* elements added before */
+    int64_t stride;
+} pad_axis;
+
+typedef struct pad_job {
+    pad_axis axes[ASC_MAX_RANK];
+    int rank;
+    int64_t mode, size, rows, per_chunk;
+    char value[8];
+} pad_job;
+
+/* Position in the kept part for output position i, or -1 for the constant. */
+static int64_t source_of(const pad_axis *axis, int64_t mode, int64_t i) {
+    int64_t at = i - axis->begin, n = axis->kept;
+    if (at >= 0 && at < n) return axis->start + at;
+    if (mode == CONSTANT) return -1;
+    if (mode == EDGE) return axis->start + (at < 0 ? 0 : n - 1);
+    int64_t period = mode == WRAP || n == 1 ? n : 2 * n - 2;
+    at %= period;
+    if (at < 0) at += period;
+    return axis->start + (at < n ? at : period - at);
+}
+
+static int32_t describe_axes(const asc_call *call, pad_axis *axes) {
+    const asc_tensor *in = &call->in[0], *out = &call->out[0];
+    int64_t stride = 1;
+    for (int i = in->rank - 1; i >= 0; i--) {
+        int64_t begin = call->ints[1 + i], end = call->ints[1 + in->rank + i], n = in->dims[i], kept = n, length;
+        ASC_REQUIRE(call, begin >= -n && end >= -n, "pad: crops more than the axis has");
+        kept += (begin < 0 ? begin : 0) + (end < 0 ? end : 0);
+        ASC_REQUIRE(call, kept >= 0, "pad: crops more than the axis has");
+        ASC_REQUIRE(call,
+                    asc_add_ok(kept, begin > 0 ? begin : 0, &length) && asc_add_ok(length, end > 0 ? end : 0, &length),
+                    "pad: the axis is too long");
+        ASC_REQUIRE(call, length == out->dims[i], "pad: the output's dims are wrong");
+        ASC_REQUIRE(call, call->ints[0] == CONSTANT || kept > 0 || length == 0,
+                    "pad: nothing to repeat in an empty axis");
+        axes[i] = (pad_axis){length, begin < 0 ? -begin : 0, kept, begin > 0 ? begin : 0, stride};
+        stride *= n;
+    }
+    return ASC_OK;
+}
+
+int32_t ASC_FN(pad_prepare)(asc_call *call) {
+    const asc_tensor *in = &call->in[0], *out = &call->out[0];
+    pad_axis axes[ASC_MAX_RANK];
+    ASC_REQUIRE(call, in->rank == out->rank && in->dtype == out->dtype, "pad: ranks or types differ");
+    ASC_REQUIRE(call, call->n_ints == 1 + 2 * in->rank, "pad takes its mode and two ints for each axis");
+    ASC_REQUIRE(call, call->ints[0] >= CONSTANT && call->ints[0] <= WRAP, "pad: no such mode");
+    if (call->n_in > 1 && call->in[1].dtype != ASC_UNDEFINED)
+        ASC_REQUIRE(call, call->in[1].dtype == in->dtype && asc_numel(&call->in[1]) == 1,
+                    "pad: the value is not one element of the data's type");
+    return describe_axes(call, axes);
+}
+
+#define FILL(type)                                           \
+    {                                                        \
+        type v;                                              \
+        memcpy(&v, value, sizeof v);                         \
+        for (int64_t i = 0; i < n; i++) ((type *)to)[i] = v; \
+    }                                                        \
+    break
+
+static void fill(char *to, const char *value, int64_t n, int64_t size) {
+    switch (size) {
+        case 1: FILL(uint8_t);
+        case 2: FILL(uint16_t);
+        case 4: FILL(uint32_t);
+        default: FILL(uint64_t);
+    }
+}
+
+static void pad_row(const pad_job *job, const char *from, char *to) {
+    const pad_axis *axis = &job->axes[job->rank - 1];
+    int64_t size = job->size, end = axis->begin + axis->kept;
+    if (job->mode == CONSTANT) {
+        fill(to, job->value, axis->begin, size);
+        fill(to + end * size, job->value, axis->out - end, size);
+    } else {
+        for (int64_t i = 0; i < axis->out; i++) {
+            if (i == axis->begin) i = end;
+            if (i >= axis->out) break;
+            memcpy(to + i * size, from + source_of(axis, job->mode, i) * size, (size_t)size);
+        }
+    }
+    memcpy(to + axis->begin * size, from + axis->start * size, (size_t)(axis->kept * size));
+}
+
+static void pad_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
+    (void)worker;
+    const pad_job *job = arg;
+    int64_t length = job->axes[job->rank - 1].out;
+    int64_t end = (chunk + 1) * job->per_chunk < job->rows ? (chunk + 1) * job->per_chunk : job->rows;
+    for (int64_t row = chunk * job->per_chunk; row < end; row++) {
+        int64_t rest = row, offset = 0;
+        int outside = 0;
+        for (int i = job->rank - 2; i >= 0; i--) {
+            int64_t at = source_of(&job->axes[i], job->mode, rest % job->axes[i].out);
+            rest /= job->axes[i].out;
+            outside |= at < 0;
+            offset += at * job->axes[i].stride;
+        }
+        char *to = (char *)call->out[0].data + row * length * job->size;
+        if (outside)
+            fill(to, job->value, length, job->size);
+        else
+            pad_row(job, (const char *)call->in[0].data + offset * job->size, to);
+    }
+}
+
+int32_t ASC_FN(pad_run)(const asc_call *call) {
+    const asc_tensor *in = &call->in[0], *out = &call->out[0];
+    pad_job job = {.rank = in->rank, .mode = call->ints[0], .size = (int64_t)asc_dtype_bytes(in->dtype)};
+    int64_t total = asc_numel(out);
+    if (total == 0) return ASC_OK;
+    describe_axes(call, job.axes);
+    if (job.rank == 0) {
+        job.rank = 1;
+        job.axes[0] = (pad_axis){1, 0, 1, 0, 1};
+    }
+    if (call->n_in > 1 && call->in[1].data) memcpy(job.value, call->in[1].data, (size_t)job.size);
+    job.rows = total / job.axes[job.rank - 1].out;
+    job.per_chunk = asc_chunk_items(call, job.rows, total / job.rows * job.size);
+    asc_parallel(call, asc_ceil_div(job.rows, job.per_chunk), pad_chunk, &job);
+    return ASC_OK;
+}
