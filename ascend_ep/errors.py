@@ -6,7 +6,8 @@ ours. A code is defined here and nowhere else; `ascend-atc --explain CODE` print
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 
@@ -71,6 +72,34 @@ CODES: dict[str, Code] = {
     "E40010": Code("%s", "Install onnxruntime, or convert a model whose operators are all native."),
     "E40011": Code("%s", "Check the values fed to the model (indices, sizes)."),
     "E40012": Code("%s", "Report it with the bundle."),
+    # --- ours: operator definitions --------------------------------------------------------------
+    "E41001": Code("The definition is not JSON: %s.", "Correct the text at this place."),
+    "E41002": Code("%s.", "Make the definition smaller."),
+    "E41003": Code("Unknown key [%s].%s", "Remove the key or correct its name."),
+    "E41004": Code("The key [%s] is missing.", "Add it."),
+    "E41005": Code("Value [%s] for [%s] is invalid. Reason: %s.", "Correct the value."),
+    "E41006": Code("The definition of [%s] contradicts itself: %s.", "Correct the definition."),
+    "E41007": Code(
+        "Path [%s] is refused: %s.", "Keep the file in the definition's folder and name it relative to it."
+    ),
+    "E41008": Code("Operator [%s] is defined twice, differently.", "Remove one of the definitions."),
+    "E41009": Code(
+        "Operator [%s] is declared, but nothing gives its semantics.",
+        "Add a formula, kernel, source or library to the definition, or give --custom_op=Type:LIBRARY.",
+    ),
+    "E41010": Code("File [%s] can't be read: %s.", "Check the path and its permissions."),
+    "E41011": Code("Op [%s] doesn't fit its definition: %s.", "Correct the node, or the definition."),
+    "E41012": Code(
+        "The shape rule of output [%s] of Op [%s] can't be applied: %s.", "Correct the inputs, or the rule."
+    ),
+    # --- ours: formulas and shape rules ----------------------------------------------------------
+    "E42001": Code("The %s can't be read: %s.", "Correct the text at the caret."),
+    "E42002": Code(
+        "Unknown name [%s].%s", "Use the names of inputs, attributes, earlier assignments or functions."
+    ),
+    "E42003": Code("The formula is wrong: %s.", "Correct the text at the caret."),
+    "E42004": Code("The %s is too large: %s.", "Write it shorter, or split it into named parts."),
+    "E42005": Code("The formula can't be evaluated: %s.", "Check the shapes and attributes of the operator."),
 }
 
 #: asc_status.code -> our code
@@ -99,3 +128,19 @@ class AscendError(Exception):
         if self.fix:
             lines.append(f"   fix: {self.fix}")
         return "\n".join(lines)
+
+
+def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
+    """The known names most like `name`, best first; none when nothing is close."""
+    by_folded: dict[str, str] = {}
+    for candidate in known:
+        by_folded.setdefault(candidate.casefold(), candidate)
+    return [
+        by_folded[m] for m in difflib.get_close_matches(name[:200].casefold(), by_folded, n=count, cutoff=0.6)
+    ]
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """` Did you mean [x]?`, or "" when no known name is close; to be put after a sentence."""
+    matches = nearest(name, known, 1)
+    return f" Did you mean [{matches[0]}]?" if matches else ""

@@ -1,0 +1,418 @@
+"""Definition files to OpDefs: our format, the seeds' short forms and msopgen's prototypes, by one reader.
+
+A file is one map or a list of maps; opdef.schema.json says what a map may hold. Every error carries the
+file, the line and the JSON pointer of the value it is about.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from ascend_ep.errors import AscendError, did_you_mean
+from ascend_ep.opdef import dtypes
+from ascend_ep.opdef.contained import resolve_contained
+from ascend_ep.opdef.definition import (
+    Attribute,
+    AttributeType,
+    AttributeValue,
+    Formula,
+    Kernel,
+    Library,
+    Occurrence,
+    OpDef,
+    Semantics,
+    Source,
+    TensorSpec,
+)
+from ascend_ep.opdef.jsontext import Document, escape_pointer, parse_document, read_document
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import ValidationError
+
+#: msopgen's keys and what we call the same thing.
+_SYNONYMS = {
+    "input_desc": "inputs",
+    "output_desc": "outputs",
+    "attr": "attributes",
+    "default_value": "default",
+}
+_OCCURRENCES: dict[str, Occurrence] = {
+    "required": "required",
+    "optional": "optional",
+    "variadic": "variadic",
+    "dynamic": "variadic",
+}
+_SCALARS: dict[str, AttributeType] = {
+    "int": "int",
+    "float": "float",
+    "bool": "bool",
+    "string": "string",
+    "str": "string",
+}
+_LISTS: dict[str, AttributeType] = {
+    "ints": "ints",
+    "floats": "floats",
+    "bools": "bools",
+    "strings": "strings",
+    "list_int": "ints",
+    "list_float": "floats",
+    "list_bool": "bools",
+    "list_string": "strings",
+    "listInt": "ints",
+    "listFloat": "floats",
+    "listBool": "bools",
+    "listStr": "strings",
+}
+_ELEMENTS: dict[str, AttributeType] = {"ints": "int", "floats": "float", "bools": "bool", "strings": "string"}
+
+
+def load_definitions(path: str | Path) -> list[OpDef]:
+    """The definitions of one file. Raises AscendError (E10410, E41xxx, E42xxx) naming the place."""
+    return read_definitions(read_document(Path(path)), Path(path).parent)
+
+
+def parse_definitions(text: str, source: str = "<text>", folder: Path | None = None) -> list[OpDef]:
+    """The definitions in a text. Without a folder, `source` and `library` paths are refused."""
+    return read_definitions(parse_document(text, source), folder)
+
+
+def read_definitions(document: Document, folder: Path | None) -> list[OpDef]:
+    """The definitions of a parsed document; relative paths in it are contained in `folder`."""
+    _validate(document)
+    single = not isinstance(document.value, list)
+    entries = [document.value] if single else document.value
+    return [
+        _Reader(document, "" if single else f"/{i}", entry, folder).definition()
+        for i, entry in enumerate(entries)
+    ]
+
+
+# ---- structure: the JSON Schema ------------------------------------------------------------------
+
+
+@cache
+def _validator() -> Draft202012Validator:
+    from jsonschema import Draft202012Validator  # 100 ms; only the compile side reads definitions
+
+    schema = json.loads(Path(__file__).with_name("opdef.schema.json").read_text(encoding="utf-8"))
+    return Draft202012Validator(schema)
+
+
+def _validate(document: Document) -> None:
+    errors = sorted(
+        _validator().iter_errors(document.value), key=lambda e: (len(e.absolute_path), str(e.absolute_path))
+    )
+    if errors:
+        raise _explain(document, errors[0])
+
+
+def _explain(document: Document, error: ValidationError) -> AscendError:
+    """A schema violation as an AscendError that says what is allowed."""
+    pointer = "".join("/" + escape_pointer(str(part)) for part in error.absolute_path)
+    where = document.where(pointer)
+    rule, limit = error.validator, error.validator_value
+    key = str(error.absolute_path[-1]) if error.absolute_path else "definition"
+    if rule == "additionalProperties" and isinstance(error.instance, dict):
+        known = cast(Mapping[str, Any], error.schema)["properties"]
+        unknown = next(k for k in error.instance if k not in known)
+        where = document.where(f"{pointer}/{escape_pointer(unknown)}")
+        return AscendError(
+            "E41003",
+            _short(unknown),
+            did_you_mean(unknown, known),
+            where=where,
+            details=["allowed: " + ", ".join(known)],
+        )
+    if rule == "required" and isinstance(error.instance, dict):
+        missing = next(k for k in cast(Sequence[str], limit) if k not in error.instance)
+        return AscendError("E41004", missing, where=where)
+    reasons = {
+        "type": f"it must be {_alternatives(limit)}",
+        "enum": "it must be one of " + ", ".join(map(str, limit)) if isinstance(limit, list) else "",
+        "pattern": "a name has letters, digits and _, and doesn't start with a digit",
+        "minimum": f"it must be at least {limit}",
+        "maximum": f"it must be at most {limit}",
+        "maxItems": f"there may be at most {limit} items",
+        "minItems": f"there must be at least {limit} item",
+        "maxLength": f"it may have at most {limit} characters",
+        "minLength": "it is empty",
+    }
+    return AscendError("E41005", _short(error.instance), key, reasons.get(str(rule), str(rule)), where=where)
+
+
+def _alternatives(types: object) -> str:
+    words = {"array": "a list", "object": "a map", "integer": "an integer"}
+    names = types if isinstance(types, list) else [types]
+    return " or ".join(words.get(str(n), f"a {n}") for n in names)
+
+
+def _short(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+# ---- meaning -------------------------------------------------------------------------------------
+
+
+class _Reader:
+    """One map of a document; the methods report errors at its values."""
+
+    def __init__(
+        self, document: Document, pointer: str, entry: Mapping[str, Any], folder: Path | None
+    ) -> None:
+        self.document = document
+        self.pointer = pointer
+        self.entry = entry
+        self.folder = folder
+        self.op = str(entry["op"])
+
+    def where(self, pointer: str = "") -> str:
+        return self.document.where(self.pointer + pointer)
+
+    def invalid(self, value: object, key: str, reason: str, pointer: str, **more: Any) -> AscendError:
+        return AscendError("E41005", _short(value), key, reason, where=self.where(pointer), **more)
+
+    def contradiction(self, reason: str, pointer: str = "") -> AscendError:
+        return AscendError("E41006", self.op, reason, where=self.where(pointer))
+
+    def of(self, key: str, entry: Mapping[str, Any] | None = None, at: str = "") -> tuple[Any, str]:
+        """The value of a key or of its msopgen synonym, and its pointer; None when absent."""
+        entry = self.entry if entry is None else entry
+        spelled = [k for k in (key, *(s for s, ours in _SYNONYMS.items() if ours == key)) if k in entry]
+        if len(spelled) > 1:
+            raise self.contradiction(
+                f"[{spelled[0]}] and [{spelled[1]}] are two names of one thing", f"{at}/{spelled[1]}"
+            )
+        return (entry[spelled[0]], f"{at}/{spelled[0]}") if spelled else (None, f"{at}/{key}")
+
+    def definition(self) -> OpDef:
+        variables = self.variables()
+        inputs = self.tensors("inputs", variables)
+        outputs = self.tensors("outputs", variables)
+        described = inputs is not None or outputs is not None
+        counts = None if described else self.counts()
+        domain = self.entry.get("domain")
+        opdef = OpDef(
+            op=self.op,
+            domain="" if domain == "ai.onnx" else domain,
+            since_version=self.entry.get("since_version"),
+            inputs=inputs or synthesize("x", counts[0] if counts else 0),
+            outputs=outputs or synthesize("y", counts[1] if counts else 0),
+            attributes=self.attributes(),
+            semantics=self.semantics(),
+            standard=not described and counts is None and domain in ("", "ai.onnx"),
+            counts=counts,
+            kernel_name=self.entry.get("kernel_name", ""),
+            need_check_supported=self.entry.get("need_check_supported", False),
+            doc=self.entry.get("doc", ""),
+            origin=self.where().removesuffix(" " + self.pointer),
+        )
+        if described:
+            self.check_counts(opdef)
+            if not opdef.outputs:
+                raise self.contradiction("it has no outputs")
+            opdef = self.with_shape(self.with_msopgen_types(opdef))
+        elif "shape" in self.entry:
+            raise self.contradiction("a shape rule needs `inputs` and `outputs`", "/shape")
+        self.check_names(opdef)
+        self.check_semantics(opdef)
+        return opdef
+
+    # -- tensors --
+
+    def variables(self) -> dict[str, tuple[int, ...]]:
+        found = self.entry.get("types", {})
+        result = {}
+        for name, types in found.items():
+            if name in dtypes.NUMBERS or name in dtypes.SETS:
+                raise self.invalid(name, "types", "this is the name of an element type", f"/types/{name}")
+            result[name] = self.element_types(types, f"/types/{name}")
+        return result
+
+    def element_types(self, names: str | list[str], at: str) -> tuple[int, ...]:
+        result: list[int] = []
+        for i, name in enumerate([names] if isinstance(names, str) else names):
+            if name in dtypes.NUMBERS:
+                result.append(dtypes.NUMBERS[name])
+            elif name in dtypes.SETS:
+                result += dtypes.SETS[name]
+            else:
+                known = [*dtypes.NUMBERS, *dtypes.SETS, *self.entry.get("types", {})]
+                reason = f"there is no such element type.{did_you_mean(name, known)}".removesuffix(".")
+                place = at if isinstance(names, str) else f"{at}/{i}"
+                raise self.invalid(name, "type", reason, place, details=["allowed: " + ", ".join(known)])
+        return tuple(result)
+
+    def tensors(self, key: str, variables: Mapping[str, tuple[int, ...]]) -> tuple[TensorSpec, ...] | None:
+        entries, at = self.of(key)
+        if entries is None:
+            return None
+        specs = [self.tensor(e, f"{at}/{i}", variables) for i, e in enumerate(entries)]
+        for i, spec in enumerate(specs[:-1]):
+            if spec.occurrence == "variadic":
+                raise self.contradiction(f"only the last of {key} can be variadic", f"{at}/{i}")
+        return tuple(specs)
+
+    def tensor(
+        self, entry: Mapping[str, Any], at: str, variables: Mapping[str, tuple[int, ...]]
+    ) -> TensorSpec:
+        types, variable = entry.get("type", []), ""
+        if isinstance(types, str) and types in variables:
+            variable, numbers = types, variables[types]
+        else:
+            numbers = self.element_types(types, f"{at}/type")
+        formats = entry.get("format", [])
+        return TensorSpec(
+            name=entry["name"],
+            types=numbers,
+            variable=variable,
+            occurrence=_OCCURRENCES[entry.get("param_type", "required")],
+            formats=(formats,) if isinstance(formats, str) else tuple(formats),
+            dynamic_shape=entry.get("dynamic_shape", self.entry.get("dynamic_shape", True)),
+            doc=entry.get("doc", ""),
+        )
+
+    def counts(self) -> tuple[int, int] | None:
+        n_in, n_out = self.entry.get("input_num"), self.entry.get("output_num")
+        if n_in is None and n_out is None:
+            return None
+        for key, value in (("input_num", n_in), ("output_num", n_out)):
+            if value is None:
+                raise AscendError("E41004", key, where=self.where())
+        return int(n_in), int(n_out)  # type: ignore[arg-type]
+
+    def check_counts(self, opdef: OpDef) -> None:
+        for key, specs in (("input_num", opdef.inputs), ("output_num", opdef.outputs)):
+            number = self.entry.get(key)
+            if number is not None and number != len(specs):
+                raise self.contradiction(f"[{key}] is {number}, but {len(specs)} are described", f"/{key}")
+
+    def check_names(self, opdef: OpDef) -> None:
+        seen: set[str] = set()
+        for name in [t.name for t in (*opdef.inputs, *opdef.outputs)] + [a.name for a in opdef.attributes]:
+            if name in seen:
+                raise self.contradiction(f"the name [{name}] is given twice")
+            seen.add(name)
+
+    def with_msopgen_types(self, opdef: OpDef) -> OpDef:
+        """msopgen's columns: one length of types and formats for all tensors, filled up from length 1."""
+        specs = (*opdef.inputs, *opdef.outputs)
+        if "input_desc" not in self.entry and "output_desc" not in self.entry:
+            return opdef
+        lengths = {n for s in specs for n in (len(s.types), len(s.formats)) if n > 1}
+        if len(lengths) > 1:
+            raise self.contradiction(
+                f"the lists of types and formats have different lengths {sorted(lengths)}"
+            )
+        width = max(lengths, default=1)
+        fill = {s.name: replace(s, types=s.types * width if len(s.types) == 1 else s.types) for s in specs}
+        return replace(
+            opdef,
+            inputs=tuple(fill[s.name] for s in opdef.inputs),
+            outputs=tuple(fill[s.name] for s in opdef.outputs),
+            paired=any(s.types for s in specs),
+        )
+
+    def with_shape(self, opdef: OpDef) -> OpDef:
+        rules = self.entry.get("shape", {})
+        if isinstance(rules, str):
+            if len(opdef.outputs) != 1:
+                raise self.invalid(
+                    rules, "shape", "with several outputs it must be a map by output name", "/shape"
+                )
+            rules = {opdef.outputs[0].name: rules}
+        names = [o.name for o in opdef.outputs]
+        for name in rules:
+            if name not in names:
+                place = f"/shape/{escape_pointer(name)}"
+                raise self.invalid(
+                    name, "shape", f"there is no such output.{did_you_mean(name, names)}", place
+                )
+        return replace(opdef, shape=rules)
+
+    # -- attributes --
+
+    def attributes(self) -> tuple[Attribute, ...]:
+        entries, at = self.of("attributes")
+        return tuple(self.attribute(e, f"{at}/{i}") for i, e in enumerate(entries or []))
+
+    def attribute(self, entry: Mapping[str, Any], at: str) -> Attribute:
+        kind = _SCALARS.get(entry["type"]) or _LISTS[entry["type"]]
+        default, default_at = self.of("default", entry, at)
+        if (
+            "required" in entry
+            and "param_type" in entry
+            and entry["required"] != (entry["param_type"] == "required")
+        ):
+            raise self.contradiction("[required] and [param_type] disagree", f"{at}/param_type")
+        required = entry.get("required", entry.get("param_type") == "required")
+        allowed = tuple(
+            self.attribute_value(v, kind, f"{at}/allowed/{i}") for i, v in enumerate(entry.get("allowed", []))
+        )
+        value = None if default is None else self.attribute_value(default, kind, default_at)
+        if value is not None and allowed and value not in allowed:
+            raise self.invalid(
+                default, "default", f"it must be one of {', '.join(map(str, allowed))}", default_at
+            )
+        return Attribute(entry["name"], kind, value, required, allowed, entry.get("doc", ""))
+
+    def attribute_value(self, value: Any, kind: AttributeType, at: str) -> AttributeValue:
+        """A JSON value as the attribute's type. msopgen writes some numbers as strings."""
+        if kind in _ELEMENTS:
+            items = value if isinstance(value, list) else None
+            if items is None:
+                raise self.invalid(value, "default", f"it must be a list ({kind})", at)
+            return tuple(self.attribute_value(v, _ELEMENTS[kind], f"{at}/{i}") for i, v in enumerate(items))  # type: ignore[return-value]
+        if isinstance(value, str) and kind != "string":
+            value = _from_text(value)
+        if kind == "float" and isinstance(value, int) and not isinstance(value, bool):
+            return float(value)
+        expected: dict[str, type] = {"int": int, "float": float, "bool": bool, "string": str}
+        if type(value) is not expected[kind]:
+            raise self.invalid(value, "default", f"it must be of type {kind}", at)
+        return cast(AttributeValue, value)
+
+    # -- semantics --
+
+    def semantics(self) -> Semantics | None:
+        given = [k for k in ("formula", "kernel", "source", "library") if k in self.entry]
+        if len(given) > 1:
+            raise self.contradiction(f"[{given[0]}] and [{given[1]}] both give the semantics", f"/{given[1]}")
+        if not given:
+            return None
+        value = self.entry[given[0]]
+        if given[0] == "formula":
+            return Formula(value if isinstance(value, str) else "\n".join(value))
+        if given[0] == "kernel":
+            return Kernel(value)
+        if self.folder is None:
+            raise AscendError(
+                "E41007",
+                value,
+                "a definition that is no file has no folder",
+                where=self.where(f"/{given[0]}"),
+            )
+        path = resolve_contained(self.folder, value, self.where(f"/{given[0]}"))
+        return Source(path) if given[0] == "source" else Library(path)
+
+    def check_semantics(self, opdef: OpDef) -> None:
+        if isinstance(opdef.semantics, Formula) and not opdef.outputs and not opdef.standard:
+            raise self.contradiction("a formula needs `inputs` and `outputs`", "/formula")
+
+
+def synthesize(prefix: str, count: int) -> tuple[TensorSpec, ...]:
+    """Tensors of a short form, which gives only their number: x0, x1, ... and y0, y1, ..."""
+    return tuple(TensorSpec(f"{prefix}{i}") for i in range(count))
+
+
+def _from_text(text: str) -> object:
+    try:
+        return json.loads(text.strip().lower())
+    except (ValueError, RecursionError):
+        return text

@@ -1,0 +1,159 @@
+"""Where definitions live: given ones, an installed folder, and the built-in op_schemas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol
+
+from ascend_ep.errors import AscendError
+from ascend_ep.opdef.definition import OpDef
+from ascend_ep.opdef.jsontext import read_document
+from ascend_ep.opdef.loader import load_definitions, read_definitions
+
+
+class Place(Protocol):
+    """One step of the resolution order."""
+
+    name: str
+
+    def find(self, domain: str, op_type: str, version: int) -> OpDef | None: ...
+
+    def all(self) -> list[OpDef]: ...
+
+    def describe(self, domain: str, op_type: str, version: int) -> str: ...
+
+
+class GivenPlace:
+    """Definitions handed over. The same one twice is one; different ones for the same nodes are E41008."""
+
+    def __init__(self, name: str, definitions: Iterable[OpDef]) -> None:
+        self.name = name
+        self._definitions = unique(definitions)
+
+    def find(self, domain: str, op_type: str, version: int) -> OpDef | None:
+        return best(self._definitions, domain, op_type, version)
+
+    def all(self) -> list[OpDef]:
+        return list(self._definitions)
+
+    def describe(self, domain: str, op_type: str, version: int) -> str:
+        if not self._definitions:
+            return "not given"
+        return describe(self._definitions, domain, op_type, version)
+
+
+class FolderPlace:
+    """The *.json files of a folder, read when first asked.
+
+    The kernel descriptions that TBE writes beside its .o files are no definitions and are passed over.
+    """
+
+    def __init__(self, name: str, folder: Path | None) -> None:
+        self.name = name
+        self.folder = folder
+
+    @cached_property
+    def _definitions(self) -> list[OpDef]:
+        if self.folder is None:
+            return []
+        try:
+            paths = sorted(p for p in self.folder.iterdir() if p.suffix == ".json")
+        except OSError as error:
+            raise AscendError("E41010", self.folder, error.strerror, where=self.name) from None
+        found: list[OpDef] = []
+        for path in paths:
+            document = read_document(path)
+            if isinstance(document.value, dict) and "binFileName" in document.value:
+                continue
+            found += read_definitions(document, path.parent)
+        return unique(found)
+
+    def find(self, domain: str, op_type: str, version: int) -> OpDef | None:
+        return best(self._definitions, domain, op_type, version)
+
+    def all(self) -> list[OpDef]:
+        return list(self._definitions)
+
+    def describe(self, domain: str, op_type: str, version: int) -> str:
+        if self.folder is None:
+            return "not set, so no operators are installed"
+        return f"{self.folder}: {describe(self._definitions, domain, op_type, version)}"
+
+
+class BuiltinPlace:
+    """op_schemas of this package: <group>/<Op>.json, read when the operator is asked for."""
+
+    def __init__(self, name: str, enabled: bool = True) -> None:
+        self.name = name
+        self.enabled = enabled
+        self._loaded: dict[str, list[OpDef]] = {}
+
+    @cached_property
+    def _paths(self) -> dict[str, list[Path]]:
+        paths: dict[str, list[Path]] = {}
+        if self.enabled:
+            for path in sorted(schema_root().rglob("*.json")):
+                paths.setdefault(path.stem, []).append(path)
+        return paths
+
+    def _named(self, op_type: str) -> list[OpDef]:
+        if op_type not in self._loaded:
+            root = schema_root()
+            found = [d for path in self._paths.get(op_type, []) for d in load_definitions(path)]
+            self._loaded[op_type] = unique(
+                replace(d, origin=Path(d.origin.rpartition(":")[0]).relative_to(root).as_posix())
+                for d in found
+            )
+        return self._loaded[op_type]
+
+    def find(self, domain: str, op_type: str, version: int) -> OpDef | None:
+        return best(self._named(op_type), domain, op_type, version)
+
+    def all(self) -> list[OpDef]:
+        return [d for op_type in sorted(self._paths) for d in self._named(op_type)]
+
+    def describe(self, domain: str, op_type: str, version: int) -> str:
+        return describe(self._named(op_type), domain, op_type, version) if self.enabled else "switched off"
+
+
+def schema_root() -> Path:
+    """The folder of the built-in definitions: the repository's in a source tree, else the package's."""
+    package = Path(__file__).resolve().parents[1]
+    source = package.parent / "op_schemas"
+    return (
+        source
+        if (package.parent / "pyproject.toml").is_file() and source.is_dir()
+        else package / "op_schemas"
+    )
+
+
+def unique(definitions: Iterable[OpDef]) -> list[OpDef]:
+    """The definitions without repetitions. Two different ones for the same nodes raise E41008."""
+    found: dict[tuple[str | None, str, int | None], OpDef] = {}
+    for opdef in definitions:
+        key = (opdef.domain, opdef.op, opdef.since_version)
+        other = found.setdefault(key, opdef)
+        if other != opdef:
+            raise AscendError("E41008", opdef.full_name, details=[f"in {other.origin}", f"in {opdef.origin}"])
+    return list(found.values())
+
+
+def best(definitions: Iterable[OpDef], domain: str, op_type: str, version: int) -> OpDef | None:
+    """The definition that matches most closely: one naming the domain first, then the newest version."""
+    matching = [d for d in definitions if d.matches(domain, op_type, version)]
+    return max(matching, key=lambda d: (d.domain is not None, d.since_version or 0), default=None)
+
+
+def describe(definitions: list[OpDef], domain: str, op_type: str, version: int) -> str:
+    """What these definitions have for a node, in words."""
+    found = best(definitions, domain, op_type, version)
+    if found is not None:
+        return f"{found.full_name} in {found.origin}" + ("" if found.semantics else ", without semantics")
+    same = [d for d in definitions if d.op == op_type]
+    if same:
+        others = ", ".join(f"{d.full_name} since version {d.since_version or 1}" for d in same)
+        return f"only {others}"
+    return f"no {op_type}"

@@ -1,0 +1,181 @@
+"""Which definition a node means: the places definitions come from, in order, and what each contributes.
+
+The order: a library given with --custom_op; definitions given with --custom_op_info; the folder
+$ASCEND_CUSTOM_OPS; the built-in op_schemas. A definition without semantics of its own (the short form
+`{"op","input_num","output_num","attr"}`, or an msopgen prototype) declares the operator and takes its
+semantics from the next place that has them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ascend_ep.errors import AscendError, nearest
+from ascend_ep.opdef.definition import Attribute, OpDef, canonical_domain
+from ascend_ep.opdef.library import library_definition, parse_custom_op
+from ascend_ep.opdef.loader import load_definitions
+from ascend_ep.opdef.places import BuiltinPlace, FolderPlace, GivenPlace, Place
+from ascend_ep.opdef.standard import with_onnx_interface
+
+ENVIRONMENT_VARIABLE = "ASCEND_CUSTOM_OPS"
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A complete definition (its semantics are set), and the sentence saying where it comes from."""
+
+    opdef: OpDef
+    source: str
+
+
+class Registry:
+    """All definitions in force for one conversion or session."""
+
+    def __init__(
+        self,
+        *,
+        libraries: Mapping[str, str | Path] | None = None,
+        definitions: Iterable[OpDef] = (),
+        folder: str | Path | None = None,
+        builtin: bool = True,
+    ) -> None:
+        """`libraries`: operator type (or domain::Type) to shared library; `folder` None: nothing installed."""
+        opened = [library_definition(name, Path(path)) for name, path in (libraries or {}).items()]
+        self._libraries = GivenPlace("--custom_op", opened)
+        self._given = GivenPlace("--custom_op_info", definitions)
+        self._folder = FolderPlace(f"${ENVIRONMENT_VARIABLE}", None if folder is None else Path(folder))
+        self._builtin = BuiltinPlace("built-in", builtin)
+        self._places: tuple[Place, ...] = (self._libraries, self._given, self._folder, self._builtin)
+        self._resolved: dict[tuple[str, str, int], Resolved | None] = {}
+
+    @classmethod
+    def from_options(
+        cls,
+        custom_op: Sequence[str] = (),
+        custom_op_info: Sequence[str | Path] = (),
+        environ: Mapping[str, str] = os.environ,
+    ) -> Registry:
+        """From `Type:LIBRARY` texts, definition files and $ASCEND_CUSTOM_OPS."""
+        definitions = [d for path in custom_op_info for d in load_definitions(path)]
+        folder = environ.get(ENVIRONMENT_VARIABLE) or None
+        return cls(
+            libraries=dict(parse_custom_op(text) for text in custom_op),
+            definitions=definitions,
+            folder=folder,
+        )
+
+    def resolve(self, domain: str, op_type: str, version: int) -> Resolved | None:
+        """The definition of a node (`version`: the model's opset of its domain); None when no place knows it.
+
+        Raises AscendError: E41009 when it is declared and nothing gives semantics, E41006 when a
+        declaration contradicts what gives its semantics, and whatever is wrong with a file read on the way.
+        """
+        key = (canonical_domain(domain), op_type, version)
+        if key not in self._resolved:
+            self._resolved[key] = self._resolve(*key)
+        return self._resolved[key]
+
+    def __contains__(self, node: tuple[str, str, int]) -> bool:
+        return self.resolve(*node) is not None
+
+    def _resolve(self, domain: str, op_type: str, version: int) -> Resolved | None:
+        library = self._libraries.find(domain, op_type, version)
+        if library is not None:
+            return self._with_library(library, domain, op_type, version)
+        declared: OpDef | None = None
+        for place in (self._given, self._folder, self._builtin):
+            found = place.find(domain, op_type, version)
+            if found is not None and found.standard:
+                found = with_onnx_interface(found, version)
+            if found is None:
+                continue
+            if found.semantics is None:
+                declared = declared or found
+                continue
+            source = f"{place.name} ({found.origin})"
+            if declared is None:
+                return Resolved(found, source)
+            return Resolved(complete(declared, found), f"{source}, declared in {declared.origin}")
+        if declared is None:
+            return None
+        looked = self.explain(domain, op_type, version)
+        raise AscendError("E41009", op_type, where=declared.origin, details=looked)
+
+    def _with_library(self, library: OpDef, domain: str, op_type: str, version: int) -> Resolved:
+        """A library computes; a user's definition, when there is one, names its tensors and attributes.
+
+        The built-in definition of the same name isn't used: the library may have another interface.
+        """
+        source = f"--custom_op ({library.origin})"
+        for place in (self._given, self._folder):
+            found = place.find(domain, op_type, version)
+            if found is not None and (found.inputs or found.outputs):
+                opdef = replace(found, semantics=library.semantics, shape={})
+                return Resolved(opdef, f"{source}, declared in {found.origin}")
+        return Resolved(library, source)
+
+    def definitions(self) -> list[tuple[str, OpDef]]:
+        """Every definition with the name of its place, in resolution order, for listings."""
+        return [(place.name, opdef) for place in self._places for opdef in place.all()]
+
+    def near_misses(self, domain: str, op_type: str, version: int) -> list[str]:
+        """What an unknown operator may have been meant to be: the same type elsewhere, then similar types."""
+        names: dict[str, list[OpDef]] = {}
+        for _, opdef in self.definitions():
+            names.setdefault(opdef.op, []).append(opdef)
+        result = []
+        for name in dict.fromkeys([*([op_type] if op_type in names else []), *nearest(op_type, names)]):
+            for opdef in names[name]:
+                since = f" since version {opdef.since_version}" if opdef.since_version else ""
+                result.append(f"{opdef.full_name}{since}")
+        return list(dict.fromkeys(result))
+
+    def explain(self, domain: str, op_type: str, version: int) -> list[str]:
+        """One line for every place in order: what was looked for there, and what was found."""
+        return [f"{place.name}: {place.describe(domain, op_type, version)}" for place in self._places]
+
+
+def complete(declared: OpDef, found: OpDef) -> OpDef:
+    """A declaration without semantics, completed by a definition that has them.
+
+    Names, types and shape rule are the found definition's; the declaration keeps its domain, version and
+    kernel name, and its attribute defaults win. Raises E41006 when the two don't fit.
+    """
+
+    def contradiction(reason: str) -> AscendError:
+        return AscendError("E41006", declared.op, f"{reason} ({found.origin})", where=declared.origin)
+
+    most = found.max_inputs
+    n_in, n_out = len(declared.inputs), len(declared.outputs)
+    described = declared.counts is not None or declared.inputs or declared.outputs
+    if described and (n_in < found.min_inputs or (most is not None and n_in > most)):
+        limits = f"{found.min_inputs} to {'any number' if most is None else most}"
+        raise contradiction(f"it declares {n_in} inputs, but the semantics take {limits}")
+    if described and n_out > len(found.outputs):
+        raise contradiction(f"it declares {n_out} outputs, but the semantics give {len(found.outputs)}")
+    attributes = {a.name: a for a in found.attributes}
+    for ours in declared.attributes:
+        attributes[ours.name] = _completed_attribute(ours, attributes.get(ours.name), contradiction)
+    return replace(
+        found,
+        domain=found.domain if found.standard else declared.domain,
+        since_version=found.since_version if found.standard else declared.since_version,
+        attributes=tuple(attributes.values()),
+        kernel_name=declared.kernel_name or found.kernel_name,
+        need_check_supported=declared.need_check_supported,
+        origin=declared.origin,
+    )
+
+
+def _completed_attribute(
+    ours: Attribute, theirs: Attribute | None, contradiction: Callable[[str], AscendError]
+) -> Attribute:
+    if theirs is None:
+        raise contradiction(f"the semantics have no attribute [{ours.name}]")
+    if theirs.type != ours.type:
+        raise contradiction(f"attribute [{ours.name}] is {ours.type}, but the semantics take {theirs.type}")
+    default = theirs.default if ours.default is None else ours.default
+    return replace(theirs, default=default, required=ours.required, allowed=ours.allowed or theirs.allowed)
