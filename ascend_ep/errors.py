@@ -25,7 +25,8 @@ CODES: dict[str, Code] = {
         "Value [%s] for parameter [%s] is invalid. Reason: %s", "Try again with a valid argument."
     ),
     "E10002": Code(
-        "Value [%s] for parameter [--input_shape] is invalid. Reason: %s The value must be formatted as [%s].",
+        "Value [%s] for parameter [--input_shape] is invalid. Reason: %s "
+        "The value must be formatted as [%s].",
         'Try again with a valid argument, e.g. "input_name1:n1,c1,h1,w1;input_name2:n2,c2,h2,w2".',
     ),
     "E10003": Code(
@@ -107,7 +108,7 @@ NATIVE_CODES: dict[int, str] = {n: f"E400{n:02d}" for n in range(1, 13)}
 
 
 class AscendError(Exception):
-    """Every failure of ascend-ep: `code`, the sentence, `where` (file, node, line), `fix`, `details` (more lines)."""
+    """Every failure: `code`, the sentence, `where` (file, node, line), `fix`, `details` (more lines)."""
 
     def __init__(
         self, code: str, *args: object, where: str = "", fix: str | None = None, details: Sequence[str] = ()

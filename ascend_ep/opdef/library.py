@@ -28,7 +28,7 @@ def parse_custom_op(text: str) -> tuple[str, Path]:
 
 
 def library_definition(name: str, path: Path) -> OpDef:
-    """The definition of a library's operator; only the library knows how many tensors it takes. Raises E10410."""
+    """The definition of a library's operator; how many tensors it takes it alone knows. Raises E10410."""
     if not path.is_file():
         raise AscendError("E10410", path, where=f"--custom_op={name}:{path}")
     domain, _, op = name.rpartition("::")

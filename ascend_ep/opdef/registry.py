@@ -42,7 +42,7 @@ class Registry:
         folder: str | Path | None = None,
         builtin: bool = True,
     ) -> None:
-        """`libraries`: operator type (or domain::Type) to shared library; `folder` None: nothing installed."""
+        """`libraries`: operator type (or domain::Type) to shared library; `folder` None: none installed."""
         opened = [library_definition(name, Path(path)) for name, path in (libraries or {}).items()]
         self._libraries = GivenPlace("--custom_op", opened)
         self._given = GivenPlace("--custom_op_info", definitions)
