@@ -1,4 +1,7 @@
-/* simd.h - vectors of ASC_VF floats in GCC/Clang vector extensions: the same source on every ISA. */
+/* simd.h - vectors of ASC_VF floats in GCC/Clang vector extensions: the same source on every ISA.
+ *
+ * vf, vi: ASC_VF float32 / int32 lanes.  vd, vl: ASC_VD = ASC_VF / 2 float64 / int64 lanes; vh: as
+ * many float32 lanes. Masks are vi or vl with lanes all ones or zero, as comparisons give them. */
 #ifndef ASC_KERNELS_SIMD_H
 #define ASC_KERNELS_SIMD_H
 
@@ -7,16 +10,34 @@
 
 #include "isa.h"
 
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
+#define ASC_VD (ASC_VF / 2)
 typedef float vf __attribute__((vector_size(ASC_VF * 4)));
 typedef int32_t vi __attribute__((vector_size(ASC_VF * 4)));
+typedef double vd __attribute__((vector_size(ASC_VF * 4)));
+typedef int64_t vl __attribute__((vector_size(ASC_VF * 4)));
+typedef float vh __attribute__((vector_size(ASC_VF * 2)));
 
-static inline vf vf_set(float x) { return x - (vf){0}; }
+static inline vf vf_set(float x) {
+    return x - (vf){0};
+}
+static inline vi vi_set(int32_t x) {
+    return x - (vi){0};
+}
+static inline vd vd_set(double x) {
+    return x - (vd){0};
+}
 static inline vf vf_load(const float *p) {
     vf v;
     memcpy(&v, p, sizeof v);
     return v;
 }
-static inline void vf_store(float *p, vf v) { memcpy(p, &v, sizeof v); }
+static inline void vf_store(float *p, vf v) {
+    memcpy(p, &v, sizeof v);
+}
 /* The first n lanes (n < ASC_VF); the rest are `fill`. */
 static inline vf vf_load_tail(const float *p, int64_t n, float fill) {
     float lanes[ASC_VF];
@@ -28,8 +49,93 @@ static inline void vf_store_tail(float *p, vf v, int64_t n) {
     vf_store(lanes, v);
     memcpy(p, lanes, (size_t)n * sizeof *p);
 }
-/* mask lanes are all ones or zero, as comparisons give them */
-static inline vf vf_select(vi mask, vf yes, vf no) { return (vf)(((vi)yes & mask) | ((vi)no & ~mask)); }
-static inline vf vf_fma(vf a, vf b, vf c) { return a * b + c; } /* contracted where the ISA has FMA */
+static inline vf vf_select(vi mask, vf yes, vf no) {
+    return (vf)(((vi)yes & mask) | ((vi)no & ~mask));
+}
+static inline vd vd_select(vl mask, vd yes, vd no) {
+    return (vd)(((vl)yes & mask) | ((vl)no & ~mask));
+}
+static inline vf vf_fma(vf a, vf b, vf c) {
+    return a * b + c;
+} /* contracted where the ISA has FMA */
+
+/* a < b ? a : b, lane by lane: b when either is NaN. So a constant first lets NaN of b through.
+ * The loops become one instruction; under AVX-512 GCC would fold them into compare and blend. */
+static inline vf vf_min(vf a, vf b) {
+#if defined(__AVX512F__)
+    return (vf)_mm512_min_ps((__m512)a, (__m512)b);
+#else
+    for (int i = 0; i < ASC_VF; i++) a[i] = a[i] < b[i] ? a[i] : b[i];
+    return a;
+#endif
+}
+static inline vf vf_max(vf a, vf b) {
+#if defined(__AVX512F__)
+    return (vf)_mm512_max_ps((__m512)a, (__m512)b);
+#else
+    for (int i = 0; i < ASC_VF; i++) a[i] = a[i] > b[i] ? a[i] : b[i];
+    return a;
+#endif
+}
+static inline vd vd_min(vd a, vd b) {
+    for (int i = 0; i < ASC_VD; i++) a[i] = a[i] < b[i] ? a[i] : b[i];
+    return a;
+}
+static inline vd vd_max(vd a, vd b) {
+    for (int i = 0; i < ASC_VD; i++) a[i] = a[i] > b[i] ? a[i] : b[i];
+    return a;
+}
+static inline vf vf_round(vf a) { /* half to even */
+    for (int i = 0; i < ASC_VF; i++) a[i] = __builtin_rintf(a[i]);
+    return a;
+}
+static inline vf vf_sqrt(vf a) {
+    for (int i = 0; i < ASC_VF; i++) a[i] = __builtin_sqrtf(a[i]);
+    return a;
+}
+static inline vd vd_sqrt(vd a) {
+    for (int i = 0; i < ASC_VD; i++) a[i] = __builtin_sqrt(a[i]);
+    return a;
+}
+static inline vf vf_abs(vf a) {
+    return (vf)((vi)a & 0x7fffffff);
+}
+static inline vd vd_abs(vd a) {
+    return (vd)((vl)a & INT64_MAX);
+}
+/* |magnitude| with the sign of `sign`; magnitude is not negative */
+static inline vf vf_with_sign(vf magnitude, vf sign) {
+    return (vf)((vi)magnitude | ((vi)sign & INT32_MIN));
+}
+static inline vd vd_with_sign(vd magnitude, vd sign) {
+    return (vd)((vl)magnitude | ((vl)sign & INT64_MIN));
+}
+
+/* ASC_VD floats to and from float64. */
+static inline vd vd_load_f32(const float *p) {
+    vh v;
+    memcpy(&v, p, sizeof v);
+    return __builtin_convertvector(v, vd);
+}
+static inline void vd_store_f32(float *p, vd v) {
+    vh narrow = __builtin_convertvector(v, vh);
+    memcpy(p, &narrow, sizeof narrow);
+}
+
+/* Sum and maximum of all lanes, in one fixed order (halves, quarters, ...). */
+static inline float vf_sum(vf v) {
+    float lanes[ASC_VF];
+    vf_store(lanes, v);
+    for (int half = ASC_VF / 2; half; half /= 2)
+        for (int i = 0; i < half; i++) lanes[i] += lanes[i + half];
+    return lanes[0];
+}
+static inline float vf_maximum(vf v) {
+    float lanes[ASC_VF];
+    vf_store(lanes, v);
+    for (int half = ASC_VF / 2; half; half /= 2)
+        for (int i = 0; i < half; i++) lanes[i] = lanes[i] > lanes[i + half] ? lanes[i] : lanes[i + half];
+    return lanes[0];
+}
 
 #endif
