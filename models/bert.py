@@ -78,13 +78,13 @@ def build(
     opset: int = 17,
     exporter: str = "torchscript",
 ) -> onnx.ModelProto:
-    """input_ids, attention_mask, token_type_ids [batch, seq] -> hidden [batch, seq, hidden], pooled [batch, hidden]."""
+    """Three int64 inputs [batch, seq] -> hidden [batch, seq, hidden], pooled [batch, hidden]."""
     torch.manual_seed(0)
     names = ["input_ids", "attention_mask", "token_type_ids"]
     shape = [d if isinstance(d, int) else example for d, example in ((batch, 2), (seq, 5))]
     free = {axis: d for axis, d in enumerate((batch, seq)) if isinstance(d, str)}
     example = torch.ones(shape, dtype=torch.int64)
-    dynamic = {name: free for name in names} if free else None
+    dynamic = dict.fromkeys(names, free) if free else None
     inputs = (example, example, torch.zeros_like(example))
     return export(Bert(SIZES[size]), inputs, names, ["hidden", "pooled"], dynamic, opset, exporter)
 

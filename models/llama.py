@@ -168,7 +168,7 @@ def build(
     domain: str = DOMAIN,
     opset: int = 17,
 ) -> onnx.ModelProto:
-    """Prefill when `past` is 0, else decode after `past` positions; a name instead of a number leaves a dim free."""
+    """Prefill when `past` is 0, else decode after `past` positions; a name leaves a dim free."""
     return Decoder(SIZES[size], batch, seq, past, domain).build(opset, k)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from itertools import pairwise
 
 import onnx
 from graph_builder import GraphBuilder, dimension, save_from_command_line
@@ -19,7 +20,7 @@ def build(
     """x [batch, sizes[0]] -> probabilities [batch, sizes[-1]]; `activation` is a node of `domain`."""
     g = GraphBuilder("mlp")
     value = g.input("x", [batch, sizes[0]])
-    for i, (fan_in, fan_out) in enumerate(zip(sizes, sizes[1:], strict=False)):
+    for i, (fan_in, fan_out) in enumerate(pairwise(sizes)):
         bias = g.weight(f"b{i}", fan_out, scale=0.1)
         value = g.node("Gemm", [value, g.weight(f"w{i}", fan_in, fan_out), bias], f"linear{i}")
         if i < len(sizes) - 2:

@@ -108,7 +108,9 @@ def lawson(f: list[mpf], w: list[mpf], x: list[mpf], powers: range, rounds: int 
         b = mp.matrix([fi * si for fi, si in zip(f, scaled, strict=True)])
         normal = a.T * a
         c = mp.lu_solve(normal, a.T * b)
-        error = [abs(sum(basis[i, j] * c[j] for j in range(basis.cols)) - f[i]) * w[i] for i in range(basis.rows)]
+        error = [
+            abs(sum(basis[i, j] * c[j] for j in range(basis.cols)) - f[i]) * w[i] for i in range(basis.rows)
+        ]
         if max(error) < least:
             least, best = max(error), [c[j] for j in range(basis.cols)]
         share = [s * e for s, e in zip(share, error, strict=True)]
@@ -124,14 +126,19 @@ def rounded(value: mpf, bits: int) -> mpf:
 def fit(entry: Fit) -> tuple[list[mpf], mpf]:
     """Rounded coefficients, lowest first, and the maximum weighted error."""
     n = 12 * entry.terms
-    x = [entry.low + (entry.high - entry.low) * (1 - mp.cos(mp.pi * (i + mpf("0.5")) / n)) / 2 for i in range(n)]
+    x = [
+        entry.low + (entry.high - entry.low) * (1 - mp.cos(mp.pi * (i + mpf("0.5")) / n)) / 2
+        for i in range(n)
+    ]
     f = [entry.f(xi) for xi in x]
     w = [entry.weight(xi) for xi in x]
     done: list[mpf] = []
     for k in range(entry.terms):
         rest = [fi - sum(c * xi**j for j, c in enumerate(done)) for fi, xi in zip(f, x, strict=True)]
         done.append(rounded(lawson(rest, w, x, range(k, entry.terms))[0], entry.bits))
-    error = max(abs(sum(c * xi**j for j, c in enumerate(done)) - fi) * wi for xi, fi, wi in zip(x, f, w, strict=True))
+    error = max(
+        abs(sum(c * xi**j for j, c in enumerate(done)) - fi) * wi for xi, fi, wi in zip(x, f, w, strict=True)
+    )
     return done, error
 
 

@@ -1,0 +1,121 @@
+"""ascend-atc: atc's command line on the CPU. Modes 0 (convert), 1 (to JSON), 3 (pre-check), 6 (show).
+
+Exit status and the text around the work are atc's: 0 and "ATC run success", or 255 and "ATC run
+failed" followed by the coded error.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+from ascend_ep.cli.atc_arguments import UsageError, check, parse
+from ascend_ep.cli.atc_flags import BY_NAME, usage
+from ascend_ep.errors import CODES, AscendError
+
+START = "ATC start working now, please wait for a moment."
+SUCCESS = "ATC run success, welcome to the next use."
+FAILURE = "ATC run failed, Please check the detail log, Try 'atc --help' for more information"
+FAILED = 255
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command line and returns its exit status."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        given = parse(words)
+    except UsageError as error:
+        print(f"ERROR: {error}", file=sys.stderr)
+        print(START, "...", FAILURE, sep="\n")
+        return FAILED
+    if "help" in given:
+        print(usage())
+        return 0
+    if "explain" in given:
+        return explain(given["explain"])
+    print(START, flush=True)
+    try:
+        check(given)
+        note_idle_flags(given)
+        mode(given)(given, words)
+    except AscendError as error:
+        print("...", FAILURE, failure_text(error), sep="\n")
+        return FAILED
+    except Exception as error:
+        import traceback
+
+        traceback.print_exc()
+        unknown = AscendError("E19999", details=[f"{type(error).__name__}: {error}"])
+        print("...", FAILURE, failure_text(unknown), sep="\n")
+        return FAILED
+    print("...", SUCCESS, sep="\n")
+    return 0
+
+
+def mode(given: dict[str, str]) -> Callable[[dict[str, str], Sequence[str]], None]:
+    """The function of the mode asked for; imported now, so that --help stays instant."""
+    from ascend_ep.cli import atc_modes
+
+    modes = {
+        "0": atc_modes.convert_model,
+        "1": atc_modes.write_json,
+        "3": atc_modes.check_model,
+        "6": atc_modes.show,
+    }
+    number = given.get("mode", "0")
+    if number in ("5", "7", "30"):
+        raise AscendError("E10055", f"--mode={number} makes files for the device's own loader.")
+    if number not in modes:
+        raise AscendError("E10001", number, "--mode", "The value must be one of [0, 1, 3, 6].")
+    return modes[number]
+
+
+def note_idle_flags(given: dict[str, str]) -> None:
+    """Says, once each, which of the given flags change nothing here."""
+    if "auto_tune_mode" in given:
+        reason = "The Auto Tune function has been deprecated. Please use the AOE tool for tuning."
+        raise AscendError("E10001", given["auto_tune_mode"], "--auto_tune_mode", reason)
+    for name in given:
+        if not BY_NAME[name].acts:
+            print(f"[WARNING] --{name} has no effect: {BY_NAME[name].effect}.", file=sys.stderr)
+
+
+def failure_text(error: AscendError) -> str:
+    """The error as atc prints it under its verdict."""
+    now = time.time()
+    stamp = (
+        time.strftime("%Y-%m-%d-%H:%M:%S", time.localtime(now))
+        + f".{int(now % 1 * 1e6) // 1000:03d}.{int(now % 1e-3 * 1e6):03d}"
+    )
+    lines = [
+        f"{error.code}: [PID: {os.getpid()}] {stamp} {error.where + ': ' if error.where else ''}{error.text}"
+    ]
+    if error.fix:
+        lines.append(f"        Solution: {error.fix}")
+    if error.details:
+        lines.append("        TraceBack (most recent call last):")
+        lines += [f"        {detail}" for detail in error.details]
+    return "\n".join(lines)
+
+
+def explain(code: str) -> int:
+    """Prints what the catalogue says of a code."""
+    entry = CODES.get(code.upper())
+    if entry is None:
+        import difflib
+
+        near = difflib.get_close_matches(code.upper(), CODES, n=3)
+        print(
+            f"There is no code {code}." + (f" Near it: {', '.join(near)}." if near else ""), file=sys.stderr
+        )
+        return FAILED
+    print(f"{code.upper()}: {entry.template}")
+    if entry.fix:
+        print(f"   fix: {entry.fix}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

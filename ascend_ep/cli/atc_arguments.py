@@ -1,0 +1,79 @@
+"""The command-line grammar of atc: getopt_long's, with atc's own messages.
+
+`--name=value`, `--name value`, `-name=value`; `-` inside a name is `_`; an unambiguous prefix of a
+name is that name; of a repeated flag the last value counts.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from ascend_ep.cli.atc_flags import BY_NAME, FLAGS, Flag
+from ascend_ep.errors import AscendError
+
+TRUE = ("1", "t", "true", "y", "yes", "")
+FALSE = ("0", "f", "false", "n", "no")
+
+
+class UsageError(Exception):
+    """What atc prints to stderr before its verdict, for a line it cannot read at all."""
+
+
+def parse(arguments: Sequence[str]) -> dict[str, str]:
+    """Flag name -> raw value, for the flags given; values are checked by `check`."""
+    if not arguments:
+        raise UsageError("input argument value is empty or command line format is invalid")
+    given: dict[str, str] = {}
+    rest = list(arguments)
+    while rest:
+        word = rest.pop(0)
+        if word == "-h":
+            word = "--help"
+        if not word.startswith("-") or word in ("-", "--"):
+            raise UsageError(f"Non-option parameter: {word}")
+        name, equals, value = word.lstrip("-").partition("=")
+        flag = find(name)
+        if not equals and flag.kind not in ("switch", "bool"):
+            if not rest:
+                raise UsageError(
+                    f"flag '--{flag.name}' is missing its argument; flag description: {flag.help}"
+                )
+            value = rest.pop(0)
+        elif not equals and rest and not rest[0].startswith("-"):
+            value = rest.pop(0)
+        given[flag.name] = value
+    return given
+
+
+def find(name: str) -> Flag:
+    """The flag of this name or unambiguous prefix."""
+    name = name.replace("-", "_")
+    if name in BY_NAME:
+        return BY_NAME[name]
+    starting = [flag for flag in FLAGS if flag.name.startswith(name)] if name else []
+    if len(starting) == 1:
+        return starting[0]
+    near = difflib.get_close_matches(name, BY_NAME, n=1)
+    hint = f" (did you mean '--{near[0]}'?)" if near else ""
+    raise UsageError(f"unknown command line flag '{name}'{hint}")
+
+
+def check(given: dict[str, str]) -> None:
+    """Refuses values that are not of their flag's kind, as atc does."""
+    for name, value in given.items():
+        flag = BY_NAME[name]
+        if flag.kind == "int" and not (value.isascii() and value.isdigit()):
+            raise AscendError("E10003", value, name, "The value must be a non-negative integer.")
+        if flag.kind == "switch" and name != "help" and value not in ("0", "1"):
+            raise AscendError("E10006", value, name)
+        if flag.kind == "bool" and value.lower() not in TRUE + FALSE:
+            raise AscendError("E10005", value, name)
+        if flag.values and value and value not in flag.values:
+            allowed = f"The value must be one of [{', '.join(flag.values)}]."
+            near = difflib.get_close_matches(value, flag.values, n=1)
+            code = "E10010" if name == "log" else "E10001"
+            details = [f"did you mean {near[0]}?"] if near else []
+            raise AscendError(
+                code, *([value] if name == "log" else [value, f"--{name}", allowed]), details=details
+            )

@@ -1,0 +1,187 @@
+"""The flags of atc: one row each, and what each does here.
+
+Names, kinds, defaults and values are facts of the real tool (8.x); the two extensions and `--explain`
+say so. `effect` is ACTS, or the reason why a flag that the real tool has changes nothing on a CPU.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ACTS = "acts"
+
+
+@dataclass(frozen=True)
+class Flag:
+    name: str
+    kind: str  # text | file | int | bool | switch (0 or 1)
+    help: str
+    default: str = ""
+    values: tuple[str, ...] = ()
+    effect: str = ACTS
+
+    @property
+    def acts(self) -> bool:
+        return self.effect == ACTS
+
+
+def _idle(name: str, kind: str, reason: str, default: str = "", values: tuple[str, ...] = ()) -> Flag:
+    return Flag(name, kind, reason, default, values, reason)
+
+
+_DEVICE = "concerns the device's compiler; the CPU runtime has no such stage"
+_MEMORY = "the CPU runtime plans its arena the same way with and without it"
+_DYNAMIC = "dynamic-shape profiles are not built yet: use --input_shape with -1 or a range"
+_PRECISION = "half-precision kernels are not built yet: everything computes in float32"
+
+PRECISION_MODES = (
+    "force_fp16",
+    "force_fp32",
+    "cube_fp16in_fp32out",
+    "allow_mix_precision",
+    "allow_fp32_to_fp16",
+    "must_keep_origin_dtype",
+    "allow_mix_precision_fp16",
+    "allow_mix_precision_bf16",
+    "allow_fp32_to_bf16",
+)
+PRECISION_MODES_V2 = (
+    "fp16",
+    "origin",
+    "cube_fp16in_fp32out",
+    "mixed_float16",
+    "mixed_bfloat16",
+    "cube_hif8",
+    "mixed_hif8",
+)
+OUTPUT_TYPES = (
+    "FP32",
+    "FP16",
+    "INT8",
+    "UINT8",
+    "INT16",
+    "UINT16",
+    "INT32",
+    "UINT32",
+    "INT64",
+    "UINT64",
+    "DOUBLE",
+)
+IMPLEMENTATION_MODES = (
+    "high_precision",
+    "high_performance",
+    "high_precision_for_all",
+    "high_performance_for_all",
+)
+
+FLAGS: tuple[Flag, ...] = (
+    Flag("mode", "int", "0: model to .om; 1: .om or model to JSON; 3: pre-check only; 6: show an .om", "0"),
+    Flag("model", "file", "The model to convert"),
+    Flag("framework", "int", "5: ONNX"),
+    Flag("output", "text", "The path of the .om to write, without its suffix"),
+    Flag("soc_version", "text", "The chip the model is meant for, e.g. Ascend910B3"),
+    Flag("input_format", "text", "The layout of the inputs", "", ("NCHW", "ND", "NCDHW")),
+    Flag("input_shape", "text", '"name1:n,c,h,w;name2:..."; -1 or 1~10 leaves a dimension free'),
+    Flag("out_nodes", "text", '"node1:0;node2:1", or output names "out1;out2"'),
+    Flag("output_type", "text", 'The type of the outputs, or "node:0:FP16;..."'),
+    Flag(
+        "precision_mode",
+        "text",
+        "How to compute; must_keep_origin_dtype is exact float32",
+        "",
+        PRECISION_MODES,
+    ),
+    Flag("precision_mode_v2", "text", "As --precision_mode; origin is exact float32", "", PRECISION_MODES_V2),
+    Flag("log", "text", "The lowest level to show", "null", ("debug", "info", "warning", "error", "null")),
+    Flag("om", "file", "The .om, or with --framework the model, to read in mode 1 and 6"),
+    Flag(
+        "json",
+        "text",
+        "Mode 1: the JSON to write. Mode 0: the partition table as JSON (- for stdout; our extension)",
+    ),
+    Flag("check_report", "text", "The report that mode 3 writes", "check_result.json"),
+    Flag("display_model_info", "switch", "Show the .om after writing it", "0", ("0", "1")),
+    Flag("custom_op_info", "file", "JSON of custom operators (our extension)"),
+    Flag("custom_op", "text", "Type:./library.so[;...]: a custom operator from a library (our extension)"),
+    Flag("dump", "text", "A folder for the text of every conversion step (our extension)"),
+    Flag("explain", "text", "Print what an error code means and exit (our extension)"),
+    Flag("help", "switch", "Show this text"),
+    # --- recognised and checked; no effect here --------------------------------------------------
+    _idle("weight", "file", "Caffe weights; only ONNX models are converted"),
+    _idle("op_name_map", "file", "Caffe only; only ONNX models are converted"),
+    _idle("input_shape_range", "text", "deprecated by atc itself: use --input_shape with -1 or a range"),
+    _idle("input_hint_shape", "text", _DYNAMIC),
+    _idle("dynamic_batch_size", "text", _DYNAMIC),
+    _idle("dynamic_image_size", "text", _DYNAMIC),
+    _idle("dynamic_dims", "text", _DYNAMIC),
+    _idle("insert_op_conf", "file", "AIPP is not built yet: preprocess the input outside the model"),
+    _idle("input_fp16_nodes", "text", _PRECISION),
+    _idle("is_input_adjust_hw_layout", "text", _DEVICE),
+    _idle("is_output_adjust_hw_layout", "text", _DEVICE),
+    _idle(
+        "op_select_implmode", "text", "every operator has one implementation here", "", IMPLEMENTATION_MODES
+    ),
+    _idle("optypelist_for_implmode", "text", "every operator has one implementation here"),
+    _idle("op_precision_mode", "file", "every operator has one implementation here"),
+    _idle("keep_dtype", "file", _PRECISION),
+    _idle("modify_mixlist", "file", _PRECISION),
+    _idle("customize_dtypes", "file", _PRECISION),
+    _idle("fusion_switch_file", "file", "the fusion rules cannot be switched yet"),
+    _idle("compression_optimize_conf", "file", _DEVICE),
+    _idle("op_debug_config", "file", _DEVICE),
+    _idle("singleop", "file", "single-operator models are not built yet"),
+    _idle("save_original_model", "bool", "the original model stays where it is"),
+    _idle("external_weight", "int", "weights are mapped from the .om, never copied", "0", ("0", "1", "2")),
+    _idle("dump_mode", "switch", "mode 1 always writes inferred shapes", "0", ("0", "1")),
+    _idle("disable_reuse_memory", "switch", _MEMORY, "0", ("0", "1")),
+    _idle("enable_single_stream", "bool", _DEVICE),
+    _idle("core_type", "text", _DEVICE, "AiCore", ("AiCore", "VectorCore")),
+    _idle("aicore_num", "text", _DEVICE),
+    _idle("virtual_type", "switch", _DEVICE, "0", ("0", "1")),
+    _idle("buffer_optimize", "text", _MEMORY, "l2_optimize", ("l1_optimize", "l2_optimize", "off_optimize")),
+    _idle("enable_small_channel", "switch", _DEVICE, "0", ("0", "1")),
+    _idle("enable_compress_weight", "bool", _DEVICE, "false"),
+    _idle("sparsity", "switch", _DEVICE, "0", ("0", "1")),
+    _idle("jit_compile", "int", _DEVICE, "1", ("0", "1", "2")),
+    _idle("deterministic", "switch", "results never depend on threads or batch here", "0", ("0", "1")),
+    _idle(
+        "deterministic_level",
+        "int",
+        "results never depend on threads or batch here",
+        "0",
+        ("0", "1", "2", "3"),
+    ),
+    _idle("op_debug_level", "int", _DEVICE, "0", ("0", "1", "2", "3", "4")),
+    _idle("debug_dir", "text", _DEVICE, "./kernel_meta"),
+    _idle("op_compiler_cache_mode", "text", _DEVICE, "disable", ("enable", "disable", "force")),
+    _idle("op_compiler_cache_dir", "text", _DEVICE),
+    _idle("oo_level", "text", "there is one optimisation level", "O3", ("O1", "O3")),
+    _idle("host_env_os", "text", "the bundle runs on every host that has ascend-ep"),
+    _idle("host_env_cpu", "text", "the bundle runs on every host that has ascend-ep"),
+    _idle("status_check", "switch", _DEVICE, "0", ("0", "1")),
+    _idle("atomic_clean_policy", "switch", _DEVICE, "0", ("0", "1")),
+    _idle("is_weight_clip", "switch", _PRECISION, "1", ("0", "1")),
+    _idle("quant_dumpable", "switch", _DEVICE, "0", ("0", "1")),
+    _idle("enable_attr_compression", "bool", _DEVICE, "true"),
+    _idle("ac_parallel_enable", "switch", _DEVICE, "0", ("0", "1")),
+    _idle("tiling_schedule_optimize", "switch", _DEVICE, "0", ("0", "1")),
+    _idle("raw_ge_options", "file", _DEVICE),
+    _idle("auto_tune_mode", "text", "deprecated by atc itself"),
+    _idle("mdl_bank_path", "text", _DEVICE),
+    _idle("op_bank_path", "text", _DEVICE),
+)
+
+BY_NAME: dict[str, Flag] = {flag.name: flag for flag in FLAGS}
+
+
+def usage() -> str:
+    """The text of --help: the flags that act, then the ones that are only checked."""
+    lines = ["usage: ascend-atc --model=FILE --framework=5 --output=PATH --soc_version=NAME [options]", ""]
+    for flag in FLAGS:
+        if flag.acts:
+            values = f"; {', '.join(flag.values)}" if flag.values else ""
+            default = f" (default: {flag.default})" if flag.default else ""
+            lines.append(f"  --{flag.name:<20} {flag.help}{values}{default}")
+    lines += ["", "Flags of atc that are checked but change nothing here:"]
+    lines += [f"  --{flag.name:<28} {flag.effect}" for flag in FLAGS if not flag.acts]
+    return "\n".join(lines)
