@@ -1,12 +1,12 @@
-/* copy: out = in, element for element, whatever the input's strides. A transpose, a slice, a tiling
- * or a broadcast is a copy of a view. */
+/* copy: the elements of in, row-major, whatever its strides; out may group them under other dims. A
+ * transpose, a slice, a tiling or a broadcast is a copy of a view. */
 #include <string.h>
 
 #include "strided_copy.h"
 
 int32_t ASC_FN(copy_prepare)(asc_call *call) {
     ASC_REQUIRE(call, call->in[0].dtype == call->out[0].dtype, "copy: types differ");
-    ASC_REQUIRE(call, asc_same_dims(&call->in[0], &call->out[0]), "copy: shapes differ");
+    ASC_REQUIRE(call, asc_numel(&call->in[0]) == asc_numel(&call->out[0]), "copy: the numbers of elements differ");
     ASC_REQUIRE(call, call->n_ints == 0 && call->n_floats == 0, "copy takes no arguments");
     call->scratch[0] = (int64_t)asc_dtype_bytes(call->in[0].dtype);
     return ASC_OK;

@@ -93,7 +93,12 @@ def test_pad_value_and_cropping() -> None:
     want = np.pad(x[1:, :-2], [(0, 2), (3, 0)], "reflect")
     (got,) = call("pad", [x], [(np.float32, want.shape)], ints=[1, -1, 3, 2, -2])
     np.testing.assert_array_equal(got, want)
-    (got,) = call("pad", [np.zeros((0, 2), np.float32), np.array(7, np.float32)], [(np.float32, (2, 2))], ints=[0, 1, 0, 1, 0])
+    (got,) = call(
+        "pad",
+        [np.zeros((0, 2), np.float32), np.array(7, np.float32)],
+        [(np.float32, (2, 2))],
+        ints=[0, 1, 0, 1, 0],
+    )
     np.testing.assert_array_equal(got, np.full((2, 2), 7, np.float32))
 
 

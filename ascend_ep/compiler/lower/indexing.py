@@ -1,0 +1,74 @@
+"""Operators whose indices come with the data: Gather and Scatter of all forms, OneHot."""
+
+from __future__ import annotations
+
+from ascend_ep.compiler.lower.arguments import REDUCTIONS, axis_of, enum_of, needed
+from ascend_ep.compiler.lowering import NodeView, PlanBuilder, lowers
+from ascend_ep.opdef.dims import static
+
+
+def _as_view(node: NodeView, b: PlanBuilder, axis: int) -> bool:
+    """Gather with one known index: a view, when memory stays in order."""
+    source, indices, target = needed(node.inputs, 0), needed(node.inputs, 1), needed(node.outputs, 0)
+    length = static(source.dims[axis])
+    if indices.const is None or indices.const.size != 1 or length is None:
+        return False
+    index = int(indices.const.reshape(()))
+    if not -length <= index < length:
+        return False  # left to the kernel, whose error names the index
+    index %= length
+    x = b.ref(source)
+    strides = b.strides(x)
+    if axis == x.rank - 1 and x.rank > 1:
+        return False
+    dims = [*x.dims[:axis], *([1] * indices.rank), *x.dims[axis + 1 :]]
+    steps = [*strides[:axis], *([1] * indices.rank), *strides[axis + 1 :]]
+    b.bind(target, b.view(x, dims, index * strides[axis], steps))
+    return True
+
+
+@lowers("gather")
+def lower_gather(node: NodeView, b: PlanBuilder) -> None:
+    source, indices, target = needed(node.inputs, 0), needed(node.inputs, 1), needed(node.outputs, 0)
+    axis = axis_of(node, source.rank, 0)
+    if not _as_view(node, b, axis):
+        b.emit("gather", [b.ref(source), b.ref(indices)], [b.out(target)], [axis])
+
+
+@lowers("gather_elements")
+def lower_gather_elements(node: NodeView, b: PlanBuilder) -> None:
+    source, indices, target = needed(node.inputs, 0), needed(node.inputs, 1), needed(node.outputs, 0)
+    b.emit(
+        "gather_elements", [b.ref(source), b.ref(indices)], [b.out(target)], [axis_of(node, source.rank, 0)]
+    )
+
+
+@lowers("gather_nd")
+def lower_gather_nd(node: NodeView, b: PlanBuilder) -> None:
+    ins = [b.ref(needed(node.inputs, i)) for i in range(2)]
+    b.emit("gather_nd", ins, [b.out(needed(node.outputs, 0))], [int(node.attr("batch_dims", 0))])
+
+
+@lowers("scatter_elements")
+def lower_scatter_elements(node: NodeView, b: PlanBuilder) -> None:
+    """ScatterElements, and Scatter, its name before opset 11."""
+    axis = axis_of(node, needed(node.inputs, 0).rank, 0)
+    ints = [axis, enum_of(node, "reduction", REDUCTIONS, "none")]
+    ins = [b.ref(needed(node.inputs, i)) for i in range(3)]
+    b.emit("scatter_elements", ins, [b.out(needed(node.outputs, 0))], ints)
+
+
+@lowers("scatter_nd")
+def lower_scatter_nd(node: NodeView, b: PlanBuilder) -> None:
+    ins = [b.ref(needed(node.inputs, i)) for i in range(3)]
+    b.emit(
+        "scatter_nd", ins, [b.out(needed(node.outputs, 0))], [enum_of(node, "reduction", REDUCTIONS, "none")]
+    )
+
+
+@lowers("one_hot")
+def lower_one_hot(node: NodeView, b: PlanBuilder) -> None:
+    """OneHot(indices, depth, values): the depth is the length shape inference gave the new axis."""
+    target = needed(node.outputs, 0)
+    ins = [b.ref(needed(node.inputs, i)) for i in (0, 2)]
+    b.emit("one_hot", ins, [b.out(target)], [axis_of(node, target.rank, -1)])

@@ -1,0 +1,254 @@
+"""Operators that only move elements: views where the memory stays as it is, else one copy of a view.
+
+A view whose last axis keeps stride 1 is handed on as it is: the kernels that can't read strides get a
+copy from the builder. Other views are written out here, by the tiled copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import onnx_ir as ir
+
+from ascend_ep.compiler.lower.arguments import (
+    axis_of,
+    enum_of,
+    known_elements,
+    known_ints,
+    needed,
+    operand,
+    wrap_axis,
+)
+from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
+from ascend_ep.opdef.dims import bounds, max_, min_, static
+
+PAD_MODES = ("constant", "reflect", "edge", "wrap")  # the numbers of native/kernels/pad.c
+TO_THE_END = 2**31 - 1  # what exporters write for "to the end", and beyond
+
+
+def _hand_on(b: PlanBuilder, target: Operand, view: Ref) -> None:
+    strides = b.strides(view)
+    if not strides or static(strides[-1]) == 1:
+        b.bind(target, view)
+    else:
+        b.emit("copy", [view], [b.out(target)])
+
+
+@lowers("reshape")
+def lower_reshape(node: NodeView, b: PlanBuilder) -> None:
+    """Reshape, Flatten, Squeeze, Unsqueeze, Identity: the same elements under other dims."""
+    target = needed(node.outputs, 0)
+    b.bind(target, b.view(b.ref(needed(node.inputs, 0)), target.dims))
+
+
+def _permuted(b: PlanBuilder, x: Ref, perm: Sequence[int]) -> Ref:
+    strides = b.strides(x)
+    return b.view(x, [x.dims[p] for p in perm], 0, [strides[p] for p in perm])
+
+
+@lowers("transpose")
+def lower_transpose(node: NodeView, b: PlanBuilder) -> None:
+    source, target = needed(node.inputs, 0), needed(node.outputs, 0)
+    x = b.ref(source)
+    perm = [int(p) for p in node.attr("perm") or reversed(range(x.rank))]
+    if sorted(perm) != list(range(x.rank)):
+        raise Unsupported(f"its permutation {perm} doesn't fit rank {x.rank}")
+    moving = [p for p in perm if static(x.dims[p]) != 1]
+    if moving == sorted(moving):
+        b.bind(target, b.view(x, target.dims))
+    else:
+        _hand_on(b, target, _permuted(b, x, perm))
+
+
+@lowers("concat")
+def lower_concat(node: NodeView, b: PlanBuilder) -> None:
+    target = needed(node.outputs, 0)
+    parts = [source for source in node.inputs if source is not None]
+    axis = axis_of(node, target.rank, 1 if node.version < 4 else None)
+    if len(parts) > 200:
+        raise Unsupported(f"it has {len(parts)} inputs; the native concat takes up to 200")
+    b.emit("concat", [b.ref(part) for part in parts], [b.out(target)], [axis])
+
+
+@lowers("split")
+def lower_split(node: NodeView, b: PlanBuilder) -> None:
+    """Split: one view for each part, its length as shape inference found it."""
+    x = b.ref(needed(node.inputs, 0))
+    axis = axis_of(node, x.rank, 0)
+    strides = b.strides(x)
+    start: Dim = 0
+    for target in node.outputs:
+        if target is None:
+            raise Unsupported("one of its parts is not wanted, so the start of the next is unknown")
+        _hand_on(b, target, b.view(x, target.dims, start * strides[axis], strides))
+        start = start + target.dims[axis]
+
+
+# --- Slice --------------------------------------------------------------------------------------
+
+
+def _slice_start(start: Dim, length: Dim, step: int) -> Dim:
+    """The first element taken, within the axis."""
+    low, high = bounds(start)
+    last = length if step > 0 else length - 1
+    if low is not None and low >= 0:
+        return last if low >= TO_THE_END else min_(start, last)
+    if high is not None and high < 0:
+        return max_(start + length, 0 if step > 0 else -1)
+    raise Unsupported("the sign of a start depends on the input shapes")
+
+
+def _slice_arguments(node: NodeView, rank: int) -> list[tuple[int, Dim, int]]:
+    """(axis, start, step) of every axis the node slices."""
+    if node.version < 10:
+        starts: list[Dim] = [int(s) for s in node.attr("starts", [])]
+        axes = [int(a) for a in node.attr("axes") or range(len(starts))]
+        steps = [1] * len(starts)
+    else:
+        starts = known_elements(needed(node.inputs, 1), "starts")
+        given_axes, given_steps = operand(node.inputs, 3), operand(node.inputs, 4)
+        axes = known_ints(given_axes, "axes") if given_axes else list(range(len(starts)))
+        steps = known_ints(given_steps, "steps") if given_steps else [1] * len(starts)
+    if not len(starts) == len(axes) == len(steps) or 0 in steps:
+        raise Unsupported("its starts, axes and steps don't fit each other")
+    return [(wrap_axis(a, rank), s, t) for a, s, t in zip(axes, starts, steps, strict=True)]
+
+
+@lowers("slice")
+def lower_slice(node: NodeView, b: PlanBuilder) -> None:
+    """Slice: a view with an offset and steps; the lengths are those shape inference found."""
+    target = needed(node.outputs, 0)
+    x = b.ref(needed(node.inputs, 0))
+    strides = list(b.strides(x))
+    offset: Dim = 0
+    if any(static(d) == 0 for d in target.dims):
+        b.bind(target, b.view(x, target.dims, 0, strides))
+        return
+    for axis, start, step in _slice_arguments(node, x.rank):
+        offset = offset + _slice_start(start, x.dims[axis], step) * strides[axis]
+        strides[axis] = strides[axis] * step
+    _hand_on(b, target, b.view(x, target.dims, offset, strides))
+
+
+# --- copies of longer views ---------------------------------------------------------------------
+
+
+@lowers("expand")
+def lower_expand(node: NodeView, b: PlanBuilder) -> None:
+    """Expand: stride 0 along every axis that is repeated."""
+    target = needed(node.outputs, 0)
+    x = b.ref(needed(node.inputs, 0))
+    added, own = target.rank - x.rank, b.strides(x)
+    strides: list[Dim] = [0] * added
+    for i, (have, want) in enumerate(zip(x.dims, target.dims[added:], strict=True)):
+        if have != want and static(have) is None:
+            raise Unsupported(f"whether dim {have} is repeated is known only at run time")
+        strides.append(own[i] if have == want else 0)
+    b.emit("copy", [b.view(x, target.dims, 0, strides)], [b.out(target)])
+
+
+@lowers("tile")
+def lower_tile(node: NodeView, b: PlanBuilder) -> None:
+    """Tile: a repeated axis becomes two, the outer with stride 0."""
+    target = needed(node.outputs, 0)
+    x = b.ref(needed(node.inputs, 0))
+    repeats = known_elements(needed(node.inputs, 1), "repeats")
+    if len(repeats) != x.rank:
+        raise Unsupported("its repeats don't fit the rank")
+    dims: list[Dim] = []
+    strides: list[Dim] = []
+    for count, length, stride in zip(repeats, x.dims, b.strides(x), strict=True):
+        if static(count) != 1:
+            dims.append(count)
+            strides.append(0)
+        dims.append(length)
+        strides.append(stride)
+    b.emit("copy", [b.view(x, dims, 0, strides)], [b.out(target)])
+
+
+@lowers("constant_of_shape")
+def lower_constant_of_shape(node: NodeView, b: PlanBuilder) -> None:
+    target = needed(node.outputs, 0)
+    value = np.asarray(node.attr("value", np.zeros(1, np.float32))).reshape(())
+    element = b.constant(value, dtype=target.dtype)
+    b.emit("copy", [b.view(element, target.dims, 0, [0] * target.rank)], [b.out(target)])
+
+
+def _split_blocks(node: NodeView, x: Ref) -> tuple[Dim, Dim, Dim, Dim, int]:
+    if x.rank != 4:
+        raise Unsupported(f"it has rank {x.rank}; blocks are of images [N, C, H, W]")
+    size = int(node.attr("blocksize", 0))
+    if size < 1:
+        raise Unsupported(f"its block size {size} is not positive")
+    n, c, h, w = x.dims
+    return n, c, h, w, size
+
+
+@lowers("depth_to_space")
+def lower_depth_to_space(node: NodeView, b: PlanBuilder) -> None:
+    x = b.contiguous(b.ref(needed(node.inputs, 0)))
+    n, c, h, w, size = _split_blocks(node, x)
+    rest = c // (size * size)
+    if enum_of(node, "mode", ("DCR", "CRD"), "DCR") == 0:
+        view = _permuted(b, b.view(x, [n, size, size, rest, h, w]), [0, 3, 4, 1, 5, 2])
+    else:
+        view = _permuted(b, b.view(x, [n, rest, size, size, h, w]), [0, 1, 4, 2, 5, 3])
+    b.emit("copy", [view], [b.out(needed(node.outputs, 0))])
+
+
+@lowers("space_to_depth")
+def lower_space_to_depth(node: NodeView, b: PlanBuilder) -> None:
+    x = b.contiguous(b.ref(needed(node.inputs, 0)))
+    n, c, h, w, size = _split_blocks(node, x)
+    blocks = b.view(x, [n, c, h // size, size, w // size, size])
+    b.emit("copy", [_permuted(b, blocks, [0, 3, 5, 1, 2, 4])], [b.out(needed(node.outputs, 0))])
+
+
+# --- kernels ------------------------------------------------------------------------------------
+
+
+def _pad_arguments(node: NodeView, rank: int) -> list[Dim]:
+    """Begins, then ends, of every axis."""
+    if node.version < 11:
+        pads: list[Dim] = [int(p) for p in node.attr("pads", node.attr("paddings", []))]
+    else:
+        pads = known_elements(needed(node.inputs, 1), "pads")
+    given = operand(node.inputs, 3) if node.version >= 18 else None
+    axes = [wrap_axis(a, rank) for a in known_ints(given, "axes")] if given else list(range(rank))
+    if len(pads) != 2 * len(axes):
+        raise Unsupported("its pads don't fit the axes")
+    every: list[Dim] = [0] * (2 * rank)
+    for i, axis in enumerate(axes):
+        every[axis], every[rank + axis] = pads[i], pads[len(axes) + i]
+    return every
+
+
+@lowers("pad")
+def lower_pad(node: NodeView, b: PlanBuilder) -> None:
+    source = needed(node.inputs, 0)
+    mode = enum_of(node, "mode", PAD_MODES, "constant")
+    given = operand(node.inputs, 2) if node.version >= 11 else None
+    value = None if given is None else b.ref(given)
+    if node.version < 11 and node.attr("value", 0.0):
+        value = b.constant(
+            np.array(node.attr("value"), ir.DataType(source.dtype).numpy()), dtype=source.dtype
+        )
+    ints = [mode, *_pad_arguments(node, source.rank)]
+    b.emit("pad", [b.ref(source), value], [b.out(needed(node.outputs, 0))], ints)
+
+
+@lowers("trilu")
+def lower_trilu(node: NodeView, b: PlanBuilder) -> None:
+    given = operand(node.inputs, 1)
+    k = known_elements(given, "diagonal")[0] if given else 0
+    upper = int(node.attr("upper", 1))
+    b.emit("trilu", [b.ref(needed(node.inputs, 0))], [b.out(needed(node.outputs, 0))], [upper, k])
+
+
+@lowers("cumsum")
+def lower_cumsum(node: NodeView, b: PlanBuilder) -> None:
+    source = needed(node.inputs, 0)
+    axis = wrap_axis(known_ints(needed(node.inputs, 1), "axis")[0], source.rank)
+    ints = [axis, int(node.attr("exclusive", 0)), int(node.attr("reverse", 0))]
+    b.emit("cumsum", [b.ref(source)], [b.out(needed(node.outputs, 0))], ints)
