@@ -1,0 +1,75 @@
+/* The epilogue: one pass over rows that the tile just left in L1. */
+#include "epilogue.h"
+
+#include "vmath.h"
+
+static inline vf activate(vf x, int64_t activation, const epilogue *e) {
+    switch (activation) {
+        case EPILOGUE_RELU: return vf_select(x < (vf){0}, (vf){0}, x);
+        case EPILOGUE_GELU: return x * 0.5f * (1.0f + vf_erf(x * 0.70710678118654752440f));
+        case EPILOGUE_GELU_TANH:
+            return x * 0.5f * (1.0f + vf_tanh(0.79788456080286535588f * (x + 0.044715f * x * x * x)));
+        case EPILOGUE_SILU: return x * vf_sigmoid(x);
+        case EPILOGUE_SIGMOID: return vf_sigmoid(x);
+        case EPILOGUE_TANH: return vf_tanh(x);
+        case EPILOGUE_CLIP: {
+            vf low = vf_set(e->low), high = vf_set(e->high);
+            x = vf_select(x < low, low, x);
+            return vf_select(x > high, high, x);
+        }
+        default: return x;
+    }
+}
+
+/* n (up to ASC_VF) elements of an addend's row. */
+static inline vf load_addend(const float *from, int64_t stride, int64_t n) {
+    if (stride == 0) return vf_set(*from);
+    if (stride == 1) return n == ASC_VF ? vf_load(from) : vf_load_tail(from, n, 0);
+    float lanes[ASC_VF];
+    for (int64_t i = 0; i < ASC_VF; i++) lanes[i] = i < n ? from[i * stride] : 0;
+    return vf_load(lanes);
+}
+
+static inline vf finish(const epilogue *e, int64_t activation, vf sum, const float *bias, const float *residual,
+                        int64_t n) {
+    sum *= vf_set(e->alpha);
+    if (bias) sum = vf_fma(vf_set(e->beta), load_addend(bias, e->bias.col, n), sum);
+    if (residual) sum += load_addend(residual, e->residual.col, n);
+    return activate(sum, activation, e);
+}
+
+static inline __attribute__((always_inline)) void finish_row(const epilogue *e, int64_t activation, float *c,
+                                                             const float *bias, const float *residual, int64_t cols) {
+    int64_t j = 0;
+    for (; j + ASC_VF <= cols; j += ASC_VF) {
+        vf_store(c + j, finish(e, activation, vf_load(c + j), bias, residual, ASC_VF));
+        if (bias) bias += ASC_VF * e->bias.col;
+        if (residual) residual += ASC_VF * e->residual.col;
+    }
+    if (j < cols)
+        vf_store_tail(c + j, finish(e, activation, vf_load_tail(c + j, cols - j, 0), bias, residual, cols - j),
+                      cols - j);
+}
+
+void ASC_FN(epilogue_apply)(const epilogue *e, float *c, int64_t ldc, int64_t row, int64_t rows, int64_t col,
+                            int64_t cols) {
+    for (int64_t i = row; i < row + rows; i++, c += ldc) {
+        const float *bias = e->bias.data ? e->bias.data + i * e->bias.row + col * e->bias.col : NULL;
+        const float *residual =
+            e->residual.data ? e->residual.data + i * e->residual.row + col * e->residual.col : NULL;
+        switch (e->activation) {
+#define CASE(code) \
+    case code: finish_row(e, code, c, bias, residual, cols); break;
+            CASE(EPILOGUE_NONE)
+            CASE(EPILOGUE_RELU)
+            CASE(EPILOGUE_GELU)
+            CASE(EPILOGUE_GELU_TANH)
+            CASE(EPILOGUE_SILU)
+            CASE(EPILOGUE_SIGMOID)
+            CASE(EPILOGUE_TANH)
+            CASE(EPILOGUE_CLIP)
+#undef CASE
+            default: break;
+        }
+    }
+}

@@ -1,0 +1,43 @@
+/* epilogue.h - what happens to the sums of a product while they are in cache:
+ * y = activation(alpha * sum + beta * bias + residual). */
+#ifndef ASC_KERNELS_EPILOGUE_H
+#define ASC_KERNELS_EPILOGUE_H
+
+#include "isa.h"
+
+/* Activation codes: an int argument of matmul and conv. */
+enum {
+    EPILOGUE_NONE,
+    EPILOGUE_RELU,
+    EPILOGUE_GELU,      /* x/2 (1 + erf(x/sqrt 2)) */
+    EPILOGUE_GELU_TANH, /* x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
+    EPILOGUE_SILU,
+    EPILOGUE_SIGMOID,
+    EPILOGUE_TANH,
+    EPILOGUE_CLIP, /* to [low, high] */
+    EPILOGUE_COUNT
+};
+
+/* An operand that is added; a stride of 0 repeats it. data == NULL: absent. */
+typedef struct epilogue_addend {
+    const float *data;
+    int64_t row;
+    int64_t col;
+} epilogue_addend;
+
+typedef struct epilogue {
+    float alpha, beta, low, high;
+    int64_t activation;
+    epilogue_addend bias, residual;
+} epilogue;
+
+/* Whether y is just the sum. */
+static inline int epilogue_is_plain(const epilogue *e) {
+    return e->alpha == 1 && !e->bias.data && !e->residual.data && e->activation == EPILOGUE_NONE;
+}
+
+/* Finishes the sums in c[i * ldc + j], rows [row, row + rows) and columns [col, col + cols) of the output. */
+void ASC_FN(epilogue_apply)(const epilogue *e, float *c, int64_t ldc, int64_t row, int64_t rows, int64_t col,
+                            int64_t cols);
+
+#endif

@@ -1,0 +1,149 @@
+/* Blocks of a product: for each block of K, tiles of A are packed once, and each panel of B passes all
+ * of them while it is in cache. Sums of unfinished blocks wait in C. */
+#include "gemm.h"
+
+#include "gemm_pack.h"
+
+int64_t ASC_FN(gemm_scratch_bytes)(int64_t rows, int64_t k_block) {
+    int64_t lines, floats, bytes;
+    if (!asc_add_ok(rows, GEMM_WIDE_PANELS * GEMM_PANEL + 16, &lines) || !asc_mul_ok(lines, k_block, &floats)) return 0;
+    if (!asc_add_ok(floats, 64, &floats) || !asc_mul_ok(floats, sizeof(float), &bytes)) return 0;
+    return asc_add_ok(bytes, sizeof(gemm_scratch), &bytes) ? bytes / ASC_ALIGN * ASC_ALIGN : 0;
+}
+
+void ASC_FN(gemm_pack_strided)(const gemm *g, int64_t panel, int64_t k0, int64_t k, float *out) {
+    int64_t col = panel * GEMM_PANEL, lanes = g->n - col < GEMM_PANEL ? g->n - col : GEMM_PANEL;
+    ASC_FN(gemm_interleave)(g->b + col * g->b_col + k0 * g->b_k, g->b_col, g->b_k, lanes, k, GEMM_PANEL, out);
+}
+
+/* Where the row tiles of a block lie. */
+typedef struct block {
+    const gemm *g;
+    int64_t row, rows;
+    int64_t k0, k;
+    const float *a; /* packed tiles, panels, or one row as it is */
+    int64_t b_step, b_panel;
+} block;
+
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+/* Rows [0, rows) in nearly equal tiles: tile t starts at this row. */
+static int64_t tile_start(int64_t rows, int64_t tiles, int64_t t) {
+    return rows * t / tiles;
+}
+
+static int64_t tile_count(int64_t rows) {
+    return (rows + GEMM_ROWS - 1) / GEMM_ROWS;
+}
+
+static void pack_rows(const block *k, gemm_scratch *scratch, float *out) {
+    const gemm *g = k->g;
+    if (scratch->packed == g->a && scratch->row == k->row && scratch->rows == k->rows && scratch->k == k->k0) return;
+    for (int64_t tiles = tile_count(k->rows), t = 0; t < tiles; t++) {
+        int64_t from = tile_start(k->rows, tiles, t), rows = tile_start(k->rows, tiles, t + 1) - from;
+        ASC_FN(gemm_interleave)(g->a + (k->row + from) * g->a_row + k->k0 * g->a_k, g->a_row, g->a_k, rows, k->k, rows,
+                                out + from * k->k);
+    }
+    scratch->packed = g->a;
+    scratch->row = k->row;
+    scratch->rows = k->rows;
+    scratch->k = k->k0;
+}
+
+/* One tile: rows [row, row + rows) by columns [col, col + cols) of the output. */
+static void run_tile(const block *k, int64_t row, int rows, const float *a, int64_t a_step, int64_t col, int64_t cols,
+                     int vectors, const float *b) {
+    const gemm *g = k->g;
+    float edge[GEMM_ROWS * GEMM_TILE_COLS > GEMM_WIDE_COLS ? GEMM_ROWS * GEMM_TILE_COLS : GEMM_WIDE_COLS];
+    float *c = g->c + row * g->ldc + col;
+    int64_t width = (int64_t)vectors * ASC_VF;
+    gemm_tile t = {
+        .k = k->k, .a = a, .a_step = a_step, .b = b, .b_step = k->b_step, .panel = k->b_panel, .c = c, .ldc = g->ldc};
+    t.resume = k->k0 > 0;
+    if (cols < width) {
+        t.c = edge;
+        t.ldc = width;
+        if (t.resume)
+            for (int i = 0; i < rows; i++)
+                for (int64_t j = 0; j < width; j++) edge[i * width + j] = j < cols ? c[i * g->ldc + j] : 0;
+    }
+    ASC_FN(gemm_tile_run)(rows, vectors, &t);
+    if (k->k0 + k->k == g->k && !epilogue_is_plain(&g->epilogue))
+        ASC_FN(epilogue_apply)(&g->epilogue, t.c, t.ldc, row, rows, col, least(cols, width));
+    if (cols < width)
+        for (int i = 0; i < rows; i++) memcpy(c + i * g->ldc, edge + i * width, (size_t)cols * sizeof *c);
+}
+
+/* All row tiles against one strip of columns. */
+static void run_strip(const block *k, int64_t col, int64_t cols, int vectors, const float *b) {
+    const gemm *g = k->g;
+    int64_t unit = g->a_panels ? GEMM_PANEL : k->rows;
+    for (int64_t first = 0; first < k->rows; first += unit) {
+        int64_t rows = least(unit, k->rows - first);
+        const float *a = g->a_panels ? k->a + first * g->k : k->a;
+        for (int64_t tiles = tile_count(rows), t = 0; t < tiles; t++) {
+            int64_t from = tile_start(rows, tiles, t), tall = tile_start(rows, tiles, t + 1) - from;
+            const float *tile = g->a_panels ? a + from : a + from * k->k;
+            int64_t step = g->a_panels ? GEMM_PANEL : tall;
+            run_tile(k, k->row + first + from, (int)tall, tile, step, col, cols, vectors, b);
+        }
+    }
+}
+
+/* Columns of a group of panels, in strips as wide as the registers allow for these few or many rows. */
+static void run_group(const block *k, int64_t panel, int64_t panels, const float *b) {
+    int64_t col = panel * GEMM_PANEL, end = least(col + panels * GEMM_PANEL, k->g->n), at = 0;
+    for (int vectors; col < end; col += vectors * ASC_VF, at += vectors * ASC_VF) {
+        int64_t room = panels * GEMM_PANEL - at;
+        vectors = end - col > ASC_VF ? 2 : 1;
+        if (k->rows == 1 && end - col > 2 * ASC_VF && room >= 8 * ASC_VF && at % GEMM_PANEL == 0) vectors = 8;
+        if (k->rows == 2 && end - col > 2 * ASC_VF && room >= 4 * ASC_VF) vectors = 4;
+        run_strip(k, col, end - col, vectors, b + at / GEMM_PANEL * k->b_panel + at % GEMM_PANEL);
+    }
+}
+
+/* The block's rows of a group of panels: where they lie already, or packed. Rows of B that are
+ * contiguous serve a single row tile as they are. */
+static const float *find_panels(block *k, int64_t panel, int64_t panels, float *packed) {
+    const gemm *g = k->g;
+    k->b_step = GEMM_PANEL;
+    if (!g->pack) {
+        k->b_panel = g->k * GEMM_PANEL;
+        return g->b + (panel * g->k + k->k0) * GEMM_PANEL;
+    }
+    int whole = (panel + panels) * GEMM_PANEL <= g->n;
+    if (g->pack == ASC_FN(gemm_pack_strided) && g->b_col == 1 && whole && k->rows <= GEMM_ROWS) {
+        k->b_step = g->b_k;
+        k->b_panel = GEMM_PANEL;
+        return g->b + k->k0 * g->b_k + panel * GEMM_PANEL;
+    }
+    k->b_panel = k->k * GEMM_PANEL;
+    for (int64_t i = 0; i < panels; i++) g->pack(g, panel + i, k->k0, k->k, packed + i * k->b_panel);
+    return packed;
+}
+
+void ASC_FN(gemm_block)(const gemm *g, int64_t row, int64_t rows, int64_t panel, int64_t panel_end,
+                        gemm_scratch *scratch) {
+    float *a_tiles = (float *)(scratch + 1);
+    int64_t k0 = 0;
+    do { /* once even when K is 0: the sums are zero and the epilogue still applies */
+        block k = {.g = g, .row = row, .rows = rows, .k0 = k0, .k = least(g->k_block, g->k - k0)};
+        float *b_panels = a_tiles + (rows * k.k + 15) / 16 * 16;
+        if (g->a_panels) {
+            k.a = g->a + row * g->k + k0 * GEMM_PANEL;
+        } else if (rows == 1 && g->a_k == 1) {
+            k.a = g->a + row * g->a_row + k0;
+        } else {
+            pack_rows(&k, scratch, a_tiles);
+            k.a = a_tiles;
+        }
+        int64_t group = rows <= 2 ? GEMM_WIDE_PANELS : 1;
+        for (int64_t p = panel; p < panel_end; p += group) {
+            int64_t panels = least(group, panel_end - p);
+            run_group(&k, p, panels, find_panels(&k, p, panels, b_panels));
+        }
+        k0 += k.k;
+    } while (k0 < g->k);
+}

@@ -1,0 +1,59 @@
+/* gemm.h - C = A B on one thread, by register tiles over blocks that stay in L2. The operators of this
+ * folder that are products at heart (matmul, conv) describe themselves as a gemm and run blocks of it. */
+#ifndef ASC_KERNELS_GEMM_H
+#define ASC_KERNELS_GEMM_H
+
+#include "epilogue.h"
+#include "gemm_tile.h"
+
+typedef struct gemm gemm;
+
+/* Writes rows [k0, k0 + k) of panel `panel` of B: out[i * GEMM_PANEL + j], zero past the last column. */
+typedef void (*gemm_pack_fn)(const gemm *g, int64_t panel, int64_t k0, int64_t k, float *out);
+
+struct gemm {
+    int64_t m, n, k;
+    const float *a;
+    int64_t a_row, a_k; /* strides of A */
+    int a_panels;       /* A is the transpose of a matrix in ASC_LAYOUT_PANEL32, [K,M]: strides are unused */
+    const float *b;     /* in ASC_LAYOUT_PANEL32, or what `pack` reads */
+    int64_t b_k, b_col; /* strides of B, for gemm_pack_strided */
+    gemm_pack_fn pack;  /* NULL: B is in panels */
+    const void *source; /* for a pack function with more to know than strides */
+    float *c;
+    int64_t ldc;
+    int64_t k_block;
+    epilogue epilogue;
+};
+
+/* What a worker keeps between blocks. Floats of A tiles follow, then GEMM_WIDE_PANELS panels of B. */
+typedef struct gemm_scratch {
+    const float *packed; /* the A whose rows from `row` on, columns from `k` on, lie packed here */
+    int64_t row, rows, k;
+    int64_t pad[4];
+} gemm_scratch;
+
+/* A pack function for B of any strides. */
+void ASC_FN(gemm_pack_strided)(const gemm *g, int64_t panel, int64_t k0, int64_t k, float *out);
+
+/* K is walked in blocks of this many, so that a panel's block and the A tiles stay in L2. */
+static inline int64_t gemm_k_block(int64_t k) {
+    int64_t blocks = (k + 1151) / 1152;
+    return blocks <= 1 ? k : ((k + blocks - 1) / blocks + 7) / 8 * 8;
+}
+
+/* Most rows of A that a worker packs at once: half of L2, or more when B must be packed for every row block. */
+static inline int64_t gemm_row_block(int64_t k_block, int packs_b) {
+    int64_t rows = (packs_b ? 2 << 20 : 448 << 10) / 4 / (k_block > 0 ? k_block : 1);
+    return rows < 8 * GEMM_ROWS ? 8 * GEMM_ROWS : rows;
+}
+
+/* Bytes of scratch for blocks of up to `rows` rows; 0 on overflow. */
+int64_t ASC_FN(gemm_scratch_bytes)(int64_t rows, int64_t k_block);
+
+/* Computes rows [row, row + rows) of panels [panel, panel_end), epilogue included. With a_panels, row
+ * is a multiple of GEMM_PANEL. */
+void ASC_FN(gemm_block)(const gemm *g, int64_t row, int64_t rows, int64_t panel, int64_t panel_end,
+                        gemm_scratch *scratch);
+
+#endif

@@ -1,0 +1,44 @@
+/* gemm_tile.h - the register tile every product of this folder is made of.
+ *
+ * A tile is `rows` x `vectors` accumulators of ASC_VF floats. Each output element is one accumulator
+ * that takes its K products in order, by fused multiply-add where the ISA has it; a pass over
+ * [k0, k1) that starts from the stored sum continues it exactly. So the bits of an element depend on
+ * its row of A and its column of B alone: not on the tile it fell in, the blocking, or the threads.
+ */
+#ifndef ASC_KERNELS_GEMM_TILE_H
+#define ASC_KERNELS_GEMM_TILE_H
+
+#include "simd.h"
+
+#define GEMM_PANEL 32 /* columns of a packed panel, on every ISA */
+
+#if ASC_VF == 16
+#define GEMM_ROWS 14 /* 14 x 2 accumulators, 2 of B and a broadcast fill the 32 registers */
+#elif ASC_VF == 8
+#define GEMM_ROWS 6
+#else
+#define GEMM_ROWS 4
+#endif
+#define GEMM_TILE_COLS (2 * ASC_VF)                    /* columns of the ordinary tile: 32, 16, 8 */
+#define GEMM_WIDE_COLS (8 * ASC_VF)                    /* columns of the one-row tile: 128, 64, 32 */
+#define GEMM_WIDE_PANELS (GEMM_WIDE_COLS / GEMM_PANEL) /* 4, 2, 1 */
+
+/* c[i * ldc + j] (+)= sum over k of a[k * a_step + i] * B[k][j]. Column j of B lies in panel
+ * j / GEMM_PANEL, `panel` floats after the one before, at b[k * b_step + j % GEMM_PANEL]. */
+typedef struct gemm_tile {
+    int64_t k;
+    const float *a;
+    int64_t a_step;
+    const float *b;
+    int64_t b_step;
+    int64_t panel;
+    float *c;
+    int64_t ldc;
+    int resume; /* start from the sums stored in c instead of zero */
+} gemm_tile;
+
+/* Writes all `vectors` whole vectors of each row. rows is 1..GEMM_ROWS; vectors is 1 or 2, with 4
+ * for 2 rows and 8 for 1 row also possible: narrow tiles need more columns to hide latency. */
+void ASC_FN(gemm_tile_run)(int rows, int vectors, const gemm_tile *t);
+
+#endif

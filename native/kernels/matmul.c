@@ -1,0 +1,320 @@
+/* matmul: Y = activation(alpha op(A) op(B) + beta C + R), with numpy's batch broadcasting.
+ *
+ * in:     A [.., M, K], B [.., K, N], C (absent, or broadcastable to Y), R (absent, or likewise); any strides.
+ *         A of rank 1 is a row, B of rank 1 a column, and Y lacks that axis. B may be one [K, N] weight in
+ *         ASC_LAYOUT_PANEL32.
+ * out:    Y [.., M, N]
+ * ints:   transA, transB (swap the last two axes; not with rank 1, transB not with PANEL32), activation
+ * floats: alpha, beta, low, high (the bounds of EPILOGUE_CLIP)
+ */
+#include "gemm.h"
+
+#define MAX_BATCH_AXES ASC_MAX_RANK
+enum { A, B, C, R, OPERANDS };
+
+typedef struct problem {
+    gemm gemm; /* pointers of batch 0 */
+    int axes;  /* batch axes */
+    int64_t dims[MAX_BATCH_AXES];
+    int64_t strides[OPERANDS][MAX_BATCH_AXES];
+    int64_t batches;
+} problem;
+
+/* Split of the work: prepare's notes to run. */
+enum { ROW_BLOCKS, PANEL_BLOCKS, SERIAL, PACK_FIRST, SCRATCH_BYTES, PACKED_BATCHES };
+
+static int64_t ceil_div(int64_t a, int64_t b) {
+    return a / b + (a % b != 0);
+}
+static int64_t split_at(int64_t n, int64_t parts, int64_t i) {
+    return n / parts * i + (i < n % parts ? i : n % parts);
+}
+
+/* The two matrix axes of A or B: extents and strides as seen after the transposition. */
+static int32_t read_matrix(const asc_call *call, const asc_tensor *t, int64_t transposed, int column, int64_t dims[2],
+                           int64_t strides[2]) {
+    ASC_REQUIRE(call, t->rank >= 1, "matmul: A and B need at least one axis");
+    ASC_REQUIRE(call, transposed == 0 || (transposed == 1 && t->rank >= 2),
+                "matmul: transA and transB are 0 or 1, and 0 for a vector");
+    if (t->rank == 1) {
+        dims[!column] = t->dims[0];
+        strides[!column] = t->strides[0];
+        dims[column] = 1;
+        strides[column] = 0;
+        return ASC_OK;
+    }
+    for (int i = 0; i < 2; i++) {
+        int axis = t->rank - 2 + (transposed ? 1 - i : i);
+        dims[i] = t->dims[axis];
+        strides[i] = t->dims[axis] == 1 ? 0 : t->strides[axis];
+    }
+    return ASC_OK;
+}
+
+/* Strides of an operand along Y's batch axes; its own batch axes are the first `own`. */
+static int32_t read_batch(const asc_call *call, problem *p, int operand, const asc_tensor *t, int own) {
+    ASC_REQUIRE(call, own <= p->axes, "matmul: an operand has more batch axes than the output");
+    for (int i = 0; i < p->axes; i++) {
+        int axis = i - (p->axes - own);
+        int64_t dim = axis >= 0 ? t->dims[axis] : 1;
+        ASC_REQUIRE(call, dim == 1 || dim == p->dims[i], "matmul: batch axes do not broadcast to the output's");
+        p->strides[operand][i] = dim == 1 ? 0 : t->strides[axis];
+    }
+    return ASC_OK;
+}
+
+/* C or R against Y; `row` and `col` tell which matrix axes Y has. */
+static int32_t read_addend(const asc_call *call, problem *p, int operand, int row, int col, epilogue_addend *out) {
+    *out = (epilogue_addend){0};
+    for (int i = 0; i < p->axes; i++) p->strides[operand][i] = 0;
+    if (operand >= call->n_in || call->in[operand].dtype == ASC_UNDEFINED) return ASC_OK;
+    const asc_tensor *t = &call->in[operand];
+    ASC_REQUIRE(call, t->layout == ASC_LAYOUT_PLAIN, "matmul: only B may be in panels");
+    out->data = t->data;
+    int axis = t->rank - 1;
+    if (col && axis >= 0) {
+        ASC_REQUIRE(call, t->dims[axis] == 1 || t->dims[axis] == p->gemm.n,
+                    "matmul: an addend does not broadcast along N");
+        out->col = t->dims[axis] == 1 ? 0 : t->strides[axis];
+        axis--;
+    }
+    if (row && axis >= 0) {
+        ASC_REQUIRE(call, t->dims[axis] == 1 || t->dims[axis] == p->gemm.m,
+                    "matmul: an addend does not broadcast along M");
+        out->row = t->dims[axis] == 1 ? 0 : t->strides[axis];
+        axis--;
+    }
+    return read_batch(call, p, operand, t, axis + 1);
+}
+
+static int32_t read_output(const asc_call *call, problem *p, int row, int col) {
+    const asc_tensor *y = &call->out[0];
+    int axis = y->rank - row - col;
+    ASC_REQUIRE(call, axis >= 0 && y->layout == ASC_LAYOUT_PLAIN, "matmul: the output has too few axes");
+    if (row) ASC_REQUIRE(call, y->dims[axis] == p->gemm.m, "matmul: the output's rows are not A's");
+    if (col) ASC_REQUIRE(call, y->dims[axis + row] == p->gemm.n, "matmul: the output's columns are not B's");
+    p->axes = axis;
+    p->batches = 1;
+    for (int i = 0; i < axis; i++) {
+        p->dims[i] = y->dims[i];
+        p->batches *= y->dims[i];
+    }
+    p->gemm.c = y->data;
+    p->gemm.ldc = p->gemm.n;
+    return ASC_OK;
+}
+
+static int32_t read_arguments(const asc_call *call, epilogue *e) {
+    ASC_REQUIRE(call, call->n_ints == 3 && call->n_floats == 4, "matmul takes 3 ints and 4 floats");
+    ASC_REQUIRE(call, call->ints[2] >= 0 && call->ints[2] < EPILOGUE_COUNT, "matmul: unknown activation code");
+    *e = (epilogue){.alpha = (float)call->floats[0], .beta = (float)call->floats[1], .low = (float)call->floats[2]};
+    e->high = (float)call->floats[3];
+    e->activation = call->ints[2];
+    return ASC_OK;
+}
+
+static int32_t read_problem(const asc_call *call, problem *p) {
+    const asc_tensor *a = &call->in[A], *b = &call->in[B];
+    gemm *g = &p->gemm;
+    int64_t a_dims[2] = {0}, a_strides[2] = {0}, b_dims[2] = {0}, b_strides[2] = {0};
+    int32_t code;
+    *g = (gemm){0};
+    if ((code = read_arguments(call, &g->epilogue))) return code;
+    if ((code = read_matrix(call, a, call->ints[0], 0, a_dims, a_strides))) return code;
+    if ((code = read_matrix(call, b, call->ints[1], 1, b_dims, b_strides))) return code;
+    ASC_REQUIRE(call, a->layout == ASC_LAYOUT_PLAIN, "matmul: only B may be in panels");
+    ASC_REQUIRE(call, a_dims[1] == b_dims[0], "matmul: A's columns are not B's rows");
+    g->m = a_dims[0];
+    g->k = a_dims[1];
+    g->n = b_dims[1];
+    g->a = a->data;
+    g->a_row = a_strides[0];
+    g->a_k = a_dims[1] == 1 ? 1 : a_strides[1];
+    g->b = b->data;
+    if (b->layout == ASC_LAYOUT_PANEL32) {
+        ASC_REQUIRE(call, b->rank == 2 && !call->ints[1], "matmul: a B in panels is one matrix, not transposed");
+    } else {
+        ASC_REQUIRE(call, b->layout == ASC_LAYOUT_PLAIN, "matmul: B has an unknown layout");
+        g->pack = ASC_FN(gemm_pack_strided);
+        g->b_k = b_strides[0];
+        g->b_col = b_strides[1];
+    }
+    g->k_block = gemm_k_block(g->k);
+    int row = a->rank > 1, col = b->rank > 1;
+    if ((code = read_output(call, p, row, col))) return code;
+    if ((code = read_batch(call, p, A, a, row ? a->rank - 2 : 0))) return code;
+    if ((code = read_batch(call, p, B, b, col ? b->rank - 2 : 0))) return code;
+    if ((code = read_addend(call, p, C, row, col, &g->epilogue.bias))) return code;
+    return read_addend(call, p, R, row, col, &g->epilogue.residual);
+}
+
+/* Whether all batches of an operand are one run of rows `step` apart. */
+static int rows_run_on(const problem *p, int operand, int64_t step) {
+    int64_t expect = step * p->gemm.m;
+    for (int i = p->axes - 1; i >= 0; i--) {
+        if (p->dims[i] != 1 && p->strides[operand][i] != expect) return 0;
+        expect *= p->dims[i];
+    }
+    return 1;
+}
+
+/* With one B for all batches, the batches of A are more rows of one product. */
+static void fold_batches(problem *p) {
+    gemm *g = &p->gemm;
+    if (p->batches < 2) return;
+    for (int i = 0; i < p->axes; i++)
+        if (p->strides[B][i]) return;
+    int last = p->axes - 1;
+    while (p->dims[last] == 1) last--;
+    if (g->m == 1) { /* the stride of a single row says nothing */
+        g->a_row = p->strides[A][last];
+        g->epilogue.bias.row = p->strides[C][last];
+        g->epilogue.residual.row = p->strides[R][last];
+    }
+    if (!rows_run_on(p, A, g->a_row) || !rows_run_on(p, C, g->epilogue.bias.row) ||
+        !rows_run_on(p, R, g->epilogue.residual.row))
+        return;
+    g->m *= p->batches;
+    p->batches = 1;
+    p->axes = 0;
+}
+
+static int64_t batch_offset(const problem *p, int operand, int64_t batch) {
+    int64_t offset = 0;
+    for (int i = p->axes - 1; i >= 0; i--) {
+        offset += batch % p->dims[i] * p->strides[operand][i];
+        batch /= p->dims[i];
+    }
+    return offset;
+}
+
+/* Batches of B that differ, and which of them batch number `batch` uses. */
+static int64_t b_batches(const problem *p) {
+    int64_t n = 1;
+    for (int i = 0; i < p->axes; i++)
+        if (p->strides[B][i]) n *= p->dims[i];
+    return n;
+}
+
+static int64_t b_batch(const problem *p, int64_t batch) {
+    int64_t index = 0, scale = 1;
+    for (int i = p->axes - 1; i >= 0; i--) {
+        int64_t at = batch % p->dims[i];
+        batch /= p->dims[i];
+        if (!p->strides[B][i]) continue;
+        index += at * scale;
+        scale *= p->dims[i];
+    }
+    return index;
+}
+
+/* Nanoseconds of one thread, from multiply-adds and from the bytes of B: only to size chunks. */
+static int64_t cost(const problem *p) {
+    double elements = (double)p->batches * (double)p->gemm.n * (double)p->gemm.k;
+    double by_arithmetic = elements * (double)p->gemm.m / (ASC_VF * 8), by_traffic = elements / 20;
+    double ns = by_arithmetic > by_traffic ? by_arithmetic : by_traffic;
+    return ns > 1e15 ? (int64_t)1e15 : (int64_t)ns;
+}
+
+/* Splits one product into row blocks x panel blocks, `wanted` chunks over all batches if that is possible. */
+static void split(asc_call *call, const problem *p) {
+    int64_t panels = ceil_div(p->gemm.n, GEMM_PANEL), ns = cost(p);
+    int64_t rows = ceil_div(p->gemm.m, gemm_row_block(p->gemm.k_block, p->gemm.pack != NULL)), columns = 1;
+    int64_t most = ns / 8000 < call->threads * 4 ? ns / 8000 : call->threads * 4;
+    int64_t wanted = call->threads < 2 || ns < 16000 ? 1 : most;
+    while (p->batches * rows * columns < wanted) {
+        int64_t tall = p->gemm.m / rows, wide = panels / columns;
+        if (wide >= 2 * GEMM_WIDE_PANELS && wide * GEMM_PANEL >= tall)
+            columns *= 2;
+        else if (tall >= 2 * GEMM_ROWS)
+            rows *= 2;
+        else if (wide >= 2)
+            columns *= 2;
+        else
+            break;
+    }
+    call->scratch[ROW_BLOCKS] = rows;
+    call->scratch[PANEL_BLOCKS] = columns;
+    call->scratch[SERIAL] = wanted == 1;
+    call->scratch[PACK_FIRST] = p->gemm.pack && (rows > 1 || b_batches(p) < p->batches);
+}
+
+int32_t ASC_FN(matmul_prepare)(asc_call *call) {
+    problem p;
+    int32_t code = read_problem(call, &p);
+    if (code) return code;
+    if (p.batches == 0 || p.gemm.m == 0 || p.gemm.n == 0) return ASC_OK;
+    fold_batches(&p);
+    split(call, &p);
+    int64_t scratch = ASC_FN(gemm_scratch_bytes)(ceil_div(p.gemm.m, call->scratch[ROW_BLOCKS]), p.gemm.k_block), total;
+    int64_t packed = asc_panel32_floats(p.gemm.k, p.gemm.n);
+    int fits = scratch > 0 && asc_mul_ok(scratch, call->threads, &total) && (packed > 0 || p.gemm.k == 0);
+    if (fits && call->scratch[PACK_FIRST])
+        fits = asc_mul_ok(packed, b_batches(&p), &packed) && asc_mul_ok(packed, sizeof(float), &packed) &&
+               asc_add_ok(total, packed, &total);
+    ASC_REQUIRE(call, fits, "matmul: the operands are too large");
+    call->scratch[SCRATCH_BYTES] = scratch;
+    call->workspace_bytes = (uint64_t)total;
+    return ASC_OK;
+}
+
+static gemm_scratch *scratch_of(const asc_call *call, int64_t worker) {
+    return (gemm_scratch *)((char *)call->workspace + worker * call->scratch[SCRATCH_BYTES]);
+}
+
+static float *packed_b(const asc_call *call) {
+    return (float *)scratch_of(call, call->threads);
+}
+
+static void pack_panel(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
+    const problem *p = arg;
+    (void)worker;
+    gemm g = p->gemm;
+    int64_t panels = ceil_div(g.n, GEMM_PANEL), index = chunk / panels, rest = index;
+    for (int i = p->axes - 1; i >= 0; i--) {
+        if (!p->strides[B][i]) continue;
+        g.b += rest % p->dims[i] * p->strides[B][i];
+        rest /= p->dims[i];
+    }
+    g.pack(&g, chunk % panels, 0, g.k, packed_b(call) + (index * panels + chunk % panels) * g.k * GEMM_PANEL);
+}
+
+static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
+    const problem *p = arg;
+    gemm g = p->gemm;
+    int64_t rows = call->scratch[ROW_BLOCKS], columns = call->scratch[PANEL_BLOCKS], batch = chunk / (rows * columns);
+    int64_t row = chunk % (rows * columns) % rows, column = chunk % (rows * columns) / rows;
+    int64_t panels = ceil_div(g.n, GEMM_PANEL);
+    g.a += batch_offset(p, A, batch);
+    g.c += batch * g.m * g.n;
+    if (g.epilogue.bias.data) g.epilogue.bias.data += batch_offset(p, C, batch);
+    if (g.epilogue.residual.data) g.epilogue.residual.data += batch_offset(p, R, batch);
+    if (call->scratch[PACK_FIRST]) {
+        g.pack = NULL;
+        g.b = packed_b(call) + b_batch(p, batch) * panels * g.k * GEMM_PANEL;
+    } else {
+        g.b += batch_offset(p, B, batch);
+    }
+    int64_t from = split_at(g.m, rows, row), to = split_at(g.m, rows, row + 1);
+    ASC_FN(gemm_block)(&g, from, to - from, split_at(panels, columns, column), split_at(panels, columns, column + 1),
+                       scratch_of(call, worker));
+}
+
+static void run_chunks(const asc_call *call, int64_t chunks, asc_chunk_fn fn, problem *p) {
+    if (!call->scratch[SERIAL]) {
+        asc_parallel(call, chunks, fn, p);
+        return;
+    }
+    for (int64_t i = 0; i < chunks; i++) fn(call, i, 0, p);
+}
+
+int32_t ASC_FN(matmul_run)(const asc_call *call) {
+    problem p;
+    int32_t code = read_problem(call, &p);
+    if (code || p.batches == 0 || p.gemm.m == 0 || p.gemm.n == 0) return code;
+    fold_batches(&p);
+    for (int64_t i = 0; i < call->threads; i++) scratch_of(call, i)->packed = NULL;
+    if (call->scratch[PACK_FIRST]) run_chunks(call, b_batches(&p) * ceil_div(p.gemm.n, GEMM_PANEL), pack_panel, &p);
+    run_chunks(call, p.batches * call->scratch[ROW_BLOCKS] * call->scratch[PANEL_BLOCKS], run_chunk, &p);
+    return ASC_OK;
+}
