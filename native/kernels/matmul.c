@@ -1,8 +1,8 @@
 /* matmul: Y = activation(alpha op(A) op(B) + beta C + R), with numpy's batch broadcasting.
  *
  * in:     A [.., M, K], B [.., K, N], C (absent, or broadcastable to Y), R (absent, or likewise); any strides.
- *         A of rank 1 is a row, B of rank 1 a column, and Y lacks that axis. B may be one [K, N] weight in
- *         ASC_LAYOUT_PANEL32.
+ *         A of rank 1 is a row, B of rank 1 a column, and Y lacks that axis. B may be a weight in
+ *         ASC_LAYOUT_PANEL32, its matrices back to back.
  * out:    Y [.., M, N]
  * ints:   transA, transB (swap the last two axes; not with rank 1, transB not with PANEL32), activation
  * floats: alpha, beta, low, high (the bounds of EPILOGUE_CLIP)
@@ -59,6 +59,16 @@ static int32_t read_batch(const asc_call *call, problem *p, int operand, const a
         int64_t dim = axis >= 0 ? t->dims[axis] : 1;
         ASC_REQUIRE(call, dim == 1 || dim == p->dims[i], "matmul: batch axes do not broadcast to the output's");
         p->strides[operand][i] = dim == 1 ? 0 : t->strides[axis];
+    }
+    return ASC_OK;
+}
+
+/* Matrices in panels follow each other: the strides of B's batch axes count whole packed matrices. */
+static int32_t stride_panels(const asc_call *call, problem *p, const asc_tensor *b) {
+    int64_t step = asc_panel32_floats(p->gemm.k, p->gemm.n);
+    for (int i = b->rank - 3, axis = p->axes - 1; i >= 0; i--, axis--) {
+        p->strides[B][axis] = b->dims[i] == 1 ? 0 : step;
+        ASC_REQUIRE(call, asc_mul_ok(step, b->dims[i], &step), "matmul: B is too large");
     }
     return ASC_OK;
 }
@@ -132,7 +142,7 @@ static int32_t read_problem(const asc_call *call, problem *p) {
     g->a_k = a_dims[1] == 1 ? 1 : a_strides[1];
     g->b = b->data;
     if (b->layout == ASC_LAYOUT_PANEL32) {
-        ASC_REQUIRE(call, b->rank == 2 && !call->ints[1], "matmul: a B in panels is one matrix, not transposed");
+        ASC_REQUIRE(call, b->rank >= 2 && !call->ints[1], "matmul: a B in panels is not a vector and not transposed");
     } else {
         ASC_REQUIRE(call, b->layout == ASC_LAYOUT_PLAIN, "matmul: B has an unknown layout");
         g->pack = ASC_FN(gemm_pack_strided);
@@ -144,6 +154,7 @@ static int32_t read_problem(const asc_call *call, problem *p) {
     if ((code = read_output(call, p, row, col))) return code;
     if ((code = read_batch(call, p, A, a, row ? a->rank - 2 : 0))) return code;
     if ((code = read_batch(call, p, B, b, col ? b->rank - 2 : 0))) return code;
+    if (b->layout == ASC_LAYOUT_PANEL32 && (code = stride_panels(call, p, b))) return code;
     if ((code = read_addend(call, p, C, row, col, &g->epilogue.bias))) return code;
     return read_addend(call, p, R, row, col, &g->epilogue.residual);
 }

@@ -36,6 +36,24 @@ class KernelError(Exception):
         self.text = text
 
 
+class Panel32:
+    """A float32 weight [..., K, N] that a kernel receives in ASC_LAYOUT_PANEL32."""
+
+    def __init__(self, matrices: np.ndarray) -> None:
+        self.shape = matrices.shape
+        *_, k, n = matrices.shape
+        size = lib.asc_panel32_floats(k, n)
+        stack = matrices.reshape(int(np.prod(matrices.shape[:-2])), k, n)
+        self.packed = np.empty((len(stack), size), np.float32)
+        for matrix, packed in zip(stack, self.packed, strict=True):
+            row, col = (s // 4 for s in matrix.strides)
+            lib.asc_pack_panel32(_floats(matrix), k, n, row, col, _floats(packed))
+
+
+def _floats(array: np.ndarray) -> Any:
+    return ffi.cast("float *", array.ctypes.data)
+
+
 def isa_levels() -> list[int]:
     """The ISA levels that are compiled in and that this CPU can run, lowest first."""
     return [isa for isa in range(lib.ASC_ISA_COUNT) if lib.asc_isa_supported(isa)]
@@ -45,8 +63,13 @@ def isa_name(isa: int) -> str:
     return str(ffi.string(lib.asc_isa_name(isa)).decode())
 
 
-def _describe(tensor: Any, array: np.ndarray | None) -> None:
+def _describe(tensor: Any, array: np.ndarray | Panel32 | None) -> None:
     if array is None:
+        return
+    if isinstance(array, Panel32):
+        _describe(tensor, np.empty(array.shape, np.float32))
+        tensor.data = ffi.cast("void *", array.packed.ctypes.data)
+        tensor.layout = lib.ASC_LAYOUT_PANEL32
         return
     tensor.data = ffi.cast("void *", array.ctypes.data)
     tensor.dtype = DTYPES[array.dtype]
@@ -65,7 +88,7 @@ def _guarded(dtype: Any, shape: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
 
 def call(
     op: str,
-    inputs: Sequence[np.ndarray | None],
+    inputs: Sequence[np.ndarray | Panel32 | None],
     outputs: Sequence[tuple[Any, Sequence[int]]],
     ints: Sequence[int] = (),
     floats: Sequence[float] = (),
