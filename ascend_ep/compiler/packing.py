@@ -1,0 +1,51 @@
+"""Weights as they lie in the bundle: little-endian bytes of a layout."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ascend_ep.errors import AscendError
+from ascend_ep.runtime._rt import ffi, lib
+
+from .plan import Ref, Weight
+
+PANEL = 32
+
+
+def packed_bytes(ref: Ref) -> int:
+    """Size of a weight in the bundle, from its dims alone."""
+    dims = [int(d) for d in ref.dims if isinstance(d, int)]
+    if ref.weight is not None and ref.weight.layout == "panel32":
+        dims[-1] = -(-dims[-1] // PANEL) * PANEL
+    count = 1
+    for d in dims:
+        count *= d
+    return count * int(lib.asc_dtype_bytes(ref.dtype))
+
+
+def pack(weight: Weight, dtype: int) -> memoryview:
+    """The weight's bytes. A plain one that is already little-endian and contiguous is not copied."""
+    array = weight.load()
+    size = int(lib.asc_dtype_bytes(dtype))
+    if array.dtype.itemsize != size:
+        raise AscendError("E40006", f"a weight of element type {dtype} can't be stored in a bundle")
+    if weight.layout == "panel32":
+        return _panels(array)
+    if array.dtype.byteorder == ">":
+        array = array.astype(array.dtype.newbyteorder("<"))
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+
+
+def _panels(array: NDArray[np.generic]) -> memoryview:
+    if array.ndim != 2 or array.dtype != np.float32:
+        raise ValueError("panel32 packs float32 matrices")
+    k, n = array.shape
+    panels = -(-n // PANEL)
+    out = np.empty((panels, k, PANEL), np.float32)
+    if out.size:
+        rows, columns = (s // array.itemsize for s in array.strides)
+        lib.asc_pack_panel32(
+            ffi.cast("float *", array.ctypes.data), k, n, rows, columns, ffi.from_buffer("float *", out)
+        )
+    return out.reshape(-1).view(np.uint8).data

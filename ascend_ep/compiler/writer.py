@@ -1,0 +1,212 @@
+"""Writes a plan as a bundle: frame, MODEL_DEF, weights, host models, native code, samples, plan.
+
+The layout is that of native/core/bundle.c. Everything is streamed: at no time is more than one weight
+in memory. A file is written next to its target and renamed, so a reader never sees half of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import mmap
+import os
+import secrets
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from ascend_ep.errors import AscendError
+from ascend_ep.opdef.dims import static
+from ascend_ep.runtime._rt import ffi, lib
+
+from .packing import pack, packed_bytes
+from .plan import WEIGHT, HostPartition, Native, NativePartition, Plan, Ref, Weight
+from .plan_image import Placement, PlanImage, Segment
+
+HEADER = 256
+ENTRY = 24
+ALIGN: int = lib.ASC_ALIGN
+PAGE = 4096
+PLATFORM_TYPE = 0xAE
+PRODUCER = "ascend-ep"
+
+
+def write_file(plan: Plan, model_def: bytes, path: Path, soc_version: str = "") -> None:
+    """Writes the bundle to `path`, replacing what was there in one step. Raises AscendError E40002."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
+    try:
+        with open(temporary, "xb+") as file:
+            _write(plan, model_def, file, soc_version)
+            file.flush()
+            with mmap.mmap(file.fileno(), 0) as mapped:
+                _stamp(mapped)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise AscendError("E40002", f"can't write [{path}]: {error.strerror}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_bytes(plan: Plan, model_def: bytes, soc_version: str = "") -> bytes:
+    """The bundle in memory."""
+    buffer = io.BytesIO()
+    _write(plan, model_def, buffer, soc_version)
+    with buffer.getbuffer() as image:
+        _stamp(image)
+    return buffer.getvalue()
+
+
+def _write(plan: Plan, model_def: bytes, file: BinaryIO, soc_version: str) -> None:
+    weights = _weights(plan)
+    hosts = [p for p in plan.partitions if isinstance(p, HostPartition)]
+    natives = list(dict.fromkeys(_natives(plan)))
+    frame = _Frame(file, 2 + sum(map(bool, (_any_bytes(weights), hosts, natives, _sample_bytes(plan)))))
+    frame.add(lib.ASC_PART_MODEL_DEF, 1, lambda: file.write(model_def))
+    placed_weights: list[Segment] = []
+    weight_of: dict[Weight, int] = {}
+    frame.add(lib.ASC_PART_WEIGHTS, PAGE, lambda: _write_weights(file, weights, placed_weights, weight_of))
+    placed_hosts: list[Segment] = []
+    frame.add(lib.ASC_PART_HOST, ALIGN, lambda: _segments(file, (p.model for p in hosts), placed_hosts))
+    placed_natives: list[Segment] = []
+    code = (Path(n.path).read_bytes() for n in natives)
+    frame.add(lib.ASC_PART_NATIVE, ALIGN, lambda: _segments(file, code, placed_natives))
+    samples: list[Segment] = []
+    arrays = (pack(Weight(s.array), s.edge.dtype) for s in plan.samples)
+    frame.add(lib.ASC_PART_SAMPLES, ALIGN, lambda: _segments(file, arrays, samples))
+    placement = Placement(
+        placed_weights,
+        weight_of,
+        dict(zip(hosts, placed_hosts, strict=True)),
+        dict(zip(natives, placed_natives, strict=True)),
+        samples,
+    )
+    image = PlanImage(plan, placement).build()
+    frame.add(lib.ASC_PART_PLAN, ALIGN, lambda: file.write(image))
+    frame.finish(soc_version, is_dynamic=any(static(d) is None for e in plan.edges for d in e.dims))
+
+
+class _Frame:
+    """The header and the partition table; the number of partitions is known beforehand."""
+
+    def __init__(self, file: BinaryIO, count: int) -> None:
+        self._file = file
+        self._count = count
+        self._start = HEADER + 8 + ENTRY * count
+        self._entries: list[tuple[int, int, int]] = []
+        file.write(bytes(self._start))
+
+    def add(self, kind: int, align: int, write: Callable[[], object]) -> None:
+        """Appends a partition; one that turns out empty leaves no trace."""
+        end = self._file.tell()
+        start = _pad(self._file, align)
+        write()
+        if self._file.tell() > start:
+            self._entries.append((kind, start - self._start, self._file.tell() - start))
+        else:
+            self._file.seek(end)
+            self._file.truncate()
+
+    def finish(self, soc_version: str, is_dynamic: bool) -> None:
+        if len(self._entries) != self._count:
+            raise ValueError("the number of partitions changed while they were written")
+        length = self._file.tell() - HEADER
+        self._file.seek(0)
+        self._file.write(_header(length, soc_version, is_dynamic))
+        self._file.write(struct.pack("<II", self._count, 0))
+        for kind, offset, size in self._entries:
+            self._file.write(struct.pack("<IIQQ", kind, 0, offset, size))
+        self._file.seek(0, io.SEEK_END)
+
+
+def _header(length: int, soc_version: str, is_dynamic: bool) -> bytes:
+    return struct.pack(
+        "<4sII64sI4B32sI32sII20sB3xQBB62x",
+        b"IMOD",
+        HEADER,
+        0x20000000,
+        b"",  # checksum, stamped last
+        length & 0xFFFFFFFF,
+        *(0, 0, 0, 0),  # is_encrypt, is_checksum, modeltype, genmode
+        PRODUCER.encode(),
+        0,  # ops
+        b"",  # userdefineinfo
+        0,  # om_ir_version
+        1,  # model_num
+        soc_version.encode()[:19],
+        PLATFORM_TYPE,
+        length,
+        0,  # need_check_os_cpu_info
+        is_dynamic,
+    )
+
+
+def _stamp(image: memoryview | mmap.mmap) -> None:
+    """Puts the digest into the header of a finished bundle."""
+    digest = ffi.new("uint8_t[32]")
+    status = ffi.new("asc_status *")
+    with ffi.from_buffer("uint8_t[]", image) as view:
+        if lib.asc_bundle_digest(view, len(view), digest, status) != lib.ASC_OK:
+            raise AscendError("E40012", ffi.string(status.text).decode())
+    image[12:44] = bytes(digest)
+
+
+def _write_weights(
+    file: BinaryIO, refs: Iterable[Ref], placed: list[Segment], weight_of: dict[Weight, int]
+) -> None:
+    """Writes every weight once; equal bytes share a segment."""
+    start = file.tell()
+    known: dict[bytes, int] = {}
+    for ref in refs:
+        assert ref.weight is not None
+        body = pack(ref.weight, ref.dtype)
+        if len(body) != packed_bytes(ref):
+            raise ValueError(f"weight {ref.name!r} has {len(body)} bytes; its dims say {packed_bytes(ref)}")
+        digest = hashlib.sha256(body).digest()
+        if digest not in known:
+            known[digest] = len(placed)
+            placed.append(Segment(_pad(file, ALIGN, start) - start, len(body), digest))
+            file.write(body)
+        weight_of[ref.weight] = known[digest]
+
+
+def _segments(file: BinaryIO, blobs: Iterable[bytes | memoryview], placed: list[Segment]) -> None:
+    start = file.tell()
+    for blob in blobs:
+        offset = _pad(file, ALIGN, start) - start
+        placed.append(Segment(offset, len(blob), hashlib.sha256(blob).digest()))
+        file.write(blob)
+
+
+def _pad(file: BinaryIO, align: int, start: int = 0) -> int:
+    """Writes zeros up to the next multiple of `align` counted from `start`; returns the position."""
+    at = file.tell()
+    file.write(bytes(-(at - start) % align))
+    return file.tell()
+
+
+def _weights(plan: Plan) -> list[Ref]:
+    """The weights that instructions or partition rims use, each once, in order of use."""
+    found: dict[Weight, Ref] = {}
+    for partition in plan.partitions:
+        if isinstance(partition, NativePartition):
+            operands = [r for i in partition.insns for r in (*i.ins, *i.outs) if r is not None]
+            for ref in (*operands, *(r for _, r in (*partition.inputs, *partition.outputs))):
+                root = ref.base or ref
+                if root.kind == WEIGHT and root.weight is not None:
+                    found.setdefault(root.weight, root)
+    return list(found.values())
+
+
+def _natives(plan: Plan) -> Iterator[Native]:
+    for partition in plan.partitions:
+        if isinstance(partition, NativePartition):
+            yield from (i.native for i in partition.insns if i.native is not None)
+
+
+def _any_bytes(weights: Iterable[Ref]) -> bool:
+    return any(packed_bytes(ref) for ref in weights)
+
+
+def _sample_bytes(plan: Plan) -> bool:
+    return any(s.array.nbytes for s in plan.samples)

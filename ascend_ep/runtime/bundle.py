@@ -1,0 +1,267 @@
+"""What a bundle says about itself: edges, partitions, instructions, weights, symbols, metadata.
+
+Everything here was checked when the model was opened, so nothing is checked again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .binding import Model, ffi, lib, text_of
+from .element_types import BFLOAT16, numpy_dtype
+
+NONE: int = lib.ASC_NONE
+
+MAX_DIM_TEXT = 256
+
+DimText = int | str
+
+_OPERATORS = {
+    lib.ASC_DIM_ADD: "+",
+    lib.ASC_DIM_SUB: "-",
+    lib.ASC_DIM_MUL: "*",
+    lib.ASC_DIM_FLOORDIV: "//",
+    lib.ASC_DIM_MOD: "%",
+}
+_VALUE_KINDS = ("input", "output", "temp", "weight", "view")
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A tensor between partitions or at the rim. dtype 0: not a tensor. dims: sizes, or text over symbols."""
+
+    index: int
+    name: str
+    dtype: int
+    dims: tuple[DimText, ...]
+    is_input: bool
+    is_output: bool
+
+
+@dataclass(frozen=True)
+class Partition:
+    """inputs and outputs are edge numbers. `model` is the ONNX model of a host partition, else None."""
+
+    index: int
+    name: str
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    insns: range
+    values: range
+    model: memoryview | None
+    reason: str
+
+    @property
+    def is_native(self) -> bool:
+        return self.model is None
+
+
+@dataclass(frozen=True)
+class Value:
+    name: str
+    kind: str
+    dtype: int
+    dims: tuple[DimText, ...]
+    layout: str
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One kernel call; ints and floats are its arguments in the kernel's order."""
+
+    index: int
+    node: str
+    kernel: str
+    op_type: str
+    inputs: tuple[Value | None, ...]
+    outputs: tuple[Value | None, ...]
+    ints: tuple[DimText, ...]
+    floats: tuple[float, ...]
+    native: int | None
+
+
+@dataclass(frozen=True)
+class Segment:
+    name: str
+    offset: int
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Symbol:
+    name: str
+    min: int
+    max: int | None
+
+
+class Bundle:
+    """Reads the sections of an open model; see native/include/ascend_rt.h for what they hold."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self._indices = self._section(lib.ASC_SEC_INDICES, "uint32_t")
+        self._dims = self._section(lib.ASC_SEC_DIMS, "asc_dim")
+
+    def _section(self, kind: int, ctype: str) -> Any:
+        """The elements of a section as a C array that len() and iteration know."""
+        count = ffi.new("uint64_t *")
+        start = lib.asc_model_section(self.model.pointer, kind, count)
+        return ffi.cast(f"{ctype}(*)[{count[0]}]", start)[0] if count[0] else ()
+
+    def part(self, kind: int) -> memoryview:
+        """The bytes of a partition of the file (ASC_PART_...); empty when there is none. Valid while the
+        model is."""
+        size = ffi.new("uint64_t *")
+        start = lib.asc_model_part(self.model.pointer, kind, size)
+        return memoryview(ffi.buffer(start, size[0])) if size[0] else memoryview(b"")
+
+    def string(self, offset: int) -> str:
+        return text_of(lib.asc_model_string(self.model.pointer, offset))
+
+    @cached_property
+    def meta(self) -> dict[str, str]:
+        return {self.string(m.key): self.string(m.value) for m in self._section(lib.ASC_SEC_META, "asc_meta")}
+
+    @cached_property
+    def symbols(self) -> tuple[Symbol, ...]:
+        unbounded = 2**63 - 1
+        return tuple(
+            Symbol(self.string(s.name), s.min, None if s.max == unbounded else s.max)
+            for s in self._section(lib.ASC_SEC_SYMBOLS, "asc_symbol")
+        )
+
+    @cached_property
+    def edges(self) -> tuple[Edge, ...]:
+        return tuple(
+            Edge(
+                i,
+                self.string(e.name),
+                e.dtype,
+                self._dim_run(e.first_dim, e.rank),
+                bool(e.role & lib.ASC_EDGE_INPUT),
+                bool(e.role & lib.ASC_EDGE_OUTPUT),
+            )
+            for i, e in enumerate(self._section(lib.ASC_SEC_EDGES, "asc_edge"))
+        )
+
+    @cached_property
+    def partitions(self) -> tuple[Partition, ...]:
+        hosts = self.part(lib.ASC_PART_HOST)
+        return tuple(
+            Partition(
+                i,
+                self.string(p.name),
+                self._edge_run(p.first_input, p.n_inputs),
+                self._edge_run(p.first_output, p.n_outputs),
+                range(p.first_insn, p.first_insn + p.n_insns),
+                range(p.first_value, p.first_value + p.n_values),
+                hosts[p.host_offset : p.host_offset + p.host_bytes]
+                if p.kind == lib.ASC_PARTITION_HOST
+                else None,
+                self.string(p.reason),
+            )
+            for i, p in enumerate(self._section(lib.ASC_SEC_PARTITIONS, "asc_partition"))
+        )
+
+    def declared_dims(self, edge: Edge) -> tuple[DimText | None, ...]:
+        """An input's or output's dims as the source model wrote them; None for one without size and name."""
+        written = self.meta.get(f"dims:{edge.name}")
+        return edge.dims if written is None else tuple(json.loads(written))
+
+    def instructions(self, partition: Partition) -> Iterator[Instruction]:
+        """The instructions of a native partition, in order."""
+        insns = self._section(lib.ASC_SEC_INSNS, "asc_insn")
+        floats = self._section(lib.ASC_SEC_FLOATS, "double")
+        for i in partition.insns:
+            n = insns[i]
+            operands = [self._value(k) for k in self._run(n.first_operand, n.n_in + n.n_out)]
+            yield Instruction(
+                i,
+                self.string(n.name),
+                self.string(n.kernel),
+                self.string(n.op_type),
+                tuple(operands[: n.n_in]),
+                tuple(operands[n.n_in :]),
+                self._dim_run(n.first_int, n.n_ints),
+                tuple(floats[n.first_float + k] for k in range(n.n_floats)),
+                None if n.native == NONE else n.native,
+            )
+
+    @cached_property
+    def weights(self) -> tuple[Segment, ...]:
+        return tuple(
+            Segment("", w.offset, w.bytes, bytes(w.sha256).hex())
+            for w in self._section(lib.ASC_SEC_WEIGHTS, "asc_weight")
+        )
+
+    @cached_property
+    def natives(self) -> tuple[Segment, ...]:
+        return tuple(
+            Segment(self.string(n.name), n.offset, n.bytes, bytes(n.sha256).hex())
+            for n in self._section(lib.ASC_SEC_NATIVE, "asc_native")
+        )
+
+    def samples(self) -> list[tuple[Edge, NDArray[np.generic]]]:
+        """The stored inputs and outputs of the self-check."""
+        body = self.part(lib.ASC_PART_SAMPLES)
+        found = []
+        for s in self._section(lib.ASC_SEC_SAMPLES, "asc_sample"):
+            edge = self.edges[s.edge]
+            dtype = numpy_dtype(edge.dtype)
+            raw = np.frombuffer(body[s.offset : s.offset + s.bytes], np.uint8)
+            array = raw.view(np.uint16 if edge.dtype == BFLOAT16 else dtype).view(dtype)
+            found.append((edge, array.reshape([s.dims[i] for i in range(s.rank)])))
+        return found
+
+    # --- inside -----------------------------------------------------------------------------
+
+    def _run(self, first: int, n: int) -> list[int]:
+        return [self._indices[first + i] for i in range(n)]
+
+    def _edge_run(self, first: int, n: int) -> tuple[int, ...]:
+        return tuple(self._run(first, 2 * n)[::2])
+
+    def _dim_run(self, first: int, n: int) -> tuple[DimText, ...]:
+        return tuple(self._dim_text(k) for k in self._run(first, n))
+
+    def _dim_text(self, index: int) -> DimText:
+        return self._dim_texts[index]
+
+    @cached_property
+    def _dim_texts(self) -> list[DimText]:
+        """Every dim node as text. Nodes refer to earlier ones only; a text that grows too long is cut off
+        to the node's number, since a small file can describe an expression of any length."""
+        texts: list[DimText] = []
+        for i, node in enumerate(self._dims):
+            text = self._render(node, texts)
+            texts.append(f"dim#{i}" if isinstance(text, str) and len(text) > MAX_DIM_TEXT else text)
+        return texts
+
+    def _render(self, node: Any, earlier: list[DimText]) -> DimText:
+        if node.op == lib.ASC_DIM_CONST:
+            return int(node.value)
+        if node.op == lib.ASC_DIM_SYMBOL:
+            name: str = self.symbols[node.a].name
+            return name
+        a, b = earlier[node.a], earlier[node.b]
+        operator = _OPERATORS.get(node.op)
+        if operator is not None:
+            return f"({a}{operator}{b})"
+        return f"{'max' if node.op == lib.ASC_DIM_MAX else 'min'}({a}, {b})"
+
+    def _value(self, index: int) -> Value | None:
+        if index == NONE:
+            return None
+        v = self._section(lib.ASC_SEC_VALUES, "asc_value")[index]
+        layout = "panel32" if v.layout == lib.ASC_LAYOUT_PANEL32 else "plain"
+        return Value(
+            self.string(v.name), _VALUE_KINDS[v.kind], v.dtype, self._dim_run(v.first_dim, v.rank), layout
+        )

@@ -1,0 +1,182 @@
+"""Running an open bundle on numpy arrays: its partitions in order, or one C call when it has just one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ascend_ep.errors import AscendError
+
+from . import feed
+from .bundle import Bundle, Edge
+from .element_types import BFLOAT16, numpy_dtype, type_name
+from .host_partition import HostPartition
+from .native_partition import NativePartition
+from .options import NodeArg
+from .profile import Profile
+
+Array = NDArray[Any]
+_CARRAY = feed.CARRAY
+
+
+class Executor:
+    """Any number of threads may run it at once. Feeds and results are in the order of the model's rim."""
+
+    def __init__(self, bundle: Bundle, session_options: Any, profile: Profile | None) -> None:
+        self.bundle = bundle
+        self.where = bundle.model.where
+        self.inputs = [e for e in bundle.edges if e.is_input]
+        self.outputs = [e for e in bundle.edges if e.is_output]
+        self.input_args = [_node_arg(bundle, e) for e in self.inputs]
+        self.output_args = [_node_arg(bundle, e) for e in self.outputs]
+        self.output_at = {e.name: i for i, e in enumerate(self.outputs)}
+        self.partitions: list[NativePartition | HostPartition] = [
+            NativePartition(bundle, p) if p.is_native else HostPartition(bundle, p, session_options)
+            for p in bundle.partitions
+        ]
+        self._profile = profile
+        self._whole = self._single_native()
+        self._signature = [
+            (e.name, None if e.dtype in (0, BFLOAT16) else numpy_dtype(e.dtype)) for e in self.inputs
+        ]
+
+    def _single_native(self) -> NativePartition | None:
+        """The only partition, when it is native and its rim is the model's: then a run is one call."""
+        if len(self.partitions) != 1 or self._profile is not None:
+            return None
+        info, only = self.bundle.partitions[0], self.partitions[0]
+        ins = [e.index for e in self.inputs] == list(info.inputs)
+        outs = [e.index for e in self.outputs] == list(info.outputs)
+        return only if ins and outs and isinstance(only, NativePartition) else None
+
+    def run(self, names: Sequence[str] | None, given: Mapping[str, Any], run_options: Any) -> list[Any]:
+        """The named outputs, or all, as new arrays."""
+        whole = self._whole
+        if whole is None or run_options is not None:
+            return self._select(names, self._run_partitions(self._normalise(given), run_options))
+        arrays = []
+        shapes = []
+        try:
+            for name, dtype in self._signature:
+                array = given[name]
+                if array.dtype is not dtype or array.flags.num & _CARRAY != _CARRAY:
+                    raise TypeError
+                arrays.append(array)
+                shapes.append(array.shape)
+            bound = whole.bounds[tuple(shapes)]
+            if len(given) != len(arrays):
+                raise TypeError
+        except (TypeError, KeyError, AttributeError):
+            arrays = self._normalise(given)
+            bound = whole.bind(tuple([a.shape for a in arrays]))
+        raw, shown = whole.allocate(bound)
+        whole.execute(bound, arrays, raw)
+        return shown if not names else self._select(names, shown)
+
+    def run_into(
+        self, given: Mapping[str, Any], targets: Mapping[str, Array | None], run_options: Any
+    ) -> dict[str, Any]:
+        """The outputs named in `targets`; one whose target has room for it is written there.
+
+        Raises AscendError E40007 when an output has another shape or type than its target.
+        """
+        arrays = self._normalise(given)
+        whole = self._whole
+        if whole is None or run_options is not None:
+            results = self._run_partitions(arrays, run_options)
+        else:
+            bound = whole.bind(tuple(a.shape for a in arrays))
+            raw, results = whole.allocate(bound)
+            for i, edge in enumerate(self.outputs):
+                target = targets.get(edge.name)
+                if target is not None and _writable(target, results[i]):
+                    raw[i], results[i] = target.view(raw[i].dtype), target
+            whole.execute(bound, arrays, raw)
+        self._select(list(targets), results)
+        return {name: self._store(name, results[self.output_at[name]], targets[name]) for name in targets}
+
+    def _store(self, name: str, result: Any, target: Array | None) -> Any:
+        if target is None or target is result:
+            return result
+        if target.shape != result.shape or target.dtype != result.dtype:
+            raise AscendError(
+                "E40007",
+                f"output [{name}] is {result.dtype}{list(result.shape)}; "
+                f"the bound buffer is {target.dtype}{list(target.shape)}",
+                where=self.where,
+                fix="Bind a buffer of that shape and type, or bind the name alone.",
+            )
+        np.copyto(target, result)
+        return target
+
+    def _normalise(self, given: Mapping[str, Any]) -> list[Any]:
+        feed.check_names(given, self.inputs, self.where)
+        return [
+            feed.normalise(given[edge.name], edge, arg, self.where)
+            for edge, arg in zip(self.inputs, self.input_args, strict=True)
+        ]
+
+    def _run_partitions(self, arrays: Sequence[Any], run_options: Any) -> list[Any]:
+        """Partition after partition; the values between them are kept until the end of the run."""
+        edges, profile = self.bundle.edges, self._profile
+        values: dict[int, Any] = {e.index: a for e, a in zip(self.inputs, arrays, strict=True)}
+        start = profile.now() if profile else 0
+        for info, partition in zip(self.bundle.partitions, self.partitions, strict=True):
+            if run_options is not None and run_options.terminate:
+                raise AscendError("E40011", "the run was terminated by its run options", where=self.where)
+            began = profile.now() if profile else 0
+            ins = [(edges[i], values[i]) for i in info.inputs]
+            if isinstance(partition, NativePartition):
+                outs = self._run_native(partition, ins)
+            else:
+                outs = partition.run([_shown(value, edge) for edge, value in ins], run_options)
+            if profile:
+                profile.partition(partition.name, began)
+            values.update(zip(info.outputs, outs, strict=True))
+        if profile:
+            profile.model(start)
+        return [_shown(values[e.index], e) for e in self.outputs]
+
+    def _run_native(self, partition: NativePartition, ins: Sequence[tuple[Edge, Any]]) -> list[Array]:
+        arrays = [
+            feed.normalise(value, edge, _node_arg(self.bundle, edge), partition.name) for edge, value in ins
+        ]
+        bound = partition.bind(tuple(a.shape for a in arrays))
+        raw, shown = partition.allocate(bound)
+        if self._profile is None:
+            partition.execute(bound, arrays, raw)
+        else:
+            ns = self._profile.timestamps(partition)
+            partition.execute(bound, arrays, raw, ns)
+            self._profile.instructions(self.bundle, partition, ns)
+        return shown
+
+    def _select(self, names: Sequence[str] | None, results: list[Any]) -> list[Any]:
+        if not names:
+            return results
+        unknown = [n for n in names if n not in self.output_at]
+        if unknown:
+            raise AscendError(
+                "E40001",
+                f"[{unknown[0]}] is no output",
+                where=self.where,
+                fix=f"The outputs are {', '.join(self.output_at)}.",
+            )
+        return [results[self.output_at[n]] for n in names]
+
+
+def _node_arg(bundle: Bundle, edge: Edge) -> NodeArg:
+    return NodeArg(edge.name, type_name(edge.dtype), list(bundle.declared_dims(edge)))
+
+
+def _writable(target: Array, made: Array) -> bool:
+    """Whether native code can write this result straight into a bound output."""
+    return target.shape == made.shape and target.dtype == made.dtype and bool(target.flags.carray)
+
+
+def _shown(value: Any, edge: Edge) -> Any:
+    """bfloat16 travels as uint16 inside and is shown as what it is."""
+    return value.view(numpy_dtype(BFLOAT16)) if edge.dtype == BFLOAT16 else value

@@ -1,0 +1,71 @@
+"""What a caller feeds to a session, checked and brought into the form that native code reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ascend_ep.errors import AscendError
+
+from .bundle import Edge
+from .element_types import BFLOAT16, STRING, matches, numpy_dtype, type_name
+from .options import NodeArg
+
+Array = NDArray[Any]
+CARRAY = 0x101  # NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED
+
+
+def check_names(feed: Mapping[str, Any], inputs: Sequence[Edge], where: str) -> None:
+    """Raises AscendError E40001 when a name is missing or unknown."""
+    names = [edge.name for edge in inputs]
+    missing = [n for n in names if n not in feed]
+    unknown = [str(n) for n in feed if n not in names]
+    if missing or unknown:
+        what = [f"input [{n}] is missing" for n in missing] + [f"[{n}] is no input" for n in unknown]
+        raise AscendError(
+            "E40001",
+            "; ".join(what),
+            where=where,
+            fix=f"Feed {', '.join(names)}." if names else "Feed an empty dict.",
+        )
+
+
+def normalise(value: Any, edge: Edge, declared: NodeArg, where: str) -> Any:
+    """A contiguous, aligned, native-endian array of the edge's type and rank; anything else is refused.
+
+    bfloat16 comes back as uint16 bit patterns. A value that is no tensor (edge dtype 0) passes as it is.
+    """
+    if edge.dtype == 0:
+        return value
+    if not isinstance(value, np.ndarray):
+        value = value.numpy() if hasattr(value, "numpy") else np.asarray(value)
+    if not matches(value, edge.dtype):
+        raise AscendError(
+            "E40001",
+            f"input [{edge.name}] has type {value.dtype}; the model takes {type_name(edge.dtype)}",
+            where=where,
+            fix=f"Convert it: .astype({numpy_dtype(edge.dtype).name!r}).",
+        )
+    _check_shape(value.shape, edge, declared, where)
+    if edge.dtype == STRING:
+        return value
+    if value.dtype.byteorder == ">":
+        value = value.astype(value.dtype.newbyteorder("="))
+    if value.flags.num & CARRAY != CARRAY:
+        value = np.array(value, order="C", ndmin=value.ndim)
+    return value.view(np.uint16) if edge.dtype == BFLOAT16 else value
+
+
+def _check_shape(shape: tuple[int, ...], edge: Edge, declared: NodeArg, where: str) -> None:
+    fits = len(shape) == len(edge.dims) and all(
+        not isinstance(want, int) or want == have for want, have in zip(edge.dims, shape, strict=True)
+    )
+    if not fits:
+        raise AscendError(
+            "E40007",
+            f"input [{edge.name}] has shape {list(shape)}; the model takes {declared.shape}",
+            where=where,
+        )

@@ -1,0 +1,50 @@
+"""Running a host partition: an ONNX model inside the bundle, on onnxruntime's CPU provider."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ascend_ep.errors import AscendError
+
+from . import options
+from .bundle import Bundle, Partition
+
+
+class HostPartition:
+    """onnxruntime is imported when the first of these is made; its session is shared by all threads."""
+
+    def __init__(self, bundle: Bundle, partition: Partition, session_options: Any) -> None:
+        assert partition.model is not None
+        self.name = partition.name
+        self._outputs = [bundle.edges[i].name for i in partition.outputs]
+        self._inputs = [bundle.edges[i].name for i in partition.inputs]
+        try:
+            onnxruntime = options.onnxruntime()
+        except AscendError as error:
+            raise AscendError(
+                "E40010",
+                f"partition [{partition.name}] needs onnxruntime, which isn't installed ({partition.reason})",
+                where=bundle.model.where,
+            ) from error
+        try:
+            self._session = onnxruntime.InferenceSession(
+                bytes(partition.model),
+                sess_options=options.for_host(session_options),
+                providers=["CPUExecutionProvider"],
+            )
+        except Exception as error:
+            raise AscendError(
+                "E40010",
+                f"onnxruntime refused partition [{partition.name}]: {error}",
+                where=bundle.model.where,
+                fix="Describe the operator with --custom_op_info when converting.",
+            ) from error
+
+    def run(self, values: list[Any], run_options: Any) -> list[Any]:
+        """Outputs for these inputs, both in the partition's order."""
+        feed = dict(zip(self._inputs, values, strict=True))
+        try:
+            found: list[Any] = self._session.run(self._outputs, feed, options.for_host(run_options))
+        except Exception as error:
+            raise AscendError("E40011", f"onnxruntime: {error}", where=self.name) from error
+        return found

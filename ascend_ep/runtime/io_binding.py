@@ -1,0 +1,199 @@
+"""IOBinding and OrtValue with onnxruntime's method names. Memory is the CPU's; there is no other."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ascend_ep.errors import AscendError
+
+from .element_types import BFLOAT16, number_of, numpy_dtype, type_name
+
+if TYPE_CHECKING:
+    from .session import InferenceSession
+
+Array = NDArray[Any]
+
+
+class OrtValue:
+    """A tensor in CPU memory; shares the array it was made from."""
+
+    def __init__(self, array: Array) -> None:
+        self._array = array
+
+    @staticmethod
+    def ortvalue_from_numpy(numpy_obj: Array, device_type: str = "cpu", device_id: int = 0) -> OrtValue:
+        _check_device(device_type, device_id)
+        return OrtValue(numpy_obj)
+
+    @staticmethod
+    def ortvalue_from_shape_and_type(
+        shape: Sequence[int], element_type: Any, device_type: str = "cpu", device_id: int = 0
+    ) -> OrtValue:
+        """Uninitialised memory. element_type: a numpy type or an ONNX number."""
+        _check_device(device_type, device_id)
+        return OrtValue(np.empty(tuple(shape), _dtype(element_type)))
+
+    def numpy(self) -> Array:
+        return self._array
+
+    def shape(self) -> list[int]:
+        return list(self._array.shape)
+
+    def data_type(self) -> str:
+        return type_name(self.element_type())
+
+    def element_type(self) -> int:
+        return number_of(self._array.dtype)
+
+    def data_ptr(self) -> int:
+        return self._array.ctypes.data
+
+    def device_name(self) -> str:
+        return "cpu"
+
+    def has_value(self) -> bool:
+        return True
+
+    def is_tensor(self) -> bool:
+        return True
+
+    def is_sparse_tensor(self) -> bool:
+        return False
+
+    def is_tensor_sequence(self) -> bool:
+        return False
+
+    def tensor_size_in_bytes(self) -> int:
+        return self._array.nbytes
+
+    def update_inplace(self, np_arr: Array) -> None:
+        """Copies an array of the same shape and type into this value's memory."""
+        if np_arr.shape != self._array.shape or np_arr.dtype != self._array.dtype:
+            raise AscendError(
+                "E40001",
+                f"can't put {np_arr.dtype}{list(np_arr.shape)} into {self._array.dtype}{self.shape()}",
+            )
+        np.copyto(self._array, np_arr)
+
+
+class IOBinding:
+    """Inputs and outputs of a session bound to memory, for `run_with_iobinding`."""
+
+    def __init__(self, session: InferenceSession) -> None:
+        self._inputs = {arg.name: arg for arg in session.get_inputs()}
+        self._outputs = {arg.name: arg for arg in session.get_outputs()}
+        self.feed: dict[str, Any] = {}
+        self._targets: dict[str, Array | None] = {}
+        self._results: dict[str, Any] = {}
+
+    def bind_cpu_input(self, name: str, arr_on_cpu: Array) -> None:
+        self._check(name, self._inputs, "input")
+        self.feed[name] = arr_on_cpu
+
+    def bind_ortvalue_input(self, name: str, ortvalue: Any) -> None:
+        self.bind_cpu_input(name, ortvalue.numpy())
+
+    def bind_input(
+        self,
+        name: str,
+        device_type: str,
+        device_id: int,
+        element_type: Any,
+        shape: Sequence[int],
+        buffer_ptr: int,
+    ) -> None:
+        """Binds memory of the caller, who keeps it alive."""
+        _check_device(device_type, device_id)
+        self.bind_cpu_input(name, _array_at(buffer_ptr, shape, element_type))
+
+    def bind_output(
+        self,
+        name: str,
+        device_type: str = "cpu",
+        device_id: int = 0,
+        element_type: Any = None,
+        shape: Sequence[int] | None = None,
+        buffer_ptr: int | None = None,
+    ) -> None:
+        """Binds an output to memory of the caller, or to new memory of each run when no pointer is given."""
+        _check_device(device_type, device_id)
+        self._check(name, self._outputs, "output")
+        if buffer_ptr is None:
+            self._targets[name] = None
+        elif element_type is None or shape is None:
+            raise AscendError("E40001", f"output [{name}] has a pointer but no element type or shape")
+        else:
+            self._targets[name] = _array_at(buffer_ptr, shape, element_type)
+
+    def bind_ortvalue_output(self, name: str, ortvalue: Any) -> None:
+        """Binds an output to the memory of an OrtValue, ours or onnxruntime's."""
+        self._check(name, self._outputs, "output")
+        if isinstance(ortvalue, OrtValue):
+            self._targets[name] = ortvalue.numpy()
+        else:
+            self._targets[name] = _array_at(ortvalue.data_ptr(), ortvalue.shape(), ortvalue.element_type())
+
+    def synchronize_inputs(self) -> None:
+        """Nothing to wait for: inputs are in CPU memory."""
+
+    def synchronize_outputs(self) -> None:
+        """Nothing to wait for: a run returns when its outputs are written."""
+
+    def get_outputs(self) -> list[OrtValue]:
+        """The bound outputs of the last run, in the order they were bound."""
+        return [OrtValue(self._results[name]) for name in self._targets if name in self._results]
+
+    def copy_outputs_to_cpu(self) -> list[Array]:
+        """Copies of the bound outputs of the last run, in the order they were bound."""
+        return [np.array(self._results[name]) for name in self._targets if name in self._results]
+
+    def clear_binding_inputs(self) -> None:
+        self.feed.clear()
+
+    def clear_binding_outputs(self) -> None:
+        self._targets.clear()
+        self._results.clear()
+
+    def targets(self) -> Mapping[str, Array | None]:
+        """Where each bound output goes; None: new memory."""
+        if not self._targets:
+            raise AscendError("E40001", "no output is bound", fix="Call bind_output for every wanted output.")
+        return dict(self._targets)
+
+    def receive(self, results: Mapping[str, Any]) -> None:
+        """Takes the results of a run."""
+        self._results = dict(results)
+
+    def _check(self, name: str, known: Mapping[str, Any], kind: str) -> None:
+        if name not in known:
+            raise AscendError("E40001", f"[{name}] is no {kind}", fix=f"The {kind}s are {', '.join(known)}.")
+
+
+def _array_at(pointer: int, shape: Sequence[int], element_type: Any) -> Array:
+    dtype = _dtype(element_type)
+    count = int(np.prod(shape, dtype=np.int64))
+    if count < 0 or (count and not pointer):
+        raise AscendError("E40001", f"no buffer of shape {list(shape)} is at {pointer:#x}")
+    if not count:
+        return np.empty(tuple(shape), dtype)
+    raw = (ctypes.c_uint8 * (count * dtype.itemsize)).from_address(pointer)
+    return np.asarray(memoryview(raw)).view(dtype).reshape(tuple(shape))
+
+
+def _dtype(element_type: Any) -> np.dtype[Any]:
+    if isinstance(element_type, int | np.integer):
+        return numpy_dtype(int(element_type))
+    named = getattr(element_type, "__name__", "") == "bfloat16"
+    return numpy_dtype(BFLOAT16) if named else np.dtype(element_type)
+
+
+def _check_device(device_type: str, device_id: int) -> None:
+    if device_type not in ("cpu", "npu", "ascend") or device_id != 0:
+        raise AscendError(
+            "E40001", f"there is no device [{device_type}:{device_id}]", fix='Use device type "cpu", id 0.'
+        )

@@ -1,0 +1,120 @@
+"""Running a native partition on numpy arrays: one C call per run once its shapes were seen."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .binding import fail, ffi, lib, new_status
+from .bundle import Bundle, Partition
+from .element_types import BFLOAT16, numpy_dtype
+
+MAX_BOUND = 16
+Array = NDArray[Any]
+_NULL = ffi.NULL
+_from_buffer = ffi.from_buffer
+
+
+class Bound:
+    """The partition at one set of shapes: the asc_bound and the outputs to allocate."""
+
+    __slots__ = ("outputs", "pointer")
+
+    def __init__(self, pointer: Any) -> None:
+        self.pointer = ffi.gc(pointer, lib.asc_bound_release)
+        tensors = ffi.new("asc_tensor const **")
+        count = lib.asc_bound_outputs(pointer, tensors)
+        #: per output its shape, the dtype memory is allocated as, and the dtype shown when that differs
+        self.outputs = [_allocation(tensors[0][i]) for i in range(count)]
+
+
+class Slot:
+    """The pointer arrays and status of one call in flight."""
+
+    __slots__ = ("ins", "outs", "status")
+
+    def __init__(self, n_in: int, n_out: int) -> None:
+        self.ins = ffi.new("void const *[]", max(n_in, 1))
+        self.outs = ffi.new("void *[]", max(n_out, 1))
+        self.status = new_status()
+
+
+class NativePartition:
+    """Any number of threads may call it at once."""
+
+    def __init__(self, bundle: Bundle, partition: Partition) -> None:
+        self.name = partition.name
+        self.info = partition
+        self._bundle = bundle
+        self._index = partition.index
+        self._inputs = [bundle.edges[i] for i in partition.inputs]
+        self._n_out = len(partition.outputs)
+        self.bounds: dict[tuple[tuple[int, ...], ...], Bound] = {}
+        self._slots: list[Slot] = []
+        self._lock = threading.Lock()
+
+    def bind(self, shapes: tuple[tuple[int, ...], ...]) -> Bound:
+        """The partition for these input shapes. Raises AscendError E40007 or E40008 when they don't fit."""
+        found = self.bounds.get(shapes)
+        return found if found is not None else self._bind(shapes)
+
+    def execute(
+        self, bound: Bound, arrays: Sequence[Array], results: Sequence[Array], ns: Any = _NULL
+    ) -> None:
+        """Runs on contiguous, aligned, native-endian arrays of the bound shapes; writes `results`."""
+        try:
+            slot = self._slots.pop()
+        except IndexError:
+            slot = Slot(len(self._inputs), self._n_out)
+        ins, outs = slot.ins, slot.outs
+        held = [_from_buffer(a) for a in arrays]
+        held_out = [_from_buffer(a) for a in results]
+        for i, pointer in enumerate(held):
+            ins[i] = pointer
+        for i, pointer in enumerate(held_out):
+            outs[i] = pointer
+        code = lib.asc_execute(bound.pointer, ins, outs, ns, slot.status)
+        if code:
+            raise fail(slot.status, self.name)
+        self._slots.append(slot)
+
+    def allocate(self, bound: Bound) -> tuple[list[Array], list[Array]]:
+        """New output arrays: as the library writes them, and as the caller sees them."""
+        raw = [np.empty(shape, dtype) for shape, dtype, _ in bound.outputs]
+        shown = [
+            a if seen is None else a.view(seen) for a, (_, _, seen) in zip(raw, bound.outputs, strict=True)
+        ]
+        return raw, shown
+
+    def _bind(self, shapes: tuple[tuple[int, ...], ...]) -> Bound:
+        tensors = ffi.new("asc_tensor[]", len(shapes) or 1)
+        for tensor, edge, shape in zip(tensors, self._inputs, shapes, strict=False):
+            tensor.dtype = edge.dtype
+            tensor.rank = len(shape)
+            step = 1
+            for axis in range(len(shape) - 1, -1, -1):
+                tensor.dims[axis] = shape[axis]
+                tensor.strides[axis] = step
+                step *= max(shape[axis], 1)
+        out = ffi.new("asc_bound **")
+        status = new_status()
+        model = self._bundle.model
+        if lib.asc_bind(model.pointer, self._index, tensors, len(shapes), out, status):
+            raise fail(status, f"{model.where} [{self.name}]")
+        bound = Bound(out[0])
+        with self._lock:
+            while len(self.bounds) >= MAX_BOUND:
+                self.bounds.pop(next(iter(self.bounds)), None)
+            self.bounds[shapes] = bound
+        return bound
+
+
+def _allocation(tensor: Any) -> tuple[tuple[int, ...], np.dtype[Any], np.dtype[Any] | None]:
+    shape = tuple(tensor.dims[i] for i in range(tensor.rank))
+    if tensor.dtype == BFLOAT16:
+        return shape, np.dtype(np.uint16), numpy_dtype(BFLOAT16)
+    return shape, numpy_dtype(tensor.dtype), None

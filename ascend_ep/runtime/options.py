@@ -1,0 +1,206 @@
+"""Session and run options with onnxruntime's attribute names, and what sessions tell about themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ascend_ep.errors import AscendError
+
+#: Attributes that concern onnxruntime alone; a host partition's session gets them as they are.
+_HOST_ATTRIBUTES = (
+    "enable_cpu_mem_arena",
+    "enable_mem_pattern",
+    "enable_mem_reuse",
+    "execution_mode",
+    "execution_order",
+    "graph_optimization_level",
+    "inter_op_num_threads",
+    "intra_op_num_threads",
+    "log_severity_level",
+    "log_verbosity_level",
+    "logid",
+    "use_deterministic_compute",
+    "use_per_session_threads",
+)
+
+
+class SessionOptions:
+    """onnxruntime's SessionOptions for a bundle.
+
+    Native partitions use `intra_op_num_threads` and the profiling attributes; graph optimization has
+    happened at conversion. A host partition's onnxruntime session gets every attribute that was set, and
+    the config entries. An attribute onnxruntime doesn't have is an AttributeError.
+    """
+
+    _known = frozenset({*_HOST_ATTRIBUTES, "enable_profiling", "profile_file_prefix"})
+
+    def __init__(self) -> None:
+        self._config: dict[str, str] = {}
+        self.intra_op_num_threads = 0
+        self.enable_profiling = False
+        self.profile_file_prefix = "onnxruntime_profile_"
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in self._known and not name.startswith("_"):
+            raise AttributeError(f"SessionOptions has no attribute {name!r}")
+        object.__setattr__(self, name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        """The defaults of attributes that only onnxruntime knows come from onnxruntime."""
+        if name in _HOST_ATTRIBUTES:
+            return getattr(onnxruntime().SessionOptions(), name)
+        raise AttributeError(f"SessionOptions has no attribute {name!r}")
+
+    def add_session_config_entry(self, key: str, value: str) -> None:
+        self._config[key] = value
+
+    def get_session_config_entry(self, key: str) -> str:
+        if key not in self._config:
+            raise RuntimeError(f"SessionOptions does not have configuration with key: {key}")
+        return self._config[key]
+
+    def for_host(self) -> Any:
+        """The same as onnxruntime's own object, without profiling."""
+        options = onnxruntime().SessionOptions()
+        for name in _HOST_ATTRIBUTES:
+            if name in self.__dict__:
+                setattr(options, name, self.__dict__[name])
+        for key, value in self._config.items():
+            options.add_session_config_entry(key, value)
+        return options
+
+
+class RunOptions:
+    """onnxruntime's RunOptions. `terminate` stops before the next partition; the rest is for host
+    partitions, whose onnxruntime session gets it."""
+
+    def __init__(self) -> None:
+        self.terminate = False
+        self._host: dict[str, Any] = {}
+        self._config: dict[str, str] = {}
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("log_severity_level", "log_verbosity_level", "logid", "only_execute_path_to_fetches"):
+            self._host[name] = value
+        elif name == "terminate" or name.startswith("_"):
+            object.__setattr__(self, name, value)
+        else:
+            raise AttributeError(f"RunOptions has no attribute {name!r}")
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self.__dict__.get("_host", {}):
+            return self._host[name]
+        raise AttributeError(f"RunOptions has no attribute {name!r}, or it was not set")
+
+    def add_run_config_entry(self, key: str, value: str) -> None:
+        self._config[key] = value
+
+    def get_run_config_entry(self, key: str) -> str:
+        return self._config[key]
+
+    def for_host(self) -> Any:
+        """The same as onnxruntime's own object."""
+        options = onnxruntime().RunOptions()
+        for name, value in self._host.items():
+            setattr(options, name, value)
+        for key, value in self._config.items():
+            options.add_run_config_entry(key, value)
+        return options
+
+
+def for_host(options: Any) -> Any:
+    """onnxruntime's own object for our options or theirs; None stays None."""
+    return options.for_host() if isinstance(options, SessionOptions | RunOptions) else options
+
+
+@dataclass(frozen=True)
+class NodeArg:
+    """An input or output of a model, as onnxruntime describes it. Free dims are names, or None."""
+
+    name: str
+    type: str
+    shape: list[int | str | None]
+
+    def __str__(self) -> str:
+        return repr(self)
+
+
+@dataclass(frozen=True)
+class ModelMetadata:
+    """What onnxruntime's get_modelmeta tells."""
+
+    custom_metadata_map: dict[str, str] = field(default_factory=dict)
+    description: str = ""
+    domain: str = ""
+    graph_description: str = ""
+    graph_name: str = ""
+    producer_name: str = ""
+    version: int = 0
+
+
+@dataclass(frozen=True)
+class ProviderOptions:
+    """Options of AscendEP that a finished bundle can still follow."""
+
+    num_threads: int = 0
+    trust: str | None = None
+
+    def as_strings(self) -> dict[str, str]:
+        """As get_provider_options shows them."""
+        return {"num_threads": str(self.num_threads)} | ({} if self.trust is None else {"trust": self.trust})
+
+
+def provider_options(providers: Any, options: Any, session_options: Any) -> ProviderOptions:
+    """Reads `providers` and `provider_options` as onnxruntime takes them: names, or (name, options) pairs.
+
+    Raises AscendError E40001 for a provider or an option that a bundle has no use for.
+    """
+    names: list[str] = []
+    given: dict[str, Any] = {}
+    if options and providers and len(options) != len(providers):
+        raise AscendError("E40001", "providers and provider_options differ in length")
+    for i, entry in enumerate(providers or ["AscendEP"]):
+        name, own = entry if isinstance(entry, tuple) else (entry, {})
+        own = {**own, **(options[i] if options else {})}
+        if name not in ("AscendEP", "CPUExecutionProvider"):
+            raise AscendError(
+                "E40001",
+                f"provider [{name}] can't run a bundle",
+                fix='Use providers=["AscendEP"], or leave it out.',
+            )
+        names.append(name)
+        if name == "AscendEP":
+            given = own
+    if "AscendEP" not in names:
+        raise AscendError(
+            "E40001", "a bundle runs on AscendEP, which `providers` leaves out", fix='Add "AscendEP".'
+        )
+    unknown = sorted(set(given) - {"num_threads", "trust"})
+    if unknown:
+        raise AscendError(
+            "E40001",
+            f"provider option [{unknown[0]}] means nothing to a finished bundle",
+            fix="Use num_threads or trust; give the others to ascend-atc.",
+        )
+    threads = given.get("num_threads", getattr(session_options, "intra_op_num_threads", 0))
+    return ProviderOptions(_count(threads), given.get("trust"))
+
+
+def _count(value: Any) -> int:
+    try:
+        count = int(value)
+    except (TypeError, ValueError):
+        count = -1
+    if not 0 <= count <= 1024:
+        raise AscendError("E40001", f"num_threads=[{value}] is no number of threads", fix="Use 0 to 1024.")
+    return count
+
+
+def onnxruntime() -> Any:
+    """The onnxruntime module. Raises AscendError E40010 when it isn't installed."""
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise AscendError("E40010", "onnxruntime is needed for this, and isn't installed") from error
+    return onnxruntime
