@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime as ort
-from kernel_call import DTYPES, call
+from kernel_call import DTYPES, Panel32, call
 from numpy.lib.stride_tricks import as_strided
 
 from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, lowering
@@ -49,9 +49,13 @@ class PlanRun:
         assert offset + sum(r for r in reach if r > 0) < base.size, "the view ends after its base"
         return as_strided(base[offset:], shape, [s * base.itemsize for s in strides])
 
+    def operand(self, ref: Ref) -> np.ndarray | Panel32:
+        packed = ref.weight is not None and ref.weight.layout == "panel32"
+        return Panel32(self.array(ref)) if packed else self.array(ref)
+
     def run(self, b: PlanBuilder, isa: int | None, threads: int) -> None:
         for insn in b.insns:
-            ins = [None if r is None else self.array(r) for r in insn.ins]
+            ins = [None if r is None else self.operand(r) for r in insn.ins]
             outs = [(NUMPY[r.dtype], self.dims(r.dims)) for r in insn.outs]
             results = call(insn.kernel, ins, outs, self.dims(insn.ints), insn.floats, isa, threads)
             self.arrays.update({id(r): a for r, a in zip(insn.outs, results, strict=True)})

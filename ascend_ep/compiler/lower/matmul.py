@@ -1,0 +1,117 @@
+"""MatMul, Gemm and LinearAddGelu as calls of the matmul kernel (native/kernels/matmul.c).
+
+y = activation(alpha op(A) op(B) + beta C + R). A constant right operand becomes a panel32 weight.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
+
+FLOAT = 1
+
+
+class Activation(IntEnum):
+    """Epilogue codes: native/kernels/epilogue.h."""
+
+    NONE = 0
+    RELU = 1
+    GELU = 2
+    GELU_TANH = 3
+    SILU = 4
+    SIGMOID = 5
+    TANH = 6
+    CLIP = 7
+
+
+def required(node: NodeView, index: int) -> Operand:
+    """Input `index`, which the operator's schema says is there."""
+    operand = node.inputs[index] if index < len(node.inputs) else None
+    if operand is None:
+        raise Unsupported(f"its input {index} is missing")
+    return operand
+
+
+def optional(node: NodeView, index: int) -> Operand | None:
+    return node.inputs[index] if index < len(node.inputs) else None
+
+
+def result(node: NodeView) -> Operand:
+    """The only output."""
+    output = node.outputs[0]
+    if output is None:
+        raise Unsupported("its output is not named")
+    return output
+
+
+def require_float(*operands: Operand | None) -> None:
+    for operand in operands:
+        if operand is not None and operand.dtype != FLOAT:
+            raise Unsupported("only float32 has a native product")
+
+
+def right_operand(b: PlanBuilder, operand: Operand, transposed: bool = False) -> tuple[Ref, int]:
+    """The right operand of a product, and the transB flag to go with it."""
+    array = operand.const
+    if array is None or array.ndim < 2:
+        return b.ref(operand), int(transposed)
+    return b.constant(array.swapaxes(-1, -2) if transposed else array, layout="panel32"), 0
+
+
+def emit_matmul(
+    b: PlanBuilder,
+    operands: tuple[Ref, Ref],
+    out: Ref,
+    bias: Ref | None = None,
+    residual: Ref | None = None,
+    transposed: tuple[int, int] = (0, 0),
+    scale: tuple[float, float] = (1.0, 1.0),
+    activation: Activation = Activation.NONE,
+) -> None:
+    """out = activation(alpha op(A) op(B) + beta bias + residual), `scale` being alpha and beta."""
+    b.emit("matmul", [*operands, bias, residual], [out], [*transposed, int(activation)], [*scale, 0.0, 0.0])
+
+
+@lowers("matmul")
+def lower_matmul(node: NodeView, b: PlanBuilder) -> None:
+    left, right = required(node, 0), required(node, 1)
+    require_float(left, right)
+    panels, _ = right_operand(b, right)
+    emit_matmul(b, (b.ref(left), panels), b.out(result(node)))
+
+
+@lowers("gemm")
+def lower_gemm(node: NodeView, b: PlanBuilder) -> None:
+    left, right, bias = required(node, 0), required(node, 1), optional(node, 2)
+    require_float(left, right, bias)
+    alpha, beta = float(node.attr("alpha", 1.0)), float(node.attr("beta", 1.0))
+    panels, trans_b = right_operand(b, right, bool(node.attr("transB", 0)))
+    emit_matmul(
+        b,
+        (b.ref(left), panels),
+        b.out(result(node)),
+        bias=b.ref(bias) if bias is not None and beta != 0 else None,
+        transposed=(int(bool(node.attr("transA", 0))), trans_b),
+        scale=(alpha, beta),
+    )
+
+
+@lowers("linear_add_gelu")
+def lower_linear_add_gelu(node: NodeView, b: PlanBuilder) -> None:
+    """gelu(x @ w + bias + residual); attribute approximate is "none" (erf) or "tanh"."""
+    x, w, bias, residual = required(node, 0), required(node, 1), optional(node, 2), optional(node, 3)
+    require_float(x, w, bias, residual)
+    kinds = {"none": Activation.GELU, "tanh": Activation.GELU_TANH}
+    approximate = node.attr("approximate", "none")
+    if approximate not in kinds:
+        raise Unsupported(f'approximate is {approximate!r}; it is "none" or "tanh"')
+    panels, _ = right_operand(b, w)
+    emit_matmul(
+        b,
+        (b.ref(x), panels),
+        b.out(result(node)),
+        bias=None if bias is None else b.ref(bias),
+        residual=None if residual is None else b.ref(residual),
+        activation=kinds[approximate],
+    )
