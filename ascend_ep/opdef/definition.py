@@ -91,7 +91,7 @@ class OpDef:
     inputs: tuple[TensorSpec, ...] = ()
     outputs: tuple[TensorSpec, ...] = ()
     attributes: tuple[Attribute, ...] = ()
-    shape: Mapping[str, str] = field(default_factory=dict)
+    shape: Mapping[str, str] = field(default_factory=dict, hash=False)
     semantics: Semantics | None = None
     standard: bool = False
     counts: tuple[int, int] | None = None

@@ -29,6 +29,7 @@ from ascend_ep.opdef.definition import (
     Source,
     TensorSpec,
 )
+from ascend_ep.opdef.formula import formula_program
 from ascend_ep.opdef.jsontext import Document, escape_pointer, parse_document, read_document
 
 if TYPE_CHECKING:
@@ -404,6 +405,8 @@ class _Reader:
     def check_semantics(self, opdef: OpDef) -> None:
         if isinstance(opdef.semantics, Formula) and not opdef.outputs and not opdef.standard:
             raise self.contradiction("a formula needs `inputs` and `outputs`", "/formula")
+        if isinstance(opdef.semantics, Formula) and not opdef.standard:
+            formula_program(replace(opdef, origin=self.where("/formula")))
 
 
 def synthesize(prefix: str, count: int) -> tuple[TensorSpec, ...]:

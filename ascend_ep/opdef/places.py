@@ -12,6 +12,7 @@ from ascend_ep.errors import AscendError
 from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.jsontext import read_document
 from ascend_ep.opdef.loader import load_definitions, read_definitions
+from ascend_ep.opdef.standard import with_onnx_interface
 
 
 class Place(Protocol):
@@ -142,9 +143,16 @@ def unique(definitions: Iterable[OpDef]) -> list[OpDef]:
 
 
 def best(definitions: Iterable[OpDef], domain: str, op_type: str, version: int) -> OpDef | None:
-    """The definition that matches most closely: one naming the domain first, then the newest version."""
+    """The definition that matches most closely: one naming the domain first, then the newest version.
+
+    Of a standard operator, with the interface that ONNX gives it at this version.
+    """
     matching = [d for d in definitions if d.matches(domain, op_type, version)]
-    return max(matching, key=lambda d: (d.domain is not None, d.since_version or 0), default=None)
+    for opdef in sorted(matching, key=lambda d: (d.domain is None, -(d.since_version or 0))):
+        complete = with_onnx_interface(opdef, version) if opdef.standard else opdef
+        if complete is not None:
+            return complete
+    return None
 
 
 def describe(definitions: list[OpDef], domain: str, op_type: str, version: int) -> str:

@@ -18,7 +18,6 @@ from ascend_ep.opdef.definition import Attribute, OpDef, canonical_domain
 from ascend_ep.opdef.library import library_definition, parse_custom_op
 from ascend_ep.opdef.loader import load_definitions
 from ascend_ep.opdef.places import BuiltinPlace, FolderPlace, GivenPlace, Place
-from ascend_ep.opdef.standard import with_onnx_interface
 
 ENVIRONMENT_VARIABLE = "ASCEND_CUSTOM_OPS"
 
@@ -88,8 +87,6 @@ class Registry:
         declared: OpDef | None = None
         for place in (self._given, self._folder, self._builtin):
             found = place.find(domain, op_type, version)
-            if found is not None and found.standard:
-                found = with_onnx_interface(found, version)
             if found is None:
                 continue
             if found.semantics is None:
