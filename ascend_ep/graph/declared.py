@@ -1,0 +1,106 @@
+"""The types and shapes that a model declares: of its inputs, and (as value_info) of anything else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import onnx_ir as ir
+
+from ascend_ep.errors import AscendError
+from ascend_ep.graph.facts import UNKNOWN, Fact, Facts
+from ascend_ep.opdef.dim_text import parse_dim
+from ascend_ep.opdef.dims import Dim, DimExpr, symbol, symbols
+
+
+class Declared:
+    """Markers of declared dims."""
+
+    #: a dimension declared without value or name
+    NOTHING: DimExpr = symbol("")
+
+
+def declared_fact(value: ir.Value, fresh: str = "") -> Fact:
+    """What the model says of `value`. Dims it leaves open are NOTHING, or named after `fresh`."""
+    if value.type is None and value.shape is None:
+        return UNKNOWN
+    dense = isinstance(value.type, ir.TensorType)
+    dtype = int(value.type.dtype) if dense and value.type is not None else 0
+    if value.shape is None or not (dense or value.type is None):
+        return Fact(dtype)
+    dims: list[Dim] = []
+    for index, dim in enumerate(value.shape):
+        if isinstance(dim, int) and dim >= 0:
+            dims.append(dim)
+        elif not isinstance(dim, int) and dim.value:
+            dims.append(parse_dim(dim.value))
+        else:
+            dims.append(symbol(f"{fresh}_d{index}") if fresh else Declared.NOTHING)
+    return Fact(dtype, dims)
+
+
+def declare_inputs(model: ir.Model) -> Facts:
+    """The facts of the graph's inputs.
+
+    A dim_param that is an expression (`past+seq`) counts as one only when its symbols are dims of inputs by
+    themselves, so that they can be solved; otherwise its text names an opaque symbol.
+    """
+    found = {value: declared_fact(value, fresh=value.name or "input") for value in model.graph.inputs}
+    alone = frozenset(
+        str(d) for f in found.values() for d in f.dims or () if isinstance(d, DimExpr) and d == symbol(str(d))
+    )
+    solvable = set(alone)
+    for value, fact in found.items():
+        if fact.dims is not None:
+            fact.dims = tuple(
+                d if symbols((d,)) <= alone else symbol(_dim_text(value, i)) for i, d in enumerate(fact.dims)
+            )
+            solvable |= symbols(fact.dims)
+    facts = Facts(frozenset(solvable))
+    for value, fact in found.items():
+        facts[value] = fact
+    return facts
+
+
+def _dim_text(value: ir.Value, index: int) -> str:
+    assert value.shape is not None
+    dim = value.shape[index]
+    return str(dim) if isinstance(dim, int) else str(dim.value)
+
+
+def set_input_shapes(model: ir.Model, shapes: Mapping[str, Sequence[int | str]]) -> None:
+    """Replaces input shapes, as --input_shape does: a number, a name or -1 (unknown) per dim.
+
+    Everything the model declares of inner values and outputs is forgotten but their types: it may be stale.
+    AscendError E10001 for an unknown input, E10002 for a shape of another rank than the declared one.
+    """
+    inputs = {value.name: value for value in model.graph.inputs}
+    for name, dims in shapes.items():
+        value = inputs.get(name)
+        if value is None:
+            raise AscendError(
+                "E10001",
+                name,
+                "--input_shape",
+                f"the model has no such input; it has {', '.join(map(str, inputs))}",
+            )
+        _check_override(name, dims, declared_fact(value))
+        value.shape = ir.Shape([_override(name, i, d) for i, d in enumerate(dims)])
+    if shapes:
+        for node in model.graph.all_nodes():
+            for value in node.outputs:
+                value.shape = None
+
+
+def _override(name: str, index: int, dim: int | str) -> int | str:
+    return f"{name}_d{index}" if dim == -1 else dim
+
+
+def _check_override(name: str, dims: Sequence[int | str], declared: Fact) -> None:
+    text, form = f"{name}:{','.join(map(str, dims))}", "name:d1,d2,..."
+    for dim in dims:
+        if isinstance(dim, int) and dim < -1:
+            raise AscendError("E10002", text, f"{dim} is no dimension.", form)
+    if declared.dims is None:
+        return
+    if len(declared.dims) != len(dims):
+        raise AscendError("E10002", text, f"the model's input has {len(declared.dims)} dimensions.", form)

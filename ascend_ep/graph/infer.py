@@ -1,0 +1,167 @@
+"""Symbolic shape inference over a whole model: one pass in topological order, a rule per operator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import onnx_ir as ir
+
+from ascend_ep.errors import AscendError
+from ascend_ep.graph.declared import Declared, declare_inputs, declared_fact
+from ascend_ep.graph.facts import UNKNOWN, Fact, Facts
+from ascend_ep.graph.shapes import RULES, Call, UnknownShape, infer_foreign, output_types
+from ascend_ep.opdef.dims import Dim, DimExpr, DimTooComplex, symbols
+
+
+class Registry(Protocol):
+    """What the graph side asks of `opdef.registry`."""
+
+    def resolve(self, domain: str, op_type: str, version: int) -> Any:
+        """The definition of an operator, or None."""
+
+
+def infer_facts(model: ir.Model, registry: Registry | None = None) -> Facts:
+    """The facts of every value of the main graph (and of the branches of If).
+
+    AscendError E19014, naming the node, where a shape is impossible or contradicts the declared one.
+    """
+    facts = declare_inputs(model)
+    _Inference(model, registry, facts).infer_graph(model.graph)
+    return facts
+
+
+class _Inference:
+    def __init__(self, model: ir.Model, registry: Registry | None, facts: Facts) -> None:
+        self.opsets = {("" if d == "ai.onnx" else d): v for d, v in model.opset_imports.items()}
+        self.registry = registry
+        self.facts = facts
+        self.functions = model.functions
+
+    def infer_graph(self, graph: ir.Graph) -> None:
+        for value in graph.initializers.values():
+            tensor = value.const_value
+            if tensor is not None:
+                self.facts[value] = Fact(int(tensor.dtype), tuple(tensor.shape.numpy()), tensor=tensor)
+        for node in graph:
+            self.infer_node(node)
+
+    def infer_node(self, node: ir.Node) -> None:
+        domain = "" if node.domain == "ai.onnx" else node.domain
+        version = node.version or self.opsets.get(domain, 1)
+        inputs = [None if v is None else self.facts[v] for v in node.inputs]
+        call = Call(node, version, inputs)
+        results = (
+            self._control_flow(node) if domain == "" and node.op_type in ("If", "Loop", "Scan") else None
+        )
+        if results is None:
+            results = self._apply(call, domain)
+        for value, fact in zip(node.outputs, results, strict=True):
+            self.facts[value] = self._settle(node, value, fact)
+
+    def _apply(self, call: Call, domain: str) -> list[Fact]:
+        """The outputs' facts by definition, rule or ONNX; dtypes completed from the schema."""
+        node = call.node
+        opdef = (
+            self.registry.resolve(domain, node.op_type, call.version) if self.registry is not None else None
+        )
+        try:
+            if domain == "" and node.op_type in RULES and (opdef is None or opdef.standard):
+                outcome = RULES[node.op_type](call)
+                results = [outcome] if isinstance(outcome, Fact) else list(outcome)
+            elif (domain, node.op_type, node.overload) in self.functions:
+                results = []
+            else:
+                results = infer_foreign(call, opdef)
+        except (UnknownShape, DimTooComplex, ZeroDivisionError, OverflowError):
+            results = []
+        results += [Fact() for _ in range(call.n_outputs - len(results))]
+        results = results[: call.n_outputs]
+        for index, dtype in enumerate(output_types(call)):
+            results[index].dtype = results[index].dtype or dtype
+        return results
+
+    def _control_flow(self, node: ir.Node) -> list[Fact]:
+        """If: what both branches agree on. Loop and Scan: declared types of the body's outputs."""
+        bodies = [a.as_graph() for a in node.attributes.values() if a.type == ir.AttributeType.GRAPH]
+        for body in bodies:
+            for value in body.inputs:
+                self.facts[value] = declared_fact(value, fresh=value.name or "body")
+            self.infer_graph(body)
+        if node.op_type == "If" and len(bodies) == 2:
+            branches = [[self.facts[v] for v in body.outputs] for body in bodies]
+            if all(len(b) == len(node.outputs) for b in branches):
+                return [_common(a, b, v) for a, b, v in zip(*branches, node.outputs, strict=True)]
+        if node.op_type == "Loop" and bodies:
+            carried = len(node.inputs) - 2
+            outs = [self.facts[v] for v in bodies[0].outputs][1:]
+            return [
+                Fact(f.dtype) if i < carried or f.dims is None else Fact(f.dtype, (_fresh(v, 0), *f.dims))
+                for i, (f, v) in enumerate(zip(outs, node.outputs, strict=False))
+            ] + [Fact() for _ in range(len(node.outputs) - len(outs))]
+        return [Fact() for _ in node.outputs]
+
+    def _settle(self, node: ir.Node, value: ir.Value, fact: Fact) -> Fact:
+        """`fact` joined with what the model declares of `value`."""
+        declared = declared_fact(value)
+        if declared is UNKNOWN:
+            return fact
+        if declared.dtype and fact.dtype and declared.dtype != fact.dtype:
+            _contradict(node, value, "type", ir.DataType(declared.dtype).name, ir.DataType(fact.dtype).name)
+        fact.dtype = fact.dtype or declared.dtype
+        if declared.dims is None:
+            return fact
+        if fact.dims is None:
+            return Fact(fact.dtype, [self._declared_dim(value, i, d) for i, d in enumerate(declared.dims)])
+        if len(fact.dims) != len(declared.dims):
+            _contradict(node, value, "shape", _text(declared.dims), _text(fact.dims))
+        fact.dims = tuple(
+            self._settle_dim(node, value, fact.dims, declared.dims, i) for i in range(len(fact.dims))
+        )
+        return fact
+
+    def _settle_dim(
+        self, node: ir.Node, value: ir.Value, inferred: Sequence[Dim], declared: Sequence[Dim], index: int
+    ) -> Dim:
+        ours, theirs = inferred[index], declared[index]
+        if isinstance(ours, int):
+            if isinstance(theirs, int) and ours != theirs:
+                _contradict(node, value, "shape", _text(declared), _text(inferred))
+            return ours
+        if symbols((ours,)) <= self.facts.input_symbols:
+            return ours
+        return self._declared_dim(value, index, theirs) if theirs != Declared.NOTHING else ours
+
+    def _declared_dim(self, value: ir.Value, index: int, declared: Dim) -> Dim:
+        return _fresh(value, index) if declared == Declared.NOTHING else declared
+
+
+def _fresh(value: ir.Value, axis: int) -> DimExpr:
+    from ascend_ep.opdef.dims import symbol
+
+    return symbol(f"{value.name}:{axis}")
+
+
+def _common(a: Fact, b: Fact, value: ir.Value) -> Fact:
+    dtype = a.dtype if a.dtype == b.dtype else 0
+    if a.dims is None or b.dims is None or len(a.dims) != len(b.dims):
+        return Fact(dtype)
+    return Fact(
+        dtype,
+        [x if x == y else _fresh(value, i) for i, (x, y) in enumerate(zip(a.dims, b.dims, strict=True))],
+    )
+
+
+def _text(dims: Sequence[Dim]) -> str:
+    return "[" + ",".join("?" if d == Declared.NOTHING else str(d) for d in dims) + "]"
+
+
+def _contradict(node: ir.Node, value: ir.Value, what: str, declared: str, inferred: str) -> None:
+    raise AscendError(
+        "E19014",
+        f"{value.name}: {declared}",
+        f"{node.name or '(unnamed)'} ({node.op_type})",
+        f"the model declares {what} {declared} for output {value.name!r}, but it is {inferred}",
+        where=f"node {node.name or node.op_type}",
+        fix="Remove the stale value_info, or correct the declared input shapes.",
+    )

@@ -1,0 +1,194 @@
+"""Shapes of convolutions, pooling and resizing: [N, C, spatial...]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ascend_ep.graph.facts import Fact
+from ascend_ep.graph.shapes.rule import Call, UnknownShape, infers
+from ascend_ep.opdef.dims import Dim, floordiv, max_
+
+
+def _window(call: Call, name: str, count: int, default: int) -> list[int]:
+    values = [int(v) for v in call.attr(name) or [default] * count]
+    if len(values) != count or any(v < (0 if default == 0 else 1) for v in values):
+        call.fail(f"{name} {values} doesn't fit {count} spatial dimensions")
+    return values
+
+
+def _slid(call: Call, dims: Sequence[Dim], kernel: Sequence[int], ceil_mode: bool = False) -> list[Dim]:
+    """Spatial dims after a window of `kernel` slides over `dims` with the node's pads, strides, dilations."""
+    count = len(dims)
+    strides, dilations = _window(call, "strides", count, 1), _window(call, "dilations", count, 1)
+    auto = call.attr("auto_pad", "NOTSET")
+    pads = [int(p) for p in call.attr("pads") or [0] * (2 * count)]
+    if len(pads) != 2 * count or min(pads, default=0) < 0:
+        call.fail(f"pads {pads} don't fit {count} spatial dimensions")
+    result: list[Dim] = []
+    for i, dim in enumerate(dims):
+        if auto in ("SAME_UPPER", "SAME_LOWER"):
+            result.append(floordiv(dim + (strides[i] - 1), strides[i]))
+            continue
+        padding = 0 if auto == "VALID" else pads[i] + pads[i + count]
+        extent = (kernel[i] - 1) * dilations[i] + 1
+        room = dim + (padding - extent)
+        if isinstance(room, int) and room < 0:
+            call.fail(f"a window of {extent} is larger than the padded dimension {dim}+{padding}")
+        if not ceil_mode:
+            result.append(floordiv(room, strides[i]) + 1)
+            continue
+        up = floordiv(room + (strides[i] - 1), strides[i]) + 1
+        last = (up - 1) * strides[i]  # a window may not start in the padding after the end
+        if isinstance(last, int) and isinstance(dim, int):
+            result.append(up - 1 if last >= dim + pads[i] and auto == "NOTSET" else up)
+        elif strides[i] == 1 or padding == 0:
+            result.append(up)
+        else:
+            down = floordiv(dim + (pads[i] + strides[i] - 1), strides[i])
+            from ascend_ep.opdef.dims import min_
+
+            result.append(min_(up, down))
+    return result
+
+
+@infers("Conv", "ConvInteger", "QLinearConv")
+def infer_conv(call: Call) -> Fact:
+    second = 3 if call.node.op_type == "QLinearConv" else 1
+    x, w = call.dims(0), call.dims(second)
+    if len(x) != len(w) or len(x) < 3:
+        call.fail(f"input of rank {len(x)} and weight of rank {len(w)}")
+    group = int(call.attr("group", 1))
+    if group < 1 or (isinstance(w[0], int) and w[0] % group):
+        call.fail(f"group {group} doesn't divide {w[0]} output channels")
+    call.require(x[1], w[1] * group, "the number of input channels")
+    return Fact(dims=[x[0], w[0], *_slid(call, x[2:], _kernel(call, w[2:]))])
+
+
+def _kernel(call: Call, dims: Sequence[Dim]) -> list[int]:
+    known = [d for d in dims if isinstance(d, int)]
+    given = call.attr("kernel_shape")
+    if len(known) != len(dims):
+        if given is None:
+            raise UnknownShape
+        return [int(v) for v in given]
+    if given is not None and [int(v) for v in given] != known:
+        call.fail(f"kernel_shape {list(given)} contradicts the weight's {known}")
+    return known
+
+
+@infers("ConvTranspose")
+def infer_conv_transpose(call: Call) -> Fact:
+    x, w = call.dims(0), call.dims(1)
+    if len(x) != len(w) or len(x) < 3:
+        call.fail(f"input of rank {len(x)} and weight of rank {len(w)}")
+    count = len(x) - 2
+    group = int(call.attr("group", 1))
+    call.require(x[1], w[0], "the number of input channels")
+    dims: list[Dim] = [x[0], w[1] * group]
+    given = call.attr("output_shape")
+    if given is not None:
+        return Fact(dims=[*dims, *[int(d) for d in given][-count:]])
+    kernel = _kernel(call, w[2:])
+    strides, dilations = _window(call, "strides", count, 1), _window(call, "dilations", count, 1)
+    extra = _window(call, "output_padding", count, 0)
+    auto = call.attr("auto_pad", "NOTSET")
+    pads = [int(p) for p in call.attr("pads") or [0] * (2 * count)]
+    for i in range(count):
+        if auto in ("SAME_UPPER", "SAME_LOWER"):
+            dims.append(x[2 + i] * strides[i])
+            continue
+        padding = 0 if auto == "VALID" else pads[i] + pads[i + count]
+        dims.append((x[2 + i] - 1) * strides[i] + (extra[i] + (kernel[i] - 1) * dilations[i] + 1 - padding))
+    return Fact(dims=dims)
+
+
+@infers("MaxPool", "AveragePool", "LpPool")
+def infer_pool(call: Call) -> list[Fact]:
+    x = call.dims(0)
+    kernel = _window(call, "kernel_shape", len(x) - 2, 1)
+    dims = [*x[:2], *_slid(call, x[2:], kernel, bool(call.attr("ceil_mode", 0)))]
+    return [Fact(dims=dims), Fact(7, dims)][: call.n_outputs]
+
+
+@infers("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
+def infer_global_pool(call: Call) -> Fact:
+    x = call.dims(0)
+    return Fact(dims=[*x[:2], *(1 for _ in x[2:])])
+
+
+@infers("Resize", "Upsample")
+def infer_resize(call: Call) -> Fact:
+    x = call.dims(0)
+    modern = call.node.op_type == "Resize" and call.version >= 11
+    axes = call.axes(call.attr("axes") or range(len(x)), len(x))
+    dims = list(x)
+    if modern and call.has(3):
+        sizes = call.fact(3).shape_value
+        if sizes is None or call.attr("keep_aspect_ratio_policy", "stretch") != "stretch":
+            return _unknown_at(call, dims, axes)
+        for axis, size in zip(axes, sizes, strict=True):
+            dims[axis] = size
+        return Fact(dims=dims)
+    if call.node.op_type == "Upsample" and call.version < 9:
+        scales = np.array(call.attr("scales", ()))
+    else:
+        given = call.const(2 if modern else 1)
+        if given is None:
+            return _unknown_at(call, dims, axes)
+        scales = given.reshape(-1)
+    if scales.size == 0:
+        return _unknown_at(call, dims, axes)
+    if len(scales) != len(axes):
+        call.fail(f"{len(scales)} scales for {len(axes)} axes")
+    for axis, scale in zip(axes, scales.tolist(), strict=True):
+        dim = dims[axis]
+        if isinstance(dim, int):
+            dims[axis] = int(np.floor(np.float32(dim) * np.float32(scale)))
+        elif float(scale).is_integer():
+            dims[axis] = dim * int(scale)
+        elif scale > 0 and float(1 / scale).is_integer():
+            dims[axis] = floordiv(dim, int(1 / scale))
+        else:
+            dims[axis] = call.fresh(0, axis)
+    return Fact(dims=dims)
+
+
+def _unknown_at(call: Call, dims: list[Dim], axes: Sequence[int]) -> Fact:
+    for axis in axes:
+        dims[axis] = call.fresh(0, axis)
+    return Fact(dims=dims)
+
+
+@infers("MaxRoiPool", "RoiAlign")
+def infer_roi(call: Call) -> Fact:
+    x, rois = call.dims(0), call.dims(1)
+    if call.node.op_type == "MaxRoiPool":
+        return Fact(dims=[rois[0], x[1], *[int(v) for v in call.attr("pooled_shape", ())]])
+    return Fact(dims=[rois[0], x[1], int(call.attr("output_height", 1)), int(call.attr("output_width", 1))])
+
+
+@infers("GridSample")
+def infer_grid_sample(call: Call) -> Fact:
+    return Fact(dims=[*call.dims(0)[:2], *call.dims(1)[1:-1]])
+
+
+@infers("Col2Im")
+def infer_col2im(call: Call) -> Fact:
+    x = call.dims(0)
+    block = call.ints(2)
+    image = call.values(1)
+    size = 1
+    for b in block:
+        size *= b
+    return Fact(dims=[x[0], floordiv(x[1], max(size, 1)), *image])
+
+
+@infers("CenterCropPad")
+def infer_center_crop_pad(call: Call) -> Fact:
+    dims = list(call.dims(0))
+    axes = call.axes(call.attr("axes") or range(len(dims)), len(dims))
+    for axis, size in zip(axes, call.values(1), strict=True):
+        dims[axis] = max_(size, 0)
+    return Fact(dims=dims)

@@ -1,0 +1,67 @@
+"""Shapes of operators without a rule here: by the operator's definition, else by ONNX's inference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx
+import onnx_ir as ir
+
+from ascend_ep.graph.facts import Fact
+from ascend_ep.graph.shapes.rule import Call, UnknownShape
+from ascend_ep.graph.shapes.schema_types import find_schema
+from ascend_ep.opdef.dims import DimExpr
+
+_MAX_CONST = 4096
+
+
+def infer_foreign(call: Call, opdef: Any) -> list[Fact]:
+    """The facts of the outputs; UnknownShape when nobody knows."""
+    domain = "" if call.node.domain == "ai.onnx" else call.node.domain
+    schema = find_schema(domain, call.node.op_type, call.version)
+    if schema is None:
+        raise UnknownShape
+    return _onnx_inference(call, schema)
+
+
+def _onnx_inference(call: Call, schema: onnx.defs.OpSchema) -> list[Fact]:
+    """onnx.shape_inference of this one node; a symbol not among the inputs' becomes a fresh one."""
+    proto = ir.to_proto(call.node)
+    types: dict[str, onnx.TypeProto] = {}
+    data: dict[str, onnx.TensorProto] = {}
+    for value, fact in zip(call.node.inputs, call.inputs, strict=True):
+        if value is None or fact is None or not value.name or not fact.dtype:
+            continue
+        names = None if fact.dims is None else [d if isinstance(d, int) else str(d) for d in fact.dims]
+        types[value.name] = onnx.helper.make_tensor_type_proto(fact.dtype, names)
+        if fact.is_const and fact.const is not None and fact.const.size <= _MAX_CONST and fact.dtype != 8:
+            data[value.name] = onnx.numpy_helper.from_array(fact.const, value.name)
+    try:
+        inferred = onnx.shape_inference.infer_node_outputs(
+            schema, proto, types, data, opset_imports=[onnx.helper.make_opsetid(schema.domain, call.version)]
+        )
+    except (onnx.shape_inference.InferenceError, RuntimeError, ValueError, TypeError, KeyError):
+        raise UnknownShape from None
+    facts = []
+    for index, output in enumerate(call.node.outputs):
+        found = inferred.get(output.name or "")
+        if found is None or not found.HasField("tensor_type"):
+            facts.append(Fact())
+            continue
+        tensor = found.tensor_type
+        if not tensor.HasField("shape"):
+            facts.append(Fact(tensor.elem_type))
+            continue
+        dims = [_dim(call, d, index, axis) for axis, d in enumerate(tensor.shape.dim)]
+        facts.append(Fact(tensor.elem_type, dims))
+    return facts
+
+
+def _dim(call: Call, dim: onnx.TensorShapeProto.Dimension, output: int, axis: int) -> int | DimExpr:
+    if dim.HasField("dim_value"):
+        return int(dim.dim_value)
+    for fact in call.inputs:
+        for ours in (fact.dims or ()) if fact is not None else ():
+            if isinstance(ours, DimExpr) and str(ours) == dim.dim_param:
+                return ours
+    return call.fresh(output, axis)

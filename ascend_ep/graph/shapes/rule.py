@@ -1,0 +1,185 @@
+"""How a shape rule is written: `@infers("Softmax")` on a function from a Call to the outputs' facts.
+
+A rule states dims exactly, in terms of those of the inputs, and the elements of small integer tensors. It
+leaves dtype 0 where the ONNX schema determines the type. It calls `call.fail` for a node that can't work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import onnx_ir as ir
+
+from ascend_ep.errors import AscendError
+from ascend_ep.graph.facts import MAX_TRACKED, UNKNOWN, Array, Fact
+from ascend_ep.opdef.dims import Dim, DimExpr, bounds, max_, min_, symbol
+
+Rule = Callable[["Call"], "Fact | Sequence[Fact]"]
+R = TypeVar("R", bound=Rule)
+Objects = npt.NDArray[np.object_]
+
+#: operator type of the default domain -> its rule
+RULES: dict[str, Rule] = {}
+
+
+class UnknownShape(Exception):
+    """The rule needs dims or values that aren't known: the outputs have unknown shapes."""
+
+
+def infers(*op_types: str) -> Callable[[R], R]:
+    """Registers a rule for operators of the default domain."""
+
+    def register(rule: R) -> R:
+        for op_type in op_types:
+            if op_type in RULES:
+                raise ValueError(f"{op_type} has two shape rules")
+            RULES[op_type] = rule
+        return rule
+
+    return register
+
+
+class Call:
+    """A node as its shape rule sees it: facts of the inputs, attributes, opset version in force."""
+
+    def __init__(self, node: ir.Node, version: int, inputs: Sequence[Fact | None]) -> None:
+        self.node = node
+        self.version = version
+        self.inputs = list(inputs)
+        self.n_outputs = len(node.outputs)
+
+    def has(self, index: int) -> bool:
+        return index < len(self.inputs) and self.inputs[index] is not None
+
+    def fact(self, index: int) -> Fact:
+        """The fact of input `index`; an unknown one when it is absent."""
+        if index >= len(self.inputs):
+            return UNKNOWN
+        return self.inputs[index] or UNKNOWN
+
+    def dtype(self, index: int) -> int:
+        return self.fact(index).dtype
+
+    def dims(self, index: int) -> tuple[Dim, ...]:
+        """The dims of input `index`; UnknownShape when it has none."""
+        if index >= len(self.inputs):
+            self.fail(f"input {index} is missing")
+        dims = self.fact(index).dims
+        if dims is None:
+            raise UnknownShape
+        return dims
+
+    def ints(self, index: int) -> list[int]:
+        """The elements of an integer input; UnknownShape unless all are numbers."""
+        values = self.fact(index).shape_value
+        if values is None:
+            raise UnknownShape
+        known = [v for v in values if isinstance(v, int)]
+        if len(known) != len(values):
+            raise UnknownShape
+        return known
+
+    def values(self, index: int) -> tuple[Dim, ...]:
+        """The elements of an integer input, numbers or symbolic; UnknownShape when not tracked."""
+        values = self.fact(index).shape_value
+        if values is None:
+            raise UnknownShape
+        return values
+
+    def elements(self, index: int) -> Objects | None:
+        """The tracked elements of input `index` as an array of Dims, or None."""
+        fact = self.fact(index)
+        shape = fact.static_dims
+        if fact.shape_value is None or shape is None:
+            return None
+        array = np.empty(len(fact.shape_value), dtype=object)
+        array[:] = fact.shape_value
+        return array.reshape(shape)
+
+    def const(self, index: int) -> Array | None:
+        return self.fact(index).const
+
+    def attr(self, name: str, default: Any = None) -> Any:
+        """The attribute's value: int, float, str, tuple of these, numpy array (tensor), or a graph."""
+        attribute = self.node.attributes.get(name)
+        if attribute is None or attribute.is_ref():
+            return default
+        if attribute.type == ir.AttributeType.TENSOR:
+            return attribute.value.numpy()
+        return attribute.value
+
+    def axis(self, axis: int, rank: int) -> int:
+        """`axis` counted from the front; fails when it is outside."""
+        if not -rank <= axis < rank:
+            self.fail(f"axis {axis} is outside a tensor of rank {rank}")
+        return axis + rank if axis < 0 else axis
+
+    def axes(self, axes: Sequence[int], rank: int) -> list[int]:
+        """Distinct axes, counted from the front."""
+        normal = [self.axis(a, rank) for a in axes]
+        if len(set(normal)) != len(normal):
+            self.fail(f"axes {list(axes)} repeat")
+        return normal
+
+    def fresh(self, output: int, axis: int) -> DimExpr:
+        """A dimension that only the data determines."""
+        return symbol(f"{self.node.outputs[output].name}:{axis}")
+
+    def fresh_dims(self, output: int, rank: int) -> list[Dim]:
+        return [self.fresh(output, axis) for axis in range(rank)]
+
+    def require(self, a: Dim, b: Dim, what: str) -> Dim:
+        """The one dimension that `a` and `b` both are, a number if either is; fails when they differ."""
+        if a == b or isinstance(b, DimExpr):
+            return a
+        if isinstance(a, DimExpr):
+            return b
+        return self.fail(f"{what}: {a} and {b} differ")
+
+    def fail(self, reason: str) -> NoReturn:
+        """AscendError E19014 that names the node and its input shapes."""
+        shapes = ", ".join(repr(f) if f is not None else "-" for f in self.inputs)
+        name = f"{self.node.name or '(unnamed)'} ({self.node.op_type})"
+        raise AscendError(
+            "E19014", f"({shapes})", name, reason, where=f"node {self.node.name or self.node.op_type}"
+        )
+
+
+def tracked(array: Objects | Array | None, dtype: int = 0) -> Fact | None:
+    """The fact of a tensor of these elements (Dims or numbers); None when there are none or too many."""
+    if array is None or array.size > MAX_TRACKED:
+        return None
+    values = [v if isinstance(v, DimExpr) else int(v) for v in array.reshape(-1).tolist()]
+    if any(isinstance(v, int) and not -(2**63) <= v < 2**63 for v in values):
+        return None
+    return Fact(dtype, array.shape, values)
+
+
+def broadcast_dim(call: Call, a: Dim, b: Dim) -> Dim:
+    """The dimension of an elementwise result: equal ones, or either is 1."""
+    if a == b or b == 1:
+        return a
+    if a == 1:
+        return b
+    if isinstance(a, int) and isinstance(b, int):
+        call.fail(f"dimensions {a} and {b} don't broadcast")
+    if isinstance(a, int) or isinstance(b, int):
+        return a if isinstance(a, int) else b
+    least = min_(a, b)
+    low, _ = bounds(least)
+    # of legal pairs (n,n), (1,n), (n,1) the maximum is right but for (1,0) and (0,1)
+    return max_(a, b) if low is not None and low >= 1 else max_(a, b) * min_(least, 1)
+
+
+def broadcast(call: Call, *shapes: Sequence[Dim]) -> tuple[Dim, ...]:
+    """Multidirectional broadcasting of any number of shapes."""
+    result: tuple[Dim, ...] = ()
+    for shape in shapes:
+        rank = max(len(result), len(shape))
+        left = (1,) * (rank - len(result)) + result
+        right = (1,) * (rank - len(shape)) + tuple(shape)
+        result = tuple(broadcast_dim(call, a, b) for a, b in zip(left, right, strict=True))
+    return result

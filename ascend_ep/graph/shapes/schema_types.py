@@ -1,0 +1,60 @@
+"""Element types of outputs as the ONNX schema determines them from those of the inputs."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import onnx
+import onnx_ir as ir
+
+from ascend_ep.graph.shapes.rule import Call
+
+_TYPE_NAMES = {
+    "tensor(float)": 1, "tensor(uint8)": 2, "tensor(int8)": 3, "tensor(uint16)": 4, "tensor(int16)": 5,
+    "tensor(int32)": 6, "tensor(int64)": 7, "tensor(string)": 8, "tensor(bool)": 9, "tensor(float16)": 10,
+    "tensor(double)": 11, "tensor(uint32)": 12, "tensor(uint64)": 13, "tensor(complex64)": 14,
+    "tensor(complex128)": 15, "tensor(bfloat16)": 16,
+}  # fmt: skip
+
+
+@lru_cache(maxsize=4096)
+def find_schema(domain: str, op_type: str, version: int) -> onnx.defs.OpSchema | None:
+    """The ONNX schema in force, or None for operators ONNX doesn't know."""
+    try:
+        return onnx.defs.get_schema(op_type, version, domain)
+    except onnx.defs.SchemaError:
+        return None
+
+
+def output_types(call: Call) -> list[int]:
+    """ONNX type numbers of the outputs; 0 where the schema leaves it open."""
+    domain = "" if call.node.domain == "ai.onnx" else call.node.domain
+    schema = find_schema(domain, call.node.op_type, call.version)
+    if schema is None:
+        return [0] * call.n_outputs
+    bound: dict[str, int] = {}
+    for index in range(len(call.inputs)):
+        if not schema.inputs:
+            break
+        variable = schema.inputs[min(index, len(schema.inputs) - 1)].type_str
+        if call.dtype(index):
+            bound.setdefault(variable, call.dtype(index))
+    allowed = {c.type_param_str: tuple(c.allowed_type_strs) for c in schema.type_constraints}
+    result = []
+    for index in range(call.n_outputs):
+        if not schema.outputs:
+            result.append(0)
+            continue
+        variable = schema.outputs[min(index, len(schema.outputs) - 1)].type_str
+        single = allowed.get(variable, ())
+        result.append(
+            bound.get(variable)
+            or _TYPE_NAMES.get(variable)
+            or (_TYPE_NAMES.get(single[0], 0) if len(single) == 1 else 0)
+        )
+    return result
+
+
+def is_tensor_type(value: ir.Value) -> bool:
+    """Whether the declared type of `value` is a dense tensor or undeclared."""
+    return value.type is None or isinstance(value.type, ir.TensorType)
