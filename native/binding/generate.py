@@ -23,13 +23,19 @@ def declarations(header: Path) -> str:
     return body.replace("ASC_API ", "")
 
 
+def python_functions(header: Path) -> str:
+    """The functions of a header that Python implements, as cffi declares them."""
+    marked = re.search(r"cffi:python-begin\n(.*?)\n \* cffi:python-end", header.read_text(), flags=re.S)
+    return 'extern "Python" {\n' + marked.group(1) + "\n}" if marked else ""
+
+
 def main(target: str) -> None:
     ffi = cffi.FFI()
     ffi.cdef(declarations(NATIVE / "include" / "ascend_rt.h"))
     source = '#include "ascend_rt.h"\n'
     callbacks = NATIVE / "onnxruntime" / "callbacks.h"
     if callbacks.exists():
-        ffi.cdef(declarations(callbacks))
+        ffi.cdef(declarations(callbacks) + python_functions(callbacks))
         source += '#include "callbacks.h"\n'
     ffi.set_source("ascend_ep.runtime._rt", source, py_limited_api=True)
     ffi.emit_c_code(target)

@@ -1,0 +1,170 @@
+/* Running a compiled partition as one of onnxruntime's nodes. No Python, no lock, and no allocation
+ * beyond what onnxruntime does for the outputs, unless a node has more than FEW operands. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "plugin.h"
+
+enum { FEW = 32 };
+
+typedef struct compute {
+    ort_compute_info base;
+    asc_model *model;
+    uint32_t partition;
+    uint32_t n_inputs;
+    uint32_t n_outputs;
+    const uint32_t *input_map;
+    const uint32_t *output_map;
+    uint32_t maps[];
+} compute;
+
+/* One call's operands; on the stack when there are few. */
+typedef struct operands {
+    asc_tensor *in;
+    const void **in_data;
+    void **out_data;
+} operands;
+
+static ort_status *describe(const ort_value *value, asc_tensor *out) {
+    int32_t dtype;
+    const int64_t *dims = NULL;
+    int64_t copy[ASC_MAX_RANK];
+    size_t rank;
+    if (ort.version >= 24) {
+        TRY(ort_tensor_view(value, &dtype, &dims, &rank));
+    } else {
+        ort_shape_info *shape;
+        TRY(ort_tensor_shape(value, &shape));
+        ort_status *status = ort_get_dtype(shape, &dtype);
+        if (!status) status = ort_get_rank(shape, &rank);
+        if (!status && rank <= ASC_MAX_RANK) status = ort_get_dims(shape, copy, rank);
+        ort_release_shape(shape);
+        TRY(status);
+        dims = copy;
+    }
+    if (rank > ASC_MAX_RANK) return fail(ORT_INVALID_ARGUMENT, "an input has more than 8 dimensions", NULL);
+    memset(out, 0, sizeof *out);
+    out->dtype = dtype;
+    out->rank = (int32_t)rank;
+    int64_t stride = 1;
+    for (size_t i = rank; i-- > 0;) {
+        out->dims[i] = dims[i];
+        out->strides[i] = stride;
+        stride *= dims[i];
+    }
+    return NULL;
+}
+
+static ort_status *read_inputs(const compute *self, const ort_kernel_context *context, const operands *o) {
+    for (uint32_t i = 0; i < self->n_inputs; i++) {
+        const ort_value *value = NULL;
+        void *data = NULL;
+        TRY(ort_context_input(context, self->input_map[i], &value));
+        if (!value) return fail(ORT_INVALID_ARGUMENT, "an input is missing", NULL);
+        TRY(describe(value, &o->in[i]));
+        if (o->in[i].dtype == ASC_STRING) return fail(ORT_INVALID_ARGUMENT, "an input holds strings", NULL);
+        TRY(ort_tensor_data((ort_value *)(uintptr_t)value, &data)); /* onnxruntime's only accessor; we just read */
+        o->in[i].data = data;
+        o->in_data[i] = data;
+    }
+    return NULL;
+}
+
+static ort_status *make_outputs(const compute *self, const asc_bound *bound, ort_kernel_context *context,
+                                const operands *o) {
+    const asc_tensor *shapes;
+    if (asc_bound_outputs(bound, &shapes) != self->n_outputs)
+        return fail(ORT_FAIL, "the bundle's partition has other outputs than its node", NULL);
+    for (uint32_t i = 0; i < self->n_outputs; i++) {
+        ort_value *value = NULL;
+        TRY(ort_context_output(context, self->output_map[i], shapes[i].dims, (size_t)shapes[i].rank, &value));
+        if (!value) return fail(ORT_FAIL, "onnxruntime made no output", NULL);
+        TRY(ort_tensor_data(value, &o->out_data[i]));
+    }
+    return NULL;
+}
+
+static ort_status *run_with(const compute *self, ort_kernel_context *context, const operands *o) {
+    asc_status result = {.code = ASC_OK, .node = -1};
+    asc_bound *bound = NULL;
+    TRY(read_inputs(self, context, o));
+    if (asc_bind(self->model, self->partition, o->in, self->n_inputs, &bound, &result) != ASC_OK)
+        return fail_status(&result, NULL);
+    ort_status *status = make_outputs(self, bound, context, o);
+    if (!status && asc_execute(bound, o->in_data, o->out_data, NULL, &result) != ASC_OK)
+        status = fail_status(&result, NULL);
+    asc_bound_release(bound);
+    return status;
+}
+
+static ort_status *run(ort_compute_info *info, void *state, ort_kernel_context *context) {
+    const compute *self = (const compute *)info;
+    (void)state;
+    if (self->n_inputs <= FEW && self->n_outputs <= FEW) {
+        asc_tensor in[FEW];
+        const void *in_data[FEW];
+        void *out_data[FEW];
+        return run_with(self, context, &(operands){in, in_data, out_data});
+    }
+    operands o = {malloc((self->n_inputs + 1) * sizeof *o.in), malloc((self->n_inputs + 1) * sizeof *o.in_data),
+                  malloc((self->n_outputs + 1) * sizeof *o.out_data)};
+    ort_status *status = o.in && o.in_data && o.out_data ? run_with(self, context, &o) : fail_memory();
+    free(o.in);
+    free(o.in_data);
+    free(o.out_data);
+    return status;
+}
+
+static ort_status *create_state(ort_compute_info *info, ort_compute_context *context, void **state) {
+    (void)context;
+    *state = info; /* plans keep nothing between runs */
+    return NULL;
+}
+
+static void release_state(ort_compute_info *info, void *state) {
+    (void)info, (void)state;
+}
+
+static ort_status *check_counts(asc_model *model, uint32_t partition, uint32_t n_inputs, uint32_t n_outputs) {
+    uint64_t n = 0;
+    const asc_partition *partitions = asc_model_section(model, ASC_SEC_PARTITIONS, &n);
+    if (partition >= n) return fail(ORT_FAIL, "the bundle has no such partition", NULL);
+    const asc_partition *p = &partitions[partition];
+    if (p->kind != ASC_PARTITION_NATIVE)
+        return fail(ORT_FAIL, "E40010 the node names a host partition, which is no work of this provider: ",
+                    asc_model_string(model, p->name));
+    if (p->n_inputs != n_inputs || p->n_outputs != n_outputs)
+        return fail(ORT_FAIL, "the node has other inputs or outputs than partition ", asc_model_string(model, p->name));
+    return NULL;
+}
+
+static void set_map(uint32_t *map, const uint32_t *from, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) map[i] = from ? from[i] : i;
+}
+
+ort_status *compute_create(asc_model *model, uint32_t partition, const uint32_t *inputs, uint32_t n_inputs,
+                           const uint32_t *outputs, uint32_t n_outputs, ort_compute_info **out) {
+    ort_status *status = check_counts(model, partition, n_inputs, n_outputs);
+    compute *self = status ? NULL : calloc(1, sizeof *self + ((size_t)n_inputs + n_outputs) * sizeof(uint32_t));
+    if (!self) {
+        asc_model_release(model);
+        return status ? status : fail_memory();
+    }
+    self->base = (ort_compute_info){ort.version, create_state, run, release_state};
+    self->model = model;
+    self->partition = partition;
+    self->n_inputs = n_inputs;
+    self->n_outputs = n_outputs;
+    set_map(self->maps, inputs, n_inputs);
+    set_map(self->maps + n_inputs, outputs, n_outputs);
+    self->input_map = self->maps;
+    self->output_map = self->maps + n_inputs;
+    *out = &self->base;
+    return NULL;
+}
+
+void compute_release(ort_compute_info *info) {
+    compute *self = (compute *)info;
+    asc_model_release(self->model);
+    free(self);
+}

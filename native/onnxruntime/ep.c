@@ -1,0 +1,234 @@
+/* The provider of one session: which nodes it takes, and how they are compiled. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "plugin.h"
+
+struct asc_ep_claims {
+    const ort_node **nodes;
+    uint8_t *taken;
+    uint32_t n_nodes;
+    ort_support_info *support;
+    ort_status *status; /* of onnxruntime's own refusal */
+};
+
+static const char *get_name(const ort_ep *self) {
+    (void)self;
+    return ASC_EP_NAME;
+}
+
+static ort_status *concurrent_runs(ort_ep *self, bool *supported) {
+    (void)self;
+    *supported = true;
+    return NULL;
+}
+
+const char *asc_ep_option(const asc_ep *ep, const char *name) {
+    return options_find(&ep->options, name);
+}
+
+uint32_t asc_ep_option_count(const asc_ep *ep) {
+    return ep->options.n;
+}
+
+const char *asc_ep_option_name(const asc_ep *ep, uint32_t index) {
+    return index < ep->options.n ? ep->options.items[index].name : NULL;
+}
+
+void asc_ep_log(const asc_ep *ep, int32_t level, const char *text) {
+    static const int32_t levels[] = {ORT_LOG_VERBOSE, ORT_LOG_INFO, ORT_LOG_WARNING, ORT_LOG_ERROR};
+    int32_t ort_level = levels[level < 0 ? 0 : level > 3 ? 3 : level], least = ORT_LOG_WARNING;
+    ort_status *status = ort_log_level(ep->logger, &least);
+    if (!status && ort_level >= least) status = ort_log(ep->logger, ort_level, text, "ascend_ep", 0, ASC_EP_NAME);
+    if (status) ort_release_status(status);
+}
+
+static void log_model(void *user, int32_t level, const char *text) {
+    asc_ep_log(user, level, text);
+}
+
+asc_options ep_open_options(const asc_ep *ep) {
+    asc_options options = {.struct_bytes = sizeof options};
+    options.num_threads = ep->options.num_threads;
+    options.max_memory = ep->options.max_memory;
+    options.trust = options_find(&ep->options, "trust");
+    options.log = log_model;
+    options.log_user = (void *)(uintptr_t)ep; /* models live in this session's nodes, which go before it */
+    return options;
+}
+
+int32_t asc_ep_open(const asc_ep *ep, const void *bytes, uint64_t size, asc_model **out, asc_status *status) {
+    asc_options options = ep_open_options(ep);
+    return asc_model_from_memory(bytes, size, &options, out, status);
+}
+
+/* ---- GetCapability ------------------------------------------------------------------------- */
+
+int32_t asc_ep_claim(asc_ep_claims *claims, const uint32_t *nodes, uint32_t n) {
+    if (!n || claims->status) return ASC_E_ARGUMENT;
+    for (uint32_t i = 0; i < n; i++)
+        if (nodes[i] >= claims->n_nodes || claims->taken[nodes[i]]) return ASC_E_ARGUMENT;
+    const ort_node **group = malloc(n * sizeof *group);
+    if (!group) return ASC_E_MEMORY;
+    for (uint32_t i = 0; i < n; i++) {
+        group[i] = claims->nodes[nodes[i]];
+        claims->taken[nodes[i]] = 1;
+    }
+    ort_fusion_options options = {.version = ort.version, .drop_constant_initializers = true};
+    claims->status = ort_fuse_nodes(claims->support, group, n, &options);
+    free(group);
+    return claims->status ? ASC_E_INTERNAL : ASC_OK;
+}
+
+static ort_status *claim_contexts(asc_ep_claims *claims, uint32_t *n_claimed) {
+    ort_fusion_options options = {.version = ort.version};
+    for (uint32_t i = 0; i < claims->n_nodes; i++) {
+        if (claims->taken[i] || !context_is_ours(claims->nodes[i])) continue;
+        TRY(ort_fuse_nodes(claims->support, &claims->nodes[i], 1, &options));
+        ++*n_claimed;
+    }
+    return NULL;
+}
+
+static ort_status *ask_compiler(asc_ep *ep, const ort_graph *graph, asc_ep_claims *claims) {
+    const asc_ep_callbacks *callbacks = plugin_callbacks();
+    if (!callbacks || !callbacks->partition) {
+        asc_ep_log(ep, 2,
+                   ASC_EP_NAME
+                   ": no compiler in this process (import ascend_ep in Python, or convert with "
+                   "ascend-atc and load the _ctx.onnx); every node goes to the next provider");
+        return NULL;
+    }
+    const ort_node *parent = NULL;
+    TRY(ort_graph_parent(graph, &parent));
+    wire model = {0};
+    ort_status *status = graph_serialize(graph, NULL, &model);
+    if (!status) {
+        asc_status result = {.code = ASC_OK, .node = -1};
+        asc_ep_graph view = {model.bytes, model.size, claims->taken, claims->n_nodes, parent != NULL};
+        int32_t code = callbacks->partition(ep, &view, claims, &result);
+        if (code != ASC_OK && !claims->status) status = fail_status(&result, "while partitioning");
+    }
+    wire_free(&model);
+    if (claims->status) {
+        if (status) ort_release_status(status);
+        return claims->status;
+    }
+    return status;
+}
+
+static ort_status *find_taken(asc_ep_claims *claims) {
+    for (uint32_t i = 0; i < claims->n_nodes; i++) {
+        const char *provider = NULL;
+        TRY(ort_node_ep(claims->nodes[i], &provider));
+        claims->taken[i] = provider && *provider;
+    }
+    return NULL;
+}
+
+static ort_status *get_capability(ort_ep *self, const ort_graph *graph, ort_support_info *support) {
+    uint32_t n_contexts = 0;
+    ort_list nodes;
+    TRY(list_read(&nodes, ORT_GRAPH_NODES, graph));
+    asc_ep_claims claims = {(const ort_node **)nodes.items, calloc(nodes.n + 1, 1), (uint32_t)nodes.n, support, NULL};
+    ort_status *status = claims.taken ? find_taken(&claims) : fail_memory();
+    if (!status) status = claim_contexts(&claims, &n_contexts);
+    /* The rest of a compiled model was left to other providers when it was compiled. */
+    if (!status && !n_contexts && nodes.n) status = ask_compiler((asc_ep *)self, graph, &claims);
+    free(claims.taken);
+    list_free(&nodes);
+    return status;
+}
+
+/* ---- Compile ------------------------------------------------------------------------------- */
+
+static ort_status *context_node(const ort_graph *graph, const ort_node **out) {
+    ort_list nodes;
+    TRY(list_read(&nodes, ORT_GRAPH_NODES, graph));
+    *out = nodes.n == 1 && context_is_ours(nodes.items[0]) ? nodes.items[0] : NULL;
+    list_free(&nodes);
+    return NULL;
+}
+
+static ort_status *compile_one(asc_ep *ep, const ort_graph *graph, const ort_node *fused, ort_compute_info **out) {
+    const asc_ep_callbacks *callbacks = plugin_callbacks();
+    if (!callbacks || !callbacks->compile)
+        return fail(ORT_FAIL, "the compiler has gone: the interpreter is exiting", NULL);
+    asc_ep_program program = {0};
+    wire model = {0};
+    TRY(ort_node_name(fused, &program.name));
+    ort_status *status = graph_serialize(graph, fused, &model);
+    if (!status) {
+        asc_status result = {.code = ASC_OK, .node = -1};
+        program.model = model.bytes;
+        program.model_bytes = model.size;
+        int32_t code = callbacks->compile(ep, &program, 1, &result);
+        if (code == ASC_OK && !program.compiled) {
+            result.code = ASC_E_INTERNAL;
+            text_add(result.text, sizeof result.text, "the compiler returned no model");
+            code = result.code;
+        }
+        if (code != ASC_OK) status = fail_status(&result, "while compiling");
+    }
+    wire_free(&model);
+    TRY(status);
+    size_t n_inputs = 0, n_outputs = 0;
+    status = ort_list_count(ORT_NODE_INPUTS, fused, &n_inputs);
+    if (!status) status = ort_list_count(ORT_NODE_OUTPUTS, fused, &n_outputs);
+    if (status) {
+        asc_model_release(program.compiled);
+        return status;
+    }
+    return compute_create(program.compiled, program.partition, NULL, (uint32_t)n_inputs, NULL, (uint32_t)n_outputs,
+                          out);
+}
+
+static ort_status *compile(ort_ep *self, const ort_graph **graphs, const ort_node **fused, size_t n,
+                           ort_compute_info **out, ort_node **context_nodes) {
+    (void)context_nodes;
+    asc_ep *ep = (asc_ep *)self;
+    for (size_t i = 0; i < n; i++) {
+        const ort_node *node;
+        TRY(context_node(graphs[i], &node));
+        TRY(node ? context_compile(ep, graphs[i], node, fused[i], &out[i])
+                 : compile_one(ep, graphs[i], fused[i], &out[i]));
+    }
+    return NULL;
+}
+
+static void release_compute_infos(ort_ep *self, ort_compute_info **infos, size_t n) {
+    (void)self;
+    for (size_t i = 0; i < n; i++)
+        if (infos[i]) compute_release(infos[i]);
+}
+
+/* ---- life ---------------------------------------------------------------------------------- */
+
+ort_status *ep_create(const ort_session_options *session, const ort_logger *logger, ort_ep **out) {
+    asc_ep *ep = calloc(1, sizeof *ep);
+    if (!ep) return fail_memory();
+    ep->base = (ort_ep){
+        .version = ort.version,
+        .name = get_name,
+        .get_capability = get_capability,
+        .compile = compile,
+        .release_compute_infos = release_compute_infos,
+        .concurrent_runs = concurrent_runs,
+    };
+    ep->logger = logger;
+    ort_status *status = options_read(&ep->options, session, logger);
+    if (status) {
+        ep_release(&ep->base);
+        return status;
+    }
+    *out = &ep->base;
+    return NULL;
+}
+
+void ep_release(ort_ep *self) {
+    asc_ep *ep = (asc_ep *)self;
+    asc_model_release(ep->context);
+    free(ep->context_path);
+    options_free(&ep->options);
+    free(ep);
+}
