@@ -93,7 +93,7 @@ class Reduce:
 
 @dataclass(frozen=True)
 class Index:
-    """0, 1, 2, ... along one axis of `like`, all other dimensions 1; with `size`, the axis' length, a scalar."""
+    """0, 1, 2, ... along one axis of `like`, all other dimensions 1; with `size` the axis' length."""
 
     like: Expression
     axis: int | AttributeRef = -1

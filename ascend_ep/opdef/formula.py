@@ -59,7 +59,8 @@ _MACROS = {
 _TOKEN = re.compile(
     r"(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[^\W\d]\w*)"
     r"|(?P<text>\"[^\"\n]*\"|'[^'\n]*')"
-    r"|(?P<sign>\*\*|//|==|!=|<=|>=|&&|\|\||[-+*/%^<>=!?:,()\[\]])|(?P<end>[\n;]+)|(?P<space>[ \t\r]+|\#[^\n]*)"
+    r"|(?P<sign>\*\*|//|==|!=|<=|>=|&&|\|\||[-+*/%^<>=!?:,()\[\]])"
+    r"|(?P<end>[\n;]+)|(?P<space>[ \t\r]+|\#[^\n]*)"
 )
 _NOT, _COMPARISON, _SIGN = 3, 4, 7
 #: infix sign -> operation, binding strength
@@ -517,7 +518,11 @@ class _Parser:
     def macro(self, name: str, arguments: list[_Value], token: _Token) -> _Value:
         parameters, body = _MACROS[name]
         self.check_count(name, arguments, len(parameters), token)
-        values = {p: self.shared(self.numeric(a)) for p, a in zip(parameters, arguments, strict=True)}
+        numbers = map(self.numeric, arguments)
+        uses = [t.text for t in _Parser(body, Names({}, {}, ()), "").tokens]
+        values = {
+            p: self.shared(a) if uses.count(p) > 1 else a for p, a in zip(parameters, numbers, strict=True)
+        }
         names = Names(dict.fromkeys(parameters, "number"), {}, ("y",))
         parsed = parse_formula(body, names).outputs[0][1]
 

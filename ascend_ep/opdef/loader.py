@@ -30,7 +30,9 @@ from ascend_ep.opdef.definition import (
     TensorSpec,
 )
 from ascend_ep.opdef.formula import formula_program
+from ascend_ep.opdef.infer import rule_names
 from ascend_ep.opdef.jsontext import Document, escape_pointer, parse_document, read_document
+from ascend_ep.opdef.shape_rule import parse_rule
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
@@ -407,6 +409,9 @@ class _Reader:
             raise self.contradiction("a formula needs `inputs` and `outputs`", "/formula")
         if isinstance(opdef.semantics, Formula) and not opdef.standard:
             formula_program(replace(opdef, origin=self.where("/formula")))
+        for name, rule in opdef.shape.items():
+            inner = f"/shape/{name}" if isinstance(self.entry["shape"], dict) else "/shape"
+            parse_rule(rule, *rule_names(opdef), self.where(inner))
 
 
 def synthesize(prefix: str, count: int) -> tuple[TensorSpec, ...]:

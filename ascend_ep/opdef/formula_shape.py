@@ -1,0 +1,96 @@
+"""The dims that a formula gives its outputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ascend_ep.opdef.broadcast import broadcast
+from ascend_ep.opdef.definition import OpDef
+from ascend_ep.opdef.expression import (
+    Apply,
+    AttributeRef,
+    Cast,
+    Expression,
+    Given,
+    Index,
+    Input,
+    Local,
+    Reduce,
+)
+from ascend_ep.opdef.formula import formula_program
+from ascend_ep.opdef.shape_rule import Environment, Inapplicable, Shape, Unknown
+
+
+def formula_shapes(opdef: OpDef, environment: Environment) -> list[Shape]:
+    """The dims of every output. Raises Unknown or Inapplicable."""
+    program = formula_program(opdef)
+    scope = _Scope(environment)
+    for name, value in program.lets:
+        scope.locals[name] = scope.shape(value)
+    return [scope.shape(value) for _, value in program.outputs]
+
+
+class _Scope:
+    def __init__(self, environment: Environment) -> None:
+        self.environment = environment
+        self.locals: dict[str, Shape] = {}
+
+    def shape(self, node: Expression) -> Shape:
+        if isinstance(node, Input):
+            return self.input(node.name)
+        if isinstance(node, Local):
+            return self.locals[node.name]
+        if isinstance(node, Cast):
+            return self.shape(node.arg)
+        if isinstance(node, Reduce):
+            shape = self.shape(node.arg)
+            return reduced_shape(
+                shape, resolve_axes(node.axes, self.environment.attributes, len(shape)), node.keepdims
+            )
+        if isinstance(node, Index):
+            shape = self.shape(node.like)
+            (axis,) = resolve_axes(node.axis, self.environment.attributes, len(shape))
+            return () if node.size else tuple(d if i == axis else 1 for i, d in enumerate(shape))
+        return self.apply(node) if isinstance(node, Apply) else ()
+
+    def apply(self, node: Apply) -> Shape:
+        operands = node.args
+        condition = operands[0]
+        if node.op == "select" and isinstance(condition, Given):
+            present = condition.name in self.environment.given
+            return self.shape(operands[1] if present else operands[2])
+        try:
+            return broadcast(*map(self.shape, operands))
+        except ValueError as error:
+            raise Inapplicable(str(error)) from None
+
+    def input(self, name: str) -> Shape:
+        if name not in self.environment.shapes:
+            raise Inapplicable(f"input [{name}] is not given")
+        shape = self.environment.shapes[name]
+        if shape is None:
+            raise Unknown
+        return shape
+
+
+def resolve_axes(axes: tuple[int, ...] | int | AttributeRef, attributes: Any, rank: int) -> tuple[int, ...]:
+    """Distinct axes counted from the front. Raises Inapplicable when one is outside or repeated."""
+    if isinstance(axes, AttributeRef):
+        if axes.name not in attributes:
+            raise Inapplicable(f"attribute [{axes.name}] is not given")
+        axes = attributes[axes.name]
+    numbers = (axes,) if isinstance(axes, int) else tuple(axes)  # type: ignore[arg-type]
+    for axis in numbers:
+        if not -rank <= axis < rank:
+            raise Inapplicable(f"axis {axis} is outside a tensor of rank {rank}")
+    normal = tuple(axis % rank for axis in numbers)
+    if len(set(normal)) != len(normal):
+        raise Inapplicable(f"axes {list(numbers)} repeat")
+    return normal
+
+
+def reduced_shape(shape: Shape, axes: tuple[int, ...], keepdims: bool) -> Shape:
+    """The shape after reducing over `axes`."""
+    if keepdims:
+        return tuple(1 if i in axes else d for i, d in enumerate(shape))
+    return tuple(d for i, d in enumerate(shape) if i not in axes)
