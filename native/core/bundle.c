@@ -51,4 +51,140 @@
  * between; the partition ends with the last segment. A segment may not be empty, except a weight or a
  * sample without elements.
  */
-#include "kernel.h"
+#include "bundle.h"
+
+#include <string.h>
+
+#include "sha256.h"
+
+#define CHECKSUM_AT 12
+#define CHECKSUM_BYTES 64
+#define OM_VERSION 0x20000000u
+#define PLATFORM_TYPE 0xAE
+
+static uint32_t u32_at(const uint8_t *p) {
+    uint32_t v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+static uint64_t u64_at(const uint8_t *p) {
+    uint64_t v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+int asc_all_zero(const uint8_t *bytes, uint64_t size) {
+    for (uint64_t i = 0; i < size; i++)
+        if (bytes[i]) return 0;
+    return 1;
+}
+
+/* A text field: NUL-terminated, zeros after the NUL. */
+static int is_padded_text(const uint8_t *field, uint64_t size) {
+    const uint8_t *end = memchr(field, 0, size);
+    return end && asc_all_zero(end, size - (uint64_t)(end - field));
+}
+
+static int32_t parse_header(const uint8_t *head, uint64_t file_size, asc_status *status) {
+    if (file_size < ASC_OM_HEADER_BYTES + 8 || memcmp(head, "IMOD", 4) != 0)
+        return asc_fail(status, ASC_E_FORMAT, "not an .om file: it does not begin with an IMOD header");
+    if (head[180] != PLATFORM_TYPE || memcmp(head + 84, "ascend-ep", 9) != 0)
+        return asc_fail(status, ASC_E_VERSION,
+                        "this .om was compiled for an Ascend NPU and holds device code; convert the ONNX model with "
+                        "ascend-atc to get a bundle that runs here");
+    if (u32_at(head + 4) != ASC_OM_HEADER_BYTES || u32_at(head + 8) != OM_VERSION)
+        return asc_fail(status, ASC_E_VERSION, "the header is of another version than this reader's (0x20000000)");
+    uint64_t length = u64_at(head + 184);
+    if (length != file_size - ASC_OM_HEADER_BYTES)
+        return asc_failf(status, ASC_E_FORMAT,
+                         "the file has %lu bytes behind its header, which says %lu: truncated or appended to",
+                         file_size - ASC_OM_HEADER_BYTES, length);
+    if (u32_at(head + 76) != (uint32_t)length || !asc_all_zero(head + 44, 32) || !asc_all_zero(head + 80, 4) ||
+        !is_padded_text(head + 84, 32) || !asc_all_zero(head + 116, 40) || u32_at(head + 156) != 1 ||
+        !is_padded_text(head + 160, 20) || !asc_all_zero(head + 181, 3) || head[192] || head[193] > 1 ||
+        !asc_all_zero(head + 194, 62))
+        return asc_fail(status, ASC_E_FORMAT, "the header has a field with a value no bundle has");
+    return ASC_OK;
+}
+
+static uint64_t alignment_of(uint32_t type) {
+    return type == ASC_PART_MODEL_DEF ? 1 : type == ASC_PART_WEIGHTS ? ASC_WEIGHTS_ALIGN : ASC_ALIGN;
+}
+
+static int is_known(uint32_t type) {
+    return type == ASC_PART_MODEL_DEF || type == ASC_PART_WEIGHTS ||
+           (type >= ASC_PART_PLAN && type <= ASC_PART_SAMPLES);
+}
+
+int32_t asc_frame_parse(asc_frame *frame, const uint8_t *head, uint64_t file_size, asc_status *status) {
+    int32_t code = parse_header(head, file_size, status);
+    if (code != ASC_OK) return code;
+    const uint8_t *table = head + ASC_OM_HEADER_BYTES;
+    uint32_t n = u32_at(table);
+    if (n < 1 || n > ASC_MAX_PARTS || u32_at(table + 4) || file_size < ASC_OM_HEADER_BYTES + 8 + 24 * (uint64_t)n)
+        return asc_fail(status, ASC_E_FORMAT, "the partition table is damaged");
+    *frame = (asc_frame){.n_parts = n, .table_end = ASC_OM_HEADER_BYTES + 8 + 24 * (uint64_t)n, .file_size = file_size};
+    uint64_t at = frame->table_end;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint8_t *entry = table + 8 + 24 * i;
+        asc_part part = {u32_at(entry), u64_at(entry + 8), u64_at(entry + 16)};
+        if (!is_known(part.type) || asc_frame_part(frame, part.type) || (part.type == ASC_PART_MODEL_DEF && i))
+            return asc_failf(status, ASC_E_FORMAT, "partition %u has an unknown or repeated type (%u)", i, part.type);
+        at = asc_align_up(at, alignment_of(part.type));
+        if (u32_at(entry + 4) || at > file_size || part.offset != at - frame->table_end || !part.size ||
+            part.size > file_size - at)
+            return asc_failf(status, ASC_E_FORMAT, "partition %u (type %u) does not lie where the format puts it", i,
+                             part.type);
+        part.offset = at;
+        frame->parts[i] = part;
+        at += part.size;
+    }
+    if (at != file_size) return asc_fail(status, ASC_E_FORMAT, "there are bytes behind the last partition");
+    if (!asc_frame_part(frame, ASC_PART_PLAN))
+        return asc_fail(status, ASC_E_FORMAT, "the bundle has no PLAN partition");
+    return ASC_OK;
+}
+
+const asc_part *asc_frame_part(const asc_frame *frame, uint32_t type) {
+    for (uint32_t i = 0; i < frame->n_parts; i++)
+        if (frame->parts[i].size && frame->parts[i].type == type) return &frame->parts[i];
+    return NULL;
+}
+
+static void digest_file(const asc_frame *frame, const uint8_t *file, uint8_t digest[32]) {
+    static const uint8_t zeros[CHECKSUM_BYTES];
+    const asc_part *weights = asc_frame_part(frame, ASC_PART_WEIGHTS);
+    uint64_t from = CHECKSUM_AT + CHECKSUM_BYTES;
+    asc_sha256_state s;
+    asc_sha256_begin(&s, 0);
+    asc_sha256_add(&s, file, CHECKSUM_AT);
+    asc_sha256_add(&s, zeros, sizeof zeros);
+    if (weights) {
+        asc_sha256_add(&s, file + from, weights->offset - from);
+        from = weights->offset + weights->size;
+    }
+    asc_sha256_add(&s, file + from, frame->file_size - from);
+    asc_sha256_end(&s, digest);
+}
+
+int32_t asc_frame_check(const asc_frame *frame, const uint8_t *file, asc_status *status) {
+    uint8_t digest[32];
+    digest_file(frame, file, digest);
+    if (memcmp(digest, file + CHECKSUM_AT, sizeof digest) != 0)
+        return asc_fail(status, ASC_E_CHECKSUM, "the file was changed after it was written: its SHA-256 differs");
+    uint64_t end = frame->table_end;
+    for (uint32_t i = 0; i < frame->n_parts; i++) {
+        if (!asc_all_zero(file + end, frame->parts[i].offset - end))
+            return asc_failf(status, ASC_E_FORMAT, "the padding before partition %u is not zero", i);
+        end = frame->parts[i].offset + frame->parts[i].size;
+    }
+    return ASC_OK;
+}
+
+int32_t asc_bundle_digest(const void *bytes, uint64_t size, uint8_t digest[32], asc_status *status) {
+    asc_frame frame;
+    int32_t code = asc_frame_parse(&frame, bytes, size, status);
+    if (code == ASC_OK) digest_file(&frame, bytes, digest);
+    return code;
+}

@@ -1,12 +1,14 @@
 /* ISA levels and the choice between them: a pure function of the CPU's flags and ASCEND_EP_CPU. */
-#include "kernel.h"
-
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernel.h"
+
 static const char *const NAMES[ASC_ISA_COUNT] = {"baseline", "avx2", "avx512", "avx512bf16"};
 
-const char *asc_isa_name(int32_t isa) { return isa >= 0 && isa < ASC_ISA_COUNT ? NAMES[isa] : NULL; }
+const char *asc_isa_name(int32_t isa) {
+    return isa >= 0 && isa < ASC_ISA_COUNT ? NAMES[isa] : NULL;
+}
 
 int32_t asc_isa_by_name(const char *name) {
     for (int32_t isa = 0; name && isa < ASC_ISA_COUNT; isa++)
@@ -19,12 +21,14 @@ static int cpu_has(int32_t isa) {
     __builtin_cpu_init();
     switch (isa) {
         case ASC_ISA_BASELINE: return 1;
-        case ASC_ISA_AVX2: return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+        case ASC_ISA_AVX2:
+            return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
         case ASC_ISA_AVX512:
             return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                    __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && cpu_has(ASC_ISA_AVX2);
         case ASC_ISA_AVX512BF16:
-            return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni") && cpu_has(ASC_ISA_AVX512);
+            return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni") &&
+                   cpu_has(ASC_ISA_AVX512);
         default: return 0;
     }
 #else

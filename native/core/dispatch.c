@@ -9,8 +9,12 @@
 #define ASC_STRINGIFY_(x) #x
 #define ASC_STRINGIFY(x) ASC_STRINGIFY_(x)
 
-uint32_t asc_abi_version(void) { return ASC_ABI_VERSION; }
-const char *asc_version(void) { return ASC_STRINGIFY(ASC_PACKAGE_VERSION); }
+uint32_t asc_abi_version(void) {
+    return ASC_ABI_VERSION;
+}
+const char *asc_version(void) {
+    return ASC_STRINGIFY(ASC_PACKAGE_VERSION);
+}
 
 uint64_t asc_dtype_bytes(int32_t dtype) {
     switch (dtype) {
@@ -76,18 +80,26 @@ static int side_takes(const char *types, const int32_t *dtypes, uint32_t n, cons
     return at == n;
 }
 
-static int row_takes(const asc_kernel *row, const char *op, const int32_t *types, uint32_t n_in, uint32_t n_out) {
+int asc_row_takes(const asc_kernel *row, const char *op, const int32_t *types, uint32_t n_in, uint32_t n_out) {
     const char *end;
     if (strcmp(row->op, op) != 0) return 0;
     if (!side_takes(row->types, types, n_in, &end) || *end != ':') return 0;
     return side_takes(end + 1, types + n_in, n_out, &end);
 }
 
+void asc_signature(const int32_t *types, uint32_t n_in, uint32_t n_out, char *letters) {
+    for (uint32_t i = 0; i < n_in + n_out; i++) {
+        if (i == n_in) *letters++ = ':';
+        *letters++ = type_letter(types[i]) ? type_letter(types[i]) : '-';
+    }
+    *letters = 0;
+}
+
 int32_t asc_kernel_find(int32_t isa, const char *op, const int32_t *types, uint32_t n_in, uint32_t n_out) {
     uint32_t count;
     const asc_kernel *rows = asc_kernel_rows(isa < 0 ? asc_isa_current() : isa, &count);
     for (uint32_t i = 0; i < count; i++)
-        if (row_takes(&rows[i], op, types, n_in, n_out)) return (int32_t)i;
+        if (asc_row_takes(&rows[i], op, types, n_in, n_out)) return (int32_t)i;
     return -1;
 }
 
@@ -100,7 +112,7 @@ const asc_kernel *asc_kernel_lookup(int32_t isa, const char *op, const asc_tenso
     uint32_t count;
     const asc_kernel *rows = asc_kernel_rows(isa, &count);
     for (uint32_t i = 0; i < count; i++)
-        if (row_takes(&rows[i], op, types, n_in, n_out)) return &rows[i];
+        if (asc_row_takes(&rows[i], op, types, n_in, n_out)) return &rows[i];
     return NULL;
 }
 
@@ -121,6 +133,7 @@ int32_t asc_kernel_at(int32_t isa, uint32_t index, asc_kernel_info *out) {
 int32_t asc_kernel_call(int32_t isa, const char *op, asc_tensor *in, uint32_t n_in, asc_tensor *out, uint32_t n_out,
                         const int64_t *ints, uint32_t n_ints, const double *floats, uint32_t n_floats, int32_t threads,
                         asc_status *status) {
+    asc_status_begin(status);
     if (isa < 0) isa = asc_isa_current();
     if (!asc_isa_supported(isa)) return asc_fail(status, ASC_E_UNSUPPORTED, "this CPU lacks that ISA level");
     const asc_kernel *row = asc_kernel_lookup(isa, op, in, n_in, out, n_out);
@@ -134,6 +147,11 @@ int32_t asc_kernel_call(int32_t isa, const char *op, asc_tensor *in, uint32_t n_
     call.isa = isa;
     call.pool = asc_pool_shared();
     call.status = status;
+    for (uint32_t i = 0; i < n_in + n_out; i++) {
+        const asc_tensor *t = i < n_in ? &in[i] : &out[i - n_in];
+        if ((i >= n_in || !(row->flags & ASC_K_STRIDED)) && t->dtype != ASC_UNDEFINED && !asc_contiguous(t))
+            return asc_fail(status, ASC_E_UNSUPPORTED, "this kernel takes contiguous operands only");
+    }
     int32_t code = row->prepare(&call);
     if (code != ASC_OK) return code;
     void *workspace = NULL;

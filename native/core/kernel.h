@@ -16,10 +16,10 @@ typedef struct asc_pool asc_pool;
 struct asc_call {
     const asc_tensor *in; /* absent operand: dtype ASC_UNDEFINED, data NULL */
     asc_tensor *out;
-    const int64_t *ints;  /* the instruction's integer arguments: attributes and resolved dims alike */
+    const int64_t *ints; /* the instruction's integer arguments: attributes and resolved dims alike */
     const double *floats;
     int32_t n_in, n_out, n_ints, n_floats;
-    int32_t threads;          /* most workers a run may use; worker numbers are below it */
+    int32_t threads; /* most workers a run may use; worker numbers are below it */
     int32_t isa;
     void *workspace;          /* 64-byte aligned; NULL in prepare */
     uint64_t workspace_bytes; /* set by prepare */
@@ -47,14 +47,20 @@ typedef struct asc_kernel {
     asc_run_fn run;
 } asc_kernel;
 
+/* Empties a status (which may be NULL): no error, no node. */
+void asc_status_begin(asc_status *status);
 /* Fails a call: sets code and a printf-less sentence built from up to three parts. Returns code. */
 int32_t asc_fail(asc_status *status, int32_t code, const char *text);
 /* As asc_fail, with "%d"-style insertion of 64-bit integers at each '%' in text, in order. */
 int32_t asc_failn(asc_status *status, int32_t code, const char *text, int n, const int64_t *values);
+/* As asc_fail, with the printf conversions %s, %d, %u, %ld and %lu only. */
+int32_t asc_failf(asc_status *status, int32_t code, const char *text, ...) __attribute__((format(printf, 3, 4)));
+/* The same sentence in a buffer of any size; cut between UTF-8 characters, always NUL-terminated. */
+void asc_format(char *out, size_t room, const char *text, ...) __attribute__((format(printf, 3, 4)));
 
-#define ASC_REQUIRE(call, condition, text)                                                                    \
-    do {                                                                                                      \
-        if (!(condition)) return asc_fail((call)->status, ASC_E_SHAPE, text);                                 \
+#define ASC_REQUIRE(call, condition, text)                                    \
+    do {                                                                      \
+        if (!(condition)) return asc_fail((call)->status, ASC_E_SHAPE, text); \
     } while (0)
 
 /* Runs fn for every chunk in [0, n). Chunks are claimed from an atomic counter, so the caller alone
@@ -76,7 +82,9 @@ static inline int64_t asc_count(const asc_tensor *t, int from, int to) {
     for (int i = from; i < to; i++) n *= t->dims[i];
     return n;
 }
-static inline int64_t asc_numel(const asc_tensor *t) { return asc_count(t, 0, t->rank); }
+static inline int64_t asc_numel(const asc_tensor *t) {
+    return asc_count(t, 0, t->rank);
+}
 int asc_contiguous(const asc_tensor *t);
 int asc_same_dims(const asc_tensor *a, const asc_tensor *b);
 

@@ -1,23 +1,171 @@
-/* Placeholders of the model API so that the binding links; the core room replaces this file. */
-#include <stdint.h>
-#define S(name) __attribute__((visibility("default"))) int64_t name(void); int64_t name(void) { return 0; }
-S(asc_model_open)
-S(asc_model_from_memory)
-S(asc_model_retain)
-S(asc_model_release)
-S(asc_model_section)
-S(asc_model_part)
-S(asc_model_string)
-S(asc_model_find_partition)
-S(asc_model_verify_weights)
-S(asc_model_native_loaded)
-S(asc_bind)
-S(asc_bound_release)
-S(asc_bound_outputs)
-S(asc_bound_arena_bytes)
-S(asc_bound_value)
-S(asc_execute)
-S(asc_clock_ns)
-S(asc_sha256)
-S(asc_bundle_digest)
-S(asc_custom_op_load)
+/* Opening a bundle, and reading what is in it. */
+#include "model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "pool.h"
+#include "sha256.h"
+
+#define KNOWN_FLAGS (ASC_OPEN_VERIFY_WEIGHTS | ASC_OPEN_NO_NATIVE | ASC_OPEN_NO_MMAP)
+#define DEFAULT_BOUND 16
+
+void asc_model_log(const asc_model *model, int32_t level, const char *text) {
+    if (model->log) model->log(model->log_user, level, text);
+}
+
+/* Reads the caller's options, which may be of an older or newer header. */
+static int32_t take_options(const asc_options *given, asc_options *o, asc_status *status) {
+    *o = (asc_options){.struct_bytes = sizeof *o};
+    if (!given) return ASC_OK;
+    if (given->struct_bytes < 8) return asc_fail(status, ASC_E_ARGUMENT, "asc_options.struct_bytes is not set");
+    memcpy(o, given, given->struct_bytes < sizeof *o ? given->struct_bytes : sizeof *o);
+    if (o->flags & ~(uint32_t)KNOWN_FLAGS)
+        return asc_fail(status, ASC_E_ARGUMENT, "asc_options.flags has unknown bits");
+    if (!asc_trust_option_ok(o->trust))
+        return asc_fail(status, ASC_E_ARGUMENT, "trust must be \"all\" or \"sha256:<64 hex digits>[,...]\"");
+    return ASC_OK;
+}
+
+/* The bytes of every weight. Under AddressSanitizer each has an allocation of its own, so that a kernel
+ * that reads past one is caught. */
+static int32_t place_weights(asc_model *m, asc_status *status) {
+    const asc_part *part = asc_frame_part(&m->frame, ASC_PART_WEIGHTS);
+    uint32_t n = asc_plan_n_weights(&m->plan);
+    m->weights = calloc(n + 1, sizeof *m->weights);
+    if (!m->weights) return asc_fail(status, ASC_E_MEMORY, "no memory for the model");
+    for (uint32_t i = 0; i < n; i++) {
+        const asc_weight *w = &asc_plan_weights(&m->plan)[i];
+        const uint8_t *at = m->region.bytes + (part ? part->offset + w->offset : 0);
+#if defined(__SANITIZE_ADDRESS__)
+        void *copy;
+        if (posix_memalign(&copy, ASC_ALIGN, w->bytes) != 0)
+            return asc_fail(status, ASC_E_MEMORY, "no memory for the weights");
+        m->weights[i] = memcpy(copy, at, w->bytes);
+#else
+        m->weights[i] = at;
+#endif
+    }
+    return ASC_OK;
+}
+
+static int32_t open_parts(asc_model *m, const asc_options *o, asc_status *status) {
+    const uint8_t *file = m->region.bytes;
+    const asc_part *plan = asc_frame_part(&m->frame, ASC_PART_PLAN),
+                   *native = asc_frame_part(&m->frame, ASC_PART_NATIVE);
+    int32_t code = asc_frame_check(&m->frame, file, status);
+    if (code == ASC_OK) code = asc_plan_parse(&m->plan, file + plan->offset, plan->size, status);
+    if (code == ASC_OK) code = asc_plan_verify(&m->plan, &m->frame, file, m->isa, status);
+    if (code == ASC_OK) code = place_weights(m, status);
+    if (code == ASC_OK)
+        code = asc_libraries_open(&m->libraries, &m->plan, native ? file + native->offset : file, o, status);
+    if (code == ASC_OK && o->flags & ASC_OPEN_VERIFY_WEIGHTS) code = asc_model_verify_weights(m, status);
+    if (code != ASC_OK) return code;
+    m->caches = calloc(asc_plan_n_partitions(&m->plan) + 1, sizeof *m->caches);
+    return m->caches ? ASC_OK : asc_fail(status, ASC_E_MEMORY, "no memory for the model");
+}
+
+/* From a file, or from memory when path is NULL. */
+static int32_t open_model(const char *path, const void *bytes, uint64_t size, const asc_options *options,
+                          asc_model **out, asc_status *status) {
+    asc_options o;
+    asc_status_begin(status);
+    *out = NULL;
+    int32_t code = take_options(options, &o, status);
+    if (code != ASC_OK) return code;
+    asc_model *m = calloc(1, sizeof *m);
+    if (!m) return asc_fail(status, ASC_E_MEMORY, "no memory for the model");
+    m->references = 1;
+    m->isa = asc_isa_current();
+    m->threads = o.num_threads > 0 ? o.num_threads : asc_threads_default();
+    if (m->threads > ASC_MAX_THREADS) m->threads = ASC_MAX_THREADS;
+    m->max_bound = o.max_bound > 0 ? o.max_bound : DEFAULT_BOUND;
+    m->flags = o.flags;
+    m->max_memory = o.max_memory;
+    m->log = o.log;
+    m->log_user = o.log_user;
+    pthread_mutex_init(&m->lock, NULL);
+    code = path ? asc_region_load(&m->region, &m->frame, path, o.flags, status)
+                : asc_region_copy(&m->region, &m->frame, bytes, size, status);
+    if (code == ASC_OK) code = open_parts(m, &o, status);
+    if (code == ASC_OK)
+        *out = m;
+    else
+        asc_model_release(m);
+    return code;
+}
+
+int32_t asc_model_open(const char *path, const asc_options *options, asc_model **out, asc_status *status) {
+    return open_model(path, NULL, 0, options, out, status);
+}
+
+int32_t asc_model_from_memory(const void *bytes, uint64_t size, const asc_options *options, asc_model **out,
+                              asc_status *status) {
+    return open_model(NULL, bytes, size, options, out, status);
+}
+
+asc_model *asc_model_retain(asc_model *model) {
+    atomic_fetch_add_explicit(&model->references, 1, memory_order_relaxed);
+    return model;
+}
+
+void asc_model_release(asc_model *m) {
+    if (!m || atomic_fetch_sub_explicit(&m->references, 1, memory_order_acq_rel) != 1) return;
+    for (uint32_t i = 0; m->caches && i < asc_plan_n_partitions(&m->plan); i++)
+        for (asc_bound *b = m->caches[i].first, *next; b; b = next) {
+            next = b->next;
+            asc_bound_free(b);
+        }
+    free(m->caches);
+    asc_libraries_close(m->libraries, asc_plan_n_natives(&m->plan));
+#if defined(__SANITIZE_ADDRESS__)
+    for (uint32_t i = 0; m->weights && i < asc_plan_n_weights(&m->plan); i++) free((void *)m->weights[i]);
+#endif
+    free(m->weights);
+    asc_plan_free(&m->plan);
+    asc_region_free(&m->region);
+    pthread_mutex_destroy(&m->lock);
+    free(m);
+}
+
+const void *asc_model_section(const asc_model *model, uint32_t kind, uint64_t *count) {
+    const asc_table *table = kind < ASC_SECTION_KINDS ? &model->plan.tables[kind] : NULL;
+    uint64_t n = table ? table->count : 0;
+    if (count) *count = n;
+    return n ? table->data : NULL;
+}
+
+const void *asc_model_part(const asc_model *model, uint32_t type, uint64_t *size) {
+    const asc_part *part = asc_frame_part(&model->frame, type);
+    if (size) *size = part ? part->size : 0;
+    return part ? model->region.bytes + part->offset : NULL;
+}
+
+const char *asc_model_string(const asc_model *model, uint32_t offset) {
+    return asc_plan_string(&model->plan, offset);
+}
+
+uint32_t asc_model_find_partition(const asc_model *model, const char *name) {
+    for (uint32_t i = 0; i < asc_plan_n_partitions(&model->plan); i++)
+        if (strcmp(asc_model_string(model, asc_plan_partitions(&model->plan)[i].name), name) == 0) return i;
+    return ASC_NONE;
+}
+
+int32_t asc_model_verify_weights(const asc_model *model, asc_status *status) {
+    const asc_part *part = asc_frame_part(&model->frame, ASC_PART_WEIGHTS);
+    uint64_t end = 0;
+    for (uint32_t i = 0; part && i < asc_plan_n_weights(&model->plan); i++) {
+        const asc_weight *w = &asc_plan_weights(&model->plan)[i];
+        const uint8_t *bytes = model->region.bytes + part->offset;
+        uint8_t digest[32];
+        asc_sha256(bytes + w->offset, w->bytes, digest);
+        if (!asc_all_zero(bytes + end, w->offset - end) || memcmp(digest, w->sha256, sizeof digest) != 0)
+            return asc_failf(status, ASC_E_CHECKSUM, "weight %u was changed after it was written", i);
+        end = w->offset + w->bytes;
+    }
+    return ASC_OK;
+}
+
+int32_t asc_model_native_loaded(const asc_model *model, uint32_t index) {
+    return index < asc_plan_n_natives(&model->plan) && model->libraries[index].handle != NULL;
+}

@@ -31,7 +31,8 @@ struct asc_pool {
     job *jobs[MAX_JOBS];
 };
 
-static asc_pool pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .idle = PTHREAD_COND_INITIALIZER};
+static asc_pool pool = {
+    .lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .idle = PTHREAD_COND_INITIALIZER};
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 int32_t asc_threads_default(void) {
@@ -90,7 +91,9 @@ static void after_fork(void) {
     for (int i = 0; i < MAX_JOBS; i++) pool.jobs[i] = NULL;
 }
 
-static void start(void) { pthread_atfork(NULL, NULL, after_fork); }
+static void start(void) {
+    pthread_atfork(NULL, NULL, after_fork);
+}
 
 asc_pool *asc_pool_shared(void) {
     pthread_once(&once, start);

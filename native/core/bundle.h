@@ -1,0 +1,51 @@
+/* bundle.h - the frame of a bundle file and the memory it is read into. */
+#ifndef ASC_CORE_BUNDLE_H
+#define ASC_CORE_BUNDLE_H
+
+#include "kernel.h"
+
+#define ASC_OM_HEADER_BYTES 256
+#define ASC_MAX_PARTS 16
+#define ASC_FRAME_BYTES (ASC_OM_HEADER_BYTES + 8 + 24 * ASC_MAX_PARTS) /* enough to parse any frame */
+#define ASC_WEIGHTS_ALIGN 4096
+
+typedef struct asc_part {
+    uint32_t type;
+    uint64_t offset; /* in the file */
+    uint64_t size;
+} asc_part;
+
+typedef struct asc_frame {
+    uint32_t n_parts;
+    uint64_t table_end;
+    uint64_t file_size;
+    asc_part parts[ASC_MAX_PARTS];
+} asc_frame;
+
+/* Reads header and table; head holds min(file_size, ASC_FRAME_BYTES) bytes. Every field is checked. */
+int32_t asc_frame_parse(asc_frame *frame, const uint8_t *head, uint64_t file_size, asc_status *status);
+/* Checks that the bytes between the partitions are zero, and the digest. */
+int32_t asc_frame_check(const asc_frame *frame, const uint8_t *file, asc_status *status);
+/* The partition of this type, or NULL. */
+const asc_part *asc_frame_part(const asc_frame *frame, uint32_t type);
+
+/* A bundle in memory: read-only bytes, followed by a page that can't be accessed. */
+typedef struct asc_region {
+    uint8_t *bytes;
+    uint64_t size;
+    uint64_t reserved; /* address space, guard page included */
+} asc_region;
+
+/* Everything but the weights is read, so that what was verified can't change under the reader; the
+ * weights are mapped from the file, unless flags has ASC_OPEN_NO_MMAP. */
+int32_t asc_region_load(asc_region *region, asc_frame *frame, const char *path, uint32_t flags, asc_status *status);
+int32_t asc_region_copy(asc_region *region, asc_frame *frame, const void *bytes, uint64_t size, asc_status *status);
+void asc_region_free(asc_region *region);
+
+/* First multiple of align (a power of two) not below offset; offset must be below 2^63. */
+static inline uint64_t asc_align_up(uint64_t offset, uint64_t align) {
+    return (offset + align - 1) & ~(align - 1);
+}
+int asc_all_zero(const uint8_t *bytes, uint64_t size);
+
+#endif

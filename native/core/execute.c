@@ -1,0 +1,186 @@
+/* Running a bound partition. A run takes a context - the calls with their operands, and an arena - from
+ * the bound's idle ones, which are kept in slots that are emptied and filled by single atomic exchanges. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "model.h"
+
+struct asc_context {
+    asc_status status;
+    asc_call *calls;
+    asc_tensor *operands;
+    uint8_t *arena;
+    uint8_t *workspace;
+#if defined(__SANITIZE_ADDRESS__)
+    void **buffers; /* per value of the partition */
+#endif
+};
+
+uint64_t asc_clock_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+#if defined(__SANITIZE_ADDRESS__)
+
+/* Every temporary gets an allocation of its own, so that a kernel that leaves it is caught; memory taken
+ * over in place stays shared. */
+static int place_context(asc_context *c, const asc_bound *b) {
+    uint32_t n = asc_bound_partition(b)->n_values;
+    c->buffers = calloc(n + 1, sizeof *c->buffers);
+    if (posix_memalign((void **)&c->arena, ASC_ALIGN, 1) != 0) c->arena = NULL;
+    if (posix_memalign((void **)&c->workspace, ASC_ALIGN, b->workspace_bytes) != 0) c->workspace = NULL;
+    for (uint32_t v = 0; c->buffers && v < n; v++)
+        if (b->storage[v].bytes && b->storage[v].takes == ASC_NONE) {
+            if (posix_memalign(&c->buffers[v], ASC_ALIGN, b->storage[v].bytes) != 0) return 0;
+            memset(c->buffers[v], 0xFB, b->storage[v].bytes);
+        }
+    return c->buffers && c->arena && c->workspace;
+}
+
+static void *temp_address(const asc_context *c, const asc_bound *b, uint32_t v) {
+    while (b->storage[v].takes != ASC_NONE) v = b->storage[v].takes;
+    return c->buffers[v] ? c->buffers[v] : c->arena;
+}
+
+static void unplace_context(asc_context *c, const asc_bound *b) {
+    for (uint32_t v = 0; c->buffers && v < asc_bound_partition(b)->n_values; v++) free(c->buffers[v]);
+    free(c->buffers);
+    free(c->arena);
+    free(c->workspace);
+}
+
+#else
+
+static int place_context(asc_context *c, const asc_bound *b) {
+    void *memory;
+    if (posix_memalign(&memory, ASC_ALIGN, b->arena_bytes + b->workspace_bytes + ASC_ALIGN) != 0) return 0;
+    c->arena = memory;
+    c->workspace = c->arena + b->arena_bytes;
+    return 1;
+}
+
+static void *temp_address(const asc_context *c, const asc_bound *b, uint32_t v) {
+    return c->arena + b->storage[v].offset;
+}
+
+static void unplace_context(asc_context *c, const asc_bound *b) {
+    (void)b;
+    free(c->arena);
+}
+
+#endif
+
+static void free_context(asc_context *c, const asc_bound *b) {
+    if (!c) return;
+    unplace_context(c, b);
+    free(c->calls);
+    free(c->operands);
+    free(c);
+}
+
+static asc_context *make_context(const asc_bound *b) {
+    asc_context *c = calloc(1, sizeof *c);
+    if (!c) return NULL;
+    c->calls = malloc((b->n_insns + 1) * sizeof *c->calls);
+    c->operands = malloc((b->n_operands + 1) * sizeof *c->operands);
+    if (!c->calls || !c->operands || !place_context(c, b)) {
+        free_context(c, b);
+        return NULL;
+    }
+    memcpy(c->operands, b->operands, b->n_operands * sizeof *c->operands);
+    for (uint32_t i = 0; i < b->n_insns; i++) {
+        c->calls[i] = b->calls[i];
+        c->calls[i].in = c->operands + (b->calls[i].in - b->operands);
+        c->calls[i].out = c->operands + (b->calls[i].out - b->operands);
+        c->calls[i].status = &c->status;
+        c->calls[i].workspace = c->workspace;
+    }
+    for (uint32_t i = 0; i < b->n_arena_patches; i++) {
+        const asc_patch *p = &b->arena_patches[i];
+        c->operands[p->operand].data = (char *)temp_address(c, b, p->value) + p->delta;
+    }
+    asc_status_begin(&c->status);
+    return c;
+}
+
+static asc_context *take_context(asc_bound *b) {
+    for (int32_t i = 0; i < b->max_idle; i++) {
+        if (!atomic_load_explicit(&b->idle[i], memory_order_relaxed)) continue;
+        asc_context *c = atomic_exchange_explicit(&b->idle[i], NULL, memory_order_acquire);
+        if (c) return c;
+    }
+    return make_context(b);
+}
+
+static void return_context(asc_bound *b, asc_context *c) {
+    for (int32_t i = 0; i < b->max_idle; i++) {
+        asc_context *empty = NULL;
+        if (atomic_compare_exchange_strong_explicit(&b->idle[i], &empty, c, memory_order_release, memory_order_relaxed))
+            return;
+    }
+    free_context(c, b);
+}
+
+void asc_contexts_free(asc_bound *b) {
+    for (int32_t i = 0; i < ASC_IDLE_CONTEXTS; i++) free_context(b->idle[i], b);
+}
+
+static int32_t check_buffer(const asc_bound *b, uint32_t slot, const void *data, asc_status *status) {
+    const asc_rim *rim = &b->rim[slot];
+    if (rim->bytes == 0 || (data && (uintptr_t)data % rim->align == 0)) return ASC_OK;
+    int input = slot < b->n_inputs;
+    return asc_failf(status, ASC_E_ARGUMENT, "the buffer of %s %u is %s", input ? "input" : "output",
+                     input ? slot : slot - b->n_inputs, data ? "not aligned to its element type" : "NULL");
+}
+
+static int32_t check_buffers(const asc_bound *b, const void *const *in, void *const *out, asc_status *status) {
+    for (uint32_t s = 0; s < b->n_inputs + b->n_outputs; s++) {
+        int32_t code = check_buffer(b, s, s < b->n_inputs ? in[s] : out[s - b->n_inputs], status);
+        if (code != ASC_OK) return code;
+    }
+    return ASC_OK;
+}
+
+static void set_buffers(const asc_bound *b, asc_context *c, const void *const *in, void *const *out) {
+    for (uint32_t i = 0; i < b->n_rim_patches; i++) {
+        const asc_patch *p = &b->rim_patches[i];
+        void *base = p->slot < b->n_inputs ? (void *)in[p->slot] : out[p->slot - b->n_inputs];
+        c->operands[p->operand].data = (char *)(base ? base : c->arena) + p->delta; /* NULL: no elements */
+    }
+}
+
+static uint32_t run_calls(const asc_bound *b, asc_context *c, uint64_t *ns, int32_t *code) {
+    for (uint32_t i = 0; i < b->n_insns; i++) {
+        if (ns) ns[2 * i] = asc_clock_ns();
+        *code = b->runs[i](&c->calls[i]);
+        if (ns) ns[2 * i + 1] = asc_clock_ns();
+        if (*code != ASC_OK) return i;
+    }
+    return 0;
+}
+
+/* Moves the failure of instruction i from the context to the caller. */
+static void report(const asc_bound *b, asc_context *c, uint32_t i, int32_t code, asc_status *status) {
+    if (!c->status.text[0]) asc_fail(&c->status, code, "the kernel failed without saying why");
+    if (status) *status = c->status;
+    asc_blame(status, &b->model->plan, asc_bound_partition(b)->first_insn + i);
+    asc_status_begin(&c->status);
+}
+
+int32_t asc_execute(asc_bound *b, const void *const *in, void *const *out, uint64_t *ns, asc_status *status) {
+    asc_status_begin(status);
+    int32_t code = check_buffers(b, in, out, status);
+    if (code != ASC_OK) return code;
+    asc_context *c = take_context(b);
+    if (!c)
+        return asc_failf(status, ASC_E_MEMORY, "no memory for %lu bytes of temporaries",
+                         b->arena_bytes + b->workspace_bytes);
+    set_buffers(b, c, in, out);
+    uint32_t failed = run_calls(b, c, ns, &code);
+    if (code != ASC_OK) report(b, c, failed, code, status);
+    return_context(b, c);
+    return code;
+}

@@ -1,0 +1,99 @@
+/* Reading a bundle into address space that ends at a guard page. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bundle.h"
+
+static uint64_t page_bytes(void) {
+    return (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static int32_t reserve(asc_region *region, uint64_t size, asc_status *status) {
+    uint64_t page = page_bytes(), body = asc_align_up(size, page);
+    void *at = mmap(NULL, body + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED) return asc_failf(status, ASC_E_MEMORY, "no address space for a bundle of %lu bytes", size);
+    *region = (asc_region){at, size, body + page};
+    if (mprotect(at, body, PROT_READ | PROT_WRITE) == 0) return ASC_OK;
+    asc_region_free(region);
+    return asc_failf(status, ASC_E_MEMORY, "no memory for a bundle of %lu bytes", size);
+}
+
+static int32_t seal(asc_region *region, asc_status *status) {
+    if (mprotect(region->bytes, region->reserved - page_bytes(), PROT_READ) == 0) return ASC_OK;
+    asc_region_free(region);
+    return asc_fail(status, ASC_E_MEMORY, "the bundle's memory can't be made read-only");
+}
+
+void asc_region_free(asc_region *region) {
+    if (region->bytes) munmap(region->bytes, region->reserved);
+    *region = (asc_region){0};
+}
+
+int32_t asc_region_copy(asc_region *region, asc_frame *frame, const void *bytes, uint64_t size, asc_status *status) {
+    int32_t code = asc_frame_parse(frame, bytes, size, status);
+    if (code == ASC_OK) code = reserve(region, size, status);
+    if (code != ASC_OK) return code;
+    memcpy(region->bytes, bytes, size);
+    return seal(region, status);
+}
+
+static int read_range(int fd, uint8_t *to, uint64_t from, uint64_t size) {
+    while (size) {
+        ssize_t got = pread(fd, to, size < 1u << 30 ? size : 1u << 30, (off_t)from);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return 0;
+        to += got;
+        from += (uint64_t)got;
+        size -= (uint64_t)got;
+    }
+    return 1;
+}
+
+/* Maps the whole pages of the weights; returns how many bytes that covers, 0 when it can't be done. */
+static uint64_t map_weights(int fd, const asc_region *region, const asc_part *weights) {
+    uint64_t page = page_bytes(), whole = weights->size / page * page;
+    if (weights->offset + weights->size == region->size) whole = asc_align_up(weights->size, page);
+    if (!whole || weights->offset % page) return 0;
+    void *at = region->bytes + weights->offset;
+    if (mmap(at, whole, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, (off_t)weights->offset) == MAP_FAILED) return 0;
+    (void)madvise(at, whole, MADV_WILLNEED);
+    return whole < weights->size ? whole : weights->size;
+}
+
+static int fill(int fd, const asc_region *region, const asc_frame *frame, uint32_t flags) {
+    const asc_part *weights = asc_frame_part(frame, ASC_PART_WEIGHTS);
+    if (!weights || flags & ASC_OPEN_NO_MMAP) return read_range(fd, region->bytes, 0, region->size);
+    uint64_t after = weights->offset + map_weights(fd, region, weights);
+    return read_range(fd, region->bytes, 0, weights->offset) &&
+           read_range(fd, region->bytes + after, after, region->size - after);
+}
+
+static int32_t load_fd(asc_region *region, asc_frame *frame, int fd, uint32_t flags, asc_status *status) {
+    uint8_t head[ASC_FRAME_BYTES] = {0};
+    struct stat info;
+    if (fstat(fd, &info) != 0) return asc_failf(status, ASC_E_IO, "fstat: %s", strerror(errno));
+    if (!S_ISREG(info.st_mode)) return asc_fail(status, ASC_E_IO, "not a regular file");
+    uint64_t size = (uint64_t)info.st_size, n = size < sizeof head ? size : sizeof head;
+    if (!read_range(fd, head, 0, n)) return asc_fail(status, ASC_E_IO, "the file can't be read");
+    int32_t code = asc_frame_parse(frame, head, size, status);
+    if (code == ASC_OK) code = reserve(region, size, status);
+    if (code != ASC_OK) return code;
+    /* The frame was parsed from the first read; the second must have brought the same bytes. */
+    if (!fill(fd, region, frame, flags) || memcmp(region->bytes, head, n) != 0) {
+        asc_region_free(region);
+        return asc_fail(status, ASC_E_IO, "the file changed or ended while it was read");
+    }
+    return seal(region, status);
+}
+
+int32_t asc_region_load(asc_region *region, asc_frame *frame, const char *path, uint32_t flags, asc_status *status) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return asc_failf(status, ASC_E_IO, "%s: %s", path, strerror(errno));
+    int32_t code = load_fd(region, frame, fd, flags, status);
+    close(fd);
+    return code;
+}

@@ -1,0 +1,37 @@
+#include "rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "dispatch.h"
+
+static uint32_t bucket_of(const char *op) { /* FNV-1a of at most 64 bytes */
+    uint32_t h = 2166136261u;
+    for (int i = 0; *op && i < 64; i++, op++) h = (h ^ (uint8_t)*op) * 16777619u;
+    return (h ^ h >> 16) % ASC_ROW_BUCKETS;
+}
+
+/* Rows are entered last to first, so that a bucket lists them in table order. */
+int asc_row_index_make(asc_row_index *index, int32_t isa) {
+    index->rows = asc_kernel_rows(isa, &index->count);
+    index->next = malloc((index->count + 1) * sizeof *index->next);
+    if (!index->next) return 0;
+    for (uint32_t b = 0; b < ASC_ROW_BUCKETS; b++) index->first[b] = index->count;
+    for (uint32_t i = index->count; i-- > 0;) {
+        uint32_t b = bucket_of(index->rows[i].op);
+        index->next[i] = index->first[b];
+        index->first[b] = i;
+    }
+    return 1;
+}
+
+void asc_row_index_free(asc_row_index *index) {
+    free(index->next);
+}
+
+const asc_kernel *asc_row_index_find(const asc_row_index *index, const char *op, const int32_t *types, uint32_t n_in,
+                                     uint32_t n_out) {
+    for (uint32_t i = index->first[bucket_of(op)]; i < index->count; i = index->next[i])
+        if (asc_row_takes(&index->rows[i], op, types, n_in, n_out)) return &index->rows[i];
+    return NULL;
+}
