@@ -85,7 +85,7 @@ int32_t asc_verify_dims(const asc_plan *plan, asc_status *status) {
         const asc_attr_record *a = &asc_plan_attrs(plan)[i];
         uint32_t kind = a->kind == ASC_ATTR_FLOATS ? ASC_SEC_FLOATS : ASC_SEC_INDICES;
         if (a->kind < ASC_ATTR_INTS || a->kind > ASC_ATTR_STRING ||
-            (a->kind == ASC_ATTR_STRING ? a->count != 0 : !asc_in_table(plan, kind, a->first, a->count)))
+            (a->kind == ASC_ATTR_STRING ? a->count != 1 : !asc_in_table(plan, kind, a->first, a->count)))
             return asc_failf(status, ASC_E_FORMAT, "attribute record %u is malformed", i);
     }
     return ASC_OK;
