@@ -1,0 +1,139 @@
+"""float64 references of operators that a native kernel computes instead of a formula, by kernel name.
+
+Each takes the inputs as float64 arrays (None: absent) and the bound attributes, and gives the outputs.
+ValueError says which shape is wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+Inputs = Sequence[Array | None]
+Reference = Callable[[Inputs, Mapping[str, Any]], list[Array]]
+
+
+def _input(inputs: Inputs, index: int) -> Array | None:
+    return inputs[index] if index < len(inputs) else None
+
+
+def _required(inputs: Inputs, index: int) -> Array:
+    array = _input(inputs, index)
+    if array is None:
+        raise ValueError(f"input {index} is not given")
+    return array
+
+
+def _axis(axis: int, rank: int) -> int:
+    if not -rank <= axis < rank:
+        raise ValueError(f"axis {axis} is outside a tensor of rank {rank}")
+    return axis % rank
+
+
+def gelu(x: Array, approximate: str = "none") -> Array:
+    """GELU: 0.5*x*(1 + erf(x/sqrt 2)), or its tanh form."""
+    if approximate == "tanh":
+        return np.asarray(0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))))
+    erf = np.asarray(np.frompyfunc(math.erf, 1, 1)(x / math.sqrt(2)), dtype=np.float64)
+    return np.asarray(0.5 * x * (1 + erf))
+
+
+def rms_norm(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
+    """x / sqrt(mean(x^2) + epsilon) * weight over the axes from `axis` on."""
+    x, weight = _required(inputs, 0), _input(inputs, 1)
+    axes = tuple(range(_axis(attributes["axis"], x.ndim), x.ndim))
+    y = x / np.sqrt(np.mean(x * x, axis=axes, keepdims=True) + attributes["epsilon"])
+    return [y if weight is None else y * weight]
+
+
+def layer_norm_gelu(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
+    """gelu((x - mean) / sqrt(variance + epsilon) * scale + bias) over the axes from `axis` on."""
+    x, scale, bias = _required(inputs, 0), _required(inputs, 1), _input(inputs, 2)
+    axes = tuple(range(_axis(attributes["axis"], x.ndim), x.ndim))
+    centred = x - np.mean(x, axis=axes, keepdims=True)
+    variance = np.mean(centred * centred, axis=axes, keepdims=True)
+    y = centred / np.sqrt(variance + attributes["epsilon"]) * scale
+    return [gelu(y if bias is None else y + bias, attributes["approximate"])]
+
+
+def swiglu(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
+    """gate * sigmoid(gate) * up; without `up` the last axis holds gate and up in halves."""
+    gate, up = _required(inputs, 0), _input(inputs, 1)
+    if up is None:
+        if gate.shape[-1] % 2:
+            raise ValueError(f"the last dimension {gate.shape[-1]} has no halves")
+        gate, up = np.split(gate, 2, axis=-1)
+    with np.errstate(over="ignore"):
+        return [gate / (1 + np.exp(-gate)) * up]
+
+
+def rope(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
+    """Rotates pairs of x's last axis by angles given as cosines and sines, as attention/RoPE.json says."""
+    x, cos, sin = (_required(inputs, i) for i in range(3))
+    positions = _input(inputs, 3)
+    if positions is not None:
+        cos, sin = (_at_positions(table, positions.astype(np.int64), x.ndim) for table in (cos, sin))
+    half = x.shape[-1] // 2
+    if x.shape[-1] % 2 or cos.shape[-1] not in (half, 2 * half) or cos.shape != sin.shape:
+        raise ValueError(f"x {x.shape}, cos {cos.shape} and sin {sin.shape} don't fit")
+    interleaved = bool(attributes["interleaved"])
+    pairs = (slice(0, None, 2), slice(1, None, 2)) if interleaved else (slice(0, half), slice(half, None))
+    first, second = (x[..., p] for p in pairs)
+    (cos1, cos2), (sin1, sin2) = (
+        (t, t) if t.shape[-1] == half else (t[..., pairs[0]], t[..., pairs[1]]) for t in (cos, sin)
+    )
+    y = np.empty_like(x)
+    y[..., pairs[0]] = first * cos1 - second * sin1
+    y[..., pairs[1]] = second * cos2 + first * sin2
+    return [y]
+
+
+def _at_positions(table: Array, positions: Array, rank: int) -> Array:
+    """Rows of [P, W] at positions [S] or [B, S], with axes between B and S so that they broadcast to x."""
+    if table.ndim != 2 or positions.ndim not in (1, 2) or positions.ndim >= rank:
+        raise ValueError(f"cos {table.shape} and position_ids {positions.shape} don't fit x of rank {rank}")
+    if positions.size and not 0 <= positions.min() <= positions.max() < table.shape[0]:
+        raise ValueError(f"a position is outside the {table.shape[0]} rows of cos and sin")
+    rows = table[positions]
+    if positions.ndim == 1:
+        return rows
+    batch, length, width = rows.shape
+    return rows.reshape(batch, *([1] * (rank - 3)), length, width)
+
+
+def topk(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
+    """Values and indices of the k largest or smallest; equal ones by index, NaN above every number."""
+    x, count = _required(inputs, 0), _input(inputs, 1)
+    k = int(attributes["k"] if count is None else count.reshape(-1)[0])
+    axis = _axis(attributes["axis"], x.ndim)
+    if not 0 <= k <= x.shape[axis]:
+        raise ValueError(f"k is {k}, but axis {axis} has {x.shape[axis]} elements")
+    keys = np.moveaxis(x, axis, -1)
+    rank = np.where(np.isnan(keys), np.inf, keys)
+    order = (np.isnan(keys), rank) if not attributes["largest"] else (~np.isnan(keys), -rank)
+    index = np.lexsort((np.broadcast_to(np.arange(x.shape[axis]), keys.shape), order[1], order[0]), axis=-1)
+    index = index[..., :k]
+    values = np.take_along_axis(keys, index, axis=-1)
+    return [np.moveaxis(values, -1, axis), np.moveaxis(index, -1, axis)]
+
+
+def linear_add_gelu(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
+    """gelu(x @ weight + bias)"""
+    x, weight, bias = _required(inputs, 0), _required(inputs, 1), _input(inputs, 2)
+    y = x @ weight
+    return [gelu(y if bias is None else y + bias, attributes.get("approximate", "none"))]
+
+
+KERNEL_REFERENCES: dict[str, Reference] = {
+    "layer_norm_gelu": layer_norm_gelu,
+    "linear_add_gelu": linear_add_gelu,
+    "rms_norm": rms_norm,
+    "rope": rope,
+    "swiglu": swiglu,
+    "topk": topk,
+}

@@ -1,0 +1,135 @@
+"""A program for one node: attributes and the presence of optional inputs become constants, which fold.
+
+What remains has only Constant, Input, Local, Apply, Cast, Reduce and Index nodes with numeric axes, and no
+branch that can't be taken: the form that lowering and code generators read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from ascend_ep.errors import AscendError
+from ascend_ep.opdef.definition import AttributeValue
+from ascend_ep.opdef.expression import (
+    Apply,
+    AttributeRef,
+    Cast,
+    Constant,
+    Expression,
+    Given,
+    Index,
+    Input,
+    Local,
+    Program,
+    Reduce,
+    walk,
+)
+from ascend_ep.opdef.reference import ELEMENTWISE, round_to
+
+
+def specialize(program: Program, attributes: Mapping[str, AttributeValue], given: Collection[str]) -> Program:
+    """`program` with bound attributes (attributes.bind_attributes) and the names of the inputs that are given.
+
+    Raises E42005 when the program needs an attribute that has no value.
+    """
+    folder = _Folder(attributes, given)
+    lets: list[tuple[str, Expression]] = []
+    for name, value in program.lets:
+        folded = folder.fold(value)
+        if isinstance(folded, Constant | Input | Local):
+            folder.replacements[name] = folded
+        else:
+            lets.append((name, folded))
+    outputs = [(name, folder.fold(value)) for name, value in program.outputs]
+    return Program(_used(lets, outputs), tuple(outputs))
+
+
+def _used(
+    lets: list[tuple[str, Expression]], outputs: list[tuple[str, Expression]]
+) -> tuple[tuple[str, Expression], ...]:
+    """The assignments that an output needs."""
+    needed = {n.name for _, value in outputs for n in walk(value) if isinstance(n, Local)}
+    kept = []
+    for name, value in reversed(lets):
+        if name in needed:
+            kept.append((name, value))
+            needed |= {n.name for n in walk(value) if isinstance(n, Local)}
+    return tuple(reversed(kept))
+
+
+class _Folder:
+    def __init__(self, attributes: Mapping[str, AttributeValue], given: Collection[str]) -> None:
+        self.attributes = attributes
+        self.given = given
+        self.replacements: dict[str, Expression] = {}
+
+    def fold(self, node: Expression) -> Expression:
+        if isinstance(node, AttributeRef):
+            return _constant(self.attribute(node.name))
+        if isinstance(node, Given):
+            return Constant(node.name in self.given)
+        if isinstance(node, Local):
+            return self.replacements.get(node.name, node)
+        if isinstance(node, Cast):
+            inner = self.fold(node.arg)
+            if isinstance(inner, Constant):
+                return Constant(float(round_to(inner.value, node.dtype)))
+            return replace(node, arg=inner)
+        if isinstance(node, Reduce):
+            return replace(node, arg=self.fold(node.arg), axes=self.axes(node.axes))
+        if isinstance(node, Index):
+            axis = node.axis if isinstance(node.axis, int) else self.axes(node.axis)[0]
+            return replace(node, like=self.fold(node.like), axis=axis)
+        return self.apply(node) if isinstance(node, Apply) else node
+
+    def attribute(self, name: str) -> AttributeValue:
+        if name not in self.attributes:
+            raise AscendError("E42005", f"attribute [{name}] is not given")
+        return self.attributes[name]
+
+    def axes(self, axes: tuple[int, ...] | AttributeRef) -> tuple[int, ...]:
+        if isinstance(axes, tuple):
+            return axes
+        value = self.attribute(axes.name)
+        return tuple(int(v) for v in value) if isinstance(value, tuple) else (int(value),)
+
+    def apply(self, node: Apply) -> Expression:
+        first = self.fold(node.args[0])
+        if node.op == "select" and isinstance(first, Constant):
+            return self.fold(node.args[1] if first.value else node.args[2])
+        operands = (first, *map(self.fold, node.args[1:]))
+        if all(isinstance(o, Constant) for o in operands):
+            return _folded(node.op, [o.value for o in operands if isinstance(o, Constant)])
+        return _simplified(Apply(node.op, operands))
+
+
+def _constant(value: AttributeValue) -> Constant:
+    assert not isinstance(value, tuple), "the parser lets lists stand after axis= only"
+    return Constant(value if isinstance(value, bool | str) else float(value))
+
+
+def _folded(op: str, values: list[float | bool | str]) -> Constant:
+    if isinstance(values[0], str):
+        return Constant((values[0] == values[1]) == (op == "eq"))
+    with np.errstate(all="ignore"):
+        result = ELEMENTWISE[op](*(v if isinstance(v, bool) else np.float64(v) for v in values))
+    return Constant(bool(result)) if np.asarray(result).dtype == np.bool_ else Constant(float(result))
+
+
+def _simplified(node: Apply) -> Expression:
+    """Multiplication by 1 and truth of a known half; exact for every operand, NaN included."""
+    if node.op in ("mul", "and", "or"):
+        for i, operand in enumerate(node.args):
+            if not isinstance(operand, Constant):
+                continue
+            other = node.args[1 - i]
+            if node.op == "mul" and operand.value == 1 and not isinstance(operand.value, bool):
+                return other
+            if node.op != "mul":
+                return other if operand.value is (node.op == "and") else operand
+    if node.op == "div" and node.args[1] == Constant(1.0):
+        return node.args[0]
+    return node
