@@ -1,0 +1,107 @@
+/* swiglu: silu(gate) * up of float32, silu(x) = x / (1 + exp(-x)).
+ *   two inputs   gate, up [..., N] -> y [..., N]
+ *   one input    x [..., 2N] -> y [..., N]
+ * ints: [up first, interleaved]: how one input holds the two: gate before up in halves unless told
+ *   otherwise; interleaved, they alternate element by element.
+ * Source: Shazeer, GLU Variants Improve Transformer, 2020. */
+#include "chunks.h"
+#include "vmath.h"
+
+typedef struct glu_job {
+    int64_t rows, n, blocks, per_chunk;
+    const float *gate, *up;
+    int64_t row_step; /* elements from row to row of gate and of up */
+    int64_t step;     /* elements from column to column: 2 when interleaved */
+    float *y;
+} glu_job;
+
+#define COLUMNS 4096 /* of one item */
+
+int32_t ASC_FN(swiglu_prepare)(asc_call *call) {
+    const asc_tensor *x = &call->in[0], *y = &call->out[0];
+    ASC_REQUIRE(call, call->n_ints == 2, "swiglu takes two ints: up first, interleaved");
+    if (call->n_in > 1 && call->in[1].dtype != ASC_UNDEFINED) {
+        ASC_REQUIRE(call, asc_same_dims(x, &call->in[1]) && asc_same_dims(x, y), "swiglu: shapes differ");
+        return ASC_OK;
+    }
+    ASC_REQUIRE(call, x->rank >= 1 && x->rank == y->rank, "swiglu: ranks differ");
+    int last = x->rank - 1;
+    ASC_REQUIRE(call, x->dims[last] % 2 == 0 && x->dims[last] / 2 == y->dims[last],
+                "swiglu: the input's last axis is not twice the output's");
+    for (int i = 0; i < last; i++) ASC_REQUIRE(call, x->dims[i] == y->dims[i], "swiglu: dims differ");
+    return ASC_OK;
+}
+
+static inline vf swiglu(vf gate, vf up) {
+    return gate * vf_sigmoid(gate) * up;
+}
+
+static void swiglu_row(const float *gate, const float *up, float *y, int64_t n) {
+    int64_t i = 0;
+    for (; i + 2 * ASC_VF <= n; i += 2 * ASC_VF) {
+        vf a = swiglu(vf_load(gate + i), vf_load(up + i));
+        vf b = swiglu(vf_load(gate + i + ASC_VF), vf_load(up + i + ASC_VF));
+        vf_store(y + i, a);
+        vf_store(y + i + ASC_VF, b);
+    }
+    for (; i < n; i += ASC_VF) {
+        int64_t lanes = n - i < ASC_VF ? n - i : ASC_VF;
+        vf_store_tail(y + i, swiglu(vf_load_tail(gate + i, lanes, 0), vf_load_tail(up + i, lanes, 0)), lanes);
+    }
+}
+
+static void swiglu_pairs(const float *gate, const float *up, float *y, int64_t n) {
+    float g[ASC_VF] = {0}, u[ASC_VF] = {0};
+    for (int64_t i = 0; i < n; i += ASC_VF) {
+        int64_t lanes = n - i < ASC_VF ? n - i : ASC_VF;
+        for (int64_t j = 0; j < lanes; j++) {
+            g[j] = gate[2 * (i + j)];
+            u[j] = up[2 * (i + j)];
+        }
+        vf_store_tail(y + i, swiglu(vf_load(g), vf_load(u)), lanes);
+    }
+}
+
+static void swiglu_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
+    (void)call, (void)worker;
+    const glu_job *job = arg;
+    int64_t items = job->rows * job->blocks;
+    int64_t end = (chunk + 1) * job->per_chunk < items ? (chunk + 1) * job->per_chunk : items;
+    for (int64_t i = chunk * job->per_chunk; i < end; i++) {
+        int64_t row = i / job->blocks, column = i % job->blocks * COLUMNS, n = job->n - column;
+        if (n > COLUMNS) n = COLUMNS;
+        int64_t from = row * job->row_step + column * job->step;
+        float *y = job->y + row * job->n + column;
+        if (job->step == 1)
+            swiglu_row(job->gate + from, job->up + from, y, n);
+        else
+            swiglu_pairs(job->gate + from, job->up + from, y, n);
+    }
+}
+
+int32_t ASC_FN(swiglu_run)(const asc_call *call) {
+    const asc_tensor *y = &call->out[0];
+    int64_t total = asc_numel(y);
+    if (total == 0) return ASC_OK;
+    glu_job job = {.gate = call->in[0].data, .y = y->data, .step = 1};
+    job.n = y->rank ? y->dims[y->rank - 1] : 1;
+    job.rows = total / job.n;
+    if (call->n_in > 1 && call->in[1].dtype != ASC_UNDEFINED) {
+        job.up = call->in[1].data;
+        job.n = total;
+        job.rows = 1;
+    } else {
+        job.row_step = 2 * job.n;
+        job.step = call->ints[1] ? 2 : 1;
+        job.up = job.gate + (call->ints[1] ? 1 : job.n);
+        if (call->ints[0]) {
+            const float *first = job.gate;
+            job.gate = job.up;
+            job.up = first;
+        }
+    }
+    job.blocks = asc_ceil_div(job.n, COLUMNS);
+    job.per_chunk = asc_chunk_items(call, job.rows * job.blocks, (job.n < COLUMNS ? job.n : COLUMNS) * 16);
+    asc_parallel(call, asc_ceil_div(job.rows * job.blocks, job.per_chunk), swiglu_chunk, &job);
+    return ASC_OK;
+}

@@ -1,0 +1,160 @@
+/* layer_norm, rms_norm: normalisation of rows of float32, a row being the axes from `axis` on.
+ *
+ * layer_norm  x, scale?, bias? -> y, mean?, inverse deviation?
+ *   ints: [axis, epilogue (0 none, 1 GELU with erf, 2 GELU with tanh)], floats: [epsilon]
+ *   y = epilogue((x - mean) / sqrt(var + epsilon) * scale + bias), var = mean((x - mean)^2)
+ * rms_norm    x, scale?, residual? -> y, sum?
+ *   ints: [axis], floats: [epsilon]
+ *   y = h / sqrt(mean(h^2) + epsilon) * scale with h = x + residual; sum = h
+ *
+ * scale and bias hold one element for each of the row; mean, deviation one for each row. */
+#include <math.h>
+
+#include "axis_split.h"
+#include "chunks.h"
+#include "gelu.h"
+#include "row_sums.h"
+
+typedef struct norm_job {
+    int64_t rows, n, per_chunk;
+    int64_t epilogue;
+    float epsilon;
+    const float *x, *scale, *bias, *residual;
+    float *y, *mean, *deviation, *sum;
+} norm_job;
+
+static const asc_tensor *given(const asc_tensor *operands, int32_t n, int32_t i) {
+    return i < n && operands[i].dtype != ASC_UNDEFINED ? &operands[i] : NULL;
+}
+static void *data_of(const asc_tensor *operands, int32_t n, int32_t i) {
+    const asc_tensor *t = given(operands, n, i);
+    return t ? t->data : NULL;
+}
+
+static int32_t check_rows(asc_call *call, asc_axis_split *split) {
+    ASC_REQUIRE(call, call->n_floats == 1, "a normalisation takes one float: epsilon");
+    ASC_REQUIRE(call,
+                call->ints[0] >= 0 && call->ints[0] <= call->in[0].rank &&
+                    asc_split_axes(&call->in[0], call->ints[0], call->in[0].rank - call->ints[0], split),
+                "a normalisation's axis is outside the rank");
+    ASC_REQUIRE(call, asc_same_dims(&call->in[0], &call->out[0]), "a normalisation's shapes differ");
+    const asc_tensor *scale = given(call->in, call->n_in, 1);
+    ASC_REQUIRE(call, !scale || asc_numel(scale) == split->n, "a normalisation's scale is not as long as its rows");
+    return ASC_OK;
+}
+
+int32_t ASC_FN(layer_norm_prepare)(asc_call *call) {
+    asc_axis_split split;
+    ASC_REQUIRE(call, call->n_ints == 2, "layer_norm takes two ints: axis and epilogue");
+    ASC_REQUIRE(call, call->ints[1] >= 0 && call->ints[1] <= 2, "layer_norm: no such epilogue");
+    int32_t code = check_rows(call, &split);
+    if (code != ASC_OK) return code;
+    const asc_tensor *bias = given(call->in, call->n_in, 2);
+    ASC_REQUIRE(call, !bias || asc_numel(bias) == split.n, "layer_norm: the bias is not as long as the rows");
+    for (int i = 1; i < call->n_out; i++) {
+        const asc_tensor *out = given(call->out, call->n_out, i);
+        ASC_REQUIRE(call, !out || asc_numel(out) == split.outer, "layer_norm: a statistic is not one for each row");
+    }
+    return ASC_OK;
+}
+
+int32_t ASC_FN(rms_norm_prepare)(asc_call *call) {
+    asc_axis_split split;
+    ASC_REQUIRE(call, call->n_ints == 1, "rms_norm takes one int: the axis");
+    int32_t code = check_rows(call, &split);
+    if (code != ASC_OK) return code;
+    const asc_tensor *residual = given(call->in, call->n_in, 2), *sum = given(call->out, call->n_out, 1);
+    ASC_REQUIRE(call, !residual || asc_same_dims(residual, &call->in[0]), "rms_norm: the residual's shape differs");
+    ASC_REQUIRE(call, !sum || asc_same_dims(sum, &call->in[0]), "rms_norm: the sum's shape differs");
+    return ASC_OK;
+}
+
+/* y = epilogue((x - shift) * factor * scale + bias) */
+static inline __attribute__((always_inline)) void affine_row(const norm_job *job, const float *x, float *y, vf shift,
+                                                             vf factor, int64_t epilogue) {
+    const float *scale = job->scale, *bias = job->bias;
+    for (int64_t i = 0; i < job->n; i += ASC_VF) {
+        int64_t lanes = job->n - i;
+        int tail = lanes < ASC_VF;
+        vf v = ((tail ? vf_load_tail(x + i, lanes, 0.0f) : vf_load(x + i)) - shift) * factor;
+        if (scale) v *= tail ? vf_load_tail(scale + i, lanes, 0.0f) : vf_load(scale + i);
+        if (bias) v += tail ? vf_load_tail(bias + i, lanes, 0.0f) : vf_load(bias + i);
+        if (epilogue == 1) v = vf_gelu_erf(v);
+        if (epilogue == 2) v = vf_gelu_tanh(v);
+        if (tail)
+            vf_store_tail(y + i, v, lanes);
+        else
+            vf_store(y + i, v);
+    }
+}
+
+static void layer_norm_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
+    (void)call, (void)worker;
+    const norm_job *job = arg;
+    int64_t n = job->n, end = (chunk + 1) * job->per_chunk < job->rows ? (chunk + 1) * job->per_chunk : job->rows;
+    for (int64_t row = chunk * job->per_chunk; row < end; row++) {
+        const float *x = job->x + row * n;
+        float mean = asc_row_sum(x, n, (vf){0}) / (float)n;
+        float var = asc_row_deviation(x, n, vf_set(mean)) / (float)n;
+        float factor = 1.0f / sqrtf(var + job->epsilon);
+        if (job->mean) job->mean[row] = mean;
+        if (job->deviation) job->deviation[row] = factor;
+        if (job->epilogue == 0)
+            affine_row(job, x, job->y + row * n, vf_set(mean), vf_set(factor), 0);
+        else if (job->epilogue == 1)
+            affine_row(job, x, job->y + row * n, vf_set(mean), vf_set(factor), 1);
+        else
+            affine_row(job, x, job->y + row * n, vf_set(mean), vf_set(factor), 2);
+    }
+}
+
+static void add_row(const float *a, const float *b, float *sum, int64_t n) {
+    int64_t i = 0;
+    for (; i + ASC_VF <= n; i += ASC_VF) vf_store(sum + i, vf_load(a + i) + vf_load(b + i));
+    for (; i < n; i++) sum[i] = a[i] + b[i];
+}
+
+static void rms_norm_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
+    (void)call, (void)worker;
+    const norm_job *job = arg;
+    int64_t n = job->n, end = (chunk + 1) * job->per_chunk < job->rows ? (chunk + 1) * job->per_chunk : job->rows;
+    for (int64_t row = chunk * job->per_chunk; row < end; row++) {
+        const float *h = job->x + row * n;
+        float *y = job->y + row * n, *sum = job->sum ? job->sum + row * n : y;
+        if (job->residual) {
+            add_row(h, job->residual + row * n, sum, n);
+            h = sum;
+        } else if (job->sum) {
+            memcpy(sum, h, (size_t)n * sizeof *h);
+        }
+        float mean = asc_row_squares(h, n, (vf){0}) / (float)n;
+        affine_row(job, h, y, (vf){0}, vf_set(1.0f / sqrtf(mean + job->epsilon)), 0);
+    }
+}
+
+static int32_t run(const asc_call *call, norm_job *job, asc_chunk_fn fn, int64_t cost) {
+    asc_axis_split split;
+    asc_split_axes(&call->in[0], call->ints[0], call->in[0].rank - call->ints[0], &split);
+    job->rows = split.outer;
+    job->n = split.n;
+    job->x = call->in[0].data;
+    job->y = call->out[0].data;
+    job->scale = data_of(call->in, call->n_in, 1);
+    job->epsilon = (float)call->floats[0];
+    if (job->rows == 0 || (job->n == 0 && !job->mean && !job->deviation)) return ASC_OK;
+    job->per_chunk = asc_chunk_items(call, job->rows, job->n * cost);
+    asc_parallel(call, asc_ceil_div(job->rows, job->per_chunk), fn, job);
+    return ASC_OK;
+}
+
+int32_t ASC_FN(layer_norm_run)(const asc_call *call) {
+    norm_job job = {.epilogue = call->ints[1], .bias = data_of(call->in, call->n_in, 2)};
+    job.mean = data_of(call->out, call->n_out, 1);
+    job.deviation = data_of(call->out, call->n_out, 2);
+    return run(call, &job, layer_norm_chunk, job.epilogue ? 24 : 8);
+}
+
+int32_t ASC_FN(rms_norm_run)(const asc_call *call) {
+    norm_job job = {.residual = data_of(call->in, call->n_in, 2), .sum = data_of(call->out, call->n_out, 1)};
+    return run(call, &job, rms_norm_chunk, 8);
+}

@@ -1,0 +1,151 @@
+/* rope: rotary position embedding of float32.
+ *   x [B, P, Q, D], cos and sin [Bc, T, R or R/2], positions? [Bp, S] (int32, int64) -> y like x
+ * ints: [sequence axis of x (1 or 2), R (the first R of D are rotated), interleaved]
+ *   Bc, Bp are 1 or B; S = length of the sequence axis. Without positions T = S and step s uses row s;
+ *   with them it uses row positions[b, s], which must lie in [0, T) and Bc is 1.
+ * halves      y[j] = x[j] cos[j] - x[j + R/2] sin[j];  y[j + R/2] = x[j + R/2] cos[j'] + x[j] sin[j']
+ * interleaved the same for pairs (2j, 2j + 1)
+ *   j' = j when the tables have R/2 columns; with R columns each element has its own cos and sin.
+ * Source: Su et al., RoFormer, 2021. */
+#include <string.h>
+
+#include "chunks.h"
+#include "indexing.h"
+#include "simd.h"
+
+typedef struct rope_job {
+    const float *x, *cos, *sin;
+    float *y;
+    int64_t batch, p, q, d, rotary, columns, table, per_batch; /* per_batch: elements of a batch's table, or 0 */
+    int64_t seq_axis, interleaved;
+    const asc_tensor *positions;
+    int64_t position_step; /* positions of one batch entry, or 0 */
+    int64_t items, per_chunk;
+} rope_job;
+
+static int32_t describe(const asc_call *call, rope_job *job) {
+    const asc_tensor *x = &call->in[0], *cos = &call->in[1], *sin = &call->in[2];
+    const asc_tensor *positions = call->n_in > 3 && call->in[3].dtype != ASC_UNDEFINED ? &call->in[3] : NULL;
+    ASC_REQUIRE(call, call->n_ints == 3, "rope takes three ints: sequence axis, rotary dim, interleaved");
+    ASC_REQUIRE(call, x->rank == 4 && asc_same_dims(x, &call->out[0]), "rope: x and y are not alike, of rank 4");
+    ASC_REQUIRE(call, call->ints[0] == 1 || call->ints[0] == 2, "rope: the sequence axis is neither 1 nor 2");
+    int64_t batch = x->dims[0], length = x->dims[call->ints[0]], rotary = call->ints[1];
+    ASC_REQUIRE(call, rotary >= 2 && rotary % 2 == 0 && rotary <= x->dims[3], "rope: the rotary dim doesn't fit");
+    ASC_REQUIRE(call, cos->rank == 3 && asc_same_dims(cos, sin), "rope: cos and sin are not alike, of rank 3");
+    ASC_REQUIRE(call, cos->dims[2] == rotary || cos->dims[2] == rotary / 2, "rope: the tables have a wrong width");
+    ASC_REQUIRE(call, cos->dims[0] == 1 || cos->dims[0] == batch, "rope: the tables have a wrong batch");
+    if (positions) {
+        ASC_REQUIRE(call, cos->dims[0] == 1, "rope: positions need one table for all batch entries");
+        ASC_REQUIRE(call, positions->rank == 2 && positions->dims[1] == length, "rope: not one position for each step");
+        ASC_REQUIRE(call, positions->dims[0] == 1 || positions->dims[0] == batch, "rope: positions have a wrong batch");
+    } else {
+        ASC_REQUIRE(call, cos->dims[1] == length, "rope: the tables are not as long as the sequence");
+    }
+    *job = (rope_job){.x = x->data, .cos = cos->data, .sin = sin->data, .y = call->out[0].data};
+    job->batch = batch, job->p = x->dims[1], job->q = x->dims[2], job->d = x->dims[3];
+    job->rotary = rotary, job->columns = cos->dims[2], job->table = cos->dims[1];
+    job->per_batch = cos->dims[0] == 1 ? 0 : cos->dims[1] * cos->dims[2];
+    job->seq_axis = call->ints[0], job->interleaved = call->ints[2] != 0;
+    job->positions = positions;
+    job->position_step = positions && positions->dims[0] != 1 ? length : 0;
+    return ASC_OK;
+}
+
+int32_t ASC_FN(rope_prepare)(asc_call *call) {
+    rope_job job;
+    return describe(call, &job);
+}
+
+static void rotate_halves(const float *x, float *y, const float *cos, const float *sin, int64_t half, int64_t second) {
+    int64_t j = 0;
+    for (; j + ASC_VF <= half; j += ASC_VF) {
+        vf a = vf_load(x + j), b = vf_load(x + j + half);
+        vf_store(y + j, a * vf_load(cos + j) - b * vf_load(sin + j));
+        vf_store(y + j + half, b * vf_load(cos + j + second) + a * vf_load(sin + j + second));
+    }
+    if (j < half) {
+        int64_t n = half - j;
+        vf a = vf_load_tail(x + j, n, 0), b = vf_load_tail(x + j + half, n, 0);
+        vf c = vf_load_tail(cos + j, n, 0), s = vf_load_tail(sin + j, n, 0);
+        vf c2 = vf_load_tail(cos + j + second, n, 0), s2 = vf_load_tail(sin + j + second, n, 0);
+        vf_store_tail(y + j, a * c - b * s, n);
+        vf_store_tail(y + j + half, b * c2 + a * s2, n);
+    }
+}
+
+/* Pairs of x times their tables: swapped gives the partner, the sign its half of the rotation. */
+static inline vf rotate_pairs_vector(vf x, vf cos, vf sin) {
+    vi swap;
+    vf sign;
+    for (int i = 0; i < ASC_VF; i++) {
+        swap[i] = i ^ 1;
+        sign[i] = i % 2 ? 1.0f : -1.0f;
+    }
+    return x * cos + __builtin_shuffle(x, swap) * (sin * sign);
+}
+
+static void rotate_pairs(const float *x, float *y, const float *cos, const float *sin, int64_t half, int own_columns) {
+    vi low, high;
+    for (int i = 0; i < ASC_VF; i++) {
+        low[i] = i / 2;
+        high[i] = ASC_VF / 2 + i / 2;
+    }
+    int64_t j = 0;
+    for (; j + ASC_VF <= half; j += ASC_VF) {
+        vf a = vf_load(x + 2 * j), b = vf_load(x + 2 * j + ASC_VF);
+        if (own_columns) {
+            vf_store(y + 2 * j, rotate_pairs_vector(a, vf_load(cos + 2 * j), vf_load(sin + 2 * j)));
+            vf_store(y + 2 * j + ASC_VF,
+                     rotate_pairs_vector(b, vf_load(cos + 2 * j + ASC_VF), vf_load(sin + 2 * j + ASC_VF)));
+        } else {
+            vf c = vf_load(cos + j), s = vf_load(sin + j);
+            vf_store(y + 2 * j, rotate_pairs_vector(a, __builtin_shuffle(c, low), __builtin_shuffle(s, low)));
+            vf_store(y + 2 * j + ASC_VF,
+                     rotate_pairs_vector(b, __builtin_shuffle(c, high), __builtin_shuffle(s, high)));
+        }
+    }
+    for (; j < half; j++) {
+        float a = x[2 * j], b = x[2 * j + 1];
+        int64_t first = own_columns ? 2 * j : j, second = own_columns ? 2 * j + 1 : j;
+        y[2 * j] = a * cos[first] - b * sin[first];
+        y[2 * j + 1] = b * cos[second] + a * sin[second];
+    }
+}
+
+static void rope_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
+    (void)call, (void)worker;
+    const rope_job *job = arg;
+    int64_t half = job->rotary / 2, rest = job->d - job->rotary;
+    int own_columns = job->columns == job->rotary;
+    int64_t end = (chunk + 1) * job->per_chunk < job->items ? (chunk + 1) * job->per_chunk : job->items;
+    for (int64_t i = chunk * job->per_chunk; i < end; i++) {
+        int64_t b = i / (job->p * job->q), step = job->seq_axis == 2 ? i % job->q : i / job->q % job->p;
+        if (job->positions) step = asc_index_at(job->positions, b * job->position_step + step);
+        int64_t table = b * job->per_batch + step * job->columns;
+        const float *x = job->x + i * job->d;
+        float *y = job->y + i * job->d;
+        if (job->interleaved)
+            rotate_pairs(x, y, job->cos + table, job->sin + table, half, own_columns);
+        else
+            rotate_halves(x, y, job->cos + table, job->sin + table, half, own_columns ? half : 0);
+        if (rest && x != y) memcpy(y + job->rotary, x + job->rotary, (size_t)rest * sizeof *x);
+    }
+}
+
+int32_t ASC_FN(rope_run)(const asc_call *call) {
+    rope_job job;
+    int32_t code = describe(call, &job);
+    if (code != ASC_OK) return code;
+    int64_t count = job.positions ? asc_numel(job.positions) : 0;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t position = asc_index_at(job.positions, i);
+        if (position < 0 || position >= job.table)
+            return asc_failn(call->status, ASC_E_RUN, "rope: position % is outside the tables' % rows", 2,
+                             (int64_t[]){position, job.table});
+    }
+    job.items = job.batch * job.p * job.q;
+    if (job.items == 0) return ASC_OK;
+    job.per_chunk = asc_chunk_items(call, job.items, job.d * 16);
+    asc_parallel(call, asc_ceil_div(job.items, job.per_chunk), rope_chunk, &job);
+    return ASC_OK;
+}

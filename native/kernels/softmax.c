@@ -1,0 +1,149 @@
+/* softmax, log_softmax over a run of neighbouring axes of a float32 tensor.
+ * ints: [first axis, number of axes]
+ *   softmax      exp(x - max) / sum(exp(x - max))
+ *   log_softmax  (x - max) - log(sum(exp(x - max)))
+ * A slice that holds NaN, +Inf, or nothing but -Inf becomes NaN, as in numpy. */
+#include <math.h>
+
+#include "axis_split.h"
+#include "chunks.h"
+#include "vmath.h"
+
+static int32_t check(asc_call *call) {
+    asc_axis_split split;
+    ASC_REQUIRE(call, call->n_ints == 2, "softmax takes two ints: first axis and number of axes");
+    ASC_REQUIRE(call, asc_split_axes(&call->in[0], call->ints[0], call->ints[1], &split),
+                "softmax: the axes are outside the rank");
+    ASC_REQUIRE(call, asc_same_dims(&call->in[0], &call->out[0]), "softmax: shapes differ");
+    return ASC_OK;
+}
+
+int32_t ASC_FN(softmax_prepare)(asc_call *call) {
+    return check(call);
+}
+int32_t ASC_FN(log_softmax_prepare)(asc_call *call) {
+    return check(call);
+}
+
+typedef struct softmax_job {
+    asc_axis_split split;
+    int64_t items, per_chunk; /* an item: a row, or ASC_VF neighbouring columns */
+    int log;
+} softmax_job;
+
+static float row_max(const float *x, int64_t n) {
+    vf low = vf_set(-INFINITY), m0 = low, m1 = low, m2 = low, m3 = low;
+    int64_t i = 0;
+    for (; i + 4 * ASC_VF <= n; i += 4 * ASC_VF) {
+        m0 = vf_max(vf_load(x + i), m0);
+        m1 = vf_max(vf_load(x + i + ASC_VF), m1);
+        m2 = vf_max(vf_load(x + i + 2 * ASC_VF), m2);
+        m3 = vf_max(vf_load(x + i + 3 * ASC_VF), m3);
+    }
+    for (; i + ASC_VF <= n; i += ASC_VF) m0 = vf_max(vf_load(x + i), m0);
+    if (i < n) m1 = vf_max(vf_load_tail(x + i, n - i, -INFINITY), m1);
+    return vf_maximum(vf_max(vf_max(m0, m1), vf_max(m2, m3)));
+}
+
+/* Sum of exp(x - max); the terms go to y unless it is NULL. */
+static inline float row_exp(const float *x, float *y, int64_t n, vf max) {
+    vf s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
+    int64_t i = 0;
+    for (; i + 4 * ASC_VF <= n; i += 4 * ASC_VF) {
+        vf e0 = vf_exp(vf_load(x + i) - max), e1 = vf_exp(vf_load(x + i + ASC_VF) - max);
+        vf e2 = vf_exp(vf_load(x + i + 2 * ASC_VF) - max), e3 = vf_exp(vf_load(x + i + 3 * ASC_VF) - max);
+        if (y) {
+            vf_store(y + i, e0);
+            vf_store(y + i + ASC_VF, e1);
+            vf_store(y + i + 2 * ASC_VF, e2);
+            vf_store(y + i + 3 * ASC_VF, e3);
+        }
+        s0 += e0, s1 += e1, s2 += e2, s3 += e3;
+    }
+    for (; i < n; i += ASC_VF) {
+        int64_t lanes = n - i;
+        vf e = vf_exp((lanes < ASC_VF ? vf_load_tail(x + i, lanes, -INFINITY) : vf_load(x + i)) - max);
+        if (y && lanes < ASC_VF) vf_store_tail(y + i, e, lanes);
+        if (y && lanes >= ASC_VF) vf_store(y + i, e);
+        s0 += e;
+    }
+    return vf_sum((s0 + s1) + (s2 + s3));
+}
+
+static void softmax_row(const float *x, float *y, int64_t n, int log) {
+    vf max = vf_set(row_max(x, n));
+    float sum = log ? row_exp(x, NULL, n, max) : row_exp(x, y, n, max);
+    vf scale = vf_set(1.0f / sum), shift = log ? vf_log(vf_set(sum)) : scale;
+    const float *from = log ? x : y;
+    int64_t i = 0;
+    for (; i + ASC_VF <= n; i += ASC_VF) {
+        vf v = vf_load(from + i);
+        vf_store(y + i, log ? (v - max) - shift : v * scale);
+    }
+    if (i < n) {
+        vf v = vf_load_tail(from + i, n - i, 0.0f);
+        vf_store_tail(y + i, log ? (v - max) - shift : v * scale, n - i);
+    }
+}
+
+static inline vf column_load(const float *p, int64_t lanes) {
+    return lanes < ASC_VF ? vf_load_tail(p, lanes, 0.0f) : vf_load(p);
+}
+static inline void column_store(float *p, vf v, int64_t lanes) {
+    if (lanes < ASC_VF)
+        vf_store_tail(p, v, lanes);
+    else
+        vf_store(p, v);
+}
+
+/* Up to ASC_VF neighbouring columns, `step` elements between their rows. */
+static void softmax_columns(const float *x, float *y, int64_t n, int64_t step, int64_t lanes, int log) {
+    vf max = vf_set(-INFINITY), sum = {0};
+    for (int64_t i = 0; i < n; i++) max = vf_max(column_load(x + i * step, lanes), max);
+    for (int64_t i = 0; i < n; i++) {
+        vf e = vf_exp(column_load(x + i * step, lanes) - max);
+        if (!log) column_store(y + i * step, e, lanes);
+        sum += e;
+    }
+    vf scale = vf_set(1.0f) / sum, shift = vf_log(sum);
+    for (int64_t i = 0; i < n; i++) {
+        vf v = column_load((log ? x : y) + i * step, lanes);
+        column_store(y + i * step, log ? (v - max) - shift : v * scale, lanes);
+    }
+}
+
+static void softmax_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
+    (void)worker;
+    const softmax_job *job = arg;
+    const float *x = call->in[0].data;
+    float *y = call->out[0].data;
+    int64_t n = job->split.n, inner = job->split.inner, strips = asc_ceil_div(inner, ASC_VF);
+    int64_t end = (chunk + 1) * job->per_chunk < job->items ? (chunk + 1) * job->per_chunk : job->items;
+    for (int64_t i = chunk * job->per_chunk; i < end; i++) {
+        if (inner == 1) {
+            softmax_row(x + i * n, y + i * n, n, job->log);
+        } else {
+            int64_t column = i % strips * ASC_VF, at = i / strips * n * inner + column;
+            int64_t lanes = inner - column < ASC_VF ? inner - column : ASC_VF;
+            softmax_columns(x + at, y + at, n, inner, lanes, job->log);
+        }
+    }
+}
+
+static int32_t run(const asc_call *call, int log) {
+    softmax_job job = {.log = log};
+    asc_split_axes(&call->in[0], call->ints[0], call->ints[1], &job.split);
+    if (asc_numel(&call->in[0]) == 0) return ASC_OK;
+    job.items = job.split.outer * asc_ceil_div(job.split.inner, ASC_VF);
+    if (job.split.inner == 1) job.items = job.split.outer;
+    job.per_chunk = asc_chunk_items(call, job.items, asc_numel(&call->in[0]) / job.items * 16);
+    asc_parallel(call, asc_ceil_div(job.items, job.per_chunk), softmax_chunk, &job);
+    return ASC_OK;
+}
+
+int32_t ASC_FN(softmax_run)(const asc_call *call) {
+    return run(call, 0);
+}
+int32_t ASC_FN(log_softmax_run)(const asc_call *call) {
+    return run(call, 1);
+}
