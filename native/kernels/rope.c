@@ -75,21 +75,13 @@ static void rotate_halves(const float *x, float *y, const float *cos, const floa
 
 /* Pairs of x times their tables: swapped gives the partner, the sign its half of the rotation. */
 static inline vf rotate_pairs_vector(vf x, vf cos, vf sin) {
-    vi swap;
-    vf sign;
-    for (int i = 0; i < ASC_VF; i++) {
-        swap[i] = i ^ 1;
-        sign[i] = i % 2 ? 1.0f : -1.0f;
-    }
-    return x * cos + __builtin_shuffle(x, swap) * (sin * sign);
+    vi even = (vi_iota() & 1) == 0;
+    vf signed_sin = (vf)((vi)sin ^ (even & INT32_MIN));
+    return x * cos + __builtin_shuffle(x, vi_iota() ^ 1) * signed_sin;
 }
 
 static void rotate_pairs(const float *x, float *y, const float *cos, const float *sin, int64_t half, int own_columns) {
-    vi low, high;
-    for (int i = 0; i < ASC_VF; i++) {
-        low[i] = i / 2;
-        high[i] = ASC_VF / 2 + i / 2;
-    }
+    vi low = vi_iota() >> 1, high = low + ASC_VF / 2;
     int64_t j = 0;
     for (; j + ASC_VF <= half; j += ASC_VF) {
         vf a = vf_load(x + 2 * j), b = vf_load(x + 2 * j + ASC_VF);

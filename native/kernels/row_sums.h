@@ -36,9 +36,7 @@
 
 /* The first n lanes, zero in the others. */
 static inline vf vf_first(vf v, int64_t n) {
-    vi lane;
-    for (int i = 0; i < ASC_VF; i++) lane[i] = i;
-    return (vf)((vi)v & (lane < (int32_t)n));
+    return (vf)((vi)v & (vi_iota() < (int32_t)n));
 }
 
 ASC_ROW_SUM(asc_row_sum, v)                               /* sum of x */

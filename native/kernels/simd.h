@@ -30,6 +30,16 @@ static inline vi vi_set(int32_t x) {
 static inline vd vd_set(double x) {
     return x - (vd){0};
 }
+/* Lane numbers. A literal, so that shuffle masks made from it are constants. */
+static inline vi vi_iota(void) {
+#if ASC_VF == 16
+    return (vi){0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+#elif ASC_VF == 8
+    return (vi){0, 1, 2, 3, 4, 5, 6, 7};
+#else
+    return (vi){0, 1, 2, 3};
+#endif
+}
 static inline vf vf_load(const float *p) {
     vf v;
     memcpy(&v, p, sizeof v);
@@ -123,19 +133,18 @@ static inline void vd_store_f32(float *p, vd v) {
 }
 
 /* Sum and maximum of all lanes, in one fixed order (halves, quarters, ...). */
+static inline vf vf_swap_lanes(vf v, int distance) {
+    return __builtin_shuffle(v, vi_iota() ^ distance);
+}
 static inline float vf_sum(vf v) {
-    float lanes[ASC_VF];
-    vf_store(lanes, v);
-    for (int half = ASC_VF / 2; half; half /= 2)
-        for (int i = 0; i < half; i++) lanes[i] += lanes[i + half];
-    return lanes[0];
+#pragma GCC unroll 4
+    for (int half = ASC_VF / 2; half; half /= 2) v += vf_swap_lanes(v, half);
+    return v[0];
 }
 static inline float vf_maximum(vf v) {
-    float lanes[ASC_VF];
-    vf_store(lanes, v);
-    for (int half = ASC_VF / 2; half; half /= 2)
-        for (int i = 0; i < half; i++) lanes[i] = lanes[i] > lanes[i + half] ? lanes[i] : lanes[i + half];
-    return lanes[0];
+#pragma GCC unroll 4
+    for (int half = ASC_VF / 2; half; half /= 2) v = vf_max(v, vf_swap_lanes(v, half));
+    return v[0];
 }
 
 #endif

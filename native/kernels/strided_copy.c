@@ -86,12 +86,8 @@ static void rows_chunk(const asc_call *call, int64_t chunk, int32_t worker, void
 
 /* Interleaves halves until lanes of rows have become lanes of columns: log2(ASC_VF) steps. */
 static inline void transpose_step(vf *rows, int width) {
-    vi low, high;
-    for (int i = 0; i < ASC_VF; i++) {
-        int odd = i / width % 2;
-        low[i] = odd ? ASC_VF + i - width : i;
-        high[i] = odd ? ASC_VF + i : i + width;
-    }
+    vi lane = vi_iota(), odd = (lane & width) != 0;
+    vi low = lane + (odd & (ASC_VF - width)), high = lane + width + (odd & (ASC_VF - width));
     for (int i = 0; i < ASC_VF; i++) {
         if (i / width % 2) continue;
         vf a = rows[i], b = rows[i + width];

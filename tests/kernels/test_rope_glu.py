@@ -1,0 +1,134 @@
+"""Rotary embedding and SwiGLU against float64. Tolerance: two products and one sum for rope, 2 ulp of the
+larger product; swiglu has a 3 ulp sigmoid and two products, 4e-7 relative."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from kernel_call import KernelError, call, isa_levels
+
+rng = np.random.default_rng(5)
+F32 = np.float32
+
+
+def f32(*shape: int) -> np.ndarray:
+    return rng.standard_normal(shape).astype(F32)
+
+
+def rope64(x: Any, cos: Any, sin: Any, seq_axis: int, rotary: int, interleaved: int) -> np.ndarray:
+    """cos and sin [B or 1, S, R or R/2]."""
+    x, cos, sin = (a.astype(np.float64) for a in (x, cos, sin))
+    half = rotary // 2
+    if cos.shape[-1] == half:
+        double = (lambda t: np.repeat(t, 2, -1)) if interleaved else (lambda t: np.concatenate([t, t], -1))
+        cos, sin = double(cos), double(sin)
+    cos, sin = (np.expand_dims(t, 3 - seq_axis) for t in (cos, sin))
+    turned, rest = x[..., :rotary], x[..., rotary:]
+    if interleaved:
+        partner = np.stack([-turned[..., 1::2], turned[..., ::2]], -1).reshape(turned.shape)
+    else:
+        partner = np.concatenate([-turned[..., half:], turned[..., :half]], -1)
+    return np.concatenate([turned * cos + partner * sin, rest], -1)
+
+
+@pytest.mark.parametrize("isa", isa_levels())
+@pytest.mark.parametrize("interleaved", [0, 1])
+@pytest.mark.parametrize(("dim", "rotary"), [(2, 2), (64, 64), (128, 128), (80, 66), (40, 12), (200, 200)])
+def test_rope(isa: int, interleaved: int, dim: int, rotary: int) -> None:
+    for seq_axis, shape in [(2, (2, 3, 5, dim)), (1, (2, 5, 3, dim))]:
+        x = f32(*shape)
+        for columns in (rotary // 2, rotary):
+            for batch in (1, 2):
+                cos, sin = f32(batch, 5, columns), f32(batch, 5, columns)
+                (got,) = call("rope", [x, cos, sin], [(F32, shape)], [seq_axis, rotary, interleaved], isa=isa)
+                want = rope64(x, cos, sin, seq_axis, rotary, interleaved)
+                np.testing.assert_allclose(got, want, rtol=3e-7, atol=2e-6)
+
+
+@pytest.mark.parametrize("index_type", [np.int32, np.int64])
+def test_rope_positions(index_type: type) -> None:
+    x, cos, sin = f32(2, 3, 5, 16), f32(1, 9, 8), f32(1, 9, 8)
+    for batch in (1, 2):
+        positions = rng.integers(0, 9, (batch, 5)).astype(index_type)
+        (got,) = call("rope", [x, cos, sin, positions], [(F32, x.shape)], [2, 16, 0])
+        want = rope64(x, cos[0][positions], sin[0][positions], 2, 16, 0)
+        np.testing.assert_allclose(got, want, rtol=3e-7, atol=2e-6)
+    for bad in (9, -1, 2**31 - 1):
+        positions = np.array([[0, 1, bad, 3, 4]], index_type)
+        with pytest.raises(KernelError, match=f"position {bad} is outside the tables' 9 rows") as error:
+            call("rope", [x, cos, sin, positions], [(F32, x.shape)], [2, 16, 0])
+        assert error.value.code == 11
+
+
+def test_rope_bits_depend_on_neither_batch_nor_threads() -> None:
+    x, cos, sin = f32(4, 9, 33, 72), f32(1, 33, 36), f32(1, 33, 36)
+    runs = [call("rope", [x, cos, sin], [(F32, x.shape)], [2, 72, 0], threads=t)[0] for t in (1, 2, 3)]
+    np.testing.assert_array_equal(runs[0], runs[1])
+    np.testing.assert_array_equal(runs[0], runs[2])
+    (alone,) = call("rope", [x[2:3], cos, sin], [(F32, (1, 9, 33, 72))], [2, 72, 0])
+    np.testing.assert_array_equal(alone[0], runs[0][2])
+
+
+@pytest.mark.parametrize(
+    ("x", "table", "ints"),
+    [
+        ((2, 3, 5, 8), (1, 5, 4), [3, 8, 0]),
+        ((2, 3, 5, 8), (1, 5, 4), [2, 7, 0]),
+        ((2, 3, 5, 8), (1, 5, 4), [2, 10, 0]),
+        ((2, 3, 5, 8), (1, 5, 3), [2, 8, 0]),
+        ((2, 3, 5, 8), (1, 4, 4), [2, 8, 0]),
+        ((2, 3, 5, 8), (3, 5, 4), [2, 8, 0]),
+        ((2, 3, 5, 8), (5, 4), [2, 8, 0]),
+        ((3, 5, 8), (1, 5, 4), [1, 8, 0]),
+        ((2, 3, 5, 8), (1, 5, 4), [2, 8]),
+    ],
+)
+def test_rope_refuses(x: tuple[int, ...], table: tuple[int, ...], ints: list[int]) -> None:
+    with pytest.raises(KernelError, match="rope") as error:
+        call("rope", [f32(*x), f32(*table), f32(*table)], [(F32, x)], ints)
+    assert error.value.code == 7
+
+
+def swiglu64(gate: np.ndarray, up: np.ndarray) -> np.ndarray:
+    gate = gate.astype(np.float64)
+    return gate / (1 + np.exp(-gate)) * up.astype(np.float64)
+
+
+@pytest.mark.parametrize("isa", isa_levels())
+@pytest.mark.parametrize("shape", [(1,), (3, 5), (2, 3, 64), (2, 5000), (0, 4), ()])
+def test_swiglu_of_two_inputs(isa: int, shape: tuple[int, ...]) -> None:
+    gate, up = np.asarray(5 * f32(*shape), F32), f32(*shape) if shape else np.array(2, F32)
+    (got,) = call("swiglu", [gate, up], [(F32, shape)], [0, 0], isa=isa)
+    np.testing.assert_allclose(got, swiglu64(gate, up), rtol=6e-7, atol=1e-37)
+
+
+@pytest.mark.parametrize("isa", isa_levels())
+@pytest.mark.parametrize("up_first", [0, 1])
+@pytest.mark.parametrize("interleaved", [0, 1])
+def test_swiglu_of_one_input(isa: int, up_first: int, interleaved: int) -> None:
+    for shape in [(2,), (3, 10), (2, 3, 128), (2, 9002)]:
+        x = 5 * f32(*shape)
+        half = shape[-1] // 2
+        parts = (x[..., ::2], x[..., 1::2]) if interleaved else (x[..., :half], x[..., half:])
+        gate, up = parts[::-1] if up_first else parts
+        out = (*shape[:-1], half)
+        for threads in (1, 2):
+            (got,) = call("swiglu", [x], [(F32, out)], [up_first, interleaved], isa=isa, threads=threads)
+            np.testing.assert_allclose(got, swiglu64(gate, up), rtol=6e-7, atol=1e-37)
+
+
+def test_swiglu_of_nan_and_infinities() -> None:
+    gate = np.array([np.nan, np.inf, -np.inf, -200, 200], F32)
+    (got,) = call("swiglu", [gate, np.ones(5, F32)], [(F32, (5,))], [0, 0])
+    np.testing.assert_array_equal(got[[0, 1, 4]], [np.nan, np.inf, 200])
+    assert np.isnan(got[2])  # -inf times zero
+    assert abs(got[3]) < 1e-37
+
+
+def test_swiglu_refuses() -> None:
+    with pytest.raises(KernelError, match="twice"):
+        call("swiglu", [f32(2, 5)], [(F32, (2, 2))], [0, 0])
+    with pytest.raises(KernelError, match="shapes differ"):
+        call("swiglu", [f32(2, 4), f32(2, 2)], [(F32, (2, 4))], [0, 0])
