@@ -148,6 +148,6 @@ def check(
     want = reference(node, inputs, opset)
     outputs = {n: (DTYPES[a.dtype], a.shape) for n, a in want.items()}
     got = run(kernel, view_of(node, inputs, outputs, opset, known), inputs)
-    for name, array in zip([n for n in node.output], got, strict=True):
+    for name, array in zip(node.output, got, strict=True):
         if name:
             np.testing.assert_allclose(array, want[name], rtol=rtol, atol=atol, err_msg=name)

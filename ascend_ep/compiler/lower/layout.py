@@ -6,8 +6,6 @@ copy from the builder. Other views are written out here, by the tiled copy.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import onnx_ir as ir
 
@@ -20,6 +18,7 @@ from ascend_ep.compiler.lower.arguments import (
     operand,
     wrap_axis,
 )
+from ascend_ep.compiler.lower.views import broadcast, permuted
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
 from ascend_ep.opdef.dims import bounds, max_, min_, static
 
@@ -42,11 +41,6 @@ def lower_reshape(node: NodeView, b: PlanBuilder) -> None:
     b.bind(target, b.view(b.ref(needed(node.inputs, 0)), target.dims))
 
 
-def _permuted(b: PlanBuilder, x: Ref, perm: Sequence[int]) -> Ref:
-    strides = b.strides(x)
-    return b.view(x, [x.dims[p] for p in perm], 0, [strides[p] for p in perm])
-
-
 @lowers("transpose")
 def lower_transpose(node: NodeView, b: PlanBuilder) -> None:
     source, target = needed(node.inputs, 0), needed(node.outputs, 0)
@@ -58,7 +52,7 @@ def lower_transpose(node: NodeView, b: PlanBuilder) -> None:
     if moving == sorted(moving):
         b.bind(target, b.view(x, target.dims))
     else:
-        _hand_on(b, target, _permuted(b, x, perm))
+        _hand_on(b, target, permuted(b, x, perm))
 
 
 @lowers("concat")
@@ -139,13 +133,7 @@ def lower_expand(node: NodeView, b: PlanBuilder) -> None:
     """Expand: stride 0 along every axis that is repeated."""
     target = needed(node.outputs, 0)
     x = b.ref(needed(node.inputs, 0))
-    added, own = target.rank - x.rank, b.strides(x)
-    strides: list[Dim] = [0] * added
-    for i, (have, want) in enumerate(zip(x.dims, target.dims[added:], strict=True)):
-        if have != want and static(have) is None:
-            raise Unsupported(f"whether dim {have} is repeated is known only at run time")
-        strides.append(own[i] if have == want else 0)
-    b.emit("copy", [b.view(x, target.dims, 0, strides)], [b.out(target)])
+    b.emit("copy", [broadcast(b, x, target.dims)], [b.out(target)])
 
 
 @lowers("tile")
@@ -191,9 +179,9 @@ def lower_depth_to_space(node: NodeView, b: PlanBuilder) -> None:
     n, c, h, w, size = _split_blocks(node, x)
     rest = c // (size * size)
     if enum_of(node, "mode", ("DCR", "CRD"), "DCR") == 0:
-        view = _permuted(b, b.view(x, [n, size, size, rest, h, w]), [0, 3, 4, 1, 5, 2])
+        view = permuted(b, b.view(x, [n, size, size, rest, h, w]), [0, 3, 4, 1, 5, 2])
     else:
-        view = _permuted(b, b.view(x, [n, rest, size, size, h, w]), [0, 1, 4, 2, 5, 3])
+        view = permuted(b, b.view(x, [n, rest, size, size, h, w]), [0, 1, 4, 2, 5, 3])
     b.emit("copy", [view], [b.out(needed(node.outputs, 0))])
 
 
@@ -202,7 +190,7 @@ def lower_space_to_depth(node: NodeView, b: PlanBuilder) -> None:
     x = b.contiguous(b.ref(needed(node.inputs, 0)))
     n, c, h, w, size = _split_blocks(node, x)
     blocks = b.view(x, [n, c, h // size, size, w // size, size])
-    b.emit("copy", [_permuted(b, blocks, [0, 3, 5, 1, 2, 4])], [b.out(needed(node.outputs, 0))])
+    b.emit("copy", [permuted(b, blocks, [0, 3, 5, 1, 2, 4])], [b.out(needed(node.outputs, 0))])
 
 
 # --- kernels ------------------------------------------------------------------------------------

@@ -1,0 +1,14 @@
+"""SwiGLU: silu(gate) up, of two tensors or of the halves of one."""
+
+from __future__ import annotations
+
+from ascend_ep.compiler.lower.arguments import needed, operand
+from ascend_ep.compiler.lower.views import broadcast
+from ascend_ep.compiler.lowering import NodeView, PlanBuilder, lowers
+
+
+@lowers("swiglu")
+def lower_swiglu(node: NodeView, b: PlanBuilder) -> None:
+    gate, up, target = needed(node.inputs, 0), operand(node.inputs, 1), needed(node.outputs, 0)
+    ins = [b.ref(gate), None if up is None else broadcast(b, b.ref(up), gate.dims)]
+    b.emit("swiglu", ins, [b.out(target)], [0, 0])

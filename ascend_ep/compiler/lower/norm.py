@@ -1,0 +1,107 @@
+"""Normalisations: rows (layer, RMS), channels (batch, group, instance), and vectors (Lp)."""
+
+from __future__ import annotations
+
+from ascend_ep.compiler.lower.arguments import axis_of, needed, operand
+from ascend_ep.compiler.lower.views import broadcast
+from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
+
+EPILOGUES = {"none": 1, "tanh": 2}  # `approximate` of a GELU, to the numbers of native/kernels/norm.c
+
+
+def _row_operand(b: PlanBuilder, source: Operand, given: Operand | None, axis: int) -> Ref | None:
+    """A scale or bias, one element for each of a row."""
+    return None if given is None else broadcast(b, b.ref(given), source.dims[axis:])
+
+
+def _row_operands(node: NodeView, b: PlanBuilder, axis: int, count: int) -> list[Ref | None]:
+    source = needed(node.inputs, 0)
+    rows = [_row_operand(b, source, operand(node.inputs, i), axis) for i in range(1, 1 + count)]
+    return [b.ref(source), *rows]
+
+
+def _epsilon(node: NodeView) -> float:
+    return float(node.attr("epsilon", 1e-5))
+
+
+@lowers("layer_norm")
+def lower_layer_norm(node: NodeView, b: PlanBuilder) -> None:
+    """LayerNormalization; the statistics are float32 (stash_type 1)."""
+    if int(node.attr("stash_type", 1)) != 1:
+        raise Unsupported(f"its stash_type {node.attr('stash_type')} is not float32")
+    axis = axis_of(node, needed(node.inputs, 0).rank, -1)
+    mean, deviation = operand(node.outputs, 1), operand(node.outputs, 2)
+    outs = [b.out(needed(node.outputs, 0))]
+    if mean is not None:
+        outs.append(b.out(mean))
+    if deviation is not None:
+        outs += [] if mean is not None else [b.temp(deviation.dtype, deviation.dims)]
+        outs.append(b.out(deviation))
+    b.emit("layer_norm", _row_operands(node, b, axis, 2), outs, [axis, 0], [_epsilon(node)])
+
+
+@lowers("layer_norm_gelu")
+def lower_layer_norm_gelu(node: NodeView, b: PlanBuilder) -> None:
+    """LayerNormGelu: the layer_norm kernel with its epilogue."""
+    axis = axis_of(node, needed(node.inputs, 0).rank, -1)
+    epilogue = EPILOGUES.get(node.attr("approximate", "none"))
+    if epilogue is None:
+        raise Unsupported(f"its attribute approximate={node.attr('approximate')!r} is neither none nor tanh")
+    outs = [b.out(needed(node.outputs, 0))]
+    b.emit("layer_norm", _row_operands(node, b, axis, 2), outs, [axis, epilogue], [_epsilon(node)])
+
+
+@lowers("rms_norm")
+def lower_rms_norm(node: NodeView, b: PlanBuilder) -> None:
+    """RMSNormalization, SimplifiedLayerNormalization, and the custom RMSNorm."""
+    if operand(node.outputs, 1) is not None:
+        raise Unsupported("its second output has no native kernel")
+    axis = axis_of(node, needed(node.inputs, 0).rank, -1)
+    outs = [b.out(needed(node.outputs, 0))]
+    b.emit("rms_norm", _row_operands(node, b, axis, 1), outs, [axis], [_epsilon(node)])
+
+
+@lowers("group_norm")
+def lower_group_norm(node: NodeView, b: PlanBuilder) -> None:
+    """GroupNormalization; before opset 21 scale and bias hold one element for each group."""
+    source = needed(node.inputs, 0)
+    groups = int(node.attr("num_groups", 0))
+    if groups < 1:
+        raise Unsupported(f"its num_groups {groups} is not positive")
+    channels = source.dims[1]
+    affine = [b.ref(needed(node.inputs, i)) for i in (1, 2)]
+    if node.version < 21:
+        spread = [b.view(a, [groups, channels // groups], 0, [1, 0]) for a in affine]
+        affine = [b.view(b.contiguous(a), [channels]) for a in spread]
+    outs = [b.out(needed(node.outputs, 0))]
+    b.emit("group_norm", [b.ref(source), *affine], outs, [groups], [_epsilon(node)])
+
+
+@lowers("instance_norm")
+def lower_instance_norm(node: NodeView, b: PlanBuilder) -> None:
+    """InstanceNormalization: every channel is a group of its own."""
+    source = needed(node.inputs, 0)
+    ins = [b.ref(needed(node.inputs, i)) for i in range(3)]
+    b.emit("group_norm", ins, [b.out(needed(node.outputs, 0))], [source.dims[1]], [_epsilon(node)])
+
+
+@lowers("batch_norm")
+def lower_batch_norm(node: NodeView, b: PlanBuilder) -> None:
+    """BatchNormalization with given statistics."""
+    if int(node.attr("training_mode", 0)) or any(o is not None for o in node.outputs[1:]):
+        raise Unsupported("it computes statistics, as in training")
+    if int(node.attr("spatial", 1)) != 1:
+        raise Unsupported("its statistics are not one for each channel")
+    ins = [b.ref(needed(node.inputs, i)) for i in range(5)]
+    b.emit("batch_norm", ins, [b.out(needed(node.outputs, 0))], [], [_epsilon(node)])
+
+
+@lowers("lp_norm")
+def lower_lp_norm(node: NodeView, b: PlanBuilder) -> None:
+    """LpNormalization with p 1 or 2."""
+    source = needed(node.inputs, 0)
+    order = int(node.attr("p", 2))
+    if order not in (1, 2):
+        raise Unsupported(f"its p {order} is neither 1 nor 2")
+    ints = [axis_of(node, source.rank, -1), order]
+    b.emit("lp_norm", [b.ref(source)], [b.out(needed(node.outputs, 0))], ints)

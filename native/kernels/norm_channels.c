@@ -1,0 +1,102 @@
+/* group_norm, batch_norm: normalisation by channel of float32 [N, C, ...].
+ *
+ * group_norm  x, scale [C], bias [C]; ints: [number of groups], floats: [epsilon]
+ *   y = (x - mean) / sqrt(var + epsilon) * scale + bias; mean and var over C / groups channels of an
+ *   image. One group for each channel is instance normalisation.
+ * batch_norm  x, scale, bias, mean, var, each [C]; floats: [epsilon]
+ *   y = (x - mean) * (scale / sqrt(var + epsilon)) + bias */
+#include <math.h>
+
+#include "chunks.h"
+#include "row_sums.h"
+
+typedef struct channel_job {
+    int64_t planes, plane, channels, per_group, per_chunk; /* a plane: one channel of one image */
+} channel_job;
+
+static int32_t check_channels(asc_call *call, int n_in) {
+    const asc_tensor *x = &call->in[0];
+    ASC_REQUIRE(call, call->n_floats == 1, "a normalisation takes one float: epsilon");
+    ASC_REQUIRE(call, x->rank >= 2 && asc_same_dims(x, &call->out[0]),
+                "a normalisation's shapes differ, or have no channels");
+    for (int i = 1; i < n_in; i++)
+        ASC_REQUIRE(call, call->in[i].rank == 1 && call->in[i].dims[0] == x->dims[1],
+                    "a normalisation's parameter is not one for each channel");
+    return ASC_OK;
+}
+
+int32_t ASC_FN(group_norm_prepare)(asc_call *call) {
+    ASC_REQUIRE(call, call->n_ints == 1, "group_norm takes one int: the number of groups");
+    int32_t code = check_channels(call, 3);
+    if (code != ASC_OK) return code;
+    int64_t groups = call->ints[0], channels = call->in[0].dims[1];
+    ASC_REQUIRE(call, channels == 0 || (groups > 0 && channels % groups == 0),
+                "group_norm: the channels are no multiple of the groups");
+    return ASC_OK;
+}
+
+int32_t ASC_FN(batch_norm_prepare)(asc_call *call) {
+    ASC_REQUIRE(call, call->n_ints == 0, "batch_norm takes no ints");
+    return check_channels(call, 5);
+}
+
+/* y = (x - mean) * factor + bias */
+static void affine_plane(const float *x, float *y, int64_t n, float mean, float factor, float bias) {
+    vf m = vf_set(mean), f = vf_set(factor), b = vf_set(bias);
+    int64_t i = 0;
+    for (; i + ASC_VF <= n; i += ASC_VF) vf_store(y + i, vf_fma(vf_load(x + i) - m, f, b));
+    if (i < n) vf_store_tail(y + i, vf_fma(vf_load_tail(x + i, n - i, 0.0f) - m, f, b), n - i);
+}
+
+static void group_norm_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
+    (void)worker;
+    const channel_job *job = arg;
+    const float *scale = call->in[1].data, *bias = call->in[2].data;
+    float epsilon = (float)call->floats[0];
+    int64_t groups = job->planes / job->per_group, n = job->per_group * job->plane;
+    int64_t end = (chunk + 1) * job->per_chunk < groups ? (chunk + 1) * job->per_chunk : groups;
+    for (int64_t g = chunk * job->per_chunk; g < end; g++) {
+        const float *x = (const float *)call->in[0].data + g * n;
+        float *y = (float *)call->out[0].data + g * n;
+        float mean = asc_row_sum(x, n, (vf){0}) / (float)n;
+        float factor = 1.0f / sqrtf(asc_row_deviation(x, n, vf_set(mean)) / (float)n + epsilon);
+        for (int64_t i = 0; i < job->per_group; i++) {
+            int64_t channel = (g * job->per_group + i) % job->channels;
+            affine_plane(x + i * job->plane, y + i * job->plane, job->plane, mean, factor * scale[channel],
+                         bias[channel]);
+        }
+    }
+}
+
+static void batch_norm_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
+    (void)worker;
+    const channel_job *job = arg;
+    const float *scale = call->in[1].data, *bias = call->in[2].data, *mean = call->in[3].data, *var = call->in[4].data;
+    int64_t end = (chunk + 1) * job->per_chunk < job->planes ? (chunk + 1) * job->per_chunk : job->planes;
+    for (int64_t p = chunk * job->per_chunk; p < end; p++) {
+        int64_t channel = p % job->channels;
+        float factor = scale[channel] / sqrtf(var[channel] + (float)call->floats[0]);
+        affine_plane((const float *)call->in[0].data + p * job->plane, (float *)call->out[0].data + p * job->plane,
+                     job->plane, mean[channel], factor, bias[channel]);
+    }
+}
+
+static int32_t run(const asc_call *call, int64_t per_group, asc_chunk_fn fn) {
+    const asc_tensor *x = &call->in[0];
+    if (asc_numel(x) == 0) return ASC_OK;
+    channel_job job = {.channels = x->dims[1], .per_group = per_group};
+    job.planes = x->dims[0] * x->dims[1];
+    job.plane = asc_count(x, 2, x->rank);
+    int64_t items = job.planes / per_group;
+    job.per_chunk = asc_chunk_items(call, items, job.plane * per_group * 8);
+    asc_parallel(call, asc_ceil_div(items, job.per_chunk), fn, &job);
+    return ASC_OK;
+}
+
+int32_t ASC_FN(group_norm_run)(const asc_call *call) {
+    int64_t channels = call->in[0].dims[1];
+    return run(call, channels ? channels / call->ints[0] : 1, group_norm_chunk);
+}
+int32_t ASC_FN(batch_norm_run)(const asc_call *call) {
+    return run(call, 1, batch_norm_chunk);
+}
