@@ -10,15 +10,38 @@ import onnx_ir as ir
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.declared import Declared, declare_inputs, declared_fact
 from ascend_ep.graph.facts import UNKNOWN, Fact, Facts
-from ascend_ep.graph.shapes import RULES, Call, UnknownShape, infer_foreign, output_types
-from ascend_ep.opdef.dims import Dim, DimExpr, DimTooComplex, symbols
+from ascend_ep.graph.shapes import (
+    RULES,
+    Call,
+    UnknownShape,
+    find_schema,
+    infer_by_onnx,
+    infer_defined,
+    output_types,
+)
+from ascend_ep.opdef.definition import OpDef
+from ascend_ep.opdef.dims import Dim, DimExpr, DimTooComplex, symbol, symbols
 
 
 class Registry(Protocol):
     """What the graph side asks of `opdef.registry`."""
 
     def resolve(self, domain: str, op_type: str, version: int) -> Any:
-        """The definition of an operator, or None."""
+        """A `Resolved` (opdef, source), or None."""
+
+
+def definition(registry: Registry, domain: str, op_type: str, version: int) -> OpDef | None:
+    """The definition that a node's operator has outside ONNX; None for ONNX's operators.
+
+    A built-in definition of the same name as an operator that ONNX knows at this version doesn't replace it.
+    """
+    resolved = registry.resolve(domain, op_type, version)
+    if resolved is None or resolved.opdef.standard:
+        return None
+    if resolved.source.startswith("built-in") and find_schema(domain, op_type, version) is not None:
+        return None
+    opdef: OpDef = resolved.opdef
+    return opdef
 
 
 def infer_facts(model: ir.Model, registry: Registry | None = None) -> Facts:
@@ -62,17 +85,18 @@ class _Inference:
     def _apply(self, call: Call, domain: str) -> list[Fact]:
         """The outputs' facts by definition, rule or ONNX; dtypes completed from the schema."""
         node = call.node
-        opdef = (
-            self.registry.resolve(domain, node.op_type, call.version) if self.registry is not None else None
-        )
+        registry = self.registry
+        opdef = None if registry is None else definition(registry, domain, node.op_type, call.version)
         try:
-            if domain == "" and node.op_type in RULES and (opdef is None or opdef.standard):
+            if opdef is not None:
+                results = infer_defined(call, opdef)
+            elif domain == "" and node.op_type in RULES:
                 outcome = RULES[node.op_type](call)
                 results = [outcome] if isinstance(outcome, Fact) else list(outcome)
             elif (domain, node.op_type, node.overload) in self.functions:
                 results = []
             else:
-                results = infer_foreign(call, opdef)
+                results = infer_by_onnx(call)
         except (UnknownShape, DimTooComplex, ZeroDivisionError, OverflowError):
             results = []
         results += [Fact() for _ in range(call.n_outputs - len(results))]
@@ -137,8 +161,6 @@ class _Inference:
 
 
 def _fresh(value: ir.Value, axis: int) -> DimExpr:
-    from ascend_ep.opdef.dims import symbol
-
     return symbol(f"{value.name}:{axis}")
 
 

@@ -31,9 +31,9 @@ def load_model(
 ) -> ir.Model:
     """The model of `source`. AscendError E10410 when there is no such file, E10041 when it can't be accepted.
 
-    `base_dir` is where external data lies; for a file its own folder. `memory` allows initializers at
-    location "asc-memory": `memory(address, length)` gives their bytes, which are borrowed, not copied: it must
-    be given only for models made by this process.
+    `base_dir` is where external data lies; for a file its own folder. `memory` allows initializers at the
+    location "asc-memory", whose bytes `memory(address, length)` gives; they are borrowed, not copied. Give it
+    only with models that this process made.
 
     An input that has an initializer of the same name (as IR version 3 requires) becomes a constant.
     """

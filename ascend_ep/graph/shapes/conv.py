@@ -8,7 +8,7 @@ import numpy as np
 
 from ascend_ep.graph.facts import Fact
 from ascend_ep.graph.shapes.rule import Call, UnknownShape, infers
-from ascend_ep.opdef.dims import Dim, floordiv, max_
+from ascend_ep.opdef.dims import Dim, floordiv, max_, min_
 
 
 def _window(call: Call, name: str, count: int, default: int) -> list[int]:
@@ -43,12 +43,10 @@ def _slid(call: Call, dims: Sequence[Dim], kernel: Sequence[int], ceil_mode: boo
         last = (up - 1) * strides[i]  # a window may not start in the padding after the end
         if isinstance(last, int) and isinstance(dim, int):
             result.append(up - 1 if last >= dim + pads[i] and auto == "NOTSET" else up)
-        elif strides[i] == 1 or padding == 0:
+        elif strides[i] + (padding - pads[i]) <= extent or auto == "VALID":
             result.append(up)
         else:
             down = floordiv(dim + (pads[i] + strides[i] - 1), strides[i])
-            from ascend_ep.opdef.dims import min_
-
             result.append(min_(up, down))
     return result
 

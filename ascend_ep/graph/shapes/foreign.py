@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import onnx
 import onnx_ir as ir
 
 from ascend_ep.graph.facts import Fact
 from ascend_ep.graph.shapes.rule import Call, UnknownShape
 from ascend_ep.graph.shapes.schema_types import find_schema
+from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.dims import DimExpr
+from ascend_ep.opdef.infer import infer
 
 _MAX_CONST = 4096
 
 
-def infer_foreign(call: Call, opdef: Any) -> list[Fact]:
-    """The facts of the outputs; UnknownShape when nobody knows."""
+def infer_defined(call: Call, opdef: OpDef) -> list[Fact]:
+    """The facts of the outputs as the operator's definition gives them. AscendError E41011, E41012."""
+    types = [None if f is None else (f.dtype, f.dims) for f in call.inputs]
+    if any(t is not None and not t[0] for t in types):
+        raise UnknownShape
+    values = {
+        i: f.shape_value for i, f in enumerate(call.inputs) if f is not None and f.shape_value is not None
+    }
+    attributes = {name: call.attr(name) for name in call.node.attributes}
+    where = f"node {call.node.name or call.node.op_type}"
+    found = infer(opdef, types, {n: v for n, v in attributes.items() if v is not None}, values, where)
+    return [Fact(dtype, dims) for dtype, dims in found[: call.n_outputs]]
+
+
+def infer_by_onnx(call: Call) -> list[Fact]:
+    """The facts of the outputs as ONNX's own inference gives them; UnknownShape when it can't."""
     domain = "" if call.node.domain == "ai.onnx" else call.node.domain
     schema = find_schema(domain, call.node.op_type, call.version)
     if schema is None:

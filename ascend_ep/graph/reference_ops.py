@@ -1,0 +1,87 @@
+"""Operators that the reference computes itself in float64, in the form onnx.reference takes them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from onnx.reference.op_run import OpRun
+
+from ascend_ep.graph.reference_windows import convolve, convolve_transposed, pool
+
+
+class Conv(OpRun):
+    def _run(self, x: Any, w: Any, b: Any = None, **a: Any) -> tuple[Any]:
+        count = x.ndim - 2
+        ones = [1] * count
+        return (
+            convolve(
+                x, w, b, a.get("group") or 1, a.get("strides") or ones, a.get("dilations") or ones,
+                a.get("pads"), _text(a.get("auto_pad")),
+            ),
+        )  # fmt: skip
+
+
+class ConvTranspose(OpRun):
+    def _run(self, x: Any, w: Any, b: Any = None, **a: Any) -> tuple[Any]:
+        count = x.ndim - 2
+        ones = [1] * count
+        return (
+            convolve_transposed(
+                x, w, b, a.get("group") or 1, a.get("strides") or ones, a.get("dilations") or ones,
+                a.get("pads"), _text(a.get("auto_pad")), a.get("output_padding") or [0] * count,
+                a.get("output_shape"),
+            ),
+        )  # fmt: skip
+
+
+class _Pool(OpRun):
+    average = False
+
+    def _run(self, x: Any, **a: Any) -> tuple[Any]:
+        count = x.ndim - 2
+        ones = [1] * count
+        result = pool(
+            x.astype(np.float64), a["kernel_shape"], a.get("strides") or ones, a.get("dilations") or ones,
+            a.get("pads"), _text(a.get("auto_pad")), bool(a.get("ceil_mode")), self.average,
+            bool(a.get("count_include_pad")),
+        )  # fmt: skip
+        return (result.astype(x.dtype),)
+
+
+class AveragePool(_Pool):
+    average = True
+
+
+class MaxPool(_Pool):
+    """Without the Indices output; a graph that wants those gets onnx.reference's."""
+
+
+class Erf(OpRun):
+    """Of the C library, at double precision."""
+
+    def _run(self, x: Any) -> tuple[Any]:
+        return (np.vectorize(math.erf, otypes=[np.float64])(x) if x.size else x,)
+
+
+class MeanVarianceNormalization(OpRun):
+    def _run(self, x: Any, axes: Any = None) -> tuple[Any]:
+        places = tuple(axes or (0, 2, 3))
+        centred = x - x.mean(axis=places, keepdims=True)
+        deviation = np.sqrt((centred * centred).mean(axis=places, keepdims=True))
+        return (centred / (deviation + 1e-9),)
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value or "NOTSET")
+
+
+FAST_OPS: tuple[type[OpRun], ...] = (
+    Conv,
+    ConvTranspose,
+    AveragePool,
+    MaxPool,
+    Erf,
+    MeanVarianceNormalization,
+)

@@ -1,0 +1,148 @@
+"""The float64 reference against ONNX's own node cases, and its precision where onnx.reference rounds."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+from onnx.backend.test.case.node import collect_testcases
+
+from ascend_ep.graph.reference import Reference, reference_run
+from ascend_ep.opdef.registry import Registry
+
+#: random results, results whose precision isn't the input's, or cases onnx.reference can't run
+EXCLUDED = (
+    "affine_grid", "bernoulli", "bitcast", "blackmanwindow", "hammingwindow", "hannwindow",
+    "dynamicquantizelinear", "melweightmatrix", "string_concat", "strnormalizer", "tfidf", "ai_onnx_ml", "training", "image_decoder",
+    "randomnormal", "randomuniform", "sequence_map", "adagrad", "adam", "momentum",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def registry() -> Registry:
+    return Registry()
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_onnx_node_cases(registry: Registry) -> None:
+    """Every ONNX case has its expected results, within float32 (or half) rounding."""
+    checked = 0
+    for case in collect_testcases(None):
+        ranges = "range" in case.name and "expanded" in case.name
+        if any(word in case.name for word in EXCLUDED) or ranges:
+            continue
+        names = [i.name for i in case.model.graph.input]
+        feeds, expected = case.data_sets[0]
+        feeds = [onnx.numpy_helper.to_array(f) if isinstance(f, onnx.TensorProto) else f for f in feeds]
+        if any(n.domain not in ("", "ai.onnx") for n in case.model.graph.node):
+            continue
+        given = dict(zip(names, feeds, strict=False))
+        try:
+            results = reference_run(case.model, given, registry)
+        except (ValueError, RuntimeError, TypeError, NotImplementedError, ImportError) as error:
+            with pytest.raises(type(error)):  # only what onnx.reference can't run either
+                onnx.reference.ReferenceEvaluator(case.model).run(None, given)
+            continue
+        for (name, ours), theirs in zip(results.items(), expected, strict=True):
+            if not isinstance(theirs, np.ndarray) or theirs.dtype.kind in "OU":
+                continue
+            assert ours.shape == theirs.shape, f"{case.name}: {name}"
+            if theirs.dtype.kind in "fV":
+                loose = theirs.dtype.itemsize < 4
+                tolerance = {"rtol": 2e-2, "atol": 1e-2} if loose else {"rtol": 1e-3, "atol": 1e-4}
+                np.testing.assert_allclose(ours, theirs.astype(np.float64), err_msg=case.name, **tolerance)
+            else:
+                np.testing.assert_array_equal(ours, theirs, err_msg=case.name)
+            checked += 1
+    assert checked > 1500
+
+
+def single(
+    op: str, inputs: dict[str, np.ndarray], n_out: int = 1, version: int = 23, **attributes: object
+) -> onnx.ModelProto:
+    types = [
+        helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
+        for n, a in inputs.items()
+    ]
+    outputs = [f"y{i}" for i in range(n_out)]
+    node = helper.make_node(op, list(inputs), outputs, **attributes)
+    infos = [helper.make_tensor_value_info(o, TensorProto.FLOAT, None) for o in outputs]
+    graph = helper.make_graph([node], "g", types, infos)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", version)])
+
+
+def test_results_are_double_precision(registry: Registry) -> None:
+    """Inputs are no float32 values: an operator that rounds inside would be 1e-8 off."""
+    random = np.random.default_rng(0)
+    x, w, b = random.standard_normal((3, 7)), random.standard_normal(7), random.standard_normal(7)
+    feeds = {"x": x, "w": w, "b": b}
+    as32 = {k: v.astype(np.float32) for k, v in feeds.items()}
+    centred = x - x.mean(-1, keepdims=True)
+    norm = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + np.float64(np.float32(1e-5)))
+    cases = {
+        "LayerNormalization": ({"x", "w", "b"}, norm * w + b),
+        "RMSNormalization": (
+            {"x", "w"},
+            x / np.sqrt((x**2).mean(-1, keepdims=True) + np.float64(np.float32(1e-5))) * w,
+        ),
+        "Erf": ({"x"}, np.vectorize(math.erf)(x)),
+        "Gelu": ({"x"}, 0.5 * x * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))),
+        "Softmax": ({"x"}, np.exp(x) / np.exp(x).sum(-1, keepdims=True)),
+        "Sigmoid": ({"x"}, 1 / (1 + np.exp(-x))),
+        "Tanh": ({"x"}, np.tanh(x)),
+    }
+    for op, (names, expected) in cases.items():
+        model = single(op, {k: v for k, v in as32.items() if k in names})
+        result = reference_run(model, {k: v for k, v in feeds.items() if k in names}, registry)["y0"]
+        np.testing.assert_allclose(result, expected, rtol=1e-14, atol=1e-15, err_msg=op)
+
+
+def test_attention_is_double_precision(registry: Registry) -> None:
+    random = np.random.default_rng(1)
+    q, k, v = (random.standard_normal((2, 2, 5, 4)) for _ in range(3))
+    model = single("Attention", {n: a.astype(np.float32) for n, a in zip("qkv", (q, k, v), strict=True)})
+    scores = q @ k.swapaxes(-1, -2) / 2.0
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    expected = weights / weights.sum(-1, keepdims=True) @ v
+    np.testing.assert_allclose(
+        reference_run(model, {"q": q, "k": k, "v": v}, registry)["y0"], expected, rtol=1e-13
+    )
+
+
+@pytest.mark.parametrize("auto_pad", ["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"])
+@pytest.mark.parametrize("group", [1, 2, 4])
+def test_convolution_against_direct_sum(registry: Registry, auto_pad: str, group: int) -> None:
+    """<conv(x), y> == <x, conv_transpose(y)>, and Conv against onnx.reference."""
+    random = np.random.default_rng(2)
+    x, w = random.standard_normal((2, 4, 9, 8)), random.standard_normal((8, 4 // group, 3, 2))
+    attributes: dict[str, object] = {"group": group, "strides": [2, 1], "dilations": [1, 2]}
+    attributes |= {"pads": [1, 0, 2, 1]} if auto_pad == "NOTSET" else {"auto_pad": auto_pad}
+    feeds = {"x": x.astype(np.float32), "w": w.astype(np.float32)}
+    ours = reference_run(single("Conv", feeds, **attributes), {"x": x, "w": w}, registry)["y0"]
+    if auto_pad == "NOTSET":
+        theirs = onnx.reference.ReferenceEvaluator(single("Conv", feeds, **attributes)).run(None, feeds)[0]
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
+        y = random.standard_normal(ours.shape)
+        weights = {"y": y.astype(np.float32), "w": feeds["w"]}
+        back = single("ConvTranspose", weights, output_padding=[0, 0], **attributes)
+        adjoint = reference_run(back, {"y": y, "w": w}, registry)["y0"]
+        rows, columns = adjoint.shape[2:]
+        assert np.vdot(ours, y) == pytest.approx(np.vdot(x[:, :, :rows, :columns], adjoint), rel=1e-9)
+
+
+def test_constants_and_casts_stay_double(registry: Registry) -> None:
+    nodes = [
+        helper.make_node("Constant", [], ["c"], value_float=0.1),
+        helper.make_node("Cast", ["x"], ["h"], to=TensorProto.FLOAT16),
+        helper.make_node("Cast", ["h"], ["f"], to=TensorProto.FLOAT),
+        helper.make_node("Mul", ["f", "c"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info("x", 1, [1])], [helper.make_tensor_value_info("y", 1, [1])]
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    reference = Reference(model, registry)
+    assert reference.run({"x": np.array([1 / 3])})["y"][0] == 1 / 3 * np.float64(np.float32(0.1))
