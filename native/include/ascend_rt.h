@@ -375,6 +375,74 @@ ASC_API void asc_sha256(const void *bytes, uint64_t size, uint8_t digest[32]);
 /* Fills the digest of a finished bundle: over everything but the weights, the checksum field as zero. */
 ASC_API int32_t asc_bundle_digest(const void *bytes, uint64_t size, uint8_t digest[32], asc_status *status);
 
+/* ---- tile programs: the arguments of the "elementwise" kernel (native/kernels/elementwise.h) - */
+
+#define ASC_EW_STEP_INTS 5   /* op, dst, a, b, c */
+#define ASC_EW_MAX_REGISTERS 64
+#define ASC_EW_MAX_STEPS 512
+#define ASC_EW_MAX_INPUTS 16
+#define ASC_EW_MAX_OUTPUTS 8
+
+#define ASC_EW_LOAD 1
+#define ASC_EW_CONST 2
+#define ASC_EW_IOTA 3
+#define ASC_EW_STORE 4
+#define ASC_EW_CAST 5
+#define ASC_EW_SELECT 6
+/* two operands of one class */
+#define ASC_EW_ADD 16
+#define ASC_EW_SUB 17
+#define ASC_EW_MUL 18
+#define ASC_EW_DIV 19
+#define ASC_EW_MIN 20
+#define ASC_EW_MAX 21
+#define ASC_EW_POW 22
+#define ASC_EW_MOD 23
+#define ASC_EW_FMOD 24
+#define ASC_EW_AND 25
+#define ASC_EW_OR 26
+#define ASC_EW_XOR 27
+#define ASC_EW_SHL 28
+#define ASC_EW_SHR 29
+#define ASC_EW_LT 30
+#define ASC_EW_LE 31
+#define ASC_EW_GT 32
+#define ASC_EW_GE 33
+#define ASC_EW_EQ 34
+#define ASC_EW_NE 35
+/* one operand */
+#define ASC_EW_NEG 48
+#define ASC_EW_ABS 49
+#define ASC_EW_SIGN 50
+#define ASC_EW_NOT 51
+#define ASC_EW_SQRT 52
+#define ASC_EW_RSQRT 53
+#define ASC_EW_RECIPROCAL 54
+#define ASC_EW_FLOOR 55
+#define ASC_EW_CEIL 56
+#define ASC_EW_ROUND 57
+#define ASC_EW_TRUNC 58
+#define ASC_EW_EXP 59
+#define ASC_EW_EXPM1 60
+#define ASC_EW_LOG 61
+#define ASC_EW_LOG1P 62
+#define ASC_EW_SIN 63
+#define ASC_EW_COS 64
+#define ASC_EW_TAN 65
+#define ASC_EW_ASIN 66
+#define ASC_EW_ACOS 67
+#define ASC_EW_ATAN 68
+#define ASC_EW_SINH 69
+#define ASC_EW_COSH 70
+#define ASC_EW_TANH 71
+#define ASC_EW_ASINH 72
+#define ASC_EW_ACOSH 73
+#define ASC_EW_ATANH 74
+#define ASC_EW_ERF 75
+#define ASC_EW_SIGMOID 76
+#define ASC_EW_SOFTPLUS 77
+#define ASC_EW_COUNT 78 /* one more than the largest */
+
 /* ---- custom-operator libraries (--custom_op=Name:./lib.so) --------------------------------- */
 
 #define ASC_CUSTOM_OP_VERSION 1

@@ -1,0 +1,206 @@
+/* Between memory and registers, and between register classes. */
+#include <limits.h>
+
+#include "elementwise.h"
+#include "simd.h"
+
+#if defined(__F16C__)
+#include <immintrin.h>
+#endif
+
+#define CONVERT(name, from, to, expression)                   \
+    static void name(void *dst, const void *src, int64_t n) { \
+        to *d = dst;                                          \
+        const from *s = src;                                  \
+        EW_LOOP {                                             \
+            from x = s[i];                                    \
+            d[i] = (to)(expression);                          \
+        }                                                     \
+    }
+
+/* ---- float16 and bfloat16 ----------------------------------------------------------------- */
+
+static inline uint32_t bits_of(float x) {
+    uint32_t u;
+    memcpy(&u, &x, sizeof u);
+    return u;
+}
+static inline float float_of(uint32_t u) {
+    float x;
+    memcpy(&x, &u, sizeof x);
+    return x;
+}
+
+#if defined(__F16C__)
+static void load_f16(void *dst, const void *src, int64_t n) {
+    for (int64_t i = 0; i < n; i += 8)
+        _mm256_storeu_ps((float *)dst + i, _mm256_cvtph_ps(_mm_loadu_si128((const void *)((const uint16_t *)src + i))));
+}
+static void store_f16(void *dst, const void *src, int64_t n) {
+    for (int64_t i = 0; i < n; i += 8)
+        _mm_storeu_si128((void *)((uint16_t *)dst + i),
+                         _mm256_cvtps_ph(_mm256_loadu_ps((const float *)src + i), _MM_FROUND_TO_NEAREST_INT));
+}
+#else
+/* The exponent is rebiased by a multiplication, which makes subnormals right too. */
+static inline float f16_to_f32(uint16_t h) {
+    uint32_t magnitude = (uint32_t)(h & 0x7fff) << 13, sign = (uint32_t)(h & 0x8000) << 16;
+    uint32_t quiet = magnitude > 0x0f800000 ? 0x7fc00000 : 0x7f800000;
+    uint32_t wide = magnitude >= 0x0f800000 ? quiet | magnitude : bits_of(float_of(magnitude) * 0x1p112f);
+    return float_of(wide | sign);
+}
+/* Round to nearest even: below 2^-14 by adding 1/2, whose ulp is the smallest half; else in integers. */
+static inline uint16_t f32_to_f16(float x) {
+    uint32_t u = bits_of(x), sign = (u >> 16) & 0x8000, a = u & 0x7fffffff;
+    uint32_t normal = (a - (112u << 23) + 0xfff + ((a >> 13) & 1)) >> 13;
+    uint32_t tiny = bits_of(float_of(a) + 0.5f) - 0x3f000000;
+    uint32_t huge = a > 0x7f800000 ? 0x7e00 | ((a >> 13) & 0x3ff) : 0x7c00;
+    return (uint16_t)(sign | (a < 0x38800000 ? tiny : a < 0x47800000 ? normal : huge));
+}
+CONVERT(load_f16, uint16_t, float, f16_to_f32(x))
+CONVERT(store_f16, float, uint16_t, f32_to_f16(x))
+#endif
+
+static inline uint16_t f32_to_bf16(float x) {
+    uint32_t u = bits_of(x);
+    uint32_t rounded = (u + 0x7fff + ((u >> 16) & 1)) >> 16;
+    return (uint16_t)((u & 0x7fffffff) > 0x7f800000 ? (u >> 16) | 0x40 : rounded);
+}
+CONVERT(load_bf16, uint16_t, float, float_of((uint32_t)x << 16))
+CONVERT(store_bf16, float, uint16_t, f32_to_bf16(x))
+CONVERT(narrow_bf16, float, float, float_of((uint32_t)f32_to_bf16(x) << 16))
+
+static void narrow_f16(void *dst, const void *src, int64_t n) {
+    uint16_t half[EW_LANES];
+    for (int64_t i = 0; i < n; i += EW_LANES) {
+        store_f16(half, (const float *)src + i, EW_LANES);
+        load_f16((float *)dst + i, half, EW_LANES);
+    }
+}
+
+/* ---- integers of other widths ------------------------------------------------------------- */
+
+CONVERT(load_i8, int8_t, int32_t, x)
+CONVERT(load_u8, uint8_t, int32_t, x)
+CONVERT(load_i16, int16_t, int32_t, x)
+CONVERT(load_u16, uint16_t, int32_t, x)
+CONVERT(load_u32, uint32_t, int64_t, x)
+CONVERT(store_8, int32_t, uint8_t, x)
+CONVERT(store_16, int32_t, uint16_t, x)
+CONVERT(store_32, int64_t, uint32_t, x)
+CONVERT(narrow_i8, int32_t, int32_t, (int8_t)x)
+CONVERT(narrow_u8, int32_t, int32_t, (uint8_t)x)
+CONVERT(narrow_i16, int32_t, int32_t, (int16_t)x)
+CONVERT(narrow_u16, int32_t, int32_t, (uint16_t)x)
+CONVERT(narrow_u32, int64_t, int64_t, (uint32_t)x)
+
+ew_class ASC_FN(asc_ew_class)(int64_t dtype) {
+    switch (dtype) {
+        case ASC_FLOAT32:
+        case ASC_FLOAT16:
+        case ASC_BFLOAT16: return EW_F32;
+        case ASC_FLOAT64: return EW_F64;
+        case ASC_INT8:
+        case ASC_UINT8:
+        case ASC_INT16:
+        case ASC_UINT16:
+        case ASC_INT32: return EW_I32;
+        case ASC_UINT32:
+        case ASC_INT64:
+        case ASC_UINT64: return EW_I64;
+        case ASC_BOOL: return EW_B8;
+        default: return EW_NONE;
+    }
+}
+
+ew_convert ASC_FN(asc_ew_load)(int32_t dtype) {
+    switch (dtype) {
+        case ASC_FLOAT16: return load_f16;
+        case ASC_BFLOAT16: return load_bf16;
+        case ASC_INT8: return load_i8;
+        case ASC_UINT8: return load_u8;
+        case ASC_INT16: return load_i16;
+        case ASC_UINT16: return load_u16;
+        case ASC_UINT32: return load_u32;
+        default: return NULL;
+    }
+}
+
+ew_convert ASC_FN(asc_ew_store)(int32_t dtype) {
+    switch (dtype) {
+        case ASC_FLOAT16: return store_f16;
+        case ASC_BFLOAT16: return store_bf16;
+        case ASC_INT8:
+        case ASC_UINT8: return store_8;
+        case ASC_INT16:
+        case ASC_UINT16: return store_16;
+        case ASC_UINT32: return store_32;
+        default: return NULL;
+    }
+}
+
+ew_convert ASC_FN(asc_ew_narrow)(int64_t dtype) {
+    switch (dtype) {
+        case ASC_FLOAT16: return narrow_f16;
+        case ASC_BFLOAT16: return narrow_bf16;
+        case ASC_INT8: return narrow_i8;
+        case ASC_UINT8: return narrow_u8;
+        case ASC_INT16: return narrow_i16;
+        case ASC_UINT16: return narrow_u16;
+        case ASC_UINT32: return narrow_u32;
+        default: return NULL;
+    }
+}
+
+/* ---- between classes: [from]_[to] ---------------------------------------------------------- */
+
+#define FLOAT_TO_INT(x, type, limit, least) ((x) >= -(limit) && (x) < (limit) ? (type)(x) : (least))
+/* At and above 2^63 the bits of the uint64. */
+#define FLOAT_TO_U64(x, type)                                                              \
+    ((x) >= (type)0x1p63 && (x) < (type)0x1p64 ? (int64_t)((x) - (type)0x1p63) ^ INT64_MIN \
+                                               : FLOAT_TO_INT(x, int64_t, (type)0x1p63, INT64_MIN))
+
+CONVERT(f32_f32, float, float, x)
+CONVERT(f32_f64, float, double, x)
+CONVERT(f32_i32, float, int32_t, FLOAT_TO_INT(x, int32_t, 0x1p31f, INT32_MIN))
+CONVERT(f32_i64, float, int64_t, FLOAT_TO_INT(x, int64_t, 0x1p63f, INT64_MIN))
+CONVERT(f32_u64, float, int64_t, FLOAT_TO_U64(x, float))
+CONVERT(f32_b8, float, uint8_t, x != 0.0f)
+CONVERT(f64_f32, double, float, x)
+CONVERT(f64_f64, double, double, x)
+CONVERT(f64_i32, double, int32_t, FLOAT_TO_INT(__builtin_trunc(x), int32_t, 0x1p31, INT32_MIN))
+CONVERT(f64_i64, double, int64_t, FLOAT_TO_INT(x, int64_t, 0x1p63, INT64_MIN))
+CONVERT(f64_u64, double, int64_t, FLOAT_TO_U64(x, double))
+CONVERT(f64_b8, double, uint8_t, x != 0.0)
+CONVERT(i32_f32, int32_t, float, x)
+CONVERT(i32_f64, int32_t, double, x)
+CONVERT(i32_i32, int32_t, int32_t, x)
+CONVERT(i32_i64, int32_t, int64_t, x)
+CONVERT(i32_b8, int32_t, uint8_t, x != 0)
+CONVERT(i64_f32, int64_t, float, x)
+CONVERT(u64_f32, uint64_t, float, x)
+CONVERT(i64_f64, int64_t, double, x)
+CONVERT(u64_f64, uint64_t, double, x)
+CONVERT(i64_i32, int64_t, int32_t, x)
+CONVERT(i64_i64, int64_t, int64_t, x)
+CONVERT(i64_b8, int64_t, uint8_t, x != 0)
+CONVERT(b8_f32, uint8_t, float, x != 0)
+CONVERT(b8_f64, uint8_t, double, x != 0)
+CONVERT(b8_i32, uint8_t, int32_t, x != 0)
+CONVERT(b8_i64, uint8_t, int64_t, x != 0)
+CONVERT(b8_b8, uint8_t, uint8_t, x != 0)
+
+ew_convert ASC_FN(asc_ew_cast)(ew_class from, int is_unsigned, ew_class to, int to_unsigned) {
+    static const ew_convert casts[EW_CLASSES][EW_CLASSES] = {
+        [EW_F32] = {NULL, f32_f32, f32_f64, f32_i32, f32_i64, f32_b8},
+        [EW_F64] = {NULL, f64_f32, f64_f64, f64_i32, f64_i64, f64_b8},
+        [EW_I32] = {NULL, i32_f32, i32_f64, i32_i32, i32_i64, i32_b8},
+        [EW_I64] = {NULL, i64_f32, i64_f64, i64_i32, i64_i64, i64_b8},
+        [EW_B8] = {NULL, b8_f32, b8_f64, b8_i32, b8_i64, b8_b8},
+    };
+    if (is_unsigned && from == EW_I64 && to == EW_F32) return u64_f32;
+    if (is_unsigned && from == EW_I64 && to == EW_F64) return u64_f64;
+    if (to_unsigned && to == EW_I64 && from == EW_F32) return f32_u64;
+    if (to_unsigned && to == EW_I64 && from == EW_F64) return f64_u64;
+    return casts[from][to];
+}

@@ -1,0 +1,105 @@
+/* Elementwise primitives on float64: arithmetic vectorised, functions from the C library (< 1 ulp in
+ * glibc). */
+#include <math.h>
+
+#include "elementwise.h"
+
+EW_BINARY(f64_add, double, double, x + y)
+EW_BINARY(f64_sub, double, double, x - y)
+EW_BINARY(f64_mul, double, double, x *y)
+EW_BINARY(f64_div, double, double, x / y)
+EW_BINARY(f64_min, double, double, (x < y) | (x != x) ? x : y)
+EW_BINARY(f64_max, double, double, (x > y) | (x != x) ? x : y)
+EW_COMPARISONS(f64, double)
+EW_SELECT(f64_select, double)
+
+static double floor_mod(double x, double y) {
+    double r = fmod(x, y);
+    return r != 0.0 && (r < 0.0) != (y < 0.0) ? r + y : r;
+}
+EW_BINARY(f64_pow, double, double, pow(x, y))
+EW_BINARY(f64_mod, double, double, floor_mod(x, y))
+EW_BINARY(f64_fmod, double, double, fmod(x, y))
+
+EW_UNARY(f64_neg, double, double, -x)
+EW_UNARY(f64_abs, double, double, __builtin_fabs(x))
+EW_UNARY(f64_sign, double, double, x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x)
+EW_UNARY(f64_sqrt, double, double, __builtin_sqrt(x))
+EW_UNARY(f64_rsqrt, double, double, 1.0 / __builtin_sqrt(x))
+EW_UNARY(f64_reciprocal, double, double, 1.0 / x)
+EW_UNARY(f64_floor, double, double, __builtin_floor(x))
+EW_UNARY(f64_ceil, double, double, __builtin_ceil(x))
+EW_UNARY(f64_round, double, double, __builtin_rint(x))
+EW_UNARY(f64_trunc, double, double, __builtin_trunc(x))
+
+static double sigmoid(double x) {
+    double e = exp(-fabs(x));
+    return (x < 0.0 ? e : 1.0) / (1.0 + e);
+}
+static double softplus(double x) {
+    return x != x ? x : (x > 0.0 ? x : 0.0) + log1p(exp(-fabs(x)));
+}
+
+#define EW_LIBRARY(name) EW_UNARY(f64_##name, double, double, name(x))
+EW_LIBRARY(exp)
+EW_LIBRARY(expm1)
+EW_LIBRARY(log)
+EW_LIBRARY(log1p)
+EW_LIBRARY(sin)
+EW_LIBRARY(cos)
+EW_LIBRARY(tan)
+EW_LIBRARY(asin)
+EW_LIBRARY(acos)
+EW_LIBRARY(atan)
+EW_LIBRARY(sinh)
+EW_LIBRARY(cosh)
+EW_LIBRARY(tanh)
+EW_LIBRARY(asinh)
+EW_LIBRARY(acosh)
+EW_LIBRARY(atanh)
+EW_LIBRARY(erf)
+EW_LIBRARY(sigmoid)
+EW_LIBRARY(softplus)
+
+const ew_primitive ASC_FN(asc_ew_f64)[ASC_EW_COUNT] = {
+    [ASC_EW_SELECT] = {f64_select, EW_F64, 2},
+    [ASC_EW_ADD] = {f64_add, EW_F64, 2},
+    [ASC_EW_SUB] = {f64_sub, EW_F64, 2},
+    [ASC_EW_MUL] = {f64_mul, EW_F64, 2},
+    [ASC_EW_DIV] = {f64_div, EW_F64, 6},
+    [ASC_EW_MIN] = {f64_min, EW_F64, 2},
+    [ASC_EW_MAX] = {f64_max, EW_F64, 2},
+    [ASC_EW_POW] = {f64_pow, EW_F64, 300},
+    [ASC_EW_MOD] = {f64_mod, EW_F64, 150},
+    [ASC_EW_FMOD] = {f64_fmod, EW_F64, 150},
+    EW_COMPARISON_ROWS(f64),
+    [ASC_EW_NEG] = {f64_neg, EW_F64, 2},
+    [ASC_EW_ABS] = {f64_abs, EW_F64, 2},
+    [ASC_EW_SIGN] = {f64_sign, EW_F64, 2},
+    [ASC_EW_SQRT] = {f64_sqrt, EW_F64, 8},
+    [ASC_EW_RSQRT] = {f64_rsqrt, EW_F64, 14},
+    [ASC_EW_RECIPROCAL] = {f64_reciprocal, EW_F64, 6},
+    [ASC_EW_FLOOR] = {f64_floor, EW_F64, 2},
+    [ASC_EW_CEIL] = {f64_ceil, EW_F64, 2},
+    [ASC_EW_ROUND] = {f64_round, EW_F64, 2},
+    [ASC_EW_TRUNC] = {f64_trunc, EW_F64, 2},
+    [ASC_EW_EXP] = {f64_exp, EW_F64, 60},
+    [ASC_EW_EXPM1] = {f64_expm1, EW_F64, 120},
+    [ASC_EW_LOG] = {f64_log, EW_F64, 60},
+    [ASC_EW_LOG1P] = {f64_log1p, EW_F64, 120},
+    [ASC_EW_SIN] = {f64_sin, EW_F64, 120},
+    [ASC_EW_COS] = {f64_cos, EW_F64, 120},
+    [ASC_EW_TAN] = {f64_tan, EW_F64, 200},
+    [ASC_EW_ASIN] = {f64_asin, EW_F64, 150},
+    [ASC_EW_ACOS] = {f64_acos, EW_F64, 150},
+    [ASC_EW_ATAN] = {f64_atan, EW_F64, 150},
+    [ASC_EW_SINH] = {f64_sinh, EW_F64, 200},
+    [ASC_EW_COSH] = {f64_cosh, EW_F64, 200},
+    [ASC_EW_TANH] = {f64_tanh, EW_F64, 200},
+    [ASC_EW_ASINH] = {f64_asinh, EW_F64, 250},
+    [ASC_EW_ACOSH] = {f64_acosh, EW_F64, 250},
+    [ASC_EW_ATANH] = {f64_atanh, EW_F64, 250},
+    [ASC_EW_ERF] = {f64_erf, EW_F64, 200},
+    [ASC_EW_SIGMOID] = {f64_sigmoid, EW_F64, 80},
+    [ASC_EW_SOFTPLUS] = {f64_softplus, EW_F64, 200},
+};
