@@ -6,6 +6,7 @@
 #define TILE 1024      /* elements, while all registers of a small program fit the L1 cache */
 #define SMALL_TILE 512 /* beyond SMALL_PROGRAM registers */
 #define SMALL_PROGRAM 8
+#define STAGGER 320      /* bytes between registers: equal low address bits would stall loads behind stores */
 #define CHUNK_WORK 25000 /* ns of work that pay for handing a chunk to another thread */
 
 static const int BYTES[EW_CLASSES] = {[EW_F32] = 4, [EW_F64] = 8, [EW_I32] = 4, [EW_I64] = 8, [EW_B8] = 1};
@@ -265,7 +266,8 @@ static void choose_once(reading *r) {
 static void choose_sizes(const reading *r) {
     ew_program *p = r->p;
     p->tile = p->n_registers <= SMALL_PROGRAM ? TILE : SMALL_TILE;
-    p->worker_bytes = (int64_t)(p->n_registers + 1) * p->tile * 8;
+    p->register_bytes = p->tile * 8 + STAGGER;
+    p->worker_bytes = (p->n_registers + 1) * p->register_bytes;
     int64_t work = (r->cost + p->n_steps) * 16 / ASC_VF; /* in 1/16 ns per element */
     int64_t least = (int64_t)CHUNK_WORK * 16 / (work < 1 ? 1 : work);
     int64_t share = p->numel / (4 * (r->call->threads > 0 ? r->call->threads : 1));

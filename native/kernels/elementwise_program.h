@@ -42,6 +42,7 @@ typedef struct ew_program {
     int32_t tile;  /* elements; a multiple of EW_LANES */
     int64_t chunk; /* elements; a multiple of tile */
     int64_t chunks;
+    int64_t register_bytes;
     int64_t worker_bytes;
     ew_source in[ASC_EW_MAX_INPUTS];
     ew_target out[ASC_EW_MAX_OUTPUTS];

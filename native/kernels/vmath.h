@@ -39,10 +39,11 @@ static inline vf vf_scale(vf p, vf n, vi bits) {
 #endif
 }
 
-static inline vf vf_exp(vf x) {
+/* exp for x <= 100, or NaN */
+static inline vf vf_exp_bounded(vf x) {
     vf n;
     vi bits;
-    x = vf_max(vf_set(-110.0f), vf_min(vf_set(100.0f), x));
+    x = vf_max(vf_set(-110.0f), x);
     vf r = vf_reduce_exp(x, &n, &bits);
     vf p = vf_fma(vf_set(0x1.6a5378p-10f), r, vf_set(0x1.12397ap-7f));
     p = vf_fma(p, r, vf_set(0x1.5558aap-5f));
@@ -51,6 +52,10 @@ static inline vf vf_exp(vf x) {
     p = vf_fma(p, r, vf_set(1.0f));
     p = vf_fma(p, r, vf_set(1.0f));
     return vf_scale(p, n, bits);
+}
+
+static inline vf vf_exp(vf x) {
+    return vf_exp_bounded(vf_min(vf_set(100.0f), x));
 }
 
 /* exp(x) - 1 for |x| <= 80, or NaN */
@@ -95,9 +100,10 @@ static inline vf vf_tanh(vf x) {
     return vf_with_sign(e / (e + 2.0f), x);
 }
 
+/* e / (1 + e): at 88 the quotient is 1 already, and e still finite. */
 static inline vf vf_sigmoid(vf x) {
-    vf e = vf_exp((vf)((vi)x | INT32_MIN));
-    return vf_select(x < 0.0f, e, vf_set(1.0f)) / (1.0f + e);
+    vf e = vf_exp_bounded(vf_min(vf_set(88.0f), x));
+    return e / (1.0f + e);
 }
 
 /* erf(|x|) = 1 - 2^(-|x| P(|x|)): one polynomial from zero to where the result is 1. */
@@ -169,7 +175,7 @@ static inline vf vf_log1p(vf x) {
 
 /* log(1 + exp(x)) */
 static inline vf vf_softplus(vf x) {
-    return vf_max(vf_set(0.0f), x) + vf_log1p(vf_exp((vf)((vi)x | INT32_MIN)));
+    return vf_max(vf_set(0.0f), x) + vf_log1p(vf_exp_bounded((vf)((vi)x | INT32_MIN)));
 }
 
 #endif
