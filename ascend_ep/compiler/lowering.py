@@ -20,6 +20,7 @@ import numpy as np
 import onnx_ir as ir
 from numpy.typing import NDArray
 
+from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.dims import Dim, static
 
 from .plan import INPUT, OUTPUT, TEMP, VIEW, WEIGHT, AttrValue, Insn, Native, Ref, TensorSource, Weight
@@ -88,7 +89,10 @@ class Operand:
 
 @dataclass(frozen=True, eq=False)
 class NodeView:
-    """One node: `version` is the opset in force for its domain; an absent operand is None."""
+    """One node: `version` is the opset in force for its domain; an absent operand is None.
+
+    `opdef` is the definition that names the lowering; attributes that the node leaves out have its defaults.
+    """
 
     op_type: str
     inputs: Sequence[Operand | None]
@@ -97,6 +101,7 @@ class NodeView:
     domain: str = ""
     version: int = 1
     name: str = ""
+    opdef: OpDef | None = None
 
     def attr(self, name: str, default: Any = None) -> Any:
         """int, float, str, list of these, or an array for a tensor attribute; `default` when not given."""

@@ -62,9 +62,9 @@ class Ref:
         return len(self.dims)
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True)
 class Native:
-    """A shared object carried in the bundle."""
+    """A shared object carried in the bundle; equal ones are stored once."""
 
     name: str
     path: str

@@ -12,7 +12,7 @@ import mmap
 import os
 import secrets
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -32,15 +32,26 @@ PLATFORM_TYPE = 0xAE
 PRODUCER = "ascend-ep"
 
 
-def write_file(plan: Plan, model_def: bytes, path: Path, soc_version: str = "") -> None:
-    """Writes the bundle to `path`, replacing what was there in one step. Raises AscendError E40002."""
+#: Given the bundle written so far, the bytes of its sample outputs in order, or None to leave zeros.
+Fill = Callable[[Path | bytes], Sequence[memoryview] | None]
+
+
+def write_file(
+    plan: Plan, model_def: bytes, path: Path, soc_version: str = "", fill: Fill | None = None
+) -> None:
+    """Writes the bundle to `path`, replacing what was there in one step. Raises AscendError E40002.
+
+    `fill` is called with the complete file before it gets its name; what it returns becomes the last samples.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
     try:
         with open(temporary, "xb+") as file:
-            _write(plan, model_def, file, soc_version)
+            samples = _write(plan, model_def, file, soc_version)
             file.flush()
             with mmap.mmap(file.fileno(), 0) as mapped:
                 _stamp(mapped)
+                if fill is not None and _refill(mapped, samples, fill(temporary)):
+                    _stamp(mapped)
         os.replace(temporary, path)
     except OSError as error:
         raise AscendError("E40002", f"can't write [{path}]: {error.strerror}") from error
@@ -48,16 +59,30 @@ def write_file(plan: Plan, model_def: bytes, path: Path, soc_version: str = "") 
         temporary.unlink(missing_ok=True)
 
 
-def write_bytes(plan: Plan, model_def: bytes, soc_version: str = "") -> bytes:
+def write_bytes(plan: Plan, model_def: bytes, soc_version: str = "", fill: Fill | None = None) -> bytes:
     """The bundle in memory."""
     buffer = io.BytesIO()
-    _write(plan, model_def, buffer, soc_version)
+    samples = _write(plan, model_def, buffer, soc_version)
     with buffer.getbuffer() as image:
         _stamp(image)
+        if fill is not None and _refill(image, samples, fill(bytes(image))):
+            _stamp(image)
     return buffer.getvalue()
 
 
-def _write(plan: Plan, model_def: bytes, file: BinaryIO, soc_version: str) -> None:
+def _refill(
+    image: memoryview | mmap.mmap, samples: Sequence[tuple[int, int]], bodies: Sequence[memoryview] | None
+) -> bool:
+    """Overwrites the last samples; whether there was anything to write."""
+    for (at, size), body in zip(samples[len(samples) - len(bodies or ()) :], bodies or (), strict=True):
+        if len(body) != size:
+            raise ValueError("a sample output has another size than its shape says")
+        image[at : at + size] = bytes(body)
+    return bool(bodies)
+
+
+def _write(plan: Plan, model_def: bytes, file: BinaryIO, soc_version: str) -> list[tuple[int, int]]:
+    """Writes everything but the digest; returns position and size of each sample."""
     weights = _weights(plan)
     hosts = [p for p in plan.partitions if isinstance(p, HostPartition)]
     natives = list(dict.fromkeys(_natives(plan)))
@@ -73,7 +98,7 @@ def _write(plan: Plan, model_def: bytes, file: BinaryIO, soc_version: str) -> No
     frame.add(lib.ASC_PART_NATIVE, ALIGN, lambda: _segments(file, code, placed_natives))
     samples: list[Segment] = []
     arrays = (pack(Weight(s.array), s.edge.dtype) for s in plan.samples)
-    frame.add(lib.ASC_PART_SAMPLES, ALIGN, lambda: _segments(file, arrays, samples))
+    first = frame.add(lib.ASC_PART_SAMPLES, ALIGN, lambda: _segments(file, arrays, samples))
     placement = Placement(
         placed_weights,
         weight_of,
@@ -84,6 +109,7 @@ def _write(plan: Plan, model_def: bytes, file: BinaryIO, soc_version: str) -> No
     image = PlanImage(plan, placement).build()
     frame.add(lib.ASC_PART_PLAN, ALIGN, lambda: file.write(image))
     frame.finish(soc_version, is_dynamic=any(static(d) is None for e in plan.edges for d in e.dims))
+    return [(first + s.offset, s.size) for s in samples]
 
 
 class _Frame:
@@ -96,8 +122,8 @@ class _Frame:
         self._entries: list[tuple[int, int, int]] = []
         file.write(bytes(self._start))
 
-    def add(self, kind: int, align: int, write: Callable[[], object]) -> None:
-        """Appends a partition; one that turns out empty leaves no trace."""
+    def add(self, kind: int, align: int, write: Callable[[], object]) -> int:
+        """Appends a partition and returns where it begins; one that turns out empty leaves no trace."""
         end = self._file.tell()
         start = _pad(self._file, align)
         write()
@@ -106,6 +132,7 @@ class _Frame:
         else:
             self._file.seek(end)
             self._file.truncate()
+        return start
 
     def finish(self, soc_version: str, is_dynamic: bool) -> None:
         if len(self._entries) != self._count:

@@ -1,0 +1,174 @@
+"""From the partitions of a graph to a plan: edges, lowered native partitions, host models."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+import onnx_ir as ir
+
+from ascend_ep.errors import AscendError
+from ascend_ep.graph.facts import Facts
+from ascend_ep.graph.partition import Partition
+from ascend_ep.opdef.dims import Dim, DimExpr, symbol, symbols
+
+from .claims import Claims
+from .host_model import host_model
+from .lowering import MAX_RANK, PlanBuilder
+from .plan import Edge, HostPartition, NativePartition, Plan, SymbolRange
+from .semantics import Semantics, label, operand
+
+
+class Assembly:
+    """Builds the plan of a partitioned model."""
+
+    def __init__(self, model: ir.Model, facts: Facts, semantics: Semantics, claims: Claims) -> None:
+        self.plan = Plan()
+        self._model = model
+        self._facts = facts
+        self._semantics = semantics
+        self._claims = claims
+        self._inputs = {v: self._edge(v, is_input=True) for v in model.graph.inputs}
+        self._outputs = {v: self._edge(v, is_output=True) for v in model.graph.outputs}
+        self._inner: dict[ir.Value, Edge] = {}
+        self._sources = self._symbol_sources()
+
+    def build(self, parts: Sequence[Partition]) -> Plan:
+        """The plan. Partitions are named p0, p1, ... in execution order."""
+        parts = self._with_rim(parts)
+        natives = {i: self._native(f"p{i}", part) for i, part in enumerate(parts) if part.kind == "native"}
+        for i, part in enumerate(parts):
+            self.plan.partitions.append(natives[i] if i in natives else self._host(f"p{i}", part))
+        self.plan.edges[len(self._inputs) + len(self._outputs) :] = self._inner.values()
+        self._name_symbols()
+        return self.plan
+
+    # --- edges --------------------------------------------------------------------------------
+
+    def _edge(self, value: ir.Value, is_input: bool = False, is_output: bool = False) -> Edge:
+        fact = self._facts[value]
+        dims, dtype = fact.dims, fact.dtype
+        if dims is None or len(dims) > MAX_RANK:
+            dims, dtype = (), 0
+        edge = Edge(value.name or "", dtype, dims, is_input, is_output)
+        if is_input or is_output:
+            self.plan.edges.append(edge)
+            self._keep_declaration(value, edge)
+        return edge
+
+    def _keep_declaration(self, value: ir.Value, edge: Edge) -> None:
+        """Notes how the model writes a rim value's dims, where the edge would show them differently."""
+        if edge.dtype == 0 and self._facts[value].dtype:
+            self.plan.meta[f"type:{edge.name}"] = str(self._facts[value].dtype)
+        if value.shape is None:
+            return
+        written = [d if isinstance(d, int) else d.value for d in value.shape]
+        if written != [d if isinstance(d, int) else str(d) for d in edge.dims]:
+            self.plan.meta[f"dims:{edge.name}"] = json.dumps(written)
+
+    def _read_edge(self, value: ir.Value) -> Edge:
+        """The edge a partition reads a value from."""
+        if value in self._inputs:
+            return self._inputs[value]
+        return self._written_edge(value)
+
+    def _written_edge(self, value: ir.Value) -> Edge:
+        """The edge a partition writes a value to."""
+        if value in self._outputs:
+            return self._outputs[value]
+        if value not in self._inner:
+            self._inner[value] = self._edge(value)
+        return self._inner[value]
+
+    def _with_rim(self, parts: Sequence[Partition]) -> list[Partition]:
+        """Adds outputs of the model that no node makes (inputs, constants) to the last native partition."""
+        loose = [v for v in dict.fromkeys(self._model.graph.outputs) if v.producer() is None]
+        found = list(parts)
+        if not loose:
+            return found
+        for value in loose:
+            if not value.is_initializer() and not self._facts[value].dtype:
+                raise AscendError(
+                    "E10055",
+                    f"Output [{value.name}] is an input of the model that is no tensor of known type.",
+                )
+        target = next((p for p in reversed(found) if p.kind == "native"), None)
+        if target is None:
+            target = Partition("native")
+            found.append(target)
+        known = set(target.inputs)
+        target.inputs += [v for v in loose if not v.is_initializer() and v not in known]
+        target.outputs += loose
+        return found
+
+    # --- partitions ---------------------------------------------------------------------------
+
+    def _native(self, name: str, part: Partition) -> NativePartition:
+        builder = PlanBuilder([v.name for v in part.outputs if v.name])
+        made = NativePartition(name, builder.values, builder.insns)
+        for value in part.inputs:
+            self._input(made, builder, value)
+        for node in part.nodes:
+            if not self._claims.is_known(node):
+                function, opdef = self._semantics.lowering(node)
+                builder.lower(self._semantics.view(node, self._facts, opdef), function)
+        for value in part.outputs:
+            result = builder.result(operand(value, self._facts[value]))
+            made.outputs.append((self._written_edge(value), result))
+        for missing in sorted(_needed_symbols(made) - _pure_symbols(r.dims for _, r in made.inputs)):
+            self._input(made, builder, self._sources[missing])
+        return made
+
+    def _input(self, made: NativePartition, builder: PlanBuilder, value: ir.Value) -> None:
+        made.inputs.append((self._read_edge(value), builder.input(operand(value, self._facts[value]))))
+
+    def _host(self, name: str, part: Partition) -> HostPartition:
+        wanted = set(part.outputs)
+        extra = [
+            v for node in part.nodes for v in node.outputs if v in self._inner and v not in wanted
+        ]  # made here, and read elsewhere only for its shape
+        outputs = [*part.outputs, *extra]
+        body = host_model(self._model, name, part.nodes, part.inputs, outputs, self._facts)
+        reasons = [f"{label(n)} ({n.op_type}): {why}" for n, why in part.reasons.items()]
+        return HostPartition(
+            name,
+            body,
+            "; ".join(reasons[:8]) + (f"; and {len(reasons) - 8} more" if len(reasons) > 8 else ""),
+            [self._read_edge(v) for v in part.inputs],
+            [self._written_edge(v) for v in outputs],
+        )
+
+    # --- symbols ------------------------------------------------------------------------------
+
+    def _symbol_sources(self) -> dict[str, ir.Value]:
+        """For each symbol a value with that dim: an input of the model, or what a node makes."""
+        found: dict[str, ir.Value] = {}
+        inner = (v for node in self._model.graph for v in node.outputs)
+        for value in (*self._model.graph.inputs, *inner):
+            for name in _pure_symbols([self._facts[value].dims or ()]):
+                found.setdefault(name, value)
+        return found
+
+    def _name_symbols(self) -> None:
+        names: dict[str, None] = {}
+        for edge in self.plan.edges:
+            names |= dict.fromkeys(sorted(symbols(edge.dims)))
+        for part in self.plan.partitions:
+            if isinstance(part, NativePartition):
+                names |= dict.fromkeys(sorted(_needed_symbols(part)))
+        self.plan.symbols = {name: SymbolRange() for name in names}
+
+
+def _pure_symbols(shapes: Iterable[Sequence[Dim]]) -> set[str]:
+    """Symbols that are a dim by themselves."""
+    return {str(d) for dims in shapes for d in dims if isinstance(d, DimExpr) and d == symbol(str(d))}
+
+
+def _needed_symbols(part: NativePartition) -> set[str]:
+    """Symbols that a native partition's values and instructions are computed from."""
+    found: set[str] = set()
+    for ref in part.values:
+        found |= symbols(ref.dims) | symbols([ref.offset]) | symbols(ref.strides or ())
+    for insn in part.insns:
+        found |= symbols(insn.ints)
+    return found

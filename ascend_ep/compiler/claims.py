@@ -1,0 +1,106 @@
+"""Which nodes run natively: those that lower into a builder that is thrown away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import onnx.defs
+import onnx_ir as ir
+
+from ascend_ep.errors import AscendError
+from ascend_ep.graph.facts import Facts
+from ascend_ep.opdef.definition import canonical_domain
+from ascend_ep.opdef.dims import DimTooComplex, symbols
+
+from .lowering import NodeView, Operand, PlanBuilder, Unsupported
+from .semantics import Semantics, label, undefined
+
+#: Domains whose operators onnxruntime brings without a definition of ours.
+HOST_DOMAINS = frozenset({"com.microsoft", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training"})
+
+#: Element types that the `ints` kernel writes.
+_DIM_TYPES = frozenset({6, 7, 9})
+
+
+class Claims:
+    """Called with a node, gives the reason why it can't be native, or None when it can."""
+
+    def __init__(self, semantics: Semantics, facts: Facts) -> None:
+        self._semantics = semantics
+        self._facts = facts
+
+    def __call__(self, node: ir.Node) -> str | None:
+        if self.is_known(node):
+            return None
+        try:
+            function, opdef = self._semantics.lowering(node)
+            view = self._semantics.view(node, self._facts, opdef)
+            self._check_dims(view)
+            builder = PlanBuilder([o.name for o in view.outputs if o is not None])
+            for operand in {o.name: o for o in view.inputs if o is not None}.values():
+                if operand.constant is None and operand.shape_value is None:
+                    builder.input(operand)
+            builder.lower(view, function)
+        except Unsupported as reason:
+            return str(reason)
+        except (DimTooComplex, OverflowError, ZeroDivisionError) as reason:
+            return f"its dimensions can't be computed ({reason})"
+        return None
+
+    def is_known(self, node: ir.Node) -> bool:
+        """Whether every output is known from constants and dims, so that the node needs no kernel."""
+        facts = [self._facts[v] for v in node.outputs if v.name]
+        return bool(facts) and all(
+            f.is_const
+            or (
+                f.shape_value is not None
+                and f.dtype in _DIM_TYPES
+                and symbols(f.shape_value) <= self._facts.input_symbols
+            )
+            for f in facts
+        )
+
+    def _check_dims(self, view: NodeView) -> None:
+        """Output dims must follow from the inputs' shapes, since a plan's shapes are set before it runs."""
+        given = set(self._facts.input_symbols)
+        for operand in _operands(view.inputs):
+            given |= symbols(operand.dims) | symbols(operand.shape_value or ())
+        for operand in _operands(view.outputs):
+            if not symbols(operand.dims) <= given:
+                raise Unsupported(f"the shape of its output {operand.name!r} depends on the data")
+
+
+def _operands(values: Iterable[Operand | None]) -> list[Operand]:
+    return [o for o in values if o is not None]
+
+
+def check_hosts(reasons: dict[ir.Node, str], semantics: Semantics, where: str) -> None:
+    """Checks that onnxruntime knows every node that isn't native.
+
+    Raises AscendError E19010 naming all undefined operators, or E20001 for defined ones that nothing runs.
+    """
+    missing: dict[ir.Node, list[str]] = {}
+    stuck: list[ir.Node] = []
+    for node in reasons:
+        if _host_runs(node, semantics.version(node)):
+            continue
+        if semantics.definition(node) is None:
+            missing[node] = semantics.near_misses(node)
+        else:
+            stuck.append(node)
+    if missing:
+        raise undefined(missing, where, {n: semantics.version(n) for n in missing})
+    if stuck:
+        details = [f"{label(n)} ({n.op_type}): {reasons[n]}" for n in stuck]
+        raise AscendError("E20001", label(stuck[0]), stuck[0].op_type, where=where, details=details)
+
+
+def _host_runs(node: ir.Node, version: int) -> bool:
+    domain = canonical_domain(node.domain)
+    if domain in HOST_DOMAINS:
+        return True
+    try:
+        onnx.defs.get_schema(node.op_type, version, domain)
+    except onnx.defs.SchemaError:
+        return False
+    return True

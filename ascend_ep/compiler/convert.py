@@ -1,0 +1,189 @@
+"""From an ONNX model to a bundle: load, infer, simplify, partition, lower, write, verify, check.
+
+    conversion = convert("m.onnx", ConvertOptions())
+    conversion.write(Path("m.om"))
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import onnx
+import onnx_ir as ir
+
+from ascend_ep import __version__
+from ascend_ep.errors import AscendError
+from ascend_ep.graph.declared import set_input_shapes
+from ascend_ep.graph.external_data import MemoryReader
+from ascend_ep.graph.facts import Facts
+from ascend_ep.graph.infer import infer_facts
+from ascend_ep.graph.load import load_model
+from ascend_ep.graph.partition import Partition, partition
+from ascend_ep.graph.passes.pipeline import run_passes
+from ascend_ep.opdef.registry import Registry
+
+from . import samples
+from .assembly import Assembly
+from .claims import Claims, check_hosts
+from .context_model import context_model
+from .dump import Dump
+from .model_def import model_def
+from .outputs import select_outputs
+from .plan import HostPartition, Plan
+from .self_check import check_against_reference, run_samples
+from .semantics import Semantics, label
+from .writer import write_bytes, write_file
+
+Source = str | os.PathLike[str] | bytes | onnx.ModelProto
+
+
+@dataclass(frozen=True)
+class ConvertOptions:
+    """What a conversion may be told.
+
+    `registry` None: the built-in operators and $ASCEND_CUSTOM_OPS. `input_shapes`: name to sizes, names or -1.
+    `out_nodes`: "node:index" or tensor names that become the outputs. `sample_seed` None stores no sample.
+    `self_check`: compare the sample run with the float64 reference; None does so for small models.
+    `meta`: more entries for the bundle's META section. `dump`: folder for every step as text.
+    """
+
+    registry: Registry | None = None
+    input_shapes: Mapping[str, Sequence[int | str]] = field(default_factory=dict)
+    out_nodes: Sequence[str] = ()
+    precision: str = "origin"
+    soc_version: str = ""
+    command_line: str = ""
+    passes: bool = True
+    sample_seed: int | None = 0
+    self_check: bool | None = None
+    meta: Mapping[str, str] = field(default_factory=dict)
+    dump: Path | None = None
+    base_dir: str | os.PathLike[str] | None = None
+    memory: MemoryReader | None = None
+
+
+@dataclass(frozen=True)
+class PartitionRow:
+    """Where one node runs: target is AscendEP or CPU; the reason says why it is CPU."""
+
+    node: str
+    op_type: str
+    target: str
+    partition: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """A converted model, not yet written. Weights are read from their files when it is."""
+
+    plan: Plan
+    partition_table: tuple[PartitionRow, ...]
+    model: ir.Model
+    facts: Facts
+    options: ConvertOptions
+    where: str
+    source: Source
+
+    @cached_property
+    def model_def(self) -> bytes:
+        """The MODEL_DEF partition: a ge.proto.ModelDef of the simplified graph."""
+        return model_def(self.model, self.facts, self.plan.meta)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Writes the bundle, having verified and run it. Raises AscendError; then no file is left."""
+        write_file(self.plan, self.model_def, Path(path), self.options.soc_version, self._check)
+
+    def to_bytes(self) -> bytes:
+        """The bundle in memory, verified and run."""
+        return write_bytes(self.plan, self.model_def, self.options.soc_version, self._check)
+
+    def context_model(self, bundle_name: str) -> bytes:
+        """m_ctx.onnx: an ONNX model that runs the bundle of this name, beside it, in stock onnxruntime."""
+        return context_model(self.model, self.facts, self.plan, bundle_name)
+
+    def _check(self, written: Path | bytes) -> list[memoryview] | None:
+        results = run_samples(written, self.plan)
+        if results is not None and self.options.self_check is not False:
+            check_against_reference(self, results, forced=self.options.self_check is True)
+        return results
+
+
+def convert(source: Source, options: ConvertOptions | None = None) -> Conversion:
+    """Converts a model, a path or its bytes. Names and dims of its inputs and outputs stay as they are.
+
+    Raises AscendError: E10410, E10041 for the file, E19010 naming all unknown operators, E19014 for impossible
+    shapes, E20001 for an operator that nothing can run.
+    """
+    options = options or ConvertOptions()
+    where = str(source) if isinstance(source, str | os.PathLike) else "the given model"
+    registry = options.registry or Registry.from_options()
+    dump = Dump(options.dump)
+    model = load_model(source, base_dir=options.base_dir, memory=options.memory)
+    dump.model("loaded", model)
+    if options.input_shapes:
+        set_input_shapes(model, options.input_shapes)
+    if options.out_nodes:
+        select_outputs(model, options.out_nodes)
+    facts = infer_facts(model, registry)
+    dump.facts("shapes", model, facts)
+    if options.passes:
+        model = run_passes(model, registry, facts)
+        dump.model("simplified", model)
+        facts = infer_facts(model, registry)
+    semantics = Semantics(model, registry)
+    claims = Claims(semantics, facts)
+    parts = partition(model, claims)
+    dump.partitions("partitions", parts)
+    check_hosts({n: why for p in parts for n, why in p.reasons.items()}, semantics, where)
+    plan = Assembly(model, facts, semantics, claims).build(parts)
+    plan.meta |= _meta(model, options, where)
+    if options.sample_seed is not None:
+        samples.reserve(plan, options.sample_seed)
+    dump.plan("plan", plan)
+    return Conversion(plan, _table(parts), model, facts, options, where, source)
+
+
+def _table(parts: Sequence[Partition]) -> tuple[PartitionRow, ...]:
+    return tuple(
+        PartitionRow(
+            label(node),
+            node.op_type,
+            "AscendEP" if part.kind == "native" else "CPU",
+            f"p{i}",
+            part.reasons.get(node, ""),
+        )
+        for i, part in enumerate(parts)
+        for node in part.nodes
+    )
+
+
+def _meta(model: ir.Model, options: ConvertOptions, where: str) -> dict[str, str]:
+    """What the bundle says about its origin; `model.` and `custom:` entries feed get_modelmeta."""
+    found = {
+        "producer": f"ascend-ep {__version__}",
+        "soc_version": options.soc_version,
+        "atc_cmdline": options.command_line,
+        "precision": options.precision,
+        "source": os.path.basename(where),
+        "model.graph_name": model.graph.name or "",
+        "model.graph_description": model.graph.doc_string or "",
+        "model.description": model.doc_string or "",
+        "model.domain": model.domain or "",
+        "model.producer_name": model.producer_name or "",
+        "model.version": str(model.model_version or 0),
+    }
+    found |= {f"custom:{k}": v for k, v in model.metadata_props.items()}
+    return {k: v for k, v in found.items() if v} | dict(options.meta)
+
+
+def has_host_partition(plan: Plan) -> bool:
+    """Whether running the plan takes onnxruntime."""
+    return any(isinstance(p, HostPartition) for p in plan.partitions)
+
+
+__all__ = ["AscendError", "Conversion", "ConvertOptions", "PartitionRow", "convert", "has_host_partition"]

@@ -1,0 +1,125 @@
+"""From a definition to the lowering that implements it, and from a graph node to what a lowering sees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import onnx_ir as ir
+
+from ascend_ep.errors import AscendError
+from ascend_ep.graph.facts import Fact, Facts
+from ascend_ep.opdef.definition import Formula, Kernel, Library, OpDef, canonical_domain
+from ascend_ep.opdef.registry import Registry
+
+from .lowering import Lowering, NodeView, Operand, Unsupported, lowering
+from .native_op import lower_library
+
+#: The lowering of every definition whose semantics are a formula.
+FORMULA = "formula"
+
+
+class Semantics:
+    """Answers, for the nodes of one model, which definition they mean and how it is lowered."""
+
+    def __init__(self, model: ir.Model, registry: Registry) -> None:
+        self._opsets = {canonical_domain(d): v for d, v in model.opset_imports.items()}
+        self._registry = registry
+
+    def version(self, node: ir.Node) -> int:
+        """The opset version in force for a node's domain."""
+        return node.version or self._opsets.get(canonical_domain(node.domain), 1)
+
+    def definition(self, node: ir.Node) -> OpDef | None:
+        """The definition that a node means, or None."""
+        found = self._registry.resolve(node.domain, node.op_type, self.version(node))
+        return None if found is None else found.opdef
+
+    def near_misses(self, node: ir.Node) -> list[str]:
+        return self._registry.near_misses(canonical_domain(node.domain), node.op_type, self.version(node))
+
+    def lowering(self, node: ir.Node) -> tuple[Lowering, OpDef]:
+        """How to lower a node. Raises Unsupported when nothing native implements it."""
+        opdef = self.definition(node)
+        if opdef is None:
+            raise Unsupported("no definition gives it a native kernel")
+        if isinstance(opdef.semantics, Library):
+            return lower_library, opdef
+        name = FORMULA if isinstance(opdef.semantics, Formula) else ""
+        if isinstance(opdef.semantics, Kernel):
+            name = opdef.semantics.name
+        found = lowering(name)
+        if found is None:
+            kind = f"the kernel {name!r}" if name else "source files"
+            raise Unsupported(f"its definition asks for {kind}, which this build doesn't have")
+        return found, opdef
+
+    def view(self, node: ir.Node, facts: Facts, opdef: OpDef | None = None) -> NodeView:
+        """A node as lowerings see it. Raises Unsupported for values whose type or rank is unknown."""
+        attributes = {} if opdef is None or opdef.standard else _defaults(opdef)
+        attributes |= {name: _attribute(node, a) for name, a in node.attributes.items()}
+        return NodeView(
+            node.op_type,
+            [None if v is None else operand(v, facts[v]) for v in node.inputs],
+            [operand(v, facts[v]) if v.name else None for v in node.outputs],
+            attributes,
+            canonical_domain(node.domain),
+            self.version(node),
+            node.name or "",
+            opdef,
+        )
+
+
+def operand(value: ir.Value, fact: Fact) -> Operand:
+    """A value with its fact. Raises Unsupported when it is no tensor of known type and rank."""
+    if not fact.dtype:
+        raise Unsupported(f"the type of {value.name!r} is unknown, or it is no tensor")
+    if fact.dims is None:
+        raise Unsupported(f"the rank of {value.name!r} is unknown")
+    constant = (fact.tensor or fact.const) if fact.is_const else None
+    return Operand(value.name or "", fact.dtype, fact.dims, constant, fact.shape_value)
+
+
+def label(node: ir.Node) -> str:
+    """What to call a node in messages: its name, or its first output."""
+    return node.name or next((v.name for v in node.outputs if v.name), None) or node.op_type
+
+
+def _defaults(opdef: OpDef) -> dict[str, Any]:
+    return {a.name: a.default for a in opdef.attributes if a.default is not None}
+
+
+def _attribute(node: ir.Node, attribute: ir.Attr) -> Any:
+    kind = attribute.type
+    if attribute.is_ref() or kind in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS):
+        raise Unsupported(f"its attribute {attribute.name!r} is a graph or a reference")
+    if kind == ir.AttributeType.TENSOR:
+        return attribute.as_tensor().numpy()
+    if kind in (ir.AttributeType.INTS, ir.AttributeType.FLOATS, ir.AttributeType.STRINGS):
+        return list(attribute.value)
+    if kind in (ir.AttributeType.INT, ir.AttributeType.FLOAT, ir.AttributeType.STRING):
+        return attribute.value
+    raise Unsupported(f"its attribute {attribute.name!r} is of type {kind.name}")
+
+
+def undefined(nodes: Mapping[ir.Node, list[str]], where: str, opsets: Mapping[ir.Node, int]) -> AscendError:
+    """The error of operators that nobody defines: all at once, each with what it may have been meant to be
+    and the command that makes a definition to fill in."""
+    details = []
+    kinds: dict[tuple[str, str], list[ir.Node]] = {}
+    for node in nodes:
+        kinds.setdefault((canonical_domain(node.domain), node.op_type), []).append(node)
+    for (domain, op_type), users in kinds.items():
+        full = f"{domain or 'ai.onnx'}::{opsets[users[0]]}::{op_type}"
+        near = nodes[users[0]]
+        names = ", ".join(label(n) for n in users[:3]) + (
+            f" and {len(users) - 3} more" if len(users) > 3 else ""
+        )
+        details.append(f"No parser is registered for Op [{names}, optype [{full}]].")
+        if near:
+            details.append(f"  near it: {', '.join(near[:3])}")
+        flag = f" --domain={domain}" if domain else ""
+        details.append(f"  start a definition: ascend-op gen --stub={op_type}{flag} --model={where}")
+    first = next(iter(nodes))
+    full = f"{canonical_domain(first.domain) or 'ai.onnx'}::{opsets[first]}::{first.op_type}"
+    return AscendError("E19010", label(first), full, where=where, details=details)
