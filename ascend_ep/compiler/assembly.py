@@ -81,25 +81,15 @@ class Assembly:
         return self._inner[value]
 
     def _with_rim(self, parts: Sequence[Partition]) -> list[Partition]:
-        """Adds outputs of the model that no node makes (inputs, constants) to the last native partition."""
+        """Adds a native partition that copies outputs of the model that no node makes: inputs, constants."""
         loose = [v for v in dict.fromkeys(self._model.graph.outputs) if v.producer() is None]
-        found = list(parts)
-        if not loose:
-            return found
         for value in loose:
-            if not value.is_initializer() and not self._facts[value].dtype:
+            if not self._facts[value].dtype or self._facts[value].dtype == ir.DataType.STRING:
                 raise AscendError(
-                    "E10055",
-                    f"Output [{value.name}] is an input of the model that is no tensor of known type.",
+                    "E10055", f"Output [{value.name}] is an input or constant that is no numeric tensor."
                 )
-        target = next((p for p in reversed(found) if p.kind == "native"), None)
-        if target is None:
-            target = Partition("native")
-            found.append(target)
-        known = set(target.inputs)
-        target.inputs += [v for v in loose if not v.is_initializer() and v not in known]
-        target.outputs += loose
-        return found
+        inputs = [v for v in loose if not v.is_initializer()]
+        return [*parts, Partition("native", [], inputs, loose)] if loose else list(parts)
 
     # --- partitions ---------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """From an ONNX model to a bundle: load, infer, simplify, partition, lower, write, verify, check.
 
-    conversion = convert("m.onnx", ConvertOptions())
-    conversion.write(Path("m.om"))
+conversion = convert("m.onnx", ConvertOptions())
+conversion.write(Path("m.om"))
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
 import onnx
 import onnx_ir as ir
 
-from ascend_ep import __version__
-from ascend_ep.errors import AscendError
 from ascend_ep.graph.declared import set_input_shapes
 from ascend_ep.graph.external_data import MemoryReader
 from ascend_ep.graph.facts import Facts
@@ -25,6 +24,7 @@ from ascend_ep.graph.load import load_model
 from ascend_ep.graph.partition import Partition, partition
 from ascend_ep.graph.passes.pipeline import run_passes
 from ascend_ep.opdef.registry import Registry
+from ascend_ep.runtime.binding import lib, text_of
 
 from . import samples
 from .assembly import Assembly
@@ -34,7 +34,7 @@ from .dump import Dump
 from .model_def import model_def
 from .outputs import select_outputs
 from .plan import HostPartition, Plan
-from .self_check import check_against_reference, run_samples
+from .self_check import NoSamples, check_against_reference, is_small, run_samples
 from .semantics import Semantics, label
 from .writer import write_bytes, write_file
 
@@ -45,7 +45,7 @@ Source = str | os.PathLike[str] | bytes | onnx.ModelProto
 class ConvertOptions:
     """What a conversion may be told.
 
-    `registry` None: the built-in operators and $ASCEND_CUSTOM_OPS. `input_shapes`: name to sizes, names or -1.
+    `registry` None: the built-in operators and $ASCEND_CUSTOM_OPS. `input_shapes`: sizes, names or -1.
     `out_nodes`: "node:index" or tensor names that become the outputs. `sample_seed` None stores no sample.
     `self_check`: compare the sample run with the float64 reference; None does so for small models.
     `meta`: more entries for the bundle's META section. `dump`: folder for every step as text.
@@ -88,6 +88,7 @@ class Conversion:
     options: ConvertOptions
     where: str
     source: Source
+    registry: Registry
 
     @cached_property
     def model_def(self) -> bytes:
@@ -96,28 +97,42 @@ class Conversion:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes the bundle, having verified and run it. Raises AscendError; then no file is left."""
-        write_file(self.plan, self.model_def, Path(path), self.options.soc_version, self._check)
+        target, soc = Path(path), self.options.soc_version
+        try:
+            write_file(self.plan, self.model_def, target, soc, self._check)
+        except NoSamples:
+            self.plan.samples.clear()
+            write_file(self.plan, self.model_def, target, soc, self._check)
 
     def to_bytes(self) -> bytes:
         """The bundle in memory, verified and run."""
-        return write_bytes(self.plan, self.model_def, self.options.soc_version, self._check)
+        soc = self.options.soc_version
+        try:
+            return write_bytes(self.plan, self.model_def, soc, self._check)
+        except NoSamples:
+            self.plan.samples.clear()
+            return write_bytes(self.plan, self.model_def, soc, self._check)
 
     def context_model(self, bundle_name: str) -> bytes:
         """m_ctx.onnx: an ONNX model that runs the bundle of this name, beside it, in stock onnxruntime."""
         return context_model(self.model, self.facts, self.plan, bundle_name)
 
-    def _check(self, written: Path | bytes) -> list[memoryview] | None:
+    def _check(self, written: Path | bytes) -> list[memoryview]:
+        """Verifies and runs what was written; the bytes of the sample outputs."""
         results = run_samples(written, self.plan)
-        if results is not None and self.options.self_check is not False:
-            check_against_reference(self, results, forced=self.options.self_check is True)
-        return results
+        wanted = self.options.self_check
+        if results and (wanted or (wanted is None and is_small(self.model))):
+            source = onnx.load_from_string(self.source) if isinstance(self.source, bytes) else self.source
+            given = source if isinstance(source, onnx.ModelProto) else os.fspath(source)
+            check_against_reference(given, self.plan, results, self.registry, must=bool(wanted))
+        return [np.ascontiguousarray(r).reshape(-1).view(np.uint8).data for r in results]
 
 
 def convert(source: Source, options: ConvertOptions | None = None) -> Conversion:
     """Converts a model, a path or its bytes. Names and dims of its inputs and outputs stay as they are.
 
-    Raises AscendError: E10410, E10041 for the file, E19010 naming all unknown operators, E19014 for impossible
-    shapes, E20001 for an operator that nothing can run.
+    Raises AscendError: E10410, E10041 for the file, E19010 naming all unknown operators, E19014 for
+    impossible shapes, E20001 for an operator that nothing can run.
     """
     options = options or ConvertOptions()
     where = str(source) if isinstance(source, str | os.PathLike) else "the given model"
@@ -145,7 +160,7 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
     if options.sample_seed is not None:
         samples.reserve(plan, options.sample_seed)
     dump.plan("plan", plan)
-    return Conversion(plan, _table(parts), model, facts, options, where, source)
+    return Conversion(plan, _table(parts), model, facts, options, where, source, registry)
 
 
 def _table(parts: Sequence[Partition]) -> tuple[PartitionRow, ...]:
@@ -165,7 +180,7 @@ def _table(parts: Sequence[Partition]) -> tuple[PartitionRow, ...]:
 def _meta(model: ir.Model, options: ConvertOptions, where: str) -> dict[str, str]:
     """What the bundle says about its origin; `model.` and `custom:` entries feed get_modelmeta."""
     found = {
-        "producer": f"ascend-ep {__version__}",
+        "producer": f"ascend-ep {text_of(lib.asc_version())}",
         "soc_version": options.soc_version,
         "atc_cmdline": options.command_line,
         "precision": options.precision,
@@ -184,6 +199,3 @@ def _meta(model: ir.Model, options: ConvertOptions, where: str) -> dict[str, str
 def has_host_partition(plan: Plan) -> bool:
     """Whether running the plan takes onnxruntime."""
     return any(isinstance(p, HostPartition) for p in plan.partitions)
-
-
-__all__ = ["AscendError", "Conversion", "ConvertOptions", "PartitionRow", "convert", "has_host_partition"]

@@ -32,8 +32,8 @@ PLATFORM_TYPE = 0xAE
 PRODUCER = "ascend-ep"
 
 
-#: Given the bundle written so far, the bytes of its sample outputs in order, or None to leave zeros.
-Fill = Callable[[Path | bytes], Sequence[memoryview] | None]
+#: Given the bundle written so far, the bytes of its last samples, in order.
+Fill = Callable[[Path | bytes], Sequence[memoryview]]
 
 
 def write_file(
@@ -71,10 +71,10 @@ def write_bytes(plan: Plan, model_def: bytes, soc_version: str = "", fill: Fill 
 
 
 def _refill(
-    image: memoryview | mmap.mmap, samples: Sequence[tuple[int, int]], bodies: Sequence[memoryview] | None
+    image: memoryview | mmap.mmap, samples: Sequence[tuple[int, int]], bodies: Sequence[memoryview]
 ) -> bool:
     """Overwrites the last samples; whether there was anything to write."""
-    for (at, size), body in zip(samples[len(samples) - len(bodies or ()) :], bodies or (), strict=True):
+    for (at, size), body in zip(samples[len(samples) - len(bodies) :], bodies, strict=True):
         if len(body) != size:
             raise ValueError("a sample output has another size than its shape says")
         image[at : at + size] = bytes(body)

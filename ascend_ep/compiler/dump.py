@@ -1,0 +1,121 @@
+"""Every step of a conversion as text, one file a step, for reading and for golden tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import onnx.printer
+import onnx_ir as ir
+
+from ascend_ep.graph.facts import Facts
+from ascend_ep.graph.partition import Partition
+from ascend_ep.opdef.dims import Dim
+
+from .plan import HostPartition, Plan, Ref
+from .semantics import label
+
+
+class Dump:
+    """Writes numbered files into `folder`; does nothing when that is None.
+
+    Models are in ONNX's own text form (onnx.parser reads it), without large initializers.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._count = 0
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+
+    def model(self, step: str, model: ir.Model) -> None:
+        if self._folder is not None:
+            self._write(f"{step}.onnxtxt", onnx.printer.to_text(_without_weights(model)))
+
+    def facts(self, step: str, model: ir.Model, facts: Facts) -> None:
+        if self._folder is not None:
+            values = (*model.graph.inputs, *(v for n in model.graph for v in n.outputs))
+            self._write(f"{step}.txt", "\n".join(f"{v.name}: {facts[v]!r}" for v in values))
+
+    def partitions(self, step: str, parts: Sequence[Partition]) -> None:
+        if self._folder is not None:
+            self._write(f"{step}.txt", "\n".join(_partition_lines(parts)))
+
+    def plan(self, step: str, plan: Plan) -> None:
+        if self._folder is not None:
+            self._write(f"{step}.txt", plan_text(plan))
+
+    def _write(self, name: str, text: str) -> None:
+        assert self._folder is not None
+        (self._folder / f"{self._count:02d}-{name}").write_text(text + "\n", encoding="utf-8")
+        self._count += 1
+
+
+def plan_text(plan: Plan) -> str:
+    """A plan, an instruction a line: `node: out = kernel(in, ...) ints floats`."""
+    return "\n".join(_plan_lines(plan))
+
+
+def _plan_lines(plan: Plan) -> Iterator[str]:
+    for edge in plan.edges:
+        role = ("in" if edge.is_input else "") + ("out" if edge.is_output else "")
+        yield f"edge {edge.name} {edge.dtype}{_dims(edge.dims)} {role}".rstrip()
+    for part in plan.partitions:
+        if isinstance(part, HostPartition):
+            rim = _rim([e.name for e in part.inputs], [e.name for e in part.outputs])
+            yield f"host {part.name} {rim}: {part.reason}"
+            continue
+        yield f"native {part.name} " + _rim(
+            [e.name for e, _ in part.inputs], [e.name for e, _ in part.outputs]
+        )
+        names = {ref: f"%{i}" for i, ref in enumerate(part.values)}
+        for insn in part.insns:
+            given = ", ".join("-" if r is None else _operand(r, names) for r in insn.ins)
+            made = ", ".join(_operand(r, names) for r in insn.outs)
+            ints = f" ints=[{', '.join(map(str, insn.ints))}]" if insn.ints else ""
+            floats = f" floats={list(insn.floats)}" if insn.floats else ""
+            yield f"  {insn.name or insn.op_type}: {made} = {insn.kernel}({given}){ints}{floats}"
+
+
+def _rim(inputs: Sequence[str | None], outputs: Sequence[str | None]) -> str:
+    return f"({', '.join(map(str, inputs))}) -> ({', '.join(map(str, outputs))})"
+
+
+def _operand(ref: Ref, names: dict[Ref, str]) -> str:
+    kind = ("in", "out", "temp", "weight", "view")[ref.kind]
+    text = f"{names[ref]}:{kind}{_dims(ref.dims)}"
+    if ref.base is None:
+        return text
+    strides = "" if ref.strides is None else f"*{_dims(ref.strides)}"
+    return f"{text}@{names[ref.base]}+{ref.offset}{strides}"
+
+
+def _dims(dims: Sequence[Dim]) -> str:
+    return "[" + ",".join(map(str, dims)) + "]"
+
+
+def _partition_lines(parts: Sequence[Partition]) -> Iterator[str]:
+    for i, part in enumerate(parts):
+        yield f"{part.kind} p{i} " + _rim([v.name for v in part.inputs], [v.name for v in part.outputs])
+        for node in part.nodes:
+            reason = part.reasons.get(node)
+            yield f"  {label(node)} {node.op_type}" + (f": {reason}" if reason else "")
+
+
+def _without_weights(model: ir.Model) -> onnx.ModelProto:
+    """The model with initializers of more than 64 elements as inputs, so that the text stays readable."""
+    proto = onnx.ModelProto(ir_version=model.ir_version)
+    for domain, version in model.opset_imports.items():
+        proto.opset_import.add(domain=domain, version=version)
+    graph = proto.graph
+    graph.name = model.graph.name or "graph"
+    graph.node.extend(ir.to_proto(n) for n in model.graph)
+    graph.input.extend(ir.to_proto(v) for v in model.graph.inputs)
+    graph.output.extend(ir.to_proto(v) for v in model.graph.outputs)
+    for value in model.graph.initializers.values():
+        source = value.const_value
+        if source is not None and source.size <= 64 and source.dtype != ir.DataType.STRING:
+            graph.initializer.append(ir.to_proto(source))
+        else:
+            graph.input.append(ir.to_proto(value))
+    return proto
