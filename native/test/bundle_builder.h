@@ -67,21 +67,26 @@ static inline uint32_t bb_dim(builder *b, uint32_t op, uint32_t x, uint32_t y, i
     return bb_add(b, ASC_SEC_DIMS, &d);
 }
 
-static inline uint32_t bb_const(builder *b, int64_t value) { return bb_dim(b, ASC_DIM_CONST, 0, 0, value); }
+static inline uint32_t bb_const(builder *b, int64_t value) {
+    return bb_dim(b, ASC_DIM_CONST, 0, 0, value);
+}
 
 static inline uint32_t bb_symbol(builder *b, const char *name, int64_t min, int64_t max) {
     asc_symbol s = {.name = bb_string(b, name), .min = min, .max = max};
     return bb_dim(b, ASC_DIM_SYMBOL, bb_add(b, ASC_SEC_SYMBOLS, &s), 0, 0);
 }
 
-static inline uint32_t bb_value(builder *b, const char *name, int dtype, int kind, const uint32_t *dims, uint64_t rank) {
+static inline uint32_t bb_value(builder *b, const char *name, int dtype, int kind, const uint32_t *dims,
+                                uint64_t rank) {
     asc_value v = {.name = bb_string(b, name), .dtype = (uint8_t)dtype, .kind = (uint8_t)kind, .rank = (uint8_t)rank};
     v.first_dim = bb_indices(b, dims, rank);
     v.first_stride = v.base = v.offset = ASC_NONE;
     return bb_add(b, ASC_SEC_VALUES, &v);
 }
 
-static inline asc_value *bb_value_at(builder *b, uint32_t v) { return (asc_value *)b->sections[ASC_SEC_VALUES].at + v; }
+static inline asc_value *bb_value_at(builder *b, uint32_t v) {
+    return (asc_value *)b->sections[ASC_SEC_VALUES].at + v;
+}
 
 static inline uint32_t bb_view(builder *b, const char *name, uint32_t base, const uint32_t *dims, uint64_t rank,
                                const uint32_t *strides, uint32_t offset) {
@@ -114,7 +119,9 @@ static inline uint32_t bb_insn(builder *b, const char *kernel, const uint32_t *i
     return bb_add(b, ASC_SEC_INSNS, &i);
 }
 
-static inline asc_insn *bb_insn_at(builder *b, uint32_t i) { return (asc_insn *)b->sections[ASC_SEC_INSNS].at + i; }
+static inline asc_insn *bb_insn_at(builder *b, uint32_t i) {
+    return (asc_insn *)b->sections[ASC_SEC_INSNS].at + i;
+}
 
 static inline uint32_t bb_library(builder *b, const char *name, const void *bytes, uint64_t size) {
     asc_native n = {.name = bb_string(b, name), .offset = bb_append(&b->native, ASC_ALIGN, bytes, size), .bytes = size};
@@ -125,11 +132,14 @@ static inline uint32_t bb_library(builder *b, const char *name, const void *byte
 /* An edge like this value. */
 static inline uint32_t bb_edge(builder *b, uint32_t value, uint32_t role) {
     const asc_value *v = bb_value_at(b, value);
-    asc_edge e = {.name = v->name, .dtype = v->dtype, .rank = v->rank, .role = (uint8_t)role, .first_dim = v->first_dim};
+    asc_edge e = {
+        .name = v->name, .dtype = v->dtype, .rank = v->rank, .role = (uint8_t)role, .first_dim = v->first_dim};
     return bb_add(b, ASC_SEC_EDGES, &e);
 }
 
-static inline uint64_t bb_count(const builder *b, uint32_t kind) { return b->sections[kind].size / BB_STRIDE[kind]; }
+static inline uint64_t bb_count(const builder *b, uint32_t kind) {
+    return b->sections[kind].size / BB_STRIDE[kind];
+}
 
 static inline uint32_t bb_rim(builder *b, const uint32_t *values, uint64_t n, uint32_t role) {
     uint32_t pairs[64];
@@ -141,8 +151,8 @@ static inline uint32_t bb_rim(builder *b, const uint32_t *values, uint64_t n, ui
 }
 
 /* Everything added since the last partition becomes a native one with these inputs and outputs. */
-static inline uint32_t bb_partition(builder *b, const char *name, const uint32_t *in, uint64_t n_in, const uint32_t *out,
-                                    uint64_t n_out) {
+static inline uint32_t bb_partition(builder *b, const char *name, const uint32_t *in, uint64_t n_in,
+                                    const uint32_t *out, uint64_t n_out) {
     asc_partition p = {.name = bb_string(b, name), .first_value = b->first_value, .first_insn = b->first_insn};
     p.n_values = (uint32_t)bb_count(b, ASC_SEC_VALUES) - b->first_value;
     p.n_insns = (uint32_t)bb_count(b, ASC_SEC_INSNS) - b->first_insn;
@@ -157,7 +167,8 @@ static inline uint32_t bb_partition(builder *b, const char *name, const uint32_t
 
 static inline bb_bytes bb_plan(const builder *b) {
     bb_bytes plan = {0};
-    asc_plan_header h = {.magic = ASC_PLAN_MAGIC, .version = ASC_PLAN_VERSION, .min_reader = 1, .header_bytes = sizeof h};
+    asc_plan_header h = {
+        .magic = ASC_PLAN_MAGIC, .version = ASC_PLAN_VERSION, .min_reader = 1, .header_bytes = sizeof h};
     asc_section table[BB_KINDS];
     for (uint32_t kind = 1; kind < BB_KINDS; kind++)
         if (b->sections[kind].size) table[h.n_sections++] = (asc_section){.kind = kind, .stride = BB_STRIDE[kind]};
@@ -174,7 +185,9 @@ static inline bb_bytes bb_plan(const builder *b) {
     return plan;
 }
 
-static inline void bb_put(uint8_t *file, uint64_t at, uint64_t value, int bytes) { memcpy(file + at, &value, (size_t)bytes); }
+static inline void bb_put(uint8_t *file, uint64_t at, uint64_t value, int bytes) {
+    memcpy(file + at, &value, (size_t)bytes);
+}
 
 static inline void bb_header(bb_bytes *file) {
     memcpy(file->at, "IMOD", 4);
@@ -194,7 +207,10 @@ static inline bb_bytes bb_finish(builder *b) {
     const struct {
         uint32_t type, align;
         bb_bytes bytes;
-    } parts[] = {{ASC_PART_PLAN, 64, plan}, {ASC_PART_HOST, 64, b->host}, {ASC_PART_NATIVE, 64, b->native}, {ASC_PART_WEIGHTS, 4096, b->weights}};
+    } parts[] = {{ASC_PART_PLAN, 64, plan},
+                 {ASC_PART_HOST, 64, b->host},
+                 {ASC_PART_NATIVE, 64, b->native},
+                 {ASC_PART_WEIGHTS, 4096, b->weights}};
     uint32_t n = 0;
     for (int i = 0; i < 4; i++) n += parts[i].bytes.size > 0;
     uint64_t table_end = 264 + 24 * (uint64_t)n, entry = 264;
