@@ -41,13 +41,139 @@ CODES: dict[str, Code] = {
         "Value [%s] for parameter [--%s] is invalid. The value must be either [1] or [0].", "Use 1 or 0."
     ),
     "E10007": Code("[--%s] is required. The value must be [%s].", "Specify the parameter."),
-    "E10410": Code("File [%s] does not exist.", "Check the path."),
-    "E10041": Code(
-        "Failed to load the model from [%s]. Reason: %s", "Check that the file is a complete model."
+    "E10008": Code(
+        "[--weight] must not be empty when [--framework] is set to 0 (Caffe).",
+        "Give --weight, or another --framework.",
     ),
+    "E10009": Code(
+        "[--dynamic_batch_size], [--dynamic_image_size], [--input_shape_range], and [--dynamic_dims] "
+        "are mutually exclusive.",
+        "Keep one of them.",
+    ),
+    "E10010": Code(
+        "Value [%s] for parameter [--log] is invalid.", "Use debug, info, warning, error or null."
+    ),
+    "E10011": Code(
+        "Value [%s] for parameter [--input_shape] is invalid. Shape values must be positive integers. "
+        "The error value in the shape is %s.",
+        "Use positive sizes, or -1 with one of the --dynamic_... options.",
+    ),
+    "E10012": Code(
+        "[--dynamic_batch_size] is included, but the dimension count of the "
+        "dynamic-shape input configured in "
+        "[--input_shape] is less than 1.",
+        "Give the input a batch dimension of -1, or remove --dynamic_batch_size.",
+    ),
+    "E10013": Code("Value [%s] for [--%s] is out of range.", "Use a smaller number."),
+    "E10014": Code("Value [%s] for parameter [--%s] is invalid.", "Use an integer."),
+    "E10016": Code(
+        "Opname [%s] specified in [--%s] is not found in the model, confirm whether this node name exists, "
+        "or node is not split with the specified delimiter ';'",
+        "Use names of the model, separated by ;",
+    ),
+    "E10018": Code(
+        "Value [%s] for shape [%s] is invalid. When [--dynamic_batch_size] is included, "
+        "only batch size N can be -1 in [--input_shape].",
+        "Make every other dimension a number.",
+    ),
+    "E10019": Code(
+        "When [--dynamic_image_size] is included, only the height and width axes "
+        "can be -1 in [--input_shape].",
+        "Make every other dimension a number.",
+    ),
+    "E10020": Code(
+        "Value [%s] for parameter [--dynamic_image_size] is invalid.",
+        'Write "height1,width1;height2,width2".',
+    ),
+    "E10021": Code(
+        "Path for parameter [--%s] is too long. Keep the length within %s.", "Use a shorter path."
+    ),
+    "E10022": Code("Path [%s] for parameter [--%s] does not include the file name.", "Add the file name."),
+    "E10023": Code("Value [%s] for parameter [--singleop] is invalid.", "Check the path."),
+    "E10024": Code(
+        "Failed to open file [%s] specified by [--singleop].", "Check the permissions of the file."
+    ),
+    "E10025": Code(
+        "File [%s] specified by [--singleop] is not a valid JSON file. Reason: %s.", "Correct the file."
+    ),
+    "E10026": Code("The Op name is empty in the file specified by [--singleop].", "Name the operator."),
+    "E10027": Code(
+        "Attribute [%s] of [%s] tensor [%s] for Op [%s] is invalid when [--singleop] is specified.",
+        "Give the tensor a valid type and format.",
+    ),
+    "E10029": Code(
+        "Attribute name of Op [%s] is empty in the file specified by [--singleop].", "Name the attribute."
+    ),
+    "E10030": Code(
+        "There is an invalid value for attribute name [%s] of Op [%s] in the file specified by [--singleop].",
+        "Correct the value.",
+    ),
+    "E10031": Code(
+        "[--dynamic_batch_size] is included, but none of the nodes specified in "
+        "[--input_shape] has a batch size "
+        "equaling -1.",
+        "Set the batch dimension to -1, or remove --dynamic_batch_size.",
+    ),
+    "E10035": Code(
+        "[--dynamic_batch_size], [--dynamic_image_size], or [--dynamic_dims] has %s profiles, "
+        "which is less than the minimum %s.",
+        "Give more profiles.",
+    ),
+    "E10036": Code(
+        "[--dynamic_batch_size], [--dynamic_image_size], or [--dynamic_dims] has %s profiles, "
+        "which is greater than the maximum %s.",
+        "Give fewer profiles.",
+    ),
+    "E10037": Code(
+        "The profiles configured in [--dynamic_batch_size], [--dynamic_image_size], or [--dynamic_dims] have "
+        "inconsistent dimension counts. A profile has %s dimensions while another has %s dimensions.",
+        "Give every profile as many sizes.",
+    ),
+    "E10038": Code(
+        "Dimension size [%s] is invalid. The value must be greater than 0.",
+        "Use positive sizes in every profile.",
+    ),
+    "E10039": Code(
+        "The [--dynamic_batch_size], [--dynamic_image_size], or [--dynamic_dims] "
+        "argument have duplicate profiles.",
+        "Remove the repeated profile.",
+    ),
+    "E10040": Code(
+        "As the [--dynamic_batch_size], [--dynamic_image_size], or [--dynamic_dims] argument is included, "
+        "the corresponding nodes specified in [--input_shape] must have -1 axes and cannot have '~'.",
+        "Set the dynamic dimensions to -1, or remove the --dynamic_... option.",
+    ),
+    "E10041": Code("Failed to load the model from [%s].", "Check that the file is a complete model."),
+    "E10045": Code(
+        "The number of -1 axes in the [--input_shape] argument exceeds the dimension count per profile in "
+        "[--dynamic_dims].",
+        "Give every profile one size for each -1.",
+    ),
+    "E10046": Code(
+        "The total number of -1 axes in the [--input_shape] argument is greater than the dimension count per "
+        "profile in [--dynamic_dims].",
+        "Give every profile one size for each -1.",
+    ),
+    "E10047": Code("[--%s] and [--%s] are mutually exclusive.", "Remove one of them."),
+    "E10052": Code(
+        "AIPP configuration is invalid. Reason: %s", "Correct the file given with --insert_op_conf."
+    ),
+    "E10054": Code(
+        "The requied parameter [%s] for ATC is empty. Another possible reason is "
+        "that the value of some parameters "
+        'is not enclosed by quotation marks ("").',
+        "Give the parameter.",
+    ),
+    "E10055": Code("The operation is not supported. Reason: %s", "See the reason."),
+    "E10056": Code("Cannot configure both parameters [%s] and [%s] simultaneously.", "Remove one of them."),
+    "E10410": Code("File [%s] does not exist.", "Check the path."),
     "E10501": Code(
         "IR for Op [%s, optype [%s]], is not registered.",
         "Give the operator's definition with --custom_op_info.",
+    ),
+    "E16002": Code(
+        "No ONNX parser is registered for optype [%s].",
+        "Describe the operator: --custom_op_info=FILE or --custom_op=Type:LIBRARY.",
     ),
     "E19010": Code(
         "No parser is registered for Op [%s, optype [%s]].",
@@ -117,18 +243,31 @@ CODES: dict[str, Code] = {
 NATIVE_CODES: dict[int, str] = {n: f"E400{n:02d}" for n in range(1, 13)}
 
 
+MAX_ARGUMENT = 1000
+
+
+def _shown(argument: object) -> str:
+    text = str(argument)
+    return text if len(text) <= MAX_ARGUMENT else text[:MAX_ARGUMENT] + "..."
+
+
 class AscendError(Exception):
-    """Every failure: `code`, the sentence, `where` (file, node, line), `fix`, `details` (more lines)."""
+    """Every failure: `code`, the sentence, `where` (file, node, line), `fix`, `details` (more lines).
+
+    Arguments beyond those of the code's template are the first details: what atc's sentence has no place for.
+    An argument longer than MAX_ARGUMENT characters is cut: names in files are attackers' text.
+    """
 
     def __init__(
         self, code: str, *args: object, where: str = "", fix: str | None = None, details: Sequence[str] = ()
     ) -> None:
         entry = CODES[code]
         self.code = code
-        self.text = entry.template % tuple(str(a) for a in args)
+        taken = entry.template.count("%s")
+        self.text = entry.template % tuple(map(_shown, args[:taken]))
         self.where = where
         self.fix = entry.fix if fix is None else fix
-        self.details = tuple(details)
+        self.details = (*map(_shown, args[taken:]), *details)
         super().__init__(str(self))
 
     def __str__(self) -> str:

@@ -9,6 +9,7 @@ put conversions where the text mixes them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -228,6 +229,7 @@ _INFIX = {
     "pow": ("^", 8),
 }
 _TIGHTEST = 9
+_NAMED = {math.pi: "pi", math.e: "e"}
 
 
 def to_text(node: Expression) -> str:
@@ -302,6 +304,8 @@ def _number_text(value: float) -> str:
     if value in (float("inf"), float("-inf")):
         return "inf" if value > 0 else "-inf"
     number = float(value)
+    if number in _NAMED:
+        return _NAMED[number]
     return (
         str(int(number))
         if number.is_integer() and abs(number) < 1e15 and str(number) != "-0.0"

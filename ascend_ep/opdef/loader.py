@@ -247,9 +247,9 @@ class _Reader:
                 result += dtypes.SETS[name]
             else:
                 known = [*dtypes.NUMBERS, *dtypes.SETS, *self.entry.get("types", {})]
-                reason = f"there is no such element type.{did_you_mean(name, known)}".removesuffix(".")
+                allowed = [f"allowed: {', '.join(known)}.{did_you_mean(name, known)}"]
                 place = at if isinstance(names, str) else f"{at}/{i}"
-                raise self.invalid(name, "type", reason, place, details=["allowed: " + ", ".join(known)])
+                raise self.invalid(name, "type", "there is no such element type", place, details=allowed)
         return tuple(result)
 
     def tensors(self, key: str, variables: Mapping[str, tuple[int, ...]]) -> tuple[TensorSpec, ...] | None:
@@ -334,9 +334,8 @@ class _Reader:
         for name in rules:
             if name not in names:
                 place = f"/shape/{escape_pointer(name)}"
-                raise self.invalid(
-                    name, "shape", f"there is no such output.{did_you_mean(name, names)}", place
-                )
+                allowed = [f"outputs: {', '.join(names)}.{did_you_mean(name, names)}"]
+                raise self.invalid(name, "shape", "there is no such output", place, details=allowed)
         return replace(opdef, shape=rules)
 
     # -- attributes --

@@ -31,7 +31,7 @@ from ascend_ep.opdef.reference import ELEMENTWISE, round_to
 
 
 def specialize(program: Program, attributes: Mapping[str, AttributeValue], given: Collection[str]) -> Program:
-    """`program` with bound attributes (attributes.bind_attributes) and the names of the inputs that are given.
+    """`program` for the attributes of attributes.bind_attributes and the names of the inputs that are given.
 
     Raises E42005 when the program needs an attribute that has no value.
     """

@@ -1,0 +1,159 @@
+"""ascend-op: the operators in force, and what one of them is."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import textwrap
+from collections.abc import Mapping, Sequence
+
+from ascend_ep.errors import AscendError
+from ascend_ep.opdef import dtypes
+from ascend_ep.opdef.definition import Attribute, Formula, Kernel, OpDef, Semantics, TensorSpec
+from ascend_ep.opdef.registry import Registry, Resolved
+
+FAILED = 1
+
+
+def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os.environ) -> int:
+    """Runs one command line and returns its exit status: 0, 1 for an AscendError, 2 for wrong usage."""
+    given = _parser().parse_args(arguments)
+    try:
+        registry = Registry.from_options(given.custom_op, given.custom_op_info, environ)
+        given.run(registry, given)
+    except AscendError as error:
+        print(error, file=sys.stderr)
+        return FAILED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument(
+        "--custom_op_info", action="append", default=[], metavar="FILE", help="a file of operator definitions"
+    )
+    shared.add_argument(
+        "--custom_op",
+        action="append",
+        default=[],
+        metavar="TYPE:LIBRARY",
+        help="a shared library of an operator",
+    )
+    parser = argparse.ArgumentParser(
+        prog="ascend-op", description="Custom operators: definitions and where they come from."
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    listing = commands.add_parser("list", parents=[shared], help="all operators that definitions exist for")
+    listing.set_defaults(run=list_operators)
+    explained = commands.add_parser("explain", parents=[shared], help="what one operator is")
+    explained.add_argument("op", metavar="OP", help="its type, or domain::Type")
+    explained.add_argument(
+        "--opset", type=int, default=0, help="opset version of its domain (default: the newest)"
+    )
+    explained.set_defaults(run=explain_operator)
+    return parser
+
+
+def list_operators(registry: Registry, given: argparse.Namespace) -> None:
+    """One line for each definition: name, semantics, origin."""
+    rows = [
+        (opdef.full_name, _semantics_text(opdef.semantics), f"{place} ({opdef.origin})")
+        for place, opdef in registry.definitions()
+    ]
+    widths = [max((len(row[i]) for row in rows), default=0) for i in range(2)]
+    for name, semantics, origin in rows:
+        print(f"{name:{widths[0]}}  {semantics:{widths[1]}}  {origin}")
+
+
+def explain_operator(registry: Registry, given: argparse.Namespace) -> None:
+    """The resolved definition of one operator, or E19010 with the places looked in."""
+    domain, _, op_type = given.op.rpartition("::")
+    version = given.opset or newest_opset(domain)
+    found = registry.resolve(domain, op_type, version)
+    if found is None:
+        looked = registry.explain(domain, op_type, version)
+        near = registry.near_misses(domain, op_type, version)
+        hint = [f"similar: {', '.join(near)}"] if near else []
+        name = f"{domain or 'ai.onnx'}::{version}::{op_type}"
+        raise AscendError("E19010", op_type, name, details=[*looked, *hint])
+    print("\n".join(describe(found)))
+
+
+def newest_opset(domain: str) -> int:
+    """The newest opset of a standard domain; 1 for others."""
+    import onnx.defs
+
+    domain = "" if domain == "ai.onnx" else domain
+    return int(onnx.defs.onnx_opset_version()) if domain == "" else 1
+
+
+def describe(found: Resolved) -> list[str]:
+    """A definition as lines of text."""
+    opdef = found.opdef
+    lines = [_signature(opdef), *textwrap.wrap(opdef.doc, 100, initial_indent="  ", subsequent_indent="  ")]
+    lines.append(f"from: {found.source}")
+    domain = "any" if opdef.domain is None else opdef.domain or "ai.onnx"
+    lines.append(f"domain: {domain}, since version: {opdef.since_version or 'any'}")
+    lines += [line for spec in opdef.inputs for line in _tensor_lines("input", spec)]
+    lines += [line for spec in opdef.outputs for line in _tensor_lines("output", spec)]
+    lines += [_attribute_line(a) for a in opdef.attributes]
+    lines += [f"shape of {o.name}: {_shape_text(opdef, o.name)}" for o in opdef.outputs]
+    if isinstance(opdef.semantics, Formula):
+        from ascend_ep.opdef.formula import formula_program
+
+        lines += ["formula:", *("  " + line for line in str(formula_program(opdef)).split("\n"))]
+    else:
+        lines.append(f"semantics: {_semantics_text(opdef.semantics)}")
+    return lines
+
+
+def _signature(opdef: OpDef) -> str:
+    marks = {"required": "", "optional": "?", "variadic": "..."}
+    inputs, outputs = (
+        ", ".join(s.name + marks[s.occurrence] for s in t) for t in (opdef.inputs, opdef.outputs)
+    )
+    return f"{opdef.op}({inputs}) -> {outputs}"
+
+
+def _tensor_lines(what: str, spec: TensorSpec) -> list[str]:
+    types = ", ".join(dict.fromkeys(map(dtypes.name, spec.types))) or "any type"
+    variable = f"{spec.variable} = " if spec.variable else ""
+    formats = f", format {', '.join(dict.fromkeys(spec.formats))}" if spec.formats else ""
+    kind = "" if spec.occurrence == "required" else f" ({spec.occurrence})"
+    return [f"{what} {spec.name}{kind}: {variable}{types}{formats}"]
+
+
+def _attribute_line(attribute: Attribute) -> str:
+    default = "required" if attribute.required else f"default {attribute.default!r}"
+    if not attribute.required and attribute.default is None:
+        default = "no default"
+    allowed = f", one of {', '.join(map(str, attribute.allowed))}" if attribute.allowed else ""
+    return f"attribute {attribute.name}: {attribute.type}, {default}{allowed}"
+
+
+def _shape_text(opdef: OpDef, output: str) -> str:
+    rule = opdef.shape.get(output)
+    if rule is not None:
+        return rule
+    if opdef.standard:
+        return "as ONNX says"
+    if isinstance(opdef.semantics, Formula):
+        return "as the formula gives"
+    return "broadcast of the inputs" if isinstance(opdef.semantics, Kernel) else "as the library says"
+
+
+def _semantics_text(semantics: Semantics | None) -> str:
+    if semantics is None:
+        return "(declared only)"
+    if isinstance(semantics, Formula):
+        return "formula"
+    if isinstance(semantics, Kernel):
+        return f"kernel {semantics.name}"
+    return f"{type(semantics).__name__.lower()} {semantics.path.name}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
