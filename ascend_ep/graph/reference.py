@@ -146,7 +146,7 @@ def _input_to_double(given: Any) -> Any:
 
 
 def _is_floating(array: Array) -> bool:
-    return bool(array.dtype.kind == "f") or array.dtype.name == "bfloat16"
+    return array.dtype.name in ("float16", "bfloat16", "float32", "float64")
 
 
 def _widen(array: Array, data_type: int) -> Array:

@@ -62,7 +62,14 @@ class Erf(OpRun):
     """Of the C library, at double precision."""
 
     def _run(self, x: Any) -> tuple[Any]:
-        return (np.vectorize(math.erf, otypes=[np.float64])(x) if x.size else x,)
+        return (_erf(x),)
+
+
+class Gelu(OpRun):
+    def _run(self, x: Any, approximate: Any = None) -> tuple[Any]:
+        if approximate in ("tanh", b"tanh"):
+            return (0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),)
+        return (0.5 * x * (1 + _erf(x / math.sqrt(2))),)
 
 
 class MeanVarianceNormalization(OpRun):
@@ -71,6 +78,10 @@ class MeanVarianceNormalization(OpRun):
         centred = x - x.mean(axis=places, keepdims=True)
         deviation = np.sqrt((centred * centred).mean(axis=places, keepdims=True))
         return (centred / (deviation + 1e-9),)
+
+
+def _erf(x: Any) -> Any:
+    return np.vectorize(math.erf, otypes=[np.float64])(x) if x.size else x
 
 
 def _text(value: Any) -> str:
@@ -83,5 +94,6 @@ FAST_OPS: tuple[type[OpRun], ...] = (
     AveragePool,
     MaxPool,
     Erf,
+    Gelu,
     MeanVarianceNormalization,
 )
