@@ -75,6 +75,8 @@ ASC_API void asc_ep_detach(void);
 /* In `partition`: claims a connected, convex group of nodes. */
 ASC_API int32_t asc_ep_claim(asc_ep_claims *claims, const uint32_t *nodes, uint32_t n);
 
+/* Whether the provider has this option and takes this value; else ASC_E_ARGUMENT with a sentence. */
+ASC_API int32_t asc_ep_check_option(const char *name, const char *value, asc_status *status);
 /* The value of a provider option, or NULL when it wasn't given. */
 ASC_API const char *asc_ep_option(const asc_ep *ep, const char *name);
 ASC_API uint32_t asc_ep_option_count(const asc_ep *ep);
@@ -112,7 +114,9 @@ typedef struct asc_ep_declaration {
 ASC_API uint32_t asc_ep_declare(const asc_ep_declaration *declaration);
 /* A set of declared operators; NULL when there is no memory or a number is wrong. */
 ASC_API asc_ep_set *asc_ep_set_new(const uint32_t *declarations, uint32_t n);
-/* The set the next RegisterCustomOps call of this thread hands over; NULL = the default set. */
+/* The set the next RegisterCustomOps call of this thread hands over; NULL = the default set.
+ * RegisterCustomOps leaves asc_ep_set_number() of it in the session options, entry "ascend_ep.declared". */
+ASC_API uint32_t asc_ep_set_number(const asc_ep_set *set);
 ASC_API void asc_ep_set_next(asc_ep_set *set);
 /* The set for RegisterCustomOps calls that nobody prepared; NULL = none. */
 ASC_API void asc_ep_set_default(asc_ep_set *set);

@@ -23,6 +23,7 @@ typedef struct declared {
 } declared;
 
 struct asc_ep_set {
+    uint32_t number;
     uint32_t n;
     ort_domain **domains; /* one per different domain, made when first handed over */
     uint32_t n_domains;
@@ -33,6 +34,7 @@ static struct {
     pthread_mutex_t lock;
     declared **ops;
     uint32_t n;
+    uint32_t n_sets;
 } declarations = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static _Atomic(asc_ep_set *) default_set;
@@ -206,11 +208,14 @@ asc_ep_set *asc_ep_set_new(const uint32_t *numbers, uint32_t n) {
         whole = numbers[i] < declarations.n;
         if (whole) set->ops[set->n++] = declarations.ops[numbers[i]];
     }
+    if (whole) set->number = declarations.n_sets++;
     pthread_mutex_unlock(&declarations.lock);
     if (whole) return set;
     free(set);
     return NULL;
 }
+
+uint32_t asc_ep_set_number(const asc_ep_set *set) { return set->number; }
 
 void asc_ep_set_next(asc_ep_set *set) {
     next_set = set;
@@ -255,5 +260,7 @@ ort_status *RegisterCustomOps(ort_session_options *options, const ort_api_base *
     ort_status *status = make_domains(set);
     pthread_mutex_unlock(&declarations.lock);
     for (uint32_t i = 0; !status && i < set->n_domains; i++) status = ort_add_domain(options, set->domains[i]);
-    return status;
+    char number[16] = "";
+    text_add_number(number, sizeof number, set->number);
+    return status ? status : ort_add_config(options, "ascend_ep.declared", number);
 }

@@ -41,25 +41,32 @@ static const known_option known[] = {
 };
 enum { N_KNOWN = sizeof known / sizeof *known };
 
-static ort_status *fail_option(const char *name, const char *value, const char *reason) {
-    char text[512] = "E10003 Value [";
-    text_add(text, sizeof text, value);
-    text_add(text, sizeof text, "] for provider option [");
-    text_add(text, sizeof text, name);
-    text_add(text, sizeof text, "] is invalid. Reason: ");
-    text_add(text, sizeof text, reason);
-    return fail(ORT_INVALID_ARGUMENT, text, NULL);
+static const known_option *find_known(const char *name) {
+    for (size_t i = 0; i < N_KNOWN; i++)
+        if (strcmp(known[i].name, name) == 0) return &known[i];
+    return NULL;
 }
 
-static ort_status *fail_unknown(const char *name) {
+/* ---- checking ------------------------------------------------------------------------------ */
+
+static int32_t refuse(asc_status *status, const char *const *parts) {
+    status->code = ASC_E_ARGUMENT;
+    status->text[0] = 0;
+    for (; *parts; parts++) text_add(status->text, sizeof status->text, *parts);
+    return status->code;
+}
+
+static int32_t refuse_value(asc_status *status, const char *name, const char *value, const char *reason) {
+    const char *parts[] = {"value '", value, "' for provider option '", name, "' is invalid: ", reason, NULL};
+    return refuse(status, parts);
+}
+
+static int32_t refuse_name(asc_status *status, const char *name) {
     const char *nearest = known[0].name;
     for (size_t i = 1; i < N_KNOWN; i++)
         if (text_distance(name, known[i].name) < text_distance(name, nearest)) nearest = known[i].name;
-    char text[512] = "E10003 unknown provider option '";
-    text_add(text, sizeof text, name);
-    text_add(text, sizeof text, "'; did you mean '");
-    text_add(text, sizeof text, nearest);
-    return fail(ORT_INVALID_ARGUMENT, text, "'?");
+    const char *parts[] = {"unknown provider option '", name, "'; did you mean '", nearest, "'?", NULL};
+    return refuse(status, parts);
 }
 
 static int is_choice(const char *choices, const char *value) {
@@ -75,25 +82,29 @@ static int is_flag(const char *value) {
     return is_choice("0|1|true|false|True|False", value);
 }
 
-static ort_status *check_value(const known_option *option, const char *value) {
+int32_t asc_ep_check_option(const char *name, const char *value, asc_status *status) {
+    const known_option *option = find_known(name);
     int64_t number;
     uint64_t size;
+    if (!option) return refuse_name(status, name);
     switch (option->kind) {
         case NUMBER:
             if (!text_to_int(value, &number) || number < 0 || number > INT32_MAX)
-                return fail_option(option->name, value, "a whole number, 0 or more, is expected");
-            if (strcmp(option->name, "device_id") == 0 && number != 0)
-                return fail_option(option->name, value, "there is one simulated device, 0");
-            return NULL;
+                return refuse_value(status, name, value, "a whole number, 0 or more, is expected");
+            if (strcmp(name, "device_id") == 0 && number != 0)
+                return refuse_value(status, name, value, "there is one simulated device, 0");
+            return ASC_OK;
         case SIZE:
-            return text_to_size(value, &size) ? NULL
-                                              : fail_option(option->name, value, "a number of bytes is expected");
-        case FLAG: return is_flag(value) ? NULL : fail_option(option->name, value, "1 or 0 is expected");
+            return text_to_size(value, &size) ? ASC_OK
+                                              : refuse_value(status, name, value, "a number of bytes is expected");
+        case FLAG: return is_flag(value) ? ASC_OK : refuse_value(status, name, value, "1 or 0 is expected");
         case CHOICE:
-            return is_choice(option->choices, value) ? NULL : fail_option(option->name, value, option->choices);
-        default: return NULL;
+            return is_choice(option->choices, value) ? ASC_OK : refuse_value(status, name, value, option->choices);
+        default: return ASC_OK;
     }
 }
+
+/* ---- reading ------------------------------------------------------------------------------- */
 
 /* Once per process and option, so that a server creating sessions isn't flooded. */
 static void say_no_effect(const known_option *option, const ort_logger *logger) {
@@ -109,11 +120,9 @@ static void say_no_effect(const known_option *option, const ort_logger *logger) 
 }
 
 static ort_status *add_option(ep_options *options, const char *name, const char *value, const ort_logger *logger) {
-    const known_option *option = NULL;
-    for (size_t i = 0; i < N_KNOWN && !option; i++)
-        if (strcmp(known[i].name, name) == 0) option = &known[i];
-    if (!option) return fail_unknown(name);
-    TRY(check_value(option, value));
+    asc_status refused = {.node = -1};
+    if (asc_ep_check_option(name, value, &refused) != ASC_OK) return fail_status(&refused, NULL);
+    const known_option *option = find_known(name);
     if (option->no_effect) say_no_effect(option, logger);
     ep_option *items = realloc(options->items, (options->n + 1) * sizeof *items);
     if (!items) return fail_memory();

@@ -95,6 +95,7 @@ ORT_CALL(247, log, (const ort_logger *logger, int32_t level, const char *text, c
 ORT_CALL(248, log_level, (const ort_logger *logger, int32_t *level), (logger, level))
 
 /* session options and key/value pairs */
+ORT_CALL(130, add_config, (ort_session_options *options, const char *key, const char *value), (options, key, value))
 ORT_CALL(379, session_config, (const ort_session_options *options, ort_pairs **out), (options, out))
 ORT_PLAIN(295, void, create_pairs, (ort_pairs **out), (out))
 ORT_PLAIN(296, void, add_pair, (ort_pairs *pairs, const char *key, const char *value), (pairs, key, value))

@@ -1,0 +1,46 @@
+"""The session being created on this thread.
+
+onnxruntime partitions and compiles on the thread that creates the session, so what the session hook knows
+reaches the plugin's callbacks by thread.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ascend_ep.opdef.registry import Registry
+
+
+@dataclass
+class Pending:
+    """A session between its hook and its first run."""
+
+    session: weakref.ref[Any]
+    registry: Registry
+
+
+class _Local(threading.local):
+    pending: Pending | None = None
+
+
+_local = _Local()
+
+
+def announce(session: Any, registry: Registry) -> None:
+    """From now on callbacks on this thread belong to `session`."""
+    _local.pending = Pending(weakref.ref(session), registry)
+
+
+def clear() -> None:
+    """Callbacks on this thread belong to nobody known."""
+    _local.pending = None
+
+
+def current() -> Pending | None:
+    """What `announce` said last, while that session lives."""
+    found = _local.pending
+    return found if found is not None and found.session() is not None else None

@@ -1,0 +1,105 @@
+"""What happens in Python when onnxruntime creates a session with AscendEP among its providers.
+
+onnxruntime reads a model before it asks its providers anything, so operators it has no schema for must be
+declared earlier. `InferenceSession._register_ep_custom_ops` is onnxruntime's own step for that (for TensorRT);
+it is private, so it is wrapped only where it exists. Without it, `ascend_ep.InferenceSession` and compiled
+`_ctx.onnx` models work all the same.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+from ascend_ep.provider import pending
+from ascend_ep.provider.declarations import declare_for
+from ascend_ep.provider.library import ALIAS, EP_NAME
+from ascend_ep.provider.options import check_options, registry_of
+
+_COLLECTION = "onnxruntime.capi.onnxruntime_inference_collection"
+_MARK = "_ascend_ep_wrapped"
+
+
+def attach(module: ModuleType) -> None:
+    """Wraps the two steps of `InferenceSession` creation. Idempotent."""
+    _wrap_normalization(_rename)
+    session_class = module.InferenceSession
+    original = getattr(session_class, "_register_ep_custom_ops", None)
+    if original is None or hasattr(original, _MARK):
+        return
+
+    @functools.wraps(original)
+    def _register_ep_custom_ops(
+        self: Any, session_options: Any, providers: Any, provider_options: Any, available: Any
+    ) -> None:
+        original(self, session_options, providers, provider_options, available)
+        prepare(self, session_options, providers, provider_options)
+
+    setattr(_register_ep_custom_ops, _MARK, True)
+    session_class._register_ep_custom_ops = _register_ep_custom_ops
+
+
+def attach_warning(module: ModuleType) -> None:
+    """For an onnxruntime that can't load the provider: says so when somebody asks for it."""
+
+    def warn(name: str) -> str:
+        if name in (EP_NAME, ALIAS):
+            warnings.warn(
+                f"{EP_NAME} needs onnxruntime >= 1.25; this is {module.__version__}", RuntimeWarning, stacklevel=5
+            )
+        return name
+
+    _wrap_normalization(warn)
+
+
+def prepare(session: Any, session_options: Any, providers: Sequence[str], options: Sequence[dict[str, str]]) -> None:
+    """Before the model is read: checks the options, declares the operators, passes on the thread count.
+
+    Raises AscendError for options that are wrong and definitions that can't be read.
+    """
+    pending.clear()
+    if EP_NAME not in providers:
+        return
+    own = options[list(providers).index(EP_NAME)]
+    check_options(own)
+    threads = session_options.intra_op_num_threads
+    if threads > 0 and "num_threads" not in own and not os.environ.get("ASCEND_EP_THREADS"):
+        own["num_threads"] = str(threads)  # a plugin can't read the session's own setting
+    registry = registry_of(own)
+    model = getattr(session, "_model_path", None) or getattr(session, "_model_bytes", None)
+    if model is not None:
+        declare_for(model, registry, session_options)
+    pending.announce(session, registry)
+
+
+def _rename(name: str) -> str:
+    return EP_NAME if name == ALIAS else name
+
+
+def _wrap_normalization(change: Callable[[str], str]) -> None:
+    collection = sys.modules.get(_COLLECTION)
+    original = getattr(collection, "check_and_normalize_provider_args", None)
+    if original is None or hasattr(original, _MARK):
+        return
+
+    @functools.wraps(original)
+    def check_and_normalize_provider_args(providers: Any, provider_options: Any, available: Any) -> Any:
+        if providers is not None:
+            providers = [_changed(p, change) for p in providers]
+        return original(providers, provider_options, available)
+
+    setattr(check_and_normalize_provider_args, _MARK, True)
+    collection.__dict__["check_and_normalize_provider_args"] = check_and_normalize_provider_args
+
+
+def _changed(provider: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(provider, str):
+        return change(provider)
+    if isinstance(provider, tuple) and provider and isinstance(provider[0], str):
+        return (change(provider[0]), *provider[1:])
+    return provider
