@@ -4,6 +4,8 @@
 """
 
 from .errors import AscendError
+from .provider import get_ep_name, get_ep_names, get_include, get_library_path
+from .provider.registration import install as _install_provider
 from .runtime.io_binding import IOBinding, OrtValue
 from .runtime.options import ModelMetadata, NodeArg, RunOptions, SessionOptions
 from .runtime.session import InferenceSession
@@ -17,4 +19,10 @@ __all__ = [
     "OrtValue",
     "RunOptions",
     "SessionOptions",
+    "get_ep_name",
+    "get_ep_names",
+    "get_include",
+    "get_library_path",
 ]
+
+_install_provider()

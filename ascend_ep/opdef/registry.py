@@ -80,6 +80,11 @@ class Registry:
     def __contains__(self, node: tuple[str, str, int]) -> bool:
         return self.resolve(*node) is not None
 
+    def is_given(self, domain: str, op_type: str, version: int) -> bool:
+        """Whether the user defines or declares it, in any place before the built-in ones."""
+        domain = canonical_domain(domain)
+        return any(p.find(domain, op_type, version) for p in self._places if p is not self._builtin)
+
     def _resolve(self, domain: str, op_type: str, version: int) -> Resolved | None:
         library = self._libraries.find(domain, op_type, version)
         if library is not None:

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 _MODES = {"required": lib.ASC_EP_REQUIRED, "optional": lib.ASC_EP_OPTIONAL, "variadic": lib.ASC_EP_VARIADIC}
 _SET_ENTRY = "ascend_ep.declared"
-#: Domains whose operators are onnxruntime's own; a definition there only says how to compile them.
-_ORT_DOMAINS = ("com.microsoft", "ai.onnx.ml", "com.microsoft.nchwc", "com.ms.internal.nhwc")
 
 _lock = threading.Lock()
 _numbers: dict[tuple[str, OpDef], int] = {}
@@ -43,7 +41,9 @@ def declare_for(model: str | os.PathLike[str] | bytes, registry: Registry, sessi
     Raises AscendError for definitions that are wrong, and E40001 when these options already declare
     different operators for another model.
     """
-    wanted = frozenset(_number(domain, found.opdef) for domain, found in _unknown(read_operators(model), registry))
+    wanted = frozenset(
+        _number(domain, found.opdef) for domain, found in _unknown(read_operators(model), registry)
+    )
     if not wanted:
         return
     present = _present(session_options)
@@ -71,7 +71,7 @@ def declare_default(registry: Registry) -> None:
 def _unknown(model: ModelOperators, registry: Registry) -> Iterable[tuple[str, Resolved]]:
     for domain, op_type in sorted(model.operators - model.functions):
         version = model.opsets.get(domain, 1)
-        if domain in _ORT_DOMAINS or _is_known(domain, op_type, version):
+        if _is_known(domain, op_type, version) and not registry.is_given(domain, op_type, version):
             continue
         found = registry.resolve(domain, op_type, version)
         if found is not None and not found.opdef.standard:
@@ -115,7 +115,8 @@ def _number(domain: str, opdef: OpDef) -> int:
     with _lock:
         key = (domain, opdef)
         if key not in _numbers:
-            number = lib.asc_ep_declare(_declaration(domain, opdef)[0])
+            native, _keep = _declaration(domain, opdef)
+            number = lib.asc_ep_declare(native)
             if number == lib.ASC_NONE:
                 raise MemoryError("no memory for an operator declaration")
             _numbers[key] = number
@@ -136,18 +137,18 @@ def _set(numbers: frozenset[int]) -> Any:
 def _declaration(domain: str, opdef: OpDef) -> tuple[Any, list[Any]]:
     """The C declaration, and what its pointers point to."""
     names = [ffi.new("char[]", a.name.encode()) for a in opdef.attributes]
-    keep = [
-        ffi.new("char[]", domain.encode()),
-        ffi.new("char[]", opdef.op.encode()),
-        ffi.new("asc_ep_operand[]", [_operand(spec) for spec in opdef.inputs]),
-        ffi.new("asc_ep_operand[]", [_operand(spec) for spec in opdef.outputs]),
-        ffi.new("char *[]", names),
-        names,
-    ]
-    native = ffi.new("asc_ep_declaration *")
-    native.domain, native.op_type, native.__setattr__("in", keep[2])
-    native.since_version = opdef.since_version or 1
-    return native, keep
+    fields = {
+        "domain": ffi.new("char[]", domain.encode()),
+        "op_type": ffi.new("char[]", opdef.op.encode()),
+        "since_version": opdef.since_version or 1,
+        "n_in": len(opdef.inputs),
+        "n_out": len(opdef.outputs),
+        "n_attrs": len(names),
+        "in": ffi.new("asc_ep_operand[]", [_operand(spec) for spec in opdef.inputs]),
+        "out": ffi.new("asc_ep_operand[]", [_operand(spec) for spec in opdef.outputs]),
+        "attrs": ffi.new("char *[]", names),
+    }
+    return ffi.new("asc_ep_declaration *", fields), [fields, names]
 
 
 def _operand(spec: TensorSpec) -> tuple[int, int, int, int]:

@@ -36,9 +36,12 @@ def read_operators(model: str | os.PathLike[str] | bytes) -> ModelOperators:
         if isinstance(model, bytes):
             _read_model(memoryview(model), found)
             return found
-        with open(model, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-            with memoryview(mapped) as view:
-                _read_model(view, found)
+        with (
+            open(model, "rb") as file,
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
+            memoryview(mapped) as view,
+        ):
+            _read_model(view, found)
     except (OSError, ValueError):
         return ModelOperators()
     return found

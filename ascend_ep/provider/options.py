@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,20 +21,23 @@ _declared: list[OpDef] = []
 
 
 def check_options(options: Mapping[str, str]) -> None:
-    """Raises AscendError E40001 for an unknown option (with the nearest known name) or an impossible value."""
+    """Raises AscendError E40001 for an unknown option, with the nearest known one, or an impossible value."""
     for name, value in options.items():
         status = new_status()
         if lib.asc_ep_check_option(name.encode(), value.encode(), status) != lib.ASC_OK:
-            raise AscendError("E40001", text_of(status.text), where="AscendEP", fix="Correct the provider option.")
+            raise AscendError(
+                "E40001", text_of(status.text), where="AscendEP", fix="Correct the provider option."
+            )
 
 
 def registry_of(options: Mapping[str, str]) -> Registry:
-    """The definitions in force for a session with these options; relative paths start at the working directory."""
+    """The definitions in force for a session with these options.
+
+    Relative paths start at the working directory.
+    """
     from ascend_ep.opdef.library import parse_custom_op
     from ascend_ep.opdef.loader import load_definitions
     from ascend_ep.opdef.registry import ENVIRONMENT_VARIABLE, Registry
-
-    import os
 
     files = _items(options.get("custom_op_info", ""))
     libraries = dict(parse_custom_op(text) for text in _items(options.get("custom_op", "")))

@@ -24,7 +24,9 @@ class Pending:
 
 
 class _Local(threading.local):
-    pending: Pending | None = None
+    def __init__(self) -> None:
+        self.pending: Pending | None = None
+        self.bundles: dict[frozenset[str], bytes] = {}
 
 
 _local = _Local()
@@ -33,14 +35,21 @@ _local = _Local()
 def announce(session: Any, registry: Registry) -> None:
     """From now on callbacks on this thread belong to `session`."""
     _local.pending = Pending(weakref.ref(session), registry)
+    _local.bundles.clear()
 
 
 def clear() -> None:
     """Callbacks on this thread belong to nobody known."""
     _local.pending = None
+    _local.bundles.clear()
 
 
 def current() -> Pending | None:
     """What `announce` said last, while that session lives."""
     found = _local.pending
     return found if found is not None and found.session() is not None else None
+
+
+def bundles() -> dict[frozenset[str], bytes]:
+    """Bundles made for groups that onnxruntime hasn't asked for yet, by the names of their outputs."""
+    return _local.bundles

@@ -6,6 +6,7 @@ it. `ASCEND_EP_REGISTER=0` opts out; `register()` still registers when asked.
 
 from __future__ import annotations
 
+import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -33,13 +34,12 @@ def install() -> None:
         sys.meta_path.insert(0, _PostImport())
 
 
-def register(module: ModuleType | None = None) -> None:
+def register(module: Any = None) -> None:
     """Registers the provider with onnxruntime (imported here when `module` is None). Idempotent.
 
     Raises RuntimeError when onnxruntime is older than 1.25, ImportError when there is none.
     """
-    if module is None:
-        import onnxruntime as module
+    module = module or importlib.import_module("onnxruntime")
     from ascend_ep.provider import session_hook
 
     if not is_supported(module):
@@ -56,10 +56,9 @@ def register(module: ModuleType | None = None) -> None:
     session_hook.attach(module)
 
 
-def unregister(module: ModuleType | None = None) -> None:
+def unregister(module: Any = None) -> None:
     """Takes the provider out of onnxruntime; sessions that exist keep working."""
-    if module is None:
-        import onnxruntime as module
+    module = module or importlib.import_module("onnxruntime")
     module.unregister_execution_provider_library(EP_NAME)
 
 
@@ -69,7 +68,7 @@ def is_supported(module: ModuleType) -> bool:
 
 
 def _version(text: str) -> tuple[int, int]:
-    parts = (text.split(".") + ["0", "0"])[:2]
+    parts = [*text.split("."), "0", "0"][:2]
     return (int(parts[0]), int(parts[1])) if all(p.isdigit() for p in parts) else (0, 0)
 
 

@@ -1,9 +1,9 @@
 """What happens in Python when onnxruntime creates a session with AscendEP among its providers.
 
 onnxruntime reads a model before it asks its providers anything, so operators it has no schema for must be
-declared earlier. `InferenceSession._register_ep_custom_ops` is onnxruntime's own step for that (for TensorRT);
-it is private, so it is wrapped only where it exists. Without it, `ascend_ep.InferenceSession` and compiled
-`_ctx.onnx` models work all the same.
+declared earlier. `InferenceSession._register_ep_custom_ops` is onnxruntime's own step for that (for
+TensorRT); it is private, so it is wrapped only where it exists. Without it, `ascend_ep.InferenceSession` and
+compiled `_ctx.onnx` models work all the same.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ascend_ep.provider import pending
 from ascend_ep.provider.declarations import declare_for
 from ascend_ep.provider.library import ALIAS, EP_NAME
 from ascend_ep.provider.options import check_options, registry_of
+
+if TYPE_CHECKING:
+    from ascend_ep.opdef.registry import Registry
 
 _COLLECTION = "onnxruntime.capi.onnxruntime_inference_collection"
 _MARK = "_ascend_ep_wrapped"
@@ -50,31 +53,48 @@ def attach_warning(module: ModuleType) -> None:
     def warn(name: str) -> str:
         if name in (EP_NAME, ALIAS):
             warnings.warn(
-                f"{EP_NAME} needs onnxruntime >= 1.25; this is {module.__version__}", RuntimeWarning, stacklevel=5
+                f"{EP_NAME} needs onnxruntime >= 1.25; this is {module.__version__}",
+                RuntimeWarning,
+                stacklevel=5,
             )
         return name
 
     _wrap_normalization(warn)
 
 
-def prepare(session: Any, session_options: Any, providers: Sequence[str], options: Sequence[dict[str, str]]) -> None:
-    """Before the model is read: checks the options, declares the operators, passes on the thread count.
-
-    Raises AscendError for options that are wrong and definitions that can't be read.
-    """
+def prepare(
+    session: Any, session_options: Any, providers: Sequence[str], options: Sequence[dict[str, str]]
+) -> None:
+    """Before the model is read: as `declare`; and callbacks on this thread are this session's from here on."""
     pending.clear()
+    model = getattr(session, "_model_path", None) or getattr(session, "_model_bytes", None)
+    registry = declare(model, session_options, providers, options)
+    if registry is not None:
+        pending.announce(session, registry)
+
+
+def declare(
+    model: str | bytes | None,
+    session_options: Any,
+    providers: Sequence[str],
+    options: Sequence[dict[str, str]],
+) -> Registry | None:
+    """Checks AscendEP's options, declares the operators of `model` it defines, passes on the thread count.
+
+    Returns the definitions in force; None when AscendEP is not among the providers. Raises AscendError for
+    options that are wrong and definitions that can't be read.
+    """
     if EP_NAME not in providers:
-        return
+        return None
     own = options[list(providers).index(EP_NAME)]
     check_options(own)
     threads = session_options.intra_op_num_threads
     if threads > 0 and "num_threads" not in own and not os.environ.get("ASCEND_EP_THREADS"):
         own["num_threads"] = str(threads)  # a plugin can't read the session's own setting
     registry = registry_of(own)
-    model = getattr(session, "_model_path", None) or getattr(session, "_model_bytes", None)
-    if model is not None:
+    if model:
         declare_for(model, registry, session_options)
-    pending.announce(session, registry)
+    return registry
 
 
 def _rename(name: str) -> str:

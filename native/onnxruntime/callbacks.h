@@ -30,11 +30,14 @@ typedef struct asc_ep_graph {
     int32_t nested; /* a body of If, Loop or Scan */
 } asc_ep_graph;
 
-/* A fused group to compile; inputs and outputs of `model` are those of the fused node, in order. */
+/* A claimed group, by what goes in and out of it. The plugin finds the operands of the partition by the
+ * names of its edges: each input edge is one of `inputs`, and the output edges are `outputs`. */
 typedef struct asc_ep_program {
     const char *name;
-    const void *model; /* ModelProto */
-    uint64_t model_bytes;
+    const char *const *inputs;
+    const char *const *outputs;
+    uint32_t n_inputs;
+    uint32_t n_outputs;
     asc_model *compiled; /* out: a reference for the plugin to keep */
     uint32_t partition;  /* out */
     uint32_t pad;
@@ -63,7 +66,7 @@ typedef struct asc_ep_callbacks {
     uint32_t struct_bytes;
     uint32_t pad;
     int32_t (*partition)(asc_ep *ep, const asc_ep_graph *graph, asc_ep_claims *claims, asc_status *status);
-    int32_t (*compile)(asc_ep *ep, asc_ep_program *programs, uint32_t n, asc_status *status);
+    int32_t (*compile)(asc_ep *ep, asc_ep_program *program, asc_status *status);
     int32_t (*infer)(asc_ep_inference *call, asc_status *status);
 } asc_ep_callbacks;
 
@@ -126,7 +129,7 @@ ASC_API void asc_ep_set_default(asc_ep_set *set);
 /* What Python implements; native/binding/generate.py wraps these in extern "Python".
  * cffi:python-begin
 int32_t asc_py_partition(asc_ep *ep, const asc_ep_graph *graph, asc_ep_claims *claims, asc_status *status);
-int32_t asc_py_compile(asc_ep *ep, asc_ep_program *programs, uint32_t n, asc_status *status);
+int32_t asc_py_compile(asc_ep *ep, asc_ep_program *program, asc_status *status);
 int32_t asc_py_infer(asc_ep_inference *call, asc_status *status);
  * cffi:python-end
  */

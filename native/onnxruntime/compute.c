@@ -125,7 +125,7 @@ static void release_state(ort_compute_info *info, void *state) {
     (void)info, (void)state;
 }
 
-static ort_status *check_counts(asc_model *model, uint32_t partition, uint32_t n_inputs, uint32_t n_outputs) {
+static ort_status *check_counts(asc_model *model, uint32_t partition, const operand_map *map) {
     uint64_t n = 0;
     const asc_partition *partitions = asc_model_section(model, ASC_SEC_PARTITIONS, &n);
     if (partition >= n) return fail(ORT_FAIL, "the bundle has no such partition", NULL);
@@ -133,19 +133,15 @@ static ort_status *check_counts(asc_model *model, uint32_t partition, uint32_t n
     if (p->kind != ASC_PARTITION_NATIVE)
         return fail(ORT_FAIL, "E40010 the node names a host partition, which is no work of this provider: ",
                     asc_model_string(model, p->name));
-    if (p->n_inputs != n_inputs || p->n_outputs != n_outputs)
+    if (p->n_inputs != map->n_inputs || p->n_outputs != map->n_outputs)
         return fail(ORT_FAIL, "the node has other inputs or outputs than partition ", asc_model_string(model, p->name));
     return NULL;
 }
 
-static void set_map(uint32_t *map, const uint32_t *from, uint32_t n) {
-    for (uint32_t i = 0; i < n; i++) map[i] = from ? from[i] : i;
-}
-
-ort_status *compute_create(asc_model *model, uint32_t partition, const uint32_t *inputs, uint32_t n_inputs,
-                           const uint32_t *outputs, uint32_t n_outputs, ort_compute_info **out) {
-    ort_status *status = check_counts(model, partition, n_inputs, n_outputs);
-    compute *self = status ? NULL : calloc(1, sizeof *self + ((size_t)n_inputs + n_outputs) * sizeof(uint32_t));
+ort_status *compute_create(asc_model *model, uint32_t partition, const operand_map *map, ort_compute_info **out) {
+    ort_status *status = check_counts(model, partition, map);
+    compute *self =
+        status ? NULL : calloc(1, sizeof *self + ((size_t)map->n_inputs + map->n_outputs) * sizeof(uint32_t));
     if (!self) {
         asc_model_release(model);
         return status ? status : fail_memory();
@@ -153,12 +149,12 @@ ort_status *compute_create(asc_model *model, uint32_t partition, const uint32_t 
     self->base = (ort_compute_info){ort.version, create_state, run, release_state};
     self->model = model;
     self->partition = partition;
-    self->n_inputs = n_inputs;
-    self->n_outputs = n_outputs;
-    set_map(self->maps, inputs, n_inputs);
-    set_map(self->maps + n_inputs, outputs, n_outputs);
+    self->n_inputs = map->n_inputs;
+    self->n_outputs = map->n_outputs;
+    for (uint32_t i = 0; i < map->n_inputs; i++) self->maps[i] = map->inputs[i];
+    for (uint32_t i = 0; i < map->n_outputs; i++) self->maps[map->n_inputs + i] = map->outputs[i];
     self->input_map = self->maps;
-    self->output_map = self->maps + n_inputs;
+    self->output_map = self->maps + map->n_inputs;
     *out = &self->base;
     return NULL;
 }

@@ -157,42 +157,14 @@ static ort_status *find_partition(const asc_model *model, const ort_node *node, 
     return status;
 }
 
-/* ---- operands: the node's, by name, among those of the fused node that replaces it -------------- */
-
-static ort_status *find_operand(const ort_list *among, const ort_value_info *value, uint32_t *index) {
-    const char *name = "", *other;
-    if (value) TRY(ort_value_name(value, &name));
-    for (uint32_t i = 0; *name && i < among->n; i++) {
-        TRY(ort_value_name(among->items[i], &other));
-        *index = i;
-        if (strcmp(name, other) == 0) return NULL;
-    }
-    return fail(ORT_INVALID_ARGUMENT, "EPContext: an operand is missing or unused: ", name);
-}
-
-static ort_status *map_operands(const ort_node *node, const ort_node *fused, int slot, uint32_t **map, uint32_t *n) {
-    ort_list own, outer = {0};
-    TRY(list_read(&own, slot, node));
-    ort_status *status = list_read(&outer, slot, fused);
-    *n = (uint32_t)own.n;
-    *map = calloc(own.n + 1, sizeof **map);
-    if (!status && !*map) status = fail_memory();
-    for (uint32_t i = 0; !status && i < own.n; i++) status = find_operand(&outer, own.items[i], &(*map)[i]);
-    list_free(&own);
-    list_free(&outer);
-    return status;
-}
-
 ort_status *context_compile(asc_ep *ep, const ort_graph *graph, const ort_node *node, const ort_node *fused,
                             ort_compute_info **out) {
-    uint32_t partition, n_inputs = 0, n_outputs = 0, *inputs = NULL, *outputs = NULL;
+    uint32_t partition;
+    operand_map map;
     TRY(open_context(ep, graph, node));
     TRY(find_partition(ep->context, node, &partition));
-    ort_status *status = map_operands(node, fused, ORT_NODE_INPUTS, &inputs, &n_inputs);
-    if (!status) status = map_operands(node, fused, ORT_NODE_OUTPUTS, &outputs, &n_outputs);
-    if (!status)
-        status = compute_create(asc_model_retain(ep->context), partition, inputs, n_inputs, outputs, n_outputs, out);
-    free(inputs);
-    free(outputs);
+    TRY(map_by_node(node, fused, &map));
+    ort_status *status = compute_create(asc_model_retain(ep->context), partition, &map, out);
+    operand_map_free(&map);
     return status;
 }

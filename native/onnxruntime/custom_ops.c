@@ -215,7 +215,9 @@ asc_ep_set *asc_ep_set_new(const uint32_t *numbers, uint32_t n) {
     return NULL;
 }
 
-uint32_t asc_ep_set_number(const asc_ep_set *set) { return set->number; }
+uint32_t asc_ep_set_number(const asc_ep_set *set) {
+    return set->number;
+}
 
 void asc_ep_set_next(asc_ep_set *set) {
     next_set = set;

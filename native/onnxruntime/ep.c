@@ -102,7 +102,7 @@ static ort_status *ask_compiler(asc_ep *ep, const ort_graph *graph, asc_ep_claim
     const ort_node *parent = NULL;
     TRY(ort_graph_parent(graph, &parent));
     wire model = {0};
-    ort_status *status = graph_serialize(graph, NULL, &model);
+    ort_status *status = graph_serialize(graph, &model);
     if (!status) {
         asc_status result = {.code = ASC_OK, .node = -1};
         asc_ep_graph view = {model.bytes, model.size, claims->taken, claims->n_nodes, parent != NULL};
@@ -150,37 +150,48 @@ static ort_status *context_node(const ort_graph *graph, const ort_node **out) {
     return NULL;
 }
 
-static ort_status *compile_one(asc_ep *ep, const ort_graph *graph, const ort_node *fused, ort_compute_info **out) {
+/* The names of a fused node's operands; `names` is malloc'd. */
+static ort_status *read_names(const ort_node *fused, int slot, const char ***names, uint32_t *n) {
+    ort_list values;
+    TRY(list_read(&values, slot, fused));
+    *names = calloc(values.n + 1, sizeof **names);
+    *n = (uint32_t)values.n;
+    ort_status *status = *names ? NULL : fail_memory();
+    for (size_t i = 0; !status && i < values.n; i++)
+        if (values.items[i]) status = ort_value_name(values.items[i], &(*names)[i]);
+    list_free(&values);
+    return status;
+}
+
+static ort_status *call_compiler(asc_ep *ep, asc_ep_program *program) {
     const asc_ep_callbacks *callbacks = plugin_callbacks();
+    asc_status result = {.code = ASC_OK, .node = -1};
     if (!callbacks || !callbacks->compile)
         return fail(ORT_FAIL, "the compiler has gone: the interpreter is exiting", NULL);
+    if (callbacks->compile(ep, program, &result) != ASC_OK) return fail_status(&result, "while compiling");
+    return program->compiled ? NULL : fail(ORT_FAIL, "the compiler returned no model", NULL);
+}
+
+static ort_status *compile_one(asc_ep *ep, const ort_node *fused, ort_compute_info **out) {
     asc_ep_program program = {0};
-    wire model = {0};
-    TRY(ort_node_name(fused, &program.name));
-    ort_status *status = graph_serialize(graph, fused, &model);
-    if (!status) {
-        asc_status result = {.code = ASC_OK, .node = -1};
-        program.model = model.bytes;
-        program.model_bytes = model.size;
-        int32_t code = callbacks->compile(ep, &program, 1, &result);
-        if (code == ASC_OK && !program.compiled) {
-            result.code = ASC_E_INTERNAL;
-            text_add(result.text, sizeof result.text, "the compiler returned no model");
-            code = result.code;
-        }
-        if (code != ASC_OK) status = fail_status(&result, "while compiling");
-    }
-    wire_free(&model);
+    const char **inputs = NULL, **outputs = NULL;
+    operand_map map;
+    ort_status *status = ort_node_name(fused, &program.name);
+    if (!status) status = read_names(fused, ORT_NODE_INPUTS, &inputs, &program.n_inputs);
+    if (!status) status = read_names(fused, ORT_NODE_OUTPUTS, &outputs, &program.n_outputs);
+    program.inputs = inputs;
+    program.outputs = outputs;
+    if (!status) status = call_compiler(ep, &program);
+    free(inputs);
+    free(outputs);
     TRY(status);
-    size_t n_inputs = 0, n_outputs = 0;
-    status = ort_list_count(ORT_NODE_INPUTS, fused, &n_inputs);
-    if (!status) status = ort_list_count(ORT_NODE_OUTPUTS, fused, &n_outputs);
-    if (status) {
-        asc_model_release(program.compiled);
-        return status;
-    }
-    return compute_create(program.compiled, program.partition, NULL, (uint32_t)n_inputs, NULL, (uint32_t)n_outputs,
-                          out);
+    status = map_by_edges(program.compiled, program.partition, fused, &map);
+    if (!status && map.n_outputs != program.n_outputs)
+        status = fail(ORT_FAIL, "the compiled group lacks an output of its node", NULL);
+    if (!status) status = compute_create(asc_model_retain(program.compiled), program.partition, &map, out);
+    operand_map_free(&map);
+    asc_model_release(program.compiled);
+    return status;
 }
 
 static ort_status *compile(ort_ep *self, const ort_graph **graphs, const ort_node **fused, size_t n,
@@ -190,8 +201,7 @@ static ort_status *compile(ort_ep *self, const ort_graph **graphs, const ort_nod
     for (size_t i = 0; i < n; i++) {
         const ort_node *node;
         TRY(context_node(graphs[i], &node));
-        TRY(node ? context_compile(ep, graphs[i], node, fused[i], &out[i])
-                 : compile_one(ep, graphs[i], fused[i], &out[i]));
+        TRY(node ? context_compile(ep, graphs[i], node, fused[i], &out[i]) : compile_one(ep, fused[i], &out[i]));
     }
     return NULL;
 }

@@ -1,7 +1,7 @@
 /* An onnxruntime graph as a ModelProto. Node i of the message is node i of Graph_GetNodes.
  *
  * A name that a node reads and no node of the graph makes is an initializer when it is constant, else an
- * input, wherever onnxruntime keeps it: in the graph, in an outer scope, or outside a fused group. Bodies
+ * input, wherever onnxruntime keeps it: in the graph or in an outer scope. Bodies
  * of If, Loop and Scan are nested; they refer to outer names as ONNX bodies do. */
 #include <stdlib.h>
 
@@ -262,7 +262,7 @@ static ort_status *write_opsets(const ort_graph *graph, wire *out) {
     return status;
 }
 
-ort_status *graph_serialize(const ort_graph *graph, const ort_node *fused, wire *out) {
+ort_status *graph_serialize(const ort_graph *graph, wire *out) {
     int64_t ir_version;
     const char *name;
     TRY(ort_graph_ir_version(graph, &ir_version));
@@ -272,9 +272,8 @@ ort_status *graph_serialize(const ort_graph *graph, const ort_node *fused, wire 
     TRY(write_opsets(graph, out));
     ort_list nodes = {0}, inputs = {0}, outputs = {0};
     ort_status *status = list_read(&nodes, ORT_GRAPH_NODES, graph);
-    const void *rim = fused ? (const void *)fused : (const void *)graph;
-    if (!status) status = list_read(&inputs, fused ? ORT_NODE_INPUTS : ORT_GRAPH_INPUTS, rim);
-    if (!status) status = list_read(&outputs, fused ? ORT_NODE_OUTPUTS : ORT_GRAPH_OUTPUTS, rim);
+    if (!status) status = list_read(&inputs, ORT_GRAPH_INPUTS, graph);
+    if (!status) status = list_read(&outputs, ORT_GRAPH_OUTPUTS, graph);
     size_t mark = wire_open(out, MODEL_GRAPH);
     wire_text(out, GRAPH_NAME, *name ? name : "graph");
     if (!status) status = write_graph(&nodes, &inputs, &outputs, out);

@@ -77,9 +77,8 @@ typedef struct ort_list {
 ort_status *list_read(ort_list *list, int slot, const void *of);
 void list_free(ort_list *list);
 
-/* ---- graph_serial.c: writes `graph` as a ModelProto. With `fused` the model's inputs and outputs are
- * that node's, in order; else the graph's own, then what it takes from outer scopes. */
-ort_status *graph_serialize(const ort_graph *graph, const ort_node *fused, wire *out);
+/* ---- graph_serial.c: writes `graph` as a ModelProto; what it takes from outer scopes follows its inputs. */
+ort_status *graph_serialize(const ort_graph *graph, wire *out);
 
 /* ---- attributes.c */
 ort_status *attr_bytes(const ort_attr *attr, int32_t kind, void **bytes,
@@ -92,11 +91,21 @@ int context_is_ours(const ort_node *node);
 ort_status *context_compile(asc_ep *ep, const ort_graph *graph, const ort_node *node, const ort_node *fused,
                             ort_compute_info **out);
 
-/* ---- compute.c: runs partition `partition` of `model` for a fused node; takes over the reference.
- * inputs[i] is the fused node's input that feeds the partition's input i, likewise outputs; NULL maps
- * are the identity. */
-ort_status *compute_create(asc_model *model, uint32_t partition, const uint32_t *inputs, uint32_t n_inputs,
-                           const uint32_t *outputs, uint32_t n_outputs, ort_compute_info **out);
+/* ---- operands.c: where a partition's operands are among those of a fused node. Maps are malloc'd. */
+typedef struct operand_map {
+    uint32_t *inputs; /* inputs[i]: the fused node's input that feeds the partition's input i */
+    uint32_t *outputs;
+    uint32_t n_inputs;
+    uint32_t n_outputs;
+} operand_map;
+/* `node`: the EPContext node, whose operands are the partition's in order. */
+ort_status *map_by_node(const ort_node *node, const ort_node *fused, operand_map *map);
+/* By the names of the partition's edges. */
+ort_status *map_by_edges(const asc_model *model, uint32_t partition, const ort_node *fused, operand_map *map);
+void operand_map_free(operand_map *map);
+
+/* ---- compute.c: runs partition `partition` of `model` for a fused node; takes over the reference. */
+ort_status *compute_create(asc_model *model, uint32_t partition, const operand_map *map, ort_compute_info **out);
 void compute_release(ort_compute_info *info);
 
 /* ---- infer.c: shape inference of declared operator `number` through the compiler's callback. */

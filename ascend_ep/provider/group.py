@@ -1,0 +1,66 @@
+"""A group of nodes as a model of its own, and that model as a bundle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import onnx
+import onnx_ir as ir
+
+from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.graph.external_data import MemoryReader
+from ascend_ep.graph.facts import Fact, Facts
+from ascend_ep.opdef.registry import Registry
+
+#: Values of the precision options, and what the compiler calls them.
+_PRECISIONS = {"": "origin", "must_keep_origin_dtype": "origin", "force_fp32": "origin"}
+
+
+def group_model(
+    whole: onnx.ModelProto,
+    nodes: Sequence[int],
+    inputs: Sequence[ir.Value],
+    outputs: Sequence[ir.Value],
+    facts: Facts,
+) -> onnx.ModelProto:
+    """The nodes at these positions of `whole`, as a model with these inputs and outputs.
+
+    Initializers keep referring to the memory they are in.
+    """
+    model = onnx.ModelProto()
+    model.ir_version = whole.ir_version
+    model.opset_import.extend(whole.opset_import)
+    graph = model.graph
+    graph.name = whole.graph.name or "group"
+    graph.node.extend(whole.graph.node[i] for i in nodes)
+    used = {name for node in graph.node for name in node.input}
+    graph.initializer.extend(t for t in whole.graph.initializer if t.name in used)
+    graph.input.extend(_value_info(v.name or "", facts[v]) for v in inputs)
+    graph.output.extend(_value_info(v.name or "", facts[v]) for v in outputs)
+    return model
+
+
+def _value_info(name: str, fact: Fact) -> onnx.ValueInfoProto:
+    if not fact.dtype:
+        return onnx.ValueInfoProto(name=name)
+    dims = None if fact.dims is None else [d if isinstance(d, int) else str(d) for d in fact.dims]
+    return onnx.helper.make_tensor_value_info(name, fact.dtype, dims)
+
+
+def compile_model(
+    model: onnx.ModelProto, registry: Registry, options: Mapping[str, str], memory: MemoryReader
+) -> tuple[bytes | None, dict[str, str]]:
+    """The bundle; or None and, by first output, the nodes that don't run natively here and why."""
+    precision = options.get("precision_mode_v2") or options.get("precision_mode") or "origin"
+    wanted = ConvertOptions(
+        registry=registry,
+        precision=_PRECISIONS.get(precision, precision),
+        sample_seed=None,
+        self_check=False,
+        memory=memory,
+    )
+    conversion = convert(model, wanted)
+    left = {row.node: row.reason for row in conversion.partition_table if row.target != "AscendEP"}
+    if left or len(conversion.plan.partitions) != 1:
+        return None, left
+    return conversion.to_bytes(), {}

@@ -1,0 +1,66 @@
+"""An onnxruntime session on an ONNX model, with AscendEP and the custom operators set up through public API.
+
+What the session hook does behind `onnxruntime.InferenceSession`, without the hook: for onnxruntime releases
+whose private method has gone, and for programs that prefer to ask.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ascend_ep.provider import registration, session_hook
+from ascend_ep.provider.library import ALIAS, EP_NAME
+
+Source = str | os.PathLike[str] | bytes | bytearray | memoryview
+
+
+def session(
+    path_or_bytes: Source,
+    sess_options: Any = None,
+    providers: Sequence[Any] | None = None,
+    provider_options: Sequence[Mapping[str, Any]] | None = None,
+    **kwargs: Any,
+) -> Any:
+    """onnxruntime's InferenceSession on AscendEP, then CPU; `providers` None is ["AscendEP"].
+
+    Raises AscendError for wrong options and definitions, RuntimeError when onnxruntime is too old, and what
+    onnxruntime raises.
+    """
+    ort = importlib.import_module("onnxruntime")
+    registration.register(ort)
+    options = sess_options if isinstance(sess_options, ort.SessionOptions) else _converted(ort, sess_options)
+    names, settings = _normalized(providers or [EP_NAME], provider_options)
+    model = (
+        bytes(path_or_bytes)
+        if isinstance(path_or_bytes, bytes | bytearray | memoryview)
+        else str(path_or_bytes)
+    )
+    session_hook.declare(model, options, names, settings)
+    return ort.InferenceSession(model, options, providers=names, provider_options=settings, **kwargs)
+
+
+def _normalized(
+    providers: Sequence[Any], provider_options: Sequence[Mapping[str, Any]] | None
+) -> tuple[list[str], list[dict[str, str]]]:
+    """Names and their options, one for one."""
+    names: list[str] = []
+    settings: list[dict[str, str]] = []
+    for i, provider in enumerate(providers):
+        name, own = provider if isinstance(provider, tuple) else (provider, {})
+        given = dict(provider_options[i]) if provider_options else {}
+        names.append(EP_NAME if name == ALIAS else name)
+        settings.append({str(k): str(v) for k, v in {**own, **given}.items()})
+    return names, settings
+
+
+def _converted(ort: Any, given: Any) -> Any:
+    """onnxruntime's SessionOptions with what ours say."""
+    options = ort.SessionOptions()
+    for name in () if given is None else [n for n in dir(options) if not n.startswith("_")]:
+        value = getattr(given, name, None)
+        if value is not None and not callable(value) and not callable(getattr(options, name)):
+            setattr(options, name, value)
+    return options

@@ -1,0 +1,176 @@
+"""Partitioning an onnxruntime graph: which groups of nodes AscendEP takes, each compiled at once.
+
+A group is claimed only when it has compiled as a model of its own, so a claim can't turn out wrong. The
+bundle waits, on the thread that creates the session, for onnxruntime to ask for it.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import onnx
+import onnx_ir as ir
+
+from ascend_ep.compiler.claims import Claims
+from ascend_ep.compiler.semantics import Semantics, label
+from ascend_ep.errors import AscendError
+from ascend_ep.graph.facts import Facts
+from ascend_ep.graph.infer import infer_facts
+from ascend_ep.graph.load import load_model
+from ascend_ep.graph.partition import Partition, connected_groups
+from ascend_ep.opdef.registry import Registry
+from ascend_ep.provider import pending
+from ascend_ep.provider.group import compile_model, group_model
+from ascend_ep.provider.library import EP_NAME
+from ascend_ep.provider.options import options_of, registry_of
+from ascend_ep.provider.report import CPU, Placement, Report, of_session
+from ascend_ep.runtime.binding import ffi, lib, new_status, text_of
+
+#: onnxruntime's cost of a fused group grows faster than their number (1000 groups: 12 s).
+MAX_GROUPS = 100
+#: Rounds of leaving out nodes that didn't compile within their group.
+MAX_ROUNDS = 8
+
+
+def partition(ep: Any, graph: Any, claims: Any) -> None:
+    """Answers the plugin's `partition`: claims groups and reports every node."""
+    found = pending.current()
+    options = options_of(ep)
+    registry = found.registry if found else registry_of(options)
+    work = _Graph(graph, registry, options)
+    groups = work.compile_groups()
+    for group in groups:
+        indices = [work.index[node] for node in group.nodes]
+        if lib.asc_ep_claim(claims, indices, len(indices)) != lib.ASC_OK:
+            raise AscendError(
+                "E40012", f"onnxruntime refused a group that starts with [{label(group.nodes[0])}]"
+            )
+    report = of_session(found.session()) if found else Report()
+    work.write_report(report, groups)
+    level = 2 if report.on_cpu else 0
+    lib.asc_ep_log(ep, level, report.summary().encode("utf-8", "replace"))
+
+
+def compile_group(ep: Any, program: Any) -> None:
+    """Answers the plugin's `compile` with the bundle made for this group."""
+    outputs = frozenset(text_of(program.outputs[i]) for i in range(program.n_outputs))
+    bundle = pending.bundles().pop(outputs, None)
+    if bundle is None:
+        raise AscendError("E40012", f"no bundle was made for the group [{text_of(program.name)}]")
+    if options_of(ep).get("dump_om_model", "0") in ("1", "true", "True"):
+        Path(f"{text_of(program.name)}.om").write_bytes(bundle)
+    status, model = new_status(), ffi.new("asc_model **")
+    if lib.asc_ep_open(ep, ffi.from_buffer(bundle), len(bundle), model, status) != lib.ASC_OK:
+        raise AscendError("E40012", text_of(status.text), where=text_of(program.name))
+    program.compiled = model[0]
+    program.partition = 0
+
+
+def borrow(address: int, length: int) -> memoryview:
+    """onnxruntime's own memory of an initializer, valid while the plugin's callback runs."""
+    return memoryview(ffi.buffer(ffi.cast("char *", address), length)).toreadonly()
+
+
+class _Graph:
+    """One graph of the session, while it is partitioned."""
+
+    def __init__(self, graph: Any, registry: Registry, options: dict[str, str]) -> None:
+        content = bytes(ffi.buffer(graph.model, graph.model_bytes))
+        self.proto = onnx.ModelProto.FromString(content)
+        _dump(self.proto, options)
+        taken = bytes(ffi.buffer(graph.taken, graph.n_nodes))
+        self.model = load_model(self.proto, memory=borrow)
+        self.registry = registry
+        self.options = options
+        self.nested = bool(graph.nested)
+        positions = {
+            output: i for i, node in enumerate(self.proto.graph.node) for output in node.output if output
+        }
+        self.index = {
+            node: positions[next(v.name for v in node.outputs if v.name)] for node in self.model.graph
+        }
+        self.taken = {node for node, i in self.index.items() if taken[i]}
+        self.facts: Facts = infer_facts(self.model, registry)
+        self.reasons: dict[ir.Node, str] = {}
+        self._claims = Claims(Semantics(self.model, registry), self.facts)
+        self._bundles: dict[frozenset[ir.Node], bytes] = {}
+
+    def compile_groups(self) -> list[Partition]:
+        """The groups to claim, compiled. Nodes that fail are left out, and the rest is grouped again."""
+        for node in self.model.graph:
+            reason = self._claim(node)
+            if reason is not None:
+                self.reasons[node] = reason
+        for _ in range(MAX_ROUNDS):
+            groups = self._capped([g for g in self._groups() if g.kind == "native"])
+            failed = [g for g in groups if not self._compile(g)]
+            if not failed:
+                return self._keep(groups)
+        for group in failed:
+            self.reasons |= dict.fromkeys(group.nodes, "its group does not compile")
+        return self._keep([g for g in groups if g not in failed])
+
+    def _claim(self, node: ir.Node) -> str | None:
+        if node in self.taken:
+            return "another provider has it"
+        if any(a.type in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS) for a in node.attributes.values()):
+            return "its bodies are graphs of their own"
+        reason: str | None = self._claims(node)
+        return reason
+
+    def _groups(self) -> list[Partition]:
+        return connected_groups(self.model, self.reasons.get)
+
+    def _capped(self, groups: list[Partition]) -> list[Partition]:
+        kept = sorted(groups, key=lambda g: len(g.nodes), reverse=True)[:MAX_GROUPS]
+        for group in groups:
+            if group not in kept:
+                reason = f"more than {MAX_GROUPS} separate groups: the smallest stay with their neighbours"
+                self.reasons |= dict.fromkeys(group.nodes, reason)
+        return [g for g in groups if g in kept]
+
+    def _compile(self, group: Partition) -> bool:
+        key = frozenset(group.nodes)
+        if key in self._bundles:
+            return True
+        indices = sorted(self.index[node] for node in group.nodes)
+        outputs = [v for v in group.outputs if v.name]
+        proto = group_model(self.proto, indices, group.inputs, outputs, self.facts)
+        try:
+            bundle, unplaced = compile_model(proto, self.registry, self.options, borrow)
+        except AscendError as error:
+            self.reasons |= dict.fromkeys(group.nodes, f"{error.code}: {error.text}")
+            return False
+        if bundle is None:
+            names = {value.name: node for node in group.nodes for value in node.outputs}
+            self.reasons |= {names[output]: why for output, why in unplaced.items() if output in names}
+            self.reasons |= {} if unplaced else dict.fromkeys(group.nodes, "its group does not compile whole")
+            return False
+        self._bundles[key] = bundle
+        return True
+
+    def _keep(self, groups: list[Partition]) -> list[Partition]:
+        for group in groups:
+            outputs = frozenset(v.name for v in group.outputs if v.name)
+            pending.bundles()[outputs] = self._bundles[frozenset(group.nodes)]
+        return groups
+
+    def write_report(self, report: Report, groups: list[Partition]) -> None:
+        """Adds this graph. A later round over the same graph replaces what the earlier one left over."""
+        name = self.model.graph.name or ""
+        report.placements = [p for p in report.placements if p.graph != name or p.target == EP_NAME]
+        report.groups += len(groups)
+        for node in self.model.graph:
+            if node in self.taken:
+                continue
+            reason = self.reasons.get(node, "")
+            report.placements.append(
+                Placement(label(node), node.op_type, CPU if reason else EP_NAME, reason, name)
+            )
+
+
+def _dump(proto: onnx.ModelProto, options: dict[str, str]) -> None:
+    if options.get("dump_graphs", "0") in ("1", "true", "True"):
+        onnx.save(proto, os.path.join(os.getcwd(), f"{proto.graph.name or 'graph'}_ascend.onnx"))
