@@ -65,7 +65,7 @@ def attach_warning(module: ModuleType) -> None:
 def prepare(
     session: Any, session_options: Any, providers: Sequence[str], options: Sequence[dict[str, str]]
 ) -> None:
-    """Before the model is read: as `declare`; and callbacks on this thread are this session's from here on."""
+    """Before the model is read: as `declare`; callbacks on this thread are then this session's."""
     pending.clear()
     model = getattr(session, "_model_path", None) or getattr(session, "_model_bytes", None)
     registry = declare(model, session_options, providers, options)
