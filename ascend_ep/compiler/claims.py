@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import onnx.defs
 import onnx_ir as ir
 
 from ascend_ep.errors import AscendError
@@ -13,7 +12,7 @@ from ascend_ep.opdef.definition import canonical_domain
 from ascend_ep.opdef.dims import DimTooComplex, symbols
 
 from .lowering import NodeView, Operand, PlanBuilder, Unsupported
-from .semantics import Semantics, label, undefined
+from .semantics import Semantics, is_onnx_operator, label, undefined
 
 #: Domains whose operators onnxruntime brings without a definition of ours.
 HOST_DOMAINS = frozenset({"com.microsoft", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training"})
@@ -96,11 +95,4 @@ def check_hosts(reasons: dict[ir.Node, str], semantics: Semantics, where: str) -
 
 
 def _host_runs(node: ir.Node, version: int) -> bool:
-    domain = canonical_domain(node.domain)
-    if domain in HOST_DOMAINS:
-        return True
-    try:
-        onnx.defs.get_schema(node.op_type, version, domain)
-    except onnx.defs.SchemaError:
-        return False
-    return True
+    return canonical_domain(node.domain) in HOST_DOMAINS or is_onnx_operator(node, version)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import onnx.defs
 import onnx_ir as ir
 
 from ascend_ep.errors import AscendError
@@ -31,9 +32,17 @@ class Semantics:
         return node.version or self._opsets.get(canonical_domain(node.domain), 1)
 
     def definition(self, node: ir.Node) -> OpDef | None:
-        """The definition that a node means, or None."""
+        """The definition that a node means, or None.
+
+        A built-in custom operator doesn't replace an ONNX operator of the same name.
+        """
         found = self._registry.resolve(node.domain, node.op_type, self.version(node))
-        return None if found is None else found.opdef
+        if found is None:
+            return None
+        shadows = not found.opdef.standard and found.source.startswith("built-in")
+        if shadows and is_onnx_operator(node, self.version(node)):
+            return None
+        return found.opdef
 
     def near_misses(self, node: ir.Node) -> list[str]:
         return self._registry.near_misses(canonical_domain(node.domain), node.op_type, self.version(node))
@@ -83,6 +92,15 @@ def operand(value: ir.Value, fact: Fact) -> Operand:
 def label(node: ir.Node) -> str:
     """What to call a node in messages: its name, or its first output."""
     return node.name or next((v.name for v in node.outputs if v.name), None) or node.op_type
+
+
+def is_onnx_operator(node: ir.Node, version: int) -> bool:
+    """Whether ONNX itself has this operator at this opset version."""
+    try:
+        onnx.defs.get_schema(node.op_type, version, canonical_domain(node.domain))
+    except onnx.defs.SchemaError:
+        return False
+    return True
 
 
 def _defaults(opdef: OpDef) -> dict[str, Any]:
