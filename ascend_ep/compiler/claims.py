@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import onnx_ir as ir
 
 from ascend_ep.errors import AscendError
-from ascend_ep.graph.facts import Facts
+from ascend_ep.graph.facts import Fact, Facts
 from ascend_ep.opdef.definition import canonical_domain
 from ascend_ep.opdef.dims import DimTooComplex, symbols
 
@@ -49,15 +49,14 @@ class Claims:
     def is_known(self, node: ir.Node) -> bool:
         """Whether every output is known from constants and dims, so that the node needs no kernel."""
         facts = [self._facts[v] for v in node.outputs if v.name]
-        return bool(facts) and all(
-            f.is_const
-            or (
-                f.shape_value is not None
-                and f.dtype in _DIM_TYPES
-                and symbols(f.shape_value) <= self._facts.input_symbols
-            )
-            for f in facts
-        )
+        if not facts:
+            return False
+        given = set(self._facts.input_symbols)
+        for value in node.inputs:
+            if value is not None:
+                fact = self._facts[value]
+                given |= symbols(fact.dims or ()) | symbols(fact.shape_value or ())
+        return all(f.is_const or _is_dims(f, given) for f in facts)
 
     def _check_dims(self, view: NodeView) -> None:
         """Output dims must follow from the inputs' shapes, since a plan's shapes are set before it runs."""
@@ -67,6 +66,16 @@ class Claims:
         for operand in _operands(view.outputs):
             if not symbols(operand.dims) <= given:
                 raise Unsupported(f"the shape of its output {operand.name!r} depends on the data")
+
+
+def _is_dims(fact: Fact, given: set[str]) -> bool:
+    """Whether the `ints` kernel can write this tensor from these symbols."""
+    return (
+        fact.shape_value is not None
+        and fact.dims is not None
+        and fact.dtype in _DIM_TYPES
+        and symbols(fact.shape_value) <= given
+    )
 
 
 def _operands(values: Iterable[Operand | None]) -> list[Operand]:

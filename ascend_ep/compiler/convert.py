@@ -7,7 +7,7 @@ conversion.write(Path("m.om"))
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -32,7 +32,7 @@ from .claims import Claims, check_hosts
 from .context_model import context_model
 from .dump import Dump
 from .model_def import model_def
-from .outputs import select_outputs
+from .outputs import cast_outputs, select_outputs
 from .plan import HostPartition, Plan
 from .self_check import NoSamples, check_against_reference, is_small, run_samples
 from .semantics import Semantics, label
@@ -46,7 +46,8 @@ class ConvertOptions:
     """What a conversion may be told.
 
     `registry` None: the built-in operators and $ASCEND_CUSTOM_OPS. `input_shapes`: sizes, names or -1.
-    `out_nodes`: "node:index" or tensor names that become the outputs. `sample_seed` None stores no sample.
+    `out_nodes`: "node:index" or tensor names that become the outputs. `output_types`: atc's type names by
+    output, "" for all. `sample_seed` None stores no sample. `progress` is told what begins.
     `self_check`: compare the sample run with the float64 reference; None does so for small models.
     `meta`: more entries for the bundle's META section. `dump`: folder for every step as text.
     """
@@ -54,6 +55,7 @@ class ConvertOptions:
     registry: Registry | None = None
     input_shapes: Mapping[str, Sequence[int | str]] = field(default_factory=dict)
     out_nodes: Sequence[str] = ()
+    output_types: Mapping[str, str] = field(default_factory=dict)
     precision: str = "origin"
     soc_version: str = ""
     command_line: str = ""
@@ -64,17 +66,20 @@ class ConvertOptions:
     dump: Path | None = None
     base_dir: str | os.PathLike[str] | None = None
     memory: MemoryReader | None = None
+    progress: Callable[[str], None] = lambda _: None
 
 
 @dataclass(frozen=True)
 class PartitionRow:
-    """Where one node runs: target is AscendEP or CPU; the reason says why it is CPU."""
+    """Where one node runs: target is AscendEP or CPU; the reason says why it is CPU. `definition`: where the
+    definition of an operator that isn't ONNX's was found."""
 
     node: str
     op_type: str
     target: str
     partition: str
     reason: str
+    definition: str = ""
 
 
 @dataclass(frozen=True)
@@ -98,6 +103,7 @@ class Conversion:
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes the bundle, having verified and run it. Raises AscendError; then no file is left."""
         target, soc = Path(path), self.options.soc_version
+        self.options.progress("writing")
         try:
             write_file(self.plan, self.model_def, target, soc, self._check)
         except NoSamples:
@@ -119,6 +125,7 @@ class Conversion:
 
     def _check(self, written: Path | bytes) -> list[memoryview]:
         """Verifies and runs what was written; the bytes of the sample outputs."""
+        self.options.progress("checking")
         results = run_samples(written, self.plan)
         wanted = self.options.self_check
         if results and (wanted or (wanted is None and is_small(self.model))):
@@ -138,32 +145,40 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
     where = str(source) if isinstance(source, str | os.PathLike) else "the given model"
     registry = options.registry or Registry.from_options()
     dump = Dump(options.dump)
+    options.progress("loading")
     model = load_model(source, base_dir=options.base_dir, memory=options.memory)
     dump.model("loaded", model)
     if options.input_shapes:
         set_input_shapes(model, options.input_shapes)
     if options.out_nodes:
         select_outputs(model, options.out_nodes)
+    options.progress("inferring shapes")
     facts = infer_facts(model, registry)
+    if options.output_types:
+        cast_outputs(model, facts, options.output_types)
+        facts = infer_facts(model, registry)
     dump.facts("shapes", model, facts)
+    options.progress("simplifying")
     if options.passes:
         model = run_passes(model, registry, facts)
         dump.model("simplified", model)
         facts = infer_facts(model, registry)
+    options.progress("partitioning")
     semantics = Semantics(model, registry)
     claims = Claims(semantics, facts)
     parts = partition(model, claims)
     dump.partitions("partitions", parts)
     check_hosts({n: why for p in parts for n, why in p.reasons.items()}, semantics, where)
+    options.progress("lowering")
     plan = Assembly(model, facts, semantics, claims).build(parts)
     plan.meta |= _meta(model, options, where)
     if options.sample_seed is not None:
         samples.reserve(plan, options.sample_seed)
     dump.plan("plan", plan)
-    return Conversion(plan, _table(parts), model, facts, options, where, source, registry)
+    return Conversion(plan, _table(parts, semantics), model, facts, options, where, source, registry)
 
 
-def _table(parts: Sequence[Partition]) -> tuple[PartitionRow, ...]:
+def _table(parts: Sequence[Partition], semantics: Semantics) -> tuple[PartitionRow, ...]:
     return tuple(
         PartitionRow(
             label(node),
@@ -171,6 +186,7 @@ def _table(parts: Sequence[Partition]) -> tuple[PartitionRow, ...]:
             "AscendEP" if part.kind == "native" else "CPU",
             f"p{i}",
             part.reasons.get(node, ""),
+            semantics.origin(node),
         )
         for i, part in enumerate(parts)
         for node in part.nodes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,11 +12,15 @@ import onnx_ir as ir
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.facts import Facts
 from ascend_ep.opdef.dims import static
+from ascend_ep.runtime.binding import lib, open_model
+from ascend_ep.runtime.bundle import Bundle
+from ascend_ep.runtime.native_partition import NativePartition
 
 from .ge_ir import OF_ONNX, message
 from .semantics import label
 
 IR_VERSION = 1
+_PARTS = (lib.ASC_PART_MODEL_DEF, lib.ASC_PART_WEIGHTS, lib.ASC_PART_NATIVE, lib.ASC_PART_PLAN)
 #: Keys that atc leaves out of the JSON.
 HIDDEN = frozenset(
     {
@@ -127,6 +132,42 @@ def _set_attribute(target: Any, attribute: ir.Attr) -> None:
         target.s = f"<{kind.name.lower()}>".encode()
 
 
+def model_def_of_bundle(path: str | os.PathLike[str]) -> bytes:
+    """The MODEL_DEF of a bundle. Raises AscendError E40002 to E40005."""
+    return bytes(Bundle(open_model(path)).part(lib.ASC_PART_MODEL_DEF))
+
+
+def model_info(path: str | os.PathLike[str]) -> str:
+    """What atc's --mode=6 prints of a bundle. memory_size is the arena's, when all its shapes are fixed."""
+    bundle = Bundle(open_model(path))
+    meta = bundle.meta
+    sizes = {kind: bundle.part(kind).nbytes for kind in _PARTS}
+    weights, native = sizes[lib.ASC_PART_WEIGHTS], sizes[lib.ASC_PART_NATIVE]
+    return "\n".join(
+        [
+            "============ Display Model Info start ============",
+            f"Original Atc command line: {meta.get('atc_cmdline', '')}",
+            f"system   info: atc_version[{meta.get('producer', '')}], "
+            f"soc_version[{meta.get('soc_version', '')}], framework_type[5].",
+            f"resource info: memory_size[{_arena_bytes(bundle)} B], weight_size[{weights} B], stream_num[1], "
+            "event_num[0].",
+            f"om       info: modeldef_size[{sizes[lib.ASC_PART_MODEL_DEF]} B], "
+            f"weight_data_size[{weights} B], "
+            "tbe_kernels_size[0 B], cust_aicpu_kernel_store_size[0 B], "
+            f"task_info_size[{sizes[lib.ASC_PART_PLAN]} B], so_store_size[{native} B].",
+            "============ Display Model Info end   ============",
+        ]
+    )
+
+
+def _arena_bytes(bundle: Bundle) -> int:
+    if bundle.symbols:
+        return 0
+    return max(
+        (NativePartition(bundle, p).arena_bytes() for p in bundle.partitions if p.is_native), default=0
+    )
+
+
 def parse(body: bytes) -> Any:
     """The ModelDef message of a MODEL_DEF partition. Raises AscendError E40003."""
     proto = message("ModelDef")()
@@ -137,7 +178,7 @@ def parse(body: bytes) -> Any:
     return proto
 
 
-def to_json(body: bytes) -> str:
+def model_def_json(body: bytes) -> str:
     """A MODEL_DEF as atc's --mode=1 writes it: enums by name, floats as %g text, maps as key/value lists."""
     return json.dumps(_plain(parse(body)), indent=2, ensure_ascii=False)
 

@@ -1,13 +1,14 @@
-"""Choosing other outputs than the model's (atc's --out_nodes)."""
+"""Other outputs than the model's (atc's --out_nodes), or of another type (--output_type)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import onnx_ir as ir
 from onnx_ir.passes import common
 
 from ascend_ep.errors import AscendError
+from ascend_ep.graph.facts import Facts
 
 
 def select_outputs(model: ir.Model, names: Sequence[str]) -> None:
@@ -30,3 +31,51 @@ def select_outputs(model: ir.Model, names: Sequence[str]) -> None:
             raise AscendError("E10016", node_name or name, "out_nodes")
     graph.outputs[:] = list(dict.fromkeys(chosen))
     common.RemoveUnusedNodesPass()(model)
+
+
+#: atc's names of element types.
+_TYPES = {
+    "FP32": ir.DataType.FLOAT,
+    "FP16": ir.DataType.FLOAT16,
+    "INT8": ir.DataType.INT8,
+    "UINT8": ir.DataType.UINT8,
+    "INT16": ir.DataType.INT16,
+    "UINT16": ir.DataType.UINT16,
+    "INT32": ir.DataType.INT32,
+    "UINT32": ir.DataType.UINT32,
+    "INT64": ir.DataType.INT64,
+    "UINT64": ir.DataType.UINT64,
+    "DOUBLE": ir.DataType.DOUBLE,
+}
+
+
+def cast_outputs(model: ir.Model, facts: Facts, types: Mapping[str, str]) -> None:
+    """Makes outputs be of other element types. Keys are "node:index" or output names, "" for every output.
+
+    An output keeps its name. Raises AscendError E10016 for a key that is no output, E10001 for a type.
+    """
+    graph = model.graph
+    keys = {_key(v): v for v in graph.outputs} | {str(v.name): v for v in graph.outputs}
+    for key, name in types.items():
+        if name not in _TYPES:
+            raise AscendError("E10001", name, "--output_type", f"It must be one of {', '.join(_TYPES)}.")
+        if key and key not in keys:
+            raise AscendError("E10016", key.rpartition(":")[0] or key, "output_type")
+        for value in dict.fromkeys([keys[key]] if key else list(graph.outputs)):
+            if facts[value].dtype and facts[value].dtype != _TYPES[name]:
+                _cast(graph, value, _TYPES[name])
+
+
+def _key(value: ir.Value) -> str:
+    producer = value.producer()
+    return str(value.name) if producer is None else f"{producer.name}:{value.index()}"
+
+
+def _cast(graph: ir.Graph, value: ir.Value, dtype: ir.DataType) -> None:
+    name = value.name
+    value.name = f"{name}/before_cast"
+    made = ir.Value(name=name, shape=value.shape, type=ir.TensorType(dtype))
+    graph.append(
+        ir.Node("", "Cast", [value], [ir.AttrInt64("to", dtype.value)], outputs=[made], name=f"{name}/cast")
+    )
+    graph.outputs[:] = [made if v is value else v for v in graph.outputs]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +16,15 @@ from ascend_ep.opdef.registry import Registry
 
 from .lowering import Lowering, NodeView, Operand, Unsupported, lowering
 from .native_op import lower_library
+
+_TYPE_NAMES = {
+    ir.AttributeType.INT: "int",
+    ir.AttributeType.FLOAT: "float",
+    ir.AttributeType.STRING: "string",
+    ir.AttributeType.INTS: "ints",
+    ir.AttributeType.FLOATS: "floats",
+    ir.AttributeType.STRINGS: "strings",
+}
 
 #: The lowering of every definition whose semantics are a formula.
 FORMULA = "formula"
@@ -43,6 +53,14 @@ class Semantics:
         if shadows and is_onnx_operator(node, self.version(node)):
             return None
         return found.opdef
+
+    def origin(self, node: ir.Node) -> str:
+        """Where the definition of a node was found, in words; "" for ONNX's own operators."""
+        opdef = self.definition(node)
+        if opdef is None or opdef.standard:
+            return ""
+        found = self._registry.resolve(node.domain, node.op_type, self.version(node))
+        return "" if found is None else found.source
 
     def near_misses(self, node: ir.Node) -> list[str]:
         return self._registry.near_misses(canonical_domain(node.domain), node.op_type, self.version(node))
@@ -120,9 +138,25 @@ def _attribute(node: ir.Node, attribute: ir.Attr) -> Any:
     raise Unsupported(f"its attribute {attribute.name!r} is of type {kind.name}")
 
 
+def definition_stub(node: ir.Node) -> dict[str, Any]:
+    """A definition of a node's operator that lacks nothing but the meaning."""
+    found: dict[str, Any] = {"op": node.op_type}
+    if canonical_domain(node.domain):
+        found["domain"] = node.domain
+    found["inputs"] = [{"name": f"x{i}", "type": "float32"} for i in range(len(node.inputs))]
+    found["outputs"] = [{"name": f"y{i}", "type": "float32"} for i in range(len(node.outputs))]
+    attributes = [(name, _TYPE_NAMES.get(a.type)) for name, a in node.attributes.items()]
+    if attributes:
+        found["attributes"] = [{"name": name, "type": kind} for name, kind in attributes if kind]
+    found["formula"] = (
+        "; ".join(f"y{i} = ?" for i in range(len(node.outputs))) if len(node.outputs) > 1 else "?"
+    )
+    return found
+
+
 def undefined(nodes: Mapping[ir.Node, list[str]], where: str, opsets: Mapping[ir.Node, int]) -> AscendError:
     """The error of operators that nobody defines: all at once, each with what it may have been meant to be
-    and the command that makes a definition to fill in."""
+    and a definition to fill in."""
     details = []
     kinds: dict[tuple[str, str], list[ir.Node]] = {}
     for node in nodes:
@@ -136,8 +170,9 @@ def undefined(nodes: Mapping[ir.Node, list[str]], where: str, opsets: Mapping[ir
         details.append(f"No parser is registered for Op [{names}, optype [{full}]].")
         if near:
             details.append(f"  near it: {', '.join(near[:3])}")
-        flag = f" --domain={domain}" if domain else ""
-        details.append(f"  start a definition: ascend-op gen --stub={op_type}{flag} --model={where}")
+        stub = json.dumps(definition_stub(users[0]), ensure_ascii=False)
+        details.append(f"  to define it, complete this formula and give --custom_op_info={op_type}.json:")
+        details.append(f"  {stub}")
     first = next(iter(nodes))
     full = f"{canonical_domain(first.domain) or 'ai.onnx'}::{opsets[first]}::{first.op_type}"
     return AscendError("E19010", label(first), full, where=where, details=details)

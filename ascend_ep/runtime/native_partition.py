@@ -62,6 +62,11 @@ class NativePartition:
         found = self.bounds.get(shapes)
         return found if found is not None else self._bind(shapes)
 
+    def arena_bytes(self) -> int:
+        """Memory of one run, for a partition whose shapes are all fixed."""
+        shapes = tuple(tuple(d for d in edge.dims if isinstance(d, int)) for edge in self._inputs)
+        return int(lib.asc_bound_arena_bytes(self.bind(shapes).pointer))
+
     def execute(
         self, bound: Bound, arrays: Sequence[Array], results: Sequence[Array], ns: Any = _NULL
     ) -> None:
