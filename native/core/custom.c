@@ -17,26 +17,23 @@ static int is_sound(const asc_custom_op *op, const char *op_type) {
            op->n_outputs >= 1 && op->n_outputs <= MAX_CUSTOM_OUTPUTS;
 }
 
-const asc_custom_op *asc_custom_op_find(void *handle, const char *library, const char *op_type, asc_status *status) {
+int32_t asc_custom_op_find(void *handle, const char *library, const char *op_type, const asc_custom_op **out,
+                           asc_status *status) {
     asc_get_custom_op_fn get = NULL;
     void *symbol = dlsym(handle, "asc_get_custom_op");
     memcpy(&get, &symbol, sizeof get);
-    if (!get) {
-        asc_failf(status, ASC_E_UNSUPPORTED, "%s does not export asc_get_custom_op", library);
-        return NULL;
-    }
+    if (!get) return asc_failf(status, ASC_E_UNSUPPORTED, "%s does not export asc_get_custom_op", library);
     const asc_custom_op *op = get(ASC_CUSTOM_OP_VERSION, op_type);
-    if (!op) {
-        asc_failf(status, ASC_E_UNSUPPORTED, "%s has no operator '%s'", library, op_type);
-        return NULL;
-    }
-    if (is_sound(op, op_type)) return op;
-    asc_failf(status, ASC_E_VERSION, "%s: its asc_custom_op of '%s' is incomplete or not of version %d", library,
-              op_type, ASC_CUSTOM_OP_VERSION);
-    return NULL;
+    if (!op) return asc_failf(status, ASC_E_UNSUPPORTED, "%s has no operator '%s'", library, op_type);
+    if (!is_sound(op, op_type))
+        return asc_failf(status, ASC_E_VERSION, "%s: its asc_custom_op of '%s' is incomplete or not of version %d",
+                         library, op_type, ASC_CUSTOM_OP_VERSION);
+    *out = op;
+    return ASC_OK;
 }
 
 const asc_custom_op *asc_custom_op_load(const char *path, const char *op_type, asc_status *status) {
+    asc_status_begin(status);
     char *real = realpath(path, NULL); /* dlopen would search the system for a name without a slash */
     if (!real) {
         asc_failf(status, ASC_E_IO, "%s: %s", path, strerror(errno));
@@ -48,8 +45,8 @@ const asc_custom_op *asc_custom_op_load(const char *path, const char *op_type, a
         asc_failf(status, ASC_E_IO, "the library can't be loaded: %s", dlerror());
         return NULL;
     }
-    const asc_custom_op *op = asc_custom_op_find(handle, path, op_type, status);
-    if (!op) dlclose(handle);
+    const asc_custom_op *op = NULL;
+    if (asc_custom_op_find(handle, path, op_type, &op, status) != ASC_OK) dlclose(handle);
     return op;
 }
 

@@ -16,7 +16,8 @@ int32_t asc_libraries_open(asc_library **out, const asc_plan *plan, const uint8_
 void asc_libraries_close(asc_library *libraries, uint32_t count);
 
 /* The operator of this type in an open library; checks its structure. */
-const asc_custom_op *asc_custom_op_find(void *handle, const char *library, const char *op_type, asc_status *status);
+int32_t asc_custom_op_find(void *handle, const char *library, const char *op_type, const asc_custom_op **out,
+                           asc_status *status);
 
 /* prepare and run of an instruction whose call->native is an asc_custom_op. */
 int32_t asc_custom_prepare(asc_call *call);

@@ -84,9 +84,11 @@ static int32_t prepare_library_call(const asc_bound *b, const asc_insn *insn, as
         return library->why.code;
     }
     const char *name = asc_plan_string(plan, asc_plan_natives(plan)[insn->native].name);
-    call->native = asc_custom_op_find(library->handle, name, asc_plan_string(plan, insn->kernel), call->status);
-    if (!call->native) return ASC_E_UNSUPPORTED;
-    int32_t code = check_strides(call, 0);
+    const asc_custom_op *op;
+    int32_t code = asc_custom_op_find(library->handle, name, asc_plan_string(plan, insn->kernel), &op, call->status);
+    if (code != ASC_OK) return code;
+    call->native = op;
+    code = check_strides(call, 0);
     return code == ASC_OK ? asc_custom_prepare(call) : code;
 }
 
@@ -130,7 +132,8 @@ int32_t asc_bound_prepare(asc_bound *b, const asc_dims *dims, uint32_t *slots, a
         int32_t code = set_arguments(plan, insn, dims, call, &ints, &attrs, status);
         if (code == ASC_OK) code = prepare_call(b, index, call, &b->runs[i]);
         if (code != ASC_OK) {
-            if (status && !status->text[0]) asc_fail(status, code, "the kernel refused its operands without saying why");
+            if (status && !status->text[0])
+                asc_fail(status, code, "the kernel refused its operands without saying why");
             asc_blame(status, plan, index);
             return code;
         }

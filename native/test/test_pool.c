@@ -1,0 +1,95 @@
+/* The thread pool: every chunk once, many callers at a time, regions within regions, and after fork. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "pool.h"
+
+#define CHUNKS 500
+#define CALLERS 8
+#define ROUNDS 200
+
+typedef struct tally {
+    _Atomic int times[CHUNKS];
+    _Atomic int wrong_worker;
+    int32_t threads;
+} tally;
+
+static void count_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
+    tally *t = arg;
+    t->times[chunk]++;
+    if (worker < 0 || worker >= call->threads) t->wrong_worker = 1;
+}
+
+static int region(int32_t threads, int64_t n_chunks) {
+    asc_call call = {.threads = threads, .pool = asc_pool_shared()};
+    tally t = {.threads = threads};
+    asc_parallel(&call, n_chunks, count_chunk, &t);
+    int good = !t.wrong_worker;
+    for (int64_t i = 0; i < CHUNKS; i++) good &= t.times[i] == (i < n_chunks);
+    return good;
+}
+
+static void *caller(void *failures) {
+    for (int i = 0; i < ROUNDS; i++) *(int *)failures += !region(1 + i % 7, i % CHUNKS);
+    return NULL;
+}
+
+static void many_callers(void) {
+    pthread_t threads[CALLERS];
+    int failures[CALLERS] = {0};
+    for (int i = 0; i < CALLERS; i++) pthread_create(&threads[i], NULL, caller, &failures[i]);
+    for (int i = 0; i < CALLERS; i++) {
+        pthread_join(threads[i], NULL);
+        CHECK(failures[i] == 0);
+    }
+}
+
+static void nest(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
+    (void)call, (void)chunk, (void)worker;
+    if (!region(4, 40)) *(_Atomic int *)arg = 1;
+}
+
+static void regions_in_regions(void) {
+    asc_call call = {.threads = 4, .pool = asc_pool_shared()};
+    _Atomic int failed = 0;
+    for (int i = 0; i < 20; i++) asc_parallel(&call, 30, nest, &failed);
+    CHECK(!failed);
+}
+
+static void *endless(void *stop) {
+    while (!*(_Atomic int *)stop) region(3, 50);
+    return NULL;
+}
+
+/* Forks while other threads are inside regions: the child has none of them, nor the workers. */
+static void forks(void) {
+    _Atomic int stop = 0;
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, endless, &stop);
+    for (int i = 0; i < 20; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            alarm(20);
+            _exit(region(4, CHUNKS) && region(2, 3) ? 0 : 1);
+        }
+        int status = -1;
+        waitpid(child, &status, 0);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    stop = 1;
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+}
+
+int main(void) {
+    CHECK(region(1, CHUNKS) && region(4, 0) && region(4, 1) && region(1000, CHUNKS));
+    many_callers();
+    regions_in_regions();
+    forks();
+    CHECK(region(4, CHUNKS));
+    return check_failures();
+}
