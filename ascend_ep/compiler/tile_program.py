@@ -13,6 +13,7 @@ after every operation that can leave their range.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
@@ -212,13 +213,14 @@ class TileProgram(Generic[Source]):
 
     def encode(self) -> Encoded[Source]:
         """The program as kernel arguments. Raises ProgramError beyond the kernel's limits."""
-        order = list(_reachable([value for value, _ in self._outputs]))
+        roots = self._gated([value for value, _ in self._outputs])
+        order = list(_reachable(roots))
         loads = [v for v in order if v.op == "load"]
         sources = tuple(self._sources[int(v.immediate)] for v in loads)  # type: ignore[arg-type]
         if len(sources) > MAX_INPUTS or not 1 <= len(self._outputs) <= MAX_OUTPUTS:
             raise ProgramError(f"it has more than {MAX_INPUTS} inputs or {MAX_OUTPUTS} outputs")
         floats: list[float] = []
-        registers = _Registers(order, [value for value, _ in self._outputs])
+        registers = _Registers(order, roots)
         ints: list[Dim] = []
         for at, value in enumerate(order):
             step = [OPCODES[value.op], registers.take(at, value), *(registers.of(a) for a in value.args)]
@@ -232,12 +234,27 @@ class TileProgram(Generic[Source]):
             elif value.op == "cast":
                 step += [value.immediate, value.args[0].dtype]  # type: ignore[list-item]
             ints += step + [0] * (STEP_INTS - len(step))
-        for index, (value, _) in enumerate(self._outputs):
+        for index, value in enumerate(roots):
             ints += [OPCODES["store"], index, registers.of(value), 0, 0]
         steps = len(ints) // STEP_INTS
         if steps > MAX_STEPS or registers.count > MAX_REGISTERS:
             raise ProgramError(f"it needs more than {MAX_STEPS} steps or {MAX_REGISTERS} registers")
         return Encoded(sources, (max(registers.count, 1), steps, *ints), tuple(floats))
+
+    def _gated(self, roots: Sequence[Value]) -> list[Value]:
+        """The roots with a * sigmoid(b) as the one step that it is in the kernel; the bits are the same."""
+        order = list(_reachable(roots))
+        uses = Counter([id(a) for v in order for a in v.args] + [id(r) for r in roots])
+        made: dict[int, Value] = {}
+        for value in order:
+            op, args = value.op, tuple(made[id(a)] for a in value.args)
+            gates = [a.op == "sigmoid" and uses[id(a)] == 1 for a in value.args]
+            if op == "mul" and value.dtype == FLOAT32 and any(gates):
+                gate = gates.index(True)
+                op, args = "gate", (args[1 - gate], made[id(value.args[gate].args[0])])
+            same = (op, args) == (value.op, value.args)
+            made[id(value)] = value if same else self._value(op, value.dtype, args, value.immediate)
+        return [made[id(r)] for r in roots]
 
 
 def _register_type(dtype: int) -> int:

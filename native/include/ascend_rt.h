@@ -410,6 +410,8 @@ ASC_API int32_t asc_bundle_digest(const void *bytes, uint64_t size, uint8_t dige
 #define ASC_EW_GE 33
 #define ASC_EW_EQ 34
 #define ASC_EW_NE 35
+#define ASC_EW_ATAN2 36
+#define ASC_EW_GATE 37 /* a * sigmoid(b) */
 /* one operand */
 #define ASC_EW_NEG 48
 #define ASC_EW_ABS 49

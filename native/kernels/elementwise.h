@@ -25,8 +25,8 @@
  *
  * Semantics: integers wrap; x / 0 and x mod 0 are 0, shifts by the width or more give 0. DIV truncates,
  * MOD has the divisor's sign, FMOD the dividend's. MIN and MAX give NaN when either operand is NaN.
- * ROUND is half to even. A float outside the target's range becomes the least int32 or int64, as the
- * x86 conversion gives it, and is then wrapped to narrower types. SHR is logical.
+ * ROUND is half to even. ATAN2 is the angle of the point (b, a). A float outside the target's range becomes the least
+ * int32 or int64, as the x86 conversion gives it, and is then wrapped to narrower types. SHR is logical.
  */
 #ifndef ASC_KERNELS_ELEMENTWISE_H
 #define ASC_KERNELS_ELEMENTWISE_H
@@ -54,7 +54,7 @@ extern const ew_primitive ASC_FN(asc_ew_b8)[ASC_EW_COUNT];
 
 /* float32 functions computed in float64 and rounded once (elementwise_wide.c). */
 #define EW_WIDE_FUNCTIONS(X) \
-    X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(asinh) X(acosh) X(atanh) X(pow)
+    X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(asinh) X(acosh) X(atanh) X(pow) X(atan2)
 #define EW_DECLARE(name) void ASC_FN(asc_ew_wide_##name)(void *, const void *, const void *, const void *, int64_t);
 EW_WIDE_FUNCTIONS(EW_DECLARE)
 #undef EW_DECLARE

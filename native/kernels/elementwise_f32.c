@@ -45,6 +45,13 @@ EW_VECTOR(erf)
 EW_VECTOR(sigmoid)
 EW_VECTOR(softplus)
 
+/* Bits as those of the two steps it stands for. */
+static void f32_gate(void *dst, const void *a, const void *b, const void *c, int64_t n) {
+    (void)c;
+    for (int64_t i = 0; i < n; i += ASC_VF)
+        vf_store((float *)dst + i, vf_load((const float *)a + i) * vf_sigmoid(vf_load((const float *)b + i)));
+}
+
 const ew_primitive ASC_FN(asc_ew_f32)[ASC_EW_COUNT] = {
     [ASC_EW_SELECT] = {f32_select, EW_F32, 1},
     [ASC_EW_ADD] = {f32_add, EW_F32, 1},
@@ -57,6 +64,8 @@ const ew_primitive ASC_FN(asc_ew_f32)[ASC_EW_COUNT] = {
     [ASC_EW_MOD] = {f32_mod, EW_F32, 100},
     [ASC_EW_FMOD] = {f32_fmod, EW_F32, 100},
     EW_COMPARISON_ROWS(f32),
+    [ASC_EW_ATAN2] = {ASC_FN(asc_ew_wide_atan2), EW_F32, 16},
+    [ASC_EW_GATE] = {f32_gate, EW_F32, 4},
     [ASC_EW_NEG] = {f32_neg, EW_F32, 1},
     [ASC_EW_ABS] = {f32_abs, EW_F32, 1},
     [ASC_EW_SIGN] = {f32_sign, EW_F32, 1},

@@ -18,6 +18,7 @@ static double floor_mod(double x, double y) {
     return r != 0.0 && (r < 0.0) != (y < 0.0) ? r + y : r;
 }
 EW_BINARY(f64_pow, double, double, pow(x, y))
+EW_BINARY(f64_atan2, double, double, atan2(x, y))
 EW_BINARY(f64_mod, double, double, floor_mod(x, y))
 EW_BINARY(f64_fmod, double, double, fmod(x, y))
 
@@ -73,6 +74,7 @@ const ew_primitive ASC_FN(asc_ew_f64)[ASC_EW_COUNT] = {
     [ASC_EW_MOD] = {f64_mod, EW_F64, 150},
     [ASC_EW_FMOD] = {f64_fmod, EW_F64, 150},
     EW_COMPARISON_ROWS(f64),
+    [ASC_EW_ATAN2] = {f64_atan2, EW_F64, 200},
     [ASC_EW_NEG] = {f64_neg, EW_F64, 2},
     [ASC_EW_ABS] = {f64_abs, EW_F64, 2},
     [ASC_EW_SIGN] = {f64_sign, EW_F64, 2},

@@ -102,10 +102,9 @@ static inline vd vd_tan(vd x) {
     return vd_select(odd, -c, s) / vd_select(odd, s, c);
 }
 
-static inline vd vd_atan(vd x) {
-    vd a = vd_abs(x);
-    vl large = a > 1.0;
-    vd z = vd_select(large, 1.0 / a, a), t = z * z;
+/* atan(z) for z in [0, 1] */
+static inline vd atan_reduced(vd z) {
+    vd t = z * z;
     vd p = vd_fma(vd_set(-0x1.2b5872584bb63p-12), t, vd_set(0x1.2bb90861d5ca1p-9));
     p = vd_fma(p, t, vd_set(-0x1.19e03647b0d47p-7));
     p = vd_fma(p, t, vd_set(0x1.50aa2b531cdaap-6));
@@ -118,8 +117,25 @@ static inline vd vd_atan(vd x) {
     p = vd_fma(p, t, vd_set(-0x1.2491ce7d3d273p-3));
     p = vd_fma(p, t, vd_set(0x1.999995698627dp-3));
     p = vd_fma(p, t, vd_set(-0x1.5555554ee9a06p-2));
-    vd y = vd_fma(p * t, z, z);
+    return vd_fma(p * t, z, z);
+}
+static inline vd vd_atan(vd x) {
+    vd a = vd_abs(x);
+    vl large = a > 1.0;
+    vd y = atan_reduced(vd_select(large, 1.0 / a, a));
     return vd_with_sign(vd_select(large, PI_2 - y, y), x);
+}
+/* C's atan2, special cases included (C11 F.10.1.4). */
+static inline vd vd_atan2(vd y, vd x) {
+    vd a = vd_abs(y), b = vd_abs(x);
+    vl steep = a > b;
+    vd most = vd_select(steep, a, b), least = vd_select(steep, b, a);
+    vd z = vd_select(a == b, vd_set(1.0), least / most); /* equal infinities */
+    z = vd_select(most == 0.0, vd_set(0.0), z);
+    vd angle = atan_reduced(z);
+    angle = vd_select(steep, PI_2 - angle, angle);
+    angle = vd_select((vl)x < 0, 2.0 * PI_2 - angle, angle);
+    return vd_select((x == x) & (y == y), vd_with_sign(angle, y), x + y);
 }
 static inline vd vd_asin(vd x) {
     return vd_atan(x / vd_sqrt((1.0 - x) * (1.0 + x)));
@@ -212,10 +228,13 @@ CIRCULAR(sin)
 CIRCULAR(cos)
 CIRCULAR(tan)
 
-void ASC_FN(asc_ew_wide_pow)(void *dst, const void *a, const void *b, const void *c, int64_t n) {
-    (void)c;
-    for (int64_t i = 0; i < n; i += ASC_VD) {
-        vd x = vd_load_f32((const float *)a + i), y = vd_load_f32((const float *)b + i);
-        vd_store_f32((float *)dst + i, vd_pow(x, y));
+#define BINARY(name)                                                                                     \
+    void ASC_FN(asc_ew_wide_##name)(void *dst, const void *a, const void *b, const void *c, int64_t n) { \
+        (void)c;                                                                                         \
+        for (int64_t i = 0; i < n; i += ASC_VD) {                                                        \
+            vd x = vd_load_f32((const float *)a + i), y = vd_load_f32((const float *)b + i);             \
+            vd_store_f32((float *)dst + i, vd_##name(x, y));                                             \
+        }                                                                                                \
     }
-}
+BINARY(pow)
+BINARY(atan2)
