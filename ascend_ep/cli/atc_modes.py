@@ -1,0 +1,227 @@
+"""What ascend-atc does in each mode, once its command line has been read."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ascend_ep.cli.atc_flags import OUTPUT_TYPES
+from ascend_ep.cli.atc_report import check_report, print_table, table_json
+from ascend_ep.cli.atc_shapes import parse_custom_ops, parse_input_shape, parse_out_nodes
+from ascend_ep.cli.progress import Progress
+from ascend_ep.errors import AscendError
+
+if TYPE_CHECKING:
+    from ascend_ep.compiler.convert import Conversion, ConvertOptions
+
+Given = Mapping[str, str]
+
+FRAMEWORKS = {"0": "Caffe", "1": "MindSpore", "3": "TensorFlow", "5": "ONNX"}
+
+#: Precision names of atc -> what is computed here.
+EXACT = ("must_keep_origin_dtype", "force_fp32", "origin")
+
+
+def convert_model(given: Given, words: Sequence[str]) -> None:
+    """Mode 0: writes OUTPUT.om and OUTPUT_ctx.onnx, prints where every node runs."""
+    require(given, "model", "output", "soc_version")
+    require_onnx(given)
+    conversion = convert(given, words)
+    output = output_path(given["output"])
+    print_table(conversion)
+    conversion.write(f"{output}.om")
+    context = Path(f"{output}_ctx.onnx")
+    write_renamed(context, conversion.context_model(f"{output.name}.om"))
+    if target := given.get("json"):
+        write_text(target, table_json(conversion))
+    if given.get("display_model_info") == "1":
+        show_info(Path(f"{output}.om"))
+
+
+def write_json(given: Given, words: Sequence[str]) -> None:
+    """Mode 1: a bundle's MODEL_DEF, or a source model with inferred shapes, as JSON in atc's form."""
+    from ascend_ep.compiler.model_def import model_def_json, model_def_of_bundle
+
+    for name in ("om", "json"):
+        if not given.get(name):
+            raise AscendError("E10004", name)
+    source = existing(given["om"])
+    if "framework" in given:
+        require_onnx(given)
+        definition = convert({**given, "model": given["om"]}, words, writes=False).model_def
+    else:
+        definition = model_def_of_bundle(source)
+    write_text(given["json"], model_def_json(definition))
+
+
+def check_model(given: Given, words: Sequence[str]) -> None:
+    """Mode 3: says in the report which operators pass, without writing a bundle."""
+    require(given, "model")
+    require_onnx(given)
+    report = Path(given.get("check_report") or "check_result.json")
+    try:
+        conversion = convert(given, words, writes=False)
+    except AscendError as error:
+        write_text(str(report), check_report(given["model"], None, error))
+        raise
+    print_table(conversion)
+    write_text(str(report), check_report(given["model"], conversion, None))
+
+
+def show(given: Given, words: Sequence[str]) -> None:
+    """Mode 6: prints what a bundle says of itself."""
+    if not given.get("om"):
+        raise AscendError("E10004", "om")
+    if others := sorted(set(given) - {"mode", "om"}):
+        raise AscendError("E10057", f"--{others[0]}")
+    show_info(existing(given["om"]))
+
+
+# ---- the command line into a conversion -----------------------------------------------------------
+
+
+def convert(given: Given, words: Sequence[str], writes: bool = True) -> Conversion:
+    """Converts the model of the command line; nothing is written yet."""
+    with Progress() as progress:
+        from ascend_ep.compiler.convert import convert as run
+
+        return run(str(existing(given["model"])), conversion_options(given, words, writes, progress))
+
+
+def conversion_options(given: Given, words: Sequence[str], writes: bool, progress: Progress) -> ConvertOptions:
+    """The options of the conversion that these flags ask for."""
+    from ascend_ep.compiler.convert import ConvertOptions
+    from ascend_ep.compiler.soc import find_soc
+    from ascend_ep.graph.load import input_names
+    from ascend_ep.opdef.registry import Registry
+
+    soc = given.get("soc_version", "")
+    if soc:
+        find_soc(soc)
+    libraries = [f"{name}:{path}" for name, path in parse_custom_ops(given.get("custom_op", "")).items()]
+    definitions = [str(existing(path)) for path in given.get("custom_op_info", "").split(";") if path]
+    shapes = given.get("input_shape", "")
+    return ConvertOptions(
+        registry=Registry.from_options(libraries, definitions),
+        input_shapes=parse_input_shape(shapes, input_names(given["model"])) if shapes else {},
+        out_nodes=out_nodes(given.get("out_nodes", "")),
+        output_types=output_types(given),
+        precision=precision(given),
+        soc_version=soc,
+        command_line=" ".join(["ascend-atc", *words]),
+        sample_seed=0 if writes else None,
+        dump=Path(given["dump"]) if given.get("dump") else None,
+        progress=progress.stage,
+    )
+
+
+def precision(given: Given) -> str:
+    """The precision asked for; says once when it is not what will be computed."""
+    if "precision_mode" in given and "precision_mode_v2" in given:
+        raise AscendError("E10056", "--precision_mode", "--precision_mode_v2")
+    asked = given.get("precision_mode") or given.get("precision_mode_v2") or "force_fp16"
+    if asked not in EXACT:
+        print(
+            f"[WARNING] precision {asked}: half-precision kernels are not built yet, everything is computed in"
+            " float32. Say --precision_mode=must_keep_origin_dtype to ask for exactly that.",
+            file=sys.stderr,
+        )
+    return asked
+
+
+def out_nodes(text: str) -> list[str]:
+    if not text:
+        return []
+    return [name if index is None else f"{name}:{index}" for name, index in parse_out_nodes(text)]
+
+
+def output_types(given: Given) -> dict[str, str]:
+    """`FP16` -> {"": "FP16"} for every output; `node:0:FP16;...` -> {"node:0": "FP16"}, with --out_nodes only."""
+    text = given.get("output_type", "")
+    if not text:
+        return {}
+    if ":" not in text:
+        return {"": output_type(text, text)}
+    if not given.get("out_nodes"):
+        reason = "A type per node needs --out_nodes."
+        raise AscendError("E10001", text, "--output_type", reason)
+    entries = (entry.strip().rpartition(":") for entry in text.split(";") if entry.strip())
+    return {node: output_type(name, text) for node, _, name in entries}
+
+
+def output_type(name: str, text: str) -> str:
+    if name not in OUTPUT_TYPES:
+        raise AscendError("E10001", text, "--output_type", f"The type must be one of {', '.join(OUTPUT_TYPES)}.")
+    return name
+
+
+def require(given: Given, *names: str) -> None:
+    for name in names:
+        if not given.get(name):
+            raise AscendError("E10054", name)
+
+
+def require_onnx(given: Given) -> None:
+    """--framework must be there, and be ONNX."""
+    number = given.get("framework", "")
+    if not number:
+        raise AscendError("E10007", "framework", "0(Caffe) or 1(MindSpore) or 3(TensorFlow) or 5(Onnx)")
+    if number not in FRAMEWORKS:
+        raise AscendError("E10001", number, "--framework", "The value must be one of [0, 1, 3, 5].")
+    if number != "5":
+        reason = f"{FRAMEWORKS[number]} models are not converted here; export the model to ONNX."
+        raise AscendError("E10055", reason)
+
+
+# ---- files ------------------------------------------------------------------------------------------
+
+
+def existing(path: str) -> Path:
+    found = Path(path)
+    if not found.is_file():
+        raise AscendError("E10410", path)
+    return found
+
+
+def output_path(text: str) -> Path:
+    """--output as a stem: suffixes are appended, never replaced, and its folder must be writable."""
+    stem = Path(text)
+    if text.endswith("/") or stem.name in ("", ".", "..") or stem.is_dir():
+        raise AscendError("E10022", text)
+    if len(stem.name) > 240 or len(text) > 4000:
+        raise AscendError("E10021", text[:80])
+    try:
+        stem.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise AscendError("E10001", text, "--output", f"The folder cannot be made: {error.strerror}.") from error
+    if not os.access(stem.parent, os.W_OK):
+        raise AscendError("E10001", text, "--output", f"The folder [{stem.parent}] is not writable.")
+    return stem
+
+
+def write_renamed(path: Path, data: bytes) -> None:
+    """Writes a sibling and renames it: a reader never sees half a file."""
+    sibling = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        sibling.write_bytes(data)
+        sibling.replace(path)
+    except OSError as error:
+        sibling.unlink(missing_ok=True)
+        raise AscendError("E10001", str(path), "--output", f"The file cannot be written: {error.strerror}.") from error
+
+
+def write_text(target: str, text: str) -> None:
+    if target == "-":
+        print(text)
+    else:
+        write_renamed(Path(target), text.encode())
+
+
+def show_info(bundle: Path) -> None:
+    from ascend_ep.compiler.model_def import model_info
+
+    print(json.dumps(info) if isinstance(info := model_info(bundle), dict) else info)
