@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Integral, Real
 from typing import Any
 
 from ascend_ep.errors import AscendError, did_you_mean
@@ -55,10 +56,10 @@ def _scalar(kind: str, value: Any) -> int | float | bool | str:
             return value.decode()
         if isinstance(value, str):
             return value
-    elif kind == "float" and isinstance(value, int | float):
+    elif kind == "float" and isinstance(value, Real):
         return float(value)
     elif kind == "bool" and value in (0, 1):
         return bool(value)
-    elif kind == "int" and isinstance(value, int):
+    elif kind == "int" and isinstance(value, Integral):
         return int(value)
     raise TypeError(kind)
