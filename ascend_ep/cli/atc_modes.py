@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -92,11 +91,12 @@ def convert(given: Given, words: Sequence[str], writes: bool = True) -> Conversi
         return run(str(existing(given["model"])), conversion_options(given, words, writes, progress))
 
 
-def conversion_options(given: Given, words: Sequence[str], writes: bool, progress: Progress) -> ConvertOptions:
+def conversion_options(
+    given: Given, words: Sequence[str], writes: bool, progress: Progress
+) -> ConvertOptions:
     """The options of the conversion that these flags ask for."""
     from ascend_ep.compiler.convert import ConvertOptions
     from ascend_ep.compiler.soc import find_soc
-    from ascend_ep.graph.load import input_names
     from ascend_ep.opdef.registry import Registry
 
     soc = given.get("soc_version", "")
@@ -104,10 +104,11 @@ def conversion_options(given: Given, words: Sequence[str], writes: bool, progres
         find_soc(soc)
     libraries = [f"{name}:{path}" for name, path in parse_custom_ops(given.get("custom_op", "")).items()]
     definitions = [str(existing(path)) for path in given.get("custom_op_info", "").split(";") if path]
-    shapes = given.get("input_shape", "")
+    shapes, ranges = input_shapes(given)
     return ConvertOptions(
         registry=Registry.from_options(libraries, definitions),
-        input_shapes=parse_input_shape(shapes, input_names(given["model"])) if shapes else {},
+        input_shapes=shapes,
+        symbol_ranges=ranges,
         out_nodes=out_nodes(given.get("out_nodes", "")),
         output_types=output_types(given),
         precision=precision(given),
@@ -119,6 +120,29 @@ def conversion_options(given: Given, words: Sequence[str], writes: bool, progres
     )
 
 
+def input_shapes(given: Given) -> tuple[dict[str, list[int | str]], dict[str, tuple[int, int | None]]]:
+    """--input_shape as sizes per input, free dimensions under a name of their own, and the range of each."""
+    text = given.get("input_shape", "")
+    if not text:
+        return {}, {}
+    names: list[str] = []
+    if ":" not in text:
+        from ascend_ep.graph.load import load_model
+
+        names = [str(value.name) for value in load_model(given["model"]).graph.inputs]
+    shapes: dict[str, list[int | str]] = {}
+    ranges: dict[str, tuple[int, int | None]] = {}
+    for name, dims in parse_input_shape(text, names).items():
+        shapes[name] = []
+        for axis, dim in enumerate(dims):
+            if isinstance(dim, int):
+                shapes[name].append(dim)
+            else:
+                ranges[f"{name}_d{axis}"] = dim
+                shapes[name].append(f"{name}_d{axis}")
+    return shapes, ranges
+
+
 def precision(given: Given) -> str:
     """The precision asked for; says once when it is not what will be computed."""
     if "precision_mode" in given and "precision_mode_v2" in given:
@@ -126,8 +150,8 @@ def precision(given: Given) -> str:
     asked = given.get("precision_mode") or given.get("precision_mode_v2") or "force_fp16"
     if asked not in EXACT:
         print(
-            f"[WARNING] precision {asked}: half-precision kernels are not built yet, everything is computed in"
-            " float32. Say --precision_mode=must_keep_origin_dtype to ask for exactly that.",
+            f"[WARNING] precision {asked}: half-precision kernels are not built yet, everything is computed"
+            " in float32. Say --precision_mode=must_keep_origin_dtype to ask for exactly that.",
             file=sys.stderr,
         )
     return asked
@@ -140,7 +164,7 @@ def out_nodes(text: str) -> list[str]:
 
 
 def output_types(given: Given) -> dict[str, str]:
-    """`FP16` -> {"": "FP16"} for every output; `node:0:FP16;...` -> {"node:0": "FP16"}, with --out_nodes only."""
+    """`FP16` -> {"": "FP16"}, all outputs; `node:0:FP16;..` -> {"node:0": "FP16"}, with --out_nodes only."""
     text = given.get("output_type", "")
     if not text:
         return {}
@@ -155,7 +179,9 @@ def output_types(given: Given) -> dict[str, str]:
 
 def output_type(name: str, text: str) -> str:
     if name not in OUTPUT_TYPES:
-        raise AscendError("E10001", text, "--output_type", f"The type must be one of {', '.join(OUTPUT_TYPES)}.")
+        raise AscendError(
+            "E10001", text, "--output_type", f"The type must be one of {', '.join(OUTPUT_TYPES)}."
+        )
     return name
 
 
@@ -197,7 +223,9 @@ def output_path(text: str) -> Path:
     try:
         stem.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise AscendError("E10001", text, "--output", f"The folder cannot be made: {error.strerror}.") from error
+        raise AscendError(
+            "E10001", text, "--output", f"The folder cannot be made: {error.strerror}."
+        ) from error
     if not os.access(stem.parent, os.W_OK):
         raise AscendError("E10001", text, "--output", f"The folder [{stem.parent}] is not writable.")
     return stem
@@ -211,7 +239,9 @@ def write_renamed(path: Path, data: bytes) -> None:
         sibling.replace(path)
     except OSError as error:
         sibling.unlink(missing_ok=True)
-        raise AscendError("E10001", str(path), "--output", f"The file cannot be written: {error.strerror}.") from error
+        raise AscendError(
+            "E10001", str(path), "--output", f"The file cannot be written: {error.strerror}."
+        ) from error
 
 
 def write_text(target: str, text: str) -> None:
@@ -224,4 +254,4 @@ def write_text(target: str, text: str) -> None:
 def show_info(bundle: Path) -> None:
     from ascend_ep.compiler.model_def import model_info
 
-    print(json.dumps(info) if isinstance(info := model_info(bundle), dict) else info)
+    print(model_info(bundle))

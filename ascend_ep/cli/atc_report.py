@@ -58,7 +58,9 @@ def table_json(conversion: Conversion) -> str:
 def check_report(model: str, conversion: Conversion | None, error: AscendError | None) -> str:
     """Mode 3's report in atc's form: {name, result, total, pass, fail, op: [...]}."""
     rows = conversion.partition_table if conversion else ()
-    operators = [{"name": row.node, "type": row.op_type, "result": "success"} for row in rows]
+    operators: list[dict[str, object]] = [
+        {"name": row.node, "type": row.op_type, "result": "success"} for row in rows
+    ]
     if error:
         causes = error.details or (error.text,)
         operators += [

@@ -39,6 +39,11 @@ class Progress:
         shown = False
         while not self._done.wait(PATIENCE if not shown else 0.2):
             shown = True
-            print(f"\r\033[K{self._text} ... {time.monotonic() - self._start:.0f} s", end="", file=sys.stderr, flush=True)
+            print(
+                f"\r\033[K{self._text} ... {time.monotonic() - self._start:.0f} s",
+                end="",
+                file=sys.stderr,
+                flush=True,
+            )
         if shown:
             print("\r\033[K", end="", file=sys.stderr, flush=True)

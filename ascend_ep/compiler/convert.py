@@ -33,7 +33,7 @@ from .context_model import context_model
 from .dump import Dump
 from .model_def import model_def
 from .outputs import cast_outputs, select_outputs
-from .plan import HostPartition, Plan
+from .plan import HostPartition, Plan, SymbolRange
 from .self_check import NoSamples, check_against_reference, is_small, run_samples
 from .semantics import Semantics, label
 from .writer import write_bytes, write_file
@@ -46,6 +46,7 @@ class ConvertOptions:
     """What a conversion may be told.
 
     `registry` None: the built-in operators and $ASCEND_CUSTOM_OPS. `input_shapes`: sizes, names or -1.
+    `symbol_ranges`: least and greatest size (None: unbounded) of free dimensions that have a name.
     `out_nodes`: "node:index" or tensor names that become the outputs. `output_types`: atc's type names by
     output, "" for all. `sample_seed` None stores no sample. `progress` is told what begins.
     `self_check`: compare the sample run with the float64 reference; None does so for small models.
@@ -54,6 +55,7 @@ class ConvertOptions:
 
     registry: Registry | None = None
     input_shapes: Mapping[str, Sequence[int | str]] = field(default_factory=dict)
+    symbol_ranges: Mapping[str, tuple[int, int | None]] = field(default_factory=dict)
     out_nodes: Sequence[str] = ()
     output_types: Mapping[str, str] = field(default_factory=dict)
     precision: str = "origin"
@@ -171,6 +173,7 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
     check_hosts({n: why for p in parts for n, why in p.reasons.items()}, semantics, where)
     options.progress("lowering")
     plan = Assembly(model, facts, semantics, claims).build(parts)
+    plan.symbols |= {s: SymbolRange(*r) for s, r in options.symbol_ranges.items() if s in plan.symbols}
     plan.meta |= _meta(model, options, where)
     if options.sample_seed is not None:
         samples.reserve(plan, options.sample_seed)

@@ -117,11 +117,13 @@ class Bundle:
         return ffi.cast(f"{ctype}(*)[{count[0]}]", start)[0] if count[0] else ()
 
     def part(self, kind: int) -> memoryview:
-        """The bytes of a partition of the file (ASC_PART_...); empty when there is none. Valid while the
-        model is."""
+        """The bytes of a partition of the file (ASC_PART_...); empty without one. Keeps the model open."""
         size = ffi.new("uint64_t *")
         start = lib.asc_model_part(self.model.pointer, kind, size)
-        return memoryview(ffi.buffer(start, size[0])) if size[0] else memoryview(b"")
+        if not size[0]:
+            return memoryview(b"")
+        model = self.model
+        return memoryview(ffi.buffer(ffi.gc(start, lambda _, model=model: None), size[0]))
 
     def string(self, offset: int) -> str:
         return text_of(lib.asc_model_string(self.model.pointer, offset))

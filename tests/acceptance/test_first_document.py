@@ -105,5 +105,5 @@ def test_the_definition_the_command_read_is_named(folder: Path) -> None:
     assert result.returncode == 0, result.stdout + result.stderr
     table = json.loads((folder / "table.json").read_text())
     swish = next(node for node in table["nodes"] if node["op_type"] == "Swish")
-    assert swish["partition"] == "AscendEP"
+    assert swish["provider"] == "AscendEP"
     assert "swish_op.json" in swish["definition"]
