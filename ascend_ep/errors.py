@@ -186,11 +186,6 @@ CODES: dict[str, Code] = {
     "E19999": Code(
         "Unknown error occurred. Please check the log.", "Report it with the command and the model."
     ),
-    "E10016": Code(
-        "Opname [%s] specified in [--%s] is not found in the model, confirm whether this node name exists, "
-        "or node is not split with the specified delimiter ';'",
-        "Use names of the model, as node:index.",
-    ),
     "E41020": Code(
         "The converted model doesn't compute what the source model does.",
         "Report it with the model; --dump=DIR shows every step.",

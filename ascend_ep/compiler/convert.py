@@ -7,6 +7,7 @@ conversion.write(Path("m.om"))
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,6 +17,7 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
+from ascend_ep.errors import AscendError
 from ascend_ep.graph.declared import set_input_shapes
 from ascend_ep.graph.external_data import MemoryReader
 from ascend_ep.graph.facts import Facts
@@ -24,6 +26,7 @@ from ascend_ep.graph.load import load_model
 from ascend_ep.graph.partition import Partition, partition
 from ascend_ep.graph.passes.pipeline import run_passes
 from ascend_ep.opdef.registry import Registry
+from ascend_ep.runtime import trust
 from ascend_ep.runtime.binding import lib, text_of
 
 from . import samples
@@ -33,8 +36,8 @@ from .context_model import context_model
 from .dump import Dump
 from .model_def import model_def
 from .outputs import cast_outputs, select_outputs
-from .plan import HostPartition, Plan, SymbolRange
-from .self_check import NoSamples, check_against_reference, is_small, run_samples
+from .plan import HostPartition, NativePartition, Plan, SymbolRange
+from .self_check import NoSamples, check_against_reference, digest_of, is_small, run_samples
 from .semantics import Semantics, label
 from .writer import write_bytes, write_file
 
@@ -111,6 +114,7 @@ class Conversion:
         except NoSamples:
             self.plan.samples.clear()
             write_file(self.plan, self.model_def, target, soc, self._check)
+        self._trust_own_code()
 
     def to_bytes(self) -> bytes:
         """The bundle in memory, verified and run."""
@@ -120,6 +124,16 @@ class Conversion:
         except NoSamples:
             self.plan.samples.clear()
             return write_bytes(self.plan, self.model_def, soc, self._check)
+
+    def _trust_own_code(self) -> None:
+        """Code that this user gave to this conversion is trusted here; elsewhere it isn't."""
+        code = [i.native for p in self.plan.partitions if isinstance(p, NativePartition) for i in p.insns]
+        natives = dict.fromkeys(n for n in code if n is not None)
+        if natives:
+            try:
+                trust.trust([(digest_of(n), n.path) for n in natives])
+            except AscendError as error:
+                warnings.warn(f"native code won't run by default: {error.text}", RuntimeWarning, stacklevel=3)
 
     def context_model(self, bundle_name: str) -> bytes:
         """m_ctx.onnx: an ONNX model that runs the bundle of this name, beside it, in stock onnxruntime."""

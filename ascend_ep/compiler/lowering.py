@@ -257,11 +257,14 @@ class PlanBuilder:
         """The OUTPUT value of an operand that leaves the partition; made by a copy when it is an input,
         a constant, or known only as dims."""
         found = self._results.get(operand.name)
-        if found is None:
-            source = self.ref(operand)
-            self.bind(operand, source)
-            found = self._results[operand.name]
-        return found
+        if found is not None:
+            return found
+        self._node = None
+        if operand.name in self._refs or operand.constant is not None:
+            self.bind(operand, self.ref(operand))
+        else:
+            self.emit("ints", [], [self.out(operand)], operand.shape_value or ())
+        return self._results[operand.name]
 
     # --- inside -----------------------------------------------------------------------------
 

@@ -88,3 +88,9 @@ def number_of(dtype: np.dtype[np.generic]) -> int:
     if dtype.kind in "US":
         return STRING
     return next(number for number, known in _NUMPY.items() if known == dtype)
+
+
+def dtype_of_name(name: str) -> np.dtype[np.generic] | None:
+    """numpy's dtype of `tensor(float)` and so on; None for types that hold no numbers."""
+    number = next((n for n, known in NAMES.items() if name == f"tensor({known})"), 0)
+    return numpy_dtype(number) if number == BFLOAT16 or (number in _NUMPY and number != STRING) else None

@@ -1,0 +1,50 @@
+"""ascend-ep: the check-up of an installation. Exit status 0 when everything needed is there, else 1."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from ascend_ep.cli.doctor import examine
+from ascend_ep.errors import AscendError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command line and returns its exit status."""
+    parser = argparse.ArgumentParser(prog="ascend-ep", description="ascend-ep on this machine.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    command = commands.add_parser("doctor", help="check Python, libraries, CPU, compiler and folders")
+    command.add_argument("--json", action="store_true", help="print JSON")
+    command.set_defaults(run=doctor)
+    given = parser.parse_args(arguments)
+    try:
+        status: int = given.run(given)
+    except AscendError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return status
+
+
+def doctor(given: argparse.Namespace) -> int:
+    """One line for each check; what is wrong comes with the fix."""
+    checks = examine()
+    ok = not any(c.state == "wrong" for c in checks)
+    if given.json:
+        rows: list[dict[str, Any]] = [
+            {"name": c.name, "state": c.state, "found": c.found, "fix": c.fix} for c in checks
+        ]
+        print(json.dumps({"ok": ok, "checks": rows}, indent=2))
+        return 0 if ok else 1
+    marks = {"good": "ok   ", "note": "note ", "wrong": "WRONG"}
+    for check in checks:
+        print(f"{marks[check.state]}  {check.name:<20} {check.found}")
+        if check.fix and check.state != "good":
+            print(f"       {'':<20} -> {check.fix}")
+    return 0 if ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

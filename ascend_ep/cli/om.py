@@ -1,0 +1,192 @@
+"""ascend-om: looking into bundles, checking, running, comparing and trusting them.
+
+Exit status: 0, or 1 when something is wrong, with the coded error on stderr.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ascend_ep.cli.om_inputs import input_arrays
+from ascend_ep.cli.om_inspect import bundle_text, describe
+from ascend_ep.errors import AscendError
+
+if TYPE_CHECKING:
+    from ascend_ep.runtime.session import InferenceSession
+
+Found = dict[str, Any]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command line and returns its exit status."""
+    given = _parser().parse_args(arguments)
+    try:
+        found, text, ok = given.run(given)
+    except AscendError as error:
+        if given.json:
+            print(json.dumps({"ok": False, "code": error.code, "where": error.where, "error": error.text}))
+        print(error, file=sys.stderr)
+        return 1
+    print(json.dumps({"ok": ok, **found}, indent=2, ensure_ascii=False) if given.json else text)
+    return 0 if ok else 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="ascend-om", description="Bundles (.om) of ascend-atc.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def add(name: str, run: Any, text: str) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+        command.add_argument("--json", action="store_true", help="print JSON")
+        command.set_defaults(run=run)
+        return command
+
+    command = add("inspect", inspect, "show partitions, instructions, weights, symbols and metadata")
+    command.add_argument("bundle", metavar="M.om")
+    command = add("verify", verify, "check structure, digests of all weights, and the stored samples")
+    command.add_argument("bundle", metavar="M.om")
+    command = add("run", run, "run on .npy or .npz files, or on random inputs")
+    command.add_argument("bundle", metavar="M.om")
+    _input_flags(command)
+    command.add_argument("--output", metavar="FILE.npz", help="where to write the outputs")
+    command.add_argument("--trust", metavar="sha256:HEX", help="native code to trust for this run")
+    command = add("diff", diff, "compare with the float64 reference of the source model, output by output")
+    command.add_argument("model", metavar="M.onnx")
+    command.add_argument("bundle", metavar="M.om")
+    _input_flags(command)
+    command.add_argument("--bound", type=float, help="largest relative difference (default: by type)")
+    command.add_argument("--custom_op_info", action="append", default=[], metavar="FILE")
+    command.add_argument("--custom_op", action="append", default=[], metavar="TYPE:LIBRARY")
+    command = add("trust", trust, "add the bundle's native code to your trust store")
+    command.add_argument("bundle", metavar="M.om")
+    return parser
+
+
+def _input_flags(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="[NAME=]FILE",
+        help="an .npy file for one input, or an .npz file with several; the others are random",
+    )
+    command.add_argument(
+        "--dim", action="append", default=[], metavar="NAME=SIZE", help="size of a free dimension (default 2)"
+    )
+    command.add_argument("--seed", type=int, default=0, help="of the random inputs")
+
+
+def inspect(given: argparse.Namespace) -> tuple[Found, str, bool]:
+    found = describe(given.bundle)
+    return found, bundle_text(found), True
+
+
+def verify(given: argparse.Namespace) -> tuple[Found, str, bool]:
+    """Everything the loader checks, the digest of every weight, and the sample run."""
+    from ascend_ep.cli.om_verify import check_samples
+    from ascend_ep.runtime.binding import lib, open_model
+    from ascend_ep.runtime.bundle import Bundle
+
+    bundle = Bundle(open_model(given.bundle, flags=lib.ASC_OPEN_VERIFY_WEIGHTS))
+    samples = check_samples(given.bundle, bundle)
+    ok = not any(s.exceeds for s in samples.values())
+    found = {"weights": len(bundle.weights), "samples": {name: str(d) for name, d in samples.items()}}
+    lines = [f"structure and {len(bundle.weights)} weights: good"]
+    lines += [f"sample output {name}: {d}" for name, d in samples.items()] or ["no samples stored"]
+    return found, "\n".join([*lines, "PASS" if ok else "FAIL"]), ok
+
+
+def run(given: argparse.Namespace) -> tuple[Found, str, bool]:
+    import numpy as np
+
+    session = _session(given.bundle, given.trust)
+    feeds = input_arrays(session, given.input, given.dim, given.seed)
+    names = [arg.name for arg in session.get_outputs()]
+    results = dict(zip(names, session.run(names, feeds), strict=True))
+    if given.output:
+        try:
+            with open(given.output, "wb") as file:
+                np.savez(file, **results)
+        except OSError as error:
+            raise AscendError("E40002", f"can't write [{given.output}]: {error.strerror}") from error
+    found = {"outputs": {name: _summary(value) for name, value in results.items()}}
+    text = "\n".join(f"{name}: {_summary_text(s)}" for name, s in found["outputs"].items())
+    return found, text, True
+
+
+def diff(given: argparse.Namespace) -> tuple[Found, str, bool]:
+    from ascend_ep.graph.reference import reference_run
+    from ascend_ep.opdef.registry import Registry
+    from ascend_ep.runtime.comparison import compare
+
+    if not Path(given.model).is_file():
+        raise AscendError("E10410", given.model)
+    session = _session(given.bundle, None)
+    feeds = input_arrays(session, given.input, given.dim, given.seed)
+    registry = Registry.from_options(given.custom_op, given.custom_op_info)
+    expected = reference_run(given.model, feeds, registry)
+    names = [arg.name for arg in session.get_outputs()]
+    missing = [n for n in names if n not in expected]
+    if missing:
+        raise AscendError("E40001", f"[{given.model}] has no output [{missing[0]}]")
+    results = dict(zip(names, session.run(names, feeds), strict=True))
+    differences = {n: compare(results[n], expected[n], given.bound) for n in names}
+    ok = not any(d.exceeds for d in differences.values())
+    found = {
+        "outputs": {
+            n: {"relative": d.relative, "bound": d.bound, "note": d.note, "ok": not d.exceeds}
+            for n, d in differences.items()
+        }
+    }
+    lines = [f"{n}: {d}{'  EXCEEDS' if d.exceeds else ''}" for n, d in differences.items()]
+    return found, "\n".join([*lines, "PASS" if ok else "FAIL"]), ok
+
+
+def trust(given: argparse.Namespace) -> tuple[Found, str, bool]:
+    from ascend_ep.runtime import trust as trust_store
+    from ascend_ep.runtime.binding import lib, open_model
+    from ascend_ep.runtime.bundle import Bundle
+
+    natives = Bundle(open_model(given.bundle, flags=lib.ASC_OPEN_NO_NATIVE)).natives
+    origin = Path(given.bundle).resolve()
+    store = trust_store.trust([(n.sha256, f"{n.name} in {origin}") for n in natives])
+    found = {"store": str(store), "trusted": [{"name": n.name, "sha256": n.sha256} for n in natives]}
+    lines = [f"trusted {n.name}  sha256:{n.sha256}" for n in natives] or ["the bundle carries no native code"]
+    return found, "\n".join(lines), True
+
+
+def _session(path: str, trusted: str | None) -> InferenceSession:
+    from ascend_ep.runtime.session import InferenceSession, is_bundle
+
+    if not Path(path).is_file():
+        raise AscendError("E10410", path)
+    if not is_bundle(path):
+        raise AscendError("E40003", f"[{path}] is no bundle", where=path)
+    options = [{"trust": trusted}] if trusted else None
+    return InferenceSession(path, providers=["AscendEP"] if options else None, provider_options=options)
+
+
+def _summary(value: Any) -> Found:
+    import numpy as np
+
+    found: Found = {"dtype": str(value.dtype), "shape": list(value.shape)}
+    if value.size and value.dtype.kind in "fiub":
+        wide = value.astype(np.float64)
+        found |= {"min": float(wide.min()), "max": float(wide.max()), "mean": float(wide.mean())}
+    return found
+
+
+def _summary_text(found: Found) -> str:
+    text = f"{found['dtype']}{found['shape']}"
+    if "min" in found:
+        text += f"  min {found['min']:.6g}  max {found['max']:.6g}  mean {found['mean']:.6g}"
+    return text
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+"""Inputs for running a bundle from the command line: files, and random arrays for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ascend_ep.errors import AscendError
+from ascend_ep.runtime.element_types import dtype_of_name
+
+if TYPE_CHECKING:
+    from ascend_ep.runtime.options import NodeArg
+    from ascend_ep.runtime.session import InferenceSession
+
+#: The size of a free dimension that --dim doesn't give.
+FREE_SIZE = 2
+
+
+def input_arrays(
+    session: InferenceSession, files: Sequence[str], dims: Sequence[str], seed: int
+) -> dict[str, NDArray[Any]]:
+    """One array for every input: from `[name=]file`, or random: normal floats, integers 0 and 1."""
+    inputs = {arg.name: arg for arg in session.get_inputs()}
+    found = _from_files(inputs, files)
+    sizes = _sizes(dims)
+    generator = np.random.default_rng(seed)
+    for name, arg in inputs.items():
+        if name not in found:
+            found[name] = _random(arg, sizes, generator)
+    return found
+
+
+def _from_files(inputs: dict[str, NodeArg], files: Sequence[str]) -> dict[str, NDArray[Any]]:
+    found: dict[str, NDArray[Any]] = {}
+    unnamed = iter(inputs)
+    for text in files:
+        name, equals, path = text.rpartition("=")
+        loaded = _load(path)
+        if isinstance(loaded, dict):
+            found |= loaded
+            continue
+        target = name if equals else next((n for n in unnamed if n not in found), "")
+        found[target] = loaded
+    for name in found:
+        if name not in inputs:
+            raise AscendError("E40001", f"[{name}] is no input", fix=f"The inputs are {', '.join(inputs)}.")
+    return found
+
+
+def _load(path: str) -> NDArray[Any] | dict[str, NDArray[Any]]:
+    """The array of an .npy file, or those of an .npz file by name. Pickled objects are refused."""
+    try:
+        loaded = np.load(path, allow_pickle=False)
+        return dict(loaded) if isinstance(loaded, np.lib.npyio.NpzFile) else loaded
+    except FileNotFoundError:
+        raise AscendError("E10410", path) from None
+    except (OSError, ValueError) as error:
+        raise AscendError("E40002", f"[{path}] is no .npy or .npz file: {error}") from error
+
+
+def _sizes(dims: Sequence[str]) -> dict[str, int]:
+    sizes = {}
+    for text in dims:
+        name, equals, size = text.rpartition("=")
+        if not equals or not size.isdigit():
+            raise AscendError("E40001", f"--dim={text} is not NAME=SIZE", fix="For example --dim=batch=4.")
+        sizes[name] = int(size)
+    return sizes
+
+
+def _random(arg: NodeArg, sizes: dict[str, int], generator: np.random.Generator) -> NDArray[Any]:
+    dtype = dtype_of_name(arg.type)
+    if dtype is None:
+        raise AscendError(
+            "E40001",
+            f"input [{arg.name}] of type {arg.type} can't be random",
+            fix=f"Give --input={arg.name}=FILE.",
+        )
+    shape = [d if isinstance(d, int) else sizes.get(str(d), FREE_SIZE) for d in arg.shape]
+    if dtype.kind in "biu":
+        return generator.integers(0, 2, shape).astype(dtype)
+    return generator.standard_normal(shape).astype(dtype)

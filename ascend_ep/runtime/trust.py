@@ -1,0 +1,67 @@
+"""The user's trust store: digests of native code that may run from bundles.
+
+Lines "sha256 <64 hex digits> [comment]" in $ASCEND_EP_TRUST, else ~/.config/ascend_ep/trust. libascend_rt
+reads it (native/core/trust.c), and only when it belongs to the user and nobody else may write it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+
+from ascend_ep.errors import AscendError
+
+
+def store_path() -> Path:
+    """Where the store is, whether it exists or not. Raises AscendError E40002 when there is no home."""
+    given = os.environ.get("ASCEND_EP_TRUST")
+    if given:
+        return Path(given)
+    home = os.environ.get("HOME")
+    if not home:
+        raise AscendError(
+            "E40002", "there is no HOME for the trust store", fix="Set ASCEND_EP_TRUST to a file."
+        )
+    return Path(home) / ".config" / "ascend_ep" / "trust"
+
+
+def trusted() -> set[str]:
+    """The digests in the store, as lower-case hex."""
+    try:
+        lines = store_path().read_text(encoding="utf-8", errors="replace").splitlines()
+    except (OSError, AscendError):
+        return set()
+    fields = (line.split() for line in lines)
+    return {f[1].lower() for f in fields if len(f) >= 2 and f[0] == "sha256"}
+
+
+def problem() -> str:
+    """Why libascend_rt would not read the store; "" when it would, or when there is none."""
+    try:
+        info = store_path().stat()
+    except (OSError, AscendError):
+        return ""
+    if not stat.S_ISREG(info.st_mode):
+        return "it is no regular file"
+    if info.st_uid != os.geteuid():
+        return "it belongs to another user"
+    return "others may write it" if info.st_mode & (stat.S_IWGRP | stat.S_IWOTH) else ""
+
+
+def trust(digests: Iterable[tuple[str, str]]) -> Path:
+    """Adds (hex digest, comment) pairs that aren't there yet. Raises AscendError E40002."""
+    path = store_path()
+    known = trusted()
+    fresh = [
+        f"sha256 {digest} {' '.join(comment.split())}\n" for digest, comment in digests if digest not in known
+    ]
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        with os.fdopen(handle, "a", encoding="utf-8") as file:
+            file.write("".join(fresh))
+    except OSError as error:
+        raise AscendError("E40002", f"can't write the trust store [{path}]: {error.strerror}") from error
+    return path
