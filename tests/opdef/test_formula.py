@@ -26,7 +26,8 @@ from ascend_ep.opdef.expression import (
     Reduce,
     to_text,
 )
-from ascend_ep.opdef.formula import MAX_DEPTH, MAX_HEIGHT, Names, parse_formula
+from ascend_ep.opdef.formula import MAX_DEPTH, parse_formula
+from ascend_ep.opdef.formula_nodes import MAX_HEIGHT, Names
 
 NAMES = Names(
     inputs={"x": "number", "w": "number", "m": "bool", "b": "number"},
@@ -65,7 +66,7 @@ def text(formula: str) -> str:
         ("where(not (m or m) and m, x, w)", "y = where(not (m or m) and m, x, w)"),
         ("x * m", "y = x*where(m, 1, 0)"),
         ("x if w else 0", "y = where(w != 0, x, 0)"),
-        ("(m if x > 0 else flag) * 1", "y = where(x > 0 and m or not x > 0 and flag, 1, 0)*1"),
+        ("(m if x > 0 else flag) * 1", "t0 = x > 0\ny = where(t0 and m or not t0 and flag, 1, 0)*1"),
         ('x if mode == "fast" else w', 'y = where(mode == "fast", x, w)'),
         ("x + b if given(b) else x", "y = where(given(b), x + b, x)"),
         ("max(x, w, 0)", "y = max(max(x, w), 0)"),
@@ -174,6 +175,11 @@ def test_the_caret_is_below_its_line_in_long_text() -> None:
 def test_limits(formula: str) -> None:
     with pytest.raises(AscendError, match="E42004"):
         parse_formula(formula, NAMES)
+
+
+def test_nested_choices_of_truth_values_do_not_grow_exponentially() -> None:
+    program = parse_formula("(m if " * 40 + "m" + " else flag)" * 40 + " * x", NAMES)
+    assert sum(1 for _ in program.expressions()) < 1000
 
 
 def test_assignments_keep_large_formulas_small() -> None:

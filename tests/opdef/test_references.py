@@ -1,4 +1,4 @@
-"""The float64 references against PyTorch and closed forms, and programs specialized for a node against them."""
+"""The float64 references against PyTorch and closed forms; programs specialized for a node against them."""
 
 from __future__ import annotations
 
@@ -177,9 +177,9 @@ def test_rounding_to_bfloat16(value: float) -> None:
 
 def test_what_has_no_reference_says_so() -> None:
     (opdef,) = parse_definitions('{"op": "A", "input_num": 1, "output_num": 1, "kernel": "unheard_of"}')
-    with pytest.raises(AscendError, match="E42005.*A has no reference"):
+    with pytest.raises(AscendError, match=r"E42005.*A has no reference"):
         evaluate(opdef, [X])
-    with pytest.raises(AscendError, match="E42005.*broadcast"):
+    with pytest.raises(AscendError, match=r"E42005.*broadcast"):
         evaluate(builtin("BiasGelu"), [X, np.ones(3)])
     with pytest.raises(AscendError, match="E41011"):
         evaluate(builtin("Swish"), [X, X])

@@ -1,0 +1,94 @@
+"""The text of a formula as tokens, and errors that point at their column."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import NoReturn
+
+from ascend_ep.errors import AscendError
+
+MAX_TEXT = 20_000
+
+_SIGNS = str.maketrans("\u00d7\u00b7\u2212\uff08\uff09\uff0c", "**-(),")  # typographic and full-width signs
+_TOKEN = re.compile(
+    r"(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[^\W\d]\w*)"
+    r"|(?P<text>\"[^\"\n]*\"|'[^'\n]*')"
+    r"|(?P<sign>\*\*|//|==|!=|<=|>=|&&|\|\||[-+*/%^<>=!?:,()\[\]])"
+    r"|(?P<end>[\n;]+)|(?P<space>[ \t\r]+|\#[^\n]*)"
+)
+
+
+@dataclass(frozen=True)
+class Token:
+    """`kind` is number, name, text, sign or end (of a statement, or of all when `text` is empty)."""
+
+    kind: str
+    text: str
+    at: int
+
+
+class TokenReader:
+    """The tokens of a formula, one after the other."""
+
+    def __init__(self, text: str, where: str) -> None:
+        if len(text) > MAX_TEXT:
+            raise AscendError("E42004", "formula", f"it has more than {MAX_TEXT} characters", where=where)
+        self.text = text.translate(_SIGNS)
+        self.where = where
+        self.tokens = self.tokenize()
+        self.at = 0
+        self._last_use = {t.text: i for i, t in enumerate(self.tokens) if t.kind == "name"}
+
+    def tokenize(self) -> list[Token]:
+        tokens = []
+        at = 0
+        while at < len(self.text):
+            match = _TOKEN.match(self.text, at)
+            if match is None:
+                self.fail("E42001", "formula", f"there is no sign {self.text[at]!r}", at=at)
+            kind = str(match.lastgroup)
+            if kind != "space":
+                tokens.append(Token(kind, match[0], at))
+            at = match.end()
+        return [*tokens, Token("end", "", len(self.text))]
+
+    def fail(self, code: str, *arguments: object, at: int) -> NoReturn:
+        """Raises the error with the line of position `at` and a caret below it."""
+        start = self.text.rfind("\n", 0, at) + 1
+        line = self.text[start:].split("\n")[0]
+        left = max(0, at - start - 60)
+        caret = " " * (at - start - left) + "^"
+        raise AscendError(code, *arguments, where=self.where, details=[line[left : left + 100], caret])
+
+    @property
+    def token(self) -> Token:
+        """The next token."""
+        return self.tokens[self.at]
+
+    @property
+    def following(self) -> Token:
+        """The token after the next one."""
+        return self.tokens[min(self.at + 1, len(self.tokens) - 1)]
+
+    def next(self) -> Token:
+        token = self.token
+        self.at = min(self.at + 1, len(self.tokens) - 1)
+        return token
+
+    def take(self, *texts: str) -> Token | None:
+        """The next token if it is one of these signs or words."""
+        if self.token.kind in ("sign", "name") and self.token.text in texts:
+            return self.next()
+        return None
+
+    def expect(self, text: str) -> Token:
+        token = self.take(text)
+        if token is None:
+            found = self.token.text.strip() or "the end"
+            self.fail("E42001", "formula", f"expected {text} instead of {found[:40]}", at=self.token.at)
+        return token
+
+    def used_later(self, name: str) -> bool:
+        """Whether the name occurs in the rest of the text."""
+        return self._last_use.get(name, -1) >= self.at
