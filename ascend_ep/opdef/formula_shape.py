@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from ascend_ep.errors import AscendError
 from ascend_ep.opdef.broadcast import broadcast
 from ascend_ep.opdef.definition import OpDef
-from ascend_ep.opdef.expression import (
-    Apply,
-    AttributeRef,
-    Cast,
-    Expression,
-    Given,
-    Index,
-    Input,
-    Local,
-    Reduce,
-)
+from ascend_ep.opdef.expression import Apply, AttributeRef, Cast, Expression, Index, Input, Local, Reduce
 from ascend_ep.opdef.formula import formula_program
 from ascend_ep.opdef.shape_rule import Environment, Inapplicable, Shape, Unknown
+from ascend_ep.opdef.specialize import specialize
 
 
 def formula_shapes(opdef: OpDef, environment: Environment) -> list[Shape]:
     """The dims of every output. Raises Unknown or Inapplicable."""
-    program = formula_program(opdef)
+    try:
+        program = specialize(formula_program(opdef), environment.attributes, environment.given)
+    except AscendError as error:
+        raise Inapplicable(error.text) from None
     scope = _Scope(environment)
     for name, value in program.lets:
         scope.locals[name] = scope.shape(value)
@@ -31,8 +24,10 @@ def formula_shapes(opdef: OpDef, environment: Environment) -> list[Shape]:
 
 
 class _Scope:
+    """Shapes of the expressions of a specialized program."""
+
     def __init__(self, environment: Environment) -> None:
-        self.environment = environment
+        self.inputs = environment.shapes
         self.locals: dict[str, Shape] = {}
 
     def shape(self, node: Expression) -> Shape:
@@ -44,42 +39,31 @@ class _Scope:
             return self.shape(node.arg)
         if isinstance(node, Reduce):
             shape = self.shape(node.arg)
-            return reduced_shape(
-                shape, resolve_axes(node.axes, self.environment.attributes, len(shape)), node.keepdims
-            )
+            return reduced_shape(shape, resolve_axes(node.axes, len(shape)), node.keepdims)
         if isinstance(node, Index):
             shape = self.shape(node.like)
-            (axis,) = resolve_axes(node.axis, self.environment.attributes, len(shape))
+            (axis,) = resolve_axes(node.axis, len(shape))
             return () if node.size else tuple(d if i == axis else 1 for i, d in enumerate(shape))
-        return self.apply(node) if isinstance(node, Apply) else ()
-
-    def apply(self, node: Apply) -> Shape:
-        operands = node.args
-        condition = operands[0]
-        if node.op == "select" and isinstance(condition, Given):
-            present = condition.name in self.environment.given
-            return self.shape(operands[1] if present else operands[2])
+        if not isinstance(node, Apply):
+            return ()
         try:
-            return broadcast(*map(self.shape, operands))
+            return broadcast(*map(self.shape, node.args))
         except ValueError as error:
             raise Inapplicable(str(error)) from None
 
     def input(self, name: str) -> Shape:
-        if name not in self.environment.shapes:
+        if name not in self.inputs:
             raise Inapplicable(f"input [{name}] is not given")
-        shape = self.environment.shapes[name]
+        shape = self.inputs[name]
         if shape is None:
             raise Unknown
         return shape
 
 
-def resolve_axes(axes: tuple[int, ...] | int | AttributeRef, attributes: Any, rank: int) -> tuple[int, ...]:
-    """Distinct axes counted from the front. Raises Inapplicable when one is outside or repeated."""
-    if isinstance(axes, AttributeRef):
-        if axes.name not in attributes:
-            raise Inapplicable(f"attribute [{axes.name}] is not given")
-        axes = attributes[axes.name]
-    numbers = (axes,) if isinstance(axes, int) else tuple(axes)  # type: ignore[arg-type]
+def resolve_axes(axes: tuple[int, ...] | int | AttributeRef, rank: int) -> tuple[int, ...]:
+    """Distinct axes of a specialized node, counted from the front. Raises Inapplicable."""
+    assert not isinstance(axes, AttributeRef), "a specialized program has no attributes"
+    numbers = (axes,) if isinstance(axes, int) else axes
     for axis in numbers:
         if not -rank <= axis < rank:
             raise Inapplicable(f"axis {axis} is outside a tensor of rank {rank}")

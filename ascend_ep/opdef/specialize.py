@@ -13,6 +13,7 @@ import numpy as np
 
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.definition import AttributeValue
+from ascend_ep.opdef.elementwise import ELEMENTWISE, round_to
 from ascend_ep.opdef.expression import (
     Apply,
     AttributeRef,
@@ -27,7 +28,6 @@ from ascend_ep.opdef.expression import (
     Reduce,
     walk,
 )
-from ascend_ep.opdef.reference import ELEMENTWISE, round_to
 
 
 def specialize(program: Program, attributes: Mapping[str, AttributeValue], given: Collection[str]) -> Program:

@@ -30,7 +30,7 @@ def test_list_shows_every_place(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 def test_explain_shows_the_whole_definition(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "swish_op.json").write_text(SWISH)
-    status, out, _ = run(capsys, "explain", "Swish", "--custom_op_info", str(tmp_path / "swish_op.json"))
+    status, out, _ = run(capsys, "explain", "my::Swish", "--custom_op_info", str(tmp_path / "swish_op.json"))
     assert status == 0
     lines = out.splitlines()
     assert lines[0] == "Swish(x) -> y"

@@ -17,11 +17,12 @@ from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.attributes import bind_attributes
 from ascend_ep.opdef.definition import Formula, Kernel, OpDef
+from ascend_ep.opdef.elementwise import ELEMENTWISE, round_to
 from ascend_ep.opdef.expression import OPERATIONS, AttributeRef, Given
 from ascend_ep.opdef.formula import formula_program
 from ascend_ep.opdef.kernel_references import KERNEL_REFERENCES
 from ascend_ep.opdef.loader import parse_definitions
-from ascend_ep.opdef.reference import ELEMENTWISE, evaluate, evaluate_program, round_to
+from ascend_ep.opdef.reference import evaluate, evaluate_program
 from ascend_ep.opdef.registry import Registry
 from ascend_ep.opdef.specialize import specialize
 
