@@ -72,6 +72,24 @@ class Gelu(OpRun):
         return (0.5 * x * (1 + _erf(x / math.sqrt(2))),)
 
 
+class Pad(OpRun):
+    """Negative pads cut before positive ones are added."""
+
+    def _run(self, x: Any, pads: Any = None, value: Any = None, axes: Any = None, **a: Any) -> tuple[Any]:
+        amounts = [int(p) for p in (a.get("pads") if pads is None else pads)]
+        places = range(x.ndim) if axes is None else [int(p) for p in axes]
+        count, around = len(places), [(0, 0)] * x.ndim
+        for i, axis in enumerate(places):
+            around[axis] = (amounts[i], amounts[i + count])
+        cut = tuple(slice(max(-b, 0), n - max(-e, 0)) for n, (b, e) in zip(x.shape, around, strict=True))
+        grown = [(max(b, 0), max(e, 0)) for b, e in around]
+        mode = _text(a.get("mode")) if a.get("mode") else "constant"
+        if mode != "constant":
+            return (np.pad(x[cut], grown, mode=mode),)  # type: ignore[call-overload]
+        fill = a.get("value") or 0 if value is None else np.asarray(value).reshape(())
+        return (np.pad(x[cut], grown, constant_values=fill),)
+
+
 class MeanVarianceNormalization(OpRun):
     def _run(self, x: Any, axes: Any = None) -> tuple[Any]:
         places = tuple(axes or (0, 2, 3))
@@ -96,4 +114,5 @@ FAST_OPS: tuple[type[OpRun], ...] = (
     Erf,
     Gelu,
     MeanVarianceNormalization,
+    Pad,
 )

@@ -5,12 +5,42 @@ from __future__ import annotations
 import onnx_ir as ir
 from onnx_ir.passes import common
 
-from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.infer import Registry
+from ascend_ep.graph.passes.batchnorm import FoldBatchNorm
+from ascend_ep.graph.passes.contract import run_in_order
+from ascend_ep.graph.passes.fold import FoldConstants
+from ascend_ep.graph.passes.inline import InlineFunctions
+from ascend_ep.graph.passes.rewire import is_standard
+from ascend_ep.graph.passes.simplify import Simplify
+
+#: rounds of simplification; each round of a chain removes at least one link, most need two or three
+MAX_ROUNDS = 16
 
 
-def run_passes(model: ir.Model, registry: Registry | None = None, facts: Facts | None = None) -> ir.Model:
-    """The model simplified in place; every remaining value keeps its meaning."""
-    common.IdentityEliminationPass()(model)
-    common.RemoveUnusedNodesPass()(model)
+def run_passes(model: ir.Model, registry: Registry | None = None) -> ir.Model:
+    """`model`, simplified in place: the same inputs and outputs by name, the same results.
+
+    Bits may differ only by BatchNormalization folded into weights. Custom operators that `registry` defines,
+    control flow and sequences stay. With ASCEND_EP_VERIFY=1 every step is checked.
+    """
+    prepare: list[ir.passes.PassBase] = [
+        InlineFunctions(registry),
+        common.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0),
+    ]
+    rounds: list[ir.passes.PassBase] = [
+        FoldConstants(registry),
+        Simplify(registry),
+        FoldBatchNorm(),
+        *([] if _draws_randomly(model) else [common.CommonSubexpressionEliminationPass()]),
+        common.RemoveUnusedNodesPass(),
+    ]
+    run_in_order(model, prepare)
+    for _ in range(MAX_ROUNDS):
+        if not run_in_order(model, rounds):
+            break
     return model
+
+
+def _draws_randomly(model: ir.Model) -> bool:
+    """Whether equal nodes may have different results that the subexpression pass doesn't know of."""
+    return any(is_standard(n, "Bernoulli", "Dropout") for n in model.graph)

@@ -1,0 +1,128 @@
+"""Constant folding: nodes whose results are known before the model runs become initializers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import onnx
+import onnx_ir as ir
+from onnx.reference import ReferenceEvaluator
+
+from ascend_ep.graph.facts import Array, Fact, Facts
+from ascend_ep.graph.infer import Registry, definition, infer_facts
+from ascend_ep.graph.passes.rewire import attribute, replace_by_constant
+
+#: a folded result may take this many bytes, or as many as the constants it came from
+MAX_FOLDED = 1 << 20
+
+#: results that differ from run to run, and operators that carry meaning as they are
+KEPT = frozenset({
+    "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
+    "Dropout", "If", "Loop", "Scan", "Constant",
+    "QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear",
+})  # fmt: skip
+
+
+class FoldConstants(ir.passes.InPlacePass):
+    """Replaces outputs that are constant, or integers computed from static shapes, by initializers."""
+
+    def __init__(self, registry: Registry | None) -> None:
+        self.registry = registry
+
+    def call(self, model: ir.Model) -> ir.passes.PassResult:
+        facts = infer_facts(model, self.registry)
+        modified = False
+        for node in list(model.graph):
+            version = node.version or model.opset_imports.get(node.domain, 1)
+            values = self._evaluate(node, version, facts)
+            if values is None:
+                continue
+            for output, array in zip(node.outputs, values, strict=False):
+                if output.uses() and not output.is_graph_output():
+                    tensor = ir.tensor(array, name=output.name)
+                    constant = replace_by_constant(output, tensor)
+                    facts[constant] = Fact(int(tensor.dtype), array.shape, tensor=tensor)
+                    modified = True
+        return ir.passes.PassResult(model, modified)
+
+    def _evaluate(self, node: ir.Node, version: int, facts: Facts) -> list[Array] | None:
+        """The constant results of `node`, or None."""
+        if node.domain not in ("", "ai.onnx") or node.op_type in KEPT or not node.outputs:
+            return None
+        known = [facts[v] for v in node.outputs]
+        if all(f.is_const for f in known):
+            arrays = [f.const for f in known]
+            return [a for a in arrays if a is not None]
+        if self.registry is not None and definition(self.registry, "", node.op_type, version) is not None:
+            return None
+        operands = [None if v is None else facts[v] for v in node.inputs]
+        if not operands or not all(f is None or (f.is_const and f.dtype != 8) for f in operands):
+            return None
+        if not _is_affordable(known, [f for f in operands if f is not None]):
+            return None
+        return _compute(node, version, [None if f is None else f.const for f in operands])
+
+
+def _is_affordable(results: list[Fact], operands: list[Fact]) -> bool:
+    sizes = [_bytes(f) for f in results]
+    given = sum(_bytes(f) or 0 for f in operands)
+    return all(s is not None and s <= max(MAX_FOLDED, given) for s in sizes)
+
+
+def _bytes(fact: Fact) -> int | None:
+    shape = fact.static_dims
+    if shape is None or not fact.dtype or fact.dtype == 8:
+        return None
+    return int(np.prod(shape, dtype=np.float64)) * max(ir.DataType(fact.dtype).bitwidth // 8, 1)
+
+
+def _compute(node: ir.Node, version: int, operands: list[Array | None]) -> list[Array] | None:
+    """By a view of NumPy's where one exists, else by onnx.reference; None when that can't."""
+    view = _VIEWS.get(node.op_type)
+    if view is not None and operands and operands[0] is not None:
+        return [view(node, version, operands)]
+    names = [f"i{i}" if a is not None else "" for i, a in enumerate(operands)]
+    proto = ir.to_proto(node)
+    del proto.input[:]
+    proto.input.extend(names)
+    proto.domain = ""
+    graph = onnx.helper.make_graph(
+        [proto],
+        "folded",
+        [
+            onnx.helper.make_tensor_value_info(n, int(ir.DataType.from_numpy(a.dtype)), a.shape)
+            for n, a in zip(names, operands, strict=True)
+            if a is not None
+        ],
+        [onnx.helper.make_empty_tensor_value_info(o) for o in proto.output if o],
+    )
+    single = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", version)])
+    feeds = {n: a for n, a in zip(names, operands, strict=True) if a is not None}
+    try:
+        with np.errstate(all="ignore"):
+            results = ReferenceEvaluator(single).run(None, feeds)
+    except Exception:  # onnx.reference raises anything: the node is then computed when the model runs
+        return None
+    found = iter(results)
+    arrays = [next(found) if o.name else np.empty(0) for o in node.outputs]
+    if not all(isinstance(a, (np.ndarray, np.generic)) for a in arrays):
+        return None
+    return [np.asarray(a) for a in arrays]
+
+
+def _transposed(node: ir.Node, version: int, operands: list[Array | None]) -> Array:
+    assert operands[0] is not None
+    perm = attribute(node, "perm")
+    return operands[0].transpose(None if perm is None else [int(p) for p in perm])  # type: ignore[attr-defined]
+
+
+def _unchanged(node: ir.Node, version: int, operands: list[Array | None]) -> Array:
+    assert operands[0] is not None
+    return operands[0]
+
+
+_VIEWS: dict[str, Callable[[ir.Node, int, list[Array | None]], Array]] = {
+    "Transpose": _transposed,
+    "Identity": _unchanged,
+}
