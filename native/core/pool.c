@@ -1,15 +1,18 @@
-/* One process-wide pool of sleeping workers. A parallel region publishes a job, workers that wake in
- * time claim chunks from its counter, and the caller claims until none is left: a late worker costs
- * nothing but its own wake-up. */
+/* One process-wide pool of workers. A parallel region publishes a job, workers that come in time claim
+ * chunks from its counter, and the caller claims until none is left: a late worker costs nothing but its own
+ * wake-up. Whoever has just been busy looks around for SPIN_NS before it sleeps, because a wake-up takes as
+ * long as a small region; nobody spins longer than that, since the CPUs belong to others too. */
 #include "pool.h"
 
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #define MAX_JOBS 16 /* regions open at once, over all callers; more run on their caller alone */
+#define SPIN_NS 6000
 
 typedef struct job {
     const asc_call *call;
@@ -17,9 +20,8 @@ typedef struct job {
     void *arg;
     int64_t n_chunks;
     int32_t max_workers;
-    int32_t workers; /* joined so far, the caller included; under the lock */
-    int32_t active;  /* joined and not yet gone; under the lock */
-    int open;
+    int32_t workers;        /* joined so far, the caller included; under the lock */
+    _Atomic int32_t active; /* workers inside; changed under the lock, and the last thing a worker touches */
     _Atomic int64_t next;
 } job;
 
@@ -28,11 +30,17 @@ struct asc_pool {
     pthread_cond_t work;
     pthread_cond_t idle;
     int32_t n_threads;
+    int32_t max_threads; /* fewer than ASC_MAX_THREADS once the system refused one */
+    int32_t sleeping;
+    int32_t spinning;
+    _Atomic uint32_t published; /* counts jobs, for those who spin */
     job *jobs[MAX_JOBS];
 };
 
-static asc_pool pool = {
-    .lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .idle = PTHREAD_COND_INITIALIZER};
+static asc_pool pool = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                        .work = PTHREAD_COND_INITIALIZER,
+                        .idle = PTHREAD_COND_INITIALIZER,
+                        .max_threads = ASC_MAX_THREADS};
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 int32_t asc_threads_default(void) {
@@ -43,6 +51,14 @@ int32_t asc_threads_default(void) {
         n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : sysconf(_SC_NPROCESSORS_ONLN);
     }
     return n < 1 ? 1 : n > ASC_MAX_THREADS ? ASC_MAX_THREADS : (int32_t)n;
+}
+
+static void relax(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
 }
 
 static void claim(job *j, int32_t worker) {
@@ -56,26 +72,47 @@ static void claim(job *j, int32_t worker) {
 static job *joinable(void) {
     for (int i = 0; i < MAX_JOBS; i++) {
         job *j = pool.jobs[i];
-        if (j && j->open && j->workers < j->max_workers &&
-            atomic_load_explicit(&j->next, memory_order_relaxed) < j->n_chunks)
+        if (j && j->workers < j->max_workers && atomic_load_explicit(&j->next, memory_order_relaxed) < j->n_chunks)
             return j;
     }
     return NULL;
 }
 
+/* Waits a moment for another job; called and left with the lock. */
+static void look_around(void) {
+    uint32_t seen = pool.published;
+    pool.spinning++;
+    pthread_mutex_unlock(&pool.lock);
+    for (uint64_t until = asc_clock_ns() + SPIN_NS; asc_clock_ns() < until;) {
+        if (atomic_load_explicit(&pool.published, memory_order_relaxed) != seen) break;
+        for (int i = 0; i < 8; i++) relax();
+    }
+    pthread_mutex_lock(&pool.lock);
+    pool.spinning--;
+}
+
 static void *worker_main(void *unused) {
     (void)unused;
+    int was_busy = 0;
     pthread_mutex_lock(&pool.lock);
     for (;;) {
         job *j = joinable();
+        if (!j && was_busy) {
+            was_busy = 0;
+            look_around();
+            continue;
+        }
         if (!j) {
+            pool.sleeping++;
             pthread_cond_wait(&pool.work, &pool.lock);
+            pool.sleeping--;
             continue;
         }
         int32_t worker = j->workers++;
         j->active++;
         pthread_mutex_unlock(&pool.lock);
         claim(j, worker);
+        was_busy = 1;
         pthread_mutex_lock(&pool.lock);
         if (--j->active == 0) pthread_cond_broadcast(&pool.idle);
     }
@@ -87,7 +124,8 @@ static void after_fork(void) {
     pthread_mutex_init(&pool.lock, NULL);
     pthread_cond_init(&pool.work, NULL);
     pthread_cond_init(&pool.idle, NULL);
-    pool.n_threads = 0;
+    pool.n_threads = pool.sleeping = pool.spinning = 0;
+    pool.max_threads = ASC_MAX_THREADS;
     for (int i = 0; i < MAX_JOBS; i++) pool.jobs[i] = NULL;
 }
 
@@ -100,31 +138,58 @@ asc_pool *asc_pool_shared(void) {
     return &pool;
 }
 
+/* Workers take no signals: those are the program's. */
 static void grow_to(int32_t wanted) {
+    if (wanted > pool.max_threads) wanted = pool.max_threads;
+    if (pool.n_threads >= wanted) return;
     pthread_attr_t attr;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     while (pool.n_threads < wanted) {
         pthread_t thread;
-        if (pthread_create(&thread, &attr, worker_main, NULL) != 0) break;
+        if (pthread_create(&thread, &attr, worker_main, NULL) != 0) {
+            pool.max_threads = pool.n_threads;
+            break;
+        }
         pool.n_threads++;
     }
     pthread_attr_destroy(&attr);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+/* Enters a job and wakes as many sleepers as it can use; returns its slot, or -1. */
 static int publish(job *j) {
-    for (int i = 0; i < MAX_JOBS; i++)
-        if (!pool.jobs[i]) {
-            pool.jobs[i] = j;
-            return i;
-        }
-    return -1;
+    int slot = 0;
+    while (slot < MAX_JOBS && pool.jobs[slot]) slot++;
+    if (slot == MAX_JOBS) return -1;
+    pool.jobs[slot] = j;
+    pool.published++;
+    int32_t wake = j->max_workers - 1 - pool.spinning;
+    for (int32_t i = 0; i < wake && i < pool.sleeping; i++) pthread_cond_signal(&pool.work);
+    return slot;
+}
+
+/* Takes a job out, so that nobody joins any more, and waits for those inside. */
+static void finish(job *j, int slot) {
+    pthread_mutex_lock(&pool.lock);
+    pool.jobs[slot] = NULL;
+    if (j->active) {
+        pthread_mutex_unlock(&pool.lock);
+        for (uint64_t until = asc_clock_ns() + SPIN_NS; j->active && asc_clock_ns() < until;)
+            for (int i = 0; i < 8; i++) relax();
+        pthread_mutex_lock(&pool.lock);
+    }
+    while (j->active) pthread_cond_wait(&pool.idle, &pool.lock);
+    pthread_mutex_unlock(&pool.lock);
 }
 
 void asc_parallel(const asc_call *call, int64_t n_chunks, asc_chunk_fn fn, void *arg) {
     int32_t threads = call->threads < ASC_MAX_THREADS ? call->threads : ASC_MAX_THREADS;
     if (threads > n_chunks) threads = (int32_t)n_chunks;
-    job j = {.call = call, .fn = fn, .arg = arg, .n_chunks = n_chunks, .max_workers = threads, .workers = 1, .open = 1};
+    job j = {.call = call, .fn = fn, .arg = arg, .n_chunks = n_chunks, .max_workers = threads, .workers = 1};
     if (threads <= 1 || !call->pool) {
         claim(&j, 0);
         return;
@@ -132,18 +197,7 @@ void asc_parallel(const asc_call *call, int64_t n_chunks, asc_chunk_fn fn, void 
     pthread_mutex_lock(&pool.lock);
     grow_to(threads - 1);
     int slot = publish(&j);
-    if (slot >= 0) {
-        if (threads == 2)
-            pthread_cond_signal(&pool.work);
-        else
-            pthread_cond_broadcast(&pool.work);
-    }
     pthread_mutex_unlock(&pool.lock);
     claim(&j, 0);
-    if (slot < 0) return;
-    pthread_mutex_lock(&pool.lock);
-    j.open = 0;
-    pool.jobs[slot] = NULL;
-    while (j.active) pthread_cond_wait(&pool.idle, &pool.lock);
-    pthread_mutex_unlock(&pool.lock);
+    if (slot >= 0) finish(&j, slot);
 }
