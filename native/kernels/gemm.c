@@ -130,7 +130,7 @@ void ASC_FN(gemm_block)(const gemm *g, int64_t row, int64_t rows, int64_t panel,
     int64_t k0 = 0;
     do { /* once even when K is 0: the sums are zero and the epilogue still applies */
         block k = {.g = g, .row = row, .rows = rows, .k0 = k0, .k = least(g->k_block, g->k - k0)};
-        float *b_panels = a_tiles + (rows * k.k + 15) / 16 * 16;
+        float *b_panels = a_tiles + (g->a_panels ? 0 : (rows * k.k + 15) / 16 * 16);
         if (g->a_panels) {
             k.a = g->a + row * g->k + k0 * GEMM_PANEL;
         } else if (rows == 1 && g->a_k == 1) {

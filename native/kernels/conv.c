@@ -1,0 +1,256 @@
+/* conv: Y = activation(convolution of X by W + bias + residual), channels first.
+ *
+ * in:     X [N, C, spatial..], W, bias (absent, or [M]), residual (absent, or the dims of Y)
+ *         W is [M, C / group, kernel..], or [group, C / group * taps, M / group] in ASC_LAYOUT_PANEL32.
+ *         One to three spatial axes.
+ * out:    Y [N, M, spatial..]
+ * ints:   group, activation, transposed, then for each spatial axis: kernel, stride, dilation, pad before.
+ *         Positions outside X read as zero, so the padding after X follows from Y's dims.
+ *         transposed: Y[o] sums X[i] W[k] over o = i stride + k dilation - pad. W is [M, C / group, kernel..] here too.
+ * floats: low, high (the bounds of EPILOGUE_CLIP)
+ */
+#include "conv.h"
+
+#define LARGEST INT32_MAX /* of every extent, so that positions can't overflow */
+
+enum { X, W, BIAS, RESIDUAL };
+enum { CHANNEL_BLOCKS, PIXEL_BLOCKS, SERIAL, SCRATCH_BYTES, STRIP_ROWS };
+
+static int64_t ceil_div(int64_t a, int64_t b) {
+    return a / b + (a % b != 0);
+}
+static int64_t split_at(int64_t n, int64_t parts, int64_t i) {
+    return n / parts * i + (i < n % parts ? i : n % parts);
+}
+
+static int present(const asc_call *call, int operand) {
+    return operand < call->n_in && call->in[operand].dtype != ASC_UNDEFINED;
+}
+
+static int32_t read_axes(const asc_call *call, conv *c) {
+    const asc_tensor *x = &call->in[X], *y = &call->out[0];
+    int spatial = x->rank - 2;
+    ASC_REQUIRE(call, spatial >= 1 && spatial <= AXES, "conv needs one to three spatial axes");
+    ASC_REQUIRE(call, y->rank == x->rank, "conv: input and output have different ranks");
+    ASC_REQUIRE(call, call->n_ints == 3 + 4 * spatial && call->n_floats == 2, "conv: wrong number of arguments");
+    for (int a = 0; a < AXES; a++) c->in[a] = c->out[a] = c->kernel[a] = c->stride[a] = c->dilation[a] = 1;
+    for (int i = 0; i < spatial; i++) {
+        int a = AXES - spatial + i;
+        const int64_t *v = call->ints + 3 + 4 * i;
+        c->in[a] = x->dims[2 + i];
+        c->out[a] = y->dims[2 + i];
+        c->kernel[a] = v[0];
+        c->stride[a] = v[1];
+        c->dilation[a] = v[2];
+        c->pad[a] = v[3];
+        ASC_REQUIRE(call, c->in[a] <= LARGEST && c->out[a] <= LARGEST, "conv: a spatial axis is too long");
+        for (int j = 0; j < 3; j++)
+            ASC_REQUIRE(call, v[j] >= 1 && v[j] <= LARGEST, "conv: kernel, stride and dilation are at least 1");
+        ASC_REQUIRE(call, v[3] >= -LARGEST && v[3] <= LARGEST, "conv: a padding is out of range");
+    }
+    c->taps = c->in_size = c->out_size = 1;
+    for (int a = 0; a < AXES; a++) {
+        ASC_REQUIRE(call,
+                    asc_mul_ok(c->in_size, c->in[a], &c->in_size) && asc_mul_ok(c->out_size, c->out[a], &c->out_size),
+                    "conv: an image is too large");
+        ASC_REQUIRE(call, asc_mul_ok(c->taps, c->kernel[a], &c->taps) && c->taps <= LARGEST,
+                    "conv: the kernel is too large");
+    }
+    return ASC_OK;
+}
+
+static int32_t read_channels(const asc_call *call, conv *c) {
+    const asc_tensor *x = &call->in[X], *y = &call->out[0];
+    c->groups = call->ints[0];
+    ASC_REQUIRE(call, x->layout == ASC_LAYOUT_PLAIN && y->layout == ASC_LAYOUT_PLAIN, "conv: images are plain");
+    ASC_REQUIRE(call, c->groups >= 1, "conv: group is at least 1");
+    ASC_REQUIRE(call, x->dims[1] % c->groups == 0 && y->dims[1] % c->groups == 0,
+                "conv: group does not divide the channels");
+    ASC_REQUIRE(call, x->dims[0] == y->dims[0], "conv: input and output have different batches");
+    ASC_REQUIRE(call, x->dims[1] <= LARGEST && y->dims[1] <= LARGEST, "conv: too many channels");
+    c->batch = x->dims[0];
+    c->group_in = x->dims[1] / c->groups;
+    c->group_out = y->dims[1] / c->groups;
+    return ASC_OK;
+}
+
+static int32_t read_weights(const asc_call *call, conv *c) {
+    const asc_tensor *w = &call->in[W];
+    c->panels = w->layout == ASC_LAYOUT_PANEL32;
+    if (c->panels) {
+        ASC_REQUIRE(call,
+                    w->rank == 3 && w->dims[0] == c->groups && w->dims[1] == c->group_in * c->taps &&
+                        w->dims[2] == c->group_out,
+                    "conv: packed weights are [group, C / group * taps, M / group]");
+        int64_t floats = asc_panel32_floats(w->dims[1], w->dims[2]);
+        ASC_REQUIRE(call, (floats > 0 || w->dims[1] == 0 || w->dims[2] == 0) && asc_mul_ok(floats, c->groups, &floats),
+                    "conv: the weights are too large");
+        return ASC_OK;
+    }
+    ASC_REQUIRE(call, w->layout == ASC_LAYOUT_PLAIN && w->rank == call->in[X].rank,
+                "conv: weights are [M, C / group, kernel..]");
+    ASC_REQUIRE(call, w->dims[0] == call->out[0].dims[1] && w->dims[1] == c->group_in,
+                "conv: the weights do not fit the channels");
+    for (int i = 2; i < w->rank; i++)
+        ASC_REQUIRE(call, w->dims[i] == call->ints[3 + 4 * (i - 2)], "conv: the weights do not fit the kernel");
+    return ASC_OK;
+}
+
+static int32_t read_epilogue(const asc_call *call, conv *c) {
+    const asc_tensor *y = &call->out[0];
+    c->epilogue = (epilogue){.alpha = 1, .beta = 1, .low = (float)call->floats[0], .high = (float)call->floats[1]};
+    c->epilogue.activation = call->ints[1];
+    ASC_REQUIRE(call, call->ints[1] >= 0 && call->ints[1] < EPILOGUE_COUNT, "conv: unknown activation code");
+    if (present(call, BIAS)) {
+        const asc_tensor *bias = &call->in[BIAS];
+        ASC_REQUIRE(call, bias->layout == ASC_LAYOUT_PLAIN && bias->rank == 1 && bias->dims[0] == y->dims[1],
+                    "conv: bias is [M]");
+        c->epilogue.bias = (epilogue_addend){bias->data, 1, 0};
+    }
+    if (present(call, RESIDUAL)) {
+        const asc_tensor *r = &call->in[RESIDUAL];
+        ASC_REQUIRE(call, r->layout == ASC_LAYOUT_PLAIN && asc_same_dims(r, y),
+                    "conv: the residual has the output's dims");
+        c->epilogue.residual = (epilogue_addend){r->data, c->out_size, 1};
+    }
+    return ASC_OK;
+}
+
+static int32_t read_conv(const asc_call *call, conv *c) {
+    int32_t code;
+    *c = (conv){.x = call->in[X].data, .weights = call->in[W].data, .y = call->out[0].data};
+    if ((code = read_axes(call, c))) return code;
+    ASC_REQUIRE(call, call->ints[2] == 0 || call->ints[2] == 1, "conv: transposed is 0 or 1");
+    c->transposed = (int)call->ints[2];
+    if ((code = read_channels(call, c))) return code;
+    if ((code = read_weights(call, c))) return code;
+    return read_epilogue(call, c);
+}
+
+/* A 1 x 1 kernel that reads every pixel once, in order: X is the right operand as it lies. */
+static int is_pointwise(const conv *c) {
+    for (int a = 0; a < AXES; a++)
+        if (c->kernel[a] != 1 || c->stride[a] != 1 || c->pad[a] != 0 || c->in[a] != c->out[a]) return 0;
+    return 1;
+}
+
+/* The product of one group of one image. */
+static gemm group_gemm(const conv *c, int64_t image, int64_t group) {
+    gemm g = {.m = c->group_out, .n = c->out_size, .k = c->group_in * c->taps, .a_panels = c->panels, .source = c};
+    int64_t channel = (image * c->groups + group) * c->group_out;
+    if (c->panels) {
+        g.a = c->weights + group * asc_panel32_floats(g.k, g.m);
+    } else {
+        g.a = c->weights + group * g.m * g.k;
+        g.a_row = g.k;
+        g.a_k = 1;
+    }
+    g.b = c->x + (image * c->groups + group) * c->group_in * c->in_size;
+    g.b_k = c->in_size;
+    g.b_col = 1;
+    g.pack = c->transposed     ? ASC_FN(conv_pack_transposed_taps)
+             : is_pointwise(c) ? ASC_FN(gemm_pack_strided)
+                               : ASC_FN(conv_pack_taps);
+    g.c = c->y + channel * c->out_size;
+    g.ldc = c->out_size;
+    g.k_block = gemm_k_block(g.k);
+    g.epilogue = c->epilogue;
+    if (c->epilogue.bias.data) g.epilogue.bias.data += group * c->group_out;
+    if (c->epilogue.residual.data) g.epilogue.residual.data += channel * c->out_size;
+    return g;
+}
+
+/* Nanoseconds of one thread; only to size chunks. */
+static int64_t cost(const conv *c) {
+    double macs = (double)c->batch * (double)c->groups * (double)c->group_out * (double)c->out_size *
+                  (double)(c->group_in * c->taps + 2);
+    double ns = macs / (ASC_VF * 7);
+    return ns > 1e15 ? (int64_t)1e15 : (int64_t)ns;
+}
+
+static int32_t prepare_depthwise(asc_call *call, const conv *c) {
+    int64_t rows = ASC_FN(conv_strip_rows)(c), bytes;
+    call->scratch[STRIP_ROWS] = rows;
+    call->scratch[SERIAL] = call->threads < 2 || cost(c) < 16000;
+    bytes = (ASC_FN(conv_strip_floats)(c, rows) * (int64_t)sizeof(float) + ASC_ALIGN - 1) / ASC_ALIGN * ASC_ALIGN;
+    call->scratch[SCRATCH_BYTES] = bytes;
+    call->workspace_bytes = (uint64_t)bytes * (uint64_t)call->threads;
+    return ASC_OK;
+}
+
+/* Blocks of channels and of pixels: pixels first, because channel blocks each pack the pixels anew. */
+static int32_t prepare_gemm(asc_call *call, const conv *c) {
+    gemm g = group_gemm(c, 0, 0);
+    int64_t products = c->batch * c->groups, panels = ceil_div(g.n, GEMM_PANEL), ns = cost(c), total;
+    int64_t channels = c->panels ? 1 : ceil_div(g.m, gemm_row_block(g.k_block, 1)), pixels = 1;
+    int64_t wanted = call->threads < 2 || ns < 16000 ? 1
+                     : ns / 8000 < call->threads * 4 ? ns / 8000
+                                                     : call->threads * 4;
+    while (products * channels * pixels < wanted && pixels < panels) pixels = 2 * pixels < panels ? 2 * pixels : panels;
+    while (products * channels * pixels < wanted && products * channels * pixels < 3 * call->threads &&
+           g.m / channels >= 2 * GEMM_PANEL)
+        channels *= 2;
+    int64_t rows = c->panels ? 0 : ceil_div(ceil_div(g.m, channels), GEMM_PANEL) * GEMM_PANEL;
+    int64_t bytes = ASC_FN(gemm_scratch_bytes)(rows, g.k_block);
+    ASC_REQUIRE(call, bytes > 0 && asc_mul_ok(bytes, call->threads, &total), "conv: the operands are too large");
+    call->scratch[CHANNEL_BLOCKS] = channels;
+    call->scratch[PIXEL_BLOCKS] = pixels;
+    call->scratch[SERIAL] = wanted == 1;
+    call->scratch[SCRATCH_BYTES] = bytes;
+    call->workspace_bytes = (uint64_t)total;
+    return ASC_OK;
+}
+
+int32_t ASC_FN(conv_prepare)(asc_call *call) {
+    conv c;
+    int32_t code = read_conv(call, &c);
+    if (code || asc_numel(&call->out[0]) == 0) return code;
+    return ASC_FN(conv_is_depthwise)(&c) ? prepare_depthwise(call, &c) : prepare_gemm(call, &c);
+}
+
+static char *scratch_of(const asc_call *call, int64_t worker) {
+    return (char *)call->workspace + worker * call->scratch[SCRATCH_BYTES];
+}
+
+static void depthwise_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
+    const conv *c = arg;
+    int64_t rows = call->scratch[STRIP_ROWS], strips = ceil_div(c->out[HEIGHT], rows), row = chunk % strips * rows;
+    int64_t count = c->out[HEIGHT] - row < rows ? c->out[HEIGHT] - row : rows;
+    ASC_FN(conv_depthwise_strip)(c, chunk / strips, row, count, (float *)scratch_of(call, worker));
+}
+
+static void gemm_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
+    const conv *c = arg;
+    int64_t channels = call->scratch[CHANNEL_BLOCKS], pixels = call->scratch[PIXEL_BLOCKS];
+    int64_t product = chunk / (channels * pixels), pixel = chunk % pixels, channel = chunk / pixels % channels;
+    gemm g = group_gemm(c, product / c->groups, product % c->groups);
+    int64_t panels = ceil_div(g.n, GEMM_PANEL), blocks = ceil_div(g.m, GEMM_PANEL);
+    int64_t row = split_at(blocks, channels, channel) * GEMM_PANEL,
+            end = split_at(blocks, channels, channel + 1) * GEMM_PANEL;
+    if (end > g.m) end = g.m;
+    if (row < end)
+        ASC_FN(gemm_block)(&g, row, end - row, split_at(panels, pixels, pixel), split_at(panels, pixels, pixel + 1),
+                           (gemm_scratch *)scratch_of(call, worker));
+}
+
+static void run_chunks(const asc_call *call, int64_t chunks, asc_chunk_fn fn, conv *c) {
+    if (!call->scratch[SERIAL]) {
+        asc_parallel(call, chunks, fn, c);
+        return;
+    }
+    for (int64_t i = 0; i < chunks; i++) fn(call, i, 0, c);
+}
+
+int32_t ASC_FN(conv_run)(const asc_call *call) {
+    conv c;
+    int32_t code = read_conv(call, &c);
+    if (code || asc_numel(&call->out[0]) == 0) return code;
+    if (ASC_FN(conv_is_depthwise)(&c)) {
+        int64_t strips = ceil_div(c.out[HEIGHT], call->scratch[STRIP_ROWS]);
+        run_chunks(call, c.batch * c.groups * strips, depthwise_chunk, &c);
+        return ASC_OK;
+    }
+    for (int64_t i = 0; i < call->threads; i++) ((gemm_scratch *)scratch_of(call, i))->packed = NULL;
+    run_chunks(call, c.batch * c.groups * call->scratch[CHANNEL_BLOCKS] * call->scratch[PIXEL_BLOCKS], gemm_chunk, &c);
+    return ASC_OK;
+}

@@ -1,0 +1,35 @@
+/* conv.h - the geometry of a convolution over up to three spatial axes (depth, height, width; a
+ * missing one has extent 1, kernel 1, stride 1, no padding). */
+#ifndef ASC_KERNELS_CONV_H
+#define ASC_KERNELS_CONV_H
+
+#include "gemm.h"
+
+enum { DEPTH, HEIGHT, WIDTH, AXES };
+
+typedef struct conv {
+    int64_t batch, groups;
+    int64_t group_in, group_out; /* channels of a group */
+    int64_t in[AXES], out[AXES], kernel[AXES], stride[AXES], dilation[AXES];
+    int64_t pad[AXES]; /* before the first element; what follows the last is implied by `out` */
+    int64_t taps, in_size, out_size;
+    int transposed; /* output o reads input (o + pad - k dilation) / stride, where that is whole */
+    int panels;     /* weights are [groups, group_in * taps, group_out] in ASC_LAYOUT_PANEL32 */
+    const float *x, *weights;
+    float *y;
+    epilogue epilogue; /* addends of image 0, channel 0 */
+} conv;
+
+/* gemm pack functions: rows are (channel, tap), columns are output pixels; g->b is the group's first
+ * input channel, g->source the conv. */
+void ASC_FN(conv_pack_taps)(const gemm *g, int64_t panel, int64_t k0, int64_t k, float *out);
+void ASC_FN(conv_pack_transposed_taps)(const gemm *g, int64_t panel, int64_t k0, int64_t k, float *out);
+
+/* Depthwise: every group reads one channel. Rows of output are computed in strips. */
+int ASC_FN(conv_is_depthwise)(const conv *c);
+int64_t ASC_FN(conv_strip_rows)(const conv *c);
+int64_t ASC_FN(conv_strip_floats)(const conv *c, int64_t rows);
+/* Rows [row, row + rows) of all outputs of input plane `plane` (image * channels + channel). */
+void ASC_FN(conv_depthwise_strip)(const conv *c, int64_t plane, int64_t row, int64_t rows, float *scratch);
+
+#endif
