@@ -178,7 +178,8 @@ static int32_t prepare_depthwise(asc_call *call, const conv *c) {
     return ASC_OK;
 }
 
-/* Blocks of channels and of pixels: pixels first, because channel blocks each pack the pixels anew. */
+/* Blocks of channels and of pixels, about square: each channel block packs the pixels anew, and each pixel
+ * block reads the weights anew. */
 static int32_t prepare_gemm(asc_call *call, const conv *c) {
     gemm g = group_gemm(c, 0, 0);
     int64_t products = c->batch * c->groups, panels = ceil_div(g.n, GEMM_PANEL), ns = cost(c), total;
@@ -186,10 +187,15 @@ static int32_t prepare_gemm(asc_call *call, const conv *c) {
     int64_t wanted = call->threads < 2 || ns < 16000 ? 1
                      : ns / 8000 < call->threads * 4 ? ns / 8000
                                                      : call->threads * 4;
-    while (products * channels * pixels < wanted && pixels < panels) pixels = 2 * pixels < panels ? 2 * pixels : panels;
-    while (products * channels * pixels < wanted && products * channels * pixels < 3 * call->threads &&
-           g.m / channels >= 2 * GEMM_PANEL)
-        channels *= 2;
+    while (products * channels * pixels < wanted) {
+        int64_t tall = g.m / channels, wide = panels / pixels * GEMM_PANEL;
+        if (tall >= 2 * GEMM_PANEL && (tall > wide || pixels == panels))
+            channels *= 2;
+        else if (pixels < panels)
+            pixels = 2 * pixels < panels ? 2 * pixels : panels;
+        else
+            break;
+    }
     int64_t rows = c->panels ? 0 : ceil_div(ceil_div(g.m, channels), GEMM_PANEL) * GEMM_PANEL;
     int64_t bytes = ASC_FN(gemm_scratch_bytes)(rows, g.k_block);
     ASC_REQUIRE(call, bytes > 0 && asc_mul_ok(bytes, call->threads, &total), "conv: the operands are too large");

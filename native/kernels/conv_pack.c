@@ -6,10 +6,11 @@
 #include <immintrin.h>
 #endif
 
-/* Pixels [at, at + count) of a panel lie in one output row, from column `col`. */
+/* Pixels [at, at + count) of a panel lie in one output row; `place` is that of the first, and `base` is
+ * where tap 0 reads for it. */
 typedef struct run {
     int64_t at, count;
-    int64_t place[AXES];
+    int64_t place[AXES], base[AXES];
 } run;
 
 /* Pixels [at, at + count) read plane[from + i * stride]; those in no segment are padding. */
@@ -28,20 +29,24 @@ static int find_runs(const conv *c, int64_t pixel, int64_t count, run runs[GEMM_
         r->place[DEPTH] = p / c->out[WIDTH] / c->out[HEIGHT];
         r->count = c->out[WIDTH] - r->place[WIDTH];
         if (r->count > count - at) r->count = count - at;
+        for (int a = 0; a < AXES; a++) r->base[a] = r->place[a] * c->stride[a] - c->pad[a];
         at += r->count;
     }
     return n;
 }
 
-static void tap_place(const conv *c, int64_t tap, int64_t place[AXES]) {
-    place[WIDTH] = tap % c->kernel[WIDTH];
-    place[HEIGHT] = tap / c->kernel[WIDTH] % c->kernel[HEIGHT];
-    place[DEPTH] = tap / c->kernel[WIDTH] / c->kernel[HEIGHT];
+/* The next tap, in row-major order. */
+static void advance(const conv *c, int64_t place[AXES]) {
+    for (int a = WIDTH; a >= DEPTH; a--) {
+        if (++place[a] < c->kernel[a]) return;
+        place[a] = 0;
+    }
 }
 
 /* The rows of the block that belong to this tap: channels [*first, result). */
 static int64_t channels_of(const conv *c, int64_t tap, int64_t k0, int64_t k, int64_t *first) {
     *first = k0 > tap ? (k0 - tap + c->taps - 1) / c->taps : 0;
+    if (k0 + k == c->group_in * c->taps) return c->group_in;
     return k0 + k > tap ? (k0 + k - tap + c->taps - 1) / c->taps : 0;
 }
 
@@ -51,11 +56,12 @@ static int find_segments(const conv *c, const run *runs, int n_runs, const int64
     for (int i = 0; i < n_runs; i++) {
         const run *r = &runs[i];
         int64_t at[AXES];
-        for (int a = 0; a < AXES; a++) at[a] = r->place[a] * c->stride[a] + tap[a] * c->dilation[a] - c->pad[a];
+        for (int a = 0; a < AXES; a++) at[a] = r->base[a] + tap[a] * c->dilation[a];
         if (at[DEPTH] < 0 || at[DEPTH] >= c->in[DEPTH] || at[HEIGHT] < 0 || at[HEIGHT] >= c->in[HEIGHT]) continue;
-        int64_t low = at[WIDTH] < 0 ? (-at[WIDTH] + step - 1) / step : 0;
-        int64_t high = at[WIDTH] < c->in[WIDTH] ? (c->in[WIDTH] - at[WIDTH] + step - 1) / step : 0;
-        if (high > r->count) high = r->count;
+        int64_t low = 0, high = r->count;
+        if (at[WIDTH] < 0) low = (-at[WIDTH] + step - 1) / step;
+        if (at[WIDTH] + (high - 1) * step >= c->in[WIDTH])
+            high = at[WIDTH] < c->in[WIDTH] ? (c->in[WIDTH] - at[WIDTH] + step - 1) / step : 0;
         if (low >= high) continue;
         int64_t row = (at[DEPTH] * c->in[HEIGHT] + at[HEIGHT]) * c->in[WIDTH];
         segments[n++] = (segment){r->at + low, high - low, row + at[WIDTH] + low * step};
@@ -155,10 +161,10 @@ void ASC_FN(conv_pack_taps)(const gemm *g, int64_t panel, int64_t k0, int64_t k,
     run runs[GEMM_PANEL];
     segment segments[GEMM_PANEL];
     int n_runs = find_runs(c, panel * GEMM_PANEL, panel_pixels(g, panel), runs);
-    for (int64_t tap = 0; tap < c->taps; tap++) {
-        int64_t place[AXES], first, end = channels_of(c, tap, k0, k, &first);
+    int64_t place[AXES] = {0};
+    for (int64_t tap = 0; tap < c->taps; tap++, advance(c, place)) {
+        int64_t first, end = channels_of(c, tap, k0, k, &first);
         if (first >= end) continue;
-        tap_place(c, tap, place);
         copy_job job = {.plane = g->b + first * c->in_size, .plane_step = c->in_size, .planes = end - first};
         job.stride = c->stride[WIDTH];
         job.segments = segments;
@@ -184,10 +190,10 @@ void ASC_FN(conv_pack_transposed_taps)(const gemm *g, int64_t panel, int64_t k0,
     const conv *c = g->source;
     run runs[GEMM_PANEL];
     int n_runs = find_runs(c, panel * GEMM_PANEL, panel_pixels(g, panel), runs);
-    for (int64_t tap = 0; tap < c->taps; tap++) {
-        int64_t place[AXES], from[GEMM_PANEL], first, end = channels_of(c, tap, k0, k, &first);
+    int64_t place[AXES] = {0};
+    for (int64_t tap = 0; tap < c->taps; tap++, advance(c, place)) {
+        int64_t from[GEMM_PANEL], first, end = channels_of(c, tap, k0, k, &first);
         if (first >= end) continue;
-        tap_place(c, tap, place);
         for (int j = 0; j < GEMM_PANEL; j++) from[j] = -1;
         for (int i = 0; i < n_runs; i++)
             for (int64_t e = 0; e < runs[i].count; e++) {

@@ -6,7 +6,7 @@
 
 int64_t ASC_FN(gemm_scratch_bytes)(int64_t rows, int64_t k_block) {
     int64_t lines, floats, bytes;
-    if (!asc_add_ok(rows, GEMM_WIDE_PANELS * GEMM_PANEL + 16, &lines) || !asc_mul_ok(lines, k_block, &floats)) return 0;
+    if (!asc_add_ok(rows, GEMM_GROUP * GEMM_PANEL + 16, &lines) || !asc_mul_ok(lines, k_block, &floats)) return 0;
     if (!asc_add_ok(floats, 64, &floats) || !asc_mul_ok(floats, sizeof(float), &bytes)) return 0;
     return asc_add_ok(bytes, sizeof(gemm_scratch), &bytes) ? bytes / ASC_ALIGN * ASC_ALIGN : 0;
 }
@@ -76,32 +76,38 @@ static void run_tile(const block *k, int64_t row, int rows, const float *a, int6
         for (int i = 0; i < rows; i++) memcpy(c + i * g->ldc, edge + i * width, (size_t)cols * sizeof *c);
 }
 
-/* All row tiles against one strip of columns. */
-static void run_strip(const block *k, int64_t col, int64_t cols, int vectors, const float *b) {
+/* Rows [first, first + rows) of the block against one strip of columns. */
+static void run_strip(const block *k, int64_t first, int64_t rows, int64_t col, int64_t cols, int vectors,
+                      const float *b) {
     const gemm *g = k->g;
-    int64_t unit = g->a_panels ? GEMM_PANEL : k->rows;
-    for (int64_t first = 0; first < k->rows; first += unit) {
-        int64_t rows = least(unit, k->rows - first);
-        const float *a = g->a_panels ? k->a + first * g->k : k->a;
-        for (int64_t tiles = tile_count(rows), t = 0; t < tiles; t++) {
-            int64_t from = tile_start(rows, tiles, t), tall = tile_start(rows, tiles, t + 1) - from;
-            const float *tile = g->a_panels ? a + from : a + from * k->k;
-            int64_t step = g->a_panels ? GEMM_PANEL : tall;
-            run_tile(k, k->row + first + from, (int)tall, tile, step, col, cols, vectors, b);
-        }
+    const float *a = k->a + first * (g->a_panels ? g->k : k->k);
+    for (int64_t tiles = tile_count(rows), t = 0; t < tiles; t++) {
+        int64_t from = tile_start(rows, tiles, t), tall = tile_start(rows, tiles, t + 1) - from;
+        const float *tile = g->a_panels ? a + from : a + from * k->k;
+        int64_t step = g->a_panels ? GEMM_PANEL : tall;
+        run_tile(k, k->row + first + from, (int)tall, tile, step, col, cols, vectors, b);
     }
 }
 
-/* Columns of a group of panels, in strips as wide as the registers allow for these few or many rows. */
-static void run_group(const block *k, int64_t panel, int64_t panels, const float *b) {
+/* Rows of the block against a group of panels, in strips as wide as the registers allow for so many rows. */
+static void run_group(const block *k, int64_t first, int64_t rows, int64_t panel, int64_t panels, const float *b) {
     int64_t col = panel * GEMM_PANEL, end = least(col + panels * GEMM_PANEL, k->g->n), at = 0;
     for (int vectors; col < end; col += vectors * ASC_VF, at += vectors * ASC_VF) {
         int64_t room = panels * GEMM_PANEL - at;
         vectors = end - col > ASC_VF ? 2 : 1;
-        if (k->rows == 1 && end - col > 2 * ASC_VF && room >= 8 * ASC_VF && at % GEMM_PANEL == 0) vectors = 8;
-        if (k->rows == 2 && end - col > 2 * ASC_VF && room >= 4 * ASC_VF) vectors = 4;
-        run_strip(k, col, end - col, vectors, b + at / GEMM_PANEL * k->b_panel + at % GEMM_PANEL);
+        if (rows == 1 && end - col > 2 * ASC_VF && room >= 8 * ASC_VF && at % GEMM_PANEL == 0) vectors = 8;
+        if (rows == 2 && end - col > 2 * ASC_VF && room >= 4 * ASC_VF) vectors = 4;
+        run_strip(k, first, rows, col, end - col, vectors, b + at / GEMM_PANEL * k->b_panel + at % GEMM_PANEL);
     }
+}
+
+/* Panels that are at hand together. Few rows want wide strips. Rows of A in panels are read from far, so
+ * several panels of B wait for each of them in L2. */
+static int64_t group_panels(const block *k) {
+    if (k->rows <= 2) return GEMM_WIDE_PANELS;
+    if (!k->g->a_panels) return 1;
+    int64_t fit = (384 << 10) / (GEMM_PANEL * (int64_t)sizeof(float)) / (k->k ? k->k : 1);
+    return fit < 1 ? 1 : least(fit, GEMM_GROUP);
 }
 
 /* The block's rows of a group of panels: where they lie already, or packed. Rows of B that are
@@ -139,10 +145,12 @@ void ASC_FN(gemm_block)(const gemm *g, int64_t row, int64_t rows, int64_t panel,
             pack_rows(&k, scratch, a_tiles);
             k.a = a_tiles;
         }
-        int64_t group = rows <= 2 ? GEMM_WIDE_PANELS : 1;
+        int64_t group = group_panels(&k), unit = g->a_panels ? GEMM_PANEL : rows;
         for (int64_t p = panel; p < panel_end; p += group) {
             int64_t panels = least(group, panel_end - p);
-            run_group(&k, p, panels, find_panels(&k, p, panels, b_panels));
+            const float *b = find_panels(&k, p, panels, b_panels);
+            for (int64_t first = 0; first < rows; first += unit)
+                run_group(&k, first, least(unit, rows - first), p, panels, b);
         }
         k0 += k.k;
     } while (k0 < g->k);

@@ -26,7 +26,8 @@ struct gemm {
     epilogue epilogue;
 };
 
-/* What a worker keeps between blocks. Floats of A tiles follow, then GEMM_WIDE_PANELS panels of B. */
+/* What a worker keeps between blocks. Floats of A tiles follow, then GEMM_GROUP panels of B. */
+#define GEMM_GROUP 4
 typedef struct gemm_scratch {
     const float *packed; /* the A whose rows from `row` on, columns from `k` on, lie packed here */
     int64_t row, rows, k;

@@ -50,14 +50,22 @@ static inline void vf_store(float *p, vf v) {
 }
 /* The first n lanes (n < ASC_VF); the rest are `fill`. */
 static inline vf vf_load_tail(const float *p, int64_t n, float fill) {
+#if defined(__AVX512F__)
+    return (vf)_mm512_mask_loadu_ps(_mm512_set1_ps(fill), (__mmask16)((1u << n) - 1), p);
+#else
     float lanes[ASC_VF];
     for (int i = 0; i < ASC_VF; i++) lanes[i] = i < n ? p[i] : fill;
     return vf_load(lanes);
+#endif
 }
 static inline void vf_store_tail(float *p, vf v, int64_t n) {
+#if defined(__AVX512F__)
+    _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), (__m512)v);
+#else
     float lanes[ASC_VF];
     vf_store(lanes, v);
     memcpy(p, lanes, (size_t)n * sizeof *p);
+#endif
 }
 static inline vf vf_select(vi mask, vf yes, vf no) {
     return (vf)(((vi)yes & mask) | ((vi)no & ~mask));
