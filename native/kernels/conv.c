@@ -14,10 +14,13 @@
 #define LARGEST INT32_MAX /* of every extent, so that positions can't overflow */
 
 enum { X, W, BIAS, RESIDUAL };
-enum { CHANNEL_BLOCKS, PIXEL_BLOCKS, SERIAL, SCRATCH_BYTES, STRIP_ROWS };
+enum { CHANNEL_BLOCKS, PIXEL_BLOCKS, SERIAL, SCRATCH_BYTES, STRIP_ROWS, STRIP_PLANES };
 
 static int64_t ceil_div(int64_t a, int64_t b) {
     return a / b + (a % b != 0);
+}
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
 }
 static int64_t split_at(int64_t n, int64_t parts, int64_t i) {
     return n / parts * i + (i < n % parts ? i : n % parts);
@@ -163,15 +166,18 @@ static gemm group_gemm(const conv *c, int64_t image, int64_t group) {
 /* Nanoseconds of one thread; only to size chunks. */
 static int64_t cost(const conv *c) {
     double macs = (double)c->batch * (double)c->groups * (double)c->group_out * (double)c->out_size *
-                  (double)(c->group_in * c->taps + 2);
-    double ns = macs / (ASC_VF * 7);
+                  (double)(c->group_in * c->taps + 4);
+    double ns = macs / (ASC_VF * (c->group_in > 1 ? 7 : 2));
     return ns > 1e15 ? (int64_t)1e15 : (int64_t)ns;
 }
 
+/* Strips of rows, and for each as many planes as make a chunk worth claiming. */
 static int32_t prepare_depthwise(asc_call *call, const conv *c) {
-    int64_t rows = ASC_FN(conv_strip_rows)(c), bytes;
+    int64_t rows = ASC_FN(conv_strip_rows)(c), planes = c->batch * c->groups, strips = ceil_div(c->out[HEIGHT], rows);
+    int64_t ns = cost(c), chunks = ns / 8000 + 1 < call->threads * 8 ? ns / 8000 + 1 : call->threads * 8, bytes;
     call->scratch[STRIP_ROWS] = rows;
-    call->scratch[SERIAL] = call->threads < 2 || cost(c) < 16000;
+    call->scratch[STRIP_PLANES] = ceil_div(planes, ceil_div(chunks, strips));
+    call->scratch[SERIAL] = call->threads < 2 || ns < 16000;
     bytes = (ASC_FN(conv_strip_floats)(c, rows) * (int64_t)sizeof(float) + ASC_ALIGN - 1) / ASC_ALIGN * ASC_ALIGN;
     call->scratch[SCRATCH_BYTES] = bytes;
     call->workspace_bytes = (uint64_t)bytes * (uint64_t)call->threads;
@@ -220,9 +226,10 @@ static char *scratch_of(const asc_call *call, int64_t worker) {
 
 static void depthwise_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     const conv *c = arg;
-    int64_t rows = call->scratch[STRIP_ROWS], strips = ceil_div(c->out[HEIGHT], rows), row = chunk % strips * rows;
-    int64_t count = c->out[HEIGHT] - row < rows ? c->out[HEIGHT] - row : rows;
-    ASC_FN(conv_depthwise_strip)(c, chunk / strips, row, count, (float *)scratch_of(call, worker));
+    int64_t strip = call->scratch[STRIP_ROWS], strips = ceil_div(c->out[HEIGHT], strip), row = chunk % strips * strip;
+    int64_t step = call->scratch[STRIP_PLANES], plane = chunk / strips * step;
+    int64_t rows = least(strip, c->out[HEIGHT] - row), planes = least(step, c->batch * c->groups - plane);
+    ASC_FN(conv_depthwise)(c, plane, planes, row, rows, (float *)scratch_of(call, worker));
 }
 
 static void gemm_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
@@ -253,7 +260,7 @@ int32_t ASC_FN(conv_run)(const asc_call *call) {
     if (code || asc_numel(&call->out[0]) == 0) return code;
     if (ASC_FN(conv_is_depthwise)(&c)) {
         int64_t strips = ceil_div(c.out[HEIGHT], call->scratch[STRIP_ROWS]);
-        run_chunks(call, c.batch * c.groups * strips, depthwise_chunk, &c);
+        run_chunks(call, ceil_div(c.batch * c.groups, call->scratch[STRIP_PLANES]) * strips, depthwise_chunk, &c);
         return ASC_OK;
     }
     for (int64_t i = 0; i < call->threads; i++) ((gemm_scratch *)scratch_of(call, i))->packed = NULL;

@@ -29,7 +29,7 @@ void ASC_FN(conv_pack_transposed_taps)(const gemm *g, int64_t panel, int64_t k0,
 int ASC_FN(conv_is_depthwise)(const conv *c);
 int64_t ASC_FN(conv_strip_rows)(const conv *c);
 int64_t ASC_FN(conv_strip_floats)(const conv *c, int64_t rows);
-/* Rows [row, row + rows) of all outputs of input plane `plane` (image * channels + channel). */
-void ASC_FN(conv_depthwise_strip)(const conv *c, int64_t plane, int64_t row, int64_t rows, float *scratch);
+/* Rows [row, row + rows) of all outputs of input planes [plane, plane + planes), image * channels + channel. */
+void ASC_FN(conv_depthwise)(const conv *c, int64_t plane, int64_t planes, int64_t row, int64_t rows, float *scratch);
 
 #endif

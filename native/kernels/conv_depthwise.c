@@ -4,27 +4,35 @@
 
 #define STRIP_FLOATS (24 << 10)   /* a strip's buffer should stay in L1 or near it */
 #define LARGEST_BUFFER (16 << 20) /* floats; beyond it the general path is used */
+#define MOST_TAPS 128             /* likewise */
 
-/* Columns of output in whole vectors, and the length of one phase: the columns pc = phase + stride * i. */
-static int64_t whole_columns(const conv *c) {
-    return (c->out[WIDTH] + ASC_VF - 1) / ASC_VF * ASC_VF;
-}
+/* The buffer: lines of `stride` phases of `length` columns. Phase p, element i is input column
+ * i * stride + p - pad; tap t of an output row reads from offset[t] on. */
+typedef struct strip {
+    const conv *conv;
+    int64_t row, rows; /* of output */
+    int64_t length, line, lines;
+    int64_t offset[MOST_TAPS];
+} strip;
+
 static int64_t phase_length(const conv *c) {
-    return whole_columns(c) + (c->kernel[WIDTH] - 1) * c->dilation[WIDTH] / c->stride[WIDTH] + 1;
+    int64_t whole = (c->out[WIDTH] + ASC_VF - 1) / ASC_VF * ASC_VF;
+    return whole + (c->kernel[WIDTH] - 1) * c->dilation[WIDTH] / c->stride[WIDTH] + 1;
 }
+
 static int64_t input_rows(const conv *c, int64_t rows) {
     return (rows - 1) * c->stride[HEIGHT] + (c->kernel[HEIGHT] - 1) * c->dilation[HEIGHT] + 1;
 }
 
 int64_t ASC_FN(conv_strip_floats)(const conv *c, int64_t rows) {
-    int64_t row, floats;
-    if (!asc_mul_ok(phase_length(c), c->stride[WIDTH], &row)) return INT64_MAX;
-    return asc_mul_ok(row, input_rows(c, rows), &floats) ? floats : INT64_MAX;
+    int64_t line, floats;
+    if (!asc_mul_ok(phase_length(c), c->stride[WIDTH], &line)) return INT64_MAX;
+    return asc_mul_ok(line, input_rows(c, rows), &floats) ? floats : INT64_MAX;
 }
 
 int ASC_FN(conv_is_depthwise)(const conv *c) {
     int flat = c->in[DEPTH] == 1 && c->out[DEPTH] == 1 && c->kernel[DEPTH] == 1 && c->pad[DEPTH] == 0;
-    return c->group_in == 1 && flat && !c->transposed && !c->panels && c->out_size > 0 &&
+    return c->group_in == 1 && flat && !c->transposed && !c->panels && c->out_size > 0 && c->taps <= MOST_TAPS &&
            ASC_FN(conv_strip_floats)(c, 1) <= LARGEST_BUFFER;
 }
 
@@ -34,86 +42,178 @@ int64_t ASC_FN(conv_strip_rows)(const conv *c) {
     return rows < c->out[HEIGHT] ? rows : c->out[HEIGHT];
 }
 
-/* One bordered row: phase p, element i is input column i * stride + p - pad. */
-static void fill_row(const conv *c, const float *in, float *out) {
-    int64_t length = phase_length(c), step = c->stride[WIDTH];
-    for (int64_t p = 0; p < step; p++, out += length) {
-        int64_t before = c->pad[WIDTH] - p, after = c->in[WIDTH] + before;
-        int64_t low = before > 0 ? (before + step - 1) / step : 0, high = after > 0 ? (after + step - 1) / step : 0;
-        if (low > length) low = length;
-        if (high > length) high = length;
-        if (high < low) high = low;
-        memset(out, 0, (size_t)low * sizeof *out);
-        const float *from = in - before;
-        if (step == 1)
-            memcpy(out + low, from + low, (size_t)(high - low) * sizeof *out);
-        else if (step == 2)
-            for (int64_t i = low; i < high; i++) out[i] = from[2 * i];
-        else
-            for (int64_t i = low; i < high; i++) out[i] = from[step * i];
-        memset(out + high, 0, (size_t)(length - high) * sizeof *out);
-    }
-}
-
-static void fill_strip(const conv *c, const float *plane, int64_t row, int64_t rows, float *out) {
-    int64_t line = phase_length(c) * c->stride[WIDTH], first = row * c->stride[HEIGHT] - c->pad[HEIGHT];
-    for (int64_t i = first; i < first + input_rows(c, rows); i++, out += line) {
-        if (i >= 0 && i < c->in[HEIGHT])
-            fill_row(c, plane + i * c->in[WIDTH], out);
-        else
-            memset(out, 0, (size_t)line * sizeof *out);
-    }
-}
-
-/* `vectors` vectors of one output row. */
-static inline __attribute__((always_inline)) void run_columns(const conv *c, int64_t tall, int64_t wide, int vectors,
-                                                              const float *in, const float *weights, float *out,
-                                                              int64_t left) {
-    int64_t length = phase_length(c), line = length * c->stride[WIDTH];
-    vf sum[4] = {0};
-    for (int64_t i = 0; i < tall; i++)
-        for (int64_t j = 0; j < wide; j++) {
-            int64_t column = j * c->dilation[WIDTH];
-            const float *from =
-                in + i * c->dilation[HEIGHT] * line + column % c->stride[WIDTH] * length + column / c->stride[WIDTH];
-            vf w = vf_set(weights[i * wide + j]);
-            for (int v = 0; v < vectors; v++) sum[v] = vf_fma(w, vf_load(from + v * ASC_VF), sum[v]);
+static void find_offsets(strip *s) {
+    const conv *c = s->conv;
+    s->length = phase_length(c);
+    s->line = s->length * c->stride[WIDTH];
+    s->lines = input_rows(c, s->rows);
+    for (int64_t i = 0; i < c->kernel[HEIGHT]; i++)
+        for (int64_t j = 0; j < c->kernel[WIDTH]; j++) {
+            int64_t column = j * c->dilation[WIDTH], phase = column % c->stride[WIDTH];
+            s->offset[i * c->kernel[WIDTH] + j] =
+                i * c->dilation[HEIGHT] * s->line + phase * s->length + column / c->stride[WIDTH];
         }
-    for (int v = 0; v < vectors; v++, left -= ASC_VF) {
-        if (left >= ASC_VF)
-            vf_store(out + v * ASC_VF, sum[v]);
-        else if (left > 0)
-            vf_store_tail(out + v * ASC_VF, sum[v], left);
+}
+
+static void copy_columns(const float *in, int64_t n, float *out) {
+    int64_t i = 0;
+    for (; i + ASC_VF <= n; i += ASC_VF) vf_store(out + i, vf_load(in + i));
+    if (i < n) vf_store_tail(out + i, vf_load_tail(in + i, n - i, 0), n - i);
+}
+
+/* out[i] = in[2 i] for i < n; reads nothing past in[2 (n - 1)]. */
+static void copy_even_columns(const float *in, int64_t n, float *out) {
+    int64_t i = 0;
+#if ASC_VF == 16
+    static const int32_t even[16] = {0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30};
+    for (; i < n; i += 16) {
+        int64_t left = n - i < 16 ? n - i : 16;
+        uint32_t mask = (uint32_t)((1ull << (2 * left - 1)) - 1);
+        __m512 low = _mm512_maskz_loadu_ps((__mmask16)mask, in + 2 * i);
+        __m512 high = _mm512_maskz_loadu_ps((__mmask16)(mask >> 16), in + 2 * i + 16);
+        low = _mm512_permutex2var_ps(low, _mm512_loadu_si512(even), high);
+        _mm512_mask_storeu_ps(out + i, (__mmask16)((1u << left) - 1), low);
+    }
+#endif
+    for (; i < n; i++) out[i] = in[2 * i];
+}
+
+static int64_t ceil_div(int64_t a, int64_t b) {
+    return a > 0 ? (a + b - 1) / b : 0;
+}
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+/* Copies what lies inside the plane; the border was zeroed once and no plane touches it. */
+static void fill_strip(const strip *s, const float *plane, float *buffer) {
+    const conv *c = s->conv;
+    int64_t step = c->stride[WIDTH], top = s->row * c->stride[HEIGHT] - c->pad[HEIGHT];
+    int64_t first = top < 0 ? -top : 0, end = least(s->lines, c->in[HEIGHT] - top);
+    for (int64_t p = 0; p < step; p++) {
+        int64_t before = c->pad[WIDTH] - p; /* columns of this phase are input columns i * step - before */
+        int64_t low = ceil_div(before, step), high = least(ceil_div(c->in[WIDTH] + before, step), s->length);
+        if (low >= high) continue;
+        for (int64_t i = first; i < end; i++) {
+            const float *from = plane + (top + i) * c->in[WIDTH] + (low * step - before);
+            float *to = buffer + i * s->line + p * s->length + low;
+            if (step == 1)
+                copy_columns(from, high - low, to);
+            else if (step == 2)
+                copy_even_columns(from, high - low, to);
+            else
+                for (int64_t j = 0; j < high - low; j++) to[j] = from[j * step];
+        }
     }
 }
 
-static inline __attribute__((always_inline)) void run_rows(const conv *c, int64_t tall, int64_t wide, const float *in,
-                                                           const float *weights, float *out, int64_t rows) {
-    int64_t line = phase_length(c) * c->stride[WIDTH] * c->stride[HEIGHT], columns = c->out[WIDTH];
-    for (int64_t r = 0; r < rows; r++, in += line, out += columns) {
+/* Stores rows x vectors of sums, of which `left` columns are output. */
+static inline __attribute__((always_inline)) void store_block(vf sum[4][4], int rows, int vectors, float *out,
+                                                              int64_t columns, int64_t left) {
+    for (int r = 0; r < rows; r++, out += columns)
+        for (int v = 0; v < vectors; v++) {
+            int64_t n = left - v * ASC_VF;
+            if (n >= ASC_VF)
+                vf_store(out + v * ASC_VF, sum[r][v]);
+            else if (n > 0)
+                vf_store_tail(out + v * ASC_VF, sum[r][v], n);
+        }
+}
+
+/* Any kernel: one row, tap by tap. */
+static inline __attribute__((always_inline)) void run_any(const strip *s, int vectors, const float *in,
+                                                          const float *weights, float *out, int64_t left) {
+    vf sum[4][4] = {{{0}}};
+    for (int64_t t = 0; t < s->conv->taps; t++) {
+        vf w = vf_set(weights[t]);
+        for (int v = 0; v < vectors; v++) sum[0][v] = vf_fma(w, vf_load(in + s->offset[t] + v * ASC_VF), sum[0][v]);
+    }
+    store_block(sum, 1, vectors, out, s->conv->out[WIDTH], left);
+}
+
+/* Keeps a loaded vector in its register: GCC would rather load it again for each use. */
+#if defined(__x86_64__)
+#define KEEP(x) __asm__("" : "+v"(x))
+#else
+#define KEEP(x) ((void)(x))
+#endif
+
+/* Square kernels without vertical stride or dilation: `rows` rows share each load. An output still takes
+ * its taps in order, whatever the block. */
+static inline __attribute__((always_inline)) void run_shared(const strip *s, int size, int rows, int vectors,
+                                                             const float *in, const float *weights, float *out,
+                                                             int64_t left) {
+    vf sum[4][4] = {{{0}}};
+    _Pragma("GCC unroll 8") for (int l = 0; l < rows + size - 1; l++)
+        _Pragma("GCC unroll 8") for (int j = 0; j < size; j++)
+            _Pragma("GCC unroll 4") for (int v = 0; v < vectors; v++) {
+        vf x = vf_load(in + l * s->line + s->offset[j] + v * ASC_VF);
+        KEEP(x);
+        _Pragma("GCC unroll 4") for (int r = 0; r < rows; r++) if (l >= r && l - r < size) sum[r][v] =
+            vf_fma(vf_set(weights[(l - r) * size + j]), x, sum[r][v]);
+    }
+    store_block(sum, rows, vectors, out, s->conv->out[WIDTH], left);
+}
+
+static inline __attribute__((always_inline)) void run_shared_rows(const strip *s, int size, int rows, const float *in,
+                                                                  const float *weights, float *out) {
+    int64_t columns = s->conv->out[WIDTH], at = 0;
+    for (; columns - at > ASC_VF; at += 2 * ASC_VF)
+        run_shared(s, size, rows, 2, in + at, weights, out + at, columns - at);
+    if (at < columns) run_shared(s, size, rows, 1, in + at, weights, out + at, columns - at);
+}
+
+static inline __attribute__((always_inline)) void run_square(const strip *s, int size, const float *in,
+                                                             const float *weights, float *out) {
+    int64_t columns = s->conv->out[WIDTH], r = 0;
+    for (; r + 4 <= s->rows; r += 4) run_shared_rows(s, size, 4, in + r * s->line, weights, out + r * columns);
+    for (; r < s->rows; r++) run_shared_rows(s, size, 1, in + r * s->line, weights, out + r * columns);
+}
+
+static void run_3x3(const strip *s, const float *in, const float *weights, float *out) {
+    run_square(s, 3, in, weights, out);
+}
+
+static void run_5x5(const strip *s, const float *in, const float *weights, float *out) {
+    run_square(s, 5, in, weights, out);
+}
+
+static void run_rows(const strip *s, const float *in, const float *weights, float *out) {
+    int64_t step = s->line * s->conv->stride[HEIGHT], columns = s->conv->out[WIDTH];
+    for (int64_t r = 0; r < s->rows; r++, in += step, out += columns) {
         int64_t at = 0;
-        for (; columns - at > 3 * ASC_VF; at += 4 * ASC_VF)
-            run_columns(c, tall, wide, 4, in + at, weights, out + at, columns - at);
-        for (; at < columns; at += ASC_VF) run_columns(c, tall, wide, 1, in + at, weights, out + at, columns - at);
+        for (; columns - at > 3 * ASC_VF; at += 4 * ASC_VF) run_any(s, 4, in + at, weights, out + at, columns - at);
+        for (; columns - at > ASC_VF; at += 2 * ASC_VF) run_any(s, 2, in + at, weights, out + at, columns - at);
+        for (; at < columns; at += ASC_VF) run_any(s, 1, in + at, weights, out + at, columns - at);
     }
 }
 
-void ASC_FN(conv_depthwise_strip)(const conv *c, int64_t plane, int64_t row, int64_t rows, float *scratch) {
-    int64_t channel = plane % c->groups, image = plane / c->groups, columns = c->out[WIDTH];
-    int64_t tall = c->kernel[HEIGHT], wide = c->kernel[WIDTH];
-    fill_strip(c, c->x + plane * c->in_size, row, rows, scratch);
-    for (int64_t m = 0; m < c->group_out; m++) {
-        int64_t oc = channel * c->group_out + m, channels = c->groups * c->group_out;
-        float *y = c->y + (image * channels + oc) * c->out_size + row * columns;
-        const float *weights = c->weights + oc * c->taps;
-        if (tall == 3 && wide == 3)
-            run_rows(c, 3, 3, scratch, weights, y, rows);
-        else if (tall == 5 && wide == 5)
-            run_rows(c, 5, 5, scratch, weights, y, rows);
-        else
-            run_rows(c, tall, wide, scratch, weights, y, rows);
-        epilogue e = c->epilogue;
-        if (e.residual.data) e.residual.data += image * channels * c->out_size;
-        if (!epilogue_is_plain(&e)) ASC_FN(epilogue_apply)(&e, y, c->out_size, oc, 1, row * columns, rows * columns);
+static void run_channel(const strip *s, int64_t image, int64_t channel, const float *buffer) {
+    const conv *c = s->conv;
+    int64_t channels = c->groups * c->group_out, columns = c->out[WIDTH];
+    float *y = c->y + (image * channels + channel) * c->out_size + s->row * columns;
+    const float *weights = c->weights + channel * c->taps;
+    int64_t tall = c->kernel[HEIGHT];
+    int square = tall == c->kernel[WIDTH] && c->stride[HEIGHT] == 1 && c->dilation[HEIGHT] == 1;
+    if (square && tall == 3)
+        run_3x3(s, buffer, weights, y);
+    else if (square && tall == 5)
+        run_5x5(s, buffer, weights, y);
+    else
+        run_rows(s, buffer, weights, y);
+    epilogue e = c->epilogue;
+    if (e.residual.data) e.residual.data += image * channels * c->out_size;
+    if (!epilogue_is_plain(&e))
+        ASC_FN(epilogue_apply)(&e, y, c->out_size, channel, 1, s->row * columns, s->rows * columns);
+}
+
+void ASC_FN(conv_depthwise)(const conv *c, int64_t plane, int64_t planes, int64_t row, int64_t rows, float *scratch) {
+    strip s = {.conv = c, .row = row, .rows = rows};
+    find_offsets(&s);
+    memset(scratch, 0, (size_t)(s.lines * s.line) * sizeof *scratch);
+    for (int64_t i = plane; i < plane + planes; i++) {
+        fill_strip(&s, c->x + i * c->in_size, scratch);
+        for (int64_t m = 0; m < c->group_out; m++)
+            run_channel(&s, i / c->groups, i % c->groups * c->group_out + m, scratch);
     }
 }
