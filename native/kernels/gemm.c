@@ -126,7 +126,7 @@ static const float *find_panels(block *k, int64_t panel, int64_t panels, float *
         return g->b + k->k0 * g->b_k + panel * GEMM_PANEL;
     }
     k->b_panel = k->k * GEMM_PANEL;
-    for (int64_t i = 0; i < panels; i++) g->pack(g, panel + i, k->k0, k->k, packed + i * k->b_panel);
+    for (int64_t i = 0; i < panels && k->k > 0; i++) g->pack(g, panel + i, k->k0, k->k, packed + i * k->b_panel);
     return packed;
 }
 

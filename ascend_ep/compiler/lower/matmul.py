@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
 
 FLOAT = 1
@@ -25,37 +26,17 @@ class Activation(IntEnum):
     CLIP = 7
 
 
-def required(node: NodeView, index: int) -> Operand:
-    """Input `index`, which the operator's schema says is there."""
-    operand = node.inputs[index] if index < len(node.inputs) else None
-    if operand is None:
-        raise Unsupported(f"its input {index} is missing")
-    return operand
-
-
-def optional(node: NodeView, index: int) -> Operand | None:
-    return node.inputs[index] if index < len(node.inputs) else None
-
-
-def result(node: NodeView) -> Operand:
-    """The only output."""
-    output = node.outputs[0]
-    if output is None:
-        raise Unsupported("its output is not named")
-    return output
-
-
 def require_float(*operands: Operand | None) -> None:
-    for operand in operands:
-        if operand is not None and operand.dtype != FLOAT:
+    for each in operands:
+        if each is not None and each.dtype != FLOAT:
             raise Unsupported("only float32 has a native product")
 
 
-def right_operand(b: PlanBuilder, operand: Operand, transposed: bool = False) -> tuple[Ref, int]:
+def right_operand(b: PlanBuilder, right: Operand, transposed: bool = False) -> tuple[Ref, int]:
     """The right operand of a product, and the transB flag to go with it."""
-    array = operand.const
+    array = right.const
     if array is None or array.ndim < 2:
-        return b.ref(operand), int(transposed)
+        return b.ref(right), int(transposed)
     return b.constant(array.swapaxes(-1, -2) if transposed else array, layout="panel32"), 0
 
 
@@ -75,22 +56,22 @@ def emit_matmul(
 
 @lowers("matmul")
 def lower_matmul(node: NodeView, b: PlanBuilder) -> None:
-    left, right = required(node, 0), required(node, 1)
+    left, right = needed(node.inputs, 0), needed(node.inputs, 1)
     require_float(left, right)
     panels, _ = right_operand(b, right)
-    emit_matmul(b, (b.ref(left), panels), b.out(result(node)))
+    emit_matmul(b, (b.ref(left), panels), b.out(needed(node.outputs, 0)))
 
 
 @lowers("gemm")
 def lower_gemm(node: NodeView, b: PlanBuilder) -> None:
-    left, right, bias = required(node, 0), required(node, 1), optional(node, 2)
+    left, right, bias = needed(node.inputs, 0), needed(node.inputs, 1), operand(node.inputs, 2)
     require_float(left, right, bias)
     alpha, beta = float(node.attr("alpha", 1.0)), float(node.attr("beta", 1.0))
     panels, trans_b = right_operand(b, right, bool(node.attr("transB", 0)))
     emit_matmul(
         b,
         (b.ref(left), panels),
-        b.out(result(node)),
+        b.out(needed(node.outputs, 0)),
         bias=b.ref(bias) if bias is not None and beta != 0 else None,
         transposed=(int(bool(node.attr("transA", 0))), trans_b),
         scale=(alpha, beta),
@@ -100,7 +81,12 @@ def lower_gemm(node: NodeView, b: PlanBuilder) -> None:
 @lowers("linear_add_gelu")
 def lower_linear_add_gelu(node: NodeView, b: PlanBuilder) -> None:
     """gelu(x @ w + bias + residual); attribute approximate is "none" (erf) or "tanh"."""
-    x, w, bias, residual = required(node, 0), required(node, 1), optional(node, 2), optional(node, 3)
+    x, w, bias, residual = (
+        needed(node.inputs, 0),
+        needed(node.inputs, 1),
+        operand(node.inputs, 2),
+        operand(node.inputs, 3),
+    )
     require_float(x, w, bias, residual)
     kinds = {"none": Activation.GELU, "tanh": Activation.GELU_TANH}
     approximate = node.attr("approximate", "none")
@@ -110,7 +96,7 @@ def lower_linear_add_gelu(node: NodeView, b: PlanBuilder) -> None:
     emit_matmul(
         b,
         (b.ref(x), panels),
-        b.out(result(node)),
+        b.out(needed(node.outputs, 0)),
         bias=None if bias is None else b.ref(bias),
         residual=None if residual is None else b.ref(residual),
         activation=kinds[approximate],

@@ -1,0 +1,63 @@
+"""MaxPool, AveragePool and their global forms as calls of native/kernels/pooling.c."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from ascend_ep.compiler.lower.arguments import needed, operand
+from ascend_ep.compiler.lower.matmul import require_float
+from ascend_ep.compiler.lower.windows import Window, spatial_ints, window_of
+from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Unsupported, lowers
+
+
+def _input(node: NodeView) -> Operand:
+    x = needed(node.inputs, 0)
+    require_float(x)
+    if not 3 <= x.rank <= 5:
+        raise Unsupported(f"it has {x.rank - 2} spatial axes; the kernel has one to three")
+    return x
+
+
+def _arguments(mode: int, window: Window) -> list[Dim]:
+    axes = zip(window.kernel, window.stride, window.dilation, window.before, window.after, strict=True)
+    return [mode, *chain.from_iterable(axes)]
+
+
+def _window(node: NodeView, x: Operand) -> Window:
+    if not node.has_attr("kernel_shape"):
+        raise Unsupported("its kernel_shape is missing")
+    return window_of(node, x.dims[2:], spatial_ints(node, "kernel_shape", x.rank - 2))
+
+
+@lowers("max_pool")
+def lower_max_pool(node: NodeView, b: PlanBuilder) -> None:
+    x, indices = _input(node), operand(node.outputs, 1)
+    column_major = int(bool(node.attr("storage_order", 0)))
+    if column_major and indices is not None and x.rank > 4:
+        raise Unsupported("storage_order 1 counts positions over at most two spatial axes")
+    outs = [b.out(o) for o in (needed(node.outputs, 0), indices) if o is not None]
+    mode = column_major if indices is not None else 0
+    b.emit("max_pool", [b.ref(x)], outs, _arguments(mode, _window(node, x)))
+
+
+@lowers("average_pool")
+def lower_average_pool(node: NodeView, b: PlanBuilder) -> None:
+    x = _input(node)
+    mode = int(bool(node.attr("count_include_pad", 0)))
+    b.emit("average_pool", [b.ref(x)], [b.out(needed(node.outputs, 0))], _arguments(mode, _window(node, x)))
+
+
+def _emit_global(node: NodeView, b: PlanBuilder, kernel: str) -> None:
+    x = _input(node)
+    whole = chain.from_iterable((dim, 1, 1, 0, 0) for dim in x.dims[2:])
+    b.emit(kernel, [b.ref(x)], [b.out(needed(node.outputs, 0))], [0, *whole])
+
+
+@lowers("global_average_pool")
+def lower_global_average_pool(node: NodeView, b: PlanBuilder) -> None:
+    _emit_global(node, b, "average_pool")
+
+
+@lowers("global_max_pool")
+def lower_global_max_pool(node: NodeView, b: PlanBuilder) -> None:
+    _emit_global(node, b, "max_pool")

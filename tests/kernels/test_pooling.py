@@ -1,0 +1,119 @@
+"""max_pool exactly, average_pool within the rounding of its sums, against float64."""
+
+from __future__ import annotations
+
+from itertools import chain
+from math import prod
+
+import numpy as np
+import pytest
+from kernel_call import KernelError, call, isa_levels
+
+from ascend_ep.graph.reference_windows import pool as reference
+
+EPS = 2.0**-24
+isa_each = pytest.mark.parametrize("isa", isa_levels())
+rng = np.random.default_rng(0)
+WINDOWS = [  # dims, kernel, stride, dilation, pad
+    ((7, 9), (3, 3), (1, 1), (1, 1), (0, 0)), ((8, 40), (2, 2), (2, 2), (1, 1), (0, 0)),
+    ((11, 35), (3, 3), (2, 2), (1, 1), (1, 1)), ((9, 50), (3, 2), (1, 3), (2, 4), (2, 1)),
+    ((7, 7), (7, 7), (1, 1), (1, 1), (0, 0)), ((64,), (5,), (1,), (1,), (2,)),
+    ((33,), (33,), (1,), (1,), (0,)),
+    ((5, 6, 17), (2, 3, 3), (1, 2, 2), (1, 1, 1), (0, 1, 1)),
+]  # fmt: skip
+
+
+def pool(kernel, x, shape, geometry, mode=0, isa=None, threads=2, indices=False):
+    """`geometry`: (kernel, stride, dilation, before, after) of each axis."""
+    outs = [(np.float32, shape), (np.int64, shape)] if indices else [(np.float32, shape)]
+    return call(kernel, [x], outs, [mode, *chain.from_iterable(geometry)], isa=isa, threads=threads)
+
+
+@isa_each
+@pytest.mark.parametrize(("dims", "kernel", "stride", "dilation", "pad"), WINDOWS)
+@pytest.mark.parametrize("ceil_mode", [False, True])
+def test_windows(isa, dims, kernel, stride, dilation, pad, ceil_mode) -> None:
+    x = rng.standard_normal((2, 3, *dims)).astype(np.float32)
+    x64 = x.astype(np.float64)
+    geometry = list(zip(kernel, stride, dilation, pad, pad, strict=True))
+    arguments = (kernel, stride, dilation, [*pad, *pad], "NOTSET", ceil_mode)
+    expect = reference(x64, *arguments, average=False)
+    (y,) = pool("max_pool", x, expect.shape, geometry, isa=isa)
+    np.testing.assert_array_equal(y, expect)
+    for include in (False, True):
+        expect = reference(x64, *arguments, average=True, count_padding=include)
+        (y,) = pool("average_pool", x, expect.shape, geometry, mode=int(include), isa=isa)
+        assert (np.abs(y - expect) <= (prod(kernel) + 2) * EPS * np.abs(x).max()).all()
+
+
+@isa_each
+@pytest.mark.parametrize(("dims", "kernel", "stride", "dilation", "pad"), WINDOWS)
+def test_indices_point_at_the_first_maximum(isa, dims, kernel, stride, dilation, pad) -> None:
+    x = rng.integers(0, 4, (2, 3, *dims)).astype(np.float32)
+    geometry = list(zip(kernel, stride, dilation, pad, pad, strict=True))
+    shape = (2, 3, *(
+        (n + 2 * p - (k - 1) * d - 1) // s + 1
+        for n, k, s, d, p in zip(dims, kernel, stride, dilation, pad, strict=True)
+    ))  # fmt: skip
+    (plain,) = pool("max_pool", x, shape, geometry, isa=isa)
+    y, at = pool("max_pool", x, shape, geometry, isa=isa, indices=True)
+    np.testing.assert_array_equal(y, plain)
+    np.testing.assert_array_equal(x.reshape(-1)[at], y)
+    assert (at // prod(dims) == np.arange(6).reshape(2, 3, *[1] * len(dims))).all()
+    if len(dims) == 2:
+        _, columns = pool("max_pool", x, shape, geometry, mode=1, isa=isa, indices=True)
+        row, column = at % prod(dims) // dims[1], at % dims[1]
+        np.testing.assert_array_equal(columns % prod(dims), column * dims[0] + row)
+
+
+@isa_each
+def test_nan_is_the_maximum(isa) -> None:
+    x = rng.standard_normal((1, 1, 8, 40)).astype(np.float32)
+    x[0, 0, 3, 21] = np.nan
+    for stride in (1, 2):
+        shape = (1, 1, (8 - 2) // stride + 1, (40 - 2) // stride + 1)
+        geometry = [(2, stride, 1, 0, 0)] * 2
+        (y,) = pool("max_pool", x, shape, geometry, isa=isa)
+        z, at = pool("max_pool", x, shape, geometry, isa=isa, indices=True)
+        np.testing.assert_array_equal(y, z)
+        assert np.isnan(y).sum() == (4 if stride == 1 else 1)
+        assert (at[np.isnan(y)] == 3 * 40 + 21).all()
+
+
+@isa_each
+def test_neither_batch_nor_threads_change_a_bit(isa) -> None:
+    x = rng.standard_normal((20, 30, 20, 20)).astype(np.float32)
+    for kernel in ("max_pool", "average_pool"):
+        for geometry, shape in [([(3, 1, 1, 1, 1)] * 2, (20, 20)), ([(20, 1, 1, 0, 0)] * 2, (1, 1))]:
+            (whole,) = pool(kernel, x, (20, 30, *shape), geometry, isa=isa, threads=1)
+            (again,) = pool(kernel, x, (20, 30, *shape), geometry, isa=isa, threads=3)
+            (alone,) = pool(kernel, x[7:8].copy(), (1, 30, *shape), geometry, isa=isa)
+            np.testing.assert_array_equal(again, whole)
+            np.testing.assert_array_equal(alone, whole[7:8])
+
+
+@pytest.mark.parametrize(
+    ("shape", "geometry", "mode", "words"),
+    [
+        ((1, 2, 3, 3), [(0, 1, 1, 0, 0)] * 2, 0, "at least 1"),
+        ((1, 2, 3, 3), [(2, 1, 1, -1, 0)] * 2, 0, "pads"),
+        ((1, 2, 3, 3), [(2, 1, 1, 2**60, 0)] * 2, 0, "pads"),
+        ((1, 2, 3, 3), [(9, 1, 1, 0, 0)] * 2, 0, "larger than the padded"),
+        ((1, 2, 3, 3), [(2, 1, 1, 0, 0)], 0, "arguments"),
+        ((1, 3, 3, 3), [(2, 1, 1, 0, 0)] * 2, 0, "channels"),
+        ((1, 2, 3, 3), [(2, 1, 1, 0, 0)] * 2, 7, "mode"),
+    ],
+)
+def test_what_does_not_fit_is_refused(shape, geometry, mode, words) -> None:
+    for kernel in ("max_pool", "average_pool"):
+        with pytest.raises(KernelError, match=words):
+            pool(kernel, np.zeros((1, 2, 4, 4), np.float32), shape, geometry, mode)
+
+
+def test_windows_past_the_end_are_empty() -> None:
+    x = np.ones((1, 1, 4, 4), np.float32)
+    geometry = [(2, 3, 1, 0, 0)] * 2
+    (y,) = pool("max_pool", x, (1, 1, 5, 5), geometry)
+    assert np.isneginf(y[0, 0, 2:]).all()
+    (y,) = pool("average_pool", x, (1, 1, 5, 5), geometry)
+    assert (y[0, 0, 2:] == 0).all()
