@@ -140,6 +140,18 @@ static inline void vd_store_f32(float *p, vd v) {
     memcpy(p, &narrow, sizeof narrow);
 }
 
+/* Whether any lane of a mask is set. */
+static inline int vi_any(vi mask) {
+#if defined(__AVX512F__)
+    return _mm512_test_epi32_mask((__m512i)mask, (__m512i)mask) != 0;
+#else
+    vl wide = (vl)mask;
+    int64_t any = 0;
+    for (int i = 0; i < ASC_VD; i++) any |= wide[i];
+    return any != 0;
+#endif
+}
+
 /* Sum and maximum of all lanes, in one fixed order (halves, quarters, ...). */
 static inline vf vf_swap_lanes(vf v, int distance) {
     return __builtin_shuffle(v, vi_iota() ^ distance);
