@@ -1,8 +1,10 @@
-/* softmax, log_softmax over a run of neighbouring axes of a float32 tensor.
+/* softmax, log_softmax, logsumexp over a run of neighbouring axes of a float32 tensor.
  * ints: [first axis, number of axes]
  *   softmax      exp(x - max) / sum(exp(x - max))
  *   log_softmax  (x - max) - log(sum(exp(x - max)))
- * A slice that holds NaN, +Inf, or nothing but -Inf becomes NaN, as in numpy. */
+ *   logsumexp    max + log(sum(exp(x - max))), the axes kept with length 1 or dropped
+ * A slice that holds NaN, +Inf, or nothing but -Inf becomes NaN, as in numpy;
+ * its logsumexp is NaN, +Inf or -Inf. */
 #include <math.h>
 
 #include "axis_split.h"
@@ -28,7 +30,7 @@ int32_t ASC_FN(log_softmax_prepare)(asc_call *call) {
 typedef struct softmax_job {
     asc_axis_split split;
     int64_t items, per_chunk; /* an item: a row, or ASC_VF neighbouring columns */
-    int log;
+    enum { SOFTMAX, LOG_SOFTMAX, LOGSUMEXP } mode;
 } softmax_job;
 
 static float row_max(const float *x, int64_t n) {
@@ -112,6 +114,37 @@ static void softmax_columns(const float *x, float *y, int64_t n, int64_t step, i
     }
 }
 
+/* ---- logsumexp ------------------------------------------------------------------------------- */
+
+int32_t ASC_FN(logsumexp_prepare)(asc_call *call) {
+    asc_axis_split split;
+    ASC_REQUIRE(call, call->n_ints == 2, "logsumexp takes two ints: first axis and number of axes");
+    ASC_REQUIRE(call, asc_split_axes(&call->in[0], call->ints[0], call->ints[1], &split),
+                "logsumexp: the axes are outside the rank");
+    ASC_REQUIRE(call, asc_numel(&call->out[0]) == split.outer * split.inner, "logsumexp: the output's shape is wrong");
+    return ASC_OK;
+}
+
+/* What to subtract: the maximum, unless subtracting it would make NaN of an infinity. */
+static inline vf finite_shift(vf max) {
+    return vf_select(vf_abs(max) == INFINITY, (vf){0}, max);
+}
+
+static float logsumexp_row(const float *x, int64_t n) {
+    vf shift = finite_shift(vf_set(row_max(x, n)));
+    return (shift + vf_log(vf_set(row_exp(x, NULL, n, shift))))[0];
+}
+
+static void logsumexp_columns(const float *x, float *y, int64_t n, int64_t step, int64_t lanes) {
+    vf max = vf_set(-INFINITY), sum = {0};
+    for (int64_t i = 0; i < n; i++) max = vf_max(column_load(x + i * step, lanes), max);
+    vf shift = finite_shift(max);
+    for (int64_t i = 0; i < n; i++) sum += vf_exp(column_load(x + i * step, lanes) - shift);
+    column_store(y, shift + vf_log(sum), lanes);
+}
+
+/* ---- items ----------------------------------------------------------------------------------- */
+
 static void softmax_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     (void)worker;
     const softmax_job *job = arg;
@@ -120,30 +153,35 @@ static void softmax_chunk(const asc_call *call, int64_t chunk, int32_t worker, v
     int64_t n = job->split.n, inner = job->split.inner, strips = asc_ceil_div(inner, ASC_VF);
     int64_t end = (chunk + 1) * job->per_chunk < job->items ? (chunk + 1) * job->per_chunk : job->items;
     for (int64_t i = chunk * job->per_chunk; i < end; i++) {
-        if (inner == 1) {
-            softmax_row(x + i * n, y + i * n, n, job->log);
-        } else {
-            int64_t column = i % strips * ASC_VF, at = i / strips * n * inner + column;
-            int64_t lanes = inner - column < ASC_VF ? inner - column : ASC_VF;
-            softmax_columns(x + at, y + at, n, inner, lanes, job->log);
-        }
+        int64_t column = i % strips * ASC_VF, at = i / strips * n * inner + column;
+        int64_t lanes = inner - column < ASC_VF ? inner - column : ASC_VF;
+        if (job->mode == LOGSUMEXP && inner == 1)
+            y[i] = logsumexp_row(x + i * n, n);
+        else if (job->mode == LOGSUMEXP)
+            logsumexp_columns(x + at, y + i / strips * inner + column, n, inner, lanes);
+        else if (inner == 1)
+            softmax_row(x + i * n, y + i * n, n, job->mode == LOG_SOFTMAX);
+        else
+            softmax_columns(x + at, y + at, n, inner, lanes, job->mode == LOG_SOFTMAX);
     }
 }
 
-static int32_t run(const asc_call *call, int log) {
-    softmax_job job = {.log = log};
+static int32_t run(const asc_call *call, int mode) {
+    softmax_job job = {.mode = mode};
     asc_split_axes(&call->in[0], call->ints[0], call->ints[1], &job.split);
-    if (asc_numel(&call->in[0]) == 0) return ASC_OK;
+    if (asc_numel(&call->out[0]) == 0) return ASC_OK;
     job.items = job.split.outer * asc_ceil_div(job.split.inner, ASC_VF);
-    if (job.split.inner == 1) job.items = job.split.outer;
     job.per_chunk = asc_chunk_items(call, job.items, asc_numel(&call->in[0]) / job.items * 16);
     asc_parallel(call, asc_ceil_div(job.items, job.per_chunk), softmax_chunk, &job);
     return ASC_OK;
 }
 
 int32_t ASC_FN(softmax_run)(const asc_call *call) {
-    return run(call, 0);
+    return run(call, SOFTMAX);
 }
 int32_t ASC_FN(log_softmax_run)(const asc_call *call) {
-    return run(call, 1);
+    return run(call, LOG_SOFTMAX);
+}
+int32_t ASC_FN(logsumexp_run)(const asc_call *call) {
+    return run(call, LOGSUMEXP);
 }

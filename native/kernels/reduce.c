@@ -1,0 +1,222 @@
+/* reduce: folds any set of axes of a float32, int32 or int64 tensor.
+ * ints: [op, axes in ascending order...]; the output keeps the axes with length 1, or drops them.
+ * op: 0 sum, 1 mean, 2 max, 3 min, 4 prod, 5 l1, 6 l2, 7 sum of squares, 8 log of sum
+ *   l2 and log of sum are for float32 only; integers wrap, and their mean is cut off at the point.
+ * Nothing to fold gives 0 (prod: 1, max: the lowest value, min: the highest); the mean is NaN, and
+ * refused for integers. NaN wins max and min.
+ *
+ * Neighbouring axes that share a fate are one axis. The last reduced axis is folded in blocks, and the
+ * blocks in order, so the bits of an output depend on its own elements alone. */
+#include <limits.h>
+#include <math.h>
+
+#include "chunks.h"
+#include "simd.h"
+
+enum {
+    REDUCE_SUM,
+    REDUCE_MEAN,
+    REDUCE_MAX,
+    REDUCE_MIN,
+    REDUCE_PROD,
+    REDUCE_L1,
+    REDUCE_L2,
+    REDUCE_SUM_SQUARE,
+    REDUCE_LOG_SUM,
+    REDUCE_OPS
+};
+
+#define ASC_REDUCE_BLOCK 1024 /* elements of one part */
+
+/* Axes of one fate, without the innermost of either: lengths and strides, outermost first. */
+typedef struct axis_list {
+    int count;
+    int64_t dims[ASC_MAX_RANK], strides[ASC_MAX_RANK];
+} axis_list;
+
+typedef struct reduce_job {
+    int64_t op, count;          /* elements folded into one output */
+    int64_t n;                  /* length of the last reduced axis */
+    int64_t columns;            /* elements of the kept axis inside it; 1 when it is innermost */
+    int64_t outer_reduced;      /* of the axes in `reduced` */
+    int64_t outputs, per_chunk; /* of the axes in `kept` */
+    axis_list kept, reduced;
+} reduce_job;
+
+static int64_t list_offset(const axis_list *list, int64_t index) {
+    int64_t offset = 0;
+    for (int i = list->count - 1; i >= 0; i--) {
+        offset += index % list->dims[i] * list->strides[i];
+        index /= list->dims[i];
+    }
+    return offset;
+}
+static int64_t kept_offset(const reduce_job *job, int64_t index) {
+    return list_offset(&job->kept, index);
+}
+static int64_t reduced_offset(const reduce_job *job, int64_t index) {
+    return list_offset(&job->reduced, index);
+}
+
+/* ---- types ----------------------------------------------------------------------------------- */
+
+static float finish_f32(float total, const reduce_job *job) {
+    if (job->op == REDUCE_MEAN) return total / (float)job->count;
+    if (job->op == REDUCE_L2) return sqrtf(total);
+    if (job->op == REDUCE_LOG_SUM) return logf(total);
+    return total;
+}
+static int32_t finish_i32(int32_t total, const reduce_job *job) {
+    return job->op == REDUCE_MEAN ? (int32_t)(total / job->count) : total;
+}
+static int64_t finish_i64(int64_t total, const reduce_job *job) {
+    return job->op == REDUCE_MEAN ? total / job->count : total;
+}
+
+static inline vf fold_max_f32(vf a, vf v) {
+    return vf_select((v > a) | (v != v), v, a);
+}
+static inline vf fold_min_f32(vf a, vf v) {
+    return vf_select((v < a) | (v != v), v, a);
+}
+
+#define T float
+#define V vf
+#define LANES ASC_VF
+#define NAME(x) x##_f32
+#define LOWEST -INFINITY
+#define HIGHEST INFINITY
+#define ABS(v) vf_abs(v)
+#define FOLD_MAX(a, v) fold_max_f32(a, v)
+#define FOLD_MIN(a, v) fold_min_f32(a, v)
+#include "reduce_type.h"
+
+#define T int32_t
+#define V vi
+#define LANES ASC_VF
+#define NAME(x) x##_i32
+#define LOWEST INT32_MIN
+#define HIGHEST INT32_MAX
+#define ABS(v) ((v ^ (v >> 31)) - (v >> 31))
+#define FOLD_MAX(a, v) ((v & (v > a)) | (a & ~(v > a)))
+#define FOLD_MIN(a, v) ((v & (v < a)) | (a & ~(v < a)))
+#include "reduce_type.h"
+
+#define T int64_t
+#define V vl
+#define LANES ASC_VD
+#define NAME(x) x##_i64
+#define LOWEST INT64_MIN
+#define HIGHEST INT64_MAX
+#define ABS(v) ((v ^ (v >> 63)) - (v >> 63))
+#define FOLD_MAX(a, v) ((v & (v > a)) | (a & ~(v > a)))
+#define FOLD_MIN(a, v) ((v & (v < a)) | (a & ~(v < a)))
+#include "reduce_type.h"
+
+/* ---- shapes ---------------------------------------------------------------------------------- */
+
+static int32_t read_axes(const asc_call *call, int *reduced) {
+    const asc_tensor *x = &call->in[0];
+    for (int i = 0; i < x->rank; i++) reduced[i] = 0;
+    int64_t previous = -1;
+    for (int i = 1; i < call->n_ints; i++) {
+        ASC_REQUIRE(call, call->ints[i] > previous && call->ints[i] < x->rank,
+                    "reduce: the axes are not ascending axes of the input");
+        previous = call->ints[i];
+        reduced[previous] = 1;
+    }
+    return ASC_OK;
+}
+
+static int32_t check_output(const asc_call *call, const int *reduced) {
+    const asc_tensor *x = &call->in[0], *y = &call->out[0];
+    int dropped = y->rank == x->rank - (call->n_ints - 1), at = 0;
+    ASC_REQUIRE(call, dropped || y->rank == x->rank, "reduce: the output's rank is wrong");
+    for (int i = 0; i < x->rank; i++) {
+        if (reduced[i] && dropped) continue;
+        ASC_REQUIRE(call, y->dims[at] == (reduced[i] ? 1 : x->dims[i]), "reduce: the output's dims are wrong");
+        at++;
+    }
+    return ASC_OK;
+}
+
+int32_t ASC_FN(reduce_prepare)(asc_call *call) {
+    int reduced[ASC_MAX_RANK];
+    ASC_REQUIRE(call, call->n_ints >= 1, "reduce takes its op and axes");
+    int64_t op = call->ints[0];
+    ASC_REQUIRE(call, op >= 0 && op < REDUCE_OPS, "reduce: no such op");
+    int32_t code = read_axes(call, reduced);
+    if (code == ASC_OK) code = check_output(call, reduced);
+    if (code != ASC_OK) return code;
+    if (call->in[0].dtype == ASC_FLOAT32) return ASC_OK;
+    ASC_REQUIRE(call, op != REDUCE_L2 && op != REDUCE_LOG_SUM, "reduce: this op takes float32");
+    for (int i = 0; i < call->in[0].rank; i++)
+        ASC_REQUIRE(call, op != REDUCE_MEAN || !reduced[i] || call->in[0].dims[i] > 0,
+                    "reduce: the mean of no integers");
+    return ASC_OK;
+}
+
+/* Merges neighbours of one fate; returns how many axes are left. */
+static int merge_axes(const asc_tensor *x, const int *reduced, int64_t *dims, int *fate) {
+    int n = 0;
+    for (int i = 0; i < x->rank; i++) {
+        if (x->dims[i] == 1) continue;
+        if (n && fate[n - 1] == reduced[i]) {
+            dims[n - 1] *= x->dims[i];
+        } else {
+            dims[n] = x->dims[i];
+            fate[n++] = reduced[i];
+        }
+    }
+    return n;
+}
+
+static void describe(const asc_call *call, const int *reduced, reduce_job *job) {
+    int64_t dims[ASC_MAX_RANK], stride = 1;
+    int fate[ASC_MAX_RANK], n = merge_axes(&call->in[0], reduced, dims, fate), last = n - 1;
+    job->n = job->columns = job->outer_reduced = job->outputs = job->count = 1;
+    if (last >= 0 && !fate[last]) {
+        job->columns = dims[last--];
+        stride = job->columns;
+    }
+    if (last >= 0) {
+        job->n = job->count = dims[last];
+        stride *= dims[last--];
+    }
+    for (; last >= 0; last--) {
+        axis_list *list = fate[last] ? &job->reduced : &job->kept;
+        list->dims[list->count] = dims[last];
+        list->strides[list->count++] = stride;
+        *(fate[last] ? &job->outer_reduced : &job->outputs) *= dims[last];
+        stride *= dims[last];
+    }
+    job->count *= job->outer_reduced;
+}
+
+/* describe() meets the innermost axis first; offsets want it last. */
+static void turn(axis_list *list) {
+    for (int i = 0, j = list->count - 1; i < j; i++, j--) {
+        int64_t dim = list->dims[i], stride = list->strides[i];
+        list->dims[i] = list->dims[j], list->strides[i] = list->strides[j];
+        list->dims[j] = dim, list->strides[j] = stride;
+    }
+}
+
+int32_t ASC_FN(reduce_run)(const asc_call *call) {
+    int reduced[ASC_MAX_RANK];
+    reduce_job job = {.op = call->ints[0]};
+    int64_t total = asc_numel(&call->out[0]);
+    if (total == 0) return ASC_OK;
+    read_axes(call, reduced);
+    describe(call, reduced, &job);
+    turn(&job.kept);
+    turn(&job.reduced);
+    int32_t dtype = call->in[0].dtype;
+    int64_t lanes = dtype == ASC_INT64 ? ASC_VD : ASC_VF, items = job.outputs * asc_ceil_div(job.columns, lanes);
+    job.per_chunk = asc_chunk_items(call, items, job.count * (job.columns == 1 ? 4 : 64));
+    asc_chunk_fn fn = dtype == ASC_FLOAT32 ? reduce_chunk_f32
+                      : dtype == ASC_INT32 ? reduce_chunk_i32
+                                           : reduce_chunk_i64;
+    asc_parallel(call, asc_ceil_div(items, job.per_chunk), fn, &job);
+    return ASC_OK;
+}

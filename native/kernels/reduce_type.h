@@ -1,0 +1,143 @@
+/* reduce_type.h - one element type's part of reduce.c; included once for each type with
+ *   T, V, LANES   the element, its vector and the lanes of that
+ *   NAME(x)       the type's own symbol
+ *   LOWEST, HIGHEST, ABS(v), FOLD_MAX(a, v), FOLD_MIN(a, v)
+ *
+ * A part is the fold of up to ASC_REDUCE_BLOCK elements; parts are folded into the total in order. */
+
+#define VECTOR_FOLD(fold, fill, v_expr, combine)                                                          \
+    /* n contiguous elements to one. */                                                                   \
+    static T NAME(fold##_run)(const T *x, int64_t n) {                                                    \
+        V a0 = NAME(set)(fill), a1 = a0, a2 = a0, a3 = a0;                                                \
+        int64_t i = 0;                                                                                    \
+        for (; i + 4 * LANES <= n; i += 4 * LANES) {                                                      \
+            V v = NAME(load)(x + i), a = a0;                                                              \
+            v = v_expr, a0 = combine;                                                                     \
+            v = NAME(load)(x + i + LANES), a = a1;                                                        \
+            v = v_expr, a1 = combine;                                                                     \
+            v = NAME(load)(x + i + 2 * LANES), a = a2;                                                    \
+            v = v_expr, a2 = combine;                                                                     \
+            v = NAME(load)(x + i + 3 * LANES), a = a3;                                                    \
+            v = v_expr, a3 = combine;                                                                     \
+        }                                                                                                 \
+        for (; i < n; i += LANES) {                                                                       \
+            V v = n - i < LANES ? NAME(load_tail)(x + i, n - i, fill) : NAME(load)(x + i), a = a0;        \
+            v = v_expr, a0 = combine;                                                                     \
+        }                                                                                                 \
+        V a = a0, v = a1;                                                                                 \
+        a0 = combine, a = a2, v = a3;                                                                     \
+        a2 = combine, a = a0, v = a2;                                                                     \
+        a = combine;                                                                                      \
+        T lanes[LANES];                                                                                   \
+        memcpy(lanes, &a, sizeof a);                                                                      \
+        for (int half = LANES / 2; half; half /= 2) {                                                     \
+            V low = NAME(load_tail)(lanes, half, fill), high = NAME(load_tail)(lanes + half, half, fill); \
+            a = low, v = high;                                                                            \
+            a = combine;                                                                                  \
+            memcpy(lanes, &a, sizeof a);                                                                  \
+        }                                                                                                 \
+        return lanes[0];                                                                                  \
+    }                                                                                                     \
+    /* `rows` rows, `step` apart, of up to LANES columns to one row. */                                   \
+    static V NAME(fold##_rows)(const T *x, int64_t rows, int64_t step, int64_t lanes) {                   \
+        V a = NAME(set)(fill);                                                                            \
+        for (int64_t r = 0; r < rows; r++, x += step) {                                                   \
+            V v = lanes < LANES ? NAME(load_tail)(x, lanes, fill) : NAME(load)(x);                        \
+            v = v_expr, a = combine;                                                                      \
+        }                                                                                                 \
+        return a;                                                                                         \
+    }
+
+static inline V NAME(set)(T x) {
+    return x - (V){0};
+}
+static inline V NAME(load)(const T *p) {
+    V v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+static inline V NAME(load_tail)(const T *p, int64_t n, T fill) {
+    T lanes[LANES];
+    for (int64_t i = 0; i < LANES; i++) lanes[i] = i < n ? p[i] : fill;
+    return NAME(load)(lanes);
+}
+
+static V NAME(sum_join)(V a, V v) {
+    return a + v;
+}
+static V NAME(prod_join)(V a, V v) {
+    return a * v;
+}
+static V NAME(max_join)(V a, V v) {
+    return FOLD_MAX(a, v);
+}
+static V NAME(min_join)(V a, V v) {
+    return FOLD_MIN(a, v);
+}
+
+VECTOR_FOLD(sum, 0, v, a + v)
+VECTOR_FOLD(prod, 1, v, a *v)
+VECTOR_FOLD(max, LOWEST, v, FOLD_MAX(a, v))
+VECTOR_FOLD(min, HIGHEST, v, FOLD_MIN(a, v))
+VECTOR_FOLD(l1, 0, ABS(v), a + v)
+VECTOR_FOLD(squares, 0, v *v, a + v)
+
+typedef struct NAME(fold) {
+    T fill;
+    T (*run)(const T *, int64_t);
+    V (*rows)(const T *, int64_t, int64_t, int64_t);
+    V (*join)(V, V);
+} NAME(fold);
+
+static NAME(fold) NAME(fold_of)(int64_t op) {
+    switch (op) {
+        case REDUCE_PROD: return (NAME(fold)){1, NAME(prod_run), NAME(prod_rows), NAME(prod_join)};
+        case REDUCE_MAX: return (NAME(fold)){LOWEST, NAME(max_run), NAME(max_rows), NAME(max_join)};
+        case REDUCE_MIN: return (NAME(fold)){HIGHEST, NAME(min_run), NAME(min_rows), NAME(min_join)};
+        case REDUCE_L1: return (NAME(fold)){0, NAME(l1_run), NAME(l1_rows), NAME(sum_join)};
+        case REDUCE_L2:
+        case REDUCE_SUM_SQUARE: return (NAME(fold)){0, NAME(squares_run), NAME(squares_rows), NAME(sum_join)};
+        default: return (NAME(fold)){0, NAME(sum_run), NAME(sum_rows), NAME(sum_join)};
+    }
+}
+
+/* Up to LANES neighbouring outputs: every part in the order of the reduced axes. */
+static void NAME(reduce_item)(const reduce_job *job, const T *x, T *y, int64_t lanes) {
+    NAME(fold) fold = NAME(fold_of)(job->op);
+    V total = NAME(set)(fold.fill);
+    for (int64_t outer = 0; outer < job->outer_reduced; outer++) {
+        const T *from = x + reduced_offset(job, outer);
+        for (int64_t at = 0; at < job->n; at += ASC_REDUCE_BLOCK) {
+            int64_t n = job->n - at < ASC_REDUCE_BLOCK ? job->n - at : ASC_REDUCE_BLOCK;
+            V part = job->columns == 1 ? NAME(set)(fold.run(from + at, n))
+                                       : fold.rows(from + at * job->columns, n, job->columns, lanes);
+            total = fold.join(total, part);
+        }
+    }
+    T out[LANES];
+    memcpy(out, &total, sizeof out);
+    for (int64_t i = 0; i < lanes; i++) y[i] = NAME(finish)(out[i], job);
+}
+
+static void NAME(reduce_chunk)(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
+    (void)worker;
+    const reduce_job *job = arg;
+    int64_t strips = asc_ceil_div(job->columns, LANES), items = job->outputs * strips;
+    int64_t end = (chunk + 1) * job->per_chunk < items ? (chunk + 1) * job->per_chunk : items;
+    for (int64_t i = chunk * job->per_chunk; i < end; i++) {
+        int64_t output = i / strips, column = i % strips * LANES, lanes = job->columns - column;
+        NAME(reduce_item)(job, (const T *)call->in[0].data + kept_offset(job, output) + column,
+                          (T *)call->out[0].data + output * job->columns + column, lanes < LANES ? lanes : LANES);
+    }
+}
+
+#undef T
+#undef V
+#undef LANES
+#undef NAME
+#undef LOWEST
+#undef HIGHEST
+#undef ABS
+#undef FOLD_MAX
+#undef FOLD_MIN
+#undef VECTOR_FOLD
