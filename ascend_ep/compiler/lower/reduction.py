@@ -1,0 +1,66 @@
+"""Reduce*, ArgMax and ArgMin."""
+
+from __future__ import annotations
+
+from ascend_ep.compiler.lower.arguments import axis_of, known_ints, needed, operand, wrap_axis
+from ascend_ep.compiler.lower.views import permuted
+from ascend_ep.compiler.lowering import NodeView, PlanBuilder, lowers
+
+#: The numbers of native/kernels/reduce.c.
+OPS = {
+    "ReduceSum": 0,
+    "ReduceMean": 1,
+    "ReduceMax": 2,
+    "ReduceMin": 3,
+    "ReduceProd": 4,
+    "ReduceL1": 5,
+    "ReduceL2": 6,
+    "ReduceSumSquare": 7,
+    "ReduceLogSum": 8,
+}
+
+
+def reduced_axes(node: NodeView) -> list[int]:
+    """The axes, ascending: from the attribute, or from input 1 (ReduceSum since 13, the others since 18).
+
+    None given means all, or none at all with noop_with_empty_axes.
+    """
+    rank = needed(node.inputs, 0).rank
+    given = operand(node.inputs, 1)
+    axes = known_ints(given, "axes") if given else [int(a) for a in node.attr("axes") or []]
+    if not axes and not int(node.attr("noop_with_empty_axes", 0)):
+        return list(range(rank))
+    return sorted({wrap_axis(a, rank) for a in axes})
+
+
+@lowers("reduce")
+def lower_reduce(node: NodeView, b: PlanBuilder) -> None:
+    axes, source = reduced_axes(node), needed(node.inputs, 0)
+    b.emit("reduce", [b.ref(source)], [b.out(needed(node.outputs, 0))], [OPS[node.op_type], *axes])
+
+
+@lowers("logsumexp")
+def lower_logsumexp(node: NodeView, b: PlanBuilder) -> None:
+    """ReduceLogSumExp: the kernel takes neighbouring axes, so others are moved to the end first."""
+    axes, x = reduced_axes(node), b.ref(needed(node.inputs, 0))
+    first = axes[0] if axes else 0
+    if axes != list(range(first, first + len(axes))):
+        kept = [i for i in range(x.rank) if i not in axes]
+        x, first = permuted(b, x, [*kept, *axes]), len(kept)
+    b.emit("logsumexp", [x], [b.out(needed(node.outputs, 0))], [first, len(axes)])
+
+
+def _lower_arg(kernel: str, node: NodeView, b: PlanBuilder) -> None:
+    source = needed(node.inputs, 0)
+    ints = [axis_of(node, source.rank, 0), int(node.attr("select_last_index", 0))]
+    b.emit(kernel, [b.ref(source)], [b.out(needed(node.outputs, 0))], ints)
+
+
+@lowers("argmax")
+def lower_argmax(node: NodeView, b: PlanBuilder) -> None:
+    _lower_arg("argmax", node, b)
+
+
+@lowers("argmin")
+def lower_argmin(node: NodeView, b: PlanBuilder) -> None:
+    _lower_arg("argmin", node, b)
