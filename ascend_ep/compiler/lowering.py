@@ -14,6 +14,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -54,12 +55,16 @@ def lowers(*names: str) -> Callable[[Lowering], Lowering]:
 
 def lowering(name: str) -> Lowering | None:
     """The registered lowering of that name. The modules of `compiler/lower` are loaded on first use."""
-    if not _LOWERINGS:
-        from . import lower
-
-        for module in pkgutil.iter_modules(lower.__path__, lower.__name__ + "."):
-            importlib.import_module(module.name)
+    _load_lowerings()
     return _LOWERINGS.get(name)
+
+
+@cache
+def _load_lowerings() -> None:
+    from . import lower
+
+    for module in pkgutil.iter_modules(lower.__path__, lower.__name__ + "."):
+        importlib.import_module(module.name)
 
 
 @dataclass(frozen=True, eq=False)

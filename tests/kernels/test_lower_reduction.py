@@ -58,8 +58,19 @@ def test_topk(attrs: dict[str, Any]) -> None:
     x = rng.integers(0, 9, (6, 7, 40)).astype(np.float32)
     k = np.array([5], np.int64)
     check("topk", make_node("TopK", ["x", "k"], ["v", "i"], **attrs), {"x": x, "k": k}, 13, ["k"])
-    check("topk", make_node("TopK", ["x", "k"], ["", "i"], **attrs), {"x": x, "k": k}, 13, ["k"])
-    check("topk", make_node("TopK", ["x", "k"], ["v", ""], **attrs), {"x": x, "k": k}, 13, ["k"])
+
+
+def test_topk_of_which_one_output_is_wanted() -> None:
+    x = np.array([[3, 1, 2]], np.float32)
+    outputs = [Operand("v", 1, (1, 2)), Operand("i", 7, (1, 2))]
+    for wanted in range(2):
+        outs = [o if i == wanted else None for i, o in enumerate(outputs)]
+        node = NodeView(
+            "TopK", [Operand("x", 1, (1, 3)), Operand("k", 7, (1,), np.array([2]))], outs, version=13
+        )
+        got = run("topk", node, {"x": x})
+        np.testing.assert_array_equal(got[wanted], [[[3, 2]], [[0, 2]]][wanted])
+        assert got[1 - wanted] is None
 
 
 def test_topk_of_a_symbolic_count() -> None:
