@@ -27,15 +27,11 @@ static ort_status *read_shape(const ort_shape_info *from, asc_ep_shape *to) {
 }
 
 static ort_status *read_input(const ort_infer_context *context, size_t index, asc_ep_shape *to) {
-    ort_shape_info *shape = NULL;
+    ort_shape_info *shape = NULL; /* stays the context's */
     ort_status *status = ort_infer_input(context, index, &shape);
-    if (status) { /* an absent optional input */
-        ort_release_status(status);
-        return NULL;
-    }
-    status = shape ? read_shape(shape, to) : NULL;
-    if (shape) ort_release_shape(shape);
-    return status;
+    if (!status) return shape ? read_shape(shape, to) : NULL;
+    ort_release_status(status); /* an absent optional input */
+    return NULL;
 }
 
 /* Floats become doubles in place of their own copy. */
