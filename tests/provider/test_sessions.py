@@ -1,0 +1,310 @@
+"""Sessions of stock onnxruntime on AscendEP: results, threads, IO binding, errors, options."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import ascend_ep
+import numpy as np
+import onnx
+import onnx.helper as oh
+import onnxruntime as ort
+import pytest
+from ascend_ep.provider import report
+from provider_graphs import FLOAT, model, two_layers, two_layers_reference, value, weights, with_determinant
+
+TOLERANCE = 1e-5  # two float32 products of depth 16 on values of order 1
+
+
+def session(content: bytes, options: dict[str, object] | None = None, **entries: str) -> ort.InferenceSession:
+    so = ort.SessionOptions()
+    so.log_severity_level = 3
+    for key, entry in entries.items():
+        so.add_session_config_entry(key.replace("__", "."), entry)
+    return ort.InferenceSession(content, so, providers=[("AscendEP", options or {})], enable_fallback=0)
+
+
+def strict(content: bytes) -> ort.InferenceSession:
+    """A session that can't be created unless AscendEP takes every node."""
+    return session(content, session__disable_cpu_ep_fallback="1")
+
+
+@pytest.mark.parametrize("batch", [1, 3, 0, 64])
+def test_a_supported_model_runs_wholly_on_the_provider(batch: int) -> None:
+    s = strict(two_layers())
+    x = weights(batch, batch, 8)
+    (y,) = s.run(None, {"x": x})
+    assert y.shape == (batch, 4)
+    assert y.dtype == np.float32
+    np.testing.assert_allclose(y, two_layers_reference(x), atol=TOLERANCE)
+    assert s.get_providers()[0] == "AscendEP"
+    assert report(s).on_cpu == []
+    assert report(s).groups == 1
+
+
+def test_onnxruntime_agrees_about_the_assignment() -> None:
+    s = session(two_layers(), session__record_ep_graph_assignment_info="1")
+    placed = {
+        node.name: subgraph.ep_name
+        for subgraph in s.get_provider_graph_assignment_info()
+        for node in subgraph.get_nodes()
+    }
+    assert placed == dict.fromkeys(["first", "softmax", "second"], "AscendEP")
+
+
+def test_exactly_the_unsupported_node_is_left_with_its_reason() -> None:
+    s = session(with_determinant(), session__record_ep_graph_assignment_info="1")
+    placed = {n.name: g.ep_name for g in s.get_provider_graph_assignment_info() for n in g.get_nodes()}
+    assert placed == {
+        "softmax": "AscendEP",
+        "determinant": "CPUExecutionProvider",
+        "expand": "AscendEP",
+        "product": "AscendEP",
+    }
+    (left,) = report(s).on_cpu
+    assert (left.node, left.op_type) == ("determinant", "Det")
+    assert "native kernel" in left.reason
+    x, square = weights(1, 5, 4), weights(2, 3, 3)
+    (y,) = s.run(None, {"x": x, "s": square})
+    np.testing.assert_allclose(y, np.full((5, 2), np.linalg.det(square.astype(np.float64))), rtol=1e-4)
+
+
+def test_fallback_can_be_forbidden() -> None:
+    with pytest.raises(Exception, match="fallback to CPU EP has been explicitly disabled"):
+        strict(with_determinant())
+
+
+def test_shapes_may_change_from_run_to_run() -> None:
+    s = strict(two_layers())
+    for batch in (2, 7, 2, 1, 31, 7):
+        x = weights(batch, batch, 8)
+        np.testing.assert_allclose(s.run(None, {"x": x})[0], two_layers_reference(x), atol=TOLERANCE)
+
+
+def test_eight_threads_share_one_session() -> None:
+    s = strict(two_layers())
+    inputs = [weights(i, 1 + i % 5, 8) for i in range(8)]
+    expected = [s.run(None, {"x": x})[0] for x in inputs]
+    wrong: list[int] = []
+
+    def work(i: int) -> None:
+        for _ in range(60):
+            if not np.array_equal(s.run(None, {"x": inputs[i]})[0], expected[i]):
+                wrong.append(i)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert wrong == []
+
+
+def test_sessions_created_on_several_threads() -> None:
+    failures: list[BaseException] = []
+
+    def work(seed: int) -> None:
+        try:
+            x = weights(seed, 2, 8)
+            for _ in range(4):
+                y = strict(two_layers()).run(None, {"x": x})[0]
+                np.testing.assert_allclose(y, two_layers_reference(x), atol=TOLERANCE)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert failures == []
+
+
+def test_io_binding_and_parallel_execution() -> None:
+    so = ort.SessionOptions()
+    so.execution_mode = ort.ExecutionMode.ORT_PARALLEL
+    s = ort.InferenceSession(two_layers(), so, providers=["AscendEP"], enable_fallback=0)
+    x = weights(5, 6, 8)
+    out = np.zeros((6, 4), np.float32)
+    binding = s.io_binding()
+    binding.bind_cpu_input("x", x)
+    binding.bind_output("y", "cpu", 0, np.float32, out.shape, out.ctypes.data)
+    s.run_with_iobinding(binding)
+    np.testing.assert_allclose(out, two_layers_reference(x), atol=TOLERANCE)
+
+
+def test_several_models_at_once() -> None:
+    nodes = [oh.make_node("Transpose", ["x"], ["y"], perm=[1, 0])]
+    other = strict(model(nodes, [value("x", ["N", 8])], [value("y", [8, "N"])]))
+    first = strict(two_layers())
+    x = weights(9, 3, 8)
+    np.testing.assert_array_equal(other.run(None, {"x": x})[0], x.T)
+    np.testing.assert_allclose(first.run(None, {"x": x})[0], two_layers_reference(x), atol=TOLERANCE)
+
+
+def test_a_run_that_fails_names_the_node_and_leaves_the_session_usable() -> None:
+    nodes = [oh.make_node("Gather", ["table", "ids"], ["y"], name="lookup")]
+    content = model(
+        nodes, [value("ids", ["N"], onnx.TensorProto.INT64)], [value("y", ["N", 16])], {"table": weights(1, 8, 16)}
+    )
+    s = strict(content)
+    with pytest.raises(Exception, match=r"AscendEP: E40011 .*lookup"):
+        s.run(None, {"ids": np.array([1, 99])})
+    np.testing.assert_array_equal(s.run(None, {"ids": np.array([3, -1])})[0], weights(1, 8, 16)[[3, 7]])
+
+
+def test_a_shape_the_model_forbids_is_refused() -> None:
+    nodes = [oh.make_node("MatMul", ["x", "w"], ["y"], name="product")]
+    s = strict(model(nodes, [value("x", ["N", "K"]), value("w", ["K", 3])], [value("y", ["N", 3])]))
+    with pytest.raises(Exception, match="AscendEP: E4000"):
+        s.run(None, {"x": weights(1, 2, 5), "w": weights(2, 4, 3)})
+
+
+def test_bodies_of_control_flow_run_too() -> None:
+    def body(name: str, weight: str) -> onnx.GraphProto:
+        node = oh.make_node("MatMul", ["x", weight], [name], name=f"{name}_product")
+        return oh.make_graph([node], name, [], [value(name, ["N", 4])])
+
+    nodes = [oh.make_node("If", ["c"], ["y"], then_branch=body("a", "W"), else_branch=body("b", "V"))]
+    inputs = [value("x", ["N", 8]), value("c", [], onnx.TensorProto.BOOL)]
+    w, v = weights(1, 8, 4), weights(2, 8, 4)
+    s = session(model(nodes, inputs, [value("y", ["N", 4])], {"W": w, "V": v}))
+    x = weights(3, 2, 8)
+    for condition, weight in ((True, w), (False, v)):
+        (y,) = s.run(None, {"x": x, "c": np.array(condition)})
+        np.testing.assert_allclose(y, x.astype(np.float64) @ weight.astype(np.float64), atol=TOLERANCE)
+    assert {p.node for p in report(s).placements if p.target == "AscendEP"} == {"a_product", "b_product"}
+
+
+def test_model_local_functions_are_inlined_and_claimed() -> None:
+    function = oh.make_function(
+        "local", "Mix", ["a"], ["b"], [oh.make_node("Softmax", ["a"], ["b"])], [oh.make_opsetid("", 17)]
+    )
+    graph = oh.make_graph(
+        [oh.make_node("Mix", ["x"], ["y"], domain="local")], "g", [value("x", ["N", 4])], [value("y", ["N", 4])]
+    )
+    opsets = [oh.make_opsetid("", 17), oh.make_opsetid("local", 1)]
+    content = oh.make_model(graph, opset_imports=opsets, functions=[function], ir_version=9).SerializeToString()
+    s = strict(content)
+    x = weights(1, 3, 4)
+    np.testing.assert_allclose(s.run(None, {"x": x})[0].sum(-1), np.ones(3), rtol=1e-6)
+
+
+def test_weights_of_any_size_arrive(tmp_path: Path) -> None:
+    """Inline, in the model file, and in an external file."""
+    for count in (1, 64, 65, 5000):
+        w = weights(count, 4, count)
+        nodes = [oh.make_node("MatMul", ["x", "W"], ["y"])]
+        content = onnx.load_from_string(
+            model(nodes, [value("x", ["N", 4])], [value("y", ["N", count])], {"W": w})
+        )
+        path = tmp_path / f"m{count}.onnx"
+        onnx.save(content, path, save_as_external_data=True, location=f"{count}.bin", size_threshold=0)
+        so = ort.SessionOptions()
+        s = ort.InferenceSession(str(path), so, providers=["AscendEP"], enable_fallback=0)
+        x = weights(7, 3, 4)
+        (y,) = s.run(None, {"x": x})
+        np.testing.assert_allclose(y, x.astype(np.float64) @ w.astype(np.float64), atol=TOLERANCE)
+        assert report(s).on_cpu == []
+
+
+# --- options ----------------------------------------------------------------------------------
+
+
+def test_the_long_name_is_an_alias() -> None:
+    s = ort.InferenceSession(two_layers(), providers=[("AscendExecutionProvider", {"device_id": 0})], enable_fallback=0)
+    assert s.get_providers()[0] == "AscendEP"
+
+
+def test_an_unknown_option_is_refused_with_the_nearest_name() -> None:
+    with pytest.raises(ascend_ep.AscendError, match="unknown provider option 'num_thread'; did you mean 'num_threads'") as e:
+        session(two_layers(), {"num_thread": 2})
+    assert e.value.code == "E40001"
+
+
+@pytest.mark.parametrize(
+    ("option", "bad"),
+    [
+        ("num_threads", "two"),
+        ("num_threads", "-1"),
+        ("device_id", "1"),
+        ("npu_mem_limit", "1GB"),
+        ("precision_mode", "fast"),
+        ("enable_cann_graph", "yes"),
+        ("custom_op_info", "no/such/file.json"),
+        ("custom_op", "Swish"),
+    ],
+)
+def test_an_impossible_value_is_refused(option: str, bad: str) -> None:
+    with pytest.raises(ascend_ep.AscendError):
+        session(two_layers(), {option: bad})
+
+
+def test_cann_options_are_accepted() -> None:
+    s = session(
+        two_layers(),
+        {
+            "device_id": 0,
+            "arena_extend_strategy": "kNextPowerOfTwo",
+            "npu_mem_limit": 2 * 1024**3,
+            "enable_cann_graph": True,
+            "op_select_impl_mode": "high_performance",
+            "precision_mode_v2": "origin",
+        },
+    )
+    assert s.get_provider_options()["AscendEP"]["npu_mem_limit"] == str(2 * 1024**3)
+
+
+def test_the_memory_limit_holds() -> None:
+    s = session(two_layers(), {"npu_mem_limit": 4096})
+    s.run(None, {"x": weights(1, 2, 8)})
+    with pytest.raises(Exception, match="AscendEP: E40008"):
+        s.run(None, {"x": weights(1, 4096, 8)})
+
+
+def test_intra_op_threads_are_handed_on_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ASCEND_EP_THREADS", raising=False)
+    so = ort.SessionOptions()
+    so.intra_op_num_threads = 3
+    s = ort.InferenceSession(two_layers(), so, providers=["AscendEP"])
+    assert s.get_provider_options()["AscendEP"]["num_threads"] == "3"
+    s = ort.InferenceSession(two_layers(), so, providers=[("AscendEP", {"num_threads": 1})])
+    assert s.get_provider_options()["AscendEP"]["num_threads"] == "1"
+    monkeypatch.setenv("ASCEND_EP_THREADS", "2")
+    s = ort.InferenceSession(two_layers(), so, providers=["AscendEP"])
+    assert "num_threads" not in s.get_provider_options()["AscendEP"]
+
+
+def test_dumps_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    session(two_layers(), {"dump_graphs": 1, "dump_om_model": 1})
+    assert [p.suffix for p in sorted(tmp_path.iterdir())] == [".om", ".onnx"] or len(list(tmp_path.iterdir())) == 2
+    (bundle,) = tmp_path.glob("*.om")
+    x = weights(3, 2, 8)
+    np.testing.assert_allclose(
+        ascend_ep.InferenceSession(bundle).run(None, {"x": x})[0], two_layers_reference(x), atol=TOLERANCE
+    )
+
+
+def test_devices_api_works_as_well() -> None:
+    so = ort.SessionOptions()
+    devices = [d for d in ort.get_ep_devices() if d.ep_name == "AscendEP"]
+    so.add_provider_for_devices(devices, {"num_threads": "1"})
+    s = ort.InferenceSession(two_layers(), so, enable_fallback=0)
+    assert s.get_providers()[0] == "AscendEP"
+    x = weights(1, 2, 8)
+    np.testing.assert_allclose(s.run(None, {"x": x})[0], two_layers_reference(x), atol=TOLERANCE)
+
+
+def test_many_islands_are_capped_with_a_reason() -> None:
+    nodes, last = [], "x"
+    for i in range(130):
+        nodes.append(oh.make_node("Softmax", [last], [f"p{i}"], name=f"soft{i}"))
+        nodes.append(oh.make_node("Det", [f"p{i}"], [f"d{i}"], name=f"det{i}"))
+        nodes.append(oh.make_node("Expand", [f"d{i}", "shape"], [f"e{i}"], name=f"expand{i}"))
+        last = f"e{i}"
+    content = model(nodes, [value("x", [3, 3])], [value(last, [3, 3], FLOAT)], {"shape": np.array([3, 3])})
+    s = session(content)
+    assert report(s).groups == 100
+    assert any("separate groups" in p.reason for p in report(s).on_cpu)
