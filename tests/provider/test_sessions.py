@@ -5,14 +5,15 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-import ascend_ep
 import numpy as np
 import onnx
 import onnx.helper as oh
 import onnxruntime as ort
 import pytest
-from ascend_ep.provider import report
 from provider_graphs import FLOAT, model, two_layers, two_layers_reference, value, weights, with_determinant
+
+import ascend_ep
+from ascend_ep.provider import report
 
 TOLERANCE = 1e-5  # two float32 products of depth 16 on values of order 1
 
@@ -146,7 +147,10 @@ def test_several_models_at_once() -> None:
 def test_a_run_that_fails_names_the_node_and_leaves_the_session_usable() -> None:
     nodes = [oh.make_node("Gather", ["table", "ids"], ["y"], name="lookup")]
     content = model(
-        nodes, [value("ids", ["N"], onnx.TensorProto.INT64)], [value("y", ["N", 16])], {"table": weights(1, 8, 16)}
+        nodes,
+        [value("ids", ["N"], onnx.TensorProto.INT64)],
+        [value("y", ["N", 16])],
+        {"table": weights(1, 8, 16)},
     )
     s = strict(content)
     with pytest.raises(Exception, match=r"AscendEP: E40011 .*lookup"):
@@ -182,10 +186,15 @@ def test_model_local_functions_are_inlined_and_claimed() -> None:
         "local", "Mix", ["a"], ["b"], [oh.make_node("Softmax", ["a"], ["b"])], [oh.make_opsetid("", 17)]
     )
     graph = oh.make_graph(
-        [oh.make_node("Mix", ["x"], ["y"], domain="local")], "g", [value("x", ["N", 4])], [value("y", ["N", 4])]
+        [oh.make_node("Mix", ["x"], ["y"], domain="local")],
+        "g",
+        [value("x", ["N", 4])],
+        [value("y", ["N", 4])],
     )
     opsets = [oh.make_opsetid("", 17), oh.make_opsetid("local", 1)]
-    content = oh.make_model(graph, opset_imports=opsets, functions=[function], ir_version=9).SerializeToString()
+    content = oh.make_model(
+        graph, opset_imports=opsets, functions=[function], ir_version=9
+    ).SerializeToString()
     s = strict(content)
     x = weights(1, 3, 4)
     np.testing.assert_allclose(s.run(None, {"x": x})[0].sum(-1), np.ones(3), rtol=1e-6)
@@ -213,12 +222,16 @@ def test_weights_of_any_size_arrive(tmp_path: Path) -> None:
 
 
 def test_the_long_name_is_an_alias() -> None:
-    s = ort.InferenceSession(two_layers(), providers=[("AscendExecutionProvider", {"device_id": 0})], enable_fallback=0)
+    s = ort.InferenceSession(
+        two_layers(), providers=[("AscendExecutionProvider", {"device_id": 0})], enable_fallback=0
+    )
     assert s.get_providers()[0] == "AscendEP"
 
 
 def test_an_unknown_option_is_refused_with_the_nearest_name() -> None:
-    with pytest.raises(ascend_ep.AscendError, match="unknown provider option 'num_thread'; did you mean 'num_threads'") as e:
+    with pytest.raises(
+        ascend_ep.AscendError, match="unknown provider option 'num_thread'; did you mean 'num_threads'"
+    ) as e:
         session(two_layers(), {"num_thread": 2})
     assert e.value.code == "E40001"
 
@@ -257,10 +270,10 @@ def test_cann_options_are_accepted() -> None:
 
 
 def test_the_memory_limit_holds() -> None:
-    s = session(two_layers(), {"npu_mem_limit": 4096})
+    s = session(two_layers(), {"npu_mem_limit": 64 * 1024})
     s.run(None, {"x": weights(1, 2, 8)})
     with pytest.raises(Exception, match="AscendEP: E40008"):
-        s.run(None, {"x": weights(1, 4096, 8)})
+        s.run(None, {"x": weights(1, 65536, 8)})
 
 
 def test_intra_op_threads_are_handed_on_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -279,7 +292,7 @@ def test_intra_op_threads_are_handed_on_unless_told_otherwise(monkeypatch: pytes
 def test_dumps_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     session(two_layers(), {"dump_graphs": 1, "dump_om_model": 1})
-    assert [p.suffix for p in sorted(tmp_path.iterdir())] == [".om", ".onnx"] or len(list(tmp_path.iterdir())) == 2
+    assert sorted(p.suffix for p in tmp_path.iterdir()) == [".om", ".onnx"]
     (bundle,) = tmp_path.glob("*.om")
     x = weights(3, 2, 8)
     np.testing.assert_allclose(
