@@ -53,7 +53,10 @@ def minus_log2_erfc(x: mpf) -> mpf:
 
 FITS: dict[str, Fit] = {
     # exp(r) = 1 + r + r^2 P(r)
-    "exp": Fit(near_zero(lambda r: (mp.expm1(r) - r) / r**2, "0.5"), -LN2 / 2, LN2 / 2, 5, lambda r: r**2 / mp.exp(r)),
+    "exp": Fit(
+        near_zero(lambda r: (mp.expm1(r) - r) / r**2, "0.5"), -LN2 / 2, LN2 / 2, 5,
+        lambda r: r**2 / mp.exp(r),
+    ),
     # expm1(r) = r + r^2 P(r), relative to expm1
     "expm1": Fit(
         near_zero(lambda r: (mp.expm1(r) - r) / r**2, "0.5"), -LN2 / 2, LN2 / 2, 6, lambda r: abs(r)
@@ -64,7 +67,10 @@ FITS: dict[str, Fit] = {
         mpf("-0.25"), mpf("0.5"), 8, lambda f: f * f,
     ),
     # 2^r - 1 = r P(r)
-    "exp2m1": Fit(near_zero(lambda r: mp.expm1(r * LN2) / r, mp.nstr(LN2, 50)), mpf("-0.5"), mpf("0.5"), 6, lambda r: 1 / LN2),
+    "exp2m1": Fit(
+        near_zero(lambda r: mp.expm1(r * LN2) / r, mp.nstr(LN2, 50)), mpf("-0.5"), mpf("0.5"), 6,
+        lambda r: 1 / LN2,
+    ),
     # erf(x) = 1 - 2^(-x P(x)) on [0, 4]
     "erf": Fit(
         near_zero(minus_log2_erfc, mp.nstr(2 / mp.sqrt(mp.pi) / LN2, 50)), mpf(0), mpf("3.95"), 9,

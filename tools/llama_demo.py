@@ -86,9 +86,9 @@ def main() -> None:
 def run_all(folder: Path, feeds: Feeds) -> None:
     """The own runtime, then stock onnxruntime on the context model and on the original model."""
     import onnxruntime
-    from ascend_ep.graph.reference import reference_run
 
     import ascend_ep
+    from ascend_ep.graph.reference import reference_run
 
     reference = reference_run(folder / "llama.onnx", feeds)
     print("\nagainst a float64 reference of llama.onnx:")

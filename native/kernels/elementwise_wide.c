@@ -71,7 +71,7 @@ static inline vd sin_reduced(vd r) {
     vd p = vd_fma(vd_set(0x1.6cd8801464f39p-19), t, vd_set(-0x1.a00f9e3840c26p-13));
     p = vd_fma(p, t, vd_set(0x1.11110896db6c2p-7));
     p = vd_fma(p, t, vd_set(-0x1.5555554cba7f4p-3));
-    return vd_fma(p * t, r, r);
+    return vd_with_sign(vd_abs(vd_fma(p * t, r, r)), r); /* also of zero */
 }
 static inline vd cos_reduced(vd r) {
     vd t = r * r;

@@ -76,7 +76,7 @@ static inline vf vf_expm1_bounded(vf x) {
 static inline vf vf_expm1(vf x) {
     /* From 32 on the one no longer counts; below -20 the result is -1. */
     vf near = vf_expm1_bounded(vf_max(vf_set(-20.0f), vf_min(vf_set(40.0f), x)));
-    return vf_select(x > 32.0f, vf_exp(x), near);
+    return vf_with_sign(vf_abs(vf_select(x > 32.0f, vf_exp(x), near)), x); /* also of zero */
 }
 
 /* y = n + r with |r| <= 1/2; returns 2^n and 2^r - 1 in *p. |y| < 126. */

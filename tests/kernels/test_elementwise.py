@@ -1,0 +1,415 @@
+"""The elementwise kernel: semantics of its primitives, broadcasting, tiles, and programs made to break it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from ascend_ep.runtime._rt import ffi, lib
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kernel_call import DTYPES, KernelError, call, isa_levels, isa_name
+
+from ascend_ep.compiler.tile_program import OPCODES, ProgramError, TileProgram, Value
+
+RNG = np.random.default_rng(11)
+ISAS = pytest.mark.parametrize("isa", isa_levels(), ids=isa_name)
+Build = Callable[..., Value]
+
+
+def run(
+    build: Build, *inputs: np.ndarray, out: Any = None, isa: int | None = None, threads: int = 2
+) -> np.ndarray:
+    """build(program, values...) over broadcast inputs, stored as `out` (default: the first input's type)."""
+    p: TileProgram[int] = TileProgram()
+    value = build(p, *(p.input(i, DTYPES[a.dtype]) for i, a in enumerate(inputs)))
+    dtype = np.dtype(out if out is not None else inputs[0].dtype)
+    p.output(value, DTYPES[dtype])
+    encoded = p.encode()
+    arrays = [inputs[i] for i in encoded.inputs]
+    shape = np.broadcast_shapes(*(a.shape for a in inputs))
+    return call("elementwise", arrays, [(dtype, shape)], encoded.ints, encoded.floats, isa, threads)[0]
+
+
+def primitive(op: str) -> Build:
+    return lambda p, *values: p.call(op, *values)
+
+
+def floats(*shape: int) -> np.ndarray:
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+# ---- primitives -----------------------------------------------------------------------------------
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 2.5, -2.5, 0.5, 1.5, np.inf, -np.inf, np.nan, 1e30, -1e-40]
+FLOAT_BINARY: dict[str, Callable[..., np.ndarray]] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "min": np.minimum,
+    "max": np.maximum, "mod": np.mod, "fmod": np.fmod, "lt": np.less, "le": np.less_equal,
+    "gt": np.greater, "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
+}  # fmt: skip
+FLOAT_UNARY: dict[str, Callable[..., np.ndarray]] = {
+    "neg": np.negative, "abs": np.abs, "sign": np.sign, "floor": np.floor, "ceil": np.ceil,
+    "round": np.rint, "trunc": np.trunc, "sqrt": np.sqrt,
+}  # fmt: skip
+
+
+@ISAS
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("op", FLOAT_BINARY)
+def test_float_pairs_are_ieee(op: str, dtype: Any, isa: int) -> None:
+    x, y = (v.reshape(-1).astype(dtype) for v in np.meshgrid(SPECIAL, SPECIAL))
+    with np.errstate(all="ignore"):
+        want = FLOAT_BINARY[op](x, y)
+    got = run(primitive(op), x, y, out=want.dtype, isa=isa)
+    if op == "mod":  # numpy gives fmod's sign to zeros and NaN to infinite divisors of the other sign
+        keep = np.isfinite(y) & np.isfinite(x)
+        got, want = got[keep], want[keep]
+    np.testing.assert_array_equal(got, want)
+
+
+@ISAS
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("op", FLOAT_UNARY)
+def test_float_functions_are_exact(op: str, dtype: Any, isa: int) -> None:
+    x = np.concatenate([SPECIAL, RNG.standard_normal(200) * 40]).astype(dtype)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(run(primitive(op), x, isa=isa), FLOAT_UNARY[op](x))
+
+
+def test_float64_functions_are_the_librarys() -> None:
+    x = RNG.uniform(-0.9, 0.9, 300)
+    for op in ("exp", "expm1", "log1p", "sin", "tanh", "asin", "atanh", "sinh", "cos", "tan", "acos", "atan"):
+        name = {"asin": "arcsin", "atanh": "arctanh", "acos": "arccos", "atan": "arctan"}.get(op, op)
+        np.testing.assert_allclose(run(primitive(op), x), getattr(np, name)(x), rtol=1e-15)
+    np.testing.assert_allclose(run(primitive("softplus"), x), np.logaddexp(0, x), rtol=1e-15)
+    np.testing.assert_allclose(run(primitive("sigmoid"), x), 1 / (1 + np.exp(-x)), rtol=1e-15)
+
+
+def test_a_maximum_of_nan_is_nan() -> None:
+    nan, one = np.float32([np.nan] * 16), np.ones(16, np.float32)
+    for op in ("min", "max"):
+        assert np.isnan(run(primitive(op), nan, one)).all()
+        assert np.isnan(run(primitive(op), one, nan)).all()
+
+
+INT_BINARY: dict[str, Callable[[int, int], int]] = {
+    "add": lambda x, y: x + y, "sub": lambda x, y: x - y, "mul": lambda x, y: x * y, "min": min, "max": max,
+    "and": lambda x, y: x & y, "or": lambda x, y: x | y, "xor": lambda x, y: x ^ y,
+    "div": lambda x, y: 0 if y == 0 else abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1),
+    "mod": lambda x, y: 0 if y == 0 else x % y,
+    "fmod": lambda x, y: 0 if y == 0 else abs(x) % abs(y) * (1 if x >= 0 else -1),
+    "lt": lambda x, y: x < y, "le": lambda x, y: x <= y, "gt": lambda x, y: x > y,
+    "ge": lambda x, y: x >= y, "eq": lambda x, y: x == y, "ne": lambda x, y: x != y,
+}  # fmt: skip
+
+
+def wrapped(value: int, dtype: Any) -> int:
+    bits = np.iinfo(dtype).bits
+    value &= 2**bits - 1
+    return value - 2**bits if np.iinfo(dtype).min < 0 and value >= 2 ** (bits - 1) else value
+
+
+@ISAS
+@pytest.mark.parametrize(
+    "dtype", [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64]
+)
+@pytest.mark.parametrize("op", INT_BINARY)
+def test_integers_wrap_and_never_trap(op: str, dtype: Any, isa: int) -> None:
+    info = np.iinfo(dtype)
+    some = sorted(
+        {info.min, info.min + 1, 0, 1, 2, 7, info.max - 1, info.max} | ({-1, -7} if info.min else set())
+    )
+    x, y = (v.reshape(-1) for v in np.meshgrid(np.array(some, dtype), np.array(some, dtype)))
+    boolean = op in ("lt", "le", "gt", "ge", "eq", "ne")
+    if dtype == np.uint64 and op in ("div", "mod", "fmod"):
+        with pytest.raises(ProgramError, match="uint64"):
+            run(primitive(op), x, y)
+        return
+    got = run(primitive(op), x, y, out=np.bool_ if boolean else dtype, isa=isa)
+    want = [INT_BINARY[op](int(a), int(b)) for a, b in zip(x, y, strict=True)]
+    assert got.tolist() == (want if boolean else [wrapped(w, dtype) for w in want])
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint8, np.uint32])
+def test_shifts_powers_and_signs(dtype: Any) -> None:
+    bits = np.iinfo(dtype).bits
+    x = np.array([1, 3, 5, 100, np.iinfo(dtype).max] * 4, dtype)
+    n = np.array([0, 1, bits - 1, bits, 60] * 4, dtype)
+    assert run(primitive("shl"), x, n).tolist() == [
+        wrapped(int(a) << int(b), dtype) for a, b in zip(x, n, strict=True)
+    ]
+    assert run(primitive("shr"), x, n).tolist() == [int(a) >> int(b) for a, b in zip(x, n, strict=True)]
+    assert run(primitive("pow"), x, n).tolist() == [
+        wrapped(int(a) ** int(b), dtype) for a, b in zip(x, n, strict=True)
+    ]
+    y = np.array([np.iinfo(dtype).min, 0, 5], dtype)
+    assert run(primitive("neg"), y).tolist() == [wrapped(-int(v), dtype) for v in y]
+    assert run(primitive("abs"), y).tolist() == [wrapped(abs(int(v)), dtype) for v in y]
+    assert run(primitive("sign"), y).tolist() == [(v > 0) - (v < 0) for v in y.tolist()]
+    assert run(primitive("not"), y).tolist() == [wrapped(~int(v), dtype) for v in y]
+
+
+def test_negative_powers_of_integers() -> None:
+    x, y = np.array([1, -1, -1, 2, 0]), np.array([-3, -3, -2, -1, -1])
+    assert run(primitive("pow"), x, y).tolist() == [1, -1, 1, 0, 0]
+
+
+# ---- types ----------------------------------------------------------------------------------------
+
+KINDS = [np.float32, np.float64, np.float16, ml_dtypes.bfloat16, np.int8, np.uint8, np.int16, np.uint16,
+         np.int32, np.uint32, np.int64, np.uint64, np.bool_]  # fmt: skip
+
+
+@ISAS
+@pytest.mark.parametrize("source", KINDS)
+@pytest.mark.parametrize("target", KINDS)
+def test_casts_of_values_in_range(source: Any, target: Any, isa: int) -> None:
+    x = RNG.integers(0, 100, 50).astype(source)
+    got = run(lambda p, v: p.cast(v, DTYPES[np.dtype(target)]), x, out=target, isa=isa)
+    np.testing.assert_array_equal(got, x.astype(target))
+
+
+@ISAS
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("target", [np.int8, np.uint8, np.int32, np.uint32, np.int64, np.uint64])
+def test_casts_of_floats_out_of_range(dtype: Any, target: Any, isa: int) -> None:
+    """The least int32 or int64, wrapped to the target: x86's conversion, and onnxruntime's on x86."""
+    x = np.array([np.nan, np.inf, -np.inf, 1e30, -1e30], dtype)
+    bits = 64 if np.iinfo(target).bits == 64 or target == np.uint32 else 32
+    want = wrapped(-(2 ** (bits - 1)), target)
+    assert (
+        run(lambda p, v: p.cast(v, DTYPES[np.dtype(target)]), x, out=target, isa=isa).tolist() == [want] * 5
+    )
+    if target == np.uint64:
+        big = np.array([2.0**63, 2.0**64 - 2.0**41, 5], dtype)
+        assert run(lambda p, v: p.cast(v, 13), big, out=target, isa=isa).tolist() == [int(v) for v in big]
+
+
+@ISAS
+@pytest.mark.parametrize("half", [np.float16, ml_dtypes.bfloat16])
+def test_half_floats_round_to_nearest_even(half: Any, isa: int) -> None:
+    every = np.arange(2**16, dtype=np.uint16).view(half)
+    with np.errstate(all="ignore"):
+        wide = every.astype(np.float32)
+        np.testing.assert_array_equal(run(lambda p, v: v, every, out=np.float32, isa=isa), wide)
+        between = (wide[1:].astype(np.float64) + wide[:-1]) / 2
+        near = [between, np.nextafter(between, np.inf), np.nextafter(between, -np.inf)]
+        x = np.concatenate(near).astype(np.float32)
+        number = DTYPES[np.dtype(half)]
+        stored = run(lambda p, v: v, x, out=half, isa=isa)
+        np.testing.assert_array_equal(stored.astype(np.float32), x.astype(half).astype(np.float32))
+        held = run(lambda p, v: p.cast(v, number), x, isa=isa)
+        np.testing.assert_array_equal(held, x.astype(half).astype(np.float32))
+
+
+# ---- broadcasting and tiles -----------------------------------------------------------------------
+
+PATTERNS = [
+    ((5, 7), (5, 7)), ((5, 7), ()), ((), (5, 7)), ((5, 7), (7,)), ((5, 7), (5, 1)), ((5, 1), (7,)),
+    ((2, 3, 4, 5), (3, 1, 5)), ((2, 3, 4, 5), (2, 1, 4, 1)), ((700, 3), (3,)), ((3, 700), (3, 1)),
+    ((1, 1), (1,)), ((0, 4), (4,)), ((4, 0), (4, 1)), ((33, 40, 3), (40, 1)),
+    ((2, 1, 2, 1, 2, 1, 2, 1), (1, 3, 1, 3, 1, 3, 1, 3)),
+]  # fmt: skip
+
+
+@ISAS
+@pytest.mark.parametrize(("left", "right"), PATTERNS)
+def test_broadcasting(left: tuple[int, ...], right: tuple[int, ...], isa: int) -> None:
+    for dtype in (np.float32, np.float64, np.int8, np.bool_, np.float16):
+        x, y = (RNG.integers(0, 9, s).astype(dtype) for s in (left, right))
+        op = "xor" if dtype == np.bool_ else "add"
+        want = x ^ y if dtype == np.bool_ else x + y
+        np.testing.assert_array_equal(run(primitive(op), x, y, isa=isa), want)
+
+
+@pytest.mark.parametrize("n", [1, 15, 16, 17, 511, 512, 513, 1023, 1024, 1025, 3000])
+def test_every_tail(n: int) -> None:
+    x, y = floats(n), floats(n)
+    build: Build = lambda p, a, b: (a + b) * a - b  # noqa: E731
+    np.testing.assert_array_equal(run(build, x, y), (x + y) * x - y)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_any_strides(data: st.DataObject) -> None:
+    shape = data.draw(st.lists(st.integers(0, 9), min_size=1, max_size=4))
+
+    def strided() -> np.ndarray:
+        order = data.draw(st.permutations(range(len(shape))))
+        steps = [data.draw(st.sampled_from([1, 2, -1])) for _ in shape]
+        base = floats(*(shape[i] * abs(steps[i]) for i in order)).transpose(np.argsort(order))
+        array = base[tuple(slice(None, None, s) for s in steps)]
+        kept = data.draw(st.lists(st.booleans(), min_size=len(shape), max_size=len(shape)))
+        return array[
+            tuple(slice(None) if k or n == 0 else slice(0, 1) for k, n in zip(kept, shape, strict=True))
+        ]
+
+    x, y = strided(), strided()
+    np.testing.assert_array_equal(run(primitive("sub"), x, y), x - y)
+
+
+@ISAS
+def test_threads_do_not_change_bits(isa: int) -> None:
+    x, row = floats(700, 513), floats(513)
+
+    def build(p: TileProgram[int], a: Value, b: Value) -> Value:
+        return p.call("erf", p.call("exp", a) * b) + p.call("log", p.call("abs", b))
+
+    one = run(build, x, row, isa=isa, threads=1)
+    np.testing.assert_array_equal(one, run(build, x, row, isa=isa, threads=2))
+    np.testing.assert_array_equal(one[5:9], run(build, x[5:9], row, isa=isa, threads=3), "batch-invariant")
+
+
+def test_output_in_the_place_of_an_input() -> None:
+    """Programs that still need the input after the output is written."""
+    for n in (16, 100, 1024, 5000):
+        for late in (False, True):
+            p: TileProgram[int] = TileProgram()
+            x, y = p.input(0, 1), p.input(1, 1)
+            p.output(x + y, 1)
+            if late:
+                p.output(x * 1.0 - y, 1)
+                p.output(x, 1)
+            encoded = p.encode()
+            a, b = floats(n), floats(n)
+            want = [a + b, a - b, a.copy()]
+            tensors = ffi.new("asc_tensor[]", 5)
+            others = [np.zeros(n, np.float32) for _ in range(2)]
+            for tensor, array in zip(tensors, [a, b, a, *others], strict=True):
+                tensor.data, tensor.dtype, tensor.rank = ffi.cast("void *", array.ctypes.data), 1, 1
+                tensor.dims[0], tensor.strides[0] = n, 1
+            ints, numbers = (
+                ffi.new("int64_t[]", list(encoded.ints)),
+                ffi.new("double[]", [*encoded.floats, 0.0]),
+            )
+            code = lib.asc_kernel_call(
+                -1, b"elementwise", tensors, 2, tensors + 2, 3 if late else 1,
+                ints, len(encoded.ints), numbers, len(encoded.floats), 2, ffi.NULL,
+            )  # fmt: skip
+            assert code == lib.ASC_OK
+            for got, exact in zip([a, *others] if late else [a], want, strict=False):
+                np.testing.assert_array_equal(got, exact)
+
+
+# ---- programs -------------------------------------------------------------------------------------
+
+
+def test_constants_positions_and_several_outputs() -> None:
+    p: TileProgram[int] = TileProgram()
+    place = p.position()
+    p.output(place * 3 + 7, 7)
+    p.output(p.cast(place, 1) * 0.5, 1)
+    p.output(p.const(1, 9), 9)
+    encoded = p.encode()
+    shapes = [(np.int64, (40, 50)), (np.float32, (40, 50)), (np.bool_, (40, 50))]
+    whole, half, yes = call("elementwise", [], shapes, encoded.ints, encoded.floats)
+    want = np.arange(2000).reshape(40, 50)
+    np.testing.assert_array_equal(whole, want * 3 + 7)
+    np.testing.assert_array_equal(half, want.astype(np.float32) / 2)
+    assert yes.all()
+
+
+def test_equal_values_are_computed_once_and_unused_ones_never() -> None:
+    p: TileProgram[str] = TileProgram()
+    x = p.input("x", 1)
+    p.call("exp", p.input("unused", 1))
+    p.output(p.call("exp", x) + p.call("exp", x), 1)
+    encoded = p.encode()
+    assert encoded.inputs == ("x",)
+    assert encoded.ints[1] == 4  # load, exp, add, store
+
+
+def test_a_gated_product_has_the_bits_of_its_two_steps() -> None:
+    x = floats(4000) * 30
+    p: TileProgram[int] = TileProgram()
+    v = p.input(0, 1)
+    s = p.call("sigmoid", v)
+    p.output(s * v, 1)
+    p.output(s, 1)  # a second use: no gate
+    encoded = p.encode()
+    product, _ = call("elementwise", [x], [(np.float32, x.shape)] * 2, encoded.ints, encoded.floats)
+    assert OPCODES["gate"] not in encoded.ints[2::5]
+    np.testing.assert_array_equal(run(lambda p, v: v * p.call("sigmoid", v), x), product)
+
+
+def test_long_programs_reuse_registers() -> None:
+    def build(p: TileProgram[int], v: Value) -> Value:
+        for i in range(200):
+            v = v * 0.5 + float(i % 3)
+        return v
+
+    x = want = floats(2000)
+    for i in range(200):
+        want = want * np.float32(0.5) + np.float32(i % 3)
+    np.testing.assert_array_equal(run(build, x), want)
+
+
+def test_limits_are_told() -> None:
+    p: TileProgram[int] = TileProgram()
+    total = p.input(0, 1)
+    for i in range(1, 20):
+        total = total + p.input(i, 1)
+    p.output(total, 1)
+    with pytest.raises(ProgramError, match="16 inputs"):
+        p.encode()
+
+
+# ---- hostile programs -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ints", "message"),
+    [
+        ([], "no program"),
+        ([0, 1, 1, 0, 0, 0, 0], "1 to 64 registers"),
+        ([1, 2, 1, 0, 0, 0, 0], "length"),
+        ([1, 1, 1, 0, 0, 0, 0], "never stored"),
+        ([1, 2, 1, 0, 9, 0, 0, 4, 0, 0, 0, 0], "input that is not there"),
+        ([1, 2, 1, 5, 0, 0, 0, 4, 0, 0, 0, 0], "register that is not there"),
+        ([2, 2, 1, 0, 0, 0, 0, 4, 0, 1, 0, 0], "nothing wrote"),
+        ([1, 3, 1, 0, 0, 0, 0, 99, 0, 0, 0, 0, 4, 0, 0, 0, 0], "unknown opcode"),
+        ([1, 3, 1, 0, 0, 0, 0, 25, 0, 0, 0, 0, 4, 0, 0, 0, 0], "class lacks"),
+        ([1, 3, 1, 0, 0, 0, 0, 30, 0, 0, 0, 0, 4, 0, 0, 0, 0], "changes the width"),
+        ([1, 2, 2, 0, 7, 1, 0, 4, 0, 0, 0, 0], "no such constant"),
+        ([1, 2, 2, 0, 0, 7, 0, 4, 0, 0, 0, 0], "another class"),
+        ([1, 3, 1, 0, 0, 0, 0, 4, 0, 0, 0, 0, 4, 0, 0, 0, 0], "second time"),
+        ([1, 3, 1, 0, 0, 0, 0, 4, 0, 0, 0, 0, 1, 0, 0, 0, 0], "after a store"),
+    ],
+)  # fmt: skip
+def test_bad_programs_are_refused(ints: list[int], message: str) -> None:
+    with pytest.raises(KernelError, match=message):
+        call("elementwise", [floats(4)], [(np.float32, (4,))], ints, [1.0])
+
+
+def test_shapes_that_do_not_broadcast_are_refused() -> None:
+    program = [1, 2, 1, 0, 0, 0, 0, 4, 0, 0, 0, 0]
+    for inputs, shape in [((3,), (4,)), ((2, 4), (4,)), ((4,), (1,))]:
+        with pytest.raises(KernelError):
+            call("elementwise", [floats(*inputs)], [(np.float32, shape)], program)
+
+
+small = st.one_of(st.integers(-2, 80), st.integers(-(2**63), 2**63 - 1))
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.data())
+def test_random_programs_never_crash(data: st.DataObject) -> None:
+    kinds = [np.float32, np.int32, np.int64, np.bool_, np.uint8, np.float64, np.float16]
+    draw = data.draw
+    inputs = [
+        RNG.integers(0, 2, 37).astype(draw(st.sampled_from(kinds))) for _ in range(draw(st.integers(1, 3)))
+    ]
+    outputs = [(draw(st.sampled_from(kinds)), (37,)) for _ in range(draw(st.integers(1, 2)))]
+    registers = draw(st.one_of(st.integers(1, 6), small))
+    opcode = st.one_of(st.sampled_from(sorted(OPCODES.values())), small)
+    register = st.one_of(st.integers(0, 5), small)
+    steps = draw(st.lists(st.tuples(opcode, register, register, register, register), max_size=12))
+    for k, _ in enumerate(outputs):
+        steps.append((OPCODES["store"], k, draw(register), 0, 0))
+    ints = [registers, len(steps), *(v for step in steps for v in step)]
+    with contextlib.suppress(KernelError):
+        call("elementwise", inputs, outputs, ints, [0.5, 2.0])
