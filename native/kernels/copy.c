@@ -6,7 +6,7 @@
 
 int32_t ASC_FN(copy_prepare)(asc_call *call) {
     ASC_REQUIRE(call, call->in[0].dtype == call->out[0].dtype, "copy: types differ");
-    ASC_REQUIRE(call, asc_numel(&call->in[0]) == asc_numel(&call->out[0]), "copy: the numbers of elements differ");
+    ASC_REQUIRE(call, asc_numel(&call->in[0]) == asc_numel(&call->out[0]), "copy: the shapes differ in size");
     ASC_REQUIRE(call, call->n_ints == 0 && call->n_floats == 0, "copy takes no arguments");
     call->scratch[0] = (int64_t)asc_dtype_bytes(call->in[0].dtype);
     return ASC_OK;

@@ -39,7 +39,7 @@ def test_an_index_outside_fails_and_is_named(bad: int) -> None:
         "gather": ([data, indices], (3, 2), [0]),
         "gather_elements": ([data, indices[:, None]], (3, 1), [0]),
         "gather_nd": ([data, indices[:, None]], (3, 2), [0]),
-        "scatter_elements": ([data, indices[:, None], ones[:, :1]], (5, 2), [0, 0]),
+        "scatter_elements": ([data, indices[:, None], ones[:, :1].copy()], (5, 2), [0, 0]),
         "scatter_nd": ([data, indices[:, None], ones], (5, 2), [0]),
     }
     for op, (inputs, shape, ints) in calls.items():
