@@ -1,8 +1,9 @@
 """Operators defined by a formula: elementwise parts become tile programs, reductions kernel calls.
 
-Arithmetic is in float32, or in float64 when an input is float64 or an integer of 32 bits or more. A
-formula without reductions is one program. Each reduction splits it: what it reduces is written to a
-temporary, and so is every named value that both a reduction and something else read.
+Arithmetic is in float32. Without reductions it is in float64 when an input is float64 or an integer of 32
+bits or more; with reductions, float64 is refused. A formula without reductions is one program. Each
+reduction splits it: what it reduces is written to a temporary, and so is every named value that both a
+reduction and something else read.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from ascend_ep.compiler.lower.elementwise import COMPUTABLE, Program, emit_program, input_value, power
+from ascend_ep.compiler.lower.reduction import OPS as REDUCE_OPS
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
 from ascend_ep.compiler.tile_program import ProgramError, Value
 from ascend_ep.errors import AscendError
@@ -30,7 +32,12 @@ from ascend_ep.opdef.expression import (
     walk,
 )
 from ascend_ep.opdef.formula import formula_program
+from ascend_ep.opdef.formula_shape import resolve_axes
+from ascend_ep.opdef.shape_rule import Inapplicable
 from ascend_ep.opdef.specialize import specialize
+
+#: The numbers of native/kernels/reduce.c.
+REDUCTIONS = {name.removeprefix("Reduce").lower(): number for name, number in REDUCE_OPS.items()}
 
 WIDE = {dtypes.FLOAT64, dtypes.INT32, dtypes.INT64, dtypes.UINT32, dtypes.UINT64}
 
@@ -68,8 +75,9 @@ def lower_formula(node: NodeView, b: PlanBuilder) -> None:
         program = specialize(formula_program(node.opdef), attributes, operands)
     except AscendError as error:
         raise Unsupported(error.text) from None
-    lowering = _Formula(operands, dict(program.lets), b)
-    lowering.store_shared([value for _, value in program.outputs])
+    values = [value for _, value in program.outputs]
+    lowering = _Formula(operands, dict(program.lets), values, b)
+    lowering.store_shared(values)
     for target, (_, value) in zip(node.outputs, program.outputs, strict=False):
         if target is not None:
             lowering.write(value, b.out(target), target.dtype)
@@ -78,11 +86,19 @@ def lower_formula(node: NodeView, b: PlanBuilder) -> None:
 class _Formula:
     """One formula being lowered. Shapes are NumPy's; `stored` are the values that have memory."""
 
-    def __init__(self, operands: dict[str, Operand], lets: dict[str, Expression], b: PlanBuilder) -> None:
+    def __init__(
+        self,
+        operands: dict[str, Operand],
+        lets: dict[str, Expression],
+        outputs: list[Expression],
+        b: PlanBuilder,
+    ) -> None:
         for operand in operands.values():
             if operand.dtype not in COMPUTABLE:
                 raise Unsupported(f"there is no native arithmetic on {dtypes.name(operand.dtype)}")
-        wide = any(operand.dtype in WIDE for operand in operands.values())
+        types = {operand.dtype for operand in operands.values()}
+        reduces = any(isinstance(n, Reduce) for tree in [*lets.values(), *outputs] for n in walk(tree))
+        wide = types & ({dtypes.FLOAT64} if reduces else WIDE)
         self.dtype = dtypes.FLOAT64 if wide else dtypes.FLOAT32
         self.operands = operands
         self.lets = lets
@@ -109,18 +125,16 @@ class _Formula:
         return broadcast(*map(self.dims, node.args)) if isinstance(node, Apply) else ()
 
     def axes(self, node: Reduce) -> list[int]:
-        rank = len(self.dims(node.arg))
-        assert isinstance(node.axes, tuple), "specialize puts numbers for attributes"
-        if not all(-rank <= a < rank for a in node.axes):
-            raise Unsupported(f"it reduces axes {list(node.axes)} of a tensor of rank {rank}")
-        return sorted(a % rank for a in node.axes)
+        try:
+            return sorted(resolve_axes(node.axes, len(self.dims(node.arg))))
+        except Inapplicable as error:
+            raise Unsupported(f"its reduction can't be done: {error}") from None
 
     def index_axis(self, node: Index) -> int:
-        rank = len(self.dims(node.like))
-        assert isinstance(node.axis, int), "specialize puts numbers for attributes"
-        if not -rank <= node.axis < rank:
-            raise Unsupported(f"it counts along axis {node.axis} of a tensor of rank {rank}")
-        return node.axis % rank
+        try:
+            return resolve_axes(node.axis, len(self.dims(node.like)))[0]
+        except Inapplicable as error:
+            raise Unsupported(f"its index can't be counted: {error}") from None
 
     # ---- memory ----------------------------------------------------------------------------
 
@@ -151,12 +165,15 @@ class _Formula:
         return made
 
     def reduced(self, node: Reduce) -> Ref:
-        """One reduction by its kernel. ints: first axis, number of axes; the axes are neighbours."""
-        axes = self.axes(node)
-        if axes != list(range(axes[0], axes[0] + len(axes))):
-            raise Unsupported("it reduces axes that are not neighbours")
+        """One reduction by its kernel; the variance is the mean of squared distances from the mean."""
+        if node.op == "var":
+            centred = Apply("sub", (node.arg, Reduce("mean", node.arg, node.axes)))
+            self.stored[node.arg] = self.memory(node.arg)
+            self.stored[centred] = self.memory(centred)
+            return self.memory(Reduce("mean", Apply("mul", (centred, centred)), node.axes, node.keepdims))
         made = self.builder.temp(self.dtype, self.dims(node))
-        self.builder.emit(f"reduce_{node.op}", [self.memory(node.arg)], [made], [axes[0], len(axes)])
+        source = self.memory(node.arg)
+        self.builder.emit("reduce", [source], [made], [REDUCTIONS[node.op], *self.axes(node)])
         return made
 
     # ---- elementwise parts -----------------------------------------------------------------
