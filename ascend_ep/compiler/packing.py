@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -38,14 +40,14 @@ def pack(weight: Weight, dtype: int) -> memoryview:
 
 
 def _panels(array: NDArray[np.generic]) -> memoryview:
-    if array.ndim != 2 or array.dtype != np.float32:
+    """A [K, N] matrix, or a stack [..., K, N] of them back to back."""
+    if array.ndim < 2 or array.dtype != np.float32:
         raise ValueError("panel32 packs float32 matrices")
-    k, n = array.shape
-    panels = -(-n // PANEL)
-    out = np.empty((panels, k, PANEL), np.float32)
-    if out.size:
-        rows, columns = (s // array.itemsize for s in array.strides)
-        lib.asc_pack_panel32(
-            ffi.cast("float *", array.ctypes.data), k, n, rows, columns, ffi.from_buffer("float *", out)
-        )
+    k, n = array.shape[-2:]
+    stack = array.reshape(prod(array.shape[:-2]), k, n)
+    out = np.empty((len(stack), -(-n // PANEL), k, PANEL), np.float32)
+    for matrix, packed in zip(stack, out, strict=True):
+        rows, columns = (s // array.itemsize for s in matrix.strides)
+        source, target = (ffi.cast("float *", m.ctypes.data) for m in (matrix, packed))
+        lib.asc_pack_panel32(source, k, n, rows, columns, target)
     return out.reshape(-1).view(np.uint8).data

@@ -29,7 +29,7 @@ class TensorSource(Protocol):
 class Weight:
     """A constant of the model. `source` is read when the bundle is written, not before.
 
-    layout "panel32" packs a [K, N] matrix at write time (ascend_rt.h, ASC_LAYOUT_PANEL32).
+    layout "panel32" packs [K, N] matrices, [..., K, N], at write time (ascend_rt.h, ASC_LAYOUT_PANEL32).
     """
 
     source: NDArray[np.generic] | TensorSource

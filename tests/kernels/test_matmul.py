@@ -24,7 +24,7 @@ def normal(rng: np.random.Generator, *shape: int) -> np.ndarray:
 
 def matmul(a, b, c=None, r=None, *, shape=None, ints=(0, 0, 0), floats=(1, 1, 0, 0), isa=None, threads=2):
     if shape is None:
-        shape = np.matmul(np.empty(a.shape), np.empty(b.shape)).shape
+        shape = np.matmul(np.zeros(a.shape), np.zeros(b.shape)).shape
     return call("matmul", [a, b, c, r], [(np.float32, shape)], ints, floats, isa=isa, threads=threads)[0]
 
 
