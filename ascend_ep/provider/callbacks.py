@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import atexit
 import traceback
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 from ascend_ep.errors import AscendError
-from ascend_ep.runtime.binding import ffi, lib
+from ascend_ep.runtime.binding import ffi, lib, new_status, text_of
 
 _TEXT_BYTES = 384  # of asc_status.text
 
@@ -26,6 +27,7 @@ def install() -> None:
     table.partition = lib.asc_py_partition
     table.compile = lib.asc_py_compile
     table.infer = lib.asc_py_infer
+    table.default_set = lib.asc_py_default_set
     lib.asc_ep_install(table)
     atexit.register(lib.asc_ep_detach)
     _state["installed"] = True
@@ -88,3 +90,18 @@ def asc_py_infer(call: Any, status: Any) -> int:
         inference.infer_outputs(call)
 
     return _guarded(status, work)
+
+
+@ffi.def_extern()  # type: ignore[untyped-decorator]
+def asc_py_default_set() -> Any:
+    found = [ffi.NULL]
+
+    def work() -> None:
+        from ascend_ep.provider import declarations, options
+
+        found[0] = declarations.default_set(options.registry_of({}))
+
+    status = new_status()
+    if _guarded(status, work) != lib.ASC_OK:
+        warnings.warn(f"AscendEP declares no operators: {text_of(status.text)}", stacklevel=2)
+    return found[0]

@@ -57,15 +57,15 @@ def declare_for(model: str | os.PathLike[str] | bytes, registry: Registry, sessi
         )
 
 
-def declare_default(registry: Registry) -> None:
-    """Makes every definition of `registry` outside onnxruntime's own domains the set that
-    `SessionOptions.register_custom_ops_library(get_library_path())` declares."""
+def default_set(registry: Registry) -> Any:
+    """What `SessionOptions.register_custom_ops_library(get_library_path())` declares: every definition that
+    onnxruntime has no operator for; those that match any domain, in the default domain. NULL when none."""
     numbers = set()
     for _, opdef in registry.definitions():
         domain = opdef.domain or ""
         if not opdef.standard and opdef.inputs and not _is_known(domain, opdef.op, 1 << 30):
             numbers.add(_number(domain, opdef))
-    lib.asc_ep_set_default(_set(frozenset(numbers)) if numbers else ffi.NULL)
+    return _set(frozenset(numbers)) if numbers else ffi.NULL
 
 
 def _unknown(model: ModelOperators, registry: Registry) -> Iterable[tuple[str, Resolved]]:

@@ -39,15 +39,19 @@ def partition(ep: Any, graph: Any, claims: Any) -> None:
     found = pending.current()
     options = options_of(ep)
     registry = found.registry if found else registry_of(options)
-    work = _Graph(graph, registry, options)
-    groups = work.compile_groups()
+    report = of_session(found.session()) if found else Report()
+    try:
+        work = _Graph(graph, registry, options)
+        groups = work.compile_groups()
+    except Exception as error:
+        report.error = str(error)
+        raise
     for group in groups:
         indices = [work.index[node] for node in group.nodes]
         if lib.asc_ep_claim(claims, indices, len(indices)) != lib.ASC_OK:
             raise AscendError(
                 "E40012", f"onnxruntime refused a group that starts with [{label(group.nodes[0])}]"
             )
-    report = of_session(found.session()) if found else Report()
     work.write_report(report, groups)
     level = 2 if report.on_cpu else 0
     lib.asc_ep_log(ep, level, report.summary().encode("utf-8", "replace"))

@@ -28,11 +28,13 @@ class Placement:
 class Report:
     """All nodes that AscendEP was asked about, and how many groups it claimed.
 
-    A compiled model (EPContext) has none: its placement was decided, and printed, by ascend-atc.
+    `error`: why partitioning failed; then every node is on CPU. A compiled model (EPContext) has no report: its
+    placement was decided, and printed, by ascend-atc.
     """
 
     placements: list[Placement] = field(default_factory=list)
     groups: int = 0
+    error: str = ""
 
     @property
     def on_cpu(self) -> list[Placement]:
@@ -41,6 +43,8 @@ class Report:
 
     def summary(self) -> str:
         """One line: how many nodes run where, and the reasons of those that fell back."""
+        if self.error:
+            return f"{EP_NAME}: takes no node. {self.error}"
         total, left = len(self.placements), self.on_cpu
         if not left:
             return f"{EP_NAME}: all {total} nodes in {self.groups} group{'s' if self.groups != 1 else ''}"

@@ -68,6 +68,7 @@ typedef struct asc_ep_callbacks {
     int32_t (*partition)(asc_ep *ep, const asc_ep_graph *graph, asc_ep_claims *claims, asc_status *status);
     int32_t (*compile)(asc_ep *ep, asc_ep_program *program, asc_status *status);
     int32_t (*infer)(asc_ep_inference *call, asc_status *status);
+    asc_ep_set *(*default_set)(void); /* for RegisterCustomOps calls that nobody prepared; may be NULL */
 } asc_ep_callbacks;
 
 /* Copies the table; replaces an earlier one. */
@@ -121,8 +122,6 @@ ASC_API asc_ep_set *asc_ep_set_new(const uint32_t *declarations, uint32_t n);
  * RegisterCustomOps leaves asc_ep_set_number() of it in the session options, entry "ascend_ep.declared". */
 ASC_API uint32_t asc_ep_set_number(const asc_ep_set *set);
 ASC_API void asc_ep_set_next(asc_ep_set *set);
-/* The set for RegisterCustomOps calls that nobody prepared; NULL = none. */
-ASC_API void asc_ep_set_default(asc_ep_set *set);
 
 /* cffi:end */
 
@@ -131,6 +130,7 @@ ASC_API void asc_ep_set_default(asc_ep_set *set);
 int32_t asc_py_partition(asc_ep *ep, const asc_ep_graph *graph, asc_ep_claims *claims, asc_status *status);
 int32_t asc_py_compile(asc_ep *ep, asc_ep_program *program, asc_status *status);
 int32_t asc_py_infer(asc_ep_inference *call, asc_status *status);
+asc_ep_set *asc_py_default_set(void);
  * cffi:python-end
  */
 

@@ -5,7 +5,6 @@
  * pointers to them and never say when they are done. Python declares a definition once. */
 #include <limits.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +36,6 @@ static struct {
     uint32_t n_sets;
 } declarations = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static _Atomic(asc_ep_set *) default_set;
 static _Thread_local asc_ep_set *next_set;
 
 /* ---- what onnxruntime asks ----------------------------------------------------------------- */
@@ -256,7 +254,9 @@ ASC_API ort_status *RegisterCustomOps(ort_session_options *options, const ort_ap
 /* The export that onnxruntime's register_custom_ops_library calls. */
 ort_status *RegisterCustomOps(ort_session_options *options, const ort_api_base *base) {
     TRY(plugin_bind(base));
-    asc_ep_set *set = next_set ? next_set : atomic_load(&default_set);
+    const asc_ep_callbacks *callbacks = plugin_callbacks();
+    asc_ep_set *set = next_set;
+    if (!set && callbacks && callbacks->default_set) set = callbacks->default_set();
     if (!set) return NULL;
     pthread_mutex_lock(&declarations.lock);
     ort_status *status = make_domains(set);

@@ -1,0 +1,101 @@
+"""Creating and deleting sessions leaks nothing; other onnxruntime releases pass the same tests."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from provider_graphs import PACKAGE_ROOT, run_python
+
+HERE = Path(__file__).resolve().parent
+SUITES = ["test_sessions.py", "test_custom_operators.py", "test_context.py", "test_registration.py"]
+
+CYCLES = """
+    import gc, os, sys
+    import numpy as np, onnxruntime as ort, ascend_ep
+    from provider_graphs import two_layers
+    from ascend_ep.compiler.convert import convert
+
+    kind, cycles, folder = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+    x = np.ones((3, 8), np.float32)
+    model = two_layers()
+    if kind == "context":
+        conversion = convert(model)
+        conversion.write(folder + "/m.om")
+        open(folder + "/m.onnx", "wb").write(conversion.context_model("m.om"))
+        model = folder + "/m.onnx"
+
+    def resident():
+        gc.collect()
+        with open("/proc/self/statm") as statm:
+            return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def cycle(n):
+        for _ in range(n):
+            s = ort.InferenceSession(model, providers=["AscendEP"], enable_fallback=0)
+            s.run(None, {"x": x})
+
+    cycle(cycles // 5)
+    before = resident()
+    cycle(cycles)
+    open_files, threads = (len(os.listdir("/proc/self/" + kind)) for kind in ("fd", "task"))
+    print((resident() - before) / cycles, open_files, threads)
+"""
+
+
+def leak_per_cycle(kind: str, cycles: int, folder: Path) -> float:
+    done = run_python(CYCLES, kind, str(cycles), str(folder), env={"OMP_NUM_THREADS": "1"})
+    assert done.returncode == 0, done.stderr
+    growth, files, threads = done.stdout.split()
+    assert int(files) < 20
+    assert int(threads) < 20
+    return float(growth)
+
+
+def test_compiled_models_leak_nothing(tmp_path: Path) -> None:
+    # A leaked session, node or bundle is kilobytes; what is allowed is the heap's noise over 1,500 cycles.
+    assert leak_per_cycle("context", 1500, tmp_path) < 600
+
+
+def test_models_compiled_in_the_process_leak_nothing(tmp_path: Path) -> None:
+    assert leak_per_cycle("plain", 150, tmp_path) < 6000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["context", "plain"])
+def test_ten_thousand_cycles(kind: str, tmp_path: Path) -> None:
+    assert leak_per_cycle(kind, 10_000, tmp_path) < 100
+
+
+def releases() -> list[Path]:
+    given = os.environ.get("ASCEND_EP_TEST_ORT_DIRS")
+    if given:
+        return [Path(p) for p in given.split(os.pathsep)]
+    return sorted((HERE.parent.parent / ".cache" / "onnxruntime").glob("[0-9]*"))
+
+
+@pytest.mark.parametrize("release", [pytest.param(p, id=p.name) for p in releases()])
+def test_other_releases(release: Path) -> None:
+    """Prepared by tools/onnxruntime_versions."""
+    path = os.pathsep.join([str(release), PACKAGE_ROOT])
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-x",
+        "--import-mode=importlib",
+        "-p",
+        "no:cacheprovider",
+    ]
+    done = subprocess.run(
+        [*command, *(str(HERE / suite) for suite in SUITES)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path, "ASCEND_EP_EXPECT_ORT": release.name},
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
