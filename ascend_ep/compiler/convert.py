@@ -176,7 +176,7 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
     dump.facts("shapes", model, facts)
     options.progress("simplifying")
     if options.passes:
-        model = run_passes(model, registry, facts)
+        model = run_passes(model, registry)
         dump.model("simplified", model)
         facts = infer_facts(model, registry)
     options.progress("partitioning")

@@ -28,8 +28,8 @@ class Placement:
 class Report:
     """All nodes that AscendEP was asked about, and how many groups it claimed.
 
-    `error`: why partitioning failed; then every node is on CPU. A compiled model (EPContext) has no report: its
-    placement was decided, and printed, by ascend-atc.
+    `error`: why partitioning failed; then every node is on CPU. A compiled model (EPContext) has no report:
+    its placement was decided, and printed, by ascend-atc.
     """
 
     placements: list[Placement] = field(default_factory=list)

@@ -221,10 +221,6 @@ void asc_ep_set_next(asc_ep_set *set) {
     next_set = set;
 }
 
-void asc_ep_set_default(asc_ep_set *set) {
-    atomic_store(&default_set, set);
-}
-
 /* ---- handing over -------------------------------------------------------------------------- */
 
 static int is_first_of_domain(const asc_ep_set *set, uint32_t op) {
