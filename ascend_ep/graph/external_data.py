@@ -43,6 +43,8 @@ def read_entries(tensor: onnx.TensorProto) -> ExternalData:
     """The entries of `tensor`; ValueError when one is malformed. Unknown keys are ignored."""
     entries: dict[str, str] = {}
     for entry in tensor.external_data:
+        if not isinstance(entry.key, str) or not isinstance(entry.value, str):
+            raise ValueError("an entry is not UTF-8")
         if entry.key in entries:
             raise ValueError(f"key {entry.key!r} occurs twice")
         entries[entry.key] = entry.value

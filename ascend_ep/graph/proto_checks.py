@@ -119,6 +119,8 @@ def check_model(model: onnx.ModelProto, where: str, limits: Limits) -> None:
 def _check_opsets(model: onnx.ModelProto, refuse: Callable[..., AscendError]) -> None:
     newest = onnx.defs.onnx_opset_version()
     versions = {o.domain: o.version for o in model.opset_import}
+    if not all(isinstance(domain, str) for domain in versions):
+        raise refuse("a domain is not UTF-8")
     default = [versions[d] for d in DEFAULT_DOMAINS if d in versions]
     if not default:
         standard = [n.name or n.op_type for n in model.graph.node if n.domain in DEFAULT_DOMAINS]
@@ -143,6 +145,8 @@ class _GraphChecker:
         self.nodes = 0
 
     def check_name(self, name: str, what: str) -> None:
+        if not isinstance(name, str):  # protobuf gives bytes that aren't UTF-8 as they are
+            raise self.refuse(f"the name of {what} is not UTF-8")
         if len(name) > self.limits.name_length:
             raise self.refuse(f"the name of {what} has {len(name)} characters: {name[:60]!r}...")
 
@@ -190,7 +194,7 @@ class _GraphChecker:
             raise self.refuse(f"it has more than {self.limits.nodes} nodes")
         for node in listed:
             where = f"node {node.name or '(unnamed)'!r} ({node.op_type[:80]})"
-            for text in (node.name, node.op_type, node.domain, *node.input, *node.output):
+            for text in (node.name, node.op_type, node.domain, node.overload, *node.input, *node.output):
                 self.check_name(text, where[:200])
             if not node.op_type:
                 raise self.refuse(f"{where} has no operator type")

@@ -76,7 +76,7 @@ class Pad(OpRun):
     """Negative pads cut before positive ones are added."""
 
     def _run(self, x: Any, pads: Any = None, value: Any = None, axes: Any = None, **a: Any) -> tuple[Any]:
-        amounts = [int(p) for p in (a.get("pads") if pads is None else pads)]
+        amounts = [int(p) for p in (a["pads"] if pads is None else pads)]
         places = range(x.ndim) if axes is None else [int(p) for p in axes]
         count, around = len(places), [(0, 0)] * x.ndim
         for i, axis in enumerate(places):

@@ -8,7 +8,7 @@ import numpy as np
 
 from ascend_ep.graph.facts import BOOL, INT_TYPES, TRACKED_TYPES, Fact
 from ascend_ep.graph.shapes.rule import Call, Objects, broadcast, infers, tracked
-from ascend_ep.opdef.dims import Dim, bounds, floordiv, max_, min_, modulo
+from ascend_ep.opdef.dims import Dim, DimTooComplex, bounds, floordiv, max_, min_, modulo
 
 
 @infers(
@@ -28,7 +28,10 @@ def _each(call: Call, function: Callable[[Dim], Dim | None]) -> Fact | None:
     array = call.elements(0)
     if array is None:
         return None
-    return _from_results([function(v) for v in array.reshape(-1)], array.shape)
+    try:
+        return _from_results([function(v) for v in array.reshape(-1)], array.shape)
+    except DimTooComplex:
+        return None
 
 
 def _from_results(results: list[Dim | None], shape: tuple[int, ...]) -> Fact | None:
@@ -198,9 +201,11 @@ def _combine(call: Call, arrays: list[Objects], function: Callable[[Dim, Dim], D
         raise
     values: list[Dim | None] = list(same[0].reshape(-1))
     for array in same[1:]:
-        values = [
-            None if a is None else function(a, b) for a, b in zip(values, array.reshape(-1), strict=True)
-        ]
+        pairs = zip(values, array.reshape(-1), strict=True)
+        try:
+            values = [None if a is None else function(a, b) for a, b in pairs]
+        except DimTooComplex:
+            return None
     return _from_results(values, same[0].shape)
 
 

@@ -246,15 +246,25 @@ def _sliced_dim(call: Call, axis: int, dim: Dim, start: Dim, end: Dim, step: Dim
     if isinstance(dim, int) and isinstance(start, int) and isinstance(end, int):
         return len(range(*_python_slice(start, end, step).indices(dim)))
     if step > 0:
-        low, high = _clamped(start, dim), _clamped(end, dim)
-        if low is None or high is None:
-            return call.fresh(0, axis)
-        return floordiv(max_(high - low, 0) + (step - 1), step)
+        length = _between(start, end, dim)
+        return call.fresh(0, axis) if length is None else floordiv(length + (step - 1), step)
     if isinstance(start, int) and isinstance(end, int) and start == -1 and end <= -FAR:
         return floordiv(dim + (-step - 1), -step)
     if isinstance(start, int) and isinstance(end, int) and start >= FAR and end <= -FAR:
         return floordiv(dim + (-step - 1), -step)
     return call.fresh(0, axis)
+
+
+def _between(start: Dim, end: Dim, dim: Dim) -> Dim | None:
+    """Elements of a forward slice of step 1; None when a sign is unknown."""
+    if isinstance(end, int) and end >= FAR and start != 0:
+        low, high = bounds(start)
+        if low is not None and low >= 0:
+            return max_(dim - start, 0)
+        if high is not None and -FAR < high < 0:
+            return min_(dim, start * -1)
+    first, last = _clamped(start, dim), _clamped(end, dim)
+    return None if first is None or last is None else max_(last - first, 0)
 
 
 def _clamped(position: Dim, dim: Dim) -> Dim | None:
