@@ -48,11 +48,8 @@ def register(module: Any = None) -> None:
     from ascend_ep.provider import callbacks
 
     callbacks.install()
-    try:
+    if EP_NAME not in module.get_available_providers():
         module.register_execution_provider_library(EP_NAME, get_library_path())
-    except Exception as error:  # onnxruntime's own exception classes derive from Exception alone
-        if "already registered" not in str(error):
-            raise
     session_hook.attach(module)
 
 

@@ -1,5 +1,6 @@
 /* The factory: one object for the life of the process, because onnxruntime may release a session's
  * provider through it after the library was unregistered. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +15,8 @@ ort_tables ort;
 
 static struct {
     ort_ep_factory base;
-    ort_hardware *device; /* ours to release; NULL when the CPU's device is used */
+    ort_hardware *device;  /* ours to release; NULL when the CPU's device is used */
+    _Atomic int32_t users; /* registrations: a second one that onnxruntime refuses must not take the device away */
 } factory;
 
 /* The minor version in "1.31.1" is the API version; asking get_api for a newer one prints to stderr. */
@@ -140,6 +142,7 @@ ort_status *CreateEpFactories(const char *registration, const ort_api_base *base
         .create_data_transfer = create_data_transfer,
         .is_stream_aware = is_stream_aware,
     };
+    atomic_fetch_add(&factory.users, 1);
     out[0] = &factory.base;
     *n = 1;
     return NULL;
@@ -147,6 +150,7 @@ ort_status *CreateEpFactories(const char *registration, const ort_api_base *base
 
 ort_status *ReleaseEpFactory(ort_ep_factory *self) {
     (void)self;
+    if (atomic_fetch_sub(&factory.users, 1) != 1) return NULL;
     if (factory.device) ort_release_hardware(factory.device);
     factory.device = NULL;
     return NULL;

@@ -69,7 +69,7 @@ def test_shapes_of_outputs_follow_the_definition(tmp_path: Path) -> None:
         tmp_path,
         "RowSum",
         outputs=[{"name": "y", "type": "float32"}, {"name": "z", "type": "float32"}],
-        shape={"y": "x.shape[0], 1", "z": "x"},
+        shape={"y": "x.with_dim(-1, 1)", "z": "x"},
         formula="y = sum(x, axis=-1, keepdims=True); z = x - y",
     )
     s = session(one_node("RowSum", outputs=2), custom_op_info=path)

@@ -43,11 +43,18 @@ def test_sessions_alive_at_exit_leave_no_trace() -> None:
 def test_registering_twice_is_harmless() -> None:
     check(
         """
-        import onnxruntime as ort, ascend_ep
-        from ascend_ep.provider import register
+    import onnxruntime as ort, ascend_ep
+    from ascend_ep.provider import get_library_path, register
+    for _ in range(10):
         register(); register(ort)
-        assert ort.get_available_providers().count("AscendEP") == 1
-        """
+        try:
+            ort.register_execution_provider_library("AscendEP", get_library_path())
+        except Exception as error:
+            assert "already registered" in str(error)
+    assert ort.get_available_providers().count("AscendEP") == 1
+    junk = [bytes(n) for n in range(4000)]
+"""
+        + RUN
     )
 
 
