@@ -13,6 +13,7 @@ from ascend_ep.graph.partition import Partition
 from ascend_ep.opdef.dims import Dim, DimExpr, symbol, symbols
 
 from .claims import Claims
+from .fuse_epilogue import fuse_epilogues
 from .host_model import host_model
 from .lowering import MAX_RANK, PlanBuilder
 from .plan import Edge, HostPartition, NativePartition, Plan, SymbolRange
@@ -105,6 +106,7 @@ class Assembly:
         for value in part.outputs:
             result = builder.result(operand(value, self._facts[value]))
             made.outputs.append((self._written_edge(value), result))
+        fuse_epilogues(made)
         for missing in sorted(_needed_symbols(made) - _pure_symbols(r.dims for _, r in made.inputs)):
             self._input(made, builder, self._sources[missing])
         return made

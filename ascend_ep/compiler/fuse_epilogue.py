@@ -1,0 +1,171 @@
+"""Elementwise instructions after a product become its epilogue.
+
+    matmul or conv -> T -> ... elementwise ... -> Y     becomes    matmul or conv -> Y
+
+when Y = activation(alpha T + addends), T and everything between have no other reader, and no axis grows.
+Chains are read as expressions, so it makes no difference whether an activation was one node or, as exporters
+write GELU, five.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from ascend_ep.compiler.epilogue_match import Epilogue, match
+from ascend_ep.compiler.plan import TEMP, Insn, NativePartition, Ref
+from ascend_ep.compiler.program_expression import Expression, Leaf, read_program
+from ascend_ep.opdef.dims import Dim
+
+FLOAT = 1
+MATMUL_ACTIVATION, CONV_ACTIVATION = 2, 1  # positions among the kernels' ints
+WINDOW = 64  # instructions after a product that may belong to its epilogue
+
+
+def fuse_epilogues(part: NativePartition) -> int:
+    """Fuses in place, wherever possible; the number of instructions that went."""
+    before = len(part.insns)
+    at = 0
+    while at < len(part.insns):
+        found = _find(part, at) if part.insns[at].kernel in ("matmul", "conv") else None
+        if found is None:
+            at += 1
+        else:
+            _apply(part, at, found)
+    return before - len(part.insns)
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """An elementwise value that depends on the product: what it is, and the instructions that make it."""
+
+    expression: Expression
+    insns: frozenset[int]  # positions
+
+
+@dataclass(frozen=True)
+class _Fusion:
+    end: int  # position of the last instruction
+    insns: frozenset[int]
+    product: Insn
+
+
+@dataclass
+class _Readers:
+    """Who reads each value, directly or through a view; None stands for the rim of the partition."""
+
+    of: dict[int, set[int | None]] = field(default_factory=lambda: defaultdict(set))
+
+    @staticmethod
+    def in_partition(part: NativePartition) -> _Readers:
+        readers = _Readers()
+        for at, insn in enumerate(part.insns):
+            for ref in insn.ins:
+                if ref is not None:
+                    readers.of[id(ref)].add(at)
+                    readers.of[id(ref.base or ref)].add(at)
+        for _, ref in part.outputs:
+            readers.of[id(ref)].add(None)
+            readers.of[id(ref.base or ref)].add(None)
+        return readers
+
+
+def _find(part: NativePartition, at: int) -> _Fusion | None:
+    """The longest epilogue of the product at that position."""
+    product = part.insns[at]
+    (target,) = product.outs
+    if target.kind != TEMP:
+        return None
+    readers = _Readers.in_partition(part)
+    chains = {id(target): _Chain(Leaf(target), frozenset())}
+    best = None
+    for position in range(at + 1, min(at + 1 + WINDOW, len(part.insns))):
+        insn = part.insns[position]
+        used = [chains[id(r)] for r in insn.ins if r is not None and id(r) in chains]
+        if not used or insn.kernel != "elementwise" or not _keeps_shape(insn, target):
+            continue
+        leaves = {key: chain.expression for key, chain in chains.items()}
+        expression = read_program(insn, leaves)
+        if expression is None:
+            continue
+        members = frozenset({position}).union(*(c.insns for c in used))
+        chains[id(insn.outs[0])] = _Chain(expression, members)
+        if _is_closed(part, target, members, position, readers):
+            found = match(expression, target)
+            fused = None if found is None else _with_epilogue(product, found, insn.outs[0])
+            best = best if fused is None else _Fusion(position, members, fused)
+    return best
+
+
+def _keeps_shape(insn: Insn, target: Ref) -> bool:
+    return (
+        len(insn.outs) == 1
+        and insn.outs[0].dims == target.dims
+        and all(r is not None and r.dtype == FLOAT for r in (*insn.ins, *insn.outs))
+    )
+
+
+def _is_closed(
+    part: NativePartition, target: Ref, members: frozenset[int], end: int, readers: _Readers
+) -> bool:
+    """Whether nothing else reads what the chain would no longer write."""
+    inner = [target, *(part.insns[m].outs[0] for m in members if m != end)]
+    return all(ref.kind == TEMP and readers.of[id(ref)] <= members for ref in inner)
+
+
+def _with_epilogue(product: Insn, epilogue: Epilogue, out: Ref) -> Insn | None:
+    """The product with this epilogue on top of its own, or None when its kernel can't."""
+    made = _matmul_with if product.kernel == "matmul" else _conv_with
+    return made(product, epilogue, out)
+
+
+def _matmul_with(product: Insn, epilogue: Epilogue, out: Ref) -> Insn | None:
+    left, right, bias, residual = (*product.ins, None, None)[:4]
+    alpha, beta, *_ = product.floats
+    if product.ints[MATMUL_ACTIVATION] != 0:
+        return None
+    if epilogue.alpha != 1.0 and (bias is not None or residual is not None):
+        return None
+    addends = list(epilogue.addends)
+    if any(not _broadcasts(a.dims, out.dims) for a in addends):
+        return None
+    if addends and bias is None:
+        bias, beta = addends.pop(0), 1.0
+    if addends and residual is None:
+        residual = addends.pop(0)
+    if addends:
+        return None
+    ints = (*product.ints[:MATMUL_ACTIVATION], int(epilogue.activation))
+    floats = (alpha * epilogue.alpha, beta, epilogue.low, epilogue.high)
+    return replace(product, ins=(left, right, bias, residual), outs=(out,), ints=ints, floats=floats)
+
+
+def _conv_with(product: Insn, epilogue: Epilogue, out: Ref) -> Insn | None:
+    x, weights, bias, residual = (*product.ins, None, None)[:4]
+    if product.ints[CONV_ACTIVATION] != 0 or epilogue.alpha != 1.0:
+        return None
+    for addend in epilogue.addends:
+        if residual is not None or addend.dims != out.dims or addend.strides is not None:
+            return None
+        residual = addend
+    ints = list(product.ints)
+    ints[CONV_ACTIVATION] = int(epilogue.activation)
+    floats = (epilogue.low, epilogue.high)
+    return replace(product, ins=(x, weights, bias, residual), outs=(out,), ints=tuple(ints), floats=floats)
+
+
+def _broadcasts(dims: Sequence[Dim], to: Sequence[Dim]) -> bool:
+    """Whether an operand certainly broadcasts to `to` without growing it."""
+    aligned = zip(reversed(dims), reversed(to), strict=False)
+    return len(dims) <= len(to) and all(d == 1 or d == t for d, t in aligned)
+
+
+def _apply(part: NativePartition, at: int, fusion: _Fusion) -> None:
+    """The product moves to where its chain ended, behind whatever makes its addends."""
+    gone = fusion.insns | {at}
+    kept = {id(r) for r in fusion.product.outs}
+    dropped = {id(r) for position in gone for r in part.insns[position].outs} - kept
+    part.insns[fusion.end] = fusion.product
+    part.insns[:] = [insn for i, insn in enumerate(part.insns) if i == fusion.end or i not in gone]
+    part.values[:] = [ref for ref in part.values if id(ref) not in dropped]

@@ -1,0 +1,116 @@
+"""What follows a product becomes its epilogue, and what must not, doesn't; results stay onnxruntime's."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+
+import ascend_ep
+from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.compiler.plan import NativePartition
+
+rng = np.random.default_rng(0)
+
+SCALARS = {
+    "half": 0.5, "one": 1.0, "two": 2.0, "three": 3.0, "root2": 2**0.5, "eighth": 0.125, "cubic": 0.044715,
+    "gain": (2 / np.pi) ** 0.5, "low": -0.25, "high": 0.75, "quick": 1.702,
+}  # fmt: skip
+WEIGHTS = {"w": (16, 40), "b": (40,), "k": (8, 3, 3, 3), "kb": (8,)}
+
+
+def model(body: str, inputs: str = "float[N,5,16] x, float[N,5,40] r", outputs: str = "y") -> onnx.ModelProto:
+    names = ", ".join(f"float[] {n}" for n in SCALARS)
+    sizes = {n: ",".join(map(str, s)) for n, s in WEIGHTS.items()}
+    weights = ", ".join(f"float[{s}] {n}" for n, s in sizes.items())
+    results = ", ".join(f"float[] {o}" for o in outputs.split())
+    text = f"""<ir_version: 10, opset_import: ["" : 20]>
+    g ({inputs}) => ({results}) <{names}, {weights}> {{ {body} }}"""
+    made = onnx.parser.parse_model(text)
+    values = {n: np.array(v, np.float32) for n, v in SCALARS.items()}
+    values |= {n: rng.standard_normal(s).astype(np.float32) for n, s in WEIGHTS.items()}
+    del made.graph.initializer[:]
+    made.graph.initializer.extend(onnx.numpy_helper.from_array(v, n) for n, v in values.items())
+    for output in made.graph.output:
+        output.type.tensor_type.ClearField("shape")
+    return made
+
+
+def kernels_of(source: onnx.ModelProto, **feeds: np.ndarray) -> Counter[str]:
+    """Converts, compares a run with onnxruntime's, and counts the instructions by kernel."""
+    conversion = convert(source, ConvertOptions(self_check=False, sample_seed=None))
+    got = ascend_ep.InferenceSession(conversion.to_bytes()).run(None, feeds)
+    session = ort.InferenceSession(source.SerializeToString(), providers=["CPUExecutionProvider"])
+    for mine, theirs in zip(got, session.run(None, feeds), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=2e-5)
+    insns = [i for p in conversion.plan.partitions if isinstance(p, NativePartition) for i in p.insns]
+    return Counter(i.kernel for i in insns)
+
+
+def vectors() -> dict[str, np.ndarray]:
+    return {n: rng.standard_normal(s).astype(np.float32) for n, s in [("x", (2, 5, 16)), ("r", (2, 5, 40))]}
+
+
+GELU = """z = Add(m, b)  d = Div(z, root2)  e = Erf(d)  f = Add(e, one)  g = Mul(z, f)  y = Mul(g, half)"""
+GELU_TANH = """z = Add(m, b)  p = Pow(z, three)  q = Mul(p, cubic)  s = Add(z, q)  u = Mul(s, gain)
+               t = Tanh(u)  v = Add(t, one)  g = Mul(half, z)  y = Mul(g, v)"""
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [
+        "y = Add(m, b)", "y = Add(b, m)", "y = Add(m, r)", "t = Add(m, b) y = Add(t, r)", "y = Relu(m)",
+        "t = Add(m, b) y = Relu(t)", "t = Add(m, b) s = Sigmoid(t) y = Mul(t, s)", "y = Tanh(m)",
+        "t = Add(m, b) u = Add(r, t) y = Sigmoid(u)", "y = Clip(m, low, high)", "y = Clip(m, , high)",
+        "t = Mul(m, eighth) y = Add(t, r)", "t = Div(m, root2) y = Relu(t)", GELU, GELU_TANH,
+        "t = Add(m, b) y = Gelu(t)", 't = Add(m, b) y = Gelu<approximate="tanh">(t)',
+    ],
+)  # fmt: skip
+def test_one_instruction_remains(tail: str) -> None:
+    found = kernels_of(model(f"m = MatMul(x, w) {tail}"), **vectors())
+    assert found == {"matmul": 1}
+
+
+@pytest.mark.parametrize(
+    ("tail", "outputs"),
+    [
+        ("t = Relu(m) y = Add(t, m)", "y"),  # two readers, and no activation of that form
+        ("y = Relu(m) u = Neg(m)", "y u"),  # the sums are wanted elsewhere
+        ("t = Add(m, b) y = Relu(t)", "y t"),  # the middle is an output
+        ("t = Add(m, b) u = Mul(t, quick) s = Sigmoid(u) y = Mul(t, s)", "y"),  # another GELU
+        ("t = Add(m, b) u = Add(t, r) y = Add(u, x0)", "y"),  # three addends
+        ("t = Add(m, b) u = Mul(t, half) y = Add(u, r)", "y"),  # scaled after the bias
+        ("y = Mul(m, r)", "y"),
+        ("y = Add(m, g)", "y"),  # an axis grows
+    ],
+)
+def test_the_rest_stays(tail: str, outputs: str) -> None:
+    inputs = "float[N,5,16] x, float[N,5,40] r, float[1,5,1] x0, float[3,1,1,1] g"
+    more = {n: rng.standard_normal(s).astype(np.float32) for n, s in [("x0", (1, 5, 1)), ("g", (3, 1, 1, 1))]}
+    found = kernels_of(model(f"m = MatMul(x, w) {tail}", inputs, outputs), **vectors(), **more)
+    assert found["matmul"] == 1
+    assert found["elementwise"] > 0
+
+
+def test_a_residual_block_is_two_convolutions() -> None:
+    body = """a = Conv<pads=[1,1,1,1]>(x, k, kb)  t = Relu(a)  c = Slice(t, s, e, ax)
+              d = Conv<pads=[1,1,1,1]>(c, k, kb)  u = Add(d, a2)  y = Relu(u)"""
+    source = model(body, "float[1,3,9,9] x, float[1,8,9,9] a2")
+    for name, value in [("s", 0), ("e", 3), ("ax", 1)]:
+        source.graph.initializer.append(onnx.numpy_helper.from_array(np.array([value], np.int64), name))
+    feeds = {n: rng.standard_normal((1, c, 9, 9)).astype(np.float32) for n, c in [("x", 3), ("a2", 8)]}
+    found = kernels_of(source, **feeds)
+    assert found["conv"] == 2
+    assert found["elementwise"] == 0
+
+
+def test_a_product_moves_behind_what_makes_its_addend() -> None:
+    body = "m = MatMul(x, w)  h = MatMul(x, w2)  q = Neg(h)  t = Add(m, q)  y = Relu(t)"
+    source = model(body)
+    source.graph.initializer.append(
+        onnx.numpy_helper.from_array(rng.standard_normal((16, 40)).astype(np.float32), "w2")
+    )
+    assert kernels_of(source, **vectors()) == {"matmul": 2, "elementwise": 1}
