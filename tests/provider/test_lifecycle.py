@@ -82,14 +82,8 @@ def test_other_releases(release: Path) -> None:
     """Prepared by tools/onnxruntime_versions."""
     path = os.pathsep.join([str(release), PACKAGE_ROOT])
     command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-x",
-        "--import-mode=importlib",
-        "-p",
-        "no:cacheprovider",
+        *(sys.executable, "-m", "pytest", "-x"),
+        *("--import-mode=importlib", "-p", "no:cacheprovider"),
     ]
     done = subprocess.run(
         [*command, *(str(HERE / suite) for suite in SUITES)],

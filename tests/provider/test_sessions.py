@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 
@@ -218,6 +219,10 @@ def test_weights_of_any_size_arrive(tmp_path: Path) -> None:
         assert report(s).on_cpu == []
 
 
+def test_this_is_the_release_under_test() -> None:
+    assert os.environ.get("ASCEND_EP_EXPECT_ORT", ort.__version__) == ort.__version__
+
+
 # --- options ----------------------------------------------------------------------------------
 
 
@@ -254,19 +259,33 @@ def test_an_impossible_value_is_refused(option: str, bad: str) -> None:
         session(two_layers(), {option: bad})
 
 
-def test_cann_options_are_accepted() -> None:
-    s = session(
-        two_layers(),
-        {
-            "device_id": 0,
-            "arena_extend_strategy": "kNextPowerOfTwo",
-            "npu_mem_limit": 2 * 1024**3,
-            "enable_cann_graph": True,
-            "op_select_impl_mode": "high_performance",
-            "precision_mode_v2": "origin",
-        },
-    )
-    assert s.get_provider_options()["AscendEP"]["npu_mem_limit"] == str(2 * 1024**3)
+@pytest.fixture
+def received(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
+    """The options of every session, as the plugin received them."""
+    from ascend_ep.provider import placement
+
+    seen: list[dict[str, str]] = []
+    original = placement.options_of
+
+    def options_of(ep: object) -> dict[str, str]:
+        seen.append(original(ep))
+        return seen[-1]
+
+    monkeypatch.setattr(placement, "options_of", options_of)
+    return seen
+
+
+def test_cann_options_are_accepted(received: list[dict[str, str]]) -> None:
+    given = {
+        "device_id": 0,
+        "arena_extend_strategy": "kNextPowerOfTwo",
+        "npu_mem_limit": 2 * 1024**3,
+        "enable_cann_graph": True,
+        "op_select_impl_mode": "high_performance",
+        "precision_mode_v2": "origin",
+    }
+    session(two_layers(), given)
+    assert received[-1] == {name: str(setting) for name, setting in given.items()}
 
 
 def test_the_memory_limit_holds() -> None:
@@ -276,17 +295,19 @@ def test_the_memory_limit_holds() -> None:
         s.run(None, {"x": weights(1, 65536, 8)})
 
 
-def test_intra_op_threads_are_handed_on_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_intra_op_threads_are_handed_on(
+    monkeypatch: pytest.MonkeyPatch, received: list[dict[str, str]]
+) -> None:
     monkeypatch.delenv("ASCEND_EP_THREADS", raising=False)
     so = ort.SessionOptions()
     so.intra_op_num_threads = 3
-    s = ort.InferenceSession(two_layers(), so, providers=["AscendEP"])
-    assert s.get_provider_options()["AscendEP"]["num_threads"] == "3"
-    s = ort.InferenceSession(two_layers(), so, providers=[("AscendEP", {"num_threads": 1})])
-    assert s.get_provider_options()["AscendEP"]["num_threads"] == "1"
+    ort.InferenceSession(two_layers(), so, providers=["AscendEP"])
+    assert received[-1]["num_threads"] == "3"
+    ort.InferenceSession(two_layers(), so, providers=[("AscendEP", {"num_threads": 1})])
+    assert received[-1]["num_threads"] == "1"
     monkeypatch.setenv("ASCEND_EP_THREADS", "2")
-    s = ort.InferenceSession(two_layers(), so, providers=["AscendEP"])
-    assert "num_threads" not in s.get_provider_options()["AscendEP"]
+    ort.InferenceSession(two_layers(), so, providers=["AscendEP"])
+    assert "num_threads" not in received[-1]
 
 
 def test_dumps_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
