@@ -1,14 +1,13 @@
 /* The epilogue: one pass over rows that the tile just left in L1. */
 #include "epilogue.h"
 
-#include "vmath.h"
+#include "gelu.h"
 
 static inline vf activate(vf x, int64_t activation, const epilogue *e) {
     switch (activation) {
         case EPILOGUE_RELU: return vf_select(x < (vf){0}, (vf){0}, x);
-        case EPILOGUE_GELU: return x * 0.5f * (1.0f + vf_erf(x * 0.70710678118654752440f));
-        case EPILOGUE_GELU_TANH:
-            return x * 0.5f * (1.0f + vf_tanh(0.79788456080286535588f * (x + 0.044715f * x * x * x)));
+        case EPILOGUE_GELU: return vf_gelu_erf(x);
+        case EPILOGUE_GELU_TANH: return vf_gelu_tanh(x);
         case EPILOGUE_SILU: return x * vf_sigmoid(x);
         case EPILOGUE_SIGMOID: return vf_sigmoid(x);
         case EPILOGUE_TANH: return vf_tanh(x);

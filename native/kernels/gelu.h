@@ -1,4 +1,4 @@
-/* gelu.h - GELU of vectors, x Phi(x), as norm epilogues use it. */
+/* gelu.h - GELU of vectors, x Phi(x), as epilogues use it. */
 #ifndef ASC_KERNELS_GELU_H
 #define ASC_KERNELS_GELU_H
 

@@ -1,6 +1,7 @@
 /* swiglu: silu(gate) * up of float32, silu(x) = x / (1 + exp(-x)).
  *   two inputs   gate, up [..., N] -> y [..., N]
  *   one input    x [..., 2N] -> y [..., N]
+ *   inputs may have strides, but for their last axis
  * ints: [up first, interleaved]: how one input holds the two: gate before up in halves unless told
  *   otherwise; interleaved, they alternate element by element.
  * Source: Shazeer, GLU Variants Improve Transformer, 2020. */
@@ -10,8 +11,9 @@
 typedef struct glu_job {
     int64_t rows, n, blocks, per_chunk;
     const float *gate, *up;
-    int64_t row_step; /* elements from row to row of gate and of up */
-    int64_t step;     /* elements from column to column: 2 when interleaved */
+    const asc_tensor *gate_rows, *up_rows; /* the tensors whose leading axes locate a row of each */
+    int flat;                              /* rows follow each other without gaps: one long row */
+    int64_t step;                          /* elements from column to column: 2 when interleaved */
     float *y;
 } glu_job;
 
@@ -20,6 +22,11 @@ typedef struct glu_job {
 int32_t ASC_FN(swiglu_prepare)(asc_call *call) {
     const asc_tensor *x = &call->in[0], *y = &call->out[0];
     ASC_REQUIRE(call, call->n_ints == 2, "swiglu takes two ints: up first, interleaved");
+    for (int i = 0; i < call->n_in; i++) {
+        const asc_tensor *t = &call->in[i];
+        ASC_REQUIRE(call, asc_contiguous(t) || t->strides[t->rank - 1] == 1 || t->dims[t->rank - 1] == 1,
+                    "swiglu: the last axis of an input has a stride");
+    }
     if (call->n_in > 1 && call->in[1].dtype != ASC_UNDEFINED) {
         ASC_REQUIRE(call, asc_same_dims(x, &call->in[1]) && asc_same_dims(x, y), "swiglu: shapes differ");
         return ASC_OK;
@@ -62,6 +69,16 @@ static void swiglu_pairs(const float *gate, const float *up, float *y, int64_t n
     }
 }
 
+/* Elements before row `row` of t: its leading axes, row-major. */
+static int64_t row_offset(const asc_tensor *t, int64_t row) {
+    int64_t offset = 0;
+    for (int i = t->rank - 2; i >= 0; i--) {
+        offset += row % t->dims[i] * t->strides[i];
+        row /= t->dims[i];
+    }
+    return offset;
+}
+
 static void swiglu_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     (void)call, (void)worker;
     const glu_job *job = arg;
@@ -70,12 +87,16 @@ static void swiglu_chunk(const asc_call *call, int64_t chunk, int32_t worker, vo
     for (int64_t i = chunk * job->per_chunk; i < end; i++) {
         int64_t row = i / job->blocks, column = i % job->blocks * COLUMNS, n = job->n - column;
         if (n > COLUMNS) n = COLUMNS;
-        int64_t from = row * job->row_step + column * job->step;
+        const float *gate = job->gate + column * job->step, *up = job->up + column * job->step;
+        if (!job->flat) {
+            gate += row_offset(job->gate_rows, row);
+            up += row_offset(job->up_rows, row);
+        }
         float *y = job->y + row * job->n + column;
         if (job->step == 1)
-            swiglu_row(job->gate + from, job->up + from, y, n);
+            swiglu_row(gate, up, y, n);
         else
-            swiglu_pairs(job->gate + from, job->up + from, y, n);
+            swiglu_pairs(gate, up, y, n);
     }
 }
 
@@ -84,14 +105,15 @@ int32_t ASC_FN(swiglu_run)(const asc_call *call) {
     int64_t total = asc_numel(y);
     if (total == 0) return ASC_OK;
     glu_job job = {.gate = call->in[0].data, .y = y->data, .step = 1};
+    job.gate_rows = job.up_rows = &call->in[0];
     job.n = y->rank ? y->dims[y->rank - 1] : 1;
     job.rows = total / job.n;
     if (call->n_in > 1 && call->in[1].dtype != ASC_UNDEFINED) {
         job.up = call->in[1].data;
-        job.n = total;
-        job.rows = 1;
+        job.up_rows = &call->in[1];
+        job.flat = asc_contiguous(&call->in[0]) && asc_contiguous(&call->in[1]);
+        if (job.flat) job.n = total, job.rows = 1;
     } else {
-        job.row_step = 2 * job.n;
         job.step = call->ints[1] ? 2 : 1;
         job.up = job.gate + (call->ints[1] ? 1 : job.n);
         if (call->ints[0]) {

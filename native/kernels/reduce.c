@@ -73,6 +73,10 @@ static int64_t finish_i64(int64_t total, const reduce_job *job) {
     return job->op == REDUCE_MEAN ? total / job->count : total;
 }
 
+/* Integers wrap: their sums and products are those of unsigned lanes. */
+typedef uint32_t vu32 __attribute__((vector_size(sizeof(vi))));
+typedef uint64_t vu64 __attribute__((vector_size(sizeof(vl))));
+
 static inline vf fold_max_f32(vf a, vf v) {
     return vf_select((v > a) | (v != v), v, a);
 }
@@ -87,6 +91,8 @@ static inline vf fold_min_f32(vf a, vf v) {
 #define LOWEST -INFINITY
 #define HIGHEST INFINITY
 #define ABS(v) vf_abs(v)
+#define ADD(a, v) (a + v)
+#define MUL(a, v) (a * v)
 #define FOLD_MAX(a, v) fold_max_f32(a, v)
 #define FOLD_MIN(a, v) fold_min_f32(a, v)
 #include "reduce_type.h"
@@ -97,7 +103,9 @@ static inline vf fold_min_f32(vf a, vf v) {
 #define NAME(x) x##_i32
 #define LOWEST INT32_MIN
 #define HIGHEST INT32_MAX
-#define ABS(v) ((v ^ (v >> 31)) - (v >> 31))
+#define ABS(v) ((vi)((vu32)(v ^ (v >> 31)) - (vu32)(v >> 31)))
+#define ADD(a, v) ((vi)((vu32)a + (vu32)v))
+#define MUL(a, v) ((vi)((vu32)a * (vu32)v))
 #define FOLD_MAX(a, v) ((v & (v > a)) | (a & ~(v > a)))
 #define FOLD_MIN(a, v) ((v & (v < a)) | (a & ~(v < a)))
 #include "reduce_type.h"
@@ -108,7 +116,9 @@ static inline vf fold_min_f32(vf a, vf v) {
 #define NAME(x) x##_i64
 #define LOWEST INT64_MIN
 #define HIGHEST INT64_MAX
-#define ABS(v) ((v ^ (v >> 63)) - (v >> 63))
+#define ABS(v) ((vl)((vu64)(v ^ (v >> 63)) - (vu64)(v >> 63)))
+#define ADD(a, v) ((vl)((vu64)a + (vu64)v))
+#define MUL(a, v) ((vl)((vu64)a * (vu64)v))
 #define FOLD_MAX(a, v) ((v & (v > a)) | (a & ~(v > a)))
 #define FOLD_MIN(a, v) ((v & (v < a)) | (a & ~(v < a)))
 #include "reduce_type.h"

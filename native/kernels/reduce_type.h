@@ -1,7 +1,7 @@
 /* reduce_type.h - one element type's part of reduce.c; included once for each type with
  *   T, V, LANES   the element, its vector and the lanes of that
  *   NAME(x)       the type's own symbol
- *   LOWEST, HIGHEST, ABS(v), FOLD_MAX(a, v), FOLD_MIN(a, v)
+ *   LOWEST, HIGHEST, ABS(v), ADD(a, v), MUL(a, v), FOLD_MAX(a, v), FOLD_MIN(a, v)
  *
  * A part is the fold of up to ASC_REDUCE_BLOCK elements; parts are folded into the total in order. */
 
@@ -63,10 +63,10 @@ static inline V NAME(load_tail)(const T *p, int64_t n, T fill) {
 }
 
 static V NAME(sum_join)(V a, V v) {
-    return a + v;
+    return ADD(a, v);
 }
 static V NAME(prod_join)(V a, V v) {
-    return a * v;
+    return MUL(a, v);
 }
 static V NAME(max_join)(V a, V v) {
     return FOLD_MAX(a, v);
@@ -75,12 +75,12 @@ static V NAME(min_join)(V a, V v) {
     return FOLD_MIN(a, v);
 }
 
-VECTOR_FOLD(sum, 0, v, a + v)
-VECTOR_FOLD(prod, 1, v, a *v)
+VECTOR_FOLD(sum, 0, v, ADD(a, v))
+VECTOR_FOLD(prod, 1, v, MUL(a, v))
 VECTOR_FOLD(max, LOWEST, v, FOLD_MAX(a, v))
 VECTOR_FOLD(min, HIGHEST, v, FOLD_MIN(a, v))
-VECTOR_FOLD(l1, 0, ABS(v), a + v)
-VECTOR_FOLD(squares, 0, v *v, a + v)
+VECTOR_FOLD(l1, 0, ABS(v), ADD(a, v))
+VECTOR_FOLD(squares, 0, MUL(v, v), ADD(a, v))
 
 typedef struct NAME(fold) {
     T fill;
@@ -138,6 +138,8 @@ static void NAME(reduce_chunk)(const asc_call *call, int64_t chunk, int32_t work
 #undef LOWEST
 #undef HIGHEST
 #undef ABS
+#undef ADD
+#undef MUL
 #undef FOLD_MAX
 #undef FOLD_MIN
 #undef VECTOR_FOLD

@@ -3,6 +3,7 @@
  * ints: [sequence axis of x (1 or 2), R (the first R of D are rotated), interleaved]
  *   Bc, Bp are 1 or B; S = length of the sequence axis. Without positions T = S and step s uses row s;
  *   with them it uses row positions[b, s], which must lie in [0, T) and Bc is 1.
+ *   x may have strides, but for its last axis; the other inputs are contiguous.
  * halves      y[j] = x[j] cos[j] - x[j + R/2] sin[j];  y[j + R/2] = x[j + R/2] cos[j'] + x[j] sin[j']
  * interleaved the same for pairs (2j, 2j + 1)
  *   j' = j when the tables have R/2 columns; with R columns each element has its own cos and sin.
@@ -28,6 +29,11 @@ static int32_t describe(const asc_call *call, rope_job *job) {
     const asc_tensor *positions = call->n_in > 3 && call->in[3].dtype != ASC_UNDEFINED ? &call->in[3] : NULL;
     ASC_REQUIRE(call, call->n_ints == 3, "rope takes three ints: sequence axis, rotary dim, interleaved");
     ASC_REQUIRE(call, x->rank == 4 && asc_same_dims(x, &call->out[0]), "rope: x and y are not alike, of rank 4");
+    ASC_REQUIRE(call, asc_contiguous(x) || x->strides[3] == 1 || x->dims[3] == 1,
+                "rope: the last axis of x has a stride");
+    for (int i = 1; i < call->n_in; i++)
+        ASC_REQUIRE(call, call->in[i].dtype == ASC_UNDEFINED || asc_contiguous(&call->in[i]),
+                    "rope: a table or the positions have strides");
     ASC_REQUIRE(call, call->ints[0] == 1 || call->ints[0] == 2, "rope: the sequence axis is neither 1 nor 2");
     int64_t batch = x->dims[0], length = x->dims[call->ints[0]], rotary = call->ints[1];
     ASC_REQUIRE(call, rotary >= 2 && rotary % 2 == 0 && rotary <= x->dims[3], "rope: the rotary dim doesn't fit");
@@ -105,7 +111,7 @@ static void rotate_pairs(const float *x, float *y, const float *cos, const float
 }
 
 static void rope_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
-    (void)call, (void)worker;
+    (void)worker;
     const rope_job *job = arg;
     int64_t half = job->rotary / 2, rest = job->d - job->rotary;
     int own_columns = job->columns == job->rotary;
@@ -114,7 +120,8 @@ static void rope_chunk(const asc_call *call, int64_t chunk, int32_t worker, void
         int64_t b = i / (job->p * job->q), step = job->seq_axis == 2 ? i % job->q : i / job->q % job->p;
         if (job->positions) step = asc_index_at(job->positions, b * job->position_step + step);
         int64_t table = b * job->per_batch + step * job->columns;
-        const float *x = job->x + i * job->d;
+        const int64_t *strides = call->in[0].strides;
+        const float *x = job->x + b * strides[0] + i / job->q % job->p * strides[1] + i % job->q * strides[2];
         float *y = job->y + i * job->d;
         if (job->interleaved)
             rotate_pairs(x, y, job->cos + table, job->sin + table, half, own_columns);

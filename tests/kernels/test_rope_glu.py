@@ -132,3 +132,24 @@ def test_swiglu_refuses() -> None:
         call("swiglu", [f32(2, 5)], [(F32, (2, 2))], [0, 0])
     with pytest.raises(KernelError, match="shapes differ"):
         call("swiglu", [f32(2, 4), f32(2, 2)], [(F32, (2, 4))], [0, 0])
+
+
+def test_strided_inputs() -> None:
+    x, cos, sin = f32(2, 5, 3, 16), f32(1, 5, 8), f32(1, 5, 8)
+    heads = x.transpose(0, 2, 1, 3)
+    (got,) = call("rope", [heads, cos, sin], [(F32, heads.shape)], [2, 16, 0])
+    (want,) = call("rope", [heads.copy(), cos, sin], [(F32, heads.shape)], [2, 16, 0])
+    np.testing.assert_array_equal(got, want)
+    both = f32(4, 6, 200)
+    (got,) = call("swiglu", [both[..., :90], both[::-1, :, 100:190]], [(F32, (4, 6, 90))], [0, 0])
+    np.testing.assert_allclose(got, swiglu64(both[..., :90], both[::-1, :, 100:190]), rtol=6e-7, atol=1e-37)
+    (got,) = call("swiglu", [both[:, ::2, 10:30]], [(F32, (4, 3, 10))], [1, 1])
+    np.testing.assert_allclose(
+        got, swiglu64(both[:, ::2, 11:30:2], both[:, ::2, 10:30:2]), rtol=6e-7, atol=1e-37
+    )
+    with pytest.raises(KernelError, match="last axis"):
+        call("rope", [heads.swapaxes(2, 3), cos, sin], [(F32, (2, 3, 16, 5))], [2, 2, 0])
+    with pytest.raises(KernelError, match="have strides"):
+        call("rope", [heads, cos[..., ::2], sin[..., ::2]], [(F32, heads.shape)], [2, 8, 0])
+    with pytest.raises(KernelError, match="last axis"):
+        call("swiglu", [both[..., ::2]], [(F32, (4, 6, 50))], [0, 0])

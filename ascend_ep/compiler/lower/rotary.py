@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lower.views import broadcast
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
-from ascend_ep.opdef.dims import product
+from ascend_ep.opdef.dims import product, static
 
 
 def _table(b: PlanBuilder, given: Operand, x_dims: Sequence[Dim]) -> Ref:
@@ -48,7 +48,11 @@ def _emit(
     """The call, on x and y seen with `dims`."""
     source, target = needed(node.inputs, 0), needed(node.outputs, 0)
     x = b.ref(source)
-    ins = [x if list(source.dims) == list(dims) else b.view(x, dims), *tables, positions]
+    if list(source.dims) != list(dims):
+        x = b.view(x, dims)
+    if static(b.strides(x)[-1]) != 1:
+        x = b.contiguous(x)
+    ins = [x, *map(b.contiguous, tables), None if positions is None else b.contiguous(positions)]
     if list(target.dims) == list(dims):
         b.emit("rope", ins, [b.out(target)], ints)
     else:
