@@ -6,9 +6,8 @@
 #include "dims.h"
 #include "model.h"
 
-#define MAX_ELEMENTS (1 << 16) /* of one value: larger shapes are bound, but not executed */
-#define MAX_WORK (1 << 22)     /* products of the largest values of one instruction */
-#define MAX_MEMORY (1 << 24)
+#define MAX_ELEMENTS (1 << 20) /* of one value: larger shapes are bound, but not executed */
+#define MAX_MEMORY (1 << 26)
 #define SYMBOL_SIZE 3 /* tried for every free dimension, within its range */
 
 static void count_code(case_counts *counts, int32_t code) {
@@ -67,33 +66,34 @@ static int64_t elements(const asc_tensor *t) {
     return n;
 }
 
-static int is_small(const asc_bound *b) {
+/* An estimate of what a run costs: over all instructions, the product of the two largest operands. INT64_MAX
+ * when a value is larger than any run needs. */
+static int64_t work_of(const asc_bound *b) {
     const asc_partition *p = asc_bound_partition(b);
     for (uint32_t v = 0; v < p->n_values; v++) {
         asc_tensor shape;
         asc_bound_value(b, v, &shape, NULL, NULL, NULL, NULL);
-        if (elements(&shape) > MAX_ELEMENTS) return 0;
+        if (elements(&shape) > MAX_ELEMENTS) return INT64_MAX;
     }
     int64_t work = 0;
     for (uint32_t i = 0; i < b->n_insns; i++) {
         int64_t largest = 1, second = 1;
         for (int32_t k = 0; k < b->calls[i].n_in + b->calls[i].n_out; k++) {
             int64_t n = elements(&b->calls[i].in[k]); /* outputs follow inputs */
-            if (n > largest)
-                second = largest, largest = n;
-            else if (n > second)
-                second = n;
+            second = n > largest ? largest : n > second ? n : second;
+            largest = n > largest ? n : largest;
         }
-        work += largest * second / 16;
+        work += largest * second;
     }
-    return work <= MAX_WORK;
+    return work;
 }
 
-/* 0, 1, 2, 0, ... in the lowest byte of every element: small indices, tiny floats, and bools that are
- * neither 0 nor 1. */
+/* 0, 1, 0, 1, ... in the lowest byte of every element: indices that most tables have, and tiny floats; 0, 1, 2
+ * in types of one byte, so that there are bools that are neither 0 nor 1. */
 static void *filled(const asc_rim *rim) {
     uint8_t *data = calloc(rim->bytes, 1);
-    for (uint64_t i = 0; data && i < rim->bytes; i += rim->align) data[i] = (uint8_t)(i / rim->align % 3);
+    for (uint64_t i = 0; data && i < rim->bytes; i += rim->align)
+        data[i] = (uint8_t)(i / rim->align % (rim->align == 1 ? 3 : 2));
     return data;
 }
 
@@ -124,7 +124,11 @@ static void run_partition(asc_model *m, uint32_t index, case_counts *counts) {
         int32_t code = asc_bind(m, index, inputs, p->n_inputs, &bound, &status);
         counts->bound += code == ASC_OK;
         count_code(counts, code);
-        if (code == ASC_OK && is_small(bound)) execute(bound, counts);
+        int64_t work = code == ASC_OK ? work_of(bound) : INT64_MAX;
+        if (work < INT64_MAX && (!counts->max_work || work <= counts->max_work)) {
+            if (work > counts->largest_work) counts->largest_work = work;
+            execute(bound, counts);
+        }
         asc_bound_release(bound);
     }
     free(inputs);

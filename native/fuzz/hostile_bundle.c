@@ -21,7 +21,8 @@
 #include "mutate.h"
 #include "sample_bundle.h"
 
-#define CASE_SECONDS 30 /* a case that takes longer hangs */
+#define CASE_SECONDS 30    /* a case that takes longer hangs */
+#define MIN_WORK (1 << 20) /* run also what is this small, or up to four times the undamaged file's work */
 
 static char current[96];
 
@@ -131,6 +132,23 @@ static void print_counts(const campaign *c) {
     if (c->accepted) printf("unstamped changes that were accepted: %lu\n", c->accepted);
 }
 
+/* The undamaged file must open and run, or the campaign would show nothing. Returns an exit status. */
+static int run_campaign(campaign *c, const char *name, const char *mode) {
+    memcpy(c->work, c->file, c->size);
+    strcpy(current, "the file as it is");
+    if (!try_case(c, c->file, c->size) || c->counts.executed < c->counts.bound || !c->counts.bound) {
+        fprintf(stderr, "%s: the undamaged file is refused, or a native partition of it does not run\n", name);
+        return 2;
+    }
+    c->counts.max_work = 4 * c->counts.largest_work + MIN_WORK;
+    if (!run_mode(c, mode)) {
+        fprintf(stderr, "there is no mode %s\n", mode);
+        return 2;
+    }
+    print_counts(c);
+    return c->accepted ? 1 : 0;
+}
+
 int main(int argc, char **argv) {
     if (argc < 3) {
         fprintf(stderr, "usage: %s FILE|- truncate|flip|reflip|mutate|all [COUNT [SEED]]\n", argv[0]);
@@ -139,25 +157,16 @@ int main(int argc, char **argv) {
     campaign c = {.count = argc > 3 ? strtoull(argv[3], NULL, 10) : 0,
                   .seed = argc > 4 ? strtoull(argv[4], NULL, 10) : 1};
     uint8_t *file = strcmp(argv[1], "-") == 0 ? sample_bundle(&c.size) : read_file(argv[1], &c.size);
-    if (!file || !c.size || !(c.work = malloc(c.size))) {
-        fprintf(stderr, "%s: can't be read\n", argv[1]);
-        return 2;
-    }
+    int result = 2;
     c.file = file;
-    memcpy(c.work, c.file, c.size);
+    c.work = file && c.size ? malloc(c.size) : NULL;
     name_case_on_death();
     signal(SIGALRM, on_alarm);
-    strcpy(current, "the file as it is");
-    if (!try_case(&c, c.file, c.size)) {
-        fprintf(stderr, "%s: the undamaged file is refused\n", argv[1]);
-        return 2;
-    }
-    if (!run_mode(&c, argv[2])) {
-        fprintf(stderr, "there is no mode %s\n", argv[2]);
-        return 2;
-    }
-    print_counts(&c);
+    if (c.work)
+        result = run_campaign(&c, argv[1], argv[2]);
+    else
+        fprintf(stderr, "%s: can't be read\n", argv[1]);
     free(c.work);
     free(file);
-    return c.accepted ? 1 : 0;
+    return result;
 }
