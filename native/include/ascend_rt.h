@@ -177,7 +177,10 @@ typedef struct asc_weight {
 #define ASC_VALUE_OUTPUT 1 /* written by an instruction straight into the caller's buffer */
 #define ASC_VALUE_TEMP 2   /* lives in the arena */
 #define ASC_VALUE_WEIGHT 3 /* base = weight index */
-#define ASC_VALUE_VIEW 4   /* base = value index (any kind, earlier); offset and strides in elements */
+#define ASC_VALUE_VIEW 4   /* base = value index (same partition, any kind, earlier, plain layout); the offset
+                              counts elements from the base's first, strides are those of memory */
+/* Fields that a kind does not have are ASC_NONE. A temporary or output is written by one instruction, before it is
+ * read; nothing else is written. Every element of a view lies in the value at the end of its chain of bases. */
 typedef struct asc_value {
     uint32_t name;
     uint8_t dtype;
