@@ -90,6 +90,20 @@ class Pad(OpRun):
         return (np.pad(x[cut], grown, constant_values=fill),)
 
 
+class LayerNormalization(OpRun):
+    """Statistics at double precision, whatever the node's stash_type."""
+
+    def _run(
+        self, x: Any, scale: Any = None, bias: Any = None, axis: Any = -1, epsilon: Any = 1e-5, **_: Any
+    ) -> tuple[Any, ...]:
+        places = tuple(range(axis % x.ndim, x.ndim))
+        mean = x.mean(axis=places, keepdims=True)
+        inverse = 1 / np.sqrt(((x - mean) ** 2).mean(axis=places, keepdims=True) + epsilon)
+        y = (x - mean) * inverse * scale
+        results = (y if bias is None else y + bias, mean, inverse)
+        return results[: max(1, len(self.onnx_node.output))]
+
+
 class MeanVarianceNormalization(OpRun):
     def _run(self, x: Any, axes: Any = None) -> tuple[Any]:
         places = tuple(axes or (0, 2, 3))
@@ -113,6 +127,7 @@ FAST_OPS: tuple[type[OpRun], ...] = (
     MaxPool,
     Erf,
     Gelu,
+    LayerNormalization,
     MeanVarianceNormalization,
     Pad,
 )
