@@ -27,6 +27,7 @@ enum {
 };
 
 #define ASC_REDUCE_BLOCK 1024 /* elements of one part */
+#define STRIP 8               /* vectors of neighbouring outputs that are folded together */
 
 /* Axes of one fate, without the innermost of either: lengths and strides, outermost first. */
 typedef struct axis_list {
@@ -222,8 +223,10 @@ int32_t ASC_FN(reduce_run)(const asc_call *call) {
     turn(&job.kept);
     turn(&job.reduced);
     int32_t dtype = call->in[0].dtype;
-    int64_t lanes = dtype == ASC_INT64 ? ASC_VD : ASC_VF, items = job.outputs * asc_ceil_div(job.columns, lanes);
-    job.per_chunk = asc_chunk_items(call, items, job.count * (job.columns == 1 ? 4 : 64));
+    int64_t lanes = dtype == ASC_INT64 ? ASC_VD : ASC_VF,
+            items = job.outputs * asc_ceil_div(job.columns, STRIP * lanes);
+    job.per_chunk =
+        asc_chunk_items(call, items, job.count * 4 * (job.columns < STRIP * lanes ? job.columns : STRIP * lanes));
     asc_chunk_fn fn = dtype == ASC_FLOAT32 ? reduce_chunk_f32
                       : dtype == ASC_INT32 ? reduce_chunk_i32
                                            : reduce_chunk_i64;

@@ -5,47 +5,45 @@
  *
  * A part is the fold of up to ASC_REDUCE_BLOCK elements; parts are folded into the total in order. */
 
-#define VECTOR_FOLD(fold, fill, v_expr, combine)                                                          \
-    /* n contiguous elements to one. */                                                                   \
-    static T NAME(fold##_run)(const T *x, int64_t n) {                                                    \
-        V a0 = NAME(set)(fill), a1 = a0, a2 = a0, a3 = a0;                                                \
-        int64_t i = 0;                                                                                    \
-        for (; i + 4 * LANES <= n; i += 4 * LANES) {                                                      \
-            V v = NAME(load)(x + i), a = a0;                                                              \
-            v = v_expr, a0 = combine;                                                                     \
-            v = NAME(load)(x + i + LANES), a = a1;                                                        \
-            v = v_expr, a1 = combine;                                                                     \
-            v = NAME(load)(x + i + 2 * LANES), a = a2;                                                    \
-            v = v_expr, a2 = combine;                                                                     \
-            v = NAME(load)(x + i + 3 * LANES), a = a3;                                                    \
-            v = v_expr, a3 = combine;                                                                     \
-        }                                                                                                 \
-        for (; i < n; i += LANES) {                                                                       \
-            V v = n - i < LANES ? NAME(load_tail)(x + i, n - i, fill) : NAME(load)(x + i), a = a0;        \
-            v = v_expr, a0 = combine;                                                                     \
-        }                                                                                                 \
-        V a = a0, v = a1;                                                                                 \
-        a0 = combine, a = a2, v = a3;                                                                     \
-        a2 = combine, a = a0, v = a2;                                                                     \
-        a = combine;                                                                                      \
-        T lanes[LANES];                                                                                   \
-        memcpy(lanes, &a, sizeof a);                                                                      \
-        for (int half = LANES / 2; half; half /= 2) {                                                     \
-            V low = NAME(load_tail)(lanes, half, fill), high = NAME(load_tail)(lanes + half, half, fill); \
-            a = low, v = high;                                                                            \
-            a = combine;                                                                                  \
-            memcpy(lanes, &a, sizeof a);                                                                  \
-        }                                                                                                 \
-        return lanes[0];                                                                                  \
-    }                                                                                                     \
-    /* `rows` rows, `step` apart, of up to LANES columns to one row. */                                   \
-    static V NAME(fold##_rows)(const T *x, int64_t rows, int64_t step, int64_t lanes) {                   \
-        V a = NAME(set)(fill);                                                                            \
-        for (int64_t r = 0; r < rows; r++, x += step) {                                                   \
-            V v = lanes < LANES ? NAME(load_tail)(x, lanes, fill) : NAME(load)(x);                        \
-            v = v_expr, a = combine;                                                                      \
-        }                                                                                                 \
-        return a;                                                                                         \
+#define VECTOR_FOLD(fold, fill, v_expr, combine)                                                      \
+    /* n contiguous elements to one vector. */                                                        \
+    static V NAME(fold##_run)(const T *x, int64_t n) {                                                \
+        V a0 = NAME(set)(fill), a1 = a0, a2 = a0, a3 = a0;                                            \
+        int64_t i = 0;                                                                                \
+        for (; i + 4 * LANES <= n; i += 4 * LANES) {                                                  \
+            V v = NAME(load)(x + i), a = a0;                                                          \
+            v = v_expr, a0 = combine;                                                                 \
+            v = NAME(load)(x + i + LANES), a = a1;                                                    \
+            v = v_expr, a1 = combine;                                                                 \
+            v = NAME(load)(x + i + 2 * LANES), a = a2;                                                \
+            v = v_expr, a2 = combine;                                                                 \
+            v = NAME(load)(x + i + 3 * LANES), a = a3;                                                \
+            v = v_expr, a3 = combine;                                                                 \
+        }                                                                                             \
+        for (; i < n; i += LANES) {                                                                   \
+            V v = NAME(load_some)(x + i, n - i, fill), a = a0;                                        \
+            v = v_expr, a0 = combine;                                                                 \
+        }                                                                                             \
+        V a = a0, v = a1;                                                                             \
+        a0 = combine, a = a2, v = a3;                                                                 \
+        a2 = combine, a = a0, v = a2;                                                                 \
+        return combine;                                                                               \
+    }                                                                                                 \
+    /* `rows` rows, `step` apart, of up to STRIP * LANES columns to one row of vectors. */            \
+    static void NAME(fold##_rows)(const T *x, int64_t rows, int64_t step, int64_t columns, V *sums) { \
+        V s[STRIP];                                                                                   \
+        for (int k = 0; k < STRIP; k++) s[k] = NAME(set)(fill);                                       \
+        for (int64_t r = 0; r < rows && columns == STRIP * LANES; r++, x += step)                     \
+            for (int k = 0; k < STRIP; k++) {                                                         \
+                V v = NAME(load)(x + k * LANES), a = s[k];                                            \
+                v = v_expr, s[k] = combine;                                                           \
+            }                                                                                         \
+        for (int64_t r = 0; r < rows && columns < STRIP * LANES; r++, x += step)                      \
+            for (int k = 0; k * LANES < columns; k++) {                                               \
+                V v = NAME(load_some)(x + k * LANES, columns - k * LANES, fill), a = s[k];            \
+                v = v_expr, s[k] = combine;                                                           \
+            }                                                                                         \
+        memcpy(sums, s, sizeof s);                                                                    \
     }
 
 static inline V NAME(set)(T x) {
@@ -60,6 +58,10 @@ static inline V NAME(load_tail)(const T *p, int64_t n, T fill) {
     T lanes[LANES];
     for (int64_t i = 0; i < LANES; i++) lanes[i] = i < n ? p[i] : fill;
     return NAME(load)(lanes);
+}
+
+static inline V NAME(load_some)(const T *p, int64_t n, T fill) {
+    return n < LANES ? NAME(load_tail)(p, n, fill) : NAME(load)(p);
 }
 
 static V NAME(sum_join)(V a, V v) {
@@ -84,8 +86,8 @@ VECTOR_FOLD(squares, 0, MUL(v, v), ADD(a, v))
 
 typedef struct NAME(fold) {
     T fill;
-    T (*run)(const T *, int64_t);
-    V (*rows)(const T *, int64_t, int64_t, int64_t);
+    V (*run)(const T *, int64_t);
+    void (*rows)(const T *, int64_t, int64_t, int64_t, V *);
     V (*join)(V, V);
 } NAME(fold);
 
@@ -101,33 +103,51 @@ static NAME(fold) NAME(fold_of)(int64_t op) {
     }
 }
 
-/* Up to LANES neighbouring outputs: every part in the order of the reduced axes. */
-static void NAME(reduce_item)(const reduce_job *job, const T *x, T *y, int64_t lanes) {
+/* Halves, quarters, ... of a vector folded into its first lane. */
+static T NAME(fold_lanes)(const NAME(fold) * fold, V v) {
+    T lanes[LANES];
+    memcpy(lanes, &v, sizeof v);
+    for (int half = LANES / 2; half; half /= 2) {
+        V low = NAME(load_tail)(lanes, half, fold->fill), high = NAME(load_tail)(lanes + half, half, fold->fill);
+        v = fold->join(low, high);
+        memcpy(lanes, &v, sizeof v);
+    }
+    return lanes[0];
+}
+
+/* Up to STRIP * LANES neighbouring outputs: every part in the order of the reduced axes. */
+static void NAME(reduce_item)(const reduce_job *job, const T *x, T *y, int64_t columns) {
     NAME(fold) fold = NAME(fold_of)(job->op);
-    V total = NAME(set)(fold.fill);
+    V totals[STRIP], parts[STRIP];
+    T out[STRIP * LANES];
+    for (int k = 0; k < STRIP; k++) totals[k] = NAME(set)(fold.fill);
     for (int64_t outer = 0; outer < job->outer_reduced; outer++) {
         const T *from = x + reduced_offset(job, outer);
         for (int64_t at = 0; at < job->n; at += ASC_REDUCE_BLOCK) {
             int64_t n = job->n - at < ASC_REDUCE_BLOCK ? job->n - at : ASC_REDUCE_BLOCK;
-            V part = job->columns == 1 ? NAME(set)(fold.run(from + at, n))
-                                       : fold.rows(from + at * job->columns, n, job->columns, lanes);
-            total = fold.join(total, part);
+            if (job->columns == 1) {
+                totals[0] = fold.join(totals[0], fold.run(from + at, n));
+                continue;
+            }
+            fold.rows(from + at * job->columns, n, job->columns, columns, parts);
+            for (int k = 0; k < STRIP; k++) totals[k] = fold.join(totals[k], parts[k]);
         }
     }
-    T out[LANES];
-    memcpy(out, &total, sizeof out);
-    for (int64_t i = 0; i < lanes; i++) y[i] = NAME(finish)(out[i], job);
+    memcpy(out, totals, sizeof out);
+    if (job->columns == 1) out[0] = NAME(fold_lanes)(&fold, totals[0]);
+    for (int64_t i = 0; i < columns; i++) y[i] = NAME(finish)(out[i], job);
 }
 
 static void NAME(reduce_chunk)(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     (void)worker;
     const reduce_job *job = arg;
-    int64_t strips = asc_ceil_div(job->columns, LANES), items = job->outputs * strips;
+    int64_t strips = asc_ceil_div(job->columns, STRIP * LANES), items = job->outputs * strips;
     int64_t end = (chunk + 1) * job->per_chunk < items ? (chunk + 1) * job->per_chunk : items;
     for (int64_t i = chunk * job->per_chunk; i < end; i++) {
-        int64_t output = i / strips, column = i % strips * LANES, lanes = job->columns - column;
+        int64_t output = i / strips, column = i % strips * STRIP * LANES, columns = job->columns - column;
         NAME(reduce_item)(job, (const T *)call->in[0].data + kept_offset(job, output) + column,
-                          (T *)call->out[0].data + output * job->columns + column, lanes < LANES ? lanes : LANES);
+                          (T *)call->out[0].data + output * job->columns + column,
+                          columns < STRIP * LANES ? columns : STRIP * LANES);
     }
 }
 
