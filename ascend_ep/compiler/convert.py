@@ -223,7 +223,7 @@ def _meta(model: ir.Model, options: ConvertOptions, where: str) -> dict[str, str
         "model.description": model.doc_string or "",
         "model.domain": model.domain or "",
         "model.producer_name": model.producer_name or "",
-        "model.version": str(model.model_version or 0),
+        "model.version": str(model.model_version or ""),
     }
     found |= {f"custom:{k}": v for k, v in model.metadata_props.items()}
     return {k: v for k, v in found.items() if v} | dict(options.meta)

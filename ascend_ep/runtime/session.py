@@ -20,6 +20,8 @@ from .io_binding import IOBinding, OrtValue
 from .profile import Profile
 
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview
+#: What onnxruntime shows for a model without a version.
+NO_VERSION = 2**63 - 1
 _WARNING = 2  # level of asc_log_fn
 
 
@@ -153,7 +155,7 @@ class InferenceSession:
             meta.get("model.graph_description", ""),
             meta.get("model.graph_name", ""),
             meta.get("model.producer_name", ""),
-            int(meta.get("model.version", "0")),
+            int(meta.get("model.version", NO_VERSION)),
         )
 
     def get_profiling_start_time_ns(self) -> int:

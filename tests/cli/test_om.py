@@ -1,0 +1,113 @@
+"""ascend-om on bundles, in text and JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from small_models import WEIGHT, mixed, projection
+
+from ascend_ep.cli.om import main
+from ascend_ep.compiler.convert import convert
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("om")
+    onnx.save(projection(), folder / "m.onnx")
+    convert(folder / "m.onnx").write(folder / "m.om")
+    convert(mixed()).write(folder / "mixed.om")
+    return folder
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, dict[str, object]]:
+    status = main([*map(str, words), "--json"])
+    return status, json.loads(capsys.readouterr().out)
+
+
+def test_inspect(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, found = said(capsys, "inspect", folder / "mixed.om")
+    assert status == 0
+    kinds = [p["kind"] for p in found["partitions"]]  # type: ignore[attr-defined]
+    assert kinds == ["native", "host", "native", "native"]
+    assert main(["inspect", str(folder / "mixed.om")]) == 0
+    text = capsys.readouterr().out
+    assert "symbol N: 0.." in text
+    assert "NonZero" in text
+    assert "matmul" in text
+
+
+def test_verify(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, found = said(capsys, "verify", folder / "m.om")
+    assert (status, found["ok"], found["weights"]) == (0, True, 1)
+    image = bytearray((folder / "m.om").read_bytes())
+    at = bytes(image).index(np.ascontiguousarray(WEIGHT[0]).tobytes())
+    image[at] ^= 1
+    (folder / "bad.om").write_bytes(image)
+    status, found = said(capsys, "verify", folder / "bad.om")
+    assert (status, found["code"]) == (1, "E40004")
+
+
+def test_run_on_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    x = np.random.default_rng(1).standard_normal((3, 16)).astype(np.float32)
+    np.save(folder / "x.npy", x)
+    np.savez(folder / "x.npz", x=x)
+    for given in ("x.npy", "x.npz"):
+        status, found = said(
+            capsys, "run", folder / "m.om", "--input", folder / given, "--output", folder / "y.npz"
+        )
+        assert (status, found["outputs"]["y"]["shape"]) == (0, [8, 3])  # type: ignore[index]
+        np.testing.assert_allclose(np.load(folder / "y.npz")["y"], (x @ WEIGHT).T, rtol=0, atol=1e-5)
+
+
+def test_run_on_random_inputs_of_a_given_size(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, found = said(capsys, "run", folder / "m.om", "--dim", "N=7")
+    assert found["outputs"]["y"]["shape"] == [8, 7]  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["run", "none.om"], "E10410"),
+        (["run", "m.onnx"], "E40003"),
+        (["run", "m.om", "--dim", "N"], "E40001"),
+        (["run", "m.om", "--input", "none.npy"], "E10410"),
+        (["run", "m.om", "--input", "q=x.npy"], "E40001"),
+        (["diff", "none.onnx", "m.om"], "E10410"),
+    ],
+)
+def test_wrong_words(
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    code: str,
+) -> None:
+    monkeypatch.chdir(folder)
+    np.save("x.npy", np.zeros((1, 16), np.float32))
+    status, found = said(capsys, *words)
+    assert (status, found["code"]) == (1, code)
+
+
+def test_diff(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, found = said(capsys, "diff", folder / "m.onnx", folder / "m.om")
+    assert status == 0
+    assert found["outputs"]["y"]["relative"] < 1e-5  # type: ignore[index]
+    other = projection()
+    other.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(WEIGHT * 1.01, "W"))
+    onnx.save(other, folder / "other.onnx")
+    status, found = said(capsys, "diff", folder / "other.onnx", folder / "m.om")
+    assert (status, found["ok"]) == (1, False)
+    assert said(capsys, "diff", folder / "other.onnx", folder / "m.om", "--bound", "0.1")[0] == 0
+
+
+def test_trust_without_native_code(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASCEND_EP_TRUST", str(folder / "store" / "trust"))
+    status, found = said(capsys, "trust", folder / "m.om")
+    assert (status, found["trusted"]) == (0, [])
+    assert (folder / "store" / "trust").stat().st_mode & 0o777 == 0o600

@@ -1,0 +1,181 @@
+"""Conversion: partitions, the rim of a model, unknown operators, options, checks of what was written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+from small_models import FLOAT, INT64, WEIGHT, mixed, model, projection, swish, unknown
+
+import ascend_ep
+from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.compiler.plan import HostPartition, NativePartition
+from ascend_ep.errors import AscendError
+from ascend_ep.graph.reference import reference_run
+from ascend_ep.runtime.binding import open_model
+from ascend_ep.runtime.bundle import Bundle
+
+
+def run(source: onnx.ModelProto, feeds: dict[str, np.ndarray], **options: object) -> list[np.ndarray]:
+    return ascend_ep.InferenceSession(convert(source, ConvertOptions(**options)).to_bytes()).run(None, feeds)  # type: ignore[arg-type]
+
+
+def rows(n: int) -> np.ndarray:
+    return np.random.default_rng(n).standard_normal((n, 16)).astype(np.float32)
+
+
+def test_a_custom_operator_end_to_end(tmp_path: Path) -> None:
+    onnx.save(swish(), tmp_path / "m.onnx")
+    conversion = convert(tmp_path / "m.onnx")
+    (row,) = conversion.partition_table
+    assert (row.target, row.op_type) == ("AscendEP", "Swish")
+    assert "Swish.json" in row.definition
+    conversion.write(tmp_path / "m.om")
+    x = rows(5)
+    (y,) = ascend_ep.InferenceSession(tmp_path / "m.om").run(None, {"x": x})
+    wide = x.astype(np.float64)
+    np.testing.assert_allclose(y, wide / (1 + np.exp(-1.5 * wide)), rtol=3e-7, atol=1e-12)
+
+
+def test_partitions_of_a_mixed_model() -> None:
+    conversion = convert(mixed())
+    rows_of = {r.node: r for r in conversion.partition_table}
+    assert rows_of["mm"].target == "AscendEP"
+    assert rows_of["nz"].target == "CPU"
+    assert rows_of["nz"].reason
+    assert rows_of["size"].target == "AscendEP", "a shape is known as dims, even of data-dependent size"
+    kinds = [type(p) for p in conversion.plan.partitions]
+    assert kinds == [NativePartition, HostPartition, NativePartition, NativePartition]
+
+
+def test_a_symbol_that_only_an_earlier_input_has() -> None:
+    """The second native partition computes with N, which none of its own inputs has as a dim."""
+    source = model(
+        [
+            helper.make_node("NonZero", ["x"], ["nz"], "nz"),
+            helper.make_node("Shape", ["x"], ["s"], "s"),
+            helper.make_node("Gather", ["s", "zero"], ["n"], "n"),
+            helper.make_node("Cast", ["n"], ["c"], "c", to=INT64),
+            helper.make_node("Add", ["nz", "c"], ["y"], "add"),
+        ],
+        [("x", FLOAT, ["N", 16])],
+        [("y", INT64, [2, "K"])],
+        {"zero": np.array([0])},
+    )
+    x = rows(3)
+    np.testing.assert_array_equal(run(source, {"x": x})[0], np.stack(np.nonzero(x)) + 3)
+
+
+def test_unknown_operators_are_named_all_at_once() -> None:
+    with pytest.raises(AscendError) as caught:
+        convert(unknown())
+    assert caught.value.code == "E19010"
+    text = str(caught.value)
+    assert "my::1::Foo" in text
+    assert "my::1::Swsh" in text
+    assert "near it: Swish" in text
+    stub = next(json.loads(line) for line in caught.value.details if line.strip().startswith('{"op": "Foo"'))
+    assert stub["attributes"] == [{"name": "alpha", "type": "float"}]
+
+
+def test_a_defined_operator_with_types_nothing_runs() -> None:
+    source = model(
+        [helper.make_node("Swish", ["x"], ["y"], "sw", domain="my")],
+        [("x", onnx.TensorProto.STRING, [2])],
+        [("y", onnx.TensorProto.STRING, [2])],
+    )
+    with pytest.raises(AscendError) as caught:
+        convert(source)
+    assert caught.value.code in ("E20001", "E41011")
+
+
+@pytest.mark.parametrize("name", ["m", "mm:0"])
+def test_other_outputs(name: str) -> None:
+    conversion = convert(projection(), ConvertOptions(out_nodes=[name]))
+    assert [r.node for r in conversion.partition_table] == ["mm"]
+    made = ascend_ep.InferenceSession(conversion.to_bytes())
+    assert [o.name for o in made.get_outputs()] == ["m"]
+    x = rows(2)
+    np.testing.assert_allclose(made.run(None, {"x": x})[0], x @ WEIGHT, rtol=0, atol=1e-5)
+
+
+def test_an_output_that_is_not_there() -> None:
+    with pytest.raises(AscendError) as caught:
+        convert(projection(), ConvertOptions(out_nodes=["nobody:0"]))
+    assert caught.value.code == "E10016"
+
+
+def test_outputs_of_another_type() -> None:
+    x = rows(2)
+    (y,) = run(projection(), {"x": x}, output_types={"": "FP16"})
+    assert y.dtype == np.float16
+    np.testing.assert_allclose(y, (x @ WEIGHT).T, rtol=2e-3, atol=1e-3)
+
+
+def test_input_shapes() -> None:
+    made = ascend_ep.InferenceSession(
+        convert(projection(), ConvertOptions(input_shapes={"x": [4, 16]})).to_bytes()
+    )
+    assert made.get_inputs()[0].shape == [4, 16]
+    with pytest.raises(AscendError, match=r"\[4, 16\]"):
+        made.run(None, {"x": rows(3)})
+
+
+def test_rims_without_a_node_between() -> None:
+    source = model(
+        [helper.make_node("Identity", ["x"], ["y"]), helper.make_node("Flatten", ["x"], ["z"])],
+        [("x", FLOAT, ["N", 2]), ("unused", INT64, [1])],
+        [("y", FLOAT, None), ("z", FLOAT, None), ("x", FLOAT, ["N", 2]), ("W", FLOAT, [16, 8])],
+        {"W": WEIGHT},
+    )
+    x = rows(1).reshape(8, 2)
+    y, z, again, w = run(source, {"x": x, "unused": np.array([3])})
+    for made in (y, z, again):
+        np.testing.assert_array_equal(made, x)
+        assert not np.shares_memory(made, x)
+    np.testing.assert_array_equal(w, WEIGHT)
+
+
+def test_samples_are_what_the_bundle_computes(tmp_path: Path) -> None:
+    path = tmp_path / "m.om"
+    convert(projection()).write(path)
+    stored = {e.name: a for e, a in Bundle(open_model(path)).samples()}
+    expected = reference_run(projection(), {"x": stored["x"]})["y"]
+    np.testing.assert_allclose(stored["y"], expected, rtol=1e-5, atol=1e-5)
+    convert(projection(), ConvertOptions(sample_seed=None)).write(path)
+    assert Bundle(open_model(path)).samples() == []
+
+
+def test_a_wrong_kernel_is_found_by_the_self_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    conversion = convert(projection())
+    insn = conversion.plan.partitions[0].insns[0]  # type: ignore[union-attr]
+    insn.floats = (1.001, *insn.floats[1:])  # the factor of a matmul
+    with pytest.raises(AscendError) as caught:
+        conversion.to_bytes()
+    assert caught.value.code == "E41020"
+
+
+def test_a_failed_conversion_leaves_no_file(tmp_path: Path) -> None:
+    conversion = convert(projection())
+    insn = conversion.plan.partitions[0].insns[0]  # type: ignore[union-attr]
+    insn.kernel = "no_such_kernel"
+    with pytest.raises(AscendError) as caught:
+        conversion.write(tmp_path / "m.om")
+    assert caught.value.code == "E40006"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_step_can_be_read(tmp_path: Path) -> None:
+    convert(projection(), ConvertOptions(dump=tmp_path))
+    steps = {p.name.split("-", 1)[1]: p.read_text() for p in tmp_path.iterdir()}
+    assert {"loaded.onnxtxt", "simplified.onnxtxt", "shapes.txt", "partitions.txt", "plan.txt"} <= set(steps)
+    onnx.parser.parse_model(steps["loaded.onnxtxt"])
+    assert "matmul(" in steps["plan.txt"]
+
+
+def test_conversion_is_reproducible() -> None:
+    assert convert(mixed()).to_bytes() == convert(mixed()).to_bytes()

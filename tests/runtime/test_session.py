@@ -1,0 +1,333 @@
+"""InferenceSession against onnxruntime's behaviour: results, interface, and what it says to wrong calls."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+from small_models import WEIGHT, mixed, model, projection
+
+import ascend_ep
+from ascend_ep.compiler.convert import convert
+from ascend_ep.errors import AscendError
+
+
+@pytest.fixture(scope="module")
+def bundle() -> bytes:
+    return convert(projection()).to_bytes()
+
+
+@pytest.fixture(scope="module")
+def session(bundle: bytes) -> ascend_ep.InferenceSession:
+    return ascend_ep.InferenceSession(bundle)
+
+
+@pytest.fixture(scope="module")
+def mixed_bundle() -> bytes:
+    return convert(mixed()).to_bytes()
+
+
+def rows(n: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((n, 16)).astype(np.float32)
+
+
+def close(result: np.ndarray, x: np.ndarray) -> None:
+    # 16 products of magnitude ~1 in float32
+    np.testing.assert_allclose(result, (x.astype(np.float64) @ WEIGHT).T, rtol=0, atol=16 * 4 * 6e-8 * 3)
+
+
+@pytest.mark.parametrize("n", [0, 1, 5, 64])
+def test_any_size_of_a_free_dimension(session: ascend_ep.InferenceSession, n: int) -> None:
+    x = rows(n)
+    (y,) = session.run(None, {"x": x})
+    assert y.shape == (8, n)
+    close(y, x)
+
+
+def test_more_shapes_than_are_kept(session: ascend_ep.InferenceSession) -> None:
+    for n in [*range(1, 40), 3, 2, 1]:
+        close(session.run(["y"], {"x": rows(n)})[0], rows(n))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        np.asfortranarray,
+        lambda x: x.astype(">f4"),
+        lambda x: np.repeat(x, 2, axis=0)[::2],
+        lambda x: np.frombuffer(b"\0" + x.tobytes(), np.uint8)[1:].view(np.float32).reshape(x.shape),
+        lambda x: x[::-1][::-1],
+        ascend_ep.OrtValue.ortvalue_from_numpy,
+        onnxruntime.OrtValue.ortvalue_from_numpy,
+    ],
+    ids=["fortran", "big-endian", "strided", "unaligned", "reversed twice", "our OrtValue", "their OrtValue"],
+)
+def test_inputs_in_other_forms(session: ascend_ep.InferenceSession, change: object) -> None:
+    x = rows(6)
+    (y,) = session.run(None, {"x": change(x)})  # type: ignore[operator]
+    np.testing.assert_array_equal(y, session.run(None, {"x": x})[0])
+
+
+def test_results_are_new_arrays(session: ascend_ep.InferenceSession) -> None:
+    first = session.run(None, {"x": rows(3)})[0]
+    kept = first.copy()
+    session.run(None, {"x": rows(3, seed=1)})
+    np.testing.assert_array_equal(first, kept)
+
+
+@pytest.mark.parametrize(
+    ("feed", "code", "words"),
+    [
+        ({}, "E40001", "[x] is missing"),
+        ({"x": rows(2), "z": rows(2)}, "E40001", "[z] is no input"),
+        ({"x": rows(2).astype(np.float64)}, "E40001", "float64"),
+        ({"x": rows(2)[:, :3]}, "E40007", "[2, 3]"),
+        ({"x": rows(2)[None]}, "E40007", "['N', 16]"),
+        ({"x": np.float32(1)}, "E40007", "[]"),
+        ({"x": "text"}, "E40001", "tensor(float)"),
+    ],
+)
+def test_wrong_feeds(
+    session: ascend_ep.InferenceSession, feed: dict[str, object], code: str, words: str
+) -> None:
+    with pytest.raises(AscendError) as caught:
+        session.run(None, feed)
+    assert caught.value.code == code
+    assert words in caught.value.text
+    assert caught.value.where
+    assert caught.value.fix
+
+
+def test_unknown_output(session: ascend_ep.InferenceSession) -> None:
+    with pytest.raises(AscendError, match=r"\[q\] is no output"):
+        session.run(["y", "q"], {"x": rows(2)})
+
+
+def test_describes_itself_as_onnxruntime_does(session: ascend_ep.InferenceSession) -> None:
+    theirs = onnxruntime.InferenceSession(
+        projection().SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    for ours, reference in (
+        (session.get_inputs(), theirs.get_inputs()),
+        (session.get_outputs(), theirs.get_outputs()),
+    ):
+        assert [(a.name, a.type, a.shape) for a in ours] == [(a.name, a.type, a.shape) for a in reference]
+    assert session.get_providers() == ["AscendEP"]
+    assert session.get_overridable_initializers() == []
+    meta, reference_meta = session.get_modelmeta(), theirs.get_modelmeta()
+    for name in ("graph_name", "producer_name", "domain", "version", "custom_metadata_map", "description"):
+        assert getattr(meta, name) == getattr(reference_meta, name), name
+
+
+def test_names_and_dims_stay_as_declared() -> None:
+    from onnx import helper
+
+    source = model(
+        [helper.make_node("Identity", ["x"], ["y"])],
+        [("x", 1, ["batch size", None, "past + 1"])],
+        [("y", 1, ["batch size", None, "past + 1"])],
+    )
+    theirs = onnxruntime.InferenceSession(source.SerializeToString(), providers=["CPUExecutionProvider"])
+    ours = ascend_ep.InferenceSession(convert(source).to_bytes())
+    assert ours.get_inputs()[0].shape == theirs.get_inputs()[0].shape
+    assert ours.get_outputs()[0].shape == theirs.get_outputs()[0].shape
+
+
+def test_threads_share_a_session(session: ascend_ep.InferenceSession) -> None:
+    def work(seed: int) -> None:
+        for i in range(150):
+            n = 1 + (seed * 7 + i) % 21
+            close(session.run(None, {"x": rows(n, seed)})[0], rows(n, seed))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
+
+
+def test_run_async(session: ascend_ep.InferenceSession) -> None:
+    done, seen = threading.Event(), []
+
+    def callback(results: list[np.ndarray], data: object, error: str) -> None:
+        seen.append((results, data, error))
+        done.set()
+
+    session.run_async(None, {"x": rows(2)}, callback, "mine")
+    assert done.wait(20)
+    results, data, error = seen[0]
+    assert (data, error) == ("mine", "")
+    close(results[0], rows(2))
+    done.clear()
+    session.run_async(None, {}, callback, None)
+    assert done.wait(20)
+    assert "missing" in seen[1][2]
+
+
+def test_io_binding_writes_into_the_callers_memory(session: ascend_ep.InferenceSession) -> None:
+    x, out = rows(4), np.zeros((8, 4), np.float32)
+    binding = session.io_binding()
+    binding.bind_input("x", "cpu", 0, np.float32, x.shape, x.ctypes.data)
+    binding.bind_output("y", "cpu", 0, np.float32, out.shape, out.ctypes.data)
+    session.run_with_iobinding(binding)
+    close(out, x)
+    assert binding.get_outputs()[0].data_ptr() == out.ctypes.data
+    copied = binding.copy_outputs_to_cpu()[0]
+    out[:] = 0
+    close(copied, x)
+    binding.clear_binding_outputs()
+    binding.bind_output("y")
+    session.run_with_iobinding(binding)
+    close(binding.copy_outputs_to_cpu()[0], x)
+
+
+def test_io_binding_to_their_ortvalue(session: ascend_ep.InferenceSession) -> None:
+    out = onnxruntime.OrtValue.ortvalue_from_numpy(np.zeros((8, 2), np.float32))
+    binding = session.io_binding()
+    binding.bind_cpu_input("x", rows(2))
+    binding.bind_ortvalue_output("y", out)
+    session.run_with_iobinding(binding)
+    close(out.numpy(), rows(2))
+
+
+def test_io_binding_refuses_a_buffer_of_another_shape(session: ascend_ep.InferenceSession) -> None:
+    binding = session.io_binding()
+    binding.bind_cpu_input("x", rows(3))
+    binding.bind_ortvalue_output("y", ascend_ep.OrtValue.ortvalue_from_shape_and_type([8, 2], np.float32))
+    with pytest.raises(AscendError, match=r"\[8, 3\].*\[8, 2\]"):
+        session.run_with_iobinding(binding)
+    with pytest.raises(AscendError, match=r"\[q\] is no output"):
+        binding.bind_output("q")
+    with pytest.raises(AscendError, match="no device"):
+        binding.bind_output("y", "cuda")
+
+
+@pytest.mark.parametrize(
+    ("providers", "options", "words"),
+    [
+        (["CUDAExecutionProvider"], None, "CUDAExecutionProvider"),
+        (["CPUExecutionProvider"], None, "leaves out"),
+        (["AscendEP"], [{"speed": "high"}], "speed"),
+        (["AscendEP"], [{"num_threads": "many"}], "many"),
+        (["AscendEP"], [{}, {}], "length"),
+    ],
+)
+def test_wrong_providers(
+    bundle: bytes, providers: list[str], options: list[dict[str, str]], words: str
+) -> None:
+    with pytest.raises(AscendError, match=words):
+        ascend_ep.InferenceSession(bundle, providers=providers, provider_options=options)
+
+
+def test_options_of_both_kinds(bundle: bytes) -> None:
+    theirs, ours = onnxruntime.SessionOptions(), ascend_ep.SessionOptions()
+    for options in (theirs, ours):
+        options.intra_op_num_threads = 1
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        made = ascend_ep.InferenceSession(bundle, options)
+        assert made.get_provider_options() == {"AscendEP": {"num_threads": "1"}}
+        close(made.run(None, {"x": rows(2)})[0], rows(2))
+    with pytest.raises(AttributeError):
+        ours.no_such_option = 1
+
+
+def test_profile(bundle: bytes, mixed_bundle: bytes, tmp_path: Path) -> None:
+    for image, names in ((bundle, {"MatMul", "Transpose"}), (mixed_bundle, {"MatMul", "Concat"})):
+        options = ascend_ep.SessionOptions()
+        options.enable_profiling = True
+        options.profile_file_prefix = str(tmp_path / f"p{len(names)}{len(image)}")
+        made = ascend_ep.InferenceSession(image, options)
+        made.run(None, {"x": rows(3)})
+        events = json.loads(Path(made.end_profiling()).read_text())
+        assert names <= {e["args"]["op_name"] for e in events if e["cat"] == "Node"}
+        whole = next(e for e in events if e["name"] == "model_run")
+        assert all(e["dur"] <= whole["dur"] for e in events)
+
+
+def test_profiling_must_be_enabled(session: ascend_ep.InferenceSession) -> None:
+    with pytest.raises(AscendError, match="not enabled"):
+        session.end_profiling()
+
+
+def test_host_partitions(mixed_bundle: bytes) -> None:
+    reference = onnxruntime.InferenceSession(mixed().SerializeToString(), providers=["CPUExecutionProvider"])
+    made = ascend_ep.InferenceSession(mixed_bundle)
+    assert made.get_providers() == ["AscendEP", "CPUExecutionProvider"]
+    for n in (1, 4):
+        x = rows(n)
+        for ours, theirs in zip(made.run(None, {"x": x}), reference.run(None, {"x": x}), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+    x = rows(2)
+    copied = made.run(["x"], {"x": x})[0]
+    assert not np.shares_memory(copied, x)
+
+
+def test_terminated_run(mixed_bundle: bytes) -> None:
+    options = ascend_ep.RunOptions()
+    made = ascend_ep.InferenceSession(mixed_bundle)
+    made.run(None, {"x": rows(1)}, options)
+    options.terminate = True
+    with pytest.raises(AscendError, match="terminated"):
+        made.run(None, {"x": rows(1)}, options)
+
+
+def test_missing_file_and_wrong_file(tmp_path: Path) -> None:
+    with pytest.raises(AscendError) as caught:
+        ascend_ep.InferenceSession(str(tmp_path / "none.om"))
+    assert caught.value.code == "E40002"
+    (tmp_path / "bad.om").write_bytes(b"PK\3\4" + bytes(400))
+    with pytest.raises(AscendError) as caught:
+        ascend_ep.InferenceSession(tmp_path / "bad.om")
+    assert caught.value.code == "E40003"
+
+
+def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **environment},
+    )
+
+
+def test_an_unknown_isa_level_is_refused_by_name(bundle: bytes, tmp_path: Path) -> None:
+    (tmp_path / "m.om").write_bytes(bundle)
+    code = f"import ascend_ep; ascend_ep.InferenceSession({str(tmp_path / 'm.om')!r})"
+    found = run_python(code, ASCEND_EP_CPU="sse9")
+    assert "E40001" in found.stderr
+    assert "sse9" in found.stderr
+    assert run_python(code, ASCEND_EP_CPU="baseline").returncode == 0
+
+
+def test_loading_a_bundle_imports_nothing_heavy(bundle: bytes, tmp_path: Path) -> None:
+    (tmp_path / "m.om").write_bytes(bundle)
+    found = run_python(
+        "import sys, numpy, ascend_ep\n"
+        f"s = ascend_ep.InferenceSession({str(tmp_path / 'm.om')!r})\n"
+        "s.run(None, {'x': numpy.zeros((2, 16), 'f')})\n"
+        "heavy = ('onnx', 'onnxruntime', 'onnx_ir', 'onnxscript')\n"
+        "print(sorted(m for m in sys.modules if m.split('.')[0] in heavy"
+        " or m.startswith(('ascend_ep.compiler', 'ascend_ep.graph', 'ascend_ep.frontends'))))"
+    )
+    assert found.stdout.strip() == "[]", found.stdout + found.stderr
+
+
+def test_memory_is_flat_over_sessions(bundle: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "m.om"
+    path.write_bytes(bundle)
+
+    def cycle(n: int) -> int:
+        for _ in range(n):
+            ascend_ep.InferenceSession(path).run(None, {"x": rows(2)})
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    cycle(300)
+    before = cycle(200)
+    assert cycle(1500) - before < 2 << 20
