@@ -11,9 +11,7 @@ from ascend_ep.compiler.convert import ConvertOptions, convert
 from ascend_ep.graph.external_data import MemoryReader
 from ascend_ep.graph.facts import Fact, Facts
 from ascend_ep.opdef.registry import Registry
-
-#: Values of the precision options, and what the compiler calls them.
-_PRECISIONS = {"": "origin", "must_keep_origin_dtype": "origin", "force_fp32": "origin"}
+from ascend_ep.provider.options import precision_of
 
 
 def group_model(
@@ -51,10 +49,9 @@ def compile_model(
     model: onnx.ModelProto, registry: Registry, options: Mapping[str, str], memory: MemoryReader
 ) -> tuple[bytes | None, dict[str, str]]:
     """The bundle; or None and, by first output, the nodes that don't run natively here and why."""
-    precision = options.get("precision_mode_v2") or options.get("precision_mode") or "origin"
     wanted = ConvertOptions(
         registry=registry,
-        precision=_PRECISIONS.get(precision, precision),
+        precision=precision_of(options),
         sample_seed=None,
         self_check=False,
         memory=memory,

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 #: Separates the items of `custom_op_info` and `custom_op`.
 SEPARATOR = ";"
 
+#: Precision modes that are what the provider computes anyway.
+_EXACT = ("must_keep_origin_dtype", "force_fp32")
+
 _declared: list[OpDef] = []
 
 
@@ -28,6 +31,14 @@ def check_options(options: Mapping[str, str]) -> None:
             raise AscendError(
                 "E40001", text_of(status.text), where="AscendEP", fix="Correct the provider option."
             )
+    if "precision_mode" in options and "precision_mode_v2" in options:
+        raise AscendError("E10056", "precision_mode", "precision_mode_v2", where="AscendEP")
+
+
+def precision_of(options: Mapping[str, str]) -> str:
+    """The precision asked for; "origin", the provider's default, is each operator's own element type."""
+    asked = options.get("precision_mode_v2") or options.get("precision_mode") or "origin"
+    return "origin" if asked in _EXACT else asked
 
 
 def registry_of(options: Mapping[str, str]) -> Registry:

@@ -24,7 +24,7 @@ from ascend_ep.opdef.registry import Registry
 from ascend_ep.provider import pending
 from ascend_ep.provider.group import compile_model, group_model
 from ascend_ep.provider.library import EP_NAME
-from ascend_ep.provider.options import options_of, registry_of
+from ascend_ep.provider.options import options_of, precision_of, registry_of
 from ascend_ep.provider.report import CPU, Placement, Report, of_session
 from ascend_ep.runtime.binding import ffi, lib, new_status, text_of
 
@@ -53,8 +53,13 @@ def partition(ep: Any, graph: Any, claims: Any) -> None:
                 "E40012", f"onnxruntime refused a group that starts with [{label(group.nodes[0])}]"
             )
     work.write_report(report, groups)
-    level = 2 if report.on_cpu else 0
-    lib.asc_ep_log(ep, level, report.summary().encode("utf-8", "replace"))
+    _log(ep, 2 if report.on_cpu else 0, report.summary())
+    if groups and not graph.nested and (precision := precision_of(options)) != "origin":
+        _log(
+            ep,
+            2,
+            f"{EP_NAME}: precision {precision}: half-precision kernels are not built; nodes keep their types",
+        )
 
 
 def compile_group(ep: Any, program: Any) -> None:
@@ -70,6 +75,10 @@ def compile_group(ep: Any, program: Any) -> None:
         raise AscendError("E40012", text_of(status.text), where=text_of(program.name))
     program.compiled = model[0]
     program.partition = 0
+
+
+def _log(ep: Any, level: int, text: str) -> None:
+    lib.asc_ep_log(ep, level, text.encode("utf-8", "replace"))
 
 
 def borrow(address: int, length: int) -> memoryview:

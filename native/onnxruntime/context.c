@@ -116,7 +116,9 @@ static ort_status *open_file(asc_ep *ep, const ort_graph *graph, const char *nam
 static ort_status *open_bytes(asc_ep *ep, const void *bytes, size_t size) {
     asc_model *model = NULL;
     asc_status result = {.code = ASC_OK, .node = -1};
-    if (asc_ep_open(ep, bytes, size, &model, &result) != ASC_OK) return fail_status(&result, "embedded bundle");
+    asc_options options = ep_open_options(ep);
+    if (asc_model_from_memory(bytes, size, &options, &model, &result) != ASC_OK)
+        return fail_status(&result, "embedded bundle");
     remember(ep, model, NULL);
     return NULL;
 }

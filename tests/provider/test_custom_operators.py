@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +19,14 @@ from numpy.typing import NDArray
 from provider_graphs import model, run_python, value, weights
 
 import ascend_ep
+from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.opdef.registry import Registry
 from ascend_ep.provider import report
 
 X = weights(1, 3, 8)
 
 
-def session(content: bytes, **options: object) -> ort.InferenceSession:
+def session(content: bytes | str, **options: object) -> ort.InferenceSession:
     so = ort.SessionOptions()
     so.log_severity_level = 4
     return ort.InferenceSession(content, so, providers=[("AscendEP", options)], enable_fallback=0)
@@ -186,3 +192,62 @@ def test_the_library_can_be_registered_on_session_options(tmp_path: Path) -> Non
         path,
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def rope_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc")
+    if not compiler:
+        pytest.skip("needs a C compiler")
+    library = tmp_path_factory.mktemp("rope") / "rope.so"
+    source = Path(__file__).parent.parent / "assets" / "rope_library.c"
+    include = ascend_ep.get_include()
+    subprocess.run([compiler, "-O2", "-shared", "-fPIC", f"-I{include}", source, "-o", library], check=True)
+    return library
+
+
+def rope_model() -> bytes:
+    node = oh.make_node("RoPE", ["x", "cos", "sin"], ["y"], name="turn", domain="ai.custom")
+    inputs = [value("x", ["S", 8]), value("cos", ["S", 4]), value("sin", ["S", 4])]
+    return model([node], inputs, [value("y", ["S", 8])])
+
+
+def check_rope(s: ort.InferenceSession) -> None:
+    angle = np.arange(3)[:, None] * 0.5 ** np.arange(4)
+    x, cos, sin = weights(3, 3, 8), np.cos(angle), np.sin(angle)
+    (y,) = s.run(None, {"x": x, "cos": cos.astype(np.float32), "sin": sin.astype(np.float32)})
+    a, b = x[:, :4].astype(np.float64), x[:, 4:].astype(np.float64)
+    np.testing.assert_allclose(y, np.concatenate([a * cos - b * sin, b * cos + a * sin], -1), atol=1e-6)
+
+
+def test_a_shared_library_gives_an_operator(
+    rope_library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Named in the session's own options, it needs no entry in the trust store."""
+    monkeypatch.setenv("ASCEND_EP_TRUST", str(tmp_path / "trust"))
+    s = session(rope_model(), custom_op=f"RoPE:{rope_library}")
+    check_rope(s)
+    assert report(s).on_cpu == []
+    assert not (tmp_path / "trust").exists()
+
+
+@pytest.mark.parametrize("embedded", [False, True])
+def test_native_code_of_a_compiled_model_has_to_be_trusted(
+    embedded: bool, rope_library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASCEND_EP_TRUST", str(tmp_path / "trust"))
+    registry = Registry.from_options(custom_op=[f"RoPE:{rope_library}"])
+    conversion = convert(rope_model(), ConvertOptions(registry=registry))
+    conversion.write(tmp_path / "m.om")
+    compiled = onnx.load_from_string(conversion.context_model("m.om"))
+    if embedded:
+        attributes = {a.name: a for a in compiled.graph.node[0].attribute}
+        attributes["embed_mode"].i = 1
+        attributes["ep_cache_context"].s = (tmp_path / "m.om").read_bytes()
+    onnx.save(compiled, tmp_path / "m.onnx")
+    check_rope(session(str(tmp_path / "m.onnx")))
+    (tmp_path / "trust").unlink()
+    digest = hashlib.sha256(rope_library.read_bytes()).hexdigest()
+    with pytest.raises(Exception, match=f"E40009 .*{digest}"):
+        check_rope(session(str(tmp_path / "m.onnx")))
+    check_rope(session(str(tmp_path / "m.onnx"), trust=f"sha256:{digest}"))
