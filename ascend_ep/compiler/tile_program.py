@@ -14,7 +14,7 @@ after every operation that can leave their range.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -39,6 +39,7 @@ OPCODES: dict[str, int] = {
     for name in dir(lib)
     if name.startswith("ASC_EW_") and not name.endswith(("COUNT", "INTS")) and "_MAX_" not in name
 }
+_NAMES = {number: name for name, number in OPCODES.items()}
 COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
 STEP_INTS: int = lib.ASC_EW_STEP_INTS
 MAX_REGISTERS: int = lib.ASC_EW_MAX_REGISTERS
@@ -209,6 +210,42 @@ class TileProgram(Generic[Source]):
             found = self._values[key] = Value(self, op, dtype, args, immediate)  # type: ignore[arg-type]
         return found
 
+    def include(self, ints: Sequence[Dim], floats: Sequence[float], inputs: Sequence[Value]) -> list[Value]:
+        """The steps of an encoded program on these values as its inputs; gives its outputs."""
+        registers: dict[int, Value] = {}
+        outputs: dict[int, Value] = {}
+        for at in range(2, len(ints), STEP_INTS):
+            code, target, a, b, c = ints[at : at + STEP_INTS]
+            op = _NAMES[_number(code)]
+            if op == "store":
+                outputs[_number(target)] = registers[_number(a)]
+            else:
+                registers[_number(target)] = self._included(op, (a, b, c), floats, inputs, registers)
+        return [outputs[k] for k in sorted(outputs)]
+
+    def _included(
+        self,
+        op: str,
+        operands: tuple[Dim, Dim, Dim],
+        floats: Sequence[float],
+        inputs: Sequence[Value],
+        registers: Mapping[int, Value],
+    ) -> Value:
+        a, b, _ = operands
+        if op == "load":
+            return inputs[_number(a)]
+        if op == "const":
+            return self.const(floats[_number(a)] if b in (FLOAT32, FLOAT64) else a, _number(b))
+        if op == "iota":
+            return self.position()
+        values = [registers[_number(r)] for r in operands[: _arity(op)]]
+        if op == "cast":
+            return self._value("cast", computed_dtype(_number(b)), (values[0],), b)
+        if op == "gate":
+            return self._value("mul", FLOAT32, (values[0], self._value("sigmoid", FLOAT32, (values[1],))))
+        kind = BOOL if op in COMPARISONS else values[-1].dtype
+        return self._value(op, kind, tuple(values))
+
     # ---- encoding --------------------------------------------------------------------------
 
     def encode(self) -> Encoded[Source]:
@@ -255,6 +292,19 @@ class TileProgram(Generic[Source]):
             same = (op, args) == (value.op, value.args)
             made[id(value)] = value if same else self._value(op, value.dtype, args, value.immediate)
         return [made[id(r)] for r in roots]
+
+
+def _number(element: Dim) -> int:
+    """An element of a program that is never symbolic."""
+    assert isinstance(element, int)
+    return element
+
+
+def _arity(op: str) -> int:
+    """How many of a step's last three ints are registers."""
+    if op == "select":
+        return 3
+    return 1 if op == "cast" or OPCODES[op] >= OPCODES["neg"] else 2
 
 
 def _register_type(dtype: int) -> int:
