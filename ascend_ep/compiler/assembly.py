@@ -13,6 +13,7 @@ from ascend_ep.graph.partition import Partition
 from ascend_ep.opdef.dims import Dim, DimExpr, symbol, symbols
 
 from .claims import Claims
+from .fuse_elementwise import fuse_elementwise
 from .fuse_epilogue import fuse_epilogues
 from .host_model import host_model
 from .lowering import MAX_RANK, PlanBuilder
@@ -107,6 +108,7 @@ class Assembly:
             result = builder.result(operand(value, self._facts[value]))
             made.outputs.append((self._written_edge(value), result))
         fuse_epilogues(made)
+        builder.insns[:] = fuse_elementwise(builder.insns)
         for missing in sorted(_needed_symbols(made) - _pure_symbols(r.dims for _, r in made.inputs)):
             self._input(made, builder, self._sources[missing])
         return made
