@@ -202,3 +202,8 @@ def test_a_c_program_without_a_compiler_still_runs_plain_models(host_program: Pa
     done = host(host_program, tmp_path / "plain.onnx", 2)
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.split()) == 8
+
+
+def test_compiling_inside_onnxruntime_points_to_the_converter() -> None:
+    with pytest.raises(Exception, match=r"ep\.context_enable: compile offline with ascend-atc"):
+        session(two_layers(), ep__context_enable="1")
