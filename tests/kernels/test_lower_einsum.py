@@ -29,15 +29,45 @@ def einsum(equation: str, inputs: list[np.ndarray]) -> np.ndarray:
     return y
 
 
-@pytest.mark.parametrize(
-    "equation",
-    [
-        "ij,jk->ik", "ij,jk->ki", "ij,jk", "ij,kj->ik", "ji,jk->ki", "ij,jk->i", "ij,ij->", "ij,ij->ij",
-        "ij,kl->ijkl",        "i,j->ij", "i,i->", "abcd,abed->abce", "abcd,aebd->abce", "abcd,cd->ab", "abcd,efcd->abef",
-        "acbd,adbe->acbe",        "abc,cd->abd", "abc,dc->dab", "abc,abd->bcd", "ij->ji", "ij->", "ij->j", "ij", "ba", "ij,j",
-        "ab,bc,cd->ad",        "ab,cb,ac->b", "ab,ab,ab->a", "ij,k->i", "abcde->ca", "ii->i", "ii", "ij,jj->i", "abc,bcd,de->ae",
-    ],
-)  # fmt: skip
+EQUATIONS = [
+    "ij,jk->ik",
+    "ij,jk->ki",
+    "ij,jk",
+    "ij,kj->ik",
+    "ji,jk->ki",
+    "ij,jk->i",
+    "ij,ij->",
+    "ij,ij->ij",
+    "ij,kl->ijkl",
+    "i,j->ij",
+    "i,i->",
+    "abcd,abed->abce",
+    "abcd,aebd->abce",
+    "abcd,cd->ab",
+    "abcd,efcd->abef",
+    "acbd,adbe->acbe",
+    "abc,cd->abd",
+    "abc,dc->dab",
+    "abc,abd->bcd",
+    "ij->ji",
+    "ij->",
+    "ij->j",
+    "ij",
+    "ba",
+    "ij,j",
+    "ab,bc,cd->ad",
+    "ab,cb,ac->b",
+    "ab,ab,ab->a",
+    "ij,k->i",
+    "abcde->ca",
+    "ii->i",
+    "ii",
+    "ij,jj->i",
+    "abc,bcd,de->ae",
+]
+
+
+@pytest.mark.parametrize("equation", EQUATIONS)
 def test_letters(equation: str) -> None:
     terms = equation.split("->")[0].split(",")
     sizes = dict.fromkeys(SIZES, 3) if any(len(set(t)) < len(t) for t in terms) else SIZES
