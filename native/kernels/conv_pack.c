@@ -120,21 +120,34 @@ static inline const float *at_byte(const float *plane, int64_t byte) {
     return (const float *)((uintptr_t)plane + (uintptr_t)byte);
 }
 
-static void copy_half(const copy_job *j, int half) {
+/* `n` and `stride` are constants where it counts, so that the loop over segments vanishes. */
+static inline __attribute__((always_inline)) void copy_lanes(const copy_job *j, const lanes *l, int n, int stride,
+                                                             float *out) {
     static const int32_t even[16] = {0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30};
-    lanes l[16];
-    int n = find_lanes(j, half, l);
+    const __m512i pick = _mm512_loadu_si512(even);
     const float *plane = j->plane;
-    float *out = j->out + 16 * half;
     for (int64_t i = 0; i < j->planes; i++, plane += j->plane_step, out += j->out_step) {
         __m512 low = _mm512_setzero_ps(), high = low;
         for (int s = 0; s < n; s++) {
             low = _mm512_mask_loadu_ps(low, l[s].low, at_byte(plane, l[s].from));
-            if (j->stride == 2) high = _mm512_mask_loadu_ps(high, l[s].high, at_byte(plane, l[s].from + 64));
+            if (stride == 2) high = _mm512_mask_loadu_ps(high, l[s].high, at_byte(plane, l[s].from + 64));
         }
-        if (j->stride == 2) low = _mm512_permutex2var_ps(low, _mm512_loadu_si512(even), high);
-        _mm512_storeu_ps(out, low);
+        _mm512_storeu_ps(out, stride == 2 ? _mm512_permutex2var_ps(low, pick, high) : low);
     }
+}
+
+static void copy_half(const copy_job *j, int half) {
+    lanes l[16];
+    int n = find_lanes(j, half, l);
+    float *out = j->out + 16 * half;
+    if (j->stride == 2)
+        n == 1 ? copy_lanes(j, l, 1, 2, out) : copy_lanes(j, l, n, 2, out);
+    else if (n == 1)
+        copy_lanes(j, l, 1, 1, out);
+    else if (n == 2)
+        copy_lanes(j, l, 2, 1, out);
+    else
+        copy_lanes(j, l, n, 1, out);
 }
 
 static void copy_planes(const copy_job *j) {

@@ -101,6 +101,46 @@ static void run_group(const block *k, int64_t first, int64_t rows, int64_t panel
     }
 }
 
+/* Whether a panel of so few columns leaves too much of its last vector idle. */
+static int wants_swap(const block *k, int64_t cols) {
+    int64_t whole = (cols + ASC_VF - 1) / ASC_VF * ASC_VF;
+    return k->g->a_panels && k->b_step == GEMM_PANEL && whole * 8 > cols * 9;
+}
+
+/* rows x cols of the output to or from sums[col][row]. */
+static void turn(float *c, int64_t ldc, int64_t rows, int64_t cols, float *sums, int to_sums) {
+    for (int64_t i = 0; i < rows; i++, c += ldc)
+        for (int64_t j = 0; j < cols; j++) {
+            if (to_sums)
+                sums[j * GEMM_PANEL + i] = c[j];
+            else
+                c[j] = sums[j * GEMM_PANEL + i];
+        }
+}
+
+/* A panel of A against the last, narrow panel of B, with the roles exchanged: columns of B are the tile's
+ * rows and rows of A fill its vectors. The same products in the same order, so the same bits. */
+static void run_swapped(const block *k, int64_t first, int64_t rows, int64_t panel, const float *b) {
+    const gemm *g = k->g;
+    float sums[GEMM_PANEL * GEMM_PANEL];
+    int64_t col = panel * GEMM_PANEL, cols = g->n - col, tiles = tile_count(cols);
+    float *c = g->c + (k->row + first) * g->ldc + col;
+    if (k->k0 > 0) turn(c, g->ldc, rows, cols, sums, 1);
+    for (int64_t at = 0; at < rows; at += GEMM_TILE_COLS)
+        for (int64_t t = 0; t < tiles; t++) {
+            int64_t from = tile_start(cols, tiles, t), tall = tile_start(cols, tiles, t + 1) - from;
+            gemm_tile tile = {.k = k->k, .a = b + from, .a_step = GEMM_PANEL, .b = k->a + first * g->k + at};
+            tile.b_step = GEMM_PANEL;
+            tile.c = sums + from * GEMM_PANEL + at;
+            tile.ldc = GEMM_PANEL;
+            tile.resume = k->k0 > 0;
+            ASC_FN(gemm_tile_run)((int)tall, rows - at > ASC_VF ? 2 : 1, &tile);
+        }
+    turn(c, g->ldc, rows, cols, sums, 0);
+    if (k->k0 + k->k == g->k && !epilogue_is_plain(&g->epilogue))
+        ASC_FN(epilogue_apply)(&g->epilogue, c, g->ldc, k->row + first, rows, col, cols);
+}
+
 /* Panels that are at hand together. Few rows want wide strips. Rows of A in panels are read from far, so
  * several panels of B wait for each of them in L2. */
 static int64_t group_panels(const block *k) {
@@ -149,8 +189,13 @@ void ASC_FN(gemm_block)(const gemm *g, int64_t row, int64_t rows, int64_t panel,
         for (int64_t p = panel; p < panel_end; p += group) {
             int64_t panels = least(group, panel_end - p);
             const float *b = find_panels(&k, p, panels, b_panels);
-            for (int64_t first = 0; first < rows; first += unit)
-                run_group(&k, first, least(unit, rows - first), p, panels, b);
+            int64_t last = p + panels - 1, cols = least(GEMM_PANEL, g->n - last * GEMM_PANEL);
+            int swap = wants_swap(&k, cols);
+            for (int64_t first = 0; first < rows; first += unit) {
+                int64_t tall = least(unit, rows - first);
+                if (panels > swap) run_group(&k, first, tall, p, panels - swap, b);
+                if (swap) run_swapped(&k, first, tall, last, b + (panels - 1) * k.b_panel);
+            }
         }
         k0 += k.k;
     } while (k0 < g->k);
