@@ -101,10 +101,18 @@ static void run_group(const block *k, int64_t first, int64_t rows, int64_t panel
     }
 }
 
-/* Whether a panel of so few columns leaves too much of its last vector idle. */
-static int wants_swap(const block *k, int64_t cols) {
+#define FEW_COLUMNS 128
+
+/* How many of a group's panels, from the last one on, are better multiplied with exchanged roles: all when
+ * columns are few, because a panel of weights is then read by whole lines; a last one that would leave too
+ * much of its vectors idle. */
+static int64_t swapped_panels(const block *k, int64_t panel, int64_t panels) {
+    const gemm *g = k->g;
+    if (!g->a_panels || k->b_step != GEMM_PANEL) return 0;
+    if (g->n <= FEW_COLUMNS) return panels;
+    int64_t cols = least(GEMM_PANEL, g->n - (panel + panels - 1) * GEMM_PANEL);
     int64_t whole = (cols + ASC_VF - 1) / ASC_VF * ASC_VF;
-    return k->g->a_panels && k->b_step == GEMM_PANEL && whole * 8 > cols * 9;
+    return whole * 8 > cols * 9;
 }
 
 /* rows x cols of the output to or from sums[col][row]. */
@@ -118,12 +126,12 @@ static void turn(float *c, int64_t ldc, int64_t rows, int64_t cols, float *sums,
         }
 }
 
-/* A panel of A against the last, narrow panel of B, with the roles exchanged: columns of B are the tile's
+/* A panel of A against a panel of B with the roles exchanged: columns of B are the tile's
  * rows and rows of A fill its vectors. The same products in the same order, so the same bits. */
 static void run_swapped(const block *k, int64_t first, int64_t rows, int64_t panel, const float *b) {
     const gemm *g = k->g;
     float sums[GEMM_PANEL * GEMM_PANEL];
-    int64_t col = panel * GEMM_PANEL, cols = g->n - col, tiles = tile_count(cols);
+    int64_t col = panel * GEMM_PANEL, cols = least(GEMM_PANEL, g->n - col), tiles = tile_count(cols);
     float *c = g->c + (k->row + first) * g->ldc + col;
     if (k->k0 > 0) turn(c, g->ldc, rows, cols, sums, 1);
     for (int64_t at = 0; at < rows; at += GEMM_TILE_COLS)
@@ -189,12 +197,11 @@ void ASC_FN(gemm_block)(const gemm *g, int64_t row, int64_t rows, int64_t panel,
         for (int64_t p = panel; p < panel_end; p += group) {
             int64_t panels = least(group, panel_end - p);
             const float *b = find_panels(&k, p, panels, b_panels);
-            int64_t last = p + panels - 1, cols = least(GEMM_PANEL, g->n - last * GEMM_PANEL);
-            int swap = wants_swap(&k, cols);
+            int64_t plain = panels - swapped_panels(&k, p, panels);
             for (int64_t first = 0; first < rows; first += unit) {
                 int64_t tall = least(unit, rows - first);
-                if (panels > swap) run_group(&k, first, tall, p, panels - swap, b);
-                if (swap) run_swapped(&k, first, tall, last, b + (panels - 1) * k.b_panel);
+                if (plain > 0) run_group(&k, first, tall, p, plain, b);
+                for (int64_t i = plain; i < panels; i++) run_swapped(&k, first, tall, p + i, b + i * k.b_panel);
             }
         }
         k0 += k.k;

@@ -30,41 +30,12 @@ def einsum(equation: str, inputs: list[np.ndarray]) -> np.ndarray:
 
 
 EQUATIONS = [
-    "ij,jk->ik",
-    "ij,jk->ki",
-    "ij,jk",
-    "ij,kj->ik",
-    "ji,jk->ki",
-    "ij,jk->i",
-    "ij,ij->",
-    "ij,ij->ij",
-    "ij,kl->ijkl",
-    "i,j->ij",
-    "i,i->",
-    "abcd,abed->abce",
-    "abcd,aebd->abce",
-    "abcd,cd->ab",
-    "abcd,efcd->abef",
-    "acbd,adbe->acbe",
-    "abc,cd->abd",
-    "abc,dc->dab",
-    "abc,abd->bcd",
-    "ij->ji",
-    "ij->",
-    "ij->j",
-    "ij",
-    "ba",
-    "ij,j",
-    "ab,bc,cd->ad",
-    "ab,cb,ac->b",
-    "ab,ab,ab->a",
-    "ij,k->i",
-    "abcde->ca",
-    "ii->i",
-    "ii",
-    "ij,jj->i",
-    "abc,bcd,de->ae",
-]
+    "ij,jk->ik", "ij,jk->ki", "ij,jk", "ij,kj->ik", "ji,jk->ki", "ij,jk->i", "ij,ij->", "ij,ij->ij",
+    "ij,kl->ijkl", "i,j->ij", "i,i->", "abcd,abed->abce", "abcd,aebd->abce", "abcd,cd->ab",
+    "abcd,efcd->abef", "acbd,adbe->acbe", "abc,cd->abd", "abc,dc->dab", "abc,abd->bcd", "ij->ji", "ij->",
+    "ij->j", "ij", "ba", "ij,j", "ab,bc,cd->ad", "ab,cb,ac->b", "ab,ab,ab->a", "ij,k->i", "abcde->ca",
+    "ii->i", "ii", "ij,jj->i", "abc,bcd,de->ae",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("equation", EQUATIONS)
