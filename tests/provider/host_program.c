@@ -1,8 +1,9 @@
 /* A C program that runs a compiled model in stock onnxruntime: no Python, no header but the plugin's slots.
  *
- *   host_program LIBONNXRUNTIME LIBASCEND_EP MODEL ROWS COLUMNS
+ *   host_program LIBONNXRUNTIME LIBASCEND_EP MODEL ROWS COLUMNS [OUTPUT]
  *
- * feeds input "x" [ROWS, COLUMNS] with x[i] = (i % 7) - 3 and prints the elements of output "y", one a line. */
+ * feeds input "x" [ROWS, COLUMNS] with x[i] = (i % 7) - 3 and prints the elements of OUTPUT ("y" unless
+ * named), one a line. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,13 +57,13 @@ static void *find_device(void *env) {
     exit(1);
 }
 
-static void run(void *session, long rows, long columns) {
+static void run(void *session, long rows, long columns, const char *out_name) {
     long long dims[2] = {rows, columns};
     size_t count = (size_t)(rows * columns), bytes;
     float *x = malloc(count * sizeof *x), *y;
     for (size_t i = 0; i < count; i++) x[i] = (float)((int)(i % 7) - 3);
     void *memory, *in, *out = NULL;
-    const char *in_name = "x", *out_name = "y";
+    const char *in_name = "x";
     CALL(CPU_MEMORY, (int, int, void **), (1, 0, &memory));
     CALL(TENSOR_OVER, (void *, void *, size_t, long long *, size_t, int, void **),
          (memory, x, count * sizeof *x, dims, 2, 1, &in));
@@ -78,7 +79,7 @@ static void run(void *session, long rows, long columns) {
 }
 
 int main(int argc, char **argv) {
-    if (argc != 6) return 2;
+    if (argc != 6 && argc != 7) return 2;
     void *library = dlopen(argv[1], RTLD_NOW | RTLD_GLOBAL);
     if (!library) {
         fprintf(stderr, "%s\n", dlerror());
@@ -93,7 +94,7 @@ int main(int argc, char **argv) {
     CALL(APPEND, (void *, void *, void **, size_t, const char **, const char **, size_t),
          (options, env, &device, 1, NULL, NULL, 0));
     CALL(CREATE_SESSION, (void *, const char *, void *, void **), (env, argv[3], options, &session));
-    run(session, atol(argv[4]), atol(argv[5]));
+    run(session, atol(argv[4]), atol(argv[5]), argc == 7 ? argv[6] : "y");
     FREE(RELEASE_SESSION, session);
     FREE(RELEASE_OPTIONS, options);
     CALL(UNREGISTER, (void *, const char *), (env, "AscendEP"));
