@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.registry import Registry
-from ascend_ep.runtime.binding import open_model
+from ascend_ep.runtime.binding import lib, open_model
 from ascend_ep.runtime.comparison import compare
 from ascend_ep.runtime.session import InferenceSession
 
@@ -39,16 +39,16 @@ def run_samples(written: Path | bytes, plan: Plan) -> list[Array]:
     outputs = [s.edge.name for s in plan.samples if s.edge.is_output]
     code = {n for p in plan.partitions if isinstance(p, NativePartition) for i in p.insns if (n := i.native)}
     trusted = ",".join(f"sha256:{digest}" for digest in sorted(map(digest_of, code))) or None
-    if not outputs:
-        open_model(written, trust=trusted)
-        return []
     try:
         session = InferenceSession(written, providers=[("AscendEP", {"trust": trusted})] if trusted else None)
-        return session.run(outputs, inputs)
+        return session.run(outputs, inputs) if outputs else []
     except AscendError as error:
-        if error.code in ("E40008", "E40009", "E40010", "E40011"):
+        if error.code not in ("E40008", "E40009", "E40010", "E40011"):
+            raise
+        if outputs:
             raise NoSamples from error
-        raise
+        open_model(written, flags=lib.ASC_OPEN_NO_NATIVE)
+        return []
 
 
 def digest_of(native: Native) -> str:

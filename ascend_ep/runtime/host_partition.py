@@ -34,7 +34,7 @@ class HostPartition:
             )
         except Exception as error:
             raise AscendError(
-                "E40010",
+                "E40006",
                 f"onnxruntime refused partition [{partition.name}]: {error}",
                 where=bundle.model.where,
                 fix="Describe the operator with --custom_op_info when converting.",

@@ -17,12 +17,13 @@ MAX_BOUND = 16
 Array = NDArray[Any]
 _NULL = ffi.NULL
 _from_buffer = ffi.from_buffer
+_empty = np.empty
 
 
 class Bound:
     """The partition at one set of shapes: the asc_bound and the outputs to allocate."""
 
-    __slots__ = ("outputs", "pointer")
+    __slots__ = ("outputs", "pointer", "renamed")
 
     def __init__(self, pointer: Any) -> None:
         self.pointer = ffi.gc(pointer, lib.asc_bound_release)
@@ -30,6 +31,7 @@ class Bound:
         count = lib.asc_bound_outputs(pointer, tensors)
         #: per output its shape, the dtype memory is allocated as, and the dtype shown when that differs
         self.outputs = [_allocation(tensors[0][i]) for i in range(count)]
+        self.renamed = any(seen is not None for _, _, seen in self.outputs)
 
 
 class Slot:
@@ -76,12 +78,10 @@ class NativePartition:
         except IndexError:
             slot = Slot(len(self._inputs), self._n_out)
         ins, outs = slot.ins, slot.outs
-        held = [_from_buffer(a) for a in arrays]
-        held_out = [_from_buffer(a) for a in results]
-        for i, pointer in enumerate(held):
-            ins[i] = pointer
-        for i, pointer in enumerate(held_out):
-            outs[i] = pointer
+        for i, array in enumerate(arrays):  # the caller's lists keep the memory alive
+            ins[i] = _from_buffer(array)
+        for i, array in enumerate(results):
+            outs[i] = _from_buffer(array)
         code = lib.asc_execute(bound.pointer, ins, outs, ns, slot.status)
         if code:
             raise fail(slot.status, self.name)
@@ -89,11 +89,11 @@ class NativePartition:
 
     def allocate(self, bound: Bound) -> tuple[list[Array], list[Array]]:
         """New output arrays: as the library writes them, and as the caller sees them."""
-        raw = [np.empty(shape, dtype) for shape, dtype, _ in bound.outputs]
-        shown = [
-            a if seen is None else a.view(seen) for a, (_, _, seen) in zip(raw, bound.outputs, strict=True)
-        ]
-        return raw, shown
+        raw = [_empty(shape, dtype) for shape, dtype, _ in bound.outputs]
+        if not bound.renamed:
+            return raw, list(raw)
+        seen = (dtype for _, _, dtype in bound.outputs)
+        return raw, [a if dtype is None else a.view(dtype) for a, dtype in zip(raw, seen, strict=True)]
 
     def _bind(self, shapes: tuple[tuple[int, ...], ...]) -> Bound:
         tensors = ffi.new("asc_tensor[]", len(shapes) or 1)

@@ -179,3 +179,14 @@ def test_every_step_can_be_read(tmp_path: Path) -> None:
 
 def test_conversion_is_reproducible() -> None:
     assert convert(mixed()).to_bytes() == convert(mixed()).to_bytes()
+
+
+def test_what_onnxruntime_refuses_fails_the_conversion() -> None:
+    source = model(
+        [helper.make_node("NonZero", ["x"], ["y"], "nz")],
+        [("x", onnx.TensorProto.BFLOAT16, [2])],
+        [("y", INT64, None)],
+    )
+    with pytest.raises(AscendError, match="onnxruntime refused") as caught:
+        convert(source).to_bytes()
+    assert caught.value.code == "E40006"
