@@ -51,14 +51,20 @@ def rms_norm(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
     return [y if weight is None else y * weight]
 
 
-def layer_norm_gelu(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
-    """gelu((x - mean) / sqrt(variance + epsilon) * scale + bias) over the axes from `axis` on."""
+def layer_norm(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
+    """(x - mean) / sqrt(variance + epsilon) * scale + bias over the axes from `axis` on."""
     x, scale, bias = _required(inputs, 0), _required(inputs, 1), _input(inputs, 2)
     axes = tuple(range(_axis(attributes["axis"], x.ndim), x.ndim))
     centred = x - np.mean(x, axis=axes, keepdims=True)
     variance = np.mean(centred * centred, axis=axes, keepdims=True)
     y = centred / np.sqrt(variance + attributes["epsilon"]) * scale
-    return [gelu(y if bias is None else y + bias, attributes["approximate"])]
+    return [y if bias is None else y + bias]
+
+
+def layer_norm_gelu(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
+    """gelu of layer_norm."""
+    (y,) = layer_norm(inputs, attributes)
+    return [gelu(y, attributes["approximate"])]
 
 
 def swiglu(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
@@ -130,6 +136,7 @@ def linear_add_gelu(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array
 
 
 KERNEL_REFERENCES: dict[str, Reference] = {
+    "layer_norm": layer_norm,
     "layer_norm_gelu": layer_norm_gelu,
     "linear_add_gelu": linear_add_gelu,
     "rms_norm": rms_norm,

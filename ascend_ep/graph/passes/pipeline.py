@@ -5,6 +5,7 @@ from __future__ import annotations
 import onnx_ir as ir
 from onnx_ir.passes import common
 
+from ascend_ep.graph.fusion.fuse import FuseOperators
 from ascend_ep.graph.infer import Registry
 from ascend_ep.graph.passes.batchnorm import FoldBatchNorm
 from ascend_ep.graph.passes.contract import run_in_order
@@ -17,11 +18,12 @@ from ascend_ep.graph.passes.simplify import Simplify
 MAX_ROUNDS = 16
 
 
-def run_passes(model: ir.Model, registry: Registry | None = None) -> ir.Model:
+def run_passes(model: ir.Model, registry: Registry | None = None, fusing: bool = True) -> ir.Model:
     """`model`, simplified in place: the same inputs and outputs by name, the same results.
 
-    Bits may differ only by BatchNormalization folded into weights. Custom operators that `registry` defines,
-    control flow and sequences stay. With ASCEND_EP_VERIFY=1 every step is checked.
+    Results differ only by rounding: where BatchNormalization was folded, and (`fusing`) in fused operators.
+    Custom operators that `registry` defines, control flow and sequences stay. With ASCEND_EP_VERIFY=1 every
+    step is checked.
     """
     prepare: list[ir.passes.PassBase] = [
         InlineFunctions(registry),
@@ -38,6 +40,8 @@ def run_passes(model: ir.Model, registry: Registry | None = None) -> ir.Model:
     for _ in range(MAX_ROUNDS):
         if not run_in_order(model, rounds):
             break
+    if fusing:
+        run_in_order(model, [FuseOperators(registry), common.RemoveUnusedNodesPass()])
     return model
 
 

@@ -1,0 +1,97 @@
+"""Applying the fusions to a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import onnx_ir as ir
+
+from ascend_ep.graph.facts import Facts
+from ascend_ep.graph.fusion.gelu import GeluFusion, TanhGeluFusion
+from ascend_ep.graph.fusion.layer_norm import LayerNormFusion
+from ascend_ep.graph.fusion.outline import outline
+from ascend_ep.graph.fusion.pattern import Match, match
+from ascend_ep.graph.fusion.rms_norm import RMSNormFusion
+from ascend_ep.graph.fusion.rope import RoPEFusion
+from ascend_ep.graph.fusion.rule import Fusion
+from ascend_ep.graph.fusion.silu import SiLUFusion, SwiGLUFusion
+from ascend_ep.graph.infer import Registry, infer_facts
+
+#: in the order they are tried at a node: a larger pattern before one inside it
+FUSIONS: tuple[Fusion, ...] = (
+    LayerNormFusion(),
+    RMSNormFusion(),
+    RoPEFusion(),
+    SwiGLUFusion(),
+    TanhGeluFusion(),
+    GeluFusion(),
+    SiLUFusion(),
+)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A pattern that matched at `node` but was not fused, and why."""
+
+    fusion: str
+    node: str
+    reason: str
+
+
+def fuse(
+    model: ir.Model, registry: Registry | None = None, fusions: Sequence[Fusion] = FUSIONS
+) -> tuple[int, list[Refusal]]:
+    """Fuses in place; the number of fused nodes, and the refusals.
+
+    The fused nodes are operators of domain "ascend_ep" and, at the same time, calls of model-local functions
+    that hold the original nodes.
+    """
+    facts = infer_facts(model, registry)
+    refusals: list[Refusal] = []
+    count = 0
+    for node in reversed(list(model.graph)):
+        if node.graph is not model.graph or len(node.outputs) != 1:
+            continue
+        for fusion in fusions:
+            found, reason = _find(fusion, node, facts)
+            if found is not None:
+                call = outline(model, node, found.matched, fusion.replacement(found, facts))
+                facts[call.outputs[0]] = facts[node.outputs[0]]
+                count += 1
+                break
+            if reason is not None:
+                refusals.append(Refusal(type(fusion).__name__, node.name or "", reason))
+    return count, refusals
+
+
+def _find(fusion: Fusion, root: ir.Node, facts: Facts) -> tuple[Match | None, str | None]:
+    """The first match that can be fused, or the reason against the first match."""
+    reason: str | None = None
+    for found in match(fusion.pattern, root.outputs[0], facts):
+        refusal = _escapes(found, root) or fusion.check(found, facts)
+        if refusal is None:
+            return found, None
+        reason = reason or refusal
+    return None, reason
+
+
+def _escapes(found: Match, root: ir.Node) -> str | None:
+    """Why an intermediate value must stay."""
+    members = set(found.matched)
+    for node in members - {root}:
+        for value in node.outputs:
+            if value.is_graph_output() or any(user not in members for user in value.consumers()):
+                return f"its intermediate value {value.name!r} is used elsewhere"
+    return None
+
+
+class FuseOperators(ir.passes.InPlacePass):
+    """`fuse` as a pass."""
+
+    def __init__(self, registry: Registry | None) -> None:
+        self.registry = registry
+
+    def call(self, model: ir.Model) -> ir.passes.PassResult:
+        count, _ = fuse(model, self.registry)
+        return ir.passes.PassResult(model, count > 0)

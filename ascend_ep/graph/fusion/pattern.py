@@ -1,0 +1,127 @@
+"""Patterns of values, and how they are matched: commutative operands, alternatives, repeated variables.
+
+    Op("Mul", Var("x"), Op("Sigmoid", Var("x")))
+
+matches either order of the product's operands. onnxscript's rewriter is not used for this because its rule
+sets can't combine commutation with alternatives, and exporters differ in both at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import onnx_ir as ir
+
+from ascend_ep.graph.facts import Facts
+
+COMMUTATIVE = frozenset({"Add", "Mul"})
+
+
+@dataclass(frozen=True)
+class Var:
+    """Any value; the same name is the same value throughout the pattern."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Number:
+    """A constant of one element: this value (as near as a float16 literal may be), or any when None."""
+
+    value: float | None = None
+    name: str = ""
+
+
+class Op:
+    """A node of the default domain whose first operands match; `name` binds the node.
+
+    The node may have more operands than the pattern (axes, steps): a rule's check reads them.
+    """
+
+    def __init__(self, op_type: str, *operands: Pattern, name: str = "") -> None:
+        self.op_type = op_type
+        self.operands = operands
+        self.name = name
+
+
+class Either:
+    """The first alternative that leads to a match of the whole."""
+
+    def __init__(self, *alternatives: Pattern) -> None:
+        self.alternatives = alternatives
+
+
+Pattern = Var | Number | Op | Either
+
+
+@dataclass(frozen=True)
+class Match:
+    """Values, nodes and numbers by name, and all matched nodes."""
+
+    values: dict[str, ir.Value] = field(default_factory=dict)
+    nodes: dict[str, ir.Node] = field(default_factory=dict)
+    numbers: dict[str, float] = field(default_factory=dict)
+    matched: tuple[ir.Node, ...] = ()
+
+
+def match(pattern: Pattern, value: ir.Value, facts: Facts, state: Match | None = None) -> Iterator[Match]:
+    """Every way in which `value` is what `pattern` describes."""
+    state = state or Match()
+    if isinstance(pattern, Var):
+        bound = state.values.get(pattern.name)
+        if bound is None:
+            yield Match({**state.values, pattern.name: value}, state.nodes, state.numbers, state.matched)
+        elif bound is value:
+            yield state
+    elif isinstance(pattern, Number):
+        yield from _match_number(pattern, value, facts, state)
+    elif isinstance(pattern, Either):
+        for alternative in pattern.alternatives:
+            yield from match(alternative, value, facts, state)
+    else:
+        yield from _match_op(pattern, value, facts, state)
+
+
+def _match_number(pattern: Number, value: ir.Value, facts: Facts, state: Match) -> Iterator[Match]:
+    fact = facts[value]
+    if (
+        not fact.is_const
+        or fact.static_dims is None
+        or any(d != 1 for d in fact.static_dims)
+        or fact.dtype == 8
+    ):
+        return
+    assert fact.const is not None
+    number = float(fact.const.reshape(-1)[0])
+    if pattern.value is not None and abs(number - pattern.value) > 1e-3 * abs(pattern.value):
+        return
+    numbers = {**state.numbers, pattern.name: number} if pattern.name else state.numbers
+    yield Match(state.values, state.nodes, numbers, state.matched)
+
+
+def _match_op(pattern: Op, value: ir.Value, facts: Facts, state: Match) -> Iterator[Match]:
+    node = value.producer()
+    if node is None or node.op_type != pattern.op_type or node.domain not in ("", "ai.onnx"):
+        return
+    if value is not node.outputs[0] or len(node.inputs) < len(pattern.operands):
+        return
+    nodes = {**state.nodes, pattern.name: node} if pattern.name else state.nodes
+    start = Match(state.values, nodes, state.numbers, (*state.matched, node))
+    orders = [pattern.operands]
+    if pattern.op_type in COMMUTATIVE and len(pattern.operands) == 2:
+        orders.append(pattern.operands[::-1])
+    for operands in orders:
+        yield from _match_operands(operands, node, facts, start)
+
+
+def _match_operands(
+    operands: tuple[Pattern, ...], node: ir.Node, facts: Facts, state: Match
+) -> Iterator[Match]:
+    states = [state]
+    for index, operand in enumerate(operands):
+        value = node.inputs[index]
+        if value is None:
+            return
+        states = [found for s in states for found in match(operand, value, facts, s)]
+    yield from states
