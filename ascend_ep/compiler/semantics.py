@@ -12,8 +12,10 @@ import onnx_ir as ir
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.facts import Fact, Facts
 from ascend_ep.opdef.definition import Formula, Kernel, Library, OpDef, canonical_domain
+from ascend_ep.opdef.infer import set_library_inference
 from ascend_ep.opdef.registry import Registry
 
+from .library_shapes import infer_library
 from .lowering import Lowering, NodeView, Operand, Unsupported, lowering
 from .native_op import lower_library
 
@@ -25,6 +27,8 @@ _TYPE_NAMES = {
     ir.AttributeType.FLOATS: "floats",
     ir.AttributeType.STRINGS: "strings",
 }
+
+set_library_inference(infer_library)
 
 #: The lowering of every definition whose semantics are a formula.
 FORMULA = "formula"

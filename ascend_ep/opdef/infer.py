@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.attributes import bind_attributes
 from ascend_ep.opdef.broadcast import broadcast
-from ascend_ep.opdef.definition import Formula, OpDef, TensorSpec
+from ascend_ep.opdef.definition import Formula, Library, OpDef, TensorSpec
 from ascend_ep.opdef.dims import Dim
 from ascend_ep.opdef.formula_shape import formula_shapes
 from ascend_ep.opdef.shape_rule import Environment, Inapplicable, Shape, Unknown, evaluate_rule, parse_rule
 
 InputType = tuple[int, Sequence[Dim] | None] | None
 OutputType = tuple[int, Shape | None]
+
+#: Asks a library for its outputs: definition, input types, attributes, where -> as `infer`.
+LibraryInference = Callable[[OpDef, Sequence[InputType], Mapping[str, Any], str], list[OutputType]]
+_libraries: list[LibraryInference] = []
+
+
+def set_library_inference(function: LibraryInference) -> None:
+    """Sets who answers for operators of shared libraries: only the compile side can call into one."""
+    _libraries[:] = [function]
 
 
 def infer(
@@ -31,6 +40,8 @@ def infer(
     integer inputs that are known, by position. Raises E41011 when the node doesn't fit the definition and
     E41012 when the shape rule can't hold.
     """
+    if isinstance(opdef.semantics, Library) and _libraries:
+        return _libraries[-1](opdef, input_types, attributes, where)
     check_inputs(opdef, input_types, where)
     bound = bind_attributes(opdef, attributes, where)
     types = output_dtypes(opdef, [t and t[0] for t in input_types], where)
