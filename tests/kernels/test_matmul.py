@@ -10,6 +10,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from ascend_ep.runtime._rt import ffi, lib
 from kernel_call import KernelError, Panel32, call, isa_levels
 
 EPS = 2.0**-24
@@ -217,3 +218,18 @@ def test_an_addend_must_broadcast() -> None:
     for c in (np.zeros(4, np.float32), np.zeros((3, 5), np.float32), np.zeros((2, 2, 5), np.float32)):
         with pytest.raises(KernelError, match=r"addend|batch"):
             matmul(a, b, c)
+
+
+def test_sizes_that_overflow_are_refused() -> None:
+    """Dims that no memory backs: prepare must stop before anything is read."""
+    tensors = ffi.new("asc_tensor[3]")
+    huge = 2**31
+    for tensor, dims in zip(tensors, [(1, huge), (huge, 2**32), (1, 2**32)], strict=True):
+        tensor.dtype, tensor.rank = lib.ASC_FLOAT32, 2
+        tensor.dims[0:2] = dims
+        tensor.strides[0:2] = [dims[1], 1]
+    ints, floats = ffi.new("int64_t[3]"), ffi.new("double[4]", [1, 1, 0, 0])
+    status = ffi.new("asc_status *")
+    code = lib.asc_kernel_call(-1, b"matmul", tensors, 2, tensors + 2, 1, ints, 3, floats, 4, 2, status)
+    assert code == lib.ASC_E_SHAPE
+    assert b"too large" in ffi.string(status.text)
