@@ -30,13 +30,12 @@ static inline vd vd_exp(vd x) {
     p = vd_fma(p, r, vd_set(0x1.555555554e164p-3));
     p = vd_fma(p, r, vd_set(0x1.ffffffffee810p-2));
     p = vd_fma(p * r, r, r) + 1.0;
-    return p * (vd)(((vl)shifted << 52) + 0x3ff0000000000000);
+    return p * (vd)(((vu)shifted << 52) + 0x3ff0000000000000u); /* unsigned: the exponent wraps */
 }
 
 static inline vd vd_log(vd x) {
     const int64_t low = 0x3fe6a09e667f3bcd; /* sqrt(1/2): m = x / 2^e lies in [sqrt(1/2), sqrt(2)) */
-    typedef uint64_t vu __attribute__((vector_size(ASC_VF * 4)));
-    vu offset = (vu)((vl)x - low);
+    vu offset = (vu)x - (uint64_t)low;
     vl biased = (vl)((offset + (1024ull << 52)) >> 52);
     vd e = (vd)(biased | 0x4330000000000000) - (0x1p52 + 1024.0);
     vd m = (vd)((vl)(offset & 0xfffffffffffff) + low);

@@ -19,6 +19,7 @@ typedef float vf __attribute__((vector_size(ASC_VF * 4)));
 typedef int32_t vi __attribute__((vector_size(ASC_VF * 4)));
 typedef double vd __attribute__((vector_size(ASC_VF * 4)));
 typedef int64_t vl __attribute__((vector_size(ASC_VF * 4)));
+typedef uint64_t vu __attribute__((vector_size(ASC_VF * 4)));
 typedef float vh __attribute__((vector_size(ASC_VF * 2)));
 
 static inline vf vf_set(float x) {
