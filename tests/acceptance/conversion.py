@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from ascend_ep.graph.reference import reference_run
 from zoo import Feeds
+
+from ascend_ep.graph.reference import reference_run
 
 
 @dataclass(frozen=True)

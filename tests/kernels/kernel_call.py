@@ -12,6 +12,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+
 from ascend_ep.runtime._rt import ffi, lib
 
 #: numpy type -> ONNX number

@@ -9,12 +9,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from ascend_ep.runtime._rt import ffi, lib
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_call import DTYPES, KernelError, call, isa_levels, isa_name
 
 from ascend_ep.compiler.tile_program import OPCODES, ProgramError, TileProgram, Value
+from ascend_ep.runtime._rt import ffi, lib
 
 RNG = np.random.default_rng(11)
 ISAS = pytest.mark.parametrize("isa", isa_levels(), ids=isa_name)

@@ -10,8 +10,9 @@ from itertools import product
 
 import numpy as np
 import pytest
-from ascend_ep.runtime._rt import ffi, lib
 from kernel_call import KernelError, Panel32, call, isa_levels
+
+from ascend_ep.runtime._rt import ffi, lib
 
 EPS = 2.0**-24
 SIZES = [0, 1, 2, 3, 7, 8, 13, 14, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100]

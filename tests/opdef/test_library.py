@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ascend_ep.runtime._rt import ffi, lib
 
 import ascend_ep
 from ascend_ep.opdef.definition import Library
 from ascend_ep.opdef.reference import evaluate
 from ascend_ep.opdef.registry import Registry
+from ascend_ep.runtime._rt import ffi, lib
 
 SOURCE = Path(__file__).parent.parent / "assets" / "rope_library.c"
 INCLUDE = Path(ascend_ep.__file__).parent / "include"
