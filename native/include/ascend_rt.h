@@ -51,29 +51,30 @@ extern "C" {
 #define ASC_BFLOAT16 16
 
 /* How the elements of a weight are laid out in memory. */
-#define ASC_LAYOUT_PLAIN 0   /* row-major */
-#define ASC_LAYOUT_PANEL32 1 /* [K,N] as ceil(N/32) panels of K rows of 32 columns, zero padded; the same on every ISA */
+#define ASC_LAYOUT_PLAIN 0 /* row-major */
+#define ASC_LAYOUT_PANEL32 \
+    1 /* [K,N] as ceil(N/32) panels of K rows of 32 columns, zero padded; the same on every ISA */
 
 /* Status codes. The Python catalogue (ascend_ep/errors.py) gives each its E-code and fix. */
 #define ASC_OK 0
-#define ASC_E_ARGUMENT 1     /* the caller's arguments don't fit */
-#define ASC_E_IO 2           /* a file can't be opened, read or mapped */
-#define ASC_E_FORMAT 3       /* the bytes are not a valid bundle */
-#define ASC_E_CHECKSUM 4     /* the bytes were changed */
-#define ASC_E_VERSION 5      /* a newer reader, another platform, or a real NPU model */
-#define ASC_E_UNSUPPORTED 6  /* no kernel for this operator, type or layout */
-#define ASC_E_SHAPE 7        /* a shape doesn't fit the model or the kernel */
-#define ASC_E_MEMORY 8       /* memory, or a limit, is exhausted */
-#define ASC_E_TRUST 9        /* native code in the bundle is not trusted here */
-#define ASC_E_HOST 10        /* the partition needs onnxruntime */
-#define ASC_E_RUN 11         /* a kernel refused its data at run time (an index out of range, ...) */
+#define ASC_E_ARGUMENT 1    /* the caller's arguments don't fit */
+#define ASC_E_IO 2          /* a file can't be opened, read or mapped */
+#define ASC_E_FORMAT 3      /* the bytes are not a valid bundle */
+#define ASC_E_CHECKSUM 4    /* the bytes were changed */
+#define ASC_E_VERSION 5     /* a newer reader, another platform, or a real NPU model */
+#define ASC_E_UNSUPPORTED 6 /* no kernel for this operator, type or layout */
+#define ASC_E_SHAPE 7       /* a shape doesn't fit the model or the kernel */
+#define ASC_E_MEMORY 8      /* memory, or a limit, is exhausted */
+#define ASC_E_TRUST 9       /* native code in the bundle is not trusted here */
+#define ASC_E_HOST 10       /* the partition needs onnxruntime */
+#define ASC_E_RUN 11        /* a kernel refused its data at run time (an index out of range, ...) */
 #define ASC_E_INTERNAL 12
 
 typedef struct asc_status {
-    int32_t code;     /* ASC_OK or ASC_E_... */
-    int32_t node;     /* index of the instruction in its plan, or -1 */
+    int32_t code; /* ASC_OK or ASC_E_... */
+    int32_t node; /* index of the instruction in its plan, or -1 */
     char node_name[120];
-    char text[384];   /* one sentence, no trailing newline */
+    char text[384]; /* one sentence, no trailing newline */
 } asc_status;
 
 /* A tensor as kernels and callers see it. Strides count elements. data == NULL with dtype
@@ -94,9 +95,9 @@ typedef struct asc_tensor {
 /* Partition types of the IMOD table that we use: the real numbers where they exist. */
 #define ASC_PART_MODEL_DEF 0
 #define ASC_PART_WEIGHTS 1
-#define ASC_PART_PLAN 1000   /* asc_plan_header, asc_section[], section bytes */
-#define ASC_PART_HOST 1001   /* ONNX models of the host partitions, back to back */
-#define ASC_PART_NATIVE 1002 /* shared objects, back to back */
+#define ASC_PART_PLAN 1000    /* asc_plan_header, asc_section[], section bytes */
+#define ASC_PART_HOST 1001    /* ONNX models of the host partitions, back to back */
+#define ASC_PART_NATIVE 1002  /* shared objects, back to back */
 #define ASC_PART_SAMPLES 1003 /* sample inputs and outputs for the self-check */
 
 #define ASC_PLAN_MAGIC 0x4E4C5041 /* "APLN" */
@@ -110,8 +111,8 @@ typedef struct asc_plan_header {
     uint16_t min_reader;
     uint32_t header_bytes; /* sizeof(asc_plan_header) of the writer */
     uint32_t n_sections;
-    uint64_t plan_bytes;   /* of the whole PLAN partition */
-    uint32_t isa_hint;     /* ISA level the writer tuned for; informative */
+    uint64_t plan_bytes; /* of the whole PLAN partition */
+    uint32_t isa_hint;   /* ISA level the writer tuned for; informative */
     uint32_t pad[9];
 } asc_plan_header;
 
@@ -133,8 +134,8 @@ typedef struct asc_plan_header {
 
 typedef struct asc_section {
     uint32_t kind;
-    uint32_t stride;  /* sizeof of one element, as written; a reader accepts stride >= its own */
-    uint64_t offset;  /* from the start of the PLAN partition, multiple of ASC_ALIGN */
+    uint32_t stride; /* sizeof of one element, as written; a reader accepts stride >= its own */
+    uint64_t offset; /* from the start of the PLAN partition, multiple of ASC_ALIGN */
     uint64_t count;
 } asc_section;
 
@@ -177,8 +178,9 @@ typedef struct asc_weight {
 #define ASC_VALUE_OUTPUT 1 /* written by an instruction straight into the caller's buffer */
 #define ASC_VALUE_TEMP 2   /* lives in the arena */
 #define ASC_VALUE_WEIGHT 3 /* base = weight index */
-#define ASC_VALUE_VIEW 4   /* base = value index (same partition, any kind, earlier, plain layout); the offset
-                              counts elements from the base's first, strides are those of memory */
+#define ASC_VALUE_VIEW                                                                    \
+    4 /* base = value index (same partition, any kind, earlier, plain layout); the offset \
+         counts elements from the base's first, strides are those of memory */
 /* Fields that a kind does not have are ASC_NONE. A temporary or output is written by one instruction, before it is
  * read; nothing else is written. Every element of a view lies in the value at the end of its chain of bases. */
 typedef struct asc_value {
@@ -190,7 +192,7 @@ typedef struct asc_value {
     uint32_t first_dim;    /* INDICES[first_dim + i] is the node of dim i */
     uint32_t first_stride; /* likewise; ASC_NONE = contiguous */
     uint32_t base;
-    uint32_t offset;       /* dim node, in elements; ASC_NONE = 0 */
+    uint32_t offset; /* dim node, in elements; ASC_NONE = 0 */
     uint32_t pad[2];
 } asc_value;
 
@@ -227,7 +229,7 @@ typedef struct asc_partition {
     uint32_t n_outputs;
     uint64_t host_offset; /* in the HOST partition */
     uint64_t host_bytes;
-    uint32_t reason;      /* string: why this is a host partition */
+    uint32_t reason; /* string: why this is a host partition */
     uint32_t pad;
 } asc_partition;
 
@@ -238,7 +240,7 @@ typedef struct asc_edge {
     uint32_t name;
     uint8_t dtype; /* ASC_UNDEFINED: not a tensor (between host partitions only) */
     uint8_t rank;
-    uint8_t role;  /* ASC_EDGE_... bits */
+    uint8_t role; /* ASC_EDGE_... bits */
     uint8_t pad;
     uint32_t first_dim;
 } asc_edge;
@@ -285,10 +287,10 @@ ASC_API const char *asc_version(void);
 #define ASC_ISA_AVX512 2
 #define ASC_ISA_AVX512BF16 3
 #define ASC_ISA_COUNT 4
-ASC_API const char *asc_isa_name(int32_t isa);  /* NULL when there is no such level */
+ASC_API const char *asc_isa_name(int32_t isa);     /* NULL when there is no such level */
 ASC_API int32_t asc_isa_by_name(const char *name); /* -1 when there is none */
-ASC_API int32_t asc_isa_supported(int32_t isa); /* compiled in, and this CPU has it */
-ASC_API int32_t asc_isa_current(void);          /* the level in use; a pure function of CPU flags and ASCEND_EP_CPU */
+ASC_API int32_t asc_isa_supported(int32_t isa);    /* compiled in, and this CPU has it */
+ASC_API int32_t asc_isa_current(void); /* the level in use; a pure function of CPU flags and ASCEND_EP_CPU */
 
 ASC_API uint64_t asc_dtype_bytes(int32_t dtype); /* 0 for strings and unknown types */
 
@@ -380,7 +382,7 @@ ASC_API int32_t asc_bundle_digest(const void *bytes, uint64_t size, uint8_t dige
 
 /* ---- tile programs: the arguments of the "elementwise" kernel (native/kernels/elementwise.h) - */
 
-#define ASC_EW_STEP_INTS 5   /* op, dst, a, b, c */
+#define ASC_EW_STEP_INTS 5 /* op, dst, a, b, c */
 #define ASC_EW_MAX_REGISTERS 64
 #define ASC_EW_MAX_STEPS 512
 #define ASC_EW_MAX_INPUTS 16
@@ -454,7 +456,7 @@ ASC_API int32_t asc_bundle_digest(const void *bytes, uint64_t size, uint8_t dige
 
 typedef struct asc_attr {
     const char *name;
-    int32_t kind;  /* ASC_ATTR_... */
+    int32_t kind; /* ASC_ATTR_... */
     int32_t count;
     const int64_t *ints;
     const double *floats;
