@@ -1,0 +1,91 @@
+"""Damaged bundles end in an error or in a run that stays in bounds, under AddressSanitizer and UBSan.
+
+The driver (native/fuzz/hostile_bundle.c) opens every damaged version and, where that succeeds, runs it on
+buffers of exactly the declared size. tools/test names the folder of its sanitized build.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from graph_builder import GraphBuilder
+
+from ascend_ep.compiler.convert import convert
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def gated() -> GraphBuilder:
+    """A gated layer with custom operators, at any batch."""
+    g = GraphBuilder("gated")
+    x = g.input("x", ["N", 6])
+    gate = g.node("MatMul", [x, g.weight("wg", 6, 5)], "gate")
+    up = g.node("MatMul", [x, g.weight("wu", 6, 5)], "up")
+    mixed = g.node("SwiGLU", [gate, up], "mixed", domain="ai.custom")
+    scale = g.constant("scale", np.linspace(0.5, 1.5, 5, dtype=np.float32))
+    g.node("RMSNorm", [mixed, scale], g.output("y", ["N", 5]), domain="ai.custom", epsilon=1e-5)
+    return g
+
+
+def windowed() -> GraphBuilder:
+    """Convolution, pooling and a softmax."""
+    g = GraphBuilder("windowed")
+    x = g.input("x", [1, 2, 6, 5])
+    y = g.node("Conv", [x, g.weight("w", 3, 2, 3, 3)], "conv", pads=[1, 1, 1, 1])
+    y = g.node("MaxPool", [g.node("Relu", [y], "relu")], "pool", kernel_shape=[2, 2], strides=[2, 2])
+    flat = g.node("Flatten", [y], "flat")
+    g.node("Softmax", [flat], g.output("y", [1, 18]), axis=-1)
+    return g
+
+
+def mixed() -> GraphBuilder:
+    """Two native partitions around one operator that only onnxruntime has; data-dependent indices."""
+    g = GraphBuilder("mixed")
+    x = g.input("x", [2, 3, 3])
+    i = g.input("i", [2], onnx.TensorProto.INT64)
+    determinant = g.node("Det", [g.node("Exp", [x], "exp")], "det")
+    g.node("Gather", [g.node("Neg", [determinant], "neg"), i], g.output("y", [2]), axis=0)
+    return g
+
+
+BUNDLES = {"gated": gated, "windowed": windowed, "mixed": mixed}
+
+
+def build(folder: Path) -> None:
+    """The driver, sanitized; what tools/test has done already."""
+    options = ["-DASC_SANITIZE=ON", "-DASC_TESTS=ON", "-DASC_PYTHON=OFF"]
+    configure = ["cmake", "-S", str(ROOT), "-B", str(folder), "-G", "Ninja", *options]
+    for command in (configure, ["cmake", "--build", str(folder), "--target", "hostile_bundle"]):
+        subprocess.run(command, check=True, capture_output=True)
+
+
+@pytest.fixture(scope="session")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    built = os.environ.get("ASCEND_EP_TEST_SANITIZED")
+    if built is None:
+        built = str(tmp_path_factory.mktemp("sanitized"))
+        build(Path(built))
+    return Path(built) / "native" / "test" / "hostile_bundle"
+
+
+@pytest.mark.parametrize("mode", ["truncate", "flip", "reflip", "mutate"])
+@pytest.mark.parametrize("name", sorted(BUNDLES))
+def test_damage(name: str, mode: str, driver: Path, tmp_path: Path) -> None:
+    bundle = tmp_path / "m.om"
+    convert(BUNDLES[name]().model(17, "ai.custom")).write(bundle)
+    count = ["10000"] if mode == "mutate" else []
+    environment = {**os.environ, "ASCEND_EP_TRUST": str(tmp_path / "nothing"), "ASCEND_EP_THREADS": "1"}
+    done = subprocess.run(
+        [driver, bundle, mode, *count],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
