@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+# Processes that tests start import the package these tests import: the installed one, whatever folder they
+# are started in, or the source tree when that is what is tested.
+os.environ["PYTHONSAFEPATH"] = "1"
+package = importlib.util.find_spec("ascend_ep")
+if package and package.origin and Path(package.origin).parent.parent == ROOT:
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
 # The model builders are scripts outside the package; the suites' own shared modules sit beside their tests.
 sys.path[:0] = [str(ROOT / "models"), *(str(p) for p in sorted((ROOT / "tests").iterdir()) if p.is_dir())]
 
