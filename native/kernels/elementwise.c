@@ -49,8 +49,25 @@ static char *gather(char *to, const char *from, int64_t stride, int64_t n, int s
     }
 }
 
+/* A repeated row: one period, then copies of twice as much each time. */
+static void repeat_row(const ew_source *s, char *to, int64_t first, int64_t n) {
+    int64_t period = s->dims[1], start = first % period, size = s->size;
+    int64_t head = period - start < n ? period - start : n, done = period < n ? period : n;
+    char *end = gather(to, s->data + start * s->strides[1] * size, s->strides[1], head, s->size);
+    gather(end, s->data, s->strides[1], done - head, s->size);
+    while (done < n) {
+        int64_t more = done < n - done ? done : n - done;
+        memcpy(to + done * size, to, (size_t)(more * size));
+        done += more;
+    }
+}
+
 /* The elements [first, first + n) of the broadcast input, in memory form. */
 static void walk(const ew_source *s, char *to, int64_t first, int64_t n) {
+    if (s->rank == 2 && s->strides[0] == 0) {
+        repeat_row(s, to, first, n);
+        return;
+    }
     int last = s->rank - 1;
     int64_t index[ASC_MAX_RANK], offset = 0, rest = first;
     for (int i = last; i >= 0; i--) {

@@ -85,7 +85,7 @@ static inline vd sin_shifted(vd x, int64_t shift) {
     vd r = reduce_quarter(x, &quarter);
     quarter += shift;
     vd y = vd_select((quarter & 1) != 0, cos_reduced(r), sin_reduced(r));
-    return (vd)((vl)y ^ ((quarter & 2) << 62));
+    return (vd)((vu)y ^ (((vu)quarter & 2) << 62));
 }
 static inline vd vd_sin(vd x) {
     return sin_shifted(x, 0);

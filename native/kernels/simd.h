@@ -17,6 +17,7 @@
 #define ASC_VD (ASC_VF / 2)
 typedef float vf __attribute__((vector_size(ASC_VF * 4)));
 typedef int32_t vi __attribute__((vector_size(ASC_VF * 4)));
+typedef uint32_t vw __attribute__((vector_size(ASC_VF * 4))); /* arithmetic on bit patterns, which may wrap */
 typedef double vd __attribute__((vector_size(ASC_VF * 4)));
 typedef int64_t vl __attribute__((vector_size(ASC_VF * 4)));
 typedef uint64_t vu __attribute__((vector_size(ASC_VF * 4)));

@@ -34,8 +34,8 @@ static inline vf vf_scale(vf p, vf n, vi bits) {
     return (vf)_mm512_scalef_ps((__m512)p, (__m512)n);
 #else
     (void)n;
-    vi whole = bits - (vi)vf_set(ASC_ROUNDER_F), half = whole >> 1;
-    return p * (vf)((half + 127) << 23) * (vf)((whole - half + 127) << 23);
+    vi whole = (vi)((vw)bits - (vw)vf_set(ASC_ROUNDER_F)), half = whole >> 1;
+    return p * (vf)(((vw)half + 127) << 23) * (vf)(((vw)whole - (vw)half + 127) << 23);
 #endif
 }
 
@@ -69,7 +69,7 @@ static inline vf vf_expm1_bounded(vf x) {
     p = vf_fma(p, r, vf_set(0x1.555556p-3f));
     p = vf_fma(p, r, vf_set(0.5f));
     p = vf_fma(p * r, r, r);
-    vf power = (vf)((bits << 23) + 0x3f800000); /* 2^n: the rounder's own low bits are zero */
+    vf power = (vf)(((vw)bits << 23) + 0x3f800000); /* 2^n: the rounder's own low bits are zero */
     return vf_fma(power, p, power - 1.0f);
 }
 
@@ -90,7 +90,7 @@ static inline vf vf_split_exp2(vf y, vf *p) {
     even = vf_fma(even, r2, vf_set(0x1.62e430p-1f));
     vf q = vf_fma(odd, r, even);
     *p = q * r;
-    return (vf)(((vi)shifted << 23) + 0x3f800000);
+    return (vf)(((vw)shifted << 23) + 0x3f800000);
 }
 
 /* (2^y - 1) / (2^y + 1) with y = 2 |x| / ln 2 */
@@ -130,7 +130,7 @@ static inline vf vf_split_log(vf x, vf *e) {
     return (vf)m;
 #else
     vi tiny = x < 0x1p-126f;
-    vi bits = (vi)vf_select(tiny, x * 0x1p23f, x) - 0x3f400000;
+    vi bits = (vi)((vw)vf_select(tiny, x * 0x1p23f, x) - 0x3f400000);
     *e = __builtin_convertvector((bits >> 23) - (tiny & 23), vf);
     return (vf)((bits & 0x7fffff) + 0x3f400000);
 #endif
