@@ -232,6 +232,15 @@ CODES: dict[str, Code] = {
     "E42003": Code("The formula is wrong: %s.", "Correct the text at the caret."),
     "E42004": Code("The %s is too large: %s.", "Write it shorter, or split it into named parts."),
     "E42005": Code("The formula can't be evaluated: %s.", "Check the shapes and attributes of the operator."),
+    # --- compiled operators
+    "E43001": Code(
+        "No C compiler was found: %s.",
+        "Install gcc or clang, set CC, or pip install ziglang; formulas also run interpreted.",
+    ),
+    "E43002": Code(
+        "The compiler [%s] failed: %s.",
+        "Check the compiler with a small C file; ASCEND_EP_CODEGEN=0 does without.",
+    ),
 }
 
 #: asc_status.code -> our code

@@ -17,6 +17,7 @@ from .fuse_elementwise import fuse_elementwise
 from .fuse_epilogue import fuse_epilogues
 from .host_model import host_model
 from .lowering import MAX_RANK, PlanBuilder
+from .native_op import FormulaCode
 from .plan import Edge, HostPartition, NativePartition, Plan, SymbolRange
 from .semantics import Semantics, label, operand
 
@@ -24,7 +25,7 @@ from .semantics import Semantics, label, operand
 class Assembly:
     """Builds the plan of a partitioned model."""
 
-    def __init__(self, model: ir.Model, facts: Facts, semantics: Semantics, claims: Claims) -> None:
+    def __init__(self, model: ir.Model, facts: Facts, semantics: Semantics, claims: Claims, code: FormulaCode) -> None:
         self.plan = Plan()
         self._model = model
         self._facts = facts
@@ -32,6 +33,7 @@ class Assembly:
         self._claims = claims
         self._inputs = {v: self._edge(v, is_input=True) for v in model.graph.inputs}
         self._outputs = {v: self._edge(v, is_output=True) for v in model.graph.outputs}
+        self._code = code
         self._inner: dict[ir.Value, Edge] = {}
         self._sources = self._symbol_sources()
 
@@ -96,6 +98,21 @@ class Assembly:
     # --- partitions ---------------------------------------------------------------------------
 
     def _native(self, name: str, part: Partition) -> NativePartition:
+        """Interpreted; where compiled code pays, calls of that with the interpreted partition to fall back on."""
+        plain, builder = self._lowered(name, part, compiled=False)
+        lowered = [(plain, builder)]
+        if not _calls_library(plain):
+            made, builder = self._lowered(name, part, compiled=True)
+            if _calls_library(made):
+                made.fallback = plain
+                lowered.insert(0, (made, builder))
+        needed = set[str]().union(*(_needed_symbols(p) for p, _ in lowered))
+        for missing in sorted(needed - _pure_symbols(r.dims for _, r in plain.inputs)):
+            for made, builder in lowered:
+                self._input(made, builder, self._sources[missing])
+        return lowered[0][0]
+
+    def _lowered(self, name: str, part: Partition, compiled: bool) -> tuple[NativePartition, PlanBuilder]:
         builder = PlanBuilder([v.name for v in part.outputs if v.name])
         made = NativePartition(name, builder.values, builder.insns)
         for value in part.inputs:
@@ -103,15 +120,14 @@ class Assembly:
         for node in part.nodes:
             if not self._claims.is_known(node):
                 function, opdef = self._semantics.lowering(node)
-                builder.lower(self._semantics.view(node, self._facts, opdef), function)
+                view = self._semantics.view(node, self._facts, opdef)
+                builder.lower(view, (self._code.lowering(view) if compiled else None) or function)
         for value in part.outputs:
             result = builder.result(operand(value, self._facts[value]))
             made.outputs.append((self._written_edge(value), result))
         fuse_epilogues(made)
         builder.insns[:] = fuse_elementwise(builder.insns)
-        for missing in sorted(_needed_symbols(made) - _pure_symbols(r.dims for _, r in made.inputs)):
-            self._input(made, builder, self._sources[missing])
-        return made
+        return made, builder
 
     def _input(self, made: NativePartition, builder: PlanBuilder, value: ir.Value) -> None:
         made.inputs.append((self._read_edge(value), builder.input(operand(value, self._facts[value]))))
@@ -151,6 +167,10 @@ class Assembly:
             if isinstance(part, NativePartition):
                 names |= dict.fromkeys(sorted(_needed_symbols(part)))
         self.plan.symbols = {name: SymbolRange() for name in names}
+
+
+def _calls_library(part: NativePartition) -> bool:
+    return any(insn.native is not None for insn in part.insns)
 
 
 def _pure_symbols(shapes: Iterable[Sequence[Dim]]) -> set[str]:

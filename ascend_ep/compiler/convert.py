@@ -35,8 +35,9 @@ from .claims import Claims, check_hosts
 from .context_model import context_model
 from .dump import Dump
 from .model_def import model_def
+from .native_op import FormulaCode
 from .outputs import cast_outputs, select_outputs
-from .plan import HostPartition, NativePartition, Plan, SymbolRange
+from .plan import HostPartition, Native, NativePartition, Plan, SymbolRange
 from .self_check import NoSamples, check_against_reference, digest_of, is_small, run_samples
 from .semantics import Semantics, label
 from .writer import write_bytes, write_file
@@ -53,6 +54,8 @@ class ConvertOptions:
     `out_nodes`: "node:index" or tensor names that become the outputs. `output_types`: atc's type names by
     output, "" for all. `sample_seed` None stores no sample. `progress` is told what begins.
     `self_check`: compare the sample run with the float64 reference; None does so for small models.
+    `codegen`: "auto" compiles formulas where that pays and a C compiler is there, "always" wherever it can be
+    done, "off" never; ASCEND_EP_CODEGEN=0 is "off".
     `meta`: more entries for the bundle's META section. `dump`: folder for every step as text.
     """
 
@@ -67,6 +70,7 @@ class ConvertOptions:
     passes: bool = True
     sample_seed: int | None = 0
     self_check: bool | None = None
+    codegen: str = "auto"
     meta: Mapping[str, str] = field(default_factory=dict)
     dump: Path | None = None
     base_dir: str | os.PathLike[str] | None = None
@@ -114,21 +118,21 @@ class Conversion:
         except NoSamples:
             self.plan.samples.clear()
             write_file(self.plan, self.model_def, target, soc, self._check)
-        self._trust_own_code()
+        self._trust(_natives(self.plan))
 
     def to_bytes(self) -> bytes:
-        """The bundle in memory, verified and run."""
+        """The bundle in memory, verified and run. Only code that was generated for it is trusted from now on."""
         soc = self.options.soc_version
         try:
-            return write_bytes(self.plan, self.model_def, soc, self._check)
+            written = write_bytes(self.plan, self.model_def, soc, self._check)
         except NoSamples:
             self.plan.samples.clear()
-            return write_bytes(self.plan, self.model_def, soc, self._check)
+            written = write_bytes(self.plan, self.model_def, soc, self._check)
+        self._trust([n for n in _natives(self.plan) if n.generated])
+        return written
 
-    def _trust_own_code(self) -> None:
-        """Code that this user gave to this conversion is trusted here; elsewhere it isn't."""
-        code = [i.native for p in self.plan.partitions if isinstance(p, NativePartition) for i in p.insns]
-        natives = dict.fromkeys(n for n in code if n is not None)
+    def _trust(self, natives: Sequence[Native]) -> None:
+        """Code that this user built or gave to this conversion is trusted here; elsewhere it isn't."""
         if natives:
             try:
                 trust.trust([(digest_of(n), n.path) for n in natives])
@@ -186,7 +190,7 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
     dump.partitions("partitions", parts)
     check_hosts({n: why for p in parts for n, why in p.reasons.items()}, semantics, where)
     options.progress("lowering")
-    plan = Assembly(model, facts, semantics, claims).build(parts)
+    plan = Assembly(model, facts, semantics, claims, FormulaCode(options.codegen)).build(parts)
     plan.symbols |= {s: SymbolRange(*r) for s, r in options.symbol_ranges.items() if s in plan.symbols}
     plan.meta |= _meta(model, options, where)
     if options.sample_seed is not None:
@@ -227,6 +231,11 @@ def _meta(model: ir.Model, options: ConvertOptions, where: str) -> dict[str, str
     }
     found |= {f"custom:{k}": v for k, v in model.metadata_props.items()}
     return {k: v for k, v in found.items() if v} | dict(options.meta)
+
+
+def _natives(plan: Plan) -> list[Native]:
+    code = (i.native for p in plan.partitions if isinstance(p, NativePartition) for i in p.insns)
+    return list(dict.fromkeys(n for n in code if n is not None))
 
 
 def has_host_partition(plan: Plan) -> bool:

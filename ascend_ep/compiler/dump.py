@@ -68,6 +68,8 @@ def _plan_lines(plan: Plan) -> Iterator[str]:
         yield f"native {part.name} " + _rim(
             [e.name for e, _ in part.inputs], [e.name for e, _ in part.outputs]
         )
+        if part.fallback is not None:
+            yield f"  with a fallback of {len(part.fallback.insns)} instructions"
         names = {ref: f"%{i}" for i, ref in enumerate(part.values)}
         for insn in part.insns:
             given = ", ".join("-" if r is None else _operand(r, names) for r in insn.ins)

@@ -1,13 +1,24 @@
-"""Operators computed by a shared library (--custom_op=Type:./lib.so): one call of asc_custom_op."""
+"""Operators computed by a shared library, one call of asc_custom_op: the user's (--custom_op=Type:./lib.so), or
+one that is compiled here from the operator's formula."""
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from ascend_ep.opdef.definition import Library
+from ascend_ep.errors import AscendError
+from ascend_ep.opdef.attributes import bind_attributes
+from ascend_ep.opdef.definition import Formula, Library, OpDef
+from ascend_ep.opdef.dims import static
+from ascend_ep.opdef.formula import formula_program
+from ascend_ep.opdef.specialize import specialize
 
-from .lowering import NodeView, PlanBuilder, Unsupported
+from .codegen.compilers import has_compiler
+from .codegen.generate import InputType, NotGenerated, Source, generate_c
+from .codegen.library import CompiledLibrary, compile_library
+from .lowering import Lowering, NodeView, Operand, PlanBuilder, Unsupported
 from .plan import AttrValue, Native
 
 
@@ -23,6 +34,67 @@ def lower_library(node: NodeView, b: PlanBuilder) -> None:
     if len(wanted) != len(node.outputs):
         raise Unsupported("a library writes all its outputs, and one of them has no name")
     b.emit_native(native, node.op_type, ins, [b.out(o) for o in wanted], attributes(node.attributes))
+
+
+class FormulaCode:
+    """Compiles the formulas of a conversion. mode: "auto", "always" or "off" (ConvertOptions.codegen)."""
+
+    def __init__(self, mode: str = "auto") -> None:
+        if mode not in ("auto", "always", "off"):
+            raise ValueError(f"codegen is auto, always or off, not {mode!r}")
+        off = os.environ.get("ASCEND_EP_CODEGEN") == "0"
+        self._mode = "off" if off or (mode == "auto" and not has_compiler()) else mode
+
+    def lowering(self, view: NodeView) -> Lowering | None:
+        """How to call the node's code, compiled for the ISA level in use; None when it stays interpreted."""
+        opdef = view.opdef
+        if self._mode == "off" or opdef is None or not isinstance(opdef.semantics, Formula):
+            return None
+        try:
+            source = node_source(view, opdef)
+            if self._mode == "auto" and not source.pays:
+                return None
+            library = compile_library(source)
+        except NotGenerated:
+            return None
+        except AscendError as error:
+            if self._mode == "always":
+                raise
+            self._mode = "off"
+            warnings.warn(f"formulas are interpreted: {error.text}", RuntimeWarning, stacklevel=2)
+            return None
+        return _calling(library)
+
+
+def node_source(view: NodeView, opdef: OpDef) -> Source:
+    """The C of one node. Raises NotGenerated, or AscendError for attributes that don't fit."""
+    operands = [*view.inputs, *[None] * (len(opdef.inputs) - len(view.inputs))]
+    names = [spec.name for spec in opdef.inputs]
+    if len(operands) != len(names) or any(o is None for o in view.outputs):
+        raise NotGenerated("its operands aren't those of its definition")
+    given = {name for name, o in zip(names, operands, strict=True) if o is not None}
+    program = specialize(formula_program(opdef), bind_attributes(opdef, view.attributes), given)
+    types = [None if o is None else InputType(o.dtype, _dims(o)) for o in operands]
+    outputs = [o for o in view.outputs if o is not None]
+    source = generate_c(opdef.op, program, names, types, [o.dtype for o in outputs])
+    if [_dims(o) for o in outputs] != list(source.output_dims):
+        raise NotGenerated("its outputs have other dimensions than its formula")
+    return source
+
+
+def _dims(operand: Operand) -> tuple[str, ...]:
+    return tuple("1" if static(d) == 1 else str(d) for d in operand.dims)
+
+
+def _calling(library: CompiledLibrary) -> Lowering:
+    native = Native(f"{library.symbol}.so", str(library.path), generated=True)
+
+    def lower(node: NodeView, b: PlanBuilder) -> None:
+        ins = [None if operand is None else b.ref(operand) for operand in node.inputs]
+        outs = [b.out(operand) for operand in node.outputs if operand is not None]
+        b.emit_native(native, library.op_type, ins, outs, {})
+
+    return lower
 
 
 def attributes(given: Mapping[str, Any]) -> dict[str, AttrValue]:

@@ -64,10 +64,11 @@ class Ref:
 
 @dataclass(frozen=True)
 class Native:
-    """A shared object carried in the bundle; equal ones are stored once."""
+    """A shared object carried in the bundle; equal ones are stored once. `generated`: from a formula, here."""
 
     name: str
     path: str
+    generated: bool = False
 
 
 @dataclass(eq=False)
@@ -98,13 +99,17 @@ class Edge:
 
 @dataclass(eq=False)
 class NativePartition:
-    """Instructions for libascend_rt. inputs and outputs pair an edge with the value that holds it."""
+    """Instructions for libascend_rt. inputs and outputs pair an edge with the value that holds it.
+
+    `fallback` has the same edges and calls no library: it runs where the libraries of this one may not.
+    """
 
     name: str
     values: list[Ref] = field(default_factory=list)
     insns: list[Insn] = field(default_factory=list)
     inputs: list[tuple[Edge, Ref]] = field(default_factory=list)
     outputs: list[tuple[Edge, Ref]] = field(default_factory=list)
+    fallback: NativePartition | None = None
 
 
 @dataclass(eq=False)

@@ -91,6 +91,10 @@ class PlanImage:
         for partition in self._plan.partitions:
             if isinstance(partition, NativePartition):
                 partitions.append(self._native_partition(partition, values, insns))
+                if partition.fallback is not None:
+                    partitions[-1]["fallback"] = len(partitions)
+                    fallback = self._native_partition(partition.fallback, values, insns)
+                    partitions.append(fallback | {"kind": lib.ASC_PARTITION_FALLBACK})
             else:
                 partitions.append(self._host_partition(partition, len(values), len(insns)))
         symbols = self._structs("asc_symbol", map(self._symbol, self._plan.symbols))
@@ -117,7 +121,8 @@ class PlanImage:
                 (lib.ASC_SEC_META, meta),
                 (lib.ASC_SEC_SAMPLES, samples),
                 (lib.ASC_SEC_STRINGS, (1, bytes(self._strings))),
-            ]
+            ],
+            2 if any(p.get("fallback") for p in partitions) else 1,
         )
 
     # --- interning ----------------------------------------------------------------------------
@@ -314,7 +319,7 @@ def _referenced(partition: NativePartition) -> list[Ref]:
     return [r for r in partition.values if r in used]
 
 
-def _assemble(sections: Sequence[tuple[int, tuple[int, bytes]]]) -> bytes:
+def _assemble(sections: Sequence[tuple[int, tuple[int, bytes]]], min_reader: int) -> bytes:
     """Header, section table and sections. Empty sections are left out."""
     present = [(kind, stride, body) for kind, (stride, body) in sections if body]
     align = lib.ASC_ALIGN
@@ -333,7 +338,7 @@ def _assemble(sections: Sequence[tuple[int, tuple[int, bytes]]]) -> bytes:
         {
             "magic": lib.ASC_PLAN_MAGIC,
             "version": lib.ASC_PLAN_VERSION,
-            "min_reader": lib.ASC_READER_VERSION,
+            "min_reader": min_reader,
             "header_bytes": head,
             "n_sections": len(present),
             "plan_bytes": len(image),

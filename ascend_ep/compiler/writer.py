@@ -215,8 +215,10 @@ def _pad(file: BinaryIO, align: int, start: int = 0) -> int:
 def _weights(plan: Plan) -> list[Ref]:
     """The weights that instructions or partition rims use, each once, in order of use."""
     found: dict[Weight, Ref] = {}
-    for partition in plan.partitions:
-        if isinstance(partition, NativePartition):
+    for owner in plan.partitions:
+        for partition in (owner, owner.fallback) if isinstance(owner, NativePartition) else ():
+            if partition is None:
+                continue
             operands = [r for i in partition.insns for r in (*i.ins, *i.outs) if r is not None]
             for ref in (*operands, *(r for _, r in (*partition.inputs, *partition.outputs))):
                 root = ref.base or ref

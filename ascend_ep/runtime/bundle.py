@@ -170,8 +170,15 @@ class Bundle:
                 else None,
                 self.string(p.reason),
             )
-            for i, p in enumerate(self._section(lib.ASC_SEC_PARTITIONS, "asc_partition"))
+            for i, p in self._partitions_in_use()
         )
+
+    def _partitions_in_use(self) -> Iterator[tuple[int, Any]]:
+        """Every partition but the fallbacks, those as the partitions that they stand in for here."""
+        records = self._section(lib.ASC_SEC_PARTITIONS, "asc_partition")
+        for i, record in enumerate(records):
+            if record.kind != lib.ASC_PARTITION_FALLBACK:
+                yield i, records[lib.asc_model_partition_in_use(self.model.pointer, i)]
 
     def declared_dims(self, edge: Edge) -> tuple[DimText | None, ...]:
         """An input's or output's dims as the source model wrote them; None for one without size and name."""

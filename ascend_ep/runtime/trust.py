@@ -57,6 +57,8 @@ def trust(digests: Iterable[tuple[str, str]]) -> Path:
     fresh = [
         f"sha256 {digest} {' '.join(comment.split())}\n" for digest, comment in digests if digest not in known
     ]
+    if not fresh:
+        return path
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -186,6 +186,7 @@ int32_t asc_bind(asc_model *model, uint32_t partition, const asc_tensor *inputs,
     *out = NULL;
     int32_t code = check_request(model, partition, inputs, n_inputs, status);
     if (code != ASC_OK) return code;
+    partition = asc_model_partition_in_use(model, partition);
     asc_bound_cache *cache = &model->caches[partition];
     pthread_mutex_lock(&model->lock);
     asc_bound *b = find_cached(cache, inputs), *made = NULL, *spare = NULL;

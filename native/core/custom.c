@@ -59,6 +59,7 @@ static asc_custom_call call_of(const asc_call *call, asc_tensor *out, char *erro
     c.workspace_bytes = call->workspace_bytes;
     c.error = error;
     c.error_bytes = error_bytes;
+    c.host = call;
     return c;
 }
 
@@ -106,9 +107,26 @@ int32_t asc_custom_prepare(asc_call *call) {
     return ASC_OK;
 }
 
+typedef struct library_job {
+    void (*fn)(void *arg, int64_t chunk);
+    void *arg;
+} library_job;
+
+static void run_library_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
+    (void)call, (void)worker;
+    const library_job *job = arg;
+    job->fn(job->arg, chunk);
+}
+
+static void run_parallel(const asc_custom_call *call, int64_t n_chunks, void (*fn)(void *, int64_t), void *arg) {
+    library_job job = {fn, arg};
+    asc_parallel(call->host, n_chunks, run_library_chunk, &job);
+}
+
 int32_t asc_custom_run(const asc_call *call) {
     char error[256] = "";
     asc_custom_call c = call_of(call, call->out, error, sizeof error);
+    c.parallel = run_parallel;
     if (((const asc_custom_op *)call->native)->compute(&c) == 0) return ASC_OK;
     return library_failed(call, ASC_E_RUN, "compute", &c);
 }

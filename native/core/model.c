@@ -49,6 +49,8 @@ static int32_t place_weights(asc_model *m, asc_status *status) {
     return ASC_OK;
 }
 
+static void log_fallbacks(const asc_model *model);
+
 static int32_t open_parts(asc_model *m, const asc_options *o, asc_status *status) {
     const uint8_t *file = m->region.bytes;
     const asc_part *plan = asc_frame_part(&m->frame, ASC_PART_PLAN),
@@ -61,6 +63,7 @@ static int32_t open_parts(asc_model *m, const asc_options *o, asc_status *status
         code = asc_libraries_open(&m->libraries, &m->plan, native ? file + native->offset : file, o, status);
     if (code == ASC_OK && o->flags & ASC_OPEN_VERIFY_WEIGHTS) code = asc_model_verify_weights(m, status);
     if (code != ASC_OK) return code;
+    log_fallbacks(m);
     m->caches = calloc(asc_plan_n_partitions(&m->plan) + 1, sizeof *m->caches);
     return m->caches ? ASC_OK : asc_fail(status, ASC_E_MEMORY, "no memory for the model");
 }
@@ -164,6 +167,33 @@ int32_t asc_model_verify_weights(const asc_model *model, asc_status *status) {
         end = w->offset + w->bytes;
     }
     return ASC_OK;
+}
+
+/* The first library that a partition needs and that isn't loaded, or NULL. */
+static const asc_library *missing_library(const asc_model *model, const asc_partition *p) {
+    for (uint32_t i = 0; i < p->n_insns; i++) {
+        uint32_t native = asc_plan_insns(&model->plan)[p->first_insn + i].native;
+        if (native != ASC_NONE && !model->libraries[native].handle) return &model->libraries[native];
+    }
+    return NULL;
+}
+
+uint32_t asc_model_partition_in_use(const asc_model *model, uint32_t partition) {
+    if (partition >= asc_plan_n_partitions(&model->plan)) return ASC_NONE;
+    const asc_partition *p = &asc_plan_partitions(&model->plan)[partition];
+    return p->fallback && missing_library(model, p) ? p->fallback : partition;
+}
+
+/* Says once which partitions run without their native code, and why. */
+static void log_fallbacks(const asc_model *model) {
+    for (uint32_t i = 0; model->log && i < asc_plan_n_partitions(&model->plan); i++) {
+        if (asc_model_partition_in_use(model, i) == i) continue;
+        const asc_partition *p = &asc_plan_partitions(&model->plan)[i];
+        char text[512];
+        asc_format(text, sizeof text, "partition %s runs interpreted: %s", asc_model_string(model, p->name),
+                   missing_library(model, p)->why.text);
+        asc_model_log(model, model->flags & ASC_OPEN_NO_NATIVE ? 0 : 1, text);
+    }
 }
 
 int32_t asc_model_native_loaded(const asc_model *model, uint32_t index) {

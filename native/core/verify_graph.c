@@ -15,14 +15,40 @@ void asc_blame(asc_status *status, const asc_plan *plan, uint32_t insn) {
                asc_plan_string(plan, asc_plan_insns(plan)[insn].name));
 }
 
+static int same_edges(const asc_plan *plan, uint32_t first, uint32_t other, uint32_t n) {
+    const uint32_t *indices = asc_plan_indices(plan);
+    for (uint32_t i = 0; i < n; i++)
+        if (indices[first + 2 * i] != indices[other + 2 * i]) return 0;
+    return 1;
+}
+
+/* A fallback follows the partition that names it, which is native. */
+static int fallback_is_good(const asc_plan *plan, uint32_t i) {
+    const asc_partition *p = &asc_plan_partitions(plan)[i];
+    if (p->kind == ASC_PARTITION_FALLBACK) return !p->fallback && i > 0 && p[-1].fallback == i;
+    if (!p->fallback) return 1;
+    return p->kind == ASC_PARTITION_NATIVE && p->fallback == i + 1 && p->fallback < asc_plan_n_partitions(plan) &&
+           p[1].kind == ASC_PARTITION_FALLBACK;
+}
+
+/* A fallback reads and writes the same edges, and calls no library. */
+static int fallback_replaces(const asc_plan *plan, const asc_partition *p) {
+    const asc_partition *fallback = p + 1;
+    for (uint32_t i = 0; i < fallback->n_insns; i++)
+        if (asc_plan_insns(plan)[fallback->first_insn + i].native != ASC_NONE) return 0;
+    return p->n_inputs == fallback->n_inputs && p->n_outputs == fallback->n_outputs &&
+           same_edges(plan, p->first_input, fallback->first_input, p->n_inputs) &&
+           same_edges(plan, p->first_output, fallback->first_output, p->n_outputs);
+}
+
 /* Every value and instruction belongs to one partition, in order. */
 int32_t asc_verify_ranges(const asc_plan *plan, asc_status *status) {
     uint64_t values = 0, insns = 0, rim = 0;
     for (uint32_t i = 0; i < asc_plan_n_partitions(plan); i++) {
         const asc_partition *p = &asc_plan_partitions(plan)[i];
         int host = p->kind == ASC_PARTITION_HOST;
-        if (p->kind > ASC_PARTITION_HOST || p->pad || p->first_value != values || p->first_insn != insns ||
-            (host && (p->n_values || p->n_insns)))
+        if (p->kind > ASC_PARTITION_FALLBACK || !fallback_is_good(plan, i) || p->first_value != values ||
+            p->first_insn != insns || (host && (p->n_values || p->n_insns)))
             return asc_failf(status, ASC_E_FORMAT, "partition %u does not continue the one before it", i);
         values += p->n_values;
         insns += p->n_insns;
@@ -223,7 +249,7 @@ static const char *check_rim(const asc_plan *p, const asc_partition *part, uint3
         uint32_t e = pairs[2 * i], v = pairs[2 * i + 1];
         if (e >= asc_plan_n_edges(p)) return "has an edge that does not exist";
         if (input && !made[e]) return "reads an edge before it is produced";
-        if (!input && made[e]) return "produces an edge that exists already";
+        if (!input && made[e] && part->kind != ASC_PARTITION_FALLBACK) return "produces an edge that exists already";
         if (!input) made[e] = 1;
         if (part->kind == ASC_PARTITION_HOST) {
             if (v != ASC_NONE) return "is a host partition with values";
@@ -255,6 +281,8 @@ static int32_t check_edges(const asc_plan *plan, uint8_t *seen, uint8_t *made, a
     for (uint32_t i = 0; i < asc_plan_n_partitions(plan); i++) {
         const asc_partition *p = &asc_plan_partitions(plan)[i];
         const char *fault = check_rim(plan, p, ASC_VALUE_INPUT, seen, made);
+        if (!fault && p->fallback && !fallback_replaces(plan, p))
+            fault = "has a fallback of other edges or with libraries";
         if (!fault) fault = check_rim(plan, p, ASC_VALUE_OUTPUT, seen, made);
         if (fault) return asc_failf(status, ASC_E_FORMAT, "partition %u %s", i, fault);
     }

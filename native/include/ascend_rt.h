@@ -102,7 +102,7 @@ typedef struct asc_tensor {
 
 #define ASC_PLAN_MAGIC 0x4E4C5041 /* "APLN" */
 #define ASC_PLAN_VERSION 1
-#define ASC_READER_VERSION 1
+#define ASC_READER_VERSION 2 /* 2: fallback partitions */
 #define ASC_ALIGN 64
 
 typedef struct asc_plan_header {
@@ -216,6 +216,7 @@ typedef struct asc_insn {
 
 #define ASC_PARTITION_NATIVE 0
 #define ASC_PARTITION_HOST 1
+#define ASC_PARTITION_FALLBACK 2 /* of the same edges as the native partition that names it; calls no library */
 typedef struct asc_partition {
     uint32_t name;
     uint32_t kind;
@@ -229,8 +230,9 @@ typedef struct asc_partition {
     uint32_t n_outputs;
     uint64_t host_offset; /* in the HOST partition */
     uint64_t host_bytes;
-    uint32_t reason; /* string: why this is a host partition */
-    uint32_t pad;
+    uint32_t reason;   /* string: why this is a host partition */
+    uint32_t fallback; /* of a native partition that calls libraries: the number of the partition of kind
+                          FALLBACK that runs in its place where one of them isn't loaded; 0: there is none */
 } asc_partition;
 
 /* A tensor between partitions, or at the model's rim. Partitions are stored in execution order. */
@@ -351,6 +353,9 @@ ASC_API uint32_t asc_model_find_partition(const asc_model *model, const char *na
 ASC_API int32_t asc_model_verify_weights(const asc_model *model, asc_status *status);
 /* Whether the native library (index into ASC_SEC_NATIVE) was trusted and loaded. */
 ASC_API int32_t asc_model_native_loaded(const asc_model *model, uint32_t index);
+/* The partition that asc_bind takes for this one: its fallback where a library it calls isn't loaded, else
+ * itself; ASC_NONE when there is no such partition. */
+ASC_API uint32_t asc_model_partition_in_use(const asc_model *model, uint32_t partition);
 
 /* Resolves a partition for the dims and dtypes of these inputs (data is not read) and returns a
  * reference; the same shapes give the same asc_bound while it stays cached. */
@@ -452,7 +457,7 @@ ASC_API int32_t asc_bundle_digest(const void *bytes, uint64_t size, uint8_t dige
 
 /* ---- custom-operator libraries (--custom_op=Name:./lib.so) --------------------------------- */
 
-#define ASC_CUSTOM_OP_VERSION 1
+#define ASC_CUSTOM_OP_VERSION 2 /* 2 added asc_custom_call.parallel and host */
 
 typedef struct asc_attr {
     const char *name;
@@ -463,7 +468,8 @@ typedef struct asc_attr {
     const char *string;
 } asc_attr;
 
-typedef struct asc_custom_call {
+typedef struct asc_custom_call asc_custom_call;
+struct asc_custom_call {
     const asc_tensor *in;
     asc_tensor *out;
     uint32_t n_in;
@@ -475,7 +481,11 @@ typedef struct asc_custom_call {
     uint64_t workspace_bytes;
     char *error; /* buffer for one sentence */
     uint32_t error_bytes;
-} asc_custom_call;
+    /* Since version 2. Runs fn(arg, chunk) for every chunk in [0, n_chunks), on up to `threads` threads at
+     * once, and returns when all are done. May be NULL, as it is outside compute. */
+    void (*parallel)(const asc_custom_call *call, int64_t n_chunks, void (*fn)(void *arg, int64_t chunk), void *arg);
+    const void *host; /* the caller's own */
+};
 
 /* One operator of a library. Functions return 0 for success. */
 typedef struct asc_custom_op {

@@ -156,7 +156,13 @@ static inline int vi_any(vi mask) {
 
 /* Sum and maximum of all lanes, in one fixed order (halves, quarters, ...). */
 static inline vf vf_swap_lanes(vf v, int distance) {
+#if defined(__clang__)
+    vf swapped = v;
+    for (int i = 0; i < ASC_VF; i++) swapped[i] = v[i ^ distance];
+    return swapped;
+#else
     return __builtin_shuffle(v, vi_iota() ^ distance);
+#endif
 }
 static inline float vf_sum(vf v) {
 #pragma GCC unroll 4

@@ -130,6 +130,9 @@ static ort_status *check_counts(asc_model *model, uint32_t partition, const oper
     const asc_partition *partitions = asc_model_section(model, ASC_SEC_PARTITIONS, &n);
     if (partition >= n) return fail(ORT_FAIL, "the bundle has no such partition", NULL);
     const asc_partition *p = &partitions[partition];
+    if (p->kind == ASC_PARTITION_FALLBACK)
+        return fail(ORT_FAIL, "E40010 the node names a fallback partition, which only its owner may use: ",
+                    asc_model_string(model, p->name));
     if (p->kind != ASC_PARTITION_NATIVE)
         return fail(ORT_FAIL, "E40010 the node names a host partition, which is no work of this provider: ",
                     asc_model_string(model, p->name));

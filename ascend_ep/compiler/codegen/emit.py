@@ -1,0 +1,350 @@
+"""The C text of one nest: a struct with what a call fixes, a function for each pass, one for an item, one for
+a chunk of items."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from .graph import ELEMENTS, Axis, Graph, Node, reachable
+from .nest import Loop, Nest, Pass, Tensor, item_cost
+from .schedule import Schedule
+
+
+class NestText:
+    """The text of nest number `n`. sizes: per axis where a call has its size."""
+
+    def __init__(self, n: int, nest: Nest, graph: Graph, schedule: Schedule, sizes: dict[Axis, str]) -> None:
+        self.n = n
+        self.nest = nest
+        self.graph = graph
+        self.schedule = schedule
+        self.sizes = sizes
+        self.ids: dict[Node, int] = {}
+        self.kept = nest.kept()
+        self.rows = [node for node in self._row_nodes() if node.op not in ("const",)]
+
+    def lines(self) -> Iterator[str]:
+        yield from self._job()
+        yield from self._frame()
+        for number, current in enumerate(self.nest.passes):
+            yield from self._pass(number, current)
+        yield from self._item()
+        yield from self._chunk()
+        yield from self._plan()
+
+    # ---- structures ------------------------------------------------------------------------
+
+    def _job(self) -> Iterator[str]:
+        """n<i>: the size of a loop; s<i>: the size of a counted or averaged product."""
+        yield f"typedef struct job{self.n} {{"
+        yield "    const asc_custom_call *call;"
+        yield "    int64_t items, per_chunk, parts, part, kept_bytes;"
+        for loop in self._loops():
+            yield f"    int64_t n{loop.index};"
+        yield f"}} job{self.n};"
+
+    def _frame(self) -> Iterator[str]:
+        yield f"typedef struct frame{self.n} {{"
+        yield f"    const job{self.n} *job;"
+        for t in self.nest.tensors:
+            yield f"    {'const ' if t.is_input else ''}e_{ELEMENTS[t.dtype]} *{t.name};"
+        for node in self.kept:
+            yield f"    S *k{self._id(node)};"
+        for loop in self._loops():
+            yield f"    int64_t c{loop.index};"
+        for node in self.rows:
+            yield f"    {_type(node)} r{self._id(node)};"
+        yield f"}} frame{self.n};"
+
+    def _loops(self) -> list[Loop]:
+        lanes = [self.nest.lanes] if self.nest.lanes else []
+        return [*self.nest.outer, *self.nest.inner, *lanes]
+
+    def _id(self, node: Node) -> int:
+        return self.ids.setdefault(node, len(self.ids))
+
+    def _row_nodes(self) -> list[Node]:
+        """Values of an item that passes or its own outputs read."""
+        everything = reachable(
+            [
+                *(r for p in self.nest.passes for r in p.roots(self.graph)),
+                *(self.graph.outputs[o][0] for o in self.nest.outputs),
+            ]
+        )
+        return [n for n in everything if self.nest.is_row_value(n)]
+
+    # ---- values ----------------------------------------------------------------------------
+
+    def _statements(self, roots: Iterable[Node], known: dict[Node, str], in_pass: bool) -> Iterator[str]:
+        """Computes what isn't known; known then has it."""
+        for node in reachable(roots, known):
+            if node.op == "const":
+                known[node] = self._constant(node)
+                continue
+            name = f"v{self._id(node)}"
+            yield f"    const {_type(node)} {name} = {self._value(node, known, in_pass)};"
+            known[node] = name
+
+    def _constant(self, node: Node) -> str:
+        if node.is_bool:
+            return f"m_set({int(node.value)})"
+        return f"v_set({_literal(float(node.value), self.graph.wide)})"
+
+    def _value(self, node: Node, known: dict[Node, str], in_pass: bool) -> str:
+        args = ", ".join(known[a] for a in node.args)
+        if node.op == "input":
+            return self._load(self._tensor(True, int(node.value)))
+        if node.op == "cast":
+            return f"round_{ELEMENTS[int(node.value)]}({args})"
+        if node.op == "number":
+            return f"v_of_mask({args})"
+        if node.op == "same":
+            return args
+        if node.op == "size":
+            return f"v_set((S)({' * '.join('f->job->call->' + self.sizes[a.root()] for a in node.along if a is not None)}))"
+        if node.op == "index":
+            loop = next(q for q in self._loops() if node.along[0].root() in q.axes)  # type: ignore[union-attr]
+            return "v_index(at, 1)" if loop is self.nest.lanes else f"v_set((S)f->c{loop.index})"
+        return f"op_{node.op}({args})"
+
+    def _tensor(self, is_input: bool, index: int) -> Tensor:
+        return next(t for t in self.nest.tensors if t.is_input == is_input and t.index == index)
+
+    def _has_lanes(self, t: Tensor) -> bool:
+        return self.nest.lanes is not None and self.nest.lanes in t.loops
+
+    def _load(self, t: Tensor) -> str:
+        kind = ELEMENTS[t.dtype]
+        return (
+            f"load_{kind}(f->{t.name} + at, n, full)" if self._has_lanes(t) else f"splat_{kind}(f->{t.name})"
+        )
+
+    def _store(self, output: int, known: dict[Node, str]) -> str:
+        node, dtype = self.graph.outputs[output]
+        t = self._tensor(False, output)
+        value = known[node]
+        if ELEMENTS[dtype] == "b8" and not node.is_bool:
+            value = f"op_ne({value}, v_set(0))"
+        elif ELEMENTS[dtype] != "b8" and node.is_bool:
+            value = f"v_of_mask({value})"
+        where = "at, " if self._has_lanes(t) else "0, "
+        many = "n, full" if self._has_lanes(t) else "1, 0"
+        return f"    store_{ELEMENTS[dtype]}(f->{t.name} + {where}{value}, {many});"
+
+    # ---- passes ----------------------------------------------------------------------------
+
+    def _pass(self, number: int, current: Pass) -> Iterator[str]:
+        """One vector of the pass: folds into *a<i>, writes outputs and what is kept."""
+        folds = "".join(f", V *a{i}" for i in range(len(current.folds)))
+        yield f"FN void pass{self.n}_{number}(const frame{self.n} *f, int64_t at, int64_t n, int full{folds}) {{"
+        known = {node: f"f->r{self._id(node)}" for node in self.rows}
+        place = "0" if self.nest.strips else "at"
+        for node in current.found:
+            name = f"v{self._id(node)}"
+            yield f"    V {name};"
+            yield f"    memcpy(&{name}, f->k{self._id(node)} + {place}, sizeof {name});"
+            known[node] = name
+        roots = current.roots(self.graph)
+        yield from self._statements([*roots, *current.kept], known, True)
+        for node in current.kept:
+            yield f"    memcpy(f->k{self._id(node)} + {place}, &{known[node]}, sizeof(V));"
+        for i, fold in enumerate(current.folds):
+            value, op = known[fold.args[0]], fold.op.removeprefix("fold_")
+            if not self.nest.strips:
+                value = f"full ? {value} : v_select(m_first(n), {value}, start_{op}())"
+            yield f"    *a{i} = fold_{op}(*a{i}, {value});"
+        for output in current.outputs:
+            yield self._store(output, known)
+        yield "    (void)f, (void)at, (void)n, (void)full;"
+        yield "}"
+
+    # ---- one item --------------------------------------------------------------------------
+
+    def _item(self) -> Iterator[str]:
+        nest = self.nest
+        yield f"FN void item{self.n}(frame{self.n} *f, int64_t at, int64_t n, int full) {{"
+        yield f"    const job{self.n} *j = f->job;"
+        known: dict[Node, str] = {}
+        ready = [r for r in self.rows if r.level == 0]
+        yield from self._row_values(ready, known)
+        for number, current in enumerate(nest.passes):
+            yield from self._run_pass(number, current)
+            for fold in current.folds:
+                known[fold] = f"f->r{self._id(fold)}"
+            level = current.folds[0].level if current.folds else -1
+            yield from self._row_values([r for r in self.rows if r.level == level and not r.is_fold], known)
+        for output in nest.outputs:
+            node = self.graph.outputs[output][0]
+            known.setdefault(node, self._constant(node) if node.op == "const" else f"f->r{self._id(node)}")
+            yield self._store(output, known)
+        yield "    (void)j, (void)at, (void)n, (void)full;"
+        yield "}"
+
+    def _row_values(self, nodes: Sequence[Node], known: dict[Node, str]) -> Iterator[str]:
+        for node in reachable(nodes, known):
+            yield from self._statements([node], known, False)
+        for node in nodes:
+            if known[node] != f"f->r{self._id(node)}":
+                yield f"    f->r{self._id(node)} = {known[node]};"
+
+    def _run_pass(self, number: int, current: Pass) -> Iterator[str]:
+        nest, folds = self.nest, current.folds
+        ops = [f.op.removeprefix("fold_") for f in folds]
+        yield "    {"
+        for i, op in enumerate(ops):
+            yield f"        V t{i} = start_{op}();"
+        moved = self._moved()
+        if nest.inner:
+            yield f"        const frame{self.n} home = *f;"
+        for loop in nest.inner[:-1] if nest.strips else nest.inner:
+            yield f"        for (f->c{loop.index} = 0; f->c{loop.index} < j->n{loop.index}; f->c{loop.index}++) {{"
+        if nest.strips:
+            yield from self._strip_loop(number, ops, moved)
+        else:
+            yield from moved
+            yield from self._row_loop(number, ops)
+        yield "        " + "}" * (len(nest.inner) - (1 if nest.strips else 0))
+        if nest.inner:
+            for name in (*(t.name for t in nest.tensors), *(f"k{self._id(k)}" for k in self.kept)):
+                yield f"        f->{name} = home.{name};"
+        for i, fold in enumerate(folds):
+            yield f"        f->r{self._id(fold)} = t{i};"
+        yield "    }"
+
+    def _moved(self) -> list[str]:
+        """The pointers of an element of the inner loops."""
+        found = []
+        for t in self.nest.tensors:
+            steps = [f"f->c{q.index} * {self._stride(t, q)}" for q in t.loops if q in self.nest.inner]
+            if steps:
+                found.append(f"        f->{t.name} = home.{t.name} + {' + '.join(steps)};")
+        if self.nest.inner:
+            flat = ""
+            for q in self.nest.inner:
+                flat = f"({flat} * j->n{q.index} + f->c{q.index})" if flat else f"f->c{q.index}"
+            for node in self.kept:
+                width = "LANES" if self.nest.strips else "j->part"
+                found.append(f"        f->k{self._id(node)} = home.k{self._id(node)} + {flat} * {width};")
+        return found
+
+    def _strip_loop(self, number: int, ops: list[str], moved: list[str]) -> Iterator[str]:
+        """Down the last folded axis, a vector of kept elements at a time, in blocks."""
+        last = self.nest.inner[-1].index
+        addresses = "".join(f", &a{i}" for i in range(len(ops)))
+        yield f"        for (int64_t block = 0; block < j->n{last}; block += BLOCK) {{"
+        yield f"            int64_t end = smaller(block + BLOCK, j->n{last});"
+        for i, op in enumerate(ops):
+            yield f"            V a{i} = start_{op}();"
+        yield f"            for (f->c{last} = block; f->c{last} < end; f->c{last}++) {{"
+        yield from moved
+        yield f"                pass{self.n}_{number}(f, at, n, full{addresses});"
+        yield "            }"
+        for i, op in enumerate(ops):
+            yield f"            t{i} = fold_{op}(t{i}, a{i});"
+        yield "        }"
+
+    def _row_loop(self, number: int, ops: list[str]) -> Iterator[str]:
+        """Along a row: blocks with four partial folds, or without folds one run."""
+        call = f"pass{self.n}_{number}(f, %s, %s, %d%s);"
+        turn = 4 if ops else self.schedule.unroll
+        first = "".join(f", &a{i}[0]" for i in range(len(ops)))
+        each = "".join(f", &a{i}[u]" for i in range(len(ops)))
+        if ops:
+            yield "        for (int64_t block = 0; block < n; block += BLOCK) {"
+            yield "        int64_t i = at + block, end = at + smaller(block + BLOCK, n);"
+        else:
+            yield "        {"
+            yield "        int64_t i = at, end = at + n;"
+        for i, op in enumerate(ops):
+            yield f"        V a{i}[4] = {{start_{op}(), start_{op}(), start_{op}(), start_{op}()}};"
+        yield f"        for (; i + {turn} * LANES <= end; i += {turn} * LANES)"
+        yield f'            _Pragma("GCC unroll {turn}") for (int u = 0; u < {turn}; u++)'
+        yield "                " + call % ("i + u * LANES", "LANES", 1, each)
+        yield "        for (; i + LANES <= end; i += LANES) " + call % ("i", "LANES", 1, first)
+        yield "        if (i < end) " + call % ("i", "end - i", 0, first)
+        for i, op in enumerate(ops):
+            yield f"        t{i} = fold_{op}(t{i}, lanes_{op}(a{i}[0], a{i}[1], a{i}[2], a{i}[3]));"
+        yield "        }"
+
+    def _stride(self, t: Tensor, loop: Loop) -> str:
+        after = t.loops[t.loops.index(loop) + 1 :]
+        return " * ".join(f"j->n{q.index}" for q in after) or "1"
+
+    # ---- chunks ----------------------------------------------------------------------------
+
+    def _chunk(self) -> Iterator[str]:
+        nest = self.nest
+        lanes = nest.lanes
+        yield f"static void chunk{self.n}(void *arg, int64_t chunk) {{"
+        yield f"    const job{self.n} *j = arg;"
+        yield "    int64_t last = smaller((chunk + 1) * j->per_chunk, j->items);"
+        yield "    for (int64_t item = chunk * j->per_chunk; item < last; item++) {"
+        yield f"        frame{self.n} f = {{.job = j}};"
+        yield "        int64_t rest = item / j->parts, at = item % j->parts * j->part;"
+        total = f"j->n{lanes.index}" if lanes else "1"
+        yield f"        int64_t n = smaller(j->part, {total} - at);"
+        for loop in reversed(nest.outer):
+            yield f"        f.c{loop.index} = rest % j->n{loop.index}, rest /= j->n{loop.index};"
+        for t in nest.tensors:
+            side, const = ("in", "const ") if t.is_input else ("out", "")
+            base = f"({const}e_{ELEMENTS[t.dtype]} *)j->call->{side}[{t.index}].data"
+            steps = [f" + f.c{q.index} * {self._stride(t, q)}" for q in t.loops if q in nest.outer]
+            yield f"        f.{t.name} = {base}{''.join(steps)};"
+        for i, node in enumerate(self.kept):
+            yield (
+                f"        f.k{self._id(node)} = (S *)((char *)j->call->workspace + "
+                f"(chunk * {len(self.kept)} + {i}) * j->kept_bytes);"
+            )
+        if nest.strips:
+            yield "        if (n == LANES)"
+            yield f"            item{self.n}(&f, at, LANES, 1);"
+            yield "        else"
+            yield f"            item{self.n}(&f, at, n, 0);"
+        else:
+            yield f"        item{self.n}(&f, at, n, 0);"
+        yield "        (void)rest;"
+        yield "    }"
+        yield "}"
+
+    def _plan(self) -> Iterator[str]:
+        """Fills a job; returns the bytes of workspace it needs."""
+        nest = self.nest
+        yield f"static uint64_t plan{self.n}(const asc_custom_call *call, job{self.n} *j) {{"
+        yield "    j->call = call;"
+        for loop in self._loops():
+            yield f"    j->n{loop.index} = {' * '.join('call->' + self.sizes[a] for a in loop.axes)};"
+        lanes = f"j->n{nest.lanes.index}" if nest.lanes else "1"
+        part = (
+            "LANES"
+            if nest.strips
+            else str(self.schedule.tile)
+            if nest.segments
+            else f"({lanes} > 0 ? {lanes} : 1)"
+        )
+        yield f"    j->part = {part};"
+        empty_row = "1" if not nest.segments and not nest.strips else f"ceil_div({lanes}, j->part)"
+        yield f"    j->parts = {empty_row};"
+        yield "    j->items = " + " * ".join(["j->parts", *(f"j->n{q.index}" for q in nest.outer)]) + ";"
+        width = " * ".join(["j->part", *(f"j->n{q.index}" for q in nest.inner)])
+        span = f"smaller(j->part, {lanes})" if nest.segments else width
+        yield f"    j->per_chunk = items_per_chunk(call, j->items, {span} * {item_cost(nest, self.graph)} / LANES);"
+        yield f"    j->kept_bytes = ({width} + LANES) * (int64_t)sizeof(S) / 64 * 64 + 64;"
+        kept = len(self.kept)
+        yield f"    return {f'(uint64_t)(ceil_div(j->items, j->per_chunk) * {kept} * j->kept_bytes)' if kept else '0'};"
+        yield "}"
+
+
+def _type(node: Node) -> str:
+    return "M" if node.is_bool else "V"
+
+
+def _literal(value: float, wide: bool) -> str:
+    with np.errstate(over="ignore"):
+        number = float(value) if wide else float(np.float32(value))
+    if number != number:
+        return "(S)NAN"
+    if number in (float("inf"), float("-inf")):
+        return "(S)INFINITY" if number > 0 else "(S)-INFINITY"
+    return f"(S){number.hex()}"

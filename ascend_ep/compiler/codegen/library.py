@@ -1,0 +1,139 @@
+"""compile_library: generated C to a shared object, kept in the user's cache.
+
+The cache is $ASCEND_EP_CACHE, else ~/.cache/ascend_ep: a folder of mode 0700 with a `<key>.so` per
+compilation, where the key covers the source, the ISA level's flags and the compiler. Entries are written
+beside their name and renamed, under a lock per key, so processes that want the same one compile it once.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import stat
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ascend_ep.errors import AscendError
+from ascend_ep.runtime.binding import lib, text_of
+
+from .compilers import COMMON_FLAGS, Compiler, find_compiler, flags_of
+from .generate import HEADERS, Source
+
+#: A compiler that takes longer is stopped.
+SECONDS = 120
+
+
+@dataclass(frozen=True)
+class CompiledLibrary:
+    """A shared object that exports asc_get_custom_op(op_type) and the aot function `symbol`."""
+
+    path: Path
+    sha256: str
+    op_type: str
+    symbol: str
+    isa: str
+    cached: bool
+
+
+def compile_library(
+    source: Source, isa: str | None = None, sanitize: bool = False, cache: Path | None = None
+) -> CompiledLibrary:
+    """Compiles for an ISA level, by default the one in use; `sanitize` adds AddressSanitizer.
+
+    Raises AscendError E43001 without a compiler, E43002 when it fails, E40002 for an unusable cache.
+    """
+    compiler = find_compiler()
+    level = isa or text_of(lib.asc_isa_name(lib.asc_isa_current()))
+    flags = [*COMMON_FLAGS, f"-O{source.optimize}", *flags_of(level)]
+    if sanitize:
+        flags += ["-fsanitize=address", "-fno-omit-frame-pointer"]
+    folder = open_cache(cache)
+    key = _key(source, compiler, flags)
+    target = folder / f"{key}.so"
+    with _locked(folder / f"{key}.lock"):
+        cached = _is_sound(target)
+        if not cached:
+            _compile(source.text, compiler, flags, target)
+    digest = hashlib.sha256(target.read_bytes()).hexdigest()
+    return CompiledLibrary(target, digest, source.op_type, source.symbol, level, cached)
+
+
+def cache_path() -> Path:
+    """Where the cache is, whether it exists or not."""
+    given = os.environ.get("ASCEND_EP_CACHE")
+    if given:
+        return Path(given)
+    home = os.environ.get("HOME")
+    return (
+        Path(home) / ".cache" / "ascend_ep"
+        if home
+        else Path(tempfile.gettempdir()) / f"ascend_ep-{os.geteuid()}"
+    )
+
+
+def open_cache(given: Path | None = None) -> Path:
+    """The cache folder, made if need be. Raises AscendError E40002 when it isn't this user's alone."""
+    folder = given or cache_path()
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        info = folder.stat()
+    except OSError as error:
+        raise AscendError("E40002", f"can't make the cache [{folder}]: {error.strerror}") from error
+    if info.st_uid != os.geteuid() or info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise AscendError(
+            "E40002", f"the cache [{folder}] must belong to this user, and nobody else may write it"
+        )
+    return folder
+
+
+def _key(source: Source, compiler: Compiler, flags: list[str]) -> str:
+    header = (HEADERS / "ascend_rt.h").read_bytes()
+    text = "\0".join([source.text, *compiler.command, compiler.version, *flags])
+    return hashlib.sha256(text.encode() + header).hexdigest()
+
+
+def _is_sound(path: Path) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return file.read(4) == b"\x7fELF"
+    except OSError:
+        return False
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise AscendError("E40002", f"can't write [{path}]: {error.strerror}") from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _compile(text: str, compiler: Compiler, flags: list[str], target: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".compile-") as work:
+        source, made = Path(work) / "operator.c", Path(work) / "operator.so"
+        source.write_text(text, encoding="utf-8")
+        command = [*compiler.command, *flags, f"-I{HEADERS}", str(source), "-o", str(made), "-lm"]
+        try:
+            answer = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+        except subprocess.TimeoutExpired as error:
+            raise AscendError("E43002", compiler.command[0], f"it took longer than {SECONDS} s") from error
+        except OSError as error:
+            raise AscendError("E43002", compiler.command[0], error.strerror or error) from error
+        if answer.returncode != 0 or not _is_sound(made):
+            errors = [line for line in answer.stderr.splitlines() if "error" in line] or [
+                f"status {answer.returncode}"
+            ]
+            raise AscendError(
+                "E43002", " ".join(compiler.command), errors[0], details=answer.stderr.splitlines()[:20]
+            )
+        os.replace(made, target)

@@ -1,0 +1,67 @@
+"""Calling a compiled library on arrays, on this thread: what proofs and tests compare with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ascend_ep.errors import AscendError
+from ascend_ep.opdef import dtypes
+from ascend_ep.runtime.binding import fail, ffi, lib, new_status, text_of
+from ascend_ep.runtime.element_types import BFLOAT16, numpy_dtype
+
+Array = NDArray[Any]
+
+
+def run_library(path: Path, op_type: str, inputs: Sequence[Array | None], n_outputs: int = 1) -> list[Array]:
+    """The outputs of the operator. A bfloat16 array is of ml_dtypes.bfloat16. Raises AscendError E40007 for
+    inputs that the library was not compiled for, and what loading it gives."""
+    status = new_status()
+    op = lib.asc_custom_op_load(str(path).encode(), op_type.encode(), status)
+    if op == ffi.NULL:
+        raise fail(status, str(path))
+    arrays = [None if x is None else np.ascontiguousarray(x) for x in inputs]
+    ins = ffi.new("asc_tensor[]", max(len(arrays), 1))
+    held = [_describe(ins[i], a) for i, a in enumerate(arrays) if a is not None]
+    outs = ffi.new("asc_tensor[]", n_outputs)
+    error = ffi.new("char[256]")
+    call = ffi.new("asc_custom_call *", {"in": ins, "out": outs, "n_in": len(arrays), "n_out": n_outputs})
+    call.threads, call.error, call.error_bytes = 1, error, 256
+    if op.infer(call):
+        raise AscendError("E40007", text_of(error), where=f"{path} [{op_type}]")
+    results = []
+    for out in outs:
+        shape = tuple(out.dims[d] for d in range(out.rank))
+        results.append(np.empty(shape, np.uint16 if out.dtype == BFLOAT16 else numpy_dtype(out.dtype)))
+        out.data = ffi.cast("void *", results[-1].ctypes.data)
+    call.workspace_bytes = op.workspace(call) if op.workspace != ffi.NULL else 0
+    room = np.zeros(call.workspace_bytes // 8 + 16, np.int64)
+    call.workspace = ffi.cast("void *", room.ctypes.data + -room.ctypes.data % 64)
+    if op.compute(call):
+        raise AscendError("E40007", text_of(error), where=f"{path} [{op_type}]")
+    del held
+    return [
+        r.view(numpy_dtype(BFLOAT16)) if out.dtype == BFLOAT16 else r
+        for r, out in zip(results, outs, strict=True)
+    ]
+
+
+def element_type(array: Array) -> int:
+    """The ONNX number of an array's element type."""
+    if array.dtype == numpy_dtype(BFLOAT16):
+        return BFLOAT16
+    return next(number for number, kind in dtypes.NUMPY.items() if np.dtype(kind) == array.dtype)
+
+
+def _describe(tensor: Any, array: Array) -> Array:
+    tensor.data = ffi.cast("void *", array.ctypes.data)
+    tensor.dtype, tensor.rank = element_type(array), array.ndim
+    step = 1
+    for axis in range(array.ndim - 1, -1, -1):
+        tensor.dims[axis], tensor.strides[axis] = array.shape[axis], step
+        step *= max(array.shape[axis], 1)
+    return array
