@@ -25,7 +25,9 @@ from .semantics import Semantics, label, operand
 class Assembly:
     """Builds the plan of a partitioned model."""
 
-    def __init__(self, model: ir.Model, facts: Facts, semantics: Semantics, claims: Claims, code: FormulaCode) -> None:
+    def __init__(
+        self, model: ir.Model, facts: Facts, semantics: Semantics, claims: Claims, code: FormulaCode
+    ) -> None:
         self.plan = Plan()
         self._model = model
         self._facts = facts
@@ -99,10 +101,11 @@ class Assembly:
 
     def _native(self, name: str, part: Partition) -> NativePartition:
         """Interpreted; where compiled code pays, calls of that with the interpreted partition to fall back on."""
-        plain, builder = self._lowered(name, part, compiled=False)
+        plain, builder = self._lowered(name, part, None)
         lowered = [(plain, builder)]
         if not _calls_library(plain):
-            made, builder = self._lowered(name, part, compiled=True)
+            alone = {i.outs[0].name for i in plain.insns if i.kernel == "elementwise" and "+" not in i.op_type}
+            made, builder = self._lowered(name, part, alone)
             if _calls_library(made):
                 made.fallback = plain
                 lowered.insert(0, (made, builder))
@@ -112,7 +115,8 @@ class Assembly:
                 self._input(made, builder, self._sources[missing])
         return lowered[0][0]
 
-    def _lowered(self, name: str, part: Partition, compiled: bool) -> tuple[NativePartition, PlanBuilder]:
+    # alone: of a compiled partition, the outputs of elementwise nodes that interpreting doesn't merge with others
+    def _lowered(self, name: str, part: Partition, alone: set[str] | None) -> tuple[NativePartition, PlanBuilder]:
         builder = PlanBuilder([v.name for v in part.outputs if v.name])
         made = NativePartition(name, builder.values, builder.insns)
         for value in part.inputs:
@@ -121,7 +125,7 @@ class Assembly:
             if not self._claims.is_known(node):
                 function, opdef = self._semantics.lowering(node)
                 view = self._semantics.view(node, self._facts, opdef)
-                builder.lower(view, (self._code.lowering(view) if compiled else None) or function)
+                builder.lower(view, (None if alone is None else self._code.lowering(view, alone)) or function)
         for value in part.outputs:
             result = builder.result(operand(value, self._facts[value]))
             made.outputs.append((self._written_edge(value), result))

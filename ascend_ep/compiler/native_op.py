@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from ascend_ep.errors import AscendError
@@ -45,14 +45,16 @@ class FormulaCode:
         off = os.environ.get("ASCEND_EP_CODEGEN") == "0"
         self._mode = "off" if off or (mode == "auto" and not has_compiler()) else mode
 
-    def lowering(self, view: NodeView) -> Lowering | None:
-        """How to call the node's code, compiled for the ISA level in use; None when it stays interpreted."""
+    def lowering(self, view: NodeView, alone: Collection[str] = ()) -> Lowering | None:
+        """How to call the node's code, compiled for the ISA level in use; None when it stays interpreted, as
+        in "auto" an elementwise node does whose output isn't `alone`: its neighbours run in the same pass."""
         opdef = view.opdef
         if self._mode == "off" or opdef is None or not isinstance(opdef.semantics, Formula):
             return None
         try:
             source = node_source(view, opdef)
-            if self._mode == "auto" and not source.pays:
+            mine = source.folds or any(o is not None and o.name in alone for o in view.outputs)
+            if self._mode == "auto" and not (source.pays and mine):
                 return None
             library = compile_library(source)
         except NotGenerated:

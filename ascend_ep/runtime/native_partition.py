@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from .binding import fail, ffi, lib, new_status
 from .bundle import Bundle, Partition
 from .element_types import BFLOAT16, numpy_dtype
+from .output_memory import allocator
 
 MAX_BOUND = 16
 Array = NDArray[Any]
 _NULL = ffi.NULL
 _from_buffer = ffi.from_buffer
-_empty = np.empty
 
 
 class Bound:
@@ -29,9 +29,9 @@ class Bound:
         self.pointer = ffi.gc(pointer, lib.asc_bound_release)
         tensors = ffi.new("asc_tensor const **")
         count = lib.asc_bound_outputs(pointer, tensors)
-        #: per output its shape, the dtype memory is allocated as, and the dtype shown when that differs
+        #: per output what allocates it, and the dtype shown when that isn't the memory's
         self.outputs = [_allocation(tensors[0][i]) for i in range(count)]
-        self.renamed = any(seen is not None for _, _, seen in self.outputs)
+        self.renamed = any(seen is not None for _, seen in self.outputs)
 
 
 class Slot:
@@ -89,10 +89,10 @@ class NativePartition:
 
     def allocate(self, bound: Bound) -> tuple[list[Array], list[Array]]:
         """New output arrays: as the library writes them, and as the caller sees them."""
-        raw = [_empty(shape, dtype) for shape, dtype, _ in bound.outputs]
+        raw = [new() for new, _ in bound.outputs]
         if not bound.renamed:
             return raw, list(raw)
-        seen = (dtype for _, _, dtype in bound.outputs)
+        seen = (dtype for _, dtype in bound.outputs)
         return raw, [a if dtype is None else a.view(dtype) for a, dtype in zip(raw, seen, strict=True)]
 
     def _bind(self, shapes: tuple[tuple[int, ...], ...]) -> Bound:
@@ -118,8 +118,8 @@ class NativePartition:
         return bound
 
 
-def _allocation(tensor: Any) -> tuple[tuple[int, ...], np.dtype[Any], np.dtype[Any] | None]:
+def _allocation(tensor: Any) -> tuple[Callable[[], Array], np.dtype[Any] | None]:
     shape = tuple(tensor.dims[i] for i in range(tensor.rank))
     if tensor.dtype == BFLOAT16:
-        return shape, np.dtype(np.uint16), numpy_dtype(BFLOAT16)
-    return shape, numpy_dtype(tensor.dtype), None
+        return allocator(shape, np.dtype(np.uint16)), numpy_dtype(BFLOAT16)
+    return allocator(shape, numpy_dtype(tensor.dtype)), None

@@ -149,8 +149,9 @@ EACH(sigmoid, wide_sigmoid(x))
 EACH(softplus, wide_softplus(x))
 #define LIBRARY(name) EACH(name, name(x))
 LIBRARY(exp)
-LIBRARY(expm1) LIBRARY(log) LIBRARY(log1p) LIBRARY(sin) LIBRARY(cos) LIBRARY(tan) LIBRARY(asin) LIBRARY(acos)
-    LIBRARY(atan) LIBRARY(sinh) LIBRARY(cosh) LIBRARY(tanh) LIBRARY(asinh) LIBRARY(acosh) LIBRARY(atanh) LIBRARY(erf)
+LIBRARY(expm1)
+LIBRARY(log) LIBRARY(log1p) LIBRARY(sin) LIBRARY(cos) LIBRARY(tan) LIBRARY(asin) LIBRARY(acos) LIBRARY(atan)
+    LIBRARY(sinh) LIBRARY(cosh) LIBRARY(tanh) LIBRARY(asinh) LIBRARY(acosh) LIBRARY(atanh) LIBRARY(erf)
         EACH_OF_TWO(pow, pow(x, y)) EACH_OF_TWO(atan2, atan2(x, y))
 #else
 WHOLE(abs, vf_abs(x))
@@ -451,9 +452,10 @@ static int32_t fail_call(const asc_custom_call *call, const char *text) {
     return 1;
 }
 
-/* Items per chunk: enough that a chunk costs some microseconds, and about four chunks a thread. */
+/* Items per chunk: enough that a chunk costs some microseconds, and about four chunks a thread. The same when
+ * the workspace is asked for and when the call runs. */
 static inline int64_t items_per_chunk(const asc_custom_call *call, int64_t items, int64_t cost_of_item) {
-    int64_t threads = call->parallel && call->threads > 1 ? call->threads : 1;
+    int64_t threads = call->threads > 1 ? call->threads : 1;
     int64_t least = 32768 / (cost_of_item > 0 ? cost_of_item : 1) + 1;
     int64_t fair = threads == 1 ? items : items / (threads * 4) + 1;
     return smaller(least > fair ? least : fair, items > 0 ? items : 1);

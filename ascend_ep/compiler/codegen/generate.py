@@ -32,9 +32,45 @@ _AOT_NAMES = {
     dtypes.BOOL: "bool",
 }  # fmt: skip
 _WORDS = frozenset(
-    "auto break case char const continue default do double else enum extern float for goto if inline int long "
-    "register restrict return short signed sizeof static struct switch typedef union unsigned void volatile "
-    "while main asm typeof".split()
+    [
+        "auto",
+        "break",
+        "case",
+        "char",
+        "const",
+        "continue",
+        "default",
+        "do",
+        "double",
+        "else",
+        "enum",
+        "extern",
+        "float",
+        "for",
+        "goto",
+        "if",
+        "inline",
+        "int",
+        "long",
+        "register",
+        "restrict",
+        "return",
+        "short",
+        "signed",
+        "sizeof",
+        "static",
+        "struct",
+        "switch",
+        "typedef",
+        "union",
+        "unsigned",
+        "void",
+        "volatile",
+        "while",
+        "main",
+        "asm",
+        "typeof",
+    ]
 )
 
 
@@ -42,7 +78,7 @@ _WORDS = frozenset(
 class Source:
     """A C file for one operator. op_type: what asc_get_custom_op knows it as. symbol: its aot function.
     output_dims: per output its dimensions, in the names of the inputs' or "1". pays: whether to expect it
-    to be faster than interpreted steps."""
+    to be faster than interpreted steps. folds: whether it has reductions."""
 
     text: str
     op_type: str
@@ -50,6 +86,7 @@ class Source:
     output_dims: tuple[tuple[str, ...], ...]
     optimize: int = 2
     pays: bool = True
+    folds: bool = False
 
     @property
     def hash(self) -> str:
@@ -72,7 +109,14 @@ def generate_c(
     schedule = schedule or Schedule()
     graph = build_graph(program, names, inputs, output_types)
     text = _File(op_type, graph, schedule)
-    return Source("\n".join(text.lines()) + "\n", op_type, text.symbol, _output_dims(graph), schedule.optimize, _pays(graph))
+    return Source(
+        "\n".join(text.lines()) + "\n",
+        op_type,
+        text.symbol,
+        _output_dims(graph),
+        schedule.optimize,
+        _pays(graph), any(n.is_fold for n in graph.nodes()),
+    )
 
 
 def _pays(graph: Graph) -> bool:

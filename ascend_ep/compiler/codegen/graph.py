@@ -24,7 +24,7 @@ from ascend_ep.opdef.expression import (
     Reduce,
 )
 
-#: Element types in whose presence arithmetic is in float64; as lower/formula.py has it.
+#: Element types in whose presence arithmetic is in float64, of folds only float64: as lower/formula.py has it.
 WIDE = frozenset({dtypes.FLOAT64, dtypes.INT32, dtypes.INT64, dtypes.UINT32, dtypes.UINT64})
 FOLDS = ("sum", "prod", "max", "min")
 #: Rough work of an operation, an addition being 1.
@@ -117,7 +117,8 @@ class Graph:
     @property
     def wide(self) -> bool:
         """Whether arithmetic is in float64."""
-        return any(t is not None and t.dtype in WIDE for t in self.inputs)
+        wide = {dtypes.FLOAT64} if any(n.is_fold for n in self.nodes()) else WIDE
+        return any(t is not None and t.dtype in wide for t in self.inputs)
 
     def nodes(self) -> list[Node]:
         return reachable([node for node, _ in self.outputs])

@@ -1,0 +1,55 @@
+"""Memory of outputs that is used again once the caller has let go of it.
+
+A large array that numpy frees goes back to the system, and the next one costs a page fault every 4 KB: more
+than many kernels. So the last arrays handed out stay known, and one that nobody else refers to is given out
+again; every view a caller makes of it keeps a reference.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Smaller arrays come from the allocator's own free lists.
+LEAST_BYTES = 1 << 18
+KEPT = 3
+#: References to an array that only this module knows: the list's, the loop variable's, getrefcount's own.
+_ALONE = 3
+
+
+def allocator(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Callable[[], NDArray[Any]]:
+    """What gives an array of this shape and dtype, with any content, that nobody else has."""
+    if math.prod(shape) * dtype.itemsize < LEAST_BYTES:
+        return partial(np.empty, shape, dtype)
+    return OutputMemory(shape, dtype).take
+
+
+class OutputMemory:
+    """Arrays of one shape and dtype. Any number of threads may take from it."""
+
+    __slots__ = ("_dtype", "_known", "_lock", "_shape")
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self._shape = shape
+        self._dtype = dtype
+        self._known: list[NDArray[Any]] = []
+        self._lock = threading.Lock()
+
+    def take(self) -> NDArray[Any]:
+        """An array that nobody else has; one that was handed out before, if it was let go of."""
+        with self._lock:
+            for base in self._known:
+                if sys.getrefcount(base) == _ALONE:
+                    return base.view()
+            made: NDArray[Any] = np.empty(self._shape, self._dtype)
+            self._known.append(made)
+            if len(self._known) > KEPT:
+                del self._known[0]
+            return made.view()
