@@ -150,9 +150,10 @@ EACH(softplus, wide_softplus(x))
 #define LIBRARY(name) EACH(name, name(x))
 LIBRARY(exp)
 LIBRARY(expm1)
-LIBRARY(log) LIBRARY(log1p) LIBRARY(sin) LIBRARY(cos) LIBRARY(tan) LIBRARY(asin) LIBRARY(acos) LIBRARY(atan)
-    LIBRARY(sinh) LIBRARY(cosh) LIBRARY(tanh) LIBRARY(asinh) LIBRARY(acosh) LIBRARY(atanh) LIBRARY(erf)
-        EACH_OF_TWO(pow, pow(x, y)) EACH_OF_TWO(atan2, atan2(x, y))
+LIBRARY(log)
+LIBRARY(log1p) LIBRARY(sin) LIBRARY(cos) LIBRARY(tan) LIBRARY(asin) LIBRARY(acos) LIBRARY(atan) LIBRARY(sinh)
+    LIBRARY(cosh) LIBRARY(tanh) LIBRARY(asinh) LIBRARY(acosh) LIBRARY(atanh) LIBRARY(erf) EACH_OF_TWO(pow, pow(x, y))
+        EACH_OF_TWO(atan2, atan2(x, y))
 #else
 WHOLE(abs, vf_abs(x))
 WHOLE(sqrt, vf_sqrt(x))
@@ -212,6 +213,14 @@ WIDENED(pow, (V x, V y), vd_pow(vd_load_f32(a + i), vd_load_f32(b + i)))
 WIDENED(atan2, (V x, V y), vd_atan2(vd_load_f32(a + i), vd_load_f32(b + i)))
 #endif
 
+#if ASC_WIDE
+#define lanes_greater vd_max
+#define lanes_less vd_min
+#else
+#define lanes_greater vf_max
+#define lanes_less vf_min
+#endif
+
 /* ---- folds --------------------------------------------------------------------------------- */
 
 #define FOLD(name, start, step)                                     \
@@ -231,8 +240,8 @@ WIDENED(atan2, (V x, V y), vd_atan2(vd_load_f32(a + i), vd_load_f32(b + i)))
         }                                                           \
         return v_set(v[0]);                                         \
     }
-            FOLD(sum, 0, x + y) FOLD(prod, 1, x *y) FOLD(max, (S)-INFINITY, v_select((y > x) | (y != y), y, x))
-                FOLD(min, (S)INFINITY, v_select((y < x) | (y != y), y, x))
+            FOLD(sum, 0, x + y) FOLD(prod, 1, x *y) FOLD(max, (S)-INFINITY, v_select(y != y, y, lanes_greater(y, x)))
+                FOLD(min, (S)INFINITY, v_select(y != y, y, lanes_less(y, x)))
 
     /* ---- element types ------------------------------------------------------------------------- */
 

@@ -31,47 +31,8 @@ _AOT_NAMES = {
     dtypes.INT32: "int32", dtypes.UINT32: "uint32", dtypes.INT64: "int64", dtypes.UINT64: "uint64",
     dtypes.BOOL: "bool",
 }  # fmt: skip
-_WORDS = frozenset(
-    [
-        "auto",
-        "break",
-        "case",
-        "char",
-        "const",
-        "continue",
-        "default",
-        "do",
-        "double",
-        "else",
-        "enum",
-        "extern",
-        "float",
-        "for",
-        "goto",
-        "if",
-        "inline",
-        "int",
-        "long",
-        "register",
-        "restrict",
-        "return",
-        "short",
-        "signed",
-        "sizeof",
-        "static",
-        "struct",
-        "switch",
-        "typedef",
-        "union",
-        "unsigned",
-        "void",
-        "volatile",
-        "while",
-        "main",
-        "asm",
-        "typeof",
-    ]
-)
+#: Names of the C library that compiled code may call, beside those that its text shows.
+_TAKEN = frozenset({"main", "memset", "memmove", "memcmp", "strlen", "strcmp", "malloc", "free", "posix_memalign"})
 
 
 @dataclass(frozen=True)
@@ -130,12 +91,10 @@ def _output_dims(graph: Graph) -> tuple[tuple[str, ...], ...]:
 
 
 def symbol_of(op_type: str) -> str:
-    """The C name of an operator's aot function: the name itself where C allows it."""
+    """The name of an operator's aot function: its own where that is a name that nothing else has."""
     name = re.sub(r"\W", "_", op_type, flags=re.ASCII)
-    taken = (
-        name in _WORDS or re.search(rf"\b{re.escape(name)}(InferShape)?\b", mathematics(False)) is not None
-    )
-    if not name or name[0].isdigit() or name.startswith(("_", "asc_")) or taken:
+    shown = re.findall(r"\w+", mathematics(True) + mathematics(False))
+    if not name[:1].isalpha() or name.startswith("asc_") or {name, name.removesuffix("f")} & (_TAKEN | set(shown)):
         name = f"op_{name}"
     return name
 
@@ -266,8 +225,8 @@ class _File:
             yield f"    for (int d = 0; d < {len(t.dims)}; d++) in[{i}].dims[d] = shapes[{k}][d];"
         yield "    return infer(call);"
         yield "}"
-        yield f"ASC_API int {name}(int, void **, int *, int64_t **, const char **, void *, void *);"
-        yield f"int {name}(int nparam, void **params, int *ndims, int64_t **shapes, const char **dtypes, void *stream, void *extra) {{"
+        yield f'ASC_API int aot_call(int, void **, int *, int64_t **, const char **, void *, void *) __asm__("{name}");'
+        yield f"int aot_call(int nparam, void **params, int *ndims, int64_t **shapes, const char **dtypes, void *stream, void *extra) {{"
         yield f"    static const char *const types[] = {{{', '.join(_quoted(_AOT_NAMES[t]) for t in self._aot_types())}}};"
         yield f"    asc_tensor in[{len(self.graph.inputs) or 1}] = {{0}}, out[{n_out}] = {{0}};"
         yield f"    asc_custom_call call = {{.in = in, .out = out, .n_in = {len(self.graph.inputs)}, .n_out = {n_out}, .threads = 1}};"
@@ -292,8 +251,8 @@ class _File:
         yield "    return failed;"
         yield "}"
         yield "typedef struct vector_of_int64 { int64_t *first, *last, *end; } vector_of_int64;"
-        yield f"ASC_API vector_of_int64 {name}InferShape(int *, int64_t **, void *);"
-        yield f"vector_of_int64 {name}InferShape(int *ndims, int64_t **shapes, void *extra) {{"
+        yield f'ASC_API vector_of_int64 aot_infer(int *, int64_t **, void *) __asm__("{name}InferShape");'
+        yield f"vector_of_int64 aot_infer(int *ndims, int64_t **shapes, void *extra) {{"
         yield f"    asc_tensor in[{len(self.graph.inputs) or 1}] = {{0}}, out[{n_out}] = {{0}};"
         yield f"    asc_custom_call call = {{.in = in, .out = out, .n_in = {len(self.graph.inputs)}, .n_out = {n_out}}};"
         yield "    vector_of_int64 v = {0};"
