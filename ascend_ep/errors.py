@@ -232,6 +232,20 @@ CODES: dict[str, Code] = {
     "E42003": Code("The formula is wrong: %s.", "Correct the text at the caret."),
     "E42004": Code("The %s is too large: %s.", "Write it shorter, or split it into named parts."),
     "E42005": Code("The formula can't be evaluated: %s.", "Check the shapes and attributes of the operator."),
+    # --- ours: descriptions of operators (frontends) ---------------------------------------------
+    "E42101": Code("The description is refused: %s.", "Use what is allowed, or write the formula."),
+    "E42102": Code(
+        "The description has no name for the operator.", "Write Name(x) = ..., or give the operator's type."
+    ),
+    "E42103": Code(
+        "The description is neither a formula nor pseudo-code, and no language model is configured.",
+        "Write a formula such as Swish(x) = x*sigmoid(x), or give --llm-url and --llm-model.",
+    ),
+    "E42104": Code("The language model can't be used: %s.", "Check --llm-url, --llm-model and the server."),
+    "E42105": Code(
+        "The language model gave no correct operator in %s rounds: %s.",
+        "Describe the operator more exactly, or write the formula.",
+    ),
     # --- compiled operators
     "E43001": Code(
         "No C compiler was found: %s.",

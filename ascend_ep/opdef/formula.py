@@ -5,7 +5,8 @@ output the last line may be a bare expression; otherwise every output is assigne
 `a if c else b` and `c ? a : b`; or; and; not; comparisons; + -; * / // %; unary -; ^ and ** (right to left).
 Functions: those of expression.OPERATIONS; where(c, a, b); clip, relu, square, silu, gelu, softmax; casts by
 type name; sum, mean, prod, max, min, var of one tensor over `axis=` (default -1; a number, a list, or an
-attribute) with `keepdims=` (default true); index(x, axis=) and size(x, axis=); given(x) for optional inputs.
+attribute) with `keepdims=` (default true), also written dim= and keepdim=; index(x, axis=) and
+size(x, axis=); given(x) for optional inputs.
 """
 
 from __future__ import annotations
@@ -66,11 +67,14 @@ def formula_program(opdef: OpDef) -> Program:
 
 def parse_formula(text: str, names: Names, where: str = "") -> Program:
     """Parses a formula. Errors show the line with a caret and carry `where`."""
-    return _Parser(text, names, where).program()
+    return FormulaParser(text, names, where).program()
 
 
-class _Parser(NodeBuilder):
-    """The grammar, by precedence climbing."""
+class FormulaParser(NodeBuilder):
+    """The grammar, by precedence climbing. Front ends extend it."""
+
+    #: Whether a < b < c means a < b and b < c; formulas of definitions say which.
+    chains_comparisons = False
 
     def __init__(self, text: str, names: Names, where: str) -> None:
         super().__init__(text, names, where)
@@ -164,22 +168,27 @@ class _Parser(NodeBuilder):
     def binary(self, weakest: int) -> Value:
         """Operators at least as strong as `weakest`, left to right; a power takes what follows it first."""
         value = self.prefixed()
-        compared = False
+        compared: Value | None = None
         while self.token.kind in ("sign", "name") and self.token.text in _BINARY:
             op, strength = _BINARY[self.token.text]
             if strength < weakest:
                 break
             token = self.next()
-            if strength == _COMPARISON and compared:
+            chained = compared if strength == _COMPARISON else None
+            if chained and not self.chains_comparisons:
                 reason = "comparisons can't be chained; join them with `and`"
                 self.fail("E42001", "formula", reason, at=token.at)
-            compared = strength == _COMPARISON
             right_strength = _SIGN if op == "pow" else strength + 1
             right = self.nested(lambda: self.binary(right_strength), token)  # noqa: B023  (called at once)
-            if "text" in (value.kind, right.kind):
+            if strength == _COMPARISON and self.chains_comparisons and right.kind != "text":
+                right = self.shared(right)
+            if chained:
+                value = self.apply("and", [value, self.apply(op, [chained, right], token.at)], token.at)
+            elif "text" in (value.kind, right.kind):
                 value = self.compare_texts(op, value, right, token.at)
             else:
                 value = self.apply(op, [value, right], token.at)
+            compared = right if strength == _COMPARISON else None
         return value
 
     def prefixed(self) -> Value:
@@ -270,12 +279,12 @@ class _Parser(NodeBuilder):
     def option(self, options: Options) -> None:
         key = self.next()
         self.expect("=")
-        if key.text == "keepdims" and options.keepdims is None:
+        if key.text in ("keepdims", "keepdim") and options.keepdims is None:
             word = self.next()
             if word.text not in ("true", "false", "True", "False", "1", "0"):
                 self.fail("E42001", "formula", "keepdims= takes true or false", at=word.at)
             options.keepdims = word.text in ("true", "True", "1")
-        elif key.text in ("axis", "axes") and options.axes is None:
+        elif key.text in ("axis", "axes", "dim") and options.axes is None:
             options.axes = self.axes()
         else:
             self.fail("E42001", "formula", "the options are axis= and keepdims=, once", at=key.at)
@@ -289,11 +298,15 @@ class _Parser(NodeBuilder):
                     "E42003", "axis= takes an integer, a list of them, or such an attribute", at=token.at
                 )
             return AttributeRef(token.text)
-        if not self.take("["):
+        opening = self.take("[", "(")
+        if opening is None:
             return (self.integer(),)
+        closing = "]" if opening.text == "[" else ")"
         result = [self.integer()]
-        while not self.take("]"):
+        while not self.take(closing):
             self.expect(",")
+            if self.take(closing):
+                break
             result.append(self.integer())
         return tuple(result)
 

@@ -120,13 +120,13 @@ class NodeBuilder(TokenReader):
             self.fail("E42003", "a text can only be compared with a text, by == or !=", at=at)
         return self.build(Apply(op, (left.node, right.node)), "bool", at, [left, right])
 
-    def shared(self, value: Value) -> Value:
-        """The value under a name unless it is a leaf, so that using it twice computes it once."""
+    def shared(self, value: Value, wanted: str = "") -> Value:
+        """The value under a name (`wanted` if it is free) unless it is a leaf: used twice, computed once."""
         leaf = value.node.args[0] if isinstance(value.node, Apply) and value.node.op == "neg" else value.node
         if isinstance(leaf, Constant | Input | Local | AttributeRef):
             return value
-        name = f"t{len(self.lets)}"
-        while self.is_named(name) or self.used_later(name):
+        name = wanted or f"t{len(self.lets)}"
+        while name in FUNCTIONS or self.is_named(name) or (not wanted and self.used_later(name)):
             name += "_"
         self.lets.append((name, value.node))
         self.locals[name] = value.kind

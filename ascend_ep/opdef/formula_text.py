@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -17,6 +18,11 @@ _TOKEN = re.compile(
     r"|(?P<sign>\*\*|//|==|!=|<=|>=|&&|\|\||[-+*/%^<>=!?:,()\[\]])"
     r"|(?P<end>[\n;]+)|(?P<space>[ \t\r]+|\#[^\n]*)"
 )
+
+
+def _columns(text: str) -> int:
+    """The width on a terminal, where Chinese characters and full-width signs take two columns."""
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 @dataclass(frozen=True)
@@ -53,13 +59,18 @@ class TokenReader:
             at = match.end()
         return [*tokens, Token("end", "", len(self.text))]
 
-    def fail(self, code: str, *arguments: object, at: int) -> NoReturn:
+    def fail(self, code: str, *arguments: object, at: int, fix: str | None = None) -> NoReturn:
         """Raises the error with the line of position `at` and a caret below it."""
         start = self.text.rfind("\n", 0, at) + 1
         line = self.text[start:].split("\n")[0]
         left = max(0, at - start - 60)
-        caret = " " * (at - start - left) + "^"
-        raise AscendError(code, *arguments, where=self.where, details=[line[left : left + 100], caret])
+        caret = " " * _columns(line[left : at - start]) + "^"
+        details = [line[left : left + 100], caret]
+        raise AscendError(code, *arguments, where=self.place(at), details=details, fix=fix)
+
+    def place(self, at: int) -> str:
+        """Where position `at` is, as errors name it."""
+        return self.where
 
     @property
     def token(self) -> Token:

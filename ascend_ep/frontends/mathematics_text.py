@@ -1,0 +1,183 @@
+"""The text of mathematics as tokens: unicode signs, exponents, full-width punctuation; and its clauses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ascend_ep.opdef.formula_text import Token, TokenReader
+
+_CHINESE = "\u4e00-\u9fff"
+_RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ"
+_LOWERED = str.maketrans(_RAISED, "0123456789+-n")
+#: Signs as formula text writes them, one character for one so that positions stay.
+_SIGNS = str.maketrans(
+    "×·⋅∙∗＊÷∕／−－＋＝＜＞（）［］｛｝，、；：？！｜∣^＾²³", "******///--+=<>()[]{},,;:?!||^^²³"
+)
+_WORDS = {
+    "≤": "<=",
+    "⩽": "<=",
+    "≥": ">=",
+    "⩾": ">=",
+    "≠": "!=",
+    "∧": "and",
+    "∨": "or",
+    "¬": "not",
+    "∞": "inf",
+}
+_TOKEN = re.compile(
+    r"(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
+    rf"|(?P<raised>[{_RAISED}]+)|(?P<chinese>[{_CHINESE}]+)"
+    rf"|(?P<name>[^\W\dΣ{_RAISED}{_CHINESE}][^\WΣ{_RAISED}{_CHINESE}]*)"
+    r"|(?P<text>\"[^\"\n]*\"|'[^'\n]*')"
+    r"|(?P<word>[≤⩽≥⩾≠∧∨¬∞])"
+    r"|(?P<sign>\*\*|//|:=|==|!=|<=|>=|&&|[-+*/%^<>=!?:,()\[\]{}|√Σ∑∏])"
+    r"|(?P<end>[\n;。]+|\.(?=\s|$))|(?P<space>[ \t\r\u3000\u00a0]+|\#[^\n]*)"
+)
+_OPENING = {"(": ")", "[": "]", "{": "}"}
+#: Words that introduce definitions.
+WHERE = ("where", "Where", "with", "with:", "其中", "这里", "令", "式中")
+AND = ("and", "且", "和", "以及", "而")
+#: Other spellings of the words of a formula.
+_SPELLINGS = {"若": "if", "当": "if", "如果": "if", "when": "if", "否则": "otherwise", "其他": "otherwise"}
+
+
+def tokenize(reader: TokenReader, start: int) -> list[Token]:
+    """The tokens of the reader's text from `start` on; their positions are those of the text."""
+    tokens: list[Token] = []
+    text = reader.text.translate(_SIGNS)
+    at = start
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None:
+            reader.fail("E42001", "formula", f"there is no sign {text[at]!r}", at=at)
+        kind, word = str(match.lastgroup), match[0]
+        if kind == "raised":
+            tokens += _exponent(reader, word, at)
+        elif kind == "word":
+            spelled = _WORDS[word]
+            tokens.append(Token("name" if spelled.isalpha() else "sign", spelled, at))
+        elif kind in ("chinese", "name"):
+            tokens.append(Token("name", _SPELLINGS.get(word, word), at))
+        elif kind != "space":
+            tokens.append(Token(kind, "=" if word == ":=" else word, at))
+        at = match.end()
+    return [*tokens, Token("end", "", len(text))]
+
+
+def _exponent(reader: TokenReader, word: str, at: int) -> list[Token]:
+    """`²` is `^2`, `⁻¹` is `^-1`."""
+    plain = word.translate(_LOWERED)
+    sign, digits = (plain[0], plain[1:]) if plain[0] in "+-" else ("", plain)
+    if not (digits.isdecimal() or digits == "n"):
+        reader.fail("E42001", "formula", f"{word} is no exponent", at=at)
+    signs = [Token("sign", sign, at)] if sign else []
+    return [Token("sign", "^", at), *signs, Token("number" if digits != "n" else "name", digits, at)]
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A part of a description: `head` the tokens before its `=` (none in a bare one), `body` those after."""
+
+    head: Sequence[Token]
+    body: Sequence[Token]
+
+    @property
+    def at(self) -> int:
+        return (self.head or self.body)[0].at
+
+    @property
+    def name(self) -> str:
+        return self.head[0].text if self.head else ""
+
+    @property
+    def has_parameters(self) -> bool:
+        return len(self.head) > 1
+
+
+def closing(tokens: Sequence[Token], start: int) -> int:
+    """The index of the bracket that closes the one at `start`; the last token when none does."""
+    depth = 0
+    for i in range(start, len(tokens)):
+        if tokens[i].kind != "sign":
+            continue
+        depth += (tokens[i].text in _OPENING) - (tokens[i].text in _OPENING.values())
+        if depth == 0:
+            return i
+    return len(tokens) - 1
+
+
+def definition_length(tokens: Sequence[Token], start: int) -> int:
+    """The number of tokens of a head `name =` or `name(...) =` at `start`; 0 when there is none."""
+    if tokens[start].kind != "name" or start + 1 >= len(tokens):
+        return 0
+    following = tokens[start + 1]
+    if following.text == "=" and following.kind == "sign":
+        return 2
+    if following.text != "(" or following.kind != "sign":
+        return 0
+    end = closing(tokens, start + 1)
+    is_head = end + 1 < len(tokens) and tokens[end + 1].text == "=" and tokens[end + 1].kind == "sign"
+    return end + 2 - start if is_head else 0
+
+
+def split_clauses(tokens: Sequence[Token]) -> list[Clause]:
+    """The clauses: separated by commas, ends of lines or words such as `where`, outside of brackets.
+
+    What doesn't begin with a head after a separator belongs to the clause before it only when a line broke.
+    """
+    clauses: list[Clause] = []
+    start, i = 0, 0
+    head: list[Token] = []
+    body: list[Token] = []
+
+    def close() -> None:
+        while body and body[-1].kind == "end":
+            body.pop()
+        if head or body:
+            clauses.append(Clause(tuple(head), tuple(body)))
+        head.clear()
+        body.clear()
+
+    while i < len(tokens):
+        if i == start and (length := definition_length(tokens, i)):
+            head += tokens[i : i + length - 1]
+            i += length
+            continue
+        token = tokens[i]
+        if token.text in _OPENING and token.kind == "sign":
+            end = closing(tokens, i)
+            body += tokens[i : end + 1]
+            i = end + 1
+            continue
+        after = _after_separators(tokens, i)
+        if after > i and _ends_clause(tokens, i, after):
+            close()
+            i = start = after
+            continue
+        if after == i or token.kind != "end":
+            body.append(token)
+        i += 1
+    close()
+    return clauses
+
+
+def _after_separators(tokens: Sequence[Token], i: int) -> int:
+    """The index after the separators at i."""
+    while i < len(tokens) and (
+        tokens[i].kind == "end"
+        or (tokens[i].kind == "sign" and tokens[i].text == ",")
+        or (tokens[i].kind == "name" and tokens[i].text in (*WHERE, *AND))
+        or (tokens[i].kind == "sign" and tokens[i].text == ":" and tokens[i - 1].text in WHERE)
+    ):
+        i += 1
+    return i
+
+
+def _ends_clause(tokens: Sequence[Token], i: int, after: int) -> bool:
+    """Whether the separators from i on end a clause: `and` and new lines only before a definition."""
+    if after >= len(tokens) or definition_length(tokens, after):
+        return True
+    texts = [t.text for t in tokens[i:after]]
+    return any(t == "," or t in WHERE or t.strip("\n") for t in texts if t not in AND)
