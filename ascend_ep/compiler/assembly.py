@@ -100,11 +100,13 @@ class Assembly:
     # --- partitions ---------------------------------------------------------------------------
 
     def _native(self, name: str, part: Partition) -> NativePartition:
-        """Interpreted; where compiled code pays, calls of that with the interpreted partition to fall back on."""
+        """Interpreted; or calls of compiled code where that pays, with the former to fall back on."""
         plain, builder = self._lowered(name, part, None)
         lowered = [(plain, builder)]
         if not _calls_library(plain):
-            alone = {i.outs[0].name for i in plain.insns if i.kernel == "elementwise" and "+" not in i.op_type}
+            alone = {
+                i.outs[0].name for i in plain.insns if i.kernel == "elementwise" and "+" not in i.op_type
+            }
             made, builder = self._lowered(name, part, alone)
             if _calls_library(made):
                 made.fallback = plain
@@ -115,8 +117,11 @@ class Assembly:
                 self._input(made, builder, self._sources[missing])
         return lowered[0][0]
 
-    # alone: of a compiled partition, the outputs of elementwise nodes that interpreting doesn't merge with others
-    def _lowered(self, name: str, part: Partition, alone: set[str] | None) -> tuple[NativePartition, PlanBuilder]:
+    def _lowered(
+        self, name: str, part: Partition, alone: set[str] | None
+    ) -> tuple[NativePartition, PlanBuilder]:
+        """With `alone`, compiled: these are outputs of the elementwise instructions that interpreting
+        doesn't merge with others."""
         builder = PlanBuilder([v.name for v in part.outputs if v.name])
         made = NativePartition(name, builder.values, builder.insns)
         for value in part.inputs:

@@ -121,7 +121,7 @@ class Conversion:
         self._trust(_natives(self.plan))
 
     def to_bytes(self) -> bytes:
-        """The bundle in memory, verified and run. Only code that was generated for it is trusted from now on."""
+        """The bundle in memory, verified and run. Of its code, what was generated here becomes trusted."""
         soc = self.options.soc_version
         try:
             written = write_bytes(self.plan, self.model_def, soc, self._check)

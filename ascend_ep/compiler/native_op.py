@@ -1,4 +1,4 @@
-"""Operators computed by a shared library, one call of asc_custom_op: the user's (--custom_op=Type:./lib.so), or
+"""Operators computed by a shared library, by one call: the user's (--custom_op=Type:./lib.so), or
 one that is compiled here from the operator's formula."""
 
 from __future__ import annotations

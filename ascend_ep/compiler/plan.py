@@ -64,7 +64,7 @@ class Ref:
 
 @dataclass(frozen=True)
 class Native:
-    """A shared object carried in the bundle; equal ones are stored once. `generated`: from a formula, here."""
+    """A shared object carried in the bundle; equal ones are stored once. `generated`: from a formula."""
 
     name: str
     path: str

@@ -1,1 +1,1 @@
-"""Compiled C from expression programs: graph -> nest -> text -> shared object, and the search for a schedule."""
+"""Compiled C from expression programs: graph, nests, text, shared object; and the search for a schedule."""

@@ -103,7 +103,8 @@ class NestText:
         if node.op == "same":
             return args
         if node.op == "size":
-            return f"v_set((S)({' * '.join('f->job->call->' + self.sizes[a.root()] for a in node.along if a is not None)}))"
+            sizes = ["f->job->call->" + self.sizes[a.root()] for a in node.along if a is not None]
+            return f"v_set((S)({' * '.join(sizes)}))"
         if node.op == "index":
             loop = next(q for q in self._loops() if node.along[0].root() in q.axes)  # type: ignore[union-attr]
             return "v_index(at, 1)" if loop is self.nest.lanes else f"v_set((S)f->c{loop.index})"
@@ -138,7 +139,8 @@ class NestText:
     def _pass(self, number: int, current: Pass) -> Iterator[str]:
         """One vector of the pass: folds into *a<i>, writes outputs and what is kept."""
         folds = "".join(f", V *a{i}" for i in range(len(current.folds)))
-        yield f"FN void pass{self.n}_{number}(const frame{self.n} *f, int64_t at, int64_t n, int full{folds}) {{"
+        given = f"const frame{self.n} *f, int64_t at, int64_t n, int full{folds}"
+        yield f"FN void pass{self.n}_{number}({given}) {{"
         known = {node: f"f->r{self._id(node)}" for node in self.rows}
         place = "0" if self.nest.strips else "at"
         for node in current.found:
@@ -199,7 +201,8 @@ class NestText:
         if nest.inner:
             yield f"        const frame{self.n} home = *f;"
         for loop in nest.inner[:-1] if nest.strips else nest.inner:
-            yield f"        for (f->c{loop.index} = 0; f->c{loop.index} < j->n{loop.index}; f->c{loop.index}++) {{"
+            c = f"f->c{loop.index}"
+            yield f"        for ({c} = 0; {c} < j->n{loop.index}; {c}++) {{"
         if nest.strips:
             yield from self._strip_loop(number, ops, moved)
         else:
@@ -329,10 +332,12 @@ class NestText:
         yield "    j->items = " + " * ".join(["j->parts", *(f"j->n{q.index}" for q in nest.outer)]) + ";"
         width = " * ".join(["j->part", *(f"j->n{q.index}" for q in nest.inner)])
         span = f"smaller(j->part, {lanes})" if nest.segments else width
-        yield f"    j->per_chunk = items_per_chunk(call, j->items, {span} * {item_cost(nest, self.graph)} / LANES);"
+        cost = f"{span} * {item_cost(nest, self.graph)} / LANES"
+        yield f"    j->per_chunk = items_per_chunk(call, j->items, {cost});"
         yield f"    j->kept_bytes = ({width} + LANES) * (int64_t)sizeof(S) / 64 * 64 + 64;"
         kept = len(self.kept)
-        yield f"    return {f'(uint64_t)(ceil_div(j->items, j->per_chunk) * {kept} * j->kept_bytes)' if kept else '0'};"
+        slices = f"ceil_div(j->items, j->per_chunk) * {kept} * j->kept_bytes"
+        yield f"    return (uint64_t)({slices if kept else 0});"
         yield "}"
 
 

@@ -24,15 +24,13 @@ from .schedule import Schedule
 
 HEADERS = Path(__file__).resolve().parent.parent.parent / "include"
 
-#: MindSpore's names of element types.
-_AOT_NAMES = {
-    dtypes.FLOAT32: "float32", dtypes.FLOAT64: "float64", dtypes.FLOAT16: "float16", dtypes.BFLOAT16: "bfloat16",
-    dtypes.INT8: "int8", dtypes.UINT8: "uint8", dtypes.INT16: "int16", dtypes.UINT16: "uint16",
-    dtypes.INT32: "int32", dtypes.UINT32: "uint32", dtypes.INT64: "int64", dtypes.UINT64: "uint64",
-    dtypes.BOOL: "bool",
-}  # fmt: skip
 #: Names of the C library that compiled code may call, beside those that its text shows.
-_TAKEN = frozenset({"main", "memset", "memmove", "memcmp", "strlen", "strcmp", "malloc", "free", "posix_memalign"})
+_TAKEN = frozenset(
+    {"main", "memset", "memmove", "memcmp", "strlen", "strcmp", "malloc", "free", "posix_memalign"}
+    | {"infer", "workspace", "compute", "described"}
+)
+#: Functions of generated code.
+_GENERATED = re.compile(r"(pass|item|chunk|plan)\d+\w*|(aot|given)_\w*")
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,8 @@ def generate_c(
         text.symbol,
         _output_dims(graph),
         schedule.optimize,
-        _pays(graph), any(n.is_fold for n in graph.nodes()),
+        _pays(graph),
+        any(n.is_fold for n in graph.nodes()),
     )
 
 
@@ -93,10 +92,9 @@ def _output_dims(graph: Graph) -> tuple[tuple[str, ...], ...]:
 def symbol_of(op_type: str) -> str:
     """The name of an operator's aot function: its own where that is a name that nothing else has."""
     name = re.sub(r"\W", "_", op_type, flags=re.ASCII)
-    shown = re.findall(r"\w+", mathematics(True) + mathematics(False))
-    if not name[:1].isalpha() or name.startswith("asc_") or {name, name.removesuffix("f")} & (_TAKEN | set(shown)):
-        name = f"op_{name}"
-    return name
+    taken = _TAKEN | set(re.findall(r"\w+", mathematics(True) + mathematics(False)))
+    clashes = _GENERATED.fullmatch(name) or name.startswith("asc_") or {name, name.removesuffix("f")} & taken
+    return f"op_{name}" if clashes or not name[:1].isalpha() else name
 
 
 @cache
@@ -147,7 +145,6 @@ class _File:
         yield from self._infer()
         yield from self._calls()
         yield from self._exports()
-        yield from self._aot()
 
     # ---- the ABI of ascend_rt.h ------------------------------------------------------------
 
@@ -160,14 +157,16 @@ class _File:
             if given is None:
                 yield f'    if ({there}) return fail_call(call, "input {i} must be absent");'
                 continue
-            yield f"    if (!({there}) || call->in[{i}].dtype != {given.dtype} || call->in[{i}].rank != {len(axes)})"
-            yield f'        return fail_call(call, "input {i} must be {dtypes.name(given.dtype)} of rank {len(axes)}");'
+            kind = f"call->in[{i}].dtype != {given.dtype} || call->in[{i}].rank != {len(axes)}"
+            must = f"input {i} must be {dtypes.name(given.dtype)} of rank {len(axes)}"
+            yield f'    if (!({there}) || {kind}) return fail_call(call, "{must}");'
         for i, axes in enumerate(self.graph.input_axes):
             for d, axis in enumerate(axes):
                 mine = f"call->in[{i}].dims[{d}]"
                 first = self._size(axis)
                 if first != mine:
-                    yield f'    if ({mine} != {first}) return fail_call(call, "dimension {d} of input {i} does not fit");'
+                    problem = f"dimension {d} of input {i} does not fit"
+                    yield f'    if ({mine} != {first}) return fail_call(call, "{problem}");'
         for o, (node, dtype) in enumerate(self.graph.outputs):
             yield f"    call->out[{o}].dtype = {dtype};"
             yield f"    call->out[{o}].rank = {len(node.axes)};"
@@ -191,84 +190,37 @@ class _File:
         yield "static int32_t compute(const asc_custom_call *call) {"
         for nest in self.nests:
             yield f"    job{nest.n} j{nest.n};"
-            yield f'    if (plan{nest.n}(call, &j{nest.n}) > call->workspace_bytes) return fail_call(call, "the workspace is too small");'
-            yield f"    run_chunks(call, j{nest.n}.items ? ceil_div(j{nest.n}.items, j{nest.n}.per_chunk) : 0, chunk{nest.n}, &j{nest.n});"
+            job = f"j{nest.n}"
+            yield f"    if (plan{nest.n}(call, &{job}) > call->workspace_bytes)"
+            yield '        return fail_call(call, "the workspace is too small");'
+            chunks = f"{job}.items ? ceil_div({job}.items, {job}.per_chunk) : 0"
+            yield f"    run_chunks(call, {chunks}, chunk{nest.n}, &{job});"
         yield "    return 0;"
         yield "}"
 
     def _exports(self) -> Iterator[str]:
-        count, least = len(self.graph.inputs), self._least_inputs()
-        yield "static const asc_custom_op operator = {"
-        yield f"    2, sizeof(asc_custom_op), {_quoted(self.op_type)}, {least}, {count}, {len(self.graph.outputs)}, 0, infer, workspace, compute}};"
-        yield "ASC_API const asc_custom_op *asc_get_custom_op(uint32_t version, const char *op_type);"
-        yield "const asc_custom_op *asc_get_custom_op(uint32_t version, const char *op_type) {"
-        yield "    return version >= 2 && strcmp(op_type, operator.op_type) == 0 ? &operator : NULL;"
-        yield "}"
-
-    def _least_inputs(self) -> int:
-        given = [i for i, t in enumerate(self.graph.inputs) if t is not None]
-        return given[-1] + 1 if given else 0
-
-    # ---- MindSpore's aot ABI -----------------------------------------------------------------
-
-    def _aot(self) -> Iterator[str]:
-        """int Name(nparam, params, ndims, shapes, dtypes, stream, extra): inputs, then outputs. NameInferShape
-        returns what in C++ is a std::vector<int64_t>: three pointers, through memory of the caller's."""
+        """The tables of formula_abi.h, and its text."""
         given = [(i, t) for i, t in enumerate(self.graph.inputs) if t is not None]
-        n_in, n_out = len(given), len(self.graph.outputs)
-        name = self.symbol
-        yield "#include <stdlib.h>"
-        yield "static int aot_shapes(asc_custom_call *call, asc_tensor *in, int *ndims, int64_t **shapes) {"
-        for k, (i, t) in enumerate(given):
-            yield f"    if (ndims[{k}] != {len(t.dims)}) return 1;"
-            yield f"    in[{i}].dtype = {t.dtype}, in[{i}].rank = {len(t.dims)};"
-            yield f"    for (int d = 0; d < {len(t.dims)}; d++) in[{i}].dims[d] = shapes[{k}][d];"
-        yield "    return infer(call);"
-        yield "}"
-        yield f'ASC_API int aot_call(int, void **, int *, int64_t **, const char **, void *, void *) __asm__("{name}");'
-        yield f"int aot_call(int nparam, void **params, int *ndims, int64_t **shapes, const char **dtypes, void *stream, void *extra) {{"
-        yield f"    static const char *const types[] = {{{', '.join(_quoted(_AOT_NAMES[t]) for t in self._aot_types())}}};"
-        yield f"    asc_tensor in[{len(self.graph.inputs) or 1}] = {{0}}, out[{n_out}] = {{0}};"
-        yield f"    asc_custom_call call = {{.in = in, .out = out, .n_in = {len(self.graph.inputs)}, .n_out = {n_out}, .threads = 1}};"
-        yield "    (void)stream, (void)extra;"
-        yield f"    if (nparam != {n_in + n_out}) return 1;"
-        yield f"    for (int i = 0; i < {n_in + n_out}; i++)"
-        yield '        if (strcmp(dtypes[i], types[i]) != 0 && !(strcmp(types[i], "float32") == 0 && strcmp(dtypes[i], "float") == 0) &&'
-        yield '            !(strcmp(types[i], "int32") == 0 && strcmp(dtypes[i], "int") == 0)) return 2;'
-        yield "    if (aot_shapes(&call, in, ndims, shapes) != 0) return 3;"
-        yield f"    for (int o = 0; o < {n_out}; o++) {{"
-        yield f"        if (ndims[{n_in} + o] != out[o].rank) return 3;"
-        yield "        for (int d = 0; d < out[o].rank; d++)"
-        yield f"            if (shapes[{n_in} + o][d] != out[o].dims[d]) return 3;"
-        yield f"        out[o].data = params[{n_in} + o];"
-        yield "    }"
-        for k, (i, _) in enumerate(given):
-            yield f"    in[{i}].data = params[{k}];"
-        yield "    call.workspace_bytes = workspace(&call);"
-        yield "    if (call.workspace_bytes && posix_memalign(&call.workspace, 64, call.workspace_bytes) != 0) return 4;"
-        yield "    int failed = compute(&call);"
-        yield "    free(call.workspace);"
-        yield "    return failed;"
-        yield "}"
-        yield "typedef struct vector_of_int64 { int64_t *first, *last, *end; } vector_of_int64;"
-        yield f'ASC_API vector_of_int64 aot_infer(int *, int64_t **, void *) __asm__("{name}InferShape");'
-        yield f"vector_of_int64 aot_infer(int *ndims, int64_t **shapes, void *extra) {{"
-        yield f"    asc_tensor in[{len(self.graph.inputs) or 1}] = {{0}}, out[{n_out}] = {{0}};"
-        yield f"    asc_custom_call call = {{.in = in, .out = out, .n_in = {len(self.graph.inputs)}, .n_out = {n_out}}};"
-        yield "    vector_of_int64 v = {0};"
-        yield "    (void)extra;"
-        yield "    if (aot_shapes(&call, in, ndims, shapes) != 0 || !out[0].rank) return v;"
-        yield "    v.first = malloc((size_t)out[0].rank * sizeof *v.first);"
-        yield "    if (!v.first) return v;"
-        yield "    for (int d = 0; d < out[0].rank; d++) v.first[d] = out[0].dims[d];"
-        yield "    v.last = v.end = v.first + out[0].rank;"
-        yield "    return v;"
-        yield "}"
+        n_in, n_out = len(self.graph.inputs), len(self.graph.outputs)
+        least = given[-1][0] + 1 if given else 0
+        counts = f"{least}, {n_in}, {n_out}, 0"
+        named = _quoted(self.op_type)
+        yield "static const asc_custom_op described = {"
+        yield f"    2, sizeof(asc_custom_op), {named}, {counts}, infer, workspace, compute}};"
+        yield f'#define AOT_NAME "{self.symbol}"'
+        yield f"#define N_IN {n_in}"
+        yield f"#define N_OUT {n_out}"
+        yield f"#define N_GIVEN {len(given)}"
+        yield _table("int32_t given_slot", [str(i) for i, _ in given])
+        yield _table("int32_t given_type", [str(t.dtype) for _, t in given])
+        yield _table("int32_t given_rank", [str(len(t.dims)) for _, t in given])
+        types = [t.dtype for _, t in given] + [dtype for _, dtype in self.graph.outputs]
+        yield _table("char *const aot_types", [_quoted(dtypes.name(t)) for t in types])
+        yield (HEADERS / "kernels" / "formula_abi.h").read_text(encoding="utf-8")
 
-    def _aot_types(self) -> list[int]:
-        return [t.dtype for t in self.graph.inputs if t is not None] + [
-            dtype for _, dtype in self.graph.outputs
-        ]
+
+def _table(declaration: str, elements: list[str]) -> str:
+    return f"static const {declaration}[] = {{{', '.join(elements) or '0'}}};"
 
 
 def _quoted(text: str) -> str:

@@ -24,14 +24,15 @@ from ascend_ep.opdef.expression import (
     Reduce,
 )
 
-#: Element types in whose presence arithmetic is in float64, of folds only float64: as lower/formula.py has it.
+#: Element types that make arithmetic float64; with folds only float64 does: as lower/formula.py has it.
 WIDE = frozenset({dtypes.FLOAT64, dtypes.INT32, dtypes.INT64, dtypes.UINT32, dtypes.UINT64})
 FOLDS = ("sum", "prod", "max", "min")
 #: Rough work of an operation, an addition being 1.
 COSTS = {
     "div": 3, "sqrt": 3, "rsqrt": 5, "exp": 8, "expm1": 10, "log": 12, "log1p": 16, "tanh": 10, "erf": 12,
     "sigmoid": 10, "softplus": 24, "pow": 60, "mod": 100, "atan2": 60,
-    **dict.fromkeys(("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh"), 40),
+    **dict.fromkeys(("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh"), 40),
+    **dict.fromkeys(("asinh", "acosh", "atanh"), 40),
 }  # fmt: skip
 
 

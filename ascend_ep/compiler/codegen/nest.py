@@ -50,7 +50,8 @@ class Pass:
 @dataclass
 class Nest:
     """lanes: the loop that vectors run along, or None for single numbers. outer: of the items, without a
-    kept `lanes`. inner: loops of a pass, without `lanes`. strips: an item is a vector of the kept last axis."""
+    kept `lanes`. inner: loops of a pass, without `lanes`. strips: an item is a vector of the last axis, which
+    no fold folds. segments: an item is a piece of the last axis."""
 
     lanes: Loop | None
     outer: list[Loop]
