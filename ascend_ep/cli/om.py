@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ascend_ep.cli.closed_pipe import ends_with_its_reader
 from ascend_ep.cli.om_inputs import input_arrays
 from ascend_ep.cli.om_inspect import bundle_text, describe
 from ascend_ep.errors import AscendError
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 Found = dict[str, Any]
 
 
+@ends_with_its_reader
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit status."""
     given = _parser().parse_args(arguments)

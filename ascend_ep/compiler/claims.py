@@ -100,7 +100,8 @@ def check_hosts(reasons: dict[ir.Node, str], semantics: Semantics, where: str) -
         raise undefined(missing, where, {n: semantics.version(n) for n in missing})
     if stuck:
         details = [f"{label(n)} ({n.op_type}): {reasons[n]}" for n in stuck]
-        raise AscendError("E20001", label(stuck[0]), stuck[0].op_type, where=where, details=details)
+        named = [(label(n), n.op_type) for n in stuck]
+        raise AscendError("E20001", *named[0], where=where, details=details, nodes=named)
 
 
 def _host_runs(node: ir.Node, version: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -78,7 +79,9 @@ def test_unknown_operators_are_named_all_at_once() -> None:
     assert "my::1::Foo" in text
     assert "my::1::Swsh" in text
     assert "near it: Swish" in text
-    stub = next(json.loads(line) for line in caught.value.details if line.strip().startswith('{"op": "Foo"'))
+    words = next(shlex.split(line) for line in caught.value.details if '{"op": "Foo"' in line)
+    assert words[0] == "echo" and words[2:] == [">", "Foo.json"]
+    stub = json.loads(words[1])
     assert stub["attributes"] == [{"name": "alpha", "type": "float"}]
 
 
