@@ -256,8 +256,8 @@ class AscendError(Exception):
     (name and operator of each node that it is about, where there may be several).
 
     Arguments beyond those of the code's template are the first details: what atc's sentence has no place for.
-    Of an argument, control characters are shown by number and what exceeds MAX_ARGUMENT characters is cut: names
-    in files are attackers' text.
+    Control characters of an argument are shown by number, and what exceeds MAX_ARGUMENT characters is cut:
+    names in files are attackers' text.
     """
 
     def __init__(

@@ -212,9 +212,8 @@ def require_onnx(given: Given) -> None:
 def existing(path: str) -> Path:
     found = Path(path)
     if not found.is_file():
-        raise AscendError(
-            "E10410", path, "it is no regular file" if found.exists() else "nothing has this name"
-        )
+        detail = ["it is no regular file"] if found.exists() else []
+        raise AscendError("E10410", path, details=detail)
     return found
 
 

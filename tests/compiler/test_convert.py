@@ -80,7 +80,7 @@ def test_unknown_operators_are_named_all_at_once() -> None:
     assert "my::1::Swsh" in text
     assert "near it: Swish" in text
     words = next(shlex.split(line) for line in caught.value.details if '{"op": "Foo"' in line)
-    assert words[0] == "echo" and words[2:] == [">", "Foo.json"]
+    assert (words[0], *words[2:]) == ("echo", ">", "Foo.json")
     stub = json.loads(words[1])
     assert stub["attributes"] == [{"name": "alpha", "type": "float"}]
 

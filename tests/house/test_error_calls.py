@@ -19,9 +19,9 @@ def raised(tree: ast.AST) -> Iterator[tuple[int, str, int]]:
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args):
             continue
         code = node.args[0]
-        if node.func.id == "AscendError" and isinstance(code, ast.Constant):
-            if not any(isinstance(a, ast.Starred) for a in node.args):
-                yield node.lineno, str(code.value), len(node.args) - 1
+        plain = not any(isinstance(a, ast.Starred) for a in node.args)
+        if node.func.id == "AscendError" and isinstance(code, ast.Constant) and plain:
+            yield node.lineno, str(code.value), len(node.args) - 1
 
 
 def mistakes(source: str) -> list[str]:
