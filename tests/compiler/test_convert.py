@@ -213,7 +213,7 @@ def test_a_known_node_of_an_input_of_unknown_rank() -> None:
         [helper.make_node("CastLike", ["one", "x"], ["y"], "c")],
         [("x", INT64, None)],
         [("y", INT64, [1])],
-        {"one": np.array([1.0], np.float32)},
+        {"one": np.array([1])},
     )
     loaded, registry = load_model(source), Registry.from_options()
     facts = infer_facts(loaded, registry)
