@@ -35,6 +35,7 @@ def convert_model(given: Given, words: Sequence[str]) -> None:
     conversion = convert(given, words)
     output = output_path(given["output"])
     print_table(conversion)
+    warn_of_unused(given, conversion)
     conversion.write(f"{output}.om")
     context = Path(f"{output}_ctx.onnx")
     write_renamed(context, conversion.context_model(f"{output.name}.om"), "--output")
@@ -158,6 +159,14 @@ def precision(given: Given) -> str:
             " in float32. Say --precision_mode=must_keep_origin_dtype to ask for exactly that.",
         )
     return asked
+
+
+def warn_of_unused(given: Given, conversion: Conversion) -> None:
+    """Says which --custom_op names no operator of the model: most likely the name is wrong."""
+    used = {row.op_type for row in conversion.partition_table}
+    for name in parse_custom_ops(given.get("custom_op", "")):
+        if name.rpartition("::")[2] not in used:
+            warn(given, f"--custom_op={name}: no node of the model is a {name}.")
 
 
 def out_nodes(text: str) -> list[str]:

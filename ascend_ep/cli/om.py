@@ -131,7 +131,13 @@ def diff(given: argparse.Namespace) -> tuple[Found, str, bool]:
     session = _session(given.bundle, None)
     feeds = input_arrays(session, given.input, given.dim, given.seed)
     registry = Registry.from_options(given.custom_op, given.custom_op_info)
-    expected = reference_run(given.model, feeds, registry)
+    try:
+        expected = reference_run(given.model, feeds, registry)
+    except AscendError:
+        raise
+    except Exception as error:  # whatever onnx.reference raises for a model that it can't evaluate
+        reason = f"{type(error).__name__}: {error}"
+        raise AscendError("E41021", reason, where=given.model, fix="Check the model.") from error
     names = [arg.name for arg in session.get_outputs()]
     missing = [n for n in names if n not in expected]
     if missing:
