@@ -166,6 +166,7 @@ CODES: dict[str, Code] = {
     ),
     "E10055": Code("The operation is not supported. Reason: %s", "See the reason."),
     "E10056": Code("Cannot configure both parameters [%s] and [%s] simultaneously.", "Remove one of them."),
+    "E10057": Code("Parameter [%s] can't be used when [--mode] is set to 6.", "Remove it."),
     "E10410": Code("File [%s] does not exist.", "Check the path."),
     "E10501": Code(
         "IR for Op [%s, optype [%s]], is not registered.",
@@ -264,20 +265,32 @@ NATIVE_CODES: dict[int, str] = {n: f"E400{n:02d}" for n in range(1, 13)}
 MAX_ARGUMENT = 1000
 
 
+#: What a terminal would obey instead of show.
+_CONTROLS = {c: f"\\x{c:02x}" for c in (*range(0x20), *range(0x7F, 0xA0)) if chr(c) not in "\n\t"}
+
+
 def _shown(argument: object) -> str:
-    text = str(argument)
+    text = str(argument).translate(_CONTROLS)
     return text if len(text) <= MAX_ARGUMENT else text[:MAX_ARGUMENT] + "..."
 
 
 class AscendError(Exception):
-    """Every failure: `code`, the sentence, `where` (file, node, line), `fix`, `details` (more lines).
+    """Every failure: `code`, the sentence, `where` (file, node, line), `fix`, `details` (more lines), `nodes`
+    (name and operator of each node that it is about, where there may be several).
 
     Arguments beyond those of the code's template are the first details: what atc's sentence has no place for.
-    An argument longer than MAX_ARGUMENT characters is cut: names in files are attackers' text.
+    Control characters of an argument are shown by number, and what exceeds MAX_ARGUMENT characters is cut:
+    names in files are attackers' text.
     """
 
     def __init__(
-        self, code: str, *args: object, where: str = "", fix: str | None = None, details: Sequence[str] = ()
+        self,
+        code: str,
+        *args: object,
+        where: str = "",
+        fix: str | None = None,
+        details: Sequence[str] = (),
+        nodes: Sequence[tuple[str, str]] = (),
     ) -> None:
         entry = CODES[code]
         self.code = code
@@ -285,6 +298,7 @@ class AscendError(Exception):
         self.text = entry.template % tuple(map(_shown, args[:taken]))
         self.where = where
         self.fix = entry.fix if fix is None else fix
+        self.nodes = tuple(nodes)
         self.details = (*map(_shown, args[taken:]), *details)
         super().__init__(str(self))
 

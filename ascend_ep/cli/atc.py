@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 
 from ascend_ep.cli.atc_arguments import UsageError, check, parse
 from ascend_ep.cli.atc_flags import BY_NAME, usage
+from ascend_ep.cli.atc_log import warn
+from ascend_ep.cli.closed_pipe import ends_with_its_reader
 from ascend_ep.errors import CODES, AscendError
 
 START = "ATC start working now, please wait for a moment."
@@ -21,6 +23,7 @@ FAILURE = "ATC run failed, Please check the detail log, Try 'atc --help' for mor
 FAILED = 255
 
 
+@ends_with_its_reader
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -43,6 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except AscendError as error:
         print("...", FAILURE, failure_text(error), sep="\n")
         return FAILED
+    except BrokenPipeError:
+        raise
     except Exception as error:
         import traceback
 
@@ -79,7 +84,7 @@ def note_idle_flags(given: dict[str, str]) -> None:
         raise AscendError("E10001", given["auto_tune_mode"], "--auto_tune_mode", reason)
     for name in given:
         if not BY_NAME[name].acts:
-            print(f"[WARNING] --{name} has no effect: {BY_NAME[name].effect}.", file=sys.stderr)
+            warn(given, f"--{name} has no effect: {BY_NAME[name].effect}.")
 
 
 def failure_text(error: AscendError) -> str:

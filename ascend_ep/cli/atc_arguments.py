@@ -7,6 +7,8 @@ name is that name; of a repeated flag the last value counts.
 from __future__ import annotations
 
 import difflib
+import os
+import re
 from collections.abc import Sequence
 
 from ascend_ep.cli.atc_flags import BY_NAME, FLAGS, Flag
@@ -14,6 +16,8 @@ from ascend_ep.errors import AscendError
 
 TRUE = ("1", "t", "true", "y", "yes", "")
 FALSE = ("0", "f", "false", "n", "no")
+
+EXCLUSIVE = frozenset({"dynamic_batch_size", "dynamic_image_size", "input_shape_range", "dynamic_dims"})
 
 
 class UsageError(Exception):
@@ -61,8 +65,14 @@ def find(name: str) -> Flag:
 
 def check(given: dict[str, str]) -> None:
     """Refuses values that are not of their flag's kind, as atc does."""
+    if len(EXCLUSIVE & given.keys()) > 1:
+        raise AscendError("E10009")
     for name, value in given.items():
         flag = BY_NAME[name]
+        if flag.kind == "file" and not flag.acts and not os.path.isfile(value):
+            raise AscendError("E10410", value, f"--{name} names it")
+        if flag.kind == "profiles" and not re.fullmatch(r"\d+([,;]\d+)*[,;]?", value, re.ASCII):
+            raise AscendError("E10003", value, name, "Sizes are digits, separated by commas and semicolons.")
         if flag.kind == "int" and not (value.isascii() and value.isdigit()):
             raise AscendError("E10003", value, name, "The value must be a non-negative integer.")
         if flag.kind == "switch" and name != "help" and value not in ("0", "1"):

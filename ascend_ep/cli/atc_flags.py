@@ -14,7 +14,7 @@ ACTS = "acts"
 @dataclass(frozen=True)
 class Flag:
     name: str
-    kind: str  # text | file | int | bool | switch (0 or 1)
+    kind: str  # text | file | int | bool | switch (0 or 1) | profiles (sizes)
     help: str
     default: str = ""
     values: tuple[str, ...] = ()
@@ -92,7 +92,13 @@ FLAGS: tuple[Flag, ...] = (
         PRECISION_MODES,
     ),
     Flag("precision_mode_v2", "text", "As --precision_mode; origin is exact float32", "", PRECISION_MODES_V2),
-    Flag("log", "text", "The lowest level to show", "null", ("debug", "info", "warning", "error", "null")),
+    Flag(
+        "log",
+        "text",
+        "info and debug show every step, error hides warnings",
+        "null",
+        ("debug", "info", "warning", "error", "null"),
+    ),
     Flag("om", "file", "The .om, or with --framework the model, to read in mode 1 and 6"),
     Flag(
         "json",
@@ -111,9 +117,9 @@ FLAGS: tuple[Flag, ...] = (
     _idle("op_name_map", "file", "Caffe only; only ONNX models are converted"),
     _idle("input_shape_range", "text", "deprecated by atc itself: use --input_shape with -1 or a range"),
     _idle("input_hint_shape", "text", _DYNAMIC),
-    _idle("dynamic_batch_size", "text", _DYNAMIC),
-    _idle("dynamic_image_size", "text", _DYNAMIC),
-    _idle("dynamic_dims", "text", _DYNAMIC),
+    _idle("dynamic_batch_size", "profiles", _DYNAMIC),
+    _idle("dynamic_image_size", "profiles", _DYNAMIC),
+    _idle("dynamic_dims", "profiles", _DYNAMIC),
     _idle("insert_op_conf", "file", "AIPP is not built yet: preprocess the input outside the model"),
     _idle("input_fp16_nodes", "text", _PRECISION),
     _idle("is_input_adjust_hw_layout", "text", _DEVICE),

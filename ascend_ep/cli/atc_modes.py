@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ascend_ep.cli.atc_flags import OUTPUT_TYPES
+from ascend_ep.cli.atc_log import shows_steps, warn
 from ascend_ep.cli.atc_report import check_report, print_table, table_json
 from ascend_ep.cli.atc_shapes import parse_custom_ops, parse_input_shape, parse_out_nodes
 from ascend_ep.cli.progress import Progress
@@ -24,6 +24,9 @@ FRAMEWORKS = {"0": "Caffe", "1": "MindSpore", "3": "TensorFlow", "5": "ONNX"}
 #: Precision names of atc -> what is computed here.
 EXACT = ("must_keep_origin_dtype", "force_fp32", "origin")
 
+#: Bytes of --output; the rest of what a file system takes is for suffixes and for files half written.
+MAX_NAME, MAX_PATH = 200, 4000
+
 
 def convert_model(given: Given, words: Sequence[str]) -> None:
     """Mode 0: writes OUTPUT.om and OUTPUT_ctx.onnx, prints where every node runs."""
@@ -32,11 +35,12 @@ def convert_model(given: Given, words: Sequence[str]) -> None:
     conversion = convert(given, words)
     output = output_path(given["output"])
     print_table(conversion)
+    warn_of_unused(given, conversion)
     conversion.write(f"{output}.om")
     context = Path(f"{output}_ctx.onnx")
-    write_renamed(context, conversion.context_model(f"{output.name}.om"))
+    write_renamed(context, conversion.context_model(f"{output.name}.om"), "--output")
     if target := given.get("json"):
-        write_text(target, table_json(conversion))
+        write_text(target, table_json(conversion), "--json")
     if given.get("display_model_info") == "1":
         show_info(Path(f"{output}.om"))
 
@@ -54,21 +58,21 @@ def write_json(given: Given, words: Sequence[str]) -> None:
         definition = convert({**given, "model": given["om"]}, words, writes=False).model_def
     else:
         definition = model_def_of_bundle(source)
-    write_text(given["json"], model_def_json(definition))
+    write_text(given["json"], model_def_json(definition), "--json")
 
 
 def check_model(given: Given, words: Sequence[str]) -> None:
     """Mode 3: says in the report which operators pass, without writing a bundle."""
     require(given, "model")
     require_onnx(given)
-    report = Path(given.get("check_report") or "check_result.json")
+    report = given.get("check_report") or "check_result.json"
     try:
         conversion = convert(given, words, writes=False)
     except AscendError as error:
-        write_text(str(report), check_report(given["model"], None, error))
+        write_text(report, check_report(given["model"], None, error), "--check_report")
         raise
     print_table(conversion)
-    write_text(str(report), check_report(given["model"], conversion, None))
+    write_text(report, check_report(given["model"], conversion, None), "--check_report")
 
 
 def show(given: Given, words: Sequence[str]) -> None:
@@ -85,7 +89,7 @@ def show(given: Given, words: Sequence[str]) -> None:
 
 def convert(given: Given, words: Sequence[str], writes: bool = True) -> Conversion:
     """Converts the model of the command line; nothing is written yet."""
-    with Progress() as progress:
+    with Progress(shows_steps(given)) as progress:
         from ascend_ep.compiler.convert import convert as run
 
         return run(str(existing(given["model"])), conversion_options(given, words, writes, progress))
@@ -149,12 +153,20 @@ def precision(given: Given) -> str:
         raise AscendError("E10056", "--precision_mode", "--precision_mode_v2")
     asked = given.get("precision_mode") or given.get("precision_mode_v2") or "force_fp16"
     if asked not in EXACT:
-        print(
-            f"[WARNING] precision {asked}: half-precision kernels are not built yet, everything is computed"
+        warn(
+            given,
+            f"precision {asked}: half-precision kernels are not built yet, everything is computed"
             " in float32. Say --precision_mode=must_keep_origin_dtype to ask for exactly that.",
-            file=sys.stderr,
         )
     return asked
+
+
+def warn_of_unused(given: Given, conversion: Conversion) -> None:
+    """Says which --custom_op names no operator of the model: most likely the name is wrong."""
+    used = {row.op_type for row in conversion.partition_table}
+    for name in parse_custom_ops(given.get("custom_op", "")):
+        if name.rpartition("::")[2] not in used:
+            warn(given, f"--custom_op={name}: no node of the model is a {name}.")
 
 
 def out_nodes(text: str) -> list[str]:
@@ -209,7 +221,8 @@ def require_onnx(given: Given) -> None:
 def existing(path: str) -> Path:
     found = Path(path)
     if not found.is_file():
-        raise AscendError("E10410", path)
+        detail = ["it is no regular file"] if found.exists() else []
+        raise AscendError("E10410", path, details=detail)
     return found
 
 
@@ -217,9 +230,9 @@ def output_path(text: str) -> Path:
     """--output as a stem: suffixes are appended, never replaced, and its folder must be writable."""
     stem = Path(text)
     if text.endswith("/") or stem.name in ("", ".", "..") or stem.is_dir():
-        raise AscendError("E10022", text)
-    if len(stem.name) > 240 or len(text) > 4000:
-        raise AscendError("E10021", text[:80])
+        raise AscendError("E10022", text, "output")
+    if len(os.fsencode(stem.name)) > MAX_NAME or len(os.fsencode(text)) > MAX_PATH:
+        raise AscendError("E10021", "output", f"{MAX_NAME} bytes for the name, {MAX_PATH} for the path")
     try:
         stem.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -231,8 +244,8 @@ def output_path(text: str) -> Path:
     return stem
 
 
-def write_renamed(path: Path, data: bytes) -> None:
-    """Writes a sibling and renames it: a reader never sees half a file."""
+def write_renamed(path: Path, data: bytes, flag: str) -> None:
+    """Writes a sibling and renames it: a reader never sees half a file. `flag` asked for the file."""
     sibling = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         sibling.write_bytes(data)
@@ -240,15 +253,15 @@ def write_renamed(path: Path, data: bytes) -> None:
     except OSError as error:
         sibling.unlink(missing_ok=True)
         raise AscendError(
-            "E10001", str(path), "--output", f"The file cannot be written: {error.strerror}."
+            "E10001", str(path), flag, f"The file cannot be written: {error.strerror}."
         ) from error
 
 
-def write_text(target: str, text: str) -> None:
+def write_text(target: str, text: str, flag: str) -> None:
     if target == "-":
         print(text)
     else:
-        write_renamed(Path(target), text.encode())
+        write_renamed(Path(target), text.encode(), flag)
 
 
 def show_info(bundle: Path) -> None:

@@ -56,17 +56,19 @@ def table_json(conversion: Conversion) -> str:
 
 
 def check_report(model: str, conversion: Conversion | None, error: AscendError | None) -> str:
-    """Mode 3's report in atc's form: {name, result, total, pass, fail, op: [...]}."""
+    """Mode 3's report in atc's form: {name, result, total, pass, fail, op: [...]}.
+
+    Of a model that can't be converted it lists the nodes that the error is about.
+    """
     rows = conversion.partition_table if conversion else ()
     operators: list[dict[str, object]] = [
         {"name": row.node, "type": row.op_type, "result": "success"} for row in rows
     ]
     if error:
-        causes = error.details or (error.text,)
-        operators += [
-            {"name": "", "type": "", "result": "failed", "cause": [{"code": error.code, "message": cause}]}
-            for cause in causes
-        ]
+        for name, op_type in error.nodes or [("", "")]:
+            message = AscendError(error.code, name, op_type).text if error.nodes else error.text
+            cause = {"code": error.code, "message": message}
+            operators.append({"name": name, "type": op_type, "result": "failed", "cause": [cause]})
     failed = sum(operator["result"] == "failed" for operator in operators)
     report = {
         "name": Path(model).name,

@@ -87,13 +87,8 @@ def parse_out_nodes(text: str) -> list[tuple[str, int | None]]:
 
 
 def parse_custom_ops(text: str) -> dict[str, str]:
-    """`Type:./library.so[;Type2:./other.so]` -> {Type: path}."""
-    libraries: dict[str, str] = {}
-    for entry in (entry.strip() for entry in text.split(";")):
-        if not entry:
-            continue
-        name, colon, path = entry.partition(":")
-        if not colon or not name or not path:
-            raise AscendError("E10001", text, "--custom_op", f'[{entry}] must be "Type:./library.so".')
-        libraries[name] = path
-    return libraries
+    """`Type:./library.so[;domain::Type2:./other.so]` -> {operator: library}."""
+    from ascend_ep.opdef.library import parse_custom_op
+
+    entries = (entry.strip() for entry in text.split(";"))
+    return {name: str(path) for name, path in (parse_custom_op(e) for e in entries if e)}

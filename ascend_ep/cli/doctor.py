@@ -92,11 +92,12 @@ def _isa() -> Check:
 
 
 def _threads() -> Check:
-    from ascend_ep.runtime.binding import lib
+    from ascend_ep.runtime.binding import check_environment, lib
 
-    given = os.environ.get("ASCEND_EP_THREADS", "")
-    if given and not (given.isdigit() and int(given) > 0):
-        return Check("threads", "wrong", f"ASCEND_EP_THREADS=[{given}] is no number", "Set it to 1 or more.")
+    try:
+        check_environment()
+    except AscendError as error:
+        return Check("threads", "wrong", error.text, error.fix)
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return Check("threads", "good", f"{lib.asc_threads_default()} of {cpus} CPUs")
 

@@ -8,10 +8,12 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from ascend_ep.cli.closed_pipe import ends_with_its_reader
 from ascend_ep.cli.doctor import examine
 from ascend_ep.errors import AscendError
 
 
+@ends_with_its_reader
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit status."""
     parser = argparse.ArgumentParser(prog="ascend-ep", description="ascend-ep on this machine.")

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ascend_ep.cli.closed_pipe import ends_with_its_reader
 from ascend_ep.cli.om_inputs import input_arrays
 from ascend_ep.cli.om_inspect import bundle_text, describe
 from ascend_ep.errors import AscendError
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 Found = dict[str, Any]
 
 
+@ends_with_its_reader
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit status."""
     given = _parser().parse_args(arguments)
@@ -129,7 +131,13 @@ def diff(given: argparse.Namespace) -> tuple[Found, str, bool]:
     session = _session(given.bundle, None)
     feeds = input_arrays(session, given.input, given.dim, given.seed)
     registry = Registry.from_options(given.custom_op, given.custom_op_info)
-    expected = reference_run(given.model, feeds, registry)
+    try:
+        expected = reference_run(given.model, feeds, registry)
+    except AscendError:
+        raise
+    except Exception as error:  # whatever onnx.reference raises for a model that it can't evaluate
+        reason = f"{type(error).__name__}: {error}"
+        raise AscendError("E41021", reason, where=given.model, fix="Check the model.") from error
     names = [arg.name for arg in session.get_outputs()]
     missing = [n for n in names if n not in expected]
     if missing:

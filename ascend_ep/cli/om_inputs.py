@@ -25,7 +25,8 @@ def input_arrays(
     """One array for every input: from `[name=]file`, or random: normal floats, integers 0 and 1."""
     inputs = {arg.name: arg for arg in session.get_inputs()}
     found = _from_files(inputs, files)
-    sizes = _sizes(dims)
+    free = {str(d) for arg in inputs.values() for d in arg.shape if not isinstance(d, int)}
+    sizes = _sizes(dims, free)
     generator = np.random.default_rng(seed)
     for name, arg in inputs.items():
         if name not in found:
@@ -61,12 +62,15 @@ def _load(path: str) -> NDArray[Any] | dict[str, NDArray[Any]]:
         raise AscendError("E40002", f"[{path}] is no .npy or .npz file: {error}") from error
 
 
-def _sizes(dims: Sequence[str]) -> dict[str, int]:
+def _sizes(dims: Sequence[str], free: set[str]) -> dict[str, int]:
     sizes = {}
     for text in dims:
         name, equals, size = text.rpartition("=")
         if not equals or not size.isdigit():
             raise AscendError("E40001", f"--dim={text} is not NAME=SIZE", fix="For example --dim=batch=4.")
+        if name not in free:
+            known = f"The free dimensions are {', '.join(sorted(free))}." if free else "Every size is fixed."
+            raise AscendError("E40001", f"--dim={text}: [{name}] is no free dimension of an input", fix=known)
         sizes[name] = int(size)
     return sizes
 
@@ -80,6 +84,9 @@ def _random(arg: NodeArg, sizes: dict[str, int], generator: np.random.Generator)
             fix=f"Give --input={arg.name}=FILE.",
         )
     shape = [d if isinstance(d, int) else sizes.get(str(d), FREE_SIZE) for d in arg.shape]
-    if dtype.kind in "biu":
-        return generator.integers(0, 2, shape).astype(dtype)
-    return generator.standard_normal(shape).astype(dtype)
+    try:
+        if dtype.kind in "biu":
+            return generator.integers(0, 2, shape).astype(dtype)
+        return generator.standard_normal(shape).astype(dtype)
+    except (MemoryError, ValueError, OverflowError) as error:
+        raise AscendError("E40008", f"input [{arg.name}] of shape {shape} has no room: {error}") from error

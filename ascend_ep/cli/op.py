@@ -8,6 +8,7 @@ import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 
+from ascend_ep.cli.closed_pipe import ends_with_its_reader
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.definition import Attribute, Formula, Kernel, OpDef, Semantics, TensorSpec
@@ -16,6 +17,7 @@ from ascend_ep.opdef.registry import Registry, Resolved
 FAILED = 1
 
 
+@ends_with_its_reader
 def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os.environ) -> int:
     """Runs one command line and returns its exit status: 0, 1 for an AscendError, 2 for wrong usage."""
     given = _parser().parse_args(arguments)
@@ -25,8 +27,6 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os
     except AscendError as error:
         print(error, file=sys.stderr)
         return FAILED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 

@@ -1,4 +1,4 @@
-"""A line on the terminal saying what is going on, once it has taken a second; nothing in a pipe."""
+"""What is going on: a line on the terminal once it has taken a second, or each step as a line of its own."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ PATIENCE = 1.0  # seconds before anything is shown
 
 
 class Progress:
-    """`stage(text)` names the work that begins; a thread shows it, with the seconds so far."""
+    """`stage(text)` names the work that begins; a thread shows it on a terminal, with the seconds so far.
 
-    def __init__(self) -> None:
+    With `steps`, every stage is printed when it begins, on a terminal or not.
+    """
+
+    def __init__(self, steps: bool = False) -> None:
+        self._steps = steps
         self._text = "starting"
         self._done = threading.Event()
         self._thread: threading.Thread | None = None
@@ -21,9 +25,11 @@ class Progress:
 
     def stage(self, text: str) -> None:
         self._text = text
+        if self._steps:
+            print(f"[INFO] {time.monotonic() - self._start:7.3f} s: {text}", file=sys.stderr)
 
     def __enter__(self) -> Progress:
-        if sys.stderr.isatty():
+        if sys.stderr.isatty() and not self._steps:
             self._thread = threading.Thread(target=self._show, daemon=True)
             self._thread.start()
         return self

@@ -90,10 +90,11 @@ class Assembly:
         """Adds a native partition that copies outputs of the model that no node makes: inputs, constants."""
         loose = [v for v in dict.fromkeys(self._model.graph.outputs) if v.producer() is None]
         for value in loose:
-            if not self._facts[value].dtype or self._facts[value].dtype == ir.DataType.STRING:
-                raise AscendError(
-                    "E10055", f"Output [{value.name}] is an input or constant that is no numeric tensor."
-                )
+            fact = self._facts[value]
+            if not fact.dtype or fact.dtype == ir.DataType.STRING or fact.dims is None:
+                lacking = "of known rank" if fact.dims is None else "of numbers"
+                reason = f"Output [{value.name}] is an input or constant that is no tensor {lacking}."
+                raise AscendError("E10055", reason)
         inputs = [v for v in loose if not v.is_initializer()]
         return [*parts, Partition("native", [], inputs, loose)] if loose else list(parts)
 

@@ -12,7 +12,7 @@ from ascend_ep.opdef.definition import canonical_domain
 from ascend_ep.opdef.dims import DimTooComplex, symbols
 
 from .lowering import NodeView, Operand, PlanBuilder, Unsupported
-from .semantics import Semantics, is_onnx_operator, label, undefined
+from .semantics import Semantics, is_onnx_operator, label, operand, undefined
 
 #: Domains whose operators onnxruntime brings without a definition of ours.
 HOST_DOMAINS = frozenset({"com.microsoft", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training"})
@@ -29,16 +29,17 @@ class Claims:
         self._facts = facts
 
     def __call__(self, node: ir.Node) -> str | None:
-        if self.is_known(node):
-            return None
         try:
+            if self.is_known(node):
+                self._check_inputs(node)
+                return None
             function, opdef = self._semantics.lowering(node)
             view = self._semantics.view(node, self._facts, opdef)
             self._check_dims(view)
             builder = PlanBuilder([o.name for o in view.outputs if o is not None])
-            for operand in {o.name: o for o in view.inputs if o is not None}.values():
-                if operand.constant is None and operand.shape_value is None:
-                    builder.input(operand)
+            for given in {o.name: o for o in view.inputs if o is not None}.values():
+                if given.constant is None and given.shape_value is None:
+                    builder.input(given)
             builder.lower(view, function)
         except Unsupported as reason:
             return str(reason)
@@ -58,14 +59,20 @@ class Claims:
                 given |= symbols(fact.dims or ()) | symbols(fact.shape_value or ())
         return all(f.is_const or _is_dims(f, given) for f in facts)
 
+    def _check_inputs(self, node: ir.Node) -> None:
+        """What a partition reads needs a type and a rank, even if only a known node wants its shape."""
+        for value in node.inputs:
+            if value is not None:
+                operand(value, self._facts[value])
+
     def _check_dims(self, view: NodeView) -> None:
         """Output dims must follow from the inputs' shapes, since a plan's shapes are set before it runs."""
         given = set(self._facts.input_symbols)
-        for operand in _operands(view.inputs):
-            given |= symbols(operand.dims) | symbols(operand.shape_value or ())
-        for operand in _operands(view.outputs):
-            if not symbols(operand.dims) <= given:
-                raise Unsupported(f"the shape of its output {operand.name!r} depends on the data")
+        for source in _operands(view.inputs):
+            given |= symbols(source.dims) | symbols(source.shape_value or ())
+        for result in _operands(view.outputs):
+            if not symbols(result.dims) <= given:
+                raise Unsupported(f"the shape of its output {result.name!r} depends on the data")
 
 
 def _is_dims(fact: Fact, given: set[str]) -> bool:
@@ -100,7 +107,8 @@ def check_hosts(reasons: dict[ir.Node, str], semantics: Semantics, where: str) -
         raise undefined(missing, where, {n: semantics.version(n) for n in missing})
     if stuck:
         details = [f"{label(n)} ({n.op_type}): {reasons[n]}" for n in stuck]
-        raise AscendError("E20001", label(stuck[0]), stuck[0].op_type, where=where, details=details)
+        named = [(label(n), n.op_type) for n in stuck]
+        raise AscendError("E20001", *named[0], where=where, details=details, nodes=named)
 
 
 def _host_runs(node: ir.Node, version: int) -> bool:

@@ -7,19 +7,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import onnx_ir as ir
 from numpy.typing import NDArray
 
 from ascend_ep.errors import AscendError
+from ascend_ep.graph.facts import Facts
 from ascend_ep.opdef.registry import Registry
 from ascend_ep.runtime.binding import lib, open_model
-from ascend_ep.runtime.comparison import compare
+from ascend_ep.runtime.comparison import BOUNDS, Difference, compare
 from ascend_ep.runtime.session import InferenceSession
 
 from .plan import Native, NativePartition, Plan
 
 Array = NDArray[Any]
+
+_FLOATS = {"FLOAT": "float32", "DOUBLE": "float64", "FLOAT16": "float16", "BFLOAT16": "bfloat16"}
 
 #: Models up to this many nodes and weight elements are compared with the reference unasked.
 SMALL_NODES = 400
@@ -64,11 +68,17 @@ def is_small(model: ir.Model) -> bool:
 
 
 def check_against_reference(
-    source: str | onnx.ModelProto, plan: Plan, results: Sequence[Array], registry: Registry, must: bool
+    source: str | onnx.ModelProto,
+    plan: Plan,
+    results: Sequence[Array],
+    registry: Registry,
+    bound: float,
+    must: bool,
 ) -> None:
     """Raises AscendError E41020 when sample outputs are not those of the float64 reference.
 
-    A model that the reference can't evaluate passes, unless it `must` be compared.
+    `bound` is that of the model's coarsest type: an output is no more exact, whatever it is cast to. A model
+    that the reference can't evaluate passes, unless it `must` be compared.
     """
     from ascend_ep.graph.reference import reference_run
 
@@ -83,7 +93,22 @@ def check_against_reference(
     wrong = [
         f"output [{name}]: {difference}"
         for name, result in zip(outputs, results, strict=True)
-        if name in expected and (difference := compare(result, expected[name])).exceeds
+        if name in expected and (difference := _compare(result, expected[name], bound)).exceeds
     ]
     if wrong:
         raise AscendError("E41020", details=wrong)
+
+
+def _compare(result: Array, expected: Array, bound: float) -> Difference:
+    """The difference, where --output_type may have made integers of what the source model has as floats."""
+    if result.dtype.kind in "biu" and expected.dtype.kind == "f":
+        with np.errstate(invalid="ignore"):
+            expected = expected.astype(result.dtype)
+    return compare(result, expected, bound)
+
+
+def coarsest_bound(model: ir.Model, facts: Facts) -> float:
+    """The bound of the coarsest floating type that any value of the model has."""
+    values = (*model.graph.inputs, *(v for node in model.graph for v in node.outputs))
+    names = {ir.DataType(facts[v].dtype).name for v in values if facts[v].dtype}
+    return max((BOUNDS[_FLOATS[n]] for n in names if n in _FLOATS), default=BOUNDS["float32"])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -174,9 +176,11 @@ def undefined(nodes: Mapping[ir.Node, list[str]], where: str, opsets: Mapping[ir
         details.append(f"No parser is registered for Op [{names}, optype [{full}]].")
         if near:
             details.append(f"  near it: {', '.join(near[:3])}")
-        stub = json.dumps(definition_stub(users[0]), ensure_ascii=False)
-        details.append(f"  to define it, complete this formula and give --custom_op_info={op_type}.json:")
-        details.append(f"  {stub}")
+        stub = shlex.quote(json.dumps(definition_stub(users[0])))
+        file = f"{re.sub('[^A-Za-z0-9_]', '_', op_type)}.json"
+        details.append(f"  to define it, complete this file's formula and give --custom_op_info={file}:")
+        details.append(f"  echo {stub} > {file}")
     first = next(iter(nodes))
     full = f"{canonical_domain(first.domain) or 'ai.onnx'}::{opsets[first]}::{first.op_type}"
-    return AscendError("E19010", label(first), full, where=where, details=details)
+    named = [(label(n), n.op_type) for n in nodes]
+    return AscendError("E19010", label(first), full, where=where, details=details, nodes=named)

@@ -53,6 +53,9 @@ def write_file(
                 if fill is not None and _refill(mapped, samples, fill(temporary)):
                     _stamp(mapped)
         os.replace(temporary, path)
+    except AscendError as error:
+        error.where = error.where.replace(str(temporary), str(path))
+        raise
     except OSError as error:
         raise AscendError("E40002", f"can't write [{path}]: {error.strerror}") from error
     finally:

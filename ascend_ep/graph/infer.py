@@ -14,6 +14,7 @@ from ascend_ep.graph.shapes import (
     RULES,
     Call,
     UnknownShape,
+    check_signature,
     find_schema,
     infer_by_onnx,
     infer_defined,
@@ -87,6 +88,8 @@ class _Inference:
         node = call.node
         registry = self.registry
         opdef = None if registry is None else definition(registry, domain, node.op_type, call.version)
+        if opdef is None and (schema := find_schema(domain, node.op_type, call.version)) is not None:
+            check_signature(call, schema)
         try:
             if opdef is not None:
                 results = infer_defined(call, opdef)

@@ -20,6 +20,7 @@ from ascend_ep.provider import pending
 from ascend_ep.provider.declarations import declare_for
 from ascend_ep.provider.library import ALIAS, EP_NAME
 from ascend_ep.provider.options import check_options, registry_of
+from ascend_ep.runtime.binding import check_environment
 
 if TYPE_CHECKING:
     from ascend_ep.opdef.registry import Registry
@@ -88,6 +89,7 @@ def declare(
         return None
     own = options[list(providers).index(EP_NAME)]
     check_options(own)
+    check_environment()
     threads = session_options.intra_op_num_threads
     if threads > 0 and "num_threads" not in own and not os.environ.get("ASCEND_EP_THREADS"):
         own["num_threads"] = str(threads)  # a plugin can't read the session's own setting

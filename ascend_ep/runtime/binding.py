@@ -47,6 +47,18 @@ def isa_name() -> str:
     return text_of(lib.asc_isa_name(lib.asc_isa_current()))
 
 
+def check_environment() -> None:
+    """Raises AscendError E40001 when ASCEND_EP_CPU or ASCEND_EP_THREADS says something that can't be done."""
+    isa_name()
+    threads = os.environ.get("ASCEND_EP_THREADS", "")
+    if threads and not (threads.isascii() and threads.isdigit() and int(threads) > 0):
+        raise AscendError(
+            "E40001",
+            f"ASCEND_EP_THREADS=[{threads}] is no number of threads",
+            fix="Use 1 or more, or unset it.",
+        )
+
+
 class Model:
     """An open bundle; `pointer` is its asc_model, released with the last reference to this object."""
 
@@ -69,7 +81,7 @@ def open_model(
 
     Raises AscendError E40001..E40012, with the file in `where`.
     """
-    isa_name()
+    check_environment()
     keep: list[Any] = []
     options = ffi.new("asc_options *")
     options.struct_bytes = ffi.sizeof("asc_options")

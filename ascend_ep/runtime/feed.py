@@ -20,6 +20,10 @@ CARRAY = 0x101  # NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED
 
 def check_names(feed: Mapping[str, Any], inputs: Sequence[Edge], where: str) -> None:
     """Raises AscendError E40001 when a name is missing or unknown."""
+    if not isinstance(feed, Mapping):
+        raise AscendError(
+            "E40001", f"the feed is of type {type(feed).__name__}", where=where, fix="Give a dict."
+        )
     names = [edge.name for edge in inputs]
     missing = [n for n in names if n not in feed]
     unknown = [str(n) for n in feed if n not in names]
@@ -52,10 +56,13 @@ def normalise(value: Any, edge: Edge, declared: NodeArg, where: str) -> Any:
     _check_shape(value.shape, edge, declared, where)
     if edge.dtype == STRING:
         return value
-    if value.dtype.byteorder == ">":
-        value = value.astype(value.dtype.newbyteorder("="))
-    if value.flags.num & CARRAY != CARRAY:
-        value = np.array(value, order="C", ndmin=value.ndim)
+    try:
+        if value.dtype.byteorder == ">":
+            value = value.astype(value.dtype.newbyteorder("="))
+        if value.flags.num & CARRAY != CARRAY:
+            value = np.array(value, order="C", ndmin=value.ndim)
+    except MemoryError as error:
+        raise AscendError("E40008", f"input [{edge.name}] can't be copied: {error}", where=where) from error
     return value.view(np.uint16) if edge.dtype == BFLOAT16 else value
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -183,7 +184,8 @@ def provider_options(providers: Any, options: Any, session_options: Any) -> Prov
             f"provider option [{unknown[0]}] means nothing to a finished bundle",
             fix="Use num_threads or trust; give the others to ascend-atc.",
         )
-    threads = given.get("num_threads", getattr(session_options, "intra_op_num_threads", 0))
+    asked = 0 if os.environ.get("ASCEND_EP_THREADS") else getattr(session_options, "intra_op_num_threads", 0)
+    threads = given.get("num_threads", asked)
     return ProviderOptions(_count(threads), given.get("trust"))
 
 

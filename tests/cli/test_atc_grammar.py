@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
+import onnx
 import pytest
 
 from ascend_ep.cli import atc
@@ -77,6 +82,9 @@ def test_help_shows_every_flag(capsys: pytest.CaptureFixture[str]) -> None:
         ("--log=loud", "E10010"),
         ("--precision_mode=fp8", "E10001"),
         ("--input_format=NHWC", "E10001"),
+        ("--dynamic_batch_size=1,two", "E10003"),
+        ("--dynamic_dims=", "E10003"),
+        ("--keep_dtype=no/such/file", "E10410"),
     ],
 )
 def test_a_value_of_the_wrong_kind(word: str, code: str) -> None:
@@ -119,8 +127,8 @@ def test_out_nodes() -> None:
 
 
 def test_custom_ops() -> None:
-    assert parse_custom_ops("RoPE:./rope.so;X:/a:b.so") == {"RoPE": "./rope.so", "X": "/a:b.so"}
-    with pytest.raises(AscendError, match=r"Type:\./library\.so"):
+    assert parse_custom_ops("RoPE:./rope.so;my.ops::X:/a:b.so") == {"RoPE": "rope.so", "my.ops::X": "/a:b.so"}
+    with pytest.raises(AscendError, match="E10001"):
         parse_custom_ops("./rope.so")
 
 
@@ -133,3 +141,36 @@ def test_explain(code: str, capsys: pytest.CaptureFixture[str]) -> None:
 def test_explain_an_unknown_code(capsys: pytest.CaptureFixture[str]) -> None:
     assert atc.main(["--explain=E10017777"]) == 255
     assert "There is no code" in capsys.readouterr().err
+
+
+def test_flags_that_exclude_each_other() -> None:
+    assert refused("--dynamic_batch_size=1,2", "--dynamic_dims=1;2").code == "E10009"
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["--model=m", "--framework=5", "--soc_version=Ascend910", "--output=folder/"], "E10022"),
+        (["--model=m", "--framework=5", "--soc_version=Ascend910", f"--output={'é' * 101}"], "E10021"),
+        (["--mode=6", "--om=m.om", "--model=m"], "E10057"),
+        (["--mode=9", "--model=m"], "E10001"),
+    ],
+)
+def test_refused_before_work_begins(
+    words: list[str],
+    code: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("m").write_bytes(onnx.helper.make_model(onnx.helper.make_graph([], "g", [], [])).SerializeToString())
+    assert atc.main(words) == 255
+    assert f"\n{code}: " in capsys.readouterr().out
+
+
+def test_a_reader_that_has_gone() -> None:
+    program = f"{sys.executable} -m ascend_ep.cli.atc --help"
+    done = subprocess.run(["sh", "-c", f"{program} | head -1"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("usage:")
+    assert done.stderr == ""

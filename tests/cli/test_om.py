@@ -74,6 +74,8 @@ def test_run_on_random_inputs_of_a_given_size(folder: Path, capsys: pytest.Captu
         (["run", "none.om"], "E10410"),
         (["run", "m.onnx"], "E40003"),
         (["run", "m.om", "--dim", "N"], "E40001"),
+        (["run", "m.om", "--dim", "M=3"], "E40001"),
+        (["run", "m.om", "--dim", f"N={2**50}"], "E40008"),
         (["run", "m.om", "--input", "none.npy"], "E10410"),
         (["run", "m.om", "--input", "q=x.npy"], "E40001"),
         (["diff", "none.onnx", "m.om"], "E10410"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +13,15 @@ from onnx import helper
 from small_models import FLOAT, INT64, WEIGHT, mixed, model, projection, swish, unknown
 
 import ascend_ep
+from ascend_ep.compiler.claims import Claims
 from ascend_ep.compiler.convert import ConvertOptions, convert
 from ascend_ep.compiler.plan import HostPartition, NativePartition
+from ascend_ep.compiler.semantics import Semantics
 from ascend_ep.errors import AscendError
+from ascend_ep.graph.infer import infer_facts
+from ascend_ep.graph.load import load_model
 from ascend_ep.graph.reference import reference_run
+from ascend_ep.opdef.registry import Registry
 from ascend_ep.runtime.binding import open_model
 from ascend_ep.runtime.bundle import Bundle
 
@@ -78,7 +84,9 @@ def test_unknown_operators_are_named_all_at_once() -> None:
     assert "my::1::Foo" in text
     assert "my::1::Swsh" in text
     assert "near it: Swish" in text
-    stub = next(json.loads(line) for line in caught.value.details if line.strip().startswith('{"op": "Foo"'))
+    words = next(shlex.split(line) for line in caught.value.details if '{"op": "Foo"' in line)
+    assert (words[0], *words[2:]) == ("echo", ">", "Foo.json")
+    stub = json.loads(words[1])
     assert stub["attributes"] == [{"name": "alpha", "type": "float"}]
 
 
@@ -190,3 +198,33 @@ def test_what_onnxruntime_refuses_fails_the_conversion() -> None:
     with pytest.raises(AscendError, match="onnxruntime refused") as caught:
         convert(source).to_bytes()
     assert caught.value.code == "E40006"
+
+
+def test_an_output_that_is_an_input_of_unknown_rank() -> None:
+    source = model([helper.make_node("Identity", ["x"], ["y"])], [("x", FLOAT, None)], [("x", FLOAT, None)])
+    with pytest.raises(AscendError, match="no tensor of known rank") as caught:
+        convert(source)
+    assert caught.value.code == "E10055"
+
+
+def test_a_known_node_of_an_input_of_unknown_rank() -> None:
+    """CastLike of a constant is a constant, but a native partition would have to read the input."""
+    source = model(
+        [helper.make_node("CastLike", ["one", "x"], ["y"], "c")],
+        [("x", INT64, None)],
+        [("y", INT64, [1])],
+        {"one": np.array([1])},
+    )
+    loaded, registry = load_model(source), Registry.from_options()
+    facts = infer_facts(loaded, registry)
+    claims = Claims(Semantics(loaded, registry), facts)
+    (node,) = loaded.graph
+    assert claims.is_known(node)
+    assert claims(node) == "the rank of 'x' is unknown"
+
+
+@pytest.mark.parametrize("name", ["DOUBLE", "INT8", "FP16"])
+def test_an_output_type_passes_the_self_check(name: str) -> None:
+    """The reference knows the model's own types, and float32 does not gain bits by a cast."""
+    source = projection()
+    convert(source, ConvertOptions(output_types={"": name}, self_check=True)).to_bytes()

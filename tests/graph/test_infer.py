@@ -248,6 +248,9 @@ IMAGE, WEIGHT = {"a": [1, 3, 8, 8]}, {"b": [4, 3, 3, 3]}
         ("Concat", {"axis": 5}, {"a": [2, 3]}, "axis 5"),
         ("DepthToSpace", {"blocksize": 0}, {"a": [1, 4, 2, 2]}, "blocks of 0"),
         ("LayerNormalization", {"axis": 3}, {"a": [2, 3], "b": [3]}, "axis 3"),
+        ("Relu", {}, {"a": [2, 3], "b": [3]}, "has 2 inputs"),
+        ("Add", {}, {"a": [2, 3]}, "has 1 inputs"),
+        ("LeakyRelu", {"alhpa": 0.5}, {"a": [2, 3]}, "Did you mean [alpha]"),
     ],
 )
 def test_impossible_nodes_are_named(

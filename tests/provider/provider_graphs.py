@@ -76,7 +76,12 @@ def with_determinant() -> bytes:
 
 
 def run_python(
-    code: str, *args: str, cwd: Path | None = None, path: str = "", env: Mapping[str, str] | None = None
+    code: str,
+    *args: str,
+    cwd: Path | None = None,
+    path: str = "",
+    env: Mapping[str, str] | None = None,
+    timeout: float = 120,
 ) -> subprocess.CompletedProcess[str]:
     """Runs `code` in a fresh interpreter that can import the package and this module."""
     search = [p for p in (path, PACKAGE_ROOT, str(Path(__file__).parent)) if p]
@@ -85,7 +90,7 @@ def run_python(
         [sys.executable, "-c", textwrap.dedent(code), *args],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=timeout,
         cwd=cwd,
         env=environment,
     )

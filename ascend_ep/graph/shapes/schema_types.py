@@ -1,4 +1,4 @@
-"""Element types of outputs as the ONNX schema determines them from those of the inputs."""
+"""What the ONNX schema says of a node: its inputs and attributes, and the types of its outputs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import lru_cache
 import onnx
 import onnx_ir as ir
 
+from ascend_ep.errors import did_you_mean
 from ascend_ep.graph.shapes.rule import Call
 
 _TYPE_NAMES = {
@@ -58,3 +59,20 @@ def output_types(call: Call) -> list[int]:
 def is_tensor_type(value: ir.Value) -> bool:
     """Whether the declared type of `value` is a dense tensor or undeclared."""
     return value.type is None or isinstance(value.type, ir.TensorType)
+
+
+def check_signature(call: Call, schema: onnx.defs.OpSchema) -> None:
+    """Refuses a node with inputs, outputs or attributes that its ONNX operator doesn't have."""
+    for what, count, least, most in (
+        ("inputs", len(call.inputs), schema.min_input, schema.max_input),
+        ("outputs", call.n_outputs, schema.min_output, schema.max_output),
+    ):
+        if not least <= count <= most:
+            wanted = str(least) if least == most else f"{least} to {most}"
+            call.fail(f"it has {count} {what}, and {schema.name} of opset {call.version} takes {wanted}")
+    for name in call.node.attributes:
+        if name not in schema.attributes:
+            call.fail(
+                f"{schema.name} of opset {call.version} has no attribute {name!r}"
+                + did_you_mean(name, schema.attributes).rstrip("?")
+            )
