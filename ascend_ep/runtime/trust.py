@@ -57,7 +57,7 @@ def trust(digests: Iterable[tuple[str, str]]) -> Path:
     fresh = [
         f"sha256 {digest} {' '.join(comment.split())}\n" for digest, comment in digests if digest not in known
     ]
-    if not fresh:
+    if not fresh and path.exists():
         return path
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

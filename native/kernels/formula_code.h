@@ -151,9 +151,22 @@ EACH(softplus, wide_softplus(x))
 LIBRARY(exp)
 LIBRARY(expm1)
 LIBRARY(log)
-LIBRARY(log1p) LIBRARY(sin) LIBRARY(cos) LIBRARY(tan) LIBRARY(asin) LIBRARY(acos) LIBRARY(atan) LIBRARY(sinh)
-    LIBRARY(cosh) LIBRARY(tanh) LIBRARY(asinh) LIBRARY(acosh) LIBRARY(atanh) LIBRARY(erf) EACH_OF_TWO(pow, pow(x, y))
-        EACH_OF_TWO(atan2, atan2(x, y))
+LIBRARY(log1p)
+LIBRARY(sin)
+LIBRARY(cos)
+LIBRARY(tan)
+LIBRARY(asin)
+LIBRARY(acos)
+LIBRARY(atan)
+LIBRARY(sinh)
+LIBRARY(cosh)
+LIBRARY(tanh)
+LIBRARY(asinh)
+LIBRARY(acosh)
+LIBRARY(atanh)
+LIBRARY(erf)
+EACH_OF_TWO(pow, pow(x, y))
+EACH_OF_TWO(atan2, atan2(x, y))
 #else
 WHOLE(abs, vf_abs(x))
 WHOLE(sqrt, vf_sqrt(x))
@@ -240,12 +253,14 @@ WIDENED(atan2, (V x, V y), vd_atan2(vd_load_f32(a + i), vd_load_f32(b + i)))
         }                                                           \
         return v_set(v[0]);                                         \
     }
-            FOLD(sum, 0, x + y) FOLD(prod, 1, x *y) FOLD(max, (S)-INFINITY, v_select(y != y, y, lanes_greater(y, x)))
-                FOLD(min, (S)INFINITY, v_select(y != y, y, lanes_less(y, x)))
+FOLD(sum, 0, (x + y))
+FOLD(prod, 1, (x * y))
+FOLD(max, (S)-INFINITY, (v_select(y != y, y, lanes_greater(y, x))))
+FOLD(min, (S)INFINITY, (v_select(y != y, y, lanes_less(y, x))))
 
-    /* ---- element types ------------------------------------------------------------------------- */
+/* ---- element types ------------------------------------------------------------------------- */
 
-    static inline uint32_t bits_of(float x) {
+static inline uint32_t bits_of(float x) {
     uint32_t u;
     memcpy(&u, &x, sizeof u);
     return u;

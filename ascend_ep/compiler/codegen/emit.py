@@ -252,8 +252,7 @@ class NestText:
         """Along a row: blocks with four partial folds, or without folds one run."""
         call = f"pass{self.n}_{number}(f, %s, %s, %d%s);"
         turn = 4 if ops else self.schedule.unroll
-        first = "".join(f", &a{i}[0]" for i in range(len(ops)))
-        each = "".join(f", &a{i}[u]" for i in range(len(ops)))
+        first = "".join(f", &a{i}_0" for i in range(len(ops)))
         if ops:
             yield "        for (int64_t block = 0; block < n; block += BLOCK) {"
             yield "        int64_t i = at + block, end = at + smaller(block + BLOCK, n);"
@@ -261,14 +260,16 @@ class NestText:
             yield "        {"
             yield "        int64_t i = at, end = at + n;"
         for i, op in enumerate(ops):
-            yield f"        V a{i}[4] = {{start_{op}(), start_{op}(), start_{op}(), start_{op}()}};"
-        yield f"        for (; i + {turn} * LANES <= end; i += {turn} * LANES)"
-        yield f'            _Pragma("GCC unroll {turn}") for (int u = 0; u < {turn}; u++)'
-        yield "                " + call % ("i + u * LANES", "LANES", 1, each)
+            yield "        V " + ", ".join(f"a{i}_{u} = start_{op}()" for u in range(4)) + ";"
+        yield f"        for (; i + {turn} * LANES <= end; i += {turn} * LANES) {{"
+        for u in range(turn):
+            each = "".join(f", &a{i}_{u}" for i in range(len(ops)))
+            yield "            " + call % (f"i + {u} * LANES", "LANES", 1, each)
+        yield "        }"
         yield "        for (; i + LANES <= end; i += LANES) " + call % ("i", "LANES", 1, first)
         yield "        if (i < end) " + call % ("i", "end - i", 0, first)
         for i, op in enumerate(ops):
-            yield f"        t{i} = fold_{op}(t{i}, lanes_{op}(a{i}[0], a{i}[1], a{i}[2], a{i}[3]));"
+            yield f"        t{i} = fold_{op}(t{i}, lanes_{op}(a{i}_0, a{i}_1, a{i}_2, a{i}_3));"
         yield "        }"
 
     def _stride(self, t: Tensor, loop: Loop) -> str:
