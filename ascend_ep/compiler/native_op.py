@@ -5,19 +5,23 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.attributes import bind_attributes
 from ascend_ep.opdef.definition import Formula, Library, OpDef
 from ascend_ep.opdef.dims import static
+from ascend_ep.opdef.expression import Program
 from ascend_ep.opdef.formula import formula_program
 from ascend_ep.opdef.specialize import specialize
 
 from .codegen.compilers import has_compiler
 from .codegen.generate import InputType, NotGenerated, Source, generate_c
 from .codegen.library import CompiledLibrary, compile_library
+from .codegen.schedule import Schedule
+from .codegen.search import known_schedule
+from .codegen.session import TensorSpec
 from .lowering import Lowering, NodeView, Operand, PlanBuilder, Unsupported
 from .plan import AttrValue, Native
 
@@ -78,10 +82,22 @@ def node_source(view: NodeView, opdef: OpDef) -> Source:
     program = specialize(formula_program(opdef), bind_attributes(opdef, view.attributes), given)
     types = [None if o is None else InputType(o.dtype, _dims(o)) for o in operands]
     outputs = [o for o in view.outputs if o is not None]
-    source = generate_c(opdef.op, program, names, types, [o.dtype for o in outputs])
+    kinds = [o.dtype for o in outputs]
+    source = generate_c(opdef.op, program, names, types, kinds, _schedule(program, operands, kinds))
     if [_dims(o) for o in outputs] != list(source.output_dims):
         raise NotGenerated("its outputs have other dimensions than its formula")
     return source
+
+
+def _schedule(program: Program, operands: Sequence[Operand | None], kinds: Sequence[int]) -> Schedule | None:
+    """What was searched for these shapes, where they are numbers."""
+    specs = []
+    for o in operands:
+        dims = () if o is None else [static(d) for d in o.dims]
+        if None in dims:
+            return None
+        specs.append(None if o is None else TensorSpec(o.dtype, tuple(d for d in dims if d is not None)))
+    return known_schedule(program, specs, kinds)
 
 
 def _dims(operand: Operand) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from ascend_ep.compiler.codegen.generate import (
 )
 from ascend_ep.compiler.codegen.library import CompiledLibrary, cache_path, compile_library
 from ascend_ep.compiler.codegen.run import run_library
-from ascend_ep.compiler.codegen.search import candidates, search
+from ascend_ep.compiler.codegen.search import candidates, known_schedule, search
 from ascend_ep.compiler.codegen.session import TensorSpec, library_session
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.expression import Apply, Constant, Expression, Index, Input, Program, Reduce
@@ -248,6 +248,7 @@ def test_search_measures_and_remembers() -> None:
     again = search(*given, budget_seconds=2.0)
     assert again.cached
     assert again.best == found.best
+    assert known_schedule(given[1], spec, [1]) == found.best
     assert search(*given, budget_seconds=0).candidates == ()
     assert len(set(candidates())) == len(candidates())
 

@@ -27,7 +27,7 @@ from ascend_ep.runtime.session import InferenceSession
 
 from .compilers import find_compiler
 from .generate import HEADERS, InputType, Source, generate_c
-from .library import compile_library, open_cache
+from .library import cache_path, compile_library, open_cache
 from .schedule import Schedule
 from .session import TensorSpec, library_session
 
@@ -92,6 +92,15 @@ def search(
     result = SearchResult(best, tuple(sorted(measured, key=lambda c: c.seconds)))
     _write(kept, result)
     return result
+
+
+def known_schedule(
+    program: Program, inputs: Sequence[TensorSpec | None], output_types: Sequence[int]
+) -> Schedule | None:
+    """What an earlier search found for this shape class on this CPU, or None."""
+    types = [None if spec is None else InputType(spec.dtype, _pattern(spec.dims)) for spec in inputs]
+    found = _read(cache_path() / f"{_key(program, types, output_types, inputs)}.search.json")
+    return None if found is None else found.best
 
 
 def candidates() -> list[Schedule]:
