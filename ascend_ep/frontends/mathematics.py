@@ -16,6 +16,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ascend_ep.errors import AscendError
 from ascend_ep.frontends.functions import LIBRARY, inline
@@ -34,7 +35,7 @@ from ascend_ep.opdef.definition import AttributeValue
 from ascend_ep.opdef.expression import Constant
 from ascend_ep.opdef.formula import FormulaParser
 from ascend_ep.opdef.formula_nodes import FUNCTIONS, Axes, Names, Options, Value
-from ascend_ep.opdef.formula_text import Token, TokenReader
+from ascend_ep.opdef.formula_text import MAX_TEXT, Token, TokenReader
 
 MAX_CASES = 32
 _EMPTY = Names({}, {}, ())
@@ -49,6 +50,20 @@ def describe_mathematics(
 ) -> Described:
     """The operator that the text defines. Raises AscendError E42001 to E42004, E42102 at a caret."""
     return _Description(text, op_type, attributes or {}, where).read()
+
+
+def reads_as_mathematics(text: str) -> bool:
+    """Whether a text is a formula, not prose: it begins with a definition, or has no words in a row."""
+    if len(text) > MAX_TEXT:
+        return True
+    try:
+        clauses = _Clauses(text, "").clauses
+    except AscendError:
+        return bool(re.match(r"\s*\w+\s*(\([^()]*\)\s*)?[=＝]", text))
+    if not clauses or clauses[0].head:
+        return True
+    words = [t.kind == "name" and t.text not in _WORDS for t in clauses[0].body]
+    return len(clauses) == 1 and len(words) > 1 and not any(a and b for a, b in pairwise(words))
 
 
 class _Clauses(TokenReader):

@@ -1,0 +1,61 @@
+"""A description in whatever form: a file of it, pseudo-code, a formula, or prose."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from ascend_ep.errors import AscendError
+from ascend_ep.frontends.interface import Defaults, Described
+from ascend_ep.frontends.language_model import Endpoint, Proof, describe_prose
+from ascend_ep.frontends.mathematics import describe_mathematics, reads_as_mathematics
+from ascend_ep.frontends.pseudo_code import describe_pseudo_code
+from ascend_ep.frontends.pseudo_code_text import contains_definition
+from ascend_ep.opdef.formula_text import MAX_TEXT
+
+_FILE = re.compile(r"[^\n]{1,4096}\.(py|txt)")
+
+
+def describe(
+    prompt: str,
+    *,
+    op_type: str | None = None,
+    attributes: Defaults | None = None,
+    llm: Endpoint | None = None,
+    prove: Proof | None = None,
+) -> Described:
+    """The operator that a description means.
+
+    `prompt`: the text, or the path of a .py or .txt file with it. `op_type` replaces the defined name;
+    `attributes` are parameters that are attributes, with their defaults. Prose needs `llm`, whose answers
+    `prove` judges. Raises AscendError: E10410 and E41010 (file), E42001 to E42004, E42101 to E42105.
+    """
+    text, where = prompt, ""
+    if _FILE.fullmatch(prompt.strip()) and " = " not in prompt:
+        text, where = _file_text(Path(prompt.strip())), prompt.strip()
+    if contains_definition(text):
+        return describe_pseudo_code(text, op_type, attributes, where)
+    if reads_as_mathematics(text):
+        return describe_mathematics(text, op_type, attributes, where)
+    if llm is None:
+        raise AscendError("E42103", where=where, details=[" ".join(text.split())[:100]])
+    return describe_prose(text, llm, op_type, attributes, prove)
+
+
+def _file_text(path: Path) -> str:
+    """The text of a file, one character beyond the limit at most: whoever reads it refuses that."""
+    if not path.exists():
+        raise AscendError("E10410", path)
+    try:
+        with path.open("rb") as file:
+            data = file.read(4 * MAX_TEXT + 4)
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        if error.end >= 4 * MAX_TEXT:
+            raise AscendError(
+                "E42004", "description", "the file is too long", where=os.fspath(path)
+            ) from None
+        raise AscendError("E41010", path, "it isn't UTF-8 text") from None
+    except OSError as error:
+        raise AscendError("E41010", path, error.strerror) from None
