@@ -22,7 +22,7 @@ ISA_FLAGS: dict[str, tuple[str, ...]] = {
     "avx512bf16": ("-march=x86-64-v4", "-mprefer-vector-width=512", "-mavx512bf16", "-mavx512vnni"),
 }
 COMMON_FLAGS = (
-    "-std=gnu11", "-shared", "-fPIC", "-fvisibility=hidden", "-fno-math-errno", "-fno-trapping-math",
+    "-std=gnu11", "-fPIC", "-fvisibility=hidden", "-fno-math-errno", "-fno-trapping-math",
     "-ffp-contract=fast", "-w", "-g0",
 )  # fmt: skip
 

@@ -41,26 +41,47 @@ class CompiledLibrary:
 
 
 def compile_library(
-    source: Source, isa: str | None = None, sanitize: bool = False, cache: Path | None = None
+    source: Source, isa: str | None = None, sanitize: str = "", cache: Path | None = None
 ) -> CompiledLibrary:
-    """Compiles for an ISA level, by default the one in use; `sanitize` adds AddressSanitizer.
+    """Compiles for an ISA level, by default the one in use; `sanitize` adds a sanitizer, "address" or "thread".
 
     Raises AscendError E43001 without a compiler, E43002 when it fails, E40002 for an unusable cache.
     """
-    compiler = find_compiler()
     level = isa or text_of(lib.asc_isa_name(lib.asc_isa_current()))
-    flags = [*COMMON_FLAGS, f"-O{source.optimize}", *flags_of(level)]
-    if sanitize:
-        flags += ["-fsanitize=address", "-fno-omit-frame-pointer"]
+    flags = ["-shared", *COMMON_FLAGS, f"-O{source.optimize}", *flags_of(level), *_sanitizing(sanitize)]
+    target, cached = _cached(source.text, flags, "so", cache)
+    digest = hashlib.sha256(target.read_bytes()).hexdigest()
+    return CompiledLibrary(target, digest, source.op_type, source.symbol, level, cached)
+
+
+def compile_object(source: Source, isa: str | None = None) -> Path:
+    """The relocatable object (.o) of what compile_library makes a library of; errors as there."""
+    level = isa or text_of(lib.asc_isa_name(lib.asc_isa_current()))
+    flags = ["-c", *COMMON_FLAGS, f"-O{source.optimize}", *flags_of(level)]
+    return _cached(source.text, flags, "o")[0]
+
+
+def compile_program(path: Path, sanitize: str = "") -> Path:
+    """A program from one C file of ours, kept like libraries; errors as in compile_library."""
+    flags = ["-std=gnu11", "-O1", "-g0", "-pthread", "-Wl,--no-as-needed", "-ldl", *_sanitizing(sanitize)]
+    return _cached(path.read_text(encoding="utf-8"), flags, "exe")[0]
+
+
+def _sanitizing(sanitizer: str) -> list[str]:
+    return [f"-fsanitize={sanitizer}", "-fno-omit-frame-pointer"] if sanitizer else []
+
+
+def _cached(text: str, flags: list[str], suffix: str, cache: Path | None = None) -> tuple[Path, bool]:
+    """What the compiler makes of a text, and whether it had been made before."""
+    compiler = find_compiler()
     folder = open_cache(cache)
-    key = _key(source, compiler, flags)
-    target = folder / f"{key}.so"
+    key = _key(text, compiler, flags)
+    target = folder / f"{key}.{suffix}"
     with _locked(folder / f"{key}.lock"):
         cached = _is_sound(target)
         if not cached:
-            _compile(source.text, compiler, flags, target)
-    digest = hashlib.sha256(target.read_bytes()).hexdigest()
-    return CompiledLibrary(target, digest, source.op_type, source.symbol, level, cached)
+            _compile(text, compiler, flags, target)
+    return target, cached
 
 
 def cache_path() -> Path:
@@ -91,9 +112,9 @@ def open_cache(given: Path | None = None) -> Path:
     return folder
 
 
-def _key(source: Source, compiler: Compiler, flags: list[str]) -> str:
+def _key(source: str, compiler: Compiler, flags: list[str]) -> str:
     header = (HEADERS / "ascend_rt.h").read_bytes()
-    text = "\0".join([source.text, *compiler.command, compiler.version, *flags])
+    text = "\0".join([source, *compiler.command, compiler.version, *flags])
     return hashlib.sha256(text.encode() + header).hexdigest()
 
 

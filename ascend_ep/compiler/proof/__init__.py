@@ -1,0 +1,1 @@
+"""What must hold before an operator is installed: static checks, numbers against float64, execution apart."""
