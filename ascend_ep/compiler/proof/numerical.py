@@ -1,0 +1,145 @@
+"""Layer (b): results against the float64 reference, within the bound carried through the expression."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ascend_ep.compiler.proof.error_bound import Bounded, NoBound, interval, propagate
+from ascend_ep.compiler.proof.harness import Array, Case
+from ascend_ep.compiler.proof.report import Check
+from ascend_ep.compiler.proof.subject import Subject
+from ascend_ep.errors import AscendError
+from ascend_ep.opdef import dtypes
+from ascend_ep.opdef.elementwise import round_to
+from ascend_ep.opdef.reference import evaluate_program
+
+#: Significant bits, the exponent of the smallest subnormal, per type of floats.
+_SPACING = {dtypes.FLOAT32: (24, -149), dtypes.FLOAT16: (11, -24), dtypes.BFLOAT16: (8, -133), dtypes.FLOAT64: (53, -1074)}
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Per output: the float64 reference, and the least and greatest result that is right."""
+
+    reference: list[Array]
+    low: list[Array]
+    high: list[Array]
+
+
+@dataclass
+class Tally:
+    """elements: how many were compared. unbounded: of these, how many the bound says nothing about (NaN aside).
+    worst: largest error in ulp of the output's type; allowed: the bound there. share: largest part of a bound used."""
+
+    elements: int = 0
+    unbounded: int = 0
+    worst: float = 0.0
+    allowed: float = 0.5
+    share: float = 0.0
+    failure: str = ""
+
+    def __str__(self) -> str:
+        text = f"{self.elements} elements, worst error {self.worst:.2f} ulp where {self.allowed:.2f} are allowed"
+        if self.share:
+            text += f", at most {min(self.share, 1):.0%} of a bound used"
+        return text + (f", {self.unbounded} beyond any bound (overflow of a part)" if self.unbounded else "")
+
+
+def expected(subject: Subject, case: Case) -> Expected | None:
+    """None when the reference doesn't take these shapes (a maximum of nothing). Raises NoBound."""
+    program, types = subject.program, subject.output_types
+    arrays = {
+        n: a if a.dtype == np.bool_ else a.astype(np.float64)
+        for n, a in zip(subject.names, case.inputs, strict=False)
+        if a is not None
+    }
+    try:
+        reference = evaluate_program(program, arrays, {})
+        bounds = propagate(program, arrays, subject.wide)
+    except (AscendError, ValueError):
+        return None
+    low, high = [], []
+    for exact, bound, dtype in zip(reference, bounds, types, strict=True):
+        exact = np.asarray(exact, dtype=np.float64)
+        error = np.broadcast_to(np.asarray(bound.error, dtype=np.float64), exact.shape)
+        ends = [interval(Bounded(np.broadcast_to(bound.value, exact.shape), error), dtype)]
+        ends.append(interval(Bounded(exact, np.where(np.isfinite(exact), error, np.where(np.isfinite(error), 0, error))), dtype))
+        low.append(np.fmin(ends[0][0], ends[1][0]))
+        high.append(np.fmax(ends[0][1], ends[1][1]))
+    return Expected([np.asarray(r, dtype=np.float64) for r in reference], low, high)
+
+
+def check_numbers(
+    subject: Subject, cases: Sequence[Case], wanted: Sequence[Expected | None], found: Sequence[Sequence[Array]]
+) -> Check:
+    """The results of one element type's cases against the reference."""
+    name = dtypes.name(subject.dtype)
+    tally = Tally()
+    for case, expect, outputs in zip(cases, wanted, found, strict=False):
+        if expect is not None:
+            compare(subject, case, expect, outputs, tally)
+            if tally.failure:
+                return Check("numerical", name, False, tally.failure)
+    if len(found) < len(cases):
+        return Check("numerical", name, False, f"no results from case {len(found)} on ({cases[len(found)].about})")
+    if tally.elements and tally.unbounded * 2 > tally.elements:
+        return Check("numerical", name, False, f"nothing can be said about most results: {tally}")
+    return Check("numerical", name, True, f"{len(cases)} cases, {tally}")
+
+
+def compare(subject: Subject, case: Case, expect: Expected, outputs: Sequence[Array], tally: Tally) -> None:
+    """Adds one case to a tally; `failure` is the worst result that isn't right."""
+    for o, (result, dtype) in enumerate(zip(outputs, subject.output_types, strict=True)):
+        reference, low, high = expect.reference[o], expect.low[o], expect.high[o]
+        if result.shape != reference.shape:
+            tally.failure = f"output {o} has shape {list(result.shape)} instead of {list(reference.shape)} ({case.about})"
+            return
+        got = result.astype(np.float64)
+        right = (got >= low) & (got <= high) | (np.isnan(got) & (np.isnan(low) | np.isinf(low) & np.isinf(high) & (low < high)))
+        lost = np.isinf(low) & np.isinf(high) & (low < high)
+        tally.elements += got.size
+        tally.unbounded += int(np.sum(lost))
+        if not np.all(right):
+            tally.failure = _failure(o, got, reference, low, high, right, dtype, case)
+            return
+        if dtype in dtypes.FLOATS:
+            _measure(got, reference, low, high, lost, dtype, tally)
+
+
+def _failure(o: int, got: Array, reference: Array, low: Array, high: Array, right: Array, dtype: int, case: Case) -> str:
+    at = tuple(int(i) for i in np.argwhere(~right)[0])
+    value, exact = float(got[at]), float(reference[at])
+    text = f"output {o} at {list(at)} is {value:.9g}, the reference {exact:.9g}"
+    if dtype in dtypes.FLOATS and np.isfinite(value) and np.isfinite(exact):
+        ulp = float(spacing(np.float64(exact), dtype))
+        text += f": {abs(value - exact) / ulp:.1f} ulp, {max(high[at] - exact, exact - low[at]) / ulp:.1f} allowed"
+    return f"{text}; {int(np.sum(~right))} of {got.size} elements wrong ({case.about})"
+
+
+def _measure(got: Array, reference: Array, low: Array, high: Array, lost: Array, dtype: int, tally: Tally) -> None:
+    with np.errstate(all="ignore"):
+        ulp = spacing(reference, dtype)
+        error = np.abs(got - reference) / ulp
+        allowed = np.maximum(high - reference, reference - low) / ulp
+        near = np.abs(got - round_to(reference, dtype)) / ulp if dtype != dtypes.FLOAT64 else error
+        room = np.maximum(allowed, 0.5)
+    usable = np.isfinite(error) & np.isfinite(allowed) & ~lost
+    if not np.any(usable):
+        return
+    flat = np.where(usable, error, -1.0).reshape(-1)
+    worst = int(np.argmax(flat))
+    if flat[worst] > tally.worst:
+        tally.worst, tally.allowed = float(flat[worst]), float(max(allowed.reshape(-1)[worst], 0.5))
+    tally.share = max(tally.share, float(np.max(np.where(usable, np.minimum(near, error) / room, 0.0))))
+
+
+def spacing(value: Any, dtype: int) -> Array:
+    """The unit in the last place of numbers in a type of floats, down to its smallest subnormal."""
+    bits, least = _SPACING[dtype]
+    with np.errstate(all="ignore"):
+        _, exponent = np.frexp(np.where(np.isfinite(value), value, 0.0))
+    return np.ldexp(1.0, np.maximum(exponent - bits, least))
