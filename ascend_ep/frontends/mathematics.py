@@ -14,12 +14,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import pairwise
 
 from ascend_ep.errors import AscendError
-from ascend_ep.frontends.functions import LIBRARY, inline
 from ascend_ep.frontends.interface import (
     RESERVED,
     Defaults,
@@ -30,19 +28,22 @@ from ascend_ep.frontends.interface import (
     identifier,
     operator,
 )
+from ascend_ep.frontends.mathematics_parser import MathematicsParser
 from ascend_ep.frontends.mathematics_text import Clause, closing, split_clauses, tokenize
 from ascend_ep.opdef.definition import AttributeValue
-from ascend_ep.opdef.expression import Constant
-from ascend_ep.opdef.formula import FormulaParser
-from ascend_ep.opdef.formula_nodes import FUNCTIONS, Axes, Names, Options, Value
+from ascend_ep.opdef.formula_nodes import Names
 from ascend_ep.opdef.formula_text import MAX_TEXT, Token, TokenReader
 
-MAX_CASES = 32
 _EMPTY = Names({}, {}, ())
 _WORDS = RESERVED | {"otherwise", "π", "for"}
-_FUNCTION_SIGNS = {"Σ": "sum", "∑": "sum", "∏": "prod"}
 #: `implement Name:` before the formula.
 _HEADING = re.compile(r"\s*(?P<words>[^=\n:：()（）]{1,200})[:：](?!=)\s*(?=\S)")
+
+
+_HEADING_WORDS = (
+    *("implement", "define", "write", "use", "using", "with", "the", "a", "an", "of"),
+    *("activation", "function", "operator", "op", "kernel", "tbe", "dsl"),
+)
 
 
 def describe_mathematics(
@@ -78,7 +79,12 @@ class _Clauses(TokenReader):
         self.clauses = split_clauses(self.tokens[:-1])
 
     def tokenize(self) -> list[Token]:
-        return tokenize(self, self.start)
+        tokens = tokenize(self, self.start)
+        end = closing(tokens, 1) + 1 if len(tokens) > 1 and tokens[1].text == "(" else len(tokens)
+        if end < len(tokens) and tokens[end].text == ":":  # Name(x): y = value
+            named = [t.text for t in tokens[end + 2 : end + 3]] == ["="]
+            tokens[end : end + (3 if named else 1)] = [Token("sign", "=", tokens[end].at)]
+        return tokens
 
 
 class _Description:
@@ -104,7 +110,7 @@ class _Description:
             self.reader.fail("E42003", f"{op[:80]} can't be a name: use letters, digits and _", at=main.at)
         parameters = self.parameters(main)
         names = as_names(parameters, ())
-        parser = _Mathematics(self.reader, self.definitions, names)
+        parser = MathematicsParser(self.reader, self.definitions, names)
         results = parser.results(main)
         unused = [n for n in self.definitions if n not in parser.used]
         self.warnings += [f"{n} is defined but not used" for n in unused]
@@ -146,11 +152,15 @@ class _Description:
             self.warnings.append(f"not part of the formula: {words[:100]}")
 
     def defined_name(self, main: Clause) -> str:
+        """The name the heading gives, unless the formula's own says more than f."""
         heading = re.findall(r"[A-Za-z_]\w*", self.reader.heading, re.ASCII)
-        if main.has_parameters:
-            return next((w for w in heading if w.casefold() == main.name.casefold()), identifier(main.name))
-        if heading:
-            return str(heading[-1])
+        heading = [w for w in heading if w.casefold() not in _HEADING_WORDS]
+        same = [w for w in heading if w.casefold() == main.name.casefold()]
+        capital = [w for w in heading if w != w.lower()]
+        own = [identifier(main.name)] if main.has_parameters else []
+        names = [*same, *(n for n in own if len(n) > 1), *capital, *heading, *own]
+        if names:
+            return str(names[0])
         raise AscendError("E42102", where=self.where, details=[self.text.strip()[:100]])
 
     # -- parameters --
@@ -232,226 +242,3 @@ class _Tokens(TokenReader):
         end = tokens[-1].at + len(tokens[-1].text) if tokens else 0
         self.tokens = [*tokens, Token("end", "", end)]
         self.at = 0
-
-
-@dataclass
-class _Position:
-    """Where the parser is, and what the parameters of the function it is in stand for."""
-
-    tokens: list[Token]
-    at: int
-    bound: dict[str, Value]
-
-
-class _Mathematics(FormulaParser):
-    """The grammar of mathematics over a description's clauses."""
-
-    chains_comparisons = True
-
-    def __init__(self, reader: _Clauses, definitions: dict[str, Clause], names: Names) -> None:
-        super().__init__("", names, reader.where)
-        self.text = reader.text
-        self.mentioned = {identifier(t.text) for t in reader.tokens if t.kind == "name"}
-        self.definitions = definitions
-        self.values: dict[str, Value] = {}
-        self.bound: dict[str, Value] = {}
-        self.active: list[str] = []
-        self.used: set[str] = set()
-
-    def used_later(self, name: str) -> bool:
-        return name in self.mentioned
-
-    # -- clauses --
-
-    def results(self, main: Clause) -> list[tuple[str, Value]]:
-        """The values of the operator, each with the name it has in the text, or ""."""
-        self.active.append(main.name)
-        parts = _tuple_parts(main.body)
-        results = []
-        for part in parts:
-            single = identifier(part[0].text) if len(part) == 1 and part[0].kind == "name" else ""
-            name = single if single not in self.names.inputs else ""
-            value = self.inside(part, main.at, {}, self.whole)
-            if value.kind == "text":
-                self.fail("E42003", "a text is no tensor", at=value.at)
-            results.append((name, value))
-        return results
-
-    def inside(
-        self, tokens: Sequence[Token], at: int, bound: dict[str, Value], parse: Callable[[], Value]
-    ) -> Value:
-        """Parses other tokens with other names bound, and comes back."""
-        outer = _Position(self.tokens, self.at, self.bound)
-        end = tokens[-1].at + len(tokens[-1].text) if tokens else at
-        self.tokens, self.at, self.bound = [*tokens, Token("end", "", end)], 0, bound
-        value = parse()
-        self.tokens, self.at, self.bound = outer.tokens, outer.at, outer.bound
-        return value
-
-    def whole(self) -> Value:
-        value = self.expression()
-        if self.token.text:
-            self.fail("E42001", "formula", f"unexpected {self.token.text[:40]}", at=self.token.at)
-        return value
-
-    def defined(self, token: Token, arguments: list[Value]) -> Value:
-        """The value of a function or name that the description defines."""
-        clause = self.definitions[token.text]
-        if token.text in self.active:
-            path = " → ".join([*self.active[self.active.index(token.text) :], token.text])
-            self.fail(
-                "E42003",
-                f"{token.text} is defined by itself ({path}), which never ends",
-                at=token.at,
-                fix="Define it by operations on its arguments.",
-            )
-        parameters = [t for t in clause.head[2:-1] if t.text != ","]
-        if any(t.kind != "name" for t in parameters):
-            self.fail("E42001", "formula", "a defined function takes names", at=clause.at)
-        if len(parameters) != len(arguments):
-            reason = f"{token.text} takes {len(parameters)} arguments, not {len(arguments)}"
-            self.fail("E42003", reason, at=token.at)
-        bound = {p.text: self.shared(a) for p, a in zip(parameters, arguments, strict=True)}
-        self.active.append(token.text)
-        value = self.nested(lambda: self.inside(clause.body, clause.at, bound, self.whole), token)
-        self.active.pop()
-        self.used.add(token.text)
-        return value
-
-    # -- grammar --
-
-    def atom(self) -> Value:
-        token = self.token
-        if token.kind == "sign" and token.text == "|":
-            self.next()
-            value = self.nested(self.expression, token)
-            self.expect("|")
-            return self.apply("abs", [value], token.at)
-        if token.kind == "sign" and token.text == "√":
-            self.next()
-            return self.apply("sqrt", [self.nested(self.atom, token)], token.at)
-        if token.kind == "sign" and token.text in _FUNCTION_SIGNS:
-            return self.sum_sign(self.next())
-        if token.kind == "sign" and token.text == "{":
-            self.next()
-            return self.piecewise(token)
-        return super().atom()
-
-    def sum_sign(self, token: Token) -> Value:
-        word = Token("name", _FUNCTION_SIGNS[token.text], token.at)
-        if self.token.text == "(":
-            return self.call(word)
-        return self.function(word.text, [self.nested(lambda: self.binary(6), token)], Options(), word)
-
-    def piecewise(self, token: Token) -> Value:
-        """After `{`: cases `value if condition`, or `value, condition`, the last one `otherwise`."""
-        cases: list[tuple[Value, Value]] = []
-        while len(cases) <= MAX_CASES:
-            while self.token.text in (",", "or") or (self.token.kind == "end" and self.token.text):
-                self.next()
-            if self.token.text == "}":
-                self.fail("E42001", "formula", "the last case must be `... otherwise`", at=self.token.at)
-            first = self.take("otherwise", "else")
-            value = self.nested(lambda: self.binary(1), token)
-            if not first:
-                separated = self.take(",")
-                first = self.take("otherwise", "else")
-                if not first and not self.take("if", "for") and not separated:
-                    self.fail(
-                        "E42001",
-                        "formula",
-                        "a case is `value if condition` or `value otherwise`",
-                        at=self.token.at,
-                    )
-            if first:
-                while self.token.kind == "end" and self.token.text:
-                    self.next()
-                self.expect("}")
-                for chosen, condition in reversed(cases):
-                    value = self.select(condition, chosen, value)
-                return value
-            cases.append((value, self.truth(self.nested(lambda: self.binary(1), token))))
-        return self.fail("E42004", "formula", f"it has more than {MAX_CASES} cases", at=token.at)
-
-    # -- names and functions --
-
-    def name(self, token: Token) -> Value:
-        if token.text in self.bound:
-            return self.bound[token.text]
-        if token.text in self.definitions:
-            if token.text not in self.values:
-                value = self.inside([], token.at, {}, lambda: self.defined(token, []))
-                self.values[token.text] = self.shared(value, identifier(token.text))
-            return self.values[token.text]
-        plain = Token(token.kind, identifier(token.text) or token.text, token.at)
-        self.used.add(plain.text)
-        if plain.text in (*self.names.inputs, *self.names.attributes):
-            return super().name(plain)
-        if token.text not in ("true", "false", "True", "False", "π", *RESERVED):
-            known = ", ".join([*self.names.inputs, *self.names.attributes, *self.definitions])
-            self.fail(
-                "E42002",
-                token.text[:80],
-                f" It is free: neither a parameter ({known}) nor defined after where.",
-                at=token.at,
-                fix=f"Add {token.text[:40]} to the parameters, or define it: where {token.text[:40]} = ...",
-            )
-        return super().name(token)
-
-    def axes(self) -> Axes:
-        token = self.token
-        if token.kind == "name" and (plain := identifier(token.text)):
-            self.used.add(plain)
-            self.tokens[self.at] = Token("name", plain, token.at)
-        return super().axes()
-
-    def function(self, name: str, arguments: list[Value], options: Options, token: Token) -> Value:
-        if token.text in self.definitions and not options:
-            return self.defined(token, arguments)
-        if token.text in self.active:
-            return self.fail(
-                "E42003",
-                f"{token.text} is defined by itself, which never ends",
-                at=token.at,
-                fix="Define it by operations on its arguments.",
-            )
-        name = identifier(name) or name
-        if name == "std" and len(arguments) == 1:
-            return self.apply("sqrt", [super().function("var", arguments, options, token)], token.at)
-        if name in LIBRARY and name not in FUNCTIONS:
-            return self.library(name, arguments, options, token)
-        return super().function(name, arguments, options, token)
-
-    def library(self, name: str, arguments: list[Value], options: Options, token: Token) -> Value:
-        names = [p for p in LIBRARY[name].parameters if p != "dim"]
-        required = [p for p in names if LIBRARY[name].parameters[p] is None]
-        if not len(required) <= len(arguments) <= len(names):
-            self.fail("E42003", f"{name} takes {len(required)} arguments, not {len(arguments)}", at=token.at)
-        axes = {"dim": options.axes} if options.axes else {"dim": (-1,)}
-        if options.keepdims is not None or (options.axes and "dim" not in LIBRARY[name].parameters):
-            self.fail("E42003", f"{name} doesn't take this option", at=token.at)
-        bound = {p: self.numeric(a) for p, a in zip(names, arguments, strict=False)}
-        return inline(self, name, bound, axes, token.at)
-
-    def apply(self, op: str, arguments: Sequence[Value], at: int) -> Value:
-        """e^x is exp(x)."""
-        if op == "pow" and arguments[0].node == Constant(math.e):
-            return super().apply("exp", arguments[1:], at)
-        return super().apply(op, arguments, at)
-
-
-def _tuple_parts(body: Sequence[Token]) -> list[Sequence[Token]]:
-    """`(a, b)` as its parts; anything else as one part."""
-    if not body or body[0].text != "(" or closing(body, 0) != len(body) - 1 or body[-1].text != ")":
-        return [body]
-    parts: list[Sequence[Token]] = []
-    start = i = 1
-    while i < len(body) - 1:
-        if body[i].kind == "sign" and body[i].text in "([{":
-            i = closing(body, i)
-        elif body[i].kind == "sign" and body[i].text == ",":
-            parts.append(body[start:i])
-            start = i + 1
-        i += 1
-    parts.append(body[start : len(body) - 1])
-    return parts if len(parts) > 1 else [body]

@@ -100,6 +100,26 @@ def test_the_interface() -> None:
     assert scalar.attribute("alpha").required  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize(
+    ("text", "op"),
+    [
+        ("Implement Mish: f(x) = x", "Mish"),
+        ("Implement the Mish activation: y = x", "Mish"),
+        ("实现激活函数 swish：Swish(x) = x", "swish"),
+        ("Write an operator: Twice(x) = 2*x", "Twice"),
+        ("Scale(x, a=2): y = a*x", "Scale"),
+        ("Scale(x, a=2): a*x", "Scale"),
+        ("f(x) = x", "f"),
+    ],
+)
+def test_the_operators_name(text: str, op: str) -> None:
+    assert opdef_of(text).op == op
+
+
+def test_functions_in_the_capitals_of_papers() -> None:
+    assert printed("f(x) = ReLU(x) + sgn(x) + Softplus(x)") == "y = max(x, 0) + sign(x) + softplus(x)"
+
+
 def test_several_outputs_take_the_names_of_their_definitions() -> None:
     opdef = opdef_of("Stats(x) = (m, s), where m = mean(x), s = mean((x - m)²)")
     assert [o.name for o in opdef.outputs] == ["m", "s"]
