@@ -82,7 +82,7 @@ def generate_c(
 def _pays(graph: Graph) -> bool:
     """A fold, or several steps between memory and memory; tools/bench_formulas has the measurements."""
     steps = [n for n in graph.nodes() if n.op not in ("input", "const")]
-    return len(steps) > 2 or any(n.is_fold for n in steps)
+    return len(steps) > 1 or any(n.is_fold for n in steps)
 
 
 def _output_dims(graph: Graph) -> tuple[tuple[str, ...], ...]:
