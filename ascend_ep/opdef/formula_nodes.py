@@ -144,7 +144,8 @@ class NodeBuilder(TokenReader):
 
     def function(self, name: str, arguments: list[Value], options: Options, token: Token) -> Value:
         """The call of a function; `token` is its name in the text."""
-        if name in REDUCTIONS and len(arguments) == 1:
+        if name in REDUCTIONS and (len(arguments) == 1 or name not in OPERATIONS):
+            self.check_count(name, arguments, 1, token)
             keepdims = True if options.keepdims is None else options.keepdims
             return self.reduction(name, self.numeric(arguments[0]), options.axes or (-1,), token.at, keepdims)
         if name in ("index", "size", "softmax"):

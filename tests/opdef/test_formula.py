@@ -122,6 +122,8 @@ def test_several_outputs() -> None:
         ("xx + 1", "E42002", "Unknown name [xx]. Did you mean [x]?", 0),
         ("x + sigmoyd(x)", "E42002", "Did you mean [sigmoid]?", 4),
         ("exp(x, w)", "E42003", "exp takes 1 arguments, not 2", 0),
+        ("mean(x, w)", "E42003", "mean takes 1 arguments, not 2", 0),
+        ("var()", "E42003", "var takes 1 arguments, not 0", 0),
         ("exp(x, axis=0)", "E42003", "takes no axis=", 0),
         ("mode + 1", "E42003", "a text can only be compared", 5),
         ('mode < "a"', "E42003", "by == or !=", 5),
