@@ -1,0 +1,150 @@
+"""Layer (a): what can be seen without running: the expression, shapes, types, the library's symbols, the chip."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from ascend_ep.compiler.codegen.generate import Source
+from ascend_ep.compiler.codegen.library import CompiledLibrary
+from ascend_ep.compiler.proof.report import Check
+from ascend_ep.compiler.proof.shared_object import symbols_of
+from ascend_ep.compiler.proof.subject import Subject
+from ascend_ep.compiler.soc import Soc
+from ascend_ep.errors import AscendError
+from ascend_ep.opdef import dtypes
+from ascend_ep.opdef.expression import OPERATIONS, REDUCTIONS, Apply, Constant, Index, Input, Local, Reduce, walk
+from ascend_ep.opdef.infer import infer
+from ascend_ep.runtime.element_types import numpy_dtype
+
+#: Functions of the C library that a kernel may call: memory and mathematics, nothing that reaches outside.
+_MEMORY = "memcpy memset memmove memcmp strcmp strlen malloc free posix_memalign __stack_chk_fail"
+_MATHEMATICS = (
+    "exp expm1 exp2 log log1p log2 log10 pow sqrt sin cos sincos tan asin acos atan atan2 sinh cosh tanh "
+    "asinh acosh atanh erf erfc floor ceil rint nearbyint round roundeven trunc fmod fabs fmin fmax ldexp fma"
+)
+ALLOWED_IMPORTS = frozenset(
+    [*_MEMORY.split(), *_MATHEMATICS.split(), *(f"{name}f" for name in _MATHEMATICS.split())]
+)
+ALLOWED_HEADERS = frozenset(
+    {"ascend_rt.h", "stddef.h", "stdint.h", "stdlib.h", "string.h", "math.h", "immintrin.h", "arm_neon.h", "float.h"}
+)
+#: One vector instruction of the chips handles so many bytes; every buffer holds at least these.
+VECTOR_BYTES = 256
+MAX_NODES = 10_000
+
+
+def check_statically(subject: Subject, source: Source, library: CompiledLibrary, soc: Soc) -> list[Check]:
+    """All static checks of one element type."""
+    return [
+        _expression(subject),
+        _shapes(subject, source),
+        _types(subject),
+        _headers(source),
+        _symbols(source, library),
+        _unified_buffer(subject, soc),
+    ]
+
+
+def _expression(subject: Subject) -> Check:
+    """The specialised program has known operations only, and names nothing that isn't there."""
+    known = set(subject.given)
+    wrong = []
+    nodes = 0
+    program = subject.program
+    for name, value in (*program.lets, *program.outputs):
+        for node in walk(value):
+            nodes += 1
+            wrong += [f"unknown operation {node.op}"] if isinstance(node, Apply) and node.op not in OPERATIONS else []
+            wrong += [f"unknown reduction {node.op}"] if isinstance(node, Reduce) and node.op not in REDUCTIONS else []
+            if isinstance(node, Input | Local) and node.name not in known:
+                wrong.append(f"unknown name {node.name}")
+        known.add(name)
+    if nodes > MAX_NODES:
+        wrong.append(f"{nodes} nodes are more than {MAX_NODES}")
+    return Check("static", "expression", not wrong, "; ".join(wrong) or f"{nodes} nodes, all of the expression form")
+
+
+def _shapes(subject: Subject, source: Source) -> Check:
+    """The definition's shape inference and the library's agree at the built shape."""
+    types = [None if t is None else (t.dtype, t.dims) for t in subject.inputs]
+    sizes = {str(d): d for t in subject.inputs if t is not None for d in t.dims} | {"1": 1}
+    try:
+        wanted = [tuple(dims) if dims is not None else None for _, dims in infer(subject.opdef, types, subject.attributes)]
+    except AscendError as error:
+        return Check("static", "shapes", False, error.text)
+    made = [tuple(sizes.get(d, -1) for d in dims) for dims in source.output_dims]
+    text = ", ".join(map(str, map(list, made)))
+    if wanted != made:
+        return Check("static", "shapes", False, f"the library gives {text}, the definition {wanted}")
+    return Check("static", "shapes", True, f"outputs {text}")
+
+
+def _types(subject: Subject) -> Check:
+    taken = ", ".join(f"{n} {dtypes.name(t.dtype)}" for n, t in subject.given.items())
+    try:
+        given = ", ".join(map(dtypes.name, subject.output_types))
+    except AscendError as error:
+        return Check("static", "types", False, error.text)
+    return Check("static", "types", True, f"{taken} -> {given}")
+
+
+def _headers(source: Source) -> Check:
+    included = set(re.findall(r'^\s*#\s*include\s*[<"]([^>"]*)[>"]', source.text, re.MULTILINE))
+    foreign = included - ALLOWED_HEADERS
+    assembly = re.findall(r"\b(?:asm|__asm__)\s+(?:volatile|goto)|\bsyscall\b", source.text)
+    wrong = [f"it includes {name}" for name in sorted(foreign)] + [f"it has {a}" for a in assembly]
+    return Check("static", "source", not wrong, "; ".join(wrong) or f"includes {', '.join(sorted(included))} only")
+
+
+def _symbols(source: Source, library: CompiledLibrary) -> Check:
+    """The library calls nothing but the whitelist, and exports what its two interfaces need."""
+    try:
+        found = symbols_of(library.path)
+    except (OSError, ValueError) as error:
+        return Check("static", "symbols", False, str(error))
+    calls = sorted(found.imports - ALLOWED_IMPORTS)
+    exports = {"asc_get_custom_op", source.symbol}
+    wrong = [f"it calls {name}" for name in calls] + [f"it lacks {n}" for n in sorted(exports - found.exports)]
+    return Check("static", "symbols", not wrong, "; ".join(wrong) or f"calls {', '.join(sorted(found.imports)) or 'nothing'}")
+
+
+def _unified_buffer(subject: Subject, soc: Soc) -> Check:
+    """A tile of every operand, twice (one is moved while the other is computed), and of every intermediate value
+    that is alive beside it must fit; a tile is whole blocks of the chip, and at least one vector instruction."""
+    program = subject.program
+    widest = 8 if subject.wide else 4
+    moved = [np.dtype(numpy_dtype(t.dtype)).itemsize for t in subject.given.values()]
+    moved += [np.dtype(numpy_dtype(t)).itemsize for t in subject.output_types]
+    alive = len(program.lets) + max((_registers(value) for _, value in (*program.lets, *program.outputs)), default=1)
+    per_element = 2 * sum(moved) + alive * widest
+    quantum = VECTOR_BYTES // min([*moved, widest])
+    tile = soc.ub // per_element // quantum * quantum
+    narrow = min([*moved, widest])
+    text = (
+        f"{soc.name}: {len(moved)} operands twice and {alive} intermediate values, {per_element} B per element;"
+        f" tiles of {tile} elements, {tile * narrow} B = {tile * narrow // soc.block} blocks of {soc.block} B,"
+        f" {tile * per_element} of {soc.ub} B"
+    )
+    if tile < quantum:
+        return Check("static", "unified buffer", False, f"{text}: not one vector of {VECTOR_BYTES} B fits")
+    aligned = tile * narrow % soc.block == 0
+    rows = sorted({t.dims[-1] * np.dtype(numpy_dtype(t.dtype)).itemsize % soc.block for t in subject.given.values() if t.dims})
+    tails = "rows are whole blocks" if rows in ([], [0]) else f"rows end {', '.join(str(r) for r in rows if r)} B into a block (padded)"
+    return Check("static", "unified buffer", aligned, f"{text}; {tails}")
+
+
+def _registers(node: object) -> int:
+    """Values alive at once while a tree is evaluated, the larger operand first (Sethi and Ullman 1970)."""
+    if isinstance(node, Constant | Input | Local | Index):
+        return 1
+    needs = sorted((_registers(child) for child in _operands(node)), reverse=True)
+    return max([1, *(need + i for i, need in enumerate(needs))])
+
+
+def _operands(node: object) -> Iterator[object]:
+    from ascend_ep.opdef.expression import children
+
+    yield from children(node)  # type: ignore[arg-type]
