@@ -203,7 +203,7 @@ class _PseudoCode(Expressions):
             if other_value is None:
                 del after_then[name]
             else:
-                self.scope[name] = self.choose(condition, then, other_value, statement)
+                self.scope[name] = self.kept(self.choose(condition, then, other_value, statement), name)
         for name in [n for n in self.scope if n not in after_then]:
             del self.scope[name]
         return None
@@ -244,11 +244,17 @@ class _PseudoCode(Expressions):
                 self.assign(part, value)
         elif not isinstance(target, ast.Name):
             self.refuse(target, "only names can be assigned to", "Write name = value.")
-        elif isinstance(thing, Value):
-            wanted = identifier(target.id)
-            self.scope[target.id] = self.shared(thing, "" if wanted in RESERVED else wanted)
         else:
-            self.scope[target.id] = thing
+            self.scope[target.id] = self.kept(thing, target.id)
+
+    def kept(self, thing: Thing, name: str) -> Thing:
+        """What a name stands for from now on: computed once, however often the name is used."""
+        if isinstance(thing, tuple):
+            return tuple(self.kept(t, "") for t in thing)
+        if not isinstance(thing, Value):
+            return thing
+        wanted = identifier(name)
+        return self.shared(thing, "" if wanted in RESERVED else wanted)
 
     def inlined(self, helper: Helper, call: ast.Call) -> Thing:
         """The value of a call of another function of the text."""
@@ -262,7 +268,7 @@ class _PseudoCode(Expressions):
             )
         listed = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
         given = self.bind(call, [a.arg for a in listed], None)
-        arguments = {name: self.thing(node) for name, node in given.items() if isinstance(node, ast.expr)}
+        arguments = {n: self.kept(self.thing(a), n) for n, a in given.items() if isinstance(a, ast.expr)}
         positional = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
         defaults = dict(zip(reversed(positional), reversed(function.args.defaults), strict=False))
         keywords = zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True)

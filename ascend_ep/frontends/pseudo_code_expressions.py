@@ -130,7 +130,7 @@ class Expressions(Calls):
         if isinstance(thing, Value) and node.attr == "dtype":
             return ElementType(None)
         if isinstance(thing, Value) and node.attr == "shape":
-            return Dims(thing, ())
+            return Dims(self.shared(thing), ())
         allowed = "Of a tensor .shape[axis], .dtype and methods are known."
         return self.refuse(node, f".{node.attr[:60]} isn't allowed", allowed)
 

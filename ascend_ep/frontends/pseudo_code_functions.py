@@ -77,7 +77,7 @@ class OwnFunctions(Reductions):
         bound = self.bind(call, ("input", "dim"), receiver)
         value = self.required(bound, "input", call)
         if "dim" not in bound:
-            return Dims(value, ())
+            return Dims(self.shared(value), ())
         return self.build(
             Index(value.node, self.axis(bound["dim"]), True), "number", self.position(call), [value]
         )

@@ -125,7 +125,8 @@ class NodeBuilder(TokenReader):
         leaf = value.node.args[0] if isinstance(value.node, Apply) and value.node.op == "neg" else value.node
         if isinstance(leaf, Constant | Input | Local | AttributeRef):
             return value
-        name = wanted or f"t{len(self.lets)}"
+        free = wanted and wanted not in FUNCTIONS and not self.is_named(wanted)
+        name = wanted if free else f"{wanted + '_' if wanted else 't'}{len(self.lets)}"
         while name in FUNCTIONS or self.is_named(name) or (not wanted and self.used_later(name)):
             name += "_"
         self.lets.append((name, value.node))

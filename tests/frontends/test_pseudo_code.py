@@ -169,6 +169,24 @@ def test_other_functions_are_inlined() -> None:
     np.testing.assert_allclose(result, 5 * X.numpy())
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def g(v): return v * v\ndef f(x): return " + "g(" * 40 + "x" + ")" * 40,
+        "def f(x):\n"
+        + "    r = torch.max(x, dim=-1)\n    x = r.values * r.values + r[0]\n" * 40
+        + "    return x",
+        "def f(x, m=1):\n" + "    if m: x = x * x\n    else: x = x + x\n" * 40 + "    return x",
+        "def f(x):\n" + "    s = (x + x).shape\n    x = x / s[0] + s[-1]\n" * 40 + "    return x",
+    ],
+    ids=["arguments", "tuples", "branches", "shapes"],
+)
+def test_a_name_is_computed_once_however_often_it_is_used(text: str) -> None:
+    semantics = describe_pseudo_code(text).opdef.semantics
+    assert isinstance(semantics, Formula)
+    assert len(semantics.text) < 8_000
+
+
 def test_attributes_given_from_outside() -> None:
     opdef = describe_pseudo_code("def f(x, a): return a * x", "Scale", {"a": None}).opdef
     assert (opdef.op, [i.name for i in opdef.inputs]) == ("Scale", ["x"])
