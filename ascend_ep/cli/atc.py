@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from ascend_ep.cli.atc_arguments import UsageError, check, parse
 from ascend_ep.cli.atc_flags import BY_NAME, usage
-from ascend_ep.cli.atc_log import warn
+from ascend_ep.cli.atc_log import own_warnings, warn
 from ascend_ep.cli.closed_pipe import ends_with_its_reader
 from ascend_ep.errors import CODES, AscendError
 
@@ -42,7 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         check(given)
         note_idle_flags(given)
-        mode(given)(given, words)
+        with own_warnings(given):
+            mode(given)(given, words)
     except AscendError as error:
         print("...", FAILURE, failure_text(error), sep="\n")
         return FAILED
