@@ -6,6 +6,7 @@ failed" followed by the coded error.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -38,6 +39,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if "explain" in given:
         return explain(given["explain"])
+    if given.get("json") == "-":  # standard output is the JSON's alone
+        with contextlib.redirect_stdout(sys.stderr):
+            return run(given, words)
+    return run(given, words)
+
+
+def run(given: dict[str, str], words: Sequence[str]) -> int:
+    """Does what the flags ask for, between atc's first line and its verdict."""
     print(START, flush=True)
     try:
         check(given)
