@@ -189,7 +189,7 @@ CODES: dict[str, Code] = {
     ),
     "E41020": Code(
         "The converted model doesn't compute what the source model does.",
-        "Report it with the model; --dump=DIR shows every step.",
+        "Report it with the model. --dump=DIR shows every step; --self_check=0 writes it all the same.",
     ),
     "E41021": Code("The float64 reference can't evaluate the model: %s", "Convert without the self-check."),
     # --- ours: bundle and runtime (native status codes) ------------------------------------------

@@ -6,6 +6,7 @@ failed" followed by the coded error.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -13,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 from ascend_ep.cli.atc_arguments import UsageError, check, parse
 from ascend_ep.cli.atc_flags import BY_NAME, usage
-from ascend_ep.cli.atc_log import warn
+from ascend_ep.cli.atc_log import own_warnings, warn
 from ascend_ep.cli.closed_pipe import ends_with_its_reader
 from ascend_ep.errors import CODES, AscendError
 
@@ -38,11 +39,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if "explain" in given:
         return explain(given["explain"])
+    if given.get("json") == "-":  # standard output is the JSON's alone
+        with contextlib.redirect_stdout(sys.stderr):
+            return run(given, words)
+    return run(given, words)
+
+
+def run(given: dict[str, str], words: Sequence[str]) -> int:
+    """Does what the flags ask for, between atc's first line and its verdict."""
     print(START, flush=True)
     try:
         check(given)
         note_idle_flags(given)
-        mode(given)(given, words)
+        with own_warnings(given):
+            mode(given)(given, words)
     except AscendError as error:
         print("...", FAILURE, failure_text(error), sep="\n")
         return FAILED

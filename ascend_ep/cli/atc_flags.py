@@ -110,6 +110,13 @@ FLAGS: tuple[Flag, ...] = (
     Flag("custom_op_info", "file", "JSON of custom operators (our extension)"),
     Flag("custom_op", "text", "Type:./library.so[;...]: a custom operator from a library (our extension)"),
     Flag("dump", "text", "A folder for the text of every conversion step (our extension)"),
+    Flag(
+        "self_check",
+        "switch",
+        "0: don't compare the bundle with a float64 reference; 1: refuse any difference (our extension)",
+        "",
+        ("0", "1"),
+    ),
     Flag("explain", "text", "Print what an error code means and exit (our extension)"),
     Flag("help", "switch", "Show this text"),
     # --- recognised and checked; no effect here --------------------------------------------------

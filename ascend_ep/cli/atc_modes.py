@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -119,6 +120,7 @@ def conversion_options(
         soc_version=soc,
         command_line=" ".join(["ascend-atc", *words]),
         sample_seed=0 if writes else None,
+        self_check={"0": False, "1": True}.get(given.get("self_check", "")),
         dump=Path(given["dump"]) if given.get("dump") else None,
         progress=progress.stage,
     )
@@ -259,7 +261,7 @@ def write_renamed(path: Path, data: bytes, flag: str) -> None:
 
 def write_text(target: str, text: str, flag: str) -> None:
     if target == "-":
-        print(text)
+        print(text, file=sys.__stdout__)
     else:
         write_renamed(Path(target), text.encode(), flag)
 

@@ -38,7 +38,15 @@ from .model_def import model_def
 from .native_op import FormulaCode
 from .outputs import cast_outputs, select_outputs
 from .plan import HostPartition, Native, NativePartition, Plan, SymbolRange
-from .self_check import NoSamples, check_against_reference, coarsest_bound, digest_of, is_small, run_samples
+from .self_check import (
+    NoSamples,
+    check_against_reference,
+    coarsest_bound,
+    digest_of,
+    is_small,
+    run_samples,
+    step_operator,
+)
 from .semantics import Semantics, label
 from .writer import write_bytes, write_file
 
@@ -152,7 +160,8 @@ class Conversion:
             source = onnx.load_from_string(self.source) if isinstance(self.source, bytes) else self.source
             given = source if isinstance(source, onnx.ModelProto) else os.fspath(source)
             bound = coarsest_bound(self.model, self.facts)
-            check_against_reference(given, self.plan, results, self.registry, bound, must=bool(wanted))
+            steps = step_operator(self.model, self.facts)
+            check_against_reference(given, self.plan, results, self.registry, bound, steps, must=bool(wanted))
         return [np.ascontiguousarray(r).reshape(-1).view(np.uint8).data for r in results]
 
 

@@ -104,6 +104,70 @@ class LayerNormalization(OpRun):
         return results[: max(1, len(self.onnx_node.output))]
 
 
+class BatchNormalization(OpRun):
+    """Of opsets 9 to 13 too, whose `momentum` onnx.reference takes for a wish to train."""
+
+    def _run(self, x: Any, *rows: Any, epsilon: Any = 1e-5, **a: Any) -> tuple[Any]:
+        if a.get("training_mode") or a.get("spatial") == 0 or len(self.onnx_node.output) > 1:
+            raise NotImplementedError("BatchNormalization outside inference")
+        scale, bias, mean, variance = (r.reshape(-1, *[1] * (x.ndim - 2)) for r in rows)
+        return (scale * (x - mean) / np.sqrt(variance + epsilon) + bias,)
+
+
+class LRN(OpRun):
+    """Sums over `size` channels around each; the bounds are those of the channels."""
+
+    def _run(
+        self, x: Any, alpha: Any = 1e-4, beta: Any = 0.75, bias: Any = 1.0, size: Any = None
+    ) -> tuple[Any]:
+        before, squares = (size - 1) // 2, np.square(x)
+        sums = np.zeros_like(squares)
+        for channel in range(x.shape[1]):
+            around = slice(max(0, channel - before), channel - before + size)
+            sums[:, channel] = squares[:, around].sum(axis=1)
+        return (x / (bias + alpha / size * sums) ** beta,)
+
+
+class LpNormalization(OpRun):
+    def _run(self, x: Any, axis: Any = -1, p: Any = 2) -> tuple[Any]:
+        size = (np.abs(x) ** p).sum(axis=axis, keepdims=True) ** (1 / p)
+        return (np.divide(x, size, out=np.zeros_like(x), where=size != 0),)
+
+
+class _Softmax(OpRun):
+    """Along one axis; before opset 13 over all axes from `axis` (1 when not given) on."""
+
+    def _run(self, x: Any, **_: Any) -> tuple[Any]:
+        axis = next((a.i for a in self.onnx_node.attribute if a.name == "axis"), None)
+        if self.run_params["opsets"][""] >= 13:
+            return (self.over(x, -1 if axis is None else axis),)
+        first = (1 if axis is None else axis) % max(x.ndim, 1)
+        rows = x.reshape(math.prod(x.shape[:first]), math.prod(x.shape[first:]))
+        return (self.over(rows, 1).reshape(x.shape),)
+
+    def over(self, x: Any, axis: int) -> Any:
+        raise NotImplementedError
+
+
+class Softmax(_Softmax):
+    def over(self, x: Any, axis: int) -> Any:
+        powers = np.exp(x - x.max(axis=axis, keepdims=True, initial=-np.inf))
+        return powers / powers.sum(axis=axis, keepdims=True)
+
+
+class LogSoftmax(_Softmax):
+    def over(self, x: Any, axis: int) -> Any:
+        centred = x - x.max(axis=axis, keepdims=True, initial=-np.inf)
+        return centred - np.log(np.exp(centred).sum(axis=axis, keepdims=True))
+
+
+class Hardmax(_Softmax):
+    def over(self, x: Any, axis: int) -> Any:
+        result = np.zeros_like(x)
+        np.put_along_axis(result, np.expand_dims(x.argmax(axis=axis), axis), 1, axis=axis)
+        return result
+
+
 class MeanVarianceNormalization(OpRun):
     def _run(self, x: Any, axes: Any = None) -> tuple[Any]:
         places = tuple(axes or (0, 2, 3))
@@ -124,10 +188,16 @@ FAST_OPS: tuple[type[OpRun], ...] = (
     Conv,
     ConvTranspose,
     AveragePool,
+    BatchNormalization,
     MaxPool,
     Erf,
     Gelu,
+    Hardmax,
+    LRN,
     LayerNormalization,
+    LogSoftmax,
+    LpNormalization,
     MeanVarianceNormalization,
     Pad,
+    Softmax,
 )

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep.errors import AscendError
+
 from .binding import Model, ffi, lib, text_of
 from .element_types import BFLOAT16, numpy_dtype
 
@@ -183,7 +185,15 @@ class Bundle:
     def declared_dims(self, edge: Edge) -> tuple[DimText | None, ...]:
         """An input's or output's dims as the source model wrote them; None for one without size and name."""
         written = self.meta.get(f"dims:{edge.name}")
-        return edge.dims if written is None else tuple(json.loads(written))
+        if written is None:
+            return edge.dims
+        try:
+            dims = json.loads(written)
+        except (ValueError, RecursionError):
+            dims = None
+        if not isinstance(dims, list) or not all(d is None or isinstance(d, int | str) for d in dims):
+            raise AscendError("E40003", f"the metadata entry [dims:{edge.name}] is no list of dims")
+        return tuple(dims)
 
     def instructions(self, partition: Partition) -> Iterator[Instruction]:
         """The instructions of a native partition, in order."""

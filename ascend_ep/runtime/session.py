@@ -39,9 +39,7 @@ class InferenceSession:
         """onnxruntime's session for a source that is no bundle."""
         if is_bundle(path_or_bytes):
             return super().__new__(cls)
-        from ascend_ep.provider import session
-
-        return cast(InferenceSession, session(path_or_bytes, *args, **kwargs))
+        return cast(InferenceSession, _onnxruntime_session(path_or_bytes, *args, **kwargs))
 
     def __init__(
         self,
@@ -155,7 +153,7 @@ class InferenceSession:
             meta.get("model.graph_description", ""),
             meta.get("model.graph_name", ""),
             meta.get("model.producer_name", ""),
-            int(meta.get("model.version", NO_VERSION)),
+            _whole(meta.get("model.version", ""), NO_VERSION),
         )
 
     def get_profiling_start_time_ns(self) -> int:
@@ -183,6 +181,29 @@ def is_bundle(source: Source) -> bool:
             return file.read(4) == b"IMOD"
     except OSError:
         return False
+
+
+def _onnxruntime_session(source: Source, *args: Any, **kwargs: Any) -> Any:
+    """onnxruntime's session on a model. What onnxruntime refuses becomes an AscendError E10041."""
+    from ascend_ep.provider import session
+
+    where = "the given bytes" if isinstance(source, bytes | bytearray | memoryview) else os.fspath(source)
+    if not isinstance(source, bytes | bytearray | memoryview) and not os.path.isfile(source):
+        raise AscendError("E10410", where)
+    try:
+        return session(source, *args, **kwargs)
+    except Exception as error:
+        if not type(error).__module__.startswith("onnxruntime."):
+            raise
+        raise AscendError("E10041", where, str(error)) from error
+
+
+def _whole(text: str, otherwise: int) -> int:
+    """The number that a bundle's text says, if it does."""
+    try:
+        return int(text)
+    except ValueError:
+        return otherwise
 
 
 def _warn(level: int, text: str) -> None:

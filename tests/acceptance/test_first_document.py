@@ -103,3 +103,10 @@ def test_the_definition_the_command_read_is_named(folder: Path) -> None:
     swish = next(node for node in table["nodes"] if node["op_type"] == "Swish")
     assert swish["provider"] == "AscendEP"
     assert "swish_op.json" in swish["definition"]
+
+
+def test_json_on_standard_output_is_for_machines(folder: Path) -> None:
+    result = atc(*COMMAND, "--json=-", cwd=folder)
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)["counts"] == {"AscendEP": 4}
+    assert "ATC run success" in result.stderr

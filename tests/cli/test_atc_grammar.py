@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import onnx
 import pytest
 
+import ascend_ep
 from ascend_ep.cli import atc
 from ascend_ep.cli.atc_arguments import UsageError, check, parse
 from ascend_ep.cli.atc_flags import FLAGS
+from ascend_ep.cli.atc_log import own_warnings
 from ascend_ep.cli.atc_shapes import parse_custom_ops, parse_input_shape, parse_out_nodes
 from ascend_ep.errors import AscendError
 
@@ -174,3 +177,12 @@ def test_a_reader_that_has_gone() -> None:
     done = subprocess.run(["sh", "-c", f"{program} | head -1"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("usage:")
     assert done.stderr == ""
+
+
+def test_warnings_of_libraries_are_not_atcs(capsys: pytest.CaptureFixture[str]) -> None:
+    with own_warnings({}):
+        warnings.warn_explicit("of ours", RuntimeWarning, str(Path(ascend_ep.__file__).parent / "x.py"), 1)
+        warnings.warn_explicit("of numpy", RuntimeWarning, "numpy/x.py", 1)
+    with own_warnings({"log": "error"}):
+        warnings.warn_explicit("hidden", RuntimeWarning, str(Path(ascend_ep.__file__).parent / "x.py"), 1)
+    assert capsys.readouterr().err == "[WARNING] of ours\n"

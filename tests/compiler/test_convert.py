@@ -228,3 +228,20 @@ def test_an_output_type_passes_the_self_check(name: str) -> None:
     """The reference knows the model's own types, and float32 does not gain bits by a cast."""
     source = projection()
     convert(source, ConvertOptions(output_types={"": name}, self_check=True)).to_bytes()
+
+
+def test_rounding_before_a_step_is_no_wrong_kernel() -> None:
+    """1e8 + x is a multiple of 8 in float32: what Mod leaves of it has nothing of the float64 reference."""
+    source = model(
+        [
+            helper.make_node("Add", ["x", "far"], ["a"]),
+            helper.make_node("Mod", ["a", "seven"], ["y"], fmod=1),
+        ],
+        [("x", FLOAT, [64])],
+        [("y", FLOAT, [64])],
+        {"far": np.array([1e8], np.float32), "seven": np.array([7], np.float32)},
+    )
+    with pytest.warns(RuntimeWarning, match="rounding before Mod"):
+        convert(source).to_bytes()
+    with pytest.raises(AscendError, match="E41020"):
+        convert(source, ConvertOptions(self_check=True)).to_bytes()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 import torch
 from onnx import TensorProto, helper
@@ -168,3 +169,44 @@ def test_constants_and_casts_stay_double(registry: Registry) -> None:
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
     reference = Reference(model, registry)
     assert reference.run({"x": np.array([1 / 3])})["y"][0] == 1 / 3 * np.float64(np.float32(0.1))
+
+
+def rows(*shape: int) -> np.ndarray:
+    return np.random.default_rng(len(shape)).standard_normal(shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("opset", [7, 9, 11, 12, 13])
+@pytest.mark.parametrize(
+    ("operator", "inputs", "attributes"),
+    [
+        ("BatchNormalization", [rows(2, 3, 4), rows(3), rows(3), rows(3), np.abs(rows(3)) + 1], {}),
+        ("Softmax", [rows(2, 3, 4)], {}),
+        ("Softmax", [rows(2, 3, 4)], {"axis": 1}),
+        ("LogSoftmax", [rows(2, 3, 4)], {"axis": 1}),
+        ("Hardmax", [rows(2, 3, 4)], {"axis": 1}),
+        ("LRN", [rows(2, 5, 3)[..., None]], {"size": 3}),
+        ("LRN", [rows(2, 5, 3)[..., None]], {"size": 5, "alpha": 0.1, "beta": 0.5, "bias": 2.0}),
+        ("LpNormalization", [rows(3, 4)], {"p": 1}),
+    ],
+)
+def test_meanings_of_older_opsets(
+    registry: Registry, opset: int, operator: str, inputs: list[np.ndarray], attributes: dict[str, object]
+) -> None:
+    """onnxruntime is the judge: onnx.reference reads several of these as the newest opset does."""
+    names = [f"x{i}" for i in range(len(inputs))]
+    graph = helper.make_graph(
+        [helper.make_node(operator, names, ["y"], **attributes)],
+        "g",
+        [
+            helper.make_tensor_value_info(n, TensorProto.FLOAT, x.shape)
+            for n, x in zip(names, inputs, strict=True)
+        ],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, inputs[0].shape)],
+    )
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    feeds = dict(zip(names, inputs, strict=True))
+    cpu = onnxruntime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
+    # float32 rounding of a dozen operations
+    np.testing.assert_allclose(
+        reference_run(made, feeds, registry)["y"], cpu.run(None, feeds)[0], rtol=2e-5, atol=2e-6
+    )

@@ -16,7 +16,7 @@ import pytest
 from small_models import WEIGHT, mixed, model, projection
 
 import ascend_ep
-from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert import ConvertOptions, convert
 from ascend_ep.errors import AscendError
 
 
@@ -354,3 +354,22 @@ def test_the_environment_goes_before_the_session_options(
     monkeypatch.setenv("ASCEND_EP_THREADS", "2")
     made = ascend_ep.InferenceSession(bundle, asked)
     assert made.get_provider_options()["AscendEP"]["num_threads"] == "0"
+
+
+def test_what_is_neither_bundle_nor_model(tmp_path: Path) -> None:
+    (tmp_path / "m.onnx").write_bytes(b"nothing of the kind")
+    for source, code in ((tmp_path / "m.onnx", "E10041"), (b"no model", "E10041"), (tmp_path, "E10410")):
+        with pytest.raises(AscendError) as caught:
+            ascend_ep.InferenceSession(source)
+        assert caught.value.code == code
+
+
+@pytest.mark.parametrize("written", ["{", "[" * 5000, "7", "[[1]]"])
+def test_metadata_of_someone_elses_making(written: str) -> None:
+    with pytest.raises(AscendError, match=r"dims:x"):
+        ascend_ep.InferenceSession(convert(projection(), ConvertOptions(meta={"dims:x": written})).to_bytes())
+
+
+def test_a_version_that_is_no_number() -> None:
+    made = convert(projection(), ConvertOptions(meta={"model.version": "seven"})).to_bytes()
+    assert ascend_ep.InferenceSession(made).get_modelmeta().version == 2**63 - 1
