@@ -256,6 +256,19 @@ CODES: dict[str, Code] = {
         "The compiler [%s] failed: %s.",
         "Check the compiler with a small C file; ASCEND_EP_CODEGEN=0 does without.",
     ),
+    # --- operators being built
+    "E43101": Code(
+        "A different definition of [%s] is already there: %s.",
+        "Give --force to replace it, or another --op_type or --output_name.",
+    ),
+    "E43102": Code("Operator [%s] isn't proven, so nothing was installed.", "Correct the description."),
+    "E43103": Code("Value [%s] for [--%s] is invalid: %s.", "Correct the value."),
+    "E43104": Code("[%s] can't be written: %s.", "Choose another folder with --output, or make it writable."),
+    "E43105": Code("There is no proof of [%s]: %s.", "Build the operator with `ascend-op build`."),
+    "E43106": Code(
+        "No code can be generated for [%s]: %s.", "Give other shapes, or write the formula another way."
+    ),
+    "E43107": Code("The proof of [%s] doesn't hold: %s.", "Build the operator again with `ascend-op build`."),
 }
 
 #: asc_status.code -> our code

@@ -1,4 +1,4 @@
-"""ascend-op: the operators in force, and what one of them is."""
+"""ascend-op: the operators in force, what one of them is, and building new ones."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 
 from ascend_ep.cli.closed_pipe import ends_with_its_reader
+from ascend_ep.cli.op_build import add_commands, proof_state
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.definition import Attribute, Formula, Kernel, OpDef, Semantics, TensorSpec
@@ -22,8 +23,7 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os
     """Runs one command line and returns its exit status: 0, 1 for an AscendError, 2 for wrong usage."""
     given = _parser().parse_args(arguments)
     try:
-        registry = Registry.from_options(given.custom_op, given.custom_op_info, environ)
-        given.run(registry, given)
+        given.run(given, environ)
     except AscendError as error:
         print(error, file=sys.stderr)
         return FAILED
@@ -54,22 +54,29 @@ def _parser() -> argparse.ArgumentParser:
         "--opset", type=int, default=0, help="opset version of its domain (default: the newest)"
     )
     explained.set_defaults(run=explain_operator)
+    add_commands(commands)
     return parser
 
 
-def list_operators(registry: Registry, given: argparse.Namespace) -> None:
-    """One line for each definition: name, semantics, origin."""
-    rows = [
-        (opdef.full_name, _semantics_text(opdef.semantics), f"{place} ({opdef.origin})")
-        for place, opdef in registry.definitions()
-    ]
+def list_operators(given: argparse.Namespace, environ: Mapping[str, str]) -> None:
+    """One line for each definition: name, semantics, origin, and of built ones the state of the proof."""
+    rows = []
+    for place, opdef in _registry(given, environ).definitions():
+        proof = proof_state(opdef) if place != "built-in" else ""
+        origin = f"{place} ({opdef.origin})" + (f", {proof}" if proof else "")
+        rows.append((opdef.full_name, _semantics_text(opdef.semantics), origin))
     widths = [max((len(row[i]) for row in rows), default=0) for i in range(2)]
     for name, semantics, origin in rows:
         print(f"{name:{widths[0]}}  {semantics:{widths[1]}}  {origin}")
 
 
-def explain_operator(registry: Registry, given: argparse.Namespace) -> None:
-    """The resolved definition of one operator, or E19010 with the places looked in."""
+def _registry(given: argparse.Namespace, environ: Mapping[str, str]) -> Registry:
+    return Registry.from_options(given.custom_op, given.custom_op_info, environ)
+
+
+def explain_operator(given: argparse.Namespace, environ: Mapping[str, str]) -> None:
+    """The resolved definition of one operator with its proof, or E19010 with the places looked in."""
+    registry = _registry(given, environ)
     domain, _, op_type = given.op.rpartition("::")
     version = given.opset or newest_opset(domain)
     found = registry.resolve(domain, op_type, version)
@@ -80,6 +87,9 @@ def explain_operator(registry: Registry, given: argparse.Namespace) -> None:
         name = f"{domain or 'ai.onnx'}::{version}::{op_type}"
         raise AscendError("E19010", op_type, name, details=[*looked, *hint])
     print("\n".join(describe(found)))
+    proof = "" if found.opdef.standard else proof_state(found.opdef)
+    if proof:
+        print(f"proof: {proof}")
 
 
 def newest_opset(domain: str) -> int:

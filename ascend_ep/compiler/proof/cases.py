@@ -35,9 +35,13 @@ def small_cases(subject: Subject, seed: int = 0) -> list[Case]:
             new[sizes[-1]] = tail
         kind = ("ordinary", "corners", "positive", "corners")[i % 4]
         found.append(_case(subject, new, kind, rng))
-    found += [_case(subject, {}, kind, rng) for kind in ("ordinary", "corners") if _elements(subject) <= MOST_ELEMENTS]
+    found += [
+        _case(subject, {}, kind, rng)
+        for kind in ("ordinary", "corners")
+        if _elements(subject) <= MOST_ELEMENTS
+    ]
     if sizes:
-        found.append(_case(subject, {**{d: 2 for d in sizes}, sizes[0]: 0}, "ordinary", rng))
+        found.append(_case(subject, {**dict.fromkeys(sizes, 2), sizes[0]: 0}, "ordinary", rng))
     return found
 
 

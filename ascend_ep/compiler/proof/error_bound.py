@@ -124,7 +124,10 @@ class _Propagation:
             return Bounded(ELEMENTWISE[op](args[0].value), ~np.isfinite(args[0].error) * 1.0)
         if op in _BOOLS:
             ends = [np.not_equal(x.value, np.asarray(x.error) > 0) for x in args]
-            results = [ELEMENTWISE[op](*c) for c in itertools.product(*zip([x.value for x in args], ends, strict=True))]
+            results = [
+                ELEMENTWISE[op](*c)
+                for c in itertools.product(*zip([x.value for x in args], ends, strict=True))
+            ]
             return Bounded(results[0], np.any([r != results[0] for r in results], axis=0) * 1.0)
         if op == "select":
             return _select(*args)
@@ -180,11 +183,16 @@ class _Propagation:
         spread = np.sum(error, **over) + count * (self.arithmetic.spacing / 2) * size
         finite = np.isfinite(y) & np.isfinite(size)
         spread = np.where(finite, spread, np.where(np.any(~np.isfinite(error), **over), np.inf, 0.0))
-        spread = _unbounded_where(finite & (size > self.arithmetic.most) & (np.abs(y) - spread <= self.arithmetic.most), spread)
+        spread = _unbounded_where(
+            finite & (size > self.arithmetic.most) & (np.abs(y) - spread <= self.arithmetic.most), spread
+        )
         result = self.rounded(Bounded(y, spread), ROUNDED)
         if op == "sum":
             return result
-        return self.rounded(Bounded(result.value / count if count else np.sum(x, **over) / 0, result.error / max(count, 1)), 1.5)
+        return self.rounded(
+            Bounded(result.value / count if count else np.sum(x, **over) / 0, result.error / max(count, 1)),
+            1.5,
+        )
 
     def product(self, x: Array, error: Array, over: dict[str, Any], count: int) -> Bounded:
         y, size = np.prod(x, **over), np.prod(np.abs(x) + error, **over)
@@ -203,7 +211,9 @@ class _Propagation:
         mean = self.total("mean", x, error, kept, count)
         distance = self.apply("sub", [Bounded(x, error), mean])
         square = self.apply("mul", [distance, distance])
-        return self.total("mean", np.asarray(square.value), np.broadcast_to(square.error, x.shape), over, count)
+        return self.total(
+            "mean", np.asarray(square.value), np.broadcast_to(square.error, x.shape), over, count
+        )
 
 
 def _select(condition: Bounded, a: Bounded, b: Bounded) -> Bounded:
@@ -218,7 +228,9 @@ def _at_ends(function: Any, args: list[Bounded]) -> Bounded:
     value = np.asarray(function(*(x.value for x in args)), dtype=np.float64)
     error = np.zeros(value.shape)
     for signs in itertools.product((-1.0, 1.0), repeat=len(args)):
-        corner = [x.value + s * x.error if np.any(x.error) else x.value for x, s in zip(args, signs, strict=True)]
+        corner = [
+            x.value + s * x.error if np.any(x.error) else x.value for x, s in zip(args, signs, strict=True)
+        ]
         error = np.maximum(error, _distance(np.asarray(function(*corner), dtype=np.float64), value))
     lost = np.zeros(value.shape, dtype=bool)
     for x in args:

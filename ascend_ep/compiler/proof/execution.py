@@ -28,7 +28,12 @@ def check_watched(name: str, outcome: Outcome, runs: str, n_cases: int) -> Check
 
 
 def check_sanitized(
-    name: str, sanitizer: str, library: CompiledLibrary | AscendError, cases: Sequence[Case], n_outputs: int, runs: str
+    name: str,
+    sanitizer: str,
+    library: CompiledLibrary | AscendError,
+    cases: Sequence[Case],
+    n_outputs: int,
+    runs: str,
 ) -> Check:
     """A run of the library built with a sanitizer; not done where the compiler has none."""
     if isinstance(library, AscendError):
@@ -76,22 +81,32 @@ def check_interpreted(
 def check_strides(subject: Subject, library: CompiledLibrary, case: Case) -> Check:
     """A session of the library given every second element of larger arrays, and transposed ones."""
     name = "strided inputs"
-    specs = [None if a is None else TensorSpec(t.dtype, a.shape) for a, t in zip(case.inputs, subject.inputs, strict=True) if t is None or a is not None]
+    specs = [
+        None if a is None else TensorSpec(t.dtype, a.shape)
+        for a, t in zip(case.inputs, subject.inputs, strict=True)
+        if t is None or a is not None
+    ]
     feeds = {f"x{i}": a for i, a in enumerate(case.inputs) if a is not None}
     try:
         plain = run_apart(library, [case], len(subject.output_types))
         if plain.findings:
             return Check("execution", name, False, plain.findings[0])
-        outputs = [TensorSpec(t, a.shape) for t, a in zip(subject.output_types, plain.outputs[0], strict=True)]
+        outputs = [
+            TensorSpec(t, a.shape) for t, a in zip(subject.output_types, plain.outputs[0], strict=True)
+        ]
         session = library_session(library, specs, outputs, 2)
         for view in (_every_second, _transposed):
             results = session.run(None, {n: view(a) for n, a in feeds.items()})
             for o, (a, b) in enumerate(zip(results, plain.outputs[0], strict=True)):
                 if a.tobytes() != b.tobytes():
-                    return Check("execution", name, False, f"output {o} has other bits than with contiguous inputs")
+                    return Check(
+                        "execution", name, False, f"output {o} has other bits than with contiguous inputs"
+                    )
     except AscendError as error:
         return Check("execution", name, False, error.text)
-    return Check("execution", name, True, "every second element of larger arrays, and transposed arrays: the same bits")
+    return Check(
+        "execution", name, True, "every second element of larger arrays, and transposed arrays: the same bits"
+    )
 
 
 def _every_second(array: Array) -> Array:
@@ -118,13 +133,19 @@ def _agreement(
     for i, (case, expect, mine) in enumerate(zip(cases, wanted, ours, strict=False)):
         for o, (a, b) in enumerate(zip(mine, theirs.get(i, ()), strict=False)):
             if a.shape != b.shape:
-                return Check("execution", name, False, f"output {o} has shapes {a.shape} and {b.shape} ({case.about})")
+                return Check(
+                    "execution", name, False, f"output {o} has shapes {a.shape} and {b.shape} ({case.about})"
+                )
             same = same and a.tobytes() == b.tobytes()
             distance, problem = _distance(a, b, subject.output_types[o], expect, o)
             if problem:
                 return Check("execution", name, False, f"output {o}{problem} ({case.about})")
             worst = max(worst, distance)
-    detail = "the same bits" if same else f"at most {worst:.2f} ulp apart beyond the reference's bound, else within it"
+    detail = (
+        "the same bits"
+        if same
+        else f"at most {worst:.2f} ulp apart beyond the reference's bound, else within it"
+    )
     return Check("execution", name, True, f"{len(theirs)} cases, {detail}")
 
 
@@ -138,7 +159,9 @@ def _distance(a: Array, b: Array, dtype: int, expect: Expected | None, o: int) -
         ulps = np.where(equal, 0.0, np.inf)
     else:
         with np.errstate(all="ignore"):
-            ulps = np.where(equal, 0.0, np.nan_to_num(np.abs(x - y) / spacing(x, dtype), nan=np.inf, posinf=np.inf))
+            ulps = np.where(
+                equal, 0.0, np.nan_to_num(np.abs(x - y) / spacing(x, dtype), nan=np.inf, posinf=np.inf)
+            )
     if expect is not None:
         low, high = expect.low[o], expect.high[o]
         covered = (y >= low) & (y <= high) & (x >= low) & (x <= high)

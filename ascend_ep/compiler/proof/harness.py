@@ -16,7 +16,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ascend_ep.compiler.codegen.generate import HEADERS
 from ascend_ep.compiler.codegen.library import CompiledLibrary, compile_program
 from ascend_ep.compiler.codegen.run import element_type
 from ascend_ep.runtime.element_types import numpy_dtype

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ascend_ep.compiler.proof.error_bound import Bounded, NoBound, interval, propagate
+from ascend_ep.compiler.proof.error_bound import Bounded, interval, propagate
 from ascend_ep.compiler.proof.harness import Array, Case
 from ascend_ep.compiler.proof.report import Check
 from ascend_ep.compiler.proof.subject import Subject
@@ -18,7 +18,12 @@ from ascend_ep.opdef.elementwise import round_to
 from ascend_ep.opdef.reference import evaluate_program
 
 #: Significant bits, the exponent of the smallest subnormal, per type of floats.
-_SPACING = {dtypes.FLOAT32: (24, -149), dtypes.FLOAT16: (11, -24), dtypes.BFLOAT16: (8, -133), dtypes.FLOAT64: (53, -1074)}
+_SPACING = {
+    dtypes.FLOAT32: (24, -149),
+    dtypes.FLOAT16: (11, -24),
+    dtypes.BFLOAT16: (8, -133),
+    dtypes.FLOAT64: (53, -1074),
+}
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,9 @@ class Tally:
     failure: str = ""
 
     def __str__(self) -> str:
-        text = f"{self.elements} elements, worst error {self.worst:.2f} ulp where {self.allowed:.2f} are allowed"
+        text = (
+            f"{self.elements} elements, worst error {self.worst:.2f} ulp where {self.allowed:.2f} are allowed"
+        )
         if self.share:
             text += f", at most {min(self.share, 1):.0%} of a bound used"
         return text + (f", {self.unbounded} beyond any bound (overflow of a part)" if self.unbounded else "")
@@ -67,14 +74,22 @@ def expected(subject: Subject, case: Case) -> Expected | None:
         exact = np.asarray(exact, dtype=np.float64)
         error = np.broadcast_to(np.asarray(bound.error, dtype=np.float64), exact.shape)
         ends = [interval(Bounded(np.broadcast_to(bound.value, exact.shape), error), dtype)]
-        ends.append(interval(Bounded(exact, np.where(np.isfinite(exact), error, np.where(np.isfinite(error), 0, error))), dtype))
+        ends.append(
+            interval(
+                Bounded(exact, np.where(np.isfinite(exact), error, np.where(np.isfinite(error), 0, error))),
+                dtype,
+            )
+        )
         low.append(np.fmin(ends[0][0], ends[1][0]))
         high.append(np.fmax(ends[0][1], ends[1][1]))
     return Expected([np.asarray(r, dtype=np.float64) for r in reference], low, high)
 
 
 def check_numbers(
-    subject: Subject, cases: Sequence[Case], wanted: Sequence[Expected | None], found: Sequence[Sequence[Array]]
+    subject: Subject,
+    cases: Sequence[Case],
+    wanted: Sequence[Expected | None],
+    found: Sequence[Sequence[Array]],
 ) -> Check:
     """The results of one element type's cases against the reference."""
     name = dtypes.name(subject.dtype)
@@ -85,7 +100,9 @@ def check_numbers(
             if tally.failure:
                 return Check("numerical", name, False, tally.failure)
     if len(found) < len(cases):
-        return Check("numerical", name, False, f"no results from case {len(found)} on ({cases[len(found)].about})")
+        return Check(
+            "numerical", name, False, f"no results from case {len(found)} on ({cases[len(found)].about})"
+        )
     if tally.elements and tally.unbounded * 2 > tally.elements:
         return Check("numerical", name, False, f"nothing can be said about most results: {tally}")
     return Check("numerical", name, True, f"{len(cases)} cases, {tally}")
@@ -96,10 +113,14 @@ def compare(subject: Subject, case: Case, expect: Expected, outputs: Sequence[Ar
     for o, (result, dtype) in enumerate(zip(outputs, subject.output_types, strict=True)):
         reference, low, high = expect.reference[o], expect.low[o], expect.high[o]
         if result.shape != reference.shape:
-            tally.failure = f"output {o} has shape {list(result.shape)} instead of {list(reference.shape)} ({case.about})"
+            tally.failure = (
+                f"output {o} has shape {list(result.shape)} instead of {list(reference.shape)} ({case.about})"
+            )
             return
         got = result.astype(np.float64)
-        right = (got >= low) & (got <= high) | (np.isnan(got) & (np.isnan(low) | np.isinf(low) & np.isinf(high) & (low < high)))
+        right = (got >= low) & (got <= high) | (
+            np.isnan(got) & (np.isnan(low) | np.isinf(low) & np.isinf(high) & (low < high))
+        )
         lost = np.isinf(low) & np.isinf(high) & (low < high)
         tally.elements += got.size
         tally.unbounded += int(np.sum(lost))
@@ -110,7 +131,9 @@ def compare(subject: Subject, case: Case, expect: Expected, outputs: Sequence[Ar
             _measure(got, reference, low, high, lost, dtype, tally)
 
 
-def _failure(o: int, got: Array, reference: Array, low: Array, high: Array, right: Array, dtype: int, case: Case) -> str:
+def _failure(
+    o: int, got: Array, reference: Array, low: Array, high: Array, right: Array, dtype: int, case: Case
+) -> str:
     at = tuple(int(i) for i in np.argwhere(~right)[0])
     value, exact = float(got[at]), float(reference[at])
     text = f"output {o} at {list(at)} is {value:.9g}, the reference {exact:.9g}"
@@ -120,7 +143,9 @@ def _failure(o: int, got: Array, reference: Array, low: Array, high: Array, righ
     return f"{text}; {int(np.sum(~right))} of {got.size} elements wrong ({case.about})"
 
 
-def _measure(got: Array, reference: Array, low: Array, high: Array, lost: Array, dtype: int, tally: Tally) -> None:
+def _measure(
+    got: Array, reference: Array, low: Array, high: Array, lost: Array, dtype: int, tally: Tally
+) -> None:
     with np.errstate(all="ignore"):
         ulp = spacing(reference, dtype)
         error = np.abs(got - reference) / ulp

@@ -102,14 +102,14 @@ def _execution(
         add(check_level(subject, _library(made[kind, level, ""]), cases, wanted, outcome))
     add(check_interpreted(subject, cases, wanted, outcome))
     add(check_sanitized("AddressSanitizer", "address", made[kind, isa[0], "address"], cases, n_outputs, "eb"))
-    add(check_sanitized("ThreadSanitizer", "thread", made[kind, isa[0], "thread"], cases[-1:], n_outputs, "t"))
+    add(
+        check_sanitized("ThreadSanitizer", "thread", made[kind, isa[0], "thread"], cases[-1:], n_outputs, "t")
+    )
     middle = next((c for c in cases if all(a is None or a.size for a in c.inputs)), cases[0])
     add(check_strides(subject, _library(made[kind, isa[0], ""]), middle))
 
 
-def _possible(
-    cases: list[Case], wanted: list[Expected | None]
-) -> tuple[list[Case], list[Expected | None]]:
+def _possible(cases: list[Case], wanted: list[Expected | None]) -> tuple[list[Case], list[Expected | None]]:
     """Without the cases that have no result by definition, such as the maximum of nothing."""
     kept = [(c, w) for c, w in zip(cases, wanted, strict=True) if w is not None]
     return [c for c, _ in kept], [w for _, w in kept]

@@ -15,7 +15,17 @@ from ascend_ep.compiler.proof.subject import Subject
 from ascend_ep.compiler.soc import Soc
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
-from ascend_ep.opdef.expression import OPERATIONS, REDUCTIONS, Apply, Constant, Index, Input, Local, Reduce, walk
+from ascend_ep.opdef.expression import (
+    OPERATIONS,
+    REDUCTIONS,
+    Apply,
+    Constant,
+    Index,
+    Input,
+    Local,
+    Reduce,
+    walk,
+)
 from ascend_ep.opdef.infer import infer
 from ascend_ep.runtime.element_types import numpy_dtype
 
@@ -29,7 +39,17 @@ ALLOWED_IMPORTS = frozenset(
     [*_MEMORY.split(), *_MATHEMATICS.split(), *(f"{name}f" for name in _MATHEMATICS.split())]
 )
 ALLOWED_HEADERS = frozenset(
-    {"ascend_rt.h", "stddef.h", "stdint.h", "stdlib.h", "string.h", "math.h", "immintrin.h", "arm_neon.h", "float.h"}
+    {
+        "ascend_rt.h",
+        "stddef.h",
+        "stdint.h",
+        "stdlib.h",
+        "string.h",
+        "math.h",
+        "immintrin.h",
+        "arm_neon.h",
+        "float.h",
+    }
 )
 #: One vector instruction of the chips handles so many bytes; every buffer holds at least these.
 VECTOR_BYTES = 256
@@ -57,14 +77,24 @@ def _expression(subject: Subject) -> Check:
     for name, value in (*program.lets, *program.outputs):
         for node in walk(value):
             nodes += 1
-            wrong += [f"unknown operation {node.op}"] if isinstance(node, Apply) and node.op not in OPERATIONS else []
-            wrong += [f"unknown reduction {node.op}"] if isinstance(node, Reduce) and node.op not in REDUCTIONS else []
+            wrong += (
+                [f"unknown operation {node.op}"]
+                if isinstance(node, Apply) and node.op not in OPERATIONS
+                else []
+            )
+            wrong += (
+                [f"unknown reduction {node.op}"]
+                if isinstance(node, Reduce) and node.op not in REDUCTIONS
+                else []
+            )
             if isinstance(node, Input | Local) and node.name not in known:
                 wrong.append(f"unknown name {node.name}")
         known.add(name)
     if nodes > MAX_NODES:
         wrong.append(f"{nodes} nodes are more than {MAX_NODES}")
-    return Check("static", "expression", not wrong, "; ".join(wrong) or f"{nodes} nodes, all of the expression form")
+    return Check(
+        "static", "expression", not wrong, "; ".join(wrong) or f"{nodes} nodes, all of the expression form"
+    )
 
 
 def _shapes(subject: Subject, source: Source) -> Check:
@@ -72,7 +102,10 @@ def _shapes(subject: Subject, source: Source) -> Check:
     types = [None if t is None else (t.dtype, t.dims) for t in subject.inputs]
     sizes = {str(d): d for t in subject.inputs if t is not None for d in t.dims} | {"1": 1}
     try:
-        wanted = [tuple(dims) if dims is not None else None for _, dims in infer(subject.opdef, types, subject.attributes)]
+        wanted = [
+            tuple(dims) if dims is not None else None
+            for _, dims in infer(subject.opdef, types, subject.attributes)
+        ]
     except AscendError as error:
         return Check("static", "shapes", False, error.text)
     made = [tuple(sizes.get(d, -1) for d in dims) for dims in source.output_dims]
@@ -96,7 +129,9 @@ def _headers(source: Source) -> Check:
     foreign = included - ALLOWED_HEADERS
     assembly = re.findall(r"\b(?:asm|__asm__)\s+(?:volatile|goto)|\bsyscall\b", source.text)
     wrong = [f"it includes {name}" for name in sorted(foreign)] + [f"it has {a}" for a in assembly]
-    return Check("static", "source", not wrong, "; ".join(wrong) or f"includes {', '.join(sorted(included))} only")
+    return Check(
+        "static", "source", not wrong, "; ".join(wrong) or f"includes {', '.join(sorted(included))} only"
+    )
 
 
 def _symbols(source: Source, library: CompiledLibrary) -> Check:
@@ -107,8 +142,15 @@ def _symbols(source: Source, library: CompiledLibrary) -> Check:
         return Check("static", "symbols", False, str(error))
     calls = sorted(found.imports - ALLOWED_IMPORTS)
     exports = {"asc_get_custom_op", source.symbol}
-    wrong = [f"it calls {name}" for name in calls] + [f"it lacks {n}" for n in sorted(exports - found.exports)]
-    return Check("static", "symbols", not wrong, "; ".join(wrong) or f"calls {', '.join(sorted(found.imports)) or 'nothing'}")
+    wrong = [f"it calls {name}" for name in calls] + [
+        f"it lacks {n}" for n in sorted(exports - found.exports)
+    ]
+    return Check(
+        "static",
+        "symbols",
+        not wrong,
+        "; ".join(wrong) or f"calls {', '.join(sorted(found.imports)) or 'nothing'}",
+    )
 
 
 def _unified_buffer(subject: Subject, soc: Soc) -> Check:
@@ -118,7 +160,9 @@ def _unified_buffer(subject: Subject, soc: Soc) -> Check:
     widest = 8 if subject.wide else 4
     moved = [np.dtype(numpy_dtype(t.dtype)).itemsize for t in subject.given.values()]
     moved += [np.dtype(numpy_dtype(t)).itemsize for t in subject.output_types]
-    alive = len(program.lets) + max((_registers(value) for _, value in (*program.lets, *program.outputs)), default=1)
+    alive = len(program.lets) + max(
+        (_registers(value) for _, value in (*program.lets, *program.outputs)), default=1
+    )
     per_element = 2 * sum(moved) + alive * widest
     quantum = VECTOR_BYTES // min([*moved, widest])
     tile = soc.ub // per_element // quantum * quantum
@@ -131,8 +175,18 @@ def _unified_buffer(subject: Subject, soc: Soc) -> Check:
     if tile < quantum:
         return Check("static", "unified buffer", False, f"{text}: not one vector of {VECTOR_BYTES} B fits")
     aligned = tile * narrow % soc.block == 0
-    rows = sorted({t.dims[-1] * np.dtype(numpy_dtype(t.dtype)).itemsize % soc.block for t in subject.given.values() if t.dims})
-    tails = "rows are whole blocks" if rows in ([], [0]) else f"rows end {', '.join(str(r) for r in rows if r)} B into a block (padded)"
+    rows = sorted(
+        {
+            t.dims[-1] * np.dtype(numpy_dtype(t.dtype)).itemsize % soc.block
+            for t in subject.given.values()
+            if t.dims
+        }
+    )
+    tails = (
+        "rows are whole blocks"
+        if rows in ([], [0])
+        else f"rows end {', '.join(str(r) for r in rows if r)} B into a block (padded)"
+    )
     return Check("static", "unified buffer", aligned, f"{text}; {tails}")
 
 

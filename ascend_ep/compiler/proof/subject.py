@@ -64,7 +64,9 @@ class Subject:
 
     def with_type(self, dtype: int) -> Subject:
         """The same with another element type for every input of the first one's type."""
-        changed = [t if t is None or t.dtype != self.dtype else TensorSpec(dtype, t.dims) for t in self.inputs]
+        changed = [
+            t if t is None or t.dtype != self.dtype else TensorSpec(dtype, t.dims) for t in self.inputs
+        ]
         return replace(self, inputs=tuple(changed))
 
     def variants(self) -> list[Subject]:
@@ -73,7 +75,9 @@ class Subject:
         allowed = [
             t
             for t in others
-            if all(not s.types or t in s.types for s, i in zip(self.opdef.inputs, self.inputs, strict=False) if i)
+            if all(
+                not s.types or t in s.types for s, i in zip(self.opdef.inputs, self.inputs, strict=False) if i
+            )
         ]
         return [self, *map(self.with_type, allowed)]
 

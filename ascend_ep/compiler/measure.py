@@ -1,0 +1,144 @@
+"""How long a compiled operator takes, and what it could take at best, measured side by side.
+
+The memory floor is the time of a kernel that only copies as many bytes; the arithmetic floor that of the same
+work as independent multiply-adds, whose rate a kernel of nothing else gives. All run through the same session
+call, in turns, on the same threads.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ascend_ep.compiler.codegen.generate import InputType, Source, generate_c
+from ascend_ep.compiler.codegen.graph import COSTS
+from ascend_ep.compiler.codegen.library import CompiledLibrary, compile_library
+from ascend_ep.compiler.codegen.session import TensorSpec, library_session
+from ascend_ep.opdef import dtypes
+from ascend_ep.opdef.expression import Apply, Constant, Expression, Input, Program, Reduce
+from ascend_ep.runtime.element_types import numpy_dtype
+from ascend_ep.runtime.session import InferenceSession
+
+ROUNDS = 9
+#: Seconds of one turn.
+TURN = 0.003
+#: Steps of the arithmetic kernel: four chains of multiply-adds, each two operations.
+CHAINS, STEPS = 4, 24
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Medians in seconds. elements: of the largest operand. operations: per element, an addition being 1."""
+
+    seconds: float
+    memory_floor: float
+    arithmetic_floor: float
+    bytes: int
+
+    @property
+    def floor(self) -> float:
+        return max(self.memory_floor, self.arithmetic_floor)
+
+    def __str__(self) -> str:
+        bound = "memory" if self.memory_floor >= self.arithmetic_floor else "arithmetic"
+        return (
+            f"{self.seconds * 1e6:.2f} us, {self.seconds / self.floor:.2f} times the {bound} floor of"
+            f" {self.floor * 1e6:.2f} us ({self.bytes} bytes)"
+        )
+
+
+def measure(
+    library: CompiledLibrary,
+    program: Program,
+    inputs: Sequence[TensorSpec | None],
+    outputs: Sequence[TensorSpec],
+    threads: int = 0,
+) -> Measured:
+    """Times an operator at a shape beside the two floors. Raises AscendError as compiling and running do."""
+    moved = sum(_bytes(t) for t in (*inputs, *outputs) if t is not None)
+    elements = max((int(np.prod(t.dims)) for t in (*inputs, *outputs) if t is not None), default=1)
+    copied, worked = (
+        TensorSpec(dtypes.FLOAT32, (max(1, moved // 8),)),
+        TensorSpec(dtypes.FLOAT32, (max(1, elements),)),
+    )
+    sessions = [
+        library_session(library, inputs, outputs, threads),
+        library_session(compile_library(_floor_source("Copied", _copying())), [copied], [copied], threads),
+        library_session(compile_library(_floor_source("Worked", _working())), [worked], [worked], threads),
+    ]
+    feeds = [
+        {f"x{i}": _array(t) for i, t in enumerate(inputs) if t is not None},
+        {"x0": _array(copied)},
+        {"x0": _array(worked)},
+    ]
+    seconds, copying, working = _medians(sessions, feeds)
+    per_operation = max(0.0, working - copying * _bytes(worked) * 2 / max(moved, 1)) / (2 * CHAINS * STEPS)
+    return Measured(seconds, copying, per_operation * work_of(program), moved)
+
+
+def work_of(program: Program) -> int:
+    """Operations per element of the largest operand, by the generator's table of costs."""
+    total = 0
+    for node in program.expressions():
+        if isinstance(node, Apply):
+            total += COSTS.get(node.op, 1)
+        elif isinstance(node, Reduce):
+            total += 3 if node.op == "var" else 1
+    return max(total, 1)
+
+
+def _medians(sessions: Sequence[InferenceSession], feeds: Sequence[dict[str, NDArray[Any]]]) -> list[float]:
+    repeats, turns = [], []
+    for session, feed in zip(sessions, feeds, strict=True):
+        session.run(None, feed)
+        start = time.perf_counter()
+        session.run(None, feed)
+        repeats.append(max(1, int(TURN / (time.perf_counter() - start))))
+        turns.append([0.0] * ROUNDS)
+    for turn in range(ROUNDS):
+        for k, (session, feed) in enumerate(zip(sessions, feeds, strict=True)):
+            start = time.perf_counter()
+            for _ in range(repeats[k]):
+                session.run(None, feed)
+            turns[k][turn] = (time.perf_counter() - start) / repeats[k]
+    return [statistics.median(t) for t in turns]
+
+
+def _floor_source(name: str, value: Expression) -> Source:
+    program = Program((), (("y", value),))
+    return generate_c(name, program, ["x"], [InputType(dtypes.FLOAT32, ("n",))], [dtypes.FLOAT32])
+
+
+def _copying() -> Expression:
+    """x + 0: code is generated for something that computes."""
+    return Apply("add", (Input("x"), Constant(0.0)))
+
+
+def _working() -> Expression:
+    chains: list[Expression] = []
+    for k in range(CHAINS):
+        value: Expression = Input("x")
+        for step in range(STEPS):
+            factor = Constant(0.5 + 0.001 * (k * STEPS + step))
+            value = Apply("add", (Apply("mul", (value, factor)), Constant(0.25)))
+        chains.append(value)
+    while len(chains) > 1:
+        chains = [Apply("add", (a, b)) for a, b in zip(chains[::2], chains[1::2], strict=True)]
+    return chains[0]
+
+
+def _bytes(spec: TensorSpec) -> int:
+    return int(np.prod(spec.dims)) * np.dtype(numpy_dtype(spec.dtype)).itemsize
+
+
+def _array(spec: TensorSpec) -> NDArray[Any]:
+    rng = np.random.default_rng(0)
+    if spec.dtype in dtypes.FLOATS:
+        return rng.standard_normal(spec.dims).astype(numpy_dtype(spec.dtype))
+    return rng.integers(0, 2, spec.dims).astype(numpy_dtype(spec.dtype))

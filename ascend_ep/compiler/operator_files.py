@@ -1,0 +1,222 @@
+"""The files of a built operator, and what is there before them.
+
+<folder>/<name>.json is the definition, the only file with a top-level "op"; <name>.so the library; beside them
+kernel_meta/<name>.o, <name>.json (the kernel), <name>_proof.json, <name>_search.log. An installed operator has
+the same files in $ASCEND_CUSTOM_OPS. Each is written beside its name and renamed; the definition comes last.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ascend_ep.compiler.codegen.generate import Source
+from ascend_ep.compiler.codegen.library import CompiledLibrary
+from ascend_ep.compiler.proof.report import Report
+from ascend_ep.compiler.proof.subject import Subject
+from ascend_ep.compiler.soc import Soc
+from ascend_ep.errors import AscendError
+from ascend_ep.opdef import dtypes
+from ascend_ep.opdef.definition import OpDef
+from ascend_ep.opdef.definition_json import definition_map
+from ascend_ep.opdef.loader import load_definitions, parse_definitions
+from ascend_ep.opdef.places import FolderPlace, schema_root
+
+META = "kernel_meta"
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where the files of an operator are. installed: its definition in $ASCEND_CUSTOM_OPS, if it was set."""
+
+    definition: Path
+    library: Path
+    installed: Path | None = None
+
+
+def check_writable(folder: Path) -> None:
+    """Makes a folder if need be. Raises E43104 unless files can be made in it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=".ascend-op-"):
+            pass
+    except OSError as error:
+        raise AscendError("E43104", folder, error.strerror or error) from None
+
+
+def check_replaces(folder: Path, name: str, opdef: OpDef, force: bool) -> None:
+    """Raises E43101 when a definition there means something else by this operator, or the file another operator.
+
+    With `force`, those that can be replaced are not minded.
+    """
+    for other, path in _present(folder, name):
+        same_op = (other.op, other.domain, other.since_version) == (
+            opdef.op,
+            opdef.domain,
+            opdef.since_version,
+        )
+        if path != folder / f"{name}.json" and not same_op:
+            continue
+        if _same(other, opdef):
+            continue
+        if not force:
+            raise AscendError(
+                "E43101", opdef.op, f"{other.op} in {other.origin}", details=_difference(other, opdef)
+            )
+        if path != folder / f"{name}.json" and len(load_definitions(path)) > 1:
+            raise AscendError(
+                "E43101", opdef.op, f"{path} holds it among others", fix="Remove it from that file by hand."
+            )
+
+
+def _present(folder: Path, name: str) -> list[tuple[OpDef, Path]]:
+    """Definitions of a folder and the file each is in. A file of ours that can't be read isn't one."""
+    found = []
+    own = folder / f"{name}.json"
+    if own.exists():
+        try:
+            found += [(d, own) for d in load_definitions(own)]
+        except AscendError as error:
+            raise AscendError(
+                "E43101", name, f"{own} is there and is no definition", details=[error.text]
+            ) from None
+    if (
+        os.environ.get("ASCEND_CUSTOM_OPS")
+        and folder.resolve() == Path(os.environ["ASCEND_CUSTOM_OPS"]).resolve()
+    ):
+        for opdef in FolderPlace("installed", folder).all():
+            path = Path(opdef.origin.rpartition(":")[0])
+            if path != own:
+                found.append((opdef, path))
+    return found
+
+
+def _same(a: OpDef, b: OpDef) -> bool:
+    """Whether two definitions mean the same; what they say about themselves aside."""
+    return replace(_written(a), doc="") == replace(_written(b), doc="")
+
+
+def _written(opdef: OpDef) -> OpDef:
+    """As it is read back from a file."""
+    try:
+        return parse_definitions(json.dumps(definition_map(opdef)))[0]
+    except ValueError:
+        return opdef
+
+
+def _difference(other: OpDef, ours: OpDef) -> list[str]:
+    def text(opdef: OpDef) -> str:
+        return str(getattr(opdef.semantics, "text", None) or opdef.semantics or "only declared")
+
+    return [f"there: {text(other)[:200]}", f"new:   {text(ours)[:200]}"]
+
+
+def shadows_builtin(op: str) -> bool:
+    """Whether a built-in definition has this operator type: its file has its name."""
+    return any(True for _ in schema_root().rglob(f"{op}.json"))
+
+
+# ---- writing -------------------------------------------------------------------------------------
+
+
+def write_files(
+    output: Path,
+    installed: Path | None,
+    name: str,
+    opdef: OpDef,
+    subject: Subject,
+    source: Source,
+    library: CompiledLibrary,
+    compiled: Path,
+    report: Report,
+    log: list[str],
+    soc: Soc,
+) -> Files:
+    """Writes an operator's files to `output`, and to `installed` as well. Raises E43104."""
+    object_code = compiled.read_bytes()
+    contents = {
+        f"{name}.so": library.path.read_bytes(),
+        f"{META}/{name}.o": object_code,
+        f"{META}/{name}.json": _json(_kernel_map(name, subject, source, library, object_code, soc)),
+        f"{META}/{name}_proof.json": _json(report.to_json()),
+        f"{META}/{name}_search.log": ("\n".join(log) + "\n").encode(),
+        f"{name}.json": _json(definition_map(opdef)),
+    }
+    for folder in dict.fromkeys(f.resolve() for f in (output, installed) if f is not None):
+        for path, data in contents.items():
+            _write(folder / path, data)
+        _remove_others(folder, name, opdef)
+    definition = (installed / f"{name}.json") if installed else None
+    return Files(output / f"{name}.json", output / f"{name}.so", definition)
+
+
+def _remove_others(folder: Path, name: str, opdef: OpDef) -> None:
+    """Definitions of the same operator under other names, which --force replaces."""
+    for other, path in _present(folder, name):
+        if path != folder / f"{name}.json" and (other.op, other.domain) == (opdef.op, opdef.domain):
+            if not _same(other, opdef):
+                path.unlink(missing_ok=True)
+
+
+def _kernel_map(
+    name: str, subject: Subject, source: Source, library: CompiledLibrary, object_code: bytes, soc: Soc
+) -> dict[str, Any]:
+    """The kernel's description, in the words of the files that the real toolchain writes beside a .o."""
+    return {
+        "binFileName": name,
+        "binFileSuffix": ".o",
+        "kernelName": source.symbol,
+        "sha256": hashlib.sha256(object_code).hexdigest(),
+        "blockDim": soc.vector_cores or soc.ai_cores,
+        "soc_version": soc.name,
+        "target": f"{platform.machine()} {library.isa}",
+        "opType": source.op_type,
+        "inputs": [
+            {"name": n, "dtype": dtypes.name(t.dtype), "shape": list(t.dims)}
+            for n, t in subject.given.items()
+        ],
+        "schedule": str(subject.schedule),
+        "source_sha256": source.hash,
+        "library": f"{name}.so",
+        "library_sha256": library.sha256,
+    }
+
+
+def _json(value: dict[str, Any]) -> bytes:
+    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".ascend-op-", delete=False) as file:
+            file.write(data)
+        os.chmod(file.name, 0o644 if path.suffix != ".so" else 0o755)
+        os.replace(file.name, path)
+    except OSError as error:
+        raise AscendError("E43104", path, error.strerror or error) from None
+
+
+# ---- reading -------------------------------------------------------------------------------------
+
+
+def proof_path(definition: Path) -> Path:
+    """Where the proof of a definition's file is kept."""
+    return definition.parent / META / f"{definition.stem}_proof.json"
+
+
+def read_proof(definition: Path) -> Report:
+    """The stored proof. Raises E43105 when there is none."""
+    path = proof_path(definition)
+    try:
+        return Report.from_json(json.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise AscendError("E43105", definition, error.strerror or error, where=str(path)) from None
+    except (ValueError, RecursionError) as error:
+        raise AscendError("E43105", definition, error, where=str(path)) from None
