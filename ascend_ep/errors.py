@@ -326,13 +326,14 @@ class AscendError(Exception):
 
 
 def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
-    """The known names most like `name`, best first; none when nothing is close."""
+    """The known names most like `name`, best first (the same letters swapped are closest), or none."""
     by_folded: dict[str, str] = {}
     for candidate in known:
         by_folded.setdefault(candidate.casefold(), candidate)
-    return [
-        by_folded[m] for m in difflib.get_close_matches(name[:200].casefold(), by_folded, n=count, cutoff=0.6)
-    ]
+    wanted = name[:200].casefold()
+    close = difflib.get_close_matches(wanted, by_folded, n=max(count, 3), cutoff=0.6)
+    close.sort(key=lambda match: sorted(match) != sorted(wanted))
+    return [by_folded[match] for match in close[:count]]
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

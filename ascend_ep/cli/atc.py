@@ -16,7 +16,7 @@ from ascend_ep.cli.atc_arguments import UsageError, check, parse
 from ascend_ep.cli.atc_flags import BY_NAME, usage
 from ascend_ep.cli.atc_log import own_warnings, warn
 from ascend_ep.cli.closed_pipe import ends_with_its_reader
-from ascend_ep.errors import CODES, AscendError
+from ascend_ep.errors import CODES, AscendError, nearest
 
 START = "ATC start working now, please wait for a moment."
 SUCCESS = "ATC run success, welcome to the next use."
@@ -119,9 +119,7 @@ def explain(code: str) -> int:
     """Prints what the catalogue says of a code."""
     entry = CODES.get(code.upper())
     if entry is None:
-        import difflib
-
-        near = difflib.get_close_matches(code.upper(), CODES, n=3)
+        near = nearest(code.upper(), CODES)
         print(
             f"There is no code {code}." + (f" Near it: {', '.join(near)}." if near else ""), file=sys.stderr
         )

@@ -6,13 +6,12 @@ name is that name; of a repeated flag the last value counts.
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Sequence
 
 from ascend_ep.cli.atc_flags import BY_NAME, FLAGS, Flag
-from ascend_ep.errors import AscendError
+from ascend_ep.errors import AscendError, nearest
 
 TRUE = ("1", "t", "true", "y", "yes", "")
 FALSE = ("0", "f", "false", "n", "no")
@@ -58,7 +57,7 @@ def find(name: str) -> Flag:
     starting = [flag for flag in FLAGS if flag.name.startswith(name)] if name else []
     if len(starting) == 1:
         return starting[0]
-    near = difflib.get_close_matches(name, BY_NAME, n=1)
+    near = nearest(name, BY_NAME, 1)
     hint = f" (did you mean '--{near[0]}'?)" if near else ""
     raise UsageError(f"unknown command line flag '{name}'{hint}")
 
@@ -81,7 +80,7 @@ def check(given: dict[str, str]) -> None:
             raise AscendError("E10005", value, name)
         if flag.values and value and value not in flag.values:
             allowed = f"The value must be one of [{', '.join(flag.values)}]."
-            near = difflib.get_close_matches(value, flag.values, n=1)
+            near = nearest(value, flag.values, 1)
             code = "E10010" if name == "log" else "E10001"
             details = [f"did you mean {near[0]}?"] if near else []
             raise AscendError(

@@ -31,6 +31,8 @@ MAX_NAME, MAX_PATH = 200, 4000
 
 def convert_model(given: Given, words: Sequence[str]) -> None:
     """Mode 0: writes OUTPUT.om and OUTPUT_ctx.onnx, prints where every node runs."""
+    if "singleop" in given and "model" not in given:
+        raise AscendError("E10055", "Single-operator models are not built here; put the operator in a model.")
     require(given, "model", "output", "soc_version")
     require_onnx(given)
     conversion = convert(given, words)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 
-from ascend_ep.errors import AscendError
+from ascend_ep.errors import AscendError, nearest
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -57,7 +56,7 @@ def find_soc(name: str) -> Soc:
     known = ALIASES.get(name, name)
     if known in SOCS:
         return SOCS[known]
-    near = difflib.get_close_matches(name, [*SOCS, *ALIASES], n=3)
+    near = nearest(name, [*SOCS, *ALIASES])
     details = [f"did you mean {', '.join(near)}?"] if near else []
     raise AscendError(
         "E10001", name, "--soc_version", f"The value must be one of {', '.join(SOCS)}.", details=details

@@ -53,6 +53,7 @@ def test_an_unambiguous_prefix_is_its_flag() -> None:
     [
         ([], "input argument value is empty or command line format is invalid"),
         (["--modell=a"], "unknown command line flag 'modell' (did you mean '--model'?)"),
+        (["--modle=a"], "unknown command line flag 'modle' (did you mean '--model'?)"),
         (["stray"], "Non-option parameter: stray"),
         (["--model"], "flag '--model' is missing its argument; flag description: The model to convert"),
         (["--qqqq"], "unknown command line flag 'qqqq'"),
