@@ -1,7 +1,7 @@
 """The tensor-expression form: what a formula means, independent of how it was written.
 
 A Program is straight-line: named intermediate values, then one expression per output. Expressions are
-trees of the eight node classes below; all tensors broadcast as NumPy's do. Arithmetic is in the compute
+trees of the node classes below; all tensors broadcast as NumPy's do. Arithmetic is in the compute
 type of the reader (float64 in the reference, float32 in kernels); results are rounded to the output's
 element type. Each operation takes and gives numbers or truth values as OPERATIONS says: the parser has
 put conversions where the text mixes them.
@@ -9,12 +9,9 @@ put conversions where the text mixes them.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
-
-from ascend_ep.opdef import dtypes
 
 Kind = Literal["number", "bool", "text"]
 
@@ -84,7 +81,8 @@ class Cast:
 
 @dataclass(frozen=True)
 class Reduce:
-    """sum, mean, prod, max, min or var (of the whole population) over axes; negative ones from the end."""
+    """One of REDUCTIONS over axes; negative ones from the end. argmax and argmin take a single axis; any and
+    all take and give truth values."""
 
     op: str
     arg: Expression
@@ -101,7 +99,38 @@ class Index:
     size: bool = False
 
 
-Expression = Constant | Input | Local | AttributeRef | Given | Apply | Cast | Reduce | Index
+@dataclass(frozen=True)
+class TopK:
+    """The k largest (or smallest) along an axis, best first, or with `indices` where they are. Of equal
+    ones the lower index comes first; NaN counts as larger than every number."""
+
+    arg: Expression
+    k: int | AttributeRef
+    axis: int | AttributeRef = -1
+    largest: bool | AttributeRef = True
+    indices: bool = False
+
+
+@dataclass(frozen=True)
+class Unsqueeze:
+    """`arg` with new dimensions of 1 at these axes of the result: undoes keepdims=false."""
+
+    arg: Expression
+    axes: tuple[int, ...] | AttributeRef = (-1,)
+
+
+@dataclass(frozen=True)
+class SumTo:
+    """`arg` in exactly the shape of `like`: summed over dimensions that `like` lacks or has as 1, repeated
+    along those that `arg` lacks or has as 1. The gradient of broadcasting."""
+
+    arg: Expression
+    like: Expression
+
+
+Expression = (
+    Constant | Input | Local | AttributeRef | Given | Apply | Cast | Reduce | Index | TopK | Unsqueeze | SumTo
+)
 
 
 @dataclass(frozen=True)
@@ -112,8 +141,9 @@ class Program:
     outputs: tuple[tuple[str, Expression], ...]
 
     def __str__(self) -> str:
-        outputs = [(name, value) for name, value in self.outputs if value != Local(name)]
-        return "\n".join(f"{name} = {to_text(value)}" for name, value in (*self.lets, *outputs))
+        from ascend_ep.opdef.expression_text import program_text
+
+        return program_text(self)
 
     def expressions(self) -> Iterator[Expression]:
         """Every node of the program, operands before what uses them."""
@@ -189,16 +219,43 @@ OPERATIONS: dict[str, Operation] = {
     "select": Operation(("bool", "number", "number"), "number", "a where the condition holds, else b"),
 }
 
-REDUCTIONS = ("sum", "mean", "prod", "max", "min", "var")
+#: Every reduction. var is of the whole population; argmax and argmin give the first of equal positions, and
+#: NaN wins, as in max and min.
+REDUCTIONS: dict[str, Operation] = {
+    "sum": Operation(("number",), "number", "the sum"),
+    "mean": Operation(("number",), "number", "the arithmetic mean"),
+    "prod": Operation(("number",), "number", "the product"),
+    "max": Operation(("number",), "number", "the largest; NaN if any is"),
+    "min": Operation(("number",), "number", "the smallest; NaN if any is"),
+    "var": Operation(("number",), "number", "mean squared distance from the mean"),
+    "logsumexp": Operation(("number",), "number", "log(sum(exp(x))) without overflow"),
+    "any": Operation(("bool",), "bool", "whether one holds"),
+    "all": Operation(("bool",), "bool", "whether every one holds"),
+    "argmax": Operation(("number",), "number", "the position of the first largest"),
+    "argmin": Operation(("number",), "number", "the position of the first smallest"),
+}
 
 
 def children(node: Expression) -> tuple[Expression, ...]:
     """The operands of a node."""
     if isinstance(node, Apply):
         return node.args
-    if isinstance(node, Cast | Reduce):
+    if isinstance(node, Cast | Reduce | TopK | Unsqueeze):
         return (node.arg,)
+    if isinstance(node, SumTo):
+        return (node.arg, node.like)
     return (node.like,) if isinstance(node, Index) else ()
+
+
+def with_children(node: Expression, operands: Sequence[Expression]) -> Expression:
+    """The node over other operands, in the order of children()."""
+    if isinstance(node, Apply):
+        return Apply(node.op, tuple(operands))
+    if isinstance(node, Cast | Reduce | TopK | Unsqueeze):
+        return replace(node, arg=operands[0])
+    if isinstance(node, SumTo):
+        return SumTo(operands[0], operands[1])
+    return replace(node, like=operands[0]) if isinstance(node, Index) else node
 
 
 def walk(node: Expression) -> Iterator[Expression]:
@@ -206,108 +263,3 @@ def walk(node: Expression) -> Iterator[Expression]:
     for child in children(node):
         yield from walk(child)
     yield node
-
-
-# ---- text: the inverse of formula.parse ----------------------------------------------------------
-
-#: operation -> (spelling, binding strength); a power binds tighter than the sign before it.
-_INFIX = {
-    "or": (" or ", 1),
-    "and": (" and ", 2),
-    "eq": (" == ", 4),
-    "ne": (" != ", 4),
-    "lt": (" < ", 4),
-    "le": (" <= ", 4),
-    "gt": (" > ", 4),
-    "ge": (" >= ", 4),
-    "add": (" + ", 5),
-    "sub": (" - ", 5),
-    "mul": ("*", 6),
-    "div": ("/", 6),
-    "floordiv": ("//", 6),
-    "mod": (" % ", 6),
-    "pow": ("^", 8),
-}
-_TIGHTEST = 9
-_NAMED = {math.pi: "pi", math.e: "e"}
-
-
-def to_text(node: Expression) -> str:
-    """The expression as formula text; parsing it gives the same tree."""
-    return _text(node)[0]
-
-
-def _text(node: Expression) -> tuple[str, int]:
-    if isinstance(node, Constant):
-        return _constant_text(node)
-    if isinstance(node, Input | Local | AttributeRef):
-        return node.name, _TIGHTEST
-    if isinstance(node, Given):
-        return f"given({node.name})", _TIGHTEST
-    if isinstance(node, Cast):
-        return f"{dtypes.name(node.dtype)}({to_text(node.arg)})", _TIGHTEST
-    if isinstance(node, Reduce):
-        keep = "" if node.keepdims else ", keepdims=false"
-        return f"{node.op}({to_text(node.arg)}, axis={_axes_text(node.axes)}{keep})", _TIGHTEST
-    if isinstance(node, Index):
-        return (
-            f"{'size' if node.size else 'index'}({to_text(node.like)}, axis={_axes_text(node.axis)})",
-            _TIGHTEST,
-        )
-    return _apply_text(node)
-
-
-def _apply_text(node: Apply) -> tuple[str, int]:
-    parts = [_text(arg) for arg in node.args]
-    if node.op == "neg":
-        return "-" + _grouped(parts[0], 7), 7
-    if node.op == "not":
-        return "not " + _grouped(parts[0], 3), 3
-    if node.op in _INFIX:
-        spelling, strength = _INFIX[node.op]
-        right_first = node.op == "pow"
-        left_strength = strength + (right_first or node.op in ("eq", "ne", "lt", "le", "gt", "ge"))
-        left = _grouped(parts[0], left_strength)
-        right = _grouped(parts[1], 7 if right_first else strength + 1)
-        return f"{left}{spelling}{right}", strength
-    name = "where" if node.op == "select" else node.op
-    return f"{name}({', '.join(text for text, _ in parts)})", _TIGHTEST
-
-
-def _grouped(part: tuple[str, int], strength: int) -> str:
-    text, own = part
-    return text if own >= strength else f"({text})"
-
-
-def _axes_text(axes: tuple[int, ...] | int | AttributeRef) -> str:
-    if isinstance(axes, AttributeRef):
-        return axes.name
-    if isinstance(axes, int):
-        return str(axes)
-    return str(axes[0]) if len(axes) == 1 else "[" + ", ".join(map(str, axes)) + "]"
-
-
-def _constant_text(node: Constant) -> tuple[str, int]:
-    value = node.value
-    if isinstance(value, bool):
-        return str(value).lower(), _TIGHTEST
-    if isinstance(value, str):
-        return f'"{value}"', _TIGHTEST
-    if value != value:
-        return "nan", _TIGHTEST
-    if value < 0 or str(float(value)) == "-0.0":
-        return "(" + _number_text(value) + ")", _TIGHTEST
-    return _number_text(value), _TIGHTEST
-
-
-def _number_text(value: float) -> str:
-    if value in (float("inf"), float("-inf")):
-        return "inf" if value > 0 else "-inf"
-    number = float(value)
-    if number in _NAMED:
-        return _NAMED[number]
-    return (
-        str(int(number))
-        if number.is_integer() and abs(number) < 1e15 and str(number) != "-0.0"
-        else repr(number)
-    )

@@ -4,9 +4,11 @@ Names are the definition's inputs, attributes, earlier assignments and the const
 output the last line may be a bare expression; otherwise every output is assigned. Operators, loosest first:
 `a if c else b` and `c ? a : b`; or; and; not; comparisons; + -; * / // %; unary -; ^ and ** (right to left).
 Functions: those of expression.OPERATIONS; where(c, a, b); clip, relu, square, silu, gelu, softmax; casts by
-type name; sum, mean, prod, max, min, var of one tensor over `axis=` (default -1; a number, a list, or an
-attribute) with `keepdims=` (default true), also written dim= and keepdim=; index(x, axis=) and
-size(x, axis=); given(x) for optional inputs.
+type name; the reductions of expression.REDUCTIONS of one tensor over `axis=` (default -1; a number, a list,
+or an attribute) with `keepdims=` (default true), also written dim= and keepdim=; softmax, log_softmax,
+layer_norm(x, epsilon) and rms_norm(x, epsilon) without scale over axis=; topk(x, k, axis=, largest=) and
+topk_indices of the same; index(x, axis=) and size(x, axis=); unsqueeze(x, axis=); sum_to(x, like); given(x)
+for optional inputs.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from ascend_ep.errors import did_you_mean
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.definition import Formula, OpDef
 from ascend_ep.opdef.expression import AttributeRef, Constant, Expression, Given, Input, Kind, Local, Program
-from ascend_ep.opdef.formula_nodes import FUNCTIONS, Axes, Names, NodeBuilder, Options, Value
+from ascend_ep.opdef.formula_nodes import FUNCTIONS, MAX_K, Axes, Names, NodeBuilder, Options, Value
 from ascend_ep.opdef.formula_text import Token
 
 MAX_DEPTH = 50
@@ -264,7 +266,9 @@ class FormulaParser(NodeBuilder):
             if self.token.kind == "name" and self.following.text == "=":
                 self.option(options)
             elif options:
-                self.fail("E42001", "formula", "arguments come before axis= and keepdims=", at=self.token.at)
+                self.fail(
+                    "E42001", "formula", "arguments come before axis= and other options", at=self.token.at
+                )
             else:
                 arguments.append(self.nested(self.expression, token))
         return self.function(name, arguments, options, token)
@@ -280,14 +284,28 @@ class FormulaParser(NodeBuilder):
         key = self.next()
         self.expect("=")
         if key.text in ("keepdims", "keepdim") and options.keepdims is None:
-            word = self.next()
-            if word.text not in ("true", "false", "True", "False", "1", "0"):
-                self.fail("E42001", "formula", "keepdims= takes true or false", at=word.at)
-            options.keepdims = word.text in ("true", "True", "1")
+            options.keepdims = self.flag()
         elif key.text in ("axis", "axes", "dim") and options.axes is None:
             options.axes = self.axes()
+        elif key.text == "k" and options.k is None:
+            options.k = self.attribute("int") or self.integer(MAX_K)
+        elif key.text == "largest" and options.largest is None:
+            options.largest = self.attribute("int", "bool") or self.flag()
         else:
-            self.fail("E42001", "formula", "the options are axis= and keepdims=, once", at=key.at)
+            allowed = "the options are axis= and keepdims=, and of topk k= and largest=, each once"
+            self.fail("E42001", "formula", allowed, at=key.at)
+
+    def flag(self) -> bool:
+        word = self.next()
+        if word.text not in ("true", "false", "True", "False", "1", "0"):
+            self.fail("E42001", "formula", "expected true or false", at=word.at)
+        return word.text in ("true", "True", "1")
+
+    def attribute(self, *types: str) -> AttributeRef | None:
+        """The attribute of one of these types that comes next."""
+        if self.token.kind == "name" and self.names.attributes.get(self.token.text) in types:
+            return AttributeRef(self.next().text)
+        return None
 
     def axes(self) -> Axes:
         token = self.token
@@ -310,9 +328,9 @@ class FormulaParser(NodeBuilder):
             result.append(self.integer())
         return tuple(result)
 
-    def integer(self) -> int:
-        sign = -1 if self.take("-") else 1
+    def integer(self, limit: int = 1000) -> int:
+        sign = -1 if limit == 1000 and self.take("-") else 1
         token = self.next()
-        if token.kind != "number" or not token.text.isdecimal() or len(token.text) > 3:
-            self.fail("E42001", "formula", "expected an axis, a small integer", at=token.at)
+        if token.kind != "number" or not token.text.isdecimal() or float(token.text) >= limit:
+            self.fail("E42001", "formula", f"expected a small integer, below {limit}", at=token.at)
         return sign * int(token.text)

@@ -20,11 +20,15 @@ from ascend_ep.opdef.expression import (
     Kind,
     Local,
     Reduce,
+    SumTo,
+    TopK,
+    Unsqueeze,
 )
 from ascend_ep.opdef.formula_text import Token, TokenReader
 
 MAX_NODES = 5_000
 MAX_HEIGHT = 200
+MAX_K = 1_000_000
 
 Axes = tuple[int, ...] | AttributeRef
 
@@ -55,9 +59,11 @@ class Options:
 
     axes: Axes | None = None
     keepdims: bool | None = None
+    k: int | AttributeRef | None = None
+    largest: bool | AttributeRef | None = None
 
     def __bool__(self) -> bool:
-        return self.axes is not None or self.keepdims is not None
+        return self != Options()
 
 
 class NodeBuilder(TokenReader):
@@ -145,14 +151,22 @@ class NodeBuilder(TokenReader):
 
     def function(self, name: str, arguments: list[Value], options: Options, token: Token) -> Value:
         """The call of a function; `token` is its name in the text."""
+        if name in ("topk", "topk_indices"):
+            return self.topk(arguments, options, name == "topk_indices", token)
+        if options.k is not None or options.largest is not None:
+            self.fail("E42003", f"{name} takes no k= or largest=", at=token.at)
         if name in REDUCTIONS and (len(arguments) == 1 or name not in OPERATIONS):
             self.check_count(name, arguments, 1, token)
             keepdims = True if options.keepdims is None else options.keepdims
-            return self.reduction(name, self.numeric(arguments[0]), options.axes or (-1,), token.at, keepdims)
-        if name in ("index", "size", "softmax"):
-            return self.along_axis(name, arguments, options, token)
+            return self.reduction(name, arguments[0], options.axes or (-1,), token.at, keepdims)
+        if name in _ALONG_AXES:
+            return self.along_axes(name, arguments, options, token)
         if options:
             self.fail("E42003", f"{name} takes no axis= or keepdims=", at=token.at)
+        if name == "sum_to":
+            self.check_count(name, arguments, 2, token)
+            value, like = map(self.numeric, arguments)
+            return self.build(SumTo(value.node, like.node), "number", token.at, [value, like])
         if name in _COMPOSED:
             count, compose = _COMPOSED[name]
             self.check_count(name, arguments, count, token)
@@ -177,18 +191,74 @@ class NodeBuilder(TokenReader):
             self.fail("E42003", f"{name} takes {count} arguments, not {len(arguments)}", at=token.at)
 
     def reduction(self, op: str, value: Value, axes: Axes, at: int, keepdims: bool = True) -> Value:
-        return self.build(Reduce(op, value.node, axes, keepdims), "number", at, [value])
+        if op in ("argmax", "argmin") and isinstance(axes, tuple) and len(axes) != 1:
+            self.fail("E42003", f"{op} takes one axis=", at=at)
+        kind = REDUCTIONS[op].gives
+        value = self.truth(value) if kind == "bool" else self.numeric(value)
+        return self.build(Reduce(op, value.node, axes, keepdims), kind, at, [value])
 
-    def along_axis(self, name: str, arguments: list[Value], options: Options, token: Token) -> Value:
-        self.check_count(name, arguments, 1, token)
-        axes = options.axes or (-1,)
-        if options.keepdims is not None or (isinstance(axes, tuple) and len(axes) != 1):
-            self.fail("E42003", f"{name} takes one axis= and nothing else", at=token.at)
+    def topk(self, arguments: list[Value], options: Options, indices: bool, token: Token) -> Value:
+        """topk(x, k) or topk(x, k=...): k is a whole number or an attribute."""
+        k = options.k
+        if len(arguments) == 2 and k is None:
+            given = arguments.pop()
+            if isinstance(given.node, AttributeRef) and self.names.attributes[given.node.name] == "int":
+                k = given.node
+            elif isinstance(given.node, Constant) and float(given.node.value) in range(MAX_K):
+                k = int(given.node.value)
+        self.check_count("topk", arguments, 1, token)
+        if k is None or options.keepdims is not None:
+            reason = (
+                f"topk takes a tensor, k (a whole number below {MAX_K} or an attribute), axis= and largest="
+            )
+            self.fail("E42003", reason, at=token.at)
+        largest = True if options.largest is None else options.largest
         value = self.numeric(arguments[0])
+        node = TopK(value.node, k, self.single_axis("topk", options, token), largest, indices)
+        return self.build(node, "number", token.at, [value])
+
+    def single_axis(self, name: str, options: Options, token: Token) -> int | AttributeRef:
+        axes = options.axes or (-1,)
+        if isinstance(axes, AttributeRef):
+            return axes
+        if len(axes) != 1:
+            self.fail("E42003", f"{name} takes one axis=", at=token.at)
+        return axes[0]
+
+    def along_axes(self, name: str, arguments: list[Value], options: Options, token: Token) -> Value:
+        """Functions with axis= that keep the dimensions of their operand, or add some."""
+        most, epsilon = _ALONG_AXES[name]
+        if options.keepdims is not None:
+            self.fail("E42003", f"{name} takes no keepdims=", at=token.at)
+        if epsilon and len(arguments) == 1:
+            arguments = [*arguments, self.constant(epsilon, token.at)]
+        self.check_count(name, arguments, most, token)
+        value, *more = map(self.numeric, arguments)
+        axes = options.axes or (-1,)
         if name == "softmax":
             return self.softmax(value, axes, token.at)
-        axis = axes[0] if isinstance(axes, tuple) else axes
+        if name == "log_softmax":
+            return self.log_softmax(value, axes, token.at)
+        if name in ("layer_norm", "rms_norm"):
+            return self.normalized(value, more[0], axes, token.at, centred=name == "layer_norm")
+        if name == "unsqueeze":
+            return self.build(Unsqueeze(value.node, axes), "number", token.at, [value])
+        axis = self.single_axis(name, options, token)
         return self.build(Index(value.node, axis, name == "size"), "number", token.at, [value])
+
+    def normalized(self, value: Value, epsilon: Value, axes: Axes, at: int, centred: bool) -> Value:
+        """x / sqrt(mean(x^2) + epsilon), of x or its distance from the mean."""
+        x = self.shared(value)
+        if centred:
+            x = self.shared(self.apply("sub", [x, self.reduction("mean", x, axes, at)], at))
+        spread = self.reduction("mean", self.apply("mul", [x, x], at), axes, at)
+        return self.apply("div", [x, self.apply("sqrt", [self.apply("add", [spread, epsilon], at)], at)], at)
+
+    def log_softmax(self, value: Value, axes: Axes, at: int) -> Value:
+        x = self.shared(value)
+        below = self.shared(self.apply("sub", [x, self.reduction("max", x, axes, at)], at))
+        total = self.reduction("sum", self.apply("exp", [below], at), axes, at)
+        return self.apply("sub", [below, self.apply("log", [total], at)], at)
 
     def softmax(self, value: Value, axes: Axes, at: int) -> Value:
         x = self.shared(value)
@@ -224,10 +294,22 @@ _COMPOSED: dict[str, tuple[int, Callable[[NodeBuilder, Sequence[Value], int], Va
     "gelu": (1, _gelu),
 }
 
+#: Functions with axis= besides the reductions: number of arguments, and the last one's default.
+_ALONG_AXES: dict[str, tuple[int, float | None]] = {
+    "index": (1, None),
+    "size": (1, None),
+    "softmax": (1, None),
+    "log_softmax": (1, None),
+    "layer_norm": (2, 1e-5),
+    "rms_norm": (2, 1e-6),
+    "unsqueeze": (1, None),
+}
+
 #: The names of all functions.
 FUNCTIONS = (
     *(name for name in OPERATIONS if name not in ("and", "or", "not", "select")),
     *REDUCTIONS,
     *_COMPOSED,
-    *("where", "index", "size", "softmax", "given"),
+    *_ALONG_AXES,
+    *("where", "given", "topk", "topk_indices", "sum_to"),
 )

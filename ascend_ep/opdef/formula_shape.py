@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.broadcast import broadcast
 from ascend_ep.opdef.definition import OpDef
-from ascend_ep.opdef.expression import Apply, AttributeRef, Cast, Expression, Index, Input, Local, Reduce
+from ascend_ep.opdef.dims import Dim
+from ascend_ep.opdef.expression import (
+    Apply,
+    AttributeRef,
+    Cast,
+    Expression,
+    Index,
+    Input,
+    Local,
+    Reduce,
+    SumTo,
+    TopK,
+    Unsqueeze,
+)
 from ascend_ep.opdef.formula import formula_program
 from ascend_ep.opdef.shape_rule import Environment, Inapplicable, Shape, Unknown
 from ascend_ep.opdef.specialize import specialize
@@ -44,6 +59,14 @@ class _Scope:
             shape = self.shape(node.like)
             (axis,) = resolve_axes(node.axis, len(shape))
             return () if node.size else tuple(d if i == axis else 1 for i, d in enumerate(shape))
+        if isinstance(node, TopK):
+            return topk_shape(node, self.shape(node.arg))
+        if isinstance(node, Unsqueeze):
+            return unsqueezed_shape(node, self.shape(node.arg))
+        if isinstance(node, SumTo):
+            shape, like = self.shape(node.arg), self.shape(node.like)
+            folded_dims(shape, like)
+            return like
         if not isinstance(node, Apply):
             return ()
         try:
@@ -78,3 +101,42 @@ def reduced_shape(shape: Shape, axes: tuple[int, ...], keepdims: bool) -> Shape:
     if keepdims:
         return tuple(1 if i in axes else d for i, d in enumerate(shape))
     return tuple(d for i, d in enumerate(shape) if i not in axes)
+
+
+def topk_axis(node: TopK, shape: Sequence[Dim]) -> int:
+    """The axis of a specialized node, from the front. Raises Inapplicable, also for fewer than k elements."""
+    assert isinstance(node.k, int), "it is specialized"
+    (axis,) = resolve_axes(node.axis, len(shape))
+    length = shape[axis]
+    if node.k < 0 or (isinstance(length, int) and node.k > length):
+        raise Inapplicable(f"k is {node.k}, but axis {axis} has {length} elements")
+    return axis
+
+
+def topk_shape(node: TopK, shape: Shape) -> Shape:
+    """The shape of a top-k of a tensor of `shape`. Raises Inapplicable."""
+    axis = topk_axis(node, shape)
+    assert isinstance(node.k, int), "it is specialized"
+    return (*shape[:axis], node.k, *shape[axis + 1 :])
+
+
+def unsqueezed_shape(node: Unsqueeze, shape: Shape) -> Shape:
+    """The shape with 1 at the node's axes. Raises Inapplicable."""
+    assert isinstance(node.axes, tuple), "a specialized program has no attributes"
+    rank = len(shape) + len(node.axes)
+    axes = resolve_axes(node.axes, rank)
+    dims = iter(shape)
+    return tuple(1 if i in axes else next(dims) for i in range(rank))
+
+
+def folded_dims(shape: Sequence[Dim], like: Sequence[Dim]) -> tuple[int, ...]:
+    """The axes of `shape` that SumTo sums for the shape `like`. Raises Inapplicable when they don't fit."""
+    extra = max(0, len(shape) - len(like))
+    folded = list(range(extra))
+    for axis in range(extra, len(shape)):
+        have, want = shape[axis], like[axis - len(shape)]
+        if want == 1 and have != 1:
+            folded.append(axis)
+        elif have not in (want, 1) and isinstance(have, int) and isinstance(want, int):
+            raise Inapplicable(f"dimension {have} of {list(shape)} doesn't fit {want} of {list(like)}")
+    return tuple(folded)

@@ -23,11 +23,15 @@ from ascend_ep.opdef.expression import (
     Local,
     Program,
     Reduce,
+    SumTo,
+    TopK,
+    Unsqueeze,
 )
 from ascend_ep.opdef.formula import formula_program
-from ascend_ep.opdef.formula_shape import resolve_axes
+from ascend_ep.opdef.formula_shape import folded_dims, resolve_axes, topk_axis
 from ascend_ep.opdef.infer import check_inputs
-from ascend_ep.opdef.kernel_references import KERNEL_REFERENCES
+from ascend_ep.opdef.kernel_references import KERNEL_REFERENCES, topk
+from ascend_ep.opdef.reductions import expanded
 from ascend_ep.opdef.shape_rule import Inapplicable
 from ascend_ep.opdef.specialize import specialize
 
@@ -38,6 +42,8 @@ _REDUCTIONS: dict[str, Callable[..., Any]] = {
     "max": np.max,
     "min": np.min,
     "var": np.var,
+    "any": np.any,
+    "all": np.all,
 }
 
 
@@ -98,10 +104,39 @@ class _Evaluator:
         if isinstance(node, Apply):
             return ELEMENTWISE[node.op](*map(self.value, node.args))
         if isinstance(node, Reduce):
-            array = np.asarray(self.value(node.arg), dtype=np.float64)
-            axes = resolve_axes(node.axes, array.ndim)
-            return _REDUCTIONS[node.op](array, axis=axes, keepdims=node.keepdims)
+            return self.reduce(node)
+        if isinstance(node, TopK):
+            return self.topk(node)
+        if isinstance(node, Unsqueeze):
+            array = np.asarray(self.value(node.arg))
+            return np.expand_dims(array, resolve_axes(node.axes, array.ndim + len(_axes(node.axes))))
+        if isinstance(node, SumTo):
+            return self.sum_to(node)
         return self.index(node)
+
+    def reduce(self, node: Reduce) -> Any:
+        array = np.asarray(self.value(node.arg))
+        axes = resolve_axes(node.axes, array.ndim)
+        if node.op in ("argmax", "argmin"):
+            choose = np.argmax if node.op == "argmax" else np.argmin
+            return choose(array, axis=axes[0], keepdims=node.keepdims).astype(np.float64)
+        if node.op in _REDUCTIONS:
+            array = (
+                array if array.dtype == np.bool_ and node.op in ("any", "all") else array.astype(np.float64)
+            )
+            return _REDUCTIONS[node.op](array, axis=axes, keepdims=node.keepdims)
+        return self.value(expanded(node))
+
+    def topk(self, node: TopK) -> Any:
+        array = np.asarray(self.value(node.arg), dtype=np.float64)
+        axis = topk_axis(node, array.shape)
+        found = topk([array], {"k": node.k, "axis": axis, "largest": node.largest})[node.indices]
+        return found.astype(np.float64)
+
+    def sum_to(self, node: SumTo) -> Any:
+        array, shape = np.asarray(self.value(node.arg)), np.shape(self.value(node.like))
+        total = array.sum(folded_dims(array.shape, shape), keepdims=True)
+        return np.broadcast_to(total.reshape(total.shape[max(0, array.ndim - len(shape)) :]), shape)
 
     def index(self, node: Expression) -> Any:
         assert isinstance(node, Index), "a specialized program has no attributes"
@@ -111,6 +146,10 @@ class _Evaluator:
             return float(array.shape[axis])
         shape = [array.shape[axis] if i == axis else 1 for i in range(array.ndim)]
         return np.arange(array.shape[axis], dtype=np.float64).reshape(shape)
+
+
+def _axes(axes: Any) -> tuple[int, ...]:
+    return axes if isinstance(axes, tuple) else (axes,)
 
 
 def _widened(array: Array) -> Array:

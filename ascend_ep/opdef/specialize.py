@@ -1,7 +1,7 @@
 """A program for one node: attributes and the presence of optional inputs become constants, which fold.
 
-What remains has only Constant, Input, Local, Apply, Cast, Reduce and Index nodes with numeric axes, and no
-branch that can't be taken: the form that lowering and code generators read.
+What remains has no AttributeRef and Given nodes, only numeric axes, and no branch that can't be taken: the
+form that lowering and code generators read.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ from ascend_ep.opdef.expression import (
     Local,
     Program,
     Reduce,
+    SumTo,
+    TopK,
+    Unsqueeze,
     walk,
 )
 
@@ -78,11 +81,14 @@ class _Folder:
             if isinstance(inner, Constant):
                 return Constant(float(round_to(inner.value, node.dtype)))
             return replace(node, arg=inner)
-        if isinstance(node, Reduce):
+        if isinstance(node, Reduce | Unsqueeze):
             return replace(node, arg=self.fold(node.arg), axes=self.axes(node.axes))
         if isinstance(node, Index):
-            axis = node.axis if isinstance(node.axis, int) else self.axes(node.axis)[0]
-            return replace(node, like=self.fold(node.like), axis=axis)
+            return replace(node, like=self.fold(node.like), axis=self.axis(node.axis))
+        if isinstance(node, TopK):
+            return self.topk(node)
+        if isinstance(node, SumTo):
+            return SumTo(self.fold(node.arg), self.fold(node.like))
         return self.apply(node) if isinstance(node, Apply) else node
 
     def attribute(self, name: str) -> AttributeValue:
@@ -95,6 +101,16 @@ class _Folder:
             return axes
         value = self.attribute(axes.name)
         return tuple(int(v) for v in value) if isinstance(value, tuple) else (int(value),)
+
+    def axis(self, axis: int | AttributeRef) -> int:
+        return axis if isinstance(axis, int) else self.axes(axis)[0]
+
+    def topk(self, node: TopK) -> Expression:
+        k, largest = (
+            self.attribute(v.name) if isinstance(v, AttributeRef) else v for v in (node.k, node.largest)
+        )
+        assert isinstance(k, int), "the parser takes k of this type only"
+        return TopK(self.fold(node.arg), k, self.axis(node.axis), bool(largest), node.indices)
 
     def apply(self, node: Apply) -> Expression:
         first = self.fold(node.args[0])

@@ -24,8 +24,11 @@ from ascend_ep.opdef.expression import (
     Kind,
     Program,
     Reduce,
-    to_text,
+    SumTo,
+    TopK,
+    Unsqueeze,
 )
+from ascend_ep.opdef.expression_text import to_text
 from ascend_ep.opdef.formula import MAX_DEPTH, parse_formula
 from ascend_ep.opdef.formula_nodes import MAX_HEIGHT, Names
 
@@ -201,6 +204,9 @@ LEAVES: dict[Kind, st.SearchStrategy[Expression]] = {
 }
 AXES = st.lists(st.integers(-9, 9), min_size=1, max_size=3).map(tuple) | st.just(AttributeRef("axes"))
 
+LARGEST = st.booleans() | st.just(AttributeRef("flag"))
+NUMBER_REDUCTIONS = [n for n, r in REDUCTIONS.items() if r.gives == "number" and not n.startswith("arg")]
+
 
 def trees(kind: Kind, depth: int) -> st.SearchStrategy[Expression]:
     if depth == 0:
@@ -216,11 +222,26 @@ def trees(kind: Kind, depth: int) -> st.SearchStrategy[Expression]:
         number = smaller["number"]
         axis = st.integers(-9, 9) | st.just(AttributeRef("axis"))
         options += [
-            st.builds(Reduce, st.sampled_from(REDUCTIONS), number, AXES, st.booleans()),
+            st.builds(Reduce, st.sampled_from(NUMBER_REDUCTIONS), number, AXES, st.booleans()),
+            st.builds(
+                Reduce, st.sampled_from(["argmax", "argmin"]), number, axis.map(one_axis), st.booleans()
+            ),
+            st.builds(
+                TopK, number, st.integers(0, 9) | st.just(AttributeRef("axis")), axis, LARGEST, st.booleans()
+            ),
+            st.builds(Unsqueeze, number, AXES),
+            st.builds(SumTo, number, number),
             st.builds(Cast, st.sampled_from(sorted(dtypes.NAMES)), number),
             st.builds(Index, number, axis, st.booleans()),
         ]
+    else:
+        truths = st.builds(Reduce, st.sampled_from(["any", "all"]), smaller["bool"], AXES, st.booleans())
+        options.append(truths)
     return st.one_of(options)
+
+
+def one_axis(axis: int | AttributeRef) -> tuple[int, ...] | AttributeRef:
+    return (axis,) if isinstance(axis, int) else axis
 
 
 @settings(max_examples=400, deadline=None)

@@ -22,7 +22,10 @@ from ascend_ep.opdef.expression import (
     Local,
     Program,
     Reduce,
+    SumTo,
+    Unsqueeze,
 )
+from ascend_ep.opdef.reductions import ELEMENTARY, expanded
 
 #: Element types that make arithmetic float64; with folds only float64 does: as lower/formula.py has it.
 WIDE = frozenset({dtypes.FLOAT64, dtypes.INT32, dtypes.INT64, dtypes.UINT32, dtypes.UINT64})
@@ -188,6 +191,10 @@ class _Builder:
             return self.reduce(e)
         if isinstance(e, Index):
             return self.index(e)
+        if isinstance(e, Unsqueeze):
+            return self.unsqueeze(e)
+        if isinstance(e, SumTo):
+            return self.sum_to(e)
         if isinstance(e, Apply):
             return self.apply(e.op, [self.node(a) for a in e.args])
         raise NotGenerated(f"no code is generated for {type(e).__name__}")
@@ -267,6 +274,8 @@ class _Builder:
         return self.make(op, args, self.broadcast(args), is_bool=operation.gives == "bool")
 
     def reduce(self, e: Reduce) -> Node:
+        if e.op not in ELEMENTARY:
+            return self.node(expanded(e))
         arg = self.number(self.node(e.arg))
         if not isinstance(e.axes, tuple):
             raise NotGenerated("its axes are no numbers")
@@ -274,9 +283,6 @@ class _Builder:
         if not all(-rank <= a < rank for a in e.axes):
             raise NotGenerated(f"it reduces axes {list(e.axes)} of a tensor of rank {rank}")
         axes = frozenset(a % rank for a in e.axes)
-        if e.op == "var":
-            off = self.apply("sub", [arg, self.fold("mean", arg, axes, True)])
-            return self.fold("mean", self.apply("mul", [off, off]), axes, e.keepdims)
         return self.fold(e.op, arg, axes, e.keepdims)
 
     def fold(self, op: str, arg: Node, axes: frozenset[int], keepdims: bool) -> Node:
@@ -293,6 +299,29 @@ class _Builder:
         if not along:
             return self.make("same", [arg], kept)
         return self.make(f"fold_{op}", [arg], kept, 0, along)
+
+    def unsqueeze(self, e: Unsqueeze) -> Node:
+        arg = self.number(self.node(e.arg))
+        rank = len(arg.axes) + len(e.axes if isinstance(e.axes, tuple) else ())
+        if not isinstance(e.axes, tuple) or len({a % rank for a in e.axes if -rank <= a < rank}) < len(
+            e.axes
+        ):
+            raise NotGenerated("its new axes don't fit")
+        new = {a % rank for a in e.axes}
+        kept = iter(arg.axes)
+        return self.make("same", [arg], tuple(None if i in new else next(kept) for i in range(rank)))
+
+    def sum_to(self, e: SumTo) -> Node:
+        arg, like = self.number(self.node(e.arg)), self.node(e.like)
+        extra = len(arg.axes) - len(like.axes)
+        wanted = (None,) * extra + like.axes
+        folded = frozenset(
+            i for i, axis in enumerate(arg.axes) if i < extra or wanted[i - min(extra, 0)] is None
+        )
+        total = self.fold("sum", arg, folded, True)
+        kept = self.make("same", [total], total.axes[max(extra, 0) :]) if extra > 0 else total
+        axes = self.broadcast([kept, like])
+        return self.make("same", [kept], axes)
 
     def index(self, e: Index) -> Node:
         like = self.node(e.like)

@@ -2,8 +2,8 @@
 
 Arithmetic is in float32. Without reductions it is in float64 when an input is float64 or an integer of 32
 bits or more; with reductions, float64 is refused. A formula without reductions is one program. Each
-reduction splits it: what it reduces is written to a temporary, and so is every named value that both a
-reduction and something else read.
+reduction and top-k splits it: what it reads is written to a temporary, and so is every named value that both
+a reduction and something else read.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections import Counter
 from collections.abc import Callable
 
 from ascend_ep.compiler.lower.elementwise import COMPUTABLE, Program, emit_program, input_value, power
+from ascend_ep.compiler.lower.formula_facts import FormulaFacts
 from ascend_ep.compiler.lower.reduction import OPS as REDUCE_OPS
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
 from ascend_ep.compiler.tile_program import ProgramError, Value
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.attributes import bind_attributes
-from ascend_ep.opdef.broadcast import broadcast
 from ascend_ep.opdef.dims import product
 from ascend_ep.opdef.expression import (
     Apply,
@@ -29,15 +29,22 @@ from ascend_ep.opdef.expression import (
     Input,
     Local,
     Reduce,
+    SumTo,
+    TopK,
+    Unsqueeze,
+    children,
     walk,
 )
 from ascend_ep.opdef.formula import formula_program
-from ascend_ep.opdef.formula_shape import resolve_axes
-from ascend_ep.opdef.shape_rule import Inapplicable
+from ascend_ep.opdef.formula_shape import folded_dims, reduced_shape, topk_axis
+from ascend_ep.opdef.reductions import expanded
 from ascend_ep.opdef.specialize import specialize
 
 #: The numbers of native/kernels/reduce.c.
 REDUCTIONS = {name.removeprefix("Reduce").lower(): number for name, number in REDUCE_OPS.items()}
+
+#: Nodes that read a whole tensor: what is below them is a program of its own.
+SPLITTING = (Reduce, TopK, SumTo)
 
 WIDE = {dtypes.FLOAT64, dtypes.INT32, dtypes.INT64, dtypes.UINT32, dtypes.UINT64}
 
@@ -83,7 +90,7 @@ def lower_formula(node: NodeView, b: PlanBuilder) -> None:
             lowering.write(value, b.out(target), target.dtype)
 
 
-class _Formula:
+class _Formula(FormulaFacts):
     """One formula being lowered. Shapes are NumPy's; `stored` are the values that have memory."""
 
     def __init__(
@@ -97,55 +104,24 @@ class _Formula:
             if operand.dtype not in COMPUTABLE:
                 raise Unsupported(f"there is no native arithmetic on {dtypes.name(operand.dtype)}")
         types = {operand.dtype for operand in operands.values()}
-        reduces = any(isinstance(n, Reduce) for tree in [*lets.values(), *outputs] for n in walk(tree))
+        reduces = any(isinstance(n, SPLITTING) for tree in [*lets.values(), *outputs] for n in walk(tree))
         wide = types & ({dtypes.FLOAT64} if reduces else WIDE)
         self.dtype = dtypes.FLOAT64 if wide else dtypes.FLOAT32
-        self.operands = operands
-        self.lets = lets
+        super().__init__(operands, lets)
         self.builder = b
         self.stored: dict[Expression, Ref] = {}
-
-    # ---- shapes ----------------------------------------------------------------------------
-
-    def dims(self, node: Expression) -> tuple[Dim, ...]:
-        if isinstance(node, Input):
-            return self.operands[node.name].dims
-        if isinstance(node, Local):
-            return self.dims(self.lets[node.name])
-        if isinstance(node, Cast):
-            return self.dims(node.arg)
-        if isinstance(node, Reduce):
-            dims, axes = self.dims(node.arg), self.axes(node)
-            if node.keepdims:
-                return tuple(1 if i in axes else d for i, d in enumerate(dims))
-            return tuple(d for i, d in enumerate(dims) if i not in axes)
-        if isinstance(node, Index):
-            dims, axis = self.dims(node.like), self.index_axis(node)
-            return () if node.size else tuple(d if i == axis else 1 for i, d in enumerate(dims))
-        return broadcast(*map(self.dims, node.args)) if isinstance(node, Apply) else ()
-
-    def axes(self, node: Reduce) -> list[int]:
-        try:
-            return sorted(resolve_axes(node.axes, len(self.dims(node.arg))))
-        except Inapplicable as error:
-            raise Unsupported(f"its reduction can't be done: {error}") from None
-
-    def index_axis(self, node: Index) -> int:
-        try:
-            return resolve_axes(node.axis, len(self.dims(node.like)))[0]
-        except Inapplicable as error:
-            raise Unsupported(f"its index can't be counted: {error}") from None
+        self.positions: dict[Expression, Ref] = {}
 
     # ---- memory ----------------------------------------------------------------------------
 
     def store_shared(self, outputs: list[Expression]) -> None:
         """Gives memory to the named values that a reduction and something else read."""
         trees = [*self.lets.values(), *outputs]
-        reductions = [n for tree in trees for n in walk(tree) if isinstance(n, Reduce)]
+        reductions = [n for tree in trees for n in walk(tree) if isinstance(n, SPLITTING)]
         reduced = {n.name for r in reductions for n in walk(r.arg) if isinstance(n, Local)}
         uses = Counter(n.name for tree in trees for n in walk(tree) if isinstance(n, Local))
         for name, value in self.lets.items():
-            if name in reduced and uses[name] > 1 and not isinstance(value, Reduce):
+            if name in reduced and uses[name] > 1 and not isinstance(value, SPLITTING):
                 self.stored[Local(name)] = self.memory(value)
 
     def memory(self, node: Expression) -> Ref:
@@ -156,25 +132,82 @@ class _Formula:
             return self.builder.ref(self.operands[node.name])
         if isinstance(node, Local):
             made = self.memory(self.lets[node.name])
-        elif isinstance(node, Reduce):
-            made = self.reduced(node)
+        elif isinstance(node, Unsqueeze):
+            made = self.builder.view(self.memory(node.arg), self.dims(node))
+        elif isinstance(node, TopK) and not node.indices:
+            self.topk(node)
+            return self.stored[node]
+        elif isinstance(node, Reduce) and (made_by_kernel := self.reduced(node)):
+            made = made_by_kernel
+        elif isinstance(node, SumTo) and (total := self.summed(node)) and total.dims == self.dims(node):
+            made = total
         else:
             made = self.builder.temp(self.dtype, self.dims(node))
             self.write(node, made, self.dtype)
         self.stored[node] = made
         return made
 
-    def reduced(self, node: Reduce) -> Ref:
-        """One reduction by its kernel; the variance is the mean of squared distances from the mean."""
+    def reduced(self, node: Reduce) -> Ref | None:
+        """One reduction by its kernel; None when it is a program over others."""
+        axes = self.axes(node)
         if node.op == "var":
-            centred = Apply("sub", (node.arg, Reduce("mean", node.arg, node.axes)))
+            mean = expanded(node)
+            assert isinstance(mean, Reduce), "var is a mean of squares"
+            centred = children(mean.arg)[0]
             self.stored[node.arg] = self.memory(node.arg)
             self.stored[centred] = self.memory(centred)
-            return self.memory(Reduce("mean", Apply("mul", (centred, centred)), node.axes, node.keepdims))
-        made = self.builder.temp(self.dtype, self.dims(node))
+            return self.memory(mean)
+        neighbours = axes == list(range(axes[0], axes[0] + len(axes))) if axes else False
+        if node.op not in REDUCTIONS and not (node.op == "logsumexp" and neighbours):
+            return None
         source = self.memory(node.arg)
-        self.builder.emit("reduce", [source], [made], [REDUCTIONS[node.op], *self.axes(node)])
+        made = self.builder.temp(self.dtype, self.dims(node))
+        if node.op == "logsumexp":
+            self.builder.emit("logsumexp", [source], [made], [axes[0], len(axes)])
+        else:
+            self.builder.emit("reduce", [source], [made], [REDUCTIONS[node.op], *axes])
         return made
+
+    def summed(self, node: SumTo) -> Ref | None:
+        """The operand summed over what broadcasting added, without dimensions that `like` lacks; None when
+        nothing is summed."""
+        key = SumTo(node, node.like)
+        if key in self.stored:
+            return self.stored[key]
+        dims, like = self.dims(node.arg), self.dims(node.like)
+        folded = folded_dims(dims, like)
+        extra = max(0, len(dims) - len(like))
+        for axis in range(extra, len(dims)):
+            if axis not in folded and dims[axis] not in (1, like[axis - len(dims)]):
+                raise Unsupported("which dimensions broadcast is known only at run time")
+        if not folded:
+            return None
+        total = self.builder.temp(self.dtype, reduced_shape(dims, folded, True))
+        self.builder.emit("reduce", [self.memory(node.arg)], [total], [REDUCTIONS["sum"], *folded])
+        self.stored[key] = self.builder.view(total, total.dims[extra:])
+        return self.stored[key]
+
+    def topk(self, node: TopK) -> None:
+        """Both results of a top-k."""
+        values, indices = (TopK(node.arg, node.k, node.axis, node.largest, i) for i in (False, True))
+        assert isinstance(node.k, int), "it is specialized"
+        axis = topk_axis(node, self.dims(node.arg))
+        self.stored[values] = self.builder.temp(self.dtype, self.dims(node))
+        self.positions[indices] = self.builder.temp(dtypes.INT64, self.dims(node))
+        outs = [self.stored[values], self.positions[indices]]
+        self.builder.emit("topk", [self.memory(node.arg)], outs, [axis, node.k, int(bool(node.largest))])
+
+    def position(self, node: Expression) -> Ref:
+        """The int64 positions that a node of is_position() gives."""
+        if node not in self.positions:
+            if isinstance(node, TopK):
+                self.topk(node)
+            else:
+                assert isinstance(node, Reduce), "nothing else gives positions"
+                made = self.builder.temp(dtypes.INT64, self.dims(node))
+                self.builder.emit(node.op, [self.memory(node.arg)], [made], [self.axes(node)[0], 0])
+                self.positions[node] = made
+        return self.positions[node]
 
     # ---- elementwise parts -----------------------------------------------------------------
 
@@ -182,7 +215,11 @@ class _Formula:
         """One program that computes `node` into `target`."""
         part = _Part(self, target.dims)
         try:
-            value = part.value(node)
+            whole = self.resolved(node)
+            if self.is_position(whole) and dtype == dtypes.INT64:
+                value = part.program.input(self.position(whole), dtype)
+            else:
+                value = part.value(node)
             if value.dtype == dtypes.BOOL and dtype != dtypes.BOOL:
                 value = part.program.cast(value, self.dtype)
             part.program.output(value, dtype)
@@ -205,9 +242,17 @@ class _Part:
         if isinstance(node, Constant):
             kind = dtypes.BOOL if isinstance(node.value, bool) else formula.dtype
             return p.const(float(node.value) if kind != dtypes.BOOL else int(node.value), kind)
-        if node in formula.stored or isinstance(node, Reduce):
-            ref = formula.memory(node)
-            return p.input(ref, ref.dtype)
+        if node in formula.stored:
+            return self.loaded(node)
+        if formula.is_position(node):
+            return p.cast(p.input(formula.position(node), dtypes.INT64), formula.dtype)
+        if isinstance(node, Reduce):
+            return self.reduced(node)
+        if isinstance(node, TopK | Unsqueeze):
+            return self.loaded(node)
+        if isinstance(node, SumTo):
+            total = formula.summed(node)
+            return p.input(total, total.dtype) if total else self.value(node.arg)
         if isinstance(node, Input):
             value = input_value(p, formula.builder, formula.operands[node.name])
             return value if value.dtype in (dtypes.BOOL, formula.dtype) else p.cast(value, formula.dtype)
@@ -223,6 +268,19 @@ class _Part:
         assert isinstance(node, Apply), "specialize leaves no other nodes"
         args = [self.value(arg) for arg in node.args]
         return COMPOSED[node.op](p, *args) if node.op in COMPOSED else p.call(node.op, *args)
+
+    def loaded(self, node: Expression) -> Value:
+        """A value that has memory. Truth values are kept as 1 and 0."""
+        ref = self.formula.memory(node)
+        value = self.program.input(ref, ref.dtype)
+        return self.program.call("ne", value, 0.0) if self.formula.is_bool(node) else value
+
+    def reduced(self, node: Reduce) -> Value:
+        made = None if node.op in ("any", "all") else self.formula.reduced(node)
+        if made is None:
+            return self.value(expanded(node))
+        self.formula.stored[node] = made
+        return self.program.input(made, made.dtype)
 
     def index(self, node: Index) -> Value:
         """Positions along an axis, from the row-major position in the shape the program runs over."""
