@@ -1,0 +1,157 @@
+"""Generated Ascend C on this CPU: compiled against the CPU kernel_operator.h, run in a process of its own.
+
+What runs is what would be shipped: InferShape and TilingFunc of the host file choose shapes and tiles, the kernel
+runs block by block with every rule of native/include/ascendc checked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import shutil
+import struct
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from ascend_ep.compiler.codegen.generate import HEADERS
+from ascend_ep.compiler.codegen.library import open_cache
+from ascend_ep.errors import AscendError
+from ascend_ep.opdef import dtypes
+from ascend_ep.opdef.attributes import bind_attributes
+from ascend_ep.opdef.definition import OpDef
+
+from .generate import KernelSource
+from .host import Column
+
+Array = NDArray[Any]
+#: A run that takes longer is stopped.
+SECONDS = 60
+_C_TYPES = {
+    dtypes.FLOAT32: "float", dtypes.FLOAT16: "half", dtypes.BFLOAT16: "bfloat16_t", dtypes.INT32: "int32_t",
+    dtypes.INT8: "int8_t", dtypes.UINT8: "uint8_t", dtypes.BOOL: "uint8_t",
+}  # fmt: skip
+#: ge::DataType of each element type
+_GE_NUMBERS = {
+    dtypes.FLOAT32: 0, dtypes.FLOAT16: 1, dtypes.BFLOAT16: 27, dtypes.INT32: 3, dtypes.INT8: 2, dtypes.UINT8: 4,
+    dtypes.BOOL: 12,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class CpuKernel:
+    """A compiled operator for one column of element types; calling it gives the outputs."""
+
+    path: Path
+    opdef: OpDef
+    source: KernelSource
+    column: Column
+
+    def __call__(
+        self, *inputs: Array, attributes: Mapping[str, Any] | None = None, ub: int | None = None,
+        cores: int | None = None,
+    ) -> list[Array]:  # fmt: skip
+        """The outputs. ub, cores: another chip's, to make tiles small. Raises AscendError E43003 with what the
+        checks or the tiling say."""
+        bound = bind_attributes(self.opdef, attributes or {})
+        numbers = [float(v) if isinstance(v := bound.get(a.name), int | float) else 0.0 for a in self.opdef.attributes]
+        request = [
+            struct.pack("<5Q", ub or self.source.soc.ub, cores or max(self.source.soc.vector_cores, 1),
+                        len(inputs), len(self.source.outputs), len(numbers)),
+            struct.pack(f"<{len(numbers)}d", *numbers),
+        ]  # fmt: skip
+        for name, array in zip(self.source.inputs, inputs, strict=True):
+            dense = np.ascontiguousarray(array, dtype=_numpy(self.column[name]))
+            request.append(struct.pack(f"<{2 + array.ndim}q", _GE_NUMBERS[self.column[name]], array.ndim, *array.shape))
+            request.append(dense.tobytes())
+        request += [struct.pack("<q", _GE_NUMBERS[self.column[n]]) for n in self.source.outputs]
+        try:
+            answer = subprocess.run([str(self.path)], input=b"".join(request), capture_output=True, timeout=SECONDS, check=False)
+        except subprocess.TimeoutExpired as error:
+            raise AscendError("E43003", self.source.function, f"it ran longer than {SECONDS} s") from error
+        if answer.returncode != 0:
+            raise AscendError("E43003", self.source.function, f"it ended with status {answer.returncode}")
+        return self._tensors(answer.stdout)
+
+    def _tensors(self, answer: bytes) -> list[Array]:
+        (failed,) = struct.unpack_from("<Q", answer)
+        if failed:
+            raise AscendError("E43003", self.source.function, answer[16:].decode("utf-8", "replace"))
+        at, found = 24, []
+        for name in self.source.outputs:
+            (rank,) = struct.unpack_from("<q", answer, at)
+            shape = struct.unpack_from(f"<{rank}q", answer, at + 8)
+            at += 8 + 8 * rank
+            kind = _numpy(self.column[name])
+            size = int(np.prod(shape, dtype=np.int64))
+            found.append(np.frombuffer(answer, kind, size, at).reshape(shape))
+            at += size * kind.itemsize
+        return found
+
+
+def compile_for_cpu(source: KernelSource, opdef: OpDef, column: int = 0, cache: Path | None = None) -> CpuKernel:
+    """Compiles for one of source.columns. Raises AscendError E43001 without a C++ compiler, E43002 when it fails."""
+    types = source.columns[column]
+    text = _translation_unit(source, types)
+    command = [*_find_cpp(), "-std=c++20", "-O1", "-w", "-fno-strict-aliasing", f"-I{HEADERS / 'ascendc'}"]
+    key = hashlib.sha256("\0".join([text, *command]).encode())
+    for header in sorted((HEADERS / "ascendc").rglob("*.h")):
+        key.update(header.read_bytes())
+    target = open_cache(cache) / f"{key.hexdigest()}.run"
+    if not target.exists():
+        _compile(text, source.tiling, source.function, command, target)
+    return CpuKernel(target, opdef, source, types)
+
+
+def _translation_unit(source: KernelSource, types: Column) -> str:
+    tensors = (*source.inputs, *source.outputs)
+    lines = [f"#define DTYPE_{n.upper()} {_C_TYPES[types[n]]}" for n in tensors]
+    lines.append(f"#define ASC_TILING_STRUCT optiling::{source.op}TilingData")
+    # A kernel may have the name of a function of the C library.
+    lines.append('#include "kernel_operator.h"')
+    lines.append('#include "cpu/driver.h"')
+    lines.append(source.host)
+    lines.append(f"#define {source.function} asc_kernel_{source.function}")
+    lines.append(source.kernel)
+    arguments = [f"t[{i}]" for i in range(len(tensors))]
+    lines.append(f"static void launch(uint8_t **t, uint8_t *tiling) {{ {source.function}({', '.join([*arguments, 'nullptr', 'tiling'])}); }}")
+    names = ", ".join(f'"{n}"' for n in tensors)
+    lines.append(f"int main() {{ static const char *const names[] = {{{names}}}; return asc_cpu::run(launch, names); }}")
+    return "\n".join(lines) + "\n"
+
+
+def _find_cpp() -> tuple[str, ...]:
+    """$CXX, c++, g++ or clang++."""
+    given = os.environ.get("CXX", "")
+    candidates: Sequence[tuple[str, ...]] = [*([tuple(shlex.split(given))] if given.strip() else []), ("c++",), ("g++",), ("clang++",)]
+    for command in candidates:
+        if shutil.which(command[0]):
+            return command
+    raise AscendError("E43001", ", ".join(" ".join(c) for c in candidates))
+
+
+def _compile(text: str, tiling: str, function: str, command: Sequence[str], target: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".compile-") as work:
+        file, made = Path(work) / "operator.cpp", Path(work) / "operator.run"
+        file.write_text(text, encoding="utf-8")
+        (Path(work) / f"{function}_tiling.h").write_text(tiling, encoding="utf-8")
+        try:
+            answer = subprocess.run([*command, str(file), "-o", str(made)], capture_output=True, text=True, timeout=120, check=False)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise AscendError("E43002", command[0], error) from error
+        if answer.returncode != 0:
+            errors = [line for line in answer.stderr.splitlines() if "error" in line] or [f"status {answer.returncode}"]
+            raise AscendError("E43002", " ".join(command), errors[0], details=answer.stderr.splitlines()[:20])
+        os.replace(made, target)
+
+
+def _numpy(dtype: int) -> np.dtype[Any]:
+    return np.dtype(ml_dtypes.bfloat16) if dtype == dtypes.BFLOAT16 else np.dtype(dtypes.NUMPY[dtype])

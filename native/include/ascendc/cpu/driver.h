@@ -1,0 +1,123 @@
+/* A program that runs one generated operator: shapes by InferShape, tiling by TilingFunc, then each block in turn.
+ *
+ * The request, little-endian, on standard input:
+ *   uint64 ub, cores, n_in, n_out, n_attributes; double attributes[]
+ *   per input: int64 type (ge::DataType), rank, dims[]; then its bytes
+ *   per output: int64 type
+ * The answer on standard output: uint64 status (0, or 1 with a text instead of tensors: uint64 length, bytes);
+ *   uint64 blocks, ub_used; per output: int64 rank, dims[]; bytes. A text goes to standard error too.
+ */
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "../register/op_def_registry.h"
+#include "core.h"
+
+namespace asc_cpu {
+
+struct Tensor {
+    int64_t type = 0;
+    std::vector<int64_t> dims;
+    std::vector<uint8_t> bytes;
+    uint64_t size() const {
+        uint64_t n = uint64_t(ge::GetSizeByDataType(ge::DataType(type)));
+        for (int64_t d : dims) n *= uint64_t(d);
+        return n;
+    }
+    /* The tensor on a block boundary, with nothing behind it that belongs to it. */
+    uint8_t *data() { return bytes.data(); }
+};
+
+inline void take(void *to, size_t n) {
+    if (n && std::fread(to, 1, n, stdin) != n) std::exit(3);
+}
+template <typename T>
+inline T take() {
+    T value;
+    take(&value, sizeof value);
+    return value;
+}
+template <typename T>
+inline void give(const T &value) {
+    std::fwrite(&value, 1, sizeof value, stdout);
+}
+inline int refuse(const char *text) {
+    give(uint64_t(1));
+    give(uint64_t(std::strlen(text)));
+    std::fwrite(text, 1, std::strlen(text), stdout);
+    return 0;
+}
+
+using Launch = void (*)(uint8_t **tensors, uint8_t *tiling);
+
+inline int run(Launch launch, const char *const *names) {
+    const uint64_t ub = take<uint64_t>(), cores = take<uint64_t>(), n_in = take<uint64_t>(), n_out = take<uint64_t>();
+    std::vector<double> attributes(take<uint64_t>());
+    take(attributes.data(), attributes.size() * sizeof(double));
+    std::vector<Tensor> tensors(n_in + n_out);
+    gert::InferShapeContext shapes;
+    gert::InferDataTypeContext types;
+    gert::TilingContext tiling;
+    for (uint64_t i = 0; i < n_in; i++) {
+        Tensor &t = tensors[i];
+        t.type = take<int64_t>();
+        t.dims.resize(uint64_t(take<int64_t>()));
+        take(t.dims.data(), t.dims.size() * sizeof(int64_t));
+        t.bytes.resize(t.size());
+        take(t.data(), t.size());
+        gert::Shape shape;
+        for (int64_t d : t.dims) shape.AppendDim(d);
+        shapes.inputs.push_back(shape);
+        types.inputs.push_back(ge::DataType(t.type));
+        tiling.inputs.push_back({shape});
+        tiling.input_types.push_back({ge::DataType(t.type)});
+    }
+    for (uint64_t i = 0; i < n_out; i++) tensors[n_in + i].type = take<int64_t>();
+    shapes.outputs.resize(n_out);
+    types.outputs.resize(n_out, ge::DT_UNDEFINED);
+    shapes.attributes.set(attributes.data(), attributes.size());
+    tiling.attributes.set(attributes.data(), attributes.size());
+    tiling.platform = {ub, uint32_t(cores), uint32_t(cores)};
+
+    ops::OpDef &op = *ops::registered();
+    if (op.infer_shape(&shapes) != ge::GRAPH_SUCCESS) return refuse("InferShape refuses these shapes");
+    if (op.infer_type(&types) != ge::GRAPH_SUCCESS) return refuse("InferDataType refuses these types");
+    for (uint64_t i = 0; i < n_out; i++) {
+        Tensor &t = tensors[n_in + i];
+        if (types.outputs[i] != ge::DataType(t.type)) return refuse("InferDataType gives an output another type");
+        for (size_t d = 0; d < shapes.outputs[i].GetDimNum(); d++) t.dims.push_back(shapes.outputs[i].GetDim(d));
+        t.bytes.resize(t.size());
+        tiling.outputs.push_back({shapes.outputs[i]});
+        tiling.output_types.push_back({ge::DataType(t.type)});
+    }
+    if (op.core.tiling(&tiling) != ge::GRAPH_SUCCESS) return refuse("TilingFunc refuses these shapes");
+    Core &c = core();
+    std::vector<uint8_t *> addresses;
+    for (uint64_t i = 0; i < n_in + n_out; i++) {
+        addresses.push_back(tensors[i].data());
+        c.globals.push_back({tensors[i].data(), tensors[i].size(), names[i], i >= n_in});
+    }
+    c.block_num = tiling.block_dim;
+    for (c.block_idx = 0; c.block_idx < c.block_num; c.block_idx++) try {
+            c.start(uint32_t(ub));
+            launch(addresses.data(), static_cast<uint8_t *>(tiling.tiling.GetData()));
+            if (c.flags) fail("ErrorSync3", "%lld SetFlag without WaitFlag", (long long)c.flags);
+        } catch (const Fault &fault) {
+            char text[640];
+            std::snprintf(text, sizeof text, "block %lld: %s", (long long)c.block_idx, fault.text);
+            return refuse(text);
+        }
+    give(uint64_t(0));
+    give(uint64_t(c.block_num));
+    give(uint64_t(c.ub_used));
+    for (uint64_t i = n_in; i < n_in + n_out; i++) {
+        give(int64_t(tensors[i].dims.size()));
+        for (int64_t d : tensors[i].dims) give(d);
+        std::fwrite(tensors[i].data(), 1, tensors[i].size(), stdout);
+    }
+    return 0;
+}
+
+}  // namespace asc_cpu

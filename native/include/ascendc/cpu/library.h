@@ -1,0 +1,45 @@
+/* High-level functions that take a scratch buffer, which they overwrite. */
+#pragma once
+
+#include "vector.h"
+
+namespace AscendC {
+
+inline void use_scratch(const LocalTensor<uint8_t> &scratch, uint64_t bytes) {
+    scratch.aligned("ErrorWrite4");
+    scratch.write(0, bytes);
+}
+
+#define ASC_LIBRARY1(name, value)                                                                                      \
+    template <typename T>                                                                                              \
+    inline void name(const LocalTensor<T> &d, const LocalTensor<T> &x, const LocalTensor<uint8_t> &scratch, uint32_t n) { \
+        use_scratch(scratch, n * sizeof(T));                                                                           \
+        map1(d, x, int32_t(n), [](auto a) { return value; });                                                          \
+    }
+ASC_LIBRARY1(Sin, std::sin(a))
+ASC_LIBRARY1(Cos, std::cos(a))
+ASC_LIBRARY1(Tan, std::tan(a))
+ASC_LIBRARY1(Asin, std::asin(a))
+ASC_LIBRARY1(Acos, std::acos(a))
+ASC_LIBRARY1(Atan, std::atan(a))
+ASC_LIBRARY1(Sinh, std::sinh(a))
+ASC_LIBRARY1(Cosh, std::cosh(a))
+ASC_LIBRARY1(Tanh, std::tanh(a))
+ASC_LIBRARY1(Asinh, std::asinh(a))
+ASC_LIBRARY1(Acosh, std::acosh(a))
+ASC_LIBRARY1(Atanh, std::atanh(a))
+ASC_LIBRARY1(Erf, std::erf(a))
+#undef ASC_LIBRARY1
+
+#define ASC_LIBRARY2(name, value)                                                                                     \
+    template <typename T>                                                                                             \
+    inline void name(const LocalTensor<T> &d, const LocalTensor<T> &x, const LocalTensor<T> &y,                       \
+                     const LocalTensor<uint8_t> &scratch, uint32_t n) {                                               \
+        use_scratch(scratch, n * sizeof(T));                                                                          \
+        map2(d, x, y, int32_t(n), [](auto a, auto b) { return value; });                                              \
+    }
+ASC_LIBRARY2(Power, std::pow(a, b))
+ASC_LIBRARY2(Fmod, std::fmod(a, b))
+#undef ASC_LIBRARY2
+
+}  // namespace AscendC

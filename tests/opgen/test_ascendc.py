@@ -1,0 +1,205 @@
+"""Generated Ascend C, compiled for the CPU with its checks, against the float64 reference."""
+
+import dataclasses
+import json
+import shutil
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from ascend_ep.compiler.ascendc.cpu import compile_for_cpu
+from ascend_ep.compiler.ascendc.generate import generate_ascend_c
+from ascend_ep.compiler.codegen.generate import NotGenerated
+from ascend_ep.compiler.soc import find_soc
+from ascend_ep.errors import AscendError
+from ascend_ep.opdef.loader import parse_definitions
+from ascend_ep.opdef.reference import evaluate
+
+pytestmark = pytest.mark.skipif(
+    not any(map(shutil.which, ("c++", "g++", "clang++"))), reason="no C++ compiler is installed"
+)
+SOC = find_soc("Ascend910B3")
+
+
+def define(formula, inputs=("x",), attributes=(), outputs=("y",), types=("float32", "float16", "bfloat16"), out=None):
+    return parse_definitions(
+        json.dumps(
+            {
+                "op": "MyOp",
+                "types": {"T": list(types)},
+                "inputs": [{"name": n, "type": "T"} for n in inputs],
+                "outputs": [{"name": n, "type": out or "T"} for n in outputs],
+                "attributes": [{"name": n, "type": "float", "default": d} for n, d in attributes],
+                "formula": formula,
+            }
+        )
+    )[0]
+
+
+def kernel(opdef, column=0, change=None):
+    source = generate_ascend_c(opdef, SOC)
+    if change:
+        source = dataclasses.replace(source, kernel=change(source.kernel))
+    return compile_for_cpu(source, opdef, column)
+
+
+def check(opdef, arrays, column=0, ulps=16, attributes=None, **chip):
+    got = kernel(opdef, column)(*arrays, attributes=attributes, **chip)
+    expected = evaluate(opdef, [a.astype(np.float64) for a in arrays], attributes)
+    for mine, reference in zip(got, expected, strict=True):
+        assert mine.shape == reference.shape
+        unit = ml_dtypes.finfo(mine.dtype).eps if mine.dtype.kind != "i" else 0
+        # Sums cancel: errors are measured against a twentieth of the largest result at least.
+        largest = np.abs(reference[np.isfinite(reference)]).max(initial=1e-30)
+        scale = np.maximum(np.abs(reference), largest / 20)
+        wide = mine.astype(np.float64)
+        np.testing.assert_array_equal(np.isnan(wide), np.isnan(reference))
+        finite = np.isfinite(reference)
+        np.testing.assert_array_equal(wide[~finite], reference[~finite])
+        assert np.all(np.abs(wide - reference)[finite] <= ulps * unit * scale[finite])
+
+
+def normal(*shape, dtype=np.float32, seed=0):
+    return np.random.default_rng(seed).normal(size=shape).astype(dtype) * np.array(2, dtype)
+
+
+GELU = "0.5*x*(1 + tanh(sqrt(2/pi)*(x + 0.044715*x^3)))"
+CASES = {
+    "swish": (define("x*sigmoid(beta*x)", attributes=[("beta", 1.5)]), [(7, 33)]),
+    "gelu": (define(GELU), [(3, 5, 17)]),
+    "prelu": (define("where(x > 0, x, slope*x)", ("x", "slope")), [(2, 3, 5, 7), (3, 1, 1)]),
+    "rms_norm": (define("x*rsqrt(mean(x*x) + 1e-5)*w", ("x", "w")), [(5, 301), (301,)]),
+    "swiglu": (define("gate*sigmoid(gate)*up", ("gate", "up")), [(9, 129), (9, 129)]),
+    "softmax": (define("t = exp(x - max(x))\ny = t/sum(t)"), [(4, 70)]),
+    "variance": (define("(x - mean(x))/sqrt(var(x) + 1e-5)"), [(2, 3, 77)]),
+    "dropped": (define("sum(x, axis=-1, keepdims=false)"), [(4, 3, 65)]),
+    "two_axes": (define("x - mean(x, axis=[-2, -1])"), [(3, 7, 9)]),
+    "product": (define("prod(1 + 0.01*x)"), [(3, 200)]),
+    "smallest": (define("min(x) + max(x)*x"), [(3, 130)]),
+    "position": (define("x*index(x) + size(x)"), [(3, 130)]),
+    "held": (define("float16(x) + bfloat16(w)", ("x", "w"), types=("float32",)), [(3, 130), (3, 1)]),
+    "logic": (define("where(x > 0 and not (x >= 1) or x == w, floor(3*x), -x)", ("x", "w")), [(3, 130), (130,)]),
+    "outer": (define("x*w + 1", ("x", "w")), [(4, 1, 6), (5, 1)]),
+    "row_maths": (define("x/(1 + exp(-max(x)))*log(2 + sum(abs(x)))"), [(5, 66)]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_matches_reference(name):
+    opdef, shapes = CASES[name]
+    check(opdef, [normal(*s, seed=i) for i, s in enumerate(shapes)])
+
+
+@pytest.mark.parametrize("name", ["softmax", "rms_norm", "product", "logic"])
+def test_rows_longer_than_a_tile(name):
+    """A small unified buffer makes tiles of 256 elements, so that rows take several."""
+    opdef, shapes = CASES[name]
+    long = [(*s[:-1], 1111) for s in shapes]
+    check(opdef, [normal(*s, seed=i) for i, s in enumerate(long)], ub=24576, cores=3, ulps=32)
+
+
+@pytest.mark.parametrize("column", [1, 2])
+def test_half_types_are_computed_in_float32(column):
+    kind = np.dtype([np.float32, np.float16, ml_dtypes.bfloat16][column])
+    for name in ("gelu", "softmax"):
+        opdef, shapes = CASES[name]
+        check(opdef, [normal(*s).astype(kind) for s in shapes], column, ulps=1)
+
+
+UNARY = "exp expm1 log log1p log2 log10 sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf sigmoid softplus floor ceil round trunc sign abs".split()
+
+
+def test_every_function_of_one_number():
+    """One kernel of all of them: also many outputs. Arguments where float32 arithmetic is defined."""
+    outputs = [f"y_{n}" for n in UNARY]
+    text = "\n".join(f"y_{n} = {n}({'1 + abs(x)' if n in ('acosh', 'log', 'log2', 'log10') else '0.99*sin(x)' if n in ('asin', 'acos', 'atanh') else 'abs(x)' if n in ('sqrt', 'rsqrt', 'log1p') else 'x'})" for n in UNARY)
+    opdef = define(text, outputs=outputs, types=("float32",))
+    check(opdef, [normal(3, 41)], ulps=64)
+
+
+def test_binary_functions_and_special_values():
+    special = np.array([0.0, -0.0, 1.5, -2.5, np.inf, -np.inf, np.nan, 1e-40, 1e38, -7], np.float32)
+    x, w = (a.astype(np.float32) for a in np.meshgrid(special, special))
+    text = "y = atan2(x, w)\nz = max(x, w) + min(x, w)\nq = where(isnan(x) or isinf(w), 1, 0)\np = expm1(x)\nr = tanh(w)"
+    opdef = define(text, ("x", "w"), outputs=("y", "z", "q", "p", "r"), types=("float32",))
+    check(opdef, [x, w], ulps=32)
+
+
+def test_mod_and_pow():
+    opdef = define("y = x % w\nz = abs(x)^w\nv = x // w", ("x", "w"), outputs=("y", "z", "v"))
+    check(opdef, [normal(3, 50), normal(3, 50, seed=1)], ulps=64)
+
+
+def test_integer_tensors():
+    opdef = parse_definitions(
+        json.dumps(
+            {
+                "op": "Quantize",
+                "inputs": [{"name": "x", "type": "float32"}, {"name": "zero", "type": "int8"}],
+                "outputs": [{"name": "q", "type": "int8"}, {"name": "big", "type": "bool"}],
+                "formula": "q = clip(round(x*10) + zero, -128, 127)\nbig = abs(x) > 2",
+            }
+        )
+    )[0]
+    x, zero = normal(5, 37) * 5, np.array([3], np.int8)
+    q, big = kernel(opdef)(x, zero)
+    expected = evaluate(opdef, [x, zero])
+    assert q.dtype == np.int8 and np.array_equal(q, expected[0]) and np.array_equal(big, expected[1])
+
+
+def test_empty_and_scalar_tensors():
+    swish = CASES["swish"][0]
+    assert kernel(swish)(np.zeros((0, 4), np.float32))[0].shape == (0, 4)
+    check(swish, [normal().reshape(())])
+    check(define("sum(x)"), [np.zeros((3, 0), np.float32)])
+
+
+def test_attributes_are_read_at_run_time():
+    check(CASES["swish"][0], [normal(3, 40)], attributes={"beta": -0.5})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda k: k.replace("        queue.EnQue(tile);\n", "", 1), "EnQue"),
+        (lambda k: k.replace("queue.FreeTensor(tile);", "", 1), "ErrorBuffer3|ErrorLeak"),
+        (lambda k: k.replace("BUFFER_NUM, tile_ *", "BUFFER_NUM, 64 * tile_ *", 1), "unified buffer"),
+        (lambda k: k.replace("from[offset]", "from[offset + 1]", 1), "ErrorRead3"),
+        (lambda k: k.replace("to[offset]", "to[offset + 1]", 1), "ErrorWrite2|ErrorRead3"),
+        (lambda k: k.replace("DataCopyPad(tile, from[offset], copy, pad)", "DataCopy(tile, from[offset], n)"), "ErrorRead4"),
+        (lambda k: k.replace("Duplicate(to[read]", "Duplicate(to[read - 7]"), "ErrorWrite4"),
+        (lambda k: k.replace("    PipeBarrier<PIPE_V>();\n", ""), "ErrorSync1"),
+        (lambda k: k.replace("    WaitFlag<HardEvent::V_S>(done);\n", ""), "ErrorSync3"),
+        (lambda k: k.replace("DataCopyPad(tile, from[offset], copy, pad);", ""), "ErrorRead2"),
+        (lambda k: k.replace("    queue.FreeTensor(ready);\n", "    queue.FreeTensor(ready);\n    queue.FreeTensor(ready);\n"), "ErrorFree"),
+        (lambda k: k.replace("pipe->InitBuffer(xTileBuf_, tile_ * sizeof(float));\n", ""), "ErrorBuffer0"),
+    ],
+)  # fmt: skip
+def test_planted_mistakes_are_reported(change, message):
+    """Each breaks one rule of a kernel that is right otherwise."""
+    opdef = CASES["rms_norm"][0]
+    source = generate_ascend_c(opdef, SOC).kernel
+    assert change(source) != source
+    with pytest.raises(AscendError, match=message) as caught:
+        kernel(opdef, change=change)(normal(5, 301), normal(301))
+    assert caught.value.code == "E43003"
+
+
+@pytest.mark.parametrize(
+    ("opdef", "reason"),
+    [
+        (define("sum(x, axis=0)"), "other axes"),
+        (define("x*0 + sum(x, axis=-1, keepdims=false)"), "another rank"),
+        (define("1 + 1"), "depends on no input"),
+        (define("x + row", ("x", "row")), "C\\+\\+ parameter"),
+    ],
+)
+def test_refusals_say_why(opdef, reason):
+    with pytest.raises(NotGenerated, match=reason):
+        generate_ascend_c(opdef, SOC)
+
+
+def test_shapes_that_do_not_broadcast_are_refused_by_the_generated_host():
+    with pytest.raises(AscendError, match="refuses these shapes"):
+        kernel(CASES["swiglu"][0])(normal(3, 4), normal(3, 5))
