@@ -62,7 +62,10 @@ class CpuKernel:
         """The outputs. ub, cores: another chip's, to make tiles small. Raises AscendError E43003 with what the
         checks or the tiling say."""
         bound = bind_attributes(self.opdef, attributes or {})
-        numbers = [float(v) if isinstance(v := bound.get(a.name), int | float) else 0.0 for a in self.opdef.attributes]
+        numbers = [
+            float(v) if isinstance(v := bound.get(a.name), int | float) else 0.0
+            for a in self.opdef.attributes
+        ]
         request = [
             struct.pack("<5Q", ub or self.source.soc.ub, cores or max(self.source.soc.vector_cores, 1),
                         len(inputs), len(self.source.outputs), len(numbers)),
@@ -70,11 +73,15 @@ class CpuKernel:
         ]  # fmt: skip
         for name, array in zip(self.source.inputs, inputs, strict=True):
             dense = np.ascontiguousarray(array, dtype=_numpy(self.column[name]))
-            request.append(struct.pack(f"<{2 + array.ndim}q", _GE_NUMBERS[self.column[name]], array.ndim, *array.shape))
+            request.append(
+                struct.pack(f"<{2 + array.ndim}q", _GE_NUMBERS[self.column[name]], array.ndim, *array.shape)
+            )
             request.append(dense.tobytes())
         request += [struct.pack("<q", _GE_NUMBERS[self.column[n]]) for n in self.source.outputs]
         try:
-            answer = subprocess.run([str(self.path)], input=b"".join(request), capture_output=True, timeout=SECONDS, check=False)
+            answer = subprocess.run(
+                [str(self.path)], input=b"".join(request), capture_output=True, timeout=SECONDS, check=False
+            )
         except subprocess.TimeoutExpired as error:
             raise AscendError("E43003", self.source.function, f"it ran longer than {SECONDS} s") from error
         if answer.returncode != 0:
@@ -97,7 +104,9 @@ class CpuKernel:
         return found
 
 
-def compile_for_cpu(source: KernelSource, opdef: OpDef, column: int = 0, cache: Path | None = None) -> CpuKernel:
+def compile_for_cpu(
+    source: KernelSource, opdef: OpDef, column: int = 0, cache: Path | None = None
+) -> CpuKernel:
     """Compiles for one of source.columns. Raises AscendError E43001 without a C++ compiler, E43002 when it fails."""
     types = source.columns[column]
     text = _translation_unit(source, types)
@@ -122,16 +131,25 @@ def _translation_unit(source: KernelSource, types: Column) -> str:
     lines.append(f"#define {source.function} asc_kernel_{source.function}")
     lines.append(source.kernel)
     arguments = [f"t[{i}]" for i in range(len(tensors))]
-    lines.append(f"static void launch(uint8_t **t, uint8_t *tiling) {{ {source.function}({', '.join([*arguments, 'nullptr', 'tiling'])}); }}")
+    lines.append(
+        f"static void launch(uint8_t **t, uint8_t *tiling) {{ {source.function}({', '.join([*arguments, 'nullptr', 'tiling'])}); }}"
+    )
     names = ", ".join(f'"{n}"' for n in tensors)
-    lines.append(f"int main() {{ static const char *const names[] = {{{names}}}; return asc_cpu::run(launch, names); }}")
+    lines.append(
+        f"int main() {{ static const char *const names[] = {{{names}}}; return asc_cpu::run(launch, names); }}"
+    )
     return "\n".join(lines) + "\n"
 
 
 def _find_cpp() -> tuple[str, ...]:
     """$CXX, c++, g++ or clang++."""
     given = os.environ.get("CXX", "")
-    candidates: Sequence[tuple[str, ...]] = [*([tuple(shlex.split(given))] if given.strip() else []), ("c++",), ("g++",), ("clang++",)]
+    candidates: Sequence[tuple[str, ...]] = [
+        *([tuple(shlex.split(given))] if given.strip() else []),
+        ("c++",),
+        ("g++",),
+        ("clang++",),
+    ]
     for command in candidates:
         if shutil.which(command[0]):
             return command
@@ -144,11 +162,19 @@ def _compile(text: str, tiling: str, function: str, command: Sequence[str], targ
         file.write_text(text, encoding="utf-8")
         (Path(work) / f"{function}_tiling.h").write_text(tiling, encoding="utf-8")
         try:
-            answer = subprocess.run([*command, str(file), "-o", str(made)], capture_output=True, text=True, timeout=120, check=False)
+            answer = subprocess.run(
+                [*command, str(file), "-o", str(made)],
+                capture_output=True,
+                text=True,
+                timeout=120,
+                check=False,
+            )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise AscendError("E43002", command[0], error) from error
         if answer.returncode != 0:
-            errors = [line for line in answer.stderr.splitlines() if "error" in line] or [f"status {answer.returncode}"]
+            errors = [line for line in answer.stderr.splitlines() if "error" in line] or [
+                f"status {answer.returncode}"
+            ]
             raise AscendError("E43002", " ".join(command), errors[0], details=answer.stderr.splitlines()[:20])
         os.replace(made, target)
 

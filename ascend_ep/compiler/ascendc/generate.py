@@ -36,16 +36,20 @@ from .naming import config_name, snake_case
 from .passes import plan_passes
 
 #: element types the generated copies convert from and to float32
-SUPPORTED = (dtypes.FLOAT16, dtypes.FLOAT32, dtypes.BFLOAT16, dtypes.INT32, dtypes.INT8, dtypes.UINT8, dtypes.BOOL)
+SUPPORTED = (
+    dtypes.FLOAT16,
+    dtypes.FLOAT32,
+    dtypes.BFLOAT16,
+    dtypes.INT32,
+    dtypes.INT8,
+    dtypes.UINT8,
+    dtypes.BOOL,
+)
 _BYTES = {dtypes.FLOAT32: 4, dtypes.INT32: 4, dtypes.FLOAT16: 2, dtypes.BFLOAT16: 2}
 _MOST_COLUMNS = 16
 _NUMERIC = ("float", "int")
 _RESERVED = frozenset(
-    """alignas auto bool break case catch char class const constexpr continue default delete do double else enum
-    explicit extern false float for friend goto half if inline int long namespace new operator private protected
-    public register return short signed sizeof static struct switch template this throw true try typedef typename
-    union unsigned using virtual void volatile while workspace tiling and or not xor row col n lanes tile rows cols
-    dims items""".split()
+    ["alignas", "auto", "bool", "break", "case", "catch", "char", "class", "const", "constexpr", "continue", "default", "delete", "do", "double", "else", "enum", "explicit", "extern", "false", "float", "for", "friend", "goto", "half", "if", "inline", "int", "long", "namespace", "new", "operator", "private", "protected", "public", "register", "return", "short", "signed", "sizeof", "static", "struct", "switch", "template", "this", "throw", "true", "try", "typedef", "typename", "union", "unsigned", "using", "virtual", "void", "volatile", "while", "workspace", "tiling", "and", "or", "not", "xor", "row", "col", "n", "lanes", "tile", "rows", "cols", "dims", "items"]
 )
 
 
@@ -75,7 +79,10 @@ class KernelSource:
 
 
 def generate_ascend_c(
-    opdef: OpDef, soc: Soc, attributes: Mapping[str, AttributeValue] | None = None, program: Program | None = None
+    opdef: OpDef,
+    soc: Soc,
+    attributes: Mapping[str, AttributeValue] | None = None,
+    program: Program | None = None,
 ) -> KernelSource:
     """Files for an operator with a formula, or with the given program in its place. Every input is given.
 
@@ -99,7 +106,11 @@ def generate_ascend_c(
         opdef, names, plan, uses, selected.folded_axes, selected.uses_index, columns, (config_name(soc.name),)
     )
     tile = _tile(host, soc)
-    notes = [] if _has_copy_pad(soc) else [f"{soc.name} has no DataCopyPad: rows must be whole blocks of 32 bytes there"]
+    notes = (
+        []
+        if _has_copy_pad(soc)
+        else [f"{soc.name} has no DataCopyPad: rows must be whole blocks of 32 bytes there"]
+    )
     return KernelSource(
         opdef.op, names.function, kernel_text(names, plan, uses), tiling_text(host), host_text(host), columns,
         names.inputs, names.outputs, tile, soc, tuple(notes),
@@ -111,7 +122,10 @@ def element_columns(opdef: OpDef, supported: Sequence[int] = SUPPORTED) -> tuple
     specs = (*opdef.inputs, *opdef.outputs)
     if opdef.paired:
         width = max(len(s.types) for s in specs)
-        found = [{s.name: s.types[i % max(len(s.types), 1)] if s.types else dtypes.FLOAT32 for s in specs} for i in range(width)]
+        found = [
+            {s.name: s.types[i % max(len(s.types), 1)] if s.types else dtypes.FLOAT32 for s in specs}
+            for i in range(width)
+        ]
     else:
         choices = {_choice(s): s.types or (dtypes.FLOAT16, dtypes.FLOAT32, dtypes.BFLOAT16) for s in specs}
         choices = {k: tuple(t for t in v if t in supported) for k, v in choices.items()}
@@ -134,8 +148,16 @@ def _signature(opdef: OpDef, program: Program) -> Signature:
     if variadic:
         raise NotGenerated(f"the number of tensors of {variadic[0]} is open")
     numeric = {a.name for a in opdef.attributes if a.type in _NUMERIC}
-    fixed = {e.axes.name for e in program.expressions() if isinstance(e, Reduce) and isinstance(e.axes, AttributeRef)}
-    fixed |= {e.axis.name for e in program.expressions() if isinstance(e, Index) and isinstance(e.axis, AttributeRef)}
+    fixed = {
+        e.axes.name
+        for e in program.expressions()
+        if isinstance(e, Reduce) and isinstance(e.axes, AttributeRef)
+    }
+    fixed |= {
+        e.axis.name
+        for e in program.expressions()
+        if isinstance(e, Index) and isinstance(e.axis, AttributeRef)
+    }
     read = {e.name for e in program.expressions() if isinstance(e, AttributeRef)}
     attributes = tuple(a.name for a in opdef.attributes if a.name in read & numeric - fixed)
     inputs = tuple(s.name for s in opdef.inputs)
@@ -146,7 +168,9 @@ def _signature(opdef: OpDef, program: Program) -> Signature:
     if len({n.upper() for n in (*inputs, *outputs)}) < len(inputs) + len(outputs):
         raise NotGenerated("two tensors have names that differ in case only")
     function = opdef.kernel_name or snake_case(opdef.op)
-    if not re.fullmatch(r"[A-Za-z_]\w*", function, re.ASCII) or not re.fullmatch(r"[A-Za-z_]\w*", opdef.op, re.ASCII):
+    if not re.fullmatch(r"[A-Za-z_]\w*", function, re.ASCII) or not re.fullmatch(
+        r"[A-Za-z_]\w*", opdef.op, re.ASCII
+    ):
         raise NotGenerated(f"{function} is no name that a C++ function can have")
     return Signature(function, opdef.op, inputs, outputs, attributes)
 

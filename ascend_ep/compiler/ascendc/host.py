@@ -51,7 +51,9 @@ class Host:
 def tiling_text(host: Host) -> str:
     """op_host/<op>_tiling.h."""
     guard = f"{host.names.function.upper()}_TILING_H"
-    fields = [("uint64_t", n) for n in ("rows", "cols", "items", "itemsPerCore")] + [("uint32_t", "tileLength")]
+    fields = [("uint64_t", n) for n in ("rows", "cols", "items", "itemsPerCore")] + [
+        ("uint32_t", "tileLength")
+    ]
     arrays = ["dims"]
     for n in host.read_inputs():
         fields += [("uint32_t", f"{n}Step"), ("uint64_t", f"{n}Size")]
@@ -63,7 +65,10 @@ def tiling_text(host: Host) -> str:
     lines += [f"TILING_DATA_FIELD_DEF({kind}, {name});" for kind, name in fields]
     lines += [f"TILING_DATA_FIELD_DEF_ARR(uint64_t, 8, {name});" for name in arrays]
     lines += ["END_TILING_DATA_DEF;", ""]
-    lines += [f"REGISTER_TILING_DATA_CLASS({host.names.type_name}, {host.names.tiling_class})", "}  // namespace optiling"]
+    lines += [
+        f"REGISTER_TILING_DATA_CLASS({host.names.type_name}, {host.names.tiling_class})",
+        "}  // namespace optiling",
+    ]
     return "\n".join([*lines, "", "#endif", ""])
 
 
@@ -281,7 +286,9 @@ def _default_text(attribute: Attribute) -> str:
         items = value if isinstance(value, tuple) else ()
         return "{" + ", ".join(str(v).lower() for v in items) + "}"
     if attribute.type == "string":
-        text = "".join(c if c.isalnum() or c in " _-.:" else f"\\{ord(c):03o}" for c in str(value or "") if ord(c) < 256)
+        text = "".join(
+            c if c.isalnum() or c in " _-.:" else f"\\{ord(c):03o}" for c in str(value or "") if ord(c) < 256
+        )
         return f'"{text}"'
     return str(value if value is not None else 0).lower()
 

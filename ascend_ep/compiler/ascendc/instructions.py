@@ -30,7 +30,20 @@ from .values import Value, Values
 #: expression operation -> function of the high-level library that needs a scratch buffer
 LIBRARY = {
     name: name.capitalize()
-    for name in ("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "erf")
+    for name in (
+        "sin",
+        "cos",
+        "tan",
+        "asin",
+        "acos",
+        "atan",
+        "sinh",
+        "cosh",
+        "asinh",
+        "acosh",
+        "atanh",
+        "erf",
+    )
 }
 _ROUNDINGS = {"floor": "CAST_FLOOR", "ceil": "CAST_CEIL", "round": "CAST_RINT", "trunc": "CAST_TRUNC"}
 _PLAIN = {"add", "sub", "mul", "div", "max", "min", "exp", "abs", "sqrt"}
@@ -100,7 +113,9 @@ class _Selector:
             sign = {"add": "+", "sub": "-", "mul": "*", "div": "/"}[op]
             return self.values.scalar(f"({operands[0].text} {sign} {operands[1].text})")
         order = ("scalar", "row", "full")
-        if op in ("add", "mul", "max", "min") and order.index(operands[0].spread) < order.index(operands[1].spread):
+        if op in ("add", "mul", "max", "min") and order.index(operands[0].spread) < order.index(
+            operands[1].spread
+        ):
             operands.reverse()
         return self.values.instruction(op, operands)
 
@@ -192,7 +207,9 @@ class _Selector:
         return self.op("div", 1.0, self.op("add", self.op("exp", self._neg(x)), 1.0))
 
     def _softplus(self, x: Value) -> Value:
-        return self.op("add", self.op("max", x, 0.0), self._log1p(self.op("exp", self._neg(self.op("abs", x)))))
+        return self.op(
+            "add", self.op("max", x, 0.0), self._log1p(self.op("exp", self._neg(self.op("abs", x))))
+        )
 
     def _tanh(self, x: Value) -> Value:
         """e/(e + 2) for e = expm1(2|x|), with the sign of x; from |x| = 16 on it is 1."""
@@ -246,7 +263,9 @@ class _Selector:
         if dtype == dtypes.BOOL:
             return self.number(self.truth(x))
         if dtype in _HELD:
-            return self.values.instruction("widen", (self.values.instruction("narrow", (x,), _HELD[dtype]),), _HELD[dtype])
+            return self.values.instruction(
+                "widen", (self.values.instruction("narrow", (x,), _HELD[dtype]),), _HELD[dtype]
+            )
         if dtype in _RANGES:
             low, high = _RANGES[dtype]
             whole = self.round(self.op("min", self.op("max", x, low), high), "CAST_TRUNC")

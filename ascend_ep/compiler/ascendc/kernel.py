@@ -274,7 +274,9 @@ class _Kernel:
         yield "}"
         yield ""
         small = self.uses.small
-        yield from (_TAKE % (_WIDEN_SMALL if small else "", _NARROW_SMALL if small else "")).strip("\n").split("\n")
+        yield from (
+            (_TAKE % (_WIDEN_SMALL if small else "", _NARROW_SMALL if small else "")).strip("\n").split("\n")
+        )
 
     def _write_row(self, name: str, value: Value) -> Iterator[str]:
         yield f"__aicore__ inline void Write{name.capitalize()}(uint64_t row) {{"

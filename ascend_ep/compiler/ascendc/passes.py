@@ -82,7 +82,12 @@ def plan_passes(selected: Selected) -> Plan:
         sections.append(_allocate(_section(roots, level), roots))
     last_roots = [v for _, v in full]
     return Plan(
-        tuple(passes), tuple(sections), frozenset(exported), _allocate(_full(last_roots), last_roots), full, rows
+        tuple(passes),
+        tuple(sections),
+        frozenset(exported),
+        _allocate(_full(last_roots), last_roots),
+        full,
+        rows,
     )
 
 
@@ -94,7 +99,9 @@ def _full(roots: Sequence[Value]) -> list[Value]:
 def _section(roots: Sequence[Value], level: int) -> list[Value]:
     """Row values; what an earlier section exported is read, not computed."""
     return [
-        v for v in _below(roots, lambda v: v.is_fold or (v.level < level and not v.is_mask)) if v.spread == "row"
+        v
+        for v in _below(roots, lambda v: v.is_fold or (v.level < level and not v.is_mask))
+        if v.spread == "row"
     ]
 
 

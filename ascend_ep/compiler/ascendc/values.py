@@ -66,9 +66,7 @@ class Values:
         dropped = {a.dropped for a in operands if a.spread == "row"}
         if len(dropped) > 1 or (spread == "full" and True in dropped):
             raise NotGenerated("a reduction without keepdims meets values of another rank")
-        fitted = tuple(
-            self._fit(a, spread, i, op, operands, is_mask=is_mask) for i, a in enumerate(operands)
-        )
+        fitted = tuple(self._fit(a, spread, i, op, operands, is_mask=is_mask) for i, a in enumerate(operands))
         return self.make(op, fitted, spread, text, is_mask, bool(dropped and dropped.pop()))
 
     def _fit(
@@ -79,9 +77,13 @@ class Values:
             return a
         if a.is_mask:
             one = self.instruction("select", (a, self.constant(1.0), self.constant(0.0)))
-            return self.make("compare", (self._fill(self._ref(one), spread), self.constant(0.0)), spread, "NE", True)
+            return self.make(
+                "compare", (self._fill(self._ref(one), spread), self.constant(0.0)), spread, "NE", True
+            )
         number = self._ref(a) if a.spread == "row" else a
-        if place == _SCALAR_PLACE.get(op) and any(b.spread == spread for b in operands[:place] if not b.is_mask):
+        if place == _SCALAR_PLACE.get(op) and any(
+            b.spread == spread for b in operands[:place] if not b.is_mask
+        ):
             return number
         if op == "select" and place == 2:
             return number

@@ -6,9 +6,9 @@
  */
 #pragma once
 
-#include "cpu/core.h"
-#include "cpu/tensor.h"
-#include "cpu/queue.h"
 #include "cpu/copy.h"
-#include "cpu/vector.h"
+#include "cpu/core.h"
 #include "cpu/library.h"
+#include "cpu/queue.h"
+#include "cpu/tensor.h"
+#include "cpu/vector.h"

@@ -56,10 +56,12 @@ template <typename T>
 inline void DataCopyPad(const LocalTensor<T> &to, const GlobalTensor<T> &from, const DataCopyExtParams &p,
                         const DataCopyPadExtParams<T> &pad) {
     to.aligned("ErrorWrite4");
-    if (p.blockLen % sizeof(T)) asc_cpu::fail("ErrorRead4", "DataCopyPad: blockLen %u is no number of elements", p.blockLen);
+    if (p.blockLen % sizeof(T))
+        asc_cpu::fail("ErrorRead4", "DataCopyPad: blockLen %u is no number of elements", p.blockLen);
     const uint32_t n = p.blockLen / uint32_t(sizeof(T)), left = pad.isPad ? pad.leftPadding : 0;
     const uint32_t right = pad.isPad ? pad.rightPadding : 0;
-    if (left * sizeof(T) > 32 || right * sizeof(T) > 32) asc_cpu::fail("ErrorWrite2", "DataCopyPad: padding of more than 32 bytes");
+    if (left * sizeof(T) > 32 || right * sizeof(T) > 32)
+        asc_cpu::fail("ErrorWrite2", "DataCopyPad: padding of more than 32 bytes");
     const uint32_t line = uint32_t((left + n + right) * sizeof(T) + 31) / 32 * 32;
     for (uint32_t i = 0; i < p.blockCount; i++) {
         const T *source = from.read(i * (uint64_t(p.blockLen) + uint64_t(p.srcStride)) / sizeof(T), n);
@@ -73,7 +75,8 @@ inline void DataCopyPad(const LocalTensor<T> &to, const GlobalTensor<T> &from, c
 template <typename T>
 inline void DataCopyPad(const GlobalTensor<T> &to, const LocalTensor<T> &from, const DataCopyExtParams &p) {
     from.aligned("ErrorRead4");
-    if (p.blockLen % sizeof(T)) asc_cpu::fail("ErrorWrite4", "DataCopyPad: blockLen %u is no number of elements", p.blockLen);
+    if (p.blockLen % sizeof(T))
+        asc_cpu::fail("ErrorWrite4", "DataCopyPad: blockLen %u is no number of elements", p.blockLen);
     const uint32_t n = p.blockLen / uint32_t(sizeof(T)), line = (p.blockLen + 31) / 32 * 32;
     for (uint32_t i = 0; i < p.blockCount; i++) {
         const T *source = from.read(i * (line + uint32_t(p.srcStride) * 32) / uint32_t(sizeof(T)), n, false);

@@ -97,8 +97,8 @@ inline uint32_t reserve(uint64_t bytes, uint32_t owner, uint32_t part) {
     Core &c = core();
     uint64_t rounded = (bytes + BLOCK - 1) / BLOCK * BLOCK;
     if (rounded > c.ub_total - c.ub_used)
-        fail("ErrorBuffer0", "buffer %u (part %u) of %llu bytes: the unified buffer holds %u bytes, %u are taken", owner,
-             part, (unsigned long long)rounded, c.ub_total, c.ub_used);
+        fail("ErrorBuffer0", "buffer %u (part %u) of %llu bytes: the unified buffer holds %u bytes, %u are taken",
+             owner, part, (unsigned long long)rounded, c.ub_total, c.ub_used);
     uint32_t begin = c.ub_used;
     c.ub_used += uint32_t(rounded);
     c.regions.push_back({begin, uint32_t(rounded), owner, part});

@@ -10,11 +10,12 @@ inline void use_scratch(const LocalTensor<uint8_t> &scratch, uint64_t bytes) {
     scratch.write(0, bytes);
 }
 
-#define ASC_LIBRARY1(name, value)                                                                                      \
-    template <typename T>                                                                                              \
-    inline void name(const LocalTensor<T> &d, const LocalTensor<T> &x, const LocalTensor<uint8_t> &scratch, uint32_t n) { \
-        use_scratch(scratch, n * sizeof(T));                                                                           \
-        map1(d, x, int32_t(n), [](auto a) { return value; });                                                          \
+#define ASC_LIBRARY1(name, value)                                                                           \
+    template <typename T>                                                                                   \
+    inline void name(const LocalTensor<T> &d, const LocalTensor<T> &x, const LocalTensor<uint8_t> &scratch, \
+                     uint32_t n) {                                                                          \
+        use_scratch(scratch, n * sizeof(T));                                                                \
+        map1(d, x, int32_t(n), [](auto a) { return value; });                                               \
     }
 ASC_LIBRARY1(Sin, std::sin(a))
 ASC_LIBRARY1(Cos, std::cos(a))
@@ -31,12 +32,12 @@ ASC_LIBRARY1(Atanh, std::atanh(a))
 ASC_LIBRARY1(Erf, std::erf(a))
 #undef ASC_LIBRARY1
 
-#define ASC_LIBRARY2(name, value)                                                                                     \
-    template <typename T>                                                                                             \
-    inline void name(const LocalTensor<T> &d, const LocalTensor<T> &x, const LocalTensor<T> &y,                       \
-                     const LocalTensor<uint8_t> &scratch, uint32_t n) {                                               \
-        use_scratch(scratch, n * sizeof(T));                                                                          \
-        map2(d, x, y, int32_t(n), [](auto a, auto b) { return value; });                                              \
+#define ASC_LIBRARY2(name, value)                                                               \
+    template <typename T>                                                                       \
+    inline void name(const LocalTensor<T> &d, const LocalTensor<T> &x, const LocalTensor<T> &y, \
+                     const LocalTensor<uint8_t> &scratch, uint32_t n) {                         \
+        use_scratch(scratch, n * sizeof(T));                                                    \
+        map2(d, x, y, int32_t(n), [](auto a, auto b) { return value; });                        \
     }
 ASC_LIBRARY2(Power, std::pow(a, b))
 ASC_LIBRARY2(Fmod, std::fmod(a, b))

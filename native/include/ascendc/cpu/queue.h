@@ -10,13 +10,35 @@
 namespace AscendC {
 
 enum pipe_t { PIPE_S, PIPE_V, PIPE_M, PIPE_MTE1, PIPE_MTE2, PIPE_MTE3, PIPE_ALL };
-enum class HardEvent : uint8_t { MTE2_V, V_MTE2, MTE3_V, V_MTE3, V_S, S_V, MTE2_S, S_MTE2, S_MTE3, MTE3_S, V_V, MTE3_MTE2, MTE2_MTE3 };
+enum class HardEvent : uint8_t {
+    MTE2_V,
+    V_MTE2,
+    MTE3_V,
+    V_MTE3,
+    V_S,
+    S_V,
+    MTE2_S,
+    S_MTE2,
+    S_MTE3,
+    MTE3_S,
+    V_V,
+    MTE3_MTE2,
+    MTE2_MTE3
+};
 using event_t = int32_t;
 
-inline int64_t GetBlockIdx() { return asc_cpu::core().block_idx; }
-inline int64_t GetBlockNum() { return asc_cpu::core().block_num; }
-inline int64_t GetSubBlockIdx() { return 0; }
-inline int64_t GetSubBlockNum() { return 1; }
+inline int64_t GetBlockIdx() {
+    return asc_cpu::core().block_idx;
+}
+inline int64_t GetBlockNum() {
+    return asc_cpu::core().block_num;
+}
+inline int64_t GetSubBlockIdx() {
+    return 0;
+}
+inline int64_t GetSubBlockNum() {
+    return 1;
+}
 
 template <pipe_t pipe>
 inline void PipeBarrier() {
@@ -40,7 +62,7 @@ inline TPipe *&the_pipe() {
 
 template <TPosition position, int32_t depth, auto mask = 0>
 class TQue {
-public:
+   public:
     static constexpr TPosition POSITION = position;
 
     template <typename T>
@@ -52,12 +74,14 @@ public:
                 std::memset(asc_cpu::core().written.data() + b->begin, 0, b->bytes);
                 return LocalTensor<T>(b.get(), b->begin, b->bytes);
             }
-        asc_cpu::fail("ErrorBuffer3", "queue %u: AllocTensor, but all of its %zu buffers are in use", owner_, buffers_.size());
+        asc_cpu::fail("ErrorBuffer3", "queue %u: AllocTensor, but all of its %zu buffers are in use", owner_,
+                      buffers_.size());
     }
     template <typename T>
     bool EnQue(const LocalTensor<T> &tensor) {
         Buffer *b = mine(tensor.buffer(), "EnQue");
-        if (b->stage != Stage::Allocated) asc_cpu::fail("ErrorBuffer3", "queue %u: EnQue of a tensor that is not freshly allocated", owner_);
+        if (b->stage != Stage::Allocated)
+            asc_cpu::fail("ErrorBuffer3", "queue %u: EnQue of a tensor that is not freshly allocated", owner_);
         b->stage = Stage::Queued;
         waiting_.push_back(b);
         asc_cpu::core().epoch++;
@@ -66,7 +90,8 @@ public:
     template <typename T>
     LocalTensor<T> DeQue() {
         need_buffers();
-        if (waiting_.empty()) asc_cpu::fail("ErrorBuffer3", "queue %u: DeQue, but nothing is queued (is an EnQue missing?)", owner_);
+        if (waiting_.empty())
+            asc_cpu::fail("ErrorBuffer3", "queue %u: DeQue, but nothing is queued (is an EnQue missing?)", owner_);
         Buffer *b = waiting_.front();
         waiting_.pop_front();
         b->stage = Stage::Taken;
@@ -75,8 +100,10 @@ public:
     template <typename T>
     void FreeTensor(const LocalTensor<T> &tensor) {
         Buffer *b = mine(tensor.buffer(), "FreeTensor");
-        if (b->stage == Stage::Free) asc_cpu::fail("ErrorFree", "queue %u: FreeTensor of a tensor that is free", owner_);
-        if (b->stage == Stage::Queued) asc_cpu::fail("ErrorFree", "queue %u: FreeTensor of a tensor that is queued", owner_);
+        if (b->stage == Stage::Free)
+            asc_cpu::fail("ErrorFree", "queue %u: FreeTensor of a tensor that is free", owner_);
+        if (b->stage == Stage::Queued)
+            asc_cpu::fail("ErrorFree", "queue %u: FreeTensor of a tensor that is queued", owner_);
         b->stage = Stage::Free;
     }
     void init(uint8_t count, uint32_t bytes) {
@@ -84,7 +111,8 @@ public:
         owner_ = c.owners++;
         for (uint32_t part = 0; part < count; part++) {
             uint32_t begin = asc_cpu::reserve(bytes, owner_, part);
-            buffers_.push_back(std::make_unique<Buffer>(Buffer{Stage::Free, position, begin, c.ub_used - begin, owner_, part}));
+            buffers_.push_back(
+                std::make_unique<Buffer>(Buffer{Stage::Free, position, begin, c.ub_used - begin, owner_, part}));
         }
     }
     ~TQue() noexcept(false) {
@@ -93,7 +121,7 @@ public:
                 asc_cpu::fail("ErrorLeak", "queue %u: a tensor was never freed", owner_);
     }
 
-private:
+   private:
     void need_buffers() const {
         if (buffers_.empty()) asc_cpu::fail("ErrorBuffer0", "a queue without InitBuffer");
     }
@@ -110,7 +138,7 @@ private:
 
 template <TPosition position>
 class TBuf {
-public:
+   public:
     template <typename T>
     LocalTensor<T> Get() {
         if (!buffer_.bytes) asc_cpu::fail("ErrorBuffer0", "a TBuf without InitBuffer");
@@ -122,7 +150,8 @@ public:
     }
     template <typename T>
     LocalTensor<T> GetWithOffset(uint32_t length, uint32_t offset) {
-        if (uint64_t(length) * sizeof(T) + offset > buffer_.bytes) asc_cpu::fail("ErrorRead3", "buffer %u has %u bytes", buffer_.owner, buffer_.bytes);
+        if (uint64_t(length) * sizeof(T) + offset > buffer_.bytes)
+            asc_cpu::fail("ErrorRead3", "buffer %u has %u bytes", buffer_.owner, buffer_.bytes);
         return LocalTensor<T>(&buffer_, buffer_.begin + offset, length * uint32_t(sizeof(T)));
     }
     void init(uint32_t bytes) {
@@ -131,12 +160,12 @@ public:
         buffer_ = Buffer{Stage::Calc, position, begin, c.ub_used - begin, owner, 0};
     }
 
-private:
+   private:
     Buffer buffer_;
 };
 
 class TPipe {
-public:
+   public:
     TPipe() { the_pipe() = this; }
     template <TPosition position, int32_t depth, auto mask>
     bool InitBuffer(TQue<position, depth, mask> &queue, uint8_t count, uint32_t bytes) {
@@ -154,7 +183,9 @@ public:
     void Destroy() {}
 };
 
-inline TPipe *GetTPipePtr() { return the_pipe(); }
+inline TPipe *GetTPipePtr() {
+    return the_pipe();
+}
 
 }  // namespace AscendC
 

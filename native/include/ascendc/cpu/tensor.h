@@ -28,7 +28,7 @@ struct Buffer {
 
 template <typename T>
 class LocalTensor {
-public:
+   public:
     using PrimType = T;
     LocalTensor() = default;
     LocalTensor(Buffer *buffer, uint32_t begin, uint32_t bytes) : buffer_(buffer), begin_(begin), bytes_(bytes) {}
@@ -57,7 +57,8 @@ public:
         if (vector && c.strict)
             for (uint32_t b = begin / asc_cpu::BLOCK; b * asc_cpu::BLOCK < end; b++)
                 if (c.writer[b] == c.epoch)
-                    asc_cpu::fail("ErrorSync1", "%s: read with no PipeBarrier since a vector instruction wrote it", where());
+                    asc_cpu::fail("ErrorSync1", "%s: read with no PipeBarrier since a vector instruction wrote it",
+                                  where());
         return reinterpret_cast<const T *>(c.ub.data() + begin);
     }
     T *write(uint32_t first, uint64_t n, bool vector = true) const {
@@ -89,14 +90,13 @@ public:
     Buffer *buffer() const { return buffer_; }
     uint32_t begin() const { return begin_; }
 
-private:
+   private:
     void check(uint32_t first, uint64_t n, const char *kind, bool write, bool vector) const {
         char full[16];
         std::snprintf(full, sizeof full, "%s%d", kind, 1);
         if (!buffer_) asc_cpu::fail(full, "%s: it was never allocated", where());
         if (buffer_->stage == Stage::Free) asc_cpu::fail(full, "%s: it was freed", where());
-        if (buffer_->stage == Stage::Queued)
-            asc_cpu::fail("ErrorBuffer1", "%s: used between EnQue and DeQue", where());
+        if (buffer_->stage == Stage::Queued) asc_cpu::fail("ErrorBuffer1", "%s: used between EnQue and DeQue", where());
         if (vector && !write && buffer_->stage == Stage::Allocated && buffer_->position == TPosition::VECIN)
             asc_cpu::fail("ErrorBuffer2", "%s: a VECIN tensor is read before EnQue and DeQue", where());
         if ((uint64_t(first) + n) * sizeof(T) > bytes_) {
@@ -112,12 +112,14 @@ private:
 
 template <typename T>
 class GlobalTensor {
-public:
+   public:
     using PrimType = T;
     void SetGlobalBuffer(T *address, uint64_t size = ~uint64_t(0) / sizeof(T)) { address_ = address, size_ = size; }
     GlobalTensor operator[](uint64_t offset) const {
         GlobalTensor part;
-        if (offset > size_) asc_cpu::fail("ErrorRead3", "element %llu of a GlobalTensor of %llu", (unsigned long long)offset, (unsigned long long)size_);
+        if (offset > size_)
+            asc_cpu::fail("ErrorRead3", "element %llu of a GlobalTensor of %llu", (unsigned long long)offset,
+                          (unsigned long long)size_);
         part.SetGlobalBuffer(address_ + offset, size_ - offset);
         return part;
     }
@@ -135,7 +137,7 @@ public:
         return address_ + first;
     }
 
-private:
+   private:
     void check(uint64_t first, uint64_t n, bool write) const {
         if (!address_) asc_cpu::fail(write ? "ErrorWrite1" : "ErrorRead1", "a GlobalTensor without SetGlobalBuffer");
         if (first > size_ || n > size_ - first)

@@ -44,10 +44,10 @@ inline C smaller(C a, C b) {
     return a != a || a < b ? a : b;
 }
 
-#define ASC_BINARY(name, value)                                                                                        \
-    template <typename T>                                                                                              \
-    inline void name(const LocalTensor<T> &d, const LocalTensor<T> &x, const LocalTensor<T> &y, const int32_t &n) {    \
-        map2(d, x, y, n, [](auto a, auto b) { return value; });                                                        \
+#define ASC_BINARY(name, value)                                                                                     \
+    template <typename T>                                                                                           \
+    inline void name(const LocalTensor<T> &d, const LocalTensor<T> &x, const LocalTensor<T> &y, const int32_t &n) { \
+        map2(d, x, y, n, [](auto a, auto b) { return value; });                                                     \
     }
 ASC_BINARY(Add, a + b)
 ASC_BINARY(Sub, a - b)
@@ -59,10 +59,10 @@ ASC_BINARY(And, a &b)
 ASC_BINARY(Or, a | b)
 #undef ASC_BINARY
 
-#define ASC_UNARY(name, value)                                                                   \
-    template <typename T>                                                                        \
-    inline void name(const LocalTensor<T> &d, const LocalTensor<T> &x, const int32_t &n) {       \
-        map1(d, x, n, [](auto a) { return value; });                                             \
+#define ASC_UNARY(name, value)                                                             \
+    template <typename T>                                                                  \
+    inline void name(const LocalTensor<T> &d, const LocalTensor<T> &x, const int32_t &n) { \
+        map1(d, x, n, [](auto a) { return value; });                                       \
     }
 ASC_UNARY(Exp, std::exp(a))
 ASC_UNARY(Ln, std::log(a))
@@ -74,11 +74,11 @@ ASC_UNARY(Relu, larger(a, decltype(a)(0)))
 ASC_UNARY(Not, ~a)
 #undef ASC_UNARY
 
-#define ASC_SCALAR(name, value)                                                                                \
-    template <typename T>                                                                                      \
+#define ASC_SCALAR(name, value)                                                                                       \
+    template <typename T>                                                                                             \
     inline void name(const LocalTensor<T> &d, const LocalTensor<T> &x, std::type_identity_t<T> s, const int32_t &n) { \
-        const Compute<T> b = Compute<T>(s);                                                                    \
-        map1(d, x, n, [b](auto a) { return value; });                                                          \
+        const Compute<T> b = Compute<T>(s);                                                                           \
+        map1(d, x, n, [b](auto a) { return value; });                                                                 \
     }
 ASC_SCALAR(Adds, a + b)
 ASC_SCALAR(Muls, a *b)
@@ -96,7 +96,8 @@ inline void Duplicate(const LocalTensor<T> &to, std::type_identity_t<T> value, c
 }
 
 template <typename T>
-inline void ArithProgression(const LocalTensor<T> &to, std::type_identity_t<T> first, std::type_identity_t<T> step, int32_t n) {
+inline void ArithProgression(const LocalTensor<T> &to, std::type_identity_t<T> first, std::type_identity_t<T> step,
+                             int32_t n) {
     to.aligned("ErrorWrite4");
     T *y = to.write(0, uint64_t(n));
     for (int32_t i = 0; i < n; i++) y[i] = T(float(first) + float(step) * float(i));
@@ -127,7 +128,9 @@ inline void Cast(const LocalTensor<U> &to, const LocalTensor<T> &from, RoundMode
         if constexpr (std::is_integral_v<U>) {
             value = value != value ? 0 : rounded(value, mode);
             double low = double(std::numeric_limits<U>::min()), high = double(std::numeric_limits<U>::max());
-            y[i] = value <= low ? std::numeric_limits<U>::min() : value >= high ? std::numeric_limits<U>::max() : U(value);
+            y[i] = value <= low    ? std::numeric_limits<U>::min()
+                   : value >= high ? std::numeric_limits<U>::max()
+                                   : U(value);
         } else if constexpr (std::is_same_v<U, T>) {
             y[i] = U(rounded(value, mode));
         } else {
@@ -137,7 +140,9 @@ inline void Cast(const LocalTensor<U> &to, const LocalTensor<T> &from, RoundMode
 }
 
 inline void whole_repeats(uint64_t bytes) {
-    if (bytes % 256) asc_cpu::fail("ErrorRead4", "Compare of %llu bytes, which are no whole repeats of 256", (unsigned long long)bytes);
+    if (bytes % 256)
+        asc_cpu::fail("ErrorRead4", "Compare of %llu bytes, which are no whole repeats of 256",
+                      (unsigned long long)bytes);
 }
 template <typename C>
 inline bool compares(C a, C b, CMPMODE mode) {
@@ -156,7 +161,8 @@ inline void set_bit(uint8_t *bits, uint32_t i, bool value) {
 
 /* A bit per element, the lowest first. */
 template <typename T>
-inline void Compare(const LocalTensor<uint8_t> &to, const LocalTensor<T> &left, const LocalTensor<T> &right, CMPMODE mode, uint32_t n) {
+inline void Compare(const LocalTensor<uint8_t> &to, const LocalTensor<T> &left, const LocalTensor<T> &right,
+                    CMPMODE mode, uint32_t n) {
     whole_repeats(n * sizeof(T));
     to.aligned("ErrorWrite4");
     left.aligned("ErrorRead4");
@@ -166,7 +172,8 @@ inline void Compare(const LocalTensor<uint8_t> &to, const LocalTensor<T> &left, 
     for (uint32_t i = 0; i < n; i++) set_bit(bits, i, compares(Compute<T>(a[i]), Compute<T>(b[i]), mode));
 }
 template <typename T>
-inline void CompareScalar(const LocalTensor<uint8_t> &to, const LocalTensor<T> &left, std::type_identity_t<T> right, CMPMODE mode, uint32_t n) {
+inline void CompareScalar(const LocalTensor<uint8_t> &to, const LocalTensor<T> &left, std::type_identity_t<T> right,
+                          CMPMODE mode, uint32_t n) {
     whole_repeats(n * sizeof(T));
     to.aligned("ErrorWrite4");
     left.aligned("ErrorRead4");
@@ -178,7 +185,8 @@ inline void CompareScalar(const LocalTensor<uint8_t> &to, const LocalTensor<T> &
 template <typename T>
 inline void Select(const LocalTensor<T> &to, const LocalTensor<uint8_t> &mask, const LocalTensor<T> &left,
                    const LocalTensor<T> &right, SELMODE mode, uint32_t n) {
-    if (mode != SELMODE::VSEL_TENSOR_TENSOR_MODE) asc_cpu::fail("ErrorRead1", "Select of two tensors in a mode for a scalar");
+    if (mode != SELMODE::VSEL_TENSOR_TENSOR_MODE)
+        asc_cpu::fail("ErrorRead1", "Select of two tensors in a mode for a scalar");
     const uint8_t *bits = mask.read(0, (n + 7) / 8);
     uint32_t i = 0;
     map2(to, left, right, int32_t(n), [&](auto a, auto b) { return bits[i / 8] >> i % 8 & 1 ? (i++, a) : (i++, b); });
@@ -186,7 +194,8 @@ inline void Select(const LocalTensor<T> &to, const LocalTensor<uint8_t> &mask, c
 template <typename T>
 inline void Select(const LocalTensor<T> &to, const LocalTensor<uint8_t> &mask, const LocalTensor<T> &left,
                    std::type_identity_t<T> right, SELMODE mode, uint32_t n) {
-    if (mode != SELMODE::VSEL_TENSOR_SCALAR_MODE) asc_cpu::fail("ErrorRead1", "Select with a scalar in a mode for two tensors");
+    if (mode != SELMODE::VSEL_TENSOR_SCALAR_MODE)
+        asc_cpu::fail("ErrorRead1", "Select with a scalar in a mode for two tensors");
     const uint8_t *bits = mask.read(0, (n + 7) / 8);
     uint32_t i = 0;
     const Compute<T> b = Compute<T>(right);
@@ -215,12 +224,14 @@ inline void ReduceSum(const LocalTensor<T> &to, const LocalTensor<T> &from, cons
     reduce(to, from, work, n, [](auto a, auto b) { return a + b; });
 }
 template <typename T>
-inline void ReduceMax(const LocalTensor<T> &to, const LocalTensor<T> &from, const LocalTensor<T> &work, int32_t n, bool index = false) {
+inline void ReduceMax(const LocalTensor<T> &to, const LocalTensor<T> &from, const LocalTensor<T> &work, int32_t n,
+                      bool index = false) {
     if (index) asc_cpu::fail("ErrorRead1", "ReduceMax with an index is not part of this subset");
     reduce(to, from, work, n, [](auto a, auto b) { return larger(a, b); });
 }
 template <typename T>
-inline void ReduceMin(const LocalTensor<T> &to, const LocalTensor<T> &from, const LocalTensor<T> &work, int32_t n, bool index = false) {
+inline void ReduceMin(const LocalTensor<T> &to, const LocalTensor<T> &from, const LocalTensor<T> &work, int32_t n,
+                      bool index = false) {
     if (index) asc_cpu::fail("ErrorRead1", "ReduceMin with an index is not part of this subset");
     reduce(to, from, work, n, [](auto a, auto b) { return smaller(a, b); });
 }

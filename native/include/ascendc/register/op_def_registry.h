@@ -15,16 +15,38 @@ using graphStatus = uint32_t;
 constexpr graphStatus GRAPH_SUCCESS = 0, GRAPH_FAILED = 0xFFFFFFFF;
 
 enum DataType {
-    DT_FLOAT, DT_FLOAT16, DT_INT8, DT_INT32, DT_UINT8, DT_INT16 = 6, DT_UINT16, DT_UINT32, DT_INT64, DT_UINT64,
-    DT_DOUBLE, DT_BOOL, DT_STRING, DT_COMPLEX64 = 16, DT_COMPLEX128, DT_BF16 = 27, DT_UNDEFINED
+    DT_FLOAT,
+    DT_FLOAT16,
+    DT_INT8,
+    DT_INT32,
+    DT_UINT8,
+    DT_INT16 = 6,
+    DT_UINT16,
+    DT_UINT32,
+    DT_INT64,
+    DT_UINT64,
+    DT_DOUBLE,
+    DT_BOOL,
+    DT_STRING,
+    DT_COMPLEX64 = 16,
+    DT_COMPLEX128,
+    DT_BF16 = 27,
+    DT_UNDEFINED
 };
 enum Format { FORMAT_NCHW, FORMAT_NHWC, FORMAT_ND, FORMAT_NC1HWC0, FORMAT_FRACTAL_Z, FORMAT_FRACTAL_NZ = 29 };
 
 inline int GetSizeByDataType(DataType type) {
     switch (type) {
-        case DT_INT8: case DT_UINT8: case DT_BOOL: return 1;
-        case DT_FLOAT16: case DT_BF16: case DT_INT16: case DT_UINT16: return 2;
-        case DT_FLOAT: case DT_INT32: case DT_UINT32: return 4;
+        case DT_INT8:
+        case DT_UINT8:
+        case DT_BOOL: return 1;
+        case DT_FLOAT16:
+        case DT_BF16:
+        case DT_INT16:
+        case DT_UINT16: return 2;
+        case DT_FLOAT:
+        case DT_INT32:
+        case DT_UINT32: return 4;
         case DT_COMPLEX128: return 16;
         default: return 8;
     }
@@ -35,7 +57,7 @@ inline int GetSizeByDataType(DataType type) {
 namespace gert {
 
 class Shape {
-public:
+   public:
     size_t GetDimNum() const { return dims_.size(); }
     int64_t GetDim(size_t i) const { return i < dims_.size() ? dims_[i] : 0; }
     int64_t operator[](size_t i) const { return GetDim(i); }
@@ -48,7 +70,7 @@ public:
         return size;
     }
 
-private:
+   private:
     std::vector<int64_t> dims_;
 };
 
@@ -171,7 +193,7 @@ struct OpAICoreDef {
 };
 
 class OpDef {
-public:
+   public:
     explicit OpDef(const char *name) : name(name) {}
     OpParamDef &Input(const char *tensor) { return inputs.emplace_back(OpParamDef{tensor}); }
     OpParamDef &Output(const char *tensor) { return outputs.emplace_back(OpParamDef{tensor}); }
@@ -195,4 +217,5 @@ inline std::unique_ptr<OpDef> &registered() {
 
 }  // namespace ops
 
-#define OP_ADD(type) [[maybe_unused]] static const bool type##_added = (ops::registered() = std::make_unique<type>(#type), true)
+#define OP_ADD(type) \
+    [[maybe_unused]] static const bool type##_added = (ops::registered() = std::make_unique<type>(#type), true)

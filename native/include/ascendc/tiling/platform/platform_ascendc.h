@@ -15,15 +15,17 @@ namespace platform_ascendc {
 enum class CoreMemType { L0_A, L0_B, L0_C, L1, L2, UB, HBM };
 
 class PlatformAscendC {
-public:
+   public:
     explicit PlatformAscendC(fe::PlatFormInfos *infos) : infos_(infos) {}
     uint32_t GetCoreNum() const { return infos_->vector_cores; }
     uint32_t GetCoreNumAiv() const { return infos_->vector_cores; }
     uint32_t GetCoreNumAic() const { return infos_->cube_cores; }
-    void GetCoreMemSize(const CoreMemType &type, uint64_t &size) const { size = type == CoreMemType::UB ? infos_->ub : 0; }
+    void GetCoreMemSize(const CoreMemType &type, uint64_t &size) const {
+        size = type == CoreMemType::UB ? infos_->ub : 0;
+    }
     uint32_t GetLibApiWorkSpaceSize() const { return 0; }
 
-private:
+   private:
     fe::PlatFormInfos *infos_;
 };
 
