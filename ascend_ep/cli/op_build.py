@@ -110,10 +110,8 @@ def build_operator(given: argparse.Namespace, environ: Mapping[str, str]) -> Non
     except AscendError as error:
         raise _at_shapes(error, given.input_shape) from None
     checks = built.report.checks
-    show(
-        "proven",
-        f"{sum(c.passed is True for c in checks)} checks passed, see {built.files.definition.parent}/kernel_meta",
-    )
+    passed = sum(c.passed is True for c in checks)
+    show("proven", f"{passed} checks passed, see {built.files.definition.parent}/kernel_meta")
     show("written", f"{built.files.definition}, {built.files.library}")
     if built.files.installed:
         show(
@@ -240,9 +238,8 @@ def verify_operator(given: argparse.Namespace, environ: Mapping[str, str]) -> No
         report = _proven_again(opdef, report.about)
     about = report.about
     print(f"{opdef.op}: {path}")
-    print(
-        f"  proven {about.get('date')} for {about.get('soc_version')}, {', '.join(about.get('levels', ()))}, {about.get('compiler')}"
-    )
+    made_with = f"{', '.join(about.get('levels', ()))}, {about.get('compiler')}"
+    print(f"  proven {about.get('date')} for {about.get('soc_version')}, {made_with}")
     print("\n".join(f"  {line}" for line in report.lines()))
     if not report.passed:
         raise AscendError("E43107", opdef.op, f"{len(report.failures())} checks fail")

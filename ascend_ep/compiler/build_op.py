@@ -76,9 +76,10 @@ def build(request: Request, soc: Soc, show: Show, make: Generate = generate) -> 
     """
     opdef = _described(request, soc, show)
     name = request.name or _file_name(opdef.op)
-    for folder in dict.fromkeys(filter(None, (request.output, request.installed))):
-        check_writable(folder)
-        check_replaces(folder, name, opdef, request.force)
+    for folder, in_force in ((request.output, False), (request.installed, True)):
+        if folder is not None:
+            check_writable(folder)
+            check_replaces(folder, name, opdef, request.force, in_force)
     if shadows_builtin(opdef.op):
         show("expression", f"note: this shadows the built-in {opdef.op} wherever the definition is in force")
     subject = _subject(opdef, request)
@@ -115,7 +116,7 @@ def _described(request: Request, soc: Soc, show: Show) -> OpDef:
     )
     opdef = described.opdef
     text = str(formula_program(opdef))
-    inputs = ", ".join(t.name for t in (*opdef.inputs, *opdef.attributes))
+    inputs = ", ".join([*(t.name for t in opdef.inputs), *(a.name for a in opdef.attributes)])
     show("expression", f"{opdef.op}({inputs}), from {described.kind}")
     for line in text.split("\n"):
         show("expression", line)

@@ -34,7 +34,7 @@ CHAINS, STEPS = 4, 24
 
 @dataclass(frozen=True)
 class Measured:
-    """Medians in seconds. elements: of the largest operand. operations: per element, an addition being 1."""
+    """Medians in seconds; bytes: of all operands."""
 
     seconds: float
     memory_floor: float
@@ -87,10 +87,17 @@ def work_of(program: Program) -> int:
     total = 0
     for node in program.expressions():
         if isinstance(node, Apply):
-            total += COSTS.get(node.op, 1)
+            total += _work_of_power(node) if node.op == "pow" else COSTS.get(node.op, 1)
         elif isinstance(node, Reduce):
             total += 3 if node.op == "var" else 1
     return max(total, 1)
+
+
+def _work_of_power(node: Apply) -> int:
+    """Small constant exponents are multiplications and roots."""
+    exponent = node.args[1]
+    known = isinstance(exponent, Constant) and not isinstance(exponent.value, str)
+    return 2 if known and abs(float(exponent.value)) <= 4 else COSTS["pow"]  # type: ignore[union-attr]
 
 
 def _medians(sessions: Sequence[InferenceSession], feeds: Sequence[dict[str, NDArray[Any]]]) -> list[float]:

@@ -1,8 +1,9 @@
 """The files of a built operator, and what is there before them.
 
-<folder>/<name>.json is the definition, the only file with a top-level "op"; <name>.so the library; beside them
-kernel_meta/<name>.o, <name>.json (the kernel), <name>_proof.json, <name>_search.log. An installed operator has
-the same files in $ASCEND_CUSTOM_OPS. Each is written beside its name and renamed; the definition comes last.
+<folder>/<name>.json is the definition, the only file with a top-level "op"; <name>.so the library; beside
+them kernel_meta/ has <name>.o, <name>.json (the kernel), <name>_proof.json and <name>_search.log. Installed
+operators have the same files in $ASCEND_CUSTOM_OPS. Each is written beside its name and renamed, the
+definition last.
 """
 
 from __future__ import annotations
@@ -50,12 +51,13 @@ def check_writable(folder: Path) -> None:
         raise AscendError("E43104", folder, error.strerror or error) from None
 
 
-def check_replaces(folder: Path, name: str, opdef: OpDef, force: bool) -> None:
-    """Raises E43101 when a definition there means something else by this operator, or the file another operator.
+def check_replaces(folder: Path, name: str, opdef: OpDef, force: bool, installed: bool) -> None:
+    """Raises E43101 when a definition there means something else by this operator, or its file is not its.
 
-    With `force`, those that can be replaced are not minded.
+    installed: whether all definitions of the folder are in force. With `force`, those that can be replaced
+    are not minded.
     """
-    for other, path in _present(folder, name):
+    for other, path in _present(folder, name, installed):
         same_op = (other.op, other.domain, other.since_version) == (
             opdef.op,
             opdef.domain,
@@ -75,8 +77,8 @@ def check_replaces(folder: Path, name: str, opdef: OpDef, force: bool) -> None:
             )
 
 
-def _present(folder: Path, name: str) -> list[tuple[OpDef, Path]]:
-    """Definitions of a folder and the file each is in. A file of ours that can't be read isn't one."""
+def _present(folder: Path, name: str, installed: bool) -> list[tuple[OpDef, Path]]:
+    """The definitions in the file of this name, or in a folder of installed ones, each with its file."""
     found = []
     own = folder / f"{name}.json"
     if own.exists():
@@ -86,10 +88,7 @@ def _present(folder: Path, name: str) -> list[tuple[OpDef, Path]]:
             raise AscendError(
                 "E43101", name, f"{own} is there and is no definition", details=[error.text]
             ) from None
-    if (
-        os.environ.get("ASCEND_CUSTOM_OPS")
-        and folder.resolve() == Path(os.environ["ASCEND_CUSTOM_OPS"]).resolve()
-    ):
+    if installed:
         for opdef in FolderPlace("installed", folder).all():
             path = Path(opdef.origin.rpartition(":")[0])
             if path != own:
@@ -148,20 +147,22 @@ def write_files(
         f"{META}/{name}_search.log": ("\n".join(log) + "\n").encode(),
         f"{name}.json": _json(definition_map(opdef)),
     }
+    replaced = [] if installed is None else _others(installed, name, opdef)
     for folder in dict.fromkeys(f.resolve() for f in (output, installed) if f is not None):
         for path, data in contents.items():
             _write(folder / path, data)
-        _remove_others(folder, name, opdef)
+    for other in replaced:
+        other.unlink(missing_ok=True)
     definition = (installed / f"{name}.json") if installed else None
     return Files(output / f"{name}.json", output / f"{name}.so", definition)
 
 
-def _remove_others(folder: Path, name: str, opdef: OpDef) -> None:
-    """Definitions of the same operator under other names, which --force replaces."""
-    for other, path in _present(folder, name):
-        if path != folder / f"{name}.json" and (other.op, other.domain) == (opdef.op, opdef.domain):
-            if not _same(other, opdef):
-                path.unlink(missing_ok=True)
+def _others(folder: Path, name: str, opdef: OpDef) -> list[Path]:
+    """The files of other definitions of the same operator, which --force replaces."""
+    present = [(d, path) for d, path in _present(folder, name, True) if path != folder / f"{name}.json"]
+    return [
+        path for d, path in present if (d.op, d.domain) == (opdef.op, opdef.domain) and not _same(d, opdef)
+    ]
 
 
 def _kernel_map(

@@ -10,8 +10,8 @@ from ascend_ep.opdef.definition import Attribute, Formula, Kernel, OpDef, Tensor
 
 
 def definition_map(opdef: OpDef) -> dict[str, Any]:
-    """The JSON of a definition by formula, by kernel, or of a declaration. Raises ValueError for one by a file,
-    whose path depends on where the definition is kept."""
+    """The JSON of a definition by formula, by kernel, or of a declaration. Raises ValueError for one by a
+    file, whose path depends on where the definition is kept."""
     variables = {t.variable: t.types for t in (*opdef.inputs, *opdef.outputs) if t.variable}
     result: dict[str, Any] = {"op": opdef.op}
     if opdef.domain is not None:

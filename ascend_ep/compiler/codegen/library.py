@@ -43,7 +43,7 @@ class CompiledLibrary:
 def compile_library(
     source: Source, isa: str | None = None, sanitize: str = "", cache: Path | None = None
 ) -> CompiledLibrary:
-    """Compiles for an ISA level, by default the one in use; `sanitize` adds a sanitizer, "address" or "thread".
+    """Compiles for an ISA level, by default the one in use; `sanitize`: "address", "thread" or neither.
 
     Raises AscendError E43001 without a compiler, E43002 when it fails, E40002 for an unusable cache.
     """

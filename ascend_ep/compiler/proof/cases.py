@@ -11,7 +11,7 @@ from ascend_ep.compiler.proof.subject import Subject
 from ascend_ep.opdef import dtypes
 from ascend_ep.runtime.element_types import numpy_dtype
 
-#: Sizes of the last dimension: around the lengths of vectors (4 to 16, unrolled to 64), and one of several tiles.
+#: Sizes of the last dimension: around the lengths of vectors (4 to 16, unrolled to 64), and a long one.
 TAILS = (1, 2, 3, 5, 7, 8, 15, 17, 31, 33, 63, 64, 65, 100, 129, 1030)
 #: Sizes that other dimensions take in turn.
 OTHERS = (3, 1, 5, 2)
@@ -20,7 +20,7 @@ CORNERS = (
     0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e-40, -1e-40, 6e-8, -6e-8, 1.2e-38, 6.1e-5, 88.0, -88.0, 104.0, -104.0,
     65504.0, -65504.0, 3.4e38, -3.4e38, np.inf, -np.inf, np.nan, 1e-3, 12.0, -12.0, 1e7,
 )  # fmt: skip
-#: A case of the built shape is tried up to this many elements; another has about as many, for several threads.
+#: The built shape is tried up to this many elements; another case has twice as many, for several threads.
 MOST_ELEMENTS = 1 << 17
 
 
@@ -51,12 +51,12 @@ def large_case(subject: Subject, seed: int = 1) -> Case:
     new = {d: min(d, 67) for d in sizes}
     if sizes:
         rest = int(np.prod([new[d] for d in sizes[1:]] or [1]))
-        new[sizes[0]] = max(1, MOST_ELEMENTS // rest) | 1
+        new[sizes[0]] = max(1, 2 * MOST_ELEMENTS // rest) | 1
     return _case(subject, new, "ordinary", np.random.default_rng(seed))
 
 
 def _sizes(subject: Subject) -> list[int]:
-    """The distinct sizes other than 1; equal ones change together. Last, that of the longest input's last axis."""
+    """The distinct sizes other than 1; equal ones change together. Last: that of the longest input's rows."""
     given = sorted((t.dims for t in subject.inputs if t is not None), key=len, reverse=True)
     found = list(dict.fromkeys(d for dims in given for d in dims if d != 1))
     last = next((dims[-1] for dims in given if dims and dims[-1] != 1), None)
@@ -84,7 +84,7 @@ def _case(subject: Subject, new: dict[int, int], kind: str, rng: np.random.Gener
 
 
 def values(rng: np.random.Generator, shape: Sequence[int], dtype: int, kind: str) -> Array:
-    """ordinary: of all magnitudes near 1. positive: those without signs. corners: some rows full of CORNERS."""
+    """ordinary: of magnitudes around 1. positive: those without signs. corners: a third from CORNERS."""
     if dtype not in dtypes.FLOATS:
         high = 2 if dtype == dtypes.BOOL else 100
         low = 0 if dtype == dtypes.BOOL or dtype in dtypes.UNSIGNED else -100

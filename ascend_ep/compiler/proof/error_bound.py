@@ -4,8 +4,8 @@ Every value is a float64 number and the largest distance at which a kernel's val
 operation adds its own rounding (ULPS) and passes its operands' errors on by being evaluated at the ends of
 their intervals, so a cancellation, a step or the edge of a domain widens the bound where it widens the error.
 Sums may be in any order: n - 1 additions of relative error u (Higham, Accuracy and Stability of Numerical
-Algorithms, 2nd ed., section 4.2). A value beyond float32 is infinite. Where a value may or may not be beyond it
-the bound is infinite: nothing can be said there.
+Algorithms, 2nd ed., section 4.2). A value beyond float32 is infinite. Where a value may or may not be beyond
+it the bound is infinite: nothing can be said there.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class _Propagation:
 
     def quotient(self, op: str, args: list[Bounded], found: Bounded) -> Bounded:
         """floor(a / b) of a quotient that is rounded may be one off where the quotient is nearly whole."""
-        a, b = args
+        b = args[1]
         exact = self.apply("div", args)
         steps = _at_ends(np.floor, [exact]).error
         size = np.abs(b.value) if op == "mod" else 1.0

@@ -59,7 +59,7 @@ def run_apart(
     runs: str = "e",
     sanitizer: Sanitizer = "",
 ) -> Outcome:
-    """Runs the cases, each as often as `runs` has letters. Raises AscendError E43001 and E43002 as a compiler does."""
+    """Runs the cases, each as often as `runs` has letters. Raises AscendError E43001 and E43002."""
     harness = compile_program(Path(__file__).with_name("harness.c"), sanitizer)
     with tempfile.TemporaryDirectory(prefix="ascend-proof-") as work:
         job, result = Path(work) / "job", Path(work) / "result"

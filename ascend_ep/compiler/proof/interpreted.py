@@ -1,4 +1,4 @@
-"""The same operator without compiled code: its instructions, as a bundle whose native code isn't trusted runs them."""
+"""The same operator without compiled code, as a bundle runs it whose native code isn't trusted."""
 
 from __future__ import annotations
 

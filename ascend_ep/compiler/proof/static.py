@@ -1,9 +1,8 @@
-"""Layer (a): what can be seen without running: the expression, shapes, types, the library's symbols, the chip."""
+"""Layer (a): what can be seen without running: expression, shapes, types, the library's symbols, the chip."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -20,10 +19,12 @@ from ascend_ep.opdef.expression import (
     REDUCTIONS,
     Apply,
     Constant,
+    Expression,
     Index,
     Input,
     Local,
     Reduce,
+    children,
     walk,
 )
 from ascend_ep.opdef.infer import infer
@@ -154,8 +155,8 @@ def _symbols(source: Source, library: CompiledLibrary) -> Check:
 
 
 def _unified_buffer(subject: Subject, soc: Soc) -> Check:
-    """A tile of every operand, twice (one is moved while the other is computed), and of every intermediate value
-    that is alive beside it must fit; a tile is whole blocks of the chip, and at least one vector instruction."""
+    """A tile of every operand, twice (one is moved while the other is computed), and of every intermediate
+    value alive beside it must fit; a tile is whole blocks of the chip and at least one vector instruction."""
     program = subject.program
     widest = 8 if subject.wide else 4
     moved = [np.dtype(numpy_dtype(t.dtype)).itemsize for t in subject.given.values()]
@@ -168,8 +169,8 @@ def _unified_buffer(subject: Subject, soc: Soc) -> Check:
     tile = soc.ub // per_element // quantum * quantum
     narrow = min([*moved, widest])
     text = (
-        f"{soc.name}: {len(moved)} operands twice and {alive} intermediate values, {per_element} B per element;"
-        f" tiles of {tile} elements, {tile * narrow} B = {tile * narrow // soc.block} blocks of {soc.block} B,"
+        f"{soc.name}: {len(moved)} operands twice and {alive} others, {per_element} B an element;"
+        f" tiles of {tile} elements, {tile * narrow // soc.block} blocks of {soc.block} B,"
         f" {tile * per_element} of {soc.ub} B"
     )
     if tile < quantum:
@@ -190,15 +191,9 @@ def _unified_buffer(subject: Subject, soc: Soc) -> Check:
     return Check("static", "unified buffer", aligned, f"{text}; {tails}")
 
 
-def _registers(node: object) -> int:
+def _registers(node: Expression) -> int:
     """Values alive at once while a tree is evaluated, the larger operand first (Sethi and Ullman 1970)."""
     if isinstance(node, Constant | Input | Local | Index):
         return 1
-    needs = sorted((_registers(child) for child in _operands(node)), reverse=True)
+    needs = sorted((_registers(child) for child in children(node)), reverse=True)
     return max([1, *(need + i for i, need in enumerate(needs))])
-
-
-def _operands(node: object) -> Iterator[object]:
-    from ascend_ep.opdef.expression import children
-
-    yield from children(node)  # type: ignore[arg-type]

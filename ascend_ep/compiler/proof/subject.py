@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from ascend_ep.compiler.codegen.generate import InputType, Source, generate_c
 from ascend_ep.compiler.codegen.graph import WIDE
@@ -28,7 +28,7 @@ class Subject:
     opdef: OpDef
     inputs: tuple[TensorSpec | None, ...]
     attributes: Mapping[str, AttributeValue]
-    schedule: Schedule = Schedule()
+    schedule: Schedule = field(default_factory=Schedule)
 
     @property
     def names(self) -> list[str]:
@@ -53,7 +53,7 @@ class Subject:
     @property
     def output_types(self) -> list[int]:
         """Raises AscendError E41011 when the definition doesn't take the inputs' types."""
-        return output_dtypes(self.opdef, [t and t.dtype for t in self.inputs])
+        return output_dtypes(self.opdef, [None if t is None else t.dtype for t in self.inputs])
 
     @property
     def wide(self) -> bool:

@@ -1,0 +1,269 @@
+"""ascend-op build: the files it makes, what it installs, and what it says of wrong input."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import ascend_ep
+from ascend_ep.cli.op import main
+from ascend_ep.compiler.codegen.run import run_library
+from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.opdef.loader import load_definitions
+from ascend_ep.opdef.registry import Registry
+
+pytestmark = pytest.mark.usefixtures("compiler")
+
+SWISH = (
+    "--prompt",
+    "Swish(x) = x * sigmoid(x)",
+    "--input_shape",
+    "[1, 512]",
+    "--output_name",
+    "swish_custom",
+)
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """One ascend-op command: its status, output and errors. `installed`: $ASCEND_CUSTOM_OPS."""
+
+    def command(*arguments: str, installed: Path | None = None) -> tuple[int, str, str]:
+        environ = {} if installed is None else {"ASCEND_CUSTOM_OPS": str(installed)}
+        status = main([str(a) for a in arguments], environ)
+        said = capsys.readouterr()
+        assert "Traceback" not in said.err
+        return status, said.out, said.err
+
+    return command
+
+
+@pytest.fixture
+def build(run: Run, tmp_path: Path) -> Run:
+    """ascend-op build without a search, into tmp_path/out."""
+    return lambda *a, **k: run("build", "--search=0", "--output", str(tmp_path / "out"), *a, **k)
+
+
+def swish(x: np.ndarray) -> np.ndarray:
+    return x / (1 + np.exp(-x.astype(np.float64)))
+
+
+def test_the_documents_command(run: Run, tmp_path: Path) -> None:
+    status, out, err = run("build", *SWISH, "--search=1", "--output", str(tmp_path))
+    assert status == 0, err
+    stages = re.findall(r"^\[ *[\d.]+ s\] ([a-z ]+):", out, re.MULTILINE)
+    order = list(dict.fromkeys(stages))
+    assert order == [
+        "expression",
+        "search",
+        "compile",
+        "proof",
+        "measured",
+        "proven",
+        "written",
+        "not installed",
+    ]
+    count = int(re.search(r"(\d+) candidates generated and measured", out)[1])  # type: ignore[index]
+    log = (tmp_path / "kernel_meta" / "swish_custom_search.log").read_text().splitlines()
+    candidates = [line for line in log if re.search(r"source [0-9a-f]{16}, [\d.]+ us", line)]
+    assert len(candidates) == count > 1
+    assert re.search(r"measured: [\d.]+ us, [\d.]+ times the (memory|arithmetic) floor of [\d.]+ us", out)
+
+
+def test_files(build: Run, tmp_path: Path) -> None:
+    status, _, err = build(*SWISH)
+    assert status == 0, err
+    out = tmp_path / "out"
+    names = {"swish_custom.o", "swish_custom.json", "swish_custom_proof.json", "swish_custom_search.log"}
+    assert {p.name for p in (out / "kernel_meta").iterdir()} == names
+    (opdef,) = load_definitions(out / "swish_custom.json")
+    assert opdef.op == "Swish"
+    with_op = [p for p in out.rglob("*.json") if "op" in json.loads(p.read_text())]
+    assert with_op == [out / "swish_custom.json"]
+    assert (out / "kernel_meta" / "swish_custom.o").read_bytes()[:5] == b"\x7fELF\x02"
+    assert (
+        json.loads((out / "kernel_meta" / "swish_custom.json").read_text())["binFileName"] == "swish_custom"
+    )
+
+
+def test_both_interfaces_of_the_library(build: Run, tmp_path: Path) -> None:
+    assert build(*SWISH)[0] == 0
+    library = tmp_path / "out" / "swish_custom.so"
+    x = np.linspace(-9, 9, 777, dtype=np.float32).reshape(1, 777)
+    np.testing.assert_allclose(run_library(library, "Swish", [x])[0], swish(x), rtol=1e-6)
+    y = np.empty_like(x)
+    shape = (ctypes.c_int64 * 2)(*x.shape)
+    params = (ctypes.c_void_p * 2)(x.ctypes.data, y.ctypes.data)
+    shapes = (ctypes.POINTER(ctypes.c_int64) * 2)(shape, shape)
+    kinds = (ctypes.c_char_p * 2)(b"float32", b"float32")
+    aot = ctypes.CDLL(str(library)).Swish
+    assert aot(2, params, (ctypes.c_int * 2)(2, 2), shapes, kinds, None, None) == 0
+    np.testing.assert_allclose(y, swish(x), rtol=1e-6)
+
+
+def test_the_definition_converts_a_model(build: Run, tmp_path: Path) -> None:
+    prompt = "Wobble(x, w, k=0.25) = x * w + k * sin(x)"
+    assert build("--prompt", prompt, "--input_shape", "[4,33];[33]")[0] == 0
+    info = onnx.helper.make_tensor_value_info
+    node = onnx.helper.make_node("Wobble", ["x", "w"], ["y"], domain="mine", k=0.5)
+    values = [info("x", 1, [4, 33]), info("w", 1, [33])]
+    graph = onnx.helper.make_graph([node], "g", values, [info("y", 1, [4, 33])])
+    opsets = [onnx.helper.make_opsetid("", 22), onnx.helper.make_opsetid("mine", 1)]
+    model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=10)
+    registry = Registry.from_options(custom_op_info=[tmp_path / "out" / "wobble.json"], environ={})
+    made = convert(model, ConvertOptions(registry=registry))
+    rng = np.random.default_rng(0)
+    feeds = {"x": rng.standard_normal((4, 33), np.float32), "w": rng.standard_normal(33, np.float32)}
+    (y,) = ascend_ep.InferenceSession(made.to_bytes()).run(None, feeds)
+    np.testing.assert_allclose(y, feeds["x"] * feeds["w"] + 0.5 * np.sin(feeds["x"]), rtol=1e-5, atol=1e-6)
+
+
+def test_installing_listing_explaining_and_verifying(build: Run, run: Run, tmp_path: Path) -> None:
+    ops = tmp_path / "ops"
+    status, out, err = build(*SWISH, installed=ops)
+    assert status == 0, err
+    assert "shadows the built-in Swish" in out
+    listed = run("list", installed=ops)[1]
+    assert re.search(r"^Swish +formula +\$ASCEND_CUSTOM_OPS .*proven \(\d+ checks\)", listed, re.MULTILINE)
+    explained = run("explain", "Swish", installed=ops)[1]
+    assert "proof: proven" in explained
+    for name in ("Swish", "swish_custom", str(tmp_path / "out" / "swish_custom.json")):
+        status, out, err = run("verify", name, installed=ops)
+        assert status == 0, err
+        assert "AddressSanitizer: ok" in out
+    assert run("verify", "Swish", "--rerun", installed=ops)[0] == 0
+
+
+@pytest.mark.parametrize("changed", ["definition", "library", "proof"])
+def test_verify_sees_changes(build: Run, run: Run, tmp_path: Path, changed: str) -> None:
+    assert build(*SWISH)[0] == 0
+    definition = tmp_path / "out" / "swish_custom.json"
+    if changed == "definition":
+        definition.write_text(definition.read_text().replace("x*sigmoid(x)", "x*tanh(x)"))
+    elif changed == "library":
+        with definition.with_suffix(".so").open("ab") as file:
+            file.write(b"\0")
+    else:
+        (tmp_path / "out" / "kernel_meta" / "swish_custom_proof.json").unlink()
+    status, _, err = run("verify", str(definition))
+    assert status == 1
+    assert err.startswith("E43105" if changed == "proof" else "E43107")
+
+
+def test_another_definition_is_kept(build: Run, tmp_path: Path) -> None:
+    ops = tmp_path / "ops"
+    assert build(*SWISH, installed=ops)[0] == 0
+    assert build(*SWISH, installed=ops)[0] == 0, "the same one again"
+    other = ("--prompt", "Swish(x) = x * sigmoid(2*x)", "--input_shape", "[64]", "--output_name", "other")
+    status, _, err = build(*other, installed=ops)
+    assert status == 1
+    assert err.startswith("E43101")
+    assert "x*sigmoid(2*x)" in err
+    assert not (ops / "other.json").exists()
+    assert build(*other, "--force", installed=ops)[0] == 0
+    found = Registry.from_options(environ={"ASCEND_CUSTOM_OPS": str(ops)}).resolve("", "Swish", 22)
+    assert found is not None
+    assert "2*x" in found.opdef.semantics.text  # type: ignore[union-attr]
+
+
+WRONG: dict[str, tuple[tuple[str, ...], str, str]] = {
+    "free variable": (("--prompt", "F(x) = x*y", "--input_shape", "[4]"), "E42002", "             ^"),
+    "broadcast": (("--prompt", "F(x, y) = x*y", "--input_shape", "[4,33];[34]"), "E41012", "           ^^^^"),
+    "shape text": (("--prompt", "F(x) = x*2", "--input_shape", "[4,x]"), "E43103", "    ^^^^^"),
+    "zero size": (("--prompt", "F(x) = x*2", "--input_shape", "[4,0]"), "E43103", "^"),
+    "too few shapes": (("--prompt", "F(x, y) = x*y", "--input_shape", "[4]"), "E41011", "^^^"),
+    "type": (("--prompt", "F(x) = x*2", "--input_shape", "[4]", "--dtype", "float31"), "E43103", "bfloat16"),
+    "attribute": (("--prompt", "F(x) = x*2", "--input_shape", "[4]", "--attr", "k"), "E43103", "NAME=VALUE"),
+    "search": (("--prompt", "F(x) = x*2", "--input_shape", "[4]", "--search", "x"), "E43103", "seconds"),
+    "chip": (
+        ("--prompt", "F(x) = x*2", "--input_shape", "[4]", "--soc_version", "Ascend9"),
+        "E10001",
+        "Ascend9",
+    ),
+    "name": (
+        ("--prompt", "F(x) = x*2", "--input_shape", "[4]", "--output_name", "../f"),
+        "E43103",
+        "letters",
+    ),
+    "file": (("nowhere.py", "--input_shape", "[4]"), "E10410", "nowhere.py"),
+    "nothing": (("--input_shape", "[4]"), "E43103", "--prompt"),
+    "recursion": (("--prompt", "F(x) = g(x), where g(x) = g(x) + 1", "--input_shape", "[4]"), "E420", "^"),
+    "1 MB": (("--prompt", "F(x) = x" + "+x" * 500_000, "--input_shape", "[4]"), "E42004", "large"),
+    "prose": (("--prompt", "make it smooth please", "--input_shape", "[4]"), "E42103", "Swish(x)"),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_wrong_input(build: Run, tmp_path: Path, kind: str) -> None:
+    arguments, code, shown = WRONG[kind]
+    status, _, err = build(*arguments)
+    assert status == 1
+    assert err.startswith(code)
+    assert shown in err
+    assert "fix: " in err
+    assert not list(tmp_path.rglob("*.json"))
+
+
+def test_unwritable_folder(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    status, _, err = run("build", *SWISH, "--output", str(tmp_path / "file" / "out"))
+    assert status == 1
+    assert err.startswith("E43104")
+
+
+def test_no_compiler(build: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setattr("importlib.util.find_spec", lambda *_: None)
+    status, _, err = build("--prompt", "F(x) = x*2", "--input_shape", "[4]")
+    assert status == 1
+    assert err.startswith("E43001")
+    assert "fix: Install gcc" in err
+
+
+def test_a_failed_proof_installs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, build: Run) -> None:
+    from ascend_ep.compiler import build_op
+    from ascend_ep.compiler.proof.report import Check, Report
+
+    report = Report({}, [Check("numerical", "float32", False, "3 of 4 elements wrong")])
+    monkeypatch.setattr(build_op, "prove", lambda *_, **__: report)
+    status, _, err = build(*SWISH, installed=tmp_path / "ops")
+    assert status == 1
+    assert err.startswith("E43102")
+    assert "3 of 4 elements wrong" in err
+    assert not list(tmp_path.rglob("*.json"))
+
+
+EXAMPLES: list[tuple[str, str, tuple[str, ...]]] = [
+    ("PReLU(x, alpha) = x if x > 0 else alpha * x", "[4,33];[33]", ()),
+    ("GELU(x) = 0.5*x*(1 + tanh(sqrt(2/π)*(x + 0.044715*x³)))", "[8,512]", ()),
+    ("SwiGLU(x, g) = x * g * sigmoid(g)", "[4,128];[4,128]", ("--dtype", "float16")),
+    ("RMSNorm(x, w) = x / sqrt(mean(x^2) + 1e-6) * w", "[4,128];[128]", ("--soc_version", "Ascend310P3")),
+    ("Swish(x) = x * σ(x), where σ(x) = 1 / (1 + exp(-x))", "[1,512]", ()),
+    ("def swish(x):\n    return x * torch.sigmoid(x)", "[1,512]", ("--attr", "scale=1.0")),
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=[e[0][:12] for e in EXAMPLES])
+def test_examples(build: Run, example: Any) -> None:
+    prompt, shapes, more = example
+    status, out, err = build("--prompt", prompt, "--input_shape", shapes, *more)
+    assert status == 0, err
+    assert "FAILED" not in out
+
+
+def test_a_file_stands_for_the_prompt(build: Run, tmp_path: Path) -> None:
+    path = tmp_path / "my_op.py"
+    path.write_text("def scaled_tanh(x, scale=2.0):\n    return scale * torch.tanh(x)\n")
+    status, out, err = build(str(path), "--input_shape", "[16]")
+    assert status == 0, err
+    assert "ScaledTanh(x, scale)" in out
