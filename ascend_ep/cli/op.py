@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 
 from ascend_ep.cli.closed_pipe import ends_with_its_reader
+from ascend_ep.cli.gen import add_gen_command
 from ascend_ep.cli.op_build import add_commands, proof_state
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
@@ -55,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     explained.set_defaults(run=explain_operator)
     add_commands(commands)
+    add_gen_command(commands)
     return parser
 
 

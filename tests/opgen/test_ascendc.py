@@ -112,7 +112,37 @@ def test_half_types_are_computed_in_float32(column):
         check(opdef, [normal(*s).astype(kind) for s in shapes], column, ulps=1)
 
 
-UNARY = ["exp", "expm1", "log", "log1p", "log2", "log10", "sqrt", "rsqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "sigmoid", "softplus", "floor", "ceil", "round", "trunc", "sign", "abs"]
+UNARY = [
+    "exp",
+    "expm1",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "sqrt",
+    "rsqrt",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "asinh",
+    "acosh",
+    "atanh",
+    "erf",
+    "sigmoid",
+    "softplus",
+    "floor",
+    "ceil",
+    "round",
+    "trunc",
+    "sign",
+    "abs",
+]
 
 
 def test_every_function_of_one_number():

@@ -14,7 +14,7 @@ import struct
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +24,13 @@ from numpy.typing import NDArray
 
 from ascend_ep.compiler.codegen.generate import HEADERS
 from ascend_ep.compiler.codegen.library import open_cache
+from ascend_ep.compiler.soc import Soc
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.attributes import bind_attributes
 from ascend_ep.opdef.definition import OpDef
 
-from .generate import KernelSource
+from .generate import KernelSource, generate_ascend_c
 from .host import Column
 
 Array = NDArray[Any]
@@ -87,6 +88,10 @@ class CpuKernel:
         if answer.returncode != 0:
             raise AscendError("E43003", self.source.function, f"it ended with status {answer.returncode}")
         return self._tensors(answer.stdout)
+
+    def rounded(self, place: int, values: Array) -> Array:
+        """`values` in the element type of input number `place`."""
+        return values.astype(_numpy(self.column[self.source.inputs[place]]))
 
     def _tensors(self, answer: bytes) -> list[Array]:
         (failed,) = struct.unpack_from("<Q", answer)
@@ -181,3 +186,15 @@ def _compile(text: str, tiling: str, function: str, command: Sequence[str], targ
 
 def _numpy(dtype: int) -> np.dtype[Any]:
     return np.dtype(ml_dtypes.bfloat16) if dtype == dtypes.BFLOAT16 else np.dtype(dtypes.NUMPY[dtype])
+
+
+def project_source(project: Path, opdef: OpDef, soc: Soc, file: str) -> KernelSource:
+    """The sources of a generated project as they are now, for compile_for_cpu. Raises E41010."""
+    generated = generate_ascend_c(opdef, soc)
+    paths = (f"op_kernel/{file}.cpp", f"op_host/{file}_tiling.h", f"op_host/{file}.cpp")
+    try:
+        kernel, tiling, host = ((project / p).read_text(encoding="utf-8") for p in paths)
+    except (OSError, UnicodeDecodeError) as error:
+        raise AscendError("E41010", str(project), error) from error
+    host = host.replace(f'"{file}_tiling.h"', f'"{generated.function}_tiling.h"')
+    return replace(generated, kernel=kernel, tiling=tiling, host=host)

@@ -49,7 +49,80 @@ _BYTES = {dtypes.FLOAT32: 4, dtypes.INT32: 4, dtypes.FLOAT16: 2, dtypes.BFLOAT16
 _MOST_COLUMNS = 16
 _NUMERIC = ("float", "int")
 _RESERVED = frozenset(
-    ["alignas", "auto", "bool", "break", "case", "catch", "char", "class", "const", "constexpr", "continue", "default", "delete", "do", "double", "else", "enum", "explicit", "extern", "false", "float", "for", "friend", "goto", "half", "if", "inline", "int", "long", "namespace", "new", "operator", "private", "protected", "public", "register", "return", "short", "signed", "sizeof", "static", "struct", "switch", "template", "this", "throw", "true", "try", "typedef", "typename", "union", "unsigned", "using", "virtual", "void", "volatile", "while", "workspace", "tiling", "and", "or", "not", "xor", "row", "col", "n", "lanes", "tile", "rows", "cols", "dims", "items"]
+    [
+        "alignas",
+        "auto",
+        "bool",
+        "break",
+        "case",
+        "catch",
+        "char",
+        "class",
+        "const",
+        "constexpr",
+        "continue",
+        "default",
+        "delete",
+        "do",
+        "double",
+        "else",
+        "enum",
+        "explicit",
+        "extern",
+        "false",
+        "float",
+        "for",
+        "friend",
+        "goto",
+        "half",
+        "if",
+        "inline",
+        "int",
+        "long",
+        "namespace",
+        "new",
+        "operator",
+        "private",
+        "protected",
+        "public",
+        "register",
+        "return",
+        "short",
+        "signed",
+        "sizeof",
+        "static",
+        "struct",
+        "switch",
+        "template",
+        "this",
+        "throw",
+        "true",
+        "try",
+        "typedef",
+        "typename",
+        "union",
+        "unsigned",
+        "using",
+        "virtual",
+        "void",
+        "volatile",
+        "while",
+        "workspace",
+        "tiling",
+        "and",
+        "or",
+        "not",
+        "xor",
+        "row",
+        "col",
+        "n",
+        "lanes",
+        "tile",
+        "rows",
+        "cols",
+        "dims",
+        "items",
+    ]
 )
 
 
@@ -92,10 +165,10 @@ def generate_ascend_c(
     names = _signature(opdef, whole)
     bound = bind_attributes(opdef, attributes or {})
     given = [spec.name for spec in opdef.inputs]
-    special = specialize(_with_scalars(whole, names.attributes), bound, given)
+    special = specialize(with_scalars(whole, names.attributes), bound, given)
     columns = element_columns(opdef)
     special = _with_integer_outputs(special, columns)
-    selected = select_instructions(special, {_placeholder(n): f"{n}_" for n in names.attributes})
+    selected = select_instructions(special, {placeholder(n): f"{n}_" for n in names.attributes})
     for name, value in selected.outputs:
         if value.spread == "scalar" or (value.spread == "row" and value.level == 0):
             raise NotGenerated(f"the output {name} depends on no input")
@@ -127,39 +200,32 @@ def element_columns(opdef: OpDef, supported: Sequence[int] = SUPPORTED) -> tuple
             for i in range(width)
         ]
     else:
-        choices = {_choice(s): s.types or (dtypes.FLOAT16, dtypes.FLOAT32, dtypes.BFLOAT16) for s in specs}
-        choices = {k: tuple(t for t in v if t in supported) for k, v in choices.items()}
+        keys = {s.name: _choice(s, opdef) for s in specs}
+        any_type = (dtypes.FLOAT16, dtypes.FLOAT32, dtypes.BFLOAT16)
+        choices = {keys[s.name]: tuple(t for t in s.types or any_type if t in supported) for s in specs}
         product = itertools.islice(itertools.product(*choices.values()), _MOST_COLUMNS)
         rows = [dict(zip(choices, types, strict=True)) for types in product]
-        found = [{s.name: row[_choice(s)] for s in specs} for row in rows]
+        found = [{name: row[key] for name, key in keys.items()} for row in rows]
     found = [c for i, c in enumerate(found) if all(t in supported for t in c.values()) and c not in found[:i]]
     if not found:
         raise NotGenerated("no combination of its element types is one that the vector unit computes")
     return tuple(found)
 
 
-def _choice(spec: TensorSpec) -> str:
-    """What chooses a tensor's type: its variable; undeclared types are one choice; else it alone."""
-    return spec.variable or (f"={spec.name}" if spec.types else "?")
+def _choice(spec: TensorSpec, opdef: OpDef) -> str:
+    """What chooses a tensor's type: its variable; for undeclared types one choice; an output of the same set of
+    types as an input goes with it; else it alone."""
+    if spec.variable or not spec.types:
+        return spec.variable or "?"
+    like = next((s for s in opdef.inputs if spec in opdef.outputs and s.types == spec.types), spec)
+    return like.variable or f"={like.name}"
 
 
 def _signature(opdef: OpDef, program: Program) -> Signature:
     variadic = [s.name for s in (*opdef.inputs, *opdef.outputs) if s.occurrence == "variadic"]
     if variadic:
         raise NotGenerated(f"the number of tensors of {variadic[0]} is open")
-    numeric = {a.name for a in opdef.attributes if a.type in _NUMERIC}
-    fixed = {
-        e.axes.name
-        for e in program.expressions()
-        if isinstance(e, Reduce) and isinstance(e.axes, AttributeRef)
-    }
-    fixed |= {
-        e.axis.name
-        for e in program.expressions()
-        if isinstance(e, Index) and isinstance(e.axis, AttributeRef)
-    }
-    read = {e.name for e in program.expressions() if isinstance(e, AttributeRef)}
-    attributes = tuple(a.name for a in opdef.attributes if a.name in read & numeric - fixed)
+    attributes = open_attributes(opdef, program)
     inputs = tuple(s.name for s in opdef.inputs)
     outputs = tuple(s.name for s in opdef.outputs)
     for name in (*inputs, *outputs, *attributes):
@@ -175,17 +241,34 @@ def _signature(opdef: OpDef, program: Program) -> Signature:
     return Signature(function, opdef.op, inputs, outputs, attributes)
 
 
-def _placeholder(attribute: str) -> str:
+def open_attributes(opdef: OpDef, program: Program) -> tuple[str, ...]:
+    """The numeric attributes that the kernel takes at run time: those read, but for axes."""
+    numeric = {a.name for a in opdef.attributes if a.type in _NUMERIC}
+    fixed = {
+        e.axes.name
+        for e in program.expressions()
+        if isinstance(e, Reduce) and isinstance(e.axes, AttributeRef)
+    }
+    fixed |= {
+        e.axis.name
+        for e in program.expressions()
+        if isinstance(e, Index) and isinstance(e.axis, AttributeRef)
+    }
+    read = {e.name for e in program.expressions() if isinstance(e, AttributeRef)}
+    return tuple(a.name for a in opdef.attributes if a.name in read & numeric - fixed)
+
+
+def placeholder(attribute: str) -> str:
     """A local's name that no formula can have."""
     return f"attribute {attribute}"
 
 
-def _with_scalars(program: Program, names: Sequence[str]) -> Program:
+def with_scalars(program: Program, names: Sequence[str]) -> Program:
     """Attributes that stay open become locals, which specialising leaves alone."""
 
     def changed(node: Expression) -> Expression:
         if isinstance(node, AttributeRef) and node.name in names:
-            return Local(_placeholder(node.name))
+            return Local(placeholder(node.name))
         if isinstance(node, Apply):
             return replace(node, args=tuple(map(changed, node.args)))
         if isinstance(node, Cast | Reduce):

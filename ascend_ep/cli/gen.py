@@ -1,0 +1,111 @@
+"""ascend-op gen: an operator project with the flags, log lines and exit statuses of msopgen."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ascend_ep.errors import AscendError
+
+PATH_STATUS, JSON_STATUS, DATA_STATUS, COUNT_STATUS = 101, 107, 112, 114
+MAX_INPUT = 10 << 20
+
+
+def add_gen_command(commands: Any) -> None:
+    """Registers `gen` with the subparsers of ascend-op."""
+    parser = commands.add_parser("gen", help="an operator project from a definition, as msopgen makes it")
+    parser.add_argument("-i", "--input", required=True, metavar="FILE", help="operator definitions (.json)")
+    parser.add_argument("-f", "--framework", default="TF", help="tf, caffe, pytorch, ms, onnx or aclnn")
+    parser.add_argument(
+        "-c", "--compute_unit", required=True, metavar="UNITS", help="ai_core-<soc>, several with commas"
+    )
+    parser.add_argument("-out", "-o", "--output", default="./", metavar="DIR", help="made if missing")
+    parser.add_argument(
+        "-m", "--mode", default="0", metavar="0|1", help="0 a project, 1 an operator into one"
+    )
+    parser.add_argument("-op", "--operator", default="", metavar="TYPE", help="which one of several")
+    parser.add_argument(
+        "-lan", "-t", "--language", default="py", metavar="py|cpp", help="TBE DSL or Ascend C"
+    )
+    parser.set_defaults(run=generate_project)
+
+
+def generate_project(given: argparse.Namespace, environ: Mapping[str, str]) -> None:
+    """Writes the project. Ends the process with msopgen's status when it can't."""
+    try:
+        _generate(given)
+    except AscendError as error:
+        for line in str(error).split("\n"):
+            _log("ERROR", line)
+        sys.exit(_status(error))
+    _log("INFO", "Generation completed.")
+
+
+def _generate(given: argparse.Namespace) -> None:
+    from ascend_ep.compiler.msopgen.project import project_files, write_project
+    from ascend_ep.compiler.msopgen.request import (
+        LANGUAGES,
+        Request,
+        check_texts,
+        choose_operator,
+        parse_framework,
+        parse_units,
+    )
+    from ascend_ep.compiler.msopgen.sources import Operator
+    from ascend_ep.opdef.loader import load_definitions
+
+    framework, units = parse_framework(given.framework), parse_units(given.compute_unit)
+    if given.mode not in ("0", "1"):
+        raise AscendError("E43103", given.mode, "m", "it must be 0 or 1")
+    if given.language not in LANGUAGES:
+        raise AscendError("E43103", given.language, "lan", "it must be py or cpp")
+    path = Path(given.input)
+    if path.suffix.lower() != ".json":
+        raise AscendError(
+            "E43103", given.input, "i", "it must be a .json file; spreadsheets and text aren't read"
+        )
+    try:
+        size = path.stat().st_size
+    except (OSError, ValueError) as error:
+        raise AscendError("E43103", given.input, "i", getattr(error, "strerror", None) or error) from error
+    if size > MAX_INPUT:
+        raise AscendError("E43103", given.input, "i", f"it has {size} bytes, more than {MAX_INPUT}")
+    opdef = choose_operator(load_definitions(path), given.operator)
+    check_texts(opdef)
+    output = Path(given.output)
+    if output.exists() and not (output.is_dir() and os.access(output, os.W_OK)):
+        raise AscendError("E43103", given.output, "out", "it is no folder that can be written")
+    operator = Operator(Request(opdef, framework, given.language, units, output, given.mode == "1"))
+    _log("INFO", f"Start to generate {opdef.op} for {given.compute_unit}.")
+    if operator.source is None:
+        _log("WARNING", f"The kernel of {opdef.op} is a declaration to complete: {operator.reason}.")
+    for note in operator.source.notes if operator.source and given.language == "cpp" else ():
+        _log("WARNING", note)
+    files = project_files(operator)
+    write_project(operator.request, files)
+    for name in sorted(files):
+        _log("INFO", f"File {output / name} generated successfully.")
+
+
+def _status(error: AscendError) -> int:
+    """msopgen's exit status of an error."""
+    from ascend_ep.compiler.msopgen.request import STATUS
+
+    if error.code == "E43103":
+        flag = error.text.split("for [--", 1)[1].split("]", 1)[0]
+        return STATUS.get(flag, PATH_STATUS)
+    if error.code == "E43104":
+        return STATUS["out"]
+    if error.code == "E41006" and "different lengths" in error.text:
+        return COUNT_STATUS
+    return {"E41010": PATH_STATUS, "E41001": JSON_STATUS, "E41002": JSON_STATUS}.get(error.code, DATA_STATUS)
+
+
+def _log(level: str, text: str) -> None:
+    stamp = time.strftime("%Y-%m-%d %H:%M:%S")
+    print(f"{stamp} ({os.getpid()}) - [{level}] {text}", file=sys.stderr if level == "ERROR" else sys.stdout)
