@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 Kind = Literal["number", "bool", "text"]
+All = Literal["all"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,12 +82,12 @@ class Cast:
 
 @dataclass(frozen=True)
 class Reduce:
-    """One of REDUCTIONS over axes; negative ones from the end. argmax and argmin take a single axis; any and
+    """One of REDUCTIONS over axes, negative ones from the end, or over all. argmax and argmin take a single axis; any and
     all take and give truth values."""
 
     op: str
     arg: Expression
-    axes: tuple[int, ...] | AttributeRef = (-1,)
+    axes: tuple[int, ...] | AttributeRef | All = (-1,)
     keepdims: bool = True
 
 

@@ -119,10 +119,10 @@ def _grouped(part: tuple[str, int], strength: int) -> str:
     return text if own >= strength else f"({text})"
 
 
-def _axes_text(axes: tuple[int, ...] | int | AttributeRef) -> str:
+def _axes_text(axes: tuple[int, ...] | int | str | AttributeRef) -> str:
     if isinstance(axes, AttributeRef):
         return axes.name
-    if isinstance(axes, int):
+    if isinstance(axes, int | str):
         return str(axes)
     return str(axes[0]) if len(axes) == 1 else "[" + ", ".join(map(str, axes)) + "]"
 

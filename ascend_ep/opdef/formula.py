@@ -5,7 +5,7 @@ output the last line may be a bare expression; otherwise every output is assigne
 `a if c else b` and `c ? a : b`; or; and; not; comparisons; + -; * / // %; unary -; ^ and ** (right to left).
 Functions: those of expression.OPERATIONS; where(c, a, b); clip, relu, square, silu, gelu, softmax; casts by
 type name; the reductions of expression.REDUCTIONS of one tensor over `axis=` (default -1; a number, a list,
-or an attribute) with `keepdims=` (default true), also written dim= and keepdim=; softmax, log_softmax,
+an attribute, or all) with `keepdims=` (default true), also written dim= and keepdim=; softmax, log_softmax,
 layer_norm(x, epsilon) and rms_norm(x, epsilon) without scale over axis=; topk(x, k, axis=, largest=) and
 topk_indices of the same; index(x, axis=) and size(x, axis=); unsqueeze(x, axis=); sum_to(x, like); given(x)
 for optional inputs.
@@ -311,9 +311,11 @@ class FormulaParser(NodeBuilder):
         token = self.token
         if token.kind == "name":
             self.next()
+            if token.text == "all":
+                return "all"
             if self.names.attributes.get(token.text) not in ("int", "ints"):
                 self.fail(
-                    "E42003", "axis= takes an integer, a list of them, or such an attribute", at=token.at
+                    "E42003", "axis= takes an integer, a list of them, such an attribute, or all", at=token.at
                 )
             return AttributeRef(token.text)
         opening = self.take("[", "(")

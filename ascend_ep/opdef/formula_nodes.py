@@ -10,6 +10,7 @@ from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.expression import (
     OPERATIONS,
     REDUCTIONS,
+    All,
     Apply,
     AttributeRef,
     Cast,
@@ -30,7 +31,7 @@ MAX_NODES = 5_000
 MAX_HEIGHT = 200
 MAX_K = 1_000_000
 
-Axes = tuple[int, ...] | AttributeRef
+Axes = tuple[int, ...] | AttributeRef | All
 
 
 @dataclass(frozen=True)
@@ -191,7 +192,11 @@ class NodeBuilder(TokenReader):
             self.fail("E42003", f"{name} takes {count} arguments, not {len(arguments)}", at=token.at)
 
     def reduction(self, op: str, value: Value, axes: Axes, at: int, keepdims: bool = True) -> Value:
-        if op in ("argmax", "argmin") and isinstance(axes, tuple) and len(axes) != 1:
+        if (
+            op in ("argmax", "argmin")
+            and not isinstance(axes, AttributeRef)
+            and (axes == "all" or len(axes) != 1)
+        ):
             self.fail("E42003", f"{op} takes one axis=", at=at)
         kind = REDUCTIONS[op].gives
         value = self.truth(value) if kind == "bool" else self.numeric(value)
@@ -221,7 +226,7 @@ class NodeBuilder(TokenReader):
         axes = options.axes or (-1,)
         if isinstance(axes, AttributeRef):
             return axes
-        if len(axes) != 1:
+        if axes == "all" or len(axes) != 1:
             self.fail("E42003", f"{name} takes one axis=", at=token.at)
         return axes[0]
 
@@ -240,13 +245,15 @@ class NodeBuilder(TokenReader):
         if name == "log_softmax":
             return self.log_softmax(value, axes, token.at)
         if name in ("layer_norm", "rms_norm"):
-            return self.normalized(value, more[0], axes, token.at, centred=name == "layer_norm")
+            return self.standardized(value, more[0], axes, token.at, centred=name == "layer_norm")
         if name == "unsqueeze":
+            if axes == "all":
+                self.fail("E42003", "unsqueeze takes the new axes", at=token.at)
             return self.build(Unsqueeze(value.node, axes), "number", token.at, [value])
         axis = self.single_axis(name, options, token)
         return self.build(Index(value.node, axis, name == "size"), "number", token.at, [value])
 
-    def normalized(self, value: Value, epsilon: Value, axes: Axes, at: int, centred: bool) -> Value:
+    def standardized(self, value: Value, epsilon: Value, axes: Axes, at: int, centred: bool) -> Value:
         """x / sqrt(mean(x^2) + epsilon), of x or its distance from the mean."""
         x = self.shared(value)
         if centred:

@@ -9,6 +9,7 @@ from ascend_ep.opdef.broadcast import broadcast
 from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.dims import Dim
 from ascend_ep.opdef.expression import (
+    All,
     Apply,
     AttributeRef,
     Cast,
@@ -83,9 +84,11 @@ class _Scope:
         return shape
 
 
-def resolve_axes(axes: tuple[int, ...] | int | AttributeRef, rank: int) -> tuple[int, ...]:
+def resolve_axes(axes: tuple[int, ...] | int | AttributeRef | All, rank: int) -> tuple[int, ...]:
     """Distinct axes of a specialized node, counted from the front. Raises Inapplicable."""
     assert not isinstance(axes, AttributeRef), "a specialized program has no attributes"
+    if axes == "all":
+        return tuple(range(rank))
     numbers = (axes,) if isinstance(axes, int) else axes
     for axis in numbers:
         if not -rank <= axis < rank:

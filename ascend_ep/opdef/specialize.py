@@ -81,7 +81,11 @@ class _Folder:
             if isinstance(inner, Constant):
                 return Constant(float(round_to(inner.value, node.dtype)))
             return replace(node, arg=inner)
-        if isinstance(node, Reduce | Unsqueeze):
+        if isinstance(node, Reduce):
+            return replace(
+                node, arg=self.fold(node.arg), axes="all" if node.axes == "all" else self.axes(node.axes)
+            )
+        if isinstance(node, Unsqueeze):
             return replace(node, arg=self.fold(node.arg), axes=self.axes(node.axes))
         if isinstance(node, Index):
             return replace(node, like=self.fold(node.like), axis=self.axis(node.axis))

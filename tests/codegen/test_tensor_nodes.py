@@ -18,6 +18,8 @@ from ascend_ep.opdef.reference import evaluate
 CASES = [
     ("logsumexp(x, axis=1)", FLOAT32, True),
     ("logsumexp(x, axis=[0, 2], keepdims=false)", FLOAT32, False),
+    ("x/(1 + mean(x*x, axis=all))", FLOAT32, True),
+    ("sum(x*x, axis=all, keepdims=false)", FLOAT32, True),
     ("log_softmax(x)", FLOAT32, True),
     ("layer_norm(x)*b", FLOAT32, True),
     ("rms_norm(x, axis=[-2, -1])", FLOAT32, True),

@@ -222,7 +222,9 @@ def trees(kind: Kind, depth: int) -> st.SearchStrategy[Expression]:
         number = smaller["number"]
         axis = st.integers(-9, 9) | st.just(AttributeRef("axis"))
         options += [
-            st.builds(Reduce, st.sampled_from(NUMBER_REDUCTIONS), number, AXES, st.booleans()),
+            st.builds(
+                Reduce, st.sampled_from(NUMBER_REDUCTIONS), number, AXES | st.just("all"), st.booleans()
+            ),
             st.builds(
                 Reduce, st.sampled_from(["argmax", "argmin"]), number, axis.map(one_axis), st.booleans()
             ),

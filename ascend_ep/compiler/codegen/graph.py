@@ -277,12 +277,13 @@ class _Builder:
         if e.op not in ELEMENTARY:
             return self.node(expanded(e))
         arg = self.number(self.node(e.arg))
-        if not isinstance(e.axes, tuple):
-            raise NotGenerated("its axes are no numbers")
         rank = len(arg.axes)
-        if not all(-rank <= a < rank for a in e.axes):
-            raise NotGenerated(f"it reduces axes {list(e.axes)} of a tensor of rank {rank}")
-        axes = frozenset(a % rank for a in e.axes)
+        given = tuple(range(rank)) if e.axes == "all" else e.axes
+        if not isinstance(given, tuple):
+            raise NotGenerated("its axes are no numbers")
+        if not all(-rank <= a < rank for a in given):
+            raise NotGenerated(f"it reduces axes {list(given)} of a tensor of rank {rank}")
+        axes = frozenset(a % rank for a in given)
         return self.fold(e.op, arg, axes, e.keepdims)
 
     def fold(self, op: str, arg: Node, axes: frozenset[int], keepdims: bool) -> Node:

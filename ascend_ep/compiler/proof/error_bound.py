@@ -22,6 +22,7 @@ from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.elementwise import ELEMENTWISE, round_to
 from ascend_ep.opdef.expression import Apply, Cast, Constant, Expression, Index, Input, Local, Program, Reduce
 from ascend_ep.opdef.formula_shape import resolve_axes
+from ascend_ep.opdef.reductions import ELEMENTARY, expanded
 
 Array = NDArray[Any]
 
@@ -160,6 +161,8 @@ class _Propagation:
     # ---- reductions ----------------------------------------------------------------------------
 
     def reduce(self, node: Reduce) -> Bounded:
+        if node.op != "var" and node.op not in ELEMENTARY:
+            return self.read(expanded(node))
         operand = self.read(node.arg)
         x = np.asarray(operand.value, dtype=np.float64)
         error = np.broadcast_to(operand.error, x.shape)
