@@ -82,8 +82,8 @@ class Cast:
 
 @dataclass(frozen=True)
 class Reduce:
-    """One of REDUCTIONS over axes, negative ones from the end, or over all. argmax and argmin take a single axis; any and
-    all take and give truth values."""
+    """One of REDUCTIONS over axes, negative ones from the end, or over all. argmax and argmin take a single
+    axis; any and all take and give truth values."""
 
     op: str
     arg: Expression
