@@ -120,7 +120,7 @@ class Reductions(Arguments):
 
     def call_layer_norm(self, module: str, name: str, call: ast.Call, receiver: Value | None) -> Value:
         bound = self.bind(call, ("input", "normalized_shape", "weight", "bias", "eps"), receiver)
-        return self.normalized("layer_norm", bound, call)
+        return self.weighted_norm("layer_norm", bound, call)
 
     def call_rms_norm(self, module: str, name: str, call: ast.Call, receiver: Value | None) -> Value:
         bound = self.bind(call, ("input", "normalized_shape", "weight", "eps"), receiver)
@@ -128,9 +128,9 @@ class Reductions(Arguments):
             self.refuse(
                 call, "rms_norm needs eps here: PyTorch's default depends on the type", "Add eps=1e-6."
             )
-        return self.normalized("rms_norm", bound, call)
+        return self.weighted_norm("rms_norm", bound, call)
 
-    def normalized(self, name: str, bound: dict[str, ast.expr | Value], call: ast.Call) -> Value:
+    def weighted_norm(self, name: str, bound: dict[str, ast.expr | Value], call: ast.Call) -> Value:
         x = self.numeric(self.required(bound, "input", call))
         arguments = {"x": x} | ({"eps": self.value(bound["eps"])} if "eps" in bound else {})
         axes = self.normalized_axes(bound.get("normalized_shape"), call)

@@ -183,7 +183,9 @@ def test_integer_tensors():
     x, zero = normal(5, 37) * 5, np.array([3], np.int8)
     q, big = kernel(opdef)(x, zero)
     expected = evaluate(opdef, [x, zero])
-    assert q.dtype == np.int8 and np.array_equal(q, expected[0]) and np.array_equal(big, expected[1])
+    assert q.dtype == np.int8
+    assert np.array_equal(q, expected[0])
+    assert np.array_equal(big, expected[1])
 
 
 def test_empty_and_scalar_tensors():

@@ -32,14 +32,37 @@ PROTOTYPE = [
         "attr": [{"name": "axis", "param_type": "optional", "type": "list_int", "default_value": [1, -1]}],
     }
 ]
-CPP_TREE = """CMakeLists.txt CMakePresets.json build.sh cmake/config.cmake cmake/device_task.cmake cmake/func.cmake
-cmake/intf.cmake cmake/makeself.cmake framework/CMakeLists.txt framework/onnx_plugin/CMakeLists.txt
-framework/onnx_plugin/swish_custom_plugin.cc op_host/CMakeLists.txt op_host/swish_custom.cpp
-op_host/swish_custom_tiling.h op_kernel/CMakeLists.txt op_kernel/swish_custom.cpp scripts/install.sh
-scripts/upgrade.sh""".split()
-PY_TREE = """CMakeLists.txt build.sh framework/tf_plugin/tensorflow_swish_custom_plugin.cc op_proto/swish_custom.cc
-op_proto/swish_custom.h op_tiling/CMakeLists.txt tbe/impl/swish_custom.py
-tbe/op_info_cfg/ai_core/ascend910b/swish_custom.ini scripts/install.sh""".split()
+CPP_TREE = [
+    "CMakeLists.txt",
+    "CMakePresets.json",
+    "build.sh",
+    "cmake/config.cmake",
+    "cmake/device_task.cmake",
+    "cmake/func.cmake",
+    "cmake/intf.cmake",
+    "cmake/makeself.cmake",
+    "framework/CMakeLists.txt",
+    "framework/onnx_plugin/CMakeLists.txt",
+    "framework/onnx_plugin/swish_custom_plugin.cc",
+    "op_host/CMakeLists.txt",
+    "op_host/swish_custom.cpp",
+    "op_host/swish_custom_tiling.h",
+    "op_kernel/CMakeLists.txt",
+    "op_kernel/swish_custom.cpp",
+    "scripts/install.sh",
+    "scripts/upgrade.sh",
+]
+PY_TREE = [
+    "CMakeLists.txt",
+    "build.sh",
+    "framework/tf_plugin/tensorflow_swish_custom_plugin.cc",
+    "op_proto/swish_custom.cc",
+    "op_proto/swish_custom.h",
+    "op_tiling/CMakeLists.txt",
+    "tbe/impl/swish_custom.py",
+    "tbe/op_info_cfg/ai_core/ascend910b/swish_custom.ini",
+    "scripts/install.sh",
+]
 
 
 @pytest.fixture
@@ -76,7 +99,8 @@ def test_cpp_tree_is_filled_in(gen, capsys):
     assert [p for p in CPP_TREE if not (out / p).is_file()] == []
     assert capsys.readouterr().out.strip().split("\n")[-1].endswith("[INFO] Generation completed.")
     host = (out / "op_host/swish_custom.cpp").read_text()
-    assert 'AddConfig("ascend910b")' in host and 'AddConfig("ascend310p")' in host
+    assert 'AddConfig("ascend910b")' in host
+    assert 'AddConfig("ascend310p")' in host
     assert "OP_ADD(SwishCustom);" in host
     assert "ai.onnx::13::SwishCustom" in (out / "framework/onnx_plugin/swish_custom_plugin.cc").read_text()
     assert json.loads((out / "CMakePresets.json").read_text())["configurePresets"][0]["name"] == "default"
@@ -109,7 +133,8 @@ def test_declarations_compile(gen, tmp_path):
     from ascend_ep.compiler.codegen.generate import HEADERS
 
     status, out = gen(PROTOTYPE, "-f", "aclnn", "-lan", "cpp")
-    assert status == 0 and not (out / "framework/onnx_plugin").exists()
+    assert status == 0
+    assert not (out / "framework/onnx_plugin").exists()
     unit = tmp_path / "unit.cpp"
     lines = ["#define ASC_TILING_STRUCT optiling::AddCustomTilingData", '#include "op_host/add_custom.cpp"']
     unit.write_text("\n".join([*lines, '#include "op_kernel/add_custom.cpp"', ""]))
@@ -125,14 +150,16 @@ def test_py_tree(gen):
     source = (out / "tbe/impl/swish_custom.py").read_text()
     functions = [n.name for n in ast.parse(source).body if isinstance(n, ast.FunctionDef)]
     assert functions == ["swish_custom_compute", "swish_custom"]
-    assert "dsl.vexp(" in source and "NotImplementedError" not in source
+    assert "dsl.vexp(" in source
+    assert "NotImplementedError" not in source
     ini = configparser.ConfigParser()
     ini.optionxform = str
     ini.read(out / "tbe/op_info_cfg/ai_core/ascend910b/swish_custom.ini")
     assert ini["SwishCustom"]["input0.dtype"] == "float,float16"
     assert ini["SwishCustom"]["attr_alpha.defaultValue"] == "1.0"
     entry = json.loads((out / "op_info/swish_custom.json").read_text())["SwishCustom"]
-    assert entry["attr"] == {"list": "alpha"} and entry["output0"]["name"] == "y"
+    assert entry["attr"] == {"list": "alpha"}
+    assert entry["output0"]["name"] == "y"
 
 
 @pytest.mark.parametrize(
@@ -157,7 +184,8 @@ def test_mode_1_adds_to_a_project(gen, capsys):
     assert gen(SWISH, "-lan", "cpp", "-f", "onnx")[0] == 12
     assert gen(SWISH, "-lan", "cpp", "-f", "onnx", "-m", "1")[0] == 12
     assert gen(PROTOTYPE, "-lan", "cpp", "-f", "onnx", "-m", "1")[0] == 0
-    assert (out / "op_kernel/add_custom.cpp").is_file() and (out / "op_kernel/swish_custom.cpp").is_file()
+    assert (out / "op_kernel/add_custom.cpp").is_file()
+    assert (out / "op_kernel/swish_custom.cpp").is_file()
     assert (out / "framework/onnx_plugin/add_custom_plugin.cc").is_file()
     assert (out / "CMakeLists.txt").read_text() == before
 
@@ -167,7 +195,8 @@ def test_one_of_several(gen):
     assert gen(several)[0] == 13
     assert gen(several, "-op", "Nothing")[0] == 13
     status, out = gen(several, "-op", "AddCustom")
-    assert status == 0 and (out / "tbe/impl/add_custom.py").is_file()
+    assert status == 0
+    assert (out / "tbe/impl/add_custom.py").is_file()
 
 
 @pytest.mark.parametrize(
@@ -206,7 +235,8 @@ def test_hostile_definitions(gen, definition, status, capsys):
     got, out = gen(definition, "-lan", "cpp", "-f", "onnx")
     errors = capsys.readouterr().err
     assert got == status, errors
-    assert "[ERROR] E" in errors and "Traceback" not in errors
+    assert "[ERROR] E" in errors
+    assert "Traceback" not in errors
     assert not out.exists()
 
 
