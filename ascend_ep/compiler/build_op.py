@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ascend_ep.compiler.ascendc.naming import snake_case
 from ascend_ep.compiler.codegen.generate import Source
 from ascend_ep.compiler.codegen.graph import NotGenerated
 from ascend_ep.compiler.codegen.library import CompiledLibrary, compile_library, compile_object
@@ -75,7 +76,7 @@ def build(request: Request, soc: Soc, show: Show, make: Generate = generate) -> 
     (another definition is there), E43102 (the proof failed), E43104 (folders), E43106 (no code).
     """
     opdef = _described(request, soc, show)
-    name = request.name or _file_name(opdef.op)
+    name = request.name or snake_case(opdef.op)
     for folder, in_force in ((request.output, False), (request.installed, True)):
         if folder is not None:
             check_writable(folder)
@@ -180,12 +181,3 @@ def _measured(subject: Subject, source: Source, library: CompiledLibrary) -> Mea
 
 def _line(check: Check) -> str:
     return f"{check.layer}, {check}"
-
-
-def _file_name(op: str) -> str:
-    """LayerNormGelu -> layer_norm_gelu."""
-    parts = [
-        f"_{c.lower()}" if c.isupper() and i and not op[i - 1].isupper() else c.lower()
-        for i, c in enumerate(op)
-    ]
-    return "".join(parts)

@@ -11,7 +11,7 @@ it the bound is infinite: nothing can be said there.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +20,23 @@ from numpy.typing import NDArray
 
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.elementwise import ELEMENTWISE, round_to
-from ascend_ep.opdef.expression import Apply, Cast, Constant, Expression, Index, Input, Local, Program, Reduce
-from ascend_ep.opdef.formula_shape import resolve_axes
+from ascend_ep.opdef.expression import (
+    Apply,
+    AttributeRef,
+    Cast,
+    Constant,
+    Expression,
+    Index,
+    Input,
+    Local,
+    Program,
+    Reduce,
+    SumTo,
+    TopK,
+    Unsqueeze,
+)
+from ascend_ep.opdef.formula_shape import resolve_axes, topk_axis
+from ascend_ep.opdef.kernel_references import topk
 from ascend_ep.opdef.reductions import ELEMENTARY, expanded
 
 Array = NDArray[Any]
@@ -98,6 +113,12 @@ class _Propagation:
             return self.reduce(node)
         if isinstance(node, Index):
             return self.index(node)
+        if isinstance(node, TopK):
+            return self.topk(node)
+        if isinstance(node, Unsqueeze):
+            return _moved(self.read(node.arg), lambda a: np.expand_dims(a, _new_axes(node, a.ndim)))
+        if isinstance(node, SumTo):
+            return self.sum_to(node)
         raise NoBound(f"there is no error bound for {type(node).__name__}")
 
     def constant(self, node: Constant) -> Bounded:
@@ -207,6 +228,32 @@ class _Propagation:
         clear = np.isnan(y) & ~np.any(~np.isfinite(error), **over)
         return self.rounded(Bounded(y, np.where(clear, 0.0, _unbounded_where(strange, spread))), ROUNDED)
 
+    def topk(self, node: TopK) -> Bounded:
+        """Order statistics move no further than what is ordered; of positions nothing is known then."""
+        operand = self.read(node.arg)
+        x = np.asarray(operand.value, dtype=np.float64)
+        error = np.broadcast_to(operand.error, x.shape)
+        axis = topk_axis(node, x.shape)
+        found = topk([x], {"k": node.k, "axis": axis, "largest": node.largest})[node.indices]
+        most = np.max(error, axis=axis, keepdims=True) if x.size else np.zeros(1)
+        found = found.astype(np.float64)
+        if node.indices:
+            return Bounded(found, np.where(np.broadcast_to(most, found.shape) > 0, np.inf, 0.0))
+        return Bounded(found, np.broadcast_to(most, found.shape))
+
+    def sum_to(self, node: SumTo) -> Bounded:
+        """Sums over the dimensions that `like` lacks, then the shape of `like`."""
+        operand = self.read(node.arg)
+        shape = np.asarray(self.read(node.like).value).shape
+        x = np.asarray(operand.value, dtype=np.float64)
+        lacking = x.ndim - len(shape)
+        axes = [d for d in range(x.ndim) if d < lacking or (shape[d - lacking] == 1 and x.shape[d] != 1)]
+        error = np.broadcast_to(operand.error, x.shape)
+        count = int(np.prod([x.shape[d] for d in axes]))
+        over = {"axis": tuple(axes), "keepdims": True}
+        total = self.total("sum", x, error, over, count) if axes else Bounded(x, error)
+        return _moved(total, lambda a: np.broadcast_to(a.reshape(a.shape[max(lacking, 0) :]), shape))
+
     def variance(self, x: Array, error: Array, over: dict[str, Any]) -> Bounded:
         """The mean of the squared distances from the mean."""
         kept = {**over, "keepdims": True}
@@ -217,6 +264,18 @@ class _Propagation:
         return self.total(
             "mean", np.asarray(square.value), np.broadcast_to(square.error, x.shape), over, count
         )
+
+
+def _new_axes(node: Unsqueeze, rank: int) -> tuple[int, ...]:
+    axes = node.axes
+    assert not isinstance(axes, AttributeRef), "a specialized program has no attributes"
+    return resolve_axes(axes, rank + len(axes))
+
+
+def _moved(x: Bounded, move: Callable[[Array], Array]) -> Bounded:
+    """The same elements in another shape."""
+    value = np.asarray(x.value)
+    return Bounded(move(value), move(np.broadcast_to(np.asarray(x.error, dtype=np.float64), value.shape)))
 
 
 def _select(condition: Bounded, a: Bounded, b: Bounded) -> Bounded:

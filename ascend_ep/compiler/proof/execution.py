@@ -155,10 +155,7 @@ def _disagreement(a: Array, b: Array, dtype: int, expect: Expected | None, o: in
             apart = np.nan_to_num(np.abs(x - y) / spacing(x, dtype), nan=np.inf, posinf=np.inf)
         ulps = np.where(equal, 0.0, apart)
     if expect is not None:
-        low, high = expect.low[o], expect.high[o]
-        covered = (y >= low) & (y <= high) & (x >= low) & (x <= high)
-        unbounded = np.isinf(low) & np.isinf(high) & (low < high)
-        ulps = np.where(covered | unbounded, 0.0, ulps)
+        ulps = np.where(expect.lost(o) | (expect.holds(o, x) & expect.holds(o, y)), 0.0, ulps)
     worst = float(np.max(ulps))
     if worst <= AGREEMENT_ULPS:
         return ""

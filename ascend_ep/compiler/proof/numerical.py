@@ -31,11 +31,24 @@ WELL_CONDITIONED = 64.0
 
 @dataclass(frozen=True)
 class Expected:
-    """Per output: the float64 reference, and the least and greatest result that is right."""
+    """Per output: the float64 reference, the least and greatest number that is right, and where NaN is."""
 
     reference: list[Array]
     low: list[Array]
     high: list[Array]
+    nan: list[Array]
+
+    def lost(self, o: int) -> Array:
+        """Where nothing can be said of output `o`."""
+        low, high = self.low[o], self.high[o]
+        result: Array = np.isinf(low) & np.isinf(high) & (low < high)
+        return result
+
+    def holds(self, o: int, got: Array) -> Array:
+        """Where results (as float64) of output `o` are right."""
+        inside = (got >= self.low[o]) & (got <= self.high[o])
+        result: Array = inside | (np.isnan(got) & (self.nan[o] | self.lost(o)))
+        return result
 
 
 @dataclass
@@ -74,20 +87,19 @@ def expected(subject: Subject, case: Case) -> Expected | None:
         bounds = propagate(program, arrays, subject.wide)
     except (AscendError, ValueError):
         return None
-    low, high = [], []
-    for exact, bound, dtype in zip(reference, bounds, types, strict=True):
-        exact = np.asarray(exact, dtype=np.float64)
+    found = Expected([np.asarray(r, dtype=np.float64) for r in reference], [], [], [])
+    for exact, bound, dtype in zip(found.reference, bounds, types, strict=True):
         error = np.broadcast_to(np.asarray(bound.error, dtype=np.float64), exact.shape)
-        ends = [interval(Bounded(np.broadcast_to(bound.value, exact.shape), error), dtype)]
-        ends.append(
-            interval(
-                Bounded(exact, np.where(np.isfinite(exact), error, np.where(np.isfinite(error), 0, error))),
-                dtype,
-            )
+        value = np.broadcast_to(np.asarray(bound.value, dtype=np.float64), exact.shape)
+        known = np.where(np.isfinite(exact) | ~np.isfinite(error), error, 0.0)
+        (low, high), (other_low, other_high) = (
+            interval(Bounded(value, error), dtype),
+            interval(Bounded(exact, known), dtype),
         )
-        low.append(np.fmin(ends[0][0], ends[1][0]))
-        high.append(np.fmax(ends[0][1], ends[1][1]))
-    return Expected([np.asarray(r, dtype=np.float64) for r in reference], low, high)
+        found.low.append(np.fmin(low, other_low))
+        found.high.append(np.fmax(high, other_high))
+        found.nan.append(np.isnan(low) | np.isnan(other_low))
+    return found
 
 
 def check_numbers(
@@ -123,10 +135,7 @@ def compare(subject: Subject, case: Case, expect: Expected, outputs: Sequence[Ar
             )
             return
         got = result.astype(np.float64)
-        right = (got >= low) & (got <= high) | (
-            np.isnan(got) & (np.isnan(low) | np.isinf(low) & np.isinf(high) & (low < high))
-        )
-        lost = np.isinf(low) & np.isinf(high) & (low < high)
+        right, lost = expect.holds(o, got), expect.lost(o)
         tally.elements += got.size
         tally.unbounded += int(np.sum(lost))
         if not np.all(right):

@@ -1,0 +1,95 @@
+"""The bound that proofs use: kernels lie within it and mistakes outside it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ascend_ep.compiler.codegen.session import TensorSpec
+from ascend_ep.compiler.proof.cases import small_cases
+from ascend_ep.compiler.proof.error_bound import Bounded, interval, propagate
+from ascend_ep.compiler.proof.interpreted import run_interpreted
+from ascend_ep.compiler.proof.numerical import expected
+from ascend_ep.compiler.proof.subject import Subject
+from ascend_ep.frontends.description import describe
+from ascend_ep.opdef.dtypes import FLOAT16, FLOAT32
+
+FORMULAS = [
+    "F(x, w) = x*w - w/x + 3",
+    "F(x, w) = sin(x)*tanh(w) + erf(x) - cos(w)",
+    "F(x, w) = floor(x*3) + round(w) + x % w + x // w",
+    "F(x, w) = exp(x) if x < w else log(abs(w))",
+    "F(x, w) = (x - mean(x))/sqrt(var(x) + 0.1)*w",
+    "F(x, w) = softmax(x)*w",
+    "F(x, w) = logsumexp(x) + w",
+    "F(x, w) = sum(x, axis=0) + max(x) - min(x)*w",
+    "F(x, w) = prod(x/4) + w",
+    "F(x, w) = argmax(x) + w",
+    "F(x, w) = float16(x*w) + bfloat16(x)",
+]
+
+
+def subject(formula: str) -> Subject:
+    return Subject(describe(formula).opdef, (TensorSpec(FLOAT32, (4, 33)), TensorSpec(FLOAT32, (33,))), {})
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_kernels_lie_within(formula: str) -> None:
+    tested = subject(formula)
+    bounded = 0
+    for case in small_cases(tested):
+        expect = expected(tested, case)
+        if expect is None:
+            continue
+        (result,) = run_interpreted(tested, case)
+        got = result.astype(np.float64)
+        right = expect.holds(0, got)
+        assert np.all(right), (case.about, got[~right][:3], expect.reference[0][~right][:3])
+        bounded += int(np.sum(~expect.lost(0)))
+    assert bounded > 1000
+
+
+@pytest.mark.parametrize("formula", FORMULAS[:2] + FORMULAS[4:6])
+def test_a_thousandth_off_lies_outside(formula: str) -> None:
+    tested = subject(formula)
+    case = next(c for c in small_cases(tested) if "[5, 33]" in c.about or ", 129]" in c.about)
+    expect = expected(tested, case)
+    assert expect is not None
+    wrong = expect.reference[0] * 1.001
+    outside = (wrong < expect.low[0]) | (wrong > expect.high[0])
+    finite = np.isfinite(expect.reference[0]) & (expect.reference[0] != 0)
+    assert np.mean(outside[finite]) > 0.8
+
+
+def bound_of(formula: str, **inputs: float) -> Bounded:
+    program = subject(formula).program
+    return propagate(program, {n: np.asarray(v) for n, v in inputs.items()})[0]
+
+
+def test_cancellation_widens() -> None:
+    near = bound_of("F(x, w) = (x + w) - x", x=1.0, w=1e-6)
+    far = bound_of("F(x, w) = (x + w) - x", x=1e6, w=1e-6)
+    assert float(near.error) < 1e-7 < float(far.error) < 1
+
+
+def test_a_comparison_in_doubt_widens_to_both_branches() -> None:
+    sure = bound_of("F(x, w) = 7 if x*w > 0.5 else 3", x=0.9, w=0.9)
+    doubt = bound_of("F(x, w) = 7 if x*w > 0.5 else 3", x=0.5, w=1.0 + 1e-9)
+    assert float(sure.error) == 0
+    assert float(doubt.error) == 4
+
+
+def test_overflow_of_a_part_is_infinite_or_unknown() -> None:
+    beyond = bound_of("F(x, w) = exp(x)*w", x=100.0, w=1.0)
+    assert float(beyond.value) == np.inf
+    assert float(beyond.error) == 0
+    at_the_edge = bound_of("F(x, w) = x*w", x=float(np.finfo(np.float32).max), w=1.0)
+    assert float(at_the_edge.error) == np.inf
+
+
+def test_interval_of_a_narrow_type() -> None:
+    low, high = interval(Bounded(np.float64(1 / 3), np.float64(0)), FLOAT16)
+    assert low == high == float(np.float16(1 / 3))
+    low, high = interval(Bounded(np.float64(np.nan), np.float64(0)), FLOAT16)
+    assert np.isnan(low)
+    assert np.isnan(high)
