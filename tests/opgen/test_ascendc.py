@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (lines of generated text)
 """Generated Ascend C, compiled for the CPU with its checks, against the float64 reference."""
 
 import dataclasses

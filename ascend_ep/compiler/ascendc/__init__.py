@@ -1,1 +1,1 @@
-"""Ascend C from expression programs: primitives -> registers -> kernel, tiling and host text; and its CPU twin."""
+"""Ascend C from expressions: instructions -> registers -> kernel, tiling and host text; and its CPU twin."""

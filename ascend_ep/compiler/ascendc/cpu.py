@@ -1,7 +1,8 @@
+# ruff: noqa: E501  (lines of generated text)
 """Generated Ascend C on this CPU: compiled against the CPU kernel_operator.h, run in a process of its own.
 
-What runs is what would be shipped: InferShape and TilingFunc of the host file choose shapes and tiles, the kernel
-runs block by block with every rule of native/include/ascendc checked.
+What runs is what would be shipped: InferShape and TilingFunc of the host file choose shapes and tiles, the
+kernel runs block by block with every rule of native/include/ascendc checked.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ class CpuKernel:
         self, *inputs: Array, attributes: Mapping[str, Any] | None = None, ub: int | None = None,
         cores: int | None = None,
     ) -> list[Array]:  # fmt: skip
-        """The outputs. ub, cores: another chip's, to make tiles small. Raises AscendError E43003 with what the
-        checks or the tiling say."""
+        """The outputs. ub, cores: another chip's, to make tiles small. Raises AscendError E43003 with
+        what the checks or the tiling say."""
         bound = bind_attributes(self.opdef, attributes or {})
         numbers = [
             float(v) if isinstance(v := bound.get(a.name), int | float) else 0.0
@@ -112,7 +113,9 @@ class CpuKernel:
 def compile_for_cpu(
     source: KernelSource, opdef: OpDef, column: int = 0, cache: Path | None = None
 ) -> CpuKernel:
-    """Compiles for one of source.columns. Raises AscendError E43001 without a C++ compiler, E43002 when it fails."""
+    """Compiles for one of source.columns. Raises AscendError E43001 without a C++ compiler, E43002 when it
+    fails.
+    """
     types = source.columns[column]
     text = _translation_unit(source, types)
     command = [*_find_cpp(), "-std=c++20", "-O1", "-w", "-fno-strict-aliasing", f"-I{HEADERS / 'ascendc'}"]

@@ -1,7 +1,8 @@
 """generate_ascend_c: the files of an operator whose semantics are an expression, for the real toolchain.
 
-One kernel serves every column of element types: the toolchain compiles it per column with DTYPE_<NAME> defined.
-Arithmetic is float32. Numeric attributes are tiling data; texts, truth values and axes are those given.
+One kernel serves every column of element types: the toolchain compiles it per column, with DTYPE_<NAME>
+defined. Arithmetic is float32. Numeric attributes are tiling data; texts, truth values and axes are those
+given.
 """
 
 from __future__ import annotations
@@ -48,82 +49,14 @@ SUPPORTED = (
 _BYTES = {dtypes.FLOAT32: 4, dtypes.INT32: 4, dtypes.FLOAT16: 2, dtypes.BFLOAT16: 2}
 _MOST_COLUMNS = 16
 _NUMERIC = ("float", "int")
-_RESERVED = frozenset(
-    [
-        "alignas",
-        "auto",
-        "bool",
-        "break",
-        "case",
-        "catch",
-        "char",
-        "class",
-        "const",
-        "constexpr",
-        "continue",
-        "default",
-        "delete",
-        "do",
-        "double",
-        "else",
-        "enum",
-        "explicit",
-        "extern",
-        "false",
-        "float",
-        "for",
-        "friend",
-        "goto",
-        "half",
-        "if",
-        "inline",
-        "int",
-        "long",
-        "namespace",
-        "new",
-        "operator",
-        "private",
-        "protected",
-        "public",
-        "register",
-        "return",
-        "short",
-        "signed",
-        "sizeof",
-        "static",
-        "struct",
-        "switch",
-        "template",
-        "this",
-        "throw",
-        "true",
-        "try",
-        "typedef",
-        "typename",
-        "union",
-        "unsigned",
-        "using",
-        "virtual",
-        "void",
-        "volatile",
-        "while",
-        "workspace",
-        "tiling",
-        "and",
-        "or",
-        "not",
-        "xor",
-        "row",
-        "col",
-        "n",
-        "lanes",
-        "tile",
-        "rows",
-        "cols",
-        "dims",
-        "items",
-    ]
-)
+_RESERVED_TEXT = """
+alignas auto bool break case catch char class const constexpr continue default delete do double else enum
+explicit extern false float for friend goto half if inline int long namespace new operator private
+protected public register return short signed sizeof static struct switch template this throw true try
+typedef typename union unsigned using virtual void volatile while workspace tiling and or not xor row col
+n lanes tile rows cols dims items itemsPerCore tileLength op pipe
+"""
+_RESERVED = frozenset(_RESERVED_TEXT.split())
 
 
 @dataclass(frozen=True)
@@ -191,7 +124,7 @@ def generate_ascend_c(
 
 
 def element_columns(opdef: OpDef, supported: Sequence[int] = SUPPORTED) -> tuple[Column, ...]:
-    """The combinations of element types, in the definition's order. Raises NotGenerated when there is none."""
+    """The combinations of element types, in the definition's order; NotGenerated when there is none."""
     specs = (*opdef.inputs, *opdef.outputs)
     if opdef.paired:
         width = max(len(s.types) for s in specs)
@@ -213,8 +146,8 @@ def element_columns(opdef: OpDef, supported: Sequence[int] = SUPPORTED) -> tuple
 
 
 def _choice(spec: TensorSpec, opdef: OpDef) -> str:
-    """What chooses a tensor's type: its variable; for undeclared types one choice; an output of the same set of
-    types as an input goes with it; else it alone."""
+    """What chooses a tensor's type: its variable; for undeclared types one choice; an output of the same
+    set of types as an input goes with it; else it alone."""
     if spec.variable or not spec.types:
         return spec.variable or "?"
     like = next((s for s in opdef.inputs if spec in opdef.outputs and s.types == spec.types), spec)
@@ -295,7 +228,9 @@ def _with_integer_outputs(program: Program, columns: Sequence[Column]) -> Progra
 
 
 def _tile(host: Host, soc: Soc) -> int:
-    """The largest tile of any column, for this chip: what the generated TilingFunc computes. Raises NotGenerated."""
+    """For this chip, the largest tile of any column: what the generated TilingFunc computes. Raises
+    NotGenerated.
+    """
     read = host.read_inputs()
     full = [n for n, _ in host.plan.full_outputs]
     most = max(sum(2 * _BYTES.get(c[n], 1) for n in (*read, *full)) for c in host.columns)

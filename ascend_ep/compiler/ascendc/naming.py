@@ -1,4 +1,6 @@
-"""Names that the operator tool chain derives: file names from operator types, configuration names from chips."""
+"""Names that the operator tool chain derives: file names from operator types, configuration names from
+chips.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +8,17 @@ import re
 
 
 def snake_case(name: str) -> str:
-    """AbcDef -> abc_def, ABCDef -> abc_def, Abc2DEf -> abc2_d_ef, ABC2dEF -> abc2d_ef, as msopgen names files."""
+    """AbcDef -> abc_def, ABCDef -> abc_def, Abc2DEf -> abc2_d_ef, ABC2dEF -> abc2d_ef, as msopgen names
+    files.
+    """
     parted = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1_\2", name)
     return re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", parted).lower()
 
 
 def config_name(soc: str) -> str:
-    """The AddConfig name of a chip: Ascend910B1 -> ascend910b, Ascend310P3 -> ascend310p, Ascend910A -> ascend910."""
+    """The AddConfig name of a chip: Ascend910B1 -> ascend910b, Ascend310P3 -> ascend310p, Ascend910A ->
+    ascend910.
+    """
     lower = soc.lower()
     if lower.startswith("ascend910_93"):
         return "ascend910_93"

@@ -1,7 +1,7 @@
 """Passes over a row's tiles, and the registers each needs.
 
-Pass p folds what lies above p - 1 folds; section p then computes the row values that these folds complete; the
-last pass writes the outputs. A pass computes anew what it needs of the inputs: a tile is all that fits.
+Pass p folds what lies above p - 1 folds; section p then computes the row values that these folds complete;
+the last pass writes the outputs. A pass computes anew what it needs of the inputs: a tile is all that fits.
 """
 
 from __future__ import annotations

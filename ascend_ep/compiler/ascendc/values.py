@@ -17,10 +17,11 @@ Spread = Literal["full", "row", "scalar"]
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """op: an instruction, "input", "index", "scalar", "row_ref" (a row's number as a scalar operand) or a fold.
+    """op: an instruction, "input", "index", "scalar", "row_ref" (a row's number as a scalar operand) or a
+    fold.
 
-    text: an input's name, a scalar's C++ text, a compare mode, a rounding mode or a type. level: how many folds
-    lie one behind another below it. dropped: a row whose reduced axis is gone.
+    text: an input's name, a scalar's C++ text, a compare mode, a rounding mode or a type. level: how many
+    folds lie one behind another below it. dropped: a row whose reduced axis is gone.
     """
 
     number: int

@@ -1,1 +1,3 @@
-"""Operator projects in the layout of msopgen, from our own templates, filled in where an expression is known."""
+"""Operator projects in the layout of msopgen, from our own templates, filled in where an expression is
+known.
+"""

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (lines of generated text)
 """The project tree of a request, and writing it: nothing outside the output folder, nothing half written."""
 
 from __future__ import annotations
@@ -87,7 +88,9 @@ def write_project(request: Request, files: dict[str, str]) -> None:
 
 
 def plugin_text(opdef: OpDef, framework: str) -> str:
-    """The parser plugin: attributes are mapped by name, from every opset version that can import the operator."""
+    """The parser plugin: attributes are mapped by name, from every opset version that can import the
+    operator.
+    """
     lines = ['#include "register/register.h"', "", "namespace domi {", f'REGISTER_CUSTOM_OP("{opdef.op}")']
     if framework == "onnx":
         domain = opdef.domain or "ai.onnx"

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (lines of generated text)
 """The operator's own files in a project: filled in from its expression, else declarations to be completed."""
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from .request import Request
 
 
 class Operator:
-    """One operator of a request: names, columns of element types, and generated sources or why there are none."""
+    """One operator of a request: names, columns of element types, and generated sources or why there are
+    none.
+    """
 
     def __init__(self, request: Request) -> None:
         self.request = request
