@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (lines of generated text)
 """Generated Ascend C, compiled for the CPU with its checks, against the float64 reference."""
 
 import dataclasses
@@ -87,6 +86,8 @@ CASES = {
         [(3, 130), (130,)],
     ),
     "outer": (define("x*w + 1", ("x", "w")), [(4, 1, 6), (5, 1)]),
+    "truth": (define("where(any(x > 3), x, where(all(x < 2), -x, 0))"), [(9, 66)]),
+    "log_softmax": (define("x - logsumexp(x)"), [(4, 70)]),
     "row_maths": (define("x/(1 + exp(-max(x)))*log(2 + sum(abs(x)))"), [(5, 66)]),
 }
 

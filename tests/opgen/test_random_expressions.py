@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (lines of generated text)
 """Random formulas: the generated kernel against the reference, on shapes with tails and broadcasts."""
 
 import json

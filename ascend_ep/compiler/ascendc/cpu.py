@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (lines of generated text)
 """Generated Ascend C on this CPU: compiled against the CPU kernel_operator.h, run in a process of its own.
 
 What runs is what would be shipped: InferShape and TilingFunc of the host file choose shapes and tiles, the

@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (lines of generated text)
 """Vector instructions as text, with a barrier wherever one reads or replaces what the last ones wrote."""
 
 from __future__ import annotations

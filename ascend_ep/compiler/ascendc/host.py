@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (lines of generated text)
 """The host files: tiling data, tiling, shape and type inference, and the operator's registration."""
 
 from __future__ import annotations

@@ -273,7 +273,8 @@ class _Selector:
         raise NotGenerated(f"the vector unit has no {dtypes.name(dtype)} arithmetic")
 
     def reduce(self, node: Reduce) -> Value:
-        arg = self.number(self.value(node.arg))
+        arg = self.value(node.arg)
+        arg = self.number(self.truth(arg) if node.op in ("any", "all") else arg)
         if not isinstance(node.axes, tuple):
             raise NotGenerated("the axes of a reduction are no numbers")
         count = len(node.axes)
@@ -291,6 +292,13 @@ class _Selector:
                 return mean
             off = self.op("sub", arg, mean)
             return self.op("div", self.fold("sum", self.op("mul", off, off), node.keepdims), size)
+        if node.op in ("any", "all"):
+            return self.truth(self.fold("max" if node.op == "any" else "min", arg, node.keepdims))
+        if node.op == "logsumexp" and node.keepdims:
+            most = self.fold("max", arg, True)
+            most = self.choose(self.compare("EQ", self.op("abs", most), math.inf), 0.0, most)
+            total = self.fold("sum", self.op("exp", self.op("sub", arg, most)), True)
+            return self.op("add", self._log(total), most)
         if node.op not in ("sum", "prod", "max", "min"):
             raise NotGenerated(f"the reduction {node.op} has no Ascend C")
         return self.fold(node.op, arg, node.keepdims)

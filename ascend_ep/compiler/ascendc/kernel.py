@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (lines of generated text)
 """The kernel file: a class whose methods are the passes, over tiles that the tiling data describes."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (lines of generated text)
 """What builds and installs a project: CMake files and scripts, the same for every operator."""
 
 from __future__ import annotations

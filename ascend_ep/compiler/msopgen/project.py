@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (lines of generated text)
 """The project tree of a request, and writing it: nothing outside the output folder, nothing half written."""
 
 from __future__ import annotations

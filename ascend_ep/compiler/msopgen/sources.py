@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (lines of generated text)
 """The operator's own files in a project: filled in from its expression, else declarations to be completed."""
 
 from __future__ import annotations

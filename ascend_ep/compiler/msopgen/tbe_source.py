@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (lines of generated text)
 """tbe/impl/<op>.py: an expression in calls of the tensor DSL, on tensors broadcast to one shape."""
 
 from __future__ import annotations
