@@ -29,8 +29,8 @@ from ascend_ep.runtime.session import InferenceSession
 ROUNDS = 9
 #: Seconds of one turn.
 TURN = 0.003
-#: The arithmetic kernel: so many independent chains of so many multiply-adds, each two operations. Fewer chains
-#: wait for their results, longer ones come out of registers; this pair came closest to the peak.
+#: The arithmetic kernel: so many independent chains of so many multiply-adds, each two operations. Fewer
+#: chains wait for their results, longer ones run out of registers; this pair came closest to the peak.
 CHAINS, STEPS = 8, 12
 
 
