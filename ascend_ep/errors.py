@@ -233,6 +233,7 @@ CODES: dict[str, Code] = {
     "E42003": Code("The formula is wrong: %s.", "Correct the text at the caret."),
     "E42004": Code("The %s is too large: %s.", "Write it shorter, or split it into named parts."),
     "E42005": Code("The formula can't be evaluated: %s.", "Check the shapes and attributes of the operator."),
+    "E42006": Code("[%s] has no gradient: %s.", "Describe the gradient as an operator of its own."),
     # --- ours: descriptions of operators (frontends) ---------------------------------------------
     "E42101": Code("The description is refused: %s.", "Use what is allowed, or write the formula."),
     "E42102": Code(

@@ -6,7 +6,7 @@ form that lowering and code generators read.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -122,7 +122,7 @@ class _Folder:
             return self.fold(node.args[1] if first.value else node.args[2])
         operands = (first, *map(self.fold, node.args[1:]))
         if all(isinstance(o, Constant) for o in operands):
-            return _folded(node.op, [o.value for o in operands if isinstance(o, Constant)])
+            return folded(node.op, [o.value for o in operands if isinstance(o, Constant)])
         return _simplified(Apply(node.op, operands))
 
 
@@ -131,7 +131,8 @@ def _constant(value: AttributeValue) -> Constant:
     return Constant(value if isinstance(value, bool | str) else float(value))
 
 
-def _folded(op: str, values: list[float | bool | str]) -> Constant:
+def folded(op: str, values: Sequence[float | bool | str]) -> Constant:
+    """An elementwise operation on known values."""
     if isinstance(values[0], str):
         return Constant((values[0] == values[1]) == (op == "eq"))
     with np.errstate(all="ignore"):

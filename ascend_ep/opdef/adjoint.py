@@ -1,0 +1,273 @@
+"""Reverse-mode differentiation over a graph of values.
+
+The adjoint of a value may have dimensions that broadcasting added to it later; they are summed where the
+shape matters: before a reduction, where several adjoints meet, and at the inputs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import reduce
+
+from ascend_ep.opdef import dtypes
+from ascend_ep.opdef.expression import (
+    Apply,
+    Cast,
+    Constant,
+    Expression,
+    Index,
+    Input,
+    Local,
+    Reduce,
+    SumTo,
+    TopK,
+    Unsqueeze,
+    children,
+)
+from ascend_ep.opdef.simplify import Values
+from ascend_ep.opdef.value_shapes import ValueShapes
+
+Leaf = Expression
+
+
+class Adjoints:
+    """Adjoints of the values of a graph, by the inputs `wanted`."""
+
+    def __init__(self, values: Values, shapes: ValueShapes, wanted: Sequence[str]) -> None:
+        self.values = values
+        self.shapes = shapes
+        self.wanted = wanted
+        self.found: dict[Leaf, list[Leaf]] = {}
+        self.active: set[Leaf] = {Input(name) for name in wanted}
+
+    def gradients(self, seeds: Sequence[tuple[Leaf, Leaf]]) -> dict[str, Leaf | None]:
+        """The gradient of each wanted input. `seeds`: values, each with the gradient by it."""
+        forward = list(self.values.definitions.items())
+        for name, node in forward:
+            if not isinstance(node, Index) and any(c in self.active for c in children(node)):
+                self.active.add(Local(name))
+        for leaf, seed in seeds:
+            self.give(leaf, seed)
+        for name, node in reversed(forward):
+            if Local(name) in self.found:
+                self.backward(Local(name), node, self.total(Local(name)))
+        return {
+            n: self.fit(self.total(Input(n)), Input(n)) if Input(n) in self.found else None
+            for n in self.wanted
+        }
+
+    def give(self, leaf: Leaf, adjoint: Leaf) -> None:
+        """A part of the adjoint of `leaf`, at least of its shape."""
+        if leaf in self.active:
+            self.found.setdefault(leaf, []).append(adjoint)
+
+    def total(self, leaf: Leaf) -> Leaf:
+        parts = self.found[leaf]
+        if len(parts) == 1:
+            return parts[0]
+        return reduce(lambda a, b: self.do("add", a, b), [self.fit(p, leaf) for p in parts])
+
+    def fit(self, adjoint: Leaf, leaf: Leaf) -> Leaf:
+        """The adjoint in exactly the shape of `leaf`."""
+        same = self.shapes.of(adjoint) == self.shapes.of(leaf)
+        return adjoint if same else self.values.add(SumTo(adjoint, leaf))
+
+    def do(self, op: str, *args: Leaf | float) -> Leaf:
+        return self.values.apply(op, *args)
+
+    def add(self, node: Expression) -> Leaf:
+        return self.values.add(node)
+
+    # ---- each kind of node ---------------------------------------------------------------------
+
+    def backward(self, leaf: Leaf, node: Expression, g: Leaf) -> None:
+        """Hands the adjoint g of `leaf`, which stands for `node`, to the operands."""
+        if isinstance(node, Apply):
+            if not self.softmax(leaf, node, g):
+                self.apply(leaf, node, g)
+        elif isinstance(node, Cast):
+            if node.dtype in dtypes.FLOATS:
+                self.give(node.arg, g)
+        elif isinstance(node, Reduce):
+            self.reduction(node, self.fit(g, leaf))
+        elif isinstance(node, Unsqueeze):
+            self.give(node.arg, self.add(Reduce("sum", self.fit(g, leaf), node.axes, False)))
+        elif isinstance(node, SumTo):
+            self.give(node.arg, self.add(SumTo(self.fit(g, leaf), node.arg)))
+        elif isinstance(node, TopK) and not node.indices:
+            raise NotImplementedError("the values of topk have no gradient here")
+
+    def apply(self, y: Leaf, node: Apply, g: Leaf) -> None:
+        if len(node.args) == 1:
+            (x,) = node.args
+            if x in self.active and node.op in UNARY:
+                self.give(x, self.do("mul", g, UNARY[node.op](self.do, x, y)))
+        elif node.op in BINARY:
+            a, b = node.args
+            for x, derivative in zip((a, b), BINARY[node.op], strict=True):
+                if x in self.active:
+                    self.give(x, derivative(self.do, g, a, b, y))
+        elif node.op == "select":
+            condition, a, b = node.args
+            if a in self.active:
+                self.give(a, self.do("select", condition, g, 0.0))
+            if b in self.active:
+                self.give(b, self.do("select", condition, 0.0, g))
+
+    def reduction(self, node: Reduce, g: Leaf) -> None:
+        x, axes = node.arg, node.axes
+        if x not in self.active or node.op in ("any", "all", "argmax", "argmin"):
+            return
+        if not node.keepdims and axes != "all":
+            g = self.add(Unsqueeze(g, axes))
+        if node.op == "sum":
+            self.give(x, self.fit(g, x))
+        elif node.op == "mean":
+            self.give(x, self.fit(self.do("div", g, self.count(node)), x))
+        elif node.op in ("max", "min"):
+            at = self.do("eq", x, self.add(Reduce(node.op, x, axes)))
+            ties = self.add(Reduce("sum", self.do("select", at, 1.0, 0.0), axes))
+            self.give(x, self.do("select", at, self.do("div", g, ties), 0.0))
+        elif node.op == "var":
+            off = self.do("sub", x, self.add(Reduce("mean", x, axes)))
+            self.give(x, self.do("mul", self.do("div", self.do("mul", g, 2.0), self.count(node)), off))
+        elif node.op == "logsumexp":
+            share = self.do("exp", self.do("sub", x, self.add(Reduce("logsumexp", x, axes))))
+            self.give(x, self.do("mul", g, share))
+        else:
+            self.product(x, node, g)
+
+    def product(self, x: Leaf, node: Reduce, g: Leaf) -> None:
+        """The product of the others: of the nonzero ones where x is the only zero."""
+        at = self.do("eq", x, 0.0)
+        zeros = self.add(Reduce("sum", self.do("select", at, 1.0, 0.0), node.axes))
+        others = self.add(Reduce("prod", self.do("select", at, 1.0, x), node.axes))
+        without = self.do("select", self.do("eq", zeros, 1.0), others, 0.0)
+        rest = self.do("div", self.add(Reduce("prod", x, node.axes)), x)
+        self.give(x, self.do("mul", g, self.do("select", at, without, rest)))
+
+    def count(self, node: Reduce) -> Leaf:
+        """How many elements are reduced to one."""
+        if isinstance(node.axes, tuple):
+            sizes = [self.add(Index(node.arg, axis, True)) for axis in node.axes]
+            return reduce(lambda a, b: self.do("mul", a, b), sizes)
+        return self.add(Reduce("sum", self.add(SumTo(Constant(1.0), node.arg)), node.axes))
+
+    # ---- softmax -------------------------------------------------------------------------------
+
+    def softmax(self, y: Leaf, node: Apply, g: Leaf) -> bool:
+        """softmax and log_softmax: what is subtracted for range has no gradient."""
+        a, b = node.args if len(node.args) == 2 else (node.args[0], node.args[0])
+        if node.op == "div" and (total := self.sum_of(b)) and total.arg == a:
+            distance = self.argument("exp", a)
+            share, weighted = y, self.do("mul", g, y)
+        elif node.op == "sub" and (inner := self.argument("log", b)) and (total := self.sum_of(inner)):
+            distance = a if self.argument("exp", total.arg) == a else None
+            share, weighted = self.do("exp", y), g
+        else:
+            return False
+        x = None if distance is None else self.shifted(distance, total)
+        if x is None or self.shapes.of(x) != self.shapes.of(y):
+            return False
+        whole = self.add(Reduce("sum", self.fit(weighted, y), total.axes))
+        if node.op == "div":
+            self.give(x, self.do("mul", y, self.do("sub", g, whole)))
+        else:
+            self.give(x, self.do("sub", g, self.do("mul", share, whole)))
+        return True
+
+    def sum_of(self, leaf: Leaf) -> Reduce | None:
+        node = self.values.meaning(leaf)
+        return node if isinstance(node, Reduce) and node.op == "sum" and node.keepdims else None
+
+    def argument(self, op: str, leaf: Leaf) -> Leaf | None:
+        node = self.values.meaning(leaf)
+        return node.args[0] if isinstance(node, Apply) and node.op == op else None
+
+    def shifted(self, distance: Leaf, total: Reduce) -> Leaf | None:
+        """x, when the leaf is x - max(x) over the axes of `total`."""
+        node = self.values.meaning(distance)
+        if not isinstance(node, Apply) or node.op != "sub":
+            return None
+        x, largest = node.args
+        return x if self.values.meaning(largest) == Reduce("max", x, total.axes) else None
+
+
+Do = Callable[..., Leaf]
+
+#: Derivative of each operation of one number at x, where its value is y.
+UNARY: dict[str, Callable[[Do, Leaf, Leaf], Leaf]] = {
+    "neg": lambda do, x, y: Constant(-1.0),
+    "abs": lambda do, x, y: do("sign", x),
+    "exp": lambda do, x, y: y,
+    "expm1": lambda do, x, y: do("add", y, 1.0),
+    "log": lambda do, x, y: do("div", 1.0, x),
+    "log1p": lambda do, x, y: do("div", 1.0, do("add", 1.0, x)),
+    "log2": lambda do, x, y: do("div", 1 / math.log(2), x),
+    "log10": lambda do, x, y: do("div", 1 / math.log(10), x),
+    "sqrt": lambda do, x, y: do("div", 0.5, y),
+    "rsqrt": lambda do, x, y: do("mul", -0.5, do("mul", y, do("mul", y, y))),
+    "sin": lambda do, x, y: do("cos", x),
+    "cos": lambda do, x, y: do("neg", do("sin", x)),
+    "tan": lambda do, x, y: do("add", 1.0, do("mul", y, y)),
+    "asin": lambda do, x, y: do("rsqrt", do("sub", 1.0, do("mul", x, x))),
+    "acos": lambda do, x, y: do("neg", do("rsqrt", do("sub", 1.0, do("mul", x, x)))),
+    "atan": lambda do, x, y: do("div", 1.0, do("add", 1.0, do("mul", x, x))),
+    "sinh": lambda do, x, y: do("cosh", x),
+    "cosh": lambda do, x, y: do("sinh", x),
+    "tanh": lambda do, x, y: do("sub", 1.0, do("mul", y, y)),
+    "asinh": lambda do, x, y: do("rsqrt", do("add", do("mul", x, x), 1.0)),
+    "acosh": lambda do, x, y: do("rsqrt", do("sub", do("mul", x, x), 1.0)),
+    "atanh": lambda do, x, y: do("div", 1.0, do("sub", 1.0, do("mul", x, x))),
+    "erf": lambda do, x, y: do("mul", 2 / math.sqrt(math.pi), do("exp", do("neg", do("mul", x, x)))),
+    "sigmoid": lambda do, x, y: do("mul", y, do("sub", 1.0, y)),
+    "softplus": lambda do, x, y: do("sigmoid", x),
+}
+
+
+def _power_base(do: Do, g: Leaf, a: Leaf, b: Leaf, y: Leaf) -> Leaf:
+    if isinstance(b, Constant):
+        return do("mul", g, do("mul", b, do("pow", a, do("sub", b, 1.0))))
+    slope = do("mul", b, do("pow", a, do("sub", b, 1.0)))
+    return do("mul", g, do("select", do("eq", b, 0.0), 0.0, slope))
+
+
+def _power_exponent(do: Do, g: Leaf, a: Leaf, b: Leaf, y: Leaf) -> Leaf:
+    slope = do("mul", y, do("log", a))
+    return do("mul", g, do("select", do("eq", a, 0.0), 0.0, slope))
+
+
+def _angle(do: Do, g: Leaf, a: Leaf, b: Leaf) -> Leaf:
+    return do("div", g, do("add", do("mul", a, a), do("mul", b, b)))
+
+
+Partial = Callable[[Do, Leaf, Leaf, Leaf, Leaf], Leaf]
+
+#: Adjoints of the operands a and b of each operation of two numbers with value y, whose adjoint is g.
+BINARY: dict[str, tuple[Partial, Partial]] = {
+    "add": (lambda do, g, a, b, y: g, lambda do, g, a, b, y: g),
+    "sub": (lambda do, g, a, b, y: g, lambda do, g, a, b, y: do("neg", g)),
+    "mul": (lambda do, g, a, b, y: do("mul", g, b), lambda do, g, a, b, y: do("mul", g, a)),
+    "div": (
+        lambda do, g, a, b, y: do("div", g, b),
+        lambda do, g, a, b, y: do("neg", do("mul", g, do("div", y, b))),
+    ),
+    "mod": (
+        lambda do, g, a, b, y: g,
+        lambda do, g, a, b, y: do("neg", do("mul", g, do("floor", do("div", a, b)))),
+    ),
+    "pow": (_power_base, _power_exponent),
+    "max": (
+        lambda do, g, a, b, y: do("select", do("gt", a, b), g, 0.0),
+        lambda do, g, a, b, y: do("select", do("gt", a, b), 0.0, g),
+    ),
+    "min": (
+        lambda do, g, a, b, y: do("select", do("lt", a, b), g, 0.0),
+        lambda do, g, a, b, y: do("select", do("lt", a, b), 0.0, g),
+    ),
+    "atan2": (
+        lambda do, g, a, b, y: do("mul", b, _angle(do, g, a, b)),
+        lambda do, g, a, b, y: do("neg", do("mul", a, _angle(do, g, a, b))),
+    ),
+}
