@@ -39,7 +39,7 @@ def test_what_has_no_gradient_is_known() -> None:
 
 
 def is_float(spec: TensorSpec) -> bool:
-    return bool(spec.variable) or dtypes.FLOAT32 in spec.types
+    return not spec.types or dtypes.FLOAT32 in spec.types
 
 
 def wide(case: Case) -> list[np.ndarray | None]:

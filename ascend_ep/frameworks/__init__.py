@@ -1,0 +1,1 @@
+"""Operator definitions in other frameworks."""
