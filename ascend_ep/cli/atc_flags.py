@@ -80,7 +80,6 @@ FLAGS: tuple[Flag, ...] = (
     Flag("framework", "int", "5: ONNX"),
     Flag("output", "text", "The path of the .om to write, without its suffix"),
     Flag("soc_version", "text", "The chip the model is meant for, e.g. Ascend910B3"),
-    Flag("input_format", "text", "The layout of the inputs", "", ("NCHW", "ND", "NCDHW")),
     Flag("input_shape", "text", '"name1:n,c,h,w;name2:..."; -1 or 1~10 leaves a dimension free'),
     Flag("out_nodes", "text", '"node1:0;node2:1", or output names "out1;out2"'),
     Flag("output_type", "text", 'The type of the outputs, or "node:0:FP16;..."'),
@@ -120,6 +119,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag("explain", "text", "Print what an error code means and exit (our extension)"),
     Flag("help", "switch", "Show this text"),
     # --- recognised and checked; no effect here --------------------------------------------------
+    _idle("input_format", "text", "an ONNX model says its own layout", "", ("NCHW", "ND", "NCDHW")),
     _idle("weight", "file", "Caffe weights; only ONNX models are converted"),
     _idle("op_name_map", "file", "Caffe only; only ONNX models are converted"),
     _idle("input_shape_range", "text", "deprecated by atc itself: use --input_shape with -1 or a range"),

@@ -187,3 +187,10 @@ def test_warnings_of_libraries_are_not_atcs(capsys: pytest.CaptureFixture[str]) 
     with own_warnings({"log": "error"}):
         warnings.warn_explicit("hidden", RuntimeWarning, str(Path(ascend_ep.__file__).parent / "x.py"), 1)
     assert capsys.readouterr().err == "[WARNING] of ours\n"
+
+
+def test_every_flag_that_acts_is_read_by_a_mode() -> None:
+    """A flag may not claim to act and be looked at nowhere."""
+    readers = [path for path in Path(atc.__file__).parent.glob("atc*.py") if path.name != "atc_flags.py"]
+    text = "".join(path.read_text() for path in readers)
+    assert [flag.name for flag in FLAGS if flag.acts and f'"{flag.name}"' not in text] == []
