@@ -55,6 +55,7 @@ class CpuKernel:
     opdef: OpDef
     source: KernelSource
     column: Column
+    number: int = 0
 
     def __call__(
         self, *inputs: Array, attributes: Mapping[str, Any] | None = None, ub: int | None = None,
@@ -81,7 +82,11 @@ class CpuKernel:
         request += [struct.pack("<q", _GE_NUMBERS[self.column[n]]) for n in self.source.outputs]
         try:
             answer = subprocess.run(
-                [str(self.path)], input=b"".join(request), capture_output=True, timeout=SECONDS, check=False
+                [str(self.path), str(self.number)],
+                input=b"".join(request),
+                capture_output=True,
+                timeout=SECONDS,
+                check=False,
             )
         except subprocess.TimeoutExpired as error:
             raise AscendError("E43003", self.source.function, f"it ran longer than {SECONDS} s") from error
@@ -116,36 +121,99 @@ def compile_for_cpu(
     fails.
     """
     types = source.columns[column]
-    text = _translation_unit(source, types)
-    command = [*_find_cpp(), "-std=c++20", "-O1", "-w", "-fno-strict-aliasing", f"-I{HEADERS / 'ascendc'}"]
-    key = hashlib.sha256("\0".join([text, *command]).encode())
+
+    text = "\n".join([*_PRELUDE, *_section(source, types, ""), *_main([""])])
+    path = _program(text, {f"{source.function}_tiling.h": source.tiling}, cache)
+    return CpuKernel(path, opdef, source, types)
+
+
+def compile_many_for_cpu(
+    kernels: Sequence[tuple[KernelSource, OpDef, int]], cache: Path | None = None, per_unit: int = 25
+) -> list[CpuKernel]:
+    """compile_for_cpu of each (source, opdef, column), `per_unit` kernels to a translation unit and program,
+    which takes a fraction of the time. One that does not compile is compiled alone, so that E43002 is about
+    it. All sources must be generate_ascend_c's: they are put into namespaces without their #include lines.
+    """
+    found: list[CpuKernel] = []
+    for start in range(0, len(kernels), per_unit):
+        unit = kernels[start : start + per_unit]
+        names = [f"asc_k{i}" for i in range(len(unit))]
+        sections = [
+            _section(source, source.columns[column], name)
+            for name, (source, _, column) in zip(names, unit, strict=True)
+        ]
+        text = "\n".join([*_PRELUDE, *(line for s in sections for line in s), *_main(names)])
+        try:
+            path = _program(text, {}, cache)
+        except AscendError as error:
+            if error.code != "E43002":
+                raise
+            found += [compile_for_cpu(source, opdef, column, cache) for source, opdef, column in unit]
+            continue
+        found += [
+            CpuKernel(path, opdef, source, source.columns[column], i)
+            for i, (source, opdef, column) in enumerate(unit)
+        ]
+    return found
+
+
+# A kernel may have the name of a function of the C library: the headers come first.
+_PRELUDE = (
+    '#include "kernel_operator.h"',
+    '#include "cpu/driver.h"',
+    '#include "register/tilingdata_base.h"',
+    "#include <algorithm>",
+    "#include <array>",
+)
+
+
+def _section(source: KernelSource, types: Column, space: str) -> list[str]:
+    """The lines of one operator: host, kernel and asc_operator, in the namespace `space` if it has one."""
+    tensors = (*source.inputs, *source.outputs)
+    lines = []
+    for n in tensors:
+        lines += [f"#undef DTYPE_{n.upper()}", f"#define DTYPE_{n.upper()} {_C_TYPES[types[n]]}"]
+    lines += ["#undef ASC_TILING_STRUCT", f"#define ASC_TILING_STRUCT optiling::{source.op}TilingData"]
+    texts = [source.host, source.kernel]
+    if space:
+        lines += [f"#undef {source.function.upper()}_TILING_H", f"namespace {space} {{"]
+        lines += [f"namespace {n} {{ using namespace ::{n}; }}" for n in ("ops", "ge")]
+        texts = ["\n".join(_without_includes(t)) for t in (source.tiling, *texts)]
+    kernel = f"asc_kernel_{space}_{source.function}"
+    lines += [*texts[:-1], f"#define {source.function} {kernel}", texts[-1], f"#undef {source.function}"]
+    arguments = ", ".join([*(f"t[{i}]" for i in range(len(tensors))), "nullptr", "tiling"])
+    lines.append(f"static void asc_launch(uint8_t **t, uint8_t *tiling) {{ {kernel}({arguments}); }}")
+    names = ", ".join(f'"{n}"' for n in tensors)
+    lines.append(f"static const char *const asc_names[] = {{{names}}};")
+    lines.append("static const std::unique_ptr<::ops::OpDef> asc_op = std::move(::ops::registered());")
+    return [*lines, *(["}"] if space else [])]
+
+
+def _without_includes(text: str) -> list[str]:
+    return [line for line in text.split("\n") if not line.startswith("#include")]
+
+
+def _main(spaces: Sequence[str]) -> list[str]:
+    rows = ", ".join(f"{{*{s}::asc_op, {s}::asc_launch, {s}::asc_names}}" for s in spaces)
+    return [
+        "int main(int argc, char **argv) {",
+        f"    const asc_cpu::Operator operators[] = {{{rows}}};",
+        f"    return asc_cpu::run(argc, argv, operators, {len(spaces)});",
+        "}",
+        "",
+    ]
+
+
+def _program(text: str, files: Mapping[str, str], cache: Path | None) -> Path:
+    """The compiled program of a translation unit that includes `files`, kept in the cache."""
+    command = [*_find_cpp(), "-std=c++20", "-Og", "-w", "-fno-strict-aliasing", f"-I{HEADERS / 'ascendc'}"]
+    key = hashlib.sha256("\0".join([text, *files.values(), *command]).encode())
     for header in sorted((HEADERS / "ascendc").rglob("*.h")):
         key.update(header.read_bytes())
     target = open_cache(cache) / f"{key.hexdigest()}.run"
     if not target.exists():
-        _compile(text, source.tiling, source.function, command, target)
-    return CpuKernel(target, opdef, source, types)
-
-
-def _translation_unit(source: KernelSource, types: Column) -> str:
-    tensors = (*source.inputs, *source.outputs)
-    lines = [f"#define DTYPE_{n.upper()} {_C_TYPES[types[n]]}" for n in tensors]
-    lines.append(f"#define ASC_TILING_STRUCT optiling::{source.op}TilingData")
-    # A kernel may have the name of a function of the C library.
-    lines.append('#include "kernel_operator.h"')
-    lines.append('#include "cpu/driver.h"')
-    lines.append(source.host)
-    lines.append(f"#define {source.function} asc_kernel_{source.function}")
-    lines.append(source.kernel)
-    arguments = [f"t[{i}]" for i in range(len(tensors))]
-    lines.append(
-        f"static void launch(uint8_t **t, uint8_t *tiling) {{ {source.function}({', '.join([*arguments, 'nullptr', 'tiling'])}); }}"
-    )
-    names = ", ".join(f'"{n}"' for n in tensors)
-    lines.append(
-        f"int main() {{ static const char *const names[] = {{{names}}}; return asc_cpu::run(launch, names); }}"
-    )
-    return "\n".join(lines) + "\n"
+        _compile(text, files, command, target)
+    return target
 
 
 def _find_cpp() -> tuple[str, ...]:
@@ -163,11 +231,12 @@ def _find_cpp() -> tuple[str, ...]:
     raise AscendError("E43001", ", ".join(" ".join(c) for c in candidates))
 
 
-def _compile(text: str, tiling: str, function: str, command: Sequence[str], target: Path) -> None:
+def _compile(text: str, files: Mapping[str, str], command: Sequence[str], target: Path) -> None:
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".compile-") as work:
         file, made = Path(work) / "operator.cpp", Path(work) / "operator.run"
         file.write_text(text, encoding="utf-8")
-        (Path(work) / f"{function}_tiling.h").write_text(tiling, encoding="utf-8")
+        for name, content in files.items():
+            (Path(work) / name).write_text(content, encoding="utf-8")
         try:
             answer = subprocess.run(
                 [*command, str(file), "-o", str(made)],

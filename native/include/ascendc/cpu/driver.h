@@ -1,4 +1,5 @@
-/* A program that runs one generated operator: shapes by InferShape, tiling by TilingFunc, then each block in turn.
+/* A program that runs generated operators: shapes by InferShape, tiling by TilingFunc, then each block in turn. Its
+ * argument is the operator's number.
  *
  * The request, little-endian, on standard input:
  *   uint64 ub, cores, n_in, n_out, n_attributes; double attributes[]
@@ -52,7 +53,15 @@ inline int refuse(const char *text) {
 
 using Launch = void (*)(uint8_t **tensors, uint8_t *tiling);
 
-inline int run(Launch launch, const char *const *names) {
+/* One operator of a program: its registration, its kernel, and the names of its tensors. */
+struct Operator {
+    ops::OpDef &op;
+    Launch launch;
+    const char *const *names;
+};
+
+inline int run(const Operator &wanted) {
+    ops::OpDef &op = wanted.op;
     const uint64_t ub = take<uint64_t>(), cores = take<uint64_t>(), n_in = take<uint64_t>(), n_out = take<uint64_t>();
     std::vector<double> attributes(take<uint64_t>());
     take(attributes.data(), attributes.size() * sizeof(double));
@@ -81,7 +90,6 @@ inline int run(Launch launch, const char *const *names) {
     tiling.attributes.set(attributes.data(), attributes.size());
     tiling.platform = {ub, uint32_t(cores), uint32_t(cores)};
 
-    ops::OpDef &op = *ops::registered();
     if (op.infer_shape(&shapes) != ge::GRAPH_SUCCESS) return refuse("InferShape refuses these shapes");
     if (op.infer_type(&types) != ge::GRAPH_SUCCESS) return refuse("InferDataType refuses these types");
     for (uint64_t i = 0; i < n_out; i++) {
@@ -97,12 +105,12 @@ inline int run(Launch launch, const char *const *names) {
     std::vector<uint8_t *> addresses;
     for (uint64_t i = 0; i < n_in + n_out; i++) {
         addresses.push_back(tensors[i].data());
-        c.globals.push_back({tensors[i].data(), tensors[i].size(), names[i], i >= n_in});
+        c.globals.push_back({tensors[i].data(), tensors[i].size(), wanted.names[i], i >= n_in});
     }
     c.block_num = tiling.block_dim;
     for (c.block_idx = 0; c.block_idx < c.block_num; c.block_idx++) try {
             c.start(uint32_t(ub));
-            launch(addresses.data(), static_cast<uint8_t *>(tiling.tiling.GetData()));
+            wanted.launch(addresses.data(), static_cast<uint8_t *>(tiling.tiling.GetData()));
             if (c.flags) fail("ErrorSync3", "%lld SetFlag without WaitFlag", (long long)c.flags);
         } catch (const Fault &fault) {
             char text[640];
@@ -118,6 +126,12 @@ inline int run(Launch launch, const char *const *names) {
         std::fwrite(tensors[i].data(), 1, tensors[i].size(), stdout);
     }
     return 0;
+}
+
+inline int run(int n_arguments, char **arguments, const Operator *operators, uint64_t n) {
+    const uint64_t number = n_arguments > 1 ? std::strtoull(arguments[1], nullptr, 10) : 0;
+    if (number >= n) return 2;
+    return run(operators[number]);
 }
 
 }  // namespace asc_cpu
