@@ -1,4 +1,5 @@
-"""A Llama-style decoder whose RoPE, RMSNorm and SwiGLU are custom nodes, with TopK at its head.
+"""A Llama-style decoder whose RoPE, RMSNorm and SwiGLU are custom nodes, with TopK at its head; or, in its
+exported form, with these three as the standard operators that torch's exporters write.
 
 Prefill reads `input_ids` [batch, seq]; decode also reads a key/value cache of `past` positions and
 returns it with the new ones appended. Grouped key/value heads are repeated with Expand, as exporters do.
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import onnx
+from blocks import rms_norm_nodes, rope_nodes, swish_nodes
 from graph_builder import GraphBuilder, dimension, save_from_command_line
 from onnx import TensorProto
 
@@ -72,6 +74,9 @@ class Decoder:
     def rope(self, x: str, name: str) -> str:
         return self.g.node("RoPE", [x, "rope.cos", "rope.sin", "position_ids"], name, domain=self.domain)
 
+    def swiglu(self, gate: str, up: str, name: str) -> str:
+        return self.g.node("SwiGLU", [gate, up], name, domain=self.domain)
+
     def cached(self, x: str, kind: str, layer: int) -> str:
         """Keys or values of all positions: appended to this layer's cache when there is one."""
         s = self.size
@@ -129,14 +134,18 @@ class Decoder:
         s, p = self.size, f"layers.{layer}.mlp"
         gate = self.linear(x, f"{p}.gate", s.hidden, s.intermediate)
         up = self.linear(x, f"{p}.up", s.hidden, s.intermediate)
-        mixed = self.g.node("SwiGLU", [gate, up], f"{p}.swiglu", domain=self.domain)
+        mixed = self.swiglu(gate, up, f"{p}.swiglu")
         return self.linear(mixed, f"{p}.down", s.intermediate, s.hidden)
 
-    def rope_tables(self) -> None:
-        """cos and sin [max_positions, head_dim / 2]"""
+    def angles(self) -> np.ndarray:
+        """[max_positions, head_dim / 2]"""
         s = self.size
         frequency = 10000.0 ** (-np.arange(0, s.head_dim, 2) / s.head_dim)
-        angle = np.arange(s.max_positions)[:, None] * frequency
+        return np.arange(s.max_positions)[:, None] * frequency
+
+    def rope_tables(self) -> None:
+        """cos and sin of the angles"""
+        angle = self.angles()
         self.g.constant("rope.cos", np.cos(angle).astype(np.float32))
         self.g.constant("rope.sin", np.sin(angle).astype(np.float32))
 
@@ -159,6 +168,29 @@ class Decoder:
         return g.model(opset, *([self.domain] if self.domain else []))
 
 
+class ExportedDecoder(Decoder):
+    """The same model without custom nodes."""
+
+    def rms_norm(self, x: str, name: str) -> str:
+        spread = self.g.random.standard_normal(self.size.hidden)
+        weight = self.g.constant(f"{name}.weight", (1 + 0.1 * spread).astype(np.float32))
+        return rms_norm_nodes(self.g, x, weight, name)
+
+    def rope_tables(self) -> None:
+        """cos and sin of the positions at hand, for both halves: [B, 1, S, head_dim]"""
+        both = np.concatenate([self.angles()] * 2, axis=-1)
+        for kind, function in (("cos", np.cos), ("sin", np.sin)):
+            table = self.g.constant(f"rope.{kind}.table", function(both).astype(np.float32))
+            rows = self.g.node("Gather", [table, "position_ids"], f"rope.{kind}.rows", axis=0)
+            self.g.node("Unsqueeze", [rows, self.g.constant("axis1", [1])], f"rope.{kind}")
+
+    def rope(self, x: str, name: str) -> str:
+        return rope_nodes(self.g, x, "rope.cos", "rope.sin", self.size.head_dim, name)
+
+    def swiglu(self, gate: str, up: str, name: str) -> str:
+        return self.g.node("Mul", [swish_nodes(self.g, gate, f"{name}.swish"), up], name)
+
+
 def build(
     size: str = "tiny",
     batch: int | str = 1,
@@ -167,8 +199,11 @@ def build(
     k: int = 10,
     domain: str = DOMAIN,
     opset: int = 17,
+    form: str = "custom",
 ) -> onnx.ModelProto:
     """Prefill when `past` is 0, else decode after `past` positions; a name leaves a dim free."""
+    if form == "exported":
+        return ExportedDecoder(SIZES[size], batch, seq, past, "").build(opset, k)
     return Decoder(SIZES[size], batch, seq, past, domain).build(opset, k)
 
 
@@ -201,6 +236,7 @@ def main() -> None:
     parser.add_argument("--k", type=int, default=10)
     parser.add_argument("--domain", default=DOMAIN)
     parser.add_argument("--opset", type=int, default=17)
+    parser.add_argument("--form", choices=("custom", "exported"), default="custom")
     save_from_command_line(build, parser)
 
 

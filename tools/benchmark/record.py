@@ -1,0 +1,117 @@
+"""What was measured of a row, as it is stored, and what follows from it."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from .noise import Ratio, ratio
+from .rows import Goal, Row
+from .work import Work
+
+#: Largest difference of a float32 result from the float64 reference, relative to the largest magnitude.
+FLOAT32_BOUND = 2e-5
+
+
+@dataclass
+class Record:
+    """Per backend: the medians of its slots, one a round, in seconds (bytes for memory); `loads` and `first`,
+    making the session and running it once; `errors`, the largest difference from the float64 reference,
+    relative to the largest magnitude of the output; `mismatches`, how many integers of the outputs differ;
+    `missing`, why there is no number. `floors` are by arithmetic ("float32", "bfloat16"), in seconds."""
+
+    name: str
+    kind: str
+    rounds: dict[str, list[float]] = field(default_factory=dict)
+    loads: dict[str, float] = field(default_factory=dict)
+    first: dict[str, float] = field(default_factory=dict)
+    errors: dict[str, float] = field(default_factory=dict)
+    mismatches: dict[str, int] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+    limits: dict[str, float] = field(default_factory=dict)
+    floors: dict[str, float] = field(default_factory=dict)
+
+    def median(self, backend: str) -> float | None:
+        found = self.rounds.get(backend)
+        return statistics.median(found) if found else None
+
+    def as_json(self) -> dict[str, Any]:
+        medians = {b: statistics.median(r) for b, r in self.rounds.items()}
+        return {**asdict(self), "medians": medians}
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> Record:
+        return cls(**{k: v for k, v in found.items() if k != "medians"})
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a goal stands. `peer` is the fastest of the goal's; without peers, `ratio` is limit / time. `floor`
+    is how many times the floor `own` takes. `inaccurate` says what is wrong with the results."""
+
+    goal: Goal
+    peer: str
+    ratio: Ratio
+    floor: float | None
+    inaccurate: str = ""
+
+    @property
+    def least(self) -> float:
+        return self.goal.least if self.goal.peers else 1.0
+
+    @property
+    def reached(self) -> bool:
+        return self.ratio.value >= self.least and not self.inaccurate
+
+
+def verdict(record: Record, goal: Goal) -> Verdict | None:
+    """None when its backend or all of its peers are missing."""
+    own = record.rounds.get(goal.own)
+    if not own:
+        return None
+    if goal.peers:
+        peer = _fastest(record, goal.peers)
+        if peer is None:
+            return None
+        found = ratio(record.rounds[peer], own)
+    else:
+        peer, found = "", ratio([goal.least] * len(own), own)
+    floor = record.floors.get("bfloat16" if goal.own == "own_bf16" else "float32")
+    times_floor = statistics.median(own) / floor if floor else None
+    return Verdict(goal, peer, found, times_floor, _inaccuracy(record, goal))
+
+
+def verdicts(row: Row, record: Record) -> list[Verdict]:
+    return [v for goal in row.goals if (v := verdict(record, goal)) is not None]
+
+
+def floors(work: Work, limits: Mapping[str, float]) -> dict[str, float]:
+    """The largest of: moving the bytes, the operations at peak rate, the transcendentals at the rate of exp.
+    bfloat16 moves half of the weights, which the probe's time is scaled for."""
+    reads = work.weight_bytes + work.other_bytes + work.output_bytes
+    exponentials = work.transcendentals / limits["exponentials"]
+    moved = limits["move_seconds"]
+    found = {"float32": max(moved, work.flops / limits["flops"], exponentials)}
+    if limits["bf16_flops"]:
+        narrow = moved * (1 - work.weight_bytes / 2 / max(reads, 1))
+        found["bfloat16"] = max(narrow, work.flops / limits["bf16_flops"], exponentials)
+    return found
+
+
+def _fastest(record: Record, backends: Iterable[str]) -> str | None:
+    present = [b for b in backends if record.rounds.get(b)]
+    return min(present, key=lambda b: statistics.median(record.rounds[b]), default=None)
+
+
+def _inaccuracy(record: Record, goal: Goal) -> str:
+    error = record.errors.get(goal.own)
+    if error is None:
+        return ""
+    if goal.own == "own_bf16":
+        rival = record.errors.get("openvino_default", error)
+        return f"error {error:.1e}, OpenVINO's {rival:.1e}" if error > rival else ""
+    if record.mismatches.get(goal.own):
+        return f"{record.mismatches[goal.own]} integers differ from the reference"
+    return f"error {error:.1e}" if error > FLOAT32_BOUND else ""
