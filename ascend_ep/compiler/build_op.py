@@ -12,7 +12,7 @@ from ascend_ep.compiler.codegen.graph import NotGenerated
 from ascend_ep.compiler.codegen.library import CompiledLibrary, compile_library, compile_object
 from ascend_ep.compiler.codegen.search import SearchResult, search
 from ascend_ep.compiler.codegen.session import TensorSpec
-from ascend_ep.compiler.measure import Measured, measure
+from ascend_ep.compiler.measure import Measured, floors, measure
 from ascend_ep.compiler.operator_files import (
     Files,
     check_replaces,
@@ -20,6 +20,7 @@ from ascend_ep.compiler.operator_files import (
     shadows_builtin,
     write_files,
 )
+from ascend_ep.compiler.proof.compilations import Compilations
 from ascend_ep.compiler.proof.prove import prove
 from ascend_ep.compiler.proof.report import Check, Report
 from ascend_ep.compiler.proof.subject import Generate, Subject, generate
@@ -87,14 +88,13 @@ def build(request: Request, soc: Soc, show: Show, make: Generate = generate) -> 
     try:
         found, lines = _search(subject, request.search_seconds, show)
         subject = replace(subject, schedule=found.best)
-        source = make(subject)
-        library = compile_library(source)
-        compiled = compile_object(source)
-        show(
-            "compile",
-            f"{source.symbol}, {library.isa}, source {source.hash[:16]}, library {library.sha256[:16]}",
-        )
-        report = prove(subject, soc, make, log=lambda check: show("proof", _line(check)))
+        with Compilations(subject, make) as made:
+            for floor in floors():
+                made.also(compile_library, floor)
+            source, library = made.source, made.library()
+            text = f"{source.symbol}, {library.isa}, source {source.hash[:16]}"
+            show("compile", f"{text}, library {library.sha256[:16]}")
+            report = prove(subject, soc, make, lambda check: show("proof", _line(check)), made)
     except NotGenerated as reason:
         raise AscendError("E43106", opdef.op, str(reason).rstrip(".")) from None
     if not report.passed:
@@ -105,7 +105,17 @@ def build(request: Request, soc: Soc, show: Show, make: Generate = generate) -> 
     report.about |= {"library_sha256": library.sha256, "isa": library.isa, "seconds": measured.seconds}
     report.about["floor_seconds"] = measured.floor
     files = write_files(
-        request.output, request.installed, name, opdef, subject, source, library, compiled, report, lines, soc
+        request.output,
+        request.installed,
+        name,
+        opdef,
+        subject,
+        source,
+        library,
+        compile_object(source),
+        report,
+        lines,
+        soc,
     )
     return Built(opdef, report, found, measured, files)
 

@@ -18,11 +18,12 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import onnx_ir as ir
 from numpy.typing import NDArray
 
+from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.dims import Dim, static
+from ascend_ep.runtime.element_types import number_of, numpy_dtype
 
 from .plan import INPUT, OUTPUT, TEMP, VIEW, WEIGHT, AttrValue, Insn, Native, Ref, TensorSource, Weight
 from .rows import STRIDED, find_row
@@ -195,7 +196,7 @@ class PlanBuilder:
     def constant(self, array: NDArray[Any], layout: str = "plain", dtype: int | None = None) -> Ref:
         """A new weight. dtype (ONNX number) is needed for types numpy has no name for. A panel32 weight
         is [K, N] or a stack [..., K, N]; it is packed when the bundle is written."""
-        number = ir.DataType.from_numpy(array.dtype).value if dtype is None else dtype
+        number = _number_of(array.dtype) if dtype is None else dtype
         return self._weight("", number, array.shape, array, layout)
 
     def view(
@@ -298,7 +299,7 @@ class PlanBuilder:
         known = [static(e) for e in elements]
         shape = [static(d) for d in operand.dims]
         if all(k is not None for k in known) and all(s is not None for s in shape):
-            array = np.array(known, ir.DataType(operand.dtype).numpy()).reshape([int(s or 0) for s in shape])
+            array = np.array(known, numpy_dtype(operand.dtype)).reshape([int(s or 0) for s in shape])
             return self._weight(operand.name, operand.dtype, operand.dims, array, "plain")
         made = self._add(Ref(operand.name, operand.dtype, tuple(operand.dims)))
         self.emit("ints", [], [made], elements)
@@ -346,7 +347,17 @@ def contiguous_strides(dims: Sequence[Dim]) -> tuple[Dim, ...]:
 
 
 def _type_name(dtype: int) -> str:
-    return ir.DataType(dtype).name.lower()
+    return "float" if dtype == dtypes.FLOAT32 else "double" if dtype == dtypes.FLOAT64 else dtypes.name(dtype)
+
+
+def _number_of(dtype: np.dtype[Any]) -> int:
+    """The ONNX element type of numpy's, including those narrow ones that only onnx_ir knows."""
+    try:
+        return number_of(dtype)
+    except StopIteration:
+        import onnx_ir
+
+        return int(onnx_ir.DataType.from_numpy(dtype).value)
 
 
 def _check_rank(what: str, dims: Sequence[Dim]) -> None:

@@ -69,10 +69,11 @@ def measure(
         TensorSpec(dtypes.FLOAT32, (max(1, moved // 8),)),
         TensorSpec(dtypes.FLOAT32, (max(1, elements),)),
     )
+    copies, works = map(compile_library, floors())
     sessions = [
         library_session(library, inputs, outputs, threads),
-        library_session(compile_library(_floor_source("Copied", _copying())), [copied], [copied], threads),
-        library_session(compile_library(_floor_source("Worked", _working())), [worked], [worked], threads),
+        library_session(copies, [copied], [copied], threads),
+        library_session(works, [worked], [worked], threads),
     ]
     feeds = [
         {f"x{i}": _array(t) for i, t in enumerate(inputs) if t is not None},
@@ -82,6 +83,11 @@ def measure(
     seconds, copying, working = _medians(sessions, feeds)
     per_operation = max(0.0, working - copying * _bytes(worked) * 2 / max(moved, 1)) / (2 * CHAINS * STEPS)
     return Measured(seconds, copying, per_operation * work_of(program), moved)
+
+
+def floors() -> tuple[Source, Source]:
+    """The kernels of the two floors: one that copies, and one that does nothing but arithmetic."""
+    return _floor_source("Copied", _copying()), _floor_source("Worked", _working())
 
 
 def work_of(program: Program) -> int:

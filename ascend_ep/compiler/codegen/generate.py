@@ -69,7 +69,7 @@ def generate_c(
     graph = build_graph(program, names, inputs, output_types)
     text = _File(op_type, graph, schedule)
     return Source(
-        "\n".join(text.lines()) + "\n",
+        _with_few_intrinsics("\n".join(text.lines()) + "\n"),
         op_type,
         text.symbol,
         _output_dims(graph),
@@ -114,6 +114,24 @@ def mathematics(wide: bool) -> str:
 
     add("formula_code.h")
     return "\n".join(lines)
+
+
+_IMMINTRIN = "#include <immintrin.h>"
+_INTRINSICS = re.compile(r"\b(?:_mm\d*_\w+|_MM_\w+|__m\d\w+|__mmask\d+)\b")
+
+
+def _with_few_intrinsics(text: str) -> str:
+    """The text after intrinsics.h and without immintrin.h, where that has all it uses."""
+    few = _few_intrinsics()
+    if set(_INTRINSICS.findall(text)) - set(_INTRINSICS.findall(few)):
+        return text
+    return few + "\n" + text.replace(f"\n{_IMMINTRIN}\n", "\n")
+
+
+@cache
+def _few_intrinsics() -> str:
+    text = (HEADERS / "kernels" / "intrinsics.h").read_text(encoding="utf-8")
+    return text.replace(_IMMINTRIN, f"{_IMMINTRIN} /* all of them */").rstrip()
 
 
 class _File:

@@ -48,17 +48,24 @@ def compile_library(
     Raises AscendError E43001 without a compiler, E43002 when it fails, E40002 for an unusable cache.
     """
     level = isa or text_of(lib.asc_isa_name(lib.asc_isa_current()))
-    flags = ["-shared", *COMMON_FLAGS, f"-O{source.optimize}", *flags_of(level), *_sanitizing(sanitize)]
-    target, cached = _cached(source.text, flags, "so", cache)
+    made = compile_object(source, level, sanitize, cache)
+    flags = ["-shared", "-fPIC", *_sanitizing(sanitize)]
+    target, cached = _cached(made, flags, "so", cache)
     digest = hashlib.sha256(target.read_bytes()).hexdigest()
     return CompiledLibrary(target, digest, source.op_type, source.symbol, level, cached)
 
 
-def compile_object(source: Source, isa: str | None = None) -> Path:
-    """The relocatable object (.o) of what compile_library makes a library of; errors as there."""
+def compile_object(
+    source: Source, isa: str | None = None, sanitize: str = "", cache: Path | None = None
+) -> Path:
+    """The relocatable object (.o) that compile_library makes a library of; errors as there.
+
+    Sanitized ones are optimised at most as -O1: they are run a few times, and lose no access by it.
+    """
     level = isa or text_of(lib.asc_isa_name(lib.asc_isa_current()))
-    flags = ["-c", *COMMON_FLAGS, f"-O{source.optimize}", *flags_of(level)]
-    return _cached(source.text, flags, "o")[0]
+    optimize = f"-O{min(source.optimize, 1) if sanitize else source.optimize}"
+    flags = ["-c", *COMMON_FLAGS, optimize, *flags_of(level), *_sanitizing(sanitize)]
+    return _cached(source.text, flags, "o", cache)[0]
 
 
 def compile_program(path: Path, sanitize: str = "") -> Path:
@@ -71,16 +78,16 @@ def _sanitizing(sanitizer: str) -> list[str]:
     return [f"-fsanitize={sanitizer}", "-fno-omit-frame-pointer"] if sanitizer else []
 
 
-def _cached(text: str, flags: list[str], suffix: str, cache: Path | None = None) -> tuple[Path, bool]:
-    """What the compiler makes of a text, and whether it had been made before."""
+def _cached(given: str | Path, flags: list[str], suffix: str, cache: Path | None = None) -> tuple[Path, bool]:
+    """What the compiler makes of a text or of an object of the cache, and whether it had been made before."""
     compiler = find_compiler()
     folder = open_cache(cache)
-    key = _key(text, compiler, flags)
+    key = _key(given if isinstance(given, str) else given.name, compiler, flags)
     target = folder / f"{key}.{suffix}"
     with _locked(folder / f"{key}.lock"):
         cached = _is_sound(target)
         if not cached:
-            _compile(text, compiler, flags, target)
+            _compile(given, compiler, flags, target)
     return target, cached
 
 
@@ -139,10 +146,13 @@ def _locked(path: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _compile(text: str, compiler: Compiler, flags: list[str], target: Path) -> None:
+def _compile(given: str | Path, compiler: Compiler, flags: list[str], target: Path) -> None:
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".compile-") as work:
         source, made = Path(work) / "operator.c", Path(work) / "operator.so"
-        source.write_text(text, encoding="utf-8")
+        if isinstance(given, str):
+            source.write_text(given, encoding="utf-8")
+        else:
+            source = given
         command = [*compiler.command, *flags, f"-I{HEADERS}", str(source), "-o", str(made), "-lm"]
         try:
             answer = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)

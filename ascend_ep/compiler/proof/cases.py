@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ascend_ep.compiler.measure import work_of
 from ascend_ep.compiler.proof.harness import Array, Case
 from ascend_ep.compiler.proof.subject import Subject
 from ascend_ep.opdef import dtypes
@@ -20,8 +21,11 @@ CORNERS = (
     0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e-40, -1e-40, 6e-8, -6e-8, 1.2e-38, 6.1e-5, 88.0, -88.0, 104.0, -104.0,
     65504.0, -65504.0, 3.4e38, -3.4e38, np.inf, -np.inf, np.nan, 1e-3, 12.0, -12.0, 1e7,
 )  # fmt: skip
-#: The built shape is tried up to this many elements; another case has twice as many, for several threads.
+#: The built shape is tried up to this many elements.
 MOST_ELEMENTS = 1 << 17
+#: One case is divided among threads: it has so many operations, and elements within these limits.
+THREADED_WORK = 1 << 21
+THREADED_ELEMENTS = (1 << 14, 1 << 18)
 
 
 def small_cases(subject: Subject, seed: int = 0) -> list[Case]:
@@ -50,8 +54,10 @@ def large_case(subject: Subject, seed: int = 1) -> Case:
     sizes = _sizes(subject)
     new = {d: min(d, 67) for d in sizes}
     if sizes:
+        least, most = THREADED_ELEMENTS
+        elements = min(max(least, THREADED_WORK // work_of(subject.program)), most)
         rest = int(np.prod([new[d] for d in sizes[1:]] or [1]))
-        new[sizes[0]] = max(1, 2 * MOST_ELEMENTS // rest) | 1
+        new[sizes[0]] = max(1, elements // rest) | 1
     return _case(subject, new, "ordinary", np.random.default_rng(seed))
 
 

@@ -52,6 +52,11 @@ class Outcome:
     findings: list[str] = field(default_factory=list)
 
 
+def compile_harness(sanitizer: Sanitizer = "") -> Path:
+    """The program that run_apart starts. Raises AscendError E43001 and E43002."""
+    return compile_program(Path(__file__).with_name("harness.c"), sanitizer)
+
+
 def run_apart(
     library: CompiledLibrary,
     cases: Sequence[Case],
@@ -60,7 +65,7 @@ def run_apart(
     sanitizer: Sanitizer = "",
 ) -> Outcome:
     """Runs the cases, each as often as `runs` has letters. Raises AscendError E43001 and E43002."""
-    harness = compile_program(Path(__file__).with_name("harness.c"), sanitizer)
+    harness = compile_harness(sanitizer)
     with tempfile.TemporaryDirectory(prefix="ascend-proof-") as work:
         job, result = Path(work) / "job", Path(work) / "result"
         job.write_bytes(_job(cases, n_outputs))

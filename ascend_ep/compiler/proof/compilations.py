@@ -1,0 +1,87 @@
+"""What a build compiles, begun in the order it is needed and made by several compilers at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import TracebackType
+from typing import Any, Self
+
+from ascend_ep.compiler.codegen.generate import Source
+from ascend_ep.compiler.codegen.library import CompiledLibrary, compile_library
+from ascend_ep.compiler.proof.harness import Sanitizer, compile_harness
+from ascend_ep.compiler.proof.subject import Generate, Subject, generate
+from ascend_ep.errors import AscendError
+from ascend_ep.runtime.binding import lib, text_of
+
+SANITIZERS: tuple[Sanitizer, ...] = ("address", "thread")
+#: Compilers at work; more than the processors only take turns.
+MOST_AT_ONCE = 4
+
+
+def levels() -> list[str]:
+    """The ISA levels of this machine, the one in use first."""
+    names = [text_of(lib.asc_isa_name(i)) for i in range(lib.ASC_ISA_COUNT) if lib.asc_isa_supported(i)]
+    used = text_of(lib.asc_isa_name(lib.asc_isa_current()))
+    return [used, *(n for n in names if n != used)]
+
+
+class Compilations:
+    """The libraries of an operator: its own, those of the other element types, ISA levels and sanitizers.
+
+    They are compiled behind whoever uses this, which waits only for what isn't there yet. Left with an
+    exception, it starts no more of them.
+    """
+
+    def __init__(self, subject: Subject, make: Generate = generate) -> None:
+        """Raises NotGenerated."""
+        self.variants = [(variant, make(variant)) for variant in subject.variants()]
+        self.levels = levels()
+        self._own = subject.dtype
+        self._pool = ThreadPoolExecutor(max(1, min(MOST_AT_ONCE, len(os.sched_getaffinity(0)))))
+        self._made: dict[tuple[int, str, str], Future[CompiledLibrary]] = {}
+        source, used = self.source, self.levels[0]
+        self._add(source, self._own, used)
+        self.also(compile_harness, "")
+        for level in self.levels[1:]:
+            self._add(source, self._own, level)
+        for sanitizer in SANITIZERS:
+            self._add(source, self._own, used, sanitizer)
+            self.also(compile_harness, sanitizer)
+        for variant, other in self.variants[1:]:
+            self._add(other, variant.dtype, used)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._pool.shutdown(wait=True, cancel_futures=kind is not None)
+
+    def also(self, make: Callable[..., object], *arguments: Any) -> Future[object]:
+        """Something else to compile, after what was asked for before; its errors are told to who waits."""
+        return self._pool.submit(make, *arguments)
+
+    @property
+    def source(self) -> Source:
+        """The C of the subject's own element type."""
+        return self.variants[0][1]
+
+    def _add(self, source: Source, dtype: int, level: str, sanitizer: str = "") -> None:
+        self._made[dtype, level, sanitizer] = self._pool.submit(compile_library, source, level, sanitizer)
+
+    def library(
+        self, dtype: int | None = None, level: str | None = None, sanitizer: str = ""
+    ) -> CompiledLibrary:
+        """The one for an element type and ISA level. Raises AscendError E43001, E43002 and E40002."""
+        key = (self._own if dtype is None else dtype, level or self.levels[0], sanitizer)
+        return self._made[key].result()
+
+    def sanitized(self, sanitizer: str) -> CompiledLibrary | AscendError:
+        """The one with a sanitizer, or why the compiler has none."""
+        try:
+            return self.library(sanitizer=sanitizer)
+        except AscendError as error:
+            return error

@@ -1,0 +1,94 @@
+/* intrinsics.h - the intrinsics that the text of generated code uses, for compilers that have GCC's builtins.
+ *
+ * <immintrin.h> declares some ten thousand functions, and reading it takes GCC longer than compiling an operator. Code
+ * generation puts this in its place when everything the text uses is here (codegen/generate.py); a compiler without
+ * one of the builtins reads the whole header. */
+#ifndef ASC_KERNELS_INTRINSICS_H
+#define ASC_KERNELS_INTRINSICS_H
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__has_builtin)
+#if !defined(__AVX512F__)
+#define ASC_HAS_512 1
+#elif __has_builtin(__builtin_ia32_loadups512_mask) && __has_builtin(__builtin_ia32_storeups512_mask) && \
+    __has_builtin(__builtin_ia32_minps512_mask) && __has_builtin(__builtin_ia32_maxps512_mask) &&        \
+    __has_builtin(__builtin_ia32_scalefps512_mask) && __has_builtin(__builtin_ia32_getmantps512_mask) && \
+    __has_builtin(__builtin_ia32_getexpps512_mask) && __has_builtin(__builtin_ia32_ptestmd512) &&        \
+    __has_builtin(__builtin_ia32_vcvtph2ps512_mask) && __has_builtin(__builtin_ia32_vcvtps2ph512_mask)
+#define ASC_HAS_512 1
+#endif
+#if !defined(__F16C__)
+#define ASC_HAS_F16C 1
+#elif __has_builtin(__builtin_ia32_vcvtph2ps256) && __has_builtin(__builtin_ia32_vcvtps2ph256)
+#define ASC_HAS_F16C 1
+#endif
+#endif
+
+#if defined(ASC_HAS_512) && defined(ASC_HAS_F16C)
+#include <stdint.h>
+
+typedef float __m256 __attribute__((vector_size(32), may_alias));
+typedef float __m512 __attribute__((vector_size(64), may_alias));
+typedef long long __m128i __attribute__((vector_size(16), may_alias));
+typedef long long __m256i __attribute__((vector_size(32), may_alias));
+typedef long long __m512i __attribute__((vector_size(64), may_alias));
+typedef short asc_v8hi __attribute__((vector_size(16)));
+typedef short asc_v16hi __attribute__((vector_size(32)));
+typedef int asc_v16si __attribute__((vector_size(64)));
+typedef float asc_v16sf __attribute__((vector_size(64)));
+typedef float asc_v8sf __attribute__((vector_size(32)));
+typedef uint16_t __mmask16;
+
+/* The rounding of the environment, and immediate operands by their names. */
+#define ASC_CURRENT 4
+#define ASC_ALL ((__mmask16) - 1)
+#define _MM_FROUND_TO_NEAREST_INT 0
+#define _MM_MANT_NORM_p75_1p5 3
+#define _MM_MANT_SIGN_zero 1
+#define ASC_INTRINSIC static inline __attribute__((always_inline, unused))
+
+ASC_INTRINSIC __m128i _mm_loadu_si128(const void *p) {
+    __m128i v;
+    __builtin_memcpy(&v, p, sizeof v);
+    return v;
+}
+ASC_INTRINSIC void _mm_storeu_si128(void *p, __m128i v) {
+    __builtin_memcpy(p, &v, sizeof v);
+}
+ASC_INTRINSIC __m256i _mm256_loadu_si256(const void *p) {
+    __m256i v;
+    __builtin_memcpy(&v, p, sizeof v);
+    return v;
+}
+ASC_INTRINSIC void _mm256_storeu_si256(void *p, __m256i v) {
+    __builtin_memcpy(p, &v, sizeof v);
+}
+#define _mm256_cvtph_ps(h) ((__m256)__builtin_ia32_vcvtph2ps256((asc_v8hi)(h)))
+#define _mm256_cvtps_ph(v, rounding) ((__m128i)__builtin_ia32_vcvtps2ph256((asc_v8sf)(v), rounding))
+
+#define _mm512_set1_ps(x) ((__m512)((float)(x) - (asc_v16sf){0}))
+#define _mm512_sub_ps(a, b) ((__m512)((asc_v16sf)(a) - (asc_v16sf)(b)))
+#define _mm512_mask_loadu_ps(rest, mask, p) \
+    ((__m512)__builtin_ia32_loadups512_mask((const float *)(p), (asc_v16sf)(rest), mask))
+#define _mm512_mask_storeu_ps(p, mask, v) __builtin_ia32_storeups512_mask((float *)(p), (asc_v16sf)(v), mask)
+#define _mm512_min_ps(a, b) \
+    ((__m512)__builtin_ia32_minps512_mask((asc_v16sf)(a), (asc_v16sf)(b), (asc_v16sf){0}, ASC_ALL, ASC_CURRENT))
+#define _mm512_max_ps(a, b) \
+    ((__m512)__builtin_ia32_maxps512_mask((asc_v16sf)(a), (asc_v16sf)(b), (asc_v16sf){0}, ASC_ALL, ASC_CURRENT))
+#define _mm512_scalef_ps(a, b) \
+    ((__m512)__builtin_ia32_scalefps512_mask((asc_v16sf)(a), (asc_v16sf)(b), (asc_v16sf){0}, ASC_ALL, ASC_CURRENT))
+#define _mm512_getexp_ps(a) \
+    ((__m512)__builtin_ia32_getexpps512_mask((asc_v16sf)(a), (asc_v16sf){0}, ASC_ALL, ASC_CURRENT))
+#define _mm512_getmant_ps(a, range, sign)                                                                     \
+    ((__m512)__builtin_ia32_getmantps512_mask((asc_v16sf)(a), (sign) << 2 | (range), (asc_v16sf){0}, ASC_ALL, \
+                                              ASC_CURRENT))
+#define _mm512_test_epi32_mask(a, b) __builtin_ia32_ptestmd512((asc_v16si)(a), (asc_v16si)(b), ASC_ALL)
+#define _mm512_cvtph_ps(h) \
+    ((__m512)__builtin_ia32_vcvtph2ps512_mask((asc_v16hi)(h), (asc_v16sf){0}, ASC_ALL, ASC_CURRENT))
+#define _mm512_cvtps_ph(v, rounding) \
+    ((__m256i)__builtin_ia32_vcvtps2ph512_mask((asc_v16sf)(v), rounding, (asc_v16hi){0}, ASC_ALL))
+
+#else
+#include <immintrin.h>
+#endif
+
+#endif
