@@ -12,27 +12,25 @@ from graph_builder import GraphBuilder, save_from_command_line
 OPSET = 17
 
 
-def scalar(g: GraphBuilder, name: str, value: float) -> str:
-    return g.constant(name, np.array(value, np.float32))
+def scalar(g: GraphBuilder, value: float) -> str:
+    return g.constant(f"float.{value!r}", np.array(value, np.float32))
 
 
 def gelu_nodes(g: GraphBuilder, x: str, output: str) -> str:
     """x * (1 + erf(x / sqrt 2)) * 0.5"""
-    scaled = g.node("Div", [x, scalar(g, "sqrt2", 2**0.5)], f"{output}.scaled")
-    shifted = g.node(
-        "Add", [g.node("Erf", [scaled], f"{output}.erf"), scalar(g, "one", 1)], f"{output}.1+erf"
-    )
+    scaled = g.node("Div", [x, scalar(g, 2**0.5)], f"{output}.scaled")
+    shifted = g.node("Add", [g.node("Erf", [scaled], f"{output}.erf"), scalar(g, 1)], f"{output}.1+erf")
     product = g.node("Mul", [x, shifted], f"{output}.product")
-    return g.node("Mul", [product, scalar(g, "half", 0.5)], output)
+    return g.node("Mul", [product, scalar(g, 0.5)], output)
 
 
 def rms_norm_nodes(g: GraphBuilder, x: str, weight: str, output: str, epsilon: float = 1e-5) -> str:
     """weight * (x * (1 / sqrt(mean(x^2) + epsilon))), over the last axis"""
-    square = g.node("Pow", [x, scalar(g, "two", 2)], f"{output}.square")
+    square = g.node("Pow", [x, scalar(g, 2)], f"{output}.square")
     mean = g.node("ReduceMean", [square], f"{output}.mean", axes=[-1], keepdims=1)
-    shifted = g.node("Add", [mean, scalar(g, "epsilon", epsilon)], f"{output}.shifted")
+    shifted = g.node("Add", [mean, scalar(g, epsilon)], f"{output}.shifted")
     root = g.node("Sqrt", [shifted], f"{output}.root")
-    inverse = g.node("Div", [scalar(g, "one", 1), root], f"{output}.inverse")
+    inverse = g.node("Div", [scalar(g, 1), root], f"{output}.inverse")
     normal = g.node("Mul", [x, inverse], f"{output}.normal")
     return g.node("Mul", [weight, normal], output)
 
@@ -134,7 +132,7 @@ def attention(shape: Sequence[int] = (1, 16, 512, 64)) -> onnx.ModelProto:
     q, k, v = (g.input(name, shape) for name in "qkv")
     keys = g.node("Transpose", [k], "keys", perm=[0, 1, 3, 2])
     scores = g.node("MatMul", [q, keys], "scores")
-    scaled = g.node("Div", [scores, scalar(g, "root", shape[-1] ** 0.5)], "scaled")
+    scaled = g.node("Div", [scores, scalar(g, shape[-1] ** 0.5)], "scaled")
     weights = g.node("Softmax", [scaled], "weights", axis=-1)
     g.node("MatMul", [weights, v], g.output("y", shape))
     return g.model(OPSET)

@@ -1,4 +1,4 @@
-"""ascend-om: looking into bundles, checking, running, comparing and trusting them.
+"""ascend-om: looking into bundles, checking, running, timing, comparing and trusting them.
 
 Exit status: 0, or 1 when something is wrong, with the coded error on stderr.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ascend_ep.cli.closed_pipe import ends_with_its_reader
-from ascend_ep.cli.om_inputs import input_arrays
+from ascend_ep.cli.om_inputs import dims_of_shapes, input_arrays
 from ascend_ep.cli.om_inspect import bundle_text, describe
 from ascend_ep.errors import AscendError
 
@@ -56,6 +56,15 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("bundle", metavar="M.om")
     _input_flags(command)
     command.add_argument("--output", metavar="FILE.npz", help="where to write the outputs")
+    command.add_argument("--trust", metavar="sha256:HEX", help="native code to trust for this run")
+    command = add("bench", bench, "time loading and running, and say where the time goes")
+    command.add_argument("bundle", metavar="M.om")
+    _input_flags(command)
+    command.add_argument("--shape", default="", metavar="NAME:D,D;...", help="shapes of inputs, as atc's")
+    command.add_argument("--threads", type=int, default=0, help="threads of a run (default: all)")
+    command.add_argument("--rounds", type=int, default=5, help="slots, the median of which counts")
+    command.add_argument("--seconds", type=float, default=0.3, help="length of a slot")
+    command.add_argument("--profile", action="store_true", help="also the time of every kernel")
     command.add_argument("--trust", metavar="sha256:HEX", help="native code to trust for this run")
     command = add("diff", diff, "compare with the float64 reference of the source model, output by output")
     command.add_argument("model", metavar="M.onnx")
@@ -119,6 +128,20 @@ def run(given: argparse.Namespace) -> tuple[Found, str, bool]:
     found = {"outputs": {name: _summary(value) for name, value in results.items()}}
     text = "\n".join(f"{name}: {_summary_text(s)}" for name, s in found["outputs"].items())
     return found, text, True
+
+
+def bench(given: argparse.Namespace) -> tuple[Found, str, bool]:
+    from ascend_ep.cli import om_bench
+
+    if given.rounds < 1 or not 0 < given.seconds <= 600 or given.threads < 0:
+        allowed = "--rounds is 1 or more, --seconds between 0 and 600, --threads 0 or more."
+        raise AscendError("E40001", "the time to spend makes no sense", fix=allowed)
+    session = _session(given.bundle, given.trust)
+    dims = [*given.dim, *dims_of_shapes(session, given.shape)]
+    feeds = input_arrays(session, given.input, dims, given.seed)
+    trial = om_bench.Trial(given.bundle, feeds, given.threads, given.trust, given.rounds, given.seconds)
+    found = om_bench.bench(trial, given.profile)
+    return found, om_bench.bench_text(found), True
 
 
 def diff(given: argparse.Namespace) -> tuple[Found, str, bool]:

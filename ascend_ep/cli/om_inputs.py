@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep.cli.atc_shapes import parse_input_shape
 from ascend_ep.errors import AscendError
 from ascend_ep.runtime.element_types import dtype_of_name
 
@@ -32,6 +33,25 @@ def input_arrays(
         if name not in found:
             found[name] = _random(arg, sizes, generator)
     return found
+
+
+def dims_of_shapes(session: InferenceSession, text: str) -> list[str]:
+    """The free dimensions, as NAME=SIZE, that give inputs the shapes of `text` (`name:n,c;name2:m`)."""
+    if not text:
+        return []
+    inputs = {arg.name: arg for arg in session.get_inputs()}
+    found = {}
+    for name, shape in parse_input_shape(text, list(inputs)).items():
+        declared = list(inputs[name].shape) if name in inputs else None
+        if declared is None or len(declared) != len(shape):
+            known = "; ".join(f"{n}: {list(arg.shape)}" for n, arg in inputs.items())
+            raise AscendError("E40001", f"--shape: [{name}] doesn't fit", fix=f"The inputs are {known}.")
+        for size, asked in zip(declared, shape, strict=True):
+            if isinstance(asked, tuple) or (isinstance(size, int) and size != asked):
+                raise AscendError("E40001", f"--shape: input [{name}] is {declared}")
+            if not isinstance(size, int):
+                found[str(size)] = asked
+    return [f"{name}={size}" for name, size in found.items()]
 
 
 def _from_files(inputs: dict[str, NodeArg], files: Sequence[str]) -> dict[str, NDArray[Any]]:

@@ -8,6 +8,7 @@ import importlib
 import inspect
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -61,7 +62,7 @@ class Converted:
 
 
 class ConversionFailed(Exception):
-    """ascend-atc said no; the text is its output."""
+    """ascend-atc said no; the text is its first line with an error code."""
 
 
 class Artefacts:
@@ -115,7 +116,9 @@ def _atc(arguments: list[str]) -> float:
     start = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise ConversionFailed((done.stdout + done.stderr).strip())
+        lines = (done.stdout + done.stderr).splitlines()
+        coded = [line for line in lines if re.search(r"E\d{5}", line)]
+        raise ConversionFailed((coded or lines or [f"status {done.returncode}"])[0])
     return time.perf_counter() - start
 
 

@@ -16,13 +16,13 @@ Call = Callable[[], object]
 
 class Backend(Protocol):
     """A loaded model. `call(feeds)` gives what runs one inference on these inputs; `outputs()` is what the
-    first one computed, by name."""
+    first one computed, in the model's order."""
 
     def __init__(self, path: str, threads: int) -> None: ...
 
     def call(self, feeds: Arrays) -> Call: ...
 
-    def outputs(self) -> Arrays: ...
+    def outputs(self) -> list[NDArray[Any]]: ...
 
 
 class OnnxRuntime:
@@ -48,8 +48,8 @@ class OnnxRuntime:
         self.last = run(names, feeds)
         return lambda: run(names, feeds)
 
-    def outputs(self) -> Arrays:
-        return dict(zip(self.names, self.last, strict=True))
+    def outputs(self) -> list[NDArray[Any]]:
+        return self.last
 
 
 class AscendInOnnxRuntime(OnnxRuntime):
@@ -105,8 +105,8 @@ class OpenVino:
         self.last = infer(feeds)
         return lambda: infer(feeds, share_inputs=True, share_outputs=True)
 
-    def outputs(self) -> Arrays:
-        return {output.any_name: np.array(self.last[output]) for output in self.model.outputs}
+    def outputs(self) -> list[NDArray[Any]]:
+        return [np.array(self.last[output]) for output in self.model.outputs]
 
 
 class OpenVinoDefault(OpenVino):
@@ -131,8 +131,8 @@ class Own:
         self.last = run(names, feeds)
         return lambda: run(names, feeds)
 
-    def outputs(self) -> Arrays:
-        return dict(zip(self.names, self.last, strict=True))
+    def outputs(self) -> list[NDArray[Any]]:
+        return self.last
 
 
 class OwnBound(Own):

@@ -50,7 +50,7 @@ class WorkerProcess:
             raise WorkerFailed(f"the process of {self.backend} ended with status {self.process.wait()}")
         answer = json.loads(line)
         if "error" in answer:
-            raise WorkerFailed(answer["error"])
+            raise WorkerFailed(next(filter(None, answer["error"].splitlines())))
         return answer["ok"]
 
     def end(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,34 +69,33 @@ class Bench:
         for backend in live:
             self._ask(record, backend, "close")
         if limits:
-            record.limits = {k: statistics.median(m[k] for m in limits) for k in limits[0]}
+            record.limits = {
+                k: (min if k == "move_seconds" else max)(m[k] for m in limits) for k in limits[0]
+            }
             record.floors = floors(self.artefacts.prepare(row.model).work, record.limits)
 
     def _open(self, row: Row, record: Record, backend: str) -> bool:
         """Whether the backend loaded and ran the row's model; notes why not, and its first times."""
-        try:
-            prepared = self._prepared(row, backend)
-            path = self._file(prepared, backend)
-        except ConversionFailed as error:
-            record.missing[backend] = f"ascend-atc: {str(error).splitlines()[-1]}"
+        path = self._path(row, record, backend)
+        if path is None:
             return False
-        outputs = str(self._outputs(backend))
-        found = self._ask(
-            record, backend, "open", model=str(path), feeds=str(prepared.feeds), outputs=outputs
-        )
+        feeds, outputs = str(self._prepared(row, backend).feeds), str(self._outputs(backend))
+        found = self._ask(record, backend, "open", model=str(path), feeds=feeds, outputs=outputs)
         if found is None:
             return False
         record.loads[backend], record.first[backend] = found["load"], found["first"]
         return True
 
     def _check(self, row: Row, record: Record, live: list[str]) -> None:
-        """Differences of what each backend computed from the reference."""
+        """Differences of what each backend computed from the reference: of the model in full precision, where
+        that is the rivals'."""
         results = {b: self._results(b) for b in live}
+        model = self.artefacts.prepare(row.rival_model or row.model)
+        reference = list(self.artefacts.reference(model).values())
         for backend, found in results.items():
-            reference = self.artefacts.reference(self._prepared(row, backend))
             record.errors[backend], record.mismatches[backend] = _differences(found, reference)
         half, single = results.get("own_bf16"), results.get("own")
-        if half and single and all(np.array_equal(half[n], single[n]) for n in single):
+        if half and single and all(map(np.array_equal, half, single)):
             record.missing["own_bf16"] = SAME_BITS
             self._ask(record, "own_bf16", "close")
 
@@ -116,14 +115,14 @@ class Bench:
     # --- loading, memory, the converter -------------------------------------------------------
 
     def _loads(self, row: Row, record: Record) -> None:
-        backends = [b for b in (*row.backends, "ort") if b in self.fleet.workers]
+        wanted = [b for b in dict.fromkeys((*row.backends, "ort")) if b in self.fleet.workers]
+        paths = {b: path for b in wanted if (path := self._path(row, record, b))}
         first: dict[str, list[float]] = {}
         for i in range(-1, self.schedule.rounds):  # the round before the first warms files and caches
-            for backend in rotated(dict.fromkeys(backends), max(i, 0)):
-                prepared = self._prepared(row, backend)
-                path = prepared.onnx if row.kind == "session" else self._file(prepared, backend)
+            for backend in rotated(paths, max(i, 0)):
+                feeds = str(self._prepared(row, backend).feeds)
                 time.sleep(SETTLE)
-                found = self._ask(record, backend, "load", model=str(path), feeds=str(prepared.feeds))
+                found = self._ask(record, backend, "load", model=str(paths[backend]), feeds=feeds)
                 if found and i >= 0:
                     record.rounds.setdefault(backend, []).append(found["load"])
                     first.setdefault(backend, []).append(found["first"])
@@ -133,12 +132,12 @@ class Bench:
     def _memory(self, row: Row, record: Record) -> None:
         """A process of its own for each backend: it loads, runs a few times, and says its peak."""
         for backend in (b for b in row.backends if b in self.fleet.workers):
-            prepared = self._prepared(row, backend)
-            path = str(self._file(prepared, backend))
-            for _ in range(2):
+            path = self._path(row, record, backend)
+            feeds = str(self._prepared(row, backend).feeds)
+            for _ in range(2 if path else 0):
                 worker = self.fleet.setting.start(backend)
                 try:
-                    worker.ask("load", model=path, feeds=str(prepared.feeds))
+                    worker.ask("load", model=str(path), feeds=feeds)
                     record.rounds.setdefault(backend, []).append(float(worker.ask("peak_memory")))
                 except WorkerFailed as error:
                     record.missing[backend] = str(error)
@@ -156,6 +155,19 @@ class Bench:
         rival = row.rival_model if backend.startswith(("ort", "openvino")) else None
         return self.artefacts.prepare(rival or row.model)
 
+    def _path(self, row: Row, record: Record, backend: str) -> Path | None:
+        """What the backend loads for the row, made if need be; None, noting why, when it can't be."""
+        prepared = self._prepared(row, backend)
+        if row.kind == "session":
+            return prepared.onnx
+        try:
+            return self._file(prepared, backend)
+        except ConversionFailed as error:
+            record.missing[backend] = f"ascend-atc: {error}"
+        except WorkerFailed as error:
+            record.missing[backend] = str(error)
+        return None
+
     def _file(self, prepared: Prepared, backend: str) -> Path:
         """What the backend loads: the model, a bundle, the context model, or the prepacked model."""
         if backend == "ort_prepacked":
@@ -172,9 +184,9 @@ class Bench:
     def _outputs(self, backend: str) -> Path:
         return self.artefacts.root / f"outputs-{backend}.npz"
 
-    def _results(self, backend: str) -> dict[str, NDArray[Any]]:
+    def _results(self, backend: str) -> list[NDArray[Any]]:
         with np.load(self._outputs(backend)) as found:
-            return dict(found)
+            return [found[f"arr_{i}"] for i in range(len(found.files))]
 
     def _ask(self, record: Record, backend: str, do: str, **arguments: object) -> Any:
         """The worker's answer; None when it failed, which the record says."""
@@ -187,13 +199,11 @@ class Bench:
             return None
 
 
-def _differences(
-    results: Mapping[str, NDArray[Any]], reference: Mapping[str, NDArray[Any]]
-) -> tuple[float, int]:
+def _differences(results: Sequence[NDArray[Any]], reference: Sequence[NDArray[Any]]) -> tuple[float, int]:
     """The largest relative difference of the float outputs, and how many integers differ."""
     worst, unequal = 0.0, 0
-    for name, result in results.items():
-        found = compare(result, reference[name], 1.0)
+    for result, expected in zip(results, reference, strict=True):
+        found = compare(result, expected, 1.0)
         if result.dtype.kind == "f":
             worst = max(worst, found.relative)
         else:

@@ -11,7 +11,8 @@
 #include "vmath.h"
 
 #define MAX_THREADS 64
-#define LANES 8 /* independent accumulators: latency times rate of an FMA, rounded up */
+#define LANES 16 /* independent accumulators: more than latency times rate of an FMA */
+#define PORTION 65536
 
 typedef struct probe_part {
     int64_t (*work)(struct probe_part *); /* one portion; returns the units done */
@@ -69,45 +70,54 @@ static double probe_arithmetic(int64_t (*work)(probe_part *), int threads, doubl
     return probe_together(parts, threads, seconds);
 }
 
+/* One variable per accumulator: GCC keeps an array of vectors in memory. */
+#define EACH(step) FOUR(step, ) FOUR(step, 1) FOUR(step, 2) FOUR(step, 3)
+#define FOUR(step, n) step(n##4) step(n##5) step(n##6) step(n##7)
+
 static int64_t probe_fma_portion(probe_part *part) {
-    vf sum[LANES], a = vf_set(0.999f), b = vf_set(0.001f);
-    for (int i = 0; i < LANES; i++) sum[i] = vf_set((float)i);
-    for (int n = 0; n < 20000; n++) {
-        for (int i = 0; i < LANES; i++) {
-            sum[i] = vf_fma(sum[i], a, b);
-            __asm__("" : "+v"(sum[i]));
-        }
+    const vf a = vf_set(0.999f), b = vf_set(0.001f);
+#define BEGIN(i) vf sum##i = vf_set((float)i);
+#define STEP(i) sum##i = vf_fma(sum##i, a, b);
+#define END(i) part->sink += sum##i[0];
+    EACH(BEGIN)
+    for (int n = 0; n < PORTION; n++) {
+        EACH(STEP)
     }
-    for (int i = 0; i < LANES; i++) part->sink += sum[i][0];
-    return (int64_t)20000 * LANES * ASC_VF * 2;
+    EACH(END)
+#undef BEGIN
+#undef STEP
+    return (int64_t)PORTION * LANES * ASC_VF * 2;
 }
 
 static int64_t probe_exp_portion(probe_part *part) {
-    vf x[4];
-    for (int i = 0; i < 4; i++) x[i] = vf_set(-0.01f * (float)i);
-    for (int n = 0; n < 5000; n++) {
-        for (int i = 0; i < 4; i++) {
-            x[i] = vf_exp(x[i]);
-            __asm__("" : "+v"(x[i]));
+    enum { COUNT = 2048 }; /* floats: 8 KB, in the first-level cache */
+    float x[COUNT];
+    vf sum = {0};
+    for (int i = 0; i < COUNT; i++) x[i] = -0.001f * (float)i;
+    for (int n = 0; n < PORTION / COUNT; n++) {
+        for (int i = 0; i < COUNT; i += 2 * ASC_VF) {
+            sum = vf_max(sum, vf_exp(vf_load(x + i)));
+            sum = vf_max(sum, vf_exp(vf_load(x + i + ASC_VF)));
         }
+        __asm__("" : "+m"(x));
     }
-    for (int i = 0; i < 4; i++) part->sink += x[i][0];
-    return (int64_t)5000 * 4 * ASC_VF;
+    part->sink += sum[0];
+    return PORTION / COUNT * COUNT;
 }
 
 #if defined(__AVX512BF16__)
 static int64_t probe_bf16_portion(probe_part *part) {
-    __m512 sum[LANES];
-    __m512bh a = (__m512bh)_mm512_set1_epi16(0x3c00), b = (__m512bh)_mm512_set1_epi16(0x3b00);
-    for (int i = 0; i < LANES; i++) sum[i] = _mm512_set1_ps((float)i);
-    for (int n = 0; n < 20000; n++) {
-        for (int i = 0; i < LANES; i++) {
-            sum[i] = _mm512_dpbf16_ps(sum[i], a, b);
-            __asm__("" : "+v"(sum[i]));
-        }
+    const __m512bh a = (__m512bh)_mm512_set1_epi16(0x3c00), b = (__m512bh)_mm512_set1_epi16(0x3b00);
+#define BEGIN(i) __m512 sum##i = _mm512_set1_ps((float)i);
+#define STEP(i) sum##i = _mm512_dpbf16_ps(sum##i, a, b);
+    EACH(BEGIN)
+    for (int n = 0; n < PORTION; n++) {
+        EACH(STEP)
     }
-    for (int i = 0; i < LANES; i++) part->sink += sum[i][0];
-    return (int64_t)20000 * LANES * 32 * 2;
+    EACH(END)
+#undef BEGIN
+#undef STEP
+    return (int64_t)PORTION * LANES * 32 * 2;
 }
 #endif
 

@@ -107,7 +107,7 @@ def _fastest(record: Record, backends: Iterable[str]) -> str | None:
 
 def _inaccuracy(record: Record, goal: Goal) -> str:
     error = record.errors.get(goal.own)
-    if error is None:
+    if error is None or goal.approximate:
         return ""
     if goal.own == "own_bf16":
         rival = record.errors.get("openvino_default", error)

@@ -44,6 +44,9 @@ def line(row: Row, record: Record) -> str:
     """A row's times, verdicts and what is missing."""
     times = [f"{LABELS[b]} {quantity(m, row.kind)}" for b in LABELS if (m := record.median(b)) is not None]
     parts = [f"{row.name}: " + ", ".join(times)]
+    if row.kind in ("load", "session"):
+        runs = (f"{LABELS[b]} {quantity(record.first[b], 'run')}" for b in LABELS if b in record.first)
+        parts.append("    and the first run: " + ", ".join(runs))
     parts += [f"    {verdict_text(v)}" for v in verdicts(row, record)]
     parts += [f"    {LABELS[b]}: not available, {reason}" for b, reason in record.missing.items()]
     return "\n".join(parts)

@@ -50,7 +50,7 @@ class Worker:
         self.call = self.opened.call(given)
         first = time.perf_counter() - loaded
         if outputs:
-            np.savez(outputs, **self.opened.outputs())  # type: ignore[arg-type]
+            np.savez(outputs, *self.opened.outputs())
         self.call()
         self.block = 1
         while (spent := self._timed()) < BLOCK and self.block < 1000:
