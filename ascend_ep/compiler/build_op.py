@@ -181,9 +181,8 @@ def _search(subject: Subject, seconds: float, show: Show) -> tuple[SearchResult,
 
 
 def _measured(subject: Subject, source: Source, library: CompiledLibrary) -> Measured:
-    sizes = {str(d): d for t in subject.inputs if t is not None for d in t.dims} | {"1": 1}
     outputs = [
-        TensorSpec(dtype, tuple(sizes[d] for d in dims))
+        TensorSpec(dtype, tuple(map(int, dims)))
         for dtype, dims in zip(subject.output_types, source.output_dims, strict=True)
     ]
     return measure(library, subject.program, subject.inputs, outputs)

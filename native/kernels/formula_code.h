@@ -236,6 +236,8 @@ WIDENED(atan2, (V x, V y), vd_atan2(vd_load_f32(a + i), vd_load_f32(b + i)))
 
 /* ---- folds --------------------------------------------------------------------------------- */
 
+/* As native/kernels/reduce.c folds, so the same bits: blocks of four vectors, which join a vector of totals; at
+ * the end the lanes of that, in halves. */
 #define FOLD(name, start, step)                                     \
     FN V start_##name(void) {                                       \
         return v_set(start);                                        \
@@ -243,9 +245,11 @@ WIDENED(atan2, (V x, V y), vd_atan2(vd_load_f32(a + i), vd_load_f32(b + i)))
     FN V fold_##name(V x, V y) {                                    \
         return sealed(step);                                        \
     }                                                               \
-    /* The lanes of four vectors, in halves; in every lane. */      \
-    FN V lanes_##name(V a, V b, V c, V d) {                         \
-        V v = fold_##name(fold_##name(a, b), fold_##name(c, d));    \
+    FN V join_##name(V a, V b, V c, V d) {                          \
+        return fold_##name(fold_##name(a, b), fold_##name(c, d));   \
+    }                                                               \
+    /* The total of the lanes, in every lane. */                    \
+    FN V lanes_##name(V v) {                                        \
         for (int half = LANES / 2; half; half /= 2) {               \
             V other;                                                \
             for (int i = 0; i < LANES; i++) other[i] = v[i ^ half]; \
@@ -474,6 +478,15 @@ static int32_t fail_call(const asc_custom_call *call, const char *text) {
         call->error[n] = 0;
     }
     return 1;
+}
+
+/* Room for a temporary of these dims at the end of the workspace, at *at; whether it can have that. */
+static inline int add_temp(uint64_t *bytes, uint64_t *at, const int64_t *dims, int rank, uint64_t size) {
+    for (int d = 0; d < rank; d++)
+        if (__builtin_mul_overflow(size, (uint64_t)dims[d], &size) || size >> 46) return 0;
+    *at = *bytes;
+    *bytes += size / 64 * 64 + 64;
+    return *bytes >> 46 == 0;
 }
 
 /* Items per chunk: enough that a chunk costs some microseconds, and about four chunks a thread. The same when

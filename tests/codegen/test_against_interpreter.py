@@ -123,7 +123,7 @@ def test_folds_of_other_axes(both: Any, axes: str) -> None:
     x[~np.isfinite(x)] = 1.0
     formula = f"(x - mean(x, axis={axes}))/sqrt(var(x, axis={axes}) + 0.1) + index(x, axis=1)*size(x, axis=2)"
     compiled, interpreted = both(formula, {"x": x}, [FLOAT32], [x.shape])
-    np.testing.assert_allclose(compiled[0], interpreted[0], rtol=3e-5, atol=3e-5)
+    assert_same_bits(compiled[0], interpreted[0], formula)
 
 
 def expression(draw: random.Random, depth: int) -> str:

@@ -96,7 +96,7 @@ def test_sizes_that_do_not_fit_are_refused() -> None:
     ("value", "reason"),
     [
         (Apply("add", (X, Reduce("sum", X, (0,), False))), None),
-        (Apply("add", (Reduce("sum", X, (0,)), Reduce("sum", X, (1,)))), "different axes"),
+        (Apply("add", (Reduce("sum", X, (0,)), Reduce("sum", X, (1,)))), None),
         (Apply("add", (Index(Input("z")), X)), "not given"),
         (Reduce("sum", X, (5,)), "rank 2"),
     ],

@@ -3,27 +3,39 @@ a chunk of items."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from .graph import ELEMENTS, Axis, Graph, Node, reachable
-from .nest import Loop, Nest, Pass, Tensor, item_cost
+from .graph import ELEMENTS, Axis, Memory, Node, reachable, roots
+from .nest import Loop, Nest, Pass, Tensor, Write, item_cost
 from .schedule import Schedule
+
+#: The size of an axis in C, given the expression that is the call.
+Sizes = Callable[[Axis, str], str]
 
 
 class NestText:
-    """The text of nest number `n`. sizes: per axis where a call has its size."""
+    """The text of nest number `n`. sizes: per axis its size in a call, in C. temps: how many temporaries
+    there are."""
 
-    def __init__(self, n: int, nest: Nest, graph: Graph, schedule: Schedule, sizes: dict[Axis, str]) -> None:
+    def __init__(self, n: int, nest: Nest, wide: bool, schedule: Schedule, sizes: Sizes) -> None:
         self.n = n
         self.nest = nest
-        self.graph = graph
+        self.wide = wide
         self.schedule = schedule
         self.sizes = sizes
         self.ids: dict[Node, int] = {}
         self.kept = nest.kept()
         self.rows = [node for node in self._row_nodes() if node.op not in ("const",)]
+
+    @property
+    def chunk(self) -> str:
+        return f"chunk{self.n}"
+
+    def job(self, n: int) -> tuple[str, str]:
+        """The declaration of job j<n> in C, and the bytes of workspace that its plan says it needs."""
+        return f"job{self.n} j{n};", f"plan{self.n}(call, t, &j{n})"
 
     def lines(self) -> Iterator[str]:
         yield from self._job()
@@ -40,6 +52,7 @@ class NestText:
         """n<i>: the size of a loop; s<i>: the size of a counted or averaged product."""
         yield f"typedef struct job{self.n} {{"
         yield "    const asc_custom_call *call;"
+        yield "    const temps *temps;"
         yield "    int64_t items, per_chunk, parts, part, kept_bytes;"
         for loop in self._loops():
             yield f"    int64_t n{loop.index};"
@@ -48,8 +61,8 @@ class NestText:
     def _frame(self) -> Iterator[str]:
         yield f"typedef struct frame{self.n} {{"
         yield f"    const job{self.n} *job;"
-        for t in self.nest.tensors:
-            yield f"    {'const ' if t.is_input else ''}e_{ELEMENTS[t.dtype]} *{t.name};"
+        for t in self.nest.tensors():
+            yield f"    {_pointer(t)}{t.name};"
         for node in self.kept:
             yield f"    S *k{self._id(node)};"
         for loop in self._loops():
@@ -69,33 +82,33 @@ class NestText:
         """Values of an item that passes or its own outputs read."""
         everything = reachable(
             [
-                *(r for p in self.nest.passes for r in p.roots(self.graph)),
-                *(self.graph.outputs[o][0] for o in self.nest.outputs),
+                *(r for p in self.nest.passes for r in p.roots()),
+                *(w.node for w in self.nest.outputs),
             ]
         )
         return [n for n in everything if self.nest.is_row_value(n)]
 
     # ---- values ----------------------------------------------------------------------------
 
-    def _statements(self, roots: Iterable[Node], known: dict[Node, str], in_pass: bool) -> Iterator[str]:
+    def _statements(self, wanted: Iterable[Node], known: dict[Node, str]) -> Iterator[str]:
         """Computes what isn't known; known then has it."""
-        for node in reachable(roots, known):
+        for node in reachable(wanted, known):
             if node.op == "const":
                 known[node] = self._constant(node)
                 continue
             name = f"v{self._id(node)}"
-            yield f"    const {_type(node)} {name} = {self._value(node, known, in_pass)};"
+            yield f"    const {_type(node)} {name} = {self._value(node, known)};"
             known[node] = name
 
     def _constant(self, node: Node) -> str:
         if node.is_bool:
             return f"m_set({int(node.value)})"
-        return f"v_set({_literal(float(node.value), self.graph.wide)})"
+        return f"v_set({_literal(float(node.value), self.wide)})"
 
-    def _value(self, node: Node, known: dict[Node, str], in_pass: bool) -> str:
+    def _value(self, node: Node, known: dict[Node, str]) -> str:
         args = ", ".join(known[a] for a in node.args)
-        if node.op == "input":
-            return self._load(self._tensor(True, int(node.value)))
+        if node.op == "load":
+            return self._load(self.nest.loads[node])
         if node.op == "cast":
             return f"round_{ELEMENTS[int(node.value)]}({args})"
         if node.op == "number":
@@ -103,36 +116,32 @@ class NestText:
         if node.op == "same":
             return args
         if node.op == "size":
-            sizes = ["f->job->call->" + self.sizes[a.root()] for a in node.along if a is not None]
+            sizes = [self.sizes(a, "f->job->call") for a in roots(node.along)]
             return f"v_set((S)({' * '.join(sizes)}))"
         if node.op == "index":
-            loop = next(q for q in self._loops() if node.along[0].root() in q.axes)  # type: ignore[union-attr]
+            loop = next(q for q in self._loops() if roots(node.along)[0] in q.axes)
             return "v_index(at, 1)" if loop is self.nest.lanes else f"v_set((S)f->c{loop.index})"
         return f"op_{node.op}({args})"
-
-    def _tensor(self, is_input: bool, index: int) -> Tensor:
-        return next(t for t in self.nest.tensors if t.is_input == is_input and t.index == index)
 
     def _has_lanes(self, t: Tensor) -> bool:
         return self.nest.lanes is not None and self.nest.lanes in t.loops
 
     def _load(self, t: Tensor) -> str:
-        kind = ELEMENTS[t.dtype]
+        kind = ELEMENTS[t.memory.dtype]
         return (
             f"load_{kind}(f->{t.name} + at, n, full)" if self._has_lanes(t) else f"splat_{kind}(f->{t.name})"
         )
 
-    def _store(self, output: int, known: dict[Node, str]) -> str:
-        node, dtype = self.graph.outputs[output]
-        t = self._tensor(False, output)
-        value = known[node]
-        if ELEMENTS[dtype] == "b8" and not node.is_bool:
+    def _store(self, write: Write, known: dict[Node, str]) -> str:
+        node, t = write.node, write.tensor
+        kind, value = ELEMENTS[t.memory.dtype], known[write.node]
+        if kind == "b8" and not node.is_bool:
             value = f"op_ne({value}, v_set(0))"
-        elif ELEMENTS[dtype] != "b8" and node.is_bool:
+        elif kind != "b8" and node.is_bool:
             value = f"v_of_mask({value})"
         where = "at, " if self._has_lanes(t) else "0, "
         many = "n, full" if self._has_lanes(t) else "1, 0"
-        return f"    store_{ELEMENTS[dtype]}(f->{t.name} + {where}{value}, {many});"
+        return f"    store_{kind}(f->{t.name} + {where}{value}, {many});"
 
     # ---- passes ----------------------------------------------------------------------------
 
@@ -148,8 +157,7 @@ class NestText:
             yield f"    V {name};"
             yield f"    memcpy(&{name}, f->k{self._id(node)} + {place}, sizeof {name});"
             known[node] = name
-        roots = current.roots(self.graph)
-        yield from self._statements([*roots, *current.kept], known, True)
+        yield from self._statements([*current.roots(), *current.kept], known)
         for node in current.kept:
             yield f"    memcpy(f->k{self._id(node)} + {place}, &{known[node]}, sizeof(V));"
         for i, fold in enumerate(current.folds):
@@ -157,8 +165,8 @@ class NestText:
             if not self.nest.strips:
                 value = f"full ? {value} : v_select(m_first(n), {value}, start_{op}())"
             yield f"    *a{i} = fold_{op}(*a{i}, {value});"
-        for output in current.outputs:
-            yield self._store(output, known)
+        for write in current.outputs:
+            yield self._store(write, known)
         yield "    (void)f, (void)at, (void)n, (void)full;"
         yield "}"
 
@@ -177,16 +185,16 @@ class NestText:
                 known[fold] = f"f->r{self._id(fold)}"
             level = current.folds[0].level if current.folds else -1
             yield from self._row_values([r for r in self.rows if r.level == level and not r.is_fold], known)
-        for output in nest.outputs:
-            node = self.graph.outputs[output][0]
+        for write in nest.outputs:
+            node = write.node
             known.setdefault(node, self._constant(node) if node.op == "const" else f"f->r{self._id(node)}")
-            yield self._store(output, known)
+            yield self._store(write, known)
         yield "    (void)j, (void)at, (void)n, (void)full;"
         yield "}"
 
     def _row_values(self, nodes: Sequence[Node], known: dict[Node, str]) -> Iterator[str]:
         for node in reachable(nodes, known):
-            yield from self._statements([node], known, False)
+            yield from self._statements([node], known)
         for node in nodes:
             if known[node] != f"f->r{self._id(node)}":
                 yield f"    f->r{self._id(node)} = {known[node]};"
@@ -210,16 +218,17 @@ class NestText:
             yield from self._row_loop(number, ops)
         yield "        " + "}" * (len(nest.inner) - (1 if nest.strips else 0))
         if nest.inner:
-            for name in (*(t.name for t in nest.tensors), *(f"k{self._id(k)}" for k in self.kept)):
+            for name in (*(t.name for t in nest.tensors()), *(f"k{self._id(k)}" for k in self.kept)):
                 yield f"        f->{name} = home.{name};"
-        for i, fold in enumerate(folds):
-            yield f"        f->r{self._id(fold)} = t{i};"
+        for i, (op, fold) in enumerate(zip(ops, folds, strict=True)):
+            total = f"t{i}" if nest.strips else f"lanes_{op}(t{i})"
+            yield f"        f->r{self._id(fold)} = {total};"
         yield "    }"
 
     def _moved(self) -> list[str]:
         """The pointers of an element of the inner loops."""
         found = []
-        for t in self.nest.tensors:
+        for t in self.nest.tensors():
             steps = [f"f->c{q.index} * {self._stride(t, q)}" for q in t.loops if q in self.nest.inner]
             if steps:
                 found.append(f"        f->{t.name} = home.{t.name} + {' + '.join(steps)};")
@@ -269,7 +278,7 @@ class NestText:
         yield "        for (; i + LANES <= end; i += LANES) " + call % ("i", "LANES", 1, first)
         yield "        if (i < end) " + call % ("i", "end - i", 0, first)
         for i, op in enumerate(ops):
-            yield f"        t{i} = fold_{op}(t{i}, lanes_{op}(a{i}_0, a{i}_1, a{i}_2, a{i}_3));"
+            yield f"        t{i} = fold_{op}(t{i}, join_{op}(a{i}_0, a{i}_1, a{i}_2, a{i}_3));"
         yield "        }"
 
     def _stride(self, t: Tensor, loop: Loop) -> str:
@@ -291,14 +300,13 @@ class NestText:
         yield f"        int64_t n = smaller(j->part, {total} - at);"
         for loop in reversed(nest.outer):
             yield f"        f.c{loop.index} = rest % j->n{loop.index}, rest /= j->n{loop.index};"
-        for t in nest.tensors:
-            side, const = ("in", "const ") if t.is_input else ("out", "")
-            base = f"({const}e_{ELEMENTS[t.dtype]} *)j->call->{side}[{t.index}].data"
+        for t in nest.tensors():
+            base = f"({_pointer(t)}){address(t.memory, 'j->call', 'j->temps')}"
             steps = [f" + f.c{q.index} * {self._stride(t, q)}" for q in t.loops if q in nest.outer]
             yield f"        f.{t.name} = {base}{''.join(steps)};"
         for i, node in enumerate(self.kept):
             yield (
-                f"        f.k{self._id(node)} = (S *)((char *)j->call->workspace + "
+                f"        f.k{self._id(node)} = (S *)((char *)j->call->workspace + j->temps->bytes + "
                 f"(chunk * {len(self.kept)} + {i}) * j->kept_bytes);"
             )
         if nest.strips:
@@ -315,10 +323,10 @@ class NestText:
     def _plan(self) -> Iterator[str]:
         """Fills a job; returns the bytes of workspace it needs."""
         nest = self.nest
-        yield f"static uint64_t plan{self.n}(const asc_custom_call *call, job{self.n} *j) {{"
-        yield "    j->call = call;"
+        yield f"static uint64_t plan{self.n}(const asc_custom_call *call, const temps *t, job{self.n} *j) {{"
+        yield "    j->call = call, j->temps = t;"
         for loop in self._loops():
-            yield f"    j->n{loop.index} = {' * '.join('call->' + self.sizes[a] for a in loop.axes)};"
+            yield f"    j->n{loop.index} = {' * '.join(self.sizes(a, 'call') for a in loop.axes)};"
         lanes = f"j->n{nest.lanes.index}" if nest.lanes else "1"
         part = (
             "LANES"
@@ -333,13 +341,24 @@ class NestText:
         yield "    j->items = " + " * ".join(["j->parts", *(f"j->n{q.index}" for q in nest.outer)]) + ";"
         width = " * ".join(["j->part", *(f"j->n{q.index}" for q in nest.inner)])
         span = f"smaller(j->part, {lanes})" if nest.segments else width
-        cost = f"{span} * {item_cost(nest, self.graph)} / LANES"
+        cost = f"{span} * {item_cost(nest)} / LANES"
         yield f"    j->per_chunk = items_per_chunk(call, j->items, {cost});"
         yield f"    j->kept_bytes = ({width} + LANES) * (int64_t)sizeof(S) / 64 * 64 + 64;"
         kept = len(self.kept)
         slices = f"ceil_div(j->items, j->per_chunk) * {kept} * j->kept_bytes"
-        yield f"    return (uint64_t)({slices if kept else 0});"
+        yield f"    return t->bytes + (uint64_t)({slices if kept else 0});"
         yield "}"
+
+
+def address(memory: Memory, call: str, temps: str) -> str:
+    """The memory's first byte, in C."""
+    if memory.kind == "temp":
+        return f"((char *){call}->workspace + {temps}->at[{memory.index}])"
+    return f"{call}->{memory.kind}[{memory.index}].data"
+
+
+def _pointer(t: Tensor) -> str:
+    return f"{'const ' if t.name.startswith('p') else ''}e_{ELEMENTS[t.memory.dtype]} *"
 
 
 def _type(node: Node) -> str:

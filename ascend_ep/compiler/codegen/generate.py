@@ -17,10 +17,13 @@ from pathlib import Path
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.expression import Program
 
-from .emit import NestText
-from .graph import ELEMENTS, Axis, Graph, InputType, NotGenerated, build_graph
-from .nest import plan_nests
+from .builder import build_graph
+from .distinct import with_distinct_axes
+from .emit import NestText, address
+from .graph import ELEMENTS, Axis, Graph, InputType, Node, NotGenerated, roots
+from .nest import plan_nest
 from .schedule import Schedule
+from .stages import RankStage, plan_stages
 
 HEADERS = Path(__file__).resolve().parent.parent.parent / "include"
 
@@ -29,8 +32,9 @@ _TAKEN = frozenset(
     {"main", "memset", "memmove", "memcmp", "strlen", "strcmp", "malloc", "free", "posix_memalign"}
     | {"infer", "workspace", "compute", "described"}
 )
+_TOO_LARGE = "its intermediate values are too large"
 #: Functions of generated code.
-_GENERATED = re.compile(r"(pass|item|chunk|plan)\d+\w*|(aot|given)_\w*")
+_GENERATED = re.compile(r"(pass|item|chunk|plan)\d+\w*|(aot|given|rank)_\w*|temps|place_temps")
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ def generate_c(
     takes exactly these element types and this broadcast pattern, and any sizes. Raises NotGenerated.
     """
     schedule = schedule or Schedule()
-    graph = build_graph(program, names, inputs, output_types)
+    graph = with_distinct_axes(build_graph(program, names, inputs, output_types))
     text = _File(op_type, graph, schedule)
     return Source(
         _with_few_intrinsics("\n".join(text.lines()) + "\n"),
@@ -75,14 +79,14 @@ def generate_c(
         _output_dims(graph),
         schedule.optimize,
         _pays(graph),
-        any(n.is_fold for n in graph.nodes()),
+        any(n.is_fold or n.is_rank for n in graph.nodes()),
     )
 
 
 def _pays(graph: Graph) -> bool:
     """A fold, or several steps between memory and memory; tools/bench_formulas has the measurements."""
-    steps = [n for n in graph.nodes() if n.op not in ("input", "const")]
-    return len(steps) > 1 or any(n.is_fold for n in steps)
+    steps = [n for n in graph.nodes() if n.op not in ("load", "const")]
+    return len(steps) > 1 or any(n.is_fold or n.is_rank for n in steps)
 
 
 def _output_dims(graph: Graph) -> tuple[tuple[str, ...], ...]:
@@ -99,7 +103,17 @@ def symbol_of(op_type: str) -> str:
 
 @cache
 def mathematics(wide: bool) -> str:
-    """The text of formula_code.h with what it includes of ours."""
+    """The text of formula_code.h with what it includes of ours, and of formula_rank.h."""
+    return _code(wide) + "\n" + _ranking()
+
+
+@cache
+def _ranking() -> str:
+    return (HEADERS / "kernels" / "formula_rank.h").read_text(encoding="utf-8")
+
+
+@cache
+def _code(wide: bool) -> str:
     seen: set[str] = set()
     lines: list[str] = [f"#define ASC_WIDE {int(wide)}"]
 
@@ -139,11 +153,14 @@ class _File:
         self.op_type = op_type
         self.symbol = symbol_of(op_type)
         self.graph = graph
-        self.schedule = schedule
         self.sizes = self._sizes()
-        self.nests = [
-            NestText(i, nest, graph, schedule, self.sizes)
-            for i, nest in enumerate(plan_nests(graph, schedule.keep))
+        plan = plan_stages(graph)
+        self.temps = plan.temps
+        self.stages = [
+            self._rank(stage)
+            if isinstance(stage, RankStage)
+            else NestText(i, plan_nest(stage, schedule.keep), graph.wide, schedule, self._size)
+            for i, stage in enumerate(plan.stages)
         ]
 
     def _sizes(self) -> dict[Axis, str]:
@@ -151,18 +168,68 @@ class _File:
         for i, axes in enumerate(self.graph.input_axes):
             for d, axis in enumerate(axes):
                 if axis is not None:
-                    found.setdefault(axis.root(), f"in[{i}].dims[{d}]")
+                    found.setdefault(axis, f"in[{i}].dims[{d}]")
         return found
+
+    def _size(self, axis: Axis | None, call: str = "call") -> str:
+        """The size of an axis in C; `call` is the expression that is the call."""
+        if axis is None:
+            return "1"
+        sized = axis.sized()
+        return str(sized.known) if sized.known is not None else f"{call}->{self.sizes[sized]}"
+
+    def _elements(self, axes: Sequence[Axis]) -> str:
+        return " * ".join(map(self._size, axes)) or "1"
 
     def lines(self) -> Iterator[str]:
         yield "/* Generated from a formula. */"
         yield '#include "ascend_rt.h"'
-        yield mathematics(self.graph.wide)
-        for nest in self.nests:
-            yield from nest.lines()
+        yield _code(self.graph.wide)
+        if any(isinstance(stage, _RankText) for stage in self.stages):
+            yield _ranking()
+        yield from self._place_temps()
+        for stage in self.stages:
+            yield from stage.lines()
         yield from self._infer()
         yield from self._calls()
         yield from self._exports()
+
+    def _place_temps(self) -> Iterator[str]:
+        """Where each temporary is in the workspace."""
+        yield f"typedef struct temps {{ uint64_t bytes, at[{max(1, len(self.temps))}]; }} temps;"
+        yield "static int place_temps(const asc_custom_call *call, temps *t) {"
+        yield "    (void)call, t->bytes = 0;"
+        for i, (dtype, axes) in enumerate(self.temps):
+            sizes = [self._size(a) for a in roots(axes)]
+            dims = f"(const int64_t[]){{{', '.join(sizes) or '0'}}}, {len(sizes)}"
+            size = f"sizeof(e_{ELEMENTS[dtype]})"
+            yield f"    if (!add_temp(&t->bytes, &t->at[{i}], {dims}, {size})) return 0;"
+        yield "    return 1;"
+        yield "}"
+
+    def _rank(self, stage: RankStage) -> _RankText:
+        """A ranking in C: the fields of a rank_job."""
+        memory = stage.operand.memory
+        assert memory is not None, "it is a load"
+        axes = roots(stage.operand.axes)
+        at = axes.index(stage.axis) if stage.axis else len(axes)
+        inner = self._elements(axes[at + 1 :])
+        kind = ELEMENTS[memory.dtype]
+        fields = {
+            "call": "call",
+            "x": address(memory, "call", "t"),
+            "values": f"(S *){address(stage.values, 'call', 't')}" if stage.values else "NULL",
+            "indices": f"(int64_t *){address(stage.indices, 'call', 't')}",
+            "n": self._size(stage.axis),
+            "inner": inner,
+            "items": f"{self._elements(axes[:at])} * {inner}",
+            "k": str(stage.ranking.k),
+            "largest": str(int(stage.ranking.largest)),
+            "is_s": str(int(kind == ("f64" if self.graph.wide else "f32"))),
+            "base": "t->bytes",
+            "line": f"rank_{kind}",
+        }
+        return _RankText(fields)
 
     # ---- the ABI of ascend_rt.h ------------------------------------------------------------
 
@@ -185,6 +252,12 @@ class _File:
                 if first != mine:
                     problem = f"dimension {d} of input {i} does not fit"
                     yield f'    if ({mine} != {first}) return fail_call(call, "{problem}");'
+        for node in self.graph.nodes():
+            if node.is_rank:
+                yield from self._ranks(node)
+        if self.temps:
+            yield "    temps t;"
+            yield f'    if (!place_temps(call, &t)) return fail_call(call, "{_TOO_LARGE}");'
         for o, (node, dtype) in enumerate(self.graph.outputs):
             yield f"    call->out[{o}].dtype = {dtype};"
             yield f"    call->out[{o}].rank = {len(node.axes)};"
@@ -193,26 +266,36 @@ class _File:
         yield "    return 0;"
         yield "}"
 
-    def _size(self, axis: Axis | None) -> str:
-        return "1" if axis is None else f"call->{self.sizes[axis.root()]}"
+    def _ranks(self, node: Node) -> Iterator[str]:
+        """A ranking needs as many elements as it gives."""
+        assert node.ranking is not None
+        size = self._size(node.along[0] if node.along else None)
+        if size != str(node.ranking.k):
+            problem = f"the ranked axis has fewer than {node.ranking.k} elements"
+            yield f'    if ({size} < {node.ranking.k}) return fail_call(call, "{problem}");'
 
     def _calls(self) -> Iterator[str]:
         yield "static uint64_t workspace(const asc_custom_call *call) {"
         yield "    uint64_t most = 0, bytes;"
-        for nest in self.nests:
-            yield f"    job{nest.n} j{nest.n};"
-            yield f"    bytes = plan{nest.n}(call, &j{nest.n});"
+        yield "    temps placed, *t = &placed;"
+        yield "    if (!place_temps(call, t)) return UINT64_MAX;"
+        for n, stage in enumerate(self.stages):
+            job, needed = stage.job(n)
+            yield f"    {job}"
+            yield f"    bytes = {needed};"
             yield "    most = bytes > most ? bytes : most;"
         yield "    return most;"
         yield "}"
         yield "static int32_t compute(const asc_custom_call *call) {"
-        for nest in self.nests:
-            yield f"    job{nest.n} j{nest.n};"
-            job = f"j{nest.n}"
-            yield f"    if (plan{nest.n}(call, &{job}) > call->workspace_bytes)"
+        yield "    temps placed, *t = &placed;"
+        yield f'    if (!place_temps(call, t)) return fail_call(call, "{_TOO_LARGE}");'
+        for n, stage in enumerate(self.stages):
+            job, needed = stage.job(n)
+            yield f"    {job}"
+            yield f"    if ({needed} > call->workspace_bytes)"
             yield '        return fail_call(call, "the workspace is too small");'
-            chunks = f"{job}.items ? ceil_div({job}.items, {job}.per_chunk) : 0"
-            yield f"    run_chunks(call, {chunks}, chunk{nest.n}, &{job});"
+            chunks = f"j{n}.items ? ceil_div(j{n}.items, j{n}.per_chunk) : 0"
+            yield f"    run_chunks(call, {chunks}, {stage.chunk}, &j{n});"
         yield "    return 0;"
         yield "}"
 
@@ -235,6 +318,22 @@ class _File:
         types = [t.dtype for _, t in given] + [dtype for _, dtype in self.graph.outputs]
         yield _table("char *const aot_types", [_quoted(dtypes.name(t)) for t in types])
         yield (HEADERS / "kernels" / "formula_abi.h").read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class _RankText:
+    """A ranking: its job's fields. Without anything to rank there are no items."""
+
+    fields: dict[str, str]
+    chunk: str = "rank_chunk"
+
+    def lines(self) -> Iterator[str]:
+        yield from ()
+
+    def job(self, n: int) -> tuple[str, str]:
+        given = ", ".join(f".{name} = {value}" for name, value in self.fields.items())
+        empty = f" if (!j{n}.k || !j{n}.n) j{n}.items = 0;"
+        return f"rank_job j{n} = {{{given}}};{empty}", f"plan_rank(&j{n})"
 
 
 def _table(declaration: str, elements: list[str]) -> str:

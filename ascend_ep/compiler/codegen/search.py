@@ -26,7 +26,7 @@ from ascend_ep.runtime.element_types import numpy_dtype
 from ascend_ep.runtime.session import InferenceSession
 
 from .compilers import find_compiler
-from .generate import HEADERS, InputType, Source, generate_c
+from .generate import InputType, Source, generate_c, mathematics
 from .library import cache_path, compile_library, open_cache
 from .schedule import Schedule
 from .session import TensorSpec, library_session
@@ -147,9 +147,8 @@ def _compile(
     threads: int,
 ) -> list[tuple[Schedule, Source, InferenceSession]]:
     """Sessions of the candidates that were compiled in time; of the first in any case."""
-    sizes = {str(d): d for spec in inputs if spec is not None for d in spec.dims}
     outputs = [
-        TensorSpec(dtype, tuple(1 if d == "1" else sizes[d] for d in dims))
+        TensorSpec(dtype, tuple(map(int, dims)))
         for dtype, dims in zip(output_types, sources[0][1].output_dims, strict=True)
     ]
     made = []
@@ -228,7 +227,7 @@ def _key(
     classes = [None if s is None else [d.bit_length() for d in s.dims] for s in inputs]
     kinds = [None if t is None else t.dtype for t in types]
     isa = text_of(lib.asc_isa_name(lib.asc_isa_current()))
-    math = hashlib.sha256((HEADERS / "kernels" / "formula_code.h").read_bytes()).hexdigest()
+    math = hashlib.sha256((mathematics(True) + mathematics(False)).encode()).hexdigest()
     parts = [
         str(program),
         program.outputs,

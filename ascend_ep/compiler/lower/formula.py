@@ -157,15 +157,10 @@ class _Formula(FormulaFacts):
             self.stored[node.arg] = self.memory(node.arg)
             self.stored[centred] = self.memory(centred)
             return self.memory(mean)
-        neighbours = axes == list(range(axes[0], axes[0] + len(axes))) if axes else False
-        if node.op not in REDUCTIONS and not (node.op == "logsumexp" and neighbours):
+        if node.op not in REDUCTIONS:
             return None
-        source = self.memory(node.arg)
         made = self.builder.temp(self.dtype, self.dims(node))
-        if node.op == "logsumexp":
-            self.builder.emit("logsumexp", [source], [made], [axes[0], len(axes)])
-        else:
-            self.builder.emit("reduce", [source], [made], [REDUCTIONS[node.op], *axes])
+        self.builder.emit("reduce", [self.memory(node.arg)], [made], [REDUCTIONS[node.op], *axes])
         return made
 
     def summed(self, node: SumTo) -> Ref | None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from ascend_ep.compiler.codegen.builder import is_wide
 from ascend_ep.compiler.codegen.generate import InputType, Source, generate_c
-from ascend_ep.compiler.codegen.graph import WIDE
 from ascend_ep.compiler.codegen.schedule import Schedule
 from ascend_ep.compiler.codegen.session import TensorSpec
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.attributes import bind_attributes
 from ascend_ep.opdef.definition import AttributeValue, OpDef
-from ascend_ep.opdef.expression import Program, Reduce
+from ascend_ep.opdef.expression import Program
 from ascend_ep.opdef.formula import formula_program
 from ascend_ep.opdef.infer import output_dtypes
 from ascend_ep.opdef.specialize import specialize
@@ -58,9 +58,7 @@ class Subject:
     @property
     def wide(self) -> bool:
         """Whether the arithmetic is in float64, as code generation has it."""
-        types = {t.dtype for t in self.inputs if t is not None}
-        folds = any(isinstance(n, Reduce) for n in self.program.expressions())
-        return bool(types & ({dtypes.FLOAT64} if folds else WIDE))
+        return is_wide(self.program, [t.dtype for t in self.inputs if t is not None])
 
     def with_type(self, dtype: int) -> Subject:
         """The same with another element type for every input of the first one's type."""
