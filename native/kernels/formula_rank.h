@@ -29,17 +29,17 @@ typedef struct rank_job {
 
 /* ---- lines as rows of S ---------------------------------------------------------------------- */
 
-#define RANK_LINE(kind)                                                                                 \
-    FN const S *rank_##kind(const void *x, int64_t first, int64_t step, int64_t n, S *room) {           \
-        const e_##kind *p = (const e_##kind *)x + first;                                                \
-        V v;                                                                                            \
-        int64_t i = 0;                                                                                  \
-        if (step == 1) {                                                                                \
-            if (RANK_IS_S(kind)) return (const S *)(const void *)p;                                     \
+#define RANK_LINE(kind)                                                                                          \
+    FN const S *rank_##kind(const void *x, int64_t first, int64_t step, int64_t n, S *room) {                    \
+        const e_##kind *p = (const e_##kind *)x + first;                                                         \
+        V v;                                                                                                     \
+        int64_t i = 0;                                                                                           \
+        if (step == 1) {                                                                                         \
+            if (RANK_IS_S(kind)) return (const S *)(const void *)p;                                              \
             for (; i + LANES <= n; i += LANES) v = load_##kind(p + i, LANES, 1), memcpy(room + i, &v, sizeof v); \
-        }                                                                                               \
-        for (; i < n; i++) v = splat_##kind(p + i * step), room[i] = v[0];                              \
-        return room;                                                                                    \
+        }                                                                                                        \
+        for (; i < n; i++) v = splat_##kind(p + i * step), room[i] = v[0];                                       \
+        return room;                                                                                             \
     }
 #if ASC_WIDE
 #define RANK_IS_S(kind) (#kind[0] == 'f' && #kind[1] == '6')
