@@ -157,6 +157,11 @@ def _widened(array: Array) -> Array:
 
 
 def _as_declared(array: Array, types: tuple[int, ...]) -> Array:
-    if len(types) == 1 and types[0] not in dtypes.FLOATS and types[0] in dtypes.NUMPY:
-        return array.astype(dtypes.NUMPY[types[0]])
-    return array
+    if len(types) != 1 or types[0] in dtypes.FLOATS or types[0] not in dtypes.NUMPY:
+        return array
+    kind = np.dtype(dtypes.NUMPY[types[0]])
+    if types[0] not in dtypes.INTEGERS or array.dtype == np.bool_:
+        return array.astype(kind)
+    most, rounded = np.iinfo(kind).max, round_to(array, types[0])
+    above = rounded >= float(most)  # float64 has no such number for 64 bits
+    return np.where(above, kind.type(most), np.where(above, 0.0, rounded).astype(kind))

@@ -298,15 +298,28 @@ static inline uint16_t to_bf16(S wide) {
     uint32_t rounded = (u + 0x7fff + ((u >> 16) & 1)) >> 16;
     return (uint16_t)((u & 0x7fffffff) > 0x7f800000 ? (u >> 16) | 0x40 : rounded);
 }
-/* Truncation; out of range the least integer, as x86 gives it, then wrapped to the type. */
-static inline int32_t to_int32(S x) {
-    return x > (S)-2147483904.0 && x < (S)2147483648.0 && (double)x > -2147483649.0 ? (int32_t)x : INT32_MIN;
+/* Whole numbers: cut off at the point; beyond the type its nearest number, and 0 for NaN. */
+#define TO_NARROW(name, type, least, most)                                        \
+    static inline type to_##name(S x) {                                           \
+        S y = x > (S)(least) ? x : (S)(least); /* the least for NaN */            \
+        return x == x ? (type)(int32_t)(y < (S)(most) ? y : (S)(most)) : (type)0; \
+    }
+TO_NARROW(i8, int8_t, INT8_MIN, INT8_MAX)
+TO_NARROW(u8, uint8_t, 0, UINT8_MAX)
+TO_NARROW(i16, int16_t, INT16_MIN, INT16_MAX)
+TO_NARROW(u16, uint16_t, 0, UINT16_MAX)
+static inline int32_t to_i32(S x) {
+    return x != x ? 0 : x >= (S)0x1p31 ? INT32_MAX : x > (S)-0x1p31 ? (int32_t)x : INT32_MIN;
 }
-static inline int64_t to_int64(S x) {
-    return x >= (S)-0x1p63 && x < (S)0x1p63 ? (int64_t)x : INT64_MIN;
+static inline int64_t to_i64(S x) {
+    return x != x ? 0 : x >= (S)0x1p63 ? INT64_MAX : x > (S)-0x1p63 ? (int64_t)x : INT64_MIN;
+}
+static inline uint32_t to_u32(S x) {
+    return x > 0 ? (x < (S)0x1p32 ? (uint32_t)(int64_t)x : UINT32_MAX) : 0;
 }
 static inline uint64_t to_u64(S x) {
-    return (uint64_t)(x >= (S)0x1p63 && x < (S)0x1p64 ? (int64_t)(x - (S)0x1p63) ^ INT64_MIN : to_int64(x));
+    uint64_t high = x >= (S)0x1p63 ? (uint64_t)1 << 63 : 0;
+    return x > 0 ? (x < (S)0x1p64 ? high + (uint64_t)(int64_t)(x - (S)high) : UINT64_MAX) : 0;
 }
 
 typedef float e_f32;
@@ -437,13 +450,13 @@ FN void pack_bf16(uint16_t *p, V v) {
 }
 ELEMENT_TAILS(bf16)
 #endif
-ELEMENT_IO(i8, SAME, to_int32)
-ELEMENT_IO(u8, SAME, to_int32)
-ELEMENT_IO(i16, SAME, to_int32)
-ELEMENT_IO(u16, SAME, to_int32)
-ELEMENT_IO(i32, SAME, to_int32)
-ELEMENT_IO(u32, SAME, to_int64)
-ELEMENT_IO(i64, SAME, to_int64)
+ELEMENT_IO(i8, SAME, to_i8)
+ELEMENT_IO(u8, SAME, to_u8)
+ELEMENT_IO(i16, SAME, to_i16)
+ELEMENT_IO(u16, SAME, to_u16)
+ELEMENT_IO(i32, SAME, to_i32)
+ELEMENT_IO(u32, SAME, to_u32)
+ELEMENT_IO(i64, SAME, to_i64)
 ELEMENT_IO(u64, SAME, to_u64)
 
 /* Bools in memory are bytes of 0 and 1; any other byte counts as true. */

@@ -21,9 +21,10 @@ ISA_FLAGS: dict[str, tuple[str, ...]] = {
     "avx512": ("-march=x86-64-v4", "-mprefer-vector-width=512"),
     "avx512bf16": ("-march=x86-64-v4", "-mprefer-vector-width=512", "-mavx512bf16", "-mavx512vnni"),
 }
+#: Expensive optimisations are those of -O2; -O1 needs them to contract, which every level must do alike.
 COMMON_FLAGS = (
     "-std=gnu11", "-fPIC", "-fvisibility=hidden", "-fno-math-errno", "-fno-trapping-math",
-    "-ffp-contract=fast", "-w", "-g0",
+    "-ffp-contract=fast", "-fexpensive-optimizations", "-w", "-g0",
 )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ def run_library(path: Path, op_type: str, inputs: Sequence[Array | None], n_outp
     op = lib.asc_custom_op_load(str(path).encode(), op_type.encode(), status)
     if op == ffi.NULL:
         raise fail(status, str(path))
-    arrays = [None if x is None else np.ascontiguousarray(x) for x in inputs]
+    arrays = [None if x is None else np.asarray(x, order="C") for x in inputs]
     ins = ffi.new("asc_tensor[]", max(len(arrays), 1))
     held = [_describe(ins[i], a) for i, a in enumerate(arrays) if a is not None]
     outs = ffi.new("asc_tensor[]", n_outputs)

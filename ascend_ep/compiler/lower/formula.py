@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
+import numpy as np
+
 from ascend_ep.compiler.lower.elementwise import COMPUTABLE, Program, emit_program, input_value, power
 from ascend_ep.compiler.lower.formula_facts import FormulaFacts
 from ascend_ep.compiler.lower.reduction import OPS as REDUCE_OPS
@@ -66,6 +68,21 @@ def _divide(a: Value, b: Value) -> Value:
     if b.op == "const" and isinstance(b.immediate, float) and b.immediate != 0.0:
         return a * (1.0 / b.immediate)
     return a / b
+
+
+def converted(p: Program, x: Value, dtype: int) -> Value:
+    """x in an element type. Of whole ones the nearest where x is beyond them, and 0 for NaN: the kernel's own
+    conversion gives the least number of 32 and 64 bits for both, and wraps that of fewer."""
+    if dtype not in dtypes.INTEGERS or x.dtype not in (dtypes.FLOAT32, dtypes.FLOAT64):
+        return p.cast(x, dtype)
+    limits = np.iinfo(np.dtype(dtypes.NUMPY[dtype]))
+    least, most = int(limits.min), int(limits.max)
+    if limits.bits < 32:
+        return p.cast(p.clip(x, float(least), float(most)), dtype)
+    whole = p.cast(p.call("max", x, 0.0) if least == 0 else x, dtype)
+    largest = p.const(most if most < 2**63 else -1, dtype)  # its bits
+    whole = p.select(p.call("ge", x, float(most + 1)), largest, whole)
+    return p.select(p.call("eq", x, x), whole, p.const(0, dtype))
 
 
 @lowers("formula")
@@ -217,7 +234,7 @@ class _Formula(FormulaFacts):
                 value = part.value(node)
             if value.dtype == dtypes.BOOL and dtype != dtypes.BOOL:
                 value = part.program.cast(value, self.dtype)
-            part.program.output(value, dtype)
+            part.program.output(converted(part.program, value, dtype), dtype)
         except ProgramError as error:
             raise Unsupported(str(error)) from None
         emit_program(self.builder, part.program, [target])
@@ -256,7 +273,7 @@ class _Part:
                 self.locals[node.name] = self.value(formula.lets[node.name])
             return self.locals[node.name]
         if isinstance(node, Cast):
-            rounded = p.cast(self.value(node.arg), node.dtype)
+            rounded = converted(p, self.value(node.arg), node.dtype)
             return rounded if rounded.dtype == formula.dtype else p.cast(rounded, formula.dtype)
         if isinstance(node, Index):
             return self.index(node)

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ascend_ep.compiler.proof.error_bound import Bounded, interval, propagate
+from ascend_ep.compiler.proof.arithmetic import FLOAT32, FLOAT64
+from ascend_ep.compiler.proof.bounded import Bounded
+from ascend_ep.compiler.proof.error_bound import interval, propagate
 from ascend_ep.compiler.proof.harness import Array, Case
 from ascend_ep.compiler.proof.report import Check
 from ascend_ep.compiler.proof.subject import Subject
@@ -84,7 +86,7 @@ def expected(subject: Subject, case: Case) -> Expected | None:
     }
     try:
         reference = evaluate_program(program, arrays, {})
-        bounds = propagate(program, arrays, subject.wide)
+        bounds = propagate(program, arrays, FLOAT64 if subject.wide else FLOAT32)
     except (AscendError, ValueError):
         return None
     found = Expected([np.asarray(r, dtype=np.float64) for r in reference], [], [], [])
