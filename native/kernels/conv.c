@@ -11,9 +11,6 @@
  */
 #include "conv.h"
 
-#define LARGEST INT32_MAX /* of every extent, so that positions can't overflow */
-
-enum { X, W, BIAS, RESIDUAL };
 enum { CHANNEL_BLOCKS, PIXEL_BLOCKS, SERIAL, SCRATCH_BYTES, STRIP_ROWS, STRIP_PLANES };
 
 static int64_t ceil_div(int64_t a, int64_t b) {
@@ -26,59 +23,8 @@ static int64_t split_at(int64_t n, int64_t parts, int64_t i) {
     return n / parts * i + (i < n % parts ? i : n % parts);
 }
 
-static int present(const asc_call *call, int operand) {
-    return operand < call->n_in && call->in[operand].dtype != ASC_UNDEFINED;
-}
-
-static int32_t read_axes(const asc_call *call, conv *c) {
-    const asc_tensor *x = &call->in[X], *y = &call->out[0];
-    int spatial = x->rank - 2;
-    ASC_REQUIRE(call, spatial >= 1 && spatial <= AXES, "conv needs one to three spatial axes");
-    ASC_REQUIRE(call, y->rank == x->rank, "conv: input and output have different ranks");
-    ASC_REQUIRE(call, call->n_ints == 3 + 4 * spatial && call->n_floats == 2, "conv: wrong number of arguments");
-    for (int a = 0; a < AXES; a++) c->in[a] = c->out[a] = c->kernel[a] = c->stride[a] = c->dilation[a] = 1;
-    for (int i = 0; i < spatial; i++) {
-        int a = AXES - spatial + i;
-        const int64_t *v = call->ints + 3 + 4 * i;
-        c->in[a] = x->dims[2 + i];
-        c->out[a] = y->dims[2 + i];
-        c->kernel[a] = v[0];
-        c->stride[a] = v[1];
-        c->dilation[a] = v[2];
-        c->pad[a] = v[3];
-        ASC_REQUIRE(call, c->in[a] <= LARGEST && c->out[a] <= LARGEST, "conv: a spatial axis is too long");
-        for (int j = 0; j < 3; j++)
-            ASC_REQUIRE(call, v[j] >= 1 && v[j] <= LARGEST, "conv: kernel, stride and dilation are at least 1");
-        ASC_REQUIRE(call, v[3] >= -LARGEST && v[3] <= LARGEST, "conv: a padding is out of range");
-    }
-    c->taps = c->in_size = c->out_size = 1;
-    for (int a = 0; a < AXES; a++) {
-        ASC_REQUIRE(call,
-                    asc_mul_ok(c->in_size, c->in[a], &c->in_size) && asc_mul_ok(c->out_size, c->out[a], &c->out_size),
-                    "conv: an image is too large");
-        ASC_REQUIRE(call, asc_mul_ok(c->taps, c->kernel[a], &c->taps) && c->taps <= LARGEST,
-                    "conv: the kernel is too large");
-    }
-    return ASC_OK;
-}
-
-static int32_t read_channels(const asc_call *call, conv *c) {
-    const asc_tensor *x = &call->in[X], *y = &call->out[0];
-    c->groups = call->ints[0];
-    ASC_REQUIRE(call, x->layout == ASC_LAYOUT_PLAIN && y->layout == ASC_LAYOUT_PLAIN, "conv: images are plain");
-    ASC_REQUIRE(call, c->groups >= 1, "conv: group is at least 1");
-    ASC_REQUIRE(call, x->dims[1] % c->groups == 0 && y->dims[1] % c->groups == 0,
-                "conv: group does not divide the channels");
-    ASC_REQUIRE(call, x->dims[0] == y->dims[0], "conv: input and output have different batches");
-    ASC_REQUIRE(call, x->dims[1] <= LARGEST && y->dims[1] <= LARGEST, "conv: too many channels");
-    c->batch = x->dims[0];
-    c->group_in = x->dims[1] / c->groups;
-    c->group_out = y->dims[1] / c->groups;
-    return ASC_OK;
-}
-
 static int32_t read_weights(const asc_call *call, conv *c) {
-    const asc_tensor *w = &call->in[W];
+    const asc_tensor *w = &call->in[CONV_W];
     c->panels = w->layout == ASC_LAYOUT_PANEL32;
     if (c->panels) {
         ASC_REQUIRE(call,
@@ -90,7 +36,7 @@ static int32_t read_weights(const asc_call *call, conv *c) {
                     "conv: the weights are too large");
         return ASC_OK;
     }
-    ASC_REQUIRE(call, w->layout == ASC_LAYOUT_PLAIN && w->rank == call->in[X].rank,
+    ASC_REQUIRE(call, w->layout == ASC_LAYOUT_PLAIN && w->rank == call->in[CONV_X].rank,
                 "conv: weights are [M, C / group, kernel..]");
     ASC_REQUIRE(call, w->dims[0] == call->out[0].dims[1] && w->dims[1] == c->group_in,
                 "conv: the weights do not fit the channels");
@@ -99,35 +45,12 @@ static int32_t read_weights(const asc_call *call, conv *c) {
     return ASC_OK;
 }
 
-static int32_t read_epilogue(const asc_call *call, conv *c) {
-    const asc_tensor *y = &call->out[0];
-    c->epilogue = (epilogue){.alpha = 1, .beta = 1, .low = (float)call->floats[0], .high = (float)call->floats[1]};
-    c->epilogue.activation = call->ints[1];
-    ASC_REQUIRE(call, call->ints[1] >= 0 && call->ints[1] < EPILOGUE_COUNT, "conv: unknown activation code");
-    if (present(call, BIAS)) {
-        const asc_tensor *bias = &call->in[BIAS];
-        ASC_REQUIRE(call, bias->layout == ASC_LAYOUT_PLAIN && bias->rank == 1 && bias->dims[0] == y->dims[1],
-                    "conv: bias is [M]");
-        c->epilogue.bias = (epilogue_addend){bias->data, 1, 0};
-    }
-    if (present(call, RESIDUAL)) {
-        const asc_tensor *r = &call->in[RESIDUAL];
-        ASC_REQUIRE(call, r->layout == ASC_LAYOUT_PLAIN && asc_same_dims(r, y),
-                    "conv: the residual has the output's dims");
-        c->epilogue.residual = (epilogue_addend){r->data, c->out_size, 1};
-    }
-    return ASC_OK;
-}
-
 static int32_t read_conv(const asc_call *call, conv *c) {
-    int32_t code;
-    *c = (conv){.x = call->in[X].data, .weights = call->in[W].data, .y = call->out[0].data};
-    if ((code = read_axes(call, c))) return code;
+    int32_t code = ASC_FN(conv_read)(call, 0, 0, c);
+    if (code) return code;
     ASC_REQUIRE(call, call->ints[2] == 0 || call->ints[2] == 1, "conv: transposed is 0 or 1");
     c->transposed = (int)call->ints[2];
-    if ((code = read_channels(call, c))) return code;
-    if ((code = read_weights(call, c))) return code;
-    return read_epilogue(call, c);
+    return read_weights(call, c);
 }
 
 /* A 1 x 1 kernel that reads every pixel once, in order: X is the right operand as it lies. */

@@ -6,9 +6,11 @@
 #include "gemm.h"
 
 enum { DEPTH, HEIGHT, WIDTH, AXES };
+enum { CONV_X, CONV_W, CONV_BIAS, CONV_RESIDUAL };
 
 typedef struct conv {
-    int64_t batch, groups;
+    int x_last, y_last; /* whether the channels of X, Y (and the residual) come last */
+    int64_t batch, groups, in_channels, out_channels;
     int64_t group_in, group_out; /* channels of a group */
     int64_t in[AXES], out[AXES], kernel[AXES], stride[AXES], dilation[AXES];
     int64_t pad[AXES]; /* before the first element; what follows the last is implied by `out` */
@@ -19,6 +21,10 @@ typedef struct conv {
     float *y;
     epilogue epilogue; /* addends of image 0, channel 0 */
 } conv;
+
+/* Checks and reads what all convolutions share: the ints are group, activation, one of the kernel's own, then for
+ * each spatial axis kernel, stride, dilation, pad before; the floats low, high. Not the weights. */
+int32_t ASC_FN(conv_read)(const asc_call *call, int x_last, int y_last, conv *c);
 
 /* gemm pack functions: rows are (channel, tap), columns are output pixels; g->b is the group's first
  * input channel, g->source the conv. */

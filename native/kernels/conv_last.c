@@ -1,0 +1,269 @@
+/* conv_last: Y = activation(convolution of X by W + bias + residual), channels last.
+ *
+ * in:     X [N, spatial.., C], or [N, C, spatial..] when channels_first is 1; W; bias (absent, or [M]);
+ *         residual (absent, or the dims of Y). One or two spatial axes.
+ *         W is [group, taps * C / group, M / group] in ASC_LAYOUT_PANEL32, a row for each tap and channel, the
+ *         channels of a tap together; or [taps, M] when each group has one input and one output channel.
+ * out:    Y [N, spatial.., M]
+ * ints:   group, activation, channels_first, then for each spatial axis: kernel, stride, dilation, pad before.
+ *         Positions outside X read as zero, so the padding after X follows from Y's dims.
+ * floats: low, high (the bounds of EPILOGUE_CLIP)
+ *
+ * A chunk is a span of output pixels by a range of weight panels. Its inputs are read where they lie, or copied
+ * with their padding into a strip that stays in L2.
+ */
+#include <math.h>
+
+#include "conv_last.h"
+#include "conv_tile.h"
+
+enum { SPANS, SPAN, PARTS, SCRATCH_BYTES, SERIAL };
+
+#define STRIP_BYTES (256 << 10)   /* a strip leaves room for weights in L2 */
+#define WEIGHT_BYTES (384 << 10)  /* weights of a chunk that stay in L2 while tiles pass */
+#define BLOCK_BYTES (16 << 10)    /* inputs that stay in L1 while weights pass */
+
+/* What a worker keeps between chunks; the starts of the runs follow, then the strip. */
+typedef struct worker_state {
+    int64_t span; /* whose inputs the strip holds; -1: none */
+    int64_t pad[7];
+} worker_state;
+
+static int64_t ceil_div(int64_t a, int64_t b) {
+    return a / b + (a % b != 0);
+}
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+static int64_t most(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+static int64_t split_at(int64_t n, int64_t parts, int64_t i) {
+    return n / parts * i + (i < n % parts ? i : n % parts);
+}
+
+static int32_t read_weights(const asc_call *call, conv *c) {
+    const asc_tensor *w = &call->in[CONV_W];
+    if (conv_is_channelwise(c)) {
+        ASC_REQUIRE(call,
+                    w->layout == ASC_LAYOUT_PLAIN && w->rank == 2 && w->dims[0] == c->taps &&
+                        w->dims[1] == c->out_channels,
+                    "conv_last: the weights of channels apart are [taps, M]");
+        ASC_REQUIRE(call, c->x_last, "conv_last: channels apart come last");
+        return ASC_OK;
+    }
+    ASC_REQUIRE(call,
+                w->layout == ASC_LAYOUT_PANEL32 && w->rank == 3 && w->dims[0] == c->groups &&
+                    w->dims[1] == c->group_in * c->taps && w->dims[2] == c->group_out,
+                "conv_last: weights are packed [group, taps * C / group, M / group]");
+    int64_t floats = asc_panel32_floats(w->dims[1], w->dims[2]);
+    ASC_REQUIRE(call, (floats > 0 || w->dims[1] == 0 || w->dims[2] == 0) && asc_mul_ok(floats, c->groups, &floats),
+                "conv_last: the weights are too large");
+    return ASC_OK;
+}
+
+static int32_t read_conv(const asc_call *call, conv *c) {
+    ASC_REQUIRE(call, call->n_ints > 2 && (call->ints[2] == 0 || call->ints[2] == 1),
+                "conv_last: channels_first is 0 or 1");
+    int32_t code = ASC_FN(conv_read)(call, call->ints[2] == 0, 1, c);
+    if (code) return code;
+    ASC_REQUIRE(call, call->in[CONV_X].rank <= 4, "conv_last has one or two spatial axes");
+    ASC_REQUIRE(call, c->taps <= CONV_MOST_TAPS, "conv_last: the kernel is too large");
+    return read_weights(call, c);
+}
+
+int ASC_FN(conv_limits)(const epilogue *e, float *low, float *high) {
+    *low = -INFINITY;
+    *high = INFINITY;
+    if (e->activation == EPILOGUE_RELU) *low = 0;
+    if (e->activation == EPILOGUE_CLIP) {
+        *low = e->low;
+        *high = e->high;
+    }
+    return e->activation == EPILOGUE_NONE || e->activation == EPILOGUE_RELU || e->activation == EPILOGUE_CLIP;
+}
+
+/* Nanoseconds of one thread; only to size chunks. */
+static int64_t cost(const conv *c) {
+    double macs = (double)c->batch * (double)c->out_channels * (double)c->out_size *
+                  (double)(c->group_in * c->taps + 4);
+    double ns = macs / (ASC_VF * (c->group_in > 1 ? 7 : 2));
+    return ns > 1e15 ? (int64_t)1e15 : (int64_t)ns;
+}
+
+static int64_t group_panels(const conv *c) {
+    return ceil_div(c->group_out, GEMM_PANEL);
+}
+
+/* Runs of the taps of a window: neighbours along the width when their channels are, too. */
+static int64_t run_count(const conv *c) {
+    return c->dilation[WIDTH] == 1 && c->groups == 1 ? c->kernel[HEIGHT] : c->taps;
+}
+
+/* Rows (flat: pixels) that a strip may have. */
+static int64_t strip_count(const conv *c, int64_t count) {
+    int64_t one = ASC_FN(conv_strip_size)(c, 1), two = ASC_FN(conv_strip_size)(c, 2);
+    int64_t room = STRIP_BYTES / (int64_t)sizeof(float), fit = 1;
+    if (one < room && two > one) fit = 1 + (room - one) / (two - one);
+    if (conv_is_flat(c) && fit < 4 * CONV_ROWS) fit = 4 * CONV_ROWS;
+    return least(fit, count);
+}
+
+/* Chunks: heavy weights are split first, so that each thread streams its share of them; then the places. */
+static int32_t prepare_dense(asc_call *call, const conv *c) {
+    int64_t ns = cost(c), panels = c->groups * group_panels(c), parts = 1, bytes = 0, floats = 0;
+    int64_t wanted = call->threads < 2 || ns < 16000 ? 1 : least(ns / 8000, call->threads * 4);
+    int64_t weights = panels * GEMM_PANEL * c->group_in * c->taps;
+    int flat = conv_is_flat(c), strip = !conv_is_in_place(c);
+    int64_t images = flat ? 1 : c->batch, count = flat ? c->batch * c->out_size : c->out[HEIGHT];
+    int64_t least_count = flat ? 2 * CONV_ROWS : 1;
+    if (weights > WEIGHT_BYTES / (int64_t)sizeof(float)) parts = least(panels, wanted);
+    int64_t spans = least(ceil_div(ceil_div(wanted, parts), images), ceil_div(count, least_count));
+    int64_t span = least(ceil_div(count, spans), strip_count(c, count));
+    if (flat) span = least(ceil_div(span, CONV_ROWS) * CONV_ROWS, count);
+    spans = images * ceil_div(count, span);
+    parts = most(parts, least(panels, ceil_div(wanted, spans)));
+    if (strip) floats = ASC_FN(conv_strip_size)(c, span);
+    ASC_REQUIRE(call,
+                asc_mul_ok(floats, sizeof(float), &bytes) &&
+                    asc_add_ok(bytes, (int64_t)sizeof(worker_state) + run_count(c) * 8 + 2 * ASC_ALIGN, &bytes),
+                "conv_last: the operands are too large");
+    bytes = bytes / ASC_ALIGN * ASC_ALIGN;
+    int64_t total;
+    ASC_REQUIRE(call, asc_mul_ok(bytes, call->threads, &total), "conv_last: the operands are too large");
+    call->scratch[SPANS] = spans;
+    call->scratch[SPAN] = span;
+    call->scratch[PARTS] = parts;
+    call->scratch[SCRATCH_BYTES] = bytes;
+    call->scratch[SERIAL] = wanted == 1;
+    call->workspace_bytes = (uint64_t)total;
+    return ASC_OK;
+}
+
+/* Chunks of rows, and of channels when rows are few. */
+static int32_t prepare_channelwise(asc_call *call, const conv *c) {
+    int64_t ns = cost(c), vectors = ceil_div(c->out_channels, ASC_VF);
+    int64_t wanted = call->threads < 2 || ns < 16000 ? 1 : least(ns / 8000, call->threads * 4);
+    int64_t spans = least(c->out[HEIGHT], ceil_div(wanted, c->batch));
+    if (c->out[HEIGHT] < 2 * wanted) spans = 1;
+    call->scratch[SPAN] = ceil_div(c->out[HEIGHT], spans);
+    call->scratch[SPANS] = c->batch * ceil_div(c->out[HEIGHT], call->scratch[SPAN]);
+    call->scratch[PARTS] = least(vectors, ceil_div(wanted, call->scratch[SPANS]));
+    call->scratch[SERIAL] = wanted == 1;
+    return ASC_OK;
+}
+
+int32_t ASC_FN(conv_last_prepare)(asc_call *call) {
+    conv c;
+    int32_t code = read_conv(call, &c);
+    if (code || asc_numel(&call->out[0]) == 0) return code;
+    return conv_is_channelwise(&c) ? prepare_channelwise(call, &c) : prepare_dense(call, &c);
+}
+
+static worker_state *state_of(const asc_call *call, int64_t worker) {
+    return (worker_state *)((char *)call->workspace + worker * call->scratch[SCRATCH_BYTES]);
+}
+
+/* The places of span number `index`, and their inputs at hand. */
+static conv_span find_span(const asc_call *call, const conv *c, int64_t index, worker_state *state, float *strip) {
+    int64_t size = call->scratch[SPAN];
+    conv_span s = {.x = strip, .pixel = c->in_channels * (conv_is_flat(c) ? 1 : c->stride[WIDTH])};
+    if (conv_is_flat(c)) {
+        s.first = index * size;
+        s.lines = 1;
+        s.width = least(size, c->batch * c->out_size - s.first);
+        if (conv_is_in_place(c))
+            s.x = c->x + s.first * c->in_channels;
+        else if (state->span != index)
+            ASC_FN(conv_fill_strip)(c, 0, s.first, s.width, strip);
+    } else {
+        int64_t per_image = ceil_div(c->out[HEIGHT], size), image = index / per_image, row = index % per_image * size;
+        s.first = (image * c->out[HEIGHT] + row) * c->out[WIDTH];
+        s.lines = least(size, c->out[HEIGHT] - row);
+        s.width = c->out[WIDTH];
+        s.line = ASC_FN(conv_strip_width)(c) * c->in_channels * c->stride[HEIGHT];
+        if (state->span != index) ASC_FN(conv_fill_strip)(c, image, row, s.lines, strip);
+    }
+    state->span = index;
+    return s;
+}
+
+static void find_runs(const conv *c, int64_t *starts) {
+    int64_t pixel = c->in_channels, line = conv_is_flat(c) ? 0 : ASC_FN(conv_strip_width)(c) * pixel, n = run_count(c);
+    int64_t across = n == c->kernel[HEIGHT] ? 1 : c->kernel[WIDTH];
+    for (int64_t i = 0; i < n; i++)
+        starts[i] = i / across * c->dilation[HEIGHT] * line + i % across * c->dilation[WIDTH] * pixel;
+}
+
+/* The tiles [tile, tile + tiles) of a span against one panel of weights. */
+static void run_panel(const conv *c, const conv_span *s, conv_tile t, int64_t panel, int64_t tile, int64_t tiles) {
+    int64_t group = panel / group_panels(c), within = panel % group_panels(c) * GEMM_PANEL;
+    int64_t rows = c->group_in * c->taps, left = least(GEMM_PANEL, c->group_out - within);
+    int64_t channel = group * c->group_out + within, per_line = ceil_div(s->width, CONV_ROWS);
+    const float *w = c->weights + group * asc_panel32_floats(rows, c->group_out) + within * rows;
+    epilogue after = {.alpha = 1, .beta = 1, .activation = c->epilogue.activation};
+    int limits = ASC_FN(conv_limits)(&c->epilogue, &t.low, &t.high);
+    for (int64_t column = 0; column < left; column += GEMM_TILE_COLS) {
+        t.w = w + column;
+        t.columns = least(GEMM_TILE_COLS, left - column);
+        t.bias = c->epilogue.bias.data ? c->epilogue.bias.data + channel + column : NULL;
+        for (int64_t i = tile; i < tile + tiles; i++) {
+            int64_t line = i / per_line, at = s->width * (i % per_line) / per_line;
+            int64_t pixels = s->width * (i % per_line + 1) / per_line - at;
+            int64_t out = (s->first + line * s->width + at) * c->out_channels + channel + column;
+            t.x = s->x + line * s->line + at * s->pixel + group * c->group_in;
+            t.y = c->y + out;
+            t.residual = c->epilogue.residual.data ? c->epilogue.residual.data + out : NULL;
+            ASC_FN(conv_tile_run)((int)pixels, &t);
+            if (!limits) ASC_FN(epilogue_apply)(&after, t.y, t.y_step, 0, pixels, 0, t.columns);
+        }
+    }
+}
+
+static void dense_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
+    const conv *c = arg;
+    int64_t spans = call->scratch[SPANS], parts = call->scratch[PARTS], panels = c->groups * group_panels(c);
+    int64_t first = split_at(panels, parts, chunk / spans), end = split_at(panels, parts, chunk / spans + 1);
+    worker_state *state = state_of(call, worker);
+    conv_tile t = {.x_step = c->in_channels * (conv_is_flat(c) ? 1 : c->stride[WIDTH]), .runs = run_count(c)};
+    int64_t *starts = (int64_t *)(state + 1);
+    float *strip = (float *)(starts + ceil_div(t.runs, 8) * 8);
+    conv_span s = find_span(call, c, chunk % spans, state, strip);
+    find_runs(c, starts);
+    t.starts = starts;
+    t.length = c->group_in * c->taps / t.runs;
+    t.y_step = c->out_channels;
+    int64_t tiles = s.lines * ceil_div(s.width, CONV_ROWS), block = tiles;
+    if ((end - first) * GEMM_PANEL * c->group_in * c->taps <= WEIGHT_BYTES / (int64_t)sizeof(float))
+        block = most(1, BLOCK_BYTES / (int64_t)sizeof(float) / CONV_ROWS / most(1, t.runs * t.x_step));
+    for (int64_t tile = 0; tile < tiles; tile += block)
+        for (int64_t panel = first; panel < end; panel++)
+            run_panel(c, &s, t, panel, tile, least(block, tiles - tile));
+}
+
+static void channelwise_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
+    const conv *c = arg;
+    int64_t spans = call->scratch[SPANS], parts = call->scratch[PARTS], span = call->scratch[SPAN];
+    int64_t per_image = spans / c->batch, part = chunk / spans, index = chunk % spans;
+    int64_t vectors = ceil_div(c->out_channels, ASC_VF), row = index % per_image * span;
+    int64_t first = split_at(vectors, parts, part) * ASC_VF, end = split_at(vectors, parts, part + 1) * ASC_VF;
+    (void)worker;
+    ASC_FN(conv_channelwise)(c, index / per_image, row, least(span, c->out[HEIGHT] - row), first,
+                             least(end, c->out_channels) - first);
+}
+
+int32_t ASC_FN(conv_last_run)(const asc_call *call) {
+    conv c;
+    int32_t code = read_conv(call, &c);
+    if (code || asc_numel(&call->out[0]) == 0) return code;
+    int channelwise = conv_is_channelwise(&c);
+    asc_chunk_fn fn = channelwise ? channelwise_chunk : dense_chunk;
+    if (!channelwise)
+        for (int64_t i = 0; i < call->threads; i++) state_of(call, i)->span = -1;
+    int64_t chunks = call->scratch[SPANS] * call->scratch[PARTS];
+    if (!call->scratch[SERIAL])
+        asc_parallel(call, chunks, fn, &c);
+    else
+        for (int64_t i = 0; i < chunks; i++) fn(call, i, 0, &c);
+    return ASC_OK;
+}

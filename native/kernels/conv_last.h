@@ -1,0 +1,46 @@
+/* conv_last.h - convolution with channels last: what its files share. */
+#ifndef ASC_KERNELS_CONV_LAST_H
+#define ASC_KERNELS_CONV_LAST_H
+
+#include "conv.h"
+
+#define CONV_MOST_TAPS 4096
+
+/* Output places whose windows are at hand: `lines` lines of `width` pixels, the first of which is pixel
+ * `first` of the batch. The window of pixel i of line l starts at x + l * line + i * pixel. */
+typedef struct conv_span {
+    const float *x;
+    int64_t first, lines, width, line, pixel;
+} conv_span;
+
+/* One tap: what a window reads is the pixel's own input, and lines can have any length. */
+static inline int conv_is_flat(const conv *c) {
+    return c->taps == 1 && c->x_last;
+}
+
+/* Whether a line of output pixels reads X as it lies, without padding. */
+static inline int conv_is_in_place(const conv *c) {
+    int in_place = conv_is_flat(c);
+    for (int a = 0; a < AXES; a++) in_place = in_place && c->stride[a] == 1 && c->pad[a] == 0 && c->in[a] == c->out[a];
+    return in_place;
+}
+
+/* Floats of the copy that windows of `count` rows (flat: pixels) of an image read; INT64_MAX on overflow. */
+int64_t ASC_FN(conv_strip_size)(const conv *c, int64_t count);
+/* Makes that copy: rows [row, row + count) of an image, or pixels [row, row + count) of the batch. */
+void ASC_FN(conv_fill_strip)(const conv *c, int64_t image, int64_t row, int64_t count, float *strip);
+/* Inputs of a line of the copy. */
+int64_t ASC_FN(conv_strip_width)(const conv *c);
+
+/* Every group has one input and one output channel; weights are [taps, M]. */
+static inline int conv_is_channelwise(const conv *c) {
+    return c->group_in == 1 && c->group_out == 1;
+}
+/* Rows [row, row + rows) of an image, channels [channel, channel + channels). */
+void ASC_FN(conv_channelwise)(const conv *c, int64_t image, int64_t row, int64_t rows, int64_t channel,
+                              int64_t channels);
+
+/* The bounds of an activation that only limits its argument; 0 for other activations, whose bounds are infinite. */
+int ASC_FN(conv_limits)(const epilogue *e, float *low, float *high);
+
+#endif

@@ -1,0 +1,95 @@
+/* Reading the arguments that every convolution has: axes, channels, epilogue. */
+#include "conv.h"
+
+#define LARGEST INT32_MAX /* of every extent, so that positions can't overflow */
+
+/* Where the channels of an image tensor are, and its first spatial axis. */
+static int channel_axis(const asc_tensor *t, int channels_last) {
+    return channels_last ? t->rank - 1 : 1;
+}
+static int spatial_axis(int channels_last) {
+    return channels_last ? 1 : 2;
+}
+
+static int32_t read_axes(const asc_call *call, conv *c) {
+    const asc_tensor *x = &call->in[CONV_X], *y = &call->out[0];
+    int spatial = x->rank - 2;
+    ASC_REQUIRE(call, spatial >= 1 && spatial <= AXES, "conv needs one to three spatial axes");
+    ASC_REQUIRE(call, y->rank == x->rank, "conv: input and output have different ranks");
+    ASC_REQUIRE(call, call->n_ints == 3 + 4 * spatial && call->n_floats == 2, "conv: wrong number of arguments");
+    for (int a = 0; a < AXES; a++) c->in[a] = c->out[a] = c->kernel[a] = c->stride[a] = c->dilation[a] = 1;
+    for (int i = 0; i < spatial; i++) {
+        int a = AXES - spatial + i;
+        const int64_t *v = call->ints + 3 + 4 * i;
+        c->in[a] = x->dims[spatial_axis(c->x_last) + i];
+        c->out[a] = y->dims[spatial_axis(c->y_last) + i];
+        c->kernel[a] = v[0];
+        c->stride[a] = v[1];
+        c->dilation[a] = v[2];
+        c->pad[a] = v[3];
+        ASC_REQUIRE(call, c->in[a] <= LARGEST && c->out[a] <= LARGEST, "conv: a spatial axis is too long");
+        for (int j = 0; j < 3; j++)
+            ASC_REQUIRE(call, v[j] >= 1 && v[j] <= LARGEST, "conv: kernel, stride and dilation are at least 1");
+        ASC_REQUIRE(call, v[3] >= -LARGEST && v[3] <= LARGEST, "conv: a padding is out of range");
+    }
+    c->taps = c->in_size = c->out_size = 1;
+    for (int a = 0; a < AXES; a++) {
+        ASC_REQUIRE(call,
+                    asc_mul_ok(c->in_size, c->in[a], &c->in_size) && asc_mul_ok(c->out_size, c->out[a], &c->out_size),
+                    "conv: an image is too large");
+        ASC_REQUIRE(call, asc_mul_ok(c->taps, c->kernel[a], &c->taps) && c->taps <= LARGEST,
+                    "conv: the kernel is too large");
+    }
+    return ASC_OK;
+}
+
+static int32_t read_channels(const asc_call *call, conv *c) {
+    const asc_tensor *x = &call->in[CONV_X], *y = &call->out[0];
+    c->groups = call->ints[0];
+    c->in_channels = x->dims[channel_axis(x, c->x_last)];
+    c->out_channels = y->dims[channel_axis(y, c->y_last)];
+    ASC_REQUIRE(call, x->layout == ASC_LAYOUT_PLAIN && y->layout == ASC_LAYOUT_PLAIN, "conv: images are plain");
+    ASC_REQUIRE(call, c->groups >= 1, "conv: group is at least 1");
+    ASC_REQUIRE(call, c->in_channels % c->groups == 0 && c->out_channels % c->groups == 0,
+                "conv: group does not divide the channels");
+    ASC_REQUIRE(call, x->dims[0] == y->dims[0], "conv: input and output have different batches");
+    ASC_REQUIRE(call, c->in_channels <= LARGEST && c->out_channels <= LARGEST, "conv: too many channels");
+    c->batch = x->dims[0];
+    c->group_in = c->in_channels / c->groups;
+    c->group_out = c->out_channels / c->groups;
+    return ASC_OK;
+}
+
+static int present(const asc_call *call, int operand) {
+    return operand < call->n_in && call->in[operand].dtype != ASC_UNDEFINED;
+}
+
+static int32_t read_epilogue(const asc_call *call, conv *c) {
+    const asc_tensor *y = &call->out[0];
+    c->epilogue = (epilogue){.alpha = 1, .beta = 1, .low = (float)call->floats[0], .high = (float)call->floats[1]};
+    c->epilogue.activation = call->ints[1];
+    ASC_REQUIRE(call, call->ints[1] >= 0 && call->ints[1] < EPILOGUE_COUNT, "conv: unknown activation code");
+    if (present(call, CONV_BIAS)) {
+        const asc_tensor *bias = &call->in[CONV_BIAS];
+        ASC_REQUIRE(call, bias->layout == ASC_LAYOUT_PLAIN && bias->rank == 1 && bias->dims[0] == c->out_channels,
+                    "conv: bias is [M]");
+        c->epilogue.bias = c->y_last ? (epilogue_addend){bias->data, 0, 1} : (epilogue_addend){bias->data, 1, 0};
+    }
+    if (present(call, CONV_RESIDUAL)) {
+        const asc_tensor *r = &call->in[CONV_RESIDUAL];
+        ASC_REQUIRE(call, r->layout == ASC_LAYOUT_PLAIN && asc_same_dims(r, y),
+                    "conv: the residual has the output's dims");
+        c->epilogue.residual = (epilogue_addend){r->data, c->y_last ? c->out_channels : c->out_size, 1};
+    }
+    return ASC_OK;
+}
+
+int32_t ASC_FN(conv_read)(const asc_call *call, int x_last, int y_last, conv *c) {
+    int32_t code;
+    *c = (conv){.x_last = x_last, .y_last = y_last, .x = call->in[CONV_X].data};
+    c->weights = call->in[CONV_W].data;
+    c->y = call->out[0].data;
+    if ((code = read_axes(call, c))) return code;
+    if ((code = read_channels(call, c))) return code;
+    return read_epilogue(call, c);
+}
