@@ -12,6 +12,7 @@ from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.partition import Partition
 from ascend_ep.opdef.dims import Dim, DimExpr, symbol, symbols
 
+from .channels_last import lay_channels_last
 from .claims import Claims
 from .fuse_elementwise import fuse_elementwise
 from .fuse_epilogue import fuse_epilogues
@@ -136,6 +137,7 @@ class Assembly:
             result = builder.result(operand(value, self._facts[value]))
             made.outputs.append((self._written_edge(value), result))
         fuse_epilogues(made)
+        lay_channels_last(made, alone or ())
         builder.insns[:] = fuse_elementwise(builder.insns)
         return made, builder
 

@@ -5,11 +5,11 @@
 
 /* The taps of a window that lie inside, for a run of output pixels of one row. */
 typedef struct window {
-    const float *x;       /* what tap (0, 0) reads for the run's first pixel; it may lie outside */
-    const float *w;       /* tap (0, 0) */
+    const float *x;         /* what tap (0, 0) reads for the run's first pixel; it may lie outside */
+    const float *w;         /* tap (0, 0) */
     int64_t from[2], to[2]; /* taps inside, along height and width */
-    int64_t line, column; /* floats in x from a tap to the next, down and across */
-    int64_t step;         /* floats in x from an output pixel to the next */
+    int64_t line, column;   /* floats in x from a tap to the next, down and across */
+    int64_t step;           /* floats in x from an output pixel to the next */
 } window;
 
 typedef struct finish {

@@ -12,16 +12,17 @@
  * A chunk is a span of output pixels by a range of weight panels. Its inputs are read where they lie, or copied
  * with their padding into a strip that stays in L2.
  */
+#include "conv_last.h"
+
 #include <math.h>
 
-#include "conv_last.h"
 #include "conv_tile.h"
 
 enum { SPANS, SPAN, PARTS, SCRATCH_BYTES, SERIAL };
 
-#define STRIP_BYTES (256 << 10)   /* a strip leaves room for weights in L2 */
-#define WEIGHT_BYTES (384 << 10)  /* weights of a chunk that stay in L2 while tiles pass */
-#define BLOCK_BYTES (16 << 10)    /* inputs that stay in L1 while weights pass */
+#define STRIP_BYTES (256 << 10)  /* a strip leaves room for weights in L2 */
+#define WEIGHT_BYTES (384 << 10) /* weights of a chunk that stay in L2 while tiles pass */
+#define BLOCK_BYTES (16 << 10)   /* inputs that stay in L1 while weights pass */
 
 /* What a worker keeps between chunks; the starts of the runs follow, then the strip. */
 typedef struct worker_state {
@@ -45,10 +46,10 @@ static int64_t split_at(int64_t n, int64_t parts, int64_t i) {
 static int32_t read_weights(const asc_call *call, conv *c) {
     const asc_tensor *w = &call->in[CONV_W];
     if (conv_is_channelwise(c)) {
-        ASC_REQUIRE(call,
-                    w->layout == ASC_LAYOUT_PLAIN && w->rank == 2 && w->dims[0] == c->taps &&
-                        w->dims[1] == c->out_channels,
-                    "conv_last: the weights of channels apart are [taps, M]");
+        ASC_REQUIRE(
+            call,
+            w->layout == ASC_LAYOUT_PLAIN && w->rank == 2 && w->dims[0] == c->taps && w->dims[1] == c->out_channels,
+            "conv_last: the weights of channels apart are [taps, M]");
         ASC_REQUIRE(call, c->x_last, "conv_last: channels apart come last");
         return ASC_OK;
     }
@@ -85,8 +86,8 @@ int ASC_FN(conv_limits)(const epilogue *e, float *low, float *high) {
 
 /* Nanoseconds of one thread; only to size chunks. */
 static int64_t cost(const conv *c) {
-    double macs = (double)c->batch * (double)c->out_channels * (double)c->out_size *
-                  (double)(c->group_in * c->taps + 4);
+    double macs =
+        (double)c->batch * (double)c->out_channels * (double)c->out_size * (double)(c->group_in * c->taps + 4);
     double ns = macs / (ASC_VF * (c->group_in > 1 ? 7 : 2));
     return ns > 1e15 ? (int64_t)1e15 : (int64_t)ns;
 }
@@ -237,8 +238,7 @@ static void dense_chunk(const asc_call *call, int64_t chunk, int32_t worker, voi
     if ((end - first) * GEMM_PANEL * c->group_in * c->taps <= WEIGHT_BYTES / (int64_t)sizeof(float))
         block = most(1, BLOCK_BYTES / (int64_t)sizeof(float) / CONV_ROWS / most(1, t.runs * t.x_step));
     for (int64_t tile = 0; tile < tiles; tile += block)
-        for (int64_t panel = first; panel < end; panel++)
-            run_panel(c, &s, t, panel, tile, least(block, tiles - tile));
+        for (int64_t panel = first; panel < end; panel++) run_panel(c, &s, t, panel, tile, least(block, tiles - tile));
 }
 
 static void channelwise_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {

@@ -1,6 +1,5 @@
 /* The inputs of a strip of output rows, with their padding, as windows with channels last read them. */
 #include "conv_last.h"
-
 #include "gemm_pack.h"
 
 static int64_t least(int64_t a, int64_t b) {

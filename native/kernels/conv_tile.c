@@ -71,11 +71,11 @@ static inline __attribute__((always_inline)) void finish(const conv_tile *t, int
     }
 }
 
-#define TILE(rows, vectors)                                     \
-    static void tile_##rows##x##vectors(const conv_tile *t) {   \
-        tile_sums s = {0};                                      \
-        multiply(t, rows, vectors, &s);                         \
-        finish(t, rows, vectors, &s);                           \
+#define TILE(rows, vectors)                                   \
+    static void tile_##rows##x##vectors(const conv_tile *t) { \
+        tile_sums s = {0};                                    \
+        multiply(t, rows, vectors, &s);                       \
+        finish(t, rows, vectors, &s);                         \
     }
 #define PAIR(rows) TILE(rows, 1) TILE(rows, 2)
 

@@ -12,7 +12,7 @@
 
 /* y[i * y_step + j] = clamp(sum of x * w + bias[j] + residual[i * y_step + j]) for pixels i and columns j. */
 typedef struct conv_tile {
-    const float *x;        /* where the first pixel reads; the others follow, each x_step floats further */
+    const float *x; /* where the first pixel reads; the others follow, each x_step floats further */
     int64_t x_step;
     const int64_t *starts; /* of the runs of a window, from its pixel */
     int64_t runs, length;  /* a run: that many consecutive floats, each times one row of weights */

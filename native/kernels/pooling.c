@@ -8,27 +8,11 @@
  * Windows are cut at the padded input; a maximum ignores padding, and NaN is larger than all. What a
  * window past everything would hold is the maximum of nothing, -infinity, or the average 0.
  */
+#include "pooling.h"
+
 #include <math.h>
 
-#include "simd.h"
-
-#define LARGEST INT32_MAX /* of every extent, so that positions can't overflow */
-enum { DEPTH, HEIGHT, WIDTH, AXES };
 enum { STEP }; /* prepare's note: planes of a chunk */
-
-typedef struct pool {
-    int64_t mode, planes;
-    int64_t in[AXES], out[AXES], kernel[AXES], stride[AXES], dilation[AXES], before[AXES], after[AXES];
-    int64_t in_size, out_size;
-    const float *x;
-    float *y;
-    int64_t *index;
-} pool;
-
-/* Taps [first, end) of a window that starts at `start` lie in [from, to). */
-typedef struct taps {
-    int64_t first, end;
-} taps;
 
 static int64_t least(int64_t a, int64_t b) {
     return a < b ? a : b;
@@ -37,71 +21,9 @@ static int64_t ceil_div(int64_t a, int64_t b) {
     return a > 0 ? (a + b - 1) / b : 0;
 }
 
-static taps taps_between(const pool *p, int axis, int64_t start, int64_t from, int64_t to) {
-    taps t = {ceil_div(from - start, p->dilation[axis]), ceil_div(to - start, p->dilation[axis])};
-    t.first = least(t.first, p->kernel[axis]);
-    t.end = least(t.end, p->kernel[axis]);
-    if (t.end < t.first) t.end = t.first;
-    return t;
-}
-
-static int64_t window_start(const pool *p, int axis, int64_t o) {
-    return o * p->stride[axis] - p->before[axis];
-}
-
-static taps taps_inside(const pool *p, int axis, int64_t o) {
-    return taps_between(p, axis, window_start(p, axis, o), 0, p->in[axis]);
-}
-
-static int64_t counted(const pool *p, int axis, int64_t o) {
-    int64_t from = p->mode ? -p->before[axis] : 0, to = p->mode ? p->in[axis] + p->after[axis] : p->in[axis];
-    taps t = taps_between(p, axis, window_start(p, axis, o), from, to);
-    return t.end - t.first;
-}
-
-static int32_t read_axis(const asc_call *call, pool *p, int axis, const int64_t *v) {
-    p->kernel[axis] = v[0];
-    p->stride[axis] = v[1];
-    p->dilation[axis] = v[2];
-    p->before[axis] = v[3];
-    p->after[axis] = v[4];
-    for (int i = 0; i < 5; i++)
-        ASC_REQUIRE(call, v[i] >= (i < 3) && v[i] <= LARGEST,
-                    "pool: kernel, stride and dilation are at least 1, pads at least 0");
-    ASC_REQUIRE(call, p->in[axis] <= LARGEST && p->out[axis] <= LARGEST, "pool: a spatial axis is too long");
-    ASC_REQUIRE(call, (v[0] - 1) * v[2] < p->in[axis] + v[3] + v[4] || p->out[axis] == 0,
-                "pool: a window is larger than the padded input");
-    return ASC_OK;
-}
-
-static int32_t read_pool(const asc_call *call, pool *p) {
-    const asc_tensor *x = &call->in[0], *y = &call->out[0];
-    int spatial = x->rank - 2;
-    ASC_REQUIRE(call, spatial >= 1 && spatial <= AXES, "pool needs one to three spatial axes");
-    ASC_REQUIRE(call, call->n_ints == 1 + 5 * spatial && call->n_floats == 0, "pool: wrong number of arguments");
-    ASC_REQUIRE(call, y->rank == x->rank && y->dims[0] == x->dims[0] && y->dims[1] == x->dims[1],
-                "pool: the output has another batch or other channels");
-    *p = (pool){.mode = call->ints[0], .x = x->data, .y = y->data, .in_size = 1, .out_size = 1};
-    ASC_REQUIRE(call, p->mode == 0 || p->mode == 1, "pool: the mode is 0 or 1");
-    p->planes = asc_count(y, 0, 2);
-    for (int a = 0; a < AXES; a++) p->in[a] = p->out[a] = p->kernel[a] = p->stride[a] = p->dilation[a] = 1;
-    for (int i = 0; i < spatial; i++) {
-        int a = AXES - spatial + i;
-        p->in[a] = x->dims[2 + i];
-        p->out[a] = y->dims[2 + i];
-        int32_t code = read_axis(call, p, a, call->ints + 1 + 5 * i);
-        if (code) return code;
-    }
-    for (int a = 0; a < AXES; a++)
-        ASC_REQUIRE(call,
-                    asc_mul_ok(p->in_size, p->in[a], &p->in_size) && asc_mul_ok(p->out_size, p->out[a], &p->out_size),
-                    "pool: an image is too large");
-    return ASC_OK;
-}
-
 static int32_t prepare(asc_call *call) {
     pool p = {0};
-    int32_t code = read_pool(call, &p);
+    int32_t code = ASC_FN(pool_read)(call, 0, &p);
     if (code) return code;
     double window = (double)p.kernel[DEPTH] * (double)p.kernel[HEIGHT] * (double)p.kernel[WIDTH];
     double ns = ((double)p.out_size * window / (p.out[WIDTH] > 4 ? 4 : 1) + 30) / 2;
@@ -123,10 +45,6 @@ int32_t ASC_FN(max_pool_prepare)(asc_call *call) {
     return prepare(call);
 }
 
-static inline vf larger(vf a, vf b) {
-    return vf_select((b > a) | (b != b), b, a);
-}
-
 /* y[i] = op(y[i], x[i * step]) */
 static inline __attribute__((always_inline)) void fold_row(int maximum, float *y, const float *x, int64_t step,
                                                            int64_t n) {
@@ -134,7 +52,7 @@ static inline __attribute__((always_inline)) void fold_row(int maximum, float *y
     if (step == 1)
         for (; i + ASC_VF <= n; i += ASC_VF) {
             vf a = vf_load(y + i), b = vf_load(x + i);
-            vf_store(y + i, maximum ? larger(a, b) : a + b);
+            vf_store(y + i, maximum ? pool_larger(a, b) : a + b);
         }
     for (; i < n; i++) {
         float a = y[i], b = x[i * step];
@@ -146,7 +64,7 @@ static inline __attribute__((always_inline)) void fold_row(int maximum, float *y
 static inline __attribute__((always_inline)) float fold_run(int maximum, float start, const float *x, int64_t n) {
     vf acc = vf_set(maximum ? -INFINITY : 0);
     int64_t i = 0;
-    for (; i + ASC_VF <= n; i += ASC_VF) acc = maximum ? larger(acc, vf_load(x + i)) : acc + vf_load(x + i);
+    for (; i + ASC_VF <= n; i += ASC_VF) acc = maximum ? pool_larger(acc, vf_load(x + i)) : acc + vf_load(x + i);
     if (i) {
         float lanes[ASC_VF];
         vf_store(lanes, acc);
@@ -160,8 +78,8 @@ static inline __attribute__((always_inline)) float fold_run(int maximum, float s
 /* One row of input folded into one row of output, over the taps of the width. */
 static inline __attribute__((always_inline)) void fold_line(const pool *p, int maximum, const float *x, float *y) {
     if (p->out[WIDTH] == 1 && p->dilation[WIDTH] == 1) {
-        taps t = taps_inside(p, WIDTH, 0);
-        y[0] = fold_run(maximum, y[0], x + window_start(p, WIDTH, 0) + t.first, t.end - t.first);
+        taps t = ASC_FN(pool_taps)(p, WIDTH, 0);
+        y[0] = fold_run(maximum, y[0], x + pool_start(p, WIDTH, 0) + t.first, t.end - t.first);
         return;
     }
     int64_t step = p->stride[WIDTH];
@@ -180,7 +98,7 @@ static inline __attribute__((always_inline)) void fold_line(const pool *p, int m
 
 static void divide_line(const pool *p, int64_t others, float *y) {
     for (int64_t o = 0; o < p->out[WIDTH]; o++) {
-        int64_t count = others * counted(p, WIDTH, o);
+        int64_t count = others * ASC_FN(pool_counted)(p, WIDTH, o);
         y[o] = count ? y[o] / (float)count : 0;
     }
 }
@@ -189,17 +107,17 @@ static inline __attribute__((always_inline)) void pool_plane(const pool *p, int 
     const float *x = p->x + plane * p->in_size;
     float *y = p->y + plane * p->out_size;
     for (int64_t d = 0; d < p->out[DEPTH]; d++) {
-        taps deep = taps_inside(p, DEPTH, d);
+        taps deep = ASC_FN(pool_taps)(p, DEPTH, d);
         for (int64_t h = 0; h < p->out[HEIGHT]; h++, y += p->out[WIDTH]) {
-            taps high = taps_inside(p, HEIGHT, h);
+            taps high = ASC_FN(pool_taps)(p, HEIGHT, h);
             for (int64_t o = 0; o < p->out[WIDTH]; o++) y[o] = maximum ? -INFINITY : 0;
             for (int64_t i = deep.first; i < deep.end; i++)
                 for (int64_t j = high.first; j < high.end; j++) {
-                    int64_t at_d = window_start(p, DEPTH, d) + i * p->dilation[DEPTH];
-                    int64_t at_h = window_start(p, HEIGHT, h) + j * p->dilation[HEIGHT];
+                    int64_t at_d = pool_start(p, DEPTH, d) + i * p->dilation[DEPTH];
+                    int64_t at_h = pool_start(p, HEIGHT, h) + j * p->dilation[HEIGHT];
                     fold_line(p, maximum, x + (at_d * p->in[HEIGHT] + at_h) * p->in[WIDTH], y);
                 }
-            if (!maximum) divide_line(p, counted(p, DEPTH, d) * counted(p, HEIGHT, h), y);
+            if (!maximum) divide_line(p, ASC_FN(pool_counted)(p, DEPTH, d) * ASC_FN(pool_counted)(p, HEIGHT, h), y);
         }
     }
 }
@@ -209,8 +127,8 @@ static int64_t find_maximum(const pool *p, const float *x, const int64_t o[AXES]
     taps t[AXES];
     int64_t start[AXES], best = 0;
     for (int a = 0; a < AXES; a++) {
-        t[a] = taps_inside(p, a, o[a]);
-        start[a] = window_start(p, a, o[a]);
+        t[a] = ASC_FN(pool_taps)(p, a, o[a]);
+        start[a] = pool_start(p, a, o[a]);
     }
     *value = -INFINITY;
     int seen = 0;
@@ -237,7 +155,7 @@ static void index_plane(const pool *p, int64_t plane) {
 
 static void max_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     const pool *p = arg;
-    int64_t first = chunk * call->scratch[STEP], end = least(first + call->scratch[STEP], p->planes);
+    int64_t first = chunk * call->scratch[STEP], end = least(first + call->scratch[STEP], p->batch * p->channels);
     (void)worker;
     for (int64_t i = first; i < end; i++) {
         if (p->index)
@@ -249,17 +167,17 @@ static void max_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
 
 static void average_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     const pool *p = arg;
-    int64_t first = chunk * call->scratch[STEP], end = least(first + call->scratch[STEP], p->planes);
+    int64_t first = chunk * call->scratch[STEP], end = least(first + call->scratch[STEP], p->batch * p->channels);
     (void)worker;
     for (int64_t i = first; i < end; i++) pool_plane(p, 0, i);
 }
 
 static int32_t run(const asc_call *call, asc_chunk_fn fn, int64_t *index) {
     pool p = {0};
-    int32_t code = read_pool(call, &p);
+    int32_t code = ASC_FN(pool_read)(call, 0, &p);
     if (code || asc_numel(&call->out[0]) == 0) return code;
     p.index = index;
-    asc_parallel(call, ceil_div(p.planes, call->scratch[STEP]), fn, &p);
+    asc_parallel(call, ceil_div(p.batch * p.channels, call->scratch[STEP]), fn, &p);
     return ASC_OK;
 }
 

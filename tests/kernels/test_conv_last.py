@@ -1,4 +1,4 @@
-"""conv_last against float64, and against itself: batches, threads, layouts of X. Tolerance as in test_conv."""
+"""conv_last against float64, and itself: batches, threads, layouts of X. Tolerance as in test_conv."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def conv(
     x, w, shape, geometry, *, bias=None, residual=None, group=1, act=NONE, first=0, low=0, high=0, isa=None,
     threads=2,
 ):  # fmt: skip
-    """All arrays and the result channels first, as ONNX has them; `geometry`: (kernel, stride, dilation, pad)."""
+    """Arrays and the result have channels first, as in ONNX; `geometry`: (kernel, stride, dilation, pad)."""
     ints = [group, act, first, *chain.from_iterable(geometry)]
     ins = [x if first else last(x), w, bias, None if residual is None else last(residual)]
     out = (shape[0], *shape[2:], shape[1])

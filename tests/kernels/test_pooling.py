@@ -12,6 +12,7 @@ from kernel_call import KernelError, call, isa_levels
 from ascend_ep.graph.reference_windows import pool as reference
 
 EPS = 2.0**-24
+KERNELS = ("max_pool", "average_pool", "max_pool_last", "average_pool_last")
 isa_each = pytest.mark.parametrize("isa", isa_levels())
 rng = np.random.default_rng(0)
 WINDOWS = [  # dims, kernel, stride, dilation, pad
@@ -24,25 +25,33 @@ WINDOWS = [  # dims, kernel, stride, dilation, pad
 
 
 def pool(kernel, x, shape, geometry, mode=0, isa=None, threads=2, indices=False):
-    """`geometry`: (kernel, stride, dilation, before, after) of each axis."""
+    """`geometry`: (kernel, stride, dilation, before, after) of each axis. Arrays have channels
+    first, whatever the kernel takes."""
+    ints = [mode, *chain.from_iterable(geometry)]
+    if kernel.endswith("_last"):
+        last = (shape[0], *shape[2:], shape[1])
+        x, outs = np.moveaxis(x, 1, -1).copy(), [(np.float32, last)]
+        (y,) = call(kernel, [x], outs, ints, isa=isa, threads=threads)
+        return [np.moveaxis(y, -1, 1)]
     outs = [(np.float32, shape), (np.int64, shape)] if indices else [(np.float32, shape)]
-    return call(kernel, [x], outs, [mode, *chain.from_iterable(geometry)], isa=isa, threads=threads)
+    return call(kernel, [x], outs, ints, isa=isa, threads=threads)
 
 
 @isa_each
 @pytest.mark.parametrize(("dims", "kernel", "stride", "dilation", "pad"), WINDOWS)
 @pytest.mark.parametrize("ceil_mode", [False, True])
-def test_windows(isa, dims, kernel, stride, dilation, pad, ceil_mode) -> None:
-    x = rng.standard_normal((2, 3, *dims)).astype(np.float32)
+@pytest.mark.parametrize(("channels", "layout"), [(3, ""), (3, "_last"), (83, "_last")])
+def test_windows(isa, dims, kernel, stride, dilation, pad, ceil_mode, channels, layout) -> None:
+    x = rng.standard_normal((2, channels, *dims)).astype(np.float32)
     x64 = x.astype(np.float64)
     geometry = list(zip(kernel, stride, dilation, pad, pad, strict=True))
     arguments = (kernel, stride, dilation, [*pad, *pad], "NOTSET", ceil_mode)
     expect = reference(x64, *arguments, average=False)
-    (y,) = pool("max_pool", x, expect.shape, geometry, isa=isa)
+    (y,) = pool(f"max_pool{layout}", x, expect.shape, geometry, isa=isa)
     np.testing.assert_array_equal(y, expect)
     for include in (False, True):
         expect = reference(x64, *arguments, average=True, count_padding=include)
-        (y,) = pool("average_pool", x, expect.shape, geometry, mode=int(include), isa=isa)
+        (y,) = pool(f"average_pool{layout}", x, expect.shape, geometry, mode=int(include), isa=isa)
         assert (np.abs(y - expect) <= (prod(kernel) + 2) * EPS * np.abs(x).max()).all()
 
 
@@ -76,6 +85,7 @@ def test_nan_is_the_maximum(isa) -> None:
         (y,) = pool("max_pool", x, shape, geometry, isa=isa)
         z, at = pool("max_pool", x, shape, geometry, isa=isa, indices=True)
         np.testing.assert_array_equal(y, z)
+        np.testing.assert_array_equal(pool("max_pool_last", x, shape, geometry, isa=isa)[0], y)
         assert np.isnan(y).sum() == (4 if stride == 1 else 1)
         assert (at[np.isnan(y)] == 3 * 40 + 21).all()
 
@@ -83,7 +93,7 @@ def test_nan_is_the_maximum(isa) -> None:
 @isa_each
 def test_neither_batch_nor_threads_change_a_bit(isa) -> None:
     x = rng.standard_normal((20, 30, 20, 20)).astype(np.float32)
-    for kernel in ("max_pool", "average_pool"):
+    for kernel in KERNELS:
         for geometry, shape in [([(3, 1, 1, 1, 1)] * 2, (20, 20)), ([(20, 1, 1, 0, 0)] * 2, (1, 1))]:
             (whole,) = pool(kernel, x, (20, 30, *shape), geometry, isa=isa, threads=1)
             (again,) = pool(kernel, x, (20, 30, *shape), geometry, isa=isa, threads=3)
@@ -105,7 +115,7 @@ def test_neither_batch_nor_threads_change_a_bit(isa) -> None:
     ],
 )
 def test_what_does_not_fit_is_refused(shape, geometry, mode, words) -> None:
-    for kernel in ("max_pool", "average_pool"):
+    for kernel in KERNELS:
         with pytest.raises(KernelError, match=words):
             pool(kernel, np.zeros((1, 2, 4, 4), np.float32), shape, geometry, mode)
 
@@ -113,7 +123,8 @@ def test_what_does_not_fit_is_refused(shape, geometry, mode, words) -> None:
 def test_windows_past_the_end_are_empty() -> None:
     x = np.ones((1, 1, 4, 4), np.float32)
     geometry = [(2, 3, 1, 0, 0)] * 2
-    (y,) = pool("max_pool", x, (1, 1, 5, 5), geometry)
-    assert np.isneginf(y[0, 0, 2:]).all()
-    (y,) = pool("average_pool", x, (1, 1, 5, 5), geometry)
-    assert (y[0, 0, 2:] == 0).all()
+    for layout in ("", "_last"):
+        (y,) = pool(f"max_pool{layout}", x, (1, 1, 5, 5), geometry)
+        assert np.isneginf(y[0, 0, 2:]).all()
+        (y,) = pool(f"average_pool{layout}", x, (1, 1, 5, 5), geometry)
+        assert (y[0, 0, 2:] == 0).all()

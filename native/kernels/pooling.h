@@ -1,0 +1,40 @@
+/* pooling.h - the windows of a pooling over up to three spatial axes. */
+#ifndef ASC_KERNELS_POOLING_H
+#define ASC_KERNELS_POOLING_H
+
+#include "simd.h"
+
+enum { DEPTH, HEIGHT, WIDTH, AXES };
+
+typedef struct pool {
+    int64_t mode, batch, channels;
+    int64_t in[AXES], out[AXES], kernel[AXES], stride[AXES], dilation[AXES], before[AXES], after[AXES];
+    int64_t in_size, out_size;
+    const float *x;
+    float *y;
+    int64_t *index;
+} pool;
+
+/* Checks and reads the arguments; the channels of X and Y are their second axis, or the last. */
+int32_t ASC_FN(pool_read)(const asc_call *call, int channels_last, pool *p);
+
+/* Taps [first, end) of a window. */
+typedef struct taps {
+    int64_t first, end;
+} taps;
+
+/* Those of output place o that lie in the input. */
+taps ASC_FN(pool_taps)(const pool *p, int axis, int64_t o);
+/* How many of them an average counts. */
+int64_t ASC_FN(pool_counted)(const pool *p, int axis, int64_t o);
+
+static inline int64_t pool_start(const pool *p, int axis, int64_t o) {
+    return o * p->stride[axis] - p->before[axis];
+}
+
+/* The larger; NaN is larger than all. */
+static inline vf pool_larger(vf a, vf b) {
+    return vf_select((b > a) | (b != b), b, a);
+}
+
+#endif

@@ -1,0 +1,72 @@
+/* Reading the arguments of a pooling, and which taps of its windows lie where. */
+#include "pooling.h"
+
+#define LARGEST INT32_MAX /* of every extent, so that positions can't overflow */
+
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+static int64_t ceil_div(int64_t a, int64_t b) {
+    return a > 0 ? (a + b - 1) / b : 0;
+}
+
+/* Taps of a window that starts at `start` which lie in [from, to). */
+static taps taps_between(const pool *p, int axis, int64_t start, int64_t from, int64_t to) {
+    taps t = {ceil_div(from - start, p->dilation[axis]), ceil_div(to - start, p->dilation[axis])};
+    t.first = least(t.first, p->kernel[axis]);
+    t.end = least(t.end, p->kernel[axis]);
+    if (t.end < t.first) t.end = t.first;
+    return t;
+}
+
+taps ASC_FN(pool_taps)(const pool *p, int axis, int64_t o) {
+    return taps_between(p, axis, pool_start(p, axis, o), 0, p->in[axis]);
+}
+
+int64_t ASC_FN(pool_counted)(const pool *p, int axis, int64_t o) {
+    int64_t from = p->mode ? -p->before[axis] : 0, to = p->mode ? p->in[axis] + p->after[axis] : p->in[axis];
+    taps t = taps_between(p, axis, pool_start(p, axis, o), from, to);
+    return t.end - t.first;
+}
+
+static int32_t read_axis(const asc_call *call, pool *p, int axis, const int64_t *v) {
+    p->kernel[axis] = v[0];
+    p->stride[axis] = v[1];
+    p->dilation[axis] = v[2];
+    p->before[axis] = v[3];
+    p->after[axis] = v[4];
+    for (int i = 0; i < 5; i++)
+        ASC_REQUIRE(call, v[i] >= (i < 3) && v[i] <= LARGEST,
+                    "pool: kernel, stride and dilation are at least 1, pads at least 0");
+    ASC_REQUIRE(call, p->in[axis] <= LARGEST && p->out[axis] <= LARGEST, "pool: a spatial axis is too long");
+    ASC_REQUIRE(call, (v[0] - 1) * v[2] < p->in[axis] + v[3] + v[4] || p->out[axis] == 0,
+                "pool: a window is larger than the padded input");
+    return ASC_OK;
+}
+
+int32_t ASC_FN(pool_read)(const asc_call *call, int channels_last, pool *p) {
+    const asc_tensor *x = &call->in[0], *y = &call->out[0];
+    int spatial = x->rank - 2;
+    ASC_REQUIRE(call, spatial >= 1 && spatial <= AXES, "pool needs one to three spatial axes");
+    ASC_REQUIRE(call, call->n_ints == 1 + 5 * spatial && call->n_floats == 0, "pool: wrong number of arguments");
+    int channel_axis = channels_last ? x->rank - 1 : 1, spatial_axis = channels_last ? 1 : 2;
+    ASC_REQUIRE(call, y->rank == x->rank && y->dims[0] == x->dims[0] && y->dims[channel_axis] == x->dims[channel_axis],
+                "pool: the output has another batch or other channels");
+    *p = (pool){.mode = call->ints[0], .x = x->data, .y = y->data, .in_size = 1, .out_size = 1};
+    ASC_REQUIRE(call, p->mode == 0 || p->mode == 1, "pool: the mode is 0 or 1");
+    p->batch = y->dims[0];
+    p->channels = y->dims[channel_axis];
+    for (int a = 0; a < AXES; a++) p->in[a] = p->out[a] = p->kernel[a] = p->stride[a] = p->dilation[a] = 1;
+    for (int i = 0; i < spatial; i++) {
+        int a = AXES - spatial + i;
+        p->in[a] = x->dims[spatial_axis + i];
+        p->out[a] = y->dims[spatial_axis + i];
+        int32_t code = read_axis(call, p, a, call->ints + 1 + 5 * i);
+        if (code) return code;
+    }
+    for (int a = 0; a < AXES; a++)
+        ASC_REQUIRE(call,
+                    asc_mul_ok(p->in_size, p->in[a], &p->in_size) && asc_mul_ok(p->out_size, p->out[a], &p->out_size),
+                    "pool: an image is too large");
+    return ASC_OK;
+}
