@@ -16,8 +16,9 @@ os.environ["PYTHONSAFEPATH"] = "1"
 package = importlib.util.find_spec("ascend_ep")
 if package and package.origin and Path(package.origin).parent.parent == ROOT:
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-# The model builders are scripts outside the package; the suites' own shared modules sit beside their tests.
-sys.path[:0] = [str(ROOT / "models"), *(str(p) for p in sorted((ROOT / "tests").iterdir()) if p.is_dir())]
+# Model builders and the benchmark are outside the package; the suites' shared modules sit beside their tests.
+suites = (str(p) for p in sorted((ROOT / "tests").iterdir()) if p.is_dir())
+sys.path[:0] = [str(ROOT / "models"), str(ROOT / "tools"), *suites]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -113,3 +113,33 @@ def test_trust_without_native_code(
     status, found = said(capsys, "trust", folder / "m.om")
     assert (status, found["trusted"]) == (0, [])
     assert (folder / "store" / "trust").stat().st_mode & 0o777 == 0o600
+
+
+def test_bench(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ("--rounds", 2, "--seconds", 0.01, "--threads", 1, "--profile")
+    status, found = said(capsys, "bench", folder / "m.om", *flags, "--dim", "N=3")
+    assert status == 0
+    assert 0 < found["least"] <= found["median"] <= found["p99"]  # type: ignore[operator]
+    profile = found["profile"]
+    kernels, slowest = profile["kernels"], profile["slowest"]  # type: ignore[index]
+    assert kernels["matmul"]["calls"] == 1
+    spent = sum(k["seconds"] for k in kernels.values())
+    assert spent + profile["outside"] == pytest.approx(profile["total"], rel=0.5)  # type: ignore[index]
+    assert sum(s["seconds"] for s in slowest) == pytest.approx(spent)
+    assert main(["bench", str(folder / "m.om"), "--seconds", "0.01", "--profile"]) == 0
+    text = capsys.readouterr().out
+    assert "median" in text
+    assert "outside kernels" in text
+
+
+def test_bench_on_shapes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bundle = folder / "m.om"
+    byte_counts = []
+    for shape in ("x:4,16", "x:400,16"):
+        status, found = said(capsys, "bench", bundle, "--rounds", 1, "--seconds", 0.001, "--shape", shape)
+        assert status == 0
+        byte_counts.append(found["floor"]["bytes"])  # type: ignore[index]
+    assert byte_counts[1] > byte_counts[0]
+    for wrong in ("x:4,17", "y:4,16", "x:4", "x:-1,16"):
+        assert said(capsys, "bench", bundle, "--shape", wrong)[0] == 1
+    assert said(capsys, "bench", bundle, "--rounds", 0)[1]["code"] == "E40001"

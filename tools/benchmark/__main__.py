@@ -3,20 +3,48 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from fnmatch import fnmatch
 from pathlib import Path
 
 from .artefacts import MODELS, Artefacts
 from .fleet import Fleet, Setting
+from .gate import NotComparable, confirmed, falls
+from .markdown import table, write_into
 from .measure import Bench, Schedule
 from .probe import compile_probe
-from .record import Record
-from .report import line, summary
+from .report import fall_text, line, summary
+from .results import Results, this_machine
 from .rows import ROWS, Row
 
 ROOT = Path(__file__).resolve().parents[2]
+BASELINE = Path(__file__).with_name("baseline.json")
+#: Small rows that between them use most of the runtime: a minute together.
+SAMPLE = "rope,topk_random,rms_norm,gelu,softmax_wide,swiglu_split,linear_gelu_128,attention,mlp,chain"
+
+
+def parser() -> argparse.ArgumentParser:
+    command = argparse.ArgumentParser(prog="tools/bench", description=__doc__)
+    add = command.add_argument
+    add("--list", action="store_true", help="show the rows and leave")
+    add("--only", default="", metavar="ROW,...", help="these rows; patterns like topk* name several")
+    add("--rounds", type=int, default=5)
+    add("--slot", type=float, default=0.15, metavar="SECONDS", help="of each backend in a round")
+    add("--patience", type=float, default=5.0, metavar="SECONDS", help="a row waits so long for quiet")
+    add("--threads", type=int, default=2)
+    add("--work", type=Path, default=ROOT / "build" / "bench", metavar="DIR", help="where models are kept")
+    add("--peers", default=sys.executable, metavar="PYTHON", help="interpreter with onnxruntime and openvino")
+    add("--json", type=Path, metavar="FILE", help="write what was measured")
+    add("--from", dest="source", type=Path, metavar="FILE", help="measure nothing, take an earlier --json")
+    add("--markdown", action="store_true", help="print the table as in the README")
+    add("--write-readme", action="store_true", help="put the table into README.md")
+    add("--against", type=Path, metavar="FILE", help="fail where a ratio to a peer of --json FILE has fallen")
+    add(
+        "--gate",
+        action="store_true",
+        help="a sample of small rows against the baseline beside the code",
+    )
+    return command
 
 
 def chosen(names: str) -> list[Row]:
@@ -33,51 +61,68 @@ def chosen(names: str) -> list[Row]:
 
 
 def backends_of(rows: list[Row]) -> list[str]:
-    """Those the rows' goals name, the others that every timed row shows, and the probe."""
+    """Those the rows' goals name, and the others that the rows show."""
     timed = ("ascend_in_ort", "own_bound") if any(r.kind == "run" for r in rows) else ()
     loaded = ("ort",) if any(r.kind in ("load", "session") for r in rows) else ()
     return list(dict.fromkeys([*(b for r in rows for b in r.backends), *timed, *loaded]))
 
 
-def parser() -> argparse.ArgumentParser:
-    command = argparse.ArgumentParser(prog="tools/bench", description=__doc__)
-    command.add_argument("--list", action="store_true", help="show the rows and leave")
-    command.add_argument("--only", default="", metavar="ROW,...", help="these rows; topk* names several")
-    command.add_argument("--rounds", type=int, default=5)
-    command.add_argument("--slot", type=float, default=0.15, help="seconds of each backend in a round")
-    command.add_argument("--threads", type=int, default=2)
-    command.add_argument("--work", type=Path, default=ROOT / "build" / "bench", help="where models are kept")
-    command.add_argument(
-        "--peers", default=sys.executable, metavar="PYTHON", help="interpreter with onnxruntime and openvino"
-    )
-    command.add_argument("--json", type=Path, metavar="FILE", help="write what was measured")
-    return command
+def measure(rows: list[Row], given: argparse.Namespace, rounds: int) -> Results:
+    """Measures the rows in new processes, showing and saving each as it is done."""
+    given.work.mkdir(parents=True, exist_ok=True)
+    probe = compile_probe(given.work)
+    setting = Setting(given.threads, given.work.resolve(), given.peers)
+    settings = {"threads": given.threads, "rounds": rounds, "slot": given.slot}
+    results = Results(this_machine(), settings)
+    with Fleet(setting, [*backends_of(rows), *(["probe"] if probe else [])]) as fleet:
+        results.versions = fleet.versions
+        for backend, reason in fleet.missing.items():
+            print(f"{backend}: not measured ({reason})")
+        bench = Bench(Artefacts(given.work), fleet, Schedule(rounds, given.slot, given.patience), probe)
+        for row in rows:
+            record = results.records[row.name] = bench.measure(row)
+            print(line(row, record), flush=True)
+            if given.json:
+                results.save(given.json)
+    return results
+
+
+def compare(rows: list[Row], results: Results, given: argparse.Namespace) -> int:
+    """The exit status: 1 when a ratio has fallen since the run of --against."""
+    try:
+        earlier = Results.load(given.against)
+        first = falls(rows, earlier, results)
+        if first and not given.source:
+            given.json = None
+            print("measuring again:", ", ".join(dict.fromkeys(f.row.name for f in first)))
+            first = confirmed(first, earlier, lambda rows: measure(rows, given, 2 * given.rounds))
+    except NotComparable as error:
+        print(f"{given.against} can't be compared: {error}")
+        return 0
+    for fall in first:
+        print(fall_text(fall))
+    print(f"{len(first)} ratios have fallen" if first else "no ratio has fallen")
+    return 1 if first else 0
 
 
 def main() -> int:
     given = parser().parse_args()
+    if given.gate:
+        given.against = given.against or BASELINE
+        given.only = given.only or SAMPLE
     rows = chosen(given.only)
     if given.list:
         print("\n".join(f"{r.name:20} {r.title}" for r in rows))
         return 0
     sys.path.insert(0, str(MODELS))
-    given.work.mkdir(parents=True, exist_ok=True)
-    artefacts = Artefacts(given.work)
-    setting = Setting(given.threads, given.work, given.peers)
-    probe = compile_probe(given.work)
-    records: list[Record] = []
-    with Fleet(setting, [*backends_of(rows), *(["probe"] if probe else [])]) as fleet:
-        for backend, reason in fleet.missing.items():
-            print(f"{backend}: not measured ({reason})")
-        bench = Bench(artefacts, fleet, Schedule(given.rounds, given.slot), probe)
-        for row in rows:
-            records.append(bench.measure(row))
-            print(line(row, records[-1]), flush=True)
-    print(summary(rows, records))
-    if given.json:
-        found = {"versions": fleet.versions, "rows": [r.as_json() for r in records]}
-        given.json.write_text(json.dumps(found, indent=1) + "\n")
-    return 0
+    results = Results.load(given.source) if given.source else measure(rows, given, given.rounds)
+    rows = [r for r in rows if r.name in results.records]
+    print(summary(rows, results))
+    if given.markdown:
+        print(table(rows, results))
+    if given.write_readme:
+        write_into(ROOT / "README.md", table(rows, results))
+    return compare(rows, results, given) if given.against else 0
 
 
 if __name__ == "__main__":

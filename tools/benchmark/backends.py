@@ -171,7 +171,8 @@ def library_version(backend: str) -> str:
         return "probe.c"
     name = LIBRARIES[backend.split("_")[0]]
     found = importlib.import_module(name)
-    return f"{name} {getattr(found, '__version__', '')}".strip()
+    version = str(getattr(found, "__version__", "")).partition("-")[0]
+    return f"{name} {version}".strip()
 
 
 def save_prepacked(source: str, target: str, threads: int) -> None:

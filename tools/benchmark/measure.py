@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,18 +15,20 @@ from ascend_ep.runtime.comparison import compare
 
 from .artefacts import Artefacts, ConversionFailed, Prepared
 from .fleet import Fleet, WorkerFailed, rotated
+from .quiet import Patience
 from .record import Record, floors
 from .rows import Row
 
-#: Between slots, so that the threads of the one before have gone to sleep.
-SETTLE = 0.01
 SAME_BITS = "computes float32: its results have the same bits"
 
 
 @dataclass(frozen=True)
 class Schedule:
+    """`rounds` of slots of `slot` seconds; up to `patience` seconds a row go into waiting for quiet."""
+
     rounds: int
-    slot: float  # seconds
+    slot: float
+    patience: float
 
 
 class Bench:
@@ -35,6 +36,7 @@ class Bench:
 
     def __init__(self, artefacts: Artefacts, fleet: Fleet, schedule: Schedule, probe: Path | None) -> None:
         self.artefacts, self.fleet, self.schedule, self.probe = artefacts, fleet, schedule, probe
+        self.patience = Patience(schedule.patience)
 
     def measure(self, row: Row) -> Record:
         kinds: dict[str, Callable[[Row, Record], None]] = {
@@ -45,8 +47,11 @@ class Bench:
             "command": self._command,
         }
         record = Record(row.name, row.kind)
+        self.patience = Patience(self.schedule.patience)
         record.missing = {b: r for b, r in self.fleet.missing.items() if b in row.backends}
         kinds[row.kind](row, record)
+        for backend in record.missing:
+            record.rounds.pop(backend, None)
         return record
 
     # --- one inference ------------------------------------------------------------------------
@@ -59,13 +64,10 @@ class Bench:
         limits: list[Mapping[str, float]] = []
         for i in range(self.schedule.rounds):
             for backend in rotated(live, i):
-                time.sleep(SETTLE)
-                if found := self._ask(record, backend, "slot", seconds=self.schedule.slot):
+                if found := self._take(record, backend, "slot", seconds=self.schedule.slot):
                     record.rounds.setdefault(backend, []).append(found["seconds"])
             if measured := self._limits(row):
                 limits.append(measured)
-        for backend in [b for b in record.rounds if b in record.missing]:
-            del record.rounds[backend]
         for backend in live:
             self._ask(record, backend, "close")
         if limits:
@@ -103,7 +105,7 @@ class Bench:
         if self.probe is None or "probe" not in self.fleet.workers:
             return None
         work = self.artefacts.prepare(row.model).work
-        time.sleep(SETTLE)
+        self.patience.wait()
         found: dict[str, float] = self.fleet.workers["probe"].ask(
             "limits",
             library=str(self.probe),
@@ -121,8 +123,7 @@ class Bench:
         for i in range(-1, self.schedule.rounds):  # the round before the first warms files and caches
             for backend in rotated(paths, max(i, 0)):
                 feeds = str(self._prepared(row, backend).feeds)
-                time.sleep(SETTLE)
-                found = self._ask(record, backend, "load", model=str(paths[backend]), feeds=feeds)
+                found = self._take(record, backend, "load", model=str(paths[backend]), feeds=feeds)
                 if found and i >= 0:
                     record.rounds.setdefault(backend, []).append(found["load"])
                     first.setdefault(backend, []).append(found["first"])
@@ -187,6 +188,13 @@ class Bench:
     def _results(self, backend: str) -> list[NDArray[Any]]:
         with np.load(self._outputs(backend)) as found:
             return [found[f"arr_{i}"] for i in range(len(found.files))]
+
+    def _take(self, record: Record, backend: str, do: str, **arguments: object) -> Any:
+        """As _ask, when the machine is quiet; notes how quiet it was."""
+        pid = self.fleet.workers[backend].process.pid
+        found, share = self.patience.take(lambda: self._ask(record, backend, do, **arguments), pid)
+        record.foreign.append(share)
+        return found
 
     def _ask(self, record: Record, backend: str, do: str, **arguments: object) -> Any:
         """The worker's answer; None when it failed, which the record says."""

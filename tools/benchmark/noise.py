@@ -16,7 +16,7 @@ from dataclasses import dataclass
 #: Deviations beyond which a change counts.
 DEVIATIONS = 3.0
 #: No ratio is believed to be surer than this, whatever its rounds say (relative).
-LEAST_ERROR = 0.005
+LEAST_ERROR = 0.01
 
 
 @dataclass(frozen=True)

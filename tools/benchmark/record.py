@@ -20,7 +20,8 @@ class Record:
     """Per backend: the medians of its slots, one a round, in seconds (bytes for memory); `loads` and `first`,
     making the session and running it once; `errors`, the largest difference from the float64 reference,
     relative to the largest magnitude of the output; `mismatches`, how many integers of the outputs differ;
-    `missing`, why there is no number. `floors` are by arithmetic ("float32", "bfloat16"), in seconds."""
+    `missing`, why there is no number; `foreign`, the shares of the CPUs that others used in the slots.
+    `floors` are by arithmetic ("float32", "bfloat16"), in seconds."""
 
     name: str
     kind: str
@@ -30,6 +31,7 @@ class Record:
     errors: dict[str, float] = field(default_factory=dict)
     mismatches: dict[str, int] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
+    foreign: list[float] = field(default_factory=list)
     limits: dict[str, float] = field(default_factory=dict)
     floors: dict[str, float] = field(default_factory=dict)
 
@@ -85,6 +87,15 @@ def verdict(record: Record, goal: Goal) -> Verdict | None:
 
 def verdicts(row: Row, record: Record) -> list[Verdict]:
     return [v for goal in row.goals if (v := verdict(record, goal)) is not None]
+
+
+def embedded_excess(record: Record) -> float | None:
+    """Seconds by which AscendEP inside onnxruntime takes longer than it may: the own runtime's time, 5 % of
+    it, and 4 us. The median over rounds; at most 0 is good."""
+    own, embedded = record.rounds.get("own"), record.rounds.get("ascend_in_ort")
+    if record.kind != "run" or not own or not embedded:
+        return None
+    return statistics.median(e - 1.05 * o - 4e-6 for e, o in zip(embedded, own, strict=True))
 
 
 def floors(work: Work, limits: Mapping[str, float]) -> dict[str, float]:

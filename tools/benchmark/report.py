@@ -1,10 +1,13 @@
-"""The records as text and as the README's table."""
+"""The records as text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .record import Record, Verdict, verdicts
+from .gate import Fall
+from .quiet import DISTURBED
+from .record import Record, Verdict, embedded_excess, verdicts
+from .results import Results
 from .rows import Row
 
 LABELS = {
@@ -48,11 +51,28 @@ def line(row: Row, record: Record) -> str:
         runs = (f"{LABELS[b]} {quantity(record.first[b], 'run')}" for b in LABELS if b in record.first)
         parts.append("    and the first run: " + ", ".join(runs))
     parts += [f"    {verdict_text(v)}" for v in verdicts(row, record)]
+    errors = [f"{LABELS[b]} {e:.1e}" for b in LABELS if (e := record.errors.get(b)) is not None]
+    if errors:
+        parts.append("    error: " + ", ".join(errors))
+    excess = embedded_excess(record)
+    if excess is not None and excess > 0:
+        parts.append(f"    AscendEP in onnxruntime is {quantity(excess, 'run')} beyond 5% and 4 us of own")
+    busy = sum(share > DISTURBED for share in record.foreign)
+    if busy:
+        parts.append(f"    {busy} of {len(record.foreign)} slots were disturbed by other processes")
     parts += [f"    {LABELS[b]}: not available, {reason}" for b, reason in record.missing.items()]
     return "\n".join(parts)
 
 
-def summary(rows: Sequence[Row], records: Sequence[Record]) -> str:
-    found = [v for row, record in zip(rows, records, strict=True) for v in verdicts(row, record)]
+def fall_text(fall: Fall) -> str:
+    before, now = fall.before, fall.now
+    return (
+        f"{fall.row.name}: {LABELS[fall.goal.own]} was {before.value:.2f} ±{100 * before.error:.0f}% of "
+        f"{LABELS[fall.peer]}, is {now.value:.2f} ±{100 * now.error:.0f}%"
+    )
+
+
+def summary(rows: Sequence[Row], results: Results) -> str:
+    found = [v for row in rows for v in verdicts(row, results.records[row.name])]
     asked = sum(len(row.goals) for row in rows)
     return f"{sum(v.reached for v in found)} of {asked} goals reached, {asked - len(found)} not measured"

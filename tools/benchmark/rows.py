@@ -116,7 +116,7 @@ ROWS: tuple[Row, ...] = (
     Row("llama_decode", "Llama-style decode at 512", DECODE, (Goal(1.15), bf16(1.4))),
     Row(
         "llama_decode_int8",
-        "Llama-style decode at 512, int8 weights",
+        "Llama-style decode at 512, int8 weights against OpenVINO's default",
         llama(1, 512, int8_weights=True),
         (Goal(2.0, "own", DEFAULT_PEERS, approximate=True),),
         rival_model=DECODE,

@@ -1,0 +1,186 @@
+"""What the benchmark concludes from numbers: ratios, errors, verdicts, regressions. Nothing is timed."""
+
+from __future__ import annotations
+
+import math
+import random
+from pathlib import Path
+
+import pytest
+from benchmark.gate import NotComparable, confirmed, falls
+from benchmark.markdown import END, START, table, write_into
+from benchmark.noise import Ratio, has_fallen, ratio, typical_error
+from benchmark.record import Record, embedded_excess, floors, verdict
+from benchmark.results import Results
+from benchmark.rows import ROWS, Goal, Row
+from benchmark.work import Work
+
+ROW = next(r for r in ROWS if r.name == "gelu")
+MACHINE = {"cpu": "one", "vectors": ["avx2"], "architecture": "x86_64"}
+SETTINGS = {"threads": 2, "rounds": 5, "slot": 0.1}
+
+
+def results(*records: Record, machine: dict[str, object] = MACHINE) -> Results:
+    return Results(dict(machine), dict(SETTINGS), {}, {r.name: r for r in records})
+
+
+def gelu(own: float, peer: float = 1.0, jitter: float = 0.0, seed: int = 0, rounds: int = 5) -> Record:
+    """Times of own and onnxruntime whose logarithms vary with deviation `jitter`."""
+    noise = random.Random(seed)
+    times = {
+        name: [value * math.exp(noise.gauss(0, jitter)) for _ in range(rounds)]
+        for name, value in (("own", own), ("ort", peer))
+    }
+    return Record("gelu", "run", rounds=times)
+
+
+def test_a_ratio_is_of_the_same_round() -> None:
+    slow_then_fast = [4.0, 1.0, 2.0]
+    found = ratio([2 * t for t in slow_then_fast], slow_then_fast)
+    assert found == Ratio(pytest.approx(2.0), 0.0)
+
+
+def test_the_error_shrinks_with_rounds_and_grows_with_noise() -> None:
+    def error(jitter: float, rounds: int) -> float:
+        record = gelu(1.0, jitter=jitter, rounds=rounds)
+        return ratio(record.rounds["ort"], record.rounds["own"]).error
+
+    assert error(0.01, 100) < error(0.01, 9) < error(0.1, 9)
+    # two normal deviations of 0.01 in the difference, the median's efficiency, 400 rounds
+    assert error(0.01, 400) == pytest.approx(1.2533 * 0.01 * math.sqrt(2) / 20, rel=0.3)
+
+
+def test_typical_error_has_a_floor() -> None:
+    assert typical_error([]) == typical_error([Ratio(1, 0.0)]) == 0.01
+    assert typical_error([Ratio(1, 0.0), Ratio(1, 0.05), Ratio(1, 0.06)]) == 0.05
+
+
+@pytest.mark.parametrize(("now", "fallen"), [(2.0, False), (1.93, False), (1.9, True), (3.0, False)])
+def test_has_fallen(now: float, fallen: bool) -> None:
+    """With 1 % on each side, three deviations are 4.2 %."""
+    assert has_fallen(Ratio(2.0, 0.0), Ratio(now, 0.0), 0.01, 0.01) is fallen
+
+
+def test_noise_excuses_a_fall() -> None:
+    assert not has_fallen(Ratio(2.0, 0.05), Ratio(1.8, 0.0), 0.01, 0.01)
+
+
+def test_falls_finds_a_planted_regression_only() -> None:
+    earlier = results(gelu(1.0, jitter=0.01))
+    assert falls([ROW], earlier, results(gelu(1.0, jitter=0.01, seed=1))) == []
+    found = falls([ROW], earlier, results(gelu(1.3, jitter=0.01, seed=1)))
+    assert [(f.row.name, f.goal.own, f.peer) for f in found] == [("gelu", "own", "ort")]
+    # the whole machine slower: ratios stay
+    assert falls([ROW], earlier, results(gelu(3.0, 3.0, jitter=0.01, seed=1))) == []
+
+
+def test_false_alarms_are_rare() -> None:
+    alarms = 0
+    for seed in range(300):
+        before = results(gelu(1.0, jitter=0.02, seed=2 * seed))
+        now = results(gelu(1.0, jitter=0.02, seed=2 * seed + 1))
+        alarms += bool(falls([ROW], before, now))
+    assert alarms <= 9
+
+
+@pytest.mark.parametrize(("second", "count"), [(1.3, 1), (1.0, 0)])
+def test_a_regression_is_measured_again(second: float, count: int) -> None:
+    earlier = results(gelu(1.0))
+    first = falls([ROW], earlier, results(gelu(1.3)))
+    asked: list[list[Row]] = []
+
+    def again(rows: list[Row]) -> Results:
+        asked.append(rows)
+        return results(gelu(second, rounds=10))
+
+    assert len(confirmed(first, earlier, again)) == count
+    assert asked == [[ROW]]
+
+
+def test_another_machine_is_not_compared() -> None:
+    with pytest.raises(NotComparable):
+        falls([ROW], results(gelu(1.0), machine={"cpu": "other"}), results(gelu(1.0)))
+
+
+def test_verdict_takes_the_fastest_peer() -> None:
+    record = Record("gelu", "run", rounds={"own": [1.0] * 3, "ort": [3.0] * 3, "openvino": [2.0] * 3})
+    found = verdict(record, Goal(1.7))
+    assert found is not None
+    assert (found.peer, found.ratio.value, found.reached) == ("openvino", pytest.approx(2.0), True)
+    assert verdict(record, Goal(1.7, "own_bf16")) is None
+    missed = verdict(record, Goal(2.5))
+    assert missed is not None
+    assert not missed.reached
+
+
+def test_a_fast_wrong_result_does_not_reach_its_goal() -> None:
+    record = Record("gelu", "run", rounds={"own": [1.0], "ort": [9.0]}, errors={"own": 1e-3})
+    found = verdict(record, Goal(1.7))
+    assert found is not None
+    assert not found.reached
+    approximate = verdict(record, Goal(1.7, approximate=True))
+    assert approximate is not None
+    assert approximate.reached
+
+
+def test_bfloat16_is_held_to_the_error_of_openvino() -> None:
+    times = {"own_bf16": [1.0], "openvino_default": [2.0]}
+    goal = Goal(1.1, "own_bf16", ("openvino_default",))
+    for own, reached in ((1e-3, True), (3e-3, False)):
+        record = Record("x", "run", rounds=times, errors={"own_bf16": own, "openvino_default": 2e-3})
+        found = verdict(record, goal)
+        assert found is not None
+        assert found.reached is reached
+
+
+def test_a_limit_in_seconds() -> None:
+    goal = Goal(5.0, peers=())
+    for seconds, reached in ((4.0, True), (6.0, False)):
+        found = verdict(Record("atc", "command", rounds={"own": [seconds]}), goal)
+        assert found is not None
+        assert found.reached is reached
+
+
+def test_embedded_excess() -> None:
+    def excess(seconds: float) -> float:
+        found = embedded_excess(Record("x", "run", rounds={"own": [1e-3], "ascend_in_ort": [seconds]}))
+        assert found is not None
+        return found
+
+    assert excess(1.053e-3) < 0 < excess(1.055e-3)
+    assert embedded_excess(Record("x", "run", rounds={"own": [1.0]})) is None
+
+
+def test_floors_are_the_tightest_limit() -> None:
+    limits = {"move_seconds": 1.0, "flops": 10.0, "bf16_flops": 20.0, "exponentials": 1.0}
+    assert floors(Work(100, 0, 0, 5, 0), limits) == {"float32": 1.0, "bfloat16": 0.5}
+    assert floors(Work(100, 0, 0, 30, 0), limits) == {"float32": 3.0, "bfloat16": 1.5}
+    assert floors(Work(0, 100, 0, 0, 2), limits) == {"float32": 2.0, "bfloat16": 2.0}
+
+
+def test_results_survive_the_file(tmp_path: Path) -> None:
+    given = results(gelu(1.0, jitter=0.1))
+    given.save(tmp_path / "r.json")
+    assert Results.load(tmp_path / "r.json") == given
+    (tmp_path / "other.json").write_text("{}")
+    with pytest.raises(ValueError, match="no result"):
+        Results.load(tmp_path / "other.json")
+
+
+def test_the_table_goes_between_the_markers(tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text(f"before\n{START}\nold\n{END}\nafter\n")
+    text = table([ROW], results(gelu(0.5)))
+    write_into(readme, text)
+    assert readme.read_text() == f"before\n{START}\n\n{text}\n\n{END}\nafter\n"
+    assert "| GELU [512,1024] | 500 ms | 1 s |" in text
+    assert "2.00 (1.7) ✓" in text
+    readme.write_text("no markers")
+    with pytest.raises(ValueError, match="markers"):
+        write_into(readme, text)
+
+
+def test_rows_have_names_of_their_own() -> None:
+    names = [row.name for row in ROWS]
+    assert len(set(names)) == len(names)
+    assert all(row.goals for row in ROWS)

@@ -1,0 +1,125 @@
+"""The table of the README, from the results of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from .record import Record, Verdict, embedded_excess, verdict
+from .report import LABELS, quantity
+from .results import Results
+from .rows import Goal, Row
+
+START, END = "<!-- bench: written by tools/bench --write-readme -->", "<!-- end of bench -->"
+NOTHING = "–"
+LEGEND = """\
+A ratio above 1 means that ours is faster than the fastest of onnxruntime (run and io-binding) and OpenVINO
+f32, or, in bfloat16, than OpenVINO's default; ✓ where it reaches its goal. × floor: own time over what bytes,
+operations and exponentials take at the rates measured in between. Error: own float32 against float64,
+relative to the largest magnitude."""
+HEADER = (
+    "row | own | onnxruntime | OpenVINO f32 | ratio (goal) | own bf16 | OpenVINO default | ratio (goal) | "
+    "in onnxruntime | × floor | error"
+)
+
+
+def table(rows: Sequence[Row], results: Results) -> str:
+    """How it was measured, the timed rows, and the others."""
+    timed = [r for r in rows if r.kind == "run" and r.name in results.records]
+    others = [r for r in rows if r.kind != "run" and r.name in results.records]
+    parts = [_preface(results)]
+    if timed:
+        parts.append(_markdown(HEADER, (_timed(r, results.records[r.name]) for r in timed)))
+        parts.append(_embedded([results.records[r.name] for r in timed]))
+    if others:
+        parts.append(_markdown("row | own | rival | ratio (goal)", _others(others, results)))
+    return "\n\n".join(parts)
+
+
+def write_into(readme: Path, text: str) -> None:
+    """Puts the table between the markers. Raises ValueError when they are missing."""
+    whole = readme.read_text()
+    before, start, rest = whole.partition(START)
+    _, end, after = rest.partition(END)
+    if not start or not end:
+        raise ValueError(f"{readme} lacks the markers {START} and {END}")
+    readme.write_text(f"{before}{START}\n\n{text}\n\n{END}{after}")
+
+
+def _preface(results: Results) -> str:
+    settings, machine = results.settings, results.machine
+    libraries = ", ".join(sorted({v for b, v in results.versions.items() if b != "probe"}))
+    vectors = ", ".join(machine["vectors"]) or machine["architecture"]
+    return f"""{settings["threads"]:.0f} threads, {machine["cpu"]} ({vectors}); {libraries}.
+Each backend in a live process of its own, slots of {settings["slot"]:g} s in turn, {settings["rounds"]:.0f} \
+rounds, medians. {LEGEND}"""
+
+
+def _markdown(header: str, rows: Iterable[Sequence[str]]) -> str:
+    names = [name.strip() for name in header.split("|")]
+    lines = [names, ["---", *["---:"] * (len(names) - 1)], *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _timed(row: Row, record: Record) -> list[str]:
+    best_ort = min((m for b in ("ort", "ort_bound") if (m := record.median(b)) is not None), default=None)
+    single = next((g for g in row.goals if g.own == "own"), None)
+    half = next((g for g in row.goals if g.own == "own_bf16"), None)
+    floor = _verdict(record, single)
+    times = {b: _time(record, b) for b in LABELS}
+    error = record.errors.get("own")
+    return [
+        row.title,
+        times["own"],
+        NOTHING if best_ort is None else quantity(best_ort, "run"),
+        times["openvino"],
+        _goal(record, single),
+        times["own_bf16"],
+        times["openvino_default"],
+        _goal(record, half),
+        times["ascend_in_ort"],
+        f"{floor.floor:.1f}" if floor and floor.floor else NOTHING,
+        NOTHING if error is None else f"{error:.0e}",
+    ]
+
+
+def _others(rows: Iterable[Row], results: Results) -> Iterable[list[str]]:
+    for row in rows:
+        record = results.records[row.name]
+        for goal in row.goals:
+            found = verdict(record, goal)
+            own, peer = record.median(goal.own), record.median(found.peer) if found else None
+            rival = f"{LABELS[found.peer]} {quantity(peer, row.kind)}" if found and peer else NOTHING
+            if not goal.peers:
+                rival = f"at most {goal.least:g} s"
+            mine = NOTHING if own is None else quantity(own, row.kind)
+            label = f" ({LABELS[goal.own]})" if goal.own != "own" else ""
+            yield [row.title, mine + label, rival, _goal(record, goal)]
+
+
+def _embedded(records: Iterable[Record]) -> str:
+    """How AscendEP inside onnxruntime keeps to the own runtime's time."""
+    found = {r.name: e for r in records if (e := embedded_excess(r)) is not None}
+    late = [f"{name} (+{quantity(e, 'run')})" for name, e in found.items() if e > 0]
+    text = (
+        f"In stock onnxruntime, {len(found) - len(late)} of {len(found)} rows take at most 5 % and 4 us "
+        "longer than in the own runtime"
+    )
+    return text + (f"; beyond that: {', '.join(late)}." if late else ".")
+
+
+def _time(record: Record, backend: str) -> str:
+    median = record.median(backend)
+    return NOTHING if median is None else quantity(median, record.kind)
+
+
+def _verdict(record: Record, goal: Goal | None) -> Verdict | None:
+    return None if goal is None else verdict(record, goal)
+
+
+def _goal(record: Record, goal: Goal | None) -> str:
+    found = _verdict(record, goal)
+    if goal is None or found is None:
+        return NOTHING if goal is None else f"{NOTHING} ({goal.least:.3g})"
+    mark = " ✓" if found.reached else ""
+    return f"{found.ratio.value:.2f} ({found.least:.3g}){mark}"
