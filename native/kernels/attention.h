@@ -1,0 +1,55 @@
+/* attention.h - softmax(scale Q K^T + mask) V as the files attention*.c share it.
+ *
+ * Queries are the lanes: scores lie as [keys][ATTENTION_LANES], so the softmax runs down columns without
+ * one horizontal step, and a column block of scores is at once the packed left operand of the product
+ * with V. */
+#ifndef ASC_KERNELS_ATTENTION_H
+#define ASC_KERNELS_ATTENTION_H
+
+#include "gemm_tile.h"
+
+#define ATTENTION_LANES GEMM_PANEL /* queries of a block */
+#define ATTENTION_KEYS 512         /* keys whose scores are held together; a multiple of GEMM_PANEL */
+#define ATTENTION_FEW 4            /* up to so many queries, scores are dot products, row by row */
+
+/* A key whose mask is at or below this has weight 0 beside one that is not masked: it need not be computed. */
+#define ATTENTION_MASKED (-1e30f)
+
+typedef struct attention {
+    int64_t batch, heads, kv_heads, queries, keys, depth, width; /* depth: of Q and K; width: of V and Y */
+    const float *q, *k, *v, *mask;                               /* mask NULL: none */
+    float *y;
+    int64_t q_strides[4], k_strides[4], v_strides[4]; /* batch, head, position, element */
+    int64_t mask_strides[4];                          /* batch, head, query, key */
+    int64_t y_strides[3];                             /* batch, head, query */
+    float scale;
+    /* the workspace */
+    float *packed_k; /* [batch][kv_heads][panel][depth][GEMM_PANEL] */
+    float *packed_v; /* [batch][kv_heads][panel][keys][GEMM_PANEL], or NULL: V is read as it lies */
+    float *turned;   /* [1 or batch][block][keys][ATTENTION_LANES] of a mask that heads share, or NULL */
+    char *scratch;   /* of worker 0 */
+    int64_t scratch_bytes;
+} attention;
+
+/* Whether the mask differs between queries, so that it must be turned. */
+static inline int attention_turns(const attention *p) {
+    return p->mask && p->mask_strides[2];
+}
+
+static inline int64_t attention_panels(int64_t n) {
+    return n / GEMM_PANEL + (n % GEMM_PANEL != 0);
+}
+
+/* A few queries of one key/value head, that is of heads / kv_heads heads, against all keys. */
+void ASC_FN(attention_few)(const attention *p, int64_t batch, int64_t kv_head, float *scores);
+/* Floats of `scores`, for all queries that share a key/value head. 0 on overflow. */
+int64_t ASC_FN(attention_few_floats)(const attention *p);
+
+/* The mask of a block of queries as [keys][ATTENTION_LANES]; lanes without a query are masked. */
+void ASC_FN(attention_turn_mask)(const attention *p, int64_t batch, int64_t head, int64_t block, float *out);
+
+/* Queries [block * ATTENTION_LANES, ...) of one head against all keys. */
+void ASC_FN(attention_block)(const attention *p, int64_t batch, int64_t head, int64_t block, float *scratch);
+int64_t ASC_FN(attention_block_floats)(const attention *p);
+
+#endif

@@ -1,0 +1,235 @@
+/* A block of queries against all keys, a run of keys at a time, with the softmax kept up to date as Milakov
+ * and Gimelshein (Online normalizer calculation for softmax, 2018) and Dao et al. (FlashAttention, 2022) do. */
+#include <math.h>
+
+#include "attention.h"
+#include "gemm_pack.h"
+#include "vmath.h"
+
+#define LANES ATTENTION_LANES
+#define VECTORS (LANES / ASC_VF) /* of a row of scores */
+
+/* What a worker holds: LANES * (depth + keys of a run + keys (the mask) + width, rounded up). */
+typedef struct state {
+    const attention *p;
+    const float *k, *v, *mask; /* of the head; mask of all queries */
+    const float *turned;       /* mask of the block as [keys][LANES], or NULL */
+    float *q, *scores, *sums;
+    int64_t lanes; /* queries in the block */
+    int64_t width; /* of a row of sums */
+    vf max[VECTORS], total[VECTORS];
+    int started;
+} state;
+
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+static int64_t sums_width(const attention *p) {
+    return (p->width + GEMM_TILE_COLS - 1) / GEMM_TILE_COLS * GEMM_TILE_COLS;
+}
+
+int64_t ASC_FN(attention_block_floats)(const attention *p) {
+    int64_t lines = least(p->keys, ATTENTION_KEYS), floats;
+    if (attention_turns(p) && !asc_add_ok(lines, p->keys, &lines)) return 0;
+    if (!asc_add_ok(lines, p->depth, &lines) || !asc_add_ok(lines, p->width, &lines)) return 0;
+    if (!asc_add_ok(lines, GEMM_TILE_COLS, &lines) || !asc_mul_ok(lines, LANES, &floats)) return 0;
+    return floats < INT64_MAX / 64 ? floats : 0;
+}
+
+/* Nearly equal row tiles of a left operand packed `LANES` wide. */
+static void product(const float *a, int64_t rows, int64_t k, const float *b, int64_t b_step, int64_t columns, float *c,
+                    int64_t ldc, int resume) {
+    int64_t tiles = (rows + GEMM_ROWS - 1) / GEMM_ROWS;
+    for (int64_t at = 0; at < columns; at += GEMM_TILE_COLS)
+        for (int64_t t = 0; t < tiles; t++) {
+            int64_t from = rows * t / tiles, to = rows * (t + 1) / tiles;
+            gemm_tile tile = {.k = k, .a = a + from, .a_step = LANES, .b = b + at, .b_step = b_step};
+            tile.c = c + from * ldc + at;
+            tile.ldc = ldc;
+            tile.resume = resume;
+            ASC_FN(gemm_tile_run)((int)(to - from), columns - at > ASC_VF ? 2 : 1, &tile);
+        }
+}
+
+/* scores = K Q^T for whole panels of keys; lanes without a query cost nothing where a vector has none. */
+static void find_scores(const state *s, int64_t key, int64_t keys) {
+    const attention *p = s->p;
+    for (int64_t i = 0; i < keys; i += GEMM_PANEL)
+        product(s->k + (key + i) * p->depth, least(GEMM_PANEL, keys - i), p->depth, s->q, LANES, s->lanes,
+                s->scores + i * LANES, LANES, 0);
+}
+
+/* One row of scores for each key, plus the mask. */
+static void add_mask(const state *s, int64_t key, int64_t keys) {
+    const attention *p = s->p;
+    int64_t vectors = (s->lanes + ASC_VF - 1) / ASC_VF, step = p->mask_strides[3];
+    for (int64_t i = 0; i < keys; i++)
+        for (int64_t v = 0; v < vectors; v++) {
+            float *at = s->scores + i * LANES + v * ASC_VF;
+            vf mask =
+                s->turned ? vf_load(s->turned + (key + i) * LANES + v * ASC_VF) : vf_set(s->mask[(key + i) * step]);
+            vf_store(at, vf_load(at) + mask);
+        }
+}
+
+/* The largest score of each query so far. Four at a time: one alone would wait for the one before. */
+static vf largest(const float *scores, int64_t keys, vf so_far) {
+    vf max[4] = {so_far, so_far, so_far, so_far};
+    int64_t i = 0;
+    for (; i + 4 <= keys; i += 4, scores += 4 * LANES)
+#pragma GCC unroll 4
+        for (int u = 0; u < 4; u++) max[u] = vf_max(vf_load(scores + u * LANES), max[u]);
+    for (; i < keys; i++, scores += LANES) max[0] = vf_max(vf_load(scores), max[0]);
+    return vf_max(vf_max(max[0], max[1]), vf_max(max[2], max[3]));
+}
+
+/* What to subtract: the maximum, unless subtracting it would make NaN of an infinity. */
+static vf finite_shift(vf max) {
+    return vf_select(vf_abs(max) == INFINITY, (vf){0}, max);
+}
+
+/* Sums so far, under a larger maximum. */
+static void rescale(state *s, const vf factor[VECTORS]) {
+    float factors[LANES];
+    for (int v = 0; v < VECTORS; v++) vf_store(factors + v * ASC_VF, factor[v]);
+    for (int64_t i = 0; i < s->lanes; i++)
+        for (int64_t j = 0; j < s->width; j += ASC_VF)
+            vf_store(s->sums + i * s->width + j, vf_load(s->sums + i * s->width + j) * factors[i]);
+}
+
+/* The scores' exponentials in place, and their sums. A score of +Inf gives NaN. */
+static void exponentials(state *s, int64_t keys, const vf max[VECTORS]) {
+    int64_t vectors = (s->lanes + ASC_VF - 1) / ASC_VF;
+    for (int64_t v = 0; v < vectors; v++) {
+        vf shift = finite_shift(max[v]), sum[4] = {{0}, {0}, {0}, {0}};
+        float *at = s->scores + v * ASC_VF;
+        int64_t i = 0;
+        for (; i + 4 <= keys; i += 4, at += 4 * LANES)
+#pragma GCC unroll 4
+            for (int u = 0; u < 4; u++) {
+                vf e = vf_exp_bounded(vf_load(at + u * LANES) - shift);
+                vf_store(at + u * LANES, e);
+                sum[u] += e;
+            }
+        for (; i < keys; i++, at += LANES) {
+            vf e = vf_exp_bounded(vf_load(at) - shift);
+            vf_store(at, e);
+            sum[0] += e;
+        }
+        s->total[v] += (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    }
+}
+
+static void run_keys(state *s, int64_t key, int64_t keys) {
+    const attention *p = s->p;
+    vf max[VECTORS], factor[VECTORS];
+    find_scores(s, key, keys);
+    if (p->mask) add_mask(s, key, keys);
+    for (int v = 0; v < VECTORS; v++) {
+        max[v] = v * ASC_VF < s->lanes ? largest(s->scores + v * ASC_VF, keys, s->max[v]) : s->max[v];
+        vf old = finite_shift(s->max[v]);
+        factor[v] = vf_select(s->max[v] == -INFINITY, (vf){0}, vf_exp(old - finite_shift(max[v])));
+        s->total[v] *= factor[v];
+        s->max[v] = max[v];
+    }
+    if (s->started) rescale(s, factor);
+    exponentials(s, keys, max);
+    for (int64_t j = 0; j < p->width; j += GEMM_PANEL) {
+        const float *v = p->packed_v ? s->v + (j * p->keys + key * GEMM_PANEL) : s->v + key * p->v_strides[2] + j;
+        int64_t columns = least(GEMM_PANEL, p->width - j), step = p->packed_v ? GEMM_PANEL : p->v_strides[2];
+        product(s->scores, s->lanes, keys, v, step, columns, s->sums + j, s->width, s->started);
+    }
+    s->started = 1;
+}
+
+void ASC_FN(attention_turn_mask)(const attention *p, int64_t batch, int64_t head, int64_t block, float *out) {
+    const int64_t *strides = p->mask_strides;
+    const float *mask = p->mask + batch * strides[0] + head * strides[1] + block * LANES * strides[2];
+    int64_t lanes = least(LANES, p->queries - block * LANES);
+    ASC_FN(gemm_interleave)(mask, strides[2], strides[3], lanes, p->keys, LANES, out);
+    for (int64_t i = 0; lanes < LANES && i < p->keys; i++)
+        for (int64_t j = lanes; j < LANES; j++) out[i * LANES + j] = -INFINITY;
+}
+
+/* Where the turned mask of the block lies; NULL when all queries share one mask, or none. */
+static const float *find_turned(const attention *p, int64_t batch, int64_t head, int64_t block, float *room) {
+    if (!attention_turns(p)) return NULL;
+    int64_t blocks = (p->queries + LANES - 1) / LANES, index = (p->mask_strides[0] ? batch : 0) * blocks + block;
+    if (p->turned) return p->turned + index * p->keys * LANES;
+    ASC_FN(attention_turn_mask)(p, batch, head, block, room);
+    return room;
+}
+
+/* Largest mask of a panel of keys, for each query. */
+static void panel_mask(const state *s, int64_t key, vf max[VECTORS]) {
+    for (int v = 0; v < VECTORS; v++) max[v] = vf_set(-INFINITY);
+    for (int64_t i = key; i < least(key + GEMM_PANEL, s->p->keys); i++)
+        for (int v = 0; v < VECTORS; v++) max[v] = vf_max(vf_load(s->turned + i * LANES + v * ASC_VF), max[v]);
+}
+
+/* Whether every query has a key that is not masked: then masked keys have weight 0. */
+static int every_query_sees(const state *s) {
+    vf max[VECTORS], panel[VECTORS];
+    for (int v = 0; v < VECTORS; v++) max[v] = vf_set(-INFINITY);
+    for (int64_t key = 0; key < s->p->keys; key += GEMM_PANEL) {
+        panel_mask(s, key, panel);
+        for (int v = 0; v < VECTORS; v++) max[v] = vf_max(panel[v], max[v]);
+    }
+    for (int64_t i = 0; i < s->lanes; i++)
+        if (!(max[i / ASC_VF][i % ASC_VF] > ATTENTION_MASKED)) return 0;
+    return 1;
+}
+
+static int is_hidden(const state *s, int64_t key) {
+    vf max[VECTORS];
+    panel_mask(s, key, max);
+    vi seen = {0};
+    for (int v = 0; v < VECTORS; v++) seen |= ~(max[v] <= ATTENTION_MASKED); /* NaN is seen */
+    return !vi_any(seen);
+}
+
+static void divide(const state *s, float *y) {
+    const attention *p = s->p;
+    float totals[LANES];
+    for (int v = 0; v < VECTORS; v++) vf_store(totals + v * ASC_VF, s->total[v]);
+    for (int64_t i = 0; i < s->lanes; i++, y += p->y_strides[2]) {
+        float factor = p->keys ? 1.0f / totals[i] : 0;
+        const float *sums = s->sums + i * s->width;
+        int64_t j = 0;
+        for (; j + ASC_VF <= p->width; j += ASC_VF) vf_store(y + j, vf_load(sums + j) * factor);
+        if (j < p->width) vf_store_tail(y + j, vf_load(sums + j) * factor, p->width - j);
+    }
+}
+
+void ASC_FN(attention_block)(const attention *p, int64_t batch, int64_t head, int64_t block, float *scratch) {
+    int64_t first = block * LANES, pair = batch * p->kv_heads + head / (p->heads / p->kv_heads);
+    int64_t kv_head = pair % p->kv_heads;
+    state s = {.p = p, .lanes = least(LANES, p->queries - first), .width = sums_width(p)};
+    s.q = scratch;
+    s.sums = s.q + LANES * p->depth;
+    s.scores = s.sums + LANES * s.width;
+    if (p->mask) s.mask = p->mask + batch * p->mask_strides[0] + head * p->mask_strides[1];
+    s.turned = find_turned(p, batch, head, block, s.scores + LANES * least(p->keys, ATTENTION_KEYS));
+    s.k = p->packed_k + pair * attention_panels(p->keys) * GEMM_PANEL * p->depth;
+    s.v = p->packed_v ? p->packed_v + pair * attention_panels(p->width) * GEMM_PANEL * p->keys
+                      : p->v + batch * p->v_strides[0] + kv_head * p->v_strides[1];
+    ASC_FN(gemm_interleave)(p->q + batch * p->q_strides[0] + head * p->q_strides[1] + first * p->q_strides[2],
+                            p->q_strides[2], p->q_strides[3], s.lanes, p->depth, LANES, s.q);
+    for (int64_t i = 0; i < LANES * p->depth; i += ASC_VF) vf_store(s.q + i, vf_load(s.q + i) * p->scale);
+    memset(s.sums, 0, (size_t)(LANES * s.width) * sizeof *s.sums);
+    for (int v = 0; v < VECTORS; v++) s.max[v] = vf_set(-INFINITY);
+    int may_skip = s.turned && every_query_sees(&s);
+    for (int64_t key = 0; key < p->keys;) {
+        if (may_skip && is_hidden(&s, key)) {
+            key += GEMM_PANEL;
+            continue;
+        }
+        int64_t end = key + GEMM_PANEL;
+        while (end < p->keys && end - key < ATTENTION_KEYS && !(may_skip && is_hidden(&s, end))) end += GEMM_PANEL;
+        end = least(end, p->keys);
+        run_keys(&s, key, end - key);
+        key = end;
+    }
+    divide(&s, p->y + batch * p->y_strides[0] + head * p->y_strides[1] + first * p->y_strides[2]);
+}
