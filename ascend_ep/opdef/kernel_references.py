@@ -135,12 +135,36 @@ def linear_add_gelu(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array
     return [gelu(y if bias is None else y + bias, attributes.get("approximate", "none"))]
 
 
+def scaled_dot_product_attention(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
+    """softmax(scale*q*k^T + mask)*v as attention/ScaledDotProductAttention.json says."""
+    q, k, v = (_required(inputs, i) for i in range(3))
+    mask = _input(inputs, 3)
+    if any(a.ndim != 4 for a in (q, k, v)):
+        raise ValueError("q, k and v have four axes")
+    k = k if attributes["key_transposed"] else k.swapaxes(-1, -2)
+    if not k.shape[1] or q.shape[1] % k.shape[1] or k.shape[1] != v.shape[1]:
+        raise ValueError(f"{q.shape[1]} heads of q are no multiple of those of k {k.shape} and v {v.shape}")
+    group = q.shape[1] // k.shape[1]
+    k, v = (np.repeat(a, group, axis=1) for a in (k, v))
+    with np.errstate(all="ignore"):
+        scores = attributes["scale"] * (q @ k)
+        if mask is not None:
+            scores = np.asarray(scores + mask)
+        weights = np.exp(scores - np.max(scores, axis=-1, keepdims=True, initial=-np.inf))
+        weights = weights / np.sum(weights, axis=-1, keepdims=True)
+        if attributes["nan_to_zero"]:
+            weights = np.where(np.isnan(weights), 0, weights)
+        y = weights @ v
+    return [np.ascontiguousarray(y.swapaxes(1, 2)) if attributes["heads_last"] else y]
+
+
 KERNEL_REFERENCES: dict[str, Reference] = {
     "layer_norm": layer_norm,
     "layer_norm_gelu": layer_norm_gelu,
     "linear_add_gelu": linear_add_gelu,
     "rms_norm": rms_norm,
     "rope": rope,
+    "scaled_dot_product_attention": scaled_dot_product_attention,
     "swiglu": swiglu,
     "topk": topk,
 }

@@ -3,7 +3,7 @@
  * in:     Q [B, H, M, D], K [B, G, S, D], V [B, G, S, W] with H a multiple of G (each key/value head serves
  *         H / G neighbouring heads), mask (absent, or broadcastable to [B, H, M, S]); any strides.
  * out:    Y [B, H, M, W], or [B, M, H, W] with heads_last
- * ints:   heads_last
+ * ints:   heads_last, nan_to_zero (a row whose scores have no finite sum of weights is 0, not NaN)
  * floats: scale
  *
  * A key whose mask is ATTENTION_MASKED or less is left out where a whole panel of keys is masked for a
@@ -47,6 +47,8 @@ static int32_t read_output(const asc_call *call, attention *p) {
                 y->rank == 4 && y->layout == ASC_LAYOUT_PLAIN && y->dims[0] == p->batch &&
                     y->dims[last ? 2 : 1] == p->heads && y->dims[last ? 1 : 2] == p->queries && y->dims[3] == p->width,
                 "attention: the output's shape is wrong");
+    ASC_REQUIRE(call, call->ints[1] == 0 || call->ints[1] == 1, "attention: nan_to_zero is 0 or 1");
+    p->nan_to_zero = call->ints[1] != 0;
     p->y = y->data;
     p->y_strides[0] = p->heads * p->queries * p->width;
     p->y_strides[1] = last ? p->width : p->queries * p->width;
@@ -55,7 +57,7 @@ static int32_t read_output(const asc_call *call, attention *p) {
 }
 
 static int32_t read_problem(const asc_call *call, attention *p) {
-    ASC_REQUIRE(call, call->n_ints == 1 && call->n_floats == 1, "attention takes one int and one float");
+    ASC_REQUIRE(call, call->n_ints == 2 && call->n_floats == 1, "attention takes two ints and one float");
     *p = (attention){.scale = (float)call->floats[0]};
     int32_t code;
     if ((code = read_operand(call, Q, p->q_strides))) return code;

@@ -23,6 +23,7 @@ typedef struct attention {
     int64_t mask_strides[4];                          /* batch, head, query, key */
     int64_t y_strides[3];                             /* batch, head, query */
     float scale;
+    int nan_to_zero;
     /* the workspace */
     float *packed_k; /* [batch][kv_heads][panel][depth][GEMM_PANEL] */
     float *packed_v; /* [batch][kv_heads][panel][keys][GEMM_PANEL], or NULL: V is read as it lies */
@@ -34,6 +35,12 @@ typedef struct attention {
 /* Whether the mask differs between queries, so that it must be turned. */
 static inline int attention_turns(const attention *p) {
     return p->mask && p->mask_strides[2];
+}
+
+/* What a row of sums is multiplied by; -1: the row is to be filled with zeros. */
+static inline float attention_factor(const attention *p, float total) {
+    if (!p->keys || (p->nan_to_zero && !(total > 0))) return -1;
+    return 1.0f / total;
 }
 
 static inline int64_t attention_panels(int64_t n) {

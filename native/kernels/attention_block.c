@@ -194,7 +194,11 @@ static void divide(const state *s, float *y) {
     float totals[LANES];
     for (int v = 0; v < VECTORS; v++) vf_store(totals + v * ASC_VF, s->total[v]);
     for (int64_t i = 0; i < s->lanes; i++, y += p->y_strides[2]) {
-        float factor = p->keys ? 1.0f / totals[i] : 0;
+        float factor = attention_factor(p, totals[i]);
+        if (factor < 0) {
+            memset(y, 0, (size_t)p->width * sizeof *y);
+            continue;
+        }
         const float *sums = s->sums + i * s->width;
         int64_t j = 0;
         for (; j + ASC_VF <= p->width; j += ASC_VF) vf_store(y + j, vf_load(sums + j) * factor);

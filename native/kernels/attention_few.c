@@ -90,6 +90,10 @@ void ASC_FN(attention_few)(const attention *p, int64_t batch, int64_t kv_head, f
             mask = p->mask + batch * p->mask_strides[0] + head * p->mask_strides[1] + query * p->mask_strides[2];
         float sum = exponentials(scores + r * room, p->keys, mask, p->mask_strides[3]);
         float *y = p->y + batch * p->y_strides[0] + head * p->y_strides[1] + query * p->y_strides[2];
-        mix(scores + r * room, v, p->v_strides[2], p->keys, p->width, p->keys ? 1.0f / sum : 0, y);
+        float factor = attention_factor(p, sum);
+        if (factor < 0)
+            memset(y, 0, (size_t)p->width * sizeof *y);
+        else
+            mix(scores + r * room, v, p->v_strides[2], p->keys, p->width, factor, y);
     }
 }

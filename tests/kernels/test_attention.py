@@ -1,4 +1,4 @@
-"""The attention kernel against float64, on every ISA level, over shapes, strides, masks and special values."""
+"""The attention kernel against float64 on every ISA level: shapes, strides, masks, special values."""
 
 from __future__ import annotations
 
@@ -24,11 +24,13 @@ def reference(q, k, v, mask=None, scale=1.0):
         return weights / weights.sum(axis=-1, keepdims=True) @ v
 
 
-def attend(q, k, v, mask=None, scale=1.0, heads_last=0, **options):
+def attend(q, k, v, mask=None, scale=1.0, heads_last=0, nan_to_zero=0, **options):
     batch, heads, queries, _ = q.shape
     width = v.shape[3]
     dims = (batch, queries, heads, width) if heads_last else (batch, heads, queries, width)
-    (y,) = call("attention", [q, k, v, mask], [(np.float32, dims)], [heads_last], [scale], **options)
+    (y,) = call(
+        "attention", [q, k, v, mask], [(np.float32, dims)], [heads_last, nan_to_zero], [scale], **options
+    )
     return y.transpose(0, 2, 1, 3) if heads_last else y
 
 
@@ -116,6 +118,8 @@ def test_special_values(queries):
     assert np.isnan(y[0, 1, 0]).all()
     finite = ~np.isnan(expected)
     check(y[finite], expected[finite])
+    expected[~finite] = 0
+    check(attend(q, k, v, mask, nan_to_zero=1), expected)
 
 
 def test_strides():
@@ -162,6 +166,6 @@ def test_refusals():
         ([q[0], k, v], "four axes"),
     ]:
         with pytest.raises(KernelError, match=text):
-            call("attention", inputs, [(np.float32, q.shape)], [0], [1.0])
+            call("attention", inputs, [(np.float32, q.shape)], [0, 0], [1.0])
     with pytest.raises(KernelError, match="shape"):
-        call("attention", [q, k, v], [(np.float32, (1, 4, 3, 9))], [0], [1.0])
+        call("attention", [q, k, v], [(np.float32, (1, 4, 3, 9))], [0, 0], [1.0])

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import onnx_ir as ir
 
 from ascend_ep.graph.facts import Facts
+from ascend_ep.graph.fusion.attention import AttentionFusion, HeadsLastAttentionFusion
 from ascend_ep.graph.fusion.gelu import GeluFusion, TanhGeluFusion
 from ascend_ep.graph.fusion.layer_norm import LayerNormFusion
 from ascend_ep.graph.fusion.outline import outline
@@ -20,6 +21,8 @@ from ascend_ep.graph.infer import Registry, infer_facts
 
 #: in the order they are tried at a node: a larger pattern before one inside it
 FUSIONS: tuple[Fusion, ...] = (
+    HeadsLastAttentionFusion(),
+    AttentionFusion(),
     LayerNormFusion(),
     RMSNormFusion(),
     RoPEFusion(),
