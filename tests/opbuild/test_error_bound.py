@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ascend_ep.compiler.codegen.session import TensorSpec
-from ascend_ep.compiler.proof.cases import small_cases
 from ascend_ep.compiler.proof.bounded import Bounded
+from ascend_ep.compiler.proof.cases import small_cases
 from ascend_ep.compiler.proof.error_bound import interval, propagate
 from ascend_ep.compiler.proof.interpreted import run_interpreted
 from ascend_ep.compiler.proof.numerical import expected

@@ -11,11 +11,12 @@ from .artefacts import MODELS, Artefacts
 from .fleet import Fleet, Setting
 from .gate import NotComparable, confirmed, falls
 from .markdown import table, write_into
-from .measure import Bench, Schedule
+from .measure import measure
 from .probe import compile_probe
 from .report import fall_text, line, summary
 from .results import Results, this_machine
 from .rows import ROWS, Row
+from .stage import Schedule, Stage
 
 ROOT = Path(__file__).resolve().parents[2]
 BASELINE = Path(__file__).with_name("baseline.json")
@@ -64,10 +65,11 @@ def backends_of(rows: list[Row]) -> list[str]:
     """Those the rows' goals name, and the others that the rows show."""
     timed = ("ascend_in_ort", "own_bound") if any(r.kind == "run" for r in rows) else ()
     loaded = ("ort",) if any(r.kind in ("load", "session") for r in rows) else ()
-    return list(dict.fromkeys([*(b for r in rows for b in r.backends), *timed, *loaded]))
+    heavy = ("openvino",) if any(r.kind == "memory" for r in rows) else ()
+    return list(dict.fromkeys([*(b for r in rows for b in r.backends), *timed, *loaded, *heavy]))
 
 
-def measure(rows: list[Row], given: argparse.Namespace, rounds: int) -> Results:
+def measure_all(rows: list[Row], given: argparse.Namespace, rounds: int) -> Results:
     """Measures the rows in new processes, showing and saving each as it is done."""
     given.work.mkdir(parents=True, exist_ok=True)
     probe = compile_probe(given.work)
@@ -78,9 +80,10 @@ def measure(rows: list[Row], given: argparse.Namespace, rounds: int) -> Results:
         results.versions = fleet.versions
         for backend, reason in fleet.missing.items():
             print(f"{backend}: not measured ({reason})")
-        bench = Bench(Artefacts(given.work), fleet, Schedule(rounds, given.slot, given.patience), probe)
+        artefacts, schedule = Artefacts(given.work), Schedule(rounds, given.slot, given.patience)
         for row in rows:
-            record = results.records[row.name] = bench.measure(row)
+            stage = Stage(row, artefacts, fleet, schedule, probe)
+            record = results.records[row.name] = measure(stage)
             print(line(row, record), flush=True)
             if given.json:
                 results.save(given.json)
@@ -95,10 +98,13 @@ def compare(rows: list[Row], results: Results, given: argparse.Namespace) -> int
         if first and not given.source:
             given.json = None
             print("measuring again:", ", ".join(dict.fromkeys(f.row.name for f in first)))
-            first = confirmed(first, earlier, lambda rows: measure(rows, given, 2 * given.rounds))
+            first = confirmed(first, earlier, lambda rows: measure_all(rows, given, 2 * given.rounds))
     except NotComparable as error:
         print(f"{given.against} can't be compared: {error}")
         return 0
+    except (OSError, ValueError) as error:
+        print(f"{given.against} can't be read: {error}")
+        return 2
     for fall in first:
         print(fall_text(fall))
     print(f"{len(first)} ratios have fallen" if first else "no ratio has fallen")
@@ -115,7 +121,7 @@ def main() -> int:
         print("\n".join(f"{r.name:20} {r.title}" for r in rows))
         return 0
     sys.path.insert(0, str(MODELS))
-    results = Results.load(given.source) if given.source else measure(rows, given, given.rounds)
+    results = Results.load(given.source) if given.source else measure_all(rows, given, given.rounds)
     rows = [r for r in rows if r.name in results.records]
     print(summary(rows, results))
     if given.markdown:

@@ -16,7 +16,9 @@ Call = Callable[[], object]
 
 class Backend(Protocol):
     """A loaded model. `call(feeds)` gives what runs one inference on these inputs; `outputs()` is what the
-    first one computed, in the model's order."""
+    first one computed, in the model's order; `hosted`, whether a bundle has parts that onnxruntime runs."""
+
+    hosted: bool
 
     def __init__(self, path: str, threads: int) -> None: ...
 
@@ -29,6 +31,7 @@ class OnnxRuntime:
     """session.run of onnxruntime's CPU provider."""
 
     providers: tuple[Any, ...] = ("CPUExecutionProvider",)
+    hosted = False
 
     def __init__(self, path: str, threads: int) -> None:
         ort = importlib.import_module("onnxruntime")
@@ -92,6 +95,7 @@ class OpenVino:
     """infer of OpenVINO in float32, inputs and outputs shared."""
 
     properties: Mapping[str, Any] = {"INFERENCE_PRECISION_HINT": "f32"}
+    hosted = False
 
     def __init__(self, path: str, threads: int) -> None:
         openvino = importlib.import_module("openvino")
@@ -123,6 +127,7 @@ class Own:
         options = ascend_ep.SessionOptions()
         options.intra_op_num_threads = threads
         self.session = ascend_ep.InferenceSession(path, options)
+        self.hosted = self.session.get_providers() != ["AscendEP"]
         self.names = [o.name for o in self.session.get_outputs()]
         self.last: list[Any] = []
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from .record import Record, Verdict, embedded_excess, verdict
-from .report import LABELS, quantity
+from .report import LABELS, profile_text, quantity
 from .results import Results
 from .rows import Goal, Row
 
@@ -31,8 +31,9 @@ def table(rows: Sequence[Row], results: Results) -> str:
     if timed:
         parts.append(_markdown(HEADER, (_timed(r, results.records[r.name]) for r in timed)))
         parts.append(_embedded([results.records[r.name] for r in timed]))
+        parts += _missed([(r, results.records[r.name]) for r in timed])
     if others:
-        parts.append(_markdown("row | own | rival | ratio (goal)", _others(others, results)))
+        parts.append(_markdown("row | own | rival | ratio (goal) | besides", _others(others, results)))
     return "\n\n".join(parts)
 
 
@@ -94,7 +95,25 @@ def _others(rows: Iterable[Row], results: Results) -> Iterable[list[str]]:
                 rival = f"at most {goal.least:g} s"
             mine = NOTHING if own is None else quantity(own, row.kind)
             label = f" ({LABELS[goal.own]})" if goal.own != "own" else ""
-            yield [row.title, mine + label, rival, _goal(record, goal)]
+            yield [row.title, mine + label, rival, _goal(record, goal), _besides(record, found)]
+
+
+def _besides(record: Record, found: Verdict | None) -> str:
+    """The other backends, and the first run of all."""
+    shown = (found.goal.own, found.peer) if found else ()
+    parts = [f"{LABELS[b]} {_time(record, b)}" for b in LABELS if b in record.rounds and b not in shown]
+    runs = [f"{LABELS[b]} {quantity(record.first[b], 'run')}" for b in LABELS if b in record.first]
+    return "; ".join([*parts, *(["first run: " + ", ".join(runs)] if runs else [])])
+
+
+def _missed(found: Iterable[tuple[Row, Record]]) -> list[str]:
+    """Where the rows that miss a goal spend their time."""
+    lines = [
+        f"- {row.title}{' (bf16)' if own == 'own_bf16' else ''}: {profile_text(shares)}"
+        for row, record in found
+        for own, shares in record.profiles.items()
+    ]
+    return ["Where the rows below their goal spend their time:\n\n" + "\n".join(lines)] if lines else []
 
 
 def _embedded(records: Iterable[Record]) -> str:

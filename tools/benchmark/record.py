@@ -20,8 +20,9 @@ class Record:
     """Per backend: the medians of its slots, one a round, in seconds (bytes for memory); `loads` and `first`,
     making the session and running it once; `errors`, the largest difference from the float64 reference,
     relative to the largest magnitude of the output; `mismatches`, how many integers of the outputs differ;
-    `missing`, why there is no number; `foreign`, the shares of the CPUs that others used in the slots.
-    `floors` are by arithmetic ("float32", "bfloat16"), in seconds."""
+    `missing`, why there is no number; `profiles`, by kernel the share of a run, for backends that miss a goal.
+    `hosted`: the backends of ours that leave a part to onnxruntime; `foreign`: the shares of the CPUs that
+    others used in the slots; `floors`: by arithmetic ("float32", "bfloat16"), in seconds."""
 
     name: str
     kind: str
@@ -31,6 +32,8 @@ class Record:
     errors: dict[str, float] = field(default_factory=dict)
     mismatches: dict[str, int] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
+    hosted: list[str] = field(default_factory=list)
+    profiles: dict[str, dict[str, float]] = field(default_factory=dict)
     foreign: list[float] = field(default_factory=list)
     limits: dict[str, float] = field(default_factory=dict)
     floors: dict[str, float] = field(default_factory=dict)
@@ -117,6 +120,8 @@ def _fastest(record: Record, backends: Iterable[str]) -> str | None:
 
 
 def _inaccuracy(record: Record, goal: Goal) -> str:
+    if goal.own in record.hosted:
+        return "part of it runs in onnxruntime"
     error = record.errors.get(goal.own)
     if error is None or goal.approximate:
         return ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from .gate import Fall
 from .quiet import DISTURBED
@@ -12,13 +12,13 @@ from .rows import Row
 
 LABELS = {
     "ort": "onnxruntime",
-    "ort_bound": "onnxruntime, bound",
-    "ort_prepacked": "onnxruntime, prepacked",
+    "ort_bound": "onnxruntime bound",
+    "ort_prepacked": "onnxruntime prepacked",
     "openvino": "OpenVINO f32",
     "openvino_default": "OpenVINO default",
     "ascend_in_ort": "AscendEP in onnxruntime",
     "own": "own",
-    "own_bound": "own, bound",
+    "own_bound": "own bound",
     "own_bf16": "own bf16",
 }
 
@@ -57,11 +57,18 @@ def line(row: Row, record: Record) -> str:
     excess = embedded_excess(record)
     if excess is not None and excess > 0:
         parts.append(f"    AscendEP in onnxruntime is {quantity(excess, 'run')} beyond 5% and 4 us of own")
+    for backend, shares in record.profiles.items():
+        parts.append(f"    {LABELS[backend]} spends {profile_text(shares)}")
     busy = sum(share > DISTURBED for share in record.foreign)
     if busy:
         parts.append(f"    {busy} of {len(record.foreign)} slots were disturbed by other processes")
     parts += [f"    {LABELS[b]}: not available, {reason}" for b, reason in record.missing.items()]
     return "\n".join(parts)
+
+
+def profile_text(shares: Mapping[str, float]) -> str:
+    """The kernels that take most of a run."""
+    return ", ".join(f"{100 * s:.0f}% {name}" for name, s in list(shares.items())[:5] if s >= 0.005)
 
 
 def fall_text(fall: Fall) -> str:

@@ -13,10 +13,6 @@ RUN_PEERS = ("ort", "openvino")
 DEFAULT_PEERS = ("openvino_default",)
 
 
-#: What a row measures of a model.
-KINDS = ("run", "load", "session", "memory", "command")
-
-
 @dataclass(frozen=True)
 class Goal:
     """`own` is to be at least `least` times as fast (or as small) as the best of `peers`; without peers, it

@@ -39,9 +39,9 @@ class Worker:
         """Of the library timed. Raises ImportError."""
         return library_version(self.backend)
 
-    def open(self, model: str, feeds: str, outputs: str | None = None) -> dict[str, float]:
+    def open(self, model: str, feeds: str, outputs: str | None = None) -> dict[str, Any]:
         """Loads a model, runs it once, writes what it computed to `outputs`, and sizes the blocks. Seconds of
-        loading and of the first run."""
+        loading and of the first run, and whether a part of an own bundle is onnxruntime's."""
         self.close()
         given = self._feeds(feeds)
         begin = time.perf_counter()
@@ -55,7 +55,7 @@ class Worker:
         self.block = 1
         while (spent := self._timed()) < BLOCK and self.block < 1000:
             self.block = min(1000, max(self.block * 2, int(self.block * BLOCK / max(spent, 1e-9))))
-        return {"load": loaded - begin, "first": first}
+        return {"load": loaded - begin, "first": first, "hosted": self.opened.hosted}
 
     def slot(self, seconds: float) -> dict[str, float]:
         """Runs for about `seconds`: the median seconds of one call, and how many blocks that is of."""
@@ -75,6 +75,16 @@ class Worker:
         loaded = time.perf_counter()
         opened.call(given)
         return {"load": loaded - begin, "first": time.perf_counter() - loaded}
+
+    def profile(self, model: str, feeds: str, seconds: float) -> dict[str, float]:
+        """The share of a run of each kernel of a bundle, and of all else, largest first."""
+        from ascend_ep.cli.om_bench import Trial, kernel_shares
+
+        found = kernel_shares(Trial(model, self._feeds(feeds), self.threads, None, 1, seconds))
+        times = {name: kernel["seconds"] for name, kernel in found["kernels"].items()}
+        times["outside kernels"] = found["outside"]
+        shares = sorted(times.items(), key=lambda item: -item[1])
+        return {name: round(spent / found["total"], 4) for name, spent in shares}
 
     def close(self) -> None:
         self.call = self.opened = None

@@ -1,0 +1,107 @@
+"""The time of one inference: every backend gets a short slot in turn, round after round."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ascend_ep.runtime.comparison import compare
+
+from .fleet import rotated
+from .record import floors, verdicts
+from .stage import Stage
+
+SAME_BITS = "computes float32: its results have the same bits"
+#: Seconds of profiled runs, for a row that misses a goal.
+PROFILE = 0.2
+
+Arrays = list[NDArray[Any]]
+
+
+def measure_runs(stage: Stage) -> None:
+    record = stage.record
+    opened = [b for b in stage.live("ascend_in_ort", "own_bound") if _open(stage, b)]
+    _check_results(stage, opened)
+    opened = [b for b in opened if b not in record.missing]
+    limits: list[dict[str, float]] = []
+    for i in range(stage.schedule.rounds):
+        for backend in rotated(opened, i):
+            if found := stage.take(backend, "slot", seconds=stage.schedule.slot):
+                record.rounds.setdefault(backend, []).append(found["seconds"])
+        limits += _limits(stage)
+    if limits:
+        best = {name: min if name == "move_seconds" else max for name in limits[0]}
+        record.limits = {name: choose(m[name] for m in limits) for name, choose in best.items()}
+        record.floors = floors(stage.prepared("own").work, record.limits)
+    for missed in {v.goal.own for v in verdicts(stage.row, record) if not v.reached}:
+        path, feeds = stage.path(missed), stage.feeds(missed)
+        if shares := stage.ask(missed, "profile", model=path, feeds=feeds, seconds=PROFILE):
+            record.profiles[missed] = shares
+    for backend in opened:
+        stage.ask(backend, "close")
+
+
+def _open(stage: Stage, backend: str) -> bool:
+    """Whether the backend loaded and ran the row's model; notes its first times."""
+    path = stage.path(backend)
+    if path is None:
+        return False
+    outputs = str(_outputs(stage, backend))
+    found = stage.ask(backend, "open", model=path, feeds=stage.feeds(backend), outputs=outputs)
+    if found is None:
+        return False
+    stage.record.loads[backend], stage.record.first[backend] = found["load"], found["first"]
+    if found["hosted"]:
+        stage.record.hosted.append(backend)
+    return True
+
+
+def _check_results(stage: Stage, backends: Sequence[str]) -> None:
+    """Differences of what each backend computed from the reference: of the model in full precision, where
+    that is the rivals'."""
+    record = stage.record
+    results = {b: _read(_outputs(stage, b)) for b in backends}
+    model = stage.artefacts.prepare(stage.row.rival_model or stage.row.model)
+    reference = list(stage.artefacts.reference(model).values())
+    for backend, found in results.items():
+        record.errors[backend], record.mismatches[backend] = differences(found, reference)
+    half, single = results.get("own_bf16"), results.get("own")
+    if half and single and all(map(np.array_equal, half, single)):
+        record.missing["own_bf16"] = SAME_BITS
+        stage.ask("own_bf16", "close")
+
+
+def differences(results: Arrays, reference: Arrays) -> tuple[float, int]:
+    """The largest relative difference of the float outputs, and how many integers differ."""
+    worst, unequal = 0.0, 0
+    for result, expected in zip(results, reference, strict=True):
+        found = compare(result, expected, 1.0)
+        if result.dtype.kind == "f":
+            worst = max(worst, found.relative)
+        else:
+            unequal += int(found.relative)
+    return worst, unequal
+
+
+def _limits(stage: Stage) -> list[dict[str, float]]:
+    """One measurement of the probe, if there is one."""
+    if stage.probe is None or "probe" not in stage.fleet.workers:
+        return []
+    work = stage.prepared("own").work
+    reads = work.weight_bytes + work.other_bytes
+    stage.patience.wait()
+    found = stage.ask("probe", "limits", library=str(stage.probe), reads=reads, writes=work.output_bytes)
+    return [found] if found else []
+
+
+def _outputs(stage: Stage, backend: str) -> Path:
+    return stage.artefacts.root / f"outputs-{backend}.npz"
+
+
+def _read(path: Path) -> Arrays:
+    with np.load(path) as found:
+        return [found[f"arr_{i}"] for i in range(len(found.files))]

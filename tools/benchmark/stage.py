@@ -1,0 +1,91 @@
+"""What every measurement works with: the files of a row, the live workers, the patience for quiet slots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .artefacts import Artefacts, ConversionFailed, Prepared
+from .fleet import Fleet, WorkerFailed
+from .quiet import Patience
+from .record import Record
+from .rows import Row
+
+PEERS = ("ort", "openvino")
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """`rounds` of slots of `slot` seconds; up to `patience` seconds a row go into waiting for quiet."""
+
+    rounds: int
+    slot: float
+    patience: float
+
+
+class Stage:
+    """One row being measured into `record`. `probe` is the compiled probe, or None."""
+
+    def __init__(
+        self, row: Row, artefacts: Artefacts, fleet: Fleet, schedule: Schedule, probe: Path | None
+    ) -> None:
+        self.row, self.artefacts, self.fleet, self.schedule = row, artefacts, fleet, schedule
+        self.probe = probe
+        self.patience = Patience(schedule.patience)
+        self.record = Record(row.name, row.kind)
+        self.record.missing = {b: r for b, r in fleet.missing.items() if b in row.backends}
+
+    def live(self, *others: str) -> list[str]:
+        """The row's backends, and `others`, that have a worker."""
+        return [b for b in dict.fromkeys((*self.row.backends, *others)) if b in self.fleet.workers]
+
+    def prepared(self, backend: str) -> Prepared:
+        rival = self.row.rival_model if backend.startswith(PEERS) else None
+        return self.artefacts.prepare(rival or self.row.model)
+
+    def feeds(self, backend: str) -> str:
+        return str(self.prepared(backend).feeds)
+
+    def path(self, backend: str) -> str | None:
+        """What the backend loads, made if need be; None, noting why, when it can't be."""
+        prepared = self.prepared(backend)
+        if self.row.kind == "session":
+            return str(prepared.onnx)
+        try:
+            return str(self._file(prepared, backend))
+        except ConversionFailed as error:
+            self.record.missing[backend] = f"ascend-atc: {error}"
+        except WorkerFailed as error:
+            self.record.missing[backend] = str(error)
+        return None
+
+    def ask(self, backend: str, do: str, **arguments: object) -> Any:
+        """The worker's answer; None when it failed, which the record says."""
+        try:
+            return self.fleet.workers[backend].ask(do, **arguments)
+        except WorkerFailed as error:
+            self.record.missing[backend] = str(error)
+            if self.fleet.workers[backend].process.poll() is not None:
+                self.fleet.restart(backend)
+            return None
+
+    def take(self, backend: str, do: str, **arguments: object) -> Any:
+        """As ask, when the machine is quiet; the record says how quiet it was."""
+        pid = self.fleet.workers[backend].process.pid
+        found, share = self.patience.take(lambda: self.ask(backend, do, **arguments), pid)
+        self.record.foreign.append(share)
+        return found
+
+    def _file(self, prepared: Prepared, backend: str) -> Path:
+        """The model, a bundle, the context model, or the prepacked model."""
+        if backend == "ort_prepacked":
+            target = prepared.folder / "prepacked.onnx"
+            if not target.exists():
+                worker = self.fleet.workers[backend]
+                worker.ask("save_prepacked", source=str(prepared.onnx), target=str(target))
+            return target
+        if backend.startswith(PEERS):
+            return prepared.onnx
+        converted = self.artefacts.convert(prepared, "own_bf16" if backend == "own_bf16" else "own")
+        return converted.context if backend == "ascend_in_ort" else converted.bundle
