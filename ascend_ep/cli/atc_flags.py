@@ -32,7 +32,7 @@ def _idle(name: str, kind: str, reason: str, default: str = "", values: tuple[st
 _DEVICE = "concerns the device's compiler; the CPU runtime has no such stage"
 _MEMORY = "the CPU runtime plans its arena the same way with and without it"
 _DYNAMIC = "dynamic-shape profiles are not built yet: use --input_shape with -1 or a range"
-_PRECISION = "half-precision kernels are not built yet: everything computes in float32"
+_PRECISION = "there are no float16 kernels: what isn't computed in bfloat16 is computed in float32"
 
 PRECISION_MODES = (
     "force_fp16",
@@ -86,11 +86,11 @@ FLAGS: tuple[Flag, ...] = (
     Flag(
         "precision_mode",
         "text",
-        "How to compute; must_keep_origin_dtype is exact float32",
+        "must_keep_origin_dtype: exact float32; allow_mix_precision_bf16: products in bfloat16",
         "",
         PRECISION_MODES,
     ),
-    Flag("precision_mode_v2", "text", "As --precision_mode; origin is exact float32", "", PRECISION_MODES_V2),
+    Flag("precision_mode_v2", "text", "As --precision_mode; origin, mixed_bfloat16", "", PRECISION_MODES_V2),
     Flag(
         "log",
         "text",

@@ -22,9 +22,6 @@ Given = Mapping[str, str]
 
 FRAMEWORKS = {"0": "Caffe", "1": "MindSpore", "3": "TensorFlow", "5": "ONNX"}
 
-#: Precision names of atc -> what is computed here.
-EXACT = ("must_keep_origin_dtype", "force_fp32", "origin")
-
 #: Bytes of --output; the rest of what a file system takes is for suffixes and for files half written.
 MAX_NAME, MAX_PATH = 200, 4000
 
@@ -155,13 +152,11 @@ def precision(given: Given) -> str:
     """The precision asked for; says once when it is not what will be computed."""
     if "precision_mode" in given and "precision_mode_v2" in given:
         raise AscendError("E10056", "--precision_mode", "--precision_mode_v2")
+    from ascend_ep.compiler.precision import shortfall
+
     asked = given.get("precision_mode") or given.get("precision_mode_v2") or "force_fp16"
-    if asked not in EXACT:
-        warn(
-            given,
-            f"precision {asked}: half-precision kernels are not built yet, everything is computed"
-            " in float32. Say --precision_mode=must_keep_origin_dtype to ask for exactly that.",
-        )
+    if lacking := shortfall(asked):
+        warn(given, lacking)
     return asked
 
 

@@ -28,6 +28,7 @@ from ascend_ep.graph.passes.pipeline import run_passes
 from ascend_ep.opdef.registry import Registry
 from ascend_ep.runtime import trust
 from ascend_ep.runtime.binding import lib, text_of
+from ascend_ep.runtime.comparison import BOUNDS
 
 from . import samples
 from .assembly import Assembly
@@ -35,9 +36,11 @@ from .claims import Claims, check_hosts
 from .context_model import context_model
 from .dump import Dump
 from .model_def import model_def
+from .narrow_products import narrow_products
 from .native_op import FormulaCode
 from .outputs import cast_outputs, select_outputs
 from .plan import HostPartition, Native, NativePartition, Plan, SymbolRange
+from .precision import BFLOAT16_PRODUCTS
 from .self_check import (
     NoSamples,
     check_against_reference,
@@ -160,6 +163,8 @@ class Conversion:
             source = onnx.load_from_string(self.source) if isinstance(self.source, bytes) else self.source
             given = source if isinstance(source, onnx.ModelProto) else os.fspath(source)
             bound = coarsest_bound(self.model, self.facts)
+            if self.options.precision in BFLOAT16_PRODUCTS:
+                bound = max(bound, BOUNDS["bfloat16"])
             steps = step_operator(self.model, self.facts)
             check_against_reference(given, self.plan, results, self.registry, bound, steps, must=bool(wanted))
         return [np.ascontiguousarray(r).reshape(-1).view(np.uint8).data for r in results]
@@ -202,6 +207,8 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
     options.progress("lowering")
     plan = Assembly(model, facts, semantics, claims, FormulaCode(options.codegen)).build(parts)
     plan.symbols |= {s: SymbolRange(*r) for s, r in options.symbol_ranges.items() if s in plan.symbols}
+    if options.precision in BFLOAT16_PRODUCTS:
+        narrow_products(plan)
     plan.meta |= _meta(model, options, where)
     if options.sample_seed is not None:
         samples.reserve(plan, options.sample_seed)

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 #: Separates the items of `custom_op_info` and `custom_op`.
 SEPARATOR = ";"
 
-#: Precision modes that are what the provider computes anyway.
-_EXACT = ("must_keep_origin_dtype", "force_fp32")
-
 _declared: list[OpDef] = []
 
 
@@ -37,8 +34,7 @@ def check_options(options: Mapping[str, str]) -> None:
 
 def precision_of(options: Mapping[str, str]) -> str:
     """The precision asked for; "origin", the provider's default, is each operator's own element type."""
-    asked = options.get("precision_mode_v2") or options.get("precision_mode") or "origin"
-    return "origin" if asked in _EXACT else asked
+    return options.get("precision_mode_v2") or options.get("precision_mode") or "origin"
 
 
 def registry_of(options: Mapping[str, str]) -> Registry:

@@ -14,6 +14,7 @@ import onnx
 import onnx_ir as ir
 
 from ascend_ep.compiler.claims import Claims
+from ascend_ep.compiler.precision import shortfall
 from ascend_ep.compiler.semantics import Semantics, label
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.facts import Facts
@@ -54,12 +55,8 @@ def partition(ep: Any, graph: Any, claims: Any) -> None:
             )
     work.write_report(report, groups)
     _log(ep, 2 if report.on_cpu else 0, report.summary())
-    if groups and not graph.nested and (precision := precision_of(options)) != "origin":
-        _log(
-            ep,
-            2,
-            f"{EP_NAME}: precision {precision}: half-precision kernels are not built; nodes keep their types",
-        )
+    if groups and not graph.nested and (lacking := shortfall(precision_of(options))):
+        _log(ep, 2, f"{EP_NAME}: {lacking}")
 
 
 def compile_group(ep: Any, program: Any) -> None:

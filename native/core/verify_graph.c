@@ -73,10 +73,10 @@ int asc_weight_bytes(const asc_value *value, const int64_t *dims, uint64_t *byte
     int64_t n = (int64_t)asc_dtype_bytes(value->dtype);
     for (uint32_t i = 0; i < value->rank; i++) {
         int64_t d = dims[i];
-        if (value->layout == ASC_LAYOUT_PANEL32 && i + 1u == value->rank) {
-            if (!asc_add_ok(d, 31, &d)) return 0;
-            d = d / 32 * 32;
-        }
+        uint32_t back = value->rank - i, packed = value->layout != ASC_LAYOUT_PLAIN;
+        int64_t whole = packed && back == 1 ? 32 : value->layout == ASC_LAYOUT_PAIRS32 && back == 2 ? 2 : 1;
+        if (!asc_add_ok(d, whole - 1, &d)) return 0;
+        d = d / whole * whole;
         if (!asc_mul_ok(n, d, &n)) return 0;
     }
     *bytes = (uint64_t)n;
@@ -99,9 +99,8 @@ static int value_is_good(asc_plan *p, uint32_t index, uint32_t first, const asc_
         !are_dims(p, v->first_dim, v->rank))
         return 0;
     p->roots[index] = index;
-    if (v->layout != ASC_LAYOUT_PLAIN &&
-        (v->layout != ASC_LAYOUT_PANEL32 || v->kind != ASC_VALUE_WEIGHT || v->rank < 2))
-        return 0;
+    if (v->layout != ASC_LAYOUT_PLAIN && (v->kind != ASC_VALUE_WEIGHT || v->rank < 2)) return 0;
+    if (v->layout > ASC_LAYOUT_PAIRS32 || (v->layout == ASC_LAYOUT_PAIRS32 && v->dtype != ASC_BFLOAT16)) return 0;
     if (v->kind != ASC_VALUE_VIEW) {
         if (v->first_stride != ASC_NONE || v->offset != ASC_NONE) return 0;
         if (v->kind != ASC_VALUE_WEIGHT) return v->base == ASC_NONE;

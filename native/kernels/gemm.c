@@ -3,6 +3,7 @@
 #include "gemm.h"
 
 #include "gemm_pack.h"
+#include "pairs.h"
 
 int64_t ASC_FN(gemm_scratch_bytes)(int64_t rows, int64_t k_block) {
     int64_t lines, floats, bytes;
@@ -38,18 +39,44 @@ static int64_t tile_count(int64_t rows) {
     return (rows + GEMM_ROWS - 1) / GEMM_ROWS;
 }
 
-static void pack_rows(const block *k, gemm_scratch *scratch, float *out) {
+/* Rows of A as pairs, in row-major order at `room`, then interleaved. */
+static void pack_pairs(const gemm *g, const float *a, int64_t rows, int64_t k0, int64_t k, float *room, float *out) {
+    int64_t columns = least(2 * k, g->a_columns - 2 * k0);
+    a += 2 * k0 * g->a_k;
+    for (int64_t i = 0; i < rows; i++, a += g->a_row) {
+        if (g->a_k == 1) {
+            pairs_from(a, columns, room + i * k);
+            continue;
+        }
+        for (int64_t j = 0; j < k; j++)
+            room[i * k + j] = pairs_join(a[2 * j * g->a_k], 2 * j + 1 < columns ? a[(2 * j + 1) * g->a_k] : 0);
+    }
+    ASC_FN(gemm_interleave)(room, k, 1, rows, k, rows, out);
+}
+
+/* `room`: where panels of B are packed later, if at all. */
+static void pack_rows(const block *k, gemm_scratch *scratch, float *out, float *room) {
     const gemm *g = k->g;
     if (scratch->packed == g->a && scratch->row == k->row && scratch->rows == k->rows && scratch->k == k->k0) return;
     for (int64_t tiles = tile_count(k->rows), t = 0; t < tiles; t++) {
         int64_t from = tile_start(k->rows, tiles, t), rows = tile_start(k->rows, tiles, t + 1) - from;
-        ASC_FN(gemm_interleave)(g->a + (k->row + from) * g->a_row + k->k0 * g->a_k, g->a_row, g->a_k, rows, k->k, rows,
-                                out + from * k->k);
+        const float *a = g->a + (k->row + from) * g->a_row;
+        if (g->pairs)
+            pack_pairs(g, a, rows, k->k0, k->k, room, out + from * k->k);
+        else
+            ASC_FN(gemm_interleave)(a + k->k0 * g->a_k, g->a_row, g->a_k, rows, k->k, rows, out + from * k->k);
     }
     scratch->packed = g->a;
     scratch->row = k->row;
     scratch->rows = k->rows;
     scratch->k = k->k0;
+}
+
+static void run_register_tile(const gemm *g, int rows, int vectors, const gemm_tile *t) {
+    if (g->pairs)
+        ASC_FN(gemm_tile_pairs_run)(rows, vectors, t);
+    else
+        ASC_FN(gemm_tile_run)(rows, vectors, t);
 }
 
 /* One tile: rows [row, row + rows) by columns [col, col + cols) of the output. */
@@ -69,7 +96,7 @@ static void run_tile(const block *k, int64_t row, int rows, const float *a, int6
             for (int i = 0; i < rows; i++)
                 for (int64_t j = 0; j < width; j++) edge[i * width + j] = j < cols ? c[i * g->ldc + j] : 0;
     }
-    ASC_FN(gemm_tile_run)(rows, vectors, &t);
+    run_register_tile(g, rows, vectors, &t);
     if (k->k0 + k->k == g->k && !epilogue_is_plain(&g->epilogue))
         ASC_FN(epilogue_apply)(&g->epilogue, t.c, t.ldc, row, rows, col, least(cols, width));
     if (cols < width)
@@ -187,10 +214,10 @@ void ASC_FN(gemm_block)(const gemm *g, int64_t row, int64_t rows, int64_t panel,
         float *b_panels = a_tiles + (g->a_panels ? 0 : (rows * k.k + 15) / 16 * 16);
         if (g->a_panels) {
             k.a = g->a + row * g->k + k0 * GEMM_PANEL;
-        } else if (rows == 1 && g->a_k == 1) {
+        } else if (rows == 1 && g->a_k == 1 && !g->pairs) {
             k.a = g->a + row * g->a_row + k0;
         } else {
-            pack_rows(&k, scratch, a_tiles);
+            pack_rows(&k, scratch, a_tiles, b_panels);
             k.a = a_tiles;
         }
         int64_t group = group_panels(&k), unit = g->a_panels ? GEMM_PANEL : rows;

@@ -15,6 +15,8 @@ struct gemm {
     int64_t m, n, k;
     const float *a;
     int64_t a_row, a_k; /* strides of A */
+    int pairs;          /* B holds pairs of bfloat16 and k counts them; A is float32 and rounded as it is packed */
+    int64_t a_columns;  /* of A, with pairs: 2 k, or one less */
     int a_panels;       /* A is the transpose of a matrix in ASC_LAYOUT_PANEL32, [K,M]: strides are unused */
     const float *b;     /* in ASC_LAYOUT_PANEL32, or what `pack` reads */
     int64_t b_k, b_col; /* strides of B, for gemm_pack_strided */

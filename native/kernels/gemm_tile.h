@@ -41,4 +41,7 @@ typedef struct gemm_tile {
  * for 2 rows and 8 for 1 row also possible: narrow tiles need more columns to hide latency. */
 void ASC_FN(gemm_tile_run)(int rows, int vectors, const gemm_tile *t);
 
+/* The same on pairs of bfloat16 (pairs.h): k counts pairs, and a and b hold one where they held a float. */
+void ASC_FN(gemm_tile_pairs_run)(int rows, int vectors, const gemm_tile *t);
+
 #endif

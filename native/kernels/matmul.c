@@ -2,9 +2,10 @@
  *
  * in:     A [.., M, K], B [.., K, N], C (absent, or broadcastable to Y), R (absent, or likewise); any strides.
  *         A of rank 1 is a row, B of rank 1 a column, and Y lacks that axis. B may be a weight in
- *         ASC_LAYOUT_PANEL32, its matrices back to back.
+ *         ASC_LAYOUT_PANEL32, its matrices back to back; or in ASC_LAYOUT_PAIRS32, then A is rounded to
+ *         bfloat16 as well, and sums stay float32.
  * out:    Y [.., M, N]
- * ints:   transA, transB (swap the last two axes; not with rank 1, transB not with PANEL32), activation
+ * ints:   transA, transB (swap the last two axes; not with rank 1, transB not with a packed B), activation
  * floats: alpha, beta, low, high (the bounds of EPILOGUE_CLIP)
  */
 #include "gemm.h"
@@ -51,6 +52,10 @@ static int32_t read_matrix(const asc_call *call, const asc_tensor *t, int64_t tr
     return ASC_OK;
 }
 
+static int is_packed(const asc_tensor *t) {
+    return t->layout == ASC_LAYOUT_PANEL32 || t->layout == ASC_LAYOUT_PAIRS32;
+}
+
 /* Strides of an operand along Y's batch axes; its own batch axes are the first `own`. */
 static int32_t read_batch(const asc_call *call, problem *p, int operand, const asc_tensor *t, int own) {
     ASC_REQUIRE(call, own <= p->axes, "matmul: an operand has more batch axes than the output");
@@ -65,7 +70,7 @@ static int32_t read_batch(const asc_call *call, problem *p, int operand, const a
 
 /* Matrices in panels follow each other: the strides of B's batch axes count whole packed matrices. */
 static int32_t stride_panels(const asc_call *call, problem *p, const asc_tensor *b) {
-    int64_t step = asc_panel32_floats(p->gemm.k, p->gemm.n);
+    int64_t step = asc_panel32_floats(p->gemm.k, p->gemm.n); /* k counts pairs where there are pairs */
     for (int i = b->rank - 3, axis = p->axes - 1; i >= 0; i--, axis--) {
         p->strides[B][axis] = b->dims[i] == 1 ? 0 : step;
         ASC_REQUIRE(call, asc_mul_ok(step, b->dims[i], &step), "matmul: B is too large");
@@ -141,10 +146,17 @@ static int32_t read_problem(const asc_call *call, problem *p) {
     g->a_row = a_strides[0];
     g->a_k = a_dims[1] == 1 ? 1 : a_strides[1];
     g->b = b->data;
-    if (b->layout == ASC_LAYOUT_PANEL32) {
+    if (is_packed(b)) {
         ASC_REQUIRE(call, b->rank >= 2 && !call->ints[1], "matmul: a B in panels is not a vector and not transposed");
+        ASC_REQUIRE(call, (b->layout == ASC_LAYOUT_PAIRS32) == (b->dtype == ASC_BFLOAT16),
+                    "matmul: pairs are of bfloat16");
+        if (b->layout == ASC_LAYOUT_PAIRS32) {
+            g->pairs = 1;
+            g->a_columns = g->k;
+            g->k = g->k / 2 + g->k % 2;
+        }
     } else {
-        ASC_REQUIRE(call, b->layout == ASC_LAYOUT_PLAIN, "matmul: B has an unknown layout");
+        ASC_REQUIRE(call, b->layout == ASC_LAYOUT_PLAIN && b->dtype == ASC_FLOAT32, "matmul: B has an unknown layout");
         g->pack = ASC_FN(gemm_pack_strided);
         g->b_k = b_strides[0];
         g->b_col = b_strides[1];
@@ -154,7 +166,7 @@ static int32_t read_problem(const asc_call *call, problem *p) {
     if ((code = read_output(call, p, row, col))) return code;
     if ((code = read_batch(call, p, A, a, row ? a->rank - 2 : 0))) return code;
     if ((code = read_batch(call, p, B, b, col ? b->rank - 2 : 0))) return code;
-    if (b->layout == ASC_LAYOUT_PANEL32 && (code = stride_panels(call, p, b))) return code;
+    if (is_packed(b) && (code = stride_panels(call, p, b))) return code;
     if ((code = read_addend(call, p, C, row, col, &g->epilogue.bias))) return code;
     return read_addend(call, p, R, row, col, &g->epilogue.residual);
 }

@@ -51,6 +51,19 @@ class Panel32:
             lib.asc_pack_panel32(_floats(matrix), k, n, row, col, _floats(packed))
 
 
+class Pairs32:
+    """A float32 weight [..., K, N] that a kernel receives rounded to bfloat16 in ASC_LAYOUT_PAIRS32."""
+
+    def __init__(self, matrices: np.ndarray) -> None:
+        self.shape = matrices.shape
+        *_, k, n = matrices.shape
+        stack = matrices.reshape(int(np.prod(matrices.shape[:-2])), k, n)
+        self.packed = np.empty((len(stack), lib.asc_panel32_floats((k + 1) // 2, n)), np.uint32)
+        for matrix, packed in zip(stack, self.packed, strict=True):
+            row, col = (s // 4 for s in matrix.strides)
+            lib.asc_pack_pairs32(_floats(matrix), k, n, row, col, ffi.cast("uint32_t *", packed.ctypes.data))
+
+
 def _floats(array: np.ndarray) -> Any:
     return ffi.cast("float *", array.ctypes.data)
 
@@ -64,13 +77,14 @@ def isa_name(isa: int) -> str:
     return str(ffi.string(lib.asc_isa_name(isa)).decode())
 
 
-def _describe(tensor: Any, array: np.ndarray | Panel32 | None) -> None:
+def _describe(tensor: Any, array: np.ndarray | Panel32 | Pairs32 | None) -> None:
     if array is None:
         return
-    if isinstance(array, Panel32):
-        _describe(tensor, np.empty(array.shape, np.float32))
+    if isinstance(array, Panel32 | Pairs32):
+        pairs = isinstance(array, Pairs32)
+        _describe(tensor, np.empty(array.shape, ml_dtypes.bfloat16 if pairs else np.float32))
         tensor.data = ffi.cast("void *", array.packed.ctypes.data)
-        tensor.layout = lib.ASC_LAYOUT_PANEL32
+        tensor.layout = lib.ASC_LAYOUT_PAIRS32 if pairs else lib.ASC_LAYOUT_PANEL32
         return
     tensor.data = ffi.cast("void *", array.ctypes.data)
     tensor.dtype = DTYPES[array.dtype]
@@ -89,7 +103,7 @@ def _guarded(dtype: Any, shape: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
 
 def call(
     op: str,
-    inputs: Sequence[np.ndarray | Panel32 | None],
+    inputs: Sequence[np.ndarray | Panel32 | Pairs32 | None],
     outputs: Sequence[tuple[Any, Sequence[int]]],
     ints: Sequence[int] = (),
     floats: Sequence[float] = (),

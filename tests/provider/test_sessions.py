@@ -342,3 +342,13 @@ def test_many_islands_are_capped_with_a_reason() -> None:
     s = session(content)
     assert report(s).groups == 100
     assert any("separate groups" in p.reason for p in report(s).on_cpu)
+
+
+def test_precision_mode_is_obeyed() -> None:
+    """Products in bfloat16 differ from exact ones, a little."""
+    model = two_layers()
+    x = weights(1, 5, 8)
+    exact = session(model, {}).run(None, {"x": x})[0]
+    narrow = session(model, {"precision_mode": "allow_mix_precision_bf16"}).run(None, {"x": x})[0]
+    error = np.abs(narrow - exact).max() / np.abs(exact).max()
+    assert 0 < error < 2e-2

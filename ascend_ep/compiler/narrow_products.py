@@ -1,0 +1,47 @@
+"""Products in bfloat16: constant right operands are stored rounded, in pairs, and what they are multiplied
+with is rounded as it is read. Sums, biases, activations and everything between products stay float32.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ascend_ep.compiler.plan import WEIGHT, Insn, NativePartition, Plan, Ref, Weight
+
+FLOAT, BFLOAT16 = 1, 16
+
+
+def narrow_products(plan: Plan) -> int:
+    """Changes the plan in place; the number of products that are now computed in bfloat16."""
+    narrowed: dict[Weight, Ref] = {}
+    changed = 0
+    for owner in plan.partitions:
+        for part in (owner, owner.fallback) if isinstance(owner, NativePartition) else ():
+            if part is not None:
+                changed += _narrow(part, narrowed)
+    return changed
+
+
+def _narrow(part: NativePartition, narrowed: dict[Weight, Ref]) -> int:
+    changed = 0
+    for i, insn in enumerate(part.insns):
+        right = _right_operand(insn)
+        if right is None or right.weight is None:
+            continue
+        weight = narrowed.get(right.weight)
+        if weight is None:
+            made = Weight(right.weight.source, "pairs32")
+            weight = narrowed[right.weight] = Ref(right.name, BFLOAT16, right.dims, WEIGHT, weight=made)
+        if weight not in part.values:
+            part.values.append(weight)
+        part.insns[i] = replace(insn, ins=(insn.ins[0], weight, *insn.ins[2:]))
+        changed += 1
+    return changed
+
+
+def _right_operand(insn: Insn) -> Ref | None:
+    """The packed float32 weight of a product."""
+    right = insn.ins[1] if insn.kernel == "matmul" else None
+    if right is None or right.weight is None or right.weight.layout != "panel32" or right.dtype != FLOAT:
+        return None
+    return right

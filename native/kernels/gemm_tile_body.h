@@ -1,0 +1,79 @@
+/* gemm_tile_body.h - the register tiles: one body, unrolled by the compiler for every height. The includer
+ * defines what a product is:
+ *   GEMM_BROADCAST(p)              one element of A in every lane
+ *   GEMM_MULTIPLY(left, right, sum) sum plus the products of the lanes
+ *   GEMM_TILE_RUN                  the function's name
+ */
+#include "gemm_tile.h"
+
+#define PER_PANEL (GEMM_PANEL / ASC_VF) /* vectors in a row of a panel */
+
+/* Constant `rows` and `vectors` make the loops vanish and keep `sum` in registers. */
+#define TILE(rows, vectors)                                                                                          \
+    static void tile_##rows##x##vectors(const gemm_tile *t) {                                                        \
+        const float *a = t->a, *b = t->b;                                                                            \
+        const int64_t a_step = t->a_step, b_step = t->b_step, panel = t->panel, ldc = t->ldc;                        \
+        float *c = t->c;                                                                                             \
+        vf sum[rows][vectors];                                                                                       \
+        _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++)                                                      \
+            _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++) sum[i][v] =                                    \
+                t->resume ? vf_load(c + i * ldc + v * ASC_VF) : (vf){0};                                             \
+        for (int64_t k = t->k; k > 0; k--) {                                                                         \
+            vf right[vectors];                                                                                       \
+            _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++) right[v] =                                     \
+                vf_load(b + v / PER_PANEL * panel + v % PER_PANEL * ASC_VF);                                         \
+            _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++) {                                                \
+                vf left = GEMM_BROADCAST(a + i);                                                                     \
+                _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++) sum[i][v] =                                \
+                    GEMM_MULTIPLY(left, right[v], sum[i][v]);                                                        \
+            }                                                                                                        \
+            a += a_step;                                                                                             \
+            b += b_step;                                                                                             \
+        }                                                                                                            \
+        _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++)                                                      \
+            _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++) vf_store(c + i * ldc + v * ASC_VF, sum[i][v]); \
+    }
+
+#define PAIR(rows) TILE(rows, 1) TILE(rows, 2)
+
+TILE(1, 8)
+TILE(2, 4)
+PAIR(1)
+PAIR(2)
+PAIR(3)
+PAIR(4)
+#if GEMM_ROWS > 4
+PAIR(5)
+PAIR(6)
+#endif
+#if GEMM_ROWS > 6
+PAIR(7)
+PAIR(8)
+PAIR(9)
+PAIR(10)
+PAIR(11)
+PAIR(12)
+PAIR(13)
+PAIR(14)
+#endif
+
+typedef void (*tile_fn)(const gemm_tile *);
+#define ROW(rows) {tile_##rows##x1, tile_##rows##x2}
+static const tile_fn TILES[GEMM_ROWS][2] = {
+    ROW(1), ROW(2), ROW(3), ROW(4),
+#if GEMM_ROWS > 4
+    ROW(5), ROW(6),
+#endif
+#if GEMM_ROWS > 6
+    ROW(7), ROW(8), ROW(9), ROW(10), ROW(11), ROW(12), ROW(13), ROW(14),
+#endif
+};
+
+void GEMM_TILE_RUN(int rows, int vectors, const gemm_tile *t) {
+    if (vectors == 8)
+        tile_1x8(t);
+    else if (vectors == 4)
+        tile_2x4(t);
+    else
+        TILES[rows - 1][vectors - 1](t);
+}

@@ -1,0 +1,55 @@
+/* pairs.h - two neighbouring bfloat16 along K in the 32 bits of one float: what a product reads at a time.
+ *
+ * A pair's first element is in its low half, as in memory. Sums are float32; the products of a pair are added
+ * one after the other, the second first, as vdpbf16ps does. Subnormal bfloat16 may count as zero.
+ */
+#ifndef ASC_KERNELS_PAIRS_H
+#define ASC_KERNELS_PAIRS_H
+
+#include "simd.h"
+
+/* The pair at p in every lane, whatever its bits mean as a float. */
+static inline vf pairs_broadcast(const float *p) {
+    int32_t bits;
+    memcpy(&bits, p, sizeof bits);
+    return (vf)vi_set(bits);
+}
+
+static inline vf pairs_multiply(vf left, vf right, vf sum) {
+#if defined(__AVX512BF16__)
+    return (vf)_mm512_dpbf16_ps((__m512)sum, (__m512bh)left, (__m512bh)right);
+#else
+    vf second = vf_fma((vf)((vi)left & (vi)vi_set(INT32_C(-65536))), (vf)((vi)right & vi_set(INT32_C(-65536))), sum);
+    return vf_fma((vf)((vw)left << 16), (vf)((vw)right << 16), second);
+#endif
+}
+
+/* Rounded to the nearest bfloat16, ties to even; NaN stays NaN. */
+static inline uint32_t pairs_round(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    if ((bits & 0x7fffffff) > 0x7f800000) return (bits >> 16) | 0x40;
+    return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+
+static inline float pairs_join(float first, float second) {
+    uint32_t bits = pairs_round(first) | pairs_round(second) << 16;
+    float pair;
+    memcpy(&pair, &bits, sizeof pair);
+    return pair;
+}
+
+/* The pairs of n neighbouring floats; of an odd n the last is paired with zero. */
+static inline void pairs_from(const float *x, int64_t n, float *out) {
+    int64_t i = 0;
+#if defined(__AVX512BF16__)
+    for (; i + 32 <= n; i += 32) {
+        __m512bh both = _mm512_cvtne2ps_pbh((__m512)vf_load(x + i + 16), (__m512)vf_load(x + i));
+        memcpy(out + i / 2, &both, sizeof both);
+    }
+#endif
+    for (; i + 1 < n; i += 2) out[i / 2] = pairs_join(x[i], x[i + 1]);
+    if (i < n) out[i / 2] = pairs_join(x[i], 0);
+}
+
+#endif
