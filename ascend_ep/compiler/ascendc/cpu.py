@@ -38,12 +38,13 @@ Array = NDArray[Any]
 SECONDS = 60
 _C_TYPES = {
     dtypes.FLOAT32: "float", dtypes.FLOAT16: "half", dtypes.BFLOAT16: "bfloat16_t", dtypes.INT32: "int32_t",
-    dtypes.INT8: "int8_t", dtypes.UINT8: "uint8_t", dtypes.BOOL: "uint8_t",
+    dtypes.INT64: "int64_t", dtypes.INT16: "int16_t", dtypes.INT8: "int8_t", dtypes.UINT8: "uint8_t",
+    dtypes.BOOL: "uint8_t",
 }  # fmt: skip
 #: ge::DataType of each element type
 _GE_NUMBERS = {
     dtypes.FLOAT32: 0, dtypes.FLOAT16: 1, dtypes.BFLOAT16: 27, dtypes.INT32: 3, dtypes.INT8: 2, dtypes.UINT8: 4,
-    dtypes.BOOL: 12,
+    dtypes.BOOL: 12, dtypes.INT16: 6, dtypes.INT64: 9,
 }  # fmt: skip
 
 
@@ -58,10 +59,10 @@ class CpuKernel:
     number: int = 0
 
     def __call__(
-        self, *inputs: Array, attributes: Mapping[str, Any] | None = None, ub: int | None = None,
+        self, *inputs: Array | None, attributes: Mapping[str, Any] | None = None, ub: int | None = None,
         cores: int | None = None,
     ) -> list[Array]:  # fmt: skip
-        """The outputs. ub, cores: another chip's, to make tiles small. Raises AscendError E43003 with
+        """The outputs; None for an input that is not given. ub, cores: another chip's, to make tiles small. Raises AscendError E43003 with
         what the checks or the tiling say."""
         bound = bind_attributes(self.opdef, attributes or {})
         numbers = [
@@ -74,9 +75,12 @@ class CpuKernel:
             struct.pack(f"<{len(numbers)}d", *numbers),
         ]  # fmt: skip
         for name, array in zip(self.source.inputs, inputs, strict=True):
-            dense = np.ascontiguousarray(array, dtype=_numpy(self.column[name]))
+            if (array is not None) != (name in self.source.given):
+                raise AscendError("E43003", self.source.function, f"it is made for other inputs than {name}")
+            kind = _numpy(self.column[name])
+            dense = np.zeros(0, kind) if array is None else np.asarray(array, dtype=kind, order="C")
             request.append(
-                struct.pack(f"<{2 + array.ndim}q", _GE_NUMBERS[self.column[name]], array.ndim, *array.shape)
+                struct.pack(f"<{2 + dense.ndim}q", _GE_NUMBERS[self.column[name]], dense.ndim, *dense.shape)
             )
             request.append(dense.tobytes())
         request += [struct.pack("<q", _GE_NUMBERS[self.column[n]]) for n in self.source.outputs]
@@ -102,7 +106,7 @@ class CpuKernel:
         (failed,) = struct.unpack_from("<Q", answer)
         if failed:
             raise AscendError("E43003", self.source.function, answer[16:].decode("utf-8", "replace"))
-        at, found = 24, []
+        at, found = 16, []
         for name in self.source.outputs:
             (rank,) = struct.unpack_from("<q", answer, at)
             shape = struct.unpack_from(f"<{rank}q", answer, at + 8)
@@ -181,8 +185,9 @@ def _section(source: KernelSource, types: Column, space: str) -> list[str]:
         texts = ["\n".join(_without_includes(t)) for t in (source.tiling, *texts)]
     kernel = f"asc_kernel_{space}_{source.function}"
     lines += [*texts[:-1], f"#define {source.function} {kernel}", texts[-1], f"#undef {source.function}"]
-    arguments = ", ".join([*(f"t[{i}]" for i in range(len(tensors))), "nullptr", "tiling"])
-    lines.append(f"static void asc_launch(uint8_t **t, uint8_t *tiling) {{ {kernel}({arguments}); }}")
+    arguments = ", ".join([*(f"t[{i}]" for i in range(len(tensors))), "workspace", "tiling"])
+    call = f"{{ {kernel}({arguments}); }}"
+    lines.append(f"static void asc_launch(uint8_t **t, uint8_t *workspace, uint8_t *tiling) {call}")
     names = ", ".join(f'"{n}"' for n in tensors)
     lines.append(f"static const char *const asc_names[] = {{{names}}};")
     lines.append("static const std::unique_ptr<::ops::OpDef> asc_op = std::move(::ops::registered());")
@@ -206,7 +211,15 @@ def _main(spaces: Sequence[str]) -> list[str]:
 
 def _program(text: str, files: Mapping[str, str], cache: Path | None) -> Path:
     """The compiled program of a translation unit that includes `files`, kept in the cache."""
-    command = [*_find_cpp(), "-std=c++20", "-Og", "-w", "-fno-strict-aliasing", f"-I{HEADERS / 'ascendc'}"]
+    command = [
+        *_find_cpp(),
+        "-std=c++20",
+        "-Og",
+        "-w",
+        "-pthread",
+        "-fno-strict-aliasing",
+        f"-I{HEADERS / 'ascendc'}",
+    ]
     key = hashlib.sha256("\0".join([text, *files.values(), *command]).encode())
     for header in sorted((HEADERS / "ascendc").rglob("*.h")):
         key.update(header.read_bytes())

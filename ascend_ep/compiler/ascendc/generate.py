@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ascend_ep.compiler.codegen.generate import NotGenerated
@@ -18,7 +18,6 @@ from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.attributes import bind_attributes
 from ascend_ep.opdef.definition import AttributeValue, OpDef, TensorSpec
 from ascend_ep.opdef.expression import (
-    Apply,
     AttributeRef,
     Cast,
     Expression,
@@ -26,15 +25,20 @@ from ascend_ep.opdef.expression import (
     Local,
     Program,
     Reduce,
+    TopK,
+    Unsqueeze,
+    children,
+    with_children,
 )
 from ascend_ep.opdef.formula import formula_program
 from ascend_ep.opdef.specialize import specialize
 
-from .host import Column, Host, fixed_bytes, held_bytes, host_text, tiling_text
-from .instructions import select_instructions
-from .kernel import Signature, Uses, kernel_text
-from .naming import config_name, snake_case
-from .passes import plan_passes
+from .budget import held_bytes, stage_bytes, tile_tensors
+from .host import Column, Host, fixed_attributes, host_text, tiling_text
+from .identifiers import identifiers, renamed_definition, renamed_program
+from .kernel import Integers, Signature, kernel_text
+from .naming import OpenInt, config_name, snake_case
+from .stages import Stage, cut_into_stages
 
 #: element types the generated copies convert from and to float32
 SUPPORTED = (
@@ -42,21 +46,17 @@ SUPPORTED = (
     dtypes.FLOAT32,
     dtypes.BFLOAT16,
     dtypes.INT32,
+    dtypes.INT64,
+    dtypes.INT16,
     dtypes.INT8,
     dtypes.UINT8,
     dtypes.BOOL,
 )
-_BYTES = {dtypes.FLOAT32: 4, dtypes.INT32: 4, dtypes.FLOAT16: 2, dtypes.BFLOAT16: 2}
+_BYTES = {
+    dtypes.FLOAT32: 4, dtypes.INT32: 4, dtypes.FLOAT16: 2, dtypes.BFLOAT16: 2, dtypes.INT16: 2, dtypes.INT64: 8,
+}  # fmt: skip
 _MOST_COLUMNS = 16
 _NUMERIC = ("float", "int")
-_RESERVED_TEXT = """
-alignas auto bool break case catch char class const constexpr continue default delete do double else enum
-explicit extern false float for friend goto half if inline int long namespace new operator private
-protected public register return short signed sizeof static struct switch template this throw true try
-typedef typename union unsigned using virtual void volatile while workspace tiling and or not xor row col
-n lanes tile rows cols dims items itemsPerCore tileLength op pipe
-"""
-_RESERVED = frozenset(_RESERVED_TEXT.split())
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,7 @@ class KernelSource:
     outputs: tuple[str, ...]
     tile: int
     soc: Soc
+    given: frozenset[str]
     notes: tuple[str, ...] = ()
 
     def files(self) -> dict[str, str]:
@@ -89,37 +90,51 @@ def generate_ascend_c(
     soc: Soc,
     attributes: Mapping[str, AttributeValue] | None = None,
     program: Program | None = None,
+    given: Collection[str] | None = None,
 ) -> KernelSource:
-    """Files for an operator with a formula, or with the given program in its place. Every input is given.
+    """Files for an operator with a formula, or with the given program in its place. `given`: the inputs that
+    are there, by default all.
 
     Raises NotGenerated with a sentence for what has no Ascend C, and what reading the formula raises.
     """
-    whole = program or formula_program(opdef)
+    safe = identifiers(opdef)
+    true_name = {v: k for k, v in safe.items()}
+    bound = {safe[n]: v for n, v in bind_attributes(opdef, attributes or {}).items()}
+    present = frozenset(s.name for s in opdef.inputs) if given is None else frozenset(given)
+    whole = renamed_program(program or formula_program(opdef), safe)
+    definition, opdef = opdef, renamed_definition(opdef, safe)
     names = _signature(opdef, whole)
-    bound = bind_attributes(opdef, attributes or {})
-    given = [spec.name for spec in opdef.inputs]
-    special = specialize(with_scalars(whole, names.attributes), bound, given)
+    open_ = _open_counts(opdef, whole, bound)
+    inputs = [safe[n] for n in present]
+    special = specialize(with_scalars(whole, names.attributes), {**bound, **open_}, inputs)
     columns = element_columns(opdef)
     special = _with_integer_outputs(special, columns)
-    selected = select_instructions(special, {placeholder(n): f"{n}_" for n in names.attributes})
-    for name, value in selected.outputs:
-        if value.spread == "scalar" or (value.spread == "row" and value.level == 0):
-            raise NotGenerated(f"the output {name} depends on no input")
-    plan = plan_passes(selected)
-    small = any(_BYTES.get(t, 1) == 1 for c in columns for t in c.values())
-    uses = Uses.of(plan, small)
-    host = Host(
-        opdef, names, plan, uses, selected.folded_axes, selected.uses_index, columns, (config_name(soc.name),)
+    scalars = {placeholder(n): f"{n}_" for n in names.attributes}
+    staged = cut_into_stages(special, names.inputs, scalars)
+    read = {e.name for e in whole.expressions() if isinstance(e, AttributeRef)} | _places(whole)
+    fixed = fixed_attributes(opdef, bound, read - set(names.attributes) - set(open_))
+    used = {t for c in columns for t in c.values()}
+    integers = Integers(
+        any(_BYTES.get(t, 1) == 1 for t in used),
+        bool(used & {dtypes.INT16, dtypes.INT32, dtypes.INT64}),
+        dtypes.INT64 in used,
     )
+    configs = (config_name(soc.name),)
+    host = Host(
+        definition, opdef, names, staged, integers.small, columns, configs, can_sync(soc), fixed, frozenset(inputs)
+    )  # fmt: skip
     tile = _tile(host, soc)
     notes = (
         []
         if _has_copy_pad(soc)
         else [f"{soc.name} has no DataCopyPad: rows must be whole blocks of 32 bytes there"]
     )
+    macros = {v: f"DTYPE_{k.upper()}" for v, k in true_name.items()}
     return KernelSource(
-        opdef.op, names.function, kernel_text(names, plan, uses), tiling_text(host), host_text(host), columns,
-        names.inputs, names.outputs, tile, soc, tuple(notes),
+        opdef.op, names.function, kernel_text(names, staged, integers, macros), tiling_text(host), host_text(host),
+        tuple({true_name[n]: t for n, t in c.items()} for c in columns),
+        tuple(s.name for s in definition.inputs), tuple(s.name for s in definition.outputs), tile, soc, present,
+        tuple(notes),
     )  # fmt: skip
 
 
@@ -161,11 +176,6 @@ def _signature(opdef: OpDef, program: Program) -> Signature:
     attributes = open_attributes(opdef, program)
     inputs = tuple(s.name for s in opdef.inputs)
     outputs = tuple(s.name for s in opdef.outputs)
-    for name in (*inputs, *outputs, *attributes):
-        if name in _RESERVED or not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII) or name.endswith("_"):
-            raise NotGenerated(f"{name} is no name that a C++ parameter can have here")
-    if len({n.upper() for n in (*inputs, *outputs)}) < len(inputs) + len(outputs):
-        raise NotGenerated("two tensors have names that differ in case only")
     function = opdef.kernel_name or snake_case(opdef.op)
     if not re.fullmatch(r"[A-Za-z_]\w*", function, re.ASCII) or not re.fullmatch(
         r"[A-Za-z_]\w*", opdef.op, re.ASCII
@@ -177,18 +187,52 @@ def _signature(opdef: OpDef, program: Program) -> Signature:
 def open_attributes(opdef: OpDef, program: Program) -> tuple[str, ...]:
     """The numeric attributes that the kernel takes at run time: those read, but for axes."""
     numeric = {a.name for a in opdef.attributes if a.type in _NUMERIC}
-    fixed = {
-        e.axes.name
-        for e in program.expressions()
-        if isinstance(e, Reduce) and isinstance(e.axes, AttributeRef)
-    }
-    fixed |= {
-        e.axis.name
-        for e in program.expressions()
-        if isinstance(e, Index) and isinstance(e.axis, AttributeRef)
-    }
     read = {e.name for e in program.expressions() if isinstance(e, AttributeRef)}
-    return tuple(a.name for a in opdef.attributes if a.name in read & numeric - fixed)
+    return tuple(a.name for a in opdef.attributes if a.name in (read & numeric) - _places(program))
+
+
+def _places(program: Program) -> set[str]:
+    """Attributes that say which axes, how many, or which way: part of what a kernel is."""
+    found: set[str] = set()
+    for e in program.expressions():
+        if isinstance(e, Reduce | Unsqueeze):
+            parts: tuple[object, ...] = (e.axes,)
+        elif isinstance(e, Index):
+            parts = (e.axis,)
+        else:
+            parts = (e.axis, e.k, e.largest) if isinstance(e, TopK) else ()
+        found |= {p.name for p in parts if isinstance(p, AttributeRef)}
+    return found
+
+
+def _open_counts(
+    opdef: OpDef, program: Program, bound: Mapping[str, AttributeValue]
+) -> dict[str, AttributeValue]:
+    """Attributes that are a top-k's k and nothing else, which the host reads at run time."""
+    read = [e.name for e in program.expressions() if isinstance(e, AttributeRef)]
+    found: dict[str, AttributeValue] = {}
+    for place, attribute in enumerate(opdef.attributes):
+        value = bound.get(attribute.name)
+        if attribute.type != "int" or not isinstance(value, int) or attribute.name in read:
+            continue
+        tops = [e for e in program.expressions() if isinstance(e, TopK)]
+        if _places(_without_counts(program)) & {attribute.name}:
+            continue
+        if any(e.k == AttributeRef(attribute.name) for e in tops):
+            found[attribute.name] = OpenInt(value, place)
+    return found
+
+
+def _without_counts(program: Program) -> Program:
+    """The program with another k, to see what else an attribute is."""
+
+    def changed(node: Expression) -> Expression:
+        node = with_children(node, [changed(c) for c in children(node)])
+        return replace(node, k=1) if isinstance(node, TopK) else node
+
+    return Program(
+        tuple((n, changed(v)) for n, v in program.lets), tuple((n, changed(v)) for n, v in program.outputs)
+    )
 
 
 def placeholder(attribute: str) -> str:
@@ -202,11 +246,8 @@ def with_scalars(program: Program, names: Sequence[str]) -> Program:
     def changed(node: Expression) -> Expression:
         if isinstance(node, AttributeRef) and node.name in names:
             return Local(placeholder(node.name))
-        if isinstance(node, Apply):
-            return replace(node, args=tuple(map(changed, node.args)))
-        if isinstance(node, Cast | Reduce):
-            return replace(node, arg=changed(node.arg))
-        return replace(node, like=changed(node.like)) if isinstance(node, Index) else node
+        below = children(node)
+        return with_children(node, [changed(c) for c in below]) if below else node
 
     return Program(
         tuple((n, changed(v)) for n, v in program.lets), tuple((n, changed(v)) for n, v in program.outputs)
@@ -215,7 +256,7 @@ def with_scalars(program: Program, names: Sequence[str]) -> Program:
 
 def _with_integer_outputs(program: Program, columns: Sequence[Column]) -> Program:
     """Outputs of one integer type are rounded as it rounds, so that the copy out only converts."""
-    narrow = (dtypes.INT8, dtypes.UINT8, dtypes.BOOL)
+    narrow = (dtypes.INT8, dtypes.UINT8, dtypes.INT16, dtypes.BOOL)
     outputs = []
     for name, value in program.outputs:
         types = {c[name] for c in columns}
@@ -231,16 +272,24 @@ def _tile(host: Host, soc: Soc) -> int:
     """For this chip, the largest tile of any column: what the generated TilingFunc computes. Raises
     NotGenerated.
     """
-    read = host.read_inputs()
-    full = [n for n, _ in host.plan.full_outputs]
-    most = max(sum(2 * _BYTES.get(c[n], 1) for n in (*read, *full)) for c in host.columns)
-    each = fixed_bytes(host.plan, host.uses, len(read)) + most
-    room = soc.ub - held_bytes(host.plan, len(host.names.outputs))
+    return min(_stage_tile(host, soc, stage) for stage in host.staged.stages)
+
+
+def _stage_tile(host: Host, soc: Soc, stage: Stage) -> int:
+    tensors = tile_tensors(stage)
+    most = max(sum(2 * (_BYTES.get(c[n], 1) if n in c else 4) for n in tensors) for c in host.columns)
+    each = stage_bytes(stage, host.small) + most
+    room = soc.ub - held_bytes(stage)
     if room < 256 * each:
         raise NotGenerated(
             f"a tile of 256 elements needs {256 * each} bytes of the unified buffer, {soc.name} has {soc.ub}"
         )
     return min(room // each // 256 * 256, 16384)
+
+
+def can_sync(soc: Soc) -> bool:
+    """Whether all vector cores can wait for one another in hardware."""
+    return soc.vector_cores > 1 and not soc.name.startswith("Ascend310P")
 
 
 def _has_copy_pad(soc: Soc) -> bool:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.definition import Attribute, OpDef, TensorSpec
 
-from .kernel import Signature, Uses
-from .passes import Plan
-from .values import Value, reachable
+from .budget import held_bytes, stage_bytes, tile_tensors
+from .division import DIVISION_TEXT
+from .kernel import Signature
+from .shapes import SHAPE_FUNCTIONS, SHAPES_TEXT
+from .stages import Stage, Staged
 
 GE_TYPES = {
     dtypes.FLOAT32: "DT_FLOAT", dtypes.FLOAT16: "DT_FLOAT16", dtypes.BFLOAT16: "DT_BF16", dtypes.INT8: "DT_INT8",
@@ -29,41 +32,47 @@ Column = Mapping[str, int]
 
 @dataclass(frozen=True)
 class Host:
-    """What the host files are made from. columns: the element type of every tensor, per variant."""
+    """What the host files are made from. definition: as its user wrote it; opdef: with the names of C++. columns:
+    the element type of every tensor, per variant. syncs: whether the chip's cores can wait for one another.
+    fixed: lines that refuse other values of attributes. given: the inputs that are there."""
 
+    definition: OpDef
     opdef: OpDef
     names: Signature
-    plan: Plan
-    uses: Uses
-    folded_axes: int
-    uses_index: bool
+    staged: Staged
+    small: bool
     columns: tuple[Column, ...]
     soc_configs: tuple[str, ...]
+    syncs: bool
+    fixed: tuple[str, ...]
+    given: frozenset[str]
 
     def read_inputs(self) -> list[str]:
-        used = {v.text for v in self.plan.values() if v.op == "input"}
+        used = {o.tensor for s in self.staged.stages for o in s.operands}
         return [n for n in self.names.inputs if n in used]
 
-    def values(self) -> dict[str, Value]:
-        return {**dict(self.plan.full_outputs), **dict(self.plan.row_outputs)}
+    def tensors(self) -> list[str]:
+        return [*self.read_inputs(), *self.names.outputs, *self.staged.held]
 
 
 def tiling_text(host: Host) -> str:
     """op_host/<op>_tiling.h."""
     guard = f"{host.names.function.upper()}_TILING_H"
-    fields = [("uint64_t", n) for n in ("rows", "cols", "items", "itemsPerCore")] + [
-        ("uint32_t", "tileLength")
-    ]
-    arrays = ["dims"]
-    for n in host.read_inputs():
-        fields += [("uint32_t", f"{n}Step"), ("uint64_t", f"{n}Size")]
-        arrays.append(f"{n}Strides")
-    fields += [("uint64_t", f"{n}Size") for n in host.names.outputs]
-    fields += [("float", n) for n in host.names.attributes]
+    count = host.staged.operands
+    fields = [f"TILING_DATA_FIELD_DEF(uint64_t, {n});" for n in _STAGE_LONGS]
+    fields += [f"TILING_DATA_FIELD_DEF(uint32_t, {n});" for n in _STAGE_INTS]
+    fields += [f"TILING_DATA_FIELD_DEF_ARR(uint64_t, 8, {n});" for n in ("dims", "foldDims")]
+    fields += [f"TILING_DATA_FIELD_DEF_ARR(uint64_t, {8 * count}, {n});" for n in ("strides", "foldStrides")]
+    fields.append(f"TILING_DATA_FIELD_DEF_ARR(uint32_t, {count}, steps);")
+    stage = host.names.stage_class
     lines = [f"#ifndef {guard}", f"#define {guard}", "", '#include "register/tilingdata_base.h"', ""]
-    lines += ["namespace optiling {", f"BEGIN_TILING_DATA_DEF({host.names.tiling_class})"]
-    lines += [f"TILING_DATA_FIELD_DEF({kind}, {name});" for kind, name in fields]
-    lines += [f"TILING_DATA_FIELD_DEF_ARR(uint64_t, 8, {name});" for name in arrays]
+    lines += ["namespace optiling {", f"BEGIN_TILING_DATA_DEF({stage})", *fields, "END_TILING_DATA_DEF;"]
+    lines += [f"REGISTER_TILING_DATA_CLASS({stage}Op, {stage})", ""]
+    lines.append(f"BEGIN_TILING_DATA_DEF({host.names.tiling_class})")
+    lines += [f"TILING_DATA_FIELD_DEF(uint64_t, {n}Size);" for n in host.tensors()]
+    lines += [f"TILING_DATA_FIELD_DEF(uint64_t, {n}Offset);" for n in host.staged.held]
+    lines += [f"TILING_DATA_FIELD_DEF(float, {n});" for n in (*host.names.attributes, *host.staged.counts)]
+    lines += [f"TILING_DATA_FIELD_DEF_STRUCT({stage}, stage{i});" for i in range(len(host.staged.stages))]
     lines += ["END_TILING_DATA_DEF;", ""]
     lines += [
         f"REGISTER_TILING_DATA_CLASS({host.names.type_name}, {host.names.tiling_class})",
@@ -72,24 +81,35 @@ def tiling_text(host: Host) -> str:
     return "\n".join([*lines, "", "#endif", ""])
 
 
+_STAGE_LONGS = ("rows", "cols", "segments", "tilesPerRow", "items", "itemsPerCore", "k")
+_STAGE_INTS = ("tileLength", "foldsLast")
+
+
 def host_text(host: Host) -> str:
     """op_host/<op>.cpp."""
+    tiling = list(_tiling_function(host))
+    tensors = (*host.definition.inputs, *host.definition.outputs)
+    order = [*host.names.inputs, *host.names.outputs]
+    columns = [{s.name: c[n] for s, n in zip(tensors, order, strict=True)} for c in host.columns]
     lines = [
         f'#include "{host.names.function}_tiling.h"',
         "",
         "#include <algorithm>",
-        "#include <array>",
+        "#include <initializer_list>",
         "#include <vector>",
         "",
         '#include "register/op_def_registry.h"',
         '#include "tiling/platform/platform_ascendc.h"',
         "",
-        *_SHAPES.strip("\n").split("\n"),
+        *SHAPES_TEXT.strip("\n").split("\n"),
+        *_shape_functions(host, "\n".join(tiling)),
+        "",
+        *_shapes_of(host),
         "",
         "namespace optiling {",
-        *_ITERATION.strip("\n").split("\n"),
+        *DIVISION_TEXT.replace("@OPERANDS@", str(host.staged.operands)).strip("\n").split("\n"),
         "",
-        *_tiling_function(host),
+        *tiling,
         "}  // namespace optiling",
         "",
         "namespace ge {",
@@ -99,74 +119,117 @@ def host_text(host: Host) -> str:
         "}  // namespace ge",
         "",
         "namespace ops {",
-        *registration(host.opdef, host.names.type_name, host.columns, host.soc_configs),
+        *registration(host.definition, host.names.type_name, columns, host.soc_configs),
         "}  // namespace ops",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _tiling_function(host: Host) -> Iterator[str]:
-    names, read = host.names, host.read_inputs()
-    places = [host.names.inputs.index(n) for n in read]
-    yield "static ge::graphStatus TilingFunc(gert::TilingContext *context) {"
-    yield f"    const size_t places[] = {{{', '.join(map(str, places))}}};"
-    yield "    std::vector<Dims> inputs;"
-    yield "    Dims whole;"
-    yield "    for (size_t place : places) {"
-    yield "        inputs.push_back(DimsOf(context->GetInputShape(place)->GetStorageShape()));"
-    yield "        if (!Broadcast(whole, inputs.back())) return ge::GRAPH_FAILED;"
-    yield "    }"
-    yield "    Iteration loops;"
-    together = "true" if not host.plan.passes and not host.uses_index else "false"
-    yield f"    if (!Iterate(whole, inputs, {max(host.folded_axes, 1)}, {together}, loops)) return ge::GRAPH_FAILED;"
-    for i, name in enumerate(names.outputs):
-        if name in dict(host.plan.full_outputs):
-            yield f"    if (DimsOf(context->GetOutputShape({i})->GetStorageShape()) != whole) return ge::GRAPH_FAILED;"
-    yield ""
-    yield "    platform_ascendc::PlatformAscendC platform(context->GetPlatformInfo());"
-    yield "    uint64_t ub = 0;"
-    yield "    platform.GetCoreMemSize(platform_ascendc::CoreMemType::UB, ub);"
-    yield "    const uint64_t cores = std::max<uint64_t>(platform.GetCoreNumAiv(), 1);"
-    yield "    uint64_t perElement = " + str(fixed_bytes(host.plan, host.uses, len(read))) + ";"
-    for i, n in enumerate(names.inputs):
-        if n in read:
-            yield f"    perElement += 2 * ge::GetSizeByDataType(context->GetInputDesc({i})->GetDataType());"
-    for i, n in enumerate(names.outputs):
-        if n in dict(host.plan.full_outputs):
-            yield f"    perElement += 2 * ge::GetSizeByDataType(context->GetOutputDesc({i})->GetDataType());"
-    yield f"    const uint64_t held = {held_bytes(host.plan, len(names.outputs))};"
-    yield "    if (ub < held + 256 * perElement) return ge::GRAPH_FAILED;"
-    yield "    const uint64_t most = std::min<uint64_t>((ub - held) / perElement / 256 * 256, 16384);"
-    if host.plan.passes:
-        yield "    const uint64_t wanted = RoundUp(std::max<uint64_t>(loops.cols, 1), 256);"
-        yield "    const uint64_t tile = std::min(most, wanted);"
-        yield "    const uint64_t items = loops.rows;"
+def _shape_functions(host: Host, tiling: str) -> Iterator[str]:
+    """Those that are called."""
+    calls = "\n".join([*host.staged.shapes.steps, tiling])
+    for name, text in SHAPE_FUNCTIONS.items():
+        if re.search(rf"\b{name}\(", calls):
+            yield from text.rstrip("\n").split("\n")
+
+
+def _shapes_of(host: Host) -> Iterator[str]:
+    shapes = host.staged.shapes
+    yield "// The shapes of the inputs, of what is held between stages and of the outputs; false if they don't fit."
+    yield (
+        "static bool ShapesOf(const std::vector<Dims> &inputs, const gert::RuntimeAttrs *attributes, "
+        "std::vector<Dims> &s) {"
+    )
+    yield f"    s.assign({shapes.count}, Dims());"
+    yield "    std::copy(inputs.begin(), inputs.end(), s.begin());"
+    yield "    (void)attributes;"
+    if shapes.steps:
+        yield "    return " + " &&\n           ".join(shapes.steps) + ";"
     else:
-        yield "    const uint64_t share = (loops.rows * loops.cols + cores - 1) / cores;"
-        yield "    const uint64_t wanted = RoundUp(std::max<uint64_t>(std::min(loops.cols, share), 1), 256);"
-        yield "    const uint64_t tile = std::min(most, wanted);"
-        yield "    const uint64_t items = loops.rows * ((loops.cols + tile - 1) / tile);"
-    yield "    const uint64_t perCore = std::max<uint64_t>((items + cores - 1) / cores, 1);"
-    yield ""
+        yield "    return true;"
+    yield "}"
+
+
+def _tiling_function(host: Host) -> Iterator[str]:
+    names, staged = host.names, host.staged
+    inputs = ", ".join(
+        f"DimsOf(context->GetInputShape({i})->GetStorageShape())" if n in host.given else "Dims()"
+        for i, n in enumerate(names.inputs)
+    )
+    yield "static ge::graphStatus TilingFunc(gert::TilingContext *context) {"
+    yield "    const gert::RuntimeAttrs *attributes = context->GetAttrs();"
+    yield "    std::vector<Dims> s;"
+    yield f"    if (!ShapesOf({{{inputs}}}, attributes, s)) return ge::GRAPH_FAILED;"
+    yield from (f"    {line}" for line in host.fixed)
+    for i, name in enumerate(names.outputs):
+        yield (
+            f"    if (DimsOf(context->GetOutputShape({i})->GetStorageShape()) != s[{staged.outputs[name]}]) "
+            "return ge::GRAPH_FAILED;"
+        )
+    yield "    platform_ascendc::PlatformAscendC platform(context->GetPlatformInfo());"
+    yield "    Chip chip;"
+    yield "    platform.GetCoreMemSize(platform_ascendc::CoreMemType::UB, chip.ub);"
+    if staged.held and not host.syncs:
+        yield "    // The cores of this chip can't wait for one another between stages."
+        yield "    chip.cores = 1;"
+    else:
+        yield "    chip.cores = std::max<uint64_t>(platform.GetCoreNumAiv(), 1);"
     yield f"    {names.tiling_class} tiling;"
-    for field, value in (
-        ("rows", "loops.rows"), ("cols", "loops.cols"), ("items", "items"), ("itemsPerCore", "perCore"),
-        ("tileLength", "static_cast<uint32_t>(tile)"), ("dims", "loops.dims"),
-    ):  # fmt: skip
-        yield f"    tiling.set_{field}({value});"
-    for i, n in enumerate(read):
-        yield f"    tiling.set_{n}Step(loops.steps[{i}]);"
-        yield f"    tiling.set_{n}Strides(loops.strides[{i}].data());"
-        yield f"    tiling.set_{n}Size(ProductOf(inputs[{i}]));"
-    for i, n in enumerate(names.outputs):
-        yield f"    tiling.set_{n}Size(context->GetOutputShape({i})->GetStorageShape().GetShapeSize());"
+    for i, stage in enumerate(staged.stages):
+        yield from _divided(host, i, stage)
+    dims = {n: i for i, n in enumerate(names.inputs)} | staged.outputs | staged.held
+    for n in host.tensors():
+        yield f"    tiling.set_{n}Size(ProductOf(s[{dims[n]}]));"
+    yield "    uint64_t held = 0;"
+    for n in staged.held:
+        yield f"    tiling.set_{n}Offset(held);"
+        yield f"    held += RoundUp(sizeof(float) * ProductOf(s[{staged.held[n]}]), 512);"
+    for name, text in staged.counts.items():
+        yield f"    tiling.set_{name}({text});"
     yield from _attributes(host)
-    yield "    context->SetBlockDim(static_cast<uint32_t>(std::max<uint64_t>((items + perCore - 1) / perCore, 1)));"
+    yield "    context->SetBlockDim(chip.blocks);"
+    if any(s.waits for s in staged.stages):
+        yield "    context->SetScheduleMode(1);  // all cores at once: they wait for one another"
     yield "    tiling.SaveToBuffer(context->GetRawTilingData()->GetData(), context->GetRawTilingData()->GetCapacity());"
     yield "    context->GetRawTilingData()->SetDataSize(tiling.GetDataSize());"
-    yield "    context->GetWorkspaceSizes(1)[0] = 0;"
+    yield "    context->GetWorkspaceSizes(1)[0] = held == 0 ? 0 : platform.GetLibApiWorkSpaceSize() + held;"
     yield "    return ge::GRAPH_SUCCESS;"
     yield "}"
+
+
+def _divided(host: Host, number: int, stage: Stage) -> Iterator[str]:
+    """How the elements of a stage are divided: rows, columns, tiles, and what each core has."""
+    operands = ", ".join(str(o.dims) for o in stage.operands)
+    frame = ", ".join(map(str, stage.frame))
+    outputs = [t for t in stage.outputs if t]
+    yield "    {"
+    yield f"        uint64_t perElement = {stage_bytes(stage, host.small)};"
+    for n in tile_tensors(stage):
+        yield f"        perElement += 2 * {_size_text(host, n)};"
+    made = {**host.staged.held, **host.staged.outputs}
+    result = str(made[outputs[0]]) if stage.kind == "topk" else "NO_RESULT"
+    axes = stage.axes or _last_axes(stage.selected.folded_axes)
+    whole = "true" if stage.kind == "rows" and stage.selected.folded_axes else "false"
+    yield f"        const Elements elements{{{{{frame}}}, {{{operands}}}, {axes}, {whole}, {result}}};"
+    room = f"perElement, {held_bytes(stage)}"
+    yield f"        if (!Divide(tiling.stage{number}, s, elements, {room}, chip)) return ge::GRAPH_FAILED;"
+    if stage.kind == "topk":
+        yield f"        tiling.stage{number}.set_k({stage.k});"
+    yield "    }"
+
+
+def _last_axes(count: int) -> str:
+    return "Axes{" + ", ".join(map(str, range(-count, 0))) + "}"
+
+
+def _size_text(host: Host, tensor: str) -> str:
+    if tensor in host.staged.held:
+        return "sizeof(float)"
+    if tensor in host.names.inputs:
+        place, kind = host.names.inputs.index(tensor), "Input"
+    else:
+        place, kind = host.names.outputs.index(tensor), "Output"
+    return f"ge::GetSizeByDataType(context->Get{kind}Desc({place})->GetDataType())"
 
 
 def _attributes(host: Host) -> Iterator[str]:
@@ -174,43 +237,38 @@ def _attributes(host: Host) -> Iterator[str]:
     for place, attribute in enumerate(host.opdef.attributes):
         if attribute.name in host.names.attributes:
             default = attribute.default if isinstance(attribute.default, int | float) else 0
-            yield f"    const auto *{attribute.name} = context->GetAttrs()->{_GETTERS[attribute.type]}({place});"
+            yield f"    const auto *{attribute.name} = attributes->{_GETTERS[attribute.type]}({place});"
             yield (
                 f"    tiling.set_{attribute.name}({attribute.name} == nullptr ? {float(default)!r}f "
                 f": static_cast<float>(*{attribute.name}));"
             )
 
 
-def fixed_bytes(plan: Plan, uses: Uses, n_inputs: int) -> int:
-    """Bytes of an element of a tile, without the queues: float32 tiles, masks, work, scratch."""
-    masks = -(-plan.masks // 8)
-    return 4 * (n_inputs + plan.floats) + masks + uses.work + 32 * uses.scratch + 2 * uses.small
-
-
-def held_bytes(plan: Plan, n_outputs: int) -> int:
-    """Bytes that don't grow with the tile, generously rounded."""
-    return 2048 + 256 * plan.row_floats + 32 * plan.row_masks + 512 * n_outputs
+def fixed_attributes(opdef: OpDef, values: Mapping[str, object], names: Collection[str]) -> tuple[str, ...]:
+    """Lines that refuse other values of the attributes `names`, which are part of the kernel."""
+    lines = []
+    for place, attribute in enumerate(opdef.attributes):
+        value = values.get(attribute.name)
+        if attribute.name not in names or attribute.type not in ("int", "bool"):
+            continue
+        text = str(value).lower()
+        read = f"attributes->{_GETTERS[attribute.type]}({place})"
+        lines.append(
+            f"if ({read} != nullptr && *{read} != {text}) return ge::GRAPH_FAILED;  // {attribute.name}"
+        )
+    return tuple(lines)
 
 
 def _infer_shape(host: Host) -> Iterator[str]:
+    inputs = ", ".join(
+        f"DimsOf(*context->GetInputShape({i}))" if n in host.given else "Dims()"
+        for i, n in enumerate(host.names.inputs)
+    )
     yield "static graphStatus InferShape(gert::InferShapeContext *context) {"
-    values = host.values()
+    yield "    std::vector<Dims> s;"
+    yield f"    if (!ShapesOf({{{inputs}}}, context->GetAttrs(), s)) return GRAPH_FAILED;"
     for i, name in enumerate(host.names.outputs):
-        value = values[name]
-        read = [v.text for v in reachable([value]) if v.op == "input"]
-        yield "    {"
-        yield "        Dims dims;"
-        for n in sorted(read, key=host.names.inputs.index):
-            place = host.names.inputs.index(n)
-            yield f"        if (!Broadcast(dims, DimsOf(*context->GetInputShape({place})))) return GRAPH_FAILED;"
-        if value.spread == "row":
-            yield f"        if (dims.size() < {host.folded_axes}) return GRAPH_FAILED;"
-            if value.dropped:
-                yield f"        dims.resize(dims.size() - {host.folded_axes});"
-            else:
-                yield f"        std::fill(dims.end() - {host.folded_axes}, dims.end(), 1);"
-        yield f"        SetDims(*context->GetOutputShape({i}), dims);"
-        yield "    }"
+        yield f"    SetDims(*context->GetOutputShape({i}), s[{host.staged.outputs[name]}]);"
     yield "    return GRAPH_SUCCESS;"
     yield "}"
 
@@ -291,107 +349,3 @@ def _default_text(attribute: Attribute) -> str:
         )
         return f'"{text}"'
     return str(value if value is not None else 0).lower()
-
-
-_SHAPES = """
-using Dims = std::vector<int64_t>;
-
-static Dims DimsOf(const gert::Shape &shape) {
-    Dims dims;
-    for (size_t i = 0; i < shape.GetDimNum(); i++) dims.push_back(shape.GetDim(i));
-    return dims;
-}
-
-static void SetDims(gert::Shape &shape, const Dims &dims) {
-    shape.SetDimNum(dims.size());
-    for (size_t i = 0; i < dims.size(); i++) shape.SetDim(i, dims[i]);
-}
-
-// Makes `whole` the shape of an elementwise result of it and `other`; -1 is a size known later.
-static bool Broadcast(Dims &whole, const Dims &other) {
-    if (whole.size() < other.size()) whole.insert(whole.begin(), other.size() - whole.size(), 1);
-    for (size_t i = 0; i < other.size(); i++) {
-        int64_t &mine = whole[whole.size() - other.size() + i];
-        const int64_t theirs = other[i];
-        if (mine == theirs || theirs == 1) continue;
-        if (mine != 1 && mine != -1 && theirs != -1) return false;
-        if (mine == 1 || mine == -1) mine = theirs;
-    }
-    return true;
-}
-"""
-
-_ITERATION = """
-constexpr size_t MAX_DIMS = 8;
-
-// rows x cols elements; row r of input i begins at the sum of (index d of r) * strides[i][d]; steps: 1, or 0 where
-// an input has one element per row.
-struct Iteration {
-    uint64_t rows = 1, cols = 1;
-    uint64_t dims[MAX_DIMS] = {1, 1, 1, 1, 1, 1, 1, 1};
-    std::vector<uint32_t> steps;
-    std::vector<std::array<uint64_t, MAX_DIMS>> strides;
-};
-
-static uint64_t RoundUp(uint64_t n, uint64_t unit) { return (n + unit - 1) / unit * unit; }
-
-static uint64_t ProductOf(const Dims &dims) {
-    uint64_t product = 1;
-    for (int64_t d : dims) product *= static_cast<uint64_t>(d);
-    return product;
-}
-
-static std::vector<uint64_t> StridesOf(const Dims &dims, size_t rank) {
-    std::vector<uint64_t> strides(rank, 0);
-    uint64_t step = 1;
-    for (size_t i = 0; i < dims.size(); i++) {
-        const size_t at = dims.size() - 1 - i;
-        strides[rank - 1 - i] = dims[at] == 1 ? 0 : step;
-        step *= static_cast<uint64_t>(dims[at]);
-    }
-    return strides;
-}
-
-// The last `folded` axes become the columns; with `together`, leading axes join them where memory allows.
-static bool Iterate(const Dims &whole, const std::vector<Dims> &inputs, size_t folded, bool together, Iteration &loops) {
-    Dims dims = whole;
-    if (dims.size() < folded) {
-        if (folded > 1) return false;
-        dims.assign(1, 1);
-    }
-    std::vector<std::vector<uint64_t>> strides;
-    for (const Dims &input : inputs) strides.push_back(StridesOf(input, dims.size()));
-    size_t columns = folded;
-    for (size_t i = dims.size() - 1; i-- > 0;) {
-        const size_t boundary = dims.size() - columns;
-        bool joined = dims[i] == 1 || dims[i + 1] == 1;
-        if (!joined) {
-            joined = true;
-            for (const auto &s : strides) joined = joined && s[i] == s[i + 1] * static_cast<uint64_t>(dims[i + 1]);
-        }
-        if (!joined || (i + 1 == boundary && !together)) continue;
-        if (i + 1 > boundary) columns--;
-        for (auto &s : strides) {
-            s[i] = dims[i + 1] == 1 ? s[i] : s[i + 1];
-            s.erase(s.begin() + i + 1);
-        }
-        dims[i] *= dims[i + 1];
-        dims.erase(dims.begin() + i + 1);
-    }
-    if (columns != 1 || dims.size() - 1 > MAX_DIMS) return false;
-    loops.cols = static_cast<uint64_t>(dims.back());
-    const size_t lead = dims.size() - 1;
-    loops.strides.resize(inputs.size());
-    for (size_t i = 0; i < inputs.size(); i++) {
-        if (strides[i].back() > 1) return false;
-        loops.steps.push_back(static_cast<uint32_t>(strides[i].back()));
-        for (size_t d = 0; d < MAX_DIMS; d++) loops.strides[i][d] = 0;
-        for (size_t d = 0; d < lead; d++) loops.strides[i][MAX_DIMS - lead + d] = strides[i][d];
-    }
-    for (size_t d = 0; d < lead; d++) {
-        loops.dims[MAX_DIMS - lead + d] = static_cast<uint64_t>(std::max<int64_t>(dims[d], 1));
-        loops.rows *= static_cast<uint64_t>(dims[d]);
-    }
-    return true;
-}
-"""

@@ -74,8 +74,18 @@ def select_instructions(program: Program, scalars: dict[str, str]) -> Selected:
     selector = _Selector(scalars)
     for name, value in program.lets:
         selector.locals[name] = selector.value(value)
-    outputs = tuple((name, selector.value(value)) for name, value in program.outputs)
+    outputs = tuple((name, selector.output(value)) for name, value in program.outputs)
     return Selected(outputs, selector.folded_axes, selector.uses_index)
+
+
+def select_fold(program: Program, op: str, scalars: dict[str, str]) -> Selected:
+    """What a fold of the program's single output computes: that value for every element, and the fold."""
+    selector = _Selector(scalars)
+    for name, value in program.lets:
+        selector.locals[name] = selector.value(value)
+    ((name, node),) = program.outputs
+    folded = selector.values.make(f"fold_{op}", (selector.full(node),), "row")
+    return Selected(((name, folded),), selector.folded_axes, selector.uses_index)
 
 
 class _Selector:
@@ -103,6 +113,18 @@ class _Selector:
         if isinstance(node, Index):
             return self.index(node)
         raise NotGenerated(f"{type(node).__name__} has no Ascend C")
+
+    def output(self, node: Expression) -> Value:
+        """A number of each element or of each row: what depends on no input is one of each element."""
+        value = self.number(self.value(node))
+        return value if value.spread == "row" and value.level > 0 else self.filled(value)
+
+    def full(self, node: Expression) -> Value:
+        """A number of each element."""
+        return self.filled(self.number(self.value(node)))
+
+    def filled(self, value: Value) -> Value:
+        return value if value.spread == "full" else self.values.full(value)
 
     # ---- short forms -----------------------------------------------------------------------
 

@@ -28,3 +28,15 @@ def config_name(soc: str) -> str:
         if lower.startswith(family):
             return family
     return lower
+
+
+class OpenInt(int):
+    """The value of an integer attribute that generated host code reads at run time. `place`: its number among
+    the attributes."""
+
+    place: int
+
+    def __new__(cls, value: int, place: int) -> OpenInt:
+        made = super().__new__(cls, value)
+        made.place = place
+        return made

@@ -93,6 +93,10 @@ class Values:
     def _ref(self, row: Value) -> Value:
         return self.make("row_ref", (row,), "scalar")
 
+    def full(self, value: Value) -> Value:
+        """A number of a row, or of all, as one of each element."""
+        return self._fill(self._ref(value) if value.spread == "row" else value, "full")
+
     def _fill(self, number: Value, spread: Spread) -> Value:
         return self.make("fill", (number,), spread)
 

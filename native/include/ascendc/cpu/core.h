@@ -56,40 +56,62 @@ struct Region {
     uint32_t begin, bytes, owner, part;
 };
 
+/* When four bytes of the workspace were written: by which block, after how many SyncAll and PipeBarrier<PIPE_ALL>. */
+struct Stamp {
+    uint32_t block = ~0u, syncs = 0, drains = 0;
+};
+
 struct Global {
     uint8_t *begin;
     uint64_t bytes;
     const char *name;
     bool writable;
+    std::vector<Stamp> *stamps = nullptr; /* of the workspace */
 };
+/* The global tensors, which all blocks share. */
+inline std::vector<Global> &globals() {
+    static std::vector<Global> the_globals;
+    return the_globals;
+}
+
+/* Of the workspace, in front of what is the operator's. */
+constexpr uint32_t LIBRARY_WORKSPACE = 4096;
 
 struct Core {
     int64_t block_idx = 0, block_num = 1;
     uint32_t ub_total = 0, ub_used = 0;
     uint32_t owners = 0;
-    uint32_t epoch = 1; /* advanced by barriers of the vector pipe */
-    bool strict = true; /* whether vector instructions need barriers between them */
-    int64_t flags = 0;  /* set and not yet waited for */
+    uint32_t epoch = 1;             /* advanced by barriers of the vector pipe */
+    bool strict = true;             /* whether vector instructions need barriers between them */
+    int64_t flags = 0;              /* set and not yet waited for */
+    uint32_t syncs = 0, drains = 0; /* SyncAll and PipeBarrier<PIPE_ALL> so far */
+    bool storing = false;           /* whether a copy to global memory may be under way */
+    void *pipe = nullptr;
     std::vector<uint8_t> ub, written;
     std::vector<uint32_t> writer; /* per block: the epoch of the last vector instruction that wrote it */
     std::vector<Region> regions;
-    std::vector<Global> globals;
 
     void start(uint32_t ub_bytes) {
         ub_total = ub_bytes;
-        ub_used = owners = 0;
-        epoch = 1;
-        flags = 0;
         ub.assign(ub_bytes, 0);
         written.assign(ub_bytes, 0);
         writer.assign(ub_bytes / BLOCK, 0);
+    }
+    /* An empty unified buffer, for a new TPipe. */
+    void empty() {
+        ub_used = owners = 0;
+        std::memset(written.data(), 0, written.size());
         regions.clear();
     }
 };
 
-inline Core &core() {
-    static Core the_core;
+/* The core whose turn it is. */
+inline Core *&current() {
+    static Core *the_core = nullptr;
     return the_core;
+}
+inline Core &core() {
+    return *current();
 }
 
 /* Takes `bytes` of the unified buffer, rounded up to blocks. */
@@ -105,16 +127,35 @@ inline uint32_t reserve(uint64_t bytes, uint32_t owner, uint32_t part) {
     return begin;
 }
 
+/* Whether what this block reads of the workspace was written, and is there. */
+inline void check_stamps(const Global &g, uint64_t offset, uint64_t bytes) {
+    const Core &c = core();
+    for (uint64_t i = offset / 4; i * 4 < offset + bytes; i++) {
+        const Stamp &s = (*g.stamps)[i];
+        if (s.block == ~0u) fail("ErrorRead2", "%s: byte %llu was never written", g.name, (unsigned long long)i * 4);
+        if (s.block == uint32_t(c.block_idx) ? s.drains == c.drains : s.syncs == c.syncs)
+            fail("ErrorSync4", "%s: byte %llu is read with no %s since block %u wrote it", g.name,
+                 (unsigned long long)i * 4, s.block == uint32_t(c.block_idx) ? "PipeBarrier<PIPE_ALL>" : "SyncAll",
+                 s.block);
+    }
+}
+
 /* Checks an access of global memory and names the tensor. */
 inline void check_global(const void *at, uint64_t bytes, bool write) {
     const uint8_t *p = static_cast<const uint8_t *>(at);
-    for (const Global &g : core().globals)
+    for (const Global &g : globals())
         if (p >= g.begin && p <= g.begin + g.bytes) {
             uint64_t offset = uint64_t(p - g.begin);
             if (bytes > g.bytes - offset)
                 fail(write ? "ErrorWrite2" : "ErrorRead3", "tensor %s: %llu bytes at offset %llu, it has %llu", g.name,
                      (unsigned long long)bytes, (unsigned long long)offset, (unsigned long long)g.bytes);
             if (write && !g.writable) fail("ErrorWrite1", "tensor %s is an input", g.name);
+            if (write) core().storing = true;
+            if (!g.stamps || !bytes) return;
+            if (!write) return check_stamps(g, offset, bytes);
+            const Core &c = core();
+            for (uint64_t i = offset / 4; i * 4 < offset + bytes; i++)
+                (*g.stamps)[i] = {uint32_t(c.block_idx), c.syncs, c.drains};
             return;
         }
     fail(write ? "ErrorWrite1" : "ErrorRead1", "an address outside of every global tensor");

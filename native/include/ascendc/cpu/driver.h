@@ -6,15 +6,16 @@
  *   per input: int64 type (ge::DataType), rank, dims[]; then its bytes
  *   per output: int64 type
  * The answer on standard output: uint64 status (0, or 1 with a text instead of tensors: uint64 length, bytes);
- *   uint64 blocks, ub_used; per output: int64 rank, dims[]; bytes. A text goes to standard error too.
+ *   uint64 blocks; per output: int64 rank, dims[]; bytes. A text goes to standard error too.
  */
 #pragma once
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
 #include "../register/op_def_registry.h"
-#include "core.h"
+#include "blocks.h"
 
 namespace asc_cpu {
 
@@ -51,7 +52,9 @@ inline int refuse(const char *text) {
     return 0;
 }
 
-using Launch = void (*)(uint8_t **tensors, uint8_t *tiling);
+using Launch = void (*)(uint8_t **tensors, uint8_t *workspace, uint8_t *tiling);
+
+static_assert(LIBRARY_WORKSPACE == platform_ascendc::LIBRARY_WORKSPACE);
 
 /* One operator of a program: its registration, its kernel, and the names of its tensors. */
 struct Operator {
@@ -101,25 +104,25 @@ inline int run(const Operator &wanted) {
         tiling.output_types.push_back({ge::DataType(t.type)});
     }
     if (op.core.tiling(&tiling) != ge::GRAPH_SUCCESS) return refuse("TilingFunc refuses these shapes");
-    Core &c = core();
     std::vector<uint8_t *> addresses;
     for (uint64_t i = 0; i < n_in + n_out; i++) {
         addresses.push_back(tensors[i].data());
-        c.globals.push_back({tensors[i].data(), tensors[i].size(), wanted.names[i], i >= n_in});
+        globals().push_back({tensors[i].data(), tensors[i].size(), wanted.names[i], i >= n_in});
     }
-    c.block_num = tiling.block_dim;
-    for (c.block_idx = 0; c.block_idx < c.block_num; c.block_idx++) try {
-            c.start(uint32_t(ub));
-            wanted.launch(addresses.data(), static_cast<uint8_t *>(tiling.tiling.GetData()));
-            if (c.flags) fail("ErrorSync3", "%lld SetFlag without WaitFlag", (long long)c.flags);
-        } catch (const Fault &fault) {
-            char text[640];
-            std::snprintf(text, sizeof text, "block %lld: %s", (long long)c.block_idx, fault.text);
-            return refuse(text);
-        }
+    std::vector<uint8_t> workspace(tiling.workspaces.empty() ? 0 : tiling.workspaces[0], 0xA5);
+    std::vector<Stamp> stamps(workspace.size() / 4 + 1);
+    const uint64_t library = std::min<uint64_t>(workspace.size(), LIBRARY_WORKSPACE);
+    globals().push_back({workspace.data() + library, workspace.size() - library, "the workspace", true, &stamps});
+    Blocks blocks;
+    try {
+        blocks.run(tiling.block_dim, uint32_t(ub), [&] {
+            wanted.launch(addresses.data(), workspace.data(), static_cast<uint8_t *>(tiling.tiling.GetData()));
+        });
+    } catch (const Fault &fault) {
+        return refuse(fault.text);
+    }
     give(uint64_t(0));
-    give(uint64_t(c.block_num));
-    give(uint64_t(c.ub_used));
+    give(uint64_t(tiling.block_dim));
     for (uint64_t i = n_in; i < n_in + n_out; i++) {
         give(int64_t(tensors[i].dims.size()));
         for (int64_t d : tensors[i].dims) give(d);

@@ -5,6 +5,7 @@
 #include <exception>
 #include <memory>
 
+#include "blocks.h"
 #include "tensor.h"
 
 namespace AscendC {
@@ -42,7 +43,19 @@ inline int64_t GetSubBlockNum() {
 
 template <pipe_t pipe>
 inline void PipeBarrier() {
-    if (pipe == PIPE_V || pipe == PIPE_ALL) asc_cpu::core().epoch++;
+    asc_cpu::Core &c = asc_cpu::core();
+    if (pipe == PIPE_V || pipe == PIPE_ALL) c.epoch++;
+    if (pipe == PIPE_ALL) {
+        c.drains++;
+        c.storing = false;
+    }
+}
+template <bool vector_only = true>
+inline void SyncAll() {
+    asc_cpu::Blocks::the_blocks()->sync();
+}
+inline GM_ADDR GetUserWorkspace(GM_ADDR workspace) {
+    return workspace + asc_cpu::LIBRARY_WORKSPACE;
 }
 template <HardEvent event>
 inline void SetFlag(event_t) {
@@ -52,12 +65,6 @@ inline void SetFlag(event_t) {
 template <HardEvent event>
 inline void WaitFlag(event_t) {
     if (asc_cpu::core().flags-- <= 0) asc_cpu::fail("ErrorSync3", "WaitFlag without SetFlag");
-}
-
-class TPipe;
-inline TPipe *&the_pipe() {
-    static TPipe *pipe = nullptr;
-    return pipe;
 }
 
 template <TPosition position, int32_t depth, auto mask = 0>
@@ -166,7 +173,14 @@ class TBuf {
 
 class TPipe {
    public:
-    TPipe() { the_pipe() = this; }
+    TPipe() {
+        asc_cpu::Core &c = asc_cpu::core();
+        if (c.pipe) asc_cpu::fail("ErrorBuffer5", "a TPipe while another one is in use");
+        c.pipe = this;
+        c.empty();
+    }
+    TPipe(const TPipe &) = delete;
+    ~TPipe() { Destroy(); }
     template <TPosition position, int32_t depth, auto mask>
     bool InitBuffer(TQue<position, depth, mask> &queue, uint8_t count, uint32_t bytes) {
         queue.init(count, bytes);
@@ -180,11 +194,13 @@ class TPipe {
     event_t FetchEventID(HardEvent) { return 0; }
     event_t AllocEventID(HardEvent) { return 0; }
     void ReleaseEventID(event_t) {}
-    void Destroy() {}
+    void Destroy() {
+        if (asc_cpu::core().pipe == this) asc_cpu::core().pipe = nullptr;
+    }
 };
 
 inline TPipe *GetTPipePtr() {
-    return the_pipe();
+    return static_cast<TPipe *>(asc_cpu::core().pipe);
 }
 
 }  // namespace AscendC

@@ -89,7 +89,7 @@ ASC_SCALAR(LeakyRelu, a >= 0 ? a : a * b)
 
 template <typename T>
 inline void Duplicate(const LocalTensor<T> &to, std::type_identity_t<T> value, const int32_t &n) {
-    static_assert(sizeof(T) > 1, "Duplicate has no types of one byte");
+    static_assert(sizeof(T) == 2 || sizeof(T) == 4, "Duplicate has types of two and four bytes");
     to.aligned("ErrorWrite4");
     T *y = to.write(0, uint64_t(n));
     for (int32_t i = 0; i < n; i++) y[i] = value;
@@ -113,11 +113,27 @@ inline float rounded(float x, RoundMode mode) {
     }
 }
 
+/* The casts of the vector unit. */
+template <typename U, typename T>
+constexpr bool castable() {
+    using std::is_same_v;
+    if (is_same_v<T, float>)
+        return is_same_v<U, float> || is_same_v<U, half> || is_same_v<U, bfloat16_t> || is_same_v<U, int16_t> ||
+               is_same_v<U, int32_t> || is_same_v<U, int64_t>;
+    if (is_same_v<T, half>)
+        return is_same_v<U, float> || is_same_v<U, int32_t> || is_same_v<U, int16_t> || is_same_v<U, int8_t> ||
+               is_same_v<U, uint8_t>;
+    if (is_same_v<T, bfloat16_t>) return is_same_v<U, float> || is_same_v<U, int32_t>;
+    if (is_same_v<T, int8_t> || is_same_v<T, uint8_t>) return is_same_v<U, half>;
+    if (is_same_v<T, int16_t>) return is_same_v<U, float> || is_same_v<U, half>;
+    if (is_same_v<T, int32_t>) return is_same_v<U, float> || is_same_v<U, int16_t> || is_same_v<U, int64_t>;
+    return is_same_v<T, int64_t> && (is_same_v<U, float> || is_same_v<U, int32_t>);
+}
+
 /* float to float rounds to integers; to an integer type saturates, NaN giving 0; between floats rounds to nearest. */
 template <typename U, typename T>
 inline void Cast(const LocalTensor<U> &to, const LocalTensor<T> &from, RoundMode mode, uint32_t n) {
-    static_assert(sizeof(T) > 1 || std::is_same_v<U, half>, "types of one byte are cast from and to half only");
-    static_assert(sizeof(U) > 1 || std::is_same_v<T, half>, "types of one byte are cast from and to half only");
+    static_assert(castable<U, T>(), "the vector unit has no cast between these types");
     to.aligned("ErrorWrite4");
     from.aligned("ErrorRead4");
     const T *x = from.read(0, n);

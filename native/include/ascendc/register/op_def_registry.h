@@ -118,7 +118,7 @@ struct TilingContext {
     TilingData tiling;
     fe::PlatFormInfos platform;
     std::vector<size_t> workspaces;
-    uint32_t block_dim = 0;
+    uint32_t block_dim = 0, schedule_mode = 0;
     uint64_t key = 0;
 
     const StorageShape *GetInputShape(size_t i) const { return &inputs.at(i); }
@@ -133,6 +133,7 @@ struct TilingContext {
         return workspaces.data();
     }
     void SetBlockDim(uint32_t n) { block_dim = n; }
+    ge::graphStatus SetScheduleMode(uint32_t mode) { return schedule_mode = mode, ge::GRAPH_SUCCESS; }
     void SetTilingKey(uint64_t value) { key = value; }
 };
 

@@ -30,5 +30,7 @@
         return field;                                 \
     }
 
+#define TILING_DATA_FIELD_DEF_STRUCT(type, field) type field
+
 #define END_TILING_DATA_DEF }
 #define REGISTER_TILING_DATA_CLASS(op, type)

@@ -14,6 +14,8 @@ namespace platform_ascendc {
 
 enum class CoreMemType { L0_A, L0_B, L0_C, L1, L2, UB, HBM };
 
+constexpr uint32_t LIBRARY_WORKSPACE = 4096;
+
 class PlatformAscendC {
    public:
     explicit PlatformAscendC(fe::PlatFormInfos *infos) : infos_(infos) {}
@@ -23,7 +25,8 @@ class PlatformAscendC {
     void GetCoreMemSize(const CoreMemType &type, uint64_t &size) const {
         size = type == CoreMemType::UB ? infos_->ub : 0;
     }
-    uint32_t GetLibApiWorkSpaceSize() const { return 0; }
+    /* Of the workspace, in front of what is the operator's; kernels skip it by GetUserWorkspace. */
+    uint32_t GetLibApiWorkSpaceSize() const { return LIBRARY_WORKSPACE; }
 
    private:
     fe::PlatFormInfos *infos_;
