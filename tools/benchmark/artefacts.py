@@ -27,7 +27,6 @@ from .rows import Model
 from .work import Work, work_of
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
-SHARED_BUILDERS = ("graph_builder.py", "torch_export.py", "blocks.py", "weight_only.py")
 PRECISIONS = {"own": "must_keep_origin_dtype", "own_bf16": "allow_mix_precision_bf16"}
 
 Arrays = dict[str, NDArray[Any]]
@@ -146,10 +145,22 @@ def _write(path: Path, content: object) -> None:
 
 def _model_digest(model: Model) -> str:
     digest = hashlib.sha256(repr((model, sorted(model.arguments.items()))).encode())
-    for name in (f"{model.builder}.py", *SHARED_BUILDERS):
-        digest.update((MODELS / name).read_bytes())
+    for path in _sources([model.builder, *(["weight_only"] if model.int8_weights else [])]):
+        digest.update(path.read_bytes())
     digest.update(Path(__file__).with_name("work.py").read_bytes())
     return digest.hexdigest()[:16]
+
+
+def _sources(modules: list[str]) -> list[Path]:
+    """The files of these modules of models/ and of those they import."""
+    found: dict[str, Path] = {}
+    while modules:
+        name = modules.pop()
+        path = MODELS / f"{name}.py"
+        if name not in found and path.exists():
+            found[name] = path
+            modules += re.findall(r"^(?:from|import) (\w+)", path.read_text(), re.MULTILINE)
+    return [found[name] for name in sorted(found)]
 
 
 def _package_digest() -> str:

@@ -20,7 +20,7 @@ class Record:
     """Per backend: the medians of its slots, one a round, in seconds (bytes for memory); `loads` and `first`,
     making the session and running it once; `errors`, the largest difference from the float64 reference,
     relative to the largest magnitude of the output; `mismatches`, how many integers of the outputs differ;
-    `missing`, why there is no number; `profiles`, by kernel the share of a run, for backends that miss a goal.
+    `missing`, why there is no number; `profiles`, by kernel the share of a run, for those that miss a goal.
     `hosted`: the backends of ours that leave a part to onnxruntime; `foreign`: the shares of the CPUs that
     others used in the slots; `floors`: by arithmetic ("float32", "bfloat16"), in seconds."""
 
