@@ -207,11 +207,13 @@ static void run_panel(const conv *c, const conv_span *s, conv_tile t, int64_t pa
     for (int64_t column = 0; column < left; column += GEMM_TILE_COLS) {
         t.w = w + column;
         t.columns = least(GEMM_TILE_COLS, left - column);
+        t.ahead_step = (GEMM_PANEL * (int64_t)sizeof(float) + tiles - 1) / tiles; /* the next panel */
         t.bias = c->epilogue.bias.data ? c->epilogue.bias.data + channel + column : NULL;
         for (int64_t i = tile; i < tile + tiles; i++) {
             int64_t line = i / per_line, at = s->width * (i % per_line) / per_line;
             int64_t pixels = s->width * (i % per_line + 1) / per_line - at;
             int64_t out = (s->first + line * s->width + at) * c->out_channels + channel + column;
+            t.ahead = w + rows * GEMM_PANEL + (i - tile) * (rows * GEMM_PANEL / tiles);
             t.x = s->x + line * s->line + at * s->pixel + group * c->group_in;
             t.y = c->y + out;
             t.residual = c->epilogue.residual.data ? c->epilogue.residual.data + out : NULL;

@@ -26,7 +26,8 @@ static inline __attribute__((always_inline)) const float *pixel_at(const float *
 
 static inline __attribute__((always_inline)) void multiply(const conv_tile *t, int rows, int vectors, tile_sums *s) {
     const float *w = t->w;
-    int64_t one = t->x_step, three = 3 * one, five = 5 * one;
+    uintptr_t ahead = (uintptr_t)t->ahead;
+    int64_t ahead_step = t->ahead_step, one = t->x_step, three = 3 * one, five = 5 * one;
     for (int64_t r = 0; r < t->runs; r++) {
         const float *first = t->x + t->starts[r], *second = first + HALF * one;
         for (int64_t k = t->length; k > 0; k--, w += GEMM_PANEL) {
@@ -42,6 +43,8 @@ static inline __attribute__((always_inline)) void multiply(const conv_tile *t, i
             }
             first++;
             second++;
+            __builtin_prefetch((const void *)ahead, 0, 2);
+            ahead += (uintptr_t)ahead_step;
         }
     }
 }
@@ -71,9 +74,19 @@ static inline __attribute__((always_inline)) void finish(const conv_tile *t, int
     }
 }
 
+/* Brings what `finish` touches into L1 while the products run. */
+static inline __attribute__((always_inline)) void fetch(const conv_tile *t, int rows, int vectors) {
+    for (int i = 0; i < rows; i++)
+        for (int v = 0; v < vectors; v++) {
+            __builtin_prefetch(t->y + i * t->y_step + v * ASC_VF, 1, 3);
+            if (t->residual) __builtin_prefetch(t->residual + i * t->y_step + v * ASC_VF, 0, 3);
+        }
+}
+
 #define TILE(rows, vectors)                                   \
     static void tile_##rows##x##vectors(const conv_tile *t) { \
         tile_sums s = {0};                                    \
+        fetch(t, rows, vectors);                              \
         multiply(t, rows, vectors, &s);                       \
         finish(t, rows, vectors, &s);                         \
     }

@@ -23,6 +23,8 @@ typedef struct conv_tile {
     const float *bias;     /* NULL: none */
     const float *residual; /* NULL: none */
     float low, high;
+    const float *ahead; /* memory to bring into L2 meanwhile, from here on; need not exist */
+    int64_t ahead_step; /* bytes of it for each row of weights */
 } conv_tile;
 
 /* `pixels` is 1..CONV_ROWS, columns at most GEMM_TILE_COLS. */
