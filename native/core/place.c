@@ -42,16 +42,26 @@ static int may_take(const asc_bound *b, const asc_insn *insn, uint32_t step, uin
     return 1;
 }
 
+/* How often an instruction reads a value. */
+static uint32_t count_reads(const asc_plan *plan, const asc_insn *insn, uint32_t v) {
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < insn->n_in; k++) n += operands_of(plan, insn)[k] == v;
+    return n;
+}
+
 static void take_in_place(asc_bound *b, uint32_t step) {
     const asc_plan *plan = &b->model->plan;
     const asc_partition *p = asc_bound_partition(b);
     const asc_insn *insn = &asc_plan_insns(plan)[p->first_insn + step];
     const asc_kernel *row = plan->rows[p->first_insn + step];
-    if (!row || !(row->flags & ASC_K_INPLACE) || !insn->n_out) return;
+    if (!row || !(row->flags & (ASC_K_INPLACE | ASC_K_INPLACE_LAST)) || !insn->n_in || !insn->n_out) return;
     uint32_t out = operands_of(plan, insn)[insn->n_in];
     if (out == ASC_NONE || !is_temp(plan, out)) return;
     asc_storage *s = &b->storage[out - p->first_value];
-    for (uint32_t k = 0; k < insn->n_in && s->takes == ASC_NONE; k++)
+    int any = (row->flags & ASC_K_INPLACE) != 0;
+    uint32_t last = insn->n_in - 1u;
+    if (!any && count_reads(plan, insn, operands_of(plan, insn)[last]) > 1) return;
+    for (uint32_t k = any ? 0 : last; k < insn->n_in && s->takes == ASC_NONE; k++)
         if (may_take(b, insn, step, operands_of(plan, insn)[k], &b->values[out - p->first_value]))
             s->takes = operands_of(plan, insn)[k] - p->first_value;
 }

@@ -8,6 +8,7 @@
  * ints:   group, activation, channels_first, then for each spatial axis: kernel, stride, dilation, pad before.
  *         Positions outside X read as zero, so the padding after X follows from Y's dims.
  * floats: low, high (the bounds of EPILOGUE_CLIP)
+ * Y may lie where the residual does.
  *
  * A chunk is a span of output pixels by a range of weight panels. Its inputs are read where they lie, or copied
  * with their padding into a strip that stays in L2.
