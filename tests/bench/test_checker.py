@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 
 import pytest
-from benchmark.gate import NotComparable, confirmed, falls
+from benchmark.gate import Change, NotComparable, broken, changes, confirmed
 from benchmark.markdown import END, START, table, write_into
 from benchmark.noise import Ratio, has_fallen, ratio, typical_error
 from benchmark.record import Record, embedded_excess, floors, verdict
@@ -32,6 +32,10 @@ def gelu(own: float, peer: float = 1.0, jitter: float = 0.0, seed: int = 0, roun
         for name, value in (("own", own), ("ort", peer))
     }
     return Record("gelu", "run", rounds=times)
+
+
+def falls(earlier: Results, current: Results) -> list[Change]:
+    return [c for c in changes([ROW], earlier, current) if c.fallen]
 
 
 def test_a_ratio_is_of_the_same_round() -> None:
@@ -67,11 +71,11 @@ def test_noise_excuses_a_fall() -> None:
 
 def test_falls_finds_a_planted_regression_only() -> None:
     earlier = results(gelu(1.0, jitter=0.01))
-    assert falls([ROW], earlier, results(gelu(1.0, jitter=0.01, seed=1))) == []
-    found = falls([ROW], earlier, results(gelu(1.3, jitter=0.01, seed=1)))
-    assert [(f.row.name, f.goal.own, f.peer) for f in found] == [("gelu", "own", "ort")]
+    assert falls(earlier, results(gelu(1.0, jitter=0.01, seed=1))) == []
+    found = falls(earlier, results(gelu(1.3, jitter=0.01, seed=1)))
+    assert [(f.row.name, f.own, f.peer) for f in found] == [("gelu", "own", "ort")]
     # the whole machine slower: ratios stay
-    assert falls([ROW], earlier, results(gelu(3.0, 3.0, jitter=0.01, seed=1))) == []
+    assert falls(earlier, results(gelu(3.0, 3.0, jitter=0.01, seed=1))) == []
 
 
 def test_false_alarms_are_rare() -> None:
@@ -79,14 +83,14 @@ def test_false_alarms_are_rare() -> None:
     for seed in range(300):
         before = results(gelu(1.0, jitter=0.02, seed=2 * seed))
         now = results(gelu(1.0, jitter=0.02, seed=2 * seed + 1))
-        alarms += bool(falls([ROW], before, now))
+        alarms += bool(falls(before, now))
     assert alarms <= 9
 
 
 @pytest.mark.parametrize(("second", "count"), [(1.3, 1), (1.0, 0)])
 def test_a_regression_is_measured_again(second: float, count: int) -> None:
     earlier = results(gelu(1.0))
-    first = falls([ROW], earlier, results(gelu(1.3)))
+    first = falls(earlier, results(gelu(1.3)))
     asked: list[list[Row]] = []
 
     def again(rows: list[Row]) -> Results:
@@ -99,7 +103,30 @@ def test_a_regression_is_measured_again(second: float, count: int) -> None:
 
 def test_another_machine_is_not_compared() -> None:
     with pytest.raises(NotComparable):
-        falls([ROW], results(gelu(1.0), machine={"cpu": "other"}), results(gelu(1.0)))
+        falls(results(gelu(1.0), machine={"cpu": "other"}), results(gelu(1.0)))
+
+
+def test_what_broke_is_said() -> None:
+    good, gone, wrong = gelu(1.0), gelu(1.0), gelu(1.0)
+    gone.missing["own"] = "E40012"
+    del gone.rounds["own"]
+    wrong.errors["own"] = 1e-2
+    assert broken([ROW], results(good), results(good)) == []
+    assert broken([ROW], results(good), results(gone)) == ["gelu: own had a result, now E40012"]
+    assert broken([ROW], results(good), results(wrong)) == ["gelu: own was right, now error 1.0e-02"]
+    assert broken([ROW], results(wrong), results(wrong)) == []
+
+
+def test_a_disturbed_row_proves_nothing() -> None:
+    quiet, busy = gelu(0.5), gelu(5.0)
+    busy.foreign = [0.01, 0.5]
+    assert falls(results(quiet), results(busy)) == []
+    assert falls(results(busy), results(quiet)) == []
+    quiet.foreign = [0.01, 0.02, 0.5]
+    for record, reached in ((quiet, True), (busy, False)):
+        found = verdict(record, Goal(0.1))
+        assert found is not None
+        assert found.reached is reached
 
 
 def test_verdict_takes_the_fastest_peer() -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from .artefacts import MODELS, Artefacts
 from .fleet import Fleet, Setting
-from .gate import NotComparable, confirmed, falls
+from .gate import NotComparable, broken, changes, confirmed
 from .markdown import table, write_into
 from .measure import measure
 from .probe import compile_probe
-from .report import fall_text, line, summary
+from .report import change_text, line, summary
 from .results import Results, this_machine
 from .rows import ROWS, Row
 from .stage import Schedule, Stage
@@ -91,24 +91,26 @@ def measure_all(rows: list[Row], given: argparse.Namespace, rounds: int) -> Resu
 
 
 def compare(rows: list[Row], results: Results, given: argparse.Namespace) -> int:
-    """The exit status: 1 when a ratio has fallen since the run of --against."""
+    """The exit status: 1 when something broke, or a ratio has fallen since the run of --against."""
     try:
         earlier = Results.load(given.against)
-        first = falls(rows, earlier, results)
-        if first and not given.source:
-            given.json = None
-            print("measuring again:", ", ".join(dict.fromkeys(f.row.name for f in first)))
-            first = confirmed(first, earlier, lambda rows: measure_all(rows, given, 2 * given.rounds))
+        found = changes(rows, earlier, results)
     except NotComparable as error:
         print(f"{given.against} can't be compared: {error}")
         return 0
     except (OSError, ValueError) as error:
         print(f"{given.against} can't be read: {error}")
         return 2
-    for fall in first:
-        print(fall_text(fall))
-    print(f"{len(first)} ratios have fallen" if first else "no ratio has fallen")
-    return 1 if first else 0
+    fallen = [c for c in found if c.fallen]
+    if fallen and not given.source:
+        given.json = None
+        print("measuring again:", ", ".join(dict.fromkeys(c.row.name for c in fallen)))
+        fallen = confirmed(found, earlier, lambda rows: measure_all(rows, given, 2 * given.rounds))
+    wrong = broken(rows, earlier, results)
+    for sentence in (*wrong, *map(change_text, fallen)):
+        print(sentence)
+    print(f"{len(found)} ratios compared, {len(fallen)} have fallen; {len(wrong)} results broke")
+    return 1 if fallen or wrong else 0
 
 
 def main() -> int:

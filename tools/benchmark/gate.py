@@ -3,7 +3,7 @@
 A ratio has fallen when it lies below the earlier one by more than noise.DEVIATIONS standard errors of the two
 together, each run having measured its own (noise.py); it is a regression when it has fallen again in a
 second measurement, in new processes and with twice the rounds. Times are never compared, only ratios of
-backends that ran side by side.
+backends that ran side by side, and only of rows that other processes left alone in both runs.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from .noise import Ratio, has_fallen, ratio, typical_error
-from .record import Record
+from .record import Record, verdict
 from .results import Results
-from .rows import Goal, Row
+from .rows import Row
 
 
 class NotComparable(Exception):
@@ -22,65 +22,72 @@ class NotComparable(Exception):
 
 
 @dataclass(frozen=True)
-class Fall:
-    """A ratio of `own` to `peer` that was `before` and is `now`."""
+class Change:
+    """A ratio of `own` to `peer` that was `before` and is `now`; `fallen` when that is more than noise."""
 
     row: Row
-    goal: Goal
+    own: str
     peer: str
     before: Ratio
     now: Ratio
+    fallen: bool
 
 
-def falls(rows: Iterable[Row], earlier: Results, current: Results) -> list[Fall]:
-    """Every peer of every goal that both runs measured counts. Raises NotComparable."""
+def changes(rows: Iterable[Row], earlier: Results, current: Results) -> list[Change]:
+    """Every peer of every goal that both runs measured undisturbed. Raises NotComparable."""
     if earlier.machine != current.machine:
         raise NotComparable(f"it was measured on {earlier.machine}, this is {current.machine}")
     if earlier.settings["threads"] != current.settings["threads"]:
         raise NotComparable("it was measured with another number of threads")
-    before, now = _typical(earlier), _typical(current)
-    return [
-        found
-        for row in rows
-        for goal in row.goals
-        for peer in goal.peers
-        if (found := _compared(row, goal, peer, earlier, current))
-        and has_fallen(found.before, found.now, before, now)
-    ]
+    typical = _typical_error(earlier), _typical_error(current)
+    found = []
+    for row in rows:
+        records = earlier.records.get(row.name), current.records.get(row.name)
+        for own, peer in ((goal.own, peer) for goal in row.goals for peer in goal.peers):
+            before, now = (_ratio(record, own, peer) for record in records)
+            if before and now:
+                fallen = has_fallen(before, now, *typical)
+                found.append(Change(row, own, peer, before, now, fallen))
+    return found
 
 
-def confirmed(
-    first: list[Fall], earlier: Results, measure_again: Callable[[list[Row]], Results]
-) -> list[Fall]:
-    """Those of `first` that have fallen in a second measurement too."""
-    rows = list({fall.row.name: fall.row for fall in first}.values())
-    if not rows:
-        return []
-    known = {(f.row.name, f.goal.own, f.peer) for f in first}
-    again = falls(rows, earlier, measure_again(rows))
-    return [f for f in again if (f.row.name, f.goal.own, f.peer) in known]
+def confirmed(found: list[Change], earlier: Results, again: Callable[[list[Row]], Results]) -> list[Change]:
+    """The ratios that have fallen, and have in a second measurement too; `again` makes it."""
+    fallen = {(c.row.name, c.own, c.peer): c.row for c in found if c.fallen}
+    rows = list({row.name: row for row in fallen.values()}.values())
+    second = changes(rows, earlier, again(rows)) if rows else []
+    return [c for c in second if c.fallen and (c.row.name, c.own, c.peer) in fallen]
 
 
-def _compared(row: Row, goal: Goal, peer: str, earlier: Results, current: Results) -> Fall | None:
-    before = _ratio(earlier.records.get(row.name), goal.own, peer)
-    now = _ratio(current.records.get(row.name), goal.own, peer)
-    return Fall(row, goal, peer, before, now) if before and now else None
+def broken(rows: Iterable[Row], earlier: Results, current: Results) -> list[str]:
+    """What worked in the earlier run and doesn't now, in sentences: no result, or a wrong one."""
+    found = []
+    for row in rows:
+        before, now = earlier.records.get(row.name), current.records.get(row.name)
+        if before is None or now is None:
+            continue
+        for goal in row.goals:
+            was, is_now = verdict(before, goal), verdict(now, goal)
+            if was and goal.own in now.missing:
+                found.append(f"{row.name}: {goal.own} had a result, now {now.missing[goal.own]}")
+            elif was and is_now and is_now.inaccurate and not was.inaccurate:
+                found.append(f"{row.name}: {goal.own} was right, now {is_now.inaccurate}")
+    return found
 
 
 def _ratio(record: Record | None, own: str, peer: str) -> Ratio | None:
-    if record is None or not record.rounds.get(own) or not record.rounds.get(peer):
+    if record is None or record.disturbed or not record.rounds.get(own) or not record.rounds.get(peer):
         return None
     return ratio(record.rounds[peer], record.rounds[own])
 
 
-def _typical(results: Results) -> float:
+def _typical_error(results: Results) -> float:
     """The usual error of the run's ratios."""
-    own = ("own", "own_bf16", "ascend_in_ort")
     found = [
         r
         for record in results.records.values()
-        for mine in own
+        for own in ("own", "own_bf16", "ascend_in_ort")
         for peer in record.rounds
-        if peer.startswith(("ort", "openvino")) and (r := _ratio(record, mine, peer))
+        if peer.startswith(("ort", "openvino")) and (r := _ratio(record, own, peer))
     ]
     return typical_error(found)

@@ -14,7 +14,8 @@ START, END = "<!-- bench: written by tools/bench --write-readme -->", "<!-- end 
 NOTHING = "–"
 LEGEND = """\
 A ratio above 1 means that ours is faster than the fastest of onnxruntime (run and io-binding) and OpenVINO
-f32, or, in bfloat16, than OpenVINO's default; ✓ where it reaches its goal. × floor: own time over what bytes,
+f32, or, in bfloat16, than OpenVINO's default; ✓ where it reaches its goal, ? where other processes disturbed
+the measurement. × floor: own time over what bytes,
 operations and exponentials take at the rates measured in between. Error: own float32 against float64,
 relative to the largest magnitude."""
 HEADER = (
@@ -140,5 +141,5 @@ def _goal(record: Record, goal: Goal | None) -> str:
     found = _verdict(record, goal)
     if goal is None or found is None:
         return NOTHING if goal is None else f"{NOTHING} ({goal.least:.3g})"
-    mark = " ✓" if found.reached else ""
+    mark = " ?" if found.disturbed else " ✓" if found.reached else ""
     return f"{found.ratio.value:.2f} ({found.least:.3g}){mark}"

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from .noise import Ratio, ratio
+from .quiet import DISTURBED
 from .rows import Goal, Row
 from .work import Work
 
@@ -42,6 +43,12 @@ class Record:
         found = self.rounds.get(backend)
         return statistics.median(found) if found else None
 
+    @property
+    def disturbed(self) -> bool:
+        """Whether other processes took part in more than a third of the slots. They don't slow all backends
+        alike (threads that wait for each other suffer most), so the ratios of such a row prove nothing."""
+        return 3 * sum(share > DISTURBED for share in self.foreign) > len(self.foreign)
+
     def as_json(self) -> dict[str, Any]:
         medians = {b: statistics.median(r) for b, r in self.rounds.items()}
         return {**asdict(self), "medians": medians}
@@ -54,13 +61,15 @@ class Record:
 @dataclass(frozen=True)
 class Verdict:
     """How a goal stands. `peer` is the fastest of the goal's; without peers, `ratio` is limit / time. `floor`
-    is how many times the floor `own` takes. `inaccurate` says what is wrong with the results."""
+    is how many times the floor `own` takes. `inaccurate` says what is wrong with the results; `disturbed`,
+    that the times prove nothing."""
 
     goal: Goal
     peer: str
     ratio: Ratio
     floor: float | None
     inaccurate: str = ""
+    disturbed: bool = False
 
     @property
     def least(self) -> float:
@@ -68,7 +77,7 @@ class Verdict:
 
     @property
     def reached(self) -> bool:
-        return self.ratio.value >= self.least and not self.inaccurate
+        return self.ratio.value >= self.least and not self.inaccurate and not self.disturbed
 
 
 def verdict(record: Record, goal: Goal) -> Verdict | None:
@@ -85,7 +94,7 @@ def verdict(record: Record, goal: Goal) -> Verdict | None:
         peer, found = "", ratio([goal.least] * len(own), own)
     floor = record.floors.get("bfloat16" if goal.own == "own_bf16" else "float32")
     times_floor = statistics.median(own) / floor if floor else None
-    return Verdict(goal, peer, found, times_floor, _inaccuracy(record, goal))
+    return Verdict(goal, peer, found, times_floor, _inaccuracy(record, goal), record.disturbed)
 
 
 def verdicts(row: Row, record: Record) -> list[Verdict]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from .gate import Fall
+from .gate import Change
 from .quiet import DISTURBED
 from .record import Record, Verdict, embedded_excess, verdicts
 from .results import Results
@@ -37,7 +37,7 @@ def verdict_text(found: Verdict) -> str:
     goal = found.goal
     against = f"{found.ratio.value:.2f} of {LABELS[found.peer]}" if found.peer else f"{found.ratio.value:.2f}"
     text = f"{LABELS[goal.own]} {against} ±{100 * found.ratio.error:.0f}%, goal {found.least:.2f}"
-    text += " reached" if found.reached else " NOT REACHED"
+    text += " unclear" if found.disturbed else " reached" if found.reached else " NOT REACHED"
     if found.floor:
         text += f", {found.floor:.1f}× floor"
     return text + (f" ({found.inaccurate})" if found.inaccurate else "")
@@ -71,15 +71,19 @@ def profile_text(shares: Mapping[str, float]) -> str:
     return ", ".join(f"{100 * s:.0f}% {name}" for name, s in list(shares.items())[:5] if s >= 0.005)
 
 
-def fall_text(fall: Fall) -> str:
-    before, now = fall.before, fall.now
+def change_text(change: Change) -> str:
+    before, now = change.before, change.now
     return (
-        f"{fall.row.name}: {LABELS[fall.goal.own]} was {before.value:.2f} ±{100 * before.error:.0f}% of "
-        f"{LABELS[fall.peer]}, is {now.value:.2f} ±{100 * now.error:.0f}%"
+        f"{change.row.name}: {LABELS[change.own]} was {before.value:.2f} ±{100 * before.error:.0f}% of "
+        f"{LABELS[change.peer]}, is {now.value:.2f} ±{100 * now.error:.0f}%"
     )
 
 
 def summary(rows: Sequence[Row], results: Results) -> str:
     found = [v for row in rows for v in verdicts(row, results.records[row.name])]
     asked = sum(len(row.goals) for row in rows)
-    return f"{sum(v.reached for v in found)} of {asked} goals reached, {asked - len(found)} not measured"
+    unclear = sum(v.disturbed for v in found)
+    return (
+        f"{sum(v.reached for v in found)} of {asked} goals reached, {unclear} unclear on a busy machine, "
+        f"{asked - len(found)} not measured"
+    )

@@ -42,8 +42,11 @@ class Results:
         found = json.loads(path.read_text())
         if not isinstance(found, dict) or found.get("format") != FORMAT:
             raise ValueError(f"{path} is no result of this version of tools/bench")
-        records = {row["name"]: Record.from_json(row) for row in found["rows"]}
-        return cls(found["machine"], found["settings"], found["versions"], records)
+        try:
+            records = {row["name"]: Record.from_json(row) for row in found["rows"]}
+            return cls(found["machine"], found["settings"], found["versions"], records)
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"{path} is damaged: {error}") from error
 
 
 def this_machine() -> dict[str, Any]:
