@@ -3,9 +3,9 @@ item, one for a chunk of items.
 
 A pass takes a turn of up to four vectors, one step of all of them after the other and their stores last: the
 chains of four vectors hide latencies that fill the processor's queues with those of one. Rows with several
-passes are taken in parts that overlap: the first pass over the next row comes before the last one over this row,
-so that neither waits for the other's fold, and what those passes need is fetched while the ones between them
-compute.
+passes are taken in parts that overlap: the first pass over the next row comes before the last one over this
+row, so that neither waits for the other's fold, and what those passes need is fetched while the ones between
+them compute.
 """
 
 from __future__ import annotations
