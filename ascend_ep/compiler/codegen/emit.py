@@ -404,7 +404,7 @@ class NestText:
             yield "        if (n == LANES)"
             yield f"            item{self.n}_0(&f, &f, at, LANES, 1);"
             yield "        else"
-        yield f"            item{self.n}_0(&f, &f, at, n, 0);"
+        yield f"        item{self.n}_0(&f, &f, at, n, 0);"
         yield "    }"
 
     def _overlapping_items(self) -> Iterator[str]:
