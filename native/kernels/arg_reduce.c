@@ -1,5 +1,5 @@
 /* argmax, argmin: the index of the largest or smallest element along an axis.
- *   x (float32, int32, int64) -> int64, the axis kept with length 1 or dropped
+ *   x (float32, float64, int32, int64) -> int64, the axis kept with length 1 or dropped
  * ints: [axis, select last]: of equal elements the first, or the last. NaN wins, as in numpy. */
 #include <math.h>
 
@@ -48,6 +48,7 @@ int32_t ASC_FN(argmin_prepare)(asc_call *call) {
             }                                                                                                          \
     }
 ARG_LINES(lines_f32, float, TAKES_FLOAT)
+ARG_LINES(lines_f64, double, TAKES_FLOAT)
 ARG_LINES(lines_i32, int32_t, TAKES)
 ARG_LINES(lines_i64, int64_t, TAKES)
 
@@ -92,6 +93,8 @@ static void arg_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
                 *at = found;
             else
                 lines_f32((const float *)x + from, n, inner, lanes, job->last, job->smallest, at);
+        } else if (call->in[0].dtype == ASC_FLOAT64) {
+            lines_f64((const double *)x + from, n, inner, lanes, job->last, job->smallest, at);
         } else if (call->in[0].dtype == ASC_INT32) {
             lines_i32((const int32_t *)x + from, n, inner, lanes, job->last, job->smallest, at);
         } else {

@@ -1,7 +1,7 @@
-/* reduce: folds any set of axes of a float32, int32 or int64 tensor.
+/* reduce: folds any set of axes of a float32, float64, int32 or int64 tensor.
  * ints: [op, axes in ascending order...]; the output keeps the axes with length 1, or drops them.
  * op: 0 sum, 1 mean, 2 max, 3 min, 4 prod, 5 l1, 6 l2, 7 sum of squares, 8 log of sum
- *   l2 and log of sum are for float32 only; integers wrap, and their mean is cut off at the point.
+ *   l2 and log of sum are for floats only; integers wrap, and their mean is cut off at the point.
  * Nothing to fold gives 0 (prod: 1, max: the lowest value, min: the highest); the mean is NaN, and
  * refused for integers. NaN wins max and min.
  *
@@ -67,6 +67,12 @@ static float finish_f32(float total, const reduce_job *job) {
     if (job->op == REDUCE_LOG_SUM) return logf(total);
     return total;
 }
+static double finish_f64(double total, const reduce_job *job) {
+    if (job->op == REDUCE_MEAN) return total / (double)job->count;
+    if (job->op == REDUCE_L2) return sqrt(total);
+    if (job->op == REDUCE_LOG_SUM) return log(total);
+    return total;
+}
 static int32_t finish_i32(int32_t total, const reduce_job *job) {
     return job->op == REDUCE_MEAN ? (int32_t)(total / job->count) : total;
 }
@@ -84,6 +90,12 @@ static inline vf fold_max_f32(vf a, vf v) {
 static inline vf fold_min_f32(vf a, vf v) {
     return vf_select((v < a) | (v != v), v, a);
 }
+static inline vd fold_max_f64(vd a, vd v) {
+    return vd_select((v > a) | (v != v), v, a);
+}
+static inline vd fold_min_f64(vd a, vd v) {
+    return vd_select((v < a) | (v != v), v, a);
+}
 
 #define T float
 #define V vf
@@ -96,6 +108,19 @@ static inline vf fold_min_f32(vf a, vf v) {
 #define MUL(a, v) (a * v)
 #define FOLD_MAX(a, v) fold_max_f32(a, v)
 #define FOLD_MIN(a, v) fold_min_f32(a, v)
+#include "reduce_type.h"
+
+#define T double
+#define V vd
+#define LANES ASC_VD
+#define NAME(x) x##_f64
+#define LOWEST -INFINITY
+#define HIGHEST INFINITY
+#define ABS(v) vd_abs(v)
+#define ADD(a, v) (a + v)
+#define MUL(a, v) (a * v)
+#define FOLD_MAX(a, v) fold_max_f64(a, v)
+#define FOLD_MIN(a, v) fold_min_f64(a, v)
 #include "reduce_type.h"
 
 #define T int32_t
@@ -159,8 +184,8 @@ int32_t ASC_FN(reduce_prepare)(asc_call *call) {
     int32_t code = read_axes(call, reduced);
     if (code == ASC_OK) code = check_output(call, reduced);
     if (code != ASC_OK) return code;
-    if (call->in[0].dtype == ASC_FLOAT32) return ASC_OK;
-    ASC_REQUIRE(call, op != REDUCE_L2 && op != REDUCE_LOG_SUM, "reduce: this op takes float32");
+    if (call->in[0].dtype == ASC_FLOAT32 || call->in[0].dtype == ASC_FLOAT64) return ASC_OK;
+    ASC_REQUIRE(call, op != REDUCE_L2 && op != REDUCE_LOG_SUM, "reduce: this op takes floats");
     for (int i = 0; i < call->in[0].rank; i++)
         ASC_REQUIRE(call, op != REDUCE_MEAN || !reduced[i] || call->in[0].dims[i] > 0,
                     "reduce: the mean of no integers");
@@ -223,13 +248,14 @@ int32_t ASC_FN(reduce_run)(const asc_call *call) {
     turn(&job.kept);
     turn(&job.reduced);
     int32_t dtype = call->in[0].dtype;
-    int64_t lanes = dtype == ASC_INT64 ? ASC_VD : ASC_VF,
+    int64_t lanes = dtype == ASC_INT64 || dtype == ASC_FLOAT64 ? ASC_VD : ASC_VF,
             items = job.outputs * asc_ceil_div(job.columns, STRIP * lanes);
     job.per_chunk =
         asc_chunk_items(call, items, job.count * 4 * (job.columns < STRIP * lanes ? job.columns : STRIP * lanes));
-    asc_chunk_fn fn = dtype == ASC_FLOAT32 ? reduce_chunk_f32
-                      : dtype == ASC_INT32 ? reduce_chunk_i32
-                                           : reduce_chunk_i64;
+    asc_chunk_fn fn = dtype == ASC_FLOAT32   ? reduce_chunk_f32
+                      : dtype == ASC_FLOAT64 ? reduce_chunk_f64
+                      : dtype == ASC_INT32   ? reduce_chunk_i32
+                                             : reduce_chunk_i64;
     asc_parallel(call, asc_ceil_div(items, job.per_chunk), fn, &job);
     return ASC_OK;
 }

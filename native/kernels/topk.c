@@ -1,5 +1,5 @@
 /* topk: the k largest (or smallest) elements along an axis, best first, and where they were.
- *   x (float32, int32, int64) -> values like x, indices int64, both with k along the axis
+ *   x (float32, float64, int32, int64) -> values like x, indices int64, both with k along the axis
  * ints: [axis, k, largest]. Of equal elements the lower index comes first; -0 equals 0; NaN counts as
  * larger than anything.
  *
@@ -35,6 +35,12 @@ static inline int64_t key_f32(float x) {
     memcpy(&bits, &x, sizeof bits);
     return x != x ? INT32_MAX : bits ^ ((bits >> 31) & INT32_MAX);
 }
+static inline int64_t key_f64(double x) {
+    int64_t bits;
+    x += 0.0;
+    memcpy(&bits, &x, sizeof bits);
+    return x != x ? INT64_MAX : bits ^ ((bits >> 63) & INT64_MAX);
+}
 static inline int64_t key_i32(int32_t x) {
     return x;
 }
@@ -49,6 +55,7 @@ static inline int64_t directed(int64_t key, int64_t largest) {
 
 static int64_t key_at(const void *line, int32_t dtype, int64_t i, int64_t largest) {
     if (dtype == ASC_FLOAT32) return directed(key_f32(((const float *)line)[i]), largest);
+    if (dtype == ASC_FLOAT64) return directed(key_f64(((const double *)line)[i]), largest);
     if (dtype == ASC_INT32) return directed(key_i32(((const int32_t *)line)[i]), largest);
     return directed(key_i64(((const int64_t *)line)[i]), largest);
 }

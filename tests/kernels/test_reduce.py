@@ -86,6 +86,21 @@ def test_integer_reductions(isa: int, op: str, dtype: type) -> None:
 
 
 @pytest.mark.parametrize("isa", isa_levels())
+@pytest.mark.parametrize("op", OPS)
+def test_float64_reductions(isa: int, op: str) -> None:
+    for shape in [(3000,), (3, 40), (4, 3, 5, 17), (70, 3)]:
+        x = (
+            np.abs(rng.standard_normal(shape)) * 1e200
+            if op in ("max", "min")
+            else rng.uniform(0.9, 1.1, shape)
+        )
+        for axes in subsets(len(shape)):
+            want = reference(op, x, axes)
+            (got,) = call("reduce", [x], [(np.float64, want.shape)], [OPS.index(op), *axes], isa=isa)
+            np.testing.assert_allclose(got, want, rtol=1e-12)  # 3000 additions of 2^-53, in blocks
+
+
+@pytest.mark.parametrize("isa", isa_levels())
 @pytest.mark.parametrize("op", ["max", "min", "sum"])
 def test_nan_and_infinities(isa: int, op: str) -> None:
     x = rng.standard_normal((6, 70)).astype(np.float32)

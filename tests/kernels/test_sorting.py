@@ -11,7 +11,7 @@ rng = np.random.default_rng(1)
 
 def topk_reference(x: np.ndarray, axis: int, k: int, largest: bool) -> tuple[np.ndarray, np.ndarray]:
     """A stable sort keeps the lower index of equal elements first."""
-    if x.dtype == np.float32:
+    if x.dtype in (np.float32, np.float64):
         keys = x.astype(np.float64)
         keys = np.where(np.isnan(keys), np.inf, np.where(np.isinf(keys), np.sign(keys) * 1e300, keys))
         order = np.argsort(-keys if largest else keys, axis, kind="stable")
@@ -44,6 +44,7 @@ def check_topk(
 def test_topk_sizes(isa: int, largest: bool, n: int) -> None:
     for k in {0, 1, min(n, 10), n // 3, n}:
         check_topk(rng.standard_normal((3, n)).astype(np.float32), 1, k, largest, isa)
+        check_topk(rng.standard_normal((3, n)), 1, k, largest, isa)
         check_topk(rng.integers(-50, 50, (3, n)).astype(np.int32), 1, k, largest, isa)
         check_topk(rng.integers(-(2**62), 2**62, (2, n)), 1, k, largest, isa)
 
@@ -56,6 +57,8 @@ def test_topk_orders_and_ties(largest: bool) -> None:
     x = np.stack(rows).astype(np.float32)
     for k in (1, 5, 31, 125, 1000, n):
         check_topk(x, 1, k, largest)
+        x[0, 7], x[1, 3], x[2, 5] = np.nan, np.inf, -np.inf
+        check_topk(x.astype(np.float64), 1, k, largest)
 
 
 @pytest.mark.parametrize("isa", isa_levels())
@@ -94,7 +97,7 @@ def test_topk_refuses() -> None:
 
 @pytest.mark.parametrize("isa", isa_levels())
 @pytest.mark.parametrize("op", ["argmax", "argmin"])
-@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.int64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64])
 def test_arg_reductions(isa: int, op: str, dtype: type) -> None:
     for shape in [(1,), (5, 40), (3, 100, 33), (4, 1, 3), (2, 515)]:
         x = rng.integers(-9, 9, shape).astype(dtype)

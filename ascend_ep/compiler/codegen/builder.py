@@ -279,7 +279,7 @@ class _Builder:
         at = e.axis % rank
         axis = like.axes[at]
         if axis is None:
-            return self.constant(1.0 if e.size else 0.0)
+            return self.constant(1.0) if e.size else self.same(self.constant(0.0), (None,) * rank, ())
         if e.size:
             return self.make("size", (), (), 0, (axis,))
         return self.make("index", (), tuple(axis if i == at else None for i in range(rank)), 0, (axis,))

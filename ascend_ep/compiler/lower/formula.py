@@ -1,7 +1,7 @@
 """Operators defined by a formula: elementwise parts become tile programs, reductions kernel calls.
 
-Arithmetic is in float32. Without reductions it is in float64 when an input is float64 or an integer of 32
-bits or more; with reductions, float64 is refused. A formula without reductions is one program. Each
+Arithmetic is in float32, but in float64 when an input is float64 or, without reductions, an integer of 32
+bits or more. A formula without reductions is one program. Each
 reduction and top-k splits it: what it reads is written to a temporary, and so is every named value that both
 a reduction and something else read.
 """

@@ -128,9 +128,9 @@ def _unsteady(op: str, args: list[Bounded], found: Bounded) -> Bounded:
         branches = [np.floor((first.value + s * first.error) / math.pi + 0.5) for s in (-1.0, 1.0)]
         error = unbounded_where((branches[0] != branches[1]) & np.isfinite(first.value), error)
     elif op in ("div", "floordiv", "mod"):
-        error = unbounded_where(_may_be_zero(last), error)
+        error = unbounded_where(may_be_zero(last), error)
     elif op == "pow":
-        error = unbounded_where(_may_be_zero(first) & (last.value - last.error < 0), error)
+        error = unbounded_where(may_be_zero(first) & (last.value - last.error < 0), error)
     elif op == "atan2":
         across = (np.abs(first.value) <= first.error) & (last.value - last.error <= 0)
         unsure = np.asarray(first.error + last.error) > 0
@@ -138,7 +138,7 @@ def _unsteady(op: str, args: list[Bounded], found: Bounded) -> Bounded:
     return Bounded(value, error)
 
 
-def _may_be_zero(x: Bounded) -> Any:
+def may_be_zero(x: Bounded) -> Any:
     return (np.abs(x.value) <= x.error) & (np.asarray(x.error) > 0)
 
 

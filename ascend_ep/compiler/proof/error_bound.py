@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ascend_ep.compiler.proof.arithmetic import FLOAT32, Arithmetic
-from ascend_ep.compiler.proof.bounded import Array, Bounded, apply, at_ends, held, rounded
+from ascend_ep.compiler.proof.bounded import Array, Bounded, apply, at_ends, held, may_be_zero, rounded
 from ascend_ep.compiler.proof.reduction_bound import Fold, chosen
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.elementwise import round_to
@@ -85,7 +85,10 @@ class _Propagation:
 
     def cast(self, node: Cast) -> Bounded:
         """Rounding to a type moves with its operand; whole numbers the compute type lacks are rounded."""
-        result = at_ends(lambda x: round_to(x, node.dtype), [self.read(node.arg)])
+        operand = self.read(node.arg)
+        result = at_ends(lambda x: round_to(x, node.dtype), [operand])
+        if node.dtype == dtypes.BOOL:
+            return Bounded(result.value, np.maximum(result.error, may_be_zero(operand) * 1.0))
         again = rounded(result, self.arithmetic)
         large = np.abs(result.value) > self.arithmetic.whole
         return Bounded(result.value, np.where(large, again.error, result.error))
