@@ -266,7 +266,7 @@ def test_planted_mistakes_are_reported(change, message):
     ("opdef", "reason"),
     [
         (define("x + X", ("x", "X")), "differ in case only"),
-        (define("x + 1", types=("float64",)), "no combination of its element types"),
+        (define("x + 1", types=("float64",)), "no float64 arithmetic"),
         (define("x + index(1)"), "positions along an axis of a number"),
     ],
 )

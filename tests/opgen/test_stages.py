@@ -90,6 +90,31 @@ CASES = {
 }
 
 
+@pytest.mark.parametrize("kind", [np.uint16, np.uint32, np.uint64, np.int16, np.int32, np.int64])
+def test_integers_to_their_limits(limits, kind):
+    """Beyond them the nearest; large ones as float32 has them."""
+    info = np.iinfo(kind)
+    n = np.array([0, 1, 7, info.max // 2, info.max // 2 + 1, info.max - 9, info.max, info.min], kind)
+    x = np.array([0, -1, 0.6, 0, 0, 3e38, np.nan, -3e38], np.float32)
+    kernel = limits[kind]
+    y, wide = kernel(x, n)
+    (expected, _) = evaluate(kernel.opdef, [x, n])
+    assert y.dtype == kind
+    np.testing.assert_array_equal(wide, n.astype(np.float32))
+    near = np.abs(y.astype(np.float64) - expected.astype(np.float64))
+    assert np.all(near <= 2.0**-23 * np.abs(expected.astype(np.float64)))
+
+
+@pytest.fixture(scope="module")
+def limits():
+    kinds = (np.uint16, np.uint32, np.uint64, np.int16, np.int32, np.int64)
+    opdefs = [
+        define("y = x + n\nw = n + 0", "xn", "yw", n=np.dtype(k).name, y=np.dtype(k).name) for k in kinds
+    ]
+    made = compile_many_for_cpu([(generate_ascend_c(o, SOC), o, 0) for o in opdefs])
+    return dict(zip(kinds, made, strict=True))
+
+
 @pytest.fixture(scope="module")
 def kernels():
     made = compile_many_for_cpu([(generate_ascend_c(o, SOC), o, 0) for o, _ in CASES.values()])

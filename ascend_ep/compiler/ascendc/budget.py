@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from .selections import MASKS, TILES
-from .stage_text import Uses
+from .stage_text import Integers, Uses
 from .stages import Stage
 
 
-def stage_bytes(stage: Stage, small: bool) -> int:
+def stage_bytes(stage: Stage, integers: Integers) -> int:
     """Bytes of an element of a tile, without the queues: float32 tiles, masks, work, scratch."""
     if stage.kind == "topk":
-        return 4 * (1 + TILES) + -(-MASKS // 8) + 1 + 2 * small
+        return 4 * (1 + TILES) + -(-MASKS // 8) + 1 + integers.bytes
     plan = stage.plan
-    uses = Uses.of(plan, small)
+    uses = Uses.of(plan)
     tiles = len(stage.operands) + plan.floats + (stage.kind == "fold")
-    return 4 * tiles + -(-plan.masks // 8) + uses.work + 32 * uses.scratch + 2 * uses.small
+    return 4 * tiles + -(-plan.masks // 8) + uses.work + 32 * uses.scratch + integers.bytes
 
 
 def held_bytes(stage: Stage) -> int:

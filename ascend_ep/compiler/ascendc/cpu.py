@@ -39,12 +39,13 @@ SECONDS = 60
 _C_TYPES = {
     dtypes.FLOAT32: "float", dtypes.FLOAT16: "half", dtypes.BFLOAT16: "bfloat16_t", dtypes.INT32: "int32_t",
     dtypes.INT64: "int64_t", dtypes.INT16: "int16_t", dtypes.INT8: "int8_t", dtypes.UINT8: "uint8_t",
-    dtypes.BOOL: "uint8_t",
+    dtypes.BOOL: "uint8_t", dtypes.UINT16: "uint16_t", dtypes.UINT32: "uint32_t", dtypes.UINT64: "uint64_t",
 }  # fmt: skip
 #: ge::DataType of each element type
 _GE_NUMBERS = {
     dtypes.FLOAT32: 0, dtypes.FLOAT16: 1, dtypes.BFLOAT16: 27, dtypes.INT32: 3, dtypes.INT8: 2, dtypes.UINT8: 4,
-    dtypes.BOOL: 12, dtypes.INT16: 6, dtypes.INT64: 9,
+    dtypes.BOOL: 12, dtypes.INT16: 6, dtypes.INT64: 9, dtypes.UINT16: 7,
+    dtypes.UINT32: 8, dtypes.UINT64: 10,
 }  # fmt: skip
 
 

@@ -36,8 +36,9 @@ from ascend_ep.opdef.specialize import specialize
 from .budget import held_bytes, stage_bytes, tile_tensors
 from .host import Column, Host, fixed_attributes, host_text, tiling_text
 from .identifiers import identifiers, renamed_definition, renamed_program
-from .kernel import Integers, Signature, kernel_text
+from .kernel import Signature, kernel_text
 from .naming import OpenInt, config_name, snake_case
+from .stage_text import Integers
 from .stages import Stage, cut_into_stages
 
 #: element types the generated copies convert from and to float32
@@ -49,11 +50,16 @@ SUPPORTED = (
     dtypes.INT64,
     dtypes.INT16,
     dtypes.INT8,
+    dtypes.UINT64,
+    dtypes.UINT32,
+    dtypes.UINT16,
     dtypes.UINT8,
     dtypes.BOOL,
 )
+_UNSIGNED = frozenset({dtypes.UINT16, dtypes.UINT32, dtypes.UINT64})
 _BYTES = {
     dtypes.FLOAT32: 4, dtypes.INT32: 4, dtypes.FLOAT16: 2, dtypes.BFLOAT16: 2, dtypes.INT16: 2, dtypes.INT64: 8,
+    dtypes.UINT64: 8, dtypes.UINT32: 4, dtypes.UINT16: 2,
 }  # fmt: skip
 _MOST_COLUMNS = 16
 _NUMERIC = ("float", "int")
@@ -118,10 +124,11 @@ def generate_ascend_c(
         any(_BYTES.get(t, 1) == 1 for t in used),
         bool(used & {dtypes.INT16, dtypes.INT32, dtypes.INT64}),
         dtypes.INT64 in used,
+        bool(used & _UNSIGNED),
     )
     configs = (config_name(soc.name),)
     host = Host(
-        definition, opdef, names, staged, integers.small, columns, configs, can_sync(soc), fixed, frozenset(inputs)
+        definition, opdef, names, staged, integers, columns, configs, can_sync(soc), fixed, frozenset(inputs)
     )  # fmt: skip
     tile = _tile(host, soc)
     notes = (
@@ -156,7 +163,8 @@ def element_columns(opdef: OpDef, supported: Sequence[int] = SUPPORTED) -> tuple
         found = [{name: row[key] for name, key in keys.items()} for row in rows]
     found = [c for i, c in enumerate(found) if all(t in supported for t in c.values()) and c not in found[:i]]
     if not found:
-        raise NotGenerated("no combination of its element types is one that the vector unit computes")
+        lacking = {dtypes.name(t) for s in specs for t in s.types if t not in supported}
+        raise NotGenerated(f"the vector unit has no {' or '.join(sorted(lacking))} arithmetic")
     return tuple(found)
 
 
@@ -256,7 +264,7 @@ def with_scalars(program: Program, names: Sequence[str]) -> Program:
 
 def _with_integer_outputs(program: Program, columns: Sequence[Column]) -> Program:
     """Outputs of one integer type are rounded as it rounds, so that the copy out only converts."""
-    narrow = (dtypes.INT8, dtypes.UINT8, dtypes.INT16, dtypes.BOOL)
+    narrow = (dtypes.INT8, dtypes.UINT8, dtypes.INT16, dtypes.BOOL, *_UNSIGNED)
     outputs = []
     for name, value in program.outputs:
         types = {c[name] for c in columns}
@@ -278,7 +286,7 @@ def _tile(host: Host, soc: Soc) -> int:
 def _stage_tile(host: Host, soc: Soc, stage: Stage) -> int:
     tensors = tile_tensors(stage)
     most = max(sum(2 * (_BYTES.get(c[n], 1) if n in c else 4) for n in tensors) for c in host.columns)
-    each = stage_bytes(stage, host.small) + most
+    each = stage_bytes(stage, host.integers) + most
     room = soc.ub - held_bytes(stage)
     if room < 256 * each:
         raise NotGenerated(

@@ -13,6 +13,7 @@ from .budget import held_bytes, stage_bytes, tile_tensors
 from .division import DIVISION_TEXT
 from .kernel import Signature
 from .shapes import SHAPE_FUNCTIONS, SHAPES_TEXT
+from .stage_text import Integers
 from .stages import Stage, Staged
 
 GE_TYPES = {
@@ -40,7 +41,7 @@ class Host:
     opdef: OpDef
     names: Signature
     staged: Staged
-    small: bool
+    integers: Integers
     columns: tuple[Column, ...]
     soc_configs: tuple[str, ...]
     syncs: bool
@@ -203,7 +204,7 @@ def _divided(host: Host, number: int, stage: Stage) -> Iterator[str]:
     frame = ", ".join(map(str, stage.frame))
     outputs = [t for t in stage.outputs if t]
     yield "    {"
-    yield f"        uint64_t perElement = {stage_bytes(stage, host.small)};"
+    yield f"        uint64_t perElement = {stage_bytes(stage, host.integers)};"
     for n in tile_tensors(stage):
         yield f"        perElement += 2 * {_size_text(host, n)};"
     made = {**host.staged.held, **host.staged.outputs}

@@ -70,11 +70,11 @@ def renamed_definition(opdef: OpDef, names: Mapping[str, str]) -> OpDef:
 def renamed_program(program: Program, names: Mapping[str, str]) -> Program:
     def changed(node: Expression) -> Expression:
         if isinstance(node, Input | Given | AttributeRef):
-            return replace(node, name=names[node.name])
+            return replace(node, name=names.get(node.name, node.name))
         below = children(node)
         node = with_children(node, [changed(c) for c in below]) if below else node
         references: dict[str, Any] = {
-            f.name: replace(value, name=names[value.name])
+            f.name: replace(value, name=names.get(value.name, value.name))
             for f in fields(node)
             if f.name not in ("arg", "like") and isinstance(value := getattr(node, f.name), AttributeRef)
         }

@@ -48,11 +48,16 @@ LIBRARY = {
 _ROUNDINGS = {"floor": "CAST_FLOOR", "ceil": "CAST_CEIL", "round": "CAST_RINT", "trunc": "CAST_TRUNC"}
 _PLAIN = {"add", "sub", "mul", "div", "max", "min", "exp", "abs", "sqrt"}
 _COMPARES = {"eq": "EQ", "ne": "NE", "lt": "LT", "le": "LE", "gt": "GT", "ge": "GE"}
+#: the least and the largest number of integer types, as float32 has them
 _RANGES = {
     dtypes.INT8: (-128.0, 127.0),
     dtypes.UINT8: (0.0, 255.0),
     dtypes.INT16: (-32768.0, 32767.0),
     dtypes.UINT16: (0.0, 65535.0),
+    dtypes.INT32: (-(2.0**31), 2.0**31),
+    dtypes.UINT32: (0.0, 2.0**32),
+    dtypes.INT64: (-(2.0**63), 2.0**63),
+    dtypes.UINT64: (0.0, 2.0**64),
 }
 _HELD = {dtypes.FLOAT16: "half", dtypes.BFLOAT16: "bfloat16_t"}
 
@@ -280,7 +285,7 @@ class _Selector:
     # ---- casts, reductions, positions --------------------------------------------------------
 
     def cast(self, x: Value, dtype: int) -> Value:
-        if dtype == dtypes.FLOAT32:
+        if dtype in (dtypes.FLOAT32, dtypes.FLOAT64):
             return x
         if dtype == dtypes.BOOL:
             return self.number(self.truth(x))

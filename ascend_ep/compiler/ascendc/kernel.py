@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from .folds import FoldText
 from .rows import RowsText
 from .selections import TopKText
-from .stage_text import StageText
+from .stage_text import Integers, StageText
 from .stages import Staged
 from .texts import HELPERS, PRODUCT, tiles_text
 
@@ -34,15 +34,6 @@ class Signature:
         return f"{self.type_name}StageTiling"
 
 
-@dataclass(frozen=True)
-class Integers:
-    """Which integer types occur: of one byte, of more, of eight."""
-
-    small: bool
-    whole: bool
-    long: bool
-
-
 def kernel_text(names: Signature, staged: Staged, integers: Integers, macros: Mapping[str, str]) -> str:
     """op_kernel/<op>.cpp. `macros`: each tensor's name of its element type."""
     return "\n".join(_lines(names, staged, integers, macros)) + "\n"
@@ -56,7 +47,7 @@ def _lines(names: Signature, staged: Staged, integers: Integers, macros: Mapping
     if len(classes) == 1:
         classes = [f"Kernel{names.type_name}"]
     stages = [
-        _KINDS[stage.kind](name, stage, types, numbers, integers.small)
+        _KINDS[stage.kind](name, stage, types, numbers, integers)
         for name, stage in zip(classes, staged.stages, strict=True)
     ]
     yield '#include "kernel_operator.h"'
@@ -72,7 +63,7 @@ def _lines(names: Signature, staged: Staged, integers: Integers, macros: Mapping
         yield from PRODUCT.rstrip("\n").split("\n")
     yield ""
     positions = any(not o.tensor for s in staged.stages for o in s.operands)
-    text = tiles_text(integers.small, integers.whole, integers.long, positions)
+    text = tiles_text(integers.small, integers.whole, integers.long, integers.unsigned, positions)
     yield from text.strip("\n").split("\n")
     yield ""
     for stage in stages:

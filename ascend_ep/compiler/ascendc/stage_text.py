@@ -12,17 +12,31 @@ from .values import Value
 
 
 @dataclass(frozen=True)
+class Integers:
+    """Which integer types occur: of one byte, with a sign of more, of eight; without a sign of more than one."""
+
+    small: bool
+    whole: bool
+    long: bool
+    unsigned: bool
+
+    @property
+    def bytes(self) -> int:
+        """Of the unified buffer, for each element of a tile, that conversions take."""
+        return 2 * self.small + 5 * self.unsigned
+
+
+@dataclass(frozen=True)
 class Uses:
     """Which buffers a plan needs."""
 
     work: bool
     scratch: bool
-    small: bool
 
     @staticmethod
-    def of(plan: Plan, small: bool) -> Uses:
+    def of(plan: Plan) -> Uses:
         ops = {v.op for v in plan.values()}
-        return Uses(any(op.startswith("fold_") for op in ops), "library" in ops, small)
+        return Uses(any(op.startswith("fold_") for op in ops), "library" in ops)
 
 
 class StageText:
@@ -35,11 +49,11 @@ class StageText:
         stage: Stage,
         types: Mapping[str, str],
         tiling_numbers: Mapping[str, str],
-        small: bool,
+        integers: Integers,
     ) -> None:
         self.name, self.stage, self.types = name, stage, types
         self.plan = stage.plan
-        self.uses = Uses.of(self.plan, small)
+        self.uses, self.integers = Uses.of(self.plan), integers
         texts = [v.text for v in self.plan.values() if v.op == "scalar"]
         self.numbers = {m: p for m, p in tiling_numbers.items() if any(m in t for t in texts)}
         self.tensors = [t for t in dict.fromkeys([*(o.tensor for o in stage.operands), *stage.outputs]) if t]
@@ -119,8 +133,11 @@ class StageText:
         for buffer, count, size in self.buffers():
             if count:
                 yield f"    pipe->InitBuffer({buffer}, {f'{count} * ' if count > 1 else ''}{size});"
-        if self.uses.small:
+        if self.integers.small:
             yield "    pipe->InitBuffer(halfBuf_, tile_ * sizeof(half));"
+        if self.integers.unsigned:
+            yield "    pipe->InitBuffer(wrappedBuf_, tile_ * sizeof(float));"
+            yield "    pipe->InitBuffer(wrappedMaskBuf_, tile_ / 8);"
         yield from indented(self.setting())
         yield "    (void)tiling;"
         yield "}"

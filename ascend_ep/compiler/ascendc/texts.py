@@ -134,7 +134,7 @@ protected:
             float value = Scalar(to);
             Duplicate(to, value, lanes);
         }
-    }
+@UNWRAP@    }
 
     template <typename T>
     __aicore__ inline void Widen(const LocalTensor<float> &to, const LocalTensor<T> &from, uint32_t n) {
@@ -162,6 +162,64 @@ protected:
 """
 
 HALF = """    TBuf<TPosition::VECCALC> halfBuf_;
+"""
+
+WRAPPED = """    TBuf<TPosition::VECCALC> wrappedBuf_, wrappedMaskBuf_;
+"""
+
+SIGNED = """
+// The vector unit converts signed integers: of an unsigned one the upper half are the negative numbers of that type.
+template <typename T>
+struct SignedOf {
+    using type = T;
+    static constexpr float range = 0.0f;
+};
+template <>
+struct SignedOf<uint16_t> {
+    using type = int16_t;
+    static constexpr float range = 65536.0f;
+};
+template <>
+struct SignedOf<uint32_t> {
+    using type = int32_t;
+    static constexpr float range = 4294967296.0f;
+};
+template <>
+struct SignedOf<uint64_t> {
+    using type = int64_t;
+    static constexpr float range = 18446744073709551616.0f;
+};
+"""
+
+UNWRAP = """        if constexpr (SignedOf<T>::range > 0.0f) {
+            LocalTensor<float> larger = wrappedBuf_.Get<float>();
+            LocalTensor<uint8_t> negative = wrappedMaskBuf_.Get<uint8_t>();
+            PipeBarrier<PIPE_V>();
+            CompareScalar(negative, to, 0.0f, CMPMODE::LT, lanes);
+            Adds(larger, to, SignedOf<T>::range, lanes);
+            PipeBarrier<PIPE_V>();
+            Select(to, negative, larger, to, SELMODE::VSEL_TENSOR_TENSOR_MODE, lanes);
+        }
+"""
+
+WIDEN_WRAPPED = """        } else if constexpr (SignedOf<T>::range > 0.0f) {
+            Cast(to, from.template ReinterpretCast<typename SignedOf<T>::type>(),
+                 sizeof(T) == 8 ? RoundMode::CAST_RINT : RoundMode::CAST_NONE, n);
+"""
+
+NARROW_WRAPPED = """        } else if constexpr (SignedOf<T>::range > 0.0f) {
+            LocalTensor<float> wrapped = wrappedBuf_.Get<float>();
+            LocalTensor<uint8_t> upper = wrappedMaskBuf_.Get<uint8_t>();
+            const uint32_t lanes = RoundUpLanes(n);
+            PipeBarrier<PIPE_V>();
+            CompareScalar(upper, from, SignedOf<T>::range / 2.0f, CMPMODE::GE, lanes);
+            Adds(wrapped, from, -SignedOf<T>::range, lanes);
+            PipeBarrier<PIPE_V>();
+            Mins(wrapped, wrapped, -1.0f, lanes);
+            PipeBarrier<PIPE_V>();
+            Select(wrapped, upper, wrapped, from, SELMODE::VSEL_TENSOR_TENSOR_MODE, lanes);
+            PipeBarrier<PIPE_V>();
+            Cast(to.template ReinterpretCast<typename SignedOf<T>::type>(), wrapped, RoundMode::CAST_TRUNC, n);
 """
 
 WIDEN_SMALL = """        } else if constexpr (sizeof(T) == 1) {
@@ -202,13 +260,12 @@ POSITIONS = """
 """
 
 
-def tiles_text(small: bool, whole: bool, long: bool, positions: bool) -> str:
-    """The class Tiles. small: types of one byte occur; whole: integers of more; long: of eight."""
-    text = TILES.replace("@WIDEN@", WIDEN_SMALL * small + WIDEN_LONG * long)
-    text = text.replace("@NARROW@", NARROW_SMALL * small + NARROW_WHOLE * whole).replace(
-        "@HALF@", HALF * small
-    )
-    return text.replace(
-        "\n    template <typename T>\n    __aicore__ inline void Widen",
-        f"{POSITIONS * positions}\n    template <typename T>\n    __aicore__ inline void Widen",
-    )
+def tiles_text(small: bool, whole: bool, long: bool, unsigned: bool, positions: bool) -> str:
+    """The class Tiles. small: types of one byte occur; whole: integers of more; long: of eight; unsigned: of more
+    than one byte without a sign."""
+    text = TILES.replace("@UNWRAP@", UNWRAP * unsigned)
+    text = text.replace("@WIDEN@", WIDEN_SMALL * small + WIDEN_WRAPPED * unsigned + WIDEN_LONG * long)
+    text = text.replace("@NARROW@", NARROW_SMALL * small + NARROW_WRAPPED * unsigned + NARROW_WHOLE * whole)
+    text = text.replace("@HALF@", HALF * small + WRAPPED * unsigned)
+    widen = "\n    template <typename T>\n    __aicore__ inline void Widen"
+    return SIGNED * unsigned + text.replace(widen, f"{POSITIONS * positions}{widen}")
