@@ -83,6 +83,8 @@ CASES = {
         ),
         [(3, 4, 5, 6), (4,)],
     ),
+    "a smaller result than what is reduced": (define("w/mean(x) + max(x)", "xw"), [(5, 33), (5, 1)]),
+    "a sum of such a result": (define("sum(w/mean(x))*x", "xw"), [(5, 33), (5, 1)]),
     "several outputs": (define("y = sum(x, axis=0)\nz = max(x, axis=0)\nq = x*2", outputs="yzq"), [X]),
     "dropped, then broadcast elsewhere": (define("x + sum(x, axis=0, keepdims=false)"), [(3, 40)]),
     "an integer input": (define("sum(x, axis=0) + n", "xn", n="int64"), [X, (33,)]),
@@ -159,6 +161,20 @@ def test_small_tiles_and_three_cores(kernels, name):
 def test_nan_and_infinities(kernels, name):
     with np.errstate(all="ignore"):
         check(kernels[name], arguments(name, special=True))
+
+
+@pytest.mark.parametrize("shape", [(0, 4, 33), (5, 0, 33), (5, 4, 0)])
+@pytest.mark.parametrize(
+    "name", ["sum over the first axis", "kept neither", "variance", "any", "all", "logsumexp"]
+)
+def test_nothing_to_fold(kernels, name, shape):
+    with np.errstate(all="ignore"):
+        opdef = CASES[name][0]
+        x = np.ones(shape, np.float32)
+        if name == "logsumexp" and 0 in shape[1:2]:
+            return  # NumPy has no largest of nothing
+        expected = evaluate(opdef, [x])[0]
+        np.testing.assert_array_equal(kernels[name](x)[0], expected)
 
 
 def test_k_is_read_at_run_time():

@@ -319,8 +319,10 @@ class _Selector:
                 return mean
             off = self.op("sub", arg, mean)
             return self.op("div", self.fold("sum", self.op("mul", off, off), node.keepdims), size)
-        if node.op in ("any", "all"):
-            return self.truth(self.fold("max" if node.op == "any" else "min", arg, node.keepdims))
+        if node.op == "any":
+            return self.compare("GT", self.fold("max", arg, node.keepdims), 0.0)
+        if node.op == "all":
+            return self.compare("GT", self.fold("min", arg, node.keepdims), 0.0)
         if node.op == "logsumexp" and node.keepdims:
             most = self.fold("max", arg, True)
             most = self.choose(self.compare("EQ", self.op("abs", most), math.inf), 0.0, most)

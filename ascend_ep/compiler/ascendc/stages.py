@@ -353,13 +353,30 @@ class _Cutter:
         return Stage("rows", operands, [tensor], dims, selected, program)
 
     def _check_repetition(self, node: Expression) -> None:
-        """A row of the stage may repeat the elements of an operand that has one for several."""
-        whole = self.inputs_of(node)
-        for reduce in self._reduces(node):
-            if reduce.op in _COUNTING and self.inputs_of(reduce.arg) != whole:
+        """A row of the stage may repeat the elements of an operand that has one for several: then a result
+        has fewer elements than the stage, or a reduction counts some too often."""
+        whole = self._dims_of(self.inputs_of(node))
+        reduces = list(self._reduces(node))
+        if reduces and self._free(node) not in (frozenset(), whole):
+            raise NotGenerated("the result may have fewer elements than what is reduced")
+        for reduce in reduces:
+            if reduce.op in _COUNTING and self._free(reduce.arg) != whole:
                 raise NotGenerated("a reduction counts elements that the row may repeat")
             if isinstance(reduce.axes, tuple) and len(reduce.axes) > 1 and len(whole) > 1:
                 raise NotGenerated("several axes are one in memory for a single operand only")
+
+    def _dims_of(self, names: Iterable[str]) -> frozenset[int]:
+        return frozenset(self.operands[n].dims for n in names)
+
+    def _free(self, node: Expression) -> frozenset[int]:
+        """The shapes of the operands that an expression reads, but for those within reductions."""
+        if isinstance(node, Reduce):
+            return frozenset()
+        if isinstance(node, Input):
+            return self._dims_of((node.name,))
+        if isinstance(node, Local):
+            return self._free(self.lets[node.name]) if node.name in self.lets else frozenset()
+        return frozenset().union(*(self._free(c) for c in children(node)))
 
     def _reduces(self, node: Expression) -> Iterable[Reduce]:
         for n in walk(node):

@@ -56,7 +56,7 @@ struct Region {
     uint32_t begin, bytes, owner, part;
 };
 
-/* When four bytes of the workspace were written: by which block, after how many SyncAll and PipeBarrier<PIPE_ALL>. */
+/* When four bytes of global memory were written: by which block, after how many SyncAll and PipeBarrier<PIPE_ALL>. */
 struct Stamp {
     uint32_t block = ~0u, syncs = 0, drains = 0;
 };
@@ -66,7 +66,7 @@ struct Global {
     uint64_t bytes;
     const char *name;
     bool writable;
-    std::vector<Stamp> *stamps = nullptr; /* of the workspace */
+    std::vector<Stamp> *stamps = nullptr; /* empty for inputs */
 };
 /* The global tensors, which all blocks share. */
 inline std::vector<Global> &globals() {
@@ -151,7 +151,7 @@ inline void check_global(const void *at, uint64_t bytes, bool write) {
                      (unsigned long long)bytes, (unsigned long long)offset, (unsigned long long)g.bytes);
             if (write && !g.writable) fail("ErrorWrite1", "tensor %s is an input", g.name);
             if (write) core().storing = true;
-            if (!g.stamps || !bytes) return;
+            if (!g.stamps || g.stamps->empty() || !bytes) return;
             if (!write) return check_stamps(g, offset, bytes);
             const Core &c = core();
             for (uint64_t i = offset / 4; i * 4 < offset + bytes; i++)
