@@ -42,6 +42,12 @@ FN V sealed(V x) {
     return x;
 }
 
+/* A turn: vectors whose steps are taken side by side, at most TURN of them. */
+#define TURN 4
+#define EVERY _Pragma("GCC unroll 4") for (int u = 0; u < many; u++)
+#define fetch(p) __builtin_prefetch(p)
+#define fetch_to_write(p) __builtin_prefetch(p, 1)
+
 FN V v_set(S x) {
     return x - (V){0};
 }
@@ -229,33 +235,31 @@ WIDENED(atan2, (V x, V y), vd_atan2(vd_load_f32(a + i), vd_load_f32(b + i)))
 #if ASC_WIDE
 #define lanes_greater vd_max
 #define lanes_less vd_min
+#define swap_lanes vd_swap_lanes
 #else
 #define lanes_greater vf_max
 #define lanes_less vf_min
+#define swap_lanes vf_swap_lanes
 #endif
 
 /* ---- folds --------------------------------------------------------------------------------- */
 
 /* As native/kernels/reduce.c folds, so the same bits: blocks of four vectors, which join a vector of totals; at
  * the end the lanes of that, in halves. */
-#define FOLD(name, start, step)                                     \
-    FN V start_##name(void) {                                       \
-        return v_set(start);                                        \
-    }                                                               \
-    FN V fold_##name(V x, V y) {                                    \
-        return sealed(step);                                        \
-    }                                                               \
-    FN V join_##name(V a, V b, V c, V d) {                          \
-        return fold_##name(fold_##name(a, b), fold_##name(c, d));   \
-    }                                                               \
-    /* The total of the lanes, in every lane. */                    \
-    FN V lanes_##name(V v) {                                        \
-        for (int half = LANES / 2; half; half /= 2) {               \
-            V other;                                                \
-            for (int i = 0; i < LANES; i++) other[i] = v[i ^ half]; \
-            v = fold_##name(v, other);                              \
-        }                                                           \
-        return v_set(v[0]);                                         \
+#define FOLD(name, start, step)                                                                                      \
+    FN V start_##name(void) {                                                                                        \
+        return v_set(start);                                                                                         \
+    }                                                                                                                \
+    FN V fold_##name(V x, V y) {                                                                                     \
+        return sealed(step);                                                                                         \
+    }                                                                                                                \
+    FN V join_##name(V a, V b, V c, V d) {                                                                           \
+        return fold_##name(fold_##name(a, b), fold_##name(c, d));                                                    \
+    }                                                                                                                \
+    /* The total of the lanes, in every lane. */                                                                     \
+    FN V lanes_##name(V v) {                                                                                         \
+        _Pragma("GCC unroll 4") for (int half = LANES / 2; half; half /= 2) v = fold_##name(v, swap_lanes(v, half)); \
+        return v_set(v[0]);                                                                                          \
     }
 FOLD(sum, 0, (x + y))
 FOLD(prod, 1, (x * y))
@@ -337,7 +341,8 @@ typedef uint64_t e_u64;
 typedef uint8_t e_b8;
 
 /* load_T(p, n, full): LANES elements, or only the first n when not full (the others are 0); splat_T(p): one
- * element everywhere; store_T likewise; round_T(v): to the type and back. n < LANES unless full. */
+ * element everywhere; store_T likewise, past the caches where full is 2 and p aligned; round_T(v): to the type and
+ * back. n < LANES unless full. */
 #define ELEMENT_IO(name, of, to)                                   \
     FN V unpack_##name(const e_##name *p) {                        \
         V v;                                                       \
@@ -398,7 +403,9 @@ FN V load_f32(const float *p, int64_t n, int full) {
     return full ? vf_load(p) : vf_load_tail(p, n, 0.0f);
 }
 FN void store_f32(float *p, V v, int64_t n, int full) {
-    if (full)
+    if (full == 2)
+        vf_stream(p, v);
+    else if (full)
         vf_store(p, v);
     else
         vf_store_tail(p, v, n);
@@ -474,6 +481,10 @@ FN M splat_b8(const uint8_t *p) {
 }
 
 /* ---- calls ---------------------------------------------------------------------------------- */
+
+static inline int is_aligned(const void *p) {
+    return (uintptr_t)p % sizeof(V) == 0;
+}
 
 #define BLOCK 1024 /* elements of a fold that are added up before they join the total */
 

@@ -15,6 +15,7 @@ typedef struct glu_job {
     int flat;                              /* rows follow each other without gaps: one long row */
     int64_t step;                          /* elements from column to column: 2 when interleaved */
     float *y;
+    int streams; /* y is stored past the caches */
 } glu_job;
 
 #define COLUMNS 4096 /* of one item */
@@ -43,18 +44,18 @@ static inline vf swiglu(vf gate, vf up) {
     return gate * vf_sigmoid(gate) * up;
 }
 
-static void swiglu_row(const float *gate, const float *up, float *y, int64_t n) {
+/* Loads stand before stores, so that the compiler may take the steps of the four chains side by side. */
+static void swiglu_row(const float *gate, const float *up, float *y, int64_t n, int streams) {
     int64_t i = 0;
-    for (; i + 2 * ASC_VF <= n; i += 2 * ASC_VF) {
-        vf a = swiglu(vf_load(gate + i), vf_load(up + i));
-        vf b = swiglu(vf_load(gate + i + ASC_VF), vf_load(up + i + ASC_VF));
-        vf_store(y + i, a);
-        vf_store(y + i + ASC_VF, b);
+    if (streams && (uintptr_t)y % sizeof(vf) == 0)
+        for (; i + ASC_VF <= n; i += ASC_VF) vf_stream(y + i, swiglu(vf_load(gate + i), vf_load(up + i)));
+    for (; i + 4 * ASC_VF <= n; i += 4 * ASC_VF) {
+        vf v[4];
+        for (int u = 0; u < 4; u++) v[u] = swiglu(vf_load(gate + i + u * ASC_VF), vf_load(up + i + u * ASC_VF));
+        for (int u = 0; u < 4; u++) vf_store(y + i + u * ASC_VF, v[u]);
     }
-    for (; i < n; i += ASC_VF) {
-        int64_t lanes = n - i < ASC_VF ? n - i : ASC_VF;
-        vf_store_tail(y + i, swiglu(vf_load_tail(gate + i, lanes, 0), vf_load_tail(up + i, lanes, 0)), lanes);
-    }
+    for (; i + ASC_VF <= n; i += ASC_VF) vf_store(y + i, swiglu(vf_load(gate + i), vf_load(up + i)));
+    if (i < n) vf_store_tail(y + i, swiglu(vf_load_tail(gate + i, n - i, 0), vf_load_tail(up + i, n - i, 0)), n - i);
 }
 
 static void swiglu_pairs(const float *gate, const float *up, float *y, int64_t n) {
@@ -94,10 +95,11 @@ static void swiglu_chunk(const asc_call *call, int64_t chunk, int32_t worker, vo
         }
         float *y = job->y + row * job->n + column;
         if (job->step == 1)
-            swiglu_row(gate, up, y, n);
+            swiglu_row(gate, up, y, n, job->streams);
         else
             swiglu_pairs(gate, up, y, n);
     }
+    if (job->streams) finish_streams();
 }
 
 int32_t ASC_FN(swiglu_run)(const asc_call *call) {
@@ -122,6 +124,7 @@ int32_t ASC_FN(swiglu_run)(const asc_call *call) {
             job.up = first;
         }
     }
+    job.streams = 3 * total * (int64_t)sizeof(float) >= ASC_STREAM_BYTES;
     job.blocks = asc_ceil_div(job.n, COLUMNS);
     job.per_chunk = asc_chunk_items(call, job.rows * job.blocks, (job.n < COLUMNS ? job.n : COLUMNS) * 16);
     asc_parallel(call, asc_ceil_div(job.rows * job.blocks, job.per_chunk), swiglu_chunk, &job);

@@ -18,6 +18,7 @@
 typedef struct norm_job {
     int64_t rows, n, per_chunk;
     int64_t epilogue;
+    int streams; /* y is stored past the caches */
     float epsilon;
     const float *x, *scale, *bias, *residual;
     float *y, *mean, *deviation, *sum;
@@ -69,67 +70,98 @@ int32_t ASC_FN(rms_norm_prepare)(asc_call *call) {
     return ASC_OK;
 }
 
-/* y = epilogue((x - shift) * factor * scale + bias) */
+static inline vf affine(const norm_job *job, vf x, int64_t i, vf shift, vf factor, int64_t epilogue) {
+    vf v = (x - shift) * factor;
+    if (job->scale) v *= vf_load(job->scale + i);
+    if (job->bias) v += vf_load(job->bias + i);
+    return epilogue == 1 ? vf_gelu_erf(v) : epilogue == 2 ? vf_gelu_tanh(v) : v;
+}
+
+/* y = epilogue((x - shift) * factor * scale + bias), past the caches where that pays and y is aligned. Loads
+ * stand before stores, so that the compiler may take the steps of the four chains side by side. */
 static inline __attribute__((always_inline)) void affine_row(const norm_job *job, const float *x, float *y, vf shift,
                                                              vf factor, int64_t epilogue) {
-    const float *scale = job->scale, *bias = job->bias;
-    for (int64_t i = 0; i < job->n; i += ASC_VF) {
-        int64_t lanes = job->n - i;
-        int tail = lanes < ASC_VF;
-        vf v = ((tail ? vf_load_tail(x + i, lanes, 0.0f) : vf_load(x + i)) - shift) * factor;
-        if (scale) v *= tail ? vf_load_tail(scale + i, lanes, 0.0f) : vf_load(scale + i);
-        if (bias) v += tail ? vf_load_tail(bias + i, lanes, 0.0f) : vf_load(bias + i);
-        if (epilogue == 1) v = vf_gelu_erf(v);
-        if (epilogue == 2) v = vf_gelu_tanh(v);
-        if (tail)
-            vf_store_tail(y + i, v, lanes);
-        else
-            vf_store(y + i, v);
+    int64_t i = 0, n = job->n;
+    if (job->streams && (uintptr_t)y % sizeof(vf) == 0)
+        for (; i + ASC_VF <= n; i += ASC_VF) vf_stream(y + i, affine(job, vf_load(x + i), i, shift, factor, epilogue));
+    for (; i + 4 * ASC_VF <= n; i += 4 * ASC_VF) {
+        vf v[4];
+        for (int u = 0; u < 4; u++) {
+            int64_t at = i + u * ASC_VF;
+            v[u] = affine(job, vf_load(x + at), at, shift, factor, epilogue);
+        }
+        for (int u = 0; u < 4; u++) vf_store(y + i + u * ASC_VF, v[u]);
     }
+    for (; i < n; i += ASC_VF) {
+        int64_t lanes = n - i;
+        if (lanes >= ASC_VF) {
+            vf_store(y + i, affine(job, vf_load(x + i), i, shift, factor, epilogue));
+            continue;
+        }
+        vf v = (vf_load_tail(x + i, lanes, 0.0f) - shift) * factor;
+        if (job->scale) v *= vf_load_tail(job->scale + i, lanes, 0.0f);
+        if (job->bias) v += vf_load_tail(job->bias + i, lanes, 0.0f);
+        vf_store_tail(y + i, epilogue == 1 ? vf_gelu_erf(v) : epilogue == 2 ? vf_gelu_tanh(v) : v, lanes);
+    }
+}
+
+/* The sum over a row is begun before the row above it is finished, so that neither waits for the other's fold. */
+static inline __attribute__((always_inline)) void layer_norm_rows(const norm_job *job, int64_t row, int64_t end,
+                                                                  int64_t epilogue) {
+    int64_t n = job->n;
+    const float *x = job->x + row * n;
+    float sum = asc_row_sum(x, n);
+    for (; row < end; row++, x += n) {
+        float mean = sum / (float)n;
+        float var = asc_row_deviation(x, n, vf_set(mean)) / (float)n;
+        float factor = 1.0f / sqrtf(var + job->epsilon);
+        if (row + 1 < end) sum = asc_row_sum(x + n, n);
+        if (job->mean) job->mean[row] = mean;
+        if (job->deviation) job->deviation[row] = factor;
+        affine_row(job, x, job->y + row * n, vf_set(mean), vf_set(factor), epilogue);
+    }
+    if (job->streams) finish_streams();
 }
 
 static void layer_norm_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     (void)call, (void)worker;
     const norm_job *job = arg;
-    int64_t n = job->n, end = (chunk + 1) * job->per_chunk < job->rows ? (chunk + 1) * job->per_chunk : job->rows;
-    for (int64_t row = chunk * job->per_chunk; row < end; row++) {
-        const float *x = job->x + row * n;
-        float mean = asc_row_sum(x, n, (vf){0}) / (float)n;
-        float var = asc_row_deviation(x, n, vf_set(mean)) / (float)n;
-        float factor = 1.0f / sqrtf(var + job->epsilon);
-        if (job->mean) job->mean[row] = mean;
-        if (job->deviation) job->deviation[row] = factor;
-        if (job->epilogue == 0)
-            affine_row(job, x, job->y + row * n, vf_set(mean), vf_set(factor), 0);
-        else if (job->epilogue == 1)
-            affine_row(job, x, job->y + row * n, vf_set(mean), vf_set(factor), 1);
-        else
-            affine_row(job, x, job->y + row * n, vf_set(mean), vf_set(factor), 2);
-    }
+    int64_t row = chunk * job->per_chunk, end = row + job->per_chunk < job->rows ? row + job->per_chunk : job->rows;
+    if (job->epilogue == 0)
+        layer_norm_rows(job, row, end, 0);
+    else if (job->epilogue == 1)
+        layer_norm_rows(job, row, end, 1);
+    else
+        layer_norm_rows(job, row, end, 2);
 }
 
-static void add_row(const float *a, const float *b, float *sum, int64_t n) {
-    int64_t i = 0;
-    for (; i + ASC_VF <= n; i += ASC_VF) vf_store(sum + i, vf_load(a + i) + vf_load(b + i));
-    for (; i < n; i++) sum[i] = a[i] + b[i];
+/* Where h = x + residual of a row is; without a residual, x. */
+static inline float *sum_row(const norm_job *job, int64_t row) {
+    return (job->sum ? job->sum : job->y) + row * job->n;
+}
+
+/* Sum of h^2; h is stored where it has a place. */
+static inline float sum_squares(const norm_job *job, int64_t row) {
+    int64_t n = job->n;
+    const float *x = job->x + row * n;
+    if (job->residual) return asc_row_add_squares(x, job->residual + row * n, sum_row(job, row), n);
+    if (job->sum) memcpy(sum_row(job, row), x, (size_t)n * sizeof *x);
+    return asc_row_squares(x, n);
 }
 
 static void rms_norm_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     (void)call, (void)worker;
     const norm_job *job = arg;
-    int64_t n = job->n, end = (chunk + 1) * job->per_chunk < job->rows ? (chunk + 1) * job->per_chunk : job->rows;
-    for (int64_t row = chunk * job->per_chunk; row < end; row++) {
-        const float *h = job->x + row * n;
-        float *y = job->y + row * n, *sum = job->sum ? job->sum + row * n : y;
-        if (job->residual) {
-            add_row(h, job->residual + row * n, sum, n);
-            h = sum;
-        } else if (job->sum) {
-            memcpy(sum, h, (size_t)n * sizeof *h);
-        }
-        float mean = asc_row_squares(h, n, (vf){0}) / (float)n;
-        affine_row(job, h, y, (vf){0}, vf_set(1.0f / sqrtf(mean + job->epsilon)), 0);
+    int64_t n = job->n, row = chunk * job->per_chunk;
+    int64_t end = row + job->per_chunk < job->rows ? row + job->per_chunk : job->rows;
+    float squares = sum_squares(job, row);
+    for (; row < end; row++) {
+        vf factor = vf_set(1.0f / sqrtf(squares / (float)n + job->epsilon));
+        if (row + 1 < end) squares = sum_squares(job, row + 1);
+        const float *h = job->residual ? sum_row(job, row) : job->x + row * n;
+        affine_row(job, h, job->y + row * n, (vf){0}, factor, 0);
     }
+    if (job->streams) finish_streams();
 }
 
 static int32_t run(const asc_call *call, norm_job *job, asc_chunk_fn fn, int64_t cost) {
@@ -142,6 +174,8 @@ static int32_t run(const asc_call *call, norm_job *job, asc_chunk_fn fn, int64_t
     job->scale = data_of(call->in, call->n_in, 1);
     job->epsilon = (float)call->floats[0];
     if (job->rows == 0 || (job->n == 0 && !job->mean && !job->deviation)) return ASC_OK;
+    int64_t tensors = 2 + (job->residual != NULL) + (job->sum != NULL);
+    job->streams = job->rows * job->n * tensors * (int64_t)sizeof(float) >= ASC_STREAM_BYTES;
     job->per_chunk = asc_chunk_items(call, job->rows, job->n * cost);
     asc_parallel(call, asc_ceil_div(job->rows, job->per_chunk), fn, job);
     return ASC_OK;

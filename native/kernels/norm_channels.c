@@ -58,7 +58,7 @@ static void group_norm_chunk(const asc_call *call, int64_t chunk, int32_t worker
     for (int64_t g = chunk * job->per_chunk; g < end; g++) {
         const float *x = (const float *)call->in[0].data + g * n;
         float *y = (float *)call->out[0].data + g * n;
-        float mean = asc_row_sum(x, n, (vf){0}) / (float)n;
+        float mean = asc_row_sum(x, n) / (float)n;
         float factor = 1.0f / sqrtf(asc_row_deviation(x, n, vf_set(mean)) / (float)n + epsilon);
         for (int64_t i = 0; i < job->per_group; i++) {
             int64_t channel = (g * job->per_group + i) % job->channels;

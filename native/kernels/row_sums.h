@@ -9,38 +9,56 @@
 
 #define ASC_SUM_BLOCK 4096
 
-/* term(v) of every element; `lanes` past the end of a row are masked to zero after the term. */
-#define ASC_ROW_SUM(name, term)                                                             \
-    static inline float name(const float *x, int64_t n, vf shift) {                         \
-        (void)shift;                                                                        \
-        vf total = {0};                                                                     \
-        for (int64_t block = 0; block < n; block += ASC_SUM_BLOCK) {                        \
-            int64_t end = n - block < ASC_SUM_BLOCK ? n : block + ASC_SUM_BLOCK, i = block; \
-            vf s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0}, v;                                   \
-            for (; i + 4 * ASC_VF <= end; i += 4 * ASC_VF) {                                \
-                v = vf_load(x + i), s0 += term;                                             \
-                v = vf_load(x + i + ASC_VF), s1 += term;                                    \
-                v = vf_load(x + i + 2 * ASC_VF), s2 += term;                                \
-                v = vf_load(x + i + 3 * ASC_VF), s3 += term;                                \
-            }                                                                               \
-            for (; i + ASC_VF <= end; i += ASC_VF) v = vf_load(x + i), s0 += term;          \
-            if (i < end) {                                                                  \
-                vf part;                                                                    \
-                v = vf_load_tail(x + i, end - i, 0.0f), part = term;                        \
-                s1 += vf_first(part, end - i);                                              \
-            }                                                                               \
-            total += (s0 + s1) + (s2 + s3);                                                 \
-        }                                                                                   \
-        return vf_sum(total);                                                               \
-    }
-
 /* The first n lanes, zero in the others. */
 static inline vf vf_first(vf v, int64_t n) {
     return (vf)((vi)v & (vi_iota() < (int32_t)n));
 }
 
-ASC_ROW_SUM(asc_row_sum, v)                               /* sum of x */
-ASC_ROW_SUM(asc_row_squares, v *v)                        /* sum of x^2 */
-ASC_ROW_SUM(asc_row_deviation, (v - shift) * (v - shift)) /* sum of (x - shift)^2 */
+/* A sum of `term`, made of the elements v: whole(at) is a vector of them, part(at, lanes) the last, short one. */
+#define ASC_ROW_SUM(name, arguments, whole, part, term)                                     \
+    static inline float name arguments {                                                    \
+        vf total = {0};                                                                     \
+        for (int64_t block = 0; block < n; block += ASC_SUM_BLOCK) {                        \
+            int64_t end = n - block < ASC_SUM_BLOCK ? n : block + ASC_SUM_BLOCK, i = block; \
+            vf s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0}, v;                                   \
+            for (; i + 4 * ASC_VF <= end; i += 4 * ASC_VF) {                                \
+                v = whole(i), s0 += term;                                                   \
+                v = whole(i + ASC_VF), s1 += term;                                          \
+                v = whole(i + 2 * ASC_VF), s2 += term;                                      \
+                v = whole(i + 3 * ASC_VF), s3 += term;                                      \
+            }                                                                               \
+            for (; i + ASC_VF <= end; i += ASC_VF) v = whole(i), s0 += term;                \
+            if (i < end) v = part(i, end - i), s1 += vf_first(term, end - i);               \
+            total += (s0 + s1) + (s2 + s3);                                                 \
+        }                                                                                   \
+        return vf_sum(total);                                                               \
+    }
+
+#define ASC_ROW_WHOLE(at) vf_load(x + (at))
+#define ASC_ROW_PART(at, lanes) vf_load_tail(x + (at), lanes, 0.0f)
+/* sum of x */
+ASC_ROW_SUM(asc_row_sum, (const float *x, int64_t n), ASC_ROW_WHOLE, ASC_ROW_PART, v)
+/* sum of x^2 */
+ASC_ROW_SUM(asc_row_squares, (const float *x, int64_t n), ASC_ROW_WHOLE, ASC_ROW_PART, v *v)
+/* sum of (x - shift)^2 */
+ASC_ROW_SUM(asc_row_deviation, (const float *x, int64_t n, vf shift), ASC_ROW_WHOLE, ASC_ROW_PART,
+            (v - shift) * (v - shift))
+
+/* x + y, which is stored in h too; h may be x or y */
+static inline vf asc_add_into(const float *x, const float *y, float *h) {
+    vf v = vf_load(x) + vf_load(y);
+    vf_store(h, v);
+    return v;
+}
+static inline vf asc_add_into_part(const float *x, const float *y, float *h, int64_t lanes) {
+    vf v = vf_load_tail(x, lanes, 0.0f) + vf_load_tail(y, lanes, 0.0f);
+    vf_store_tail(h, v, lanes);
+    return v;
+}
+#define ASC_ROWS_WHOLE(at) asc_add_into(x + (at), y + (at), h + (at))
+#define ASC_ROWS_PART(at, lanes) asc_add_into_part(x + (at), y + (at), h + (at), lanes)
+/* h = x + y, sum of h^2 */
+ASC_ROW_SUM(asc_row_add_squares, (const float *x, const float *y, float *h, int64_t n), ASC_ROWS_WHOLE, ASC_ROWS_PART,
+            v *v)
 
 #endif

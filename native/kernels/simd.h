@@ -42,6 +42,15 @@ static inline vi vi_iota(void) {
     return (vi){0, 1, 2, 3};
 #endif
 }
+static inline vl vl_iota(void) {
+#if ASC_VF == 16
+    return (vl){0, 1, 2, 3, 4, 5, 6, 7};
+#elif ASC_VF == 8
+    return (vl){0, 1, 2, 3};
+#else
+    return (vl){0, 1};
+#endif
+}
 static inline vf vf_load(const float *p) {
     vf v;
     memcpy(&v, p, sizeof v);
@@ -49,6 +58,25 @@ static inline vf vf_load(const float *p) {
 }
 static inline void vf_store(float *p, vf v) {
     memcpy(p, &v, sizeof v);
+}
+/* To memory past the caches; p is aligned to the vector. finish_streams() before another thread may read it. */
+static inline void vf_stream(float *p, vf v) {
+#if defined(__clang__)
+    __builtin_nontemporal_store(v, (vf *)p);
+#elif defined(__AVX512F__)
+    __builtin_ia32_movntps512(p, v);
+#elif defined(__AVX__)
+    __builtin_ia32_movntps256(p, v);
+#elif defined(__SSE__)
+    __builtin_ia32_movntps(p, v);
+#else
+    vf_store(p, v);
+#endif
+}
+static inline void finish_streams(void) {
+#if defined(__SSE__)
+    __builtin_ia32_sfence();
+#endif
 }
 /* The first n lanes (n < ASC_VF); the rest are `fill`. */
 static inline vf vf_load_tail(const float *p, int64_t n, float fill) {
@@ -162,6 +190,15 @@ static inline vf vf_swap_lanes(vf v, int distance) {
     return swapped;
 #else
     return __builtin_shuffle(v, vi_iota() ^ distance);
+#endif
+}
+static inline vd vd_swap_lanes(vd v, int distance) {
+#if defined(__clang__)
+    vd swapped = v;
+    for (int i = 0; i < ASC_VD; i++) swapped[i] = v[i ^ distance];
+    return swapped;
+#else
+    return __builtin_shuffle(v, vl_iota() ^ distance);
 #endif
 }
 static inline float vf_sum(vf v) {

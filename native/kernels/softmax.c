@@ -47,13 +47,15 @@ static float row_max(const float *x, int64_t n) {
     return vf_maximum(vf_max(vf_max(m0, m1), vf_max(m2, m3)));
 }
 
-/* Sum of exp(x - max); the terms go to y unless it is NULL. */
-static inline float row_exp(const float *x, float *y, int64_t n, vf max) {
+/* Sum of exp(x - max); the terms go to y unless it is NULL. Loads stand before stores, so that the compiler
+ * may take the steps of the four chains side by side. Behind it, `next` is fetched: the row that comes next. */
+static inline float row_exp(const float *x, float *y, int64_t n, vf max, const float *next) {
     vf s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
     int64_t i = 0;
     for (; i + 4 * ASC_VF <= n; i += 4 * ASC_VF) {
         vf e0 = vf_exp(vf_load(x + i) - max), e1 = vf_exp(vf_load(x + i + ASC_VF) - max);
         vf e2 = vf_exp(vf_load(x + i + 2 * ASC_VF) - max), e3 = vf_exp(vf_load(x + i + 3 * ASC_VF) - max);
+        for (int line = 0; line < 4 * ASC_VF; line += 16) __builtin_prefetch(next + i + line);
         if (y) {
             vf_store(y + i, e0);
             vf_store(y + i + ASC_VF, e1);
@@ -72,19 +74,37 @@ static inline float row_exp(const float *x, float *y, int64_t n, vf max) {
     return vf_sum((s0 + s1) + (s2 + s3));
 }
 
-static void softmax_row(const float *x, float *y, int64_t n, int log) {
-    vf max = vf_set(row_max(x, n));
-    float sum = log ? row_exp(x, NULL, n, max) : row_exp(x, y, n, max);
-    vf scale = vf_set(1.0f / sum), shift = log ? vf_log(vf_set(sum)) : scale;
-    const float *from = log ? x : y;
+/* y = v scale, or (v - max) - scale when log. */
+static inline vf finish(vf v, vf max, vf scale, int log) {
+    return log ? (v - max) - scale : v * scale;
+}
+
+static inline void finish_row(const float *from, float *y, int64_t n, vf max, vf scale, int log) {
     int64_t i = 0;
-    for (; i + ASC_VF <= n; i += ASC_VF) {
-        vf v = vf_load(from + i);
-        vf_store(y + i, log ? (v - max) - shift : v * scale);
+    for (; i + 4 * ASC_VF <= n; i += 4 * ASC_VF) {
+        vf a = vf_load(from + i), b = vf_load(from + i + ASC_VF);
+        vf c = vf_load(from + i + 2 * ASC_VF), d = vf_load(from + i + 3 * ASC_VF);
+        vf_store(y + i, finish(a, max, scale, log));
+        vf_store(y + i + ASC_VF, finish(b, max, scale, log));
+        vf_store(y + i + 2 * ASC_VF, finish(c, max, scale, log));
+        vf_store(y + i + 3 * ASC_VF, finish(d, max, scale, log));
     }
-    if (i < n) {
-        vf v = vf_load_tail(from + i, n - i, 0.0f);
-        vf_store_tail(y + i, log ? (v - max) - shift : v * scale, n - i);
+    for (; i + ASC_VF <= n; i += ASC_VF) vf_store(y + i, finish(vf_load(from + i), max, scale, log));
+    if (i < n) vf_store_tail(y + i, finish(vf_load_tail(from + i, n - i, 0.0f), max, scale, log), n - i);
+}
+
+/* Neighbouring rows. The maximum of a row is found before the row above it is finished, so that neither step
+ * waits for the fold before it. y may be x: a row is read before the row above is written to no other place. */
+static inline __attribute__((always_inline)) void softmax_rows(const float *x, float *y, int64_t rows, int64_t n,
+                                                               int log) {
+    float found = row_max(x, n);
+    for (int64_t r = 0; r < rows; r++, x += n, y += n) {
+        const float *next = r + 1 < rows ? x + n : x;
+        vf max = vf_set(found);
+        float sum = row_exp(x, log ? NULL : y, n, max, next);
+        found = row_max(next, n);
+        vf scale = log ? vf_log(vf_set(sum)) : vf_set(1.0f / sum);
+        finish_row(log ? x : y, y, n, max, scale, log);
     }
 }
 
@@ -132,7 +152,7 @@ static inline vf finite_shift(vf max) {
 
 static float logsumexp_row(const float *x, int64_t n) {
     vf shift = finite_shift(vf_set(row_max(x, n)));
-    return (shift + vf_log(vf_set(row_exp(x, NULL, n, shift))))[0];
+    return (shift + vf_log(vf_set(row_exp(x, NULL, n, shift, x))))[0];
 }
 
 static void logsumexp_columns(const float *x, float *y, int64_t n, int64_t step, int64_t lanes) {
@@ -152,15 +172,18 @@ static void softmax_chunk(const asc_call *call, int64_t chunk, int32_t worker, v
     float *y = call->out[0].data;
     int64_t n = job->split.n, inner = job->split.inner, strips = asc_ceil_div(inner, ASC_VF);
     int64_t end = (chunk + 1) * job->per_chunk < job->items ? (chunk + 1) * job->per_chunk : job->items;
-    for (int64_t i = chunk * job->per_chunk; i < end; i++) {
+    int64_t first = chunk * job->per_chunk;
+    if (inner == 1 && job->mode == SOFTMAX)
+        softmax_rows(x + first * n, y + first * n, end - first, n, 0);
+    else if (inner == 1 && job->mode == LOG_SOFTMAX)
+        softmax_rows(x + first * n, y + first * n, end - first, n, 1);
+    for (int64_t i = first; i < end && (inner > 1 || job->mode == LOGSUMEXP); i++) {
         int64_t column = i % strips * ASC_VF, at = i / strips * n * inner + column;
         int64_t lanes = inner - column < ASC_VF ? inner - column : ASC_VF;
         if (job->mode == LOGSUMEXP && inner == 1)
             y[i] = logsumexp_row(x + i * n, n);
         else if (job->mode == LOGSUMEXP)
             logsumexp_columns(x + at, y + i / strips * inner + column, n, inner, lanes);
-        else if (inner == 1)
-            softmax_row(x + i * n, y + i * n, n, job->mode == LOG_SOFTMAX);
         else
             softmax_columns(x + at, y + at, n, inner, lanes, job->mode == LOG_SOFTMAX);
     }

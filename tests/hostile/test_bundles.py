@@ -15,7 +15,7 @@ import onnx
 import pytest
 from graph_builder import GraphBuilder
 
-from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert import ConvertOptions, convert
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -53,7 +53,18 @@ def mixed() -> GraphBuilder:
     return g
 
 
-BUNDLES = {"gated": gated, "windowed": windowed, "mixed": mixed}
+def attended() -> GraphBuilder:
+    """Attention with a mask, after a product in bfloat16."""
+    g = GraphBuilder("attended")
+    x, mask = g.input("x", [1, 2, "N", 4]), g.input("mask", [1, 1, "N", "N"])
+    keys = g.node("Transpose", [g.node("MatMul", [x, g.weight("w", 4, 4)], "k")], "kt", perm=[0, 1, 3, 2])
+    scores = g.node("Add", [g.node("MatMul", [x, keys], "qk"), mask], "scores")
+    weights = g.node("Softmax", [scores], "weights", axis=-1)
+    g.node("MatMul", [weights, x], g.output("y", [1, 2, "N", 4]))
+    return g
+
+
+BUNDLES = {"gated": gated, "windowed": windowed, "mixed": mixed, "attended": attended}
 
 
 def build(folder: Path) -> None:
@@ -77,7 +88,8 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", sorted(BUNDLES))
 def test_damage(name: str, mode: str, driver: Path, tmp_path: Path) -> None:
     bundle = tmp_path / "m.om"
-    convert(BUNDLES[name]().model(17, "ai.custom")).write(bundle)
+    options = ConvertOptions(precision="mixed_bfloat16" if name == "attended" else "origin")
+    convert(BUNDLES[name]().model(17, "ai.custom"), options).write(bundle)
     count = ["10000"] if mode == "mutate" else []
     environment = {**os.environ, "ASCEND_EP_TRUST": str(tmp_path / "nothing"), "ASCEND_EP_THREADS": "1"}
     done = subprocess.run(

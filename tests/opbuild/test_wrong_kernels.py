@@ -20,9 +20,9 @@ from ascend_ep.opdef import dtypes
 pytestmark = pytest.mark.usefixtures("compiler")
 
 SOC = find_soc("Ascend910B1")
-ROW = "        item0(&f, at, n, 0);"
-STORE = "    store_f32(f->q0 + at, v3, n, full);"
-HALF = "    store_bf16(f->q0 + at, v3, n, full);"
+ROW = "        item0_0(&f, &f, at, n, 0);"
+STORE = "    EVERY store_f32(f->q0 + at + u * LANES, v3[u], n, full);"
+HALF = "    EVERY store_bf16(f->q0 + at + u * LANES, v3[u], n, full);"
 
 
 def scaled() -> Subject:
@@ -66,26 +66,27 @@ def test_the_right_kernel_passes() -> None:
 
 
 def test_wrong_tail() -> None:
-    report = proof_of("pass0_0(f, i, end - i, 0);", "pass0_0(f, i, end - i - 1, 0);")
+    report = proof_of("pass0_0(f, next, i, end - i, 0, 1);", "pass0_0(f, next, i, end - i - 1, 0, 1);")
     assert "numerical" in layers(report)
     assert "execution" in layers(report), "the element left out holds what was in memory"
 
 
 def test_off_by_one() -> None:
-    report = proof_of("load_f32(f->p0 + at, n, full)", "load_f32(f->p0 + at - (at > 0), n, full)")
+    report = proof_of("load_f32(f->p0 + at +", "load_f32(f->p0 + at - (at > 0) +")
     assert layers(report) == {"numerical", "execution"}
     assert any(c.name == "compiled against interpreted" for c in report.failures())
 
 
 def test_missing_nan() -> None:
-    lost = "    V v4 = v3; for (int k = 0; k < LANES; k++) if (v4[k] != v4[k]) v4[k] = 0;\n"
+    lost = "    V v4[TURN];\n"
+    lost += "    EVERY for (int k = 0; k < LANES; k++) v4[u][k] = v3[u][k] != v3[u][k] ? 0 : v3[u][k];\n"
     report = proof_of(STORE, lost + STORE.replace("v3", "v4"))
     assert layers(report) == {"numerical", "execution"}
     assert "the reference nan" in said(report)
 
 
 def test_wrong_broadcast_stride() -> None:
-    old = "f.p0 = (const e_f32 *)j->call->in[0].data + f.c0 * j->n1;"
+    old = "f->p0 = (const e_f32 *)j->call->in[0].data + f->c0 * j->n1;"
     assert "numerical" in layers(proof_of(old, old.replace("* j->n1", "")))
 
 
@@ -151,8 +152,9 @@ def test_end_of_the_process() -> None:
 
 def test_wrong_rounding() -> None:
     """bfloat16 by cutting the lower half off: half a unit more than rounding, in one element type only."""
-    cut = "    V v4 = v3; for (int k = 0; k < LANES; k++) { union { float f; uint32_t u; } c = { v4[k] };"
-    cut += " if (c.f == c.f) c.u &= 0xffff0000u; v4[k] = c.f; }\n"
+    cut = "    V v4[TURN];\n"
+    cut += "    EVERY for (int k = 0; k < LANES; k++) { union { float f; uint32_t u; } c = { v3[u][k] };"
+    cut += " if (c.f == c.f) c.u &= 0xffff0000u; v4[u][k] = c.f; }\n"
     report = proof_of(HALF, cut + HALF.replace("v3", "v4"), dtypes.BFLOAT16)
     assert [(c.layer, c.name) for c in report.failures()] == [("numerical", "bfloat16")]
 
@@ -165,8 +167,8 @@ def test_uninitialised_output() -> None:
 
 def test_thread_race() -> None:
     """A scratch variable that all threads share; one thread alone gets everything right."""
-    shared = "    static volatile float shared; V v4 = v3;\n"
-    shared += "    for (int k = 0; k < LANES; k++) { shared = v3[k]; v4[k] = shared; }\n"
+    shared = "    static volatile float shared; V v4[TURN];\n"
+    shared += "    EVERY for (int k = 0; k < LANES; k++) { shared = v3[u][k]; v4[u][k] = shared; }\n"
     report = proof_of(STORE, shared + STORE.replace("v3", "v4"))
     assert layers(report) == {"execution"}
     assert "data race" in said(report) or "chunks on threads" in said(report)

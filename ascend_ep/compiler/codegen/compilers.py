@@ -24,7 +24,7 @@ ISA_FLAGS: dict[str, tuple[str, ...]] = {
 #: Expensive optimisations are those of -O2; -O1 needs them to contract, which every level must do alike.
 COMMON_FLAGS = (
     "-std=gnu11", "-fPIC", "-fvisibility=hidden", "-fno-math-errno", "-fno-trapping-math",
-    "-ffp-contract=fast", "-fexpensive-optimizations", "-w", "-g0",
+    "-ffp-contract=fast", "-fexpensive-optimizations", "-fschedule-insns", "-w", "-g0",
 )  # fmt: skip
 
 

@@ -1,5 +1,12 @@
-"""The C text of one nest: a struct with what a call fixes, a function for each pass, one for an item, one for
-a chunk of items."""
+"""The C text of one nest: a struct with what a call fixes, a function for each pass, one for each part of an
+item, one for a chunk of items.
+
+A pass takes a turn of up to four vectors, one step of all of them after the other and their stores last: the
+chains of four vectors hide latencies that fill the processor's queues with those of one. Rows with several
+passes are taken in parts that overlap: the first pass over the next row comes before the last one over this
+row, so that neither waits for the other's fold, and what those passes need is fetched while the ones between
+them compute.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +18,10 @@ from .graph import ELEMENTS, Axis, Memory, Node, reachable, roots
 from .nest import Loop, Nest, Pass, Tensor, Write, item_cost
 from .schedule import Schedule
 
+#: Where the vectors of a turn are.
+AT = "at + u * LANES"
+#: The cost of a pass (an addition is 1) from which it takes longer than its memory does.
+COMPUTE_BOUND = 8
 #: The size of an axis in C, given the expression that is the call.
 Sizes = Callable[[Axis, str], str]
 
@@ -54,6 +65,7 @@ class NestText:
         yield "    const asc_custom_call *call;"
         yield "    const temps *temps;"
         yield "    int64_t items, per_chunk, parts, part, kept_bytes;"
+        yield "    int streams; /* outputs are stored past the caches */"
         for loop in self._loops():
             yield f"    int64_t n{loop.index};"
         yield f"}} job{self.n};"
@@ -90,25 +102,30 @@ class NestText:
 
     # ---- values ----------------------------------------------------------------------------
 
-    def _statements(self, wanted: Iterable[Node], known: dict[Node, str]) -> Iterator[str]:
-        """Computes what isn't known; known then has it."""
+    def _statements(self, wanted: Iterable[Node], known: dict[Node, str], turn: bool) -> Iterator[str]:
+        """Computes what isn't known, for each vector of a turn or once; known then has it."""
         for node in reachable(wanted, known):
             if node.op == "const":
                 known[node] = self._constant(node)
                 continue
             name = f"v{self._id(node)}"
-            yield f"    const {_type(node)} {name} = {self._value(node, known)};"
-            known[node] = name
+            if turn:
+                yield f"    {_type(node)} {name}[TURN];"
+                yield f"    EVERY {name}[u] = {self._value(node, known, AT)};"
+                known[node] = f"{name}[u]"
+            else:
+                yield f"    const {_type(node)} {name} = {self._value(node, known, 'at')};"
+                known[node] = name
 
     def _constant(self, node: Node) -> str:
         if node.is_bool:
             return f"m_set({int(node.value)})"
         return f"v_set({_literal(float(node.value), self.wide)})"
 
-    def _value(self, node: Node, known: dict[Node, str]) -> str:
+    def _value(self, node: Node, known: dict[Node, str], at: str) -> str:
         args = ", ".join(known[a] for a in node.args)
         if node.op == "load":
-            return self._load(self.nest.loads[node])
+            return self._load(self.nest.loads[node], at)
         if node.op == "cast":
             return f"round_{ELEMENTS[int(node.value)]}({args})"
         if node.op == "number":
@@ -120,81 +137,131 @@ class NestText:
             return f"v_set((S)({' * '.join(sizes)}))"
         if node.op == "index":
             loop = next(q for q in self._loops() if roots(node.along)[0] in q.axes)
-            return "v_index(at, 1)" if loop is self.nest.lanes else f"v_set((S)f->c{loop.index})"
+            return f"v_index({at}, 1)" if loop is self.nest.lanes else f"v_set((S)f->c{loop.index})"
         return f"op_{node.op}({args})"
 
     def _has_lanes(self, t: Tensor) -> bool:
         return self.nest.lanes is not None and self.nest.lanes in t.loops
 
-    def _load(self, t: Tensor) -> str:
+    def _load(self, t: Tensor, at: str) -> str:
         kind = ELEMENTS[t.memory.dtype]
         return (
-            f"load_{kind}(f->{t.name} + at, n, full)" if self._has_lanes(t) else f"splat_{kind}(f->{t.name})"
+            f"load_{kind}(f->{t.name} + {at}, n, full)"
+            if self._has_lanes(t)
+            else f"splat_{kind}(f->{t.name})"
         )
 
-    def _store(self, write: Write, known: dict[Node, str]) -> str:
+    def _store(self, write: Write, known: dict[Node, str], at: str) -> str:
         node, t = write.node, write.tensor
         kind, value = ELEMENTS[t.memory.dtype], known[write.node]
         if kind == "b8" and not node.is_bool:
             value = f"op_ne({value}, v_set(0))"
         elif kind != "b8" and node.is_bool:
             value = f"v_of_mask({value})"
-        where = "at, " if self._has_lanes(t) else "0, "
+        where = f"{at}, " if self._has_lanes(t) else "0, "
         many = "n, full" if self._has_lanes(t) else "1, 0"
-        return f"    store_{kind}(f->{t.name} + {where}{value}, {many});"
+        return f"store_{kind}(f->{t.name} + {where}{value}, {many});"
 
     # ---- passes ----------------------------------------------------------------------------
 
     def _pass(self, number: int, current: Pass) -> Iterator[str]:
-        """One vector of the pass: folds into *a<i>, writes outputs and what is kept."""
+        """A turn of a pass, `many` vectors: folds into a<i>, writes outputs and what is kept. `next` is the
+        frame of the next item."""
         folds = "".join(f", V *a{i}" for i in range(len(current.folds)))
-        given = f"const frame{self.n} *f, int64_t at, int64_t n, int full{folds}"
-        yield f"FN void pass{self.n}_{number}({given}) {{"
+        frames = f"const frame{self.n} *f, const frame{self.n} *next"
+        yield f"FN void pass{self.n}_{number}({frames}, int64_t at, int64_t n, int full, int many{folds}) {{"
         known = {node: f"f->r{self._id(node)}" for node in self.rows}
-        place = "0" if self.nest.strips else "at"
+        place = "0" if self.nest.strips else AT
         for node in current.found:
             name = f"v{self._id(node)}"
-            yield f"    V {name};"
-            yield f"    memcpy(&{name}, f->k{self._id(node)} + {place}, sizeof {name});"
-            known[node] = name
-        yield from self._statements([*current.roots(), *current.kept], known)
+            yield f"    V {name}[TURN];"
+            yield f"    EVERY memcpy(&{name}[u], f->k{self._id(node)} + {place}, sizeof(V));"
+            known[node] = f"{name}[u]"
+        yield from self._statements([*current.roots(), *current.kept], known, True)
+        yield from self._fetches(number)
         for node in current.kept:
-            yield f"    memcpy(f->k{self._id(node)} + {place}, &{known[node]}, sizeof(V));"
+            yield f"    EVERY memcpy(f->k{self._id(node)} + {place}, &{known[node]}, sizeof(V));"
         for i, fold in enumerate(current.folds):
             value, op = known[fold.args[0]], fold.op.removeprefix("fold_")
             if not self.nest.strips:
                 value = f"full ? {value} : v_select(m_first(n), {value}, start_{op}())"
-            yield f"    *a{i} = fold_{op}(*a{i}, {value});"
+            yield f"    EVERY a{i}[u] = fold_{op}(a{i}[u], {value});"
         for write in current.outputs:
-            yield self._store(write, known)
-        yield "    (void)f, (void)at, (void)n, (void)full;"
+            yield f"    EVERY {self._store(write, known, AT)}"
+        yield "    (void)f, (void)next, (void)at, (void)n, (void)full;"
         yield "}"
+
+    def _fetches(self, number: int) -> Iterator[str]:
+        """Lines that the last pass writes, and those that the first one reads for the next item."""
+        if not self._fetching or number != len(self.nest.passes) - 2:
+            return
+        for write in self.nest.passes[-1].outputs:
+            yield f"    EVERY fetch_to_write(f->{write.tensor.name} + {AT});"
+        for t in self.nest.tensors():
+            if t.name.startswith("p") and self._has_lanes(t) and len(t.loops) > 1:
+                yield f"    EVERY fetch(next->{t.name} + {AT});"
+
+    @property
+    def _fetching(self) -> bool:
+        """Whether the pass before the last computes so long that memory can be fetched behind it. A row whose
+        passes are all cheap waits for memory anyway, and is better stored past the caches."""
+        passes = self.nest.passes
+        if not self._overlapping or len(passes) < 3:
+            return False
+        steps = (n for n in reachable(passes[-2].roots()) if not self.nest.is_row_value(n))
+        return sum(n.cost for n in steps if not n.is_fold) >= COMPUTE_BOUND
 
     # ---- one item --------------------------------------------------------------------------
 
-    def _item(self) -> Iterator[str]:
+    @property
+    def _overlapping(self) -> bool:
+        """Whether items are rows whose passes may overlap those of the next row."""
         nest = self.nest
-        yield f"FN void item{self.n}(frame{self.n} *f, int64_t at, int64_t n, int full) {{"
-        yield f"    const job{self.n} *j = f->job;"
-        known: dict[Node, str] = {}
-        ready = [r for r in self.rows if r.level == 0]
-        yield from self._row_values(ready, known)
-        for number, current in enumerate(nest.passes):
-            yield from self._run_pass(number, current)
-            for fold in current.folds:
-                known[fold] = f"f->r{self._id(fold)}"
-            level = current.folds[0].level if current.folds else -1
-            yield from self._row_values([r for r in self.rows if r.level == level and not r.is_fold], known)
-        for write in nest.outputs:
-            node = write.node
-            known.setdefault(node, self._constant(node) if node.op == "const" else f"f->r{self._id(node)}")
-            yield self._store(write, known)
-        yield "    (void)j, (void)at, (void)n, (void)full;"
-        yield "}"
+        rows = not nest.segments and not nest.strips and not nest.inner
+        return rows and len(nest.passes) > 1 and not nest.passes[0].kept
+
+    def _parts(self) -> list[list[int]]:
+        """The numbers of the passes of each part of an item."""
+        numbers = list(range(len(self.nest.passes)))
+        return [numbers[:1], numbers[1:-1], numbers[-1:]] if self._overlapping else [numbers]
+
+    def _item(self) -> Iterator[str]:
+        nest, parts = self.nest, self._parts()
+        for part, numbers in enumerate(parts):
+            frames = f"frame{self.n} *f, const frame{self.n} *next"
+            yield f"FN void item{self.n}_{part}({frames}, int64_t at, int64_t n, int full) {{"
+            yield f"    const job{self.n} *j = f->job;"
+            known = {node: f"f->r{self._id(node)}" for node in self._made_before(numbers)}
+            if part == 0:
+                yield from self._row_values([r for r in self.rows if r.level == 0], known)
+            for number in numbers:
+                current = nest.passes[number]
+                yield from self._run_pass(number, current)
+                known |= {fold: f"f->r{self._id(fold)}" for fold in current.folds}
+                yield from self._row_values(self._rows_after(current), known)
+            for write in nest.outputs if part == len(parts) - 1 else ():
+                node = write.node
+                value = self._constant(node) if node.op == "const" else f"f->r{self._id(node)}"
+                yield f"    {self._store(write, known | {node: value}, 'at')}"
+            yield "    (void)j, (void)next, (void)at, (void)n, (void)full;"
+            yield "}"
+
+    def _rows_after(self, current: Pass) -> list[Node]:
+        """The values of an item that the folds of a pass complete."""
+        level = current.folds[0].level if current.folds else -1
+        return [r for r in self.rows if r.level == level and not r.is_fold]
+
+    def _made_before(self, numbers: Sequence[int]) -> list[Node]:
+        """The values of an item that the passes before these make."""
+        if not numbers or numbers[0] == 0:
+            return []
+        earlier = self.nest.passes[: numbers[0]]
+        after = [r for p in earlier for r in (*p.folds, *self._rows_after(p))]
+        return [*(r for r in self.rows if r.level == 0), *after]
 
     def _row_values(self, nodes: Sequence[Node], known: dict[Node, str]) -> Iterator[str]:
         for node in reachable(nodes, known):
-            yield from self._statements([node], known)
+            yield from self._statements([node], known, False)
         for node in nodes:
             if known[node] != f"f->r{self._id(node)}":
                 yield f"    f->r{self._id(node)} = {known[node]};"
@@ -251,7 +318,7 @@ class NestText:
             yield f"            V a{i} = start_{op}();"
         yield f"            for (f->c{last} = block; f->c{last} < end; f->c{last}++) {{"
         yield from moved
-        yield f"                pass{self.n}_{number}(f, at, n, full{addresses});"
+        yield f"                pass{self.n}_{number}(f, next, at, n, full, 1{addresses});"
         yield "            }"
         for i, op in enumerate(ops):
             yield f"            t{i} = fold_{op}(t{i}, a{i});"
@@ -259,9 +326,9 @@ class NestText:
 
     def _row_loop(self, number: int, ops: list[str]) -> Iterator[str]:
         """Along a row: blocks with four partial folds, or without folds one run."""
-        call = f"pass{self.n}_{number}(f, %s, %s, %d%s);"
+        folds = "".join(f", a{i}" for i in range(len(ops)))
+        call = f"pass{self.n}_{number}(f, next, %s, %s, %s, %s{folds});"
         turn = 4 if ops else self.schedule.unroll
-        first = "".join(f", &a{i}_0" for i in range(len(ops)))
         if ops:
             yield "        for (int64_t block = 0; block < n; block += BLOCK) {"
             yield "        int64_t i = at + block, end = at + smaller(block + BLOCK, n);"
@@ -269,18 +336,27 @@ class NestText:
             yield "        {"
             yield "        int64_t i = at, end = at + n;"
         for i, op in enumerate(ops):
-            yield "        V " + ", ".join(f"a{i}_{u} = start_{op}()" for u in range(4)) + ";"
-        yield f"        for (; i + {turn} * LANES <= end; i += {turn} * LANES) {{"
-        for u in range(turn):
-            each = "".join(f", &a{i}_{u}" for i in range(len(ops)))
-            yield "            " + call % (f"i + {u} * LANES", "LANES", 1, each)
-        yield "        }"
-        if turn > 1:
-            yield "        for (; i + LANES <= end; i += LANES) " + call % ("i", "LANES", 1, first)
-        yield "        if (i < end) " + call % ("i", "end - i", 0, first)
+            yield f"        V a{i}[TURN] = {{{', '.join([f'start_{op}()'] * turn)}}};"
+        turns = f"for (; i + {turn} * LANES <= end; i += {turn} * LANES) "
+        streamed = self._streamed(number)
+        if streamed:
+            aligned = " && ".join(f"is_aligned(f->{name} + at)" for name in streamed)
+            yield f"        if (j->streams && {aligned})"
+            yield "            " + turns + call % ("i", "LANES", "2", turn)
+        yield "        " + turns + call % ("i", "LANES", "1", turn)
+        yield "        for (; i + LANES <= end; i += LANES) " + call % ("i", "LANES", "1", "1")
+        yield "        if (i < end) " + call % ("i", "end - i", "0", "1")
         for i, op in enumerate(ops):
-            yield f"        t{i} = fold_{op}(t{i}, join_{op}(a{i}_0, a{i}_1, a{i}_2, a{i}_3));"
+            yield f"        t{i} = fold_{op}(t{i}, join_{op}(a{i}[0], a{i}[1], a{i}[2], a{i}[3]));"
         yield "        }"
+
+    def _streamed(self, number: int) -> list[str]:
+        """The outputs that a pass may store past the caches: those of one that only writes."""
+        current = self.nest.passes[number]
+        if current.folds or self.wide or self._fetching:
+            return []
+        tensors = [w.tensor for w in current.outputs if w.tensor.memory.kind == "out"]
+        return [t.name for t in tensors if self._has_lanes(t) and ELEMENTS[t.memory.dtype] == "f32"]
 
     def _stride(self, t: Tensor, loop: Loop) -> str:
         after = t.loops[t.loops.index(loop) + 1 :]
@@ -289,37 +365,65 @@ class NestText:
     # ---- chunks ----------------------------------------------------------------------------
 
     def _chunk(self) -> Iterator[str]:
-        nest = self.nest
-        lanes = nest.lanes
+        yield from self._place()
         yield f"static void chunk{self.n}(void *arg, int64_t chunk) {{"
         yield f"    const job{self.n} *j = arg;"
-        yield "    int64_t last = smaller((chunk + 1) * j->per_chunk, j->items);"
-        yield "    for (int64_t item = chunk * j->per_chunk; item < last; item++) {"
-        yield f"        frame{self.n} f = {{.job = j}};"
-        yield "        int64_t rest = item / j->parts, at = item % j->parts * j->part;"
-        total = f"j->n{lanes.index}" if lanes else "1"
-        yield f"        int64_t n = smaller(j->part, {total} - at);"
+        yield "    int64_t item = chunk * j->per_chunk, last = smaller(item + j->per_chunk, j->items);"
+        yield from self._overlapping_items() if self._overlapping else self._items()
+        if any(self._streamed(i) for i in range(len(self.nest.passes))):
+            yield "    if (j->streams) finish_streams();"
+        yield "}"
+
+    def _place(self) -> Iterator[str]:
+        """Points a frame at an item."""
+        nest = self.nest
+        yield f"FN void place{self.n}(frame{self.n} *f, const job{self.n} *j, int64_t chunk, int64_t item) {{"
+        yield "    int64_t rest = item / j->parts;"
+        yield "    f->job = j;"
         for loop in reversed(nest.outer):
-            yield f"        f.c{loop.index} = rest % j->n{loop.index}, rest /= j->n{loop.index};"
+            yield f"    f->c{loop.index} = rest % j->n{loop.index}, rest /= j->n{loop.index};"
         for t in nest.tensors():
             base = f"({_pointer(t)}){address(t.memory, 'j->call', 'j->temps')}"
-            steps = [f" + f.c{q.index} * {self._stride(t, q)}" for q in t.loops if q in nest.outer]
-            yield f"        f.{t.name} = {base}{''.join(steps)};"
+            steps = [f" + f->c{q.index} * {self._stride(t, q)}" for q in t.loops if q in nest.outer]
+            yield f"    f->{t.name} = {base}{''.join(steps)};"
         for i, node in enumerate(self.kept):
             yield (
-                f"        f.k{self._id(node)} = (S *)((char *)j->call->workspace + j->temps->bytes + "
+                f"    f->k{self._id(node)} = (S *)((char *)j->call->workspace + j->temps->bytes + "
                 f"(chunk * {len(self.kept)} + {i}) * j->kept_bytes);"
             )
-        if nest.strips:
-            yield "        if (n == LANES)"
-            yield f"            item{self.n}(&f, at, LANES, 1);"
-            yield "        else"
-            yield f"            item{self.n}(&f, at, n, 0);"
-        else:
-            yield f"        item{self.n}(&f, at, n, 0);"
-        yield "        (void)rest;"
-        yield "    }"
+        yield "    (void)rest, (void)chunk;"
         yield "}"
+
+    def _items(self) -> Iterator[str]:
+        yield "    for (; item < last; item++) {"
+        yield f"        frame{self.n} f;"
+        yield f"        place{self.n}(&f, j, chunk, item);"
+        yield "        int64_t at = item % j->parts * j->part;"
+        yield f"        int64_t n = smaller(j->part, {self._total()} - at);"
+        if self.nest.strips:
+            yield "        if (n == LANES)"
+            yield f"            item{self.n}_0(&f, &f, at, LANES, 1);"
+            yield "        else"
+        yield f"        item{self.n}_0(&f, &f, at, n, 0);"
+        yield "    }"
+
+    def _overlapping_items(self) -> Iterator[str]:
+        n, row = self.n, f"0, {self._total()}, 0"
+        yield f"    frame{n} frames[2];"
+        yield f"    place{n}(&frames[item & 1], j, chunk, item);"
+        yield f"    item{n}_0(&frames[item & 1], &frames[item & 1], {row});"
+        yield "    for (; item < last; item++) {"
+        yield f"        frame{n} *f = &frames[item & 1], *next = item + 1 < last ? &frames[~item & 1] : f;"
+        yield f"        if (next != f) place{n}(next, j, chunk, item + 1);"
+        yield f"        item{n}_1(f, next, {row});"
+        yield f"        if (next != f) item{n}_0(next, next, {row});"
+        yield f"        item{n}_2(f, next, {row});"
+        yield "    }"
+
+    def _total(self) -> str:
+        """The length of the last axis."""
+        lanes = self.nest.lanes
+        return f"j->n{lanes.index}" if lanes else "1"
 
     def _plan(self) -> Iterator[str]:
         """Fills a job; returns the bytes of workspace it needs."""
@@ -328,7 +432,7 @@ class NestText:
         yield "    j->call = call, j->temps = t;"
         for loop in self._loops():
             yield f"    j->n{loop.index} = {' * '.join(self.sizes(a, 'call') for a in loop.axes)};"
-        lanes = f"j->n{nest.lanes.index}" if nest.lanes else "1"
+        lanes = self._total()
         part = (
             "LANES"
             if nest.strips
@@ -345,6 +449,13 @@ class NestText:
         cost = f"{span} * {item_cost(nest)} / LANES"
         yield f"    j->per_chunk = items_per_chunk(call, j->items, {cost});"
         yield f"    j->kept_bytes = ({width} + LANES) * (int64_t)sizeof(S) / 64 * 64 + 64;"
+        sizes = [
+            " * ".join(
+                [f"(int64_t)sizeof(e_{ELEMENTS[t.memory.dtype]})", *(f"j->n{q.index}" for q in t.loops)]
+            )
+            for t in nest.tensors()
+        ]
+        yield f"    j->streams = {' + '.join(sizes)} >= {self.schedule.stream};"
         kept = len(self.kept)
         slices = f"ceil_div(j->items, j->per_chunk) * {kept} * j->kept_bytes"
         yield f"    return t->bytes + (uint64_t)({slices if kept else 0});"
