@@ -45,16 +45,24 @@ static inline __attribute__((always_inline)) void run_block(const conv *c, const
     }
 }
 
+/* A run of pixels in nearly equal blocks. */
 static inline __attribute__((always_inline)) void run_pixels(const conv *c, window n, finish f, int64_t pixels,
                                                              int tail, int64_t lanes) {
-    for (; pixels > 0;) {
-        int count = pixels >= BLOCK ? BLOCK : pixels >= 4 ? 4 : 1;
-        if (count == BLOCK)
-            run_block(c, &n, &f, BLOCK, tail, lanes);
-        else if (count == 4)
-            run_block(c, &n, &f, 4, tail, lanes);
-        else
-            run_block(c, &n, &f, 1, tail, lanes);
+    for (int64_t blocks = (pixels + BLOCK - 1) / BLOCK; blocks > 0; blocks--) {
+        int64_t count = pixels / blocks;
+        switch (count) {
+#define CASE(count) \
+    case count: run_block(c, &n, &f, count, tail, lanes); break;
+            CASE(1)
+            CASE(2)
+            CASE(3)
+            CASE(4)
+            CASE(5)
+            CASE(6)
+            CASE(7)
+            CASE(8)
+#undef CASE
+        }
         n.x += count * n.step;
         f.y += count * f.channels;
         if (f.residual) f.residual += count * f.channels;
@@ -94,6 +102,21 @@ static const float *input_at(const conv *c, int64_t image, int64_t row, int64_t 
     return (const float *)((uintptr_t)c->x + at * sizeof(float));
 }
 
+/* The outputs of a row from column o on: where they and what is added to them lie. */
+static void find_outputs(const conv *c, int64_t image, int64_t row, int64_t o, int64_t channel, finish *f) {
+    int64_t at = ((image * c->out[HEIGHT] + row) * c->out[WIDTH] + o) * c->out_channels + channel;
+    f->y = c->y + at;
+    f->residual = c->epilogue.residual.data ? c->epilogue.residual.data + at : NULL;
+}
+
+static void run_alike(const conv *c, window n, finish f, int64_t pixels, int64_t lanes) {
+    if (lanes == ASC_VF)
+        run_pixels(c, n, f, pixels, 0, lanes);
+    else
+        run_pixels(c, n, f, pixels, 1, lanes);
+}
+
+/* One output row, from the image itself: taps outside are left out. */
 static void run_row(const conv *c, int64_t image, int64_t row, int64_t channel, int64_t lanes, finish f) {
     int64_t m = c->out_channels, line = c->in[WIDTH] * m, top = row * c->stride[HEIGHT] - c->pad[HEIGHT];
     window n = {.w = c->weights + channel, .line = c->dilation[HEIGHT] * line, .column = c->dilation[WIDTH] * m};
@@ -104,28 +127,66 @@ static void run_row(const conv *c, int64_t image, int64_t row, int64_t channel, 
         taps_inside(c, WIDTH, o, &n.from[1], &n.to[1]);
         int64_t left = o * c->stride[WIDTH] - c->pad[WIDTH];
         n.x = input_at(c, image, top, left, channel);
-        int64_t at = ((image * c->out[HEIGHT] + row) * c->out[WIDTH] + o) * m + channel;
-        f.y = c->y + at;
-        f.residual = c->epilogue.residual.data ? c->epilogue.residual.data + at : NULL;
-        if (lanes == ASC_VF)
-            run_pixels(c, n, f, pixels, 0, lanes);
-        else
-            run_pixels(c, n, f, pixels, 1, lanes);
+        find_outputs(c, image, row, o, channel, &f);
+        run_alike(c, n, f, pixels, lanes);
+    }
+}
+
+#define STRIP_FLOATS (6 << 10) /* a strip stays in L1 */
+
+static int64_t strip_lines(const conv *c) {
+    return (c->out[HEIGHT] - 1) * c->stride[HEIGHT] + (c->kernel[HEIGHT] - 1) * c->dilation[HEIGHT] + 1;
+}
+
+int64_t ASC_FN(conv_channelwise_strip)(const conv *c) {
+    int64_t width = ASC_FN(conv_strip_width)(c), floats;
+    if (c->out[HEIGHT] > STRIP_FLOATS || c->stride[HEIGHT] > STRIP_FLOATS || c->dilation[HEIGHT] > STRIP_FLOATS)
+        return 0;
+    if (!asc_mul_ok(width, strip_lines(c) * ASC_VF, &floats)) return 0;
+    return floats <= STRIP_FLOATS ? floats : 0;
+}
+
+/* Copies the image's channels between the strip's borders, which are zero. */
+static void fill_strip(const conv *c, int64_t image, int64_t channel, int64_t lanes, float *strip) {
+    int64_t width = ASC_FN(conv_strip_width)(c), left = c->pad[WIDTH], top = c->pad[HEIGHT], lines = strip_lines(c);
+    const float *x = c->x + image * c->in_size * c->in_channels + channel;
+    for (int64_t i = top < 0 ? -top : 0; i < c->in[HEIGHT] && i + top < lines; i++)
+        for (int64_t j = left < 0 ? -left : 0; j < c->in[WIDTH] && j + left < width; j++) {
+            const float *from = x + (i * c->in[WIDTH] + j) * c->in_channels;
+            vf_store(strip + ((i + top) * width + j + left) * ASC_VF,
+                     lanes == ASC_VF ? vf_load(from) : vf_load_tail(from, lanes, 0));
+        }
+}
+
+/* All rows of an image, from a strip that holds it with its padding. */
+static void run_strip(const conv *c, int64_t image, int64_t channel, int64_t lanes, finish f, float *strip) {
+    int64_t line = ASC_FN(conv_strip_width)(c) * ASC_VF;
+    window n = {.w = c->weights + channel, .line = c->dilation[HEIGHT] * line, .column = c->dilation[WIDTH] * ASC_VF};
+    n.step = c->stride[WIDTH] * ASC_VF;
+    n.to[0] = c->kernel[HEIGHT];
+    n.to[1] = c->kernel[WIDTH];
+    fill_strip(c, image, channel, lanes, strip);
+    for (int64_t row = 0; row < c->out[HEIGHT]; row++) {
+        n.x = strip + row * c->stride[HEIGHT] * line;
+        find_outputs(c, image, row, 0, channel, &f);
+        run_alike(c, n, f, c->out[WIDTH], lanes);
     }
 }
 
 void ASC_FN(conv_channelwise)(const conv *c, int64_t image, int64_t row, int64_t rows, int64_t channel,
-                              int64_t channels) {
+                              int64_t channels, float *strip) {
     finish f = {.channels = c->out_channels};
     epilogue after = {.alpha = 1, .beta = 1, .activation = c->epilogue.activation};
     int limits = ASC_FN(conv_limits)(&c->epilogue, &f.low, &f.high);
+    if (strip) memset(strip, 0, (size_t)ASC_FN(conv_channelwise_strip)(c) * sizeof *strip);
     for (int64_t at = channel; at < channel + channels; at += ASC_VF) {
         int64_t lanes = channel + channels - at < ASC_VF ? channel + channels - at : ASC_VF;
         f.bias = c->epilogue.bias.data ? c->epilogue.bias.data + at : NULL;
-        for (int64_t r = row; r < row + rows; r++) {
-            run_row(c, image, r, at, lanes, f);
-            float *y = c->y + (image * c->out[HEIGHT] + r) * c->out[WIDTH] * c->out_channels + at;
-            if (!limits) ASC_FN(epilogue_apply)(&after, y, c->out_channels, 0, c->out[WIDTH], 0, lanes);
-        }
+        if (strip)
+            run_strip(c, image, at, lanes, f, strip);
+        else
+            for (int64_t r = row; r < row + rows; r++) run_row(c, image, r, at, lanes, f);
+        float *y = c->y + (image * c->out[HEIGHT] + row) * c->out[WIDTH] * c->out_channels + at;
+        if (!limits) ASC_FN(epilogue_apply)(&after, y, c->out_channels, 0, rows * c->out[WIDTH], 0, lanes);
     }
 }
