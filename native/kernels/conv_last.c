@@ -147,7 +147,8 @@ static int32_t prepare_channelwise(asc_call *call, const conv *c) {
     int64_t ns = cost(c), vectors = ceil_div(c->out_channels, ASC_VF);
     int64_t wanted = call->threads < 2 || ns < 16000 ? 1 : least(ns / 8000, call->threads * 4);
     int64_t spans = least(c->out[HEIGHT], ceil_div(wanted, c->batch)), strip = ASC_FN(conv_channelwise_strip)(c);
-    if (strip || c->out[HEIGHT] < 2 * wanted) spans = 1;
+    if (strip) spans = least(c->out[HEIGHT], ceil_div(wanted, c->batch * least(vectors, wanted)));
+    if (!strip && c->out[HEIGHT] < 2 * wanted) spans = 1;
     call->scratch[SCRATCH_BYTES] = ceil_div(strip * (int64_t)sizeof(float), ASC_ALIGN) * ASC_ALIGN;
     call->workspace_bytes = (uint64_t)(call->threads * call->scratch[SCRATCH_BYTES]);
     call->scratch[SPAN] = ceil_div(c->out[HEIGHT], spans);
