@@ -146,11 +146,8 @@ static int32_t prepare_dense(asc_call *call, const conv *c) {
 static int32_t prepare_channelwise(asc_call *call, const conv *c) {
     int64_t ns = cost(c), vectors = ceil_div(c->out_channels, ASC_VF);
     int64_t wanted = call->threads < 2 || ns < 16000 ? 1 : least(ns / 8000, call->threads * 4);
-    int64_t spans = least(c->out[HEIGHT], ceil_div(wanted, c->batch)), strip = ASC_FN(conv_channelwise_strip)(c);
-    if (strip) spans = least(c->out[HEIGHT], ceil_div(wanted, c->batch * least(vectors, wanted)));
-    if (!strip && c->out[HEIGHT] < 2 * wanted) spans = 1;
-    call->scratch[SCRATCH_BYTES] = ceil_div(strip * (int64_t)sizeof(float), ASC_ALIGN) * ASC_ALIGN;
-    call->workspace_bytes = (uint64_t)(call->threads * call->scratch[SCRATCH_BYTES]);
+    int64_t spans = least(c->out[HEIGHT], ceil_div(wanted, c->batch));
+    if (c->out[HEIGHT] < 2 * wanted) spans = 1;
     call->scratch[SPAN] = ceil_div(c->out[HEIGHT], spans);
     call->scratch[SPANS] = c->batch * ceil_div(c->out[HEIGHT], call->scratch[SPAN]);
     call->scratch[PARTS] = least(vectors, ceil_div(wanted, call->scratch[SPANS]));
@@ -253,9 +250,9 @@ static void channelwise_chunk(const asc_call *call, int64_t chunk, int32_t worke
     int64_t per_image = spans / c->batch, part = chunk / spans, index = chunk % spans;
     int64_t vectors = ceil_div(c->out_channels, ASC_VF), row = index % per_image * span;
     int64_t first = split_at(vectors, parts, part) * ASC_VF, end = split_at(vectors, parts, part + 1) * ASC_VF;
-    float *strip = call->scratch[SCRATCH_BYTES] ? (float *)state_of(call, worker) : NULL;
+    (void)worker;
     ASC_FN(conv_channelwise)(c, index / per_image, row, least(span, c->out[HEIGHT] - row), first,
-                             least(end, c->out_channels) - first, strip);
+                             least(end, c->out_channels) - first);
 }
 
 int32_t ASC_FN(conv_last_run)(const asc_call *call) {

@@ -36,11 +36,9 @@ int64_t ASC_FN(conv_strip_width)(const conv *c);
 static inline int conv_is_channelwise(const conv *c) {
     return c->group_in == 1 && c->group_out == 1;
 }
-/* Floats of the strip in which rows are padded, some vectors of channels at a time; 0: they are read in place. */
-int64_t ASC_FN(conv_channelwise_strip)(const conv *c);
 /* Rows [row, row + rows) of an image, channels [channel, channel + channels). */
 void ASC_FN(conv_channelwise)(const conv *c, int64_t image, int64_t row, int64_t rows, int64_t channel,
-                              int64_t channels, float *strip);
+                              int64_t channels);
 
 /* The bounds of an activation that only limits its argument; 0 for other activations, whose bounds are infinite. */
 int ASC_FN(conv_limits)(const epilogue *e, float *low, float *high);
