@@ -1,7 +1,7 @@
 /* One process-wide pool of workers. A parallel region publishes a job, workers that come in time claim
  * chunks from its counter, and the caller claims until none is left: a late worker costs nothing but its own
- * wake-up. Whoever has just been busy looks around for SPIN_NS before it sleeps, because a wake-up takes as
- * long as a small region; nobody spins longer than that, since the CPUs belong to others too. */
+ * wake-up. Whoever has just been busy looks around for LOOK_NS before it sleeps, because a wake-up takes as
+ * long as a small region; nobody spins for longer, since the CPUs belong to others too. */
 #include "pool.h"
 
 #include <pthread.h>
@@ -12,7 +12,10 @@
 #include <unistd.h>
 
 #define MAX_JOBS 16 /* regions open at once, over all callers; more run on their caller alone */
-#define SPIN_NS 6000
+/* A worker looks around for longer than a caller's Python takes between two runs, a caller waits for the last
+ * chunk of a worker for about as long as that takes. */
+#define LOOK_NS 30000
+#define WAIT_NS 60000
 
 typedef struct job {
     const asc_call *call;
@@ -83,7 +86,7 @@ static void look_around(void) {
     uint32_t seen = pool.published;
     pool.spinning++;
     pthread_mutex_unlock(&pool.lock);
-    for (uint64_t until = asc_clock_ns() + SPIN_NS; asc_clock_ns() < until;) {
+    for (uint64_t until = asc_clock_ns() + LOOK_NS; asc_clock_ns() < until;) {
         if (atomic_load_explicit(&pool.published, memory_order_relaxed) != seen) break;
         for (int i = 0; i < 8; i++) relax();
     }
@@ -178,7 +181,7 @@ static void finish(job *j, int slot) {
     pool.jobs[slot] = NULL;
     if (j->active) {
         pthread_mutex_unlock(&pool.lock);
-        for (uint64_t until = asc_clock_ns() + SPIN_NS; j->active && asc_clock_ns() < until;)
+        for (uint64_t until = asc_clock_ns() + WAIT_NS; j->active && asc_clock_ns() < until;)
             for (int i = 0; i < 8; i++) relax();
         pthread_mutex_lock(&pool.lock);
     }
