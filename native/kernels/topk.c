@@ -6,7 +6,8 @@
  * The k best are kept in a heap whose root is the worst of them. A float32 line is read twice: first
  * for the best of every group of GROUP elements a lane, whose k-th best bounds the k-th best element from
  * below; then only groups that reach the bound, and the root, are offered to the heap. At most k - 1 lanes
- * of groups exceed the bound, so no order of the data is slow. */
+ * of groups exceed the bound, so no order of the data is slow. A first bound, so that few lanes are offered to
+ * find that one, is the k-th best of what a few BINS of vectors hold of all groups. */
 #include <math.h>
 
 #include "axis_split.h"
@@ -24,6 +25,7 @@ typedef struct topk_job {
 } topk_job;
 
 #define GROUP 16 /* vectors of a group */
+#define BINS 4   /* vectors that group g falls into as g % BINS */
 
 #define KEY_INFINITY 0x7f800000 /* the key of infinity */
 
@@ -119,21 +121,37 @@ static inline vf directed_load(const float *p, vi flip) {
     return (vf)((vi)vf_load(p) ^ flip);
 }
 
-/* lanes[g]: the best of each lane of group g. Returns whether the groups hold NaN. */
-static int best_of_groups(const float *x, int64_t groups, vi flip, float *lanes) {
+/* lanes[g]: the best of each lane of group g; bins: that of groups which share one. Returns whether the groups
+ * hold NaN. */
+static int best_of_groups(const float *x, int64_t groups, vi flip, float *lanes, vf bins[BINS]) {
     vi nan = {0};
+    for (int b = 0; b < BINS; b++) bins[b] = vf_set(-INFINITY);
     for (int64_t g = 0; g < groups; g++, x += GROUP * ASC_VF) {
-        vf v = directed_load(x, flip), best = v, zero = v * 0.0f;
-        for (int i = 1; i < GROUP; i++) {
-            v = directed_load(x + i * ASC_VF, flip);
-            best = vf_max(v, best);
-            zero = vf_fma(v, (vf){0}, zero); /* NaN when any is NaN or infinite */
+        vf best[2], zero[2];
+        for (int i = 0; i < GROUP; i++) {
+            vf v = directed_load(x + i * ASC_VF, flip);
+            best[i % 2] = i < 2 ? v : vf_max(v, best[i % 2]);
+            zero[i % 2] = vf_fma(v, (vf){0}, i < 2 ? (vf){0} : zero[i % 2]); /* NaN when any is NaN or infinite */
         }
-        if (vi_any(zero != zero))
+        zero[0] += zero[1];
+        if (vi_any(zero[0] != zero[0]))
             for (int i = 0; i < GROUP; i++) nan |= vf_load(x + i * ASC_VF) != vf_load(x + i * ASC_VF);
-        vf_store(lanes + g * ASC_VF, best);
+        vf all = vf_max(best[0], best[1]);
+        vf_store(lanes + g * ASC_VF, all);
+        bins[g % BINS] = vf_max(all, bins[g % BINS]);
     }
     return vi_any(nan);
+}
+
+/* Bit i: lane i of a mask. */
+static inline uint32_t bits_of(vi mask) {
+#if defined(__AVX512DQ__)
+    return _mm512_movepi32_mask((__m512i)mask);
+#else
+    uint32_t bits = 0;
+    for (int i = 0; i < ASC_VF; i++) bits |= (uint32_t)(mask[i] & 1) << i;
+    return bits;
+#endif
 }
 
 /* Offers the lanes of one vector that reach the bound. */
@@ -142,8 +160,10 @@ static inline void offer_vector(best_k *best, vf v, vf bound, int64_t index) {
     if (!vi_any(reach)) return;
     float lanes[ASC_VF];
     vf_store(lanes, v);
-    for (int i = 0; i < ASC_VF; i++)
-        if (reach[i]) offer(best, key_f32(lanes[i]), index + i);
+    for (uint32_t bits = bits_of(reach); bits; bits &= bits - 1) {
+        int i = __builtin_ctz(bits);
+        offer(best, key_f32(lanes[i]), index + i);
+    }
 }
 
 static float value_of(int64_t key) {
@@ -164,10 +184,16 @@ static inline vf root_of(const best_k *best, vf bound) {
 static int select_f32(best_k *best, const float *x, int64_t n, int64_t largest, float *lanes) {
     vi flip = largest ? (vi){0} : vi_set(INT32_MIN);
     int64_t groups = n / (GROUP * ASC_VF), rest = groups * GROUP * ASC_VF;
-    if (best_of_groups(x, groups, flip, lanes)) return 0;
+    vf bins[BINS];
+    if (best_of_groups(x, groups, flip, lanes, bins)) return 0;
     for (int64_t i = rest; i < n; i++)
         if (x[i] != x[i]) return 0;
     vf bound = vf_set(-INFINITY);
+    if (groups >= BINS && best->k <= BINS * ASC_VF) {
+        for (int b = 0; b < BINS; b++) offer_vector(best, bins[b], root_of(best, bound), 0);
+        bound = vf_set(value_of(best->heap[0].key));
+        best->held = 0;
+    }
     if (groups * ASC_VF >= best->k) {
         for (int64_t g = 0; g < groups; g++) offer_vector(best, vf_load(lanes + g * ASC_VF), root_of(best, bound), 0);
         bound = vf_set(value_of(best->heap[0].key));
