@@ -29,7 +29,14 @@ from ascend_ep.frontends.interface import (
     operator,
 )
 from ascend_ep.frontends.mathematics_parser import MathematicsParser
-from ascend_ep.frontends.mathematics_text import Clause, closing, split_clauses, tokenize
+from ascend_ep.frontends.mathematics_text import (
+    WHERE,
+    Clause,
+    closing,
+    output_names,
+    split_clauses,
+    tokenize,
+)
 from ascend_ep.opdef.definition import AttributeValue
 from ascend_ep.opdef.formula_nodes import Names
 from ascend_ep.opdef.formula_text import MAX_TEXT, Token, TokenReader
@@ -79,12 +86,35 @@ class _Clauses(TokenReader):
         self.clauses = split_clauses(self.tokens[:-1])
 
     def tokenize(self) -> list[Token]:
+        """The tokens, with what names the outputs taken out of them: Name(x) -> a, b = value, Name(x): y =
+        value, and a, b = value."""
         tokens = tokenize(self, self.start)
-        end = closing(tokens, 1) + 1 if len(tokens) > 1 and tokens[1].text == "(" else len(tokens)
-        if end < len(tokens) and tokens[end].text == ":":  # Name(x): y = value
-            named = [t.text for t in tokens[end + 2 : end + 3]] == ["="]
-            tokens[end : end + (3 if named else 1)] = [Token("sign", "=", tokens[end].at)]
-        return tokens
+        self.outputs: list[Token] = []
+        begins = 0
+        if tokens[0].kind == "name" and len(tokens) > 1 and tokens[1].text == "(":
+            begins = closing(tokens, 1) + 1
+        named: list[Token] = []
+        if begins and begins < len(tokens) and tokens[begins].text in (":", "->"):
+            named, length = output_names(tokens, begins + 1)
+            if named or tokens[begins].text == ":":
+                tokens[begins : begins + 1 + length] = [Token("sign", "=", tokens[begins].at)]
+        elif not begins and len(output_names(tokens, 0)[0]) > 1:
+            named, length = output_names(tokens, 0)
+            tokens[:length] = [named[0], Token("sign", "=", tokens[length - 1].at)]
+        self.outputs = named
+        return self.bracketed(tokens) if len(named) > 1 else tokens
+
+    def bracketed(self, tokens: list[Token]) -> list[Token]:
+        """Values without brackets, as many as there are outputs, get them."""
+        start = next(i for i, t in enumerate(tokens) if t.text == "=") + 1
+        end, commas = start, 0
+        while end < len(tokens) and tokens[end].kind != "end" and tokens[end].text not in WHERE:
+            commas += tokens[end].text == ","
+            end = closing(tokens, end) + 1 if tokens[end].text in ("(", "[", "{") else end + 1
+        if commas + 1 != len(self.outputs):
+            return tokens
+        opening, close = Token("sign", "(", tokens[start].at), Token("sign", ")", tokens[end].at)
+        return [*tokens[:start], opening, *tokens[start:end], close, *tokens[end:]]
 
 
 class _Description:
@@ -111,12 +141,20 @@ class _Description:
         parameters = self.parameters(main)
         names = as_names(parameters, ())
         parser = MathematicsParser(self.reader, self.definitions, names)
-        results = parser.results(main)
+        results = parser.results(main, len(self.reader.outputs))
         unused = [n for n in self.definitions if n not in parser.used]
         self.warnings += [f"{n} is defined but not used" for n in unused]
         self.warnings += [f"input {p.name} is not used" for p in parameters if p.name not in parser.used]
         output = "" if main.has_parameters or not main.head else identifier(main.name)
-        if len(results) == 1:
+        if outputs := self.reader.outputs:
+            if len(outputs) != len(results):
+                self.reader.fail(
+                    "E42003",
+                    f"it names {len(outputs)} outputs and has {len(results)} values",
+                    at=outputs[0].at,
+                )
+            results = [(identifier(t.text), r[1]) for t, r in zip(outputs, results, strict=True)]
+        elif len(results) == 1:
             results = [(output, results[0][1])]
         doc = " ".join(self.text.split())[:500]
         opdef = operator(op, parameters, parser.lets, results, doc, self.where)
@@ -144,7 +182,7 @@ class _Description:
                 "formula",
                 f"unexpected {clause.body[0].text[:40]}",
                 at=clause.at,
-                fix="After the formula only definitions may follow: where name = ...",
+                fix="Several outputs are (a, b); definitions follow the formula: where name = ...",
             )
         if re.search(r"scalar|attribute|标量|属性", words, re.IGNORECASE):
             self.attributes.setdefault(identifier(clause.body[0].text), None)
@@ -215,8 +253,13 @@ class _Description:
     def is_axis(self, name: str) -> bool:
         tokens = self.reader.tokens
         return any(
-            a.text in ("axis", "axes", "dim") and b.text == "=" and identifier(c.text) == name
+            a.text in ("axis", "axes", "dim", "k") and b.text == "=" and identifier(c.text) == name
             for a, b, c in zip(tokens, tokens[1:], tokens[2:], strict=False)
+        ) or any(
+            a.text.lower() in ("topk", "topk_indices")
+            and [t.text for t in tokens[i + 1 : i + 2]] == ["("]
+            and name in [identifier(t.text) for t in tokens[i + 2 : closing(tokens, i + 1)]]
+            for i, a in enumerate(tokens)
         )
 
     def free_names(self, main: Clause) -> list[str]:

@@ -48,10 +48,14 @@ class MathematicsParser(FormulaParser):
 
     # -- clauses --
 
-    def results(self, main: Clause) -> list[tuple[str, Value]]:
-        """The values of the operator, each with the name it has in the text, or ""."""
+    def results(self, main: Clause, wanted: int = 0) -> list[tuple[str, Value]]:
+        """The values of the operator, each with the name it has in the text, or "". wanted: how many outputs
+        the text names; a topk that is wanted as two is values and indices."""
         self.active.append(main.name)
         parts = _tuple_parts(main.body)
+        if wanted == 2 and len(parts) == 1 and parts[0] and parts[0][0].text.lower() == "topk":
+            first, *rest = parts[0]
+            parts = [parts[0], [Token("name", "topk_indices", first.at), *rest]]
         results = []
         for part in parts:
             single = identifier(part[0].text) if len(part) == 1 and part[0].kind == "name" else ""

@@ -25,14 +25,17 @@ _WORDS = {
     "∨": "or",
     "¬": "not",
     "∞": "inf",
+    "→": "->",
+    "⟶": "->",
+    "↦": "->",
 }
 _TOKEN = re.compile(
     r"(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
     rf"|(?P<raised>[{_RAISED}]+)|(?P<chinese>[{_CHINESE}]+)"
     rf"|(?P<name>[^\W\dΣ{_RAISED}{_CHINESE}][^\WΣ{_RAISED}{_CHINESE}]*)"
     r"|(?P<text>\"[^\"\n]*\"|'[^'\n]*')"
-    r"|(?P<word>[≤⩽≥⩾≠∧∨¬∞])"
-    r"|(?P<sign>\*\*|//|:=|==|!=|<=|>=|&&|[-+*/%^<>=!?:,()\[\]{}|√Σ∑∏])"
+    r"|(?P<word>[≤⩽≥⩾≠∧∨¬∞→⟶↦])"
+    r"|(?P<sign>->|\*\*|//|:=|==|!=|<=|>=|&&|[-+*/%^<>=!?:,()\[\]{}|√Σ∑∏])"
     r"|(?P<end>[\n;。]+|\.(?=\s|$))|(?P<space>[ \t\r\u3000\u00a0]+|\#[^\n]*)"
 )
 _OPENING = {"(": ")", "[": "]", "{": "}"}
@@ -168,11 +171,46 @@ def _after_separators(tokens: Sequence[Token], i: int) -> int:
     while i < len(tokens) and (
         tokens[i].kind == "end"
         or (tokens[i].kind == "sign" and tokens[i].text == ",")
-        or (tokens[i].kind == "name" and tokens[i].text in (*WHERE, *AND))
+        or (tokens[i].kind == "name" and tokens[i].text in (*WHERE, *AND) and not _is_call(tokens, i))
         or (tokens[i].kind == "sign" and tokens[i].text == ":" and tokens[i - 1].text in WHERE)
     ):
         i += 1
     return i
+
+
+def _is_call(tokens: Sequence[Token], i: int) -> bool:
+    """Whether a word is the function: where(c, a, b), not where (alpha = 1)."""
+    if tokens[i].text not in WHERE or i + 1 >= len(tokens) or tokens[i + 1].text != "(":
+        return False
+    inside = tokens[i + 2 : closing(tokens, i + 1)]
+    depth, commas = 0, 0
+    for token in inside:
+        if token.kind == "sign":
+            depth += (token.text in _OPENING) - (token.text in _OPENING.values())
+            commas += depth == 0 and token.text == ","
+            if depth == 0 and token.text == "=":
+                return False
+    return commas == 2
+
+
+def output_names(tokens: Sequence[Token], start: int) -> tuple[list[Token], int]:
+    """The names of `a, b =` or `(a, b) =` at `start`, and how many tokens that is."""
+    names: list[Token] = []
+    at = start
+    bracketed = at < len(tokens) and tokens[at].text == "("
+    at += bracketed
+    while at + 1 < len(tokens) and tokens[at].kind == "name":
+        names.append(tokens[at])
+        at += 1
+        if tokens[at].text != ",":
+            break
+        at += 1
+    if bracketed and at < len(tokens) and tokens[at].text == ")":
+        at += 1
+    elif bracketed:
+        return [], 0
+    there = names and at < len(tokens) and tokens[at].text == "=" and tokens[at].kind == "sign"
+    return (names, at + 1 - start) if there else ([], 0)
 
 
 def _ends_clause(tokens: Sequence[Token], i: int, after: int) -> bool:

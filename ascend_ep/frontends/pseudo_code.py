@@ -27,6 +27,7 @@ from ascend_ep.frontends.interface import (
 from ascend_ep.frontends.pseudo_code_expressions import NUMBERS, Expressions
 from ascend_ep.frontends.pseudo_code_things import (
     Helper,
+    Ranked,
     Scope,
     Thing,
 )
@@ -178,6 +179,8 @@ class _PseudoCode(Expressions):
         if isinstance(value, ast.Tuple | ast.List):
             return [(n.id if isinstance(n, ast.Name) else "", self.thing(n)) for n in value.elts]
         thing = self.thing(value)
+        if isinstance(thing, Ranked):
+            return list(zip(("values", "indices"), thing, strict=True))
         return [("", t) for t in thing] if isinstance(thing, tuple) else [("", thing)]
 
     def branches(self, statement: ast.If, rest: Sequence[ast.stmt]) -> list[tuple[str, Thing]] | None:
@@ -250,7 +253,7 @@ class _PseudoCode(Expressions):
     def kept(self, thing: Thing, name: str) -> Thing:
         """What a name stands for from now on: computed once, however often the name is used."""
         if isinstance(thing, tuple):
-            return tuple(self.kept(t, "") for t in thing)
+            return type(thing)(self.kept(t, "") for t in thing)
         if not isinstance(thing, Value):
             return thing
         wanted = identifier(name)

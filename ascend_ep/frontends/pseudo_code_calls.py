@@ -77,7 +77,6 @@ _REDUCTIONS = {
 }
 _FIXES = {
     "matmul": "A matrix product is no elementwise operation: use the operator MatMul.",
-    "unsqueeze": "Keep the axis where it is reduced: keepdim=True.",
     "squeeze": "Drop the axis where it is reduced: keepdim=False.",
     "view": "An operator keeps the axes of its inputs.",
     "reshape": "An operator keeps the axes of its inputs.",
@@ -175,7 +174,7 @@ class Calls(OwnFunctions):
             "std",
         ]
         fix = _FIXES.get(name) or "Use the functions of torch, F, np and math on whole tensors."
-        if name in self.active:
+        if name in self.active and isinstance(call.func, ast.Name):
             reason = f"{name[:60]} calls itself, which never ends"
             return self.refuse(call, reason, "Write it without recursion.")
         near = nearest(name, known, 1)

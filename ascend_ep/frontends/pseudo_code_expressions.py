@@ -13,6 +13,7 @@ from ascend_ep.frontends.pseudo_code_things import (
     NOTHING,
     Dims,
     ElementType,
+    Ranked,
     Thing,
     dtype_of,
 )
@@ -125,8 +126,8 @@ class Expressions(Calls):
                 return ElementType(dtype)
             self.refuse(node, f"{module}.{name[:60]} is no number or type that is known")
         thing = self.thing(node.value)
-        if isinstance(thing, tuple) and node.attr == "values":
-            return thing[0]
+        if isinstance(thing, Ranked) and node.attr in ("values", "indices"):
+            return thing[node.attr == "indices"]
         if isinstance(thing, Value) and node.attr == "dtype":
             return ElementType(None)
         if isinstance(thing, Value) and node.attr == "shape":

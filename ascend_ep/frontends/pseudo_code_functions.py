@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 
 from ascend_ep.frontends.functions import inline
-from ascend_ep.frontends.pseudo_code_reductions import Reductions
+from ascend_ep.frontends.pseudo_code_ranking import Rankings
 from ascend_ep.frontends.pseudo_code_things import NOTHING, Dims, Thing
-from ascend_ep.opdef.expression import Constant, Index
+from ascend_ep.opdef.expression import AttributeRef, Constant, Index, Unsqueeze
 from ascend_ep.opdef.formula_nodes import Options, Value
 from ascend_ep.opdef.formula_text import Token
 
 
-class OwnFunctions(Reductions):
+class OwnFunctions(Rankings):
     """call_<name>(module, name, call, receiver) reads a call of the function or method `name`."""
 
     def call_where(self, module: str, name: str, call: ast.Call, receiver: Value | None) -> Value:
@@ -81,6 +81,15 @@ class OwnFunctions(Reductions):
         return self.build(
             Index(value.node, self.axis(bound["dim"]), True), "number", self.position(call), [value]
         )
+
+    def call_unsqueeze(self, module: str, name: str, call: ast.Call, receiver: Value | None) -> Value:
+        bound = self.bind(call, ("input", "dim"), receiver)
+        value = self.numeric(self.required(bound, "input", call))
+        axis = self.axis(self.required(bound, "dim", call))
+        axes = axis if isinstance(axis, AttributeRef) else (axis,)
+        return self.build(Unsqueeze(value.node, axes), "number", self.position(call), [value])
+
+    call_expand_dims = call_unsqueeze
 
     def call_to(self, module: str, name: str, call: ast.Call, receiver: Value | None) -> Value:
         bound = self.bind(call, ("input", "dtype", "copy"), receiver)

@@ -7,7 +7,7 @@ import ast
 from ascend_ep.frontends.functions import inline
 from ascend_ep.frontends.pseudo_code_arguments import Arguments
 from ascend_ep.frontends.pseudo_code_things import NOTHING, Dims, Thing
-from ascend_ep.opdef.expression import AttributeRef, Constant, Given, Index
+from ascend_ep.opdef.expression import AttributeRef, Given, Index
 from ascend_ep.opdef.formula_nodes import Axes, Value
 
 
@@ -19,33 +19,6 @@ class Reductions(Arguments):
         axes = self.axes(bound.get("dim"), call)
         keep = self.flag(bound.get("keepdim"), False)
         return self.reduction(op, value, axes, self.position(call), keep)
-
-    def extreme(self, module: str, name: str, call: ast.Call, receiver: Value | None) -> Thing:
-        """max and min: of two tensors, or over an axis; torch's own gives (values, indices)."""
-        count = len(call.args) + (receiver is not None)
-        named = {k.arg for k in call.keywords}
-        at = self.position(call)
-        if not module and receiver is None:
-            values = [self.value(a) for a in call.args]
-            if len(values) < 2 or call.keywords:
-                self.refuse(call, f"{name} takes two values or more", "Over an axis: x.amax(dim=-1).")
-            result = values[0]
-            for value in values[1:]:
-                result = self.apply(name, [result, value], at)
-            return result
-        numpy = module in ("np", "numpy") or "axis" in named
-        bound = self.bind(call, ("input", "dim", "keepdim"), receiver)
-        if count >= 2 and not numpy and not isinstance(self.whole_number(bound["dim"]), int | AttributeRef):
-            return self.apply(name, [self.value(bound["input"]), self.value(bound["dim"])], at)
-        value = self.reduced(name, bound, call)
-        return value if numpy else (value, NOTHING)
-
-    def whole_number(self, node: ast.expr | Value) -> object:
-        value = self.value(node)
-        if isinstance(value.node, AttributeRef) and self.names.attributes.get(value.node.name) != "int":
-            return None
-        leaf = getattr(value.node, "args", (value.node,))[0]
-        return self.axis(value) if isinstance(leaf, Constant | AttributeRef) else None
 
     def spread(self, module: str, name: str, call: ast.Call, receiver: Value | None) -> Value:
         """var and std; torch's divide by n - 1 unless correction=0."""
@@ -90,15 +63,7 @@ class Reductions(Arguments):
         return self.softmax(value, self.axes(bound.get("dim"), call), self.position(call))
 
     def call_logsumexp(self, module: str, name: str, call: ast.Call, receiver: Value | None) -> Value:
-        bound = self.bind(call, ("input", "dim", "keepdim"), receiver)
-        x = self.shared(self.numeric(self.required(bound, "input", call)))
-        axes, keep = self.axes(bound.get("dim"), call), self.flag(bound.get("keepdim"), False)
-        at = self.position(call)
-        shifted = self.apply("sub", [x, self.reduction("max", x, axes, at)], at)
-        total = self.reduction("sum", self.apply("exp", [shifted], at), axes, at, keep)
-        return self.apply(
-            "add", [self.apply("log", [total], at), self.reduction("max", x, axes, at, keep)], at
-        )
+        return self.reduced(name, self.bind(call, ("input", "dim", "keepdim"), receiver), call)
 
     def call_norm(self, module: str, name: str, call: ast.Call, receiver: Value | None) -> Value:
         bound = self.bind(call, ("input", "p", "dim", "keepdim"), receiver)
@@ -110,11 +75,10 @@ class Reductions(Arguments):
         return self.apply("sqrt", [total], self.position(call))
 
     def call_any(self, module: str, name: str, call: ast.Call, receiver: Value | None) -> Value:
-        """any and all, as the maximum and minimum of 1 and 0."""
         bound = self.bind(call, ("input", "dim", "keepdim"), receiver)
         truth = self.truth(self.required(bound, "input", call))
-        op = "max" if name == "any" else "min"
-        return self.truth(self.reduced(op, {**bound, "input": self.numeric(truth)}, call))
+        axes, keep = self.axes(bound.get("dim"), call), self.flag(bound.get("keepdim"), False)
+        return self.reduction(name, truth, axes, self.position(call), keep)
 
     call_all = call_any
 

@@ -42,6 +42,12 @@ class Nothing:
 
 
 NOTHING = Nothing()
+
+
+class Ranked(tuple["Thing", ...]):
+    """What topk and max along an axis return: .values and .indices."""
+
+
 Thing: TypeAlias = Union[Value, ElementType, Dims, Helper, Nothing, tuple["Thing", ...]]  # noqa: UP007
 
 _TYPE_NAMES = {"long": dtypes.INT64, "int": dtypes.INT32, "short": dtypes.INT16, "bool_": dtypes.BOOL}

@@ -212,7 +212,7 @@ def test_attributes_given_from_outside() -> None:
         ("def g(x): return h(x)\ndef h(x): return g(x)\ndef f(x): return h(x)", "(h → g → h)", 1, 17),
         ("def f(x): return x.sum()", "axes to reduce", 1, 17),
         ("def f(x): return x @ x", "matrix product", 1, 17),
-        ("def f(x): return x.unsqueeze(-1)", "unsqueeze isn't known", 1, 17),
+        ("def f(x): return x.squeeze(-1)", "squeeze isn't known", 1, 17),
         ("def f(x): return x[0]", "can't be picked", 1, 17),
         ("def f(x): return torch.exp(x, 1, out=x)", "at most 1", 1, 17),
         ("def f(x): return torch.exp(x, foo=1)", "foo isn't taken", 1, 34),
@@ -228,7 +228,8 @@ def test_attributes_given_from_outside() -> None:
         ("def f(x, y=9**9**9): return x", "a default is", 1, 11),
         ("def f(x): return F.rms_norm(x, x.shape[-1:])", "needs eps", 1, 17),
         ("def f(x): return F.prelu(x, x)", "prelu isn't known", 1, 17),
-        ("def f(x): return torch.max(x, dim=-1)", "no tensor", 1, 0),
+        ("def f(x): return torch.topk(x, 2.5)", "k is a whole number", 1, 17),
+        ("def f(x): return torch.argmax(x)", "axes to reduce", 1, 17),
     ],
 )
 def test_everything_else_is_refused_at_its_place(text: str, words: str, line: int, column: int) -> None:
