@@ -270,6 +270,7 @@ CODES: dict[str, Code] = {
         "No code can be generated for [%s]: %s.", "Give other shapes, or write the formula another way."
     ),
     "E43107": Code("The proof of [%s] doesn't hold: %s.", "Build the operator again with `ascend-op build`."),
+    "E43108": Code("Interrupted: nothing was written.", "Start it again."),
     "E43003": Code(
         "The Ascend C kernel [%s] failed on the CPU: %s.", "Correct the kernel, or the shapes it is given."
     ),

@@ -16,18 +16,28 @@ from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.definition import Attribute, Formula, Kernel, OpDef, Semantics, TensorSpec
 from ascend_ep.opdef.registry import Registry, Resolved
 
-FAILED = 1
+FAILED, INTERRUPTED = 1, 130
 
 
 @ends_with_its_reader
 def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os.environ) -> int:
-    """Runs one command line and returns its exit status: 0, 1 for an AscendError, 2 for wrong usage."""
+    """Runs one command line and returns its exit status: 0, 1 for an AscendError, 2 for wrong usage, 130
+    when it was interrupted."""
     given = _parser().parse_args(arguments)
     try:
         given.run(given, environ)
     except AscendError as error:
         print(error, file=sys.stderr)
         return FAILED
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        where = error.filename or "a file"
+        print(AscendError("E43104", where, error.strerror or error, fix=""), file=sys.stderr)
+        return FAILED
+    except KeyboardInterrupt:
+        print(AscendError("E43108"), file=sys.stderr)
+        return INTERRUPTED
     return 0
 
 

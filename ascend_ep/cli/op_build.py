@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 SEARCH_SECONDS = 5.0
 SOC_VERSION = "Ascend910B1"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}", re.ASCII)
-_DIMS = re.compile(r"\s*\[?\s*((?:\d{1,12}\s*(?:,\s*\d{1,12}\s*)*)?)\]?\s*", re.ASCII)
+_SIZES = r"(\d{1,12}\s*(?:,\s*\d{1,12}\s*)*)"
+_DIMS = re.compile(rf"\s*(?:\[\s*{_SIZES}?\]|{_SIZES})\s*", re.ASCII)
 
 
 def add_commands(commands: Any) -> None:
@@ -38,7 +39,6 @@ def add_commands(commands: Any) -> None:
     )
     build.add_argument(
         "--input_shape",
-        required=True,
         metavar="SHAPES",
         help='the shape to build for, inputs by ";": "[4,33];[33]"',
     )
@@ -82,6 +82,8 @@ def build_operator(given: argparse.Namespace, environ: Mapping[str, str]) -> Non
 
     if (given.prompt is None) == (given.file is None):
         raise AscendError("E43103", given.file or "", "prompt", "give either --prompt or a file")
+    if given.input_shape is None:
+        raise AscendError("E10007", "input_shape", "the shape of each input, [4,33];[33]")
     if given.file is not None and not Path(given.file).is_file():
         raise AscendError("E10410", given.file)
     if given.output_name and not _NAME.fullmatch(given.output_name):
@@ -108,7 +110,7 @@ def build_operator(given: argparse.Namespace, environ: Mapping[str, str]) -> Non
     try:
         built = build(request, soc, show)
     except AscendError as error:
-        raise _at_shapes(error, given.input_shape) from None
+        raise _at_flag(error, given.input_shape, given.dtype) from None
     checks = built.report.checks
     passed = sum(c.passed is True for c in checks)
     show("proven", f"{passed} checks passed, see {built.files.definition.parent}/kernel_meta")
@@ -135,9 +137,9 @@ def read_inputs(shapes: str, kinds: str) -> tuple[TensorSpec, ...]:
     at = 0
     for part in shapes.split(";"):
         match = _DIMS.fullmatch(part)
-        if match is None or (not match[1].strip() and part.strip() != "[]"):
+        if match is None:
             raise _flag(shapes, "input_shape", "a shape is written [4,33], several as [4,33];[33]", at, part)
-        dims = tuple(int(d) for d in match[1].split(",") if d.strip())
+        dims = tuple(int(d) for d in (match[1] or match[2] or "").split(",") if d.strip())
         if len(dims) > 8 or any(d < 1 for d in dims) or _product(dims) > 1 << 31:
             raise _flag(
                 shapes, "input_shape", "a shape has up to 8 sizes of at least 1 and 2^31 elements", at, part
@@ -202,25 +204,24 @@ def _flag(text: str, flag: str, reason: str, at: int, part: str) -> AscendError:
     return AscendError("E43103", text, flag, reason, details=[text, caret])
 
 
-def _at_shapes(error: AscendError, shapes: str) -> AscendError:
-    """An error about the inputs, with the shape that doesn't fit under a caret: the last one."""
+def _at_flag(error: AscendError, shapes: str, kinds: str) -> AscendError:
+    """An error about the inputs, with the flag it comes from, and a caret under the shape that doesn't fit:
+    the last one."""
     if error.code not in ("E41011", "E41012"):
+        return error
+    if any(line.startswith("allowed: ") for line in error.details):
+        error.where, error.fix = "--dtype", "Give a type that the operator takes."
+        error.details = (*error.details, kinds, "^" * len(kinds))
+        return error
+    if "attribute" in error.text:
+        error.where, error.fix = "--attr", "Give the attribute a value: --attr NAME=VALUE."
         return error
     start = shapes.rfind(";") + 1
     part = shapes[start:]
     caret = " " * (start + len(part) - len(part.lstrip())) + "^" * max(1, len(part.strip()))
-    more = [*error.details, shapes, caret]
-    text = error.text
-    made = AscendError(
-        error.code,
-        *([""] * 3),
-        where="--input_shape",
-        fix="Correct the shapes, or the formula.",
-        details=more,
-    )
-    made.text = text
-    made.args = (str(made),)
-    return made
+    error.where, error.fix = "--input_shape", "Correct the shapes, or the formula."
+    error.details = (*error.details, shapes, caret)
+    return error
 
 
 # ---- proofs --------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ from ascend_ep.opdef.attributes import bind_attributes
 from ascend_ep.opdef.definition import AttributeValue, OpDef
 from ascend_ep.opdef.formula import formula_program
 from ascend_ep.opdef.infer import infer
+from ascend_ep.opdef.registry import ENVIRONMENT_VARIABLE
 
 #: Says what a stage found: its name and a line of text.
 Show = Callable[[str, str], None]
@@ -78,9 +79,12 @@ def build(request: Request, soc: Soc, show: Show, make: Generate = generate) -> 
     """
     opdef = _described(request, soc, show)
     name = request.name or snake_case(opdef.op)
-    for folder, in_force in ((request.output, False), (request.installed, True)):
+    for folder, place, in_force in (
+        (request.output, "--output", False),
+        (request.installed, f"${ENVIRONMENT_VARIABLE}", True),
+    ):
         if folder is not None:
-            check_writable(folder)
+            check_writable(folder, place)
             check_replaces(folder, name, opdef, request.force, in_force)
     if shadows_builtin(opdef.op):
         show("expression", f"note: this shadows the built-in {opdef.op} wherever the definition is in force")
@@ -116,6 +120,7 @@ def build(request: Request, soc: Soc, show: Show, make: Generate = generate) -> 
         report,
         lines,
         soc,
+        request.force,
     )
     return Built(opdef, report, found, measured, files)
 

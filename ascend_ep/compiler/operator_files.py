@@ -2,15 +2,13 @@
 
 <folder>/<name>.json is the definition, the only file with a top-level "op"; <name>.so the library; beside
 them kernel_meta/ has <name>.o, <name>.json (the kernel), <name>_proof.json and <name>_search.log. Installed
-operators have the same files in $ASCEND_CUSTOM_OPS. Each is written beside its name and renamed, the
-definition last.
+operators have the same files in $ASCEND_CUSTOM_OPS. All are written or none, the definition last.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
 import tempfile
 from dataclasses import dataclass, replace
@@ -19,6 +17,7 @@ from typing import Any
 
 from ascend_ep.compiler.codegen.generate import Source
 from ascend_ep.compiler.codegen.library import CompiledLibrary
+from ascend_ep.compiler.install import exclusively, put_in_place
 from ascend_ep.compiler.proof.report import Report
 from ascend_ep.compiler.proof.subject import Subject
 from ascend_ep.compiler.soc import Soc
@@ -41,14 +40,15 @@ class Files:
     installed: Path | None = None
 
 
-def check_writable(folder: Path) -> None:
+def check_writable(folder: Path, place: str = "--output") -> None:
     """Makes a folder if need be. Raises E43104 unless files can be made in it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=folder, prefix=".ascend-op-"):
             pass
     except OSError as error:
-        raise AscendError("E43104", folder, error.strerror or error) from None
+        fix = f"Choose another folder with {place}, or make it writable."
+        raise AscendError("E43104", folder, error.strerror or error, where=place, fix=fix) from None
 
 
 def check_replaces(folder: Path, name: str, opdef: OpDef, force: bool, installed: bool) -> None:
@@ -110,10 +110,24 @@ def _written(opdef: OpDef) -> OpDef:
 
 
 def _difference(other: OpDef, ours: OpDef) -> list[str]:
-    def text(opdef: OpDef) -> str:
-        return str(getattr(opdef.semantics, "text", None) or opdef.semantics or "only declared")
+    """What is there, and what would be, each with as much as tells them apart."""
+    if (brief := _brief(other)) == _brief(ours):
+        return [f"{what} {_types(opdef)}"[:300] for what, opdef in (("there:", other), ("new:  ", ours))]
+    return [f"there: {brief}"[:300], f"new:   {_brief(ours)}"[:300]]
 
-    return [f"there: {text(other)[:200]}", f"new:   {text(ours)[:200]}"]
+
+def _brief(opdef: OpDef) -> str:
+    parameters = [t.name + "?" * (t.occurrence == "optional") for t in opdef.inputs]
+    parameters += [f"{a.name}={'required' if a.required else a.default}" for a in opdef.attributes]
+    text = str(getattr(opdef.semantics, "text", None) or opdef.semantics or "only declared")
+    return f"{opdef.op}({', '.join(parameters)}): {text}"
+
+
+def _types(opdef: OpDef) -> str:
+    specs = [
+        f"{t.name}: {'/'.join(map(dtypes.name, t.types)) or 'any'}" for t in (*opdef.inputs, *opdef.outputs)
+    ]
+    return f"{opdef.full_name} version {opdef.since_version or 'any'}, {', '.join(specs)}"
 
 
 def shadows_builtin(op: str) -> bool:
@@ -136,8 +150,12 @@ def write_files(
     report: Report,
     log: list[str],
     soc: Soc,
+    force: bool,
 ) -> Files:
-    """Writes an operator's files to `output`, and to `installed` as well. Raises E43104."""
+    """Writes an operator's files to `output`, and to `installed` as well: to both or neither.
+
+    Raises E43104, and E43101 when another definition has arrived since check_replaces was asked.
+    """
     object_code = compiled.read_bytes()
     contents = {
         f"{name}.so": library.path.read_bytes(),
@@ -147,12 +165,12 @@ def write_files(
         f"{META}/{name}_search.log": ("\n".join(log) + "\n").encode(),
         f"{name}.json": _json(definition_map(opdef)),
     }
-    replaced = [] if installed is None else _others(installed, name, opdef)
-    for folder in dict.fromkeys(f.resolve() for f in (output, installed) if f is not None):
-        for path, data in contents.items():
-            _write(folder / path, data)
-    for other in replaced:
-        other.unlink(missing_ok=True)
+    folders = list(dict.fromkeys(f.resolve() for f in (output, installed) if f is not None))
+    with exclusively(folders):
+        for folder in folders:
+            in_force = installed is not None and folder == installed.resolve()
+            check_replaces(folder, name, opdef, force, in_force)
+        put_in_place(folders, contents, [] if installed is None else _others(installed, name, opdef))
     definition = (installed / f"{name}.json") if installed else None
     return Files(output / f"{name}.json", output / f"{name}.so", definition)
 
@@ -191,17 +209,6 @@ def _kernel_map(
 
 def _json(value: dict[str, Any]) -> bytes:
     return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()
-
-
-def _write(path: Path, data: bytes) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".ascend-op-", delete=False) as file:
-            file.write(data)
-        os.chmod(file.name, 0o644 if path.suffix != ".so" else 0o755)
-        os.replace(file.name, path)
-    except OSError as error:
-        raise AscendError("E43104", path, error.strerror or error) from None
 
 
 # ---- reading -------------------------------------------------------------------------------------

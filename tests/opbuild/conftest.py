@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from build_commands import Run
 
+from ascend_ep.cli.op import main
 from ascend_ep.compiler.codegen.compilers import has_compiler
 
 
@@ -23,3 +26,26 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def compiler() -> None:
     if not has_compiler():
         pytest.skip("there is no C compiler")
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """One ascend-op command: its status, output and errors. `installed`: $ASCEND_CUSTOM_OPS;
+    `environ`: more of the environment."""
+
+    def command(
+        *arguments: str, installed: Path | None = None, environ: dict[str, str] | None = None
+    ) -> tuple[int, str, str]:
+        given = {} if installed is None else {"ASCEND_CUSTOM_OPS": str(installed)}
+        status = main([str(a) for a in arguments], given | (environ or {}))
+        said = capsys.readouterr()
+        assert "Traceback" not in said.err
+        return status, said.out, said.err
+
+    return command
+
+
+@pytest.fixture
+def build(run: Run, tmp_path: Path) -> Run:
+    """ascend-op build without a search, into tmp_path/out."""
+    return lambda *a, **k: run("build", "--search=0", "--output", str(tmp_path / "out"), *a, **k)

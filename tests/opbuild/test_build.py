@@ -5,52 +5,21 @@ from __future__ import annotations
 import ctypes
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
+from build_commands import SWISH, Run
 
 import ascend_ep
-from ascend_ep.cli.op import main
 from ascend_ep.compiler.codegen.run import run_library
 from ascend_ep.compiler.convert import ConvertOptions, convert
 from ascend_ep.opdef.loader import load_definitions
 from ascend_ep.opdef.registry import Registry
 
 pytestmark = pytest.mark.usefixtures("compiler")
-
-SWISH = (
-    "--prompt",
-    "Swish(x) = x * sigmoid(x)",
-    "--input_shape",
-    "[1, 512]",
-    "--output_name",
-    "swish_custom",
-)
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """One ascend-op command: its status, output and errors. `installed`: $ASCEND_CUSTOM_OPS."""
-
-    def command(*arguments: str, installed: Path | None = None) -> tuple[int, str, str]:
-        environ = {} if installed is None else {"ASCEND_CUSTOM_OPS": str(installed)}
-        status = main([str(a) for a in arguments], environ)
-        said = capsys.readouterr()
-        assert "Traceback" not in said.err
-        return status, said.out, said.err
-
-    return command
-
-
-@pytest.fixture
-def build(run: Run, tmp_path: Path) -> Run:
-    """ascend-op build without a search, into tmp_path/out."""
-    return lambda *a, **k: run("build", "--search=0", "--output", str(tmp_path / "out"), *a, **k)
 
 
 def swish(x: np.ndarray) -> np.ndarray:
@@ -157,77 +126,6 @@ def test_verify_sees_changes(build: Run, run: Run, tmp_path: Path, changed: str)
     status, _, err = run("verify", str(definition))
     assert status == 1
     assert err.startswith("E43105" if changed == "proof" else "E43107")
-
-
-def test_another_definition_is_kept(build: Run, tmp_path: Path) -> None:
-    ops = tmp_path / "ops"
-    assert build(*SWISH, installed=ops)[0] == 0
-    assert build(*SWISH, installed=ops)[0] == 0, "the same one again"
-    other = ("--prompt", "Swish(x) = x * sigmoid(2*x)", "--input_shape", "[64]", "--output_name", "other")
-    status, _, err = build(*other, installed=ops)
-    assert status == 1
-    assert err.startswith("E43101")
-    assert "x*sigmoid(2*x)" in err
-    assert not (ops / "other.json").exists()
-    assert build(*other, "--force", installed=ops)[0] == 0
-    found = Registry.from_options(environ={"ASCEND_CUSTOM_OPS": str(ops)}).resolve("", "Swish", 22)
-    assert found is not None
-    assert "2*x" in found.opdef.semantics.text  # type: ignore[union-attr]
-
-
-WRONG: dict[str, tuple[tuple[str, ...], str, str]] = {
-    "free variable": (("--prompt", "F(x) = x*y", "--input_shape", "[4]"), "E42002", "             ^"),
-    "broadcast": (("--prompt", "F(x, y) = x*y", "--input_shape", "[4,33];[34]"), "E41012", "           ^^^^"),
-    "shape text": (("--prompt", "F(x) = x*2", "--input_shape", "[4,x]"), "E43103", "    ^^^^^"),
-    "zero size": (("--prompt", "F(x) = x*2", "--input_shape", "[4,0]"), "E43103", "^"),
-    "too few shapes": (("--prompt", "F(x, y) = x*y", "--input_shape", "[4]"), "E41011", "^^^"),
-    "type": (("--prompt", "F(x) = x*2", "--input_shape", "[4]", "--dtype", "float31"), "E43103", "bfloat16"),
-    "attribute": (("--prompt", "F(x) = x*2", "--input_shape", "[4]", "--attr", "k"), "E43103", "NAME=VALUE"),
-    "search": (("--prompt", "F(x) = x*2", "--input_shape", "[4]", "--search", "x"), "E43103", "seconds"),
-    "chip": (
-        ("--prompt", "F(x) = x*2", "--input_shape", "[4]", "--soc_version", "Ascend9"),
-        "E10001",
-        "Ascend9",
-    ),
-    "name": (
-        ("--prompt", "F(x) = x*2", "--input_shape", "[4]", "--output_name", "../f"),
-        "E43103",
-        "letters",
-    ),
-    "file": (("nowhere.py", "--input_shape", "[4]"), "E10410", "nowhere.py"),
-    "nothing": (("--input_shape", "[4]"), "E43103", "--prompt"),
-    "recursion": (("--prompt", "F(x) = g(x), where g(x) = g(x) + 1", "--input_shape", "[4]"), "E420", "^"),
-    "1 MB": (("--prompt", "F(x) = x" + "+x" * 500_000, "--input_shape", "[4]"), "E42004", "large"),
-    "prose": (("--prompt", "make it smooth please", "--input_shape", "[4]"), "E42103", "Swish(x)"),
-}
-
-
-@pytest.mark.parametrize("kind", WRONG)
-def test_wrong_input(build: Run, tmp_path: Path, kind: str) -> None:
-    arguments, code, shown = WRONG[kind]
-    status, _, err = build(*arguments)
-    assert status == 1
-    assert err.startswith(code)
-    assert shown in err
-    assert "fix: " in err
-    assert not list(tmp_path.rglob("*.json"))
-
-
-def test_unwritable_folder(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    status, _, err = run("build", *SWISH, "--output", str(tmp_path / "file" / "out"))
-    assert status == 1
-    assert err.startswith("E43104")
-
-
-def test_no_compiler(build: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "/nowhere")
-    monkeypatch.delenv("CC", raising=False)
-    monkeypatch.setattr("importlib.util.find_spec", lambda *_: None)
-    status, _, err = build("--prompt", "F(x) = x*2", "--input_shape", "[4]")
-    assert status == 1
-    assert err.startswith("E43001")
-    assert "fix: Install gcc" in err
 
 
 def test_a_failed_proof_installs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, build: Run) -> None:

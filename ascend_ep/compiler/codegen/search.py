@@ -175,7 +175,7 @@ def _feeds(inputs: Sequence[TensorSpec | None]) -> dict[str, np.ndarray]:
                 if spec.dtype in dtypes.FLOATS
                 else rng.integers(0, 2, spec.dims)
             )
-            found[f"x{i}"] = np.ascontiguousarray(values).astype(numpy_dtype(spec.dtype))
+            found[f"x{i}"] = np.asarray(values).astype(numpy_dtype(spec.dtype))
     return found
 
 

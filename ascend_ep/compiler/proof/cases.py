@@ -94,8 +94,8 @@ def values(rng: np.random.Generator, shape: Sequence[int], dtype: int, kind: str
     if dtype not in dtypes.FLOATS:
         high = 2 if dtype == dtypes.BOOL else 100
         low = 0 if dtype == dtypes.BOOL or dtype in dtypes.UNSIGNED else -100
-        return rng.integers(low, high, shape).astype(numpy_dtype(dtype))
-    array = rng.standard_normal(shape) * np.exp(rng.uniform(-3, 2, shape))
+        return np.asarray(rng.integers(low, high, shape)).astype(numpy_dtype(dtype))
+    array = np.asarray(rng.standard_normal(shape) * np.exp(rng.uniform(-3, 2, shape)))
     if kind == "positive":
         array = np.abs(array)
     if kind == "corners" and array.size:
@@ -104,4 +104,4 @@ def values(rng: np.random.Generator, shape: Sequence[int], dtype: int, kind: str
         flat[rng.permutation(flat.size)[:count]] = rng.choice(CORNERS, count)
         array = flat.reshape(shape)
     with np.errstate(over="ignore"):
-        return np.ascontiguousarray(array).astype(numpy_dtype(dtype))
+        return np.asarray(array, order="C").astype(numpy_dtype(dtype))

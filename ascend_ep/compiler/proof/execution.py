@@ -117,7 +117,7 @@ def _every_second(array: Array) -> Array:
 
 
 def _transposed(array: Array) -> Array:
-    return np.ascontiguousarray(array.T).T
+    return np.asarray(array.T, order="C").T
 
 
 def _agreement(

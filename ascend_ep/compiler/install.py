@@ -1,0 +1,107 @@
+"""Putting an operator's files in place: all of them, or none after a failure or an interrupt."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import signal
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from ascend_ep.compiler.codegen.library import open_cache
+from ascend_ep.errors import AscendError
+
+_DEFERRED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+
+
+@contextmanager
+def exclusively(folders: Sequence[Path]) -> Iterator[None]:
+    """Holds this user's locks of these folders, so that of two installations one comes after the other.
+
+    Raises AscendError E40002 when the cache, where the locks are, can't be used.
+    """
+    cache = open_cache()
+    names = {hashlib.sha256(os.fsencode(folder.resolve())).hexdigest() for folder in folders}
+    with ExitStack() as held:
+        for name in sorted(names):
+            handle = os.open(cache / f"{name}.install.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            held.callback(os.close, handle)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def put_in_place(folders: Sequence[Path], contents: Mapping[str, bytes], removed: Sequence[Path]) -> None:
+    """Writes the files, by path below each folder, in this order, and removes others.
+
+    Everything is written beside its place first, then moved there without being interrupted; what a failed
+    move left is put back. Raises AscendError E43104.
+    """
+    with ExitStack() as staged:
+        try:
+            moves = [move for folder in folders for move in _stage(staged, folder, contents)]
+            kept = Path(staged.enter_context(tempfile.TemporaryDirectory(dir=folders[-1], prefix=_PREFIX)))
+            with _uninterrupted():
+                _move(moves, removed, kept)
+        except OSError as error:
+            path = error.filename2 or error.filename or folders[0]
+            raise AscendError("E43104", path, error.strerror or error) from None
+
+
+_PREFIX = ".ascend-op-"
+
+
+def _stage(staged: ExitStack, folder: Path, contents: Mapping[str, bytes]) -> list[tuple[Path, Path]]:
+    """Files with the contents in a folder beside their places, and for each where it goes."""
+    beside = Path(staged.enter_context(tempfile.TemporaryDirectory(dir=folder, prefix=_PREFIX)))
+    moves = []
+    for number, (name, data) in enumerate(contents.items()):
+        file = beside / str(number)
+        file.write_bytes(data)
+        file.chmod(0o755 if name.endswith(".so") else 0o644)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        moves.append((file, folder / name))
+    return moves
+
+
+def _move(moves: Sequence[tuple[Path, Path]], removed: Sequence[Path], kept: Path) -> None:
+    """Moves files to their places. What was there is kept until all have arrived."""
+    undo: list[tuple[Path | None, Path]] = []
+    try:
+        for source, target in [*moves, *((None, path) for path in removed)]:
+            before = kept / str(len(undo)) if target.exists() else None
+            if before is not None:
+                before.write_bytes(target.read_bytes())
+                before.chmod(target.stat().st_mode & 0o777)
+            undo.append((before, target))
+            if source is not None:
+                os.replace(source, target)
+            else:
+                target.unlink(missing_ok=True)
+    except OSError:
+        for before, target in reversed(undo):
+            if before is None:
+                target.unlink(missing_ok=True)
+            else:
+                target.write_bytes(before.read_bytes())
+        raise
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Signals wait, those that end a program; an interrupt that comes meanwhile has come too late."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = {number: signal.signal(number, lambda n, _: came.append(n)) for number in _DEFERRED}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    for late in set(came) - {signal.SIGINT}:
+        signal.raise_signal(late)
