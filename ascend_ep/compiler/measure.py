@@ -153,7 +153,7 @@ def _bytes(spec: TensorSpec) -> int:
 
 
 def _array(spec: TensorSpec) -> NDArray[Any]:
-    """Values within a larger buffer: a masked load that touches a page which isn't there costs microseconds."""
+    """Values in a larger buffer: a masked load that touches a page which is not there costs microseconds."""
     rng = np.random.default_rng(0)
     kind, size = numpy_dtype(spec.dtype), int(np.prod(spec.dims))
     values = rng.standard_normal(size) if spec.dtype in dtypes.FLOATS else rng.integers(0, 2, size)
