@@ -248,6 +248,13 @@ CODES: dict[str, Code] = {
         "The language model gave no correct operator in %s rounds: %s.",
         "Describe the operator more exactly, or write the formula.",
     ),
+    # --- ours: TBE files
+    "E42111": Code("The TBE file failed: %s.", "Correct the file at this line."),
+    "E42112": Code(
+        "The TBE file can't become an expression: %s.",
+        "Use what tbe.dsl and tvm.compute can say of elements, broadcasts and reductions.",
+    ),
+    "E42113": Code("The TBE file was stopped: %s.", "Let the file build one operator and end."),
     # --- compiled operators
     "E43001": Code(
         "No C compiler was found: %s.",

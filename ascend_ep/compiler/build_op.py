@@ -128,7 +128,12 @@ def build(request: Request, soc: Soc, show: Show, make: Generate = generate) -> 
 def _described(request: Request, soc: Soc, show: Show) -> OpDef:
     judge = lambda opdef: _faults(opdef, request, soc)  # noqa: E731
     described = describe(
-        request.prompt, op_type=request.op_type, attributes=request.attributes, llm=request.llm, prove=judge
+        request.prompt,
+        op_type=request.op_type,
+        attributes=request.attributes,
+        llm=request.llm,
+        prove=judge,
+        inputs=[(t.dtype, t.dims) for t in request.inputs],
     )
     opdef = described.opdef
     text = str(formula_program(opdef))

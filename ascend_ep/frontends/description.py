@@ -12,6 +12,8 @@ from ascend_ep.frontends.language_model import Endpoint, Proof, describe_prose
 from ascend_ep.frontends.mathematics import describe_mathematics, reads_as_mathematics
 from ascend_ep.frontends.pseudo_code import describe_pseudo_code
 from ascend_ep.frontends.pseudo_code_text import contains_definition
+from ascend_ep.frontends.tbe.description import Inputs, describe_tbe
+from ascend_ep.frontends.tbe.detection import is_tbe
 from ascend_ep.opdef.formula_text import MAX_TEXT
 
 _FILE = re.compile(r"[^\n]{1,4096}\.(py|txt)")
@@ -24,16 +26,21 @@ def describe(
     attributes: Defaults | None = None,
     llm: Endpoint | None = None,
     prove: Proof | None = None,
+    inputs: Inputs | None = None,
 ) -> Described:
     """The operator that a description means.
 
     `prompt`: the text, or the path of a .py or .txt file with it. `op_type` replaces the defined name;
     `attributes` are parameters that are attributes, with their defaults. Prose needs `llm`, whose answers
-    `prove` judges. Raises AscendError: E10410 and E41010 (file), E42001 to E42004, E42101 to E42105.
+    `prove` judges. A TBE file is code and is run (frontends.tbe), at the element types and shapes `inputs`; only
+    a file is, never a text. Raises AscendError: E10410 and E41010 (file), E42001 to E42004, E42101 to E42105,
+    E42111 to E42113.
     """
     text, where = prompt, ""
     if _FILE.fullmatch(prompt.strip()) and " = " not in prompt:
         text, where = _file_text(Path(prompt.strip())), prompt.strip()
+        if is_tbe(text):
+            return describe_tbe(text, where, op_type, attributes, inputs)
     if contains_definition(text):
         return describe_pseudo_code(text, op_type, attributes, where)
     if reads_as_mathematics(text):

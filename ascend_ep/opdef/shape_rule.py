@@ -6,6 +6,7 @@
     x.shape[0] * 2 + pad // stride     one dimension                 max(a, b)  min(a, b)  prod(x.shape[1:])
     gate if given(up) else ...         choices known at conversion   rank(x)  len(axes)
     value(K)  values(K)                elements of a small integer input known at conversion
+    x.require([4, -1])                 x's shape, which must be this; -1 is any size
 
 The grammar is Python's, read with `ast` and never evaluated by Python; what isn't listed here is refused.
 Attributes of type int and ints are names. Axes may be negative.
@@ -29,7 +30,7 @@ MAX_DEPTH = 40
 MAX_RANK = 64
 
 Shape = tuple[Dim, ...]
-_METHODS = {"with_dim": 2, "without_dim": 1, "insert_dim": 2}
+_METHODS = {"with_dim": 2, "without_dim": 1, "insert_dim": 2, "require": 1}
 _FUNCTIONS = ("broadcast", "max", "min", "prod", "rank", "len", "given", "value", "values")
 _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -287,6 +288,8 @@ class _Evaluator:
         return values[0]
 
     def method(self, name: str, shape: Shape, arguments: Sequence[ast.expr]) -> Shape:
+        if name == "require":
+            return _required(shape, self.shape(arguments[0]))
         rank = len(shape) + (name == "insert_dim")
         axis = self.axis(self.static(arguments[0]), rank)
         if name == "without_dim":
@@ -319,6 +322,13 @@ class _Evaluator:
         if isinstance(value, DimExpr):
             raise Unknown
         return bool(value)
+
+
+def _required(shape: Shape, wanted: Shape) -> Shape:
+    if len(shape) != len(wanted) or any(w not in (-1, d) for d, w in zip(shape, wanted, strict=True)):
+        texts = [f"[{', '.join('?' if d == -1 else str(d) for d in dims)}]" for dims in (wanted, shape)]
+        raise Inapplicable(f"the operator is for the shape {texts[0]} only, not {texts[1]}")
+    return shape
 
 
 def _dim(value: Any) -> Dim:

@@ -1,0 +1,216 @@
+"""From a TBE file to an operator definition."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ascend_ep.errors import AscendError, did_you_mean
+from ascend_ep.frontends.interface import Defaults, Described, camel_case, identifier
+from ascend_ep.frontends.tbe.generality import Sample, check_sample, general_program
+from ascend_ep.frontends.tbe.recording import Failure, Recording, Signature, attribute_value, read_answer
+from ascend_ep.frontends.tbe.sandbox import run_file
+from ascend_ep.frontends.tbe.static_shapes import rank_rules, static_rules
+from ascend_ep.frontends.tbe.variation import Job, attribute_jobs, held_type, jobs
+from ascend_ep.opdef import dtypes
+from ascend_ep.opdef.definition import Attribute, AttributeValue, Formula, OpDef, TensorSpec
+from ascend_ep.opdef.expression import Program
+from ascend_ep.opdef.formula import formula_program
+
+Inputs = Sequence[tuple[int, tuple[int, ...]]]
+#: What a file is recorded with when nobody says: one input of two dimensions.
+SAMPLE: Inputs = ((dtypes.FLOAT32, (6, 35)),)
+
+
+def describe_tbe(
+    text: str,
+    where: str,
+    op_type: str | None = None,
+    attributes: Defaults | None = None,
+    inputs: Inputs | None = None,
+) -> Described:
+    """The operator of a TBE file, which is run. `inputs`: element type and shape of each, for one kernel; the
+    operator is for every shape and floating-point type with which the file computes the same.
+
+    Raises AscendError: E42111 (the file failed), E42112 (it has no expression), E42113 (it was stopped),
+    E42001 to E42004 (too large).
+    """
+    where = where or "operator.py"
+    sample = inputs or SAMPLE
+    shapes, kinds = tuple(s for _, s in sample), tuple(t for t, _ in sample)
+    given = {k: _listed(v) for k, v in (attributes or {}).items() if v is not None}
+    listed = jobs(Job("base", shapes, kinds, given))
+    answer = run_file(Path(where), text, [j.request() for j in listed])
+    signature, found = read_answer(answer.data, where)
+    runs = list(zip(listed, found, strict=False))
+    base = _base(runs, where)
+    values = _attribute_values(signature, given, where)
+    notes = [f"the file printed: {line[:200]}" for line in answer.printed.splitlines()[:5] if line.strip()]
+    parts = _Parts(signature, base, values, [*base.recording.warnings, *notes])
+    parts.generalize(runs)
+    parts.choose_types(runs, kinds)
+    if values:
+        varied = attribute_jobs(Job("base", shapes, kinds, values), base.recording.compared)
+        again = run_file(Path(where), text, [listed[0].request(), *(j.request() for j in varied)])
+        parts.fix_attributes(varied, read_answer(again.data, where)[1][1:])
+    return Described(parts.opdef(op_type, where), "TBE DSL", tuple(dict.fromkeys(parts.warnings)))
+
+
+def _listed(value: Any) -> Any:
+    """`[0, 1]` as the command line gives it."""
+    if isinstance(value, str) and value.startswith("["):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value
+
+
+def _base(runs: Sequence[tuple[Job, Recording | Failure]], where: str) -> Sample:
+    """The recording with the shapes that were asked for, or its error."""
+    job, found = runs[0]
+    if isinstance(found, Failure):
+        raise found.error(where)
+    if len(runs) == 1 and not job.shapes:
+        return Sample(tuple(t.shape for t in found.inputs), found)
+    shapes = job.shapes if len(job.shapes) == len(found.inputs) else tuple(t.shape for t in found.inputs)
+    return Sample(shapes, found)
+
+
+def _attribute_values(
+    signature: Signature, given: Mapping[str, Any], where: str
+) -> dict[str, AttributeValue]:
+    """The attributes that the base was recorded with. Raises E42112 for unknown ones."""
+    known = {a.name: a for a in signature.attributes}
+    for name in given:
+        if name not in known:
+            hint = did_you_mean(name, known)
+            raise AscendError(
+                "E42112", f"{signature.name} has no attribute {name[:80]}.{hint}".rstrip("."), where=where,
+                details=[f"attributes: {', '.join(known) or 'none'}"],
+            )  # fmt: skip
+    values = {a.name: attribute_value(a.type, given.get(a.name, a.default)) for a in signature.attributes}
+    return {k: v for k, v in values.items() if v is not None}
+
+
+@dataclass
+class _Parts:
+    """What the definition is made of, as far as it is known."""
+
+    signature: Signature
+    base: Sample
+    attributes: dict[str, AttributeValue]
+    warnings: list[str]
+
+    def __post_init__(self) -> None:
+        self.program: Program = self.base.recording.program
+        self.rules: dict[str, str] = {}
+        self.types: tuple[int, ...] = ()
+        self.fixed: set[str] = set()
+        self.held: int | None = None
+        self.generic_outputs: set[str] = set()
+
+    # -- shapes --
+
+    def generalize(self, runs: Sequence[tuple[Job, Recording | Failure]]) -> None:
+        """Sizes by name, or rules that keep the definition to what was recorded."""
+        others = [Sample(j.shapes, r) for j, r in runs if j.about == "shape" and isinstance(r, Recording)]
+        program = general_program(self.base, others)
+        faults = [] if program is None else self.faults(program, [self.base, *others])
+        if self.base.shapes and any(d > 1 for s in self.base.shapes for d in s) and not others:
+            program = None
+        if program is not None and not faults:
+            self.program = program
+            self.check_rank(runs, others)
+            return
+        reason = self.faults(self.program, [self.base])
+        if reason:
+            raise AscendError("E42112", reason[0], where=self.signature.name)
+        self.rules = static_rules(self.base)
+        shapes = ", ".join(str(list(s)) for s in self.base.shapes)
+        why = f" ({faults[0]})" if faults else ""
+        self.warnings.append(f"what the file computes depends on the shapes{why}: the operator is for {shapes} only")
+
+    def faults(self, program: Program, samples: Sequence[Sample]) -> list[str]:
+        return [f for f in (check_sample(program, s, self.attributes) for s in samples) if f]
+
+    def check_rank(self, runs: Sequence[tuple[Job, Recording | Failure]], others: Sequence[Sample]) -> None:
+        """One dimension more gives the same program, or the definition is for this number of dimensions."""
+        higher = [Sample(j.shapes, r) for j, r in runs if j.about == "rank" and isinstance(r, Recording)]
+        same_text = all(s.recording.formula == self.base.recording.formula for s in higher)
+        if (same_text or self.program is not self.base.recording.program) and not self.faults(self.program, higher):
+            return
+        rules = rank_rules(self.base, others)
+        self.rules = static_rules(self.base) if rules is None else rules
+        ranks = ", ".join(f"{t.name} {len(s)}" for t, s in zip(self.base.recording.inputs, self.base.shapes, strict=True))
+        limit = "these shapes" if rules is None else f"inputs of this many dimensions: {ranks}"
+        self.warnings.append(f"with more dimensions the file computes something else: the operator is for {limit}")
+
+    # -- element types --
+
+    def choose_types(self, runs: Sequence[tuple[Job, Recording | Failure]], kinds: Sequence[int]) -> None:
+        """The floating-point types with which the file computes the same."""
+        self.held = held_type([t.dtype for t in self.base.recording.inputs])
+        accepted = {self.held: self.base.recording}
+        for job, found in runs:
+            if job.about == "dtype" and isinstance(found, Recording):
+                held = held_type(job.dtypes)
+                if found.formula == self.base.recording.formula:
+                    accepted[held] = found
+                else:
+                    name = dtypes.name(held) if held is not None else ""
+                    self.warnings.append(f"with {name} the file computes something else: it isn't among the types")
+        outputs = self.base.recording.outputs
+        self.generic_outputs = {
+            t.name for i, t in enumerate(outputs)
+            if all(r.outputs[i].dtype == held for held, r in accepted.items())
+        }  # fmt: skip
+        same = {
+            held for held, r in accepted.items()
+            if all(o.name in self.generic_outputs or o.dtype == b.dtype for o, b in zip(r.outputs, outputs, strict=True))
+        }  # fmt: skip
+        self.types = tuple(t for t in dtypes.COMPUTE_FLOATS if t in same) if self.held is not None else ()
+
+    # -- attributes --
+
+    def fix_attributes(self, varied: Sequence[Job], found: Sequence[Recording | Failure]) -> None:
+        """Attributes whose value took part in the file's own decisions are kept to that value."""
+        for name, value in self.attributes.items():
+            other = [r for j, r in zip(varied, found, strict=False) if j.about == name]
+            recorded = [r for r in other if isinstance(r, Recording)]
+            alike = recorded and all(r.formula == self.base.recording.formula for r in recorded)
+            if not alike:
+                self.fixed.add(name)
+                shown = list(value) if isinstance(value, tuple) else value
+                self.warnings.append(f"the file reads {name} while it builds: the operator is for {name}={shown} only")
+
+    # -- the definition --
+
+    def opdef(self, op_type: str | None, where: str) -> OpDef:
+        op = op_type or self.signature.op_type or self.signature.name.removesuffix("_compute")
+        op = op if op_type else camel_case(identifier(op))
+        if not identifier(op):
+            raise AscendError("E42102", where=where)
+        recording = self.base.recording
+        result = OpDef(
+            op=op,
+            inputs=tuple(self.tensor(t.name, t.dtype, t.dtype == self.held) for t in recording.inputs),
+            outputs=tuple(self.tensor(t.name, t.dtype, t.name in self.generic_outputs) for t in recording.outputs),
+            attributes=tuple(
+                Attribute(a.name, a.type, self.attributes[a.name], False, (self.attributes[a.name],) if a.name in self.fixed else ())
+                for a in self.signature.attributes
+                if a.name in self.attributes
+            ),
+            shape=self.rules,
+            semantics=Formula(str(self.program)),
+            doc=self.signature.doc,
+            origin=where,
+        )
+        formula_program(result)
+        return result
+
+    def tensor(self, name: str, dtype: int, generic: bool) -> TensorSpec:
+        return TensorSpec(name, self.types, "T") if generic and self.types else TensorSpec(name, (dtype,))

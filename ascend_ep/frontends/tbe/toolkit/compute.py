@@ -1,0 +1,205 @@
+"""tvm.compute: a function of indices as operations on whole tensors.
+
+The indices of the result and of reductions are put into one order in which every tensor is read forwards; a
+tensor takes dimensions of 1 for the indices it isn't read with. What can't be ordered so, or is read at sums
+of indices, moves elements: the expression form can't say it, and it is refused.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ascend_ep.frontends.tbe.toolkit.elements import Element, IndexVariable, Number, element_of
+from ascend_ep.frontends.tbe.toolkit.failure import DSL, DslError, Inexpressible
+from ascend_ep.frontends.tbe.toolkit.nodes import Node, apply
+from ascend_ep.frontends.tbe.toolkit.tensors import (
+    Tensor,
+    broadcast_dims,
+    materialized,
+    shape_list,
+)
+from ascend_ep.frontends.tbe.toolkit.variables import resolve_variables
+
+
+def compute(shape: Any, fcompute: Callable[..., Any], name: str = "compute", **_ignored: object) -> Any:
+    """tvm.compute: a tensor of `shape` whose element at i, j, ... is fcompute(i, j, ...)."""
+    dims = resolve_variables(shape_list(shape), 0)
+    variables = [IndexVariable(d, f"i{k}") for k, d in enumerate(dims)]
+    value = fcompute(*_arguments(fcompute, variables))
+    if isinstance(value, list | tuple):
+        return [_Reading(variables, element_of(v)).tensor(name) for v in value]
+    return _Reading(variables, element_of(value)).tensor(name)
+
+
+def _arguments(function: Callable[..., Any], variables: Sequence[IndexVariable]) -> Sequence[IndexVariable]:
+    parameters = list(inspect.signature(function).parameters.values())
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return variables
+    if len(parameters) != len(variables):
+        text = f"tvm.compute of {len(variables)} dimensions calls its function with {len(variables)} indices"
+        raise DslError(DSL, f"{text}, which takes {len(parameters)}")
+    return variables
+
+
+class _Reading:
+    """One result: its indices in their order, and the elements read so far."""
+
+    def __init__(self, variables: Sequence[IndexVariable], value: Element) -> None:
+        self.result = list(variables)
+        self.value = value
+        self.order = self._ordered()
+        self.done: dict[int, Tensor] = {}
+
+    def tensor(self, name: str) -> Tensor:
+        made = self.convert(self.value)
+        reduced = [v for v in self.order if v.reduced]
+        if reduced:  # dimensions of 1 now
+            made = self.drop(made, reduced)
+        shape = [v.extent for v in self.result]
+        return Tensor(made.node, shape, self.value.dtype, made.actual, name=name)
+
+    # -- the order of indices --
+
+    def _ordered(self) -> list[IndexVariable]:
+        """Result indices in order, with those of reductions where the reads need them."""
+        elements = list(self.value.walk())
+        reduced: list[IndexVariable] = []
+        for element in elements:
+            if element.op == "reduce":
+                reduced += [v for v in element.data[1] if all(v is not r for r in reduced)]
+        all_variables = [*self.result, *reduced]
+        chains = [self.result]
+        for element in elements:
+            if element.op == "read":
+                chains.append([v for v in element.data[1] if isinstance(v, IndexVariable)])
+        for chain in chains:
+            for v in chain:
+                if all(v is not known for known in all_variables):
+                    raise DslError(DSL, f"the index {v.name} belongs to no dimension of this compute and no reduction")
+        after: dict[int, set[int]] = {id(v): set() for v in all_variables}
+        for chain in chains:
+            for first, second in zip(chain, chain[1:], strict=False):
+                if first is second:
+                    raise Inexpressible("a tensor is read along its diagonal")
+                after[id(second)].add(id(first))
+        ordered: list[IndexVariable] = []
+        left = list(all_variables)
+        while left:
+            placed = {id(v) for v in ordered}
+            ready = next((v for v in left if after[id(v)] <= placed), None)
+            if ready is None:
+                raise Inexpressible("a tensor is read with its dimensions in another order (a transposition)")
+            ordered.append(ready)
+            left = [v for v in left if v is not ready]
+        return ordered
+
+    def place(self, variable: IndexVariable) -> int:
+        """The axis of an index, from the end."""
+        return next(i for i, v in enumerate(self.order) if v is variable) - len(self.order)
+
+    # -- elements to tensors --
+
+    def convert(self, element: Element) -> Tensor:
+        if id(element) not in self.done:
+            self.done[id(element)] = self._convert(element)
+        return self.done[id(element)]
+
+    def _convert(self, element: Element) -> Tensor:
+        if isinstance(element, Number):
+            return Tensor(element.node, [], element.dtype)
+        if element.op == "read":
+            return self.read(*element.data)
+        if element.op == "whole":
+            return materialized(element.data)
+        if element.op == "index":
+            return self.index(element)
+        if element.op == "reduce":
+            return self.reduce(element)
+        operands = [self.convert(a) for a in element.args]
+        if element.op == "cast":
+            from ascend_ep.frontends.tbe.toolkit.casts import cast
+
+            return cast(operands[0], element.data)
+        nodes = [o.node for o in operands]
+        shape = broadcast_dims(*(o.shape for o in operands))
+        return Tensor(apply(element.op, *nodes), shape, element.dtype)
+
+    def read(self, tensor: Tensor, indices: Sequence[Any]) -> Tensor:
+        tensor = materialized(tensor)
+        dropped, places = [], []
+        for axis, index in enumerate(indices):
+            extent = int(tensor.shape[axis])
+            if isinstance(index, IndexVariable):
+                if int(index.extent) != extent:
+                    raise Inexpressible(f"{_named(tensor)} is read in part: {int(index.extent)} of {extent} along axis {axis}")
+                places.append(self.place(index))
+                continue
+            number = index.number if isinstance(index, Number) else index
+            if not isinstance(number, int):
+                raise Inexpressible(
+                    f"{_named(tensor)} is read at a computed position along axis {axis} (a window or a gather)"
+                )
+            if extent != 1 or number != 0:
+                raise Inexpressible(f"{_named(tensor)} is read at position {int(number)} of axis {axis} only")
+            dropped.append(axis - len(indices))
+        node = tensor.node
+        if dropped:
+            node = Node("reduce", (node,), ("max", tuple(dropped), False))
+        return self.placed(Tensor(node, [d for a, d in enumerate(tensor.shape) if a - len(indices) not in dropped], tensor.dtype), places)
+
+    def placed(self, tensor: Tensor, places: Sequence[int]) -> Tensor:
+        """The tensor with its dimensions at these axes of the common order."""
+        if not places:
+            return tensor
+        missing = tuple(a for a in range(places[0], 0) if a not in places)
+        node = Node("unsqueeze", (tensor.node,), missing) if missing else tensor.node
+        dims = iter(tensor.shape)
+        shape = [1 if a in missing else next(dims) for a in range(places[0], 0)]
+        return Tensor(node, shape, tensor.dtype)
+
+    def index(self, element: Element) -> Tensor:
+        """Positions along an index, from a tensor that is read with it."""
+        for other in self.value.walk():
+            if other.op == "read":
+                tensor, indices = other.data
+                for axis, i in enumerate(indices):
+                    if i is element:
+                        length = len(indices)
+                        like = materialized(tensor).node
+                        flat = Node("index", (like,), axis - length)
+                        others = tuple(a - length for a in range(length) if a != axis)
+                        if others:
+                            flat = Node("reduce", (flat,), ("max", others, False))
+                        made = Tensor(flat, [tensor.shape[axis]], "int32")
+                        return self.placed(made, [self.place(element)])  # type: ignore[arg-type]
+        raise Inexpressible(f"the index {getattr(element, 'name', '')} is used as a value, but no tensor is read with it")
+
+    def reduce(self, element: Element) -> Tensor:
+        op, axes = element.data
+        body = self.convert(element.args[0])
+        places = tuple(sorted(self.place(v) for v in axes))
+        for axis, variable in ((self.place(v), v) for v in axes):
+            if len(body.shape) < -axis or int(body.shape[axis]) != int(variable.extent):
+                raise Inexpressible(f"nothing is read along the reduced index {variable.name}")
+        node = Node("reduce", (body.node,), (op, places, True))
+        rank = len(body.shape)
+        shape = [1 if a - rank in places else d for a, d in enumerate(body.shape)]
+        return Tensor(node, shape, body.dtype)
+
+    def drop(self, tensor: Tensor, variables: Sequence[IndexVariable]) -> Tensor:
+        """Without the dimensions of 1 that reductions left."""
+        places = tuple(sorted(p for p in map(self.place, variables) if len(tensor.shape) >= -p))
+        if not places:
+            return tensor
+        rank = len(tensor.shape)
+        shape = [d for a, d in enumerate(tensor.shape) if a - rank not in places]
+        node = tensor.node
+        if node.op == "reduce" and node.data[1] == places:
+            return Tensor(Node("reduce", node.args, (node.data[0], places, False)), shape, tensor.dtype)
+        return Tensor(Node("reduce", (node,), ("max", places, False)), shape, tensor.dtype)
+
+
+def _named(tensor: Tensor) -> str:
+    return tensor.name or "a tensor"

@@ -1,0 +1,160 @@
+"""te.platform, tbe.common.platform, contexts and error managers: what files ask about the chip and report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ascend_ep.frontends.tbe.toolkit.failure import DSL, DslError
+from ascend_ep.frontends.tbe.toolkit.nodes import Node, apply, constant
+from ascend_ep.frontends.tbe.toolkit.shaping import REFUSED
+from ascend_ep.frontends.tbe.toolkit.tensors import Tensor
+
+#: The chip that files are told of: every function of the DSL in every type, so that they take the exact path.
+_SPEC: dict[str, Any] = {
+    "SOC_VERSION": "Ascend910B",
+    "SHORT_SOC_VERSION": "Ascend910B",
+    "FULL_SOC_VERSION": "Ascend910B1",
+    "AICORE_TYPE": "AiCore",
+    "CORE_NUM": 24,
+    "UB_SIZE": 192 * 1024,
+    "L1_SIZE": 512 * 1024,
+    "L0A_SIZE": 64 * 1024,
+    "L0B_SIZE": 64 * 1024,
+    "L0C_SIZE": 128 * 1024,
+}
+
+
+def get_soc_spec(key: str) -> Any:
+    """A property of the chip; 0 for one that isn't known."""
+    return _SPEC.get(str(key), 0)
+
+
+def api_check_support(intrinsic: str, dtype: str = "") -> bool:
+    """Whether a function of the DSL takes a type: what the expression form can say, it can."""
+    return str(intrinsic).rpartition(".")[2] not in REFUSED
+
+
+class _Words:
+    """OpPatternMode.REDUCE and OpImplMode.HIGH_PRECISION: words in small letters."""
+
+    def __getattr__(self, name: str) -> str:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return name.lower()
+
+
+class Context:
+    """tbe_context.get_context() and op_context: takes what files add, and answers with what they added."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, Any] = {}
+
+    def add_compile_info(self, key: str, value: Any) -> None:
+        self.kept[str(key)] = value
+
+    def get_compile_info(self) -> dict[str, Any]:
+        return self.kept
+
+    add = add_addition = add_compile_info
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return self.kept.get(str(key), default)
+
+    get_addition = get
+
+    def get_op_mode(self) -> str:
+        return "static"
+
+    def __enter__(self) -> Context:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        return None
+
+
+_CONTEXT = Context()
+
+
+def report(*arguments: Any, **named: Any) -> Any:
+    """raise_err_...: the arguments are the operator's name and what is wrong."""
+    words = ", ".join(str(a)[:200] for a in (*arguments, *named.values()))
+    raise DslError(_code(arguments), words)
+
+
+def _code(arguments: tuple[Any, ...]) -> str:
+    first = str(arguments[0]) if arguments else ""
+    return first if len(first) == 6 and first[0] == "E" and first[1:].isdigit() else DSL
+
+
+def error_function(name: str) -> Callable[..., Any]:
+    """A function of an error manager, by name. Raises AttributeError for a name that is none."""
+    if name.startswith("raise"):
+        return report
+    if name == "get_error_message":
+        return lambda details, *_rest: str(details)
+    raise AttributeError(name)
+
+
+# ---- impl.util -------------------------------------------------------------------------------------
+
+
+def sign(tensor: Tensor) -> Tensor:
+    """-1, 0 or 1."""
+    return Tensor(Node("sign", (tensor.node,)), tensor.shape, tensor.dtype, tensor.actual)
+
+
+def get_cof(axes: Any, shape: Any) -> Any:
+    """The number of elements that a reduction over axes sums."""
+    total = 1.0
+    for axis in axes:
+        total = shape[axis] * total
+    return total
+
+
+def square(tensor: Tensor) -> Tensor:
+    """x * x."""
+    return Tensor(apply("mul", tensor.node, tensor.node), tensor.shape, tensor.dtype, tensor.actual)
+
+
+def zero_of(tensor: Tensor) -> Tensor:
+    """0 in the tensor's shape."""
+    return Tensor(constant(0.0), tensor.shape, tensor.dtype, ())
+
+
+class Parameter:
+    """What gen_param gives to op_select_format."""
+
+    def __init__(self, *_arguments: Any, **named: Any) -> None:
+        self.named = named
+
+
+NAMES: dict[str, Any] = {
+    "get_soc_spec": get_soc_spec,
+    "cce_getenv": get_soc_spec,
+    "get_platform_info": get_soc_spec,
+    "api_check_support": api_check_support,
+    "intrinsic_check_support": api_check_support,
+    "te_set_version": lambda *_arguments, **_named: "success",
+    "set_current_compile_soc_info": lambda *_arguments, **_named: "success",
+    "CUBE_MKN": {t: {"mac": [16, 16, 16]} for t in ("float16", "float32", "int8", "uint8")},
+    "CUBE_UNIT": 16,
+    "BLOCK_REDUCE": 16,
+    "BLOCK_IN": 16,
+    "BLOCK_OUT": 16,
+    "VERSION_CLOUD": "Ascend910B",
+    "VERSION_MINI": "Ascend310",
+    **{name: key for name, key in {
+        "CORE_NUM": "CORE_NUM", "UB_SIZE": "UB_SIZE", "L1_SIZE": "L1_SIZE", "SOC_VERSION": "SOC_VERSION",
+        "SHORT_SOC_VERSION": "SHORT_SOC_VERSION",
+    }.items()},
+    **{name: name for name in ("ASCEND_310", "ASCEND_910", "ASCEND_310P", "ASCEND_910B", "HI3796CV300ES")},
+    "scope_ubuf": "local.UB",
+    "scope_gm": "global",
+}  # fmt: skip
+WORDS = _Words()
+
+
+def get_context() -> Context:
+    """The context of the operator."""
+    return _CONTEXT
