@@ -32,9 +32,9 @@ def describe(
 
     `prompt`: the text, or the path of a .py or .txt file with it. `op_type` replaces the defined name;
     `attributes` are parameters that are attributes, with their defaults. Prose needs `llm`, whose answers
-    `prove` judges. A TBE file is code and is run (frontends.tbe), at the element types and shapes `inputs`; only
-    a file is, never a text. Raises AscendError: E10410 and E41010 (file), E42001 to E42004, E42101 to E42105,
-    E42111 to E42113.
+    `prove` judges. A TBE file is code and is run (frontends.tbe), at the element types and shapes `inputs`;
+    only a file is, never a text. Raises AscendError: E10410 and E41010 (file), E42001 to E42004, E42101 to
+    E42105, E42111 to E42113.
     """
     text, where = prompt, ""
     if _FILE.fullmatch(prompt.strip()) and " = " not in prompt:

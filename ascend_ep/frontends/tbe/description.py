@@ -11,7 +11,14 @@ from typing import Any
 from ascend_ep.errors import AscendError, did_you_mean
 from ascend_ep.frontends.interface import Defaults, Described, camel_case, identifier
 from ascend_ep.frontends.tbe.generality import Sample, check_sample, general_program
-from ascend_ep.frontends.tbe.recording import Failure, Recording, Signature, attribute_value, read_answer
+from ascend_ep.frontends.tbe.recording import (
+    AttributeText,
+    Failure,
+    Recording,
+    Signature,
+    attribute_value,
+    read_answer,
+)
 from ascend_ep.frontends.tbe.sandbox import run_file
 from ascend_ep.frontends.tbe.static_shapes import rank_rules, static_rules
 from ascend_ep.frontends.tbe.variation import Job, attribute_jobs, held_type, jobs
@@ -74,8 +81,6 @@ def _base(runs: Sequence[tuple[Job, Recording | Failure]], where: str) -> Sample
     job, found = runs[0]
     if isinstance(found, Failure):
         raise found.error(where)
-    if len(runs) == 1 and not job.shapes:
-        return Sample(tuple(t.shape for t in found.inputs), found)
     shapes = job.shapes if len(job.shapes) == len(found.inputs) else tuple(t.shape for t in found.inputs)
     return Sample(shapes, found)
 
@@ -132,7 +137,9 @@ class _Parts:
         self.rules = static_rules(self.base)
         shapes = ", ".join(str(list(s)) for s in self.base.shapes)
         why = f" ({faults[0]})" if faults else ""
-        self.warnings.append(f"what the file computes depends on the shapes{why}: the operator is for {shapes} only")
+        self.warnings.append(
+            f"what the file computes depends on the shapes{why}: the operator is for {shapes} only"
+        )
 
     def faults(self, program: Program, samples: Sequence[Sample]) -> list[str]:
         return [f for f in (check_sample(program, s, self.attributes) for s in samples) if f]
@@ -141,13 +148,19 @@ class _Parts:
         """One dimension more gives the same program, or the definition is for this number of dimensions."""
         higher = [Sample(j.shapes, r) for j, r in runs if j.about == "rank" and isinstance(r, Recording)]
         same_text = all(s.recording.formula == self.base.recording.formula for s in higher)
-        if (same_text or self.program is not self.base.recording.program) and not self.faults(self.program, higher):
+        if (same_text or self.program is not self.base.recording.program) and not self.faults(
+            self.program, higher
+        ):
             return
         rules = rank_rules(self.base, others)
         self.rules = static_rules(self.base) if rules is None else rules
-        ranks = ", ".join(f"{t.name} {len(s)}" for t, s in zip(self.base.recording.inputs, self.base.shapes, strict=True))
+        ranks = ", ".join(
+            f"{t.name} {len(s)}" for t, s in zip(self.base.recording.inputs, self.base.shapes, strict=True)
+        )
         limit = "these shapes" if rules is None else f"inputs of this many dimensions: {ranks}"
-        self.warnings.append(f"with more dimensions the file computes something else: the operator is for {limit}")
+        self.warnings.append(
+            f"with more dimensions the file computes something else: the operator is for {limit}"
+        )
 
     # -- element types --
 
@@ -162,17 +175,20 @@ class _Parts:
                     accepted[held] = found
                 else:
                     name = dtypes.name(held) if held is not None else ""
-                    self.warnings.append(f"with {name} the file computes something else: it isn't among the types")
+                    self.warnings.append(
+                        f"with {name} the file computes something else: it isn't among the types"
+                    )
         outputs = self.base.recording.outputs
         self.generic_outputs = {
             t.name for i, t in enumerate(outputs)
             if all(r.outputs[i].dtype == held for held, r in accepted.items())
         }  # fmt: skip
-        same = {
-            held for held, r in accepted.items()
-            if all(o.name in self.generic_outputs or o.dtype == b.dtype for o, b in zip(r.outputs, outputs, strict=True))
-        }  # fmt: skip
+        same = {held for held, r in accepted.items() if self.has_output_types(r)}
         self.types = tuple(t for t in dtypes.COMPUTE_FLOATS if t in same) if self.held is not None else ()
+
+    def has_output_types(self, recording: Recording) -> bool:
+        pairs = zip(recording.outputs, self.base.recording.outputs, strict=True)
+        return all(o.name in self.generic_outputs or o.dtype == b.dtype for o, b in pairs)
 
     # -- attributes --
 
@@ -185,7 +201,9 @@ class _Parts:
             if not alike:
                 self.fixed.add(name)
                 shown = list(value) if isinstance(value, tuple) else value
-                self.warnings.append(f"the file reads {name} while it builds: the operator is for {name}={shown} only")
+                self.warnings.append(
+                    f"the file reads {name} while it builds: the operator is for {name}={shown} only"
+                )
 
     # -- the definition --
 
@@ -198,11 +216,11 @@ class _Parts:
         result = OpDef(
             op=op,
             inputs=tuple(self.tensor(t.name, t.dtype, t.dtype == self.held) for t in recording.inputs),
-            outputs=tuple(self.tensor(t.name, t.dtype, t.name in self.generic_outputs) for t in recording.outputs),
+            outputs=tuple(
+                self.tensor(t.name, t.dtype, t.name in self.generic_outputs) for t in recording.outputs
+            ),
             attributes=tuple(
-                Attribute(a.name, a.type, self.attributes[a.name], False, (self.attributes[a.name],) if a.name in self.fixed else ())
-                for a in self.signature.attributes
-                if a.name in self.attributes
+                self.attribute(a) for a in self.signature.attributes if a.name in self.attributes
             ),
             shape=self.rules,
             semantics=Formula(str(self.program)),
@@ -211,6 +229,11 @@ class _Parts:
         )
         formula_program(result)
         return result
+
+    def attribute(self, given: AttributeText) -> Attribute:
+        value = self.attributes[given.name]
+        allowed: Any = (value,) if given.name in self.fixed else ()
+        return Attribute(given.name, given.type, value, allowed=allowed)
 
     def tensor(self, name: str, dtype: int, generic: bool) -> TensorSpec:
         return TensorSpec(name, self.types, "T") if generic and self.types else TensorSpec(name, (dtype,))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 _IMPORT = re.compile(
-    r"^[ \t]*(?:from[ \t]+(?P<source>[\w.]+)[ \t]+import\b(?P<names>[^\n]*)|import[ \t]+(?P<module>[\w.]+))", re.MULTILINE
+    r"^[ \t]*(?:from[ \t]+(?P<source>[\w.]+)[ \t]+import\b(?P<names>[^\n]*)|import[ \t]+(?P<module>[\w.]+))",
+    re.MULTILINE,
 )
 _PACKAGES = ("te", "tbe", "topi", "tvm", "impl")
 

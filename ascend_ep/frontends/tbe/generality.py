@@ -1,4 +1,4 @@
-"""From recordings with several shapes to one program: sizes by name, and whether it holds for other shapes."""
+"""From recordings with several shapes to one program: sizes by name, if it holds for other shapes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,16 @@ from ascend_ep.frontends.tbe.recording import Recording, TensorText
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.definition import AttributeValue
 from ascend_ep.opdef.elementwise import Array
-from ascend_ep.opdef.expression import Apply, Constant, Expression, Index, Input, Program, children, with_children
+from ascend_ep.opdef.expression import (
+    Apply,
+    Constant,
+    Expression,
+    Index,
+    Input,
+    Program,
+    children,
+    with_children,
+)
 from ascend_ep.opdef.reference import evaluate_program
 
 MAX_EVALUATED = 1 << 20
@@ -126,8 +135,8 @@ def _products(samples: Sequence[Sample]) -> Iterator[tuple[list[int], Expression
 
 
 def check_sample(program: Program, sample: Sample, attributes: Mapping[str, AttributeValue]) -> str:
-    """"" if `program` over the inputs' shapes computes what the recording does over its placeholders', else why
-    not. A file may merge or split dimensions for its placeholders; an elementwise operator doesn't mind."""
+    """Why `program` over the inputs' shapes isn't what the recording is over its placeholders'; "" if it is.
+    A file may merge or split dimensions for its placeholders; an elementwise operator doesn't mind."""
     recording = sample.recording
     sizes = [math.prod(s) for s in sample.shapes] + [math.prod(t.shape) for t in recording.outputs]
     if max(sizes) > MAX_EVALUATED:
@@ -147,7 +156,9 @@ def check_sample(program: Program, sample: Sample, attributes: Mapping[str, Attr
         return error.text
     for tensor, wanted, got in zip(recording.outputs, recorded, general, strict=True):
         if wanted.shape != tensor.shape and not (wanted.size == 1 and math.prod(tensor.shape) == 1):
-            return f"{tensor.name} has the shape {list(wanted.shape)}, where the file has {list(tensor.shape)}"
+            return (
+                f"{tensor.name} has the shape {list(wanted.shape)}, where the file has {list(tensor.shape)}"
+            )
         if wanted.size != got.size or not np.allclose(
             wanted.ravel().astype(float), got.ravel().astype(float), rtol=1e-9, atol=1e-12, equal_nan=True
         ):

@@ -18,6 +18,7 @@ T = TypeVar("T")
 _LISTS: dict[str, type] = {"ints": int, "floats": float, "bools": bool}
 _SCALARS: dict[str, type] = {"int": int, "float": float, "bool": bool, "string": str}
 MAX_DIM = 1 << 31
+MAX_LIST = 64
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class Failure:
 
 
 def read_answer(data: Any, where: str) -> tuple[Signature, list[Recording | Failure]]:
-    """The signature and each job's recording. Raises the file's own error, or E42113 for what is no answer."""
+    """The signature and each job's recording. Raises the file's own error, E42113 for what is no answer."""
     reader = _Reader(where)
     answer = reader.mapping(data)
     if "error" in answer:
@@ -118,7 +119,9 @@ class _Reader:
     def name(self, value: Any) -> str:
         text = self.text(value, MAX_NAME)
         if identifier(text) != text or not text:
-            raise AscendError("E42112", f"{text!r} can't be a name: use letters, digits and _", where=self.where)
+            raise AscendError(
+                "E42112", f"{text!r} can't be a name: use letters, digits and _", where=self.where
+            )
         return text
 
     def failure(self, value: Any) -> Failure:
@@ -147,7 +150,9 @@ class _Reader:
         kind: Any = m.get("type")
         if kind not in _SCALARS and kind not in _LISTS:
             self.refuse("an attribute's type")
-        return AttributeText(self.name(m.get("name")), kind, attribute_value(kind, m.get("default")), m.get("required") is True)
+        return AttributeText(
+            self.name(m.get("name")), kind, attribute_value(kind, m.get("default")), m.get("required") is True
+        )
 
     def result(self, value: Any, signature: Signature) -> Recording | Failure:
         m = self.mapping(value)
@@ -180,7 +185,9 @@ class _Reader:
         return float(value) if isinstance(value, int | float) else self.refuse("no number")
 
     def tensor(self, value: Any) -> TensorText:
-        name, shape, kind = self.sequence(value) if len(self.sequence(value)) == 3 else self.refuse("no tensor")
+        name, shape, kind = (
+            self.sequence(value) if len(self.sequence(value)) == 3 else self.refuse("no tensor")
+        )
         if kind not in dtypes.NUMBERS:
             self.refuse("an element type")
         dims = tuple(self.number(d, 1, MAX_DIM) for d in self.sequence(shape, 16))
@@ -188,13 +195,17 @@ class _Reader:
 
 
 def attribute_value(kind: str, value: Any) -> AttributeValue | None:
-    """A default of an attribute of this type; None when it has none."""
+    """A value of an attribute of this type; None when it is none."""
     if kind in _LISTS:
-        listed = value if isinstance(value, list | tuple) else None
-        return None if listed is None or len(listed) > 64 else tuple(_LISTS[kind](v) for v in listed if isinstance(v, int | float))  # type: ignore[return-value]
-    wanted = _SCALARS[kind]
-    if isinstance(value, bool) and wanted is not bool:
+        if not isinstance(value, list | tuple) or len(value) > MAX_LIST:
+            return None
+        listed: Any = tuple(_LISTS[kind](v) for v in value if isinstance(v, int | float))
+        found: AttributeValue = listed
+        return found
+    if isinstance(value, bool) != (kind == "bool"):
         return None
-    if wanted is float and isinstance(value, int | float):
+    if kind == "float" and isinstance(value, int | float):
         return float(value)
-    return value if isinstance(value, wanted) and not (isinstance(value, int) and abs(value) >= 2**63) else None
+    if not isinstance(value, bool | int | float | str) or not isinstance(value, _SCALARS[kind]):
+        return None
+    return None if isinstance(value, int) and abs(value) >= 2**63 else value

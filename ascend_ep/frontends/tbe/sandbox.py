@@ -34,7 +34,9 @@ class Answer:
     printed: str
 
 
-def run_file(path: Path, text: str, jobs: Sequence[Mapping[str, Any]], seconds: float = WALL_SECONDS) -> Answer:
+def run_file(
+    path: Path, text: str, jobs: Sequence[Mapping[str, Any]], seconds: float = WALL_SECONDS
+) -> Answer:
     """Runs `text` as the file `path` and its operator once for each job.
 
     The process can do what its user can; it ends after `seconds`, CPU_SECONDS of computing or MEMORY_BYTES.
@@ -55,7 +57,9 @@ def run_file(path: Path, text: str, jobs: Sequence[Mapping[str, Any]], seconds: 
         )
     except OSError as error:
         os.close(read)
-        raise AscendError("E42113", f"no process could be started ({error.strerror})", where=str(path)) from None
+        raise AscendError(
+            "E42113", f"no process could be started ({error.strerror})", where=str(path)
+        ) from None
     finally:
         os.close(write)
     request = json.dumps({"text": text, "jobs": list(jobs)}).encode()
@@ -102,7 +106,9 @@ def _limit() -> None:
             resource.setrlimit(what, (limit, limit))
 
 
-def _exchange(process: subprocess.Popen[bytes], request: bytes, read: int, deadline: float) -> tuple[bytes, str, str]:
+def _exchange(
+    process: subprocess.Popen[bytes], request: bytes, read: int, deadline: float
+) -> tuple[bytes, str, str]:
     """Writes the request and reads both streams until they end: the answer, what was printed, and why the
     process must be stopped ("" when it needn't)."""
     assert process.stdin is not None
@@ -116,9 +122,11 @@ def _exchange(process: subprocess.Popen[bytes], request: bytes, read: int, deadl
         os.set_blocking(process.stdin.fileno(), False)
         selector.register(process.stdin.fileno(), selectors.EVENT_WRITE)
         while any(key.fd in chunks for key in selector.get_map().values()):
-            for key, _ in selector.select(max(0.0, deadline - time.monotonic())):
+            for key, _ in selector.select(min(0.1, max(0.0, deadline - time.monotonic()))):
                 if key.fd in chunks:
-                    if not _receive(key.fd, chunks[key.fd], ANSWER_BYTES if key.fd == read else PRINTED_BYTES):
+                    if not _receive(
+                        key.fd, chunks[key.fd], ANSWER_BYTES if key.fd == read else PRINTED_BYTES
+                    ):
                         selector.unregister(key.fd)
                 else:
                     left = _send(process.stdin, left)

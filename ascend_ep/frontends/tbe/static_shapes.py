@@ -1,4 +1,4 @@
-"""Shape rules of operators that hold only for the shapes, or the number of dimensions, they were recorded with."""
+"""Shape rules of operators that hold only for the shapes, or the number of dimensions, of their recording."""
 
 from __future__ import annotations
 

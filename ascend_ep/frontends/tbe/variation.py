@@ -18,7 +18,7 @@ MAX_ELEMENTS = 1 << 22
 
 @dataclass(frozen=True)
 class Job:
-    """One run of the operator. `about`: base, shape, rank, dtype, or the name of the attribute that differs."""
+    """One run of the operator. `about`: base, shape, rank, dtype, or the attribute that differs."""
 
     about: str
     shapes: Shapes
@@ -58,8 +58,8 @@ def jobs(base: Job) -> list[Job]:
 
 
 def _other_shapes(shapes: Shapes) -> Iterator[Shapes]:
-    """Equal sizes stay equal. Sizes of 1 stay, then grow where every input has 1; last, multiples of all sizes:
-    for a file that takes only multiples of something."""
+    """Equal sizes stay equal. Sizes of 1 stay, then grow where every input has 1; last, multiples of all
+    sizes: for a file that takes only multiples of something."""
     distinct = list(dict.fromkeys(d for s in shapes for d in s if d > 1))
     if not distinct and not any(shapes):
         return

@@ -27,10 +27,41 @@ class Schedule:
 
 #: The primitives of tvm's schedules. None changes what is computed, so none is recorded.
 _PRIMITIVES = frozenset(
-    "split fuse reorder tile vectorize unroll parallel bind compute_at compute_inline compute_root pragma "
-    "double_buffer set_scope emit_insn buffer_align storage_align set_buffer_size buffer_tile mem_unique "
-    "reused_by allocate_at set_value_shape cache_read cache_write rfactor normalize preload env_threads "
-    "prefetch bind_buffer partial_write hierarchy_split".split()
+    [
+        "split",
+        "fuse",
+        "reorder",
+        "tile",
+        "vectorize",
+        "unroll",
+        "parallel",
+        "bind",
+        "compute_at",
+        "compute_inline",
+        "compute_root",
+        "pragma",
+        "double_buffer",
+        "set_scope",
+        "emit_insn",
+        "buffer_align",
+        "storage_align",
+        "set_buffer_size",
+        "buffer_tile",
+        "mem_unique",
+        "reused_by",
+        "allocate_at",
+        "set_value_shape",
+        "cache_read",
+        "cache_write",
+        "rfactor",
+        "normalize",
+        "preload",
+        "env_threads",
+        "prefetch",
+        "bind_buffer",
+        "partial_write",
+        "hierarchy_split",
+    ]
 )
 
 
@@ -47,7 +78,13 @@ class Stage:
     """`schedule[tensor]`: primitives have no effect on results."""
 
     def __getattr__(self, name: str) -> Any:
-        return self if name == "op" else _Axes() if name in ("axis", "reduce_axis", "leaf_iter_vars") else _primitive(name)
+        return (
+            self
+            if name == "op"
+            else _Axes()
+            if name in ("axis", "reduce_axis", "leaf_iter_vars")
+            else _primitive(name)
+        )
 
 
 class Axis:
@@ -96,7 +133,9 @@ class Function:
 
     def export_library(self, path: str, *_ignored: object) -> None:
         """The kernel is written by the one who runs the file, under the name that was asked for there."""
-        WARNINGS.add(f"export_library({str(path)[:80]!r}) writes nothing: the built operator's files are written instead")
+        WARNINGS.add(
+            f"export_library({str(path)[:80]!r}) writes nothing: the operator's own files are written instead"
+        )
 
     save = export_library
 

@@ -10,8 +10,8 @@ from ascend_ep.frontends.tbe.toolkit.tensors import DTYPES, FLOATS, SESSION, Ten
 
 
 def cast(tensor: Tensor, dtype: str) -> Tensor:
-    """The tensor in another element type. Arithmetic is in float32 whatever holds the values: float32, and the
-    type that the inputs have, change nothing; other types round."""
+    """The tensor in another element type. Arithmetic is in float32 whatever holds the values: float32, and
+    the type that the inputs have, change nothing; other types round."""
     if dtype not in DTYPES:
         raise DslError(DTYPE, f"cast_to knows no element type {str(dtype)[:40]!r}")
     if dtype == tensor.dtype:

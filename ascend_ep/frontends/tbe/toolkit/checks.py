@@ -51,7 +51,9 @@ def check_dtype(dtype: Any, check_list: Sequence[str] = (), param_name: str = ""
     name = str(dtype).lower()
     if check_list and name not in [str(c).lower() for c in check_list]:
         what = f" of {param_name}" if param_name else ""
-        raise DslError(DTYPE, f"the type{what} is {name}, which isn't among {', '.join(map(str, check_list))}")
+        raise DslError(
+            DTYPE, f"the type{what} is {name}, which isn't among {', '.join(map(str, check_list))}"
+        )
 
 
 def check_dtype_rule(dtype: Any, check_list: Sequence[str], param_name: str = "") -> None:
@@ -74,7 +76,9 @@ def check_shape(
     if not isinstance(shape, list | tuple):
         raise DslError(RANK, f"the shape{_of(param_name)} is a {type(shape).__name__}, not a list")
     if not min_rank <= len(shape) <= max_rank:
-        raise DslError(RANK, f"the shape{_of(param_name)} has {len(shape)} dimensions, not {min_rank} to {max_rank}")
+        raise DslError(
+            RANK, f"the shape{_of(param_name)} has {len(shape)} dimensions, not {min_rank} to {max_rank}"
+        )
     total = 1
     for d in shape:
         if not isinstance(d, int) or not min_dim <= int(d) <= max_dim:
@@ -84,9 +88,13 @@ def check_shape(
         raise DslError(RANK, f"the shape{_of(param_name)} has {total} elements, not {min_size} to {max_size}")
 
 
-def check_shape_rule(shape: Any, min_dim: int | None = None, max_dim: int | None = None, max_shape_num: Any = None) -> None:
+def check_shape_rule(
+    shape: Any, min_dim: int | None = None, max_dim: int | None = None, max_shape_num: Any = None
+) -> None:
     """The older check: the number of dimensions, and the largest size."""
-    check_shape(shape, min_rank=min_dim or 0, max_rank=max_dim or MAX_RANK, max_dim=max_shape_num or 2**31 - 1)
+    check_shape(
+        shape, min_rank=min_dim or 0, max_rank=max_dim or MAX_RANK, max_dim=max_shape_num or 2**31 - 1
+    )
 
 
 def check_shape_size(shape: Any, limit: Any = 2**31 - 1) -> int:

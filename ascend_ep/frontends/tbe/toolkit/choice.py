@@ -27,7 +27,9 @@ def vcmp(lhs: Any, rhs: Any, operation: str = "lt", mode: str = "bool") -> Tenso
     if mode != "bit":
         raise DslError(DSL, f"vcmp's mode is bool or bit, not {str(mode)[:40]}")
     if not truth.shape or int(truth.shape[-1]) % _BITS:
-        raise DslError(DSL, f"vcmp(mode='bit') packs {_BITS} elements: the last dimension must be a multiple of it")
+        raise DslError(
+            DSL, f"vcmp(mode='bit') packs {_BITS} elements: the last dimension must be a multiple of it"
+        )
     packed = [*truth.shape[:-1], int(truth.shape[-1]) // _BITS]
     return Tensor(truth.node, packed, "uint8", truth.actual, packed=truth.shape)
 
@@ -59,7 +61,9 @@ def _chosen(name: str, condition: Tensor, a: Any, b: Any, dtype: str = "") -> Te
     check_shapes(name, condition, *tensors)
     parts = [condition, *tensors]
     node = apply("select", condition.node, operand_node(a), operand_node(b))
-    return Tensor(node, broadcast_dims(*(p.shape for p in parts)), kind, broadcast_dims(*(p.actual for p in parts)))
+    return Tensor(
+        node, broadcast_dims(*(p.shape for p in parts)), kind, broadcast_dims(*(p.actual for p in parts))
+    )
 
 
 def _number_dtype(*values: Any) -> str:

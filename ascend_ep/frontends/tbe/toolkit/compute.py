@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from ascend_ep.frontends.tbe.toolkit.elements import Element, IndexVariable, Number, element_of
@@ -77,10 +78,12 @@ class _Reading:
         for chain in chains:
             for v in chain:
                 if all(v is not known for known in all_variables):
-                    raise DslError(DSL, f"the index {v.name} belongs to no dimension of this compute and no reduction")
+                    raise DslError(
+                        DSL, f"the index {v.name} belongs to no dimension of this compute and no reduction"
+                    )
         after: dict[int, set[int]] = {id(v): set() for v in all_variables}
         for chain in chains:
-            for first, second in zip(chain, chain[1:], strict=False):
+            for first, second in pairwise(chain):
                 if first is second:
                     raise Inexpressible("a tensor is read along its diagonal")
                 after[id(second)].add(id(first))
@@ -112,6 +115,8 @@ class _Reading:
         if element.op == "read":
             return self.read(*element.data)
         if element.op == "whole":
+            if any(v.reduced for v in self.order) and element.data.shape:
+                raise Inexpressible(f"{_named(element.data)} stands without indices in a reduction")
             return materialized(element.data)
         if element.op == "index":
             return self.index(element)
@@ -133,13 +138,15 @@ class _Reading:
             extent = int(tensor.shape[axis])
             if isinstance(index, IndexVariable):
                 if int(index.extent) != extent:
-                    raise Inexpressible(f"{_named(tensor)} is read in part: {int(index.extent)} of {extent} along axis {axis}")
+                    raise Inexpressible(
+                        f"{_named(tensor)} is read in part: {int(index.extent)} of {extent} along axis {axis}"
+                    )
                 places.append(self.place(index))
                 continue
             number = index.number if isinstance(index, Number) else index
             if not isinstance(number, int):
                 raise Inexpressible(
-                    f"{_named(tensor)} is read at a computed position along axis {axis} (a window or a gather)"
+                    f"{_named(tensor)} is read at computed positions of axis {axis} (a window or a gather)"
                 )
             if extent != 1 or number != 0:
                 raise Inexpressible(f"{_named(tensor)} is read at position {int(number)} of axis {axis} only")
@@ -147,7 +154,12 @@ class _Reading:
         node = tensor.node
         if dropped:
             node = Node("reduce", (node,), ("max", tuple(dropped), False))
-        return self.placed(Tensor(node, [d for a, d in enumerate(tensor.shape) if a - len(indices) not in dropped], tensor.dtype), places)
+        return self.placed(
+            Tensor(
+                node, [d for a, d in enumerate(tensor.shape) if a - len(indices) not in dropped], tensor.dtype
+            ),
+            places,
+        )
 
     def placed(self, tensor: Tensor, places: Sequence[int]) -> Tensor:
         """The tensor with its dimensions at these axes of the common order."""
@@ -173,8 +185,10 @@ class _Reading:
                         if others:
                             flat = Node("reduce", (flat,), ("max", others, False))
                         made = Tensor(flat, [tensor.shape[axis]], "int32")
-                        return self.placed(made, [self.place(element)])  # type: ignore[arg-type]
-        raise Inexpressible(f"the index {getattr(element, 'name', '')} is used as a value, but no tensor is read with it")
+                        return self.placed(made, [self.place(element)])
+        raise Inexpressible(
+            f"the index {getattr(element, 'name', '')} is used as a value, but no tensor is read with it"
+        )
 
     def reduce(self, element: Element) -> Tensor:
         op, axes = element.data

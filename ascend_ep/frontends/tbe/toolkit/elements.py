@@ -113,8 +113,8 @@ class Number(Element):
     """tvm.const: a number with an element type."""
 
     def __init__(self, value: Any, dtype: str | None = None) -> None:
-        if isinstance(value, Number):
-            value = value.number
+        self.number: Any = value.number if isinstance(value, Number) else value
+        value = self.number
         if dtype is None:
             dtype = "float32" if isinstance(value, float) else "bool" if isinstance(value, bool) else "int32"
         if not isinstance(dtype, str) or dtype not in DTYPES:
@@ -122,9 +122,8 @@ class Number(Element):
         if node_of(value) is None:
             raise DslError(DSL, f"tvm.const takes a number, not a {type(value).__name__}")
         if dtype in INTEGERS and isinstance(value, float):
-            value = int(value)
+            self.number = int(value)
         super().__init__("number", (), dtype)
-        self.number = value
 
     @property
     def value(self) -> Any:
@@ -199,5 +198,7 @@ def read(tensor: Tensor, indices: Sequence[Any]) -> Element:
     """x(i, j) or x[i, j]."""
     if len(indices) != len(tensor.shape):
         name = tensor.name or "the tensor"
-        raise DslError(DSL, f"{name} has {len(tensor.shape)} dimensions, but {len(indices)} indices are given")
+        raise DslError(
+            DSL, f"{name} has {len(tensor.shape)} dimensions, but {len(indices)} indices are given"
+        )
     return Element("read", (), tensor.dtype, (tensor, tuple(indices)))

@@ -45,11 +45,12 @@ class Entry:
         return [p.name for p in self.parameters if p.role == role]
 
 
-def find_entry(namespace: Mapping[str, Any], stem: str) -> Entry:
+def find_entry(namespace: Mapping[str, Any], stem: str, built: bool) -> Entry | None:
     """The operator among the functions that the file defines. Raises Inexpressible when there is none.
 
-    In this order: a registered function or one with check_op_params, the one named like the file, one that
-    takes kernel_name; else a compute, called with tensors: <file>_compute, a registered one, the last one.
+    In this order: a registered function or one with check_op_params, one that takes kernel_name; else a
+    compute, called with tensors: <name>_compute, any function. Of several the one named like the file, else
+    the last. None: the file itself has `built` an operator, and has no such function.
     """
     own = [
         f for name, f in namespace.items()
@@ -61,10 +62,12 @@ def find_entry(namespace: Mapping[str, Any], stem: str) -> Entry:
     builders = [f for f in own if hasattr(f, "__tbe_roles__") or (id(f) in registered and _takes_name(f))]
     builders = builders or [f for f in own if _takes_name(f) and not f.__name__.endswith("_compute")]
     computes = [f for f in own if f.__name__.endswith("_compute")]
-    for functions, takes_tensors in ((builders, False), (computes, True), (own, True)):
+    for functions, takes_tensors in ((builders, False), (computes, True), ([] if built else own, True)):
         if functions:
             chosen = next((f for f in functions if f.__name__ in (stem, f"{stem}_compute")), functions[-1])
             return Entry(chosen, takes_tensors, registered.get(id(chosen)) or _only_name(chosen))
+    if built:
+        return None
     raise Inexpressible("the file defines no function that could be the operator")
 
 
@@ -93,7 +96,9 @@ def describe_parameters(entry: Entry, n_inputs: int, attributes: Mapping[str, An
         if role.startswith("DYNAMIC"):
             raise Inexpressible(f"{p.name} is any number of tensors, which an expression doesn't take")
         if role in ("TENSOR", ""):
-            role = _guessed(made, tensors < n_inputs, tensors, attributes, entry.takes_tensors, role == "TENSOR")
+            role = _guessed(
+                made, tensors < n_inputs, tensors, attributes, entry.takes_tensors, role == "TENSOR"
+            )
         elif role.endswith(("_INPUT", "_OUTPUT")):
             made.required = not role.startswith("OPTION")
             role = "input" if role.endswith("_INPUT") else "output"
@@ -112,9 +117,9 @@ def describe_parameters(entry: Entry, n_inputs: int, attributes: Mapping[str, An
         names = ", ".join(p.name for p in inputs)
         given = f"{n_inputs} shape{' is' if n_inputs == 1 else 's are'} given"
         raise Inexpressible(f"{entry.function.__name__} takes the inputs {names or '(none)'}, and {given}")
-    for p in entry.parameters:
-        if p.role == "attribute" and p.required and p.name not in attributes:
-            raise Inexpressible(f"the attribute {p.name} has no default: give --attr {p.name}=VALUE")
+    for made in entry.parameters:
+        if made.role == "attribute" and made.required and made.name not in attributes:
+            raise Inexpressible(f"the attribute {made.name} has no default: give --attr {made.name}=VALUE")
 
 
 def _guessed(
@@ -148,7 +153,9 @@ def _type_of(value: Any) -> str:
 # ---- the call --------------------------------------------------------------------------------------
 
 
-def call(entry: Entry, shapes: Sequence[Sequence[int]], kinds: Sequence[str], attributes: Mapping[str, Any]) -> list[Tensor]:
+def call(
+    entry: Entry, shapes: Sequence[Sequence[int]], kinds: Sequence[str], attributes: Mapping[str, Any]
+) -> list[Tensor]:
     """Runs the operator; what it builds is in SESSION. Gives what a compute returned."""
     names = entry.named("input") or entry.named("shape")
     dims = [
@@ -156,6 +163,7 @@ def call(entry: Entry, shapes: Sequence[Sequence[int]], kinds: Sequence[str], at
         for i, shape in enumerate(shapes)
     ]
     SESSION.shapes = dims
+    given: dict[str, Any]
     if entry.takes_tensors:
         given = {n: placeholder(s, k, n) for n, s, k in zip(names, dims, kinds, strict=False)}
     else:

@@ -1,5 +1,5 @@
-"""What a run computed, as formula text: once over the inputs' own shapes with sizes by name, and once over the
-placeholders' shapes with sizes as numbers."""
+"""What a run computed, as formula text: once over the inputs' own shapes with sizes by name, and once over
+the placeholders' shapes with sizes as numbers."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from ascend_ep.opdef.expression_text import program_text
 MAX_HEIGHT = 10
 _LEAVES = ("const", "placeholder", "attribute", "size", "extent")
 _FOLDED: dict[str, Callable[..., float]] = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "pow": operator.pow,
-    "neg": operator.neg, "floordiv": operator.floordiv, "sqrt": math.sqrt,
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
+    "pow": operator.pow, "neg": operator.neg, "floordiv": operator.floordiv, "sqrt": math.sqrt,
 }  # fmt: skip
 
 
@@ -110,7 +110,9 @@ class _Writer:
             return SumTo(args[0], args[1])
         if node.op == "index":
             return Index(args[0], node.data)
-        if node.op in _FOLDED and all(isinstance(a, Constant) and not isinstance(a.value, bool) for a in args):
+        if node.op in _FOLDED and all(
+            isinstance(a, Constant) and not isinstance(a.value, bool) for a in args
+        ):
             try:
                 value = _FOLDED[node.op](*(a.value for a in args if isinstance(a, Constant)))
             except (ArithmeticError, ValueError, TypeError):
@@ -189,7 +191,9 @@ def _postorder(roots: Sequence[Node]) -> Iterator[Node]:
             stack += [(a, False) for a in reversed(node.args) if id(a) not in done]
 
 
-def bound_inputs(names: Sequence[str], shapes: Sequence[Sequence[int]], placeholders: Sequence[Any]) -> list[Bound]:
+def bound_inputs(
+    names: Sequence[str], shapes: Sequence[Sequence[int]], placeholders: Sequence[Any]
+) -> list[Bound]:
     """The inputs with the placeholders that stand for them."""
     return [
         Bound(name, tuple(map(int, shape)), tuple(p.actual), p.node.data)

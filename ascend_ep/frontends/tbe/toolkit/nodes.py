@@ -1,4 +1,4 @@
-"""What was computed, as a graph: operations of opdef.expression by name, with identity instead of equality."""
+"""What was computed, as a graph: operations of opdef.expression by name, compared by identity."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 
 class Node:
-    """One operation. `op` is const, input, attribute, size, cast, reduce, unsqueeze, sum_to, index or the name
-    of an elementwise operation; `data` is what it takes besides operands."""
+    """One operation. `op` is const, placeholder, extent, size, attribute, number, cast, reduce, unsqueeze,
+    sum_to, index or the name of an elementwise operation; `data` is what it takes besides operands."""
 
     __slots__ = ("args", "data", "op")
 
@@ -129,6 +129,10 @@ def _comparison(method: str) -> Callable[[Any, Any], Any]:
     return compare
 
 
+def _unary(method: str, op: str) -> Callable[[Any], Any]:
+    return lambda self: traced(getattr(_plain(self), method)(), Node(op, (self.node,)))
+
+
 def _equip(kind: type) -> None:
     base = int if issubclass(kind, int) else float
     operations = {
@@ -140,9 +144,9 @@ def _equip(kind: type) -> None:
         setattr(kind, f"__r{name}__", _arithmetic(f"__r{name}__", op, swapped=True))
     for name in ("lt", "le", "gt", "ge", "eq", "ne"):
         setattr(kind, f"__{name}__", _comparison(f"__{name}__"))
-    kind.__hash__ = base.__hash__  # type: ignore[assignment]
-    kind.__neg__ = lambda self: traced(-_plain(self), Node("neg", (self.node,)))  # type: ignore[attr-defined]
-    kind.__abs__ = lambda self: traced(abs(_plain(self)), Node("abs", (self.node,)))  # type: ignore[attr-defined]
+    setattr(kind, "__hash__", base.__hash__)  # noqa: B010  (mypy takes no assignment to a method)
+    for name, op in {"neg": "neg", "abs": "abs"}.items():
+        setattr(kind, f"__{name}__", _unary(f"__{name}__", op))
 
 
 _equip(TracedInt)

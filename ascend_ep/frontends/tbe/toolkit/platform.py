@@ -144,10 +144,7 @@ NAMES: dict[str, Any] = {
     "BLOCK_OUT": 16,
     "VERSION_CLOUD": "Ascend910B",
     "VERSION_MINI": "Ascend310",
-    **{name: key for name, key in {
-        "CORE_NUM": "CORE_NUM", "UB_SIZE": "UB_SIZE", "L1_SIZE": "L1_SIZE", "SOC_VERSION": "SOC_VERSION",
-        "SHORT_SOC_VERSION": "SHORT_SOC_VERSION",
-    }.items()},
+    **{name: name for name in ("CORE_NUM", "UB_SIZE", "L1_SIZE", "SOC_VERSION", "SHORT_SOC_VERSION")},
     **{name: name for name in ("ASCEND_310", "ASCEND_910", "ASCEND_310P", "ASCEND_910B", "HI3796CV300ES")},
     "scope_ubuf": "local.UB",
     "scope_gm": "global",

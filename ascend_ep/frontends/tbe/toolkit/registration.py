@@ -66,7 +66,9 @@ class TBERegOp:
         self.op_info["outputs"].append({"index": index, "name": name})
         return self
 
-    def attr(self, name: str = "", param_type: str = "", value_type: str = "", *rest: Any, **_named: object) -> TBERegOp:
+    def attr(
+        self, name: str = "", param_type: str = "", value_type: str = "", *rest: Any, **_named: object
+    ) -> TBERegOp:
         self.op_info["attr"].append({"name": name, "param_type": param_type, "type": value_type})
         return self
 
@@ -97,7 +99,14 @@ def op_info_register(op_info: Any = None) -> Callable[[Any], Any]:
 class DataType:
     """mindspore.ops.DataType: F32_Default, F16_5HD, None_None, ... as pairs of type and format."""
 
-    _TYPES = {"F16": "float16", "F32": "float32", "F64": "float64", "BF16": "bfloat16", "BOOL": "bool", "None": ""}
+    _TYPES = {
+        "F16": "float16",
+        "F32": "float32",
+        "F64": "float64",
+        "BF16": "bfloat16",
+        "BOOL": "bool",
+        "None": "",
+    }
 
     def __getattr__(self, name: str) -> tuple[str, str]:
         kind, _, form = name.partition("_")

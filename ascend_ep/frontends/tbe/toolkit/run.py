@@ -13,6 +13,7 @@ import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from ascend_ep.frontends.tbe.toolkit import nodes, tensors
@@ -41,16 +42,16 @@ def run_file(path: Path, text: str, jobs: Sequence[Mapping[str, Any]]) -> dict[s
     WARNINGS.file = file
     sys.path.insert(0, str(path.resolve().parent))
     with Importing(path):
-        namespace: dict[str, Any] = {"__name__": path.stem, "__file__": file, "__builtins__": builtins}
         try:
-            module = type(sys)(path.stem)
-            module.__dict__.update(namespace)
-            namespace = module.__dict__
+            module = ModuleType(path.stem)
+            module.__dict__.update(__file__=file, __builtins__=builtins)
             sys.modules.setdefault(path.stem, module)
+            namespace = module.__dict__
             exec(compile(text, file, "exec", dont_inherit=True), namespace)  # the user's file, which is code
-            if SESSION.builds:
-                return {"entry": {"name": path.stem}, "recordings": [_recorded(None, [], {}, file)]}
-            entry = find_entry(namespace, path.stem)
+            entry = find_entry(namespace, path.stem, bool(SESSION.builds))
+            if entry is None:
+                made = _recorded(None, [], {})
+                return {"entry": {"name": made["kernel_name"] or path.stem}, "recordings": [made]}
             first = jobs[0]
             describe_parameters(entry, len(first["shapes"]), first["attributes"])
         except BaseException as error:
@@ -59,10 +60,12 @@ def run_file(path: Path, text: str, jobs: Sequence[Mapping[str, Any]]) -> dict[s
         for job in jobs:
             _start()
             try:
-                made = call(entry, job["shapes"], job["dtypes"], job["attributes"])
-                recordings.append(_recorded(entry, made, job, file))
+                returned = call(entry, job["shapes"], job["dtypes"], job["attributes"])
+                recordings.append(_recorded(entry, returned, job))
             except BaseException as error:
                 recordings.append({"error": _failure(error, file, text)})
+                if len(recordings) == 1:
+                    break  # the others are to be compared with the first
         return {"entry": _entry(entry), "recordings": recordings}
 
 
@@ -98,18 +101,26 @@ def _plain(value: Any) -> Any:
 # ---- what one run made -----------------------------------------------------------------------------
 
 
-def _recorded(entry: Entry | None, returned: list[Tensor], job: Mapping[str, Any], file: str) -> dict[str, Any]:
+def _recorded(entry: Entry | None, returned: list[Tensor], job: Mapping[str, Any]) -> dict[str, Any]:
     kernel, listed = _tensor_list(entry, returned)
     placeholders = [t for t in listed if t.node.op == "placeholder"]
     outputs = [materialized(t) for t in listed if t.node.op != "placeholder"]
-    copied = [t for t in returned if t.node.op == "placeholder"] if entry is not None and not SESSION.builds else []
+    copied = (
+        [t for t in returned if t.node.op == "placeholder"]
+        if entry is not None and not SESSION.builds
+        else []
+    )
     outputs += copied
     if not outputs:
         raise Inexpressible("it computes nothing: the tensor_list of the build has no output")
     if any(t.packed is not None for t in outputs):
         raise Inexpressible("an output holds the packed bits of vcmp(mode='bit'): use mode='bool'")
     shapes = job.get("shapes") or [t.actual for t in placeholders]
-    names = (entry.named("input") or entry.named("shape")) if entry is not None else [_name(t) for t in placeholders]
+    names = (
+        (entry.named("input") or entry.named("shape"))
+        if entry is not None
+        else [_name(t) for t in placeholders]
+    )
     if len(placeholders) != len(shapes):
         raise Inexpressible(f"{len(shapes)} shapes are given, but the build has {len(placeholders)} inputs")
     inputs = bound_inputs(names[: len(shapes)], shapes, placeholders)
@@ -135,13 +146,18 @@ def _tensor_list(entry: Entry | None, returned: list[Tensor]) -> tuple[str, list
         cases = cases_of(listed)
         for tensor in cases[0]:
             if not isinstance(tensor, Tensor):
-                raise Inexpressible(f"the build's tensor_list holds a {type(tensor).__name__}, not tensors only")
+                raise Inexpressible(
+                    f"the build's tensor_list holds a {type(tensor).__name__}, not tensors only"
+                )
         return name, cases[0]
     if entry is None or not entry.takes_tensors:
         raise Inexpressible("the operator's function ends without a build: call tbe.build(schedule, config)")
     if not returned:
         raise Inexpressible(f"{entry.function.__name__} returns no tensor")
-    return entry.function.__name__, [*SESSION.placeholders, *(t for t in returned if t.node.op != "placeholder")]
+    return entry.function.__name__, [
+        *SESSION.placeholders,
+        *(t for t in returned if t.node.op != "placeholder"),
+    ]
 
 
 def _name(tensor: Tensor) -> str:
@@ -162,10 +178,14 @@ def _output_names(entry: Entry | None, outputs: Sequence[Tensor], taken: Sequenc
 def _failure(error: BaseException, file: str, text: str) -> dict[str, Any]:
     """The error, and the line and columns of the file that it comes from."""
     if isinstance(error, SyntaxError) and error.filename == file:
-        return _place(f"it isn't Python: {error.msg}", error.lineno or 0, error.offset or 1, 0, text, "syntax")
+        return _place(
+            f"it isn't Python: {error.msg}", error.lineno or 0, error.offset or 1, 0, text, "syntax"
+        )
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == file]
     kind = "inexpressible" if isinstance(error, Inexpressible) else "failed"
-    message = str(error) if isinstance(error, Inexpressible | DslError) else f"{type(error).__name__}: {error}"
+    message = (
+        str(error) if isinstance(error, Inexpressible | DslError) else f"{type(error).__name__}: {error}"
+    )
     if not frames:
         return _place(message, 0, 1, 0, text, kind)
     frame = frames[-1]

@@ -16,7 +16,12 @@ def shape_to_list(shape: Any) -> list[int]:
 
 
 def broadcast_shapes(
-    shape1: Sequence[int], shape2: Sequence[int], op_name: str = "", param_name_input1: str = "", param_name_input2: str = "", **_named: object
+    shape1: Sequence[int],
+    shape2: Sequence[int],
+    op_name: str = "",
+    param_name_input1: str = "",
+    param_name_input2: str = "",
+    **_named: object,
 ) -> tuple[list[int], list[int], list[int]]:
     """Both shapes with the same number of dimensions, and the shape of their broadcast. Raises E80013."""
     rank = max(len(shape1), len(shape2))
@@ -29,7 +34,9 @@ def broadcast_shapes(
         raise DslError(BROADCAST, f"the shapes {texts} of {names} can't be broadcast") from None
 
 
-def unify_broadcast_shapes(shapes: Sequence[Sequence[int]], *_arguments: object, **_named: object) -> tuple[list[int], ...]:
+def unify_broadcast_shapes(
+    shapes: Sequence[Sequence[int]], *_arguments: object, **_named: object
+) -> tuple[list[int], ...]:
     """broadcast_shapes of any number."""
     rank = max(map(len, shapes))
     padded = [[1] * (rank - len(s)) + list(s) for s in shapes]
@@ -68,8 +75,8 @@ def shape_refine(shape: Sequence[int], reduce_axis: Any = None, keep_dims: Any =
 
 def variable_shape(inputs: Sequence[Any], op_mode: str = "elewise", **_named: object) -> Any:
     """The shapes of the inputs of a case of classify; known ones."""
-    shapes = [list(i["shape"]) for i in inputs if isinstance(i, dict) and i.get("rel_pos_to_reduce") != "axis"]
-    return shapes
+    tensors = (i for i in inputs if isinstance(i, dict) and i.get("rel_pos_to_reduce") != "axis")
+    return [list(i["shape"]) for i in tensors]
 
 
 def classify(ins: Sequence[Any], mode: Any = None, extra_params: Any = None) -> list[list[Any]]:
@@ -88,7 +95,9 @@ def get_shape_size(shape: Sequence[int]) -> int:
 def compare_tensor_dict_key(dict1: Any, dict2: Any, dict_key: str) -> None:
     """Raises E90001 when two descriptions differ in a key."""
     if list(dict1.get(dict_key) or ()) != list(dict2.get(dict_key) or ()):
-        raise DslError(DSL, f"the {dict_key} of two tensors differ: {dict1.get(dict_key)} and {dict2.get(dict_key)}")
+        raise DslError(
+            DSL, f"the {dict_key} of two tensors differ: {dict1.get(dict_key)} and {dict2.get(dict_key)}"
+        )
 
 
 def simplify_axis_shape(shape: Any, axis: Any) -> Any:

@@ -31,14 +31,17 @@ def broadcast(var: Any, shape: Any, output_dtype: str | None = None) -> Tensor:
     if not isinstance(var, Tensor):
         if isinstance(var, Element) and not isinstance(var, Number):
             raise DslError(DSL, "broadcast takes a tensor or a number, not one element")
-        dtype = output_dtype or getattr(var, "dtype", None) or ("float32" if isinstance(var, float) else "int32")
+        dtype = (
+            output_dtype or getattr(var, "dtype", None) or ("float32" if isinstance(var, float) else "int32")
+        )
         if dtype not in DTYPES:
             raise DslError(DSL, f"broadcast knows no element type {str(dtype)[:40]!r}")
         return Tensor(operand_node(var), dims, dtype, ())
     tensor = tensor_argument("broadcast", var)
     if plain(broadcast_dims(tensor.shape, dims)) != plain(dims):
         raise DslError(
-            BROADCAST, f"a tensor of shape {list(plain(tensor.shape))} can't be broadcast to {list(plain(dims))}"
+            BROADCAST,
+            f"a tensor of shape {list(plain(tensor.shape))} can't be broadcast to {list(plain(dims))}",
         )
     result = Tensor(tensor.node, dims, tensor.dtype, tensor.actual, name=tensor.name)
     return cast(result, output_dtype) if output_dtype else result
@@ -75,7 +78,8 @@ def _reduction(name: str, op: str) -> Callable[..., Any]:
         else:
             reduced = axes
             node = Node("reduce", (tensor.node,), (op, axes, keep))
-        return Tensor(node, _without(tensor.shape, reduced, keep), tensor.dtype)
+        gone = len(reduced) == len(tensor.shape) and not keep
+        return Tensor(node, _without(tensor.shape, reduced, keep), tensor.dtype, () if gone else None)
 
     reduce.__name__ = name
     return reduce
@@ -119,11 +123,12 @@ _ONNX = "; give the ONNX model the standard operator {}, which is native here"
 REFUSED: dict[str, Callable[..., Any]] = {
     name: _refused(name, "an expression can't move elements" + _ONNX.format(standard))
     for name, standard in {
-        "concat": "Concat", "split": "Split", "split_compute_com": "Split", "slice": "Slice", "transpose": "Transpose",
+        "concat": "Concat", "split": "Split", "slice": "Slice", "transpose": "Transpose",
         "gather": "Gather", "gather_nd": "GatherND", "scatter": "ScatterElements", "scatter_nd": "ScatterND",
         "sort": "TopK", "topk": "TopK", "transdata": "Transpose", "inplace_add": "ScatterND",
         "inplace_sub": "ScatterND", "inplace_update": "ScatterND", "unsorted_segment_sum": "ScatterElements",
-        "pooling2d": "MaxPool", "pooling3d": "MaxPool", "reduce_window": "MaxPool", "dilation": "ConvTranspose",
+        "pooling2d": "MaxPool", "pooling3d": "MaxPool", "reduce_window": "MaxPool",
+        "dilation": "ConvTranspose", "split_compute_com": "Split",
     }.items()
 } | {
     name: _refused(name, "it isn't an expression over elements" + _ONNX.format(standard))

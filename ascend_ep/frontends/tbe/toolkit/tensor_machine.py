@@ -158,13 +158,14 @@ NAMES: dict[str, Any] = {
     **{
         name: _function(name, op)
         for name, op in {
-            "exp": "exp", "log": "log", "sqrt": "sqrt", "rsqrt": "rsqrt", "tanh": "tanh", "sigmoid": "sigmoid",
+            "exp": "exp", "log": "log", "sqrt": "sqrt", "rsqrt": "rsqrt", "tanh": "tanh",
+            "sigmoid": "sigmoid",
             "erf": "erf", "sin": "sin", "cos": "cos", "tan": "tan", "atan": "atan", "floor": "floor",
             "ceil": "ceil", "trunc": "trunc", "round": "round", "nearbyint": "round", "abs": "abs",
             "fabs": "abs", "isnan": "isnan", "log2": "log2", "log10": "log10", "log1p": "log1p",
         }.items()
     },
     **{name: _function(name, op, 2) for name, op in {"power": "pow", "pow": "pow", "fmod": "mod"}.items()},
-    **{name: _hardware(name) for name in ("extern", "ir_builder", "call_extern", "decl_buffer", "call_pure_intrin")},
+    **{name: _hardware(name) for name in ("extern", "ir_builder", "call_extern", "decl_buffer")},
     "Tensor": Tensor,
 }  # fmt: skip

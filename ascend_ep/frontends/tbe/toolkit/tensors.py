@@ -110,7 +110,9 @@ def placeholder(shape: Any, dtype: str = "float32", name: str = "", **_ignored: 
     dims = resolve_variables(shape_list(shape), position)
     if dtype not in DTYPES:
         raise DslError(DSL, f"placeholder has no element type {str(dtype)[:40]!r}")
-    dims = [d if hasattr(d, "node") else traced(d, Node("extent", (), (position, i))) for i, d in enumerate(dims)]
+    dims = [
+        d if hasattr(d, "node") else traced(d, Node("extent", (), (position, i))) for i, d in enumerate(dims)
+    ]
     tensor = Tensor(Node("placeholder", (), position), dims, dtype, name=name or f"placeholder{position}")
     SESSION.placeholders.append(tensor)
     return tensor
@@ -164,10 +166,14 @@ def materialized(tensor: Tensor) -> Tensor:
     wanted = plain(tensor.shape)
     if tensor.actual == wanted:
         return tensor
+    missing = len(wanted) - len(tensor.actual)
+    if missing > 0 and wanted == (1,) * missing + tensor.actual:
+        axes = tuple(range(-len(wanted), missing - len(wanted)))
+        return Tensor(Node("unsqueeze", (tensor.node,), axes), tensor.shape, tensor.dtype)
     like = _of_shape(wanted)
     if like is None:
         raise Inexpressible(
-            f"a tensor of shape {list(wanted)} is broadcast from {list(tensor.actual)}, but no input has that shape"
+            f"a tensor is broadcast from {list(tensor.actual)} to {list(wanted)}, which is no input's shape"
         )
     return Tensor(Node("sum_to", (tensor.node, like)), tensor.shape, tensor.dtype)
 

@@ -10,7 +10,9 @@ from ascend_ep.frontends.tbe.toolkit.failure import Inexpressible
 class Variable:
     """tbe.var: a number that the real toolchain would know when the kernel is launched."""
 
-    def __init__(self, name: str = "tmp", bound: object = None, dtype: str = "int32", addition: object = None):
+    def __init__(
+        self, name: str = "tmp", bound: object = None, dtype: str = "int32", addition: object = None
+    ):
         self.name = name
         self.dtype = dtype if isinstance(dtype, str) else "int32"
 

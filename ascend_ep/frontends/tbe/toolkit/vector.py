@@ -48,7 +48,9 @@ def check_shapes(function: str, *values: Any) -> None:
     shapes = {plain(v.shape) for v in values if isinstance(v, Tensor)}
     if len(shapes) > 1:
         texts = " and ".join(str(list(s)) for s in sorted(shapes, key=len, reverse=True))
-        WARNINGS.add(f"{function} of shapes {texts} is broadcast; the real DSL wants broadcast(tensor, shape) first")
+        WARNINGS.add(
+            f"{function} of shapes {texts} is broadcast; the real DSL wants broadcast(tensor, shape) first"
+        )
 
 
 def floating(function: str, dtype: str) -> None:
@@ -100,7 +102,7 @@ def _one(name: str, op: str, floats_only: bool = True) -> Callable[..., Tensor]:
     return _named(convert, name)
 
 
-def _named(function: Any, name: str) -> Any:
+def _named(function: Callable[..., Tensor], name: str) -> Callable[..., Tensor]:
     function.__name__ = name
     return function
 
@@ -111,7 +113,12 @@ vmax, vmin, vmod = _two("vmax", "max"), _two("vmin", "min"), _two("vmod", "mod")
 vadds, vmuls = _with_number("vadds", "add", "vadd"), _with_number("vmuls", "mul", "vmul")
 vsubs, vdivs = _with_number("vsubs", "sub", "vsub"), _with_number("vdivs", "div", "vdiv")
 vmaxs, vmins = _with_number("vmaxs", "max", "vmax"), _with_number("vmins", "min", "vmin")
-vexp, vlog, vsqrt, vrsqrt = _one("vexp", "exp"), _one("vlog", "log"), _one("vsqrt", "sqrt"), _one("vrsqrt", "rsqrt")
+vexp, vlog, vsqrt, vrsqrt = (
+    _one("vexp", "exp"),
+    _one("vlog", "log"),
+    _one("vsqrt", "sqrt"),
+    _one("vrsqrt", "rsqrt"),
+)
 vabs = _one("vabs", "abs", floats_only=False)
 vtanh = _one("vtanh", "tanh")
 vsin, vcos = _one("vsin", "sin"), _one("vcos", "cos")

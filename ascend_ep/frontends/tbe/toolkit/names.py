@@ -1,0 +1,207 @@
+"""What each module that files import has: the table of the stand-ins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ascend_ep.frontends.tbe.toolkit import (
+    building,
+    casts,
+    checks,
+    choice,
+    platform,
+    registration,
+    shapes,
+    shaping,
+    vector,
+)
+from ascend_ep.frontends.tbe.toolkit import tensor_machine as tvm
+from ascend_ep.frontends.tbe.toolkit.variables import Variable
+
+_TWO = "vadd vsub vmul vdiv vmax vmin vmod vadds vmuls vmaxs vmins vsubs vdivs vand vor"
+_ONE = "vexp vlog vsqrt vrsqrt vabs vrec vrelu vlrelu vnot vtanh vsin vcos"
+_THREE = "vaxpy vmla vmadd vmaddrelu vaddrelu vsubrelu clip round_to"
+_REDUCTIONS = "reduce_sum reduce_mean reduce_max reduce_min reduce_prod reduce_all reduce_any"
+
+#: tbe.dsl and te.lang.cce.
+DSL: dict[str, Any] = {
+    **{name: getattr(vector, name) for name in f"{_TWO} {_ONE} {_THREE}".split()},
+    **{name: getattr(shaping, name) for name in f"{_REDUCTIONS} broadcast tuple_sum set_value".split()},
+    **{name: getattr(choice, name) for name in ("vcmp", "vsel", "vcmpsel", "vlogic")},
+    **{name: casts.rounding(name, op) for name, op in {
+        "floor": "floor", "ceil": "ceil", "round": "round", "trunc": "trunc",
+        "round_half_up": "round_half_up",
+    }.items()},
+    **shaping.REFUSED,
+    "sum": shaping.reduce_sum,
+    "cast_to": casts.cast_to,
+    "cast_to_round": casts.rounding("cast_to_round", "round"),
+    "auto_schedule": building.auto_schedule,
+    "build": building.build,
+    "cce_build_code": building.build,
+    "compute": building.context,
+    "schedule": building.context,
+    "classify": shapes.classify,
+    "var": Variable,
+}  # fmt: skip
+_REGISTER = {
+    "register_operator": registration.register_operator,
+    "register_op": registration.register_operator,
+    "register_op_compute": registration.register_op_compute,
+    "register_operator_compute": registration.register_op_compute,
+    "register_op_param_pass": registration.passes_through,
+    "register_param_generalization": registration.passes_through,
+    "register_pass_for_fusion": registration.passes_through,
+    "register_fusion_pass": registration.passes_through,
+    "set_fusion_buildcfg": lambda *_arguments, **_named: None,
+}
+_FUSION = {"fusion_manager": registration.FusionManager(), "register": registration.register_op_compute}
+_CONTEXT = {"get_context": platform.get_context, "op_context": platform, "OpContext": platform.Context}
+_MINDSPORE = {
+    "op_info_register": registration.op_info_register,
+    "TBERegOp": registration.TBERegOp,
+    "DataType": registration.DataType(),
+}
+_ERRORS = {"__missing__": platform.error_function}
+_CHECKS = {**checks.NAMES, **shapes.NAMES}
+_UTIL_COMPUTE = {
+    "sign": platform.sign,
+    "get_cof": platform.get_cof,
+    "square": platform.square,
+    "only_static_support": registration.passes_through,
+}
+_SELECT = {
+    **dict.fromkeys(("SplitInput", "SplitOutput", "ReduceInput", "ReduceOutput"), platform.Parameter),
+    "gen_param": platform.Parameter,
+    "get_dynamic_param_in_json": lambda params: "{}",
+    "get_op_cal_info": lambda *_arguments, **_named: "{}",
+}
+_COMMON = {
+    "is_unknown": lambda *_arguments: False,
+    "is_unknown_rank_input": lambda *_arguments: False,
+    "is_dynamic_input": lambda *_arguments: False,
+    "check_op_impl_mode": lambda *_arguments, **_named: None,
+}
+_GENERATIONS = {"after_v200": lambda: True, "is_v200": lambda: False, "is_v300": lambda: False}
+_ADAPTER = {
+    "register_operator": registration.register_operator,
+    "register_operator_compute": registration.register_op_compute,
+    "classify": shapes.classify,
+    "OpPatternMode": platform.WORDS,
+    "OpImplMode": platform.WORDS,
+    "OpTbeImplMode": platform.WORDS,
+    "get_current_build_config": lambda *_arguments: False,
+    "check_support_block_size_16": lambda *_arguments: True,
+    "in_record": registration.passes_through,
+    "tuple_sum": shaping.tuple_sum,
+    "auto_schedule": building.auto_schedule,
+    "build": building.build,
+    "build_config": building.BuildConfig(),
+}
+
+#: Every module: its names.
+TABLE: dict[str, Mapping[str, Any]] = {
+    "te": {"compute": tvm.NAMES["compute"], **tvm.NAMES},
+    "te.lang": {},
+    "te.lang.cce": DSL,
+    "te.lang.cce.api": DSL,
+    "te.lang.cce.te_compute": DSL,
+    "te.lang.cce.util": _CHECKS,
+    "te.lang.dynamic": DSL,
+    "te.lang.base": {"OpPatternMode": platform.WORDS, "classify": shapes.classify, **DSL},
+    "te.tvm": tvm.NAMES,
+    "te.tvm.topi": {},
+    "te.tvm.topi.generic": {"auto_schedule": building.auto_schedule},
+    "te.platform": {**platform.NAMES, "build_config": building.BuildConfig()},
+    "te.platform.cce_conf": platform.NAMES,
+    "te.platform.cce_params": platform.NAMES,
+    "te.platform.cce_policy": {"OpParamInfoKey": platform.WORDS, "disableL2": lambda *_a: None},
+    "te.platform.cce_build": {"build_config": building.BuildConfig()},
+    "te.platform.fusion_manager": _FUSION,
+    "te.platform.cce_runtime": {},
+    "te.utils": {},
+    "te.utils.op_utils": _CHECKS,
+    "te.utils.para_check": _CHECKS,
+    "te.utils.shape_util": _CHECKS,
+    "te.utils.cce": {},
+    "te.utils.error_manager": {},
+    "te.utils.error_manager.error_manager_vector": _ERRORS,
+    "te.utils.error_manager.error_manager_util": _ERRORS,
+    "tbe": {},
+    "tbe.dsl": DSL,
+    "tbe.dsl.api": DSL,
+    "tbe.dsl.base": {},
+    "tbe.dsl.base.operation": {
+        "var": Variable, "get_context": platform.get_context, "add_compile_info": lambda *_arguments: None,
+        "get_compile_info": dict, "register_build_pointcut": registration.passes_through,
+    },
+    "tbe.tvm": tvm.NAMES,
+    "tbe.tvm.topi": {},
+    "tbe.tvm.topi.generic": {"auto_schedule": building.auto_schedule},
+    "tbe.tvm.topi.cce": {},
+    "tbe.tvm.topi.cce.util": _CHECKS,
+    "tbe.common": {},
+    "tbe.common.utils": _CHECKS,
+    "tbe.common.utils.para_check": _CHECKS,
+    "tbe.common.utils.shape_util": _CHECKS,
+    "tbe.common.utils.errormgr": {"__missing__": platform.error_function},
+    "tbe.common.utils.errormgr.error_manager_vector": _ERRORS,
+    "tbe.common.utils.errormgr.error_manager_util": _ERRORS,
+    "tbe.common.register": _REGISTER,
+    "tbe.common.register.register_api": _REGISTER,
+    "tbe.common.platform": platform.NAMES,
+    "tbe.common.platform.platform_info": platform.NAMES,
+    "tbe.common.buildcfg": {"build_config": building.BuildConfig()},
+    "tbe.common.context": {"get_context": platform.get_context},
+    "tbe.common.context.op_context": _CONTEXT,
+    "tbe.common.context.op_info": {},
+    "topi": {},
+    "topi.generic": {"auto_schedule": building.auto_schedule},
+    "topi.cce": {},
+    "topi.cce.util": _CHECKS,
+    "tvm": tvm.NAMES,
+    "tvm.te": tvm.NAMES,
+    "impl": {},
+    "impl.util": {},
+    "impl.util.platform_adapter": _ADAPTER,
+    "impl.util.util_select_op_base": _SELECT,
+    "impl.util.util_compute": _UTIL_COMPUTE,
+    "impl.util.util_common": _COMMON,
+    "impl.util.util_soc_common": _GENERATIONS,
+    "impl.util.norm_pattern_adapter": {},
+    "mindspore": {},
+    "mindspore.ops": _MINDSPORE,
+    "mindspore.ops.op_info_register": _MINDSPORE,
+    "ops_nn": {},
+    "ops_nn.auto_kernel": {"auto_schedule": building.auto_schedule},
+}  # fmt: skip
+#: Names that are modules of the table themselves.
+LINKS = {
+    "impl.util.platform_adapter": {
+        "tbe": "tbe.dsl", "tvm": "tbe.tvm", "para_check": "tbe.common.utils.para_check",
+        "shape_util": "tbe.common.utils.shape_util", "tbe_platform": "tbe.common.platform",
+        "platform_info": "tbe.common.platform.platform_info", "tbe_context": "tbe.common.context.op_context",
+        "tbe_register": "tbe.common.register", "operation": "tbe.dsl.base.operation",
+        "error_manager_vector": "tbe.common.utils.errormgr.error_manager_vector",
+        "error_manager_util": "tbe.common.utils.errormgr.error_manager_util",
+        "tbe_build": "tbe.common.buildcfg",
+        "error_manager": "tbe.common.utils.errormgr",
+    },
+    "te": {"platform": "te.platform", "utils": "te.utils", "lang": "te.lang", "tvm": "te.tvm"},
+    "te.utils": {"para_check": "te.utils.para_check", "shape_util": "te.utils.shape_util"},
+    "te.utils.cce": {"auto_schedule": "te.tvm.topi.generic"},
+    "te.platform": {
+        "cce_conf": "te.platform.cce_conf", "cce_params": "te.platform.cce_params",
+        "fusion_manager": "te.platform.fusion_manager", "cce_build": "te.platform.cce_build",
+    },
+    "te.lang.cce": {"util": "te.lang.cce.util"},
+    "tbe": {"dsl": "tbe.dsl", "tvm": "tbe.tvm"},
+    "tbe.common.utils": {
+        "para_check": "tbe.common.utils.para_check", "shape_util": "tbe.common.utils.shape_util",
+        "error_manager": "tbe.common.utils.errormgr",
+        "error_manager_vector": "tbe.common.utils.errormgr.error_manager_vector",
+    },
+    "te.tvm": {"topi": "te.tvm.topi"},
+    "tbe.tvm": {"topi": "tbe.tvm.topi"},
+}  # fmt: skip
