@@ -16,6 +16,7 @@ from .channels_last import lay_channels_last
 from .claims import Claims
 from .fuse_elementwise import fuse_elementwise
 from .fuse_epilogue import fuse_epilogues
+from .fuse_norm import fuse_norms
 from .host_model import host_model
 from .lowering import MAX_RANK, PlanBuilder
 from .native_op import FormulaCode
@@ -137,6 +138,7 @@ class Assembly:
             result = builder.result(operand(value, self._facts[value]))
             made.outputs.append((self._written_edge(value), result))
         fuse_epilogues(made)
+        fuse_norms(made)
         lay_channels_last(made, alone or ())
         builder.insns[:] = fuse_elementwise(builder.insns)
         return made, builder

@@ -70,38 +70,72 @@ int32_t ASC_FN(rms_norm_prepare)(asc_call *call) {
     return ASC_OK;
 }
 
-static inline vf affine(const norm_job *job, vf x, int64_t i, vf shift, vf factor, int64_t epilogue) {
-    vf v = (x - shift) * factor;
+/* Where a row's operands and results are; residual and sum may be NULL. */
+typedef struct norm_row {
+    const float *x, *residual;
+    float *y, *sum;
+} norm_row;
+
+static inline norm_row row_at(const norm_job *job, int64_t row) {
+    int64_t at = row * job->n;
+    return (norm_row){job->x + at, job->residual ? job->residual + at : NULL, job->y + at,
+                      job->sum ? job->sum + at : NULL};
+}
+
+static inline vf affine(const norm_job *job, vf h, int64_t i, vf shift, vf factor, int64_t epilogue) {
+    vf v = (h - shift) * factor;
     if (job->scale) v *= vf_load(job->scale + i);
     if (job->bias) v += vf_load(job->bias + i);
     return epilogue == 1 ? vf_gelu_erf(v) : epilogue == 2 ? vf_gelu_tanh(v) : v;
 }
 
-/* y = epilogue((x - shift) * factor * scale + bias), past the caches where that pays and y is aligned. Loads
- * stand before stores, so that the compiler may take the steps of the four chains side by side. */
-static inline __attribute__((always_inline)) void affine_row(const norm_job *job, const float *x, float *y, vf shift,
-                                                             vf factor, int64_t epilogue) {
-    int64_t i = 0, n = job->n;
-    if (job->streams && (uintptr_t)y % sizeof(vf) == 0)
-        for (; i + ASC_VF <= n; i += ASC_VF) vf_stream(y + i, affine(job, vf_load(x + i), i, shift, factor, epilogue));
-    for (; i + 4 * ASC_VF <= n; i += 4 * ASC_VF) {
-        vf v[4];
-        for (int u = 0; u < 4; u++) {
-            int64_t at = i + u * ASC_VF;
-            v[u] = affine(job, vf_load(x + at), at, shift, factor, epilogue);
-        }
-        for (int u = 0; u < 4; u++) vf_store(y + i + u * ASC_VF, v[u]);
+static inline vf affine_tail(const norm_job *job, vf h, int64_t i, vf shift, vf factor, int64_t epilogue) {
+    int64_t lanes = job->n - i;
+    vf v = (h - shift) * factor;
+    if (job->scale) v *= vf_load_tail(job->scale + i, lanes, 0.0f);
+    if (job->bias) v += vf_load_tail(job->bias + i, lanes, 0.0f);
+    return epilogue == 1 ? vf_gelu_erf(v) : epilogue == 2 ? vf_gelu_tanh(v) : v;
+}
+
+/* Four vectors of sum = h = x + residual and of y: loads stand before stores, so that the compiler may take the
+ * steps of the four chains side by side. */
+static inline __attribute__((always_inline)) void affine_turn(const norm_job *job, const norm_row *r, int64_t i,
+                                                              vf shift, vf factor, int64_t epilogue, int stream) {
+    vf h[4], v[4];
+    for (int u = 0; u < 4; u++) {
+        int64_t at = i + u * ASC_VF;
+        h[u] = vf_load(r->x + at);
+        if (r->residual) h[u] += vf_load(r->residual + at);
+        v[u] = affine(job, h[u], at, shift, factor, epilogue);
     }
-    for (; i < n; i += ASC_VF) {
-        int64_t lanes = n - i;
-        if (lanes >= ASC_VF) {
-            vf_store(y + i, affine(job, vf_load(x + i), i, shift, factor, epilogue));
-            continue;
-        }
-        vf v = (vf_load_tail(x + i, lanes, 0.0f) - shift) * factor;
-        if (job->scale) v *= vf_load_tail(job->scale + i, lanes, 0.0f);
-        if (job->bias) v += vf_load_tail(job->bias + i, lanes, 0.0f);
-        vf_store_tail(y + i, epilogue == 1 ? vf_gelu_erf(v) : epilogue == 2 ? vf_gelu_tanh(v) : v, lanes);
+    if (r->sum)
+        for (int u = 0; u < 4; u++) vf_store(r->sum + i + u * ASC_VF, h[u]);
+    for (int u = 0; u < 4; u++)
+        if (stream)
+            vf_stream(r->y + i + u * ASC_VF, v[u]);
+        else
+            vf_store(r->y + i + u * ASC_VF, v[u]);
+}
+
+/* y = epilogue((h - shift) * factor * scale + bias), past the caches where that pays and y is aligned: two outputs at
+ * once there are slower than one. */
+static inline __attribute__((always_inline)) void affine_row(const norm_job *job, norm_row r, vf shift, vf factor,
+                                                             int64_t epilogue) {
+    int64_t i = 0, n = job->n;
+    if (job->streams && (uintptr_t)r.y % sizeof(vf) == 0)
+        for (; i + 4 * ASC_VF <= n; i += 4 * ASC_VF) affine_turn(job, &r, i, shift, factor, epilogue, 1);
+    for (; i + 4 * ASC_VF <= n; i += 4 * ASC_VF) affine_turn(job, &r, i, shift, factor, epilogue, 0);
+    for (; i + ASC_VF <= n; i += ASC_VF) {
+        vf h = vf_load(r.x + i);
+        if (r.residual) h += vf_load(r.residual + i);
+        if (r.sum) vf_store(r.sum + i, h);
+        vf_store(r.y + i, affine(job, h, i, shift, factor, epilogue));
+    }
+    if (i < n) {
+        vf h = vf_load_tail(r.x + i, n - i, 0.0f);
+        if (r.residual) h += vf_load_tail(r.residual + i, n - i, 0.0f);
+        if (r.sum) vf_store_tail(r.sum + i, h, n - i);
+        vf_store_tail(r.y + i, affine_tail(job, h, i, shift, factor, epilogue), n - i);
     }
 }
 
@@ -118,7 +152,7 @@ static inline __attribute__((always_inline)) void layer_norm_rows(const norm_job
         if (row + 1 < end) sum = asc_row_sum(x + n, n);
         if (job->mean) job->mean[row] = mean;
         if (job->deviation) job->deviation[row] = factor;
-        affine_row(job, x, job->y + row * n, vf_set(mean), vf_set(factor), epilogue);
+        affine_row(job, (norm_row){x, NULL, job->y + row * n, NULL}, vf_set(mean), vf_set(factor), epilogue);
     }
     if (job->streams) finish_streams();
 }
@@ -135,18 +169,9 @@ static void layer_norm_chunk(const asc_call *call, int64_t chunk, int32_t worker
         layer_norm_rows(job, row, end, 2);
 }
 
-/* Where h = x + residual of a row is; without a residual, x. */
-static inline float *sum_row(const norm_job *job, int64_t row) {
-    return (job->sum ? job->sum : job->y) + row * job->n;
-}
-
-/* Sum of h^2; h is stored where it has a place. */
-static inline float sum_squares(const norm_job *job, int64_t row) {
-    int64_t n = job->n;
-    const float *x = job->x + row * n;
-    if (job->residual) return asc_row_add_squares(x, job->residual + row * n, sum_row(job, row), n);
-    if (job->sum) memcpy(sum_row(job, row), x, (size_t)n * sizeof *x);
-    return asc_row_squares(x, n);
+/* Sum of h^2 */
+static inline float row_squares(norm_row r, int64_t n) {
+    return r.residual ? asc_rows_squares(r.x, r.residual, n) : asc_row_squares(r.x, n);
 }
 
 static void rms_norm_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
@@ -154,12 +179,11 @@ static void rms_norm_chunk(const asc_call *call, int64_t chunk, int32_t worker, 
     const norm_job *job = arg;
     int64_t n = job->n, row = chunk * job->per_chunk;
     int64_t end = row + job->per_chunk < job->rows ? row + job->per_chunk : job->rows;
-    float squares = sum_squares(job, row);
+    float squares = row_squares(row_at(job, row), n);
     for (; row < end; row++) {
         vf factor = vf_set(1.0f / sqrtf(squares / (float)n + job->epsilon));
-        if (row + 1 < end) squares = sum_squares(job, row + 1);
-        const float *h = job->residual ? sum_row(job, row) : job->x + row * n;
-        affine_row(job, h, job->y + row * n, (vf){0}, factor, 0);
+        if (row + 1 < end) squares = row_squares(row_at(job, row + 1), n);
+        affine_row(job, row_at(job, row), (vf){0}, factor, 0);
     }
     if (job->streams) finish_streams();
 }

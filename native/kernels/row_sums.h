@@ -44,21 +44,9 @@ ASC_ROW_SUM(asc_row_squares, (const float *x, int64_t n), ASC_ROW_WHOLE, ASC_ROW
 ASC_ROW_SUM(asc_row_deviation, (const float *x, int64_t n, vf shift), ASC_ROW_WHOLE, ASC_ROW_PART,
             (v - shift) * (v - shift))
 
-/* x + y, which is stored in h too; h may be x or y */
-static inline vf asc_add_into(const float *x, const float *y, float *h) {
-    vf v = vf_load(x) + vf_load(y);
-    vf_store(h, v);
-    return v;
-}
-static inline vf asc_add_into_part(const float *x, const float *y, float *h, int64_t lanes) {
-    vf v = vf_load_tail(x, lanes, 0.0f) + vf_load_tail(y, lanes, 0.0f);
-    vf_store_tail(h, v, lanes);
-    return v;
-}
-#define ASC_ROWS_WHOLE(at) asc_add_into(x + (at), y + (at), h + (at))
-#define ASC_ROWS_PART(at, lanes) asc_add_into_part(x + (at), y + (at), h + (at), lanes)
-/* h = x + y, sum of h^2 */
-ASC_ROW_SUM(asc_row_add_squares, (const float *x, const float *y, float *h, int64_t n), ASC_ROWS_WHOLE, ASC_ROWS_PART,
-            v *v)
+#define ASC_ROWS_WHOLE(at) (vf_load(x + (at)) + vf_load(y + (at)))
+#define ASC_ROWS_PART(at, lanes) (vf_load_tail(x + (at), lanes, 0.0f) + vf_load_tail(y + (at), lanes, 0.0f))
+/* sum of (x + y)^2 */
+ASC_ROW_SUM(asc_rows_squares, (const float *x, const float *y, int64_t n), ASC_ROWS_WHOLE, ASC_ROWS_PART, v *v)
 
 #endif
