@@ -94,25 +94,30 @@ static inline __attribute__((always_inline)) void fold_channels(window w, int ma
     }
 }
 
+/* Narrows the window to its taps along an axis, whose elements lie `step` floats apart. */
+static inline __attribute__((always_inline)) void find_taps(const pool *p, int axis, int64_t o, int64_t step,
+                                                            window *w) {
+    int64_t start = pool_start(p, axis, o), wide = (p->kernel[axis] - 1) * p->dilation[axis];
+    taps t = {0, p->kernel[axis]};
+    int inside = start >= 0 && start + wide < p->in[axis];
+    if (!inside) t = ASC_FN(pool_taps)(p, axis, o);
+    w->taps[axis] = t.end - t.first;
+    w->step[axis] = p->dilation[axis] * step;
+    if (t.first < t.end) w->x += (start + t.first * p->dilation[axis]) * step;
+    w->count *= (float)(inside ? p->kernel[axis] : ASC_FN(pool_counted)(p, axis, o));
+}
+
 static inline __attribute__((always_inline)) void pool_line(const pool *p, int maximum, int64_t line, int64_t from,
                                                             int64_t to) {
-    int64_t o[AXES] = {line / p->out[HEIGHT] % p->out[DEPTH], line % p->out[HEIGHT], 0};
-    int64_t image = line / p->out[HEIGHT] / p->out[DEPTH], step[AXES] = {0, 0, p->channels}, at[AXES];
+    int64_t image = line / p->out[HEIGHT] / p->out[DEPTH];
     float *y = p->y + line * p->out[WIDTH] * p->channels;
-    step[HEIGHT] = p->in[WIDTH] * step[WIDTH];
-    step[DEPTH] = p->in[HEIGHT] * step[HEIGHT];
-    for (; o[WIDTH] < p->out[WIDTH]; o[WIDTH]++, y += p->channels) {
-        window w = {.x = p->x + image * p->in_size * p->channels, .count = 1};
-        for (int a = 0; a < AXES; a++) {
-            taps t = ASC_FN(pool_taps)(p, a, o[a]);
-            at[a] = pool_start(p, a, o[a]) + t.first * p->dilation[a];
-            w.taps[a] = t.end - t.first;
-            w.step[a] = p->dilation[a] * step[a];
-            w.count *= (float)ASC_FN(pool_counted)(p, a, o[a]);
-        }
-        if (w.taps[DEPTH] && w.taps[HEIGHT] && w.taps[WIDTH])
-            w.x += at[DEPTH] * step[DEPTH] + at[HEIGHT] * step[HEIGHT] + at[WIDTH] * step[WIDTH];
-        fold_channels(w, maximum, from, to, y);
+    window w = {.x = p->x + image * p->in_size * p->channels, .count = 1};
+    find_taps(p, DEPTH, line / p->out[HEIGHT] % p->out[DEPTH], p->in[HEIGHT] * p->in[WIDTH] * p->channels, &w);
+    find_taps(p, HEIGHT, line % p->out[HEIGHT], p->in[WIDTH] * p->channels, &w);
+    for (int64_t o = 0; o < p->out[WIDTH]; o++, y += p->channels) {
+        window pixel = w;
+        find_taps(p, WIDTH, o, p->channels, &pixel);
+        fold_channels(pixel, maximum, from, to, y);
     }
 }
 
