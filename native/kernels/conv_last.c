@@ -21,7 +21,7 @@
 
 enum { SPANS, SPAN, PARTS, SCRATCH_BYTES, SERIAL };
 
-#define STRIP_BYTES (256 << 10)  /* a strip leaves room for weights in L2 */
+#define STRIP_BYTES (320 << 10)  /* a strip leaves room for weights in L2 */
 #define WEIGHT_BYTES (384 << 10) /* weights of a chunk that stay in L2 while tiles pass */
 #define BLOCK_BYTES (16 << 10)   /* inputs that stay in L1 while weights pass */
 
@@ -102,29 +102,33 @@ static int64_t run_count(const conv *c) {
     return c->dilation[WIDTH] == 1 && c->groups == 1 ? c->kernel[HEIGHT] : c->taps;
 }
 
-/* Rows (flat: pixels) that a strip may have. */
-static int64_t strip_count(const conv *c, int64_t count) {
+/* Whether the weights leave L2 while a span passes them. */
+static int is_heavy(const conv *c) {
+    int64_t rows = WEIGHT_BYTES / (int64_t)sizeof(float) / GEMM_PANEL / (c->groups * group_panels(c));
+    return c->group_in * c->taps > rows;
+}
+
+/* Rows (flat: pixels) of a span: no fewer than pay for a pass of the weights, no more than a strip holds. */
+static int64_t span_size(const conv *c, int64_t count, int64_t spans) {
+    int flat = conv_is_flat(c);
+    int64_t pixels = is_heavy(c) ? 7 * CONV_ROWS : 2 * CONV_ROWS, wide = flat ? 1 : c->out[WIDTH];
     int64_t one = ASC_FN(conv_strip_size)(c, 1), two = ASC_FN(conv_strip_size)(c, 2);
     int64_t room = STRIP_BYTES / (int64_t)sizeof(float), fit = 1;
     if (one < room && two > one) fit = 1 + (room - one) / (two - one);
-    if (conv_is_flat(c) && fit < 4 * CONV_ROWS) fit = 4 * CONV_ROWS;
-    return least(fit, count);
+    if (flat) fit = most(fit, pixels);
+    int64_t size = least(most(ceil_div(count, spans), ceil_div(pixels, wide)), fit);
+    if (flat) size = ceil_div(size, CONV_ROWS) * CONV_ROWS;
+    return least(size, count);
 }
 
-/* Chunks: heavy weights are split first, so that each thread streams its share of them; then the places. */
+/* Chunks: spans first, then parts of the weights. */
 static int32_t prepare_dense(asc_call *call, const conv *c) {
-    int64_t ns = cost(c), panels = c->groups * group_panels(c), parts = 1, bytes = 0, floats = 0;
+    int64_t ns = cost(c), panels = c->groups * group_panels(c), bytes = 0, floats = 0;
     int64_t wanted = call->threads < 2 || ns < 16000 ? 1 : least(ns / 8000, call->threads * 4);
-    int64_t weights = panels * GEMM_PANEL * c->group_in * c->taps;
     int flat = conv_is_flat(c), strip = !conv_is_in_place(c);
     int64_t images = flat ? 1 : c->batch, count = flat ? c->batch * c->out_size : c->out[HEIGHT];
-    int64_t least_count = flat ? 2 * CONV_ROWS : 1;
-    if (weights > WEIGHT_BYTES / (int64_t)sizeof(float)) parts = least(panels, wanted);
-    int64_t spans = least(ceil_div(ceil_div(wanted, parts), images), ceil_div(count, least_count));
-    int64_t span = least(ceil_div(count, spans), strip_count(c, count));
-    if (flat) span = least(ceil_div(span, CONV_ROWS) * CONV_ROWS, count);
-    spans = images * ceil_div(count, span);
-    parts = most(parts, least(panels, ceil_div(wanted, spans)));
+    int64_t span = span_size(c, count, ceil_div(wanted, images)), spans = images * ceil_div(count, span);
+    int64_t parts = least(panels, ceil_div(wanted, spans));
     if (strip) floats = ASC_FN(conv_strip_size)(c, span);
     ASC_REQUIRE(call,
                 asc_mul_ok(floats, sizeof(float), &bytes) &&
@@ -226,20 +230,19 @@ static void run_panel(const conv *c, const conv_span *s, conv_tile t, int64_t pa
 
 static void dense_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     const conv *c = arg;
-    int64_t spans = call->scratch[SPANS], parts = call->scratch[PARTS], panels = c->groups * group_panels(c);
-    int64_t first = split_at(panels, parts, chunk / spans), end = split_at(panels, parts, chunk / spans + 1);
+    int64_t parts = call->scratch[PARTS], panels = c->groups * group_panels(c);
+    int64_t first = split_at(panels, parts, chunk % parts), end = split_at(panels, parts, chunk % parts + 1);
     worker_state *state = state_of(call, worker);
     conv_tile t = {.x_step = c->in_channels * (conv_is_flat(c) ? 1 : c->stride[WIDTH]), .runs = run_count(c)};
     int64_t *starts = (int64_t *)(state + 1);
     float *strip = (float *)(starts + ceil_div(t.runs, 8) * 8);
-    conv_span s = find_span(call, c, chunk % spans, state, strip);
+    conv_span s = find_span(call, c, chunk / parts, state, strip);
     find_runs(c, starts);
     t.starts = starts;
     t.length = c->group_in * c->taps / t.runs;
     t.y_step = c->out_channels;
     int64_t tiles = s.lines * ceil_div(s.width, CONV_ROWS), block = tiles;
-    if ((end - first) * GEMM_PANEL * c->group_in * c->taps <= WEIGHT_BYTES / (int64_t)sizeof(float))
-        block = most(1, BLOCK_BYTES / (int64_t)sizeof(float) / CONV_ROWS / most(1, t.runs * t.x_step));
+    if (!is_heavy(c)) block = most(1, BLOCK_BYTES / (int64_t)sizeof(float) / CONV_ROWS / most(1, t.runs * t.x_step));
     for (int64_t tile = 0; tile < tiles; tile += block)
         for (int64_t panel = first; panel < end; panel++) run_panel(c, &s, t, panel, tile, least(block, tiles - tile));
 }
