@@ -20,6 +20,15 @@ SWISH = {
     "attributes": [{"name": "alpha", "type": "float", "default": 1.0}],
     "formula": "x*sigmoid(alpha*x)",
 }
+#: stages, top-k with a k that is read at run time, positions as integers, and an axis that shapes may lack
+RANKED = {
+    "op": "RankCustom",
+    "types": {"T": ["float32", "float16"]},
+    "inputs": [{"name": "x", "type": "T"}],
+    "outputs": [{"name": "y", "type": "T"}, {"name": "i", "type": "int64"}],
+    "attributes": [{"name": "k", "type": "int", "default": 2}],
+    "formula": ["y = topk(x - mean(x, axis=1), k)", "i = topk_indices(x - mean(x, axis=1), k)"],
+}
 PROTOTYPE = [
     {
         "op": "AddCustom",
@@ -114,15 +123,19 @@ def test_cpp_tree_is_filled_in(gen, capsys):
 @pytest.mark.skipif(
     not any(map(shutil.which, ("c++", "g++", "clang++"))), reason="no C++ compiler is installed"
 )
-def test_the_tests_of_a_project_pass_and_catch_a_wrong_kernel(gen):
-    _, out = gen(SWISH, "-f", "onnx", "-lan", "cpp")
+@pytest.mark.parametrize(
+    ("definition", "file", "right", "wrong"),
+    [(SWISH, "swish_custom", "Exp(", "Abs("), (RANKED, "rank_custom", "CMPMODE::LT", "CMPMODE::GT")],
+)
+def test_the_tests_of_a_project_pass_and_catch_a_wrong_kernel(gen, definition, file, right, wrong):
+    _, out = gen(definition, "-f", "onnx", "-lan", "cpp", "-c", "ai_core-Ascend910B1,ai_core-Ascend310P3")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(out / "tests")]
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
     assert answer.returncode == 0, answer.stdout[-2000:]
-    kernel = out / "op_kernel/swish_custom.cpp"
+    kernel = out / f"op_kernel/{file}.cpp"
     text = kernel.read_text()
-    assert "Exp(" in text
-    kernel.write_text(text.replace("Exp(", "Abs("))
+    assert right in text
+    kernel.write_text(text.replace(right, wrong))
     assert subprocess.run(command, capture_output=True, check=False).returncode == 1
 
 

@@ -32,15 +32,11 @@ from ascend_ep.opdef.definition import OpDef
 
 from .generate import KernelSource, generate_ascend_c
 from .host import Column
+from .unit import joint_unit, single_unit
 
 Array = NDArray[Any]
 #: A run that takes longer is stopped.
 SECONDS = 60
-_C_TYPES = {
-    dtypes.FLOAT32: "float", dtypes.FLOAT16: "half", dtypes.BFLOAT16: "bfloat16_t", dtypes.INT32: "int32_t",
-    dtypes.INT64: "int64_t", dtypes.INT16: "int16_t", dtypes.INT8: "int8_t", dtypes.UINT8: "uint8_t",
-    dtypes.BOOL: "uint8_t", dtypes.UINT16: "uint16_t", dtypes.UINT32: "uint32_t", dtypes.UINT64: "uint64_t",
-}  # fmt: skip
 #: ge::DataType of each element type
 _GE_NUMBERS = {
     dtypes.FLOAT32: 0, dtypes.FLOAT16: 1, dtypes.BFLOAT16: 27, dtypes.INT32: 3, dtypes.INT8: 2, dtypes.UINT8: 4,
@@ -76,13 +72,12 @@ class CpuKernel:
             struct.pack(f"<{len(numbers)}d", *numbers),
         ]  # fmt: skip
         for name, array in zip(self.source.inputs, inputs, strict=True):
-            if (array is not None) != (name in self.source.given):
-                raise AscendError("E43003", self.source.function, f"it is made for other inputs than {name}")
-            kind = _numpy(self.column[name])
-            dense = np.zeros(0, kind) if array is None else np.asarray(array, dtype=kind, order="C")
-            request.append(
-                struct.pack(f"<{2 + dense.ndim}q", _GE_NUMBERS[self.column[name]], dense.ndim, *dense.shape)
-            )
+            kind = self.column[name]
+            if array is None:
+                request.append(struct.pack("<2q", _GE_NUMBERS[kind], -1))
+                continue
+            dense = np.asarray(array, dtype=_numpy(kind), order="C")
+            request.append(struct.pack(f"<{2 + dense.ndim}q", _GE_NUMBERS[kind], dense.ndim, *dense.shape))
             request.append(dense.tobytes())
         request += [struct.pack("<q", _GE_NUMBERS[self.column[n]]) for n in self.source.outputs]
         try:
@@ -126,8 +121,7 @@ def compile_for_cpu(
     fails.
     """
     types = source.columns[column]
-
-    text = "\n".join([*_PRELUDE, *_section(source, types, ""), *_main([""])])
+    text = single_unit(source, types)
     path = _program(text, {f"{source.function}_tiling.h": source.tiling}, cache)
     return CpuKernel(path, opdef, source, types)
 
@@ -142,12 +136,7 @@ def compile_many_for_cpu(
     found: list[CpuKernel] = []
     for start in range(0, len(kernels), per_unit):
         unit = kernels[start : start + per_unit]
-        names = [f"asc_k{i}" for i in range(len(unit))]
-        sections = [
-            _section(source, source.columns[column], name)
-            for name, (source, _, column) in zip(names, unit, strict=True)
-        ]
-        text = "\n".join([*_PRELUDE, *(line for s in sections for line in s), *_main(names)])
+        text = joint_unit([(source, source.columns[column]) for source, _, column in unit])
         try:
             path = _program(text, {}, cache)
         except AscendError as error:
@@ -160,54 +149,6 @@ def compile_many_for_cpu(
             for i, (source, opdef, column) in enumerate(unit)
         ]
     return found
-
-
-# A kernel may have the name of a function of the C library: the headers come first.
-_PRELUDE = (
-    '#include "kernel_operator.h"',
-    '#include "cpu/driver.h"',
-    '#include "register/tilingdata_base.h"',
-    "#include <algorithm>",
-    "#include <array>",
-)
-
-
-def _section(source: KernelSource, types: Column, space: str) -> list[str]:
-    """The lines of one operator: host, kernel and asc_operator, in the namespace `space` if it has one."""
-    tensors = (*source.inputs, *source.outputs)
-    lines = []
-    for n in tensors:
-        lines += [f"#undef DTYPE_{n.upper()}", f"#define DTYPE_{n.upper()} {_C_TYPES[types[n]]}"]
-    lines += ["#undef ASC_TILING_STRUCT", f"#define ASC_TILING_STRUCT optiling::{source.op}TilingData"]
-    texts = [source.host, source.kernel]
-    if space:
-        lines += [f"#undef {source.function.upper()}_TILING_H", f"namespace {space} {{"]
-        lines += [f"namespace {n} {{ using namespace ::{n}; }}" for n in ("ops", "ge")]
-        texts = ["\n".join(_without_includes(t)) for t in (source.tiling, *texts)]
-    kernel = f"asc_kernel_{space}_{source.function}"
-    lines += [*texts[:-1], f"#define {source.function} {kernel}", texts[-1], f"#undef {source.function}"]
-    arguments = ", ".join([*(f"t[{i}]" for i in range(len(tensors))), "workspace", "tiling"])
-    call = f"{{ {kernel}({arguments}); }}"
-    lines.append(f"static void asc_launch(uint8_t **t, uint8_t *workspace, uint8_t *tiling) {call}")
-    names = ", ".join(f'"{n}"' for n in tensors)
-    lines.append(f"static const char *const asc_names[] = {{{names}}};")
-    lines.append("static const std::unique_ptr<::ops::OpDef> asc_op = std::move(::ops::registered());")
-    return [*lines, *(["}"] if space else [])]
-
-
-def _without_includes(text: str) -> list[str]:
-    return [line for line in text.split("\n") if not line.startswith("#include")]
-
-
-def _main(spaces: Sequence[str]) -> list[str]:
-    rows = ", ".join(f"{{*{s}::asc_op, {s}::asc_launch, {s}::asc_names}}" for s in spaces)
-    return [
-        "int main(int argc, char **argv) {",
-        f"    const asc_cpu::Operator operators[] = {{{rows}}};",
-        f"    return asc_cpu::run(argc, argv, operators, {len(spaces)});",
-        "}",
-        "",
-    ]
 
 
 def _program(text: str, files: Mapping[str, str], cache: Path | None) -> Path:

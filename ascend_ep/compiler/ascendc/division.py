@@ -4,7 +4,6 @@ from __future__ import annotations
 
 DIVISION_TEXT = """
 constexpr size_t MAX_DIMS = 8;
-constexpr size_t OPERANDS = @OPERANDS@;
 constexpr size_t NO_RESULT = static_cast<size_t>(-1);
 
 struct Chip {
@@ -68,9 +67,18 @@ struct Loops {
     }
 };
 
-template <typename Stage>
-static bool Divide(Stage &stage, const std::vector<Dims> &s, const Elements &elements, uint64_t perElement,
-                   uint64_t held, Chip &chip) {
+// What the tiling data of a stage holds: [0] of what is kept, [1] of what is folded.
+struct Division {
+    uint64_t rows = 1, cols = 1, segments = 1, tilesPerRow = 1, items = 1, perCore = 1, tile = 1;
+    bool foldsLast = false;
+    uint64_t dims[2][MAX_DIMS];
+    std::vector<uint64_t> strides[2];
+    std::vector<uint32_t> steps;
+};
+
+// `tensors`: as many as the tiling data has room for.
+static bool Divide(Division &result, const std::vector<Dims> &s, const Elements &elements, uint64_t perElement,
+                   uint64_t held, size_t tensors, Chip &chip) {
     Loops loops;
     for (size_t part : elements.frame) {
         if (!Broadcast(loops.dims, s[part])) return false;
@@ -93,44 +101,53 @@ static bool Divide(Stage &stage, const std::vector<Dims> &s, const Elements &ele
     const uint64_t cols = static_cast<uint64_t>(loops.dims.back());
     uint64_t counts[2] = {1, 1};
     size_t places[2] = {MAX_DIMS, MAX_DIMS};
-    uint64_t dims[2][MAX_DIMS];
-    std::fill(&dims[0][0], &dims[0][0] + 2 * MAX_DIMS, 1);
-    std::vector<uint64_t> strides[2];
-    std::vector<uint32_t> steps;
-    for (auto &list : strides) list.assign(OPERANDS * MAX_DIMS, 0);
-    steps.assign(OPERANDS, 0);
+    std::fill(&result.dims[0][0], &result.dims[0][0] + 2 * MAX_DIMS, 1);
+    for (auto &list : result.strides) list.assign(tensors * MAX_DIMS, 0);
+    result.steps.assign(tensors, 0);
     for (size_t i = loops.dims.size() - 1; i-- > 0;) {
         const size_t which = loops.folded[i] ? 1 : 0;
         if (places[which] == 0) return false;
         const size_t place = --places[which];
         counts[which] *= static_cast<uint64_t>(loops.dims[i]);
-        dims[which][place] = static_cast<uint64_t>(std::max<int64_t>(loops.dims[i], 1));
-        for (size_t t = 0; t < loops.strides.size(); t++) strides[which][t * MAX_DIMS + place] = loops.strides[t][i];
+        result.dims[which][place] = static_cast<uint64_t>(std::max<int64_t>(loops.dims[i], 1));
+        for (size_t t = 0; t < loops.strides.size(); t++) {
+            result.strides[which][t * MAX_DIMS + place] = loops.strides[t][i];
+        }
     }
-    for (size_t t = 0; t < loops.strides.size(); t++) steps[t] = static_cast<uint32_t>(loops.strides[t].back());
+    for (size_t t = 0; t < loops.strides.size(); t++) {
+        result.steps[t] = static_cast<uint32_t>(loops.strides[t].back());
+    }
     if (elements.wholeRows && counts[1] != 1) return false;
 
     if (chip.ub < held + 256 * perElement) return false;
     const uint64_t most = std::min<uint64_t>((chip.ub - held) / perElement / 256 * 256, 16384);
     const uint64_t share = foldsLast ? cols : std::min(cols, (counts[0] * cols + chip.cores - 1) / chip.cores);
-    const uint64_t tile = std::min(most, RoundUp(std::max<uint64_t>(share, 1), 256));
-    const uint64_t tilesPerRow = (cols + tile - 1) / tile;
-    const uint64_t items = foldsLast ? counts[0] : counts[0] * tilesPerRow;
-    const uint64_t perCore = std::max<uint64_t>((items + chip.cores - 1) / chip.cores, 1);
-    chip.blocks = std::max(chip.blocks, static_cast<uint32_t>((items + perCore - 1) / perCore));
-    stage.set_rows(counts[0]);
-    stage.set_cols(cols);
-    stage.set_segments(counts[1]);
-    stage.set_tilesPerRow(tilesPerRow);
-    stage.set_items(items);
-    stage.set_itemsPerCore(perCore);
-    stage.set_tileLength(static_cast<uint32_t>(tile));
-    stage.set_foldsLast(foldsLast ? 1 : 0);
-    stage.set_dims(dims[0]);
-    stage.set_foldDims(dims[1]);
-    stage.set_strides(strides[0].data());
-    stage.set_foldStrides(strides[1].data());
-    stage.set_steps(steps.data());
+    result.rows = counts[0];
+    result.cols = cols;
+    result.segments = counts[1];
+    result.foldsLast = foldsLast;
+    result.tile = std::min(most, RoundUp(std::max<uint64_t>(share, 1), 256));
+    result.tilesPerRow = (cols + result.tile - 1) / result.tile;
+    result.items = foldsLast ? counts[0] : counts[0] * result.tilesPerRow;
+    result.perCore = std::max<uint64_t>((result.items + chip.cores - 1) / chip.cores, 1);
+    chip.blocks = std::max(chip.blocks, static_cast<uint32_t>((result.items + result.perCore - 1) / result.perCore));
     return true;
+}
+
+template <typename Stage>
+static void Assign(Stage &stage, const Division &division) {
+    stage.set_rows(division.rows);
+    stage.set_cols(division.cols);
+    stage.set_segments(division.segments);
+    stage.set_tilesPerRow(division.tilesPerRow);
+    stage.set_items(division.items);
+    stage.set_itemsPerCore(division.perCore);
+    stage.set_tileLength(static_cast<uint32_t>(division.tile));
+    stage.set_foldsLast(division.foldsLast ? 1 : 0);
+    stage.set_dims(division.dims[0]);
+    stage.set_foldDims(division.dims[1]);
+    stage.set_strides(division.strides[0].data());
+    stage.set_foldStrides(division.strides[1].data());
+    stage.set_steps(division.steps.data());
 }
 """

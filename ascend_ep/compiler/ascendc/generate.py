@@ -36,7 +36,7 @@ from ascend_ep.opdef.specialize import specialize
 from .budget import held_bytes, stage_bytes, tile_tensors
 from .host import Column, Host, fixed_attributes, host_text, tiling_text
 from .identifiers import identifiers, renamed_definition, renamed_program
-from .kernel import Signature, kernel_text
+from .kernel import Signature, kernel_text, tiles
 from .naming import OpenInt, config_name, snake_case
 from .stage_text import Integers
 from .stages import Stage, cut_into_stages
@@ -67,7 +67,8 @@ _NUMERIC = ("float", "int")
 
 @dataclass(frozen=True)
 class KernelSource:
-    """The three files and their names; `columns` are the combinations of element types they serve."""
+    """The three files and their names; `columns` are the combinations of element types they serve. tiles: the
+    part of the kernel that is the class Tiles."""
 
     op: str
     function: str
@@ -80,6 +81,7 @@ class KernelSource:
     tile: int
     soc: Soc
     given: frozenset[str]
+    tiles: str
     notes: tuple[str, ...] = ()
 
     def files(self) -> dict[str, str]:
@@ -141,7 +143,7 @@ def generate_ascend_c(
         opdef.op, names.function, kernel_text(names, staged, integers, macros), tiling_text(host), host_text(host),
         tuple({true_name[n]: t for n, t in c.items()} for c in columns),
         tuple(s.name for s in definition.inputs), tuple(s.name for s in definition.outputs), tile, soc, present,
-        tuple(notes),
+        tiles(staged, integers), tuple(notes),
     )  # fmt: skip
 
 

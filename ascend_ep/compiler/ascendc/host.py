@@ -52,6 +52,18 @@ class Host:
         used = {o.tensor for s in self.staged.stages for o in s.operands}
         return [n for n in self.names.inputs if n in used]
 
+    def shape(self, i: int) -> str:
+        """The call that gives input i's shape, nullptr of an optional one that is absent."""
+        optional = "Optional" * (self.opdef.inputs[i].occurrence == "optional")
+        return f"context->Get{optional}InputShape({i})"
+
+    def presence(self, failed: str) -> Iterator[str]:
+        """Lines that refuse other optional inputs than the kernel is made for."""
+        for i, spec in enumerate(self.opdef.inputs):
+            if spec.occurrence == "optional":
+                sign = "==" if spec.name in self.given else "!="
+                yield f"    if ({self.shape(i)} {sign} nullptr) return {failed};"
+
     def tensors(self) -> list[str]:
         return [*self.read_inputs(), *self.names.outputs, *self.staged.held]
 
@@ -103,12 +115,13 @@ def host_text(host: Host) -> str:
         '#include "tiling/platform/platform_ascendc.h"',
         "",
         *SHAPES_TEXT.strip("\n").split("\n"),
+        "",
         *_shape_functions(host, "\n".join(tiling)),
         "",
         *_shapes_of(host),
         "",
         "namespace optiling {",
-        *DIVISION_TEXT.replace("@OPERANDS@", str(host.staged.operands)).strip("\n").split("\n"),
+        *DIVISION_TEXT.strip("\n").split("\n"),
         "",
         *tiling,
         "}  // namespace optiling",
@@ -126,12 +139,16 @@ def host_text(host: Host) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _shape_functions(host: Host, tiling: str) -> Iterator[str]:
+def _shape_functions(host: Host, tiling: str) -> list[str]:
     """Those that are called."""
     calls = "\n".join([*host.staged.shapes.steps, tiling])
-    for name, text in SHAPE_FUNCTIONS.items():
-        if re.search(rf"\b{name}\(", calls):
-            yield from text.rstrip("\n").split("\n")
+    return [t.strip("\n") for n, t in SHAPE_FUNCTIONS.items() if re.search(rf"\b{n}\(", calls)]
+
+
+def shared_host_text() -> tuple[tuple[str, str], ...]:
+    """(namespace, text) of what host files have in common."""
+    functions = (("", t.strip("\n")) for t in SHAPE_FUNCTIONS.values())
+    return (("", SHAPES_TEXT.strip("\n")), *functions, ("optiling", DIVISION_TEXT.strip("\n")))
 
 
 def _shapes_of(host: Host) -> Iterator[str]:
@@ -154,10 +171,11 @@ def _shapes_of(host: Host) -> Iterator[str]:
 def _tiling_function(host: Host) -> Iterator[str]:
     names, staged = host.names, host.staged
     inputs = ", ".join(
-        f"DimsOf(context->GetInputShape({i})->GetStorageShape())" if n in host.given else "Dims()"
+        f"DimsOf({host.shape(i)}->GetStorageShape())" if n in host.given else "Dims()"
         for i, n in enumerate(names.inputs)
     )
     yield "static ge::graphStatus TilingFunc(gert::TilingContext *context) {"
+    yield from host.presence("ge::GRAPH_FAILED")
     yield "    const gert::RuntimeAttrs *attributes = context->GetAttrs();"
     yield "    std::vector<Dims> s;"
     yield f"    if (!ShapesOf({{{inputs}}}, attributes, s)) return ge::GRAPH_FAILED;"
@@ -212,8 +230,10 @@ def _divided(host: Host, number: int, stage: Stage) -> Iterator[str]:
     axes = stage.axes or _last_axes(stage.selected.folded_axes)
     whole = "true" if stage.kind == "rows" and stage.selected.folded_axes else "false"
     yield f"        const Elements elements{{{{{frame}}}, {{{operands}}}, {axes}, {whole}, {result}}};"
-    room = f"perElement, {held_bytes(stage)}"
-    yield f"        if (!Divide(tiling.stage{number}, s, elements, {room}, chip)) return ge::GRAPH_FAILED;"
+    room = f"perElement, {held_bytes(stage)}, {host.staged.operands}"
+    yield "        Division division;"
+    yield f"        if (!Divide(division, s, elements, {room}, chip)) return ge::GRAPH_FAILED;"
+    yield f"        Assign(tiling.stage{number}, division);"
     if stage.kind == "topk":
         yield f"        tiling.stage{number}.set_k({stage.k});"
     yield "    }"
@@ -262,10 +282,10 @@ def fixed_attributes(opdef: OpDef, values: Mapping[str, object], names: Collecti
 
 def _infer_shape(host: Host) -> Iterator[str]:
     inputs = ", ".join(
-        f"DimsOf(*context->GetInputShape({i}))" if n in host.given else "Dims()"
-        for i, n in enumerate(host.names.inputs)
+        f"DimsOf(*{host.shape(i)})" if n in host.given else "Dims()" for i, n in enumerate(host.names.inputs)
     )
     yield "static graphStatus InferShape(gert::InferShapeContext *context) {"
+    yield from host.presence("GRAPH_FAILED")
     yield "    std::vector<Dims> s;"
     yield f"    if (!ShapesOf({{{inputs}}}, context->GetAttrs(), s)) return GRAPH_FAILED;"
     for i, name in enumerate(host.names.outputs):

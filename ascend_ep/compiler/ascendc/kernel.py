@@ -54,22 +54,29 @@ def _lines(names: Signature, staged: Staged, integers: Integers, macros: Mapping
     yield ""
     yield "using namespace AscendC;"
     yield ""
-    yield "constexpr int32_t BUFFER_NUM = 2;"
-    yield "constexpr uint32_t LANES = 64;  // float32 lanes of one repeat of the vector unit"
-    yield f"constexpr uint32_t OPERANDS = {staged.operands};  // of one stage, at most"
+    yield HELPERS.strip("\n")
     yield ""
-    yield from HELPERS.strip("\n").split("\n")
     if any(v.op == "fold_prod" for s in stages for v in s.plan.values()):
-        yield from PRODUCT.rstrip("\n").split("\n")
-    yield ""
-    positions = any(not o.tensor for s in staged.stages for o in s.operands)
-    text = tiles_text(integers.small, integers.whole, integers.long, integers.unsigned, positions)
-    yield from text.strip("\n").split("\n")
+        yield PRODUCT.strip("\n")
+        yield ""
+    yield tiles(staged, integers)
     yield ""
     for stage in stages:
         yield from stage.lines()
         yield ""
     yield from _function(names, staged, stages)
+
+
+def tiles(staged: Staged, integers: Integers) -> str:
+    """The text of the class Tiles that a kernel has."""
+    positions = any(not o.tensor for s in staged.stages for o in s.operands)
+    kinds = (integers.small, integers.whole, integers.long, integers.unsigned)
+    return tiles_text(staged.operands, *kinds, positions)
+
+
+def shared_kernel_text() -> tuple[str, ...]:
+    """What kernel files have in common, beside the class Tiles."""
+    return HELPERS.strip("\n"), PRODUCT.strip("\n")
 
 
 def _function(names: Signature, staged: Staged, stages: list[StageText]) -> Iterator[str]:

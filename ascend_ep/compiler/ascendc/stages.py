@@ -92,8 +92,9 @@ class Staged:
 
     @property
     def operands(self) -> int:
-        """The most that a stage reads, the result of a top-k counted."""
-        return max(1, *(len(s.operands) + (s.kind == "topk") for s in self.stages))
+        """The most that a stage reads, the result of a top-k counted, rounded up to a power of two."""
+        most = max(2, *(len(s.operands) + (s.kind == "topk") for s in self.stages))
+        return 1 << (most - 1).bit_length()
 
 
 def cut_into_stages(program: Program, inputs: Iterable[str], scalars: Mapping[str, str]) -> Staged:

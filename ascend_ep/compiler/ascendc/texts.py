@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 HELPERS = """
+constexpr int32_t BUFFER_NUM = 2;
+constexpr uint32_t LANES = 64;  // float32 lanes of one repeat of the vector unit
+
 __aicore__ inline float FloatOfBits(uint32_t bits) {
     union {
         uint32_t bits;
@@ -50,6 +53,7 @@ TILES = """
 class Tiles {
 protected:
     static constexpr uint32_t MAX_DIMS = 8;
+    static constexpr uint32_t OPERANDS = @OPERANDS@;  // that a stage has, at most
 
     template <typename Stage>
     __aicore__ inline void Arrange(const Stage &stage) {
@@ -260,12 +264,13 @@ POSITIONS = """
 """
 
 
-def tiles_text(small: bool, whole: bool, long: bool, unsigned: bool, positions: bool) -> str:
+def tiles_text(operands: int, small: bool, whole: bool, long: bool, unsigned: bool, positions: bool) -> str:
     """The class Tiles. small: types of one byte occur; whole: integers of more; long: of eight; unsigned: of more
     than one byte without a sign."""
-    text = TILES.replace("@UNWRAP@", UNWRAP * unsigned)
+    text = TILES.replace("@OPERANDS@", str(operands)).replace("@UNWRAP@", UNWRAP * unsigned)
     text = text.replace("@WIDEN@", WIDEN_SMALL * small + WIDEN_WRAPPED * unsigned + WIDEN_LONG * long)
     text = text.replace("@NARROW@", NARROW_SMALL * small + NARROW_WRAPPED * unsigned + NARROW_WHOLE * whole)
     text = text.replace("@HALF@", HALF * small + WRAPPED * unsigned)
     widen = "\n    template <typename T>\n    __aicore__ inline void Widen"
-    return SIGNED * unsigned + text.replace(widen, f"{POSITIONS * positions}{widen}")
+    text = text.replace(widen, f"{POSITIONS * positions}{widen}")
+    return (SIGNED * unsigned + text).strip("\n")

@@ -6,7 +6,12 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from ascend_ep.compiler.ascendc.generate import KernelSource, element_columns, generate_ascend_c
+from ascend_ep.compiler.ascendc.generate import (
+    KernelSource,
+    can_sync,
+    element_columns,
+    generate_ascend_c,
+)
 from ascend_ep.compiler.ascendc.host import GE_TYPES, Column, registration
 from ascend_ep.compiler.ascendc.naming import config_name, snake_case
 from ascend_ep.compiler.codegen.generate import NotGenerated
@@ -33,7 +38,8 @@ class Operator:
                 raise NotGenerated("its definition has no formula")
             if not request.socs:
                 raise NotGenerated("an aicpu operator has no vector kernel")
-            self.source = min((generate_ascend_c(self.opdef, s) for s in request.socs), key=lambda s: s.tile)
+            sources = (generate_ascend_c(self.opdef, s) for s in request.socs)
+            self.source = min(sources, key=lambda s: (can_sync(s.soc), s.tile))
         except NotGenerated as error:
             self.reason = str(error)
         self.columns = self.source.columns if self.source else _declared_columns(self.opdef)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ascend_ep.compiler.proof.arithmetic import FLOAT32, FLOAT64
+from ascend_ep.compiler.proof.arithmetic import FLOAT32, FLOAT64, Arithmetic
 from ascend_ep.compiler.proof.bounded import Bounded
 from ascend_ep.compiler.proof.error_bound import interval, propagate
 from ascend_ep.compiler.proof.harness import Array, Case
@@ -76,8 +76,9 @@ class Tally:
         return text + (f", {self.unbounded} beyond any bound (overflow of a part)" if self.unbounded else "")
 
 
-def expected(subject: Subject, case: Case) -> Expected | None:
-    """None when the reference doesn't take these shapes (a maximum of nothing). Raises NoBound."""
+def expected(subject: Subject, case: Case, arithmetic: Arithmetic | None = None) -> Expected | None:
+    """None when the reference doesn't take these shapes (a maximum of nothing). `arithmetic`: the kernel's,
+    by default that of generated C. Raises NoBound."""
     program, types = subject.program, subject.output_types
     arrays = {
         n: a if a.dtype == np.bool_ else a.astype(np.float64)
@@ -86,7 +87,7 @@ def expected(subject: Subject, case: Case) -> Expected | None:
     }
     try:
         reference = evaluate_program(program, arrays, {})
-        bounds = propagate(program, arrays, FLOAT64 if subject.wide else FLOAT32)
+        bounds = propagate(program, arrays, arithmetic or (FLOAT64 if subject.wide else FLOAT32))
     except (AscendError, ValueError):
         return None
     found = Expected([np.asarray(r, dtype=np.float64) for r in reference], [], [], [])

@@ -3,7 +3,7 @@
  *
  * The request, little-endian, on standard input:
  *   uint64 ub, cores, n_in, n_out, n_attributes; double attributes[]
- *   per input: int64 type (ge::DataType), rank, dims[]; then its bytes
+ *   per input: int64 type (ge::DataType), rank (-1: it is absent), dims[]; then its bytes
  *   per output: int64 type
  * The answer on standard output: uint64 status (0, or 1 with a text instead of tensors: uint64 length, bytes);
  *   uint64 blocks; per output: int64 rank, dims[]; bytes. A text goes to standard error too.
@@ -75,8 +75,11 @@ inline int run(const Operator &wanted) {
     for (uint64_t i = 0; i < n_in; i++) {
         Tensor &t = tensors[i];
         t.type = take<int64_t>();
-        t.dims.resize(uint64_t(take<int64_t>()));
-        take(t.dims.data(), t.dims.size() * sizeof(int64_t));
+        const int64_t rank = take<int64_t>();
+        shapes.absent.push_back(rank < 0);
+        tiling.absent.push_back(rank < 0);
+        t.dims.assign(rank < 0 ? 1 : uint64_t(rank), 0);
+        if (rank >= 0) take(t.dims.data(), t.dims.size() * sizeof(int64_t));
         t.bytes.resize(t.size());
         take(t.data(), t.size());
         gert::Shape shape;

@@ -121,7 +121,9 @@ struct TilingContext {
     uint32_t block_dim = 0, schedule_mode = 0;
     uint64_t key = 0;
 
+    std::vector<bool> absent; /* of optional inputs */
     const StorageShape *GetInputShape(size_t i) const { return &inputs.at(i); }
+    const StorageShape *GetOptionalInputShape(size_t i) const { return absent.at(i) ? nullptr : &inputs.at(i); }
     const StorageShape *GetOutputShape(size_t i) const { return &outputs.at(i); }
     const CompileTimeTensorDesc *GetInputDesc(size_t i) const { return &input_types.at(i); }
     const CompileTimeTensorDesc *GetOutputDesc(size_t i) const { return &output_types.at(i); }
@@ -140,7 +142,9 @@ struct TilingContext {
 struct InferShapeContext {
     std::vector<Shape> inputs, outputs;
     RuntimeAttrs attributes;
+    std::vector<bool> absent;
     const Shape *GetInputShape(size_t i) const { return &inputs.at(i); }
+    const Shape *GetOptionalInputShape(size_t i) const { return absent.at(i) ? nullptr : &inputs.at(i); }
     Shape *GetOutputShape(size_t i) { return &outputs.at(i); }
     const RuntimeAttrs *GetAttrs() const { return &attributes; }
 };

@@ -1,0 +1,93 @@
+"""Translation units of programs that run generated operators on this CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ascend_ep.opdef import dtypes
+
+from .generate import KernelSource
+from .host import Column, shared_host_text
+from .kernel import shared_kernel_text
+
+_C_TYPES = {
+    dtypes.FLOAT32: "float", dtypes.FLOAT16: "half", dtypes.BFLOAT16: "bfloat16_t", dtypes.INT32: "int32_t",
+    dtypes.INT64: "int64_t", dtypes.INT16: "int16_t", dtypes.INT8: "int8_t", dtypes.UINT8: "uint8_t",
+    dtypes.BOOL: "uint8_t", dtypes.UINT16: "uint16_t", dtypes.UINT32: "uint32_t", dtypes.UINT64: "uint64_t",
+}  # fmt: skip
+# A kernel may have the name of a function of the C library: the headers come first.
+_HEADERS = (
+    '#include "kernel_operator.h"',
+    '#include "cpu/driver.h"',
+    '#include "register/tilingdata_base.h"',
+    "#include <algorithm>",
+)
+
+
+def single_unit(source: KernelSource, types: Column) -> str:
+    """The files of one operator as they are; op_host's #include of the tiling header is open."""
+    lines = [*_HEADERS, *_macros(source, types), source.host, *_kernel(source, source.kernel, "")]
+    return "\n".join([*lines, *_main([""])])
+
+
+def joint_unit(operators: Sequence[tuple[KernelSource, Column]]) -> str:
+    """Many operators, each in a namespace without its #include lines; what they have in common is there once."""
+    lines = [*_HEADERS, "using namespace AscendC;", *shared_kernel_text()]
+    shared = [*shared_kernel_text()]
+    for space, text in shared_host_text():
+        lines += [f"namespace {space} {{", text, "}"] if space else [text]
+        shared.append(text)
+    tiles: dict[str, str] = {}
+    for source, _ in operators:
+        if source.tiles not in tiles:
+            tiles[source.tiles] = f"asc_tiles{len(tiles)}"
+            lines += [f"namespace {tiles[source.tiles]} {{", source.tiles, "}"]
+    spaces = [f"asc_operator{i}" for i in range(len(operators))]
+    for space, (source, types) in zip(spaces, operators, strict=True):
+        texts = []
+        for text in (source.tiling, source.host, source.kernel):
+            for part in (*shared, source.tiles):
+                text = text.replace(part, "")
+            texts.append("\n".join(t for t in text.split("\n") if not t.startswith("#include")))
+        lines += [f"#undef {source.function.upper()}_TILING_H", f"namespace {space} {{"]
+        lines += [f"namespace {n} {{ using namespace ::{n}; }}" for n in ("ops", "ge", "optiling")]
+        lines += [f"using namespace {tiles[source.tiles]};", *_macros(source, types), *texts[:2]]
+        lines += [*_kernel(source, texts[2], space), "}"]
+    return "\n".join([*lines, *_main(spaces)])
+
+
+def _macros(source: KernelSource, types: Column) -> list[str]:
+    """What the tool chain defines when it compiles a kernel for one column of element types."""
+    lines = []
+    for n in (*source.inputs, *source.outputs):
+        lines += [f"#undef DTYPE_{n.upper()}", f"#define DTYPE_{n.upper()} {_C_TYPES[types[n]]}"]
+    return [*lines, "#undef ASC_TILING_STRUCT", f"#define ASC_TILING_STRUCT optiling::{source.op}TilingData"]
+
+
+def _kernel(source: KernelSource, text: str, space: str) -> list[str]:
+    """The kernel, and what the driver needs to know of the operator."""
+    tensors = (*source.inputs, *source.outputs)
+    name = f"asc_kernel_{space}_{source.function}"
+    arguments = ", ".join([*(f"t[{i}]" for i in range(len(tensors))), "workspace", "tiling"])
+    names = ", ".join(f'"{n}"' for n in tensors)
+    return [
+        f"#define {source.function} {name}",
+        text,
+        f"#undef {source.function}",
+        "static void asc_launch(uint8_t **t, uint8_t *workspace, uint8_t *tiling) {",
+        f"    {name}({arguments});",
+        "}",
+        f"static const char *const asc_names[] = {{{names}}};",
+        "static const std::unique_ptr<::ops::OpDef> asc_op = std::move(::ops::registered());",
+    ]
+
+
+def _main(spaces: Sequence[str]) -> list[str]:
+    rows = ", ".join(f"{{*{s}::asc_op, {s}::asc_launch, {s}::asc_names}}" for s in spaces)
+    return [
+        "int main(int argc, char **argv) {",
+        f"    const asc_cpu::Operator operators[] = {{{rows}}};",
+        f"    return asc_cpu::run(argc, argv, operators, {len(spaces)});",
+        "}",
+        "",
+    ]
