@@ -12,6 +12,7 @@ from ascend_ep.compiler.codegen.graph import NotGenerated
 from ascend_ep.compiler.codegen.library import CompiledLibrary, compile_library, compile_object
 from ascend_ep.compiler.codegen.search import SearchResult, search
 from ascend_ep.compiler.codegen.session import TensorSpec
+from ascend_ep.compiler.expectations import Expectations
 from ascend_ep.compiler.measure import Measured, floors, measure
 from ascend_ep.compiler.operator_files import (
     Files,
@@ -26,7 +27,7 @@ from ascend_ep.compiler.proof.report import Check, Report
 from ascend_ep.compiler.proof.subject import Generate, Subject, generate
 from ascend_ep.compiler.soc import Soc
 from ascend_ep.errors import AscendError
-from ascend_ep.frontends.description import describe
+from ascend_ep.frontends.description import describe, description_text
 from ascend_ep.frontends.interface import Defaults
 from ascend_ep.frontends.language_model import Endpoint
 from ascend_ep.opdef.attributes import bind_attributes
@@ -126,7 +127,11 @@ def build(request: Request, soc: Soc, show: Show, make: Generate = generate) -> 
 
 
 def _described(request: Request, soc: Soc, show: Show) -> OpDef:
-    judge = lambda opdef: _faults(opdef, request, soc)  # noqa: E731
+    expectations = Expectations(description_text(request.prompt)[0])
+
+    def judge(opdef: OpDef) -> Sequence[str]:
+        return _faults(opdef, request, soc, expectations)
+
     described = describe(
         request.prompt,
         op_type=request.op_type,
@@ -141,15 +146,18 @@ def _described(request: Request, soc: Soc, show: Show) -> OpDef:
     show("expression", f"{opdef.op}({inputs}), from {described.kind}")
     for line in text.split("\n"):
         show("expression", line)
-    for warning in described.warnings:
+    for warning in (*described.warnings, *expectations.notes):
         show("expression", f"warning: {warning}")
     return opdef
 
 
-def _faults(opdef: OpDef, request: Request, soc: Soc) -> Sequence[str]:
-    """What a proof has against an operator that a language model wrote."""
+def _faults(opdef: OpDef, request: Request, soc: Soc, expectations: Expectations) -> Sequence[str]:
+    """What is known, and a proof, have against an operator that a language model wrote."""
     try:
-        report = prove(_subject(opdef, request), soc)
+        subject = _subject(opdef, request)
+        if wrong := expectations.faults(subject):
+            return wrong
+        report = prove(subject, soc)
     except NotGenerated as reason:
         return [str(reason)]
     except AscendError as error:

@@ -36,11 +36,9 @@ def describe(
     only a file is, never a text. Raises AscendError: E10410 and E41010 (file), E42001 to E42004, E42101 to
     E42105, E42111 to E42113.
     """
-    text, where = prompt, ""
-    if _FILE.fullmatch(prompt.strip()) and " = " not in prompt:
-        text, where = _file_text(Path(prompt.strip())), prompt.strip()
-        if is_tbe(text):
-            return describe_tbe(text, where, op_type, attributes, inputs)
+    text, where = description_text(prompt)
+    if where and is_tbe(text):
+        return describe_tbe(text, where, op_type, attributes, inputs)
     if contains_definition(text):
         return describe_pseudo_code(text, op_type, attributes, where)
     if reads_as_mathematics(text):
@@ -48,6 +46,13 @@ def describe(
     if llm is None:
         raise AscendError("E42103", where=where, details=[" ".join(text.split())[:100]])
     return describe_prose(text, llm, op_type, attributes, prove)
+
+
+def description_text(prompt: str) -> tuple[str, str]:
+    """The text of a description, and the file it is from, or "". Raises AscendError E10410 and E41010."""
+    if _FILE.fullmatch(prompt.strip()) and " = " not in prompt:
+        return _file_text(Path(prompt.strip())), prompt.strip()
+    return prompt, ""
 
 
 def _file_text(path: Path) -> str:

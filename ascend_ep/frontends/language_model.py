@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import math
 import threading
 import time
 import urllib.error
@@ -60,14 +61,30 @@ class Endpoint:
     def from_environment(
         cls, environ: Mapping[str, str], url: str | None = None, model: str | None = None
     ) -> Endpoint | None:
-        """That of --llm-url and --llm-model, else of ASCEND_EP_LLM_URL, _MODEL and _KEY; None without URL."""
+        """That of --llm-url and --llm-model, else of ASCEND_EP_LLM_URL and _MODEL; None without URL.
+
+        ASCEND_EP_LLM_KEY, _ROUNDS and _SECONDS are read as well. Raises E42104.
+        """
         url = url or environ.get("ASCEND_EP_LLM_URL", "")
         if not url:
             return None
         model = model or environ.get("ASCEND_EP_LLM_MODEL", "")
         if not model:
             raise AscendError("E42104", "no model is named", where=url)
-        return cls(url, model, environ.get("ASCEND_EP_LLM_KEY", ""))
+        rounds = _number(environ, "ASCEND_EP_LLM_ROUNDS", cls.rounds, 1, 20)
+        seconds = _number(environ, "ASCEND_EP_LLM_SECONDS", cls.seconds, 0.1, 3600)
+        return cls(url, model, environ.get("ASCEND_EP_LLM_KEY", ""), int(rounds), seconds)
+
+
+def _number(environ: Mapping[str, str], name: str, usual: float, least: float, most: float) -> float:
+    """The value of an environment variable. Raises E42104 when it isn't a number within its limits."""
+    try:
+        value = float(environ.get(name) or usual)
+    except ValueError:
+        value = math.nan
+    if not least <= value <= most:
+        raise AscendError("E42104", f"{name} must be a number from {least:g} to {most:g}", where=name)
+    return value
 
 
 def describe_prose(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler
 
 import numpy as np
 import pytest
+from served_model import Answer, Model
 
 from ascend_ep.errors import AscendError
 from ascend_ep.frontends.description import describe
@@ -24,44 +22,6 @@ PRELU = "```python\nimport torch\n\ndef prelu(x, alpha):\n    return torch.where
 WRONG = GOOD.replace("x * ", "x + ")
 HOSTILE = "```python\nimport os\n\ndef swish(x):\n    os.system('true')\n    return x\n```"
 
-Answer = str | bytes | Callable[[BaseHTTPRequestHandler], None]
-
-
-class Model:
-    """An endpoint that gives prepared answers in turn, the last one again and again."""
-
-    def __init__(self, answers: Sequence[Answer]) -> None:
-        self.answers = list(answers)
-        self.requests: list[dict[str, Any]] = []
-        self.keys: list[str | None] = []
-        model = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                length = int(self.headers["Content-Length"])
-                model.requests.append({"path": self.path, **json.loads(self.rfile.read(length))})
-                model.keys.append(self.headers.get("Authorization"))
-                answer = model.answers.pop(0) if len(model.answers) > 1 else model.answers[0]
-                if callable(answer):
-                    answer(self)
-                    return
-                if isinstance(answer, str):
-                    answer = json.dumps({"choices": [{"message": {"content": answer}}]}).encode()
-                self.send_response(200)
-                self.end_headers()
-                self.wfile.write(answer)
-
-            def log_message(self, *_: object) -> None:
-                """Silence."""
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
-
-    def endpoint(self, **changes: Any) -> Endpoint:
-        host, port = self.server.server_address[:2]
-        return Endpoint(f"http://{host!s}:{port}/v1", "coder", **{"seconds": 5.0, **changes})
-
 
 @pytest.fixture
 def model() -> Iterator[Callable[..., Model]]:
@@ -73,8 +33,7 @@ def model() -> Iterator[Callable[..., Model]]:
 
     yield start
     for one in started:
-        one.server.shutdown()
-        one.server.server_close()
+        one.close()
 
 
 def prove_swish(opdef: OpDef) -> list[str]:
