@@ -15,7 +15,17 @@ from ascend_ep.opdef.formula_nodes import FUNCTIONS, Axes, Names, Options, Value
 from ascend_ep.opdef.formula_text import Token, TokenReader
 
 MAX_CASES = 32
-_SYNONYMS = {"sgn": "sign", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "logistic": "sigmoid"}
+_SYNONYMS = {
+    "σ": "sigmoid",
+    "ln": "log",
+    "sgn": "sign",
+    "arcsin": "asin",
+    "arccos": "acos",
+    "arctan": "atan",
+    "logistic": "sigmoid",
+}
+#: Signs that begin a value and no operation: ln Σ x is ln(Σ x).
+_BEGIN_VALUES = ("Σ", "∑", "∏", "√", "|")
 _FUNCTION_SIGNS = {"Σ": "sum", "∑": "sum", "∏": "prod"}
 
 
@@ -171,12 +181,19 @@ class MathematicsParser(FormulaParser):
         if token.text in self.definitions:
             if token.text not in self.values:
                 value = self.inside([], token.at, {}, lambda: self.defined(token, []))
-                self.values[token.text] = self.shared(value, identifier(token.text))
+                wanted = identifier(token.text)
+                self.values[token.text] = self.shared(value, "" if wanted in RESERVED else wanted)
             return self.values[token.text]
         plain = Token(token.kind, identifier(token.text) or token.text, token.at)
         self.used.add(plain.text)
         if plain.text in (*self.names.inputs, *self.names.attributes):
             return super().name(plain)
+        if self.is_function(token.text):
+            if self.token.kind == "sign" and self.token.text in _BEGIN_VALUES:
+                argument = self.nested(self.atom, token)
+                return self.function(_SYNONYMS.get(token.text, token.text), [argument], Options(), token)
+            fix = f"Write {token.text[:40]}(...)."
+            self.fail("E42001", "formula", f"{token.text[:40]} is a function", at=token.at, fix=fix)
         if token.text not in ("true", "false", "True", "False", "π", *RESERVED):
             known = ", ".join([*self.names.inputs, *self.names.attributes, *self.definitions])
             self.fail(
@@ -187,6 +204,22 @@ class MathematicsParser(FormulaParser):
                 fix=f"Add {token.text[:40]} to the parameters, or define it: where {token.text[:40]} = ...",
             )
         return super().name(token)
+
+    def is_function(self, name: str) -> bool:
+        plain = identifier(name) or name
+        known = {*FUNCTIONS, *LIBRARY, "std"}
+        return name in _SYNONYMS or plain in known or _SYNONYMS.get(plain.lower(), plain.lower()) in known
+
+    def call(self, token: Token) -> Value:
+        """Of a parameter or value it would be a product, whose sign must be there."""
+        name = identifier(token.text)
+        values = (*self.bound, *self.names.inputs, *self.names.attributes)
+        function = token.text in (*self.definitions, *self.active) or self.is_function(token.text)
+        if not function and (name in values or token.text in values):
+            fix = f"Write products with *: {token.text[:40]}*(...)."
+            reason = f"{token.text[:40]} is a value, no function"
+            self.fail("E42001", "formula", reason, at=token.at, fix=fix)
+        return super().call(token)
 
     def axes(self) -> Axes:
         token = self.token

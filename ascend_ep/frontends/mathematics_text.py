@@ -13,7 +13,7 @@ _RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ"
 _LOWERED = str.maketrans(_RAISED, "0123456789+-n")
 #: Signs as formula text writes them, one character for one so that positions stay.
 _SIGNS = str.maketrans(
-    "×·⋅∙∗＊÷∕／−－＋＝＜＞（）［］｛｝，、；：？！｜∣^＾²³", "******///--+=<>()[]{},,;:?!||^^²³"
+    "×·⋅∙∗＊⊙∘⨀÷∕／−－＋＝＜＞（）［］｛｝，、；：？！｜∣^＾²³", "*********///--+=<>()[]{},,;:?!||^^²³"
 )
 _WORDS = {
     "≤": "<=",
@@ -66,7 +66,38 @@ def tokenize(reader: TokenReader, start: int) -> list[Token]:
         elif kind != "space":
             tokens.append(Token(kind, "=" if word == ":=" else word, at))
         at = match.end()
-    return [*tokens, Token("end", "", len(text))]
+    return _without_brackets(_powers_as_names([*tokens, Token("end", "", len(text))]))
+
+
+def _powers_as_names(tokens: list[Token]) -> list[Token]:
+    """`σ²` as a name where the text defines it: σ² = var(x)."""
+    texts = [t.text for t in tokens]
+    defined = {
+        (texts[i], texts[i + 2])
+        for i in range(len(tokens) - 3)
+        if tokens[i].kind == "name" and texts[i + 1] == "^" and texts[i + 3] == "="
+        if i and (tokens[i - 1].kind == "end" or texts[i - 1] in (",", ":", *WHERE, *AND))
+    }
+    found: list[Token] = []
+    i = 0
+    while i < len(tokens):
+        if texts[i + 1 : i + 2] == ["^"] and (texts[i], texts[min(i + 2, len(texts) - 1)]) in defined:
+            found.append(Token("name", texts[i] + texts[i + 2], tokens[i].at))
+            i += 3
+        else:
+            found.append(tokens[i])
+            i += 1
+    return found
+
+
+def _without_brackets(tokens: list[Token]) -> list[Token]:
+    """`where (a = 1, b = 2)` without its brackets."""
+    dropped: set[int] = set()
+    for i in range(len(tokens) - 2):
+        opened = tokens[i].text in WHERE and tokens[i].kind == "name" and tokens[i + 1].text == "("
+        if opened and definition_length(tokens, i + 2):
+            dropped |= {i + 1, closing(tokens, i + 1)}
+    return [t for i, t in enumerate(tokens) if i not in dropped or t.kind == "end"]
 
 
 def _exponent(reader: TokenReader, word: str, at: int) -> list[Token]:
