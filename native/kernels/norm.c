@@ -159,7 +159,7 @@ static inline __attribute__((always_inline)) void layer_norm_rows(const norm_job
 
 static void layer_norm_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     (void)call, (void)worker;
-    const norm_job *job = arg;
+    const norm_job own = *(const norm_job *)arg, *job = &own; /* whose fields no store can change */
     int64_t row = chunk * job->per_chunk, end = row + job->per_chunk < job->rows ? row + job->per_chunk : job->rows;
     if (job->epilogue == 0)
         layer_norm_rows(job, row, end, 0);
@@ -176,7 +176,7 @@ static inline float row_squares(norm_row r, int64_t n) {
 
 static void rms_norm_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     (void)call, (void)worker;
-    const norm_job *job = arg;
+    const norm_job own = *(const norm_job *)arg, *job = &own; /* whose fields no store can change */
     int64_t n = job->n, row = chunk * job->per_chunk;
     int64_t end = row + job->per_chunk < job->rows ? row + job->per_chunk : job->rows;
     float squares = row_squares(row_at(job, row), n);

@@ -93,18 +93,30 @@ static inline void finish_row(const float *from, float *y, int64_t n, vf max, vf
     if (i < n) vf_store_tail(y + i, finish(vf_load_tail(from + i, n - i, 0.0f), max, scale, log), n - i);
 }
 
-/* Neighbouring rows. The maximum of a row is found before the row above it is finished, so that neither step
- * waits for the fold before it. y may be x: a row is read before the row above is written to no other place. */
+#define BLOCK_ROWS 16 /* at most, of rows that each step is done for before the next step */
+
+static inline int64_t smaller(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+/* Neighbouring rows, as many at a time as a first-level cache holds. The maxima of the next block are found before
+ * this block is finished, so that no step waits for the fold before it. y may be x: what is written has been read. */
 static inline __attribute__((always_inline)) void softmax_rows(const float *x, float *y, int64_t rows, int64_t n,
                                                                int log) {
-    float found = row_max(x, n);
-    for (int64_t r = 0; r < rows; r++, x += n, y += n) {
-        const float *next = r + 1 < rows ? x + n : x;
-        vf max = vf_set(found);
-        float sum = row_exp(x, log ? NULL : y, n, max, next);
-        found = row_max(next, n);
-        vf scale = log ? vf_log(vf_set(sum)) : vf_set(1.0f / sum);
-        finish_row(log ? x : y, y, n, max, scale, log);
+    float max[2][BLOCK_ROWS], sum[BLOCK_ROWS];
+    int64_t block = smaller(n < 2048 ? 4096 / (n + 1) : 1, BLOCK_ROWS), side = 0;
+    for (int64_t i = 0; i < smaller(block, rows); i++) max[0][i] = row_max(x + i * n, n);
+    for (int64_t r = 0; r < rows; r += block, side ^= 1, x += block * n, y += block * n) {
+        int64_t count = smaller(block, rows - r), next = smaller(block, rows - r - block);
+        for (int64_t i = 0; i < count; i++) {
+            const float *row = x + i * n;
+            sum[i] = row_exp(row, log ? NULL : y + i * n, n, vf_set(max[side][i]), i < next ? row + block * n : row);
+        }
+        for (int64_t i = 0; i < next; i++) max[side ^ 1][i] = row_max(x + (block + i) * n, n);
+        for (int64_t i = 0; i < count; i++) {
+            vf scale = log ? vf_log(vf_set(sum[i])) : vf_set(1.0f / sum[i]);
+            finish_row((log ? x : y) + i * n, y + i * n, n, vf_set(max[side][i]), scale, log);
+        }
     }
 }
 
