@@ -19,9 +19,10 @@ from ascend_ep.opdef.expression import Program
 
 from .builder import build_graph
 from .distinct import with_distinct_axes
-from .emit import NestText, address
+from .emit import NestText
 from .graph import ELEMENTS, Axis, Graph, InputType, Node, NotGenerated, roots
 from .nest import plan_nest
+from .nest_values import address
 from .schedule import Schedule
 from .stages import RankStage, plan_stages
 
