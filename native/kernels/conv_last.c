@@ -201,8 +201,25 @@ static void find_runs(const conv *c, int64_t *starts) {
         starts[i] = i / across * c->dilation[HEIGHT] * line + i % across * c->dilation[WIDTH] * pixel;
 }
 
-/* The tiles [tile, tile + tiles) of a span against one panel of weights. */
-static void run_panel(const conv *c, const conv_span *s, conv_tile t, int64_t panel, int64_t tile, int64_t tiles) {
+/* What a pass of tiles brings into L2 for the next one: the next panel of heavy weights, or the inputs of the next
+ * tiles, once for each block of them. */
+static void look_ahead(const conv *c, const conv_span *s, const float *w, int first, int64_t tile, int64_t tiles,
+                       conv_tile *t) {
+    int64_t rows = c->group_in * c->taps, bytes = 0;
+    t->ahead = (uintptr_t)w;
+    if (is_heavy(c)) {
+        bytes = rows * GEMM_PANEL * (int64_t)sizeof(float);
+        t->ahead += (uintptr_t)bytes;
+    } else if (first && conv_is_in_place(c)) {
+        bytes = tiles * CONV_ROWS * s->pixel * (int64_t)sizeof(float);
+        t->ahead = (uintptr_t)s->x + (uintptr_t)(bytes / tiles * (tile + tiles));
+    }
+    t->ahead_step = ceil_div(bytes, tiles * most(1, rows));
+}
+
+/* The tiles [tile, tile + tiles) of a span against one panel of weights; `first` of those that pass them. */
+static void run_panel(const conv *c, const conv_span *s, conv_tile t, int64_t panel, int first, int64_t tile,
+                      int64_t tiles) {
     int64_t group = panel / group_panels(c), within = panel % group_panels(c) * GEMM_PANEL;
     int64_t rows = c->group_in * c->taps, left = least(GEMM_PANEL, c->group_out - within);
     int64_t channel = group * c->group_out + within, per_line = ceil_div(s->width, CONV_ROWS);
@@ -212,17 +229,17 @@ static void run_panel(const conv *c, const conv_span *s, conv_tile t, int64_t pa
     for (int64_t column = 0; column < left; column += GEMM_TILE_COLS) {
         t.w = w + column;
         t.columns = least(GEMM_TILE_COLS, left - column);
-        t.ahead_step = (GEMM_PANEL * (int64_t)sizeof(float) + tiles - 1) / tiles; /* the next panel */
+        look_ahead(c, s, w, first && column == 0, tile, tiles, &t);
         t.bias = c->epilogue.bias.data ? c->epilogue.bias.data + channel + column : NULL;
         for (int64_t i = tile; i < tile + tiles; i++) {
             int64_t line = i / per_line, at = s->width * (i % per_line) / per_line;
             int64_t pixels = s->width * (i % per_line + 1) / per_line - at;
             int64_t out = (s->first + line * s->width + at) * c->out_channels + channel + column;
-            t.ahead = w + rows * GEMM_PANEL + (i - tile) * (rows * GEMM_PANEL / tiles);
             t.x = s->x + line * s->line + at * s->pixel + group * c->group_in;
             t.y = c->y + out;
             t.residual = c->epilogue.residual.data ? c->epilogue.residual.data + out : NULL;
             ASC_FN(conv_tile_run)((int)pixels, &t);
+            t.ahead += (uintptr_t)(t.ahead_step * rows);
             if (!limits) ASC_FN(epilogue_apply)(&after, t.y, t.y_step, 0, pixels, 0, t.columns);
         }
     }
@@ -244,7 +261,8 @@ static void dense_chunk(const asc_call *call, int64_t chunk, int32_t worker, voi
     int64_t tiles = s.lines * ceil_div(s.width, CONV_ROWS), block = tiles;
     if (!is_heavy(c)) block = most(1, BLOCK_BYTES / (int64_t)sizeof(float) / CONV_ROWS / most(1, t.runs * t.x_step));
     for (int64_t tile = 0; tile < tiles; tile += block)
-        for (int64_t panel = first; panel < end; panel++) run_panel(c, &s, t, panel, tile, least(block, tiles - tile));
+        for (int64_t panel = first; panel < end; panel++)
+            run_panel(c, &s, t, panel, panel == first, tile, least(block, tiles - tile));
 }
 
 static void channelwise_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {

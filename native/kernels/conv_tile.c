@@ -26,7 +26,7 @@ static inline __attribute__((always_inline)) const float *pixel_at(const float *
 
 static inline __attribute__((always_inline)) void multiply(const conv_tile *t, int rows, int vectors, tile_sums *s) {
     const float *w = t->w;
-    uintptr_t ahead = (uintptr_t)t->ahead;
+    uintptr_t ahead = t->ahead;
     int64_t ahead_step = t->ahead_step, one = t->x_step, three = 3 * one, five = 5 * one;
     for (int64_t r = 0; r < t->runs; r++) {
         const float *first = t->x + t->starts[r], *second = first + HALF * one;

@@ -23,7 +23,7 @@ typedef struct conv_tile {
     const float *bias;     /* NULL: none */
     const float *residual; /* NULL: none */
     float low, high;
-    const float *ahead; /* memory to bring into L2 meanwhile, from here on; need not exist */
+    uintptr_t ahead;    /* the address of memory to bring into L2 meanwhile; need not exist */
     int64_t ahead_step; /* bytes of it for each row of weights */
 } conv_tile;
 
