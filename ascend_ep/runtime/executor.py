@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ascend_ep.errors import AscendError
 
 from . import feed
+from ._call import Call
 from .bundle import Bundle, Edge
 from .element_types import BFLOAT16, numpy_dtype, type_name
 from .host_partition import HostPartition
@@ -19,7 +20,6 @@ from .options import NodeArg
 from .profile import Profile
 
 Array = NDArray[Any]
-_CARRAY = feed.CARRAY
 
 
 class Executor:
@@ -32,6 +32,7 @@ class Executor:
         self.outputs = [e for e in bundle.edges if e.is_output]
         self.input_args = [_node_arg(bundle, e) for e in self.inputs]
         self.output_args = [_node_arg(bundle, e) for e in self.outputs]
+        self._names = [e.name for e in self.outputs]
         self.output_at = {e.name: i for i, e in enumerate(self.outputs)}
         self.partitions: list[NativePartition | HostPartition] = [
             NativePartition(bundle, p) if p.is_native else HostPartition(bundle, p, session_options)
@@ -39,9 +40,8 @@ class Executor:
         ]
         self._profile = profile
         self._whole = self._single_native()
-        self._signature = [
-            (e.name, None if e.dtype in (0, BFLOAT16) else numpy_dtype(e.dtype)) for e in self.inputs
-        ]
+        #: the run of the shapes seen last
+        self._call: Call | None = None
 
     def _single_native(self) -> NativePartition | None:
         """The only partition, when it is native and its rim is the model's: then a run is one call."""
@@ -54,27 +54,24 @@ class Executor:
 
     def run(self, names: Sequence[str] | None, given: Mapping[str, Any], run_options: Any) -> list[Any]:
         """The named outputs, or all, as new arrays."""
+        if self._call is not None and run_options is None:
+            results: list[Any] | None = self._call.run(given)
+            if results is not None:
+                return self._select(names, results) if names else results
         whole = self._whole
         if whole is None or run_options is not None:
             return self._select(names, self._run_partitions(self._normalise(given), run_options))
-        arrays = []
-        shapes = []
-        try:
-            for name, dtype in self._signature:
-                array = given[name]
-                if array.dtype is not dtype or array.flags.num & _CARRAY != _CARRAY:
-                    raise TypeError
-                arrays.append(array)
-                shapes.append(array.shape)
-            bound = whole.bounds[tuple(shapes)]
-            if len(given) != len(arrays):
-                raise TypeError
-        except (TypeError, KeyError, AttributeError):
-            arrays = self._normalise(given)
-            bound = whole.bind(tuple([a.shape for a in arrays]))
+        arrays = self._normalise(given)
+        bound = whole.bind(tuple([a.shape for a in arrays]))
+        self._call = bound.call
         raw, shown = whole.allocate(bound)
         whole.execute(bound, arrays, raw)
-        return shown if not names else self._select(names, shown)
+        return self._select(names, shown)
+
+    def run_bound(self, given: Mapping[str, Any], places: list[Array | None]) -> list[Any] | None:
+        """As `run_into` in one call: all outputs, those with a place written there; None when this needs more
+        than one call."""
+        return None if self._call is None else self._call.run(given, places)
 
     def run_into(
         self, given: Mapping[str, Any], targets: Mapping[str, Array | None], run_options: Any
@@ -89,6 +86,7 @@ class Executor:
             results = self._run_partitions(arrays, run_options)
         else:
             bound = whole.bind(tuple(a.shape for a in arrays))
+            self._call = bound.call
             raw, results = whole.allocate(bound)
             for i, edge in enumerate(self.outputs):
                 target = targets.get(edge.name)
@@ -155,7 +153,7 @@ class Executor:
         return shown
 
     def _select(self, names: Sequence[str] | None, results: list[Any]) -> list[Any]:
-        if not names:
+        if not names or names == self._names:
             return results
         unknown = [n for n in names if n not in self.output_at]
         if unknown:

@@ -90,6 +90,8 @@ class IOBinding:
         self.feed: dict[str, Any] = {}
         self._targets: dict[str, Array | None] = {}
         self._results: dict[str, Any] = {}
+        self._places: list[Array | None] | None = None
+        self._wanted: list[tuple[str, int]] = []
 
     def bind_cpu_input(self, name: str, arr_on_cpu: Array) -> None:
         self._check(name, self._inputs, "input")
@@ -123,6 +125,7 @@ class IOBinding:
         """Binds an output to memory of the caller, or to new memory of each run when no pointer is given."""
         _check_device(device_type, device_id)
         self._check(name, self._outputs, "output")
+        self._places = None
         if buffer_ptr is None:
             self._targets[name] = None
         elif element_type is None or shape is None:
@@ -133,6 +136,7 @@ class IOBinding:
     def bind_ortvalue_output(self, name: str, ortvalue: Any) -> None:
         """Binds an output to the memory of an OrtValue, ours or onnxruntime's."""
         self._check(name, self._outputs, "output")
+        self._places = None
         if isinstance(ortvalue, OrtValue):
             self._targets[name] = ortvalue.numpy()
         else:
@@ -156,18 +160,32 @@ class IOBinding:
         self.feed.clear()
 
     def clear_binding_outputs(self) -> None:
+        self._places = None
         self._targets.clear()
         self._results.clear()
 
     def targets(self) -> Mapping[str, Array | None]:
         """Where each bound output goes; None: new memory."""
-        if not self._targets:
-            raise AscendError("E40001", "no output is bound", fix="Call bind_output for every wanted output.")
         return dict(self._targets)
+
+    def places(self) -> list[Array | None]:
+        """Per output of the model the memory it goes to; None: new memory. Raises AscendError E40001 when no
+        output is bound."""
+        if self._places is None:
+            if not self._targets:
+                fix = "Call bind_output for every wanted output."
+                raise AscendError("E40001", "no output is bound", fix=fix)
+            self._wanted = [(name, i) for i, name in enumerate(self._outputs) if name in self._targets]
+            self._places = [self._targets.get(name) for name in self._outputs]
+        return self._places
 
     def receive(self, results: Mapping[str, Any]) -> None:
         """Takes the results of a run."""
         self._results = dict(results)
+
+    def receive_all(self, results: list[Any]) -> None:
+        """Takes all outputs of a run to `places`."""
+        self._results = {name: results[i] for name, i in self._wanted}
 
     def _check(self, name: str, known: Mapping[str, Any], kind: str) -> None:
         if name not in known:

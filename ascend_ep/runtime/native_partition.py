@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep.errors import AscendError
+
+from ._call import Call, check_layout
 from .binding import fail, ffi, lib, new_status
 from .bundle import Bundle, Partition
 from .element_types import BFLOAT16, numpy_dtype
@@ -20,13 +24,27 @@ _NULL = ffi.NULL
 _from_buffer = ffi.from_buffer
 
 
-class Bound:
-    """The partition at one set of shapes: the asc_bound and the outputs to allocate."""
+def _layout_is_known() -> bool:
+    probe = np.empty((2, 3), np.float32)
+    return bool(check_layout(np.ndarray, probe, probe.ctypes.data, np.dtype(np.float32)))
 
-    __slots__ = ("outputs", "pointer", "renamed")
+
+#: Whether Call can read the arrays of this numpy.
+HAS_CALL = _layout_is_known()
+MAX_CALL = 16  # MOST in native/binding/call.c
+
+
+class Bound:
+    """The partition at one set of shapes: the asc_bound and the outputs to allocate.
+
+    `call` runs it on a feed by name; None where it can't (bfloat16 at the rim, many operands).
+    """
+
+    __slots__ = ("call", "outputs", "pointer", "renamed")
 
     def __init__(self, pointer: Any) -> None:
         self.pointer = ffi.gc(pointer, lib.asc_bound_release)
+        self.call: Call | None = None
         tensors = ffi.new("asc_tensor const **")
         count = lib.asc_bound_outputs(pointer, tensors)
         #: per output what allocates it, and the dtype shown when that isn't the memory's
@@ -111,11 +129,28 @@ class NativePartition:
         if lib.asc_bind(model.pointer, self._index, tensors, len(shapes), out, status):
             raise fail(status, f"{model.where} [{self.name}]")
         bound = Bound(out[0])
+        bound.call = self._call(bound, shapes)
         with self._lock:
             while len(self.bounds) >= MAX_BOUND:
                 self.bounds.pop(next(iter(self.bounds)), None)
             self.bounds[shapes] = bound
         return bound
+
+    def _call(self, bound: Bound, shapes: tuple[tuple[int, ...], ...]) -> Call | None:
+        known = all(edge.dtype not in (0, BFLOAT16) for edge in self._inputs)
+        if not HAS_CALL or bound.renamed or not known or max(len(shapes), self._n_out) > MAX_CALL:
+            return None
+        inputs = tuple(
+            (edge.name, numpy_dtype(edge.dtype), shape)
+            for edge, shape in zip(self._inputs, shapes, strict=True)
+        )
+        outputs = tuple((maker, (a := maker()).dtype, a.shape) for maker, _ in bound.outputs)
+        address = int(ffi.cast("uintptr_t", bound.pointer))
+        return Call(address, bound.pointer, inputs, outputs, partial(_failure, self.name))
+
+
+def _failure(name: str, address: int) -> AscendError:
+    return fail(ffi.cast("asc_status *", address), name)
 
 
 def _allocation(tensor: Any) -> tuple[Callable[[], Array], np.dtype[Any] | None]:

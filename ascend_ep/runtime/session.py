@@ -116,8 +116,13 @@ class InferenceSession:
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: Any = None) -> None:
         """Runs on bound inputs; results land in the bound outputs."""
+        places = iobinding.places()
+        if run_options is None:
+            made = self._executor.run_bound(iobinding.feed, places)
+            if made is not None:
+                return iobinding.receive_all(made)
         results = self._executor.run_into(iobinding.feed, iobinding.targets(), run_options)
-        iobinding.receive(results)
+        return iobinding.receive(results)
 
     # --- describing ---------------------------------------------------------------------------
 

@@ -72,8 +72,9 @@ def test_more_shapes_than_are_kept(session: ascend_ep.InferenceSession) -> None:
 )
 def test_inputs_in_other_forms(session: ascend_ep.InferenceSession, change: object) -> None:
     x = rows(6)
+    expected = session.run(None, {"x": x})[0]
     (y,) = session.run(None, {"x": change(x)})  # type: ignore[operator]
-    np.testing.assert_array_equal(y, session.run(None, {"x": x})[0])
+    np.testing.assert_array_equal(y, expected)
 
 
 def test_results_are_new_arrays(session: ascend_ep.InferenceSession) -> None:
@@ -100,6 +101,7 @@ def test_results_are_new_arrays(session: ascend_ep.InferenceSession) -> None:
 def test_wrong_feeds(
     session: ascend_ep.InferenceSession, feed: dict[str, object], code: str, words: str
 ) -> None:
+    session.run(None, {"x": rows(2)})  # the next run with these names and shapes takes the short way
     with pytest.raises(AscendError) as caught:
         session.run(None, feed)
     assert caught.value.code == code
@@ -186,6 +188,49 @@ def test_io_binding_writes_into_the_callers_memory(session: ascend_ep.InferenceS
     binding.bind_output("y")
     session.run_with_iobinding(binding)
     close(binding.copy_outputs_to_cpu()[0], x)
+
+
+def test_io_binding_to_memory_that_runs_cant_write(session: ascend_ep.InferenceSession) -> None:
+    x = rows(4)
+    expected = session.run(None, {"x": x})[0]
+    whole = np.zeros((8, 8), np.float32)
+    strided, fixed = whole[:, ::2], np.zeros((8, 4), np.float32)
+    fixed.flags.writeable = False
+    binding = session.io_binding()
+    binding.bind_cpu_input("x", x)
+    binding.bind_ortvalue_output("y", ascend_ep.OrtValue.ortvalue_from_numpy(strided))
+    session.run_with_iobinding(binding)
+    np.testing.assert_array_equal(strided, expected)
+    binding.bind_ortvalue_output("y", ascend_ep.OrtValue.ortvalue_from_numpy(fixed))
+    with pytest.raises(ValueError, match="read-only"):
+        session.run_with_iobinding(binding)
+    assert not fixed.any()
+    binding.bind_output("y")
+    for _ in range(2):
+        session.run_with_iobinding(binding)
+        np.testing.assert_array_equal(binding.get_outputs()[0].numpy(), expected)
+
+
+def test_a_call_takes_only_what_it_was_made_for(bundle: bytes) -> None:
+    from ascend_ep.runtime._call import Call
+    from ascend_ep.runtime.binding import fail, ffi
+
+    session = ascend_ep.InferenceSession(bundle)
+    x = rows(4)
+    session.run(None, {"x": x})
+    call = session._executor._call
+    assert isinstance(call, Call)
+    bound = session._executor._whole.bind(((4, 16),))
+    unaligned = np.zeros(8 * 4 * 4 + 1, np.uint8)[1:].view(np.float32).reshape(8, 4)
+    outputs = ((lambda: unaligned, np.dtype(np.float32), (8, 4)),)
+    inputs = (("x", np.dtype(np.float32), (4, 16)),)
+    address = int(ffi.cast("uintptr_t", bound.pointer))
+    made = Call(address, bound, inputs, outputs, lambda at: fail(ffi.cast("asc_status *", at), "here"))
+    for _ in range(3):
+        assert made.run({"x": x}) is None  # numpy says that it isn't aligned
+        assert made.run({"x": x}, [np.empty((8, 4), np.float32)]) is not None
+    with pytest.raises(ZeroDivisionError):
+        Call(address, bound, inputs, ((lambda: 1 / 0, *outputs[0][1:]),), fail).run({"x": x})
 
 
 def test_io_binding_to_their_ortvalue(session: ascend_ep.InferenceSession) -> None:
