@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +14,6 @@ from ascend_ep.frontends.tbe.toolkit.registration import REGISTERED
 from ascend_ep.frontends.tbe.toolkit.tensors import SESSION, Tensor, placeholder
 
 _NEVER = ("check_supported", "op_select_format", "get_op_support_info", "get_op_specific_info", "main")
-_OUTPUT = re.compile(r"(y|z|out|res|output|result|dst)(_?\w*)?", re.ASCII)
 _TYPES: dict[type, str] = {bool: "bool", int: "int", float: "float", str: "string"}
 _ATTRIBUTE_TYPES = {"INT": "int", "FLOAT": "float", "STR": "string", "BOOL": "bool", "TYPE": "string",
                     "LIST_INT": "ints", "LIST_FLOAT": "floats", "LIST_BOOL": "bools"}  # fmt: skip
@@ -139,7 +137,7 @@ def _guessed(
     if p.name.endswith("dtype") and (p.required or isinstance(p.default, str)) and not tensors:
         return "dtype"
     if p.required:
-        return "input" if wanted and not (seen and _OUTPUT.fullmatch(p.name) and not tensors) else "output"
+        return "input" if wanted else "output"
     return "input" if wanted and p.default is None and tensors and seen == 0 else "attribute"
 
 
