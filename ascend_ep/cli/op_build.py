@@ -33,7 +33,11 @@ def add_commands(commands: Any) -> None:
         help="an operator from a description",
         description="From one line of maths to a proven operator.",
     )
-    build.add_argument("file", nargs="?", help="a .py or .txt file with the description, instead of --prompt")
+    build.add_argument(
+        "file",
+        nargs="?",
+        help="a .py or .txt file with the description, instead of --prompt; a TBE file is code and is run",
+    )
     build.add_argument(
         "--prompt", metavar="TEXT", help='a formula, a def, or prose: "Swish(x) = x * sigmoid(x)"'
     )

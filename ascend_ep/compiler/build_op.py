@@ -168,7 +168,11 @@ def _faults(opdef: OpDef, request: Request, soc: Soc, expectations: Expectations
 def _subject(opdef: OpDef, request: Request) -> Subject:
     """The operator at the given inputs, once shapes and types fit. Raises E41011 and E41012."""
     attributes: Mapping[str, AttributeValue] = {
-        k: v for k, v in (request.attributes or {}).items() if v is not None and opdef.attribute(k)
+        k: v
+        for k, v in (request.attributes or {}).items()
+        if v is not None
+        and (a := opdef.attribute(k))
+        and not (a.default is not None and a.allowed == (a.default,))
     }
     infer(opdef, [(t.dtype, t.dims) for t in request.inputs], attributes)
     inputs = (*request.inputs, *(None for _ in opdef.inputs[len(request.inputs) :]))

@@ -162,7 +162,7 @@ def test_py_tree(gen):
     assert [p for p in PY_TREE if not (out / p).is_file()] == []
     source = (out / "tbe/impl/swish_custom.py").read_text()
     functions = [n.name for n in ast.parse(source).body if isinstance(n, ast.FunctionDef)]
-    assert functions == ["swish_custom_compute", "swish_custom"]
+    assert functions[-2:] == ["swish_custom_compute", "swish_custom"]
     assert "dsl.vexp(" in source
     assert "NotImplementedError" not in source
     ini = configparser.ConfigParser()
