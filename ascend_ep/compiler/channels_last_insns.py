@@ -19,7 +19,7 @@ FLOAT = 1
 GROUP, TRANSPOSED, AXES = 0, 2, 3  # positions among the conv kernel's ints; AXES has four for each axis
 CONV_LAST_AXES = 2  # most spatial axes of conv_last
 MOST_TAPS = 4096
-FARTHEST = 1 << 16  # a window or padding beyond it is left to the kernel with channels first
+FARTHEST = 1 << 10  # a window or padding beyond it is left to the kernel with channels first
 MOST_FIRST_CHANNELS = 4  # of an image that a convolution reads with channels first
 
 T = TypeVar("T")

@@ -21,9 +21,10 @@
 
 enum { SPANS, SPAN, PARTS, SCRATCH_BYTES, SERIAL };
 
-#define STRIP_BYTES (320 << 10)  /* a strip leaves room for weights in L2 */
-#define WEIGHT_BYTES (384 << 10) /* weights of a chunk that stay in L2 while tiles pass */
-#define BLOCK_BYTES (16 << 10)   /* inputs that stay in L1 while weights pass */
+#define STRIP_BYTES (320 << 10)     /* a strip leaves room for weights in L2 */
+#define MOST_STRIP_FLOATS (1 << 26) /* of a single row */
+#define WEIGHT_BYTES (384 << 10)    /* weights of a chunk that stay in L2 while tiles pass */
+#define BLOCK_BYTES (16 << 10)      /* inputs that stay in L1 while weights pass */
 
 /* What a worker keeps between chunks; the starts of the runs follow, then the strip. */
 typedef struct worker_state {
@@ -130,6 +131,7 @@ static int32_t prepare_dense(asc_call *call, const conv *c) {
     int64_t span = span_size(c, count, ceil_div(wanted, images)), spans = images * ceil_div(count, span);
     int64_t parts = least(panels, ceil_div(wanted, spans));
     if (strip) floats = ASC_FN(conv_strip_size)(c, span);
+    ASC_REQUIRE(call, floats <= MOST_STRIP_FLOATS, "conv_last: the windows of a row reach too far");
     ASC_REQUIRE(call,
                 asc_mul_ok(floats, sizeof(float), &bytes) &&
                     asc_add_ok(bytes, (int64_t)sizeof(worker_state) + run_count(c) * 8 + 2 * ASC_ALIGN, &bytes),
@@ -194,11 +196,10 @@ static conv_span find_span(const asc_call *call, const conv *c, int64_t index, w
     return s;
 }
 
-static void find_runs(const conv *c, int64_t *starts) {
+static void find_runs(const conv *c, const conv_span *s, int64_t *starts) {
     int64_t pixel = c->in_channels, line = conv_is_flat(c) ? 0 : ASC_FN(conv_strip_width)(c) * pixel, n = run_count(c);
-    int64_t across = n == c->kernel[HEIGHT] ? 1 : c->kernel[WIDTH];
-    for (int64_t i = 0; i < n; i++)
-        starts[i] = i / across * c->dilation[HEIGHT] * line + i % across * c->dilation[WIDTH] * pixel;
+    int64_t step = ASC_FN(conv_strip_step)(c, s->lines), across = n == c->kernel[HEIGHT] ? 1 : c->kernel[WIDTH];
+    for (int64_t i = 0; i < n; i++) starts[i] = i / across * step * line + i % across * c->dilation[WIDTH] * pixel;
 }
 
 /* What a pass of tiles brings into L2 for the next one: the next panel of heavy weights, or the inputs of the next
@@ -254,7 +255,7 @@ static void dense_chunk(const asc_call *call, int64_t chunk, int32_t worker, voi
     int64_t *starts = (int64_t *)(state + 1);
     float *strip = (float *)(starts + ceil_div(t.runs, 8) * 8);
     conv_span s = find_span(call, c, chunk / parts, state, strip);
-    find_runs(c, starts);
+    find_runs(c, &s, starts);
     t.starts = starts;
     t.length = c->group_in * c->taps / t.runs;
     t.y_step = c->out_channels;

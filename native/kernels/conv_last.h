@@ -31,6 +31,9 @@ int64_t ASC_FN(conv_strip_size)(const conv *c, int64_t count);
 void ASC_FN(conv_fill_strip)(const conv *c, int64_t image, int64_t row, int64_t count, float *strip);
 /* Inputs of a line of the copy. */
 int64_t ASC_FN(conv_strip_width)(const conv *c);
+/* Lines of the copy from what a row of taps reads to what the next one does: rows between them that no window of
+ * `count` rows reads are left out. */
+int64_t ASC_FN(conv_strip_step)(const conv *c, int64_t count);
 
 /* Every group has one input and one output channel; weights are [taps, M]. */
 static inline int conv_is_channelwise(const conv *c) {

@@ -9,22 +9,31 @@ static int64_t most(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
-/* Inputs that `count` windows next to each other cover; INT64_MAX on overflow. */
-static int64_t covered(const conv *c, int axis, int64_t count) {
+/* Columns that the windows of a row cover; INT64_MAX on overflow. */
+int64_t ASC_FN(conv_strip_width)(const conv *c) {
     int64_t moved, wide, all;
-    if (!asc_mul_ok(count - 1, c->stride[axis], &moved)) return INT64_MAX;
-    if (!asc_mul_ok(c->kernel[axis] - 1, c->dilation[axis], &wide)) return INT64_MAX;
+    if (!asc_mul_ok(c->out[WIDTH] - 1, c->stride[WIDTH], &moved)) return INT64_MAX;
+    if (!asc_mul_ok(c->kernel[WIDTH] - 1, c->dilation[WIDTH], &wide)) return INT64_MAX;
     return asc_add_ok(moved, wide, &all) && asc_add_ok(all, 1, &all) ? all : INT64_MAX;
 }
 
-int64_t ASC_FN(conv_strip_width)(const conv *c) {
-    return covered(c, WIDTH, c->out[WIDTH]);
+/* Input rows that one row of taps reads for `count` rows of output. */
+static int64_t tap_rows(const conv *c, int64_t count) {
+    return (count - 1) * c->stride[HEIGHT] + 1;
+}
+
+int64_t ASC_FN(conv_strip_step)(const conv *c, int64_t count) {
+    return least(c->dilation[HEIGHT], tap_rows(c, count));
+}
+
+static int64_t strip_lines(const conv *c, int64_t count) {
+    return (c->kernel[HEIGHT] - 1) * ASC_FN(conv_strip_step)(c, count) + tap_rows(c, count);
 }
 
 int64_t ASC_FN(conv_strip_size)(const conv *c, int64_t count) {
     int64_t floats;
     if (conv_is_flat(c)) return asc_mul_ok(count, c->in_channels, &floats) ? floats : INT64_MAX;
-    if (!asc_mul_ok(covered(c, HEIGHT, count), covered(c, WIDTH, c->out[WIDTH]), &floats)) return INT64_MAX;
+    if (!asc_mul_ok(strip_lines(c, count), ASC_FN(conv_strip_width)(c), &floats)) return INT64_MAX;
     return asc_mul_ok(floats, c->in_channels, &floats) ? floats : INT64_MAX;
 }
 
@@ -55,17 +64,18 @@ static void copy_pixels(const conv *c, int64_t image, int64_t row, int64_t colum
 }
 
 static void fill_rows(const conv *c, int64_t image, int64_t row, int64_t rows, float *strip) {
-    int64_t width = covered(c, WIDTH, c->out[WIDTH]), lines = covered(c, HEIGHT, rows), channels = c->in_channels;
-    int64_t top = row * c->stride[HEIGHT] - c->pad[HEIGHT];
+    int64_t width = ASC_FN(conv_strip_width)(c), lines = strip_lines(c, rows), channels = c->in_channels;
+    int64_t top = row * c->stride[HEIGHT] - c->pad[HEIGHT], step = ASC_FN(conv_strip_step)(c, rows);
     int64_t before = least(most(c->pad[WIDTH], 0), width), from = before - c->pad[WIDTH];
     int64_t count = most(least(width - before, c->in[WIDTH] - from), 0), after = width - before - count;
     for (int64_t i = 0; i < lines; i++, strip += width * channels) {
-        if (top + i < 0 || top + i >= c->in[HEIGHT] || count == 0) {
+        int64_t tap = least(i / step, c->kernel[HEIGHT] - 1), at = top + tap * c->dilation[HEIGHT] + i - tap * step;
+        if (at < 0 || at >= c->in[HEIGHT] || count == 0) {
             zero(strip, width, channels);
             continue;
         }
         zero(strip, before, channels);
-        copy_pixels(c, image, top + i, from, count, strip + before * channels);
+        copy_pixels(c, image, at, from, count, strip + before * channels);
         zero(strip + (before + count) * channels, after, channels);
     }
 }

@@ -106,6 +106,8 @@ def test_strips_and_parts(isa) -> None:
     check(isa, 1, 96, 40, (33, 60), (3, 3), (1, 1), (1, 1), (1, 1))
     check(isa, 2, 300, 200, (6, 7), (3, 3), (1, 1), (1, 1), (1, 1))
     check(isa, 3, 520, 290, (9, 5), (1, 1), (2, 2), (1, 1), (0, 0))
+    for stride, dilation in ((1, 9), (2, 40), (3, 5)):  # rows between the taps that nothing reads
+        check(isa, 1, 90, 40, (50, 70), (3, 3), (stride, 1), (dilation, 2), (dilation, 2))
 
 
 @isa_each
@@ -170,7 +172,7 @@ HOSTILE = [
     ({"geometry": [(3, 1, 1, 2**40)] * 2}, "padding"), ({"geometry": [(3, 1, 1, 1)]}, "number of arguments"),
     ({"geometry": [(5, 1, 1, 1)] * 2}, "packed"), ({"shape": (1, 4, 8)}, "ranks"),
     ({"geometry": [(100, 1, 1, 1)] * 2}, "kernel is too large"),
-    ({"geometry": [(3, 2**31 - 1, 2**31 - 1, 1)] * 2}, "operands are too large"),
+    ({"geometry": [(3, 2**31 - 1, 2**31 - 1, 1)] * 2}, "reach too far"),
     ({"shape": (2, 4, 8, 8)}, "batches"), ({"shape": (1, 5, 8, 8)}, "packed"),
     ({"w": np.zeros((1, 18, 4), np.float32)}, "packed"), ({"group": 2}, "packed"),
     ({"bias": np.zeros(3, np.float32)}, "bias"),
