@@ -18,6 +18,7 @@ from ascend_ep.opdef.registry import ENVIRONMENT_VARIABLE, Registry
 
 if TYPE_CHECKING:
     from ascend_ep.compiler.codegen.session import TensorSpec
+    from ascend_ep.compiler.proof.prove import AscendC
 
 SEARCH_SECONDS = 5.0
 SOC_VERSION = "Ascend910B1"
@@ -63,6 +64,11 @@ def add_commands(commands: Any) -> None:
         "--search", default=str(SEARCH_SECONDS), metavar="SECONDS",
         help="how long schedules are tried; 0: the cost model alone",
     )  # fmt: skip
+    build.add_argument(
+        "--ascend_c", choices=("0", "1"),
+        help="1: the Ascend C for the chip must be right on the CPU too; 0: it isn't run (default: it is run"
+        " after a search, and only reported)",
+    )  # fmt: skip
     build.add_argument("--soc_version", default=SOC_VERSION, help=f"the chip (default: {SOC_VERSION})")
     build.add_argument("--llm-url", metavar="URL", help="OpenAI-compatible endpoint that reads prose")
     build.add_argument("--llm-model", metavar="NAME", help="its model")
@@ -105,6 +111,7 @@ def build_operator(given: argparse.Namespace, environ: Mapping[str, str]) -> Non
         llm=Endpoint.from_environment(environ, given.llm_url, given.llm_model),
         force=given.force,
         installed=None if folder is None else Path(folder),
+        ascend_c=_ascend_c(given),
     )
     start = time.monotonic()
 
@@ -174,6 +181,12 @@ def read_attributes(texts: list[str]) -> dict[str, int | float | bool | str | No
             raise AscendError("E43103", text, "attr", "write NAME=VALUE")
         found[name.strip()] = _value(value.strip())
     return found
+
+
+def _ascend_c(given: argparse.Namespace) -> AscendC:
+    if given.ascend_c is None:
+        return "told" if read_seconds(given.search) else ""
+    return "required" if given.ascend_c == "1" else ""
 
 
 def read_seconds(text: str) -> float:

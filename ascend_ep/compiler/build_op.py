@@ -22,7 +22,7 @@ from ascend_ep.compiler.operator_files import (
     write_files,
 )
 from ascend_ep.compiler.proof.compilations import Compilations
-from ascend_ep.compiler.proof.prove import prove
+from ascend_ep.compiler.proof.prove import AscendC, prove
 from ascend_ep.compiler.proof.report import Check, Report
 from ascend_ep.compiler.proof.subject import Generate, Subject, generate
 from ascend_ep.compiler.soc import Soc
@@ -45,7 +45,7 @@ class Request:
     """What to build. inputs: element type and dims of each. search_seconds 0: the cost model decides alone.
 
     output: the folder of the files; installed: $ASCEND_CUSTOM_OPS, or None. name: of the files, or "" for the
-    operator's type in small letters.
+    operator's type in small letters. ascend_c: see prove.
     """
 
     prompt: str
@@ -59,6 +59,7 @@ class Request:
     llm: Endpoint | None = None
     force: bool = False
     installed: Path | None = None
+    ascend_c: AscendC = ""
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,8 @@ def build(request: Request, soc: Soc, show: Show, make: Generate = generate) -> 
             source, library = made.source, made.library()
             text = f"{source.symbol}, {library.isa}, source {source.hash[:16]}"
             show("compile", f"{text}, library {library.sha256[:16]}")
-            report = prove(subject, soc, make, lambda check: show("proof", _line(check)), made)
+            log = lambda check: show("proof", _line(check))  # noqa: E731
+            report = prove(subject, soc, make, log, made, request.ascend_c)
     except NotGenerated as reason:
         raise AscendError("E43106", opdef.op, str(reason).rstrip(".")) from None
     if not report.passed:

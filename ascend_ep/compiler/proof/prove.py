@@ -5,9 +5,14 @@ from __future__ import annotations
 import datetime
 import platform
 from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Any, Literal
 
 from ascend_ep.compiler.codegen.compilers import find_compiler
 from ascend_ep.compiler.codegen.graph import NotGenerated
+from ascend_ep.compiler.proof.ascend_c import NAME as ASCEND_C
+from ascend_ep.compiler.proof.ascend_c import check_ascend_c, kernel_of
 from ascend_ep.compiler.proof.cases import large_case, small_cases
 from ascend_ep.compiler.proof.compilations import Compilations, levels
 from ascend_ep.compiler.proof.error_bound import NoBound
@@ -24,7 +29,11 @@ from ascend_ep.compiler.proof.report import Check, Report
 from ascend_ep.compiler.proof.static import check_statically
 from ascend_ep.compiler.proof.subject import Generate, Subject, generate
 from ascend_ep.compiler.soc import Soc
+from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
+
+#: Whether Ascend C is left out, run and reported, or must be right for the proof to hold.
+AscendC = Literal["", "told", "required"]
 
 
 def prove(
@@ -33,15 +42,18 @@ def prove(
     make: Generate = generate,
     log: Callable[[Check], None] = lambda _: None,
     made: Compilations | None = None,
+    ascend_c: AscendC = "",
 ) -> Report:
     """Proves an operator for its own element type and the other floats it allows, on every ISA level here.
 
-    `make` gives the C, unless it has been `made` already. Raises NotGenerated, and AscendError E43001 and
-    E43002 when nothing can be compiled.
+    `make` gives the C, unless it has been `made` already. `ascend_c`: whether the generated Ascend C is run
+    on the CPU as well, and whether it must be right. Raises NotGenerated, and AscendError E43001 and E43002
+    when nothing can be compiled.
     """
     if made is None:
         with Compilations(subject, make) as made:
-            return prove(subject, soc, make, log, made)
+            return prove(subject, soc, make, log, made, ascend_c)
+    device = made.also(kernel_of, subject, soc) if ascend_c else None
     report = Report(_about(subject, soc))
     report.about["sources"] = {dtypes.name(v.dtype): s.hash for v, s in made.variants}
 
@@ -54,7 +66,24 @@ def prove(
     add(*check_statically(own, made.source, made.library(), soc))
     for variant, _ in made.variants:
         _prove_type(variant, variant is own, made, add)
+    if device is not None:
+        add(_check_device(own, soc, device, ascend_c))
     return report
+
+
+def _check_device(subject: Subject, soc: Soc, kernel: Future[Any], ascend_c: AscendC) -> Check:
+    """The kernel for the chip; unless it is required, nothing installed depends on it."""
+    try:
+        check = check_ascend_c(subject, soc, small_cases(subject), kernel.result())
+    except (NotGenerated, NoBound) as reason:
+        check = Check("execution", ASCEND_C, None, str(reason))
+    except AscendError as error:
+        check = Check("execution", ASCEND_C, None if error.code == "E43001" else False, error.text)
+    if check.passed is None and ascend_c == "required":
+        return replace(check, passed=False)
+    if check.passed is False and ascend_c == "told":
+        return replace(check, passed=None, detail=f"WRONG, and not part of what is installed: {check.detail}")
+    return check
 
 
 def _prove_type(subject: Subject, in_full: bool, made: Compilations, add: Callable[..., None]) -> None:
