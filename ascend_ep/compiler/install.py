@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from ascend_ep.compiler.codegen.library import open_cache
+from ascend_ep.compiler.codegen.cache import open_cache
 from ascend_ep.errors import AscendError
 
 _DEFERRED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}

@@ -210,18 +210,8 @@ def _after_separators(tokens: Sequence[Token], i: int) -> int:
 
 
 def _is_call(tokens: Sequence[Token], i: int) -> bool:
-    """Whether a word is the function: where(c, a, b), not where (alpha = 1)."""
-    if tokens[i].text not in WHERE or i + 1 >= len(tokens) or tokens[i + 1].text != "(":
-        return False
-    inside = tokens[i + 2 : closing(tokens, i + 1)]
-    depth, commas = 0, 0
-    for token in inside:
-        if token.kind == "sign":
-            depth += (token.text in _OPENING) - (token.text in _OPENING.values())
-            commas += depth == 0 and token.text == ","
-            if depth == 0 and token.text == "=":
-                return False
-    return commas == 2
+    """Whether a word is the function where(c, a, b); brackets around definitions are gone already."""
+    return tokens[i].text in ("where", "Where") and i + 1 < len(tokens) and tokens[i + 1].text == "("
 
 
 def output_names(tokens: Sequence[Token], start: int) -> tuple[list[Token], int]:

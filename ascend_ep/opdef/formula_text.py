@@ -38,10 +38,10 @@ class TokenReader:
     """The tokens of a formula, one after the other."""
 
     def __init__(self, text: str, where: str) -> None:
+        self.text, self.where = text, where
         if len(text) > MAX_TEXT:
-            raise AscendError("E42004", "formula", f"it has more than {MAX_TEXT} characters", where=where)
+            self.fail("E42004", "formula", f"it has more than {MAX_TEXT} characters", at=MAX_TEXT)
         self.text = text.translate(_SIGNS)
-        self.where = where
         self.tokens = self.tokenize()
         self.at = 0
         self._last_use = {t.text: i for i, t in enumerate(self.tokens) if t.kind == "name"}

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ascend_ep.compiler.codegen import compilers
+from ascend_ep.compiler.codegen.cache import cache_path
 from ascend_ep.compiler.codegen.generate import (
     InputType,
     NotGenerated,
@@ -21,7 +22,7 @@ from ascend_ep.compiler.codegen.generate import (
     generate_c,
     symbol_of,
 )
-from ascend_ep.compiler.codegen.library import CompiledLibrary, cache_path, compile_library
+from ascend_ep.compiler.codegen.library import CompiledLibrary, compile_library
 from ascend_ep.compiler.codegen.run import run_library
 from ascend_ep.compiler.codegen.search import candidates, known_schedule, search
 from ascend_ep.compiler.codegen.session import TensorSpec, library_session

@@ -22,8 +22,8 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep.compiler.codegen.cache import note_use, open_cache
 from ascend_ep.compiler.codegen.generate import HEADERS
-from ascend_ep.compiler.codegen.library import open_cache
 from ascend_ep.compiler.soc import Soc
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
@@ -166,7 +166,9 @@ def _program(text: str, files: Mapping[str, str], cache: Path | None) -> Path:
     for header in sorted((HEADERS / "ascendc").rglob("*.h")):
         key.update(header.read_bytes())
     target = open_cache(cache) / f"{key.hexdigest()}.run"
-    if not target.exists():
+    if target.exists():
+        note_use(target)
+    else:
         _compile(text, files, command, target)
     return target
 

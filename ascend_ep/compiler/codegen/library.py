@@ -1,26 +1,22 @@
-"""compile_library: generated C to a shared object, kept in the user's cache.
+"""compile_library: generated C to a shared object, kept in the user's cache (cache.py).
 
-The cache is $ASCEND_EP_CACHE, else ~/.cache/ascend_ep: a folder of mode 0700 with a `<key>.so` per
-compilation, where the key covers the source, the ISA level's flags and the compiler. Entries are written
-beside their name and renamed, under a lock per key, so processes that want the same one compile it once.
+The key of a compilation covers the source, the ISA level's flags and the compiler. Entries are written beside
+their name and renamed, under a lock per key, so processes that want the same one compile it once.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
-import stat
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from ascend_ep.errors import AscendError
 from ascend_ep.runtime.binding import lib, text_of
 
+from .cache import limit, locked, note_use, open_cache, prune
 from .compilers import COMMON_FLAGS, Compiler, find_compiler, flags_of
 from .generate import HEADERS, Source
 
@@ -45,7 +41,8 @@ def compile_library(
 ) -> CompiledLibrary:
     """Compiles for an ISA level, by default the one in use; `sanitize`: "address", "thread" or neither.
 
-    Raises AscendError E43001 without a compiler, E43002 when it fails, E40002 for an unusable cache.
+    Raises AscendError E43001 without a compiler, E43002 when it fails, E40002 for an unusable cache, E10001
+    for a cache limit that is no number.
     """
     level = isa or text_of(lib.asc_isa_name(lib.asc_isa_current()))
     made = compile_object(source, level, sanitize, cache)
@@ -88,39 +85,16 @@ def _cached(given: str | Path, flags: list[str], suffix: str, cache: Path | None
     folder = open_cache(cache)
     key = _key(given if isinstance(given, str) else given.name, compiler, flags)
     target = folder / f"{key}.{suffix}"
-    with _locked(folder / f"{key}.lock"):
+    most = limit()
+    with locked(folder / f"{key}.lock"):
         cached = _is_sound(target)
-        if not cached:
+        if cached:
+            note_use(target)
+        else:
             _compile(given, compiler, flags, target)
+    if not cached:
+        prune(folder, most)
     return target, cached
-
-
-def cache_path() -> Path:
-    """Where the cache is, whether it exists or not."""
-    given = os.environ.get("ASCEND_EP_CACHE")
-    if given:
-        return Path(given)
-    home = os.environ.get("HOME")
-    return (
-        Path(home) / ".cache" / "ascend_ep"
-        if home
-        else Path(tempfile.gettempdir()) / f"ascend_ep-{os.geteuid()}"
-    )
-
-
-def open_cache(given: Path | None = None) -> Path:
-    """The cache folder, made if need be. Raises AscendError E40002 when it isn't this user's alone."""
-    folder = given or cache_path()
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        info = folder.stat()
-    except OSError as error:
-        raise AscendError("E40002", f"can't make the cache [{folder}]: {error.strerror}") from error
-    if info.st_uid != os.geteuid() or info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise AscendError(
-            "E40002", f"the cache [{folder}] must belong to this user, and nobody else may write it"
-        )
-    return folder
 
 
 def _key(source: str, compiler: Compiler, flags: list[str]) -> str:
@@ -135,19 +109,6 @@ def _is_sound(path: Path) -> bool:
             return file.read(4) == b"\x7fELF"
     except OSError:
         return False
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise AscendError("E40002", f"can't write [{path}]: {error.strerror}") from error
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
 
 
 def _compile(given: str | Path, compiler: Compiler, flags: list[str], target: Path) -> None:

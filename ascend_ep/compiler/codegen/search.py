@@ -25,9 +25,10 @@ from ascend_ep.runtime.binding import lib, text_of
 from ascend_ep.runtime.element_types import numpy_dtype
 from ascend_ep.runtime.session import InferenceSession
 
+from .cache import cache_path, note_use, open_cache
 from .compilers import find_compiler
 from .generate import InputType, Source, generate_c, mathematics
-from .library import cache_path, compile_library, open_cache
+from .library import compile_library
 from .schedule import Schedule
 from .session import TensorSpec, library_session
 
@@ -78,6 +79,7 @@ def search(
     kept = open_cache() / f"{_key(program, types, output_types, inputs)}.search.json"
     found = _read(kept)
     if found is not None:
+        note_use(kept)
         for candidate in found.candidates:
             log(f"{_line(candidate)} (found earlier)")
         return found
