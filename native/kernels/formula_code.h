@@ -72,6 +72,16 @@ FN M m_first(int64_t n) { /* the first n lanes */
     return m;
 }
 
+#if ASC_WIDE
+#define lanes_greater vd_greater
+#define lanes_less vd_less
+#define swap_lanes vd_swap_lanes
+#else
+#define lanes_greater vf_greater
+#define lanes_less vf_less
+#define swap_lanes vf_swap_lanes
+#endif
+
 /* ---- operations ---------------------------------------------------------------------------- */
 
 #define EACH(name, expression)            \
@@ -107,8 +117,8 @@ WHOLE_OF_TWO(add, x + y)
 WHOLE_OF_TWO(sub, x - y)
 WHOLE_OF_TWO(mul, x *y)
 WHOLE_OF_TWO(div, x / y)
-WHOLE_OF_TWO(min, v_select((x < y) | (x != x), x, y))
-WHOLE_OF_TWO(max, v_select((x > y) | (x != x), x, y))
+WHOLE_OF_TWO(min, lanes_less(x, y))
+WHOLE_OF_TWO(max, lanes_greater(x, y))
 COMPARE(eq, ==)
 COMPARE(ne, !=)
 COMPARE(lt, <)
@@ -232,16 +242,6 @@ WIDENED(pow, (V x, V y), vd_pow(vd_load_f32(a + i), vd_load_f32(b + i)))
 WIDENED(atan2, (V x, V y), vd_atan2(vd_load_f32(a + i), vd_load_f32(b + i)))
 #endif
 
-#if ASC_WIDE
-#define lanes_greater vd_max
-#define lanes_less vd_min
-#define swap_lanes vd_swap_lanes
-#else
-#define lanes_greater vf_max
-#define lanes_less vf_min
-#define swap_lanes vf_swap_lanes
-#endif
-
 /* ---- folds --------------------------------------------------------------------------------- */
 
 /* As native/kernels/reduce.c folds, so the same bits: blocks of four vectors, which join a vector of totals; at
@@ -263,8 +263,8 @@ WIDENED(atan2, (V x, V y), vd_atan2(vd_load_f32(a + i), vd_load_f32(b + i)))
     }
 FOLD(sum, 0, (x + y))
 FOLD(prod, 1, (x * y))
-FOLD(max, (S)-INFINITY, (v_select(y != y, y, lanes_greater(y, x))))
-FOLD(min, (S)INFINITY, (v_select(y != y, y, lanes_less(y, x))))
+FOLD(max, (S)-INFINITY, lanes_greater(y, x))
+FOLD(min, (S)INFINITY, lanes_less(y, x))
 
 /* ---- element types ------------------------------------------------------------------------- */
 

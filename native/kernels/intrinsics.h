@@ -9,11 +9,12 @@
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__has_builtin)
 #if !defined(__AVX512F__)
 #define ASC_HAS_512 1
-#elif __has_builtin(__builtin_ia32_loadups512_mask) && __has_builtin(__builtin_ia32_storeups512_mask) && \
-    __has_builtin(__builtin_ia32_minps512_mask) && __has_builtin(__builtin_ia32_maxps512_mask) &&        \
-    __has_builtin(__builtin_ia32_scalefps512_mask) && __has_builtin(__builtin_ia32_getmantps512_mask) && \
-    __has_builtin(__builtin_ia32_getexpps512_mask) && __has_builtin(__builtin_ia32_ptestmd512) &&        \
-    __has_builtin(__builtin_ia32_vcvtph2ps512_mask) && __has_builtin(__builtin_ia32_vcvtps2ph512_mask)
+#elif __has_builtin(__builtin_ia32_loadups512_mask) && __has_builtin(__builtin_ia32_storeups512_mask) &&  \
+    __has_builtin(__builtin_ia32_minps512_mask) && __has_builtin(__builtin_ia32_maxps512_mask) &&         \
+    __has_builtin(__builtin_ia32_scalefps512_mask) && __has_builtin(__builtin_ia32_getmantps512_mask) &&  \
+    __has_builtin(__builtin_ia32_getexpps512_mask) && __has_builtin(__builtin_ia32_ptestmd512) &&         \
+    __has_builtin(__builtin_ia32_vcvtph2ps512_mask) && __has_builtin(__builtin_ia32_vcvtps2ph512_mask) && \
+    __has_builtin(__builtin_ia32_cmpps512_mask)
 #define ASC_HAS_512 1
 #endif
 #if !defined(__F16C__)
@@ -44,6 +45,7 @@ typedef uint16_t __mmask16;
 #define _MM_FROUND_TO_NEAREST_INT 0
 #define _MM_MANT_NORM_p75_1p5 3
 #define _MM_MANT_SIGN_zero 1
+#define _CMP_ORD_Q 7
 #define ASC_INTRINSIC static inline __attribute__((always_inline, unused))
 
 ASC_INTRINSIC __m128i _mm_loadu_si128(const void *p) {
@@ -74,6 +76,12 @@ ASC_INTRINSIC void _mm256_storeu_si256(void *p, __m256i v) {
     ((__m512)__builtin_ia32_minps512_mask((asc_v16sf)(a), (asc_v16sf)(b), (asc_v16sf){0}, ASC_ALL, ASC_CURRENT))
 #define _mm512_max_ps(a, b) \
     ((__m512)__builtin_ia32_maxps512_mask((asc_v16sf)(a), (asc_v16sf)(b), (asc_v16sf){0}, ASC_ALL, ASC_CURRENT))
+#define _mm512_mask_min_ps(rest, mask, a, b) \
+    ((__m512)__builtin_ia32_minps512_mask((asc_v16sf)(a), (asc_v16sf)(b), (asc_v16sf)(rest), mask, ASC_CURRENT))
+#define _mm512_mask_max_ps(rest, mask, a, b) \
+    ((__m512)__builtin_ia32_maxps512_mask((asc_v16sf)(a), (asc_v16sf)(b), (asc_v16sf)(rest), mask, ASC_CURRENT))
+#define _mm512_cmp_ps_mask(a, b, how) \
+    ((__mmask16)__builtin_ia32_cmpps512_mask((asc_v16sf)(a), (asc_v16sf)(b), how, ASC_ALL, ASC_CURRENT))
 #define _mm512_scalef_ps(a, b) \
     ((__m512)__builtin_ia32_scalefps512_mask((asc_v16sf)(a), (asc_v16sf)(b), (asc_v16sf){0}, ASC_ALL, ASC_CURRENT))
 #define _mm512_getexp_ps(a) \

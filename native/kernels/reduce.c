@@ -84,12 +84,6 @@ static int64_t finish_i64(int64_t total, const reduce_job *job) {
 typedef uint32_t vu32 __attribute__((vector_size(sizeof(vi))));
 typedef uint64_t vu64 __attribute__((vector_size(sizeof(vl))));
 
-static inline vf fold_max_f32(vf a, vf v) {
-    return vf_select((v > a) | (v != v), v, a);
-}
-static inline vf fold_min_f32(vf a, vf v) {
-    return vf_select((v < a) | (v != v), v, a);
-}
 static inline vd fold_max_f64(vd a, vd v) {
     return vd_select((v > a) | (v != v), v, a);
 }
@@ -106,8 +100,8 @@ static inline vd fold_min_f64(vd a, vd v) {
 #define ABS(v) vf_abs(v)
 #define ADD(a, v) (a + v)
 #define MUL(a, v) (a * v)
-#define FOLD_MAX(a, v) fold_max_f32(a, v)
-#define FOLD_MIN(a, v) fold_min_f32(a, v)
+#define FOLD_MAX(a, v) vf_greater(v, a)
+#define FOLD_MIN(a, v) vf_less(v, a)
 #include "reduce_type.h"
 
 #define T double

@@ -133,6 +133,29 @@ static inline vd vd_max(vd a, vd b) {
     for (int i = 0; i < ASC_VD; i++) a[i] = a[i] > b[i] ? a[i] : b[i];
     return a;
 }
+/* The greater, or the less, of two; b when they are equal; NaN when either is NaN. */
+static inline vf vf_greater(vf a, vf b) {
+#if defined(__AVX512F__)
+    return (vf)_mm512_mask_max_ps((__m512)a, _mm512_cmp_ps_mask((__m512)a, (__m512)a, _CMP_ORD_Q), (__m512)a,
+                                  (__m512)b);
+#else
+    return vf_select(a != a, a, vf_max(a, b));
+#endif
+}
+static inline vf vf_less(vf a, vf b) {
+#if defined(__AVX512F__)
+    return (vf)_mm512_mask_min_ps((__m512)a, _mm512_cmp_ps_mask((__m512)a, (__m512)a, _CMP_ORD_Q), (__m512)a,
+                                  (__m512)b);
+#else
+    return vf_select(a != a, a, vf_min(a, b));
+#endif
+}
+static inline vd vd_greater(vd a, vd b) {
+    return vd_select(a != a, a, vd_max(a, b));
+}
+static inline vd vd_less(vd a, vd b) {
+    return vd_select(a != a, a, vd_min(a, b));
+}
 static inline vf vf_round(vf a) { /* half to even */
     for (int i = 0; i < ASC_VF; i++) a[i] = __builtin_rintf(a[i]);
     return a;
