@@ -430,7 +430,7 @@ def _needed(stages: list[Stage], wanted: set[str]) -> list[Stage]:
             for tensor in stage.reads():
                 readers[tensor] = readers.get(tensor, 0) + 1
             kept.insert(0, stage)
-    made = {t: s for s in kept for t in s.outputs}
+    made = {t: s for s in kept for t in s.outputs if t}
     for stage in list(kept):
         source = _copied(stage)
         maker = made.get(source.tensor) if source else None
