@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from ascend_ep.cli.closed_pipe import ends_with_its_reader
 from ascend_ep.cli.gen import add_gen_command
-from ascend_ep.cli.op_build import add_commands, proof_state
+from ascend_ep.cli.op_build import add_build_command
+from ascend_ep.cli.op_verify import add_verify_command, proof_state
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.definition import Attribute, Formula, Kernel, OpDef, Semantics, TensorSpec
@@ -65,7 +66,8 @@ def _parser() -> argparse.ArgumentParser:
         "--opset", type=int, default=0, help="opset version of its domain (default: the newest)"
     )
     explained.set_defaults(run=explain_operator)
-    add_commands(commands)
+    add_build_command(commands)
+    add_verify_command(commands)
     add_gen_command(commands)
     return parser
 
