@@ -55,7 +55,7 @@ FLOATING = {
     "dsl.vcmpsel(x, y, 'gt', p, 0.0)": np.where(F > G, P, 0),
     "dsl.vcmpsel(x)": np.where(F < 2, F, 0),
     "dsl.vcmpsel(x, y, 'ne')": np.where(F != G, F, G),
-    "dsl.vcmpsel(x, 1.0, 'lt')": np.where(F < 1, F, 1),
+    "dsl.vcmpsel(x, 1.0, 'lt')": np.where(F < 1, F, 0),
     "dsl.cast_to(dsl.vlogic(more(x), more(y), 'logic_and'), 'float32')": ((F > 0) & (G > 0)).astype(float),
     "dsl.cast_to(dsl.vlogic(more(x), more(y), 'logic_or'), 'float32')": ((F > 0) | (G > 0)).astype(float),
     "dsl.cast_to(dsl.vlogic(more(x), operation='logic_not'), 'float32')": (F <= 0).astype(float),

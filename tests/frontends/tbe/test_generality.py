@@ -196,3 +196,44 @@ def test_types_that_compute_something_else_are_left_out(tmp_path) -> None:
     described = describe_file(tmp_path, text, (4, 33))
     assert described.opdef.inputs[0].types == (dtypes.FLOAT32, dtypes.BFLOAT16)
     assert described.warnings == ("with float16 the file computes something else: it isn't among the types",)
+
+
+@pytest.mark.parametrize(("said", "all_axes"), [('{"reduce_mode": "REDUCE_ALL"}', True), ("None", False)])
+def test_axes_that_are_left_to_run_time(tmp_path, said: str, all_axes: bool) -> None:
+    text = f"""
+    from impl.util.platform_adapter import tbe, tvm, classify, OpPatternMode, shape_util
+
+    def total(x, y, kernel_name="total"):
+        where = {{"shape": [-1], "value": [], "rel_pos_to_reduce": "axis"}}
+        schedules, tensors = [], []
+        for one, places in classify([x, where], OpPatternMode.REDUCE, {said}):
+            with tbe.compute():
+                shape = shape_util.variable_shape([one, places])[0]
+                data = tvm.placeholder(shape, name="x", dtype=x["dtype"])
+                res = tbe.reduce_sum(data, axis=places["value"])
+                tensors.append([data, res])
+            with tvm.target.cce():
+                schedules.append(tbe.auto_schedule(res))
+        tbe.build(schedules, {{"name": kernel_name, "tensor_list": tensors}})
+    """
+    if all_axes:
+        described = describe_file(tmp_path, text, (4, 6))
+        assert (formula(described), described.warnings) == (
+            "y = unsqueeze(sum(x, axis=all, keepdims=false), axis=-1)",
+            (),
+        )
+        np.testing.assert_allclose(computed(described, X[:, None]), [X.sum()])
+    else:
+        with pytest.raises(AscendError, match="known at run time only"):
+            describe_file(tmp_path, text, (4, 6))
+
+
+def test_integers_among_floats_are_noted(tmp_path) -> None:
+    text = """
+    import te.lang.cce as dsl
+    def part_compute(x):
+        return dsl.vsub(x, dsl.floor(x))
+    """
+    described = describe_file(tmp_path, text, (4, 6))
+    assert described.warnings == ("line 4: vsub of float32 and int32 is computed in float32: use cast_to",)
+    np.testing.assert_allclose(computed(described, X), X - np.floor(X))

@@ -41,7 +41,7 @@ def cast_to(data: Any, dtype: str, f1628IntegerFlag: bool = True) -> Tensor:
 def rounding(name: str, op: str) -> Any:
     """floor, ceil, round, trunc or round_half_up: a function whose result is an integer tensor."""
 
-    def convert(raw_tensor: Any, dtype: str = "int32") -> Tensor:
+    def convert(raw_tensor: Any, dtype: str = "int32", dst_dtype: str = "") -> Tensor:
         tensor = tensor_argument(name, raw_tensor)
         if tensor.dtype not in FLOATS:
             raise DslError(DTYPE, f"{name} takes float16 or float32, not {tensor.dtype}")
@@ -49,7 +49,7 @@ def rounding(name: str, op: str) -> Any:
             node = apply("floor", apply("add", tensor.node, constant(0.5)))
         else:
             node = apply(op, tensor.node)
-        return cast(Tensor(node, tensor.shape, tensor.dtype, tensor.actual), dtype)
+        return cast(Tensor(node, tensor.shape, tensor.dtype, tensor.actual), dst_dtype or dtype)
 
     convert.__name__ = name
     return convert

@@ -49,6 +49,7 @@ def check_input_type(*types: Any, **_named: object) -> Callable[[Any], Any]:
 def check_dtype(dtype: Any, check_list: Sequence[str] = (), param_name: str = "", **_named: object) -> None:
     """Raises E80008 for an element type that isn't in the list."""
     name = str(dtype).lower()
+    check_list = [check_list] if isinstance(check_list, str) else check_list
     if check_list and name not in [str(c).lower() for c in check_list]:
         what = f" of {param_name}" if param_name else ""
         raise DslError(
@@ -114,6 +115,17 @@ def check_kernel_name(kernel_name: Any) -> None:
         raise DslError("E80014", f"the kernel name {text[:80]!r} isn't letters, digits and _")
 
 
+def check_format(
+    data_format: Any, check_list: Sequence[str] = (), param_name: str = "", **_named: object
+) -> None:
+    """Raises E80015 for a layout that isn't in the list."""
+    check_list = [check_list] if isinstance(check_list, str) else check_list
+    if check_list and str(data_format).upper() not in check_list:
+        raise DslError(
+            "E80015", f"the format{_of(param_name)} is {data_format}, not among {', '.join(check_list)}"
+        )
+
+
 def check_elewise_shape_range(inputs: Any, support_broadcast: bool = False) -> None:
     """Of run-time shapes; these are known."""
 
@@ -152,6 +164,8 @@ NAMES: dict[str, Any] = {
     "check_shape_size": check_shape_size,
     "check_tensor_shape_size": check_shape_size,
     "check_kernel_name": check_kernel_name,
+    "check_format": check_format,
+    "check_format_rule": check_format,
     "check_elewise_shape_range": check_elewise_shape_range,
     "check_reduce_shape_rule": check_reduce_shape_rule,
     "is_shape_need_refine": check_reduce_need_refine,

@@ -46,11 +46,12 @@ def vsel(condition: Any, lhs: Any, rhs: Any) -> Tensor:
 
 
 def vcmpsel(lhs: Any, rhs: Any = None, operation: str = "lt", slhs: Any = None, srhs: Any = None) -> Tensor:
-    """slhs where the comparison holds, else srhs. Left out: rhs is 2.0, slhs is lhs, srhs is rhs or 0.0."""
+    """slhs where the comparison holds, else srhs. Left out: rhs is 2.0, slhs is lhs; srhs is rhs,
+    or 0.0 if that is a number."""
     a = tensor_argument("vcmpsel", lhs)
     b = 2.0 if rhs is None else rhs
     chosen = a if slhs is None else slhs
-    other = (0.0 if rhs is None else b) if srhs is None else srhs
+    other = (b if isinstance(b, Tensor) else 0.0) if srhs is None else srhs
     truth = vcmp(a, b, operation)
     return _chosen("vcmpsel", truth, operand("vcmpsel", chosen), operand("vcmpsel", other), a.dtype)
 

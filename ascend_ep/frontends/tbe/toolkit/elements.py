@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import operator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ascend_ep.frontends.tbe.toolkit.failure import DSL, WARNINGS, DslError
@@ -64,6 +65,8 @@ class Element:
         return combined("pow", self, other)
 
     def __neg__(self) -> Element:
+        if isinstance(self, Number):
+            return Number(-self.number, self.dtype)
         return Element("neg", (self,), self.dtype)
 
     def __abs__(self) -> Element:
@@ -175,15 +178,21 @@ def combined(op: str, *values: Any) -> Element:
     """An operation on elements and numbers; plain numbers take the element's type."""
     elements = [element_of(v) for v in values]
     if all(isinstance(e, Number) for e in elements) and op in _FOLDED:
-        numbers = [e.number for e in elements if isinstance(e, Number)]
+        first, second = (e.number for e in elements if isinstance(e, Number))
+        result = _FOLDED[op](first, second)
         typed = next((v.dtype for v in values if isinstance(v, Number)), None)
-        return Number(getattr(numbers[0], _FOLDED[op])(numbers[1]), typed)
+        return Number(result, "bool" if isinstance(result, bool) else typed)
     comparing = op in ("lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not", "isnan")
     typed_by = next((e for e in elements if not isinstance(e, Number)), elements[0])
     return Element(op, elements, "bool" if comparing else typed_by.dtype)
 
 
-_FOLDED = {"add": "__add__", "sub": "__sub__", "mul": "__mul__"}
+_FOLDED: dict[str, Callable[[Any, Any], Any]] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
+    "pow": operator.pow,
+    "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge, "eq": operator.eq,
+    "ne": operator.ne,
+}  # fmt: skip
 
 
 def _quotient(a: Any, b: Any) -> Element:

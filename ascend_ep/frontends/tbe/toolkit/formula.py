@@ -103,7 +103,7 @@ class _Writer:
             op, axes, keep = node.data
             if isinstance(axes, Node):
                 return Reduce(op, args[0], AttributeRef(axes.data), keep)
-            return Reduce(op, args[0], tuple(axes), keep)
+            return Reduce(op, args[0], "all" if axes == "all" else tuple(axes), keep)
         if node.op == "unsqueeze":
             return Unsqueeze(args[0], tuple(node.data))
         if node.op == "sum_to":

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from ascend_ep.errors import did_you_mean
+from ascend_ep.frontends.tbe.toolkit.failure import Unknown
 from ascend_ep.frontends.tbe.toolkit.names import LINKS, TABLE
 
 ROOTS = ("te", "tbe", "tvm", "topi", "impl", "mindspore", "ops_nn")
@@ -29,6 +30,8 @@ class StandIn(ModuleType):
         table = TABLE.get(self.__name__, {})
         if "__missing__" in table:
             return table["__missing__"](name)
+        if self.__name__.startswith("impl.util."):
+            return Unknown(f"{self.__name__}.{name}")
         hint = did_you_mean(name, table)
         raise AttributeError(f"ascend-ep knows no {self.__name__}.{name}{hint and '.' + hint}")
 

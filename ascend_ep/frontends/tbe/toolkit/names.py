@@ -17,10 +17,11 @@ from ascend_ep.frontends.tbe.toolkit import (
     vector,
 )
 from ascend_ep.frontends.tbe.toolkit import tensor_machine as tvm
+from ascend_ep.frontends.tbe.toolkit.failure import Unknown
 from ascend_ep.frontends.tbe.toolkit.variables import Variable
 
 _TWO = "vadd vsub vmul vdiv vmax vmin vmod vadds vmuls vmaxs vmins vsubs vdivs vand vor"
-_ONE = "vexp vlog vsqrt vrsqrt vabs vrec vrelu vlrelu vnot vtanh vsin vcos"
+_ONE = "vexp vlog vsqrt vrsqrt vabs vrec vrelu vlrelu vnot vtanh vsigmoid vsin vcos"
 _THREE = "vaxpy vmla vmadd vmaddrelu vaddrelu vsubrelu clip round_to"
 _REDUCTIONS = "reduce_sum reduce_mean reduce_max reduce_min reduce_prod reduce_all reduce_any"
 
@@ -83,8 +84,15 @@ _COMMON = {
     "is_dynamic_input": lambda *_arguments: False,
     "check_op_impl_mode": lambda *_arguments, **_named: None,
 }
-_GENERATIONS = {"after_v200": lambda: True, "is_v200": lambda: False, "is_v300": lambda: False}
+_TIK = Unknown("tik, a program for the hardware instead of an expression,")
+_GENERATIONS = {
+    "after_v200": lambda: True,
+    "is_v220": lambda: True,
+    "is_v200": lambda: False,
+    "is_v300": lambda: False,
+}
 _ADAPTER = {
+    "tik": _TIK,
     "register_operator": registration.register_operator,
     "register_operator_compute": registration.register_op_compute,
     "classify": shapes.classify,
@@ -102,7 +110,7 @@ _ADAPTER = {
 
 #: Every module: its names.
 TABLE: dict[str, Mapping[str, Any]] = {
-    "te": {"compute": tvm.NAMES["compute"], **tvm.NAMES},
+    "te": {"tik": _TIK, **tvm.NAMES},
     "te.lang": {},
     "te.lang.cce": DSL,
     "te.lang.cce.api": DSL,
@@ -128,7 +136,7 @@ TABLE: dict[str, Mapping[str, Any]] = {
     "te.utils.error_manager": {},
     "te.utils.error_manager.error_manager_vector": _ERRORS,
     "te.utils.error_manager.error_manager_util": _ERRORS,
-    "tbe": {},
+    "tbe": {"tik": _TIK},
     "tbe.dsl": DSL,
     "tbe.dsl.api": DSL,
     "tbe.dsl.base": {},

@@ -138,6 +138,7 @@ NAMES: dict[str, Any] = {
     "te_set_version": lambda *_arguments, **_named: "success",
     "set_current_compile_soc_info": lambda *_arguments, **_named: "success",
     "CUBE_MKN": {t: {"mac": [16, 16, 16]} for t in ("float16", "float32", "int8", "uint8")},
+    "get_bit_len": lambda dtype: int("".join(filter(str.isdigit, str(dtype))) or 8),
     "CUBE_UNIT": 16,
     "BLOCK_REDUCE": 16,
     "BLOCK_IN": 16,

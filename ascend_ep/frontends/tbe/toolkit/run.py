@@ -44,7 +44,7 @@ def run_file(path: Path, text: str, jobs: Sequence[Mapping[str, Any]]) -> dict[s
     with Importing(path):
         try:
             module = ModuleType(path.stem)
-            module.__dict__.update(__file__=file, __builtins__=builtins)
+            module.__dict__.update(__file__=file, __builtins__=builtins, __package__=_package(path))
             sys.modules.setdefault(path.stem, module)
             namespace = module.__dict__
             exec(compile(text, file, "exec", dont_inherit=True), namespace)  # the user's file, which is code
@@ -67,6 +67,12 @@ def run_file(path: Path, text: str, jobs: Sequence[Mapping[str, Any]]) -> dict[s
                 if len(recordings) == 1:
                     break  # the others are to be compared with the first
         return {"entry": _entry(entry), "recordings": recordings}
+
+
+def _package(path: Path) -> str:
+    """impl or impl.dynamic for a file in such a folder: relative imports mean its neighbours."""
+    folders = path.resolve().parent.parts
+    return ".".join(folders[len(folders) - 1 - folders[::-1].index("impl") :]) if "impl" in folders else ""
 
 
 def _start() -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ascend_ep.frontends.tbe.toolkit.failure import BROADCAST, DSL, DslError
+from ascend_ep.frontends.tbe.toolkit.failure import BROADCAST, DSL, DslError, Inexpressible
 from ascend_ep.frontends.tbe.toolkit.tensors import Tensor, broadcast_dims
 
 
@@ -80,7 +80,18 @@ def variable_shape(inputs: Sequence[Any], op_mode: str = "elewise", **_named: ob
 
 
 def classify(ins: Sequence[Any], mode: Any = None, extra_params: Any = None) -> list[list[Any]]:
-    """The cases of an operator with run-time shapes: the one case of the shapes it is recorded with."""
+    """The cases of an operator with run-time shapes: the one case of the shapes it is recorded with.
+
+    The axes of a reduction may be left out when extra_params says that it is over all.
+    """
+    tensors = [i for i in ins if isinstance(i, dict) and i.get("rel_pos_to_reduce") != "axis"]
+    for i in ins:
+        if not isinstance(i, dict) or i.get("rel_pos_to_reduce") != "axis" or i.get("value"):
+            continue
+        if "all" in str(extra_params).lower():
+            i["value"] = list(range(len(tensors[0]["shape"])))
+        elif list(i.get("shape", ())) != [0]:
+            raise Inexpressible("the axes of the reduction are known at run time only")
     return [list(ins)]
 
 

@@ -77,7 +77,8 @@ def _reduction(name: str, op: str) -> Callable[..., Any]:
             node = Node("reduce", (tensor.node,), (op, axes[0], keep))
         else:
             reduced = axes
-            node = Node("reduce", (tensor.node,), (op, axes, keep))
+            every = len(axes) == len(tensor.shape) > 1
+            node = Node("reduce", (tensor.node,), (op, "all" if every else axes, keep))
         gone = len(reduced) == len(tensor.shape) and not keep
         return Tensor(node, _without(tensor.shape, reduced, keep), tensor.dtype, () if gone else None)
 

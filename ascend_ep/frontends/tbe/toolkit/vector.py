@@ -38,6 +38,10 @@ def same_dtype(function: str, *values: Any) -> str:
     types = list(dict.fromkeys(v.dtype for v in values if isinstance(v, Tensor)))
     if not types:
         raise DslError(DSL, f"{function} takes a tensor, and none is given")
+    floats = [t for t in types if t in FLOATS]
+    if len(types) > 1 and len(floats) == 1:
+        WARNINGS.add(f"{function} of {' and '.join(types)} is computed in {floats[0]}: use cast_to")
+        return str(floats[0])
     if len(types) > 1:
         raise DslError(DSL, f"{function} takes tensors of one type, not {' and '.join(types)}: use cast_to")
     return str(types[0])
@@ -122,9 +126,10 @@ vexp, vlog, vsqrt, vrsqrt = (
 vabs = _one("vabs", "abs", floats_only=False)
 vtanh = _one("vtanh", "tanh")
 vsin, vcos = _one("vsin", "sin"), _one("vcos", "cos")
+vsigmoid = _one("vsigmoid", "sigmoid")
 
 
-def vrec(raw_tensor: Any, impl_mode: str = "high_performance") -> Tensor:
+def vrec(raw_tensor: Any, impl_mode: str = "high_performance", **_ignored: object) -> Tensor:
     """1 / x."""
     tensor = tensor_argument("vrec", raw_tensor)
     floating("vrec", tensor.dtype)
