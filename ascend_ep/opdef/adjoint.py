@@ -161,20 +161,20 @@ class Adjoints:
         a, b = node.args if len(node.args) == 2 else (node.args[0], node.args[0])
         if node.op == "div" and (total := self.sum_of(b)) and total.arg == a:
             distance = self.argument("exp", a)
-            share, weighted = y, self.do("mul", g, y)
         elif node.op == "sub" and (inner := self.argument("log", b)) and (total := self.sum_of(inner)):
             distance = a if self.argument("exp", total.arg) == a else None
-            share, weighted = self.do("exp", y), g
         else:
             return False
         x = None if distance is None else self.shifted(distance, total)
         if x is None or self.shapes.of(x) != self.shapes.of(y):
             return False
-        whole = self.add(Reduce("sum", self.fit(weighted, y), total.axes))
+        g = self.fit(g, y)
         if node.op == "div":
+            whole = self.add(Reduce("sum", self.do("mul", g, y), total.axes))
             self.give(x, self.do("mul", y, self.do("sub", g, whole)))
         else:
-            self.give(x, self.do("sub", g, self.do("mul", share, whole)))
+            whole = self.add(Reduce("sum", g, total.axes))
+            self.give(x, self.do("sub", g, self.do("mul", self.do("exp", y), whole)))
         return True
 
     def sum_of(self, leaf: Leaf) -> Reduce | None:
