@@ -10,6 +10,7 @@
 #define ASC_KERNELS_FORMULA_RANK_H
 
 #define GROUP 16 /* vectors of a group */
+#define BINS 4   /* vectors that group g falls into as g % BINS, for a first bound */
 
 typedef struct rank_entry {
     int64_t key, index;
@@ -85,9 +86,13 @@ FN S rank_value(int64_t key) {
     return x;
 }
 FN int any_lane(M m) {
+#if ASC_WIDE
     LANE found = 0;
     for (int i = 0; i < LANES; i++) found |= m[i];
     return found != 0;
+#else
+    return vi_any(m);
+#endif
 }
 /* The largest or, the signs flipped, the smallest are looked for. */
 FN V rank_load(const S *p, M flip) {
@@ -141,9 +146,11 @@ static void rank_sort(rank_best *best) {
 
 /* ---- one line --------------------------------------------------------------------------------- */
 
-/* lanes[g]: the best of each lane of group g. Returns whether the groups hold NaN. */
-static int rank_groups(const S *x, int64_t groups, M flip, S *lanes) {
+/* lanes[g]: the best of each lane of group g; bins: that of groups which share one. Returns whether the groups
+ * hold NaN. */
+static int rank_groups(const S *x, int64_t groups, M flip, S *lanes, V bins[BINS]) {
     M nan = {0};
+    for (int b = 0; b < BINS; b++) bins[b] = v_set((S)-INFINITY);
     for (int64_t g = 0; g < groups; g++, x += GROUP * LANES) {
         V best = rank_load(x, flip);
         nan |= best != best;
@@ -153,6 +160,7 @@ static int rank_groups(const S *x, int64_t groups, M flip, S *lanes) {
             best = lanes_greater(v, best);
         }
         memcpy(lanes + g * LANES, &best, sizeof best);
+        bins[g % BINS] = lanes_greater(best, bins[g % BINS]);
     }
     return any_lane(nan);
 }
@@ -174,9 +182,15 @@ static int rank_select(rank_best *best, const S *x, int64_t n, int64_t largest, 
     M flip = largest ? (M){0} : (M){0} + (LANE)RANK_SIGN;
     int64_t groups = n / (GROUP * LANES), rest = groups * GROUP * LANES;
     V bound = v_set((S)-INFINITY);
-    if (rank_groups(x, groups, flip, lanes)) return 0;
+    V bins[BINS];
+    if (rank_groups(x, groups, flip, lanes, bins)) return 0;
     for (int64_t i = rest; i < n; i++)
         if (x[i] != x[i]) return 0;
+    if (groups >= BINS && best->k <= BINS * LANES) {
+        for (int b = 0; b < BINS; b++) rank_offer_vector(best, bins[b], rank_reach(best, bound), 0);
+        bound = v_set(rank_value(best->heap[0].key));
+        best->held = 0;
+    }
     if (groups * LANES >= best->k) {
         for (int64_t g = 0; g < groups; g++)
             rank_offer_vector(best, rank_load(lanes + g * LANES, (M){0}), rank_reach(best, bound), 0);
