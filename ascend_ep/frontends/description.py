@@ -7,7 +7,8 @@ import re
 from pathlib import Path
 
 from ascend_ep.errors import AscendError
-from ascend_ep.frontends.interface import Defaults, Described
+from ascend_ep.frontends.functions import takes_one_tensor
+from ascend_ep.frontends.interface import Defaults, Described, camel_case
 from ascend_ep.frontends.language_model import Endpoint, Proof, describe_prose
 from ascend_ep.frontends.mathematics import describe_mathematics, reads_as_mathematics
 from ascend_ep.frontends.pseudo_code import describe_pseudo_code
@@ -44,8 +45,18 @@ def describe(
     if reads_as_mathematics(text):
         return describe_mathematics(text, op_type, attributes, where)
     if llm is None:
-        raise AscendError("E42103", where=where, details=[" ".join(text.split())[:100]])
+        shown = [" ".join(text.split())[:100], *_known_forms(text)]
+        raise AscendError("E42103", where=where, details=shown)
     return describe_prose(text, llm, op_type, attributes, prove)
+
+
+def _known_forms(text: str) -> list[str]:
+    """For functions of formulas that prose names, the formula that is each of them."""
+    words = dict.fromkeys(w.lower() for w in re.findall(r"[A-Za-z_]\w*", text[:MAX_TEXT]))
+    k = re.search(r"\bk\s*=\s*(\d{1,6})\b", text[:MAX_TEXT])
+    forms = {name: f"{camel_case(name)}(x) = {name}(x)" for name in words if takes_one_tensor(name)}
+    forms |= {"topk": f"TopK(x) -> values, indices = topk(x, {k[1] if k else 10})"} if "topk" in words else {}
+    return [f"known as a formula: {form}" for form in forms.values()][:3]
 
 
 def description_text(prompt: str) -> tuple[str, str]:

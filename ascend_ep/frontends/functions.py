@@ -77,6 +77,14 @@ LIBRARY = _read(
 )
 
 
+def takes_one_tensor(name: str) -> bool:
+    """Whether name(x) is an operator with a name of its own, not a word that any sentence may have."""
+    if name in LIBRARY:
+        required = [p for p, default in LIBRARY[name].parameters.items() if default is None]
+        return required == ["x"] and name not in ("threshold", "normalize")
+    return name in ("softmax", "gelu", "silu", "relu", "sigmoid", "tanh", "erf", "softplus", "logsumexp")
+
+
 def inline(
     caller: NodeBuilder, name: str, arguments: Mapping[str, Value], axes: Mapping[str, Axes], at: int
 ) -> Value:

@@ -71,7 +71,13 @@ class CodeReader(NodeBuilder):
         except ValueError as error:
             raise AscendError("E42001", "pseudo-code", error, where=self.where) from None
         except (RecursionError, MemoryError):
-            raise AscendError("E42004", "pseudo-code", "it is nested too deeply", where=self.where) from None
+            self.fail("E42004", "pseudo-code", "it is nested too deeply", at=self.longest_line())
+
+    def longest_line(self) -> int:
+        """Where the longest line begins: the parser doesn't say what was too deep."""
+        lines = self.text.split("\n")
+        at = max(range(len(lines)), key=lambda i: len(lines[i]))
+        return self.starts[at] + len(lines[at]) - len(lines[at].lstrip())
 
     def position(self, node: ast.AST) -> int:
         """The position of a node in the text."""

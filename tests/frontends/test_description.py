@@ -55,6 +55,18 @@ def test_prose_without_a_model_shows_the_formula_form(text: str) -> None:
     assert "--llm-url" in caught.value.fix
 
 
+def test_prose_that_names_a_function_shows_its_formula() -> None:
+    with pytest.raises(AscendError, match="E42103") as caught:
+        describe("实现 TopK:返回 values 和 indices,k=10")
+    (form,) = [d for d in caught.value.details if "topk" in d]
+    text = form.partition(": ")[2]
+    assert text == "TopK(x) -> values, indices = topk(x, 10)"
+    assert describe(text).opdef.op == "TopK"
+    with pytest.raises(AscendError, match="E42103") as caught:
+        describe("please write the mish of my tensor")
+    assert describe(caught.value.details[1].partition(": ")[2]).opdef.op == "Mish"
+
+
 def test_files(tmp_path: Path) -> None:
     code = tmp_path / "swish.py"
     code.write_text("def swish(x):\n    return x * oops(x)\n")

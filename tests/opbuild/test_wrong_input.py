@@ -34,7 +34,7 @@ WRONG: dict[str, tuple[tuple[str, ...], str, str]] = {
     "file": (("nowhere.py", "--input_shape", "[4]"), "E10410", "nowhere.py"),
     "nothing": (("--input_shape", "[4]"), "E43103", "--prompt"),
     "recursion": (("--prompt", "F(x) = g(x), where g(x) = g(x) + 1", "--input_shape", "[4]"), "E420", "^"),
-    "1 MB": (("--prompt", "F(x) = x" + "+x" * 500_000, "--input_shape", "[4]"), "E42004", "large"),
+    "1 MB": (("--prompt", "F(x) = x" + "+x" * 500_000, "--input_shape", "[4]"), "E42004", " ^\n"),
     "prose": (("--prompt", "make it smooth please", "--input_shape", "[4]"), "E42103", "Swish(x)"),
     "unbalanced shape": (("--prompt", "F(x) = x*2", "--input_shape", "[4"), "E43103", "    ^^"),
     "no shape": (("--prompt", "F(x) = x*2"), "E10007", "--input_shape"),
@@ -61,6 +61,52 @@ WRONG: dict[str, tuple[tuple[str, ...], str, str]] = {
         "os",
     ),
     "deep": (("--prompt", "F(x) = " + "(" * 900 + "x" + ")" * 900, "--input_shape", "[4]"), "E42004", "^"),
+    "itself": (("--prompt", "f(x) = f(x)", "--input_shape", "[4]"), "E42003", "           ^"),
+    "def of itself": (
+        ("--prompt", "def f(x): return f(x)", "--input_shape", "[4]"),
+        "E42101",
+        "                     ^",
+    ),
+    "two of each other": (
+        ("--prompt", "def g(x): return f(x)\ndef f(x): return g(x)", "--input_shape", "[4]"),
+        "E42101",
+        "                     ^",
+    ),
+    "deeper": (
+        ("--prompt", "f(x) = " + "(" * 100_000 + "x" + ")" * 100_000, "--input_shape", "[4]"),
+        "E42004",
+        " ^\n",
+    ),
+    "deep def": (
+        ("--prompt", "def f(x): return " + "(" * 9_000 + "x" + ")" * 9_000, "--input_shape", "[4]"),
+        "E42",
+        "nested",
+    ),
+    "deeper def": (
+        ("--prompt", "def f(x): return " + "-" * 100_000 + "x", "--input_shape", "[4]"),
+        "E42004",
+        " ^\n",
+    ),
+    "long def": (
+        ("--prompt", "def f(x):\n" + "    x = x + 1\n" * 80_000 + "    return x", "--input_shape", "[4]"),
+        "E42004",
+        " ^\n",
+    ),
+    "open bracket": (
+        ("--prompt", "F(x) = where(x < 1, x", "--input_shape", "[4]"),
+        "E42001",
+        "                         ^",
+    ),
+    "product without sign": (
+        ("--prompt", "F(x, a) = a(x + 1)", "--input_shape", "[4];[4]"),
+        "E42001",
+        "              ^",
+    ),
+    "more than there is": (
+        ("--prompt", "T(x) -> v, i = topk(x, 10)", "--input_shape", "[4,9]"),
+        "E41012",
+        "k is 10",
+    ),
     "empty": (("--prompt", "", "--input_shape", "[4]"), "E42001", "empty"),
 }
 
