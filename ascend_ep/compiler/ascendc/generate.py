@@ -136,7 +136,9 @@ def generate_ascend_c(
     notes = (
         []
         if _has_copy_pad(soc)
-        else [f"{soc.name} has no DataCopyPad: rows must be whole blocks of 32 bytes there"]
+        else [
+            f"{soc.name} has no DataCopyPad, which copies tiles of any length: the kernel needs other copies there"
+        ]
     )
     macros = {v: f"DTYPE_{k.upper()}" for v, k in true_name.items()}
     return KernelSource(
