@@ -13,7 +13,7 @@ from ascend_ep.compiler.proof.interpreted import run_interpreted
 from ascend_ep.compiler.proof.numerical import expected
 from ascend_ep.compiler.proof.subject import Subject
 from ascend_ep.frontends.description import describe
-from ascend_ep.opdef.dtypes import FLOAT16, FLOAT32
+from ascend_ep.opdef.dtypes import BOOL, FLOAT16, FLOAT32
 
 FORMULAS = [
     "F(x, w) = x*w - w/x + 3",
@@ -94,3 +94,43 @@ def test_interval_of_a_narrow_type() -> None:
     low, high = interval(Bounded(np.float64(np.nan), np.float64(0)), FLOAT16)
     assert np.isnan(low)
     assert np.isnan(high)
+
+
+def test_a_position_is_certain_where_nothing_comes_near() -> None:
+    x = np.array([[0.9, 0.5, 0.7], [0.9, 0.9 + 1e-9, 0.7]])
+    positions = bound_of("F(x, w) = argmax(x*w)", x=x, w=0.9)
+    np.testing.assert_array_equal(positions.error.reshape(-1), [0, np.inf])
+    order = bound_of("F(x, w) = topk_indices(x*w, 2)", x=x, w=0.9)
+    np.testing.assert_array_equal(order.error, [[0, 0], [np.inf, np.inf]])
+    exact = bound_of("F(x, w) = argmax(x)", x=np.array([[0.5, 0.5, 0.25]]), w=0.0)
+    assert not np.any(exact.error), "equal inputs are equal for every reader"
+
+
+def test_parts_that_decide_leave_no_doubt() -> None:
+    near = np.array([0.9, 0.5 / 0.9])
+    sure = bound_of("F(x, w) = any(x*w > 0.5) + 0", x=near, w=np.float64(np.float32(0.9)))
+    doubt = bound_of("F(x, w) = all(x*w > 0.5) + 0", x=near, w=np.float64(np.float32(0.9)))
+    assert float(sure.error.max()) < 1e-6
+    assert float(doubt.error.max()) >= 1
+
+
+@pytest.mark.parametrize(
+    ("formula", "x", "w"),
+    [
+        ("1/(x - w)", 1.0, 1.0 + 1e-9),
+        ("tan(x*w)", np.pi / 2, 1.0 + 1e-9),
+        ("(x - w)^(-1.5 + 0.5)", 1.0, 1.0 + 1e-9),
+        ("x % (x - w)", 1.0, 1.0 + 1e-9),
+    ],
+)
+def test_nothing_is_said_beside_a_pole(formula: str, x: float, w: float) -> None:
+    assert float(bound_of(f"F(x, w) = {formula}", x=x, w=w).error) == np.inf
+
+
+def test_the_cut_of_an_angle_and_truth_near_zero() -> None:
+    angle = bound_of("F(x, w) = atan2(x - w, -1)", x=1.0, w=1.0 + 1e-9)
+    assert 2 * np.pi <= float(angle.error) < 7
+    truth = bound_of("F(x, w) = bool(x - w)", x=1.0, w=1.0 + 1e-9)
+    assert float(truth.error) == 1
+    low, high = interval(truth, BOOL)
+    assert (float(low), float(high)) == (0, 1)
