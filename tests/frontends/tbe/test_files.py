@@ -249,3 +249,19 @@ def test_a_file_is_known_by_its_imports(style: str) -> None:
     assert not is_tbe(
         "import torch, tensorflow\nfrom math import exp\n# from te import tvm\ndef f(x): return x\n"
     )
+
+
+def test_parameters_told_by_their_types(tmp_path) -> None:
+    text = """
+    from tbe import dsl, tvm
+    from tbe.common.utils import para_check
+
+    @para_check.check_op_params(dict, (dict, list), dict, str, str)
+    def apart(first, second, out, mode="plain", kernel_name="apart"):
+        a, b = (tvm.placeholder(t["shape"], name="t", dtype=t["dtype"]) for t in (first, second))
+        res = dsl.vsub(a, b)
+        dsl.build(dsl.auto_schedule(res), {"name": kernel_name, "tensor_list": [a, b, res]})
+    """
+    described = describe_file(tmp_path, text, (4, 33), (4, 33))
+    assert formula(described) == "out = first - second"
+    assert [(a.name, a.type) for a in described.opdef.attributes] == [("mode", "string")]

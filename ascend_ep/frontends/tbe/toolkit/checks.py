@@ -20,8 +20,10 @@ ROLES = (
 _NAMED_KINDS = {int: "INT", float: "FLOAT", str: "STR", bool: "BOOL", list: "LIST_INT", tuple: "LIST_INT"}
 
 
-def check_op_params(*roles: str, **_named: object) -> Callable[[Any], Any]:
-    """The decorator that says what each parameter is."""
+def check_op_params(*roles: Any, **_named: object) -> Callable[[Any], Any]:
+    """The decorator that says what each parameter is: words of ROLES, or types as check_input_type takes."""
+    if any(isinstance(r, type) for r in roles):
+        return check_input_type(*roles)
 
     def decorate(function: Any) -> Any:
         @functools.wraps(function)

@@ -92,6 +92,7 @@ _GENERATIONS = {
     "is_v300": lambda: False,
 }
 _ADAPTER = {
+    "intrinsic_check_support": platform.api_check_support,
     "tik": _TIK,
     "register_operator": registration.register_operator,
     "register_operator_compute": registration.register_op_compute,
