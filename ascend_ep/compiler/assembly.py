@@ -28,8 +28,15 @@ class Assembly:
     """Builds the plan of a partitioned model."""
 
     def __init__(
-        self, model: ir.Model, facts: Facts, semantics: Semantics, claims: Claims, code: FormulaCode
+        self,
+        model: ir.Model,
+        facts: Facts,
+        semantics: Semantics,
+        claims: Claims,
+        code: FormulaCode,
+        fallback: bool = True,
     ) -> None:
+        """`fallback`: keep what is interpreted beside what calls compiled code."""
         self.plan = Plan()
         self._model = model
         self._facts = facts
@@ -38,6 +45,7 @@ class Assembly:
         self._inputs = {v: self._edge(v, is_input=True) for v in model.graph.inputs}
         self._outputs = {v: self._edge(v, is_output=True) for v in model.graph.outputs}
         self._code = code
+        self._fallback = fallback
         self._inner: dict[ir.Value, Edge] = {}
         self._sources = self._symbol_sources()
 
@@ -112,8 +120,8 @@ class Assembly:
             }
             made, builder = self._lowered(name, part, alone)
             if _calls_library(made):
-                made.fallback = plain
-                lowered.insert(0, (made, builder))
+                made.fallback = plain if self._fallback else None
+                lowered = [(made, builder), *(lowered if self._fallback else [])]
         needed = set[str]().union(*(_needed_symbols(p) for p, _ in lowered))
         for missing in sorted(needed - _pure_symbols(r.dims for _, r in plain.inputs)):
             for made, builder in lowered:

@@ -35,6 +35,7 @@ from .assembly import Assembly
 from .claims import Claims, check_hosts
 from .context_model import context_model
 from .dump import Dump
+from .image import Image, make_image
 from .model_def import model_def
 from .narrow_products import narrow_products
 from .native_op import FormulaCode
@@ -67,6 +68,7 @@ class ConvertOptions:
     `self_check`: compare the sample run with the float64 reference; None does so for small models.
     `codegen`: "auto" compiles formulas where that pays and a C compiler is there, "always" wherever it can be
     done, "off" never; ASCEND_EP_CODEGEN=0 is "off".
+    `fallback`: keep, for where libraries may not run, an interpreted partition beside one that calls them.
     `meta`: more entries for the bundle's META section. `dump`: folder for every step as text.
     """
 
@@ -82,6 +84,7 @@ class ConvertOptions:
     sample_seed: int | None = 0
     self_check: bool | None = None
     codegen: str = "auto"
+    fallback: bool = True
     meta: Mapping[str, str] = field(default_factory=dict)
     dump: Path | None = None
     base_dir: str | os.PathLike[str] | None = None
@@ -141,6 +144,10 @@ class Conversion:
             written = write_bytes(self.plan, self.model_def, soc, self._check)
         self._trust([n for n in _natives(self.plan) if n.generated])
         return written
+
+    def image(self) -> Image:
+        """The bundle in memory for this process alone: no host partition, no samples, nothing checked yet."""
+        return make_image(self.plan)
 
     def _trust(self, natives: Sequence[Native]) -> None:
         """Code that this user built or gave to this conversion is trusted here; elsewhere it isn't."""
@@ -205,7 +212,8 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
     dump.partitions("partitions", parts)
     check_hosts({n: why for p in parts for n, why in p.reasons.items()}, semantics, where)
     options.progress("lowering")
-    plan = Assembly(model, facts, semantics, claims, FormulaCode(options.codegen)).build(parts)
+    code = FormulaCode(options.codegen)
+    plan = Assembly(model, facts, semantics, claims, code, options.fallback).build(parts)
     plan.symbols |= {s: SymbolRange(*r) for s, r in options.symbol_ranges.items() if s in plan.symbols}
     if options.precision in BFLOAT16_PRODUCTS:
         narrow_products(plan)

@@ -31,30 +31,45 @@ def packed_bytes(ref: Ref) -> int:
 def pack(weight: Weight, dtype: int) -> memoryview:
     """The weight's bytes. A plain one that is already little-endian and contiguous is not copied."""
     array = weight.load()
-    if weight.layout == "pairs32":
-        return _panels(array, pairs=True)
-    size = int(lib.asc_dtype_bytes(dtype))
-    if array.dtype.itemsize != size:
+    if weight.layout != "plain":
+        out = np.empty(_panel_shape(array, weight.layout), np.uint32)
+        _panels(array, weight.layout, out)
+        return out.reshape(-1).view(np.uint8).data
+    return np.ascontiguousarray(_little(array, dtype)).reshape(-1).view(np.uint8).data
+
+
+def pack_into(weight: Weight, dtype: int, out: NDArray[np.uint8]) -> None:
+    """Writes the weight's bytes to `out`, which holds them exactly and begins at a multiple of ALIGN."""
+    array = weight.array()
+    if weight.layout != "plain":
+        _panels(array, weight.layout, out.view(np.uint32).reshape(_panel_shape(array, weight.layout)))
+    else:
+        array = _little(array, dtype)
+        if array.size:
+            out.view(array.dtype).reshape(array.shape)[...] = array
+
+
+def _little(array: NDArray[np.generic], dtype: int) -> NDArray[np.generic]:
+    if array.dtype.itemsize != int(lib.asc_dtype_bytes(dtype)):
         raise AscendError("E40006", f"a weight of element type {dtype} can't be stored in a bundle")
-    if weight.layout == "panel32":
-        return _panels(array)
-    if array.dtype.byteorder == ">":
-        array = array.astype(array.dtype.newbyteorder("<"))
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+    return array.astype(array.dtype.newbyteorder("<")) if array.dtype.byteorder == ">" else array
 
 
-def _panels(array: NDArray[np.generic], pairs: bool = False) -> memoryview:
-    """A [K, N] matrix, or a stack [..., K, N] of them back to back; as bfloat16 pairs of rows if asked."""
+def _panel_shape(array: NDArray[np.generic], layout: str) -> tuple[int, int, int, int]:
     if array.ndim < 2 or array.dtype != np.float32:
         raise ValueError("panels are packed from float32 matrices")
     k, n = array.shape[-2:]
-    stack = array.reshape(prod(array.shape[:-2]), k, n)
-    out = np.empty((len(stack), -(-n // PANEL), -(-k // 2) if pairs else k, PANEL), np.uint32)
-    for matrix, packed in zip(stack, out, strict=True):
+    return prod(array.shape[:-2]), -(-n // PANEL), -(-k // 2) if layout == "pairs32" else k, PANEL
+
+
+def _panels(array: NDArray[np.generic], layout: str, out: NDArray[np.uint32]) -> None:
+    """A [K, N] matrix, or a stack [..., K, N] of them back to back; as bfloat16 pairs of rows if asked."""
+    pairs = layout == "pairs32"
+    k, n = array.shape[-2:]
+    for matrix, packed in zip(array.reshape(len(out), k, n), out, strict=True):
         rows, columns = (s // array.itemsize for s in matrix.strides)
         source = ffi.cast("float *", matrix.ctypes.data)
         if pairs:
             lib.asc_pack_pairs32(source, k, n, rows, columns, ffi.cast("uint32_t *", packed.ctypes.data))
         else:
             lib.asc_pack_panel32(source, k, n, rows, columns, ffi.cast("float *", packed.ctypes.data))
-    return out.reshape(-1).view(np.uint8).data

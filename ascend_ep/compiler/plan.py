@@ -38,8 +38,12 @@ class Weight:
 
     def load(self) -> NDArray[np.generic]:
         """The elements in row-major order, before packing; may be a view of a mapped file."""
-        array = self.source if isinstance(self.source, np.ndarray) else self.source.numpy()
+        array = self.array()
         return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+    def array(self) -> NDArray[np.generic]:
+        """The same with any strides."""
+        return self.source if isinstance(self.source, np.ndarray) else self.source.numpy()
 
 
 @dataclass(eq=False)

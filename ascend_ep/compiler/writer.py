@@ -49,9 +49,9 @@ def write_file(
             samples = _write(plan, model_def, file, soc_version)
             file.flush()
             with mmap.mmap(file.fileno(), 0) as mapped:
-                _stamp(mapped)
+                stamp(mapped)
                 if fill is not None and _refill(mapped, samples, fill(temporary)):
-                    _stamp(mapped)
+                    stamp(mapped)
         os.replace(temporary, path)
     except AscendError as error:
         error.where = error.where.replace(str(temporary), str(path))
@@ -67,9 +67,9 @@ def write_bytes(plan: Plan, model_def: bytes, soc_version: str = "", fill: Fill 
     buffer = io.BytesIO()
     samples = _write(plan, model_def, buffer, soc_version)
     with buffer.getbuffer() as image:
-        _stamp(image)
+        stamp(image)
         if fill is not None and _refill(image, samples, fill(bytes(image))):
-            _stamp(image)
+            stamp(image)
     return buffer.getvalue()
 
 
@@ -86,9 +86,9 @@ def _refill(
 
 def _write(plan: Plan, model_def: bytes, file: BinaryIO, soc_version: str) -> list[tuple[int, int]]:
     """Writes everything but the digest; returns position and size of each sample."""
-    weights = _weights(plan)
+    weights = plan_weights(plan)
     hosts = [p for p in plan.partitions if isinstance(p, HostPartition)]
-    natives = list(dict.fromkeys(_natives(plan)))
+    natives = list(dict.fromkeys(plan_natives(plan)))
     frame = _Frame(file, 2 + sum(map(bool, (_any_bytes(weights), hosts, natives, _sample_bytes(plan)))))
     frame.add(lib.ASC_PART_MODEL_DEF, 1, lambda: file.write(model_def))
     placed_weights: list[Segment] = []
@@ -149,6 +149,19 @@ class _Frame:
         self._file.seek(0, io.SEEK_END)
 
 
+def frame(parts: Sequence[tuple[int, int, int]]) -> tuple[bytes, dict[int, int], int]:
+    """Header and table of a bundle of parts (kind, alignment, bytes), not stamped; where each kind begins;
+    and the size of the whole."""
+    table_end = end = HEADER + 8 + ENTRY * len(parts)
+    starts: dict[int, int] = {}
+    entries = b""
+    for kind, align, size in parts:
+        starts[kind] = -(-end // align) * align
+        end = starts[kind] + size
+        entries += struct.pack("<IIQQ", kind, 0, starts[kind] - table_end, size)
+    return _header(end - HEADER, "", False) + struct.pack("<II", len(parts), 0) + entries, starts, end
+
+
 def _header(length: int, soc_version: str, is_dynamic: bool) -> bytes:
     return struct.pack(
         "<4sII64sI4B32sI32sII20sB3xQBB62x",
@@ -171,7 +184,7 @@ def _header(length: int, soc_version: str, is_dynamic: bool) -> bytes:
     )
 
 
-def _stamp(image: memoryview | mmap.mmap) -> None:
+def stamp(image: memoryview | mmap.mmap) -> None:
     """Puts the digest into the header of a finished bundle."""
     digest = ffi.new("uint8_t[32]")
     status = ffi.new("asc_status *")
@@ -215,7 +228,7 @@ def _pad(file: BinaryIO, align: int, start: int = 0) -> int:
     return file.tell()
 
 
-def _weights(plan: Plan) -> list[Ref]:
+def plan_weights(plan: Plan) -> list[Ref]:
     """The weights that instructions or partition rims use, each once, in order of use."""
     found: dict[Weight, Ref] = {}
     for owner in plan.partitions:
@@ -230,7 +243,7 @@ def _weights(plan: Plan) -> list[Ref]:
     return list(found.values())
 
 
-def _natives(plan: Plan) -> Iterator[Native]:
+def plan_natives(plan: Plan) -> Iterator[Native]:
     for partition in plan.partitions:
         if isinstance(partition, NativePartition):
             yield from (i.native for i in partition.insns if i.native is not None)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import onnx
 import onnx_ir as ir
 
-from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.compiler.convert import Conversion, ConvertOptions, convert
 from ascend_ep.graph.external_data import MemoryReader
 from ascend_ep.graph.facts import Fact, Facts
 from ascend_ep.opdef.registry import Registry
@@ -47,17 +47,18 @@ def _value_info(name: str, fact: Fact) -> onnx.ValueInfoProto:
 
 def compile_model(
     model: onnx.ModelProto, registry: Registry, options: Mapping[str, str], memory: MemoryReader
-) -> tuple[bytes | None, dict[str, str]]:
-    """The bundle; or None and, by first output, the nodes that don't run natively here and why."""
+) -> tuple[Conversion | None, dict[str, str]]:
+    """The group converted; or None and, by first output, the nodes that don't run natively here and why."""
     wanted = ConvertOptions(
         registry=registry,
         precision=precision_of(options),
         sample_seed=None,
         self_check=False,
+        fallback=False,
         memory=memory,
     )
     conversion = convert(model, wanted)
     left = {row.node: row.reason for row in conversion.partition_table if row.target != "AscendEP"}
     if left or len(conversion.plan.partitions) != 1:
         return None, left
-    return conversion.to_bytes(), {}
+    return conversion, {}

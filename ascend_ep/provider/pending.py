@@ -26,7 +26,7 @@ class Pending:
 class _Local(threading.local):
     def __init__(self) -> None:
         self.pending: Pending | None = None
-        self.bundles: dict[frozenset[str], bytes] = {}
+        self.models: dict[frozenset[str], Any] = {}
 
 
 _local = _Local()
@@ -35,13 +35,13 @@ _local = _Local()
 def announce(session: Any, registry: Registry) -> None:
     """From now on callbacks on this thread belong to `session`."""
     _local.pending = Pending(weakref.ref(session), registry)
-    _local.bundles.clear()
+    _local.models.clear()
 
 
 def clear() -> None:
     """Callbacks on this thread belong to nobody known."""
     _local.pending = None
-    _local.bundles.clear()
+    _local.models.clear()
 
 
 def current() -> Pending | None:
@@ -50,6 +50,6 @@ def current() -> Pending | None:
     return found if found is not None and found.session() is not None else None
 
 
-def bundles() -> dict[frozenset[str], bytes]:
-    """Bundles made for groups that onnxruntime hasn't asked for yet, by the names of their outputs."""
-    return _local.bundles
+def models() -> dict[frozenset[str], Any]:
+    """The asc_model of each group that onnxruntime hasn't asked for yet, by the names of its outputs."""
+    return _local.models

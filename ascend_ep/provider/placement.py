@@ -1,12 +1,13 @@
 """Partitioning an onnxruntime graph: which groups of nodes AscendEP takes, each compiled at once.
 
 A group is claimed only when it has compiled as a model of its own, so a claim can't turn out wrong. The
-bundle waits, on the thread that creates the session, for onnxruntime to ask for it.
+open model waits, on the thread that creates the session, for onnxruntime to ask for it.
 """
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import onnx
 import onnx_ir as ir
 
 from ascend_ep.compiler.claims import Claims
+from ascend_ep.compiler.convert import Conversion
 from ascend_ep.compiler.precision import shortfall
 from ascend_ep.compiler.semantics import Semantics, label
 from ascend_ep.errors import AscendError
@@ -27,7 +29,7 @@ from ascend_ep.provider.group import compile_model, group_model
 from ascend_ep.provider.library import EP_NAME
 from ascend_ep.provider.options import options_of, precision_of, registry_of
 from ascend_ep.provider.report import CPU, Placement, Report, of_session
-from ascend_ep.runtime.binding import ffi, lib, new_status, text_of
+from ascend_ep.runtime.binding import fail, ffi, lib, new_status, text_of
 
 #: onnxruntime's cost of a fused group grows faster than their number (1000 groups: 12 s).
 MAX_GROUPS = 100
@@ -42,7 +44,7 @@ def partition(ep: Any, graph: Any, claims: Any) -> None:
     registry = found.registry if found else registry_of(options)
     report = of_session(found.session()) if found else Report()
     try:
-        work = _Graph(graph, registry, options)
+        work = _Graph(ep, graph, registry, options)
         groups = work.compile_groups()
     except Exception as error:
         report.error = str(error)
@@ -60,17 +62,14 @@ def partition(ep: Any, graph: Any, claims: Any) -> None:
 
 
 def compile_group(ep: Any, program: Any) -> None:
-    """Answers the plugin's `compile` with the bundle made for this group."""
+    """Answers the plugin's `compile` with the model made for this group."""
     outputs = frozenset(text_of(program.outputs[i]) for i in range(program.n_outputs))
-    bundle = pending.bundles().pop(outputs, None)
-    if bundle is None:
-        raise AscendError("E40012", f"no bundle was made for the group [{text_of(program.name)}]")
-    if options_of(ep).get("dump_om_model", "0") in ("1", "true", "True"):
-        Path(f"{text_of(program.name)}.om").write_bytes(bundle)
-    status, model = new_status(), ffi.new("asc_model **")
-    if lib.asc_ep_open(ep, ffi.from_buffer(bundle), len(bundle), model, status) != lib.ASC_OK:
-        raise AscendError("E40012", text_of(status.text), where=text_of(program.name))
-    program.compiled = model[0]
+    compiled = pending.models().pop(outputs, None)
+    if compiled is None:
+        raise AscendError("E40012", f"no model was made for the group [{text_of(program.name)}]")
+    if compiled.dump is not None:
+        Path(f"{text_of(program.name)}.om").write_bytes(compiled.dump)
+    program.compiled = lib.asc_model_retain(compiled.model)
     program.partition = 0
 
 
@@ -83,10 +82,19 @@ def borrow(address: int, length: int) -> memoryview:
     return memoryview(ffi.buffer(ffi.cast("char *", address), length)).toreadonly()
 
 
+@dataclass(frozen=True)
+class Compiled:
+    """A group's open model, released with this object; and its bundle, where dump_om_model asks for it."""
+
+    model: Any
+    dump: bytes | None
+
+
 class _Graph:
     """One graph of the session, while it is partitioned."""
 
-    def __init__(self, graph: Any, registry: Registry, options: dict[str, str]) -> None:
+    def __init__(self, ep: Any, graph: Any, registry: Registry, options: dict[str, str]) -> None:
+        self._ep = ep
         content = bytes(ffi.buffer(graph.model, graph.model_bytes))
         self.proto = onnx.ModelProto.FromString(content)
         _dump(self.proto, options)
@@ -105,7 +113,7 @@ class _Graph:
         self.facts: Facts = infer_facts(self.model, registry)
         self.reasons: dict[ir.Node, str] = {}
         self._claims = Claims(Semantics(self.model, registry), self.facts)
-        self._bundles: dict[frozenset[ir.Node], bytes] = {}
+        self._compiled: dict[frozenset[ir.Node], Compiled] = {}
 
     def compile_groups(self) -> list[Partition]:
         """The groups to claim, compiled. Nodes that fail are left out, and the rest is grouped again."""
@@ -143,28 +151,36 @@ class _Graph:
 
     def _compile(self, group: Partition) -> bool:
         key = frozenset(group.nodes)
-        if key in self._bundles:
+        if key in self._compiled:
             return True
         indices = sorted(self.index[node] for node in group.nodes)
         outputs = [v for v in group.outputs if v.name]
         proto = group_model(self.proto, indices, group.inputs, outputs, self.facts)
         try:
-            bundle, unplaced = compile_model(proto, self.registry, self.options, borrow)
+            conversion, unplaced = compile_model(proto, self.registry, self.options, borrow)
+            if conversion is not None:
+                self._compiled[key] = self._open(conversion)
+                return True
         except AscendError as error:
             self.reasons |= dict.fromkeys(group.nodes, f"{error.code}: {error.text}")
             return False
-        if bundle is None:
-            names = {value.name: node for node in group.nodes for value in node.outputs}
-            self.reasons |= {names[output]: why for output, why in unplaced.items() if output in names}
-            self.reasons |= {} if unplaced else dict.fromkeys(group.nodes, "its group does not compile whole")
-            return False
-        self._bundles[key] = bundle
-        return True
+        names = {value.name: node for node in group.nodes for value in node.outputs}
+        self.reasons |= {names[output]: why for output, why in unplaced.items() if output in names}
+        self.reasons |= {} if unplaced else dict.fromkeys(group.nodes, "its group does not compile whole")
+        return False
+
+    def _open(self, conversion: Conversion) -> Compiled:
+        """Verifies what was made, in the memory where it will run."""
+        image, status, model = conversion.image(), new_status(), ffi.new("asc_model **")
+        if lib.asc_ep_open(self._ep, image.pointer, model, status) != lib.ASC_OK:
+            raise fail(status)
+        dumped = self.options.get("dump_om_model", "0") in ("1", "true", "True")
+        return Compiled(ffi.gc(model[0], lib.asc_model_release), conversion.to_bytes() if dumped else None)
 
     def _keep(self, groups: list[Partition]) -> list[Partition]:
         for group in groups:
             outputs = frozenset(v.name for v in group.outputs if v.name)
-            pending.bundles()[outputs] = self._bundles[frozenset(group.nodes)]
+            pending.models()[outputs] = self._compiled[frozenset(group.nodes)]
         return groups
 
     def write_report(self, report: Report, groups: list[Partition]) -> None:

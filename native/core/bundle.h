@@ -40,6 +40,9 @@ typedef struct asc_region {
  * weights are mapped from the file, unless flags has ASC_OPEN_NO_MMAP. */
 int32_t asc_region_load(asc_region *region, asc_frame *frame, const char *path, uint32_t flags, asc_status *status);
 int32_t asc_region_copy(asc_region *region, asc_frame *frame, const void *bytes, uint64_t size, asc_status *status);
+/* Zeros to write a bundle into, and their end: the frame is read and the bytes become read-only. */
+int32_t asc_region_new(asc_region *region, uint64_t size, asc_status *status);
+int32_t asc_region_finish(asc_region *region, asc_frame *frame, asc_status *status);
 void asc_region_free(asc_region *region);
 
 /* First multiple of align (a power of two) not below offset; offset must be below 2^63. */

@@ -68,9 +68,27 @@ static int32_t open_parts(asc_model *m, const asc_options *o, asc_status *status
     return m->caches ? ASC_OK : asc_fail(status, ASC_E_MEMORY, "no memory for the model");
 }
 
-/* From a file, or from memory when path is NULL. */
-static int32_t open_model(const char *path, const void *bytes, uint64_t size, const asc_options *options,
-                          asc_model **out, asc_status *status) {
+struct asc_image {
+    asc_region region;
+};
+
+/* Where a bundle comes from: a path, else an image, else bytes. */
+typedef struct source {
+    const char *path;
+    asc_image *image;
+    const void *bytes;
+    uint64_t size;
+} source;
+
+static int32_t load(asc_model *m, const source *from, uint32_t flags, asc_status *status) {
+    if (from->path) return asc_region_load(&m->region, &m->frame, from->path, flags, status);
+    if (!from->image) return asc_region_copy(&m->region, &m->frame, from->bytes, from->size, status);
+    m->region = from->image->region;
+    from->image->region = (asc_region){0};
+    return asc_region_finish(&m->region, &m->frame, status);
+}
+
+static int32_t open_model(const source *from, const asc_options *options, asc_model **out, asc_status *status) {
     asc_options o;
     asc_status_begin(status);
     *out = NULL;
@@ -88,8 +106,7 @@ static int32_t open_model(const char *path, const void *bytes, uint64_t size, co
     m->log = o.log;
     m->log_user = o.log_user;
     pthread_mutex_init(&m->lock, NULL);
-    code = path ? asc_region_load(&m->region, &m->frame, path, o.flags, status)
-                : asc_region_copy(&m->region, &m->frame, bytes, size, status);
+    code = load(m, from, o.flags, status);
     if (code == ASC_OK) code = open_parts(m, &o, status);
     if (code == ASC_OK)
         *out = m;
@@ -99,12 +116,40 @@ static int32_t open_model(const char *path, const void *bytes, uint64_t size, co
 }
 
 int32_t asc_model_open(const char *path, const asc_options *options, asc_model **out, asc_status *status) {
-    return open_model(path, NULL, 0, options, out, status);
+    return open_model(&(source){.path = path}, options, out, status);
 }
 
 int32_t asc_model_from_memory(const void *bytes, uint64_t size, const asc_options *options, asc_model **out,
                               asc_status *status) {
-    return open_model(NULL, bytes, size, options, out, status);
+    return open_model(&(source){.bytes = bytes, .size = size}, options, out, status);
+}
+
+asc_image *asc_image_new(uint64_t size, asc_status *status) {
+    asc_status_begin(status);
+    asc_image *image = calloc(1, sizeof *image);
+    if (!image) {
+        asc_fail(status, ASC_E_MEMORY, "no memory for a bundle");
+    } else if (asc_region_new(&image->region, size, status) != ASC_OK) {
+        free(image);
+        image = NULL;
+    }
+    return image;
+}
+
+void *asc_image_bytes(asc_image *image) {
+    return image->region.bytes;
+}
+
+void asc_image_free(asc_image *image) {
+    if (image) asc_region_free(&image->region);
+    free(image);
+}
+
+int32_t asc_image_open(asc_image *image, const asc_options *options, asc_model **out, asc_status *status) {
+    if (image->region.bytes) return open_model(&(source){.image = image}, options, out, status);
+    asc_status_begin(status);
+    *out = NULL;
+    return asc_fail(status, ASC_E_ARGUMENT, "the image was opened before");
 }
 
 asc_model *asc_model_retain(asc_model *model) {

@@ -33,6 +33,18 @@ void asc_region_free(asc_region *region) {
     *region = (asc_region){0};
 }
 
+int32_t asc_region_new(asc_region *region, uint64_t size, asc_status *status) {
+    if (size > INT64_MAX / 2) return asc_fail(status, ASC_E_ARGUMENT, "no bundle is that large");
+    int32_t code = reserve(region, size, status);
+    if (code == ASC_OK) (void)madvise(region->bytes, region->reserved - page_bytes(), MADV_HUGEPAGE);
+    return code;
+}
+
+int32_t asc_region_finish(asc_region *region, asc_frame *frame, asc_status *status) {
+    int32_t code = asc_frame_parse(frame, region->bytes, region->size, status);
+    return code == ASC_OK ? seal(region, status) : code;
+}
+
 int32_t asc_region_copy(asc_region *region, asc_frame *frame, const void *bytes, uint64_t size, asc_status *status) {
     int32_t code = asc_frame_parse(frame, bytes, size, status);
     if (code == ASC_OK) code = reserve(region, size, status);

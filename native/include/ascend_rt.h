@@ -345,6 +345,13 @@ ASC_API int32_t asc_model_open(const char *path, const asc_options *options, asc
 /* Copies the bytes. */
 ASC_API int32_t asc_model_from_memory(const void *bytes, uint64_t size, const asc_options *options, asc_model **out,
                                       asc_status *status);
+/* Memory for a bundle that is written in this process: `size` zeros, which asc_image_open takes over. */
+typedef struct asc_image asc_image;
+ASC_API asc_image *asc_image_new(uint64_t size, asc_status *status); /* NULL when there is no memory */
+ASC_API void *asc_image_bytes(asc_image *image);                     /* NULL once it was opened */
+ASC_API void asc_image_free(asc_image *image);
+/* As asc_model_from_memory, without a copy: the image is empty afterwards. */
+ASC_API int32_t asc_image_open(asc_image *image, const asc_options *options, asc_model **out, asc_status *status);
 ASC_API asc_model *asc_model_retain(asc_model *model);
 ASC_API void asc_model_release(asc_model *model);
 /* The elements of one section (ASC_SEC_...), verified at load; NULL and 0 when empty. */

@@ -87,9 +87,9 @@ ASC_API uint32_t asc_ep_option_count(const asc_ep *ep);
 ASC_API const char *asc_ep_option_name(const asc_ep *ep, uint32_t index);
 /* Writes to the session's log; level 0 debug .. 3 error. */
 ASC_API void asc_ep_log(const asc_ep *ep, int32_t level, const char *text);
-/* Opens what `compile` made in this process, with the session's threads, memory limit and log. Never for bytes
- * from elsewhere: native code in it is trusted. */
-ASC_API int32_t asc_ep_open(const asc_ep *ep, const void *bytes, uint64_t size, asc_model **out, asc_status *status);
+/* Opens what `compile` made in this process, with the session's threads, memory limit and log. Never for what
+ * comes from elsewhere: native code in it is trusted. */
+ASC_API int32_t asc_ep_open(const asc_ep *ep, asc_image *image, asc_model **out, asc_status *status);
 
 /* An operand of a declared operator. */
 #define ASC_EP_REQUIRED 0

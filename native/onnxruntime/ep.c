@@ -57,10 +57,10 @@ asc_options ep_open_options(const asc_ep *ep) {
     return options;
 }
 
-int32_t asc_ep_open(const asc_ep *ep, const void *bytes, uint64_t size, asc_model **out, asc_status *status) {
+int32_t asc_ep_open(const asc_ep *ep, asc_image *image, asc_model **out, asc_status *status) {
     asc_options options = ep_open_options(ep);
     options.trust = "all"; /* its code is what this session's own options and definitions named */
-    return asc_model_from_memory(bytes, size, &options, out, status);
+    return asc_image_open(image, &options, out, status);
 }
 
 /* ---- GetCapability ------------------------------------------------------------------------- */

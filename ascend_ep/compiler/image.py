@@ -1,0 +1,109 @@
+"""A plan as a bundle in memory, for this process alone.
+
+What `writer` streams into a file is laid out first and then written where the runtime will read it: every
+weight once, packed in place, several at a time. There is no MODEL_DEF, and no digest of the weights, which
+nobody else could have changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ascend_ep.runtime.binding import fail, ffi, lib, new_status
+
+from .packing import pack_into, packed_bytes
+from .plan import HostPartition, Plan, Ref, Weight
+from .plan_image import Placement, PlanImage, Segment
+from .writer import ALIGN, PAGE, frame, plan_natives, plan_weights, stamp
+
+NO_DIGEST = bytes(32)
+
+
+class Image:
+    """A bundle that `asc_image_open` takes over; freed with this object."""
+
+    def __init__(self, size: int) -> None:
+        status = new_status()
+        made = lib.asc_image_new(size, status)
+        if made == ffi.NULL:
+            raise fail(status)
+        self.pointer = ffi.gc(made, lib.asc_image_free)
+        self.bytes: Any = ffi.buffer(lib.asc_image_bytes(made), size)
+
+
+def make_image(plan: Plan) -> Image:
+    """The bundle of a plan that has no host partition and no samples."""
+    if plan.samples or any(isinstance(p, HostPartition) for p in plan.partitions):
+        raise ValueError("an image holds native partitions and no samples")
+    refs = plan_weights(plan)
+    kept, weight_of = _distinct(refs)
+    weights, weight_bytes = _lay([packed_bytes(ref) for ref in kept])
+    natives = list(dict.fromkeys(plan_natives(plan)))
+    code = [Path(n.path).read_bytes() for n in natives]
+    placed, code_bytes = _lay([len(c) for c in code])
+    placed = [replace(s, sha256=hashlib.sha256(c).digest()) for s, c in zip(placed, code, strict=True)]
+    placement = Placement(weights, weight_of, {}, dict(zip(natives, placed, strict=True)), [])
+    body = PlanImage(plan, placement).build()
+    parts = [
+        (lib.ASC_PART_WEIGHTS, PAGE, weight_bytes),
+        (lib.ASC_PART_NATIVE, ALIGN, code_bytes),
+        (lib.ASC_PART_PLAN, ALIGN, len(body)),
+    ]
+    head, starts, size = frame([p for p in parts if p[2]])
+    image = Image(size)
+    target = np.frombuffer(image.bytes, np.uint8)
+    target[: len(head)] = np.frombuffer(head, np.uint8)
+    _write_weights(target[starts.get(lib.ASC_PART_WEIGHTS, 0) :], kept, weights)
+    for segment, blob in zip(placed, code, strict=True):
+        at = starts[lib.ASC_PART_NATIVE] + segment.offset
+        target[at : at + segment.size] = np.frombuffer(blob, np.uint8)
+    target[starts[lib.ASC_PART_PLAN] :] = np.frombuffer(body, np.uint8)
+    stamp(memoryview(image.bytes))
+    return image
+
+
+def _distinct(refs: Sequence[Ref]) -> tuple[list[Ref], dict[Weight, int]]:
+    """Weights without those that are the same memory in the same layout; the number of each."""
+    kept: list[Ref] = []
+    known: dict[object, int] = {}
+    weight_of: dict[Weight, int] = {}
+    for ref in refs:
+        assert ref.weight is not None
+        source = ref.weight.source
+        memory: object = id(source)
+        if isinstance(source, np.ndarray):
+            memory = (source.__array_interface__["data"], source.shape, source.strides, source.dtype.str)
+        key = (memory, ref.weight.layout, ref.dtype, ref.dims)
+        if key not in known:
+            known[key] = len(kept)
+            kept.append(ref)
+        weight_of[ref.weight] = known[key]
+    return kept, weight_of
+
+
+def _lay(sizes: Iterable[int]) -> tuple[list[Segment], int]:
+    """Where segments of these sizes lie, and the bytes they take."""
+    segments: list[Segment] = []
+    end = 0
+    for size in sizes:
+        offset = -(-end // ALIGN) * ALIGN
+        segments.append(Segment(offset, size, NO_DIGEST))
+        end = offset + size
+    return segments, end
+
+
+def _write_weights(target: NDArray[np.uint8], refs: Sequence[Ref], segments: Sequence[Segment]) -> None:
+    def write(ref: Ref, segment: Segment) -> None:
+        assert ref.weight is not None
+        pack_into(ref.weight, ref.dtype, target[segment.offset : segment.offset + segment.size])
+
+    with ThreadPoolExecutor(lib.asc_threads_default()) as workers:
+        list(workers.map(write, refs, segments))
