@@ -195,16 +195,15 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
     if options.out_nodes:
         select_outputs(model, options.out_nodes)
     options.progress("inferring shapes")
-    facts = infer_facts(model, registry)
     if options.output_types:
-        cast_outputs(model, facts, options.output_types)
-        facts = infer_facts(model, registry)
-    dump.facts("shapes", model, facts)
+        cast_outputs(model, infer_facts(model, registry), options.output_types)
+    if options.dump:
+        dump.facts("shapes", model, infer_facts(model, registry))
     options.progress("simplifying")
     if options.passes:
         model = run_passes(model, registry)
         dump.model("simplified", model)
-        facts = infer_facts(model, registry)
+    facts = infer_facts(model, registry)
     options.progress("partitioning")
     semantics = Semantics(model, registry)
     claims = Claims(semantics, facts)

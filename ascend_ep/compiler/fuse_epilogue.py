@@ -26,13 +26,16 @@ WINDOW = 64  # instructions after a product that may belong to its epilogue
 def fuse_epilogues(part: NativePartition) -> int:
     """Fuses in place, wherever possible; the number of instructions that went."""
     before = len(part.insns)
+    readers = _Readers.in_partition(part)
+    dropped: set[int] = set()
     at = 0
     while at < len(part.insns):
-        found = _find(part, at) if part.insns[at].kernel in ("matmul", "conv") else None
+        found = _find(part, at, readers) if part.insns[at].kernel in ("matmul", "conv") else None
         if found is None:
             at += 1
         else:
-            _apply(part, at, found)
+            dropped |= _apply(part, at, found, readers)
+    part.values[:] = [ref for ref in part.values if id(ref) not in dropped]
     return before - len(part.insns)
 
 
@@ -53,31 +56,40 @@ class _Fusion:
 
 @dataclass
 class _Readers:
-    """Who reads each value, directly or through a view; None stands for the rim of the partition."""
+    """The instructions that read each value, directly or through a view, and None for the rim of the
+    partition; values and instructions by id."""
 
     of: dict[int, set[int | None]] = field(default_factory=lambda: defaultdict(set))
 
     @staticmethod
     def in_partition(part: NativePartition) -> _Readers:
         readers = _Readers()
-        for at, insn in enumerate(part.insns):
-            for ref in insn.ins:
-                if ref is not None:
-                    readers.of[id(ref)].add(at)
-                    readers.of[id(ref.base or ref)].add(at)
+        for insn in part.insns:
+            readers.add(insn)
         for _, ref in part.outputs:
             readers.of[id(ref)].add(None)
             readers.of[id(ref.base or ref)].add(None)
         return readers
 
+    def add(self, insn: Insn) -> None:
+        for ref in insn.ins:
+            if ref is not None:
+                self.of[id(ref)].add(id(insn))
+                self.of[id(ref.base or ref)].add(id(insn))
 
-def _find(part: NativePartition, at: int) -> _Fusion | None:
+    def remove(self, insn: Insn) -> None:
+        for ref in insn.ins:
+            if ref is not None:
+                self.of[id(ref)].discard(id(insn))
+                self.of[id(ref.base or ref)].discard(id(insn))
+
+
+def _find(part: NativePartition, at: int, readers: _Readers) -> _Fusion | None:
     """The longest epilogue of the product at that position."""
     product = part.insns[at]
     (target,) = product.outs
     if target.kind != TEMP:
         return None
-    readers = _Readers.in_partition(part)
     chains = {id(target): _Chain(Leaf(target), frozenset())}
     best = None
     for position in range(at + 1, min(at + 1 + WINDOW, len(part.insns))):
@@ -111,7 +123,8 @@ def _is_closed(
 ) -> bool:
     """Whether nothing else reads what the chain would no longer write."""
     inner = [target, *(part.insns[m].outs[0] for m in members if m != end)]
-    return all(ref.kind == TEMP and readers.of[id(ref)] <= members for ref in inner)
+    chain = {id(part.insns[m]) for m in members}
+    return all(ref.kind == TEMP and readers.of[id(ref)] <= chain for ref in inner)
 
 
 def _with_epilogue(product: Insn, epilogue: Epilogue, out: Ref) -> Insn | None:
@@ -161,11 +174,13 @@ def _broadcasts(dims: Sequence[Dim], to: Sequence[Dim]) -> bool:
     return len(dims) <= len(to) and all(d == 1 or d == t for d, t in aligned)
 
 
-def _apply(part: NativePartition, at: int, fusion: _Fusion) -> None:
-    """The product moves to where its chain ended, behind whatever makes its addends."""
-    gone = fusion.insns | {at}
-    kept = {id(r) for r in fusion.product.outs}
-    dropped = {id(r) for position in gone for r in part.insns[position].outs} - kept
-    part.insns[fusion.end] = fusion.product
-    part.insns[:] = [insn for i, insn in enumerate(part.insns) if i == fusion.end or i not in gone]
-    part.values[:] = [ref for ref in part.values if id(ref) not in dropped]
+def _apply(part: NativePartition, at: int, fusion: _Fusion, readers: _Readers) -> set[int]:
+    """The product moves to where its chain ended, behind whatever makes its addends; the values that nothing
+    makes any more."""
+    gone = [part.insns[position] for position in sorted(fusion.insns | {at})]
+    for insn in gone:
+        readers.remove(insn)
+    readers.add(fusion.product)
+    left = [i for p, i in enumerate(part.insns[at : fusion.end], at) if p != at and p not in fusion.insns]
+    part.insns[at : fusion.end + 1] = [*left, fusion.product]
+    return {id(r) for insn in gone for r in insn.outs} - {id(r) for r in fusion.product.outs}

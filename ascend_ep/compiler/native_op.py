@@ -48,6 +48,7 @@ class FormulaCode:
             raise ValueError(f"codegen is auto, always or off, not {mode!r}")
         off = os.environ.get("ASCEND_EP_CODEGEN") == "0"
         self._mode = "off" if off or (mode == "auto" and not has_compiler()) else mode
+        self._made: dict[object, tuple[Source, CompiledLibrary]] = {}  # of nodes that are alike
 
     def lowering(self, view: NodeView, alone: Collection[str] = ()) -> Lowering | None:
         """How to call the node's code, compiled for the ISA level in use; None when it stays interpreted, as
@@ -55,12 +56,14 @@ class FormulaCode:
         opdef = view.opdef
         if self._mode == "off" or opdef is None or not isinstance(opdef.semantics, Formula):
             return None
+        key = _likeness(view, opdef)
         try:
-            source = node_source(view, opdef)
+            known = self._made.get(key)
+            source = known[0] if known else node_source(view, opdef)
             mine = source.folds or any(o is not None and o.name in alone for o in view.outputs)
             if self._mode == "auto" and not (source.pays and mine):
                 return None
-            library = compile_library(source)
+            library = known[1] if known else compile_library(source)
         except NotGenerated:
             return None
         except AscendError as error:
@@ -69,7 +72,15 @@ class FormulaCode:
             self._mode = "off"
             warnings.warn(f"formulas are interpreted: {error.text}", RuntimeWarning, stacklevel=2)
             return None
+        self._made[key] = source, library
         return _calling(library)
+
+
+def _likeness(view: NodeView, opdef: OpDef) -> object:
+    """Equal for nodes whose code is the same."""
+    operands = [None if o is None else (o.dtype, o.dims) for o in (*view.inputs, None, *view.outputs)]
+    attributes = sorted((name, repr(value)) for name, value in view.attributes.items())
+    return id(opdef), tuple(operands), tuple(attributes)
 
 
 def node_source(view: NodeView, opdef: OpDef) -> Source:

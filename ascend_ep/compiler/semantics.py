@@ -136,7 +136,7 @@ def _attribute(node: ir.Node, attribute: ir.Attr) -> Any:
     if attribute.is_ref() or kind in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS):
         raise Unsupported(f"its attribute {attribute.name!r} is a graph or a reference")
     if kind == ir.AttributeType.TENSOR:
-        return attribute.as_tensor().numpy()
+        return attribute.value.numpy()
     if kind in (ir.AttributeType.INTS, ir.AttributeType.FLOATS, ir.AttributeType.STRINGS):
         return list(attribute.value)
     if kind in (ir.AttributeType.INT, ir.AttributeType.FLOAT, ir.AttributeType.STRING):

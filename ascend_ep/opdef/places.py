@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Protocol
 
@@ -90,36 +90,39 @@ class BuiltinPlace:
     def __init__(self, name: str, enabled: bool = True) -> None:
         self.name = name
         self.enabled = enabled
-        self._loaded: dict[str, list[OpDef]] = {}
-
-    @cached_property
-    def _paths(self) -> dict[str, list[Path]]:
-        paths: dict[str, list[Path]] = {}
-        if self.enabled:
-            for path in sorted(schema_root().rglob("*.json")):
-                paths.setdefault(path.stem, []).append(path)
-        return paths
 
     def _named(self, op_type: str) -> list[OpDef]:
-        if op_type not in self._loaded:
-            root = schema_root()
-            found = [d for path in self._paths.get(op_type, []) for d in load_definitions(path)]
-            self._loaded[op_type] = unique(
-                replace(d, origin=Path(d.origin.rpartition(":")[0]).relative_to(root).as_posix())
-                for d in found
-            )
-        return self._loaded[op_type]
+        return _builtin(schema_root(), op_type) if self.enabled else []
 
     def find(self, domain: str, op_type: str, version: int) -> OpDef | None:
         return best(self._named(op_type), domain, op_type, version)
 
     def all(self) -> list[OpDef]:
-        return [d for op_type in sorted(self._paths) for d in self._named(op_type)]
+        names = sorted(_builtin_paths(schema_root())) if self.enabled else []
+        return [d for op_type in names for d in self._named(op_type)]
 
     def describe(self, domain: str, op_type: str, version: int) -> str:
         return describe(self._named(op_type), domain, op_type, version) if self.enabled else "switched off"
 
 
+@cache
+def _builtin_paths(root: Path) -> dict[str, list[Path]]:
+    paths: dict[str, list[Path]] = {}
+    for path in sorted(root.rglob("*.json")):
+        paths.setdefault(path.stem, []).append(path)
+    return paths
+
+
+@cache
+def _builtin(root: Path, op_type: str) -> list[OpDef]:
+    """The definitions of that name; read once in the life of the process, as the package itself is."""
+    found = [d for path in _builtin_paths(root).get(op_type, []) for d in load_definitions(path)]
+    return unique(
+        replace(d, origin=Path(d.origin.rpartition(":")[0]).relative_to(root).as_posix()) for d in found
+    )
+
+
+@cache
 def schema_root() -> Path:
     """The folder of the built-in definitions: the repository's in a source tree, else the package's."""
     package = Path(__file__).resolve().parents[1]

@@ -15,7 +15,6 @@ import onnx
 import onnx_ir as ir
 
 from ascend_ep.compiler.claims import Claims
-from ascend_ep.compiler.convert import Conversion
 from ascend_ep.compiler.precision import shortfall
 from ascend_ep.compiler.semantics import Semantics, label
 from ascend_ep.errors import AscendError
@@ -29,6 +28,7 @@ from ascend_ep.provider.group import compile_model, group_model
 from ascend_ep.provider.library import EP_NAME
 from ascend_ep.provider.options import options_of, precision_of, registry_of
 from ascend_ep.provider.report import CPU, Placement, Report, of_session
+from ascend_ep.provider.whole_graph import may_be_one_group
 from ascend_ep.runtime.binding import fail, ffi, lib, new_status, text_of
 
 #: onnxruntime's cost of a fused group grows faster than their number (1000 groups: 12 s).
@@ -44,20 +44,28 @@ def partition(ep: Any, graph: Any, claims: Any) -> None:
     registry = found.registry if found else registry_of(options)
     report = of_session(found.session()) if found else Report()
     try:
-        work = _Graph(ep, graph, registry, options)
-        groups = work.compile_groups()
+        proto = onnx.ModelProto.FromString(bytes(ffi.buffer(graph.model, graph.model_bytes)))
+        _dump(proto, options)
+        taken = bytes(ffi.buffer(graph.taken, graph.n_nodes))
+        compiler = _Compiler(ep, registry, options)
+        claimed: list[list[int]] = []
+        if not graph.nested and not any(taken) and _compile_whole(proto, compiler):
+            claimed = [list(range(len(proto.graph.node)))]
+            _report_whole(report, proto.graph)
+        else:
+            work = _Graph(proto, taken, compiler)
+            groups = work.compile_groups()
+            claimed = [[work.index[node] for node in group.nodes] for group in groups]
+            work.write_report(report, groups)
     except Exception as error:
         report.error = str(error)
         raise
-    for group in groups:
-        indices = [work.index[node] for node in group.nodes]
+    for indices in claimed:
         if lib.asc_ep_claim(claims, indices, len(indices)) != lib.ASC_OK:
-            raise AscendError(
-                "E40012", f"onnxruntime refused a group that starts with [{label(group.nodes[0])}]"
-            )
-    work.write_report(report, groups)
+            first = proto.graph.node[indices[0]]
+            raise AscendError("E40012", f"onnxruntime refused a group that starts with [{_name(first)}]")
     _log(ep, 2 if report.on_cpu else 0, report.summary())
-    if groups and not graph.nested and (lacking := shortfall(precision_of(options))):
+    if claimed and not graph.nested and (lacking := shortfall(precision_of(options))):
         _log(ep, 2, f"{EP_NAME}: {lacking}")
 
 
@@ -90,19 +98,59 @@ class Compiled:
     dump: bytes | None
 
 
+class _Compiler:
+    """Compiles groups for one session."""
+
+    def __init__(self, ep: Any, registry: Registry, options: dict[str, str]) -> None:
+        self._ep = ep
+        self.registry = registry
+        self._options = options
+
+    def __call__(self, proto: onnx.ModelProto) -> tuple[Compiled | None, dict[str, str]]:
+        """The group open, verified in the memory where it will run; or None and, by first output, the nodes
+        that don't run natively and why. Raises AscendError."""
+        conversion, unplaced = compile_model(proto, self.registry, self._options, borrow)
+        if conversion is None:
+            return None, unplaced
+        image, status, model = conversion.image(), new_status(), ffi.new("asc_model **")
+        if lib.asc_ep_open(self._ep, image.pointer, model, status) != lib.ASC_OK:
+            raise fail(status)
+        dumped = self._options.get("dump_om_model", "0") in ("1", "true", "True")
+        bundle = conversion.to_bytes() if dumped else None
+        return Compiled(ffi.gc(model[0], lib.asc_model_release), bundle), {}
+
+
+def _compile_whole(proto: onnx.ModelProto, compiler: _Compiler) -> bool:
+    """Compiles the graph as one group, if it is likely to be one; whether that went well."""
+    try:
+        if not may_be_one_group(proto, compiler.registry):
+            return False
+        compiled, _ = compiler(proto)
+    except AscendError:
+        return False
+    if compiled is not None:
+        pending.models()[frozenset(output.name for output in proto.graph.output)] = compiled
+    return compiled is not None
+
+
+def _report_whole(report: Report, graph: onnx.GraphProto) -> None:
+    name = graph.name or ""
+    report.placements = [p for p in report.placements if p.graph != name or p.target == EP_NAME]
+    report.groups += 1
+    report.placements += [Placement(_name(node), node.op_type, EP_NAME, "", name) for node in graph.node]
+
+
+def _name(node: onnx.NodeProto) -> str:
+    return node.name or next((name for name in node.output if name), None) or node.op_type
+
+
 class _Graph:
     """One graph of the session, while it is partitioned."""
 
-    def __init__(self, ep: Any, graph: Any, registry: Registry, options: dict[str, str]) -> None:
-        self._ep = ep
-        content = bytes(ffi.buffer(graph.model, graph.model_bytes))
-        self.proto = onnx.ModelProto.FromString(content)
-        _dump(self.proto, options)
-        taken = bytes(ffi.buffer(graph.taken, graph.n_nodes))
+    def __init__(self, proto: onnx.ModelProto, taken: bytes, compiler: _Compiler) -> None:
+        self.proto = proto
+        self._compiler = compiler
         self.model = load_model(self.proto, memory=borrow)
-        self.registry = registry
-        self.options = options
-        self.nested = bool(graph.nested)
         positions = {
             output: i for i, node in enumerate(self.proto.graph.node) for output in node.output if output
         }
@@ -110,9 +158,9 @@ class _Graph:
             node: positions[next(v.name for v in node.outputs if v.name)] for node in self.model.graph
         }
         self.taken = {node for node, i in self.index.items() if taken[i]}
-        self.facts: Facts = infer_facts(self.model, registry)
+        self.facts: Facts = infer_facts(self.model, compiler.registry)
         self.reasons: dict[ir.Node, str] = {}
-        self._claims = Claims(Semantics(self.model, registry), self.facts)
+        self._claims = Claims(Semantics(self.model, compiler.registry), self.facts)
         self._compiled: dict[frozenset[ir.Node], Compiled] = {}
 
     def compile_groups(self) -> list[Partition]:
@@ -157,25 +205,17 @@ class _Graph:
         outputs = [v for v in group.outputs if v.name]
         proto = group_model(self.proto, indices, group.inputs, outputs, self.facts)
         try:
-            conversion, unplaced = compile_model(proto, self.registry, self.options, borrow)
-            if conversion is not None:
-                self._compiled[key] = self._open(conversion)
-                return True
+            compiled, unplaced = self._compiler(proto)
         except AscendError as error:
             self.reasons |= dict.fromkeys(group.nodes, f"{error.code}: {error.text}")
             return False
+        if compiled is not None:
+            self._compiled[key] = compiled
+            return True
         names = {value.name: node for node in group.nodes for value in node.outputs}
         self.reasons |= {names[output]: why for output, why in unplaced.items() if output in names}
         self.reasons |= {} if unplaced else dict.fromkeys(group.nodes, "its group does not compile whole")
         return False
-
-    def _open(self, conversion: Conversion) -> Compiled:
-        """Verifies what was made, in the memory where it will run."""
-        image, status, model = conversion.image(), new_status(), ffi.new("asc_model **")
-        if lib.asc_ep_open(self._ep, image.pointer, model, status) != lib.ASC_OK:
-            raise fail(status)
-        dumped = self.options.get("dump_om_model", "0") in ("1", "true", "True")
-        return Compiled(ffi.gc(model[0], lib.asc_model_release), conversion.to_bytes() if dumped else None)
 
     def _keep(self, groups: list[Partition]) -> list[Partition]:
         for group in groups:

@@ -97,9 +97,14 @@ def _output_dims(graph: Graph) -> tuple[tuple[str, ...], ...]:
 def symbol_of(op_type: str) -> str:
     """The name of an operator's aot function: its own where that is a name that nothing else has."""
     name = re.sub(r"\W", "_", op_type, flags=re.ASCII)
-    taken = _TAKEN | set(re.findall(r"\w+", mathematics(True) + mathematics(False)))
+    taken = _TAKEN | _words()
     clashes = _GENERATED.fullmatch(name) or name.startswith("asc_") or {name, name.removesuffix("f")} & taken
     return f"op_{name}" if clashes or not name[:1].isalpha() else name
+
+
+@cache
+def _words() -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", mathematics(True) + mathematics(False)))
 
 
 @cache

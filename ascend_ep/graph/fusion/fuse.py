@@ -18,6 +18,7 @@ from ascend_ep.graph.fusion.rope import RoPEFusion
 from ascend_ep.graph.fusion.rule import Fusion
 from ascend_ep.graph.fusion.silu import SiLUFusion, SwiGLUFusion
 from ascend_ep.graph.infer import Registry, infer_facts
+from ascend_ep.graph.passes.known_facts import KnownFacts
 
 #: in the order they are tried at a node: a larger pattern before one inside it
 FUSIONS: tuple[Fusion, ...] = (
@@ -43,14 +44,17 @@ class Refusal:
 
 
 def fuse(
-    model: ir.Model, registry: Registry | None = None, fusions: Sequence[Fusion] = FUSIONS
+    model: ir.Model,
+    registry: Registry | None = None,
+    fusions: Sequence[Fusion] = FUSIONS,
+    facts: Facts | None = None,
 ) -> tuple[int, list[Refusal]]:
     """Fuses in place; the number of fused nodes, and the refusals.
 
     The fused nodes are operators of domain "ascend_ep" and, at the same time, calls of model-local functions
     that hold the original nodes.
     """
-    facts = infer_facts(model, registry)
+    facts = infer_facts(model, registry) if facts is None else facts
     refusals: list[Refusal] = []
     count = 0
     for node in reversed(list(model.graph)):
@@ -92,9 +96,9 @@ def _escapes(found: Match, root: ir.Node) -> str | None:
 class FuseOperators(ir.passes.InPlacePass):
     """`fuse` as a pass."""
 
-    def __init__(self, registry: Registry | None) -> None:
-        self.registry = registry
+    def __init__(self, facts: KnownFacts) -> None:
+        self.facts = facts
 
     def call(self, model: ir.Model) -> ir.passes.PassResult:
-        count, _ = fuse(model, self.registry)
+        count, _ = fuse(model, self.facts.registry, facts=self.facts.of(model))
         return ir.passes.PassResult(model, count > 0)

@@ -7,7 +7,7 @@ model. With ASCEND_EP_VERIFY=1 the graph is verified before the first pass and a
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import onnx_ir as ir
 
@@ -17,15 +17,19 @@ from ascend_ep.graph.partition import used_values
 VERIFY_VARIABLE = "ASCEND_EP_VERIFY"
 
 
-def run_in_order(model: ir.Model, passes: Sequence[ir.passes.PassBase]) -> bool:
-    """Runs `passes` once each; whether any modified the model."""
+def run_in_order(
+    model: ir.Model, passes: Sequence[ir.passes.PassBase], on_change: Callable[[], None] = lambda: None
+) -> bool:
+    """Runs `passes` once each, `on_change` after each that modified the model; whether any did."""
     verifying = os.environ.get(VERIFY_VARIABLE, "0") not in ("", "0")
     rim = _rim(model.graph)
     if verifying:
         verify(model, "before the passes")
     modified = False
     for step in passes:
-        modified |= step(model).modified
+        if step(model).modified:
+            modified = True
+            on_change()
         if verifying:
             verify(model, f"after pass {type(step).__name__}")
             if _rim(model.graph) != rim:

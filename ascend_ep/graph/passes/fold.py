@@ -10,7 +10,8 @@ import onnx_ir as ir
 from onnx.reference import ReferenceEvaluator
 
 from ascend_ep.graph.facts import Array, Fact, Facts
-from ascend_ep.graph.infer import Registry, definition, infer_facts
+from ascend_ep.graph.infer import definition
+from ascend_ep.graph.passes.known_facts import KnownFacts
 from ascend_ep.graph.passes.rewire import attribute, replace_by_constant
 
 #: a folded result may take this many bytes, or as many as the constants it came from
@@ -27,11 +28,12 @@ KEPT = frozenset({
 class FoldConstants(ir.passes.InPlacePass):
     """Replaces outputs that are constant, or integers computed from static shapes, by initializers."""
 
-    def __init__(self, registry: Registry | None) -> None:
-        self.registry = registry
+    def __init__(self, facts: KnownFacts) -> None:
+        self.facts = facts
+        self.registry = facts.registry
 
     def call(self, model: ir.Model) -> ir.passes.PassResult:
-        facts = infer_facts(model, self.registry)
+        facts = self.facts.of(model)
         modified = False
         for node in list(model.graph):
             version = node.version or model.opset_imports.get(node.domain, 1)

@@ -11,6 +11,7 @@ from ascend_ep.graph.passes.batchnorm import FoldBatchNorm
 from ascend_ep.graph.passes.contract import run_in_order
 from ascend_ep.graph.passes.fold import FoldConstants
 from ascend_ep.graph.passes.inline import InlineFunctions
+from ascend_ep.graph.passes.known_facts import KnownFacts
 from ascend_ep.graph.passes.rewire import is_standard
 from ascend_ep.graph.passes.simplify import Simplify
 
@@ -25,23 +26,24 @@ def run_passes(model: ir.Model, registry: Registry | None = None, fusing: bool =
     Custom operators that `registry` defines, control flow and sequences stay. With ASCEND_EP_VERIFY=1 every
     step is checked.
     """
+    facts = KnownFacts(registry)
     prepare: list[ir.passes.PassBase] = [
         InlineFunctions(registry),
         common.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0),
     ]
     rounds: list[ir.passes.PassBase] = [
-        FoldConstants(registry),
-        Simplify(registry),
+        FoldConstants(facts),
+        Simplify(facts),
         FoldBatchNorm(),
         *([] if _draws_randomly(model) else [common.CommonSubexpressionEliminationPass()]),
         common.RemoveUnusedNodesPass(),
     ]
-    run_in_order(model, prepare)
+    run_in_order(model, prepare, facts.forget)
     for _ in range(MAX_ROUNDS):
-        if not run_in_order(model, rounds):
+        if not run_in_order(model, rounds, facts.forget):
             break
     if fusing:
-        run_in_order(model, [FuseOperators(registry), common.RemoveUnusedNodesPass()])
+        run_in_order(model, [FuseOperators(facts), common.RemoveUnusedNodesPass()])
     return model
 
 

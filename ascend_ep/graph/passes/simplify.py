@@ -8,7 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from ascend_ep.graph.facts import Fact, Facts
-from ascend_ep.graph.infer import Registry, infer_facts
+from ascend_ep.graph.passes.known_facts import KnownFacts
 from ascend_ep.graph.passes.rewire import add_constant, attribute, bypass, is_standard
 from ascend_ep.opdef.dims import Dim
 
@@ -30,11 +30,11 @@ def simplifies(*op_types: str) -> Callable[[Simplification], Simplification]:
 class Simplify(ir.passes.InPlacePass):
     """Removes no-op nodes and merges chains of layout operators. Every remaining value keeps its bits."""
 
-    def __init__(self, registry: Registry | None) -> None:
-        self.registry = registry
+    def __init__(self, facts: KnownFacts) -> None:
+        self.facts = facts
 
     def call(self, model: ir.Model) -> ir.passes.PassResult:
-        facts = infer_facts(model, self.registry)
+        facts = self.facts.of(model)
         version = model.opset_imports.get("", 1)
         modified = False
         for node in list(model.graph):

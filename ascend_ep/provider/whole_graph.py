@@ -1,0 +1,43 @@
+"""Whether a graph is likely to be one group, to be compiled as it is without asking node by node."""
+
+from __future__ import annotations
+
+import onnx
+
+from ascend_ep.opdef.registry import Registry
+
+_BODIES = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
+
+
+def may_be_one_group(model: onnx.ModelProto, registry: Registry) -> bool:
+    """Every operator has a definition, no node has a body, nodes make all outputs, and all hang together, as
+    onnxruntime asks of a group."""
+    nodes = model.graph.node
+    opsets = {entry.domain: entry.version for entry in model.opset_import}
+    operators = {(n.domain, n.op_type) for n in nodes}
+    made = {name for n in nodes for name in n.output}
+    return (
+        len(nodes) > 0
+        and not any(a.type in _BODIES for n in nodes for a in n.attribute)
+        and all(output.name in made for output in model.graph.output)
+        and all(registry.resolve(d, name, opsets.get(d, 1)) is not None for d, name in operators)
+        and _is_connected(model.graph)
+    )
+
+
+def _is_connected(graph: onnx.GraphProto) -> bool:
+    """Whether the nodes hang together by the values that some make and others read."""
+    parent = list(range(len(graph.node)))
+
+    def find(i: int) -> int:
+        while parent[i] != i:
+            parent[i] = parent[parent[i]]
+            i = parent[i]
+        return i
+
+    makers = {name: i for i, node in enumerate(graph.node) for name in node.output if name}
+    for i, node in enumerate(graph.node):
+        for name in node.input:
+            if name in makers:
+                parent[find(i)] = find(makers[name])
+    return len({find(i) for i in range(len(parent))}) == 1
