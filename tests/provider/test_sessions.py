@@ -45,6 +45,22 @@ def test_a_supported_model_runs_wholly_on_the_provider(batch: int) -> None:
     assert report(s).groups == 1
 
 
+def test_parts_that_do_not_hang_together_are_groups_of_their_own() -> None:
+    nodes = [
+        oh.make_node("Relu", ["a"], ["p"], name="one"),
+        oh.make_node("Neg", ["p"], ["x"], name="two"),
+        oh.make_node("Exp", ["b"], ["y"], name="three"),
+    ]
+    rim = [value(name, ["N"]) for name in "abxy"]
+    s = strict(model(nodes, rim[:2], rim[2:]))
+    a, b = weights(1, 5), weights(2, 5)
+    x, y = s.run(None, {"a": a, "b": b})
+    np.testing.assert_array_equal(x, -np.maximum(a, 0))
+    np.testing.assert_allclose(y, np.exp(b.astype(np.float64)), rtol=1e-6)
+    assert report(s).groups == 2
+    assert {p.node for p in report(s).placements} == {"one", "two", "three"}
+
+
 def test_onnxruntime_agrees_about_the_assignment() -> None:
     s = session(two_layers(), session__record_ep_graph_assignment_info="1")
     placed = {

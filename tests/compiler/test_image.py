@@ -1,0 +1,90 @@
+"""Bundles written where they run: the same weights in the same places as in a file, memory given once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx import helper
+from small_models import FLOAT, WEIGHT, mixed, model, projection
+
+from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.compiler.image import Image
+from ascend_ep.runtime.binding import Model, ffi, lib, new_status, open_model, text_of
+from ascend_ep.runtime.bundle import Bundle
+from ascend_ep.runtime.executor import Executor
+from ascend_ep.runtime.options import SessionOptions
+
+BARE = ConvertOptions(sample_seed=None)
+
+
+def opened(image: Image) -> Model:
+    out, status = ffi.new("asc_model **"), new_status()
+    assert lib.asc_image_open(image.pointer, ffi.NULL, out, status) == lib.ASC_OK, text_of(status.text)
+    return Model(ffi.gc(out[0], lib.asc_model_release), "image", image)
+
+
+def weights_of(found: Model) -> bytes:
+    size = ffi.new("uint64_t *")
+    return bytes(ffi.buffer(lib.asc_model_part(found.pointer, lib.ASC_PART_WEIGHTS, size), size[0]))
+
+
+def stacked() -> object:
+    """A packed product, a stack of packed products, and constants of other types."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["p"]),
+        helper.make_node("MatMul", ["p", "s"], ["q"]),
+        helper.make_node("Gather", ["q", "i"], ["g"], axis=0),
+        helper.make_node("Where", ["c", "g", "z"], ["y"]),
+    ]
+    generator = np.random.default_rng(0)
+    weights = {
+        "w": generator.standard_normal((8, 40)).astype(np.float32),
+        "s": generator.standard_normal((3, 40, 5)).astype(np.float32),
+        "i": np.array([2, 0], np.int64),
+        "c": np.array([True, False, True, True, False]),
+        "z": np.float32(7),
+    }
+    return model(nodes, [("x", FLOAT, ["n", 8])], [("y", FLOAT, None)], weights)
+
+
+@pytest.mark.parametrize("precision", ["origin", "allow_mix_precision_bf16"])
+@pytest.mark.parametrize("build", [projection, stacked])
+def test_an_image_is_the_bundle(build: object, precision: str) -> None:
+    conversion = convert(build(), ConvertOptions(sample_seed=None, precision=precision))  # type: ignore[operator]
+    image, file = opened(conversion.image()), open_model(conversion.to_bytes())
+    assert weights_of(image) == weights_of(file)
+    x = np.random.default_rng(1).standard_normal((4, 16 if build is projection else 8)).astype(np.float32)
+    results = [Executor(Bundle(m), SessionOptions(), None).run(None, {"x": x}, None) for m in (image, file)]
+    np.testing.assert_array_equal(*[r[0] for r in results])
+
+
+def test_one_memory_is_one_weight() -> None:
+    nodes = [helper.make_node("Add", ["x", "a"], ["p"]), helper.make_node("Mul", ["p", "b"], ["y"])]
+    source = model(nodes, [("x", FLOAT, [16, 8])], [("y", FLOAT, None)], {"a": WEIGHT, "b": WEIGHT + 1})
+    conversion = convert(source, BARE)
+    refs = [r for p in conversion.plan.partitions for i in p.insns for r in i.ins if r and r.weight]
+    shared = refs[0].weight.array()
+    for ref in refs:
+        ref.weight.source = shared
+    assert len(Bundle(opened(conversion.image())).weights) == 1
+
+
+def test_an_image_is_opened_once() -> None:
+    image = convert(projection(), BARE).image()
+    opened(image)
+    out, status = ffi.new("asc_model **"), new_status()
+    assert lib.asc_image_open(image.pointer, ffi.NULL, out, status) == lib.ASC_E_ARGUMENT
+    assert out[0] == ffi.NULL
+    assert lib.asc_image_bytes(image.pointer) == ffi.NULL
+
+
+def test_a_damaged_image_is_refused() -> None:
+    image = convert(projection(), BARE).image()
+    image.bytes[len(image.bytes) - 1] = b"\x01"
+    out, status = ffi.new("asc_model **"), new_status()
+    assert lib.asc_image_open(image.pointer, ffi.NULL, out, status) == lib.ASC_E_CHECKSUM
+
+
+def test_host_partitions_have_no_image() -> None:
+    with pytest.raises(ValueError, match="native"):
+        convert(mixed(), BARE).image()
