@@ -20,13 +20,21 @@ HOST_DOMAINS = frozenset({"com.microsoft", "ai.onnx.ml", "ai.onnx.preview", "ai.
 #: Element types that the `ints` kernel writes.
 _DIM_TYPES = frozenset({6, 7, 9})
 
+#: What lowering a node raises when it can't be native.
+NOT_LOWERED = (Unsupported, DimTooComplex, OverflowError, ZeroDivisionError)
+
 
 class Claims:
-    """Called with a node, gives the reason why it can't be native, or None when it can."""
+    """Called with a node, gives the reason why it can't be native, or None when it can.
 
-    def __init__(self, semantics: Semantics, facts: Facts) -> None:
+    Without `trial` a node that has a lowering is taken to lower; whoever lowers it finds out.
+    """
+
+    def __init__(self, semantics: Semantics, facts: Facts, trial: bool = True) -> None:
         self._semantics = semantics
         self._facts = facts
+        self._trial = trial
+        self._known: dict[ir.Node, bool] = {}
 
     def __call__(self, node: ir.Node) -> str | None:
         try:
@@ -36,6 +44,8 @@ class Claims:
             function, opdef = self._semantics.lowering(node)
             view = self._semantics.view(node, self._facts, opdef)
             self._check_dims(view)
+            if not self._trial:
+                return None
             builder = PlanBuilder([o.name for o in view.outputs if o is not None])
             for given in {o.name: o for o in view.inputs if o is not None}.values():
                 if given.constant is None and given.shape_value is None:
@@ -43,12 +53,17 @@ class Claims:
             builder.lower(view, function)
         except Unsupported as reason:
             return str(reason)
-        except (DimTooComplex, OverflowError, ZeroDivisionError) as reason:
+        except NOT_LOWERED as reason:
             return f"its dimensions can't be computed ({reason})"
         return None
 
     def is_known(self, node: ir.Node) -> bool:
         """Whether every output is known from constants and dims, so that the node needs no kernel."""
+        if node not in self._known:
+            self._known[node] = self._find_known(node)
+        return self._known[node]
+
+    def _find_known(self, node: ir.Node) -> bool:
         facts = [self._facts[v] for v in node.outputs if v.name]
         if not facts:
             return False

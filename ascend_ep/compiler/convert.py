@@ -10,7 +10,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +32,7 @@ from ascend_ep.runtime.comparison import BOUNDS
 
 from . import samples
 from .assembly import Assembly
-from .claims import Claims, check_hosts
+from .claims import NOT_LOWERED, Claims, check_hosts
 from .context_model import context_model
 from .dump import Dump
 from .image import Image, make_image
@@ -68,6 +68,7 @@ class ConvertOptions:
     `self_check`: compare the sample run with the float64 reference; None does so for small models.
     `codegen`: "auto" compiles formulas where that pays and a C compiler is there, "always" wherever it can be
     done, "off" never; ASCEND_EP_CODEGEN=0 is "off".
+    `expect_native`: likely no node needs the host, so that it isn't tried beforehand which do.
     `fallback`: keep, for where libraries may not run, an interpreted partition beside one that calls them.
     `meta`: more entries for the bundle's META section. `dump`: folder for every step as text.
     """
@@ -84,6 +85,7 @@ class ConvertOptions:
     sample_seed: int | None = 0
     self_check: bool | None = None
     codegen: str = "auto"
+    expect_native: bool = False
     fallback: bool = True
     meta: Mapping[str, str] = field(default_factory=dict)
     dump: Path | None = None
@@ -204,15 +206,14 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
         model = run_passes(model, registry)
         dump.model("simplified", model)
     facts = infer_facts(model, registry)
-    options.progress("partitioning")
     semantics = Semantics(model, registry)
-    claims = Claims(semantics, facts)
-    parts = partition(model, claims)
-    dump.partitions("partitions", parts)
-    check_hosts({n: why for p in parts for n, why in p.reasons.items()}, semantics, where)
-    options.progress("lowering")
-    code = FormulaCode(options.codegen)
-    plan = Assembly(model, facts, semantics, claims, code, options.fallback).build(parts)
+    build = partial(_build, model, facts, semantics, options, dump, where)
+    try:
+        parts, plan = build(Claims(semantics, facts, trial=not options.expect_native))
+    except NOT_LOWERED:
+        if not options.expect_native:
+            raise
+        parts, plan = build(Claims(semantics, facts))
     plan.symbols |= {s: SymbolRange(*r) for s, r in options.symbol_ranges.items() if s in plan.symbols}
     if options.precision in BFLOAT16_PRODUCTS:
         narrow_products(plan)
@@ -221,6 +222,25 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
         samples.reserve(plan, options.sample_seed)
     dump.plan("plan", plan)
     return Conversion(plan, _table(parts, semantics), model, facts, options, where, source, registry)
+
+
+def _build(
+    model: ir.Model,
+    facts: Facts,
+    semantics: Semantics,
+    options: ConvertOptions,
+    dump: Dump,
+    where: str,
+    claims: Claims,
+) -> tuple[list[Partition], Plan]:
+    """The partitions of a simplified model, and the plan that they lower to."""
+    options.progress("partitioning")
+    parts = partition(model, claims)
+    dump.partitions("partitions", parts)
+    check_hosts({n: why for p in parts for n, why in p.reasons.items()}, semantics, where)
+    options.progress("lowering")
+    code = FormulaCode(options.codegen)
+    return parts, Assembly(model, facts, semantics, claims, code, options.fallback).build(parts)
 
 
 def _table(parts: Sequence[Partition], semantics: Semantics) -> tuple[PartitionRow, ...]:

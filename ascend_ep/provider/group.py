@@ -46,7 +46,10 @@ def _value_info(name: str, fact: Fact) -> onnx.ValueInfoProto:
 
 
 def compile_model(
-    model: onnx.ModelProto, registry: Registry, options: Mapping[str, str], memory: MemoryReader
+    model: onnx.ModelProto,
+    registry: Registry,
+    options: Mapping[str, str],
+    memory: MemoryReader,
 ) -> tuple[Conversion | None, dict[str, str]]:
     """The group converted; or None and, by first output, the nodes that don't run natively here and why."""
     wanted = ConvertOptions(
@@ -54,6 +57,7 @@ def compile_model(
         precision=precision_of(options),
         sample_seed=None,
         self_check=False,
+        expect_native=True,
         fallback=False,
         memory=memory,
     )

@@ -58,6 +58,24 @@ def test_partitions_of_a_mixed_model() -> None:
     assert kinds == [NativePartition, HostPartition, NativePartition, NativePartition]
 
 
+def test_partitions_are_the_same_when_all_was_expected_to_run_natively() -> None:
+    nodes = [
+        helper.make_node("Relu", ["x"], ["r"]),
+        helper.make_node("Cos", ["r"], ["c"]),
+        helper.make_node("Mod", ["c", "c"], ["m"], fmod=1),
+        helper.make_node("ReverseSequence", ["m", "l"], ["y"]),
+    ]
+    lengths = {"l": np.array([2, 1], np.int64)}
+    odd = model(nodes, [("x", FLOAT, [3, 2])], [("y", FLOAT, None)], lengths)
+    wide = model([helper.make_node("Add", ["x", "x"], ["y"])], [("x", 14, [2])], [("y", 14, None)])
+    for source in (mixed(), odd, wide):
+        tables = [
+            convert(source, ConvertOptions(expect_native=expected)).partition_table
+            for expected in (False, True)
+        ]
+        assert tables[0] == tables[1]
+
+
 def test_a_symbol_that_only_an_earlier_input_has() -> None:
     """The second native partition computes with N, which none of its own inputs has as a dim."""
     source = model(
