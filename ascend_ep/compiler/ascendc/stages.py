@@ -17,7 +17,6 @@ from .instructions import Selected, select_instructions
 from .passes import Plan, plan_passes
 from .shapes import Shapes
 
-
 #: of a merged stage: tiles stay longer than a thousand elements
 _MOST_REGISTERS = 24
 
