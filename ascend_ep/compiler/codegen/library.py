@@ -67,7 +67,7 @@ def compile_object(
 
 def compile_program(path: Path, sanitize: str = "") -> Path:
     """A program from one C file of ours, kept like libraries; errors as in compile_library."""
-    flags = ["-std=gnu11", "-O1", "-g0", "-pthread", "-Wl,--no-as-needed", "-ldl", *_sanitizing(sanitize)]
+    flags = ["-std=gnu11", "-O0", "-g0", "-pthread", "-Wl,--no-as-needed", "-ldl", *_sanitizing(sanitize)]
     return _cached(path.read_text(encoding="utf-8"), flags, "exe")[0]
 
 
