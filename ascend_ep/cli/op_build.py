@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ascend_ep.cli.interrupt import watching
 from ascend_ep.cli.op_values import at_flag, read_attributes, read_inputs, read_seconds
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.registry import ENVIRONMENT_VARIABLE
@@ -127,12 +128,15 @@ def build_operator(given: argparse.Namespace, environ: Mapping[str, str]) -> Non
     start = time.monotonic()
 
     def show(stage: str, text: str) -> None:
+        interrupt.check()
         print(f"[{time.monotonic() - start:6.2f} s] {stage}: {text}", flush=True)
 
-    try:
-        built = build(request, soc, show)
-    except AscendError as error:
-        raise at_flag(error, given.input_shape, given.dtype) from None
+    with watching() as interrupt:
+        try:
+            built = build(request, soc, show)
+        except AscendError as error:
+            interrupt.check()
+            raise at_flag(error, given.input_shape, given.dtype) from None
     checks = built.report.checks
     passed = sum(c.passed is True for c in checks)
     show("proven", f"{passed} checks passed, see {built.files.definition.parent}/kernel_meta")

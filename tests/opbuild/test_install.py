@@ -99,7 +99,8 @@ def test_ctrl_c_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
         time.sleep(0.3)  # in the search
     os.killpg(running.pid, signal.SIGINT)
     _, err = running.communicate(timeout=60)
-    assert running.returncode == 130, err
+    # Python itself ends by the signal, which a shell reports alike, when the interrupt passed an exec().
+    assert running.returncode in (130, -signal.SIGINT), err
     assert err.splitlines() == ["E43108: Interrupted: nothing was written.", "   fix: Start it again."]
     for folder in (tmp_path / "out", tmp_path / "ops"):
         assert files(folder) == {}
