@@ -27,7 +27,7 @@ from ascend_ep.compiler.codegen.run import run_library
 from ascend_ep.compiler.codegen.search import candidates, known_schedule, search
 from ascend_ep.compiler.codegen.session import TensorSpec, library_session
 from ascend_ep.errors import AscendError
-from ascend_ep.opdef.expression import Apply, Constant, Expression, Index, Input, Program, Reduce
+from ascend_ep.opdef.expression import Apply, Constant, Expression, Index, Input, Local, Program, Reduce
 from ascend_ep.opdef.reference import evaluate_program
 from ascend_ep.runtime.binding import lib, text_of
 
@@ -91,6 +91,21 @@ def test_sizes_that_do_not_fit_are_refused() -> None:
         run_library(made.path, "Add2", [np.zeros(3, np.float32), np.zeros(3, np.float64)])
     with pytest.raises(AscendError, match="has no operator 'Other'"):
         run_library(made.path, "Other", [])
+
+
+def test_long_programs() -> None:
+    """Many operations are called instead of inlined, very many aren't compiled."""
+
+    def long(count: int) -> Program:
+        sums = [(f"a{i}", Apply("sin", (Local(f"a{i - 1}") if i else X,))) for i in range(count)]
+        return Program(tuple(sums), (("y", Local(f"a{count - 1}")),))
+
+    names, types = ["x"], [InputType(1, ("n",))]
+    inlined = "#define FN static inline __attribute__((always_inline"
+    assert inlined in generate_c("Short", long(15), names, types, [1]).text
+    assert inlined not in generate_c("Long", long(25), names, types, [1]).text
+    with pytest.raises(NotGenerated, match="more than 1000 steps"):
+        generate_c("Endless", long(1001), names, types, [1])
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,12 @@ _TAKEN = frozenset(
     {"main", "memset", "memmove", "memcmp", "strlen", "strcmp", "malloc", "free", "posix_memalign"}
     | {"infer", "workspace", "compute", "described"}
 )
+#: Work per element from which operations are functions that are called, so that compiling takes seconds.
+INLINED_COST = 800
+#: More takes a compiler minutes.
+MAX_STEPS = 1000
+_INLINED = "#define FN static inline __attribute__((always_inline, unused))"
+_CALLED = "#define FN static inline __attribute__((unused))"
 _TOO_LARGE = "its intermediate values are too large"
 #: Functions of generated code.
 _GENERATED = re.compile(r"(pass|item|chunk|plan)\d+\w*|(aot|given|rank)_\w*|temps|place_temps")
@@ -72,6 +78,8 @@ def generate_c(
     """
     schedule = schedule or Schedule()
     graph = with_distinct_axes(build_graph(program, names, inputs, output_types))
+    if sum(n.op not in ("load", "const") for n in graph.nodes()) > MAX_STEPS:
+        raise NotGenerated(f"it has more than {MAX_STEPS} steps, which takes a compiler minutes")
     text = _File(op_type, graph, schedule)
     return Source(
         _with_few_intrinsics("\n".join(text.lines()) + "\n"),
@@ -190,7 +198,9 @@ class _File:
     def lines(self) -> Iterator[str]:
         yield "/* Generated from a formula. */"
         yield '#include "ascend_rt.h"'
-        yield _code(self.graph.wide)
+        code = _code(self.graph.wide)
+        large = sum(n.cost for n in self.graph.nodes()) > INLINED_COST
+        yield code.replace(_INLINED, _CALLED) if large else code
         if any(isinstance(stage, _RankText) for stage in self.stages):
             yield _ranking()
         yield from self._place_temps()
