@@ -38,7 +38,7 @@ def records(bundle: bytearray) -> int:
 
 def put(bundle: bytearray, at: int, value: int) -> None:
     struct.pack_into("<I", bundle, at, value)
-    writer._stamp(memoryview(bundle))
+    writer.stamp(memoryview(bundle))
 
 
 @pytest.mark.parametrize(
