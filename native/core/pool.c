@@ -26,6 +26,7 @@ typedef struct job {
     int32_t workers;        /* joined so far, the caller included; under the lock */
     _Atomic int32_t active; /* workers inside; changed under the lock, and the last thing a worker touches */
     _Atomic int64_t next;
+    int cpu; /* where the caller was when it published the job */
 } job;
 
 struct asc_pool {
@@ -37,6 +38,7 @@ struct asc_pool {
     int32_t sleeping;
     int32_t spinning;
     _Atomic uint32_t published; /* counts jobs, for those who spin */
+    cpu_set_t allowed;          /* where workers may run: what the first caller may use */
     job *jobs[MAX_JOBS];
 };
 
@@ -94,6 +96,15 @@ static void look_around(void) {
     pool.spinning--;
 }
 
+/* A kernel that thinks the CPUs share no cache wakes a worker where its caller runs, and there the two would take
+ * turns. So a worker that finds itself there goes elsewhere; the next wake-up begins where it went. */
+static void leave_cpu(int cpu) {
+    cpu_set_t others = pool.allowed;
+    if (cpu < 0 || sched_getcpu() != cpu || CPU_COUNT(&others) < 2) return;
+    CPU_CLR(cpu, &others);
+    sched_setaffinity(0, sizeof others, &others);
+}
+
 static void *worker_main(void *unused) {
     (void)unused;
     int was_busy = 0;
@@ -114,6 +125,7 @@ static void *worker_main(void *unused) {
         int32_t worker = j->workers++;
         j->active++;
         pthread_mutex_unlock(&pool.lock);
+        leave_cpu(j->cpu);
         claim(j, worker);
         was_busy = 1;
         pthread_mutex_lock(&pool.lock);
@@ -145,6 +157,7 @@ asc_pool *asc_pool_shared(void) {
 static void grow_to(int32_t wanted) {
     if (wanted > pool.max_threads) wanted = pool.max_threads;
     if (pool.n_threads >= wanted) return;
+    if (pool.n_threads == 0 && sched_getaffinity(0, sizeof pool.allowed, &pool.allowed) != 0) CPU_ZERO(&pool.allowed);
     pthread_attr_t attr;
     sigset_t all, before;
     sigfillset(&all);
@@ -193,6 +206,7 @@ void asc_parallel(const asc_call *call, int64_t n_chunks, asc_chunk_fn fn, void 
     int32_t threads = call->threads < ASC_MAX_THREADS ? call->threads : ASC_MAX_THREADS;
     if (threads > n_chunks) threads = (int32_t)n_chunks;
     job j = {.call = call, .fn = fn, .arg = arg, .n_chunks = n_chunks, .max_workers = threads, .workers = 1};
+    j.cpu = sched_getcpu();
     if (threads <= 1 || !call->pool) {
         claim(&j, 0);
         return;

@@ -118,7 +118,8 @@ class NestText(NestPasses):
             )
             for t in nest.tensors()
         ]
-        yield f"    j->streams = {' + '.join(sizes)} >= {self.schedule.stream};"
+        stream = self.schedule.stream if len(nest.passes) > 1 else self.schedule.stream_once
+        yield f"    j->streams = {' + '.join(sizes)} >= {stream};"
         kept = len(self.kept)
         slices = f"ceil_div(j->items, j->per_chunk) * {kept} * j->kept_bytes"
         yield f"    return t->bytes + (uint64_t)({slices if kept else 0});"
