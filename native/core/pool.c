@@ -1,7 +1,8 @@
-/* One process-wide pool of workers. A parallel region publishes a job, workers that come in time claim
- * chunks from its counter, and the caller claims until none is left: a late worker costs nothing but its own
- * wake-up. Whoever has just been busy looks around for LOOK_NS before it sleeps, because a wake-up takes as
- * long as a small region; nobody spins for longer, since the CPUs belong to others too. */
+/* One process-wide pool of workers. A parallel region publishes a job whose chunks are cut into one run of
+ * neighbours per worker: memory is read in long streams, and a core finds in its cache what it wrote in the region
+ * before. Whoever has finished its own run goes on with the others', so the caller alone ends every job, and a late
+ * worker costs nothing but its own wake-up. Whoever has just been busy looks around for LOOK_NS before it sleeps,
+ * because a wake-up takes as long as a small region; nobody spins for longer, since the CPUs belong to others too. */
 #include "pool.h"
 
 #include <pthread.h>
@@ -17,16 +18,21 @@
 #define LOOK_NS 30000
 #define WAIT_NS 60000
 
+/* Chunks of one worker that nobody has claimed; a line of the cache of its own. */
+typedef struct span {
+    _Alignas(64) _Atomic int64_t next;
+    int64_t end;
+} span;
+
 typedef struct job {
     const asc_call *call;
     asc_chunk_fn fn;
     void *arg;
-    int64_t n_chunks;
     int32_t max_workers;
     int32_t workers;        /* joined so far, the caller included; under the lock */
     _Atomic int32_t active; /* workers inside; changed under the lock, and the last thing a worker touches */
-    _Atomic int64_t next;
-    int cpu; /* where the caller was when it published the job */
+    int cpu;                /* where the caller was when it published the job */
+    span spans[ASC_MAX_THREADS];
 } job;
 
 struct asc_pool {
@@ -66,19 +72,34 @@ static void relax(void) {
 #endif
 }
 
-static void claim(job *j, int32_t worker) {
-    for (;;) {
-        int64_t chunk = atomic_fetch_add_explicit(&j->next, 1, memory_order_relaxed);
-        if (chunk >= j->n_chunks) return;
-        j->fn(j->call, chunk, worker, j->arg);
+static void cut_into_spans(job *j, int64_t n_chunks) {
+    for (int32_t i = 0; i < j->max_workers; i++) {
+        atomic_init(&j->spans[i].next, n_chunks * i / j->max_workers);
+        j->spans[i].end = n_chunks * (i + 1) / j->max_workers;
     }
+}
+
+static void claim(job *j, int32_t worker) {
+    for (int32_t i = 0; i < j->max_workers; i++) {
+        span *s = &j->spans[(worker + i) % j->max_workers];
+        for (;;) {
+            int64_t chunk = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed);
+            if (chunk >= s->end) break;
+            j->fn(j->call, chunk, worker, j->arg);
+        }
+    }
+}
+
+static int has_chunks(job *j) {
+    for (int32_t i = 0; i < j->max_workers; i++)
+        if (atomic_load_explicit(&j->spans[i].next, memory_order_relaxed) < j->spans[i].end) return 1;
+    return 0;
 }
 
 static job *joinable(void) {
     for (int i = 0; i < MAX_JOBS; i++) {
         job *j = pool.jobs[i];
-        if (j && j->workers < j->max_workers && atomic_load_explicit(&j->next, memory_order_relaxed) < j->n_chunks)
-            return j;
+        if (j && j->workers < j->max_workers && has_chunks(j)) return j;
     }
     return NULL;
 }
@@ -205,12 +226,19 @@ static void finish(job *j, int slot) {
 void asc_parallel(const asc_call *call, int64_t n_chunks, asc_chunk_fn fn, void *arg) {
     int32_t threads = call->threads < ASC_MAX_THREADS ? call->threads : ASC_MAX_THREADS;
     if (threads > n_chunks) threads = (int32_t)n_chunks;
-    job j = {.call = call, .fn = fn, .arg = arg, .n_chunks = n_chunks, .max_workers = threads, .workers = 1};
-    j.cpu = sched_getcpu();
     if (threads <= 1 || !call->pool) {
-        claim(&j, 0);
+        for (int64_t chunk = 0; chunk < n_chunks; chunk++) fn(call, chunk, 0, arg);
         return;
     }
+    job j;
+    j.call = call;
+    j.fn = fn;
+    j.arg = arg;
+    j.max_workers = threads;
+    j.workers = 1;
+    atomic_init(&j.active, 0);
+    j.cpu = sched_getcpu();
+    cut_into_spans(&j, n_chunks);
     pthread_mutex_lock(&pool.lock);
     grow_to(threads - 1);
     int slot = publish(&j);

@@ -18,7 +18,7 @@ class Schedule:
     keep: int = 6
     optimize: int = 2
     stream: int = 24 << 20
-    stream_once: int = 40 << 20
+    stream_once: int = 24 << 20
 
     def __post_init__(self) -> None:
         if self.tile < 64 or self.tile % 64 or self.unroll not in (1, 2, 4) or self.optimize not in (1, 2, 3):
