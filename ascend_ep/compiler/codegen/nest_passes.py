@@ -54,7 +54,7 @@ class NestPasses(NestValues):
         if not self._fetching or number != len(self.nest.passes) - 2:
             return
         for write in self.nest.passes[-1].outputs:
-            yield f"    EVERY fetch_to_write(f->{write.tensor.name} + {AT});"
+            yield f"    if (!f->job->streams) EVERY fetch_to_write(f->{write.tensor.name} + {AT});"
         for t in self.nest.tensors():
             if t.name.startswith("p") and self._has_lanes(t) and len(t.loops) > 1:
                 yield f"    EVERY fetch(next->{t.name} + {AT});"
@@ -211,7 +211,7 @@ class NestPasses(NestValues):
     def _streamed(self, number: int) -> list[str]:
         """The outputs that a pass may store past the caches: those of one that only writes."""
         current = self.nest.passes[number]
-        if current.folds or self.wide or self._fetching:
+        if current.folds or self.wide:
             return []
         tensors = [w.tensor for w in current.outputs if w.tensor.memory.kind == "out"]
         return [t.name for t in tensors if self._has_lanes(t) and ELEMENTS[t.memory.dtype] == "f32"]
