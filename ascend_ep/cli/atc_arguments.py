@@ -37,13 +37,13 @@ def parse(arguments: Sequence[str]) -> dict[str, str]:
             raise UsageError(f"Non-option parameter: {word}")
         name, equals, value = word.lstrip("-").partition("=")
         flag = find(name)
-        if not equals and flag.kind not in ("switch", "bool"):
+        if not equals and flag.kind not in ("switch", "bool", "optional"):
             if not rest:
                 raise UsageError(
                     f"flag '--{flag.name}' is missing its argument; flag description: {flag.help}"
                 )
             value = rest.pop(0)
-        elif not equals and rest and not rest[0].startswith("-"):
+        elif not equals and flag.kind != "optional" and rest and not rest[0].startswith("-"):
             value = rest.pop(0)
         given[flag.name] = value
     return given

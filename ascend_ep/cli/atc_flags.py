@@ -14,7 +14,7 @@ ACTS = "acts"
 @dataclass(frozen=True)
 class Flag:
     name: str
-    kind: str  # text | file | int | bool | switch (0 or 1) | profiles (sizes)
+    kind: str  # text | optional | file | int | bool | switch (0 or 1) | profiles (sizes)
     help: str
     default: str = ""
     values: tuple[str, ...] = ()
@@ -116,6 +116,8 @@ FLAGS: tuple[Flag, ...] = (
         "",
         ("0", "1"),
     ),
+    Flag("fusion_switch_file", "file", "JSON that switches fusion rules; writes fusion_result.json"),
+    Flag("fusion_report", "optional", "Show what each fusion would save and why it is made; =FILE for JSON"),
     Flag("explain", "text", "Print what an error code means and exit (our extension)"),
     Flag("help", "switch", "Show this text"),
     # --- recognised and checked; no effect here --------------------------------------------------
@@ -139,7 +141,6 @@ FLAGS: tuple[Flag, ...] = (
     _idle("keep_dtype", "file", _PRECISION),
     _idle("modify_mixlist", "file", _PRECISION),
     _idle("customize_dtypes", "file", _PRECISION),
-    _idle("fusion_switch_file", "file", "the fusion rules cannot be switched yet"),
     _idle("compression_optimize_conf", "file", _DEVICE),
     _idle("op_debug_config", "file", _DEVICE),
     _idle("singleop", "file", "single-operator models are not built yet"),
@@ -187,6 +188,13 @@ FLAGS: tuple[Flag, ...] = (
 BY_NAME: dict[str, Flag] = {flag.name: flag for flag in FLAGS}
 
 
+def rule_lines() -> list[str]:
+    """A line for each fusion rule."""
+    from ascend_ep.compiler.fusion_rules import RULES
+
+    return [f"  {rule.group:<12} {rule.name:<32} {rule.summary}" for rule in RULES]
+
+
 def usage() -> str:
     """The text of --help: the flags that act, then the ones that are only checked."""
     lines = ["usage: ascend-atc --model=FILE --framework=5 --output=PATH --soc_version=NAME [options]", ""]
@@ -195,6 +203,7 @@ def usage() -> str:
             values = f"; {', '.join(flag.values)}" if flag.values else ""
             default = f" (default: {flag.default})" if flag.default else ""
             lines.append(f"  --{flag.name:<20} {flag.help}{values}{default}")
+    lines += ["", "Fusion rules that --fusion_switch_file switches:", *rule_lines()]
     lines += ["", "Flags of atc that are checked but change nothing here:"]
     lines += [f"  --{flag.name:<28} {flag.effect}" for flag in FLAGS if not flag.acts]
     return "\n".join(lines)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ascend_ep.cli.atc_flags import OUTPUT_TYPES
+from ascend_ep.cli.atc_fusion import fusion_result, print_report, report_json, rules_off
 from ascend_ep.cli.atc_log import shows_steps, warn
 from ascend_ep.cli.atc_report import check_report, print_table, table_json
 from ascend_ep.cli.atc_shapes import parse_custom_ops, parse_input_shape, parse_out_nodes
@@ -36,9 +37,13 @@ def convert_model(given: Given, words: Sequence[str]) -> None:
     output = output_path(given["output"])
     print_table(conversion)
     warn_of_unused(given, conversion)
+    report_fusions(given, conversion)
     conversion.write(f"{output}.om")
     context = Path(f"{output}_ctx.onnx")
     write_renamed(context, conversion.context_model(f"{output.name}.om"), "--output")
+    if "fusion_switch_file" in given or "fusion_report" in given:
+        result = fusion_result(conversion.fusions)
+        write_renamed(output.with_name("fusion_result.json"), result.encode(), "--output")
     if target := given.get("json"):
         write_text(target, table_json(conversion), "--json")
     if given.get("display_model_info") == "1":
@@ -72,6 +77,7 @@ def check_model(given: Given, words: Sequence[str]) -> None:
         write_text(report, check_report(given["model"], None, error), "--check_report")
         raise
     print_table(conversion)
+    report_fusions(given, conversion)
     write_text(report, check_report(given["model"], conversion, None), "--check_report")
 
 
@@ -108,6 +114,7 @@ def conversion_options(
         find_soc(soc)
     libraries = [f"{name}:{path}" for name, path in parse_custom_ops(given.get("custom_op", "")).items()]
     definitions = [str(existing(path)) for path in given.get("custom_op_info", "").split(";") if path]
+    switches = given.get("fusion_switch_file")
     shapes, ranges = input_shapes(given)
     return ConvertOptions(
         registry=Registry.from_options(libraries, definitions),
@@ -120,6 +127,7 @@ def conversion_options(
         command_line=" ".join(["ascend-atc", *words]),
         sample_seed=0 if writes else None,
         self_check={"0": False, "1": True}.get(given.get("self_check", "")),
+        fusions_off=rules_off(given, existing(switches)) if switches else (),
         dump=Path(given["dump"]) if given.get("dump") else None,
         progress=progress.stage,
     )
@@ -166,6 +174,16 @@ def warn_of_unused(given: Given, conversion: Conversion) -> None:
     for name in parse_custom_ops(given.get("custom_op", "")):
         if name.rpartition("::")[2] not in used:
             warn(given, f"--custom_op={name}: no node of the model is a {name}.")
+
+
+def report_fusions(given: Given, conversion: Conversion) -> None:
+    """--fusion_report: the table, or with a file the same as JSON as well."""
+    if "fusion_report" not in given:
+        return
+    off = sorted(conversion.options.fusions_off)
+    print_report(conversion.fusions, off)
+    if target := given["fusion_report"]:
+        write_text(target, report_json(conversion.fusions, off), "--fusion_report")
 
 
 def out_nodes(text: str) -> list[str]:

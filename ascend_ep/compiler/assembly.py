@@ -9,6 +9,7 @@ import onnx_ir as ir
 
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.facts import Facts
+from ascend_ep.graph.fusion.ledger import Ledger, Outcome
 from ascend_ep.graph.partition import Partition
 from ascend_ep.opdef.dims import Dim, DimExpr, symbol, symbols
 
@@ -35,8 +36,10 @@ class Assembly:
         claims: Claims,
         code: FormulaCode,
         fallback: bool = True,
+        ledger: Ledger | None = None,
     ) -> None:
-        """`fallback`: keep what is interpreted beside what calls compiled code."""
+        """`fallback`: keep what is interpreted beside what calls compiled code. `ledger`: its switches and
+        budget decide on fusions; the outcomes are in `fusions`."""
         self.plan = Plan()
         self._model = model
         self._facts = facts
@@ -46,6 +49,8 @@ class Assembly:
         self._outputs = {v: self._edge(v, is_output=True) for v in model.graph.outputs}
         self._code = code
         self._fallback = fallback
+        self._ledger = ledger or Ledger()
+        self.fusions: list[Outcome] = []
         self._inner: dict[ir.Value, Edge] = {}
         self._sources = self._symbol_sources()
 
@@ -112,25 +117,27 @@ class Assembly:
 
     def _native(self, name: str, part: Partition) -> NativePartition:
         """Interpreted; or calls of compiled code where that pays, with the former to fall back on."""
-        plain, builder = self._lowered(name, part, None)
+        plain, builder, ledger = self._lowered(name, part, None)
         lowered = [(plain, builder)]
         if not _calls_library(plain):
             alone = {
                 i.outs[0].name for i in plain.insns if i.kernel == "elementwise" and "+" not in i.op_type
             }
-            made, builder = self._lowered(name, part, alone)
+            made, builder, compiled = self._lowered(name, part, alone)
             if _calls_library(made):
+                ledger = compiled
                 made.fallback = plain if self._fallback else None
                 lowered = [(made, builder), *(lowered if self._fallback else [])]
         needed = set[str]().union(*(_needed_symbols(p) for p, _ in lowered))
         for missing in sorted(needed - _pure_symbols(r.dims for _, r in plain.inputs)):
             for made, builder in lowered:
                 self._input(made, builder, self._sources[missing])
+        self.fusions += ledger.outcomes
         return lowered[0][0]
 
     def _lowered(
         self, name: str, part: Partition, alone: set[str] | None
-    ) -> tuple[NativePartition, PlanBuilder]:
+    ) -> tuple[NativePartition, PlanBuilder, Ledger]:
         """With `alone`, compiled: these are outputs of the elementwise instructions that interpreting
         doesn't merge with others."""
         builder = PlanBuilder([v.name for v in part.outputs if v.name])
@@ -145,11 +152,12 @@ class Assembly:
         for value in part.outputs:
             result = builder.result(operand(value, self._facts[value]))
             made.outputs.append((self._written_edge(value), result))
-        fuse_epilogues(made)
-        fuse_norms(made)
+        ledger = self._ledger.fresh()
+        fuse_epilogues(made, ledger)
+        fuse_norms(made, ledger)
         lay_channels_last(made, alone or ())
-        builder.insns[:] = fuse_elementwise(builder.insns)
-        return made, builder
+        builder.insns[:] = fuse_elementwise(builder.insns, ledger)
+        return made, builder, ledger
 
     def _input(self, made: NativePartition, builder: PlanBuilder, value: ir.Value) -> None:
         made.inputs.append((self._read_edge(value), builder.input(operand(value, self._facts[value]))))

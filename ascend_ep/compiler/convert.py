@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from ascend_ep.errors import AscendError
 from ascend_ep.graph.declared import set_input_shapes
 from ascend_ep.graph.external_data import MemoryReader
 from ascend_ep.graph.facts import Facts
+from ascend_ep.graph.fusion.ledger import Ledger, Outcome
 from ascend_ep.graph.infer import infer_facts
 from ascend_ep.graph.load import load_model
 from ascend_ep.graph.partition import Partition, partition
@@ -52,6 +53,7 @@ from .self_check import (
     step_operator,
 )
 from .semantics import Semantics, label
+from .soc import find_soc
 from .writer import write_bytes, write_file
 
 Source = str | os.PathLike[str] | bytes | onnx.ModelProto
@@ -70,6 +72,8 @@ class ConvertOptions:
     done, "off" never; ASCEND_EP_CODEGEN=0 is "off".
     `expect_native`: likely no node needs the host, so that it isn't tried beforehand which do.
     `fallback`: keep, for where libraries may not run, an interpreted partition beside one that calls them.
+    `fusions_off`: names of fusion rules that aren't applied (compiler/fusion_rules.py); what is fused depends
+    on the on-chip buffer of `soc_version`, when one is given.
     `meta`: more entries for the bundle's META section. `dump`: folder for every step as text.
     """
 
@@ -87,6 +91,7 @@ class ConvertOptions:
     codegen: str = "auto"
     expect_native: bool = False
     fallback: bool = True
+    fusions_off: Collection[str] = ()
     meta: Mapping[str, str] = field(default_factory=dict)
     dump: Path | None = None
     base_dir: str | os.PathLike[str] | None = None
@@ -119,6 +124,7 @@ class Conversion:
     where: str
     source: Source
     registry: Registry
+    fusions: tuple[Outcome, ...] = ()
 
     @cached_property
     def model_def(self) -> bytes:
@@ -202,18 +208,19 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
     if options.dump:
         dump.facts("shapes", model, infer_facts(model, registry))
     options.progress("simplifying")
+    ledger = Ledger(options.fusions_off, find_soc(options.soc_version).ub if options.soc_version else None)
     if options.passes:
-        model = run_passes(model, registry)
+        model = run_passes(model, registry, ledger=ledger)
         dump.model("simplified", model)
     facts = infer_facts(model, registry)
     semantics = Semantics(model, registry)
-    build = partial(_build, model, facts, semantics, options, dump, where)
+    build = partial(_build, model, facts, semantics, options, dump, where, ledger)
     try:
-        parts, plan = build(Claims(semantics, facts, trial=not options.expect_native))
+        parts, plan, fusions = build(Claims(semantics, facts, trial=not options.expect_native))
     except NOT_LOWERED:
         if not options.expect_native:
             raise
-        parts, plan = build(Claims(semantics, facts))
+        parts, plan, fusions = build(Claims(semantics, facts))
     plan.symbols |= {s: SymbolRange(*r) for s, r in options.symbol_ranges.items() if s in plan.symbols}
     if options.precision in BFLOAT16_PRODUCTS:
         narrow_products(plan)
@@ -221,7 +228,8 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
     if options.sample_seed is not None:
         samples.reserve(plan, options.sample_seed)
     dump.plan("plan", plan)
-    return Conversion(plan, _table(parts, semantics), model, facts, options, where, source, registry)
+    table = _table(parts, semantics)
+    return Conversion(plan, table, model, facts, options, where, source, registry, fusions)
 
 
 def _build(
@@ -231,16 +239,19 @@ def _build(
     options: ConvertOptions,
     dump: Dump,
     where: str,
+    ledger: Ledger,
     claims: Claims,
-) -> tuple[list[Partition], Plan]:
-    """The partitions of a simplified model, and the plan that they lower to."""
+) -> tuple[list[Partition], Plan, tuple[Outcome, ...]]:
+    """The partitions of a simplified model, the plan that they lower to, and what became of fusions."""
     options.progress("partitioning")
     parts = partition(model, claims)
     dump.partitions("partitions", parts)
     check_hosts({n: why for p in parts for n, why in p.reasons.items()}, semantics, where)
     options.progress("lowering")
     code = FormulaCode(options.codegen)
-    return parts, Assembly(model, facts, semantics, claims, code, options.fallback).build(parts)
+    assembly = Assembly(model, facts, semantics, claims, code, options.fallback, ledger)
+    plan = assembly.build(parts)
+    return parts, plan, (*ledger.outcomes, *assembly.fusions)
 
 
 def _table(parts: Sequence[Partition], semantics: Semantics) -> tuple[PartitionRow, ...]:

@@ -9,22 +9,29 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from ascend_ep.graph.fusion.ledger import KERNEL, Ledger, Rule
 from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT16, INT8, INT16, UINT8, UINT16, UINT32
 
+from .fusion_candidates import candidate
 from .plan import TEMP, Insn, Ref
 from .tile_program import ProgramError, TileProgram, Value
 
-KERNEL = "elementwise"
+ELEMENTWISE = "elementwise"
+CHAIN = Rule("ElementwiseChainFusionPass", KERNEL, "neighbouring elementwise calls -> one call")
 #: Types that a register holds in a wider one.
 ROUNDED = (FLOAT16, BFLOAT16, INT8, UINT8, INT16, UINT16, UINT32)
 MAX_NAME = 100  # characters of a merged instruction's name
 
 
-def fuse_elementwise(insns: Sequence[Insn]) -> list[Insn]:
-    """The instructions, each elementwise one merged with the producers of its inputs where possible.
+def fuse_elementwise(insns: Sequence[Insn], ledger: Ledger | None = None) -> list[Insn]:
+    """The instructions, each elementwise one merged with the producers of its inputs where possible and where
+    `ledger` decides so.
 
     A producer is merged when its one output is a temporary of the consumer's shape and has no other reader.
     """
+    ledger = Ledger() if ledger is None else ledger
+    if not ledger.is_on(CHAIN):
+        return list(insns)
     readers = Counter(r for insn in insns for r in {_memory(r) for r in insn.ins if r is not None})
     made: list[Insn | None] = []
     producer: dict[Ref, int] = {}
@@ -32,21 +39,39 @@ def fuse_elementwise(insns: Sequence[Insn]) -> list[Insn]:
         if _is_elementwise(insn):
             for ref in dict.fromkeys(r for r in insn.ins if r is not None):
                 at = producer.get(ref)
-                viewed = any(r is not None and r.base is ref for r in insn.ins)
-                if at is None or viewed or readers[ref] != 1 or ref.dims != insn.outs[0].dims:
+                first = None if at is None else made[at]
+                if at is None or first is None:
                     continue
-                first = made[at]
-                merged = _merged(first, insn, ref) if first is not None else None
+                merged = _joined_with(first, insn, ref, readers[ref], ledger)
                 if merged is not None:
                     made[at], insn = None, merged
-            if len(insn.outs) == 1 and insn.outs[0].kind == TEMP:
+            if len(insn.outs) == 1:
                 producer[insn.outs[0]] = len(made)
         made.append(insn)
     return [insn for insn in made if insn is not None]
 
 
+def _joined_with(first: Insn, insn: Insn, ref: Ref, readers: int, ledger: Ledger) -> Insn | None:
+    """One instruction for a producer and its reader, or None: then the ledger has the reason."""
+    pair = candidate([first, insn])
+    merged: Insn | None = None
+    if ref.kind != TEMP:
+        reason = f"its intermediate value {ref.name!r} leaves the partition"
+    elif readers != 1 or any(r is not None and r.base is ref for r in insn.ins):
+        reason = f"its intermediate value {ref.name!r} is used elsewhere"
+    elif ref.dims != insn.outs[0].dims:
+        reason = f"its intermediate value {ref.name!r} would be computed again for every row of the result"
+    else:
+        merged = _merged(first, insn, ref)
+        reason = "" if merged is not None else "its steps are more than one program holds"
+    if reason:
+        ledger.refuse(CHAIN, pair, reason)
+        return None
+    return merged if ledger.weigh(CHAIN, pair) else None
+
+
 def _is_elementwise(insn: Insn) -> bool:
-    return insn.kernel == KERNEL and insn.native is None
+    return insn.kernel == ELEMENTWISE and insn.native is None
 
 
 def _memory(ref: Ref) -> Ref:
@@ -67,7 +92,7 @@ def _merged(first: Insn, second: Insn, between: Ref) -> Insn | None:
         return None
     return Insn(
         _joined(first.name, second.name),
-        KERNEL,
+        ELEMENTWISE,
         encoded.inputs,
         second.outs,
         encoded.ints,

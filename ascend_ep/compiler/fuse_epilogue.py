@@ -14,23 +14,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ascend_ep.compiler.epilogue_match import Epilogue, match
+from ascend_ep.compiler.fusion_candidates import candidate
 from ascend_ep.compiler.plan import TEMP, Insn, NativePartition, Ref
 from ascend_ep.compiler.program_expression import Expression, Leaf, read_program
+from ascend_ep.graph.fusion.ledger import KERNEL, Ledger, Rule
 from ascend_ep.opdef.dims import Dim
 
 FLOAT = 1
 MATMUL_ACTIVATION, CONV_ACTIVATION = 2, 1  # positions among the kernels' ints
+EPILOGUE = Rule(
+    "ProductEpilogueFusionPass", KERNEL, "MatMul, Gemm or Conv, and sums and an activation behind -> one call"
+)
 WINDOW = 64  # instructions after a product that may belong to its epilogue
 
 
-def fuse_epilogues(part: NativePartition) -> int:
-    """Fuses in place, wherever possible; the number of instructions that went."""
+def fuse_epilogues(part: NativePartition, ledger: Ledger | None = None) -> int:
+    """Fuses in place, wherever possible and `ledger` decides so; the number of instructions that went."""
+    ledger = Ledger() if ledger is None else ledger
+    if not ledger.is_on(EPILOGUE):
+        return 0
     before = len(part.insns)
     readers = _Readers.in_partition(part)
     dropped: set[int] = set()
     at = 0
     while at < len(part.insns):
-        found = _find(part, at, readers) if part.insns[at].kernel in ("matmul", "conv") else None
+        found = _find(part, at, readers, ledger) if part.insns[at].kernel in ("matmul", "conv") else None
         if found is None:
             at += 1
         else:
@@ -84,30 +92,56 @@ class _Readers:
                 self.of[id(ref.base or ref)].discard(id(insn))
 
 
-def _find(part: NativePartition, at: int, readers: _Readers) -> _Fusion | None:
+def _find(part: NativePartition, at: int, readers: _Readers, ledger: Ledger) -> _Fusion | None:
     """The longest epilogue of the product at that position."""
     product = part.insns[at]
     (target,) = product.outs
     if target.kind != TEMP:
         return None
     chains = {id(target): _Chain(Leaf(target), frozenset())}
-    best = None
+    best: _Fusion | None = None
+    missed: tuple[frozenset[int], str] | None = None
     for position in range(at + 1, min(at + 1 + WINDOW, len(part.insns))):
         insn = part.insns[position]
         used = [chains[id(r)] for r in insn.ins if r is not None and id(r) in chains]
-        if not used or insn.kernel != "elementwise" or not _keeps_shape(insn, target):
+        if not used or insn.kernel != "elementwise":
+            continue
+        members = frozenset({position}).union(*(c.insns for c in used))
+        if not _keeps_shape(insn, target):
+            missed = missed or (members, "its shape or type is not that of the product")
             continue
         leaves = {key: chain.expression for key, chain in chains.items()}
         expression = read_program(insn, leaves)
         if expression is None:
+            missed = missed or (members, "it computes what no epilogue can")
             continue
-        members = frozenset({position}).union(*(c.insns for c in used))
         chains[id(insn.outs[0])] = _Chain(expression, members)
         if _is_closed(part, target, members, position, readers):
             found = match(expression, target)
             fused = None if found is None else _with_epilogue(product, found, insn.outs[0])
             best = best if fused is None else _Fusion(position, members, fused)
-    return best
+            if fused is None:
+                missed = missed or (members, "the product's kernel has no such epilogue")
+        else:
+            missed = missed or (members, f"its intermediate value {target.name!r} is used elsewhere")
+    return _decided(part, at, best, missed, ledger)
+
+
+def _decided(
+    part: NativePartition,
+    at: int,
+    best: _Fusion | None,
+    missed: tuple[frozenset[int], str] | None,
+    ledger: Ledger,
+) -> _Fusion | None:
+    """The epilogue if the ledger has it; where there is none, the first near miss is entered."""
+    if best is not None:
+        calls = [part.insns[p] for p in sorted(best.insns | {at})]
+        return best if ledger.weigh(EPILOGUE, candidate(calls)) else None
+    if missed is not None:
+        members, reason = missed
+        ledger.refuse(EPILOGUE, candidate([part.insns[p] for p in sorted(members | {at})]), reason)
+    return None
 
 
 def _keeps_shape(insn: Insn, target: Ref) -> bool:

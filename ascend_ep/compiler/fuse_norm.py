@@ -12,27 +12,32 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ascend_ep.compiler.epilogue_match import match
+from ascend_ep.compiler.fusion_candidates import candidate
 from ascend_ep.compiler.lower.matmul import Activation
 from ascend_ep.compiler.plan import TEMP, Insn, NativePartition, Ref
 from ascend_ep.compiler.program_expression import Apply, Leaf, read_program
+from ascend_ep.graph.fusion.ledger import KERNEL, Ledger, Rule
 
 FLOAT = 1
 #: Epilogues of layer_norm: its second int.
+RESIDUAL = Rule("NormResidualFusionPass", KERNEL, "a sum and the RMSNorm of it -> one call with both results")
+GELU = Rule("NormGeluFusionPass", KERNEL, "LayerNorm and GELU of it -> one call")
 EPILOGUES = {Activation.GELU: 1, Activation.GELU_TANH: 2}
 
 
-def fuse_norms(part: NativePartition) -> int:
-    """Fuses in place, wherever possible; the number of instructions that went."""
+def fuse_norms(part: NativePartition, ledger: Ledger | None = None) -> int:
+    """Fuses in place, wherever possible and `ledger` decides so; the number of instructions that went."""
+    ledger = Ledger() if ledger is None else ledger
     before = len(part.insns)
     for insn in list(part.insns):
-        if insn.kernel == "rms_norm":
-            _take_sum(part, insn)
-        elif insn.kernel == "layer_norm":
-            _take_gelu(part, insn)
+        if insn.kernel == "rms_norm" and ledger.is_on(RESIDUAL):
+            _take_sum(part, insn, ledger)
+        elif insn.kernel == "layer_norm" and ledger.is_on(GELU):
+            _take_gelu(part, insn, ledger)
     return before - len(part.insns)
 
 
-def _take_sum(part: NativePartition, norm: Insn) -> None:
+def _take_sum(part: NativePartition, norm: Insn, ledger: Ledger) -> None:
     x, *rest = norm.ins
     made = next((i for i in part.insns if x is not None and any(o is x for o in i.outs)), None)
     if made is None or x is None or len(rest) > 1 or len(norm.outs) > 1:
@@ -47,8 +52,11 @@ def _take_sum(part: NativePartition, norm: Insn) -> None:
     elif not any(o is r for i in between for o in i.outs for r in rest if r is not None):
         place = start
     else:
+        ledger.refuse(RESIDUAL, candidate([made, norm]), "its sum is read before its weight is made")
         return
     stays = _is_seen(part, x) or _readers(x, [i for i in part.insns if i is not norm])
+    if not ledger.weigh(RESIDUAL, candidate([made, norm], [x] if stays else [])):
+        return
     outs = (*norm.outs, x) if stays else norm.outs
     first, second = addends
     fused = replace(norm, ins=(first, *(rest or [None]), second), outs=outs)
@@ -73,13 +81,13 @@ def _addends(insn: Insn) -> tuple[Ref, Ref] | None:
     return (a.ref, b.ref) if whole else None
 
 
-def _take_gelu(part: NativePartition, norm: Insn) -> None:
+def _take_gelu(part: NativePartition, norm: Insn, ledger: Ledger) -> None:
     out = norm.outs[0]
     readers = _readers(out, part.insns)
     axis, epilogue = norm.ints
-    if epilogue != 0 or len(norm.outs) > 1 or _is_seen(part, out) or len(readers) != 1:
+    if epilogue != 0 or len(norm.outs) > 1 or not readers:
         return
-    (gelu,) = readers
+    gelu = readers[0]
     if gelu.kernel != "elementwise" or gelu.native is not None or len(gelu.outs) != 1:
         return
     expression = read_program(gelu, {})
@@ -89,6 +97,12 @@ def _take_gelu(part: NativePartition, norm: Insn) -> None:
         return
     found = match(expression, out)
     if found is None or found.alpha != 1.0 or found.addends or found.activation not in EPILOGUES:
+        return
+    pair = candidate([norm, gelu])
+    if _is_seen(part, out) or len(readers) != 1:
+        ledger.refuse(GELU, pair, f"its intermediate value {out.name!r} is used elsewhere")
+        return
+    if not ledger.weigh(GELU, pair):
         return
     ints = (axis, EPILOGUES[found.activation])
     part.insns[part.insns.index(norm)] = replace(norm, outs=gelu.outs, ints=ints)

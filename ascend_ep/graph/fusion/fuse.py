@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import onnx_ir as ir
 
 from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.fusion.attention import AttentionFusion, HeadsLastAttentionFusion
+from ascend_ep.graph.fusion.candidates import candidate
 from ascend_ep.graph.fusion.gelu import GeluFusion, TanhGeluFusion
 from ascend_ep.graph.fusion.layer_norm import LayerNormFusion
+from ascend_ep.graph.fusion.ledger import Ledger, Outcome
 from ascend_ep.graph.fusion.outline import outline
 from ascend_ep.graph.fusion.pattern import Match, match
 from ascend_ep.graph.fusion.rms_norm import RMSNormFusion
@@ -34,53 +35,50 @@ FUSIONS: tuple[Fusion, ...] = (
 )
 
 
-@dataclass(frozen=True)
-class Refusal:
-    """A pattern that matched at `node` but was not fused, and why."""
-
-    fusion: str
-    node: str
-    reason: str
-
-
 def fuse(
     model: ir.Model,
     registry: Registry | None = None,
     fusions: Sequence[Fusion] = FUSIONS,
     facts: Facts | None = None,
-) -> tuple[int, list[Refusal]]:
-    """Fuses in place; the number of fused nodes, and the refusals.
+    ledger: Ledger | None = None,
+) -> tuple[int, list[Outcome]]:
+    """Fuses in place, where `ledger` decides so; the number of fused nodes, and the refusals.
 
     The fused nodes are operators of domain "ascend_ep" and, at the same time, calls of model-local functions
     that hold the original nodes.
     """
     facts = infer_facts(model, registry) if facts is None else facts
-    refusals: list[Refusal] = []
+    ledger = Ledger() if ledger is None else ledger
+    known = len(ledger.outcomes)
     count = 0
     for node in reversed(list(model.graph)):
         if node.graph is not model.graph or len(node.outputs) != 1:
             continue
         for fusion in fusions:
-            found, reason = _find(fusion, node, facts)
+            found = _find(fusion, node, facts, ledger) if ledger.is_on(fusion.rule) else None
             if found is not None:
                 call = outline(model, node, found.matched, fusion.replacement(found, facts))
                 facts[call.outputs[0]] = facts[node.outputs[0]]
                 count += 1
                 break
-            if reason is not None:
-                refusals.append(Refusal(type(fusion).__name__, node.name or "", reason))
-    return count, refusals
+    return count, [o for o in ledger.outcomes[known:] if not o.is_fused]
 
 
-def _find(fusion: Fusion, root: ir.Node, facts: Facts) -> tuple[Match | None, str | None]:
-    """The first match that can be fused, or the reason against the first match."""
-    reason: str | None = None
+def _find(fusion: Fusion, root: ir.Node, facts: Facts, ledger: Ledger) -> Match | None:
+    """The first match that can be fused, if the ledger has it; the first match is entered otherwise."""
+    refused: tuple[Match, str] | None = None
     for found in match(fusion.pattern, root.outputs[0], facts):
         refusal = _escapes(found, root) or fusion.check(found, facts)
         if refusal is None:
-            return found, None
-        reason = reason or refusal
-    return None, reason
+            operands = fusion.replacement(found, facts).inputs
+            weighed = candidate(found.matched, root, operands, facts)
+            return found if ledger.weigh(fusion.rule, weighed) else None
+        refused = refused or (found, refusal)
+    if refused is not None:
+        found, refusal = refused
+        operands = list(found.values.values())
+        ledger.refuse(fusion.rule, candidate(found.matched, root, operands, facts), refusal)
+    return None
 
 
 def _escapes(found: Match, root: ir.Node) -> str | None:
@@ -96,9 +94,10 @@ def _escapes(found: Match, root: ir.Node) -> str | None:
 class FuseOperators(ir.passes.InPlacePass):
     """`fuse` as a pass."""
 
-    def __init__(self, facts: KnownFacts) -> None:
+    def __init__(self, facts: KnownFacts, ledger: Ledger | None = None) -> None:
         self.facts = facts
+        self.ledger = ledger
 
     def call(self, model: ir.Model) -> ir.passes.PassResult:
-        count, _ = fuse(model, self.facts.registry, facts=self.facts.of(model))
+        count, _ = fuse(model, self.facts.registry, facts=self.facts.of(model), ledger=self.ledger)
         return ir.passes.PassResult(model, count > 0)

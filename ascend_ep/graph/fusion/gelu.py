@@ -6,7 +6,7 @@ import math
 
 from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.fusion.pattern import Either, Match, Number, Op, Pattern, Var
-from ascend_ep.graph.fusion.rule import Fusion, Replacement, check_floating
+from ascend_ep.graph.fusion.rule import Fusion, Replacement, check_floating, graph_rule
 
 X = Var("x")
 HALF = Number(0.5)
@@ -22,6 +22,7 @@ def half_of_product(gate: Pattern) -> Pattern:
 
 
 class GeluFusion(Fusion):
+    rule = graph_rule("Gelu", "x*(1 + erf(x/sqrt(2)))/2 -> Gelu")
     SCALED = Either(Op("Div", X, Number(math.sqrt(2))), Op("Mul", X, Number(math.sqrt(0.5))))
     pattern = half_of_product(Op("Add", Op("Erf", SCALED), Number(1.0)))
     approximate = "none"
@@ -34,6 +35,7 @@ class GeluFusion(Fusion):
 
 
 class TanhGeluFusion(GeluFusion):
+    rule = graph_rule("TanhGelu", "the tanh approximation of GELU -> Gelu")
     CUBE = Either(Op("Pow", X, Number(3.0)), Op("Mul", X, Op("Mul", X, X)))
     INNER = Op("Add", X, Op("Mul", CUBE, Number(0.044715)))
     pattern = half_of_product(

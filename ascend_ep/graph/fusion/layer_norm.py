@@ -10,6 +10,7 @@ from ascend_ep.graph.fusion.rule import (
     check_floating,
     check_last_axis_mean,
     check_row_operand,
+    graph_rule,
 )
 
 X = Var("x")
@@ -23,6 +24,7 @@ NORMAL = Either(
 
 
 class LayerNormFusion(Fusion):
+    rule = graph_rule("LayerNorm", "(x - mean)/sqrt(variance + epsilon)*weight + bias -> LayerNorm")
     pattern = Op("Add", Op("Mul", NORMAL, Var("weight")), Var("bias"))
 
     def check(self, match: Match, facts: Facts) -> str | None:

@@ -10,6 +10,7 @@ from ascend_ep.graph.fusion.rule import (
     check_floating,
     check_last_axis_mean,
     check_row_operand,
+    graph_rule,
 )
 
 X = Var("x")
@@ -22,6 +23,7 @@ NORMAL = Either(
 
 
 class RMSNormFusion(Fusion):
+    rule = graph_rule("RMSNorm", "x/sqrt(mean(x^2) + epsilon)*weight -> RMSNorm")
     pattern = Op("Mul", NORMAL, Var("weight"))
 
     def check(self, match: Match, facts: Facts) -> str | None:

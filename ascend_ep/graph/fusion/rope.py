@@ -6,7 +6,7 @@ import onnx_ir as ir
 
 from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.fusion.pattern import Match, Op, Var
-from ascend_ep.graph.fusion.rule import Fusion, Replacement, check_floating
+from ascend_ep.graph.fusion.rule import Fusion, Replacement, check_floating, graph_rule
 from ascend_ep.opdef.dims import Dim
 
 X = Var("x")
@@ -14,6 +14,7 @@ ROTATED = Op("Concat", Op("Neg", Op("Slice", X, name="second")), Op("Slice", X, 
 
 
 class RoPEFusion(Fusion):
+    rule = graph_rule("RoPE", "x*cos + rotate_half(x)*sin -> RoPE")
     pattern = Op("Add", Op("Mul", X, Var("cos")), Op("Mul", ROTATED, Var("sin")))
 
     def check(self, match: Match, facts: Facts) -> str | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import onnx_ir as ir
 
 from ascend_ep.graph.facts import Facts
+from ascend_ep.graph.fusion.ledger import GRAPH, Rule
 from ascend_ep.graph.fusion.pattern import Match, Pattern
 from ascend_ep.opdef.dims import Dim
 
@@ -27,9 +28,15 @@ class Replacement:
     attributes: Mapping[str, int | float | str]
 
 
+def graph_rule(name: str, summary: str) -> Rule:
+    """A rule of the graph by the stem of its name: `Gelu` is switched as GeluFusionPass."""
+    return Rule(f"{name}FusionPass", GRAPH, summary)
+
+
 class Fusion(abc.ABC):
     """A rule; `pattern` describes the value that the fused node computes."""
 
+    rule: Rule
     pattern: Pattern
 
     @abc.abstractmethod

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.fusion.pattern import Match, Op, Var
-from ascend_ep.graph.fusion.rule import Fusion, Replacement, check_floating
+from ascend_ep.graph.fusion.rule import Fusion, Replacement, check_floating, graph_rule
 
 
 class SiLUFusion(Fusion):
+    rule = graph_rule("SiLU", "x*sigmoid(x) -> SiLU")
     pattern = Op("Mul", Var("x"), Op("Sigmoid", Var("x")))
 
     def check(self, match: Match, facts: Facts) -> str | None:
@@ -18,6 +19,7 @@ class SiLUFusion(Fusion):
 
 
 class SwiGLUFusion(Fusion):
+    rule = graph_rule("SwiGLU", "x*sigmoid(x)*up -> SwiGLU")
     pattern = Op("Mul", SiLUFusion.pattern, Var("up"))
 
     def check(self, match: Match, facts: Facts) -> str | None:

@@ -6,6 +6,7 @@ import onnx_ir as ir
 from onnx_ir.passes import common
 
 from ascend_ep.graph.fusion.fuse import FuseOperators
+from ascend_ep.graph.fusion.ledger import Ledger
 from ascend_ep.graph.infer import Registry
 from ascend_ep.graph.passes.batchnorm import FoldBatchNorm
 from ascend_ep.graph.passes.contract import run_in_order
@@ -19,12 +20,14 @@ from ascend_ep.graph.passes.simplify import Simplify
 MAX_ROUNDS = 16
 
 
-def run_passes(model: ir.Model, registry: Registry | None = None, fusing: bool = True) -> ir.Model:
+def run_passes(
+    model: ir.Model, registry: Registry | None = None, fusing: bool = True, ledger: Ledger | None = None
+) -> ir.Model:
     """`model`, simplified in place: the same inputs and outputs by name, the same results.
 
     Results differ only by rounding: where BatchNormalization was folded, and (`fusing`) in fused operators.
     Custom operators that `registry` defines, control flow and sequences stay. With ASCEND_EP_VERIFY=1 every
-    step is checked.
+    step is checked. `ledger` decides on fusions, and keeps what became of them.
     """
     facts = KnownFacts(registry)
     prepare: list[ir.passes.PassBase] = [
@@ -43,7 +46,7 @@ def run_passes(model: ir.Model, registry: Registry | None = None, fusing: bool =
         if not run_in_order(model, rounds, facts.forget):
             break
     if fusing:
-        run_in_order(model, [FuseOperators(facts), common.RemoveUnusedNodesPass()])
+        run_in_order(model, [FuseOperators(facts, ledger), common.RemoveUnusedNodesPass()])
     return model
 
 

@@ -1,0 +1,45 @@
+"""Kernel calls of a plan as a candidate for the cost function of fusions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ascend_ep.graph.fusion.assessment import Candidate, Kind, Step, Tensor
+
+from .plan import Insn, Ref
+
+KINDS = {
+    **dict.fromkeys(("matmul", "conv", "attention"), Kind.PRODUCT),
+    **dict.fromkeys(("rms_norm", "layer_norm", "softmax", "reduce"), Kind.ROWS),
+    **dict.fromkeys(("copy", "transpose", "concat", "gather"), Kind.MOVE),
+}
+
+
+def candidate(insns: Sequence[Insn], stays: Sequence[Ref] = ()) -> Candidate:
+    """The calls, in order and the last of them the result's, as what one call would do.
+
+    Besides the last one's results the fused call writes those in `stays`.
+    """
+    tensors: dict[Ref, Tensor] = {}
+
+    def tensor(ref: Ref) -> Tensor:
+        return tensors.setdefault(ref, Tensor(ref.dims, ref.dtype))
+
+    steps = tuple(
+        Step(
+            insn.op_type.rpartition("::")[2] or insn.kernel,
+            KINDS.get(insn.kernel, Kind.ELEMENTWISE),
+            tuple(tensor(r) for r in _given(insn.ins)),
+            tuple(tensor(r) for r in insn.outs),
+        )
+        for insn in insns
+    )
+    made = {r for insn in insns for r in insn.outs}
+    reads = tuple(tensor(r) for insn in insns for r in _given(insn.ins) if r not in made)
+    writes = tuple(tensor(r) for r in (*insns[-1].outs, *stays))
+    place = insns[-1].name or insns[-1].outs[0].name
+    return Candidate(place, steps, tuple(dict.fromkeys(reads)), writes)
+
+
+def _given(refs: Iterable[Ref | None]) -> list[Ref]:
+    return [r for r in refs if r is not None]
