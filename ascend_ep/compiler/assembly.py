@@ -22,6 +22,7 @@ from .host_model import host_model
 from .lowering import MAX_RANK, PlanBuilder
 from .native_op import FormulaCode
 from .plan import Edge, HostPartition, NativePartition, Plan, SymbolRange
+from .quantised_products import quantise_products
 from .semantics import Semantics, label, operand
 
 
@@ -152,6 +153,7 @@ class Assembly:
         for value in part.outputs:
             result = builder.result(operand(value, self._facts[value]))
             made.outputs.append((self._written_edge(value), result))
+        quantise_products(made)
         ledger = self._ledger.fresh()
         fuse_epilogues(made, ledger)
         fuse_norms(made, ledger)

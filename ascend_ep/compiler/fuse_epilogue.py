@@ -168,7 +168,7 @@ def _with_epilogue(product: Insn, epilogue: Epilogue, out: Ref) -> Insn | None:
 
 
 def _matmul_with(product: Insn, epilogue: Epilogue, out: Ref) -> Insn | None:
-    left, right, bias, residual = (*product.ins, None, None)[:4]
+    left, right, bias, residual, *tables = (*product.ins, None, None)[: max(4, len(product.ins))]
     alpha, beta, *_ = product.floats
     if product.ints[MATMUL_ACTIVATION] != 0:
         return None
@@ -183,9 +183,11 @@ def _matmul_with(product: Insn, epilogue: Epilogue, out: Ref) -> Insn | None:
         residual = addends.pop(0)
     if addends:
         return None
-    ints = (*product.ints[:MATMUL_ACTIVATION], int(epilogue.activation))
+    ints = list(product.ints)
+    ints[MATMUL_ACTIVATION] = int(epilogue.activation)
     floats = (alpha * epilogue.alpha, beta, epilogue.low, epilogue.high)
-    return replace(product, ins=(left, right, bias, residual), outs=(out,), ints=ints, floats=floats)
+    ins = (left, right, bias, residual, *tables)
+    return replace(product, ins=ins, outs=(out,), ints=tuple(ints), floats=floats)
 
 
 def _conv_with(product: Insn, epilogue: Epilogue, out: Ref) -> Insn | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,13 @@ from ascend_ep.runtime._rt import ffi, lib
 from .plan import Ref, Weight
 
 PANEL = 32
+
+#: What a panel is made of: float32, pairs of bfloat16, bytes.
+_UNITS: dict[str, np.dtype[Any]] = {
+    "panel32": np.dtype(np.uint32),
+    "pairs32": np.dtype(np.uint32),
+    "bytes32": np.dtype(np.int8),
+}
 
 
 def packed_bytes(ref: Ref) -> int:
@@ -32,7 +40,7 @@ def pack(weight: Weight, dtype: int) -> memoryview:
     """The weight's bytes. A plain one that is already little-endian and contiguous is not copied."""
     array = weight.load()
     if weight.layout != "plain":
-        out = np.empty(_panel_shape(array, weight.layout), np.uint32)
+        out = np.empty(_panel_shape(array, weight.layout), _UNITS[weight.layout])
         _panels(array, weight.layout, out)
         return out.reshape(-1).view(np.uint8).data
     return np.ascontiguousarray(_little(array, dtype)).reshape(-1).view(np.uint8).data
@@ -42,7 +50,9 @@ def pack_into(weight: Weight, dtype: int, out: NDArray[np.uint8]) -> None:
     """Writes the weight's bytes to `out`, which holds them exactly and begins at a multiple of ALIGN."""
     array = weight.array()
     if weight.layout != "plain":
-        _panels(array, weight.layout, out.view(np.uint32).reshape(_panel_shape(array, weight.layout)))
+        _panels(
+            array, weight.layout, out.view(_UNITS[weight.layout]).reshape(_panel_shape(array, weight.layout))
+        )
     else:
         array = _little(array, dtype)
         if array.size:
@@ -56,20 +66,25 @@ def _little(array: NDArray[np.generic], dtype: int) -> NDArray[np.generic]:
 
 
 def _panel_shape(array: NDArray[np.generic], layout: str) -> tuple[int, int, int, int]:
-    if array.ndim < 2 or array.dtype != np.float32:
-        raise ValueError("panels are packed from float32 matrices")
+    wanted = np.int8 if layout == "bytes32" else np.float32
+    if array.ndim < 2 or array.dtype != wanted:
+        raise ValueError(f"{layout} is packed from matrices of {np.dtype(wanted)}")
     k, n = array.shape[-2:]
     return prod(array.shape[:-2]), -(-n // PANEL), -(-k // 2) if layout == "pairs32" else k, PANEL
 
 
-def _panels(array: NDArray[np.generic], layout: str, out: NDArray[np.uint32]) -> None:
+def _panels(array: NDArray[np.generic], layout: str, out: NDArray[np.generic]) -> None:
     """A [K, N] matrix, or a stack [..., K, N] of them back to back; as bfloat16 pairs of rows if asked."""
-    pairs = layout == "pairs32"
     k, n = array.shape[-2:]
     for matrix, packed in zip(array.reshape(len(out), k, n), out, strict=True):
         rows, columns = (s // array.itemsize for s in matrix.strides)
-        source = ffi.cast("float *", matrix.ctypes.data)
-        if pairs:
-            lib.asc_pack_pairs32(source, k, n, rows, columns, ffi.cast("uint32_t *", packed.ctypes.data))
+        source, target = matrix.ctypes.data, packed.ctypes.data
+        if layout == "bytes32":
+            given = ffi.cast("int8_t *", source)
+            lib.asc_pack_bytes32(given, k, n, rows, columns, ffi.cast("int8_t *", target))
+        elif layout == "pairs32":
+            given = ffi.cast("float *", source)
+            lib.asc_pack_pairs32(given, k, n, rows, columns, ffi.cast("uint32_t *", target))
         else:
-            lib.asc_pack_panel32(source, k, n, rows, columns, ffi.cast("float *", packed.ctypes.data))
+            given = ffi.cast("float *", source)
+            lib.asc_pack_panel32(given, k, n, rows, columns, ffi.cast("float *", target))

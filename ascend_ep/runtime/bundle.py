@@ -33,6 +33,7 @@ _OPERATORS = {
     lib.ASC_DIM_MOD: "%",
 }
 _VALUE_KINDS = ("input", "output", "temp", "weight", "view")
+_LAYOUTS = ("plain", "panel32", "pairs32", "bytes32")  # ASC_LAYOUT_...
 
 
 @dataclass(frozen=True)
@@ -280,7 +281,7 @@ class Bundle:
         if index == NONE:
             return None
         v = self._section(lib.ASC_SEC_VALUES, "asc_value")[index]
-        layout = "panel32" if v.layout == lib.ASC_LAYOUT_PANEL32 else "plain"
+        layout = _LAYOUTS[v.layout]
         return Value(
             self.string(v.name), _VALUE_KINDS[v.kind], v.dtype, self._dim_run(v.first_dim, v.rank), layout
         )

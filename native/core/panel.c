@@ -1,5 +1,5 @@
-/* ASC_LAYOUT_PANEL32 and PAIRS32: a [K,N] matrix as ceil(N/32) panels, each K rows of 32 consecutive columns, the
- * columns past N zero. A GEMM then reads its right operand as one forward stream on every ISA. */
+/* ASC_LAYOUT_PANEL32, PAIRS32 and BYTES32: a [K,N] matrix as ceil(N/32) panels, each K rows of 32 consecutive columns,
+ * the columns past N zero. A GEMM then reads its right operand as one forward stream on every ISA. */
 #include <string.h>
 
 #include "kernel.h"
@@ -47,6 +47,17 @@ void asc_pack_pairs32(const float *b, int64_t k, int64_t n, int64_t row_stride, 
                 out[c] = round_to_bfloat16(row[c * col_stride]) | second << 16;
             }
             if (width < PANEL) memset(out + width, 0, (size_t)(PANEL - width) * sizeof *out);
+        }
+    }
+}
+
+void asc_pack_bytes32(const int8_t *b, int64_t k, int64_t n, int64_t row_stride, int64_t col_stride, int8_t *out) {
+    for (int64_t j = 0; j < n; j += PANEL) {
+        int64_t width = n - j < PANEL ? n - j : PANEL;
+        for (int64_t i = 0; i < k; i++, out += PANEL) {
+            const int8_t *row = b + j * col_stride + i * row_stride;
+            for (int64_t c = 0; c < width; c++) out[c] = row[c * col_stride];
+            if (width < PANEL) memset(out + width, 0, (size_t)(PANEL - width));
         }
     }
 }

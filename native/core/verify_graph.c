@@ -100,7 +100,9 @@ static int value_is_good(asc_plan *p, uint32_t index, uint32_t first, const asc_
         return 0;
     p->roots[index] = index;
     if (v->layout != ASC_LAYOUT_PLAIN && (v->kind != ASC_VALUE_WEIGHT || v->rank < 2)) return 0;
-    if (v->layout > ASC_LAYOUT_PAIRS32 || (v->layout == ASC_LAYOUT_PAIRS32 && v->dtype != ASC_BFLOAT16)) return 0;
+    if (v->layout > ASC_LAYOUT_BYTES32 || (v->layout == ASC_LAYOUT_PAIRS32 && v->dtype != ASC_BFLOAT16) ||
+        (v->layout == ASC_LAYOUT_BYTES32 && v->dtype != ASC_INT8))
+        return 0;
     if (v->kind != ASC_VALUE_VIEW) {
         if (v->first_stride != ASC_NONE || v->offset != ASC_NONE) return 0;
         if (v->kind != ASC_VALUE_WEIGHT) return v->base == ASC_NONE;

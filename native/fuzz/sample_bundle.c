@@ -1,7 +1,9 @@
 /* The bundle that the hostile tests start from when they are given none:
  *   partition 0: t = matmul(x [N,4], w [4,5] panel32, c [5]); y = copy(t transposed); s = ints(N*5)
  *   partition 1: host, y -> z
- *   partition 2: gather(z, index) by way of strided views, and a library call that is never trusted */
+ *   partition 2: gather(z, index) by way of strided views
+ *   partition 3: matmul(x [2,3], w [3,33] int8 in panels, scale and zero point for each two rows)
+ *   partition 4: a library call that is never trusted */
 #include "sample_bundle.h"
 
 #include "bundle_builder.h"
@@ -64,6 +66,26 @@ static void add_gather(builder *b, uint32_t n, uint32_t z_edge) {
         z_edge; /* the edge made for it stays a plain input */
 }
 
+static void add_int8_matmul(builder *b) {
+    int8_t weights[2 * 3 * 32] = {1, -2, 3};
+    float scale[2 * 2 * 32] = {0.5}, point[2 * 2 * 32] = {1};
+    uint32_t two = bb_const(b, 2), three = bb_const(b, 3), wide = bb_const(b, 33), zero = bb_const(b, 0);
+    uint32_t x = bb_value(b, "i", ASC_FLOAT32, ASC_VALUE_INPUT, BB_LIST(two, three));
+    uint32_t w = bb_weight(b, "w8", ASC_INT8, BB_LIST(three, wide), weights, sizeof weights);
+    uint32_t s = bb_weight(b, "scale", ASC_FLOAT32, BB_LIST(two, wide), scale, sizeof scale);
+    uint32_t p = bb_weight(b, "point", ASC_FLOAT32, BB_LIST(two, wide), point, sizeof point);
+    bb_value_at(b, w)->layout = ASC_LAYOUT_BYTES32;
+    bb_value_at(b, s)->layout = bb_value_at(b, p)->layout = ASC_LAYOUT_PANEL32;
+    uint32_t y = bb_value(b, "j", ASC_FLOAT32, ASC_VALUE_OUTPUT, BB_LIST(two, wide));
+    const double floats[] = {1, 1, 0, 0};
+    uint32_t insn =
+        bb_insn(b, "matmul", BB_LIST(x, w, ASC_NONE, ASC_NONE, s, p), &y, 1, BB_LIST(zero, zero, zero, two));
+    bb_insn_at(b, insn)->first_float =
+        (uint32_t)(bb_append(&b->sections[ASC_SEC_FLOATS], 1, floats, sizeof floats) / 8);
+    bb_insn_at(b, insn)->n_floats = 4;
+    bb_partition(b, "int8", &x, 1, &y, 1);
+}
+
 static void add_library_call(builder *b) {
     asc_attr_record a = {
         .name = bb_string(b, "alpha"), .kind = ASC_ATTR_STRING, .first = bb_string(b, "text"), .count = 1};
@@ -85,6 +107,7 @@ uint8_t *sample_bundle(uint64_t *size) {
     const asc_edge *y = (const asc_edge *)b.sections[ASC_SEC_EDGES].at + 1;
     uint32_t z = add_host(&b, 1, y->first_dim);
     add_gather(&b, n, z);
+    add_int8_matmul(&b);
     add_library_call(&b);
     asc_meta meta = {.key = bb_string(&b, "producer"), .value = bb_string(&b, "a test")};
     bb_add(&b, ASC_SEC_META, &meta);

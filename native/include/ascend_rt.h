@@ -56,6 +56,7 @@ extern "C" {
     1 /* [K,N] as ceil(N/32) panels of K rows of 32 columns, zero padded; the same on every ISA */
 #define ASC_LAYOUT_PAIRS32 \
     2 /* bfloat16 [K,N] as PANEL32 of [ceil(K/2),N] pairs: rows 2k and 2k+1 of a column side by side */
+#define ASC_LAYOUT_BYTES32 3 /* int8 [K,N] as PANEL32 of bytes */
 
 /* Status codes. The Python catalogue (ascend_ep/errors.py) gives each its E-code and fix. */
 #define ASC_OK 0
@@ -393,6 +394,9 @@ ASC_API void asc_pack_panel32(const float *b, int64_t k, int64_t n, int64_t row_
 /* The same matrix rounded to bfloat16, into ASC_LAYOUT_PAIRS32: asc_panel32_floats((k + 1) / 2, n) pairs. */
 ASC_API void asc_pack_pairs32(const float *b, int64_t k, int64_t n, int64_t row_stride, int64_t col_stride,
                               uint32_t *out);
+/* A [k,n] matrix of bytes, into ASC_LAYOUT_BYTES32: asc_panel32_floats(k, n) bytes. */
+ASC_API void asc_pack_bytes32(const int8_t *b, int64_t k, int64_t n, int64_t row_stride, int64_t col_stride,
+                              int8_t *out);
 
 ASC_API void asc_sha256(const void *bytes, uint64_t size, uint8_t digest[32]);
 /* Fills the digest of a finished bundle: over everything but the weights, the checksum field as zero. */

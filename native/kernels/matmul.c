@@ -3,19 +3,23 @@
  * in:     A [.., M, K], B [.., K, N], C (absent, or broadcastable to Y), R (absent, or likewise); any strides.
  *         A of rank 1 is a row, B of rank 1 a column, and Y lacks that axis. B may be a weight in
  *         ASC_LAYOUT_PANEL32, its matrices back to back; or in ASC_LAYOUT_PAIRS32, then A is rounded to
- *         bfloat16 as well, and sums stay float32.
+ *         bfloat16 as well, and sums stay float32; or int8 [K, N] in ASC_LAYOUT_BYTES32 with two more operands.
+ *         scale and zero point (which may be absent), each [ceil(K / block), N] in ASC_LAYOUT_PANEL32: B is
+ *         (q - zero) * scale, in float32.
  * out:    Y [.., M, N]
- * ints:   transA, transB (swap the last two axes; not with rank 1, transB not with a packed B), activation
+ * ints:   transA, transB (swap the last two axes; not with rank 1, transB not with a packed B), activation;
+ *         with int8, block
  * floats: alpha, beta, low, high (the bounds of EPILOGUE_CLIP)
  */
-#include "gemm.h"
+#include "gemm_bytes.h"
 
 #define MAX_BATCH_AXES ASC_MAX_RANK
-enum { A, B, C, R, OPERANDS };
+enum { A, B, C, R, OPERANDS, SCALE = OPERANDS, ZERO };
 
 typedef struct problem {
-    gemm gemm; /* pointers of batch 0 */
-    int axes;  /* batch axes */
+    gemm gemm;        /* pointers of batch 0 */
+    gemm_bytes bytes; /* its source, when B is int8 */
+    int axes;         /* batch axes */
     int64_t dims[MAX_BATCH_AXES];
     int64_t strides[OPERANDS][MAX_BATCH_AXES];
     int64_t batches;
@@ -53,7 +57,11 @@ static int32_t read_matrix(const asc_call *call, const asc_tensor *t, int64_t tr
 }
 
 static int is_packed(const asc_tensor *t) {
-    return t->layout == ASC_LAYOUT_PANEL32 || t->layout == ASC_LAYOUT_PAIRS32;
+    return t->layout != ASC_LAYOUT_PLAIN;
+}
+
+static int is_bytes(const asc_call *call) {
+    return call->in[B].dtype == ASC_INT8;
 }
 
 /* Strides of an operand along Y's batch axes; its own batch axes are the first `own`. */
@@ -120,11 +128,42 @@ static int32_t read_output(const asc_call *call, problem *p, int row, int col) {
 }
 
 static int32_t read_arguments(const asc_call *call, epilogue *e) {
-    ASC_REQUIRE(call, call->n_ints == 3 && call->n_floats == 4, "matmul takes 3 ints and 4 floats");
+    ASC_REQUIRE(call, call->n_ints == 3 + is_bytes(call) && call->n_floats == 4,
+                "matmul takes 3 ints, or 4 with int8, and 4 floats");
     ASC_REQUIRE(call, call->ints[2] >= 0 && call->ints[2] < EPILOGUE_COUNT, "matmul: unknown activation code");
     *e = (epilogue){.alpha = (float)call->floats[0], .beta = (float)call->floats[1], .low = (float)call->floats[2]};
     e->high = (float)call->floats[3];
     e->activation = call->ints[2];
+    return ASC_OK;
+}
+
+/* A table of int8 weights: a row for each block of K. */
+static int32_t read_table(const asc_call *call, const problem *p, int operand, const float **out) {
+    const asc_tensor *t = &call->in[operand];
+    *out = t->data;
+    ASC_REQUIRE(
+        call,
+        t->layout == ASC_LAYOUT_PANEL32 && t->rank == 2 && t->dims[0] == p->bytes.blocks && t->dims[1] == p->gemm.n,
+        "matmul: scale and zero point are [blocks of K, N] in panels");
+    return ASC_OK;
+}
+
+static int32_t read_bytes(const asc_call *call, problem *p) {
+    const asc_tensor *b = &call->in[B];
+    int32_t code;
+    ASC_REQUIRE(call, b->layout == ASC_LAYOUT_BYTES32 && b->rank == 2 && !call->ints[1] && call->n_in > SCALE,
+                "matmul: int8 weights are one matrix in panels, with scales");
+    ASC_REQUIRE(call, call->ints[3] >= 1, "matmul: a block of int8 weights has at least one row");
+    p->bytes.weights = b->data;
+    p->bytes.block = call->ints[3];
+    p->bytes.blocks = ceil_div(p->gemm.k, p->bytes.block);
+    p->bytes.zero = NULL;
+    if ((code = read_table(call, p, SCALE, &p->bytes.scale))) return code;
+    if (call->n_in > ZERO && call->in[ZERO].dtype != ASC_UNDEFINED &&
+        (code = read_table(call, p, ZERO, &p->bytes.zero)))
+        return code;
+    p->gemm.pack = ASC_FN(gemm_pack_bytes);
+    p->gemm.source = &p->bytes;
     return ASC_OK;
 }
 
@@ -146,10 +185,12 @@ static int32_t read_problem(const asc_call *call, problem *p) {
     g->a_row = a_strides[0];
     g->a_k = a_dims[1] == 1 ? 1 : a_strides[1];
     g->b = b->data;
-    if (is_packed(b)) {
+    if (is_bytes(call)) {
+        if ((code = read_bytes(call, p))) return code;
+    } else if (is_packed(b)) {
         ASC_REQUIRE(call, b->rank >= 2 && !call->ints[1], "matmul: a B in panels is not a vector and not transposed");
-        ASC_REQUIRE(call, (b->layout == ASC_LAYOUT_PAIRS32) == (b->dtype == ASC_BFLOAT16),
-                    "matmul: pairs are of bfloat16");
+        ASC_REQUIRE(call, b->layout == (b->dtype == ASC_BFLOAT16 ? ASC_LAYOUT_PAIRS32 : ASC_LAYOUT_PANEL32),
+                    "matmul: B has an unknown layout");
         if (b->layout == ASC_LAYOUT_PAIRS32) {
             g->pairs = 1;
             g->a_columns = g->k;
@@ -259,7 +300,7 @@ static void split(asc_call *call, const problem *p) {
     call->scratch[ROW_BLOCKS] = rows;
     call->scratch[PANEL_BLOCKS] = columns;
     call->scratch[SERIAL] = wanted == 1;
-    call->scratch[PACK_FIRST] = p->gemm.pack && (rows > 1 || b_batches(p) < p->batches);
+    call->scratch[PACK_FIRST] = p->gemm.pack && !p->gemm.source && (rows > 1 || b_batches(p) < p->batches);
 }
 
 int32_t ASC_FN(matmul_prepare)(asc_call *call) {
@@ -319,6 +360,11 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
         g.b += batch_offset(p, B, batch);
     }
     int64_t from = split_at(g.m, rows, row), to = split_at(g.m, rows, row + 1);
+    if (g.source && to - from <= GEMM_BYTES_ROWS && g.a_k == 1) {
+        ASC_FN(gemm_bytes_stream)(&g, from, to - from, split_at(panels, columns, column),
+                                  split_at(panels, columns, column + 1));
+        return;
+    }
     ASC_FN(gemm_block)(&g, from, to - from, split_at(panels, columns, column), split_at(panels, columns, column + 1),
                        scratch_of(call, worker));
 }

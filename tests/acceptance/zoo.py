@@ -12,6 +12,7 @@ import mobilenet_v2
 import numpy as np
 import onnx
 import resnet
+import weight_only
 
 Feeds = dict[str, np.ndarray]
 
@@ -51,6 +52,10 @@ ZOO: dict[str, Entry] = {
         lambda m: [
             llama.sample_inputs(m, batch=b, seq=s, past=p) for b, s, p in ((1, 1, 9), (2, 5, 30), (3, 17, 1))
         ],
+    ),
+    "llama_decode_int8": Entry(
+        lambda: weight_only.quantize_weights(llama.build("tiny", 1, 1, past=20, form="exported")),
+        lambda m: [llama.sample_inputs(m)],
     ),
     "bert": tiny_bert("torchscript", free=False),
     "bert_dynamo": tiny_bert("dynamo", free=False),

@@ -64,6 +64,26 @@ class Pairs32:
             lib.asc_pack_pairs32(_floats(matrix), k, n, row, col, ffi.cast("uint32_t *", packed.ctypes.data))
 
 
+class Bytes32:
+    """An int8 weight [K, N] that a kernel receives in ASC_LAYOUT_BYTES32."""
+
+    def __init__(self, matrix: np.ndarray) -> None:
+        self.shape = matrix.shape
+        k, n = matrix.shape
+        self.packed = np.empty(lib.asc_panel32_floats(k, n), np.int8)
+        source, target = (ffi.cast("int8_t *", a.ctypes.data) for a in (matrix, self.packed))
+        lib.asc_pack_bytes32(source, k, n, *matrix.strides, target)
+
+
+#: Packed weights: the type of their elements and their layout.
+PACKED = {
+    Panel32: (np.float32, lib.ASC_LAYOUT_PANEL32),
+    Pairs32: (ml_dtypes.bfloat16, lib.ASC_LAYOUT_PAIRS32),
+    Bytes32: (np.int8, lib.ASC_LAYOUT_BYTES32),
+}
+Operand = np.ndarray | Panel32 | Pairs32 | Bytes32 | None
+
+
 def _floats(array: np.ndarray) -> Any:
     return ffi.cast("float *", array.ctypes.data)
 
@@ -77,14 +97,14 @@ def isa_name(isa: int) -> str:
     return str(ffi.string(lib.asc_isa_name(isa)).decode())
 
 
-def _describe(tensor: Any, array: np.ndarray | Panel32 | Pairs32 | None) -> None:
+def _describe(tensor: Any, array: Operand) -> None:
     if array is None:
         return
-    if isinstance(array, Panel32 | Pairs32):
-        pairs = isinstance(array, Pairs32)
-        _describe(tensor, np.empty(array.shape, ml_dtypes.bfloat16 if pairs else np.float32))
+    if not isinstance(array, np.ndarray):
+        dtype, layout = PACKED[type(array)]
+        _describe(tensor, np.empty(array.shape, dtype))
         tensor.data = ffi.cast("void *", array.packed.ctypes.data)
-        tensor.layout = lib.ASC_LAYOUT_PAIRS32 if pairs else lib.ASC_LAYOUT_PANEL32
+        tensor.layout = layout
         return
     tensor.data = ffi.cast("void *", array.ctypes.data)
     tensor.dtype = DTYPES[array.dtype]
@@ -103,7 +123,7 @@ def _guarded(dtype: Any, shape: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
 
 def call(
     op: str,
-    inputs: Sequence[np.ndarray | Panel32 | Pairs32 | None],
+    inputs: Sequence[Operand],
     outputs: Sequence[tuple[Any, Sequence[int]]],
     ints: Sequence[int] = (),
     floats: Sequence[float] = (),

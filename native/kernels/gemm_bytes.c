@@ -1,0 +1,147 @@
+/* int8 weights as they are read: dequantised in registers for a few rows, or a block of a panel at a time into
+ * the memory from which the float32 tiles read. */
+#include "gemm_bytes.h"
+
+#if defined(__SSE4_1__) && !defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
+#define PER_PANEL (GEMM_PANEL / ASC_VF) /* vectors in a row of a panel */
+#define ALWAYS static inline __attribute__((always_inline))
+#define AHEAD 1024 /* bytes of a panel that are fetched before they are read: the fetcher stops at a page's end */
+
+ALWAYS vf load_bytes(const int8_t *p) {
+#if defined(__AVX512F__)
+    return (vf)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p)));
+#elif defined(__AVX2__)
+    return (vf)_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)p)));
+#elif defined(__SSE4_1__)
+    int32_t bits;
+    memcpy(&bits, p, sizeof bits);
+    return (vf)_mm_cvtepi32_ps(_mm_cvtepi8_epi32(_mm_cvtsi32_si128(bits)));
+#else
+    vf v;
+    for (int i = 0; i < ASC_VF; i++) v[i] = p[i];
+    return v;
+#endif
+}
+
+ALWAYS vf dequantise(const int8_t *p, vf scale, vf zero, int has_zero) {
+    vf q = load_bytes(p);
+    return (has_zero ? q - zero : q) * scale;
+}
+
+void ASC_FN(gemm_pack_bytes)(const gemm *g, int64_t panel, int64_t k0, int64_t k, float *out) {
+    const gemm_bytes *b = g->source;
+    const int8_t *from = b->weights + (panel * g->k + k0) * GEMM_PANEL;
+    int64_t end = k0 + k, table = panel * b->blocks * GEMM_PANEL;
+    while (k0 < end) {
+        int64_t index = k0 / b->block, last = (index + 1) * b->block < end ? (index + 1) * b->block : end;
+        const float *s = b->scale + table + index * GEMM_PANEL, *z = b->zero ? b->zero + table + index * GEMM_PANEL : s;
+        vf scale[PER_PANEL], zero[PER_PANEL];
+        for (int v = 0; v < PER_PANEL; v++) scale[v] = vf_load(s + v * ASC_VF);
+        for (int v = 0; v < PER_PANEL; v++) zero[v] = b->zero ? vf_load(z + v * ASC_VF) : (vf){0};
+        for (; k0 < last; k0++, from += GEMM_PANEL, out += GEMM_PANEL)
+#pragma GCC unroll 8
+            for (int v = 0; v < PER_PANEL; v++)
+                vf_store(out + v * ASC_VF, dequantise(from + v * ASC_VF, scale[v], zero[v], 1));
+    }
+}
+
+/* Where a strip of columns begins: in B, and in the tables of scales and zero points. */
+typedef struct strip {
+    const float *a;
+    int64_t a_row, k;
+    const int8_t *weights;
+    const float *scale, *zero;
+    int64_t block, panel, table_panel; /* panels of B are so many bytes apart, those of the tables so many floats */
+    float *c;
+    int64_t ldc;
+} strip;
+
+ALWAYS void stream(const strip *t, const int rows, const int vectors, const int has_zero) {
+    vf sum[GEMM_BYTES_ROWS][8];
+#pragma GCC unroll 4
+    for (int i = 0; i < rows; i++)
+#pragma GCC unroll 8
+        for (int v = 0; v < vectors; v++) sum[i][v] = (vf){0};
+    const float *a = t->a, *scales = t->scale, *zeros = t->zero;
+    const int8_t *b = t->weights;
+    const int64_t panel = t->panel, table = t->table_panel, a_row = t->a_row;
+    for (int64_t left = t->k; left > 0; left -= t->block, scales += GEMM_PANEL, zeros += GEMM_PANEL) {
+        vf scale[8], zero[8];
+#pragma GCC unroll 8
+        for (int v = 0; v < vectors; v++) {
+            int64_t at = v / PER_PANEL * table + v % PER_PANEL * ASC_VF;
+            scale[v] = vf_load(scales + at);
+            zero[v] = has_zero ? vf_load(zeros + at) : (vf){0};
+        }
+        for (int64_t k = left < t->block ? left : t->block; k > 0; k--, a++, b += GEMM_PANEL) {
+#pragma GCC unroll 8
+            for (int v = 0; v < vectors; v++) {
+                const int8_t *p = b + v / PER_PANEL * panel + v % PER_PANEL * ASC_VF;
+                if (v % PER_PANEL == 0) __builtin_prefetch(p + AHEAD);
+                vf w = dequantise(p, scale[v], zero[v], has_zero);
+#pragma GCC unroll 4
+                for (int i = 0; i < rows; i++) sum[i][v] = vf_fma(vf_set(a[i * a_row]), w, sum[i][v]);
+            }
+        }
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < rows; i++)
+#pragma GCC unroll 8
+        for (int v = 0; v < vectors; v++) vf_store(t->c + i * t->ldc + v * ASC_VF, sum[i][v]);
+}
+
+#define STREAM(rows, vectors)                               \
+    static void stream_##rows##x##vectors(const strip *t) { \
+        if (t->zero)                                        \
+            stream(t, rows, vectors, 1);                    \
+        else                                                \
+            stream(t, rows, vectors, 0);                    \
+    }
+#define STREAMS(rows) STREAM(rows, 2) STREAM(rows, 4)
+STREAM(1, 8)
+STREAMS(1)
+STREAMS(2)
+STREAMS(3)
+STREAMS(4)
+
+typedef void (*stream_fn)(const strip *);
+#define ROW(rows) {stream_##rows##x2, stream_##rows##x4}
+static const stream_fn FEW[GEMM_BYTES_ROWS][2] = {ROW(1), ROW(2), ROW(3), ROW(4)};
+
+/* The widest strip that `cols` columns fill. Two vectors are never wider than a panel, whose columns past N exist. */
+static int strip_vectors(int64_t rows, int64_t cols) {
+    if (rows == 1 && cols >= 8 * ASC_VF) return 8;
+    return cols >= 4 * ASC_VF ? 4 : 2;
+}
+
+void ASC_FN(gemm_bytes_stream)(const gemm *g, int64_t row, int64_t rows, int64_t panel, int64_t panel_end) {
+    const gemm_bytes *b = g->source;
+    int64_t end = panel_end * GEMM_PANEL;
+    for (int64_t col = panel * GEMM_PANEL, width; col < end && col < g->n; col += width) {
+        int vectors = strip_vectors(rows, end - col);
+        width = (int64_t)vectors * ASC_VF;
+        int64_t cols = g->n - col < width ? g->n - col : width, at = col / GEMM_PANEL, within = col % GEMM_PANEL;
+        float edge[GEMM_BYTES_ROWS * 8 * ASC_VF], *c = g->c + row * g->ldc + col;
+        strip t = {.a = g->a + row * g->a_row, .a_row = g->a_row, .k = g->k, .c = c, .ldc = g->ldc};
+        t.weights = b->weights + at * g->k * GEMM_PANEL + within;
+        t.scale = b->scale + at * b->blocks * GEMM_PANEL + within;
+        t.zero = b->zero ? b->zero + at * b->blocks * GEMM_PANEL + within : NULL;
+        t.block = b->block;
+        t.panel = g->k * GEMM_PANEL;
+        t.table_panel = b->blocks * GEMM_PANEL;
+        if (cols < width) {
+            t.c = edge;
+            t.ldc = width;
+        }
+        if (vectors == 8)
+            stream_1x8(&t);
+        else
+            FEW[rows - 1][vectors / 4](&t);
+        if (!epilogue_is_plain(&g->epilogue)) ASC_FN(epilogue_apply)(&g->epilogue, t.c, t.ldc, row, rows, col, cols);
+        if (cols < width)
+            for (int64_t i = 0; i < rows; i++) memcpy(c + i * g->ldc, edge + i * width, (size_t)cols * sizeof *c);
+    }
+}
