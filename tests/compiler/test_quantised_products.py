@@ -26,7 +26,7 @@ def random_integers(dtype: type, dims: tuple[int, ...], seed: int) -> np.ndarray
 
 
 class Quantised:
-    """A product of x [m, K] with dequantised integers. `form`: matmul, or transpose and gemm, which hold [N, K].
+    """A product of x [m, K] with dequantised integers. `form`: matmul; transpose and gemm hold [N, K].
     The scales lie along `axis`, or are one when it is None."""
 
     def __init__(

@@ -1,8 +1,8 @@
 """matmul with int8 weights, against float64 of the dequantised weights.
 
 Each weight is (q - zero point) * scale rounded to float32, as DequantizeLinear gives it, so the error is
-that of K float32 products and additions: |error| <= (K + 1) eps sum_k |a_k w_k|. Numpy dequantises to the same
-bits, and so the result has the very bits of the float32 product.
+that of K float32 products and additions: |error| <= (K + 1) eps sum_k |a_k w_k|. Numpy dequantises to the
+same bits, and so the result has the very bits of the float32 product.
 """
 
 from __future__ import annotations
