@@ -1,5 +1,6 @@
 """Products in bfloat16: constant right operands are stored rounded, in pairs, and what they are multiplied
-with is rounded as it is read. Sums, biases, activations and everything between products stay float32.
+with is rounded as it is read; so are both operands of attention's two products. Sums, biases, activations,
+softmax and everything between products stay float32.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from dataclasses import replace
 from ascend_ep.compiler.plan import WEIGHT, Insn, NativePartition, Plan, Ref, Weight
 
 FLOAT, BFLOAT16 = 1, 16
+NARROW = 2  #: of attention's ints (native/kernels/attention.c)
 
 
 def narrow_products(plan: Plan) -> int:
@@ -25,6 +27,10 @@ def narrow_products(plan: Plan) -> int:
 def _narrow(part: NativePartition, narrowed: dict[Weight, Ref]) -> int:
     changed = 0
     for i, insn in enumerate(part.insns):
+        if insn.kernel == "attention":
+            part.insns[i] = replace(insn, ints=(*insn.ints[:NARROW], 1, *insn.ints[NARROW + 1 :]))
+            changed += 1
+            continue
         right = _right_operand(insn)
         if right is None or right.weight is None:
             continue

@@ -5,7 +5,8 @@ from __future__ import annotations
 #: Everything in its own type; float32 exactly.
 EXACT = frozenset({"must_keep_origin_dtype", "force_fp32", "origin"})
 
-#: Products of constant weights in bfloat16 with float32 sums; all else, inputs and outputs too, as it is.
+#: Products of constant weights, and attention's own for more than a few queries, in bfloat16 with float32
+#: sums; all else, inputs and outputs too, as it is.
 BFLOAT16_PRODUCTS = frozenset({"allow_mix_precision_bf16", "mixed_bfloat16"})
 
 

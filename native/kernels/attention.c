@@ -3,7 +3,9 @@
  * in:     Q [B, H, M, D], K [B, G, S, D], V [B, G, S, W] with H a multiple of G (each key/value head serves
  *         H / G neighbouring heads), mask (absent, or broadcastable to [B, H, M, S]); any strides.
  * out:    Y [B, H, M, W], or [B, M, H, W] with heads_last
- * ints:   heads_last, nan_to_zero (a row whose scores have no finite sum of weights is 0, not NaN)
+ * ints:   heads_last, nan_to_zero (a row whose scores have no finite sum of weights is 0, not NaN), narrow
+ *         (scale * Q, K, the weights exp(score - max) and V are rounded to bfloat16 where they are multiplied;
+ *         scores, sums and the softmax stay float32. With few queries, all is float32)
  * floats: scale
  *
  * A key whose mask is ATTENTION_MASKED or less is left out where a whole panel of keys is masked for a
@@ -15,83 +17,17 @@
 #include "chunks.h"
 #include "gemm_pack.h"
 
-enum { Q, K, V, MASK };
-enum { FEW, PACK_V, SCRATCH_BYTES, PACKED_K_FLOATS, PACKED_V_FLOATS, TURN_ONCE }; /* prepare's notes to run */
-
-static int32_t read_operand(const asc_call *call, int index, int64_t strides[4]) {
-    const asc_tensor *t = &call->in[index];
-    ASC_REQUIRE(call, t->rank == 4 && t->layout == ASC_LAYOUT_PLAIN, "attention: Q, K, V and mask have four axes");
-    for (int i = 0; i < 4; i++) strides[i] = t->dims[i] == 1 ? 0 : t->strides[i];
-    if (t->dims[3] == 1) strides[3] = 1;
-    return ASC_OK;
-}
-
-static int32_t read_mask(const asc_call *call, attention *p) {
-    if (call->n_in <= MASK || call->in[MASK].dtype == ASC_UNDEFINED) return ASC_OK;
-    int32_t code = read_operand(call, MASK, p->mask_strides);
-    if (code) return code;
-    const int64_t *dims = call->in[MASK].dims, full[4] = {p->batch, p->heads, p->queries, p->keys};
-    for (int i = 0; i < 4; i++) {
-        ASC_REQUIRE(call, dims[i] == 1 || dims[i] == full[i], "attention: the mask does not broadcast to the scores");
-        if (dims[i] == 1) p->mask_strides[i] = 0;
-    }
-    p->mask = call->in[MASK].data;
-    return ASC_OK;
-}
-
-static int32_t read_output(const asc_call *call, attention *p) {
-    const asc_tensor *y = &call->out[0];
-    int last = call->ints[0] != 0;
-    ASC_REQUIRE(call, call->ints[0] == 0 || call->ints[0] == 1, "attention: heads_last is 0 or 1");
-    ASC_REQUIRE(call,
-                y->rank == 4 && y->layout == ASC_LAYOUT_PLAIN && y->dims[0] == p->batch &&
-                    y->dims[last ? 2 : 1] == p->heads && y->dims[last ? 1 : 2] == p->queries && y->dims[3] == p->width,
-                "attention: the output's shape is wrong");
-    ASC_REQUIRE(call, call->ints[1] == 0 || call->ints[1] == 1, "attention: nan_to_zero is 0 or 1");
-    p->nan_to_zero = call->ints[1] != 0;
-    p->y = y->data;
-    p->y_strides[0] = p->heads * p->queries * p->width;
-    p->y_strides[1] = last ? p->width : p->queries * p->width;
-    p->y_strides[2] = last ? p->heads * p->width : p->width;
-    return ASC_OK;
-}
-
-static int32_t read_problem(const asc_call *call, attention *p) {
-    ASC_REQUIRE(call, call->n_ints == 2 && call->n_floats == 1, "attention takes two ints and one float");
-    *p = (attention){.scale = (float)call->floats[0]};
-    int32_t code;
-    if ((code = read_operand(call, Q, p->q_strides))) return code;
-    if ((code = read_operand(call, K, p->k_strides))) return code;
-    if ((code = read_operand(call, V, p->v_strides))) return code;
-    const int64_t *q = call->in[Q].dims, *k = call->in[K].dims, *v = call->in[V].dims;
-    ASC_REQUIRE(call, k[0] == q[0] && v[0] == q[0], "attention: the batches differ");
-    ASC_REQUIRE(call, k[1] == v[1] && (k[1] ? q[1] % k[1] == 0 : q[1] == 0),
-                "attention: the heads of Q are no multiple of those of K and V");
-    ASC_REQUIRE(call, k[2] == v[2], "attention: K and V differ in length");
-    ASC_REQUIRE(call, q[3] == k[3], "attention: Q and K differ in their last axis");
-    p->batch = q[0];
-    p->heads = q[1];
-    p->kv_heads = k[1];
-    p->queries = q[2];
-    p->keys = k[2];
-    p->depth = q[3];
-    p->width = v[3];
-    p->q = call->in[Q].data;
-    p->k = call->in[K].data;
-    p->v = call->in[V].data;
-    if ((code = read_mask(call, p))) return code;
-    return read_output(call, p);
-}
+/* prepare's notes to run */
+enum { FEW, BY_HEAD, SCRATCH_FLOATS, PACKED_K_FLOATS, PACKED_V_FLOATS, PACK_V, TURN_ONCE };
 
 static int is_empty(const attention *p) {
     return !p->batch || !p->heads || !p->queries || !p->width;
 }
 
-/* Floats of all packed panels of K (one matrix: `rows` x panels of the `columns`), or -1. */
-static int64_t packed_floats(const attention *p, int64_t rows, int64_t columns) {
+/* Floats of the packed panels of a matrix with so many columns, or -1. */
+static int64_t packed_floats(const attention *p, int64_t products, int64_t columns) {
     int64_t n = attention_panels(columns);
-    int ok = asc_mul_ok(n, GEMM_PANEL, &n) && asc_mul_ok(n, rows, &n) && asc_mul_ok(n, p->kv_heads, &n) &&
-             asc_mul_ok(n, p->batch, &n);
+    int ok = asc_mul_ok(n, GEMM_PANEL, &n) && asc_mul_ok(n, attention_lines(p, products), &n);
     return ok && n < INT64_MAX / 64 ? n : -1;
 }
 
@@ -106,119 +42,193 @@ static int64_t turned_floats(const attention *p) {
     return ok && floats <= MOST_TURNED ? floats : 0;
 }
 
+/* Heads enough that each worker packs a head and multiplies with it while it is in its cache. */
+static int goes_by_head(const attention *p, int32_t threads) {
+    int64_t pairs = p->batch * p->kv_heads;
+    return pairs % threads == 0 || pairs >= 8 * (int64_t)threads;
+}
+
+static int32_t prepare_few(asc_call *call, const attention *p) {
+    int64_t floats = ASC_FN(attention_few_floats)(p), bytes;
+    ASC_REQUIRE(call,
+                floats > 0 && asc_mul_ok(floats, sizeof(float), &floats) && asc_mul_ok(floats, call->threads, &bytes),
+                "attention: the operands are too large");
+    call->scratch[FEW] = 1;
+    call->scratch[SCRATCH_FLOATS] = floats / (int64_t)sizeof(float);
+    call->workspace_bytes = (uint64_t)bytes;
+    return ASC_OK;
+}
+
 int32_t ASC_FN(attention_prepare)(asc_call *call) {
     attention p;
-    int32_t code = read_problem(call, &p);
+    int32_t code = ASC_FN(attention_read)(call, &p);
     if (code || is_empty(&p)) return code;
-    int few = p.queries <= ATTENTION_FEW && p.k_strides[3] == 1 && p.v_strides[3] == 1 && p.q_strides[3] == 1;
+    if (p.queries <= ATTENTION_FEW && p.k_strides[3] == 1 && p.v_strides[3] == 1 && p.q_strides[3] == 1)
+        return prepare_few(call, &p);
     /* Rows of V far apart would share few cache sets; a last vector must not reach past a row. */
-    int pack_v = p.v_strides[3] != 1 || p.v_strides[2] != p.width || p.width % ASC_VF;
-    int64_t floats = few ? ASC_FN(attention_few_floats)(&p) : ASC_FN(attention_block_floats)(&p);
-    int64_t k = few ? 0 : packed_floats(&p, p.depth, p.keys),
-            v = few || !pack_v ? 0 : packed_floats(&p, p.keys, p.width);
-    int64_t turned = few ? 0 : turned_floats(&p), total = turned;
+    int pack_v = p.narrow || p.v_strides[3] != 1 || p.v_strides[2] != p.width || p.width % ASC_VF;
+    int by_head = goes_by_head(&p, call->threads);
+    int64_t floats = ASC_FN(attention_block_floats)(&p), turned = turned_floats(&p), total, packed;
+    int64_t k = packed_floats(&p, p.depth, p.keys), v = pack_v ? packed_floats(&p, p.keys, p.width) : 0;
     ASC_REQUIRE(call,
-                floats > 0 && k >= 0 && v >= 0 && asc_mul_ok(floats, call->threads, &floats) &&
-                    asc_add_ok(total, floats, &total) && asc_add_ok(total, k, &total) && asc_add_ok(total, v, &total) &&
+                floats > 0 && k >= 0 && v >= 0 && asc_mul_ok(floats, call->threads, &total) &&
+                    asc_mul_ok(k + v, by_head ? call->threads : p.batch * p.kv_heads, &packed) &&
+                    asc_add_ok(total, packed, &total) && asc_add_ok(total, turned, &total) &&
                     asc_mul_ok(total, sizeof(float), &total),
                 "attention: the operands are too large");
-    call->scratch[FEW] = few;
-    call->scratch[PACK_V] = pack_v;
-    call->scratch[SCRATCH_BYTES] = floats / call->threads * (int64_t)sizeof(float);
+    call->scratch[FEW] = 0;
+    call->scratch[BY_HEAD] = by_head;
+    call->scratch[SCRATCH_FLOATS] = floats;
     call->scratch[PACKED_K_FLOATS] = k;
     call->scratch[PACKED_V_FLOATS] = v;
+    call->scratch[PACK_V] = pack_v;
     call->scratch[TURN_ONCE] = turned > 0;
     call->workspace_bytes = (uint64_t)total;
     return ASC_OK;
 }
 
-/* Panels of a key/value head that are packed: those of K, then those of V. */
-static int64_t packed_panels(const attention *p) {
-    return attention_panels(p->keys) + (p->packed_v ? attention_panels(p->width) : 0);
+/* A call under way. `packed`: K and V of all heads; by head, of the one that each worker is at. */
+typedef struct job {
+    const attention *p;
+    int by_head, pack_v, serial;
+    float *scratch, *packed;
+    int64_t scratch_floats, k_floats, v_floats;
+    int64_t blocks, per_chunk; /* of queries: in a head, in a chunk */
+} job;
+
+static float *scratch_of(const job *j, int32_t worker) {
+    return j->scratch + worker * j->scratch_floats;
 }
 
-/* One panel of one key/value head: 32 keys of K, or 32 columns of V. */
-static void pack_panel(const attention *p, int64_t pair, int64_t panel) {
+/* Where K and V of a head lie packed. */
+static attention_packed packed_of(const job *j, int64_t pair, int32_t worker) {
+    float *k = j->packed + (j->by_head ? worker : pair) * (j->k_floats + j->v_floats);
+    return (attention_packed){.k = k, .v = j->pack_v ? k + j->k_floats : NULL};
+}
+
+/* Panels of a key/value head that are packed: those of K, then those of V. */
+static int64_t packed_panels(const job *j) {
+    return attention_panels(j->p->keys) + (j->pack_v ? attention_panels(j->p->width) : 0);
+}
+
+/* One panel of one key/value head: 32 keys of K, or 32 columns of V. `room` takes a panel of pairs. */
+static void pack_panel(const attention *p, int64_t pair, int64_t panel, const attention_packed *packed, float *room) {
     int64_t b = pair / p->kv_heads, h = pair % p->kv_heads, panels = attention_panels(p->keys);
     int is_v = panel >= panels;
-    if (is_v) {
-        panel -= panels;
-        panels = attention_panels(p->width);
-    }
+    if (is_v) panel -= panels;
     const int64_t *s = is_v ? p->v_strides : p->k_strides;
     int64_t lane = is_v ? s[3] : s[2], step = is_v ? s[2] : s[3], rows = is_v ? p->keys : p->depth;
     int64_t all = is_v ? p->width : p->keys, first = panel * GEMM_PANEL;
     int64_t lanes = all - first < GEMM_PANEL ? all - first : GEMM_PANEL;
     const float *from = (is_v ? p->v : p->k) + b * s[0] + h * s[1] + first * lane;
-    float *to = (is_v ? p->packed_v : p->packed_k) + (pair * panels + panel) * rows * GEMM_PANEL;
-    ASC_FN(gemm_interleave)(from, lane, step, lanes, rows, GEMM_PANEL, to);
-}
-
-/* Panels of all key/value heads, then blocks of the mask. */
-static void pack_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
-    const attention *p = arg;
-    (void)worker;
-    (void)call;
-    int64_t panels = packed_panels(p), all = p->batch * p->kv_heads * panels;
-    if (chunk < all) {
-        pack_panel(p, chunk / panels, chunk % panels);
+    float *to = (is_v ? packed->v : packed->k) + panel * attention_lines(p, rows) * GEMM_PANEL;
+    if (!p->narrow) {
+        ASC_FN(gemm_interleave)(from, lane, step, lanes, rows, GEMM_PANEL, to);
         return;
     }
-    int64_t blocks = asc_ceil_div(p->queries, ATTENTION_LANES), block = chunk - all;
-    ASC_FN(attention_turn_mask)(p, block / blocks, 0, block % blocks, p->turned + block * p->keys * ATTENTION_LANES);
+    for (int64_t at = 0; at < rows; at += ATTENTION_KEYS) { /* an even number, and no more than there is room for */
+        int64_t some = rows - at < ATTENTION_KEYS ? rows - at : ATTENTION_KEYS;
+        ASC_FN(gemm_interleave_pairs)(from + at * step, lane, step, lanes, some, GEMM_PANEL, room,
+                                      to + at / 2 * GEMM_PANEL);
+    }
 }
 
-typedef struct blocks {
-    const attention *p;
-    int64_t per_head, per_chunk;
-} blocks;
+static void pack_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
+    const job *j = arg;
+    (void)call;
+    int64_t panels = packed_panels(j), pair = chunk / panels;
+    attention_packed packed = packed_of(j, pair, worker);
+    pack_panel(j->p, pair, chunk % panels, &packed, scratch_of(j, worker));
+}
+
+static void turn_chunk(const asc_call *call, int64_t block, int32_t worker, void *arg) {
+    const job *j = arg;
+    (void)call, (void)worker;
+    ASC_FN(attention_turn_mask)(j->p, block / j->blocks, 0, block % j->blocks,
+                                j->p->turned + block * j->p->keys * ATTENTION_LANES);
+}
 
 static void block_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
-    const blocks *job = arg;
-    const attention *p = job->p;
+    const job *j = arg;
+    const attention *p = j->p;
     (void)call;
-    int64_t chunks = asc_ceil_div(job->per_head, job->per_chunk), pair = chunk / chunks;
-    int64_t from = chunk % chunks * job->per_chunk, to = from + job->per_chunk;
-    float *scratch = (float *)(p->scratch + worker * p->scratch_bytes);
-    for (int64_t i = from; i < (to < job->per_head ? to : job->per_head); i++)
-        ASC_FN(attention_block)(p, pair / p->heads, pair % p->heads, i, scratch);
+    int64_t chunks = asc_ceil_div(j->blocks, j->per_chunk), head = chunk / chunks;
+    int64_t from = chunk % chunks * j->per_chunk, to = from + j->per_chunk;
+    attention_packed packed = packed_of(j, head / (p->heads / p->kv_heads), worker);
+    for (int64_t i = from; i < (to < j->blocks ? to : j->blocks); i++)
+        ASC_FN(attention_block)(p, head / p->heads, head % p->heads, i, &packed, scratch_of(j, worker));
 }
 
-static void few_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
-    const attention *p = arg;
-    (void)call;
-    ASC_FN(attention_few)(p, chunk / p->kv_heads, chunk % p->kv_heads,
-                          (float *)(p->scratch + worker * p->scratch_bytes));
+/* Part i of n of a head's keys and values, if there is such a head. */
+static void fetch_part(const attention *p, int64_t pair, int64_t i, int64_t n) {
+    if (pair >= p->batch * p->kv_heads || p->k_strides[3] != 1 || p->v_strides[3] != 1) return;
+    int64_t b = pair / p->kv_heads, h = pair % p->kv_heads, from = p->keys * i / n,
+            count = p->keys * (i + 1) / n - from;
+    const float *k = p->k + b * p->k_strides[0] + h * p->k_strides[1] + from * p->k_strides[2];
+    const float *v = p->v + b * p->v_strides[0] + h * p->v_strides[1] + from * p->v_strides[2];
+    attention_fetch(k, p->k_strides[2], count, p->depth);
+    attention_fetch(v, p->v_strides[2], count, p->width);
 }
 
-static void run_serially_or_not(const asc_call *call, int serial, int64_t chunks, asc_chunk_fn fn, void *arg) {
-    if (!serial)
-        asc_parallel(call, chunks, fn, arg);
+/* One key/value head, and all heads of queries that share it. */
+static void head_chunk(const asc_call *call, int64_t pair, int32_t worker, void *arg) {
+    const job *j = arg;
+    const attention *p = j->p;
+    (void)call;
+    int64_t group = p->heads / p->kv_heads;
+    attention_packed packed = packed_of(j, pair, worker);
+    for (int64_t i = 0; i < packed_panels(j); i++) pack_panel(p, pair, i, &packed, scratch_of(j, worker));
+    for (int64_t n = 0; n < group * j->blocks; n++) {
+        int64_t head = pair * group + n / j->blocks;
+        fetch_part(p, pair + 1, n, group * j->blocks);
+        ASC_FN(attention_block)(p, head / p->heads, head % p->heads, n % j->blocks, &packed, scratch_of(j, worker));
+    }
+}
+
+static void few_chunk(const asc_call *call, int64_t pair, int32_t worker, void *arg) {
+    const job *j = arg;
+    (void)call;
+    ASC_FN(attention_few)(j->p, pair / j->p->kv_heads, pair % j->p->kv_heads, scratch_of(j, worker));
+}
+
+static void run_chunks(const asc_call *call, job *j, int64_t chunks, asc_chunk_fn fn) {
+    if (!j->serial)
+        asc_parallel(call, chunks, fn, j);
     else
-        for (int64_t i = 0; i < chunks; i++) fn(call, i, 0, arg);
+        for (int64_t i = 0; i < chunks; i++) fn(call, i, 0, j);
+}
+
+static void run_blocks(const asc_call *call, attention *p, job *j) {
+    int64_t pairs = p->batch * p->kv_heads;
+    j->by_head = call->scratch[BY_HEAD] != 0;
+    j->pack_v = call->scratch[PACK_V] != 0;
+    j->k_floats = call->scratch[PACKED_K_FLOATS];
+    j->v_floats = call->scratch[PACKED_V_FLOATS];
+    j->packed = j->scratch + call->threads * j->scratch_floats;
+    j->blocks = asc_ceil_div(p->queries, ATTENTION_LANES);
+    if (call->scratch[TURN_ONCE]) {
+        p->turned = j->packed + (j->by_head ? call->threads : pairs) * (j->k_floats + j->v_floats);
+        run_chunks(call, j, j->blocks * (p->mask_strides[0] ? p->batch : 1), turn_chunk);
+    }
+    if (j->by_head) {
+        run_chunks(call, j, pairs, head_chunk);
+        return;
+    }
+    run_chunks(call, j, pairs * packed_panels(j), pack_chunk);
+    j->per_chunk = asc_chunk_items(call, j->blocks, ATTENTION_LANES * p->keys * (p->depth + p->width) / 16);
+    run_chunks(call, j, p->batch * p->heads * asc_ceil_div(j->blocks, j->per_chunk), block_chunk);
 }
 
 int32_t ASC_FN(attention_run)(const asc_call *call) {
     attention p;
-    int32_t code = read_problem(call, &p);
+    int32_t code = ASC_FN(attention_read)(call, &p);
     if (code || is_empty(&p)) return code;
-    p.scratch = call->workspace;
-    p.scratch_bytes = call->scratch[SCRATCH_BYTES];
-    float *packed = (float *)(p.scratch + call->threads * p.scratch_bytes);
-    int64_t pairs = p.batch * p.kv_heads;
     double work = (double)p.batch * (double)p.heads * (double)p.queries * (double)p.keys * (double)(p.depth + p.width);
-    int serial = work < 400e3; /* multiply-adds: about ten microseconds */
-    if (call->scratch[FEW]) {
-        run_serially_or_not(call, serial, pairs, few_chunk, &p);
-        return ASC_OK;
-    }
-    p.packed_k = packed;
-    if (call->scratch[PACK_V]) p.packed_v = packed + call->scratch[PACKED_K_FLOATS];
-    if (call->scratch[TURN_ONCE]) p.turned = packed + call->scratch[PACKED_K_FLOATS] + call->scratch[PACKED_V_FLOATS];
-    int64_t masks = (p.turned ? asc_ceil_div(p.queries, ATTENTION_LANES) : 0) * (p.mask_strides[0] ? p.batch : 1);
-    run_serially_or_not(call, serial, pairs * packed_panels(&p) + masks, pack_chunk, &p);
-    blocks job = {.p = &p, .per_head = asc_ceil_div(p.queries, ATTENTION_LANES)};
-    job.per_chunk = asc_chunk_items(call, job.per_head, ATTENTION_LANES * p.keys * (p.depth + p.width) / 16);
-    run_serially_or_not(call, serial, p.batch * p.heads * asc_ceil_div(job.per_head, job.per_chunk), block_chunk, &job);
+    job j = {.p = &p, .scratch = call->workspace, .scratch_floats = call->scratch[SCRATCH_FLOATS]};
+    j.serial = work < 400e3; /* multiply-adds: about ten microseconds */
+    if (call->scratch[FEW])
+        run_chunks(call, &j, p.batch * p.kv_heads, few_chunk);
+    else
+        run_blocks(call, &p, &j);
     return ASC_OK;
 }

@@ -9,7 +9,7 @@
 #include "gemm_tile.h"
 
 #define ATTENTION_LANES GEMM_PANEL /* queries of a block */
-#define ATTENTION_KEYS 512         /* keys whose scores are held together; a multiple of GEMM_PANEL */
+#define ATTENTION_KEYS 128         /* keys whose scores are held together, in L1; a multiple of GEMM_PANEL */
 #define ATTENTION_FEW 4            /* up to so many queries, scores are dot products, row by row */
 
 /* A key whose mask is at or below this has weight 0 beside one that is not masked: it need not be computed. */
@@ -24,17 +24,32 @@ typedef struct attention {
     int64_t y_strides[3];                             /* batch, head, query */
     float scale;
     int nan_to_zero;
-    /* the workspace */
-    float *packed_k; /* [batch][kv_heads][panel][depth][GEMM_PANEL] */
-    float *packed_v; /* [batch][kv_heads][panel][keys][GEMM_PANEL], or NULL: V is read as it lies */
-    float *turned;   /* [1 or batch][block][keys][ATTENTION_LANES] of a mask that heads share, or NULL */
-    char *scratch;   /* of worker 0 */
-    int64_t scratch_bytes;
+    int narrow;    /* products of bfloat16 pairs (pairs.h): along depth, then along keys */
+    float *turned; /* [1 or batch][block][keys][ATTENTION_LANES] of a mask that heads share, or NULL */
 } attention;
+
+/* K and V of a head as the register tiles read them. */
+typedef struct attention_packed {
+    float *k; /* [panel][attention_lines(depth)][GEMM_PANEL] */
+    float *v; /* [panel][attention_lines(keys)][GEMM_PANEL], or NULL: V is read as it lies */
+} attention_packed;
+
+/* Asks for rows of neighbouring floats that are read soon, so that nothing waits for memory then. */
+static inline void attention_fetch(const float *rows, int64_t step, int64_t count, int64_t floats) {
+    for (int64_t i = 0; i < count; i++, rows += step)
+        for (int64_t j = 0; j < floats; j += 16) __builtin_prefetch(rows + j, 0, 2);
+}
+
+int32_t ASC_FN(attention_read)(const asc_call *call, attention *p);
 
 /* Whether the mask differs between queries, so that it must be turned. */
 static inline int attention_turns(const attention *p) {
     return p->mask && p->mask_strides[2];
+}
+
+/* Lines of a packed operand with so many products: as many, or one for each pair. */
+static inline int64_t attention_lines(const attention *p, int64_t products) {
+    return p->narrow ? products / 2 + products % 2 : products;
 }
 
 /* What a row of sums is multiplied by; -1: the row is to be filled with zeros. */
@@ -54,9 +69,14 @@ int64_t ASC_FN(attention_few_floats)(const attention *p);
 
 /* The mask of a block of queries as [keys][ATTENTION_LANES]; lanes without a query are masked. */
 void ASC_FN(attention_turn_mask)(const attention *p, int64_t batch, int64_t head, int64_t block, float *out);
+/* Whether each of the `lanes` queries of a turned mask has a key that is not masked: then masked keys have weight 0. */
+int ASC_FN(attention_every_query_sees)(const float *turned, int64_t keys, int64_t lanes);
+/* Whether the keys [key, key + GEMM_PANEL) of a turned mask are masked for all queries. */
+int ASC_FN(attention_is_hidden)(const float *turned, int64_t key, int64_t keys);
 
 /* Queries [block * ATTENTION_LANES, ...) of one head against all keys. */
-void ASC_FN(attention_block)(const attention *p, int64_t batch, int64_t head, int64_t block, float *scratch);
+void ASC_FN(attention_block)(const attention *p, int64_t batch, int64_t head, int64_t block,
+                             const attention_packed *packed, float *scratch);
 int64_t ASC_FN(attention_block_floats)(const attention *p);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "attention.h"
 #include "gemm_pack.h"
+#include "pairs.h"
 #include "vmath.h"
 
 #define LANES ATTENTION_LANES
@@ -12,8 +13,8 @@
 /* What a worker holds: LANES * (depth + keys of a run + keys (the mask) + width, rounded up). */
 typedef struct state {
     const attention *p;
-    const float *k, *v, *mask; /* of the head; mask of all queries */
-    const float *turned;       /* mask of the block as [keys][LANES], or NULL */
+    const float *k, *packed_v, *v, *mask; /* of the head; mask of all queries */
+    const float *turned;                  /* mask of the block as [keys][LANES], or NULL */
     float *q, *scores, *sums;
     int64_t lanes; /* queries in the block */
     int64_t width; /* of a row of sums */
@@ -38,8 +39,8 @@ int64_t ASC_FN(attention_block_floats)(const attention *p) {
 }
 
 /* Nearly equal row tiles of a left operand packed `LANES` wide. */
-static void product(const float *a, int64_t rows, int64_t k, const float *b, int64_t b_step, int64_t columns, float *c,
-                    int64_t ldc, int resume) {
+static void product(int narrow, const float *a, int64_t rows, int64_t k, const float *b, int64_t b_step,
+                    int64_t columns, float *c, int64_t ldc, int resume) {
     int64_t tiles = (rows + GEMM_ROWS - 1) / GEMM_ROWS;
     for (int64_t at = 0; at < columns; at += GEMM_TILE_COLS)
         for (int64_t t = 0; t < tiles; t++) {
@@ -48,15 +49,28 @@ static void product(const float *a, int64_t rows, int64_t k, const float *b, int
             tile.c = c + from * ldc + at;
             tile.ldc = ldc;
             tile.resume = resume;
-            ASC_FN(gemm_tile_run)((int)(to - from), columns - at > ASC_VF ? 2 : 1, &tile);
+            int vectors = columns - at > ASC_VF ? 2 : 1;
+            if (narrow)
+                ASC_FN(gemm_tile_pairs_run)((int)(to - from), vectors, &tile);
+            else
+                ASC_FN(gemm_tile_run)((int)(to - from), vectors, &tile);
         }
+}
+
+/* The block's queries as [depth][LANES], scaled; or as pairs of these lines. */
+static void find_queries(const state *s, const float *q) {
+    const attention *p = s->p;
+    ASC_FN(gemm_interleave)(q, p->q_strides[2], p->q_strides[3], s->lanes, p->depth, LANES, s->q);
+    for (int64_t i = 0; i < LANES * p->depth; i += ASC_VF) vf_store(s->q + i, vf_load(s->q + i) * p->scale);
+    if (p->narrow) ASC_FN(gemm_interleave_pairs)(s->q, 1, LANES, LANES, p->depth, LANES, NULL, s->q);
 }
 
 /* scores = K Q^T for whole panels of keys; lanes without a query cost nothing where a vector has none. */
 static void find_scores(const state *s, int64_t key, int64_t keys) {
     const attention *p = s->p;
+    int64_t lines = attention_lines(p, p->depth);
     for (int64_t i = 0; i < keys; i += GEMM_PANEL)
-        product(s->k + (key + i) * p->depth, least(GEMM_PANEL, keys - i), p->depth, s->q, LANES, s->lanes,
+        product(p->narrow, s->k + (key + i) * lines, least(GEMM_PANEL, keys - i), lines, s->q, LANES, s->lanes,
                 s->scores + i * LANES, LANES, 0);
 }
 
@@ -121,6 +135,44 @@ static void exponentials(state *s, int64_t keys, const vf max[VECTORS]) {
     }
 }
 
+/* exp for x <= 0, or NaN, to be rounded to bfloat16: relative error 8e-5. */
+static inline vf coarse_exp(vf x) {
+    vf y = vf_max(vf_set(-150.0f), x * ASC_LOG2E_F);
+    vf shifted = y + ASC_ROUNDER_F, n = shifted - ASC_ROUNDER_F, r = y - n;
+    vf p = vf_fma(vf_set(0x1.c3f776p-5f), r, vf_set(0x1.f0de28p-3f));
+    p = vf_fma(p, r, vf_set(0x1.62f31ap-1f));
+    p = vf_fma(p, r, vf_set(0x1.fff692p-1f));
+    return vf_scale(p, n, (vi)shifted);
+}
+
+/* The same, the exponentials of every two keys becoming a line of pairs. */
+static void narrow_exponentials(state *s, int64_t keys, const vf max[VECTORS]) {
+    int64_t vectors = (s->lanes + ASC_VF - 1) / ASC_VF;
+    for (int64_t v = 0; v < vectors; v++) {
+        vf shift = finite_shift(max[v]), sum[4] = {{0}, {0}, {0}, {0}};
+        float *at = s->scores + v * ASC_VF, *out = at;
+        int64_t i = 0;
+        for (; i + 4 <= keys; i += 4, at += 4 * LANES, out += 2 * LANES) {
+            vf e[4];
+#pragma GCC unroll 4
+            for (int u = 0; u < 4; u++) {
+                e[u] = coarse_exp(vf_load(at + u * LANES) - shift);
+                sum[u] += e[u];
+            }
+            vf_store(out, pairs_zip(e[0], e[1]));
+            vf_store(out + LANES, pairs_zip(e[2], e[3]));
+        }
+        for (; i < keys; i += 2, at += 2 * LANES, out += LANES) {
+            vf first = coarse_exp(vf_load(at) - shift), second = {0};
+            if (i + 1 < keys) second = coarse_exp(vf_load(at + LANES) - shift);
+            sum[0] += first;
+            sum[1] += second;
+            vf_store(out, pairs_zip(first, second));
+        }
+        s->total[v] += (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    }
+}
+
 static void run_keys(state *s, int64_t key, int64_t keys) {
     const attention *p = s->p;
     vf max[VECTORS], factor[VECTORS];
@@ -134,22 +186,18 @@ static void run_keys(state *s, int64_t key, int64_t keys) {
         s->max[v] = max[v];
     }
     if (s->started) rescale(s, factor);
-    exponentials(s, keys, max);
+    if (p->narrow)
+        narrow_exponentials(s, keys, max);
+    else
+        exponentials(s, keys, max);
+    int64_t first = attention_lines(p, key), lines = attention_lines(p, keys);
     for (int64_t j = 0; j < p->width; j += GEMM_PANEL) {
-        const float *v = p->packed_v ? s->v + (j * p->keys + key * GEMM_PANEL) : s->v + key * p->v_strides[2] + j;
-        int64_t columns = least(GEMM_PANEL, p->width - j), step = p->packed_v ? GEMM_PANEL : p->v_strides[2];
-        product(s->scores, s->lanes, keys, v, step, columns, s->sums + j, s->width, s->started);
+        const float *v = s->packed_v ? s->packed_v + j * attention_lines(p, p->keys) + first * GEMM_PANEL
+                                     : s->v + key * p->v_strides[2] + j;
+        int64_t columns = least(GEMM_PANEL, p->width - j), step = s->packed_v ? GEMM_PANEL : p->v_strides[2];
+        product(p->narrow, s->scores, s->lanes, lines, v, step, columns, s->sums + j, s->width, s->started);
     }
     s->started = 1;
-}
-
-void ASC_FN(attention_turn_mask)(const attention *p, int64_t batch, int64_t head, int64_t block, float *out) {
-    const int64_t *strides = p->mask_strides;
-    const float *mask = p->mask + batch * strides[0] + head * strides[1] + block * LANES * strides[2];
-    int64_t lanes = least(LANES, p->queries - block * LANES);
-    ASC_FN(gemm_interleave)(mask, strides[2], strides[3], lanes, p->keys, LANES, out);
-    for (int64_t i = 0; lanes < LANES && i < p->keys; i++)
-        for (int64_t j = lanes; j < LANES; j++) out[i * LANES + j] = -INFINITY;
 }
 
 /* Where the turned mask of the block lies; NULL when all queries share one mask, or none. */
@@ -159,34 +207,6 @@ static const float *find_turned(const attention *p, int64_t batch, int64_t head,
     if (p->turned) return p->turned + index * p->keys * LANES;
     ASC_FN(attention_turn_mask)(p, batch, head, block, room);
     return room;
-}
-
-/* Largest mask of a panel of keys, for each query. */
-static void panel_mask(const state *s, int64_t key, vf max[VECTORS]) {
-    for (int v = 0; v < VECTORS; v++) max[v] = vf_set(-INFINITY);
-    for (int64_t i = key; i < least(key + GEMM_PANEL, s->p->keys); i++)
-        for (int v = 0; v < VECTORS; v++) max[v] = vf_max(vf_load(s->turned + i * LANES + v * ASC_VF), max[v]);
-}
-
-/* Whether every query has a key that is not masked: then masked keys have weight 0. */
-static int every_query_sees(const state *s) {
-    vf max[VECTORS], panel[VECTORS];
-    for (int v = 0; v < VECTORS; v++) max[v] = vf_set(-INFINITY);
-    for (int64_t key = 0; key < s->p->keys; key += GEMM_PANEL) {
-        panel_mask(s, key, panel);
-        for (int v = 0; v < VECTORS; v++) max[v] = vf_max(panel[v], max[v]);
-    }
-    for (int64_t i = 0; i < s->lanes; i++)
-        if (!(max[i / ASC_VF][i % ASC_VF] > ATTENTION_MASKED)) return 0;
-    return 1;
-}
-
-static int is_hidden(const state *s, int64_t key) {
-    vf max[VECTORS];
-    panel_mask(s, key, max);
-    vi seen = {0};
-    for (int v = 0; v < VECTORS; v++) seen |= ~(max[v] <= ATTENTION_MASKED); /* NaN is seen */
-    return !vi_any(seen);
 }
 
 static void divide(const state *s, float *y) {
@@ -206,34 +226,51 @@ static void divide(const state *s, float *y) {
     }
 }
 
-void ASC_FN(attention_block)(const attention *p, int64_t batch, int64_t head, int64_t block, float *scratch) {
-    int64_t first = block * LANES, pair = batch * p->kv_heads + head / (p->heads / p->kv_heads);
-    int64_t kv_head = pair % p->kv_heads;
+/* The queries of the block after this one, and room for the results. */
+static void fetch_neighbours(const state *s, int64_t batch, int64_t head, int64_t block, float *y) {
+    const attention *p = s->p;
+    if ((block + 1) * LANES < p->queries)
+        block++;
+    else if (block = 0, ++head == p->heads)
+        head = 0, batch++;
+    int64_t count = least(LANES, p->queries - block * LANES);
+    const int64_t *q = p->q_strides;
+    if (batch < p->batch && q[3] == 1)
+        attention_fetch(p->q + batch * q[0] + head * q[1] + block * LANES * q[2], q[2], count, p->depth);
+    for (int64_t i = 0; i < s->lanes; i++)
+        for (int64_t j = 0; j < p->width; j += 16) __builtin_prefetch(y + i * p->y_strides[2] + j, 1, 3);
+}
+
+void ASC_FN(attention_block)(const attention *p, int64_t batch, int64_t head, int64_t block,
+                             const attention_packed *packed, float *scratch) {
+    int64_t first = block * LANES, kv_head = head / (p->heads / p->kv_heads);
     state s = {.p = p, .lanes = least(LANES, p->queries - first), .width = sums_width(p)};
     s.q = scratch;
     s.sums = s.q + LANES * p->depth;
     s.scores = s.sums + LANES * s.width;
     if (p->mask) s.mask = p->mask + batch * p->mask_strides[0] + head * p->mask_strides[1];
     s.turned = find_turned(p, batch, head, block, s.scores + LANES * least(p->keys, ATTENTION_KEYS));
-    s.k = p->packed_k + pair * attention_panels(p->keys) * GEMM_PANEL * p->depth;
-    s.v = p->packed_v ? p->packed_v + pair * attention_panels(p->width) * GEMM_PANEL * p->keys
-                      : p->v + batch * p->v_strides[0] + kv_head * p->v_strides[1];
-    ASC_FN(gemm_interleave)(p->q + batch * p->q_strides[0] + head * p->q_strides[1] + first * p->q_strides[2],
-                            p->q_strides[2], p->q_strides[3], s.lanes, p->depth, LANES, s.q);
-    for (int64_t i = 0; i < LANES * p->depth; i += ASC_VF) vf_store(s.q + i, vf_load(s.q + i) * p->scale);
+    s.k = packed->k;
+    s.packed_v = packed->v;
+    s.v = p->v + batch * p->v_strides[0] + kv_head * p->v_strides[1];
+    find_queries(&s, p->q + batch * p->q_strides[0] + head * p->q_strides[1] + first * p->q_strides[2]);
+    float *y = p->y + batch * p->y_strides[0] + head * p->y_strides[1] + first * p->y_strides[2];
+    fetch_neighbours(&s, batch, head, block, y);
     memset(s.sums, 0, (size_t)(LANES * s.width) * sizeof *s.sums);
     for (int v = 0; v < VECTORS; v++) s.max[v] = vf_set(-INFINITY);
-    int may_skip = s.turned && every_query_sees(&s);
+    int may_skip = s.turned && ASC_FN(attention_every_query_sees)(s.turned, p->keys, s.lanes);
     for (int64_t key = 0; key < p->keys;) {
-        if (may_skip && is_hidden(&s, key)) {
+        if (may_skip && ASC_FN(attention_is_hidden)(s.turned, key, p->keys)) {
             key += GEMM_PANEL;
             continue;
         }
         int64_t end = key + GEMM_PANEL;
-        while (end < p->keys && end - key < ATTENTION_KEYS && !(may_skip && is_hidden(&s, end))) end += GEMM_PANEL;
+        while (end < p->keys && end - key < ATTENTION_KEYS &&
+               !(may_skip && ASC_FN(attention_is_hidden)(s.turned, end, p->keys)))
+            end += GEMM_PANEL;
         end = least(end, p->keys);
         run_keys(&s, key, end - key);
         key = end;
     }
-    divide(&s, p->y + batch * p->y_strides[0] + head * p->y_strides[1] + first * p->y_strides[2]);
+    divide(&s, y);
 }

@@ -3,7 +3,6 @@
 #include "gemm.h"
 
 #include "gemm_pack.h"
-#include "pairs.h"
 
 int64_t ASC_FN(gemm_scratch_bytes)(int64_t rows, int64_t k_block) {
     int64_t lines, floats, bytes;
@@ -39,21 +38,6 @@ static int64_t tile_count(int64_t rows) {
     return (rows + GEMM_ROWS - 1) / GEMM_ROWS;
 }
 
-/* Rows of A as pairs, in row-major order at `room`, then interleaved. */
-static void pack_pairs(const gemm *g, const float *a, int64_t rows, int64_t k0, int64_t k, float *room, float *out) {
-    int64_t columns = least(2 * k, g->a_columns - 2 * k0);
-    a += 2 * k0 * g->a_k;
-    for (int64_t i = 0; i < rows; i++, a += g->a_row) {
-        if (g->a_k == 1) {
-            pairs_from(a, columns, room + i * k);
-            continue;
-        }
-        for (int64_t j = 0; j < k; j++)
-            room[i * k + j] = pairs_join(a[2 * j * g->a_k], 2 * j + 1 < columns ? a[(2 * j + 1) * g->a_k] : 0);
-    }
-    ASC_FN(gemm_interleave)(room, k, 1, rows, k, rows, out);
-}
-
 /* `room`: where panels of B are packed later, if at all. */
 static void pack_rows(const block *k, gemm_scratch *scratch, float *out, float *room) {
     const gemm *g = k->g;
@@ -62,7 +46,8 @@ static void pack_rows(const block *k, gemm_scratch *scratch, float *out, float *
         int64_t from = tile_start(k->rows, tiles, t), rows = tile_start(k->rows, tiles, t + 1) - from;
         const float *a = g->a + (k->row + from) * g->a_row;
         if (g->pairs)
-            pack_pairs(g, a, rows, k->k0, k->k, room, out + from * k->k);
+            ASC_FN(gemm_interleave_pairs)(a + 2 * k->k0 * g->a_k, g->a_row, g->a_k, rows,
+                                          least(2 * k->k, g->a_columns - 2 * k->k0), rows, room, out + from * k->k);
         else
             ASC_FN(gemm_interleave)(a + k->k0 * g->a_k, g->a_row, g->a_k, rows, k->k, rows, out + from * k->k);
     }

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "pairs.h"
+
 typedef float quad __attribute__((vector_size(16)));
 
 static inline quad quad_load(const float *p) {
@@ -60,4 +62,41 @@ void ASC_FN(gemm_interleave)(const float *from, int64_t lane_stride, int64_t k_s
     } else {
         gather_lanes(from, lane_stride, k_stride, lanes, k, width, out);
     }
+}
+
+/* Up to ASC_VF lanes of a line; NULL is a line of zeros. */
+static inline vf load_lanes(const float *line, int64_t lanes) {
+    if (!line || lanes <= 0) return (vf){0};
+    return lanes < ASC_VF ? vf_load_tail(line, lanes, 0) : vf_load(line);
+}
+
+/* Lanes that are neighbours in memory: two lines become one of pairs. */
+static void zip_lines(const float *from, int64_t k_stride, int64_t lanes, int64_t k, int64_t width, float *out) {
+    for (int64_t i = 0; i < k; i += 2, from += 2 * k_stride, out += width)
+        for (int64_t j = 0; j < width; j += ASC_VF) {
+            const float *next = i + 1 < k ? from + k_stride + j : NULL;
+            vf pairs = pairs_zip(load_lanes(from + j, lanes - j), load_lanes(next, lanes - j));
+            if (width - j < ASC_VF)
+                vf_store_tail(out + j, pairs, width - j);
+            else
+                vf_store(out + j, pairs);
+        }
+}
+
+void ASC_FN(gemm_interleave_pairs)(const float *from, int64_t lane_stride, int64_t k_stride, int64_t lanes, int64_t k,
+                                   int64_t width, float *room, float *out) {
+    int64_t pairs = (k + 1) / 2;
+    if (lane_stride == 1 && k_stride != 1) {
+        zip_lines(from, k_stride, lanes, k, width, out);
+        return;
+    }
+    for (int64_t i = 0; i < lanes; i++, from += lane_stride) {
+        if (k_stride == 1) {
+            pairs_from(from, k, room + i * pairs);
+            continue;
+        }
+        for (int64_t j = 0; j < pairs; j++)
+            room[i * pairs + j] = pairs_join(from[2 * j * k_stride], 2 * j + 1 < k ? from[(2 * j + 1) * k_stride] : 0);
+    }
+    ASC_FN(gemm_interleave)(room, pairs, 1, lanes, pairs, width, out);
 }

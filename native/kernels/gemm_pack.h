@@ -8,4 +8,9 @@
 void ASC_FN(gemm_interleave)(const float *from, int64_t lane_stride, int64_t k_stride, int64_t lanes, int64_t k,
                              int64_t width, float *out);
 
+/* The same of pairs (pairs.h) of neighbours along k, the last of an odd k with zero: (k + 1) / 2 lines of `width`.
+ * `room` is for lanes * (k + 1) / 2 floats; not read if lane_stride is 1, when lines may also be replaced in place. */
+void ASC_FN(gemm_interleave_pairs)(const float *from, int64_t lane_stride, int64_t k_stride, int64_t lanes, int64_t k,
+                                   int64_t width, float *room, float *out);
+
 #endif

@@ -39,6 +39,23 @@ static inline float pairs_join(float first, float second) {
     return pair;
 }
 
+/* The pair of each lane: its element of `first` in the low half, that of `second` in the high one. */
+static inline vf pairs_zip(vf first, vf second) {
+#if defined(__AVX512BF16__)
+    __m512i halves = (__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first);
+    __m512i turns = _mm512_add_epi32(_mm512_set1_epi32(16 << 16), (__m512i)(vi_iota() * 0x10001));
+    return (vf)_mm512_permutexvar_epi16(turns, halves);
+#else
+    vw low = (vw)first, high = (vw)second;
+    vw low_nan = (low >> 16) | 0x40, high_nan = (high >> 16) | 0x40;
+    low = (low + 0x7fff + (low >> 16 & 1)) >> 16;
+    high = (high + 0x7fff + (high >> 16 & 1)) >> 16;
+    low = (vw)vf_select(first != first, (vf)low_nan, (vf)low);
+    high = (vw)vf_select(second != second, (vf)high_nan, (vf)high);
+    return (vf)(low | high << 16);
+#endif
+}
+
 /* The pairs of n neighbouring floats; of an odd n the last is paired with zero. */
 static inline void pairs_from(const float *x, int64_t n, float *out) {
     int64_t i = 0;

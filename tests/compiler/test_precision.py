@@ -57,6 +57,34 @@ def test_products_in_bfloat16(mode: str) -> None:
     np.testing.assert_array_equal(run(narrow, x[2:4]), got[2:4])
 
 
+def test_attention_in_bfloat16() -> None:
+    graph = helper.make_graph(
+        [
+            helper.make_node("MatMul", ["q", "kt"], ["qk"]),
+            helper.make_node("Softmax", ["qk"], ["weights"], axis=-1),
+            helper.make_node("MatMul", ["weights", "v"], ["y"]),
+        ],
+        "attention",
+        [
+            helper.make_tensor_value_info(n, TensorProto.FLOAT, d)
+            for n, d in [("q", [1, 2, "n", 32]), ("kt", [1, 2, 32, 70]), ("v", [1, 2, 70, 32])]
+        ],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 2, "n", 32])],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
+    random = np.random.default_rng(2)
+    feeds = {n: random.standard_normal((1, 2, *d)).astype(np.float32) for n, d in
+             [("q", (9, 32)), ("kt", (32, 70)), ("v", (70, 32))]}  # fmt: skip
+    exact, narrow = (
+        ascend_ep.InferenceSession(
+            convert(model, ConvertOptions(precision=mode, self_check=True)).to_bytes()
+        ).run(None, feeds)[0]
+        for mode in ("origin", "allow_mix_precision_bf16")
+    )
+    error = np.abs(narrow - exact).max() / np.abs(exact).max()
+    assert 1e-4 < error < 2e-2  # scores of variance 32 err by some 2^-9 of themselves, weights by that much
+
+
 @pytest.mark.parametrize("mode", sorted(EXACT))
 def test_exact_modes_change_nothing(mode: str) -> None:
     model, x = two_layers(), np.ones((2, HIDDEN), np.float32)

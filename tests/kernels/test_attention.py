@@ -24,13 +24,12 @@ def reference(q, k, v, mask=None, scale=1.0):
         return weights / weights.sum(axis=-1, keepdims=True) @ v
 
 
-def attend(q, k, v, mask=None, scale=1.0, heads_last=0, nan_to_zero=0, **options):
+def attend(q, k, v, mask=None, scale=1.0, heads_last=0, nan_to_zero=0, narrow=0, **options):
     batch, heads, queries, _ = q.shape
     width = v.shape[3]
     dims = (batch, queries, heads, width) if heads_last else (batch, heads, queries, width)
-    (y,) = call(
-        "attention", [q, k, v, mask], [(np.float32, dims)], [heads_last, nan_to_zero], [scale], **options
-    )
+    flags = [heads_last, nan_to_zero, narrow]
+    (y,) = call("attention", [q, k, v, mask], [(np.float32, dims)], flags, [scale], **options)
     return y.transpose(0, 2, 1, 3) if heads_last else y
 
 
@@ -166,6 +165,9 @@ def test_refusals():
         ([q[0], k, v], "four axes"),
     ]:
         with pytest.raises(KernelError, match=text):
-            call("attention", inputs, [(np.float32, q.shape)], [0, 0], [1.0])
+            call("attention", inputs, [(np.float32, q.shape)], [0, 0, 0], [1.0])
     with pytest.raises(KernelError, match="shape"):
-        call("attention", [q, k, v], [(np.float32, (1, 4, 3, 9))], [0, 0], [1.0])
+        call("attention", [q, k, v], [(np.float32, (1, 4, 3, 9))], [0, 0, 0], [1.0])
+    for flags, text in [([0, 0], "three ints"), ([0, 0, 2], "narrow")]:
+        with pytest.raises(KernelError, match=text):
+            call("attention", [q, k, v], [(np.float32, q.shape)], flags, [1.0])

@@ -1,0 +1,71 @@
+/* The operands and arguments of attention (attention.c), checked. */
+#include "attention.h"
+
+enum { Q, K, V, MASK };
+
+static int32_t read_operand(const asc_call *call, int index, int64_t strides[4]) {
+    const asc_tensor *t = &call->in[index];
+    ASC_REQUIRE(call, t->rank == 4 && t->layout == ASC_LAYOUT_PLAIN, "attention: Q, K, V and mask have four axes");
+    for (int i = 0; i < 4; i++) strides[i] = t->dims[i] == 1 ? 0 : t->strides[i];
+    if (t->dims[3] == 1) strides[3] = 1;
+    return ASC_OK;
+}
+
+static int32_t read_mask(const asc_call *call, attention *p) {
+    if (call->n_in <= MASK || call->in[MASK].dtype == ASC_UNDEFINED) return ASC_OK;
+    int32_t code = read_operand(call, MASK, p->mask_strides);
+    if (code) return code;
+    const int64_t *dims = call->in[MASK].dims, full[4] = {p->batch, p->heads, p->queries, p->keys};
+    for (int i = 0; i < 4; i++) {
+        ASC_REQUIRE(call, dims[i] == 1 || dims[i] == full[i], "attention: the mask does not broadcast to the scores");
+        if (dims[i] == 1) p->mask_strides[i] = 0;
+    }
+    p->mask = call->in[MASK].data;
+    return ASC_OK;
+}
+
+static int32_t read_output(const asc_call *call, attention *p) {
+    const asc_tensor *y = &call->out[0];
+    int last = call->ints[0] != 0;
+    ASC_REQUIRE(call, call->ints[0] == 0 || call->ints[0] == 1, "attention: heads_last is 0 or 1");
+    ASC_REQUIRE(call,
+                y->rank == 4 && y->layout == ASC_LAYOUT_PLAIN && y->dims[0] == p->batch &&
+                    y->dims[last ? 2 : 1] == p->heads && y->dims[last ? 1 : 2] == p->queries && y->dims[3] == p->width,
+                "attention: the output's shape is wrong");
+    ASC_REQUIRE(call, call->ints[1] == 0 || call->ints[1] == 1, "attention: nan_to_zero is 0 or 1");
+    ASC_REQUIRE(call, call->ints[2] == 0 || call->ints[2] == 1, "attention: narrow is 0 or 1");
+    p->nan_to_zero = call->ints[1] != 0;
+    p->narrow = call->ints[2] != 0;
+    p->y = y->data;
+    p->y_strides[0] = p->heads * p->queries * p->width;
+    p->y_strides[1] = last ? p->width : p->queries * p->width;
+    p->y_strides[2] = last ? p->heads * p->width : p->width;
+    return ASC_OK;
+}
+
+int32_t ASC_FN(attention_read)(const asc_call *call, attention *p) {
+    ASC_REQUIRE(call, call->n_ints == 3 && call->n_floats == 1, "attention takes three ints and one float");
+    *p = (attention){.scale = (float)call->floats[0]};
+    int32_t code;
+    if ((code = read_operand(call, Q, p->q_strides))) return code;
+    if ((code = read_operand(call, K, p->k_strides))) return code;
+    if ((code = read_operand(call, V, p->v_strides))) return code;
+    const int64_t *q = call->in[Q].dims, *k = call->in[K].dims, *v = call->in[V].dims;
+    ASC_REQUIRE(call, k[0] == q[0] && v[0] == q[0], "attention: the batches differ");
+    ASC_REQUIRE(call, k[1] == v[1] && (k[1] ? q[1] % k[1] == 0 : q[1] == 0),
+                "attention: the heads of Q are no multiple of those of K and V");
+    ASC_REQUIRE(call, k[2] == v[2], "attention: K and V differ in length");
+    ASC_REQUIRE(call, q[3] == k[3], "attention: Q and K differ in their last axis");
+    p->batch = q[0];
+    p->heads = q[1];
+    p->kv_heads = k[1];
+    p->queries = q[2];
+    p->keys = k[2];
+    p->depth = q[3];
+    p->width = v[3];
+    p->q = call->in[Q].data;
+    p->k = call->in[K].data;
+    p->v = call->in[V].data;
+    if ((code = read_mask(call, p))) return code;
+    return read_output(call, p);
+}
