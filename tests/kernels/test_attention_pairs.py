@@ -1,4 +1,4 @@
-"""The attention kernel with products of bfloat16 pairs on every ISA level, against float64 of rounded q, k, v.
+"""The attention kernel with products of bfloat16 pairs on every ISA level, against float64 of rounded ones.
 
 Products of two rounded factors are exact in float32, so scores err as float32 sums do. Weights are rounded
 after an exponential within 8e-5; beside weights that are not rounded, each errs by 2^-9 of itself at most,
