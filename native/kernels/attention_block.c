@@ -135,14 +135,23 @@ static void exponentials(state *s, int64_t keys, const vf max[VECTORS]) {
     }
 }
 
-/* exp for x <= 0, or NaN, to be rounded to bfloat16: relative error 8e-5. */
+/* exp for x <= 0, or NaN, to be rounded to bfloat16: relative error 8e-5. 2^y with y = n + r, 0 <= r <= 1. */
 static inline vf coarse_exp(vf x) {
-    vf y = vf_max(vf_set(-150.0f), x * ASC_LOG2E_F);
-    vf shifted = y + ASC_ROUNDER_F, n = shifted - ASC_ROUNDER_F, r = y - n;
-    vf p = vf_fma(vf_set(0x1.c3f776p-5f), r, vf_set(0x1.f0de28p-3f));
-    p = vf_fma(p, r, vf_set(0x1.62f31ap-1f));
-    p = vf_fma(p, r, vf_set(0x1.fff692p-1f));
+    vf y = x * ASC_LOG2E_F;
+#if defined(__AVX512DQ__)
+    vf r = (vf)_mm512_reduce_ps((__m512)y, 9); /* y - floor(y); 0 of an infinity */
+#else
+    y = vf_max(vf_set(-150.0f), y);
+    vf shifted = (y - 0.5f) + ASC_ROUNDER_F, n = shifted - ASC_ROUNDER_F, r = y - n;
+#endif
+    vf p = vf_fma(vf_set(0x1.3f96b4p-4f), r, vf_set(0x1.cefc54p-3f));
+    p = vf_fma(p, r, vf_set(0x1.644448p-1f));
+    p = vf_fma(p, r, vf_set(0x1.fff634p-1f));
+#if defined(__AVX512DQ__)
+    return (vf)_mm512_scalef_ps((__m512)p, (__m512)y); /* by 2^floor(y) */
+#else
     return vf_scale(p, n, (vi)shifted);
+#endif
 }
 
 /* The same, the exponentials of every two keys becoming a line of pairs. */
