@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Self
 
+from ascend_ep.compiler.codegen.compilers import flags_of
 from ascend_ep.compiler.codegen.generate import Source
 from ascend_ep.compiler.codegen.library import CompiledLibrary, compile_library
 from ascend_ep.compiler.proof.harness import Sanitizer, compile_harness
@@ -21,10 +22,11 @@ MOST_AT_ONCE = 4
 
 
 def levels() -> list[str]:
-    """The ISA levels of this machine, the one in use first."""
+    """The ISA levels of this machine that generated code differs on, the one in use first."""
     names = [text_of(lib.asc_isa_name(i)) for i in range(lib.ASC_ISA_COUNT) if lib.asc_isa_supported(i)]
     used = text_of(lib.asc_isa_name(lib.asc_isa_current()))
-    return [used, *(n for n in names if n != used)]
+    different = {flags_of(n): n for n in [*reversed(names), used]}
+    return [used, *(n for n in names if n != used and n in different.values())]
 
 
 class Compilations:
