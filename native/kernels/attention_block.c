@@ -45,7 +45,8 @@ static void product(int narrow, const float *a, int64_t rows, int64_t k, const f
     for (int64_t at = 0; at < columns; at += GEMM_TILE_COLS)
         for (int64_t t = 0; t < tiles; t++) {
             int64_t from = rows * t / tiles, to = rows * (t + 1) / tiles;
-            gemm_tile tile = {.k = k, .a = a + from, .a_step = LANES, .b = b + at, .b_step = b_step};
+            gemm_tile tile = {
+                .k = k, .a = a + from, .a_step = LANES, .b = b + at, .b_step = b_step, .fetch = (const char *)b};
             tile.c = c + from * ldc + at;
             tile.ldc = ldc;
             tile.resume = resume;

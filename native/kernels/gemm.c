@@ -23,6 +23,7 @@ typedef struct block {
     int64_t k0, k;
     const float *a; /* packed tiles, panels, or one row as it is */
     int64_t b_step, b_panel;
+    const float *next; /* the panels after these, fetched while these are multiplied; NULL: none, or not ready */
 } block;
 
 static int64_t least(int64_t a, int64_t b) {
@@ -64,17 +65,40 @@ static void run_register_tile(const gemm *g, int rows, int vectors, const gemm_t
         ASC_FN(gemm_tile_run)(rows, vectors, t);
 }
 
+/* What the end of a tile reads and writes, brought near while its sums grow. */
+static void fetch_output(const gemm *g, const float *c, int64_t row, int rows, int64_t col, int64_t width, int last) {
+    const epilogue_addend *r = &g->epilogue.residual;
+    for (int i = 0; i < rows; i++)
+        for (int64_t j = 0; j < width; j += 64 / (int64_t)sizeof *c) {
+            if (!g->streams) __builtin_prefetch(c + i * g->ldc + j, 1);
+            if (last && r->data) __builtin_prefetch(r->data + (row + i) * r->row + (col + j) * r->col);
+        }
+}
+
+/* Rows of a finished tile to where they belong, past the caches if the product says so. */
+static void store_rows(const gemm *g, const float *edge, int64_t width, float *c, int rows, int64_t cols) {
+    int whole = g->streams && (uintptr_t)c % sizeof(vf) == 0 && g->ldc % ASC_VF == 0 && cols == width;
+    for (int i = 0; i < rows; i++, c += g->ldc, edge += width) {
+        if (!whole) memcpy(c, edge, (size_t)cols * sizeof *c);
+        for (int64_t j = 0; whole && j < width; j += ASC_VF) vf_stream(c + j, vf_load(edge + j));
+    }
+}
+
 /* One tile: rows [row, row + rows) by columns [col, col + cols) of the output. */
 static void run_tile(const block *k, int64_t row, int rows, const float *a, int64_t a_step, int64_t col, int64_t cols,
-                     int vectors, const float *b) {
+                     int vectors, const float *b, const char *fetch, int64_t fetch_step) {
     const gemm *g = k->g;
-    float edge[GEMM_ROWS * GEMM_TILE_COLS > GEMM_WIDE_COLS ? GEMM_ROWS * GEMM_TILE_COLS : GEMM_WIDE_COLS];
+    _Alignas(64) float edge[GEMM_ROWS * GEMM_TILE_COLS > GEMM_WIDE_COLS ? GEMM_ROWS * GEMM_TILE_COLS : GEMM_WIDE_COLS];
     float *c = g->c + row * g->ldc + col;
     int64_t width = (int64_t)vectors * ASC_VF;
     gemm_tile t = {
         .k = k->k, .a = a, .a_step = a_step, .b = b, .b_step = k->b_step, .panel = k->b_panel, .c = c, .ldc = g->ldc};
+    int last = k->k0 + k->k == g->k, aside = cols < width || (last && g->streams);
+    fetch_output(g, c, row, rows, col, width, last);
     t.resume = k->k0 > 0;
-    if (cols < width) {
+    t.fetch = fetch;
+    t.fetch_step = fetch_step;
+    if (aside) {
         t.c = edge;
         t.ldc = width;
         if (t.resume)
@@ -82,10 +106,9 @@ static void run_tile(const block *k, int64_t row, int rows, const float *a, int6
                 for (int64_t j = 0; j < width; j++) edge[i * width + j] = j < cols ? c[i * g->ldc + j] : 0;
     }
     run_register_tile(g, rows, vectors, &t);
-    if (k->k0 + k->k == g->k && !epilogue_is_plain(&g->epilogue))
+    if (last && !epilogue_is_plain(&g->epilogue))
         ASC_FN(epilogue_apply)(&g->epilogue, t.c, t.ldc, row, rows, col, least(cols, width));
-    if (cols < width)
-        for (int i = 0; i < rows; i++) memcpy(c + i * g->ldc, edge + i * width, (size_t)cols * sizeof *c);
+    if (aside) store_rows(g, edge, width, c, rows, least(cols, width));
 }
 
 /* Rows [first, first + rows) of the block against one strip of columns. */
@@ -93,11 +116,14 @@ static void run_strip(const block *k, int64_t first, int64_t rows, int64_t col, 
                       const float *b) {
     const gemm *g = k->g;
     const float *a = k->a + first * (g->a_panels ? g->k : k->k);
-    for (int64_t tiles = tile_count(rows), t = 0; t < tiles; t++) {
+    const char *fetch = (const char *)(k->next ? k->next : b);
+    int64_t tiles = tile_count(rows), share = k->next ? (GEMM_PANEL * (int64_t)sizeof(float) + tiles - 1) / tiles : 0;
+    for (int64_t t = 0; t < tiles; t++) {
         int64_t from = tile_start(rows, tiles, t), tall = tile_start(rows, tiles, t + 1) - from;
         const float *tile = g->a_panels ? a + from : a + from * k->k;
         int64_t step = g->a_panels ? GEMM_PANEL : tall;
-        run_tile(k, k->row + first + from, (int)tall, tile, step, col, cols, vectors, b);
+        run_tile(k, k->row + first + from, (int)tall, tile, step, col, cols, vectors, b, fetch + t * k->k * share,
+                 share);
     }
 }
 
@@ -151,6 +177,7 @@ static void run_swapped(const block *k, int64_t first, int64_t rows, int64_t pan
             int64_t from = tile_start(cols, tiles, t), tall = tile_start(cols, tiles, t + 1) - from;
             gemm_tile tile = {.k = k->k, .a = b + from, .a_step = GEMM_PANEL, .b = k->a + first * g->k + at};
             tile.b_step = GEMM_PANEL;
+            tile.fetch = (const char *)tile.a;
             tile.c = sums + from * GEMM_PANEL + at;
             tile.ldc = GEMM_PANEL;
             tile.resume = k->k0 > 0;
@@ -209,6 +236,7 @@ void ASC_FN(gemm_block)(const gemm *g, int64_t row, int64_t rows, int64_t panel,
         for (int64_t p = panel; p < panel_end; p += group) {
             int64_t panels = least(group, panel_end - p);
             const float *b = find_panels(&k, p, panels, b_panels);
+            k.next = !g->pack && group == 1 && p + 1 < panel_end ? b + k.b_panel : NULL;
             int64_t plain = panels - swapped_panels(&k, p, panels);
             for (int64_t first = 0; first < rows; first += unit) {
                 int64_t tall = least(unit, rows - first);
@@ -218,4 +246,5 @@ void ASC_FN(gemm_block)(const gemm *g, int64_t row, int64_t rows, int64_t panel,
         }
         k0 += k.k;
     } while (k0 < g->k);
+    if (g->streams) finish_streams();
 }

@@ -24,6 +24,7 @@ struct gemm {
     const void *source; /* for a pack function with more to know than strides */
     float *c;
     int64_t ldc;
+    int streams; /* finished rows of C are stored past the caches */
     int64_t k_block;
     epilogue epilogue;
 };

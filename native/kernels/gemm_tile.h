@@ -34,7 +34,9 @@ typedef struct gemm_tile {
     int64_t panel;
     float *c;
     int64_t ldc;
-    int resume; /* start from the sums stored in c instead of zero */
+    int resume;        /* start from the sums stored in c instead of zero */
+    const char *fetch; /* brought near while the tile runs, fetch_step bytes at each k */
+    int64_t fetch_step;
 } gemm_tile;
 
 /* Writes all `vectors` whole vectors of each row. rows is 1..GEMM_ROWS; vectors is 1 or 2, with 4

@@ -14,6 +14,8 @@
         const float *a = t->a, *b = t->b;                                                                            \
         const int64_t a_step = t->a_step, b_step = t->b_step, panel = t->panel, ldc = t->ldc;                        \
         float *c = t->c;                                                                                             \
+        const char *fetch = t->fetch;                                                                                \
+        const int64_t fetch_step = t->fetch_step;                                                                    \
         vf sum[rows][vectors];                                                                                       \
         _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++)                                                      \
             _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++) sum[i][v] =                                    \
@@ -27,6 +29,8 @@
                 _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++) sum[i][v] =                                \
                     GEMM_MULTIPLY(left, right[v], sum[i][v]);                                                        \
             }                                                                                                        \
+            __builtin_prefetch(fetch, 0, 2);                                                                         \
+            fetch += fetch_step;                                                                                     \
             a += a_step;                                                                                             \
             b += b_step;                                                                                             \
         }                                                                                                            \

@@ -11,6 +11,7 @@
  *         with int8, block
  * floats: alpha, beta, low, high (the bounds of EPILOGUE_CLIP)
  */
+#include "chunks.h"
 #include "gemm_bytes.h"
 
 #define MAX_BATCH_AXES ASC_MAX_RANK
@@ -343,6 +344,13 @@ static void pack_panel(const asc_call *call, int64_t chunk, int32_t worker, void
     g.pack(&g, chunk % panels, 0, g.k, packed_b(call) + (index * panels + chunk % panels) * g.k * GEMM_PANEL);
 }
 
+/* Whether C is large, and nobody finds it in a cache after all that is read besides. */
+static int streams(const problem *p) {
+    double c = (double)p->batches * (double)p->gemm.m * (double)p->gemm.n * sizeof(float);
+    double b = (double)p->gemm.n * (double)p->gemm.k * sizeof(float);
+    return c >= ASC_STREAM_BYTES / 2 && c + b + (p->gemm.epilogue.residual.data ? c : 0) >= ASC_STREAM_BYTES;
+}
+
 static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     const problem *p = arg;
     gemm g = p->gemm;
@@ -359,6 +367,7 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
     } else {
         g.b += batch_offset(p, B, batch);
     }
+    g.streams = streams(p);
     int64_t from = split_at(g.m, rows, row), to = split_at(g.m, rows, row + 1);
     if (g.source && to - from <= GEMM_BYTES_ROWS && g.a_k == 1) {
         ASC_FN(gemm_bytes_stream)(&g, from, to - from, split_at(panels, columns, column),

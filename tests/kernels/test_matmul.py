@@ -84,6 +84,18 @@ def test_threads_change_no_bit(isa: int, m: int, n: int, k: int) -> None:
 
 
 @isa_each
+@pytest.mark.parametrize("n", [2048, 2053])
+def test_a_large_result_has_the_bits_of_its_parts(isa: int, n: int) -> None:
+    """What is too large for the caches is stored past them, with the same epilogue before."""
+    rng = np.random.default_rng(11)
+    a, b, r = normal(rng, 1600, 9), normal(rng, 9, n), normal(rng, 1600, n)
+    whole = matmul(a, Panel32(b), None, r, ints=(0, 0, SILU), isa=isa)
+    for rows in (slice(0, 40), slice(801, 830), slice(1571, 1600)):
+        part = matmul(a[rows], Panel32(b), None, r[rows], ints=(0, 0, SILU), isa=isa)
+        np.testing.assert_array_equal(whole[rows], part)
+
+
+@isa_each
 def test_strides_do_not_matter(isa: int) -> None:
     rng = np.random.default_rng(4)
     wide_a, wide_b = normal(rng, 50, 80), normal(rng, 80, 120)
