@@ -14,8 +14,8 @@ from functools import cache
 
 from ascend_ep.errors import AscendError
 
-#: ISA level -> flags; the levels and their meaning are those of CMakeLists.txt, except that generated code uses
-#: no instructions of bfloat16's: avx512bf16 is the same code as avx512.
+#: ISA level -> flags; the levels and their meaning are those of CMakeLists.txt, except that generated code
+#: uses no instructions of bfloat16's: avx512bf16 is the same code as avx512.
 ISA_FLAGS: dict[str, tuple[str, ...]] = {
     "baseline": ("-march=x86-64-v2",),
     "avx2": ("-march=x86-64-v3",),
