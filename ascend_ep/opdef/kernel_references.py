@@ -87,9 +87,9 @@ def rope(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
     half = x.shape[-1] // 2
     if x.shape[-1] % 2 or cos.shape[-1] not in (half, 2 * half) or cos.shape != sin.shape:
         raise ValueError(f"x {x.shape}, cos {cos.shape} and sin {sin.shape} don't fit")
-    interleaved = bool(attributes["interleaved"])
-    pairs = (slice(0, None, 2), slice(1, None, 2)) if interleaved else (slice(0, half), slice(half, None))
-    first, second = (x[..., p] for p in pairs)
+    evens, halves = (slice(0, None, 2), slice(1, None, 2)), (slice(0, half), slice(half, None))
+    pairs = evens if attributes["interleaved"] == 1 else halves
+    first, second = (x[..., p] for p in (evens if attributes["interleaved"] else halves))
     (cos1, cos2), (sin1, sin2) = (
         (t, t) if t.shape[-1] == half else (t[..., pairs[0]], t[..., pairs[1]]) for t in (cos, sin)
     )

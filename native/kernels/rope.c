@@ -1,11 +1,12 @@
 /* rope: rotary position embedding of float32.
  *   x [B, P, Q, D], cos and sin [Bc, T, R or R/2], positions? [Bp, S] (int32, int64) -> y like x
- * ints: [sequence axis of x (1 or 2), R (the first R of D are rotated), interleaved]
+ * ints: [sequence axis of x (1 or 2), R (the first R of D are rotated), interleaved: 0, 1 or 2]
  *   Bc, Bp are 1 or B; S = length of the sequence axis. Without positions T = S and step s uses row s;
  *   with them it uses row positions[b, s], which must lie in [0, T) and Bc is 1.
  *   x may have strides, but for its last axis; the other inputs are contiguous.
- * halves      y[j] = x[j] cos[j] - x[j + R/2] sin[j];  y[j + R/2] = x[j + R/2] cos[j'] + x[j] sin[j']
- * interleaved the same for pairs (2j, 2j + 1)
+ * 0, halves: y[j] = x[j] cos[j] - x[j + R/2] sin[j];  y[j + R/2] = x[j + R/2] cos[j'] + x[j] sin[j']
+ * 1, interleaved: the same for pairs (2j, 2j + 1)
+ * 2, regrouped: pairs (2j, 2j + 1) of x, written as halves; y isn't x (the row rope_regrouped)
  *   j' = j when the tables have R/2 columns; with R columns each element has its own cos and sin.
  * Source: Su et al., RoFormer, 2021. */
 #include <string.h>
@@ -37,6 +38,7 @@ static int32_t describe(const asc_call *call, rope_job *job) {
     ASC_REQUIRE(call, call->ints[0] == 1 || call->ints[0] == 2, "rope: the sequence axis is neither 1 nor 2");
     int64_t batch = x->dims[0], length = x->dims[call->ints[0]], rotary = call->ints[1];
     ASC_REQUIRE(call, rotary >= 2 && rotary % 2 == 0 && rotary <= x->dims[3], "rope: the rotary dim doesn't fit");
+    ASC_REQUIRE(call, call->ints[2] >= 0 && call->ints[2] <= 2, "rope: interleaved is not 0, 1 or 2");
     ASC_REQUIRE(call, cos->rank == 3 && asc_same_dims(cos, sin), "rope: cos and sin are not alike, of rank 3");
     ASC_REQUIRE(call, cos->dims[2] == rotary || cos->dims[2] == rotary / 2, "rope: the tables have a wrong width");
     ASC_REQUIRE(call, cos->dims[0] == 1 || cos->dims[0] == batch, "rope: the tables have a wrong batch");
@@ -51,7 +53,7 @@ static int32_t describe(const asc_call *call, rope_job *job) {
     job->batch = batch, job->p = x->dims[1], job->q = x->dims[2], job->d = x->dims[3];
     job->rotary = rotary, job->columns = cos->dims[2], job->table = cos->dims[1];
     job->per_batch = cos->dims[0] == 1 ? 0 : cos->dims[1] * cos->dims[2];
-    job->seq_axis = call->ints[0], job->interleaved = call->ints[2] != 0;
+    job->seq_axis = call->ints[0], job->interleaved = call->ints[2];
     job->positions = positions;
     job->position_step = positions && positions->dims[0] != 1 ? length : 0;
     return ASC_OK;
@@ -110,6 +112,23 @@ static void rotate_pairs(const float *x, float *y, const float *cos, const float
     }
 }
 
+/* Pairs of x into halves of y. */
+static void regroup_pairs(const float *x, float *y, const float *cos, const float *sin, int64_t half, int64_t second) {
+    vi even = vi_iota() * 2, odd = even + 1;
+    int64_t j = 0;
+    for (; j + ASC_VF <= half; j += ASC_VF) {
+        vf low = vf_load(x + 2 * j), high = vf_load(x + 2 * j + ASC_VF);
+        vf a = __builtin_shuffle(low, high, even), b = __builtin_shuffle(low, high, odd);
+        vf_store(y + j, a * vf_load(cos + j) - b * vf_load(sin + j));
+        vf_store(y + j + half, b * vf_load(cos + j + second) + a * vf_load(sin + j + second));
+    }
+    for (; j < half; j++) {
+        float a = x[2 * j], b = x[2 * j + 1];
+        y[j] = a * cos[j] - b * sin[j];
+        y[j + half] = b * cos[j + second] + a * sin[j + second];
+    }
+}
+
 static void rope_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     (void)worker;
     const rope_job *job = arg;
@@ -123,7 +142,9 @@ static void rope_chunk(const asc_call *call, int64_t chunk, int32_t worker, void
         const int64_t *strides = call->in[0].strides;
         const float *x = job->x + b * strides[0] + i / job->q % job->p * strides[1] + i % job->q * strides[2];
         float *y = job->y + i * job->d;
-        if (job->interleaved)
+        if (job->interleaved == 2)
+            regroup_pairs(x, y, job->cos + table, job->sin + table, half, own_columns ? half : 0);
+        else if (job->interleaved)
             rotate_pairs(x, y, job->cos + table, job->sin + table, half, own_columns);
         else
             rotate_halves(x, y, job->cos + table, job->sin + table, half, own_columns ? half : 0);

@@ -47,6 +47,24 @@ def test_rope(isa: int, interleaved: int, dim: int, rotary: int) -> None:
                 np.testing.assert_allclose(got, want, rtol=3e-7, atol=2e-6)
 
 
+@pytest.mark.parametrize("isa", isa_levels())
+@pytest.mark.parametrize(("dim", "rotary"), [(2, 2), (64, 64), (80, 66), (40, 12), (200, 200)])
+def test_rope_from_pairs_to_halves(isa: int, dim: int, rotary: int) -> None:
+    x, cos, sin = f32(2, 3, 5, dim), f32(1, 5, rotary), f32(1, 5, rotary)
+    grouped = np.concatenate([x[..., :rotary:2], x[..., 1:rotary:2], x[..., rotary:]], -1)
+    for columns in (rotary // 2, rotary):
+        tables = [np.ascontiguousarray(t[..., :columns]) for t in (cos, sin)]
+        (got,) = call("rope_regrouped", [x, *tables], [(F32, x.shape)], [2, rotary, 2], isa=isa)
+        (want,) = call("rope", [grouped, *tables], [(F32, x.shape)], [2, rotary, 0], isa=isa)
+        np.testing.assert_array_equal(got, want)
+    x[0, 0, 0, :2] = [np.nan, np.inf]
+    (got,) = call("rope_regrouped", [x, *tables], [(F32, x.shape)], [2, rotary, 2], isa=isa)
+    assert np.isnan(got[0, 0, 0, [0, rotary // 2]]).all()
+    assert np.isnan(got).sum() == 2
+    (got,) = call("rope_regrouped", [x[:, :0], *tables], [(F32, (2, 0, 5, dim))], [2, rotary, 2], isa=isa)
+    assert got.size == 0
+
+
 @pytest.mark.parametrize("index_type", [np.int32, np.int64])
 def test_rope_positions(index_type: type) -> None:
     x, cos, sin = f32(2, 3, 5, 16), f32(1, 9, 8), f32(1, 9, 8)
@@ -83,6 +101,7 @@ def test_rope_bits_depend_on_neither_batch_nor_threads() -> None:
         ((2, 3, 5, 8), (5, 4), [2, 8, 0]),
         ((3, 5, 8), (1, 5, 4), [1, 8, 0]),
         ((2, 3, 5, 8), (1, 5, 4), [2, 8]),
+        ((2, 3, 5, 8), (1, 5, 4), [2, 8, 3]),
     ],
 )
 def test_rope_refuses(x: tuple[int, ...], table: tuple[int, ...], ints: list[int]) -> None:

@@ -52,12 +52,13 @@ def _emit(
         x = b.view(x, dims)
     if static(b.strides(x)[-1]) != 1:
         x = b.contiguous(x)
+    kernel = "rope_regrouped" if ints[2] == 2 else "rope"
     ins = [x, *map(b.contiguous, tables), None if positions is None else b.contiguous(positions)]
     if list(target.dims) == list(dims):
-        b.emit("rope", ins, [b.out(target)], ints)
+        b.emit(kernel, ins, [b.out(target)], ints)
     else:
         y = b.temp(target.dtype, dims)
-        b.emit("rope", ins, [y], ints)
+        b.emit(kernel, ins, [y], ints)
         b.bind(target, b.view(y, target.dims))
 
 

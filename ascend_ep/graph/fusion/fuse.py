@@ -15,7 +15,7 @@ from ascend_ep.graph.fusion.ledger import Ledger, Outcome
 from ascend_ep.graph.fusion.outline import outline
 from ascend_ep.graph.fusion.pattern import Match, match
 from ascend_ep.graph.fusion.rms_norm import RMSNormFusion
-from ascend_ep.graph.fusion.rope import RoPEFusion
+from ascend_ep.graph.fusion.rope import InterleavedRoPEFusion, RegroupedRoPEFusion, RoPEFusion
 from ascend_ep.graph.fusion.rule import Fusion
 from ascend_ep.graph.fusion.silu import SiLUFusion, SwiGLUFusion
 from ascend_ep.graph.infer import Registry, infer_facts
@@ -27,6 +27,8 @@ FUSIONS: tuple[Fusion, ...] = (
     AttentionFusion(),
     LayerNormFusion(),
     RMSNormFusion(),
+    RegroupedRoPEFusion(),
+    InterleavedRoPEFusion(),
     RoPEFusion(),
     SwiGLUFusion(),
     TanhGeluFusion(),
@@ -68,7 +70,7 @@ def _find(fusion: Fusion, root: ir.Node, facts: Facts, ledger: Ledger) -> Match 
     """The first match that can be fused, if the ledger has it; the first match is entered otherwise."""
     refused: tuple[Match, str] | None = None
     for found in match(fusion.pattern, root.outputs[0], facts):
-        refusal = _escapes(found, root) or fusion.check(found, facts)
+        refusal = _escapes(found, root) or fusion.check(found, facts) or _reads(found, fusion, facts)
         if refusal is None:
             operands = fusion.replacement(found, facts).inputs
             weighed = candidate(found.matched, root, operands, facts)
@@ -88,6 +90,17 @@ def _escapes(found: Match, root: ir.Node) -> str | None:
         for value in node.outputs:
             if value.is_graph_output() or any(user not in members for user in value.consumers()):
                 return f"its intermediate value {value.name!r} is used elsewhere"
+    return None
+
+
+def _reads(found: Match, fusion: Fusion, facts: Facts) -> str | None:
+    """Why the nodes can't be a function of the fused node's operands: what else they read is no constant."""
+    known = {value for node in found.matched for value in node.outputs}
+    known |= set(fusion.replacement(found, facts).inputs)
+    for node in found.matched:
+        for value in node.inputs:
+            if value is not None and value not in known and value.const_value is None:
+                return f"its {node.op_type} reads {value.name!r}, which is no constant"
     return None
 
 

@@ -38,7 +38,9 @@ class TanhGeluFusion(GeluFusion):
     rule = graph_rule("TanhGelu", "the tanh approximation of GELU -> Gelu")
     CUBE = Either(Op("Pow", X, Number(3.0)), Op("Mul", X, Op("Mul", X, X)))
     INNER = Op("Add", X, Op("Mul", CUBE, Number(0.044715)))
-    pattern = half_of_product(
-        Op("Add", Op("Tanh", Op("Mul", INNER, Number(math.sqrt(2 / math.pi)))), Number(1.0))
-    )
+    #: with x in front, as GELU's "fast" form in Hugging Face's models
+    FACTOR = Op("Add", Op("Mul", Op("Mul", X, Number(0.044715)), X), Number(1.0))
+    OUTER = Number(math.sqrt(2 / math.pi))
+    ARGUMENT = Either(Op("Mul", INNER, OUTER), Op("Mul", Op("Mul", X, OUTER), FACTOR))
+    pattern = half_of_product(Op("Add", Op("Tanh", ARGUMENT), Number(1.0)))
     approximate = "tanh"

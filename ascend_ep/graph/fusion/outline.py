@@ -68,10 +68,16 @@ def _body(
                 renamed[value] = constant.outputs[0]
             operands.append(None if value is None else renamed[value])
         copy = ir.Node(
-            node.domain, node.op_type, operands, list(node.attributes.values()), name=f"n{len(copies)}"
+            node.domain,
+            node.op_type,
+            operands,
+            list(node.attributes.values()),
+            name=f"n{len(copies)}",
+            num_outputs=len(node.outputs),
         )
-        copy.outputs[0].name = f"v{len(copies)}"
-        renamed[node.outputs[0]] = copy.outputs[0]
+        for i, (made, original) in enumerate(zip(copy.outputs, node.outputs, strict=True)):
+            made.name = f"v{len(copies)}" if i == 0 else f"v{len(copies)}_{i}"
+            renamed[original] = made
         copies.append(copy)
     used = {n.domain for n in copies}
     imports = {d: v for d, v in opsets.items() if d in used}

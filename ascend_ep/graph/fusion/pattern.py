@@ -33,14 +33,24 @@ class Number:
     name: str = ""
 
 
+@dataclass(frozen=True)
+class Bound:
+    """A variable that is also what a pattern describes: a value that a formula uses more than once."""
+
+    name: str
+    pattern: Pattern
+
+
 class Op:
-    """A node of the default domain whose first operands match; `name` binds the node.
+    """A node of the default domain whose first operands match; `name` binds the node, `output` says which
+    of its results the value is.
 
     The node may have more operands than the pattern (axes, steps): a rule's check reads them.
     """
 
-    def __init__(self, op_type: str, *operands: Pattern, name: str = "") -> None:
+    def __init__(self, op_type: str, *operands: Pattern, name: str = "", output: int = 0) -> None:
         self.op_type = op_type
+        self.output = output
         self.operands = operands
         self.name = name
 
@@ -52,7 +62,7 @@ class Either:
         self.alternatives = alternatives
 
 
-Pattern = Var | Number | Op | Either
+Pattern = Var | Number | Bound | Op | Either
 
 
 @dataclass(frozen=True)
@@ -74,6 +84,12 @@ def match(pattern: Pattern, value: ir.Value, facts: Facts, state: Match | None =
             yield Match({**state.values, pattern.name: value}, state.nodes, state.numbers, state.matched)
         elif bound is value:
             yield state
+    elif isinstance(pattern, Bound):
+        if pattern.name in state.values:
+            yield from match(Var(pattern.name), value, facts, state)
+        else:
+            for found in match(Var(pattern.name), value, facts, state):
+                yield from match(pattern.pattern, value, facts, found)
     elif isinstance(pattern, Number):
         yield from _match_number(pattern, value, facts, state)
     elif isinstance(pattern, Either):
@@ -104,7 +120,7 @@ def _match_op(pattern: Op, value: ir.Value, facts: Facts, state: Match) -> Itera
     node = value.producer()
     if node is None or node.op_type != pattern.op_type or node.domain not in ("", "ai.onnx"):
         return
-    if value is not node.outputs[0] or len(node.inputs) < len(pattern.operands):
+    if value.index() != pattern.output or len(node.inputs) < len(pattern.operands):
         return
     nodes = {**state.nodes, pattern.name: node} if pattern.name else state.nodes
     start = Match(state.values, nodes, state.numbers, (*state.matched, node))

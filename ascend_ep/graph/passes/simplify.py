@@ -172,13 +172,14 @@ def _static_target(node: ir.Node, facts: Facts, version: int) -> bool:
     if target is None or dims is None or target.is_initializer() or not isinstance(node.graph, ir.Graph):
         return False
     wanted = _target(facts[_first(node)].dims or (), dims)
-    if wanted is None or attribute(node, "allowzero", 0):
+    if wanted is None:
         return False
     array = np.array(wanted, dtype=np.int64)
     tensor = ir.tensor(array)
     constant = add_constant(node.graph, f"{output.name}.shape", tensor)
     facts[constant] = Fact(7, array.shape, tensor=tensor)
     node.replace_input_with(1, constant)
+    node.attributes.pop("allowzero", None)  # with it, 0 would be a size
     return True
 
 
