@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from onnx.reference.op_run import OpRun
 
+from ascend_ep.graph.reference_quantised import DequantizeLinear
 from ascend_ep.graph.reference_windows import convolve, convolve_transposed, pool
 
 
@@ -189,6 +190,7 @@ FAST_OPS: tuple[type[OpRun], ...] = (
     ConvTranspose,
     AveragePool,
     BatchNormalization,
+    DequantizeLinear,
     MaxPool,
     Erf,
     Gelu,

@@ -64,7 +64,20 @@ def attended() -> GraphBuilder:
     return g
 
 
-BUNDLES = {"gated": gated, "windowed": windowed, "mixed": mixed, "attended": attended}
+def quantised() -> GraphBuilder:
+    """int8 weights that a product reads, and int8 that is dequantised as it runs."""
+    g = GraphBuilder("quantised")
+    x, q = g.input("x", ["N", 6]), g.input("q", ["N", 5], onnx.TensorProto.INT8)
+    w = g.constant("w", np.arange(30, dtype=np.int8).reshape(6, 5))
+    scale, zero = g.constant("scale", np.full(5, 0.5, np.float32)), g.constant("zero", np.ones(5, np.int8))
+    product = g.node("MatMul", [x, g.node("DequantizeLinear", [w, scale, zero], "dw", axis=1)], "product")
+    g.node("Add", [product, g.node("DequantizeLinear", [q, scale], "dq", axis=1)], g.output("y", ["N", 5]))
+    return g
+
+
+BUNDLES = {
+    "gated": gated, "windowed": windowed, "mixed": mixed, "attended": attended, "quantised": quantised
+}  # fmt: skip
 
 
 def build(folder: Path) -> None:
