@@ -56,9 +56,9 @@ def model(
 @pytest.mark.parametrize(
     "arguments",
     [
-        {}, {"bits": 8}, {"bits": 2}, {"k": 100, "block": 16, "zero": "packed"}, {"zero": "float", "bias": True},
-        {"bits": 8, "block": 16, "zero": "packed", "flat": True}, {"block": 128}, {"accuracy_level": 4},
-        {"bits": 2, "block": 16, "zero": "packed"},
+        {}, {"bits": 8}, {"bits": 2}, {"block": 128}, {"k": 100, "block": 16, "zero": "packed"},
+        {"bits": 8, "block": 16, "zero": "packed", "flat": True}, {"accuracy_level": 4},
+        {"bits": 2, "block": 16, "zero": "packed"}, {"zero": "float", "bias": True},
     ],
     ids=str,
 )  # fmt: skip
