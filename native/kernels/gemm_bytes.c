@@ -8,7 +8,12 @@
 
 #define PER_PANEL (GEMM_PANEL / ASC_VF) /* vectors in a row of a panel */
 #define ALWAYS static inline __attribute__((always_inline))
-#define AHEAD 1024 /* bytes of a panel that are fetched before they are read: the fetcher stops at a page's end */
+#if ASC_VF == 16
+#define TALL 8 /* rows of A at a time: their sums are in registers */
+#else
+#define TALL 4
+#endif
+#define AHEAD 2048 /* bytes of a panel that are fetched before they are read: the fetcher stops at a page's end */
 
 ALWAYS vf load_bytes(const int8_t *p) {
 #if defined(__AVX512F__)
@@ -60,8 +65,8 @@ typedef struct strip {
 } strip;
 
 ALWAYS void stream(const strip *t, const int rows, const int vectors, const int has_zero) {
-    vf sum[GEMM_BYTES_ROWS][8];
-#pragma GCC unroll 4
+    vf sum[TALL][8];
+#pragma GCC unroll 8
     for (int i = 0; i < rows; i++)
 #pragma GCC unroll 8
         for (int v = 0; v < vectors; v++) sum[i][v] = (vf){0};
@@ -82,12 +87,12 @@ ALWAYS void stream(const strip *t, const int rows, const int vectors, const int 
                 const int8_t *p = b + v / PER_PANEL * panel + v % PER_PANEL * ASC_VF;
                 if (v % PER_PANEL == 0) __builtin_prefetch(p + AHEAD);
                 vf w = dequantise(p, scale[v], zero[v], has_zero);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
                 for (int i = 0; i < rows; i++) sum[i][v] = vf_fma(vf_set(a[i * a_row]), w, sum[i][v]);
             }
         }
     }
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int i = 0; i < rows; i++)
 #pragma GCC unroll 8
         for (int v = 0; v < vectors; v++) vf_store(t->c + i * t->ldc + v * ASC_VF, sum[i][v]);
@@ -106,42 +111,61 @@ STREAMS(1)
 STREAMS(2)
 STREAMS(3)
 STREAMS(4)
+#if TALL > 4
+STREAM(5, 2)
+STREAM(6, 2)
+STREAM(7, 2)
+STREAM(8, 2)
+#endif
 
 typedef void (*stream_fn)(const strip *);
 #define ROW(rows) {stream_##rows##x2, stream_##rows##x4}
-static const stream_fn FEW[GEMM_BYTES_ROWS][2] = {ROW(1), ROW(2), ROW(3), ROW(4)};
+#define TWO(rows) {stream_##rows##x2, stream_##rows##x2}
+static const stream_fn STRIPS[TALL][2] = {
+    ROW(1), ROW(2), ROW(3), ROW(4),
+#if TALL > 4
+    TWO(5), TWO(6), TWO(7), TWO(8),
+#endif
+};
 
 /* The widest strip that `cols` columns fill. Two vectors are never wider than a panel, whose columns past N exist. */
 static int strip_vectors(int64_t rows, int64_t cols) {
     if (rows == 1 && cols >= 8 * ASC_VF) return 8;
-    return cols >= 4 * ASC_VF ? 4 : 2;
+    return rows <= 4 && cols >= 4 * ASC_VF ? 4 : 2;
 }
 
+/* Rows of one strip: `cols` columns of it exist. */
+static void run_strip(const gemm *g, strip *t, int vectors, int64_t row, int64_t rows, int64_t col, int64_t cols) {
+    float edge[TALL * 8 * ASC_VF], *c = g->c + row * g->ldc + col;
+    int64_t width = (int64_t)vectors * ASC_VF;
+    t->a = g->a + row * g->a_row;
+    t->c = cols < width ? edge : c;
+    t->ldc = cols < width ? width : g->ldc;
+    if (vectors == 8)
+        stream_1x8(t);
+    else
+        STRIPS[rows - 1][vectors / 4](t);
+    if (!epilogue_is_plain(&g->epilogue)) ASC_FN(epilogue_apply)(&g->epilogue, t->c, t->ldc, row, rows, col, cols);
+    if (cols < width)
+        for (int64_t i = 0; i < rows; i++) memcpy(c + i * g->ldc, edge + i * width, (size_t)cols * sizeof *c);
+}
+
+/* All rows pass a strip before the next: only the first of them reads it from far. */
 void ASC_FN(gemm_bytes_stream)(const gemm *g, int64_t row, int64_t rows, int64_t panel, int64_t panel_end) {
     const gemm_bytes *b = g->source;
-    int64_t end = panel_end * GEMM_PANEL;
+    int64_t end = panel_end * GEMM_PANEL, groups = (rows + TALL - 1) / TALL, most = (rows + groups - 1) / groups;
+    strip t = {.a_row = g->a_row, .k = g->k, .block = b->block, .panel = g->k * GEMM_PANEL};
+    t.table_panel = b->blocks * GEMM_PANEL;
     for (int64_t col = panel * GEMM_PANEL, width; col < end && col < g->n; col += width) {
-        int vectors = strip_vectors(rows, end - col);
+        int vectors = strip_vectors(most, end - col);
         width = (int64_t)vectors * ASC_VF;
         int64_t cols = g->n - col < width ? g->n - col : width, at = col / GEMM_PANEL, within = col % GEMM_PANEL;
-        float edge[GEMM_BYTES_ROWS * 8 * ASC_VF], *c = g->c + row * g->ldc + col;
-        strip t = {.a = g->a + row * g->a_row, .a_row = g->a_row, .k = g->k, .c = c, .ldc = g->ldc};
-        t.weights = b->weights + at * g->k * GEMM_PANEL + within;
-        t.scale = b->scale + at * b->blocks * GEMM_PANEL + within;
-        t.zero = b->zero ? b->zero + at * b->blocks * GEMM_PANEL + within : NULL;
-        t.block = b->block;
-        t.panel = g->k * GEMM_PANEL;
-        t.table_panel = b->blocks * GEMM_PANEL;
-        if (cols < width) {
-            t.c = edge;
-            t.ldc = width;
+        t.weights = b->weights + at * t.panel + within;
+        t.scale = b->scale + at * t.table_panel + within;
+        t.zero = b->zero ? b->zero + at * t.table_panel + within : NULL;
+        for (int64_t i = 0; i < groups; i++) {
+            int64_t first = rows * i / groups, tall = rows * (i + 1) / groups - first;
+            run_strip(g, &t, vectors, row + first, tall, col, cols);
         }
-        if (vectors == 8)
-            stream_1x8(&t);
-        else
-            FEW[rows - 1][vectors / 4](&t);
-        if (!epilogue_is_plain(&g->epilogue)) ASC_FN(epilogue_apply)(&g->epilogue, t.c, t.ldc, row, rows, col, cols);
-        if (cols < width)
-            for (int64_t i = 0; i < rows; i++) memcpy(c + i * g->ldc, edge + i * width, (size_t)cols * sizeof *c);
     }
 }

@@ -15,7 +15,12 @@ typedef struct gemm_bytes {
     int64_t blocks;
 } gemm_bytes;
 
-#define GEMM_BYTES_ROWS 4 /* up to so many rows of A, B is read once and never stored as float32 */
+/* Up to so many rows of A, dequantising B anew for every few of them costs less than storing it as float32. */
+#if ASC_VF == 16
+#define GEMM_BYTES_ROWS 32
+#else
+#define GEMM_BYTES_ROWS 16
+#endif
 
 void ASC_FN(gemm_pack_bytes)(const gemm *g, int64_t panel, int64_t k0, int64_t k, float *out);
 
