@@ -1,12 +1,14 @@
 """Products in bfloat16: constant right operands are stored rounded, in pairs, and what they are multiplied
 with is rounded as it is read; so are both operands of attention's two products. Sums, biases, activations,
-softmax and everything between products stay float32.
+softmax and everything between matrix products stay float32; images between convolutions don't
+(narrow_convolutions).
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from ascend_ep.compiler.narrow_convolutions import narrow_convolutions
 from ascend_ep.compiler.plan import WEIGHT, Insn, NativePartition, Plan, Ref, Weight
 
 FLOAT, BFLOAT16 = 1, 16
@@ -14,13 +16,13 @@ NARROW = 2  #: of attention's ints (native/kernels/attention.c)
 
 
 def narrow_products(plan: Plan) -> int:
-    """Changes the plan in place; the number of products that are now computed in bfloat16."""
+    """Changes the plan in place; the number of products and convolutions that now compute in bfloat16."""
     narrowed: dict[Weight, Ref] = {}
     changed = 0
     for owner in plan.partitions:
         for part in (owner, owner.fallback) if isinstance(owner, NativePartition) else ():
             if part is not None:
-                changed += _narrow(part, narrowed)
+                changed += _narrow(part, narrowed) + narrow_convolutions(part)
     return changed
 
 

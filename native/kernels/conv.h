@@ -19,7 +19,11 @@ typedef struct conv {
     int panels;     /* weights are [groups, group_in * taps, group_out] in ASC_LAYOUT_PANEL32 */
     const float *x, *weights;
     float *y;
-    epilogue epilogue; /* addends of image 0, channel 0 */
+    /* with channels last: */
+    int pairs;                  /* weights are pairs of bfloat16, and X is read in such */
+    int x_narrow, y_narrow;     /* X is bfloat16; Y and the residual are */
+    int64_t depth, group_depth; /* floats, or pairs, that are read of a pixel, and of a group of it */
+    epilogue epilogue;          /* addends of image 0, channel 0 */
 } conv;
 
 /* Checks and reads what all convolutions share: the ints are group, activation, one of the kernel's own, then for

@@ -5,7 +5,7 @@
 
 /* Windows of a run of output pixels of a row whose taps inside are the same. */
 typedef struct window {
-    const float *x;         /* what tap (0, 0) reads for the first pixel; it may lie outside */
+    const void *x;          /* what tap (0, 0) reads for the first pixel; it may lie outside */
     const float *w;         /* tap (0, 0) */
     int64_t from[2], to[2]; /* taps inside, along height and width */
     int64_t line, column;   /* floats in x from a tap to the next, down and across */
@@ -15,8 +15,10 @@ typedef struct window {
 /* Where sums go, and what is done to them first. */
 typedef struct target {
     float low, high;
-    const float *bias, *residual;
-    float *y;
+    const float *bias;
+    const void *residual; /* as y */
+    void *y;
+    int narrow;   /* y is bfloat16 */
     int64_t step; /* floats in y from a pixel to the next */
 } target;
 
@@ -24,45 +26,49 @@ static inline __attribute__((always_inline)) vf load(const float *p, int tail, i
     return tail ? vf_load_tail(p, lanes, 0) : vf_load(p);
 }
 
-static inline __attribute__((always_inline)) void finish(const target *t, int64_t at, const vf *sum, int pixels,
-                                                         vf bias, int tail, int64_t lanes) {
+static inline __attribute__((always_inline)) void finish_as(const target *t, int64_t at, const vf *sum, int pixels,
+                                                            vf bias, int narrow, int tail, int64_t lanes) {
     vf low = vf_set(t->low), high = vf_set(t->high);
     _Pragma("GCC unroll 8") for (int p = 0; p < pixels; p++, at += t->step) {
         vf y = sum[p] + bias;
-        if (t->residual) y += load(t->residual + at, tail, lanes);
-        y = vf_min(high, vf_max(low, y));
-        if (tail)
-            vf_store_tail(t->y + at, y, lanes);
-        else
-            vf_store(t->y + at, y);
+        if (t->residual) y += image_load(t->residual, at, narrow, tail, lanes);
+        image_store(t->y, at, vf_min(high, vf_max(low, y)), narrow, tail, lanes);
     }
+}
+
+static inline __attribute__((always_inline)) void finish(const target *t, int64_t at, const vf *sum, int pixels,
+                                                         vf bias, int tail, int64_t lanes) {
+    if (t->narrow)
+        finish_as(t, at, sum, pixels, bias, 1, tail, lanes);
+    else
+        finish_as(t, at, sum, pixels, bias, 0, tail, lanes);
 }
 
 /* A block of pixels, for the vector that starts at channel v. `size` is 3 for all taps of a 3 x 3 kernel, 0 for any
  * others. */
 static inline __attribute__((always_inline)) void run_block(const conv *c, const window *n, const target *t, int pixels,
-                                                            int size, int64_t v, int tail, int64_t lanes) {
+                                                            int size, int narrow, int64_t v, int tail, int64_t lanes) {
     vf sum[BLOCK] = {{0}};
     int64_t down = size ? size : n->to[0], across = size ? size : n->to[1], wide = size ? size : c->kernel[WIDTH];
     for (int64_t i = size ? 0 : n->from[0]; i < down; i++)
         for (int64_t j = size ? 0 : n->from[1]; j < across; j++) {
             vf w = load(n->w + v + (i * wide + j) * c->out_channels, tail, lanes);
-            const float *x = n->x + v + i * n->line + j * n->column;
+            const void *x = image_at(n->x, v + i * n->line + j * n->column, narrow);
             _Pragma("GCC unroll 8") for (int p = 0; p < pixels; p++) sum[p] =
-                vf_fma(w, load(x + p * n->step, tail, lanes), sum[p]);
+                vf_fma(w, image_load(x, p * n->step, narrow, tail, lanes), sum[p]);
         }
     /* -0 adds nothing, to zeros of either sign */
     finish(t, v, sum, pixels, t->bias ? load(t->bias + v, tail, lanes) : vf_set(-0.0f), tail, lanes);
 }
 
 static inline __attribute__((always_inline)) void run_vectors(const conv *c, const window *n, const target *t,
-                                                              int pixels, int64_t channels) {
+                                                              int pixels, int narrow, int64_t channels) {
     int64_t v = 0;
     int square = n->from[0] == 0 && n->to[0] == 3 && n->from[1] == 0 && n->to[1] == 3 && c->kernel[WIDTH] == 3;
     if (square)
-        for (; v + ASC_VF <= channels; v += ASC_VF) run_block(c, n, t, pixels, 3, v, 0, 0);
-    for (; v + ASC_VF <= channels; v += ASC_VF) run_block(c, n, t, pixels, 0, v, 0, 0);
-    if (v < channels) run_block(c, n, t, pixels, 0, v, 1, channels - v);
+        for (; v + ASC_VF <= channels; v += ASC_VF) run_block(c, n, t, pixels, 3, narrow, v, 0, 0);
+    for (; v + ASC_VF <= channels; v += ASC_VF) run_block(c, n, t, pixels, 0, narrow, v, 0, 0);
+    if (v < channels) run_block(c, n, t, pixels, 0, narrow, v, 1, channels - v);
 }
 
 /* Nearly equal blocks, without a division. */
@@ -71,12 +77,13 @@ static int64_t block_size(int64_t pixels) {
 }
 
 /* `channels` from those on that n and t point to. */
-static void run_pixels(const conv *c, window n, target t, int64_t channels) {
+static inline __attribute__((always_inline)) void run_pixels_as(const conv *c, window n, target t, int narrow,
+                                                                int64_t channels) {
     for (int64_t left = n.pixels, count; left > 0; left -= count) {
         count = block_size(left);
         switch (count) {
 #define CASE(count) \
-    case count: run_vectors(c, &n, &t, count, channels); break;
+    case count: run_vectors(c, &n, &t, count, narrow, channels); break;
             CASE(1)
             CASE(2)
             CASE(3)
@@ -88,10 +95,17 @@ static void run_pixels(const conv *c, window n, target t, int64_t channels) {
 #undef CASE
             default: break;
         }
-        n.x += count * n.step;
-        t.y += count * t.step;
-        if (t.residual) t.residual += count * t.step;
+        n.x = image_at(n.x, count * n.step, narrow);
+        t.y = (void *)image_at(t.y, count * t.step, t.narrow);
+        if (t.residual) t.residual = image_at(t.residual, count * t.step, t.narrow);
     }
+}
+
+static void run_pixels(const conv *c, window n, target t, int64_t channels) {
+    if (c->x_narrow)
+        run_pixels_as(c, n, t, 1, channels);
+    else
+        run_pixels_as(c, n, t, 0, channels);
 }
 
 /* Taps of an axis that lie inside for output place o. */
@@ -120,18 +134,18 @@ static int64_t alike(const conv *c, int64_t o, int64_t end) {
 }
 
 /* The address of an input, which may lie outside; then it is only a base for those that don't. */
-static const float *input_at(const conv *c, int64_t image, int64_t row, int64_t column, int64_t channel) {
+static const void *input_at(const conv *c, int64_t image, int64_t row, int64_t column, int64_t channel) {
     uint64_t pixel = ((uint64_t)image * (uint64_t)c->in[HEIGHT] + (uint64_t)row) * (uint64_t)c->in[WIDTH];
     uint64_t at = (pixel + (uint64_t)column) * (uint64_t)c->in_channels + (uint64_t)channel;
-    return (const float *)((uintptr_t)c->x + at * sizeof(float));
+    return (const void *)((uintptr_t)c->x + at * (c->x_narrow ? sizeof(uint16_t) : sizeof(float)));
 }
 
 /* The outputs of a row from column o on: where they, and what is added to them, lie. */
 static void find_outputs(const conv *c, int64_t image, int64_t row, int64_t o, int64_t channel, target *t) {
     int64_t at = ((image * c->out[HEIGHT] + row) * c->out[WIDTH] + o) * c->out_channels + channel;
-    t->y = c->y + at;
+    t->y = (void *)image_at(c->y, at, t->narrow);
     t->bias = c->epilogue.bias.data ? c->epilogue.bias.data + channel : NULL;
-    t->residual = c->epilogue.residual.data ? c->epilogue.residual.data + at : NULL;
+    t->residual = c->epilogue.residual.data ? image_at(c->epilogue.residual.data, at, t->narrow) : NULL;
 }
 
 /* One output row, from the image itself: taps outside are left out. */
@@ -152,10 +166,11 @@ static void run_row(const conv *c, int64_t image, int64_t row, int64_t channel, 
 
 void ASC_FN(conv_channelwise)(const conv *c, int64_t image, int64_t row, int64_t rows, int64_t channel,
                               int64_t channels) {
-    target t = {.step = c->out_channels};
+    target t = {.step = c->out_channels, .narrow = c->y_narrow};
     epilogue after = {.alpha = 1, .beta = 1, .activation = c->epilogue.activation};
     int limits = ASC_FN(conv_limits)(&c->epilogue, &t.low, &t.high);
     for (int64_t r = row; r < row + rows; r++) run_row(c, image, r, channel, channels, t);
     float *y = c->y + (image * c->out[HEIGHT] + row) * c->out[WIDTH] * c->out_channels + channel;
-    if (!limits) ASC_FN(epilogue_apply)(&after, y, c->out_channels, 0, rows * c->out[WIDTH], 0, channels);
+    if (!limits) /* then y is float32 */
+        ASC_FN(epilogue_apply)(&after, y, c->out_channels, 0, rows * c->out[WIDTH], 0, channels);
 }

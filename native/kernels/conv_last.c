@@ -4,7 +4,10 @@
  *         residual (absent, or the dims of Y). One or two spatial axes.
  *         W is [group, taps * C / group, M / group] in ASC_LAYOUT_PANEL32, a row for each tap and channel, the
  *         channels of a tap together; or [taps, M] when each group has one input and one output channel.
- * out:    Y [N, spatial.., M]
+ *         Or W is in ASC_LAYOUT_PAIRS32, the channels of a tap and group made even by a zero; an odd number of
+ *         them takes one group. Then X is rounded to bfloat16 as well, and sums stay float32.
+ *         X may be bfloat16 when W is in pairs or its channels are apart, and its own channels come last.
+ * out:    Y [N, spatial.., M]; bfloat16 together with the residual, when the activation only limits.
  * ints:   group, activation, channels_first, then for each spatial axis: kernel, stride, dilation, pad before.
  *         Positions outside X read as zero, so the padding after X follows from Y's dims.
  * floats: low, high (the bounds of EPILOGUE_CLIP)
@@ -47,6 +50,10 @@ static int64_t split_at(int64_t n, int64_t parts, int64_t i) {
 
 static int32_t read_weights(const asc_call *call, conv *c) {
     const asc_tensor *w = &call->in[CONV_W];
+    c->pairs = w->layout == ASC_LAYOUT_PAIRS32;
+    c->group_depth = c->pairs ? ceil_div(c->group_in, 2) : c->group_in;
+    c->depth = c->group_depth * c->groups;
+    ASC_REQUIRE(call, c->pairs == (w->dtype == ASC_BFLOAT16), "conv_last: pairs are of bfloat16");
     if (conv_is_channelwise(c)) {
         ASC_REQUIRE(
             call,
@@ -55,11 +62,15 @@ static int32_t read_weights(const asc_call *call, conv *c) {
         ASC_REQUIRE(call, c->x_last, "conv_last: channels apart come last");
         return ASC_OK;
     }
+    ASC_REQUIRE(call, c->pairs || !c->x_narrow, "conv_last: a bfloat16 image takes weights in pairs");
+    ASC_REQUIRE(call, !c->pairs || c->groups == 1 || c->group_in % 2 == 0,
+                "conv_last: pairs take an even number of channels in a group");
+    int64_t rows = c->group_depth * c->taps;
     ASC_REQUIRE(call,
-                w->layout == ASC_LAYOUT_PANEL32 && w->rank == 3 && w->dims[0] == c->groups &&
-                    w->dims[1] == c->group_in * c->taps && w->dims[2] == c->group_out,
+                (c->pairs || w->layout == ASC_LAYOUT_PANEL32) && w->rank == 3 && w->dims[0] == c->groups &&
+                    w->dims[1] == (c->pairs ? 2 : 1) * rows && w->dims[2] == c->group_out,
                 "conv_last: weights are packed [group, taps * C / group, M / group]");
-    int64_t floats = asc_panel32_floats(w->dims[1], w->dims[2]);
+    int64_t floats = asc_panel32_floats(rows, w->dims[2]);
     ASC_REQUIRE(call, (floats > 0 || w->dims[1] == 0 || w->dims[2] == 0) && asc_mul_ok(floats, c->groups, &floats),
                 "conv_last: the weights are too large");
     return ASC_OK;
@@ -70,6 +81,12 @@ static int32_t read_conv(const asc_call *call, conv *c) {
                 "conv_last: channels_first is 0 or 1");
     int32_t code = ASC_FN(conv_read)(call, call->ints[2] == 0, 1, c);
     if (code) return code;
+    c->x_narrow = call->in[CONV_X].dtype == ASC_BFLOAT16;
+    c->y_narrow = call->out[0].dtype == ASC_BFLOAT16;
+    ASC_REQUIRE(call, c->x_last || !c->x_narrow, "conv_last: a bfloat16 image has channels last");
+    float low, high;
+    ASC_REQUIRE(call, !c->y_narrow || ASC_FN(conv_limits)(&c->epilogue, &low, &high),
+                "conv_last: this activation has a float32 result");
     ASC_REQUIRE(call, call->in[CONV_X].rank <= 4, "conv_last has one or two spatial axes");
     ASC_REQUIRE(call, c->taps <= CONV_MOST_TAPS, "conv_last: the kernel is too large");
     return read_weights(call, c);
@@ -89,7 +106,7 @@ int ASC_FN(conv_limits)(const epilogue *e, float *low, float *high) {
 /* Nanoseconds of one thread; only to size chunks. */
 static int64_t cost(const conv *c) {
     double macs =
-        (double)c->batch * (double)c->out_channels * (double)c->out_size * (double)(c->group_in * c->taps + 4);
+        (double)c->batch * (double)c->out_channels * (double)c->out_size * (double)(c->group_depth * c->taps + 4);
     double ns = macs / (ASC_VF * (c->group_in > 1 ? 7 : 2));
     return ns > 1e15 ? (int64_t)1e15 : (int64_t)ns;
 }
@@ -106,7 +123,7 @@ static int64_t run_count(const conv *c) {
 /* Whether the weights leave L2 while a span passes them. */
 static int is_heavy(const conv *c) {
     int64_t rows = WEIGHT_BYTES / (int64_t)sizeof(float) / GEMM_PANEL / (c->groups * group_panels(c));
-    return c->group_in * c->taps > rows;
+    return c->group_depth * c->taps > rows;
 }
 
 /* Rows (flat: pixels) of a span: no fewer than pay for a pass of the weights, no more than a strip holds. */
@@ -175,13 +192,13 @@ static worker_state *state_of(const asc_call *call, int64_t worker) {
 /* The places of span number `index`, and their inputs at hand. */
 static conv_span find_span(const asc_call *call, const conv *c, int64_t index, worker_state *state, float *strip) {
     int64_t size = call->scratch[SPAN];
-    conv_span s = {.x = strip, .pixel = c->in_channels * (conv_is_flat(c) ? 1 : c->stride[WIDTH])};
+    conv_span s = {.x = strip, .pixel = c->depth * (conv_is_flat(c) ? 1 : c->stride[WIDTH])};
     if (conv_is_flat(c)) {
         s.first = index * size;
         s.lines = 1;
         s.width = least(size, c->batch * c->out_size - s.first);
         if (conv_is_in_place(c))
-            s.x = c->x + s.first * c->in_channels;
+            s.x = c->x + s.first * c->depth;
         else if (state->span != index)
             ASC_FN(conv_fill_strip)(c, 0, s.first, s.width, strip);
     } else {
@@ -189,7 +206,7 @@ static conv_span find_span(const asc_call *call, const conv *c, int64_t index, w
         s.first = (image * c->out[HEIGHT] + row) * c->out[WIDTH];
         s.lines = least(size, c->out[HEIGHT] - row);
         s.width = c->out[WIDTH];
-        s.line = ASC_FN(conv_strip_width)(c) * c->in_channels * c->stride[HEIGHT];
+        s.line = ASC_FN(conv_strip_width)(c) * c->depth * c->stride[HEIGHT];
         if (state->span != index) ASC_FN(conv_fill_strip)(c, image, row, s.lines, strip);
     }
     state->span = index;
@@ -197,7 +214,7 @@ static conv_span find_span(const asc_call *call, const conv *c, int64_t index, w
 }
 
 static void find_runs(const conv *c, const conv_span *s, int64_t *starts) {
-    int64_t pixel = c->in_channels, line = conv_is_flat(c) ? 0 : ASC_FN(conv_strip_width)(c) * pixel, n = run_count(c);
+    int64_t pixel = c->depth, line = conv_is_flat(c) ? 0 : ASC_FN(conv_strip_width)(c) * pixel, n = run_count(c);
     int64_t step = ASC_FN(conv_strip_step)(c, s->lines), across = n == c->kernel[HEIGHT] ? 1 : c->kernel[WIDTH];
     for (int64_t i = 0; i < n; i++) starts[i] = i / across * step * line + i % across * c->dilation[WIDTH] * pixel;
 }
@@ -206,7 +223,7 @@ static void find_runs(const conv *c, const conv_span *s, int64_t *starts) {
  * tiles, once for each block of them. */
 static void look_ahead(const conv *c, const conv_span *s, const float *w, int first, int64_t tile, int64_t tiles,
                        conv_tile *t) {
-    int64_t rows = c->group_in * c->taps, bytes = 0;
+    int64_t rows = c->group_depth * c->taps, bytes = 0;
     t->ahead = (uintptr_t)w;
     if (is_heavy(c)) {
         bytes = rows * GEMM_PANEL * (int64_t)sizeof(float);
@@ -222,11 +239,12 @@ static void look_ahead(const conv *c, const conv_span *s, const float *w, int fi
 static void run_panel(const conv *c, const conv_span *s, conv_tile t, int64_t panel, int first, int64_t tile,
                       int64_t tiles) {
     int64_t group = panel / group_panels(c), within = panel % group_panels(c) * GEMM_PANEL;
-    int64_t rows = c->group_in * c->taps, left = least(GEMM_PANEL, c->group_out - within);
+    int64_t rows = c->group_depth * c->taps, left = least(GEMM_PANEL, c->group_out - within);
     int64_t channel = group * c->group_out + within, per_line = ceil_div(s->width, CONV_ROWS);
     const float *w = c->weights + group * asc_panel32_floats(rows, c->group_out) + within * rows;
     epilogue after = {.alpha = 1, .beta = 1, .activation = c->epilogue.activation};
     int limits = ASC_FN(conv_limits)(&c->epilogue, &t.low, &t.high);
+    t.narrow = c->y_narrow;
     for (int64_t column = 0; column < left; column += GEMM_TILE_COLS) {
         t.w = w + column;
         t.columns = least(GEMM_TILE_COLS, left - column);
@@ -236,10 +254,10 @@ static void run_panel(const conv *c, const conv_span *s, conv_tile t, int64_t pa
             int64_t line = i / per_line, at = s->width * (i % per_line) / per_line;
             int64_t pixels = s->width * (i % per_line + 1) / per_line - at;
             int64_t out = (s->first + line * s->width + at) * c->out_channels + channel + column;
-            t.x = s->x + line * s->line + at * s->pixel + group * c->group_in;
-            t.y = c->y + out;
-            t.residual = c->epilogue.residual.data ? c->epilogue.residual.data + out : NULL;
-            ASC_FN(conv_tile_run)((int)pixels, &t);
+            t.x = s->x + line * s->line + at * s->pixel + group * c->group_depth;
+            t.y = (void *)image_at(c->y, out, t.narrow);
+            t.residual = c->epilogue.residual.data ? image_at(c->epilogue.residual.data, out, t.narrow) : NULL;
+            (c->pairs ? ASC_FN(conv_tile_pairs_run) : ASC_FN(conv_tile_run))((int)pixels, &t);
             t.ahead += (uintptr_t)(t.ahead_step * rows);
             if (!limits) ASC_FN(epilogue_apply)(&after, t.y, t.y_step, 0, pixels, 0, t.columns);
         }
@@ -251,13 +269,13 @@ static void dense_chunk(const asc_call *call, int64_t chunk, int32_t worker, voi
     int64_t parts = call->scratch[PARTS], panels = c->groups * group_panels(c);
     int64_t first = split_at(panels, parts, chunk % parts), end = split_at(panels, parts, chunk % parts + 1);
     worker_state *state = state_of(call, worker);
-    conv_tile t = {.x_step = c->in_channels * (conv_is_flat(c) ? 1 : c->stride[WIDTH]), .runs = run_count(c)};
+    conv_tile t = {.x_step = c->depth * (conv_is_flat(c) ? 1 : c->stride[WIDTH]), .runs = run_count(c)};
     int64_t *starts = (int64_t *)(state + 1);
     float *strip = (float *)(starts + ceil_div(t.runs, 8) * 8);
     conv_span s = find_span(call, c, chunk / parts, state, strip);
     find_runs(c, &s, starts);
     t.starts = starts;
-    t.length = c->group_in * c->taps / t.runs;
+    t.length = c->group_depth * c->taps / t.runs;
     t.y_step = c->out_channels;
     int64_t tiles = s.lines * ceil_div(s.width, CONV_ROWS), block = tiles;
     if (!is_heavy(c)) block = most(1, BLOCK_BYTES / (int64_t)sizeof(float) / CONV_ROWS / most(1, t.runs * t.x_step));

@@ -2,12 +2,14 @@
 #ifndef ASC_KERNELS_CONV_LAST_H
 #define ASC_KERNELS_CONV_LAST_H
 
+#include "bfloat16.h"
 #include "conv.h"
 
 #define CONV_MOST_TAPS 4096
 
 /* Output places whose windows are at hand: `lines` lines of `width` pixels, the first of which is pixel
- * `first` of the batch. The window of pixel i of line l starts at x + l * line + i * pixel. */
+ * `first` of the batch. The window of pixel i of line l starts at x + l * line + i * pixel; x points to floats,
+ * or to pairs of bfloat16, which are as large. */
 typedef struct conv_span {
     const float *x;
     int64_t first, lines, width, line, pixel;
@@ -20,16 +22,16 @@ static inline int conv_is_flat(const conv *c) {
 
 /* Whether a line of output pixels reads X as it lies, without padding. */
 static inline int conv_is_in_place(const conv *c) {
-    int in_place = conv_is_flat(c);
+    int in_place = conv_is_flat(c) && (!c->pairs || (c->x_narrow && c->in_channels % 2 == 0));
     for (int a = 0; a < AXES; a++) in_place = in_place && c->stride[a] == 1 && c->pad[a] == 0 && c->in[a] == c->out[a];
     return in_place;
 }
 
-/* Floats of the copy that windows of `count` rows (flat: pixels) of an image read; INT64_MAX on overflow. */
+/* Floats (or pairs) of the copy that windows of `count` rows (flat: pixels) of an image read; INT64_MAX on overflow. */
 int64_t ASC_FN(conv_strip_size)(const conv *c, int64_t count);
 /* Makes that copy: rows [row, row + count) of an image, or pixels [row, row + count) of the batch. */
 void ASC_FN(conv_fill_strip)(const conv *c, int64_t image, int64_t row, int64_t count, float *strip);
-/* Inputs of a line of the copy. */
+/* Pixels of a line of the copy. */
 int64_t ASC_FN(conv_strip_width)(const conv *c);
 /* Lines of the copy from what a row of taps reads to what the next one does: rows between them that no window of
  * `count` rows reads are left out. */

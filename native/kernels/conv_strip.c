@@ -1,6 +1,7 @@
 /* The inputs of a strip of output rows, with their padding, as windows with channels last read them. */
 #include "conv_last.h"
 #include "gemm_pack.h"
+#include "pairs.h"
 
 static int64_t least(int64_t a, int64_t b) {
     return a < b ? a : b;
@@ -32,13 +33,13 @@ static int64_t strip_lines(const conv *c, int64_t count) {
 
 int64_t ASC_FN(conv_strip_size)(const conv *c, int64_t count) {
     int64_t floats;
-    if (conv_is_flat(c)) return asc_mul_ok(count, c->in_channels, &floats) ? floats : INT64_MAX;
+    if (conv_is_flat(c)) return asc_mul_ok(count, c->depth, &floats) ? floats : INT64_MAX;
     if (!asc_mul_ok(strip_lines(c, count), ASC_FN(conv_strip_width)(c), &floats)) return INT64_MAX;
-    return asc_mul_ok(floats, c->in_channels, &floats) ? floats : INT64_MAX;
+    return asc_mul_ok(floats, c->depth, &floats) ? floats : INT64_MAX;
 }
 
-static void zero(float *out, int64_t pixels, int64_t channels) {
-    memset(out, 0, (size_t)(pixels * channels) * sizeof *out);
+static void zero(const conv *c, float *out, int64_t pixels) {
+    memset(out, 0, (size_t)(pixels * c->depth) * sizeof *out);
 }
 
 /* `count` pixels of a row of an image, channels last, from one whose channels lie a plane apart. */
@@ -55,39 +56,79 @@ static void interleave(const float *x, int64_t plane, int64_t channels, int64_t 
     ASC_FN(gemm_interleave)(x, plane, 1, channels, count, channels, out);
 }
 
+/* The same, rounded, in pairs of channels. */
+static void interleave_pairs(const float *x, int64_t plane, int64_t channels, int64_t count, float *out) {
+    int64_t depth = (channels + 1) / 2;
+    for (int64_t d = 0; d < depth; d++) {
+        const float *first = x + 2 * d * plane, *second = first + plane;
+        int alone = 2 * d + 1 == channels;
+        for (int64_t i = 0; i < count; i += ASC_VF) {
+            int64_t lanes = least(count - i, ASC_VF);
+            float pairs[ASC_VF];
+            vf left = image_load(first, i, 0, lanes < ASC_VF, lanes);
+            vf right = alone ? (vf){0} : image_load(second, i, 0, lanes < ASC_VF, lanes);
+            vf_store(pairs, pairs_zip(left, right));
+            for (int64_t j = 0; j < lanes; j++) memcpy(out + (i + j) * depth + d, &pairs[j], sizeof *pairs);
+        }
+    }
+}
+
+/* Neighbouring pixels that have channels last, in pairs of channels. */
+static void pair_pixels(const conv *c, int64_t pixel, int64_t count, float *out) {
+    int64_t channels = c->in_channels, even = channels % 2 == 0;
+    const void *x = image_at(c->x, pixel * channels, c->x_narrow);
+    if (even) {
+        if (c->x_narrow)
+            memcpy(out, x, (size_t)(count * channels) * sizeof(uint16_t));
+        else
+            pairs_from(x, count * channels, out);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++, out += c->depth) {
+        if (c->x_narrow) {
+            out[c->depth - 1] = 0;
+            memcpy(out, image_at(x, i * channels, 1), (size_t)channels * sizeof(uint16_t));
+        } else {
+            pairs_from((const float *)x + i * channels, channels, out);
+        }
+    }
+}
+
 static void copy_pixels(const conv *c, int64_t image, int64_t row, int64_t column, int64_t count, float *out) {
     int64_t at = row * c->in[WIDTH] + column, channels = c->in_channels;
     if (!c->x_last)
-        interleave(c->x + image * channels * c->in_size + at, c->in_size, channels, count, out);
+        (c->pairs ? interleave_pairs : interleave)(c->x + image * channels * c->in_size + at, c->in_size, channels,
+                                                   count, out);
+    else if (c->pairs)
+        pair_pixels(c, image * c->in_size + at, count, out);
     else
         memcpy(out, c->x + (image * c->in_size + at) * channels, (size_t)(count * channels) * sizeof *out);
 }
 
 static void fill_rows(const conv *c, int64_t image, int64_t row, int64_t rows, float *strip) {
-    int64_t width = ASC_FN(conv_strip_width)(c), lines = strip_lines(c, rows), channels = c->in_channels;
+    int64_t width = ASC_FN(conv_strip_width)(c), lines = strip_lines(c, rows);
     int64_t top = row * c->stride[HEIGHT] - c->pad[HEIGHT], step = ASC_FN(conv_strip_step)(c, rows);
     int64_t before = least(most(c->pad[WIDTH], 0), width), from = before - c->pad[WIDTH];
     int64_t count = most(least(width - before, c->in[WIDTH] - from), 0), after = width - before - count;
-    for (int64_t i = 0; i < lines; i++, strip += width * channels) {
+    for (int64_t i = 0; i < lines; i++, strip += width * c->depth) {
         int64_t tap = least(i / step, c->kernel[HEIGHT] - 1), at = top + tap * c->dilation[HEIGHT] + i - tap * step;
         if (at < 0 || at >= c->in[HEIGHT] || count == 0) {
-            zero(strip, width, channels);
+            zero(c, strip, width);
             continue;
         }
-        zero(strip, before, channels);
-        copy_pixels(c, image, at, from, count, strip + before * channels);
-        zero(strip + (before + count) * channels, after, channels);
+        zero(c, strip, before);
+        copy_pixels(c, image, at, from, count, strip + before * c->depth);
+        zero(c, strip + (before + count) * c->depth, after);
     }
 }
 
 static void fill_pixels(const conv *c, int64_t pixel, int64_t count, float *strip) {
-    int64_t channels = c->in_channels;
-    for (int64_t p = pixel; p < pixel + count; p++, strip += channels) {
+    for (int64_t p = pixel; p < pixel + count; p++, strip += c->depth) {
         int64_t place = p % c->out_size;
         int64_t row = place / c->out[WIDTH] * c->stride[HEIGHT] - c->pad[HEIGHT];
         int64_t column = place % c->out[WIDTH] * c->stride[WIDTH] - c->pad[WIDTH];
         if (row < 0 || row >= c->in[HEIGHT] || column < 0 || column >= c->in[WIDTH])
-            zero(strip, 1, channels);
+            zero(c, strip, 1);
         else
             copy_pixels(c, p / c->out_size, row, column, 1, strip);
     }

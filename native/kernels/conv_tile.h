@@ -17,11 +17,12 @@ typedef struct conv_tile {
     const int64_t *starts; /* of the runs of a window, from its pixel */
     int64_t runs, length;  /* a run: that many consecutive floats, each times one row of weights */
     const float *w;        /* rows of GEMM_PANEL, those of a run after those of the one before */
-    float *y;
+    void *y;
     int64_t y_step;
-    int64_t columns;       /* output channels that exist, from w's first column on */
-    const float *bias;     /* NULL: none */
-    const float *residual; /* NULL: none */
+    int narrow;           /* y and the residual are bfloat16 */
+    int64_t columns;      /* output channels that exist, from w's first column on */
+    const float *bias;    /* NULL: none */
+    const void *residual; /* NULL: none */
     float low, high;
     uintptr_t ahead;    /* the address of memory to bring into L2 meanwhile; need not exist */
     int64_t ahead_step; /* bytes of it for each row of weights */
@@ -29,5 +30,8 @@ typedef struct conv_tile {
 
 /* `pixels` is 1..CONV_ROWS, columns at most GEMM_TILE_COLS. */
 void ASC_FN(conv_tile_run)(int pixels, const conv_tile *t);
+
+/* The same on pairs of bfloat16 (pairs.h): x and w hold one where they held a float, and length counts them. */
+void ASC_FN(conv_tile_pairs_run)(int pixels, const conv_tile *t);
 
 #endif

@@ -6,7 +6,7 @@
 #ifndef ASC_KERNELS_PAIRS_H
 #define ASC_KERNELS_PAIRS_H
 
-#include "simd.h"
+#include "bfloat16.h"
 
 /* The pair at p in every lane, whatever its bits mean as a float. */
 static inline vf pairs_broadcast(const float *p) {
@@ -24,16 +24,8 @@ static inline vf pairs_multiply(vf left, vf right, vf sum) {
 #endif
 }
 
-/* Rounded to the nearest bfloat16, ties to even; NaN stays NaN. */
-static inline uint32_t pairs_round(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    if ((bits & 0x7fffffff) > 0x7f800000) return (bits >> 16) | 0x40;
-    return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-}
-
 static inline float pairs_join(float first, float second) {
-    uint32_t bits = pairs_round(first) | pairs_round(second) << 16;
+    uint32_t bits = bf16_round(first) | bf16_round(second) << 16;
     float pair;
     memcpy(&pair, &bits, sizeof pair);
     return pair;
@@ -46,13 +38,7 @@ static inline vf pairs_zip(vf first, vf second) {
     __m512i turns = _mm512_add_epi32(_mm512_set1_epi32(16 << 16), (__m512i)(vi_iota() * 0x10001));
     return (vf)_mm512_permutexvar_epi16(turns, halves);
 #else
-    vw low = (vw)first, high = (vw)second;
-    vw low_nan = (low >> 16) | 0x40, high_nan = (high >> 16) | 0x40;
-    low = (low + 0x7fff + (low >> 16 & 1)) >> 16;
-    high = (high + 0x7fff + (high >> 16 & 1)) >> 16;
-    low = (vw)vf_select(first != first, (vf)low_nan, (vf)low);
-    high = (vw)vf_select(second != second, (vf)high_nan, (vf)high);
-    return (vf)(low | high << 16);
+    return (vf)(vf_round_bf16(first) | vf_round_bf16(second) << 16);
 #endif
 }
 

@@ -10,6 +10,7 @@ typedef struct pool {
     int64_t mode, batch, channels;
     int64_t in[AXES], out[AXES], kernel[AXES], stride[AXES], dilation[AXES], before[AXES], after[AXES];
     int64_t in_size, out_size;
+    int x_narrow, y_narrow; /* x and y are bfloat16; only with channels last */
     const float *x;
     float *y;
     int64_t *index;

@@ -1,13 +1,14 @@
 /* max_pool_last and average_pool_last: as max_pool and average_pool (pooling.c), channels last.
  *
- * in:   X [N, spatial.., C]
- * out:  Y [N, spatial.., C]
+ * in:   X [N, spatial.., C], float32 or bfloat16
+ * out:  Y [N, spatial.., C], likewise
  * ints: a mode, then for each spatial axis: kernel, stride, dilation, pad before, pad after.
  *       max_pool_last's mode is 0, average_pool_last's is count_include_pad.
  * An output folds its window in row-major order, a vector of channels at a time.
  */
 #include <math.h>
 
+#include "bfloat16.h"
 #include "chunks.h"
 #include "pooling.h"
 
@@ -49,49 +50,42 @@ int32_t ASC_FN(max_pool_last_prepare)(asc_call *call) {
 
 /* The window of one output: where its first tap inside reads, and how many there are. */
 typedef struct window {
-    const float *x;
+    const void *x;
     int64_t taps[AXES], step[AXES];
     float count;
 } window;
 
-static inline __attribute__((always_inline)) void fold(const window *w, int maximum, int vectors, int tail,
-                                                       int64_t lanes, float *y) {
+/* What is made of windows: their maximum or average, read from and written as bfloat16 or float32. */
+typedef struct folding {
+    int maximum, x_narrow, y_narrow;
+} folding;
+
+static inline __attribute__((always_inline)) void fold(const window *w, folding f, int64_t channel, int vectors,
+                                                       int tail, int64_t lanes, void *y) {
     vf sum[STRIP];
-    for (int v = 0; v < vectors; v++) sum[v] = vf_set(maximum ? -INFINITY : 0);
+    for (int v = 0; v < vectors; v++) sum[v] = vf_set(f.maximum ? -INFINITY : 0);
     for (int64_t d = 0; d < w->taps[DEPTH]; d++)
         for (int64_t h = 0; h < w->taps[HEIGHT]; h++)
             for (int64_t k = 0; k < w->taps[WIDTH]; k++) {
-                const float *x = w->x + d * w->step[DEPTH] + h * w->step[HEIGHT] + k * w->step[WIDTH];
+                int64_t at = channel + d * w->step[DEPTH] + h * w->step[HEIGHT] + k * w->step[WIDTH];
                 for (int v = 0; v < vectors; v++) {
-                    vf value = tail ? vf_load_tail(x, lanes, 0) : vf_load(x + v * ASC_VF);
-                    sum[v] = maximum ? pool_larger(sum[v], value) : sum[v] + value;
+                    vf value = image_load(w->x, at + v * ASC_VF, f.x_narrow, tail, lanes);
+                    sum[v] = f.maximum ? pool_larger(sum[v], value) : sum[v] + value;
                 }
             }
     for (int v = 0; v < vectors; v++) {
-        if (!maximum) sum[v] = w->count > 0 ? sum[v] / vf_set(w->count) : vf_set(0);
-        if (tail)
-            vf_store_tail(y, sum[v], lanes);
-        else
-            vf_store(y + v * ASC_VF, sum[v]);
+        if (!f.maximum) sum[v] = w->count > 0 ? sum[v] / vf_set(w->count) : vf_set(0);
+        image_store(y, channel + v * ASC_VF, sum[v], f.y_narrow, tail, lanes);
     }
 }
 
 /* Channels [from, to) of one output. */
-static inline __attribute__((always_inline)) void fold_channels(window w, int maximum, int64_t from, int64_t to,
-                                                                float *y) {
-    const float *x = w.x;
+static inline __attribute__((always_inline)) void fold_channels(const window *w, folding f, int64_t from, int64_t to,
+                                                                void *y) {
     int64_t c = from;
-    for (; c + STRIP * ASC_VF <= to; c += STRIP * ASC_VF) {
-        w.x = x + c;
-        fold(&w, maximum, STRIP, 0, 0, y + c);
-    }
-    for (; c < to; c += ASC_VF) {
-        w.x = x + c;
-        if (to - c >= ASC_VF)
-            fold(&w, maximum, 1, 0, 0, y + c);
-        else
-            fold(&w, maximum, 1, 1, to - c, y + c);
-    }
+    for (; c + STRIP * ASC_VF <= to; c += STRIP * ASC_VF) fold(w, f, c, STRIP, 0, 0, y);
+    for (; c + ASC_VF <= to; c += ASC_VF) fold(w, f, c, 1, 0, 0, y);
+    if (c < to) fold(w, f, c, 1, 1, to - c, y);
 }
 
 /* Narrows the window to its taps along an axis, whose elements lie `step` floats apart. */
@@ -103,41 +97,49 @@ static inline __attribute__((always_inline)) void find_taps(const pool *p, int a
     if (!inside) t = ASC_FN(pool_taps)(p, axis, o);
     w->taps[axis] = t.end - t.first;
     w->step[axis] = p->dilation[axis] * step;
-    if (t.first < t.end) w->x += (start + t.first * p->dilation[axis]) * step;
+    if (t.first < t.end) w->x = image_at(w->x, (start + t.first * p->dilation[axis]) * step, p->x_narrow);
     w->count *= (float)(inside ? p->kernel[axis] : ASC_FN(pool_counted)(p, axis, o));
 }
 
-static inline __attribute__((always_inline)) void pool_line(const pool *p, int maximum, int64_t line, int64_t from,
+static inline __attribute__((always_inline)) void pool_line(const pool *p, folding f, int64_t line, int64_t from,
                                                             int64_t to) {
     int64_t image = line / p->out[HEIGHT] / p->out[DEPTH];
-    float *y = p->y + line * p->out[WIDTH] * p->channels;
-    window w = {.x = p->x + image * p->in_size * p->channels, .count = 1};
+    int64_t out = line * p->out[WIDTH] * p->channels;
+    window w = {.x = image_at(p->x, image * p->in_size * p->channels, p->x_narrow), .count = 1};
     find_taps(p, DEPTH, line / p->out[HEIGHT] % p->out[DEPTH], p->in[HEIGHT] * p->in[WIDTH] * p->channels, &w);
     find_taps(p, HEIGHT, line % p->out[HEIGHT], p->in[WIDTH] * p->channels, &w);
-    for (int64_t o = 0; o < p->out[WIDTH]; o++, y += p->channels) {
+    for (int64_t o = 0; o < p->out[WIDTH]; o++, out += p->channels) {
         window pixel = w;
         find_taps(p, WIDTH, o, p->channels, &pixel);
-        fold_channels(pixel, maximum, from, to, y);
+        fold_channels(&pixel, f, from, to, (void *)image_at(p->y, out, f.y_narrow));
     }
 }
 
 static inline __attribute__((always_inline)) void run_chunk(const asc_call *call, int64_t chunk, const pool *p,
-                                                            int maximum) {
+                                                            folding f) {
     int64_t parts = asc_ceil_div(asc_ceil_div(p->channels, ASC_VF), call->scratch[VECTORS]);
     int64_t from = chunk % parts * call->scratch[VECTORS] * ASC_VF;
     int64_t to = least(from + call->scratch[VECTORS] * ASC_VF, p->channels);
     int64_t first = chunk / parts * call->scratch[LINES], end = least(first + call->scratch[LINES], line_count(p));
-    for (int64_t line = first; line < end; line++) pool_line(p, maximum, line, from, to);
+    for (int64_t line = first; line < end; line++) pool_line(p, f, line, from, to);
 }
 
 static void max_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
+    const pool *p = arg;
     (void)worker;
-    run_chunk(call, chunk, arg, 1);
+    if (p->x_narrow)
+        run_chunk(call, chunk, p, (folding){1, 1, 1});
+    else
+        run_chunk(call, chunk, p, (folding){1, 0, 0});
 }
 
 static void average_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
+    const pool *p = arg;
     (void)worker;
-    run_chunk(call, chunk, arg, 0);
+    if (p->x_narrow)
+        run_chunk(call, chunk, p, (folding){0, 1, p->y_narrow});
+    else
+        run_chunk(call, chunk, p, (folding){0, 0, 0});
 }
 
 static int32_t run(const asc_call *call, asc_chunk_fn fn) {

@@ -53,6 +53,8 @@ int32_t ASC_FN(pool_read)(const asc_call *call, int channels_last, pool *p) {
     ASC_REQUIRE(call, y->rank == x->rank && y->dims[0] == x->dims[0] && y->dims[channel_axis] == x->dims[channel_axis],
                 "pool: the output has another batch or other channels");
     *p = (pool){.mode = call->ints[0], .x = x->data, .y = y->data, .in_size = 1, .out_size = 1};
+    p->x_narrow = x->dtype == ASC_BFLOAT16;
+    p->y_narrow = y->dtype == ASC_BFLOAT16;
     ASC_REQUIRE(call, p->mode == 0 || p->mode == 1, "pool: the mode is 0 or 1");
     p->batch = y->dims[0];
     p->channels = y->dims[channel_axis];

@@ -1,0 +1,131 @@
+/* conv_tile_body.h - the register tiles of convolution: one body, unrolled by the compiler for every height. The
+ * includer defines what a product is:
+ *   CONV_BROADCAST(p)               what one pixel reads at p, in every lane
+ *   CONV_MULTIPLY(left, right, sum) sum plus the products of the lanes
+ *   CONV_TILE_RUN                   the function's name
+ */
+#include "bfloat16.h"
+#include "conv_tile.h"
+
+typedef struct tile_sums {
+    vf of[CONV_ROWS][2];
+} tile_sums;
+
+#define HALF 7 /* pixels that one base pointer serves */
+
+/* x + row * step, by the addressing modes of the machine: multiples of 1, 3 and 5 steps lie in registers. */
+static inline __attribute__((always_inline)) const float *pixel_at(const float *x, int64_t one, int64_t three,
+                                                                   int64_t five, int row) {
+    switch (row) {
+        case 0: return x;
+        case 1: return x + one;
+        case 2: return x + 2 * one;
+        case 3: return x + three;
+        case 4: return x + 4 * one;
+        case 5: return x + five;
+        default: return x + 2 * three;
+    }
+}
+
+/* Makes a register's value opaque, so that GCC derives no induction variable from it. */
+#define OPAQUE(x) __asm__("" : "+r"(x))
+
+static inline __attribute__((always_inline)) void multiply(const conv_tile *t, int rows, int vectors, tile_sums *s) {
+    const float *w = t->w;
+    uintptr_t ahead = t->ahead;
+    int64_t ahead_step = t->ahead_step, one = t->x_step, three = 3 * one, five = 5 * one;
+    for (int64_t r = 0; r < t->runs; r++) {
+        const float *first = t->x + t->starts[r], *second = first + HALF * one;
+        for (int64_t k = t->length; k > 0; k--, w += GEMM_PANEL) {
+            vf right[2];
+            OPAQUE(first);
+            if (rows > HALF) OPAQUE(second);
+            _Pragma("GCC unroll 2") for (int v = 0; v < vectors; v++) right[v] = vf_load(w + v * ASC_VF);
+            _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++) {
+                const float *x = i < HALF ? first : second;
+                vf left = CONV_BROADCAST(pixel_at(x, one, three, five, i % HALF));
+                _Pragma("GCC unroll 2") for (int v = 0; v < vectors; v++) s->of[i][v] =
+                    CONV_MULTIPLY(left, right[v], s->of[i][v]);
+            }
+            first++;
+            second++;
+            __builtin_prefetch((const void *)ahead, 0, 2);
+            ahead += (uintptr_t)ahead_step;
+        }
+    }
+}
+
+static inline __attribute__((always_inline)) void finish(const conv_tile *t, int rows, int vectors, int narrow,
+                                                         tile_sums *s) {
+    vf low = vf_set(t->low), high = vf_set(t->high);
+    int64_t last = t->columns - (vectors - 1) * ASC_VF; /* columns of the last vector */
+    int whole = last == ASC_VF;
+    _Pragma("GCC unroll 2") for (int v = 0; v < vectors; v++) {
+        int tail = !whole && v == vectors - 1;
+        int64_t at = v * ASC_VF;
+        vf bias = vf_set(-0.0f); /* adds nothing, to zeros of either sign */
+        if (t->bias) bias = tail ? vf_load_tail(t->bias + at, last, 0) : vf_load(t->bias + at);
+        _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++, at += t->y_step) {
+            vf sum = s->of[i][v] + bias;
+            if (t->residual) sum += image_load(t->residual, at, narrow, tail, last);
+            image_store(t->y, at, vf_min(high, vf_max(low, sum)), narrow, tail, last);
+        }
+    }
+}
+
+/* Brings what `finish` touches into L1 while the products run. */
+static inline __attribute__((always_inline)) void fetch(const conv_tile *t, int rows, int vectors) {
+    for (int i = 0; i < rows; i++)
+        for (int v = 0; v < vectors; v++) {
+            int64_t at = i * t->y_step + v * ASC_VF;
+            __builtin_prefetch(image_at(t->y, at, t->narrow), 1, 3);
+            if (t->residual) __builtin_prefetch(image_at(t->residual, at, t->narrow), 0, 3);
+        }
+}
+
+#define TILE(rows, vectors)                                   \
+    static void tile_##rows##x##vectors(const conv_tile *t) { \
+        tile_sums s = {0};                                    \
+        fetch(t, rows, vectors);                              \
+        multiply(t, rows, vectors, &s);                       \
+        if (t->narrow)                                        \
+            finish(t, rows, vectors, 1, &s);                  \
+        else                                                  \
+            finish(t, rows, vectors, 0, &s);                  \
+    }
+#define PAIR(rows) TILE(rows, 1) TILE(rows, 2)
+
+PAIR(1)
+PAIR(2)
+PAIR(3)
+PAIR(4)
+#if CONV_ROWS > 4
+PAIR(5)
+PAIR(6)
+#endif
+#if CONV_ROWS > 6
+PAIR(7)
+PAIR(8)
+PAIR(9)
+PAIR(10)
+PAIR(11)
+PAIR(12)
+PAIR(13)
+PAIR(14)
+#endif
+
+typedef void (*tile_fn)(const conv_tile *);
+#define ROW(rows) {tile_##rows##x1, tile_##rows##x2}
+static const tile_fn TILES[CONV_ROWS][2] = {
+    ROW(1), ROW(2), ROW(3), ROW(4),
+#if CONV_ROWS > 4
+    ROW(5), ROW(6),
+#endif
+#if CONV_ROWS > 6
+    ROW(7), ROW(8), ROW(9), ROW(10), ROW(11), ROW(12), ROW(13), ROW(14),
+#endif
+};
+
+void CONV_TILE_RUN(int pixels, const conv_tile *t) {
+    TILES[pixels - 1][t->columns > ASC_VF](t);
+}
