@@ -86,7 +86,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag(
         "precision_mode",
         "text",
-        "must_keep_origin_dtype: exact float32; allow_mix_precision_bf16: products and convolutions in bfloat16",
+        "must_keep_origin_dtype: exact float32; allow_mix_precision_bf16: bfloat16 products, convolutions",
         "",
         PRECISION_MODES,
     ),
