@@ -190,7 +190,7 @@ BY_NAME: dict[str, Flag] = {flag.name: flag for flag in FLAGS}
 
 def rule_lines() -> list[str]:
     """A line for each fusion rule."""
-    from ascend_ep.compiler.fusion_rules import RULES
+    from ascend_ep.opdef.fusion_rules import RULES
 
     return [f"  {rule.group:<12} {rule.name:<32} {rule.summary}" for rule in RULES]
 

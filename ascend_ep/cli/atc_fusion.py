@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from ascend_ep.cli.atc_log import warn
 from ascend_ep.errors import AscendError
+from ascend_ep.opdef.fusion_rules import GRAPH, KERNEL
 
 if TYPE_CHECKING:
     from ascend_ep.graph.fusion.ledger import Outcome
 
 FLAG = "--fusion_switch_file"
 LIMIT = 1 << 20  # bytes of a switch file
-GRAPH, KERNEL = "GraphFusion", "UBFusion"
 FORM = '{"Switch": {"GraphFusion": {"GeluFusionPass": "off"}, "UBFusion": {"ALL": "on"}}}'
 
 Switches = dict[str, dict[str, bool]]
@@ -24,7 +24,7 @@ Switches = dict[str, dict[str, bool]]
 
 def rules_off(given: Mapping[str, str], path: Path) -> frozenset[str]:
     """Names of the rules that a switch file turns off; warns, once each, of names that are no rule's."""
-    from ascend_ep.compiler.fusion_rules import switched_off
+    from ascend_ep.compiler.fusion_switches import switched_off
 
     off, unknown = switched_off(read_switches(path))
     for switch in unknown:
@@ -76,7 +76,8 @@ def _from_json(path: Path, text: str) -> Switches:
 
 
 def _from_lines(path: Path, text: str) -> Switches:
-    from ascend_ep.compiler.fusion_rules import ALL, RULES
+    from ascend_ep.compiler.fusion_switches import ALL
+    from ascend_ep.opdef.fusion_rules import RULES
 
     groups = {rule.name: rule.group for rule in RULES}
     made: Switches = {GRAPH: {}, KERNEL: {}}

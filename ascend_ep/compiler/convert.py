@@ -72,7 +72,7 @@ class ConvertOptions:
     done, "off" never; ASCEND_EP_CODEGEN=0 is "off".
     `expect_native`: likely no node needs the host, so that it isn't tried beforehand which do.
     `fallback`: keep, for where libraries may not run, an interpreted partition beside one that calls them.
-    `fusions_off`: names of fusion rules that aren't applied (compiler/fusion_rules.py); what is fused depends
+    `fusions_off`: names of fusion rules that aren't applied (opdef/fusion_rules.py); what is fused depends
     on the on-chip buffer of `soc_version`, when one is given.
     `meta`: more entries for the bundle's META section. `dump`: folder for every step as text.
     """

@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from ascend_ep.graph.fusion.ledger import KERNEL, Ledger, Rule
+from ascend_ep.graph.fusion.ledger import Ledger
 from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT16, INT8, INT16, UINT8, UINT16, UINT32
+from ascend_ep.opdef.fusion_rules import rule_of
 
 from .fusion_candidates import candidate
 from .plan import TEMP, Insn, Ref
 from .tile_program import ProgramError, TileProgram, Value
 
 ELEMENTWISE = "elementwise"
-CHAIN = Rule("ElementwiseChainFusionPass", KERNEL, "neighbouring elementwise calls -> one call")
+CHAIN = rule_of("ElementwiseChain")
 #: Types that a register holds in a wider one.
 ROUNDED = (FLOAT16, BFLOAT16, INT8, UINT8, INT16, UINT16, UINT32)
 MAX_NAME = 100  # characters of a merged instruction's name

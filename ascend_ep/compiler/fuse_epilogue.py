@@ -17,14 +17,13 @@ from ascend_ep.compiler.epilogue_match import Epilogue, match
 from ascend_ep.compiler.fusion_candidates import candidate
 from ascend_ep.compiler.plan import TEMP, Insn, NativePartition, Ref
 from ascend_ep.compiler.program_expression import Expression, Leaf, read_program
-from ascend_ep.graph.fusion.ledger import KERNEL, Ledger, Rule
+from ascend_ep.graph.fusion.ledger import Ledger
 from ascend_ep.opdef.dims import Dim
+from ascend_ep.opdef.fusion_rules import rule_of
 
 FLOAT = 1
 MATMUL_ACTIVATION, CONV_ACTIVATION = 2, 1  # positions among the kernels' ints
-EPILOGUE = Rule(
-    "ProductEpilogueFusionPass", KERNEL, "MatMul, Gemm or Conv, and sums and an activation behind -> one call"
-)
+EPILOGUE = rule_of("ProductEpilogue")
 WINDOW = 64  # instructions after a product that may belong to its epilogue
 
 

@@ -16,12 +16,13 @@ from ascend_ep.compiler.fusion_candidates import candidate
 from ascend_ep.compiler.lower.matmul import Activation
 from ascend_ep.compiler.plan import TEMP, Insn, NativePartition, Ref
 from ascend_ep.compiler.program_expression import Apply, Leaf, read_program
-from ascend_ep.graph.fusion.ledger import KERNEL, Ledger, Rule
+from ascend_ep.graph.fusion.ledger import Ledger
+from ascend_ep.opdef.fusion_rules import rule_of
 
 FLOAT = 1
 #: Epilogues of layer_norm: its second int.
-RESIDUAL = Rule("NormResidualFusionPass", KERNEL, "a sum and the RMSNorm of it -> one call with both results")
-GELU = Rule("NormGeluFusionPass", KERNEL, "LayerNorm and GELU of it -> one call")
+RESIDUAL = rule_of("NormResidual")
+GELU = rule_of("NormGelu")
 EPILOGUES = {Activation.GELU: 1, Activation.GELU_TANH: 2}
 
 

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import ascend_ep
 from ascend_ep.cli import atc
-from ascend_ep.compiler.fusion_rules import RULES
+from ascend_ep.opdef.fusion_rules import RULES
 
 FLOAT = TensorProto.FLOAT
 node = helper.make_node

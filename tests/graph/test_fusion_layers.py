@@ -15,8 +15,9 @@ from torch.nn import functional
 
 import ascend_ep
 from ascend_ep.compiler.convert import ConvertOptions, convert
-from ascend_ep.compiler.fusion_rules import RULES
 from ascend_ep.graph import load_model, run_passes
+from ascend_ep.graph.fusion.ledger import Ledger
+from ascend_ep.opdef.fusion_rules import RULES
 from ascend_ep.opdef.registry import Registry
 
 HIDDEN, HEADS, NOPE, ROPE, VALUE, RANK, LENGTH = 32, 2, 8, 4, 6, 16, 5
@@ -87,6 +88,16 @@ class FastGelu(nn.Module):
         return 0.5 * x * (1.0 + torch.tanh(x * 0.7978845608 * (1.0 + 0.044715 * x * x)))
 
 
+class HandWritten(nn.Module):
+    """Attention with a softmax written out."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        q = x.view(2, LENGTH, HEADS, HIDDEN // HEADS).transpose(1, 2)
+        scores = q @ q.transpose(2, 3) * 0.25
+        powers = torch.exp(scores - scores.amax(-1, keepdim=True))
+        return (powers / powers.sum(-1, keepdim=True)) @ q
+
+
 LATENT = {"RMSNorm": 2, "RoPE": 2, "ScaledDotProductAttention": 1, "MatMul": 4}
 
 
@@ -106,8 +117,9 @@ def run_native(original: onnx.ModelProto, inputs: list[Tensor], off: frozenset[s
         (FastGelu, {"Gelu": 1}),
         (lambda: nn.LayerNorm(HIDDEN), {"LayerNormalization": 1}),
         (lambda: nn.Softmax(-1), {"Softmax": 1}),
+        (HandWritten, {"ScaledDotProductAttention": 1}),
     ],
-    ids=["MLA", "gated", "fast GELU", "LayerNorm", "Softmax"],
+    ids=["MLA", "gated", "fast GELU", "LayerNorm", "Softmax", "by hand"],
 )
 def test_layers(module: type[nn.Module], fused: dict[str, int], exporter: str, registry: Registry) -> None:
     torch.manual_seed(0)
@@ -125,6 +137,56 @@ def test_layers(module: type[nn.Module], fused: dict[str, int], exporter: str, r
     wanted = built(*inputs).detach().numpy()
     for off in (frozenset[str](), every):
         np.testing.assert_allclose(run_native(original, inputs, off), wanted, rtol=1e-4, atol=1e-5)
+
+
+class Near(nn.Module):
+    """What nearly is a fused operator, by name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+        self.weight, self.bias = nn.Parameter(torch.ones(HIDDEN)), nn.Parameter(torch.zeros(HIDDEN))
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.name == "erf of another scale":
+            return 0.5 * x * (1 + torch.erf(x / 1.5))
+        if self.name == "tanh of another factor":
+            return 0.5 * x * (1 + torch.tanh(0.7978845608 * (x + 0.05 * x**3)))
+        if self.name == "sigmoid of another value":
+            return x * torch.sigmoid(x + 1)
+        axis = 1 if self.name.endswith("over positions") else -1
+        if self.name.startswith("softmax"):
+            powers = torch.exp(x - x.amax(axis, keepdim=True))
+            y = powers / powers.sum(axis, keepdim=True)
+            return y + powers.sum() if self.name == "softmax read in the middle" else y
+        centred = x - x.mean(axis, keepdim=True)
+        deviation = torch.sqrt((centred**2).mean(axis, keepdim=True) + 1e-5)
+        y = centred / deviation * self.weight + self.bias
+        return y + deviation.sum() if self.name == "norm read in the middle" else y
+
+
+NEAR = {
+    "erf of another scale": None,
+    "tanh of another factor": None,
+    "sigmoid of another value": None,
+    "softmax over positions": "last axis",
+    "softmax read in the middle": "used elsewhere",
+    "norm over positions": "last axis",
+    "norm read in the middle": "used elsewhere",
+}
+
+
+@pytest.mark.parametrize("exporter", EXPORTERS)
+@pytest.mark.parametrize("name", NEAR)
+def test_what_is_nearly_one_stays(name: str, exporter: str, registry: Registry) -> None:
+    inputs = [torch.randn(2, LENGTH, HIDDEN)]
+    original = export(Near(name), inputs, exporter)
+    ledger = Ledger()
+    model = run_passes(load_model(original), registry, ledger=ledger)
+    assert not any(n.domain == "ascend_ep" or n.op_type == "Softmax" for n in model.graph)
+    assert not any(o.is_fused for o in ledger.outcomes)
+    assert NEAR[name] is None or any(str(NEAR[name]) in o.reason for o in ledger.outcomes)
+    assert_same(original, model, inputs, registry)
 
 
 def test_a_quantised_product_stays_one() -> None:

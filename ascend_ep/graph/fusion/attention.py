@@ -7,8 +7,9 @@ import onnx_ir as ir
 
 from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.fusion.pattern import Either, Match, Number, Op, Pattern, Var
-from ascend_ep.graph.fusion.rule import Fusion, Replacement, check_floating, graph_rule
+from ascend_ep.graph.fusion.rule import Fusion, Replacement, check_floating
 from ascend_ep.opdef.dims import Dim
+from ascend_ep.opdef.fusion_rules import rule_of
 
 
 def scaled(what: Pattern, name: str) -> Pattern:
@@ -44,7 +45,7 @@ ATTENTION = Op("MatMul", Either(WEIGHTS, GUARDED), repeated("v"), name="mixed")
 
 
 class AttentionFusion(Fusion):
-    rule = graph_rule("Attention", "softmax(q k^T * scale + mask) v -> ScaledDotProductAttention")
+    rule = rule_of("Attention")
     pattern: Pattern = ATTENTION
 
     def check(self, match: Match, facts: Facts) -> str | None:
@@ -81,7 +82,7 @@ class AttentionFusion(Fusion):
 class HeadsLastAttentionFusion(AttentionFusion):
     """With the transposition to [batch, positions, heads, size] that follows it."""
 
-    rule = graph_rule("AttentionHeadsLast", "attention and the transposition of its result -> the same")
+    rule = rule_of("AttentionHeadsLast")
     pattern = Op("Transpose", ATTENTION, name="turned")
 
     def check(self, match: Match, facts: Facts) -> str | None:

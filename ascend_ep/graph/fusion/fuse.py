@@ -18,11 +18,13 @@ from ascend_ep.graph.fusion.rms_norm import RMSNormFusion
 from ascend_ep.graph.fusion.rope import InterleavedRoPEFusion, RegroupedRoPEFusion, RoPEFusion
 from ascend_ep.graph.fusion.rule import Fusion
 from ascend_ep.graph.fusion.silu import SiLUFusion, SwiGLUFusion
+from ascend_ep.graph.fusion.softmax import SoftmaxFusion
 from ascend_ep.graph.infer import Registry, infer_facts
 from ascend_ep.graph.passes.known_facts import KnownFacts
 
 #: in the order they are tried at a node: a larger pattern before one inside it
 FUSIONS: tuple[Fusion, ...] = (
+    SoftmaxFusion(),
     HeadsLastAttentionFusion(),
     AttentionFusion(),
     LayerNormFusion(),
@@ -47,23 +49,31 @@ def fuse(
     """Fuses in place, where `ledger` decides so; the number of fused nodes, and the refusals.
 
     The fused nodes are operators of domain "ascend_ep" and, at the same time, calls of model-local functions
-    that hold the original nodes.
+    that hold the original nodes; or operators of ONNX.
     """
     facts = infer_facts(model, registry) if facts is None else facts
     ledger = Ledger() if ledger is None else ledger
     known = len(ledger.outcomes)
+    applied = [fusion for fusion in fusions if ledger.is_on(fusion.rule)]
+    count = _sweep(model, [f for f in applied if f.prepares], facts, ledger)
+    count += _sweep(model, [f for f in applied if not f.prepares], facts, ledger)
+    return count, [o for o in ledger.outcomes[known:] if not o.is_fused]
+
+
+def _sweep(model: ir.Model, fusions: Sequence[Fusion], facts: Facts, ledger: Ledger) -> int:
+    """Fuses at every node, from the last on; the number of fused nodes."""
     count = 0
-    for node in reversed(list(model.graph)):
+    for node in reversed(list(model.graph)) if fusions else ():
         if node.graph is not model.graph or len(node.outputs) != 1:
             continue
         for fusion in fusions:
-            found = _find(fusion, node, facts, ledger) if ledger.is_on(fusion.rule) else None
+            found = _find(fusion, node, facts, ledger)
             if found is not None:
                 call = outline(model, node, found.matched, fusion.replacement(found, facts))
                 facts[call.outputs[0]] = facts[node.outputs[0]]
                 count += 1
                 break
-    return count, [o for o in ledger.outcomes[known:] if not o.is_fused]
+    return count
 
 
 def _find(fusion: Fusion, root: ir.Node, facts: Facts, ledger: Ledger) -> Match | None:

@@ -6,7 +6,8 @@ import math
 
 from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.fusion.pattern import Either, Match, Number, Op, Pattern, Var
-from ascend_ep.graph.fusion.rule import Fusion, Replacement, check_floating, graph_rule
+from ascend_ep.graph.fusion.rule import Fusion, Replacement, check_floating
+from ascend_ep.opdef.fusion_rules import rule_of
 
 X = Var("x")
 HALF = Number(0.5)
@@ -22,7 +23,7 @@ def half_of_product(gate: Pattern) -> Pattern:
 
 
 class GeluFusion(Fusion):
-    rule = graph_rule("Gelu", "x*(1 + erf(x/sqrt(2)))/2 -> Gelu")
+    rule = rule_of("Gelu")
     SCALED = Either(Op("Div", X, Number(math.sqrt(2))), Op("Mul", X, Number(math.sqrt(0.5))))
     pattern = half_of_product(Op("Add", Op("Erf", SCALED), Number(1.0)))
     approximate = "none"
@@ -35,7 +36,7 @@ class GeluFusion(Fusion):
 
 
 class TanhGeluFusion(GeluFusion):
-    rule = graph_rule("TanhGelu", "the tanh approximation of GELU -> Gelu")
+    rule = rule_of("TanhGelu")
     CUBE = Either(Op("Pow", X, Number(3.0)), Op("Mul", X, Op("Mul", X, X)))
     INNER = Op("Add", X, Op("Mul", CUBE, Number(0.044715)))
     #: with x in front, as GELU's "fast" form in Hugging Face's models

@@ -8,10 +8,10 @@ from ascend_ep.graph.fusion.rule import (
     Fusion,
     Replacement,
     check_floating,
-    check_last_axis_mean,
+    check_last_axis_reduction,
     check_row_operand,
-    graph_rule,
 )
+from ascend_ep.opdef.fusion_rules import rule_of
 
 X = Var("x")
 CENTRED = Op("Sub", X, Op("ReduceMean", X, name="mean"))
@@ -24,7 +24,7 @@ NORMAL = Either(
 
 
 class LayerNormFusion(Fusion):
-    rule = graph_rule("LayerNorm", "(x - mean)/sqrt(variance + epsilon)*weight + bias -> LayerNorm")
+    rule = rule_of("LayerNorm")
     pattern = Op("Add", Op("Mul", NORMAL, Var("weight")), Var("bias"))
 
     def check(self, match: Match, facts: Facts) -> str | None:
@@ -34,8 +34,8 @@ class LayerNormFusion(Fusion):
             return "its epsilon is negative"
         return (
             check_floating(x, facts)
-            or check_last_axis_mean(match.nodes["mean"], rank, facts)
-            or check_last_axis_mean(match.nodes["variance"], rank, facts)
+            or check_last_axis_reduction(match.nodes["mean"], rank, facts)
+            or check_last_axis_reduction(match.nodes["variance"], rank, facts)
             or check_row_operand(match.values["weight"], x, "weight", facts)
             or check_row_operand(match.values["bias"], x, "bias", facts)
         )

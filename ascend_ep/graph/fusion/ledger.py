@@ -1,4 +1,4 @@
-"""The rules by name, and the ledger of a conversion: what each rule met, and what became of it."""
+"""The ledger of a conversion: what each fusion rule met, and what became of it."""
 
 from __future__ import annotations
 
@@ -6,18 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from ascend_ep.graph.fusion.assessment import Assessment, Candidate, assess
-
-#: The two groups of atc's fusion switches: on the graph, and of the kernels' calls.
-GRAPH, KERNEL = "GraphFusion", "UBFusion"
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A rule by which nodes are fused, under the name that switches it."""
-
-    name: str
-    group: str
-    summary: str
+from ascend_ep.opdef.fusion_rules import Rule
 
 
 @dataclass(frozen=True)

@@ -14,18 +14,20 @@ from ascend_ep.graph.fusion.rule import DOMAIN, Replacement
 
 
 def outline(model: ir.Model, root: ir.Node, matched: Sequence[ir.Node], new: Replacement) -> ir.Node:
-    """Replaces `matched` (whose last is `root`) by a call of a new model-local function; returns the call."""
+    """Replaces `matched` (whose last is `root`) by a call of a new model-local function, or by a node of
+    ONNX's own, which needs none; returns the new node."""
     graph = model.graph
     places = {node: i for i, node in enumerate(graph)}
     nodes = sorted(dict.fromkeys(matched), key=places.__getitem__)
-    overload = _unused_overload(model, new.op_type)
-    body = _body(nodes, new.inputs, root.outputs[0], model.opset_imports)
-    function = ir.Function(DOMAIN, new.op_type, overload, graph=body, attributes=[])
-    model.functions[function.identifier()] = function
-    model.opset_imports.setdefault(DOMAIN, 1)
+    overload = _function(model, nodes, root, new) if new.domain == DOMAIN else ""
     old = root.outputs[0]
     call = ir.node(
-        new.op_type, list(new.inputs), dict(new.attributes), domain=DOMAIN, overload=overload, name=root.name
+        new.op_type,
+        list(new.inputs),
+        dict(new.attributes),
+        domain=new.domain,
+        overload=overload,
+        name=root.name,
     )
     output = call.outputs[0]
     output.type, output.shape = old.type, old.shape
@@ -36,6 +38,16 @@ def outline(model: ir.Model, root: ir.Node, matched: Sequence[ir.Node], new: Rep
         graph.remove(node, safe=True)
     output.name = name
     return call
+
+
+def _function(model: ir.Model, nodes: Sequence[ir.Node], root: ir.Node, new: Replacement) -> str:
+    """A new function of the model with these nodes; its overload."""
+    overload = _unused_overload(model, new.op_type)
+    body = _body(nodes, new.inputs, root.outputs[0], model.opset_imports)
+    function = ir.Function(DOMAIN, new.op_type, overload, graph=body, attributes=[])
+    model.functions[function.identifier()] = function
+    model.opset_imports.setdefault(DOMAIN, 1)
+    return overload
 
 
 def _unused_overload(model: ir.Model, op_type: str) -> str:

@@ -8,10 +8,10 @@ from ascend_ep.graph.fusion.rule import (
     Fusion,
     Replacement,
     check_floating,
-    check_last_axis_mean,
+    check_last_axis_reduction,
     check_row_operand,
-    graph_rule,
 )
+from ascend_ep.opdef.fusion_rules import rule_of
 
 X = Var("x")
 SQUARE = Either(Op("Pow", X, Number(2.0)), Op("Mul", X, X))
@@ -23,7 +23,7 @@ NORMAL = Either(
 
 
 class RMSNormFusion(Fusion):
-    rule = graph_rule("RMSNorm", "x/sqrt(mean(x^2) + epsilon)*weight -> RMSNorm")
+    rule = rule_of("RMSNorm")
     pattern = Op("Mul", NORMAL, Var("weight"))
 
     def check(self, match: Match, facts: Facts) -> str | None:
@@ -32,7 +32,7 @@ class RMSNormFusion(Fusion):
             return "its epsilon is negative"
         return (
             check_floating(x, facts)
-            or check_last_axis_mean(match.nodes["mean"], len(facts[x].dims or ()), facts)
+            or check_last_axis_reduction(match.nodes["mean"], len(facts[x].dims or ()), facts)
             or check_row_operand(match.values["weight"], x, "weight", facts)
         )
 

@@ -12,7 +12,8 @@ import onnx_ir as ir
 from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.fusion.pattern import Bound, Either, Match, Number, Op, Pattern, Var
 from ascend_ep.graph.fusion.rope_parts import check_paired, check_regrouped, check_table, piece_of
-from ascend_ep.graph.fusion.rule import Fusion, Replacement, check_floating, graph_rule
+from ascend_ep.graph.fusion.rule import Fusion, Replacement, check_floating
+from ascend_ep.opdef.fusion_rules import rule_of
 
 X = Var("x")
 COS, SIN = Var("cos"), Var("sin")
@@ -59,7 +60,7 @@ def turned(x: Pattern, partner: Pattern) -> Pattern:
 
 
 class RoPEFusion(Fusion):
-    rule = graph_rule("RoPE", "x*cos + rotate_half(x)*sin -> RoPE")
+    rule = rule_of("RoPE")
     pattern: Pattern = Either(turned(X, rotated(X)), Op("Concat", *sums(cut(X, 0), cut(X, 1)), name="joined"))
     interleaved = 0
 
@@ -85,7 +86,7 @@ class RoPEFusion(Fusion):
 class InterleavedRoPEFusion(RoPEFusion):
     """Every second element, stacked and flattened."""
 
-    rule = graph_rule("InterleavedRoPE", "rotations of neighbouring elements, stacked and flattened -> RoPE")
+    rule = rule_of("InterleavedRoPE")
     pattern = Either(stacked(*sums(pick(0), pick(1))), turned(X, stacked(Op("Neg", pick(1)), pick(0))))
     interleaved = 1
 
@@ -102,7 +103,7 @@ GROUPED = Bound(
 class RegroupedRoPEFusion(RoPEFusion):
     """Pairs brought into halves, which are rotated and stay."""
 
-    rule = graph_rule("RegroupedRoPE", "pairs brought into halves and rotated, as DeepSeek has it -> RoPE")
+    rule = rule_of("RegroupedRoPE")
     pattern = Either(
         turned(GROUPED, rotated(GROUPED)),
         Op("Concat", *sums(cut(GROUPED, 0), cut(GROUPED, 1)), name="joined"),

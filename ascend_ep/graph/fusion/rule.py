@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import onnx_ir as ir
 
 from ascend_ep.graph.facts import Facts
-from ascend_ep.graph.fusion.ledger import GRAPH, Rule
 from ascend_ep.graph.fusion.pattern import Match, Pattern
 from ascend_ep.opdef.dims import Dim
+from ascend_ep.opdef.fusion_rules import Rule
 
 #: The domain of fused operators: those of our own op_schemas.
 DOMAIN = "ascend_ep"
@@ -21,23 +21,21 @@ FLOATS = (1, 10, 16)
 
 @dataclass(frozen=True)
 class Replacement:
-    """One node: an operator of DOMAIN, its operands and attributes."""
+    """One node: an operator of DOMAIN, or of ONNX's own (""), its operands and attributes."""
 
     op_type: str
     inputs: Sequence[ir.Value]
     attributes: Mapping[str, int | float | str]
-
-
-def graph_rule(name: str, summary: str) -> Rule:
-    """A rule of the graph by the stem of its name: `Gelu` is switched as GeluFusionPass."""
-    return Rule(f"{name}FusionPass", GRAPH, summary)
+    domain: str = DOMAIN
 
 
 class Fusion(abc.ABC):
-    """A rule; `pattern` describes the value that the fused node computes."""
+    """A rule; `pattern` describes the value that the fused node computes. One that `prepares` is applied
+    to the whole graph before the others, whose patterns hold what it makes."""
 
     rule: Rule
     pattern: Pattern
+    prepares: bool = False
 
     @abc.abstractmethod
     def check(self, match: Match, facts: Facts) -> str | None:
@@ -48,16 +46,16 @@ class Fusion(abc.ABC):
         """What computes the same value."""
 
 
-def check_last_axis_mean(node: ir.Node, rank: int, facts: Facts) -> str | None:
-    """Unless the ReduceMean keeps its dims and reduces the last axis only."""
+def check_last_axis_reduction(node: ir.Node, rank: int, facts: Facts) -> str | None:
+    """Unless the reduction keeps its dims and reduces the last axis only."""
     keep, given = node.attributes.get("keepdims"), node.attributes.get("axes")
     if keep is not None and keep.as_int() != 1:
-        return "its ReduceMean drops the reduced dimension"
+        return f"its {node.op_type} drops the reduced dimension"
     axes: Sequence[Dim] | None = given.as_ints() if given is not None else None
     if axes is None and len(node.inputs) > 1 and node.inputs[1] is not None:
         axes = facts[node.inputs[1]].shape_value
     if axes is None or len(axes) != 1 or axes[0] not in (-1, rank - 1):
-        return "its ReduceMean is not over the last axis alone"
+        return f"its {node.op_type} is not over the last axis alone"
     return None
 
 

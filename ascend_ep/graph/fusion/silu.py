@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.fusion.pattern import Match, Op, Var
-from ascend_ep.graph.fusion.rule import Fusion, Replacement, check_floating, graph_rule
+from ascend_ep.graph.fusion.rule import Fusion, Replacement, check_floating
+from ascend_ep.opdef.fusion_rules import rule_of
 
 
 class SiLUFusion(Fusion):
-    rule = graph_rule("SiLU", "x*sigmoid(x) -> SiLU")
+    rule = rule_of("SiLU")
     pattern = Op("Mul", Var("x"), Op("Sigmoid", Var("x")))
 
     def check(self, match: Match, facts: Facts) -> str | None:
@@ -19,7 +20,7 @@ class SiLUFusion(Fusion):
 
 
 class SwiGLUFusion(Fusion):
-    rule = graph_rule("SwiGLU", "x*sigmoid(x)*up -> SwiGLU")
+    rule = rule_of("SwiGLU")
     pattern = Op("Mul", SiLUFusion.pattern, Var("up"))
 
     def check(self, match: Match, facts: Facts) -> str | None:

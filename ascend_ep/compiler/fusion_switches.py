@@ -1,4 +1,4 @@
-"""Every fusion rule by name, and how a conversion switches them. The one list of them."""
+"""Which fusion rules a conversion's switches turn off."""
 
 from __future__ import annotations
 
@@ -6,15 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ascend_ep.errors import nearest
-from ascend_ep.graph.fusion.fuse import FUSIONS
-from ascend_ep.graph.fusion.ledger import GRAPH, KERNEL, Rule
+from ascend_ep.opdef.fusion_rules import RULES
 
-from .fuse_elementwise import CHAIN
-from .fuse_epilogue import EPILOGUE
-from .fuse_norm import GELU, RESIDUAL
-
-RULES: tuple[Rule, ...] = (*(fusion.rule for fusion in FUSIONS), EPILOGUE, RESIDUAL, GELU, CHAIN)
-GROUPS = (GRAPH, KERNEL)
 #: The name that stands for every rule of a group.
 ALL = "ALL"
 

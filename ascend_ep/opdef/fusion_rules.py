@@ -1,0 +1,46 @@
+"""The fusion rules by name: the one list of them, for what applies, switches and shows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+#: The two groups of atc's fusion switches: on the graph, and of the kernels' calls.
+GRAPH, KERNEL = "GraphFusion", "UBFusion"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule by which nodes are fused, under the name that switches it."""
+
+    name: str
+    group: str
+    summary: str
+
+
+RULES: tuple[Rule, ...] = tuple(
+    Rule(f"{stem}FusionPass", group, summary)
+    for stem, group, summary in (
+        ("Softmax", GRAPH, "exp(x - max(x))/sum(exp(x - max(x))) -> Softmax"),
+        ("AttentionHeadsLast", GRAPH, "attention and the transposition of its result -> the same"),
+        ("Attention", GRAPH, "softmax(q k^T * scale + mask) v -> ScaledDotProductAttention"),
+        ("LayerNorm", GRAPH, "(x - mean)/sqrt(variance + epsilon)*weight + bias -> LayerNorm"),
+        ("RMSNorm", GRAPH, "x/sqrt(mean(x^2) + epsilon)*weight -> RMSNorm"),
+        ("RegroupedRoPE", GRAPH, "pairs brought into halves and rotated, as DeepSeek has it -> RoPE"),
+        ("InterleavedRoPE", GRAPH, "rotations of neighbouring elements, stacked and flattened -> RoPE"),
+        ("RoPE", GRAPH, "x*cos + rotate_half(x)*sin -> RoPE"),
+        ("SwiGLU", GRAPH, "x*sigmoid(x)*up -> SwiGLU"),
+        ("TanhGelu", GRAPH, "the tanh approximation of GELU -> Gelu"),
+        ("Gelu", GRAPH, "x*(1 + erf(x/sqrt(2)))/2 -> Gelu"),
+        ("SiLU", GRAPH, "x*sigmoid(x) -> SiLU"),
+        ("ProductEpilogue", KERNEL, "MatMul, Gemm or Conv, and sums and an activation behind -> one call"),
+        ("NormResidual", KERNEL, "a sum and the RMSNorm of it -> one call with both results"),
+        ("NormGelu", KERNEL, "LayerNorm and GELU of it -> one call"),
+        ("ElementwiseChain", KERNEL, "neighbouring elementwise calls -> one call"),
+    )
+)
+_BY_NAME = {rule.name: rule for rule in RULES}
+
+
+def rule_of(stem: str) -> Rule:
+    """`Gelu` -> the rule GeluFusionPass. KeyError when there is none."""
+    return _BY_NAME[f"{stem}FusionPass"]

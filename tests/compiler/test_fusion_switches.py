@@ -1,0 +1,63 @@
+"""Every rule of the kernels' calls can be turned off by itself; results stay."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+
+import ascend_ep
+from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.compiler.fusion_switches import switched_off
+from ascend_ep.opdef.fusion_rules import KERNEL, RULES
+
+rng = np.random.default_rng(3)
+BODY = """c = Conv<kernel_shape = [3, 3], pads = [1, 1, 1, 1]>(x, k) r = Relu(c) f = Reshape(r, flat)
+          s = Add(f, f2) q = Mul(s, s) m = ReduceMean(q, last) v = Add(m, tiny) d = Sqrt(v) h = Div(s, d)
+          n = Mul(h, w) l = LayerNormalization<axis = -1>(n, w, b) g = Gelu(l)
+          e = Exp(g) t = Tanh(e) p = MatMul(t, u) y = Sigmoid(p)"""
+VALUES = {
+    "k": rng.standard_normal((4, 3, 3, 3)), "f2": rng.standard_normal((8, 63)), "w": rng.standard_normal(63),
+    "b": rng.standard_normal(63), "u": rng.standard_normal((63, 5)), "tiny": np.float32(1e-5),
+}  # fmt: skip
+
+
+def model() -> onnx.ModelProto:
+    made = onnx.parser.parse_model(
+        f'<ir_version: 10, opset_import: ["" : 20]> g (float[2,3,7,9] x) => (float[8,5] y) {{ {BODY} }}'
+    )
+    arrays = {n: np.asarray(v, np.float32) for n, v in VALUES.items()}
+    arrays |= {"flat": np.array([8, 63]), "last": np.array([-1])}
+    made.graph.initializer.extend(onnx.numpy_helper.from_array(a, n) for n, a in arrays.items())
+    return made
+
+
+def run(off: frozenset[str]) -> tuple[np.ndarray, dict[str, int]]:
+    """The output, and how often each rule took effect."""
+    options = ConvertOptions(sample_seed=None, self_check=False, codegen="off", fusions_off=off)
+    conversion = convert(model(), options)
+    x = np.linspace(-1, 1, 378, dtype=np.float32).reshape(2, 3, 7, 9)
+    (y,) = ascend_ep.InferenceSession(conversion.to_bytes()).run(None, {"x": x})
+    effects = dict.fromkeys((rule.name for rule in RULES), 0)
+    for outcome in conversion.fusions:
+        effects[outcome.rule.name] += outcome.is_fused
+    return y, effects
+
+
+@pytest.mark.parametrize("rule", [r.name for r in RULES if r.group == KERNEL])
+def test_a_rule_is_off_by_itself(rule: str) -> None:
+    wanted, every = run(frozenset())
+    found, effects = run(frozenset({rule}))
+    assert every[rule] > 0
+    assert effects[rule] == 0
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_switches() -> None:
+    off, unknown = switched_off({"GraphFusion": {"ALL": False, "GeluFusionPass": True}})
+    graph = {rule.name for rule in RULES if rule.group != KERNEL}
+    assert off == graph - {"GeluFusionPass"}
+    assert not unknown
+    off, (switch,) = switched_off({"UBFusion": {"GeluFusionPass": False}})  # a rule of the other group
+    assert not off
+    assert "GeluFusionPass" in switch.near
