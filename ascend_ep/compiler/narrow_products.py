@@ -12,7 +12,7 @@ from ascend_ep.compiler.narrow_convolutions import narrow_convolutions
 from ascend_ep.compiler.plan import WEIGHT, Insn, NativePartition, Plan, Ref, Weight
 
 FLOAT, BFLOAT16 = 1, 16
-NARROW = 2  #: of attention's ints (native/kernels/attention.c)
+NARROW = 4  #: of attention's ints (native/kernels/attention.c)
 
 
 def narrow_products(plan: Plan) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from onnx.reference.op_run import OpRun
+from onnx.reference.ops import op_attention
 
 from ascend_ep.graph.reference_quantised import DequantizeLinear
 from ascend_ep.graph.reference_windows import convolve, convolve_transposed, pool
@@ -177,6 +178,15 @@ class MeanVarianceNormalization(OpRun):
         return (centred / (deviation + 1e-9),)
 
 
+class Attention(getattr(op_attention, "Attention_23", op_attention.Attention)):  # type: ignore[misc]
+    """onnx.reference's, with a row of the mask for each query: it counts queries by the mask's rows."""
+
+    def _run(self, q: Any, k: Any, v: Any, mask: Any = None, *more: Any, **a: Any) -> tuple[Any, ...]:
+        if mask is not None and mask.ndim > 1:
+            mask = np.broadcast_to(mask, (*mask.shape[:-2], q.shape[-2], mask.shape[-1]))
+        return tuple(super()._run(q, k, v, mask, *more, **a))
+
+
 def _erf(x: Any) -> Any:
     return np.vectorize(math.erf, otypes=[np.float64])(x) if x.size else x
 
@@ -186,6 +196,7 @@ def _text(value: Any) -> str:
 
 
 FAST_OPS: tuple[type[OpRun], ...] = (
+    Attention,
     Conv,
     ConvTranspose,
     AveragePool,

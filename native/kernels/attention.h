@@ -15,6 +15,9 @@
 /* A key whose mask is at or below this has weight 0 beside one that is not masked: it need not be computed. */
 #define ATTENTION_MASKED (-1e30f)
 
+/* What becomes of a row without weights: NaN, or 0; or 0 only where all keys are masked by -Inf. */
+enum { ATTENTION_KEEP_NAN, ATTENTION_NAN_TO_ZERO, ATTENTION_MASKED_TO_ZERO };
+
 typedef struct attention {
     int64_t batch, heads, kv_heads, queries, keys, depth, width; /* depth: of Q and K; width: of V and Y */
     const float *q, *k, *v, *mask;                               /* mask NULL: none */
@@ -23,6 +26,7 @@ typedef struct attention {
     int64_t mask_strides[4];                          /* batch, head, query, key */
     int64_t y_strides[3];                             /* batch, head, query */
     float scale;
+    int64_t offset; /* query i sees the keys [0, i + offset]; INT64_MAX: all */
     int nan_to_zero;
     int narrow;    /* products of bfloat16 pairs (pairs.h): along depth, then along keys */
     float *turned; /* [1 or batch][block][keys][ATTENTION_LANES] of a mask that heads share, or NULL */
@@ -42,6 +46,11 @@ static inline void attention_fetch(const float *rows, int64_t step, int64_t coun
 
 int32_t ASC_FN(attention_read)(const asc_call *call, attention *p);
 
+/* Keys that query `i` sees, apart from the mask; those before it see no more. */
+static inline int64_t attention_reach(const attention *p, int64_t i) {
+    return p->keys - i - 1 <= p->offset ? p->keys : i + 1 + p->offset;
+}
+
 /* Whether the mask differs between queries, so that it must be turned. */
 static inline int attention_turns(const attention *p) {
     return p->mask && p->mask_strides[2];
@@ -54,7 +63,8 @@ static inline int64_t attention_lines(const attention *p, int64_t products) {
 
 /* What a row of sums is multiplied by; -1: the row is to be filled with zeros. */
 static inline float attention_factor(const attention *p, float total) {
-    if (!p->keys || (p->nan_to_zero && !(total > 0))) return -1;
+    if (!p->keys || (p->nan_to_zero == ATTENTION_NAN_TO_ZERO && !(total > 0))) return -1;
+    if (p->nan_to_zero == ATTENTION_MASKED_TO_ZERO && total == 0) return -1;
     return 1.0f / total;
 }
 

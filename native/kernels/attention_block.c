@@ -16,8 +16,8 @@ typedef struct state {
     const float *k, *packed_v, *v, *mask; /* of the head; mask of all queries */
     const float *turned;                  /* mask of the block as [keys][LANES], or NULL */
     float *q, *scores, *sums;
-    int64_t lanes; /* queries in the block */
-    int64_t width; /* of a row of sums */
+    int64_t first, lanes; /* queries of the block */
+    int64_t width;        /* of a row of sums */
     vf max[VECTORS], total[VECTORS];
     int started;
 } state;
@@ -85,6 +85,18 @@ static void add_mask(const state *s, int64_t key, int64_t keys) {
             vf mask =
                 s->turned ? vf_load(s->turned + (key + i) * LANES + v * ASC_VF) : vf_set(s->mask[(key + i) * step]);
             vf_store(at, vf_load(at) + mask);
+        }
+}
+
+/* Scores of keys that come after what a query sees become -Inf. */
+static void hide_future(const state *s, int64_t key, int64_t keys) {
+    const attention *p = s->p;
+    int64_t seen = attention_reach(p, s->first) - key; /* by all queries */
+    for (int64_t i = seen > 0 ? seen : 0; i < keys; i++)
+        for (int v = 0; v < VECTORS; v++) {
+            float *at = s->scores + i * LANES + v * ASC_VF;
+            vi behind = vi_iota() + v * ASC_VF < (int32_t)(key + i - p->offset - s->first);
+            vf_store(at, vf_select(behind, vf_set(-INFINITY), vf_load(at)));
         }
 }
 
@@ -188,6 +200,7 @@ static void run_keys(state *s, int64_t key, int64_t keys) {
     vf max[VECTORS], factor[VECTORS];
     find_scores(s, key, keys);
     if (p->mask) add_mask(s, key, keys);
+    if (key + keys > attention_reach(p, s->first)) hide_future(s, key, keys);
     for (int v = 0; v < VECTORS; v++) {
         max[v] = v * ASC_VF < s->lanes ? largest(s->scores + v * ASC_VF, keys, s->max[v]) : s->max[v];
         vf old = finite_shift(s->max[v]);
@@ -254,7 +267,7 @@ static void fetch_neighbours(const state *s, int64_t batch, int64_t head, int64_
 void ASC_FN(attention_block)(const attention *p, int64_t batch, int64_t head, int64_t block,
                              const attention_packed *packed, float *scratch) {
     int64_t first = block * LANES, kv_head = head / (p->heads / p->kv_heads);
-    state s = {.p = p, .lanes = least(LANES, p->queries - first), .width = sums_width(p)};
+    state s = {.p = p, .first = first, .lanes = least(LANES, p->queries - first), .width = sums_width(p)};
     s.q = scratch;
     s.sums = s.q + LANES * p->depth;
     s.scores = s.sums + LANES * s.width;
@@ -268,17 +281,19 @@ void ASC_FN(attention_block)(const attention *p, int64_t batch, int64_t head, in
     fetch_neighbours(&s, batch, head, block, y);
     memset(s.sums, 0, (size_t)(LANES * s.width) * sizeof *s.sums);
     for (int v = 0; v < VECTORS; v++) s.max[v] = vf_set(-INFINITY);
-    int may_skip = s.turned && ASC_FN(attention_every_query_sees)(s.turned, p->keys, s.lanes);
-    for (int64_t key = 0; key < p->keys;) {
+    int64_t reach = attention_reach(p, first + s.lanes - 1);
+    /* A query whose keys are all masked or in the future needs the scores of the masked ones. */
+    int may_skip = s.turned && p->offset >= p->keys && ASC_FN(attention_every_query_sees)(s.turned, p->keys, s.lanes);
+    for (int64_t key = 0; key < reach;) {
         if (may_skip && ASC_FN(attention_is_hidden)(s.turned, key, p->keys)) {
             key += GEMM_PANEL;
             continue;
         }
         int64_t end = key + GEMM_PANEL;
-        while (end < p->keys && end - key < ATTENTION_KEYS &&
+        while (end < reach && end - key < ATTENTION_KEYS &&
                !(may_skip && ASC_FN(attention_is_hidden)(s.turned, end, p->keys)))
             end += GEMM_PANEL;
-        end = least(end, p->keys);
+        end = least(end, reach);
         run_keys(&s, key, end - key);
         key = end;
     }

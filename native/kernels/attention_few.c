@@ -34,11 +34,12 @@ static float exponentials(float *scores, int64_t n, const float *mask, int64_t s
     for (; i + ASC_VF <= n; i += ASC_VF) max = vf_max(vf_load(scores + i), max);
     if (i < n) max = vf_max(vf_load_tail(scores + i, n - i, -INFINITY), max);
     max = vf_set(vf_maximum(max));
+    if (max[0] == -INFINITY) max = (vf){0}; /* weights of 0, which have no sum */
     for (i = 0; i < n; i += ASC_VF) {
         int64_t lanes = n - i;
         vf e = vf_exp((lanes < ASC_VF ? vf_load_tail(scores + i, lanes, -INFINITY) : vf_load(scores + i)) - max);
         if (lanes < ASC_VF) {
-            e = vf_select(vi_iota() < (int32_t)lanes, e, (vf){0}); /* NaN where no key has a finite score */
+            e = vf_select(vi_iota() < (int32_t)lanes, e, (vf){0}); /* of a NaN too */
             vf_store_tail(scores + i, e, lanes);
         } else {
             vf_store(scores + i, e);
@@ -78,22 +79,22 @@ void ASC_FN(attention_few)(const attention *p, int64_t batch, int64_t kv_head, f
     const float *k = p->k + batch * p->k_strides[0] + kv_head * p->k_strides[1];
     const float *v = p->v + batch * p->v_strides[0] + kv_head * p->v_strides[1];
     const float *q = p->q + batch * p->q_strides[0] + kv_head * group * p->q_strides[1];
-    for (int64_t i = 0; i < p->keys; i++)
+    for (int64_t i = 0; i < attention_reach(p, p->queries - 1); i++)
         for (int64_t r = 0; r < rows; r++) {
             const float *row = q + r / p->queries * p->q_strides[1] + r % p->queries * p->q_strides[2];
             scores[r * room + i] = p->scale * dot(row, k + i * p->k_strides[2], p->depth);
         }
     for (int64_t r = 0; r < rows; r++) {
-        int64_t head = kv_head * group + r / p->queries, query = r % p->queries;
+        int64_t head = kv_head * group + r / p->queries, query = r % p->queries, keys = attention_reach(p, query);
         const float *mask = NULL;
         if (p->mask)
             mask = p->mask + batch * p->mask_strides[0] + head * p->mask_strides[1] + query * p->mask_strides[2];
-        float sum = exponentials(scores + r * room, p->keys, mask, p->mask_strides[3]);
+        float sum = exponentials(scores + r * room, keys, mask, p->mask_strides[3]);
         float *y = p->y + batch * p->y_strides[0] + head * p->y_strides[1] + query * p->y_strides[2];
         float factor = attention_factor(p, sum);
         if (factor < 0)
             memset(y, 0, (size_t)p->width * sizeof *y);
         else
-            mix(scores + r * room, v, p->v_strides[2], p->keys, p->width, factor, y);
+            mix(scores + r * room, v, p->v_strides[2], keys, p->width, factor, y);
     }
 }

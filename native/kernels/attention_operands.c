@@ -2,6 +2,7 @@
 #include "attention.h"
 
 enum { Q, K, V, MASK };
+enum { HEADS_LAST, NAN_TO_ZERO, CAUSAL, OFFSET, NARROW };
 
 static int32_t read_operand(const asc_call *call, int index, int64_t strides[4]) {
     const asc_tensor *t = &call->in[index];
@@ -24,18 +25,27 @@ static int32_t read_mask(const asc_call *call, attention *p) {
     return ASC_OK;
 }
 
+static int32_t read_arguments(const asc_call *call, attention *p) {
+    ASC_REQUIRE(call, call->n_ints == 5 && call->n_floats == 1, "attention takes five ints and one float");
+    const int64_t *ints = call->ints;
+    ASC_REQUIRE(call, ints[HEADS_LAST] == 0 || ints[HEADS_LAST] == 1, "attention: heads_last is 0 or 1");
+    ASC_REQUIRE(call, ints[NAN_TO_ZERO] >= 0 && ints[NAN_TO_ZERO] <= 2, "attention: nan_to_zero is 0, 1 or 2");
+    ASC_REQUIRE(call, ints[CAUSAL] == 0 || ints[CAUSAL] == 1, "attention: causal is 0 or 1");
+    ASC_REQUIRE(call, ints[OFFSET] == 0 || (ints[OFFSET] > 0 && ints[CAUSAL]), "attention: the offset is wrong");
+    ASC_REQUIRE(call, ints[NARROW] == 0 || ints[NARROW] == 1, "attention: narrow is 0 or 1");
+    *p = (attention){.scale = (float)call->floats[0], .nan_to_zero = (int)ints[NAN_TO_ZERO]};
+    p->offset = ints[CAUSAL] ? ints[OFFSET] : INT64_MAX;
+    p->narrow = ints[NARROW] != 0;
+    return ASC_OK;
+}
+
 static int32_t read_output(const asc_call *call, attention *p) {
     const asc_tensor *y = &call->out[0];
-    int last = call->ints[0] != 0;
-    ASC_REQUIRE(call, call->ints[0] == 0 || call->ints[0] == 1, "attention: heads_last is 0 or 1");
+    int last = call->ints[HEADS_LAST] != 0;
     ASC_REQUIRE(call,
                 y->rank == 4 && y->layout == ASC_LAYOUT_PLAIN && y->dims[0] == p->batch &&
                     y->dims[last ? 2 : 1] == p->heads && y->dims[last ? 1 : 2] == p->queries && y->dims[3] == p->width,
                 "attention: the output's shape is wrong");
-    ASC_REQUIRE(call, call->ints[1] == 0 || call->ints[1] == 1, "attention: nan_to_zero is 0 or 1");
-    ASC_REQUIRE(call, call->ints[2] == 0 || call->ints[2] == 1, "attention: narrow is 0 or 1");
-    p->nan_to_zero = call->ints[1] != 0;
-    p->narrow = call->ints[2] != 0;
     p->y = y->data;
     p->y_strides[0] = p->heads * p->queries * p->width;
     p->y_strides[1] = last ? p->width : p->queries * p->width;
@@ -44,9 +54,8 @@ static int32_t read_output(const asc_call *call, attention *p) {
 }
 
 int32_t ASC_FN(attention_read)(const asc_call *call, attention *p) {
-    ASC_REQUIRE(call, call->n_ints == 3 && call->n_floats == 1, "attention takes three ints and one float");
-    *p = (attention){.scale = (float)call->floats[0]};
-    int32_t code;
+    int32_t code = read_arguments(call, p);
+    if (code) return code;
     if ((code = read_operand(call, Q, p->q_strides))) return code;
     if ((code = read_operand(call, K, p->k_strides))) return code;
     if ((code = read_operand(call, V, p->v_strides))) return code;

@@ -24,11 +24,11 @@ def reference(q, k, v, mask=None, scale=1.0):
         return weights / weights.sum(axis=-1, keepdims=True) @ v
 
 
-def attend(q, k, v, mask=None, scale=1.0, heads_last=0, nan_to_zero=0, narrow=0, **options):
+def attend(q, k, v, mask=None, scale=1.0, heads_last=0, nan_to_zero=0, narrow=0, offset=None, **options):
     batch, heads, queries, _ = q.shape
     width = v.shape[3]
     dims = (batch, queries, heads, width) if heads_last else (batch, heads, queries, width)
-    flags = [heads_last, nan_to_zero, narrow]
+    flags = [heads_last, nan_to_zero, int(offset is not None), offset or 0, narrow]
     (y,) = call("attention", [q, k, v, mask], [(np.float32, dims)], flags, [scale], **options)
     return y.transpose(0, 2, 1, 3) if heads_last else y
 
@@ -121,6 +121,35 @@ def test_special_values(queries):
     check(attend(q, k, v, mask, nan_to_zero=1), expected)
 
 
+@pytest.mark.parametrize("narrow", [0, 1])
+@pytest.mark.parametrize(
+    ("queries", "keys", "offset"), [(3, 3, 0), (2, 40, 38), (70, 70, 0), (33, 300, 267), (40, 9, 0)]
+)
+def test_causal_without_a_mask(queries, keys, offset, narrow):
+    """As with a mask of -inf, but for the order of sums over keys that a block has no longer."""
+    q, k, v = draw(2, 4, 2, queries, keys, 16, 24)
+    rows, columns = np.arange(queries)[:, None], np.arange(keys)[None]
+    mask = np.where(columns <= rows + offset, 0, -np.inf).astype(np.float32)[None, None]
+    for isa in isa_levels():
+        y = attend(q, k, v, offset=offset, narrow=narrow, isa=isa)
+        np.testing.assert_allclose(y, attend(q, k, v, mask, narrow=narrow, isa=isa), rtol=0, atol=RELATIVE)
+        if not narrow or queries <= 4:
+            check(y, reference(q, k, v, mask))
+
+
+@pytest.mark.parametrize("queries", [2, 40])
+def test_only_rows_without_keys_are_zero(queries):
+    q, k, v = draw(1, 2, 1, queries, 70, 16, 16)
+    mask = np.zeros((1, 1, queries, 70), np.float32)
+    mask[..., 1, :] = -np.inf
+    q[0, 1, 0, 3] = np.nan
+    for isa in isa_levels():
+        y = attend(q, k, v, mask, nan_to_zero=2, isa=isa)
+        assert not y[:, :, 1].any()
+        assert np.isnan(y[0, 1, 0]).all()
+        assert np.isnan(y).sum() == 16
+
+
 def test_strides():
     """As exporters leave them: heads split from the last axis, K turned."""
     random = np.random.default_rng(2)
@@ -165,9 +194,9 @@ def test_refusals():
         ([q[0], k, v], "four axes"),
     ]:
         with pytest.raises(KernelError, match=text):
-            call("attention", inputs, [(np.float32, q.shape)], [0, 0, 0], [1.0])
+            call("attention", inputs, [(np.float32, q.shape)], [0, 0, 0, 0, 0], [1.0])
     with pytest.raises(KernelError, match="shape"):
-        call("attention", [q, k, v], [(np.float32, (1, 4, 3, 9))], [0, 0, 0], [1.0])
-    for flags, text in [([0, 0], "three ints"), ([0, 0, 2], "narrow")]:
+        call("attention", [q, k, v], [(np.float32, (1, 4, 3, 9))], [0, 0, 0, 0, 0], [1.0])
+    for flags, text in [([0] * 3, "five ints"), ([0, 0, 0, 0, 2], "narrow"), ([0, 0, 0, 1, 0], "offset")]:
         with pytest.raises(KernelError, match=text):
             call("attention", [q, k, v], [(np.float32, q.shape)], flags, [1.0])

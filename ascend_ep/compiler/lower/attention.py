@@ -30,5 +30,5 @@ def lower_attention(node: NodeView, b: PlanBuilder) -> None:
     if node.attr("key_transposed", 0):
         key = permuted(b, key, (0, 1, 3, 2))
     rows = None if mask is None else _four_axes(b, mask)
-    flags = [int(node.attr("heads_last", 0)), int(node.attr("nan_to_zero", 0)), 0]
-    b.emit("attention", [b.ref(q), key, b.ref(v), rows], [b.out(y)], flags, [float(node.attr("scale", 1.0))])
+    ints = [int(node.attr("heads_last", 0)), int(node.attr("nan_to_zero", 0)), 0, 0, 0]
+    b.emit("attention", [b.ref(q), key, b.ref(v), rows], [b.out(y)], ints, [float(node.attr("scale", 1.0))])
