@@ -21,9 +21,13 @@ static inline vw vf_round_bf16(vf x) {
 }
 
 static inline vf vf_load_bf16(const uint16_t *p) {
+#if defined(__AVX512F__)
+    return (vf)_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i_u *)p)), 16);
+#else
     vs half;
     memcpy(&half, p, sizeof half);
     return (vf)(__builtin_convertvector(half, vw) << 16);
+#endif
 }
 
 static inline void vf_store_bf16(uint16_t *p, vf v) {
@@ -37,15 +41,27 @@ static inline void vf_store_bf16(uint16_t *p, vf v) {
 
 /* The first n lanes (n < ASC_VF); the rest are zero. */
 static inline vf vf_load_bf16_tail(const uint16_t *p, int64_t n) {
+#if defined(__AVX512F__)
+    __m256i half = _mm256_maskz_loadu_epi16((__mmask16)((1u << n) - 1), p);
+    return (vf)_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16);
+#else
     uint16_t lanes[ASC_VF] = {0};
     for (int64_t i = 0; i < n; i++) lanes[i] = p[i];
     return vf_load_bf16(lanes);
+#endif
 }
 
 static inline void vf_store_bf16_tail(uint16_t *p, vf v, int64_t n) {
+#if defined(__AVX512BF16__)
+    _mm256_mask_storeu_epi16(p, (__mmask16)((1u << n) - 1), (__m256i)_mm512_cvtneps_pbh((__m512)v));
+#elif defined(__AVX512F__)
+    __m256i half = _mm512_cvtepi32_epi16((__m512i)vf_round_bf16(v));
+    _mm256_mask_storeu_epi16(p, (__mmask16)((1u << n) - 1), half);
+#else
     uint16_t lanes[ASC_VF];
     vf_store_bf16(lanes, v);
     memcpy(p, lanes, (size_t)n * sizeof *p);
+#endif
 }
 
 /* Element i of an array that is bfloat16, if narrow, or float32. */

@@ -44,11 +44,33 @@ static inline __attribute__((always_inline)) void finish(const target *t, int64_
         finish_as(t, at, sum, pixels, bias, 0, tail, lanes);
 }
 
+/* The sums of a 3 x 3 kernel over bfloat16 pixels that lie as far apart as its taps: each is widened once a row of
+ * taps. Every sum takes its products in the order of the taps, as elsewhere. */
+static inline __attribute__((always_inline)) void slide(const conv *c, const window *n, int pixels, int64_t v,
+                                                        vf *sum) {
+    for (int64_t i = 0; i < 3; i++) {
+        const void *row = image_at(n->x, v + i * n->line, 1);
+        const float *w = n->w + v + i * 3 * c->out_channels;
+        vf x[BLOCK + 2];
+        _Pragma("GCC unroll 10") for (int p = 0; p < pixels + 2; p++) x[p] = image_load(row, p * n->step, 1, 0, 0);
+        _Pragma("GCC unroll 3") for (int j = 0; j < 3; j++, w += c->out_channels) {
+            vf tap = vf_load(w);
+            _Pragma("GCC unroll 8") for (int p = 0; p < pixels; p++) sum[p] = vf_fma(tap, x[p + j], sum[p]);
+        }
+    }
+}
+
 /* A block of pixels, for the vector that starts at channel v. `size` is 3 for all taps of a 3 x 3 kernel, 0 for any
  * others. */
 static inline __attribute__((always_inline)) void run_block(const conv *c, const window *n, const target *t, int pixels,
                                                             int size, int narrow, int64_t v, int tail, int64_t lanes) {
     vf sum[BLOCK] = {{0}};
+    vf bias = t->bias ? load(t->bias + v, tail, lanes) : vf_set(-0.0f); /* adds nothing, to zeros of either sign */
+    if (size == 3 && narrow && n->step == n->column) {
+        slide(c, n, pixels, v, sum);
+        finish(t, v, sum, pixels, bias, tail, lanes);
+        return;
+    }
     int64_t down = size ? size : n->to[0], across = size ? size : n->to[1], wide = size ? size : c->kernel[WIDTH];
     for (int64_t i = size ? 0 : n->from[0]; i < down; i++)
         for (int64_t j = size ? 0 : n->from[1]; j < across; j++) {
@@ -57,8 +79,7 @@ static inline __attribute__((always_inline)) void run_block(const conv *c, const
             _Pragma("GCC unroll 8") for (int p = 0; p < pixels; p++) sum[p] =
                 vf_fma(w, image_load(x, p * n->step, narrow, tail, lanes), sum[p]);
         }
-    /* -0 adds nothing, to zeros of either sign */
-    finish(t, v, sum, pixels, t->bias ? load(t->bias + v, tail, lanes) : vf_set(-0.0f), tail, lanes);
+    finish(t, v, sum, pixels, bias, tail, lanes);
 }
 
 static inline __attribute__((always_inline)) void run_vectors(const conv *c, const window *n, const target *t,
