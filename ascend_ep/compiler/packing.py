@@ -20,7 +20,12 @@ _UNITS: dict[str, np.dtype[Any]] = {
     "panel32": np.dtype(np.uint32),
     "pairs32": np.dtype(np.uint32),
     "bytes32": np.dtype(np.int8),
+    "nibbles32": np.dtype(np.int8),
 }
+
+
+#: Layouts in which two neighbouring rows share their units.
+_PAIRED = ("pairs32", "nibbles32")
 
 
 def packed_bytes(ref: Ref) -> int:
@@ -28,8 +33,8 @@ def packed_bytes(ref: Ref) -> int:
     dims = [int(d) for d in ref.dims if isinstance(d, int)]
     if ref.weight is not None and ref.weight.layout != "plain":
         dims[-1] = -(-dims[-1] // PANEL) * PANEL
-    if ref.weight is not None and ref.weight.layout == "pairs32":
-        dims[-2] = -(-dims[-2] // 2) * 2
+    if ref.weight is not None and ref.weight.layout in _PAIRED:
+        dims[-2] = -(-dims[-2] // 2) * (1 if ref.weight.layout == "nibbles32" else 2)
     count = 1
     for d in dims:
         count *= d
@@ -66,11 +71,11 @@ def _little(array: NDArray[np.generic], dtype: int) -> NDArray[np.generic]:
 
 
 def _panel_shape(array: NDArray[np.generic], layout: str) -> tuple[int, int, int, int]:
-    wanted = np.int8 if layout == "bytes32" else np.float32
+    wanted = np.int8 if _UNITS[layout] == np.int8 else np.float32
     if array.ndim < 2 or array.dtype != wanted:
         raise ValueError(f"{layout} is packed from matrices of {np.dtype(wanted)}")
     k, n = array.shape[-2:]
-    return prod(array.shape[:-2]), -(-n // PANEL), -(-k // 2) if layout == "pairs32" else k, PANEL
+    return prod(array.shape[:-2]), -(-n // PANEL), -(-k // 2) if layout in _PAIRED else k, PANEL
 
 
 def _panels(array: NDArray[np.generic], layout: str, out: NDArray[np.generic]) -> None:
@@ -79,9 +84,10 @@ def _panels(array: NDArray[np.generic], layout: str, out: NDArray[np.generic]) -
     for matrix, packed in zip(array.reshape(len(out), k, n), out, strict=True):
         rows, columns = (s // array.itemsize for s in matrix.strides)
         source, target = matrix.ctypes.data, packed.ctypes.data
-        if layout == "bytes32":
+        if _UNITS[layout] == np.int8:
             given = ffi.cast("int8_t *", source)
-            lib.asc_pack_bytes32(given, k, n, rows, columns, ffi.cast("int8_t *", target))
+            pack_integers = lib.asc_pack_bytes32 if layout == "bytes32" else lib.asc_pack_nibbles32
+            pack_integers(given, k, n, rows, columns, ffi.cast("int8_t *", target))
         elif layout == "pairs32":
             given = ffi.cast("float *", source)
             lib.asc_pack_pairs32(given, k, n, rows, columns, ffi.cast("uint32_t *", target))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ascend_ep.opdef.dims import Dim
 
 INPUT, OUTPUT, TEMP, WEIGHT, VIEW = range(5)  # ASC_VALUE_...
-LAYOUTS = {"plain": 0, "panel32": 1, "pairs32": 2, "bytes32": 3}  # ASC_LAYOUT_...
+LAYOUTS = {"plain": 0, "panel32": 1, "pairs32": 2, "bytes32": 3, "nibbles32": 4}  # ASC_LAYOUT_...
 
 AttrValue = Sequence[Dim] | Sequence[float] | str
 
@@ -30,7 +30,8 @@ class Weight:
     """A constant of the model. `source` is read when the bundle is written, not before.
 
     layout "panel32" packs [K, N] matrices, [..., K, N], at write time (ascend_rt.h, ASC_LAYOUT_PANEL32);
-    "pairs32" rounds float32 ones to bfloat16 as well (ASC_LAYOUT_PAIRS32); "bytes32" is panels of int8.
+    "pairs32" rounds float32 ones to bfloat16 as well (ASC_LAYOUT_PAIRS32); "bytes32" is panels of int8,
+    "nibbles32" of the low four bits of int8.
     """
 
     source: NDArray[np.generic] | TensorSource

@@ -5,7 +5,7 @@ filled through cffi, so that the C compiler's layout is the only one there is.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,10 +122,17 @@ class PlanImage:
                 (lib.ASC_SEC_SAMPLES, samples),
                 (lib.ASC_SEC_STRINGS, (1, bytes(self._strings))),
             ],
-            2 if any(p.get("fallback") for p in partitions) else 1,
+            self._min_reader(values, partitions),
         )
 
     # --- interning ----------------------------------------------------------------------------
+
+    @staticmethod
+    def _min_reader(values: Sequence[Mapping[str, Any]], partitions: Sequence[Mapping[str, Any]]) -> int:
+        """The oldest reader that knows all of this (ASC_READER_VERSION)."""
+        if any(v["layout"] >= lib.ASC_LAYOUT_BYTES32 for v in values):
+            return 3
+        return 2 if any(p.get("fallback") for p in partitions) else 1
 
     def _string(self, text: str) -> int:
         found = self._string_at.get(text)

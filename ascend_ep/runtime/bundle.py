@@ -33,7 +33,7 @@ _OPERATORS = {
     lib.ASC_DIM_MOD: "%",
 }
 _VALUE_KINDS = ("input", "output", "temp", "weight", "view")
-_LAYOUTS = ("plain", "panel32", "pairs32", "bytes32")  # ASC_LAYOUT_...
+_LAYOUTS = ("plain", "panel32", "pairs32", "bytes32", "nibbles32")  # ASC_LAYOUT_...
 
 
 @dataclass(frozen=True)

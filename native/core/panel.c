@@ -1,5 +1,6 @@
-/* ASC_LAYOUT_PANEL32, PAIRS32 and BYTES32: a [K,N] matrix as ceil(N/32) panels, each K rows of 32 consecutive columns,
- * the columns past N zero. A GEMM then reads its right operand as one forward stream on every ISA. */
+/* ASC_LAYOUT_PANEL32, PAIRS32, BYTES32 and NIBBLES32: a [K,N] matrix as ceil(N/32) panels, each K rows of 32
+ * consecutive columns, the columns past N zero. A GEMM then reads its right operand as one forward stream on every ISA.
+ */
 #include <string.h>
 
 #include "kernel.h"
@@ -57,6 +58,20 @@ void asc_pack_bytes32(const int8_t *b, int64_t k, int64_t n, int64_t row_stride,
         for (int64_t i = 0; i < k; i++, out += PANEL) {
             const int8_t *row = b + j * col_stride + i * row_stride;
             for (int64_t c = 0; c < width; c++) out[c] = row[c * col_stride];
+            if (width < PANEL) memset(out + width, 0, (size_t)(PANEL - width));
+        }
+    }
+}
+
+void asc_pack_nibbles32(const int8_t *b, int64_t k, int64_t n, int64_t row_stride, int64_t col_stride, int8_t *out) {
+    for (int64_t j = 0; j < n; j += PANEL) {
+        int64_t width = n - j < PANEL ? n - j : PANEL;
+        for (int64_t i = 0; i < k; i += 2, out += PANEL) {
+            const int8_t *row = b + j * col_stride + i * row_stride;
+            for (int64_t c = 0; c < width; c++) {
+                uint8_t second = i + 1 < k ? (uint8_t)row[row_stride + c * col_stride] : 0;
+                out[c] = (int8_t)(((uint8_t)row[c * col_stride] & 15) | (uint8_t)(second << 4));
+            }
             if (width < PANEL) memset(out + width, 0, (size_t)(PANEL - width));
         }
     }

@@ -57,6 +57,8 @@ extern "C" {
 #define ASC_LAYOUT_PAIRS32 \
     2 /* bfloat16 [K,N] as PANEL32 of [ceil(K/2),N] pairs: rows 2k and 2k+1 of a column side by side */
 #define ASC_LAYOUT_BYTES32 3 /* int8 [K,N] as PANEL32 of bytes */
+#define ASC_LAYOUT_NIBBLES32 \
+    4 /* int8 [K,N] of -8..7 as PANEL32 of [ceil(K/2),N] bytes: row 2k in the low four bits, 2k+1 in the high */
 
 /* Status codes. The Python catalogue (ascend_ep/errors.py) gives each its E-code and fix. */
 #define ASC_OK 0
@@ -105,7 +107,7 @@ typedef struct asc_tensor {
 
 #define ASC_PLAN_MAGIC 0x4E4C5041 /* "APLN" */
 #define ASC_PLAN_VERSION 1
-#define ASC_READER_VERSION 2 /* 2: fallback partitions */
+#define ASC_READER_VERSION 3 /* 2: fallback partitions; 3: int8 in panels */
 #define ASC_ALIGN 64
 
 typedef struct asc_plan_header {
@@ -397,6 +399,9 @@ ASC_API void asc_pack_pairs32(const float *b, int64_t k, int64_t n, int64_t row_
 /* A [k,n] matrix of bytes, into ASC_LAYOUT_BYTES32: asc_panel32_floats(k, n) bytes. */
 ASC_API void asc_pack_bytes32(const int8_t *b, int64_t k, int64_t n, int64_t row_stride, int64_t col_stride,
                               int8_t *out);
+/* The low four bits of each, into ASC_LAYOUT_NIBBLES32: asc_panel32_floats((k + 1) / 2, n) bytes. */
+ASC_API void asc_pack_nibbles32(const int8_t *b, int64_t k, int64_t n, int64_t row_stride, int64_t col_stride,
+                                int8_t *out);
 
 ASC_API void asc_sha256(const void *bytes, uint64_t size, uint8_t digest[32]);
 /* Fills the digest of a finished bundle: over everything but the weights, the checksum field as zero. */

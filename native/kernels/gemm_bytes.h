@@ -1,5 +1,6 @@
-/* gemm_bytes.h - products whose right operand is int8 with scales: each weight is (q - zero) * scale, rounded to
- * float32 as DequantizeLinear gives it, and then multiplied. So the bits are those of the float32 product. */
+/* gemm_bytes.h - products whose right operand is int8, or 4 bits, with scales: each weight is (q - zero) * scale,
+ * rounded to float32 as DequantizeLinear gives it, and then multiplied. So the bits are those of the float32 product.
+ */
 #ifndef ASC_KERNELS_GEMM_BYTES_H
 #define ASC_KERNELS_GEMM_BYTES_H
 
@@ -8,7 +9,8 @@
 /* `source` of a gemm whose `pack` is gemm_pack_bytes. Scale and zero point have one row for each `block` rows of B,
  * and lie in ASC_LAYOUT_PANEL32. */
 typedef struct gemm_bytes {
-    const int8_t *weights; /* [K,N] in ASC_LAYOUT_BYTES32 */
+    const int8_t *weights; /* [K,N] in ASC_LAYOUT_BYTES32 or NIBBLES32 */
+    int halves;            /* NIBBLES32: two rows of B in a row of bytes; no block but the last is odd */
     const float *scale;
     const float *zero; /* NULL: none */
     int64_t block;
@@ -21,6 +23,11 @@ typedef struct gemm_bytes {
 #else
 #define GEMM_BYTES_ROWS 16
 #endif
+
+/* Bytes of a panel of weights. */
+static inline int64_t gemm_bytes_panel(const gemm_bytes *b, int64_t k) {
+    return (b->halves ? k / 2 + k % 2 : k) * GEMM_PANEL;
+}
 
 void ASC_FN(gemm_pack_bytes)(const gemm *g, int64_t panel, int64_t k0, int64_t k, float *out);
 

@@ -3,13 +3,11 @@
  * in:     A [.., M, K], B [.., K, N], C (absent, or broadcastable to Y), R (absent, or likewise); any strides.
  *         A of rank 1 is a row, B of rank 1 a column, and Y lacks that axis. B may be a weight in
  *         ASC_LAYOUT_PANEL32, its matrices back to back; or in ASC_LAYOUT_PAIRS32, then A is rounded to
- *         bfloat16 as well, and sums stay float32; or int8 [K, N] in ASC_LAYOUT_BYTES32 with two more operands.
- *         scale and zero point (which may be absent), each [ceil(K / block), N] in ASC_LAYOUT_PANEL32: B is
- *         (q - zero) * scale, in float32.
- * out:    Y [.., M, N]
- * ints:   transA, transB (swap the last two axes; not with rank 1, transB not with a packed B), activation;
- *         with int8, block
- * floats: alpha, beta, low, high (the bounds of EPILOGUE_CLIP)
+ *         bfloat16 as well, and sums stay float32; or int8 [K, N] in ASC_LAYOUT_BYTES32 or NIBBLES32 with two more
+ * operands. scale and zero point (which may be absent), each [ceil(K / block), N] in ASC_LAYOUT_PANEL32: B is (q -
+ * zero) * scale, in float32. out:    Y [.., M, N] ints:   transA, transB (swap the last two axes; not with rank 1,
+ * transB not with a packed B), activation; with int8, block floats: alpha, beta, low, high (the bounds of
+ * EPILOGUE_CLIP)
  */
 #include "chunks.h"
 #include "gemm_bytes.h"
@@ -152,10 +150,14 @@ static int32_t read_table(const asc_call *call, const problem *p, int operand, c
 static int32_t read_bytes(const asc_call *call, problem *p) {
     const asc_tensor *b = &call->in[B];
     int32_t code;
-    ASC_REQUIRE(call, b->layout == ASC_LAYOUT_BYTES32 && b->rank == 2 && !call->ints[1] && call->n_in > SCALE,
+    int halves = b->layout == ASC_LAYOUT_NIBBLES32, bytes = b->layout == ASC_LAYOUT_BYTES32;
+    ASC_REQUIRE(call, (bytes || halves) && b->rank == 2 && !call->ints[1] && call->n_in > SCALE,
                 "matmul: int8 weights are one matrix in panels, with scales");
     ASC_REQUIRE(call, call->ints[3] >= 1, "matmul: a block of int8 weights has at least one row");
+    ASC_REQUIRE(call, !halves || call->ints[3] % 2 == 0 || call->ints[3] >= p->gemm.k,
+                "matmul: a block of 4-bit weights has an even number of rows");
     p->bytes.weights = b->data;
+    p->bytes.halves = halves;
     p->bytes.block = call->ints[3];
     p->bytes.blocks = ceil_div(p->gemm.k, p->bytes.block);
     p->bytes.zero = NULL;

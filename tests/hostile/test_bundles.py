@@ -65,13 +65,17 @@ def attended() -> GraphBuilder:
 
 
 def quantised() -> GraphBuilder:
-    """int8 weights that a product reads, and int8 that is dequantised as it runs."""
+    """Weights of 8 and 4 bits that products read, and int8 that is dequantised as it runs."""
     g = GraphBuilder("quantised")
     x, q = g.input("x", ["N", 6]), g.input("q", ["N", 5], onnx.TensorProto.INT8)
     w = g.constant("w", np.arange(30, dtype=np.int8).reshape(6, 5))
     scale, zero = g.constant("scale", np.full(5, 0.5, np.float32)), g.constant("zero", np.ones(5, np.int8))
     product = g.node("MatMul", [x, g.node("DequantizeLinear", [w, scale, zero], "dw", axis=1)], "product")
-    g.node("Add", [product, g.node("DequantizeLinear", [q, scale], "dq", axis=1)], g.output("y", ["N", 5]))
+    packed = g.constant("packed", np.arange(40, dtype=np.uint8).reshape(5, 1, 8))
+    four = {"K": 6, "N": 5, "bits": 4, "block_size": 16}
+    narrow = g.node("MatMulNBits", [x, packed, scale], "narrow", domain="com.microsoft", **four)
+    both = g.node("Add", [product, narrow], "both")
+    g.node("Add", [both, g.node("DequantizeLinear", [q, scale], "dq", axis=1)], g.output("y", ["N", 5]))
     return g
 
 
@@ -102,7 +106,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_damage(name: str, mode: str, driver: Path, tmp_path: Path) -> None:
     bundle = tmp_path / "m.om"
     options = ConvertOptions(precision="mixed_bfloat16" if name == "attended" else "origin")
-    convert(BUNDLES[name]().model(17, "ai.custom"), options).write(bundle)
+    convert(BUNDLES[name]().model(17, "ai.custom", "com.microsoft"), options).write(bundle)
     count = ["10000"] if mode == "mutate" else []
     environment = {**os.environ, "ASCEND_EP_TRUST": str(tmp_path / "nothing"), "ASCEND_EP_THREADS": "1"}
     done = subprocess.run(

@@ -75,11 +75,23 @@ class Bytes32:
         lib.asc_pack_bytes32(source, k, n, *matrix.strides, target)
 
 
+class Nibbles32(Bytes32):
+    """The low four bits of an int8 weight [K, N], in ASC_LAYOUT_NIBBLES32."""
+
+    def __init__(self, matrix: np.ndarray) -> None:
+        self.shape = matrix.shape
+        k, n = matrix.shape
+        self.packed = np.empty(lib.asc_panel32_floats((k + 1) // 2, n), np.int8)
+        source, target = (ffi.cast("int8_t *", a.ctypes.data) for a in (matrix, self.packed))
+        lib.asc_pack_nibbles32(source, k, n, *matrix.strides, target)
+
+
 #: Packed weights: the type of their elements and their layout.
 PACKED = {
     Panel32: (np.float32, lib.ASC_LAYOUT_PANEL32),
     Pairs32: (ml_dtypes.bfloat16, lib.ASC_LAYOUT_PAIRS32),
     Bytes32: (np.int8, lib.ASC_LAYOUT_BYTES32),
+    Nibbles32: (np.int8, lib.ASC_LAYOUT_NIBBLES32),
 }
 Operand = np.ndarray | Panel32 | Pairs32 | Bytes32 | None
 

@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from kernel_call import Bytes32, KernelError, Panel32, call, isa_levels
+from kernel_call import Bytes32, KernelError, Nibbles32, Panel32, call, isa_levels
 
 EPS = 2.0**-24
 SIZES = [0, 1, 2, 3, 4, 5, 15, 16, 31, 32, 33, 64, 65, 100, 129]
@@ -22,11 +22,15 @@ isa_each = pytest.mark.parametrize("isa", isa_levels())
 class Weights:
     """Random int8 weights with a scale, and on demand a zero point, for each `block` rows of a column."""
 
-    def __init__(self, k: int, n: int, block: int = 0, zero: bool = False, seed: int = 0) -> None:
+    def __init__(
+        self, k: int, n: int, block: int = 0, zero: bool = False, seed: int = 0, bits: int = 8
+    ) -> None:
         rng = np.random.default_rng(seed)
         self.block = block or max(k, 1)
         rows = -(-k // self.block)
-        self.q = rng.integers(-128, 128, (k, n), dtype=np.int8)
+        half = 1 << bits >> 1
+        self.q = rng.integers(-half, half, (k, n), dtype=np.int8)
+        self.layout = Bytes32 if bits == 8 else Nibbles32
         self.scale = rng.uniform(0.001, 0.02, (rows, n)).astype(np.float32)
         self.zero = rng.integers(-128, 256, (rows, n)).astype(np.float32) if zero else None
 
@@ -40,7 +44,7 @@ class Weights:
 
 def matmul(a, w, c=None, r=None, *, ints=(0, 0, 0), floats=(1, 1, 0, 0), isa=None, threads=2):
     zero = None if w.zero is None else Panel32(w.zero)
-    operands = [a, Bytes32(w.q), c, r, Panel32(w.scale), zero]
+    operands = [a, w.layout(w.q), c, r, Panel32(w.scale), zero]
     shape = (*a.shape[:-1], w.q.shape[1]) if not ints[0] else (a.shape[1], w.q.shape[1])
     (y,) = call("matmul", operands, [(np.float32, shape)], (*ints, w.block), floats, isa=isa, threads=threads)
     return y
@@ -68,11 +72,13 @@ def test_every_size_against_float64(isa: int) -> None:
 
 @isa_each
 @pytest.mark.parametrize("zero", [False, True])
-@pytest.mark.parametrize("block", [0, 1, 16, 24, 100])
-def test_blocks_and_zero_points_give_the_bits_of_the_float_product(isa: int, block: int, zero: bool) -> None:
+@pytest.mark.parametrize(
+    ("bits", "block"), [(8, 0), (8, 1), (8, 16), (8, 24), (8, 100), (4, 0), (4, 2), (4, 16), (4, 24), (4, 99)]
+)
+def test_the_bits_of_the_float_product(isa: int, bits: int, block: int, zero: bool) -> None:
     rng = np.random.default_rng(1)
     for m, k, n in product([1, 2, 3, 4, 5, 40], [77, 96], [40, 290]):
-        a, w = normal(rng, m, k), Weights(k, n, block, zero)
+        a, w = normal(rng, m, k), Weights(k, n, block, zero, bits=bits)
         y = matmul(a, w, isa=isa)
         assert_close(y, a, w)
         (plain,) = call("matmul", [a, w.floats], [(np.float32, (m, n))], (0, 0, 0), (1, 1, 0, 0), isa=isa)
@@ -82,8 +88,9 @@ def test_blocks_and_zero_points_give_the_bits_of_the_float_product(isa: int, blo
 @isa_each
 @pytest.mark.parametrize(("m", "n", "k"), [(1, 200, 2307), (5, 70, 5001), (300, 100, 2400)])
 def test_blocks_of_k(isa: int, m: int, n: int, k: int) -> None:
-    a, w = normal(np.random.default_rng(2), m, k), Weights(k, n, 64, zero=True)
-    assert_close(matmul(a, w, isa=isa), a, w)
+    for bits in (8, 4):
+        a, w = normal(np.random.default_rng(2), m, k), Weights(k, n, 64, zero=True, bits=bits)
+        assert_close(matmul(a, w, isa=isa), a, w)
 
 
 @isa_each
@@ -154,3 +161,4 @@ def test_refusals() -> None:
         [np.ones((2, 40), np.float32), weights, None, None, scale], (0, 1, 0, 3), "not B's rows|in panels"
     )
     refused([a, weights], (0, 0, 0, 3), "no kernel")
+    refused([a, Nibbles32(w.q), None, None, scale], (0, 0, 0, 3), "even")

@@ -1,6 +1,6 @@
 """MatMulNBits, as quantisers of language models write it: a product whose weights are packed integers.
 
-They are stored as int8 in panels (ASC_LAYOUT_BYTES32), whatever their bits.
+Those of 8 bits are stored as int8 in panels (ASC_LAYOUT_BYTES32), those of fewer as 4 bits (NIBBLES32).
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ def lower_matmul_nbits(node: NodeView, b: PlanBuilder) -> None:
         raise Unsupported(
             f"its weights are no constant of {n} x {blocks} blocks of {block} times {bits} bits"
         )
-    matrix = b.packed(PackedMatrix(weights.constant, bits, k), (k, n), INT8, "bytes32")
+    matrix = b.packed(
+        PackedMatrix(weights.constant, bits, k), (k, n), INT8, "bytes32" if bits == 8 else "nibbles32"
+    )
     zero = _zero_points(node, bits, n, blocks)
     tables = [_table(scales, n, blocks), zero]
     refs = [None if t is None else b.constant(np.ascontiguousarray(t.T), "panel32") for t in tables]
