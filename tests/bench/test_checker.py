@@ -69,6 +69,13 @@ def test_noise_excuses_a_fall() -> None:
     assert not has_fallen(Ratio(2.0, 0.05), Ratio(1.8, 0.0), 0.01, 0.01)
 
 
+def test_a_margin_lets_small_falls_pass() -> None:
+    before, slightly, far = (Ratio(value, 0.0) for value in (2.0, 1.6, 1.2))
+    assert has_fallen(before, slightly, 0.01, 0.01)
+    assert not has_fallen(before, slightly, 0.01, 0.01, margin=0.33)
+    assert has_fallen(before, far, 0.01, 0.01, margin=0.33)
+
+
 def test_falls_finds_a_planted_regression_only() -> None:
     earlier = results(gelu(1.0, jitter=0.01))
     assert falls(earlier, results(gelu(1.0, jitter=0.01, seed=1))) == []

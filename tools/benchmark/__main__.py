@@ -20,6 +20,9 @@ from .stage import Schedule, Stage
 
 ROOT = Path(__file__).resolve().parents[2]
 BASELINE = Path(__file__).with_name("baseline.json")
+#: What the gate lets pass: neighbours of a shared machine change a memory-bound ratio by a quarter from one
+#: day to the next; a kernel that lost its vectors or a fusion that is gone costs more than a third.
+BETWEEN_DAYS = 0.33
 #: Small rows that between them use most of the runtime: a minute together.
 SAMPLE = "rope,topk_random,rms_norm,gelu,softmax_wide,swiglu_split,linear_gelu_128,attention,mlp,chain"
 
@@ -40,6 +43,7 @@ def parser() -> argparse.ArgumentParser:
     add("--markdown", action="store_true", help="print the table as in the README")
     add("--write-readme", action="store_true", help="put the table into README.md")
     add("--against", type=Path, metavar="FILE", help="fail where a ratio to a peer of --json FILE has fallen")
+    add("--margin", type=float, metavar="SHARE", help="a ratio that fell by less is let pass (--gate: 0.33)")
     add(
         "--gate",
         action="store_true",
@@ -94,7 +98,7 @@ def compare(rows: list[Row], results: Results, given: argparse.Namespace) -> int
     """The exit status: 1 when something broke, or a ratio has fallen since the run of --against."""
     try:
         earlier = Results.load(given.against)
-        found = changes(rows, earlier, results)
+        found = changes(rows, earlier, results, given.margin)
     except NotComparable as error:
         print(f"{given.against} can't be compared: {error}")
         return 0
@@ -105,7 +109,9 @@ def compare(rows: list[Row], results: Results, given: argparse.Namespace) -> int
     if fallen and not given.source:
         given.json = None
         print("measuring again:", ", ".join(dict.fromkeys(c.row.name for c in fallen)))
-        fallen = confirmed(found, earlier, lambda rows: measure_all(rows, given, 2 * given.rounds))
+        fallen = confirmed(
+            found, earlier, lambda rows: measure_all(rows, given, 2 * given.rounds), given.margin
+        )
     wrong = broken(rows, earlier, results)
     for sentence in (*wrong, *map(change_text, fallen)):
         print(sentence)
@@ -118,6 +124,8 @@ def main() -> int:
     if given.gate:
         given.against = given.against or BASELINE
         given.only = given.only or SAMPLE
+    if given.margin is None:
+        given.margin = BETWEEN_DAYS if given.gate else 0.0
     rows = chosen(given.only)
     if given.list:
         print("\n".join(f"{r.name:20} {r.title}" for r in rows))

@@ -33,7 +33,7 @@ class Change:
     fallen: bool
 
 
-def changes(rows: Iterable[Row], earlier: Results, current: Results) -> list[Change]:
+def changes(rows: Iterable[Row], earlier: Results, current: Results, margin: float = 0.0) -> list[Change]:
     """Every peer of every goal that both runs measured undisturbed. Raises NotComparable."""
     if earlier.machine != current.machine:
         raise NotComparable(f"it was measured on {earlier.machine}, this is {current.machine}")
@@ -46,16 +46,18 @@ def changes(rows: Iterable[Row], earlier: Results, current: Results) -> list[Cha
         for own, peer in ((goal.own, peer) for goal in row.goals for peer in goal.peers):
             before, now = (_ratio(record, own, peer) for record in records)
             if before and now:
-                fallen = has_fallen(before, now, *typical)
+                fallen = has_fallen(before, now, *typical, margin)
                 found.append(Change(row, own, peer, before, now, fallen))
     return found
 
 
-def confirmed(found: list[Change], earlier: Results, again: Callable[[list[Row]], Results]) -> list[Change]:
+def confirmed(
+    found: list[Change], earlier: Results, again: Callable[[list[Row]], Results], margin: float = 0.0
+) -> list[Change]:
     """The ratios that have fallen, and have in a second measurement too; `again` makes it."""
     fallen = {(c.row.name, c.own, c.peer): c.row for c in found if c.fallen}
     rows = list({row.name: row for row in fallen.values()}.values())
-    second = changes(rows, earlier, again(rows)) if rows else []
+    second = changes(rows, earlier, again(rows), margin) if rows else []
     return [c for c in second if c.fallen and (c.row.name, c.own, c.peer) in fallen]
 
 

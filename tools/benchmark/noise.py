@@ -40,7 +40,11 @@ def typical_error(ratios: Sequence[Ratio]) -> float:
     return max(LEAST_ERROR, statistics.median(r.error for r in ratios)) if ratios else LEAST_ERROR
 
 
-def has_fallen(before: Ratio, now: Ratio, typical_before: float, typical_now: float) -> bool:
-    """Whether `now` lies below `before` by more than DEVIATIONS of their common error."""
+def has_fallen(
+    before: Ratio, now: Ratio, typical_before: float, typical_now: float, margin: float = 0.0
+) -> bool:
+    """Whether `now` lies below `before` by more than DEVIATIONS of their common error, and by more than the
+    share `margin`: what may lie between two days that neither run could see."""
     errors = (max(before.error, typical_before), max(now.error, typical_now))
-    return math.log(before.value / now.value) > DEVIATIONS * math.hypot(*errors)
+    beyond_noise = math.log(before.value / now.value) > DEVIATIONS * math.hypot(*errors)
+    return beyond_noise and now.value < before.value * (1.0 - margin)
