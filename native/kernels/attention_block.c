@@ -167,7 +167,8 @@ static inline vf coarse_exp(vf x) {
 #endif
 }
 
-/* The same, the exponentials of every two keys becoming a line of pairs. */
+/* The same, the exponentials of every two keys becoming a line of pairs. Sums are of what they were rounded to, so
+ * that the weights still add up to 1. */
 static void narrow_exponentials(state *s, int64_t keys, const vf max[VECTORS]) {
     int64_t vectors = (s->lanes + ASC_VF - 1) / ASC_VF;
     for (int64_t v = 0; v < vectors; v++) {
@@ -177,19 +178,22 @@ static void narrow_exponentials(state *s, int64_t keys, const vf max[VECTORS]) {
         for (; i + 4 <= keys; i += 4, at += 4 * LANES, out += 2 * LANES) {
             vf e[4];
 #pragma GCC unroll 4
-            for (int u = 0; u < 4; u++) {
-                e[u] = coarse_exp(vf_load(at + u * LANES) - shift);
-                sum[u] += e[u];
+            for (int u = 0; u < 4; u++) e[u] = coarse_exp(vf_load(at + u * LANES) - shift);
+#pragma GCC unroll 2
+            for (int u = 0; u < 4; u += 2) {
+                vf pair = pairs_zip(e[u], e[u + 1]);
+                vf_store(out + u / 2 * LANES, pair);
+                sum[u] += pairs_first(pair);
+                sum[u + 1] += pairs_second(pair);
             }
-            vf_store(out, pairs_zip(e[0], e[1]));
-            vf_store(out + LANES, pairs_zip(e[2], e[3]));
         }
         for (; i < keys; i += 2, at += 2 * LANES, out += LANES) {
             vf first = coarse_exp(vf_load(at) - shift), second = {0};
             if (i + 1 < keys) second = coarse_exp(vf_load(at + LANES) - shift);
-            sum[0] += first;
-            sum[1] += second;
-            vf_store(out, pairs_zip(first, second));
+            vf pair = pairs_zip(first, second);
+            vf_store(out, pair);
+            sum[0] += pairs_first(pair);
+            sum[1] += pairs_second(pair);
         }
         s->total[v] += (sum[0] + sum[1]) + (sum[2] + sum[3]);
     }

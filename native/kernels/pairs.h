@@ -15,12 +15,19 @@ static inline vf pairs_broadcast(const float *p) {
     return (vf)vi_set(bits);
 }
 
+/* Both elements of each lane's pair as floats. */
+static inline vf pairs_first(vf pair) {
+    return (vf)((vw)pair << 16);
+}
+static inline vf pairs_second(vf pair) {
+    return (vf)((vi)pair & vi_set(INT32_C(-65536)));
+}
+
 static inline vf pairs_multiply(vf left, vf right, vf sum) {
 #if defined(__AVX512BF16__)
     return (vf)_mm512_dpbf16_ps((__m512)sum, (__m512bh)left, (__m512bh)right);
 #else
-    vf second = vf_fma((vf)((vi)left & (vi)vi_set(INT32_C(-65536))), (vf)((vi)right & vi_set(INT32_C(-65536))), sum);
-    return vf_fma((vf)((vw)left << 16), (vf)((vw)right << 16), second);
+    return vf_fma(pairs_first(left), pairs_first(right), vf_fma(pairs_second(left), pairs_second(right), sum));
 #endif
 }
 
