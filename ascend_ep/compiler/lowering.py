@@ -25,6 +25,7 @@ from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.dims import Dim, static
 from ascend_ep.runtime.element_types import number_of, numpy_dtype
 
+from .half_types import HALVES, lower_in_float32
 from .plan import INPUT, OUTPUT, TEMP, VIEW, WEIGHT, AttrValue, Insn, Native, Ref, TensorSource, Weight
 from .rows import STRIDED, find_row
 
@@ -130,6 +131,7 @@ class PlanBuilder:
         self._refs: dict[str, Ref] = {}
         self._results: dict[str, Ref] = {}
         self._weights: dict[tuple[int, str], Ref] = {}
+        self._wide: dict[str, Operand] = {}
         self._node: NodeView | None = None
 
     # --- used by lowerings ------------------------------------------------------------------
@@ -256,9 +258,18 @@ class PlanBuilder:
         return made
 
     def lower(self, node: NodeView, function: Lowering) -> None:
-        """Runs a lowering; every wanted output must have a value afterwards."""
+        """Runs a lowering; every wanted output must have a value afterwards. What has no kernel
+        for float16 or bfloat16 is computed in float32 between casts."""
         self._node = node
-        function(node, self)
+        if not any(o is not None and o.dtype in HALVES for o in (*node.inputs, *node.outputs)):
+            function(node, self)
+        else:
+            before = self._state()
+            try:
+                function(node, self)
+            except Unsupported:
+                self._restore(before)
+                lower_in_float32(node, function, self)
         for operand in node.outputs:
             if operand is not None and operand.name not in self._refs:
                 raise Unsupported(f"its lowering makes no output {operand.name!r}")
@@ -276,7 +287,23 @@ class PlanBuilder:
             self.emit("ints", [], [self.out(operand)], operand.shape_value or ())
         return self._results[operand.name]
 
+    # --- used by half_types -----------------------------------------------------------------
+
+    def widened(self, operand: Operand, make: Callable[[], Operand]) -> Operand:
+        """The operand of float32 that stands for a half one; made once."""
+        if operand.name not in self._wide:
+            self._wide[operand.name] = make()
+        return self._wide[operand.name]
+
     # --- inside -----------------------------------------------------------------------------
+
+    def _state(self) -> tuple[Any, ...]:
+        tables = (self._refs, self._results, self._weights, self._wide)
+        return len(self.values), len(self.insns), *map(dict, tables)
+
+    def _restore(self, state: tuple[Any, ...]) -> None:
+        values, insns, self._refs, self._results, self._weights, self._wide = state
+        del self.values[values:], self.insns[insns:]
 
     def _add(self, ref: Ref) -> Ref:
         self.values.append(ref)

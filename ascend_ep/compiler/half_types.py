@@ -1,0 +1,76 @@
+"""Operators on float16 and bfloat16 that have kernels for float32 only: the values between operators are
+stored in the model's type, each is widened where it is read, computed with in float32, and rounded once where
+it is written. Whatever has kernels for the type itself never comes here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT16, FLOAT32
+
+from .tile_program import TileProgram
+
+if TYPE_CHECKING:
+    from .lowering import NodeView, Operand, PlanBuilder
+    from .plan import Ref, TensorSource
+
+HALVES = frozenset({FLOAT16, BFLOAT16})
+
+
+@dataclass(frozen=True, eq=False)
+class Widened:
+    """The elements of a half constant as float32, made when they are asked for."""
+
+    source: NDArray[Any] | TensorSource
+
+    def numpy(self) -> NDArray[Any]:
+        array = self.source if isinstance(self.source, np.ndarray) else self.source.numpy()
+        wide: NDArray[Any] = array.astype(np.float32)
+        return wide
+
+
+def lower_in_float32(
+    node: NodeView, function: Callable[[NodeView, PlanBuilder], None], b: PlanBuilder
+) -> None:
+    """Lowers a node with every half operand widened; its half outputs are rounded from float32."""
+    inputs = [None if o is None else _wide_input(o, b) for o in node.inputs]
+    outputs = [o if o is None or o.dtype not in HALVES else _wide_output(o) for o in node.outputs]
+    function(replace(node, inputs=inputs, outputs=outputs), b)
+    for wide, half in zip(outputs, node.outputs, strict=True):
+        if wide is not None and half is not None and wide is not half:
+            cast(b, b.ref(wide), b.out(half))
+
+
+def cast(b: PlanBuilder, source: Ref, target: Ref) -> None:
+    """One instruction that converts elements to the target's type, rounding to nearest even."""
+    program: TileProgram[Ref] = TileProgram()
+    program.output(program.cast(program.input(source, source.dtype), target.dtype), target.dtype)
+    encoded = program.encode()
+    b.emit("elementwise", encoded.inputs, [target], encoded.ints, encoded.floats)
+
+
+def _wide_input(operand: Operand, b: PlanBuilder) -> Operand:
+    if operand.dtype not in HALVES:
+        return operand
+
+    def make() -> Operand:
+        constant = None if operand.constant is None else Widened(operand.constant)
+        wide = replace(operand, name=f"{operand.name}/float32", dtype=FLOAT32, constant=constant)
+        if constant is None:
+            made = b.temp(FLOAT32, operand.dims)
+            made.name = wide.name
+            cast(b, b.ref(operand), made)
+            b.bind(wide, made)
+        return wide
+
+    return b.widened(operand, make)
+
+
+def _wide_output(operand: Operand) -> Operand:
+    return replace(operand, name=f"{operand.name}/before_rounding", dtype=FLOAT32)
