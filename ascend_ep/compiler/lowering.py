@@ -298,8 +298,8 @@ class PlanBuilder:
     # --- inside -----------------------------------------------------------------------------
 
     def _state(self) -> tuple[Any, ...]:
-        tables = (self._refs, self._results, self._weights, self._wide)
-        return len(self.values), len(self.insns), *map(dict, tables)
+        tables = dict(self._refs), dict(self._results), dict(self._weights), dict(self._wide)
+        return len(self.values), len(self.insns), *tables
 
     def _restore(self, state: tuple[Any, ...]) -> None:
         values, insns, self._refs, self._results, self._weights, self._wide = state
