@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ascend_ep.cli.atc_files import existing, output_path, write_renamed, write_text
 from ascend_ep.cli.atc_flags import OUTPUT_TYPES
 from ascend_ep.cli.atc_fusion import fusion_result, print_report, report_json, rules_off
 from ascend_ep.cli.atc_log import shows_steps, warn
@@ -17,14 +16,12 @@ from ascend_ep.cli.progress import Progress
 from ascend_ep.errors import AscendError
 
 if TYPE_CHECKING:
+    from ascend_ep.compiler.aipp_config import AippOp
     from ascend_ep.compiler.convert import Conversion, ConvertOptions
 
 Given = Mapping[str, str]
 
 FRAMEWORKS = {"0": "Caffe", "1": "MindSpore", "3": "TensorFlow", "5": "ONNX"}
-
-#: Bytes of --output; the rest of what a file system takes is for suffixes and for files half written.
-MAX_NAME, MAX_PATH = 200, 4000
 
 
 def convert_model(given: Given, words: Sequence[str]) -> None:
@@ -127,6 +124,7 @@ def conversion_options(
         command_line=" ".join(["ascend-atc", *words]),
         sample_seed=0 if writes else None,
         self_check={"0": False, "1": True}.get(given.get("self_check", "")),
+        aipp=aipp_ops(given),
         fusions_off=rules_off(given, existing(switches)) if switches else (),
         dump=Path(given["dump"]) if given.get("dump") else None,
         progress=progress.stage,
@@ -154,6 +152,18 @@ def input_shapes(given: Given) -> tuple[dict[str, list[int | str]], dict[str, tu
                 ranges[f"{name}_d{axis}"] = dim
                 shapes[name].append(f"{name}_d{axis}")
     return shapes, ranges
+
+
+def aipp_ops(given: Given) -> list[AippOp]:
+    """The aipp_op blocks of --insert_op_conf."""
+    if not given.get("insert_op_conf"):
+        return []
+    if "dynamic_dims" in given:
+        reason = "AIPP cannot be used with [--dynamic_dims]."
+        raise AscendError("E10001", given["insert_op_conf"], "--insert_op_conf", reason)
+    from ascend_ep.compiler.aipp_config import read_aipp
+
+    return read_aipp(existing(given["insert_op_conf"]))
 
 
 def precision(given: Given) -> str:
@@ -230,55 +240,6 @@ def require_onnx(given: Given) -> None:
     if number != "5":
         reason = f"{FRAMEWORKS[number]} models are not converted here; export the model to ONNX."
         raise AscendError("E10055", reason)
-
-
-# ---- files ------------------------------------------------------------------------------------------
-
-
-def existing(path: str) -> Path:
-    found = Path(path)
-    if not found.is_file():
-        detail = ["it is no regular file"] if found.exists() else []
-        raise AscendError("E10410", path, details=detail)
-    return found
-
-
-def output_path(text: str) -> Path:
-    """--output as a stem: suffixes are appended, never replaced, and its folder must be writable."""
-    stem = Path(text)
-    if text.endswith("/") or stem.name in ("", ".", "..") or stem.is_dir():
-        raise AscendError("E10022", text, "output")
-    if len(os.fsencode(stem.name)) > MAX_NAME or len(os.fsencode(text)) > MAX_PATH:
-        raise AscendError("E10021", "output", f"{MAX_NAME} bytes for the name, {MAX_PATH} for the path")
-    try:
-        stem.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise AscendError(
-            "E10001", text, "--output", f"The folder cannot be made: {error.strerror}."
-        ) from error
-    if not os.access(stem.parent, os.W_OK):
-        raise AscendError("E10001", text, "--output", f"The folder [{stem.parent}] is not writable.")
-    return stem
-
-
-def write_renamed(path: Path, data: bytes, flag: str) -> None:
-    """Writes a sibling and renames it: a reader never sees half a file. `flag` asked for the file."""
-    sibling = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        sibling.write_bytes(data)
-        sibling.replace(path)
-    except OSError as error:
-        sibling.unlink(missing_ok=True)
-        raise AscendError(
-            "E10001", str(path), flag, f"The file cannot be written: {error.strerror}."
-        ) from error
-
-
-def write_text(target: str, text: str, flag: str) -> None:
-    if target == "-":
-        print(text, file=sys.__stdout__)
-    else:
-        write_renamed(Path(target), text.encode(), flag)
 
 
 def show_info(bundle: Path) -> None:

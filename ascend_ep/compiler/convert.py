@@ -32,6 +32,8 @@ from ascend_ep.runtime.binding import lib, text_of
 from ascend_ep.runtime.comparison import BOUNDS
 
 from . import samples
+from .aipp import Preprocessing, insert_aipp
+from .aipp_config import AippOp
 from .assembly import Assembly
 from .claims import NOT_LOWERED, Claims, check_hosts
 from .context_model import context_model
@@ -74,6 +76,7 @@ class ConvertOptions:
     `fallback`: keep, for where libraries may not run, an interpreted partition beside one that calls them.
     `fusions_off`: names of fusion rules that aren't applied (opdef/fusion_rules.py); what is fused depends
     on the on-chip buffer of `soc_version`, when one is given.
+    `aipp`: what comes before the model's inputs (--insert_op_conf).
     `meta`: more entries for the bundle's META section. `dump`: folder for every step as text.
     """
 
@@ -92,6 +95,7 @@ class ConvertOptions:
     expect_native: bool = False
     fallback: bool = True
     fusions_off: Collection[str] = ()
+    aipp: Sequence[AippOp] = ()
     meta: Mapping[str, str] = field(default_factory=dict)
     dump: Path | None = None
     base_dir: str | os.PathLike[str] | None = None
@@ -125,6 +129,7 @@ class Conversion:
     source: Source
     registry: Registry
     fusions: tuple[Outcome, ...] = ()
+    preprocessing: tuple[Preprocessing, ...] = ()
 
     @cached_property
     def model_def(self) -> bytes:
@@ -181,7 +186,9 @@ class Conversion:
             if self.options.precision in BFLOAT16_PRODUCTS:
                 bound = max(bound, BOUNDS["bfloat16"])
             steps = step_operator(self.model, self.facts)
-            check_against_reference(given, self.plan, results, self.registry, bound, steps, must=bool(wanted))
+            check_against_reference(
+                given, self.plan, results, self.registry, bound, steps, bool(wanted), self.preprocessing
+            )
         return [np.ascontiguousarray(r).reshape(-1).view(np.uint8).data for r in results]
 
 
@@ -202,6 +209,7 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
         set_input_shapes(model, options.input_shapes)
     if options.out_nodes:
         select_outputs(model, options.out_nodes)
+    preprocessing = tuple(insert_aipp(model, options.aipp)) if options.aipp else ()
     options.progress("inferring shapes")
     if options.output_types:
         cast_outputs(model, infer_facts(model, registry), options.output_types)
@@ -226,10 +234,10 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
         narrow_products(plan)
     plan.meta |= _meta(model, options, where)
     if options.sample_seed is not None:
-        samples.reserve(plan, options.sample_seed)
+        samples.reserve(plan, options.sample_seed, [p.name for p in preprocessing])
     dump.plan("plan", plan)
     table = _table(parts, semantics)
-    return Conversion(plan, table, model, facts, options, where, source, registry, fusions)
+    return Conversion(plan, table, model, facts, options, where, source, registry, fusions, preprocessing)
 
 
 def _build(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import onnx_ir as ir
@@ -26,9 +26,12 @@ def bindings(plan: Plan, size: int = FREE_SIZE) -> dict[str, int]:
 
 
 def random_inputs(
-    edges: Sequence[Edge], sizes: Mapping[str, int], seed: int
+    edges: Sequence[Edge], sizes: Mapping[str, int], seed: int, images: Collection[str] = ()
 ) -> dict[str, NDArray[np.generic]] | None:
-    """An array for each input edge: normal floats, integers 0 and 1. None when one is no numeric tensor."""
+    """An array for each input edge: normal floats, integers 0 and 1 (in `images` 0 to 255).
+
+    None when one is no numeric tensor.
+    """
     generator = np.random.default_rng(seed)
     found: dict[str, NDArray[np.generic]] = {}
     for edge in edges:
@@ -39,13 +42,13 @@ def random_inputs(
         if any(n < 0 for n in shape) or np.prod(shape, dtype=float) * dtype.itemsize > MAX_BYTES:
             return None
         if dtype.kind in "biu":
-            found[edge.name] = generator.integers(0, 2, shape).astype(dtype)
+            found[edge.name] = generator.integers(0, 256 if edge.name in images else 2, shape).astype(dtype)
         else:
             found[edge.name] = generator.standard_normal(shape).astype(dtype)
     return found
 
 
-def reserve(plan: Plan, seed: int) -> bool:
+def reserve(plan: Plan, seed: int, images: Collection[str] = ()) -> bool:
     """Adds sample inputs, and zeros where their outputs will be, to the plan.
 
     False when the sizes of inputs or outputs can't be known before a run, or are too large to store.
@@ -56,7 +59,7 @@ def reserve(plan: Plan, seed: int) -> bool:
     if not symbols([d for e in outputs for d in e.dims]) <= given:
         return False
     sizes = bindings(plan)
-    arrays = random_inputs(inputs, sizes, seed)
+    arrays = random_inputs(inputs, sizes, seed, images)
     zeros = random_inputs(outputs, sizes, seed)
     if arrays is None or zeros is None:
         return False

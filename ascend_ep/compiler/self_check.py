@@ -20,6 +20,7 @@ from ascend_ep.runtime.binding import lib, open_model
 from ascend_ep.runtime.comparison import BOUNDS, Difference, compare
 from ascend_ep.runtime.session import InferenceSession
 
+from .aipp import Preprocessing
 from .plan import Native, NativePartition, Plan
 
 Array = NDArray[Any]
@@ -87,8 +88,11 @@ def check_against_reference(
     bound: float,
     steps: str,
     must: bool,
+    preprocessing: Sequence[Preprocessing] = (),
 ) -> None:
     """Raises AscendError E41020 when sample outputs are not those of the float64 reference.
+
+    `preprocessing`: what makes the source model's inputs from the bundle's.
 
     `bound` is that of the model's coarsest type: an output is no more exact, whatever it is cast to. Unless
     it `must` be compared, a model that the reference can't evaluate passes, and in one with `steps`,
@@ -97,6 +101,7 @@ def check_against_reference(
     from ascend_ep.graph.reference import reference_run
 
     inputs = {s.edge.name: s.array for s in plan.samples if s.edge.is_input}
+    inputs |= {p.name: p.apply(inputs[p.name]) for p in preprocessing}
     try:
         expected = reference_run(source, inputs, registry)
     except Exception as error:

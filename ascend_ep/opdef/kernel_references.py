@@ -187,7 +187,32 @@ def matmul_nbits(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
     return [y if bias is None else y + bias]
 
 
+def aipp(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
+    """Bytes with channels last into an image, as image/AIPP.json says."""
+    x = _required(inputs, 0)
+    if attributes["format"] == 1:
+        rows = x.shape[1] // 3 * 2
+        pairs = x[:, rows:, :, 0].reshape(x.shape[0], rows // 2, x.shape[2] // 2, 2)
+        colours = np.repeat(np.repeat(pairs, 2, axis=1), 2, axis=2)
+        x = np.concatenate([x[:, :rows], colours], axis=3)
+    left, top, width, height = attributes["crop"]
+    channels, out_rows, out_columns = attributes["size"]
+    image = x[:, top : top + height, left : left + width].transpose(0, 3, 1, 2)
+    image = image[:, [c for c in attributes["order"] if c < image.shape[1]][: image.shape[1]]]
+    if attributes["matrix"]:
+        matrix = np.array(attributes["matrix"], float).reshape(3, 3)
+        before, after = (np.reshape(attributes[f"{side}_bias"], (3, 1, 1)) for side in ("input", "output"))
+        converted = np.floor(np.einsum("ij,njhw->nihw", matrix, image[:, :3] - before) / 256) + after
+        image = np.concatenate([np.clip(converted, 0, 255), image[:, 3:]], axis=1)
+    shift, scale = (np.reshape(attributes[name][:channels], (-1, 1, 1)) for name in ("shift", "scale"))
+    y = np.full((x.shape[0], channels, out_rows, out_columns), float(attributes["padding_value"]))
+    first, above = attributes["padding"]
+    y[:, :, above : above + height, first : first + width] = (image[:, :channels] - shift) * scale
+    return [y]
+
+
 KERNEL_REFERENCES: dict[str, Reference] = {
+    "aipp": aipp,
     "layer_norm": layer_norm,
     "layer_norm_gelu": layer_norm_gelu,
     "linear_add_gelu": linear_add_gelu,

@@ -1,0 +1,58 @@
+"""Files that ascend-atc's command line names: what is read must exist, what is written is written whole."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from ascend_ep.errors import AscendError
+
+#: Bytes of --output; the rest of what a file system takes is for suffixes and for files half written.
+MAX_NAME, MAX_PATH = 200, 4000
+
+
+def existing(path: str) -> Path:
+    found = Path(path)
+    if not found.is_file():
+        detail = ["it is no regular file"] if found.exists() else []
+        raise AscendError("E10410", path, details=detail)
+    return found
+
+
+def output_path(text: str) -> Path:
+    """--output as a stem: suffixes are appended, never replaced, and its folder must be writable."""
+    stem = Path(text)
+    if text.endswith("/") or stem.name in ("", ".", "..") or stem.is_dir():
+        raise AscendError("E10022", text, "output")
+    if len(os.fsencode(stem.name)) > MAX_NAME or len(os.fsencode(text)) > MAX_PATH:
+        raise AscendError("E10021", "output", f"{MAX_NAME} bytes for the name, {MAX_PATH} for the path")
+    try:
+        stem.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise AscendError(
+            "E10001", text, "--output", f"The folder cannot be made: {error.strerror}."
+        ) from error
+    if not os.access(stem.parent, os.W_OK):
+        raise AscendError("E10001", text, "--output", f"The folder [{stem.parent}] is not writable.")
+    return stem
+
+
+def write_renamed(path: Path, data: bytes, flag: str) -> None:
+    """Writes a sibling and renames it: a reader never sees half a file. `flag` asked for the file."""
+    sibling = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        sibling.write_bytes(data)
+        sibling.replace(path)
+    except OSError as error:
+        sibling.unlink(missing_ok=True)
+        raise AscendError(
+            "E10001", str(path), flag, f"The file cannot be written: {error.strerror}."
+        ) from error
+
+
+def write_text(target: str, text: str, flag: str) -> None:
+    if target == "-":
+        print(text, file=sys.__stdout__)
+    else:
+        write_renamed(Path(target), text.encode(), flag)

@@ -1,0 +1,20 @@
+"""AIPP, bytes into images, as a call of kernel aipp (native/kernels/aipp.c)."""
+
+from __future__ import annotations
+
+from ascend_ep.compiler.lower.arguments import needed
+from ascend_ep.compiler.lowering import Dim, NodeView, PlanBuilder, lowers
+
+_NO_CONVERSION = {"matrix": 9, "input_bias": 3, "output_bias": 3}
+
+
+@lowers("aipp")
+def lower_aipp(node: NodeView, b: PlanBuilder) -> None:
+    ints: list[Dim] = [int(node.attr("format"))]
+    for name in ("order", "crop", "padding"):
+        ints += node.attr(name)
+    ints.append(int(bool(node.attr("matrix"))))
+    for name, count in _NO_CONVERSION.items():
+        ints += node.attr(name) or [0] * count
+    floats = [*node.attr("shift"), *node.attr("scale"), float(node.attr("padding_value", 0.0))]
+    b.emit("aipp", [b.ref(needed(node.inputs, 0))], [b.out(needed(node.outputs, 0))], ints, floats)
