@@ -35,6 +35,9 @@ set_library_inference(infer_library)
 #: The lowering of every definition whose semantics are a formula.
 FORMULA = "formula"
 
+#: The lowering of ONNX's operators without a definition here, but with a function body of ONNX's.
+FUNCTION_BODY = "function_body"
+
 
 class Semantics:
     """Answers, for the nodes of one model, which definition they mean and how it is lowered."""
@@ -71,11 +74,14 @@ class Semantics:
     def near_misses(self, node: ir.Node) -> list[str]:
         return self._registry.near_misses(canonical_domain(node.domain), node.op_type, self.version(node))
 
-    def lowering(self, node: ir.Node) -> tuple[Lowering, OpDef]:
+    def lowering(self, node: ir.Node) -> tuple[Lowering, OpDef | None]:
         """How to lower a node. Raises Unsupported when nothing native implements it."""
         opdef = self.definition(node)
         if opdef is None:
-            raise Unsupported("no definition gives it a native kernel")
+            body = lowering(FUNCTION_BODY) if has_function_body(node, self.version(node)) else None
+            if body is None:
+                raise Unsupported("no definition gives it a native kernel")
+            return body, None
         if isinstance(opdef.semantics, Library):
             return lower_library, opdef
         name = FORMULA if isinstance(opdef.semantics, Formula) else ""
@@ -125,6 +131,15 @@ def is_onnx_operator(node: ir.Node, version: int) -> bool:
     except onnx.defs.SchemaError:
         return False
     return True
+
+
+def has_function_body(node: ir.Node, version: int) -> bool:
+    """Whether ONNX defines the operator by a function body."""
+    try:
+        schema = onnx.defs.get_schema(node.op_type, version, canonical_domain(node.domain))
+    except onnx.defs.SchemaError:
+        return False
+    return bool(schema.has_function or schema.has_context_dependent_function)
 
 
 def _defaults(opdef: OpDef) -> dict[str, Any]:

@@ -61,6 +61,19 @@ def declare_inputs(model: ir.Model) -> Facts:
     return facts
 
 
+def given_inputs(model: ir.Model, given: Mapping[str, Fact]) -> Facts:
+    """Facts that hold these of the graph's inputs, by name; every symbol of theirs counts as known."""
+    known = {value: given[value.name or ""] for value in model.graph.inputs}
+    facts = Facts(
+        frozenset[str]().union(
+            *(symbols(f.dims or ()) | symbols(f.shape_value or ()) for f in known.values())
+        )
+    )
+    for value, fact in known.items():
+        facts[value] = fact
+    return facts
+
+
 def _dim_text(value: ir.Value, index: int) -> str:
     assert value.shape is not None
     dim = value.shape[index]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import onnx_ir as ir
 
 from ascend_ep.errors import AscendError
-from ascend_ep.graph.declared import Declared, declare_inputs, declared_fact
+from ascend_ep.graph.declared import Declared, declare_inputs, declared_fact, given_inputs
 from ascend_ep.graph.facts import UNKNOWN, Fact, Facts
 from ascend_ep.graph.shapes import (
     RULES,
@@ -45,12 +45,15 @@ def definition(registry: Registry, domain: str, op_type: str, version: int) -> O
     return opdef
 
 
-def infer_facts(model: ir.Model, registry: Registry | None = None) -> Facts:
+def infer_facts(
+    model: ir.Model, registry: Registry | None = None, given: Mapping[str, Fact] | None = None
+) -> Facts:
     """The facts of every value of the main graph (and of the branches of If).
 
+    `given`: what is known of every input, by name, instead of what the model declares of them.
     AscendError E19014, naming the node, where a shape is impossible or contradicts the declared one.
     """
-    facts = declare_inputs(model)
+    facts = declare_inputs(model) if given is None else given_inputs(model, given)
     _Inference(model, registry, facts).infer_graph(model.graph)
     return facts
 

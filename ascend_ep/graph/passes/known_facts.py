@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import onnx_ir as ir
 
-from ascend_ep.graph.facts import Facts
+from ascend_ep.graph.facts import Fact, Facts
 from ascend_ep.graph.infer import Registry, infer_facts
 
 
 class KnownFacts:
-    """For one model; whoever modifies it says so with `forget`."""
+    """For one model; whoever modifies it says so with `forget`. `given`: what is known of its inputs."""
 
-    def __init__(self, registry: Registry | None) -> None:
+    def __init__(self, registry: Registry | None, given: Mapping[str, Fact] | None = None) -> None:
         self.registry = registry
+        self._given = given
         self._facts: Facts | None = None
 
     def of(self, model: ir.Model) -> Facts:
         if self._facts is None:
-            self._facts = infer_facts(model, self.registry)
+            self._facts = infer_facts(model, self.registry, self._given)
         return self._facts
 
     def forget(self) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import onnx_ir as ir
 from onnx_ir.passes import common
 
+from ascend_ep.graph.facts import Fact, Facts
 from ascend_ep.graph.fusion.fuse import FuseOperators
 from ascend_ep.graph.fusion.ledger import Ledger
 from ascend_ep.graph.infer import Registry
@@ -30,8 +33,22 @@ def run_passes(
     step is checked. `ledger` decides on fusions, and keeps what became of them.
     """
     facts = KnownFacts(registry)
+    _simplify(model, facts)
+    if fusing:
+        run_in_order(model, [FuseOperators(facts, ledger), common.RemoveUnusedNodesPass()])
+    return model
+
+
+def simplify(model: ir.Model, registry: Registry | None, given: Mapping[str, Fact]) -> Facts:
+    """The facts of `model` after it is simplified in place. `given`: what is known of its inputs, by name."""
+    facts = KnownFacts(registry, given)
+    _simplify(model, facts)
+    return facts.of(model)
+
+
+def _simplify(model: ir.Model, facts: KnownFacts) -> None:
     prepare: list[ir.passes.PassBase] = [
-        InlineFunctions(registry),
+        InlineFunctions(facts.registry),
         common.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0),
     ]
     rounds: list[ir.passes.PassBase] = [
@@ -45,9 +62,6 @@ def run_passes(
     for _ in range(MAX_ROUNDS):
         if not run_in_order(model, rounds, facts.forget):
             break
-    if fusing:
-        run_in_order(model, [FuseOperators(facts, ledger), common.RemoveUnusedNodesPass()])
-    return model
 
 
 def _draws_randomly(model: ir.Model) -> bool:
