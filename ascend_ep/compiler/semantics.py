@@ -136,7 +136,7 @@ def is_onnx_operator(node: ir.Node, version: int) -> bool:
 def has_function_body(node: ir.Node, version: int) -> bool:
     """Whether ONNX defines the operator by a function body."""
     try:
-        schema = onnx.defs.get_schema(node.op_type, version, canonical_domain(node.domain))
+        schema: Any = onnx.defs.get_schema(node.op_type, version, canonical_domain(node.domain))
     except onnx.defs.SchemaError:
         return False
     return bool(schema.has_function or schema.has_context_dependent_function)

@@ -78,10 +78,10 @@ def _definitions() -> Registry:
 
 
 def _fact(o: Operand) -> Fact:
-    tensor = None
-    if o.constant is not None:
-        tensor = ir.Tensor(o.const, dtype=ir.DataType(o.dtype), name=o.name)
-    return Fact(o.dtype, o.dims, None if tensor is not None else o.shape_value, tensor)
+    elements = o.const
+    if elements is None:
+        return Fact(o.dtype, o.dims, o.shape_value)
+    return Fact(o.dtype, o.dims, tensor=ir.Tensor(elements, dtype=ir.DataType(o.dtype), name=o.name))
 
 
 def _body_model(node: NodeView, given: Mapping[str, Operand]) -> ir.Model:
