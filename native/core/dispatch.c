@@ -38,9 +38,13 @@ uint64_t asc_dtype_bytes(int32_t dtype) {
 const asc_kernel *asc_kernel_rows(int32_t isa, uint32_t *count) {
     switch (isa) {
         case ASC_ISA_BASELINE: return asc_kernels_baseline(count);
-#if defined(ASC_HAVE_X86_LEVELS)
+#if defined(ASC_HAVE_avx2)
         case ASC_ISA_AVX2: return asc_kernels_avx2(count);
+#endif
+#if defined(ASC_HAVE_avx512)
         case ASC_ISA_AVX512: return asc_kernels_avx512(count);
+#endif
+#if defined(ASC_HAVE_avx512bf16)
         case ASC_ISA_AVX512BF16: return asc_kernels_avx512bf16(count);
 #endif
         default: *count = 0; return NULL;
