@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,10 +11,13 @@ from ascend_ep.cli.atc_files import existing, output_path, write_renamed, write_
 from ascend_ep.cli.atc_flags import OUTPUT_TYPES
 from ascend_ep.cli.atc_fusion import fusion_result, print_report, report_json, rules_off
 from ascend_ep.cli.atc_log import shows_steps, warn
+from ascend_ep.cli.atc_profiles import FLAGS as PROFILE_FLAGS
+from ascend_ep.cli.atc_profiles import Profiles, read_profiles
 from ascend_ep.cli.atc_report import check_report, print_table, table_json
 from ascend_ep.cli.atc_shapes import parse_custom_ops, parse_input_shape, parse_out_nodes
 from ascend_ep.cli.progress import Progress
 from ascend_ep.errors import AscendError
+from ascend_ep.runtime.profiles import COLUMNS
 
 if TYPE_CHECKING:
     from ascend_ep.compiler.aipp_config import AippOp
@@ -112,11 +116,13 @@ def conversion_options(
     libraries = [f"{name}:{path}" for name, path in parse_custom_ops(given.get("custom_op", "")).items()]
     definitions = [str(existing(path)) for path in given.get("custom_op_info", "").split(";") if path]
     switches = given.get("fusion_switch_file")
-    shapes, ranges = input_shapes(given)
+    shapes, ranges, profiles = input_shapes(given)
     return ConvertOptions(
         registry=Registry.from_options(libraries, definitions),
         input_shapes=shapes,
         symbol_ranges=ranges,
+        profiles=profiles.profiles if profiles else (),
+        meta=profile_meta(given, profiles) if profiles else {},
         out_nodes=out_nodes(given.get("out_nodes", "")),
         output_types=output_types(given),
         precision=precision(given),
@@ -131,11 +137,14 @@ def conversion_options(
     )
 
 
-def input_shapes(given: Given) -> tuple[dict[str, list[int | str]], dict[str, tuple[int, int | None]]]:
-    """--input_shape as sizes per input, free dimensions under a name of their own, and the range of each."""
+def input_shapes(
+    given: Given,
+) -> tuple[dict[str, list[int | str]], dict[str, tuple[int, int | None]], Profiles | None]:
+    """--input_shape as sizes per input, free dimensions under a name of their own, the range of each, and the
+    profiles that they are to have."""
     text = given.get("input_shape", "")
     if not text:
-        return {}, {}
+        return {}, {}, read_profiles(given, {})
     names: list[str] = []
     if ":" not in text:
         from ascend_ep.graph.load import load_model
@@ -143,15 +152,29 @@ def input_shapes(given: Given) -> tuple[dict[str, list[int | str]], dict[str, tu
         names = [str(value.name) for value in load_model(given["model"]).graph.inputs]
     shapes: dict[str, list[int | str]] = {}
     ranges: dict[str, tuple[int, int | None]] = {}
-    for name, dims in parse_input_shape(text, names).items():
+    parsed = parse_input_shape(text, names)
+    profiles = read_profiles(given, parsed)
+    for name, dims in parsed.items():
         shapes[name] = []
         for axis, dim in enumerate(dims):
             if isinstance(dim, int):
                 shapes[name].append(dim)
+            elif profiles:
+                shapes[name].append(profiles.symbols[name, axis])
             else:
                 ranges[f"{name}_d{axis}"] = dim
                 shapes[name].append(f"{name}_d{axis}")
-    return shapes, ranges
+    for profile in profiles.profiles if profiles else ():
+        for symbol, size in profile.items():
+            low, high = ranges.get(symbol, (size, size))
+            ranges[symbol] = min(low, size), max(high or size, size)
+    return shapes, ranges, profiles
+
+
+def profile_meta(given: Given, profiles: Profiles) -> dict[str, str]:
+    """What a bundle says of its profiles: the flag, and what each size of a profile is of."""
+    columns = {COLUMNS: json.dumps(profiles.columns)}
+    return columns | {flag: given[flag] for flag in PROFILE_FLAGS if given.get(flag)}
 
 
 def aipp_ops(given: Given) -> list[AippOp]:

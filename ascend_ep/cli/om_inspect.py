@@ -35,6 +35,7 @@ def describe(path: str) -> Found:
         "inputs": [_edge(e) for e in bundle.edges if e.is_input],
         "outputs": [_edge(e) for e in bundle.edges if e.is_output],
         "symbols": [{"name": s.name, "min": s.min, "max": s.max} for s in bundle.symbols],
+        "profiles": list(bundle.profiles),
         "partitions": [_partition(bundle, p) for p in bundle.partitions],
         "weights": [{"offset": w.offset, "bytes": w.size, "sha256": w.sha256} for w in bundle.weights],
         "native": [{"name": n.name, "bytes": n.size, "sha256": n.sha256} for n in bundle.natives],
@@ -95,6 +96,8 @@ def _lines(found: Found) -> Iterator[str]:
     for symbol in found["symbols"]:
         top = "" if symbol["max"] is None else symbol["max"]
         yield f"symbol {symbol['name']}: {symbol['min']}..{top}"
+    for profile in found["profiles"]:
+        yield "profile " + ", ".join(f"{name}={size}" for name, size in profile.items())
     for partition in found["partitions"]:
         rim = f"({', '.join(partition['inputs'])}) -> ({', '.join(partition['outputs'])})"
         if partition["kind"] == "host":

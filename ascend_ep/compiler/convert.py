@@ -67,6 +67,7 @@ class ConvertOptions:
 
     `registry` None: the built-in operators and $ASCEND_CUSTOM_OPS. `input_shapes`: sizes, names or -1.
     `symbol_ranges`: least and greatest size (None: unbounded) of free dimensions that have a name.
+    `profiles`: the only sizes of named free dimensions at which the model runs, each with the same names.
     `out_nodes`: "node:index" or tensor names that become the outputs. `output_types`: atc's type names by
     output, "" for all. `sample_seed` None stores no sample. `progress` is told what begins.
     `self_check`: compare the sample run with the float64 reference; None does so for small models.
@@ -83,6 +84,7 @@ class ConvertOptions:
     registry: Registry | None = None
     input_shapes: Mapping[str, Sequence[int | str]] = field(default_factory=dict)
     symbol_ranges: Mapping[str, tuple[int, int | None]] = field(default_factory=dict)
+    profiles: Sequence[Mapping[str, int]] = ()
     out_nodes: Sequence[str] = ()
     output_types: Mapping[str, str] = field(default_factory=dict)
     precision: str = "origin"
@@ -230,6 +232,7 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
             raise
         parts, plan, fusions = build(Claims(semantics, facts))
     plan.symbols |= {s: SymbolRange(*r) for s, r in options.symbol_ranges.items() if s in plan.symbols}
+    plan.profiles = [{s: n for s, n in p.items() if s in plan.symbols} for p in options.profiles]
     if options.precision in BFLOAT16_PRODUCTS:
         narrow_products(plan)
     plan.meta |= _meta(model, options, where)

@@ -156,4 +156,6 @@ class Plan:
     partitions: list[Partition] = field(default_factory=list)
     symbols: dict[str, SymbolRange] = field(default_factory=dict)
     meta: dict[str, str] = field(default_factory=dict)
+    #: the only sizes of free dimensions at which the model runs, each with the same symbols; none: any
+    profiles: list[Mapping[str, int]] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)

@@ -120,6 +120,7 @@ class PlanImage:
                 (lib.ASC_SEC_NATIVE, natives),
                 (lib.ASC_SEC_META, meta),
                 (lib.ASC_SEC_SAMPLES, samples),
+                (lib.ASC_SEC_PROFILES, self._structs("asc_profile_size", self._profile_sizes())),
                 (lib.ASC_SEC_STRINGS, (1, bytes(self._strings))),
             ],
             self._min_reader(values, partitions),
@@ -127,9 +128,12 @@ class PlanImage:
 
     # --- interning ----------------------------------------------------------------------------
 
-    @staticmethod
-    def _min_reader(values: Sequence[Mapping[str, Any]], partitions: Sequence[Mapping[str, Any]]) -> int:
+    def _min_reader(
+        self, values: Sequence[Mapping[str, Any]], partitions: Sequence[Mapping[str, Any]]
+    ) -> int:
         """The oldest reader that knows all of this (ASC_READER_VERSION)."""
+        if self._plan.profiles:
+            return 4
         if any(v["layout"] >= lib.ASC_LAYOUT_BYTES32 for v in values):
             return 3
         return 2 if any(p.get("fallback") for p in partitions) else 1
@@ -192,6 +196,13 @@ class PlanImage:
             "min": size.min,
             "max": INT64_MAX if size.max is None else size.max,
         }
+
+    def _profile_sizes(self) -> list[dict[str, int]]:
+        return [
+            {"profile": number, "symbol": self._symbol_at[name], "size": size}
+            for number, profile in enumerate(self._plan.profiles)
+            for name, size in profile.items()
+        ]
 
     def _edge(self, edge: Edge) -> dict[str, Any]:
         role = (lib.ASC_EDGE_INPUT if edge.is_input else 0) | (lib.ASC_EDGE_OUTPUT if edge.is_output else 0)

@@ -19,10 +19,11 @@ MAX_BYTES = 64 << 20
 
 
 def bindings(plan: Plan, size: int = FREE_SIZE) -> dict[str, int]:
-    """A size for every free dimension."""
-    return {
+    """A size for every free dimension; that of the first profile if there are some."""
+    sizes = {
         name: max(r.min, min(size, r.max if r.max is not None else size)) for name, r in plan.symbols.items()
     }
+    return sizes | dict(plan.profiles[0] if plan.profiles else {})
 
 
 def random_inputs(

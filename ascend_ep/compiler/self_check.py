@@ -15,13 +15,17 @@ from numpy.typing import NDArray
 
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.facts import Facts
+from ascend_ep.opdef.dims import evaluate, symbols
 from ascend_ep.opdef.registry import Registry
 from ascend_ep.runtime.binding import lib, open_model
+from ascend_ep.runtime.bundle import Bundle
 from ascend_ep.runtime.comparison import BOUNDS, Difference, compare
+from ascend_ep.runtime.native_partition import NativePartition
 from ascend_ep.runtime.session import InferenceSession
 
 from .aipp import Preprocessing
-from .plan import Native, NativePartition, Plan
+from .plan import Native, Plan
+from .plan import NativePartition as PlannedPartition
 
 Array = NDArray[Any]
 
@@ -54,10 +58,11 @@ def run_samples(written: Path | bytes, plan: Plan) -> list[Array]:
     """
     inputs = {s.edge.name: s.array for s in plan.samples if s.edge.is_input}
     outputs = [s.edge.name for s in plan.samples if s.edge.is_output]
-    code = {n for p in plan.partitions if isinstance(p, NativePartition) for i in p.insns if (n := i.native)}
+    code = {n for p in plan.partitions if isinstance(p, PlannedPartition) for i in p.insns if (n := i.native)}
     trusted = ",".join(f"sha256:{digest}" for digest in sorted(map(digest_of, code))) or None
     try:
         session = InferenceSession(written, providers=[("AscendEP", {"trust": trusted})] if trusted else None)
+        bind_profiles(written, plan)
         return session.run(outputs, inputs) if outputs else []
     except AscendError as error:
         if error.code not in ("E40008", "E40009", "E40010", "E40011"):
@@ -66,6 +71,25 @@ def run_samples(written: Path | bytes, plan: Plan) -> list[Array]:
             raise NoSamples from error
         open_model(written, flags=lib.ASC_OPEN_NO_NATIVE)
         return []
+
+
+def bind_profiles(written: Path | bytes, plan: Plan) -> None:
+    """Raises AscendError E19014 unless the shapes of every profile fit throughout the written plan."""
+    if not plan.profiles:
+        return
+    bundle = Bundle(open_model(written, flags=lib.ASC_OPEN_NO_NATIVE))
+    for profile in plan.profiles:
+        try:
+            for info in bundle.partitions:
+                dims = [plan.edges[i].dims for i in info.inputs]
+                if info.is_native and symbols([d for edge in dims for d in edge]) <= profile.keys():
+                    shapes = tuple(tuple(evaluate(d, profile) for d in edge) for edge in dims)
+                    NativePartition(bundle, info).bind(shapes)
+        except AscendError as error:
+            if error.code not in ("E40007", "E40008"):
+                raise
+            chosen = ", ".join(f"{name}={size}" for name, size in profile.items())
+            raise AscendError("E19014", chosen, plan.meta.get("source", "the model"), error.text) from error
 
 
 def digest_of(native: Native) -> str:

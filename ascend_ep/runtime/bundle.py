@@ -144,6 +144,14 @@ class Bundle:
         )
 
     @cached_property
+    def profiles(self) -> tuple[dict[str, int], ...]:
+        """The only sizes of free dimensions at which the model runs, by symbol; empty: any."""
+        found: dict[int, dict[str, int]] = {}
+        for s in self._section(lib.ASC_SEC_PROFILES, "asc_profile_size"):
+            found.setdefault(s.profile, {})[self.symbols[s.symbol].name] = s.size
+        return tuple(found.values())
+
+    @cached_property
     def edges(self) -> tuple[Edge, ...]:
         return tuple(
             Edge(

@@ -18,6 +18,7 @@ from .host_partition import HostPartition
 from .native_partition import NativePartition
 from .options import NodeArg
 from .profile import Profile
+from .profiles import SHAPE_DATA, with_profile
 
 Array = NDArray[Any]
 
@@ -111,6 +112,8 @@ class Executor:
         return target
 
     def _normalise(self, given: Mapping[str, Any]) -> list[Any]:
+        if self.bundle.profiles and SHAPE_DATA in given:
+            given = with_profile(given, self.bundle, self.where)
         feed.check_names(given, self.inputs, self.where)
         return [
             feed.normalise(given[edge.name], edge, arg, self.where)

@@ -25,5 +25,8 @@ void asc_dims_evaluate(asc_dims *dims, const asc_plan *plan);
 /* Fails with ASC_E_SHAPE, naming what the node is for, unless it has a value. */
 int32_t asc_dims_take(const asc_dims *dims, uint32_t node, const char *what, const char *name, int64_t *out,
                       asc_status *status);
+/* Fails with ASC_E_SHAPE, naming the sizes and some profiles, when the plan has profiles and the known symbols have
+ * the sizes of none. */
+int32_t asc_check_profiles(const asc_dims *dims, const asc_plan *plan, asc_status *status);
 
 #endif

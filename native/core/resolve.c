@@ -138,6 +138,7 @@ int32_t asc_bound_resolve(asc_bound *b, const asc_tensor *inputs, asc_dims *dims
     const asc_plan *plan = &b->model->plan;
     const asc_partition *p = asc_bound_partition(b);
     int32_t code = bind_symbols(b, inputs, dims, status);
+    if (code == ASC_OK) code = asc_check_profiles(dims, plan, status);
     if (code == ASC_OK) {
         asc_dims_evaluate(dims, plan);
         code = check_inputs(b, inputs, dims, status);

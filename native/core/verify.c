@@ -162,6 +162,7 @@ int32_t asc_plan_verify(asc_plan *plan, const asc_frame *frame, const uint8_t *f
     int32_t code = asc_verify_names(plan, status);
     if (code == ASC_OK) code = asc_verify_dims(plan, status);
     if (code == ASC_OK) code = asc_verify_ranges(plan, status);
+    if (code == ASC_OK) code = asc_verify_profiles(plan, status);
     if (code == ASC_OK) code = asc_verify_segments(plan, frame, file, status);
     if (code == ASC_OK) code = asc_verify_values(plan, status);
     if (code == ASC_OK) code = asc_verify_insns(plan, isa, status);

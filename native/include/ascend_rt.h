@@ -107,7 +107,7 @@ typedef struct asc_tensor {
 
 #define ASC_PLAN_MAGIC 0x4E4C5041 /* "APLN" */
 #define ASC_PLAN_VERSION 1
-#define ASC_READER_VERSION 3 /* 2: fallback partitions; 3: int8 in panels */
+#define ASC_READER_VERSION 4 /* 2: fallback partitions; 3: int8 in panels; 4: profiles */
 #define ASC_ALIGN 64
 
 typedef struct asc_plan_header {
@@ -136,6 +136,7 @@ typedef struct asc_plan_header {
 #define ASC_SEC_NATIVE 12    /* asc_native */
 #define ASC_SEC_META 13      /* asc_meta: key/value strings (producer, soc_version, command line, precision, ...) */
 #define ASC_SEC_SAMPLES 14   /* asc_sample */
+#define ASC_SEC_PROFILES 15  /* asc_profile_size */
 
 typedef struct asc_section {
     uint32_t kind;
@@ -282,6 +283,14 @@ typedef struct asc_sample {
     uint64_t offset; /* in the SAMPLES partition */
     uint64_t bytes;
 } asc_sample;
+
+/* One size of a profile (--dynamic_batch_size and its kind). Profiles are numbered from 0 and stored one after
+ * another, each with the same symbols in the same order. A model that has profiles runs at their sizes only. */
+typedef struct asc_profile_size {
+    uint32_t profile;
+    uint32_t symbol;
+    int64_t size;
+} asc_profile_size;
 
 /* ---- library ------------------------------------------------------------------------------ */
 
@@ -548,6 +557,7 @@ ASC_ASSERT_SIZE(asc_attr_record, 16);
 ASC_ASSERT_SIZE(asc_native, 56);
 ASC_ASSERT_SIZE(asc_meta, 8);
 ASC_ASSERT_SIZE(asc_sample, 88);
+ASC_ASSERT_SIZE(asc_profile_size, 16);
 
 #ifdef __cplusplus
 }
