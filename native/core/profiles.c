@@ -15,9 +15,10 @@ int32_t asc_verify_profiles(const asc_plan *plan, asc_status *status) {
     uint32_t n = asc_plan_n_profile_sizes(plan), width = sizes_per_profile(plan);
     if (n && (!width || n % width)) return asc_fail(status, ASC_E_FORMAT, "the profiles don't have equal lengths");
     for (uint32_t i = 0; i < n; i++) {
-        const asc_symbol *symbol = asc_plan_symbols(plan) + s[i].symbol;
-        if (s[i].profile != i / width || s[i].symbol >= asc_plan_n_symbols(plan) ||
-            s[i].symbol != s[i % width].symbol || s[i].size < symbol->min || s[i].size > symbol->max)
+        int good =
+            s[i].profile == i / width && s[i].symbol < asc_plan_n_symbols(plan) && s[i].symbol == s[i % width].symbol;
+        const asc_symbol *symbol = good ? asc_plan_symbols(plan) + s[i].symbol : NULL;
+        if (!good || s[i].size < symbol->min || s[i].size > symbol->max)
             return asc_failf(status, ASC_E_FORMAT, "size %u of the profiles is malformed", i);
     }
     return ASC_OK;

@@ -3,7 +3,8 @@
  *   partition 1: host, y -> z
  *   partition 2: gather(z, index) by way of strided views
  *   partition 3: matmul(x [2,3], w [3,33] int8 in panels, scale and zero point for each two rows)
- *   partition 4: a library call that is never trusted */
+ *   partition 4: a library call that is never trusted
+ * N has profiles. */
 #include "sample_bundle.h"
 
 #include "bundle_builder.h"
@@ -109,6 +110,10 @@ uint8_t *sample_bundle(uint64_t *size) {
     add_gather(&b, n, z);
     add_int8_matmul(&b);
     add_library_call(&b);
+    for (uint32_t i = 0; i < 40; i++) {
+        asc_profile_size size = {.profile = i, .symbol = 0, .size = i + 1};
+        bb_add(&b, ASC_SEC_PROFILES, &size);
+    }
     asc_meta meta = {.key = bb_string(&b, "producer"), .value = bb_string(&b, "a test")};
     bb_add(&b, ASC_SEC_META, &meta);
     bb_bytes file = bb_finish(&b);
