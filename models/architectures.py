@@ -32,7 +32,7 @@ B, S = 2, 7  # batch and length where nothing else is said
 
 @dataclass(frozen=True)
 class Architecture:
-    """`inputs(batch, length)` makes inputs by name; `free`: the dimensions that may be left open, per input."""
+    """`inputs(batch, length)` makes inputs by name; `free`: the dimensions that may be left open."""
 
     module: Callable[[], nn.Module]
     inputs: Callable[[int, int], Tensors]

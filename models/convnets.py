@@ -181,4 +181,6 @@ class Yolo(nn.Module):
         deep = self.deep(shallow)
         raised = F.interpolate(self.lateral(deep), scale_factor=2.0, mode="nearest")
         merged = self.merge(torch.cat((raised, shallow), 1))
-        return torch.cat([self.boxes(h(f), i) for i, (h, f) in enumerate(zip(self.heads, (merged, deep), strict=True))], 1)
+        return torch.cat(
+            [self.boxes(h(f), i) for i, (h, f) in enumerate(zip(self.heads, (merged, deep), strict=True))], 1
+        )

@@ -36,7 +36,7 @@ class ScatterRouter(nn.Module):
 
 
 class OneHotRouter(nn.Module):
-    """Switch Transformer's choice: one expert by argmax, tokens past its capacity dropped by a running count."""
+    """Switch Transformer's choice: one expert by argmax, tokens past its capacity dropped by counting."""
 
     def __init__(self, capacity: int = 4, hidden: int = 48) -> None:
         super().__init__()
@@ -101,7 +101,9 @@ class GroupRouter(nn.Module):
         super().__init__()
         self.k, self.groups = k, groups
         self.router = nn.Linear(WIDTH, EXPERTS, bias=False)
-        self.correction = nn.Parameter(torch.randn(EXPERTS) * 0.1)
+        self.correction = nn.Parameter(
+            torch.linspace(0.4, -0.4, EXPERTS)
+        )  # far apart: rounding flips no choice
         self.shared = GatedLayer(hidden=hidden)
         self.experts = nn.ModuleList(GatedLayer(hidden=hidden) for _ in range(EXPERTS))
 

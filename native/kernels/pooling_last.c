@@ -139,7 +139,7 @@ static void average_chunk(const asc_call *call, int64_t chunk, int32_t worker, v
     if (p->x_narrow)
         run_chunk(call, chunk, p, (folding){0, 1, p->y_narrow});
     else
-        run_chunk(call, chunk, p, (folding){0, 0, 0});
+        run_chunk(call, chunk, p, (folding){0, 0, p->y_narrow});
 }
 
 static int32_t run(const asc_call *call, asc_chunk_fn fn) {

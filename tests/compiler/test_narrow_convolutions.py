@@ -106,6 +106,9 @@ def test_concatenations_and_averages() -> None:
     insns = insns_of(model(body + "y = GlobalAveragePool(f)", X, "y"), (1, 8, 12, 12))
     assert types(insns, "concat") == ["bb:b"]
     assert types(insns, "average_pool_last")[0] == "b:b"
+    body = f"a = {CONV} (x, k) b = Sigmoid(a) c = GlobalAveragePool(b) d = Conv(c, k2) m = Mul(b, d) "
+    body += f"e = {CONV} (m, k) y = {CONV} (e, k)"
+    assert types(insns_of(model(body, X, "y"), (1, 8, 12, 12)), "average_pool_last") == ["f:b"]
     body = f"a = {CONV} (x, k) b = Sigmoid(a) c = Concat <axis = 1> (a, b) d = Conv(c, two) y = {CONV} (d, k)"
     assert types(insns_of(model(body, X, "y"), (1, 8, 12, 12)), "concat") == ["ff:f"]
 

@@ -14,8 +14,11 @@ from dataclasses import dataclass, field
 import onnx_ir as ir
 
 from ascend_ep.graph.facts import Facts
+from ascend_ep.opdef import dtypes
 
 COMMUTATIVE = frozenset({"Add", "Mul"})
+#: Element types of a literal.
+REAL = dtypes.FLOATS | dtypes.INTEGERS | {dtypes.BOOL}
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,7 @@ def _match_number(pattern: Number, value: ir.Value, facts: Facts, state: Match) 
         not fact.is_const
         or fact.static_dims is None
         or any(d != 1 for d in fact.static_dims)
-        or fact.dtype == 8
+        or fact.dtype not in REAL
     ):
         return
     assert fact.const is not None
