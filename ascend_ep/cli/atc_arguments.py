@@ -68,7 +68,7 @@ def check(given: dict[str, str]) -> None:
         raise AscendError("E10009")
     for name, value in given.items():
         flag = BY_NAME[name]
-        if flag.kind == "file" and not flag.acts and not os.path.isfile(value):
+        if (flag.kind == "config" or (flag.kind == "file" and not flag.acts)) and not os.path.isfile(value):
             raise AscendError("E10410", value, f"--{name} names it")
         if flag.kind == "profiles" and not re.fullmatch(r"\d+([,;]\d+)*[,;]?", value, re.ASCII):
             raise AscendError("E10003", value, name, "Sizes are digits, separated by commas and semicolons.")

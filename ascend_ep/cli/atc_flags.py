@@ -14,7 +14,8 @@ ACTS = "acts"
 @dataclass(frozen=True)
 class Flag:
     name: str
-    kind: str  # text | optional | file | int | bool | switch (0 or 1) | profiles (sizes)
+    #: text | optional | file | config (a file that must be there) | int | bool | switch (0 or 1) | profiles
+    kind: str
     help: str
     default: str = ""
     values: tuple[str, ...] = ()
@@ -32,7 +33,6 @@ def _idle(name: str, kind: str, reason: str, default: str = "", values: tuple[st
 _DEVICE = "concerns the device's compiler; the CPU runtime has no such stage"
 _MEMORY = "the CPU runtime plans its arena the same way with and without it"
 _DYNAMIC = "dynamic-shape profiles are not built yet: use --input_shape with -1 or a range"
-_PRECISION = "there are no float16 kernels: what isn't computed in bfloat16 is computed in float32"
 
 PRECISION_MODES = (
     "force_fp16",
@@ -89,11 +89,22 @@ FLAGS: tuple[Flag, ...] = (
     Flag(
         "precision_mode",
         "text",
-        "must_keep_origin_dtype: exact float32; allow_mix_precision_bf16: bfloat16 products, convolutions",
-        "",
+        "Element types of operators: float16 unless another mode is given; must_keep_origin_dtype is exact",
+        "force_fp16",
         PRECISION_MODES,
     ),
-    Flag("precision_mode_v2", "text", "As --precision_mode; origin, mixed_bfloat16", "", PRECISION_MODES_V2),
+    Flag(
+        "precision_mode_v2",
+        "text",
+        "As --precision_mode, instead of it; origin is exact",
+        "fp16",
+        PRECISION_MODES_V2,
+    ),
+    Flag("keep_dtype", "config", "Operators that keep the model's types: a name, or OpType::TYPE, a line"),
+    Flag("modify_mixlist", "config", "JSON of operators that mixed precision makes float16, or doesn't"),
+    Flag("customize_dtypes", "config", "Types of operators: NAME::InputDtype:t,..,OutputDtype:t a line"),
+    Flag("input_fp16_nodes", "text", '"input1;input2": inputs of the model that become float16'),
+    Flag("is_weight_clip", "switch", "1: weights beyond float16 become 65504, not infinity", "1", ("0", "1")),
     Flag(
         "log",
         "text",
@@ -130,7 +141,6 @@ FLAGS: tuple[Flag, ...] = (
     _idle("op_name_map", "file", "Caffe only; only ONNX models are converted"),
     _idle("input_shape_range", "text", "deprecated by atc itself: use --input_shape with -1 or a range"),
     _idle("input_hint_shape", "text", _DYNAMIC),
-    _idle("input_fp16_nodes", "text", _PRECISION),
     _idle("is_input_adjust_hw_layout", "text", _DEVICE),
     _idle("is_output_adjust_hw_layout", "text", _DEVICE),
     _idle(
@@ -138,9 +148,6 @@ FLAGS: tuple[Flag, ...] = (
     ),
     _idle("optypelist_for_implmode", "text", "every operator has one implementation here"),
     _idle("op_precision_mode", "file", "every operator has one implementation here"),
-    _idle("keep_dtype", "file", _PRECISION),
-    _idle("modify_mixlist", "file", _PRECISION),
-    _idle("customize_dtypes", "file", _PRECISION),
     _idle("compression_optimize_conf", "file", _DEVICE),
     _idle("op_debug_config", "file", _DEVICE),
     _idle("singleop", "file", "single-operator models are not built yet"),
@@ -174,7 +181,6 @@ FLAGS: tuple[Flag, ...] = (
     _idle("host_env_cpu", "text", "the bundle runs on every host that has ascend-ep"),
     _idle("status_check", "switch", _DEVICE, "0", ("0", "1")),
     _idle("atomic_clean_policy", "switch", _DEVICE, "0", ("0", "1")),
-    _idle("is_weight_clip", "switch", _PRECISION, "1", ("0", "1")),
     _idle("quant_dumpable", "switch", _DEVICE, "0", ("0", "1")),
     _idle("enable_attr_compression", "bool", _DEVICE, "true"),
     _idle("ac_parallel_enable", "switch", _DEVICE, "0", ("0", "1")),

@@ -11,6 +11,7 @@ from ascend_ep.cli.atc_files import existing, output_path, write_renamed, write_
 from ascend_ep.cli.atc_flags import OUTPUT_TYPES
 from ascend_ep.cli.atc_fusion import fusion_result, print_report, report_json, rules_off
 from ascend_ep.cli.atc_log import shows_steps, warn
+from ascend_ep.cli.atc_precision import precision, precision_lists
 from ascend_ep.cli.atc_profiles import FLAGS as PROFILE_FLAGS
 from ascend_ep.cli.atc_profiles import Profiles, read_profiles
 from ascend_ep.cli.atc_report import check_report, print_table, table_json
@@ -117,6 +118,7 @@ def conversion_options(
     definitions = [str(existing(path)) for path in given.get("custom_op_info", "").split(";") if path]
     switches = given.get("fusion_switch_file")
     shapes, ranges, profiles = input_shapes(given)
+    mode = precision(given)
     return ConvertOptions(
         registry=Registry.from_options(libraries, definitions),
         input_shapes=shapes,
@@ -125,7 +127,10 @@ def conversion_options(
         meta=profile_meta(given, profiles) if profiles else {},
         out_nodes=out_nodes(given.get("out_nodes", "")),
         output_types=output_types(given),
-        precision=precision(given),
+        precision=mode,
+        precision_lists=precision_lists(given, mode),
+        clip_weights=given.get("is_weight_clip") != "0",
+        half_inputs=half_inputs(given.get("input_fp16_nodes", "")),
         soc_version=soc,
         command_line=" ".join(["ascend-atc", *words]),
         sample_seed=0 if writes else None,
@@ -189,18 +194,6 @@ def aipp_ops(given: Given) -> list[AippOp]:
     return read_aipp(existing(given["insert_op_conf"]))
 
 
-def precision(given: Given) -> str:
-    """The precision asked for; says once when it is not what will be computed."""
-    if "precision_mode" in given and "precision_mode_v2" in given:
-        raise AscendError("E10056", "--precision_mode", "--precision_mode_v2")
-    from ascend_ep.compiler.precision import shortfall
-
-    asked = given.get("precision_mode") or given.get("precision_mode_v2") or "force_fp16"
-    if lacking := shortfall(asked):
-        warn(given, lacking)
-    return asked
-
-
 def warn_of_unused(given: Given, conversion: Conversion) -> None:
     """Says which --custom_op names no operator of the model: most likely the name is wrong."""
     used = {row.op_type for row in conversion.partition_table}
@@ -217,6 +210,11 @@ def report_fusions(given: Given, conversion: Conversion) -> None:
     print_report(conversion.fusions, off)
     if target := given["fusion_report"]:
         write_text(target, report_json(conversion.fusions, off), "--fusion_report")
+
+
+def half_inputs(text: str) -> list[str]:
+    """`n1;n2` of --input_fp16_nodes."""
+    return [name.strip() for name in text.split(";") if name.strip()]
 
 
 def out_nodes(text: str) -> list[str]:

@@ -42,17 +42,18 @@ from .image import Image, make_image
 from .model_def import model_def
 from .narrow_products import narrow_products
 from .native_op import FormulaCode
-from .outputs import cast_outputs, select_outputs
+from .outputs import cast_outputs, read_half_inputs, select_outputs
 from .plan import HostPartition, Native, NativePartition, Plan, SymbolRange
-from .precision import BFLOAT16_PRODUCTS
+from .precision import BFLOAT16_PRODUCTS, EXACT, PrecisionLists, changes_types
+from .precision_pass import apply_precision, node_names
 from .self_check import (
     NoSamples,
     check_against_reference,
     coarsest_bound,
     digest_of,
     is_small,
+    rounding_excuse,
     run_samples,
-    step_operator,
 )
 from .semantics import Semantics, label
 from .soc import find_soc
@@ -70,6 +71,9 @@ class ConvertOptions:
     `profiles`: the only sizes of named free dimensions at which the model runs, each with the same names.
     `out_nodes`: "node:index" or tensor names that become the outputs. `output_types`: atc's type names by
     output, "" for all. `sample_seed` None stores no sample. `progress` is told what begins.
+    `precision`: a value of --precision_mode or --precision_mode_v2; `precision_lists`: its exceptions.
+    `half_inputs`: names of inputs that become float16. `clip_weights`: constants beyond float16 become its
+    largest number instead of infinity.
     `self_check`: compare the sample run with the float64 reference; None does so for small models.
     `codegen`: "auto" compiles formulas where that pays and a C compiler is there, "always" wherever it can be
     done, "off" never; ASCEND_EP_CODEGEN=0 is "off".
@@ -88,6 +92,9 @@ class ConvertOptions:
     out_nodes: Sequence[str] = ()
     output_types: Mapping[str, str] = field(default_factory=dict)
     precision: str = "origin"
+    precision_lists: PrecisionLists = field(default_factory=PrecisionLists)
+    clip_weights: bool = True
+    half_inputs: Sequence[str] = ()
     soc_version: str = ""
     command_line: str = ""
     passes: bool = True
@@ -187,9 +194,9 @@ class Conversion:
             bound = coarsest_bound(self.model, self.facts)
             if self.options.precision in BFLOAT16_PRODUCTS:
                 bound = max(bound, BOUNDS["bfloat16"])
-            steps = step_operator(self.model, self.facts)
+            excuse = rounding_excuse(self.options.precision in EXACT, self.model, self.facts)
             check_against_reference(
-                given, self.plan, results, self.registry, bound, steps, bool(wanted), self.preprocessing
+                given, self.plan, results, self.registry, bound, excuse, bool(wanted), self.preprocessing
             )
         return [np.ascontiguousarray(r).reshape(-1).view(np.uint8).data for r in results]
 
@@ -207,6 +214,9 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
     options.progress("loading")
     model = load_model(source, base_dir=options.base_dir, memory=options.memory)
     dump.model("loaded", model)
+    names = node_names(model)
+    if options.half_inputs:
+        read_half_inputs(model, options.half_inputs)
     if options.input_shapes:
         set_input_shapes(model, options.input_shapes)
     if options.out_nodes:
@@ -222,7 +232,13 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
     if options.passes:
         model = run_passes(model, registry, ledger=ledger)
         dump.model("simplified", model)
+    options.precision_lists.check_names(names | node_names(model))
     facts = infer_facts(model, registry)
+    if changes_types(options.precision, options.precision_lists):
+        lists, clip = options.precision_lists, options.clip_weights
+        apply_precision(model, facts, registry, options.precision, lists, clip)
+        dump.model("retyped", model)
+        facts = infer_facts(model, registry)
     semantics = Semantics(model, registry)
     build = partial(_build, model, facts, semantics, options, dump, where, ledger)
     try:
@@ -234,7 +250,7 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
     plan.symbols |= {s: SymbolRange(*r) for s, r in options.symbol_ranges.items() if s in plan.symbols}
     plan.profiles = [{s: n for s, n in p.items() if s in plan.symbols} for p in options.profiles]
     if options.precision in BFLOAT16_PRODUCTS:
-        narrow_products(plan)
+        narrow_products(plan, options.precision_lists.products())
     plan.meta |= _meta(model, options, where)
     if options.sample_seed is not None:
         samples.reserve(plan, options.sample_seed, [p.name for p in preprocessing])

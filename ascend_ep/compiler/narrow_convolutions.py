@@ -7,7 +7,7 @@ images of either type.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -25,11 +25,14 @@ GROUP, ACTIVATION, CHANNELS_FIRST, AXES = range(4)  # positions among the ints o
 LIMITS = (Activation.NONE, Activation.RELU, Activation.CLIP)  # activations of a bfloat16 result
 
 
-def narrow_convolutions(part: NativePartition) -> int:
-    """Changes the partition in place; the number of convolutions that are now computed in bfloat16."""
+def narrow_convolutions(
+    part: NativePartition, chosen: Callable[[str, str], bool] = lambda names, operators: True
+) -> int:
+    """Changes the partition in place; the number of convolutions that are now computed in bfloat16: `chosen`
+    says of an instruction's node names and operators whether it may be."""
     changed = 0
     for i, insn in enumerate(part.insns):
-        made = _in_pairs(insn) if insn.kernel == "conv_last" else None
+        made = _in_pairs(insn) if insn.kernel == "conv_last" and chosen(insn.name, insn.op_type) else None
         if made is not None and made.ins[1] is not None:
             part.values.append(made.ins[1])
             part.insns[i] = made

@@ -6,6 +6,7 @@ softmax and everything between matrix products stay float32; images between conv
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from ascend_ep.compiler.narrow_convolutions import narrow_convolutions
@@ -15,20 +16,26 @@ FLOAT, BFLOAT16 = 1, 16
 NARROW = 4  #: of attention's ints (native/kernels/attention.c)
 
 
-def narrow_products(plan: Plan) -> int:
+#: Whether a product, of these node names and operators, joined by "+", is to be narrow.
+Chosen = Callable[[str, str], bool]
+
+
+def narrow_products(plan: Plan, chosen: Chosen = lambda names, operators: True) -> int:
     """Changes the plan in place; the number of products and convolutions that now compute in bfloat16."""
     narrowed: dict[Weight, Ref] = {}
     changed = 0
     for owner in plan.partitions:
         for part in (owner, owner.fallback) if isinstance(owner, NativePartition) else ():
             if part is not None:
-                changed += _narrow(part, narrowed) + narrow_convolutions(part)
+                changed += _narrow(part, narrowed, chosen) + narrow_convolutions(part, chosen)
     return changed
 
 
-def _narrow(part: NativePartition, narrowed: dict[Weight, Ref]) -> int:
+def _narrow(part: NativePartition, narrowed: dict[Weight, Ref], chosen: Chosen) -> int:
     changed = 0
     for i, insn in enumerate(part.insns):
+        if not chosen(insn.name, insn.op_type):
+            continue
         if insn.kernel == "attention":
             part.insns[i] = replace(insn, ints=(*insn.ints[:NARROW], 1, *insn.ints[NARROW + 1 :]))
             changed += 1

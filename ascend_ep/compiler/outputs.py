@@ -1,4 +1,5 @@
-"""Other outputs than the model's (atc's --out_nodes), or of another type (--output_type)."""
+"""Other outputs than the model's (atc's --out_nodes), or of another type (--output_type); inputs of another
+type (--input_fp16_nodes)."""
 
 from __future__ import annotations
 
@@ -79,3 +80,30 @@ def _cast(graph: ir.Graph, value: ir.Value, dtype: ir.DataType) -> None:
         ir.Node("", "Cast", [value], [ir.AttrInt64("to", dtype.value)], outputs=[made], name=f"{name}/cast")
     )
     graph.outputs[:] = [made if v is value else v for v in graph.outputs]
+
+
+def read_half_inputs(model: ir.Model, names: Sequence[str]) -> None:
+    """Makes inputs of the model be float16. Raises AscendError E10016 for a name that is no input's, E10001
+    for an input that holds no floats."""
+    graph = model.graph
+    inputs = {str(v.name): v for v in graph.inputs}
+    for name in names:
+        if name not in inputs:
+            raise AscendError("E10016", name, "input_fp16_nodes")
+        value = inputs[name]
+        if value.dtype == ir.DataType.FLOAT16:
+            continue
+        if value.dtype not in (ir.DataType.FLOAT, ir.DataType.BFLOAT16, ir.DataType.DOUBLE):
+            reason = f"Input {name} is of {value.dtype.name if value.dtype else 'no type'}, not of floats."
+            raise AscendError("E10001", ";".join(names), "--input_fp16_nodes", reason)
+        wide = ir.Value(name=f"{name}/before_cast", shape=value.shape, type=value.type)
+        value.replace_all_uses_with(wide, replace_graph_outputs=True)
+        cast = ir.Node(
+            "", "Cast", [value], [ir.AttrInt64("to", int(value.dtype))], outputs=[wide], name=f"{name}/cast"
+        )
+        value.type = ir.TensorType(ir.DataType.FLOAT16)
+        first = next(iter(graph), None)
+        if first is None:
+            graph.append(cast)
+        else:
+            graph.insert_before(first, cast)

@@ -15,7 +15,6 @@ import onnx
 import onnx_ir as ir
 
 from ascend_ep.compiler.claims import Claims
-from ascend_ep.compiler.precision import shortfall
 from ascend_ep.compiler.semantics import Semantics, label
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.facts import Facts
@@ -26,7 +25,7 @@ from ascend_ep.opdef.registry import Registry
 from ascend_ep.provider import pending
 from ascend_ep.provider.group import compile_model, group_model
 from ascend_ep.provider.library import EP_NAME
-from ascend_ep.provider.options import options_of, precision_of, registry_of
+from ascend_ep.provider.options import options_of, registry_of
 from ascend_ep.provider.report import CPU, Placement, Report, of_session
 from ascend_ep.provider.whole_graph import may_be_one_group
 from ascend_ep.runtime.binding import fail, ffi, lib, new_status, text_of
@@ -65,8 +64,6 @@ def partition(ep: Any, graph: Any, claims: Any) -> None:
             first = proto.graph.node[indices[0]]
             raise AscendError("E40012", f"onnxruntime refused a group that starts with [{_name(first)}]")
     _log(ep, 2 if report.on_cpu else 0, report.summary())
-    if claimed and not graph.nested and (lacking := shortfall(precision_of(options))):
-        _log(ep, 2, f"{EP_NAME}: {lacking}")
 
 
 def compile_group(ep: Any, program: Any) -> None:

@@ -12,6 +12,16 @@ import onnx_ir as ir
 
 from ascend_ep.graph.fusion.rule import DOMAIN, Replacement
 
+#: The metadata of a fused node that lists the names of the nodes in it, a line each.
+FUSED = "ascend_ep.fused"
+
+
+def original_names(node: ir.Node) -> list[str]:
+    """The names of the model's own nodes that a node stands for; its outputs' where they have none."""
+    if FUSED in node.metadata_props:
+        return node.metadata_props[FUSED].split("\n")
+    return [node.name] if node.name else [v.name for v in node.outputs if v.name]
+
 
 def outline(model: ir.Model, root: ir.Node, matched: Sequence[ir.Node], new: Replacement) -> ir.Node:
     """Replaces `matched` (whose last is `root`) by a call of a new model-local function, or by a node of
@@ -29,6 +39,7 @@ def outline(model: ir.Model, root: ir.Node, matched: Sequence[ir.Node], new: Rep
         overload=overload,
         name=root.name,
     )
+    call.metadata_props[FUSED] = "\n".join(dict.fromkeys(name for n in nodes for name in original_names(n)))
     output = call.outputs[0]
     output.type, output.shape = old.type, old.shape
     graph.insert_before(root, call)
