@@ -124,8 +124,12 @@ def infer_resize(call: Call) -> Fact:
     dims = list(x)
     if modern and call.has(3):
         sizes = call.fact(3).shape_value
-        if sizes is None or call.attr("keep_aspect_ratio_policy", "stretch") != "stretch":
+        if sizes is None:
             return _unknown_at(call, dims, axes)
+        if len(sizes) != len(axes):
+            call.fail(f"{len(sizes)} sizes for {len(axes)} axes")
+        if call.attr("keep_aspect_ratio_policy", "stretch") != "stretch":
+            return _in_proportion(call, dims, axes, sizes)
         for axis, size in zip(axes, sizes, strict=True):
             dims[axis] = size
         return Fact(dims=dims)
@@ -150,6 +154,19 @@ def infer_resize(call: Call) -> Fact:
             dims[axis] = floordiv(dim, int(1 / scale))
         else:
             dims[axis] = call.fresh(0, axis)
+    return Fact(dims=dims)
+
+
+def _in_proportion(call: Call, dims: list[Dim], axes: Sequence[int], sizes: Sequence[Dim]) -> Fact:
+    """keep_aspect_ratio_policy: one scale for all axes, each length rounded to the nearest."""
+    wanted = [s for s in sizes if isinstance(s, int)]
+    given = [d for a in axes if isinstance(d := dims[a], int) and d > 0]
+    if not len(wanted) == len(given) == len(axes):
+        return _unknown_at(call, dims, axes)
+    ratios = [w / g for w, g in zip(wanted, given, strict=True)]
+    scale = min(ratios) if call.attr("keep_aspect_ratio_policy") == "not_larger" else max(ratios)
+    for axis, length in zip(axes, given, strict=True):
+        dims[axis] = int(np.floor(scale * length + 0.5))
     return Fact(dims=dims)
 
 

@@ -1,0 +1,171 @@
+/* resize: one axis of a float32 tensor resampled; resize_nearest: of elements of any type, picked.
+ *   x [outer.., n, inner..] -> y [outer.., m, inner..]
+ * ints:   [axis, mode (0 nearest, 1 linear, 2 cubic), coordinate, rounding, antialias, exclude_outside]
+ * floats: [scale or 0 for m/n, region's start, region's end, cubic coefficient, extrapolation value]
+ * Numbers as in resize_taps.h. A resize of several axes is one call for each. */
+#include <string.h>
+
+#include "axis_split.h"
+#include "chunks.h"
+#include "resize_taps.h"
+#include "simd.h"
+
+typedef struct resize_job {
+    resize_axis axis;
+    asc_axis_split split;
+    const int32_t *at; /* element k*m + i: tap k of output i */
+    const float *weights;
+    int64_t size, items, per_chunk; /* an item: a row of m when inner is 1, else one slab of inner */
+} resize_job;
+
+static int32_t prepare(asc_call *call, int nearest) {
+    const asc_tensor *x = &call->in[0], *y = &call->out[0];
+    resize_axis axis;
+    int32_t code = ASC_FN(resize_read)(call, &axis);
+    if (code != ASC_OK) return code;
+    ASC_REQUIRE(call, x->dtype == y->dtype && x->rank == y->rank, "resize: type or rank differ");
+    for (int i = 0; i < x->rank; i++)
+        ASC_REQUIRE(call, i == call->ints[0] || x->dims[i] == y->dims[i], "resize: another axis changes too");
+    ASC_REQUIRE(call, nearest == (axis.mode == RESIZE_NEAREST), "resize: the mode is another kernel's");
+    ASC_REQUIRE(call, !nearest || axis.coordinate != RESIZE_TF_CROP || x->dtype == ASC_FLOAT32,
+                "resize: only float32 is extrapolated");
+    ASC_REQUIRE(call, (0x116 >> asc_dtype_bytes(x->dtype)) & 1, "resize: elements have 1, 2, 4 or 8 bytes");
+    int64_t entries;
+    ASC_REQUIRE(call, asc_mul_ok(axis.m, axis.taps, &entries) && entries <= INT64_MAX / 16, "resize: too many taps");
+    call->workspace_bytes = (uint64_t)entries * (nearest ? 4 : 8);
+    return ASC_OK;
+}
+
+int32_t ASC_FN(resize_prepare)(asc_call *call) {
+    return prepare(call, 0);
+}
+int32_t ASC_FN(resize_nearest_prepare)(asc_call *call) {
+    return prepare(call, 1);
+}
+
+/* y = sum of weights[k] * x[at[k]] over slabs of `inner`; taps are m apart. */
+static void blend_slab(const resize_job *job, const float *x, int64_t i, float *y) {
+    int64_t inner = job->split.inner, m = job->axis.m, j = 0;
+    if (job->at[i] < 0) {
+        for (; j < inner; j++) y[j] = job->axis.extrapolation;
+        return;
+    }
+    for (; j + ASC_VF <= inner; j += ASC_VF) {
+        vf sum = vf_load(x + job->at[i] * inner + j) * job->weights[i];
+        for (int64_t k = i + m; k < job->axis.taps * m; k += m)
+            sum = vf_fma(vf_load(x + job->at[k] * inner + j), vf_set(job->weights[k]), sum);
+        vf_store(y + j, sum);
+    }
+    for (; j < inner; j++) {
+        float sum = x[job->at[i] * inner + j] * job->weights[i];
+        for (int64_t k = i + m; k < job->axis.taps * m; k += m) sum += x[job->at[k] * inner + j] * job->weights[k];
+        y[j] = sum;
+    }
+}
+
+static vf gather(const float *x, const int32_t *at) {
+#if defined(__AVX512F__)
+    return (vf)_mm512_i32gather_ps(_mm512_loadu_si512(at), x, 4);
+#else
+    vf v;
+    for (int i = 0; i < ASC_VF; i++) v[i] = x[at[i]];
+    return v;
+#endif
+}
+
+/* A whole row along the axis, whose elements are neighbours. */
+static void blend_row(const resize_job *job, const float *x, float *y) {
+    int64_t m = job->axis.m, i = 0;
+    int outside = job->axis.coordinate == RESIZE_TF_CROP; /* some at[] may be -1 */
+    for (; !outside && i + ASC_VF <= m; i += ASC_VF) {
+        vf sum = gather(x, job->at + i) * vf_load(job->weights + i);
+        for (int64_t k = i + m; k < job->axis.taps * m; k += m)
+            sum = vf_fma(gather(x, job->at + k), vf_load(job->weights + k), sum);
+        vf_store(y + i, sum);
+    }
+    for (; i < m; i++) blend_slab(job, x, i, y + i);
+}
+
+static void blend_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
+    (void)worker;
+    const resize_job *job = arg;
+    int64_t inner = job->split.inner, m = job->axis.m, slab = job->axis.n * inner;
+    const float *x = call->in[0].data;
+    float *y = call->out[0].data;
+    int64_t end = (chunk + 1) * job->per_chunk < job->items ? (chunk + 1) * job->per_chunk : job->items;
+    for (int64_t i = chunk * job->per_chunk; i < end; i++) {
+        if (inner == 1)
+            blend_row(job, x + i * slab, y + i * m);
+        else
+            blend_slab(job, x + i / m * slab, i % m, y + i * inner);
+    }
+}
+
+#define PICK_ROW(name, type)                                                       \
+    static void name(const void *x, const int32_t *at, int64_t m, void *y) {       \
+        for (int64_t i = 0; i < m; i++) ((type *)y)[i] = ((const type *)x)[at[i]]; \
+    }
+PICK_ROW(pick_1, uint8_t)
+PICK_ROW(pick_2, uint16_t)
+PICK_ROW(pick_4, uint32_t)
+PICK_ROW(pick_8, uint64_t)
+
+static void pick_row(const resize_job *job, const char *x, char *y) {
+    if (job->size == 1)
+        pick_1(x, job->at, job->axis.m, y);
+    else if (job->size == 2)
+        pick_2(x, job->at, job->axis.m, y);
+    else if (job->size == 4)
+        pick_4(x, job->at, job->axis.m, y);
+    else
+        pick_8(x, job->at, job->axis.m, y);
+}
+
+static void pick_slab(const resize_job *job, const char *x, int64_t i, char *y) {
+    int64_t bytes = job->split.inner * job->size;
+    if (job->at[i] >= 0)
+        memcpy(y, x + job->at[i] * bytes, (size_t)bytes);
+    else
+        for (int64_t j = 0; j < job->split.inner; j++) ((float *)y)[j] = job->axis.extrapolation;
+}
+
+static void pick_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
+    (void)worker;
+    const resize_job *job = arg;
+    int64_t bytes = job->split.inner * job->size, m = job->axis.m, slab = job->axis.n * bytes;
+    const char *x = call->in[0].data;
+    char *y = call->out[0].data;
+    int whole = job->split.inner == 1 && job->axis.coordinate != RESIZE_TF_CROP;
+    int64_t end = (chunk + 1) * job->per_chunk < job->items ? (chunk + 1) * job->per_chunk : job->items;
+    for (int64_t i = chunk * job->per_chunk; i < end; i++) {
+        if (whole) {
+            pick_row(job, x + i * slab, y + i * m * bytes);
+            continue;
+        }
+        int64_t rows = job->split.inner == 1 ? m : 1, from = i * rows;
+        for (int64_t j = from; j < from + rows; j++) pick_slab(job, x + j / m * slab, j % m, y + j * bytes);
+    }
+}
+
+static int32_t run(const asc_call *call, asc_chunk_fn fn) {
+    resize_job job = {.at = call->workspace, .size = (int64_t)asc_dtype_bytes(call->in[0].dtype)};
+    int32_t code = ASC_FN(resize_read)(call, &job.axis);
+    if (code != ASC_OK || asc_numel(&call->out[0]) == 0) return code;
+    asc_split_axes(&call->in[0], call->ints[0], 1, &job.split);
+    int64_t entries = job.axis.m * job.axis.taps, whole_rows = job.split.inner == 1;
+    float *weights = job.axis.mode == RESIZE_NEAREST ? NULL : (float *)call->workspace + entries;
+    job.weights = weights;
+    ASC_FN(resize_taps)(&job.axis, call->workspace, weights);
+    job.items = whole_rows ? job.split.outer : job.split.outer * job.axis.m;
+    job.per_chunk =
+        asc_chunk_items(call, job.items, job.axis.taps * 4 * (whole_rows ? 2 * job.axis.m : job.split.inner));
+    asc_parallel(call, asc_ceil_div(job.items, job.per_chunk), fn, &job);
+    return ASC_OK;
+}
+
+int32_t ASC_FN(resize_run)(const asc_call *call) {
+    return run(call, blend_chunk);
+}
+int32_t ASC_FN(resize_nearest_run)(const asc_call *call) {
+    return run(call, pick_chunk);
+}

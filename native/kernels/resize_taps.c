@@ -1,0 +1,120 @@
+/* Coordinates, neighbours and weights of one resized axis. Formulas: the ONNX page of Resize. */
+#include "resize_taps.h"
+
+#include <math.h>
+
+#define LARGEST (INT32_MAX / 4) /* of a length, so that positions fit int32 */
+#define MOST_TAPS 65536
+
+int32_t ASC_FN(resize_read)(const asc_call *call, resize_axis *axis) {
+    ASC_REQUIRE(call, call->n_ints == 6 && call->n_floats == 5, "resize takes six ints and five floats");
+    const int64_t *v = call->ints;
+    const double *f = call->floats;
+    ASC_REQUIRE(call, v[0] >= 0 && v[0] < call->in[0].rank, "resize: the axis is outside the rank");
+    *axis = (resize_axis){
+        .n = call->in[0].dims[v[0]],
+        .m = call->out[0].dims[v[0]],
+        .mode = v[1],
+        .coordinate = v[2],
+        .rounding = v[3],
+        .antialias = v[4] != 0,
+        .exclude_outside = v[5] != 0,
+        .start = (float)f[1],
+        .end = (float)f[2],
+        .a = (float)f[3],
+        .extrapolation = (float)f[4],
+    };
+    ASC_REQUIRE(call, v[1] >= 0 && v[1] <= RESIZE_CUBIC, "resize: the mode is unknown");
+    ASC_REQUIRE(call, v[2] >= 0 && v[2] < RESIZE_COORDINATES, "resize: the coordinate transformation is unknown");
+    ASC_REQUIRE(call, v[3] >= 0 && v[3] < RESIZE_ROUNDINGS, "resize: the rounding is unknown");
+    ASC_REQUIRE(call, axis->n <= LARGEST && axis->m <= LARGEST, "resize: an axis is too long");
+    ASC_REQUIRE(call, axis->n > 0 || axis->m == 0, "resize: an empty axis can't grow");
+    for (int i = 0; i < 5; i++) ASC_REQUIRE(call, isfinite(f[i]) || i == 4, "resize: an argument is not finite");
+    axis->scale = f[0] == 0 && axis->n ? (float)axis->m / (float)axis->n : (float)f[0];
+    if (axis->m == 0) axis->scale = 1;
+    ASC_REQUIRE(call, axis->scale > 0, "resize: the scale is not positive");
+    axis->taps = axis->mode == RESIZE_NEAREST ? 1 : 2 * axis->mode;
+    if (axis->antialias && axis->mode != RESIZE_NEAREST && axis->scale < 1) {
+        double reach = floor((double)-axis->mode / axis->scale) + 1;
+        ASC_REQUIRE(call, reach > -MOST_TAPS / 2, "resize: the scale is too small to blend all it covers");
+        axis->taps = 2 - 2 * (int64_t)reach;
+    }
+    return ASC_OK;
+}
+
+/* Where output i lies on the axis before. */
+static float source_of(const resize_axis *x, int64_t i) {
+    float at = (float)i, n = (float)x->n, m = (float)x->m;
+    switch (x->coordinate) {
+        case RESIZE_HALF_PIXEL_SYMMETRIC: {
+            float wanted = x->scale * n, adjustment = m / wanted, centre = n / 2;
+            return centre * (1 - adjustment) + (at + 0.5f) / x->scale - 0.5f;
+        }
+        case RESIZE_PYTORCH_HALF_PIXEL: return x->m > 1 ? (at + 0.5f) / x->scale - 0.5f : 0;
+        case RESIZE_ALIGN_CORNERS: return x->m > 1 ? at * (n - 1) / (m - 1) : 0;
+        case RESIZE_ASYMMETRIC: return at / x->scale;
+        case RESIZE_TF_HALF_PIXEL_FOR_NN: return (at + 0.5f) / x->scale;
+        case RESIZE_TF_CROP:
+            if (x->m <= 1) return 0.5f * (x->start + x->end) * (n - 1);
+            return x->start * (n - 1) + at * (x->end - x->start) * (n - 1) / (m - 1);
+        default: return (at + 0.5f) / x->scale - 0.5f;
+    }
+}
+
+static float rounded(const resize_axis *x, float at) {
+    switch (x->rounding) {
+        case RESIZE_ROUND_CEIL: return floorf(at + 0.5f);
+        case RESIZE_FLOOR: return floorf(at);
+        case RESIZE_CEIL: return ceilf(at);
+        case RESIZE_SIMPLE: /* of opset 10: forward where the axis shrinks */
+            return x->scale < 1 ? ceilf(at) : floorf(at);
+        default: return ceilf(at - 0.5f);
+    }
+}
+
+static float cubic_weight(float distance, float a) {
+    float d = fabsf(distance);
+    if (d <= 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
+    return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
+}
+
+static float weight_at(const resize_axis *x, float distance) {
+    if (x->mode == RESIZE_CUBIC) return cubic_weight(distance, x->a);
+    return fabsf(distance) < 1 ? 1 - fabsf(distance) : 0;
+}
+
+static int32_t clamped(int64_t at, int64_t n) {
+    return (int32_t)(at < 0 ? 0 : at >= n ? n - 1 : at);
+}
+
+/* Taps around a coordinate: neighbours outside the axis repeat its ends, or don't count. */
+static void blend(const resize_axis *x, float at, int32_t *places, float *weights) {
+    float whole = floorf(at), narrowing = x->antialias && x->scale < 1 ? x->scale : 1, sum = 0;
+    int64_t first = (int64_t)whole + 1 - x->taps / 2;
+    for (int64_t k = 0; k < x->taps; k++) {
+        int64_t place = first + k;
+        float w = weight_at(x, ((float)(place - (int64_t)whole) - (at - whole)) * narrowing);
+        if (x->exclude_outside && (place < 0 || place >= x->n)) w = 0;
+        places[k * x->m] = clamped(place, x->n);
+        weights[k * x->m] = w;
+        sum += w;
+    }
+    if ((narrowing < 1 || x->exclude_outside) && sum != 0)
+        for (int64_t k = 0; k < x->taps; k++) weights[k * x->m] /= sum;
+}
+
+void ASC_FN(resize_taps)(const resize_axis *x, int32_t *at, float *weights) {
+    for (int64_t i = 0; i < x->m; i++) {
+        float from = source_of(x, i), last = (float)(x->n - 1);
+        if (x->coordinate == RESIZE_TF_CROP && !(from >= 0 && from <= last)) {
+            at[i] = -1;
+            continue;
+        }
+        float margin = (float)x->taps; /* farther out nothing changes, and converts to an integer */
+        from = from > -margin ? from < last + margin ? from : last + margin : -margin;
+        if (x->mode == RESIZE_NEAREST)
+            at[i] = clamped((int64_t)rounded(x, from), x->n);
+        else
+            blend(x, from, at + i, weights + i);
+    }
+}
