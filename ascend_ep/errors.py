@@ -192,6 +192,10 @@ CODES: dict[str, Code] = {
         "Report it with the model. --dump=DIR shows every step; --self_check=0 writes it all the same.",
     ),
     "E41021": Code("The float64 reference can't evaluate the model: %s", "Convert without the self-check."),
+    "E41022": Code(
+        "Op [%s, optype [%s]] meets a limit of %s: %s.",
+        "Choose another --soc_version or precision for the device; the CPU computes it all the same.",
+    ),
     # --- ours: bundle and runtime (native status codes) ------------------------------------------
     "E40001": Code("%s", "Check the names, shapes and types of the arguments."),
     "E40002": Code("%s", "Check the path and its permissions."),

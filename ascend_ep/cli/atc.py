@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from ascend_ep.cli.atc_arguments import UsageError, check, parse
+from ascend_ep.cli.atc_device import check_cores, operator_cache
 from ascend_ep.cli.atc_flags import BY_NAME, usage
 from ascend_ep.cli.atc_log import own_warnings, warn
 from ascend_ep.cli.closed_pipe import ends_with_its_reader
@@ -52,7 +53,9 @@ def run(given: dict[str, str], words: Sequence[str]) -> int:
         check(given)
         note_idle_flags(given)
         with own_warnings(given):
-            mode(given)(given, words)
+            check_cores(given)
+            with operator_cache(given):
+                mode(given)(given, words)
     except AscendError as error:
         print("...", FAILURE, failure_text(error), sep="\n")
         return FAILED
@@ -93,8 +96,9 @@ def note_idle_flags(given: dict[str, str]) -> None:
         reason = "The Auto Tune function has been deprecated. Please use the AOE tool for tuning."
         raise AscendError("E10001", given["auto_tune_mode"], "--auto_tune_mode", reason)
     for name in given:
-        if not BY_NAME[name].acts:
-            warn(given, f"--{name} has no effect: {BY_NAME[name].effect}.")
+        flag = BY_NAME[name]
+        if not (flag.acts or flag.kept or given[name] == flag.default):
+            warn(given, f"--{name} has no effect: {flag.effect}.")
 
 
 def failure_text(error: AscendError) -> str:

@@ -18,6 +18,14 @@ FALSE = ("0", "f", "false", "n", "no")
 
 EXCLUSIVE = frozenset({"dynamic_batch_size", "dynamic_image_size", "input_shape_range", "dynamic_dims"})
 
+#: Pairs of flags of which only one may be given.
+PAIRS = (
+    ("input_hint_shape", "dynamic_batch_size"),
+    ("input_hint_shape", "dynamic_image_size"),
+    ("input_hint_shape", "dynamic_dims"),
+    ("enable_compress_weight", "compression_optimize_conf"),
+)
+
 
 class UsageError(Exception):
     """What atc prints to stderr before its verdict, for a line it cannot read at all."""
@@ -66,6 +74,9 @@ def check(given: dict[str, str]) -> None:
     """Refuses values that are not of their flag's kind, as atc does."""
     if len(EXCLUSIVE & given.keys()) > 1:
         raise AscendError("E10009")
+    for first, second in PAIRS:
+        if first in given and second in given and given[first].lower() not in FALSE:
+            raise AscendError("E10047", first, second)
     for name, value in given.items():
         flag = BY_NAME[name]
         if (flag.kind == "config" or (flag.kind == "file" and not flag.acts)) and not os.path.isfile(value):
@@ -74,6 +85,8 @@ def check(given: dict[str, str]) -> None:
             raise AscendError("E10003", value, name, "Sizes are digits, separated by commas and semicolons.")
         if flag.kind == "int" and not (value.isascii() and value.isdigit()):
             raise AscendError("E10003", value, name, "The value must be a non-negative integer.")
+        if flag.kind == "int" and int(value) >= 2**31:
+            raise AscendError("E10013", value, name)
         if flag.kind == "switch" and name != "help" and value not in ("0", "1"):
             raise AscendError("E10006", value, name)
         if flag.kind == "bool" and value.lower() not in TRUE + FALSE:

@@ -1,7 +1,8 @@
 """The flags of atc: one row each, and what each does here.
 
 Names, kinds, defaults and values are facts of the real tool (8.x); the two extensions and `--explain`
-say so. `effect` is ACTS, or the reason why a flag that the real tool has changes nothing on a CPU.
+say so. `effect` is ACTS, or the reason why a flag that the real tool has changes nothing on a CPU. A flag
+that asks for what is so anyway is `kept`: its value is checked and nothing more need be said.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ class Flag:
     default: str = ""
     values: tuple[str, ...] = ()
     effect: str = ACTS
+    kept: bool = False
 
     @property
     def acts(self) -> bool:
@@ -30,8 +32,13 @@ def _idle(name: str, kind: str, reason: str, default: str = "", values: tuple[st
     return Flag(name, kind, reason, default, values, reason)
 
 
+def _kept(name: str, kind: str, reason: str, default: str = "", values: tuple[str, ...] = ()) -> Flag:
+    return Flag(name, kind, reason, default, values, reason, kept=True)
+
+
 _DEVICE = "concerns the device's compiler; the CPU runtime has no such stage"
 _MEMORY = "the CPU runtime plans its arena the same way with and without it"
+_CACHES = "the caches of a CPU are its own affair; what is fused is --fusion_switch_file's"
 _DYNAMIC = "dynamic-shape profiles are not built yet: use --input_shape with -1 or a range"
 
 PRECISION_MODES = (
@@ -67,6 +74,7 @@ OUTPUT_TYPES = (
     "UINT64",
     "DOUBLE",
 )
+CORE_TYPES = ("AiCore", "VectorCore")
 IMPLEMENTATION_MODES = (
     "high_precision",
     "high_performance",
@@ -133,14 +141,30 @@ FLAGS: tuple[Flag, ...] = (
     Flag("insert_op_conf", "file", "AIPP: aipp_op {...} for inputs that become bytes; static ones"),
     Flag("fusion_switch_file", "file", "JSON that switches fusion rules; writes fusion_result.json"),
     Flag("fusion_report", "optional", "Show what each fusion would save and why it is made; =FILE for JSON"),
+    Flag("input_shape_range", "text", '"name:[1~10,3,..]" or "[..],[..]"; deprecated --input_shape'),
+    Flag("input_hint_shape", "text", '"0:[..];1:[..]": sizes of free dimensions, for the stored samples'),
+    Flag("singleop", "file", "JSON of operators, each of which becomes a .om in the folder --output"),
+    Flag("save_original_model", "bool", "Also write OUTPUT_original.om, every operator on its own", "false"),
+    Flag("core_type", "text", "The cores to use; VectorCore where the chip has them", "AiCore", CORE_TYPES),
+    Flag("aicore_num", "text", "The cores to use, at most the chip's"),
+    Flag("op_debug_level", "int", "From 1 on the steps are kept as text in --debug_dir", "0", tuple("01234")),
+    Flag("debug_dir", "text", "The folder for --op_debug_level", "./kernel_meta"),
+    Flag(
+        "op_compiler_cache_mode",
+        "text",
+        "disable: compile anew, keep nothing; force: anew and keep; absent: as enable",
+        "",
+        ("enable", "disable", "force"),
+    ),
+    Flag("op_compiler_cache_dir", "text", "The folder of compiled operators, instead of $ASCEND_EP_CACHE"),
+    Flag("oo_level", "text", "O1: nothing is fused", "O3", ("O1", "O3")),
+    Flag("auto_tune_mode", "text", "Refused: the real tool has removed it"),
     Flag("explain", "text", "Print what an error code means and exit (our extension)"),
     Flag("help", "switch", "Show this text"),
     # --- recognised and checked; no effect here --------------------------------------------------
-    _idle("input_format", "text", "an ONNX model says its own layout", "", ("NCHW", "ND", "NCDHW")),
+    _kept("input_format", "text", "an ONNX model says its own layout", "", ("NCHW", "ND", "NCDHW")),
     _idle("weight", "file", "Caffe weights; only ONNX models are converted"),
     _idle("op_name_map", "file", "Caffe only; only ONNX models are converted"),
-    _idle("input_shape_range", "text", "deprecated by atc itself: use --input_shape with -1 or a range"),
-    _idle("input_hint_shape", "text", _DYNAMIC),
     _idle("is_input_adjust_hw_layout", "text", _DEVICE),
     _idle("is_output_adjust_hw_layout", "text", _DEVICE),
     _idle(
@@ -150,33 +174,30 @@ FLAGS: tuple[Flag, ...] = (
     _idle("op_precision_mode", "file", "every operator has one implementation here"),
     _idle("compression_optimize_conf", "file", _DEVICE),
     _idle("op_debug_config", "file", _DEVICE),
-    _idle("singleop", "file", "single-operator models are not built yet"),
-    _idle("save_original_model", "bool", "the original model stays where it is"),
-    _idle("external_weight", "int", "weights are mapped from the .om, never copied", "0", ("0", "1", "2")),
-    _idle("dump_mode", "switch", "mode 1 always writes inferred shapes", "0", ("0", "1")),
+    _idle(
+        "external_weight",
+        "int",
+        "weights stay in the .om, which is mapped and shared by all sessions, never copied",
+        "0",
+        ("0", "1", "2"),
+    ),
+    _kept("dump_mode", "switch", "mode 1 always writes inferred shapes", "0", ("0", "1")),
     _idle("disable_reuse_memory", "switch", _MEMORY, "0", ("0", "1")),
     _idle("enable_single_stream", "bool", _DEVICE),
-    _idle("core_type", "text", _DEVICE, "AiCore", ("AiCore", "VectorCore")),
-    _idle("aicore_num", "text", _DEVICE),
     _idle("virtual_type", "switch", _DEVICE, "0", ("0", "1")),
-    _idle("buffer_optimize", "text", _MEMORY, "l2_optimize", ("l1_optimize", "l2_optimize", "off_optimize")),
-    _idle("enable_small_channel", "switch", _DEVICE, "0", ("0", "1")),
+    _idle("buffer_optimize", "text", _CACHES, "l2_optimize", ("l1_optimize", "l2_optimize", "off_optimize")),
+    _kept("enable_small_channel", "switch", "first convolutions always read few channels as they lie", "0"),
     _idle("enable_compress_weight", "bool", _DEVICE, "false"),
     _idle("sparsity", "switch", _DEVICE, "0", ("0", "1")),
     _idle("jit_compile", "int", _DEVICE, "1", ("0", "1", "2")),
-    _idle("deterministic", "switch", "results never depend on threads or batch here", "0", ("0", "1")),
-    _idle(
+    _kept("deterministic", "switch", "results never depend on threads or batch here", "0", ("0", "1")),
+    _kept(
         "deterministic_level",
         "int",
         "results never depend on threads or batch here",
         "0",
         ("0", "1", "2", "3"),
     ),
-    _idle("op_debug_level", "int", _DEVICE, "0", ("0", "1", "2", "3", "4")),
-    _idle("debug_dir", "text", _DEVICE, "./kernel_meta"),
-    _idle("op_compiler_cache_mode", "text", _DEVICE, "disable", ("enable", "disable", "force")),
-    _idle("op_compiler_cache_dir", "text", _DEVICE),
-    _idle("oo_level", "text", "there is one optimisation level", "O3", ("O1", "O3")),
     _idle("host_env_os", "text", "the bundle runs on every host that has ascend-ep"),
     _idle("host_env_cpu", "text", "the bundle runs on every host that has ascend-ep"),
     _idle("status_check", "switch", _DEVICE, "0", ("0", "1")),
@@ -186,7 +207,6 @@ FLAGS: tuple[Flag, ...] = (
     _idle("ac_parallel_enable", "switch", _DEVICE, "0", ("0", "1")),
     _idle("tiling_schedule_optimize", "switch", _DEVICE, "0", ("0", "1")),
     _idle("raw_ge_options", "file", _DEVICE),
-    _idle("auto_tune_mode", "text", "deprecated by atc itself"),
     _idle("mdl_bank_path", "text", _DEVICE),
     _idle("op_bank_path", "text", _DEVICE),
 )

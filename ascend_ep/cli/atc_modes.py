@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ascend_ep.cli.atc_arguments import TRUE
 from ascend_ep.cli.atc_files import existing, output_path, write_renamed, write_text
 from ascend_ep.cli.atc_flags import OUTPUT_TYPES
 from ascend_ep.cli.atc_fusion import fusion_result, print_report, report_json, rules_off
@@ -14,8 +15,14 @@ from ascend_ep.cli.atc_log import shows_steps, warn
 from ascend_ep.cli.atc_precision import precision, precision_lists
 from ascend_ep.cli.atc_profiles import FLAGS as PROFILE_FLAGS
 from ascend_ep.cli.atc_profiles import Profiles, read_profiles
-from ascend_ep.cli.atc_report import check_report, print_table, table_json
-from ascend_ep.cli.atc_shapes import parse_custom_ops, parse_input_shape, parse_out_nodes
+from ascend_ep.cli.atc_report import check_report, failed_report, print_table, table_json
+from ascend_ep.cli.atc_shapes import (
+    input_shape_of_range,
+    parse_custom_ops,
+    parse_hint_shapes,
+    parse_input_shape,
+    parse_out_nodes,
+)
 from ascend_ep.cli.progress import Progress
 from ascend_ep.errors import AscendError
 from ascend_ep.runtime.profiles import COLUMNS
@@ -31,18 +38,24 @@ FRAMEWORKS = {"0": "Caffe", "1": "MindSpore", "3": "TensorFlow", "5": "ONNX"}
 
 def convert_model(given: Given, words: Sequence[str]) -> None:
     """Mode 0: writes OUTPUT.om and OUTPUT_ctx.onnx, prints where every node runs."""
-    if "singleop" in given and "model" not in given:
-        raise AscendError("E10055", "Single-operator models are not built here; put the operator in a model.")
+    if "singleop" in given:
+        from ascend_ep.cli.atc_singleop import convert_operators
+
+        convert_operators(given, words)
+        return
     require(given, "model", "output", "soc_version")
     require_onnx(given)
     conversion = convert(given, words)
     output = output_path(given["output"])
     print_table(conversion)
     warn_of_unused(given, conversion)
+    warn_of_limits(given, conversion)
     report_fusions(given, conversion)
     conversion.write(f"{output}.om")
     context = Path(f"{output}_ctx.onnx")
     write_renamed(context, conversion.context_model(f"{output.name}.om"), "--output")
+    if given.get("save_original_model", "false").lower() in TRUE:
+        convert({**given, "oo_level": "O1"}, words).write(f"{output}_original.om")
     if "fusion_switch_file" in given or "fusion_report" in given:
         result = fusion_result(conversion.fusions)
         write_renamed(output.with_name("fusion_result.json"), result.encode(), "--output")
@@ -72,15 +85,21 @@ def check_model(given: Given, words: Sequence[str]) -> None:
     """Mode 3: says in the report which operators pass, without writing a bundle."""
     require(given, "model")
     require_onnx(given)
+    from ascend_ep.compiler.precheck import precheck
+
     report = given.get("check_report") or "check_result.json"
-    try:
-        conversion = convert(given, words, writes=False)
-    except AscendError as error:
-        write_text(report, check_report(given["model"], None, error), "--check_report")
-        raise
+    with Progress(shows_steps(given)) as progress:
+        try:
+            options = conversion_options(given, words, False, progress)
+            findings = precheck(str(existing(given["model"])), options)
+        except AscendError as error:
+            write_text(report, failed_report(given["model"], error), "--check_report")
+            raise
+    write_text(report, check_report(given["model"], findings, given.get("soc_version", "")), "--check_report")
+    conversion = convert(given, words, writes=False)
     print_table(conversion)
+    warn_of_limits(given, conversion)
     report_fusions(given, conversion)
-    write_text(report, check_report(given["model"], conversion, None), "--check_report")
 
 
 def show(given: Given, words: Sequence[str]) -> None:
@@ -116,7 +135,6 @@ def conversion_options(
         find_soc(soc)
     libraries = [f"{name}:{path}" for name, path in parse_custom_ops(given.get("custom_op", "")).items()]
     definitions = [str(existing(path)) for path in given.get("custom_op_info", "").split(";") if path]
-    switches = given.get("fusion_switch_file")
     shapes, ranges, profiles = input_shapes(given)
     mode = precision(given)
     return ConvertOptions(
@@ -136,8 +154,9 @@ def conversion_options(
         sample_seed=0 if writes else None,
         self_check={"0": False, "1": True}.get(given.get("self_check", "")),
         aipp=aipp_ops(given),
-        fusions_off=rules_off(given, existing(switches)) if switches else (),
-        dump=Path(given["dump"]) if given.get("dump") else None,
+        hint_shapes=parse_hint_shapes(given.get("input_hint_shape", "")),
+        fusions_off=fusions_off(given),
+        dump=dump_folder(given),
         progress=progress.stage,
     )
 
@@ -148,6 +167,11 @@ def input_shapes(
     """--input_shape as sizes per input, free dimensions under a name of their own, the range of each, and the
     profiles that they are to have."""
     text = given.get("input_shape", "")
+    if "input_shape_range" in given:
+        warn(
+            given, "--input_shape_range is deprecated and replaces --input_shape; use --input_shape=x:1~10,3."
+        )
+        text = input_shape_of_range(given["input_shape_range"])
     if not text:
         return {}, {}, read_profiles(given, {})
     names: list[str] = []
@@ -182,6 +206,24 @@ def profile_meta(given: Given, profiles: Profiles) -> dict[str, str]:
     return columns | {flag: given[flag] for flag in PROFILE_FLAGS if given.get(flag)}
 
 
+def fusions_off(given: Given) -> frozenset[str]:
+    """The fusion rules that --oo_level or --fusion_switch_file turn off."""
+    from ascend_ep.opdef.fusion_rules import RULES
+
+    switches = given.get("fusion_switch_file")
+    off = rules_off(given, existing(switches)) if switches else frozenset()
+    return off | {rule.name for rule in RULES} if given.get("oo_level") == "O1" else off
+
+
+def dump_folder(given: Given) -> Path | None:
+    """Where every step goes as text: --dump, or from --op_debug_level=1 on --debug_dir."""
+    if given.get("dump"):
+        return Path(given["dump"])
+    return (
+        Path(given.get("debug_dir") or "./kernel_meta") if given.get("op_debug_level", "0") != "0" else None
+    )
+
+
 def aipp_ops(given: Given) -> list[AippOp]:
     """The aipp_op blocks of --insert_op_conf."""
     if not given.get("insert_op_conf"):
@@ -200,6 +242,16 @@ def warn_of_unused(given: Given, conversion: Conversion) -> None:
     for name in parse_custom_ops(given.get("custom_op", "")):
         if name.rpartition("::")[2] not in used:
             warn(given, f"--custom_op={name}: no node of the model is a {name}.")
+
+
+def warn_of_limits(given: Given, conversion: Conversion) -> None:
+    """Says what the chip would say of the model's operators, each sort once."""
+    sorts: dict[tuple[str, str], list[str]] = {}
+    for limit in conversion.soc_limits:
+        sorts.setdefault((limit.op_type, limit.reason), []).append(limit.node)
+    for (op_type, reason), nodes in sorts.items():
+        more = f" and {len(nodes) - 3} more" if len(nodes) > 3 else ""
+        warn(given, f"{op_type} ({', '.join(nodes[:3])}{more}): {reason}.")
 
 
 def report_fusions(given: Given, conversion: Conversion) -> None:
@@ -260,6 +312,8 @@ def require_onnx(given: Given) -> None:
         raise AscendError("E10001", number, "--framework", "The value must be one of [0, 1, 3, 5].")
     if number != "5":
         reason = f"{FRAMEWORKS[number]} models are not converted here; export the model to ONNX."
+        if number == "0" and not given.get("weight"):
+            raise AscendError("E10008")
         raise AscendError("E10055", reason)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +13,7 @@ from ascend_ep.errors import AscendError
 
 if TYPE_CHECKING:
     from ascend_ep.compiler.convert import Conversion, PartitionRow
+    from ascend_ep.compiler.precheck import Finding
 
 SHOWN = 40  # nodes on the CPU named one by one before the rest is counted
 
@@ -55,22 +58,42 @@ def table_json(conversion: Conversion) -> str:
     return json.dumps({"nodes": nodes, "counts": dict(sorted(placed.items()))}, indent=1, ensure_ascii=False)
 
 
-def check_report(model: str, conversion: Conversion | None, error: AscendError | None) -> str:
+def check_report(model: str, findings: Sequence[Finding], soc_version: str) -> str:
     """Mode 3's report in atc's form: {name, result, total, pass, fail, op: [...]}.
 
-    Of a model that can't be converted it lists the nodes that the error is about.
+    What a chip limits is a cause of an operator that passes; `soc` says what the chip has.
     """
-    rows = conversion.partition_table if conversion else ()
-    operators: list[dict[str, object]] = [
-        {"name": row.node, "type": row.op_type, "result": "success"} for row in rows
+    operators: list[dict[str, object]] = []
+    for found in findings:
+        causes = [
+            {"code": cause.code, "message": cause.message} | ({"near": cause.near} if cause.near else {})
+            for cause in (*found.failures, *found.limits)
+        ]
+        result = "failed" if found.failures else "success"
+        entry: dict[str, object] = {"name": found.node, "type": found.op_type, "result": result}
+        operators.append(entry | ({"cause": causes} if causes else {}))
+    report = _report(model, operators)
+    if soc_version:
+        from ascend_ep.compiler.soc import find_soc
+
+        report["soc"] = asdict(find_soc(soc_version))
+        report["limits"] = sum(len(found.limits) for found in findings)
+    return json.dumps(report, indent=1, ensure_ascii=False)
+
+
+def failed_report(model: str, error: AscendError) -> str:
+    """The report of a model that can't be checked node by node."""
+    cause = {"code": error.code, "message": " ".join([error.text, *error.details])}
+    operators = [
+        {"name": name, "type": op_type, "result": "failed", "cause": [cause]}
+        for name, op_type in error.nodes or [(error.where.removeprefix("node "), "")]
     ]
-    if error:
-        for name, op_type in error.nodes or [("", "")]:
-            message = AscendError(error.code, name, op_type).text if error.nodes else error.text
-            cause = {"code": error.code, "message": message}
-            operators.append({"name": name, "type": op_type, "result": "failed", "cause": [cause]})
+    return json.dumps(_report(model, operators), indent=1, ensure_ascii=False)
+
+
+def _report(model: str, operators: Sequence[Mapping[str, object]]) -> dict[str, object]:
     failed = sum(operator["result"] == "failed" for operator in operators)
-    report = {
+    return {
         "name": Path(model).name,
         "result": "failed" if failed else "success",
         "total": len(operators),
@@ -78,4 +101,3 @@ def check_report(model: str, conversion: Conversion | None, error: AscendError |
         "fail": failed,
         "op": operators,
     }
-    return json.dumps(report, indent=1, ensure_ascii=False)

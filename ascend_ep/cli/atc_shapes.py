@@ -37,6 +37,28 @@ def parse_input_shape(text: str, inputs: Sequence[str]) -> dict[str, tuple[Dimen
     return shapes
 
 
+def input_shape_of_range(text: str) -> str:
+    """--input_shape_range, `name:[1~10,3];..` or `[..],[..]`, as a text for --input_shape."""
+    group = r"(?:[^\[\];]+:)?\s*\[[^\[\]]*\]"
+    if not re.fullmatch(rf"\s*{group}(?:\s*[;,]\s*{group})*\s*;?\s*", text):
+        reason = 'It must be "name1:[1~10,3];name2:[..]" or "[1~10,3],[..]".'
+        raise AscendError("E10001", text, "--input_shape_range", reason)
+    groups = re.findall(r"([^\[\];]+:)?\s*\[([^\[\]]*)\]", text)
+    return ";".join(f"{name.lstrip(',').strip()}{dims}" for name, dims in groups)
+
+
+def parse_hint_shapes(text: str) -> dict[int, tuple[int, ...]]:
+    """`0:[1,3];1:[..]` of --input_hint_shape -> {0: (1, 3), ...}, by the inputs' positions."""
+    found: dict[int, tuple[int, ...]] = {}
+    for group in (part.strip() for part in text.split(";") if part.strip()):
+        match = re.fullmatch(r"(\d{1,6}):\[\s*((?:\d{1,18}\s*(?:,\s*\d{1,18}\s*)*)?)\]", group, re.ASCII)
+        if match is None or int(match[1]) in found:
+            reason = f'[{group}] is not of the form "0:[1,3];1:[..]", or its input occurs twice.'
+            raise AscendError("E10001", text, "--input_hint_shape", reason)
+        found[int(match[1])] = tuple(int(n) for n in match[2].split(",")) if match[2].strip() else ()
+    return found
+
+
 def _by_position(text: str, groups: list[str], inputs: Sequence[str]) -> dict[str, tuple[Dimension, ...]]:
     if "-1" not in text and "~" not in text:
         raise AscendError(

@@ -112,7 +112,7 @@ def check_hosts(reasons: dict[ir.Node, str], semantics: Semantics, where: str) -
     missing: dict[ir.Node, list[str]] = {}
     stuck: list[ir.Node] = []
     for node in reasons:
-        if _host_runs(node, semantics.version(node)):
+        if host_runs(node, semantics.version(node)):
             continue
         if semantics.definition(node) is None:
             missing[node] = semantics.near_misses(node)
@@ -126,5 +126,6 @@ def check_hosts(reasons: dict[ir.Node, str], semantics: Semantics, where: str) -
         raise AscendError("E20001", *named[0], where=where, details=details, nodes=named)
 
 
-def _host_runs(node: ir.Node, version: int) -> bool:
+def host_runs(node: ir.Node, version: int) -> bool:
+    """Whether onnxruntime's CPU provider has this operator."""
     return canonical_domain(node.domain) in HOST_DOMAINS or is_onnx_operator(node, version)

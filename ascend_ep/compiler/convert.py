@@ -43,6 +43,7 @@ from .model_def import model_def
 from .narrow_products import narrow_products
 from .native_op import FormulaCode
 from .outputs import cast_outputs, read_half_inputs, select_outputs
+from .partition_table import PartitionRow, partition_table
 from .plan import HostPartition, Native, NativePartition, Plan, SymbolRange
 from .precision import BFLOAT16_PRODUCTS, EXACT, PrecisionLists, changes_types
 from .precision_pass import apply_precision, node_names
@@ -55,8 +56,9 @@ from .self_check import (
     rounding_excuse,
     run_samples,
 )
-from .semantics import Semantics, label
+from .semantics import Semantics
 from .soc import find_soc
+from .soc_limits import Limit, soc_limits
 from .writer import write_bytes, write_file
 
 Source = str | os.PathLike[str] | bytes | onnx.ModelProto
@@ -82,6 +84,7 @@ class ConvertOptions:
     `fusions_off`: names of fusion rules that aren't applied (opdef/fusion_rules.py); what is fused depends
     on the on-chip buffer of `soc_version`, when one is given.
     `aipp`: what comes before the model's inputs (--insert_op_conf).
+    `hint_shapes`: by position of the input, the sizes that samples have where a dimension is free.
     `meta`: more entries for the bundle's META section. `dump`: folder for every step as text.
     """
 
@@ -105,24 +108,12 @@ class ConvertOptions:
     fallback: bool = True
     fusions_off: Collection[str] = ()
     aipp: Sequence[AippOp] = ()
+    hint_shapes: Mapping[int, Sequence[int]] = field(default_factory=dict)
     meta: Mapping[str, str] = field(default_factory=dict)
     dump: Path | None = None
     base_dir: str | os.PathLike[str] | None = None
     memory: MemoryReader | None = None
     progress: Callable[[str], None] = lambda _: None
-
-
-@dataclass(frozen=True)
-class PartitionRow:
-    """Where one node runs: target is AscendEP or CPU; the reason says why it is CPU. `definition`: where the
-    definition of an operator that isn't ONNX's was found."""
-
-    node: str
-    op_type: str
-    target: str
-    partition: str
-    reason: str
-    definition: str = ""
 
 
 @dataclass(frozen=True)
@@ -139,6 +130,7 @@ class Conversion:
     registry: Registry
     fusions: tuple[Outcome, ...] = ()
     preprocessing: tuple[Preprocessing, ...] = ()
+    soc_limits: tuple[Limit, ...] = ()
 
     @cached_property
     def model_def(self) -> bytes:
@@ -215,20 +207,19 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
     model = load_model(source, base_dir=options.base_dir, memory=options.memory)
     dump.model("loaded", model)
     names = node_names(model)
-    if options.half_inputs:
-        read_half_inputs(model, options.half_inputs)
-    if options.input_shapes:
-        set_input_shapes(model, options.input_shapes)
-    if options.out_nodes:
-        select_outputs(model, options.out_nodes)
+    declare(model, options)
     preprocessing = tuple(insert_aipp(model, options.aipp)) if options.aipp else ()
     options.progress("inferring shapes")
     if options.output_types:
         cast_outputs(model, infer_facts(model, registry), options.output_types)
-    if options.dump:
-        dump.facts("shapes", model, infer_facts(model, registry))
+    soc = find_soc(options.soc_version) if options.soc_version else None
+    limits: list[Limit] = []
+    if options.dump or soc:
+        first_facts = infer_facts(model, registry)
+        dump.facts("shapes", model, first_facts)
+        limits = soc_limits(model, first_facts, soc, options.precision) if soc else []
     options.progress("simplifying")
-    ledger = Ledger(options.fusions_off, find_soc(options.soc_version).ub if options.soc_version else None)
+    ledger = Ledger(options.fusions_off, soc.ub if soc else None)
     if options.passes:
         model = run_passes(model, registry, ledger=ledger)
         dump.model("simplified", model)
@@ -253,10 +244,22 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
         narrow_products(plan, options.precision_lists.products())
     plan.meta |= _meta(model, options, where)
     if options.sample_seed is not None:
-        samples.reserve(plan, options.sample_seed, [p.name for p in preprocessing])
+        images = [p.name for p in preprocessing]
+        samples.reserve(plan, options.sample_seed, images, options.hint_shapes)
     dump.plan("plan", plan)
-    table = _table(parts, semantics)
-    return Conversion(plan, table, model, facts, options, where, source, registry, fusions, preprocessing)
+    table = partition_table(parts, semantics)
+    said = (fusions, preprocessing, tuple(limits))
+    return Conversion(plan, table, model, facts, options, where, source, registry, *said)
+
+
+def declare(model: ir.Model, options: ConvertOptions) -> None:
+    """Gives a loaded model the input types and shapes and the outputs that the options ask for."""
+    if options.half_inputs:
+        read_half_inputs(model, options.half_inputs)
+    if options.input_shapes:
+        set_input_shapes(model, options.input_shapes)
+    if options.out_nodes:
+        select_outputs(model, options.out_nodes)
 
 
 def _build(
@@ -279,21 +282,6 @@ def _build(
     assembly = Assembly(model, facts, semantics, claims, code, options.fallback, ledger)
     plan = assembly.build(parts)
     return parts, plan, (*ledger.outcomes, *assembly.fusions)
-
-
-def _table(parts: Sequence[Partition], semantics: Semantics) -> tuple[PartitionRow, ...]:
-    return tuple(
-        PartitionRow(
-            label(node),
-            node.op_type,
-            "AscendEP" if part.kind == "native" else "CPU",
-            f"p{i}",
-            part.reasons.get(node, ""),
-            semantics.origin(node),
-        )
-        for i, part in enumerate(parts)
-        for node in part.nodes
-    )
 
 
 def _meta(model: ir.Model, options: ConvertOptions, where: str) -> dict[str, str]:

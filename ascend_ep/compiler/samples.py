@@ -8,7 +8,8 @@ import numpy as np
 import onnx_ir as ir
 from numpy.typing import NDArray
 
-from ascend_ep.opdef.dims import evaluate, symbols
+from ascend_ep.errors import AscendError
+from ascend_ep.opdef.dims import evaluate, static, symbols
 
 from .plan import Edge, Plan, Sample
 
@@ -18,12 +19,38 @@ FREE_SIZE = 2
 MAX_BYTES = 64 << 20
 
 
-def bindings(plan: Plan, size: int = FREE_SIZE) -> dict[str, int]:
-    """A size for every free dimension; that of the first profile if there are some."""
+def bindings(
+    plan: Plan, size: int = FREE_SIZE, hints: Mapping[int, Sequence[int]] | None = None
+) -> dict[str, int]:
+    """A size for every free dimension: that of the first profile if there are some, that of `hints` (shapes by
+    position of the input), else `size`; within its range.
+
+    Raises AscendError E10001 for a hint that isn't a shape of its input.
+    """
+    hinted = _hinted(plan, hints or {})
     sizes = {
-        name: max(r.min, min(size, r.max if r.max is not None else size)) for name, r in plan.symbols.items()
+        name: max(r.min, min(n, r.max if r.max is not None else n))
+        for name, r in plan.symbols.items()
+        for n in (hinted.get(name, size),)
     }
     return sizes | dict(plan.profiles[0] if plan.profiles else {})
+
+
+def _hinted(plan: Plan, hints: Mapping[int, Sequence[int]]) -> dict[str, int]:
+    """The sizes of symbols that shapes of inputs give."""
+    found: dict[str, int] = {}
+    inputs = [e for e in plan.edges if e.is_input]
+    for position, sizes in hints.items():
+        dims = inputs[position].dims if position < len(inputs) else None
+        fits = dims is not None and len(dims) == len(sizes)
+        for dim, size in zip(dims or (), sizes, strict=False):
+            wanted = found.setdefault(str(dim), size) if str(dim) in plan.symbols else static(dim)
+            fits = fits and wanted in (size, None)
+        if not fits:
+            given = f"{position}:[{','.join(map(str, sizes))}]"
+            there = "no such input" if dims is None else f"[{', '.join(map(str, dims))}] there"
+            raise AscendError("E10001", given, "--input_hint_shape", f"the model has {there}.")
+    return found
 
 
 def random_inputs(
@@ -49,7 +76,12 @@ def random_inputs(
     return found
 
 
-def reserve(plan: Plan, seed: int, images: Collection[str] = ()) -> bool:
+def reserve(
+    plan: Plan,
+    seed: int,
+    images: Collection[str] = (),
+    hints: Mapping[int, Sequence[int]] | None = None,
+) -> bool:
     """Adds sample inputs, and zeros where their outputs will be, to the plan.
 
     False when the sizes of inputs or outputs can't be known before a run, or are too large to store.
@@ -59,7 +91,7 @@ def reserve(plan: Plan, seed: int, images: Collection[str] = ()) -> bool:
     given = {name for e in inputs for name in symbols(e.dims)}
     if not symbols([d for e in outputs for d in e.dims]) <= given:
         return False
-    sizes = bindings(plan)
+    sizes = bindings(plan, hints=hints)
     arrays = random_inputs(inputs, sizes, seed, images)
     zeros = random_inputs(outputs, sizes, seed)
     if arrays is None or zeros is None:

@@ -11,7 +11,7 @@ from typing import Any
 import onnx.defs
 import onnx_ir as ir
 
-from ascend_ep.errors import AscendError
+from ascend_ep.errors import AscendError, nearest
 from ascend_ep.graph.facts import Fact, Facts
 from ascend_ep.opdef.definition import Formula, Kernel, Library, OpDef, canonical_domain
 from ascend_ep.opdef.infer import set_library_inference
@@ -72,7 +72,19 @@ class Semantics:
         return "" if found is None else found.source
 
     def near_misses(self, node: ir.Node) -> list[str]:
-        return self._registry.near_misses(canonical_domain(node.domain), node.op_type, self.version(node))
+        """What an operator that nobody defines may have been meant to be: the same at another opset version or
+        in another domain, then similar names."""
+        version, domain = self.version(node), canonical_domain(node.domain)
+        found = self._registry.near_misses(domain, node.op_type, version)
+        schemas = [s for s in onnx.defs.get_all_schemas_with_history() if canonical_domain(s.domain) == ""]
+        since = min((s.since_version for s in schemas if s.name == node.op_type), default=0)
+        if since > version and domain == "":
+            found.insert(0, f"ai.onnx::{node.op_type} since opset {since}; the model imports {version}")
+        elif since and domain:
+            found.insert(0, f"ai.onnx::{node.op_type}; the node's domain is {domain}")
+        elif not found:
+            found += [f"ai.onnx::{name}" for name in nearest(node.op_type, {s.name for s in schemas})]
+        return list(dict.fromkeys(found))
 
     def lowering(self, node: ir.Node) -> tuple[Lowering, OpDef | None]:
         """How to lower a node. Raises Unsupported when nothing native implements it."""

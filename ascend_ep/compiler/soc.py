@@ -1,4 +1,7 @@
-"""The chips --soc_version can name: facts of the platform configuration files of the 8.1 toolkit."""
+"""The chips --soc_version can name: facts of the platform configuration files of the 8.1 toolkit.
+
+Of 310P2, P4, P5, P7 and 910ProB only the family is known; they are given its sizes.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,26 @@ class Soc:
     l2: int
     block: int = 32
 
+    @property
+    def is_second_generation(self) -> bool:
+        """Whether it has vector cores beside the cubes' own, as training chips from Ascend910B1 on."""
+        return self.vector_cores == 2 * self.ai_cores
+
+    @property
+    def bfloat16(self) -> bool:
+        """Whether it computes in bfloat16 at all."""
+        return self.is_second_generation
+
+    @property
+    def cube_float32(self) -> bool:
+        """Whether its matrix unit multiplies float32."""
+        return self.is_second_generation
+
+    @property
+    def fused_operators(self) -> bool:
+        """Whether attention, rotary embeddings and gated units are kernels of its operator library."""
+        return self.is_second_generation
+
 
 def _family(names: str, ai: int, vector: int, ub: int, l1: int, l0c: int, l2: int) -> list[Soc]:
     return [Soc(f"Ascend{name}", ai, vector, ub, l1, l0c, l2) for name in names.split()]
@@ -33,9 +56,9 @@ SOCS: dict[str, Soc] = {
         _family("310", 2, 0, 253952, MIB, 256 * KIB, 8 * MIB),
         _family("310B1 310B2 310B3 310B4", 1, 1, 253952, MIB, 128 * KIB, 4 * MIB),
         _family("310P1", 10, 8, 262144, MIB, 256 * KIB, 16 * MIB),
-        _family("310P3", 8, 7, 262144, MIB, 256 * KIB, 16 * MIB),
+        _family("310P2 310P3 310P4 310P5 310P7", 8, 7, 262144, MIB, 256 * KIB, 16 * MIB),
         _family("910A 910ProA 910PremiumA", 32, 0, 262144, MIB, 256 * KIB, 32 * MIB),
-        _family("910B", 30, 0, 262144, MIB, 256 * KIB, 32 * MIB),
+        _family("910B 910ProB", 30, 0, 262144, MIB, 256 * KIB, 32 * MIB),
         _family("910B1 910B2 910B2C", 24, 48, 196608, 512 * KIB, 128 * KIB, 192 * MIB),
         _family("910B3", 20, 40, 196608, 512 * KIB, 128 * KIB, 192 * MIB),
         _family("910B4", 20, 40, 196608, 512 * KIB, 128 * KIB, 96 * MIB),
@@ -48,7 +71,16 @@ SOCS: dict[str, Soc] = {
 }
 
 #: Names the documents use that are no configuration file of their own.
-ALIASES = {"Ascend910": "Ascend910A", "Ascend310P": "Ascend310P3", "Ascend310B": "Ascend310B1"}
+ALIASES = {
+    "Ascend910": "Ascend910A",
+    "Ascend910Pro": "Ascend910ProA",
+    "Ascend910Premium": "Ascend910PremiumA",
+    "Ascend910_93": "Ascend910_9391",
+    "Ascend310P": "Ascend310P3",
+    "Ascend310B": "Ascend310B1",
+    "Ascend710": "Ascend310P3",
+    "Ascend950": "Ascend910_95",
+}
 
 
 def find_soc(name: str) -> Soc:
