@@ -77,6 +77,9 @@ def check(given: dict[str, str]) -> None:
     for first, second in PAIRS:
         if first in given and second in given and given[first].lower() not in FALSE:
             raise AscendError("E10047", first, second)
+    if "insert_op_conf" in given and "dynamic_dims" in given:
+        reason = "AIPP cannot be used with [--dynamic_dims]."
+        raise AscendError("E10001", given["insert_op_conf"], "--insert_op_conf", reason)
     for name, value in given.items():
         flag = BY_NAME[name]
         if (flag.kind == "config" or (flag.kind == "file" and not flag.acts)) and not os.path.isfile(value):

@@ -228,9 +228,6 @@ def aipp_ops(given: Given) -> list[AippOp]:
     """The aipp_op blocks of --insert_op_conf."""
     if not given.get("insert_op_conf"):
         return []
-    if "dynamic_dims" in given:
-        reason = "AIPP cannot be used with [--dynamic_dims]."
-        raise AscendError("E10001", given["insert_op_conf"], "--insert_op_conf", reason)
     from ascend_ep.compiler.aipp_config import read_aipp
 
     return read_aipp(existing(given["insert_op_conf"]))

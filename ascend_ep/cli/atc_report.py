@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from ascend_ep.errors import AscendError
 
 if TYPE_CHECKING:
-    from ascend_ep.compiler.convert import Conversion, PartitionRow
+    from ascend_ep.compiler.convert import Conversion
+    from ascend_ep.compiler.partition_table import PartitionRow
     from ascend_ep.compiler.precheck import Finding
 
 SHOWN = 40  # nodes on the CPU named one by one before the rest is counted

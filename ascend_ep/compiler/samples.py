@@ -22,8 +22,8 @@ MAX_BYTES = 64 << 20
 def bindings(
     plan: Plan, size: int = FREE_SIZE, hints: Mapping[int, Sequence[int]] | None = None
 ) -> dict[str, int]:
-    """A size for every free dimension: that of the first profile if there are some, that of `hints` (shapes by
-    position of the input), else `size`; within its range.
+    """A size for every free dimension, within its range: of the first profile if there are some, of `hints`
+    (shapes by position of the input), else `size`.
 
     Raises AscendError E10001 for a hint that isn't a shape of its input.
     """

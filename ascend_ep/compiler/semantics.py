@@ -72,8 +72,8 @@ class Semantics:
         return "" if found is None else found.source
 
     def near_misses(self, node: ir.Node) -> list[str]:
-        """What an operator that nobody defines may have been meant to be: the same at another opset version or
-        in another domain, then similar names."""
+        """What an operator that nobody defines may have been meant to be: the same at another opset version,
+        or in another domain, then similar names."""
         version, domain = self.version(node), canonical_domain(node.domain)
         found = self._registry.near_misses(domain, node.op_type, version)
         schemas = [s for s in onnx.defs.get_all_schemas_with_history() if canonical_domain(s.domain) == ""]

@@ -12,13 +12,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 from ascend_ep.cli import atc
 
+EXACT = "--precision_mode=must_keep_origin_dtype"
 #: What a correct command line says of a model, besides the model itself.
-PLAIN = [
-    "--framework=5",
-    "--output=m",
-    "--soc_version=Ascend910B3",
-    "--precision_mode=must_keep_origin_dtype",
-]
+PLAIN = ["--framework=5", "--output=m", "--soc_version=Ascend910B3", EXACT]
 
 
 def weight(name: str, *shape: int) -> onnx.TensorProto:
