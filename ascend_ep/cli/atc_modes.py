@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ascend_ep.cli.atc_arguments import TRUE
+from ascend_ep.cli.atc_extras import aipp_ops, dump_folder, fusions_off
 from ascend_ep.cli.atc_files import existing, output_path, write_renamed, write_text
 from ascend_ep.cli.atc_flags import OUTPUT_TYPES
-from ascend_ep.cli.atc_fusion import fusion_result, print_report, report_json, rules_off
+from ascend_ep.cli.atc_fusion import fusion_result, print_report, report_json
 from ascend_ep.cli.atc_log import shows_steps, warn
 from ascend_ep.cli.atc_precision import precision, precision_lists
 from ascend_ep.cli.atc_profiles import FLAGS as PROFILE_FLAGS
 from ascend_ep.cli.atc_profiles import Profiles, read_profiles
-from ascend_ep.cli.atc_report import check_report, failed_report, print_table, table_json
+from ascend_ep.cli.atc_report import check_report, failed_report, print_table, table_json, warn_of_limits
 from ascend_ep.cli.atc_shapes import (
     input_shape_of_range,
     parse_custom_ops,
@@ -28,7 +29,6 @@ from ascend_ep.errors import AscendError
 from ascend_ep.runtime.profiles import COLUMNS
 
 if TYPE_CHECKING:
-    from ascend_ep.compiler.aipp_config import AippOp
     from ascend_ep.compiler.convert import Conversion, ConvertOptions
 
 Given = Mapping[str, str]
@@ -206,49 +206,12 @@ def profile_meta(given: Given, profiles: Profiles) -> dict[str, str]:
     return columns | {flag: given[flag] for flag in PROFILE_FLAGS if given.get(flag)}
 
 
-def fusions_off(given: Given) -> frozenset[str]:
-    """The fusion rules that --oo_level or --fusion_switch_file turn off."""
-    from ascend_ep.opdef.fusion_rules import RULES
-
-    switches = given.get("fusion_switch_file")
-    off = rules_off(given, existing(switches)) if switches else frozenset()
-    return off | {rule.name for rule in RULES} if given.get("oo_level") == "O1" else off
-
-
-def dump_folder(given: Given) -> Path | None:
-    """Where every step goes as text: --dump, or from --op_debug_level=1 on --debug_dir."""
-    if given.get("dump"):
-        return Path(given["dump"])
-    return (
-        Path(given.get("debug_dir") or "./kernel_meta") if given.get("op_debug_level", "0") != "0" else None
-    )
-
-
-def aipp_ops(given: Given) -> list[AippOp]:
-    """The aipp_op blocks of --insert_op_conf."""
-    if not given.get("insert_op_conf"):
-        return []
-    from ascend_ep.compiler.aipp_config import read_aipp
-
-    return read_aipp(existing(given["insert_op_conf"]))
-
-
 def warn_of_unused(given: Given, conversion: Conversion) -> None:
     """Says which --custom_op names no operator of the model: most likely the name is wrong."""
     used = {row.op_type for row in conversion.partition_table}
     for name in parse_custom_ops(given.get("custom_op", "")):
         if name.rpartition("::")[2] not in used:
             warn(given, f"--custom_op={name}: no node of the model is a {name}.")
-
-
-def warn_of_limits(given: Given, conversion: Conversion) -> None:
-    """Says what the chip would say of the model's operators, each sort once."""
-    sorts: dict[tuple[str, str], list[str]] = {}
-    for limit in conversion.soc_limits:
-        sorts.setdefault((limit.op_type, limit.reason), []).append(limit.node)
-    for (op_type, reason), nodes in sorts.items():
-        more = f" and {len(nodes) - 3} more" if len(nodes) > 3 else ""
-        warn(given, f"{op_type} ({', '.join(nodes[:3])}{more}): {reason}.")
 
 
 def report_fusions(given: Given, conversion: Conversion) -> None:

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ascend_ep.cli.atc_log import warn
 from ascend_ep.errors import AscendError
 
 if TYPE_CHECKING:
@@ -34,6 +35,16 @@ def print_table(conversion: Conversion) -> None:
         print(f"  ... and {len(host) - SHOWN} more; --json=FILE lists all")
     for op_type, definition in definitions(rows).items():
         print(f"  {op_type}: defined by {definition}")
+
+
+def warn_of_limits(given: Mapping[str, str], conversion: Conversion) -> None:
+    """Says what the chip would say of the model's operators, each sort once."""
+    sorts: dict[tuple[str, str], list[str]] = {}
+    for limit in conversion.soc_limits:
+        sorts.setdefault((limit.op_type, limit.reason), []).append(limit.node)
+    for (op_type, reason), nodes in sorts.items():
+        more = f" and {len(nodes) - 3} more" if len(nodes) > 3 else ""
+        warn(given, f"{op_type} ({', '.join(nodes[:3])}{more}): {reason}.")
 
 
 def definitions(rows: tuple[PartitionRow, ...]) -> dict[str, str]:

@@ -6,7 +6,7 @@ an operator AIPP between the two makes the first from the second in one pass.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,8 +44,11 @@ class Preprocessing:
         return KERNEL_REFERENCES["aipp"]([image.astype(np.float64)], self.attributes)[0]
 
 
-def insert_aipp(model: ir.Model, ops: Sequence[AippOp]) -> list[Preprocessing]:
-    """Changes the model's inputs. Raises AscendError E10052 with the place of what doesn't fit the model."""
+def insert_aipp(
+    model: ir.Model, ops: Sequence[AippOp], half_inputs: Collection[str] = ()
+) -> list[Preprocessing]:
+    """Changes the model's inputs. Raises AscendError E10052 with the place of what doesn't fit the model, and
+    E10001 for an input that is to be float16 (--input_fp16_nodes) as well."""
     graph = model.graph
     inputs: list[ir.Value] = list(graph.inputs)
     chosen: dict[ir.Value, AippOp] = {}
@@ -55,6 +58,9 @@ def insert_aipp(model: ir.Model, ops: Sequence[AippOp]) -> list[Preprocessing]:
             raise _refusal(
                 op, f"Input [{value.name}] has another [aipp_op] already, at {chosen[value].where}."
             )
+        if value.name in half_inputs:
+            reason = f"AIPP makes bytes of it ({op.where})."
+            raise AscendError("E10001", value.name, "--input_fp16_nodes", reason)
         chosen[value] = op
     made = []
     for value, op in chosen.items():

@@ -28,7 +28,6 @@ from ascend_ep.graph.partition import Partition, partition
 from ascend_ep.graph.passes.pipeline import run_passes
 from ascend_ep.opdef.registry import Registry
 from ascend_ep.runtime import trust
-from ascend_ep.runtime.binding import lib, text_of
 from ascend_ep.runtime.comparison import BOUNDS
 
 from . import samples
@@ -42,6 +41,7 @@ from .image import Image, make_image
 from .model_def import model_def
 from .narrow_products import narrow_products
 from .native_op import FormulaCode
+from .origin import origin
 from .outputs import cast_outputs, read_half_inputs, select_outputs
 from .partition_table import PartitionRow, partition_table
 from .plan import HostPartition, Native, NativePartition, Plan, SymbolRange
@@ -208,7 +208,7 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
     dump.model("loaded", model)
     names = node_names(model)
     declare(model, options)
-    preprocessing = tuple(insert_aipp(model, options.aipp)) if options.aipp else ()
+    preprocessing = tuple(insert_aipp(model, options.aipp, options.half_inputs)) if options.aipp else ()
     options.progress("inferring shapes")
     if options.output_types:
         cast_outputs(model, infer_facts(model, registry), options.output_types)
@@ -242,7 +242,7 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
     plan.profiles = [{s: n for s, n in p.items() if s in plan.symbols} for p in options.profiles]
     if options.precision in BFLOAT16_PRODUCTS:
         narrow_products(plan, options.precision_lists.products())
-    plan.meta |= _meta(model, options, where)
+    plan.meta |= origin(model, options, where)
     if options.sample_seed is not None:
         images = [p.name for p in preprocessing]
         samples.reserve(plan, options.sample_seed, images, options.hint_shapes)
@@ -282,25 +282,6 @@ def _build(
     assembly = Assembly(model, facts, semantics, claims, code, options.fallback, ledger)
     plan = assembly.build(parts)
     return parts, plan, (*ledger.outcomes, *assembly.fusions)
-
-
-def _meta(model: ir.Model, options: ConvertOptions, where: str) -> dict[str, str]:
-    """What the bundle says about its origin; `model.` and `custom:` entries feed get_modelmeta."""
-    found = {
-        "producer": f"ascend-ep {text_of(lib.asc_version())}",
-        "soc_version": options.soc_version,
-        "atc_cmdline": options.command_line,
-        "precision": options.precision,
-        "source": os.path.basename(where),
-        "model.graph_name": model.graph.name or "",
-        "model.graph_description": model.graph.doc_string or "",
-        "model.description": model.doc_string or "",
-        "model.domain": model.domain or "",
-        "model.producer_name": model.producer_name or "",
-        "model.version": str(model.model_version or ""),
-    }
-    found |= {f"custom:{k}": v for k, v in model.metadata_props.items()}
-    return {k: v for k, v in found.items() if v} | dict(options.meta)
 
 
 def _natives(plan: Plan) -> list[Native]:

@@ -1,0 +1,42 @@
+"""What the flags beside a model, its shapes and its precision mean for a conversion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ascend_ep.cli.atc_files import existing
+from ascend_ep.cli.atc_fusion import rules_off
+
+if TYPE_CHECKING:
+    from ascend_ep.compiler.aipp_config import AippOp
+
+Given = Mapping[str, str]
+
+
+def fusions_off(given: Given) -> frozenset[str]:
+    """The fusion rules that --oo_level or --fusion_switch_file turn off."""
+    from ascend_ep.opdef.fusion_rules import RULES
+
+    switches = given.get("fusion_switch_file")
+    off = rules_off(given, existing(switches)) if switches else frozenset()
+    return off | {rule.name for rule in RULES} if given.get("oo_level") == "O1" else off
+
+
+def dump_folder(given: Given) -> Path | None:
+    """Where every step goes as text: --dump, or from --op_debug_level=1 on --debug_dir."""
+    if given.get("dump"):
+        return Path(given["dump"])
+    return (
+        Path(given.get("debug_dir") or "./kernel_meta") if given.get("op_debug_level", "0") != "0" else None
+    )
+
+
+def aipp_ops(given: Given) -> list[AippOp]:
+    """The aipp_op blocks of --insert_op_conf."""
+    if not given.get("insert_op_conf"):
+        return []
+    from ascend_ep.compiler.aipp_config import read_aipp
+
+    return read_aipp(existing(given["insert_op_conf"]))
