@@ -23,7 +23,8 @@ def _arguments(mode: int, window: Window) -> list[Dim]:
     return [mode, *chain.from_iterable(axes)]
 
 
-def _window(node: NodeView, x: Operand) -> Window:
+def pool_window(node: NodeView, x: Operand) -> Window:
+    """The window that a pooling node slides over the spatial axes of x."""
     if not node.has_attr("kernel_shape"):
         raise Unsupported("its kernel_shape is missing")
     return window_of(node, x.dims[2:], spatial_ints(node, "kernel_shape", x.rank - 2))
@@ -37,14 +38,16 @@ def lower_max_pool(node: NodeView, b: PlanBuilder) -> None:
         raise Unsupported("storage_order 1 counts positions over at most two spatial axes")
     outs = [b.out(o) for o in (needed(node.outputs, 0), indices) if o is not None]
     mode = column_major if indices is not None else 0
-    b.emit("max_pool", [b.ref(x)], outs, _arguments(mode, _window(node, x)))
+    b.emit("max_pool", [b.ref(x)], outs, _arguments(mode, pool_window(node, x)))
 
 
 @lowers("average_pool")
 def lower_average_pool(node: NodeView, b: PlanBuilder) -> None:
     x = _input(node)
     mode = int(bool(node.attr("count_include_pad", 0)))
-    b.emit("average_pool", [b.ref(x)], [b.out(needed(node.outputs, 0))], _arguments(mode, _window(node, x)))
+    b.emit(
+        "average_pool", [b.ref(x)], [b.out(needed(node.outputs, 0))], _arguments(mode, pool_window(node, x))
+    )
 
 
 def _emit_global(node: NodeView, b: PlanBuilder, kernel: str) -> None:
