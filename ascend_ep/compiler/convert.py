@@ -37,6 +37,7 @@ from .assembly import Assembly
 from .claims import NOT_LOWERED, Claims, check_hosts
 from .context_model import context_model
 from .dump import Dump
+from .half_weights import store_halves
 from .image import Image, make_image
 from .model_def import model_def
 from .narrow_products import narrow_products
@@ -242,6 +243,7 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
     plan.profiles = [{s: n for s, n in p.items() if s in plan.symbols} for p in options.profiles]
     if options.precision in BFLOAT16_PRODUCTS:
         narrow_products(plan, options.precision_lists.products())
+    store_halves(plan)
     plan.meta |= origin(model, options, where)
     if options.sample_seed is not None:
         images = [p.name for p in preprocessing]

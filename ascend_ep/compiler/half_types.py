@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep.graph.widened import WidenedTensor
 from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT16, FLOAT32
 
 from .tile_program import TileProgram
@@ -33,6 +34,13 @@ class Widened:
         array = self.source if isinstance(self.source, np.ndarray) else self.source.numpy()
         wide: NDArray[Any] = array.astype(np.float32)
         return wide
+
+
+def narrow_source(source: NDArray[Any] | TensorSource | None) -> NDArray[Any] | TensorSource | None:
+    """The half constant whose elements as float32 these are; None when there is none."""
+    if isinstance(source, Widened):
+        return source.source
+    return source.narrow if isinstance(source, WidenedTensor) else None
 
 
 def lower_in_float32(

@@ -7,12 +7,16 @@ softmax and everything between matrix products stay float32; images between conv
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ascend_ep.compiler.half_weights import product_weight, replace_weight
 from ascend_ep.compiler.narrow_convolutions import narrow_convolutions
-from ascend_ep.compiler.plan import WEIGHT, Insn, NativePartition, Plan, Ref, Weight
+from ascend_ep.compiler.plan import WEIGHT, NativePartition, Plan, Ref, Weight
 
-FLOAT, BFLOAT16 = 1, 16
+BFLOAT16 = 16
 NARROW = 4  #: of attention's ints (native/kernels/attention.c)
 
 
@@ -40,23 +44,22 @@ def _narrow(part: NativePartition, narrowed: dict[Weight, Ref], chosen: Chosen) 
             part.insns[i] = replace(insn, ints=(*insn.ints[:NARROW], 1, *insn.ints[NARROW + 1 :]))
             changed += 1
             continue
-        right = _right_operand(insn)
+        right = product_weight(insn)
         if right is None or right.weight is None:
             continue
-        weight = narrowed.get(right.weight)
-        if weight is None:
-            made = Weight(right.weight.source, "pairs32")
-            weight = narrowed[right.weight] = Ref(right.name, BFLOAT16, right.dims, WEIGHT, weight=made)
-        if weight not in part.values:
-            part.values.append(weight)
-        part.insns[i] = replace(insn, ins=(insn.ins[0], weight, *insn.ins[2:]))
+        if right.weight not in narrowed:
+            made = Weight(_Wide(right.weight), "pairs32")
+            narrowed[right.weight] = Ref(right.name, BFLOAT16, right.dims, WEIGHT, weight=made)
+        replace_weight(part, i, narrowed[right.weight])
         changed += 1
     return changed
 
 
-def _right_operand(insn: Insn) -> Ref | None:
-    """The packed float32 weight of a product."""
-    right = insn.ins[1] if insn.kernel == "matmul" else None
-    if right is None or right.weight is None or right.weight.layout != "panel32" or right.dtype != FLOAT:
-        return None
-    return right
+@dataclass(eq=False)
+class _Wide:
+    """The same weight as float32, from which pairs are packed."""
+
+    weight: Weight
+
+    def numpy(self) -> NDArray[np.generic]:
+        return self.weight.array().astype(np.float32, copy=False)

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from ascend_ep.opdef.dims import Dim
 
 INPUT, OUTPUT, TEMP, WEIGHT, VIEW = range(5)  # ASC_VALUE_...
-LAYOUTS = {"plain": 0, "panel32": 1, "pairs32": 2, "bytes32": 3, "nibbles32": 4}  # ASC_LAYOUT_...
 
 AttrValue = Sequence[Dim] | Sequence[float] | str
 
@@ -25,13 +24,18 @@ class TensorSource(Protocol):
     def numpy(self) -> NDArray[np.generic]: ...
 
 
+def elements(source: NDArray[np.generic] | TensorSource) -> NDArray[np.generic]:
+    """The array itself, or the one that the source gives."""
+    return source if isinstance(source, np.ndarray) else source.numpy()
+
+
 @dataclass(eq=False)
 class Weight:
     """A constant of the model. `source` is read when the bundle is written, not before.
 
     layout "panel32" packs [K, N] matrices, [..., K, N], at write time (ascend_rt.h, ASC_LAYOUT_PANEL32);
-    "pairs32" rounds float32 ones to bfloat16 as well (ASC_LAYOUT_PAIRS32); "bytes32" is panels of int8,
-    "nibbles32" of the low four bits of int8.
+    "pairs32" rounds float32 ones to bfloat16 as well (ASC_LAYOUT_PAIRS32); "halves32" is panels of float16,
+    "bytes32" of int8, "nibbles32" of the low four bits of int8.
     """
 
     source: NDArray[np.generic] | TensorSource
@@ -44,7 +48,7 @@ class Weight:
 
     def array(self) -> NDArray[np.generic]:
         """The same with any strides."""
-        return self.source if isinstance(self.source, np.ndarray) else self.source.numpy()
+        return elements(self.source)
 
 
 @dataclass(eq=False)

@@ -12,9 +12,9 @@ from typing import Any
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.dims import Dim, Node, tree
 from ascend_ep.runtime._rt import ffi, lib
+from ascend_ep.runtime.layouts import LAYOUT_NAMES, LAYOUTS
 
 from .plan import (
-    LAYOUTS,
     VIEW,
     WEIGHT,
     AttrValue,
@@ -132,11 +132,9 @@ class PlanImage:
         self, values: Sequence[Mapping[str, Any]], partitions: Sequence[Mapping[str, Any]]
     ) -> int:
         """The oldest reader that knows all of this (ASC_READER_VERSION)."""
-        if self._plan.profiles:
-            return 4
-        if any(v["layout"] >= lib.ASC_LAYOUT_BYTES32 for v in values):
-            return 3
-        return 2 if any(p.get("fallback") for p in partitions) else 1
+        known = [4] if self._plan.profiles else [1]
+        known += [2] if any(p.get("fallback") for p in partitions) else []
+        return max(*known, *(LAYOUTS[LAYOUT_NAMES[v["layout"]]].reader for v in values), 1)
 
     def _string(self, text: str) -> int:
         found = self._string_at.get(text)
@@ -267,7 +265,7 @@ class PlanImage:
             "dtype": ref.dtype,
             "kind": ref.kind,
             "rank": ref.rank,
-            "layout": LAYOUTS[ref.weight.layout] if ref.weight else lib.ASC_LAYOUT_PLAIN,
+            "layout": LAYOUTS[ref.weight.layout].number if ref.weight else lib.ASC_LAYOUT_PLAIN,
             "first_dim": self._dim_run(ref.dims),
             "first_stride": NONE if ref.strides is None else self._dim_run(ref.strides),
             "base": base,

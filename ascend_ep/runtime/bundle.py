@@ -18,6 +18,7 @@ from ascend_ep.errors import AscendError
 
 from .binding import Model, ffi, lib, text_of
 from .element_types import BFLOAT16, numpy_dtype
+from .layouts import LAYOUT_NAMES
 
 NONE: int = lib.ASC_NONE
 
@@ -33,7 +34,6 @@ _OPERATORS = {
     lib.ASC_DIM_MOD: "%",
 }
 _VALUE_KINDS = ("input", "output", "temp", "weight", "view")
-_LAYOUTS = ("plain", "panel32", "pairs32", "bytes32", "nibbles32")  # ASC_LAYOUT_...
 
 
 @dataclass(frozen=True)
@@ -289,7 +289,7 @@ class Bundle:
         if index == NONE:
             return None
         v = self._section(lib.ASC_SEC_VALUES, "asc_value")[index]
-        layout = _LAYOUTS[v.layout]
+        layout = LAYOUT_NAMES[v.layout]
         return Value(
             self.string(v.name), _VALUE_KINDS[v.kind], v.dtype, self._dim_run(v.first_dim, v.rank), layout
         )

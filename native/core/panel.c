@@ -1,78 +1,98 @@
-/* ASC_LAYOUT_PANEL32, PAIRS32, BYTES32 and NIBBLES32: a [K,N] matrix as ceil(N/32) panels, each K rows of 32
- * consecutive columns, the columns past N zero. A GEMM then reads its right operand as one forward stream on every ISA.
+/* Layouts of packed weights: a [K,N] matrix as ceil(N/32) panels, each of rows of 32 units, those past the last column
+ * zero. A GEMM then reads its right operand as one forward stream on every ISA.
  */
 #include <string.h>
 
 #include "kernel.h"
 
 #define PANEL 32
+#define ALWAYS static inline __attribute__((always_inline))
 
-int64_t asc_panel32_floats(int64_t k, int64_t n) {
-    int64_t columns, floats;
-    if (n < 0 || n > INT64_MAX - (PANEL - 1)) return 0;
-    columns = (n + PANEL - 1) / PANEL * PANEL;
-    if (!asc_mul_ok(k, columns, &floats) || floats > INT64_MAX / (int64_t)sizeof(float)) return 0;
-    return floats;
+static const asc_layout LAYOUTS[ASC_LAYOUT_COUNT] = {
+    [ASC_LAYOUT_PLAIN] = {"plain", 0, 0, 0, 0, 1},
+    [ASC_LAYOUT_PANEL32] = {"panel32", ASC_FLOAT32, ASC_FLOAT32, 1, 4, 1},
+    [ASC_LAYOUT_PAIRS32] = {"pairs32", ASC_BFLOAT16, ASC_FLOAT32, 2, 4, 1},
+    [ASC_LAYOUT_BYTES32] = {"bytes32", ASC_INT8, ASC_INT8, 1, 1, 3},
+    [ASC_LAYOUT_NIBBLES32] = {"nibbles32", ASC_INT8, ASC_INT8, 2, 1, 3},
+    [ASC_LAYOUT_HALVES32] = {"halves32", ASC_FLOAT16, ASC_FLOAT16, 1, 2, 5},
+};
+
+const asc_layout *asc_layout_of(int32_t layout) {
+    return layout >= 0 && layout < ASC_LAYOUT_COUNT ? &LAYOUTS[layout] : NULL;
 }
 
-void asc_pack_panel32(const float *b, int64_t k, int64_t n, int64_t row_stride, int64_t col_stride, float *out) {
-    for (int64_t j = 0; j < n; j += PANEL) {
-        int64_t width = n - j < PANEL ? n - j : PANEL;
-        const float *panel = b + j * col_stride;
-        for (int64_t i = 0; i < k; i++, out += PANEL) {
-            const float *row = panel + i * row_stride;
-            if (col_stride == 1)
-                memcpy(out, row, (size_t)width * sizeof *out);
-            else
-                for (int64_t c = 0; c < width; c++) out[c] = row[c * col_stride];
-            if (width < PANEL) memset(out + width, 0, (size_t)(PANEL - width) * sizeof *out);
-        }
-    }
+int64_t asc_packed_bytes(int32_t layout, int64_t k, int64_t n) {
+    const asc_layout *l = asc_layout_of(layout);
+    int64_t bytes;
+    if (!l || !l->rows || k < 0 || n < 0 || n > INT64_MAX - PANEL) return -1;
+    k = k / l->rows + (k % l->rows != 0);
+    if (!asc_mul_ok(k, (n + PANEL - 1) / PANEL * PANEL, &bytes) || !asc_mul_ok(bytes, l->unit_bytes, &bytes)) return -1;
+    return bytes;
+}
+
+/* Makes one unit of `rows` elements `step` bytes apart. */
+typedef void (*join_fn)(const char *element, int64_t step, int64_t rows, char *unit);
+
+ALWAYS void copy_float(const char *element, int64_t step, int64_t rows, char *unit) {
+    (void)step, (void)rows;
+    memcpy(unit, element, 4);
+}
+
+ALWAYS void copy_half(const char *element, int64_t step, int64_t rows, char *unit) {
+    (void)step, (void)rows;
+    memcpy(unit, element, 2);
+}
+
+ALWAYS void copy_byte(const char *element, int64_t step, int64_t rows, char *unit) {
+    (void)step, (void)rows;
+    *unit = *element;
 }
 
 /* To the nearest bfloat16, ties to even; NaN stays NaN. */
-static uint32_t round_to_bfloat16(float x) {
+ALWAYS uint32_t round_to_bfloat16(const char *element) {
     uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
+    memcpy(&bits, element, sizeof bits);
     if ((bits & 0x7fffffff) > 0x7f800000) return (bits >> 16) | 0x40;
     return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
 }
 
-void asc_pack_pairs32(const float *b, int64_t k, int64_t n, int64_t row_stride, int64_t col_stride, uint32_t *out) {
+ALWAYS void join_pair(const char *element, int64_t step, int64_t rows, char *unit) {
+    uint32_t second = rows > 1 ? round_to_bfloat16(element + step) : 0;
+    uint32_t pair = round_to_bfloat16(element) | second << 16;
+    memcpy(unit, &pair, sizeof pair);
+}
+
+ALWAYS void join_nibbles(const char *element, int64_t step, int64_t rows, char *unit) {
+    uint8_t second = rows > 1 ? (uint8_t)element[step] : 0;
+    *unit = (char)(((uint8_t)*element & 15) | (uint8_t)(second << 4));
+}
+
+/* Strides in bytes; `rows` and `unit` are the layout's, constants so that every layout has loops of its own. */
+ALWAYS void pack(const char *b, int64_t k, int64_t n, int64_t row_step, int64_t col_step, char *out, const int64_t rows,
+                 const int64_t unit, join_fn join) {
     for (int64_t j = 0; j < n; j += PANEL) {
         int64_t width = n - j < PANEL ? n - j : PANEL;
-        for (int64_t i = 0; i < k; i += 2, out += PANEL) {
-            const float *row = b + j * col_stride + i * row_stride;
-            for (int64_t c = 0; c < width; c++) {
-                uint32_t second = i + 1 < k ? round_to_bfloat16(row[row_stride + c * col_stride]) : 0;
-                out[c] = round_to_bfloat16(row[c * col_stride]) | second << 16;
-            }
-            if (width < PANEL) memset(out + width, 0, (size_t)(PANEL - width) * sizeof *out);
+        for (int64_t i = 0; i < k; i += rows, out += PANEL * unit) {
+            const char *row = b + j * col_step + i * row_step;
+            int64_t present = k - i < rows ? k - i : rows;
+            if (rows == 1 && col_step == unit)
+                memcpy(out, row, (size_t)(width * unit));
+            else
+                for (int64_t c = 0; c < width; c++) join(row + c * col_step, row_step, present, out + c * unit);
+            if (width < PANEL) memset(out + width * unit, 0, (size_t)((PANEL - width) * unit));
         }
     }
 }
 
-void asc_pack_bytes32(const int8_t *b, int64_t k, int64_t n, int64_t row_stride, int64_t col_stride, int8_t *out) {
-    for (int64_t j = 0; j < n; j += PANEL) {
-        int64_t width = n - j < PANEL ? n - j : PANEL;
-        for (int64_t i = 0; i < k; i++, out += PANEL) {
-            const int8_t *row = b + j * col_stride + i * row_stride;
-            for (int64_t c = 0; c < width; c++) out[c] = row[c * col_stride];
-            if (width < PANEL) memset(out + width, 0, (size_t)(PANEL - width));
-        }
-    }
-}
-
-void asc_pack_nibbles32(const int8_t *b, int64_t k, int64_t n, int64_t row_stride, int64_t col_stride, int8_t *out) {
-    for (int64_t j = 0; j < n; j += PANEL) {
-        int64_t width = n - j < PANEL ? n - j : PANEL;
-        for (int64_t i = 0; i < k; i += 2, out += PANEL) {
-            const int8_t *row = b + j * col_stride + i * row_stride;
-            for (int64_t c = 0; c < width; c++) {
-                uint8_t second = i + 1 < k ? (uint8_t)row[row_stride + c * col_stride] : 0;
-                out[c] = (int8_t)(((uint8_t)row[c * col_stride] & 15) | (uint8_t)(second << 4));
-            }
-            if (width < PANEL) memset(out + width, 0, (size_t)(PANEL - width));
-        }
+void asc_pack(int32_t layout, const void *b, int64_t k, int64_t n, int64_t row_stride, int64_t col_stride, void *out) {
+    int64_t size = (int64_t)asc_dtype_bytes(asc_layout_of(layout)->source), row = row_stride * size;
+    int64_t col = col_stride * size;
+    switch (layout) {
+        case ASC_LAYOUT_PANEL32: pack(b, k, n, row, col, out, 1, 4, copy_float); break;
+        case ASC_LAYOUT_PAIRS32: pack(b, k, n, row, col, out, 2, 4, join_pair); break;
+        case ASC_LAYOUT_BYTES32: pack(b, k, n, row, col, out, 1, 1, copy_byte); break;
+        case ASC_LAYOUT_NIBBLES32: pack(b, k, n, row, col, out, 2, 1, join_nibbles); break;
+        case ASC_LAYOUT_HALVES32: pack(b, k, n, row, col, out, 1, 2, copy_half); break;
+        default: break;
     }
 }

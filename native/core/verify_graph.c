@@ -71,17 +71,15 @@ static int are_dims(const asc_plan *p, uint32_t first, uint32_t n) {
 
 int asc_weight_bytes(const asc_value *value, const int64_t *dims, uint64_t *bytes) {
     int64_t n = (int64_t)asc_dtype_bytes(value->dtype);
-    for (uint32_t i = 0; i < value->rank; i++) {
-        int64_t d = dims[i];
-        uint32_t back = value->rank - i, packed = value->layout != ASC_LAYOUT_PLAIN;
-        int paired = value->layout == ASC_LAYOUT_PAIRS32 || value->layout == ASC_LAYOUT_NIBBLES32;
-        int64_t whole = packed && back == 1 ? 32 : paired && back == 2 ? 2 : 1;
-        if (!asc_add_ok(d, whole - 1, &d)) return 0;
-        d = d / whole * whole;
-        if (!asc_mul_ok(n, d, &n)) return 0;
+    uint32_t rank = value->rank;
+    if (value->layout != ASC_LAYOUT_PLAIN) {
+        rank -= 2;
+        n = asc_packed_bytes(value->layout, dims[rank], dims[rank + 1]);
     }
-    *bytes = (uint64_t)(value->layout == ASC_LAYOUT_NIBBLES32 ? n / 2 : n);
-    return 1;
+    for (uint32_t i = 0; i < rank; i++)
+        if (n < 0 || !asc_mul_ok(n, dims[i], &n)) return 0;
+    *bytes = (uint64_t)n;
+    return n >= 0;
 }
 
 static int weight_fits(const asc_plan *p, const asc_value *v, const asc_dims *static_dims) {
@@ -101,9 +99,8 @@ static int value_is_good(asc_plan *p, uint32_t index, uint32_t first, const asc_
         return 0;
     p->roots[index] = index;
     if (v->layout != ASC_LAYOUT_PLAIN && (v->kind != ASC_VALUE_WEIGHT || v->rank < 2)) return 0;
-    if (v->layout > ASC_LAYOUT_NIBBLES32 || (v->layout == ASC_LAYOUT_PAIRS32 && v->dtype != ASC_BFLOAT16) ||
-        (v->layout >= ASC_LAYOUT_BYTES32 && v->dtype != ASC_INT8))
-        return 0;
+    const asc_layout *layout = asc_layout_of((int32_t)v->layout);
+    if (!layout || (layout->dtype && v->dtype != layout->dtype)) return 0;
     if (v->kind != ASC_VALUE_VIEW) {
         if (v->first_stride != ASC_NONE || v->offset != ASC_NONE) return 0;
         if (v->kind != ASC_VALUE_WEIGHT) return v->base == ASC_NONE;

@@ -59,6 +59,8 @@ extern "C" {
 #define ASC_LAYOUT_BYTES32 3 /* int8 [K,N] as PANEL32 of bytes */
 #define ASC_LAYOUT_NIBBLES32 \
     4 /* int8 [K,N] of -8..7 as PANEL32 of [ceil(K/2),N] bytes: row 2k in the low four bits, 2k+1 in the high */
+#define ASC_LAYOUT_HALVES32 5 /* float16 [K,N] as PANEL32 of float16 */
+#define ASC_LAYOUT_COUNT 6
 
 /* Status codes. The Python catalogue (ascend_ep/errors.py) gives each its E-code and fix. */
 #define ASC_OK 0
@@ -107,7 +109,7 @@ typedef struct asc_tensor {
 
 #define ASC_PLAN_MAGIC 0x4E4C5041 /* "APLN" */
 #define ASC_PLAN_VERSION 1
-#define ASC_READER_VERSION 4 /* 2: fallback partitions; 3: int8 in panels; 4: profiles */
+#define ASC_READER_VERSION 5 /* 2: fallback partitions; 3: int8 in panels; 4: profiles; 5: float16 in panels */
 #define ASC_ALIGN 64
 
 typedef struct asc_plan_header {
@@ -398,19 +400,23 @@ ASC_API int32_t asc_threads_default(void);
 
 /* ---- bundle writing ----------------------------------------------------------------------- */
 
-/* Packs a [k,n] float matrix, b[i * row_stride + j * col_stride], into ASC_LAYOUT_PANEL32. `out` holds
- * asc_panel32_floats(k, n) floats; that is 0 when k or n is negative or the size overflows. */
-ASC_API int64_t asc_panel32_floats(int64_t k, int64_t n);
-ASC_API void asc_pack_panel32(const float *b, int64_t k, int64_t n, int64_t row_stride, int64_t col_stride, float *out);
-/* The same matrix rounded to bfloat16, into ASC_LAYOUT_PAIRS32: asc_panel32_floats((k + 1) / 2, n) pairs. */
-ASC_API void asc_pack_pairs32(const float *b, int64_t k, int64_t n, int64_t row_stride, int64_t col_stride,
-                              uint32_t *out);
-/* A [k,n] matrix of bytes, into ASC_LAYOUT_BYTES32: asc_panel32_floats(k, n) bytes. */
-ASC_API void asc_pack_bytes32(const int8_t *b, int64_t k, int64_t n, int64_t row_stride, int64_t col_stride,
-                              int8_t *out);
-/* The low four bits of each, into ASC_LAYOUT_NIBBLES32: asc_panel32_floats((k + 1) / 2, n) bytes. */
-ASC_API void asc_pack_nibbles32(const int8_t *b, int64_t k, int64_t n, int64_t row_stride, int64_t col_stride,
-                                int8_t *out);
+/* What a layout of panels is made of: units that lie as the floats of PANEL32 do. The one description that packing,
+ * verification and kernels share. */
+typedef struct asc_layout {
+    const char *name;
+    int32_t dtype;      /* of the elements, as values and kernels have it; 0: any (PLAIN) */
+    int32_t source;     /* of the elements they are packed from */
+    int32_t rows;       /* of the matrix, which share a unit; 0: there are no units */
+    int32_t unit_bytes; /* what they take in a column */
+    int32_t reader;     /* the first reader that knows it (ASC_READER_VERSION) */
+} asc_layout;
+/* NULL when the number is no layout. */
+ASC_API const asc_layout *asc_layout_of(int32_t layout);
+/* Bytes of a packed [k,n] matrix; -1 when k or n is negative, the size overflows, or the layout packs nothing. */
+ASC_API int64_t asc_packed_bytes(int32_t layout, int64_t k, int64_t n);
+/* Packs a [k,n] matrix of the layout's source type; its strides count elements. */
+ASC_API void asc_pack(int32_t layout, const void *b, int64_t k, int64_t n, int64_t row_stride, int64_t col_stride,
+                      void *out);
 
 ASC_API void asc_sha256(const void *bytes, uint64_t size, uint8_t digest[32]);
 /* Fills the digest of a finished bundle: over everything but the weights, the checksum field as zero. */

@@ -31,9 +31,8 @@ static int32_t read_weights(const asc_call *call, conv *c) {
                     w->rank == 3 && w->dims[0] == c->groups && w->dims[1] == c->group_in * c->taps &&
                         w->dims[2] == c->group_out,
                     "conv: packed weights are [group, C / group * taps, M / group]");
-        int64_t floats = asc_panel32_floats(w->dims[1], w->dims[2]);
-        ASC_REQUIRE(call, (floats > 0 || w->dims[1] == 0 || w->dims[2] == 0) && asc_mul_ok(floats, c->groups, &floats),
-                    "conv: the weights are too large");
+        int64_t bytes = asc_packed_bytes(w->layout, w->dims[1], w->dims[2]);
+        ASC_REQUIRE(call, bytes >= 0 && asc_mul_ok(bytes, c->groups, &bytes), "conv: the weights are too large");
         return ASC_OK;
     }
     ASC_REQUIRE(call, w->layout == ASC_LAYOUT_PLAIN && w->rank == call->in[CONV_X].rank,
@@ -65,7 +64,7 @@ static gemm group_gemm(const conv *c, int64_t image, int64_t group) {
     gemm g = {.m = c->group_out, .n = c->out_size, .k = c->group_in * c->taps, .a_panels = c->panels, .source = c};
     int64_t channel = (image * c->groups + group) * c->group_out;
     if (c->panels) {
-        g.a = c->weights + group * asc_panel32_floats(g.k, g.m);
+        g.a = c->weights + group * (asc_packed_bytes(ASC_LAYOUT_PANEL32, g.k, g.m) / (int64_t)sizeof *g.a);
     } else {
         g.a = c->weights + group * g.m * g.k;
         g.a_row = g.k;

@@ -70,9 +70,8 @@ static int32_t read_weights(const asc_call *call, conv *c) {
                 (c->pairs || w->layout == ASC_LAYOUT_PANEL32) && w->rank == 3 && w->dims[0] == c->groups &&
                     w->dims[1] == (c->pairs ? 2 : 1) * rows && w->dims[2] == c->group_out,
                 "conv_last: weights are packed [group, taps * C / group, M / group]");
-    int64_t floats = asc_panel32_floats(rows, w->dims[2]);
-    ASC_REQUIRE(call, (floats > 0 || w->dims[1] == 0 || w->dims[2] == 0) && asc_mul_ok(floats, c->groups, &floats),
-                "conv_last: the weights are too large");
+    int64_t bytes = asc_packed_bytes(w->layout, w->dims[1], w->dims[2]);
+    ASC_REQUIRE(call, bytes >= 0 && asc_mul_ok(bytes, c->groups, &bytes), "conv_last: the weights are too large");
     return ASC_OK;
 }
 
@@ -241,7 +240,8 @@ static void run_panel(const conv *c, const conv_span *s, conv_tile t, int64_t pa
     int64_t group = panel / group_panels(c), within = panel % group_panels(c) * GEMM_PANEL;
     int64_t rows = c->group_depth * c->taps, left = least(GEMM_PANEL, c->group_out - within);
     int64_t channel = group * c->group_out + within, per_line = ceil_div(s->width, CONV_ROWS);
-    const float *w = c->weights + group * asc_panel32_floats(rows, c->group_out) + within * rows;
+    const float *w =
+        c->weights + group * (asc_packed_bytes(ASC_LAYOUT_PANEL32, rows, c->group_out) / 4) + within * rows;
     epilogue after = {.alpha = 1, .beta = 1, .activation = c->epilogue.activation};
     int limits = ASC_FN(conv_limits)(&c->epilogue, &t.low, &t.high);
     t.narrow = c->y_narrow;

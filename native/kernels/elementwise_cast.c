@@ -2,11 +2,7 @@
 #include <limits.h>
 
 #include "elementwise.h"
-#include "simd.h"
-
-#if defined(__F16C__)
-#include <immintrin.h>
-#endif
+#include "float16.h"
 
 #define CONVERT(name, from, to, expression)                   \
     static void name(void *dst, const void *src, int64_t n) { \
@@ -31,35 +27,12 @@ static inline float float_of(uint32_t u) {
     return x;
 }
 
-#if defined(__F16C__)
 static void load_f16(void *dst, const void *src, int64_t n) {
-    for (int64_t i = 0; i < n; i += 8)
-        _mm256_storeu_ps((float *)dst + i, _mm256_cvtph_ps(_mm_loadu_si128((const void *)((const uint16_t *)src + i))));
+    for (int64_t i = 0; i < n; i += ASC_VF) vf_store((float *)dst + i, vf_load_f16((const uint16_t *)src + i));
 }
 static void store_f16(void *dst, const void *src, int64_t n) {
-    for (int64_t i = 0; i < n; i += 8)
-        _mm_storeu_si128((void *)((uint16_t *)dst + i),
-                         _mm256_cvtps_ph(_mm256_loadu_ps((const float *)src + i), _MM_FROUND_TO_NEAREST_INT));
+    for (int64_t i = 0; i < n; i += ASC_VF) vf_store_f16((uint16_t *)dst + i, vf_load((const float *)src + i));
 }
-#else
-/* The exponent is rebiased by a multiplication, which makes subnormals right too. */
-static inline float f16_to_f32(uint16_t h) {
-    uint32_t magnitude = (uint32_t)(h & 0x7fff) << 13, sign = (uint32_t)(h & 0x8000) << 16;
-    uint32_t quiet = magnitude > 0x0f800000 ? 0x7fc00000 : 0x7f800000;
-    uint32_t wide = magnitude >= 0x0f800000 ? quiet | magnitude : bits_of(float_of(magnitude) * 0x1p112f);
-    return float_of(wide | sign);
-}
-/* Round to nearest even: below 2^-14 by adding 1/2, whose ulp is the smallest half; else in integers. */
-static inline uint16_t f32_to_f16(float x) {
-    uint32_t u = bits_of(x), sign = (u >> 16) & 0x8000, a = u & 0x7fffffff;
-    uint32_t normal = (a - (112u << 23) + 0xfff + ((a >> 13) & 1)) >> 13;
-    uint32_t tiny = bits_of(float_of(a) + 0.5f) - 0x3f000000;
-    uint32_t huge = a > 0x7f800000 ? 0x7e00 | ((a >> 13) & 0x3ff) : 0x7c00;
-    return (uint16_t)(sign | (a < 0x38800000 ? tiny : a < 0x47800000 ? normal : huge));
-}
-CONVERT(load_f16, uint16_t, float, f16_to_f32(x))
-CONVERT(store_f16, float, uint16_t, f32_to_f16(x))
-#endif
 
 static inline uint16_t f32_to_bf16(float x) {
     uint32_t u = bits_of(x);

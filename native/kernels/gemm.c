@@ -2,6 +2,7 @@
  * of them while it is in cache. Sums of unfinished blocks wait in C. */
 #include "gemm.h"
 
+#include "float16.h"
 #include "gemm_pack.h"
 
 int64_t ASC_FN(gemm_scratch_bytes)(int64_t rows, int64_t k_block) {
@@ -16,6 +17,11 @@ void ASC_FN(gemm_pack_strided)(const gemm *g, int64_t panel, int64_t k0, int64_t
     ASC_FN(gemm_interleave)(g->b + col * g->b_col + k0 * g->b_k, g->b_col, g->b_k, lanes, k, GEMM_PANEL, out);
 }
 
+void ASC_FN(gemm_pack_halves)(const gemm *g, int64_t panel, int64_t k0, int64_t k, float *out) {
+    const uint16_t *from = (const uint16_t *)(g->b + (panel * g->k + k0) * gemm_line(g));
+    for (int64_t i = 0; i < k * GEMM_PANEL; i += ASC_VF) vf_store(out + i, vf_load_f16(from + i));
+}
+
 /* Where the row tiles of a block lie. */
 typedef struct block {
     const gemm *g;
@@ -23,6 +29,7 @@ typedef struct block {
     int64_t k0, k;
     const float *a; /* packed tiles, panels, or one row as it is */
     int64_t b_step, b_panel;
+    int halves;        /* what the tiles read of B is float16 */
     const float *next; /* the panels after these, fetched while these are multiplied; NULL: none, or not ready */
 } block;
 
@@ -58,8 +65,10 @@ static void pack_rows(const block *k, gemm_scratch *scratch, float *out, float *
     scratch->k = k->k0;
 }
 
-static void run_register_tile(const gemm *g, int rows, int vectors, const gemm_tile *t) {
-    if (g->pairs)
+static void run_register_tile(const block *k, int rows, int vectors, const gemm_tile *t) {
+    if (k->halves)
+        ASC_FN(gemm_tile_halves_run)(rows, vectors, t);
+    else if (k->g->pairs)
         ASC_FN(gemm_tile_pairs_run)(rows, vectors, t);
     else
         ASC_FN(gemm_tile_run)(rows, vectors, t);
@@ -105,7 +114,7 @@ static void run_tile(const block *k, int64_t row, int rows, const float *a, int6
             for (int i = 0; i < rows; i++)
                 for (int64_t j = 0; j < width; j++) edge[i * width + j] = j < cols ? c[i * g->ldc + j] : 0;
     }
-    run_register_tile(g, rows, vectors, &t);
+    run_register_tile(k, rows, vectors, &t);
     if (last && !epilogue_is_plain(&g->epilogue))
         ASC_FN(epilogue_apply)(&g->epilogue, t.c, t.ldc, row, rows, col, least(cols, width));
     if (aside) store_rows(g, edge, width, c, rows, least(cols, width));
@@ -117,7 +126,8 @@ static void run_strip(const block *k, int64_t first, int64_t rows, int64_t col, 
     const gemm *g = k->g;
     const float *a = k->a + first * (g->a_panels ? g->k : k->k);
     const char *fetch = (const char *)(k->next ? k->next : b);
-    int64_t tiles = tile_count(rows), share = k->next ? (GEMM_PANEL * (int64_t)sizeof(float) + tiles - 1) / tiles : 0;
+    int64_t line = gemm_line(g) * (int64_t)sizeof(float);
+    int64_t tiles = tile_count(rows), share = k->next ? (line + tiles - 1) / tiles : 0;
     for (int64_t t = 0; t < tiles; t++) {
         int64_t from = tile_start(rows, tiles, t), tall = tile_start(rows, tiles, t + 1) - from;
         const float *tile = g->a_panels ? a + from : a + from * k->k;
@@ -135,7 +145,8 @@ static void run_group(const block *k, int64_t first, int64_t rows, int64_t panel
         vectors = end - col > ASC_VF ? 2 : 1;
         if (rows == 1 && end - col > 2 * ASC_VF && room >= 8 * ASC_VF && at % GEMM_PANEL == 0) vectors = 8;
         if (rows == 2 && end - col > 2 * ASC_VF && room >= 4 * ASC_VF) vectors = 4;
-        run_strip(k, first, rows, col, end - col, vectors, b + at / GEMM_PANEL * k->b_panel + at % GEMM_PANEL);
+        run_strip(k, first, rows, col, end - col, vectors,
+                  b + at / GEMM_PANEL * k->b_panel + at % GEMM_PANEL / (k->halves ? 2 : 1));
     }
 }
 
@@ -201,11 +212,13 @@ static int64_t group_panels(const block *k) {
  * contiguous serve a single row tile as they are. */
 static const float *find_panels(block *k, int64_t panel, int64_t panels, float *packed) {
     const gemm *g = k->g;
-    k->b_step = GEMM_PANEL;
-    if (!g->pack) {
-        k->b_panel = g->k * GEMM_PANEL;
-        return g->b + (panel * g->k + k->k0) * GEMM_PANEL;
+    k->halves = g->halves && (!g->pack || k->rows <= GEMM_ROWS);
+    if (!g->pack || k->halves) {
+        k->b_step = gemm_line(g);
+        k->b_panel = g->k * k->b_step;
+        return g->b + (panel * g->k + k->k0) * k->b_step;
     }
+    k->b_step = GEMM_PANEL;
     int whole = (panel + panels) * GEMM_PANEL <= g->n;
     if (g->pack == ASC_FN(gemm_pack_strided) && g->b_col == 1 && whole && k->rows <= GEMM_ROWS) {
         k->b_step = g->b_k;

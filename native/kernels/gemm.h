@@ -17,10 +17,11 @@ struct gemm {
     int64_t a_row, a_k; /* strides of A */
     int pairs;          /* B holds pairs of bfloat16 and k counts them; A is float32 and rounded as it is packed */
     int64_t a_columns;  /* of A, with pairs: 2 k, or one less */
+    int halves;         /* B holds float16, in panels; `pack` widens them for many rows where tiles had better not */
     int a_panels;       /* A is the transpose of a matrix in ASC_LAYOUT_PANEL32, [K,M]: strides are unused */
-    const float *b;     /* in ASC_LAYOUT_PANEL32, or what `pack` reads */
+    const float *b;     /* in panels of 32 columns, or what `pack` reads */
     int64_t b_k, b_col; /* strides of B, for gemm_pack_strided */
-    gemm_pack_fn pack;  /* NULL: B is in panels */
+    gemm_pack_fn pack;  /* NULL: B is read from its panels */
     const void *source; /* for a pack function with more to know than strides */
     float *c;
     int64_t ldc;
@@ -39,6 +40,14 @@ typedef struct gemm_scratch {
 
 /* A pack function for B of any strides. */
 void ASC_FN(gemm_pack_strided)(const gemm *g, int64_t panel, int64_t k0, int64_t k, float *out);
+
+/* A pack function for B in panels of float16. */
+void ASC_FN(gemm_pack_halves)(const gemm *g, int64_t panel, int64_t k0, int64_t k, float *out);
+
+/* Floats of memory in a row of one of B's panels. */
+static inline int64_t gemm_line(const gemm *g) {
+    return g->halves ? GEMM_PANEL / 2 : GEMM_PANEL;
+}
 
 /* K is walked in blocks of this many, so that a panel's block and the A tiles stay in L2. */
 static inline int64_t gemm_k_block(int64_t k) {

@@ -1,6 +1,8 @@
 /* Register tiles of float32. */
 #include "gemm_tile.h"
 
+#define GEMM_VECTOR ASC_VF
+#define GEMM_LOAD(p) vf_load(p)
 #define GEMM_BROADCAST(p) vf_set(*(p))
 #define GEMM_MULTIPLY(left, right, sum) vf_fma(left, right, sum)
 #define GEMM_TILE_RUN ASC_FN(gemm_tile_run)

@@ -24,7 +24,8 @@
 #define GEMM_WIDE_PANELS (GEMM_WIDE_COLS / GEMM_PANEL) /* 4, 2, 1 */
 
 /* c[i * ldc + j] (+)= sum over k of a[k * a_step + i] * B[k][j]. Column j of B lies in panel
- * j / GEMM_PANEL, `panel` floats after the one before, at b[k * b_step + j % GEMM_PANEL]. */
+ * j / GEMM_PANEL, `panel` floats after the one before, at b[k * b_step + j % GEMM_PANEL].
+ * Steps and strides count floats of memory, of which one holds two elements of a float16 B. */
 typedef struct gemm_tile {
     int64_t k;
     const float *a;
@@ -45,5 +46,8 @@ void ASC_FN(gemm_tile_run)(int rows, int vectors, const gemm_tile *t);
 
 /* The same on pairs of bfloat16 (pairs.h): k counts pairs, and a and b hold one where they held a float. */
 void ASC_FN(gemm_tile_pairs_run)(int rows, int vectors, const gemm_tile *t);
+
+/* The same with B in float16, whose bits are those of the float32 it stands for. */
+void ASC_FN(gemm_tile_halves_run)(int rows, int vectors, const gemm_tile *t);
 
 #endif

@@ -1,11 +1,14 @@
 /* gemm_tile_body.h - the register tiles: one body, unrolled by the compiler for every height. The includer
  * defines what a product is:
+ *   GEMM_VECTOR                    floats of B's memory that hold ASC_VF of its elements
+ *   GEMM_LOAD(p)                   those elements
  *   GEMM_BROADCAST(p)              one element of A in every lane
  *   GEMM_MULTIPLY(left, right, sum) sum plus the products of the lanes
  *   GEMM_TILE_RUN                  the function's name
  */
 #include "gemm_tile.h"
 
+#define AHEAD 512                       /* floats */
 #define PER_PANEL (GEMM_PANEL / ASC_VF) /* vectors in a row of a panel */
 
 /* Constant `rows` and `vectors` make the loops vanish and keep `sum` in registers. */
@@ -22,8 +25,11 @@
                 t->resume ? vf_load(c + i * ldc + v * ASC_VF) : (vf){0};                                             \
         for (int64_t k = t->k; k > 0; k--) {                                                                         \
             vf right[vectors];                                                                                       \
+            if (vectors > 2)                                                                                         \
+                _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v += PER_PANEL)                                 \
+                    __builtin_prefetch(b + v / PER_PANEL * panel + AHEAD);                                           \
             _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++) right[v] =                                     \
-                vf_load(b + v / PER_PANEL * panel + v % PER_PANEL * ASC_VF);                                         \
+                GEMM_LOAD(b + v / PER_PANEL * panel + v % PER_PANEL * GEMM_VECTOR);                                  \
             _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++) {                                                \
                 vf left = GEMM_BROADCAST(a + i);                                                                     \
                 _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++) sum[i][v] =                                \

@@ -3,7 +3,8 @@
  * in:     A [.., M, K], B [.., K, N], C (absent, or broadcastable to Y), R (absent, or likewise); any strides.
  *         A of rank 1 is a row, B of rank 1 a column, and Y lacks that axis. B may be a weight in
  *         ASC_LAYOUT_PANEL32, its matrices back to back; or in ASC_LAYOUT_PAIRS32, then A is rounded to
- *         bfloat16 as well, and sums stay float32; or int8 [K, N] in ASC_LAYOUT_BYTES32 or NIBBLES32 with two more
+ *         bfloat16 as well, and sums stay float32; or in ASC_LAYOUT_HALVES32, with the bits of the product with
+ *         these float16 as float32; or int8 [K, N] in ASC_LAYOUT_BYTES32 or NIBBLES32 with two more
  * operands. scale and zero point (which may be absent), each [ceil(K / block), N] in ASC_LAYOUT_PANEL32: B is (q -
  * zero) * scale, in float32. out:    Y [.., M, N] ints:   transA, transB (swap the last two axes; not with rank 1,
  * transB not with a packed B), activation; with int8, block floats: alpha, beta, low, high (the bounds of
@@ -11,6 +12,13 @@
  */
 #include "chunks.h"
 #include "gemm_bytes.h"
+
+/* Whether widening float16 anew for every register tile is cheap: one instruction. */
+#if defined(__F16C__)
+#define TILES_WIDEN 1
+#else
+#define TILES_WIDEN 0
+#endif
 
 #define MAX_BATCH_AXES ASC_MAX_RANK
 enum { A, B, C, R, OPERANDS, SCALE = OPERANDS, ZERO };
@@ -75,9 +83,11 @@ static int32_t read_batch(const asc_call *call, problem *p, int operand, const a
     return ASC_OK;
 }
 
-/* Matrices in panels follow each other: the strides of B's batch axes count whole packed matrices. */
+/* Matrices in panels follow each other: the strides of B's batch axes count the floats of whole packed matrices. */
 static int32_t stride_panels(const asc_call *call, problem *p, const asc_tensor *b) {
-    int64_t step = asc_panel32_floats(p->gemm.k, p->gemm.n); /* k counts pairs where there are pairs */
+    int64_t bytes = asc_packed_bytes(b->layout, b->dims[b->rank - 2], b->dims[b->rank - 1]);
+    int64_t step = bytes / (int64_t)sizeof(float);
+    ASC_REQUIRE(call, bytes >= 0, "matmul: B is too large");
     for (int i = b->rank - 3, axis = p->axes - 1; i >= 0; i--, axis--) {
         p->strides[B][axis] = b->dims[i] == 1 ? 0 : step;
         ASC_REQUIRE(call, asc_mul_ok(step, b->dims[i], &step), "matmul: B is too large");
@@ -192,13 +202,15 @@ static int32_t read_problem(const asc_call *call, problem *p) {
         if ((code = read_bytes(call, p))) return code;
     } else if (is_packed(b)) {
         ASC_REQUIRE(call, b->rank >= 2 && !call->ints[1], "matmul: a B in panels is not a vector and not transposed");
-        ASC_REQUIRE(call, b->layout == (b->dtype == ASC_BFLOAT16 ? ASC_LAYOUT_PAIRS32 : ASC_LAYOUT_PANEL32),
-                    "matmul: B has an unknown layout");
+        const asc_layout *layout = asc_layout_of(b->layout);
+        ASC_REQUIRE(call, layout && layout->dtype == b->dtype, "matmul: B has an unknown layout");
         if (b->layout == ASC_LAYOUT_PAIRS32) {
             g->pairs = 1;
             g->a_columns = g->k;
             g->k = g->k / 2 + g->k % 2;
         }
+        g->halves = b->layout == ASC_LAYOUT_HALVES32;
+        if (g->halves && !TILES_WIDEN) g->pack = ASC_FN(gemm_pack_halves);
     } else {
         ASC_REQUIRE(call, b->layout == ASC_LAYOUT_PLAIN && b->dtype == ASC_FLOAT32, "matmul: B has an unknown layout");
         g->pack = ASC_FN(gemm_pack_strided);
@@ -303,7 +315,8 @@ static void split(asc_call *call, const problem *p) {
     call->scratch[ROW_BLOCKS] = rows;
     call->scratch[PANEL_BLOCKS] = columns;
     call->scratch[SERIAL] = wanted == 1;
-    call->scratch[PACK_FIRST] = p->gemm.pack && !p->gemm.source && (rows > 1 || b_batches(p) < p->batches);
+    int plain = p->gemm.pack == ASC_FN(gemm_pack_strided);
+    call->scratch[PACK_FIRST] = plain && (rows > 1 || b_batches(p) < p->batches);
 }
 
 int32_t ASC_FN(matmul_prepare)(asc_call *call) {
@@ -314,11 +327,10 @@ int32_t ASC_FN(matmul_prepare)(asc_call *call) {
     fold_batches(&p);
     split(call, &p);
     int64_t scratch = ASC_FN(gemm_scratch_bytes)(ceil_div(p.gemm.m, call->scratch[ROW_BLOCKS]), p.gemm.k_block), total;
-    int64_t packed = asc_panel32_floats(p.gemm.k, p.gemm.n);
-    int fits = scratch > 0 && asc_mul_ok(scratch, call->threads, &total) && (packed > 0 || p.gemm.k == 0);
+    int64_t packed = asc_packed_bytes(ASC_LAYOUT_PANEL32, p.gemm.k, p.gemm.n);
+    int fits = scratch > 0 && asc_mul_ok(scratch, call->threads, &total) && packed >= 0;
     if (fits && call->scratch[PACK_FIRST])
-        fits = asc_mul_ok(packed, b_batches(&p), &packed) && asc_mul_ok(packed, sizeof(float), &packed) &&
-               asc_add_ok(total, packed, &total);
+        fits = asc_mul_ok(packed, b_batches(&p), &packed) && asc_add_ok(total, packed, &total);
     ASC_REQUIRE(call, fits, "matmul: the operands are too large");
     call->scratch[SCRATCH_BYTES] = scratch;
     call->workspace_bytes = (uint64_t)total;

@@ -14,6 +14,7 @@ import ml_dtypes
 import numpy as np
 
 from ascend_ep.runtime._rt import ffi, lib
+from ascend_ep.runtime.layouts import LAYOUTS
 
 #: numpy type -> ONNX number
 DTYPES: dict[np.dtype[Any], int] = {
@@ -24,6 +25,7 @@ DTYPES: dict[np.dtype[Any], int] = {
         (ml_dtypes.bfloat16, 16),
     ]
 }  # fmt: skip
+NUMPY = {number: kind for kind, number in DTYPES.items()}
 GUARD = 64  # bytes on both sides of every output
 PATTERN = 0xA5
 
@@ -37,67 +39,50 @@ class KernelError(Exception):
         self.text = text
 
 
-class Panel32:
-    """A float32 weight [..., K, N] that a kernel receives in ASC_LAYOUT_PANEL32."""
+class Packed:
+    """A weight [..., K, N] that a kernel receives in a layout of panels."""
+
+    layout = ""
 
     def __init__(self, matrices: np.ndarray) -> None:
+        self.kind = LAYOUTS[self.layout]
         self.shape = matrices.shape
         *_, k, n = matrices.shape
-        size = lib.asc_panel32_floats(k, n)
+        assert matrices.dtype == NUMPY[self.kind.source]
         stack = matrices.reshape(int(np.prod(matrices.shape[:-2])), k, n)
-        self.packed = np.empty((len(stack), size), np.float32)
+        number = self.kind.number
+        self.packed = np.empty((len(stack), lib.asc_packed_bytes(number, k, n)), np.uint8)
         for matrix, packed in zip(stack, self.packed, strict=True):
-            row, col = (s // 4 for s in matrix.strides)
-            lib.asc_pack_panel32(_floats(matrix), k, n, row, col, _floats(packed))
+            row, col = (s // matrix.itemsize for s in matrix.strides)
+            source, target = (ffi.cast("void *", a.ctypes.data) for a in (matrix, packed))
+            lib.asc_pack(number, source, k, n, row, col, target)
 
 
-class Pairs32:
-    """A float32 weight [..., K, N] that a kernel receives rounded to bfloat16 in ASC_LAYOUT_PAIRS32."""
-
-    def __init__(self, matrices: np.ndarray) -> None:
-        self.shape = matrices.shape
-        *_, k, n = matrices.shape
-        stack = matrices.reshape(int(np.prod(matrices.shape[:-2])), k, n)
-        self.packed = np.empty((len(stack), lib.asc_panel32_floats((k + 1) // 2, n)), np.uint32)
-        for matrix, packed in zip(stack, self.packed, strict=True):
-            row, col = (s // 4 for s in matrix.strides)
-            lib.asc_pack_pairs32(_floats(matrix), k, n, row, col, ffi.cast("uint32_t *", packed.ctypes.data))
+class Panel32(Packed):
+    layout = "panel32"
 
 
-class Bytes32:
-    """An int8 weight [K, N] that a kernel receives in ASC_LAYOUT_BYTES32."""
+class Pairs32(Packed):
+    """Of a float32 weight, which is rounded to bfloat16."""
 
-    def __init__(self, matrix: np.ndarray) -> None:
-        self.shape = matrix.shape
-        k, n = matrix.shape
-        self.packed = np.empty(lib.asc_panel32_floats(k, n), np.int8)
-        source, target = (ffi.cast("int8_t *", a.ctypes.data) for a in (matrix, self.packed))
-        lib.asc_pack_bytes32(source, k, n, *matrix.strides, target)
+    layout = "pairs32"
 
 
-class Nibbles32(Bytes32):
-    """The low four bits of an int8 weight [K, N], in ASC_LAYOUT_NIBBLES32."""
-
-    def __init__(self, matrix: np.ndarray) -> None:
-        self.shape = matrix.shape
-        k, n = matrix.shape
-        self.packed = np.empty(lib.asc_panel32_floats((k + 1) // 2, n), np.int8)
-        source, target = (ffi.cast("int8_t *", a.ctypes.data) for a in (matrix, self.packed))
-        lib.asc_pack_nibbles32(source, k, n, *matrix.strides, target)
+class Halves32(Packed):
+    layout = "halves32"
 
 
-#: Packed weights: the type of their elements and their layout.
-PACKED = {
-    Panel32: (np.float32, lib.ASC_LAYOUT_PANEL32),
-    Pairs32: (ml_dtypes.bfloat16, lib.ASC_LAYOUT_PAIRS32),
-    Bytes32: (np.int8, lib.ASC_LAYOUT_BYTES32),
-    Nibbles32: (np.int8, lib.ASC_LAYOUT_NIBBLES32),
-}
-Operand = np.ndarray | Panel32 | Pairs32 | Bytes32 | None
+class Bytes32(Packed):
+    layout = "bytes32"
 
 
-def _floats(array: np.ndarray) -> Any:
-    return ffi.cast("float *", array.ctypes.data)
+class Nibbles32(Packed):
+    """The low four bits of an int8 weight."""
+
+    layout = "nibbles32"
+
+
+Operand = np.ndarray | Packed | None
 
 
 def isa_levels() -> list[int]:
@@ -113,10 +98,9 @@ def _describe(tensor: Any, array: Operand) -> None:
     if array is None:
         return
     if not isinstance(array, np.ndarray):
-        dtype, layout = PACKED[type(array)]
-        _describe(tensor, np.empty(array.shape, dtype))
+        _describe(tensor, np.empty(array.shape, NUMPY[array.kind.dtype]))
         tensor.data = ffi.cast("void *", array.packed.ctypes.data)
-        tensor.layout = layout
+        tensor.layout = array.kind.number
         return
     tensor.data = ffi.cast("void *", array.ctypes.data)
     tensor.dtype = DTYPES[array.dtype]

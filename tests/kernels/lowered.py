@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime as ort
-from kernel_call import DTYPES, Panel32, call
+from kernel_call import DTYPES, NUMPY, Halves32, Packed, Pairs32, Panel32, call
 from numpy.lib.stride_tricks import as_strided
 
 from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, lowering
 from ascend_ep.opdef.dims import Dim, evaluate
 
-NUMPY = {number: dtype for dtype, number in DTYPES.items()}
+PANELS = {kind.layout: kind for kind in (Panel32, Pairs32, Halves32)}
 
 
 class PlanRun:
@@ -49,9 +49,9 @@ class PlanRun:
         assert offset + sum(r for r in reach if r > 0) < base.size, "the view ends after its base"
         return as_strided(base[offset:], shape, [s * base.itemsize for s in strides])
 
-    def operand(self, ref: Ref) -> np.ndarray | Panel32:
-        packed = ref.weight is not None and ref.weight.layout == "panel32"
-        return Panel32(self.array(ref)) if packed else self.array(ref)
+    def operand(self, ref: Ref) -> np.ndarray | Packed:
+        packed = None if ref.weight is None else PANELS.get(ref.weight.layout)
+        return self.array(ref) if packed is None else packed(self.array(ref))
 
     def run(self, b: PlanBuilder, isa: int | None, threads: int) -> None:
         for insn in b.insns:

@@ -1,14 +1,20 @@
 """MatMul, Gemm and LinearAddGelu as calls of the matmul kernel (native/kernels/matmul.c).
 
-y = activation(alpha op(A) op(B) + beta C + R). A constant right operand becomes a panel32 weight.
+y = activation(alpha op(A) op(B) + beta C + R). A constant right operand becomes a weight in panels: of
+float32, or of the float16 or bfloat16 that it was before it was widened.
 """
 
 from __future__ import annotations
 
 from enum import IntEnum
 
+import numpy as np
+
+from ascend_ep.compiler.half_types import Widened, narrow_source
 from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
+from ascend_ep.compiler.plan import elements
+from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT16
 
 FLOAT = 1
 
@@ -34,10 +40,16 @@ def require_float(*operands: Operand | None) -> None:
 
 def right_operand(b: PlanBuilder, right: Operand, transposed: bool = False) -> tuple[Ref, int]:
     """The right operand of a product, and the transB flag to go with it."""
-    array = right.const
-    if array is None or array.ndim < 2:
+    if right.constant is None or right.rank < 2:
         return b.ref(right), int(transposed)
-    return b.constant(array.swapaxes(-1, -2) if transposed else array, layout="panel32"), 0
+    narrow = narrow_source(right.constant)
+    array = elements(right.constant if narrow is None else narrow)
+    array = array.swapaxes(-1, -2) if transposed else array
+    if narrow is None:
+        return b.constant(array, "panel32"), 0
+    if array.dtype == np.float16:
+        return b.constant(array, "halves32", FLOAT16), 0
+    return b.packed(Widened(array), array.shape, BFLOAT16, "pairs32"), 0  # beside a bfloat16 left operand
 
 
 def emit_matmul(

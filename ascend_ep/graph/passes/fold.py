@@ -12,7 +12,8 @@ from onnx.reference import ReferenceEvaluator
 from ascend_ep.graph.facts import Array, Fact, Facts
 from ascend_ep.graph.infer import definition
 from ascend_ep.graph.passes.known_facts import KnownFacts
-from ascend_ep.graph.passes.rewire import attribute, replace_by_constant
+from ascend_ep.graph.passes.rewire import attribute, is_standard, replace_by_constant
+from ascend_ep.graph.widened import WidenedTensor
 
 #: a folded result may take this many bytes, or as many as the constants it came from
 MAX_FOLDED = 1 << 20
@@ -37,6 +38,12 @@ class FoldConstants(ir.passes.InPlacePass):
         modified = False
         for node in list(model.graph):
             version = node.version or model.opset_imports.get(node.domain, 1)
+            widened = _widened(node, facts)
+            if widened is not None:
+                constant = replace_by_constant(node.outputs[0], widened)
+                facts[constant] = Fact(int(widened.dtype), widened.shape.numpy(), tensor=widened)
+                modified = True
+                continue
             values = self._evaluate(node, version, facts)
             if values is None:
                 continue
@@ -64,6 +71,21 @@ class FoldConstants(ir.passes.InPlacePass):
         if not _is_affordable(known, [f for f in operands if f is not None]):
             return None
         return _compute(node, version, [None if f is None else f.const for f in operands])
+
+
+def _widened(node: ir.Node, facts: Facts) -> WidenedTensor | None:
+    """A large float16 constant that `node` widens, or turns when it is widened: it stays narrow."""
+    if not is_standard(node, "Cast", "Transpose") or node.inputs[0] is None:
+        return None
+    given, output = facts[node.inputs[0]].tensor, node.outputs[0]
+    if not output.uses() or output.is_graph_output() or given is None or given.size * 4 <= MAX_FOLDED:
+        return None
+    if node.op_type == "Cast":
+        narrow = given.dtype == ir.DataType.FLOAT16 and attribute(node, "to") == ir.DataType.FLOAT
+        return WidenedTensor(given, output.name) if narrow else None
+    if not isinstance(given, WidenedTensor):
+        return None
+    return WidenedTensor(ir.tensor(_transposed(node, 1, [given.narrow.numpy()])), output.name)
 
 
 def _is_affordable(results: list[Fact], operands: list[Fact]) -> bool:
