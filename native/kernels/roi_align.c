@@ -1,0 +1,130 @@
+/* roi_align: regions of images cut into cells, each the mean or maximum of samples between the elements.
+ *   x [N, C, H, W], rois [R, 4] (x1, y1, x2, y2), images [R] int64 -> y [R, C, cells high, cells wide]
+ * ints: [maximum, samples along a cell (0: as many as it covers), half_pixel]  floats: [scale of the rois]
+ * Formula: the ONNX page of RoiAlign. An image number outside [0, N), or a region that asks for more than
+ * MOST_SAMPLES along a cell, fails with ASC_E_RUN. */
+#include "bilinear.h"
+#include "chunks.h"
+#include "indexing.h"
+
+#define MOST_SAMPLES 4096
+#define LARGEST (1 << 24) /* of an image's sides, which are float32 positions */
+
+typedef struct roi_job {
+    int64_t channels, height, width, high, wide, samples;
+    int maximum, half_pixel;
+    float scale;
+} roi_job;
+
+typedef struct region {
+    float top, left, cell_high, cell_wide;
+    int64_t samples_high, samples_wide;
+} region;
+
+static int32_t read_job(const asc_call *call, roi_job *job) {
+    const asc_tensor *x = &call->in[0], *rois = &call->in[1], *images = &call->in[2], *y = &call->out[0];
+    ASC_REQUIRE(call, call->n_ints == 3 && call->n_floats == 1, "roi_align takes three ints and a float");
+    ASC_REQUIRE(call, x->rank == 4 && y->rank == 4, "roi_align: the ranks don't fit");
+    ASC_REQUIRE(call, rois->rank == 2 && rois->dims[1] == 4, "roi_align: regions are four numbers each");
+    ASC_REQUIRE(call, images->rank == 1 && images->dims[0] == rois->dims[0] && y->dims[0] == rois->dims[0],
+                "roi_align: not one image and one output for each region");
+    ASC_REQUIRE(call, y->dims[1] == x->dims[1], "roi_align: the channels differ");
+    ASC_REQUIRE(call, x->dims[2] <= LARGEST && x->dims[3] <= LARGEST, "roi_align: the images are too large");
+    ASC_REQUIRE(call, call->ints[1] >= 0 && call->ints[1] <= MOST_SAMPLES, "roi_align: the samples are out of range");
+    ASC_REQUIRE(call, isfinite(call->floats[0]), "roi_align: the scale is not finite");
+    *job = (roi_job){.channels = x->dims[1],
+                     .height = x->dims[2],
+                     .width = x->dims[3],
+                     .high = y->dims[2],
+                     .wide = y->dims[3],
+                     .samples = call->ints[1],
+                     .maximum = call->ints[0] != 0,
+                     .half_pixel = call->ints[2] != 0,
+                     .scale = (float)call->floats[0]};
+    return ASC_OK;
+}
+
+int32_t ASC_FN(roi_align_prepare)(asc_call *call) {
+    roi_job job;
+    return read_job(call, &job);
+}
+
+static region region_of(const roi_job *job, const float *roi) {
+    float shift = job->half_pixel ? 0.5f : 0, least = job->half_pixel ? 0 : 1;
+    float left = roi[0] * job->scale - shift, top = roi[1] * job->scale - shift;
+    float wide = roi[2] * job->scale - shift - left, high = roi[3] * job->scale - shift - top;
+    if (!job->half_pixel) {
+        wide = wide > least ? wide : least;
+        high = high > least ? high : least;
+    }
+    region r = {.top = top, .left = left, .cell_high = high / (float)job->high, .cell_wide = wide / (float)job->wide};
+    float many_high = ceilf(r.cell_high), many_wide = ceilf(r.cell_wide);
+    r.samples_high = job->samples ? job->samples : many_high <= MOST_SAMPLES ? (int64_t)fmaxf(many_high, 0) : -1;
+    r.samples_wide = job->samples ? job->samples : many_wide <= MOST_SAMPLES ? (int64_t)fmaxf(many_wide, 0) : -1;
+    return r;
+}
+
+/* A coordinate brought onto the axis; less than 0 when it lies a whole element or more outside. */
+static float onto(float at, int64_t n) {
+    if (!(at >= -1 && at <= (float)n)) return -1;
+    float last = (float)(n - 1);
+    return at < 0 ? 0 : at < last ? at : last;
+}
+
+/* Of a maximum ONNX takes not the samples but the largest of their weighted neighbours. */
+static float largest_product(const bilinear *b, const float *plane) {
+    float best = b->weight[0] * plane[b->at[0]];
+    for (int k = 1; k < 4; k++) {
+        float product = b->weight[k] * plane[b->at[k]];
+        if (!(product <= best)) best = product;
+    }
+    return best;
+}
+
+static float cell(const roi_job *job, const region *r, const float *x, int64_t i, int64_t j) {
+    float sum = 0, best = -INFINITY;
+    for (int64_t a = 0; a < r->samples_high; a++) {
+        float down = ((float)a + 0.5f) * r->cell_high / (float)r->samples_high;
+        float y_at = onto(r->top + (float)i * r->cell_high + down, job->height);
+        for (int64_t b = 0; b < r->samples_wide; b++) {
+            float right = ((float)b + 0.5f) * r->cell_wide / (float)r->samples_wide;
+            float x_at = onto(r->left + (float)j * r->cell_wide + right, job->width), value = 0;
+            if (y_at >= 0 && x_at >= 0) {
+                bilinear around = bilinear_around(y_at, x_at, job->height, job->width);
+                value = job->maximum ? largest_product(&around, x) : bilinear_read(&around, x);
+            }
+            sum += value;
+            if (!(value <= best)) best = value;
+        }
+    }
+    int64_t count = r->samples_high * r->samples_wide;
+    if (count == 0) return 0;
+    return job->maximum ? best : sum / (float)count;
+}
+
+static void roi_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
+    (void)worker;
+    const roi_job *job = arg;
+    int64_t n = chunk / job->channels, c = chunk % job->channels, image = asc_index_at(&call->in[2], n);
+    region r = region_of(job, (const float *)call->in[1].data + 4 * n);
+    const float *x = (const float *)call->in[0].data + (image * job->channels + c) * job->height * job->width;
+    float *y = (float *)call->out[0].data + chunk * job->high * job->wide;
+    for (int64_t i = 0; i < job->high; i++)
+        for (int64_t j = 0; j < job->wide; j++) y[i * job->wide + j] = cell(job, &r, x, i, j);
+}
+
+int32_t ASC_FN(roi_align_run)(const asc_call *call) {
+    roi_job job;
+    int32_t code = read_job(call, &job);
+    if (code != ASC_OK || asc_numel(&call->out[0]) == 0) return code;
+    for (int64_t n = 0; n < call->in[1].dims[0]; n++) {
+        int64_t image = asc_index_at(&call->in[2], n);
+        if (image < 0 || image >= call->in[0].dims[0]) return asc_fail_index(call, image, call->in[0].dims[0]);
+        region r = region_of(&job, (const float *)call->in[1].data + 4 * n);
+        if (r.samples_high < 0 || r.samples_wide < 0)
+            return asc_failn(call->status, ASC_E_RUN, "region % asks for more than % samples along a cell", 2,
+                             (int64_t[]){n, MOST_SAMPLES});
+    }
+    asc_parallel(call, call->in[1].dims[0] * job.channels, roi_chunk, &job);
+    return ASC_OK;
+}
