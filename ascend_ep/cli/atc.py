@@ -14,15 +14,15 @@ from collections.abc import Callable, Sequence
 
 from ascend_ep.cli.atc_arguments import UsageError, check, parse
 from ascend_ep.cli.atc_device import check_cores, operator_cache
+from ascend_ep.cli.atc_explain import FAILED, explain
 from ascend_ep.cli.atc_flags import BY_NAME, usage
 from ascend_ep.cli.atc_log import own_warnings, warn
 from ascend_ep.cli.closed_pipe import ends_with_its_reader
-from ascend_ep.errors import CODES, AscendError, nearest
+from ascend_ep.errors import AscendError
 
 START = "ATC start working now, please wait for a moment."
 SUCCESS = "ATC run success, welcome to the next use."
 FAILURE = "ATC run failed, Please check the detail log, Try 'atc --help' for more information"
-FAILED = 255
 
 
 @ends_with_its_reader
@@ -117,21 +117,6 @@ def failure_text(error: AscendError) -> str:
         lines.append("        TraceBack (most recent call last):")
         lines += [f"        {detail}" for detail in error.details]
     return "\n".join(lines)
-
-
-def explain(code: str) -> int:
-    """Prints what the catalogue says of a code."""
-    entry = CODES.get(code.upper())
-    if entry is None:
-        near = nearest(code.upper(), CODES)
-        print(
-            f"There is no code {code}." + (f" Near it: {', '.join(near)}." if near else ""), file=sys.stderr
-        )
-        return FAILED
-    print(f"{code.upper()}: {entry.template}")
-    if entry.fix:
-        print(f"   fix: {entry.fix}")
-    return 0
 
 
 if __name__ == "__main__":

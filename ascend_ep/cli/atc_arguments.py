@@ -88,7 +88,7 @@ def check(given: dict[str, str]) -> None:
             raise AscendError("E10003", value, name, "Sizes are digits, separated by commas and semicolons.")
         if flag.kind == "int" and not (value.isascii() and value.isdigit()):
             raise AscendError("E10003", value, name, "The value must be a non-negative integer.")
-        if flag.kind == "int" and int(value) >= 2**31:
+        if flag.kind == "int" and (len(value) > 10 or int(value) >= 2**31):
             raise AscendError("E10013", value, name)
         if flag.kind == "switch" and name != "help" and value not in ("0", "1"):
             raise AscendError("E10006", value, name)

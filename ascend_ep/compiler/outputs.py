@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import onnx_ir as ir
 from onnx_ir.passes import common
 
-from ascend_ep.errors import AscendError
+from ascend_ep.errors import AscendError, nearest
 from ascend_ep.graph.facts import Facts
 
 
@@ -29,7 +29,10 @@ def select_outputs(model: ir.Model, names: Sequence[str]) -> None:
         elif name in values:
             chosen.append(values[name])
         else:
-            raise AscendError("E10016", node_name or name, "out_nodes")
+            shown = node_name or name
+            near = nearest(shown, {*nodes, *values})
+            details = [f"near it: {', '.join(near)}"] if near else []
+            raise AscendError("E10016", shown, "out_nodes", details=details)
     graph.outputs[:] = list(dict.fromkeys(chosen))
     common.RemoveUnusedNodesPass()(model)
 

@@ -45,6 +45,7 @@ class Semantics:
     def __init__(self, model: ir.Model, registry: Registry) -> None:
         self._opsets = {canonical_domain(d): v for d, v in model.opset_imports.items()}
         self._registry = registry
+        self._near: dict[tuple[str, str, int], list[str]] = {}
 
     def version(self, node: ir.Node) -> int:
         """The opset version in force for a node's domain."""
@@ -74,16 +75,21 @@ class Semantics:
     def near_misses(self, node: ir.Node) -> list[str]:
         """What an operator that nobody defines may have been meant to be: the same at another opset version,
         or in another domain, then similar names."""
-        version, domain = self.version(node), canonical_domain(node.domain)
-        found = self._registry.near_misses(domain, node.op_type, version)
+        key = (canonical_domain(node.domain), node.op_type, self.version(node))
+        if key not in self._near:
+            self._near[key] = self._near_misses(*key)
+        return self._near[key]
+
+    def _near_misses(self, domain: str, op_type: str, version: int) -> list[str]:
+        found = self._registry.near_misses(domain, op_type, version)
         schemas = [s for s in onnx.defs.get_all_schemas_with_history() if canonical_domain(s.domain) == ""]
-        since = min((s.since_version for s in schemas if s.name == node.op_type), default=0)
+        since = min((s.since_version for s in schemas if s.name == op_type), default=0)
         if since > version and domain == "":
-            found.insert(0, f"ai.onnx::{node.op_type} since opset {since}; the model imports {version}")
+            found.insert(0, f"ai.onnx::{op_type} since opset {since}; the model imports {version}")
         elif since and domain:
-            found.insert(0, f"ai.onnx::{node.op_type}; the node's domain is {domain}")
+            found.insert(0, f"ai.onnx::{op_type}; the node's domain is {domain}")
         elif not found:
-            found += [f"ai.onnx::{name}" for name in nearest(node.op_type, {s.name for s in schemas})]
+            found += [f"ai.onnx::{name}" for name in nearest(op_type, {s.name for s in schemas})]
         return list(dict.fromkeys(found))
 
     def lowering(self, node: ir.Node) -> tuple[Lowering, OpDef | None]:
