@@ -220,14 +220,17 @@ def test_the_command_line_that_provokes_it(code: str, capsys: pytest.CaptureFixt
     assert not list(Path().rglob("*.om"))
 
 
-#: A definition that names a kernel no build has.
-DEFINED_ONLY = {
-    "op": "Swishh",
-    "inputs": [{"name": "x", "type": "float32"}],
-    "outputs": [{"name": "y", "type": "float32"}],
-    "shape": "x",
-    "kernel": "no_such_kernel",
-}
+#: Definitions that name a kernel no build has.
+DEFINED_ONLY = [
+    {
+        "op": name,
+        "inputs": [{"name": "x", "type": "float32"}],
+        "outputs": [{"name": "y", "type": "float32"}],
+        "shape": "x",
+        "kernel": "no_such_kernel",
+    }
+    for name in ("Swishh", "BitwiseNot")
+]
 
 
 def test_an_error_of_the_program_itself(
