@@ -196,6 +196,10 @@ CODES: dict[str, Code] = {
         "Op [%s, optype [%s]] meets a limit of %s: %s.",
         "Choose another --soc_version or precision for the device; the CPU computes it all the same.",
     ),
+    "E41023": Code(
+        "No --keep_dtype list restores the accuracy: not even all %s nodes kept in the model's types do.",
+        "Ask for less accuracy, or give real inputs with --input.",
+    ),
     # --- ours: bundle and runtime (native status codes) ------------------------------------------
     "E40001": Code("%s", "Check the names, shapes and types of the arguments."),
     "E40002": Code("%s", "Check the path and its permissions."),

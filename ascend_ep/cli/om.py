@@ -71,6 +71,20 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("bundle", metavar="M.om")
     _input_flags(command)
     command.add_argument("--bound", type=float, help="largest relative difference (default: by type)")
+    command.add_argument("--per-node", action="store_true", help="show at which nodes error enters")
+    command.add_argument(
+        "--propose_keep_dtype",
+        nargs="?",
+        const="",
+        metavar="FILE",
+        help="write the shortest --keep_dtype list that restores --accuracy, and convert with it",
+    )
+    command.add_argument(
+        "--accuracy",
+        default="1e-3",
+        metavar="LIMIT",
+        help="of every floating output: 1e-3 (relative), rms=1e-3 or cosine=0.9999 (default 1e-3)",
+    )
     command.add_argument("--custom_op_info", action="append", default=[], metavar="FILE")
     command.add_argument("--custom_op", action="append", default=[], metavar="TYPE:LIBRARY")
     command = add("trust", trust, "add the bundle's native code to your trust store")
@@ -161,6 +175,10 @@ def diff(given: argparse.Namespace) -> tuple[Found, str, bool]:
     except Exception as error:  # whatever onnx.reference raises for a model that it can't evaluate
         reason = f"{type(error).__name__}: {error}"
         raise AscendError("E41021", reason, where=given.model, fix="Check the model.") from error
+    if given.per_node or given.propose_keep_dtype is not None:
+        from ascend_ep.cli.om_per_node import per_node
+
+        return per_node(given, session, feeds, expected, registry)
     names = [arg.name for arg in session.get_outputs()]
     missing = [n for n in names if n not in expected]
     if missing:

@@ -120,7 +120,7 @@ class Assembly:
         """Interpreted; or calls of compiled code where that pays, with the former to fall back on."""
         plain, builder, ledger = self._lowered(name, part, None)
         lowered = [(plain, builder)]
-        if not _calls_library(plain):
+        if not _calls_library(plain) and not self._code.is_off:
             alone = {
                 i.outs[0].name for i in plain.insns if i.kernel == "elementwise" and "+" not in i.op_type
             }

@@ -76,7 +76,7 @@ class ConvertOptions:
     output, "" for all. `sample_seed` None stores no sample. `progress` is told what begins.
     `precision`: a value of --precision_mode or --precision_mode_v2; `precision_lists`: its exceptions.
     `half_inputs`: names of inputs that become float16. `clip_weights`: constants beyond float16 become its
-    largest number instead of infinity.
+    largest number instead of infinity. `after_types` may change the graph when all of its types are settled.
     `self_check`: compare the sample run with the float64 reference; None does so for small models.
     `codegen`: "auto" compiles formulas where that pays and a C compiler is there, "always" wherever it can be
     done, "off" never; ASCEND_EP_CODEGEN=0 is "off".
@@ -99,6 +99,7 @@ class ConvertOptions:
     precision_lists: PrecisionLists = field(default_factory=PrecisionLists)
     clip_weights: bool = True
     half_inputs: Sequence[str] = ()
+    after_types: Callable[[ir.Model, Facts], None] | None = None
     soc_version: str = ""
     command_line: str = ""
     passes: bool = True
@@ -230,6 +231,9 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
         lists, clip = options.precision_lists, options.clip_weights
         apply_precision(model, facts, registry, options.precision, lists, clip)
         dump.model("retyped", model)
+        facts = infer_facts(model, registry)
+    if options.after_types is not None:
+        options.after_types(model, facts)
         facts = infer_facts(model, registry)
     semantics = Semantics(model, registry)
     build = partial(_build, model, facts, semantics, options, dump, where, ledger)

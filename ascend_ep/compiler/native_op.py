@@ -50,6 +50,11 @@ class FormulaCode:
         self._mode = "off" if off or (mode == "auto" and not has_compiler()) else mode
         self._made: dict[object, tuple[Source, CompiledLibrary]] = {}  # of nodes that are alike
 
+    @property
+    def is_off(self) -> bool:
+        """Whether nothing is compiled."""
+        return self._mode == "off"
+
     def lowering(self, view: NodeView, alone: Collection[str] = ()) -> Lowering | None:
         """How to call the node's code, compiled for the ISA level in use; None when it stays interpreted, as
         in "auto" an elementwise node does whose output isn't `alone`: its neighbours run in the same pass."""

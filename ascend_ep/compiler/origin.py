@@ -28,5 +28,9 @@ def origin(model: ir.Model, options: ConvertOptions, where: str) -> dict[str, st
         "model.producer_name": model.producer_name or "",
         "model.version": str(model.model_version or ""),
     }
+    if (lists := options.precision_lists.to_text()) != "{}":
+        found["precision_lists"] = lists
+    found["fusions_off"] = ",".join(sorted(options.fusions_off))
+    found["weight_clip"] = "" if options.clip_weights else "0"
     found |= {f"custom:{k}": v for k, v in model.metadata_props.items()}
     return {k: v for k, v in found.items() if v} | dict(options.meta)

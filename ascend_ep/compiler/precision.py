@@ -7,6 +7,7 @@ are the business of narrow_products.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -73,6 +74,30 @@ class PrecisionLists:
             return not kept and not any(same_type(t, b) for t in types for b in self.mixed.black)
 
         return chosen
+
+    def to_text(self) -> str:
+        """JSON that `from_text` reads; "{}" when there are no exceptions."""
+        mixed = {"white": self.mixed.white, "black": self.mixed.black, "grey": self.mixed.grey}
+        found: dict[str, object] = {"keep": sorted(self.keep), "keep_types": sorted(self.keep_types)}
+        found["mixed"] = {colour: sorted(names) for colour, names in mixed.items() if names}
+        for name, types in (("custom", self.custom), ("custom_types", self.custom_types)):
+            found[name] = {n: [*t.reads, t.writes] for n, t in types.items()}
+        return json.dumps({k: v for k, v in found.items() if v})
+
+    @classmethod
+    def from_text(cls, text: str) -> PrecisionLists:
+        found = json.loads(text or "{}")
+
+        def types(name: str) -> dict[str, NodeTypes]:
+            return {n: NodeTypes(tuple(t[:-1]), t[-1]) for n, t in found.get(name, {}).items()}
+
+        return cls(
+            frozenset(found.get("keep", ())),
+            frozenset(found.get("keep_types", ())),
+            MixedLists(**found.get("mixed", {})),
+            types("custom"),
+            types("custom_types"),
+        )
 
     def check_names(self, known: Collection[str]) -> None:
         """Raises AscendError E10016 for a name that no node of the model has."""

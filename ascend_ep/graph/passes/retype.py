@@ -23,6 +23,8 @@ from ascend_ep.opdef.infer import spec_of_input
 
 #: Operators whose floating types belong to a quantisation, or are drawn at random.
 FIXED = frozenset({"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "Bernoulli"})
+#: The metadata of a Cast that isn't the model's own.
+MADE = "ascend_ep.retype"
 LARGEST_FLOAT16 = 65504.0
 _SCHEMA_NAMES = {FLOAT32: "tensor(float)", FLOAT16: "tensor(float16)", BFLOAT16: "tensor(bfloat16)"}
 
@@ -164,6 +166,7 @@ class _Retyping:
         name = f"{value.name}/{kind.name.lower()}"
         made = ir.Value(name=name, shape=value.shape, type=ir.TensorType(kind))
         node = ir.Node("", "Cast", [value], [ir.AttrInt64("to", dtype)], outputs=[made], name=name)
+        node.metadata_props[MADE] = "1"
         if after is not None:
             self.graph.insert_after(after, node)
         elif before is not None:
