@@ -2,8 +2,8 @@
 
 The model is converted again, as its bundle was, with the values between nodes laid open. Once they are
 outputs: what each node makes of what came before it, inherited error included. Once every node reads, instead
-of its producers, the reference's values rounded to the type they are stored in; what it makes of them differs from
-what the model converted exactly makes of the same by the error that is the node's own.
+of its producers, the reference's values rounded to the type they are stored in; what it makes of them differs
+from what the model converted exactly makes of the same by the error that is the node's own.
 """
 
 from __future__ import annotations
