@@ -25,9 +25,10 @@ from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.dims import Dim, static
 from ascend_ep.runtime.element_types import number_of, numpy_dtype
 
-from .half_types import HALVES, lower_in_float32
+from .half_types import HALVES, cast, lower_in_float32
 from .plan import INPUT, OUTPUT, TEMP, VIEW, WEIGHT, AttrValue, Insn, Native, Ref, TensorSource, Weight
 from .rows import STRIDED, find_row
+from .wider_types import wider_types
 
 __all__ = ["Dim", "NodeView", "Operand", "PlanBuilder", "Ref", "Unsupported", "lowering", "lowers"]
 
@@ -169,10 +170,20 @@ class PlanBuilder:
         ints: Sequence[Dim] = (),
         floats: Sequence[float] = (),
     ) -> None:
-        """One kernel call. Strided inputs are copied first when the row can't read them.
+        """One kernel call. Strided inputs are copied first when the row can't read them; operands of types
+        that no row takes are converted (wider_types.py).
 
-        Raises Unsupported when no row of the kernel table takes these dtypes.
+        Raises Unsupported when no row of the kernel table takes these dtypes, or wider ones.
         """
+        types = [0 if r is None else r.dtype for r in ins], [r.dtype for r in outs]
+        if find_row(kernel, *types) is None and (wide := wider_types(kernel, *types)) is not None:
+            given = [None if r is None else self.cast(r, t) for r, t in zip(ins, wide[0], strict=True)]
+            made = [r if r.dtype == t else self.temp(t, r.dims) for r, t in zip(outs, wide[1], strict=True)]
+            self.emit(kernel, given, made, ints, floats)
+            for out, computed in zip(outs, made, strict=True):
+                if out is not computed:
+                    cast(self, computed, out)
+            return
         flags = self._row(kernel, ins, outs)
         if not flags & STRIDED:
             ins = [None if r is None else self.contiguous(r) for r in ins]
@@ -194,6 +205,17 @@ class PlanBuilder:
         """A new value in the arena."""
         _check_rank("a temporary", dims)
         return self._add(Ref("", int(dtype), tuple(dims)))
+
+    def cast(self, ref: Ref, dtype: int) -> Ref:
+        """The elements of `ref` in another type, contiguous; `ref` itself when it has that type. A weight is
+        converted here, once."""
+        if ref.dtype == dtype:
+            return ref
+        if ref.weight is not None and isinstance(ref.weight.source, np.ndarray) and dtype in dtypes.NUMPY:
+            return self.constant(ref.weight.source.astype(dtypes.NUMPY[dtype]), ref.weight.layout, dtype)
+        made = self.temp(dtype, ref.dims)
+        cast(self, ref, made)
+        return made
 
     def constant(self, array: NDArray[Any], layout: str = "plain", dtype: int | None = None) -> Ref:
         """A new weight. dtype (ONNX number) is needed for types numpy has no name for. A panel32 weight

@@ -1,11 +1,14 @@
-/* cumsum: running sums along an axis; float32, int32, int64 (integers wrap).
- * ints: [axis, exclusive, reverse]. Added in the order of the axis, one element after the other. */
+/* cumsum: running sums along an axis; float32, float64, int32, int64 (integers wrap).
+ *   in, optional axis (int64, one element) -> out
+ * ints: [axis, exclusive, reverse]; the axis of the ints counts where the operand is absent. Added in the order of the
+ * axis, one element after the other. */
 #include "chunks.h"
-#include "isa.h"
+#include "indexing.h"
 
 int32_t ASC_FN(cumsum_prepare)(asc_call *call) {
     ASC_REQUIRE(call, call->n_ints == 3, "cumsum takes three ints: axis, exclusive, reverse");
     ASC_REQUIRE(call, call->ints[0] >= 0 && call->ints[0] < call->in[0].rank, "cumsum: the axis is outside the rank");
+    ASC_REQUIRE(call, !asc_given(call, 1) || asc_numel(&call->in[1]) == 1, "cumsum: the axis is not one element");
     ASC_REQUIRE(call, call->in[0].dtype == call->out[0].dtype, "cumsum: types differ");
     ASC_REQUIRE(call, asc_same_dims(&call->in[0], &call->out[0]), "cumsum: shapes differ");
     return ASC_OK;
@@ -29,6 +32,7 @@ typedef struct cumsum_job {
         }                                                                                                 \
     }
 CUMSUM(cumsum_f32, float, float)
+CUMSUM(cumsum_f64, double, double)
 CUMSUM(cumsum_i32, int32_t, uint32_t)
 CUMSUM(cumsum_i64, int64_t, uint64_t)
 
@@ -49,6 +53,8 @@ static void cumsum_chunk(const asc_call *call, int64_t chunk, int32_t worker, vo
         void *y = call->out[0].data;
         if (call->in[0].dtype == ASC_FLOAT32)
             cumsum_f32((const float *)x + at, (float *)y + at, job->n, step, lanes, exclusive);
+        else if (call->in[0].dtype == ASC_FLOAT64)
+            cumsum_f64((const double *)x + at, (double *)y + at, job->n, step, lanes, exclusive);
         else if (call->in[0].dtype == ASC_INT32)
             cumsum_i32((const int32_t *)x + at, (int32_t *)y + at, job->n, step, lanes, exclusive);
         else
@@ -58,11 +64,15 @@ static void cumsum_chunk(const asc_call *call, int64_t chunk, int32_t worker, vo
 
 int32_t ASC_FN(cumsum_run)(const asc_call *call) {
     const asc_tensor *in = &call->in[0];
-    int axis = (int)call->ints[0];
+    int64_t axis = call->ints[0];
     if (asc_numel(in) == 0) return ASC_OK;
-    cumsum_job job = {.n = in->dims[axis], .inner = asc_count(in, axis + 1, in->rank), .lanes = LANES};
+    if (asc_given(call, 1)) {
+        int64_t given = axis = asc_index_at(&call->in[1], 0);
+        if (!asc_wrap_index(&axis, in->rank)) return asc_fail_index(call, given, in->rank);
+    }
+    cumsum_job job = {.n = in->dims[axis], .inner = asc_count(in, (int)axis + 1, in->rank), .lanes = LANES};
     job.strips = asc_ceil_div(job.inner, LANES);
-    job.items = asc_count(in, 0, axis) * job.strips;
+    job.items = asc_count(in, 0, (int)axis) * job.strips;
     job.per_chunk = asc_chunk_items(call, job.items, asc_numel(in) / job.items * 8);
     asc_parallel(call, asc_ceil_div(job.items, job.per_chunk), cumsum_chunk, &job);
     return ASC_OK;

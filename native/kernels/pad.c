@@ -1,11 +1,12 @@
 /* pad: grows or crops every axis at both ends.
- *   in, optional value (scalar of in's type; absent = zero) -> out
- * ints: [mode, begin of each axis..., end of each axis...]; a negative begin or end crops.
+ *   in, optional value (scalar of in's type; absent = zero), optional pads and axes (int64) -> out
+ * ints: [mode, begin of each axis..., end of each axis...]; a negative begin or end crops. With the operand
+ *   pads, begins and then ends of the axes (of all without that operand), only the mode.
  * mode: 0 constant, 1 reflect (without the edge), 2 edge, 3 wrap. Cropping comes before growing. */
 #include <string.h>
 
 #include "chunks.h"
-#include "isa.h"
+#include "indexing.h"
 
 enum { CONSTANT, REFLECT, EDGE, WRAP };
 
@@ -34,11 +35,25 @@ static int64_t source_of(const pad_axis *axis, int64_t mode, int64_t i) {
     return axis->start + (at < n ? at : period - at);
 }
 
-static int32_t describe_axes(const asc_call *call, pad_axis *axes) {
+/* Begins and ends of every axis, from the operands. */
+static int32_t read_pads(const asc_call *call, int64_t *pads) {
+    const asc_tensor *given = &call->in[2];
+    int rank = call->in[0].rank, chosen[ASC_MAX_RANK];
+    int64_t count = asc_numel(given) / 2;
+    for (int i = 0; i < rank; i++) chosen[i] = i;
+    int32_t code = asc_given(call, 3) ? asc_read_axes(call, &call->in[3], rank, chosen) : ASC_OK;
+    for (int i = 0; i < rank && code == ASC_OK; i++) {
+        pads[i] = chosen[i] < 0 ? 0 : asc_index_at(given, chosen[i]);
+        pads[rank + i] = chosen[i] < 0 ? 0 : asc_index_at(given, count + chosen[i]);
+    }
+    return code;
+}
+
+static int32_t describe_axes(const asc_call *call, const int64_t *pads, pad_axis *axes) {
     const asc_tensor *in = &call->in[0], *out = &call->out[0];
     int64_t stride = 1;
     for (int i = in->rank - 1; i >= 0; i--) {
-        int64_t begin = call->ints[1 + i], end = call->ints[1 + in->rank + i], n = in->dims[i], kept = n, length;
+        int64_t begin = pads[i], end = pads[in->rank + i], n = in->dims[i], kept = n, length;
         ASC_REQUIRE(call, begin >= -n && end >= -n, "pad: crops more than the axis has");
         kept += (begin < 0 ? begin : 0) + (end < 0 ? end : 0);
         ASC_REQUIRE(call, kept >= 0, "pad: crops more than the axis has");
@@ -58,12 +73,16 @@ int32_t ASC_FN(pad_prepare)(asc_call *call) {
     const asc_tensor *in = &call->in[0], *out = &call->out[0];
     pad_axis axes[ASC_MAX_RANK];
     ASC_REQUIRE(call, in->rank == out->rank && in->dtype == out->dtype, "pad: ranks or types differ");
-    ASC_REQUIRE(call, call->n_ints == 1 + 2 * in->rank, "pad takes its mode and two ints for each axis");
+    int given = asc_given(call, 2);
+    ASC_REQUIRE(call, call->n_ints == 1 + (given ? 0 : 2 * in->rank), "pad takes its mode and two ints for each axis");
     ASC_REQUIRE(call, call->ints[0] >= CONSTANT && call->ints[0] <= WRAP, "pad: no such mode");
     if (call->n_in > 1 && call->in[1].dtype != ASC_UNDEFINED)
         ASC_REQUIRE(call, call->in[1].dtype == in->dtype && asc_numel(&call->in[1]) == 1,
                     "pad: the value is not one element of the data's type");
-    return describe_axes(call, axes);
+    if (!given) return describe_axes(call, call->ints + 1, axes);
+    int64_t padded = asc_given(call, 3) ? asc_numel(&call->in[3]) : in->rank;
+    ASC_REQUIRE(call, asc_numel(&call->in[2]) == 2 * padded, "pad: not two pads for each axis");
+    return ASC_OK;
 }
 
 #define FILL(type)                                           \
@@ -126,7 +145,14 @@ int32_t ASC_FN(pad_run)(const asc_call *call) {
     pad_job job = {.rank = in->rank, .mode = call->ints[0], .size = (int64_t)asc_dtype_bytes(in->dtype)};
     int64_t total = asc_numel(out);
     if (total == 0) return ASC_OK;
-    describe_axes(call, job.axes);
+    if (asc_given(call, 2)) {
+        int64_t pads[2 * ASC_MAX_RANK];
+        int32_t code = read_pads(call, pads);
+        if (code == ASC_OK) code = describe_axes(call, pads, job.axes);
+        if (code != ASC_OK) return code;
+    } else {
+        describe_axes(call, call->ints + 1, job.axes);
+    }
     if (job.rank == 0) {
         job.rank = 1;
         job.axes[0] = (pad_axis){1, 0, 1, 0, 1};

@@ -1,5 +1,8 @@
 /* reduce: folds any set of axes of a float32, float64, int32 or int64 tensor.
- * ints: [op, axes in ascending order...]; the output keeps the axes with length 1, or drops them.
+ *   in, optional axes (int64) -> out
+ * ints: [op, axes in ascending order...]; the output keeps the axes with length 1, or drops them. With the
+ *   operand axes: [op, noop]; none given then means all, or with noop none, and a shape other than the
+ *   output's is an error of the run.
  * op: 0 sum, 1 mean, 2 max, 3 min, 4 prod, 5 l1, 6 l2, 7 sum of squares, 8 log of sum
  *   l2 and log of sum are for floats only; integers wrap, and their mean is cut off at the point.
  * Nothing to fold gives 0 (prod: 1, max: the lowest value, min: the highest); the mean is NaN, and
@@ -11,6 +14,7 @@
 #include <math.h>
 
 #include "chunks.h"
+#include "indexing.h"
 #include "simd.h"
 
 enum {
@@ -147,6 +151,12 @@ static inline vd fold_min_f64(vd a, vd v) {
 
 static int32_t read_axes(const asc_call *call, int *reduced) {
     const asc_tensor *x = &call->in[0];
+    if (asc_given(call, 1)) {
+        int32_t code = asc_read_axes(call, &call->in[1], x->rank, reduced);
+        int all = asc_numel(&call->in[1]) == 0 && !call->ints[1];
+        for (int i = 0; i < x->rank; i++) reduced[i] = all || reduced[i] >= 0;
+        return code;
+    }
     for (int i = 0; i < x->rank; i++) reduced[i] = 0;
     int64_t previous = -1;
     for (int i = 1; i < call->n_ints; i++) {
@@ -160,7 +170,9 @@ static int32_t read_axes(const asc_call *call, int *reduced) {
 
 static int32_t check_output(const asc_call *call, const int *reduced) {
     const asc_tensor *x = &call->in[0], *y = &call->out[0];
-    int dropped = y->rank == x->rank - (call->n_ints - 1), at = 0;
+    int count = 0, at = 0;
+    for (int i = 0; i < x->rank; i++) count += reduced[i];
+    int dropped = y->rank == x->rank - count;
     ASC_REQUIRE(call, dropped || y->rank == x->rank, "reduce: the output's rank is wrong");
     for (int i = 0; i < x->rank; i++) {
         if (reduced[i] && dropped) continue;
@@ -170,20 +182,32 @@ static int32_t check_output(const asc_call *call, const int *reduced) {
     return ASC_OK;
 }
 
+static int floats(const asc_call *call) {
+    return call->in[0].dtype == ASC_FLOAT32 || call->in[0].dtype == ASC_FLOAT64;
+}
+
+/* The axes as read, against the shapes and what the op can do. */
+static int32_t check_axes(const asc_call *call, const int *reduced) {
+    int32_t code = check_output(call, reduced);
+    if (code != ASC_OK || floats(call)) return code;
+    for (int i = 0; i < call->in[0].rank; i++)
+        ASC_REQUIRE(call, call->ints[0] != REDUCE_MEAN || !reduced[i] || call->in[0].dims[i] > 0,
+                    "reduce: the mean of no integers");
+    return ASC_OK;
+}
+
 int32_t ASC_FN(reduce_prepare)(asc_call *call) {
     int reduced[ASC_MAX_RANK];
     ASC_REQUIRE(call, call->n_ints >= 1, "reduce takes its op and axes");
     int64_t op = call->ints[0];
     ASC_REQUIRE(call, op >= 0 && op < REDUCE_OPS, "reduce: no such op");
+    ASC_REQUIRE(call, floats(call) || (op != REDUCE_L2 && op != REDUCE_LOG_SUM), "reduce: this op takes floats");
+    if (asc_given(call, 1)) {
+        ASC_REQUIRE(call, call->n_ints == 2, "reduce: with axes as an operand it takes its op and noop");
+        return ASC_OK;
+    }
     int32_t code = read_axes(call, reduced);
-    if (code == ASC_OK) code = check_output(call, reduced);
-    if (code != ASC_OK) return code;
-    if (call->in[0].dtype == ASC_FLOAT32 || call->in[0].dtype == ASC_FLOAT64) return ASC_OK;
-    ASC_REQUIRE(call, op != REDUCE_L2 && op != REDUCE_LOG_SUM, "reduce: this op takes floats");
-    for (int i = 0; i < call->in[0].rank; i++)
-        ASC_REQUIRE(call, op != REDUCE_MEAN || !reduced[i] || call->in[0].dims[i] > 0,
-                    "reduce: the mean of no integers");
-    return ASC_OK;
+    return code == ASC_OK ? check_axes(call, reduced) : code;
 }
 
 /* Merges neighbours of one fate; returns how many axes are left. */
@@ -235,9 +259,10 @@ static void turn(axis_list *list) {
 int32_t ASC_FN(reduce_run)(const asc_call *call) {
     int reduced[ASC_MAX_RANK];
     reduce_job job = {.op = call->ints[0]};
-    int64_t total = asc_numel(&call->out[0]);
-    if (total == 0) return ASC_OK;
-    read_axes(call, reduced);
+    if (asc_numel(&call->out[0]) == 0) return ASC_OK;
+    int32_t code = read_axes(call, reduced);
+    if (code == ASC_OK && asc_given(call, 1)) code = check_axes(call, reduced);
+    if (code != ASC_OK) return code;
     describe(call, reduced, &job);
     turn(&job.kept);
     turn(&job.reduced);

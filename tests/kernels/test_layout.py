@@ -144,3 +144,28 @@ def test_trilu(k: int, upper: int) -> None:
         want = np.triu(x, near) if upper else np.tril(x, near)
         (got,) = call("trilu", [x], [(np.float32, shape)], ints=[upper, k])
         np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("isa", isa_levels())
+def test_slice_of_the_run(isa: int) -> None:
+    """Against Python's own slices, whatever the bounds; large bounds in both directions among them."""
+    random, x = np.random.default_rng(1), sample((7, 12, 9), np.int16)
+    bounds = [-(2**63), -13, -12, -5, -1, 0, 1, 6, 11, 12, 13, 2**63 - 1]
+    for _ in range(60):
+        starts, ends = random.choice(bounds, (2, 2))
+        steps = random.choice([-(2**63), -13, -3, -1, 1, 2, 5, 2**63 - 1], 2)
+        cuts = [slice(int(s), int(e), int(t)) for s, e, t in zip(starts, ends, steps, strict=True)]
+        want = x[cuts[1], :, cuts[0]]
+        (got,) = call("slice", [x, starts, ends, np.array([2, 0]), steps], [(x.dtype, want.shape)], isa=isa)
+        np.testing.assert_array_equal(got, want)
+
+
+def test_slice_refuses() -> None:
+    x, one = sample((4, 4), np.int32), np.array([1])
+    for given in (
+        [one, np.array([1, 2])],
+        [one, one, np.array([0, 1])],
+        [np.zeros(3, int), np.zeros(3, int)],
+    ):
+        with pytest.raises(KernelError):
+            call("slice", [x, *given], [(x.dtype, (0, 4))])

@@ -87,17 +87,7 @@ def test_topk_of_a_symbolic_count() -> None:
     np.testing.assert_array_equal(indices, np.argsort(-x, 1)[:, :4])
 
 
-@pytest.mark.parametrize(
-    ("kernel", "op", "dtype", "reason"),
-    [
-        ("reduce", "ReduceSum", 7, "axes are known only at run time"),
-        ("reduce", "ReduceSum", 12, "no kernel 'reduce' takes"),
-        ("topk", "TopK", 7, "K are known only at run time"),
-    ],
-)
-def test_refusals_give_the_reason(kernel: str, op: str, dtype: int, reason: str) -> None:
-    ins = [Operand("x", 1 if dtype == 7 else dtype, (2, 3))] + [Operand("a", 7, (1,))] * (dtype == 7)
-    node = NodeView(op, ins, [Operand("y", ins[0].dtype, (1, 1))], version=18)
-    inputs = {"x": np.zeros((2, 3)), "a": np.zeros(1, np.int64)}
-    with pytest.raises(Unsupported, match=reason):
-        run(kernel, node, inputs)
+def test_refusals_give_the_reason() -> None:
+    node = NodeView("ReduceSum", [Operand("x", 13, (2, 3))], [Operand("y", 13, (1, 1))], version=18)
+    with pytest.raises(Unsupported, match="no kernel 'reduce' takes"):
+        run("reduce", node, {"x": np.zeros((2, 3))})

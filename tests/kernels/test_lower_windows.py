@@ -77,6 +77,8 @@ def test_max_pool(x, attributes) -> None:
     inputs = {"x": normal(*x)}
     check("max_pool", onnx.helper.make_node("MaxPool", ["x"], ["y"], **attributes), inputs, 12)
     check("max_pool", onnx.helper.make_node("MaxPool", ["x"], ["y", "i"], **attributes), inputs, 12)
+    whole = {"x": (inputs["x"] * 50).astype(np.int8)}
+    check("max_pool", onnx.helper.make_node("MaxPool", ["x"], ["y"], **attributes), whole, 12)
 
 
 def test_max_pool_counts_column_by_column() -> None:

@@ -46,6 +46,18 @@ def reference(op: str, x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
                 return np.log(x.sum(axes, keepdims=True))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64])
+def test_axes_as_an_operand(dtype: type) -> None:
+    """The bits are those of the same axes as arguments."""
+    x = (rng.standard_normal((4, 3, 5, 37)) * 9).astype(dtype)
+    for axes in subsets(4):
+        shape = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
+        (want,) = call("reduce", [x], [(dtype, shape)], ints=[0, *axes])
+        given = np.array([a - 4 * (a % 2) for a in reversed(axes)], np.int64)
+        (got,) = call("reduce", [x, given], [(dtype, shape)], ints=[0, 1])
+        np.testing.assert_array_equal(got, want)
+
+
 def subsets(rank: int) -> list[tuple[int, ...]]:
     return [c for n in range(rank + 1) for c in combinations(range(rank), n)]
 

@@ -28,6 +28,7 @@ def run_node(
     domain: str = "",
     opset: int = 21,
     symbolic: bool = False,
+    declared: Sequence[Sequence[int]] = (),
     known: Sequence[int] = (),
     n_outputs: int = 1,
     registry: Registry | None = None,
@@ -37,8 +38,8 @@ def run_node(
 ) -> list[np.ndarray]:
     """The node's outputs. Inputs numbered in `known` are initializers; None is an absent input.
 
-    A standard operator is compared with onnx.reference within rtol and atol. `native`: fail when the node
-    would run on the host.
+    `declared`: the outputs' shapes that the model states. A standard operator is compared with
+    onnx.reference within rtol and atol. `native`: fail when the node would run on the host.
     """
     names = [f"x{i}" if a is not None else "" for i, a in enumerate(inputs)]
     feeds = {
@@ -50,7 +51,7 @@ def run_node(
         [node],
         "single",
         [_info(n, a, symbolic) for n, a in feeds.items()],
-        [helper.make_empty_tensor_value_info(n) for n in outputs],
+        [_output_info(n, declared[i] if declared else None) for i, n in enumerate(outputs)],
         [numpy_helper.from_array(inputs[i], names[i]) for i in known],  # type: ignore[arg-type]
     )
     opsets = [helper.make_opsetid("", opset)] + ([helper.make_opsetid(domain, 1)] if domain else [])
@@ -67,6 +68,16 @@ def run_node(
             assert result.dtype == want.dtype
             np.testing.assert_allclose(result, want, rtol=rtol, atol=atol, err_msg=op_type)
     return results
+
+
+def _output_info(name: str, dims: Sequence[int] | None) -> onnx.ValueInfoProto:
+    """An output of any type, of these dims if given."""
+    info = helper.make_empty_tensor_value_info(name)
+    if dims is not None:
+        info.type.tensor_type.shape.CopyFrom(
+            helper.make_tensor_value_info("", 1, dims).type.tensor_type.shape
+        )
+    return info
 
 
 def _info(name: str, array: np.ndarray, symbolic: bool) -> onnx.ValueInfoProto:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ascend_ep.compiler.lowering import Dim, NodeView, Operand, Unsupported
+from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported
 from ascend_ep.opdef.dims import static
+from ascend_ep.opdef.dtypes import BOOL, INT64
 
 REDUCTIONS = ("none", "add", "mul", "min", "max")  # the numbers of native/kernels/indexing.h
 
@@ -38,6 +39,25 @@ def known_ints(source: Operand, what: str) -> list[int]:
     if any(e is None for e in elements):
         raise Unsupported(f"its {what} depend on the input shapes")
     return [e for e in elements if e is not None]
+
+
+def run_time_ints(b: PlanBuilder, source: Operand | None) -> Ref | None:
+    """The value of an int tensor for a kernel that reads it as it runs; None when it is absent."""
+    return None if source is None else b.cast(b.contiguous(b.ref(source)), INT64)
+
+
+def is_run_time(source: Operand | None) -> bool:
+    """Whether the elements of an int tensor come with the data."""
+    return source is not None and source.constant is None and source.shape_value is None
+
+
+def expect_ints(b: PlanBuilder, source: Operand | None, choices: Sequence[Sequence[Dim]]) -> None:
+    """Has the run fail unless element i of an int tensor is one of choices[i], all of one length: for sizes
+    that come with the data where the plan has those that the model declares. Nothing for known elements."""
+    if source is None or not is_run_time(source):
+        return
+    ints = [len(choices[0]) if choices else 1, *(c for each in choices for c in each)]
+    b.emit("expect_ints", [run_time_ints(b, source)], [b.temp(BOOL, ())], ints)
 
 
 def axis_of(node: NodeView, rank: int, default: int | None = None, name: str = "axis") -> int:

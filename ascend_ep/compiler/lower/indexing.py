@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ascend_ep.compiler.lower.arguments import REDUCTIONS, axis_of, enum_of, needed
+from ascend_ep.compiler.lower.arguments import REDUCTIONS, axis_of, enum_of, expect_ints, needed
 from ascend_ep.compiler.lowering import NodeView, PlanBuilder, lowers
 from ascend_ep.opdef.dims import static
 
@@ -70,5 +70,7 @@ def lower_scatter_nd(node: NodeView, b: PlanBuilder) -> None:
 def lower_one_hot(node: NodeView, b: PlanBuilder) -> None:
     """OneHot(indices, depth, values): the depth is the length shape inference gave the new axis."""
     target = needed(node.outputs, 0)
+    axis = axis_of(node, target.rank, -1)
+    expect_ints(b, needed(node.inputs, 1), [(target.dims[axis],)])
     ins = [b.ref(needed(node.inputs, i)) for i in (0, 2)]
-    b.emit("one_hot", ins, [b.out(target)], [axis_of(node, target.rank, -1)])
+    b.emit("one_hot", ins, [b.out(target)], [axis])

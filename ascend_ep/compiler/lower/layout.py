@@ -12,15 +12,18 @@ import onnx_ir as ir
 from ascend_ep.compiler.lower.arguments import (
     axis_of,
     enum_of,
+    expect_ints,
+    is_run_time,
     known_elements,
     known_ints,
     needed,
     operand,
+    run_time_ints,
     wrap_axis,
 )
 from ascend_ep.compiler.lower.views import broadcast, permuted
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
-from ascend_ep.opdef.dims import bounds, max_, min_, static
+from ascend_ep.opdef.dims import bounds, floordiv, max_, min_, static
 
 PAD_MODES = ("constant", "reflect", "edge", "wrap")  # the numbers of native/kernels/pad.c
 TO_THE_END = 2**31 - 1  # what exporters write for "to the end", and beyond
@@ -37,8 +40,13 @@ def _hand_on(b: PlanBuilder, target: Operand, view: Ref) -> None:
 @lowers("reshape")
 def lower_reshape(node: NodeView, b: PlanBuilder) -> None:
     """Reshape, Flatten, Squeeze, Unsqueeze, Identity: the same elements under other dims."""
-    target = needed(node.outputs, 0)
-    b.bind(target, b.view(b.ref(needed(node.inputs, 0)), target.dims))
+    source, target = needed(node.inputs, 0), needed(node.outputs, 0)
+    if node.op_type == "Reshape":
+        copied = [i < source.rank and source.dims[i] == d for i, d in enumerate(target.dims)]
+        copies = [same and not node.attr("allowzero", 0) for same in copied]
+        choices = [(d, -1, 0 if copy else d) for d, copy in zip(target.dims, copies, strict=True)]
+        expect_ints(b, operand(node.inputs, 1), choices)
+    b.bind(target, b.view(b.ref(source), target.dims))
 
 
 @lowers("transpose")
@@ -72,6 +80,7 @@ def lower_split(node: NodeView, b: PlanBuilder) -> None:
     axis = axis_of(node, x.rank, 0)
     strides = b.strides(x)
     start: Dim = 0
+    expect_ints(b, operand(node.inputs, 1), [(o.dims[axis],) for o in node.outputs if o is not None])
     for target in node.outputs:
         if target is None:
             raise Unsupported("one of its parts is not wanted, so the start of the next is unknown")
@@ -111,9 +120,14 @@ def _slice_arguments(node: NodeView, rank: int) -> list[tuple[int, Dim, int]]:
 
 @lowers("slice")
 def lower_slice(node: NodeView, b: PlanBuilder) -> None:
-    """Slice: a view with an offset and steps; the lengths are those shape inference found."""
+    """Slice: a view with an offset and steps, the lengths those shape inference found; a copy where the
+    arguments come with the data."""
     target = needed(node.outputs, 0)
     x = b.ref(needed(node.inputs, 0))
+    if any(is_run_time(given) for given in node.inputs[1:]):
+        arguments = [run_time_ints(b, operand(node.inputs, i)) for i in range(1, 5)]
+        b.emit("slice", [x, *arguments], [b.out(target)])
+        return
     strides = list(b.strides(x))
     offset: Dim = 0
     if any(static(d) == 0 for d in target.dims):
@@ -133,6 +147,10 @@ def lower_expand(node: NodeView, b: PlanBuilder) -> None:
     """Expand: stride 0 along every axis that is repeated."""
     target = needed(node.outputs, 0)
     x = b.ref(needed(node.inputs, 0))
+    shape = needed(node.inputs, 1)
+    if is_run_time(shape):
+        wanted = target.dims[target.rank - (static(shape.dims[0]) or 0) :]
+        expect_ints(b, shape, [(d, 1) if d in x.dims else (d, d) for d in wanted])
     b.emit("copy", [broadcast(b, x, target.dims)], [b.out(target)])
 
 
@@ -141,7 +159,12 @@ def lower_tile(node: NodeView, b: PlanBuilder) -> None:
     """Tile: a repeated axis becomes two, the outer with stride 0."""
     target = needed(node.outputs, 0)
     x = b.ref(needed(node.inputs, 0))
-    repeats = known_elements(needed(node.inputs, 1), "repeats")
+    given = needed(node.inputs, 1)
+    if is_run_time(given):
+        repeats: list[Dim] = [_repeats(*pair) for pair in zip(x.dims, target.dims, strict=True)]
+        expect_ints(b, given, [(r,) for r in repeats])
+    else:
+        repeats = known_elements(given, "repeats")
     if len(repeats) != x.rank:
         raise Unsupported("its repeats don't fit the rank")
     dims: list[Dim] = []
@@ -155,9 +178,16 @@ def lower_tile(node: NodeView, b: PlanBuilder) -> None:
     b.emit("copy", [b.view(x, dims, 0, strides)], [b.out(target)])
 
 
+def _repeats(length: Dim, total: Dim) -> Dim:
+    if static(length) in (None, 0):
+        raise Unsupported("its repeats are known only at run time, for an axis that may be empty")
+    return floordiv(total, length)
+
+
 @lowers("constant_of_shape")
 def lower_constant_of_shape(node: NodeView, b: PlanBuilder) -> None:
     target = needed(node.outputs, 0)
+    expect_ints(b, operand(node.inputs, 0), [(d,) for d in target.dims])
     value = np.asarray(node.attr("value", np.zeros(1, np.float32))).reshape(())
     element = b.constant(value, dtype=target.dtype)
     b.emit("copy", [b.view(element, target.dims, 0, [0] * target.rank)], [b.out(target)])
@@ -222,21 +252,29 @@ def lower_pad(node: NodeView, b: PlanBuilder) -> None:
         value = b.constant(
             np.array(node.attr("value"), ir.DataType(source.dtype).numpy()), dtype=source.dtype
         )
-    ints = [mode, *_pad_arguments(node, source.rank)]
-    b.emit("pad", [b.ref(source), value], [b.out(needed(node.outputs, 0))], ints)
+    target = b.out(needed(node.outputs, 0))
+    pads, axes = (operand(node.inputs, i) if node.version >= 11 else None for i in (1, 3))
+    if is_run_time(pads) or is_run_time(axes):
+        arguments = [run_time_ints(b, pads), run_time_ints(b, axes)]
+        b.emit("pad", [b.ref(source), value, *arguments], [target], [mode])
+    else:
+        b.emit("pad", [b.ref(source), value], [target], [mode, *_pad_arguments(node, source.rank)])
 
 
 @lowers("trilu")
 def lower_trilu(node: NodeView, b: PlanBuilder) -> None:
     given = operand(node.inputs, 1)
-    k = known_elements(given, "diagonal")[0] if given else 0
-    upper = int(node.attr("upper", 1))
-    b.emit("trilu", [b.ref(needed(node.inputs, 0))], [b.out(needed(node.outputs, 0))], [upper, k])
+    run_time = run_time_ints(b, given) if is_run_time(given) else None
+    k = known_elements(given, "diagonal")[0] if given and run_time is None else 0
+    ints = [int(node.attr("upper", 1)), k]
+    b.emit("trilu", [b.ref(needed(node.inputs, 0)), run_time], [b.out(needed(node.outputs, 0))], ints)
 
 
 @lowers("cumsum")
 def lower_cumsum(node: NodeView, b: PlanBuilder) -> None:
     source = needed(node.inputs, 0)
-    axis = wrap_axis(known_ints(needed(node.inputs, 1), "axis")[0], source.rank)
+    given = needed(node.inputs, 1)
+    run_time = run_time_ints(b, given) if is_run_time(given) else None
+    axis = 0 if run_time else wrap_axis(known_ints(given, "axis")[0], source.rank)
     ints = [axis, int(node.attr("exclusive", 0)), int(node.attr("reverse", 0))]
-    b.emit("cumsum", [b.ref(source)], [b.out(needed(node.outputs, 0))], ints)
+    b.emit("cumsum", [b.ref(source), run_time], [b.out(needed(node.outputs, 0))], ints)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from itertools import chain
 
 from ascend_ep.compiler.lower.arguments import needed, operand
-from ascend_ep.compiler.lower.matmul import require_float
 from ascend_ep.compiler.lower.windows import Window, spatial_ints, window_of
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Unsupported, lowers
+from ascend_ep.opdef.dtypes import FLOAT32, INT8, UINT8
 
 
 def _input(node: NodeView) -> Operand:
     x = needed(node.inputs, 0)
-    require_float(x)
     if not 3 <= x.rank <= 5:
         raise Unsupported(f"it has {x.rank - 2} spatial axes; the kernel has one to three")
     return x
@@ -36,9 +35,15 @@ def lower_max_pool(node: NodeView, b: PlanBuilder) -> None:
     column_major = int(bool(node.attr("storage_order", 0)))
     if column_major and indices is not None and x.rank > 4:
         raise Unsupported("storage_order 1 counts positions over at most two spatial axes")
-    outs = [b.out(o) for o in (needed(node.outputs, 0), indices) if o is not None]
-    mode = column_major if indices is not None else 0
-    b.emit("max_pool", [b.ref(x)], outs, _arguments(mode, pool_window(node, x)))
+    arguments = _arguments(column_major if indices is not None else 0, pool_window(node, x))
+    places = [] if indices is None else [b.out(indices)]
+    target = needed(node.outputs, 0)
+    if x.dtype in (INT8, UINT8):  # float32 holds them all
+        most = b.temp(FLOAT32, target.dims)
+        b.emit("max_pool", [b.cast(b.ref(x), FLOAT32)], [most, *places], arguments)
+        b.bind(target, b.cast(most, x.dtype))
+    else:
+        b.emit("max_pool", [b.ref(x)], [b.out(target), *places], arguments)
 
 
 @lowers("average_pool")

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from ascend_ep.compiler.lower.arguments import axis_of, known_ints, needed, operand, wrap_axis
+from ascend_ep.compiler.lower.arguments import (
+    axis_of,
+    is_run_time,
+    known_ints,
+    needed,
+    operand,
+    run_time_ints,
+    wrap_axis,
+)
 from ascend_ep.compiler.lower.views import permuted
-from ascend_ep.compiler.lowering import NodeView, PlanBuilder, lowers
+from ascend_ep.compiler.lowering import NodeView, PlanBuilder, Ref, lowers
+from ascend_ep.opdef.dtypes import FLOAT64, INTEGERS
 
 #: The numbers of native/kernels/reduce.c.
 OPS = {
@@ -35,8 +44,23 @@ def reduced_axes(node: NodeView) -> list[int]:
 
 @lowers("reduce")
 def lower_reduce(node: NodeView, b: PlanBuilder) -> None:
-    axes, source = reduced_axes(node), needed(node.inputs, 0)
-    b.emit("reduce", [b.ref(source)], [b.out(needed(node.outputs, 0))], [OPS[node.op_type], *axes])
+    """The square root and the logarithm of integers are those of float64."""
+    x, target = b.ref(needed(node.inputs, 0)), needed(node.outputs, 0)
+    if node.op_type in ("ReduceL2", "ReduceLogSum") and x.dtype in INTEGERS:
+        made = b.temp(FLOAT64, target.dims)
+        _emit(node, b, b.cast(x, FLOAT64), made)
+        b.bind(target, b.cast(made, target.dtype))
+    else:
+        _emit(node, b, x, b.out(target))
+
+
+def _emit(node: NodeView, b: PlanBuilder, x: Ref, out: Ref) -> None:
+    given = operand(node.inputs, 1)
+    if is_run_time(given):
+        noop = int(bool(node.attr("noop_with_empty_axes", 0)))
+        b.emit("reduce", [x, run_time_ints(b, given)], [out], [OPS[node.op_type], noop])
+    else:
+        b.emit("reduce", [x], [out], [OPS[node.op_type], *reduced_axes(node)])
 
 
 @lowers("logsumexp")

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from ascend_ep.compiler.lower.arguments import axis_of, known_elements, needed, operand
+from ascend_ep.compiler.lower.arguments import (
+    axis_of,
+    expect_ints,
+    is_run_time,
+    known_elements,
+    needed,
+    operand,
+)
 from ascend_ep.compiler.lowering import Dim, NodeView, PlanBuilder, Unsupported, lowers
 
 INT64 = 7
 
 
-def _count(node: NodeView) -> Dim:
-    """k: the input K, or an attribute (ONNX before opset 10, and the custom TopK)."""
+def _count(node: NodeView, axis: int) -> Dim:
+    """k: the input K, or an attribute (ONNX before opset 10, and the custom TopK). A K that comes with the
+    data is the length that the model declares."""
     given = operand(node.inputs, 1)
     if given is None:
         if not node.has_attr("k"):
             raise Unsupported("it has neither the input K nor the attribute k")
         return int(node.attr("k"))
+    declared = next((o.dims[axis] for o in node.outputs if o is not None), None)
+    if is_run_time(given) and declared is not None:
+        return declared
     elements = known_elements(given, "K")
     if len(elements) != 1:
         raise Unsupported(f"its K has {len(elements)} elements")
@@ -24,7 +35,9 @@ def _count(node: NodeView) -> Dim:
 @lowers("topk")
 def lower_topk(node: NodeView, b: PlanBuilder) -> None:
     source = needed(node.inputs, 0)
-    axis, k = axis_of(node, source.rank, -1), _count(node)
+    axis = axis_of(node, source.rank, -1)
+    k = _count(node, axis)
+    expect_ints(b, operand(node.inputs, 1), [(k,)])
     dims = [*source.dims[:axis], k, *source.dims[axis + 1 :]]
     values, indices = operand(node.outputs, 0), operand(node.outputs, 1)
     outs = [

@@ -1,0 +1,85 @@
+"""Operators whose axes, sizes and bounds come with the data, in models that declare the output's shape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from single_node import run_node
+
+from ascend_ep.errors import AscendError
+
+RANDOM = np.random.default_rng(5)
+X = RANDOM.standard_normal((3, 4, 5)).astype(np.float32)
+
+
+def ints(*values: int, dtype: type = np.int64) -> np.ndarray:
+    return np.array(values, dtype)
+
+
+SCALAR = np.array(-2)
+CASES: dict[str, tuple[str, list[np.ndarray | None], Mapping[str, Any], tuple[int, ...]]] = {
+    "reduce": ("ReduceSum", [X, ints(-1, 0)], {}, (1, 4, 1)),
+    "reduce, dropped": ("ReduceMean", [X, ints(1)], {"keepdims": 0}, (3, 5)),
+    "reduce, all": ("ReduceMax", [X, ints()], {}, (1, 1, 1)),
+    "reduce, none": ("ReduceL1", [X, ints()], {"noop_with_empty_axes": 1}, (3, 4, 5)),
+    "reduce, halves": ("ReduceSum", [X.astype(np.float16), ints(2)], {}, (3, 4, 1)),
+    "reduce, integers": ("ReduceL2", [(X * 9).astype(np.int32), ints(2)], {}, (3, 4, 1)),
+    "slice": ("Slice", [X, ints(-4, 1), ints(99, 3), ints(2, 0)], {}, (2, 4, 4)),
+    "slice, backwards": ("Slice", [X, ints(9), ints(-99), ints(1), ints(-2)], {}, (3, 2, 5)),
+    "slice, int32": ("Slice", [X, ints(0, 1, dtype=np.int32), ints(2, 3, dtype=np.int32)], {}, (2, 2, 5)),
+    "slice, nothing": ("Slice", [X, ints(3), ints(1), ints(1)], {}, (3, 0, 5)),
+    "trilu": ("Trilu", [X, SCALAR], {}, X.shape),
+    "trilu, lower": ("Trilu", [X, SCALAR], {"upper": 0}, X.shape),
+    "cumsum": ("CumSum", [X, SCALAR], {"exclusive": 1, "reverse": 1}, X.shape),
+    "cumsum, double": ("CumSum", [X.astype(np.float64), SCALAR], {}, X.shape),
+    "pad": ("Pad", [X, ints(0, 1, 0, 2, 0, 3), np.array(7, np.float32)], {}, (5, 5, 8)),
+    "pad, reflect": ("Pad", [X, ints(2, 0, 1, 1), None, ints(-1, 0)], {"mode": "reflect"}, (4, 4, 8)),
+    "topk": ("TopK", [X, ints(2)], {"axis": 1}, (3, 2, 5)),
+    "tile": ("Tile", [X, ints(2, 1, 3)], {}, (6, 4, 15)),
+    "expand": ("Expand", [X[:, :1], ints(2, 1, 4, 5)], {}, (2, 3, 4, 5)),
+    "reshape": ("Reshape", [X, ints(0, -1, 2, 5)], {}, (3, 2, 2, 5)),
+    "constant of shape": ("ConstantOfShape", [ints(2, 3)], {}, (2, 3)),
+    "one-hot": ("OneHot", [ints(1, -1), np.array(3), np.array([0, 1], np.float32)], {}, (2, 3)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_arguments_of_the_run(name: str) -> None:
+    op, given, attrs, shape = CASES[name]
+    outputs = 1 + (op == "TopK")
+    run_node(op, given, attrs, declared=[shape] * outputs, n_outputs=outputs, atol=1e-5)
+
+
+WRONG: dict[str, tuple[str, list[np.ndarray | None], tuple[int, ...], str]] = {
+    "another axis": ("ReduceSum", [X, ints(0)], (3, 1, 5), "dims are wrong"),
+    "no such axis": ("ReduceSum", [X, ints(3)], (3, 1, 5), "axis 3 is outside a rank of 3"),
+    "an axis twice": (
+        "ReduceSum",
+        [X, ints(1, -2)],
+        (3, 1, 5),
+        "axis -2 is given twice",
+    ),
+    "a longer slice": (
+        "Slice",
+        [X, ints(0), ints(9)],
+        (2, 4, 5),
+        "3 elements where the model declares 2",
+    ),
+    "a step of 0": ("Slice", [X, ints(0), ints(2), ints(0), ints(0)], (2, 4, 5), "a step is 0"),
+    "other pads": ("Pad", [X, ints(1, 0, 0, 0, 0, 0)], (5, 4, 5), "dims are wrong"),
+    "no axis to sum": ("CumSum", [X, np.array(3)], X.shape, "index 3 is outside an axis of length 3"),
+    "another k": ("TopK", [X, ints(3)], (3, 4, 2), "element 0 is 3 where the shapes of the model ask for 2"),
+    "other repeats": ("Tile", [X, ints(1, 1, 2)], (6, 4, 5), "element 0 is 1"),
+    "another shape": ("Reshape", [X, ints(5, 12)], (12, 5), "element 0 is 5"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_arguments_against_the_declared_shape(name: str) -> None:
+    op, given, shape, text = WRONG[name]
+    outputs = 1 + (op == "TopK")
+    with pytest.raises(AscendError, match=text):
+        run_node(op, given, declared=[shape] * outputs, n_outputs=outputs)
