@@ -10,6 +10,7 @@ from onnx.reference.op_run import OpRun
 from onnx.reference.ops import op_attention
 
 from ascend_ep.graph.reference_quantised import DequantizeLinear
+from ascend_ep.graph.reference_recurrent import GRU, LSTM, RNN
 from ascend_ep.graph.reference_windows import convolve, convolve_transposed, pool
 
 
@@ -204,13 +205,16 @@ FAST_OPS: tuple[type[OpRun], ...] = (
     DequantizeLinear,
     MaxPool,
     Erf,
+    GRU,
     Gelu,
     Hardmax,
     LRN,
+    LSTM,
     LayerNormalization,
     LogSoftmax,
     LpNormalization,
     MeanVarianceNormalization,
     Pad,
+    RNN,
     Softmax,
 )

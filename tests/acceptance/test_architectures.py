@@ -29,8 +29,6 @@ MIXED_SAMPLE = ("gpt2", "deepseek", "roberta", "efficientnet", "lstm")
 HALF_SAMPLE = ("llama_decode", "efficientnet", "gru")
 
 slow = pytest.mark.slow
-#: Those with a node that has no native kernel yet: Resize, LSTM, GRU.
-WAITING = ("segformer", "unet", "yolo", "lstm", "gru")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -65,8 +63,6 @@ def check(
     precision: str = "origin",
 ) -> None:
     """Converts, finds no node on the host, and compares each output with PyTorch's."""
-    if name in WAITING:
-        pytest.skip("a node has no native kernel yet")
     model = exported(name, exporter, free, dtype)
     conversion = convert(model, ConvertOptions(codegen="off", self_check=False, precision=precision))
     hosts = [(r.node, r.op_type, r.reason) for r in conversion.partition_table if r.target != "AscendEP"]

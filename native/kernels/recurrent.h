@@ -1,0 +1,75 @@
+/* recurrent.h - what the recurrent kernel reads from its call, and the cells it runs. */
+#ifndef ASC_KERNELS_RECURRENT_H
+#define ASC_KERNELS_RECURRENT_H
+
+#include "isa.h"
+
+enum { RECURRENT_RNN, RECURRENT_GRU, RECURRENT_LSTM, RECURRENT_KINDS };
+
+/* Activation codes: compiler/lower/recurrent.py names them. */
+enum {
+    CELL_SIGMOID,
+    CELL_TANH,
+    CELL_RELU,
+    CELL_AFFINE,           /* alpha x + beta */
+    CELL_LEAKY_RELU,       /* x, or alpha x below 0 */
+    CELL_THRESHOLDED_RELU, /* x above alpha, else 0 */
+    CELL_SCALED_TANH,      /* alpha tanh(beta x) */
+    CELL_HARD_SIGMOID,     /* alpha x + beta within [0, 1] */
+    CELL_ELU,              /* x, or alpha (e^x - 1) below 0 */
+    CELL_SOFTSIGN,         /* x / (1 + |x|) */
+    CELL_SOFTPLUS,         /* log(1 + e^x) */
+    CELL_ACTIVATIONS
+};
+
+enum { X, R, RC, BIAS, LENGTHS, H0, C0, PEEPHOLE, INPUTS };
+
+typedef struct cell_activation {
+    int64_t code;
+    float alpha, beta;
+} cell_activation;
+
+#define CELL_FUNCTIONS 3 /* ONNX's f, g and h */
+
+/* One direction of one kind of cell. */
+typedef struct cell {
+    int64_t kind, hidden;
+    cell_activation f[CELL_FUNCTIONS];
+    float clip;            /* of what goes into activations; infinite: none */
+    int reset_after;       /* GRU: the reset gate multiplies the product, not the state */
+    int coupled;           /* LSTM: the forget gate is 1 - the input gate */
+    const float *peephole; /* LSTM, for gates i, o, f; NULL: none */
+} cell;
+
+/* One row. sums: those of all gates, in ONNX's order. h and c are the state before and after. */
+void ASC_FN(cell_rnn)(const cell *k, const float *sums, float *h);
+void ASC_FN(cell_lstm)(const cell *k, const float *sums, float *h, float *c);
+/* The gates z and r in place; and r h, unless the reset comes after the product. */
+void ASC_FN(cell_gru_gates)(const cell *k, float *sums, const float *h, float *reset);
+/* x: the candidate's sum of the input, used when the reset comes after the product. */
+void ASC_FN(cell_gru_state)(const cell *k, const float *gates, const float *candidate, const float *x, float *h);
+
+/* A call that was read. */
+typedef struct layer {
+    const asc_call *call;
+    int64_t steps, batch, hidden, directions, gates;
+    int64_t columns; /* of R */
+    cell cells[2];
+    int backwards[2];
+    int64_t r_step, rc_step; /* floats between the directions' weights in panels */
+    const float *r, *rc;     /* in panels */
+} layer;
+
+static inline int given(const asc_call *call, int operand) {
+    return operand < call->n_in && call->in[operand].dtype != ASC_UNDEFINED;
+}
+
+static inline const float *floats_of(const asc_call *call, int operand, int64_t offset) {
+    const float *data = given(call, operand) ? call->in[operand].data : NULL; /* there is none in prepare */
+    return data ? data + offset : NULL;
+}
+
+/* Checks all that a run relies on but the lengths. */
+int32_t ASC_FN(recurrent_read)(const asc_call *call, layer *l);
+
+#endif

@@ -1,0 +1,94 @@
+/* Reading the arguments of the recurrent kernel. */
+#include "recurrent.h"
+
+enum { KIND, RESET_AFTER, COUPLED, FIXED_INTS, INTS_PER_DIRECTION = 1 + CELL_FUNCTIONS };
+
+static const int64_t gates_of[RECURRENT_KINDS] = {[RECURRENT_RNN] = 1, [RECURRENT_GRU] = 3, [RECURRENT_LSTM] = 4};
+
+static int has_dims(const asc_tensor *t, int rank, const int64_t *dims) {
+    if (t->rank != rank) return 0;
+    for (int i = 0; i < rank; i++)
+        if (t->dims[i] != dims[i]) return 0;
+    return 1;
+}
+
+/* A weight of `columns` columns: in panels, or transposed and plain. */
+static int is_weight(const asc_call *call, int operand, int64_t directions, int64_t hidden, int64_t columns) {
+    if (!given(call, operand)) return 0;
+    const asc_tensor *t = &call->in[operand];
+    int packed = t->layout == ASC_LAYOUT_PANEL32;
+    int64_t dims[3] = {directions, packed ? hidden : columns, packed ? columns : hidden};
+    return (packed || t->layout == ASC_LAYOUT_PLAIN) && has_dims(t, 3, dims);
+}
+
+static int32_t read_cells(const asc_call *call, layer *l) {
+    for (int64_t d = 0; d < l->directions; d++) {
+        const int64_t *codes = call->ints + FIXED_INTS + d * INTS_PER_DIRECTION;
+        const double *numbers = call->floats + 1 + d * 2 * CELL_FUNCTIONS;
+        cell *k = &l->cells[d];
+        *k = (cell){.kind = call->ints[KIND], .hidden = l->hidden, .clip = (float)call->floats[0]};
+        k->reset_after = call->ints[RESET_AFTER] != 0;
+        k->coupled = call->ints[COUPLED] != 0;
+        k->peephole = floats_of(call, PEEPHOLE, d * 3 * l->hidden);
+        l->backwards[d] = codes[0] != 0;
+        for (int i = 0; i < CELL_FUNCTIONS; i++) {
+            ASC_REQUIRE(call, codes[1 + i] >= 0 && codes[1 + i] < CELL_ACTIVATIONS, "recurrent: unknown activation");
+            k->f[i] = (cell_activation){codes[1 + i], (float)numbers[2 * i], (float)numbers[2 * i + 1]};
+        }
+    }
+    return ASC_OK;
+}
+
+static int32_t read_states(const asc_call *call, const layer *l) {
+    int lstm = call->ints[KIND] == RECURRENT_LSTM;
+    int64_t y[4] = {l->steps, l->directions, l->batch, l->hidden}, hole[2] = {l->directions, 3 * l->hidden};
+    ASC_REQUIRE(call, call->n_out == 2 + lstm && has_dims(&call->out[0], 4, y), "recurrent: Y is [S, D, B, H]");
+    for (int i = 1; i < call->n_out; i++)
+        ASC_REQUIRE(call, has_dims(&call->out[i], 3, y + 1), "recurrent: a last state is [D, B, H]");
+    for (int i = H0; i <= C0; i++)
+        ASC_REQUIRE(call, !given(call, i) || has_dims(&call->in[i], 3, y + 1),
+                    "recurrent: an initial state is [D, B, H]");
+    ASC_REQUIRE(call, lstm || (!given(call, C0) && !given(call, PEEPHOLE)), "recurrent: only LSTM has cells");
+    ASC_REQUIRE(call, !given(call, PEEPHOLE) || has_dims(&call->in[PEEPHOLE], 2, hole),
+                "recurrent: the peephole is [D, 3 H]");
+    ASC_REQUIRE(call, !given(call, LENGTHS) || has_dims(&call->in[LENGTHS], 1, &l->batch),
+                "recurrent: there is one length a row");
+    return ASC_OK;
+}
+
+int32_t ASC_FN(recurrent_read)(const asc_call *call, layer *l) {
+    ASC_REQUIRE(call, call->n_ints > FIXED_INTS && call->in[X].rank == 3 && call->out[0].rank == 4,
+                "recurrent takes its kind, X [S, B, gates] and Y [S, D, B, H]");
+    int64_t kind = call->ints[KIND], count;
+    *l = (layer){.call = call, .steps = call->in[X].dims[0], .batch = call->in[X].dims[1]};
+    l->directions = call->out[0].dims[1];
+    l->hidden = call->out[0].dims[3];
+    ASC_REQUIRE(call, kind >= 0 && kind < RECURRENT_KINDS && (l->directions == 1 || l->directions == 2),
+                "recurrent: unknown kind, or not one or two directions");
+    ASC_REQUIRE(call,
+                call->n_ints == FIXED_INTS + l->directions * INTS_PER_DIRECTION &&
+                    call->n_floats == 1 + l->directions * 2 * CELL_FUNCTIONS,
+                "recurrent: wrong number of arguments");
+    ASC_REQUIRE(call,
+                asc_mul_ok(gates_of[kind], l->hidden, &l->gates) && asc_mul_ok(l->gates, l->directions, &count) &&
+                    count == call->in[X].dims[2],
+                "recurrent: X has the columns of another layer");
+    for (int i = 0; i < call->n_in; i++)
+        ASC_REQUIRE(call, i == R || i == RC || call->in[i].layout == ASC_LAYOUT_PLAIN,
+                    "recurrent: only weights may be in panels");
+    int gru = kind == RECURRENT_GRU;
+    int64_t bias[2] = {l->directions, l->hidden};
+    l->columns = gru ? 2 * l->hidden : l->gates;
+    ASC_REQUIRE(call, is_weight(call, R, l->directions, l->hidden, l->columns), "recurrent: R doesn't fit");
+    ASC_REQUIRE(call, gru ? is_weight(call, RC, l->directions, l->hidden, l->hidden) : !given(call, RC),
+                "recurrent: GRU alone has weights of a candidate, [D, H, H]");
+    ASC_REQUIRE(call, !gru || call->in[RC].layout == call->in[R].layout, "recurrent: weights of two layouts");
+    ASC_REQUIRE(call, !given(call, BIAS) || (gru && has_dims(&call->in[BIAS], 2, bias)),
+                "recurrent: GRU alone has a bias of the product, [D, H]");
+    l->r_step = asc_panel32_floats(l->hidden, l->columns);
+    l->rc_step = asc_panel32_floats(l->hidden, l->hidden);
+    l->r = floats_of(call, R, 0);
+    l->rc = floats_of(call, RC, 0);
+    int32_t code = read_states(call, l);
+    return code ? code : read_cells(call, l);
+}
