@@ -133,7 +133,7 @@ def test_infinite_sums_saturate() -> None:
 def test_wrong_lengths_and_operands() -> None:
     values = draw("LSTM", 3, 2, 8)
     for wrong in ([0, 4], [-1, 1]):
-        with pytest.raises(KernelError, match="the length .* of row .* is outside 0 to 3"):
+        with pytest.raises(KernelError, match=r"the length .* of row .* is outside 0 to 3"):
             run("LSTM", values, lengths=np.array(wrong, np.int32))
     for name, shape, text in (
         ("r", (1, 24, 8), "R doesn't fit"),
