@@ -178,7 +178,7 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
 
 static void pack(const layer *l, const float *from, int64_t columns, int64_t step, float *to) {
     for (int64_t d = 0; d < l->directions; d++)
-        asc_pack_panel32(from + d * columns * l->hidden, l->hidden, columns, 1, l->hidden, to + d * step);
+        asc_pack(ASC_LAYOUT_PANEL32, from + d * columns * l->hidden, l->hidden, columns, 1, l->hidden, to + d * step);
 }
 
 static int32_t check_lengths(const layer *l) {

@@ -85,8 +85,8 @@ int32_t ASC_FN(recurrent_read)(const asc_call *call, layer *l) {
     ASC_REQUIRE(call, !gru || call->in[RC].layout == call->in[R].layout, "recurrent: weights of two layouts");
     ASC_REQUIRE(call, !given(call, BIAS) || (gru && has_dims(&call->in[BIAS], 2, bias)),
                 "recurrent: GRU alone has a bias of the product, [D, H]");
-    l->r_step = asc_panel32_floats(l->hidden, l->columns);
-    l->rc_step = asc_panel32_floats(l->hidden, l->hidden);
+    l->r_step = asc_packed_bytes(ASC_LAYOUT_PANEL32, l->hidden, l->columns) / (int64_t)sizeof(float);
+    l->rc_step = asc_packed_bytes(ASC_LAYOUT_PANEL32, l->hidden, l->hidden) / (int64_t)sizeof(float);
     l->r = floats_of(call, R, 0);
     l->rc = floats_of(call, RC, 0);
     int32_t code = read_states(call, l);
