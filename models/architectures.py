@@ -111,7 +111,7 @@ ARCHITECTURES: dict[str, Architecture] = {
     "gpt2": Architecture(decoders.Gpt2, tokens, LOGITS, TOKENS),
     "llama": Architecture(lambda: decoders.Decoder(decoders.LLAMA), tokens, LOGITS, TOKENS),
     "llama_decode": Architecture(
-        lambda: decoders.Decoder(decoders.LLAMA),
+        lambda: decoders.ContinuedDecoder(decoders.LLAMA),
         continued,
         ("logits", *(f"present.{i}" for i in range(4))),
         {"input_ids": {0: "batch"}, **CACHES},

@@ -238,3 +238,17 @@ class Decoder(nn.Module):
         if self.style.gemma:
             logits = torch.tanh(logits / 30.0) * 30.0
         return (logits, *kept) if past else (logits,)
+
+
+class ContinuedDecoder(Decoder):
+    """The decoder after a past, whose keys and values of each of two layers are inputs of their own."""
+
+    def forward(
+        self,
+        input_ids: torch.Tensor,
+        key0: torch.Tensor,
+        value0: torch.Tensor,
+        key1: torch.Tensor,
+        value1: torch.Tensor,
+    ) -> tuple[torch.Tensor, ...]:
+        return super().forward(input_ids, key0, value0, key1, value1)

@@ -70,11 +70,11 @@ class _Cell:
         self.reset_after, self.coupled = bool(a.get("linear_before_reset")), bool(a.get("input_forget"))
         names = [_text(n) for n in a.get("activations") or ()] or DEFAULTS[kind] * 2
         alphas, betas = (list(a.get(f"activation_{k}") or ()) for k in ("alpha", "beta"))
-        made = []
+        made: list[tuple[Function, float, float]] = []
         for name in names:
             function, own = FUNCTIONS[name.lower()]
             taken = [s.pop(0) if s else n for s, n in zip((alphas, betas), own, strict=False)] + [0.0, 0.0]
-            made.append((function, *taken[:2]))
+            made.append((function, taken[0], taken[1]))
         count = len(DEFAULTS[kind])
         self.functions = made[d * count : (d + 1) * count]
 
