@@ -1,7 +1,7 @@
 """Writes a plan as a bundle: frame, MODEL_DEF, weights, host models, native code, samples, plan.
 
-The layout is that of native/core/bundle.c. Everything is streamed: at no time is more than one weight
-in memory. A file is written next to its target and renamed, so a reader never sees half of it.
+The layout is that of native/core/bundle.c. Everything is streamed: of weights no more than a piece of
+one is in memory. A file is written next to its target and renamed, so a reader never sees half of it.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from ascend_ep.runtime._rt import ffi, lib
 from .packing import pack, packed_bytes
 from .plan import WEIGHT, HostPartition, Native, NativePartition, Plan, Ref, Weight
 from .plan_image import Placement, PlanImage, Segment
+from .weight_stream import forget, pieces
 
 HEADER = 256
 ENTRY = 24
@@ -202,14 +203,21 @@ def _write_weights(
     known: dict[bytes, int] = {}
     for ref in refs:
         assert ref.weight is not None
-        body = pack(ref.weight, ref.dtype)
-        if len(body) != packed_bytes(ref):
-            raise ValueError(f"weight {ref.name!r} has {len(body)} bytes; its dims say {packed_bytes(ref)}")
-        digest = hashlib.sha256(body).digest()
-        if digest not in known:
+        end = file.tell()
+        at, sha256 = _pad(file, ALIGN, start), hashlib.sha256()
+        for piece in pieces(ref):
+            sha256.update(piece)
+            file.write(piece)
+        size, digest = file.tell() - at, sha256.digest()
+        forget(ref.weight.array())
+        if size != packed_bytes(ref):
+            raise ValueError(f"weight {ref.name!r} has {size} bytes; its dims say {packed_bytes(ref)}")
+        if digest in known:
+            file.seek(end)
+            file.truncate()
+        else:
             known[digest] = len(placed)
-            placed.append(Segment(_pad(file, ALIGN, start) - start, len(body), digest))
-            file.write(body)
+            placed.append(Segment(at - start, size, digest))
         weight_of[ref.weight] = known[digest]
 
 

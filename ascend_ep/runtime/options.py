@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -146,10 +147,13 @@ class ProviderOptions:
 
     num_threads: int = 0
     trust: str | None = None
+    #: give mapped weights back to the system after each kernel that read them
+    low_memory: bool = False
 
     def as_strings(self) -> dict[str, str]:
         """As get_provider_options shows them."""
-        return {"num_threads": str(self.num_threads)} | ({} if self.trust is None else {"trust": self.trust})
+        shown = {"num_threads": str(self.num_threads), "low_memory": str(int(self.low_memory))}
+        return shown | ({} if self.trust is None else {"trust": self.trust})
 
 
 def provider_options(providers: Any, options: Any, session_options: Any) -> ProviderOptions:
@@ -177,16 +181,23 @@ def provider_options(providers: Any, options: Any, session_options: Any) -> Prov
         raise AscendError(
             "E40001", "a bundle runs on AscendEP, which `providers` leaves out", fix='Add "AscendEP".'
         )
-    unknown = sorted(set(given) - {"num_threads", "trust"})
+    unknown = sorted(set(given) - {"num_threads", "trust", "low_memory"})
     if unknown:
         raise AscendError(
             "E40001",
             f"provider option [{unknown[0]}] means nothing to a finished bundle",
-            fix="Use num_threads or trust; give the others to ascend-atc.",
+            fix="Use num_threads, trust or low_memory; give the others to ascend-atc.",
         )
     asked = 0 if os.environ.get("ASCEND_EP_THREADS") else getattr(session_options, "intra_op_num_threads", 0)
     threads = given.get("num_threads", asked)
-    return ProviderOptions(_count(threads), given.get("trust"))
+    return ProviderOptions(_count(threads), given.get("trust"), _switch("low_memory", given))
+
+
+def _switch(name: str, given: Mapping[str, Any]) -> bool:
+    value = str(given.get(name, "0"))
+    if value not in ("0", "1", "True", "False"):
+        raise AscendError("E40001", f"{name}=[{value}] is no switch", fix="Use 0 or 1.")
+    return value in ("1", "True")
 
 
 def _count(value: Any) -> int:

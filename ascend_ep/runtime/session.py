@@ -12,7 +12,7 @@ from typing import Any, cast
 from ascend_ep.errors import AscendError
 
 from . import options
-from .binding import open_model
+from .binding import lib, open_model
 from .bundle import Bundle
 from .executor import Executor
 from .host_partition import HostPartition
@@ -29,8 +29,9 @@ class InferenceSession:
     """Runs a bundle of ascend-atc, given by path or by its bytes.
 
     `sess_options` may be ours or onnxruntime's. `providers` may name AscendEP and CPUExecutionProvider,
-    `provider_options` give AscendEP's num_threads and trust. Given an ONNX model instead, this is
-    onnxruntime's InferenceSession with AscendEP. Any number of threads may call `run` at once.
+    `provider_options` give AscendEP's num_threads, trust and low_memory (the memory of weights is given back
+    after each use). Given an ONNX model instead, this is onnxruntime's InferenceSession with AscendEP. Any
+    number of threads may call `run` at once.
 
     Raises AscendError, as every method does.
     """
@@ -62,7 +63,8 @@ class InferenceSession:
     ) -> None:
         """Opens the bundle with these providers and options; runs in flight finish on the old ones."""
         chosen = options.provider_options(providers, provider_options, self._options)
-        model = open_model(self._source, chosen.num_threads, chosen.trust, log=_warn)
+        flags = lib.ASC_OPEN_LOW_MEMORY if chosen.low_memory else 0
+        model = open_model(self._source, chosen.num_threads, chosen.trust, flags, _warn)
         self._provider_options = chosen
         self._executor = Executor(Bundle(model), self._options, self._profile)
 

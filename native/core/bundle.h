@@ -34,6 +34,8 @@ typedef struct asc_region {
     uint8_t *bytes;
     uint64_t size;
     uint64_t reserved; /* address space, guard page included */
+    uint8_t *mapped;   /* the pages that are the file's own, which can be dropped and come back */
+    uint64_t mapped_bytes;
 } asc_region;
 
 /* Everything but the weights is read, so that what was verified can't change under the reader; the
@@ -44,6 +46,8 @@ int32_t asc_region_copy(asc_region *region, asc_frame *frame, const void *bytes,
 int32_t asc_region_new(asc_region *region, uint64_t size, asc_status *status);
 int32_t asc_region_finish(asc_region *region, asc_frame *frame, asc_status *status);
 void asc_region_free(asc_region *region);
+/* Gives back the memory of these bytes, as far as they are mapped; the next access reads them again. */
+void asc_region_drop(const asc_region *region, const uint8_t *at, uint64_t bytes);
 
 /* First multiple of align (a power of two) not below offset; offset must be below 2^63. */
 static inline uint64_t asc_align_up(uint64_t offset, uint64_t align) {

@@ -152,11 +152,24 @@ static void set_buffers(const asc_bound *b, asc_context *c, const void *const *i
     }
 }
 
+/* Gives back the memory of the weights that instruction i has read. */
+static void drop_weights(const asc_bound *b, uint32_t i) {
+    const asc_plan *plan = &b->model->plan;
+    const asc_insn *insn = &asc_plan_insns(plan)[asc_bound_partition(b)->first_insn + i];
+    for (uint32_t k = 0; k < insn->n_in; k++) {
+        uint32_t v = asc_plan_indices(plan)[insn->first_operand + k];
+        const asc_value *root = v == ASC_NONE ? NULL : &asc_plan_values(plan)[plan->roots[v]];
+        if (root && root->kind == ASC_VALUE_WEIGHT)
+            asc_region_drop(&b->model->region, b->model->weights[root->base], asc_plan_weights(plan)[root->base].bytes);
+    }
+}
+
 static uint32_t run_calls(const asc_bound *b, asc_context *c, uint64_t *ns, int32_t *code) {
     for (uint32_t i = 0; i < b->n_insns; i++) {
         if (ns) ns[2 * i] = asc_clock_ns();
         *code = b->runs[i](&c->calls[i]);
         if (ns) ns[2 * i + 1] = asc_clock_ns();
+        if (b->model->flags & ASC_OPEN_LOW_MEMORY) drop_weights(b, i);
         if (*code != ASC_OK) return i;
     }
     return 0;

@@ -7,7 +7,7 @@
 #include "pool.h"
 #include "sha256.h"
 
-#define KNOWN_FLAGS (ASC_OPEN_VERIFY_WEIGHTS | ASC_OPEN_NO_NATIVE | ASC_OPEN_NO_MMAP)
+#define KNOWN_FLAGS (ASC_OPEN_VERIFY_WEIGHTS | ASC_OPEN_NO_NATIVE | ASC_OPEN_NO_MMAP | ASC_OPEN_LOW_MEMORY)
 #define DEFAULT_BOUND 16
 
 void asc_model_log(const asc_model *model, int32_t level, const char *text) {

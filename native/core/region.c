@@ -16,7 +16,7 @@ static int32_t reserve(asc_region *region, uint64_t size, asc_status *status) {
     uint64_t page = page_bytes(), body = asc_align_up(size, page);
     void *at = mmap(NULL, body + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) return asc_failf(status, ASC_E_MEMORY, "no address space for a bundle of %lu bytes", size);
-    *region = (asc_region){at, size, body + page};
+    *region = (asc_region){.bytes = at, .size = size, .reserved = body + page};
     if (mprotect(at, body, PROT_READ | PROT_WRITE) == 0) return ASC_OK;
     asc_region_free(region);
     return asc_failf(status, ASC_E_MEMORY, "no memory for a bundle of %lu bytes", size);
@@ -66,17 +66,19 @@ static int read_range(int fd, uint8_t *to, uint64_t from, uint64_t size) {
 }
 
 /* Maps the whole pages of the weights; returns how many bytes that covers, 0 when it can't be done. */
-static uint64_t map_weights(int fd, const asc_region *region, const asc_part *weights) {
+static uint64_t map_weights(int fd, asc_region *region, const asc_part *weights) {
     uint64_t page = page_bytes(), whole = weights->size / page * page;
     if (weights->offset + weights->size == region->size) whole = asc_align_up(weights->size, page);
     if (!whole || weights->offset % page) return 0;
     void *at = region->bytes + weights->offset;
     if (mmap(at, whole, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, (off_t)weights->offset) == MAP_FAILED) return 0;
+    region->mapped = at;
+    region->mapped_bytes = whole;
     (void)madvise(at, whole, MADV_WILLNEED);
     return whole < weights->size ? whole : weights->size;
 }
 
-static int fill(int fd, const asc_region *region, const asc_frame *frame, uint32_t flags) {
+static int fill(int fd, asc_region *region, const asc_frame *frame, uint32_t flags) {
     const asc_part *weights = asc_frame_part(frame, ASC_PART_WEIGHTS);
     if (!weights || flags & ASC_OPEN_NO_MMAP) return read_range(fd, region->bytes, 0, region->size);
     uint64_t after = weights->offset + map_weights(fd, region, weights);
@@ -100,6 +102,15 @@ static int32_t load_fd(asc_region *region, asc_frame *frame, int fd, uint32_t fl
         return asc_fail(status, ASC_E_IO, "the file changed or ended while it was read");
     }
     return seal(region, status);
+}
+
+void asc_region_drop(const asc_region *region, const uint8_t *at, uint64_t bytes) {
+    uint64_t page = page_bytes();
+    if (!region->mapped || at < region->mapped || at >= region->mapped + region->mapped_bytes) return;
+    uint64_t begin = (uint64_t)(at - region->mapped) / page * page;
+    uint64_t end = asc_align_up((uint64_t)(at - region->mapped) + bytes, page);
+    if (end > region->mapped_bytes) end = asc_align_up(region->mapped_bytes, page);
+    (void)madvise(region->mapped + begin, end - begin, MADV_DONTNEED);
 }
 
 int32_t asc_region_load(asc_region *region, asc_frame *frame, const char *path, uint32_t flags, asc_status *status) {

@@ -344,6 +344,7 @@ typedef void (*asc_log_fn)(void *user, int32_t level, const char *text); /* leve
 #define ASC_OPEN_VERIFY_WEIGHTS 1 /* also check the digest of every weight segment */
 #define ASC_OPEN_NO_NATIVE 2      /* never load native code */
 #define ASC_OPEN_NO_MMAP 4        /* read into memory instead of mapping */
+#define ASC_OPEN_LOW_MEMORY 8     /* give mapped weights back to the system after each kernel that read them */
 typedef struct asc_options {
     uint32_t struct_bytes; /* sizeof(asc_options) */
     uint32_t flags;        /* ASC_OPEN_... */

@@ -278,7 +278,7 @@ def test_options_of_both_kinds(bundle: bytes) -> None:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         made = ascend_ep.InferenceSession(bundle, options)
-        assert made.get_provider_options() == {"AscendEP": {"num_threads": "1"}}
+        assert made.get_provider_options() == {"AscendEP": {"num_threads": "1", "low_memory": "0"}}
         close(made.run(None, {"x": rows(2)})[0], rows(2))
     with pytest.raises(AttributeError):
         ours.no_such_option = 1
