@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .packing import PANEL, pack
+from .packing import pack
 from .plan import Ref, Weight
 
+#: Columns of a panel (ascend_rt.h).
+PANEL = 32
 #: Bytes of a weight that are packed at a time.
 PIECE = 16 << 20
 
