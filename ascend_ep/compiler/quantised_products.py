@@ -14,27 +14,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ascend_ep.compiler.plan import WEIGHT, Insn, NativePartition, Ref, TensorSource, Weight
+from ascend_ep.compiler.packed_integers import Int8Matrix
+from ascend_ep.compiler.plan import WEIGHT, Insn, NativePartition, Ref, Weight
 from ascend_ep.opdef.dims import static
 
 FLOAT, UINT8, INT8 = 1, 2, 3
 TRANS_B = 1  # position among the ints of a product
 
 Floats = NDArray[np.float32]
-
-
-@dataclass(eq=False)
-class Int8Matrix:
-    """A [K, N] matrix of int8, read when the bundle is written. uint8 becomes int8 by subtracting 128."""
-
-    source: NDArray[np.generic] | TensorSource
-    transposed: bool = False
-
-    def numpy(self) -> NDArray[np.generic]:
-        array = self.source if isinstance(self.source, np.ndarray) else self.source.numpy()
-        if array.dtype == np.uint8:
-            array = (np.ascontiguousarray(array) ^ np.uint8(128)).view(np.int8)
-        return array.T if self.transposed else array
 
 
 @dataclass(frozen=True)

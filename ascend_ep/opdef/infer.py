@@ -94,7 +94,11 @@ def output_dtypes(opdef: OpDef, inputs: Sequence[int | None], where: str = "") -
                 raise AscendError("E41011", opdef.op, reason, where=where)
     first = next((d for d in inputs if d is not None), dtypes.FLOAT32)
     return [
-        variables[o.variable][0] if o.variable in variables else o.types[0] if len(o.types) == 1 else first
+        variables[o.variable][0]
+        if o.variable in variables
+        else o.types[0]
+        if len(o.types) == 1 or (o.variable and o.types)
+        else first
         for o in opdef.outputs
     ]
 

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ascend_ep.opdef.quantised_references import QUANTISED_REFERENCES
+
 Array = npt.NDArray[Any]
 Inputs = Sequence[Array | None]
 Reference = Callable[[Inputs, Mapping[str, Any]], list[Array]]
@@ -212,6 +214,7 @@ def aipp(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
 
 
 KERNEL_REFERENCES: dict[str, Reference] = {
+    **QUANTISED_REFERENCES,
     "aipp": aipp,
     "layer_norm": layer_norm,
     "layer_norm_gelu": layer_norm_gelu,

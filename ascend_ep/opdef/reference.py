@@ -31,6 +31,7 @@ from ascend_ep.opdef.formula import formula_program
 from ascend_ep.opdef.formula_shape import folded_dims, resolve_axes, topk_axis
 from ascend_ep.opdef.infer import check_inputs
 from ascend_ep.opdef.kernel_references import KERNEL_REFERENCES, topk
+from ascend_ep.opdef.quantised_references import QUANTISED_REFERENCES
 from ascend_ep.opdef.reductions import expanded
 from ascend_ep.opdef.shape_rule import Inapplicable
 from ascend_ep.opdef.specialize import specialize
@@ -59,6 +60,8 @@ def evaluate(
         named = {spec.name: a for spec, a in zip(opdef.inputs, arrays, strict=False) if a is not None}
         results = evaluate_program(formula_program(opdef), named, bound)
     elif isinstance(opdef.semantics, Kernel) and opdef.semantics.name in KERNEL_REFERENCES:
+        if opdef.semantics.name in QUANTISED_REFERENCES:  # these saturate to the type of an input
+            arrays = [None if x is None else np.asarray(x) for x in inputs]
         try:
             results = KERNEL_REFERENCES[opdef.semantics.name](arrays, bound)
         except (ValueError, IndexError) as error:

@@ -15,6 +15,7 @@ static const asc_layout LAYOUTS[ASC_LAYOUT_COUNT] = {
     [ASC_LAYOUT_BYTES32] = {"bytes32", ASC_INT8, ASC_INT8, 1, 1, 3},
     [ASC_LAYOUT_NIBBLES32] = {"nibbles32", ASC_INT8, ASC_INT8, 2, 1, 3},
     [ASC_LAYOUT_HALVES32] = {"halves32", ASC_FLOAT16, ASC_FLOAT16, 1, 2, 5},
+    [ASC_LAYOUT_QUADS32] = {"quads32", ASC_INT8, ASC_INT8, 4, 4, 5},
 };
 
 const asc_layout *asc_layout_of(int32_t layout) {
@@ -67,6 +68,10 @@ ALWAYS void join_nibbles(const char *element, int64_t step, int64_t rows, char *
     *unit = (char)(((uint8_t)*element & 15) | (uint8_t)(second << 4));
 }
 
+ALWAYS void join_quad(const char *element, int64_t step, int64_t rows, char *unit) {
+    for (int64_t i = 0; i < 4; i++) unit[i] = i < rows ? element[i * step] : 0;
+}
+
 /* Strides in bytes; `rows` and `unit` are the layout's, constants so that every layout has loops of its own. */
 ALWAYS void pack(const char *b, int64_t k, int64_t n, int64_t row_step, int64_t col_step, char *out, const int64_t rows,
                  const int64_t unit, join_fn join) {
@@ -93,6 +98,7 @@ void asc_pack(int32_t layout, const void *b, int64_t k, int64_t n, int64_t row_s
         case ASC_LAYOUT_BYTES32: pack(b, k, n, row, col, out, 1, 1, copy_byte); break;
         case ASC_LAYOUT_NIBBLES32: pack(b, k, n, row, col, out, 2, 1, join_nibbles); break;
         case ASC_LAYOUT_HALVES32: pack(b, k, n, row, col, out, 1, 2, copy_half); break;
+        case ASC_LAYOUT_QUADS32: pack(b, k, n, row, col, out, 4, 4, join_quad); break;
         default: break;
     }
 }

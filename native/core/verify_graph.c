@@ -139,6 +139,15 @@ typedef struct flow {
     asc_row_index rows;
 } flow;
 
+/* Whether a kernel checks how its weights are laid out; any other reads them row by row. */
+static int knows_layouts(const asc_plan *p, const asc_insn *insn) {
+    static const char *const KERNELS[] = {"matmul", "conv", "conv_last", "qmatmul", "qconv"};
+    const char *name = insn->native == ASC_NONE ? asc_plan_string(p, insn->kernel) : "";
+    for (size_t i = 0; i < sizeof KERNELS / sizeof *KERNELS; i++)
+        if (strcmp(name, KERNELS[i]) == 0) return 1;
+    return 0;
+}
+
 static const char *check_operands(const asc_plan *p, const asc_partition *part, const asc_insn *insn, flow *f,
                                   int32_t *types) {
     const uint32_t *operands = asc_plan_indices(p) + insn->first_operand;
@@ -149,6 +158,8 @@ static const char *check_operands(const asc_plan *p, const asc_partition *part, 
         if (v < part->first_value || v - part->first_value >= part->n_values)
             return "an operand is of another partition";
         types[i] = asc_plan_values(p)[v].dtype;
+        if (asc_plan_values(p)[v].layout != ASC_LAYOUT_PLAIN && !knows_layouts(p, insn))
+            return "it reads a packed weight that its kernel has no layout for";
         uint32_t kind = asc_plan_values(p)[p->roots[v]].kind;
         int written = kind == ASC_VALUE_INPUT || kind == ASC_VALUE_WEIGHT || f->written[p->roots[v]];
         if (i < insn->n_in && !written) return "an operand is read before it is written";

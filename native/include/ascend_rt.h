@@ -60,7 +60,9 @@ extern "C" {
 #define ASC_LAYOUT_NIBBLES32 \
     4 /* int8 [K,N] of -8..7 as PANEL32 of [ceil(K/2),N] bytes: row 2k in the low four bits, 2k+1 in the high */
 #define ASC_LAYOUT_HALVES32 5 /* float16 [K,N] as PANEL32 of float16 */
-#define ASC_LAYOUT_COUNT 6
+#define ASC_LAYOUT_QUADS32 \
+    6 /* int8 [K,N] as PANEL32 of [ceil(K/4),N] quads: rows 4k to 4k+3 of a column side by side */
+#define ASC_LAYOUT_COUNT 7
 
 /* Status codes. The Python catalogue (ascend_ep/errors.py) gives each its E-code and fix. */
 #define ASC_OK 0
@@ -109,7 +111,8 @@ typedef struct asc_tensor {
 
 #define ASC_PLAN_MAGIC 0x4E4C5041 /* "APLN" */
 #define ASC_PLAN_VERSION 1
-#define ASC_READER_VERSION 5 /* 2: fallback partitions; 3: int8 in panels; 4: profiles; 5: float16 in panels */
+/* 2: fallback partitions; 3: int8 in panels; 4: profiles; 5: float16 in panels, int8 in quads */
+#define ASC_READER_VERSION 5
 #define ASC_ALIGN 64
 
 typedef struct asc_plan_header {

@@ -79,8 +79,24 @@ def quantised() -> GraphBuilder:
     return g
 
 
+def integers() -> GraphBuilder:
+    """Products of integers, with packed and with unpacked right operands, and a dynamic quantisation."""
+    g = GraphBuilder("integers")
+    x = g.input("x", ["N", 6])
+    q, scale, zero = (f"dynamic_{name}" for name in ("q", "scale", "zero"))
+    g.node("DynamicQuantizeLinear", [x], [q, scale, zero])
+    w = g.constant("w", np.arange(30, dtype=np.int8).reshape(6, 5))
+    one, w_zero = g.constant("one", np.asarray(0.5, np.float32)), g.constant("w_zero", np.asarray(1, np.int8))
+    ins = [q, scale, zero, w, one, w_zero, one, g.constant("y_zero", np.asarray(3, np.uint8))]
+    y = g.node("QLinearMatMul", ins, "y8")
+    turned = g.node("Transpose", [y], "turned", perm=[1, 0])
+    g.node("MatMulInteger", [turned, y], g.output("y", [5, 5], onnx.TensorProto.INT32))
+    return g
+
+
 BUNDLES = {
-    "gated": gated, "windowed": windowed, "mixed": mixed, "attended": attended, "quantised": quantised
+    "gated": gated, "windowed": windowed, "mixed": mixed, "attended": attended, "quantised": quantised,
+    "integers": integers,
 }  # fmt: skip
 
 

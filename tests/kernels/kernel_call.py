@@ -82,6 +82,10 @@ class Nibbles32(Packed):
     layout = "nibbles32"
 
 
+class Quads32(Packed):
+    layout = "quads32"
+
+
 Operand = np.ndarray | Packed | None
 
 

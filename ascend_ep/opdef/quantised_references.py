@@ -1,0 +1,68 @@
+"""References of onnxruntime's operators on integers of 8 bits: exact sums, float64 beyond; they saturate and
+round as the operators do. An 8-bit result has the type that its zero point has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+Inputs = Sequence[Array | None]
+
+
+def _given(inputs: Inputs, index: int) -> Array | None:
+    return inputs[index] if index < len(inputs) else None
+
+
+def _exact(x: Array, zero: Array | None) -> Array:
+    """The integers less their zero point; a zero point of a vector belongs to the last axis."""
+    shift = np.zeros(1) if zero is None else zero.astype(np.float64)
+    return np.asarray(x.astype(np.float64) - (shift.reshape(()) if shift.size == 1 else shift))
+
+
+def quantise(x: Array, scale: Array, zero: Array) -> Array:
+    """saturate(round(x / scale) + zero) in the type of `zero`, half to even."""
+    limits = np.iinfo(zero.dtype) if zero.dtype.kind in "iu" else np.iinfo(np.uint8)
+    q: Array = np.clip(np.rint(x / scale) + zero.astype(np.float64), limits.min, limits.max)
+    return q.astype(limits.dtype)
+
+
+def matmul_integer_to_float(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
+    """(A - a_zero_point) @ (B - b_zero_point) * a_scale * b_scale + bias."""
+    a, b, a_scale, b_scale = (np.asarray(inputs[i]) for i in range(4))
+    y = _exact(a, _given(inputs, 4)) @ _exact(b, _given(inputs, 5)) * (a_scale.reshape(()) * b_scale)
+    bias = _given(inputs, 6)
+    return [y if bias is None else y + bias]
+
+
+def dynamic_quantize_matmul(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
+    """matmul_integer_to_float of A as DynamicQuantizeLinear quantises it, in float32."""
+    x = np.asarray(inputs[0]).astype(np.float32)
+    low, high = (np.float32(f(x, initial=0)) for f in (np.min, np.max))
+    scale = (high - low) / np.float32(255) or np.float32(1)
+    zero = np.asarray(np.clip(np.rint(-low / scale), 0, 255)).astype(np.uint8)
+    q = quantise(x, np.asarray(scale), zero)
+    rest = [_given(inputs, i) for i in range(1, 5)]
+    given = [q, rest[0], np.asarray(scale, np.float64), rest[1], zero, rest[2], rest[3]]
+    return matmul_integer_to_float(given, attributes)
+
+
+def qgemm(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
+    """alpha a_scale b_scale (op(A - a_zero_point) @ op(B - b_zero_point) + C), quantised with y_scale."""
+    a, a_scale, a_zero, b, b_scale, b_zero = (np.asarray(inputs[i]) for i in range(6))
+    left = _exact(a, a_zero).T if attributes["transA"] else _exact(a, a_zero)
+    right = _exact(b.T if attributes["transB"] else b, b_zero)
+    bias, y_scale, y_zero = (_given(inputs, i) for i in (6, 7, 8))
+    y = (left @ right + (0 if bias is None else bias)) * (attributes["alpha"] * a_scale.reshape(()) * b_scale)
+    return [np.asarray(y) if y_scale is None or y_zero is None else quantise(y, y_scale, y_zero)]
+
+
+QUANTISED_REFERENCES = {
+    "dynamic_quantize_matmul": dynamic_quantize_matmul,
+    "matmul_integer_to_float": matmul_integer_to_float,
+    "qgemm": qgemm,
+}

@@ -1,0 +1,132 @@
+/* Register tiles of exact integer products, and row sums. */
+#include "qgemm.h"
+
+#include "simd.h"
+
+#if defined(__SSE4_1__) && !defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
+#define ALWAYS static inline __attribute__((always_inline))
+
+/* Four products of each lane: unsigned bytes of A times signed bytes of B. */
+#if defined(__AVX512VNNI__)
+typedef vi quad;
+ALWAYS quad split(vi b) {
+    return b;
+}
+ALWAYS vi multiply(vi sum, vi a, quad b) {
+    return (vi)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)a, (__m512i)b);
+}
+#elif defined(__SSE4_1__)
+/* As pairs of 16 bits, whose products can't saturate as those of bytes would. */
+#if defined(__AVX512F__)
+#define MULTIPLY_PAIRS(a, b) ((vi)_mm512_madd_epi16((__m512i)(a), (__m512i)(b)))
+#elif defined(__AVX2__)
+#define MULTIPLY_PAIRS(a, b) ((vi)_mm256_madd_epi16((__m256i)(a), (__m256i)(b)))
+#else
+#define MULTIPLY_PAIRS(a, b) ((vi)_mm_madd_epi16((__m128i)(a), (__m128i)(b)))
+#endif
+typedef int16_t vs __attribute__((vector_size(ASC_VF * 4)));
+typedef struct quad {
+    vs even, odd;
+} quad;
+ALWAYS quad split(vi b) {
+    return (quad){(vs)((vs)b << 8) >> 8, (vs)b >> 8};
+}
+ALWAYS vi multiply(vi sum, vi a, quad b) {
+    vi even = a & 0x00ff00ff, odd = (vi)((vw)a >> 8) & 0x00ff00ff;
+    return sum + MULTIPLY_PAIRS(even, b.even) + MULTIPLY_PAIRS(odd, b.odd);
+}
+#else
+typedef vi quad;
+ALWAYS quad split(vi b) {
+    return b;
+}
+ALWAYS vi multiply(vi sum, vi a, quad b) {
+    for (int i = 0; i < 4; i++) sum += ((a >> 8 * i) & 255) * ((vi)((vw)b << (24 - 8 * i)) >> 24);
+    return sum;
+}
+#endif
+
+ALWAYS vi load_quads(const int8_t *p) {
+    vi v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+ALWAYS vi broadcast_quad(const uint8_t *p, const int flip) {
+    int32_t q;
+    memcpy(&q, p, sizeof q);
+    return vi_set(flip ? q ^ (int32_t)0x80808080 : q);
+}
+
+/* Constant `rows` and `flip` make the loops vanish and keep the sums in registers. */
+ALWAYS void tile(const qgemm *g, const uint8_t *first, const int8_t *b, int32_t *sums, const int rows, const int flip) {
+    vi sum[QGEMM_ROWS][2];
+    const int64_t a_row = g->a_row, quads = g->quads;
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; i++) sum[i][0] = sum[i][1] = (vi){0};
+    for (int64_t s = 0; s < g->n_segments; s++) {
+        const uint8_t *a = first + g->segments[s];
+        for (int64_t q = 0; q < quads; q++, a += 4, b += 4 * QGEMM_PANEL) {
+            quad left = split(load_quads(b)), right = split(load_quads(b + 4 * ASC_VF));
+#pragma GCC unroll 16
+            for (int i = 0; i < rows; i++) {
+                vi each = broadcast_quad(a + i * a_row, flip);
+                sum[i][0] = multiply(sum[i][0], each, left);
+                sum[i][1] = multiply(sum[i][1], each, right);
+            }
+        }
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; i++) {
+        memcpy(sums + i * QGEMM_COLUMNS, &sum[i][0], sizeof(vi));
+        memcpy(sums + i * QGEMM_COLUMNS + ASC_VF, &sum[i][1], sizeof(vi));
+    }
+}
+
+#define TILE(rows)                                                                                  \
+    static void tile_##rows(const qgemm *g, const uint8_t *first, const int8_t *b, int32_t *sums) { \
+        if (g->flip)                                                                                \
+            tile(g, first, b, sums, rows, 1);                                                       \
+        else                                                                                        \
+            tile(g, first, b, sums, rows, 0);                                                       \
+    }
+TILE(1)
+TILE(2)
+TILE(3)
+TILE(4)
+#if QGEMM_ROWS > 4
+TILE(5)
+TILE(6)
+TILE(7)
+TILE(8)
+TILE(9)
+TILE(10)
+TILE(11)
+TILE(12)
+#endif
+
+typedef void (*tile_fn)(const qgemm *, const uint8_t *, const int8_t *, int32_t *);
+static const tile_fn TILES[QGEMM_ROWS] = {
+    tile_1, tile_2, tile_3, tile_4,
+#if QGEMM_ROWS > 4
+    tile_5, tile_6, tile_7, tile_8, tile_9, tile_10, tile_11, tile_12,
+#endif
+};
+
+void ASC_FN(qgemm_tile)(const qgemm *g, int64_t row, int rows, int64_t col, int32_t *sums) {
+    const int8_t *b = g->b + col / QGEMM_PANEL * g->b_panel + col % QGEMM_PANEL * 4;
+    TILES[rows - 1](g, g->a + row * g->a_row, b, sums);
+}
+
+int32_t ASC_FN(qgemm_row_sum)(const qgemm *g, int64_t row, int64_t length) {
+    uint32_t sum = 0;
+    uint8_t flip = g->flip ? 128 : 0;
+    for (int64_t s = 0; s < g->n_segments; s++) {
+        const uint8_t *a = g->a + row * g->a_row + g->segments[s];
+        for (int64_t k = 0; k < length; k++) sum += (uint8_t)(a[k] ^ flip);
+    }
+    return (int32_t)sum;
+}

@@ -1,0 +1,241 @@
+/* qmatmul: Y = A B in exact integers, with zero points; Y is int32, float32 (times scales, plus bias), or 8 bits.
+ *
+ * in:     A [.., M, K] and B [.., K, N] of 8 bits; B may be an int8 weight [K, N] in ASC_LAYOUT_QUADS32; then what
+ *         qgemm.h lists
+ * out:    Y [.., M, N]; A of rank 1 is a row, B of rank 1 a column, and Y lacks that axis
+ * floats: the least and greatest 8-bit result
+ */
+#include <string.h>
+
+#include "chunks.h"
+#include "qgemm.h"
+
+typedef struct problem {
+    int64_t m, k, n, batches;
+    int axes;                                                               /* batch axes of Y */
+    int64_t dims[ASC_MAX_RANK], a_step[ASC_MAX_RANK], b_step[ASC_MAX_RANK]; /* in whole matrices */
+    int64_t a_matrices, b_matrices, panels;
+    int packs, pads, needs_sums; /* B is packed here; rows of A are padded to quads; rows of A are summed */
+    int64_t a_row;
+    const uint8_t *a; /* the matrices as the tiles read them, and the sums of their rows */
+    const int32_t *a_sums;
+    const int8_t *b;
+    requantiser *requantisers; /* one for each matrix of B */
+    int64_t row_blocks, column_blocks;
+} problem;
+
+/* prepare's notes to run: where in the workspace each thing lies. */
+enum { TABLES, REQUANTISERS, B_SUMS, PACKED, ROWS, ROW_SUMS };
+
+static int64_t round_up(int64_t n, int64_t to) {
+    return (n + to - 1) / to * to;
+}
+
+/* Batch axes of an operand against Y's: the steps between its matrices. */
+static int32_t read_batch(const asc_call *call, const problem *p, const asc_tensor *t, int own, int64_t *steps,
+                          int64_t *matrices) {
+    int64_t step = 1;
+    ASC_REQUIRE(call, own <= p->axes, "qmatmul: an operand has more batch axes than the output");
+    for (int i = p->axes - 1; i >= 0; i--) {
+        int axis = i - (p->axes - own);
+        int64_t dim = axis >= 0 ? t->dims[axis] : 1;
+        ASC_REQUIRE(call, dim == 1 || dim == p->dims[i], "qmatmul: batch axes do not broadcast to the output's");
+        steps[i] = dim == 1 ? 0 : step;
+        step *= dim;
+    }
+    *matrices = step;
+    return ASC_OK;
+}
+
+static int32_t read_output(const asc_call *call, problem *p, int row, int col) {
+    const asc_tensor *y = &call->out[0];
+    int axis = y->rank - row - col;
+    ASC_REQUIRE(call, axis >= 0, "qmatmul: the output has too few axes");
+    ASC_REQUIRE(call, !row || y->dims[axis] == p->m, "qmatmul: the output's rows are not A's");
+    ASC_REQUIRE(call, !col || y->dims[axis + row] == p->n, "qmatmul: the output's columns are not B's");
+    p->axes = axis;
+    p->batches = asc_count(y, 0, axis);
+    for (int i = 0; i < axis; i++) p->dims[i] = y->dims[i];
+    return ASC_OK;
+}
+
+/* Rows of A that share one B are rows of one matrix. */
+static void fold_batches(problem *p) {
+    if (p->b_matrices != 1 || p->a_matrices != p->batches) return;
+    p->m *= p->batches;
+    p->batches = p->a_matrices = 1;
+    p->axes = 0;
+}
+
+static void split(const asc_call *call, problem *p) {
+    double work = (double)p->batches * (double)p->m * (double)p->n * (double)p->k;
+    int64_t wanted = work < 400000 || call->threads < 2 ? 1 : work < 3e6 ? call->threads : call->threads * 4;
+    p->row_blocks = p->column_blocks = 1;
+    while (p->batches * p->row_blocks * p->column_blocks < wanted) {
+        int64_t tall = p->m / p->row_blocks, wide = p->panels / p->column_blocks;
+        if (wide >= 2 && wide * QGEMM_PANEL >= tall)
+            p->column_blocks *= 2;
+        else if (tall >= 2 * QGEMM_ROWS)
+            p->row_blocks *= 2;
+        else if (wide >= 2)
+            p->column_blocks *= 2;
+        else
+            break;
+    }
+}
+
+static int32_t read_problem(const asc_call *call, problem *p) {
+    const asc_tensor *a = &call->in[Q_A], *b = &call->in[Q_B];
+    int row = a->rank > 1, col = b->rank > 1;
+    int32_t code;
+    *p = (problem){.packs = b->layout == ASC_LAYOUT_PLAIN};
+    ASC_REQUIRE(call, a->rank >= 1 && b->rank >= 1 && call->n_ints == 0, "qmatmul: A and B need at least one axis");
+    ASC_REQUIRE(call, p->packs || (b->layout == ASC_LAYOUT_QUADS32 && b->rank == 2 && b->dtype == ASC_INT8),
+                "qmatmul: B in panels is one int8 matrix of quads");
+    p->m = row ? a->dims[a->rank - 2] : 1;
+    p->k = a->dims[a->rank - 1];
+    p->n = col ? b->dims[b->rank - 1] : 1;
+    ASC_REQUIRE(call, b->dims[col ? b->rank - 2 : 0] == p->k, "qmatmul: A's columns are not B's rows");
+    ASC_REQUIRE(call, p->k <= INT32_MAX && p->n <= INT64_MAX / 64, "qmatmul: the operands are too large");
+    if ((code = read_output(call, p, row, col))) return code;
+    if ((code = read_batch(call, p, a, row ? a->rank - 2 : 0, p->a_step, &p->a_matrices))) return code;
+    if ((code = read_batch(call, p, b, col ? b->rank - 2 : 0, p->b_step, &p->b_matrices))) return code;
+    if ((code = ASC_FN(requantiser_check)(call, p->n))) return code;
+    p->panels = asc_ceil_div(p->n, QGEMM_PANEL);
+    p->pads = p->k % 4 != 0;
+    p->needs_sums = b->dtype == ASC_UINT8 || q_operand(call, Q_B_ZERO);
+    p->a_row = round_up(p->k, 4);
+    fold_batches(p);
+    split(call, p);
+    return ASC_OK;
+}
+
+/* Adds a part of the workspace of a * b * c bytes at *end; 0 on overflow. */
+static int add_part(int64_t *end, int64_t *at, int64_t a, int64_t b, int64_t c) {
+    int64_t bytes;
+    *at = *end;
+    if (!asc_mul_ok(a, b, &bytes) || !asc_mul_ok(bytes, c, &bytes) || bytes > INT64_MAX - 64) return 0;
+    return asc_add_ok(*end, round_up(bytes, 64), end);
+}
+
+int32_t ASC_FN(qmatmul_prepare)(asc_call *call) {
+    problem p;
+    int32_t code = read_problem(call, &p);
+    if (code || p.batches == 0 || p.m == 0 || p.n == 0) return code;
+    int64_t end = 0, *at = call->scratch, rows = p.a_matrices, made = p.packs ? p.b_matrices : 0;
+    int fits = add_part(&end, &at[TABLES], requantiser_bytes(p.n), p.b_matrices, 1) &&
+               add_part(&end, &at[REQUANTISERS], p.b_matrices, sizeof(requantiser), 1) &&
+               add_part(&end, &at[B_SUMS], made, p.panels * QGEMM_PANEL, 4) &&
+               add_part(&end, &at[PACKED], made * p.panels, QGEMM_PANEL, p.a_row) && asc_mul_ok(rows, p.m, &rows) &&
+               add_part(&end, &at[ROWS], p.pads ? rows : 0, p.a_row, 1) &&
+               add_part(&end, &at[ROW_SUMS], p.needs_sums ? rows : 0, 4, 1);
+    ASC_REQUIRE(call, fits, "qmatmul: the operands are too large");
+    call->workspace_bytes = (uint64_t)end;
+    return ASC_OK;
+}
+
+static void *part(const asc_call *call, int which) {
+    return (char *)call->workspace + call->scratch[which];
+}
+
+/* One panel of one matrix of B into quads, and the sums of its columns. */
+static void pack_panel(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
+    const problem *p = arg;
+    (void)worker;
+    int64_t matrix = chunk / p->panels, first = chunk % p->panels * QGEMM_PANEL, left = p->n - first;
+    int64_t width = left < QGEMM_PANEL ? left : QGEMM_PANEL;
+    const uint8_t *from = (const uint8_t *)call->in[Q_B].data + matrix * p->k * p->n + first;
+    uint8_t *out = (uint8_t *)part(call, PACKED) + chunk * QGEMM_PANEL * p->a_row;
+    uint8_t flip = call->in[Q_B].dtype == ASC_UINT8 ? 128 : 0;
+    uint32_t sums[QGEMM_PANEL] = {0};
+    memset(out, 0, (size_t)(QGEMM_PANEL * p->a_row));
+    for (int64_t k = 0; k < p->k; k++, from += p->n) {
+        uint8_t *quad = out + k / 4 * 4 * QGEMM_PANEL + k % 4;
+        for (int64_t j = 0; j < width; j++) {
+            quad[4 * j] = from[j] ^ flip;
+            sums[j] += (uint32_t)(int8_t)quad[4 * j];
+        }
+    }
+    memcpy((uint32_t *)part(call, B_SUMS) + chunk * QGEMM_PANEL, sums, sizeof sums);
+}
+
+#define ROWS_AT_ONCE 32
+
+/* Rows of A padded to whole quads, and their sums. */
+static void prepare_rows(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
+    const problem *p = arg;
+    (void)worker;
+    int64_t rows = p->a_matrices * p->m, from = chunk * ROWS_AT_ONCE, left = rows - from;
+    int64_t to = from + (left < ROWS_AT_ONCE ? left : ROWS_AT_ONCE), zero = 0;
+    qgemm g = {.a = call->in[Q_A].data, .a_row = p->k, .segments = &zero, .n_segments = 1};
+    g.flip = call->in[Q_A].dtype == ASC_INT8;
+    for (int64_t i = from; i < to; i++) {
+        if (p->needs_sums) ((int32_t *)part(call, ROW_SUMS))[i] = ASC_FN(qgemm_row_sum)(&g, i, p->k);
+        if (!p->pads) continue;
+        uint8_t *row = (uint8_t *)part(call, ROWS) + i * p->a_row;
+        memcpy(row, g.a + i * p->k, (size_t)p->k);
+        memset(row + p->k, 0, (size_t)(p->a_row - p->k));
+    }
+}
+
+static void locate(const problem *p, int64_t batch, int64_t *a, int64_t *b) {
+    *a = *b = 0;
+    for (int i = p->axes - 1; i >= 0; i--) {
+        *a += batch % p->dims[i] * p->a_step[i];
+        *b += batch % p->dims[i] * p->b_step[i];
+        batch /= p->dims[i];
+    }
+}
+
+/* Rows [row, end) of one strip of columns. */
+static void run_strip(const qgemm *g, const requantiser *r, const int32_t *row_sums, int64_t row, int64_t end,
+                      int64_t col, char *y) {
+    int32_t sums[QGEMM_ROWS * QGEMM_COLUMNS];
+    int64_t element = (int64_t)asc_dtype_bytes(r->dtype), n = g->n - col < QGEMM_COLUMNS ? g->n - col : QGEMM_COLUMNS;
+    while (row < end) {
+        int64_t tiles = asc_ceil_div(end - row, QGEMM_ROWS), rows = asc_ceil_div(end - row, tiles);
+        ASC_FN(qgemm_tile)(g, row, (int)rows, col, sums);
+        for (int64_t i = 0; i < rows; i++, row++)
+            ASC_FN(requantise)(r, sums + i * QGEMM_COLUMNS, row_sums ? row_sums[row] : 0, col, n,
+                               y + (row * g->n + col) * element);
+    }
+}
+
+static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
+    const problem *p = arg;
+    (void)worker;
+    int64_t per_batch = p->row_blocks * p->column_blocks, batch = chunk / per_batch, a, b, zero = 0;
+    int64_t block = chunk % per_batch, row = block % p->row_blocks, column = block / p->row_blocks;
+    locate(p, batch, &a, &b);
+    qgemm g = {.m = p->m, .n = p->n, .a_row = p->a_row, .segments = &zero, .n_segments = 1, .quads = p->a_row / 4};
+    g.a = p->a + a * p->m * p->a_row;
+    g.flip = call->in[Q_A].dtype == ASC_INT8;
+    g.b_panel = QGEMM_PANEL * p->a_row;
+    g.b = p->b + b * p->panels * g.b_panel;
+    char *y = (char *)call->out[0].data + batch * p->m * p->n * (int64_t)asc_dtype_bytes(call->out[0].dtype);
+    int64_t from = p->m * row / p->row_blocks, to = p->m * (row + 1) / p->row_blocks;
+    int64_t col = p->panels * column / p->column_blocks * QGEMM_PANEL;
+    int64_t last = p->panels * (column + 1) / p->column_blocks * QGEMM_PANEL;
+    const int32_t *row_sums = p->needs_sums ? p->a_sums + a * p->m : NULL;
+    for (; col < last && col < p->n; col += QGEMM_COLUMNS)
+        run_strip(&g, &p->requantisers[b], row_sums, from, to, col, y);
+}
+
+int32_t ASC_FN(qmatmul_run)(const asc_call *call) {
+    problem p;
+    int32_t code = read_problem(call, &p);
+    if (code || p.batches == 0 || p.m == 0 || p.n == 0) return code;
+    if (p.packs) asc_parallel(call, p.b_matrices * p.panels, pack_panel, &p);
+    if (p.pads || p.needs_sums) asc_parallel(call, asc_ceil_div(p.a_matrices * p.m, ROWS_AT_ONCE), prepare_rows, &p);
+    p.a = p.pads ? part(call, ROWS) : call->in[Q_A].data;
+    p.a_sums = part(call, ROW_SUMS);
+    p.b = p.packs ? part(call, PACKED) : call->in[Q_B].data;
+    p.requantisers = part(call, REQUANTISERS);
+    const int32_t *b_sums = part(call, B_SUMS);
+    char *tables = part(call, TABLES);
+    for (int64_t i = 0; i < p.b_matrices; i++)
+        p.requantisers[i] = ASC_FN(requantiser_make)(call, p.n, p.k, b_sums + i * p.panels * QGEMM_PANEL,
+                                                     tables + i * requantiser_bytes(p.n));
+    asc_parallel(call, p.batches * p.row_blocks * p.column_blocks, run_chunk, &p);
+    return ASC_OK;
+}

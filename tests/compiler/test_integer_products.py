@@ -1,0 +1,141 @@
+"""Operators on integers of 8 bits, one a model, against onnxruntime's CPU provider: equal to the bit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import ascend_ep
+from ascend_ep.compiler.convert import ConvertOptions, convert
+
+RNG = np.random.default_rng(0)
+MICROSOFT = "com.microsoft"
+
+
+def model(
+    nodes: Sequence[onnx.NodeProto],
+    feeds: Mapping[str, np.ndarray],
+    outputs: Mapping[str, int],
+    constants: Mapping[str, object],
+) -> onnx.ModelProto:
+    """Nodes on these inputs and constants; outputs by name and type."""
+    arrays = {
+        n: np.asarray(a, np.float32) if isinstance(a, float) else np.asarray(a) for n, a in constants.items()
+    }
+    graph = helper.make_graph(
+        nodes,
+        "integers",
+        [
+            helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
+            for n, a in feeds.items()
+        ],
+        [helper.make_tensor_value_info(n, t, None) for n, t in outputs.items()],
+        [numpy_helper.from_array(a, n) for n, a in arrays.items()],
+    )
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid(MICROSOFT, 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=10)
+
+
+def both(
+    made: onnx.ModelProto, feeds: Mapping[str, np.ndarray], self_check: bool = True
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Outputs of our runtime, wholly native, and of onnxruntime."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    stock = onnxruntime.InferenceSession(
+        made.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    session = ascend_ep.InferenceSession(convert(made, ConvertOptions(self_check=self_check)).to_bytes())
+    assert session.get_providers() == ["AscendEP"]
+    return list(zip(session.run(None, feeds), stock.run(None, feeds), strict=True))
+
+
+def check(made: onnx.ModelProto, feeds: Mapping[str, np.ndarray], self_check: bool = True) -> None:
+    """`self_check`: the float64 reference agrees too; it needn't where it rounds to 8 bits from other floats."""
+    for ours, theirs in both(made, feeds, self_check):
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def full_range(dtype: type, *dims: int) -> np.ndarray:
+    limits = np.iinfo(dtype)
+    return RNG.integers(limits.min, limits.max, dims, dtype, endpoint=True)
+
+
+#: onnxruntime's CPU provider has no kernels for int8 with uint8.
+PAIRS = [(np.uint8, np.int8), (np.uint8, np.uint8), (np.int8, np.int8)]
+pair_each = pytest.mark.parametrize(("a_type", "b_type"), PAIRS)
+
+
+@pair_each
+@pytest.mark.parametrize("constant", [True, False])
+def test_matmul_integer(a_type: type, b_type: type, constant: bool) -> None:
+    feeds = {"a": full_range(a_type, 2, 5, 37)}
+    constants = {"za": np.asarray(7, a_type), "zb": np.asarray(3, b_type)}
+    (constants if constant else feeds)["b"] = full_range(b_type, 37, 50)
+    node = helper.make_node("MatMulInteger", ["a", "b", "za", "zb"], ["y"])
+    check(model([node], feeds, {"y": TensorProto.INT32}, constants), feeds)
+
+
+@pair_each
+@pytest.mark.parametrize("per_column", [True, False])
+def test_qlinear_matmul(a_type: type, b_type: type, per_column: bool) -> None:
+    feeds = {"a": full_range(a_type, 19, 64)}
+    b_scale = RNG.uniform(0.001, 0.1, 50).astype(np.float32) if per_column else 0.05
+    b_zero = np.full(50, 2, b_type) if per_column else np.asarray(2, b_type)
+    constants = {"as": 0.02, "az": np.asarray(7, a_type), "b": full_range(b_type, 64, 50), "bs": b_scale}
+    constants |= {"bz": b_zero, "ys": 0.6, "yz": np.asarray(9, a_type)}
+    node = helper.make_node("QLinearMatMul", ["a", "as", "az", "b", "bs", "bz", "ys", "yz"], ["y"])
+    check(
+        model([node], feeds, {"y": helper.np_dtype_to_tensor_dtype(np.dtype(a_type))}, constants),
+        feeds,
+        False,
+    )
+
+
+@pair_each
+@pytest.mark.parametrize("quantised", [True, False])
+def test_qgemm(a_type: type, b_type: type, quantised: bool) -> None:
+    feeds = {"a": full_range(a_type, 19, 30)}
+    constants = {"as": 0.02, "az": np.asarray(7, a_type), "b": full_range(b_type, 50, 30), "bs": 0.03}
+    constants |= {"bz": np.asarray(2, b_type), "c": RNG.integers(-3000, 3000, 50, np.int32)}
+    names = ["a", "as", "az", "b", "bs", "bz", "c"]
+    if quantised:
+        constants |= {"ys": 0.6, "yz": np.asarray(9, a_type)}
+        names += ["ys", "yz"]
+    y = helper.np_dtype_to_tensor_dtype(np.dtype(a_type)) if quantised else TensorProto.FLOAT
+    node = helper.make_node("QGemm", names, ["y"], domain=MICROSOFT, transB=1, alpha=0.5)
+    check(model([node], feeds, {"y": y}, constants), feeds, not quantised)
+
+
+@pair_each
+def test_matmul_integer_to_float(a_type: type, b_type: type) -> None:
+    feeds = {"a": full_range(a_type, 7, 30)}
+    constants = {"b": full_range(b_type, 30, 50), "as": 0.02, "bs": 0.03, "az": np.asarray(7, a_type)}
+    constants |= {"bz": np.asarray(2, b_type), "bias": RNG.standard_normal(50).astype(np.float32)}
+    names = ["a", "b", "as", "bs", "az", "bz", "bias"]
+    node = helper.make_node("MatMulIntegerToFloat", names, ["y"], domain=MICROSOFT)
+    check(model([node], feeds, {"y": TensorProto.FLOAT}, constants), feeds)
+
+
+@pytest.mark.parametrize("b_type", [np.int8, np.uint8])
+def test_dynamic_quantisation(b_type: type) -> None:
+    feeds = {"a": RNG.standard_normal((2, 5, 37)).astype(np.float32)}
+    constants = {"b": full_range(b_type, 37, 50), "bs": 0.03, "bz": np.asarray(2, b_type)}
+    constants["bias"] = RNG.standard_normal(50).astype(np.float32)
+    product = helper.make_node(
+        "DynamicQuantizeMatMul", ["a", "b", "bs", "bz", "bias"], ["y"], domain=MICROSOFT
+    )
+    alone = helper.make_node("DynamicQuantizeLinear", ["a"], ["q", "scale", "zero"])
+    outputs = {
+        "y": TensorProto.FLOAT,
+        "q": TensorProto.UINT8,
+        "scale": TensorProto.FLOAT,
+        "zero": TensorProto.UINT8,
+    }
+    check(model([product, alone], feeds, outputs, constants), feeds, False)
