@@ -56,7 +56,7 @@ def both(
 
 
 def check(made: onnx.ModelProto, feeds: Mapping[str, np.ndarray], self_check: bool = True) -> None:
-    """`self_check`: the float64 reference agrees too; it needn't where it rounds to 8 bits from other floats."""
+    """`self_check`: the float64 reference agrees too; it needn't where results are rounded to 8 bits."""
     for ours, theirs in both(made, feeds, self_check):
         assert ours.dtype == theirs.dtype
         np.testing.assert_array_equal(ours, theirs)
