@@ -139,3 +139,41 @@ def test_dynamic_quantisation(b_type: type) -> None:
         "zero": TensorProto.UINT8,
     }
     check(model([product, alone], feeds, outputs, constants), feeds, False)
+
+
+#: channels, outputs, spatial dims, attributes of the convolution
+CONVOLUTIONS = [
+    (3, 33, (9, 11), {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}),
+    (5, 40, (7, 13), {"kernel_shape": [1, 1]}),
+    (4, 8, (9, 9), {"kernel_shape": [3, 2], "strides": [2, 2], "pads": [0, 1, 2, 0]}),
+    (6, 9, (12, 10), {"kernel_shape": [3, 3], "dilations": [2, 2], "pads": [2, 2, 2, 2], "group": 3}),
+    (6, 4, (17,), {"kernel_shape": [5], "strides": [2], "pads": [2, 1]}),
+    (40, 40, (6, 21), {"kernel_shape": [3, 3], "group": 40, "auto_pad": "SAME_UPPER"}),
+    (7, 7, (8, 9), {"kernel_shape": [2, 3], "group": 7, "strides": [2, 1]}),
+    (64, 50, (30, 5), {"kernel_shape": [1, 1], "strides": [1, 1]}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CONVOLUTIONS, ids=str)
+@pytest.mark.parametrize(("x_type", "w_type"), PAIRS)
+def test_qlinear_conv(case: tuple, x_type: type, w_type: type) -> None:
+    channels, outputs, spatial, attributes = case
+    feeds = {"x": full_range(x_type, 2, channels, *spatial)}
+    w = full_range(w_type, outputs, channels // attributes.get("group", 1), *attributes["kernel_shape"])
+    signed = w_type == np.int8
+    scales = RNG.uniform(0.001, 0.05, outputs).astype(np.float32) if signed else 0.01
+    zero = np.zeros(outputs, np.int8) if signed else np.asarray(120, np.uint8)
+    constants = {"w": w, "xs": 0.02, "xz": np.asarray(7, x_type), "ws": scales, "wz": zero, "ys": 0.7}
+    constants |= {"yz": np.asarray(9, x_type), "b": RNG.integers(-3000, 3000, outputs, np.int32)}
+    names = ["x", "xs", "xz", "w", "ws", "wz", "ys", "yz", "b"]
+    node = helper.make_node("QLinearConv", names, ["y"], **attributes)
+    check(
+        model([node], feeds, {"y": helper.np_dtype_to_tensor_dtype(np.dtype(x_type))}, constants),
+        feeds,
+        False,
+    )
+    if x_type == np.int8:
+        return
+    node = helper.make_node("ConvInteger", ["x", "w", "xz", "z"], ["y"], **attributes)
+    constants = {n: constants[n] for n in ("w", "xz")} | {"z": zero if not signed else np.asarray(0, np.int8)}
+    check(model([node], feeds, {"y": TensorProto.INT32}, constants), feeds)

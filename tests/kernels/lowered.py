@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime as ort
-from kernel_call import DTYPES, NUMPY, Halves32, Packed, Pairs32, Panel32, call
+from kernel_call import DTYPES, NUMPY, Halves32, Packed, Pairs32, Panel32, Quads32, call
 from numpy.lib.stride_tricks import as_strided
 
 from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, lowering
 from ascend_ep.opdef.dims import Dim, evaluate
 
-PANELS = {kind.layout: kind for kind in (Panel32, Pairs32, Halves32)}
+PANELS = {kind.layout: kind for kind in (Panel32, Pairs32, Halves32, Quads32)}
 
 
 class PlanRun:

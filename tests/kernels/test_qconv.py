@@ -1,0 +1,83 @@
+"""Convolutions of integers: every ISA level against sums in int64, images with either order of axes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from kernel_call import KernelError, Quads32, call, isa_levels
+
+from ascend_ep.compiler.lower.integer_convolutions import Runs, TapsFirst
+
+isa_each = pytest.mark.parametrize("isa", isa_levels())
+#: batch, channels, outputs, groups, image, kernel, stride, dilation, padding
+CASES = [
+    (1, 3, 33, 1, (9, 11), (3, 3), (1, 1), (1, 1), (1, 1)),
+    (2, 5, 40, 1, (7, 13), (1, 1), (1, 1), (1, 1), (0, 0)),
+    (1, 17, 9, 1, (20, 3), (3, 2), (2, 1), (1, 1), (2, 1)),
+    (1, 6, 9, 3, (12, 10), (3, 3), (1, 1), (2, 2), (2, 2)),
+    (2, 37, 37, 37, (6, 21), (3, 3), (1, 2), (1, 1), (1, 1)),
+    (1, 4, 8, 1, (5, 40), (2, 3), (1, 1), (1, 2), (0, 2)),
+    (1, 2, 3, 1, (1, 1), (3, 3), (1, 1), (1, 1), (1, 1)),
+    (0, 2, 3, 1, (4, 4), (3, 3), (1, 1), (1, 1), (1, 1)),
+]  # fmt: skip
+
+
+def convolve(x: np.ndarray, w: np.ndarray, groups: int, stride: tuple, dilation: tuple) -> np.ndarray:
+    """Of padded x less its zero point [N, C, H, W] and w less its own, in int64."""
+    n, _, *spatial = x.shape
+    outputs, fan_in, *kernel = w.shape
+    size = [
+        (s - (k - 1) * d - 1) // t + 1 for s, k, d, t in zip(spatial, kernel, dilation, stride, strict=True)
+    ]
+    y = np.zeros((n, groups, outputs // groups, *size), np.int64)
+    for r in range(kernel[0]):
+        for s in range(kernel[1]):
+            rows = slice(r * dilation[0], r * dilation[0] + (size[0] - 1) * stride[0] + 1, stride[0])
+            columns = slice(s * dilation[1], s * dilation[1] + (size[1] - 1) * stride[1] + 1, stride[1])
+            part = x[:, :, rows, columns].reshape(n, groups, fan_in, *size)
+            y += np.einsum("gmc,ngchw->ngmhw", w[..., r, s].reshape(groups, -1, fan_in), part)
+    return y.reshape(n, outputs, *size)
+
+
+@isa_each
+@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("x_type", [np.uint8, np.int8])
+def test_sums_are_exact(isa: int, case: tuple, x_type: type) -> None:
+    batch, channels, outputs, groups, image, kernel, stride, dilation, pad = case
+    rng = np.random.default_rng(0)
+    x = rng.integers(*((0, 256) if x_type == np.uint8 else (-128, 128)), (batch, channels, *image)).astype(
+        x_type
+    )
+    w = rng.integers(-128, 128, (outputs, channels // groups, *kernel)).astype(np.int8)
+    x_zero, w_zero = np.asarray(100, x_type), rng.integers(-9, 9, outputs).astype(np.int8)
+    edges = ((0, 0), (0, 0), (pad[0], pad[0]), (pad[1], pad[1]))
+    moved = np.pad(x.astype(np.int64) - int(x_zero), edges)
+    wanted = convolve(moved, w.astype(np.int64) - w_zero.reshape(-1, 1, 1, 1), groups, stride, dilation)
+    apart = groups == channels == outputs
+    matrix = (TapsFirst(w) if apart else Runs(w, groups, groups == 1 and dilation[1] == 1)).numpy()
+    sums = np.asarray(matrix.sum(-2, dtype=np.int32)).reshape(-1)
+    weights = matrix if apart else Quads32(np.ascontiguousarray(matrix))
+    window = [i for axis in zip(kernel, stride, dilation, pad, strict=True) for i in axis]
+    for x_last, y_last in ((0, 0), (1, 1), (0, 1)):
+        given = np.ascontiguousarray(np.moveaxis(x, 1, -1)) if x_last else x
+        target = np.moveaxis(wanted, 1, -1) if y_last else wanted
+        ins = [given, weights, sums, x_zero, w_zero, None]
+        (y,) = call(
+            "qconv", ins, [(np.int32, target.shape)], [groups, x_last, y_last, *window], [0, 0], isa=isa
+        )
+        np.testing.assert_array_equal(y, target)
+        one = np.ones((), np.float32)
+        ins += [one, one, np.asarray(512, np.float32), np.asarray(3, np.int8)]
+        ints = [groups, x_last, y_last, *window]
+        (y,) = call("qconv", ins, [(np.int8, target.shape)], ints, [-128, 127], isa=isa)
+        np.testing.assert_array_equal(y, np.clip(np.rint(target / 512) + 3, -128, 127))
+
+
+@pytest.mark.parametrize("fault", ["sums", "group", "window", "weights", "dims"])
+def test_refusals(fault: str) -> None:
+    x, w = np.zeros((1, 4, 5, 5), np.uint8), np.zeros((1, 12 if fault != "weights" else 8, 8), np.int8)
+    sums = None if fault == "sums" else np.zeros(8, np.int32)
+    ints = [3 if fault == "group" else 1, 0, 0, 1, 1, 1, 0, 3, 0 if fault == "window" else 1, 1, 1]
+    ins = [x, Quads32(w), sums, None, None, None]
+    with pytest.raises(KernelError):
+        call("qconv", ins, [(np.int32, (1, 8, 5) if fault == "dims" else (1, 8, 5, 5))], ints, [0, 0])
