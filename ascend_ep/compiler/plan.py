@@ -35,7 +35,7 @@ class Weight:
 
     layout "panel32" packs [K, N] matrices, [..., K, N], at write time (ascend_rt.h, ASC_LAYOUT_PANEL32);
     "pairs32" rounds float32 ones to bfloat16 as well (ASC_LAYOUT_PAIRS32); "halves32" is panels of float16,
-    "bytes32" of int8, "nibbles32" of the low four bits of int8, "quads32" of int8 with four rows side by side.
+    "bytes32" of int8, "nibbles32" of its low four bits, "quads32" of int8 with four rows side by side.
     """
 
     source: NDArray[np.generic] | TensorSource
