@@ -123,7 +123,7 @@ def test_refusals(fault: str) -> None:
     a, b = np.zeros((2, 4), np.uint8), np.zeros((5 if fault == "k" else 4, 3), np.int8)
     zero = np.zeros(2 if fault == "zero" else 3, np.int8)
     bias = np.zeros(2 if fault == "bias" else 3, np.int32)
-    sums = np.zeros(3, np.int32) if fault == "sums" else None
+    sums = np.zeros(2, np.int32) if fault == "sums" else None
     ins = [a, b, sums, None, zero, bias, None if fault == "scale" else one, one, one, None]
     floats = {"floats": [0], "bounds": [-1, 255]}.get(fault, [0, 255])
     with pytest.raises(KernelError):
