@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import onnx_ir as ir
 
 from ascend_ep.errors import AscendError
+from ascend_ep.graph.control_flow import OPERATORS, infer_control_flow
 from ascend_ep.graph.declared import Declared, declare_inputs, declared_fact, given_inputs
 from ascend_ep.graph.facts import UNKNOWN, Fact, Facts
 from ascend_ep.graph.shapes import (
@@ -78,10 +79,9 @@ class _Inference:
         version = node.version or self.opsets.get(domain, 1)
         inputs = [None if v is None else self.facts[v] for v in node.inputs]
         call = Call(node, version, inputs)
-        results = (
-            self._control_flow(node) if domain == "" and node.op_type in ("If", "Loop", "Scan") else None
-        )
-        if results is None:
+        if domain == "" and node.op_type in OPERATORS:
+            results = infer_control_flow(node, version, self.facts, self._infer_body)
+        else:
             results = self._apply(call, domain)
         for value, fact in zip(node.outputs, results, strict=True):
             self.facts[value] = self._settle(node, value, fact)
@@ -111,25 +111,12 @@ class _Inference:
             results[index].dtype = results[index].dtype or dtype
         return results
 
-    def _control_flow(self, node: ir.Node) -> list[Fact]:
-        """If: what both branches agree on. Loop and Scan: declared types of the body's outputs."""
-        bodies = [a.as_graph() for a in node.attributes.values() if a.type == ir.AttributeType.GRAPH]
-        for body in bodies:
-            for value in body.inputs:
-                self.facts[value] = declared_fact(value, fresh=value.name or "body")
-            self.infer_graph(body)
-        if node.op_type == "If" and len(bodies) == 2:
-            branches = [[self.facts[v] for v in body.outputs] for body in bodies]
-            if all(len(b) == len(node.outputs) for b in branches):
-                return [_common(a, b, v) for a, b, v in zip(*branches, node.outputs, strict=True)]
-        if node.op_type == "Loop" and bodies:
-            carried = len(node.inputs) - 2
-            outs = [self.facts[v] for v in bodies[0].outputs][1:]
-            return [
-                Fact(f.dtype) if i < carried or f.dims is None else Fact(f.dtype, (_fresh(v, 0), *f.dims))
-                for i, (f, v) in enumerate(zip(outs, node.outputs, strict=False))
-            ] + [Fact() for _ in range(len(node.outputs) - len(outs))]
-        return [Fact() for _ in node.outputs]
+    def _infer_body(self, body: ir.Graph, given: Sequence[Fact]) -> list[Fact]:
+        """The outputs of a control-flow body whose inputs have these facts."""
+        for value, fact in zip(body.inputs, given, strict=False):
+            self.facts[value] = fact
+        self.infer_graph(body)
+        return [self.facts[v] for v in body.outputs]
 
     def _settle(self, node: ir.Node, value: ir.Value, fact: Fact) -> Fact:
         """`fact` joined with what the model declares of `value`."""
@@ -158,9 +145,15 @@ class _Inference:
             if isinstance(theirs, int) and ours != theirs:
                 _contradict(node, value, "shape", _text(declared), _text(inferred))
             return ours
-        if symbols((ours,)) <= self.facts.input_symbols:
+        if symbols((ours,)) <= self.facts.input_symbols or theirs == Declared.NOTHING:
             return ours
-        return self._declared_dim(value, index, theirs) if theirs != Declared.NOTHING else ours
+        follows = symbols((ours,)) <= self._symbols_of_inputs(node)
+        known = symbols((theirs,)) <= self.facts.input_symbols
+        return ours if follows and not known else self._declared_dim(value, index, theirs)
+
+    def _symbols_of_inputs(self, node: ir.Node) -> frozenset[str]:
+        facts = [self.facts[v] for v in node.inputs if v is not None]
+        return frozenset[str]().union(*(symbols(f.dims or ()) | symbols(f.shape_value or ()) for f in facts))
 
     def _declared_dim(self, value: ir.Value, index: int, declared: Dim) -> Dim:
         return _fresh(value, index) if declared == Declared.NOTHING else declared
@@ -168,16 +161,6 @@ class _Inference:
 
 def _fresh(value: ir.Value, axis: int) -> DimExpr:
     return symbol(f"{value.name}:{axis}")
-
-
-def _common(a: Fact, b: Fact, value: ir.Value) -> Fact:
-    dtype = a.dtype if a.dtype == b.dtype else 0
-    if a.dims is None or b.dims is None or len(a.dims) != len(b.dims):
-        return Fact(dtype)
-    return Fact(
-        dtype,
-        [x if x == y else _fresh(value, i) for i, (x, y) in enumerate(zip(a.dims, b.dims, strict=True))],
-    )
 
 
 def _text(dims: Sequence[Dim]) -> str:
