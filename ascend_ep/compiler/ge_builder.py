@@ -54,6 +54,11 @@ class Builder:
             )
         return found
 
+    def input(self, index: int) -> str:
+        """The name of an input that must be there."""
+        self.tensor(index)
+        return self.inputs[index]
+
     def given(self, index: int) -> str:
         """The name of an optional input, or ""."""
         return self.inputs[index] if index < len(self.inputs) else ""

@@ -45,7 +45,7 @@ def matmul(first: str, second: str) -> Build:
 
     def build(b: Builder) -> Sequence[str]:
         sides = [
-            transposed(b, b.inputs[i], i) if b.attr(name, False) else b.inputs[i]
+            transposed(b, b.input(i), i) if b.attr(name, False) else b.input(i)
             for i, name in enumerate((first, second))
         ]
         only("offset_x", 0)(b)
@@ -61,7 +61,7 @@ def reduce(op_type: str) -> Build:
         return [
             b.add(
                 op_type,
-                b.inputs[0],
+                b.input(0),
                 b.constant(np.array(axes, np.int64)),
                 keepdims=int(b.attr("keep_dims", False)),
             )
@@ -105,7 +105,7 @@ def pool(op_type: str) -> Build:
             raise b.wrong("padding", "it must be SAME or VALID.")
         auto = "SAME_UPPER" if padding == "SAME" else "VALID"
         kernel, strides = spatial(b, "ksize", [1, 1]), spatial(b, "strides", [1, 1])
-        return [b.add(op_type, b.inputs[0], kernel_shape=kernel, strides=strides, auto_pad=auto)]
+        return [b.add(op_type, b.input(0), kernel_shape=kernel, strides=strides, auto_pad=auto)]
 
     return build
 
@@ -116,7 +116,7 @@ def softmax(op_type: str) -> Build:
         axis = axes[0] if isinstance(axes, list) and len(axes) == 1 else axes
         if not isinstance(axis, int):
             raise b.wrong("axes", "one axis is computed here.")
-        return [b.add(op_type, b.inputs[0], axis=axis)]
+        return [b.add(op_type, b.input(0), axis=axis)]
 
     return build
 
@@ -143,7 +143,7 @@ def pack(b: Builder) -> Sequence[str]:
 
 def split(b: Builder) -> Sequence[str]:
     count = b.attr("num_split", len(b.desc.outputs))
-    first = b.add("Split", b.inputs[0], outputs=count, axis=b.attr("split_dim", 0), num_outputs=count)
+    first = b.add("Split", b.input(0), outputs=count, axis=b.attr("split_dim", 0), num_outputs=count)
     return [first, *(f"{first}_{i}" for i in range(1, count))]
 
 
@@ -152,32 +152,32 @@ def with_ints(op_type: str, attribute: str, also: str = "") -> Build:
 
     def build(b: Builder) -> Sequence[str]:
         numbers = b.ints(1, attribute, also)
-        return [b.add(op_type, b.inputs[0], b.constant(np.array(numbers, np.int64)))]
+        return [b.add(op_type, b.input(0), b.constant(np.array(numbers, np.int64)))]
 
     return build
 
 
 def transpose(b: Builder) -> Sequence[str]:
-    return [b.add("Transpose", b.inputs[0], perm=b.ints(1, "perm"))]
+    return [b.add("Transpose", b.input(0), perm=b.ints(1, "perm"))]
 
 
 def gather(b: Builder) -> Sequence[str]:
     b.attr("batch_dims", 0), b.attr("validate_indices")
     axis = b.ints(2, "axis")[0] if b.given(2) or "axis" in b.desc.attributes else 0
-    return [b.add("Gather", b.inputs[0], b.inputs[1], axis=axis)]
+    return [b.add("Gather", b.input(0), b.input(1), axis=axis)]
 
 
 def slice(b: Builder) -> Sequence[str]:
     offsets, sizes = b.ints(1, "offsets"), b.ints(2, "size")
     ends = [2**63 - 1 if n == -1 else o + n for o, n in zip(offsets, sizes, strict=True)]
-    return [b.add("Slice", b.inputs[0], *(b.constant(np.array(v, np.int64)) for v in (offsets, ends)))]
+    return [b.add("Slice", b.input(0), *(b.constant(np.array(v, np.int64)) for v in (offsets, ends)))]
 
 
 def pad(b: Builder) -> Sequence[str]:
     pairs = np.reshape(
         b.attr("paddings") if "paddings" in b.desc.attributes else b.ints(1, "paddings"), (-1, 2)
     )
-    return [b.add("Pad", b.inputs[0], b.constant(pairs.T.reshape(-1).astype(np.int64)))]
+    return [b.add("Pad", b.input(0), b.constant(pairs.T.reshape(-1).astype(np.int64)))]
 
 
 def layer_norm(b: Builder) -> Sequence[str]:
@@ -194,15 +194,15 @@ def layer_norm(b: Builder) -> Sequence[str]:
 
 def cast(b: Builder) -> Sequence[str]:
     b.attr("dst_type"), b.attr("truncate")
-    return [b.add("Cast", b.inputs[0], to=b.desc.outputs[0].type.value)]
+    return [b.add("Cast", b.input(0), to=b.desc.outputs[0].type.value)]
 
 
 def rsqrt(b: Builder) -> Sequence[str]:
-    return [b.add("Reciprocal", b.add("Sqrt", b.inputs[0]))]
+    return [b.add("Reciprocal", b.add("Sqrt", b.input(0)))]
 
 
 def square(b: Builder) -> Sequence[str]:
-    return [b.add("Mul", b.inputs[0], b.inputs[0])]
+    return [b.add("Mul", b.input(0), b.input(0))]
 
 
 def squared_difference(b: Builder) -> Sequence[str]:
@@ -212,7 +212,7 @@ def squared_difference(b: Builder) -> Sequence[str]:
 
 def relu6(b: Builder) -> Sequence[str]:
     limits = [np.array(n, b.tensor(0).type.numpy()) for n in (0, 6)]
-    return [b.add("Clip", b.inputs[0], *map(b.constant, limits))]
+    return [b.add("Clip", b.input(0), *map(b.constant, limits))]
 
 
 def floor_div(b: Builder) -> Sequence[str]:
@@ -222,31 +222,31 @@ def floor_div(b: Builder) -> Sequence[str]:
 def exp(b: Builder) -> Sequence[str]:
     for name, default in (("base", -1.0), ("scale", 1.0), ("shift", 0.0)):
         only(name, default)(b)
-    return [b.add("Exp", b.inputs[0])]
+    return [b.add("Exp", b.input(0))]
 
 
 def log(b: Builder) -> Sequence[str]:
     for name, default in (("base", -1.0), ("scale", 1.0), ("shift", 0.0)):
         only(name, default)(b)
-    return [b.add("Log", b.inputs[0])]
+    return [b.add("Log", b.input(0))]
 
 
 def gelu(b: Builder) -> Sequence[str]:
-    return [b.add("Gelu", b.inputs[0], approximate="tanh")]
+    return [b.add("Gelu", b.input(0), approximate="tanh")]
 
 
 def swish(b: Builder) -> Sequence[str]:
     scale = b.attr("scale", 1.0)
-    x = b.inputs[0]
+    x = b.input(0)
     if scale != 1.0:
         x = b.add("Mul", x, b.constant(np.array(scale, b.tensor(0).type.numpy())))
-    return [b.add("Mul", b.inputs[0], b.add("Sigmoid", x))]
+    return [b.add("Mul", b.input(0), b.add("Sigmoid", x))]
 
 
 def argmax(b: Builder) -> Sequence[str]:
     b.attr("dtype"), b.attr("output_type")
     axis = b.ints(1, "dimension")[0]
-    found = b.add("ArgMax", b.inputs[0], axis=axis, keepdims=0)
+    found = b.add("ArgMax", b.input(0), axis=axis, keepdims=0)
     return [b.add("Cast", found, to=b.desc.outputs[0].type.value)]
 
 
@@ -254,5 +254,5 @@ def bias_add(b: Builder) -> Sequence[str]:
     layout = b.attr("data_format", b.tensor(0).format)
     after = b.rank() - 2 if layout in ("NCHW", "NCDHW") else 0
     axes = b.constant(np.arange(1, after + 1, dtype=np.int64))
-    bias = b.add("Unsqueeze", b.inputs[1], axes) if after else b.inputs[1]
-    return [b.add("Add", b.inputs[0], bias)]
+    bias = b.add("Unsqueeze", b.input(1), axes) if after else b.input(1)
+    return [b.add("Add", b.input(0), bias)]

@@ -54,7 +54,13 @@ def _build(b: Builder, registry: Registry, where: str) -> tuple[str, list[str]]:
     own = resolved is not None and not resolved.opdef.standard
     from_user = own and not resolved.source.startswith("built-in") if resolved is not None else False
     if desc.op in GE_OPERATORS and not from_user:
-        results = list(GE_OPERATORS[desc.op](b))
+        try:
+            results = list(GE_OPERATORS[desc.op](b))
+        except (TypeError, ValueError, IndexError) as error:
+            said = f"{dict(desc.attributes)}"
+            raise AscendError(
+                "E19014", said, desc.op, f"the attributes don't fit: {error}", where=where
+            ) from error
         b.check_taken()
         return "", results
     count = len(desc.outputs)
