@@ -6,6 +6,7 @@ an operator AIPP between the two makes the first from the second in one pass.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -42,6 +43,26 @@ class Preprocessing:
     def apply(self, image: NDArray[Any]) -> NDArray[Any]:
         """What the model itself is given for these bytes, in float64."""
         return KERNEL_REFERENCES["aipp"]([image.astype(np.float64)], self.attributes)[0]
+
+
+#: What a bundle says of its preprocessing, among the metadata that get_modelmeta() shows.
+METADATA = "ascend_ep.aipp"
+
+
+def metadata(preprocessing: Sequence[Preprocessing]) -> dict[str, str]:
+    """The entry of a bundle's META section: the attributes by input, as JSON."""
+    if not preprocessing:
+        return {}
+    return {f"custom:{METADATA}": json.dumps({p.name: p.attributes for p in preprocessing})}
+
+
+def source_inputs(metadata: Mapping[str, str], inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """What the source model is given where a bundle with this metadata is given `inputs`."""
+    known = json.loads(metadata.get(METADATA, "{}"))
+    return {
+        name: KERNEL_REFERENCES["aipp"]([x.astype(np.float64)], known[name])[0] if name in known else x
+        for name, x in inputs.items()
+    }
 
 
 def insert_aipp(

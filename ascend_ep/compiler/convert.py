@@ -31,7 +31,7 @@ from ascend_ep.runtime import trust
 from ascend_ep.runtime.comparison import BOUNDS
 
 from . import samples
-from .aipp import Preprocessing, insert_aipp
+from .aipp import Preprocessing, insert_aipp, metadata
 from .aipp_config import AippOp
 from .assembly import Assembly
 from .claims import NOT_LOWERED, Claims, check_hosts
@@ -248,7 +248,7 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
     if options.precision in BFLOAT16_PRODUCTS:
         narrow_products(plan, options.precision_lists.products())
     store_halves(plan)
-    plan.meta |= origin(model, options, where)
+    plan.meta |= origin(model, options, where) | metadata(preprocessing)
     if options.sample_seed is not None:
         images = [p.name for p in preprocessing]
         samples.reserve(plan, options.sample_seed, images, options.hint_shapes)

@@ -10,6 +10,7 @@ import pytest
 from atc_models import PLAIN, failure, image_model, run, save
 
 import ascend_ep
+from ascend_ep.cli import om
 from ascend_ep.graph.reference import reference_run
 
 
@@ -42,6 +43,15 @@ def agrees(found: np.ndarray, proto: onnx.ModelProto, image: np.ndarray) -> None
     """`image`: what the model is given, in float64."""
     wanted = reference_run(proto, {"x": image})["y"]
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-3)  # sums of 27 products up to 255
+
+
+def test_a_bundle_is_compared_with_its_source(capsys: pytest.CaptureFixture[str]) -> None:
+    """ascend-om diff gives the source model what the bundle's own preprocessing makes."""
+    converted(capsys, image_model(), "input_format: RGB888_U8 mean_chn_0: 100 var_reci_chn_1: 0.5")
+    np.save("x.npy", random_bytes(1, 12, 12, 3))
+    assert om.main(["diff", "m.onnx", "m.om", "--input=x=x.npy"]) == 0
+    assert om.main(["diff", "m.onnx", "m.om", "--per-node"]) != 0
+    assert "converted without --insert_op_conf" in capsys.readouterr().err
 
 
 def random_bytes(*shape: int) -> np.ndarray:
