@@ -23,6 +23,7 @@ from .lowering import MAX_RANK, PlanBuilder
 from .native_op import FormulaCode
 from .plan import Edge, HostPartition, NativePartition, Plan, SymbolRange
 from .quantised_products import quantise_products
+from .rounding import postpone_rounding, round_in_epilogues
 from .semantics import Semantics, label, operand
 
 
@@ -155,8 +156,10 @@ class Assembly:
             made.outputs.append((self._written_edge(value), result))
         quantise_products(made)
         ledger = self._ledger.fresh()
+        postpone_rounding(made)
         fuse_epilogues(made, ledger)
         fuse_norms(made, ledger)
+        round_in_epilogues(made)
         lay_channels_last(made, alone or ())
         builder.insns[:] = fuse_elementwise(builder.insns, ledger)
         return made, builder, ledger

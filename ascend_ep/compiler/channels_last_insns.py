@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ascend_ep.opdef.dims import Dim, static
 
+from .half_types import HALVES
 from .plan import VIEW, WEIGHT, Insn, Ref, Weight
 from .tile_program import OPCODES, STEP_INTS
 
@@ -66,7 +67,8 @@ class ImageInsn:
 def image_insn(insn: Insn, elementwise: Collection[str] = ()) -> ImageInsn | None:
     """How this instruction takes images with channels last, or None when it doesn't. `elementwise` names
     outputs of library calls that are functions of each element by itself."""
-    if any(o.dtype != FLOAT for o in insn.outs) or not insn.outs or not 3 <= insn.outs[0].rank <= 5:
+    types = (FLOAT, *HALVES) if insn.kernel == "elementwise" else (FLOAT,)
+    if any(o.dtype not in types for o in insn.outs) or not insn.outs or not 3 <= insn.outs[0].rank <= 5:
         return _reduction(insn)
     if insn.native is not None:
         return _same_shapes(insn) if insn.outs[0].name in elementwise else None

@@ -189,6 +189,8 @@ void ASC_FN(conv_channelwise)(const conv *c, int64_t image, int64_t row, int64_t
                               int64_t channels) {
     target t = {.step = c->out_channels, .narrow = c->y_narrow};
     epilogue after = {.alpha = 1, .beta = 1, .activation = c->epilogue.activation};
+    after.rounding = c->epilogue.rounding;
+    after.low = c->epilogue.low, after.high = c->epilogue.high;
     int limits = ASC_FN(conv_limits)(&c->epilogue, &t.low, &t.high);
     for (int64_t r = row; r < row + rows; r++) run_row(c, image, r, channel, channels, t);
     float *y = c->y + (image * c->out[HEIGHT] + row) * c->out[WIDTH] * c->out_channels + channel;

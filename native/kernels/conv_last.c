@@ -99,6 +99,7 @@ int ASC_FN(conv_limits)(const epilogue *e, float *low, float *high) {
         *low = e->low;
         *high = e->high;
     }
+    if (e->rounding != ROUND_NOT) return 0;
     return e->activation == EPILOGUE_NONE || e->activation == EPILOGUE_RELU || e->activation == EPILOGUE_CLIP;
 }
 
@@ -243,6 +244,8 @@ static void run_panel(const conv *c, const conv_span *s, conv_tile t, int64_t pa
     const float *w =
         c->weights + group * (asc_packed_bytes(ASC_LAYOUT_PANEL32, rows, c->group_out) / 4) + within * rows;
     epilogue after = {.alpha = 1, .beta = 1, .activation = c->epilogue.activation};
+    after.rounding = c->epilogue.rounding;
+    after.low = c->epilogue.low, after.high = c->epilogue.high;
     int limits = ASC_FN(conv_limits)(&c->epilogue, &t.low, &t.high);
     t.narrow = c->y_narrow;
     for (int64_t column = 0; column < left; column += GEMM_TILE_COLS) {

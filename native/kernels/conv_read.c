@@ -67,8 +67,7 @@ static int present(const asc_call *call, int operand) {
 static int32_t read_epilogue(const asc_call *call, conv *c) {
     const asc_tensor *y = &call->out[0];
     c->epilogue = (epilogue){.alpha = 1, .beta = 1, .low = (float)call->floats[0], .high = (float)call->floats[1]};
-    c->epilogue.activation = call->ints[1];
-    ASC_REQUIRE(call, call->ints[1] >= 0 && call->ints[1] < EPILOGUE_COUNT, "conv: unknown activation code");
+    ASC_REQUIRE(call, epilogue_read(call->ints[1], &c->epilogue), "conv: unknown activation code");
     if (present(call, CONV_BIAS)) {
         const asc_tensor *bias = &call->in[CONV_BIAS];
         ASC_REQUIRE(call, bias->layout == ASC_LAYOUT_PLAIN && bias->rank == 1 && bias->dims[0] == c->out_channels,

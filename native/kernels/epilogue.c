@@ -1,6 +1,8 @@
 /* The epilogue: one pass over rows that the tile just left in L1. */
 #include "epilogue.h"
 
+#include "bfloat16.h"
+#include "float16.h"
 #include "gelu.h"
 
 static inline vf activate(vf x, int64_t activation, const epilogue *e) {
@@ -20,6 +22,15 @@ static inline vf activate(vf x, int64_t activation, const epilogue *e) {
     }
 }
 
+static inline vf rounded(vf x, int64_t rounding) {
+    uint16_t lanes[ASC_VF];
+    if (rounding == ROUND_FLOAT16) {
+        vf_store_f16(lanes, x);
+        return vf_load_f16(lanes);
+    }
+    return (vf)(vf_round_bf16(x) << 16);
+}
+
 /* n (up to ASC_VF) elements of an addend's row. */
 static inline vf load_addend(const float *from, int64_t stride, int64_t n) {
     if (stride == 0) return vf_set(*from);
@@ -34,7 +45,8 @@ static inline vf finish(const epilogue *e, int64_t activation, vf sum, const flo
     sum *= vf_set(e->alpha);
     if (bias) sum = vf_fma(vf_set(e->beta), load_addend(bias, e->bias.col, n), sum);
     if (residual) sum += load_addend(residual, e->residual.col, n);
-    return activate(sum, activation, e);
+    sum = activate(sum, activation, e);
+    return e->rounding == ROUND_NOT ? sum : rounded(sum, e->rounding);
 }
 
 static inline __attribute__((always_inline)) void finish_row(const epilogue *e, int64_t activation, float *c,

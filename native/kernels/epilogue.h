@@ -1,5 +1,5 @@
 /* epilogue.h - what happens to the sums of a product while they are in cache:
- * y = activation(alpha * sum + beta * bias + residual). */
+ * y = rounded(activation(alpha * sum + beta * bias + residual)). */
 #ifndef ASC_KERNELS_EPILOGUE_H
 #define ASC_KERNELS_EPILOGUE_H
 
@@ -18,6 +18,10 @@ enum {
     EPILOGUE_COUNT
 };
 
+/* An activation's int is its code, and in higher bits what float32 results are rounded to. */
+#define EPILOGUE_ROUNDING 16
+enum { ROUND_NOT, ROUND_FLOAT16, ROUND_BFLOAT16, ROUND_COUNT };
+
 /* An operand that is added; a stride of 0 repeats it. data == NULL: absent. */
 typedef struct epilogue_addend {
     const float *data;
@@ -27,13 +31,21 @@ typedef struct epilogue_addend {
 
 typedef struct epilogue {
     float alpha, beta, low, high;
-    int64_t activation;
+    int64_t activation, rounding;
     epilogue_addend bias, residual;
 } epilogue;
 
+/* Reads an activation's int; whether there is such a one. */
+static inline int epilogue_read(int64_t code, epilogue *e) {
+    e->activation = code % EPILOGUE_ROUNDING;
+    e->rounding = code / EPILOGUE_ROUNDING;
+    return code >= 0 && e->activation < EPILOGUE_COUNT && e->rounding < ROUND_COUNT;
+}
+
 /* Whether y is just the sum. */
 static inline int epilogue_is_plain(const epilogue *e) {
-    return e->alpha == 1 && !e->bias.data && !e->residual.data && e->activation == EPILOGUE_NONE;
+    return e->alpha == 1 && !e->bias.data && !e->residual.data && e->activation == EPILOGUE_NONE &&
+           e->rounding == ROUND_NOT;
 }
 
 /* Finishes the sums in c[i * ldc + j], rows [row, row + rows) and columns [col, col + cols) of the output. */

@@ -139,10 +139,9 @@ static int32_t read_output(const asc_call *call, problem *p, int row, int col) {
 static int32_t read_arguments(const asc_call *call, epilogue *e) {
     ASC_REQUIRE(call, call->n_ints == 3 + is_bytes(call) && call->n_floats == 4,
                 "matmul takes 3 ints, or 4 with int8, and 4 floats");
-    ASC_REQUIRE(call, call->ints[2] >= 0 && call->ints[2] < EPILOGUE_COUNT, "matmul: unknown activation code");
     *e = (epilogue){.alpha = (float)call->floats[0], .beta = (float)call->floats[1], .low = (float)call->floats[2]};
     e->high = (float)call->floats[3];
-    e->activation = call->ints[2];
+    ASC_REQUIRE(call, epilogue_read(call->ints[2], e), "matmul: unknown activation code");
     return ASC_OK;
 }
 
