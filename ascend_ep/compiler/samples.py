@@ -63,7 +63,11 @@ def random_inputs(
     generator = np.random.default_rng(seed)
     found: dict[str, NDArray[np.generic]] = {}
     for edge in edges:
-        if edge.dtype == 0 or edge.dtype == ir.DataType.STRING.value:
+        if (
+            edge.dtype == 0
+            or edge.dtype == ir.DataType.STRING.value
+            or edge.dtype > ir.DataType.BFLOAT16.value
+        ):
             return None
         dtype = ir.DataType(edge.dtype).numpy()
         shape = [evaluate(d, sizes) for d in edge.dims]

@@ -16,6 +16,7 @@ from google.protobuf.message import DecodeError
 
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.external_data import ExternalFiles, MemoryReader
+from ascend_ep.graph.old_opsets import modernised
 from ascend_ep.graph.proto_checks import Limits, check_model, node_tensors
 
 #: the most protobuf can hold
@@ -35,12 +36,14 @@ def load_model(
     location "asc-memory", whose bytes `memory(address, length)` gives; they are borrowed, not copied. Give it
     only with models that this process made.
 
-    An input that has an initializer of the same name (as IR version 3 requires) becomes a constant.
+    A model of an operator set before version 7 is converted to that. An input that has an initializer of the
+    same name (as IR version 3 requires) becomes a constant.
     """
     proto, where, folder = _read(source)
     if base_dir is not None:
         folder = os.fspath(base_dir)
     check_model(proto, where, limits or Limits())
+    proto = modernised(proto, where)
     files = ExternalFiles(folder, memory)
     for node in _all_nodes(proto):
         for tensor in node_tensors(node):

@@ -15,7 +15,7 @@ import onnx_ir as ir
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.external_data import tensor_bytes
 
-MIN_OPSET = 7
+MIN_OPSET = 1
 DEFAULT_DOMAINS = ("", "ai.onnx")
 
 

@@ -8,6 +8,7 @@ from ascend_ep.errors import AscendError
 
 from . import options
 from .bundle import Bundle, Partition
+from .host_session import HostSession
 
 
 class HostPartition:
@@ -27,7 +28,7 @@ class HostPartition:
                 where=bundle.model.where,
             ) from error
         try:
-            self._session = onnxruntime.InferenceSession(
+            session = onnxruntime.InferenceSession(
                 bytes(partition.model),
                 sess_options=options.for_host(session_options),
                 providers=["CPUExecutionProvider"],
@@ -39,12 +40,12 @@ class HostPartition:
                 where=bundle.model.where,
                 fix="Describe the operator with --custom_op_info when converting.",
             ) from error
+        self._session = HostSession(session)
 
     def run(self, values: list[Any], run_options: Any) -> list[Any]:
         """Outputs for these inputs, both in the partition's order."""
         feed = dict(zip(self._inputs, values, strict=True))
         try:
-            found: list[Any] = self._session.run(self._outputs, feed, options.for_host(run_options))
+            return self._session.run(self._outputs, feed, options.for_host(run_options))
         except Exception as error:
             raise AscendError("E40011", f"onnxruntime: {error}", where=self.name) from error
-        return found

@@ -91,6 +91,17 @@ static ort_status *claim_contexts(asc_ep_claims *claims, uint32_t *n_claimed) {
     return NULL;
 }
 
+/* Whether a body belongs to a call of a function (SequenceMap). onnxruntime inlines it after asking, and then refuses
+ * groups that it made within: the new body doesn't import the provider's domain. It asks again for that body. */
+static ort_status *is_function_body(const ort_node *parent, bool *found) {
+    const char *type = "";
+    *found = false;
+    if (!parent) return NULL;
+    TRY(ort_node_type(parent, &type));
+    *found = strcmp(type, "If") != 0 && strcmp(type, "Loop") != 0 && strcmp(type, "Scan") != 0;
+    return NULL;
+}
+
 static ort_status *ask_compiler(asc_ep *ep, const ort_graph *graph, asc_ep_claims *claims) {
     const asc_ep_callbacks *callbacks = plugin_callbacks();
     if (!callbacks || !callbacks->partition) {
@@ -101,7 +112,10 @@ static ort_status *ask_compiler(asc_ep *ep, const ort_graph *graph, asc_ep_claim
         return NULL;
     }
     const ort_node *parent = NULL;
+    bool inlined;
     TRY(ort_graph_parent(graph, &parent));
+    TRY(is_function_body(parent, &inlined));
+    if (inlined) return NULL;
     wire model = {0};
     ort_status *status = graph_serialize(graph, &model);
     if (!status) {

@@ -233,7 +233,7 @@ static ort_status *write_sources(const ort_list *nodes, const ort_list *outputs,
 
 static ort_status *write_graph(const ort_list *nodes, const ort_list *inputs, const ort_list *outputs, wire *out) {
     name_set known = {0}, described = {0};
-    ort_status *status = write_values(inputs, GRAPH_INPUT, &known, out);
+    ort_status *status = write_taken(inputs, &known, out); /* until IR 4 constants are listed as inputs too */
     if (!status) status = add_made(nodes, &known);
     if (!status) status = write_sources(nodes, outputs, &known, out);
     if (!status) status = write_values(outputs, GRAPH_OUTPUT, &described, out);

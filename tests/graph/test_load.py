@@ -76,8 +76,8 @@ def change(edit: Callable[[onnx.ModelProto], object]) -> onnx.ModelProto:
     [
         (lambda m: m.ClearField("graph"), "no graph"),
         (lambda m: m.ClearField("opset_import"), "operator set"),
-        (lambda m: setattr(m.opset_import[0], "version", 6), "outside 7"),
-        (lambda m: setattr(m.opset_import[0], "version", 1000), "outside 7"),
+        (lambda m: setattr(m.opset_import[0], "version", 0), "outside 1"),
+        (lambda m: setattr(m.opset_import[0], "version", 1000), "outside 1"),
         (lambda m: m.graph.node[1].output.__setitem__(0, "s"), "defined twice"),
         (lambda m: m.graph.node[1].output.__setitem__(0, "x"), "defined twice"),
         (lambda m: m.graph.node[1].input.__setitem__(0, "nowhere"), "'nowhere'"),
