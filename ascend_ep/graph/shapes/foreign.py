@@ -39,12 +39,17 @@ def infer_by_onnx(call: Call) -> list[Fact]:
 
 
 def _onnx_inference(call: Call, schema: onnx.defs.OpSchema) -> list[Fact]:
-    """onnx.shape_inference of this one node; a symbol not among the inputs' becomes a fresh one."""
+    """onnx.shape_inference of this one node; a symbol not among the inputs' becomes a fresh one. Outputs that
+    are sequences or optionals get their type."""
     proto = ir.to_proto(call.node)
     types: dict[str, onnx.TypeProto] = {}
     data: dict[str, onnx.TensorProto] = {}
     for value, fact in zip(call.node.inputs, call.inputs, strict=True):
-        if value is None or fact is None or not value.name or not fact.dtype:
+        if value is None or fact is None or not value.name:
+            continue
+        if not fact.dtype:
+            if value.type is not None and not isinstance(value.type, ir.TensorType):
+                types[value.name] = ir.to_proto(value).type
             continue
         names = None if fact.dims is None else [d if isinstance(d, int) else str(d) for d in fact.dims]
         types[value.name] = onnx.helper.make_tensor_type_proto(fact.dtype, names)
@@ -61,6 +66,8 @@ def _onnx_inference(call: Call, schema: onnx.defs.OpSchema) -> list[Fact]:
         found = inferred.get(output.name or "")
         if found is None or not found.HasField("tensor_type"):
             facts.append(Fact())
+            if found is not None and output.type is None:
+                _declare(output, found)
             continue
         tensor = found.tensor_type
         if not tensor.HasField("shape"):
@@ -69,6 +76,13 @@ def _onnx_inference(call: Call, schema: onnx.defs.OpSchema) -> list[Fact]:
         dims = [_dim(call, d, index, axis) for axis, d in enumerate(tensor.shape.dim)]
         facts.append(Fact(tensor.elem_type, dims))
     return facts
+
+
+def _declare(value: ir.Value, found: onnx.TypeProto) -> None:
+    """Keeps the type of what is no tensor, which no Fact says; the shape of its elements when it is fixed."""
+    value.type = ir.serde.deserialize_type_proto_for_type(found)
+    shape = ir.serde.deserialize_type_proto_for_shape(found)
+    value.shape = shape if shape is not None and shape.is_static() else None
 
 
 def _dim(call: Call, dim: onnx.TensorShapeProto.Dimension, output: int, axis: int) -> int | DimExpr:
