@@ -14,12 +14,12 @@ from ascend_ep.graph.partition import Partition
 from ascend_ep.opdef.dims import Dim, DimExpr, symbol, symbols
 
 from .channels_last import lay_channels_last
-from .claims import Claims
+from .claims import Claims, needed_symbols
 from .fuse_elementwise import fuse_elementwise
 from .fuse_epilogue import fuse_epilogues
 from .fuse_norm import fuse_norms
 from .host_model import host_model
-from .lowering import MAX_RANK, PlanBuilder
+from .lowering import MAX_RANK, PlanBuilder, Unsupported
 from .native_op import FormulaCode
 from .plan import Edge, HostPartition, NativePartition, Plan, SymbolRange
 from .quantised_products import quantise_products
@@ -130,8 +130,10 @@ class Assembly:
                 ledger = compiled
                 made.fallback = plain if self._fallback else None
                 lowered = [(made, builder), *(lowered if self._fallback else [])]
-        needed = set[str]().union(*(_needed_symbols(p) for p, _ in lowered))
+        needed = set[str]().union(*(needed_symbols(p.values, p.insns) for p, _ in lowered))
         for missing in sorted(needed - _pure_symbols(r.dims for _, r in plain.inputs)):
+            if missing not in self._sources:
+                raise Unsupported("the shape of a value within a node depends on the data")
             for made, builder in lowered:
                 self._input(made, builder, self._sources[missing])
         self.fusions += ledger.outcomes
@@ -200,7 +202,7 @@ class Assembly:
             names |= dict.fromkeys(sorted(symbols(edge.dims)))
         for part in self.plan.partitions:
             if isinstance(part, NativePartition):
-                names |= dict.fromkeys(sorted(_needed_symbols(part)))
+                names |= dict.fromkeys(sorted(needed_symbols(part.values, part.insns)))
         self.plan.symbols = {name: SymbolRange() for name in names}
 
 
@@ -211,13 +213,3 @@ def _calls_library(part: NativePartition) -> bool:
 def _pure_symbols(shapes: Iterable[Sequence[Dim]]) -> set[str]:
     """Symbols that are a dim by themselves."""
     return {str(d) for dims in shapes for d in dims if isinstance(d, DimExpr) and d == symbol(str(d))}
-
-
-def _needed_symbols(part: NativePartition) -> set[str]:
-    """Symbols that a native partition's values and instructions are computed from."""
-    found: set[str] = set()
-    for ref in part.values:
-        found |= symbols(ref.dims) | symbols([ref.offset]) | symbols(ref.strides or ())
-    for insn in part.insns:
-        found |= symbols(insn.ints)
-    return found

@@ -12,6 +12,7 @@ from ascend_ep.opdef.definition import canonical_domain
 from ascend_ep.opdef.dims import DimTooComplex, symbols
 
 from .lowering import NodeView, Operand, PlanBuilder, Unsupported
+from .plan import Insn, Ref
 from .semantics import Semantics, is_onnx_operator, label, operand, undefined
 
 #: Domains whose operators onnxruntime brings without a definition of ours.
@@ -51,6 +52,7 @@ class Claims:
                 if given.constant is None and given.shape_value is None:
                     builder.input(given)
             builder.lower(view, function)
+            self._check_needs(builder, view)
         except Unsupported as reason:
             return str(reason)
         except NOT_LOWERED as reason:
@@ -82,12 +84,31 @@ class Claims:
 
     def _check_dims(self, view: NodeView) -> None:
         """Output dims must follow from the inputs' shapes, since a plan's shapes are set before it runs."""
-        given = set(self._facts.input_symbols)
-        for source in _operands(view.inputs):
-            given |= symbols(source.dims) | symbols(source.shape_value or ())
+        given = self._given(view)
         for result in _operands(view.outputs):
             if not symbols(result.dims) <= given:
                 raise Unsupported(f"the shape of its output {result.name!r} depends on the data")
+
+    def _check_needs(self, builder: PlanBuilder, view: NodeView) -> None:
+        """The same for values within, of a node that is lowered as several."""
+        if not needed_symbols(builder.values, builder.insns) <= self._given(view):
+            raise Unsupported("the shape of a value that it computes on the way depends on the data")
+
+    def _given(self, view: NodeView) -> set[str]:
+        given = set(self._facts.input_symbols)
+        for source in _operands(view.inputs):
+            given |= symbols(source.dims) | symbols(source.shape_value or ())
+        return given
+
+
+def needed_symbols(values: Iterable[Ref], insns: Iterable[Insn]) -> set[str]:
+    """Symbols that values and instructions are computed from."""
+    found: set[str] = set()
+    for ref in values:
+        found |= symbols(ref.dims) | symbols([ref.offset]) | symbols(ref.strides or ())
+    for insn in insns:
+        found |= symbols(insn.ints)
+    return found
 
 
 def _is_dims(fact: Fact, given: set[str]) -> bool:
