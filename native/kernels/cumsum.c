@@ -1,6 +1,6 @@
-/* cumsum: running sums along an axis; float32, float64, int32, int64 (integers wrap).
+/* cumsum, cumprod: running sums and products along an axis; float32, float64, int32, int64 (integers wrap).
  *   in, optional axis (int64, one element) -> out
- * ints: [axis, exclusive, reverse]; the axis of the ints counts where the operand is absent. Added in the order of the
+ * ints: [axis, exclusive, reverse]; the axis of the ints counts where the operand is absent. Taken in the order of the
  * axis, one element after the other. */
 #include "chunks.h"
 #include "indexing.h"
@@ -14,27 +14,37 @@ int32_t ASC_FN(cumsum_prepare)(asc_call *call) {
     return ASC_OK;
 }
 
+int32_t ASC_FN(cumprod_prepare)(asc_call *call) {
+    return ASC_FN(cumsum_prepare)(call);
+}
+
 typedef struct cumsum_job {
     int64_t n, inner, lanes, strips, items, per_chunk; /* an item: `lanes` neighbours of the inner axes */
+    int product;
 } cumsum_job;
 
 #define LANES 64
 
-#define CUMSUM(name, type, sum_type)                                                                      \
+#define RUNNING(name, type, wide, start, op)                                                              \
     static void name(const type *x, type *y, int64_t n, int64_t step, int64_t lanes, int64_t exclusive) { \
-        sum_type sum[LANES] = {0};                                                                        \
+        wide so_far[LANES];                                                                               \
+        for (int64_t j = 0; j < LANES; j++) so_far[j] = start;                                            \
         for (int64_t i = 0; i < n; i++, x += step, y += step) {                                           \
             for (int64_t j = 0; j < lanes; j++) {                                                         \
-                sum_type next = sum[j] + (sum_type)x[j];                                                  \
-                y[j] = (type)(exclusive ? sum[j] : next);                                                 \
-                sum[j] = next;                                                                            \
+                wide next = so_far[j] op(wide) x[j];                                                      \
+                y[j] = (type)(exclusive ? so_far[j] : next);                                              \
+                so_far[j] = next;                                                                         \
             }                                                                                             \
         }                                                                                                 \
     }
-CUMSUM(cumsum_f32, float, float)
-CUMSUM(cumsum_f64, double, double)
-CUMSUM(cumsum_i32, int32_t, uint32_t)
-CUMSUM(cumsum_i64, int64_t, uint64_t)
+RUNNING(sums_f32, float, float, 0, +)
+RUNNING(sums_f64, double, double, 0, +)
+RUNNING(sums_i32, int32_t, uint32_t, 0, +)
+RUNNING(sums_i64, int64_t, uint64_t, 0, +)
+RUNNING(products_f32, float, float, 1, *)
+RUNNING(products_f64, double, double, 1, *)
+RUNNING(products_i32, int32_t, uint32_t, 1, *)
+RUNNING(products_i64, int64_t, uint64_t, 1, *)
 
 static void cumsum_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     (void)worker;
@@ -52,17 +62,21 @@ static void cumsum_chunk(const asc_call *call, int64_t chunk, int32_t worker, vo
         const void *x = call->in[0].data;
         void *y = call->out[0].data;
         if (call->in[0].dtype == ASC_FLOAT32)
-            cumsum_f32((const float *)x + at, (float *)y + at, job->n, step, lanes, exclusive);
+            (job->product ? products_f32 : sums_f32)((const float *)x + at, (float *)y + at, job->n, step, lanes,
+                                                     exclusive);
         else if (call->in[0].dtype == ASC_FLOAT64)
-            cumsum_f64((const double *)x + at, (double *)y + at, job->n, step, lanes, exclusive);
+            (job->product ? products_f64 : sums_f64)((const double *)x + at, (double *)y + at, job->n, step, lanes,
+                                                     exclusive);
         else if (call->in[0].dtype == ASC_INT32)
-            cumsum_i32((const int32_t *)x + at, (int32_t *)y + at, job->n, step, lanes, exclusive);
+            (job->product ? products_i32 : sums_i32)((const int32_t *)x + at, (int32_t *)y + at, job->n, step, lanes,
+                                                     exclusive);
         else
-            cumsum_i64((const int64_t *)x + at, (int64_t *)y + at, job->n, step, lanes, exclusive);
+            (job->product ? products_i64 : sums_i64)((const int64_t *)x + at, (int64_t *)y + at, job->n, step, lanes,
+                                                     exclusive);
     }
 }
 
-int32_t ASC_FN(cumsum_run)(const asc_call *call) {
+static int32_t run(const asc_call *call, int product) {
     const asc_tensor *in = &call->in[0];
     int64_t axis = call->ints[0];
     if (asc_numel(in) == 0) return ASC_OK;
@@ -70,10 +84,18 @@ int32_t ASC_FN(cumsum_run)(const asc_call *call) {
         int64_t given = axis = asc_index_at(&call->in[1], 0);
         if (!asc_wrap_index(&axis, in->rank)) return asc_fail_index(call, given, in->rank);
     }
-    cumsum_job job = {.n = in->dims[axis], .inner = asc_count(in, (int)axis + 1, in->rank), .lanes = LANES};
+    cumsum_job job = {
+        .n = in->dims[axis], .inner = asc_count(in, (int)axis + 1, in->rank), .lanes = LANES, .product = product};
     job.strips = asc_ceil_div(job.inner, LANES);
     job.items = asc_count(in, 0, (int)axis) * job.strips;
     job.per_chunk = asc_chunk_items(call, job.items, asc_numel(in) / job.items * 8);
     asc_parallel(call, asc_ceil_div(job.items, job.per_chunk), cumsum_chunk, &job);
     return ASC_OK;
+}
+
+int32_t ASC_FN(cumsum_run)(const asc_call *call) {
+    return run(call, 0);
+}
+int32_t ASC_FN(cumprod_run)(const asc_call *call) {
+    return run(call, 1);
 }

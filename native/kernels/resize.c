@@ -1,8 +1,8 @@
 /* resize: one axis of a float32 tensor resampled; resize_nearest: of elements of any type, picked.
- *   x [outer.., n, inner..] -> y [outer.., m, inner..]
- * ints:   [axis, mode (0 nearest, 1 linear, 2 cubic), coordinate, rounding, antialias, exclude_outside]
+ *   x [outer.., n, inner..], scales, regions (both may be absent) -> y [outer.., m, inner..]
+ * ints:   [axis, mode (0 nearest, 1 linear, 2 cubic), coordinate, rounding, antialias, exclude_outside, k]
  * floats: [scale or 0 for m/n, region's start, region's end, cubic coefficient, extrapolation value]
- * Numbers as in resize_taps.h. A resize of several axes is one call for each. */
+ * Numbers and operands as in resize_taps.h. A resize of several axes is one call for each. */
 #include <string.h>
 
 #include "axis_split.h"
@@ -152,7 +152,10 @@ static int32_t run(const asc_call *call, asc_chunk_fn fn) {
     int32_t code = ASC_FN(resize_read)(call, &job.axis);
     if (code != ASC_OK || asc_numel(&call->out[0]) == 0) return code;
     asc_split_axes(&call->in[0], call->ints[0], 1, &job.split);
-    int64_t entries = job.axis.m * job.axis.taps, whole_rows = job.split.inner == 1;
+    int64_t entries = job.axis.m * job.axis.taps;
+    if ((uint64_t)entries * (job.axis.mode == RESIZE_NEAREST ? 4 : 8) > call->workspace_bytes)
+        return asc_fail(call->status, ASC_E_RUN, "resize: a scale needs more taps than the lengths do");
+    int64_t whole_rows = job.split.inner == 1;
     float *weights = job.axis.mode == RESIZE_NEAREST ? NULL : (float *)call->workspace + entries;
     job.weights = weights;
     ASC_FN(resize_taps)(&job.axis, call->workspace, weights);
