@@ -21,7 +21,7 @@ typedef struct resize_job {
 static int32_t prepare(asc_call *call, int nearest) {
     const asc_tensor *x = &call->in[0], *y = &call->out[0];
     resize_axis axis;
-    int32_t code = ASC_FN(resize_read)(call, &axis);
+    int32_t code = ASC_FN(resize_read)(call, &axis, 0);
     if (code != ASC_OK) return code;
     ASC_REQUIRE(call, x->dtype == y->dtype && x->rank == y->rank, "resize: type or rank differ");
     for (int i = 0; i < x->rank; i++)
@@ -149,7 +149,7 @@ static void pick_chunk(const asc_call *call, int64_t chunk, int32_t worker, void
 
 static int32_t run(const asc_call *call, asc_chunk_fn fn) {
     resize_job job = {.at = call->workspace, .size = (int64_t)asc_dtype_bytes(call->in[0].dtype)};
-    int32_t code = ASC_FN(resize_read)(call, &job.axis);
+    int32_t code = ASC_FN(resize_read)(call, &job.axis, 1);
     if (code != ASC_OK || asc_numel(&call->out[0]) == 0) return code;
     asc_split_axes(&call->in[0], call->ints[0], 1, &job.split);
     int64_t entries = job.axis.m * job.axis.taps;

@@ -9,11 +9,11 @@
 #define MOST_TAPS 65536
 
 /* The float32 operands that come with the data, in place of the call's floats. */
-static int32_t read_data(const asc_call *call, resize_axis *axis) {
+static int32_t read_data(const asc_call *call, resize_axis *axis, int has_data) {
     int64_t k = call->ints[6];
     if (asc_given(call, 1)) {
         ASC_REQUIRE(call, k >= 0 && k < asc_numel(&call->in[1]), "resize: there is no scale for the axis");
-        const float *scales = call->in[1].data;
+        const float *scales = has_data ? call->in[1].data : NULL;
         axis->scale = scales ? scales[k] : ((float)axis->m - 0.5f) / (float)axis->n;
         float length = axis->scale * (float)axis->n;
         if (scales && !(axis->scale > 0 && isfinite(axis->scale) &&
@@ -24,15 +24,15 @@ static int32_t read_data(const asc_call *call, resize_axis *axis) {
     if (asc_given(call, 2)) {
         int64_t count = asc_numel(&call->in[2]) / 2;
         ASC_REQUIRE(call, k >= 0 && k < count, "resize: there is no region for the axis");
+        if (!has_data) return ASC_OK;
         const float *region = call->in[2].data;
-        if (!region) return ASC_OK;
         axis->start = region[k];
         axis->end = region[count + k];
     }
     return ASC_OK;
 }
 
-int32_t ASC_FN(resize_read)(const asc_call *call, resize_axis *axis) {
+int32_t ASC_FN(resize_read)(const asc_call *call, resize_axis *axis, int has_data) {
     ASC_REQUIRE(call, call->n_ints == 7 && call->n_floats == 5, "resize takes seven ints and five floats");
     const int64_t *v = call->ints;
     const double *f = call->floats;
@@ -57,7 +57,7 @@ int32_t ASC_FN(resize_read)(const asc_call *call, resize_axis *axis) {
     ASC_REQUIRE(call, axis->n > 0 || axis->m == 0, "resize: an empty axis can't grow");
     for (int i = 0; i < 5; i++) ASC_REQUIRE(call, isfinite(f[i]) || i == 4, "resize: an argument is not finite");
     axis->scale = f[0] == 0 && axis->n ? (float)axis->m / (float)axis->n : (float)f[0];
-    int32_t code = read_data(call, axis);
+    int32_t code = read_data(call, axis, has_data);
     if (code != ASC_OK) return code;
     if (axis->m == 0) axis->scale = 1;
     ASC_REQUIRE(call, axis->scale > 0, "resize: the scale is not positive");

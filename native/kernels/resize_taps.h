@@ -31,8 +31,8 @@ typedef struct resize_axis {
 
 /* Reads and checks a call's ints [axis, mode, coordinate, rounding, antialias, exclude_outside, k] and floats
  * [scale or 0, start, end, a, extrapolation]. Given operands 1 and 2 hold scales, element k of which counts
- * instead, and regions: starts, then ends. Before there is data the scale is the least that may come. */
-int32_t ASC_FN(resize_read)(const asc_call *call, resize_axis *axis);
+ * instead, and regions: starts, then ends. Without data the scale is the least that may come. */
+int32_t ASC_FN(resize_read)(const asc_call *call, resize_axis *axis, int has_data);
 
 /* Element at[k*m + i] in [0, n) weighs weights[k*m + i] in output i, for k < taps. at[i] is -1, and only
  * that, where output i is the extrapolation value. Of RESIZE_NEAREST there are no weights (NULL). */

@@ -124,7 +124,7 @@ def test_pad_refuses(shape: tuple[int, ...], out: tuple[int, ...], ints: list[in
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("exclusive", [0, 1])
 @pytest.mark.parametrize("reverse", [0, 1])
-def test_cumsum(dtype: type, axis: int, exclusive: int, reverse: int) -> None:
+def test_running_sums_and_products(dtype: type, axis: int, exclusive: int, reverse: int) -> None:
     # small whole numbers, so float sums are exact too
     x = np.random.default_rng(0).integers(-50, 50, (3, 5, 70)).astype(dtype)
     source = np.flip(x, axis) if reverse else x
@@ -133,6 +133,13 @@ def test_cumsum(dtype: type, axis: int, exclusive: int, reverse: int) -> None:
     for threads in (1, 2):
         (got,) = call("cumsum", [x], [(dtype, x.shape)], ints=[axis, exclusive, reverse], threads=threads)
         np.testing.assert_array_equal(got, want)
+    powers = np.where(x % 3, 1, np.where(x % 2, -2, 2)).astype(dtype)  # so products are exact
+    source = np.flip(powers, axis) if reverse else powers
+    want = np.cumprod(source, axis, dtype=dtype)
+    want = want / source if exclusive else want
+    want = np.flip(want, axis) if reverse else want
+    (got,) = call("cumprod", [powers], [(dtype, x.shape)], ints=[axis, exclusive, reverse])
+    np.testing.assert_array_equal(got, want)
 
 
 @pytest.mark.parametrize("k", [0, 1, -2, 9, -9, 2**63 - 1, -(2**63)])

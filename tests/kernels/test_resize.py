@@ -17,6 +17,7 @@ from onnx.reference import ReferenceEvaluator
 from ascend_ep.compiler.lower.resize import COORDINATES, MODES, ROUNDINGS
 
 rng = np.random.default_rng(5)
+RUN_ERROR = 11
 PLAIN = [0.0, 0.0, 1.0, -0.75, 0.0]  # the scale is the quotient of the lengths
 
 
@@ -39,7 +40,8 @@ def matrix(n: int, m: int, **attrs: Any) -> np.ndarray:
 def resized(x: np.ndarray, axis: int, m: int, ints: list[int], **more: Any) -> np.ndarray:
     shape = [*x.shape[:axis], m, *x.shape[axis + 1 :]]
     op = "resize" if ints[0] else "resize_nearest"
-    (y,) = call(op, [x], [(x.dtype, shape)], [axis, *ints], more.pop("floats", PLAIN), **more)
+    given = [x, *more.pop("data", [])]
+    (y,) = call(op, given, [(x.dtype, shape)], [axis, *ints, 0], more.pop("floats", PLAIN), **more)
     return y
 
 
@@ -99,23 +101,42 @@ def test_threads_and_empty_tensors() -> None:
 @pytest.mark.parametrize(
     ("ints", "floats"),
     [
-        ([3, 1, 0, 0, 0, 0], PLAIN),
-        ([1, 3, 0, 0, 0, 0], PLAIN),
-        ([1, 1, 7, 0, 0, 0], PLAIN),
-        ([1, 1, 0, 5, 0, 0], PLAIN),
-        ([1, 0, 0, 0, 0, 0], PLAIN),
-        ([0, 1, 0, 0, 0, 0], PLAIN),
-        ([1, 1, 0, 0, 0], PLAIN),
-        ([1, 1, 0, 0, 0, 0], [-1.0, 0, 1, 0, 0]),
-        ([1, 1, 0, 0, 0, 0], [np.nan, 0, 1, 0, 0]),
-        ([1, 1, 0, 0, 1, 0], [1e-30, 0, 1, 0, 0]),
-        ([1, 1, 0, 0, 0, 0], PLAIN[:4]),
+        ([3, 1, 0, 0, 0, 0, 0], PLAIN),
+        ([1, 3, 0, 0, 0, 0, 0], PLAIN),
+        ([1, 1, 7, 0, 0, 0, 0], PLAIN),
+        ([1, 1, 0, 5, 0, 0, 0], PLAIN),
+        ([1, 0, 0, 0, 0, 0, 0], PLAIN),
+        ([0, 1, 0, 0, 0, 0, 0], PLAIN),
+        ([1, 1, 0, 0, 0, 0], PLAIN),
+        ([1, 1, 0, 0, 0, 0, 0], [-1.0, 0, 1, 0, 0]),
+        ([1, 1, 0, 0, 0, 0, 0], [np.nan, 0, 1, 0, 0]),
+        ([1, 1, 0, 0, 1, 0, 0], [1e-30, 0, 1, 0, 0]),
+        ([1, 1, 0, 0, 0, 0, 0], PLAIN[:4]),
     ],
 )
 def test_what_does_not_fit_is_refused(ints: list[int], floats: list[float]) -> None:
     x = np.zeros((2, 3, 4), np.float32)
     with pytest.raises(KernelError, match="resize"):
         call("resize", [x], [(np.float32, (2, 6, 4))], ints, floats)
+
+
+@pytest.mark.parametrize("mode", [0, 1, 2])
+def test_scales_and_regions_that_come_with_the_data(mode: int) -> None:
+    x = rng.standard_normal((2, 6, 5)).astype(np.float32)
+    scales = np.array([1.6], np.float32)
+    want = resized(x, 1, 9, [mode, 0, 0, 1, 0], floats=[1.6, *PLAIN[1:]])
+    np.testing.assert_array_equal(resized(x, 1, 9, [mode, 0, 0, 1, 0], data=[scales]), want)
+    want = resized(x, 1, 9, [mode, 6, 0, 0, 0], floats=[0.0, 0.2, 0.9, *PLAIN[3:]])
+    region = np.array([0.2, 0.9], np.float32)
+    np.testing.assert_array_equal(resized(x, 1, 9, [mode, 6, 0, 0, 0], data=[None, region]), want)
+    for bad in (1.0, 1.9, -1.0, np.nan, np.inf):
+        with pytest.raises(KernelError, match="scale 0 takes an axis of length 6") as error:
+            resized(x, 1, 9, [mode, 0, 0, 1, 0], data=[np.array([bad], np.float32)])
+        assert error.value.code == RUN_ERROR
+    with pytest.raises(KernelError, match="no scale for the axis"):
+        resized(x, 1, 9, [mode, 0, 0, 0, 0], data=[scales[:0]])
+    with pytest.raises(KernelError, match="no region for the axis"):
+        resized(x, 1, 9, [mode, 6, 0, 0, 0], data=[None, region[:1]])
 
 
 @pytest.mark.parametrize("floats", [[1e-30, 0, 1, 0, 0], [1e30, 0, 1, 0, 0], [1.0, -1e38, 1e38, 1e38, 0]])

@@ -42,6 +42,17 @@ CASES: dict[str, tuple[str, list[np.ndarray | None], Mapping[str, Any], tuple[in
     "expand": ("Expand", [X[:, :1], ints(2, 1, 4, 5)], {}, (2, 3, 4, 5)),
     "reshape": ("Reshape", [X, ints(0, -1, 2, 5)], {}, (3, 2, 2, 5)),
     "constant of shape": ("ConstantOfShape", [ints(2, 3)], {}, (2, 3)),
+    "crop and pad": ("CenterCropPad", [X, ints(6, 2)], {"axes": [0, -1]}, (6, 4, 2)),
+    "col2im": ("Col2Im", [X[:1], ints(1, 4), ints(1, 2)], {"pads": [0, 1, 0, 1]}, (1, 2, 1, 4)),
+    "affine grid": ("AffineGrid", [X[:, :2, :3], ints(3, 1, 2, 4)], {}, (3, 2, 4, 2)),
+    "resize": ("Resize", [X, None, np.array([1, 2, 1.5], np.float32)], {"mode": "linear"}, (3, 8, 7)),
+    "resize, sizes": ("Resize", [X, None, None, ints(7, 3)], {"mode": "cubic", "axes": [1, 2]}, (3, 7, 3)),
+    "resize, in proportion": (
+        "Resize",
+        [X, None, None, ints(7, 7)],
+        {"mode": "linear", "axes": [1, 2], "keep_aspect_ratio_policy": "not_larger"},
+        (3, 6, 7),
+    ),
     "one-hot": ("OneHot", [ints(1, -1), np.array(3), np.array([0, 1], np.float32)], {}, (2, 3)),
 }
 
@@ -56,6 +67,13 @@ def test_arguments_of_the_run(name: str) -> None:
 WRONG: dict[str, tuple[str, list[np.ndarray | None], tuple[int, ...], str]] = {
     "another axis": ("ReduceSum", [X, ints(0)], (3, 1, 5), "dims are wrong"),
     "no such axis": ("ReduceSum", [X, ints(3)], (3, 1, 5), "axis 3 is outside a rank of 3"),
+    "another scale": (
+        "Resize",
+        [X, None, np.array([1, 2, 3], np.float32)],
+        (3, 8, 10),
+        "to another length than 10",
+    ),
+    "another size": ("AffineGrid", [X[:, :2, :3], ints(3, 1, 2, 4)], (3, 2, 5, 2), "is 4 where"),
     "an axis twice": (
         "ReduceSum",
         [X, ints(1, -2)],

@@ -272,9 +272,18 @@ def lower_trilu(node: NodeView, b: PlanBuilder) -> None:
 
 @lowers("cumsum")
 def lower_cumsum(node: NodeView, b: PlanBuilder) -> None:
+    _lower_running(node, b, "cumsum")
+
+
+@lowers("cumprod")
+def lower_cumprod(node: NodeView, b: PlanBuilder) -> None:
+    _lower_running(node, b, "cumprod")
+
+
+def _lower_running(node: NodeView, b: PlanBuilder, kernel: str) -> None:
     source = needed(node.inputs, 0)
     given = needed(node.inputs, 1)
     run_time = run_time_ints(b, given) if is_run_time(given) else None
     axis = 0 if run_time else wrap_axis(known_ints(given, "axis")[0], source.rank)
     ints = [axis, int(node.attr("exclusive", 0)), int(node.attr("reverse", 0))]
-    b.emit("cumsum", [b.ref(source), run_time], [b.out(needed(node.outputs, 0))], ints)
+    b.emit(kernel, [b.ref(source), run_time], [b.out(needed(node.outputs, 0))], ints)

@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ascend_ep.compiler.lower.arguments import enum_of, known_ints, needed, operand, wrap_axis
-from ascend_ep.compiler.lower.in_float32 import in_float32
+import numpy as np
+
+from ascend_ep.compiler.lower.arguments import (
+    enum_of,
+    expect_ints,
+    is_run_time,
+    known_ints,
+    needed,
+    operand,
+    wrap_axis,
+)
+from ascend_ep.compiler.lower.elementwise import Program, emit_program
+from ascend_ep.compiler.lower.reduction import OPS
 from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
+from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.dims import static
 
 # the numbers of native/kernels/resize_taps.h
@@ -25,39 +37,38 @@ ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple
 
 @dataclass(frozen=True)
 class AxisChange:
-    """How one axis is resized. scale 0: the quotient of the lengths."""
+    """How one axis is resized. scale 0: the quotient of the lengths; None: element `index` of the scales that
+    come with the data. `start` and `end` None: of the region that does."""
 
     axis: int
-    scale: float
-    start: float = 0.0
-    end: float = 1.0
+    scale: float | None
+    start: float | None = 0.0
+    end: float | None = 1.0
+    index: int = 0
 
 
 @lowers("resize")
 def lower_resize(node: NodeView, b: PlanBuilder) -> None:
     """Resize of any opset, Upsample. Of the nearest, elements of any type."""
-    nearest = enum_of(node, "mode", MODES, "nearest") == 0
-    (_resize if nearest else in_float32(_resize))(node, b)
-
-
-def _resize(node: NodeView, b: PlanBuilder) -> None:
     source, target = needed(node.inputs, 0), needed(node.outputs, 0)
     ints, floats = _method(node)
-    changes = [c for c in _changes(node, source) if not _is_identity(c, source, target, ints)]
+    changes = [c for c in _changes(node, source, target, b) if not _is_identity(c, source, target, ints)]
     x = b.ref(source)
     if not changes:
         b.bind(target, x)
         return
-    for i, change in enumerate(_in_order(changes, source, target)):
-        dims = [*x.dims[: change.axis], target.dims[change.axis], *x.dims[change.axis + 1 :]]
+    scales = region = None
+    if any(c.scale is None for c in changes):
+        scales = _run_time_scales(node, source, b)
+    if any(c.start is None for c in changes):
+        region = b.contiguous(b.ref(needed(node.inputs, 1)))
+    for i, c in enumerate(_in_order(changes, source, target)):
+        dims = [*x.dims[: c.axis], target.dims[c.axis], *x.dims[c.axis + 1 :]]
         y = b.out(target) if i == len(changes) - 1 else b.temp(x.dtype, dims)
-        _emit(b, change, x, y, ints, floats)
+        given = [x, scales if c.scale is None else None, region if c.start is None else None]
+        numbers = [c.scale or 0.0, c.start or 0.0, c.end or 0.0, *floats]
+        b.emit("resize" if ints[0] else "resize_nearest", given, [y], [c.axis, *ints, c.index], numbers)
         x = y
-
-
-def _emit(b: PlanBuilder, change: AxisChange, x: Ref, y: Ref, ints: list[int], floats: list[float]) -> None:
-    kernel = "resize" if ints[0] else "resize_nearest"
-    b.emit(kernel, [x], [y], [change.axis, *ints], [change.scale, change.start, change.end, *floats])
 
 
 def _method(node: NodeView) -> tuple[list[int], list[float]]:
@@ -77,44 +88,75 @@ def _method(node: NodeView) -> tuple[list[int], list[float]]:
     return ints, [float(node.attr("cubic_coeff_a", -0.75)), float(node.attr("extrapolation_value", 0.0))]
 
 
-def _changes(node: NodeView, source: Operand) -> list[AxisChange]:
-    if node.op_type == "Upsample" or node.version < 11:
-        return [AxisChange(axis, s) for axis, s in enumerate(_scales(node, operand(node.inputs, 1)))]
-    given = node.attr("axes")
-    axes = [wrap_axis(int(a), source.rank) for a in given] if given else list(range(source.rank))
-    sizes = operand(node.inputs, 3)
-    scales = _scales_of_sizes(node, source, sizes, axes) if sizes else _scales(node, operand(node.inputs, 2))
-    if len(scales) != len(axes):
-        raise Unsupported(f"its {len(scales)} scales don't fit {len(axes)} axes")
-    starts, ends = [0.0] * len(axes), [1.0] * len(axes)
+def _changes(node: NodeView, source: Operand, target: Operand, b: PlanBuilder) -> list[AxisChange]:
+    modern = node.op_type == "Resize" and node.version >= 11
+    axes = [wrap_axis(int(a), source.rank) for a in node.attr("axes") or range(source.rank)]
+    sizes = operand(node.inputs, 3) if modern else None
+    if sizes is not None:
+        scales = _scales_of_sizes(node, source, target, axes, b)
+    else:
+        scales = _scales(node, operand(node.inputs, 2 if modern else 1), len(axes))
+    starts: list[float] | list[None] = [0.0] * len(axes)
+    ends: list[float] | list[None] = [1.0] * len(axes)
     if node.attr("coordinate_transformation_mode") == "tf_crop_and_resize":
-        starts, ends = _region(operand(node.inputs, 1), len(axes))
-    return [AxisChange(*change) for change in zip(axes, scales, starts, ends, strict=True)]
+        starts, ends = _region(needed(node.inputs, 1), len(axes))
+    if not len(scales) == len(axes) == len(starts):
+        raise Unsupported(f"its {len(scales)} scales don't fit {len(axes)} axes")
+    kept = sizes is not None and None in scales  # one scale for all axes
+    indices = [0 if kept else i for i in range(len(axes))]
+    return [AxisChange(*c) for c in zip(axes, scales, starts, ends, indices, strict=True)]
 
 
-def _scales(node: NodeView, given: Operand | None) -> list[float]:
+def _scales(node: NodeView, given: Operand | None, count: int) -> list[float | None]:
     if given is None:
         return [float(s) for s in node.attr("scales") or []]
     if given.const is None:
-        raise Unsupported("its scales are known only at run time")
+        return [None] * count
     return [float(s) for s in given.const.reshape(-1)]
 
 
-def _scales_of_sizes(node: NodeView, source: Operand, sizes: Operand, axes: list[int]) -> list[float]:
+def _scales_of_sizes(
+    node: NodeView, source: Operand, target: Operand, axes: list[int], b: PlanBuilder
+) -> list[float | None]:
     """0 for each axis, or the one scale that keeps the aspect ratio."""
-    policy = node.attr("keep_aspect_ratio_policy", "stretch")
+    sizes, policy = needed(node.inputs, 3), node.attr("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch":
+        expect_ints(b, sizes, [(target.dims[a],) for a in axes])
         return [0.0] * len(axes)
-    lengths = [n for a in axes if (n := static(source.dims[a]))]
-    if len(lengths) != len(axes):
-        raise Unsupported("its scale depends on the input shapes, to keep the aspect ratio")
+    if is_run_time(sizes):
+        return [None] * len(axes)
+    lengths = _lengths(source, axes)
     ratios = [size / n for size, n in zip(known_ints(sizes, "sizes"), lengths, strict=True)]
     return [min(ratios) if policy == "not_larger" else max(ratios)] * len(axes)
 
 
-def _region(roi: Operand | None, count: int) -> tuple[list[float], list[float]]:
-    if roi is None or roi.const is None:
-        raise Unsupported("its region is known only at run time")
+def _lengths(source: Operand, axes: list[int]) -> list[int]:
+    lengths = [n for a in axes if (n := static(source.dims[a]))]
+    if len(lengths) != len(axes):
+        raise Unsupported("its scale depends on the input shapes, to keep the aspect ratio")
+    return lengths
+
+
+def _run_time_scales(node: NodeView, source: Operand, b: PlanBuilder) -> Ref:
+    """The tensor of scales, or the one that keeps the aspect ratio for sizes that come with the data."""
+    sizes = operand(node.inputs, 3) if node.version >= 11 else None
+    if sizes is None:
+        return b.contiguous(b.ref(needed(node.inputs, 2 if node.version >= 11 else 1)))
+    axes = [wrap_axis(int(a), source.rank) for a in node.attr("axes") or range(source.rank)]
+    lengths = b.constant(np.array(_lengths(source, axes), np.float32))
+    program = Program()
+    ratios, scale = b.temp(dtypes.FLOAT32, [len(axes)]), b.temp(dtypes.FLOAT32, [1])
+    wanted = program.cast(program.input(b.ref(sizes), sizes.dtype), dtypes.FLOAT32)
+    program.output(wanted / program.input(lengths, dtypes.FLOAT32), dtypes.FLOAT32)
+    emit_program(b, program, [ratios])
+    op = "ReduceMin" if node.attr("keep_aspect_ratio_policy") == "not_larger" else "ReduceMax"
+    b.emit("reduce", [ratios], [scale], [OPS[op], 0])
+    return scale
+
+
+def _region(roi: Operand, count: int) -> tuple[list[float], list[float]] | tuple[list[None], list[None]]:
+    if roi.const is None:
+        return [None] * count, [None] * count
     values = [float(v) for v in roi.const.reshape(-1)]
     if len(values) != 2 * count:
         raise Unsupported(f"its region has {len(values)} numbers for {count} axes")

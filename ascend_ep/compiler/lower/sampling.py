@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from itertools import chain
 
-from ascend_ep.compiler.lower.arguments import enum_of, known_elements, known_ints, needed, operand
+from ascend_ep.compiler.lower.arguments import (
+    enum_of,
+    expect_ints,
+    is_run_time,
+    known_ints,
+    needed,
+    operand,
+    run_time_ints,
+)
 from ascend_ep.compiler.lower.elementwise import Program, emit_program
-from ascend_ep.compiler.lower.in_float32 import in_float32
 from ascend_ep.compiler.lower.matmul import emit_matmul, require_float
 from ascend_ep.compiler.lower.windows import explicit_pads, kernel_shape, spatial_ints
 from ascend_ep.compiler.lowering import NodeView, PlanBuilder, Unsupported, lowers
@@ -18,7 +25,6 @@ GRID_PADDINGS = ("zeros", "border", "reflection")
 
 
 @lowers("grid_sample")
-@in_float32
 def lower_grid_sample(node: NodeView, b: PlanBuilder) -> None:
     names = tuple(GRID_MODES)
     ints = [
@@ -46,15 +52,14 @@ def lower_col2im(node: NodeView, b: PlanBuilder) -> None:
     target = needed(node.outputs, 0)
     count = target.rank - 2
     given = needed(node.inputs, 2)
-    run_time = given.const is None and given.shape_value is None
-    block = [1] * count if run_time else known_ints(given, "block_shape")
-    known_elements(needed(node.inputs, 1), "image_shape")
+    block = [1] * count if is_run_time(given) else known_ints(given, "block_shape")
+    expect_ints(b, needed(node.inputs, 1), [(d,) for d in target.dims[2:]])
     if len(block) != count:
         raise Unsupported(f"its block_shape {block} doesn't fit {count} axes")
     strides, dilations = spatial_ints(node, "strides", count), spatial_ints(node, "dilations", count)
     before, after = explicit_pads(node, count)
     axes = zip(block, dilations, strides, before, after, strict=True)
-    ins = [b.ref(needed(node.inputs, 0)), *([b.ref(given)] if run_time else [])]
+    ins = [b.ref(needed(node.inputs, 0)), *([run_time_ints(b, given)] if is_run_time(given) else [])]
     b.emit("col2im", ins, [b.out(target)], [*chain.from_iterable(axes)])
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from ascend_ep.compiler.lower.arguments import axis_of, known_elements, needed, operand
+from ascend_ep.compiler.lower.arguments import axis_of, expect_ints, is_run_time, needed, operand, wrap_axis
 from ascend_ep.compiler.lower.elementwise import COMPUTABLE, Program, emit_program
 from ascend_ep.compiler.lower.matmul import emit_matmul, require_float
-from ascend_ep.compiler.lowering import Dim, NodeView, PlanBuilder, Unsupported, lowers
+from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Unsupported, lowers
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.dims import product, static
 
@@ -64,7 +64,8 @@ def lower_max_unpool(node: NodeView, b: PlanBuilder) -> None:
 def lower_center_crop_pad(node: NodeView, b: PlanBuilder) -> None:
     """Pads, negative where an axis is cropped; the odd element goes to the end."""
     source, target = needed(node.inputs, 0), needed(node.outputs, 0)
-    known_elements(needed(node.inputs, 1), "sizes")
+    axes = [wrap_axis(int(a), source.rank) for a in node.attr("axes") or range(source.rank)]
+    expect_ints(b, needed(node.inputs, 1), [(target.dims[a],) for a in axes])
     before: list[Dim] = []
     after: list[Dim] = []
     for have, want in zip(source.dims, target.dims, strict=True):
@@ -81,14 +82,23 @@ def lower_affine_grid(node: NodeView, b: PlanBuilder) -> None:
     """Coordinates of every place, [D*H*W, r + 1], times each theta [r, r + 1], transposed."""
     theta, target = needed(node.inputs, 0), needed(node.outputs, 0)
     require_float(theta)
-    known_elements(needed(node.inputs, 1), "sizes")
     spatial = [n for d in target.dims[1:-1] if (n := static(d)) is not None]
     if len(spatial) != target.rank - 2:
         raise Unsupported("its size depends on the input shapes")
+    _expect_size(b, needed(node.inputs, 1), target)
     places = b.constant(_places(spatial, bool(node.attr("align_corners", 0))))
     rows = b.temp(target.dtype, [target.dims[0], int(np.prod(spatial)), len(spatial)])
     emit_matmul(b, (places, b.ref(theta)), rows, transposed=(0, 1))
     b.bind(target, b.view(rows, target.dims))
+
+
+def _expect_size(b: PlanBuilder, size: Operand, target: Operand) -> None:
+    """Has the run fail when a size that comes with the data isn't the output's, but for the channels."""
+    if not is_run_time(size):
+        return
+    elements = b.cast(b.contiguous(b.ref(size)), dtypes.INT64)
+    for first, dims in ((0, target.dims[:1]), (2, target.dims[1:-1])):
+        b.emit("expect_ints", [b.view(elements, [len(dims)], first)], [b.temp(dtypes.BOOL, ())], [1, *dims])
 
 
 def _places(spatial: list[int], align: bool) -> np.ndarray:
