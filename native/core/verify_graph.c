@@ -139,13 +139,17 @@ typedef struct flow {
     asc_row_index rows;
 } flow;
 
-/* Whether a kernel checks how its weights are laid out; any other reads them row by row. */
+/* Whether all operands are row-major, or the kernel checks how its weights are laid out. */
 static int knows_layouts(const asc_plan *p, const asc_insn *insn) {
     static const char *const KERNELS[] = {"matmul", "conv", "conv_last", "qmatmul", "qconv"};
     const char *name = insn->native == ASC_NONE ? asc_plan_string(p, insn->kernel) : "";
     for (size_t i = 0; i < sizeof KERNELS / sizeof *KERNELS; i++)
         if (strcmp(name, KERNELS[i]) == 0) return 1;
-    return 0;
+    for (uint32_t i = 0; i < insn->n_in; i++) {
+        uint32_t v = asc_plan_indices(p)[insn->first_operand + i];
+        if (v != ASC_NONE && asc_plan_values(p)[v].layout != ASC_LAYOUT_PLAIN) return 0;
+    }
+    return 1;
 }
 
 static const char *check_operands(const asc_plan *p, const asc_partition *part, const asc_insn *insn, flow *f,
@@ -158,8 +162,6 @@ static const char *check_operands(const asc_plan *p, const asc_partition *part, 
         if (v < part->first_value || v - part->first_value >= part->n_values)
             return "an operand is of another partition";
         types[i] = asc_plan_values(p)[v].dtype;
-        if (asc_plan_values(p)[v].layout != ASC_LAYOUT_PLAIN && !knows_layouts(p, insn))
-            return "it reads a packed weight that its kernel has no layout for";
         uint32_t kind = asc_plan_values(p)[p->roots[v]].kind;
         int written = kind == ASC_VALUE_INPUT || kind == ASC_VALUE_WEIGHT || f->written[p->roots[v]];
         if (i < insn->n_in && !written) return "an operand is read before it is written";
@@ -201,15 +203,16 @@ static const char *check_ranges(const asc_plan *p, const asc_insn *insn, flow *f
 static int32_t check_insn(asc_plan *p, const asc_partition *part, uint32_t index, flow *f, asc_status *status) {
     const asc_insn *insn = &asc_plan_insns(p)[index];
     int32_t types[ASC_MAX_OPERANDS];
-    const char *fault = check_ranges(p, insn, f);
+    const char *kernel = asc_plan_string(p, insn->kernel), *fault = check_ranges(p, insn, f);
     if (!fault) fault = check_operands(p, part, insn, f, types);
+    if (!fault && insn->native == ASC_NONE)
+        p->rows[index] = asc_row_index_find(&f->rows, kernel, types, insn->n_in, insn->n_out);
+    int found = !fault && (insn->native != ASC_NONE || p->rows[index]);
+    if (found && !knows_layouts(p, insn)) fault = "it reads a packed weight that its kernel has no layout for";
+    if (found && !fault) return ASC_OK;
     if (fault) {
         asc_failf(status, ASC_E_FORMAT, "instruction %u: %s", index, fault);
     } else {
-        if (insn->native != ASC_NONE) return ASC_OK;
-        const char *kernel = asc_plan_string(p, insn->kernel);
-        p->rows[index] = asc_row_index_find(&f->rows, kernel, types, insn->n_in, insn->n_out);
-        if (p->rows[index]) return ASC_OK;
         char letters[ASC_MAX_OPERANDS + 2];
         asc_signature(types, insn->n_in, insn->n_out, letters);
         asc_failf(status, ASC_E_UNSUPPORTED, "this build has no kernel '%s' for the types %s", kernel, letters);

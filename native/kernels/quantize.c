@@ -1,5 +1,5 @@
-/* dequantize: y = (x - zero point) * scale, x int8, uint8 or int32 and y float32.
- * quantize: y = saturate(round(x / scale) + zero point), half to even, x float32 and y int8 or uint8. NaN becomes
+/* dequantize: y = (x - zero point) * scale, x int8, uint8, int16, uint16 or int32 and y float32.
+ * quantize: y = saturate(round(x / scale) + zero point), half to even, x float32 and y of 8 or 16 bits. NaN becomes
  * the least value.
  *
  * in:   x, scale (float32), zero point (absent: 0; dims of scale, type of the integers)
@@ -119,6 +119,8 @@ static int32_t run_all(const asc_call *call, run_fn fn) {
     }
 DEQUANTIZE(int8_t, int32_t)
 DEQUANTIZE(uint8_t, int32_t)
+DEQUANTIZE(int16_t, int32_t)
+DEQUANTIZE(uint16_t, int32_t)
 DEQUANTIZE(int32_t, int64_t)
 
 /* Saturated before it is converted: a float outside the integer's range has no defined conversion. */
@@ -139,6 +141,8 @@ DEQUANTIZE(int32_t, int64_t)
     }
 QUANTIZE(int8_t, -128.0f, 127.0f)
 QUANTIZE(uint8_t, 0.0f, 255.0f)
+QUANTIZE(int16_t, -32768.0f, 32767.0f)
+QUANTIZE(uint16_t, 0.0f, 65535.0f)
 
 int32_t ASC_FN(dequantize_prepare)(asc_call *call) {
     scaling s;
@@ -146,10 +150,11 @@ int32_t ASC_FN(dequantize_prepare)(asc_call *call) {
 }
 
 int32_t ASC_FN(dequantize_run)(const asc_call *call) {
-    int32_t dtype = call->in[0].dtype;
-    return run_all(call, dtype == ASC_INT8    ? dequantize_int8_t
-                         : dtype == ASC_UINT8 ? dequantize_uint8_t
-                                              : dequantize_int32_t);
+    static const run_fn BY_TYPE[] = {
+        [ASC_UINT8] = dequantize_uint8_t, [ASC_INT8] = dequantize_int8_t,   [ASC_UINT16] = dequantize_uint16_t,
+        [ASC_INT16] = dequantize_int16_t, [ASC_INT32] = dequantize_int32_t,
+    };
+    return run_all(call, BY_TYPE[call->in[0].dtype]);
 }
 
 int32_t ASC_FN(quantize_prepare)(asc_call *call) {
@@ -158,5 +163,11 @@ int32_t ASC_FN(quantize_prepare)(asc_call *call) {
 }
 
 int32_t ASC_FN(quantize_run)(const asc_call *call) {
-    return run_all(call, call->out[0].dtype == ASC_INT8 ? quantize_int8_t : quantize_uint8_t);
+    static const run_fn BY_TYPE[] = {
+        [ASC_UINT8] = quantize_uint8_t,
+        [ASC_INT8] = quantize_int8_t,
+        [ASC_UINT16] = quantize_uint16_t,
+        [ASC_INT16] = quantize_int16_t,
+    };
+    return run_all(call, BY_TYPE[call->out[0].dtype]);
 }

@@ -7,7 +7,7 @@ import pytest
 from kernel_call import KernelError, call, isa_levels
 
 isa_each = pytest.mark.parametrize("isa", isa_levels())
-TYPES = [np.int8, np.uint8, np.int32]
+TYPES = [np.int8, np.uint8, np.int16, np.uint16, np.int32]
 #: dims of x, axis, block; block 0 is a scale for each index of the axis, axis None one scale for all
 CASES = [
     ((7,), None, 0), ((), None, 0), ((5, 33), 1, 0), ((5, 33), 0, 0), ((3, 4, 9), 1, 0), ((3, 4, 9), 2, 0),
@@ -54,7 +54,7 @@ def test_dequantize(isa, dims, axis, block, dtype, zero) -> None:
 
 @isa_each
 @case_each
-@pytest.mark.parametrize("dtype", TYPES[:2])
+@pytest.mark.parametrize("dtype", TYPES[:4])
 @pytest.mark.parametrize("zero", [False, True])
 def test_quantize(isa, dims, axis, block, dtype, zero) -> None:
     rng = np.random.default_rng(1)

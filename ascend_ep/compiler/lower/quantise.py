@@ -1,20 +1,67 @@
-"""DequantizeLinear and QuantizeLinear as calls of the kernels of native/kernels/quantize.c.
+"""DequantizeLinear and QuantizeLinear: as elementwise programs where one scale belongs to a whole tensor, so
+that they merge with their neighbours; else as calls of the kernels of native/kernels/quantize.c.
 
 A constant that is dequantised for a product is a matter of compiler/quantised_products.py.
 """
 
 from __future__ import annotations
 
-from ascend_ep.compiler.lower.arguments import needed, operand
-from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Unsupported, lowers
+from dataclasses import dataclass, replace
 
-FLOAT = 1
+import numpy as np
+from numpy.typing import NDArray
+
+from ascend_ep.compiler.lower.arguments import needed, operand
+from ascend_ep.compiler.lower.elementwise import Program, emit_program, input_value
+from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Unsupported, lowers
+from ascend_ep.compiler.plan import TensorSource
+from ascend_ep.opdef.dims import static
+
+FLOAT, UINT8, INT8, UINT16, INT16, INT32 = 1, 2, 3, 4, 5, 6
+UINT4, INT4 = 21, 22
+RANGES = {UINT8: (0, 255), INT8: (-128, 127), UINT16: (0, 65535), INT16: (-32768, 32767)}
+EXACT = (UINT8, INT8, UINT16, INT16)  # whose differences float32 holds
+
+
+@dataclass(eq=False)
+class Widened:
+    """A constant of 4 bits as int8 or uint8; read when the bundle is written."""
+
+    source: NDArray[np.generic] | TensorSource
+    kind: type[np.int8] | type[np.uint8]
+
+    def numpy(self) -> NDArray[np.generic]:
+        array = self.source if isinstance(self.source, np.ndarray) else self.source.numpy()
+        return array.astype(self.kind)
+
+
+def widened(given: Operand | None) -> Operand | None:
+    """A constant of 4 bits as one of 8 bits; anything else as it is."""
+    if given is None or given.dtype not in (UINT4, INT4):
+        return given
+    if given.constant is None:
+        raise Unsupported(f"{given.name!r} of 4 bits is no constant")
+    signed = given.dtype == INT4
+    source = Widened(given.constant, np.int8 if signed else np.uint8)
+    return replace(given, dtype=INT8 if signed else UINT8, constant=source, name=f"{given.name}:8")
 
 
 @lowers("dequantize_linear")
 def lower_dequantize_linear(node: NodeView, b: PlanBuilder) -> None:
     """y = (x - zero point) * scale."""
-    _emit(node, b, "dequantize")
+    x, scale, zero = widened(needed(node.inputs, 0)), needed(node.inputs, 1), widened(operand(node.inputs, 2))
+    y = needed(node.outputs, 0)
+    assert x is not None
+    weights = x.constant is not None and x.rank > 1
+    if weights or x.dtype not in EXACT or not _is_single(scale) or y.dtype != FLOAT:
+        _emit(node, b, "dequantize", x, zero)
+        return
+    program = Program()
+    value = program.cast(program.input(b.ref(x), x.dtype), FLOAT)
+    if zero is not None and (zero.const is None or zero.const.any()):
+        value = value - program.cast(input_value(program, b, zero), FLOAT)
+    program.output(value * input_value(program, b, scale), FLOAT)
+    emit_program(b, program, [b.out(y)])
 
 
 @lowers("quantize_linear")
@@ -22,16 +69,27 @@ def lower_quantize_linear(node: NodeView, b: PlanBuilder) -> None:
     """y = saturate(round(x / scale) + zero point)."""
     if node.attr("precision", 0) not in (0, FLOAT):
         raise Unsupported("the native kernel divides in float32 only")
-    _emit(node, b, "quantize")
+    x, scale, zero = needed(node.inputs, 0), needed(node.inputs, 1), operand(node.inputs, 2)
+    y = needed(node.outputs, 0)
+    if x.dtype != FLOAT or y.dtype not in RANGES or not _is_single(scale):
+        _emit(node, b, "quantize", x, zero)
+        return
+    program = Program()
+    value = program.call("round", program.input(b.ref(x), FLOAT) / input_value(program, b, scale))
+    if zero is not None:
+        value = value + program.cast(input_value(program, b, zero), FLOAT)
+    low, high = RANGES[y.dtype]
+    clipped = program.call("min", program.call("max", value, float(low)), float(high))
+    program.output(program.cast(clipped, y.dtype), y.dtype)
+    emit_program(b, program, [b.out(y)])
 
 
-def _emit(node: NodeView, b: PlanBuilder, kernel: str) -> None:
-    x, scale, zero, y = (
-        needed(node.inputs, 0),
-        needed(node.inputs, 1),
-        operand(node.inputs, 2),
-        needed(node.outputs, 0),
-    )
+def _is_single(given: Operand) -> bool:
+    return all(static(d) == 1 for d in given.dims)
+
+
+def _emit(node: NodeView, b: PlanBuilder, kernel: str, x: Operand, zero: Operand | None) -> None:
+    scale, y = needed(node.inputs, 1), needed(node.outputs, 0)
     ints = _axis_and_block(node, x, scale)
     b.emit(kernel, [b.ref(x), b.ref(scale), None if zero is None else b.ref(zero)], [b.out(y)], ints)
 

@@ -11,13 +11,13 @@ from ascend_ep.graph.fusion.assessment import Candidate, Kind, Step, Tensor
 
 KINDS = {
     **dict.fromkeys(("Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"), Kind.VIEW),
-    **dict.fromkeys(("Transpose", "Expand", "Tile", "Gather", "Shape"), Kind.MOVE),
+    **dict.fromkeys(("Transpose", "Expand", "Tile", "Gather", "Shape", "DequantizeLinear"), Kind.MOVE),
     **dict.fromkeys(("Slice", "Concat", "Split"), Kind.PARTS),
     **dict.fromkeys(
         ("ReduceMean", "ReduceSum", "ReduceMax", "Softmax", "LayerNormalization", "RMSNormalization"),
         Kind.ROWS,
     ),
-    **dict.fromkeys(("MatMul", "Gemm", "Conv", "Einsum"), Kind.PRODUCT),
+    **dict.fromkeys(("MatMul", "Gemm", "Conv", "Einsum", "MatMulInteger"), Kind.PRODUCT),
     **dict.fromkeys(("If", "Loop", "Scan"), Kind.BRANCH),
 }
 

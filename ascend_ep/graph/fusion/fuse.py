@@ -14,6 +14,7 @@ from ascend_ep.graph.fusion.layer_norm import LayerNormFusion
 from ascend_ep.graph.fusion.ledger import Ledger, Outcome
 from ascend_ep.graph.fusion.outline import outline
 from ascend_ep.graph.fusion.pattern import Match, match
+from ascend_ep.graph.fusion.quantised import QUANTISED
 from ascend_ep.graph.fusion.rms_norm import RMSNormFusion
 from ascend_ep.graph.fusion.rope import InterleavedRoPEFusion, RegroupedRoPEFusion, RoPEFusion
 from ascend_ep.graph.fusion.rule import Fusion
@@ -36,6 +37,7 @@ FUSIONS: tuple[Fusion, ...] = (
     TanhGeluFusion(),
     GeluFusion(),
     SiLUFusion(),
+    *QUANTISED,
 )
 
 

@@ -43,6 +43,7 @@ def outline(model: ir.Model, root: ir.Node, matched: Sequence[ir.Node], new: Rep
     output = call.outputs[0]
     output.type, output.shape = old.type, old.shape
     graph.insert_before(root, call)
+    model.opset_imports.setdefault(new.domain, 1)
     name = old.name
     old.replace_all_uses_with(output, replace_graph_outputs=True)
     for node in reversed(nodes):

@@ -25,7 +25,7 @@ class Replacement:
 
     op_type: str
     inputs: Sequence[ir.Value]
-    attributes: Mapping[str, int | float | str]
+    attributes: Mapping[str, int | float | str | ir.Attr]
     domain: str = DOMAIN
 
 

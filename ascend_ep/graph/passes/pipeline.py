@@ -16,8 +16,10 @@ from ascend_ep.graph.passes.contract import run_in_order
 from ascend_ep.graph.passes.fold import FoldConstants
 from ascend_ep.graph.passes.inline import InlineFunctions
 from ascend_ep.graph.passes.known_facts import KnownFacts
+from ascend_ep.graph.passes.quantised import SpellOutQuantised
 from ascend_ep.graph.passes.rewire import is_standard
 from ascend_ep.graph.passes.simplify import Simplify
+from ascend_ep.graph.passes.unique_dequantize import UniqueDequantize
 
 #: rounds of simplification; each round of a chain removes at least one link, most need two or three
 MAX_ROUNDS = 16
@@ -35,6 +37,7 @@ def run_passes(
     facts = KnownFacts(registry)
     _simplify(model, facts)
     if fusing:
+        run_in_order(model, [UniqueDequantize()], facts.forget)
         run_in_order(model, [FuseOperators(facts, ledger), common.RemoveUnusedNodesPass()])
     return model
 
@@ -50,6 +53,7 @@ def _simplify(model: ir.Model, facts: KnownFacts) -> None:
     prepare: list[ir.passes.PassBase] = [
         InlineFunctions(facts.registry),
         common.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0),
+        SpellOutQuantised(facts.registry),
     ]
     rounds: list[ir.passes.PassBase] = [
         FoldConstants(facts),
