@@ -31,8 +31,9 @@ from ascend_ep.runtime import trust
 from ascend_ep.runtime.comparison import BOUNDS
 
 from . import samples
-from .aipp import Preprocessing, insert_aipp, metadata
+from .aipp import insert_aipp, metadata
 from .aipp_config import AippOp
+from .aipp_image import Preprocessing
 from .assembly import Assembly
 from .claims import NOT_LOWERED, Claims, check_hosts
 from .context_model import context_model

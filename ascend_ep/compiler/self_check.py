@@ -24,7 +24,7 @@ from ascend_ep.runtime.comparison import BOUNDS, Difference, compare
 from ascend_ep.runtime.native_partition import NativePartition
 from ascend_ep.runtime.session import InferenceSession
 
-from .aipp import Preprocessing
+from .aipp_image import Preprocessing
 from .plan import Native, Plan
 from .plan import NativePartition as PlannedPartition
 

@@ -23,6 +23,9 @@ FLOAT, DOUBLE, BFLOAT16 = (ir.DataType[name].value for name in ("FLOAT", "DOUBLE
 #: Operators of the cube unit.
 CUBE = frozenset({"MatMul", "Gemm", "Conv", "ConvTranspose", "Einsum"})
 
+#: Channels that the cube unit takes at once.
+CUBE_BLOCK = 16
+
 #: Operators that are one kernel from the second generation of training chips on, and nothing before.
 FUSED = frozenset(
     {
@@ -76,6 +79,27 @@ def _reasons(node: ir.Node, facts: Facts, soc: Soc, precision: str) -> Iterator[
         yield f"{soc.name} has no such kernel; chips from Ascend910B1 on have"
     if node.op_type in ROWS:
         yield from _row(node, facts, soc)
+    if node.op_type == "Conv":
+        yield from _image_rows(node, facts, soc)
+
+
+def _image_rows(node: ir.Node, facts: Facts, soc: Soc) -> Iterator[str]:
+    """Whether what one row of a convolution's result reads fits L1: a block of channels in float16."""
+    image, kernel = (facts[v].dims if v is not None else None for v in node.inputs[:2])
+    if image is None or kernel is None or len(image) != 4 or len(kernel) != 4:
+        return
+    width, rows = static(image[3]), static(kernel[2])
+    given = node.attributes.get("dilations")
+    dilations = given.as_ints() if given is not None and given.type == ir.AttributeType.INTS else ()
+    if width is None or rows is None:
+        return
+    reach = (rows - 1) * (dilations[0] if dilations else 1) + 1
+    needed = reach * width * CUBE_BLOCK * 2
+    if needed > soc.l1:
+        yield (
+            f"the {reach} rows of {width} pixels under one row of its result take {needed} bytes of"
+            f" {soc.name}'s L1, which has {soc.l1}; the device would refuse it"
+        )
 
 
 def _row(node: ir.Node, facts: Facts, soc: Soc) -> Iterator[str]:

@@ -197,8 +197,8 @@ def aipp(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
         pairs = x[:, rows:, :, 0].reshape(x.shape[0], rows // 2, x.shape[2] // 2, 2)
         colours = np.repeat(np.repeat(pairs, 2, axis=1), 2, axis=2)
         x = np.concatenate([x[:, :rows], colours], axis=3)
-    left, top, width, height = attributes["crop"]
-    channels, out_rows, out_columns = attributes["size"]
+    left, top, width, height = attributes["crop"] or (0, 0, x.shape[2], x.shape[1])
+    channels, out_rows, out_columns = (*attributes["size"], height, width)[:3]
     image = x[:, top : top + height, left : left + width].transpose(0, 3, 1, 2)
     image = image[:, [c for c in attributes["order"] if c < image.shape[1]][: image.shape[1]]]
     if attributes["matrix"]:

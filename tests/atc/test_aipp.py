@@ -13,6 +13,8 @@ import ascend_ep
 from ascend_ep.cli import om
 from ascend_ep.graph.reference import reference_run
 
+RGB = "input_format: RGB888_U8"
+
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,14 +116,25 @@ def test_grey_images_of_any_batch(capsys: pytest.CaptureFixture[str]) -> None:
     agrees(np.asarray(found), proto, image.transpose(0, 3, 1, 2).astype(float) - 128)
 
 
+def test_images_of_any_size(capsys: pytest.CaptureFixture[str]) -> None:
+    proto = image_model()
+    for axis, name in ((2, "h"), (3, "w")):
+        proto.graph.input[0].type.tensor_type.shape.dim[axis].dim_param = name
+    converted(capsys, proto, "input_format: RGB888_U8 mean_chn_0: 128")
+    image = random_bytes(1, 9, 14, 3)
+    found = ascend_ep.InferenceSession("m.om").run(None, {"x": image})[0]
+    agrees(np.asarray(found), proto, (image - np.array([128.0, 0, 0])).transpose(0, 3, 1, 2))
+    for text in ("input_format: YUV420SP_U8 csc_switch: true", RGB + " padding: true", RGB + " crop: true"):
+        said = failure(capsys, "--model=m.onnx", *PLAIN, configuration(text))
+        assert "its height and width are free" in said
+
+
 def test_half_precision_inputs_are_rounded_after(capsys: pytest.CaptureFixture[str]) -> None:
     save(image_model(dtype=onnx.TensorProto.FLOAT16))
     text = configuration("input_format: RGB888_U8 var_reci_chn_0: 0.01")
     assert run(capsys, "--model=m.onnx", *PLAIN, text)[0] == 0
     assert ascend_ep.InferenceSession("m.om").get_inputs()[0].type == "tensor(uint8)"
 
-
-RGB = "input_format: RGB888_U8"
 
 REFUSED = {
     "unknown key": ("input_formt: RGB888_U8", "aipp.cfg:3:1", "Did you mean [input_format]"),

@@ -160,6 +160,21 @@ def test_rows_that_do_not_fit_the_unified_buffer(capsys: pytest.CaptureFixture[s
         assert too_large == bool(said)
 
 
+def test_image_rows_that_do_not_fit_l1(capsys: pytest.CaptureFixture[str]) -> None:
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 8, 3000])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    node = helper.make_node("Conv", ["x", "w"], ["y"], name="c", dilations=[2, 1])
+    save(model([node], [x], [y], [weight("w", 2, 3, 3, 3)]))
+    sentence = "the 5 rows of 3000 pixels under one row of its result take 480000 bytes"
+    assert sentence not in warned(capsys, "Ascend910B3")
+    node.attribute[0].ints[0] = 3
+    save(model([node], [x], [y], [weight("w", 2, 3, 3, 3)]))
+    said = warned(capsys, "Ascend910B3")
+    assert "the 7 rows of 3000 pixels under one row of its result take 672000 bytes" in said
+    assert "L1, which has 524288" in said
+    assert "L1" not in warned(capsys, "Ascend310", "--precision_mode=force_fp16")
+
+
 def test_chips_and_their_short_names() -> None:
     assert len(SOCS) + len(ALIASES) >= 35
     assert find_soc("Ascend910").name == "Ascend910A"
