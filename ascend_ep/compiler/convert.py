@@ -61,6 +61,7 @@ from .self_check import (
 from .semantics import Semantics
 from .soc import find_soc
 from .soc_limits import Limit, soc_limits
+from .winograd import use_winograd
 from .writer import write_bytes, write_file
 
 Source = str | os.PathLike[str] | bytes | onnx.ModelProto
@@ -249,6 +250,7 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
     if options.precision in BFLOAT16_PRODUCTS:
         narrow_products(plan, options.precision_lists.products())
     store_halves(plan)
+    use_winograd(plan)
     plan.meta |= origin(model, options, where) | metadata(preprocessing)
     if options.sample_seed is not None:
         images = [p.name for p in preprocessing]
