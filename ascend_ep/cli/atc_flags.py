@@ -111,6 +111,15 @@ FLAGS: tuple[Flag, ...] = (
     Flag("keep_dtype", "config", "Operators that keep the model's types: a name, or OpType::TYPE, a line"),
     Flag("modify_mixlist", "config", "JSON of operators that mixed precision makes float16, or doesn't"),
     Flag("customize_dtypes", "config", "Types of operators: NAME::InputDtype:t,..,OutputDtype:t a line"),
+    Flag(
+        "op_select_implmode",
+        "text",
+        "high_performance: Gelu by tanh (.._for_all: exact products in bfloat16, too), or the listed ones",
+        "",
+        IMPLEMENTATION_MODES,
+    ),
+    Flag("optypelist_for_implmode", "text", '"Op1,Op2" that --op_select_implmode is for'),
+    Flag("op_precision_mode", "config", "Lines OpType=high_performance, enable_float_32_execution, ..."),
     Flag("input_fp16_nodes", "text", '"input1;input2": inputs of the model that become float16'),
     Flag("is_weight_clip", "switch", "1: weights beyond float16 become 65504, not infinity", "1", ("0", "1")),
     Flag(
@@ -167,11 +176,6 @@ FLAGS: tuple[Flag, ...] = (
     _idle("op_name_map", "file", "Caffe only; only ONNX models are converted"),
     _idle("is_input_adjust_hw_layout", "text", _DEVICE),
     _idle("is_output_adjust_hw_layout", "text", _DEVICE),
-    _idle(
-        "op_select_implmode", "text", "every operator has one implementation here", "", IMPLEMENTATION_MODES
-    ),
-    _idle("optypelist_for_implmode", "text", "every operator has one implementation here"),
-    _idle("op_precision_mode", "file", "every operator has one implementation here"),
     _idle("compression_optimize_conf", "file", _DEVICE),
     _idle("op_debug_config", "file", _DEVICE),
     _idle(

@@ -12,6 +12,7 @@ from ascend_ep.cli.atc_extras import aipp_ops, dump_folder, fusions_off
 from ascend_ep.cli.atc_files import existing, output_path, write_renamed, write_text
 from ascend_ep.cli.atc_flags import OUTPUT_TYPES
 from ascend_ep.cli.atc_fusion import fusion_result, print_report, report_json
+from ascend_ep.cli.atc_implementations import implementations
 from ascend_ep.cli.atc_log import shows_steps, warn
 from ascend_ep.cli.atc_precision import precision, precision_lists
 from ascend_ep.cli.atc_profiles import FLAGS as PROFILE_FLAGS
@@ -136,7 +137,7 @@ def conversion_options(
     libraries = [f"{name}:{path}" for name, path in parse_custom_ops(given.get("custom_op", "")).items()]
     definitions = [str(existing(path)) for path in given.get("custom_op_info", "").split(";") if path]
     shapes, ranges, profiles = input_shapes(given)
-    mode = precision(given)
+    mode, asked = precision(given), implementations(given)
     return ConvertOptions(
         registry=Registry.from_options(libraries, definitions),
         input_shapes=shapes,
@@ -146,7 +147,8 @@ def conversion_options(
         out_nodes=out_nodes(given.get("out_nodes", "")),
         output_types=output_types(given),
         precision=mode,
-        precision_lists=precision_lists(given, mode),
+        precision_lists=precision_lists(given, mode, asked.keep_names, asked.keep_types),
+        fast=asked.fast(),
         clip_weights=given.get("is_weight_clip") != "0",
         half_inputs=half_inputs(given.get("input_fp16_nodes", "")),
         soc_version=soc,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,8 +33,10 @@ def precision(given: Given) -> str:
     return mode
 
 
-def precision_lists(given: Given, mode: str) -> PrecisionLists:
-    """What --keep_dtype, --modify_mixlist and --customize_dtypes say.
+def precision_lists(
+    given: Given, mode: str, keep_names: Collection[str] = (), keep_types: Collection[str] = ()
+) -> PrecisionLists:
+    """What --keep_dtype, --modify_mixlist and --customize_dtypes say; more operators to keep are given.
 
     Raises AscendError E10001 naming the file, and the line or key that is wrong; E10410 for a missing file.
     """
@@ -49,6 +51,7 @@ def precision_lists(given: Given, mode: str) -> PrecisionLists:
             reason = f"The lists are for mixed precision ({', '.join(sorted(MIXED))}), not for {mode}."
             raise AscendError("E10001", path, "--modify_mixlist", reason)
         mixed = _mixlist(path)
+    names, types = [*names, *keep_names], [*types, *keep_types]
     return PrecisionLists(frozenset(names), frozenset(types), mixed, by_name, by_type)
 
 
@@ -59,7 +62,7 @@ def _keep_dtype(path: str) -> tuple[list[str], list[str]]:
     """Names, and types, of operators: a line each."""
     names: list[str] = []
     types: list[str] = []
-    for number, line in _lines(path, "--keep_dtype"):
+    for number, line in config_lines(path, "--keep_dtype"):
         if line.startswith(BY_TYPE):
             types.append(_named(path, "--keep_dtype", number, line.removeprefix(BY_TYPE)))
         else:
@@ -71,13 +74,13 @@ def _customize(path: str) -> tuple[dict[str, NodeTypes], dict[str, NodeTypes]]:
     """name::InputDtype:t,..,OutputDtype:t,.. and OpType::type:InputDtype:..: a line each."""
     names: dict[str, NodeTypes] = {}
     types: dict[str, NodeTypes] = {}
-    for number, line in _lines(path, "--customize_dtypes"):
+    for number, line in config_lines(path, "--customize_dtypes"):
         by_type = line.startswith(BY_TYPE)
         name, marker, rest = line.removeprefix(BY_TYPE).partition("InputDtype:")
         inputs, other, outputs = rest.partition("OutputDtype:")
         if not marker or not other or not name.endswith(":"):
             form = "name::InputDtype:type,...,OutputDtype:type,..."
-            raise _refusal(path, "--customize_dtypes", number, f"{line[:60]!r} is not of the form {form}")
+            raise line_refusal(path, "--customize_dtypes", number, f"{line[:60]!r} is not of the form {form}")
         name = _named(path, "--customize_dtypes", number, name.rstrip(":"))
         (types if by_type else names)[name] = _types(path, number, inputs, outputs)
     return names, types
@@ -92,20 +95,20 @@ def _types(path: str, number: int, inputs: str, outputs: str) -> NodeTypes:
         for name in (part.strip() for part in text.split(",")):
             if name and name not in TYPE_NAMES:
                 reason = f"{name!r} is none of {', '.join(TYPE_NAMES)}{did_you_mean(name, TYPE_NAMES)}"
-                raise _refusal(path, "--customize_dtypes", number, reason)
+                raise line_refusal(path, "--customize_dtypes", number, reason)
             if name:
                 found.append(TYPE_NAMES[name])
         if not found:
-            raise _refusal(path, "--customize_dtypes", number, "it names no type of inputs, or of outputs")
+            raise line_refusal(path, "--customize_dtypes", number, "it names no type of inputs or outputs")
         return tuple(found)
 
     reads, writes = listed(inputs), listed(outputs)
     if len(set(writes)) > 1:
-        raise _refusal(path, "--customize_dtypes", number, "the outputs of a node have one type here")
+        raise line_refusal(path, "--customize_dtypes", number, "the outputs of a node have one type here")
     return NodeTypes(reads, writes[0])
 
 
-def _lines(path: str, flag: str) -> Iterator[tuple[int, str]]:
+def config_lines(path: str, flag: str) -> Iterator[tuple[int, str]]:
     """Lines that say something, with their numbers; # begins a comment."""
     for number, line in enumerate(_text(path, flag).splitlines(), 1):
         if text := line.partition("#")[0].strip():
@@ -114,7 +117,7 @@ def _lines(path: str, flag: str) -> Iterator[tuple[int, str]]:
 
 def _named(path: str, flag: str, number: int, name: str) -> str:
     if not name.strip():
-        raise _refusal(path, flag, number, "it names nothing")
+        raise line_refusal(path, flag, number, "it names nothing")
     return name.strip()
 
 
@@ -131,7 +134,7 @@ def _text(path: str, flag: str) -> str:
         raise AscendError("E10001", path, flag, f"The file cannot be read: {reason}.") from error
 
 
-def _refusal(path: str, flag: str, number: int, reason: str) -> AscendError:
+def line_refusal(path: str, flag: str, number: int, reason: str) -> AscendError:
     return AscendError("E10001", path, flag, f"Line {number}: {reason}.")
 
 

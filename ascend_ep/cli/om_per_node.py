@@ -65,6 +65,7 @@ def options_of(
 ) -> ConvertOptions:
     """The conversion that made a bundle, as its metadata tell."""
     from ascend_ep.compiler.convert import ConvertOptions
+    from ascend_ep.compiler.implementation_modes import FastOperators
     from ascend_ep.compiler.precision import PrecisionLists
     from ascend_ep.runtime.binding import lib, open_model
     from ascend_ep.runtime.bundle import Bundle
@@ -84,6 +85,10 @@ def options_of(
         precision_lists=PrecisionLists.from_text(meta.get("precision_lists", "")),
         clip_weights=meta.get("weight_clip") != "0",
         fusions_off=[name for name in meta.get("fusions_off", "").split(",") if name],
+        fast=FastOperators(
+            [name for name in meta.get("fast_types", "").split(",") if name],
+            [name for name in meta.get("fast_names", "").split("\n") if name],
+        ),
         half_inputs=_half_inputs(session, model),
         out_nodes=() if names == own else names,
         soc_version=meta.get("soc_version", ""),

@@ -40,6 +40,7 @@ from .context_model import context_model
 from .dump import Dump
 from .half_weights import store_halves
 from .image import Image, make_image
+from .implementation_modes import GELU_BOUND, FastOperators
 from .model_def import model_def
 from .narrow_products import narrow_products
 from .native_op import FormulaCode
@@ -47,7 +48,7 @@ from .origin import origin
 from .outputs import cast_outputs, read_half_inputs, select_outputs
 from .partition_table import PartitionRow, partition_table
 from .plan import HostPartition, Native, NativePartition, Plan, SymbolRange
-from .precision import BFLOAT16_PRODUCTS, EXACT, PrecisionLists, changes_types
+from .precision import BFLOAT16_PRODUCTS, EXACT, FLOAT32_PRODUCTS, PrecisionLists, changes_types
 from .precision_pass import apply_precision, node_names
 from .self_check import (
     NoSamples,
@@ -79,6 +80,7 @@ class ConvertOptions:
     `precision`: a value of --precision_mode or --precision_mode_v2; `precision_lists`: its exceptions.
     `half_inputs`: names of inputs that become float16. `clip_weights`: constants beyond float16 become its
     largest number instead of infinity. `after_types` may change the graph when all of its types are settled.
+    `fast`: operators with high-performance implementations.
     `self_check`: compare the sample run with the float64 reference; None does so for small models.
     `codegen`: "auto" compiles formulas where that pays and a C compiler is there, "always" wherever it can be
     done, "off" never; ASCEND_EP_CODEGEN=0 is "off".
@@ -102,6 +104,7 @@ class ConvertOptions:
     clip_weights: bool = True
     half_inputs: Sequence[str] = ()
     after_types: Callable[[ir.Model, Facts], None] | None = None
+    fast: FastOperators = field(default_factory=FastOperators)
     soc_version: str = ""
     command_line: str = ""
     passes: bool = True
@@ -190,6 +193,10 @@ class Conversion:
             bound = coarsest_bound(self.model, self.facts)
             if self.options.precision in BFLOAT16_PRODUCTS:
                 bound = max(bound, BOUNDS["bfloat16"])
+            if self.options.fast:
+                bound = max(
+                    bound, GELU_BOUND, BOUNDS["bfloat16"] if self.options.precision in FLOAT32_PRODUCTS else 0
+                )
             excuse = rounding_excuse(self.options.precision in EXACT, self.model, self.facts)
             check_against_reference(
                 given, self.plan, results, self.registry, bound, excuse, bool(wanted), self.preprocessing
@@ -229,6 +236,8 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
         dump.model("simplified", model)
     options.precision_lists.check_names(names | node_names(model))
     facts = infer_facts(model, registry)
+    if options.fast:
+        options.fast.simplify_gelu(model)
     if changes_types(options.precision, options.precision_lists):
         lists, clip = options.precision_lists, options.clip_weights
         apply_precision(model, facts, registry, options.precision, lists, clip)
@@ -249,6 +258,8 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
     plan.profiles = [{s: n for s, n in p.items() if s in plan.symbols} for p in options.profiles]
     if options.precision in BFLOAT16_PRODUCTS:
         narrow_products(plan, options.precision_lists.products())
+    elif options.fast and options.precision in FLOAT32_PRODUCTS:
+        narrow_products(plan, options.fast.product)
     store_halves(plan)
     use_winograd(plan)
     plan.meta |= origin(model, options, where) | metadata(preprocessing)

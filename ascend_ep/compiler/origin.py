@@ -30,6 +30,8 @@ def origin(model: ir.Model, options: ConvertOptions, where: str) -> dict[str, st
     }
     if (lists := options.precision_lists.to_text()) != "{}":
         found["precision_lists"] = lists
+    found["fast_types"] = ",".join(sorted(options.fast.types))
+    found["fast_names"] = "\n".join(sorted(options.fast.names))
     found["fusions_off"] = ",".join(sorted(options.fusions_off))
     found["weight_clip"] = "" if options.clip_weights else "0"
     found |= {f"custom:{k}": v for k, v in model.metadata_props.items()}

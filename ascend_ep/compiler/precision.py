@@ -29,6 +29,9 @@ EXACT = frozenset({"must_keep_origin_dtype", "origin"})
 #: it is. The lists say which.
 BFLOAT16_PRODUCTS = frozenset({"allow_mix_precision_bf16", "mixed_bfloat16", "allow_fp32_to_bf16"})
 
+#: Modes whose products are of float32, which high-performance implementations may be less exact about.
+FLOAT32_PRODUCTS = EXACT | {"force_fp32"}
+
 ALL_FLOAT16 = frozenset({"force_fp16", "fp16"})
 MIXED_FLOAT16 = frozenset({"allow_mix_precision", "allow_mix_precision_fp16", "mixed_float16"})
 

@@ -67,7 +67,7 @@ TWICE = '{"black-list": {"to-add": ["A"]}, "white-list": {"to-add": ["A"]}}'
         ("keep_dtype", "fp16", "a\nOpType::\n", "Line 2: it names nothing"),
         ("customize_dtypes", "fp16", "\nn:float16", "Line 2: 'n:float16' is not of the form"),
         ("customize_dtypes", "fp16", "n::InputDtype:float61,OutputDtype:float", "'float61' is none of"),
-        ("customize_dtypes", "fp16", "n::InputDtype:,OutputDtype:float16", "names no type of inputs"),
+        ("customize_dtypes", "fp16", "n::InputDtype:,OutputDtype:float16", "names no type of inputs or"),
         ("customize_dtypes", "fp16", "n::InputDtype:float,OutputDtype:float16,float", "have one type"),
         ("modify_mixlist", "fp16", "{}", "not for fp16"),
         ("modify_mixlist", "mixed_float16", '{\n"black-list": [}', "Line 2, column 16"),
