@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import onnx_ir as ir
 
-from ascend_ep.graph.declared import declared_fact
+from ascend_ep.graph.declared import contradicts, declared_fact
 from ascend_ep.graph.facts import Fact, Facts
 from ascend_ep.opdef.dims import Dim, DimExpr, symbol
 
@@ -18,7 +18,16 @@ ROUNDS = 3  #: in which the shape of what a loop carries has to settle
 
 
 def infer_control_flow(node: ir.Node, version: int, facts: Facts, infer: InferBody) -> list[Fact]:
-    """The facts of the outputs of a node of OPERATORS: unknown where bodies disagree or shapes change."""
+    """The facts of the outputs of a node of OPERATORS: unknown where bodies disagree or shapes change, or
+    where the model declares another shape, as exporters sometimes do wrongly."""
+    results = _infer(node, version, facts, infer)
+    return [
+        Fact(f.dtype) if contradicts(f, declared_fact(v)) else f
+        for f, v in zip(results, node.outputs, strict=True)
+    ]
+
+
+def _infer(node: ir.Node, version: int, facts: Facts, infer: InferBody) -> list[Fact]:
     bodies = [a.as_graph() for a in node.attributes.values() if a.type == ir.AttributeType.GRAPH]
     inputs = [Fact() if v is None else Fact(facts[v].dtype, facts[v].dims) for v in node.inputs]
     if node.op_type == "If" and len(bodies) == 2:

@@ -38,6 +38,16 @@ def declared_fact(value: ir.Value, fresh: str = "") -> Fact:
     return Fact(dtype, dims)
 
 
+def contradicts(fact: Fact, declared: Fact) -> bool:
+    """Whether no tensor has both shapes."""
+    if fact.dims is None or declared.dims is None:
+        return False
+    pairs = zip(fact.dims, declared.dims, strict=False)
+    return len(fact.dims) != len(declared.dims) or any(
+        isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs
+    )
+
+
 def declare_inputs(model: ir.Model) -> Facts:
     """The facts of the graph's inputs.
 

@@ -12,6 +12,7 @@ from ascend_ep.graph.fusion.fuse import FuseOperators
 from ascend_ep.graph.fusion.ledger import Ledger
 from ascend_ep.graph.infer import Registry
 from ascend_ep.graph.passes.batchnorm import FoldBatchNorm
+from ascend_ep.graph.passes.branch import InlineBranches
 from ascend_ep.graph.passes.contract import run_in_order
 from ascend_ep.graph.passes.fold import FoldConstants
 from ascend_ep.graph.passes.inline import InlineFunctions
@@ -31,8 +32,8 @@ def run_passes(
     """`model`, simplified in place: the same inputs and outputs by name, the same results.
 
     Results differ only by rounding: where BatchNormalization was folded, and (`fusing`) in fused operators.
-    Custom operators that `registry` defines, control flow and sequences stay. With ASCEND_EP_VERIFY=1 every
-    step is checked. `ledger` decides on fusions, and keeps what became of them.
+    Custom operators that `registry` defines, control flow that depends on the data, and sequences stay. With
+    ASCEND_EP_VERIFY=1 every step is checked. `ledger` decides on fusions, and keeps what became of them.
     """
     facts = KnownFacts(registry)
     _simplify(model, facts)
@@ -57,6 +58,7 @@ def _simplify(model: ir.Model, facts: KnownFacts) -> None:
     ]
     rounds: list[ir.passes.PassBase] = [
         FoldConstants(facts),
+        InlineBranches(facts),
         Simplify(facts),
         FoldBatchNorm(),
         *([] if _draws_randomly(model) else [common.CommonSubexpressionEliminationPass()]),

@@ -97,9 +97,10 @@ def infer_unique(call: Call) -> list[Fact]:
     if call.attr("axis") is not None:
         dims = list(call.dims(0))
         dims[call.axis(int(call.attr("axis")), len(dims))] = count
-    return [Fact(call.dtype(0), dims), Fact(7, [count]), Fact(7, [call.fresh(2, 0)]), Fact(7, [count])][
-        : call.n_outputs
-    ]
+    facts = [Fact(call.dtype(0), dims), Fact(7, [count])]
+    if call.n_outputs > 2:
+        facts += [Fact(7, [call.fresh(2, 0)]), Fact(7, [count])]
+    return facts[: call.n_outputs]
 
 
 @infers("NonMaxSuppression")
