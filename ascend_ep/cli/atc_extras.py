@@ -16,12 +16,16 @@ Given = Mapping[str, str]
 
 
 def fusions_off(given: Given) -> frozenset[str]:
-    """The fusion rules that --oo_level or --fusion_switch_file turn off."""
-    from ascend_ep.opdef.fusion_rules import RULES
+    """The fusion rules that --fusion_switch_file, --buffer_optimize or --oo_level turn off."""
+    from ascend_ep.opdef.fusion_rules import KERNEL, RULES
 
     switches = given.get("fusion_switch_file")
     off = rules_off(given, existing(switches)) if switches else frozenset()
-    return off | {rule.name for rule in RULES} if given.get("oo_level") == "O1" else off
+    if given.get("oo_level") == "O1":
+        return off | {rule.name for rule in RULES}
+    if given.get("buffer_optimize") == "off_optimize":
+        return off | {rule.name for rule in RULES if rule.group == KERNEL}
+    return off
 
 
 def dump_folder(given: Given) -> Path | None:

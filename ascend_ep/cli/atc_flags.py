@@ -38,7 +38,6 @@ def _kept(name: str, kind: str, reason: str, default: str = "", values: tuple[st
 
 _DEVICE = "concerns the device's compiler; the CPU runtime has no such stage"
 _MEMORY = "the CPU runtime plans its arena the same way with and without it"
-_CACHES = "the caches of a CPU are its own affair; what is fused is --fusion_switch_file's"
 _DYNAMIC = "dynamic-shape profiles are not built yet: use --input_shape with -1 or a range"
 
 PRECISION_MODES = (
@@ -166,6 +165,13 @@ FLAGS: tuple[Flag, ...] = (
         ("enable", "disable", "force"),
     ),
     Flag("op_compiler_cache_dir", "text", "The folder of compiled operators, instead of $ASCEND_EP_CACHE"),
+    Flag(
+        "buffer_optimize",
+        "text",
+        "off_optimize: no kernel takes in its neighbours (the rules of UBFusion are off)",
+        "l2_optimize",
+        ("l1_optimize", "l2_optimize", "off_optimize"),
+    ),
     Flag("oo_level", "text", "O1: nothing is fused", "O3", ("O1", "O3")),
     Flag("auto_tune_mode", "text", "Refused: the real tool has removed it"),
     Flag("explain", "text", "Print what an error code means and exit (our extension)"),
@@ -189,7 +195,6 @@ FLAGS: tuple[Flag, ...] = (
     _idle("disable_reuse_memory", "switch", _MEMORY, "0", ("0", "1")),
     _idle("enable_single_stream", "bool", _DEVICE),
     _idle("virtual_type", "switch", _DEVICE, "0", ("0", "1")),
-    _idle("buffer_optimize", "text", _CACHES, "l2_optimize", ("l1_optimize", "l2_optimize", "off_optimize")),
     _kept("enable_small_channel", "switch", "first convolutions always read few channels as they lie", "0"),
     _idle("enable_compress_weight", "bool", _DEVICE, "false"),
     _idle("sparsity", "switch", _DEVICE, "0", ("0", "1")),

@@ -30,7 +30,7 @@ CUBE_BLOCK = 16
 FUSED = frozenset(
     {
         *("Attention", "ScaledDotProductAttention", "MultiHeadAttention", "GroupQueryAttention"),
-        *("RotaryEmbedding", "RoPE", "SwiGLU", "RMSNormalization", "RMSNorm", "MatMulNBits"),
+        *("RotaryEmbedding", "RoPE", "SwiGLU"),
     }
 )
 

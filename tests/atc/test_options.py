@@ -85,6 +85,20 @@ def test_o1_fuses_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert operators(run(capsys, *LINE, "--oo_level=O1")[1]) == ["MatMul", "Mul", "Sigmoid"]
 
 
+def test_off_optimize_keeps_kernels_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    """What was decomposed is one operator again, but the product doesn't take it in."""
+    fused_model()
+    insns = {}
+    for mode in ("l1_optimize", "l2_optimize", "off_optimize"):
+        status, lines, said = run(capsys, *LINE, f"--buffer_optimize={mode}", "--fusion_report=r.json")
+        assert (status, said) == (0, "")
+        assert operators(lines) == ["MatMul", "SiLU"]
+        candidates = json.loads(Path("r.json").read_text())["candidates"]
+        insns[mode] = {c["group"] for c in candidates if c["fused"]}
+    assert insns["l2_optimize"] == insns["l1_optimize"] == {"GraphFusion", "UBFusion"}
+    assert insns["off_optimize"] == {"GraphFusion"}
+
+
 def test_the_original_model_beside_the_optimised_one(capsys: pytest.CaptureFixture[str]) -> None:
     fused_model()
     assert run(capsys, *LINE, "--save_original_model=true")[0] == 0
