@@ -36,6 +36,11 @@ class Widened:
         return wide
 
 
+def has_halves(node: NodeView) -> bool:
+    """Whether any operand is float16 or bfloat16."""
+    return any(o is not None and o.dtype in HALVES for o in (*node.inputs, *node.outputs))
+
+
 def narrow_source(source: NDArray[Any] | TensorSource | None) -> NDArray[Any] | TensorSource | None:
     """The half constant whose elements as float32 these are; None when there is none."""
     if isinstance(source, Widened):

@@ -25,7 +25,7 @@ from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.dims import Dim, static
 from ascend_ep.runtime.element_types import number_of, numpy_dtype
 
-from .half_types import HALVES, cast, lower_in_float32
+from .half_types import cast, has_halves, lower_in_float32
 from .plan import INPUT, OUTPUT, TEMP, VIEW, WEIGHT, AttrValue, Insn, Native, Ref, TensorSource, Weight
 from .rows import STRIDED, find_row
 from .wider_types import wider_types
@@ -131,7 +131,7 @@ class PlanBuilder:
         self._outputs = frozenset(outputs)
         self._refs: dict[str, Ref] = {}
         self._results: dict[str, Ref] = {}
-        self._weights: dict[tuple[int, str], Ref] = {}
+        self._weights: dict[tuple[int, str, tuple[Dim, ...]], Ref] = {}
         self._wide: dict[str, Operand] = {}
         self._node: NodeView | None = None
 
@@ -283,15 +283,11 @@ class PlanBuilder:
         """Runs a lowering; every wanted output must have a value afterwards. What has no kernel
         for float16 or bfloat16 is computed in float32 between casts."""
         self._node = node
-        if not any(o is not None and o.dtype in HALVES for o in (*node.inputs, *node.outputs)):
-            function(node, self)
-        else:
-            before = self._state()
-            try:
-                function(node, self)
-            except Unsupported:
-                self._restore(before)
-                lower_in_float32(node, function, self)
+        reason = self.attempt(node, function)
+        if reason is not None and not has_halves(node):
+            raise reason
+        if reason is not None:
+            lower_in_float32(node, function, self)
         for operand in node.outputs:
             if operand is not None and operand.name not in self._refs:
                 raise Unsupported(f"its lowering makes no output {operand.name!r}")
@@ -309,6 +305,22 @@ class PlanBuilder:
             self.emit("ints", [], [self.out(operand)], operand.shape_value or ())
         return self._results[operand.name]
 
+    def attempt(self, node: NodeView, function: Lowering) -> Unsupported | None:
+        """Runs a lowering. When it can't, what it did is forgotten and the reason returned."""
+        lists: tuple[list[Any], ...] = self.values, self.insns
+        tables: tuple[dict[Any, Any], ...] = self._refs, self._results, self._weights, self._wide  # only grow
+        sizes = [len(each) for each in (*lists, *tables)]
+        try:
+            function(node, self)
+        except Unsupported as reason:
+            for each, size in zip(lists, sizes, strict=False):
+                del each[size:]
+            for table, size in zip(tables, sizes[len(lists) :], strict=True):
+                while len(table) > size:
+                    table.popitem()
+            return reason
+        return None
+
     # --- used by half_types -----------------------------------------------------------------
 
     def widened(self, operand: Operand, make: Callable[[], Operand]) -> Operand:
@@ -318,14 +330,6 @@ class PlanBuilder:
         return self._wide[operand.name]
 
     # --- inside -----------------------------------------------------------------------------
-
-    def _state(self) -> tuple[Any, ...]:
-        tables = dict(self._refs), dict(self._results), dict(self._weights), dict(self._wide)
-        return len(self.values), len(self.insns), *tables
-
-    def _restore(self, state: tuple[Any, ...]) -> None:
-        values, insns, self._refs, self._results, self._weights, self._wide = state
-        del self.values[values:], self.insns[insns:]
 
     def _add(self, ref: Ref) -> Ref:
         self.values.append(ref)
@@ -340,9 +344,9 @@ class PlanBuilder:
         layout: str,
     ) -> Ref:
         _check_rank(name or "a constant", dims)
-        key = (id(source), layout)
+        key = (id(source), layout, tuple(dims))
         found = self._weights.get(key)
-        if found is None or found.dims != tuple(dims):
+        if found is None:
             ref = Ref(name, dtype, tuple(dims), WEIGHT, weight=Weight(source, layout))
             found = self._weights[key] = self._add(ref)
         return found

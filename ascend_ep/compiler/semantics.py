@@ -17,8 +17,9 @@ from ascend_ep.opdef.definition import Formula, Kernel, Library, OpDef, canonica
 from ascend_ep.opdef.infer import set_library_inference
 from ascend_ep.opdef.registry import Registry
 
+from .half_types import has_halves
 from .library_shapes import infer_library
-from .lowering import Lowering, NodeView, Operand, Unsupported, lowering
+from .lowering import Lowering, NodeView, Operand, PlanBuilder, Unsupported, lowering
 from .native_op import lower_library
 
 _TYPE_NAMES = {
@@ -109,7 +110,8 @@ class Semantics:
         if found is None:
             kind = f"the kernel {name!r}" if name else "source files"
             raise Unsupported(f"its definition asks for {kind}, which this build doesn't have")
-        return found, opdef
+        body = lowering(FUNCTION_BODY) if has_function_body(node, self.version(node)) else None
+        return (found if body is None or not opdef.standard else _or_body(found, body)), opdef
 
     def view(self, node: ir.Node, facts: Facts, opdef: OpDef | None = None) -> NodeView:
         """A node as lowerings see it. Raises Unsupported for values whose type or rank is unknown."""
@@ -149,6 +151,18 @@ def is_onnx_operator(node: ir.Node, version: int) -> bool:
     except onnx.defs.SchemaError:
         return False
     return True
+
+
+def _or_body(function: Lowering, body: Lowering) -> Lowering:
+    """A lowering that turns to ONNX's function body where the operator's own can't: other types, rare
+    attributes. Not for half types, which are computed in float32 first."""
+
+    def lower(node: NodeView, b: PlanBuilder) -> None:
+        reason = b.attempt(node, function)
+        if reason is not None and (has_halves(node) or b.attempt(node, body) is not None):
+            raise reason
+
+    return lower
 
 
 def has_function_body(node: ir.Node, version: int) -> bool:

@@ -22,12 +22,14 @@ from ascend_ep.opdef.dims import Dim
 from ascend_ep.opdef.dtypes import (
     BFLOAT16,
     BOOL,
+    FLOAT8_LARGEST,
     FLOAT16,
     FLOAT32,
     FLOAT64,
     INT32,
     INT64,
     INTEGERS,
+    SUB_BYTE,
     UINT32,
     UINT64,
 )
@@ -62,8 +64,11 @@ class ProgramError(Exception):
 
 
 def computed_dtype(dtype: int) -> int:
-    """The type that arithmetic on `dtype` happens in: half floats compute in float32."""
-    return FLOAT32 if dtype in (FLOAT16, BFLOAT16) else dtype
+    """The type that arithmetic on `dtype` happens in: half floats and float8 compute in float32, integers of
+    less than a byte in int32."""
+    if dtype in SUB_BYTE:
+        return INT32
+    return FLOAT32 if dtype in (FLOAT16, BFLOAT16) or dtype in FLOAT8_LARGEST else dtype
 
 
 def width(dtype: int) -> int:

@@ -8,6 +8,8 @@ import numpy.typing as npt
 FLOAT32, UINT8, INT8, UINT16, INT16, INT32, INT64 = 1, 2, 3, 4, 5, 6, 7
 STRING, BOOL, FLOAT16, FLOAT64, UINT32, UINT64 = 8, 9, 10, 11, 12, 13
 COMPLEX64, COMPLEX128, BFLOAT16 = 14, 15, 16
+FLOAT8E4M3FN, FLOAT8E4M3FNUZ, FLOAT8E5M2, FLOAT8E5M2FNUZ = 17, 18, 19, 20
+UINT4, INT4, UINT2, INT2 = 21, 22, 25, 26
 
 #: The canonical name of each element type.
 NAMES: dict[int, str] = {
@@ -28,6 +30,23 @@ NAMES: dict[int, str] = {
     COMPLEX128: "complex128",
     BFLOAT16: "bfloat16",
 }
+
+#: Types that no definition names: they are stored, moved and cast, never computed with.
+STORED: dict[int, str] = {
+    FLOAT8E4M3FN: "float8e4m3fn",
+    FLOAT8E4M3FNUZ: "float8e4m3fnuz",
+    FLOAT8E5M2: "float8e5m2",
+    FLOAT8E5M2FNUZ: "float8e5m2fnuz",
+    UINT4: "uint4",
+    INT4: "int4",
+    UINT2: "uint2",
+    INT2: "int2",
+}
+
+#: The largest finite number of each float8.
+FLOAT8_LARGEST = {FLOAT8E4M3FN: 448.0, FLOAT8E4M3FNUZ: 240.0, FLOAT8E5M2: 57344.0, FLOAT8E5M2FNUZ: 57344.0}
+#: Types of less than a byte: here an element takes the low bits of one; onnxruntime packs them.
+SUB_BYTE = frozenset({UINT4, INT4, UINT2, INT2})
 
 #: Every accepted name of one element type: the canonical ones and msopgen's synonyms.
 NUMBERS: dict[str, int] = {name: number for number, name in NAMES.items()} | {
@@ -77,4 +96,4 @@ NUMPY: dict[int, npt.DTypeLike] = {
 
 def name(dtype: int) -> str:
     """The canonical name of an element type number."""
-    return NAMES.get(dtype, f"type {dtype}")
+    return NAMES.get(dtype) or STORED.get(dtype, f"type {dtype}")

@@ -21,6 +21,7 @@ from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.infer import infer_facts
 from ascend_ep.graph.load import load_model
 from ascend_ep.graph.partition import Partition, connected_groups
+from ascend_ep.opdef.dtypes import SUB_BYTE
 from ascend_ep.opdef.registry import Registry
 from ascend_ep.provider import pending
 from ascend_ep.provider.group import compile_model, group_model
@@ -107,7 +108,7 @@ class _Compiler:
         """The group open, verified in the memory where it will run; or None and, by first output, the nodes
         that don't run natively and why. Raises AscendError."""
         conversion, unplaced = compile_model(proto, self.registry, self._options, borrow)
-        if conversion is None:
+        if conversion is None or any(e.dtype in SUB_BYTE for e in conversion.plan.edges):
             return None, unplaced
         image, status, model = conversion.image(), new_status(), ffi.new("asc_model **")
         if lib.asc_ep_open(self._ep, image.pointer, model, status) != lib.ASC_OK:
@@ -180,6 +181,8 @@ class _Graph:
             return "another provider has it"
         if any(a.type in (ir.AttributeType.GRAPH, ir.AttributeType.GRAPHS) for a in node.attributes.values()):
             return "its bodies are graphs of their own"
+        if any(v is not None and self.facts[v].dtype in SUB_BYTE for v in (*node.inputs, *node.outputs)):
+            return "onnxruntime packs elements of less than a byte"
         reason: str | None = self._claims(node)
         return reason
 

@@ -20,7 +20,15 @@ uint64_t asc_dtype_bytes(int32_t dtype) {
     switch (dtype) {
         case ASC_BOOL:
         case ASC_INT8:
-        case ASC_UINT8: return 1;
+        case ASC_UINT8:
+        case ASC_FLOAT8E4M3FN:
+        case ASC_FLOAT8E4M3FNUZ:
+        case ASC_FLOAT8E5M2:
+        case ASC_FLOAT8E5M2FNUZ:
+        case ASC_UINT4:
+        case ASC_INT4:
+        case ASC_UINT2:
+        case ASC_INT2: return 1;
         case ASC_FLOAT16:
         case ASC_BFLOAT16:
         case ASC_INT16:
@@ -52,8 +60,9 @@ const asc_kernel *asc_kernel_rows(int32_t isa, uint32_t *count) {
 }
 
 static char type_letter(int32_t dtype) {
-    static const char letters[17] = {0, 'f', 'u', 'c', 'S', 's', 'i', 'l', 0, '?', 'h', 'd', 'I', 'L', 0, 0, 'b'};
-    return dtype > 0 && dtype < 17 ? letters[dtype] : 0;
+    static const char letters[] = {0, 'f', 'u', 'c', 'S', 's', 'i', 'l', 0,   '?', 'h', 'd', 'I', 'L',
+                                   0, 0,   'b', 'w', 'x', 'y', 'z', 'N', 'n', 0,   0,   'Q', 'q'};
+    return dtype > 0 && dtype < (int32_t)sizeof letters ? letters[dtype] : 0;
 }
 
 static int letter_takes(char letter, int32_t dtype) {

@@ -37,6 +37,7 @@ typedef int32_t (*asc_run_fn)(const asc_call *call);
 /* A row. `types` is its signature: one letter per input, ':', one letter per output.
  *   f float32   h float16   b bfloat16   d float64   i int32   l int64   s int16   c int8   u uint8
  *   S uint16  I uint32  L uint64  ? bool   * any fixed-size type
+ *   w x y z float8 e4m3fn, e4m3fnuz, e5m2, e5m2fnuz   N uint4  n int4  Q uint2  q int2
  *   ~ before a letter: the operand may be absent;  + after the last letter of a side: one or more.
  * Absent trailing operands need not be given. */
 typedef struct asc_kernel {

@@ -49,6 +49,14 @@ extern "C" {
 #define ASC_UINT32 12
 #define ASC_UINT64 13
 #define ASC_BFLOAT16 16
+#define ASC_FLOAT8E4M3FN 17
+#define ASC_FLOAT8E4M3FNUZ 18
+#define ASC_FLOAT8E5M2 19
+#define ASC_FLOAT8E5M2FNUZ 20
+#define ASC_UINT4 21 /* these and the next three: an element in the low bits of a byte */
+#define ASC_INT4 22
+#define ASC_UINT2 25
+#define ASC_INT2 26
 
 /* How the elements of a weight are laid out in memory. */
 #define ASC_LAYOUT_PLAIN 0 /* row-major */

@@ -31,6 +31,8 @@
 #ifndef ASC_KERNELS_ELEMENTWISE_H
 #define ASC_KERNELS_ELEMENTWISE_H
 
+#include <string.h>
+
 #include "isa.h"
 
 typedef enum { EW_NONE = 0, EW_F32, EW_F64, EW_I32, EW_I64, EW_B8, EW_CLASSES } ew_class;
@@ -67,8 +69,37 @@ ew_convert ASC_FN(asc_ew_store)(int32_t dtype);  /* register to memory */
 ew_convert ASC_FN(asc_ew_narrow)(int64_t dtype); /* register rounded or wrapped to the type; dst == src allowed */
 ew_convert ASC_FN(asc_ew_cast)(ew_class from, int is_unsigned, ew_class to, int to_unsigned);
 
+/* The types of less than a byte, one element to a byte, and float8 (elementwise_narrow.c). */
+typedef struct ew_narrow_type {
+    ew_class class; /* EW_NONE: another type */
+    ew_convert load, store, narrow;
+} ew_narrow_type;
+ew_narrow_type ASC_FN(asc_ew_narrow_type)(int64_t dtype);
+
+/* The bits of a float, and back. */
+static inline uint32_t ew_bits(float x) {
+    uint32_t u;
+    memcpy(&u, &x, sizeof u);
+    return u;
+}
+static inline float ew_float(uint32_t u) {
+    float x;
+    memcpy(&x, &u, sizeof x);
+    return x;
+}
+
 /* A loop over n elements, n a multiple of EW_LANES, whose destination may be one of its sources. */
 #define EW_LOOP _Pragma("GCC ivdep") for (int64_t i = 0, end = n & ~(int64_t)(EW_LANES - 1); i < end; i++)
+/* A conversion: `expression` of x. */
+#define EW_CONVERT(name, from, to, expression)                \
+    static void name(void *dst, const void *src, int64_t n) { \
+        to *d = dst;                                          \
+        const from *s = src;                                  \
+        EW_LOOP {                                             \
+            from x = s[i];                                    \
+            d[i] = (to)(expression);                          \
+        }                                                     \
+    }
 
 /* A primitive: `expression` in x = a[i], y = b[i] gives an `out`. */
 #define EW_BINARY(name, type, out, expression)                                                   \

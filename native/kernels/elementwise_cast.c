@@ -4,28 +4,7 @@
 #include "elementwise.h"
 #include "float16.h"
 
-#define CONVERT(name, from, to, expression)                   \
-    static void name(void *dst, const void *src, int64_t n) { \
-        to *d = dst;                                          \
-        const from *s = src;                                  \
-        EW_LOOP {                                             \
-            from x = s[i];                                    \
-            d[i] = (to)(expression);                          \
-        }                                                     \
-    }
-
 /* ---- float16 and bfloat16 ----------------------------------------------------------------- */
-
-static inline uint32_t bits_of(float x) {
-    uint32_t u;
-    memcpy(&u, &x, sizeof u);
-    return u;
-}
-static inline float float_of(uint32_t u) {
-    float x;
-    memcpy(&x, &u, sizeof x);
-    return x;
-}
 
 static void load_f16(void *dst, const void *src, int64_t n) {
     for (int64_t i = 0; i < n; i += ASC_VF) vf_store((float *)dst + i, vf_load_f16((const uint16_t *)src + i));
@@ -35,13 +14,13 @@ static void store_f16(void *dst, const void *src, int64_t n) {
 }
 
 static inline uint16_t f32_to_bf16(float x) {
-    uint32_t u = bits_of(x);
+    uint32_t u = ew_bits(x);
     uint32_t rounded = (u + 0x7fff + ((u >> 16) & 1)) >> 16;
     return (uint16_t)((u & 0x7fffffff) > 0x7f800000 ? (u >> 16) | 0x40 : rounded);
 }
-CONVERT(load_bf16, uint16_t, float, float_of((uint32_t)x << 16))
-CONVERT(store_bf16, float, uint16_t, f32_to_bf16(x))
-CONVERT(narrow_bf16, float, float, float_of((uint32_t)f32_to_bf16(x) << 16))
+EW_CONVERT(load_bf16, uint16_t, float, ew_float((uint32_t)x << 16))
+EW_CONVERT(store_bf16, float, uint16_t, f32_to_bf16(x))
+EW_CONVERT(narrow_bf16, float, float, ew_float((uint32_t)f32_to_bf16(x) << 16))
 
 static void narrow_f16(void *dst, const void *src, int64_t n) {
     uint16_t half[EW_LANES];
@@ -53,19 +32,19 @@ static void narrow_f16(void *dst, const void *src, int64_t n) {
 
 /* ---- integers of other widths ------------------------------------------------------------- */
 
-CONVERT(load_i8, int8_t, int32_t, x)
-CONVERT(load_u8, uint8_t, int32_t, x)
-CONVERT(load_i16, int16_t, int32_t, x)
-CONVERT(load_u16, uint16_t, int32_t, x)
-CONVERT(load_u32, uint32_t, int64_t, x)
-CONVERT(store_8, int32_t, uint8_t, x)
-CONVERT(store_16, int32_t, uint16_t, x)
-CONVERT(store_32, int64_t, uint32_t, x)
-CONVERT(narrow_i8, int32_t, int32_t, (int8_t)x)
-CONVERT(narrow_u8, int32_t, int32_t, (uint8_t)x)
-CONVERT(narrow_i16, int32_t, int32_t, (int16_t)x)
-CONVERT(narrow_u16, int32_t, int32_t, (uint16_t)x)
-CONVERT(narrow_u32, int64_t, int64_t, (uint32_t)x)
+EW_CONVERT(load_i8, int8_t, int32_t, x)
+EW_CONVERT(load_u8, uint8_t, int32_t, x)
+EW_CONVERT(load_i16, int16_t, int32_t, x)
+EW_CONVERT(load_u16, uint16_t, int32_t, x)
+EW_CONVERT(load_u32, uint32_t, int64_t, x)
+EW_CONVERT(store_8, int32_t, uint8_t, x)
+EW_CONVERT(store_16, int32_t, uint16_t, x)
+EW_CONVERT(store_32, int64_t, uint32_t, x)
+EW_CONVERT(narrow_i8, int32_t, int32_t, (int8_t)x)
+EW_CONVERT(narrow_u8, int32_t, int32_t, (uint8_t)x)
+EW_CONVERT(narrow_i16, int32_t, int32_t, (int16_t)x)
+EW_CONVERT(narrow_u16, int32_t, int32_t, (uint16_t)x)
+EW_CONVERT(narrow_u32, int64_t, int64_t, (uint32_t)x)
 
 ew_class ASC_FN(asc_ew_class)(int64_t dtype) {
     switch (dtype) {
@@ -82,7 +61,7 @@ ew_class ASC_FN(asc_ew_class)(int64_t dtype) {
         case ASC_INT64:
         case ASC_UINT64: return EW_I64;
         case ASC_BOOL: return EW_B8;
-        default: return EW_NONE;
+        default: return ASC_FN(asc_ew_narrow_type)(dtype).class;
     }
 }
 
@@ -95,7 +74,7 @@ ew_convert ASC_FN(asc_ew_load)(int32_t dtype) {
         case ASC_INT16: return load_i16;
         case ASC_UINT16: return load_u16;
         case ASC_UINT32: return load_u32;
-        default: return NULL;
+        default: return ASC_FN(asc_ew_narrow_type)(dtype).load;
     }
 }
 
@@ -108,7 +87,7 @@ ew_convert ASC_FN(asc_ew_store)(int32_t dtype) {
         case ASC_INT16:
         case ASC_UINT16: return store_16;
         case ASC_UINT32: return store_32;
-        default: return NULL;
+        default: return ASC_FN(asc_ew_narrow_type)(dtype).store;
     }
 }
 
@@ -121,7 +100,7 @@ ew_convert ASC_FN(asc_ew_narrow)(int64_t dtype) {
         case ASC_INT16: return narrow_i16;
         case ASC_UINT16: return narrow_u16;
         case ASC_UINT32: return narrow_u32;
-        default: return NULL;
+        default: return ASC_FN(asc_ew_narrow_type)(dtype).narrow;
     }
 }
 
@@ -133,35 +112,35 @@ ew_convert ASC_FN(asc_ew_narrow)(int64_t dtype) {
     ((x) >= (type)0x1p63 && (x) < (type)0x1p64 ? (int64_t)((x) - (type)0x1p63) ^ INT64_MIN \
                                                : FLOAT_TO_INT(x, int64_t, (type)0x1p63, INT64_MIN))
 
-CONVERT(f32_f32, float, float, x)
-CONVERT(f32_f64, float, double, x)
-CONVERT(f32_i32, float, int32_t, FLOAT_TO_INT(x, int32_t, 0x1p31f, INT32_MIN))
-CONVERT(f32_i64, float, int64_t, FLOAT_TO_INT(x, int64_t, 0x1p63f, INT64_MIN))
-CONVERT(f32_u64, float, int64_t, FLOAT_TO_U64(x, float))
-CONVERT(f32_b8, float, uint8_t, x != 0.0f)
-CONVERT(f64_f32, double, float, x)
-CONVERT(f64_f64, double, double, x)
-CONVERT(f64_i32, double, int32_t, FLOAT_TO_INT(__builtin_trunc(x), int32_t, 0x1p31, INT32_MIN))
-CONVERT(f64_i64, double, int64_t, FLOAT_TO_INT(x, int64_t, 0x1p63, INT64_MIN))
-CONVERT(f64_u64, double, int64_t, FLOAT_TO_U64(x, double))
-CONVERT(f64_b8, double, uint8_t, x != 0.0)
-CONVERT(i32_f32, int32_t, float, x)
-CONVERT(i32_f64, int32_t, double, x)
-CONVERT(i32_i32, int32_t, int32_t, x)
-CONVERT(i32_i64, int32_t, int64_t, x)
-CONVERT(i32_b8, int32_t, uint8_t, x != 0)
-CONVERT(i64_f32, int64_t, float, x)
-CONVERT(u64_f32, uint64_t, float, x)
-CONVERT(i64_f64, int64_t, double, x)
-CONVERT(u64_f64, uint64_t, double, x)
-CONVERT(i64_i32, int64_t, int32_t, x)
-CONVERT(i64_i64, int64_t, int64_t, x)
-CONVERT(i64_b8, int64_t, uint8_t, x != 0)
-CONVERT(b8_f32, uint8_t, float, x != 0)
-CONVERT(b8_f64, uint8_t, double, x != 0)
-CONVERT(b8_i32, uint8_t, int32_t, x != 0)
-CONVERT(b8_i64, uint8_t, int64_t, x != 0)
-CONVERT(b8_b8, uint8_t, uint8_t, x != 0)
+EW_CONVERT(f32_f32, float, float, x)
+EW_CONVERT(f32_f64, float, double, x)
+EW_CONVERT(f32_i32, float, int32_t, FLOAT_TO_INT(x, int32_t, 0x1p31f, INT32_MIN))
+EW_CONVERT(f32_i64, float, int64_t, FLOAT_TO_INT(x, int64_t, 0x1p63f, INT64_MIN))
+EW_CONVERT(f32_u64, float, int64_t, FLOAT_TO_U64(x, float))
+EW_CONVERT(f32_b8, float, uint8_t, x != 0.0f)
+EW_CONVERT(f64_f32, double, float, x)
+EW_CONVERT(f64_f64, double, double, x)
+EW_CONVERT(f64_i32, double, int32_t, FLOAT_TO_INT(__builtin_trunc(x), int32_t, 0x1p31, INT32_MIN))
+EW_CONVERT(f64_i64, double, int64_t, FLOAT_TO_INT(x, int64_t, 0x1p63, INT64_MIN))
+EW_CONVERT(f64_u64, double, int64_t, FLOAT_TO_U64(x, double))
+EW_CONVERT(f64_b8, double, uint8_t, x != 0.0)
+EW_CONVERT(i32_f32, int32_t, float, x)
+EW_CONVERT(i32_f64, int32_t, double, x)
+EW_CONVERT(i32_i32, int32_t, int32_t, x)
+EW_CONVERT(i32_i64, int32_t, int64_t, x)
+EW_CONVERT(i32_b8, int32_t, uint8_t, x != 0)
+EW_CONVERT(i64_f32, int64_t, float, x)
+EW_CONVERT(u64_f32, uint64_t, float, x)
+EW_CONVERT(i64_f64, int64_t, double, x)
+EW_CONVERT(u64_f64, uint64_t, double, x)
+EW_CONVERT(i64_i32, int64_t, int32_t, x)
+EW_CONVERT(i64_i64, int64_t, int64_t, x)
+EW_CONVERT(i64_b8, int64_t, uint8_t, x != 0)
+EW_CONVERT(b8_f32, uint8_t, float, x != 0)
+EW_CONVERT(b8_f64, uint8_t, double, x != 0)
+EW_CONVERT(b8_i32, uint8_t, int32_t, x != 0)
+EW_CONVERT(b8_i64, uint8_t, int64_t, x != 0)
+EW_CONVERT(b8_b8, uint8_t, uint8_t, x != 0)
 
 ew_convert ASC_FN(asc_ew_cast)(ew_class from, int is_unsigned, ew_class to, int to_unsigned) {
     static const ew_convert casts[EW_CLASSES][EW_CLASSES] = {

@@ -55,6 +55,11 @@ static ort_status *describe(const ort_value *value, asc_tensor *out) {
     return NULL;
 }
 
+/* onnxruntime packs elements of less than a byte; here each has one. */
+static int is_packed(int32_t dtype) {
+    return dtype == ASC_UINT4 || dtype == ASC_INT4 || dtype == ASC_UINT2 || dtype == ASC_INT2;
+}
+
 static ort_status *read_inputs(const compute *self, const ort_kernel_context *context, const operands *o) {
     for (uint32_t i = 0; i < self->n_inputs; i++) {
         const ort_value *value = NULL;
@@ -63,6 +68,8 @@ static ort_status *read_inputs(const compute *self, const ort_kernel_context *co
         if (!value) return fail(ORT_INVALID_ARGUMENT, "an input is missing", NULL);
         TRY(describe(value, &o->in[i]));
         if (o->in[i].dtype == ASC_STRING) return fail(ORT_INVALID_ARGUMENT, "an input holds strings", NULL);
+        if (is_packed(o->in[i].dtype))
+            return fail(ORT_INVALID_ARGUMENT, "an input has elements of less than a byte", NULL);
         TRY(ort_tensor_data((ort_value *)(uintptr_t)value, &data)); /* onnxruntime's only accessor; we just read */
         o->in[i].data = data;
         o->in_data[i] = data;
@@ -77,6 +84,8 @@ static ort_status *make_outputs(const compute *self, const asc_bound *bound, ort
         return fail(ORT_FAIL, "the bundle's partition has other outputs than its node", NULL);
     for (uint32_t i = 0; i < self->n_outputs; i++) {
         ort_value *value = NULL;
+        if (is_packed(shapes[i].dtype))
+            return fail(ORT_INVALID_ARGUMENT, "an output has elements of less than a byte", NULL);
         TRY(ort_context_output(context, self->output_map[i], shapes[i].dims, (size_t)shapes[i].rank, &value));
         if (!value) return fail(ORT_FAIL, "onnxruntime made no output", NULL);
         TRY(ort_tensor_data(value, &o->out_data[i]));

@@ -22,7 +22,9 @@ DTYPES: dict[np.dtype[Any], int] = {
     for kind, number in [
         (np.float32, 1), (np.uint8, 2), (np.int8, 3), (np.uint16, 4), (np.int16, 5), (np.int32, 6),
         (np.int64, 7), (np.bool_, 9), (np.float16, 10), (np.float64, 11), (np.uint32, 12), (np.uint64, 13),
-        (ml_dtypes.bfloat16, 16),
+        (ml_dtypes.bfloat16, 16), (ml_dtypes.float8_e4m3fn, 17), (ml_dtypes.float8_e4m3fnuz, 18),
+        (ml_dtypes.float8_e5m2, 19), (ml_dtypes.float8_e5m2fnuz, 20), (ml_dtypes.uint4, 21),
+        (ml_dtypes.int4, 22), (ml_dtypes.uint2, 25), (ml_dtypes.int2, 26),
     ]
 }  # fmt: skip
 NUMPY = {number: kind for kind, number in DTYPES.items()}

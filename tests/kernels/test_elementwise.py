@@ -413,3 +413,17 @@ def test_random_programs_never_crash(data: st.DataObject) -> None:
     ints = [registers, len(steps), *(v for step in steps for v in step)]
     with contextlib.suppress(KernelError):
         call("elementwise", inputs, outputs, ints, [0.5, 2.0])
+
+
+@ISAS
+def test_stored_types_round_trip(isa: int) -> None:
+    """Every code of the types of a byte and less comes back as it was, whatever the tail."""
+    for dtype in [d for d, number in DTYPES.items() if number > 16]:
+        codes = np.arange(4 if "int2" in dtype.name else 16 if "int4" in dtype.name else 256, dtype=np.uint8)
+        wide = np.int32 if "int" in dtype.name else np.float32
+        x = run(lambda p, v: v, codes.view(dtype)[1:], out=wide, isa=isa)
+        np.testing.assert_array_equal(x, codes.view(dtype)[1:].astype(wide))
+        y = run(lambda p, v: v, x, out=dtype, isa=isa)
+        finite = ~np.isnan(x)
+        np.testing.assert_array_equal(y.view(np.uint8)[finite], codes[1:][finite])
+        assert np.isnan(y[~finite].astype(np.float32)).all()

@@ -14,7 +14,8 @@ from itertools import pairwise
 
 from ascend_ep.compiler.lower.arguments import needed
 from ascend_ep.compiler.lower.elementwise import Program, emit_program
-from ascend_ep.compiler.lower.matmul import FLOAT, emit_matmul, require_float
+from ascend_ep.compiler.lower.matmul import emit_matmul, require_float
+from ascend_ep.compiler.lower.matmul_exact import EXACT, is_exact
 from ascend_ep.compiler.lower.reduction import OPS
 from ascend_ep.compiler.lower.views import permuted
 from ascend_ep.compiler.lowering import Dim, NodeView, PlanBuilder, Ref, Unsupported, lowers
@@ -37,7 +38,8 @@ class Term:
 @lowers("einsum")
 def lower_einsum(node: NodeView, b: PlanBuilder) -> None:
     sources = [needed(node.inputs, i) for i in range(len(node.inputs))]
-    require_float(*sources)
+    if not is_exact(*sources):
+        require_float(*sources)
     subscripts, result = parse_equation(str(node.attr("equation", "")), [s.rank for s in sources])
     terms = _without_broadcast(
         b, [_diagonal(b, s, b.ref(o)) for s, o in zip(subscripts, sources, strict=True)]
@@ -133,7 +135,7 @@ def _summed(b: PlanBuilder, term: Term, kept: frozenset[str]) -> Term:
     if not axes:
         return term
     letters = tuple(s for s in term.letters if s in kept)
-    out = b.temp(FLOAT, [term.dim(s) for s in letters])
+    out = b.temp(term.ref.dtype, [term.dim(s) for s in letters])
     b.emit("reduce", [term.ref], [out], [OPS["ReduceSum"], *axes])
     return Term(letters, out)
 
@@ -155,15 +157,19 @@ def _pair(b: PlanBuilder, first: Term, second: Term, kept: frozenset[str], resul
         return Term(letters, _multiplied(b, left, right, letters, dims))
     a = _grouped(b, left, [*([s] for s in batch), rows, contracted])
     c = _grouped(b, right, [*([s] for s in batch), contracted, columns])
-    out = b.temp(FLOAT, [*a.dims[:-1], c.dims[-1]])
-    emit_matmul(b, (a, c), out)
+    out = b.temp(a.dtype, [*a.dims[:-1], c.dims[-1]])
+    if a.dtype in EXACT:
+        b.emit("matmul_exact", [a, c], [out])
+    else:
+        emit_matmul(b, (a, c), out)
     return Term(letters, b.view(out, dims))
 
 
 def _multiplied(b: PlanBuilder, left: Term, right: Term, letters: Letters, dims: Sequence[Dim]) -> Ref:
-    program, out = Program(), b.temp(FLOAT, dims)
-    x, y = (program.input(_spread(b, term, letters), FLOAT) for term in (left, right))
-    program.output(x * y, FLOAT)
+    program, dtype = Program(), left.ref.dtype
+    out = b.temp(dtype, dims)
+    x, y = (program.input(_spread(b, term, letters), dtype) for term in (left, right))
+    program.output(x * y, dtype)
     emit_program(b, program, [out])
     return out
 

@@ -21,6 +21,7 @@ Program = TileProgram[Ref]
 Expression = Callable[["Arguments"], Value]
 
 COMPUTABLE = (*dtypes.FLOATS, *dtypes.INTEGERS, dtypes.BOOL)
+CASTS = ("Cast", "CastLike")
 
 
 class Arguments:
@@ -36,7 +37,8 @@ class Arguments:
 
     def value(self, index: int) -> Value:
         """The elements of an input."""
-        return input_value(self.program, self._builder, needed(self.node.inputs, index))
+        stored = self.node.op_type in CASTS
+        return input_value(self.program, self._builder, needed(self.node.inputs, index), stored)
 
     def all(self) -> list[Value]:
         return [self.value(i) for i in range(len(self.node.inputs))]
@@ -45,9 +47,10 @@ class Arguments:
         return self.program.call(op, *args)
 
 
-def input_value(program: Program, b: PlanBuilder, source: Operand) -> Value:
-    """The elements of an operand; a single known number becomes a constant of the program."""
-    if source.dtype not in COMPUTABLE:
+def input_value(program: Program, b: PlanBuilder, source: Operand, stored: bool = False) -> Value:
+    """The elements of an operand; a single known number becomes a constant of the program. `stored`: also of
+    types that are not computed with."""
+    if source.dtype not in COMPUTABLE and not (stored and source.dtype in dtypes.STORED):
         raise Unsupported(f"there is no native arithmetic on {dtypes.name(source.dtype)}")
     if all(static(d) == 1 for d in source.dims):
         if source.constant is not None and source.const is not None:
@@ -143,8 +146,14 @@ def _bit_shift(a: Arguments) -> Value:
 
 
 def _cast(a: Arguments) -> Value:
-    """The output's type is the target; its definition says so of Cast (`to`) and CastLike alike."""
-    return a.program.cast(a.value(0), needed(a.node.outputs, 0).dtype)
+    """The output's type is the target; its definition says so of Cast (`to`) and CastLike alike. A float8
+    takes its largest number for what is beyond it, unless saturate is 0."""
+    x, dtype = a.value(0), needed(a.node.outputs, 0).dtype
+    largest = dtypes.FLOAT8_LARGEST.get(dtype)
+    if largest is not None and a.node.attr("saturate", 1):
+        wide = x if x.dtype == dtypes.FLOAT32 else a.program.cast(x, dtypes.FLOAT32)
+        return a.program.clip(wide, -largest, largest)
+    return a.program.cast(x, dtype)
 
 
 def _compared(op: str) -> Expression:
@@ -205,11 +214,11 @@ def lower_elementwise(node: NodeView, b: PlanBuilder) -> None:
         raise Unsupported(f"there is no elementwise program for {node.op_type}")
     if _old_broadcast(node):
         raise Unsupported("broadcasting by attributes (opset 6 and before) is not implemented")
-    if node.op_type in ("Cast", "CastLike") and needed(node.inputs, 0).dtype == target.dtype:
+    if node.op_type in CASTS and needed(node.inputs, 0).dtype == target.dtype:
         b.bind(target, b.ref(needed(node.inputs, 0)))
         return
     arguments = Arguments(node, b)
-    if target.dtype not in COMPUTABLE:
+    if target.dtype not in COMPUTABLE and not (node.op_type in CASTS and target.dtype in dtypes.STORED):
         raise Unsupported(f"there is no native arithmetic on {dtypes.name(target.dtype)}")
     try:
         value = expression(arguments)

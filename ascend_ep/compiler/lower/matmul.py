@@ -12,9 +12,10 @@ import numpy as np
 
 from ascend_ep.compiler.half_types import Widened, narrow_source
 from ascend_ep.compiler.lower.arguments import needed, operand
+from ascend_ep.compiler.lower.matmul_exact import exact_gemm, exact_product, is_exact
 from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
 from ascend_ep.compiler.plan import elements
-from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT16
+from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT16, FLOAT64
 
 FLOAT = 1
 
@@ -69,6 +70,9 @@ def emit_matmul(
 @lowers("matmul")
 def lower_matmul(node: NodeView, b: PlanBuilder) -> None:
     left, right = needed(node.inputs, 0), needed(node.inputs, 1)
+    if is_exact(left, right):
+        exact_product(b, b.ref(left), b.ref(right), needed(node.outputs, 0))
+        return
     require_float(left, right)
     panels, _ = right_operand(b, right)
     emit_matmul(b, (b.ref(left), panels), b.out(needed(node.outputs, 0)))
@@ -77,8 +81,14 @@ def lower_matmul(node: NodeView, b: PlanBuilder) -> None:
 @lowers("gemm")
 def lower_gemm(node: NodeView, b: PlanBuilder) -> None:
     left, right, bias = needed(node.inputs, 0), needed(node.inputs, 1), operand(node.inputs, 2)
-    require_float(left, right, bias)
     alpha, beta = float(node.attr("alpha", 1.0)), float(node.attr("beta", 1.0))
+    if is_exact(left, right, bias) and (left.dtype == FLOAT64 or (alpha.is_integer() and beta.is_integer())):
+        turned = int(bool(node.attr("transA", 0))), int(bool(node.attr("transB", 0)))
+        addend = b.ref(bias) if bias is not None and beta != 0 else None
+        product = b.ref(left), b.ref(right)
+        exact_gemm(b, product, addend, needed(node.outputs, 0), turned, (alpha, beta))
+        return
+    require_float(left, right, bias)
     panels, trans_b = right_operand(b, right, bool(node.attr("transB", 0)))
     emit_matmul(
         b,
