@@ -11,7 +11,7 @@ import onnx
 import onnx.helper as oh
 import onnxruntime as ort
 import pytest
-from provider_graphs import FLOAT, model, two_layers, two_layers_reference, value, weights, with_determinant
+from provider_graphs import FLOAT, NOISE, model, two_layers, two_layers_reference, value, weights, with_noise
 
 import ascend_ep
 from ascend_ep.provider import report
@@ -72,25 +72,25 @@ def test_onnxruntime_agrees_about_the_assignment() -> None:
 
 
 def test_exactly_the_unsupported_node_is_left_with_its_reason() -> None:
-    s = session(with_determinant(), session__record_ep_graph_assignment_info="1")
+    s = session(with_noise(), session__record_ep_graph_assignment_info="1")
     placed = {n.name: g.ep_name for g in s.get_provider_graph_assignment_info() for n in g.get_nodes()}
     assert placed == {
         "softmax": "AscendEP",
-        "determinant": "CPUExecutionProvider",
+        "noise": "CPUExecutionProvider",
         "expand": "AscendEP",
         "product": "AscendEP",
     }
     (left,) = report(s).on_cpu
-    assert (left.node, left.op_type) == ("determinant", "Det")
+    assert (left.node, left.op_type) == ("noise", "RandomUniformLike")
     assert "native kernel" in left.reason
-    x, square = weights(1, 5, 4), weights(2, 3, 3)
-    (y,) = s.run(None, {"x": x, "s": square})
-    np.testing.assert_allclose(y, np.full((5, 2), np.linalg.det(square.astype(np.float64))), rtol=1e-4)
+    x, like = weights(1, 5, 4), weights(2, 1, 2)
+    (y,) = s.run(None, {"x": x, "s": like})
+    np.testing.assert_allclose(y, np.full((5, 2), NOISE), rtol=1e-6)
 
 
 def test_fallback_can_be_forbidden() -> None:
     with pytest.raises(Exception, match="fallback to CPU EP has been explicitly disabled"):
-        strict(with_determinant())
+        strict(with_noise())
 
 
 def test_shapes_may_change_from_run_to_run() -> None:
@@ -351,7 +351,7 @@ def test_many_islands_are_capped_with_a_reason() -> None:
     nodes, last = [], "x"
     for i in range(130):
         nodes.append(oh.make_node("Softmax", [last], [f"p{i}"], name=f"soft{i}"))
-        nodes.append(oh.make_node("Det", [f"p{i}"], [f"d{i}"], name=f"det{i}"))
+        nodes.append(oh.make_node("RandomUniformLike", [f"p{i}"], [f"d{i}"], name=f"noise{i}"))
         nodes.append(oh.make_node("Expand", [f"d{i}", "shape"], [f"e{i}"], name=f"expand{i}"))
         last = f"e{i}"
     content = model(nodes, [value("x", [3, 3])], [value(last, [3, 3], FLOAT)], {"shape": np.array([3, 3])})
