@@ -48,7 +48,7 @@ from .origin import origin
 from .outputs import cast_outputs, read_half_inputs, select_outputs
 from .partition_table import PartitionRow, partition_table
 from .plan import HostPartition, Native, NativePartition, Plan, SymbolRange
-from .precision import BFLOAT16_PRODUCTS, EXACT, FLOAT32_PRODUCTS, PrecisionLists, changes_types
+from .precision import BFLOAT16_PRODUCTS, EXACT, FLOAT32_PRODUCTS, PrecisionLists, changes_types, check_mode
 from .precision_pass import apply_precision, node_names
 from .self_check import (
     NoSamples,
@@ -211,6 +211,7 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
     impossible shapes, E20001 for an operator that nothing can run.
     """
     options = options or ConvertOptions()
+    check_mode(options.precision)
     where = str(source) if isinstance(source, str | os.PathLike) else "the given model"
     registry = options.registry or Registry.from_options()
     dump = Dump(options.dump)

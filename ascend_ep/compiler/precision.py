@@ -175,11 +175,16 @@ _BY_MODE = {
 _NO_HIFLOAT8 = "HiFloat8 is a format of the matrix unit of Ascend950 and later, and no public text defines it"
 REFUSED = {"cube_hif8": _NO_HIFLOAT8, "mixed_hif8": _NO_HIFLOAT8}
 
+#: Every mode that can be had.
+MODES = EXACT | BFLOAT16_PRODUCTS | set(_BY_MODE)
+
 #: atc's names of element types, in files.
 TYPE_NAMES = {"float16": FLOAT16, "float32": FLOAT32, "float": FLOAT32, "bfloat16": BFLOAT16}
 
 
 def check_mode(mode: str) -> None:
-    """Raises AscendError E10055 for a mode of atc's that can't be had here."""
+    """Raises AscendError E10055 for a mode of atc's that can't be had here, E10001 for what is no mode."""
     if mode in REFUSED:
         raise AscendError("E10055", f"--precision_mode_v2={mode}: {REFUSED[mode]}.")
+    if mode not in MODES:
+        raise AscendError("E10001", mode, "--precision_mode", f"It is none of {', '.join(sorted(MODES))}.")

@@ -8,9 +8,10 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import ascend_ep
+from ascend_ep.cli.atc_flags import PRECISION_MODES, PRECISION_MODES_V2
 from ascend_ep.compiler.convert import ConvertOptions, convert
 from ascend_ep.compiler.mixed_lists import MixedLists
-from ascend_ep.compiler.precision import BFLOAT16_PRODUCTS, EXACT, PrecisionLists
+from ascend_ep.compiler.precision import BFLOAT16_PRODUCTS, EXACT, MODES, REFUSED, PrecisionLists
 from ascend_ep.graph.passes.retype import NodeTypes
 
 HIDDEN = 256
@@ -83,7 +84,7 @@ def test_attention_in_bfloat16() -> None:
     assert 1e-4 < error < 2e-2  # scores of variance 32 err by some 2^-9 of themselves, weights by that much
 
 
-@pytest.mark.parametrize("mode", sorted(EXACT))
+@pytest.mark.parametrize("mode", sorted(EXACT | {"force_fp32"}))
 def test_exact_modes_change_nothing(mode: str) -> None:
     model, x = two_layers(), np.ones((2, HIDDEN), np.float32)
     exact = convert(model).to_bytes()
@@ -216,3 +217,28 @@ def test_what_subgraphs_take_from_outside_keeps_its_type() -> None:
     graph = helper.make_graph(nodes, "captured", [infos[0], flag], infos[1:])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
     convert(model, ConvertOptions(precision="force_fp16", self_check=True)).to_bytes()
+
+
+def test_every_value_of_the_flags_is_a_mode_or_refused_with_the_reason() -> None:
+    assert {*PRECISION_MODES, *PRECISION_MODES_V2} == MODES | set(REFUSED)
+    for mode, code in ((next(iter(REFUSED)), "E10055"), ("fp17", "E10001")):
+        with pytest.raises(ascend_ep.AscendError) as caught:
+            convert(two_layers(), ConvertOptions(precision=mode))
+        assert caught.value.code == code
+
+
+def test_force_fp32_widens_a_model_of_float16() -> None:
+    """Sums of 2048 and 1 need float32 between the nodes; inputs and outputs stay float16."""
+    nodes = [helper.make_node("Add", ["x", "big"], ["sum"]), helper.make_node("Sub", ["sum", "big"], ["y"])]
+    infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT16, [4]) for n in ("x", "y")]
+    big = numpy_helper.from_array(np.array([4096], np.float16), "big")
+    graph = helper.make_graph(nodes, "wide", infos[:1], infos[1:], [big])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
+    x = np.array([1, 2, 3, 5], np.float16)
+    wide, narrow = (
+        run(convert(model, ConvertOptions(precision=mode, self_check=False)).to_bytes(), x)
+        for mode in ("force_fp32", "origin")
+    )
+    assert wide.dtype == np.float16
+    np.testing.assert_array_equal(wide, x)
+    assert not np.array_equal(narrow, x)
