@@ -142,17 +142,22 @@ static void place_taps(const grid_job *job, const float *grid, int i, block_taps
     }
 }
 
-static void add_tap(const float *x, const int32_t *at, const float *weight, float *sums) {
+/* ASC_VF places from i on, of one channel. */
+static vf read_places(const block_taps *taps, int count, const float *x, int i) {
+    vf sum = {0};
+    for (int k = 0; k < count; k++) {
+        const int32_t *at = taps->at[k] + i;
 #if defined(__AVX512F__)
-    __m512i places = _mm512_loadu_si512(at);
-    __mmask16 inside = _mm512_cmpge_epi32_mask(places, _mm512_setzero_si512());
-    vf v = (vf)_mm512_mask_i32gather_ps(_mm512_setzero_ps(), inside, places, x, 4);
-    vf sum = vf_load(sums), added = vf_fma(v, vf_load(weight), sum);
-    vf_store(sums, (vf)_mm512_mask_mov_ps((__m512)sum, inside, (__m512)added));
+        __m512i places = _mm512_loadu_si512(at);
+        __mmask16 inside = _mm512_cmpge_epi32_mask(places, _mm512_setzero_si512());
+        vf v = (vf)_mm512_mask_i32gather_ps(_mm512_setzero_ps(), inside, places, x, 4);
 #else
-    for (int i = 0; i < ASC_VF; i++)
-        if (at[i] >= 0) sums[i] += x[at[i]] * weight[i];
+        vf v;
+        for (int j = 0; j < ASC_VF; j++) v[j] = at[j] >= 0 ? x[at[j]] : 0;
 #endif
+        sum = vf_fma(v, vf_load(taps->weight[k] + i), sum);
+    }
+    return sum;
 }
 
 static void grid_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
@@ -168,10 +173,9 @@ static void grid_chunk(const asc_call *call, int64_t chunk, int32_t worker, void
     for (int k = 0; k < job->taps; k++)
         for (int i = count; i < BLOCK; i++) taps.at[k][i] = -1, taps.weight[k][i] = 0;
     for (int64_t c = 0; c < job->channels; c++, x += job->area, y += job->places) {
-        float sums[BLOCK] = {0};
-        for (int k = 0; k < job->taps; k++)
-            for (int i = 0; i < count; i += ASC_VF) add_tap(x, taps.at[k] + i, taps.weight[k] + i, sums + i);
-        memcpy(y, sums, (size_t)count * sizeof *y);
+        int i = 0;
+        for (; i + ASC_VF <= count; i += ASC_VF) vf_store(y + i, read_places(&taps, job->taps, x, i));
+        if (i < count) vf_store_tail(y + i, read_places(&taps, job->taps, x, i), count - i);
     }
 }
 

@@ -15,6 +15,7 @@ typedef struct resize_job {
     asc_axis_split split;
     const int32_t *at; /* element k*m + i: tap k of output i */
     const float *weights;
+    int twice;                      /* rows of four-byte elements, each of them repeated once */
     int64_t size, items, per_chunk; /* an item: a row of m when inner is 1, else one slab of inner */
 } resize_job;
 
@@ -63,24 +64,14 @@ static void blend_slab(const resize_job *job, const float *x, int64_t i, float *
     }
 }
 
-static vf gather(const float *x, const int32_t *at) {
-#if defined(__AVX512F__)
-    return (vf)_mm512_i32gather_ps(_mm512_loadu_si512(at), x, 4);
-#else
-    vf v;
-    for (int i = 0; i < ASC_VF; i++) v[i] = x[at[i]];
-    return v;
-#endif
-}
-
 /* A whole row along the axis, whose elements are neighbours. */
 static void blend_row(const resize_job *job, const float *x, float *y) {
     int64_t m = job->axis.m, i = 0;
     int outside = job->axis.coordinate == RESIZE_TF_CROP; /* some at[] may be -1 */
     for (; !outside && i + ASC_VF <= m; i += ASC_VF) {
-        vf sum = gather(x, job->at + i) * vf_load(job->weights + i);
+        vf sum = vf_gather(x, job->at + i) * vf_load(job->weights + i);
         for (int64_t k = i + m; k < job->axis.taps * m; k += m)
-            sum = vf_fma(gather(x, job->at + k), vf_load(job->weights + k), sum);
+            sum = vf_fma(vf_gather(x, job->at + k), vf_load(job->weights + k), sum);
         vf_store(y + i, sum);
     }
     for (; i < m; i++) blend_slab(job, x, i, y + i);
@@ -107,16 +98,45 @@ static void blend_chunk(const asc_call *call, int64_t chunk, int32_t worker, voi
     }
 PICK_ROW(pick_1, uint8_t)
 PICK_ROW(pick_2, uint16_t)
-PICK_ROW(pick_4, uint32_t)
 PICK_ROW(pick_8, uint64_t)
+
+static void pick_4(const float *x, const int32_t *at, int64_t m, float *y) {
+    int64_t i = 0;
+    for (; i + ASC_VF <= m; i += ASC_VF) vf_store(y + i, vf_gather(x, at + i));
+    for (; i < m; i++) memcpy(y + i, x + at[i], 4);
+}
+
+/* Every element twice. */
+static void pick_twice(const float *x, int64_t n, float *y) {
+    int64_t i = 0;
+#if !defined(__clang__)
+    vi low = vi_iota() / 2, high = low + ASC_VF / 2;
+    for (; i + ASC_VF <= n; i += ASC_VF) {
+        vf v = vf_load(x + i);
+        vf_store(y + 2 * i, __builtin_shuffle(v, low));
+        vf_store(y + 2 * i + ASC_VF, __builtin_shuffle(v, high));
+    }
+#endif
+    for (; i < n; i++) memcpy(y + 2 * i, x + i, 4), memcpy(y + 2 * i + 1, x + i, 4);
+}
+
+/* Whether output i is element i / 2 everywhere. */
+static int doubles(const resize_axis *axis, const int32_t *at) {
+    if (axis->m != 2 * axis->n) return 0;
+    int64_t same = 0;
+    for (int64_t i = 0; i < axis->m; i++) same += at[i] == i / 2;
+    return same == axis->m;
+}
 
 static void pick_row(const resize_job *job, const char *x, char *y) {
     if (job->size == 1)
         pick_1(x, job->at, job->axis.m, y);
     else if (job->size == 2)
         pick_2(x, job->at, job->axis.m, y);
+    else if (job->twice)
+        pick_twice((const float *)x, job->axis.n, (float *)y);
     else if (job->size == 4)
-        pick_4(x, job->at, job->axis.m, y);
+        pick_4((const float *)x, job->at, job->axis.m, (float *)y);
     else
         pick_8(x, job->at, job->axis.m, y);
 }
@@ -159,6 +179,7 @@ static int32_t run(const asc_call *call, asc_chunk_fn fn) {
     float *weights = job.axis.mode == RESIZE_NEAREST ? NULL : (float *)call->workspace + entries;
     job.weights = weights;
     ASC_FN(resize_taps)(&job.axis, call->workspace, weights);
+    job.twice = !weights && job.size == 4 && doubles(&job.axis, job.at);
     job.items = whole_rows ? job.split.outer : job.split.outer * job.axis.m;
     job.per_chunk =
         asc_chunk_items(call, job.items, job.axis.taps * 4 * (whole_rows ? 2 * job.axis.m : job.split.inner));

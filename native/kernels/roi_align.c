@@ -6,8 +6,10 @@
 #include "bilinear.h"
 #include "chunks.h"
 #include "indexing.h"
+#include "simd.h"
 
 #define MOST_SAMPLES 4096
+#define TAPS 64           /* a multiple of ASC_VF */
 #define LARGEST (1 << 24) /* of an image's sides, which are float32 positions */
 
 typedef struct roi_job {
@@ -30,6 +32,7 @@ static int32_t read_job(const asc_call *call, roi_job *job) {
                 "roi_align: not one image and one output for each region");
     ASC_REQUIRE(call, y->dims[1] == x->dims[1], "roi_align: the channels differ");
     ASC_REQUIRE(call, x->dims[2] <= LARGEST && x->dims[3] <= LARGEST, "roi_align: the images are too large");
+    ASC_REQUIRE(call, x->dims[2] * x->dims[3] <= INT32_MAX, "roi_align: the images are too large");
     ASC_REQUIRE(call, call->ints[1] >= 0 && call->ints[1] <= MOST_SAMPLES, "roi_align: the samples are out of range");
     ASC_REQUIRE(call, isfinite(call->floats[0]), "roi_align: the scale is not finite");
     *job = (roi_job){.channels = x->dims[1],
@@ -71,46 +74,66 @@ static float onto(float at, int64_t n) {
     return at < 0 ? 0 : at < last ? at : last;
 }
 
-/* Of a maximum ONNX takes not the samples but the largest of their weighted neighbours. */
-static float largest_product(const bilinear *b, const float *plane) {
-    float best = b->weight[0] * plane[b->at[0]];
-    for (int k = 1; k < 4; k++) {
-        float product = b->weight[k] * plane[b->at[k]];
-        if (!(product <= best)) best = product;
+/* The neighbours of some samples of a cell, four each; those that don't count weigh 0 and are element 0. */
+typedef struct sample_taps {
+    int count;
+    int32_t at[TAPS];
+    float weight[TAPS];
+} sample_taps;
+
+static void add_sample(const roi_job *job, float y_at, float x_at, sample_taps *taps) {
+    y_at = onto(y_at, job->height);
+    x_at = onto(x_at, job->width);
+    bilinear around = {0};
+    if (y_at >= 0 && x_at >= 0) around = bilinear_around(y_at, x_at, job->height, job->width);
+    for (int k = 0; k < 4; k++) {
+        taps->at[taps->count] = (int32_t)around.at[k];
+        taps->weight[taps->count++] = around.weight[k];
     }
-    return best;
 }
 
-static float cell(const roi_job *job, const region *r, const float *x, int64_t i, int64_t j) {
-    float sum = 0, best = -INFINITY;
-    for (int64_t a = 0; a < r->samples_high; a++) {
-        float down = ((float)a + 0.5f) * r->cell_high / (float)r->samples_high;
-        float y_at = onto(r->top + (float)i * r->cell_high + down, job->height);
-        for (int64_t b = 0; b < r->samples_wide; b++) {
-            float right = ((float)b + 0.5f) * r->cell_wide / (float)r->samples_wide;
-            float x_at = onto(r->left + (float)j * r->cell_wide + right, job->width), value = 0;
-            if (y_at >= 0 && x_at >= 0) {
-                bilinear around = bilinear_around(y_at, x_at, job->height, job->width);
-                value = job->maximum ? largest_product(&around, x) : bilinear_read(&around, x);
-            }
-            sum += value;
-            if (!(value <= best)) best = value;
-        }
+/* Adds the taps to what a cell has of one channel. Of a maximum ONNX takes not the samples but the largest of
+ * their weighted neighbours. */
+static float fold_taps(const sample_taps *taps, const float *x, int maximum, float so_far) {
+    vf sum = vf_set(maximum ? -INFINITY : 0);
+    for (int k = 0; k < taps->count; k += ASC_VF) {
+        vf w = vf_load(taps->weight + k), product = vf_select(w != 0, w * vf_gather(x, taps->at + k), (vf){0});
+        if (maximum)
+            sum = k + ASC_VF <= taps->count ? vf_greater(product, sum)
+                                            : vf_select(vi_iota() < taps->count - k, vf_greater(product, sum), sum);
+        else
+            sum += product;
     }
-    int64_t count = r->samples_high * r->samples_wide;
-    if (count == 0) return 0;
-    return job->maximum ? best : sum / (float)count;
+    if (!maximum) return so_far + vf_sum(sum);
+    for (int i = 0; i < ASC_VF; i++) so_far = sum[i] <= so_far ? so_far : sum[i];
+    return so_far;
+}
+
+/* One cell of all channels: cells of a region are neighbours, channels high * wide apart. */
+static void fill_cell(const roi_job *job, const region *r, const float *x, int64_t i, int64_t j, float *y) {
+    int64_t area = job->height * job->width, step = job->high * job->wide, count = r->samples_high * r->samples_wide;
+    sample_taps taps = {0};
+    for (int64_t c = 0; c < job->channels; c++) y[c * step] = job->maximum && count ? -INFINITY : 0;
+    for (int64_t s = 0; s < count; s++) {
+        float down = ((float)(s / r->samples_wide) + 0.5f) * r->cell_high / (float)r->samples_high;
+        float right = ((float)(s % r->samples_wide) + 0.5f) * r->cell_wide / (float)r->samples_wide;
+        add_sample(job, r->top + (float)i * r->cell_high + down, r->left + (float)j * r->cell_wide + right, &taps);
+        if (taps.count < TAPS && s + 1 < count) continue;
+        for (int64_t c = 0; c < job->channels; c++)
+            y[c * step] = fold_taps(&taps, x + c * area, job->maximum, y[c * step]);
+        taps = (sample_taps){0};
+    }
+    for (int64_t c = 0; c < job->channels && !job->maximum && count; c++) y[c * step] /= (float)count;
 }
 
 static void roi_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     (void)worker;
     const roi_job *job = arg;
-    int64_t n = chunk / job->channels, c = chunk % job->channels, image = asc_index_at(&call->in[2], n);
+    int64_t n = chunk / job->high, i = chunk % job->high, image = asc_index_at(&call->in[2], n);
     region r = region_of(job, (const float *)call->in[1].data + 4 * n);
-    const float *x = (const float *)call->in[0].data + (image * job->channels + c) * job->height * job->width;
-    float *y = (float *)call->out[0].data + chunk * job->high * job->wide;
-    for (int64_t i = 0; i < job->high; i++)
-        for (int64_t j = 0; j < job->wide; j++) y[i * job->wide + j] = cell(job, &r, x, i, j);
+    const float *x = (const float *)call->in[0].data + image * job->channels * job->height * job->width;
+    float *y = (float *)call->out[0].data + n * job->channels * job->high * job->wide + i * job->wide;
+    for (int64_t j = 0; j < job->wide; j++) fill_cell(job, &r, x, i, j, y + j);
 }
 
 int32_t ASC_FN(roi_align_run)(const asc_call *call) {
@@ -125,6 +148,6 @@ int32_t ASC_FN(roi_align_run)(const asc_call *call) {
             return asc_failn(call->status, ASC_E_RUN, "region % asks for more than % samples along a cell", 2,
                              (int64_t[]){n, MOST_SAMPLES});
     }
-    asc_parallel(call, call->in[1].dims[0] * job.channels, roi_chunk, &job);
+    asc_parallel(call, call->in[1].dims[0] * job.high, roi_chunk, &job);
     return ASC_OK;
 }

@@ -172,10 +172,12 @@ def _is_identity(change: AxisChange, source: Operand, target: Operand, ints: lis
 
 
 def _in_order(changes: list[AxisChange], source: Operand, target: Operand) -> list[AxisChange]:
-    """Shrinking axes first; of those that grow alike the inner ones, whose elements are picked one by one."""
+    """Shrinking axes first, outer ones of them before inner; of those that grow the inner ones first: the
+    last axis, whose elements are picked one by one, when there are fewest."""
 
     def growth(change: AxisChange) -> tuple[float, int]:
         before, after = (static(o.dims[change.axis]) for o in (source, target))
-        return (1.0 if not before or after is None else after / before), -change.axis
+        ratio = 1.0 if not before or after is None else after / before
+        return ratio, change.axis if ratio < 1 else -change.axis
 
     return sorted(changes, key=growth)
