@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from single_node import run_node
 
+from ascend_ep.errors import AscendError
+
 RANDOM = np.random.default_rng(43)
 X = RANDOM.standard_normal((2, 10, 3, 1)).astype(np.float32)
 Z = RANDOM.standard_normal((2, 10, 3, 2)).astype(np.float32)
@@ -51,3 +53,18 @@ def test_short_time_transforms(onesided: int, known: bool) -> None:
         "STFT", given, {"onesided": onesided}, opset=17, known=[1, 3, *([2] if known else [])], rtol=1, atol=9
     )
     np.testing.assert_allclose(y, parts(want), **BOUNDS)
+
+
+@pytest.mark.parametrize("periodic", [0, 1])
+@pytest.mark.parametrize("op", ["HannWindow", "HammingWindow", "BlackmanWindow"])
+def test_windows(op: str, periodic: int) -> None:
+    attrs = {"periodic": periodic}
+    run_node(op, [np.array(9)], attrs, opset=17, known=[0], atol=1e-6)
+    run_node(
+        op, [np.array(9, np.int32)], {**attrs, "output_datatype": 11}, opset=17, declared=[(9,)], atol=1e-6
+    )
+
+
+def test_a_window_of_another_size_than_declared() -> None:
+    with pytest.raises(AscendError, match="element 0 is 8 where"):
+        run_node("HannWindow", [np.array(8)], opset=17, declared=[(9,)])

@@ -1,4 +1,6 @@
-"""DFT and STFT as products with the matrix of the transform: of a frame, of frames that overlap in memory."""
+"""DFT and STFT as products with the matrix of the transform: of a frame, or of frames that overlap in memory;
+and the windows that go with them, as constants.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +9,39 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ascend_ep.compiler.lower.arguments import known_ints, needed, operand, wrap_axis
+from ascend_ep.compiler.lower.arguments import expect_ints, known_ints, needed, operand, wrap_axis
 from ascend_ep.compiler.lower.elementwise import Program, emit_program
 from ascend_ep.compiler.lower.matmul import emit_matmul, require_float
 from ascend_ep.compiler.lower.views import permuted
 from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
+from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.dims import static
 
 #: The longest transform: its matrix has as many rows, and twice as many columns.
 MOST = 2048
+
+
+#: Of a window function: the factors of cos(0), -cos(2 pi i / N), cos(4 pi i / N).
+WINDOWS = {
+    "HannWindow": (0.5, 0.5, 0.0),
+    "HammingWindow": (25 / 46, 21 / 46, 0.0),
+    "BlackmanWindow": (0.42, 0.5, 0.08),
+}
+
+
+@lowers("window")
+def lower_window(node: NodeView, b: PlanBuilder) -> None:
+    """HannWindow, HammingWindow, BlackmanWindow."""
+    target = needed(node.outputs, 0)
+    size = static(target.dims[0])
+    if size is None or target.dtype not in dtypes.NUMPY:
+        raise Unsupported("its size depends on the input shapes, or it is of no type of numbers")
+    expect_ints(b, needed(node.inputs, 0), [(size,)])
+    period = size if int(node.attr("periodic", 1)) else size - 1
+    angles = 2 * np.pi * np.arange(size) / max(period, 1)
+    constant, once, twice = WINDOWS[node.op_type]
+    values = constant - once * np.cos(angles) + twice * np.cos(2 * angles)
+    b.bind(target, b.constant(values.astype(dtypes.NUMPY[target.dtype])))
 
 
 def transform(n: int, parts: int, length: int, inverse: bool, onesided: bool) -> NDArray[np.float32]:
