@@ -141,7 +141,8 @@ typedef struct flow {
 
 /* Whether all operands are row-major, or the kernel checks how its weights are laid out. */
 static int knows_layouts(const asc_plan *p, const asc_insn *insn) {
-    static const char *const KERNELS[] = {"matmul", "conv", "conv_last", "conv_winograd", "qmatmul", "qconv"};
+    static const char *const KERNELS[] = {"matmul",    "conv",    "conv_last", "conv_winograd",
+                                          "recurrent", "qmatmul", "qconv"};
     const char *name = insn->native == ASC_NONE ? asc_plan_string(p, insn->kernel) : "";
     for (size_t i = 0; i < sizeof KERNELS / sizeof *KERNELS; i++)
         if (strcmp(name, KERNELS[i]) == 0) return 1;
