@@ -171,6 +171,20 @@ def test_sequences_and_optionals_at_the_rim(runtime: str) -> None:
     assert not z
 
 
+def test_slopes_of_old_models_are_one_a_channel() -> None:
+    slopes = helper.make_tensor("s", 1, [4], [0.1, 0.2, 0.3, 0.4])
+    m = model(
+        [helper.make_node("PRelu", ["x", "s"], ["y"])],
+        [tensor("x", 1, [2, 4, 4])],
+        [tensor("y", 1, [2, 4, 4])],
+        opset=6,
+    )
+    m.graph.initializer.append(slopes)
+    x = np.linspace(-2, 1, 32, dtype=np.float32).reshape(2, 4, 4)
+    wanted = np.where(x < 0, x * np.array([0.1, 0.2, 0.3, 0.4], np.float32)[:, None], x)
+    np.testing.assert_array_equal(backend.run_model(m, x)[0], wanted)
+
+
 def test_old_operator_sets_are_read(runtime: str) -> None:
     """Add of version 6 broadcasts along the axis that it names."""
     m = model(

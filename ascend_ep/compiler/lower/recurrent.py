@@ -237,6 +237,10 @@ def _activations(layer: Layer) -> tuple[list[list[int]], list[float]]:
     """
     node, default = layer.node, DEFAULTS[layer.kind]
     names = list(node.attr("activations") or default * len(layer.order))
+    if [*names] == [
+        *default
+    ] * 2:  # RNN's schema defaults to both directions', and onnxruntime writes defaults down
+        names = names[: len(default) * len(layer.order)]
     if len(names) != len(default) * len(layer.order):
         raise Unsupported(f"{len(names)} activations where {len(default)} a direction are needed")
     known = {name.lower(): (code, name) for code, name in enumerate(ACTIVATIONS)}
