@@ -1,5 +1,6 @@
 /* Convolution of each channel by itself, channels last: vectors of channels walk along output rows. */
 #include "conv_last.h"
+#include "float16.h"
 
 #define BLOCK 8 /* output pixels that share a load of weights */
 
@@ -19,6 +20,7 @@ typedef struct target {
     const void *residual; /* as y */
     void *y;
     int narrow;   /* y is bfloat16 */
+    int rounds;   /* y is float32 rounded to float16 */
     int64_t step; /* floats in y from a pixel to the next */
 } target;
 
@@ -27,21 +29,24 @@ static inline __attribute__((always_inline)) vf load(const float *p, int tail, i
 }
 
 static inline __attribute__((always_inline)) void finish_as(const target *t, int64_t at, const vf *sum, int pixels,
-                                                            vf bias, int narrow, int tail, int64_t lanes) {
+                                                            vf bias, int narrow, int rounds, int tail, int64_t lanes) {
     vf low = vf_set(t->low), high = vf_set(t->high);
     _Pragma("GCC unroll 8") for (int p = 0; p < pixels; p++, at += t->step) {
         vf y = sum[p] + bias;
         if (t->residual) y += image_load(t->residual, at, narrow, tail, lanes);
-        image_store(t->y, at, vf_min(high, vf_max(low, y)), narrow, tail, lanes);
+        y = vf_min(high, vf_max(low, y));
+        image_store(t->y, at, rounds ? vf_round_f16(y) : y, narrow, tail, lanes);
     }
 }
 
 static inline __attribute__((always_inline)) void finish(const target *t, int64_t at, const vf *sum, int pixels,
                                                          vf bias, int tail, int64_t lanes) {
     if (t->narrow)
-        finish_as(t, at, sum, pixels, bias, 1, tail, lanes);
+        finish_as(t, at, sum, pixels, bias, 1, 0, tail, lanes);
+    else if (t->rounds)
+        finish_as(t, at, sum, pixels, bias, 0, 1, tail, lanes);
     else
-        finish_as(t, at, sum, pixels, bias, 0, tail, lanes);
+        finish_as(t, at, sum, pixels, bias, 0, 0, tail, lanes);
 }
 
 /* The sums of a 3 x 3 kernel over bfloat16 pixels that lie as far apart as its taps: each is widened once a row of
@@ -188,10 +193,9 @@ static void run_row(const conv *c, int64_t image, int64_t row, int64_t channel, 
 void ASC_FN(conv_channelwise)(const conv *c, int64_t image, int64_t row, int64_t rows, int64_t channel,
                               int64_t channels) {
     target t = {.step = c->out_channels, .narrow = c->y_narrow};
-    epilogue after = {.alpha = 1, .beta = 1, .activation = c->epilogue.activation};
-    after.rounding = c->epilogue.rounding;
-    after.low = c->epilogue.low, after.high = c->epilogue.high;
-    int limits = ASC_FN(conv_limits)(&c->epilogue, &t.low, &t.high);
+    epilogue after = ASC_FN(conv_after)(&c->epilogue);
+    t.rounds = ASC_FN(conv_rounds)(&c->epilogue, &t.low, &t.high);
+    int limits = t.rounds || ASC_FN(conv_limits)(&c->epilogue, &t.low, &t.high);
     for (int64_t r = row; r < row + rows; r++) run_row(c, image, r, channel, channels, t);
     float *y = c->y + (image * c->out[HEIGHT] + row) * c->out[WIDTH] * c->out_channels + channel;
     if (!limits) /* then y is float32 */

@@ -103,6 +103,18 @@ int ASC_FN(conv_limits)(const epilogue *e, float *low, float *high) {
     return e->activation == EPILOGUE_NONE || e->activation == EPILOGUE_RELU || e->activation == EPILOGUE_CLIP;
 }
 
+epilogue ASC_FN(conv_after)(const epilogue *e) {
+    epilogue after = {.alpha = 1, .beta = 1, .low = e->low, .high = e->high, .activation = e->activation};
+    after.rounding = e->rounding;
+    return after;
+}
+
+int ASC_FN(conv_rounds)(const epilogue *e, float *low, float *high) {
+    epilogue unrounded = *e;
+    unrounded.rounding = ROUND_NOT;
+    return e->rounding == ROUND_FLOAT16 && ASC_FN(conv_limits)(&unrounded, low, high);
+}
+
 /* Nanoseconds of one thread; only to size chunks. */
 static int64_t cost(const conv *c) {
     double macs =
@@ -243,10 +255,9 @@ static void run_panel(const conv *c, const conv_span *s, conv_tile t, int64_t pa
     int64_t channel = group * c->group_out + within, per_line = ceil_div(s->width, CONV_ROWS);
     const float *w =
         c->weights + group * (asc_packed_bytes(ASC_LAYOUT_PANEL32, rows, c->group_out) / 4) + within * rows;
-    epilogue after = {.alpha = 1, .beta = 1, .activation = c->epilogue.activation};
-    after.rounding = c->epilogue.rounding;
-    after.low = c->epilogue.low, after.high = c->epilogue.high;
-    int limits = ASC_FN(conv_limits)(&c->epilogue, &t.low, &t.high);
+    epilogue after = ASC_FN(conv_after)(&c->epilogue);
+    t.rounds = ASC_FN(conv_rounds)(&c->epilogue, &t.low, &t.high);
+    int limits = t.rounds || ASC_FN(conv_limits)(&c->epilogue, &t.low, &t.high);
     t.narrow = c->y_narrow;
     for (int64_t column = 0; column < left; column += GEMM_TILE_COLS) {
         t.w = w + column;

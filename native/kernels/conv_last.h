@@ -48,4 +48,10 @@ void ASC_FN(conv_channelwise)(const conv *c, int64_t image, int64_t row, int64_t
 /* The bounds of an activation that only limits its argument; 0 for other activations, whose bounds are infinite. */
 int ASC_FN(conv_limits)(const epilogue *e, float *low, float *high);
 
+/* What is left of an epilogue when bias, residual and limits are done. */
+epilogue ASC_FN(conv_after)(const epilogue *e);
+
+/* Whether tiles that round to float16 do all of an epilogue; then these are the limits. */
+int ASC_FN(conv_rounds)(const epilogue *e, float *low, float *high);
+
 #endif

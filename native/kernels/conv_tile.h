@@ -20,6 +20,7 @@ typedef struct conv_tile {
     void *y;
     int64_t y_step;
     int narrow;           /* y and the residual are bfloat16 */
+    int rounds;           /* y is float32 rounded to float16 */
     int64_t columns;      /* output channels that exist, from w's first column on */
     const float *bias;    /* NULL: none */
     const void *residual; /* NULL: none */

@@ -6,6 +6,7 @@
  */
 #include "bfloat16.h"
 #include "conv_tile.h"
+#include "float16.h"
 
 typedef struct tile_sums {
     vf of[CONV_ROWS][2];
@@ -56,7 +57,7 @@ static inline __attribute__((always_inline)) void multiply(const conv_tile *t, i
 }
 
 static inline __attribute__((always_inline)) void finish(const conv_tile *t, int rows, int vectors, int narrow,
-                                                         tile_sums *s) {
+                                                         int rounds, tile_sums *s) {
     vf low = vf_set(t->low), high = vf_set(t->high);
     int64_t last = t->columns - (vectors - 1) * ASC_VF; /* columns of the last vector */
     int whole = last == ASC_VF;
@@ -68,7 +69,8 @@ static inline __attribute__((always_inline)) void finish(const conv_tile *t, int
         _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++, at += t->y_step) {
             vf sum = s->of[i][v] + bias;
             if (t->residual) sum += image_load(t->residual, at, narrow, tail, last);
-            image_store(t->y, at, vf_min(high, vf_max(low, sum)), narrow, tail, last);
+            sum = vf_min(high, vf_max(low, sum));
+            image_store(t->y, at, rounds ? vf_round_f16(sum) : sum, narrow, tail, last);
         }
     }
 }
@@ -89,9 +91,11 @@ static inline __attribute__((always_inline)) void fetch(const conv_tile *t, int 
         fetch(t, rows, vectors);                              \
         multiply(t, rows, vectors, &s);                       \
         if (t->narrow)                                        \
-            finish(t, rows, vectors, 1, &s);                  \
+            finish(t, rows, vectors, 1, 0, &s);               \
+        else if (t->rounds)                                   \
+            finish(t, rows, vectors, 0, 1, &s);               \
         else                                                  \
-            finish(t, rows, vectors, 0, &s);                  \
+            finish(t, rows, vectors, 0, 0, &s);               \
     }
 #define PAIR(rows) TILE(rows, 1) TILE(rows, 2)
 

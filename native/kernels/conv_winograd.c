@@ -293,7 +293,7 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
     b.sums = b.inputs + POINTS * b.input_point;
     float low, high;
     finish f = {.limits = ASC_FN(conv_limits)(&t->c.epilogue, &low, &high)};
-    f.after = (epilogue){.alpha = 1, .beta = 1, .activation = t->c.epilogue.activation};
+    f.after = ASC_FN(conv_after)(&t->c.epilogue);
     f.low = vf_set(low);
     f.high = vf_set(high);
     if (state->block != index) transform_inputs(t, &b);

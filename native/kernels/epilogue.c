@@ -23,11 +23,7 @@ static inline vf activate(vf x, int64_t activation, const epilogue *e) {
 }
 
 static inline vf rounded(vf x, int64_t rounding) {
-    uint16_t lanes[ASC_VF];
-    if (rounding == ROUND_FLOAT16) {
-        vf_store_f16(lanes, x);
-        return vf_load_f16(lanes);
-    }
+    if (rounding == ROUND_FLOAT16) return vf_round_f16(x);
     return (vf)(vf_round_bf16(x) << 16);
 }
 

@@ -44,6 +44,13 @@ static inline void vf_store_f16(uint16_t *p, vf v) {
     memcpy(p, &narrow, sizeof narrow);
 }
 
+/* Rounded to the nearest float16, and still float32. */
+static inline vf vf_round_f16(vf v) {
+    uint16_t lanes[ASC_VF];
+    vf_store_f16(lanes, v);
+    return vf_load_f16(lanes);
+}
+
 /* The first n lanes (n < ASC_VF); the rest are zero. */
 static inline vf vf_load_f16_tail(const uint16_t *p, int64_t n) {
     uint16_t lanes[ASC_VF] = {0};

@@ -180,6 +180,30 @@ def test_plans_have_the_same_bits(dtype: int, monkeypatch: pytest.MonkeyPatch) -
     assert passes(fast) < passes(slow)
 
 
+def test_winograd_rounds_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Convolutions that another kernel computes in the end, with limits and with another activation."""
+    random = np.random.default_rng(2)
+    weights = (random.standard_normal((64, 64, 3, 3)) / 24).astype(np.float32)
+    nodes = []
+    for i, activation in enumerate(("Relu", "Sigmoid", "Identity", "Relu")):
+        nodes.append(helper.make_node("Conv", [f"y{i}", "w"], [f"c{i}"], pads=[1, 1, 1, 1]))
+        nodes.append(helper.make_node(activation, [f"c{i}"], [f"y{i + 1}"]))
+    shape = [1, 64, 28, 28]
+    infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT, shape) for n in ("y0", "y4")]
+    graph = helper.make_graph(nodes, "w", infos[:1], infos[1:], [numpy_helper.from_array(weights, "w")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
+    x = random.standard_normal(shape).astype(np.float32)
+    options = ConvertOptions(precision="force_fp16", codegen="off", self_check=False, sample_seed=None)
+    results = []
+    for _ in range(2):
+        made = convert(model, options)
+        assert "conv_winograd" in {i.kernel for p in made.plan.partitions for i in p.insns}
+        results += ascend_ep.InferenceSession(made.to_bytes()).run(None, {"y0": x})
+        for name in ("postpone_rounding", "round_in_epilogues"):
+            monkeypatch.setattr(assembly, name, lambda part: 0)
+    np.testing.assert_array_equal(*results)
+
+
 def test_limits_that_are_no_numbers_of_the_type_stay_behind_the_rounding() -> None:
     """Relu6-like limits of 0.1: float16's 0.1 is another number, which rounding mustn't reach past."""
     nodes = [
