@@ -13,6 +13,7 @@ from ascend_ep.graph.fusion.ledger import Ledger, Outcome
 from ascend_ep.graph.partition import Partition
 from ascend_ep.opdef.dims import Dim, DimExpr, symbol, symbols
 
+from .alone import take_alone
 from .channels_last import lay_channels_last
 from .claims import Claims, needed_symbols
 from .fuse_elementwise import fuse_elementwise
@@ -164,6 +165,7 @@ class Assembly:
         round_in_epilogues(made)
         lay_channels_last(made, alone or ())
         builder.insns[:] = fuse_elementwise(builder.insns, ledger)
+        take_alone(made)
         return made, builder, ledger
 
     def _input(self, made: NativePartition, builder: PlanBuilder, value: ir.Value) -> None:

@@ -94,6 +94,7 @@ class Insn:
     op_type: str = ""
     native: Native | None = None
     attrs: Mapping[str, AttrValue] = field(default_factory=dict)
+    alone: Insn | None = None  # of an elementwise one: what does the same faster, should nothing join it
 
 
 @dataclass(eq=False)

@@ -8,7 +8,7 @@
 #include <math.h>
 
 #include "chunks.h"
-#include "simd.h"
+#include "quantise_row.h"
 
 #define PIECE 8192 /* elements of a chunk */
 
@@ -54,20 +54,8 @@ static void write_piece(const asc_call *call, int64_t chunk, int32_t worker, voi
     (void)worker;
     const range *r = arg;
     const float *x;
-    int64_t n = piece(call, chunk, &x), i = 0;
-    uint8_t *y = (uint8_t *)call->out[0].data + chunk * PIECE;
-    typedef uint8_t vo __attribute__((vector_size(ASC_VF)));
-    for (; i + ASC_VF <= n; i += ASC_VF) {
-        vf q = vf_round(vf_load(x + i) / vf_set(r->scale)) + vf_set(r->zero);
-        q = vf_min(vf_max(q, vf_set(0)), vf_set(255));
-        vo bytes = __builtin_convertvector(__builtin_convertvector(q, vi), vo);
-        memcpy(y + i, &bytes, sizeof bytes);
-    }
-    for (; i < n; i++) {
-        float q = rintf(x[i] / r->scale) + r->zero;
-        q = q > 0 ? q : 0;
-        y[i] = (uint8_t)(q < 255 ? q : 255);
-    }
+    int64_t n = piece(call, chunk, &x);
+    quantise_row(x, n, r->scale, r->zero, 0, 255, (uint8_t *)call->out[0].data + chunk * PIECE);
 }
 
 int32_t ASC_FN(dynamic_quantize_run)(const asc_call *call) {

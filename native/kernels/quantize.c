@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "chunks.h"
+#include "quantise_row.h"
 
 typedef struct scaling {
     int64_t outer, axis, inner; /* x as three axes */
@@ -134,6 +135,10 @@ DEQUANTIZE(int32_t, int64_t)
         const float *x = (const float *)call->in[0].data + r->at, *scale = (const float *)call->in[1].data + r->scale; \
         const type *zero = call->n_in > 2 ? call->in[2].data : NULL;                                                   \
         type *y = (type *)call->out[0].data + r->at;                                                                   \
+        if (!r->each && sizeof *y == 1) {                                                                              \
+            quantise_row(x, r->n, *scale, zero ? (float)zero[r->scale] : 0, low, high, (uint8_t *)y);                  \
+            return;                                                                                                    \
+        }                                                                                                              \
         for (int64_t i = 0; i < r->n; i++) {                                                                           \
             int64_t at = r->each ? i : 0;                                                                              \
             y[i] = quantize_##type##_one(x[i], scale[at], zero ? (float)zero[r->scale + at] : 0);                      \

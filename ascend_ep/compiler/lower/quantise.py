@@ -81,7 +81,12 @@ def lower_quantize_linear(node: NodeView, b: PlanBuilder) -> None:
     low, high = RANGES[y.dtype]
     clipped = program.call("min", program.call("max", value, float(low)), float(high))
     program.output(program.cast(clipped, y.dtype), y.dtype)
-    emit_program(b, program, [b.out(y)])
+    out, refs = b.out(y), [b.ref(x), b.ref(scale), None if zero is None else b.ref(zero)]
+    emit_program(b, program, [out])
+    if refs[0] is not None and refs[0].strides is None:
+        b.insns[-1].alone = replace(
+            b.insns[-1], kernel="quantize", ins=tuple(refs), outs=(out,), ints=(0, 0), floats=()
+        )
 
 
 def _is_single(given: Operand) -> bool:
