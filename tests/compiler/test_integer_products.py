@@ -177,3 +177,55 @@ def test_qlinear_conv(case: tuple, x_type: type, w_type: type) -> None:
     node = helper.make_node("ConvInteger", ["x", "w", "xz", "z"], ["y"], **attributes)
     constants = {n: constants[n] for n in ("w", "xz")} | {"z": zero if not signed else np.asarray(0, np.int8)}
     check(model([node], feeds, {"y": TensorProto.INT32}, constants), feeds)
+
+
+QUANTISED = {
+    "QLinearAdd": (2, {}), "QLinearMul": (2, {}), "QLinearSigmoid": (1, {}),
+    "QLinearLeakyRelu": (1, {"alpha": 0.1}),
+    "QLinearGlobalAveragePool": (1, {}), "QLinearAveragePool": (1, {"kernel_shape": [2, 2]}),
+    "QLinearSoftmax": (1, {"axis": -1, "opset": 21}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("op", sorted(QUANTISED))
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+def test_other_operators_of_the_quantiser(op: str, dtype: type) -> None:
+    """Within one step: onnxruntime multiplies by ratios of scales where we dequantise and quantise."""
+    count, attributes = QUANTISED[op]
+    feeds = {"a": full_range(dtype, 1, 3, 6, 7), "b": full_range(dtype, 1, 3, 6, 7)}
+    feeds = dict(list(feeds.items())[:count])
+    y_scale = 1 / 256 if op == "QLinearSoftmax" else 0.03
+    y_zero = np.iinfo(dtype).min if op == "QLinearSoftmax" else 3
+    constants = {"s": 0.02, "z": np.asarray(5, dtype), "ys": y_scale, "yz": np.asarray(y_zero, dtype)}
+    names = [n for name in feeds for n in (name, "s", "z")]
+    node = helper.make_node(op, [*names, "ys", "yz"], ["y"], domain=MICROSOFT, **attributes)
+    made = model([node], feeds, {"y": helper.np_dtype_to_tensor_dtype(np.dtype(dtype))}, constants)
+    ((ours, theirs),) = both(made, feeds, False)
+    assert ours.dtype == theirs.dtype
+    assert np.abs(ours.astype(np.int32) - theirs).max() <= 1
+
+
+def test_qlinear_concat() -> None:
+    feeds = {"a": full_range(np.uint8, 2, 3), "b": full_range(np.uint8, 2, 4)}
+    constants = {"s": 0.02, "z": np.asarray(5, np.uint8), "ys": 0.03, "yz": np.asarray(3, np.uint8)}
+    names = ["ys", "yz", "a", "s", "z", "b", "ys", "yz"]
+    node = helper.make_node("QLinearConcat", names, ["y"], domain=MICROSOFT, axis=1)
+    check(model([node], feeds, {"y": TensorProto.UINT8}, constants), feeds, False)
+
+
+@pytest.mark.parametrize("dtype", [TensorProto.INT4, TensorProto.UINT4])
+def test_constants_of_four_bits(dtype: int) -> None:
+    """In blocks along K, as quantisers of language models write them; multiplied as they are stored."""
+    low = -8 if dtype == TensorProto.INT4 else 0
+    q = RNG.integers(low, low + 16, (64, 24))
+    feeds = {"x": RNG.standard_normal((3, 64)).astype(np.float32)}
+    scales = RNG.uniform(0.01, 0.1, (4, 24)).astype(np.float32)
+    nodes = [
+        helper.make_node("DequantizeLinear", ["q", "s"], ["w"], axis=0, block_size=16),
+        helper.make_node("MatMul", ["x", "w"], ["y"]),
+    ]
+    made = model(nodes, feeds, {"y": TensorProto.FLOAT}, {"s": scales})
+    made.graph.initializer.append(helper.make_tensor("q", dtype, q.shape, q.ravel().tolist()))
+    ((ours, _),) = both(made, feeds)  # onnxruntime rounds x to 8 bits here
+    wanted = feeds["x"].astype(np.float64) @ (q * np.repeat(scales, 16, 0))
+    np.testing.assert_allclose(ours, wanted, rtol=0, atol=1e-5)

@@ -91,6 +91,11 @@ def integers() -> GraphBuilder:
     y = g.node("QLinearMatMul", ins, "y8")
     turned = g.node("Transpose", [y], "turned", perm=[1, 0])
     g.node("MatMulInteger", [turned, y], g.output("y", [5, 5], onnx.TensorProto.INT32))
+    image = g.input("image", [1, 3, 5, 6], onnx.TensorProto.INT8)
+    filters = g.constant("filters", np.arange(54, dtype=np.int8).reshape(2, 3, 3, 3))
+    i_zero = g.constant("i_zero", np.asarray(-7, np.int8))
+    ins = [image, one, i_zero, filters, one, w_zero, one, i_zero]
+    g.node("QLinearConv", ins, g.output("z", [1, 2, 5, 6], onnx.TensorProto.INT8), pads=[1, 1, 1, 1])
     return g
 
 
