@@ -164,7 +164,7 @@ class TileProgram(Generic[Source]):
         if any(a.dtype != kind for a in operands):
             raise ProgramError(f"{op} mixes element types")
         if kind == UINT64 and op in _SIGNED_ONLY:
-            raise ProgramError(f"there is no native {op} of uint64")
+            return self._unsigned(op, operands)
         if kind == UINT64 and op in _ORDERED:
             return self._ordered_unsigned(op, operands)
         result = self._value(op, BOOL if op in COMPARISONS else kind, operands)
@@ -176,6 +176,27 @@ class TileProgram(Generic[Source]):
         flipped = tuple(self._value("xor", UINT64, (a, top)) for a in operands)
         result = self._value(op, BOOL if op in COMPARISONS else UINT64, flipped)
         return result if op in COMPARISONS else self._value("xor", UINT64, (result, top))
+
+    def _unsigned(self, op: str, operands: tuple[Value, ...]) -> Value:
+        """Operations on uint64 by those on the int64 with the same bits. A quotient is twice that of x / 2,
+        or one more; by 2^63 and beyond it is 0 or 1."""
+        x, zero, one = operands[0], self.const(0, UINT64), self.const(1, UINT64)
+        if op == "abs":
+            return x
+        if op == "sign":
+            return self.select(self.call("eq", x, zero), zero, one)
+        if op not in ("div", "mod", "fmod"):
+            raise ProgramError(f"there is no native {op} of uint64")
+        y = operands[1]
+        half = self._value("div", UINT64, (self.call("shr", x, one), y))
+        twice = self.call("shl", half, one)
+        rest = x - twice * y
+        more = self.select(self.call("ge", rest, y), one, zero)
+        small = twice + more
+        large = self.select(self.call("ge", x, y), one, zero)
+        huge = self._value("lt", BOOL, (y, zero))  # as int64
+        quotient = self.select(self.call("eq", y, zero), zero, self.select(huge, large, small))
+        return quotient if op == "div" else self.select(self.call("eq", y, zero), zero, x - quotient * y)
 
     def select(self, condition: Value, yes: Value | float, no: Value | float) -> Value:
         """yes where the bool condition holds, else no."""

@@ -2,14 +2,16 @@
  * order of the indices, so that duplicates have one defined result.
  *   scatter_elements  data, indices (int32, int64), updates of one rank; ints: [axis, reduction]
  *   scatter_nd        indices [m..., q], updates [m..., data dims after q]; ints: [reduction]
- * reduction: 0 none, 1 add, 2 mul, 3 min, 4 max (float32, float64, int32, int64); NaN wins min and max. */
+ * reduction: 0 none, 1 add, 2 mul, 3 min, 4 max (float32, float64, integers of a byte and more, bool, whose sum
+ * is or and whose product is and); NaN wins min and max, integers wrap. */
 #include <string.h>
 
 #include "indexing.h"
 #include "strided_copy.h"
 
 static int combinable(int32_t dtype) {
-    return dtype == ASC_FLOAT32 || dtype == ASC_FLOAT64 || dtype == ASC_INT32 || dtype == ASC_INT64;
+    return (dtype >= ASC_FLOAT32 && dtype <= ASC_BOOL && dtype != ASC_STRING) ||
+           (dtype >= ASC_FLOAT64 && dtype <= ASC_UINT64);
 }
 
 static int32_t check_common(asc_call *call, int64_t reduction) {
@@ -18,7 +20,7 @@ static int32_t check_common(asc_call *call, int64_t reduction) {
     ASC_REQUIRE(call, asc_same_dims(data, out), "scatter: the output is not shaped like the data");
     ASC_REQUIRE(call, reduction >= ASC_SCATTER_NONE && reduction <= ASC_SCATTER_MAX, "scatter: no such reduction");
     ASC_REQUIRE(call, reduction == ASC_SCATTER_NONE || combinable(data->dtype),
-                "scatter: a reduction takes float32, float64, int32 or int64");
+                "scatter: no reduction of elements of this type");
     return ASC_OK;
 }
 
@@ -41,7 +43,19 @@ static void write_slice(char *to, const char *from, int64_t n, const asc_tensor 
     switch (data->dtype) {
         case ASC_FLOAT32: COMBINE(float, float);
         case ASC_FLOAT64: COMBINE(double, double);
+        case ASC_INT8: COMBINE(int8_t, uint32_t);
+        case ASC_UINT8: COMBINE(uint8_t, uint32_t);
+        case ASC_BOOL:
+            for (int64_t i = 0; i < n; i++) {
+                int either = reduction == ASC_SCATTER_ADD || reduction == ASC_SCATTER_MAX;
+                to[i] = (char)(either ? to[i] | from[i] : to[i] & from[i]);
+            }
+            break;
+        case ASC_INT16: COMBINE(int16_t, uint32_t);
+        case ASC_UINT16: COMBINE(uint16_t, uint32_t);
         case ASC_INT32: COMBINE(int32_t, uint32_t);
+        case ASC_UINT32: COMBINE(uint32_t, uint32_t);
+        case ASC_UINT64: COMBINE(uint64_t, uint64_t);
         default: COMBINE(int64_t, uint64_t);
     }
 }

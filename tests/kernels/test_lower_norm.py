@@ -152,7 +152,7 @@ def test_custom_norms_and_swiglu() -> None:
         ("softmax", "Softmax", [(2, 3)], {"axis": 2}, "outside rank 2"),
         ("layer_norm", "LayerNormalization", [(2, 3), (3,)], {"stash_type": 11}, "stash_type"),
         ("layer_norm", "LayerNormalization", [(2, 3), (2,)], {}, "can't be repeated"),
-        ("batch_norm", "BatchNormalization", [(2, 3)] + [(3,)] * 4, {"training_mode": 1}, "training"),
+        ("batch_norm", "BatchNormalization", [(2, 3)] + [(3,)] * 4, {"spatial": 0}, "for each channel"),
         ("lp_norm", "LpNormalization", [(2, 3)], {"p": 3}, "neither 1 nor 2"),
         ("rope", "RoPE", [(2, 3, 5, 8), (3, 5, 4), (3, 5, 4)], {}, "differ between heads"),
         ("rotary_embedding", "RotaryEmbedding", [(2, 5, 8), (2, 5, 4), (2, 5, 4)], {}, "num_heads"),

@@ -1,4 +1,4 @@
-"""Products in float64 and of integers, against numpy; rare types and attributes by ONNX's function bodies."""
+"""Products in float64 and of integers, against numpy; doubles in normalisations; ONNX's function bodies."""
 
 from __future__ import annotations
 
@@ -66,3 +66,21 @@ def test_doubles_by_function_bodies(op: str, attrs: dict[str, int]) -> None:
     given = [x, sample(np.float64, 6)] if op == "LayerNormalization" else [x]
     rtol = 2e-6 if op == "LayerNormalization" else 1e-12  # its stash_type says float32
     run_node(op, given, attrs, rtol=rtol, atol=rtol)
+
+
+def test_normalisations_of_doubles() -> None:
+    x = sample(np.float64, 2, 3, 5)
+    x[0, :, 2] = 0
+    (y,) = run_node("LpNormalization", [np.abs(x) + 1], {"axis": 1, "p": 1}, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(y.sum(1), 1, rtol=1e-12)
+    run_node("LpNormalization", [x], {"axis": -1, "p": 2}, rtol=1e-12, atol=1e-14)
+    channels = [sample(np.float64, 3) for _ in range(3)]
+    run_node("BatchNormalization", [x, *channels, np.abs(channels[0])], rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_batch_normalisation_in_training(dtype: type) -> None:
+    x = sample(np.float64, 4, 3, 5, 6).astype(dtype)
+    channels = [np.abs(sample(np.float64, 3)).astype(dtype) for _ in range(4)]
+    attrs = {"training_mode": 1, "momentum": 0.7, "epsilon": 1e-3}
+    run_node("BatchNormalization", [x, *channels], attrs, n_outputs=3, rtol=2e-5, atol=2e-6)

@@ -36,3 +36,8 @@ def test_a_difference_fails(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_host_counts_as_a_failure() -> None:
     with pytest.raises(pytest.fail.Exception, match="not native"):
         run_node("NonZero", [X])
+
+
+def test_whether_an_axis_is_repeated_may_be_known_at_run_time_alone() -> None:
+    run_node("Expand", [X[:, :1], np.array([2, 1, 4, 1])], known=[1], symbolic=True)
+    run_node("Expand", [X, np.array([3, 1, 1])], known=[1], symbolic=True)

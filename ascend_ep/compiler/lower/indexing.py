@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ascend_ep.compiler.half_types import has_halves
 from ascend_ep.compiler.lower.arguments import REDUCTIONS, axis_of, enum_of, expect_ints, needed
-from ascend_ep.compiler.lowering import NodeView, PlanBuilder, lowers
+from ascend_ep.compiler.lowering import NodeView, PlanBuilder, Unsupported, lowers
 from ascend_ep.opdef.dims import static
 
 
@@ -49,11 +50,19 @@ def lower_gather_nd(node: NodeView, b: PlanBuilder) -> None:
     b.emit("gather_nd", ins, [b.out(needed(node.outputs, 0))], [int(node.attr("batch_dims", 0))])
 
 
+def _reduction(node: NodeView) -> int:
+    """The number of the reduction. Half numbers are combined in float32, which has kernels."""
+    reduction = enum_of(node, "reduction", REDUCTIONS, "none")
+    if reduction and has_halves(node):
+        raise Unsupported("halves are combined in float32")
+    return reduction
+
+
 @lowers("scatter_elements")
 def lower_scatter_elements(node: NodeView, b: PlanBuilder) -> None:
     """ScatterElements, and Scatter, its name before opset 11."""
     axis = axis_of(node, needed(node.inputs, 0).rank, 0)
-    ints = [axis, enum_of(node, "reduction", REDUCTIONS, "none")]
+    ints = [axis, _reduction(node)]
     ins = [b.ref(needed(node.inputs, i)) for i in range(3)]
     b.emit("scatter_elements", ins, [b.out(needed(node.outputs, 0))], ints)
 
@@ -61,9 +70,7 @@ def lower_scatter_elements(node: NodeView, b: PlanBuilder) -> None:
 @lowers("scatter_nd")
 def lower_scatter_nd(node: NodeView, b: PlanBuilder) -> None:
     ins = [b.ref(needed(node.inputs, i)) for i in range(3)]
-    b.emit(
-        "scatter_nd", ins, [b.out(needed(node.outputs, 0))], [enum_of(node, "reduction", REDUCTIONS, "none")]
-    )
+    b.emit("scatter_nd", ins, [b.out(needed(node.outputs, 0))], [_reduction(node)])
 
 
 @lowers("one_hot")

@@ -6,6 +6,8 @@ copy from the builder. Other views are written out here, by the tiled copy.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import onnx_ir as ir
 
@@ -21,6 +23,7 @@ from ascend_ep.compiler.lower.arguments import (
     run_time_ints,
     wrap_axis,
 )
+from ascend_ep.compiler.lower.elementwise import COMPUTABLE, Program, emit_program
 from ascend_ep.compiler.lower.views import broadcast, permuted
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
 from ascend_ep.opdef.dims import bounds, floordiv, max_, min_, static
@@ -151,7 +154,18 @@ def lower_expand(node: NodeView, b: PlanBuilder) -> None:
     if is_run_time(shape):
         wanted = target.dims[target.rank - (static(shape.dims[0]) or 0) :]
         expect_ints(b, shape, [(d, 1) if d in x.dims else (d, d) for d in wanted])
-    b.emit("copy", [broadcast(b, x, target.dims)], [b.out(target)])
+    if target.dtype in COMPUTABLE and not _is_view(x, target.dims):
+        program = Program()
+        program.output(program.input(x, x.dtype), target.dtype)
+        emit_program(b, program, [b.out(target)])
+    else:
+        b.emit("copy", [broadcast(b, x, target.dims)], [b.out(target)])
+
+
+def _is_view(x: Ref, dims: Sequence[Dim]) -> bool:
+    """Whether it is known now which axes are repeated; if not, the elementwise kernel finds out."""
+    own = dims[len(dims) - x.rank :]
+    return all(have == want or static(have) is not None for have, want in zip(x.dims, own, strict=True))
 
 
 @lowers("tile")

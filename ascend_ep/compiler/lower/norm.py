@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from ascend_ep.compiler.lower.arguments import axis_of, needed, operand
+from ascend_ep.compiler.lower.elementwise import Program, emit_program
+from ascend_ep.compiler.lower.reduction import OPS as REDUCE_OPS
 from ascend_ep.compiler.lower.views import broadcast
 from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
+from ascend_ep.compiler.tile_program import ProgramError
+from ascend_ep.opdef.dtypes import FLOAT32, FLOAT64
 
 EPILOGUES = {"none": 1, "tanh": 2}  # `approximate` of a GELU, to the numbers of native/kernels/norm.c
 
@@ -87,13 +91,60 @@ def lower_instance_norm(node: NodeView, b: PlanBuilder) -> None:
 
 @lowers("batch_norm")
 def lower_batch_norm(node: NodeView, b: PlanBuilder) -> None:
-    """BatchNormalization with given statistics."""
-    if int(node.attr("training_mode", 0)) or any(o is not None for o in node.outputs[1:]):
-        raise Unsupported("it computes statistics, as in training")
+    """BatchNormalization with given statistics, or in training with those of the batch."""
+    training = bool(node.attr("training_mode", 0))
+    if not training and any(o is not None for o in node.outputs[1:]):
+        raise Unsupported("it computes statistics, as in training before opset 14")
     if int(node.attr("spatial", 1)) != 1:
         raise Unsupported("its statistics are not one for each channel")
     ins = [b.ref(needed(node.inputs, i)) for i in range(5)]
-    b.emit("batch_norm", ins, [b.out(needed(node.outputs, 0))], [], [_epsilon(node)])
+    if training:
+        ins[3:] = _batch_statistics(node, b, ins)
+    if training or ins[0].dtype == FLOAT64:
+        _normalise_channels(b, ins, b.out(needed(node.outputs, 0)), _epsilon(node))
+    else:
+        b.emit("batch_norm", ins, [b.out(needed(node.outputs, 0))], [], [_epsilon(node)])
+
+
+def _per_channel(b: PlanBuilder, x: Ref, given: Ref) -> Ref:
+    """One element for each channel, as it broadcasts to x [N, C, ...]."""
+    return b.view(b.contiguous(given), (*given.dims, *[1] * (x.rank - 2)))
+
+
+def _batch_statistics(node: NodeView, b: PlanBuilder, ins: list[Ref]) -> list[Ref]:
+    """Mean and variance of the batch; the outputs after the first blend them into the running ones."""
+    x, running = ins[0], ins[3:]
+    if x.dtype not in (FLOAT32, FLOAT64) or any(r.dtype != x.dtype for r in running):
+        raise Unsupported("its statistics are in another type than the batch")
+    axes = [0, *range(2, x.rank)]
+    mean, variance = b.temp(x.dtype, running[0].dims), b.temp(x.dtype, running[1].dims)
+    b.emit("reduce", [x], [mean], [REDUCE_OPS["ReduceMean"], *axes])
+    program, squares = Program(), b.temp(x.dtype, x.dims)
+    centred = program.input(x, x.dtype) - program.input(_per_channel(b, x, mean), x.dtype)
+    program.output(centred * centred, x.dtype)
+    emit_program(b, program, [squares])
+    b.emit("reduce", [squares], [variance], [REDUCE_OPS["ReduceMean"], *axes])
+    momentum = float(node.attr("momentum", 0.9))
+    for i, (old, new) in enumerate(zip(running, (mean, variance), strict=True)):
+        if (blend := operand(node.outputs, 1 + i)) is not None:
+            program = Program()
+            values = [program.input(r, x.dtype) for r in (old, new)]
+            program.output(values[0] * momentum + values[1] * (1 - momentum), x.dtype)
+            emit_program(b, program, [b.out(blend)])
+    return [mean, variance]
+
+
+def _normalise_channels(b: PlanBuilder, ins: list[Ref], out: Ref, epsilon: float) -> None:
+    """out = (x - mean) / sqrt(variance + epsilon) * scale + bias, as one program."""
+    program, x = Program(), ins[0]
+    value = program.input(x, x.dtype)
+    scale, bias, mean, variance = (program.input(_per_channel(b, x, r), r.dtype) for r in ins[1:])
+    deviation = program.call("sqrt", variance + epsilon)
+    try:
+        program.output((value - mean) * (scale / deviation) + bias, x.dtype)
+    except ProgramError as error:
+        raise Unsupported(str(error)) from None
+    emit_program(b, program, [out])
 
 
 @lowers("lp_norm")
@@ -103,5 +154,13 @@ def lower_lp_norm(node: NodeView, b: PlanBuilder) -> None:
     order = int(node.attr("p", 2))
     if order not in (1, 2):
         raise Unsupported(f"its p {order} is neither 1 nor 2")
-    ints = [axis_of(node, source.rank, -1), order]
-    b.emit("lp_norm", [b.ref(source)], [b.out(needed(node.outputs, 0))], ints)
+    x, axis, target = b.ref(source), axis_of(node, source.rank, -1), b.out(needed(node.outputs, 0))
+    if x.dtype == FLOAT64:
+        length = b.temp(FLOAT64, [1 if i == axis else d for i, d in enumerate(x.dims)])
+        b.emit("reduce", [x], [length], [REDUCE_OPS["ReduceL1" if order == 1 else "ReduceL2"], axis])
+        program = Program()
+        value, divisor = program.input(x, FLOAT64), program.input(length, FLOAT64)
+        program.output(program.select(program.call("eq", divisor, 0.0), 0.0, value / divisor), FLOAT64)
+        emit_program(b, program, [target])
+    else:
+        b.emit("lp_norm", [x], [target], [axis, order])

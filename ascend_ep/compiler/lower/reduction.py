@@ -11,9 +11,21 @@ from ascend_ep.compiler.lower.arguments import (
     run_time_ints,
     wrap_axis,
 )
+from ascend_ep.compiler.lower.elementwise import Program, emit_program
 from ascend_ep.compiler.lower.views import permuted
 from ascend_ep.compiler.lowering import NodeView, PlanBuilder, Ref, lowers
-from ascend_ep.opdef.dtypes import FLOAT64, INTEGERS
+from ascend_ep.opdef.dtypes import (
+    BOOL,
+    FLOAT64,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    INTEGERS,
+    UINT8,
+    UINT16,
+    UINT32,
+)
 
 #: The numbers of native/kernels/reduce.c.
 OPS = {
@@ -26,6 +38,17 @@ OPS = {
     "ReduceL2": 6,
     "ReduceSumSquare": 7,
     "ReduceLogSum": 8,
+}
+
+
+#: The least and the greatest number of the types whose extremes are found in a wider one.
+NARROW_LIMITS = {
+    BOOL: (0, 1),
+    INT8: (-(2**7), 2**7 - 1),
+    UINT8: (0, 2**8 - 1),
+    INT16: (-(2**15), 2**15 - 1),
+    UINT16: (0, 2**16 - 1),
+    UINT32: (0, 2**32 - 1),
 }
 
 
@@ -50,6 +73,14 @@ def lower_reduce(node: NodeView, b: PlanBuilder) -> None:
         made = b.temp(FLOAT64, target.dims)
         _emit(node, b, b.cast(x, FLOAT64), made)
         b.bind(target, b.cast(made, target.dtype))
+    elif node.op_type in ("ReduceMax", "ReduceMin") and x.dtype in NARROW_LIMITS:
+        wide = INT64 if x.dtype == UINT32 else INT32
+        made = b.temp(wide, target.dims)
+        _emit(node, b, b.cast(x, wide), made)
+        program = Program()  # the extreme of nothing is the wide type's
+        extreme = program.clip(program.input(made, wide), *NARROW_LIMITS[x.dtype])
+        program.output(program.cast(extreme, target.dtype), target.dtype)
+        emit_program(b, program, [b.out(target)])
     else:
         _emit(node, b, x, b.out(target))
 
