@@ -11,9 +11,12 @@ from functools import cache
 import ml_dtypes
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 import torch
 from architectures import ARCHITECTURES, export_architecture
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from torch_export import export
 
 import ascend_ep
 from ascend_ep.compiler.convert import ConvertOptions, convert
@@ -26,6 +29,7 @@ OPEN = [name for name, entry in ARCHITECTURES.items() if entry.free]
 OPEN_SAMPLE = ("gpt2", "llama_decode", "bert", "whisper_encoder")
 DYNAMO_SAMPLE = ("lstm",)
 MIXED_SAMPLE = ("gpt2", "deepseek", "roberta", "efficientnet", "lstm")
+STOCK_SAMPLE = ("gemma", "yolo", "gru")
 HALF_SAMPLE = ("llama_decode", "efficientnet", "gru")
 
 slow = pytest.mark.slow
@@ -69,9 +73,19 @@ def check(
     assert hosts == []
     session = ascend_ep.InferenceSession(conversion.to_bytes())
     assert session.get_providers() == ["AscendEP"]
-    module, bound = ARCHITECTURES[name].make(dtype), EXACT
-    if dtype != torch.float32 or precision != "origin":
-        bound = NARROW
+    exact = dtype == torch.float32 and precision == "origin"
+    compare(name, session, free, dtype, EXACT if exact else NARROW)
+
+
+def compare(
+    name: str,
+    session: ascend_ep.InferenceSession | onnxruntime.InferenceSession,
+    free: bool,
+    dtype: torch.dtype,
+    bound: float,
+) -> None:
+    """Each output at each size within `bound` of PyTorch's."""
+    module = ARCHITECTURES[name].make(dtype)
     for batch, length in SIZES if free else SIZES[:1]:
         inputs = ARCHITECTURES[name].example(batch, length, dtype)
         with torch.no_grad():
@@ -113,6 +127,16 @@ def test_mixed_bfloat16(name: str) -> None:
     check(name, "torchscript", name in OPEN_SAMPLE, precision="mixed_bfloat16")
 
 
+@pytest.mark.parametrize("name", cases(list(ARCHITECTURES), STOCK_SAMPLE))
+def test_stock_onnxruntime(name: str) -> None:
+    """All nodes on AscendEP there too."""
+    options = onnxruntime.SessionOptions()
+    options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+    model = exported(name, "torchscript", name in OPEN_SAMPLE, torch.float32)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["AscendEP"])
+    compare(name, session, name in OPEN_SAMPLE, torch.float32, EXACT)
+
+
 @slow
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_mixed_bfloat16_dynamo(name: str) -> None:
@@ -135,3 +159,34 @@ def test_float16_dynamo(name: str) -> None:
 def test_bfloat16_dynamo(name: str) -> None:
     """Of this exporter alone: the older one writes casts of bfloat16 to complex128."""
     check(name, "dynamo", dtype=torch.bfloat16)
+
+
+class PaddedTagger(torch.nn.Module):
+    """Rows of different lengths through LSTM layers: torch.onnx.export writes sequence_lens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm = torch.nn.LSTM(8, 12, num_layers=2, bidirectional=True, batch_first=True)
+
+    def forward(self, x: torch.Tensor, lengths: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+        states, (last, _) = self.lstm(packed)
+        return pad_packed_sequence(states, batch_first=True)[0], last
+
+
+def test_rows_of_different_lengths() -> None:
+    torch.manual_seed(0)
+    module, x = PaddedTagger().eval(), torch.randn(3, 7, 8)
+    names, free = ["x", "lengths"], {"x": {0: "batch", 1: "steps"}, "lengths": {0: "batch"}}
+    model = export(module, [x, torch.tensor([7, 4, 2])], names, ["states", "last"], free)
+    conversion = convert(model, ConvertOptions(codegen="off", self_check=False))
+    session = ascend_ep.InferenceSession(conversion.to_bytes())
+    assert session.get_providers() == ["AscendEP"]
+    for given in ([7, 4, 2], [3, 7, 7]):
+        lengths = torch.tensor(given)
+        with torch.no_grad():
+            wanted = module(x, lengths)
+        for got, want in zip(
+            session.run(None, {"x": x.numpy(), "lengths": lengths.numpy()}), wanted, strict=True
+        ):
+            np.testing.assert_allclose(got, want.numpy(), atol=1e-6)
