@@ -32,6 +32,7 @@ static int32_t read_job(const asc_call *call, roi_job *job) {
                 "roi_align: not one image and one output for each region");
     ASC_REQUIRE(call, y->dims[1] == x->dims[1], "roi_align: the channels differ");
     ASC_REQUIRE(call, x->dims[2] <= LARGEST && x->dims[3] <= LARGEST, "roi_align: the images are too large");
+    ASC_REQUIRE(call, x->dims[2] * x->dims[3] > 0 || asc_numel(y) == 0, "roi_align: the images are empty");
     ASC_REQUIRE(call, x->dims[2] * x->dims[3] <= INT32_MAX, "roi_align: the images are too large");
     ASC_REQUIRE(call, call->ints[1] >= 0 && call->ints[1] <= MOST_SAMPLES, "roi_align: the samples are out of range");
     ASC_REQUIRE(call, isfinite(call->floats[0]), "roi_align: the scale is not finite");
