@@ -28,6 +28,11 @@ def fusions_off(given: Given) -> frozenset[str]:
     return off
 
 
+def memory_meta(given: Given) -> dict[str, str]:
+    """What a bundle says of --disable_reuse_memory; read by native/core/place.c."""
+    return {"reuse_memory": "0"} if given.get("disable_reuse_memory") == "1" else {}
+
+
 def dump_folder(given: Given) -> Path | None:
     """Where every step goes as text: --dump, or from --op_debug_level=1 on --debug_dir."""
     if given.get("dump"):

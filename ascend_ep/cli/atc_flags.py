@@ -37,7 +37,6 @@ def _kept(name: str, kind: str, reason: str, default: str = "", values: tuple[st
 
 
 _DEVICE = "concerns the device's compiler; the CPU runtime has no such stage"
-_MEMORY = "the CPU runtime plans its arena the same way with and without it"
 _DYNAMIC = "dynamic-shape profiles are not built yet: use --input_shape with -1 or a range"
 
 PRECISION_MODES = (
@@ -172,6 +171,7 @@ FLAGS: tuple[Flag, ...] = (
         "l2_optimize",
         ("l1_optimize", "l2_optimize", "off_optimize"),
     ),
+    Flag("disable_reuse_memory", "switch", "1: every value between operators keeps memory of its own", "0"),
     Flag("oo_level", "text", "O1: nothing is fused", "O3", ("O1", "O3")),
     Flag("auto_tune_mode", "text", "Refused: the real tool has removed it"),
     Flag("explain", "text", "Print what an error code means and exit (our extension)"),
@@ -192,7 +192,6 @@ FLAGS: tuple[Flag, ...] = (
         ("0", "1", "2"),
     ),
     _kept("dump_mode", "switch", "mode 1 always writes inferred shapes", "0", ("0", "1")),
-    _idle("disable_reuse_memory", "switch", _MEMORY, "0", ("0", "1")),
     _idle("enable_single_stream", "bool", _DEVICE),
     _idle("virtual_type", "switch", _DEVICE, "0", ("0", "1")),
     _kept("enable_small_channel", "switch", "first convolutions always read few channels as they lie", "0"),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ascend_ep.cli.atc_arguments import TRUE
-from ascend_ep.cli.atc_extras import aipp_ops, dump_folder, fusions_off
+from ascend_ep.cli.atc_extras import aipp_ops, dump_folder, fusions_off, memory_meta
 from ascend_ep.cli.atc_files import existing, output_path, write_renamed, write_text
 from ascend_ep.cli.atc_flags import OUTPUT_TYPES
 from ascend_ep.cli.atc_fusion import fusion_result, print_report, report_json
@@ -143,7 +143,7 @@ def conversion_options(
         input_shapes=shapes,
         symbol_ranges=ranges,
         profiles=profiles.profiles if profiles else (),
-        meta=profile_meta(given, profiles) if profiles else {},
+        meta=(profile_meta(given, profiles) if profiles else {}) | memory_meta(given),
         out_nodes=out_nodes(given.get("out_nodes", "")),
         output_types=output_types(given),
         precision=mode,

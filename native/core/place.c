@@ -1,5 +1,6 @@
 /* Binding, second step: lifetimes of the temporaries, memory taken over in place, arena offsets. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "arena.h"
 #include "model.h"
@@ -10,6 +11,21 @@ static const uint32_t *operands_of(const asc_plan *plan, const asc_insn *insn) {
 
 static int is_temp(const asc_plan *plan, uint32_t v) {
     return asc_plan_values(plan)[v].kind == ASC_VALUE_TEMP;
+}
+
+/* Whether the bundle asks that every temporary keep memory of its own: META says reuse_memory = 0. */
+static int keeps_memory(const asc_plan *plan) {
+    for (uint32_t i = 0; i < asc_plan_n_metas(plan); i++) {
+        const asc_meta *m = &asc_plan_metas(plan)[i];
+        if (!strcmp(asc_plan_string(plan, m->key), "reuse_memory"))
+            return !strcmp(asc_plan_string(plan, m->value), "0");
+    }
+    return 0;
+}
+
+static void keep_all(asc_bound *b) {
+    const asc_partition *p = asc_bound_partition(b);
+    for (uint32_t v = 0; p->n_insns && v < p->n_values; v++) b->storage[v].last_use = p->n_insns - 1;
 }
 
 static void find_lifetimes(asc_bound *b) {
@@ -66,14 +82,14 @@ static void take_in_place(asc_bound *b, uint32_t step) {
             s->takes = operands_of(plan, insn)[k] - p->first_value;
 }
 
-/* Temporaries with bytes, in the order they are written; slots: per value, its buffer. */
-static uint32_t list_buffers(asc_bound *b, asc_buffer *buffers, uint32_t *values, uint32_t *slots) {
+/* Temporaries with bytes, in the order they are written; slots: per value, its buffer; keeps: none is taken over. */
+static uint32_t list_buffers(asc_bound *b, asc_buffer *buffers, uint32_t *values, uint32_t *slots, int keeps) {
     const asc_plan *plan = &b->model->plan;
     const asc_partition *p = asc_bound_partition(b);
     uint32_t n = 0;
     for (uint32_t i = 0; i < p->n_insns; i++) {
         const asc_insn *insn = &asc_plan_insns(plan)[p->first_insn + i];
-        take_in_place(b, i);
+        if (!keeps) take_in_place(b, i);
         for (uint32_t k = insn->n_in; k < (uint32_t)insn->n_in + insn->n_out; k++) {
             uint32_t v = operands_of(plan, insn)[k];
             if (v == ASC_NONE || !is_temp(plan, v)) continue;
@@ -98,11 +114,13 @@ int32_t asc_bound_place(asc_bound *b, asc_status *status) {
     const asc_partition *p = asc_bound_partition(b);
     for (uint32_t v = 0; v < p->n_values; v++) b->storage[v].takes = ASC_NONE;
     find_lifetimes(b);
+    int keeps = keeps_memory(&b->model->plan);
+    if (keeps) keep_all(b);
     asc_buffer *buffers = malloc((p->n_values + 1) * sizeof *buffers);
     uint32_t *values = malloc((2 * (uint64_t)p->n_values + 1) * sizeof *values);
     int ok = buffers && values;
     if (ok) {
-        uint32_t n = list_buffers(b, buffers, values, values + p->n_values);
+        uint32_t n = list_buffers(b, buffers, values, values + p->n_values, keeps);
         ok = asc_arena_plan(buffers, n, p->n_insns, &b->arena_bytes);
         for (uint32_t i = 0; i < n; i++) b->storage[values[i]].offset = buffers[i].offset;
     }

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from atc_models import PLAIN, chain_model, failure, image_model, model, run, save, weight
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 import ascend_ep
 from ascend_ep.cli.atc_flags import FLAGS
@@ -83,6 +85,23 @@ def test_o1_fuses_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     fused_model()
     assert operators(run(capsys, *LINE)[1]) == ["MatMul", "SiLU"]
     assert operators(run(capsys, *LINE, "--oo_level=O1")[1]) == ["MatMul", "Mul", "Sigmoid"]
+
+
+def test_values_that_keep_their_memory(capsys: pytest.CaptureFixture[str]) -> None:
+    """Eight products in a row: two values are alive at once, or all of them have a place of their own."""
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [64, 64])
+    names = ["x", *(f"v{i}" for i in range(7)), "y"]
+    nodes = [helper.make_node("MatMul", [a, "w"], [b]) for a, b in itertools.pairwise(names)]
+    small = numpy_helper.from_array(np.eye(64, dtype=np.float32), "w")
+    save(model(nodes, [x], [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], [small]))
+    sizes = {}
+    for flag in ("0", "1"):
+        status, lines, said = run(capsys, *LINE, f"--disable_reuse_memory={flag}", "--display_model_info=1")
+        assert (status, said) == (0, "")
+        sizes[flag] = int(re.findall(r"memory_size\[(\d+) B\]", "\n".join(lines))[0])
+        given = np.random.default_rng(1).standard_normal((64, 64), np.float32)
+        np.testing.assert_array_equal(ascend_ep.InferenceSession("m.om").run(None, {"x": given})[0], given)
+    assert sizes == {"0": 2 * 64 * 64 * 4, "1": 7 * 64 * 64 * 4}
 
 
 def test_off_optimize_keeps_kernels_apart(capsys: pytest.CaptureFixture[str]) -> None:
