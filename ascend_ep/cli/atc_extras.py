@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +32,11 @@ def fusions_off(given: Given) -> frozenset[str]:
 def memory_meta(given: Given) -> dict[str, str]:
     """What a bundle says of --disable_reuse_memory; read by native/core/place.c."""
     return {"reuse_memory": "0"} if given.get("disable_reuse_memory") == "1" else {}
+
+
+def codegen(given: Given) -> str:
+    """Whether formulas are compiled: not for a host of another kind, which interprets them."""
+    return "off" if given.get("host_env_cpu", platform.machine()) != platform.machine() else "auto"
 
 
 def dump_folder(given: Given) -> Path | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ascend_ep.cli.atc_arguments import TRUE
-from ascend_ep.cli.atc_extras import aipp_ops, dump_folder, fusions_off, memory_meta
+from ascend_ep.cli.atc_extras import aipp_ops, codegen, dump_folder, fusions_off, memory_meta
 from ascend_ep.cli.atc_files import existing, output_path, write_renamed, write_text
 from ascend_ep.cli.atc_flags import OUTPUT_TYPES
 from ascend_ep.cli.atc_fusion import fusion_result, print_report, report_json
@@ -156,6 +156,7 @@ def conversion_options(
         sample_seed=0 if writes else None,
         self_check={"0": False, "1": True}.get(given.get("self_check", "")),
         aipp=aipp_ops(given),
+        codegen=codegen(given),
         hint_shapes=parse_hint_shapes(given.get("input_hint_shape", "")),
         fusions_off=fusions_off(given),
         dump=dump_folder(given),

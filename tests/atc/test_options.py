@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import platform
 import re
 from pathlib import Path
 
@@ -137,13 +138,28 @@ def test_debug_level_keeps_the_steps(capsys: pytest.CaptureFixture[str]) -> None
     assert any(Path("steps").iterdir())
 
 
-def test_where_compiled_operators_are_kept(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def formula_model() -> None:
     """Phish is a formula of the library that pays to be compiled."""
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [64, 4096])
     node = helper.make_node("Phish", ["x"], ["y"], name="p")
     save(model([node], [x], [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]))
+
+
+def test_a_bundle_for_another_host_holds_no_code(capsys: pytest.CaptureFixture[str]) -> None:
+    formula_model()
+    counts = {}
+    for cpu in ("x86_64", "aarch64"):
+        assert run(capsys, *LINE, f"--host_env_cpu={cpu}", "--host_env_os=linux")[0] == 0
+        counts[cpu] = len(Bundle(open_model("m.om")).natives)
+    here = platform.machine()
+    assert all(count == 0 for cpu, count in counts.items() if cpu != here)
+    assert failure(capsys, *LINE, "--host_env_os=windows").startswith("E10001: ")
+
+
+def test_where_compiled_operators_are_kept(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    formula_model()
     monkeypatch.setenv("ASCEND_EP_CACHE", str(Path("usual").resolve()))
     kept: dict[str, int] = {}
     for mode in ("disable", "force", "enable"):
