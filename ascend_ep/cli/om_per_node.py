@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 Found = dict[str, Any]
 Arrays = Mapping[str, "NDArray[Any]"]
 
+#: What the table can't show of bfloat16 convolutions, which need neighbours to be laid out for.
+LONE = "(a convolution by itself computes in float32: errors of bfloat16 ones show in the outputs alone)"
 SHOWN = 40  #: rows of the table that text shows; --json has all
 
 
@@ -39,6 +41,7 @@ def per_node(
 
     from ascend_ep.compiler.keep_search import Accuracy, measure_outputs
     from ascend_ep.compiler.node_errors import NodeErrors
+    from ascend_ep.compiler.precision import BFLOAT16_PRODUCTS
 
     accuracy = Accuracy.parse(given.accuracy)
     model = onnx.load(given.model)
@@ -52,7 +55,8 @@ def per_node(
         "outputs": {name: _numbers(m) for name, m in outputs.items()},
         "nodes": [_node(e) for e in errors],
     }
-    text = [table(errors), *(f"output {name}: {_text(m)}" for name, m in outputs.items())]
+    notes = [LONE] if options.precision in BFLOAT16_PRODUCTS else []
+    text = [table(errors), *notes, *(f"output {name}: {_text(m)}" for name, m in outputs.items())]
     if given.propose_keep_dtype is not None:
         proposal, lines, ok = propose(given, model, options, feeds, expected, accuracy, errors)
         found |= proposal

@@ -22,7 +22,15 @@ class Colour(Enum):
 CUBE = frozenset(
     {
         *("MatMul", "Gemm", "Conv", "ConvTranspose", "Einsum", "LinearAddGelu", "Attention"),
-        *("MultiHeadAttention", "GroupQueryAttention", "MatMulNBits", "LSTM", "GRU", "RNN"),
+        *(
+            "ScaledDotProductAttention",
+            "MultiHeadAttention",
+            "GroupQueryAttention",
+            "MatMulNBits",
+            "LSTM",
+            "GRU",
+            "RNN",
+        ),
     }
 )
 

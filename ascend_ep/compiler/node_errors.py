@@ -26,7 +26,8 @@ from ascend_ep.opdef.registry import Registry
 from ascend_ep.runtime.session import InferenceSession
 
 from .convert import ConvertOptions, convert
-from .precision import PrecisionLists
+from .mixed_lists import is_cube
+from .precision import BFLOAT16_PRODUCTS, PrecisionLists
 from .semantics import label
 
 Array = NDArray[Any]
@@ -81,8 +82,9 @@ def _unit(values: Array, dtype: int) -> Array:
 
 @dataclass(frozen=True)
 class NodeError:
-    """One result of a node. `name` is what --keep_dtype calls the node; `changed`: its types aren't the
-    model's. `own`: the error of the node alone; `total`: with what its operands have inherited."""
+    """One result of a node. `name` is what --keep_dtype calls the node; `changed`: it computes in
+    other types than the model's. `own`: the error of the node alone; `total`: with what its operands have
+    inherited."""
 
     name: str
     op_type: str
@@ -133,13 +135,14 @@ class NodeErrors:
         cut = _Opened([], cut=True, known=frozenset(reference))
         own = self._values(cut, {**self.feeds, **given})
         exact = self._values(cut, {**self.feeds, **given}, exactly=True)
+        products = self.options.precision in BFLOAT16_PRODUCTS
         found = [
             NodeError(
                 row.name,
                 row.op_type,
                 name,
                 row.dtype,
-                row.changed,
+                row.changed or (products and is_cube(row.op_type)),
                 Measure.of(own[row.value], exact[name], row.dtype),
                 Measure.of(total[row.value], reference[name], row.dtype),
             )

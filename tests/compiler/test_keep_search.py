@@ -220,3 +220,24 @@ def test_the_commands_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[s
     np.testing.assert_array_equal(*runs)
     again = ["diff", str(tmp_path / "m.onnx"), str(tmp_path / "again.om"), f"--input=x={tmp_path / 'x.npy'}"]
     assert om.main([*again, "--per-node", "--accuracy=1e-2"]) == 0
+
+
+def test_bfloat16_products_can_be_kept_too() -> None:
+    """Both products round their operands; only both kept give float32's accuracy."""
+    random = np.random.default_rng(6)
+    weights = {n: random.standard_normal((32, 32)) / 6 for n in ("w1", "w2")}
+    nodes = [
+        helper.make_node("MatMul", ["x", "w1"], ["first"]),
+        helper.make_node("Relu", ["first"], ["positive"]),
+        helper.make_node("MatMul", ["positive", "w2"], ["second"]),
+    ]
+    model, feeds = model_of(nodes, {"x": [4, 32]}, **weights), {"x": random.standard_normal((4, 32))}
+    feeds = {"x": feeds["x"].astype(np.float32)}
+    registry = Registry.from_options()
+    options = ConvertOptions(precision="mixed_bfloat16", codegen="off")
+    errors = NodeErrors(model, options, feeds, registry).found()
+    names = [e.name for e in errors if e.changed]
+    assert set(names) == {"first", "second"}
+    assert all(1e-4 < e.own.relative < 2e-2 for e in errors if e.changed)
+    trials = Trials(model, options, feeds, reference_run(model, feeds, registry), Accuracy.parse("1e-5"))
+    assert set(shortest_list(names, trials.hold, lambda text: None)) == {"first", "second"}
