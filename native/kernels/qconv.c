@@ -78,10 +78,12 @@ static void run_strip(const job *j, const qgemm *row, int64_t group, int64_t col
             ASC_FN(qconv_apart)(c, row->a + i * row->a_row, row->b, r->b_zero, col, rows, sums);
         else
             ASC_FN(qgemm_tile)(row, i, (int)rows, col, sums);
-        for (int64_t k = 0; k < rows; k++, i++) {
-            int32_t row_sum = r->b_zero && !c->apart ? ASC_FN(qgemm_row_sum)(row, i, c->length) : 0;
-            ASC_FN(requantise)(r, sums + k * QGEMM_COLUMNS, row_sum, c->apart ? col : first, n, t.out + i * t.step);
-        }
+        int32_t row_sums[QGEMM_ROWS];
+        int sums_rows = r->b_zero && !c->apart;
+        for (int64_t k = 0; k < rows && sums_rows; k++) row_sums[k] = ASC_FN(qgemm_row_sum)(row, i + k, c->length);
+        ASC_FN(requantise)(r, sums, sums_rows ? row_sums : NULL, rows, c->apart ? col : first, n, t.out + i * t.step,
+                           t.step);
+        i += rows;
     }
 }
 

@@ -45,8 +45,10 @@ typedef struct requantiser {
     int32_t dtype;         /* of the result */
 } requantiser;
 
-/* Row `sums` of columns [col, col + n) becomes elements of the result, from `out` on. */
-void ASC_FN(requantise)(const requantiser *r, const int32_t *sums, int32_t row_sum, int64_t col, int64_t n, void *out);
+/* A tile's `rows` rows of sums, of columns [col, col + n), become elements of the result: the first row from `out` on,
+ * the others `step` bytes apart. `row_sums` are those of A's rows; NULL where there are no zero points of B. */
+void ASC_FN(requantise)(const requantiser *r, const int32_t *sums, const int32_t *row_sums, int64_t rows, int64_t col,
+                        int64_t n, void *out, int64_t step);
 
 /* Operands that integer products share, in this order; those of index 2 and up may be absent.
  *   SUMS    int32 [columns], sums of B's columns as they are stored; needed when B is in quads

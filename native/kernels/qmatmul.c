@@ -195,9 +195,9 @@ static void run_strip(const qgemm *g, const requantiser *r, const int32_t *row_s
     while (row < end) {
         int64_t tiles = asc_ceil_div(end - row, QGEMM_ROWS), rows = asc_ceil_div(end - row, tiles);
         ASC_FN(qgemm_tile)(g, row, (int)rows, col, sums);
-        for (int64_t i = 0; i < rows; i++, row++)
-            ASC_FN(requantise)(r, sums + i * QGEMM_COLUMNS, row_sums ? row_sums[row] : 0, col, n,
-                               y + (row * g->n + col) * element);
+        ASC_FN(requantise)(r, sums, row_sums ? row_sums + row : NULL, rows, col, n, y + (row * g->n + col) * element,
+                           g->n * element);
+        row += rows;
     }
 }
 

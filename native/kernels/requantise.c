@@ -18,13 +18,6 @@ ALWAYS vi load_sums(const int32_t *p) {
     return v;
 }
 
-/* Sums wrap, as int32 does in ONNX. */
-ALWAYS vi corrected(const requantiser *r, const int32_t *sums, int32_t row_sum, int64_t col) {
-    vw sum = (vw)load_sums(sums) + (vw)load_sums(r->offset + col);
-    if (r->b_zero) sum -= (vw)load_sums(r->b_zero + col) * (uint32_t)row_sum;
-    return (vi)sum;
-}
-
 ALWAYS vi round_to_int(vf x) {
 #if defined(__AVX512F__)
     return (vi)_mm512_cvtps_epi32((__m512)x);
@@ -39,8 +32,20 @@ ALWAYS vi round_to_int(vf x) {
 
 typedef int8_t vc __attribute__((vector_size(ASC_VF)));
 
-ALWAYS vc narrowed(const requantiser *r, vi sum, int64_t col) {
-    vf x = __builtin_convertvector(sum, vf) * vf_load(r->scale + col);
+/* The tables of a vector of columns. */
+typedef struct tables {
+    vw offset, zero;
+    vf scale, bias;
+} tables;
+
+/* Sums wrap, as int32 does in ONNX. */
+ALWAYS vi corrected(const tables *t, const int32_t *sums, const int32_t *row_sum) {
+    vw sum = (vw)load_sums(sums) + t->offset;
+    return (vi)(row_sum ? sum - t->zero * (uint32_t)*row_sum : sum);
+}
+
+ALWAYS vc narrowed(const requantiser *r, const tables *t, vi sum) {
+    vf x = __builtin_convertvector(sum, vf) * t->scale;
     x = vf_min(vf_set(r->high), vf_max(vf_set(r->low), x));
     vi q = round_to_int(x) + r->zero;
 #if defined(__AVX512F__)
@@ -50,7 +55,6 @@ ALWAYS vc narrowed(const requantiser *r, vi sum, int64_t col) {
 #endif
 }
 
-/* The tables go on past the last column, to whole vectors; `out` doesn't. */
 ALWAYS void store(void *out, const void *vector, int64_t n, int64_t element) {
     if (n >= ASC_VF)
         memcpy(out, vector, (size_t)(ASC_VF * element));
@@ -58,19 +62,38 @@ ALWAYS void store(void *out, const void *vector, int64_t n, int64_t element) {
         memcpy(out, vector, (size_t)(n * element));
 }
 
-void ASC_FN(requantise)(const requantiser *r, const int32_t *sums, int32_t row_sum, int64_t col, int64_t n, void *out) {
-    char *to = out;
-    for (int64_t j = 0; j < n; j += ASC_VF, col += ASC_VF) {
-        vi sum = corrected(r, sums + j, row_sum, col);
-        if (r->dtype == ASC_INT32) {
-            store(to + 4 * j, &sum, n - j, 4);
-        } else if (r->dtype == ASC_FLOAT32) {
-            vf y = __builtin_convertvector(sum, vf) * vf_load(r->scale + col);
-            if (r->bias) y += vf_load(r->bias + col);
-            store(to + 4 * j, &y, n - j, 4);
+/* One vector of columns of every row; `n` of them exist. */
+ALWAYS void run(const requantiser *r, const tables *t, const int32_t *sums, const int32_t *row_sums, int64_t rows,
+                int64_t n, char *out, int64_t step, const int32_t dtype) {
+    for (int64_t i = 0; i < rows; i++, sums += QGEMM_COLUMNS, out += step) {
+        vi sum = corrected(t, sums, row_sums ? row_sums + i : NULL);
+        if (dtype == ASC_INT32) {
+            store(out, &sum, n, 4);
+        } else if (dtype == ASC_FLOAT32) {
+            vf y = __builtin_convertvector(sum, vf) * t->scale;
+            if (r->bias) y += t->bias;
+            store(out, &y, n, 4);
         } else {
-            vc y = narrowed(r, sum, col);
-            store(to + j, &y, n - j, 1);
+            vc y = narrowed(r, t, sum);
+            store(out, &y, n, 1);
         }
+    }
+}
+
+/* The tables go on past the last column, to whole vectors; `out` doesn't. */
+void ASC_FN(requantise)(const requantiser *r, const int32_t *sums, const int32_t *row_sums, int64_t rows, int64_t col,
+                        int64_t n, void *out, int64_t step) {
+    if (!r->b_zero) row_sums = NULL;
+    for (int64_t j = 0; j < n; j += ASC_VF) {
+        tables t = {.offset = (vw)load_sums(r->offset + col + j)};
+        if (row_sums) t.zero = (vw)load_sums(r->b_zero + col + j);
+        if (r->scale) t.scale = vf_load(r->scale + col + j);
+        if (r->bias) t.bias = vf_load(r->bias + col + j);
+        if (r->dtype == ASC_INT32)
+            run(r, &t, sums + j, row_sums, rows, n - j, (char *)out + 4 * j, step, ASC_INT32);
+        else if (r->dtype == ASC_FLOAT32)
+            run(r, &t, sums + j, row_sums, rows, n - j, (char *)out + 4 * j, step, ASC_FLOAT32);
+        else
+            run(r, &t, sums + j, row_sums, rows, n - j, (char *)out + j, step, ASC_INT8);
     }
 }
