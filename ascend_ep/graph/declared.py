@@ -48,6 +48,29 @@ def contradicts(fact: Fact, declared: Fact) -> bool:
     )
 
 
+#: Operators whose result has the shape of their first input.
+_SAME_SHAPE = frozenset(
+    {"Abs", "Cast", "CastLike", "Exp", "Identity", "Log", "Neg", "Relu", "Sigmoid", "Sqrt", "Tanh"}
+)
+
+
+def declare_backwards(graph: ir.Graph) -> None:
+    """Declares, of inner values, the fixed shapes declared of what is made of them element by element.
+
+    A sum over axes that come with the data has a shape before a run only by what is declared of the result.
+    """
+    for node in reversed(graph):
+        if node.op_type not in _SAME_SHAPE or node.domain not in ("", "ai.onnx") or not node.inputs:
+            continue
+        source, shape = node.inputs[0], node.outputs[0].shape
+        if source is None or source.producer() is None or shape is None or not shape.is_static():
+            continue
+        known = source.shape
+        open_dims = known is None or (not known.is_static() and len(known) == len(shape))
+        if open_dims and (source.type is None or isinstance(source.type, ir.TensorType)):
+            source.shape = shape.copy()
+
+
 def declare_inputs(model: ir.Model) -> Facts:
     """The facts of the graph's inputs.
 

@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.control_flow import OPERATORS, infer_control_flow
-from ascend_ep.graph.declared import Declared, declare_inputs, declared_fact, given_inputs
+from ascend_ep.graph.declared import Declared, declare_backwards, declare_inputs, declared_fact, given_inputs
 from ascend_ep.graph.facts import UNKNOWN, Fact, Facts
 from ascend_ep.graph.shapes import (
     RULES,
@@ -55,6 +55,7 @@ def infer_facts(
     AscendError E19014, naming the node, where a shape is impossible or contradicts the declared one.
     """
     facts = declare_inputs(model) if given is None else given_inputs(model, given)
+    declare_backwards(model.graph)
     _Inference(model, registry, facts).infer_graph(model.graph)
     return facts
 
