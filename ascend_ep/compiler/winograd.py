@@ -23,7 +23,7 @@ from .plan import WEIGHT, Insn, NativePartition, Plan, Ref, Weight
 G = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]])
 
 #: Fewer channels spend their time on transformations; fewer tiles, on reading 16/9 of the weights.
-LEAST_CHANNELS = 64
+LEAST_CHANNELS = 32
 LEAST_TILES = 12
 #: Products by definition for each product here: 2.25 where tiles cover the image exactly.
 LEAST_SAVING = 1.5
