@@ -125,7 +125,7 @@ static int32_t prepare_gemm(asc_call *call, const conv *c) {
             break;
     }
     int64_t rows = c->panels ? 0 : ceil_div(ceil_div(g.m, channels), GEMM_PANEL) * GEMM_PANEL;
-    int64_t bytes = ASC_FN(gemm_scratch_bytes)(rows, g.k_block);
+    int64_t bytes = ASC_FN(gemm_scratch_bytes)(rows, g.k_block, g.k_block);
     ASC_REQUIRE(call, bytes > 0 && asc_mul_ok(bytes, call->threads, &total), "conv: the operands are too large");
     call->scratch[CHANNEL_BLOCKS] = channels;
     call->scratch[PIXEL_BLOCKS] = pixels;

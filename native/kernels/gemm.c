@@ -5,10 +5,12 @@
 #include "float16.h"
 #include "gemm_pack.h"
 
-int64_t ASC_FN(gemm_scratch_bytes)(int64_t rows, int64_t k_block) {
-    int64_t lines, floats, bytes;
-    if (!asc_add_ok(rows, GEMM_GROUP * GEMM_PANEL + 16, &lines) || !asc_mul_ok(lines, k_block, &floats)) return 0;
-    if (!asc_add_ok(floats, 64, &floats) || !asc_mul_ok(floats, sizeof(float), &bytes)) return 0;
+int64_t ASC_FN(gemm_scratch_bytes)(int64_t rows, int64_t k_rows, int64_t k_block) {
+    int64_t panels, floats, bytes;
+    if (!asc_mul_ok(rows, k_rows, &floats) || !asc_mul_ok(GEMM_GROUP * GEMM_PANEL + 16, k_block, &panels)) return 0;
+    if (!asc_add_ok(floats, panels, &floats) || !asc_add_ok(floats, 64, &floats) ||
+        !asc_mul_ok(floats, sizeof(float), &bytes))
+        return 0;
     return asc_add_ok(bytes, sizeof(gemm_scratch), &bytes) ? bytes / ASC_ALIGN * ASC_ALIGN : 0;
 }
 
@@ -49,7 +51,8 @@ static int64_t tile_count(int64_t rows) {
 /* `room`: where panels of B are packed later, if at all. */
 static void pack_rows(const block *k, gemm_scratch *scratch, float *out, float *room) {
     const gemm *g = k->g;
-    if (scratch->packed == g->a && scratch->row == k->row && scratch->rows == k->rows && scratch->k == k->k0) return;
+    int same = scratch->packed == g->a && scratch->row == k->row && scratch->rows == k->rows;
+    if (same && scratch->k <= k->k0 && k->k0 + k->k <= scratch->k_end) return;
     for (int64_t tiles = tile_count(k->rows), t = 0; t < tiles; t++) {
         int64_t from = tile_start(k->rows, tiles, t), rows = tile_start(k->rows, tiles, t + 1) - from;
         const float *a = g->a + (k->row + from) * g->a_row;
@@ -62,7 +65,8 @@ static void pack_rows(const block *k, gemm_scratch *scratch, float *out, float *
     scratch->packed = g->a;
     scratch->row = k->row;
     scratch->rows = k->rows;
-    scratch->k = k->k0;
+    if (!same || !g->keeps_rows || scratch->k_end != k->k0) scratch->k = k->k0;
+    scratch->k_end = k->k0 + k->k;
 }
 
 static void run_register_tile(const block *k, int rows, int vectors, const gemm_tile *t) {
@@ -236,14 +240,15 @@ void ASC_FN(gemm_block)(const gemm *g, int64_t row, int64_t rows, int64_t panel,
     int64_t k0 = 0;
     do { /* once even when K is 0: the sums are zero and the epilogue still applies */
         block k = {.g = g, .row = row, .rows = rows, .k0 = k0, .k = least(g->k_block, g->k - k0)};
-        float *b_panels = a_tiles + (g->a_panels ? 0 : (rows * k.k + 15) / 16 * 16);
+        float *tiles = a_tiles + (g->keeps_rows ? rows * k0 : 0);
+        float *b_panels = g->a_panels ? a_tiles : a_tiles + (rows * (g->keeps_rows ? g->k : k.k) + 15) / 16 * 16;
         if (g->a_panels) {
             k.a = g->a + row * g->k + k0 * GEMM_PANEL;
         } else if (rows == 1 && g->a_k == 1 && !g->pairs) {
             k.a = g->a + row * g->a_row + k0;
         } else {
-            pack_rows(&k, scratch, a_tiles, b_panels);
-            k.a = a_tiles;
+            pack_rows(&k, scratch, tiles, b_panels);
+            k.a = tiles;
         }
         int64_t group = group_panels(&k), unit = g->a_panels ? GEMM_PANEL : rows;
         for (int64_t p = panel; p < panel_end; p += group) {

@@ -27,15 +27,16 @@ struct gemm {
     int64_t ldc;
     int streams; /* finished rows of C are stored past the caches */
     int64_t k_block;
+    int keeps_rows; /* a worker's packed rows of A stay for all of K: the same rows meet other panels later */
     epilogue epilogue;
 };
 
 /* What a worker keeps between blocks. Floats of A tiles follow, then GEMM_GROUP panels of B. */
 #define GEMM_GROUP 4
 typedef struct gemm_scratch {
-    const float *packed; /* the A whose rows from `row` on, columns from `k` on, lie packed here */
-    int64_t row, rows, k;
-    int64_t pad[4];
+    const float *packed; /* the A whose rows from `row` on, columns from `k` to `k_end`, lie packed here */
+    int64_t row, rows, k, k_end;
+    int64_t pad[3];
 } gemm_scratch;
 
 /* A pack function for B of any strides. */
@@ -61,8 +62,8 @@ static inline int64_t gemm_row_block(int64_t k_block, int packs_b) {
     return rows < 8 * GEMM_ROWS ? 8 * GEMM_ROWS : rows;
 }
 
-/* Bytes of scratch for blocks of up to `rows` rows; 0 on overflow. */
-int64_t ASC_FN(gemm_scratch_bytes)(int64_t rows, int64_t k_block);
+/* Bytes of scratch for blocks of up to `rows` rows, of which `k_rows` columns are kept; 0 on overflow. */
+int64_t ASC_FN(gemm_scratch_bytes)(int64_t rows, int64_t k_rows, int64_t k_block);
 
 /* Computes rows [row, row + rows) of panels [panel, panel_end), epilogue included. With a_panels, row
  * is a multiple of GEMM_PANEL. */

@@ -33,7 +33,7 @@ typedef struct problem {
 } problem;
 
 /* Split of the work: prepare's notes to run. */
-enum { ROW_BLOCKS, PANEL_BLOCKS, SERIAL, PACK_FIRST, SCRATCH_BYTES, PACKED_BATCHES };
+enum { ROW_BLOCKS, PANEL_BLOCKS, SERIAL, PACK_FIRST, SCRATCH_BYTES, PACKED_BATCHES, KEEPS_ROWS };
 
 static int64_t ceil_div(int64_t a, int64_t b) {
     return a / b + (a % b != 0);
@@ -300,9 +300,10 @@ static void split(asc_call *call, const problem *p) {
     int64_t rows = ceil_div(p->gemm.m, gemm_row_block(p->gemm.k_block, p->gemm.pack != NULL)), columns = 1;
     int64_t most = ns / 8000 < call->threads * 4 ? ns / 8000 : call->threads * 4;
     int64_t wanted = call->threads < 2 || ns < 16000 ? 1 : most;
+    int64_t least_wide = p->gemm.m > 2 ? 4 : 2 * GEMM_WIDE_PANELS; /* two rows or one want wide strips */
     while (p->batches * rows * columns < wanted) {
         int64_t tall = p->gemm.m / rows, wide = panels / columns;
-        if (wide >= 2 * GEMM_WIDE_PANELS && wide * GEMM_PANEL >= tall)
+        if (wide >= least_wide && wide * GEMM_PANEL >= tall)
             columns *= 2;
         else if (tall >= 2 * GEMM_ROWS)
             rows *= 2;
@@ -318,6 +319,12 @@ static void split(asc_call *call, const problem *p) {
     call->scratch[PACK_FIRST] = plain && (rows > 1 || b_batches(p) < p->batches);
 }
 
+/* Whether a worker's chunks are panels for the same rows of A, whose blocks of K each chunk would pack anew. */
+static int keeps_rows(const asc_call *call, const problem *p) {
+    int same = p->batches == 1 && call->scratch[ROW_BLOCKS] == 1 && call->scratch[PANEL_BLOCKS] > call->threads;
+    return same && p->gemm.k > p->gemm.k_block;
+}
+
 int32_t ASC_FN(matmul_prepare)(asc_call *call) {
     problem p;
     int32_t code = read_problem(call, &p);
@@ -325,7 +332,10 @@ int32_t ASC_FN(matmul_prepare)(asc_call *call) {
     if (p.batches == 0 || p.gemm.m == 0 || p.gemm.n == 0) return ASC_OK;
     fold_batches(&p);
     split(call, &p);
-    int64_t scratch = ASC_FN(gemm_scratch_bytes)(ceil_div(p.gemm.m, call->scratch[ROW_BLOCKS]), p.gemm.k_block), total;
+    call->scratch[KEEPS_ROWS] = keeps_rows(call, &p);
+    int64_t rows = ceil_div(p.gemm.m, call->scratch[ROW_BLOCKS]), total;
+    int64_t k_rows = call->scratch[KEEPS_ROWS] ? p.gemm.k : p.gemm.k_block;
+    int64_t scratch = ASC_FN(gemm_scratch_bytes)(rows, k_rows, p.gemm.k_block);
     int64_t packed = asc_packed_bytes(ASC_LAYOUT_PANEL32, p.gemm.k, p.gemm.n);
     int fits = scratch > 0 && asc_mul_ok(scratch, call->threads, &total) && packed >= 0;
     if (fits && call->scratch[PACK_FIRST])
@@ -381,6 +391,7 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
         g.b += batch_offset(p, B, batch);
     }
     g.streams = streams(p);
+    g.keeps_rows = (int)call->scratch[KEEPS_ROWS];
     int64_t from = split_at(g.m, rows, row), to = split_at(g.m, rows, row + 1);
     if (g.source && to - from <= GEMM_BYTES_ROWS && g.a_k == 1) {
         ASC_FN(gemm_bytes_stream)(&g, from, to - from, split_at(panels, columns, column),

@@ -64,7 +64,7 @@ int32_t ASC_FN(recurrent_prepare)(asc_call *call) {
     if (code || l.batch == 0 || l.hidden == 0) return code;
     split(call, &l);
     int64_t rows = call->scratch[ROWS], own = room_floats(&l, rows), bytes, total, packed;
-    int64_t product = ASC_FN(gemm_scratch_bytes)(rows, gemm_k_block(l.hidden));
+    int64_t product = ASC_FN(gemm_scratch_bytes)(rows, gemm_k_block(l.hidden), gemm_k_block(l.hidden));
     int fits = own > 0 && product > 0 && l.r_step > 0 && l.rc_step > 0 && asc_mul_ok(own, sizeof(float), &bytes) &&
                asc_add_ok(bytes, product, &bytes) && asc_mul_ok(bytes, call->threads, &total);
     fits = fits && asc_add_ok(l.r_step, l.rc_step, &packed) && asc_mul_ok(packed, l.directions, &packed);

@@ -10,9 +10,10 @@ from itertools import product
 
 import numpy as np
 import pytest
-from kernel_call import KernelError, Panel32, call, isa_levels
+from kernel_call import NUMPY, Halves32, KernelError, Packed, Pairs32, Panel32, call, isa_levels
 
 from ascend_ep.runtime._rt import ffi, lib
+from ascend_ep.runtime.layouts import LAYOUTS
 
 EPS = 2.0**-24
 SIZES = [0, 1, 2, 3, 7, 8, 13, 14, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100]
@@ -246,3 +247,19 @@ def test_sizes_that_overflow_are_refused() -> None:
     code = lib.asc_kernel_call(-1, b"matmul", tensors, 2, tensors + 2, 1, ints, 3, floats, 4, 2, status)
     assert code == lib.ASC_E_SHAPE
     assert b"too large" in ffi.string(status.text)
+
+
+@isa_each
+@pytest.mark.parametrize("kind", [Panel32, Pairs32, Halves32])
+def test_rows_that_are_kept_for_several_chunks(isa: int, kind: type[Packed]) -> None:
+    """Few rows, many panels, several blocks of K: each worker packs its rows once; alone, once a block."""
+    rng = np.random.default_rng(6)
+    a, b = rng.standard_normal((40, 4900)).astype(np.float32), rng.standard_normal((4900, 600))
+    weights = kind(b.astype(NUMPY[LAYOUTS[kind.layout].source]))
+    given = [(np.float32, (40, 600))], (0, 0, 0), (1, 1, 0, 0), isa
+    (alone,) = call("matmul", [a, weights], *given, threads=1)
+    for threads in (2, 3):
+        (y,) = call("matmul", [a, weights], *given, threads=threads)
+        np.testing.assert_array_equal(y, alone)
+    # of sums whose deviation is sqrt(K): bfloat16 rounds both factors by up to 2^-8
+    assert np.abs(alone - a @ b).max() <= (0.05 if kind is Pairs32 else 0.002) * 4900**0.5
