@@ -44,8 +44,8 @@ def postpone_rounding(part: NativePartition) -> int:
         out = insn.outs[0]
         if rounding is None or not values.is_only_read_by(stored, insn) or out.dtype != stored.dtype:
             continue
-        source = rounding.ins[0]
-        if not _rounds(rounding) or source is None or not _limits(insn, stored):
+        source = rounding.ins[0] if _rounds(rounding) else None
+        if source is None or not _limits(insn, stored):
             continue
         wide = Ref(f"{out.name}/before_rounding", FLOAT32, out.dims)
         part.values.append(wide)

@@ -220,3 +220,20 @@ def test_limits_that_are_no_numbers_of_the_type_stay_behind_the_rounding() -> No
     (y,) = session.run(None, {"x": x})
     tenth = np.float16(0.1)
     np.testing.assert_array_equal(y, np.clip(x.astype(np.float16), -tenth, tenth).astype(np.float32))
+
+
+def test_a_limit_after_what_reads_nothing() -> None:
+    """Positions are written by an instruction without inputs, which rounds nothing."""
+    model = onnx.parser.parse_model("""
+        <ir_version: 8, opset_import: ["" : 17]> g (float[n,4] x) => (int64[n] y) {
+            first = Constant<value = int64[1] {0}>()
+            zero = Constant<value = int64 {0}>()
+            one = Constant<value = int64 {1}>()
+            two = Constant<value = int64 {2}>()
+            size = Shape<end = 1>(x)
+            rows = Squeeze(size, first)
+            places = Range(zero, rows, one)
+            y = Min(places, two)
+        }""")
+    session = ascend_ep.InferenceSession(convert(model, ConvertOptions(codegen="off")).to_bytes())
+    np.testing.assert_array_equal(session.run(None, {"x": np.zeros((5, 4), np.float32)})[0], [0, 1, 2, 2, 2])
