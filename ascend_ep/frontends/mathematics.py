@@ -111,7 +111,7 @@ class _Clauses(TokenReader):
         while end < len(tokens) and tokens[end].kind != "end" and tokens[end].text not in WHERE:
             commas += tokens[end].text == ","
             end = closing(tokens, end) + 1 if tokens[end].text in ("(", "[", "{") else end + 1
-        if commas + 1 != len(self.outputs):
+        if commas + 1 != len(self.outputs) or end >= len(tokens):  # a bracket that isn't closed
             return tokens
         opening, close = Token("sign", "(", tokens[start].at), Token("sign", ")", tokens[end].at)
         return [*tokens[:start], opening, *tokens[start:end], close, *tokens[end:]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any, Protocol
 
 import onnx_ir as ir
@@ -32,6 +33,10 @@ class Registry(Protocol):
         """A `Resolved` (opdef, source), or None."""
 
 
+#: More elements than this are in no address space.
+MOST_ELEMENTS = 2**46
+
+
 def definition(registry: Registry, domain: str, op_type: str, version: int) -> OpDef | None:
     """The definition that a node's operator has outside ONNX; None for ONNX's operators.
 
@@ -55,6 +60,8 @@ def infer_facts(
     AscendError E19014, naming the node, where a shape is impossible or contradicts the declared one.
     """
     facts = declare_inputs(model) if given is None else given_inputs(model, given)
+    for value in model.graph.inputs:
+        _check_size(value, facts[value], f"{value.name} (input)")
     declare_backwards(model.graph)
     _Inference(model, registry, facts).infer_graph(model.graph)
     return facts
@@ -86,6 +93,7 @@ class _Inference:
             results = self._apply(call, domain)
         for value, fact in zip(node.outputs, results, strict=True):
             self.facts[value] = self._settle(node, value, fact)
+            _check_size(value, self.facts[value], f"{node.name or '(unnamed)'} ({node.op_type})")
 
     def _apply(self, call: Call, domain: str) -> list[Fact]:
         """The outputs' facts by definition, rule or ONNX; dtypes completed from the schema."""
@@ -166,6 +174,14 @@ def _fresh(value: ir.Value, axis: int) -> DimExpr:
 
 def _text(dims: Sequence[Dim]) -> str:
     return "[" + ",".join("?" if d == Declared.NOTHING else str(d) for d in dims) + "]"
+
+
+def _check_size(value: ir.Value, fact: Fact, what: str) -> None:
+    """AscendError E19014 for a tensor that no machine can address."""
+    sizes = [d for d in fact.dims or () if isinstance(d, int)]
+    if any(d < 0 for d in sizes) or prod(d for d in sizes if d) > MOST_ELEMENTS:
+        reason = f"a tensor has at most 2^{MOST_ELEMENTS.bit_length() - 1} elements"
+        raise AscendError("E19014", f"{value.name}: {_text(fact.dims or ())}", what, reason)
 
 
 def _contradict(node: ir.Node, value: ir.Value, what: str, declared: str, inferred: str) -> None:

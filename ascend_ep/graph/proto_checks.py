@@ -14,6 +14,8 @@ import onnx_ir as ir
 
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.external_data import tensor_bytes
+from ascend_ep.graph.function_size import written_out_nodes
+from ascend_ep.graph.shapes.schema_types import attribute_types
 
 MIN_OPSET = 1
 DEFAULT_DOMAINS = ("", "ai.onnx")
@@ -29,6 +31,14 @@ class Limits:
     inputs_of_node: int = 65_536
     rank: int = 64
 
+
+#: the fields that hold attributes of these types
+_VALUE_FIELDS = {
+    onnx.AttributeProto.TENSOR: "t",
+    onnx.AttributeProto.GRAPH: "g",
+    onnx.AttributeProto.SPARSE_TENSOR: "sparse_tensor",
+    onnx.AttributeProto.TYPE_PROTO: "tp",
+}
 
 #: elements of one entry of the typed field that holds a type's data, when it isn't raw
 _TYPED_FIELDS: dict[ir.DataType, str] = {
@@ -109,18 +119,21 @@ def check_model(model: onnx.ModelProto, where: str, limits: Limits) -> None:
 
     if not model.HasField("graph"):
         raise refuse("it has no graph (is it an ONNX file?)")
-    _check_opsets(model, refuse)
-    checker = _GraphChecker(limits, refuse)
+    checker = _GraphChecker(limits, refuse, _check_opsets(model, refuse))
     checker.check_graph(model.graph, frozenset(), 1)
     for function in model.functions:
         checker.check_function(function)
+    nodes = written_out_nodes(model) if model.functions else 0
+    if nodes is None:
+        raise refuse("a function calls itself")
+    if nodes > limits.nodes:
+        raise refuse(f"it has {nodes} nodes once its functions are written out, more than {limits.nodes}")
 
 
-def _check_opsets(model: onnx.ModelProto, refuse: Callable[..., AscendError]) -> None:
+def _check_opsets(model: onnx.ModelProto, refuse: Callable[..., AscendError]) -> dict[str, int]:
+    """The versions of the operator sets by domain."""
     newest = onnx.defs.onnx_opset_version()
-    versions = {o.domain: o.version for o in model.opset_import}
-    if not all(isinstance(domain, str) for domain in versions):
-        raise refuse("a domain is not UTF-8")
+    versions = _versions(model.opset_import, refuse)
     default = [versions[d] for d in DEFAULT_DOMAINS if d in versions]
     if not default:
         standard = [n.name or n.op_type for n in model.graph.node if n.domain in DEFAULT_DOMAINS]
@@ -134,12 +147,30 @@ def _check_opsets(model: onnx.ModelProto, refuse: Callable[..., AscendError]) ->
                 f"ONNX operator set {version} is outside {MIN_OPSET}..{newest}",
                 fix="Convert it with onnx.version_converter, or export again with another opset_version.",
             )
+    return versions
+
+
+def _versions(
+    imports: Iterable[onnx.OperatorSetIdProto], refuse: Callable[..., AscendError]
+) -> dict[str, int]:
+    versions = {o.domain: o.version for o in imports}
+    if not all(isinstance(domain, str) for domain in versions):
+        raise refuse("a domain is not UTF-8")
+    if wrong := [v for v in versions.values() if not 0 <= v < 2**31]:
+        raise refuse(f"there is no operator set of version {wrong[0]}")
+    return versions
+
+
+def _type_name(number: int) -> str:
+    values = onnx.AttributeProto.AttributeType.DESCRIPTOR.values_by_number
+    return values[number].name if number in values else str(number)
 
 
 class _GraphChecker:
     """Walks graphs and subgraphs: counts, name lengths, single assignment, definition before use."""
 
-    def __init__(self, limits: Limits, refuse: Callable[..., AscendError]) -> None:
+    def __init__(self, limits: Limits, refuse: Callable[..., AscendError], versions: dict[str, int]) -> None:
+        self.versions = versions
         self.limits = limits
         self.refuse = refuse
         self.nodes = 0
@@ -178,6 +209,7 @@ class _GraphChecker:
 
     def check_function(self, function: onnx.FunctionProto) -> None:
         self.check_name(function.name, "a function")
+        self.versions = _versions(function.opset_import, self.refuse)
         defined = set(function.input)
         self._check_nodes(function.node, defined, frozenset(), 1)
         for name in function.output:
@@ -219,11 +251,21 @@ class _GraphChecker:
         self, node: onnx.NodeProto, where: str, visible: frozenset[str], depth: int
     ) -> None:
         names: set[str] = set()
+        types = attribute_types(node.domain, node.op_type, self.versions.get(node.domain, 0))
         for attribute in node.attribute:
+            wanted = types.get(attribute.name, attribute.type)
+            if attribute.type != wanted and not attribute.ref_attr_name:
+                raise self.refuse(
+                    f"attribute {attribute.name!r} of {where} has type {_type_name(attribute.type)};"
+                    f" the operator takes {_type_name(wanted)}"
+                )
             self.check_name(attribute.name, f"an attribute of {where}"[:240])
             if attribute.name in names:
                 raise self.refuse(f"attribute {attribute.name!r} of {where} occurs twice")
             names.add(attribute.name)
+            needs = _VALUE_FIELDS.get(attribute.type)
+            if needs and not attribute.HasField(needs) and not attribute.ref_attr_name:
+                raise self.refuse(f"attribute {attribute.name!r} of {where} has no value")
             for graph in (*([attribute.g] if attribute.HasField("g") else ()), *attribute.graphs):
                 self.check_graph(graph, visible, depth + 1)
             for tensor in (*([attribute.t] if attribute.HasField("t") else ()), *attribute.tensors):

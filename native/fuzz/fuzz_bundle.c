@@ -1,11 +1,10 @@
-/* Entry for libFuzzer and for drivers like it: any bytes, as they are and with their digest stamped. */
+/* Fuzz entry: any bytes as a bundle, as they are and with their digest stamped. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "bundle_case.h"
+#include "fuzz_entry.h"
 #include "mutate.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     case_counts counts = {.max_work = 1 << 24};
@@ -18,4 +17,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     free(copy);
     return 0;
+}
+
+/* Changes of the fields of a bundle, which keep it well-formed enough to be read on. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed) {
+    (void)room;
+    random_state r = {seed};
+    mutate_bundle(data, size, &r);
+    return size;
 }

@@ -202,16 +202,16 @@ static inline void bb_header(bb_bytes *file) {
     asc_bundle_digest(file->at, file->size, file->at + 12, NULL);
 }
 
-/* The finished file; frees the builder. */
-static inline bb_bytes bb_finish(builder *b) {
-    bb_bytes plan = bb_plan(b), file = {0};
+/* A file of these partitions; empty ones are left out. */
+static inline bb_bytes bb_file(bb_bytes plan, bb_bytes host, bb_bytes native, bb_bytes weights) {
     const struct {
         uint32_t type, align;
         bb_bytes bytes;
     } parts[] = {{ASC_PART_PLAN, 64, plan},
-                 {ASC_PART_HOST, 64, b->host},
-                 {ASC_PART_NATIVE, 64, b->native},
-                 {ASC_PART_WEIGHTS, 4096, b->weights}};
+                 {ASC_PART_HOST, 64, host},
+                 {ASC_PART_NATIVE, 64, native},
+                 {ASC_PART_WEIGHTS, 4096, weights}};
+    bb_bytes file = {0};
     uint32_t n = 0;
     for (int i = 0; i < 4; i++) n += parts[i].bytes.size > 0;
     uint64_t table_end = 264 + 24 * (uint64_t)n, entry = 264;
@@ -227,6 +227,12 @@ static inline bb_bytes bb_finish(builder *b) {
         entry += 24;
     }
     bb_header(&file);
+    return file;
+}
+
+/* The finished file; frees the builder. */
+static inline bb_bytes bb_finish(builder *b) {
+    bb_bytes plan = bb_plan(b), file = bb_file(plan, b->host, b->native, b->weights);
     for (int i = 0; i < BB_KINDS; i++) free(b->sections[i].at);
     free(b->weights.at);
     free(b->native.at);

@@ -10,7 +10,9 @@ from ascend_ep.graph.infer import Registry
 
 
 class InlineFunctions(ir.passes.InPlacePass):
-    """Inlines calls of functions that `registry` doesn't define. AscendError E10041 for a recursive one."""
+    """Inlines calls of functions that `registry` doesn't define. AscendError E10041 for what can't be: a
+    recursive one, one of another operator set, one that uses a value before it is made.
+    """
 
     def __init__(self, registry: Registry | None) -> None:
         self.registry = registry
@@ -28,6 +30,6 @@ class InlineFunctions(ir.passes.InPlacePass):
 
         try:
             modified = common.InlinePass(criteria=has_no_definition)(model).modified
-        except ir.passes.PreconditionError as error:
+        except (ir.passes.PreconditionError, ValueError, RuntimeError) as error:
             raise AscendError("E10041", model.graph.name or "the model", str(error)) from None
         return ir.passes.PassResult(model, modified)

@@ -14,11 +14,12 @@ def infer_gather(call: Call) -> Fact:
     dims, indices = call.dims(0), call.dims(1)
     axis = call.axis(int(call.attr("axis", 0)), len(dims))
     array, picks = call.elements(0), call.elements(1)
-    if array is not None and picks is not None and not any(isinstance(p, DimExpr) for p in picks.reshape(-1)):
-        places = picks.astype(np.int64)
-        size = array.shape[axis]
-        if places.size and (places.min() < -size or places.max() >= size):
-            call.fail(f"an index is outside a dimension of {size}")
+    size = dims[axis]
+    known = picks is not None and not any(isinstance(p, DimExpr) for p in picks.reshape(-1))
+    places = picks.astype(np.int64) if known and picks is not None else np.zeros(0, np.int64)
+    if isinstance(size, int) and places.size and (places.min() < -size or places.max() >= size):
+        call.fail(f"an index is outside a dimension of {size}")
+    if array is not None and known:
         result = np.asarray(array.take(places, axis=axis), dtype=object)
         return tracked(result) or Fact(dims=[*dims[:axis], *indices, *dims[axis + 1 :]])
     return Fact(dims=[*dims[:axis], *indices, *dims[axis + 1 :]])
