@@ -31,7 +31,7 @@ def find_schema(domain: str, op_type: str, version: int) -> onnx.defs.OpSchema |
 def attribute_types(domain: str, op_type: str, version: int) -> dict[str, int]:
     """The types (AttributeProto.type) of an operator's attributes; empty for one that ONNX doesn't know."""
     schema = find_schema("" if domain == "ai.onnx" else domain, op_type, version) if version else None
-    return {} if schema is None else {name: int(a.type) for name, a in schema.attributes.items()}
+    return {} if schema is None else {name: int(a.type.value) for name, a in schema.attributes.items()}
 
 
 def output_types(call: Call) -> list[int]:
