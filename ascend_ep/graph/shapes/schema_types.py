@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import onnx
 import onnx_ir as ir
@@ -31,7 +32,8 @@ def find_schema(domain: str, op_type: str, version: int) -> onnx.defs.OpSchema |
 def attribute_types(domain: str, op_type: str, version: int) -> dict[str, int]:
     """The types (AttributeProto.type) of an operator's attributes; empty for one that ONNX doesn't know."""
     schema = find_schema("" if domain == "ai.onnx" else domain, op_type, version) if version else None
-    return {} if schema is None else {name: int(a.type.value) for name, a in schema.attributes.items()}
+    attributes: dict[str, Any] = {} if schema is None else schema.attributes
+    return {name: int(a.type) for name, a in attributes.items()}
 
 
 def output_types(call: Call) -> list[int]:
