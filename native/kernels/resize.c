@@ -8,7 +8,7 @@
 #include "axis_split.h"
 #include "chunks.h"
 #include "resize_taps.h"
-#include "simd.h"
+#include "simd_gather.h"
 
 typedef struct resize_job {
     resize_axis axis;

@@ -6,7 +6,7 @@
 #include "bilinear.h"
 #include "chunks.h"
 #include "indexing.h"
-#include "simd.h"
+#include "simd_gather.h"
 
 #define MOST_SAMPLES 4096
 #define TAPS 64           /* a multiple of ASC_VF */

@@ -97,16 +97,6 @@ static inline void vf_store_tail(float *p, vf v, int64_t n) {
     memcpy(p, lanes, (size_t)n * sizeof *p);
 #endif
 }
-/* p[at[i]] in lane i. */
-static inline vf vf_gather(const float *p, const int32_t *at) {
-#if defined(__AVX512F__)
-    return (vf)_mm512_i32gather_ps(_mm512_loadu_si512(at), p, 4);
-#else
-    vf v;
-    for (int i = 0; i < ASC_VF; i++) v[i] = p[at[i]];
-    return v;
-#endif
-}
 static inline vf vf_select(vi mask, vf yes, vf no) {
     return (vf)(((vi)yes & mask) | ((vi)no & ~mask));
 }

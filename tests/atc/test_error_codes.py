@@ -164,7 +164,7 @@ CASES: dict[str, tuple[list[str], str]] = {
         ["--model=odd.onnx", *M[1:]],
         "No parser is registered for Op [odd1, optype [ai.onnx::17::Swishh]].",
     ),
-    "E19014": (["--model=clash.onnx", *M[1:]], "for Op [relu1 (Relu)] is invalid. Reason: "),
+    "E19014": (["--model=clash.onnx", *M[1:]], "for Op [conv1 (Conv)] is invalid. Reason: "),
     "E20001": (
         ["--model=odd.onnx", *M[1:], "--custom_op_info=kernel.json"],
         "Failed to compile Op [odd1]. (optype: [Swishh])",
