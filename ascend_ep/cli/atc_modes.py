@@ -14,7 +14,7 @@ from ascend_ep.cli.atc_flags import OUTPUT_TYPES
 from ascend_ep.cli.atc_fusion import fusion_result, print_report, report_json
 from ascend_ep.cli.atc_implementations import implementations
 from ascend_ep.cli.atc_log import shows_steps, warn
-from ascend_ep.cli.atc_precision import precision, precision_lists
+from ascend_ep.cli.atc_precision import precision, precision_lists, warn_of_float16
 from ascend_ep.cli.atc_profiles import FLAGS as PROFILE_FLAGS
 from ascend_ep.cli.atc_profiles import Profiles, read_profiles
 from ascend_ep.cli.atc_report import check_report, failed_report, print_table, table_json, warn_of_limits
@@ -51,6 +51,7 @@ def convert_model(given: Given, words: Sequence[str]) -> None:
     print_table(conversion)
     warn_of_unused(given, conversion)
     warn_of_limits(given, conversion)
+    warn_of_float16(given, conversion)
     report_fusions(given, conversion)
     conversion.write(f"{output}.om")
     context = Path(f"{output}_ctx.onnx")

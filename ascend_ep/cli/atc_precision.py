@@ -7,15 +7,22 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ascend_ep.cli.atc_log import warn
 from ascend_ep.errors import AscendError, did_you_mean
+from ascend_ep.opdef.dtypes import FLOAT16
 
 if TYPE_CHECKING:
+    from ascend_ep.compiler.convert import Conversion
     from ascend_ep.compiler.precision import PrecisionLists
     from ascend_ep.graph.passes.retype import NodeTypes
 
 Given = Mapping[str, str]
 
 DEFAULT = "force_fp16"  #: atc's own
+FLOAT16_IS_DEFAULT = (
+    "The model is computed in float16, as by atc without --precision_mode; "
+    "--precision_mode_v2=origin keeps its own types."
+)
 LIMIT = 1 << 20  #: bytes of a file
 BY_TYPE = "OpType::"
 LISTS = ("black-list", "white-list", "gray-list")
@@ -31,6 +38,15 @@ def precision(given: Given) -> str:
     mode = given.get("precision_mode") or given.get("precision_mode_v2") or DEFAULT
     check_mode(mode)
     return mode
+
+
+def warn_of_float16(given: Given, conversion: Conversion) -> None:
+    """Says that float16 was nobody's choice, where the default has brought it into a model."""
+    if "precision_mode" in given or "precision_mode_v2" in given:
+        return
+    casts = (node.attributes["to"].as_int() for node in conversion.model.graph if node.op_type == "Cast")
+    if FLOAT16 in casts:
+        warn(given, FLOAT16_IS_DEFAULT)
 
 
 def precision_lists(

@@ -180,3 +180,27 @@ def test_kept_names_must_be_in_the_model(
     words = [f"--model={model}", "--framework=5", f"--output={tmp_path / 'm'}", "--soc_version=Ascend910B3"]
     assert atc.main([*words, f"--keep_dtype={kept}"]) == 255
     assert "Opname [produkt] specified in [--keep_dtype]" in capsys.readouterr().out
+
+
+def test_float16_that_nobody_asked_for_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    graph = helper.make_graph(
+        [helper.make_node("Exp", ["x"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [3])],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    onnx.save(model, tmp_path / "m.onnx")
+    words = [
+        "--framework=5",
+        f"--model={tmp_path}/m.onnx",
+        f"--output={tmp_path}/m",
+        "--soc_version=Ascend910B3",
+    ]
+    for mode, said in (
+        ([], True),
+        (["--precision_mode=force_fp16"], False),
+        (["--precision_mode_v2=origin"], False),
+    ):
+        assert atc.main([*words, *mode]) == 0
+        assert ("computed in float16" in capsys.readouterr().err) is said
