@@ -1,8 +1,9 @@
-/* drive - runs a fuzz entry without libFuzzer: fuzz_X SECONDS CORPUS [SEED]
+/* drive - runs a fuzz entry without libFuzzer: fuzz_X SECONDS CORPUS [SEED [INPUTS]]
  *
- * Every file of the folder CORPUS as it is, then mutations of them until the time is over: bytes changed, cut out,
- * repeated and joined with another file's, and the entry's own mutator. An input during which the process dies,
- * takes longer than LONGEST seconds or grows by more than MOST_MEMORY is left in the file `failed-input`.
+ * Every file of the folder CORPUS as it is, then mutations of them until the time is over or INPUTS were tried: bytes
+ * changed, cut out, repeated and joined with another file's, and the entry's own mutator. The same SEED gives the same
+ * inputs. One during which the process dies, takes longer than LONGEST seconds or grows by more than MOST_MEMORY is
+ * left in the file `failed-input`.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -149,11 +150,11 @@ static void mutate(random_state *r) {
 
 int main(int argc, char **argv) {
     if (argc < 3 || !load_corpus(argv[2])) {
-        fprintf(stderr, "usage: %s SECONDS CORPUS [SEED]; CORPUS is a folder of files\n", argv[0]);
+        fprintf(stderr, "usage: %s SECONDS CORPUS [SEED [INPUTS]]; CORPUS is a folder of files\n", argv[0]);
         return 2;
     }
     random_state r = {argc > 3 ? strtoull(argv[3], NULL, 10) : 1};
-    unsigned long tried = 0;
+    unsigned long tried = 0, most = argc > 4 ? strtoul(argv[4], NULL, 10) : 0;
     now.bytes = malloc(ROOM);
     watch_death();
     signal(SIGALRM, on_signal);
@@ -164,7 +165,7 @@ int main(int argc, char **argv) {
         try_input();
     }
     long memory = peak_memory();
-    for (time_t end = time(NULL) + atoi(argv[1]); time(NULL) < end; tried++) {
+    for (time_t end = time(NULL) + atoi(argv[1]); time(NULL) < end && (!most || tried < most); tried++) {
         mutate(&r);
         try_input();
         if (peak_memory() - memory > MOST_MEMORY) {

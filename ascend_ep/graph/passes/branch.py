@@ -41,7 +41,7 @@ class InlineBranches(ir.passes.InPlacePass):
 
 def _branch(node: ir.Node, facts: Facts) -> ir.Graph | None:
     """The branch that is taken; None when only the data decide."""
-    condition = node.inputs[0]
+    condition = node.inputs[0] if node.inputs else None
     fact = None if condition is None else facts[condition]
     if fact is None or fact.const is None or fact.const.size != 1:
         return None
