@@ -289,6 +289,29 @@ CODES: dict[str, Code] = {
     "E43003": Code(
         "The Ascend C kernel [%s] failed on the CPU: %s.", "Correct the kernel, or the shapes it is given."
     ),
+    # --- ascend-serve ------------------------------------------------------------------------------
+    "E50001": Code("The request is malformed: %s.", "Correct the request."),
+    "E50002": Code("There is no model [%s].%s", "The index of the repository names the models."),
+    "E50003": Code("Model [%s] isn't ready.", "Try again when its ready endpoint says so."),
+    "E50004": Code("Tensor [%s] is refused: %s.", "The model's metadata shows what it takes."),
+    "E50005": Code("The body has %s bytes; %s are the most.", "Send less, or raise --max-body-bytes."),
+    "E50006": Code("The server is busy: %s waiting.", "Try again later."),
+    "E50007": Code("The deadline passed after %s.", "Allow more time, or send fewer requests."),
+    "E50008": Code("The server is shutting down.", "Try another server."),
+    "E50009": Code("There is nothing at [%s].", "The protocol's paths begin with /v2."),
+    "E50010": Code("The server failed (reference %s).", "The server's log has the details."),
+    "E50011": Code("The request isn't authorised.", "Send a valid bearer token."),
+    "E50012": Code("The header has more than %s bytes.", "Send less."),
+    "E50013": Code("This is not allowed here: %s.", "Ask the operator of the server."),
+    "E50014": Code("Method [%s] is not allowed here.%s", "Use one of the methods that are."),
+    "E50015": Code("Tensor [%s] has type [%s], which the protocol lacks.", "Cast it in the model."),
+    "E50016": Code("The encoding [%s] isn't supported.", "Use gzip or deflate."),
+    "E50017": Code("The request wasn't complete in time.", "Send it faster."),
+    "E50018": Code("The request was cancelled."),
+    "E50019": Code("Can't listen on [%s]: %s.", "Choose another address or port."),
+    "E50020": Code("Output [%s] has a value that JSON can't hold: %s.", "Ask for it in binary."),
+    "E50021": Code("There is no folder [%s].", "Give the folder of models with --model-repository."),
+    "E50022": Code("The server needs the module [%s].", 'pip install "ascend-ep[serve]"'),
 }
 
 #: asc_status.code -> our code

@@ -1,0 +1,1 @@
+"""How requests run: jobs, and the schedulers that a version can have (direct, batched)."""

@@ -1,0 +1,52 @@
+"""One request on its way through a scheduler."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from ascend_ep.errors import AscendError
+from ascend_ep.serving.request import Array, InferRequest, Timings
+
+#: All outputs of the model in its order, or why there are none.
+Done = Callable[["Job", Sequence[Array] | AscendError], None]
+
+
+class Job:
+    """Finished exactly once, on the event loop: by `finish`, `fail`, or `cancel` (nobody listens any more).
+
+    rows: the size of the batch dimension, 1 for a model without one.
+    """
+
+    __slots__ = ("arrived", "done", "finished", "inputs", "request", "rows", "timings")
+
+    def __init__(self, request: InferRequest, inputs: dict[str, Array], rows: int, done: Done) -> None:
+        self.request = request
+        self.inputs = inputs
+        self.rows = rows
+        self.done = done
+        self.finished = False
+        self.timings = Timings(batch=rows)
+        self.arrived = time.monotonic_ns()
+
+    def finish(self, outputs: Sequence[Array]) -> None:
+        if not self.finished:
+            self.finished = True
+            self.done(self, outputs)
+
+    def fail(self, error: AscendError) -> None:
+        if not self.finished:
+            self.finished = True
+            self.done(self, error)
+
+    def cancel(self) -> None:
+        """The client is gone: what waits isn't run, what runs is dropped."""
+        self.fail(AscendError("E50018"))
+
+    def late(self) -> AscendError | None:
+        """E50007 when the deadline has passed."""
+        deadline = self.request.deadline
+        if deadline is None or time.monotonic() < deadline:
+            return None
+        waited = (time.monotonic_ns() - self.arrived) / 1e6
+        return AscendError("E50007", f"{waited:.0f} ms")

@@ -1,0 +1,57 @@
+"""A parsed request and the answer to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+
+Body = bytes | memoryview
+
+
+@dataclass(slots=True)
+class Request:
+    """headers: names in lower case; one that is there twice has both values, by comma. path: without the
+    query, still percent-encoded. peer: the client's address, "" on a Unix socket. on_gone: what an exchange
+    in flight wants called when the client leaves."""
+
+    method: str
+    path: str
+    query: str
+    headers: dict[str, str]
+    body: Body
+    peer: str = ""
+    on_gone: Callable[[], None] | None = None
+
+
+@dataclass(slots=True)
+class Response:
+    """body: pieces, sent as they are, one after another."""
+
+    status: int = 200
+    headers: Sequence[tuple[str, str]] = ()
+    body: Sequence[Body] = ()
+    content_type: str = "application/json"
+    close: bool = False
+
+
+#: Sends the one answer to a request.
+Send = Callable[[Response], None]
+
+_LINES: dict[int, bytes] = {s.value: f"HTTP/1.1 {s.value} {s.phrase}\r\n".encode() for s in HTTPStatus}
+
+
+def head(response: Response, keep_alive: bool, length: int) -> bytes:
+    """The bytes before the body. Header values are ours: none may hold a line break."""
+    parts = [
+        _LINES.get(response.status) or f"HTTP/1.1 {response.status} Refused\r\n".encode(),
+        b"content-length: %d\r\n" % length,
+    ]
+    if length:
+        parts.append(f"content-type: {response.content_type}\r\n".encode())
+    for name, value in response.headers:
+        if "\r" in value or "\n" in value:
+            raise ValueError(f"the header {name} has a line break")
+        parts.append(f"{name}: {value}\r\n".encode("latin-1", "replace"))
+    parts.append(b"\r\n" if keep_alive else b"connection: close\r\n\r\n")
+    return b"".join(parts)

@@ -1,0 +1,74 @@
+"""A listening socket, its connections, and their end."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from ascend_ep.errors import AscendError
+from ascend_ep.serving.settings import Limits
+
+from .connection import Connection, Handler
+
+_SWEEP_SECONDS = 0.5
+
+
+class HttpServer:
+    """Gives every request to `handler`, which answers by its second argument, once."""
+
+    def __init__(self, handler: Handler, limits: Limits) -> None:
+        self.handler = handler
+        self.limits = limits
+        self.draining = False
+        self._connections: set[Connection] = set()
+        self._body_bytes = 0
+        self._server: asyncio.Server | None = None
+        self._sweeper: asyncio.Task[None] | None = None
+
+    async def listen(self, address: str, port: int) -> int:
+        """Begins to take connections and returns the port. Raises AscendError E50019 when it can't."""
+        loop = asyncio.get_running_loop()
+        try:
+            self._server = await loop.create_server(lambda: Connection(self), address, port, backlog=1024)
+        except OSError as error:
+            raise AscendError("E50019", f"{address}:{port}", error.strerror or error) from error
+        self._sweeper = loop.create_task(self._sweep())
+        found: int = self._server.sockets[0].getsockname()[1]
+        return found
+
+    async def close(self, grace: float) -> None:
+        """Takes no more connections, closes idle ones, gives the others `grace` seconds to be answered."""
+        self.draining = True
+        if self._server is not None:
+            self._server.close()
+        until = time.monotonic() + grace
+        for connection in list(self._connections):
+            connection.finish()
+        while self._connections and time.monotonic() < until:
+            await asyncio.sleep(0.01)
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+
+    # --- called by connections ----------------------------------------------------------------
+
+    def opened(self, connection: Connection) -> bool:
+        """Whether there is room for one more."""
+        self._connections.add(connection)
+        return len(self._connections) <= self.limits.connections
+
+    def closed(self, connection: Connection) -> None:
+        self._connections.discard(connection)
+
+    def count_body(self, size: int) -> None:
+        """Accounts for a body that is being received, by a negative size for one that is complete. Raises
+        AscendError E50006."""
+        if size > 0 and self._body_bytes + size > self.limits.bodies:
+            raise AscendError("E50006", f"{self._body_bytes} bytes of bodies")
+        self._body_bytes += size
+
+    async def _sweep(self) -> None:
+        while True:
+            await asyncio.sleep(_SWEEP_SECONDS)
+            now = time.monotonic()
+            for connection in [c for c in self._connections if c.deadline < now]:
+                connection.expire()

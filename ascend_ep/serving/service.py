@@ -1,0 +1,63 @@
+"""From a request to its answer, whatever the front end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from ascend_ep.errors import AscendError
+
+from .execution.job import Job
+from .repository.repository import Repository
+from .repository.version import LoadedVersion
+from .request import Array, InferRequest, InferResponse, Reply
+
+
+class InferenceService:
+    def __init__(self, repository: Repository, timeout: float) -> None:
+        self.repository = repository
+        self._timeout = timeout
+        #: no more requests are taken (the server is going down)
+        self.draining = False
+
+    def submit(self, request: InferRequest, reply: Reply) -> Job | None:
+        """Answers by `reply`, on the event loop, maybe before this returns; the job is for cancelling.
+
+        Raises AscendError when the request is refused at once.
+        """
+        if self.draining:
+            raise AscendError("E50008")
+        version = self.repository.choose(request)
+        signature = version.signature
+        signature.check(request.inputs)
+        if request.outputs:
+            signature.check_outputs(request.outputs)
+        if request.deadline is None:
+            request.deadline = time.monotonic() + self._timeout
+        rows = 1
+        if signature.batch_symbol is not None:
+            rows = request.inputs[signature.inputs[0].name].shape[0]
+
+        def done(job: Job, result: Sequence[Array] | AscendError) -> None:
+            self._answer(version, job, result, reply)
+
+        job = Job(request, request.inputs, rows, done)
+        version.submit(job)
+        return job
+
+    def _answer(
+        self, version: LoadedVersion, job: Job, result: Sequence[Array] | AscendError, reply: Reply
+    ) -> None:
+        ns = time.monotonic_ns() - job.arrived
+        if isinstance(result, AscendError):
+            version.statistics.failed(ns)
+            reply(result)
+            return
+        version.statistics.succeeded(ns, job.timings)
+        request = job.request
+        made = zip(version.signature.outputs, result, strict=True)
+        outputs = [(spec.name, spec.datatype, array) for spec, array in made]
+        if request.outputs:
+            by_name = {name: (name, datatype, array) for name, datatype, array in outputs}
+            outputs = [by_name[name] for name in request.outputs]
+        reply(InferResponse(version.model, version.name, outputs, request.id, timings=job.timings))

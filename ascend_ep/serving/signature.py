@@ -1,0 +1,106 @@
+"""What a served model takes and gives, and whether a request fits it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ascend_ep.errors import AscendError, did_you_mean
+
+from .datatypes import BYTES, DTYPES, datatype_of
+from .request import Array
+
+Dim = int | str
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """dims: sizes, or the names of sizes that a request chooses."""
+
+    name: str
+    datatype: str
+    dims: tuple[Dim, ...]
+
+    @property
+    def shape(self) -> list[int]:
+        """As the protocol writes it: -1 for a size that a request chooses."""
+        return [d if isinstance(d, int) else -1 for d in self.dims]
+
+
+@dataclass(frozen=True)
+class Signature:
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+
+    @classmethod
+    def of_session(cls, session: Any, where: str) -> Signature:
+        """Raises AscendError E50015 when a type isn't one of the protocol's."""
+        return cls(
+            tuple(_spec(arg, where) for arg in session.get_inputs()),
+            tuple(_spec(arg, where) for arg in session.get_outputs()),
+        )
+
+    @property
+    def batch_symbol(self) -> str | None:
+        """The name of the first size of every input and output, when it is one and the same name: rows of
+        requests can then run as one batch. A product of it elsewhere means that rows aren't independent."""
+        tensors = (*self.inputs, *self.outputs)
+        first = {t.dims[0] if t.dims else None for t in tensors}
+        symbol = first.pop() if len(first) == 1 else None
+        if not isinstance(symbol, str) or not symbol.isidentifier():
+            return None
+        inner = (d for t in tensors for d in t.dims[1:] if isinstance(d, str))
+        return None if any(symbol in d for d in inner) else symbol
+
+    def check(self, given: dict[str, Array]) -> None:
+        """Raises AscendError E50004 unless these are the inputs, in type, rank and sizes, equal names having
+        equal sizes."""
+        if len(given) != len(self.inputs) or any(spec.name not in given for spec in self.inputs):
+            self._refuse_names(given)
+        sizes: dict[str, int] = {}
+        for spec in self.inputs:
+            _check_tensor(spec, given[spec.name], sizes)
+
+    def check_outputs(self, names: Sequence[str]) -> None:
+        """Raises AscendError E50004 for a name that is no output, or is there twice."""
+        known = [spec.name for spec in self.outputs]
+        for i, name in enumerate(names):
+            if name not in known:
+                raise AscendError("E50004", name, f"the model has no such output.{did_you_mean(name, known)}")
+            if name in names[:i]:
+                raise AscendError("E50004", name, "this output is asked for twice")
+
+    def _refuse_names(self, given: dict[str, Array]) -> None:
+        known = [spec.name for spec in self.inputs]
+        for name in given:
+            if name not in known:
+                raise AscendError("E50004", name, f"the model has no such input.{did_you_mean(name, known)}")
+        missing = next(name for name in known if name not in given)
+        raise AscendError("E50004", missing, "this input is missing")
+
+
+def _spec(arg: Any, where: str) -> TensorSpec:
+    dims = tuple(d if d is not None else f"{arg.name}_{i}" for i, d in enumerate(arg.shape))
+    return TensorSpec(arg.name, datatype_of(arg.type, arg.name, where), dims)
+
+
+def _check_tensor(spec: TensorSpec, array: Array, sizes: dict[str, int]) -> None:
+    if array.dtype != DTYPES[spec.datatype] and not (spec.datatype == BYTES and array.dtype.kind in "OSU"):
+        raise AscendError(
+            "E50004", spec.name, f"the model takes {spec.datatype}; {array.dtype.name} was sent"
+        )
+    if len(array.shape) != len(spec.dims):
+        raise AscendError("E50004", spec.name, _takes(spec, array))
+    for dim, size in zip(spec.dims, array.shape, strict=True):
+        if isinstance(dim, int):
+            if dim != size:
+                raise AscendError("E50004", spec.name, _takes(spec, array))
+        elif sizes.setdefault(dim, size) != size and dim.isidentifier():
+            raise AscendError(
+                "E50004", spec.name, f"{_takes(spec, array)}, and [{dim}] is {sizes[dim]} elsewhere"
+            )
+
+
+def _takes(spec: TensorSpec, array: Array) -> str:
+    return f"the model takes {list(spec.dims)}; {list(array.shape)} was sent"

@@ -1,0 +1,80 @@
+"""Tensors on the wire: raw little-endian elements; of BYTES, each behind its length in four bytes."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from ascend_ep.errors import AscendError
+
+from .datatypes import BYTES, DTYPES
+from .request import Array
+
+MAX_RANK = 8
+Buffer = memoryview | bytes
+
+
+def element_count(shape: Sequence[object], name: str) -> int:
+    """The number of elements of a claimed shape. Raises AscendError E50004 unless it is at most MAX_RANK
+    sizes of 0 or more, with a product below 2^40."""
+    if len(shape) > MAX_RANK:
+        raise AscendError("E50004", name, f"it has {len(shape)} dimensions; {MAX_RANK} are the most")
+    for size in shape:
+        if type(size) is not int or not 0 <= size < 2**40:
+            raise AscendError("E50004", name, f"its shape {list(shape)} has a size that is no count")
+    count = math.prod(shape)  # type: ignore[arg-type]
+    if count >= 2**40:
+        raise AscendError("E50004", name, f"its shape {list(shape)} has too many elements")
+    return count
+
+
+def array_from_raw(name: str, datatype: str, shape: Sequence[int], raw: Buffer) -> Array:
+    """A view of the bytes as an array of that type and shape (BYTES: a new array of objects). Raises
+    AscendError E50004 when they don't fit each other."""
+    dtype = DTYPES.get(datatype)
+    if dtype is None:
+        raise AscendError("E50004", name, f"[{datatype}] is no datatype ({', '.join(DTYPES)})")
+    count = element_count(shape, name)
+    if datatype == BYTES:
+        return _bytes_elements(name, raw, count).reshape(shape)
+    if len(raw) != count * dtype.itemsize:
+        raise AscendError(
+            "E50004",
+            name,
+            f"{datatype}{list(shape)} takes {count * dtype.itemsize} bytes; {len(raw)} were sent",
+        )
+    return np.frombuffer(raw, dtype, count).reshape(shape)
+
+
+def raw_from_array(array: Array, datatype: str) -> memoryview:
+    """The elements of an array as they go onto the wire, without a copy where it is contiguous."""
+    if datatype == BYTES:
+        return memoryview(_joined(array.ravel().tolist()))
+    return memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))  # type: ignore[arg-type]
+
+
+def _bytes_elements(name: str, raw: Buffer, count: int) -> Array:
+    if 4 * count > len(raw):
+        raise AscendError("E50004", name, f"{count} BYTES elements take at least {4 * count} bytes")
+    elements = np.empty(count, object)
+    at = 0
+    for i in range(count):
+        if at + 4 > len(raw):
+            raise AscendError("E50004", name, f"its bytes end before element {i} of {count}")
+        (size,) = struct.unpack_from("<I", raw, at)
+        at += 4
+        if at + size > len(raw):
+            raise AscendError("E50004", name, f"element {i} of {count} is longer than what was sent")
+        elements[i] = bytes(raw[at : at + size])
+        at += size
+    if at != len(raw):
+        raise AscendError("E50004", name, f"{len(raw) - at} bytes follow its last element")
+    return elements
+
+
+def _joined(elements: Iterable[object]) -> bytes:
+    encoded = (e if isinstance(e, bytes) else str(e).encode() for e in elements)
+    return b"".join(struct.pack("<I", len(e)) + e for e in encoded)

@@ -1,0 +1,26 @@
+"""One repository and one server for the tests that change neither."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from running import Running
+from served_models import put, rows
+
+from ascend_ep.serving.settings import Settings
+
+
+@pytest.fixture(scope="session")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root: Path = tmp_path_factory.mktemp("models")
+    put(root, "rows", 1, rows)
+    put(root, "rows", 2, rows)
+    return root
+
+
+@pytest.fixture(scope="session")
+def running(repository: Path) -> Iterator[Running]:
+    with Running(Settings(repository, http_port=0)) as server:
+        yield server

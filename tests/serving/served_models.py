@@ -1,0 +1,31 @@
+"""Models that the tests serve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from ascend_ep.compiler.convert import ConvertOptions, convert
+
+
+def rows() -> onnx.ModelProto:
+    """x [N, 8] -> y [N, 4]: rows are independent of each other."""
+    weight = numpy_helper.from_array(np.random.default_rng(1).standard_normal((8, 4)).astype("f"), "w")
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["h"]), helper.make_node("Tanh", ["h"], ["y"])]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 8])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 4])
+    graph = helper.make_graph(nodes, "rows", [x], [y], [weight])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def put(root: Path, name: str, version: int, build: Callable[[], onnx.ModelProto]) -> Path:
+    """Writes a bundle into a repository and returns its path."""
+    folder = root / name / str(version)
+    folder.mkdir(parents=True)
+    path = folder / "model.om"
+    path.write_bytes(convert(build(), ConvertOptions(precision="must_keep_origin_dtype")).to_bytes())
+    return path
