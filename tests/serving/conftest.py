@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,3 +25,12 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def running(repository: Path) -> Iterator[Running]:
     with Running(Settings(repository, http_port=0)) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def triton_python() -> str:
+    """The Python that has tritonclient: it pins protobuf, so it has an environment of its own."""
+    found = os.environ.get("ASCEND_EP_TEST_TRITON_PYTHON")
+    if not found:
+        pytest.skip("ASCEND_EP_TEST_TRITON_PYTHON names no Python with tritonclient[http,grpc]")
+    return found
