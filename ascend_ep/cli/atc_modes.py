@@ -158,6 +158,7 @@ def conversion_options(
         self_check={"0": False, "1": True}.get(given.get("self_check", "")),
         aipp=aipp_ops(given),
         codegen=codegen(given),
+        external_weight=int(given.get("external_weight", "0")),
         hint_shapes=parse_hint_shapes(given.get("input_hint_shape", "")),
         fusions_off=fusions_off(given),
         dump=dump_folder(given),

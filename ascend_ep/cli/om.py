@@ -120,9 +120,12 @@ def verify(given: argparse.Namespace) -> tuple[Found, str, bool]:
     bundle = Bundle(open_model(given.bundle, flags=lib.ASC_OPEN_VERIFY_WEIGHTS))
     samples = check_samples(given.bundle, bundle)
     ok = not any(s.exceeds for s in samples.values())
-    found = {"weights": len(bundle.weights), "samples": {name: str(d) for name, d in samples.items()}}
-    lines = [f"structure and {len(bundle.weights)} weights: good"]
-    lines += [f"sample output {name}: {d}" for name, d in samples.items()] or ["no samples stored"]
+    files = [f.name for f in bundle.weight_files]
+    shown = {name: str(d) for name, d in samples.items()}
+    found = {"weights": len(bundle.weights), "weight_files": files, "samples": shown}
+    inside = f" in {len(files)} file{'s' * (len(files) > 1)}" if files else ""
+    lines = [f"structure and {len(bundle.weights)} weights{inside}: good"]
+    lines += [f"sample output {name}: {d}" for name, d in shown.items()] or ["no samples stored"]
     return found, "\n".join([*lines, "PASS" if ok else "FAIL"]), ok
 
 

@@ -38,6 +38,10 @@ def describe(path: str) -> Found:
         "profiles": list(bundle.profiles),
         "partitions": [_partition(bundle, p) for p in bundle.partitions],
         "weights": [{"offset": w.offset, "bytes": w.size, "sha256": w.sha256} for w in bundle.weights],
+        "weight_files": [
+            {"name": f.name, "bytes": f.size, "sha256": f.sha256, "weights": len(f.weights)}
+            for f in bundle.weight_files
+        ],
         "native": [{"name": n.name, "bytes": n.size, "sha256": n.sha256} for n in bundle.natives],
     }
 
@@ -111,6 +115,8 @@ def _lines(found: Found) -> Iterator[str]:
                 yield f"         ints {_short(insn['ints'])} floats {_short(insn['floats'])}"
     total = sum(w["bytes"] for w in found["weights"])
     yield f"weights: {len(found['weights'])} segments, {total} B"
+    for file in found["weight_files"]:
+        yield f"  in {file['name']}: {file['weights']}, {file['bytes']} B, sha256:{file['sha256']}"
     for native in found["native"]:
         yield f"native code: {native['name']}, {native['bytes']} B, sha256:{native['sha256']}"
 

@@ -62,6 +62,7 @@ from .self_check import (
 from .semantics import Semantics
 from .soc import find_soc
 from .soc_limits import Limit, soc_limits
+from .weight_files import WeightFiles
 from .winograd import use_winograd
 from .writer import write_bytes, write_file
 
@@ -90,6 +91,8 @@ class ConvertOptions:
     on the on-chip buffer of `soc_version`, when one is given.
     `aipp`: what comes before the model's inputs (--insert_op_conf).
     `hint_shapes`: by position of the input, the sizes that samples have where a dimension is free.
+    `external_weight`: where `Conversion.write` puts weights: 0 in the bundle, 1 each in a file of its own in
+    the folder `weight` beside it, 2 in one file there. Bundles in memory hold their weights.
     `meta`: more entries for the bundle's META section. `dump`: folder for every step as text.
     """
 
@@ -116,6 +119,7 @@ class ConvertOptions:
     fusions_off: Collection[str] = ()
     aipp: Sequence[AippOp] = ()
     hint_shapes: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    external_weight: int = 0
     meta: Mapping[str, str] = field(default_factory=dict)
     dump: Path | None = None
     base_dir: str | os.PathLike[str] | None = None
@@ -146,14 +150,18 @@ class Conversion:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes the bundle, having verified and run it. Raises AscendError; then no file is left."""
-        target, soc = Path(path), self.options.soc_version
         self.options.progress("writing")
         try:
-            write_file(self.plan, self.model_def, target, soc, self._check)
+            self._write(Path(path))
         except NoSamples:
             self.plan.samples.clear()
-            write_file(self.plan, self.model_def, target, soc, self._check)
+            self._write(Path(path))
         self._trust(_natives(self.plan))
+
+    def _write(self, target: Path) -> None:
+        where = self.options.external_weight
+        outside = WeightFiles(target, combined=where == 2) if where else None
+        write_file(self.plan, self.model_def, target, self.options.soc_version, self._check, outside)
 
     def to_bytes(self) -> bytes:
         """The bundle in memory, verified and run. Of its code, what was generated here becomes trusted."""

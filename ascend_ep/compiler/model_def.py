@@ -143,14 +143,15 @@ def model_info(path: str | os.PathLike[str]) -> str:
     meta = bundle.meta
     sizes = {kind: bundle.part(kind).nbytes for kind in _PARTS}
     weights, native = sizes[lib.ASC_PART_WEIGHTS], sizes[lib.ASC_PART_NATIVE]
+    outside = sum(f.size for f in bundle.weight_files)
     return "\n".join(
         [
             "============ Display Model Info start ============",
             f"Original Atc command line: {meta.get('atc_cmdline', '')}",
             f"system   info: atc_version[{meta.get('producer', '')}], "
             f"soc_version[{meta.get('soc_version', '')}], framework_type[5].",
-            f"resource info: memory_size[{_arena_bytes(bundle)} B], weight_size[{weights} B], stream_num[1], "
-            "event_num[0].",
+            f"resource info: memory_size[{_arena_bytes(bundle)} B], weight_size[{weights + outside} B], "
+            "stream_num[1], event_num[0].",
             f"om       info: modeldef_size[{sizes[lib.ASC_PART_MODEL_DEF]} B], "
             f"weight_data_size[{weights} B], "
             "tbe_kernels_size[0 B], cust_aicpu_kernel_store_size[0 B], "

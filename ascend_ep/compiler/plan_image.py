@@ -52,6 +52,17 @@ class Segment:
 
 
 @dataclass(frozen=True)
+class WeightFile:
+    """A file that holds `count` weights from number `first` on; `name` is relative to the bundle's folder."""
+
+    name: str
+    first: int
+    count: int
+    size: int
+    sha256: bytes
+
+
+@dataclass(frozen=True)
 class Placement:
     """Where the writer put the blobs. Weights with equal bytes share a segment, so `weight_of` maps each
     weight to its number in `weights`."""
@@ -61,6 +72,7 @@ class Placement:
     hosts: dict[HostPartition, Segment]
     natives: dict[Native, Segment]
     samples: Sequence[Segment]
+    weight_files: Sequence[WeightFile] = ()
 
 
 class PlanImage:
@@ -121,6 +133,7 @@ class PlanImage:
                 (lib.ASC_SEC_META, meta),
                 (lib.ASC_SEC_SAMPLES, samples),
                 (lib.ASC_SEC_PROFILES, self._structs("asc_profile_size", self._profile_sizes())),
+                (lib.ASC_SEC_WEIGHT_FILES, self._structs("asc_weight_file", self._weight_files())),
                 (lib.ASC_SEC_STRINGS, (1, bytes(self._strings))),
             ],
             self._min_reader(values, partitions),
@@ -133,6 +146,7 @@ class PlanImage:
     ) -> int:
         """The oldest reader that knows all of this (ASC_READER_VERSION)."""
         known = [4] if self._plan.profiles else [1]
+        known += [6] if self._placed.weight_files else []
         known += [2] if any(p.get("fallback") for p in partitions) else []
         return max(*known, *(LAYOUTS[LAYOUT_NAMES[v["layout"]]].reader for v in values), 1)
 
@@ -200,6 +214,18 @@ class PlanImage:
             {"profile": number, "symbol": self._symbol_at[name], "size": size}
             for number, profile in enumerate(self._plan.profiles)
             for name, size in profile.items()
+        ]
+
+    def _weight_files(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "name": self._string(f.name),
+                "first_weight": f.first,
+                "n_weights": f.count,
+                "bytes": f.size,
+                "sha256": list(f.sha256),
+            }
+            for f in self._placed.weight_files
         ]
 
     def _edge(self, edge: Edge) -> dict[str, Any]:

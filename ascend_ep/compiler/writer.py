@@ -23,7 +23,7 @@ from ascend_ep.runtime._rt import ffi, lib
 from .packing import pack, packed_bytes
 from .plan import WEIGHT, HostPartition, Native, NativePartition, Plan, Ref, Weight
 from .plan_image import Placement, PlanImage, Segment
-from .weight_stream import forget, pieces
+from .weight_files import WeightFiles, Weights
 
 HEADER = 256
 ENTRY = 24
@@ -38,22 +38,29 @@ Fill = Callable[[Path | bytes], Sequence[memoryview]]
 
 
 def write_file(
-    plan: Plan, model_def: bytes, path: Path, soc_version: str = "", fill: Fill | None = None
+    plan: Plan,
+    model_def: bytes,
+    path: Path,
+    soc_version: str = "",
+    fill: Fill | None = None,
+    outside: WeightFiles | None = None,
 ) -> None:
     """Writes the bundle to `path`, replacing what was there in one step. Raises AscendError E40002.
 
+    Weights are in the bundle, or `outside`, whose files are written before it and removed if it can't be.
     `fill` is called with the complete file before it gets its name; what it returns becomes the last samples.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
     try:
         with open(temporary, "xb+") as file:
-            samples = _write(plan, model_def, file, soc_version)
+            samples = _write(plan, model_def, file, soc_version, outside)
             file.flush()
             with mmap.mmap(file.fileno(), 0) as mapped:
                 stamp(mapped)
                 if fill is not None and _refill(mapped, samples, fill(temporary)):
                     stamp(mapped)
         os.replace(temporary, path)
+        outside = None
     except AscendError as error:
         error.where = error.where.replace(str(temporary), str(path))
         raise
@@ -61,6 +68,8 @@ def write_file(
         raise AscendError("E40002", f"can't write [{path}]: {error.strerror}") from error
     finally:
         temporary.unlink(missing_ok=True)
+        if outside is not None:
+            outside.discard()
 
 
 def write_bytes(plan: Plan, model_def: bytes, soc_version: str = "", fill: Fill | None = None) -> bytes:
@@ -85,16 +94,19 @@ def _refill(
     return bool(bodies)
 
 
-def _write(plan: Plan, model_def: bytes, file: BinaryIO, soc_version: str) -> list[tuple[int, int]]:
+def _write(
+    plan: Plan, model_def: bytes, file: BinaryIO, soc_version: str, outside: WeightFiles | None = None
+) -> list[tuple[int, int]]:
     """Writes everything but the digest; returns position and size of each sample."""
-    weights = plan_weights(plan)
+    refs, weights = plan_weights(plan), Weights()
+    if outside is not None:
+        outside.write(refs, weights)
+        refs = []
     hosts = [p for p in plan.partitions if isinstance(p, HostPartition)]
     natives = list(dict.fromkeys(plan_natives(plan)))
-    frame = _Frame(file, 2 + sum(map(bool, (_any_bytes(weights), hosts, natives, _sample_bytes(plan)))))
+    frame = _Frame(file, 2 + sum(map(bool, (_any_bytes(refs), hosts, natives, _sample_bytes(plan)))))
     frame.add(lib.ASC_PART_MODEL_DEF, 1, lambda: file.write(model_def))
-    placed_weights: list[Segment] = []
-    weight_of: dict[Weight, int] = {}
-    frame.add(lib.ASC_PART_WEIGHTS, PAGE, lambda: _write_weights(file, weights, placed_weights, weight_of))
+    frame.add(lib.ASC_PART_WEIGHTS, PAGE, lambda: _write_weights(file, refs, weights))
     placed_hosts: list[Segment] = []
     frame.add(lib.ASC_PART_HOST, ALIGN, lambda: _segments(file, (p.model for p in hosts), placed_hosts))
     placed_natives: list[Segment] = []
@@ -104,11 +116,12 @@ def _write(plan: Plan, model_def: bytes, file: BinaryIO, soc_version: str) -> li
     arrays = (pack(Weight(s.array), s.edge.dtype) for s in plan.samples)
     first = frame.add(lib.ASC_PART_SAMPLES, ALIGN, lambda: _segments(file, arrays, samples))
     placement = Placement(
-        placed_weights,
-        weight_of,
+        weights.segments,
+        weights.number,
         dict(zip(hosts, placed_hosts, strict=True)),
         dict(zip(natives, placed_natives, strict=True)),
         samples,
+        outside.files if outside is not None else (),
     )
     image = PlanImage(plan, placement).build()
     frame.add(lib.ASC_PART_PLAN, ALIGN, lambda: file.write(image))
@@ -195,30 +208,10 @@ def stamp(image: memoryview | mmap.mmap) -> None:
     image[12:44] = bytes(digest)
 
 
-def _write_weights(
-    file: BinaryIO, refs: Iterable[Ref], placed: list[Segment], weight_of: dict[Weight, int]
-) -> None:
-    """Writes every weight once; equal bytes share a segment."""
+def _write_weights(file: BinaryIO, refs: Iterable[Ref], weights: Weights) -> None:
     start = file.tell()
-    known: dict[bytes, int] = {}
     for ref in refs:
-        assert ref.weight is not None
-        end = file.tell()
-        at, sha256 = _pad(file, ALIGN, start), hashlib.sha256()
-        for piece in pieces(ref):
-            sha256.update(piece)
-            file.write(piece)
-        size, digest = file.tell() - at, sha256.digest()
-        forget(ref.weight.array())
-        if size != packed_bytes(ref):
-            raise ValueError(f"weight {ref.name!r} has {size} bytes; its dims say {packed_bytes(ref)}")
-        if digest in known:
-            file.seek(end)
-            file.truncate()
-        else:
-            known[digest] = len(placed)
-            placed.append(Segment(at - start, size, digest))
-        weight_of[ref.weight] = known[digest]
+        weights.write(file, ref, start)
 
 
 def _segments(file: BinaryIO, blobs: Iterable[bytes | memoryview], placed: list[Segment]) -> None:

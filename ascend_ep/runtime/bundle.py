@@ -99,6 +99,16 @@ class Segment:
 
 
 @dataclass(frozen=True)
+class WeightFile:
+    """A file beside the bundle that holds these of its weights; `name` is relative to the bundle's folder."""
+
+    name: str
+    weights: range
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
 class Symbol:
     name: str
     min: int
@@ -228,6 +238,18 @@ class Bundle:
         return tuple(
             Segment("", w.offset, w.bytes, bytes(w.sha256).hex())
             for w in self._section(lib.ASC_SEC_WEIGHTS, "asc_weight")
+        )
+
+    @cached_property
+    def weight_files(self) -> tuple[WeightFile, ...]:
+        return tuple(
+            WeightFile(
+                self.string(f.name),
+                range(f.first_weight, f.first_weight + f.n_weights),
+                f.bytes,
+                bytes(f.sha256).hex(),
+            )
+            for f in self._section(lib.ASC_SEC_WEIGHT_FILES, "asc_weight_file")
         )
 
     @cached_property

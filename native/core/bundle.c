@@ -50,6 +50,9 @@
  * multiple of ASC_ALIGN (from the start of the partition) not before the end of the previous one, zeros in
  * between; the partition ends with the last segment. A segment may not be empty, except a weight or a
  * sample without elements.
+ *
+ * The weights that an asc_weight_file names lie in that file instead, by the same rules, with offsets from its
+ * start. The file is outside the checksum; its own digest is in the plan.
  */
 #include "bundle.h"
 

@@ -46,6 +46,11 @@ int32_t asc_region_copy(asc_region *region, asc_frame *frame, const void *bytes,
 int32_t asc_region_new(asc_region *region, uint64_t size, asc_status *status);
 int32_t asc_region_finish(asc_region *region, asc_frame *frame, asc_status *status);
 void asc_region_free(asc_region *region);
+/* Address space for several files, and one of them at a multiple of the page size there, followed by a page that
+ * can't be accessed. The bytes are mapped, unless flags has ASC_OPEN_NO_MMAP. */
+int32_t asc_region_reserve(asc_region *region, uint64_t size, asc_status *status);
+int32_t asc_region_place(asc_region *region, uint64_t at, int fd, uint64_t size, uint32_t flags, asc_status *status);
+uint64_t asc_page_bytes(void);
 /* Gives back the memory of these bytes, as far as they are mapped; the next access reads them again. */
 void asc_region_drop(const asc_region *region, const uint8_t *at, uint64_t bytes);
 

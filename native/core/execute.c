@@ -159,8 +159,10 @@ static void drop_weights(const asc_bound *b, uint32_t i) {
     for (uint32_t k = 0; k < insn->n_in; k++) {
         uint32_t v = asc_plan_indices(plan)[insn->first_operand + k];
         const asc_value *root = v == ASC_NONE ? NULL : &asc_plan_values(plan)[plan->roots[v]];
-        if (root && root->kind == ASC_VALUE_WEIGHT)
-            asc_region_drop(&b->model->region, b->model->weights[root->base], asc_plan_weights(plan)[root->base].bytes);
+        if (!root || root->kind != ASC_VALUE_WEIGHT) continue;
+        uint64_t bytes = asc_plan_weights(plan)[root->base].bytes;
+        asc_region_drop(&b->model->region, b->model->weights[root->base], bytes);
+        asc_region_drop(&b->model->outside, b->model->weights[root->base], bytes);
     }
 }
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "pool.h"
-#include "sha256.h"
 
 #define KNOWN_FLAGS (ASC_OPEN_VERIFY_WEIGHTS | ASC_OPEN_NO_NATIVE | ASC_OPEN_NO_MMAP | ASC_OPEN_LOW_MEMORY)
 #define DEFAULT_BOUND 16
@@ -27,38 +26,16 @@ static int32_t take_options(const asc_options *given, asc_options *o, asc_status
     return ASC_OK;
 }
 
-/* The bytes of every weight. Under AddressSanitizer each has an allocation of its own, so that a kernel
- * that reads past one is caught. */
-static int32_t place_weights(asc_model *m, asc_status *status) {
-    const asc_part *part = asc_frame_part(&m->frame, ASC_PART_WEIGHTS);
-    uint32_t n = asc_plan_n_weights(&m->plan);
-    m->weights = calloc(n + 1, sizeof *m->weights);
-    if (!m->weights) return asc_fail(status, ASC_E_MEMORY, "no memory for the model");
-    for (uint32_t i = 0; i < n; i++) {
-        const asc_weight *w = &asc_plan_weights(&m->plan)[i];
-        const uint8_t *at = m->region.bytes + (part ? part->offset + w->offset : 0);
-#if defined(__SANITIZE_ADDRESS__)
-        void *copy;
-        if (posix_memalign(&copy, ASC_ALIGN, w->bytes) != 0)
-            return asc_fail(status, ASC_E_MEMORY, "no memory for the weights");
-        m->weights[i] = memcpy(copy, at, w->bytes);
-#else
-        m->weights[i] = at;
-#endif
-    }
-    return ASC_OK;
-}
-
 static void log_fallbacks(const asc_model *model);
 
-static int32_t open_parts(asc_model *m, const asc_options *o, asc_status *status) {
+static int32_t open_parts(asc_model *m, const char *path, const asc_options *o, asc_status *status) {
     const uint8_t *file = m->region.bytes;
     const asc_part *plan = asc_frame_part(&m->frame, ASC_PART_PLAN),
                    *native = asc_frame_part(&m->frame, ASC_PART_NATIVE);
     int32_t code = asc_frame_check(&m->frame, file, status);
     if (code == ASC_OK) code = asc_plan_parse(&m->plan, file + plan->offset, plan->size, status);
     if (code == ASC_OK) code = asc_plan_verify(&m->plan, &m->frame, file, m->isa, status);
-    if (code == ASC_OK) code = place_weights(m, status);
+    if (code == ASC_OK) code = asc_weights_place(m, path, status);
     if (code == ASC_OK)
         code = asc_libraries_open(&m->libraries, &m->plan, native ? file + native->offset : file, o, status);
     if (code == ASC_OK && o->flags & ASC_OPEN_VERIFY_WEIGHTS) code = asc_model_verify_weights(m, status);
@@ -107,7 +84,7 @@ static int32_t open_model(const source *from, const asc_options *options, asc_mo
     m->log_user = o.log_user;
     pthread_mutex_init(&m->lock, NULL);
     code = load(m, from, o.flags, status);
-    if (code == ASC_OK) code = open_parts(m, &o, status);
+    if (code == ASC_OK) code = open_parts(m, from->path, &o, status);
     if (code == ASC_OK)
         *out = m;
     else
@@ -166,10 +143,7 @@ void asc_model_release(asc_model *m) {
         }
     free(m->caches);
     asc_libraries_close(m->libraries, asc_plan_n_natives(&m->plan));
-#if defined(__SANITIZE_ADDRESS__)
-    for (uint32_t i = 0; m->weights && i < asc_plan_n_weights(&m->plan); i++) free((void *)m->weights[i]);
-#endif
-    free(m->weights);
+    asc_weights_free(m);
     asc_plan_free(&m->plan);
     asc_region_free(&m->region);
     pthread_mutex_destroy(&m->lock);
@@ -197,21 +171,6 @@ uint32_t asc_model_find_partition(const asc_model *model, const char *name) {
     for (uint32_t i = 0; i < asc_plan_n_partitions(&model->plan); i++)
         if (strcmp(asc_model_string(model, asc_plan_partitions(&model->plan)[i].name), name) == 0) return i;
     return ASC_NONE;
-}
-
-int32_t asc_model_verify_weights(const asc_model *model, asc_status *status) {
-    const asc_part *part = asc_frame_part(&model->frame, ASC_PART_WEIGHTS);
-    uint64_t end = 0;
-    for (uint32_t i = 0; part && i < asc_plan_n_weights(&model->plan); i++) {
-        const asc_weight *w = &asc_plan_weights(&model->plan)[i];
-        const uint8_t *bytes = model->region.bytes + part->offset;
-        uint8_t digest[32];
-        asc_sha256(bytes + w->offset, w->bytes, digest);
-        if (!asc_all_zero(bytes + end, w->offset - end) || memcmp(digest, w->sha256, sizeof digest) != 0)
-            return asc_failf(status, ASC_E_CHECKSUM, "weight %u was changed after it was written", i);
-        end = w->offset + w->bytes;
-    }
-    return ASC_OK;
 }
 
 /* The first library that a partition needs and that isn't loaded, or NULL. */

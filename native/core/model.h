@@ -20,6 +20,7 @@ typedef struct asc_bound_cache {
 struct asc_model {
     _Atomic int32_t references;
     asc_region region;
+    asc_region outside; /* weights in files beside the bundle */
     asc_frame frame;
     asc_plan plan;
     int32_t isa;
@@ -84,6 +85,14 @@ struct asc_bound {
     int32_t max_idle;
     _Atomic(asc_context *) idle[ASC_IDLE_CONTEXTS];
 };
+
+/* Finds the bytes of every weight. Files of weights are opened relative to `path`, the bundle's (NULL: in memory). */
+int32_t asc_weights_place(asc_model *model, const char *path, asc_status *status);
+void asc_weights_free(asc_model *model);
+/* Maps the files of weights back to back, each in asc_weight_file_room bytes. */
+int32_t asc_weight_files_open(asc_region *region, const asc_plan *plan, const char *path, uint32_t flags,
+                              asc_status *status);
+uint64_t asc_weight_file_room(const asc_weight_file *file);
 
 void asc_model_log(const asc_model *model, int32_t level, const char *text);
 

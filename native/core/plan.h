@@ -23,7 +23,10 @@
 #define ASC_MAX_TOTAL_INTS (1u << 20)
 #define ASC_MAX_NAME 4096 /* bytes of a name, the NUL included */
 
-#define ASC_SECTION_KINDS (ASC_SEC_PROFILES + 1)
+#define ASC_MAX_WEIGHT_FILES (1u << 14) /* each takes two of the 65530 mappings that a process may have */
+#define ASC_MAX_WEIGHT_FILE_BYTES (1ull << 46)
+
+#define ASC_SECTION_KINDS (ASC_SEC_WEIGHT_FILES + 1)
 
 typedef struct asc_table {
     const void *data;
@@ -58,6 +61,7 @@ ASC_PLAN_TABLE(natives, asc_native, ASC_SEC_NATIVE)
 ASC_PLAN_TABLE(metas, asc_meta, ASC_SEC_META)
 ASC_PLAN_TABLE(samples, asc_sample, ASC_SEC_SAMPLES)
 ASC_PLAN_TABLE(profile_sizes, asc_profile_size, ASC_SEC_PROFILES)
+ASC_PLAN_TABLE(weight_files, asc_weight_file, ASC_SEC_WEIGHT_FILES)
 
 /* The string at an offset; "" beyond the section. */
 static inline const char *asc_plan_string(const asc_plan *p, uint32_t offset) {
@@ -74,6 +78,7 @@ void asc_plan_free(asc_plan *plan);
 /* Parts of the verification. */
 int32_t asc_verify_names(const asc_plan *plan, asc_status *status);
 int32_t asc_verify_dims(const asc_plan *plan, asc_status *status);
+int32_t asc_verify_weight_files(const asc_plan *plan, asc_status *status);
 int32_t asc_verify_segments(const asc_plan *plan, const asc_frame *frame, const uint8_t *file, asc_status *status);
 int32_t asc_verify_values(asc_plan *plan, asc_status *status);
 int32_t asc_verify_insns(asc_plan *plan, int32_t isa, asc_status *status);

@@ -8,12 +8,12 @@
 
 #include "bundle.h"
 
-static uint64_t page_bytes(void) {
+uint64_t asc_page_bytes(void) {
     return (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 static int32_t reserve(asc_region *region, uint64_t size, asc_status *status) {
-    uint64_t page = page_bytes(), body = asc_align_up(size, page);
+    uint64_t page = asc_page_bytes(), body = asc_align_up(size, page);
     void *at = mmap(NULL, body + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) return asc_failf(status, ASC_E_MEMORY, "no address space for a bundle of %lu bytes", size);
     *region = (asc_region){.bytes = at, .size = size, .reserved = body + page};
@@ -23,7 +23,7 @@ static int32_t reserve(asc_region *region, uint64_t size, asc_status *status) {
 }
 
 static int32_t seal(asc_region *region, asc_status *status) {
-    if (mprotect(region->bytes, region->reserved - page_bytes(), PROT_READ) == 0) return ASC_OK;
+    if (mprotect(region->bytes, region->reserved - asc_page_bytes(), PROT_READ) == 0) return ASC_OK;
     asc_region_free(region);
     return asc_fail(status, ASC_E_MEMORY, "the bundle's memory can't be made read-only");
 }
@@ -36,7 +36,7 @@ void asc_region_free(asc_region *region) {
 int32_t asc_region_new(asc_region *region, uint64_t size, asc_status *status) {
     if (size > INT64_MAX / 2) return asc_fail(status, ASC_E_ARGUMENT, "no bundle is that large");
     int32_t code = reserve(region, size, status);
-    if (code == ASC_OK) (void)madvise(region->bytes, region->reserved - page_bytes(), MADV_HUGEPAGE);
+    if (code == ASC_OK) (void)madvise(region->bytes, region->reserved - asc_page_bytes(), MADV_HUGEPAGE);
     return code;
 }
 
@@ -67,7 +67,7 @@ static int read_range(int fd, uint8_t *to, uint64_t from, uint64_t size) {
 
 /* Maps the whole pages of the weights; returns how many bytes that covers, 0 when it can't be done. */
 static uint64_t map_weights(int fd, asc_region *region, const asc_part *weights) {
-    uint64_t page = page_bytes(), whole = weights->size / page * page;
+    uint64_t page = asc_page_bytes(), whole = weights->size / page * page;
     if (weights->offset + weights->size == region->size) whole = asc_align_up(weights->size, page);
     if (!whole || weights->offset % page) return 0;
     void *at = region->bytes + weights->offset;
@@ -104,8 +104,33 @@ static int32_t load_fd(asc_region *region, asc_frame *frame, int fd, uint32_t fl
     return seal(region, status);
 }
 
+int32_t asc_region_reserve(asc_region *region, uint64_t size, asc_status *status) {
+    int32_t code = reserve(region, size, status);
+    if (code != ASC_OK) return code;
+    region->mapped = region->bytes;
+    region->mapped_bytes = size;
+    return ASC_OK;
+}
+
+int32_t asc_region_place(asc_region *region, uint64_t at, int fd, uint64_t size, uint32_t flags, asc_status *status) {
+    uint64_t page = asc_page_bytes(), whole = asc_align_up(size, page);
+    uint8_t *to = region->bytes + at;
+    int mapped =
+        !(flags & ASC_OPEN_NO_MMAP) && mmap(to, whole, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) != MAP_FAILED;
+    if (mapped) {
+        (void)madvise(to, whole, MADV_WILLNEED);
+    } else {
+        region->mapped = NULL; /* what was read would not come back */
+        if (!read_range(fd, to, 0, size)) return asc_fail(status, ASC_E_IO, "a file of weights can't be read");
+        if (mprotect(to, whole, PROT_READ) != 0)
+            return asc_fail(status, ASC_E_MEMORY, "the memory of weights can't be made read-only");
+    }
+    if (mprotect(to + whole, page, PROT_NONE) == 0) return ASC_OK;
+    return asc_fail(status, ASC_E_MEMORY, "there are too many files of weights to map");
+}
+
 void asc_region_drop(const asc_region *region, const uint8_t *at, uint64_t bytes) {
-    uint64_t page = page_bytes();
+    uint64_t page = asc_page_bytes();
     if (!region->mapped || at < region->mapped || at >= region->mapped + region->mapped_bytes) return;
     uint64_t begin = (uint64_t)(at - region->mapped) / page * page;
     uint64_t end = asc_align_up((uint64_t)(at - region->mapped) + bytes, page);

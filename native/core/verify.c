@@ -43,6 +43,8 @@ static int names_are_good(const asc_plan *p) {
         if (!is_name(p, asc_plan_natives(p)[i].name)) return 0;
     for (uint32_t i = 0; i < asc_plan_n_metas(p); i++)
         if (!is_name(p, asc_plan_metas(p)[i].key) || !is_text(p, asc_plan_metas(p)[i].value)) return 0;
+    for (uint32_t i = 0; i < asc_plan_n_weight_files(p); i++)
+        if (!is_name(p, asc_plan_weight_files(p)[i].name)) return 0;
     for (uint32_t i = 0; i < asc_plan_n_attrs(p); i++) {
         const asc_attr_record *a = &asc_plan_attrs(p)[i];
         if (!is_name(p, a->name) || (a->kind == ASC_ATTR_STRING && !is_text(p, a->first))) return 0;
@@ -127,11 +129,30 @@ static int sample_is_good(const asc_plan *p, const asc_sample *s) {
 
 /* The gaps between weights are outside the digest and left to asc_model_verify_weights: looking at
  * them here would read a page of every weight at load. */
-int32_t asc_verify_segments(const asc_plan *plan, const asc_frame *frame, const uint8_t *file, asc_status *status) {
-    segment_walk weights = walk_part(frame, file, ASC_PART_WEIGHTS, 0);
-    for (uint32_t i = 0; i < asc_plan_n_weights(plan); i++)
-        if (!next_segment(&weights, asc_plan_weights(plan)[i].offset, asc_plan_weights(plan)[i].bytes))
+static int32_t verify_weights(const asc_plan *plan, const asc_frame *frame, const uint8_t *file, asc_status *status) {
+    segment_walk inner = walk_part(frame, file, ASC_PART_WEIGHTS, 0), outer = {0};
+    const asc_weight_file *f = asc_plan_weight_files(plan), *end = f + asc_plan_n_weight_files(plan);
+    asc_part whole = {0};
+    for (uint32_t i = 0; i < asc_plan_n_weights(plan); i++) {
+        const asc_weight *w = &asc_plan_weights(plan)[i];
+        int outside = f < end && i >= f->first_weight;
+        if (outside && i == f->first_weight) {
+            whole.size = f->bytes;
+            outer = (segment_walk){.part = &whole};
+        }
+        if (!next_segment(outside ? &outer : &inner, w->offset, w->bytes))
             return asc_failf(status, ASC_E_FORMAT, "weight %u does not lie where the format puts it", i);
+        if (!outside || i + 1 < f->first_weight + f->n_weights) continue;
+        if (!walk_ended(&outer))
+            return asc_failf(status, ASC_E_FORMAT, "a file of weights holds bytes behind weight %u", i);
+        f++;
+    }
+    return walk_ended(&inner) ? ASC_OK : asc_fail(status, ASC_E_FORMAT, "there are bytes behind the last weight");
+}
+
+int32_t asc_verify_segments(const asc_plan *plan, const asc_frame *frame, const uint8_t *file, asc_status *status) {
+    int32_t code = verify_weights(plan, frame, file, status);
+    if (code != ASC_OK) return code;
     segment_walk native = walk_part(frame, file, ASC_PART_NATIVE, 1);
     for (uint32_t i = 0; i < asc_plan_n_natives(plan); i++) {
         const asc_native *n = &asc_plan_natives(plan)[i];
@@ -153,7 +174,7 @@ int32_t asc_verify_segments(const asc_plan *plan, const asc_frame *frame, const 
             return asc_failf(status, ASC_E_FORMAT, "partition %u: its host model does not lie where the format puts it",
                              i);
     }
-    if (!walk_ended(&weights) || !walk_ended(&native) || !walk_ended(&samples) || !walk_ended(&hosts))
+    if (!walk_ended(&native) || !walk_ended(&samples) || !walk_ended(&hosts))
         return asc_fail(status, ASC_E_FORMAT, "a partition of the file holds bytes that nothing in the plan describes");
     return ASC_OK;
 }
@@ -163,6 +184,7 @@ int32_t asc_plan_verify(asc_plan *plan, const asc_frame *frame, const uint8_t *f
     if (code == ASC_OK) code = asc_verify_dims(plan, status);
     if (code == ASC_OK) code = asc_verify_ranges(plan, status);
     if (code == ASC_OK) code = asc_verify_profiles(plan, status);
+    if (code == ASC_OK) code = asc_verify_weight_files(plan, status);
     if (code == ASC_OK) code = asc_verify_segments(plan, frame, file, status);
     if (code == ASC_OK) code = asc_verify_values(plan, status);
     if (code == ASC_OK) code = asc_verify_insns(plan, isa, status);

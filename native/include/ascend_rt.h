@@ -119,8 +119,8 @@ typedef struct asc_tensor {
 
 #define ASC_PLAN_MAGIC 0x4E4C5041 /* "APLN" */
 #define ASC_PLAN_VERSION 1
-/* 2: fallback partitions; 3: int8 in panels; 4: profiles; 5: float16 in panels, int8 in quads */
-#define ASC_READER_VERSION 5
+/* 2: fallback partitions; 3: int8 in panels; 4: profiles; 5: float16 in panels, int8 in quads; 6: weights in files */
+#define ASC_READER_VERSION 6
 #define ASC_ALIGN 64
 
 typedef struct asc_plan_header {
@@ -135,21 +135,22 @@ typedef struct asc_plan_header {
 } asc_plan_header;
 
 /* Section kinds. A kind occurs at most once; an absent one is empty. */
-#define ASC_SEC_STRINGS 1    /* bytes; NUL-terminated UTF-8; names are offsets into it; offset 0 is "" */
-#define ASC_SEC_SYMBOLS 2    /* asc_symbol */
-#define ASC_SEC_DIMS 3       /* asc_dim */
-#define ASC_SEC_INDICES 4    /* uint32_t, referenced as [first, first + n) */
-#define ASC_SEC_FLOATS 5     /* double */
-#define ASC_SEC_WEIGHTS 6    /* asc_weight */
-#define ASC_SEC_VALUES 7     /* asc_value */
-#define ASC_SEC_INSNS 8      /* asc_insn */
-#define ASC_SEC_PARTITIONS 9 /* asc_partition */
-#define ASC_SEC_EDGES 10     /* asc_edge */
-#define ASC_SEC_ATTRS 11     /* asc_attr_record: attributes handed to custom-operator libraries */
-#define ASC_SEC_NATIVE 12    /* asc_native */
-#define ASC_SEC_META 13      /* asc_meta: key/value strings (producer, soc_version, command line, precision, ...) */
-#define ASC_SEC_SAMPLES 14   /* asc_sample */
-#define ASC_SEC_PROFILES 15  /* asc_profile_size */
+#define ASC_SEC_STRINGS 1       /* bytes; NUL-terminated UTF-8; names are offsets into it; offset 0 is "" */
+#define ASC_SEC_SYMBOLS 2       /* asc_symbol */
+#define ASC_SEC_DIMS 3          /* asc_dim */
+#define ASC_SEC_INDICES 4       /* uint32_t, referenced as [first, first + n) */
+#define ASC_SEC_FLOATS 5        /* double */
+#define ASC_SEC_WEIGHTS 6       /* asc_weight */
+#define ASC_SEC_VALUES 7        /* asc_value */
+#define ASC_SEC_INSNS 8         /* asc_insn */
+#define ASC_SEC_PARTITIONS 9    /* asc_partition */
+#define ASC_SEC_EDGES 10        /* asc_edge */
+#define ASC_SEC_ATTRS 11        /* asc_attr_record: attributes handed to custom-operator libraries */
+#define ASC_SEC_NATIVE 12       /* asc_native */
+#define ASC_SEC_META 13         /* asc_meta: key/value strings (producer, soc_version, command line, precision, ...) */
+#define ASC_SEC_SAMPLES 14      /* asc_sample */
+#define ASC_SEC_PROFILES 15     /* asc_profile_size */
+#define ASC_SEC_WEIGHT_FILES 16 /* asc_weight_file */
 
 typedef struct asc_section {
     uint32_t kind;
@@ -185,13 +186,24 @@ typedef struct asc_dim {
     int64_t value;
 } asc_dim;
 
-/* A segment of the WEIGHTS partition. Segments are in order, ASC_ALIGN-aligned, without overlap;
- * the bytes between them are zero. */
+/* A segment of the WEIGHTS partition, or of the file that an asc_weight_file names. Segments are in order,
+ * ASC_ALIGN-aligned, without overlap; the bytes between them are zero. */
 typedef struct asc_weight {
     uint64_t offset;
     uint64_t bytes;
     uint8_t sha256[32];
 } asc_weight;
+
+/* A file beside the bundle (--external_weight) that holds weights [first_weight, first_weight + n_weights) and
+ * nothing else, laid out as the WEIGHTS partition is. Files are stored in the order of their weights. */
+typedef struct asc_weight_file {
+    uint32_t name; /* relative to the bundle's folder, within which it stays: "weight/weight_..." */
+    uint32_t first_weight;
+    uint32_t n_weights; /* >= 1 */
+    uint32_t pad;
+    uint64_t bytes; /* of the whole file, >= 1 */
+    uint8_t sha256[32];
+} asc_weight_file;
 
 #define ASC_VALUE_INPUT 0  /* bound by the caller */
 #define ASC_VALUE_OUTPUT 1 /* written by an instruction straight into the caller's buffer */
@@ -352,7 +364,7 @@ typedef struct asc_bound asc_bound; /* a partition at one set of input shapes; r
 
 typedef void (*asc_log_fn)(void *user, int32_t level, const char *text); /* level: 0 debug .. 3 error */
 
-#define ASC_OPEN_VERIFY_WEIGHTS 1 /* also check the digest of every weight segment */
+#define ASC_OPEN_VERIFY_WEIGHTS 1 /* also check the digest of every weight segment and file */
 #define ASC_OPEN_NO_NATIVE 2      /* never load native code */
 #define ASC_OPEN_NO_MMAP 4        /* read into memory instead of mapping */
 #define ASC_OPEN_LOW_MEMORY 8     /* give mapped weights back to the system after each kernel that read them */
@@ -368,7 +380,7 @@ typedef struct asc_options {
 } asc_options;
 
 ASC_API int32_t asc_model_open(const char *path, const asc_options *options, asc_model **out, asc_status *status);
-/* Copies the bytes. */
+/* Copies the bytes. A bundle whose weights are in files can be opened by its path only. */
 ASC_API int32_t asc_model_from_memory(const void *bytes, uint64_t size, const asc_options *options, asc_model **out,
                                       asc_status *status);
 /* Memory for a bundle that is written in this process: `size` zeros, which asc_image_open takes over. */
@@ -567,6 +579,7 @@ ASC_ASSERT_SIZE(asc_section, 24);
 ASC_ASSERT_SIZE(asc_symbol, 24);
 ASC_ASSERT_SIZE(asc_dim, 24);
 ASC_ASSERT_SIZE(asc_weight, 48);
+ASC_ASSERT_SIZE(asc_weight_file, 56);
 ASC_ASSERT_SIZE(asc_value, 32);
 ASC_ASSERT_SIZE(asc_insn, 48);
 ASC_ASSERT_SIZE(asc_partition, 64);

@@ -129,6 +129,27 @@ def test_the_original_model_beside_the_optimised_one(capsys: pytest.CaptureFixtu
     assert not Path("n_original.om").exists()
 
 
+@pytest.mark.parametrize(
+    ("where", "named"), [("1", r"weight_[0-9a-f]{64}"), ("2", r"m(_original)?_weight_combined_[0-9a-f]{16}")]
+)
+def test_weights_in_the_folder_beside_the_bundle(
+    where: str, named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = [f"--external_weight={where}", "--save_original_model=true", "--display_model_info=1"]
+    status, lines, said = run(capsys, *LINE, *flags)
+    assert (status, said) == (0, "")
+    x = {"x": np.random.default_rng(0).standard_normal((4, 8), np.float32)}
+    answers = [ascend_ep.InferenceSession(f"{name}.om").run(None, x)[0] for name in ("m", "m_original")]
+    np.testing.assert_allclose(*answers, rtol=1e-5, atol=1e-6)
+    files = list(Path("weight").iterdir())
+    assert files
+    assert all(re.fullmatch(named, p.name) for p in files)
+    own = {f.name: f.size for f in Bundle(open_model("m.om")).weight_files}
+    assert set(own) <= {f"weight/{p.name}" for p in files}
+    assert f"weight_size[{sum(own.values())} B]" in "\n".join(lines)
+    assert "weight_data_size[0 B]" in "\n".join(lines)
+
+
 def test_debug_level_keeps_the_steps(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, *LINE, "--debug_dir=steps")[0] == 0
     assert not Path("steps").exists()
@@ -175,10 +196,10 @@ def test_where_compiled_operators_are_kept(
 
 
 def test_what_changes_nothing_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
-    _, _, said = run(capsys, *LINE, "--external_weight=1", "--virtual_type=1", "--external_weight=1")
-    assert said.count("[WARNING] --external_weight has no effect: weights stay in the .om") == 1
+    _, _, said = run(capsys, *LINE, "--sparsity=1", "--virtual_type=1", "--sparsity=1")
+    assert said.count("[WARNING] --sparsity has no effect: concerns the device's compiler") == 1
     assert said.count("[WARNING]") == 2
-    assert run(capsys, *LINE, "--external_weight=1", "--log=error")[2] == ""
+    assert run(capsys, *LINE, "--sparsity=1", "--log=error")[2] == ""
 
 
 def test_defaults_and_what_is_so_anyway_need_no_word(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from pathlib import Path
 
 import onnx.parser
@@ -42,6 +43,11 @@ def main() -> None:
         if name in ("gated", "quantised", "windowed"):
             bundle = convert(model, ConvertOptions(codegen="off", sample_seed=None)).to_bytes()
             (HERE / "corpus" / "bundle" / name).write_bytes(bundle)
+    with tempfile.TemporaryDirectory() as folder:  # its weights are not found: what names them is read
+        path = Path(folder) / "m.om"
+        outside = ConvertOptions(codegen="off", sample_seed=None, external_weight=1)
+        convert(BUNDLES["gated"]().model(17, "ai.custom", "com.microsoft"), outside).write(path)
+        (HERE / "corpus" / "bundle" / "weight_files").write_bytes(path.read_bytes())
     for name, text in (("branches", BRANCHES), ("loop", LOOP)):
         content = onnx.parser.parse_model(text).SerializeToString()
         (HERE / "corpus" / "onnx_model" / name).write_bytes(content)

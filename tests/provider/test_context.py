@@ -15,7 +15,7 @@ import pytest
 from provider_graphs import NOISE, run_python, two_layers, two_layers_reference, weights, with_noise
 
 from ascend_ep import get_library_path
-from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert import ConvertOptions, convert
 
 TOLERANCE = 1e-5  # as in test_sessions
 
@@ -195,6 +195,19 @@ def test_a_c_program_runs_the_compiled_model(host_program: Path, compiled: Path)
     x = (np.arange(40) % 7 - 3).astype(np.float32).reshape(5, 8)
     y = np.array([float(line) for line in done.stdout.split()], np.float32).reshape(5, 4)
     np.testing.assert_array_equal(y, session(compiled / "m_ctx.onnx").run(None, {"x": x})[0])
+
+
+def test_a_c_program_finds_weights_beside_the_bundle(host_program: Path, tmp_path: Path) -> None:
+    conversion = convert(two_layers(), ConvertOptions(external_weight=1))
+    conversion.write(tmp_path / "m.om")
+    (tmp_path / "m_ctx.onnx").write_bytes(conversion.context_model("m.om"))
+    done = host(host_program, tmp_path / "m_ctx.onnx", 5)
+    assert (done.returncode, done.stderr, len(done.stdout.split())) == (0, "", 20)
+    for file in (tmp_path / "weight").iterdir():
+        file.unlink()
+    done = host(host_program, tmp_path / "m_ctx.onnx", 5)
+    assert done.returncode != 0
+    assert "No such file or directory: [weight/weight_" in done.stderr
 
 
 def test_a_c_program_without_a_compiler_still_runs_plain_models(host_program: Path, tmp_path: Path) -> None:
