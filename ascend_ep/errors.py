@@ -312,6 +312,16 @@ CODES: dict[str, Code] = {
     "E50020": Code("Output [%s] has a value that JSON can't hold: %s.", "Ask for it in binary."),
     "E50021": Code("There is no folder [%s].", "Give the folder of models with --model-repository."),
     "E50022": Code("The server needs the module [%s].", 'pip install "ascend-ep[serve]"'),
+    "E50030": Code("Value [%s] for [--%s] is invalid: %s.", "ascend-serve --help has the flags."),
+    "E50031": Code("There is no flag [%s].%s", "ascend-serve --help has the flags."),
+    "E50032": Code("The arguments are invalid: %s.", "ascend-serve --help has the flags."),
+    "E50033": Code("The flag [--%s] of Triton isn't supported: %s."),
+    "E50034": Code(
+        "Can't use [%s] for [--%s]: %s.", "Give a file that can be read and is what it should be."
+    ),
+    "E50035": Code(
+        "%s of the models can't be loaded.", "The log says why; --exit-on-error=false serves the rest."
+    ),
 }
 
 #: asc_status.code -> our code

@@ -1,55 +1,40 @@
-"""ascend-serve: a folder of bundles as a service. Flags are Triton's where it has them."""
+"""ascend-serve: a folder of bundles as a service."""
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import logging
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from ascend_ep.errors import AscendError
 from ascend_ep.serving.settings import Settings
 
+from .serve_arguments import parse
+
+log = logging.getLogger("ascend_ep.serving")
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serves until it is told to end (SIGTERM, SIGINT) and returns the exit status."""
-    given = _parser().parse_args(arguments)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    """Serves until SIGTERM or SIGINT. Returns 0; 1 when it can't serve; 2 for wrong flags."""
     try:
-        _run(_settings(given))
+        given = parse(arguments)
+    except AscendError as error:
+        print(error, file=sys.stderr)
+        return 2
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    for note in given.notes:
+        log.warning("%s", note)
+    try:
+        _run(given.settings, given.check)
     except AscendError as error:
         print(error, file=sys.stderr)
         return 1
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="ascend-serve", description="Serves bundles of ascend-atc.", allow_abbrev=False
-    )
-    add = parser.add_argument
-    add("--model-repository", type=Path, required=True, metavar="DIR", help="with <model>/<version>/model.om")
-    add("--http-address", default="127.0.0.1", metavar="ADDRESS")
-    add("--http-port", type=int, default=8000, metavar="PORT", help="0: any free one")
-    add("--exit-timeout-secs", type=float, default=30.0, metavar="S", help="for requests in flight")
-    return parser
-
-
-def _settings(given: argparse.Namespace) -> Settings:
-    if not given.model_repository.is_dir():
-        raise AscendError("E50021", given.model_repository)
-    return Settings(
-        model_repository=given.model_repository,
-        http_address=given.http_address,
-        http_port=given.http_port,
-        exit_timeout=given.exit_timeout_secs,
-    )
-
-
-def _run(settings: Settings) -> None:
+def _run(settings: Settings, check: bool) -> None:
     try:
         from ascend_ep.serving.server import Server
     except ModuleNotFoundError as missing:
@@ -59,11 +44,25 @@ def _run(settings: Settings) -> None:
         from uvloop import new_event_loop
 
     async def serve() -> None:
-        server = Server(settings)
-        await server.run(lambda s: print(f"HTTP on {settings.http_address}:{s.http_port}", flush=True))
+        await Server(settings).run(lambda server: print(*server.addresses, sep="\n", flush=True))
 
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        runner.run(serve())
+        runner.run(_check(settings) if check else serve())
+
+
+async def _check(settings: Settings) -> None:
+    """Loads every model, prints a line for each version, and gives them up. Raises AscendError as loading
+    does."""
+    from ascend_ep.serving.repository.repository import Repository
+
+    repository = Repository(settings)
+    await repository.load_all()
+    for model in repository.models.values():
+        for number, version in sorted(model.versions.items()):
+            takes = ", ".join(f"{t.name} {t.datatype}{t.shape}" for t in version.signature.inputs)
+            gives = ", ".join(f"{t.name} {t.datatype}{t.shape}" for t in version.signature.outputs)
+            print(f"{model.name} {number}: {takes} -> {gives}, {version.seconds * 1e3:.2f} ms")
+    await repository.close()
 
 
 if __name__ == "__main__":

@@ -17,7 +17,9 @@ class InferenceService:
     def __init__(self, repository: Repository, timeout: float) -> None:
         self.repository = repository
         self._timeout = timeout
-        #: no more requests are taken (the server is going down)
+        #: the server is about to end and says that it isn't ready; it still answers
+        self.leaving = False
+        #: no more requests are taken
         self.draining = False
 
     def submit(self, request: InferRequest, reply: Reply) -> Job | None:

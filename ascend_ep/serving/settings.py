@@ -25,14 +25,36 @@ class Limits:
 
 @dataclass(frozen=True)
 class Settings:
-    """http_port 0: any free one. A port of None: not served."""
+    """A port of 0: any free one; of None: not served. Durations are in seconds. threads: of one run; None:
+    found by measurement."""
 
     model_repository: Path
     http_address: str = "127.0.0.1"
     http_port: int | None = 8000
+    grpc_address: str = "127.0.0.1"
+    grpc_port: int | None = None
+    metrics_address: str = "127.0.0.1"
+    metrics_port: int | None = None
+    model_control_mode: str = "none"
+    #: what is loaded at the start in mode explicit; "*" is every model
+    load_models: tuple[str, ...] = ()
+    repository_poll: float = 15.0
+    exit_on_error: bool = True
+    #: whether the server is ready only when every model that was asked for is
+    strict_readiness: bool = True
+    #: digests of native code in bundles that may run, besides those in the user's trust store
+    trust: tuple[str, ...] = ()
     instances: int = 2
+    threads: int | None = None
     max_queue: int = 256
-    #: seconds a request may take that names no deadline
+    #: for a request that names no deadline
     timeout: float = 30.0
     exit_timeout: float = 30.0
+    #: how long a server that is told to end says so before it takes no more connections
+    drain_delay: float = 0.0
+    ssl_certificate: Path | None = None
+    ssl_private_key: Path | None = None
+    ssl_client_ca: Path | None = None
+    auth_tokens: Path | None = None
+    admin_socket: Path | None = None
     limits: Limits = Limits()

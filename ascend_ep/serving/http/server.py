@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import time
+from pathlib import Path
 
 from ascend_ep.errors import AscendError
 from ascend_ep.serving.settings import Limits
 
 from .connection import Connection, Handler
+from .listener import settle, unix_socket
 
 _SWEEP_SECONDS = 0.5
+_BACKLOG = 1024
+#: How long a connection without a request stays when the server goes down.
+_LINGER_SECONDS = 0.25
 
 
 class HttpServer:
@@ -25,26 +31,46 @@ class HttpServer:
         self._server: asyncio.Server | None = None
         self._sweeper: asyncio.Task[None] | None = None
 
-    async def listen(self, address: str, port: int) -> int:
+    async def listen(self, address: str, port: int, tls: ssl.SSLContext | None = None) -> int:
         """Begins to take connections and returns the port. Raises AscendError E50019 when it can't."""
         loop = asyncio.get_running_loop()
         try:
-            self._server = await loop.create_server(lambda: Connection(self), address, port, backlog=1024)
+            self._server = await loop.create_server(
+                lambda: Connection(self), address, port, backlog=_BACKLOG, ssl=tls
+            )
         except OSError as error:
             raise AscendError("E50019", f"{address}:{port}", error.strerror or error) from error
         self._sweeper = loop.create_task(self._sweep())
         found: int = self._server.sockets[0].getsockname()[1]
         return found
 
+    async def listen_unix(self, path: Path) -> None:
+        """As listen, on a socket in the file system that only its owner may use; one that a process left
+        behind is replaced. Raises AscendError E50019."""
+        loop = asyncio.get_running_loop()
+        try:
+            self._server = await loop.create_unix_server(lambda: Connection(self), sock=unix_socket(path))
+        except OSError as error:
+            raise AscendError("E50019", path, error.strerror or error) from error
+        self._sweeper = loop.create_task(self._sweep())
+
+    def retire(self) -> None:
+        """From now on every answer is the last of its connection; new connections are still taken."""
+        self.draining = True
+
     async def close(self, grace: float) -> None:
-        """Takes no more connections, closes idle ones, gives the others `grace` seconds to be answered."""
+        """Takes no more connections and gives those there are `grace` seconds to be answered: one without a
+        request is kept for a moment, for a request may be on its way."""
         self.draining = True
         if self._server is not None:
+            await settle(s.fileno() for s in self._server.sockets)
             self._server.close()
         until = time.monotonic() + grace
-        for connection in list(self._connections):
-            connection.finish()
+        linger = time.monotonic() + min(grace, _LINGER_SECONDS)
         while self._connections and time.monotonic() < until:
+            if time.monotonic() >= linger:
+                for connection in list(self._connections):
+                    connection.finish()
             await asyncio.sleep(0.01)
         if self._sweeper is not None:
             self._sweeper.cancel()

@@ -45,7 +45,7 @@ class V2:
         return _json({"live": True})
 
     def ready(self, request: Request, names: dict[str, str]) -> Response:
-        if self._service.draining:
+        if self._service.leaving:
             raise AscendError("E50008")
         return _json({"ready": True})
 

@@ -1,0 +1,171 @@
+"""From the arguments of ascend-serve to Settings."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import MISSING, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ascend_ep.errors import AscendError, did_you_mean
+from ascend_ep.serving.settings import Limits, Settings
+
+from .serve_flags import FLAGS, IDLE, REFUSED, Flag
+
+_TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
+#: The ports that the command serves on unless told otherwise; Settings made by programs have HTTP only.
+_PORTS = {"http": 8000, "grpc": 8001, "metrics": 8002}
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """notes: sentences about flags that were accepted and do nothing."""
+
+    settings: Settings
+    check: bool
+    notes: tuple[str, ...]
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise AscendError("E50032", message.removesuffix("."))
+
+
+def parse(arguments: Sequence[str] | None) -> Arguments:
+    """Raises AscendError E50021 and E5003x; exits for --help."""
+    given, rest = _parser().parse_known_args(arguments)
+    notes = _unknown(rest)
+    values: dict[str, Any] = {}
+    limits: dict[str, Any] = {}
+    for flag in FLAGS:
+        text = getattr(given, _attribute(flag.name))
+        if text is None or not flag.field:
+            continue
+        where, _, inner = flag.field.rpartition(".")
+        (limits if where else values)[inner] = _value(flag, text)
+    if "model_repository" not in values:
+        raise AscendError("E50032", "--model-repository is required")
+    for service, port in _PORTS.items():
+        values.setdefault(f"{service}_port", port)
+        if not _bool(f"allow-{service}", getattr(given, f"allow_{service}") or "true"):
+            values[f"{service}_port"] = None
+    settings = Settings(limits=replace(Limits(), **limits), **values)
+    return Arguments(settings, given.check, tuple(notes))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="ascend-serve",
+        description="Serves a folder of bundles: Open Inference Protocol v2.",
+        epilog="A flag of Triton's that isn't here is either accepted and said to do nothing, or refused "
+        "with what there is instead.",
+        allow_abbrev=False,
+    )
+    groups = {name: parser.add_argument_group(name) for name in dict.fromkeys(f.group for f in FLAGS)}
+    for flag in FLAGS:
+        add = groups[flag.group].add_argument
+        if flag.kind == "switch":
+            add(f"--{flag.name}", action="store_true", help=flag.help)
+        else:
+            action = "append" if flag.kind == "repeat" else "store"
+            add(f"--{flag.name}", action=action, metavar=_metavar(flag), help=_help(flag))
+    return parser
+
+
+def _unknown(rest: Iterable[str]) -> list[str]:
+    """Sentences about Triton's flags that do nothing. Raises AscendError E50031 or E50033 for the others."""
+    notes: list[str] = []
+    after_idle = False
+    for argument in rest:
+        name = argument[2:].partition("=")[0] if argument.startswith("--") else ""
+        if name in IDLE:
+            notes.append(f"--{name} does nothing: {IDLE[name]}.")
+        elif any(name == r or name.startswith(f"{r}-") for r in REFUSED):
+            raise AscendError("E50033", name, next(REFUSED[r] for r in REFUSED if name.startswith(r)))
+        elif name or not after_idle:
+            raise AscendError("E50031", argument, did_you_mean(name, [f.name for f in FLAGS]))
+        after_idle = name in IDLE and "=" not in argument
+    return notes
+
+
+def _value(flag: Flag, given: Any) -> Any:
+    if flag.kind == "repeat":
+        return tuple(given)
+    if flag.kind == "bool":
+        return _bool(flag.name, given)
+    if flag.kind == "path":
+        return _existing(flag, given)
+    if flag.kind in _NUMBERS:
+        return _number(flag, given)
+    if "|" in flag.kind and given not in flag.kind.split("|"):
+        raise AscendError("E50030", given, flag.name, f"it is one of {', '.join(flag.kind.split('|'))}")
+    return Path(given) if flag.kind == "new path" else given
+
+
+def _existing(flag: Flag, given: str) -> Path:
+    path = Path(given)
+    if flag.name == "model-repository" and not path.is_dir():
+        raise AscendError("E50021", given)
+    if not path.exists():
+        raise AscendError("E50034", given, flag.name, "it isn't there")
+    return path
+
+
+#: kind -> least, most, in words
+_NUMBERS: dict[str, tuple[float, float, str]] = {
+    "int": (1, 2**31 - 1, "a number from 1"),
+    "count": (0, 2**31 - 1, "a number from 0"),
+    "bytes": (1, 2**40, "a number of bytes"),
+    "port": (0, 65535, "a number from 0 to 65535"),
+    "seconds": (0, 10**9, "a number of seconds"),
+    "share": (0, 1, "a number from 0 to 1"),
+}
+
+
+def _number(flag: Flag, given: str) -> int | float:
+    least, most, words = _NUMBERS[flag.kind]
+    try:
+        number = float(given) if flag.kind in ("seconds", "share") else int(given)
+    except ValueError:
+        number = math.nan
+    if not least <= number <= most:
+        raise AscendError("E50030", given, flag.name, f"it is {words}")
+    return number
+
+
+def _bool(name: str, given: str) -> bool:
+    if given.lower() not in (*_TRUE, *_FALSE):
+        raise AscendError("E50030", given, name, "it is true or false")
+    return given.lower() in _TRUE
+
+
+def _attribute(name: str) -> str:
+    return name.replace("-", "_")
+
+
+def _metavar(flag: Flag) -> str:
+    words = {"repeat": "TEXT", "new path": "PATH", "seconds": "S", "int": "N", "count": "N", "share": "X"}
+    return (
+        f"{{{flag.kind.replace('|', ',')}}}" if "|" in flag.kind else words.get(flag.kind, flag.kind.upper())
+    )
+
+
+def _help(flag: Flag) -> str:
+    default = _default(flag.field)
+    shown = (
+        str(default).lower()
+        if isinstance(default, bool)
+        else f"{default:g}"
+        if isinstance(default, float)
+        else default
+    )
+    return flag.help if default in (None, (), "") else f"{flag.help} ({shown})"
+
+
+def _default(field: str) -> Any:
+    where, _, name = field.rpartition(".")
+    known = {f.name: f.default for f in fields(Limits if where else Settings)}
+    default = known.get(name)
+    return None if default is MISSING else default
