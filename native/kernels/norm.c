@@ -13,15 +13,15 @@
 #include "axis_split.h"
 #include "chunks.h"
 #include "gelu.h"
-#include "row_sums.h"
+#include "norm_pass.h"
 
 typedef struct norm_job {
     int64_t rows, n, per_chunk;
     int64_t epilogue;
-    int streams; /* y is stored past the caches */
+    int streams; /* y is stored past the caches, two outputs at once there being slower than one */
     float epsilon;
     const float *x, *scale, *bias, *residual;
-    float *y, *mean, *deviation, *sum;
+    float *y, *sum, *mean, *deviation;
 } norm_job;
 
 static const asc_tensor *given(const asc_tensor *operands, int32_t n, int32_t i) {
@@ -70,122 +70,108 @@ int32_t ASC_FN(rms_norm_prepare)(asc_call *call) {
     return ASC_OK;
 }
 
-/* Where a row's operands and results are; residual and sum may be NULL. */
-typedef struct norm_row {
-    const float *x, *residual;
-    float *y, *sum;
-} norm_row;
+/* y = epilogue(y), of a row that is in the cache. */
+static inline __attribute__((always_inline)) void apply(vf (*epilogue)(vf), float *y, int64_t n) {
+    int64_t i = 0;
+    for (; i + 4 * ASC_VF <= n; i += 4 * ASC_VF) {
+        vf v[4];
+        for (int u = 0; u < 4; u++) v[u] = epilogue(vf_load(y + i + u * ASC_VF));
+        for (int u = 0; u < 4; u++) vf_store(y + i + u * ASC_VF, v[u]);
+    }
+    for (; i < n; i += ASC_VF) {
+        int64_t lanes = n - i < ASC_VF ? n - i : ASC_VF;
+        norm_store(y + i, epilogue(norm_load(y + i, lanes)), lanes);
+    }
+}
 
-static inline norm_row row_at(const norm_job *job, int64_t row) {
+static inline norm_row row_at(const norm_job *job, int64_t row, norm_kind kind) {
     int64_t at = row * job->n;
-    return (norm_row){job->x + at, job->residual ? job->residual + at : NULL, job->y + at,
-                      job->sum ? job->sum + at : NULL};
+    return (norm_row){job->x + at, kind.residual ? job->residual + at : NULL, job->y + at,
+                      kind.sum ? job->sum + at : NULL};
 }
 
-static inline vf affine(const norm_job *job, vf h, int64_t i, vf shift, vf factor, int64_t epilogue) {
-    vf v = (h - shift) * factor;
-    if (job->scale) v *= vf_load(job->scale + i);
-    if (job->bias) v += vf_load(job->bias + i);
-    return epilogue == 1 ? vf_gelu_erf(v) : epilogue == 2 ? vf_gelu_tanh(v) : v;
+/* A pass that finishes a row, and does nothing else yet. */
+static inline norm_pass finishing(const norm_job *job, int64_t row, float shift, float factor, norm_kind kind) {
+    norm_pass p = {.n = job->n, .kind = kind, .finishes = 1, .finished = row_at(job, row, kind)};
+    p.scale = job->scale, p.bias = job->bias;
+    p.shift = vf_set(shift), p.factor = vf_set(factor);
+    return p;
 }
 
-static inline vf affine_tail(const norm_job *job, vf h, int64_t i, vf shift, vf factor, int64_t epilogue) {
-    int64_t lanes = job->n - i;
-    vf v = (h - shift) * factor;
-    if (job->scale) v *= vf_load_tail(job->scale + i, lanes, 0.0f);
-    if (job->bias) v += vf_load_tail(job->bias + i, lanes, 0.0f);
-    return epilogue == 1 ? vf_gelu_erf(v) : epilogue == 2 ? vf_gelu_tanh(v) : v;
-}
-
-/* Four vectors of sum = h = x + residual and of y: loads stand before stores, so that the compiler may take the
- * steps of the four chains side by side. */
-static inline __attribute__((always_inline)) void affine_turn(const norm_job *job, const norm_row *r, int64_t i,
-                                                              vf shift, vf factor, int64_t epilogue, int stream) {
-    vf h[4], v[4];
-    for (int u = 0; u < 4; u++) {
-        int64_t at = i + u * ASC_VF;
-        h[u] = vf_load(r->x + at);
-        if (r->residual) h[u] += vf_load(r->residual + at);
-        v[u] = affine(job, h[u], at, shift, factor, epilogue);
-    }
-    if (r->sum)
-        for (int u = 0; u < 4; u++) vf_store(r->sum + i + u * ASC_VF, h[u]);
-    for (int u = 0; u < 4; u++)
-        if (stream)
-            vf_stream(r->y + i + u * ASC_VF, v[u]);
-        else
-            vf_store(r->y + i + u * ASC_VF, v[u]);
-}
-
-/* y = epilogue((h - shift) * factor * scale + bias), past the caches where that pays and y is aligned: two outputs at
- * once there are slower than one. */
-static inline __attribute__((always_inline)) void affine_row(const norm_job *job, norm_row r, vf shift, vf factor,
-                                                             int64_t epilogue) {
-    int64_t i = 0, n = job->n;
-    if (job->streams && (uintptr_t)r.y % sizeof(vf) == 0)
-        for (; i + 4 * ASC_VF <= n; i += 4 * ASC_VF) affine_turn(job, &r, i, shift, factor, epilogue, 1);
-    for (; i + 4 * ASC_VF <= n; i += 4 * ASC_VF) affine_turn(job, &r, i, shift, factor, epilogue, 0);
-    for (; i + ASC_VF <= n; i += ASC_VF) {
-        vf h = vf_load(r.x + i);
-        if (r.residual) h += vf_load(r.residual + i);
-        if (r.sum) vf_store(r.sum + i, h);
-        vf_store(r.y + i, affine(job, h, i, shift, factor, epilogue));
-    }
-    if (i < n) {
-        vf h = vf_load_tail(r.x + i, n - i, 0.0f);
-        if (r.residual) h += vf_load_tail(r.residual + i, n - i, 0.0f);
-        if (r.sum) vf_store_tail(r.sum + i, h, n - i);
-        vf_store_tail(r.y + i, affine_tail(job, h, i, shift, factor, epilogue), n - i);
-    }
-}
-
-/* The sum over a row is begun before the row above it is finished, so that neither waits for the other's fold. */
+/* While a row is finished, the deviations of the next are summed, and the row after that. */
 static inline __attribute__((always_inline)) void layer_norm_rows(const norm_job *job, int64_t row, int64_t end,
-                                                                  int64_t epilogue) {
+                                                                  norm_kind kind) {
     int64_t n = job->n;
     const float *x = job->x + row * n;
-    float sum = asc_row_sum(x, n);
-    for (; row < end; row++, x += n) {
-        float mean = sum / (float)n;
-        float var = asc_row_deviation(x, n, vf_set(mean)) / (float)n;
-        float factor = 1.0f / sqrtf(var + job->epsilon);
-        if (row + 1 < end) sum = asc_row_sum(x + n, n);
+    float mean = asc_row_sum(x, n) / (float)n, deviation = asc_row_deviation(x, n, vf_set(mean));
+    float next = row + 1 < end ? asc_row_sum(x + n, n) / (float)n : 0;
+    for (; row < end; row++) {
+        float factor = 1.0f / sqrtf(deviation / (float)n + job->epsilon);
         if (job->mean) job->mean[row] = mean;
         if (job->deviation) job->deviation[row] = factor;
-        affine_row(job, (norm_row){x, NULL, job->y + row * n, NULL}, vf_set(mean), vf_set(factor), epilogue);
+        norm_pass p = finishing(job, row, mean, factor, kind);
+        if (row + 1 < end) {
+            p.deviates = p.sums = 1;
+            p.deviating = job->x + (row + 1) * n, p.mean = vf_set(next);
+            p.summed = row_at(job, row + 2 < end ? row + 2 : row + 1, kind); /* there is always a row to sum */
+            norm_sums sums = norm_run(&p);
+            mean = next, deviation = sums.deviation, next = sums.sum / (float)n;
+        } else {
+            norm_run(&p);
+        }
+        if (job->epilogue == 1) apply(vf_gelu_erf, job->y + row * n, n);
+        if (job->epilogue == 2) apply(vf_gelu_tanh, job->y + row * n, n);
     }
-    if (job->streams) finish_streams();
+    if (kind.streams) finish_streams();
 }
 
 static void layer_norm_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     (void)call, (void)worker;
     const norm_job own = *(const norm_job *)arg, *job = &own; /* whose fields no store can change */
     int64_t row = chunk * job->per_chunk, end = row + job->per_chunk < job->rows ? row + job->per_chunk : job->rows;
-    if (job->epilogue == 0)
-        layer_norm_rows(job, row, end, 0);
-    else if (job->epilogue == 1)
-        layer_norm_rows(job, row, end, 1);
+    norm_kind kind = {.scale = job->scale != NULL, .bias = job->bias != NULL, .streams = job->streams};
+    if (!kind.scale || !kind.bias)
+        layer_norm_rows(job, row, end, kind);
+    else if (kind.streams)
+        layer_norm_rows(job, row, end, (norm_kind){.scale = 1, .bias = 1, .streams = 1});
     else
-        layer_norm_rows(job, row, end, 2);
+        layer_norm_rows(job, row, end, (norm_kind){.scale = 1, .bias = 1});
 }
 
-/* Sum of h^2 */
-static inline float row_squares(norm_row r, int64_t n) {
-    return r.residual ? asc_rows_squares(r.x, r.residual, n) : asc_row_squares(r.x, n);
+/* While a row is finished, the squares of the next are summed. */
+static inline __attribute__((always_inline)) void rms_norm_rows(const norm_job *job, int64_t row, int64_t end,
+                                                                norm_kind kind) {
+    norm_pass first = {.n = job->n, .kind = kind, .sums = 1, .summed = row_at(job, row, kind)};
+    float squares = norm_run(&first).sum;
+    for (; row < end; row++) {
+        float factor = 1.0f / sqrtf(squares / (float)job->n + job->epsilon);
+        norm_pass p = finishing(job, row, 0, factor, kind);
+        if (row + 1 == end) {
+            norm_run(&p);
+        } else {
+            p.sums = 1, p.summed = row_at(job, row + 1, kind);
+            squares = norm_run(&p).sum;
+        }
+    }
+    if (kind.streams) finish_streams();
 }
 
 static void rms_norm_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     (void)call, (void)worker;
     const norm_job own = *(const norm_job *)arg, *job = &own; /* whose fields no store can change */
-    int64_t n = job->n, row = chunk * job->per_chunk;
-    int64_t end = row + job->per_chunk < job->rows ? row + job->per_chunk : job->rows;
-    float squares = row_squares(row_at(job, row), n);
-    for (; row < end; row++) {
-        vf factor = vf_set(1.0f / sqrtf(squares / (float)n + job->epsilon));
-        if (row + 1 < end) squares = row_squares(row_at(job, row + 1), n);
-        affine_row(job, row_at(job, row), (vf){0}, factor, 0);
-    }
-    if (job->streams) finish_streams();
+    int64_t row = chunk * job->per_chunk, end = row + job->per_chunk < job->rows ? row + job->per_chunk : job->rows;
+    norm_kind kind = {.rms = 1, .scale = job->scale != NULL, .streams = job->streams};
+    kind.residual = job->residual != NULL, kind.sum = job->sum != NULL;
+    if (!kind.scale || kind.residual != kind.sum)
+        rms_norm_rows(job, row, end, kind);
+    else if (kind.residual && kind.streams)
+        rms_norm_rows(job, row, end, (norm_kind){.rms = 1, .scale = 1, .residual = 1, .sum = 1, .streams = 1});
+    else if (kind.residual)
+        rms_norm_rows(job, row, end, (norm_kind){.rms = 1, .scale = 1, .residual = 1, .sum = 1});
+    else if (kind.streams)
+        rms_norm_rows(job, row, end, (norm_kind){.rms = 1, .scale = 1, .streams = 1});
+    else
+        rms_norm_rows(job, row, end, (norm_kind){.rms = 1, .scale = 1});
 }
 
 static int32_t run(const asc_call *call, norm_job *job, asc_chunk_fn fn, int64_t cost) {
@@ -199,7 +185,8 @@ static int32_t run(const asc_call *call, norm_job *job, asc_chunk_fn fn, int64_t
     job->epsilon = (float)call->floats[0];
     if (job->rows == 0 || (job->n == 0 && !job->mean && !job->deviation)) return ASC_OK;
     int64_t tensors = 2 + (job->residual != NULL) + (job->sum != NULL);
-    job->streams = job->rows * job->n * tensors * (int64_t)sizeof(float) >= ASC_STREAM_BYTES;
+    int pays = job->rows * job->n * tensors * (int64_t)sizeof(float) >= ASC_STREAM_BYTES && !job->epilogue;
+    job->streams = pays && (uintptr_t)job->y % sizeof(vf) == 0 && job->n % ASC_VF == 0;
     job->per_chunk = asc_chunk_items(call, job->rows, job->n * cost);
     asc_parallel(call, asc_ceil_div(job->rows, job->per_chunk), fn, job);
     return ASC_OK;

@@ -38,15 +38,8 @@ static inline vf vf_first(vf v, int64_t n) {
 #define ASC_ROW_PART(at, lanes) vf_load_tail(x + (at), lanes, 0.0f)
 /* sum of x */
 ASC_ROW_SUM(asc_row_sum, (const float *x, int64_t n), ASC_ROW_WHOLE, ASC_ROW_PART, v)
-/* sum of x^2 */
-ASC_ROW_SUM(asc_row_squares, (const float *x, int64_t n), ASC_ROW_WHOLE, ASC_ROW_PART, v *v)
 /* sum of (x - shift)^2 */
 ASC_ROW_SUM(asc_row_deviation, (const float *x, int64_t n, vf shift), ASC_ROW_WHOLE, ASC_ROW_PART,
             (v - shift) * (v - shift))
-
-#define ASC_ROWS_WHOLE(at) (vf_load(x + (at)) + vf_load(y + (at)))
-#define ASC_ROWS_PART(at, lanes) (vf_load_tail(x + (at), lanes, 0.0f) + vf_load_tail(y + (at), lanes, 0.0f))
-/* sum of (x + y)^2 */
-ASC_ROW_SUM(asc_rows_squares, (const float *x, const float *y, int64_t n), ASC_ROWS_WHOLE, ASC_ROWS_PART, v *v)
 
 #endif

@@ -151,6 +151,23 @@ def test_bits_of_a_row_depend_on_neither_batch_nor_threads(isa: int, op: str) ->
         np.testing.assert_array_equal(alone[0], runs[0][row])
 
 
+@pytest.mark.parametrize("isa", isa_levels())
+@pytest.mark.parametrize("outputs", [1, 2])
+@pytest.mark.parametrize("op", ["layer_norm", "rms_norm"])
+def test_results_stored_past_the_caches_have_the_same_bits(isa: int, op: str, outputs: int) -> None:
+    shape = (1024, 3072)  # operands of 24 MB and more
+    x, scale, third = f32(*shape), f32(3072), f32(*(shape if op == "rms_norm" else shape[1:]))
+    axes = [1, 0] if op == "layer_norm" else [1]
+    widths = [3072, 3072 if op == "rms_norm" else 1][:outputs]
+    found = call(op, [x, scale, third], [(F32, (1024, w)) for w in widths], axes, [1e-5], isa)
+    for first in (0, 509, 1020):
+        part = slice(first, first + 4)
+        rest = [scale, third[part] if op == "rms_norm" else third]
+        few = call(op, [x[part], *rest], [(F32, (4, w)) for w in widths], axes, [1e-5], isa)
+        for whole, alone in zip(found, few, strict=True):
+            np.testing.assert_array_equal(whole[part], alone)
+
+
 @pytest.mark.parametrize("op", NORMS)
 @pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0)])
 def test_empty(op: str, shape: tuple[int, int]) -> None:
