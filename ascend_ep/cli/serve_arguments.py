@@ -51,6 +51,9 @@ def parse(arguments: Sequence[str] | None) -> Arguments:
         values.setdefault(f"{service}_port", port)
         if not _bool(f"allow-{service}", getattr(given, f"allow_{service}") or "true"):
             values[f"{service}_port"] = None
+    for name in ("ssl-private-key-file", "ssl-client-ca-file"):
+        if getattr(given, _attribute(name)) is not None and "ssl_certificate" not in values:
+            raise AscendError("E50032", f"--{name} needs --ssl-certificate-file")
     settings = Settings(limits=replace(Limits(), **limits), **values)
     return Arguments(settings, given.check, tuple(notes))
 

@@ -79,6 +79,29 @@ FLAGS: tuple[Flag, ...] = (
     Flag(_LIMITS, "header-timeout-secs", "seconds", "limits.header_seconds", "for a header to be complete"),
     Flag(_LIMITS, "body-timeout-secs", "seconds", "limits.body_seconds", "without a byte of a body"),
     Flag(_LIMITS, "idle-timeout-secs", "seconds", "limits.idle_seconds", "without a request"),
+    Flag(
+        _SECURITY,
+        "ssl-certificate-file",
+        "path",
+        "ssl_certificate",
+        "TLS on every port: PEM with the certificate and its chain; read again at SIGHUP",
+    ),
+    Flag(_SECURITY, "ssl-private-key-file", "path", "ssl_private_key", "its key, unless it is in that file"),
+    Flag(
+        _SECURITY,
+        "ssl-client-ca-file",
+        "path",
+        "ssl_client_ca",
+        "only clients whose certificate these authorities have signed",
+    ),
+    Flag(
+        _SECURITY,
+        "auth-token-file",
+        "path",
+        "auth_tokens",
+        "only requests with one of its bearer tokens, one a line (or sha256: and its digest); "
+        "/v2/health/live and /ready need none; read again at SIGHUP",
+    ),
     Flag(_END, "exit-timeout-secs", "seconds", "exit_timeout", "for requests in flight at the end"),
     Flag(
         _END,

@@ -48,6 +48,19 @@ STATUSES: dict[str, Status] = {
 }
 
 
+#: Codes in the labels of metrics; any other is its own label.
+REASONS: dict[str, str] = {
+    "E50002": "no_model",
+    "E50003": "not_ready",
+    "E50004": "bad_tensor",
+    "E50006": "queue_full",
+    "E50007": "deadline",
+    "E50008": "shutting_down",
+    "E50010": "internal",
+    "E50018": "cancelled",
+}
+
+
 def status_of(error: AscendError) -> Status:
     """An error that no request can be blamed for is INTERNAL."""
     return STATUSES.get(error.code, _INTERNAL)

@@ -8,10 +8,19 @@ import os
 import signal
 from collections.abc import Callable
 
+from ascend_ep.errors import AscendError
+
+from .http.authorised import Authorised
+from .http.connection import Handler
 from .http.router import Router
 from .http.server import HttpServer
 from .http.v2 import V2
+from .metrics.collector import ServerCollector
+from .metrics.endpoint import MetricsEndpoint
 from .repository.repository import Repository
+from .security.exposure import is_local
+from .security.tls import Tls
+from .security.tokens import Tokens
 from .service import InferenceService
 from .settings import Settings
 
@@ -19,44 +28,63 @@ log = logging.getLogger("ascend_ep.serving")
 
 
 class Server:
+    """TLS and tokens hold for every port; the port of metrics has no other protection. Raises AscendError
+    E50034 for files of theirs that aren't what they should be."""
+
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self.tls = _tls(settings)
+        self.tokens = Tokens(settings.auth_tokens) if settings.auth_tokens is not None else None
         self.repository = Repository(settings)
         self.service = InferenceService(self.repository, settings.timeout)
-        router = Router()
-        V2(self.service, settings.limits).add_to(router)
-        self.http = HttpServer(router, settings.limits)
+        self.http = HttpServer(self._guarded(self._protocol()), settings.limits)
         self.http_port = 0
+        self.metrics = HttpServer(self._guarded(self._metrics()), settings.limits)
+        self.metrics_port = 0
         self._stop = asyncio.Event()
 
     async def start(self) -> None:
         """Loads the models, then listens. Raises AscendError as both do."""
+        settings = self.settings
+        context = None if self.tls is None else self.tls.context
+        if settings.metrics_port is not None:
+            self.metrics_port = await self.metrics.listen(
+                settings.metrics_address, settings.metrics_port, context
+            )
         await self.repository.load_all()
-        if self.settings.http_port is not None:
-            self.http_port = await self.http.listen(self.settings.http_address, self.settings.http_port)
+        if settings.http_port is not None:
+            self.http_port = await self.http.listen(settings.http_address, settings.http_port, context)
         log.info("%s", "; ".join(self.addresses) or "listening nowhere")
+        self._warn_of_exposure()
 
     @property
     def addresses(self) -> list[str]:
         """Where it listens, a line each."""
-        return [f"HTTP on {self.settings.http_address}:{self.http_port}"] if self.http_port else []
+        settings = self.settings
+        ports = (
+            ("HTTP", settings.http_address, self.http_port),
+            ("metrics", settings.metrics_address, self.metrics_port),
+        )
+        return [f"{name} on {address}:{port}" for name, address, port in ports if port]
 
     async def close(self) -> None:
         """Says that it isn't ready, serves on for the drain delay, takes no more connections, answers what
-        was accepted; then ends schedulers and sessions."""
+        was accepted; then ends schedulers and sessions. What operators look at ends last."""
         self.service.leaving = True
         self.http.retire()
         await asyncio.sleep(self.settings.drain_delay)
         await self.http.close(self.settings.exit_timeout)
         self.service.draining = True
         await self.repository.close()
+        await self.metrics.close(0)
 
     async def run(self, started: Callable[[Server], None] | None = None) -> None:
-        """Serves until SIGTERM or SIGINT; a second one ends the process at once. `started` is called once it
-        listens."""
+        """Serves until SIGTERM or SIGINT; a second one ends the process at once. SIGHUP reads certificates
+        and tokens again. `started` is called once it listens."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._signalled, number)
+        loop.add_signal_handler(signal.SIGHUP, self.reload_security)
         await self.start()
         if started is not None:
             started(self)
@@ -65,7 +93,51 @@ class Server:
         await self.close()
         log.info("ended")
 
+    def reload_security(self) -> None:
+        """Certificates and tokens from their files again; those that can't be used leave the old in force."""
+        for part in (self.tls, self.tokens):
+            if part is not None:
+                try:
+                    part.reload()
+                except AscendError as error:
+                    log.error("%s", error)
+                else:
+                    log.info("%s read again", type(part).__name__)
+
     def _signalled(self, number: int) -> None:
         if self._stop.is_set():
             os._exit(128 + number)
         self._stop.set()
+
+    def _protocol(self) -> Handler:
+        router = Router()
+        V2(self.service, self.settings.limits).add_to(router)
+        return router
+
+    def _metrics(self) -> Handler:
+        router = Router()
+        MetricsEndpoint(ServerCollector(self.service, self.http)).add_to(router)
+        return router
+
+    def _guarded(self, handler: Handler) -> Handler:
+        return handler if self.tokens is None else Authorised(handler, self.tokens)
+
+    def _warn_of_exposure(self) -> None:
+        settings = self.settings
+        ports = (
+            (settings.http_address, self.http_port),
+            (settings.metrics_address, self.metrics_port),
+        )
+        far = sorted({address for address, port in ports if port and not is_local(address)})
+        if far and self.tls is None:
+            log.warning("%s: whoever reaches it reads along (--ssl-certificate-file)", ", ".join(far))
+        if far and self.tokens is None and (self.tls is None or settings.ssl_client_ca is None):
+            log.warning("%s: whoever reaches it may use it (--auth-token-file)", ", ".join(far))
+
+
+def _tls(settings: Settings) -> Tls | None:
+    if settings.ssl_certificate is None:
+        return None
+    return Tls(
+        settings.ssl_certificate, settings.ssl_private_key or settings.ssl_certificate, settings.ssl_client_ca
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 
 from ascend_ep.errors import AscendError
@@ -21,12 +22,21 @@ class InferenceService:
         self.leaving = False
         #: no more requests are taken
         self.draining = False
+        #: requests that were refused before they had a place in a queue, by the code of their errors
+        self.refused: Counter[str] = Counter()
 
     def submit(self, request: InferRequest, reply: Reply) -> Job | None:
         """Answers by `reply`, on the event loop, maybe before this returns; the job is for cancelling.
 
         Raises AscendError when the request is refused at once.
         """
+        try:
+            return self._submit(request, reply)
+        except AscendError as error:
+            self.refused[error.code] += 1
+            raise
+
+    def _submit(self, request: InferRequest, reply: Reply) -> Job:
         if self.draining:
             raise AscendError("E50008")
         version = self.repository.choose(request)
@@ -52,7 +62,7 @@ class InferenceService:
     ) -> None:
         ns = time.monotonic_ns() - job.arrived
         if isinstance(result, AscendError):
-            version.statistics.failed(ns)
+            version.statistics.failed(ns, result.code)
             reply(result)
             return
         version.statistics.succeeded(ns, job.timings)

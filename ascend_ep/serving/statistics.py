@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 
+from .histogram import Histogram
 from .request import Timings
 
 
@@ -22,13 +24,15 @@ class Duration:
 
 @dataclass(slots=True)
 class VersionStatistics:
-    success: Duration = field(default_factory=Duration)
+    success: Histogram = field(default_factory=Histogram)
     fail: Duration = field(default_factory=Duration)
-    queue: Duration = field(default_factory=Duration)
+    queue: Histogram = field(default_factory=Histogram)
     compute_input: Duration = field(default_factory=Duration)
-    compute_infer: Duration = field(default_factory=Duration)
+    compute_infer: Histogram = field(default_factory=Histogram)
     compute_output: Duration = field(default_factory=Duration)
     last_inference_ms: int = 0
+    #: failures by the code of their errors
+    failures: Counter[str] = field(default_factory=Counter)
 
     def succeeded(self, ns: int, timings: Timings) -> None:
         """ns: from the request's arrival to its answer."""
@@ -39,5 +43,6 @@ class VersionStatistics:
         self.compute_output.add(timings.compute_output)
         self.last_inference_ms = int(time.time() * 1000)
 
-    def failed(self, ns: int) -> None:
+    def failed(self, ns: int, code: str) -> None:
         self.fail.add(ns)
+        self.failures[code] += 1

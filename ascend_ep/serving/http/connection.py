@@ -77,6 +77,7 @@ class Connection(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         if self._closing:
             return
+        self._server.received += nbytes
         if self._direct is not None:
             self._filled += nbytes
             self.deadline = time.monotonic() + self._limits.body_seconds
@@ -222,6 +223,8 @@ class Connection(asyncio.BufferedProtocol):
         assert self._transport is not None
         length = sum(map(len, response.body))
         pieces: list[Any] = [head(response, keep_alive, length)]
+        self._server.answered[response.status] += 1
+        self._server.sent += len(pieces[0]) + length
         if not bodiless:
             pieces += response.body
         if length < _DIRECT:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from ascend_ep.errors import AscendError
 from ascend_ep.serving.settings import Limits
@@ -26,6 +28,10 @@ class HttpServer:
         self.handler = handler
         self.limits = limits
         self.draining = False
+        #: bytes that came and went, and answers by their status
+        self.received = 0
+        self.sent = 0
+        self.answered: Counter[int] = Counter()
         self._connections: set[Connection] = set()
         self._body_bytes = 0
         self._server: asyncio.Server | None = None
@@ -36,7 +42,7 @@ class HttpServer:
         loop = asyncio.get_running_loop()
         try:
             self._server = await loop.create_server(
-                lambda: Connection(self), address, port, backlog=_BACKLOG, ssl=tls
+                lambda: Connection(self), address, port, backlog=_BACKLOG, **_tls_options(tls)
             )
         except OSError as error:
             raise AscendError("E50019", f"{address}:{port}", error.strerror or error) from error
@@ -75,6 +81,11 @@ class HttpServer:
         if self._sweeper is not None:
             self._sweeper.cancel()
 
+    @property
+    def connections(self) -> int:
+        """How many clients are connected."""
+        return len(self._connections)
+
     # --- called by connections ----------------------------------------------------------------
 
     def opened(self, connection: Connection) -> bool:
@@ -98,3 +109,8 @@ class HttpServer:
             now = time.monotonic()
             for connection in [c for c in self._connections if c.deadline < now]:
                 connection.expire()
+
+
+def _tls_options(tls: ssl.SSLContext | None) -> dict[str, Any]:
+    """A client that doesn't finish a handshake, or the end of one, isn't waited for long."""
+    return {} if tls is None else {"ssl": tls, "ssl_handshake_timeout": 10.0, "ssl_shutdown_timeout": 1.0}

@@ -1,0 +1,25 @@
+"""Only requests with a token reach the handler; health endpoints are open, for probes have none."""
+
+from __future__ import annotations
+
+from ascend_ep.errors import AscendError
+from ascend_ep.serving.security.tokens import Tokens
+
+from .connection import Handler
+from .message import Request, Response, Send
+from .refused import refused
+
+OPEN = frozenset({"/v2/health/live", "/v2/health/ready"})
+
+
+class Authorised:
+    def __init__(self, handler: Handler, tokens: Tokens) -> None:
+        self._handler = handler
+        self._tokens = tokens
+
+    def __call__(self, request: Request, send: Send) -> None:
+        if request.path not in OPEN and not self._tokens.admit(request.headers.get("authorization", "")):
+            refusal = refused(AscendError("E50011"))
+            send(Response(refusal.status, [("www-authenticate", "Bearer")], refusal.body))
+            return
+        self._handler(request, send)

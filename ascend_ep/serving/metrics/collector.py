@@ -1,0 +1,142 @@
+"""The counters of a server as Prometheus's families: ours, and those that dashboards of Triton know."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+from ascend_ep.serving.histogram import BOUNDS, Histogram
+from ascend_ep.serving.http.server import HttpServer
+from ascend_ep.serving.refusals import REASONS
+from ascend_ep.serving.repository.version import LoadedVersion
+from ascend_ep.serving.service import InferenceService
+from ascend_ep.serving.statistics import VersionStatistics
+
+Labels = tuple[str, ...]
+
+_VERSION = ("model", "version")
+_BOUNDS = (*(f"{ns / 1e9:g}" for ns in BOUNDS), "+Inf")
+
+
+class ServerCollector(Collector):
+    def __init__(self, service: InferenceService, http: HttpServer) -> None:
+        self._service = service
+        self._http = http
+
+    def collect(self) -> Iterator[Metric]:
+        versions = [
+            version
+            for model in self._service.repository.models.values()
+            for _, version in sorted(model.versions.items())
+        ]
+        yield from _requests(versions)
+        yield from _durations(versions)
+        yield from _load(versions)
+        yield from _triton(versions)
+        yield _counter(
+            "ascend_rejected",
+            "Requests that were refused before they had a place in a queue",
+            ("reason",),
+            (((REASONS.get(code, code),), count) for code, count in self._service.refused.items()),
+        )
+        yield from self._connections()
+
+    def _connections(self) -> Iterator[Metric]:
+        http = self._http
+        yield _counter(
+            "ascend_http_responses",
+            "Answers over HTTP",
+            ("status",),
+            (((str(status),), count) for status, count in sorted(http.answered.items())),
+        )
+        yield CounterMetricFamily("ascend_http_received_bytes", "Bytes of clients", http.received)
+        yield CounterMetricFamily("ascend_http_sent_bytes", "Bytes to clients", http.sent)
+        yield GaugeMetricFamily("ascend_http_connections", "Connected clients", http.connections)
+        ready = not self._service.leaving
+        yield GaugeMetricFamily("ascend_ready", "1 unless the server is about to end", float(ready))
+
+
+def _requests(versions: Iterable[LoadedVersion]) -> Iterator[Metric]:
+    counted = _counted(versions)
+    yield _counter(
+        "ascend_request_success",
+        "Requests that were answered",
+        _VERSION,
+        ((labels, s.success.count) for labels, s in counted),
+    )
+    yield _counter(
+        "ascend_request_failure",
+        "Requests that had a place in a queue and failed",
+        (*_VERSION, "reason"),
+        (
+            ((*labels, REASONS.get(code, code)), count)
+            for labels, statistics in counted
+            for code, count in statistics.failures.items()
+        ),
+    )
+
+
+def _durations(versions: Iterable[LoadedVersion]) -> Iterator[Metric]:
+    shown: tuple[tuple[str, str, Callable[[VersionStatistics], Histogram]], ...] = (
+        ("request", "From a request's arrival to its answer", lambda s: s.success),
+        ("queue", "Waiting for a run", lambda s: s.queue),
+        ("compute", "Running the model", lambda s: s.compute_infer),
+    )
+    for name, words, of in shown:
+        family = HistogramMetricFamily(f"ascend_{name}_duration_seconds", words, labels=_VERSION)
+        for version in versions:
+            histogram = of(version.statistics)
+            rising = map(float, itertools.accumulate(histogram.buckets))
+            family.add_metric(
+                (version.model, version.name), list(zip(_BOUNDS, rising, strict=True)), histogram.ns / 1e9
+            )
+        yield family
+
+
+def _load(versions: Iterable[LoadedVersion]) -> Iterator[Metric]:
+    pending = GaugeMetricFamily("ascend_requests_pending", "Requests waiting or running", labels=_VERSION)
+    ready = GaugeMetricFamily("ascend_model_ready", "1 for each version that answers", labels=_VERSION)
+    for version in versions:
+        labels = (version.model, version.name)
+        pending.add_metric(labels, version.scheduler.pending if version.scheduler is not None else 0)
+        ready.add_metric(labels, 1)
+    yield pending
+    yield ready
+
+
+def _triton(versions: Iterable[LoadedVersion]) -> Iterator[Metric]:
+    """Counters by Triton's names, which lack the suffix that Prometheus asks of a counter: untyped. Times
+    are in microseconds."""
+    shown: tuple[tuple[str, Callable[[VersionStatistics], int]], ...] = (
+        ("request_success", lambda s: s.success.count),
+        ("request_failure", lambda s: s.fail.count),
+        ("request_duration_us", lambda s: (s.success.ns + s.fail.ns) // 1000),
+        ("queue_duration_us", lambda s: s.queue.ns // 1000),
+        ("compute_input_duration_us", lambda s: s.compute_input.ns // 1000),
+        ("compute_infer_duration_us", lambda s: s.compute_infer.ns // 1000),
+        ("compute_output_duration_us", lambda s: s.compute_output.ns // 1000),
+    )
+    for name, of in shown:
+        family = Metric(f"nv_inference_{name}", "As Triton has it", "unknown")
+        for labels, statistics in _counted(versions):
+            family.add_sample(family.name, dict(zip(_VERSION, labels, strict=True)), of(statistics))
+        yield family
+
+
+def _counted(versions: Iterable[LoadedVersion]) -> list[tuple[Labels, VersionStatistics]]:
+    return [((v.model, v.name), v.statistics) for v in versions]
+
+
+def _counter(name: str, words: str, labels: Labels, values: Iterable[tuple[Labels, float]]) -> Metric:
+    family = CounterMetricFamily(name, words, labels=labels)
+    for shown, value in values:
+        family.add_metric(shown, value)
+    return family

@@ -1,0 +1,1 @@
+"""Who may talk to the server: TLS, client certificates, bearer tokens."""

@@ -1,0 +1,102 @@
+"""/metrics, parsed as Prometheus does, beside the traffic that was sent."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from running import Running
+
+from ascend_ep.serving.histogram import BOUNDS, Histogram
+from ascend_ep.serving.settings import Settings
+
+INFER = "/v2/models/rows/versions/1/infer"
+VERSION = {"model": "rows", "version": "1"}
+
+
+def body(columns: int) -> dict[str, object]:
+    data = np.zeros(columns).tolist()
+    return {"inputs": [{"name": "x", "shape": [1, columns], "datatype": "FP32", "data": data}]}
+
+
+@pytest.fixture(scope="module")
+def measured(repository: Path) -> Iterator[Running]:
+    with Running(Settings(repository, http_port=0, metrics_port=0)) as running:
+        for _ in range(5):
+            assert running.ask("POST", INFER, body(8))[0] == 200
+        for _ in range(3):
+            assert running.ask("POST", INFER, body(7))[0] == 400
+        assert running.ask("POST", "/v2/models/none/infer", body(8))[0] == 404
+        yield running
+
+
+def scrape(running: Running, accept: str = "") -> tuple[str, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", running.server.metrics_port, timeout=10)
+    connection.request("GET", "/metrics", headers={"accept": accept} if accept else {})
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    assert answer.status == 200
+    return text, answer.getheader("content-type", "")
+
+
+def values(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def of(found: dict[tuple[str, tuple[tuple[str, str], ...]], float], name: str, **labels: str) -> float:
+    return found[name, tuple(sorted(labels.items()))]
+
+
+def test_counters(measured: Running) -> None:
+    found = values(scrape(measured)[0])
+    assert of(found, "ascend_request_success_total", **VERSION) == 5
+    assert of(found, "nv_inference_request_success", **VERSION) == 5
+    assert of(found, "ascend_rejected_total", reason="bad_tensor") == 3
+    assert of(found, "ascend_rejected_total", reason="no_model") == 1
+    assert of(found, "ascend_http_responses_total", status="200") == 5
+    assert of(found, "ascend_http_responses_total", status="400") == 3
+    assert of(found, "ascend_http_received_bytes_total") > 9 * len(json.dumps(body(7)))
+    assert of(found, "ascend_http_sent_bytes_total") > 9 * 100
+    assert of(found, "ascend_requests_pending", **VERSION) == 0
+    assert of(found, "ascend_model_ready", **VERSION) == 1
+    assert of(found, "ascend_ready") == 1
+    assert of(found, "process_resident_memory_bytes") > 2**20
+    assert of(found, "process_open_fds") > 3
+
+
+def test_histograms(measured: Running) -> None:
+    found = values(scrape(measured)[0])
+    for name in ("request", "queue", "compute"):
+        family = f"ascend_{name}_duration_seconds"
+        assert of(found, f"{family}_count", **VERSION) == 5
+        rising = [of(found, f"{family}_bucket", le=f"{b / 1e9:g}", **VERSION) for b in BOUNDS]
+        assert rising == sorted(rising)
+        assert of(found, f"{family}_bucket", le="+Inf", **VERSION) == 5
+    requests = of(found, "ascend_request_duration_seconds_sum", **VERSION)
+    assert 0 < of(found, "ascend_compute_duration_seconds_sum", **VERSION) <= requests < 5
+
+
+def test_formats(measured: Running) -> None:
+    assert scrape(measured)[1].startswith("text/plain")
+    text, content_type = scrape(measured, "application/openmetrics-text; version=1.0.0")
+    assert content_type.startswith("application/openmetrics-text")
+    assert text.endswith("# EOF\n")
+
+
+def test_bounds_belong_to_their_bucket() -> None:
+    histogram = Histogram()
+    for ns in (0, BOUNDS[0], BOUNDS[0] + 1, BOUNDS[-1], BOUNDS[-1] + 1):
+        histogram.add(ns)
+    assert histogram.buckets[:2] == [2, 1]
+    assert histogram.buckets[-2:] == [1, 1]
+    assert (histogram.count, histogram.ns) == (5, 2 * BOUNDS[0] + 2 + 2 * BOUNDS[-1])
