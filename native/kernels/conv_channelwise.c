@@ -3,6 +3,11 @@
 #include "float16.h"
 
 #define BLOCK 8 /* output pixels that share a load of weights */
+#ifdef __AVX512BF16__
+#define NARROWS 1 /* an instruction rounds to bfloat16 */
+#else
+#define NARROWS 0
+#endif
 
 /* Windows of a run of output pixels of a row whose taps inside are the same. */
 typedef struct window {
@@ -39,12 +44,21 @@ static inline __attribute__((always_inline)) void finish_as(const target *t, int
     }
 }
 
+/* Apart from the loops: rounding is long where no instruction does it. */
+static __attribute__((noinline)) void finish_apart(const target *t, int64_t at, const vf *sum, int pixels,
+                                                   const vf *bias, int tail, int64_t lanes) {
+    if (t->narrow)
+        finish_as(t, at, sum, pixels, *bias, 1, 0, tail, lanes);
+    else
+        finish_as(t, at, sum, pixels, *bias, 0, 1, tail, lanes);
+}
+
 static inline __attribute__((always_inline)) void finish(const target *t, int64_t at, const vf *sum, int pixels,
                                                          vf bias, int tail, int64_t lanes) {
-    if (t->narrow)
+    if (t->rounds || (t->narrow && !NARROWS))
+        finish_apart(t, at, sum, pixels, &bias, tail, lanes);
+    else if (t->narrow)
         finish_as(t, at, sum, pixels, bias, 1, 0, tail, lanes);
-    else if (t->rounds)
-        finish_as(t, at, sum, pixels, bias, 0, 1, tail, lanes);
     else
         finish_as(t, at, sum, pixels, bias, 0, 0, tail, lanes);
 }
@@ -87,6 +101,15 @@ static inline __attribute__((always_inline)) void run_block(const conv *c, const
     finish(t, v, sum, pixels, bias, tail, lanes);
 }
 
+/* The last channels, apart from the loops that matter. */
+static __attribute__((noinline)) void run_tail(const conv *c, const window *n, const target *t, int pixels, int64_t v,
+                                               int64_t lanes) {
+    if (c->x_narrow)
+        run_block(c, n, t, pixels, 0, 1, v, 1, lanes);
+    else
+        run_block(c, n, t, pixels, 0, 0, v, 1, lanes);
+}
+
 static inline __attribute__((always_inline)) void run_vectors(const conv *c, const window *n, const target *t,
                                                               int pixels, int narrow, int64_t channels) {
     int64_t v = 0;
@@ -94,7 +117,7 @@ static inline __attribute__((always_inline)) void run_vectors(const conv *c, con
     if (square)
         for (; v + ASC_VF <= channels; v += ASC_VF) run_block(c, n, t, pixels, 3, narrow, v, 0, 0);
     for (; v + ASC_VF <= channels; v += ASC_VF) run_block(c, n, t, pixels, 0, narrow, v, 0, 0);
-    if (v < channels) run_block(c, n, t, pixels, 0, narrow, v, 1, channels - v);
+    if (v < channels) run_tail(c, n, t, pixels, v, channels - v);
 }
 
 /* Nearly equal blocks, without a division. */
