@@ -322,6 +322,17 @@ CODES: dict[str, Code] = {
     "E50035": Code(
         "%s of the models can't be loaded.", "The log says why; --exit-on-error=false serves the rest."
     ),
+    "E50040": Code("Model [%s] can't be loaded: %s.", "Mend its folder and load it again."),
+    "E50041": Code("The configuration of model [%s] is refused: %s."),
+    "E50042": Code("[%s] lies outside the repository.", "Copy it into the repository."),
+    "E50043": Code("[%s] can't be converted: %s", "Convert it with ascend-atc and serve the bundle."),
+    "E50044": Code("The self-check of [%s] failed: %s.", "Convert the model again, on this machine."),
+    "E50045": Code("[%s] isn't there any more, or changes.", "Load it when it is complete."),
+    "E50046": Code("A model has more than %s files."),
+    "E50047": Code("Line %s of [%s] is refused: %s.", "It has a flag of ascend-atc a line: --flag=value."),
+    "E50048": Code(
+        "Model [%s] has no version to serve (there are %s).", "Its folder has <version>/model.om."
+    ),
 }
 
 #: asc_status.code -> our code

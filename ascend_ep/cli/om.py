@@ -113,12 +113,13 @@ def inspect(given: argparse.Namespace) -> tuple[Found, str, bool]:
 
 def verify(given: argparse.Namespace) -> tuple[Found, str, bool]:
     """Everything the loader checks, the digest of every weight, and the sample run."""
-    from ascend_ep.cli.om_verify import check_samples
     from ascend_ep.runtime.binding import lib, open_model
     from ascend_ep.runtime.bundle import Bundle
+    from ascend_ep.runtime.sample_run import check_samples
+    from ascend_ep.runtime.session import InferenceSession
 
     bundle = Bundle(open_model(given.bundle, flags=lib.ASC_OPEN_VERIFY_WEIGHTS))
-    samples = check_samples(given.bundle, bundle)
+    samples = check_samples(InferenceSession(given.bundle)) if bundle.samples() else {}
     ok = not any(s.exceeds for s in samples.values())
     files = [f.name for f in bundle.weight_files]
     shown = {name: str(d) for name, d in samples.items()}

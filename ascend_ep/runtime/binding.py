@@ -69,6 +69,12 @@ class Model:
         self.where = where
         self._keep = keep
 
+    def verify_weights(self) -> None:
+        """Compares every weight with its digest. Raises AscendError E40004 when one was changed."""
+        status = new_status()
+        if lib.asc_model_verify_weights(self.pointer, status) != lib.ASC_OK:
+            raise fail(status, self.where)
+
 
 def open_model(
     source: str | os.PathLike[str] | bytes | bytearray | memoryview,

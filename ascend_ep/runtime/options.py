@@ -149,10 +149,13 @@ class ProviderOptions:
     trust: str | None = None
     #: give mapped weights back to the system after each kernel that read them
     low_memory: bool = False
+    #: False: weights are read into memory, for a file that may be overwritten while the session lives
+    map_weights: bool = True
 
     def as_strings(self) -> dict[str, str]:
         """As get_provider_options shows them."""
         shown = {"num_threads": str(self.num_threads), "low_memory": str(int(self.low_memory))}
+        shown |= {} if self.map_weights else {"map_weights": "0"}
         return shown | ({} if self.trust is None else {"trust": self.trust})
 
 
@@ -181,20 +184,25 @@ def provider_options(providers: Any, options: Any, session_options: Any) -> Prov
         raise AscendError(
             "E40001", "a bundle runs on AscendEP, which `providers` leaves out", fix='Add "AscendEP".'
         )
-    unknown = sorted(set(given) - {"num_threads", "trust", "low_memory"})
+    unknown = sorted(set(given) - {"num_threads", "trust", "low_memory", "map_weights"})
     if unknown:
         raise AscendError(
             "E40001",
             f"provider option [{unknown[0]}] means nothing to a finished bundle",
-            fix="Use num_threads, trust or low_memory; give the others to ascend-atc.",
+            fix="Use num_threads, trust, low_memory or map_weights; give the others to ascend-atc.",
         )
     asked = 0 if os.environ.get("ASCEND_EP_THREADS") else getattr(session_options, "intra_op_num_threads", 0)
     threads = given.get("num_threads", asked)
-    return ProviderOptions(_count(threads), given.get("trust"), _switch("low_memory", given))
+    return ProviderOptions(
+        _count(threads),
+        given.get("trust"),
+        _switch("low_memory", given, "0"),
+        _switch("map_weights", given, "1"),
+    )
 
 
-def _switch(name: str, given: Mapping[str, Any]) -> bool:
-    value = str(given.get(name, "0"))
+def _switch(name: str, given: Mapping[str, Any], default: str) -> bool:
+    value = str(given.get(name, default))
     if value not in ("0", "1", "True", "False"):
         raise AscendError("E40001", f"{name}=[{value}] is no switch", fix="Use 0 or 1.")
     return value in ("1", "True")

@@ -29,9 +29,10 @@ class InferenceSession:
     """Runs a bundle of ascend-atc, given by path or by its bytes.
 
     `sess_options` may be ours or onnxruntime's. `providers` may name AscendEP and CPUExecutionProvider,
-    `provider_options` give AscendEP's num_threads, trust and low_memory (the memory of weights is given back
-    after each use). Given an ONNX model instead, this is onnxruntime's InferenceSession with AscendEP. Any
-    number of threads may call `run` at once.
+    `provider_options` give AscendEP's num_threads, trust, low_memory (the memory of weights is given back
+    after each use) and map_weights (0: they are read, not mapped, as a file needs that may be overwritten).
+    Given an ONNX model instead, this is onnxruntime's InferenceSession with AscendEP. Any number of threads
+    may call `run` at once.
 
     Raises AscendError, as every method does.
     """
@@ -64,6 +65,7 @@ class InferenceSession:
         """Opens the bundle with these providers and options; runs in flight finish on the old ones."""
         chosen = options.provider_options(providers, provider_options, self._options)
         flags = lib.ASC_OPEN_LOW_MEMORY if chosen.low_memory else 0
+        flags |= 0 if chosen.map_weights else lib.ASC_OPEN_NO_MMAP
         model = open_model(self._source, chosen.num_threads, chosen.trust, flags, _warn)
         self._provider_options = chosen
         self._executor = Executor(Bundle(model), self._options, self._profile)
@@ -162,6 +164,11 @@ class InferenceSession:
             meta.get("model.producer_name", ""),
             _whole(meta.get("model.version", ""), NO_VERSION),
         )
+
+    @property
+    def bundle(self) -> Bundle:
+        """What the open file says about itself."""
+        return self._executor.bundle
 
     def get_profiling_start_time_ns(self) -> int:
         """When profiling began, on the clock of time.time_ns; 0 without profiling."""

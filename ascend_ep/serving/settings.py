@@ -29,6 +29,15 @@ class Settings:
     found by measurement."""
 
     model_repository: Path
+    #: the repository is the folder of this one model
+    model_name: str = ""
+    #: versions that are loaded, and models that are converted, at the same time
+    load_threads: int = 2
+    conversions: int = 1
+    #: for one conversion of an ONNX model
+    conversion_timeout: float = 900.0
+    #: where converted models are kept; None: in the user's cache
+    conversion_cache: Path | None = None
     http_address: str = "127.0.0.1"
     http_port: int | None = 8000
     grpc_address: str = "127.0.0.1"

@@ -22,6 +22,15 @@ def rows() -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
+def scaled(factor: float) -> onnx.ModelProto:
+    """x [N, 4] -> y = factor * x."""
+    weight = numpy_helper.from_array(np.full(4, factor, "f"), "w")
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 4])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 4])
+    graph = helper.make_graph([helper.make_node("Mul", ["x", "w"], ["y"])], "scaled", [x], [y], [weight])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
 def put(root: Path, name: str, version: int, build: Callable[[], onnx.ModelProto]) -> Path:
     """Writes a bundle into a repository and returns its path."""
     folder = root / name / str(version)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -19,6 +20,13 @@ class VersionPolicy:
 
     latest: int = 1
     specific: tuple[int, ...] = ()
+
+    def choose(self, there: Iterable[int]) -> list[int]:
+        """Those of the versions that are there which are to be served, ascending."""
+        numbers = sorted(there)
+        if self.specific:
+            return [n for n in numbers if n in self.specific]
+        return numbers[-self.latest :] if self.latest else numbers
 
 
 @dataclass(frozen=True)

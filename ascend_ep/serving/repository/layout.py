@@ -1,23 +1,110 @@
-"""The folder of models: `<model>/<version>/model.om`, where a version is a positive number."""
+"""The folder of models: `<model>/<version>/model.om` (or `model.onnx`), where a version is a positive number.
+
+A folder can also be one model's, as KServe mounts it: then its versions, or its one bundle, lie in it itself.
+Names that begin with a dot or end as those of unfinished copies do are no models, versions or files.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from ascend_ep.errors import AscendError
+
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 VERSION = re.compile(r"[1-9][0-9]{0,17}")
+UNFINISHED = (".tmp", ".temp", ".part", ".partial", ".swp", "~")
 BUNDLE = "model.om"
+ONNX = "model.onnx"
+CONTEXT_SUFFIX = "_ctx.onnx"
+WEIGHTS = "weight"
+CONFIG = "config.pbtxt"
+OPTIONS = "atc.cfg"
 
 
-def model_names(root: Path) -> list[str]:
-    """The folders in `root` that are named as models may be."""
-    return sorted(p.name for p in root.iterdir() if p.is_dir() and NAME.fullmatch(p.name))
+class Layout:
+    """`only`: the name of the one model that the folder is of, "" for a folder of models."""
+
+    def __init__(self, root: Path, only: str = "") -> None:
+        self.root = root
+        self.only = only
+
+    def names(self) -> list[str]:
+        """The models there are. Raises AscendError E50021 when the folder can't be listed."""
+        if self.only:
+            return [self.only]
+        try:
+            with os.scandir(self.root) as entries:
+                return sorted(e.name for e in entries if is_name(e.name) and e.is_dir())
+        except OSError:
+            raise AscendError("E50021", self.root) from None
+
+    def model(self, name: str) -> Path:
+        return self.root if self.only else self.root / name
+
+    def versions(self, name: str) -> dict[int, Path]:
+        """The folders of the versions of a model that have a bundle or an ONNX model, by number."""
+        folder = self.model(name)
+        found: dict[int, Path] = {}
+        try:
+            with os.scandir(folder) as entries:
+                numbered = [e.name for e in entries if VERSION.fullmatch(e.name) and e.is_dir()]
+        except OSError:
+            return {}
+        found = {int(n): folder / n for n in numbered if source(folder / n) is not None}
+        if not found and self.only and source(folder) is not None:
+            found[1] = folder
+        return found
+
+    def is_model(self, name: str) -> bool:
+        """Whether there is anything in the folder of that name that could be served."""
+        return bool(self.versions(name)) or (self.model(name) / CONFIG).is_file()
+
+    def contained(self, path: Path) -> Path:
+        """The file or folder without symbolic links. Raises AscendError E50042 when it lies outside the
+        repository, E50045 when it is gone."""
+        try:
+            real = path.resolve(strict=True)
+        except (OSError, RuntimeError):
+            raise AscendError("E50045", self.shown(path)) from None
+        if not real.is_relative_to(self.root.resolve()):
+            raise AscendError("E50042", self.shown(path))
+        return real
+
+    def shown(self, path: Path) -> str:
+        """A path as clients may see it: within the repository."""
+        return str(path.relative_to(self.root)) if path.is_relative_to(self.root) else path.name
 
 
-def versions(model: Path) -> Iterator[int]:
-    """The versions of a model that have a bundle."""
-    for folder in model.iterdir():
-        if VERSION.fullmatch(folder.name) and (folder / BUNDLE).is_file():
-            yield int(folder.name)
+def is_name(name: str) -> bool:
+    """Whether a folder of this name is a model."""
+    return bool(NAME.fullmatch(name)) and not name.endswith(UNFINISHED)
+
+
+def source(folder: Path) -> Path | None:
+    """What a version is served from: its bundle, else its ONNX model, else nothing."""
+    return next((p for p in (folder / BUNDLE, folder / ONNX) if p.is_file()), None)
+
+
+def files(folder: Path) -> Iterator[Path]:
+    """The files that a version consists of: a bundle with its weights, or an ONNX model with all that is beside."""
+    model = source(folder)
+    if model is None:
+        return
+    if model.name == BUNDLE:
+        yield model
+        yield from _below(folder / WEIGHTS)
+    else:
+        yield from _below(folder)
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for root, folders, names in os.walk(folder):
+        folders[:] = sorted(f for f in folders if not _ignored(f))
+        yield from (Path(root) / n for n in sorted(names) if not _ignored(n))
+
+
+def _ignored(name: str) -> bool:
+    return name.startswith(".") or name.endswith((*UNFINISHED, CONTEXT_SUFFIX))

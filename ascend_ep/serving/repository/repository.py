@@ -1,56 +1,43 @@
-"""The models that are being served, and which version answers a request."""
+"""The models that are served, which version answers a request, how they are loaded and taken away."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+import logging
+from collections.abc import Mapping
 
 from ascend_ep.errors import AscendError, did_you_mean
-from ascend_ep.serving.request import InferRequest
+from ascend_ep.serving.request import InferRequest, Parameter
 from ascend_ep.serving.settings import Settings
 
 from . import layout
-from .config import ModelConfig
-from .version import LoadedVersion, load
+from .index import IndexEntry, State
+from .loading import Loader
+from .model import ServedModel, reason
+from .poll import Poller
+from .stamp import ModelStamp, stamp_model
+from .version import LoadedVersion
 
-
-@dataclass
-class ServedModel:
-    """versions: those that are ready, by number."""
-
-    name: str
-    versions: dict[int, LoadedVersion] = field(default_factory=dict)
-
-    @property
-    def latest(self) -> LoadedVersion | None:
-        return self.versions[max(self.versions)] if self.versions else None
+log = logging.getLogger("ascend_ep.serving")
 
 
 class Repository:
-    """All methods are called on the event loop; loading happens on a thread."""
+    """All methods are called on the event loop; loading happens on threads.
+
+    models: those that were asked for, whether they could be loaded or not.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self.places = layout.Layout(settings.model_repository, settings.model_name)
         self.models: dict[str, ServedModel] = {}
+        self._loader = Loader(settings, self.places)
+        #: models without which the server isn't ready
+        self._required: set[str] = set()
+        self._started = False
+        self._poller = Poller(self.places, self._follow_stamp, self._forget)
 
-    async def load_all(self) -> None:
-        """Every version of every model in the folder. Raises AscendError as loading does."""
-        root = self._settings.model_repository
-        for name in layout.model_names(root):
-            for number in sorted(layout.versions(root / name)):
-                await self.load(name, number)
-
-    async def load(self, name: str, number: int) -> None:
-        """Loads a version and puts it in the place of one that has its number."""
-        path = self._settings.model_repository / name / str(number) / layout.BUNDLE
-        loop = asyncio.get_running_loop()
-        made = await loop.run_in_executor(None, load, name, number, path, ModelConfig())
-        made.start(self._settings, loop)
-        model = self.models.setdefault(name, ServedModel(name))
-        old = model.versions.get(number)
-        model.versions[number] = made
-        if old is not None and old.scheduler is not None:
-            await old.scheduler.close()
+    # --- for requests -------------------------------------------------------------------------
 
     def model(self, name: str) -> ServedModel:
         """Raises AscendError E50002 when there is none of that name."""
@@ -60,7 +47,7 @@ class Repository:
         return found
 
     def version(self, name: str, number: str) -> LoadedVersion:
-        """The version of that number, the latest for "". Raises AscendError E50002; E50003 when none is
+        """The version of that number, the latest for "". Raises AscendError E50002; E50003 when it isn't
         ready."""
         model = self.model(name)
         if not number:
@@ -68,8 +55,11 @@ class Repository:
             if latest is None:
                 raise AscendError("E50003", name)
             return latest
-        found = model.versions.get(int(number)) if layout.VERSION.fullmatch(number) else None
+        known = int(number) if layout.VERSION.fullmatch(number) else 0
+        found = model.versions.get(known)
         if found is None:
+            if known in model.states:
+                raise AscendError("E50003", f"{name}, version {number}")
             raise AscendError("E50002", f"{name}, version {number}", "")
         return found
 
@@ -77,10 +67,111 @@ class Repository:
         """The version that answers a request."""
         return self.version(request.model, request.version)
 
+    # --- for operators ------------------------------------------------------------------------
+
+    @property
+    def ready(self) -> bool:
+        """Whether everything was loaded that must be: the models of the start, and those that were ready
+        since and weren't unloaded. Without strict readiness, whether the start is over."""
+        if not self._started or not self._settings.strict_readiness:
+            return self._started
+        return all(name in self.models and self.models[name].ready for name in self._required)
+
+    def index(self, ready_only: bool = False) -> list[IndexEntry]:
+        """Every model of the folder and every version that was asked for. Raises AscendError E50021."""
+        names = sorted({*self.models, *self.places.names()})
+        entries: list[IndexEntry] = []
+        for name in names:
+            model = self.models.get(name)
+            if model is not None:
+                entries += model.index()
+            elif self.places.is_model(name):
+                entries.append(IndexEntry(name))
+        return [e for e in entries if e.state == State.READY] if ready_only else entries
+
+    async def load_all(self) -> None:
+        """Loads what the control mode asks for at the start, and begins to poll when it is told to.
+
+        Raises AscendError when the repository can't be read; with exit_on_error also when a model can't be
+        loaded.
+        """
+        settings = self._settings
+        names = self.places.names()
+        if settings.model_control_mode == "explicit":
+            asked = settings.load_models
+            names = names if "*" in asked else list(dict.fromkeys(asked))
+        else:
+            names = [name for name in names if self.places.is_model(name)]
+        self._required.update(names)
+        failures = [f for found in await asyncio.gather(*map(self._follow, names)) for f in found]
+        if failures and settings.exit_on_error:
+            raise AscendError("E50035", len(failures), details=[str(f) for f in failures])
+        self._started = True
+        if settings.model_control_mode == "poll":
+            self._poller.start(settings.repository_poll)
+
+    async def load_model(self, name: str, parameters: Mapping[str, Parameter] | None = None) -> None:
+        """Loads what is new or changed of a model, and what failed before. Returns when it is ready.
+
+        Raises AscendError E50002 when there is no such model; E50040 with the reason when it can't be loaded:
+        what served before goes on serving; E50013 in mode poll, and for parameters.
+        """
+        self._refuse_polled()
+        for parameter in parameters or ():
+            raise AscendError("E50013", f"the parameter [{parameter}] of a load: models come from the folder")
+        known = self.places.names()
+        if name not in known:
+            raise AscendError("E50002", name, did_you_mean(name, known))
+        failures = await asyncio.shield(asyncio.ensure_future(self._follow(name, retry=True)))
+        if failures:
+            raise AscendError("E50040", name, reason(failures[0], self.places).rstrip("."))
+
+    async def unload_model(self, name: str, unload_dependents: bool = False) -> None:
+        """Takes a model away when its requests in flight are answered. (No model depends on another.) Raises
+        AscendError E50002; E50013 in mode poll."""
+        self._refuse_polled()
+        model = self.model(name)
+        self._required.discard(name)
+        await asyncio.shield(asyncio.ensure_future(model.unload()))
+
     async def close(self) -> None:
         """Finishes what was taken and gives up every version."""
-        for model in self.models.values():
-            for version in model.versions.values():
-                if version.scheduler is not None:
-                    await version.scheduler.close()
+        await self._poller.close()
+        await asyncio.gather(*(model.unload() for model in self.models.values()))
         self.models.clear()
+        await self._loader.close()
+
+    # --- inside -------------------------------------------------------------------------------
+
+    def _refuse_polled(self) -> None:
+        if self._settings.model_control_mode == "poll":
+            raise AscendError("E50013", "the server polls its repository (--model-control-mode=poll)")
+
+    async def _follow(self, name: str, retry: bool = False) -> list[AscendError]:
+        """Brings a model to what lies in its folder now."""
+        try:
+            if name not in self.places.names():
+                raise AscendError("E50002", name, "")
+            stamp = stamp_model(self.places, name)
+        except AscendError as error:
+            log.error("model %s: %s", name, error)
+            return [error]
+        return await self._follow_stamp(name, stamp, retry)
+
+    async def _follow_stamp(self, name: str, stamp: ModelStamp, retry: bool = False) -> list[AscendError]:
+        model = self.models.get(name)
+        if model is None:
+            model = self.models[name] = ServedModel(name, self._loader, self.places)
+        failures = await model.follow(stamp, retry)
+        self._poller.note(name, stamp)
+        if model.ready:
+            self._required.add(name)
+        return failures
+
+    async def _forget(self, name: str) -> None:
+        """The model's folder is gone."""
+        self._required.discard(name)
+        model = self.models.get(name)
+        if model is not None:
+            await model.unload()
+            self.models.pop(name, None)

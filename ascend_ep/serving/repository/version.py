@@ -6,12 +6,11 @@ import asyncio
 import statistics
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import ascend_ep
+from ascend_ep.errors import AscendError
 from ascend_ep.serving.datatypes import BYTES, DTYPES
 from ascend_ep.serving.execution.direct import INLINE_SECONDS, DirectScheduler
 from ascend_ep.serving.execution.job import Job
@@ -50,13 +49,25 @@ class LoadedVersion:
             loop=loop,
         )
 
+    async def close(self) -> None:
+        """Finishes what was taken; no more is."""
+        if self.scheduler is not None:
+            await self.scheduler.close()
+
+    def release(self) -> None:
+        """Gives the session's memory back, whoever still holds this object. It takes no more jobs."""
+        self.scheduler = None
+        del self.session
+
     def run(self, inputs: dict[str, Array]) -> Sequence[Array]:
         """All outputs in the model's order."""
         results: Sequence[Array] = self.session.run(None, inputs)
         return results
 
     def submit(self, job: Job) -> None:
-        assert self.scheduler is not None
+        """Raises AscendError E50003 when it doesn't take jobs any more."""
+        if self.scheduler is None:
+            raise AscendError("E50003", f"{self.model}, version {self.number}")
         self.scheduler.submit(job)
 
     def _warm(self) -> float:
@@ -67,11 +78,6 @@ class LoadedVersion:
             self.run(feed)
             taken.append(time.perf_counter() - began)
         return statistics.median(taken)
-
-
-def load(model: str, number: int, path: Path, config: ModelConfig) -> LoadedVersion:
-    """Opens and warms a bundle. Raises AscendError as InferenceSession does."""
-    return LoadedVersion(model, number, ascend_ep.InferenceSession(str(path)), config, str(path))
 
 
 def _sample(spec: TensorSpec) -> Array:
