@@ -32,9 +32,10 @@ def scaled(factor: float) -> onnx.ModelProto:
 
 
 def put(root: Path, name: str, version: int, build: Callable[[], onnx.ModelProto]) -> Path:
-    """Writes a bundle into a repository and returns its path."""
+    """Writes a bundle into a repository, all versions of which are served, and returns its path."""
     folder = root / name / str(version)
     folder.mkdir(parents=True)
+    (root / name / "config.pbtxt").write_text("version_policy { all {} }")
     path = folder / "model.om"
     path.write_bytes(convert(build(), ConvertOptions(precision="must_keep_origin_dtype")).to_bytes())
     return path

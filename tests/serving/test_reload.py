@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from running import Running
-from served_models import put, rows, scaled
+from served_models import put, scaled
 
 from ascend_ep.errors import AscendError
 from ascend_ep.serving.repository.index import IndexEntry
@@ -98,7 +98,7 @@ def test_a_corrupted_version_keeps_the_old(tmp_path: Path, bundles: dict[float, 
         corrupted = bytearray(bundles[2.0])
         corrupted[-5] ^= 1
         place(tmp_path, "m", 2, bytes(corrupted))
-        with pytest.raises(AscendError, match="E50040|can't be loaded") as caught:
+        with pytest.raises(AscendError, match="can't be loaded") as caught:
             load(running, "m")
         assert str(tmp_path) not in str(caught.value)
         assert answer(running, "m") == 1.0

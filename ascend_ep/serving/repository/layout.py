@@ -89,7 +89,7 @@ def source(folder: Path) -> Path | None:
 
 
 def files(folder: Path) -> Iterator[Path]:
-    """The files that a version consists of: a bundle with its weights, or an ONNX model with all that is beside."""
+    """The files that a version consists of: a bundle with its weights, or a model with all beside it."""
     model = source(folder)
     if model is None:
         return

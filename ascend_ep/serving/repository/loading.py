@@ -10,9 +10,11 @@ import ascend_ep
 from ascend_ep.errors import AscendError
 from ascend_ep.runtime.sample_run import check_samples
 from ascend_ep.serving.settings import Settings
+from ascend_ep.serving.signature import Signature
 
 from . import layout
 from .config import ModelConfig
+from .config_check import check_config
 from .conversion import Converter
 from .version import LoadedVersion
 
@@ -54,4 +56,5 @@ class Loader:
         for output, difference in check_samples(session).items():
             if difference.exceeds:
                 raise AscendError("E50044", f"{name}, version {number}", f"output [{output}]: {difference}")
+        check_config(name, config, Signature.of_session(session, str(path)))
         return LoadedVersion(name, number, session, config, str(path))
