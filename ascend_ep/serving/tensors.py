@@ -32,8 +32,8 @@ def element_count(shape: Sequence[object], name: str) -> int:
 
 
 def array_from_raw(name: str, datatype: str, shape: Sequence[int], raw: Buffer) -> Array:
-    """A view of the bytes as an array of that type and shape (BYTES: a new array of objects). Raises
-    AscendError E50004 when they don't fit each other."""
+    """The bytes as an aligned array of that type and shape: a view of them where they are aligned (BYTES: a
+    new array of objects). Raises AscendError E50004 when they don't fit each other."""
     dtype = DTYPES.get(datatype)
     if dtype is None:
         raise AscendError("E50004", name, f"[{datatype}] is no datatype ({', '.join(DTYPES)})")
@@ -46,7 +46,10 @@ def array_from_raw(name: str, datatype: str, shape: Sequence[int], raw: Buffer) 
             name,
             f"{datatype}{list(shape)} takes {count * dtype.itemsize} bytes; {len(raw)} were sent",
         )
-    return np.frombuffer(raw, dtype, count).reshape(shape)
+    array = np.frombuffer(raw, dtype, count)
+    if not array.flags.aligned:  # a small tensor, behind JSON of any length: native code takes aligned ones
+        array = array.copy()
+    return array.reshape(shape)
 
 
 def raw_from_array(array: Array, datatype: str) -> memoryview:
