@@ -61,6 +61,22 @@ def simplified(proto: onnx.ModelProto, registry: Registry, **shapes: tuple[int, 
 node = helper.make_node
 
 
+def test_a_choice_that_is_made_already(registry: Registry) -> None:
+    """A constant condition, the same throughout; not one that differs, nor a choice that is broadcast."""
+    nodes = [
+        node("Where", ["yes", "x", "zero"], ["a"]),
+        node("Where", ["no", "zero", "a"], ["b"]),
+        node("Where", ["some", "b", "zero"], ["c"]),
+        node("Where", ["wide", "c", "zero"], ["y"]),
+    ]
+    constants = {
+        "yes": np.ones((3, 1), bool), "no": np.zeros(1, bool), "some": np.array([True, False, True, True]),
+        "wide": np.ones((2, 1, 1), bool), "zero": np.zeros(1, np.float32),
+    }  # fmt: skip
+    made = simplified(build(nodes, {"x": [3, 4]}, ["y"], constants), registry, x=(3, 4))
+    assert ops(made) == {"Where": 2}
+
+
 def test_chains_of_layout_operators(registry: Registry) -> None:
     nodes = [
         node("Transpose", ["x"], ["a"], perm=[1, 0, 2]),

@@ -71,6 +71,18 @@ def _dropout(node: ir.Node, facts: Facts, version: int) -> bool:
     return bypass(node, _first(node))
 
 
+@simplifies("Where")
+def _decided(node: ir.Node, facts: Facts, version: int) -> bool:
+    """A condition that is a constant, and the same throughout, leaves one operand, unless it is broadcast."""
+    condition = facts[_first(node)].const
+    if condition is None or not condition.size or bool(condition.any()) != bool(condition.all()):
+        return False
+    chosen = node.inputs[1 if condition.all() else 2]
+    if chosen is None or facts[chosen].dims is None or facts[chosen].dims != facts[node.outputs[0]].dims:
+        return False
+    return bypass(node, chosen)
+
+
 @simplifies("Cast")
 def _same_type(node: ir.Node, facts: Facts, version: int) -> bool:
     source = facts[_first(node)]
