@@ -163,7 +163,7 @@ def bench(given: argparse.Namespace) -> tuple[Found, str, bool]:
 
 
 def diff(given: argparse.Namespace) -> tuple[Found, str, bool]:
-    from ascend_ep.compiler.aipp import METADATA, source_inputs
+    from ascend_ep.compiler.aipp import source_inputs
     from ascend_ep.graph.reference import reference_run
     from ascend_ep.opdef.registry import Registry
     from ascend_ep.runtime.comparison import compare
@@ -174,24 +174,18 @@ def diff(given: argparse.Namespace) -> tuple[Found, str, bool]:
     feeds = input_arrays(session, given.input, given.dim, given.seed)
     registry = Registry.from_options(given.custom_op, given.custom_op_info)
     said = session.get_modelmeta().custom_metadata_map
-    by_node = given.per_node or given.propose_keep_dtype is not None
-    if METADATA in said and by_node:
-        raise AscendError(
-            "E40001",
-            f"[{given.bundle}] preprocesses its inputs, so its nodes are not the model's",
-            fix="Compare a bundle that was converted without --insert_op_conf.",
-        )
+    source_feeds = source_inputs(said, feeds)
     try:
-        expected = reference_run(given.model, source_inputs(said, feeds), registry)
+        expected = reference_run(given.model, source_feeds, registry)
     except AscendError:
         raise
     except Exception as error:  # whatever onnx.reference raises for a model that it can't evaluate
         reason = f"{type(error).__name__}: {error}"
         raise AscendError("E41021", reason, where=given.model, fix="Check the model.") from error
-    if by_node:
+    if given.per_node or given.propose_keep_dtype is not None:
         from ascend_ep.cli.om_per_node import per_node
 
-        return per_node(given, session, feeds, expected, registry)
+        return per_node(given, session, feeds, source_feeds, expected, registry)
     names = [arg.name for arg in session.get_outputs()]
     missing = [n for n in names if n not in expected]
     if missing:

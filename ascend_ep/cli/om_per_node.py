@@ -33,10 +33,13 @@ def per_node(
     given: argparse.Namespace,
     session: InferenceSession,
     feeds: Arrays,
+    source_feeds: Arrays,
     expected: Arrays,
     registry: Registry,
 ) -> tuple[Found, str, bool]:
-    """The table of nodes, and the proposal if asked for; not good when an output misses --accuracy."""
+    """The table of nodes, and the proposal if asked for; not good when an output misses --accuracy.
+
+    `source_feeds`: what the model is given where the bundle is given `feeds`."""
     import onnx
 
     from ascend_ep.compiler.keep_search import Accuracy, measure_outputs
@@ -47,7 +50,7 @@ def per_node(
     model = onnx.load(given.model)
     options = options_of(given.bundle, session, model, registry)
     outputs = measure_outputs(session, feeds, expected)
-    errors = NodeErrors(model, options, feeds, registry).found()
+    errors = NodeErrors(model, options, feeds, registry, source_feeds).found()
     ok = all(accuracy.holds(m) for m in outputs.values())
     found: Found = {
         "precision": options.precision,
@@ -68,6 +71,7 @@ def options_of(
     path: str, session: InferenceSession, model: onnx.ModelProto, registry: Registry
 ) -> ConvertOptions:
     """The conversion that made a bundle, as its metadata tell."""
+    from ascend_ep.compiler.aipp import stored
     from ascend_ep.compiler.convert import ConvertOptions
     from ascend_ep.compiler.implementation_modes import FastOperators
     from ascend_ep.compiler.precision import PrecisionLists
@@ -94,6 +98,9 @@ def options_of(
             [name for name in meta.get("fast_names", "").split("\n") if name],
         ),
         half_inputs=_half_inputs(session, model),
+        preprocessing=stored(
+            session.get_modelmeta().custom_metadata_map, {a.name: a.shape for a in session.get_inputs()}
+        ),
         out_nodes=() if names == own else names,
         soc_version=meta.get("soc_version", ""),
         codegen="off",

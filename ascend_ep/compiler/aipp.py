@@ -44,6 +44,32 @@ def source_inputs(metadata: Mapping[str, str], inputs: Mapping[str, NDArray[Any]
     }
 
 
+def stored(
+    metadata: Mapping[str, str], shapes: Mapping[str, Sequence[int | str | None]]
+) -> list[Preprocessing]:
+    """The preprocessing that a bundle with this metadata does; `shapes` are those of its inputs of bytes."""
+    return [
+        Preprocessing(
+            name, tuple(d if isinstance(d, int) else ir.SymbolicDim(d) for d in shapes[name]), attributes
+        )
+        for name, attributes in json.loads(metadata.get(METADATA, "{}")).items()
+    ]
+
+
+def insert_stored(model: ir.Model, found: Sequence[Preprocessing]) -> None:
+    """Changes the model's inputs as a bundle does whose `stored` preprocessing this is. Raises AscendError
+    E40001 for one that the model doesn't have."""
+    inputs = {value.name: value for value in model.graph.inputs}
+    for made in found:
+        if made.name not in inputs:
+            raise AscendError(
+                "E40001", f"the model has no input [{made.name}], which the bundle preprocesses"
+            )
+        _insert(model.graph, inputs[made.name], made)
+    if found:
+        model.opset_imports.setdefault(DOMAIN, 1)
+
+
 def insert_aipp(
     model: ir.Model, ops: Sequence[AippOp], half_inputs: Collection[str] = ()
 ) -> list[Preprocessing]:
@@ -67,7 +93,8 @@ def insert_aipp(
         found = preprocessing(op, value)
         _insert(graph, value, found)
         made.append(found)
-    model.opset_imports.setdefault(DOMAIN, 1)
+    if made:
+        model.opset_imports.setdefault(DOMAIN, 1)
     return made
 
 
@@ -89,16 +116,17 @@ def _related(op: AippOp, inputs: Sequence[ir.Value]) -> ir.Value:
 def _insert(graph: ir.Graph, value: ir.Value, found: Preprocessing) -> None:
     """bytes -> AIPP (-> Cast) -> what read `value`."""
     position = list(graph.inputs).index(value)
+    dtype = value.dtype or ir.DataType.FLOAT
     value.name = f"{found.name}/aipp"
     given = ir.Value(name=found.name, shape=ir.Shape(found.shape), type=ir.TensorType(ir.DataType.UINT8))
     graph.inputs[position] = given
     attributes = [ir.convenience.convert_attribute(k, v) for k, v in found.attributes.items() if v != []]
     wide = value
-    if found.dtype != ir.DataType.FLOAT:
+    if dtype != ir.DataType.FLOAT:
         wide = ir.Value(name=f"{found.name}/aipp_float32", type=ir.TensorType(ir.DataType.FLOAT))
     nodes = [ir.Node(DOMAIN, "AIPP", [given], attributes, outputs=[wide], name=f"{found.name}/AIPP")]
     if wide is not value:
-        to = [ir.AttrInt64("to", found.dtype.value)]
+        to = [ir.AttrInt64("to", dtype.value)]
         nodes.append(ir.Node("", "Cast", [wide], to, outputs=[value], name=f"{found.name}/AIPP_cast"))
     if len(graph):
         graph.insert_before(graph[0], nodes)

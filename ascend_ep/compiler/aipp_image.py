@@ -30,7 +30,6 @@ class Preprocessing:
 
     name: str
     shape: tuple[int | ir.SymbolicDim, ...]
-    dtype: ir.DataType
     attributes: Mapping[str, Any]
 
     def apply(self, image: NDArray[Any]) -> NDArray[Any]:
@@ -73,8 +72,7 @@ def preprocessing(op: AippOp, value: ir.Value) -> Preprocessing:
         "padding_value": op.real("padding_value") if padded else 0.0,
     }
     assert value.shape is not None
-    dtype = ir.DataType(value.dtype) if value.dtype is not None else ir.DataType.FLOAT
-    return Preprocessing(str(value.name), (value.shape[0], *stored, _PIXEL[image]), dtype, attributes)
+    return Preprocessing(str(value.name), (value.shape[0], *stored, _PIXEL[image]), attributes)
 
 
 def _wanted(op: AippOp, value: ir.Value) -> tuple[int, Size, Size]:

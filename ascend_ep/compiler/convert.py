@@ -31,7 +31,7 @@ from ascend_ep.runtime import trust
 from ascend_ep.runtime.comparison import BOUNDS
 
 from . import samples
-from .aipp import insert_aipp, metadata
+from .aipp import insert_aipp, insert_stored, metadata
 from .aipp_config import AippOp
 from .aipp_image import Preprocessing
 from .assembly import Assembly
@@ -89,7 +89,8 @@ class ConvertOptions:
     `fallback`: keep, for where libraries may not run, an interpreted partition beside one that calls them.
     `fusions_off`: names of fusion rules that aren't applied (opdef/fusion_rules.py); what is fused depends
     on the on-chip buffer of `soc_version`, when one is given.
-    `aipp`: what comes before the model's inputs (--insert_op_conf).
+    `aipp`: what comes before the model's inputs (--insert_op_conf); `preprocessing`: the same, as a bundle
+    tells it (aipp.stored).
     `hint_shapes`: by position of the input, the sizes that samples have where a dimension is free.
     `external_weight`: where `Conversion.write` puts weights: 0 in the bundle, 1 each in a file of its own in
     the folder `weight` beside it, 2 in one file there. Bundles in memory hold their weights.
@@ -118,6 +119,7 @@ class ConvertOptions:
     fallback: bool = True
     fusions_off: Collection[str] = ()
     aipp: Sequence[AippOp] = ()
+    preprocessing: Sequence[Preprocessing] = ()
     hint_shapes: Mapping[int, Sequence[int]] = field(default_factory=dict)
     external_weight: int = 0
     meta: Mapping[str, str] = field(default_factory=dict)
@@ -228,7 +230,8 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
     dump.model("loaded", model)
     names = node_names(model)
     declare(model, options)
-    preprocessing = tuple(insert_aipp(model, options.aipp, options.half_inputs)) if options.aipp else ()
+    insert_stored(model, options.preprocessing)
+    preprocessing = (*options.preprocessing, *insert_aipp(model, options.aipp, options.half_inputs))
     options.progress("inferring shapes")
     if options.output_types:
         cast_outputs(model, infer_facts(model, registry), options.output_types)

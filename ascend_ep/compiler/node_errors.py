@@ -108,16 +108,24 @@ class NodeErrors:
     """Of one model, converted with `options`, on one set of inputs."""
 
     def __init__(
-        self, model: onnx.ModelProto, options: ConvertOptions, feeds: Mapping[str, Array], registry: Registry
+        self,
+        model: onnx.ModelProto,
+        options: ConvertOptions,
+        feeds: Mapping[str, Array],
+        registry: Registry,
+        source_feeds: Mapping[str, Array] | None = None,
     ) -> None:
+        """`source_feeds`: what the model is given, where the conversion puts preprocessing before it."""
         self.model = model
         self.feeds = feeds
+        self.source_feeds = feeds if source_feeds is None else source_feeds
         self.registry = registry
-        shapes = {name: array.shape for name, array in feeds.items()}
+        shapes = {name: array.shape for name, array in self.source_feeds.items()}
         self.options = replace(
             options,
             registry=registry,
             input_shapes=shapes,
+            preprocessing=[replace(p, shape=feeds[p.name].shape) for p in options.preprocessing],
             symbol_ranges={},
             sample_seed=None,
             self_check=False,
@@ -170,7 +178,7 @@ class NodeErrors:
         del proto.graph.output[:]
         proto.graph.output.extend(onnx.ValueInfoProto(name=n) for n in dict.fromkeys(names) if n in made)
         try:
-            return Reference(proto, self.registry).run(self.feeds)
+            return Reference(proto, self.registry).run(self.source_feeds)
         except Exception as error:  # whatever onnx.reference raises for a model that it can't evaluate
             raise AscendError("E41021", f"{type(error).__name__}: {error}", fix="Check the model.") from error
 
