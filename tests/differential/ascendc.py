@@ -14,7 +14,7 @@ from ascend_ep.compiler.soc import find_soc
 from ascend_ep.opdef.definition import OpDef
 
 #: Kernels of a translation unit.
-TOGETHER = 24
+TOGETHER = 48
 
 
 def compile_ascend_c(operators: Sequence[Operator]) -> tuple[dict[str, CpuKernel], dict[str, str]]:

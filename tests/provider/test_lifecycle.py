@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from provider_graphs import PACKAGE_ROOT, run_python
@@ -80,7 +81,13 @@ def releases() -> list[Path]:
     return sorted((HERE.parent.parent / ".cache" / "onnxruntime").glob("[0-9]*"))
 
 
-@pytest.mark.parametrize("release", [pytest.param(p, id=p.name) for p in releases()])
+def release_parameters() -> list[Any]:
+    """The oldest by default, the others with --slow."""
+    found = releases()
+    return [pytest.param(p, id=p.name, marks=[pytest.mark.slow] * (i > 0)) for i, p in enumerate(found)]
+
+
+@pytest.mark.parametrize("release", release_parameters())
 def test_other_releases(release: Path) -> None:
     """Prepared by tools/onnxruntime_versions."""
     path = os.pathsep.join([str(release), PACKAGE_ROOT])
