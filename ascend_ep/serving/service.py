@@ -47,8 +47,8 @@ class InferenceService:
         if request.deadline is None:
             request.deadline = time.monotonic() + self._timeout
         rows = 1
-        if signature.batch_symbol is not None:
-            rows = request.inputs[signature.inputs[0].name].shape[0]
+        if version.rows_input is not None:
+            rows = request.inputs[version.rows_input].shape[0]
 
         def done(job: Job, result: Sequence[Array] | AscendError) -> None:
             self._answer(version, job, result, reply)

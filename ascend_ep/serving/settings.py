@@ -53,9 +53,12 @@ class Settings:
     strict_readiness: bool = True
     #: digests of native code in bundles that may run, besides those in the user's trust store
     trust: tuple[str, ...] = ()
-    instances: int = 2
+    #: of a model, at once; None: found by measurement
+    instances: int | None = None
     threads: int | None = None
     max_queue: int = 256
+    #: of the tensors that wait, for each version
+    max_queue_bytes: int = 256 << 20
     #: for a request that names no deadline
     timeout: float = 30.0
     exit_timeout: float = 30.0

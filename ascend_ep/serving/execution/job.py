@@ -15,10 +15,11 @@ Done = Callable[["Job", Sequence[Array] | AscendError], None]
 class Job:
     """Finished exactly once, on the event loop: by `finish`, `fail`, or `cancel` (nobody listens any more).
 
-    rows: the size of the batch dimension, 1 for a model without one.
+    rows: the size of the batch dimension, 1 for a model without one. level: 0 goes first. size: bytes of the
+    inputs; both are set by a scheduler that lets it wait.
     """
 
-    __slots__ = ("arrived", "done", "finished", "inputs", "request", "rows", "timings")
+    __slots__ = ("arrived", "done", "finished", "inputs", "level", "request", "rows", "size", "timings")
 
     def __init__(self, request: InferRequest, inputs: dict[str, Array], rows: int, done: Done) -> None:
         self.request = request
@@ -26,6 +27,7 @@ class Job:
         self.rows = rows
         self.done = done
         self.finished = False
+        self.level = self.size = 0
         self.timings = Timings(batch=rows)
         self.arrived = time.monotonic_ns()
 
@@ -43,10 +45,10 @@ class Job:
         """The client is gone: what waits isn't run, what runs is dropped."""
         self.fail(AscendError("E50018"))
 
-    def late(self) -> AscendError | None:
-        """E50007 when the deadline has passed."""
+    def is_late(self) -> bool:
+        """Whether the deadline has passed."""
         deadline = self.request.deadline
-        if deadline is None or time.monotonic() < deadline:
-            return None
-        waited = (time.monotonic_ns() - self.arrived) / 1e6
-        return AscendError("E50007", f"{waited:.0f} ms")
+        return deadline is not None and time.monotonic() >= deadline
+
+    def too_late(self) -> AscendError:
+        return AscendError("E50007", f"{(time.monotonic_ns() - self.arrived) / 1e6:.0f} ms")

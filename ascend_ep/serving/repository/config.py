@@ -10,15 +10,18 @@ from ascend_ep.serving.request import Array
 
 @dataclass(frozen=True)
 class Batching:
-    """preferred: sizes to stop waiting at. max_delay: seconds the first of a batch waits for others.
-    max_queue: requests that may wait. timeout: seconds a request may wait that names no deadline;
-    allow_override: whether one that does may wait longer than that. None: the server's own."""
+    """preferred: sizes to stop waiting at. max_delay: seconds the first of a batch waits for others; 0: they
+    don't wait. max_queue: requests that may wait. timeout: seconds a request may wait that names no deadline;
+    allow_override: whether one that does may wait longer than that. None: the server's own.
+    priority_levels: 0 for none; 1 goes first. default_priority: of requests that name none."""
 
     preferred: tuple[int, ...] = ()
     max_delay: float = 0.0
     max_queue: int | None = None
     timeout: float | None = None
     allow_override: bool = True
+    priority_levels: int = 0
+    default_priority: int = 0
 
 
 @dataclass(frozen=True)

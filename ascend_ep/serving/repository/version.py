@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-import statistics
-import time
+import logging
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
+import ascend_ep
 from ascend_ep.errors import AscendError
-from ascend_ep.serving.datatypes import BYTES, DTYPES
-from ascend_ep.serving.execution.direct import INLINE_SECONDS, DirectScheduler
+from ascend_ep.serving.execution.batch import Run
 from ascend_ep.serving.execution.job import Job
+from ascend_ep.serving.execution.rim import BatchRim, batch_rim
+from ascend_ep.serving.execution.samples import Samples
 from ascend_ep.serving.execution.scheduler import Scheduler
+from ascend_ep.serving.execution.schedulers import make_scheduler
+from ascend_ep.serving.execution.tuning import Execution, Tuning
 from ascend_ep.serving.request import Array
 from ascend_ep.serving.settings import Settings
-from ascend_ep.serving.signature import Signature, TensorSpec
+from ascend_ep.serving.signature import Signature
 from ascend_ep.serving.statistics import VersionStatistics
 
 from .config import ModelConfig
 
-_WARM_RUNS = 5
+log = logging.getLogger("ascend_ep.serving")
 
 
 class LoadedVersion:
-    """`seconds`: the median of a run of one row, measured when it was loaded."""
+    """execution: how it is run, found when it was loaded. rows_input: the input whose first size counts the
+    rows of a request; None for a model without rows."""
 
     def __init__(self, model: str, number: int, session: Any, config: ModelConfig, where: str) -> None:
         self.model = model
@@ -36,18 +38,15 @@ class LoadedVersion:
         self.config = config
         self.signature = Signature.of_session(session, where)
         self.statistics = VersionStatistics()
-        self.seconds = self._warm()
+        self._where = where
+        rim = batch_rim(session.bundle, insisted=bool(config.max_batch_size))
+        self.rows_input = rim.inputs[0][0] if isinstance(rim, BatchRim) else None
+        self.execution = self._tuned(rim)
         self.scheduler: Scheduler | None = None
 
     def start(self, settings: Settings, loop: asyncio.AbstractEventLoop) -> None:
         """Gives it a scheduler: from now on it takes jobs."""
-        self.scheduler = DirectScheduler(
-            self.run,
-            instances=self.config.instances or settings.instances,
-            max_queue=settings.max_queue,
-            inline=self.seconds < INLINE_SECONDS,
-            loop=loop,
-        )
+        self.scheduler = make_scheduler(self.execution, self.run, settings, self.statistics, loop)
 
     async def close(self) -> None:
         """Finishes what was taken; no more is."""
@@ -70,18 +69,19 @@ class LoadedVersion:
             raise AscendError("E50003", f"{self.model}, version {self.number}")
         self.scheduler.submit(job)
 
-    def _warm(self) -> float:
-        feed = {spec.name: _sample(spec) for spec in self.signature.inputs}
-        taken = []
-        for _ in range(_WARM_RUNS):
-            began = time.perf_counter()
-            self.run(feed)
-            taken.append(time.perf_counter() - began)
-        return statistics.median(taken)
+    def _tuned(self, rim: BatchRim | str) -> Execution:
+        stored = self.session.bundle.samples()
+        samples = Samples(self.signature, {edge.name: array for edge, array in stored if edge.is_input})
+        opened: dict[int, Any] = {0: self.session}
 
+        def single() -> Run:
+            given = self.session.get_provider_options()["AscendEP"] | {"num_threads": "1"}
+            opened[1] = ascend_ep.InferenceSession(self._where, providers=[("AscendEP", given)])
+            return lambda inputs: opened[1].run(None, inputs)
 
-def _sample(spec: TensorSpec) -> Array:
-    shape = [d if isinstance(d, int) else 1 for d in spec.dims]
-    if spec.datatype == BYTES:
-        return np.full(shape, "", object)
-    return np.zeros(shape, DTYPES[spec.datatype])
+        execution = Tuning(self.run, single, samples, rim, self.config).choose()
+        if execution.threads == 1 and 1 in opened:
+            self.session = opened[1]
+        shown = ", ".join(f"{key} {text}" for key, text in execution.describe().items())
+        log.info("%s, version %s: %s", self.model, self.name, shown)
+        return execution
