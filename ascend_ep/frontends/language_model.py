@@ -148,6 +148,8 @@ def ask(endpoint: Endpoint, messages: Sequence[Mapping[str, str]]) -> str:
             raise AscendError("E42104", f"it answers {error.code} {error.reason}", where=url) from None
     except (OSError, ValueError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", error)
+        if isinstance(reason, TimeoutError):
+            reason = f"its answer takes longer than {endpoint.seconds:g} s"
         raise AscendError("E42104", reason or type(error).__name__, where=url) from None
     return _content(reply, url)
 
