@@ -312,6 +312,8 @@ CODES: dict[str, Code] = {
     "E50020": Code("Output [%s] has a value that JSON can't hold: %s.", "Ask for it in binary."),
     "E50021": Code("There is no folder [%s].", "Give the folder of models with --model-repository."),
     "E50022": Code("The server needs the module [%s].", 'pip install "ascend-ep[serve]"'),
+    "E50023": Code("The expectation [%s] can't be met.", "Send the request without it."),
+    "E50024": Code("This extension of the protocol isn't here: %s.", "GET /v2 names those that are."),
     "E50030": Code("Value [%s] for [--%s] is invalid: %s.", "ascend-serve --help has the flags."),
     "E50031": Code("There is no flag [%s].%s", "ascend-serve --help has the flags."),
     "E50032": Code("The arguments are invalid: %s.", "ascend-serve --help has the flags."),

@@ -40,6 +40,9 @@ STATUSES: dict[str, Status] = {
     "E50016": Status(415, "INVALID_ARGUMENT"),
     "E50017": Status(408, "DEADLINE_EXCEEDED"),
     "E50018": Status(499, "CANCELLED"),
+    "E50020": _BAD_REQUEST,
+    "E50023": Status(417, "INVALID_ARGUMENT"),
+    "E50024": Status(404, "UNIMPLEMENTED"),
     "E50040": _BAD_REQUEST,
     # What a run says of the values, shapes and types it was fed.
     "E40001": _BAD_REQUEST,

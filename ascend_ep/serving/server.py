@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from ascend_ep.errors import AscendError
 
+from .http import absent
 from .http.authorised import Authorised
 from .http.connection import Handler
 from .http.router import Router
@@ -37,6 +38,7 @@ class Server:
         self.tokens = Tokens(settings.auth_tokens) if settings.auth_tokens is not None else None
         self.repository = Repository(settings)
         self.service = InferenceService(self.repository, settings.timeout)
+        self.v2 = V2(self.service, settings.limits)
         self.http = HttpServer(self._guarded(self._protocol()), settings.limits)
         self.http_port = 0
         self.metrics = HttpServer(self._guarded(self._metrics()), settings.limits)
@@ -75,6 +77,7 @@ class Server:
         await asyncio.sleep(self.settings.drain_delay)
         await self.http.close(self.settings.exit_timeout)
         self.service.draining = True
+        self.v2.close()
         await self.repository.close()
         await self.metrics.close(0)
 
@@ -111,7 +114,8 @@ class Server:
 
     def _protocol(self) -> Handler:
         router = Router()
-        V2(self.service, self.settings.limits).add_to(router)
+        self.v2.add_to(router)
+        absent.add_to(router)
         return router
 
     def _metrics(self) -> Handler:

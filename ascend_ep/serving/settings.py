@@ -12,12 +12,11 @@ class Limits:
 
     body: int = 64 << 20
     header: int = 16 << 10
-    json_depth: int = 16
     tensors: int = 64
     connections: int = 1024
     #: bytes of bodies being received or waiting, over all connections
     bodies: int = 1 << 30
-    #: seconds for a whole header, and without a byte of a body
+    #: seconds for a whole header; for a body, with 64 KB a second on top; for the next request
     header_seconds: float = 10.0
     body_seconds: float = 30.0
     idle_seconds: float = 75.0

@@ -1,4 +1,8 @@
-"""Tensors on the wire: raw little-endian elements; of BYTES, each behind its length in four bytes."""
+"""Tensors on the wire: raw little-endian elements; of BYTES, each behind its length in four bytes.
+
+In arrays the elements of BYTES are text (`str`), as sessions take and give them: onnxruntime would make the
+text "b'...'" of a bytes object.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,7 @@ def element_count(shape: Sequence[object], name: str) -> int:
 
 def array_from_raw(name: str, datatype: str, shape: Sequence[int], raw: Buffer) -> Array:
     """The bytes as an aligned array of that type and shape: a view of them where they are aligned (BYTES: a
-    new array of objects). Raises AscendError E50004 when they don't fit each other."""
+    new array of str). Raises AscendError E50004 when they don't fit each other."""
     dtype = DTYPES.get(datatype)
     if dtype is None:
         raise AscendError("E50004", name, f"[{datatype}] is no datatype ({', '.join(DTYPES)})")
@@ -59,6 +63,14 @@ def raw_from_array(array: Array, datatype: str) -> memoryview:
     return memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))  # type: ignore[arg-type]
 
 
+def text_of(element: Buffer, name: str) -> str:
+    """An element of BYTES. Raises AscendError E50004 when it is no text."""
+    try:
+        return str(element, "utf-8")
+    except UnicodeDecodeError as error:
+        raise AscendError("E50004", name, f"an element of BYTES is no UTF-8 ({error.reason})") from None
+
+
 def _bytes_elements(name: str, raw: Buffer, count: int) -> Array:
     if 4 * count > len(raw):
         raise AscendError("E50004", name, f"{count} BYTES elements take at least {4 * count} bytes")
@@ -71,7 +83,7 @@ def _bytes_elements(name: str, raw: Buffer, count: int) -> Array:
         at += 4
         if at + size > len(raw):
             raise AscendError("E50004", name, f"element {i} of {count} is longer than what was sent")
-        elements[i] = bytes(raw[at : at + size])
+        elements[i] = text_of(raw[at : at + size], name)
         at += size
     if at != len(raw):
         raise AscendError("E50004", name, f"{len(raw) - at} bytes follow its last element")

@@ -5,23 +5,45 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Protocol
 
 Body = bytes | memoryview
+
+
+class BodyBudget(Protocol):
+    """Bytes of bodies that may be held at once, over all connections."""
+
+    def take(self, size: int) -> None:
+        """Negative: gives back. Raises AscendError E50006 when there is no room."""
 
 
 @dataclass(slots=True)
 class Request:
     """headers: names in lower case; one that is there twice has both values, by comma. path: without the
-    query, still percent-encoded. peer: the client's address, "" on a Unix socket. on_gone: what an exchange
-    in flight wants called when the client leaves."""
+    query, still percent-encoded. budget, held: what its body counts against, and with how many bytes.
+    peer: the client's address, "" on a Unix socket. on_gone: what an exchange in flight wants called when
+    the client leaves."""
 
     method: str
     path: str
     query: str
     headers: dict[str, str]
     body: Body
+    keep_alive: bool
+    budget: BodyBudget
+    held: int = 0
     peer: str = ""
     on_gone: Callable[[], None] | None = None
+
+    def hold(self, size: int) -> None:
+        """So many bytes more belong to it until it is answered. Raises AscendError E50006."""
+        self.budget.take(size)
+        self.held += size
+
+    def release(self) -> None:
+        if self.held:
+            self.budget.take(-self.held)
+            self.held = 0
 
 
 @dataclass(slots=True)

@@ -20,22 +20,34 @@ Slow = Callable[[Request, dict[str, str]], Coroutine[None, None, Response]]
 Deferred = Callable[[Request, dict[str, str], Send], None]
 
 _CACHED_PATHS = 1024
+_CACHED_LENGTH = 256
+
+
+class _Route:
+    def __init__(self, pattern: re.Pattern[str]) -> None:
+        self.pattern = pattern
+        self.methods: dict[str, Deferred] = {}
 
 
 class Router:
     """Templates like `/v2/models/{model}/infer`; a name in braces takes what is between two slashes."""
 
     def __init__(self) -> None:
-        self._routes: list[tuple[re.Pattern[str], dict[str, Deferred]]] = []
+        self._routes: dict[str, _Route] = {}
         self._found: dict[str, tuple[dict[str, Deferred], dict[str, str]]] = {}
 
+    @property
+    def operations(self) -> set[tuple[str, str]]:
+        """Every method and template."""
+        return {(method, t) for t, route in self._routes.items() for method in route.methods}
+
     def add(self, method: str, template: str, handler: Deferred) -> None:
-        pattern = re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(template)) + "/?")
-        for known, methods in self._routes:
-            if known == pattern:
-                methods[method] = handler
-                return
-        self._routes.append((pattern, {method: handler}))
+        route = self._routes.get(template)
+        if route is None:
+            pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(template))
+            pattern += "" if template.endswith("/") else "/?"
+            route = self._routes[template] = _Route(re.compile(pattern))
+        route.methods[method] = handler
 
     def add_simple(self, method: str, template: str, handler: Simple) -> None:
         self.add(method, template, lambda request, names, send: send(handler(request, names)))
@@ -71,12 +83,13 @@ class Router:
         handler(request, names, send)
 
     def _find(self, path: str) -> tuple[dict[str, Deferred], dict[str, str]]:
-        for pattern, methods in self._routes:
-            match = pattern.fullmatch(path)
+        for route in self._routes.values():
+            match = route.pattern.fullmatch(path)
             if match:
                 names = {k: unquote(v) for k, v in match.groupdict().items()}
-                if len(self._found) >= _CACHED_PATHS:
-                    self._found.clear()
-                self._found[path] = methods, names
-                return methods, names
+                if len(path) <= _CACHED_LENGTH:
+                    if len(self._found) >= _CACHED_PATHS:
+                        self._found.clear()
+                    self._found[path] = route.methods, names
+                return route.methods, names
         raise AscendError("E50009", path[:200])

@@ -14,11 +14,26 @@ from ascend_ep.serving.settings import Limits
 
 from .connection import Connection, Handler
 from .listener import settle, unix_socket
+from .receiving import SCRATCH
 
 _SWEEP_SECONDS = 0.5
 _BACKLOG = 1024
 #: How long a connection without a request stays when the server goes down.
 _LINGER_SECONDS = 0.25
+
+
+class Budget:
+    """Bytes of bodies that are held at once, over all connections."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.held = 0
+
+    def take(self, size: int) -> None:
+        """Negative: gives back. Raises AscendError E50006 when there is no room."""
+        if size > 0 and self.held + size > self.size:
+            raise AscendError("E50006", f"{self.held} bytes of bodies")
+        self.held += size
 
 
 class HttpServer:
@@ -33,7 +48,9 @@ class HttpServer:
         self.sent = 0
         self.answered: Counter[int] = Counter()
         self._connections: set[Connection] = set()
-        self._body_bytes = 0
+        self.budget = Budget(limits.bodies)
+        #: where every connection reads to: what is read is taken over before the next one reads
+        self.scratch = memoryview(bytearray(SCRATCH))
         self._server: asyncio.Server | None = None
         self._sweeper: asyncio.Task[None] | None = None
 
@@ -78,6 +95,8 @@ class HttpServer:
                 for connection in list(self._connections):
                     connection.finish()
             await asyncio.sleep(0.01)
+        for connection in list(self._connections):
+            connection.abort()
         if self._sweeper is not None:
             self._sweeper.cancel()
 
@@ -96,19 +115,12 @@ class HttpServer:
     def closed(self, connection: Connection) -> None:
         self._connections.discard(connection)
 
-    def count_body(self, size: int) -> None:
-        """Accounts for a body that is being received, by a negative size for one that is complete. Raises
-        AscendError E50006."""
-        if size > 0 and self._body_bytes + size > self.limits.bodies:
-            raise AscendError("E50006", f"{self._body_bytes} bytes of bodies")
-        self._body_bytes += size
-
     async def _sweep(self) -> None:
         while True:
             await asyncio.sleep(_SWEEP_SECONDS)
             now = time.monotonic()
-            for connection in [c for c in self._connections if c.deadline < now]:
-                connection.expire()
+            for connection in list(self._connections):
+                connection.sweep(now)
 
 
 def _tls_options(tls: ssl.SSLContext | None) -> dict[str, Any]:

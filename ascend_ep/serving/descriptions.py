@@ -1,0 +1,118 @@
+"""What the server says of itself and its models, in the protocol's words: every front end shows these.
+
+Field names are those of the protocol's messages (`inference.ModelConfig`, ...), so that the dicts are the
+JSON of HTTP as they are and can be parsed into messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.metadata import version as installed_version
+from typing import Any
+
+from .datatypes import BYTES
+from .repository.repository import ServedModel
+from .repository.version import LoadedVersion
+from .signature import TensorSpec
+from .statistics import Duration
+
+EXTENSIONS = ("binary_tensor_data", "classification", "model_configuration", "model_repository", "statistics")
+PLATFORM = "ascend_om"
+
+
+def server_metadata() -> dict[str, Any]:
+    return {
+        "name": "ascend-serve",
+        "version": installed_version("ascend-ep"),
+        "extensions": list(EXTENSIONS),
+    }
+
+
+def model_metadata(model: ServedModel, version: LoadedVersion) -> dict[str, Any]:
+    """`version` is the one whose tensors are shown."""
+    return {
+        "name": model.name,
+        "versions": [str(n) for n in sorted(model.versions)],
+        "platform": PLATFORM,
+        "inputs": [_metadata(spec) for spec in version.signature.inputs],
+        "outputs": [_metadata(spec) for spec in version.signature.outputs],
+    }
+
+
+def model_config(version: LoadedVersion) -> dict[str, Any]:
+    """As Triton's model configuration; sizes of tensors are without the batch's when `max_batch_size` > 0."""
+    config, signature = version.config, version.signature
+    largest = config.max_batch_size or 0
+    shown: dict[str, Any] = {
+        "name": version.model,
+        "platform": PLATFORM,
+        "backend": "ascend",
+        "version_policy": _policy(version),
+        "max_batch_size": largest,
+        "input": [_configured(spec, largest) for spec in signature.inputs],
+        "output": [_configured(spec, largest) for spec in signature.outputs],
+        "default_model_filename": "model.om",
+    }
+    if config.instances is not None:
+        shown["instance_group"] = [
+            {"name": f"{version.model}_0", "kind": "KIND_CPU", "count": config.instances}
+        ]
+    if config.batching is not None:
+        shown["dynamic_batching"] = {
+            "preferred_batch_size": list(config.batching.preferred),
+            "max_queue_delay_microseconds": round(config.batching.max_delay * 1e6),
+        }
+    return shown
+
+
+def model_statistics(versions: Iterable[LoadedVersion]) -> dict[str, Any]:
+    return {"model_stats": [_statistics(version) for version in versions]}
+
+
+def _metadata(spec: TensorSpec) -> dict[str, Any]:
+    return {"name": spec.name, "datatype": spec.datatype, "shape": spec.shape}
+
+
+def _configured(spec: TensorSpec, largest: int) -> dict[str, Any]:
+    name = "STRING" if spec.datatype == BYTES else spec.datatype
+    return {
+        "name": spec.name,
+        "data_type": f"TYPE_{name}",
+        "dims": spec.shape[1:] if largest else spec.shape,
+    }
+
+
+def _policy(version: LoadedVersion) -> dict[str, Any]:
+    policy = version.config.policy
+    if policy.specific:
+        return {"specific": {"versions": list(policy.specific)}}
+    return {"latest": {"num_versions": policy.latest}} if policy.latest else {"all": {}}
+
+
+def _statistics(version: LoadedVersion) -> dict[str, Any]:
+    kept = version.statistics
+    return {
+        "name": version.model,
+        "version": version.name,
+        "last_inference": kept.last_inference_ms,
+        "inference_count": kept.success.count,
+        "execution_count": kept.compute_infer.count,
+        "inference_stats": {
+            "success": _duration(kept.success),
+            "fail": _duration(kept.fail),
+            "queue": _duration(kept.queue),
+            "compute_input": _duration(kept.compute_input),
+            "compute_infer": _duration(kept.compute_infer),
+            "compute_output": _duration(kept.compute_output),
+            "cache_hit": _duration(_NEVER),
+            "cache_miss": _duration(_NEVER),
+        },
+        "batch_stats": [],
+    }
+
+
+_NEVER = Duration()
+
+
+def _duration(kept: Duration) -> dict[str, int]:
+    return {"count": kept.count, "ns": kept.ns}
