@@ -314,6 +314,7 @@ CODES: dict[str, Code] = {
     "E50022": Code("The server needs the module [%s].", 'pip install "ascend-ep[serve]"'),
     "E50023": Code("The expectation [%s] can't be met.", "Send the request without it."),
     "E50024": Code("This extension of the protocol isn't here: %s.", "GET /v2 names those that are."),
+    "E50025": Code("Not every model is ready.", "The index of the repository has the reasons."),
     "E50030": Code("Value [%s] for [--%s] is invalid: %s.", "ascend-serve --help has the flags."),
     "E50031": Code("There is no flag [%s].%s", "ascend-serve --help has the flags."),
     "E50032": Code("The arguments are invalid: %s.", "ascend-serve --help has the flags."),

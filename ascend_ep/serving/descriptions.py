@@ -11,7 +11,8 @@ from importlib.metadata import version as installed_version
 from typing import Any
 
 from .datatypes import BYTES
-from .repository.repository import ServedModel
+from .histogram import Histogram
+from .repository.model import ServedModel
 from .repository.version import LoadedVersion
 from .signature import TensorSpec
 from .statistics import Duration
@@ -114,5 +115,5 @@ def _statistics(version: LoadedVersion) -> dict[str, Any]:
 _NEVER = Duration()
 
 
-def _duration(kept: Duration) -> dict[str, int]:
+def _duration(kept: Duration | Histogram) -> dict[str, int]:
     return {"count": kept.count, "ns": kept.ns}

@@ -13,6 +13,7 @@ from ascend_ep.errors import AscendError
 from .http import absent
 from .http.authorised import Authorised
 from .http.connection import Handler
+from .http.control import Control
 from .http.router import Router
 from .http.server import HttpServer
 from .http.v2 import V2
@@ -115,6 +116,7 @@ class Server:
     def _protocol(self) -> Handler:
         router = Router()
         self.v2.add_to(router)
+        Control(self.repository, self.settings.model_control_mode == "explicit").add_to(router)
         absent.add_to(router)
         return router
 

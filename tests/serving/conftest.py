@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from running import Running
-from served_models import put, rows
+from served_models import every_type, put, rows
 
 from ascend_ep.serving.settings import Settings
 
@@ -18,6 +18,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root: Path = tmp_path_factory.mktemp("models")
     put(root, "rows", 1, rows)
     put(root, "rows", 2, rows)
+    put(root, "every_type", 1, every_type)
     return root
 
 

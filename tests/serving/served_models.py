@@ -31,6 +31,36 @@ def scaled(factor: float) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
+#: The protocol's datatypes, and ONNX's.
+TYPES = {
+    "BOOL": TensorProto.BOOL,
+    "UINT8": TensorProto.UINT8,
+    "UINT16": TensorProto.UINT16,
+    "UINT32": TensorProto.UINT32,
+    "UINT64": TensorProto.UINT64,
+    "INT8": TensorProto.INT8,
+    "INT16": TensorProto.INT16,
+    "INT32": TensorProto.INT32,
+    "INT64": TensorProto.INT64,
+    "FP16": TensorProto.FLOAT16,
+    "FP32": TensorProto.FLOAT,
+    "FP64": TensorProto.DOUBLE,
+    "BF16": TensorProto.BFLOAT16,
+    "BYTES": TensorProto.STRING,
+}
+
+
+def every_type() -> onnx.ModelProto:
+    """Of each datatype T an input in_T [N, 2] that comes back as out_T; BYTES by a host partition."""
+    nodes = [helper.make_node("Identity", [f"in_{name}"], [f"out_{name}"]) for name in TYPES]
+    ins, outs = (
+        [helper.make_tensor_value_info(f"{side}_{name}", number, ["N", 2]) for name, number in TYPES.items()]
+        for side in ("in", "out")
+    )
+    graph = helper.make_graph(nodes, "every_type", ins, outs)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
 def put(root: Path, name: str, version: int, build: Callable[[], onnx.ModelProto]) -> Path:
     """Writes a bundle into a repository, all versions of which are served, and returns its path."""
     folder = root / name / str(version)

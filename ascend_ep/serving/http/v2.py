@@ -50,6 +50,8 @@ class V2:
     def ready(self, request: Request, names: dict[str, str]) -> Response:
         if self._service.leaving:
             raise AscendError("E50008")
+        if not self._service.repository.ready:
+            raise AscendError("E50025")
         return as_json({"ready": True})
 
     def model_metadata(self, request: Request, names: dict[str, str]) -> Response:
