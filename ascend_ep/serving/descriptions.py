@@ -6,8 +6,9 @@ JSON of HTTP as they are and can be parsed into messages.
 
 from __future__ import annotations
 
+import importlib.metadata
 from collections.abc import Iterable
-from importlib.metadata import version as installed_version
+from functools import cache
 from typing import Any
 
 from .datatypes import BYTES
@@ -21,10 +22,19 @@ EXTENSIONS = ("binary_tensor_data", "classification", "model_configuration", "mo
 PLATFORM = "ascend_om"
 
 
+@cache
+def installed_version() -> str:
+    """The package's; "source" for a tree that isn't installed."""
+    try:
+        return importlib.metadata.version("ascend-ep")
+    except importlib.metadata.PackageNotFoundError:
+        return "source"
+
+
 def server_metadata() -> dict[str, Any]:
     return {
         "name": "ascend-serve",
-        "version": installed_version("ascend-ep"),
+        "version": installed_version(),
         "extensions": list(EXTENSIONS),
     }
 

@@ -24,7 +24,7 @@ class LoadBody(msgspec.Struct, forbid_unknown_fields=True):
     parameters: dict[str, Parameter] = {}
 
 
-class UnloadParameters(msgspec.Struct, forbid_unknown_fields=True):
+class UnloadParameters(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     unload_dependents: bool = False
 
 
