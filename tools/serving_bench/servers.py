@@ -43,6 +43,7 @@ class Server:
 
 def _ascend(python: str, port: int, served: Served, work: Path) -> Launch:
     flags = [f"--model-repository={served.repository.resolve()}", f"--http-port={port}"]
+    flags += ["--grpc-port=0", "--metrics-port=0"]
     return Launch([python, "-P", "-m", "ascend_ep.cli.serve", *flags], work)
 
 

@@ -1,0 +1,1 @@
+"""A long run of ascend-serve under mixed, partly hostile traffic, every answer checked."""

@@ -1,0 +1,32 @@
+"""tools/soak: ascend-serve under mixed, partly hostile traffic for a bounded time, every answer checked."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import tempfile
+from pathlib import Path
+
+from .soak import Plan, soak
+
+
+def main() -> int:
+    command = argparse.ArgumentParser(prog="tools/soak", description=__doc__)
+    add = command.add_argument
+    add("--minutes", type=float, default=Plan.minutes)
+    add("--workers", type=int, default=Plan.workers)
+    add("--seed", type=int, default=Plan.seed)
+    add("--reload-seconds", type=float, default=Plan.reload_seconds, help="about so long between two reloads")
+    given = command.parse_args()
+    plan = Plan(given.minutes, given.workers, given.seed, given.reload_seconds)
+    with tempfile.TemporaryDirectory(prefix="ascend-soak-") as work:
+        outcome = asyncio.run(soak(plan, Path(work)))
+    print("\n".join([f"{n:9} {name}" for name, n in sorted(outcome.tally.counts.items())]))
+    print("\n".join([*outcome.notes, *(f"WRONG: {wrong}" for wrong in outcome.tally.wrongs)]))
+    print("all good" if outcome.good else f"{len(outcome.tally.wrongs)} things went wrong")
+    return 0 if outcome.good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

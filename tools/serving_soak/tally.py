@@ -1,0 +1,43 @@
+"""What a soak counts, and what it can't forgive."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+
+from .connection import Answer
+
+#: What a refusal may not tell: the places of files, and Python's own words.
+_INTERNALS = re.compile(r'Traceback|File "|\.py\b|0x[0-9a-f]{6,}|object at|/(home|root|work|usr|tmp)/')
+#: A run ends when this many wrongs are known.
+ENOUGH = 20
+
+
+@dataclass
+class Tally:
+    """counts: of answers and events by name. wrongs: sentences."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    wrongs: list[str] = field(default_factory=list)
+
+    def wrong(self, sentence: str) -> None:
+        if len(self.wrongs) < ENOUGH:
+            self.wrongs.append(sentence[:500])
+
+    def refusal(self, name: str, answer: Answer) -> None:
+        """Judges an answer to a request that had no right to a good one: a useful sentence, no internals; 503
+        only with the time to come back."""
+        self.counts[f"{name}: {answer.status}"] += 1
+        if answer.status < 400:
+            return
+        if answer.status >= 500 and not (answer.status == 503 and "retry-after" in answer.headers):
+            self.wrong(f"{name}: {answer.status} {answer.body[:200]!r}")
+        try:
+            sentence = json.loads(answer.body)["error"]
+        except (ValueError, KeyError, TypeError):
+            self.wrong(f"{name}: a refusal without a sentence: {answer.body[:200]!r}")
+            return
+        if len(sentence) < 10 or _INTERNALS.search(sentence):
+            self.wrong(f"{name}: {sentence!r}")
