@@ -11,6 +11,7 @@ from collections.abc import Callable
 from ascend_ep.errors import AscendError
 
 from .http import absent
+from .grpc.server import GrpcServer
 from .http.authorised import Authorised
 from .http.connection import Handler
 from .http.control import Control
@@ -42,6 +43,8 @@ class Server:
         self.v2 = V2(self.service, settings.limits)
         self.http = HttpServer(self._guarded(self._protocol()), settings.limits)
         self.http_port = 0
+        self.grpc = GrpcServer(self.service, settings.limits, self.tls, self.tokens)
+        self.grpc_port = 0
         self.metrics = HttpServer(self._guarded(self._metrics()), settings.limits)
         self.metrics_port = 0
         self._stop = asyncio.Event()
@@ -57,6 +60,8 @@ class Server:
         await self.repository.load_all()
         if settings.http_port is not None:
             self.http_port = await self.http.listen(settings.http_address, settings.http_port, context)
+        if settings.grpc_port is not None:
+            self.grpc_port = await self.grpc.listen(settings.grpc_address, settings.grpc_port)
         log.info("%s", "; ".join(self.addresses) or "listening nowhere")
         self._warn_of_exposure()
 
@@ -66,6 +71,7 @@ class Server:
         settings = self.settings
         ports = (
             ("HTTP", settings.http_address, self.http_port),
+            ("gRPC", settings.grpc_address, self.grpc_port),
             ("metrics", settings.metrics_address, self.metrics_port),
         )
         return [f"{name} on {address}:{port}" for name, address, port in ports if port]
@@ -76,7 +82,8 @@ class Server:
         self.service.leaving = True
         self.http.retire()
         await asyncio.sleep(self.settings.drain_delay)
-        await self.http.close(self.settings.exit_timeout)
+        grace = self.settings.exit_timeout
+        await asyncio.gather(self.http.close(grace), self.grpc.close(grace))
         self.service.draining = True
         self.v2.close()
         await self.repository.close()
@@ -132,6 +139,7 @@ class Server:
         settings = self.settings
         ports = (
             (settings.http_address, self.http_port),
+            (settings.grpc_address, self.grpc_port),
             (settings.metrics_address, self.metrics_port),
         )
         far = sorted({address for address, port in ports if port and not is_local(address)})

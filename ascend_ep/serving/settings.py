@@ -14,6 +14,9 @@ class Limits:
     header: int = 16 << 10
     tensors: int = 64
     connections: int = 1024
+    #: gRPC's requests in flight (a stream is one), in all and of one connection
+    rpcs: int = 1024
+    rpcs_of_connection: int = 256
     #: bytes of bodies being received or waiting, over all connections
     bodies: int = 1 << 30
     #: seconds for a whole header; for a body, with 64 KB a second on top; for the next request

@@ -1,0 +1,177 @@
+"""Inference requests and answers between the protocol's messages and what the service takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ascend_ep.errors import AscendError
+from ascend_ep.serving.datatypes import BYTES, DTYPES
+from ascend_ep.serving.parameters import take_parameters
+from ascend_ep.serving.protocol.messages import ModelInferResponse
+from ascend_ep.serving.request import Array, InferRequest, InferResponse, Parameter
+from ascend_ep.serving.settings import Limits
+from ascend_ep.serving.tensors import array_from_raw, element_count, raw_from_array, text_of
+
+from .wire import read_request, write_response
+
+#: Where the elements of a datatype are when they aren't raw. FP16 and BF16 have no such list.
+LISTS = {
+    "BOOL": "bool_contents",
+    "INT8": "int_contents",
+    "INT16": "int_contents",
+    "INT32": "int_contents",
+    "INT64": "int64_contents",
+    "UINT8": "uint_contents",
+    "UINT16": "uint_contents",
+    "UINT32": "uint_contents",
+    "UINT64": "uint64_contents",
+    "FP32": "fp32_contents",
+    "FP64": "fp64_contents",
+    BYTES: "bytes_contents",
+}
+
+#: Asks for the mark of the last answer of a request in a stream; here every answer is.
+_ASKS_FINAL, _FINAL = "triton_enable_empty_final_response", "triton_final_response"
+_REFUSED_PARAMETERS = {
+    "shared_memory_region": "shared memory isn't supported; send the tensor in the request",
+    "classification": "classification isn't supported in gRPC; take the scores",
+}
+
+
+@dataclass(slots=True)
+class Parsed:
+    """typed: the inputs came as lists of elements, and so do the outputs go where they can."""
+
+    request: InferRequest
+    typed: bool
+
+
+def decode(data: bytes, limits: Limits) -> Parsed:
+    """The request in the bytes of a ModelInferRequest. Raises AscendError E50001 or E50004."""
+    message, raws = read_request(data)
+    if len(message.inputs) > limits.tensors or len(message.outputs) > limits.tensors:
+        raise AscendError("E50001", f"there are more than {limits.tensors} tensors")
+    if raws and len(raws) != len(message.inputs):
+        raise AscendError(
+            "E50001", f"raw_input_contents has {len(raws)} entries for {len(message.inputs)} inputs"
+        )
+    inputs: dict[str, Array] = {}
+    for i, tensor in enumerate(message.inputs):
+        name = tensor.name
+        if name in inputs:
+            raise AscendError("E50004", name, "this input is there twice")
+        if tensor.parameters:
+            _check_parameters(name, tensor.parameters)
+        if not raws:
+            inputs[name] = _from_lists(tensor)
+        elif tensor.HasField("contents"):
+            raise AscendError("E50004", name, "it has both contents and raw_input_contents")
+        else:
+            inputs[name] = array_from_raw(name, tensor.datatype, list(tensor.shape), raws[i])
+    for output in message.outputs:
+        if output.parameters:
+            _check_parameters(output.name, output.parameters)
+    request = InferRequest(
+        message.model_name,
+        message.model_version,
+        inputs,
+        tuple(output.name for output in message.outputs),
+        message.id,
+        _values(message.parameters) if message.parameters else {},
+    )
+    if request.parameters:
+        take_parameters(request)
+    return Parsed(request, typed=not raws and bool(inputs))
+
+
+def encode(response: InferResponse, parsed: Parsed) -> bytes:
+    """The bytes of a ModelInferResponse."""
+    message = ModelInferResponse(model_name=response.model, model_version=response.version, id=response.id)
+    _put_parameters(message.parameters, response.parameters)
+    if parsed.request.parameters.get(_ASKS_FINAL) is True:
+        message.parameters[_FINAL].bool_param = True
+    typed = parsed.typed and all(datatype in LISTS for _, datatype, _ in response.outputs)
+    raws: list[memoryview] = []
+    for name, datatype, array in response.outputs:
+        tensor = message.outputs.add(name=name, datatype=datatype, shape=array.shape)
+        if typed:
+            getattr(tensor.contents, LISTS[datatype]).extend(_elements(array, datatype))
+        else:
+            raws.append(raw_from_array(array, datatype))
+    return write_response(message, raws)
+
+
+def _from_lists(tensor: Any) -> Array:
+    """Raises AscendError E50004 unless the one list of the datatype holds all elements of the shape."""
+    name, datatype = tensor.name, tensor.datatype
+    wanted = LISTS.get(datatype)
+    if wanted is None:
+        if datatype in DTYPES:
+            raise AscendError("E50004", name, f"{datatype} goes in raw_input_contents only")
+        raise AscendError("E50004", name, f"[{datatype}] is no datatype ({', '.join(DTYPES)})")
+    shape = list(tensor.shape)
+    count = element_count(shape, name)
+    given = [field.name for field, _ in tensor.contents.ListFields()]
+    if given and given != [wanted]:
+        raise AscendError("E50004", name, f"elements of {datatype} go in {wanted}, not in {', '.join(given)}")
+    values = getattr(tensor.contents, wanted)
+    if len(values) != count:
+        raise AscendError(
+            "E50004", name, f"{datatype}{shape} takes {count} elements; {len(values)} were sent"
+        )
+    if datatype == BYTES:
+        texts = np.empty(count, object)
+        texts[:] = [text_of(value, name) for value in values]
+        return texts.reshape(shape)
+    return _narrowed(np.array(values, _WIDE.get(datatype, DTYPES[datatype])), datatype, name).reshape(shape)
+
+
+#: Types of list elements that are wider than the tensor's.
+_WIDE = {"INT8": np.int32, "INT16": np.int32, "UINT8": np.uint32, "UINT16": np.uint32}
+
+
+def _narrowed(array: Array, datatype: str, name: str) -> Array:
+    made = array.astype(DTYPES[datatype], copy=False)
+    if made is not array and not np.array_equal(made, array):
+        raise AscendError("E50004", name, f"an element is out of the range of {datatype}")
+    return made
+
+
+def _elements(array: Array, datatype: str) -> Iterable[object]:
+    elements: list[object] = array.ravel().tolist()
+    if datatype == BYTES:
+        return [e if isinstance(e, bytes) else str(e).encode() for e in elements]
+    return elements
+
+
+def _values(parameters: Mapping[str, Any]) -> dict[str, Parameter]:
+    """Raises AscendError E50001 for a parameter without a value."""
+    made: dict[str, Parameter] = {}
+    for name, parameter in parameters.items():
+        which = parameter.WhichOneof("parameter_choice")
+        if which is None:
+            raise AscendError("E50001", f"parameter [{name[:100]}] has no value")
+        made[name] = getattr(parameter, which)
+    return made
+
+
+def _put_parameters(message: Any, parameters: Mapping[str, Parameter]) -> None:
+    for name, value in parameters.items():
+        if isinstance(value, bool):
+            message[name].bool_param = value
+        elif isinstance(value, int):
+            message[name].int64_param = value
+        elif isinstance(value, float):
+            message[name].double_param = value
+        else:
+            message[name].string_param = value
+
+
+def _check_parameters(tensor: str, parameters: Mapping[str, Any]) -> None:
+    for name, why in _REFUSED_PARAMETERS.items():
+        if name in parameters:
+            raise AscendError("E50004", tensor, why)

@@ -1,0 +1,162 @@
+"""ModelInfer and ModelStreamInfer."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator
+from typing import Any
+
+from ascend_ep.errors import AscendError
+from ascend_ep.serving.execution.job import Job
+from ascend_ep.serving.protocol.messages import ModelStreamInferResponse
+from ascend_ep.serving.refusals import internal
+from ascend_ep.serving.request import InferResponse
+from ascend_ep.serving.service import InferenceService
+from ascend_ep.serving.settings import Limits
+
+from .codec import Parsed, decode, encode
+from .refused import refuse, text_of
+from .wire import stream_response
+
+#: Requests of one stream that are run before the first of them is answered.
+_WINDOW = 32
+
+
+class Inference:
+    """Handlers on the bytes of messages."""
+
+    def __init__(self, service: InferenceService, limits: Limits) -> None:
+        self._service = service
+        self._limits = limits
+        self._held = 0
+        self._readers: set[asyncio.Task[None]] = set()
+        self._loop = asyncio.get_running_loop()
+
+    async def model_infer(self, data: bytes, context: Any) -> bytes:
+        self._held += len(data)
+        call = None
+        try:
+            call = self._begin(data, _deadline(context), _traceparent(context))
+            return await call.answered
+        except AscendError as error:
+            return refuse(context, error)
+        except Exception as failure:
+            return refuse(context, internal(failure))
+        finally:
+            self._held -= len(data)
+            if call is not None:
+                call.abandon()
+
+    async def model_stream_infer(self, messages: AsyncIterator[bytes], context: Any) -> None:
+        """Answers in the order of the requests; one that fails is an error_message and ends nothing."""
+        waiting: deque[_Call] = deque()
+        window = asyncio.Semaphore(_WINDOW)
+        changed = asyncio.Event()
+        deadline, traceparent = _deadline(context), _traceparent(context)
+
+        async def read() -> None:
+            async for data in messages:
+                await window.acquire()
+                waiting.append(self._begin_in_stream(data, deadline, traceparent))
+                changed.set()
+
+        reader = self._loop.create_task(read())
+        self._readers.add(reader)
+        reader.add_done_callback(lambda _: changed.set())
+        try:
+            while waiting or not reader.done():
+                if not waiting:
+                    changed.clear()
+                    await changed.wait()
+                    continue
+                await context.write(await _streamed(waiting[0]))
+                waiting.popleft()
+                window.release()
+        finally:
+            self._readers.discard(reader)
+            for call in waiting:
+                call.abandon()
+            drained = reader.cancelled()
+            reader.cancel()
+        if drained:
+            refuse(context, AscendError("E50008"))
+
+    def close_streams(self) -> None:
+        """Reads no more requests of open streams; those that were read are answered."""
+        for reader in self._readers:
+            reader.cancel()
+
+    def _begin(self, data: bytes, deadline: float | None, traceparent: str) -> _Call:
+        """Raises AscendError for a request that is refused at once."""
+        if self._held > self._limits.bodies:
+            raise AscendError("E50006", f"{self._held} bytes of requests")
+        parsed = decode(data, self._limits)
+        request = parsed.request
+        request.traceparent = traceparent
+        if deadline is not None and (request.deadline is None or deadline < request.deadline):
+            request.deadline = deadline
+        call = _Call(parsed, self._loop.create_future())
+        call.job = self._service.submit(request, call.reply)
+        return call
+
+    def _begin_in_stream(self, data: bytes, deadline: float | None, traceparent: str) -> _Call:
+        try:
+            return self._begin(data, deadline, traceparent)
+        except Exception as failure:
+            call = _Call(None, self._loop.create_future())
+            call.reply(internal(failure))
+            return call
+
+
+class _Call:
+    """A request that was submitted. answered: the bytes of its ModelInferResponse, or an AscendError."""
+
+    __slots__ = ("answered", "id", "job", "parsed")
+
+    def __init__(self, parsed: Parsed | None, answered: asyncio.Future[bytes]) -> None:
+        self.parsed = parsed
+        self.answered = answered
+        self.id = "" if parsed is None else parsed.request.id
+        self.job: Job | None = None
+
+    def reply(self, result: InferResponse | AscendError) -> None:
+        if self.answered.done():
+            return
+        if isinstance(result, AscendError):
+            self.answered.set_exception(result)
+            return
+        assert self.parsed is not None
+        try:
+            self.answered.set_result(encode(result, self.parsed))
+        except Exception as failure:
+            self.answered.set_exception(internal(failure))
+
+    def abandon(self) -> None:
+        """The client has its answer, or is gone."""
+        if self.job is not None and not self.job.finished:
+            self.job.cancel()
+
+
+async def _streamed(call: _Call) -> bytes:
+    """The bytes of its ModelStreamInferResponse."""
+    try:
+        return stream_response(await call.answered)
+    except AscendError as error:
+        message = ModelStreamInferResponse(error_message=text_of(error))
+        message.infer_response.id = call.id
+        made: bytes = message.SerializeToString()
+        return made
+
+
+def _deadline(context: Any) -> float | None:
+    remaining = context.time_remaining()
+    return None if remaining is None else time.monotonic() + remaining
+
+
+def _traceparent(context: Any) -> str:
+    for key, value in context.invocation_metadata() or ():
+        if key == "traceparent":
+            return str(value)
+    return ""

@@ -1,0 +1,96 @@
+"""What clients ask of the server and its models besides inference: states, descriptions, the repository."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from google.protobuf import json_format
+
+from ascend_ep.errors import AscendError
+from ascend_ep.serving import descriptions
+from ascend_ep.serving.protocol.messages import message_class
+from ascend_ep.serving.repository.version import LoadedVersion
+from ascend_ep.serving.service import InferenceService
+
+#: Answers a request message, by the JSON of the response message.
+Query = Callable[[Any], dict[str, Any] | Awaitable[dict[str, Any]]]
+
+#: Methods that are declared for the clients' sake, and what they are about.
+UNSUPPORTED = {
+    "SystemSharedMemoryStatus": "shared memory",
+    "SystemSharedMemoryRegister": "shared memory",
+    "SystemSharedMemoryUnregister": "shared memory",
+    "CudaSharedMemoryStatus": "shared memory",
+    "CudaSharedMemoryRegister": "shared memory",
+    "CudaSharedMemoryUnregister": "shared memory",
+    "TraceSetting": "changing trace settings",
+    "LogSettings": "changing log settings",
+}
+
+
+class Queries:
+    def __init__(self, service: InferenceService) -> None:
+        self._service = service
+        self._repository = service.repository
+
+    @property
+    def methods(self) -> dict[str, Query]:
+        """By the names of the protocol."""
+        return {
+            "ServerLive": self.server_live,
+            "ServerReady": self.server_ready,
+            "ModelReady": self.model_ready,
+            "ServerMetadata": self.server_metadata,
+            "ModelMetadata": self.model_metadata,
+            "ModelConfig": self.model_config,
+            "ModelStatistics": self.model_statistics,
+        }
+
+    def server_live(self, request: Any) -> dict[str, Any]:
+        return {"live": True}
+
+    def server_ready(self, request: Any) -> dict[str, Any]:
+        return {"ready": not self._service.leaving}
+
+    def model_ready(self, request: Any) -> dict[str, Any]:
+        """Raises AscendError E50002 for an unknown model."""
+        try:
+            self._version(request)
+        except AscendError as error:
+            if error.code != "E50003":
+                raise
+            return {"ready": False}
+        return {"ready": True}
+
+    def server_metadata(self, request: Any) -> dict[str, Any]:
+        return descriptions.server_metadata()
+
+    def model_metadata(self, request: Any) -> dict[str, Any]:
+        version = self._version(request)
+        return descriptions.model_metadata(self._repository.model(request.name), version)
+
+    def model_config(self, request: Any) -> dict[str, Any]:
+        return {"config": descriptions.model_config(self._version(request))}
+
+    def model_statistics(self, request: Any) -> dict[str, Any]:
+        """Of one version, of all of a model, of all models."""
+        if request.name and request.version:
+            versions = [self._version(request)]
+        else:
+            models = (
+                [self._repository.model(request.name)] if request.name else self._repository.models.values()
+            )
+            versions = [v for model in models for _, v in sorted(model.versions.items())]
+        return descriptions.model_statistics(versions)
+
+    def _version(self, request: Any) -> LoadedVersion:
+        return self._repository.version(request.name, request.version)
+
+
+def response(name: str, shown: dict[str, Any]) -> bytes:
+    """The bytes of a response message of the method `name` from its JSON."""
+    made: bytes = json_format.ParseDict(
+        shown, message_class(f"inference.{name}Response")()
+    ).SerializeToString()
+    return made

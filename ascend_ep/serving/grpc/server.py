@@ -1,0 +1,139 @@
+"""The gRPC server: which handler answers which method, and the limits of connections."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import grpc
+
+from ascend_ep.errors import AscendError
+from ascend_ep.serving.protocol.messages import (
+    HEALTH_SERVICE,
+    INFERENCE_SERVICE,
+    POOL,
+    REFLECTION_SERVICE,
+    message_class,
+    parse,
+)
+from ascend_ep.serving.refusals import internal
+from ascend_ep.serving.service import InferenceService
+from ascend_ep.serving.settings import Limits
+
+from .health import Health
+from .infer import Inference
+from .queries import UNSUPPORTED, Queries, Query, response
+from .reflection import Reflection
+from .refused import refuse
+
+#: Handlers take and give the bytes of messages: what can't be parsed is refused by us, with a sentence.
+Unary = Callable[[bytes, Any], Awaitable[bytes]]
+
+#: The older name of reflection, which many clients ask by; its messages are the same.
+_REFLECTION_ALPHA = "grpc.reflection.v1alpha.ServerReflection"
+
+
+class GrpcServer:
+    """All methods are called on the event loop."""
+
+    def __init__(self, service: InferenceService, limits: Limits) -> None:
+        self._service = service
+        self._limits = limits
+        self._server: Any = None
+        self._inference: Inference | None = None
+        self._health = Health(service)
+
+    async def listen(self, address: str, port: int, credentials: Any = None) -> int:
+        """Begins to take connections and returns the port. credentials: grpc.ServerCredentials for TLS.
+        Raises AscendError E50019 when it can't."""
+        self._inference = Inference(self._service, self._limits)
+        server = grpc.aio.server(options=_options(self._limits), maximum_concurrent_rpcs=self._limits.rpcs)
+        server.add_generic_rpc_handlers(self._handlers(self._inference))
+        where = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+        try:
+            if credentials is None:
+                found = server.add_insecure_port(where)
+            else:
+                found = server.add_secure_port(where, credentials)
+        except RuntimeError:
+            found = 0
+        if not found:
+            raise AscendError("E50019", where, "it is in use, or no address of this machine")
+        await server.start()
+        self._server = server
+        return int(found)
+
+    async def close(self, grace: float) -> None:
+        """Takes no more requests, and gives those that were accepted `grace` seconds to be answered."""
+        if self._server is None or self._inference is None:
+            return
+        self._health.closing = True
+        self._inference.close_streams()
+        await self._server.stop(grace)
+
+    def _handlers(self, inference: Inference) -> list[Any]:
+        methods = {
+            "ModelInfer": grpc.unary_unary_rpc_method_handler(inference.model_infer),
+            "ModelStreamInfer": grpc.stream_stream_rpc_method_handler(inference.model_stream_infer),
+        }
+        for name, query in Queries(self._service).methods.items():
+            methods[name] = grpc.unary_unary_rpc_method_handler(_answering(name, query))
+        for name, what in UNSUPPORTED.items():
+            methods[name] = grpc.unary_unary_rpc_method_handler(_refusing(what))
+        health = {
+            "Check": grpc.unary_unary_rpc_method_handler(self._health.check),
+            "Watch": grpc.unary_stream_rpc_method_handler(self._health.watch),
+        }
+        reflection = Reflection([INFERENCE_SERVICE, HEALTH_SERVICE, REFLECTION_SERVICE])
+        info = {"ServerReflectionInfo": grpc.stream_stream_rpc_method_handler(reflection.info)}
+        served = {
+            INFERENCE_SERVICE: methods,
+            HEALTH_SERVICE: health,
+            REFLECTION_SERVICE: info,
+            _REFLECTION_ALPHA: info,
+        }
+        return [grpc.method_handlers_generic_handler(name, table) for name, table in served.items()]
+
+
+def _answering(name: str, query: Query) -> Unary:
+    method = POOL.FindServiceByName(INFERENCE_SERVICE).methods_by_name[name]
+    request_class = message_class(method.input_type.full_name)
+
+    async def answer(data: bytes, context: Any) -> bytes:
+        try:
+            shown = query(parse(request_class, data))
+            return response(name, await shown if inspect.isawaitable(shown) else shown)
+        except Exception as failure:
+            return refuse(context, internal(failure))
+
+    return answer
+
+
+def _refusing(what: str) -> Unary:
+    async def answer(data: bytes, context: Any) -> bytes:
+        return refuse(context, AscendError("E50040", what))
+
+    return answer
+
+
+def _options(limits: Limits) -> list[tuple[str, int]]:
+    seconds = 1000
+    return [
+        ("grpc.so_reuseport", 0),  # a second server on the port fails instead of taking half of the requests
+        ("grpc.max_receive_message_length", limits.body),
+        ("grpc.max_send_message_length", -1),
+        ("grpc.max_metadata_size", limits.header),
+        ("grpc.absolute_max_metadata_size", limits.header),
+        ("grpc.max_concurrent_streams", limits.rpcs_of_connection),
+        # clients may ping every 10 s, without a request too; who pings faster is closed after two strikes
+        ("grpc.http2.min_ping_interval_without_data_ms", 10 * seconds),
+        ("grpc.http2.min_recv_ping_interval_without_data_ms", 10 * seconds),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.max_ping_strikes", 2),
+        # a client that vanished is found out
+        ("grpc.keepalive_time_ms", 60 * seconds),
+        ("grpc.keepalive_timeout_ms", 20 * seconds),
+        ("grpc.max_connection_idle_ms", 600 * seconds),
+        ("grpc.server_handshake_timeout_ms", round(limits.header_seconds * seconds)),
+    ]
