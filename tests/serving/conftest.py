@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from running import Running
-from served_models import every_type, put, rows
+from served_models import columns, every_type, put, rows
 
 from ascend_ep.serving.settings import Settings
 
@@ -18,13 +18,14 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root: Path = tmp_path_factory.mktemp("models")
     put(root, "rows", 1, rows)
     put(root, "rows", 2, rows)
+    put(root, "columns", 1, columns)
     put(root, "every_type", 1, every_type)
     return root
 
 
 @pytest.fixture(scope="session")
 def running(repository: Path) -> Iterator[Running]:
-    with Running(Settings(repository, http_port=0)) as server:
+    with Running(Settings(repository, http_port=0, grpc_port=0)) as server:
         yield server
 
 

@@ -24,6 +24,7 @@ class Running:
         self._thread.start()
         self.server = self.call(self._start(settings))
         self.port = self.server.http_port
+        self.grpc_port = self.server.grpc_port
 
     @staticmethod
     async def _start(settings: Settings) -> Server:

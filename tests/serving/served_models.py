@@ -31,6 +31,23 @@ def scaled(factor: float) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
+def columns() -> onnx.ModelProto:
+    """a [N, 3], b [N, 3] -> sum [N, 3], scaled [N, 3] in float64: two inputs, two outputs, two types."""
+    two = numpy_helper.from_array(np.array(2.5), "two")
+    nodes = [
+        helper.make_node("Add", ["a", "b"], ["sum"]),
+        helper.make_node("Cast", ["a"], ["wide"], to=TensorProto.DOUBLE),
+        helper.make_node("Mul", ["wide", "two"], ["scaled"]),
+    ]
+    inputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, ["N", 3]) for n in "ab"]
+    outputs = [
+        helper.make_tensor_value_info("sum", TensorProto.FLOAT, ["N", 3]),
+        helper.make_tensor_value_info("scaled", TensorProto.DOUBLE, ["N", 3]),
+    ]
+    graph = helper.make_graph(nodes, "columns", inputs, outputs, [two])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
 #: The protocol's datatypes, and ONNX's.
 TYPES = {
     "BOOL": TensorProto.BOOL,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +14,9 @@ from ascend_ep.serving.parameters import take_parameters
 from ascend_ep.serving.protocol.messages import ModelInferResponse
 from ascend_ep.serving.request import Array, InferRequest, InferResponse, Parameter
 from ascend_ep.serving.settings import Limits
-from ascend_ep.serving.tensors import array_from_raw, element_count, raw_from_array, text_of
+from ascend_ep.serving.tensors import Buffer, array_from_raw, element_count, raw_from_array, text_of
 
-from .wire import read_request, write_response
+from .wire import write_response
 
 #: Where the elements of a datatype are when they aren't raw. FP16 and BF16 have no such list.
 LISTS = {
@@ -50,9 +50,9 @@ class Parsed:
     typed: bool
 
 
-def decode(data: bytes, limits: Limits) -> Parsed:
-    """The request in the bytes of a ModelInferRequest. Raises AscendError E50001 or E50004."""
-    message, raws = read_request(data)
+def decode(message: Any, raws: Sequence[Buffer], limits: Limits) -> Parsed:
+    """The request in a ModelInferRequest, whose raw_input_contents are given apart. Raises AscendError E50001
+    or E50004."""
     if len(message.inputs) > limits.tensors or len(message.outputs) > limits.tensors:
         raise AscendError("E50001", f"there are more than {limits.tensors} tensors")
     if raws and len(raws) != len(message.inputs):

@@ -18,7 +18,7 @@ from ascend_ep.serving.settings import Limits
 
 from .codec import Parsed, decode, encode
 from .refused import refuse, text_of
-from .wire import stream_response
+from .wire import read_request, stream_response
 
 #: Requests of one stream that are run before the first of them is answered.
 _WINDOW = 32
@@ -36,9 +36,9 @@ class Inference:
 
     async def model_infer(self, data: bytes, context: Any) -> bytes:
         self._held += len(data)
-        call = None
+        call = _Call(self._loop.create_future())
         try:
-            call = self._begin(data, _deadline(context), _traceparent(context))
+            self._begin(call, data, _deadline(context), _traceparent(context))
             return await call.answered
         except AscendError as error:
             return refuse(context, error)
@@ -46,8 +46,7 @@ class Inference:
             return refuse(context, internal(failure))
         finally:
             self._held -= len(data)
-            if call is not None:
-                call.abandon()
+            call.abandon()
 
     async def model_stream_infer(self, messages: AsyncIterator[bytes], context: Any) -> None:
         """Answers in the order of the requests; one that fails is an error_message and ends nothing."""
@@ -88,37 +87,37 @@ class Inference:
         for reader in self._readers:
             reader.cancel()
 
-    def _begin(self, data: bytes, deadline: float | None, traceparent: str) -> _Call:
+    def _begin(self, call: _Call, data: bytes, deadline: float | None, traceparent: str) -> None:
         """Raises AscendError for a request that is refused at once."""
         if self._held > self._limits.bodies:
             raise AscendError("E50006", f"{self._held} bytes of requests")
-        parsed = decode(data, self._limits)
-        request = parsed.request
+        message, raws = read_request(data)
+        call.id = message.id
+        call.parsed = decode(message, raws, self._limits)
+        request = call.parsed.request
         request.traceparent = traceparent
         if deadline is not None and (request.deadline is None or deadline < request.deadline):
             request.deadline = deadline
-        call = _Call(parsed, self._loop.create_future())
         call.job = self._service.submit(request, call.reply)
-        return call
 
     def _begin_in_stream(self, data: bytes, deadline: float | None, traceparent: str) -> _Call:
+        call = _Call(self._loop.create_future())
         try:
-            return self._begin(data, deadline, traceparent)
+            self._begin(call, data, deadline, traceparent)
         except Exception as failure:
-            call = _Call(None, self._loop.create_future())
             call.reply(internal(failure))
-            return call
+        return call
 
 
 class _Call:
-    """A request that was submitted. answered: the bytes of its ModelInferResponse, or an AscendError."""
+    """A request that was received. answered: the bytes of its ModelInferResponse, or an AscendError."""
 
     __slots__ = ("answered", "id", "job", "parsed")
 
-    def __init__(self, parsed: Parsed | None, answered: asyncio.Future[bytes]) -> None:
-        self.parsed = parsed
+    def __init__(self, answered: asyncio.Future[bytes]) -> None:
         self.answered = answered
-        self.id = "" if parsed is None else parsed.request.id
+        self.id = ""
+        self.parsed: Parsed | None = None
         self.job: Job | None = None
 
     def reply(self, result: InferResponse | AscendError) -> None:
@@ -134,9 +133,11 @@ class _Call:
             self.answered.set_exception(internal(failure))
 
     def abandon(self) -> None:
-        """The client has its answer, or is gone."""
+        """Nobody waits for the answer any more."""
         if self.job is not None and not self.job.finished:
             self.job.cancel()
+        if self.answered.done() and not self.answered.cancelled():
+            self.answered.exception()  # which is thereby seen: asyncio would log it
 
 
 async def _streamed(call: _Call) -> bytes:

@@ -1,0 +1,124 @@
+"""gRPC besides inference: states, descriptions, health, reflection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from google.protobuf import descriptor_pb2
+from grpc_client import Client, message, refusal, request
+from running import Running
+
+from ascend_ep.serving.protocol.messages import HEALTH_SERVICE, INFERENCE_SERVICE, REFLECTION_SERVICE
+from ascend_ep.serving.settings import Settings
+
+
+@pytest.fixture(scope="module")
+def client(running: Running) -> Iterator[Client]:
+    with Client(running.grpc_port) as made:
+        yield made
+
+
+def test_states(client: Client) -> None:
+    assert client.call("ServerLive").live
+    assert client.call("ServerReady").ready
+    assert client.call("ModelReady", message("inference.ModelReadyRequest", name="rows", version="1")).ready
+    asked = message("inference.ModelReadyRequest", name="rows", version="3")
+    assert refusal(client.begin("ModelReady", asked))[0] == "NOT_FOUND"
+
+
+def test_descriptions(client: Client) -> None:
+    assert "statistics" in client.call("ServerMetadata").extensions
+    shown = client.call("ModelMetadata", message("inference.ModelMetadataRequest", name="columns"))
+    assert list(shown.versions) == ["1"]
+    assert [(t.name, t.datatype, list(t.shape)) for t in shown.outputs] == [
+        ("sum", "FP32", [-1, 3]),
+        ("scaled", "FP64", [-1, 3]),
+    ]
+    config = client.call("ModelConfig", message("inference.ModelConfigRequest", name="every_type")).config
+    assert config.name == "every_type"
+    assert len(config.input) == 14
+    assert {t.data_type for t in config.input} == set(range(1, 15))
+
+
+def test_statistics_count(client: Client) -> None:
+    asked = message("inference.ModelStatisticsRequest", name="rows", version="1")
+    [before] = client.call("ModelStatistics", asked).model_stats
+    sent = request("rows", {"x": np.zeros((1, 8), np.float32)}, model_version="1")
+    client.call("ModelInfer", sent)
+    [after] = client.call("ModelStatistics", asked).model_stats
+    assert after.inference_stats.success.count == before.inference_stats.success.count + 1
+    assert after.inference_stats.success.ns > before.inference_stats.success.ns
+    named = client.call("ModelStatistics", message("inference.ModelStatisticsRequest", name="rows"))
+    assert [s.version for s in named.model_stats] == ["1", "2"]
+    every = client.call("ModelStatistics").model_stats
+    assert {s.name for s in every} == {"rows", "columns", "every_type"}
+
+
+@pytest.mark.parametrize("method", ["SystemSharedMemoryStatus", "TraceSetting", "LogSettings"])
+def test_what_is_not_supported_says_so(client: Client, method: str) -> None:
+    code, details = refusal(client.begin(method))
+    assert code == "UNIMPLEMENTED"
+    assert "doesn't support" in details
+
+
+def test_health(client: Client) -> None:
+    serving = message("grpc.health.v1.HealthCheckResponse").SERVING
+    for name in ("", INFERENCE_SERVICE, "rows", "rows/2"):
+        asked = message("grpc.health.v1.HealthCheckRequest", service=name)
+        assert client.call("Check", asked, HEALTH_SERVICE).status == serving, name
+    for name in ("rowz", "rows/9", "rows/x", "/"):
+        asked = message("grpc.health.v1.HealthCheckRequest", service=name)
+        assert refusal(client.begin("Check", asked, HEALTH_SERVICE))[0] == "NOT_FOUND", name
+
+
+def test_watched_health_tells_the_end(repository: Path) -> None:
+    server = Running(Settings(repository, http_port=None, grpc_port=0))
+    states = message("grpc.health.v1.HealthCheckResponse")
+    with Client(server.grpc_port) as client:
+        watches = [
+            client.watch("Watch", message("grpc.health.v1.HealthCheckRequest", service=name), HEALTH_SERVICE)
+            for name in ("", "rows", "rowz")
+        ]
+        shown = [[next(watch).status] for watch in watches]
+        server.close()
+        for seen, watch in zip(shown, watches, strict=True):
+            assert (
+                refusal(lambda seen=seen, watch=watch: seen.extend(a.status for a in watch))[0]
+                == "UNAVAILABLE"
+            )
+    assert shown == [
+        [states.SERVING, states.NOT_SERVING],
+        [states.SERVING, states.NOT_SERVING],
+        [states.SERVICE_UNKNOWN],
+    ]
+
+
+@pytest.mark.parametrize("package", ["v1", "v1alpha"])
+def test_reflection(client: Client, package: str) -> None:
+    asked = [
+        {"list_services": ""},
+        {"file_containing_symbol": INFERENCE_SERVICE},
+        {"file_by_filename": "model_config.proto"},
+        {"file_containing_symbol": "inference.Nothing"},
+        {"all_extension_numbers_of_type": "inference.ModelConfig"},
+    ]
+    sent = [message("grpc.reflection.v1.ServerReflectionRequest", **one) for one in asked]
+    service = REFLECTION_SERVICE.replace("v1", package)
+    listed, symbol, file, nothing, extensions = client.stream("ServerReflectionInfo", sent, service)
+    assert [s.name for s in listed.list_services_response.service] == [
+        INFERENCE_SERVICE,
+        HEALTH_SERVICE,
+        REFLECTION_SERVICE,
+    ]
+    files = [
+        descriptor_pb2.FileDescriptorProto.FromString(f).name
+        for f in symbol.file_descriptor_response.file_descriptor_proto
+    ]
+    assert files == ["model_config.proto", "inference.proto"]
+    assert len(file.file_descriptor_response.file_descriptor_proto) == 1
+    assert nothing.error_response.error_code == 5  # NOT_FOUND
+    assert extensions.all_extension_numbers_response.base_type_name == "inference.ModelConfig"
+    assert not extensions.all_extension_numbers_response.extension_number

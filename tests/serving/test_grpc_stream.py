@@ -1,0 +1,105 @@
+"""ModelStreamInfer: order, errors in the stream, cancelling, and the end of the server."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import numpy as np
+import pytest
+from grpc_client import Client, refusal, request
+from held_jobs import finish, held, until
+from running import Running
+
+from ascend_ep.serving.settings import Settings
+
+X = np.random.default_rng(0).standard_normal((3, 8)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def client(running: Running) -> Iterator[Client]:
+    with Client(running.grpc_port) as made:
+        yield made
+
+
+def numbered(count: int) -> list[Any]:
+    return [request("rows", {"x": X}, id=str(i)) for i in range(count)]
+
+
+def test_answers_come_in_order_though_they_are_made_in_another(running: Running, client: Client) -> None:
+    with held(running) as scheduler:
+        answers = client.stream("ModelStreamInfer", numbered(5))
+        scheduler.wait(5)
+        for job in reversed(scheduler.jobs):
+            finish(running, job, float(job.request.id))
+        made = [answer.infer_response for answer in answers]
+    assert [answer.id for answer in made] == list("01234")
+    assert [np.frombuffer(a.raw_output_contents[0], np.float32)[0] for a in made] == [0, 1, 2, 3, 4]
+
+
+def test_errors_travel_in_the_stream(client: Client) -> None:
+    sent = [*numbered(1), request("rowz", {"x": X}, id="bad"), request("rows", {"x": X[:, :7]}), b"\xff\xff"]
+    answers = list(client.stream("ModelStreamInfer", [*sent, *numbered(1)]))
+    errors = [answer.error_message for answer in answers]
+    assert not errors[0]
+    assert not errors[4]
+    assert "no model [rowz]" in errors[1]
+    assert answers[1].infer_response.id == "bad"
+    assert "the model takes ['N', 8]; [3, 7] was sent" in errors[2]
+    assert "no ModelInferRequest message" in errors[3]
+
+
+def test_the_mark_of_the_last_answer(client: Client) -> None:
+    [sent] = numbered(1)
+    sent.parameters["triton_enable_empty_final_response"].bool_param = True
+    [answer] = client.stream("ModelStreamInfer", [sent])
+    assert answer.infer_response.parameters["triton_final_response"].bool_param is True
+
+
+def test_a_window_of_requests_is_read_ahead(running: Running, client: Client) -> None:
+    with held(running) as scheduler:
+        answers = client.stream("ModelStreamInfer", numbered(100))
+        scheduler.wait(32)
+        finish(running, scheduler.jobs[0], 0)
+        next(answers)
+        scheduler.wait(33)
+        assert len(scheduler.jobs) == 33
+        answers.cancel()
+        until(lambda: scheduler.pending == 0)
+
+
+def test_a_cancelled_stream_cancels_its_jobs(running: Running, client: Client) -> None:
+    with held(running) as scheduler:
+        answers = client.stream("ModelStreamInfer", numbered(3))
+        scheduler.wait(3)
+        answers.cancel()
+        until(lambda: scheduler.pending == 0)
+    assert client.call("ModelInfer", numbered(1)[0]).id == "0"
+
+
+def test_the_end_of_the_server_answers_what_was_read(repository: Path) -> None:
+    server = Running(Settings(repository, http_port=None, grpc_port=0))
+    open_stream: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    with held(server) as scheduler, Client(server.grpc_port) as client:
+        answers = client.stream("ModelStreamInfer", iter(open_stream.get, None))
+        single = client.begin("ModelInfer", request("rows", {"x": X}))
+        for sent in numbered(2):
+            open_stream.put(sent)
+        scheduler.wait(3)
+        closing = threading.Thread(target=server.close)
+        closing.start()
+        until(lambda: server.server.service.leaving)
+        for job in scheduler.jobs:
+            finish(server, job, 1)
+        assert [next(answers).infer_response.id for _ in range(2)] == ["0", "1"]
+        assert single.result().outputs[0].name == "y"
+        assert refusal(lambda: next(answers))[0] == "UNAVAILABLE"
+        closing.join(10)
+        assert not closing.is_alive()
+        with pytest.raises(grpc.RpcError):
+            client.call("ServerLive", timeout=1)
+        open_stream.put(None)
