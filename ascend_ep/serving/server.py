@@ -43,7 +43,7 @@ class Server:
         self.v2 = V2(self.service, settings.limits)
         self.http = HttpServer(self._guarded(self._protocol()), settings.limits)
         self.http_port = 0
-        self.grpc = GrpcServer(self.service, settings.limits, self.tls, self.tokens)
+        self.grpc = GrpcServer(self.service, settings, self.tls, self.tokens)
         self.grpc_port = 0
         self.metrics = HttpServer(self._guarded(self._metrics()), settings.limits)
         self.metrics_port = 0

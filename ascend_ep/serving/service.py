@@ -25,6 +25,11 @@ class InferenceService:
         #: requests that were refused before they had a place in a queue, by the code of their errors
         self.refused: Counter[str] = Counter()
 
+    @property
+    def ready(self) -> bool:
+        """Whether the server says that it is: what must be loaded is, and it isn't about to end."""
+        return not self.leaving and self.repository.ready
+
     def submit(self, request: InferRequest, reply: Reply) -> Job | None:
         """Answers by `reply`, on the event loop, maybe before this returns; the job is for cancelling.
 

@@ -52,7 +52,7 @@ class Health:
 
     def _state(self, name: str) -> Any:
         if name in ("", INFERENCE_SERVICE, HEALTH_SERVICE):
-            return _Response.NOT_SERVING if self._service.leaving else _Response.SERVING
+            return _Response.SERVING if self._service.ready else _Response.NOT_SERVING
         model, _, version = name.partition("/")
         try:
             self._service.repository.version(model, version)

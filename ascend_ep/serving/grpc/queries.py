@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import asdict
 from typing import Any
 
 from google.protobuf import json_format
@@ -16,22 +17,28 @@ from ascend_ep.serving.service import InferenceService
 #: Answers a request message, by the JSON of the response message.
 Query = Callable[[Any], dict[str, Any] | Awaitable[dict[str, Any]]]
 
-#: Methods that are declared for the clients' sake, and what they are about.
+_SHARED_MEMORY = "shared memory isn't supported; tensors travel in the request and its answer"
+_SETTINGS = "settings of traces and logs are flags of the server, which requests don't change"
+
+#: Methods that are declared for the clients' sake, and why they are refused.
 UNSUPPORTED = {
-    "SystemSharedMemoryStatus": "shared memory",
-    "SystemSharedMemoryRegister": "shared memory",
-    "SystemSharedMemoryUnregister": "shared memory",
-    "CudaSharedMemoryStatus": "shared memory",
-    "CudaSharedMemoryRegister": "shared memory",
-    "CudaSharedMemoryUnregister": "shared memory",
-    "TraceSetting": "changing trace settings",
-    "LogSettings": "changing log settings",
+    "SystemSharedMemoryStatus": _SHARED_MEMORY,
+    "SystemSharedMemoryRegister": _SHARED_MEMORY,
+    "SystemSharedMemoryUnregister": _SHARED_MEMORY,
+    "CudaSharedMemoryStatus": _SHARED_MEMORY,
+    "CudaSharedMemoryRegister": _SHARED_MEMORY,
+    "CudaSharedMemoryUnregister": _SHARED_MEMORY,
+    "TraceSetting": _SETTINGS,
+    "LogSettings": _SETTINGS,
 }
 
 
 class Queries:
-    def __init__(self, service: InferenceService) -> None:
+    """control: whether clients may load and unload models."""
+
+    def __init__(self, service: InferenceService, control: bool) -> None:
         self._service = service
+        self._control = control
         self._repository = service.repository
 
     @property
@@ -45,13 +52,16 @@ class Queries:
             "ModelMetadata": self.model_metadata,
             "ModelConfig": self.model_config,
             "ModelStatistics": self.model_statistics,
+            "RepositoryIndex": self.repository_index,
+            "RepositoryModelLoad": self.repository_model_load,
+            "RepositoryModelUnload": self.repository_model_unload,
         }
 
     def server_live(self, request: Any) -> dict[str, Any]:
         return {"live": True}
 
     def server_ready(self, request: Any) -> dict[str, Any]:
-        return {"ready": not self._service.leaving}
+        return {"ready": self._service.ready}
 
     def model_ready(self, request: Any) -> dict[str, Any]:
         """Raises AscendError E50002 for an unknown model."""
@@ -83,6 +93,24 @@ class Queries:
             )
             versions = [v for model in models for _, v in sorted(model.versions.items())]
         return descriptions.model_statistics(versions)
+
+    def repository_index(self, request: Any) -> dict[str, Any]:
+        return {"models": [asdict(entry) for entry in self._repository.index(request.ready)]}
+
+    async def repository_model_load(self, request: Any) -> dict[str, Any]:
+        self._check_control()
+        await self._repository.load_model(request.model_name, request.parameters)
+        return {}
+
+    async def repository_model_unload(self, request: Any) -> dict[str, Any]:
+        self._check_control()
+        dependents = request.parameters["unload_dependents"].bool_param
+        await self._repository.unload_model(request.model_name, dependents)
+        return {}
+
+    def _check_control(self) -> None:
+        if not self._control:
+            raise AscendError("E50013", "models are loaded and unloaded with --model-control-mode=explicit")
 
     def _version(self, request: Any) -> LoadedVersion:
         return self._repository.version(request.name, request.version)

@@ -18,14 +18,17 @@ from ascend_ep.serving.protocol.messages import (
     parse,
 )
 from ascend_ep.serving.refusals import internal
+from ascend_ep.serving.security.tls import Tls
+from ascend_ep.serving.security.tokens import Tokens
 from ascend_ep.serving.service import InferenceService
-from ascend_ep.serving.settings import Limits
+from ascend_ep.serving.settings import Limits, Settings
 
 from .health import Health
 from .infer import Inference
 from .queries import UNSUPPORTED, Queries, Query, response
 from .reflection import Reflection
 from .refused import refuse
+from .security import Guarded, server_credentials
 
 #: Handlers take and give the bytes of messages: what can't be parsed is refused by us, with a sentence.
 Unary = Callable[[bytes, Any], Awaitable[bytes]]
@@ -35,27 +38,35 @@ _REFLECTION_ALPHA = "grpc.reflection.v1alpha.ServerReflection"
 
 
 class GrpcServer:
-    """All methods are called on the event loop."""
+    """All methods are called on the event loop. tls, tokens: None to let everybody in."""
 
-    def __init__(self, service: InferenceService, limits: Limits) -> None:
+    def __init__(
+        self,
+        service: InferenceService,
+        settings: Settings,
+        tls: Tls | None = None,
+        tokens: Tokens | None = None,
+    ) -> None:
         self._service = service
-        self._limits = limits
+        self._limits = settings.limits
+        self._control = settings.model_control_mode == "explicit"
+        self._tls = tls
+        self._tokens = tokens
         self._server: Any = None
         self._inference: Inference | None = None
         self._health = Health(service)
 
-    async def listen(self, address: str, port: int, credentials: Any = None) -> int:
-        """Begins to take connections and returns the port. credentials: grpc.ServerCredentials for TLS.
-        Raises AscendError E50019 when it can't."""
+    async def listen(self, address: str, port: int) -> int:
+        """Begins to take connections and returns the port. Raises AscendError E50019 when it can't."""
         self._inference = Inference(self._service, self._limits)
         server = grpc.aio.server(options=_options(self._limits), maximum_concurrent_rpcs=self._limits.rpcs)
         server.add_generic_rpc_handlers(self._handlers(self._inference))
         where = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
         try:
-            if credentials is None:
+            if self._tls is None:
                 found = server.add_insecure_port(where)
             else:
-                found = server.add_secure_port(where, credentials)
+                found = server.add_secure_port(where, server_credentials(self._tls))
         except RuntimeError:
             found = 0
         if not found:
@@ -77,10 +88,10 @@ class GrpcServer:
             "ModelInfer": grpc.unary_unary_rpc_method_handler(inference.model_infer),
             "ModelStreamInfer": grpc.stream_stream_rpc_method_handler(inference.model_stream_infer),
         }
-        for name, query in Queries(self._service).methods.items():
+        for name, query in Queries(self._service, self._control).methods.items():
             methods[name] = grpc.unary_unary_rpc_method_handler(_answering(name, query))
-        for name, what in UNSUPPORTED.items():
-            methods[name] = grpc.unary_unary_rpc_method_handler(_refusing(what))
+        for name, why in UNSUPPORTED.items():
+            methods[name] = grpc.unary_unary_rpc_method_handler(_refusing(why))
         health = {
             "Check": grpc.unary_unary_rpc_method_handler(self._health.check),
             "Watch": grpc.unary_stream_rpc_method_handler(self._health.watch),
@@ -93,7 +104,8 @@ class GrpcServer:
             REFLECTION_SERVICE: info,
             _REFLECTION_ALPHA: info,
         }
-        return [grpc.method_handlers_generic_handler(name, table) for name, table in served.items()]
+        handlers = [grpc.method_handlers_generic_handler(name, table) for name, table in served.items()]
+        return handlers if self._tokens is None else [Guarded(handler, self._tokens) for handler in handlers]
 
 
 def _answering(name: str, query: Query) -> Unary:
@@ -110,9 +122,9 @@ def _answering(name: str, query: Query) -> Unary:
     return answer
 
 
-def _refusing(what: str) -> Unary:
+def _refusing(why: str) -> Unary:
     async def answer(data: bytes, context: Any) -> bytes:
-        return refuse(context, AscendError("E50040", what))
+        return refuse(context, AscendError("E50024", why))
 
     return answer
 

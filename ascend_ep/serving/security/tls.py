@@ -37,12 +37,13 @@ class Tls:
             except (OSError, ValueError) as error:
                 raise AscendError("E50034", self._client_ca, "ssl-client-ca-file", _reason(error)) from error
             context.verify_mode = ssl.CERT_REQUIRED
-
-    @property
-    def pem(self) -> tuple[bytes, bytes, bytes | None]:
-        """Key, certificate and the clients' authority, as gRPC takes them."""
         ca = None if self._client_ca is None else self._client_ca.read_bytes()
-        return self._key.read_bytes(), self._certificate.read_bytes(), ca
+        #: key, certificate and the clients' authority, as gRPC takes them
+        self.pem: tuple[bytes, bytes, bytes | None] = (
+            self._key.read_bytes(),
+            self._certificate.read_bytes(),
+            ca,
+        )
 
 
 def _no_password() -> str:
