@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 from ascend_ep.errors import AscendError
 
-from .http import absent
 from .grpc.server import GrpcServer
+from .http import absent
 from .http.authorised import Authorised
 from .http.connection import Handler
 from .http.control import Control

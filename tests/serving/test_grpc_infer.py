@@ -230,9 +230,9 @@ def test_a_deadline_that_passed(running: Running, client: Client) -> None:
         sent.parameters["timeout"].int64_param = 1
         call = client.begin("ModelInfer", sent)
         scheduler.wait(1)
-        late = scheduler.jobs[0].late()
-        assert late is not None
-        running.loop.call_soon_threadsafe(scheduler.jobs[0].fail, late)
+        job = scheduler.jobs[0]
+        assert job.is_late()
+        running.loop.call_soon_threadsafe(lambda: job.fail(job.too_late()))
         code, details = refusal(call)
         assert code == "DEADLINE_EXCEEDED"
         assert "E50007" in details

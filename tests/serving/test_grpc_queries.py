@@ -61,7 +61,7 @@ def test_statistics_count(client: Client) -> None:
 def test_what_is_not_supported_says_so(client: Client, method: str) -> None:
     code, details = refusal(client.begin(method))
     assert code == "UNIMPLEMENTED"
-    assert "doesn't support" in details
+    assert "extension of the protocol isn't here" in details
 
 
 def test_health(client: Client) -> None:

@@ -110,7 +110,7 @@ class Queries:
 
     def _check_control(self) -> None:
         if not self._control:
-            raise AscendError("E50013", "models are loaded and unloaded with --model-control-mode=explicit")
+            raise AscendError("E50013", "models are loaded as the server decides (--model-control-mode)")
 
     def _version(self, request: Any) -> LoadedVersion:
         return self._repository.version(request.name, request.version)
