@@ -48,7 +48,7 @@ def operator_cache(given: Given) -> Iterator[None]:
     if not (mode or folder):
         yield
         return
-    from ascend_ep.compiler.codegen.cache import cache_path, open_cache
+    from ascend_ep.runtime.cache_folder import cache_path, open_cache
 
     kept = open_cache(Path(folder) if folder else cache_path())
     if mode in ("", "enable"):

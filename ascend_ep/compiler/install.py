@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from ascend_ep.compiler.codegen.cache import open_cache
 from ascend_ep.errors import AscendError
+from ascend_ep.runtime.cache_folder import open_cache
 
 _DEFERRED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ascend_ep.compiler.codegen import compilers
-from ascend_ep.compiler.codegen.cache import cache_path
+from ascend_ep.runtime.cache_folder import cache_path
 from ascend_ep.compiler.codegen.generate import (
     InputType,
     NotGenerated,

@@ -22,13 +22,14 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from ascend_ep.compiler.codegen.cache import note_use, open_cache
+from ascend_ep.compiler.codegen.cache import note_use
 from ascend_ep.compiler.codegen.generate import HEADERS
 from ascend_ep.compiler.soc import Soc
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.attributes import bind_attributes
 from ascend_ep.opdef.definition import OpDef
+from ascend_ep.runtime.cache_folder import open_cache
 
 from .generate import KernelSource, generate_ascend_c
 from .host import Column

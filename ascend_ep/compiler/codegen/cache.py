@@ -1,6 +1,6 @@
 """The user's cache of compilations and measurements: where it is, who may use it, and how large it grows.
 
-It is $ASCEND_EP_CACHE, else ~/.cache/ascend_ep: a folder of mode 0700. Files are `<key>.<suffix>`, the key 64
+It is that of `runtime.cache_folder`. Files are `<key>.<suffix>`, the key 64
 hexadecimal digits. After each compilation it is cut to $ASCEND_EP_CACHE_LIMIT, in MiB (default 512; 0: no
 limit): what was used longest ago goes first, what nobody used for 90 days goes in any case, and what was used
 within the last hour stays. Nothing but files with such names is ever removed.
@@ -12,8 +12,6 @@ import fcntl
 import os
 import re
 import shutil
-import stat
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -31,34 +29,6 @@ OLD = 90 * 24 * 3600
 NOTED = 600
 _ENTRY = re.compile(r"(?P<key>[0-9a-f]{64})\.(?:so|o|exe|run|search\.json|lock)")
 _WORK = re.compile(r"\.compile-\w+")
-
-
-def cache_path() -> Path:
-    """Where the cache is, whether it exists or not."""
-    given = os.environ.get("ASCEND_EP_CACHE")
-    if given:
-        return Path(given)
-    home = os.environ.get("HOME")
-    return (
-        Path(home) / ".cache" / "ascend_ep"
-        if home
-        else Path(tempfile.gettempdir()) / f"ascend_ep-{os.geteuid()}"
-    )
-
-
-def open_cache(given: Path | None = None) -> Path:
-    """The cache folder, made if need be. Raises AscendError E40002 when it isn't this user's alone."""
-    folder = given or cache_path()
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        info = folder.stat()
-    except OSError as error:
-        raise AscendError("E40002", f"can't make the cache [{folder}]: {error.strerror}") from error
-    if info.st_uid != os.geteuid() or info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise AscendError(
-            "E40002", f"the cache [{folder}] must belong to this user, and nobody else may write it"
-        )
-    return folder
 
 
 @contextmanager

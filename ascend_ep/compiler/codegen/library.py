@@ -15,8 +15,9 @@ from pathlib import Path
 
 from ascend_ep.errors import AscendError
 from ascend_ep.runtime.binding import lib, text_of
+from ascend_ep.runtime.cache_folder import open_cache
 
-from .cache import limit, locked, note_use, open_cache, prune
+from .cache import limit, locked, note_use, prune
 from .compilers import COMMON_FLAGS, Compiler, find_compiler, flags_of
 from .generate import HEADERS, Source
 

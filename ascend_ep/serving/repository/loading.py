@@ -16,6 +16,7 @@ from . import layout
 from .config import ModelConfig
 from .config_check import check_config
 from .conversion import Converter
+from .stamp import stamp_files
 from .version import LoadedVersion
 
 
@@ -35,9 +36,12 @@ class Loader:
         if source is None:
             raise AscendError("E50045", self._places.shown(folder))
         path = self._places.contained(source)
+        before = stamp_files(layout.files(folder))
         if source.name == layout.ONNX:
             path = await self._converter.bundle(name, path)
         made = await loop.run_in_executor(self._threads, self._open, name, number, path, config)
+        if stamp_files(layout.files(folder)) != before:
+            raise AscendError("E50045", self._places.shown(source))
         made.start(self._settings, loop)
         return made
 

@@ -1,0 +1,38 @@
+"""Where this user's cache is: of compilations, measurements and conversions."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+from ascend_ep.errors import AscendError
+
+
+def cache_path() -> Path:
+    """$ASCEND_EP_CACHE, else ~/.cache/ascend_ep, whether it exists or not."""
+    given = os.environ.get("ASCEND_EP_CACHE")
+    if given:
+        return Path(given)
+    home = os.environ.get("HOME")
+    return (
+        Path(home) / ".cache" / "ascend_ep"
+        if home
+        else Path(tempfile.gettempdir()) / f"ascend_ep-{os.geteuid()}"
+    )
+
+
+def open_cache(given: Path | None = None) -> Path:
+    """The cache folder, made if need be. Raises AscendError E40002 when it isn't this user's alone."""
+    folder = given or cache_path()
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        info = folder.stat()
+    except OSError as error:
+        raise AscendError("E40002", f"can't make the cache [{folder}]: {error.strerror}") from error
+    if info.st_uid != os.geteuid() or info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise AscendError(
+            "E40002", f"the cache [{folder}] must belong to this user, and nobody else may write it"
+        )
+    return folder
