@@ -6,13 +6,12 @@ JSON of HTTP as they are and can be parsed into messages.
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections.abc import Iterable
-from functools import cache
 from typing import Any
 
 from .datatypes import BYTES
 from .histogram import Histogram
+from .release import installed_version
 from .repository.model import ServedModel
 from .repository.version import LoadedVersion
 from .signature import TensorSpec
@@ -20,15 +19,6 @@ from .statistics import Duration
 
 EXTENSIONS = ("binary_tensor_data", "classification", "model_configuration", "model_repository", "statistics")
 PLATFORM = "ascend_om"
-
-
-@cache
-def installed_version() -> str:
-    """The package's; "source" for a tree that isn't installed."""
-    try:
-        return importlib.metadata.version("ascend-ep")
-    except importlib.metadata.PackageNotFoundError:
-        return "source"
 
 
 def server_metadata() -> dict[str, Any]:

@@ -44,6 +44,7 @@ def test_converted_with_options_kept_and_converted_again(tmp_path: Path) -> None
     version = root / "m" / "1"
     version.mkdir(parents=True)
     model = rows()
+    weight = onnx.numpy_helper.to_array(model.graph.initializer[0])
     external = version / "model.onnx"
     onnx.save(model, external, save_as_external_data=True, location="weights.bin", size_threshold=0)
     (version / "model_ctx.onnx").write_bytes(b"not a model")
@@ -51,7 +52,6 @@ def test_converted_with_options_kept_and_converted_again(tmp_path: Path) -> None
     x = np.random.default_rng(0).standard_normal((3, 8)).astype("f")
     with serve(root, cache) as running:
         repository = running.server.repository
-        weight = onnx.numpy_helper.to_array(model.graph.initializer[0])
         np.testing.assert_allclose(infer(running, "m", x), np.tanh(x @ weight), rtol=1e-5)
         assert repository.models["m"].latest.signature.inputs[0].shape == [3, 8]
         (kept,) = cache.iterdir()

@@ -33,9 +33,7 @@ _IDLE = {
     "model_metrics": "metrics have fixed buckets",
     "response_cache": "answers aren't cached",
     "dynamic_batching.preserve_ordering": "a connection's answers are always in order",
-    "dynamic_batching.priority_levels": "requests are taken in the order in which they came",
-    "dynamic_batching.default_priority_level": "requests are taken in the order in which they came",
-    "dynamic_batching.priority_queue_policy": "requests are taken in the order in which they came",
+    "dynamic_batching.priority_queue_policy": "all priorities have the default policy",
     "dynamic_batching.default_queue_policy.timeout_action": "what is late is refused",
     "instance_group.gpus": _GPU,
     "instance_group.profile": _GPU,
@@ -167,12 +165,16 @@ class _Reader:
                     f"dynamic_batching.preferred_batch_size[{i}]",
                     f"it is between 1 and max_batch_size ({largest if largest is not None else 'not given'})",
                 )
+        if given.default_priority_level > given.priority_levels:
+            self.refuse("dynamic_batching.default_priority_level", "it is at most priority_levels")
         queue = given.default_queue_policy
         return Batching(
             preferred=tuple(sorted(set(given.preferred_batch_size))),
             max_delay=given.max_queue_delay_microseconds / 1e6,
             max_queue=queue.max_queue_size or None,
             timeout=queue.default_timeout_microseconds / 1e6 or None,
+            priority_levels=given.priority_levels,
+            default_priority=given.default_priority_level,
             allow_override=queue.allow_timeout_override or not queue.default_timeout_microseconds,
         )
 

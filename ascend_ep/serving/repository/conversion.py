@@ -14,12 +14,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable
-from importlib.metadata import version as installed_version
 from pathlib import Path
 
 from ascend_ep.errors import AscendError
 from ascend_ep.runtime.binding import isa_name
 from ascend_ep.runtime.cache_folder import cache_path, open_cache
+from ascend_ep.serving.release import installed_version
 from ascend_ep.serving.settings import Settings
 
 from . import layout
@@ -74,7 +74,7 @@ class Converter:
 
     def _key(self, folder: Path, options: dict[str, str]) -> str:
         """The digest of the model with what lies beside it, the options with their files, the compiler."""
-        digest = hashlib.sha256(f"{installed_version('ascend-ep')} {isa_name()}\n".encode())
+        digest = hashlib.sha256(f"{installed_version()} {isa_name()}\n".encode())
         named = {flag: Path(value) for flag, value in options.items() if os.path.isabs(value)}
         for flag, value in sorted(options.items()):
             said = named[flag].name if flag in named else value

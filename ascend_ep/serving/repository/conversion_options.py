@@ -54,7 +54,7 @@ _FILES = frozenset(
         "op_precision_mode",
     }
 )
-_ELSEWHERE = "it isn't for a server: give it to ascend-atc and serve the bundle"
+_ELSEWHERE = "isn't for a server: give it to ascend-atc and serve the bundle"
 MAX_BYTES = 1 << 16
 
 DEFAULTS = {"soc_version": "Ascend910B3"}
@@ -93,8 +93,8 @@ def _read_line(places: Layout, path: Path, number: int, text: str, given: dict[s
     if name in given:
         raise refuse(f"--{name} is there twice")
     if name not in _VALUES | _FILES:
-        near = did_you_mean(name, _VALUES | _FILES)
-        raise refuse(f"--{name[:80]}: {near.strip() or _ELSEWHERE}")
+        near = did_you_mean(name, _VALUES | _FILES).rstrip("?.")
+        raise refuse(f"--{name[:80]} {_ELSEWHERE}{near and '.' + near + '?'}")
     if name in _FILES:
         value = str(places.contained(path.parent / value))
     given[name] = value

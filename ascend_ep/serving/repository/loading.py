@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import ascend_ep
 from ascend_ep.errors import AscendError
 from ascend_ep.runtime.sample_run import check_samples
 from ascend_ep.serving.settings import Settings
-from ascend_ep.serving.signature import Signature
 
 from . import layout
 from .config import ModelConfig
-from .config_check import check_config
 from .conversion import Converter
 from .stamp import stamp_files
 from .version import LoadedVersion
@@ -54,11 +53,37 @@ class Loader:
         self._threads.shutdown(wait=False)
 
     def _open(self, name: str, number: int, path: Path, config: ModelConfig) -> LoadedVersion:
-        chosen = {"num_threads": str(config.threads or 0), "map_weights": "0"}
-        session = ascend_ep.InferenceSession(str(path), providers=[("AscendEP", chosen)])
-        session.bundle.model.verify_weights()
-        for output, difference in check_samples(session).items():
-            if difference.exceeds:
-                raise AscendError("E50044", f"{name}, version {number}", f"output [{output}]: {difference}")
-        check_config(name, config, Signature.of_session(session, str(path)))
-        return LoadedVersion(name, number, session, config, str(path))
+        def open_session(threads: int) -> Any:
+            return _checked_session(path, threads, f"{name}, version {number}")
+
+        made = LoadedVersion(name, number, open_session, config, str(path))
+        _warm_up(made, config)
+        return made
+
+
+def _checked_session(path: Path, threads: int, version: str) -> Any:
+    """A session whose bytes are all what was written, and that computes what was computed at conversion.
+
+    The weights are read, not mapped: whoever overwrites the file doesn't change what is served.
+    """
+    chosen = {"num_threads": str(threads), "map_weights": "0"}
+    session = ascend_ep.InferenceSession(str(path), providers=[("AscendEP", chosen)])
+    session.bundle.model.verify_weights()
+    for output, difference in check_samples(session).items():
+        if difference.exceeds:
+            raise AscendError("E50044", version, f"output [{output}]: {difference}")
+    return session
+
+
+def _warm_up(version: LoadedVersion, config: ModelConfig) -> None:
+    """Runs what the model's configuration wants to be run. Raises AscendError E50041 when it doesn't fit."""
+    for warmup in config.warmups:
+        inputs = dict(warmup.inputs)
+        try:
+            version.signature.check(inputs)
+            for _ in range(warmup.count):
+                version.run(inputs)
+        except AscendError as error:
+            raise AscendError(
+                "E50041", version.model, f"model_warmup [{warmup.name}]: {error.text}"
+            ) from None

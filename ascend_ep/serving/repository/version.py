@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import ascend_ep
 from ascend_ep.errors import AscendError
 from ascend_ep.serving.execution.batch import Run
 from ascend_ep.serving.execution.job import Job
@@ -22,6 +21,10 @@ from ascend_ep.serving.signature import Signature
 from ascend_ep.serving.statistics import VersionStatistics
 
 from .config import ModelConfig
+from .config_check import check_config
+
+#: A checked session with so many threads for a run, 0 for all.
+OpenSession = Callable[[int], Any]
 
 log = logging.getLogger("ascend_ep.serving")
 
@@ -30,18 +33,20 @@ class LoadedVersion:
     """execution: how it is run, found when it was loaded. rows_input: the input whose first size counts the
     rows of a request; None for a model without rows."""
 
-    def __init__(self, model: str, number: int, session: Any, config: ModelConfig, where: str) -> None:
+    def __init__(
+        self, model: str, number: int, open_session: OpenSession, config: ModelConfig, where: str
+    ) -> None:
         self.model = model
         self.number = number
         self.name = str(number)
-        self.session = session
+        self.session = session = open_session(config.threads or 0)
         self.config = config
         self.signature = Signature.of_session(session, where)
         self.statistics = VersionStatistics()
-        self._where = where
+        check_config(model, config, self.signature)
         rim = batch_rim(session.bundle, insisted=bool(config.max_batch_size))
         self.rows_input = rim.inputs[0][0] if isinstance(rim, BatchRim) else None
-        self.execution = self._tuned(rim)
+        self.execution = self._tuned(rim, open_session)
         self.scheduler: Scheduler | None = None
 
     def start(self, settings: Settings, loop: asyncio.AbstractEventLoop) -> None:
@@ -69,14 +74,13 @@ class LoadedVersion:
             raise AscendError("E50003", f"{self.model}, version {self.number}")
         self.scheduler.submit(job)
 
-    def _tuned(self, rim: BatchRim | str) -> Execution:
+    def _tuned(self, rim: BatchRim | str, open_session: OpenSession) -> Execution:
         stored = self.session.bundle.samples()
         samples = Samples(self.signature, {edge.name: array for edge, array in stored if edge.is_input})
         opened: dict[int, Any] = {0: self.session}
 
         def single() -> Run:
-            given = self.session.get_provider_options()["AscendEP"] | {"num_threads": "1"}
-            opened[1] = ascend_ep.InferenceSession(self._where, providers=[("AscendEP", given)])
+            opened[1] = open_session(1)
             return lambda inputs: opened[1].run(None, inputs)
 
         execution = Tuning(self.run, single, samples, rim, self.config).choose()
