@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ascend_ep.compiler.codegen import compilers
-from ascend_ep.runtime.cache_folder import cache_path
 from ascend_ep.compiler.codegen.generate import (
     InputType,
     NotGenerated,
@@ -30,6 +29,7 @@ from ascend_ep.errors import AscendError
 from ascend_ep.opdef.expression import Apply, Constant, Expression, Index, Input, Local, Program, Reduce
 from ascend_ep.opdef.reference import evaluate_program
 from ascend_ep.runtime.binding import lib, text_of
+from ascend_ep.runtime.cache_folder import cache_path
 
 X = Input("x")
 SWISH = Apply("mul", (X, Apply("sigmoid", (X,))))
