@@ -322,6 +322,7 @@ CODES: dict[str, Code] = {
     "E50034": Code(
         "Can't use [%s] for [--%s]: %s.", "Give a file that can be read and is what it should be."
     ),
+    "E50036": Code("The %s is refused: %s.", "Correct it."),
     "E50035": Code(
         "%s of the models can't be loaded.", "The log says why; --exit-on-error=false serves the rest."
     ),

@@ -44,6 +44,7 @@ STATUSES: dict[str, Status] = {
     "E50023": Status(417, "INVALID_ARGUMENT"),
     "E50024": Status(404, "UNIMPLEMENTED"),
     "E50025": Status(503, "UNAVAILABLE", retry_after=1),
+    "E50036": _BAD_REQUEST,
     "E50040": _BAD_REQUEST,
     # What a run says of the values, shapes and types it was fed.
     "E40001": _BAD_REQUEST,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ascend_ep.errors import AscendError
 
@@ -12,11 +12,17 @@ from .execution.job import Job
 from .repository.repository import Repository
 from .repository.version import LoadedVersion
 from .request import Array, InferRequest, InferResponse, Reply
+from .traffic.rules import TrafficRules
+
+#: Told of every finished request: its version and job (None when it was refused before it had them), the
+#: error, if it failed, and the nanoseconds from its arrival.
+Observer = Callable[[InferRequest, LoadedVersion | None, Job | None, AscendError | None, int], None]
 
 
 class InferenceService:
     def __init__(self, repository: Repository, timeout: float) -> None:
         self.repository = repository
+        self.traffic = TrafficRules(repository)
         self._timeout = timeout
         #: the server is about to end and says that it isn't ready; it still answers
         self.leaving = False
@@ -24,6 +30,8 @@ class InferenceService:
         self.draining = False
         #: requests that were refused before they had a place in a queue, by the code of their errors
         self.refused: Counter[str] = Counter()
+        #: called behind the answer; empty unless somebody asked for a log or for traces
+        self.observers: list[Observer] = []
 
     @property
     def ready(self) -> bool:
@@ -39,12 +47,14 @@ class InferenceService:
             return self._submit(request, reply)
         except AscendError as error:
             self.refused[error.code] += 1
+            for observe in self.observers:
+                observe(request, None, None, error, 0)
             raise
 
     def _submit(self, request: InferRequest, reply: Reply) -> Job:
         if self.draining:
             raise AscendError("E50008")
-        version = self.repository.choose(request)
+        version = self.traffic.choose(request)
         signature = version.signature
         signature.check(request.inputs)
         if request.outputs:
@@ -66,15 +76,20 @@ class InferenceService:
         self, version: LoadedVersion, job: Job, result: Sequence[Array] | AscendError, reply: Reply
     ) -> None:
         ns = time.monotonic_ns() - job.arrived
+        request = job.request
         if isinstance(result, AscendError):
             version.statistics.failed(ns, result.code)
             reply(result)
+            for observe in self.observers:
+                observe(request, version, job, result, ns)
             return
         version.statistics.succeeded(ns, job.timings)
-        request = job.request
         made = zip(version.signature.outputs, result, strict=True)
         outputs = [(spec.name, spec.datatype, array) for spec, array in made]
         if request.outputs:
             by_name = {name: (name, datatype, array) for name, datatype, array in outputs}
             outputs = [by_name[name] for name in request.outputs]
         reply(InferResponse(version.model, version.name, outputs, request.id, timings=job.timings))
+        self.traffic.answered(version, job, result)
+        for observe in self.observers:
+            observe(request, version, job, None, ns)

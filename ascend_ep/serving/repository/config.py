@@ -72,8 +72,9 @@ class Warmup:
 @dataclass(frozen=True)
 class ModelConfig:
     """None: chosen by the server, from the signature and by measurement. max_batch_size 0: no batches.
-    split: weights of versions among requests that name none, by number. warmup: whether versions are run
-    before they take requests; warmups: on what, besides their stored samples."""
+    split: weights of versions among requests that name none, by number. shadow: the version that runs
+    shadow_share of the requests once more, to be compared. warmup: whether versions are run before they take
+    requests; warmups: on what, besides their stored samples."""
 
     max_batch_size: int | None = None
     batching: Batching | None = None
@@ -82,6 +83,7 @@ class ModelConfig:
     policy: VersionPolicy = VersionPolicy()
     split: tuple[tuple[int, float], ...] = ()
     shadow: int | None = None
+    shadow_share: float = 1.0
     warmup: bool = True
     warmups: tuple[Warmup, ...] = ()
     declared: Declarations = Declarations()

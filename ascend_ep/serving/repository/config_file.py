@@ -111,7 +111,8 @@ class _Reader:
             threads=threads,
             policy=self._policy(),
             split=split,
-            shadow=shadow,
+            shadow=shadow[0],
+            shadow_share=shadow[1],
             warmups=read_warmups(given.model_warmup, largest or 0, self.refuse),
             declared=Declarations(
                 self._tensors("input"), self._tensors("output"), self._lines["max_batch_size"]

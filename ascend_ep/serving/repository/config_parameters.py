@@ -2,7 +2,7 @@
 
 parameters { key: "threads" value { string_value: "2" } }            of one run
 parameters { key: "split" value { string_value: "1:0.9, 2:0.1" } }   weights of versions
-parameters { key: "shadow" value { string_value: "2" } }             the version that is run beside
+parameters { key: "shadow" value { string_value: "2:0.1" } }         the version that runs a share once more
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 Split = tuple[tuple[int, float], ...]
+Shadow = tuple[int | None, float]
 
 _KEYS = ("threads", "split", "shadow")
 MAX_THREADS = 1024
@@ -19,21 +20,22 @@ MAX_THREADS = 1024
 
 def read_parameters(
     given: Mapping[str, Any], refuse: Callable[[str, str], None], say: Callable[[str, str], None]
-) -> tuple[int | None, Split, int | None]:
-    """threads, split, shadow. `refuse` raises; `say` is for keys that mean nothing here."""
+) -> tuple[int | None, Split, Shadow]:
+    """threads, split, shadow with its share. `refuse` raises; `say` is for keys that mean nothing here."""
     for key in given:
         if key not in _KEYS:
             say("parameters", f"the key [{key}] is none of {', '.join(_KEYS)}")
-    threads = shadow = None
+    threads: int | None = None
     split: Split = ()
+    shadow: Shadow = (None, 1.0)
     if "threads" in given:
         threads = _whole(given["threads"].string_value)
         if not 1 <= threads <= MAX_THREADS:
             refuse("parameters", f"threads is a number from 1 to {MAX_THREADS}")
     if "shadow" in given:
-        shadow = _whole(given["shadow"].string_value)
-        if shadow < 1:
-            refuse("parameters", "shadow is the number of a version")
+        shadow = _shadow(given["shadow"].string_value)
+        if shadow[0] is None:
+            refuse("parameters", 'shadow is a version, with a share of the requests as in "2:0.1"')
     if "split" in given:
         split = _split(given["split"].string_value)
         if not split:
@@ -45,6 +47,17 @@ def _whole(text: str) -> int:
     """The number, -1 for what is none."""
     text = text.strip()
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else -1
+
+
+def _shadow(text: str) -> Shadow:
+    """(None, ...) unless it is a version, or version:share with a share of more than 0 up to 1."""
+    version, colon, given = text.partition(":")
+    number = _whole(version)
+    try:
+        share = float(given) if colon else 1.0
+    except ValueError:
+        return None, 0.0
+    return (number, share) if number >= 1 and 0 < share <= 1 else (None, 0.0)
 
 
 def _split(text: str) -> Split:
