@@ -70,6 +70,11 @@ def test_counters(measured: Running) -> None:
     assert of(found, "ascend_requests_pending", **VERSION) == 0
     assert of(found, "ascend_model_ready", **VERSION) == 1
     assert of(found, "ascend_ready") == 1
+    assert of(found, "ascend_batch_size_bucket", le="1", **VERSION) == 5
+    assert of(found, "ascend_batch_size_sum", **VERSION) == 5
+    assert of(found, "nv_inference_exec_count", **VERSION) == 5
+    assert of(found, "ascend_model_loads_total", model="rows") == 2
+    assert of(found, "ascend_model_load_failures_total", model="rows") == 0
     assert of(found, "process_resident_memory_bytes") > 2**20
     assert of(found, "process_open_fds") > 3
 

@@ -56,7 +56,7 @@ def test_everything_that_means_something(caplog: pytest.LogCaptureFixture) -> No
     assert config.threads == 3
     assert config.policy == VersionPolicy(latest=0, specific=(1, 3))
     assert config.split == ((1, 0.9), (3, 0.1))
-    assert config.shadow == 3
+    assert (config.shadow, config.shadow_share) == (3, 1.0)
     (warmup,) = config.warmups
     ((name, array),) = warmup.inputs
     assert (name, array.shape, array.dtype, warmup.count) == ("x", (2, 8), np.float32, 3)

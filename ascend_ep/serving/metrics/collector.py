@@ -23,6 +23,7 @@ from ascend_ep.serving.statistics import VersionStatistics
 Labels = tuple[str, ...]
 
 _VERSION = ("model", "version")
+_ROWS = tuple(1 << i for i in range(10))
 _BOUNDS = (*(f"{ns / 1e9:g}" for ns in BOUNDS), "+Inf")
 
 
@@ -39,7 +40,10 @@ class ServerCollector(Collector):
         ]
         yield from _requests(versions)
         yield from _durations(versions)
+        yield from _batches(versions)
         yield from _load(versions)
+        yield from self._models()
+        yield from self._shadows()
         yield from _triton(versions)
         yield _counter(
             "ascend_rejected",
@@ -48,6 +52,45 @@ class ServerCollector(Collector):
             (((REASONS.get(code, code),), count) for code, count in self._service.refused.items()),
         )
         yield from self._connections()
+
+    def _models(self) -> Iterator[Metric]:
+        models = self._service.repository.models
+        yield _counter(
+            "ascend_model_loads",
+            "Versions that were loaded",
+            ("model",),
+            (((name,), model.loads) for name, model in models.items()),
+        )
+        yield _counter(
+            "ascend_model_load_failures",
+            "Versions that could not be loaded, and folders that were refused",
+            ("model",),
+            (((name,), model.load_failures) for name, model in models.items()),
+        )
+
+    def _shadows(self) -> Iterator[Metric]:
+        """No family when there is no shadow."""
+        shadows = self._service.traffic.shadows
+        if not shadows:
+            return
+        labels = ("model", "version", "outcome")
+        yield _counter(
+            "ascend_shadow_requests",
+            "Requests that were run once more, by what came of it",
+            labels,
+            (
+                ((name, str(shadow.rule.version), outcome), count)
+                for name, shadow in shadows.items()
+                for outcome, count in shadow.comparison.outcomes.items()
+            ),
+        )
+        for kind in ("absolute", "relative"):
+            family = GaugeMetricFamily(
+                f"ascend_shadow_largest_{kind}_difference", "Of all that was compared", labels=labels[:2]
+            )
+            for name, shadow in shadows.items():
+                family.add_metric((name, str(shadow.rule.version)), getattr(shadow.comparison, kind))
+            yield family
 
     def _connections(self) -> Iterator[Metric]:
         http = self._http
@@ -60,8 +103,8 @@ class ServerCollector(Collector):
         yield CounterMetricFamily("ascend_http_received_bytes", "Bytes of clients", http.received)
         yield CounterMetricFamily("ascend_http_sent_bytes", "Bytes to clients", http.sent)
         yield GaugeMetricFamily("ascend_http_connections", "Connected clients", http.connections)
-        ready = not self._service.leaving
-        yield GaugeMetricFamily("ascend_ready", "1 unless the server is about to end", float(ready))
+        ready = self._service.repository.ready and not self._service.leaving
+        yield GaugeMetricFamily("ascend_ready", "1 when the server says that it is ready", float(ready))
 
 
 def _requests(versions: Iterable[LoadedVersion]) -> Iterator[Metric]:
@@ -101,6 +144,18 @@ def _durations(versions: Iterable[LoadedVersion]) -> Iterator[Metric]:
         yield family
 
 
+def _batches(versions: Iterable[LoadedVersion]) -> Iterator[Metric]:
+    family = HistogramMetricFamily("ascend_batch_size", "Rows of a run of the model", labels=_VERSION)
+    for version in versions:
+        batches = version.statistics.batches
+        rising = [
+            (str(bound), sum(s.count for rows, s in batches.items() if rows <= bound)) for bound in _ROWS
+        ]
+        counts = [*rising, ("+Inf", sum(s.count for s in batches.values()))]
+        family.add_metric((version.model, version.name), counts, version.statistics.inferences)
+    yield family
+
+
 def _load(versions: Iterable[LoadedVersion]) -> Iterator[Metric]:
     pending = GaugeMetricFamily("ascend_requests_pending", "Requests waiting or running", labels=_VERSION)
     ready = GaugeMetricFamily("ascend_model_ready", "1 for each version that answers", labels=_VERSION)
@@ -116,6 +171,8 @@ def _triton(versions: Iterable[LoadedVersion]) -> Iterator[Metric]:
     """Counters by Triton's names, which lack the suffix that Prometheus asks of a counter: untyped. Times
     are in microseconds."""
     shown: tuple[tuple[str, Callable[[VersionStatistics], int]], ...] = (
+        ("count", lambda s: s.inferences),
+        ("exec_count", lambda s: s.executions),
         ("request_success", lambda s: s.success.count),
         ("request_failure", lambda s: s.fail.count),
         ("request_duration_us", lambda s: (s.success.ns + s.fail.ns) // 1000),

@@ -35,7 +35,7 @@ def read_parameters(
     if "shadow" in given:
         shadow = _shadow(given["shadow"].string_value)
         if shadow[0] is None:
-            refuse("parameters", 'shadow is a version, with a share of the requests as in "2:0.1"')
+            refuse("parameters", 'shadow is the number of a version, with a share as in "2:0.1"')
     if "split" in given:
         split = _split(given["split"].string_value)
         if not split:

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ascend_ep.errors import AscendError
+from ascend_ep.serving.execution.batch import padded_run
 from ascend_ep.serving.execution.job import Job
 from ascend_ep.serving.repository.version import LoadedVersion
 from ascend_ep.serving.request import Array
@@ -56,6 +57,16 @@ class Comparison:
     relative: float = 0.0
     examples: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=_EXAMPLES))
 
+    @property
+    def outcomes(self) -> dict[str, int]:
+        """Of every copy: one of these came of it."""
+        return {
+            "same": self.compared - self.mismatched,
+            "mismatched": self.mismatched,
+            "failed": self.failed,
+            "dropped": self.dropped,
+        }
+
     def shown(self) -> dict[str, Any]:
         """For JSON; the examples are the last."""
         return asdict(self) | {"examples": list(self.examples)}
@@ -82,9 +93,11 @@ class Shadow:
             return
         size = sum(a.nbytes for a in job.inputs.values()) + sum(a.nbytes for a in outputs)
         with self._lock:
-            if target is None or self._waiting >= _MOST_WAITING or self._bytes + size > _MOST_BYTES:
+            gone = target is None or target.scheduler is None
+            if gone or self._waiting >= _MOST_WAITING or self._bytes + size > _MOST_BYTES:
                 self.comparison.dropped += 1
                 return
+            assert target is not None
             self._waiting += 1
             self._bytes += size
         self._thread.submit(self._run, answered, target, job, outputs, size)
@@ -99,7 +112,7 @@ class Shadow:
         comparison = self.comparison
         try:
             target.signature.check(job.inputs)
-            made = target.run(job.inputs)
+            made = padded_run(target.run, target.execution.rules)(job.inputs)
             names = [spec.name for spec in answered.signature.outputs]
             found = difference(names, outputs, made, self.rule.rtol, self.rule.atol)
         except Exception as failure:
