@@ -337,6 +337,7 @@ CODES: dict[str, Code] = {
     "E50048": Code(
         "Model [%s] has no version to serve (there are %s).", "Its folder has <version>/model.om."
     ),
+    "E50060": Code("Argument [%s] of the deployment is refused: %s.", "See ascend_ep.serving.ray.app."),
 }
 
 #: asc_status.code -> our code
