@@ -4,8 +4,8 @@ ascend-serve, behind Ray's proxy.
     serve run ascend_ep.serving.ray:app model_repository=/models num_cpus=0.5 max_replicas=4
 
 Every replica opens the bundles itself: the folder must be at the same place on every machine. Ray routes,
-starts, scales and replaces replicas; nothing of that is done here. Ray's proxy answers 500 to what a replica had
-taken when it died; asking again is safe.
+starts, scales and replaces replicas; nothing of that is done here. Ray's proxy answers 500 to what a replica
+had taken when it died; asking again is safe.
 """
 
 from __future__ import annotations
