@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from running import Running
-from served_models import columns, every_type, put, rows
+from served_models import columns, every_type, put, rows, scaled
 
 from ascend_ep.serving.settings import Settings
 
@@ -36,3 +36,12 @@ def triton_python() -> str:
     if not found:
         pytest.skip("ASCEND_EP_TEST_TRITON_PYTHON names no Python with tritonclient[http,grpc]")
     return found
+
+
+@pytest.fixture(scope="session")
+def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[float, bytes]:
+    """Bundles of y = factor * x, by their factor."""
+    root = tmp_path_factory.mktemp("made")
+    return {
+        f: put(root, f"m{i}", 1, lambda f=f: scaled(f)).read_bytes() for i, f in enumerate((1.0, 2.0, 3.0))
+    }

@@ -30,7 +30,7 @@ class Poller:
         self._settled: dict[str, ModelStamp] = {}
         #: what differed at the last look; None: gone
         self._seen: dict[str, ModelStamp | None] = {}
-        self._busy: dict[str, asyncio.Task[None]] = {}
+        self.busy: dict[str, asyncio.Task[None]] = {}
         self._task: asyncio.Task[None] | None = None
 
     def note(self, name: str, stamp: ModelStamp) -> None:
@@ -43,7 +43,7 @@ class Poller:
 
     async def close(self) -> None:
         """Looks no more, and gives up what it is doing."""
-        tasks = [t for t in (self._task, *self._busy.values()) if t is not None]
+        tasks = [t for t in (self._task, *self.busy.values()) if t is not None]
         for task in tasks:
             task.cancel()
         for task in tasks:
@@ -53,7 +53,7 @@ class Poller:
     async def look(self) -> None:
         """One look: acts on what differs from what was followed and is as it was at the last look."""
         there = await asyncio.get_running_loop().run_in_executor(None, self._scan)
-        for name in {*there, *self._settled} - self._busy.keys():
+        for name in {*there, *self._settled} - self.busy.keys():
             stamp = there.get(name)
             if stamp == self._settled.get(name):
                 self._seen.pop(name, None)
@@ -83,8 +83,8 @@ class Poller:
 
     def _act(self, name: str, stamp: ModelStamp | None) -> None:
         task = asyncio.get_running_loop().create_task(self._bring(name, stamp))
-        self._busy[name] = task
-        task.add_done_callback(lambda _: self._busy.pop(name, None))
+        self.busy[name] = task
+        task.add_done_callback(lambda _: self.busy.pop(name, None))
 
     async def _bring(self, name: str, stamp: ModelStamp | None) -> None:
         if stamp is None:

@@ -35,7 +35,7 @@ class Repository:
         #: models without which the server isn't ready
         self._required: set[str] = set()
         self._started = False
-        self._poller = Poller(self.places, self._follow_stamp, self._forget)
+        self.poller = Poller(self.places, self._follow_stamp, self._forget)
 
     # --- for requests -------------------------------------------------------------------------
 
@@ -108,7 +108,7 @@ class Repository:
             raise AscendError("E50035", len(failures), details=[str(f) for f in failures])
         self._started = True
         if settings.model_control_mode == "poll":
-            self._poller.start(settings.repository_poll)
+            self.poller.start(settings.repository_poll)
 
     async def load_model(self, name: str, parameters: Mapping[str, Parameter] | None = None) -> None:
         """Loads what is new or changed of a model, and what failed before. Returns when it is ready.
@@ -136,7 +136,7 @@ class Repository:
 
     async def close(self) -> None:
         """Finishes what was taken and gives up every version."""
-        await self._poller.close()
+        await self.poller.close()
         await asyncio.gather(*(model.unload() for model in self.models.values()))
         self.models.clear()
         await self._loader.close()
@@ -163,7 +163,7 @@ class Repository:
         if model is None:
             model = self.models[name] = ServedModel(name, self._loader, self.places)
         failures = await model.follow(stamp, retry)
-        self._poller.note(name, stamp)
+        self.poller.note(name, stamp)
         if model.ready:
             self._required.add(name)
         return failures
