@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from ascend_ep.errors import AscendError
+from ascend_ep.serving.logs.setup import set_up
 from ascend_ep.serving.settings import Settings
 
 from .serve_arguments import parse
@@ -20,10 +21,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Serves until SIGTERM or SIGINT. Returns 0; 1 when it can't serve; 2 for wrong flags."""
     try:
         given = parse(arguments)
+        set_up(given.settings.log_level, given.settings.log_format, given.settings.log_file)
     except AscendError as error:
         print(error, file=sys.stderr)
         return 2
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     for note in given.notes:
         log.warning("%s", note)
     try:

@@ -18,6 +18,8 @@ _TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
 #: The ports that the command serves on unless told otherwise; Settings made by programs have HTTP only.
 _PORTS = {"http": 8000, "grpc": 8001, "metrics": 8002}
 
+_VERBOSE = next(flag for flag in FLAGS if flag.name == "log-verbose")
+
 
 @dataclass(frozen=True)
 class Arguments:
@@ -54,6 +56,8 @@ def parse(arguments: Sequence[str] | None) -> Arguments:
     for name in ("ssl-private-key-file", "ssl-client-ca-file"):
         if getattr(given, _attribute(name)) is not None and "ssl_certificate" not in values:
             raise AscendError("E50032", f"--{name} needs --ssl-certificate-file")
+    if _number(_VERBOSE, given.log_verbose or "0") > 0:
+        values.setdefault("log_level", "debug")
     settings = Settings(limits=replace(Limits(), **limits), **values)
     return Arguments(settings, given.check, tuple(notes))
 

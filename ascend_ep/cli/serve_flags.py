@@ -102,6 +102,21 @@ FLAGS: tuple[Flag, ...] = (
         "only requests with one of its bearer tokens, one a line (or sha256: and its digest); "
         "/v2/health/live and /ready need none; read again at SIGHUP",
     ),
+    Flag(
+        _SECURITY,
+        "admin-socket",
+        "new path",
+        "admin_socket",
+        "a Unix socket, for its owner only, on which models are loaded and unloaded, splits and shadows set, "
+        "the server drained",
+    ),
+    Flag(_LOG, "log-level", "debug|info|warning|error", "log_level", "the least that is logged"),
+    Flag(_LOG, "log-verbose", "count", "", "from 1 on: log-level debug"),
+    Flag(_LOG, "log-format", "text|json|default|ISO8601", "log_format", "the last two are text"),
+    Flag(_LOG, "log-file", "new path", "log_file", "instead of standard error"),
+    Flag(_LOG, "log-requests", "bool", "log_requests", "a line for every request; failures have one always"),
+    Flag(_LOG, "otel-endpoint", "text", "otel_endpoint", "send spans there, by OTLP over HTTP (extra otel)"),
+    Flag(_LOG, "otel-sample", "share", "otel_sample", "of the requests that come without a trace"),
     Flag(_END, "exit-timeout-secs", "seconds", "exit_timeout", "for requests in flight at the end"),
     Flag(
         _END,

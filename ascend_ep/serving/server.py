@@ -7,17 +7,23 @@ import logging
 import os
 import signal
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from ascend_ep.errors import AscendError
 
+if TYPE_CHECKING:
+    from .tracing.spans import Spans
+
 from .grpc.server import GrpcServer
 from .http import absent
+from .http.admin import Admin
 from .http.authorised import Authorised
 from .http.connection import Handler
 from .http.control import Control
 from .http.router import Router
 from .http.server import HttpServer
 from .http.v2 import V2
+from .logs.requests import RequestLog
 from .metrics.collector import ServerCollector
 from .metrics.endpoint import MetricsEndpoint
 from .repository.repository import Repository
@@ -47,6 +53,9 @@ class Server:
         self.grpc_port = 0
         self.metrics = HttpServer(self._guarded(self._metrics()), settings.limits)
         self.metrics_port = 0
+        self.admin = HttpServer(self._operators(), settings.limits)
+        self.spans = _spans(settings)
+        self._observe()
         self._stop = asyncio.Event()
 
     async def start(self) -> None:
@@ -57,6 +66,8 @@ class Server:
             self.metrics_port = await self.metrics.listen(
                 settings.metrics_address, settings.metrics_port, context
             )
+        if settings.admin_socket is not None:
+            await self.admin.listen_unix(settings.admin_socket)
         await self.repository.load_all()
         if settings.http_port is not None:
             self.http_port = await self.http.listen(settings.http_address, settings.http_port, context)
@@ -79,15 +90,24 @@ class Server:
     async def close(self) -> None:
         """Says that it isn't ready, serves on for the drain delay, takes no more connections, answers what
         was accepted; then ends schedulers and sessions. What operators look at ends last."""
-        self.service.leaving = True
-        self.http.retire()
+        self.drain(True)
         await asyncio.sleep(self.settings.drain_delay)
         grace = self.settings.exit_timeout
         await asyncio.gather(self.http.close(grace), self.grpc.close(grace))
         self.service.draining = True
         self.v2.close()
         await self.repository.close()
-        await self.metrics.close(0)
+        self.service.traffic.close()
+        await asyncio.gather(self.metrics.close(0), self.admin.close(0))
+        if self.settings.admin_socket is not None:
+            self.settings.admin_socket.unlink(missing_ok=True)
+        if self.spans is not None:
+            await asyncio.to_thread(self.spans.close)
+
+    def drain(self, begin: bool) -> None:
+        """Says that it isn't ready, and makes every answer its connection's last; False takes that back."""
+        self.service.leaving = begin
+        self.http.retire(begin)
 
     async def run(self, started: Callable[[Server], None] | None = None) -> None:
         """Serves until SIGTERM or SIGINT; a second one ends the process at once. SIGHUP reads certificates
@@ -132,6 +152,22 @@ class Server:
         MetricsEndpoint(ServerCollector(self.service, self.http)).add_to(router)
         return router
 
+    def _operators(self) -> Handler:
+        """The protocol and more; no token is asked for where only the owner comes."""
+        router = Router()
+        self.v2.add_to(router)
+        Control(self.repository, True).add_to(router)
+        Admin(self.service, self.drain).add_to(router)
+        return router
+
+    def _observe(self) -> None:
+        if self.spans is not None:
+            self.service.observers.append(self.spans)
+        if self.settings.log_requests:
+            self.service.observers.append(RequestLog(wanted=True))
+        else:
+            self.service.failure_observers.append(RequestLog(wanted=False))
+
     def _guarded(self, handler: Handler) -> Handler:
         return handler if self.tokens is None else Authorised(handler, self.tokens)
 
@@ -155,3 +191,14 @@ def _tls(settings: Settings) -> Tls | None:
     return Tls(
         settings.ssl_certificate, settings.ssl_private_key or settings.ssl_certificate, settings.ssl_client_ca
     )
+
+
+def _spans(settings: Settings) -> Spans | None:
+    if not settings.otel_endpoint:
+        return None
+    try:
+        from .tracing.spans import Spans, otlp_exporter
+
+        return Spans(otlp_exporter(settings.otel_endpoint), settings.otel_sample)
+    except ModuleNotFoundError as missing:
+        raise AscendError("E50022", missing.name, fix='pip install "ascend-ep[otel]"') from None

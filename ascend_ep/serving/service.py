@@ -30,8 +30,9 @@ class InferenceService:
         self.draining = False
         #: requests that were refused before they had a place in a queue, by the code of their errors
         self.refused: Counter[str] = Counter()
-        #: called behind the answer; empty unless somebody asked for a log or for traces
+        #: called behind every answer (nobody, unless a log or traces were asked for), and behind failures
         self.observers: list[Observer] = []
+        self.failure_observers: list[Observer] = []
 
     @property
     def ready(self) -> bool:
@@ -47,8 +48,7 @@ class InferenceService:
             return self._submit(request, reply)
         except AscendError as error:
             self.refused[error.code] += 1
-            for observe in self.observers:
-                observe(request, None, None, error, 0)
+            self._failed(request, None, None, error, 0)
             raise
 
     def _submit(self, request: InferRequest, reply: Reply) -> Job:
@@ -80,8 +80,7 @@ class InferenceService:
         if isinstance(result, AscendError):
             version.statistics.failed(ns, result.code)
             reply(result)
-            for observe in self.observers:
-                observe(request, version, job, result, ns)
+            self._failed(request, version, job, result, ns)
             return
         version.statistics.succeeded(ns, job.timings)
         made = zip(version.signature.outputs, result, strict=True)
@@ -93,3 +92,14 @@ class InferenceService:
         self.traffic.answered(version, job, result)
         for observe in self.observers:
             observe(request, version, job, None, ns)
+
+    def _failed(
+        self,
+        request: InferRequest,
+        version: LoadedVersion | None,
+        job: Job | None,
+        error: AscendError,
+        ns: int,
+    ) -> None:
+        for observe in (*self.observers, *self.failure_observers):
+            observe(request, version, job, error, ns)

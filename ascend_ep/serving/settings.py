@@ -71,4 +71,12 @@ class Settings:
     ssl_client_ca: Path | None = None
     auth_tokens: Path | None = None
     admin_socket: Path | None = None
+    log_level: str = "info"
+    log_format: str = "text"
+    log_file: Path | None = None
+    #: a line for every request; failures have one always
+    log_requests: bool = False
+    #: a collector's URL for spans of OpenTelemetry, and the share of requests without a trace that have them
+    otel_endpoint: str = ""
+    otel_sample: float = 0.01
     limits: Limits = Limits()

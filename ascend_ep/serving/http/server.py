@@ -77,9 +77,10 @@ class HttpServer:
             raise AscendError("E50019", path, error.strerror or error) from error
         self._sweeper = loop.create_task(self._sweep())
 
-    def retire(self) -> None:
-        """From now on every answer is the last of its connection; new connections are still taken."""
-        self.draining = True
+    def retire(self, begin: bool = True) -> None:
+        """From now on every answer is the last of its connection; new connections are still taken. False
+        takes that back."""
+        self.draining = begin
 
     async def close(self, grace: float) -> None:
         """Takes no more connections and gives those there are `grace` seconds to be answered: one without a

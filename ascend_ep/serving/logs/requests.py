@@ -1,0 +1,64 @@
+"""A line for each request, or only for each that failed."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from ascend_ep.errors import AscendError
+from ascend_ep.serving.execution.job import Job
+from ascend_ep.serving.refusals import public, sentence, status_of
+from ascend_ep.serving.repository.version import LoadedVersion
+from ascend_ep.serving.request import InferRequest
+from ascend_ep.serving.tracing.context import trace_id
+
+from .limit import WANTED
+from .setup import FIELDS
+
+log = logging.getLogger("ascend_ep.serving.requests")
+
+_LONGEST = 128
+
+
+class RequestLog:
+    """An observer of the service. wanted: whether a line was asked for, and so isn't limited in number."""
+
+    def __init__(self, wanted: bool) -> None:
+        self._wanted = wanted
+
+    def __call__(
+        self,
+        request: InferRequest,
+        version: LoadedVersion | None,
+        job: Job | None,
+        error: AscendError | None,
+        ns: int,
+    ) -> None:
+        status = 200 if error is None else status_of(error).http
+        level = logging.WARNING if status >= 500 else logging.INFO
+        if not log.isEnabledFor(level):
+            return
+        fields = _fields(request, version, job, ns) | {"status": status}
+        if error is not None:
+            fields["error"] = sentence(public(error)) if status < 500 else f"{error.code}: {error.text}"
+        extra = {FIELDS: fields, WANTED: self._wanted}
+        # Clients choose ids and names: repr keeps them in their line.
+        log.log(level, "infer %s", " ".join(f"{k}={v!r}" for k, v in fields.items()), extra=extra)
+
+
+def _fields(request: InferRequest, version: LoadedVersion | None, job: Job | None, ns: int) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "model": request.model[:_LONGEST],
+        "version": request.version[:_LONGEST] if version is None else version.name,
+    }
+    if request.id:
+        fields["id"] = request.id[:_LONGEST]
+    trace = trace_id(request.traceparent)
+    if trace:
+        fields["trace_id"] = trace
+    if job is not None:
+        fields["ms"] = round(ns / 1e6, 3)
+        fields["queue_ms"] = round(job.timings.queue / 1e6, 3)
+        fields["compute_ms"] = round(job.timings.compute_infer / 1e6, 3)
+        fields["batch"] = job.timings.batch
+    return fields

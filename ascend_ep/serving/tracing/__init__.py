@@ -1,0 +1,1 @@
+"""W3C trace context as clients send it, and spans for OpenTelemetry."""
