@@ -12,9 +12,9 @@ from onnx import TensorProto, helper, numpy_helper
 from ascend_ep.compiler.convert import ConvertOptions, convert
 
 
-def rows() -> onnx.ModelProto:
-    """x [N, 8] -> y [N, 4]: rows are independent of each other."""
-    weight = numpy_helper.from_array(np.random.default_rng(1).standard_normal((8, 4)).astype("f"), "w")
+def rows(seed: int = 1) -> onnx.ModelProto:
+    """x [N, 8] -> y [N, 4]: rows are independent of each other. seed: of the weights."""
+    weight = numpy_helper.from_array(np.random.default_rng(seed).standard_normal((8, 4)).astype("f"), "w")
     nodes = [helper.make_node("MatMul", ["x", "w"], ["h"]), helper.make_node("Tanh", ["h"], ["y"])]
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 8])
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 4])
@@ -31,9 +31,9 @@ def scaled(factor: float) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-def columns() -> onnx.ModelProto:
+def columns(factor: float = 2.5) -> onnx.ModelProto:
     """a [N, 3], b [N, 3] -> sum [N, 3], scaled [N, 3] in float64: two inputs, two outputs, two types."""
-    two = numpy_helper.from_array(np.array(2.5), "two")
+    two = numpy_helper.from_array(np.array(factor), "two")
     nodes = [
         helper.make_node("Add", ["a", "b"], ["sum"]),
         helper.make_node("Cast", ["a"], ["wide"], to=TensorProto.DOUBLE),
@@ -45,6 +45,25 @@ def columns() -> onnx.ModelProto:
         helper.make_tensor_value_info("scaled", TensorProto.DOUBLE, ["N", 3]),
     ]
     graph = helper.make_graph(nodes, "columns", inputs, outputs, [two])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def wide_rows(seed: int = 1) -> onnx.ModelProto:
+    """x [N, 64] -> y [N, 32]: two layers and a softmax of each row. seed: of the weights."""
+    random = np.random.default_rng(seed)
+    weights = [
+        numpy_helper.from_array(random.standard_normal(shape).astype("f") / 8, name)
+        for name, shape in (("a", (64, 256)), ("b", (256, 32)))
+    ]
+    nodes = [
+        helper.make_node("MatMul", ["x", "a"], ["h"]),
+        helper.make_node("Sigmoid", ["h"], ["s"]),
+        helper.make_node("MatMul", ["s", "b"], ["m"]),
+        helper.make_node("Softmax", ["m"], ["y"], axis=-1),
+    ]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 64])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 32])
+    graph = helper.make_graph(nodes, "wide_rows", [x], [y], weights)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
