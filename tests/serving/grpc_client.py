@@ -16,8 +16,13 @@ SERVICE = messages.INFERENCE_SERVICE
 class Client:
     """Sends messages, or bytes as they are."""
 
-    def __init__(self, port: int, **options: int) -> None:
-        self.channel = grpc.insecure_channel(f"127.0.0.1:{port}", options=list(options.items()))
+    def __init__(self, port: int, credentials: Any = None) -> None:
+        address = f"127.0.0.1:{port}"
+        self.channel = (
+            grpc.insecure_channel(address)
+            if credentials is None
+            else grpc.secure_channel(address, credentials)
+        )
 
     def __enter__(self) -> Client:
         return self
