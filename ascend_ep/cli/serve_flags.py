@@ -73,6 +73,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag(_RUNS, "max-queue", "int", "max_queue", "requests that may wait for one model"),
     Flag(_RUNS, "request-timeout-secs", "seconds", "timeout", "for requests that name no deadline"),
     Flag(_LIMITS, "max-connections", "int", "limits.connections", "clients at a time"),
+    Flag(_LIMITS, "max-grpc-requests", "int", "limits.rpcs", "gRPC's requests at a time; a stream is one"),
     Flag(_LIMITS, "max-header-bytes", "bytes", "limits.header", "the largest header of a request"),
     Flag(_LIMITS, "max-body-memory", "bytes", "limits.bodies", "bodies that are received or wait, in all"),
     Flag(_LIMITS, "max-tensors", "int", "limits.tensors", "tensors in one request"),

@@ -98,6 +98,15 @@ def _raw(array: np.ndarray) -> bytes:
     return b"".join(len(e).to_bytes(4, "little") + e for e in encoded)
 
 
+def test_classes_take_the_place_of_values(client: Client) -> None:
+    sent = request("columns", {"a": np.array([[1, 9, 2]], "f"), "b": np.array([[0, 0, 9]], "f")})
+    sent.outputs.add(name="sum").parameters["classification"].int64_param = 2
+    answer = client.call("ModelInfer", sent)
+    assert (answer.outputs[0].datatype, list(answer.outputs[0].shape)) == ("BYTES", [1, 2])
+    first = b"11.000000:2"
+    assert answer.raw_output_contents[0].startswith(len(first).to_bytes(4, "little") + first)
+
+
 def test_typed_contents_are_answered_in_kind(client: Client) -> None:
     sent = messages.ModelInferRequest(model_name="columns")
     for name in "ab":
@@ -155,9 +164,9 @@ WRONG = {
         "shared memory isn't supported",
     ),
     "classes": (
-        lambda r: setattr(r.outputs.add(name="y").parameters["classification"], "int64_param", 1),
+        lambda r: setattr(r.outputs.add(name="y").parameters["classification"], "int64_param", 0),
         "INVALID_ARGUMENT",
-        "classification isn't supported",
+        "no count of classes",
     ),
     "tensors": (lambda r: [r.inputs.add(name=str(i)) for i in range(64)], "INVALID_ARGUMENT", "more than 64"),
     "sequence": (

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ascend_ep.errors import AscendError
+from ascend_ep.serving.classification import best_classes
 from ascend_ep.serving.datatypes import BYTES, DTYPES
 from ascend_ep.serving.parameters import take_parameters
 from ascend_ep.serving.protocol.messages import ModelInferResponse
@@ -36,18 +37,16 @@ LISTS = {
 
 #: Asks for the mark of the last answer of a request in a stream; here every answer is.
 _ASKS_FINAL, _FINAL = "triton_enable_empty_final_response", "triton_final_response"
-_REFUSED_PARAMETERS = {
-    "shared_memory_region": "shared memory isn't supported; send the tensor in the request",
-    "classification": "classification isn't supported in gRPC; take the scores",
-}
 
 
 @dataclass(slots=True)
 class Parsed:
-    """typed: the inputs came as lists of elements, and so do the outputs go where they can."""
+    """typed: the inputs came as lists of elements, and so do the outputs go where they can. classes: how many
+    of its best classes take an output's place, by its name."""
 
     request: InferRequest
     typed: bool
+    classes: dict[str, int]
 
 
 def decode(message: Any, raws: Sequence[Buffer], limits: Limits) -> Parsed:
@@ -65,16 +64,17 @@ def decode(message: Any, raws: Sequence[Buffer], limits: Limits) -> Parsed:
         if name in inputs:
             raise AscendError("E50004", name, "this input is there twice")
         if tensor.parameters:
-            _check_parameters(name, tensor.parameters)
+            _refuse_shared_memory(tensor)
         if not raws:
             inputs[name] = _from_lists(tensor)
         elif tensor.HasField("contents"):
             raise AscendError("E50004", name, "it has both contents and raw_input_contents")
         else:
             inputs[name] = array_from_raw(name, tensor.datatype, list(tensor.shape), raws[i])
+    classes: dict[str, int] = {}
     for output in message.outputs:
         if output.parameters:
-            _check_parameters(output.name, output.parameters)
+            _take_classes(output, classes)
     request = InferRequest(
         message.model_name,
         message.model_version,
@@ -85,11 +85,11 @@ def decode(message: Any, raws: Sequence[Buffer], limits: Limits) -> Parsed:
     )
     if request.parameters:
         take_parameters(request)
-    return Parsed(request, typed=not raws and bool(inputs))
+    return Parsed(request, not raws and bool(inputs), classes)
 
 
 def encode(response: InferResponse, parsed: Parsed) -> bytes:
-    """The bytes of a ModelInferResponse."""
+    """The bytes of a ModelInferResponse. Raises AscendError E50004 for an output that has no classes."""
     message = ModelInferResponse(model_name=response.model, model_version=response.version, id=response.id)
     _put_parameters(message.parameters, response.parameters)
     if parsed.request.parameters.get(_ASKS_FINAL) is True:
@@ -97,6 +97,8 @@ def encode(response: InferResponse, parsed: Parsed) -> bytes:
     typed = parsed.typed and all(datatype in LISTS for _, datatype, _ in response.outputs)
     raws: list[memoryview] = []
     for name, datatype, array in response.outputs:
+        if name in parsed.classes:
+            datatype, array = BYTES, best_classes(array, parsed.classes[name], name)
         tensor = message.outputs.add(name=name, datatype=datatype, shape=array.shape)
         if typed:
             getattr(tensor.contents, LISTS[datatype]).extend(_elements(array, datatype))
@@ -171,7 +173,15 @@ def _put_parameters(message: Any, parameters: Mapping[str, Parameter]) -> None:
             message[name].string_param = value
 
 
-def _check_parameters(tensor: str, parameters: Mapping[str, Any]) -> None:
-    for name, why in _REFUSED_PARAMETERS.items():
-        if name in parameters:
-            raise AscendError("E50004", tensor, why)
+def _take_classes(output: Any, classes: dict[str, int]) -> None:
+    _refuse_shared_memory(output)
+    if "classification" in output.parameters:
+        count = output.parameters["classification"].int64_param
+        if not 1 <= count < 2**31:
+            raise AscendError("E50004", output.name, "classification is no count of classes")
+        classes[output.name] = count
+
+
+def _refuse_shared_memory(tensor: Any) -> None:
+    if "shared_memory_region" in tensor.parameters:
+        raise AscendError("E50004", tensor.name, "shared memory isn't supported; it is sent in the message")

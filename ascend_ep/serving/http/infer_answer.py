@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
+from ascend_ep.serving.classification import best_classes
 from ascend_ep.serving.datatypes import BYTES
 from ascend_ep.serving.request import InferResponse, Timings
 from ascend_ep.serving.tensors import raw_from_array
 
-from .classification import best_classes
 from .infer_body import Parsed
 from .json_tensors import json_from_array
 from .message import Response
