@@ -7,7 +7,7 @@ JSON of HTTP as they are and can be parsed into messages.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from .datatypes import BYTES
 from .histogram import Histogram
@@ -21,7 +21,71 @@ EXTENSIONS = ("binary_tensor_data", "classification", "model_configuration", "mo
 PLATFORM = "ascend_om"
 
 
-def server_metadata() -> dict[str, Any]:
+class ServerMetadata(TypedDict):
+    name: str
+    version: str
+    extensions: list[str]
+
+
+class TensorMetadata(TypedDict):
+    """shape: -1 for a size that a request chooses."""
+
+    name: str
+    datatype: str
+    shape: list[int]
+
+
+class ModelMetadata(TypedDict):
+    name: str
+    versions: list[str]
+    platform: str
+    inputs: list[TensorMetadata]
+    outputs: list[TensorMetadata]
+
+
+class ConfiguredTensor(TypedDict):
+    """data_type: `TYPE_` and the protocol's name; TYPE_STRING for BYTES."""
+
+    name: str
+    data_type: str
+    dims: list[int]
+
+
+class ModelConfiguration(TypedDict):
+    name: str
+    platform: str
+    backend: str
+    version_policy: dict[str, Any]
+    max_batch_size: int
+    input: list[ConfiguredTensor]
+    output: list[ConfiguredTensor]
+    default_model_filename: str
+    instance_group: NotRequired[list[dict[str, Any]]]
+    dynamic_batching: NotRequired[dict[str, Any]]
+
+
+class StatisticDuration(TypedDict):
+    count: int
+    ns: int
+
+
+class VersionStatistic(TypedDict):
+    """last_inference: milliseconds since 1970, 0 before the first."""
+
+    name: str
+    version: str
+    last_inference: int
+    inference_count: int
+    execution_count: int
+    inference_stats: dict[str, StatisticDuration]
+    batch_stats: list[dict[str, Any]]
+
+
+class ModelStatistics(TypedDict):
+    model_stats: list[VersionStatistic]
+
+
+def server_metadata() -> ServerMetadata:
     return {
         "name": "ascend-serve",
         "version": installed_version(),
@@ -29,7 +93,7 @@ def server_metadata() -> dict[str, Any]:
     }
 
 
-def model_metadata(model: ServedModel, version: LoadedVersion) -> dict[str, Any]:
+def model_metadata(model: ServedModel, version: LoadedVersion) -> ModelMetadata:
     """`version` is the one whose tensors are shown."""
     return {
         "name": model.name,
@@ -40,11 +104,11 @@ def model_metadata(model: ServedModel, version: LoadedVersion) -> dict[str, Any]
     }
 
 
-def model_config(version: LoadedVersion) -> dict[str, Any]:
+def model_config(version: LoadedVersion) -> ModelConfiguration:
     """As Triton's model configuration; sizes of tensors are without the batch's when `max_batch_size` > 0."""
     config, signature = version.config, version.signature
     largest = config.max_batch_size or 0
-    shown: dict[str, Any] = {
+    shown: ModelConfiguration = {
         "name": version.model,
         "platform": PLATFORM,
         "backend": "ascend",
@@ -66,15 +130,15 @@ def model_config(version: LoadedVersion) -> dict[str, Any]:
     return shown
 
 
-def model_statistics(versions: Iterable[LoadedVersion]) -> dict[str, Any]:
+def model_statistics(versions: Iterable[LoadedVersion]) -> ModelStatistics:
     return {"model_stats": [_statistics(version) for version in versions]}
 
 
-def _metadata(spec: TensorSpec) -> dict[str, Any]:
+def _metadata(spec: TensorSpec) -> TensorMetadata:
     return {"name": spec.name, "datatype": spec.datatype, "shape": spec.shape}
 
 
-def _configured(spec: TensorSpec, largest: int) -> dict[str, Any]:
+def _configured(spec: TensorSpec, largest: int) -> ConfiguredTensor:
     name = "STRING" if spec.datatype == BYTES else spec.datatype
     return {
         "name": spec.name,
@@ -90,7 +154,7 @@ def _policy(version: LoadedVersion) -> dict[str, Any]:
     return {"latest": {"num_versions": policy.latest}} if policy.latest else {"all": {}}
 
 
-def _statistics(version: LoadedVersion) -> dict[str, Any]:
+def _statistics(version: LoadedVersion) -> VersionStatistic:
     kept = version.statistics
     return {
         "name": version.model,
@@ -115,5 +179,5 @@ def _statistics(version: LoadedVersion) -> dict[str, Any]:
 _NEVER = Duration()
 
 
-def _duration(kept: Duration | Histogram) -> dict[str, int]:
+def _duration(kept: Duration | Histogram) -> StatisticDuration:
     return {"count": kept.count, "ns": kept.ns}

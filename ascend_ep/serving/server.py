@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .tracing.spans import Spans
 
 from .grpc.server import GrpcServer
-from .http import absent
+from .http import absent, openapi
 from .http.admin import Admin
 from .http.authorised import Authorised
 from .http.connection import Handler
@@ -145,6 +145,7 @@ class Server:
         self.v2.add_to(router)
         Control(self.repository, self.settings.model_control_mode == "explicit").add_to(router)
         absent.add_to(router)
+        openapi.add_to(router)
         return router
 
     def _metrics(self) -> Handler:

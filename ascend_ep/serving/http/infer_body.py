@@ -20,7 +20,7 @@ _ABSENT = msgspec.Raw(b"")
 _NULL = msgspec.Raw(b"null")
 
 
-class _Tensor(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+class Tensor(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     name: str
     shape: list[int]
     datatype: str
@@ -28,18 +28,18 @@ class _Tensor(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     data: msgspec.Raw = _ABSENT
 
 
-class _Wanted(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+class Wanted(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     name: str
     parameters: _Parameters | None = None
 
 
-class _Body(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+class InferBody(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """model_name and model_version are in what some clients send; the path is what counts."""
 
-    inputs: list[_Tensor]
+    inputs: list[Tensor]
     id: str | None = None
     parameters: _Parameters | None = None
-    outputs: list[_Wanted] | None = None
+    outputs: list[Wanted] | None = None
     model_name: str | None = None
     model_version: str | None = None
 
@@ -54,7 +54,7 @@ class Parsed(msgspec.Struct):
     classes: dict[str, int]
 
 
-_decoder = msgspec.json.Decoder(_Body)
+_decoder = msgspec.json.Decoder(InferBody)
 _NONE: _Parameters = {}
 
 
@@ -102,7 +102,7 @@ def parse(request: Request, body: Body, model: str, version: str, limits: Limits
     return parsed
 
 
-def _inputs(tensors: list[_Tensor], rest: memoryview) -> dict[str, Array]:
+def _inputs(tensors: list[Tensor], rest: memoryview) -> dict[str, Array]:
     inputs: dict[str, Array] = {}
     at = 0
     for tensor in tensors:
@@ -134,7 +134,7 @@ def _refuse_absent(name: str, parameters: _Parameters) -> None:
     raise AscendError("E50004", name, "it has neither data nor binary_data_size")
 
 
-def _take_wanted(tensor: _Wanted, parsed: Parsed) -> None:
+def _take_wanted(tensor: Wanted, parsed: Parsed) -> None:
     parameters = tensor.parameters or _NONE
     if "shared_memory_region" in parameters:
         raise AscendError("E50004", tensor.name, "shared memory isn't supported; it is sent in the answer")

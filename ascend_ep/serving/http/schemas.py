@@ -1,0 +1,101 @@
+"""JSON Schemas of what travels over HTTP. What has a type in Python is generated from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ascend_ep.serving import descriptions
+from ascend_ep.serving.datatypes import DTYPES
+from ascend_ep.serving.repository.index import State
+from ascend_ep.serving.tensors import MAX_RANK
+
+from .control import IndexBody, LoadBody, UnloadBody
+
+_PREFIX = "#/components/schemas/"
+_TYPED = (
+    descriptions.ServerMetadata,
+    descriptions.ModelMetadata,
+    descriptions.ModelConfiguration,
+    descriptions.ModelStatistics,
+    IndexBody,
+    LoadBody,
+    UnloadBody,
+)
+
+_NAME = {"type": "string"}
+_SIZE = {"type": "integer", "minimum": 0}
+_SHAPE = {"type": "array", "items": _SIZE, "maxItems": MAX_RANK}
+_DATATYPE = {"type": "string", "enum": list(DTYPES)}
+_DATA = {"type": "array", "description": "The elements, row-major, flat or nested."}
+_PARAMETERS = {
+    "type": ["object", "null"],
+    "additionalProperties": {"type": ["boolean", "integer", "number", "string", "null"]},
+}
+
+
+def _object(required: dict[str, Any], optional: dict[str, Any] | None = None) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": required | (optional or {}),
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+_WRITTEN: dict[str, Any] = {
+    "Error": _object({"error": {"type": "string", "description": "A code, what is wrong, what to do."}}),
+    "Live": _object({"live": {"const": True}}),
+    "Ready": _object({"ready": {"const": True}}),
+    "ModelReady": _object({"name": _NAME, "ready": {"const": True}}),
+    "NoSettings": _object({}),
+    "InferenceRequest": _object(
+        {"inputs": {"type": "array", "items": {"$ref": f"{_PREFIX}RequestInput"}}},
+        {
+            "id": {"type": ["string", "null"]},
+            "parameters": _PARAMETERS,
+            "outputs": {"type": ["array", "null"], "items": {"$ref": f"{_PREFIX}RequestOutput"}},
+            "model_name": {"type": ["string", "null"]},
+            "model_version": {"type": ["string", "null"]},
+        },
+    ),
+    "RequestInput": _object(
+        {"name": _NAME, "shape": _SHAPE, "datatype": _DATATYPE},
+        {"parameters": _PARAMETERS, "data": _DATA | {"type": ["array", "null"]}},
+    ),
+    "RequestOutput": _object({"name": _NAME}, {"parameters": _PARAMETERS}),
+    "InferenceResponse": _object(
+        {
+            "model_name": _NAME,
+            "model_version": _NAME,
+            "outputs": {"type": "array", "items": {"$ref": f"{_PREFIX}ResponseOutput"}},
+        },
+        {"id": {"type": "string"}, "parameters": _PARAMETERS},
+    ),
+    "ResponseOutput": _object(
+        {"name": _NAME, "shape": _SHAPE, "datatype": _DATATYPE},
+        {"data": _DATA, "parameters": _object({"binary_data_size": _SIZE})},
+    ),
+    "RepositoryIndex": {
+        "type": "array",
+        "items": _object(
+            {
+                "name": _NAME,
+                "version": {"type": "string"},
+                "state": {"type": "string", "enum": ["", *State]},
+                "reason": {"type": "string"},
+            }
+        ),
+    },
+}
+
+
+def components() -> dict[str, Any]:
+    """All of them by name."""
+    _, typed = msgspec.json.schema_components(_TYPED, ref_template=_PREFIX + "{name}")
+    return typed | _WRITTEN
+
+
+def reference(name: str) -> dict[str, str]:
+    return {"$ref": _PREFIX + name}
