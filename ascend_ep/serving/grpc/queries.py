@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -15,7 +15,7 @@ from ascend_ep.serving.repository.version import LoadedVersion
 from ascend_ep.serving.service import InferenceService
 
 #: Answers a request message, by the JSON of the response message.
-Query = Callable[[Any], dict[str, Any] | Awaitable[dict[str, Any]]]
+Query = Callable[[Any], Mapping[str, Any] | Awaitable[Mapping[str, Any]]]
 
 _SHARED_MEMORY = "shared memory isn't supported; tensors travel in the request and its answer"
 _SETTINGS = "settings of traces and logs are flags of the server, which requests don't change"
@@ -57,13 +57,13 @@ class Queries:
             "RepositoryModelUnload": self.repository_model_unload,
         }
 
-    def server_live(self, request: Any) -> dict[str, Any]:
+    def server_live(self, request: Any) -> Mapping[str, Any]:
         return {"live": True}
 
-    def server_ready(self, request: Any) -> dict[str, Any]:
+    def server_ready(self, request: Any) -> Mapping[str, Any]:
         return {"ready": self._service.ready}
 
-    def model_ready(self, request: Any) -> dict[str, Any]:
+    def model_ready(self, request: Any) -> Mapping[str, Any]:
         """Raises AscendError E50002 for an unknown model."""
         try:
             self._version(request)
@@ -73,17 +73,17 @@ class Queries:
             return {"ready": False}
         return {"ready": True}
 
-    def server_metadata(self, request: Any) -> dict[str, Any]:
+    def server_metadata(self, request: Any) -> Mapping[str, Any]:
         return descriptions.server_metadata()
 
-    def model_metadata(self, request: Any) -> dict[str, Any]:
+    def model_metadata(self, request: Any) -> Mapping[str, Any]:
         version = self._version(request)
         return descriptions.model_metadata(self._repository.model(request.name), version)
 
-    def model_config(self, request: Any) -> dict[str, Any]:
+    def model_config(self, request: Any) -> Mapping[str, Any]:
         return {"config": descriptions.model_config(self._version(request))}
 
-    def model_statistics(self, request: Any) -> dict[str, Any]:
+    def model_statistics(self, request: Any) -> Mapping[str, Any]:
         """Of one version, of all of a model, of all models."""
         if request.name and request.version:
             versions = [self._version(request)]
@@ -94,15 +94,15 @@ class Queries:
             versions = [v for model in models for _, v in sorted(model.versions.items())]
         return descriptions.model_statistics(versions)
 
-    def repository_index(self, request: Any) -> dict[str, Any]:
+    def repository_index(self, request: Any) -> Mapping[str, Any]:
         return {"models": [asdict(entry) for entry in self._repository.index(request.ready)]}
 
-    async def repository_model_load(self, request: Any) -> dict[str, Any]:
+    async def repository_model_load(self, request: Any) -> Mapping[str, Any]:
         self._check_control()
         await self._repository.load_model(request.model_name, request.parameters)
         return {}
 
-    async def repository_model_unload(self, request: Any) -> dict[str, Any]:
+    async def repository_model_unload(self, request: Any) -> Mapping[str, Any]:
         self._check_control()
         dependents = request.parameters["unload_dependents"].bool_param
         await self._repository.unload_model(request.model_name, dependents)
@@ -116,7 +116,7 @@ class Queries:
         return self._repository.version(request.name, request.version)
 
 
-def response(name: str, shown: dict[str, Any]) -> bytes:
+def response(name: str, shown: Mapping[str, Any]) -> bytes:
     """The bytes of a response message of the method `name` from its JSON."""
     made: bytes = json_format.ParseDict(
         shown, message_class(f"inference.{name}Response")()
