@@ -7,10 +7,13 @@ digits). Coefficients are rounded one by one from the lowest, and the rest refit
 rounding costs next to nothing. The printed error is the maximum of |poly - f| * weight after rounding.
 
     tools/fit_polynomials.py [NAME ...]
+
+TABLES are functions in pieces, a polynomial for each, printed as arrays of each coefficient.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -102,6 +105,21 @@ FITS: dict[str, Fit] = {
 }  # fmt: skip
 
 
+def erf_piece(i: int) -> Fit:
+    """erf(i / 8 + r) = P(r); on the first piece erf(r) = r P(r)."""
+    if i == 0:
+        slope = near_zero(lambda r: mp.erf(r) / r, mp.nstr(2 / mp.sqrt(mp.pi), 50))
+        return Fit(slope, mpf(0), mpf(1) / 16, 4, lambda r: mpf(1))
+    centre = mpf(i) / 8
+    return Fit(lambda r: mp.erf(centre + r), mpf(-1) / 16, mpf(1) / 16, 5, lambda r: 1 / mp.erf(centre + r))
+
+
+#: name -> its pieces and those that end it, whose coefficients are given
+TABLES: dict[str, tuple[list[Fit], list[list[float]]]] = {
+    "erf_table": ([erf_piece(i) for i in range(31)], [[1.0, 0.0, 0.0, 0.0, 0.0]]),
+}
+
+
 def lawson(f: list[mpf], w: list[mpf], x: list[mpf], powers: range, rounds: int = 40) -> list[mpf]:
     """Minimax coefficients of x**powers for f with error weights w (iteratively reweighted least squares)."""
     basis = mp.matrix([[xi**k for k in powers] for xi in x])
@@ -148,8 +166,26 @@ def fit(entry: Fit) -> tuple[list[mpf], mpf]:
     return done, error
 
 
+def short(value: float) -> str:
+    """A float32 literal."""
+    return re.sub(r"\.?0*p", "p", value.hex()) + "f"
+
+
+def print_table(name: str) -> None:
+    pieces, ends = TABLES[name]
+    fits = [fit(piece) for piece in pieces]
+    width = max(len(c) for c, _ in fits)
+    lines = [[0.0] * (width - len(c)) + [float(v) for v in c] for c, _ in fits] + ends
+    print(f"{name}: error {mp.nstr(max(error for _, error in fits), 3)}")
+    for k in range(width):
+        print("    {" + ", ".join(short(line[k]) for line in lines) + "},")
+
+
 def main() -> None:
-    for name in sys.argv[1:] or FITS:
+    for name in sys.argv[1:] or [*FITS, *TABLES]:
+        if name in TABLES:
+            print_table(name)
+            continue
         coefficients, error = fit(FITS[name])
         print(f"{name}: error {mp.nstr(error, 3)} = 2^{mp.nstr(mp.log(error, 2), 4)}")
         suffix = "f" if FITS[name].bits == 24 else ""

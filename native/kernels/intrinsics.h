@@ -84,6 +84,7 @@ ASC_INTRINSIC void _mm256_storeu_si256(void *p, __m256i v) {
     ((__mmask16)__builtin_ia32_cmpps512_mask((asc_v16sf)(a), (asc_v16sf)(b), how, ASC_ALL, ASC_CURRENT))
 #define _mm512_scalef_ps(a, b) \
     ((__m512)__builtin_ia32_scalefps512_mask((asc_v16sf)(a), (asc_v16sf)(b), (asc_v16sf){0}, ASC_ALL, ASC_CURRENT))
+#define _mm512_permutex2var_ps(a, at, b) ((__m512)__builtin_shuffle((asc_v16sf)(a), (asc_v16sf)(b), (asc_v16si)(at)))
 #define _mm512_getexp_ps(a) \
     ((__m512)__builtin_ia32_getexpps512_mask((asc_v16sf)(a), (asc_v16sf){0}, ASC_ALL, ASC_CURRENT))
 #define _mm512_getmant_ps(a, range, sign)                                                                     \

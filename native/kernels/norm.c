@@ -73,10 +73,10 @@ int32_t ASC_FN(rms_norm_prepare)(asc_call *call) {
 /* y = epilogue(y), of a row that is in the cache. */
 static inline __attribute__((always_inline)) void apply(vf (*epilogue)(vf), float *y, int64_t n) {
     int64_t i = 0;
-    for (; i + 4 * ASC_VF <= n; i += 4 * ASC_VF) {
-        vf v[4];
-        for (int u = 0; u < 4; u++) v[u] = epilogue(vf_load(y + i + u * ASC_VF));
-        for (int u = 0; u < 4; u++) vf_store(y + i + u * ASC_VF, v[u]);
+    for (; i + 2 * ASC_VF <= n; i += 2 * ASC_VF) {
+        vf first = epilogue(vf_load(y + i)), second = epilogue(vf_load(y + i + ASC_VF));
+        vf_store(y + i, first);
+        vf_store(y + i + ASC_VF, second);
     }
     for (; i < n; i += ASC_VF) {
         int64_t lanes = n - i < ASC_VF ? n - i : ASC_VF;

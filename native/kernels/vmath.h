@@ -13,6 +13,10 @@
 
 #include "simd.h"
 
+#if defined(__AVX512F__)
+#include "erf_table.h"
+#endif
+
 #define ASC_LOG2E_F 0x1.715476p+0f
 #define ASC_LN2_HIGH_F 0x1.62e4p-1f   /* 15 bits: n * high is exact for |n| < 512 */
 #define ASC_LN2_LOW_F 0x1.7f7d1cp-20f /* ln 2 - high */
@@ -106,8 +110,26 @@ static inline vf vf_sigmoid(vf x) {
     return e / (1.0f + e);
 }
 
-/* erf(|x|) = 1 - 2^(-|x| P(|x|)): one polynomial from zero to where the result is 1. */
+#if defined(__AVX512F__)
+/* A coefficient of the pieces that the low five bits of each lane name. */
+static inline vf vf_erf_term(int k, vi pieces) {
+    vf low = vf_load(asc_erf_table[k]), high = vf_load(asc_erf_table[k] + ASC_VF);
+    return (vf)_mm512_permutex2var_ps((__m512)low, (__m512i)pieces, (__m512)high);
+}
+#endif
+
+/* One polynomial for each eighth, looked up; or erf(|x|) = 1 - 2^(-|x| P(|x|)), one from zero to where the result
+ * is 1. */
 static inline vf vf_erf(vf x) {
+#if defined(__AVX512F__)
+    vf t = vf_min(vf_set(3.875f), vf_abs(x)); /* the last piece is 1 */
+    vf shifted = vf_fma(t, vf_set(8.0f), vf_set(ASC_ROUNDER_F));
+    vf r = vf_fma(shifted - ASC_ROUNDER_F, vf_set(-0.125f), t);
+    vf p = vf_erf_term(4, (vi)shifted);
+#pragma GCC unroll 4
+    for (int k = 3; k >= 0; k--) p = vf_fma(p, r, vf_erf_term(k, (vi)shifted));
+    return vf_with_sign(p, x);
+#else
     vf t = vf_min(vf_set(3.95f), vf_abs(x));
     vf t2 = t * t;
     vf even = vf_fma(vf_set(0x1.aeddb2p-17f), t2, vf_set(0x1.d72c3ap-11f));
@@ -120,6 +142,7 @@ static inline vf vf_erf(vf x) {
     vf q = vf_fma(odd, t, even);
     vf p, power = vf_split_exp2(t * q, &p);
     return vf_with_sign((1.0f - power) - power * p, x);
+#endif
 }
 
 /* x = 2^e m with m in [0.75, 1.5); x positive and finite, subnormals included. */

@@ -48,7 +48,8 @@ _GENERATED = re.compile(r"(pass|item|chunk|plan)\d+\w*|(aot|given|rank)_\w*|temp
 class Source:
     """A C file for one operator. op_type: what asc_get_custom_op knows it as. symbol: its aot function.
     output_dims: per output its dimensions, in the names of the inputs' or "1". pays: whether to expect it
-    to be faster than interpreted steps. folds: whether it has reductions."""
+    to be faster than interpreted steps. folds: whether it has reductions. looks_up: whether it has a function
+    that AVX-512 looks up in tables."""
 
     text: str
     op_type: str
@@ -57,6 +58,7 @@ class Source:
     optimize: int = 2
     pays: bool = True
     folds: bool = False
+    looks_up: bool = False
 
     @property
     def hash(self) -> str:
@@ -89,6 +91,7 @@ def generate_c(
         schedule.optimize,
         _pays(graph),
         any(n.is_fold or n.is_rank for n in graph.nodes()),
+        any(n.op == "erf" for n in graph.nodes()),
     )
 
 

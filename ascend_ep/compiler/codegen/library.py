@@ -63,6 +63,8 @@ def compile_object(
     level = isa or text_of(lib.asc_isa_name(lib.asc_isa_current()))
     optimize = "-O0" if sanitize else f"-O{source.optimize}"
     flags = ["-c", *COMMON_FLAGS, optimize, *flags_of(level), *_sanitizing(sanitize)]
+    if source.looks_up and level.startswith("avx512"):
+        flags.append("-fno-schedule-insns")  # tables stay in registers, which chains side by side would take
     return _cached(source.text, flags, "o", cache)[0]
 
 

@@ -1,0 +1,38 @@
+/* erf_table.h - the polynomials of vf_erf where a vector can be looked up in two registers. Piece i holds the
+ * coefficients of erf(i / 8 + r), |r| <= 1/16, from the constant on: tools/fit_polynomials.py erf_table. */
+#ifndef ASC_KERNELS_ERF_TABLE_H
+#define ASC_KERNELS_ERF_TABLE_H
+
+static const float asc_erf_table[5][32] = {
+    {0x0p+0f,        0x1.1f5e1ap-3f, 0x1.1af54ep-2f, 0x1.9dd0d2p-2f, 0x1.0a7ef6p-1f, 0x1.3f196ep-1f, 0x1.6c1c98p-1f,
+     0x1.91724ap-1f, 0x1.af767ap-1f, 0x1.c6dad2p-1f, 0x1.d8865ep-1f, 0x1.e5768cp-1f, 0x1.eea556p-1f, 0x1.f4f694p-1f,
+     0x1.f92d08p-1f, 0x1.fbe61ep-1f, 0x1.fd9ae2p-1f, 0x1.fea422p-1f, 0x1.ff4048p-1f, 0x1.ff996p-1f,  0x1.ffcaa8p-1f,
+     0x1.ffe514p-1f, 0x1.fff2dp-1f,  0x1.fff9bap-1f, 0x1.fffd1ap-1f, 0x1.fffeb4p-1f, 0x1.ffff7p-1f,  0x1.ffffc4p-1f,
+     0x1.ffffe8p-1f, 0x1.fffff6p-1f, 0x1.fffffcp-1f, 0x1p+0f},
+    {0x1.20dd74p+0f,  0x1.1c62f2p+0f,  0x1.0f5d1p+0f,   0x1.f5f0ccp-1f,  0x1.c1efcap-1f,  0x1.86e96ap-1f,
+     0x1.492e44p-1f,  0x1.0cab62p-1f,  0x1.a911fp-2f,   0x1.45e99cp-2f,  0x1.e4653p-3f,   0x1.5ce596p-3f,
+     0x1.e72374p-4f,  0x1.499d48p-4f,  0x1.b0553p-5f,   0x1.12ceb2p-5f,  0x1.529b9ep-6f,  0x1.94624ep-7f,
+     0x1.d4143ap-8f,  0x1.069186p-8f,  0x1.1d82ecp-9f,  0x1.2ce84ep-10f, 0x1.3360c2p-11f, 0x1.30533ap-12f,
+     0x1.2407ep-13f,  0x1.0f9dcap-14f, 0x1.e9b34ep-16f, 0x1.abddep-17f,  0x1.6a56bp-18f,  0x1.2967cap-19f,
+     0x1.d9322ep-21f, 0x0p+0f},
+    {0x1.6af2e4p-16f,  -0x1.1c608ep-3f, -0x1.0f5c2ap-2f,  -0x1.786ff6p-2f,  -0x1.c1f326p-2f,  -0x1.e8a5f4p-2f,
+     -0x1.edcde4p-2f,  -0x1.d6344ap-2f, -0x1.a90dd6p-2f,  -0x1.6ea152p-2f,  -0x1.2ec3d8p-2f,  -0x1.dfb6fap-3f,
+     -0x1.6d6b54p-3f,  -0x1.0bd8c6p-3f, -0x1.7a694ap-4f,  -0x1.016862p-4f,  -0x1.52f55ap-5f,  -0x1.ae127p-6f,
+     -0x1.07e2d4p-6f,  -0x1.35f56p-7f,  -0x1.612b8p-8f,   -0x1.8538b4p-9f,  -0x1.ab7416p-10f, -0x1.ad7166p-11f,
+     -0x1.85dd86p-12f, -0x1.b23d3p-13f, -0x1.ecda96p-14f, -0x1.99c8ecp-14f, -0x1.3a75aep-14f, -0x1.2acb78p-19f,
+     0x1.039122p-17f,  0x0p+0f},
+    {-0x1.826426p-2f, -0x1.6ed228p-2f, -0x1.3c32cp-2f, -0x1.e0b92cp-3f, -0x1.2beb96p-3f, -0x1.c8ccecp-5f,
+     0x1.b3fe9ap-6f,  0x1.7bdf5ep-4f,  0x1.1af104p-3f, 0x1.4c51f8p-3f,  0x1.56d562p-3f,  0x1.43436ep-3f,
+     0x1.1c0f9cp-3f,  0x1.d65b16p-4f,  0x1.715fa8p-4f, 0x1.14659p-4f,   0x1.8b6558p-5f,  0x1.0ef7d8p-5f,
+     0x1.64826ep-6f,  0x1.c2d636p-7f,  0x1.125488p-7f, 0x1.4180f2p-8f,  0x1.6b034p-9f,   0x1.8b7814p-10f,
+     0x1.9fcf52p-11f, 0x1.a58c56p-12f, 0x1.9d3c7p-13f, 0x1.870b7ep-14f, 0x1.65889ap-15f, 0x1.3bedb2p-16f,
+     0x1.0ddcfap-17f, 0x0p+0f},
+    {0x1.5d584ap-6f,  0x1.13a814p-4f,  0x1.01feep-3f,   0x1.4cb35p-3f,   0x1.7cb2bap-3f,  0x1.6cb676p-3f,
+     0x1.440d8p-3f,   0x1.e87672p-4f,  0x1.0ec5dap-4f,  0x1.833c8p-6f,   -0x1.352e68p-9f, -0x1.0852dep-5f,
+     -0x1.2b27d8p-5f, -0x1.735426p-5f, -0x1.4d3d08p-5f, -0x1.cb2fep-5f,  -0x1.83c634p-6f, -0x1.48a62ep-6f,
+     -0x1.4825eap-7f, -0x1.c0029cp-6f, -0x1.78c112p-6f, -0x1.0ddb64p-6f, 0x1.66ef22p-10f, -0x1.796834p-8f,
+     -0x1.a02bfep-7f, 0x1.488e38p-11f, 0x1.6571d6p-8f,  0x1.bf35e8p-7f,  0x1.cd524ep-7f,  -0x1.883584p-10f,
+     -0x1.6ee9aap-9f, 0x0p+0f},
+};
+
+#endif
