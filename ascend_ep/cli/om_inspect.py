@@ -37,13 +37,22 @@ def describe(path: str) -> Found:
         "symbols": [{"name": s.name, "min": s.min, "max": s.max} for s in bundle.symbols],
         "profiles": list(bundle.profiles),
         "partitions": [_partition(bundle, p) for p in bundle.partitions],
-        "weights": [{"offset": w.offset, "bytes": w.size, "sha256": w.sha256} for w in bundle.weights],
+        "weights": _weights(bundle),
         "weight_files": [
             {"name": f.name, "bytes": f.size, "sha256": f.sha256, "weights": len(f.weights)}
             for f in bundle.weight_files
         ],
         "native": [{"name": n.name, "bytes": n.size, "sha256": n.sha256} for n in bundle.natives],
     }
+
+
+def _weights(bundle: Bundle) -> list[Found]:
+    """Offsets count from the start of the WEIGHTS partition, or of the file that is named."""
+    files = {i: f.name for f in bundle.weight_files for i in f.weights}
+    return [
+        {"offset": w.offset, "bytes": w.size, "sha256": w.sha256} | ({"file": files[i]} if i in files else {})
+        for i, w in enumerate(bundle.weights)
+    ]
 
 
 def _edge(edge: Edge) -> Found:

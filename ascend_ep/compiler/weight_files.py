@@ -76,21 +76,20 @@ class WeightFiles:
         self.files: list[WeightFile] = []
 
     def write(self, refs: Sequence[Ref], weights: Weights) -> None:
-        """Writes all weights. Raises AscendError E40001 for more files than a bundle may have, OSError."""
+        """Writes all weights. Raises AscendError E40001 for more files than a bundle may have, E40002."""
         empty = [r for r in refs if not packed_bytes(r)]
         full = [r for r in refs if packed_bytes(r)]
         for ref in empty:  # these stay in the bundle, where they take no room
             weights.write(io.BytesIO(), ref, 0)
-        if full and not self._folder.is_dir():
-            self._folder.mkdir()
-            self._made.append(self._folder)
-        if self._combined and full:
-            self._write_file(full, weights)
-        for ref in () if self._combined else full:
-            self._write_file([ref], weights)
-        if len(self.files) > MOST_FILES:
-            what = f"the model has {len(self.files)} weights, more than the {MOST_FILES} files of a bundle"
-            raise AscendError("E40001", what, fix="Use --external_weight=2: all weights in one file.")
+        try:
+            if full and not self._folder.is_dir():
+                self._folder.mkdir()
+                self._made.append(self._folder)
+            for group in ([full] if full else []) if self._combined else ([r] for r in full):
+                self._write_file(group, weights)
+        except OSError as error:
+            what = f"can't write weights to [{self._folder}]: {error.strerror}"
+            raise AscendError("E40002", what) from error
 
     def discard(self) -> None:
         """Removes what was made here and wasn't there before."""
@@ -112,6 +111,9 @@ class WeightFiles:
                 size, count = file.tell(), len(weights.segments) - first
             if not count:
                 return
+            if len(self.files) == MOST_FILES:
+                what = f"the model has more weights than the {MOST_FILES} files that a bundle may have"
+                raise AscendError("E40001", what, fix="Use --external_weight=2: all weights in one file.")
             digest = weights.segments[-1].sha256 if count == 1 else _digest(temporary)
             text = digest.hex()
             name = f"{self._stem}_weight_combined_{text[:16]}" if self._combined else f"weight_{text}"

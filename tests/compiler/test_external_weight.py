@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import struct
 from dataclasses import replace
@@ -19,6 +20,7 @@ from small_models import FLOAT, INT64, WEIGHT, model, projection
 
 import ascend_ep
 from ascend_ep.cli import om
+from ascend_ep.compiler import weight_files
 from ascend_ep.compiler.convert import Conversion, ConvertOptions, convert
 from ascend_ep.compiler.writer import stamp
 from ascend_ep.errors import AscendError
@@ -145,6 +147,39 @@ def test_a_conversion_that_fails_leaves_no_files(tmp_path: Path, monkeypatch: py
         assert list((tmp_path / "m").iterdir()) == []
 
 
+def test_what_is_no_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / "weight").write_text("")
+    with pytest.raises(AscendError, match=r"E40002: can't write weights to \[.*/weight\]: File exists"):
+        write(tmp_path, 1)
+
+
+def test_more_files_than_a_bundle_may_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weight_files, "MOST_FILES", 1)
+    write(tmp_path / "one", 2)
+    with pytest.raises(AscendError, match="more weights than the 1 files") as caught:
+        write(tmp_path / "each", 1)
+    assert "--external_weight=2" in caught.value.fix
+    assert list((tmp_path / "each").iterdir()) == []
+
+
+@pytest.mark.parametrize(("low_memory", "least", "most"), [("0", 4096, 8192), ("1", 0, 512)])
+def test_memory_is_given_back(tmp_path: Path, low_memory: str, least: int, most: int) -> None:
+    """Of 8 MB in a file, what stays in memory after a run, in KB."""
+    weight = np.arange(1024 * 2048, dtype=np.float32).reshape(1024, 2048)
+    node = helper.make_node("MatMul", ["x", "w"], ["y"])
+    made = model([node], [("x", FLOAT, [1, 1024])], [("y", FLOAT, None)], {"w": weight})
+    convert(made, ConvertOptions(external_weight=2, sample_seed=None)).write(tmp_path / "m.om")
+    session = ascend_ep.InferenceSession(
+        tmp_path / "m.om", providers=[("AscendEP", {"low_memory": low_memory})]
+    )
+    session.run(None, {"x": np.ones((1, 1024), np.float32)})
+    (mapping,) = re.findall(
+        rf"{re.escape(str(tmp_path))}/weight/\S+\n(?:\w+: .*\n)*?Rss: +(\d+) kB",
+        Path("/proc/self/smaps").read_text(),
+    )
+    assert least <= int(mapping) <= most
+
+
 def test_the_folder_may_be_no_link(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "weight").symlink_to("elsewhere")
@@ -179,7 +214,9 @@ def test_a_changed_byte_is_found_by_verify(tmp_path: Path, capsys: pytest.Captur
 def test_inspect_shows_the_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write(tmp_path, 1)
     assert om.main(["inspect", str(path), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["weight_files"]
+    shown = json.loads(capsys.readouterr().out)
+    found = shown["weight_files"]
+    assert {w.get("file", "") for w in shown["weights"]} == {"", *(f["name"] for f in found)}
     assert {f["name"] for f in found} == {f"weight/{p.name}" for p in (tmp_path / "weight").iterdir()}
     assert om.main(["inspect", str(path)]) == 0
     assert f"  in {found[0]['name']}: 1, {found[0]['bytes']} B" in capsys.readouterr().out
