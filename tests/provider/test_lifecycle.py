@@ -40,15 +40,21 @@ CYCLES = """
             s.run(None, {"x": x})
 
     cycle(int(sys.argv[4]))
-    before = resident()
-    cycle(cycles)
+    sizes = [resident()]
+    for _ in range(int(sys.argv[5])):
+        cycle(cycles)
+        sizes.append(resident())
+    growth = min(after - before for before, after in zip(sizes, sizes[1:]))
     open_files, threads = (len(os.listdir("/proc/self/" + kind)) for kind in ("fd", "task"))
-    print((resident() - before) / cycles, open_files, threads)
+    print(growth / cycles, open_files, threads)
 """
 
 
-def leak_per_cycle(kind: str, cycles: int, folder: Path, warm: int = 0, timeout: float = 120) -> float:
-    words = (kind, str(cycles), str(folder), str(warm or cycles // 5))
+def leak_per_cycle(
+    kind: str, cycles: int, folder: Path, warm: int = 0, timeout: float = 120, spans: int = 1
+) -> float:
+    """Growth of memory in bytes, the least of so many spans of cycles: a leak is in each of them."""
+    words = (kind, str(cycles), str(folder), str(warm or cycles // 5), str(spans))
     done = run_python(CYCLES, *words, env={"OMP_NUM_THREADS": "1"}, timeout=timeout)
     assert done.returncode == 0, done.stderr
     growth, files, threads = done.stdout.split()
@@ -58,8 +64,8 @@ def leak_per_cycle(kind: str, cycles: int, folder: Path, warm: int = 0, timeout:
 
 
 def test_compiled_models_leak_nothing(tmp_path: Path) -> None:
-    # A leaked session, node or bundle is kilobytes; what is allowed is the heap's noise over 1,500 cycles.
-    assert leak_per_cycle("context", 1500, tmp_path) < 600
+    # A leaked session, node or bundle is kilobytes. The heap grows in steps of up to 1 MB, not in every span.
+    assert leak_per_cycle("context", 500, tmp_path, warm=300, spans=3) < 600
 
 
 def test_models_compiled_in_the_process_leak_nothing(tmp_path: Path) -> None:
