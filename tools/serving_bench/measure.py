@@ -39,7 +39,8 @@ def measure(
             order = [(server, form) for server in running for form in server.server.forms]
             for server, form in order[i % len(order) :] + order[: i % len(order)]:
                 sent = request(form, case.name, served.inputs[case.name])
-                slot = load(server.url, sent, seconds if i else 1.0, connections, work)
+                length = seconds if i else 1.0
+                slot = load(server.url, sent, length, connections, work, server.cpu)
                 if i:
                     slots.setdefault((server.server.name, form, case.name), []).append(slot)
         print(f"round {i} of {rounds}" if i else "warmed up", flush=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -118,6 +119,16 @@ class Running:
         self.__exit__()
         tail = self.log.read_text(errors="replace").strip().splitlines()[-3:]
         raise RuntimeError(f"{self.server.title} doesn't start: {' / '.join(tail)}")
+
+    def cpu(self) -> float:
+        """Seconds of processor time that its processes have used."""
+        ticks = 0
+        for path in Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError):  # one that has just ended
+                fields = path.read_text().rpartition(")")[2].split()
+                if int(fields[3]) == self.process.pid:  # its session
+                    ticks += sum(map(int, fields[11:15]))  # of itself, and of children that have ended
+        return ticks / os.sysconf("SC_CLK_TCK")
 
     def __exit__(self, *_: object) -> None:
         if self.process.poll() is None:
