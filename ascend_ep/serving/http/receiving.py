@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import httptools
@@ -26,7 +27,21 @@ _DIRECT = 16 << 10
 _ALIGNMENT = 64
 #: Bytes a second below which a body is too slow, once its first seconds are over.
 _SLOWEST = 64 << 10
+#: Heads up to this size are known again, unless they have a header that asks for more than a body.
+_KNOWN_HEAD = 2048
+_MORE_THAN_A_HEAD = {"transfer-encoding", "expect", "upgrade"}
 _SINGLE = ("content-length", "host", "inference-header-content-length", "content-encoding", "authorization")
+
+
+class _Known(NamedTuple):
+    """A head as bytes and as it was parsed: a client sends the same one again and again."""
+
+    head: bytes
+    method: str
+    path: str
+    query: str
+    headers: dict[str, str]
+    length: int
 
 
 class Receiver:
@@ -49,6 +64,8 @@ class Receiver:
         self._parser = httptools.HttpRequestParser(self)
         self.deadline = time.monotonic() + limits.header_seconds
         self._held = 0
+        self._known: _Known | None = None
+        self._finished: list[Request] = []
         self._reset()
 
     @property
@@ -68,6 +85,9 @@ class Receiver:
                 self._finish(self._direct)
                 self._parser = httptools.HttpRequestParser(self)
             return
+        fresh = not self.begun
+        if fresh and self._knows(count):
+            return
         try:
             self._parser.feed_data(self._scratch[:count])
         except httptools.HttpParserCallbackError as error:
@@ -81,6 +101,9 @@ class Receiver:
             self._watch_body(count)
         elif self._header_bytes:
             self._watch_header(count)
+        elif fresh and len(self._finished) == 1:
+            self._learn(self._finished[0], count)
+        self._finished.clear()
 
     def release(self) -> None:
         """Gives up a request that isn't complete."""
@@ -209,8 +232,35 @@ class Receiver:
             self._held,
         )
         self._held = 0
+        if self._direct is None:
+            self._finished.append(request)
         self._reset()
         self._complete(request)
+
+    # --- heads that are known --------------------------------------------------------------------
+
+    def _learn(self, request: Request, count: int) -> None:
+        """What was read is one whole request: the next may have the same head."""
+        headers, length = request.headers, len(request.body)
+        size = count - length
+        if size > _KNOWN_HEAD or not request.keep_alive:
+            return
+        if headers.get("content-length", "0") == str(length) and not headers.keys() & _MORE_THAN_A_HEAD:
+            head = bytes(self._scratch[:size])
+            self._known = _Known(head, request.method, request.path, request.query, headers, length)
+
+    def _knows(self, count: int) -> bool:
+        """Whether what was read is one whole request with the known head; then it is handled."""
+        known = self._known
+        if known is None or count != len(known.head) + known.length:
+            return False
+        data = bytes(self._scratch[:count])
+        if not data.startswith(known.head):
+            return False
+        head, method, path, query, headers, length = known
+        self._budget.take(length)
+        self._complete(Request(method, path, query, headers, data[len(head) :], True, self._budget, length))
+        return True
 
     def _take(self, size: int) -> None:
         self._budget.take(size)
