@@ -105,7 +105,8 @@ def lines(results: Results) -> Iterator[str]:
         }
         yield (
             f"{case:6} {TITLES[server]:20} {form:10} {middle['rate']:9.0f}/s  p50 {_time(middle['p50']):>8}  "
-            f"p99 {_time(middle['p99']):>8}  wrk {middle['generator']:.2f} of a core  {_time(middle['cpu'])} of CPU each"
+            f"p99 {_time(middle['p99']):>8}  {_time(middle['cpu']):>8} of CPU each  "
+            f"wrk {middle['generator']:.2f} of a core"
         )
     for v in verdicts(results):
         tail = "" if v.tail else ", p99 worse"
