@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
@@ -76,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
         if flag.kind == "switch":
             add(f"--{flag.name}", action="store_true", help=flag.help)
         else:
-            action = "append" if flag.kind == "repeat" else "store"
+            action = "append" if flag.kind in ("repeat", "digests") else "store"
             add(f"--{flag.name}", action=action, metavar=_metavar(flag), help=_help(flag))
     return parser
 
@@ -100,6 +101,8 @@ def _unknown(rest: Iterable[str]) -> list[str]:
 def _value(flag: Flag, given: Any) -> Any:
     if flag.kind == "repeat":
         return tuple(given)
+    if flag.kind == "digests":
+        return tuple(_digest(flag, text) for text in given)
     if flag.kind == "bool":
         return _bool(flag.name, given)
     if flag.kind == "path":
@@ -142,6 +145,12 @@ def _number(flag: Flag, given: str) -> int | float:
     return number
 
 
+def _digest(flag: Flag, given: str) -> str:
+    if not re.fullmatch("sha256:[0-9a-fA-F]{64}", given):
+        raise AscendError("E50030", given, flag.name, "it is sha256: and 64 hex digits")
+    return given.lower()
+
+
 def _bool(name: str, given: str) -> bool:
     if given.lower() not in (*_TRUE, *_FALSE):
         raise AscendError("E50030", given, name, "it is true or false")
@@ -152,11 +161,21 @@ def _attribute(name: str) -> str:
     return name.replace("-", "_")
 
 
+_METAVARS = {
+    "repeat": "TEXT",
+    "digests": "sha256:HEX",
+    "new path": "PATH",
+    "seconds": "S",
+    "int": "N",
+    "count": "N",
+    "share": "X",
+}
+
+
 def _metavar(flag: Flag) -> str:
-    words = {"repeat": "TEXT", "new path": "PATH", "seconds": "S", "int": "N", "count": "N", "share": "X"}
-    return (
-        f"{{{flag.kind.replace('|', ',')}}}" if "|" in flag.kind else words.get(flag.kind, flag.kind.upper())
-    )
+    if "|" in flag.kind:
+        return f"{{{flag.kind.replace('|', ',')}}}"
+    return _METAVARS.get(flag.kind, flag.kind.upper())
 
 
 def _help(flag: Flag) -> str:

@@ -15,7 +15,8 @@ class Flag:
 
     group: str
     name: str
-    #: path (must exist) | text | int | port | bytes | seconds | bool | repeat | one of several, by |
+    #: path (must exist) | new path | text | int (from 1) | count | port | bytes | seconds | share | bool |
+    #: switch | repeat | digests (repeatable) | one of several, by |
     kind: str
     field: str
     help: str
@@ -53,9 +54,20 @@ FLAGS: tuple[Flag, ...] = (
     Flag(
         _MODELS,
         "trust",
-        "repeat",
+        "digests",
         "trust",
         "sha256:HEX of native code in a bundle that may run here (ascend-om inspect shows it); repeatable",
+    ),
+    Flag(_MODELS, "model-name", "text", "model_name", "the repository is the folder of this one model"),
+    Flag(_MODELS, "model-load-thread-count", "int", "load_threads", "versions that are loaded at a time"),
+    Flag(_MODELS, "conversions", "int", "conversions", "ONNX models that are converted at a time"),
+    Flag(_MODELS, "conversion-timeout-secs", "seconds", "conversion_timeout", "for one conversion"),
+    Flag(
+        _MODELS,
+        "conversion-cache",
+        "new path",
+        "conversion_cache",
+        "where converted models are kept (in the user's cache)",
     ),
     Flag(_MODELS, "check", "switch", "", "load and try every model, say what was found, and exit"),
     Flag(_HTTP, "allow-http", "bool", "", "serve HTTP (true)"),
@@ -68,12 +80,21 @@ FLAGS: tuple[Flag, ...] = (
     Flag(_METRICS, "allow-metrics", "bool", "", "serve /metrics for Prometheus (true)"),
     Flag(_METRICS, "metrics-address", "text", "metrics_address", "where it listens"),
     Flag(_METRICS, "metrics-port", "port", "metrics_port", "0: any free one (8002)"),
-    Flag(_RUNS, "instances", "int", "instances", "runs of one model at a time, unless its config says"),
+    Flag(_RUNS, "instances", "int", "instances", "runs of one model at a time (by measurement)"),
     Flag(_RUNS, "threads", "int", "threads", "threads of one run (by measurement)"),
     Flag(_RUNS, "max-queue", "int", "max_queue", "requests that may wait for one model"),
+    Flag(_RUNS, "max-queue-bytes", "bytes", "max_queue_bytes", "tensors that may wait for one version"),
     Flag(_RUNS, "request-timeout-secs", "seconds", "timeout", "for requests that name no deadline"),
     Flag(_LIMITS, "max-connections", "int", "limits.connections", "clients at a time"),
     Flag(_LIMITS, "max-grpc-requests", "int", "limits.rpcs", "gRPC's requests at a time; a stream is one"),
+    Flag(_LIMITS, "max-rpcs", "int", "limits.rpcs", "requests of gRPC at a time; a stream is one"),
+    Flag(
+        _LIMITS,
+        "max-rpcs-of-connection",
+        "int",
+        "limits.rpcs_of_connection",
+        "of them, one client's",
+    ),
     Flag(_LIMITS, "max-header-bytes", "bytes", "limits.header", "the largest header of a request"),
     Flag(_LIMITS, "max-body-memory", "bytes", "limits.bodies", "bodies that are received or wait, in all"),
     Flag(_LIMITS, "max-tensors", "int", "limits.tensors", "tensors in one request"),

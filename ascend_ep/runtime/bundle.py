@@ -259,6 +259,12 @@ class Bundle:
             for n in self._section(lib.ASC_SEC_NATIVE, "asc_native")
         )
 
+    @property
+    def refused_natives(self) -> tuple[Segment, ...]:
+        """Those that aren't trusted here: what calls them is interpreted, where it can be."""
+        loaded = lib.asc_model_native_loaded
+        return tuple(n for i, n in enumerate(self.natives) if not loaded(self.model.pointer, i))
+
     def samples(self) -> list[tuple[Edge, NDArray[np.generic]]]:
         """The stored inputs and outputs of the self-check."""
         body = self.part(lib.ASC_PART_SAMPLES)

@@ -97,11 +97,14 @@ def every_type() -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-def put(root: Path, name: str, version: int, build: Callable[[], onnx.ModelProto]) -> Path:
+def put(
+    root: Path, name: str, version: int, build: Callable[[], onnx.ModelProto], codegen: str = "auto"
+) -> Path:
     """Writes a bundle into a repository, all versions of which are served, and returns its path."""
     folder = root / name / str(version)
     folder.mkdir(parents=True)
     (root / name / "config.pbtxt").write_text("version_policy { all {} }")
     path = folder / "model.om"
-    path.write_bytes(convert(build(), ConvertOptions(precision="must_keep_origin_dtype")).to_bytes())
+    options = ConvertOptions(precision="must_keep_origin_dtype", codegen=codegen)
+    path.write_bytes(convert(build(), options).to_bytes())
     return path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from ascend_ep.cli import serve
 from ascend_ep.cli.serve_arguments import parse
 from ascend_ep.cli.serve_flags import FLAGS, IDLE, REFUSED
 from ascend_ep.errors import AscendError
+from ascend_ep.serving.settings import Limits, Settings
 
 
 def test_defaults(tmp_path: Path) -> None:
@@ -60,6 +62,7 @@ def test_values(tmp_path: Path) -> None:
         ("--allow-http=maybe", "E50030", "true or false"),
         ("--model-control-mode=often", "E50030", "none, poll, explicit"),
         ("--grpc-use-ssl=true", "E50033", "--ssl-certificate-file"),
+        ("--trust=all", "E50030", "64 hex digits"),
         ("--sagemaker-port=1", "E50031", "no flag"),
         ("--allow-sagemaker=true", "E50033", "no such endpoint"),
         ("--http", "E50031", "no flag"),
@@ -86,6 +89,12 @@ def test_help_has_every_flag(capsys: pytest.CaptureFixture[str]) -> None:
     assert ended.value.code == 0
     shown = capsys.readouterr().out
     assert all(f"--{flag.name}" in shown for flag in FLAGS)
+
+
+def test_every_setting_has_a_flag() -> None:
+    settings = {f.name for f in fields(Settings)} - {"limits"}
+    wanted = settings | {f"limits.{f.name}" for f in fields(Limits)}
+    assert {flag.field for flag in FLAGS} - {""} == wanted
 
 
 def test_a_name_stands_in_one_table() -> None:

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from ascend_ep.errors import AscendError
 from ascend_ep.serving.execution.job import Job
@@ -38,7 +38,7 @@ class Inference:
         self._held += len(data)
         call = _Call(self._loop.create_future())
         try:
-            self._begin(call, data, _deadline(context), _traceparent(context))
+            self._begin(call, data, _caller(context))
             return await call.answered
         except AscendError as error:
             return refuse(context, error)
@@ -53,12 +53,12 @@ class Inference:
         waiting: deque[_Call] = deque()
         window = asyncio.Semaphore(_WINDOW)
         changed = asyncio.Event()
-        deadline, traceparent = _deadline(context), _traceparent(context)
+        caller = _caller(context)
 
         async def read() -> None:
             async for data in messages:
                 await window.acquire()
-                waiting.append(self._begin_in_stream(data, deadline, traceparent))
+                waiting.append(self._begin_in_stream(data, caller))
                 changed.set()
 
         reader = self._loop.create_task(read())
@@ -87,7 +87,7 @@ class Inference:
         for reader in self._readers:
             reader.cancel()
 
-    def _begin(self, call: _Call, data: bytes, deadline: float | None, traceparent: str) -> None:
+    def _begin(self, call: _Call, data: bytes, caller: _Caller) -> None:
         """Raises AscendError for a request that is refused at once."""
         if self._held > self._limits.bodies:
             raise AscendError("E50006", f"{self._held} bytes of requests")
@@ -95,18 +95,29 @@ class Inference:
         call.id = message.id
         call.parsed = decode(message, raws, self._limits)
         request = call.parsed.request
-        request.traceparent = traceparent
+        request.traceparent = caller.traceparent
+        request.key = request.key or caller.key
+        deadline = caller.deadline
         if deadline is not None and (request.deadline is None or deadline < request.deadline):
             request.deadline = deadline
         call.job = self._service.submit(request, call.reply)
 
-    def _begin_in_stream(self, data: bytes, deadline: float | None, traceparent: str) -> _Call:
+    def _begin_in_stream(self, data: bytes, caller: _Caller) -> _Call:
         call = _Call(self._loop.create_future())
         try:
-            self._begin(call, data, deadline, traceparent)
+            self._begin(call, data, caller)
         except Exception as failure:
             call.reply(internal(failure))
         return call
+
+
+class _Caller(NamedTuple):
+    """What a call says besides its message: its deadline on the clock of time.monotonic, the key of a split
+    and the trace context of its metadata."""
+
+    deadline: float | None
+    key: str
+    traceparent: str
 
 
 class _Call:
@@ -151,13 +162,13 @@ async def _streamed(call: _Call) -> bytes:
         return made
 
 
-def _deadline(context: Any) -> float | None:
+def _caller(context: Any) -> _Caller:
     remaining = context.time_remaining()
-    return None if remaining is None else time.monotonic() + remaining
-
-
-def _traceparent(context: Any) -> str:
-    for key, value in context.invocation_metadata() or ():
-        if key == "traceparent":
-            return str(value)
-    return ""
+    deadline = None if remaining is None else time.monotonic() + remaining
+    key = traceparent = ""
+    for name, value in context.invocation_metadata() or ():
+        if name == "traceparent":
+            traceparent = str(value)
+        elif name == "x-ascend-key":
+            key = str(value)
+    return _Caller(deadline, key, traceparent)

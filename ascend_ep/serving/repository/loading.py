@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,8 @@ from .config import ModelConfig
 from .conversion import Converter
 from .stamp import stamp_files
 from .version import LoadedVersion
+
+log = logging.getLogger("ascend_ep.serving")
 
 
 class Loader:
@@ -38,6 +43,7 @@ class Loader:
         before = stamp_files(layout.files(folder))
         if source.name == layout.ONNX:
             path = await self._converter.bundle(name, path)
+        config = _with_defaults(config, self._settings)
         made = await loop.run_in_executor(self._threads, self._open, name, number, path, config)
         if stamp_files(layout.files(folder)) != before:
             raise AscendError("E50045", self._places.shown(source))
@@ -54,19 +60,34 @@ class Loader:
 
     def _open(self, name: str, number: int, path: Path, config: ModelConfig) -> LoadedVersion:
         def open_session(threads: int) -> Any:
-            return _checked_session(path, threads, f"{name}, version {number}")
+            return _checked_session(path, threads, self._settings.trust, f"{name}, version {number}")
 
         made = LoadedVersion(name, number, open_session, config, str(path))
+        for native in made.session.bundle.refused_natives:
+            log.warning(
+                "%s, version %d: its native code %s isn't trusted here and is interpreted"
+                " (--trust=sha256:%s)",
+                *(name, number, native.name, native.sha256),
+            )
         _warm_up(made, config)
         return made
 
 
-def _checked_session(path: Path, threads: int, version: str) -> Any:
+def _with_defaults(config: ModelConfig, settings: Settings) -> ModelConfig:
+    """What a model's configuration leaves open is as the server was told."""
+    return replace(
+        config, instances=config.instances or settings.instances, threads=config.threads or settings.threads
+    )
+
+
+def _checked_session(path: Path, threads: int, trust: Sequence[str], version: str) -> Any:
     """A session whose bytes are all what was written, and that computes what was computed at conversion.
 
     The weights are read, not mapped: whoever overwrites the file doesn't change what is served.
     """
     chosen = {"num_threads": str(threads), "map_weights": "0"}
+    if trust:
+        chosen["trust"] = ",".join(trust)
     session = ascend_ep.InferenceSession(str(path), providers=[("AscendEP", chosen)])
     session.bundle.model.verify_weights()
     for output, difference in check_samples(session).items():
