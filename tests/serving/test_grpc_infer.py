@@ -257,12 +257,14 @@ def test_a_client_that_is_gone_cancels_its_job(running: Running, client: Client)
         until(lambda: scheduler.pending == 0)
 
 
-def test_traceparent_reaches_the_request(running: Running, client: Client) -> None:
+def test_trace_and_key_reach_the_request(running: Running, client: Client) -> None:
     trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
     with held(running) as scheduler:
-        call = client.begin("ModelInfer", request("rows", {"x": X}), metadata=[("traceparent", trace)])
+        metadata = [("traceparent", trace), ("x-ascend-key", "user")]
+        call = client.begin("ModelInfer", request("rows", {"x": X}), metadata=metadata)
         scheduler.wait(1)
-        assert scheduler.jobs[0].request.traceparent == trace
+        sent = scheduler.jobs[0].request
+        assert (sent.traceparent, sent.key) == (trace, "user")
         finish(running, scheduler.jobs[0], 1)
         call.result()
 
