@@ -150,7 +150,7 @@ class Server:
 
     def _metrics(self) -> Handler:
         router = Router()
-        MetricsEndpoint(ServerCollector(self.service, self.http)).add_to(router)
+        MetricsEndpoint(ServerCollector(self.service, self.http, self.grpc)).add_to(router)
         return router
 
     def _operators(self) -> Handler:

@@ -103,3 +103,12 @@ def test_the_end_of_the_server_answers_what_was_read(repository: Path) -> None:
         with pytest.raises(grpc.RpcError):
             client.call("ServerLive", timeout=1)
         open_stream.put(None)
+
+
+def test_a_message_that_is_too_large_ends_the_stream(client: Client) -> None:
+    huge = bytes(65 << 20)
+    answers = client.stream("ModelStreamInfer", [*numbered(1), huge])
+    made: list[Any] = []
+    with pytest.raises(grpc.RpcError, match="RESOURCE_EXHAUSTED"):
+        made.extend(answers)
+    assert client.call("ServerLive").live

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from grpc_client import Client, refusal, request
 from prometheus_client.parser import text_string_to_metric_families
 from running import Running
 
@@ -26,7 +27,7 @@ def body(columns: int) -> dict[str, object]:
 
 @pytest.fixture(scope="module")
 def measured(repository: Path) -> Iterator[Running]:
-    with Running(Settings(repository, http_port=0, metrics_port=0)) as running:
+    with Running(Settings(repository, http_port=0, grpc_port=0, metrics_port=0)) as running:
         for _ in range(5):
             assert running.ask("POST", INFER, body(8))[0] == 200
         for _ in range(3):
@@ -105,3 +106,18 @@ def test_bounds_belong_to_their_bucket() -> None:
     assert histogram.buckets[:2] == [2, 1]
     assert histogram.buckets[-2:] == [1, 1]
     assert (histogram.count, histogram.ns) == (5, 2 * BOUNDS[0] + 2 + 2 * BOUNDS[-1])
+
+
+def test_counters_of_grpc(measured: Running) -> None:
+    before = scrape(measured)[0]
+    sent = request("rows", {"x": np.zeros((1, 8), np.float32)}, model_version="2")
+    with Client(measured.grpc_port) as client:
+        client.call("ModelInfer", sent)
+        assert refusal(client.begin("ModelInfer", b"\xff"))[0] == "INVALID_ARGUMENT"
+        [answer] = client.stream("ModelStreamInfer", [b"\xff"])
+        assert answer.error_message
+    found = values(scrape(measured)[0])
+    assert "ascend_grpc_responses_total{" not in before
+    assert of(found, "ascend_grpc_responses_total", status="OK") == 1
+    assert of(found, "ascend_grpc_responses_total", status="INVALID_ARGUMENT") == 2
+    assert of(found, "ascend_grpc_received_bytes_total") > len(sent.SerializeToString())

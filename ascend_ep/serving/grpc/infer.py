@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator
 from typing import Any, NamedTuple
 
 from ascend_ep.errors import AscendError
 from ascend_ep.serving.execution.job import Job
 from ascend_ep.serving.protocol.messages import ModelStreamInferResponse
-from ascend_ep.serving.refusals import internal
+from ascend_ep.serving.refusals import internal, status_of
 from ascend_ep.serving.request import InferResponse
 from ascend_ep.serving.service import InferenceService
 from ascend_ep.serving.settings import Limits
@@ -25,28 +25,33 @@ _WINDOW = 32
 
 
 class Inference:
-    """Handlers on the bytes of messages."""
+    """Handlers on the bytes of messages. answered: how many requests, by the name of their status;
+    received: their bytes."""
 
     def __init__(self, service: InferenceService, limits: Limits) -> None:
         self._service = service
         self._limits = limits
+        self.answered: Counter[str] = Counter()
+        self.received = 0
         self._held = 0
         self._readers: set[asyncio.Task[None]] = set()
-        self._loop = asyncio.get_running_loop()
 
     async def model_infer(self, data: bytes, context: Any) -> bytes:
-        self._held += len(data)
-        call = _Call(self._loop.create_future())
+        call = self._receive(data)
         try:
             self._begin(call, data, _caller(context))
-            return await call.answered
-        except AscendError as error:
-            return refuse(context, error)
+            answer = await call.answered
+        except asyncio.CancelledError:
+            self.answered["CANCELLED"] += 1
+            raise
         except Exception as failure:
-            return refuse(context, internal(failure))
+            error = internal(failure)
+            self.answered[status_of(error).grpc] += 1
+            return refuse(context, error)
         finally:
-            self._held -= len(data)
-            call.abandon()
+            self._end(call)
+        self.answered["OK"] += 1
+        return answer
 
     async def model_stream_infer(self, messages: AsyncIterator[bytes], context: Any) -> None:
         """Answers in the order of the requests; one that fails is an error_message and ends nothing."""
@@ -61,7 +66,7 @@ class Inference:
                 waiting.append(self._begin_in_stream(data, caller))
                 changed.set()
 
-        reader = self._loop.create_task(read())
+        reader = asyncio.get_running_loop().create_task(read())
         self._readers.add(reader)
         reader.add_done_callback(lambda _: changed.set())
         try:
@@ -70,22 +75,30 @@ class Inference:
                     changed.clear()
                     await changed.wait()
                     continue
-                await context.write(await _streamed(waiting[0]))
-                waiting.popleft()
+                await context.write(await self._streamed(waiting[0]))
+                self._end(waiting.popleft())
                 window.release()
         finally:
             self._readers.discard(reader)
             for call in waiting:
-                call.abandon()
-            drained = reader.cancelled()
+                self._end(call)
             reader.cancel()
-        if drained:
+        if reader.cancelled():
             refuse(context, AscendError("E50008"))
 
     def close_streams(self) -> None:
         """Reads no more requests of open streams; those that were read are answered."""
         for reader in self._readers:
             reader.cancel()
+
+    def _receive(self, data: bytes) -> _Call:
+        self.received += len(data)
+        self._held += len(data)
+        return _Call(asyncio.get_running_loop().create_future(), len(data))
+
+    def _end(self, call: _Call) -> None:
+        self._held -= call.size
+        call.abandon()
 
     def _begin(self, call: _Call, data: bytes, caller: _Caller) -> None:
         """Raises AscendError for a request that is refused at once."""
@@ -102,8 +115,21 @@ class Inference:
             request.deadline = deadline
         call.job = self._service.submit(request, call.reply)
 
+    async def _streamed(self, call: _Call) -> bytes:
+        """The bytes of its ModelStreamInferResponse."""
+        try:
+            answer = stream_response(await call.answered)
+        except AscendError as error:
+            self.answered[status_of(error).grpc] += 1
+            message = ModelStreamInferResponse(error_message=text_of(error))
+            message.infer_response.id = call.id
+            made: bytes = message.SerializeToString()
+            return made
+        self.answered["OK"] += 1
+        return answer
+
     def _begin_in_stream(self, data: bytes, caller: _Caller) -> _Call:
-        call = _Call(self._loop.create_future())
+        call = self._receive(data)
         try:
             self._begin(call, data, caller)
         except Exception as failure:
@@ -123,10 +149,11 @@ class _Caller(NamedTuple):
 class _Call:
     """A request that was received. answered: the bytes of its ModelInferResponse, or an AscendError."""
 
-    __slots__ = ("answered", "id", "job", "parsed")
+    __slots__ = ("answered", "id", "job", "parsed", "size")
 
-    def __init__(self, answered: asyncio.Future[bytes]) -> None:
+    def __init__(self, answered: asyncio.Future[bytes], size: int) -> None:
         self.answered = answered
+        self.size = size
         self.id = ""
         self.parsed: Parsed | None = None
         self.job: Job | None = None
@@ -149,17 +176,6 @@ class _Call:
             self.job.cancel()
         if self.answered.done() and not self.answered.cancelled():
             self.answered.exception()  # which is thereby seen: asyncio would log it
-
-
-async def _streamed(call: _Call) -> bytes:
-    """The bytes of its ModelStreamInferResponse."""
-    try:
-        return stream_response(await call.answered)
-    except AscendError as error:
-        message = ModelStreamInferResponse(error_message=text_of(error))
-        message.infer_response.id = call.id
-        made: bytes = message.SerializeToString()
-        return made
 
 
 def _caller(context: Any) -> _Caller:

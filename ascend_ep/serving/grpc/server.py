@@ -53,14 +53,13 @@ class GrpcServer:
         self._tls = tls
         self._tokens = tokens
         self._server: Any = None
-        self._inference: Inference | None = None
+        self.inference = Inference(service, settings.limits)
         self._health = Health(service)
 
     async def listen(self, address: str, port: int) -> int:
         """Begins to take connections and returns the port. Raises AscendError E50019 when it can't."""
-        self._inference = Inference(self._service, self._limits)
         server = grpc.aio.server(options=_options(self._limits), maximum_concurrent_rpcs=self._limits.rpcs)
-        server.add_generic_rpc_handlers(self._handlers(self._inference))
+        server.add_generic_rpc_handlers(self._handlers())
         where = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
         try:
             if self._tls is None:
@@ -77,16 +76,16 @@ class GrpcServer:
 
     async def close(self, grace: float) -> None:
         """Takes no more requests, and gives those that were accepted `grace` seconds to be answered."""
-        if self._server is None or self._inference is None:
+        if self._server is None:
             return
         self._health.closing = True
-        self._inference.close_streams()
+        self.inference.close_streams()
         await self._server.stop(grace)
 
-    def _handlers(self, inference: Inference) -> list[Any]:
+    def _handlers(self) -> list[Any]:
         methods = {
-            "ModelInfer": grpc.unary_unary_rpc_method_handler(inference.model_infer),
-            "ModelStreamInfer": grpc.stream_stream_rpc_method_handler(inference.model_stream_infer),
+            "ModelInfer": grpc.unary_unary_rpc_method_handler(self.inference.model_infer),
+            "ModelStreamInfer": grpc.stream_stream_rpc_method_handler(self.inference.model_stream_infer),
         }
         for name, query in Queries(self._service, self._control).methods.items():
             methods[name] = grpc.unary_unary_rpc_method_handler(_answering(name, query))

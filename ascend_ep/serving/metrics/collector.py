@@ -13,6 +13,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
+from ascend_ep.serving.grpc.server import GrpcServer
 from ascend_ep.serving.histogram import BOUNDS, Histogram
 from ascend_ep.serving.http.server import HttpServer
 from ascend_ep.serving.refusals import REASONS
@@ -28,9 +29,10 @@ _BOUNDS = (*(f"{ns / 1e9:g}" for ns in BOUNDS), "+Inf")
 
 
 class ServerCollector(Collector):
-    def __init__(self, service: InferenceService, http: HttpServer) -> None:
+    def __init__(self, service: InferenceService, http: HttpServer, grpc: GrpcServer) -> None:
         self._service = service
         self._http = http
+        self._grpc = grpc.inference
 
     def collect(self) -> Iterator[Metric]:
         versions = [
@@ -102,6 +104,13 @@ class ServerCollector(Collector):
         )
         yield CounterMetricFamily("ascend_http_received_bytes", "Bytes of clients", http.received)
         yield CounterMetricFamily("ascend_http_sent_bytes", "Bytes to clients", http.sent)
+        yield _counter(
+            "ascend_grpc_responses",
+            "Answers to inference requests over gRPC",
+            ("status",),
+            (((status,), count) for status, count in sorted(self._grpc.answered.items())),
+        )
+        yield CounterMetricFamily("ascend_grpc_received_bytes", "Requests of clients", self._grpc.received)
         yield GaugeMetricFamily("ascend_http_connections", "Connected clients", http.connections)
         ready = self._service.repository.ready and not self._service.leaving
         yield GaugeMetricFamily("ascend_ready", "1 when the server says that it is ready", float(ready))
