@@ -37,9 +37,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(settings: Settings, check: bool) -> None:
     try:
+        from ascend_ep.serving.repository.memory import bound_heaps
         from ascend_ep.serving.server import Server
     except ModuleNotFoundError as missing:
         raise AscendError("E50022", missing.name) from None
+    bound_heaps()
     new_event_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
     with contextlib.suppress(ModuleNotFoundError):
         from uvloop import new_event_loop

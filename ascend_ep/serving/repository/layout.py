@@ -25,9 +25,12 @@ OPTIONS = "atc.cfg"
 
 
 class Layout:
-    """`only`: the name of the one model that the folder is of, "" for a folder of models."""
+    """`only`: the name of the one model that the folder is of, "" for a folder of models. Raises AscendError
+    E50030 for a name that no model can have."""
 
     def __init__(self, root: Path, only: str = "") -> None:
+        if only and not is_name(only):
+            raise AscendError("E50030", only, "model-name", "it has letters, digits, _, - and dots within")
         self.root = root
         self.only = only
 

@@ -18,6 +18,7 @@ from ascend_ep.serving.settings import Settings
 from . import layout
 from .config import ModelConfig
 from .conversion import Converter
+from .memory import trim
 from .stamp import stamp_files
 from .version import LoadedVersion
 
@@ -53,7 +54,7 @@ class Loader:
     async def release(self, version: LoadedVersion) -> None:
         """Finishes what the version has taken, then gives its memory back at once."""
         await version.close()
-        await asyncio.get_running_loop().run_in_executor(self._threads, version.release)
+        await asyncio.get_running_loop().run_in_executor(self._threads, _release, version)
 
     async def close(self) -> None:
         self._threads.shutdown(wait=False)
@@ -94,6 +95,11 @@ def _checked_session(path: Path, threads: int, trust: Sequence[str], version: st
         if difference.exceeds:
             raise AscendError("E50044", version, f"output [{output}]: {difference}")
     return session
+
+
+def _release(version: LoadedVersion) -> None:
+    version.release()
+    trim()
 
 
 def _warm_up(version: LoadedVersion, config: ModelConfig) -> None:
