@@ -15,7 +15,7 @@ from .release import installed_version
 from .repository.model import ServedModel
 from .repository.version import LoadedVersion
 from .signature import TensorSpec
-from .statistics import Duration
+from .statistics import BatchSize, Duration
 
 EXTENSIONS = ("binary_tensor_data", "classification", "model_configuration", "model_repository", "statistics")
 PLATFORM = "ascend_om"
@@ -60,6 +60,7 @@ class ModelConfiguration(TypedDict):
     input: list[ConfiguredTensor]
     output: list[ConfiguredTensor]
     default_model_filename: str
+    parameters: dict[str, dict[str, str]]
     instance_group: NotRequired[list[dict[str, Any]]]
     dynamic_batching: NotRequired[dict[str, Any]]
 
@@ -69,8 +70,18 @@ class StatisticDuration(TypedDict):
     ns: int
 
 
+class BatchStatistic(TypedDict):
+    """The runs of so many rows."""
+
+    batch_size: int
+    compute_input: StatisticDuration
+    compute_infer: StatisticDuration
+    compute_output: StatisticDuration
+
+
 class VersionStatistic(TypedDict):
-    """last_inference: milliseconds since 1970, 0 before the first."""
+    """inference_count: rows; execution_count: runs of the model. last_inference: milliseconds since 1970, 0
+    before the first."""
 
     name: str
     version: str
@@ -78,7 +89,7 @@ class VersionStatistic(TypedDict):
     inference_count: int
     execution_count: int
     inference_stats: dict[str, StatisticDuration]
-    batch_stats: list[dict[str, Any]]
+    batch_stats: list[BatchStatistic]
 
 
 class ModelStatistics(TypedDict):
@@ -105,7 +116,8 @@ def model_metadata(model: ServedModel, version: LoadedVersion) -> ModelMetadata:
 
 
 def model_config(version: LoadedVersion) -> ModelConfiguration:
-    """As Triton's model configuration; sizes of tensors are without the batch's when `max_batch_size` > 0."""
+    """As Triton's model configuration; sizes of tensors are without the batch's when `max_batch_size` > 0.
+    parameters: how the server found it best to run it."""
     config, signature = version.config, version.signature
     largest = config.max_batch_size or 0
     shown: ModelConfiguration = {
@@ -117,6 +129,7 @@ def model_config(version: LoadedVersion) -> ModelConfiguration:
         "input": [_configured(spec, largest) for spec in signature.inputs],
         "output": [_configured(spec, largest) for spec in signature.outputs],
         "default_model_filename": "model.om",
+        "parameters": {key: {"string_value": text} for key, text in version.execution.describe().items()},
     }
     if config.instances is not None:
         shown["instance_group"] = [
@@ -160,8 +173,8 @@ def _statistics(version: LoadedVersion) -> VersionStatistic:
         "name": version.model,
         "version": version.name,
         "last_inference": kept.last_inference_ms,
-        "inference_count": kept.success.count,
-        "execution_count": kept.compute_infer.count,
+        "inference_count": kept.inferences,
+        "execution_count": kept.executions,
         "inference_stats": {
             "success": _duration(kept.success),
             "fail": _duration(kept.fail),
@@ -172,7 +185,16 @@ def _statistics(version: LoadedVersion) -> VersionStatistic:
             "cache_hit": _duration(_NEVER),
             "cache_miss": _duration(_NEVER),
         },
-        "batch_stats": [],
+        "batch_stats": [_batches(rows, size) for rows, size in sorted(kept.batches.items())],
+    }
+
+
+def _batches(rows: int, size: BatchSize) -> BatchStatistic:
+    return {
+        "batch_size": rows,
+        "compute_input": {"count": size.count, "ns": size.compute_input},
+        "compute_infer": {"count": size.count, "ns": size.compute_infer},
+        "compute_output": {"count": size.count, "ns": size.compute_output},
     }
 
 

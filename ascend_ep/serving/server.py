@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .tracing.spans import Spans
 
 from .grpc.server import GrpcServer
-from .http import absent, openapi
+from .http import absent, openapi, page
 from .http.admin import Admin
 from .http.authorised import Authorised
 from .http.connection import Handler
@@ -26,6 +26,8 @@ from .http.v2 import V2
 from .logs.requests import RequestLog
 from .metrics.collector import ServerCollector
 from .metrics.endpoint import MetricsEndpoint
+from .page.recent import RecentErrors
+from .page.state import StateOfPage
 from .repository.repository import Repository
 from .security.exposure import is_local
 from .security.tls import Tls
@@ -46,8 +48,10 @@ class Server:
         self.tokens = Tokens(settings.auth_tokens) if settings.auth_tokens is not None else None
         self.repository = Repository(settings)
         self.service = InferenceService(self.repository, settings.timeout)
+        self.errors = RecentErrors()
+        self.service.failure_observers.append(self.errors.observe)
         self.v2 = V2(self.service, settings.limits)
-        self.http = HttpServer(self._guarded(self._protocol()), settings.limits)
+        self.http = HttpServer(self._guarded(self._protocol()), settings.limits, self.errors.note)
         self.http_port = 0
         self.grpc = GrpcServer(self.service, settings, self.tls, self.tokens)
         self.grpc_port = 0
@@ -146,6 +150,7 @@ class Server:
         Control(self.repository, self.settings.model_control_mode == "explicit").add_to(router)
         absent.add_to(router)
         openapi.add_to(router)
+        page.add_to(router, StateOfPage(self.service, self.errors))
         return router
 
     def _metrics(self) -> Handler:

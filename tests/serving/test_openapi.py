@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from running import Running
 
-from ascend_ep.serving.http import infer_body
+from ascend_ep.serving.http import infer_body, page
 from ascend_ep.serving.http.openapi import OPERATIONS, document
 from ascend_ep.serving.http.router import Router
 from ascend_ep.serving.server import Server
@@ -37,7 +37,8 @@ def test_every_route_is_described(repository: Path) -> None:
     server = Server(Settings(repository))
     router = server.http.handler
     assert isinstance(router, Router)
-    assert router.operations == {(o.method, o.path) for o in OPERATIONS}
+    described = {(o.method, o.path) for o in OPERATIONS}
+    assert router.operations == described | {("GET", path) for path in page.OPEN}
 
 
 @pytest.mark.parametrize(

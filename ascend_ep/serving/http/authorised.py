@@ -1,15 +1,17 @@
-"""Only requests with a token reach the handler; health endpoints are open, for probes have none."""
+"""Only requests with a token reach the handler. Health endpoints are open, for probes have none, and so are
+the page's files: the page asks for a token."""
 
 from __future__ import annotations
 
 from ascend_ep.errors import AscendError
 from ascend_ep.serving.security.tokens import Tokens
 
+from . import page
 from .connection import Handler
 from .message import Request, Response, Send
 from .refused import refused
 
-OPEN = frozenset({"/v2/health/live", "/v2/health/ready"})
+OPEN = page.OPEN | {"/v2/health/live", "/v2/health/ready"}
 
 
 class Authorised:

@@ -126,7 +126,7 @@ class Connection(asyncio.BufferedProtocol):
         try:
             self._server.handler(request, send)
         except Exception as failure:
-            send(refused(internal(failure)))
+            send(self._refused(internal(failure)))
 
     def _answer(self, request: Request, response: Response) -> None:
         if self._transport is None or self._busy is not request:
@@ -181,7 +181,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._busy is not None or self._waiting:
             self._waiting.append(error)
             return
-        self._write(refused(error), keep_alive=False)
+        self._write(self._refused(error), keep_alive=False)
         # Closing with bytes unread would reset the connection, maybe before the client has read why.
         self._closing = True
         self._idle_since = time.monotonic()
@@ -189,6 +189,11 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.write_eof()
         else:
             self._transport.close()
+
+    def _refused(self, error: AscendError) -> Response:
+        if self._server.note is not None:
+            self._server.note(error)
+        return refused(error)
 
     def _close(self) -> None:
         self._closing = self._last = True

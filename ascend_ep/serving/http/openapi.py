@@ -12,6 +12,7 @@ import msgspec
 
 from ascend_ep.serving.release import installed_version
 
+from . import page
 from .message import Request, Response
 from .router import Router
 from .schemas import components, reference
@@ -68,6 +69,7 @@ OPERATIONS: Sequence[Operation] = (
     Operation("GET", "/v2/health/ready", "Whether every model is ready", "Ready"),
     Operation("GET", "/v2/models/stats", "Statistics of all models", "ModelStatistics"),
     Operation("GET", PATH, "This document", "OpenApi"),
+    Operation("GET", page.STATE, "What the page at / shows", "PageState"),
     *_of_models("", "What a model takes and gives", gives="ModelMetadata"),
     *_of_models("/ready", "Whether a model is ready", gives="ModelReady"),
     *_of_models("/config", "How a model is served", gives="ModelConfiguration"),

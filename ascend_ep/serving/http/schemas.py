@@ -8,6 +8,7 @@ import msgspec
 
 from ascend_ep.serving import descriptions
 from ascend_ep.serving.datatypes import DTYPES
+from ascend_ep.serving.page.state import PageState
 from ascend_ep.serving.repository.index import State
 from ascend_ep.serving.tensors import MAX_RANK
 
@@ -19,6 +20,7 @@ _TYPED = (
     descriptions.ModelMetadata,
     descriptions.ModelConfiguration,
     descriptions.ModelStatistics,
+    PageState,
     IndexBody,
     LoadBody,
     UnloadBody,

@@ -6,6 +6,7 @@ import asyncio
 import ssl
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +38,14 @@ class Budget:
 
 
 class HttpServer:
-    """Gives every request to `handler`, which answers by its second argument, once."""
+    """Gives every request to `handler`, which answers by its second argument, once. `note` is told of what
+    the handler raises, and of what can't be understood."""
 
-    def __init__(self, handler: Handler, limits: Limits) -> None:
+    def __init__(
+        self, handler: Handler, limits: Limits, note: Callable[[AscendError], None] | None = None
+    ) -> None:
         self.handler = handler
+        self.note = note
         self.limits = limits
         self.draining = False
         #: bytes that came and went, and answers by their status

@@ -1,0 +1,1 @@
+"""The page at `/`: its files, which http/page.py serves, and the state that it shows."""

@@ -1,0 +1,53 @@
+"""The last failures of requests, for the page: texts as their clients got them."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import TypedDict
+
+from ascend_ep.errors import AscendError
+from ascend_ep.serving.execution.job import Job
+from ascend_ep.serving.refusals import STATUSES, sentence
+from ascend_ep.serving.repository.version import LoadedVersion
+from ascend_ep.serving.request import InferRequest
+
+_KEPT = 50
+_LONGEST = 500
+
+
+class RecentError(TypedDict):
+    """time: seconds since 1970; model: "" where the request didn't get as far."""
+
+    time: float
+    model: str
+    text: str
+
+
+class RecentErrors:
+    def __init__(self) -> None:
+        self._kept: deque[RecentError] = deque(maxlen=_KEPT)
+        self._last: AscendError | None = None
+
+    def newest_first(self) -> list[RecentError]:
+        return list(reversed(self._kept))
+
+    def note(self, error: AscendError, model: str = "") -> None:
+        """One failure may be seen by the service and by the front end: it is kept once."""
+        if error is self._last:
+            return
+        self._last = error
+        text = sentence(error) if error.code in STATUSES else "E50010: the server failed; its log says how"
+        self._kept.append({"time": time.time(), "model": model, "text": text[:_LONGEST]})
+
+    def observe(
+        self,
+        request: InferRequest,
+        version: LoadedVersion | None,
+        job: Job | None,
+        error: AscendError | None,
+        ns: int,
+    ) -> None:
+        """As the service's observers are called."""
+        if error is not None:
+            self.note(error, request.model[:_LONGEST])
