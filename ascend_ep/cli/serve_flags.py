@@ -88,6 +88,13 @@ FLAGS: tuple[Flag, ...] = (
     Flag(_METRICS, "metrics-port", "port", "metrics_port", "0: any free one (8002)"),
     Flag(_RUNS, "instances", "int", "instances", "runs of one model at a time (by measurement)"),
     Flag(_RUNS, "threads", "int", "threads", "threads of one run (by measurement)"),
+    Flag(
+        _RUNS,
+        "auto-implementation",
+        "switch",
+        "auto_implementation",
+        "compiled, interpreted or the ONNX model on onnxruntime: whichever is the fastest, by live timings",
+    ),
     Flag(_RUNS, "max-queue", "int", "max_queue", "requests that may wait for one model"),
     Flag(_RUNS, "max-queue-bytes", "bytes", "max_queue_bytes", "tensors that may wait for one version"),
     Flag(_RUNS, "request-timeout-secs", "seconds", "timeout", "for requests that name no deadline"),

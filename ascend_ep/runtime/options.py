@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from ascend_ep.errors import AscendError
@@ -151,12 +151,18 @@ class ProviderOptions:
     low_memory: bool = False
     #: False: weights are read into memory, for a file that may be overwritten while the session lives
     map_weights: bool = True
+    #: False: no library of the bundle is loaded, whoever trusts it; what they compute is interpreted
+    native_code: bool = True
 
     def as_strings(self) -> dict[str, str]:
         """As get_provider_options shows them."""
         shown = {"num_threads": str(self.num_threads), "low_memory": str(int(self.low_memory))}
         shown |= {} if self.map_weights else {"map_weights": "0"}
+        shown |= {} if self.native_code else {"native_code": "0"}
         return shown | ({} if self.trust is None else {"trust": self.trust})
+
+
+_OPTIONS = frozenset(field.name for field in fields(ProviderOptions))
 
 
 def provider_options(providers: Any, options: Any, session_options: Any) -> ProviderOptions:
@@ -184,12 +190,12 @@ def provider_options(providers: Any, options: Any, session_options: Any) -> Prov
         raise AscendError(
             "E40001", "a bundle runs on AscendEP, which `providers` leaves out", fix='Add "AscendEP".'
         )
-    unknown = sorted(set(given) - {"num_threads", "trust", "low_memory", "map_weights"})
+    unknown = sorted(set(given) - _OPTIONS)
     if unknown:
         raise AscendError(
             "E40001",
             f"provider option [{unknown[0]}] means nothing to a finished bundle",
-            fix="Use num_threads, trust, low_memory or map_weights; give the others to ascend-atc.",
+            fix=f"Use one of {', '.join(sorted(_OPTIONS))}; give the others to ascend-atc.",
         )
     asked = 0 if os.environ.get("ASCEND_EP_THREADS") else getattr(session_options, "intra_op_num_threads", 0)
     threads = given.get("num_threads", asked)
@@ -198,6 +204,7 @@ def provider_options(providers: Any, options: Any, session_options: Any) -> Prov
         given.get("trust"),
         _switch("low_memory", given, "0"),
         _switch("map_weights", given, "1"),
+        _switch("native_code", given, "1"),
     )
 
 

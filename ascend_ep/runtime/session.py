@@ -29,10 +29,10 @@ class InferenceSession:
     """Runs a bundle of ascend-atc, given by path or by its bytes.
 
     `sess_options` may be ours or onnxruntime's. `providers` may name AscendEP and CPUExecutionProvider,
-    `provider_options` give AscendEP's num_threads, trust, low_memory (the memory of weights is given back
-    after each use) and map_weights (0: they are read, not mapped, as a file needs that may be overwritten).
-    Given an ONNX model instead, this is onnxruntime's InferenceSession with AscendEP. Any number of threads
-    may call `run` at once.
+    `provider_options` give AscendEP's num_threads, trust, native_code (0: none is loaded, whoever trusts it),
+    low_memory (the memory of weights is given back after each use) and map_weights (0: they are read, not
+    mapped, as a file needs that may be overwritten). Given an ONNX model instead, this is onnxruntime's
+    InferenceSession with AscendEP. Any number of threads may call `run` at once.
 
     Raises AscendError, as every method does.
     """
@@ -66,6 +66,7 @@ class InferenceSession:
         chosen = options.provider_options(providers, provider_options, self._options)
         flags = lib.ASC_OPEN_LOW_MEMORY if chosen.low_memory else 0
         flags |= 0 if chosen.map_weights else lib.ASC_OPEN_NO_MMAP
+        flags |= 0 if chosen.native_code else lib.ASC_OPEN_NO_NATIVE
         model = open_model(self._source, chosen.num_threads, chosen.trust, flags, _warn)
         self._provider_options = chosen
         self._executor = Executor(Bundle(model), self._options, self._profile)

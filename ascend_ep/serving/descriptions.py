@@ -129,7 +129,7 @@ def model_config(version: LoadedVersion) -> ModelConfiguration:
         "input": [_configured(spec, largest) for spec in signature.inputs],
         "output": [_configured(spec, largest) for spec in signature.outputs],
         "default_model_filename": "model.om",
-        "parameters": {key: {"string_value": text} for key, text in version.execution.describe().items()},
+        "parameters": {key: {"string_value": text} for key, text in version.describe().items()},
     }
     if config.instances is not None:
         shown["instance_group"] = [

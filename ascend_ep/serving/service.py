@@ -59,7 +59,8 @@ class InferenceService:
         signature.check(request.inputs)
         if request.outputs:
             signature.check_outputs(request.outputs)
-        if request.deadline is None:
+        own_deadline = request.deadline is not None
+        if not own_deadline:
             request.deadline = time.monotonic() + self._timeout
         rows = 1
         if version.rows_input is not None:
@@ -69,6 +70,7 @@ class InferenceService:
             self._answer(version, job, result, reply)
 
         job = Job(request, request.inputs, rows, done)
+        job.own_deadline = own_deadline
         version.submit(job)
         return job
 

@@ -58,6 +58,8 @@ class Settings:
     #: of a model, at once; None: found by measurement
     instances: int | None = None
     threads: int | None = None
+    #: whether the fastest of a model's implementations is found from live runs, unless its config says
+    auto_implementation: bool = False
     max_queue: int = 256
     #: of the tensors that wait, for each version
     max_queue_bytes: int = 256 << 20

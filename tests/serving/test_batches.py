@@ -69,7 +69,7 @@ def test_no_more_rows_than_allowed_and_in_order() -> None:
 
 def test_too_many_rows_are_refused_when_the_config_says_how_many() -> None:
     async def script() -> None:
-        on = scheduler(Model(), BatchRules(INPUTS, 4, strict=True))
+        on = scheduler(Model(), BatchRules(INPUTS, 4, largest=4))
         refused = ask(on, Asked(rows(5))).refused
         assert refused is not None
         assert (refused.code, "4 is the most" in str(refused)) == ("E50004", True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import batch_models
 import numpy as np
@@ -29,7 +30,12 @@ def loaded(
     path = folder / "model.om"
     if not path.exists():
         path.write_bytes(convert(build(), ConvertOptions(precision="must_keep_origin_dtype")).to_bytes())
-    return LoadedVersion("m", 1, ascend_ep.InferenceSession(str(path)), config, str(path))
+
+    def open_session(threads: int, native_code: bool) -> Any:
+        options = {"num_threads": str(threads), "native_code": str(int(native_code))}
+        return ascend_ep.InferenceSession(str(path), providers=[("AscendEP", options)])
+
+    return LoadedVersion("m", 1, open_session, config, str(path))
 
 
 @pytest.mark.parametrize("build", [batch_models.column_softmax, batch_models.centred, batch_models.regrouped])
@@ -56,7 +62,7 @@ def test_what_a_config_says(tmp_path: Path) -> None:
     rules = loaded(
         tmp_path, batch_models.wide, ModelConfig(max_batch_size=8, batching=batching)
     ).execution.rules
-    assert (rules.preferred, rules.max_delay, rules.strict) == ((2, 4), 0.001, True)
+    assert (rules.preferred, rules.max_delay, rules.largest) == ((2, 4), 0.001, 8)
     assert (rules.levels, rules.default_level) == (2, 1)
 
 

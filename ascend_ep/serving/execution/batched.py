@@ -60,6 +60,8 @@ class BatchedScheduler:
         if rules.levels > 1:
             job.level = rules.level(job)
         group = self._waiting.add(job, key)
+        if rules.timeout and not (rules.allow_override and job.own_deadline):
+            job.start_by = job.arrived * 1e-9 + rules.timeout
         if rules.max_delay:
             group.due = min(group.due, self._due(job))
         self._idle.clear()

@@ -10,19 +10,22 @@ from ascend_ep.serving.statistics import VersionStatistics
 
 from .batch import Run
 from .job import Job
+from .rules import BatchRules
 
 
 class DirectScheduler:
     pending = 0
 
-    def __init__(self, run: Run, statistics: VersionStatistics) -> None:
+    def __init__(self, run: Run, rules: BatchRules, statistics: VersionStatistics) -> None:
         self._run = run
+        self._rules = rules
         self._statistics = statistics
         self._closed = False
 
     def submit(self, job: Job) -> None:
         if self._closed:
             raise AscendError("E50003", job.request.model)
+        self._rules.check_rows(job)
         began = time.monotonic_ns()
         try:
             outputs = self._run(job.inputs)

@@ -16,10 +16,23 @@ class Job:
     """Finished exactly once, on the event loop: by `finish`, `fail`, or `cancel` (nobody listens any more).
 
     rows: the size of the batch dimension, 1 for a model without one. level: 0 goes first. size: bytes of the
-    inputs; both are set by a scheduler that lets it wait.
+    inputs. start_by: on the clock of time.monotonic. These three are set by a scheduler that lets it wait.
+    own_deadline: whether the request named its deadline.
     """
 
-    __slots__ = ("arrived", "done", "finished", "inputs", "level", "request", "rows", "size", "timings")
+    __slots__ = (
+        "arrived",
+        "done",
+        "finished",
+        "inputs",
+        "level",
+        "own_deadline",
+        "request",
+        "rows",
+        "size",
+        "start_by",
+        "timings",
+    )
 
     def __init__(self, request: InferRequest, inputs: dict[str, Array], rows: int, done: Done) -> None:
         self.request = request
@@ -28,6 +41,8 @@ class Job:
         self.done = done
         self.finished = False
         self.level = self.size = 0
+        self.own_deadline = False
+        self.start_by: float | None = None
         self.timings = Timings(batch=rows)
         self.arrived = time.monotonic_ns()
 
@@ -49,6 +64,11 @@ class Job:
         """Whether the deadline has passed."""
         deadline = self.request.deadline
         return deadline is not None and time.monotonic() >= deadline
+
+    def is_late_to_start(self) -> bool:
+        if self.start_by is not None and time.monotonic() >= self.start_by:
+            return True
+        return self.is_late()
 
     def too_late(self) -> AscendError:
         return AscendError("E50007", f"{(time.monotonic_ns() - self.arrived) / 1e6:.0f} ms")

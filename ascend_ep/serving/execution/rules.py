@@ -19,18 +19,22 @@ Rim = tuple[str, tuple[int | str, ...]]
 @dataclass(frozen=True)
 class BatchRules:
     """max_rows: of a batch; 1: every request runs alone. preferred: sizes to stop waiting at. max_delay:
-    seconds the first of a batch waits for others; 0: takes those that wait, and never waits. strict: a
-    request of more than max_rows rows is refused; otherwise it runs alone. profiles: the only sizes of free
-    dimensions at which the model runs, by name; empty: any. levels: of priority, the first goes first."""
+    seconds the first of a batch waits for others; 0: takes those that wait, and never waits. largest: a
+    request of more rows is refused; None: one of more than max_rows runs alone. profiles: the only sizes of
+    free dimensions at which the model runs, by name; empty: any. levels: of priority, the first goes first.
+    timeout: seconds a request may wait to be run; one with a deadline of its own waits for that instead, if
+    allow_override."""
 
     inputs: tuple[Rim, ...]
     max_rows: int = 1
     preferred: tuple[int, ...] = ()
     max_delay: float = 0.0
-    strict: bool = False
+    largest: int | None = None
     profiles: tuple[Mapping[str, int], ...] = ()
     levels: int = 1
     default_level: int = 0
+    timeout: float | None = None
+    allow_override: bool = True
     _sizes: dict[Key, tuple[int, ...]] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
@@ -46,15 +50,18 @@ class BatchRules:
     def key(self, job: Job) -> Key:
         """Equal for jobs that may share a run. Raises AscendError E50004 for a job of too many rows."""
         inputs = job.inputs
-        if self.batched:
-            if job.rows > self.max_rows and self.strict:
-                raise AscendError("E50004", self._first, self._too_many(job.rows, self.max_rows))
-            if any(array.shape[0] != job.rows for array in inputs.values()):
-                raise AscendError("E50004", self._first, "the inputs differ in their number of rows")
+        self.check_rows(job)
+        if self.batched and any(array.shape[0] != job.rows for array in inputs.values()):
+            raise AscendError("E50004", self._first, "the inputs differ in their number of rows")
         key = self.key_of(inputs)
         if self.profiles and job.rows > (most := self.most(key)):
-            raise AscendError("E50004", self._first, self._too_many(job.rows, most))
+            raise self._too_many(job.rows, most)
         return key
+
+    def check_rows(self, job: Job) -> None:
+        """Raises AscendError E50004 for a job of more rows than a request may have."""
+        if self.largest is not None and job.rows > self.largest:
+            raise self._too_many(job.rows, self.largest)
 
     def key_of(self, inputs: Mapping[str, Array]) -> Key:
         return tuple([inputs[name].shape[1:] for name in self._free]) if self._free else ()
@@ -87,9 +94,8 @@ class BatchRules:
     def _first(self) -> str:
         return self.inputs[0][0]
 
-    @staticmethod
-    def _too_many(rows: int, most: int) -> str:
-        return f"a batch of {rows} was sent; {most} is the most"
+    def _too_many(self, rows: int, most: int) -> AscendError:
+        return AscendError("E50004", self._first, f"a batch of {rows} was sent; {most} is the most")
 
     def _allowed(self, key: Key) -> tuple[int, ...]:
         """The numbers of rows at which the model runs, ascending; empty: any."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-from ascend_ep.serving.settings import Settings
 from ascend_ep.serving.statistics import VersionStatistics
 
 from .batch import Run
@@ -19,19 +18,18 @@ from .workers import Done, Inline, Instances, Workers
 def make_scheduler(
     execution: Execution,
     run: Run,
-    settings: Settings,
+    waiting: WaitingJobs,
     statistics: VersionStatistics,
     loop: asyncio.AbstractEventLoop,
 ) -> Scheduler:
     """Called on the event loop; threads are started."""
     rules = execution.rules
     if execution.inline and not rules.batched:
-        return DirectScheduler(run, statistics)
+        return DirectScheduler(run, rules, statistics)
 
     def workers(done: Done) -> Workers:
         if execution.inline:
             return Inline(run, done)
         return Instances(execution.instances, run, done, loop)
 
-    waiting = WaitingJobs(settings.max_queue, settings.max_queue_bytes, rules.levels)
     return BatchedScheduler(workers, rules, waiting, statistics, loop, execution.longest)

@@ -47,6 +47,10 @@ class Execution:
         """Seconds of the longest run that was measured."""
         return max(self.seconds, *self.curve.values()) if self.curve else self.seconds
 
+    @property
+    def instance_count(self) -> int:
+        return 1 if self.inline else self.instances
+
     def describe(self) -> dict[str, str]:
         """For people: in the log and among the parameters of the model's config."""
         where = "on the event loop" if self.inline else f"{self.instances} instances"
@@ -71,7 +75,6 @@ class Tuning:
     samples: Samples
     rim: BatchRim | str
     config: ModelConfig
-    instances: int | None = None
     seconds: float = 1.0
 
     def __post_init__(self) -> None:
@@ -79,7 +82,6 @@ class Tuning:
         self._why: list[str] = []
         self._curve: dict[int, float] = {}
         self._insisted = self.config.batching is not None
-        self.instances = self.config.instances or self.instances
 
     def choose(self) -> Execution:
         """Takes about `seconds`, and a few runs if one takes longer."""
@@ -87,7 +89,7 @@ class Tuning:
         if row and self.rim_profiles:
             row = self._sizes()[0]
         one = run_seconds(self.run, self.samples, row)
-        inline = one < INLINE_SECONDS and not self.instances
+        inline = one < INLINE_SECONDS and not self.config.instances
         rules = self._rules(one, inline)
         if inline and self._curve.get(rules.max_rows, 0.0) > _INLINE_BATCH:
             inline = False
@@ -123,10 +125,12 @@ class Tuning:
             most,
             tuple(sorted(n for n in batching.preferred if n <= most)) if batching else (),
             batching.max_delay if batching else 0.0,
-            strict=bool(config.max_batch_size),
+            largest=config.max_batch_size,
             profiles=rim.profiles,
             levels=max(batching.priority_levels, 1) if batching else 1,
             default_level=max(batching.default_priority - 1, 0) if batching else 0,
+            timeout=batching.timeout if batching else None,
+            allow_override=batching.allow_override if batching else True,
         )
         time_left = self._half_time() - time.perf_counter()
         verdict = check(padded_run(self.run, rules), self.samples, self._tried(most), time_left)
@@ -138,7 +142,9 @@ class Tuning:
 
     def _alone(self, why: str) -> BatchRules:
         self._say(f"not batched: {why}")
-        return BatchRules(self.rim.inputs if isinstance(self.rim, BatchRim) else ())
+        if isinstance(self.rim, str):
+            return BatchRules(())
+        return BatchRules(self.rim.inputs, largest=self.config.max_batch_size or None)
 
     def _sizes(self) -> list[int]:
         """Numbers of rows to measure, ascending: powers of two, or those that the model runs at."""
@@ -174,7 +180,7 @@ class Tuning:
     def _instances(self, rows: int | None) -> tuple[int, int]:
         """Their number, and the threads of a run. With one thread pool for all, several runs at once share
         it, and a run that is alone has all of it."""
-        asked, threads = self.instances, self.config.threads
+        asked, threads = self.config.instances, self.config.threads
         if asked and threads is not None:
             return asked, threads
         cores = len(os.sched_getaffinity(0))

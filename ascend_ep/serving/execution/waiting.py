@@ -84,7 +84,7 @@ class WaitingJobs:
             while level:
                 job = level[0]
                 live = not job.finished
-                in_time = live and not job.is_late()
+                in_time = live and not job.is_late_to_start()
                 if in_time and taken and job.rows > room:
                     break
                 level.popleft()

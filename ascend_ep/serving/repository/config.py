@@ -73,7 +73,8 @@ class Warmup:
 class ModelConfig:
     """None: chosen by the server, from the signature and by measurement. max_batch_size 0: no batches.
     split: weights of versions among requests that name none, by number. shadow: the version that runs
-    shadow_share of the requests once more, to be compared. warmup: whether versions are run before they take
+    shadow_share of the requests once more, to be compared. auto_implementation: whether the fastest of
+    several implementations is found from live runs. warmup: whether versions are run before they take
     requests; warmups: on what, besides their stored samples."""
 
     max_batch_size: int | None = None
@@ -84,6 +85,7 @@ class ModelConfig:
     split: tuple[tuple[int, float], ...] = ()
     shadow: int | None = None
     shadow_share: float = 1.0
+    auto_implementation: bool | None = None
     warmup: bool = True
     warmups: tuple[Warmup, ...] = ()
     declared: Declarations = Declarations()

@@ -13,12 +13,13 @@ from .config import DeclaredTensor, ModelConfig
 def check_config(name: str, config: ModelConfig, signature: Signature) -> None:
     """Raises AscendError E50041 with the line of what the bundle contradicts."""
     declared, batched = config.declared, bool(config.max_batch_size)
-    if batched and signature.batch_symbol is None:
+    tensors = (*signature.inputs, *signature.outputs)
+    if batched and not all(spec.dims and isinstance(spec.dims[0], str) for spec in tensors):
         _refuse(
             name,
             declared.batch_line,
             f"max_batch_size is {config.max_batch_size}, but the bundle's inputs and outputs don't all begin "
-            "with one batch size that requests choose",
+            "with a size that requests choose",
         )
     _check_tensors(name, "input", declared.inputs, signature.inputs, batched)
     _check_tensors(name, "output", declared.outputs, signature.outputs, batched)

@@ -103,7 +103,7 @@ class _Reader:
         largest = given.max_batch_size if "max_batch_size" in self._lines else None
         if largest is not None and largest < 0:
             self.refuse("max_batch_size", "it is 0 (no batches) or more")
-        threads, split, shadow = read_parameters(given.parameters, self.refuse, self._say)
+        threads, split, shadow, automatic = read_parameters(given.parameters, self.refuse, self._say)
         return ModelConfig(
             max_batch_size=largest,
             batching=self._batching(largest),
@@ -113,6 +113,7 @@ class _Reader:
             split=split,
             shadow=shadow[0],
             shadow_share=shadow[1],
+            auto_implementation=automatic,
             warmups=read_warmups(given.model_warmup, largest or 0, self.refuse),
             declared=Declarations(
                 self._tensors("input"), self._tensors("output"), self._lines["max_batch_size"]

@@ -2,6 +2,7 @@
 
 parameters { key: "threads" value { string_value: "2" } }            of one run
 parameters { key: "split" value { string_value: "1:0.9, 2:0.1" } }   weights of versions
+parameters { key: "auto_implementation" value { string_value: "true" } }   the fastest one, by live runs
 parameters { key: "shadow" value { string_value: "2:0.1" } }         the version that runs a share once more
 """
 
@@ -14,14 +15,15 @@ from typing import Any
 Split = tuple[tuple[int, float], ...]
 Shadow = tuple[int | None, float]
 
-_KEYS = ("threads", "split", "shadow")
+_KEYS = ("threads", "split", "shadow", "auto_implementation")
 MAX_THREADS = 1024
 
 
 def read_parameters(
     given: Mapping[str, Any], refuse: Callable[[str, str], None], say: Callable[[str, str], None]
-) -> tuple[int | None, Split, Shadow]:
-    """threads, split, shadow with its share. `refuse` raises; `say` is for keys that mean nothing here."""
+) -> tuple[int | None, Split, Shadow, bool | None]:
+    """threads, split, shadow with its share, auto_implementation. `refuse` raises; `say` is for keys that
+    mean nothing here."""
     for key in given:
         if key not in _KEYS:
             say("parameters", f"the key [{key}] is none of {', '.join(_KEYS)}")
@@ -40,7 +42,12 @@ def read_parameters(
         split = _split(given["split"].string_value)
         if not split:
             refuse("parameters", 'split is weights of versions, such as "1:0.9, 2:0.1"')
-    return threads, split, shadow
+    automatic: bool | None = None
+    if "auto_implementation" in given:
+        automatic = {"true": True, "false": False}.get(given["auto_implementation"].string_value)
+        if automatic is None:
+            refuse("parameters", "auto_implementation is true or false")
+    return threads, split, shadow, automatic
 
 
 def _whole(text: str) -> int:

@@ -91,6 +91,11 @@ def source(folder: Path) -> Path | None:
     return next((p for p in (folder / BUNDLE, folder / ONNX) if p.is_file()), None)
 
 
+def original(folder: Path) -> Path | None:
+    """The ONNX model of a version, which its bundle was made from."""
+    return folder / ONNX if (folder / ONNX).is_file() else None
+
+
 def files(folder: Path) -> Iterator[Path]:
     """The files that a version consists of: a bundle with its weights, or a model with all beside it."""
     model = source(folder)

@@ -45,7 +45,8 @@ class Loader:
         if source.name == layout.ONNX:
             path = await self._converter.bundle(name, path)
         config = _with_defaults(config, self._settings)
-        made = await loop.run_in_executor(self._threads, self._open, name, number, path, config)
+        original = layout.original(folder)
+        made = await loop.run_in_executor(self._threads, self._open, name, number, path, config, original)
         if stamp_files(layout.files(folder)) != before:
             raise AscendError("E50045", self._places.shown(source))
         made.start(self._settings, loop)
@@ -59,11 +60,14 @@ class Loader:
     async def close(self) -> None:
         self._threads.shutdown(wait=False)
 
-    def _open(self, name: str, number: int, path: Path, config: ModelConfig) -> LoadedVersion:
-        def open_session(threads: int) -> Any:
-            return _checked_session(path, threads, self._settings.trust, f"{name}, version {number}")
+    def _open(
+        self, name: str, number: int, path: Path, config: ModelConfig, original: Path | None
+    ) -> LoadedVersion:
+        def open_session(threads: int, native_code: bool) -> Any:
+            options = {"num_threads": str(threads), "native_code": str(int(native_code))}
+            return _checked_session(path, options, self._settings.trust, f"{name}, version {number}")
 
-        made = LoadedVersion(name, number, open_session, config, str(path))
+        made = LoadedVersion(name, number, open_session, config, str(path), original)
         for native in made.session.bundle.refused_natives:
             log.warning(
                 "%s, version %d: its native code %s isn't trusted here and is interpreted"
@@ -76,17 +80,21 @@ class Loader:
 
 def _with_defaults(config: ModelConfig, settings: Settings) -> ModelConfig:
     """What a model's configuration leaves open is as the server was told."""
+    automatic = config.auto_implementation
     return replace(
-        config, instances=config.instances or settings.instances, threads=config.threads or settings.threads
+        config,
+        instances=config.instances or settings.instances,
+        threads=config.threads or settings.threads,
+        auto_implementation=settings.auto_implementation if automatic is None else automatic,
     )
 
 
-def _checked_session(path: Path, threads: int, trust: Sequence[str], version: str) -> Any:
+def _checked_session(path: Path, options: dict[str, str], trust: Sequence[str], version: str) -> Any:
     """A session whose bytes are all what was written, and that computes what was computed at conversion.
 
     The weights are read, not mapped: whoever overwrites the file doesn't change what is served.
     """
-    chosen = {"num_threads": str(threads), "map_weights": "0"}
+    chosen = options | {"map_weights": "0"}
     if trust:
         chosen["trust"] = ",".join(trust)
     session = ascend_ep.InferenceSession(str(path), providers=[("AscendEP", chosen)])

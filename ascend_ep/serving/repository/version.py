@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from ascend_ep.errors import AscendError
+from ascend_ep.serving.execution import candidates
 from ascend_ep.serving.execution.batch import Run
+from ascend_ep.serving.execution.implementations import Implementations
 from ascend_ep.serving.execution.job import Job
 from ascend_ep.serving.execution.rim import BatchRim, batch_rim
 from ascend_ep.serving.execution.samples import Samples
 from ascend_ep.serving.execution.scheduler import Scheduler
 from ascend_ep.serving.execution.schedulers import make_scheduler
 from ascend_ep.serving.execution.tuning import Execution, Tuning
+from ascend_ep.serving.execution.waiting import WaitingJobs
 from ascend_ep.serving.request import Array
 from ascend_ep.serving.settings import Settings
 from ascend_ep.serving.signature import Signature
@@ -23,35 +28,57 @@ from ascend_ep.serving.statistics import VersionStatistics
 from .config import ModelConfig
 from .config_check import check_config
 
-#: A checked session with so many threads for a run, 0 for all.
-OpenSession = Callable[[int], Any]
+#: A checked session with so many threads for a run, 0 for all; with the bundle's native code or without.
+OpenSession = Callable[[int, bool], Any]
 
 log = logging.getLogger("ascend_ep.serving")
 
 
 class LoadedVersion:
     """execution: how it is run, found when it was loaded. rows_input: the input whose first size counts the
-    rows of a request; None for a model without rows."""
+    rows of a request; None for a model without rows. implementations: those that can stand in for each other;
+    None when there is only one. original: the ONNX model that the bundle was made from, if it is there."""
 
     def __init__(
-        self, model: str, number: int, open_session: OpenSession, config: ModelConfig, where: str
+        self,
+        model: str,
+        number: int,
+        open_session: OpenSession,
+        config: ModelConfig,
+        where: str,
+        original: Path | None = None,
     ) -> None:
         self.model = model
         self.number = number
         self.name = str(number)
-        self.session = session = open_session(config.threads or 0)
         self.config = config
+        self.session = session = open_session(config.threads or 0, True)
         self.signature = Signature.of_session(session, where)
         self.statistics = VersionStatistics()
         check_config(model, config, self.signature)
         rim = batch_rim(session.bundle, insisted=bool(config.max_batch_size))
         self.rows_input = rim.inputs[0][0] if isinstance(rim, BatchRim) else None
+        stored = {edge.name: array for edge, array in session.bundle.samples()}
+        inputs = {spec.name: stored[spec.name] for spec in self.signature.inputs if spec.name in stored}
+        self._samples = Samples(self.signature, inputs)
+        self._run: Run = partial(session.run, None)
         self.execution = self._tuned(rim, open_session)
+        self.implementations = self._alternatives(open_session, original, stored)
         self.scheduler: Scheduler | None = None
 
     def start(self, settings: Settings, loop: asyncio.AbstractEventLoop) -> None:
         """Gives it a scheduler: from now on it takes jobs."""
-        self.scheduler = make_scheduler(self.execution, self.run, settings, self.statistics, loop)
+        batching = self.config.batching
+        max_queue = (batching.max_queue if batching else None) or settings.max_queue
+        waiting = WaitingJobs(max_queue, settings.max_queue_bytes, self.execution.rules.levels)
+        self.scheduler = make_scheduler(self.execution, self.run, waiting, self.statistics, loop)
+
+    def describe(self) -> dict[str, str]:
+        """How it is run, for people."""
+        shown = self.execution.describe()
+        if self.implementations is not None:
+            shown["implementations"] = self.implementations.describe()
+        return shown
 
     async def close(self) -> None:
         """Finishes what was taken; no more is."""
@@ -60,13 +87,12 @@ class LoadedVersion:
 
     def release(self) -> None:
         """Gives the session's memory back, whoever still holds this object. It takes no more jobs."""
-        self.scheduler = None
-        del self.session
+        self.scheduler = self.implementations = None
+        del self.session, self._run
 
     def run(self, inputs: dict[str, Array]) -> Sequence[Array]:
         """All outputs in the model's order."""
-        results: Sequence[Array] = self.session.run(None, inputs)
-        return results
+        return self._run(inputs)
 
     def submit(self, job: Job) -> None:
         """Raises AscendError E50003 when it doesn't take jobs any more."""
@@ -75,17 +101,36 @@ class LoadedVersion:
         self.scheduler.submit(job)
 
     def _tuned(self, rim: BatchRim | str, open_session: OpenSession) -> Execution:
-        stored = self.session.bundle.samples()
-        samples = Samples(self.signature, {edge.name: array for edge, array in stored if edge.is_input})
         opened: dict[int, Any] = {0: self.session}
 
         def single() -> Run:
-            opened[1] = open_session(1)
-            return lambda inputs: opened[1].run(None, inputs)
+            opened[1] = open_session(1, True)
+            return partial(opened[1].run, None)
 
-        execution = Tuning(self.run, single, samples, rim, self.config).choose()
+        execution = Tuning(self._run, single, self._samples, rim, self.config).choose()
         if execution.threads == 1 and 1 in opened:
             self.session = opened[1]
+            self._run = partial(self.session.run, None)
         shown = ", ".join(f"{key} {text}" for key, text in execution.describe().items())
         log.info("%s, version %s: %s", self.model, self.name, shown)
         return execution
+
+    def _alternatives(
+        self, open_session: OpenSession, original: Path | None, stored: Mapping[str, Array]
+    ) -> Implementations | None:
+        bundle, threads = self.session.bundle, self.execution.threads
+        explore = bool(self.config.auto_implementation)
+        others = candidates.others(bundle, lambda: open_session(threads, False), original, threads)
+        if not others:
+            return None
+        names = [spec.name for spec in self.signature.outputs]
+        outputs = {name: stored[name] for name in names if name in stored}
+        proof = candidates.make_proof(self._run, self._samples, outputs, names)
+        first = candidates.first_name(bundle)
+        made = Implementations(first, self._run, others, proof, explore=explore)
+        if explore:
+            for rows in (1, self.execution.rules.max_rows):
+                made.learn(self._samples.feed(rows))
+            log.info("%s, version %s: implementations %s", self.model, self.name, made.describe())
+        self._run = made
+        return made
