@@ -93,7 +93,11 @@ class Server:
 
     async def close(self) -> None:
         """Says that it isn't ready, serves on for the drain delay, takes no more connections, answers what
-        was accepted; then ends schedulers and sessions. What operators look at ends last."""
+        was accepted; then ends schedulers and sessions. What operators look at ends last.
+
+        A gRPC request that arrives when its connection has just been told to go away is refused by grpc
+        itself, as CANCELLED (grpc/grpc#41785); a load balancer that acts on not being ready avoids it.
+        """
         self.drain(True)
         await asyncio.sleep(self.settings.drain_delay)
         grace = self.settings.exit_timeout
@@ -126,7 +130,7 @@ class Server:
         await self._stop.wait()
         log.info("ending")
         await self.close()
-        log.info("ended")
+        log.info("ended: %d requests answered", self.service.answered)
 
     def reload_security(self) -> None:
         """Certificates and tokens from their files again; those that can't be used leave the old in force."""

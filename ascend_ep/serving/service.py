@@ -28,6 +28,8 @@ class InferenceService:
         self.leaving = False
         #: no more requests are taken
         self.draining = False
+        #: requests that had their result, over all versions
+        self.answered = 0
         #: requests that were refused before they had a place in a queue, by the code of their errors
         self.refused: Counter[str] = Counter()
         #: called behind every answer (nobody, unless a log or traces were asked for), and behind failures
@@ -84,6 +86,7 @@ class InferenceService:
             reply(result)
             self._failed(request, version, job, result, ns)
             return
+        self.answered += 1
         version.statistics.succeeded(ns, job.timings)
         made = zip(version.signature.outputs, result, strict=True)
         outputs = [(spec.name, spec.datatype, array) for spec, array in made]

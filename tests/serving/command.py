@@ -29,7 +29,7 @@ class Served:
         )
         assert self.process.stdout is not None
         self.ports: dict[str, int] = {}
-        while "HTTP" not in self.ports:
+        while "metrics" not in self.ports:  # it is printed last
             line = self.process.stdout.readline()
             assert line, self.process.communicate()[1]
             name, _, where = line.partition(" on ")

@@ -9,8 +9,11 @@ import threading
 import time
 from pathlib import Path
 
+import grpc
 import numpy as np
 from command import Served
+from grpc_client import Client as GrpcClient
+from grpc_client import request
 from running import Running
 
 from ascend_ep.serving.settings import Settings
@@ -54,16 +57,41 @@ class Client(threading.Thread):
                 return
 
 
+class GrpcCaller(threading.Thread):
+    """Asks until the server doesn't take requests any more; `lost` has what else went wrong."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__(daemon=True)
+        self.port = port
+        self.answered = 0
+        self.lost: list[str] = []
+        self.start()
+
+    def run(self) -> None:
+        message = request("rows", {"x": X})
+        with GrpcClient(self.port) as client:
+            while True:
+                try:
+                    client.call("ModelInfer", message)
+                except grpc.RpcError as error:
+                    if error.code() not in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
+                        self.lost.append(f"{error.code()} {error.details()}")
+                    return
+                self.answered += 1
+
+
 def test_sigterm_under_load(repository: Path) -> None:
     served = Served(repository)
-    clients = [Client(served.ports["HTTP"]) for _ in range(8)]
+    clients: list[Client | GrpcCaller] = [Client(served.ports["HTTP"]) for _ in range(6)]
+    clients += [GrpcCaller(served.ports["gRPC"]) for _ in range(4)]
     time.sleep(0.7)
     status, log = served.end()
     for client in clients:
         client.join(10)
     assert status == 0, log
-    assert [c.lost for c in clients] == [[]] * 8
+    assert [c.lost for c in clients] == [[]] * len(clients)
     assert all(c.answered for c in clients)
+    assert f"ended: {sum(c.answered for c in clients)} requests answered" in log
 
 
 def test_an_idle_server_ends_at_once(repository: Path) -> None:
