@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import queue
-import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import grpc
 import numpy as np
 import pytest
-from grpc_client import Client, refusal, request
+from grpc_client import Client, request
 from held_jobs import finish, held, until
 from running import Running
-
-from ascend_ep.serving.settings import Settings
 
 X = np.random.default_rng(0).standard_normal((3, 8)).astype(np.float32)
 
@@ -79,30 +74,6 @@ def test_a_cancelled_stream_cancels_its_jobs(running: Running, client: Client) -
         answers.cancel()
         until(lambda: scheduler.pending == 0)
     assert client.call("ModelInfer", numbered(1)[0]).id == "0"
-
-
-def test_the_end_of_the_server_answers_what_was_read(repository: Path) -> None:
-    server = Running(Settings(repository, http_port=None, grpc_port=0))
-    open_stream: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    with held(server) as scheduler, Client(server.grpc_port) as client:
-        answers = client.stream("ModelStreamInfer", iter(open_stream.get, None))
-        single = client.begin("ModelInfer", request("rows", {"x": X}))
-        for sent in numbered(2):
-            open_stream.put(sent)
-        scheduler.wait(3)
-        closing = threading.Thread(target=server.close)
-        closing.start()
-        until(lambda: server.server.service.leaving)
-        for job in scheduler.jobs:
-            finish(server, job, 1)
-        assert [next(answers).infer_response.id for _ in range(2)] == ["0", "1"]
-        assert single.result().outputs[0].name == "y"
-        assert refusal(lambda: next(answers))[0] == "UNAVAILABLE"
-        closing.join(10)
-        assert not closing.is_alive()
-        with pytest.raises(grpc.RpcError):
-            client.call("ServerLive", timeout=1)
-        open_stream.put(None)
 
 
 def test_a_message_that_is_too_large_ends_the_stream(client: Client) -> None:

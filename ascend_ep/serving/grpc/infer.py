@@ -22,6 +22,8 @@ from .wire import read_request, stream_response
 
 #: Requests of one stream that are run before the first of them is answered.
 _WINDOW = 32
+#: Seconds without a request after which none is on its way, and when that is taken to be so.
+_SETTLED_AFTER, _SETTLED_AT_LATEST = 0.03, 0.5
 
 
 class Inference:
@@ -34,11 +36,14 @@ class Inference:
         self.answered: Counter[str] = Counter()
         self.received = 0
         self._held = 0
+        self._gate: asyncio.Event | None = None
         self._readers: set[asyncio.Task[None]] = set()
 
     async def model_infer(self, data: bytes, context: Any) -> bytes:
         call = self._receive(data)
         try:
+            if self._gate is not None:
+                await self._gate.wait()
             self._begin(call, data, _caller(context))
             answer = await call.answered
         except asyncio.CancelledError:
@@ -86,8 +91,20 @@ class Inference:
         if reader.cancelled():
             refuse(context, AscendError("E50008"))
 
-    def close_streams(self) -> None:
-        """Reads no more requests of open streams; those that were read are answered."""
+    async def settle(self) -> None:
+        """From now on requests are taken and wait; returns when no more come, for a moment: clients wait for
+        their answers, or have as many requests on a connection as they may."""
+        self._gate = asyncio.Event()
+        until = time.monotonic() + _SETTLED_AT_LATEST
+        seen = -1
+        while seen != self.received and time.monotonic() < until:
+            seen = self.received
+            await asyncio.sleep(_SETTLED_AFTER)
+
+    def finish(self) -> None:
+        """Answers what waits, reads no more requests of open streams, and answers those that were read."""
+        if self._gate is not None:
+            self._gate.set()
         for reader in self._readers:
             reader.cancel()
 

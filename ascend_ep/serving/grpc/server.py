@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -35,6 +36,10 @@ Unary = Callable[[bytes, Any], Awaitable[bytes]]
 
 #: The older name of reflection, which many clients ask by; its messages are the same.
 _REFLECTION_ALPHA = "grpc.reflection.v1alpha.ServerReflection"
+
+
+#: For the transport's threads to tell clients of the end.
+_GOAWAY_SECONDS = 0.02
 
 
 class GrpcServer:
@@ -79,8 +84,13 @@ class GrpcServer:
         if self._server is None:
             return
         self._health.closing = True
-        self.inference.close_streams()
-        await self._server.stop(grace)
+        # gRPC cancels requests that it has received and no handler has taken: before it stops there must be
+        # none. What is taken is answered behind the news of the end (GOAWAY), so that clients send no more.
+        await self.inference.settle()
+        stopping = asyncio.ensure_future(self._server.stop(grace))
+        await asyncio.sleep(_GOAWAY_SECONDS)
+        self.inference.finish()
+        await stopping
 
     def _handlers(self) -> list[Any]:
         methods = {
