@@ -9,7 +9,7 @@
 
 #include "axis_split.h"
 #include "chunks.h"
-#include "vmath.h"
+#include "exp_below.h"
 
 static int32_t check(asc_call *call) {
     asc_axis_split split;
@@ -47,14 +47,20 @@ static float row_max(const float *x, int64_t n) {
     return vf_maximum(vf_max(vf_max(m0, m1), vf_max(m2, m3)));
 }
 
+/* exp(x - max) where max is the largest or another; `below` is constant */
+static inline vf term(vf x, vf max, int below) {
+    return below ? vf_exp_below(x - max) : vf_exp(x - max);
+}
+
 /* Sum of exp(x - max); the terms go to y unless it is NULL. Loads stand before stores, so that the compiler
  * may take the steps of the four chains side by side. Behind it, `next` is fetched: the row that comes next. */
-static inline float row_exp(const float *x, float *y, int64_t n, vf max, const float *next) {
+static inline float row_exp(const float *x, float *y, int64_t n, vf max, int below, const float *next) {
     vf s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
     int64_t i = 0;
     for (; i + 4 * ASC_VF <= n; i += 4 * ASC_VF) {
-        vf e0 = vf_exp(vf_load(x + i) - max), e1 = vf_exp(vf_load(x + i + ASC_VF) - max);
-        vf e2 = vf_exp(vf_load(x + i + 2 * ASC_VF) - max), e3 = vf_exp(vf_load(x + i + 3 * ASC_VF) - max);
+        vf e0 = term(vf_load(x + i), max, below), e1 = term(vf_load(x + i + ASC_VF), max, below);
+        vf e2 = term(vf_load(x + i + 2 * ASC_VF), max, below);
+        vf e3 = term(vf_load(x + i + 3 * ASC_VF), max, below);
         for (int line = 0; line < 4 * ASC_VF; line += 16) __builtin_prefetch(next + i + line);
         if (y) {
             vf_store(y + i, e0);
@@ -66,7 +72,7 @@ static inline float row_exp(const float *x, float *y, int64_t n, vf max, const f
     }
     for (; i < n; i += ASC_VF) {
         int64_t lanes = n - i;
-        vf e = vf_exp((lanes < ASC_VF ? vf_load_tail(x + i, lanes, -INFINITY) : vf_load(x + i)) - max);
+        vf e = term(lanes < ASC_VF ? vf_load_tail(x + i, lanes, -INFINITY) : vf_load(x + i), max, below);
         if (y && lanes < ASC_VF) vf_store_tail(y + i, e, lanes);
         if (y && lanes >= ASC_VF) vf_store(y + i, e);
         s0 += e;
@@ -110,7 +116,8 @@ static inline __attribute__((always_inline)) void softmax_rows(const float *x, f
         int64_t count = smaller(block, rows - r), next = smaller(block, rows - r - block);
         for (int64_t i = 0; i < count; i++) {
             const float *row = x + i * n;
-            sum[i] = row_exp(row, log ? NULL : y + i * n, n, vf_set(max[side][i]), i < next ? row + block * n : row);
+            const float *fetched = i < next ? row + block * n : row;
+            sum[i] = row_exp(row, log ? NULL : y + i * n, n, vf_set(max[side][i]), 1, fetched);
         }
         for (int64_t i = 0; i < next; i++) max[side ^ 1][i] = row_max(x + (block + i) * n, n);
         for (int64_t i = 0; i < count; i++) {
@@ -135,7 +142,7 @@ static void softmax_columns(const float *x, float *y, int64_t n, int64_t step, i
     vf max = vf_set(-INFINITY), sum = {0};
     for (int64_t i = 0; i < n; i++) max = vf_max(column_load(x + i * step, lanes), max);
     for (int64_t i = 0; i < n; i++) {
-        vf e = vf_exp(column_load(x + i * step, lanes) - max);
+        vf e = vf_exp_below(column_load(x + i * step, lanes) - max);
         if (!log) column_store(y + i * step, e, lanes);
         sum += e;
     }
@@ -164,7 +171,7 @@ static inline vf finite_shift(vf max) {
 
 static float logsumexp_row(const float *x, int64_t n) {
     vf shift = finite_shift(vf_set(row_max(x, n)));
-    return (shift + vf_log(vf_set(row_exp(x, NULL, n, shift, x))))[0];
+    return (shift + vf_log(vf_set(row_exp(x, NULL, n, shift, 0, x))))[0];
 }
 
 static void logsumexp_columns(const float *x, float *y, int64_t n, int64_t step, int64_t lanes) {
