@@ -10,7 +10,7 @@ from ascend_ep.serving.request import Array, InferRequest
 from ascend_ep.serving.settings import Limits
 from ascend_ep.serving.tensors import array_from_raw
 
-from .json_tensors import array_from_json
+from .json_numbers import CutJson
 from .message import Body, Request
 
 HEADER_LENGTH = "inference-header-content-length"
@@ -75,8 +75,9 @@ def parse(request: Request, body: Body, model: str, version: str, limits: Limits
     if size > len(body):
         raise AscendError("E50001", f"Inference-Header-Content-Length is {size} of {len(body)} bytes")
     whole = memoryview(body)
+    cut = CutJson(whole[:size])
     try:
-        decoded = _decoder.decode(whole[:size])
+        decoded = _decoder.decode(cut.text)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise AscendError("E50001", f"the inference request is no valid JSON of its kind: {error}") from None
     wanted = decoded.outputs or ()
@@ -87,7 +88,7 @@ def parse(request: Request, body: Body, model: str, version: str, limits: Limits
     made = InferRequest(
         model,
         version,
-        _inputs(decoded.inputs, whole[size:]),
+        _inputs(decoded.inputs, cut, whole[size:]),
         tuple([tensor.name for tensor in wanted]),
         decoded.id or "",
         {k: v for k, v in parameters.items() if v is not None},
@@ -102,7 +103,7 @@ def parse(request: Request, body: Body, model: str, version: str, limits: Limits
     return parsed
 
 
-def _inputs(tensors: list[Tensor], rest: memoryview) -> dict[str, Array]:
+def _inputs(tensors: list[Tensor], cut: CutJson, rest: memoryview) -> dict[str, Array]:
     inputs: dict[str, Array] = {}
     at = 0
     for tensor in tensors:
@@ -113,9 +114,9 @@ def _inputs(tensors: list[Tensor], rest: memoryview) -> dict[str, Array]:
         size = parameters.get("binary_data_size")
         has_data = tensor.data is not _ABSENT and tensor.data != _NULL
         if size is None:
-            if not has_data:
+            if not has_data or "shared_memory_region" in parameters:
                 _refuse_absent(name, parameters)
-            inputs[name] = array_from_json(name, tensor.datatype, tensor.shape, tensor.data)
+            inputs[name] = cut.array(name, tensor.datatype, tensor.shape, tensor.data)
             continue
         if type(size) is not int or not 0 <= size <= len(rest) - at:
             raise AscendError("E50004", name, f"binary_data_size is {size}; {len(rest) - at} bytes are left")

@@ -25,7 +25,7 @@ from ascend_ep.serving.tensors import MAX_RANK, element_count
 _BLOCK = 1 << 20
 #: Data that can't be cut into blocks (nested, or text) may have so many bytes.
 _WHOLE = 16 << 20
-_LARGEST = {
+LARGEST = {
     "FP16": 65504.0,
     "BF16": (2 - 2.0**-7) * 2.0**127,
     "FP32": (2 - 2.0**-23) * 2.0**127,
@@ -124,7 +124,7 @@ def _element_type(datatype: str) -> Any:
         bits = 8 * dtype.itemsize
         low, high = (0, 2**bits - 1) if dtype.kind == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
         return Annotated[int, msgspec.Meta(ge=low, le=high)]
-    largest = _LARGEST[datatype]
+    largest = LARGEST[datatype]
     return Annotated[float, msgspec.Meta(ge=-largest, le=largest)]
 
 
