@@ -3,6 +3,7 @@ or is closed; nothing of the inside is told; the server lives on and loses neith
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import gc
 import json
@@ -12,6 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from raw_http import Raw
 from running import Running
@@ -253,6 +255,55 @@ def test_a_refusal_waits_its_turn(server: Running) -> None:
         raw.send(post(GOOD) + LIVE + b"nonsense\r\n\r\n" + LIVE)
         statuses = [answer.status for answer in iter(raw.answer, None)]
     assert statuses == [200, 200, 400]
+
+
+def test_a_client_that_does_not_read_is_left(repository: Path) -> None:
+    """It asks for more than the system's buffers take: answers are made no faster than they are read."""
+    rows = 4000
+    tensor = {
+        "name": "x",
+        "shape": [rows, 8],
+        "datatype": "FP32",
+        "parameters": {"binary_data_size": rows * 32},
+    }
+    text = json.dumps({"inputs": [tensor], "parameters": {"binary_data_output": True}}).encode()
+    one = post(text + bytes(rows * 32), b"Inference-Header-Content-Length: %d" % len(text))
+    with Running(Settings(repository, http_port=0, limits=LIMITS)) as running:
+        before = running.get("/v2/models/rows/versions/2/stats")["model_stats"][0]["inference_count"]
+        with Raw(running.port, timeout=0.5) as raw:
+            with contextlib.suppress(TimeoutError):
+                for _ in range(1000):
+                    raw.socket.sendall(one)
+            after = running.get("/v2/models/rows/versions/2/stats")["model_stats"][0]["inference_count"]
+            assert (after - before) / rows < 900
+            time.sleep(1.5)
+            assert not running.server.http._connections
+        assert running.server.http.budget.held == 0
+
+
+def test_heads_that_are_known(server: Running) -> None:
+    """A request whose head a connection has seen isn't parsed again; empty lines around it don't shift it."""
+    with Raw(server.port) as raw:
+        for around in (b"", b"\r\n", b"\r\n\r\n"):
+            for value in (1, 2, 3):
+                tensor = TENSOR | {"data": [value] * 8}
+                text = json.dumps({"inputs": [tensor], "id": str(value)}).encode()
+                raw.send(post(text) + around)
+                answer = raw.answer()
+                assert answer is not None
+                assert answer.status == 200
+                assert json.loads(answer.body)["id"] == str(value)
+        binary = TENSOR | {"parameters": {"binary_data_size": 32}}
+        del binary["data"]
+        text = b"\r\n" + json.dumps({"inputs": [binary]}).encode()
+        length = b"Inference-Header-Content-Length: %d" % len(text)
+        for value in (b"\0\0\x80\x3f", b"\0\0\0\x40"):
+            raw.send(post(text + value * 8, length) + b"\r\n")
+            answer = raw.answer()
+            assert answer is not None
+            plain = {"inputs": [TENSOR | {"data": np.frombuffer(value * 8, "f").tolist()}]}
+            alone = server.ask("POST", "/v2/models/rows/infer", plain)[2]
+            assert json.loads(answer.body)["outputs"] == json.loads(alone)["outputs"]
 
 
 def test_connections_have_a_limit(server: Running) -> None:

@@ -24,8 +24,6 @@ _LARGE = 16 << 10
 _PIPELINE = 16
 #: Seconds for a client to read why it was refused, before the connection is reset.
 _LINGER = 2.0
-#: Seconds for a client to read an answer that the system didn't take at once.
-_UNREAD = 30.0
 
 Handler = Callable[[Request, Send], None]
 
@@ -45,6 +43,7 @@ class Connection(asyncio.BufferedProtocol):
         self._last = False  # nothing more is read
         self._closing = False
         self._write_paused = False
+        self._paused_since = 0.0
         self._peer = ""
         self._idle_since = 0.0
 
@@ -88,11 +87,14 @@ class Connection(asyncio.BufferedProtocol):
 
     def pause_writing(self) -> None:
         self._write_paused = True
+        self._paused_since = time.monotonic()
         self._regulate()
 
     def resume_writing(self) -> None:
         self._write_paused = False
         self._regulate()
+        if self._waiting and self._busy is None:
+            asyncio.get_running_loop().call_soon(self._next)
 
     def _regulate(self) -> None:
         """Reads no faster than answers are made and taken."""
@@ -111,7 +113,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         request.peer = self._peer
         self._last = not request.keep_alive
-        if self._busy is None and not self._waiting:
+        if self._busy is None and not self._waiting and not self._write_paused:
             self._handle(request)
         else:
             self._waiting.append(request)
@@ -146,7 +148,7 @@ class Connection(asyncio.BufferedProtocol):
             self._idle_since = time.monotonic()
 
     def _next(self) -> None:
-        if self._busy is not None or not self._waiting:
+        if self._busy is not None or self._write_paused or not self._waiting:
             return
         waiting = self._waiting.popleft()
         if isinstance(waiting, AscendError):
@@ -210,11 +212,16 @@ class Connection(asyncio.BufferedProtocol):
     def sweep(self, now: float) -> None:
         """Called now and then: a client that stopped half-way is told and left; one that is idle, or
         doesn't take its answer, is left."""
-        if self._transport is None or self.busy:
+        if self._transport is None:
             return
-        if self._closing:
-            patience = _UNREAD if self._transport.get_write_buffer_size() else _LINGER
-            if now > self._idle_since + patience:
+        if self._write_paused:
+            if now > self._paused_since + self._limits.body_seconds:
+                self._transport.abort()
+        elif self.busy:
+            return
+        elif self._closing:
+            unread = self._transport.get_write_buffer_size()
+            if now > self._idle_since + (self._limits.body_seconds if unread else _LINGER):
                 self._transport.abort()
         elif self._receiver.begun:
             if now > self._receiver.deadline:

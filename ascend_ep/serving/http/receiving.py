@@ -245,6 +245,8 @@ class Receiver:
         size = count - length
         if size > _KNOWN_HEAD or not request.keep_alive:
             return
+        if bytes(self._scratch[:size]).find(b"\r\n\r\n") != size - 4:
+            return  # empty lines around the request, which the parser passes over
         if headers.get("content-length", "0") == str(length) and not headers.keys() & _MORE_THAN_A_HEAD:
             head = bytes(self._scratch[:size])
             self._known = _Known(head, request.method, request.path, request.query, headers, length)
