@@ -124,13 +124,24 @@ class Server:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._signalled, number)
         loop.add_signal_handler(signal.SIGHUP, self.reload_security)
-        await self.start()
-        if started is not None:
-            started(self)
-        await self._stop.wait()
+        if await self._started():
+            if started is not None:
+                started(self)
+            await self._stop.wait()
         log.info("ending")
         await self.close()
         log.info("ended: %d requests answered", self.service.answered)
+
+    async def _started(self) -> bool:
+        """Starts; False when the server is told to end meanwhile: what is being loaded is given up."""
+        starting = asyncio.create_task(self.start())
+        told = asyncio.create_task(self._stop.wait())
+        await asyncio.wait((starting, told), return_when=asyncio.FIRST_COMPLETED)
+        told.cancel()
+        if not starting.done():
+            starting.cancel()
+        await asyncio.wait((starting, told))
+        return not starting.cancelled() and starting.result() is None
 
     def reload_security(self) -> None:
         """Certificates and tokens from their files again; those that can't be used leave the old in force."""

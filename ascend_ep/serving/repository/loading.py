@@ -34,8 +34,11 @@ class Loader:
         self._converter = Converter(settings, places)
         self._threads = ThreadPoolExecutor(settings.load_threads, "ascend-load")
 
-    async def load(self, name: str, number: int, folder: Path, config: ModelConfig) -> LoadedVersion:
-        """A version that takes jobs. Raises AscendError for whatever is wrong with it."""
+    async def load(
+        self, name: str, number: int, folder: Path, config: ModelConfig, old: LoadedVersion | None = None
+    ) -> LoadedVersion:
+        """A version that takes jobs, and counts on where the `old` one in whose place it comes is. Raises
+        AscendError for whatever is wrong with it."""
         loop = asyncio.get_running_loop()
         source = layout.source(folder)
         if source is None:
@@ -49,6 +52,8 @@ class Loader:
         made = await loop.run_in_executor(self._threads, self._open, name, number, path, config, original)
         if stamp_files(layout.files(folder)) != before:
             raise AscendError("E50045", self._places.shown(source))
+        if old is not None:
+            made.statistics = old.statistics
         made.start(self._settings, loop)
         return made
 
@@ -58,7 +63,7 @@ class Loader:
         await asyncio.get_running_loop().run_in_executor(self._threads, _release, version)
 
     async def close(self) -> None:
-        self._threads.shutdown(wait=False)
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _open(
         self, name: str, number: int, path: Path, config: ModelConfig, original: Path | None

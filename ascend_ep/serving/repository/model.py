@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,6 +19,9 @@ from .index import IndexEntry, State
 from .loading import Loader
 from .stamp import FilesStamp, ModelStamp
 from .version import LoadedVersion
+
+#: Of absolute paths.
+_FOLDERS = re.compile(r"(?<![\w.~/-])/(?!/)(?:[\w.~+@-]+/)+")
 
 log = logging.getLogger("ascend_ep.serving")
 
@@ -131,12 +135,13 @@ class ServedModel:
             folder = self._places.versions(self.name).get(number)
             if folder is None:
                 raise AscendError("E50045", f"{self.name}/{number}")
-            made = await self._loader.load(self.name, number, folder, self.config)
+            old = self.versions.get(number)
+            made = await self._loader.load(self.name, number, folder, self.config, old)
         except Exception as failure:
             return self._failed(number, known, internal(failure))
         self.load_seconds = time.monotonic() - began
         self.loads += 1
-        old = self._serve(number, made)
+        self._serve(number, made)
         known.state, known.reason = State.READY, ""
         log.info("model %s version %d is ready (%.0f ms)", self.name, number, self.load_seconds * 1e3)
         if old is not None:
@@ -176,6 +181,8 @@ class ServedModel:
 
 
 def reason(error: AscendError, places: layout.Layout) -> str:
-    """A failure to load as clients may read it: without places outside the repository."""
+    """A failure to load as clients may read it: of places outside the repository only the names of files."""
     text = f"{error.code}: {error.text}"
-    return text.replace(f"{places.root}/", "").replace(str(places.root.resolve()) + "/", "")
+    for root in (places.root, places.root.resolve()):
+        text = text.replace(f"{root}/", "")
+    return _FOLDERS.sub("", text)

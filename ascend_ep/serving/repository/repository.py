@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
+from typing import Any, TypeVar
 
 from ascend_ep.errors import AscendError, did_you_mean
 from ascend_ep.serving.request import InferRequest, Parameter
@@ -17,6 +18,8 @@ from .model import ServedModel, reason
 from .poll import Poller
 from .stamp import ModelStamp, stamp_model
 from .version import LoadedVersion
+
+T = TypeVar("T")
 
 log = logging.getLogger("ascend_ep.serving")
 
@@ -35,6 +38,7 @@ class Repository:
         #: models without which the server isn't ready
         self._required: set[str] = set()
         self._started = False
+        self._tasks: set[asyncio.Task[Any]] = set()
         self.poller = Poller(self.places, self._follow_stamp, self._forget)
 
     # --- for requests -------------------------------------------------------------------------
@@ -122,7 +126,7 @@ class Repository:
         known = self.places.names()
         if name not in known:
             raise AscendError("E50002", name, did_you_mean(name, known))
-        failures = await asyncio.shield(asyncio.ensure_future(self._follow(name, retry=True)))
+        failures = await self._to_its_end(self._follow(name, retry=True))
         if failures:
             raise AscendError("E50040", name, reason(failures[0], self.places).rstrip("."))
 
@@ -132,16 +136,26 @@ class Repository:
         self._refuse_polled()
         model = self.model(name)
         self._required.discard(name)
-        await asyncio.shield(asyncio.ensure_future(model.unload()))
+        await self._to_its_end(model.unload())
 
     async def close(self) -> None:
-        """Finishes what was taken and gives up every version."""
+        """Gives up what is being loaded, finishes what was taken, and gives up every version."""
         await self.poller.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         await asyncio.gather(*(model.unload() for model in self.models.values()))
         self.models.clear()
         await self._loader.close()
 
     # --- inside -------------------------------------------------------------------------------
+
+    async def _to_its_end(self, change: Coroutine[Any, Any, T]) -> T:
+        """What it returns; it goes on when whoever asked for it is gone."""
+        task = asyncio.get_running_loop().create_task(change)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return await asyncio.shield(task)
 
     def _refuse_polled(self) -> None:
         if self._settings.model_control_mode == "poll":
