@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 from .grpc.server import GrpcServer
 from .http import absent, openapi, page
 from .http.admin import Admin
-from .http.authorised import Authorised
 from .http.connection import Handler
 from .http.control import Control
 from .http.router import Router
@@ -51,11 +50,11 @@ class Server:
         self.errors = RecentErrors()
         self.service.failure_observers.append(self.errors.observe)
         self.v2 = V2(self.service, settings.limits)
-        self.http = HttpServer(self._guarded(self._protocol()), settings.limits, self.errors.note)
+        self.http = HttpServer(self._protocol(), settings.limits, self.errors.note, self.tokens)
         self.http_port = 0
         self.grpc = GrpcServer(self.service, settings, self.tls, self.tokens)
         self.grpc_port = 0
-        self.metrics = HttpServer(self._guarded(self._metrics()), settings.limits)
+        self.metrics = HttpServer(self._metrics(), settings.limits, tokens=self.tokens)
         self.metrics_port = 0
         self.admin = HttpServer(self._operators(), settings.limits)
         self.spans = _spans(settings)
@@ -188,9 +187,6 @@ class Server:
             self.service.observers.append(RequestLog(wanted=True))
         else:
             self.service.failure_observers.append(RequestLog(wanted=False))
-
-    def _guarded(self, handler: Handler) -> Handler:
-        return handler if self.tokens is None else Authorised(handler, self.tokens)
 
     def _warn_of_exposure(self) -> None:
         settings = self.settings

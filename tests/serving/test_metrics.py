@@ -13,8 +13,10 @@ from grpc_client import Client, refusal, request
 from prometheus_client.parser import text_string_to_metric_families
 from running import Running
 
+from ascend_ep.serving.execution.implementations import Implementations
 from ascend_ep.serving.histogram import BOUNDS, Histogram
 from ascend_ep.serving.settings import Settings
+from ascend_ep.serving.traffic.shadow import Shadow, ShadowRule
 
 INFER = "/v2/models/rows/versions/1/infer"
 VERSION = {"model": "rows", "version": "1"}
@@ -90,6 +92,24 @@ def test_histograms(measured: Running) -> None:
         assert of(found, f"{family}_bucket", le="+Inf", **VERSION) == 5
     requests = of(found, "ascend_request_duration_seconds_sum", **VERSION)
     assert 0 < of(found, "ascend_compute_duration_seconds_sum", **VERSION) <= requests < 5
+
+
+def test_implementations_and_shadows(measured: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    version = measured.server.repository.models["rows"].versions[1]
+    made = Implementations("compiled", version.run, {}, lambda run: None)
+    made.first.runs, made.first.failures = 7, 2
+    monkeypatch.setattr(version, "implementations", made)
+    shadow = Shadow(ShadowRule(2))
+    shadow.comparison.compared, shadow.comparison.mismatched, shadow.comparison.absolute = 5, 1, 0.5
+    monkeypatch.setitem(measured.server.service.traffic._shadows, "rows", shadow)
+    found = values(scrape(measured)[0])
+    compiled = VERSION | {"implementation": "compiled"}
+    assert of(found, "ascend_implementation_runs_total", **compiled) == 7
+    assert of(found, "ascend_implementation_failures_total", **compiled) == 2
+    shadowed = {"model": "rows", "version": "2"}
+    assert of(found, "ascend_shadow_requests_total", **shadowed, outcome="same") == 4
+    assert of(found, "ascend_shadow_requests_total", **shadowed, outcome="mismatched") == 1
+    assert of(found, "ascend_shadow_largest_absolute_difference", **shadowed) == 0.5
 
 
 def test_formats(measured: Running) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import logging
+import socket
 import ssl
 from pathlib import Path
 
@@ -55,6 +56,17 @@ def test_tokens(repository: Path, tmp_path: Path) -> None:
         path.write_text("short\n")
         running.server.reload_security()  # says why, and keeps the tokens there were
         assert running.ask("GET", "/v2/models/rows", headers=bearer(OTHER))[0] == 200
+
+
+def test_no_body_is_received_without_a_token(repository: Path, tmp_path: Path) -> None:
+    path = tmp_path / "tokens"
+    path.write_text(TOKEN)
+    with Running(Settings(repository, http_port=0, auth_tokens=path)) as running:
+        for framing in ("content-length: 60000000", "transfer-encoding: chunked"):
+            with socket.create_connection(("127.0.0.1", running.port), timeout=10) as client:
+                head = f"POST /v2/models/rows/infer HTTP/1.1\r\nhost: h\r\n{framing}\r\n\r\n"
+                client.sendall(head.encode())
+                assert client.recv(1000).startswith(b"HTTP/1.1 401 ")
 
 
 def test_digests_of_tokens(tmp_path: Path) -> None:

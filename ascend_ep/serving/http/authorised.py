@@ -3,13 +3,11 @@ the page's files: the page asks for a token."""
 
 from __future__ import annotations
 
-from ascend_ep.errors import AscendError
 from ascend_ep.serving.security.tokens import Tokens
 
 from . import page
 from .connection import Handler
-from .message import Request, Response, Send
-from .refused import refused
+from .message import Request, Send
 
 OPEN = page.OPEN | {"/v2/health/live", "/v2/health/ready"}
 
@@ -20,8 +18,6 @@ class Authorised:
         self._tokens = tokens
 
     def __call__(self, request: Request, send: Send) -> None:
-        if request.path not in OPEN and not self._tokens.admit(request.headers.get("authorization", "")):
-            refusal = refused(AscendError("E50011"))
-            send(Response(refusal.status, [("www-authenticate", "Bearer")], refusal.body))
-            return
+        if request.path not in OPEN:
+            self._tokens.require(request.headers.get("authorization", ""))
         self._handler(request, send)

@@ -35,7 +35,7 @@ class Connection(asyncio.BufferedProtocol):
         self._server = server
         self._limits = server.limits
         self._receiver = Receiver(
-            server.limits, server.scratch, server.budget, self._received, self._write_interim
+            server.limits, server.scratch, server.budget, self._received, self._write_interim, server.tokens
         )
         self._transport: asyncio.Transport | None = None
         self._waiting: deque[Request | AscendError] = deque()

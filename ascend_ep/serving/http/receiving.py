@@ -16,6 +16,7 @@ import numpy as np
 
 from ascend_ep.errors import AscendError
 from ascend_ep.serving.refusals import internal
+from ascend_ep.serving.security.tokens import Tokens
 from ascend_ep.serving.settings import Limits
 
 from .message import Body, BodyBudget, Request
@@ -46,7 +47,8 @@ class _Known(NamedTuple):
 
 class Receiver:
     """Calls `complete` with each request and `interim` with what has to be written at once. `deadline`, on
-    the clock of time.monotonic: when what has begun has to be there."""
+    the clock of time.monotonic: when what has begun has to be there. tokens: without one of them no body is
+    received; requests without a body are `complete`'s to judge."""
 
     def __init__(
         self,
@@ -55,8 +57,10 @@ class Receiver:
         budget: BodyBudget,
         complete: Callable[[Request], None],
         interim: Callable[[bytes], None],
+        tokens: Tokens | None = None,
     ) -> None:
         self._limits = limits
+        self._tokens = tokens
         self._scratch = scratch
         self._budget = budget
         self._complete = complete
@@ -153,6 +157,8 @@ class Receiver:
             self._begin_chunks(headers["transfer-encoding"])
         self._in_body = True
         length = int(headers.get("content-length", 0))
+        if self._tokens is not None and (length or self._chunked is not None):
+            self._tokens.require(headers.get("authorization", ""))
         if length:
             if length > self._limits.body:
                 raise AscendError("E50005", length, self._limits.body)

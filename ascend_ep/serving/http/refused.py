@@ -14,4 +14,6 @@ def refused(error: AscendError) -> Response:
     status = status_of(error)
     body = msgspec.json.encode({"error": sentence(public(error))})
     headers = [("retry-after", str(status.retry_after))] if status.retry_after else []
+    if status.http == 401:
+        headers.append(("www-authenticate", "Bearer"))
     return Response(status.http, headers, (body,))

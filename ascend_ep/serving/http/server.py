@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from ascend_ep.errors import AscendError
+from ascend_ep.serving.security.tokens import Tokens
 from ascend_ep.serving.settings import Limits
 
+from .authorised import Authorised
 from .connection import Connection, Handler
 from .listener import settle, unix_socket
 from .receiving import SCRATCH
@@ -39,12 +41,18 @@ class Budget:
 
 class HttpServer:
     """Gives every request to `handler`, which answers by its second argument, once. `note` is told of what
-    the handler raises, and of what can't be understood."""
+    the handler raises, and of what can't be understood. tokens: who has none of them is let in to OPEN
+    only, and no body is received."""
 
     def __init__(
-        self, handler: Handler, limits: Limits, note: Callable[[AscendError], None] | None = None
+        self,
+        handler: Handler,
+        limits: Limits,
+        note: Callable[[AscendError], None] | None = None,
+        tokens: Tokens | None = None,
     ) -> None:
-        self.handler = handler
+        self.handler = handler if tokens is None else Authorised(handler, tokens)
+        self.tokens = tokens
         self.note = note
         self.limits = limits
         self.draining = False

@@ -43,6 +43,7 @@ class ServerCollector(Collector):
         yield from _requests(versions)
         yield from _durations(versions)
         yield from _batches(versions)
+        yield from _implementations(versions)
         yield from _load(versions)
         yield from self._models()
         yield from self._shadows()
@@ -163,6 +164,37 @@ def _batches(versions: Iterable[LoadedVersion]) -> Iterator[Metric]:
         counts = [*rising, ("+Inf", sum(s.count for s in batches.values()))]
         family.add_metric((version.model, version.name), counts, version.statistics.inferences)
     yield family
+    yield _counter(
+        "ascend_batches_divided",
+        "Batches that failed and were run again, request by request",
+        _VERSION,
+        ((labels, statistics.divided) for labels, statistics in _counted(versions)),
+    )
+
+
+def _implementations(versions: Iterable[LoadedVersion]) -> Iterator[Metric]:
+    """Of versions that more than one of them can run."""
+    found = [
+        ((version.model, version.name, each.name), each)
+        for version in versions
+        if version.implementations is not None
+        for each in version.implementations.all
+    ]
+    if not found:
+        return
+    labels = (*_VERSION, "implementation")
+    yield _counter(
+        "ascend_implementation_runs",
+        "Runs that worked",
+        labels,
+        ((shown, each.runs) for shown, each in found),
+    )
+    yield _counter(
+        "ascend_implementation_failures",
+        "Runs that failed, for which another implementation stood in",
+        labels,
+        ((shown, each.failures) for shown, each in found),
+    )
 
 
 def _load(versions: Iterable[LoadedVersion]) -> Iterator[Metric]:

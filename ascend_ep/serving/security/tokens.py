@@ -50,6 +50,11 @@ class Tokens:
             known |= hmac.compare_digest(digest, allowed)
         return known and scheme.lower() == "bearer"
 
+    def require(self, authorization: str) -> None:
+        """Raises AscendError E50011 unless that is admitted."""
+        if not self.admit(authorization):
+            raise AscendError("E50011")
+
     def _digest(self, number: int, line: str) -> bytes:
         hashed = _HASHED.fullmatch(line)
         if hashed:
