@@ -27,7 +27,7 @@ class Server:
             )
         self.ports: dict[str, int] = {}
         assert self.process.stdout is not None
-        while "HTTP" not in self.ports:
+        while "metrics" not in self.ports:  # it is printed last
             line = self.process.stdout.readline()
             if not line:
                 raise RuntimeError(f"ascend-serve doesn't start: {self.tail()}")
