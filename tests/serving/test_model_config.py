@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import re
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -11,10 +13,13 @@ from running import Running
 from served_models import put, rows
 
 from ascend_ep.errors import AscendError
+from ascend_ep.serving.repository import config_file
 from ascend_ep.serving.repository.config import Batching, ModelConfig, VersionPolicy
 from ascend_ep.serving.repository.config_check import check_config
 from ascend_ep.serving.repository.config_file import config_from_text
 from ascend_ep.serving.repository.config_lines import Lines
+from ascend_ep.serving.repository.conversion_options import read_options
+from ascend_ep.serving.repository.layout import Layout
 from ascend_ep.serving.settings import Settings
 from ascend_ep.serving.signature import Signature, TensorSpec
 
@@ -207,3 +212,51 @@ def test_lines_of_fields() -> None:
     assert lines["input[1].absent"] == 8
     assert "max_batch_size" in lines
     assert "backend" not in lines
+
+
+def test_any_text_is_a_config_or_is_refused_with_a_line() -> None:
+    random = Random(5)
+    pieces = [
+        *"{}[]<>:,#'",
+        "-1",
+        "9" * 20,
+        "nan",
+        "\\x",
+        "\0",
+        '"\\377"',
+        "dims",
+        "true",
+        "TYPE_FP32",
+        "\n",
+        "é",
+    ]
+    for _ in range(300):
+        text = WHOLE
+        for _ in range(random.randint(1, 3)):
+            at = random.randrange(len(text))
+            text = (
+                text[:at] + random.choice(pieces) * random.randint(0, 1) + text[at + random.randint(0, 9) :]
+            )
+        refused = refusal(text)
+        assert refused is None or (refused.code == "E50041" and "line " in refused.text)
+
+
+def refusal(text: str) -> AscendError | None:
+    try:
+        config_from_text("m", text)
+    except AscendError as error:
+        return error
+    return None
+
+
+def test_the_examples_of_the_readme(tmp_path: Path) -> None:
+    readme = Path(config_file.__file__).with_name("README.md").read_text()
+    config, options = (re.findall(rf"```{kind}\n(.*?)```", readme, re.DOTALL)[0] for kind in ("pbtxt", "cfg"))
+    made = config_from_text("m", config)
+    assert (made.policy.latest, made.threads, made.shadow) == (2, 2, 2)
+    assert made.warmups[0].inputs[0][1].shape == (8, 3, 224, 224)
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "atc.cfg").write_text(options)
+    (tmp_path / "m" / "swish_op.json").write_text("{}")
+    found = read_options(Layout(tmp_path), "m", tmp_path / "m" / "1")
+    assert found["dynamic_batch_size"] == "1,4,16"

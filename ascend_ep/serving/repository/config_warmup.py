@@ -14,7 +14,7 @@ from ascend_ep.serving.request import Array
 from .config import Warmup
 
 #: Of one warm-up input.
-MAX_ELEMENTS = 1 << 26
+MAX_ELEMENTS = 1 << 24
 MAX_COUNT = 1000
 
 
