@@ -1,0 +1,116 @@
+"""The commands of the README's section "Serve", as they stand there."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import onnx
+import pytest
+from command import Served
+from onnx import TensorProto, helper
+
+from ascend_ep.cli.serve_flags import FLAGS
+
+README = Path(__file__).parents[2] / "README.md"
+SECTION = README.read_text().partition("\n## Serve\n")[2].partition("\n## ")[0]
+SHELL = re.findall(r"```sh\n(.*?)```", SECTION, re.S)
+PYTHON = re.findall(r"```python\n(.*?)```", SECTION, re.S)
+
+#: Flags in it of other commands.
+OTHERS = {"model", "framework", "output", "custom", "soc", "precision", "unix-socket", "write-readme"}
+
+#: The project's commands, from wherever it is; what is installed already isn't installed again.
+PRELUDE = f"""set -euo pipefail
+ascend-atc() {{ {shlex.quote(sys.executable)} -m ascend_ep.cli.atc "$@"; }}
+ascend-serve() {{ {shlex.quote(sys.executable)} -m ascend_ep.cli.serve "$@"; }}
+pip() {{ :; }}
+curl() {{ command curl --silent --show-error --fail-with-body "$@"; echo; }}
+"""
+
+
+def shell(folder: Path, text: str) -> str:
+    """What the commands print. They must succeed."""
+    root = str(README.parent)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}
+    command = ["bash", "-c", PRELUDE + text]
+    ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
+
+
+def without_servers(text: str) -> str:
+    """The lines that don't go on serving."""
+    kept = (line for line in text.splitlines() if not line.startswith("ascend-serve") or "--check" in line)
+    return "\n".join(kept)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The compile cache and the trust store are the tests' own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ASCEND_EP_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("ASCEND_EP_TRUST", str(tmp_path_factory.mktemp("trust") / "store"))
+        yield
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a user is: the model and the description of its operator, converted as the README says."""
+    made: Path = tmp_path_factory.mktemp("readme")
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 4])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 4])
+    graph = helper.make_graph([helper.make_node("Swish", ["x"], ["y"])], "swish", [x], [y])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, made / "my_model_with_swish.onnx")
+    (made / "swish_op.json").write_text('{"op": "Swish", "input_num": 1, "output_num": 1, "attr": []}')
+    shell(made, without_servers(SHELL[0]))
+    return made
+
+
+@pytest.fixture(scope="module")
+def served(folder: Path) -> Iterator[Served]:
+    """On ports that are free, with the admin socket of the README."""
+    running = Served(folder / "models", f"--admin-socket={folder / 'admin.sock'}")
+    yield running
+    assert running.end()[0] == 0
+
+
+def at(served: Served, text: str) -> str:
+    return text.replace("localhost:8000", f"localhost:{served.ports['HTTP']}")
+
+
+def test_every_server_of_the_readme_starts_with_known_flags() -> None:
+
+    flags = set(re.findall(r"ascend-serve.*?--([a-z-]+)", SECTION)) | set(
+        re.findall(r"`--([a-z-]+)", SECTION)
+    )
+    assert flags
+    assert flags <= {flag.name for flag in FLAGS} | {"help"}
+
+
+def test_curl(served: Served, folder: Path) -> None:
+    described, answered = shell(folder, at(served, SHELL[1])).splitlines()
+    assert '"name":"swish"' in described
+    assert '"data":[-0.2689414' in answered
+
+
+def test_tritonclient(served: Served, folder: Path, triton_python: str) -> None:
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    command = [triton_python, "-c", at(served, PYTHON[0])]
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert "-0.2689414" in ran.stdout
+
+
+def test_operators(served: Served, folder: Path) -> None:
+    checked, state, shadow, drained = shell(folder, without_servers(SHELL[2])).splitlines()
+    assert checked.startswith("swish 1: x FP32[-1, 4] -> y FP32[-1, 4]")
+    assert state.startswith('{"ready":true')
+    assert '"share":0.1' in shadow
+    assert drained == '{"draining":true}'
