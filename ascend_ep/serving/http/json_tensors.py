@@ -8,9 +8,9 @@ objects never take many times the body's size.
 from __future__ import annotations
 
 import itertools
-import math
 import re
 import sys
+from collections.abc import Iterator
 from functools import cache
 from typing import Annotated, Any
 
@@ -23,6 +23,8 @@ from ascend_ep.serving.request import Array
 from ascend_ep.serving.tensors import MAX_RANK, element_count
 
 _BLOCK = 1 << 20
+#: Elements that are written at once.
+_MANY = 1 << 16
 #: Data that can't be cut into blocks (nested, or text) may have so many bytes.
 _WHOLE = 16 << 20
 LARGEST = {
@@ -54,16 +56,20 @@ def array_from_json(name: str, datatype: str, shape: list[int], data: msgspec.Ra
     return array.reshape(shape)
 
 
-def json_from_array(array: Array, datatype: str, name: str) -> list[Any]:
+def json_from_array(array: Array, datatype: str, name: str) -> list[Any] | msgspec.Raw:
     """All elements in a row. Raises AscendError E50020 for what JSON can't hold."""
+    flat = array.ravel()
     if datatype == BYTES:
-        return [e if isinstance(e, str) else _as_text(e, name) for e in array.ravel().tolist()]
+        return [e if isinstance(e, str) else _as_text(e, name) for e in flat.tolist()]
     if datatype in ("FP16", "BF16"):
-        array = array.astype(np.float32)
-    values = array.ravel().tolist()
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise AscendError("E50020", name, next(str(v) for v in values if not math.isfinite(v)))
-    return values
+        flat = flat.astype(np.float32)
+    if flat.dtype.kind == "f" and not np.isfinite(flat).all():
+        raise AscendError("E50020", name, str(flat[~np.isfinite(flat)][0]))
+    if flat.size <= _MANY:
+        values: list[Any] = flat.tolist()
+        return values
+    pieces = (msgspec.json.encode(flat[at : at + _MANY].tolist())[1:-1] for at in range(0, flat.size, _MANY))
+    return msgspec.Raw(b"[" + b",".join(pieces) + b"]")
 
 
 def _decoded(text: memoryview, datatype: str, dtype: np.dtype[np.generic], depth: int, name: str) -> Array:
@@ -87,21 +93,20 @@ def _array(values: list[Any], dtype: np.dtype[np.generic], depth: int) -> Array:
     return elements
 
 
-def _blocks(text: memoryview) -> list[bytes]:
+def _blocks(text: memoryview) -> Iterator[bytes]:
     """An array of numbers as several; between two of its commas nothing but a number can be valid."""
     whole = bytes(text).strip()
     if not whole.endswith(b"]"):
         raise msgspec.DecodeError("the array doesn't end")
-    inner, blocks, at = whole[1:-1], [], 0
-    while at < len(inner):
-        comma = inner.find(b",", at + _BLOCK)
-        end = comma if comma >= 0 else len(inner)
-        block = inner[at:end]
-        if not block.strip() or comma == len(inner) - 1:
+    at, last = 1, len(whole) - 1
+    while at <= last:
+        comma = whole.find(b",", at + _BLOCK, last)
+        end = comma if comma >= 0 else last
+        block = whole[at:end]
+        if not block.strip() and (at > 1 or comma >= 0):
             raise msgspec.DecodeError("an element is missing")
-        blocks.append(b"[" + block + b"]")
+        yield b"[" + block + b"]"
         at = end + 1
-    return blocks
 
 
 @cache
