@@ -27,6 +27,7 @@ _BATCHING_SECONDS = 4e-6
 #: What batches, or more instances, must give to be worth what they cost in latency.
 _WORTH = 1.1
 _MAX_ROWS = 32
+_TURNS = 3
 
 
 @dataclass(frozen=True)
@@ -201,15 +202,18 @@ class Tuning:
         return chosen
 
     def _speeds(self, candidates: list[tuple[int, int]], rows: int | None) -> dict[tuple[int, int], float]:
-        seconds = max((self._until - time.perf_counter()) / len(candidates), 0.02)
+        """Runs per second of each, in turns, of which the best counts: the others were disturbed."""
+        seconds = max((self._until - time.perf_counter()) / len(candidates) / _TURNS, 0.02)
         runs: dict[int, Run] = {}
         for _, threads in candidates:
             if threads not in runs:
                 runs[threads] = self.single() if threads == 1 and self.config.threads is None else self.run
-        return {
-            (n, threads): runs_per_second(runs[threads], self.samples, rows, n, min(seconds, 0.15))
-            for n, threads in candidates
-        }
+        best = dict.fromkeys(candidates, 0.0)
+        for _ in range(_TURNS):
+            for count, threads in candidates:
+                speed = runs_per_second(runs[threads], self.samples, rows, count, min(seconds, 0.06))
+                best[count, threads] = max(best[count, threads], speed)
+        return best
 
     def _half_time(self) -> float:
         return self._until - self.seconds / 2
