@@ -15,7 +15,25 @@ from served_models import put
 
 import ascend_ep
 from ascend_ep.compiler.codegen.compilers import has_compiler
+from ascend_ep.runtime import trust
 from ascend_ep.serving.settings import Settings
+
+
+@pytest.fixture
+def compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with a bundle whose generated code is trusted here, beside the model it was made from."""
+    if not has_compiler():
+        pytest.skip("there is no C compiler")
+    monkeypatch.setenv("ASCEND_EP_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("ASCEND_EP_CODEGEN", raising=False)
+    monkeypatch.setenv("ASCEND_EP_TRUST", str(tmp_path / "trust"))
+    root = tmp_path / "models"
+    root.mkdir()
+    path = put(root, "chain", 1, chain, codegen="always")
+    bundle = ascend_ep.InferenceSession(str(path)).bundle
+    trust.trust([(n.sha256, "") for n in bundle.natives])
+    onnx.save(chain(), str(path.with_name("model.onnx")))
+    return root
 
 
 def chain() -> onnx.ModelProto:
@@ -70,3 +88,38 @@ def test_only_what_is_trusted_runs(
     assert trusted == []
     np.testing.assert_allclose(compiled, interpreted, rtol=1e-5, atol=1e-6)
     assert refused(Settings(root, http_port=0, trust=(f"sha256:{'0' * 64}",)))[0] == digests
+
+
+def test_implementations_stand_in_for_each_other(compiled: Path) -> None:
+    def broken(inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
+        raise RuntimeError("broken kernel")
+
+    with Running(Settings(compiled, http_port=0, auto_implementation=True)) as running:
+        (version,) = running.server.repository.models["chain"].versions.values()
+        there = version.implementations
+        assert there is not None
+        assert [i.name for i in there.all] == ["compiled", "interpreted", "host"], there.describe()
+        expected = answered(running)
+        for count, one in enumerate(there.all[:2]):
+            one.run = broken
+            for _ in range(10):
+                np.testing.assert_allclose(answered(running), expected, rtol=1e-4, atol=1e-6)
+            assert there.all[2].runs or count == 0
+        parameters = running.get("/v2/models/chain/config")["parameters"]
+        assert "failures), interpreted (" in parameters["implementations"]["string_value"]
+
+
+def test_what_stands_in_is_opened_when_it_is_needed(compiled: Path) -> None:
+    with Running(Settings(compiled, http_port=0)) as running:
+        (version,) = running.server.repository.models["chain"].versions.values()
+        there = version.implementations
+        assert there is not None
+        expected = answered(running)
+        assert [i.name for i in there.all] == ["compiled"]
+
+        def broken(inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
+            raise RuntimeError("broken kernel")
+
+        there.first.run = broken
+        np.testing.assert_allclose(answered(running), expected, rtol=1e-4, atol=1e-6)
+        assert [i.name for i in there.all] == ["compiled", "interpreted"]

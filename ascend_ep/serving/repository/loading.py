@@ -49,6 +49,8 @@ class Loader:
             path = await self._converter.bundle(name, path)
         config = _with_defaults(config, self._settings)
         original = layout.original(folder)
+        if original is not None:
+            original = self._places.contained(original)
         made = await loop.run_in_executor(self._threads, self._open, name, number, path, config, original)
         if stamp_files(layout.files(folder)) != before:
             raise AscendError("E50045", self._places.shown(source))
