@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from grpc_client import Client, refusal, request
 from held_jobs import finish, held, until
+from http2_frames import Hostile, call
 from running import Running
 
 from ascend_ep.serving.settings import Settings
@@ -71,3 +72,15 @@ def test_the_end_of_the_server_answers_what_was_read(repository: Path) -> None:
         with pytest.raises(grpc.RpcError):
             client.call("ServerLive", timeout=1)
         open_stream.put(None)
+
+
+def test_clients_that_hold_their_connections_are_not_waited_for(repository: Path) -> None:
+    server = Running(Settings(repository, http_port=None, grpc_port=0, exit_timeout=20))
+    with Hostile(server.grpc_port) as idle, Hostile(server.grpc_port) as expired:
+        refused = call("/inference.GRPCInferenceService/TraceSetting", 1)
+        assert expired.send(refused)
+        assert expired.hears(b"E50024")
+        assert idle.hears(b"\0")
+        began = time.monotonic()
+        server.close()
+        assert time.monotonic() - began < 3

@@ -4,12 +4,14 @@ of a version by `model/version`."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Any
 
 from ascend_ep.errors import AscendError
 from ascend_ep.serving.protocol.messages import HEALTH_SERVICE, INFERENCE_SERVICE, message_class, parse
 from ascend_ep.serving.service import InferenceService
 
+from .receiving import Receiver
 from .refused import refuse
 
 _Request = message_class("grpc.health.v1.HealthCheckRequest")
@@ -18,13 +20,14 @@ _POLL_SECONDS = 0.2
 
 
 class Health:
-    def __init__(self, service: InferenceService) -> None:
+    def __init__(self, service: InferenceService, receiver: Receiver) -> None:
         self._service = service
-        self.closing = False
+        self._receiver = receiver
+        self._ending = asyncio.Event()
 
-    async def check(self, data: bytes, context: Any) -> bytes:
+    async def check(self, _: Any, context: Any) -> bytes:
         try:
-            name = parse(_Request, data).service
+            name = parse(_Request, await self._receiver.receive(context)).service
         except AscendError as error:
             return refuse(context, error)
         state = self._state(name)
@@ -32,10 +35,10 @@ class Health:
             return refuse(context, AscendError("E50002", name, ""))
         return _answer(state)
 
-    async def watch(self, data: bytes, context: Any) -> None:
+    async def watch(self, _: Any, context: Any) -> None:
         """Writes the state and its changes until the client goes or the server does."""
         try:
-            name = parse(_Request, data).service
+            name = parse(_Request, await self._receiver.receive(context)).service
         except AscendError as error:
             refuse(context, error)
             return
@@ -45,10 +48,16 @@ class Health:
             if state != shown:
                 await context.write(_answer(state))
                 shown = state
-            if self.closing:
+            if self._ending.is_set():
                 refuse(context, AscendError("E50008"))
                 return
-            await asyncio.sleep(_POLL_SECONDS)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_POLL_SECONDS):
+                    await self._ending.wait()
+
+    def close(self) -> None:
+        """The server is about to end: watchers are told, and left."""
+        self._ending.set()
 
     def _state(self, name: str) -> Any:
         if name in ("", INFERENCE_SERVICE, HEALTH_SERVICE):

@@ -17,6 +17,7 @@ from ascend_ep.serving.service import InferenceService
 from ascend_ep.serving.settings import Limits
 
 from .codec import Parsed, decode, encode
+from .receiving import Receiver
 from .refused import refuse, text_of
 from .wire import read_request, stream_response
 
@@ -28,20 +29,26 @@ _SETTLED_AFTER, _SETTLED_AT_LATEST = 0.03, 0.5
 
 class Inference:
     """Handlers on the bytes of messages. answered: how many requests, by the name of their status;
-    received: their bytes."""
+    received: their bytes; open: the
+    calls whose answer isn't sent whole."""
 
-    def __init__(self, service: InferenceService, limits: Limits) -> None:
+    def __init__(self, service: InferenceService, limits: Limits, receiver: Receiver) -> None:
         self._service = service
         self._limits = limits
+        self._receiver = receiver
         self.answered: Counter[str] = Counter()
         self.received = 0
+        self.open = 0
         self._held = 0
         self._gate: asyncio.Event | None = None
         self._readers: set[asyncio.Task[None]] = set()
 
-    async def model_infer(self, data: bytes, context: Any) -> bytes:
-        call = self._receive(data)
+    async def model_infer(self, _: Any, context: Any) -> bytes:
+        self._opened(context)
+        call = None
         try:
+            data = await self._receiver.receive(context)
+            call = self._received(data)
             if self._gate is not None:
                 await self._gate.wait()
             self._begin(call, data, _caller(context))
@@ -54,12 +61,17 @@ class Inference:
             self.answered[status_of(error).grpc] += 1
             return refuse(context, error)
         finally:
-            self._end(call)
+            if call is not None:
+                self._end(call)
         self.answered["OK"] += 1
         return answer
 
     async def model_stream_infer(self, messages: AsyncIterator[bytes], context: Any) -> None:
         """Answers in the order of the requests; one that fails is an error_message and ends nothing."""
+        if len(self._readers) >= self._limits.rpcs // 2:  # the other half is for requests that end
+            refuse(context, AscendError("E50006", f"{len(self._readers)} streams"))
+            return
+        self._opened(context)
         waiting: deque[_Call] = deque()
         window = asyncio.Semaphore(_WINDOW)
         changed = asyncio.Event()
@@ -108,7 +120,14 @@ class Inference:
         for reader in self._readers:
             reader.cancel()
 
-    def _receive(self, data: bytes) -> _Call:
+    def _opened(self, context: Any) -> None:
+        self.open += 1
+        context.add_done_callback(self._closed)
+
+    def _closed(self, context: Any) -> None:
+        self.open -= 1
+
+    def _received(self, data: bytes) -> _Call:
         self.received += len(data)
         self._held += len(data)
         return _Call(asyncio.get_running_loop().create_future(), len(data))
@@ -146,7 +165,7 @@ class Inference:
         return answer
 
     def _begin_in_stream(self, data: bytes, caller: _Caller) -> _Call:
-        call = self._receive(data)
+        call = self._received(data)
         try:
             self._begin(call, data, caller)
         except Exception as failure:

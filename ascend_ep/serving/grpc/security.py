@@ -43,7 +43,7 @@ class Guarded:
         given = next((value for key, value in details.invocation_metadata if key == "authorization"), "")
         if self._tokens.admit(given if isinstance(given, str) else ""):
             return found
-        return _REFUSALS[found.request_streaming, found.response_streaming]
+        return _REFUSALS[found.response_streaming]
 
 
 async def _refuse(sent: Any, context: Any) -> None:
@@ -51,10 +51,10 @@ async def _refuse(sent: Any, context: Any) -> None:
     await context.abort(code_of(error), text_of(error))
 
 
+#: By whether the method answers by a stream; each takes one, as the server's handlers do.
 _REFUSALS = {
-    (False, False): grpc.unary_unary_rpc_method_handler(_refuse),
-    (False, True): grpc.unary_stream_rpc_method_handler(_refuse),
-    (True, True): grpc.stream_stream_rpc_method_handler(_refuse),
+    False: grpc.stream_unary_rpc_method_handler(_refuse),
+    True: grpc.stream_stream_rpc_method_handler(_refuse),
 }
 
 

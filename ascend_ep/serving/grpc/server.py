@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -27,12 +28,14 @@ from ascend_ep.serving.settings import Limits, Settings
 from .health import Health
 from .infer import Inference
 from .queries import UNSUPPORTED, Queries, Query, response
+from .receiving import Receiver
 from .reflection import Reflection
 from .refused import refuse
 from .security import Guarded, server_credentials
 
-#: Handlers take and give the bytes of messages: what can't be parsed is refused by us, with a sentence.
-Unary = Callable[[bytes, Any], Awaitable[bytes]]
+#: Of methods with one message, declared to grpcio as those of a stream: so we receive the message, in a
+#: limited time. Messages are bytes: what can't be parsed is refused by us, with a sentence.
+Handler = Callable[[Any, Any], Awaitable[bytes]]
 
 #: The older name of reflection, which many clients ask by; its messages are the same.
 _REFLECTION_ALPHA = "grpc.reflection.v1alpha.ServerReflection"
@@ -40,6 +43,8 @@ _REFLECTION_ALPHA = "grpc.reflection.v1alpha.ServerReflection"
 
 #: For the transport's threads to tell clients of the end.
 _GOAWAY_SECONDS = 0.02
+#: For connections without a call to be closed by their clients.
+_LINGER_SECONDS = 0.1
 
 
 class GrpcServer:
@@ -58,8 +63,9 @@ class GrpcServer:
         self._tls = tls
         self._tokens = tokens
         self._server: Any = None
-        self.inference = Inference(service, settings.limits)
-        self._health = Health(service)
+        self._receiver = Receiver(settings.limits.body_seconds)
+        self._health = Health(service, self._receiver)
+        self.inference = Inference(service, settings.limits, self._receiver)
 
     async def listen(self, address: str, port: int) -> int:
         """Begins to take connections and returns the port. Raises AscendError E50019 when it can't."""
@@ -83,27 +89,32 @@ class GrpcServer:
         """Takes no more requests, and gives those that were accepted `grace` seconds to be answered."""
         if self._server is None:
             return
-        self._health.closing = True
+        self._health.close()
         # gRPC cancels requests that it has received and no handler has taken: before it stops there must be
         # none. What is taken is answered behind the news of the end (GOAWAY), so that clients send no more.
         await self.inference.settle()
         stopping = asyncio.ensure_future(self._server.stop(grace))
         await asyncio.sleep(_GOAWAY_SECONDS)
         self.inference.finish()
+        until = time.monotonic() + grace
+        while self.inference.open and time.monotonic() < until:
+            await asyncio.sleep(0.01)
+        await self._server.stop(_LINGER_SECONDS)
         await stopping
 
     def _handlers(self) -> list[Any]:
         methods = {
-            "ModelInfer": grpc.unary_unary_rpc_method_handler(self.inference.model_infer),
+            "ModelInfer": grpc.stream_unary_rpc_method_handler(self.inference.model_infer),
             "ModelStreamInfer": grpc.stream_stream_rpc_method_handler(self.inference.model_stream_infer),
         }
         for name, query in Queries(self._service, self._control).methods.items():
-            methods[name] = grpc.unary_unary_rpc_method_handler(_answering(name, query))
+            answer = _answering(name, query, self._receiver)
+            methods[name] = grpc.stream_unary_rpc_method_handler(answer)
         for name, why in UNSUPPORTED.items():
-            methods[name] = grpc.unary_unary_rpc_method_handler(_refusing(why))
+            methods[name] = grpc.stream_unary_rpc_method_handler(_refusing(why))
         health = {
-            "Check": grpc.unary_unary_rpc_method_handler(self._health.check),
-            "Watch": grpc.unary_stream_rpc_method_handler(self._health.watch),
+            "Check": grpc.stream_unary_rpc_method_handler(self._health.check),
+            "Watch": grpc.stream_stream_rpc_method_handler(self._health.watch),
         }
         reflection = Reflection([INFERENCE_SERVICE, HEALTH_SERVICE, REFLECTION_SERVICE])
         info = {"ServerReflectionInfo": grpc.stream_stream_rpc_method_handler(reflection.info)}
@@ -117,13 +128,13 @@ class GrpcServer:
         return handlers if self._tokens is None else [Guarded(handler, self._tokens) for handler in handlers]
 
 
-def _answering(name: str, query: Query) -> Unary:
+def _answering(name: str, query: Query, receiver: Receiver) -> Handler:
     method = POOL.FindServiceByName(INFERENCE_SERVICE).methods_by_name[name]
     request_class = message_class(method.input_type.full_name)
 
-    async def answer(data: bytes, context: Any) -> bytes:
+    async def answer(_: Any, context: Any) -> bytes:
         try:
-            shown = query(parse(request_class, data))
+            shown = query(parse(request_class, await receiver.receive(context)))
             return response(name, await shown if inspect.isawaitable(shown) else shown)
         except Exception as failure:
             return refuse(context, internal(failure))
@@ -131,8 +142,8 @@ def _answering(name: str, query: Query) -> Unary:
     return answer
 
 
-def _refusing(why: str) -> Unary:
-    async def answer(data: bytes, context: Any) -> bytes:
+def _refusing(why: str) -> Handler:
+    async def answer(_: Any, context: Any) -> bytes:
         return refuse(context, AscendError("E50024", why))
 
     return answer
@@ -146,6 +157,7 @@ def _options(limits: Limits) -> list[tuple[str, int]]:
         ("grpc.max_send_message_length", -1),
         ("grpc.max_metadata_size", limits.header),
         ("grpc.absolute_max_metadata_size", limits.header),
+        ("grpc.max_allowed_incoming_connections", limits.connections),
         ("grpc.max_concurrent_streams", limits.rpcs_of_connection),
         # clients may ping every 10 s, without a request too; who pings faster is closed after two strikes
         ("grpc.http2.min_ping_interval_without_data_ms", 10 * seconds),

@@ -1,0 +1,68 @@
+"""Frames of HTTP/2, as a hostile client of gRPC would write them."""
+
+from __future__ import annotations
+
+import socket
+import time
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+DATA, HEADERS, RST_STREAM, SETTINGS, PING, CONTINUATION = 0, 1, 3, 4, 6, 9
+END_STREAM, END_HEADERS = 1, 4
+CANCEL = (8).to_bytes(4, "big")
+
+
+def frame(kind: int, payload: bytes = b"", flags: int = 0, stream: int = 0) -> bytes:
+    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+
+
+def literal(name: bytes, value: bytes) -> bytes:
+    """A field that isn't indexed, neither name nor value coded; both below 127 bytes."""
+    return bytes([0, len(name)]) + name + bytes([len(value)]) + value
+
+
+def head(method: str) -> bytes:
+    """The header block of a gRPC call: POST, http, and what isn't in the static table."""
+    fields = ((b":path", method.encode()), (b":authority", b"a"), (b"te", b"trailers"))
+    typed = (*fields, (b"content-type", b"application/grpc"))
+    return b"\x83\x86" + b"".join(literal(*field) for field in typed)
+
+
+def call(method: str, stream: int) -> bytes:
+    return frame(HEADERS, head(method), END_HEADERS, stream)
+
+
+class Hostile:
+    """A connection that has said hello."""
+
+    def __init__(self, port: int) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=20)
+        self.socket.sendall(PREFACE + frame(SETTINGS))
+
+    def __enter__(self) -> Hostile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.socket.close()
+
+    def send(self, data: bytes) -> bool:
+        """Whether the server took it all; it may hang up instead."""
+        try:
+            self.socket.sendall(data)
+        except ConnectionError:
+            return False
+        return True
+
+    def hears(self, text: bytes, times: int = 1) -> bool:
+        """Whether the server says that, so many times, before it hangs up. It has 10 s."""
+        received = b""
+        end = time.monotonic() + 10
+        self.socket.settimeout(10)
+        try:
+            while received.count(text) < times and time.monotonic() < end:
+                more = self.socket.recv(1 << 16)
+                if not more:
+                    break
+                received += more
+        except (ConnectionError, TimeoutError):
+            pass
+        return received.count(text) >= times
