@@ -89,6 +89,9 @@ FLAGS: tuple[Flag, ...] = (
     Flag(_RUNS, "instances", "int", "instances", "runs of one model at a time (by measurement)"),
     Flag(_RUNS, "threads", "int", "threads", "threads of one run (by measurement)"),
     Flag(
+        _RUNS, "tuning-secs", "seconds", "tuning", "measuring a model that is loaded, at most; 0: not at all"
+    ),
+    Flag(
         _RUNS,
         "auto-implementation",
         "switch",

@@ -58,6 +58,8 @@ class Settings:
     #: of a model, at once; None: found by measurement
     instances: int | None = None
     threads: int | None = None
+    #: for measurements of a version when it is loaded; 0: none, one instance with all threads
+    tuning: float = 1.0
     #: whether the fastest of a model's implementations is found from live runs, unless its config says
     auto_implementation: bool = False
     max_queue: int = 256

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,21 +12,28 @@ import numpy as np
 import onnx
 import pytest
 import served_models
+from running import Running
 
 import ascend_ep
 from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.errors import AscendError
 from ascend_ep.serving.execution.batch import Run
 from ascend_ep.serving.execution.independence import Rows, check
 from ascend_ep.serving.execution.samples import Samples
+from ascend_ep.serving.execution.tuning import Tuning
 from ascend_ep.serving.repository.config import Batching, ModelConfig
 from ascend_ep.serving.repository.version import LoadedVersion
+from ascend_ep.serving.settings import Settings
 from ascend_ep.serving.signature import Signature, TensorSpec
 
 INSISTED = ModelConfig(max_batch_size=8, batching=Batching())
 
 
 def loaded(
-    folder: Path, build: Callable[[], onnx.ModelProto], config: ModelConfig = INSISTED
+    folder: Path,
+    build: Callable[[], onnx.ModelProto],
+    config: ModelConfig = INSISTED,
+    tuning: float = 1.0,
 ) -> LoadedVersion:
     path = folder / "model.om"
     if not path.exists():
@@ -35,7 +43,7 @@ def loaded(
         options = {"num_threads": str(threads), "native_code": str(int(native_code))}
         return ascend_ep.InferenceSession(str(path), providers=[("AscendEP", options)])
 
-    return LoadedVersion("m", 1, open_session, config, str(path))
+    return LoadedVersion("m", 1, open_session, config, str(path), tuning=tuning)
 
 
 @pytest.mark.parametrize("build", [batch_models.column_softmax, batch_models.centred, batch_models.regrouped])
@@ -73,6 +81,45 @@ def test_dynamic_batch_profiles(tmp_path: Path) -> None:
     rules = version.execution.rules
     assert [rules.padded(n, ()) for n in (1, 2, 3, 4, 8)] == [1, 4, 4, 4, 8]
     assert rules.most(()) == 8
+
+
+def test_requests_of_any_rows_on_a_model_with_profiles(tmp_path: Path) -> None:
+    folder = tmp_path / "rows" / "1"
+    folder.mkdir(parents=True)
+    options = ConvertOptions(profiles=[{"N": 1}, {"N": 4}, {"N": 8}])
+    (folder / "model.om").write_bytes(convert(served_models.rows(), options).to_bytes())
+    session = ascend_ep.InferenceSession(str(folder / "model.om"))
+    x = np.random.default_rng(0).standard_normal((8, 8)).astype(np.float32)
+    with Running(Settings(tmp_path, http_port=0)) as running:
+        for rows in (1, 3, 8, 9):
+            data = np.resize(x, (rows, 8))
+            tensor = {"name": "x", "shape": [rows, 8], "datatype": "FP32", "data": data.tolist()}
+            status, _, body = running.ask("POST", "/v2/models/rows/infer", {"inputs": [tensor]})
+            if rows > 8:
+                assert (status, "a batch of 9 was sent; 8 is the most" in body.decode()) == (400, True)
+                continue
+            assert status == 200, body
+            made = np.array(json.loads(body)["outputs"][0]["data"], np.float32).reshape(rows, 4)
+            np.testing.assert_array_equal(made, session.run(None, {"x": x})[0][:rows])
+
+
+def test_without_time_nothing_is_measured_but_rows_are_checked(tmp_path: Path) -> None:
+    given = loaded(tmp_path, batch_models.wide, tuning=0).execution
+    assert (given.rules.max_rows, given.curve) == (8, {})
+    assert loaded(tmp_path, batch_models.wide, ModelConfig(), tuning=0).execution.rules.max_rows == 1
+    mixing = tmp_path / "mixing"
+    mixing.mkdir()
+    assert loaded(mixing, batch_models.column_softmax, tuning=0).execution.rules.max_rows == 1
+
+
+def test_a_model_that_samples_do_not_fit_is_served_all_the_same() -> None:
+    def run(inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
+        raise AscendError("E40007", "S must be a multiple of 7")
+
+    samples = Samples(Signature((), ()))
+    execution = Tuning(run, lambda: run, samples, "no rows", ModelConfig(), 1.0).choose()
+    assert (execution.inline, execution.instances, execution.rules.max_rows) == (False, 1, 1)
+    assert "multiple of 7" in execution.describe()["why"]
 
 
 def fake(run: Callable[[np.ndarray], np.ndarray]) -> tuple[Run, Samples]:

@@ -6,6 +6,8 @@ import threading
 import time
 from collections.abc import Iterable
 
+from ascend_ep.errors import AscendError
+
 from .batch import Run
 from .samples import Samples
 
@@ -37,7 +39,10 @@ def cost_curve(
     for size in sizes:
         if curve and time.perf_counter() > until:
             break
-        curve[size] = run_seconds(run, samples, size)
+        try:
+            curve[size] = run_seconds(run, samples, size)
+        except AscendError:  # more than the model takes
+            break
         if curve[size] > longest:
             break
     return curve

@@ -76,7 +76,7 @@ class Tuning:
     samples: Samples
     rim: BatchRim | str
     config: ModelConfig
-    seconds: float = 1.0
+    seconds: float
 
     def __post_init__(self) -> None:
         self._until = time.perf_counter() + self.seconds
@@ -86,10 +86,14 @@ class Tuning:
 
     def choose(self) -> Execution:
         """Takes about `seconds`, and a few runs if one takes longer."""
-        row = None if isinstance(self.rim, str) else 1
-        if row and self.rim_profiles:
-            row = self._sizes()[0]
-        one = run_seconds(self.run, self.samples, row)
+        row = None if isinstance(self.rim, str) else self._sizes()[0]
+        try:
+            one = run_seconds(self.run, self.samples, row)
+        except Exception as failure:  # nothing is known of what the model takes
+            rules = self._alone(f"it can't be tried: {failure}")
+            return Execution(
+                False, self.config.instances or 1, self.config.threads or 0, rules, why=tuple(self._why)
+            )
         inline = one < INLINE_SECONDS and not self.config.instances
         rules = self._rules(one, inline)
         if inline and self._curve.get(rules.max_rows, 0.0) > _INLINE_BATCH:
@@ -97,10 +101,6 @@ class Tuning:
         rows = rules.max_rows if rules.max_rows > 1 else row
         instances, threads = (1, 0) if inline else self._instances(rows)
         return Execution(inline, instances, threads, rules, one, self._curve, tuple(self._why))
-
-    @property
-    def rim_profiles(self) -> bool:
-        return isinstance(self.rim, BatchRim) and bool(self.rim.profiles)
 
     # --- batches ------------------------------------------------------------------------------
 
@@ -114,8 +114,9 @@ class Tuning:
             return self._alone(rim.doubt)
         sizes = self._sizes()
         longest = _INLINE_BATCH if inline else _LONGEST_BATCH
-        self._curve = cost_curve(self.run, self.samples, sizes, longest, self._half_time())
         most = config.max_batch_size or sizes[-1]
+        if self.seconds:
+            self._curve = cost_curve(self.run, self.samples, sizes, longest, self._half_time())
         if not self._insisted:
             most = min(most, self._best(one))
             if most == 1 and not rim.profiles:
@@ -182,8 +183,8 @@ class Tuning:
         """Their number, and the threads of a run. With one thread pool for all, several runs at once share
         it, and a run that is alone has all of it."""
         asked, threads = self.config.instances, self.config.threads
-        if asked and threads is not None:
-            return asked, threads
+        if (asked and threads is not None) or not self.seconds:
+            return asked or 1, threads or 0
         cores = len(os.sched_getaffinity(0))
         if cores == 1:
             return asked or 1, threads or 0

@@ -74,7 +74,7 @@ class Loader:
             options = {"num_threads": str(threads), "native_code": str(int(native_code))}
             return _checked_session(path, options, self._settings.trust, f"{name}, version {number}")
 
-        made = LoadedVersion(name, number, open_session, config, str(path), original)
+        made = LoadedVersion(name, number, open_session, config, str(path), original, self._settings.tuning)
         for native in made.session.bundle.refused_natives:
             log.warning(
                 "%s, version %d: its native code %s isn't trusted here and is interpreted"

@@ -37,7 +37,8 @@ log = logging.getLogger("ascend_ep.serving")
 class LoadedVersion:
     """execution: how it is run, found when it was loaded. rows_input: the input whose first size counts the
     rows of a request; None for a model without rows. implementations: those that can stand in for each other;
-    None when there is only one. original: the ONNX model that the bundle was made from, if it is there."""
+    None when there is only one. original: the ONNX model that the bundle was made from, if it is there.
+    tuning: seconds for measurements."""
 
     def __init__(
         self,
@@ -47,11 +48,13 @@ class LoadedVersion:
         config: ModelConfig,
         where: str,
         original: Path | None = None,
+        tuning: float = 1.0,
     ) -> None:
         self.model = model
         self.number = number
         self.name = str(number)
         self.config = config
+        self._tuning = tuning
         self.session = session = open_session(config.threads or 0, True)
         self.signature = Signature.of_session(session, where)
         self.statistics = VersionStatistics()
@@ -65,6 +68,7 @@ class LoadedVersion:
         self.execution = self._tuned(rim, open_session)
         self.implementations = self._alternatives(open_session, original, stored)
         self.scheduler: Scheduler | None = None
+        del self._samples  # views of the bundle's memory
 
     def start(self, settings: Settings, loop: asyncio.AbstractEventLoop) -> None:
         """Gives it a scheduler: from now on it takes jobs."""
@@ -107,7 +111,7 @@ class LoadedVersion:
             opened[1] = open_session(1, True)
             return partial(opened[1].run, None)
 
-        execution = Tuning(self._run, single, self._samples, rim, self.config).choose()
+        execution = Tuning(self._run, single, self._samples, rim, self.config, self._tuning).choose()
         if execution.threads == 1 and 1 in opened:
             self.session = opened[1]
             self._run = partial(self.session.run, None)
