@@ -6,6 +6,7 @@
 #include "kernel.h"
 
 #define PANEL 32
+#define LINES_TOGETHER 32
 #define ALWAYS static inline __attribute__((always_inline))
 
 static const asc_layout LAYOUTS[ASC_LAYOUT_COUNT] = {
@@ -53,8 +54,8 @@ ALWAYS void copy_byte(const char *element, int64_t step, int64_t rows, char *uni
 ALWAYS uint32_t round_to_bfloat16(const char *element) {
     uint32_t bits;
     memcpy(&bits, element, sizeof bits);
-    if ((bits & 0x7fffffff) > 0x7f800000) return (bits >> 16) | 0x40;
-    return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16, nan = (bits >> 16) | 0x40;
+    return (int32_t)(bits & 0x7fffffff) > 0x7f800000 ? nan : rounded;
 }
 
 ALWAYS void join_pair(const char *element, int64_t step, int64_t rows, char *unit) {
@@ -72,20 +73,43 @@ ALWAYS void join_quad(const char *element, int64_t step, int64_t rows, char *uni
     for (int64_t i = 0; i < 4; i++) unit[i] = i < rows ? element[i * step] : 0;
 }
 
-/* Strides in bytes; `rows` and `unit` are the layout's, constants so that every layout has loops of its own. */
-ALWAYS void pack(const char *b, int64_t k, int64_t n, int64_t row_step, int64_t col_step, char *out, const int64_t rows,
-                 const int64_t unit, join_fn join) {
+/* One line of a panel: `width` units of `present` rows, then zeros. */
+ALWAYS void pack_line(const char *row, int64_t row_step, int64_t col_step, int64_t width, int64_t present, char *out,
+                      const int64_t unit, join_fn join) {
+    for (int64_t c = 0; c < width; c++) join(row + c * col_step, row_step, present, out + c * unit);
+    if (width < PANEL) memset(out + width * unit, 0, (size_t)((PANEL - width) * unit));
+}
+
+/* Lines `first` to `end` of all panels. Strides in bytes; `rows`, `unit` and perhaps `col_step` are constants, so that
+ * every layout has loops of its own, and lines that are whole loops of known length. */
+ALWAYS void pack_lines(const char *b, int64_t k, int64_t n, int64_t row_step, int64_t col_step, char *out,
+                       int64_t first, int64_t end, const int64_t rows, const int64_t unit, join_fn join) {
+    int64_t whole = k / rows, lines = whole + (k % rows != 0);
     for (int64_t j = 0; j < n; j += PANEL) {
         int64_t width = n - j < PANEL ? n - j : PANEL;
-        for (int64_t i = 0; i < k; i += rows, out += PANEL * unit) {
-            const char *row = b + j * col_step + i * row_step;
-            int64_t present = k - i < rows ? k - i : rows;
-            if (rows == 1 && col_step == unit)
-                memcpy(out, row, (size_t)(width * unit));
+        for (int64_t i = first; i < end; i++) {
+            const char *row = b + j * col_step + i * rows * row_step;
+            char *line = out + (j * lines + i * PANEL) * unit;
+            if (width == PANEL && i < whole)
+                pack_line(row, row_step, col_step, PANEL, rows, line, unit, join);
             else
-                for (int64_t c = 0; c < width; c++) join(row + c * col_step, row_step, present, out + c * unit);
-            if (width < PANEL) memset(out + width * unit, 0, (size_t)((PANEL - width) * unit));
+                pack_line(row, row_step, col_step, width, i < whole ? rows : k % rows, line, unit, join);
         }
+    }
+}
+
+/* Where elements of a row lie side by side, a few lines of all panels at a time: the pages of their rows are then
+ * looked up once, not for each panel. */
+ALWAYS void pack(const char *b, int64_t k, int64_t n, int64_t row_step, int64_t col_step, const int64_t size, char *out,
+                 const int64_t rows, const int64_t unit, join_fn join) {
+    int64_t lines = k / rows + (k % rows != 0);
+    if (col_step != size) {
+        pack_lines(b, k, n, row_step, col_step, out, 0, lines, rows, unit, join);
+        return;
+    }
+    for (int64_t i = 0; i < lines; i += LINES_TOGETHER) {
+        int64_t end = lines - i < LINES_TOGETHER ? lines : i + LINES_TOGETHER;
+        pack_lines(b, k, n, row_step, size, out, i, end, rows, unit, join);
     }
 }
 
@@ -93,12 +117,12 @@ void asc_pack(int32_t layout, const void *b, int64_t k, int64_t n, int64_t row_s
     int64_t size = (int64_t)asc_dtype_bytes(asc_layout_of(layout)->source), row = row_stride * size;
     int64_t col = col_stride * size;
     switch (layout) {
-        case ASC_LAYOUT_PANEL32: pack(b, k, n, row, col, out, 1, 4, copy_float); break;
-        case ASC_LAYOUT_PAIRS32: pack(b, k, n, row, col, out, 2, 4, join_pair); break;
-        case ASC_LAYOUT_BYTES32: pack(b, k, n, row, col, out, 1, 1, copy_byte); break;
-        case ASC_LAYOUT_NIBBLES32: pack(b, k, n, row, col, out, 2, 1, join_nibbles); break;
-        case ASC_LAYOUT_HALVES32: pack(b, k, n, row, col, out, 1, 2, copy_half); break;
-        case ASC_LAYOUT_QUADS32: pack(b, k, n, row, col, out, 4, 4, join_quad); break;
+        case ASC_LAYOUT_PANEL32: pack(b, k, n, row, col, 4, out, 1, 4, copy_float); break;
+        case ASC_LAYOUT_PAIRS32: pack(b, k, n, row, col, 4, out, 2, 4, join_pair); break;
+        case ASC_LAYOUT_BYTES32: pack(b, k, n, row, col, 1, out, 1, 1, copy_byte); break;
+        case ASC_LAYOUT_NIBBLES32: pack(b, k, n, row, col, 1, out, 2, 1, join_nibbles); break;
+        case ASC_LAYOUT_HALVES32: pack(b, k, n, row, col, 2, out, 1, 2, copy_half); break;
+        case ASC_LAYOUT_QUADS32: pack(b, k, n, row, col, 1, out, 4, 4, join_quad); break;
         default: break;
     }
 }
