@@ -77,7 +77,7 @@ def test_the_end_of_the_server_answers_what_was_read(repository: Path) -> None:
 def test_clients_that_hold_their_connections_are_not_waited_for(repository: Path) -> None:
     server = Running(Settings(repository, http_port=None, grpc_port=0, exit_timeout=20))
     with Hostile(server.grpc_port) as idle, Hostile(server.grpc_port) as expired:
-        refused = call("/inference.GRPCInferenceService/TraceSetting", 1)
+        refused = call("/inference.GRPCInferenceService/CudaSharedMemoryStatus", 1)
         assert expired.send(refused)
         assert expired.hears(b"E50024")
         assert idle.hears(b"\0")

@@ -284,7 +284,7 @@ def test_a_failure_shows_no_internals(running: Running, client: Client) -> None:
 @pytest.fixture(scope="module")
 def small(repository: Path) -> Iterator[Running]:
     """A server with low limits."""
-    limits = Limits(body=1 << 20, header=4096, rpcs=3)
+    limits = Limits(body=1 << 20, bodies=1 << 20, header=4096, rpcs=3)
     with Running(Settings(repository, http_port=None, grpc_port=0, limits=limits)) as server:
         yield server
 
@@ -316,6 +316,22 @@ def test_too_many_requests_at_once(small: Running) -> None:
             finish(small, job, 1)
         for call in calls:
             call.result()
+
+
+def test_too_many_bytes_at_once(small: Running) -> None:
+    large = request("rows", {"x": np.zeros((20_000, 8), np.float32)})  # 640 kB
+    with held(small) as scheduler, Client(small.grpc_port) as client:
+        first = client.begin("ModelInfer", large)
+        scheduler.wait(1)
+        code, details = refusal(client.begin("ModelInfer", large))
+        assert code == "RESOURCE_EXHAUSTED"
+        assert "bytes of requests" in details
+        [answer] = client.stream("ModelStreamInfer", [large])
+        assert "bytes of requests" in answer.error_message
+        finish(small, scheduler.jobs[0], 1)
+        first.result()
+    with Client(small.grpc_port) as client:
+        client.call("ModelInfer", large)
 
 
 def test_a_port_in_use_is_an_error(running: Running, repository: Path) -> None:

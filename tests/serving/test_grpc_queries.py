@@ -59,7 +59,11 @@ def test_statistics_count(client: Client) -> None:
 
 @pytest.mark.parametrize("method", ["SystemSharedMemoryStatus", "TraceSetting", "LogSettings"])
 def test_what_is_not_supported_says_so(client: Client, method: str) -> None:
-    code, details = refusal(client.begin(method))
+    sent = message(f"inference.{method}Request")
+    if method.endswith(("Setting", "Settings")):
+        assert not client.call(method, sent).settings
+        sent.settings["trace_level"].SetInParent()
+    code, details = refusal(client.begin(method, sent))
     assert code == "UNIMPLEMENTED"
     assert "extension of the protocol isn't here" in details
 

@@ -18,7 +18,6 @@ from ascend_ep.serving.service import InferenceService
 Query = Callable[[Any], Mapping[str, Any] | Awaitable[Mapping[str, Any]]]
 
 _SHARED_MEMORY = "shared memory isn't supported; tensors travel in the request and its answer"
-_SETTINGS = "settings of traces and logs are flags of the server, which requests don't change"
 
 #: Methods that are declared for the clients' sake, and why they are refused.
 UNSUPPORTED = {
@@ -28,8 +27,6 @@ UNSUPPORTED = {
     "CudaSharedMemoryStatus": _SHARED_MEMORY,
     "CudaSharedMemoryRegister": _SHARED_MEMORY,
     "CudaSharedMemoryUnregister": _SHARED_MEMORY,
-    "TraceSetting": _SETTINGS,
-    "LogSettings": _SETTINGS,
 }
 
 
@@ -52,6 +49,8 @@ class Queries:
             "ModelMetadata": self.model_metadata,
             "ModelConfig": self.model_config,
             "ModelStatistics": self.model_statistics,
+            "TraceSetting": self.settings,
+            "LogSettings": self.settings,
             "RepositoryIndex": self.repository_index,
             "RepositoryModelLoad": self.repository_model_load,
             "RepositoryModelUnload": self.repository_model_unload,
@@ -93,6 +92,13 @@ class Queries:
             )
             versions = [v for model in models for _, v in sorted(model.versions.items())]
         return descriptions.model_statistics(versions)
+
+    def settings(self, request: Any) -> dict[str, Any]:
+        """Nothing can be set: no settings. Raises AscendError E50024 for a request that sets one."""
+        if request.settings:
+            what = "settings of traces and logs are flags of the server, which requests don't change"
+            raise AscendError("E50024", what)
+        return {}
 
     def repository_index(self, request: Any) -> Mapping[str, Any]:
         return {"models": [asdict(entry) for entry in self._repository.index(request.ready)]}
