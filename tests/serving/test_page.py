@@ -115,6 +115,7 @@ def test_state(server: Running) -> None:
     assert sum(now["batches"].values()) >= 1
     assert len(after["bounds"]) + 1 == len(now["buckets"])
     assert "takes 8 elements; 1 were sent" in after["errors"][0]["text"]
+    assert after["errors"][0]["where"] == "/v2/models/rows/infer"
     assert len(after["errors"]) == len(before["errors"]) + 1
 
 

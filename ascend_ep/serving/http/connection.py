@@ -128,7 +128,7 @@ class Connection(asyncio.BufferedProtocol):
         try:
             self._server.handler(request, send)
         except Exception as failure:
-            send(self._refused(internal(failure)))
+            send(self._refused(internal(failure), request.path))
 
     def _answer(self, request: Request, response: Response) -> None:
         if self._transport is None or self._busy is not request:
@@ -192,9 +192,9 @@ class Connection(asyncio.BufferedProtocol):
         else:
             self._transport.close()
 
-    def _refused(self, error: AscendError) -> Response:
+    def _refused(self, error: AscendError, path: str = "") -> Response:
         if self._server.note is not None:
-            self._server.note(error)
+            self._server.note(error, path)
         return refused(error)
 
     def _close(self) -> None:

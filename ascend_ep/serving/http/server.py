@@ -48,7 +48,7 @@ class HttpServer:
         self,
         handler: Handler,
         limits: Limits,
-        note: Callable[[AscendError], None] | None = None,
+        note: Callable[[AscendError, str], None] | None = None,
         tokens: Tokens | None = None,
     ) -> None:
         self.handler = handler if tokens is None else Authorised(handler, tokens)

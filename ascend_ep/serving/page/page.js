@@ -99,7 +99,7 @@ function showErrors(state) {
   at("errors").replaceChildren(...state.errors.map((error) => {
     const item = document.createElement("li");
     for (const [text, name] of [[new Date(error.time * 1000).toLocaleTimeString(), "quiet"],
-      [error.model || "–", "quiet"], [error.text, "text"]]) {
+      [error.where || "–", "quiet"], [error.text, "text"]]) {
       const part = document.createElement("span");
       part.className = name;
       part.textContent = text;

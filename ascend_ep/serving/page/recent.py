@@ -14,13 +14,15 @@ from ascend_ep.serving.request import InferRequest
 
 _KEPT = 50
 _LONGEST = 500
+_WHERE = 100
 
 
 class RecentError(TypedDict):
-    """time: seconds since 1970; model: "" where the request didn't get as far."""
+    """time: seconds since 1970. where: the model, or the path of a request that wasn't understood; "" for
+    what was no request."""
 
     time: float
-    model: str
+    where: str
     text: str
 
 
@@ -32,13 +34,13 @@ class RecentErrors:
     def newest_first(self) -> list[RecentError]:
         return list(reversed(self._kept))
 
-    def note(self, error: AscendError, model: str = "") -> None:
+    def note(self, error: AscendError, where: str) -> None:
         """One failure may be seen by the service and by the front end: it is kept once."""
         if error is self._last:
             return
         self._last = error
         text = sentence(error) if error.code in STATUSES else "E50010: the server failed; its log says how"
-        self._kept.append({"time": time.time(), "model": model, "text": text[:_LONGEST]})
+        self._kept.append({"time": time.time(), "where": where[:_WHERE], "text": text[:_LONGEST]})
 
     def observe(
         self,
@@ -50,4 +52,4 @@ class RecentErrors:
     ) -> None:
         """As the service's observers are called."""
         if error is not None:
-            self.note(error, request.model[:_LONGEST])
+            self.note(error, request.model)
