@@ -294,7 +294,7 @@ CODES: dict[str, Code] = {
     "E50002": Code("There is no model [%s].%s", "The index of the repository names the models."),
     "E50003": Code("Model [%s] isn't ready.", "Try again when its ready endpoint says so."),
     "E50004": Code("Tensor [%s] is refused: %s.", "The model's metadata shows what it takes."),
-    "E50005": Code("The body has %s bytes; %s are the most.", "Send less, or raise --max-body-bytes."),
+    "E50005": Code("The body has %s bytes; %s are the most.", "Send less, or raise --http-max-input-size."),
     "E50006": Code("The server is busy: %s waiting.", "Try again later."),
     "E50007": Code("The deadline passed after %s.", "Allow more time, or send fewer requests."),
     "E50008": Code("The server is shutting down.", "Try another server."),

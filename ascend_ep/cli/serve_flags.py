@@ -103,7 +103,6 @@ FLAGS: tuple[Flag, ...] = (
     Flag(_RUNS, "request-timeout-secs", "seconds", "timeout", "for requests that name no deadline"),
     Flag(_LIMITS, "max-connections", "int", "limits.connections", "clients at a time"),
     Flag(_LIMITS, "max-grpc-requests", "int", "limits.rpcs", "gRPC's requests at a time; a stream is one"),
-    Flag(_LIMITS, "max-rpcs", "int", "limits.rpcs", "requests of gRPC at a time; a stream is one"),
     Flag(
         _LIMITS,
         "max-rpcs-of-connection",
@@ -115,7 +114,13 @@ FLAGS: tuple[Flag, ...] = (
     Flag(_LIMITS, "max-body-memory", "bytes", "limits.bodies", "bodies that are received or wait, in all"),
     Flag(_LIMITS, "max-tensors", "int", "limits.tensors", "tensors in one request"),
     Flag(_LIMITS, "header-timeout-secs", "seconds", "limits.header_seconds", "for a header to be complete"),
-    Flag(_LIMITS, "body-timeout-secs", "seconds", "limits.body_seconds", "without a byte of a body"),
+    Flag(
+        _LIMITS,
+        "body-timeout-secs",
+        "seconds",
+        "limits.body_seconds",
+        "for a body, and one more per 64 KB",
+    ),
     Flag(_LIMITS, "idle-timeout-secs", "seconds", "limits.idle_seconds", "without a request"),
     Flag(
         _SECURITY,

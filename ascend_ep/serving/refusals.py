@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 
-from ascend_ep.errors import AscendError
+from ascend_ep.errors import CODES, AscendError
 
 log = logging.getLogger("ascend_ep.serving")
 
@@ -98,6 +98,6 @@ def sentence(error: AscendError) -> str:
 
 
 def _without_place(error: AscendError) -> AscendError:
-    bare = AscendError(error.code, fix=error.fix)
+    bare = AscendError(error.code, *[""] * CODES[error.code].template.count("%s"), fix=error.fix)
     bare.text, bare.details = error.text, error.details
     return bare
