@@ -180,6 +180,22 @@ def test_texts_with_backslashes_are_not_cut(text: str) -> None:
     assert bytes(CutJson(memoryview(long)).text) == long
 
 
+def test_what_is_undone_was_never_cut() -> None:
+    text = b'{"data":[1,2]}' + b" " * LONG
+    cut = CutJson(memoryview(text))
+    assert bytes(cut.text) != text
+    assert cut.undo()
+    assert bytes(cut.text) == text
+    assert not cut.undo()
+
+
+def test_a_text_of_nothing_but_arrays_is_not_cut() -> None:
+    text = b'{"data":[1]}' * 100_000
+    cut = CutJson(memoryview(text))
+    assert bytes(cut.text) == text
+    assert not cut.undo()
+
+
 def test_all_arrays_are_cut_and_nothing_else() -> None:
     text = b'{"inputs":[{"data" : [1,2],"name":"data"},{"data":["a"]},{"data":\n[[3]]}]}' + b" " * LONG
     marked = b'{"inputs":[{"data" : [0],"name":"data"},{"data":["a"]},{"data":\n[1]}]}' + b" " * LONG

@@ -77,7 +77,7 @@ def parse(request: Request, body: Body, model: str, version: str, limits: Limits
     whole = memoryview(body)
     cut = CutJson(whole[:size])
     try:
-        decoded = _decoder.decode(cut.text)
+        decoded = _decoded(cut)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise AscendError("E50001", f"the inference request is no valid JSON of its kind: {error}") from None
     wanted = decoded.outputs or ()
@@ -101,6 +101,15 @@ def parse(request: Request, body: Body, model: str, version: str, limits: Limits
     for tensor in wanted:
         _take_wanted(tensor, parsed)
     return parsed
+
+
+def _decoded(cut: CutJson) -> InferBody:
+    try:
+        return _decoder.decode(cut.text)
+    except msgspec.MsgspecError:
+        if not cut.undo():
+            raise
+        return _decoder.decode(cut.text)  # its error has the places of what was sent
 
 
 def _inputs(tensors: list[Tensor], cut: CutJson, rest: memoryview) -> dict[str, Array]:

@@ -23,6 +23,8 @@ from .json_tensors import LARGEST, array_from_json
 
 #: JSON from this size on is searched for arrays; beyond the second, their values would take too much memory.
 LONG, _TOO_LONG = 64 << 10, 16 << 20
+#: A text with more keys "data" is no request that can be answered.
+_MOST = 256
 _DATA = re.compile(rb'"data"[ \t\r\n]*:[ \t\r\n]*(?=\[)')
 _MARK = re.compile(rb"\[(\d+)\]")
 _EXACT = 2.0**53  # integers up to here are what they were written as
@@ -49,9 +51,13 @@ class CutJson:
 
     def _cut(self) -> None:
         pieces: list[memoryview | bytes] = []
-        at = 0
+        at = keys = 0
         while found := _DATA.search(self._whole, at):
+            keys += 1
             start = found.end()
+            if keys > _MOST:
+                self._numbers.clear()
+                return
             array = read(self._whole, start)
             if array is None:
                 pieces.append(self._whole[at:start])
@@ -66,6 +72,13 @@ class CutJson:
             self._numbers.clear()
         else:
             self.text = text
+
+    def undo(self) -> bool:
+        """Makes `text` what was sent, and tells whether it was something else."""
+        changed = bool(self._numbers)
+        self._numbers.clear()
+        self.text = self._whole
+        return changed
 
     def array(self, name: str, datatype: str, shape: list[int], data: msgspec.Raw) -> Array:
         """As array_from_json, `data` being from `text`."""
