@@ -1,9 +1,11 @@
-"""Durations by size, counted in fixed buckets: an index and two additions per value."""
+"""Durations by size, counted in fixed buckets."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
 
 #: Upper bounds of the buckets in nanoseconds, from 10 µs to 30 s; one more bucket takes what is above.
 BOUNDS = (
@@ -11,6 +13,7 @@ BOUNDS = (
     10 * 10**9,
     30 * 10**9,
 )
+_BOUNDS = np.array(BOUNDS, np.int64)
 
 
 @dataclass(slots=True)
@@ -21,7 +24,9 @@ class Histogram:
     ns: int = 0
     buckets: list[int] = field(default_factory=lambda: [0] * (len(BOUNDS) + 1))
 
-    def add(self, ns: int) -> None:
-        self.count += 1
-        self.ns += ns
-        self.buckets[bisect_left(BOUNDS, ns)] += 1
+    def add_all(self, ns: NDArray[np.int64]) -> None:
+        """Durations in nanoseconds, in an array of one dimension."""
+        self.count += ns.size
+        self.ns += int(ns.sum())
+        found = np.bincount(_BOUNDS.searchsorted(ns), minlength=len(self.buckets))
+        self.buckets[:] = (found + self.buckets).tolist()

@@ -49,8 +49,9 @@ class Server:
         self.service = InferenceService(self.repository, settings.timeout)
         self.errors = RecentErrors()
         self.service.failure_observers.append(self.errors.observe)
+        self.request_log = RequestLog(wanted=settings.log_requests)
         self.v2 = V2(self.service, settings.limits)
-        self.http = HttpServer(self._protocol(), settings.limits, self.errors.note, self.tokens)
+        self.http = HttpServer(self._protocol(), settings.limits, self._note, self.tokens)
         self.http_port = 0
         self.grpc = GrpcServer(self.service, settings, self.tls, self.tokens)
         self.grpc_port = 0
@@ -183,10 +184,15 @@ class Server:
     def _observe(self) -> None:
         if self.spans is not None:
             self.service.observers.append(self.spans)
-        if self.settings.log_requests:
-            self.service.observers.append(RequestLog(wanted=True))
-        else:
-            self.service.failure_observers.append(RequestLog(wanted=False))
+        service = self.service
+        (service.observers if self.settings.log_requests else service.failure_observers).append(
+            self.request_log
+        )
+
+    def _note(self, error: AscendError) -> None:
+        """HTTP refused a request."""
+        self.request_log.note(error)
+        self.errors.note(error)
 
     def _warn_of_exposure(self) -> None:
         settings = self.settings

@@ -79,7 +79,8 @@ class InferenceService:
     def _answer(
         self, version: LoadedVersion, job: Job, result: Sequence[Array] | AscendError, reply: Reply
     ) -> None:
-        ns = time.monotonic_ns() - job.arrived
+        ended = time.monotonic_ns()
+        ns = ended - job.arrived
         request = job.request
         if isinstance(result, AscendError):
             version.statistics.failed(ns, result.code)
@@ -87,7 +88,7 @@ class InferenceService:
             self._failed(request, version, job, result, ns)
             return
         self.answered += 1
-        version.statistics.succeeded(ns, job.timings)
+        version.statistics.succeeded(ended, ns, job.timings)
         made = zip(version.signature.outputs, result, strict=True)
         outputs = [(spec.name, spec.datatype, array) for spec, array in made]
         if request.outputs:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .histogram import Histogram
 from .request import Timings
@@ -21,6 +24,10 @@ class Duration:
         self.count += 1
         self.ns += ns
 
+    def add_all(self, ns: NDArray[np.int64]) -> None:
+        self.count += ns.size
+        self.ns += int(ns.sum())
+
 
 #: Batch sizes that are counted each for itself.
 _MANY_SIZES = 256
@@ -35,24 +42,68 @@ class BatchSize:
         self.count = self.compute_input = self.compute_infer = self.compute_output = 0
 
 
-@dataclass(slots=True)
-class VersionStatistics:
-    """batches: by rows. A batch whose run failed counts as the runs that its requests then had alone."""
+#: Answered requests that may wait to be counted, and what is kept of each.
+_FRESH = 1024
+_FIELDS = 6
 
-    success: Histogram = field(default_factory=Histogram)
-    fail: Duration = field(default_factory=Duration)
-    queue: Histogram = field(default_factory=Histogram)
-    compute_input: Duration = field(default_factory=Duration)
-    compute_infer: Histogram = field(default_factory=Histogram)
-    compute_output: Duration = field(default_factory=Duration)
-    last_inference_ms: int = 0
-    #: failures by the code of their errors
-    failures: Counter[str] = field(default_factory=Counter)
-    batches: dict[int, BatchSize] = field(default_factory=dict)
-    #: batches that failed and were run again, request by request
-    divided: int = 0
-    #: rows of all runs
-    inferences: int = 0
+
+class VersionStatistics:
+    """batches: by rows. A batch whose run failed counts as the runs that its requests then had alone.
+
+    A request that was answered is kept as bare numbers; they are counted together, when there are enough of
+    them or when somebody looks.
+    """
+
+    __slots__ = (
+        *("_compute_infer", "_compute_input", "_compute_output", "_fresh", "_last", "_queue", "_success"),
+        *("batches", "divided", "fail", "failures", "inferences"),
+    )
+
+    def __init__(self) -> None:
+        self.fail = Duration()
+        #: failures by the code of their errors
+        self.failures: Counter[str] = Counter()
+        self.batches: dict[int, BatchSize] = {}
+        #: batches that failed and were run again, request by request
+        self.divided = 0
+        #: rows of all runs
+        self.inferences = 0
+        self._success, self._queue, self._compute_infer = Histogram(), Histogram(), Histogram()
+        self._compute_input, self._compute_output = Duration(), Duration()
+        self._last = 0
+        self._fresh: list[int] = []
+
+    @property
+    def success(self) -> Histogram:
+        """From a request's arrival to its answer."""
+        self._count()
+        return self._success
+
+    @property
+    def queue(self) -> Histogram:
+        self._count()
+        return self._queue
+
+    @property
+    def compute_input(self) -> Duration:
+        self._count()
+        return self._compute_input
+
+    @property
+    def compute_infer(self) -> Histogram:
+        self._count()
+        return self._compute_infer
+
+    @property
+    def compute_output(self) -> Duration:
+        self._count()
+        return self._compute_output
+
+    @property
+    def last_inference_ms(self) -> int:
+        """Milliseconds since 1970, 0 before the first."""
+        self._count()
+        return (time.time_ns() - time.monotonic_ns() + self._last) // 10**6 if self._last else 0
 
     @property
     def executions(self) -> int:
@@ -74,15 +125,27 @@ class VersionStatistics:
             rows = 1 << (rows - 1).bit_length()
         return self.batches.setdefault(rows, BatchSize())
 
-    def succeeded(self, ns: int, timings: Timings) -> None:
-        """ns: from the request's arrival to its answer."""
-        self.success.add(ns)
-        self.queue.add(timings.queue)
-        self.compute_input.add(timings.compute_input)
-        self.compute_infer.add(timings.compute_infer)
-        self.compute_output.add(timings.compute_output)
-        self.last_inference_ms = int(time.time() * 1000)
+    def succeeded(self, ended: int, ns: int, timings: Timings) -> None:
+        """ended: on the clock of time.monotonic_ns; ns: from the request's arrival until then."""
+        fresh = self._fresh
+        t = timings
+        fresh += (ended, ns, t.queue, t.compute_input, t.compute_infer, t.compute_output)
+        if len(fresh) >= _FRESH * _FIELDS:
+            self._count()
 
     def failed(self, ns: int, code: str) -> None:
         self.fail.add(ns)
         self.failures[code] += 1
+
+    def _count(self) -> None:
+        if not self._fresh:
+            return
+        columns = np.array(self._fresh, np.int64).reshape(-1, _FIELDS).T
+        self._fresh.clear()
+        ended, request, queue, compute_input, compute_infer, compute_output = columns
+        self._last = int(ended[-1])
+        self._success.add_all(request)
+        self._queue.add_all(queue)
+        self._compute_infer.add_all(compute_infer)
+        self._compute_input.add_all(compute_input)
+        self._compute_output.add_all(compute_output)

@@ -67,6 +67,18 @@ def test_failures_have_lines_and_only_so_many(repository: Path, tmp_path: Path) 
     assert "model='rows' version='' status=400 error=\"E50004: Tensor [x] is refused" in lines[0]
 
 
+@pytest.mark.usefixtures("root_logger")
+def test_what_the_front_end_refuses_has_a_line(repository: Path, tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    set_up("info", "text", path)
+    with Running(Settings(repository, http_port=0)) as running:
+        assert running.ask("POST", INFER, b"{no JSON")[0] == 400
+        assert running.ask("POST", "/v2/models/none/infer", BODY)[0] == 404
+    text = path.read_text()
+    assert text.count("refused: E50001") == 1
+    assert text.count("E50002") == 1
+
+
 def test_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr(limit.time, "monotonic", lambda: now[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +16,9 @@ from running import Running
 
 from ascend_ep.serving.execution.implementations import Implementations
 from ascend_ep.serving.histogram import BOUNDS, Histogram
+from ascend_ep.serving.request import Timings
 from ascend_ep.serving.settings import Settings
+from ascend_ep.serving.statistics import VersionStatistics
 from ascend_ep.serving.traffic.shadow import Shadow, ShadowRule
 
 INFER = "/v2/models/rows/versions/1/infer"
@@ -121,8 +124,8 @@ def test_formats(measured: Running) -> None:
 
 def test_bounds_belong_to_their_bucket() -> None:
     histogram = Histogram()
-    for ns in (0, BOUNDS[0], BOUNDS[0] + 1, BOUNDS[-1], BOUNDS[-1] + 1):
-        histogram.add(ns)
+    histogram.add_all(np.array([0, BOUNDS[0], BOUNDS[0] + 1]))
+    histogram.add_all(np.array([BOUNDS[-1], BOUNDS[-1] + 1]))
     assert histogram.buckets[:2] == [2, 1]
     assert histogram.buckets[-2:] == [1, 1]
     assert (histogram.count, histogram.ns) == (5, 2 * BOUNDS[0] + 2 + 2 * BOUNDS[-1])
@@ -141,3 +144,21 @@ def test_counters_of_grpc(measured: Running) -> None:
     assert of(found, "ascend_grpc_responses_total", status="OK") == 1
     assert of(found, "ascend_grpc_responses_total", status="INVALID_ARGUMENT") == 2
     assert of(found, "ascend_grpc_received_bytes_total") > len(sent.SerializeToString())
+
+
+def test_statistics_count_every_request() -> None:
+    """Whether they are read now and then or only at the end."""
+    seldom, often = VersionStatistics(), VersionStatistics()
+    assert seldom.last_inference_ms == 0
+    for i in range(1300):
+        for statistics in (seldom, often):
+            statistics.succeeded(time.monotonic_ns(), i * 1000, Timings(i, 2 * i, 3 * i, 4 * i))
+        assert often.success.count == i + 1
+    for statistics in (seldom, often):
+        whole = sum(range(1300))
+        assert (statistics.success.ns, statistics.queue.ns) == (1000 * whole, whole)
+        assert (statistics.compute_input.ns, statistics.compute_infer.ns) == (2 * whole, 3 * whole)
+        assert (statistics.compute_output.count, statistics.compute_output.ns) == (1300, 4 * whole)
+        assert abs(statistics.last_inference_ms - time.time() * 1000) < 5000
+    assert seldom.success.buckets == often.success.buckets
+    assert seldom.success.buckets[:3] == [11, 15, 25]

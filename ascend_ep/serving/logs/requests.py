@@ -25,6 +25,12 @@ class RequestLog:
 
     def __init__(self, wanted: bool) -> None:
         self._wanted = wanted
+        self._last: AscendError | None = None
+
+    def note(self, error: AscendError) -> None:
+        """What a front end refused; if the service did, it has its line already."""
+        if error is not self._last and status_of(error).http < 500:
+            log.info("refused: %s", sentence(public(error)))
 
     def __call__(
         self,
@@ -39,6 +45,7 @@ class RequestLog:
         if not log.isEnabledFor(level):
             return
         fields = _fields(request, version, job, ns) | {"status": status}
+        self._last = error
         if error is not None:
             fields["error"] = sentence(public(error)) if status < 500 else f"{error.code}: {error.text}"
         extra = {FIELDS: fields, WANTED: self._wanted}
