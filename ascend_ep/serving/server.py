@@ -189,10 +189,10 @@ class Server:
             self.request_log
         )
 
-    def _note(self, error: AscendError) -> None:
+    def _note(self, error: AscendError, where: str) -> None:
         """HTTP refused a request."""
         self.request_log.note(error)
-        self.errors.note(error)
+        self.errors.note(error, where)
 
     def _warn_of_exposure(self) -> None:
         settings = self.settings
