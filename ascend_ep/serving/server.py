@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 from .grpc.server import GrpcServer
 from .http import absent, openapi, page
 from .http.admin import Admin
-from .http.connection import Handler
 from .http.control import Control
+from .http.message import Handler
 from .http.router import Router
 from .http.server import HttpServer
 from .http.v2 import V2

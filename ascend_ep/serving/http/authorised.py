@@ -6,8 +6,7 @@ from __future__ import annotations
 from ascend_ep.serving.security.tokens import Tokens
 
 from . import page
-from .connection import Handler
-from .message import Request, Send
+from .message import Handler, Request, Send
 
 OPEN = page.OPEN | {"/v2/health/live", "/v2/health/ready"}
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from ascend_ep.errors import AscendError
 from ascend_ep.serving.refusals import internal
 
-from .message import Request, Response, Send, head
+from .message import Request, Response, head
 from .receiving import Receiver
 from .refused import refused
 
@@ -24,8 +23,6 @@ _LARGE = 16 << 10
 _PIPELINE = 16
 #: Seconds for a client to read why it was refused, before the connection is reset.
 _LINGER = 2.0
-
-Handler = Callable[[Request, Send], None]
 
 
 class Connection(asyncio.BufferedProtocol):

@@ -59,6 +59,8 @@ class Response:
 
 #: Sends the one answer to a request.
 Send = Callable[[Response], None]
+#: Answers a request by the second argument, once, maybe later.
+Handler = Callable[[Request, Send], None]
 
 _LINES: dict[int, bytes] = {s.value: f"HTTP/1.1 {s.value} {s.phrase}\r\n".encode() for s in HTTPStatus}
 

@@ -15,8 +15,9 @@ from ascend_ep.serving.security.tokens import Tokens
 from ascend_ep.serving.settings import Limits
 
 from .authorised import Authorised
-from .connection import Connection, Handler
+from .connection import Connection
 from .listener import settle, unix_socket
+from .message import Handler
 from .receiving import SCRATCH
 
 _SWEEP_SECONDS = 0.5
