@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Awaitable, Callable
 
@@ -110,8 +111,8 @@ def test_delay_ends() -> None:
 def test_delay_ends_before_a_deadline() -> None:
     async def script() -> None:
         on = scheduler(Model(), BatchRules(INPUTS, 8, max_delay=30.0))
-        on._estimate = 0.1
-        asked = ask(on, Asked(rows(1), deadline=0.25))
+        on._estimate = 2.45
+        asked = ask(on, Asked(rows(1), deadline=5.0))
         while not asked.answers:
             await asyncio.sleep(0.001)
         np.testing.assert_array_equal(asked.y, Model.expected(asked.x))
@@ -139,15 +140,23 @@ def test_a_bad_request_fails_alone(instances: int) -> None:
 
 
 def test_deadlines_and_cancelled_requests_do_not_run() -> None:
-    model = Model(seconds=0.05)
+    model, begun, gate = Model(), threading.Event(), threading.Event()
+
+    def run(inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
+        begun.set()
+        gate.wait(10)
+        return model(inputs)
 
     async def script() -> None:
-        on = scheduler(model, BatchRules(INPUTS, 8), instances=1)
+        on = scheduler(run, BatchRules(INPUTS, 8), instances=1)
         first = ask(on, Asked(rows(1)))
-        await asyncio.sleep(0.01)
+        while not begun.is_set():
+            await asyncio.sleep(0.001)
         late, gone = ask(on, Asked(rows(2), deadline=0.01)), ask(on, Asked(rows(3)))
         assert gone.job is not None
         gone.job.cancel()
+        await asyncio.sleep(0.02)
+        gate.set()
         await on.close()
         assert [a.code for a in (first, late, gone)] == ["", "E50007", "E50018"]
 

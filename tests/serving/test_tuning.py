@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,9 @@ from ascend_ep.compiler.convert import ConvertOptions, convert
 from ascend_ep.errors import AscendError
 from ascend_ep.serving.execution.batch import Run
 from ascend_ep.serving.execution.independence import Rows, check
+from ascend_ep.serving.execution.rim import BatchRim
 from ascend_ep.serving.execution.samples import Samples
-from ascend_ep.serving.execution.tuning import Tuning
+from ascend_ep.serving.execution.tuning import Execution, Tuning
 from ascend_ep.serving.repository.config import Batching, ModelConfig
 from ascend_ep.serving.repository.version import LoadedVersion
 from ascend_ep.serving.settings import Settings
@@ -110,6 +112,29 @@ def test_without_time_nothing_is_measured_but_rows_are_checked(tmp_path: Path) -
     mixing = tmp_path / "mixing"
     mixing.mkdir()
     assert loaded(mixing, batch_models.column_softmax, tuning=0).execution.rules.max_rows == 1
+
+
+def test_a_reload_is_run_as_before_unless_rows_mix() -> None:
+    signature = Signature((TensorSpec("x", "FP32", ("N", 4)),), (TensorSpec("y", "FP32", ("N", 4)),))
+    rim = BatchRim((("x", ("N", 4)),), ())
+    runs: list[int] = []
+
+    def tuned(model: Callable[[np.ndarray], np.ndarray], like: Execution | None) -> Execution:
+        def run(inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
+            runs.append(len(inputs["x"]))
+            time.sleep(0.0005)
+            return [model(inputs["x"])]
+
+        return Tuning(run, lambda: run, Samples(signature), rim, INSISTED, 0.1, like).choose()
+
+    first = tuned(np.tanh, None)
+    taken = len(runs)
+    again = tuned(np.tanh, first)
+    assert len(runs) < 2 * taken
+    assert (again.instances, again.threads, again.rules) == (first.instances, first.threads, first.rules)
+    assert again.why[-1] == "as the version before"
+    mixing = tuned(lambda x: x - x.mean(axis=0), first)
+    assert mixing.rules.max_rows == 1
 
 
 def test_a_model_that_samples_do_not_fit_is_served_all_the_same() -> None:

@@ -53,8 +53,8 @@ class Batch:
         except Exception as failure:
             if len(jobs) == 1:
                 self.outcomes = [internal(failure)]
-            else:
-                self._apart(run)
+        if not self.outcomes:
+            self._apart(run)
 
     def finish(self) -> None:
         """Gives every job its outcome, on the event loop."""

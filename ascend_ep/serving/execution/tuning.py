@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
-from ascend_ep.serving.repository.config import ModelConfig
+from ascend_ep.serving.repository.config import Batching, ModelConfig
 
 from .batch import Run, padded_run
 from .independence import Rows, check
 from .measure import cost_curve, run_seconds, runs_per_second
 from .rim import BatchRim
-from .rules import BatchRules
+from .rules import BatchRules, Rim
 from .samples import Samples
 
 #: A run that takes longer than this goes to a thread: handing it over costs about half as much.
@@ -28,6 +28,8 @@ _BATCHING_SECONDS = 4e-6
 _WORTH = 1.1
 _MAX_ROWS = 32
 _TURNS = 3
+#: A version is as fast as the one before when their runs differ by less than this factor.
+_LIKE = 2.0
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,8 @@ class Execution:
 
 @dataclass
 class Tuning:
-    """One version's measurements. run: with all threads. single: gives the run with one thread."""
+    """One version's measurements. run: with all threads. single: gives the run with one thread. like: what
+    was chosen for the version that this one replaces."""
 
     run: Run
     single: Callable[[], Run]
@@ -77,6 +80,7 @@ class Tuning:
     rim: BatchRim | str
     config: ModelConfig
     seconds: float
+    like: Execution | None = None
 
     def __post_init__(self) -> None:
         self._until = time.perf_counter() + self.seconds
@@ -94,6 +98,8 @@ class Tuning:
             return Execution(
                 False, self.config.instances or 1, self.config.threads or 0, rules, why=tuple(self._why)
             )
+        if self.like is not None and self._is_like(self.like, one):
+            return self._again(self.like, one)
         inline = one < INLINE_SECONDS and not self.config.instances
         rules = self._rules(one, inline)
         if inline and self._curve.get(rules.max_rows, 0.0) > _INLINE_BATCH:
@@ -101,6 +107,20 @@ class Tuning:
         rows = rules.max_rows if rules.max_rows > 1 else row
         instances, threads = (1, 0) if inline else self._instances(rows)
         return Execution(inline, instances, threads, rules, one, self._curve, tuple(self._why))
+
+    def _is_like(self, like: Execution, one: float) -> bool:
+        """Whether what was chosen for a version before, of the same config, can be taken for this one too."""
+        rim, rules = self.rim, like.rules
+        same = isinstance(rim, BatchRim) and (rim.inputs, rim.profiles) == (rules.inputs, rules.profiles)
+        return same and rules.batched and like.seconds / _LIKE < one < like.seconds * _LIKE
+
+    def _again(self, like: Execution, one: float) -> Execution:
+        """Only rows are checked anew: measurements beside requests would disturb both."""
+        if like.threads == 1 and self.config.threads is None:
+            self.run = self.single()
+        rules = self._checked(like.rules)
+        self._say("as the version before")
+        return replace(like, rules=rules, seconds=one, why=tuple(self._why))
 
     # --- batches ------------------------------------------------------------------------------
 
@@ -121,21 +141,30 @@ class Tuning:
             most = min(most, self._best(one))
             if most == 1 and not rim.profiles:
                 return self._alone("batches of it are no faster")
-        batching = config.batching
-        rules = BatchRules(
-            rim.inputs,
+        return self._checked(self._base(rim.inputs, most, rim.profiles))
+
+    def _base(
+        self, inputs: tuple[Rim, ...], most: int, profiles: tuple[Mapping[str, int], ...]
+    ) -> BatchRules:
+        """What the config says, with batches of at most so many rows."""
+        given = self.config.batching or Batching()
+        return BatchRules(
+            inputs,
             most,
-            tuple(sorted(n for n in batching.preferred if n <= most)) if batching else (),
-            batching.max_delay if batching else 0.0,
-            largest=config.max_batch_size,
-            profiles=rim.profiles,
-            levels=max(batching.priority_levels, 1) if batching else 1,
-            default_level=max(batching.default_priority - 1, 0) if batching else 0,
-            timeout=batching.timeout if batching else None,
-            allow_override=batching.allow_override if batching else True,
+            tuple(sorted(n for n in given.preferred if n <= most)),
+            given.max_delay if most > 1 else 0.0,
+            largest=self.config.max_batch_size or None,
+            profiles=profiles,
+            levels=max(given.priority_levels, 1),
+            default_level=max(given.default_priority - 1, 0),
+            timeout=given.timeout,
+            allow_override=given.allow_override,
         )
+
+    def _checked(self, rules: BatchRules) -> BatchRules:
+        """The rules, or those without batches when rows turn out to depend on each other."""
         time_left = self._half_time() - time.perf_counter()
-        verdict = check(padded_run(self.run, rules), self.samples, self._tried(most), time_left)
+        verdict = check(padded_run(self.run, rules), self.samples, self._tried(rules.max_rows), time_left)
         if verdict.rows is Rows.MIXED or (verdict.rows is Rows.CLOSE and not self._insisted):
             return self._alone(f"a row of a batch is {verdict.rows.value} ({verdict.why})")
         if verdict.rows is Rows.CLOSE:
@@ -144,9 +173,7 @@ class Tuning:
 
     def _alone(self, why: str) -> BatchRules:
         self._say(f"not batched: {why}")
-        if isinstance(self.rim, str):
-            return BatchRules(())
-        return BatchRules(self.rim.inputs, largest=self.config.max_batch_size or None)
+        return self._base(self.rim.inputs if isinstance(self.rim, BatchRim) else (), 1, ())
 
     def _sizes(self) -> list[int]:
         """Numbers of rows to measure, ascending: powers of two, or those that the model runs at."""

@@ -51,7 +51,9 @@ class Loader:
         original = layout.original(folder)
         if original is not None:
             original = self._places.contained(original)
-        made = await loop.run_in_executor(self._threads, self._open, name, number, path, config, original)
+        made = await loop.run_in_executor(
+            self._threads, self._open, name, number, path, config, original, old
+        )
         if stamp_files(layout.files(folder)) != before:
             raise AscendError("E50045", self._places.shown(source))
         if old is not None:
@@ -68,13 +70,21 @@ class Loader:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _open(
-        self, name: str, number: int, path: Path, config: ModelConfig, original: Path | None
+        self,
+        name: str,
+        number: int,
+        path: Path,
+        config: ModelConfig,
+        original: Path | None,
+        old: LoadedVersion | None,
     ) -> LoadedVersion:
         def open_session(threads: int, native_code: bool) -> Any:
             options = {"num_threads": str(threads), "native_code": str(int(native_code))}
             return _checked_session(path, options, self._settings.trust, f"{name}, version {number}")
 
-        made = LoadedVersion(name, number, open_session, config, str(path), original, self._settings.tuning)
+        made = LoadedVersion(
+            name, number, open_session, config, str(path), original, self._settings.tuning, old
+        )
         for native in made.session.bundle.refused_natives:
             log.warning(
                 "%s, version %d: its native code %s isn't trusted here and is interpreted"

@@ -38,7 +38,7 @@ class LoadedVersion:
     """execution: how it is run, found when it was loaded. rows_input: the input whose first size counts the
     rows of a request; None for a model without rows. implementations: those that can stand in for each other;
     None when there is only one. original: the ONNX model that the bundle was made from, if it is there.
-    tuning: seconds for measurements."""
+    tuning: seconds for measurements. old: the one that this one replaces."""
 
     def __init__(
         self,
@@ -49,6 +49,7 @@ class LoadedVersion:
         where: str,
         original: Path | None = None,
         tuning: float = 1.0,
+        old: LoadedVersion | None = None,
     ) -> None:
         self.model = model
         self.number = number
@@ -65,7 +66,7 @@ class LoadedVersion:
         inputs = {spec.name: stored[spec.name] for spec in self.signature.inputs if spec.name in stored}
         self._samples = Samples(self.signature, inputs)
         self._run: Run = partial(session.run, None)
-        self.execution = self._tuned(rim, open_session)
+        self.execution = self._tuned(rim, open_session, self._chosen_before(old))
         self.implementations = self._alternatives(open_session, original, stored)
         self.scheduler: Scheduler | None = None
         del self._samples  # views of the bundle's memory
@@ -104,14 +105,24 @@ class LoadedVersion:
             raise AscendError("E50003", f"{self.model}, version {self.number}")
         self.scheduler.submit(job)
 
-    def _tuned(self, rim: BatchRim | str, open_session: OpenSession) -> Execution:
+    def _chosen_before(self, old: LoadedVersion | None) -> Execution | None:
+        if old is None:
+            return None
+        mine, theirs = self.config, old.config
+        same = (mine.max_batch_size, mine.batching, mine.instances, mine.threads) == (
+            *(theirs.max_batch_size, theirs.batching),
+            *(theirs.instances, theirs.threads),
+        )
+        return old.execution if same else None
+
+    def _tuned(self, rim: BatchRim | str, open_session: OpenSession, like: Execution | None) -> Execution:
         opened: dict[int, Any] = {0: self.session}
 
         def single() -> Run:
             opened[1] = open_session(1, True)
             return partial(opened[1].run, None)
 
-        execution = Tuning(self._run, single, self._samples, rim, self.config, self._tuning).choose()
+        execution = Tuning(self._run, single, self._samples, rim, self.config, self._tuning, like).choose()
         if execution.threads == 1 and 1 in opened:
             self.session = opened[1]
             self._run = partial(self.session.run, None)
