@@ -3,7 +3,8 @@
 Arguments: a JSON object {http, grpc: ports; count: of requests; seed; data: a folder}. The folder has a file
 `<model>.<version>.npz` for every version: the rows of a pool, inputs by their names and outputs by `=name`,
 as runs of single rows made them. Each request takes some rows of a pool; every row of its answer must have
-the pool's bits. Prints how many requests of each kind were checked, and ends with 0 when all held.
+the pool's bits. Some requests are wrong and must be refused, and some of the aio clients' are cancelled on
+their way. Prints how many requests of each kind were checked, and ends with 0 when all held.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import random
 import sys
 import threading
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ import tritonclient.grpc as grpc_module
 import tritonclient.grpc.aio as grpc_aio_module
 import tritonclient.http as http_module
 import tritonclient.http.aio as http_aio_module
+from tritonclient.utils import InferenceServerException
 
 ROWS = 12
 TYPES = {"float32": "FP32", "float64": "FP64"}
@@ -53,11 +56,14 @@ class Request:
         )
         self.compression = choose.choice([None] * 6 + ["gzip", "deflate"])
         self.id = str(choose.randrange(10**9))
+        self.fate = choose.choice(["answered"] * 17 + ["refused", "refused", "cancelled"])
 
     def arguments(self, module: Any, http: bool) -> dict[str, Any]:
         inputs = []
         for name, pool in self.pool.inputs.items():
             array = np.ascontiguousarray(pool[self.rows])
+            if self.fate == "refused":
+                array = np.concatenate([array, array], axis=1)
             made = module.InferInput(name, list(array.shape), TYPES[array.dtype.name])
             if http:
                 made.set_data_from_numpy(array, binary_data=self.binary)
@@ -83,7 +89,13 @@ class Request:
         return {"compression_algorithm": self.compression}
 
     def check(self, answer: Any) -> None:
-        """Raises AssertionError unless these are the pool's rows, bit for bit."""
+        """Raises AssertionError unless these are the pool's rows, bit for bit; or the refusal, when the
+        request is wrong."""
+        if self.fate == "refused":
+            assert isinstance(answer, InferenceServerException), answer
+            assert "E50004" in str(answer), answer
+            return
+        assert not isinstance(answer, Exception), answer
         shown = answer.get_response()
         shown = shown if isinstance(shown, dict) else {"id": shown.id, "model_version": shown.model_version}
         assert (shown["id"], shown["model_version"]) == (self.id, self.pool.version), shown
@@ -103,18 +115,26 @@ class Request:
 Requests = list[Request]
 
 
+def result(call: Any) -> Any:
+    """What the call returns, or the refusal that it raises."""
+    try:
+        return call()
+    except InferenceServerException as refusal:
+        return refusal
+
+
 def http(port: int, requests: Requests) -> None:
     client = http_module.InferenceServerClient(f"127.0.0.1:{port}", concurrency=AT_ONCE)
     waiting: list[tuple[Request, Any]] = []
     for i, request in enumerate(requests):
         arguments = request.arguments(http_module, http=True) | request.compressed(http=True)
         if i % 2:
-            request.check(client.infer(**arguments))
+            request.check(result(partial(client.infer, **arguments)))
         else:
             waiting.append((request, client.async_infer(**arguments)))
         if len(waiting) == AT_ONCE or request is requests[-1]:
             for sent, call in waiting:
-                sent.check(call.get_result())
+                sent.check(result(call.get_result))
             waiting.clear()
     client.close()
 
@@ -126,29 +146,31 @@ def grpc(port: int, requests: Requests) -> None:
     third = len(requests) // 3
     for request in requests[:third]:
         arguments = request.arguments(grpc_module, http=False) | request.compressed(http=False)
-        request.check(client.infer(**arguments))
-    waiting: dict[str, Request] = {}
+        request.check(result(partial(client.infer, **arguments)))
+    waiting = 0
+
+    def answer_of(request: Request, result: Any, error: Any) -> None:
+        answered.put((request, result if error is None else error))
 
     def check_one() -> None:
-        answer, error = answered.get(timeout=60)
-        assert error is None, error
-        waiting.pop(answer.get_response().id).check(answer)
+        request, answer = answered.get(timeout=60)
+        request.check(answer)
 
     for request in requests[third : 2 * third]:
-        waiting[request.id] = request
         arguments = request.arguments(grpc_module, http=False) | request.compressed(http=False)
-        client.async_infer(callback=lambda result, error: answered.put((result, error)), **arguments)
-        if len(waiting) >= AT_ONCE:
+        client.async_infer(callback=partial(answer_of, request), **arguments)
+        waiting += 1
+        if waiting == AT_ONCE:
             check_one()
-    while waiting:
+            waiting -= 1
+    for _ in range(waiting):
         check_one()
-    client.start_stream(lambda result, error: answered.put((result, error)))
+    in_stream = iter(requests[2 * third :])  # a stream's answers come in the order of its requests
+    client.start_stream(lambda result, error: answer_of(next(in_stream), result, error))
     for request in requests[2 * third :]:
         client.async_stream_infer(**request.arguments(grpc_module, http=False))
-    for request in requests[2 * third :]:
-        answer, error = answered.get(timeout=60)
-        assert error is None, error
-        request.check(answer)
+    for _ in requests[2 * third :]:
+        check_one()
     client.stop_stream()
     client.close()
 
@@ -159,7 +181,17 @@ async def aio(client: Any, module: Any, requests: Requests, is_http: bool) -> No
     async def one(request: Request) -> None:
         async with free:
             arguments = request.arguments(module, is_http) | request.compressed(is_http)
-            request.check(await client.infer(**arguments))
+            if request.fate == "cancelled":
+                call = asyncio.ensure_future(client.infer(**arguments))
+                await asyncio.sleep(int(request.id) % 4 / 1000)
+                call.cancel()
+                await asyncio.gather(call, return_exceptions=True)
+                return
+            try:
+                answer = await client.infer(**arguments)
+            except InferenceServerException as refusal:
+                answer = refusal
+            request.check(answer)
 
     async with client:
         await asyncio.gather(*map(one, requests))
@@ -207,6 +239,8 @@ def main() -> None:
     for failure in failures:
         raise failure
     checked = Counter({name: len(share) for name, share in shares.items()})
+    checked["refused"] = sum(r.fate == "refused" for r in requests)
+    checked["cancelled"] = sum(r.fate == "cancelled" for n in ("http.aio", "grpc.aio") for r in shares[n])
     checked["rows"] = sum(len(r.rows) for r in requests)
     checked["versions"] = len({(r.pool.model, r.pool.version) for r in requests})
     print(json.dumps(checked))
