@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
+import http.server
+import socket
 import sys
+import threading
+import time
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from running import Running
@@ -79,6 +86,48 @@ def test_sampling(repository: Path) -> None:
     assert not traced(repository, 1, {"traceparent": f"00-{TRACE}-{PARENT}-00"})
     assert not traced(repository, 0, {})
     assert len(traced(repository, 1, {})) == 4
+
+
+class Collector(http.server.BaseHTTPRequestHandler):
+    """Keeps what is sent to it."""
+
+    received: ClassVar[list[tuple[str, bytes]]] = []
+
+    def do_POST(self) -> None:
+        self.received.append((self.path, self.rfile.read(int(self.headers["content-length"]))))
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_spans_reach_a_collector(repository: Path) -> None:
+    with http.server.HTTPServer(("127.0.0.1", 0), Collector) as collector:
+        threading.Thread(target=collector.serve_forever, daemon=True).start()
+        endpoint = f"http://127.0.0.1:{collector.server_port}/v1/traces"
+        with Running(Settings(repository, http_port=0, otel_endpoint=endpoint, otel_sample=1)) as running:
+            assert running.ask("POST", "/v2/models/rows/infer", BODY)[0] == 200
+        collector.shutdown()
+    ((path, sent),) = Collector.received
+    assert path == "/v1/traces"
+    data = gzip.decompress(sent) if sent[:2] == b"\x1f\x8b" else sent
+    (resource,) = ExportTraceServiceRequest.FromString(data).resource_spans
+    assert sorted(span.name for span in resource.scope_spans[0].spans) == ["compute", "infer", "queue"]
+
+
+def test_a_collector_that_is_gone_delays_nothing(repository: Path) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        endpoint = f"http://127.0.0.1:{unused.getsockname()[1]}/v1/traces"
+        settings = Settings(repository, http_port=0, otel_endpoint=endpoint, otel_sample=1)
+        running = Running(settings)
+        began = time.monotonic()
+        assert running.ask("POST", "/v2/models/rows/infer", BODY)[0] == 200
+        assert time.monotonic() - began < 5
+        began = time.monotonic()
+        running.close()
+        assert time.monotonic() - began < 6
 
 
 def test_without_the_package(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import random
+import threading
 import time
 
 from opentelemetry import trace
@@ -19,6 +20,8 @@ from ascend_ep.serving.request import InferRequest
 
 from .context import parse
 
+#: For what is left to be sent at the end.
+_LAST_SECONDS = 2.0
 _EXPORTER = "opentelemetry.exporter.otlp.proto.http.trace_exporter"
 
 
@@ -28,6 +31,7 @@ class Spans:
 
     def __init__(self, exporter: SpanExporter, share: float) -> None:
         self._share = share
+        self._exporter = exporter
         self._provider = TracerProvider(resource=Resource.create({"service.name": "ascend-serve"}))
         self._provider.add_span_processor(BatchSpanProcessor(exporter))
         self._tracer = self._provider.get_tracer("ascend_ep.serving")
@@ -64,8 +68,11 @@ class Spans:
         span.end(ended)
 
     def close(self) -> None:
-        """Sends what is left."""
+        """Sends what is left, for a moment: a collector that is gone doesn't keep the process."""
+        giving_up = threading.Timer(_LAST_SECONDS, self._exporter.shutdown)
+        giving_up.start()
         self._provider.shutdown()
+        giving_up.cancel()
 
     def _below(self, span: Span, job: Job, began: int) -> None:
         context = trace.set_span_in_context(span)
