@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -17,6 +18,7 @@ from served_models import put
 
 import ascend_ep
 from ascend_ep.errors import AscendError
+from ascend_ep.runtime.binding import Model
 from ascend_ep.runtime.comparison import Difference
 from ascend_ep.serving.repository import loading
 from ascend_ep.serving.repository.index import IndexEntry
@@ -258,3 +260,22 @@ def test_a_self_check_that_fails_keeps_the_old(
             with pytest.raises(AscendError, match=r"self-check .* relative difference 0\.5"):
                 load(running, "m")
         assert answer(running, "m") == 1.0
+
+
+def test_what_was_replaced_is_freed_at_once(tmp_path: Path, bundles: dict[float, bytes]) -> None:
+    """Without waiting for the collector of cycles, which may come after a thousand reloads."""
+    place(tmp_path, "m", 1, bundles[1.0])
+    (tmp_path / "m" / "config.pbtxt").write_text("instance_group { count: 2 }")
+    with explicit(tmp_path, "m") as running:
+        gc.collect()
+        gc.disable()
+        try:
+            for i in range(3):
+                assert answer(running, "m") == (1.0, 2.0)[i % 2]
+                place(tmp_path, "m", 1, bundles[(2.0, 1.0)[i % 2]])
+                load(running, "m")
+            where = str(tmp_path / "m" / "1" / "model.om")
+            models = [o for o in gc.get_objects() if isinstance(o, Model) and o.where == where]
+        finally:
+            gc.enable()
+        assert len(models) == 1

@@ -11,16 +11,18 @@ import ctypes
 _M_ARENA_MAX = -8
 _HEAPS = 2
 
+_LIBRARY = ctypes.CDLL(None)
+_bound = getattr(_LIBRARY, "mallopt", None)
+_trim = getattr(_LIBRARY, "malloc_trim", None)
+
 
 def bound_heaps() -> None:
     """No more than a few heaps, for a process that only serves: called before it starts threads."""
-    bound = getattr(ctypes.CDLL(None), "mallopt", None)
-    if bound is not None:
-        bound(_M_ARENA_MAX, _HEAPS)
+    if _bound is not None:
+        _bound(_M_ARENA_MAX, _HEAPS)
 
 
 def trim() -> None:
     """Gives what was freed back to the system."""
-    give_back = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if give_back is not None:
-        give_back(0)
+    if _trim is not None:
+        _trim(0)

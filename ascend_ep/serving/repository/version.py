@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ascend_ep.errors import AscendError
 from ascend_ep.serving.execution import candidates
 from ascend_ep.serving.execution.batch import Run
@@ -62,7 +64,8 @@ class LoadedVersion:
         check_config(model, config, self.signature)
         rim = batch_rim(session.bundle, insisted=bool(config.max_batch_size))
         self.rows_input = rim.inputs[0][0] if isinstance(rim, BatchRim) else None
-        stored = {edge.name: array for edge, array in session.bundle.samples()}
+        # copies: an array of the bundle's keeps all of it in memory
+        stored = {edge.name: np.array(array) for edge, array in session.bundle.samples()}
         inputs = {spec.name: stored[spec.name] for spec in self.signature.inputs if spec.name in stored}
         self._samples = Samples(self.signature, inputs)
         self._run: Run = partial(session.run, None)
