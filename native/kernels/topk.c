@@ -7,12 +7,13 @@
  * for the best of every group of GROUP elements a lane, whose k-th best bounds the k-th best element from
  * below; then only groups that reach the bound, and the root, are offered to the heap. At most k - 1 lanes
  * of groups exceed the bound, so no order of the data is slow. A first bound, so that few lanes are offered to
- * find that one, is the k-th best of what a few BINS of vectors hold of all groups. */
+ * find that one, is the k-th best of what a few BINS of vectors hold of all groups. Few elements are ranked instead
+ * (topk_rank.h): in most lines little more than k reach what two vectors of bins promise. */
 #include <math.h>
 
 #include "axis_split.h"
 #include "chunks.h"
-#include "simd.h"
+#include "topk_rank.h"
 
 typedef struct entry {
     int64_t key, index;
@@ -24,8 +25,8 @@ typedef struct topk_job {
     int64_t scratch_bytes, items, per_chunk;
 } topk_job;
 
-#define GROUP 16 /* vectors of a group */
-#define BINS 4   /* vectors that group g falls into as g % BINS */
+#define GROUP TOPK_GROUP
+#define BINS 4 /* vectors that group g falls into as g % BINS */
 
 #define KEY_INFINITY 0x7f800000 /* the key of infinity */
 
@@ -116,11 +117,6 @@ static void offer_all(best_k *best, const void *line, int32_t dtype, int64_t n, 
     for (int64_t i = 0; i < n; i++) offer(best, key_at(line, dtype, i, largest), i);
 }
 
-/* The larger, or the smaller, in the sense of the call: the sign bit is flipped to look for the smallest. */
-static inline vf directed_load(const float *p, vi flip) {
-    return (vf)((vi)vf_load(p) ^ flip);
-}
-
 /* lanes[g]: the best of each lane of group g; bins: that of groups which share one. Returns whether the groups
  * hold NaN. */
 static int best_of_groups(const float *x, int64_t groups, vi flip, float *lanes, vf bins[BINS]) {
@@ -129,7 +125,7 @@ static int best_of_groups(const float *x, int64_t groups, vi flip, float *lanes,
     for (int64_t g = 0; g < groups; g++, x += GROUP * ASC_VF) {
         vf best[2], zero[2];
         for (int i = 0; i < GROUP; i++) {
-            vf v = directed_load(x + i * ASC_VF, flip);
+            vf v = topk_load(x + i * ASC_VF, flip);
             best[i % 2] = i < 2 ? v : vf_max(v, best[i % 2]);
             zero[i % 2] = vf_fma(v, (vf){0}, i < 2 ? (vf){0} : zero[i % 2]); /* NaN when any is NaN or infinite */
         }
@@ -143,24 +139,13 @@ static int best_of_groups(const float *x, int64_t groups, vi flip, float *lanes,
     return vi_any(nan);
 }
 
-/* Bit i: lane i of a mask. */
-static inline uint32_t bits_of(vi mask) {
-#if defined(__AVX512DQ__)
-    return _mm512_movepi32_mask((__m512i)mask);
-#else
-    uint32_t bits = 0;
-    for (int i = 0; i < ASC_VF; i++) bits |= (uint32_t)(mask[i] & 1) << i;
-    return bits;
-#endif
-}
-
 /* Offers the lanes of one vector that reach the bound. */
 static inline void offer_vector(best_k *best, vf v, vf bound, int64_t index) {
     vi reach = v >= bound;
     if (!vi_any(reach)) return;
     float lanes[ASC_VF];
     vf_store(lanes, v);
-    for (uint32_t bits = bits_of(reach); bits; bits &= bits - 1) {
+    for (uint32_t bits = topk_bits(reach); bits; bits &= bits - 1) {
         int i = __builtin_ctz(bits);
         offer(best, key_f32(lanes[i]), index + i);
     }
@@ -180,14 +165,38 @@ static inline vf root_of(const best_k *best, vf bound) {
     return vf_set(value_of(above > KEY_INFINITY ? KEY_INFINITY : above));
 }
 
-/* Whether done: a line that holds NaN is left to offer_all. */
+/* The k best of a line that was searched by groups, best first, when few elements reach what the bins promise: then
+ * 1. */
+static int rank_f32(best_k *best, const float *x, int64_t n, vi flip, const float *lanes, const vf bins[BINS]) {
+    int64_t groups = n / (GROUP * ASC_VF), index[ASC_VF];
+    topk_candidates found = {.n = 0};
+    vf bound = vf_set(topk_bound(vf_max(bins[0], bins[1]), vf_max(bins[2], bins[3]), best->k));
+    for (int64_t g = 0; g < groups; g++)
+        if (vi_any(vf_load(lanes + g * ASC_VF) >= bound) &&
+            !topk_collect_group(&found, x, flip, bound, g * GROUP * ASC_VF))
+            return 0;
+    for (int64_t i = groups * GROUP * ASC_VF; i < n; i += ASC_VF) {
+        vf rest = n - i < ASC_VF ? vf_load_tail(x + i, n - i, flip[0] ? INFINITY : -INFINITY) : vf_load(x + i);
+        rest = (vf)((vi)rest ^ flip);
+        uint32_t bits = topk_bits(rest >= bound) & (uint32_t)(n - i < ASC_VF ? (1u << (n - i)) - 1 : ~0u);
+        if (bits && !topk_collect(&found, rest, bits, i)) return 0;
+    }
+    topk_rank(&found, best->k, index);
+    for (int64_t i = 0; i < best->k; i++) best->heap[i].index = index[i];
+    return 1;
+}
+
+enum { UNDONE, HEAPED, RANKED };
+
+/* UNDONE: a line that holds NaN is left to offer_all. */
 static int select_f32(best_k *best, const float *x, int64_t n, int64_t largest, float *lanes) {
     vi flip = largest ? (vi){0} : vi_set(INT32_MIN);
     int64_t groups = n / (GROUP * ASC_VF), rest = groups * GROUP * ASC_VF;
     vf bins[BINS];
-    if (best_of_groups(x, groups, flip, lanes, bins)) return 0;
+    if (best_of_groups(x, groups, flip, lanes, bins)) return UNDONE;
     for (int64_t i = rest; i < n; i++)
-        if (x[i] != x[i]) return 0;
+        if (x[i] != x[i]) return UNDONE;
+    if (groups >= BINS && best->k <= ASC_VF && rank_f32(best, x, n, flip, lanes, bins)) return RANKED;
     vf bound = vf_set(-INFINITY);
     if (groups >= BINS && best->k <= BINS * ASC_VF) {
         for (int b = 0; b < BINS; b++) offer_vector(best, bins[b], root_of(best, bound), 0);
@@ -203,16 +212,17 @@ static int select_f32(best_k *best, const float *x, int64_t n, int64_t largest, 
         vf reach = root_of(best, bound);
         if (!vi_any(vf_load(lanes + g * ASC_VF) >= reach)) continue;
         for (int64_t i = g * GROUP * ASC_VF; i < (g + 1) * GROUP * ASC_VF; i += ASC_VF)
-            offer_vector(best, directed_load(x + i, flip), reach, i);
+            offer_vector(best, topk_load(x + i, flip), reach, i);
     }
     for (int64_t i = rest; i < n; i++) offer(best, key_f32(largest ? x[i] : -x[i]), i);
-    return 1;
+    return HEAPED;
 }
 
 static void select_line(const void *line, int32_t dtype, const topk_job *job, float *lanes, entry *heap) {
     best_k kept = {heap, 0, job->k};
-    int done = dtype == ASC_FLOAT32 && select_f32(&kept, line, job->split.n, job->largest, lanes);
-    if (!done) offer_all(&kept, line, dtype, job->split.n, job->largest);
+    int done = dtype == ASC_FLOAT32 ? select_f32(&kept, line, job->split.n, job->largest, lanes) : UNDONE;
+    if (done == RANKED) return;
+    if (done == UNDONE) offer_all(&kept, line, dtype, job->split.n, job->largest);
     sort_best_first(&kept);
 }
 

@@ -63,6 +63,21 @@ def test_topk_orders_and_ties(largest: bool) -> None:
 
 @pytest.mark.parametrize("isa", isa_levels())
 @pytest.mark.parametrize("largest", [True, False])
+def test_topk_ranks_a_few_candidates(isa: int, largest: bool) -> None:
+    """Ties among the best, between lanes, vectors, groups and with the end of the line; -0 and 0; and lines
+    whose best are all in one lane, where too many reach the first bound."""
+    x = np.round(rng.standard_normal((6, 5003)) * 8).astype(np.float32) / 8
+    x[1, 5000:] = 9 if largest else -9
+    x[2] = np.where(rng.random(5003) < 0.002, -0.0, -1 if largest else 1)
+    x[2, ::701] = 0.0
+    x[3, ::16] = np.sort(np.abs(x[3, ::16])) + 10
+    x[4, ::16] = -x[3, ::16]
+    for k in (1, 3, 4, 8, 10, 16):
+        check_topk(x, 1, k, largest, isa)
+
+
+@pytest.mark.parametrize("isa", isa_levels())
+@pytest.mark.parametrize("largest", [True, False])
 def test_topk_of_nan_and_infinities(isa: int, largest: bool) -> None:
     x = rng.standard_normal((8, 2100)).astype(np.float32)
     x[0] = np.nan
