@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ascend_ep.errors import AscendError
@@ -13,7 +15,9 @@ def best_classes(array: Array, count: int, name: str) -> Array:
     one batch's classes: [k]. Raises AscendError E50004 for an output that isn't of numbers."""
     if array.dtype.kind == "O" or array.ndim == 0:
         raise AscendError("E50004", name, "only an output of numbers with dimensions can be classified")
-    rows = array.reshape(1, -1) if array.ndim == 1 else array.reshape(array.shape[0], -1)
+    rows = (
+        array.reshape(1, -1) if array.ndim == 1 else array.reshape(array.shape[0], math.prod(array.shape[1:]))
+    )
     values = rows.astype(np.float64)
     # NaN sorts last, equal values by their index.
     order = np.argsort(-values, axis=1, kind="stable")[:, : max(count, 0)]

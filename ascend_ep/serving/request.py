@@ -55,5 +55,6 @@ class InferResponse:
     timings: Timings = field(default_factory=Timings)
 
 
-#: Receives the one answer of a request, on the event loop: maybe before the call that submits it returns.
+#: Receives the answer of a request, on the event loop: maybe before the call that submits it returns. One
+#: that raises is called again, with that failure.
 Reply = Callable[[InferResponse | AscendError], None]

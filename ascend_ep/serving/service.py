@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -9,6 +10,7 @@ from collections.abc import Callable, Sequence
 from ascend_ep.errors import AscendError
 
 from .execution.job import Job
+from .refusals import internal
 from .repository.repository import Repository
 from .repository.version import LoadedVersion
 from .request import Array, InferRequest, InferResponse, Reply
@@ -69,7 +71,11 @@ class InferenceService:
             rows = request.inputs[version.rows_input].shape[0]
 
         def done(job: Job, result: Sequence[Array] | AscendError) -> None:
-            self._answer(version, job, result, reply)
+            try:
+                self._answer(version, job, result, reply)
+            except Exception as failure:
+                with contextlib.suppress(Exception):  # the others of its batch have their answers to come
+                    reply(internal(failure))
 
         job = Job(request, request.inputs, rows, done)
         job.own_deadline = own_deadline
@@ -95,9 +101,12 @@ class InferenceService:
             by_name = {name: (name, datatype, array) for name, datatype, array in outputs}
             outputs = [by_name[name] for name in request.outputs]
         reply(InferResponse(version.model, version.name, outputs, request.id, timings=job.timings))
-        self.traffic.answered(version, job, result)
-        for observe in self.observers:
-            observe(request, version, job, None, ns)
+        try:
+            self.traffic.answered(version, job, result)
+            for observe in self.observers:
+                observe(request, version, job, None, ns)
+        except Exception as failure:
+            internal(failure)
 
     def _failed(
         self,
@@ -108,4 +117,7 @@ class InferenceService:
         ns: int,
     ) -> None:
         for observe in (*self.observers, *self.failure_observers):
-            observe(request, version, job, error, ns)
+            try:
+                observe(request, version, job, error, ns)
+            except Exception as failure:
+                internal(failure)

@@ -73,8 +73,8 @@ class Infer:
                     send(answer(result, parsed))
                 else:
                     self._write(result, parsed, encoding, send)
-            except AscendError as error:
-                send(refused(error))
+            except Exception as failure:
+                send(refused(internal(failure)))
 
         job = self._service.submit(parsed.request, reply)
         if job is not None and not job.finished:

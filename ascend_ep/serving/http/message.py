@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Protocol
 
+from ascend_ep.errors import AscendError
+
 Body = bytes | memoryview
 
 
@@ -32,15 +34,20 @@ class Request:
     keep_alive: bool
     budget: BodyBudget
     held: int = 0
+    released: bool = False
     peer: str = ""
     on_gone: Callable[[], None] | None = None
 
     def hold(self, size: int) -> None:
-        """So many bytes more belong to it until it is answered. Raises AscendError E50006."""
+        """So many bytes more belong to it until it is answered. Raises AscendError E50006; E50018 when it was
+        released by now: the client is gone."""
+        if self.released:
+            raise AscendError("E50018")
         self.budget.take(size)
         self.held += size
 
     def release(self) -> None:
+        self.released = True
         if self.held:
             self.budget.take(-self.held)
             self.held = 0

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import httptools
@@ -19,6 +18,7 @@ from ascend_ep.serving.refusals import internal
 from ascend_ep.serving.security.tokens import Tokens
 from ascend_ep.serving.settings import Limits
 
+from .known_head import KnownHead, known_head
 from .message import Body, BodyBudget, Request
 
 SCRATCH = 64 << 10
@@ -28,21 +28,7 @@ _DIRECT = 16 << 10
 _ALIGNMENT = 64
 #: Bytes a second below which a body is too slow, once its first seconds are over.
 _SLOWEST = 64 << 10
-#: Heads up to this size are known again, unless they have a header that asks for more than a body.
-_KNOWN_HEAD = 2048
-_MORE_THAN_A_HEAD = {"transfer-encoding", "expect", "upgrade"}
 _SINGLE = ("content-length", "host", "inference-header-content-length", "content-encoding", "authorization")
-
-
-class _Known(NamedTuple):
-    """A head as bytes and as it was parsed: a client sends the same one again and again."""
-
-    head: bytes
-    method: str
-    path: str
-    query: str
-    headers: dict[str, str]
-    length: int
 
 
 class Receiver:
@@ -68,7 +54,7 @@ class Receiver:
         self._parser = httptools.HttpRequestParser(self)
         self.deadline = time.monotonic() + limits.header_seconds
         self._held = 0
-        self._known: _Known | None = None
+        self._known: KnownHead | None = None
         self._finished: list[Request] = []
         self._reset()
 
@@ -92,22 +78,32 @@ class Receiver:
         fresh = not self.begun
         if fresh and self._knows(count):
             return
-        try:
-            self._parser.feed_data(self._scratch[:count])
-        except httptools.HttpParserCallbackError as error:
-            cause = error.__context__
-            raise cause if isinstance(cause, AscendError) else internal(cause or error) from None
-        except httptools.HttpParserUpgrade:
-            return  # the request was complete, and said so that nothing follows it
-        except httptools.HttpParserError as error:
-            raise AscendError("E50001", f"this is no HTTP request ({error})") from None
+        self._parse(self._scratch[:count])
         if self._in_body:
             self._watch_body(count)
         elif self._header_bytes:
             self._watch_header(count)
         elif fresh and len(self._finished) == 1:
-            self._learn(self._finished[0], count)
+            self._known = known_head(self._finished[0], self._scratch[:count]) or self._known
         self._finished.clear()
+
+    def _parse(self, data: memoryview | bytes) -> None:
+        while data:
+            try:
+                self._parser.feed_data(data)
+            except httptools.HttpParserCallbackError as error:
+                cause = error.__context__
+                raise cause if isinstance(cause, AscendError) else internal(cause or error) from None
+            except httptools.HttpParserUpgrade as upgrade:
+                if not self._upgrade:  # CONNECT: nothing can follow it
+                    return
+                data = self._upgrade + bytes(data[upgrade.args[0] :])
+                self._parser = httptools.HttpRequestParser(self)
+                self._reset()
+            except httptools.HttpParserError as error:
+                raise AscendError("E50001", f"this is no HTTP request ({error})") from None
+            else:
+                return
 
     def release(self) -> None:
         """Gives up a request that isn't complete."""
@@ -127,6 +123,7 @@ class Receiver:
         self._chunked: bytearray | None = None
         self._framing = 0
         self._in_body = False
+        self._upgrade = b""
         self._direct: memoryview | None = None
         self._filled = 0
 
@@ -153,6 +150,9 @@ class Receiver:
         headers = self._headers
         if "host" not in headers and self._parser.get_http_version() != "1.0":
             raise AscendError("E50001", "an HTTP/1.1 request has a header host")
+        if self._parser.should_upgrade() and self._parser.get_method() != b"CONNECT":
+            self._upgrade = self._without_upgrade()
+            return
         if "transfer-encoding" in headers:
             self._begin_chunks(headers["transfer-encoding"])
         self._in_body = True
@@ -180,10 +180,19 @@ class Receiver:
         self.deadline += len(piece) / _SLOWEST
 
     def on_message_complete(self) -> None:
+        if self._upgrade:
+            return
         if self._chunked is not None:
             self._finish(memoryview(self._chunked))
         else:
             self._finish(self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces))
+
+    def _without_upgrade(self) -> bytes:
+        """The head of a request that offers another protocol, as if it didn't: the parser would take its body
+        for that protocol. Java's client offers HTTP/2 with every first request."""
+        lines = [f"{self._parser.get_method().decode()} {self._url.decode('latin-1')} HTTP/1.1"]
+        lines += [f"{name}: {text}" for name, text in self._headers.items() if name != "upgrade"]
+        return "\r\n".join([*lines, "", ""]).encode("latin-1")
 
     # --- bodies --------------------------------------------------------------------------------
 
@@ -242,20 +251,6 @@ class Receiver:
             self._finished.append(request)
         self._reset()
         self._complete(request)
-
-    # --- heads that are known --------------------------------------------------------------------
-
-    def _learn(self, request: Request, count: int) -> None:
-        """What was read is one whole request: the next may have the same head."""
-        headers, length = request.headers, len(request.body)
-        size = count - length
-        if size > _KNOWN_HEAD or not request.keep_alive:
-            return
-        if bytes(self._scratch[:size]).find(b"\r\n\r\n") != size - 4:
-            return  # empty lines around the request, which the parser passes over
-        if headers.get("content-length", "0") == str(length) and not headers.keys() & _MORE_THAN_A_HEAD:
-            head = bytes(self._scratch[:size])
-            self._known = _Known(head, request.method, request.path, request.query, headers, length)
 
     def _knows(self, count: int) -> bool:
         """Whether what was read is one whole request with the known head; then it is handled."""
