@@ -6,20 +6,24 @@ import asyncio
 import http.client
 import json
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
+
+import uvloop
 
 from ascend_ep.serving.server import Server
 from ascend_ep.serving.settings import Settings
 
 T = TypeVar("T")
+NewLoop = Callable[[], asyncio.AbstractEventLoop]
 
 
 class Running:
-    """Listens once it is made; `close` (or the end of `with`) ends it as SIGTERM does."""
+    """Listens once it is made; `close` (or the end of `with`) ends it as SIGTERM does. Its event loop is the
+    command's, unless another is given."""
 
-    def __init__(self, settings: Settings) -> None:
-        self.loop = asyncio.new_event_loop()
+    def __init__(self, settings: Settings, new_event_loop: NewLoop = uvloop.new_event_loop) -> None:
+        self.loop = new_event_loop()
         self._thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self._thread.start()
         self.server = self.call(self._start(settings))

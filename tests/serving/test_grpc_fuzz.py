@@ -202,7 +202,8 @@ def test_malformed_requests_are_blamed(client: Client, make: Any, pytestconfig: 
         calls = [client.begin("ModelInfer", data) for data in sent]
         for data, call in zip(sent, calls, strict=True):
             status = outcome(call)
-            assert status == "OK" or status in BLAMED, (status, data)
+            # a changed parameter may be a timeout of microseconds
+            assert status in {"OK", "DEADLINE_EXCEEDED"} | BLAMED, (status, data)
             seen[status] += 1
     assert seen["INVALID_ARGUMENT"] > count // 4, seen
 

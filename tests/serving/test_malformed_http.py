@@ -3,6 +3,7 @@ or is closed; nothing of the inside is told; the server lives on and loses neith
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import dataclasses
 import gc
@@ -30,7 +31,8 @@ GOOD = json.dumps({"inputs": [TENSOR]}).encode()
 
 @pytest.fixture(scope="module")
 def server(repository: Path) -> Iterator[Running]:
-    with Running(Settings(repository, http_port=0, limits=LIMITS)) as running:
+    """On asyncio's own event loop, which serves where uvloop isn't installed."""
+    with Running(Settings(repository, http_port=0, limits=LIMITS), asyncio.new_event_loop) as running:
         yield running
 
 
