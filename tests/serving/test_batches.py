@@ -253,3 +253,20 @@ def test_large_inputs_share_memory_that_is_used_again() -> None:
 
     played(script)
     assert len({out.ctypes.data for out in outputs}) == 6
+
+
+def test_instances_end_with_their_scheduler() -> None:
+    def there() -> list[str]:
+        return [t.name for t in threading.enumerate() if t.name.startswith("ascend-instance")]
+
+    before = there()
+
+    async def script() -> None:
+        on = scheduler(Model(), BatchRules(INPUTS, 4), instances=3)
+        assert len(there()) == len(before) + 3
+        asked = [ask(on, Asked(rows(1))) for _ in range(9)]
+        await on.close()
+        assert {a.code for a in asked} == {""}
+
+    played(script)
+    assert there() == before

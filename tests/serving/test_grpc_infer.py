@@ -240,7 +240,7 @@ def test_a_deadline_that_passed(running: Running, client: Client) -> None:
         call = client.begin("ModelInfer", sent)
         scheduler.wait(1)
         job = scheduler.jobs[0]
-        assert job.is_late()
+        assert job.is_late(time.monotonic())
         running.loop.call_soon_threadsafe(lambda: job.fail(job.too_late()))
         code, details = refusal(call)
         assert code == "DEADLINE_EXCEEDED"

@@ -58,10 +58,11 @@ class Batch:
 
     def finish(self) -> None:
         """Gives every job its outcome, on the event loop."""
+        now = time.monotonic()
         for job, outcome in zip(self.jobs, self.outcomes, strict=True):
             if isinstance(outcome, AscendError):
                 job.fail(outcome)
-            elif job.is_late():
+            elif job.is_late(now):
                 job.fail(job.too_late())
             else:
                 job.finish(outcome)
@@ -89,7 +90,7 @@ class Batch:
         for job in self.jobs:
             if job.finished:
                 self.outcomes.append(AscendError("E50018"))
-            elif job.is_late():
+            elif job.is_late(time.monotonic()):
                 self.outcomes.append(job.too_late())
             else:
                 alone = Batch((job,), self._rules, self._key)

@@ -26,7 +26,7 @@ class DirectScheduler:
         if self._closed:
             raise AscendError("E50003", job.request.model)
         self._rules.check_rows(job)
-        if job.own_deadline and job.is_late():
+        if job.own_deadline and job.is_late(time.monotonic()):
             job.fail(job.too_late())
             return
         began = time.monotonic_ns()

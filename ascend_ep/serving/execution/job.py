@@ -60,15 +60,14 @@ class Job:
         """The client is gone: what waits isn't run, what runs is dropped."""
         self.fail(AscendError("E50018"))
 
-    def is_late(self) -> bool:
-        """Whether the deadline has passed."""
+    def is_late(self, now: float) -> bool:
+        """Whether the deadline has passed. now: on the clock of time.monotonic."""
         deadline = self.request.deadline
-        return deadline is not None and time.monotonic() >= deadline
+        return deadline is not None and now >= deadline
 
-    def is_late_to_start(self) -> bool:
-        if self.start_by is not None and time.monotonic() >= self.start_by:
-            return True
-        return self.is_late()
+    def is_late_to_start(self, now: float) -> bool:
+        start_by = self.start_by
+        return (start_by is not None and now >= start_by) or self.is_late(now)
 
     def too_late(self) -> AscendError:
         return AscendError("E50007", f"{(time.monotonic_ns() - self.arrived) / 1e6:.0f} ms")

@@ -51,7 +51,7 @@ class BatchRules:
         """Equal for jobs that may share a run. Raises AscendError E50004 for a job of too many rows."""
         inputs = job.inputs
         self.check_rows(job)
-        if self.batched and any(array.shape[0] != job.rows for array in inputs.values()):
+        if self.batched and len(inputs) > 1 and any(a.shape[0] != job.rows for a in inputs.values()):
             raise AscendError("E50004", self._first, "the inputs differ in their number of rows")
         key = self.key_of(inputs)
         if self.profiles and job.rows > (most := self.most(key)):

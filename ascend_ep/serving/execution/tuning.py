@@ -237,7 +237,9 @@ class Tuning:
             if threads not in runs:
                 runs[threads] = self.single() if threads == 1 and self.config.threads is None else self.run
         best = dict.fromkeys(candidates, 0.0)
-        for _ in range(_TURNS):
+        for turn in range(_TURNS):
+            if turn and time.perf_counter() > self._until:
+                break
             for count, threads in candidates:
                 speed = runs_per_second(runs[threads], self.samples, rows, count, min(seconds, 0.06))
                 best[count, threads] = max(best[count, threads], speed)

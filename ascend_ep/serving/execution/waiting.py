@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Iterator
 
@@ -79,12 +80,12 @@ class WaitingJobs:
         to them whose deadline has passed. What was cancelled is dropped."""
         taken: list[Job] = []
         late: list[Job] = []
-        room = rows
+        room, now = rows, time.monotonic()
         for level in group.levels:
             while level:
                 job = level[0]
                 live = not job.finished
-                in_time = live and not job.is_late_to_start()
+                in_time = live and not job.is_late_to_start(now)
                 if in_time and taken and job.rows > room:
                     break
                 level.popleft()
