@@ -56,11 +56,15 @@ class Signature:
     def check(self, given: dict[str, Array]) -> None:
         """Raises AscendError E50004 unless these are the inputs, in type, rank and sizes, equal names having
         equal sizes."""
-        if len(given) != len(self.inputs) or any(spec.name not in given for spec in self.inputs):
+        if len(given) != len(self.inputs):
             self._refuse_names(given)
         sizes: dict[str, int] = {}
         for spec in self.inputs:
-            _check_tensor(spec, given[spec.name], sizes)
+            array = given.get(spec.name)
+            if array is None:
+                self._refuse_names(given)
+            elif array.shape != spec.dims or array.dtype != DTYPES[spec.datatype]:
+                _check_tensor(spec, array, sizes)
 
     def check_outputs(self, names: Sequence[str]) -> None:
         """Raises AscendError E50004 for a name that is no output, or is there twice."""
