@@ -220,3 +220,19 @@ def test_shadows_that_are_refused(rule: dict[str, Any]) -> None:
     with pytest.raises(AscendError) as refused:
         ShadowRule(**rule)
     assert refused.value.code == "E50036"
+
+
+def test_a_configurations_split_and_shadow(tmp_path: Path) -> None:
+    put(tmp_path, "rows", 1, rows)
+    put(tmp_path, "rows", 2, other_rows)
+    config = tmp_path / "rows" / "config.pbtxt"
+    parameters = 'parameters {{ key: "{}" value {{ string_value: "{}" }} }}\n'
+    every = "version_policy { all {} }\n"
+    config.write_text(every + parameters.format("split", "1:1, 2:0") + parameters.format("shadow", "2"))
+    with Running(Settings(tmp_path, http_port=0, model_control_mode="explicit", load_models=("*",))) as one:
+        assert {version_of(one) for _ in range(5)} == {"1"}
+        assert waited(one, 5)["mismatched"] == 5
+        config.write_text(every + parameters.format("split", "2:1"))
+        assert one.ask("POST", "/v2/repository/models/rows/load")[0] == 200
+        assert {version_of(one) for _ in range(5)} == {"2"}
+        assert one.server.service.traffic.shadow("rows") is None
