@@ -36,6 +36,9 @@ from .settings import Settings
 
 log = logging.getLogger("ascend_ep.serving")
 
+#: For what comes after the last answer: sessions, the last spans.
+_CLOSING_SECONDS = 5.0
+
 
 class Server:
     """TLS and tokens hold for every port; the port of metrics has no other protection. Raises AscendError
@@ -63,7 +66,16 @@ class Server:
         self._stop = asyncio.Event()
 
     async def start(self) -> None:
-        """Loads the models, then listens. Raises AscendError as both do."""
+        """Loads the models, then listens. Raises AscendError as both do, with everything closed again."""
+        try:
+            await self._start()
+        except BaseException:
+            servers = (self.http, self.grpc, self.metrics, self.admin)
+            await asyncio.gather(*(server.close(0) for server in servers))
+            await self.repository.close()
+            raise
+
+    async def _start(self) -> None:
         settings = self.settings
         context = None if self.tls is None else self.tls.context
         if settings.metrics_port is not None:
@@ -107,8 +119,6 @@ class Server:
         await self.repository.close()
         self.service.traffic.close()
         await asyncio.gather(self.metrics.close(0), self.admin.close(0))
-        if self.settings.admin_socket is not None:
-            self.settings.admin_socket.unlink(missing_ok=True)
         if self.spans is not None:
             await asyncio.to_thread(self.spans.close)
 
@@ -129,7 +139,13 @@ class Server:
                 started(self)
             await self._stop.wait()
         log.info("ending")
-        await self.close()
+        most = self.settings.drain_delay + self.settings.exit_timeout + _CLOSING_SECONDS
+        try:
+            await asyncio.wait_for(self.close(), most)
+        except TimeoutError:
+            log.error("a run outlasts --exit-timeout-secs: ended without its answer")
+            logging.shutdown()
+            os._exit(1)  # nothing else ends a native run
         log.info("ended: %d requests answered", self.service.answered)
 
     async def _started(self) -> bool:

@@ -5,18 +5,22 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+
+#: What Python is told to run.
+MODULE = ("-m", "ascend_ep.cli.serve")
 
 
 class Served:
-    """Started with free ports; `ports` has those it printed, by name (HTTP, metrics, ...)."""
+    """Started with free ports; `ports` has those it printed, by name (HTTP, metrics, ...). run: what
+    Python is told to run, with the server's flags behind it."""
 
-    def __init__(self, repository: Path, *flags: str) -> None:
+    def __init__(self, repository: Path, *flags: str, run: Sequence[str] = MODULE) -> None:
         self.process = subprocess.Popen(
             [
                 sys.executable,
-                "-m",
-                "ascend_ep.cli.serve",
+                *run,
                 f"--model-repository={repository}",
                 "--http-port=0",
                 "--grpc-port=0",

@@ -147,3 +147,10 @@ def test_a_socket_that_was_left_behind(repository: Path, tmp_path: Path) -> None
     with pytest.raises(AscendError, match="E50019"):
         Running(Settings(repository, http_port=0, admin_socket=path))
     assert path.read_text() == "something else"
+    other = tmp_path / "other"
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(AscendError, match="E50019"):
+            Running(Settings(repository, http_port=taken.getsockname()[1], admin_socket=other))
+    assert not other.exists()

@@ -144,3 +144,25 @@ def test_a_request_on_its_way_is_answered(repository: Path) -> None:
         half.send(BODY[10:])
         assert half.getresponse().status == 200
         ending.join(10)
+
+
+#: The command, with versions whose runs don't end.
+ENDLESS = """
+import asyncio, sys
+from ascend_ep.cli import serve
+from ascend_ep.serving import server
+from ascend_ep.serving.repository.version import LoadedVersion
+
+async def close(self):
+    await asyncio.sleep(60)
+
+LoadedVersion.close, server._CLOSING_SECONDS = close, 0.3
+sys.exit(serve.main())
+"""
+
+
+def test_a_run_without_end_ends_with_the_process(repository: Path) -> None:
+    served = Served(repository, "--exit-timeout-secs=0.3", run=("-c", ENDLESS))
+    status, log = served.end()
+    assert status == 1
+    assert "outlasts --exit-timeout-secs" in log

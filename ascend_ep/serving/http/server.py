@@ -67,6 +67,7 @@ class HttpServer:
         self.scratch = memoryview(bytearray(SCRATCH))
         self._server: asyncio.Server | None = None
         self._sweeper: asyncio.Task[None] | None = None
+        self._path: Path | None = None
 
     async def listen(self, address: str, port: int, tls: ssl.SSLContext | None = None) -> int:
         """Begins to take connections and returns the port. Raises AscendError E50019 when it can't."""
@@ -89,6 +90,7 @@ class HttpServer:
             self._server = await loop.create_unix_server(lambda: Connection(self), sock=unix_socket(path))
         except OSError as error:
             raise AscendError("E50019", path, error.strerror or error) from error
+        self._path = path
         self._sweeper = loop.create_task(self._sweep())
 
     def retire(self, begin: bool = True) -> None:
@@ -114,6 +116,8 @@ class HttpServer:
             connection.abort()
         if self._sweeper is not None:
             self._sweeper.cancel()
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
 
     @property
     def connections(self) -> int:
