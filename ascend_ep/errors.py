@@ -335,7 +335,8 @@ CODES: dict[str, Code] = {
     "E50046": Code("A model has more than %s files."),
     "E50047": Code("Line %s of [%s] is refused: %s.", "It has a flag of ascend-atc a line: --flag=value."),
     "E50048": Code(
-        "Model [%s] has no version to serve (there are %s).", "Its folder has <version>/model.om."
+        "Model [%s] has no version to serve (there are %s).",
+        "Its folder has <version>/model.om or <version>/model.onnx; export other formats to ONNX.",
     ),
     "E50060": Code("Argument [%s] of the deployment is refused: %s.", "See ascend_ep.serving.ray.app."),
 }

@@ -25,8 +25,9 @@ def test_states(client: Client) -> None:
     assert client.call("ServerLive").live
     assert client.call("ServerReady").ready
     assert client.call("ModelReady", message("inference.ModelReadyRequest", name="rows", version="1")).ready
-    asked = message("inference.ModelReadyRequest", name="rows", version="3")
-    assert refusal(client.begin("ModelReady", asked))[0] == "NOT_FOUND"
+    for name, version in (("rows", "3"), ("nothing", "")):
+        asked = message("inference.ModelReadyRequest", name=name, version=version)
+        assert not client.call("ModelReady", asked).ready
 
 
 def test_descriptions(client: Client) -> None:

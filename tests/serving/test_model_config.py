@@ -260,3 +260,25 @@ def test_the_examples_of_the_readme(tmp_path: Path) -> None:
     (tmp_path / "m" / "swish_op.json").write_text("{}")
     found = read_options(Layout(tmp_path), "m", tmp_path / "m" / "1")
     assert found["dynamic_batch_size"] == "1,4,16"
+
+
+def test_labels_are_said_to_be_ignored(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        config_from_text(
+            "m", 'output { name: "y" label_filename: "labels.txt" data_type: TYPE_FP32 dims: 4 }'
+        )
+    assert "output[0].label_filename has no effect" in caplog.text
+
+
+def test_what_lies_there_instead_of_versions(tmp_path: Path) -> None:
+    """As repositories of other servers have it."""
+    places = Layout(tmp_path)
+    for path in ("trt/1/model.plan", "flat/model.onnx", "flat/config.pbtxt", "saved/1/model.onnx/model.onnx"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).touch()
+    (tmp_path / "trt" / "v2").mkdir()
+    assert places.instead("trt") == "none; there is 1/model.plan, v2/"
+    assert places.instead("flat") == "none; there is model.onnx"
+    assert places.instead("saved") == "none; there is 1/model.onnx"
+    (tmp_path / "empty").mkdir()
+    assert places.instead("empty") == "none"

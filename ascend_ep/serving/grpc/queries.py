@@ -63,12 +63,10 @@ class Queries:
         return {"ready": self._service.ready}
 
     def model_ready(self, request: Any) -> Mapping[str, Any]:
-        """Raises AscendError E50002 for an unknown model."""
+        """An unknown model isn't ready, as in Triton: clients that wait for one to be put there ask again."""
         try:
             self._version(request)
-        except AscendError as error:
-            if error.code != "E50003":
-                raise
+        except AscendError:
             return {"ready": False}
         return {"ready": True}
 

@@ -199,6 +199,8 @@ class _Reader:
                     self.refuse(f"{place}.{field}", why)
             types = tensor.DESCRIPTOR.fields_by_name["data_type"].enum_type.values_by_number
             datatype = types[tensor.data_type].name.removeprefix("TYPE_")
+            if tensor.DESCRIPTOR.fields_by_name.get("label_filename") and tensor.label_filename:
+                self._say(f"{place}.label_filename", "classes are told by their index")
             if not tensor.name:
                 self.refuse(place, "it has no name")
             if any(size < -1 for size in tensor.dims):

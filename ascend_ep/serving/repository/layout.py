@@ -22,6 +22,8 @@ CONTEXT_SUFFIX = "_ctx.onnx"
 WEIGHTS = "weight"
 CONFIG = "config.pbtxt"
 OPTIONS = "atc.cfg"
+#: Of what lies around instead of versions.
+_SHOWN = 4
 
 
 class Layout:
@@ -60,6 +62,21 @@ class Layout:
         if not found and self.only and source(folder) is not None:
             found[1] = folder
         return found
+
+    def instead(self, name: str) -> str:
+        """What a model without a version has in the place of one: "none; there is 1/model.plan"."""
+        found: list[str] = []
+        try:
+            with os.scandir(self.model(name)) as entries:
+                for entry in sorted(entries, key=lambda e: e.name):
+                    shown = [entry.name + "/" * entry.is_dir()]
+                    if entry.is_dir() and VERSION.fullmatch(entry.name):
+                        shown = [f"{entry.name}/{i}" for i in sorted(os.listdir(entry))] or shown
+                    found += [s for s in shown if s != CONFIG and not _ignored(s)]
+        except OSError:
+            return "none"
+        listed = ", ".join(found[:_SHOWN]) + ", ..." * (len(found) > _SHOWN)
+        return f"none; there is {listed}" if found else "none"
 
     def is_model(self, name: str) -> bool:
         """Whether there is anything in the folder of that name that could be served."""

@@ -120,7 +120,7 @@ class ServedModel:
         log.error("model %s: %s", self.name, error)
 
     def _empty(self, stamp: ModelStamp) -> AscendError:
-        there = ", ".join(map(str, sorted(stamp.versions))) or "none"
+        there = ", ".join(map(str, sorted(stamp.versions))) or self._places.instead(self.name)
         error = AscendError("E50048", self.name, there)
         self._refused(error)
         return error

@@ -41,6 +41,7 @@ def queries(client: Any) -> None:
     assert client.is_server_live()
     assert client.is_server_ready()
     assert client.is_model_ready("rows", "1")
+    assert not client.is_model_ready("nothing")
     assert "model_repository" in client.get_server_metadata(as_json=True)["extensions"]
     shown = client.get_model_metadata("rows", as_json=True)
     assert shown["inputs"] == [{"name": "x", "datatype": "FP32", "shape": ["-1", "8"]}], shown
