@@ -265,16 +265,17 @@ def test_a_self_check_that_fails_keeps_the_old(
 def test_what_was_replaced_is_freed_at_once(tmp_path: Path, bundles: dict[float, bytes]) -> None:
     """Without waiting for the collector of cycles, which may come after a thousand reloads."""
     place(tmp_path, "m", 1, bundles[1.0])
-    (tmp_path / "m" / "config.pbtxt").write_text("instance_group { count: 2 }")
+    (tmp_path / "m" / "config.pbtxt").write_text("instance_group { count: 2 } max_batch_size: 0")
+    where = str(tmp_path / "m" / "1" / "model.om")
     with explicit(tmp_path, "m") as running:
         gc.collect()
         gc.disable()
+        asked = Load(lambda: answer(running, "m"))
         try:
-            for i in range(3):
-                assert answer(running, "m") == (1.0, 2.0)[i % 2]
-                place(tmp_path, "m", 1, bundles[(2.0, 1.0)[i % 2]])
+            for factor in (2.0, 1.0, 3.0):
+                place(tmp_path, "m", 1, bundles[factor])
                 load(running, "m")
-            where = str(tmp_path / "m" / "1" / "model.om")
+            asked.end()
             models = [o for o in gc.get_objects() if isinstance(o, Model) and o.where == where]
         finally:
             gc.enable()
