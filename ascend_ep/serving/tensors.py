@@ -18,6 +18,8 @@ from .datatypes import BYTES, DTYPES
 from .request import Array
 
 MAX_RANK = 8
+#: Bytes that are copied in less time than numpy needs to make another view of them.
+_COPIED = 4096
 Buffer = memoryview | bytes
 
 
@@ -57,9 +59,11 @@ def array_from_raw(name: str, datatype: str, shape: Sequence[int], raw: Buffer) 
 
 
 def raw_from_array(array: Array, datatype: str) -> memoryview:
-    """The elements of an array as they go onto the wire, without a copy where it is contiguous."""
+    """The elements of an array as they go onto the wire; without a copy where it is contiguous and large."""
     if datatype == BYTES:
         return memoryview(_joined(array.ravel().tolist()))
+    if array.nbytes <= _COPIED:
+        return memoryview(array.tobytes())
     return memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))  # type: ignore[arg-type]
 
 
