@@ -21,6 +21,7 @@ from starlette.responses import Response as ProxyResponse
 
 from ascend_ep.errors import AscendError, did_you_mean
 
+from .http.budget import Budget
 from .http.message import Request, Response
 from .http.refused import refused
 from .http.router import Router
@@ -41,19 +42,6 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
-class BodyBudget:
-    """Bytes of bodies that one replica holds at once."""
-
-    def __init__(self, room: int) -> None:
-        self._room = room
-
-    def take(self, size: int) -> None:
-        """Negative: gives back. Raises AscendError E50006 when there is no room."""
-        if size > self._room:
-            raise AscendError("E50006", f"{size} bytes more than there is room for")
-        self._room -= size
-
-
 class Replica:
     """One process of the deployment. Ray calls `check_health` before it sends requests: models are loaded
     then, and a replica whose models can't be loaded never becomes healthy."""
@@ -65,7 +53,7 @@ class Replica:
         self._v2 = V2(self._service, settings.limits)
         self._router = Router()
         self._v2.add_to(self._router)
-        self._budget = BodyBudget(settings.limits.bodies)
+        self._budget = Budget(settings.limits.bodies)
         self._loading: asyncio.Future[None] | None = None
 
     async def check_health(self) -> None:

@@ -5,18 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Protocol
 
 from ascend_ep.errors import AscendError
 
+from .budget import Budget
+
 Body = bytes | memoryview
-
-
-class BodyBudget(Protocol):
-    """Bytes of bodies that may be held at once, over all connections."""
-
-    def take(self, size: int) -> None:
-        """Negative: gives back. Raises AscendError E50006 when there is no room."""
 
 
 @dataclass(slots=True)
@@ -32,7 +26,7 @@ class Request:
     headers: dict[str, str]
     body: Body
     keep_alive: bool
-    budget: BodyBudget
+    budget: Budget
     held: int = 0
     released: bool = False
     peer: str = ""

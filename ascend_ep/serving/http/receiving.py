@@ -18,8 +18,9 @@ from ascend_ep.serving.refusals import internal
 from ascend_ep.serving.security.tokens import Tokens
 from ascend_ep.serving.settings import Limits
 
+from .budget import Budget
 from .known_head import KnownHead, known_head
-from .message import Body, BodyBudget, Request
+from .message import Body, Request
 
 SCRATCH = 64 << 10
 #: Bodies from this size on are received into their place.
@@ -40,7 +41,7 @@ class Receiver:
         self,
         limits: Limits,
         scratch: memoryview,
-        budget: BodyBudget,
+        budget: Budget,
         complete: Callable[[Request], None],
         interim: Callable[[bytes], None],
         tokens: Tokens | None = None,

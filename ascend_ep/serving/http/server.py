@@ -15,6 +15,7 @@ from ascend_ep.serving.security.tokens import Tokens
 from ascend_ep.serving.settings import Limits
 
 from .authorised import Authorised
+from .budget import Budget
 from .connection import Connection
 from .listener import settle, unix_socket
 from .message import Handler
@@ -24,20 +25,6 @@ _SWEEP_SECONDS = 0.5
 _BACKLOG = 1024
 #: How long a connection without a request stays when the server goes down.
 _LINGER_SECONDS = 0.25
-
-
-class Budget:
-    """Bytes of bodies that are held at once, over all connections."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self.held = 0
-
-    def take(self, size: int) -> None:
-        """Negative: gives back. Raises AscendError E50006 when there is no room."""
-        if size > 0 and self.held + size > self.size:
-            raise AscendError("E50006", f"{self.held} bytes of bodies")
-        self.held += size
 
 
 class HttpServer:
