@@ -1,5 +1,5 @@
-/* Interleaving: by copies when the lanes are neighbours in memory, by 4 x 4 transposes when the
- * products are, element by element otherwise. */
+/* Interleaving: by copies when the lanes are neighbours in memory, by transposes of 16 x 16 (AVX-512) and 4 x 4 when
+ * the products are, element by element otherwise. */
 #include "gemm_pack.h"
 
 #include <string.h>
@@ -48,6 +48,55 @@ static void transpose_quads(const float *from, int64_t lane_stride, int64_t k, i
     gather_lanes(from + i, lane_stride, 1, 4, k - i, width, out);
 }
 
+#if ASC_VF == 16
+/* Sixteen lanes of sixteen elements: in every quarter of a vector 4 x 4, then the quarters. */
+static inline void transpose_square(const float *from, int64_t lane_stride, int64_t width, float *out) {
+    __m512 row[16], pair[16];
+    for (int i = 0; i < 16; i++) row[i] = _mm512_loadu_ps(from + i * lane_stride);
+    for (int i = 0; i < 16; i += 2) {
+        pair[i] = _mm512_unpacklo_ps(row[i], row[i + 1]);
+        pair[i + 1] = _mm512_unpackhi_ps(row[i], row[i + 1]);
+    }
+    for (int i = 0; i < 16; i += 4)
+        for (int j = 0; j < 2; j++) {
+            __m512d a = _mm512_castps_pd(pair[i + j]), b = _mm512_castps_pd(pair[i + j + 2]);
+            row[i + 2 * j] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, b));
+            row[i + 2 * j + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, b));
+        }
+    for (int i = 0; i < 4; i++) { /* elements i, i + 4, i + 8, i + 12 */
+        __m512 even_low = _mm512_shuffle_f32x4(row[i], row[i + 4], 0x88);
+        __m512 odd_low = _mm512_shuffle_f32x4(row[i], row[i + 4], 0xdd);
+        __m512 even_high = _mm512_shuffle_f32x4(row[i + 8], row[i + 12], 0x88);
+        __m512 odd_high = _mm512_shuffle_f32x4(row[i + 8], row[i + 12], 0xdd);
+        _mm512_storeu_ps(out + i * width, _mm512_shuffle_f32x4(even_low, even_high, 0x88));
+        _mm512_storeu_ps(out + (i + 4) * width, _mm512_shuffle_f32x4(odd_low, odd_high, 0x88));
+        _mm512_storeu_ps(out + (i + 8) * width, _mm512_shuffle_f32x4(even_low, even_high, 0xdd));
+        _mm512_storeu_ps(out + (i + 12) * width, _mm512_shuffle_f32x4(odd_low, odd_high, 0xdd));
+    }
+}
+
+/* The squares of sixteen lanes; how many elements of each that are. */
+static int64_t transpose_squares(const float *from, int64_t lane_stride, int64_t k, int64_t width, float *out) {
+    int64_t i = 0;
+    for (; i + 16 <= k; i += 16) transpose_square(from + i, lane_stride, width, out + i * width);
+    return i;
+}
+#endif
+
+/* Lanes of k consecutive elements each. */
+static void transpose(const float *from, int64_t lane_stride, int64_t lanes, int64_t k, int64_t width, float *out) {
+    int64_t lane = 0;
+#if ASC_VF == 16
+    for (; lane + 16 <= lanes; lane += 16) {
+        int64_t done = transpose_squares(from + lane * lane_stride, lane_stride, k, width, out + lane);
+        for (int64_t i = lane; i < lane + 16; i += 4)
+            transpose_quads(from + i * lane_stride + done, lane_stride, k - done, width, out + done * width + i);
+    }
+#endif
+    for (; lane + 4 <= lanes; lane += 4) transpose_quads(from + lane * lane_stride, lane_stride, k, width, out + lane);
+    gather_lanes(from + lane * lane_stride, lane_stride, 1, lanes - lane, k, width, out + lane);
+}
+
 void ASC_FN(gemm_interleave)(const float *from, int64_t lane_stride, int64_t k_stride, int64_t lanes, int64_t k,
                              int64_t width, float *out) {
     if (lanes < width)
@@ -55,10 +104,7 @@ void ASC_FN(gemm_interleave)(const float *from, int64_t lane_stride, int64_t k_s
     if (lane_stride == 1) {
         copy_lanes(from, k_stride, lanes, k, width, out);
     } else if (k_stride == 1) {
-        int64_t lane = 0;
-        for (; lane + 4 <= lanes; lane += 4)
-            transpose_quads(from + lane * lane_stride, lane_stride, k, width, out + lane);
-        gather_lanes(from + lane * lane_stride, lane_stride, 1, lanes - lane, k, width, out + lane);
+        transpose(from, lane_stride, lanes, k, width, out);
     } else {
         gather_lanes(from, lane_stride, k_stride, lanes, k, width, out);
     }
@@ -70,9 +116,21 @@ static inline vf load_lanes(const float *line, int64_t lanes) {
     return lanes < ASC_VF ? vf_load_tail(line, lanes, 0) : vf_load(line);
 }
 
+/* The same of whole vectors, as long as there are two lines; how many they are. */
+static int64_t zip_whole_lines(const float *from, int64_t k_stride, int64_t k, int64_t width, float *out) {
+    int64_t i = 0;
+    for (; i + 2 <= k; i += 2, from += 2 * k_stride, out += width)
+        for (int64_t j = 0; j < width; j += ASC_VF)
+            vf_store(out + j, pairs_zip(vf_load(from + j), vf_load(from + k_stride + j)));
+    return i;
+}
+
 /* Lanes that are neighbours in memory: two lines become one of pairs. */
 static void zip_lines(const float *from, int64_t k_stride, int64_t lanes, int64_t k, int64_t width, float *out) {
-    for (int64_t i = 0; i < k; i += 2, from += 2 * k_stride, out += width)
+    int64_t i = lanes >= width && width % ASC_VF == 0 ? zip_whole_lines(from, k_stride, k, width, out) : 0;
+    from += i * k_stride;
+    out += i / 2 * width;
+    for (; i < k; i += 2, from += 2 * k_stride, out += width)
         for (int64_t j = 0; j < width; j += ASC_VF) {
             const float *next = i + 1 < k ? from + k_stride + j : NULL;
             vf pairs = pairs_zip(load_lanes(from + j, lanes - j), load_lanes(next, lanes - j));
