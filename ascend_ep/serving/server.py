@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import signal
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,8 @@ log = logging.getLogger("ascend_ep.serving")
 
 #: For what comes after the last answer: sessions, the last spans.
 _CLOSING_SECONDS = 5.0
+#: Signals within this time are one order: `timeout` and a terminal signal a process and its group.
+_ONE_ORDER_SECONDS = 0.2
 
 
 class Server:
@@ -64,6 +67,7 @@ class Server:
         self.spans = _spans(settings)
         self._observe()
         self._stop = asyncio.Event()
+        self._told = 0.0
 
     async def start(self) -> None:
         """Loads the models, then listens. Raises AscendError as both do, with everything closed again."""
@@ -171,9 +175,12 @@ class Server:
                     log.info("%s read again", type(part).__name__)
 
     def _signalled(self, number: int) -> None:
-        if self._stop.is_set():
+        now = time.monotonic()
+        if not self._stop.is_set():
+            self._told = now
+            self._stop.set()
+        elif now - self._told > _ONE_ORDER_SECONDS:
             os._exit(128 + number)
-        self._stop.set()
 
     def _protocol(self) -> Handler:
         router = Router()

@@ -109,6 +109,14 @@ def test_the_second_signal_ends_at_once(repository: Path) -> None:
     assert served.end()[0] == 128 + signal.SIGTERM
 
 
+def test_two_signals_at_once_are_one(repository: Path) -> None:
+    served = Served(repository, "--drain-delay-secs=0.3")
+    served.process.send_signal(signal.SIGINT)
+    time.sleep(0.02)
+    status, log = served.end(signal.SIGTERM)
+    assert status == 0, log
+
+
 def test_draining_is_not_ready_and_serves(repository: Path) -> None:
     with Running(Settings(repository, http_port=0, drain_delay=0.5)) as running:
         assert running.ask("GET", "/v2/health/ready")[0] == 200
