@@ -138,7 +138,7 @@ class Tuning:
         if self.seconds:
             self._curve = cost_curve(self.run, self.samples, sizes, longest, self._half_time())
         if not self._insisted:
-            most = min(most, self._best(one))
+            most = min(most, self._best(min(one, self._curve.get(sizes[0], one))))
             if most == 1 and not rim.profiles:
                 return self._alone("batches of it are no faster")
         return self._checked(self._base(rim.inputs, most, rim.profiles))
