@@ -64,7 +64,7 @@ async def _check(settings: Settings) -> None:
         for number, version in sorted(model.versions.items()):
             takes = ", ".join(f"{t.name} {t.datatype}{t.shape}" for t in version.signature.inputs)
             gives = ", ".join(f"{t.name} {t.datatype}{t.shape}" for t in version.signature.outputs)
-            print(f"{model.name} {number}: {takes} -> {gives}, {version.execution.seconds * 1e3:.2f} ms")
+            print(f"{model.name} {number}: {takes} -> {gives}, {version.execution.seconds * 1e3:.3f} ms")
     await repository.close()
 
 

@@ -57,6 +57,8 @@ def parse(arguments: Sequence[str] | None) -> Arguments:
     for name in ("ssl-private-key-file", "ssl-client-ca-file"):
         if getattr(given, _attribute(name)) is not None and "ssl_certificate" not in values:
             raise AscendError("E50032", f"--{name} needs --ssl-certificate-file")
+    if "load_models" in values and values.get("model_control_mode") != "explicit":
+        raise AscendError("E50032", "--load-model needs --model-control-mode=explicit")
     if _number(_VERBOSE, given.log_verbose or "0") > 0:
         values.setdefault("log_level", "debug")
     settings = Settings(limits=replace(Limits(), **limits), **values)

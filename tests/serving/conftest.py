@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,3 +46,14 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[float, bytes]:
     return {
         f: put(root, f"m{i}", 1, lambda f=f: scaled(f)).read_bytes() for i, f in enumerate((1.0, 2.0, 3.0))
     }
+
+
+@pytest.fixture
+def root_logger() -> Iterator[None]:
+    """The root logger as it was, afterwards."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    root.handlers.clear()
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)

@@ -62,6 +62,7 @@ def test_values(tmp_path: Path) -> None:
         ("--allow-http=maybe", "E50030", "true or false"),
         ("--model-control-mode=often", "E50030", "none, poll, explicit"),
         ("--grpc-use-ssl=true", "E50033", "--ssl-certificate-file"),
+        ("--load-model=a", "E50032", "--model-control-mode=explicit"),
         ("--trust=all", "E50030", "64 hex digits"),
         ("--sagemaker-port=1", "E50031", "no flag"),
         ("--allow-sagemaker=true", "E50033", "no such endpoint"),
@@ -78,6 +79,7 @@ def test_refused(tmp_path: Path, flag: str, code: str, words: str) -> None:
     assert words in str(refused.value)
 
 
+@pytest.mark.usefixtures("root_logger")
 def test_status_of_wrong_flags(capsys: pytest.CaptureFixture[str]) -> None:
     assert serve.main([]) == 2
     assert "--model-repository is required" in capsys.readouterr().err
@@ -102,6 +104,7 @@ def test_a_name_stands_in_one_table() -> None:
     assert len(names) == len(set(names))
 
 
+@pytest.mark.usefixtures("root_logger")
 def test_check(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert serve.main([f"--model-repository={repository}", "--check"]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,17 +18,6 @@ from ascend_ep.serving.settings import Settings
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 BODY = {"inputs": [{"name": "x", "shape": [1, 8], "datatype": "FP32", "data": [0.1] * 8}]}
 INFER = "/v2/models/rows/infer"
-
-
-@pytest.fixture
-def root_logger() -> Iterator[None]:
-    """The root logger as it was, afterwards."""
-    root = logging.getLogger()
-    handlers, level = list(root.handlers), root.level
-    root.handlers.clear()
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
 
 
 @pytest.mark.usefixtures("root_logger")
