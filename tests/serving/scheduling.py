@@ -29,6 +29,7 @@ class Asked:
     x: np.ndarray
     deadline: float | None = None
     priority: int = 0
+    own_deadline: bool = False
     answers: list[Sequence[np.ndarray] | AscendError] = field(default_factory=list)
     refused: AscendError | None = None
     job: Job | None = None
@@ -71,6 +72,7 @@ def ask(on: BatchedScheduler, asked: Asked) -> Asked:
     request = InferRequest("m", "", {"x": asked.x}, deadline=deadline)
     request.parameters = {"priority": asked.priority}
     job = Job(request, request.inputs, asked.x.shape[0], lambda _, result: asked.answers.append(result))
+    job.own_deadline = asked.own_deadline
     asked.job = job
     try:
         on.submit(job)

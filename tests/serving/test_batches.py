@@ -164,6 +164,32 @@ def test_deadlines_and_cancelled_requests_do_not_run() -> None:
     assert model.rows == [1]
 
 
+@pytest.mark.parametrize("allow_override", [True, False])
+def test_the_time_in_the_queue_is_limited(allow_override: bool) -> None:
+    begun, gate = threading.Event(), threading.Event()
+
+    def run(inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
+        begun.set()
+        gate.wait(10)
+        return [inputs["x"]]
+
+    async def script() -> None:
+        rules = BatchRules(INPUTS, 1, timeout=0.01, allow_override=allow_override)
+        on = scheduler(run, rules, instances=1)
+        first = ask(on, Asked(rows(1), deadline=10, own_deadline=True))
+        while not begun.is_set():
+            await asyncio.sleep(0.001)
+        waits = ask(on, Asked(rows(1)))
+        has_its_own = ask(on, Asked(rows(1), deadline=10, own_deadline=True))
+        await asyncio.sleep(0.02)
+        gate.set()
+        await on.close()
+        assert [a.code for a in (first, waits)] == ["", "E50007"]
+        assert has_its_own.code == ("" if allow_override else "E50007")
+
+    played(script)
+
+
 def test_a_result_behind_its_deadline_is_none() -> None:
     async def script() -> None:
         on = scheduler(Model(seconds=0.05), BatchRules(INPUTS, 8), instances=1)

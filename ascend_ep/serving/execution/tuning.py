@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -30,6 +31,7 @@ _MAX_ROWS = 32
 _TURNS = 3
 #: A version is as fast as the one before when their runs differ by less than this factor.
 _LIKE = 2.0
+_MEASURING = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -83,13 +85,18 @@ class Tuning:
     like: Execution | None = None
 
     def __post_init__(self) -> None:
-        self._until = time.perf_counter() + self.seconds
+        self._until = 0.0
         self._why: list[str] = []
         self._curve: dict[int, float] = {}
         self._insisted = self.config.batching is not None
 
     def choose(self) -> Execution:
-        """Takes about `seconds`, and a few runs if one takes longer."""
+        """Takes about `seconds`, and a few runs if one takes longer; one version at a time does."""
+        with _MEASURING:
+            return self._choose()
+
+    def _choose(self) -> Execution:
+        self._until = time.perf_counter() + self.seconds
         row = None if isinstance(self.rim, str) else self._sizes()[0]
         try:
             one = run_seconds(self.run, self.samples, row)
