@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from raw_http import IMPATIENT
 from running import Running
 from served_models import columns, every_type, put, rows, scaled
 
@@ -27,6 +29,13 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def running(repository: Path) -> Iterator[Running]:
     with Running(Settings(repository, http_port=0, grpc_port=0)) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def impatient(repository: Path) -> Iterator[Running]:
+    """With short times and small limits, on asyncio's own event loop, which serves where uvloop isn't."""
+    with Running(Settings(repository, http_port=0, limits=IMPATIENT), asyncio.new_event_loop) as server:
         yield server
 
 

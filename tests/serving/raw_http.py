@@ -3,8 +3,33 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import socket
 from dataclasses import dataclass
+
+from ascend_ep.serving.settings import Limits
+
+#: Of a server that tests can wait for.
+IMPATIENT = Limits(header_seconds=0.6, body_seconds=0.6, idle_seconds=1.5, connections=40, body=1 << 20)
+
+HOST = b"Host: x\r\n"
+INFER = b"POST /v2/models/rows/infer HTTP/1.1\r\n" + HOST
+LIVE = b"GET /v2/health/live HTTP/1.1\r\n" + HOST + b"\r\n"
+TENSOR = {"name": "x", "shape": [1, 8], "datatype": "FP32", "data": [0.5] * 8}
+GOOD = json.dumps({"inputs": [TENSOR]}).encode()
+
+
+def post(body: bytes, *headers: bytes) -> bytes:
+    lines = b"".join(header + b"\r\n" for header in headers)
+    return INFER + lines + b"Content-Length: %d\r\n\r\n" % len(body) + body
+
+
+def chunked(*pieces: bytes) -> bytes:
+    return INFER + b"Transfer-Encoding: chunked\r\n\r\n" + b"".join(pieces)
+
+
+def chunk(data: bytes) -> bytes:
+    return b"%x\r\n%s\r\n" % (len(data), data)
 
 
 @dataclass
