@@ -29,8 +29,7 @@ _SETTLED_AFTER, _SETTLED_AT_LATEST = 0.03, 0.5
 
 class Inference:
     """Handlers on the bytes of messages. answered: how many requests, by the name of their status;
-    received: their bytes; open: the
-    calls whose answer isn't sent whole."""
+    received: their bytes."""
 
     def __init__(self, service: InferenceService, limits: Limits, receiver: Receiver) -> None:
         self._service = service
@@ -38,13 +37,11 @@ class Inference:
         self._receiver = receiver
         self.answered: Counter[str] = Counter()
         self.received = 0
-        self.open = 0
         self._held = 0
         self._gate: asyncio.Event | None = None
         self._readers: set[asyncio.Task[None]] = set()
 
     async def model_infer(self, _: Any, context: Any) -> bytes:
-        self._opened(context)
         call = None
         try:
             data = await self._receiver.receive(context)
@@ -71,7 +68,7 @@ class Inference:
         if len(self._readers) >= self._limits.rpcs // 2:  # the other half is for requests that end
             refuse(context, AscendError("E50006", f"{len(self._readers)} streams"))
             return
-        self._opened(context)
+        self._receiver.opened(context)
         waiting: deque[_Call] = deque()
         window = asyncio.Semaphore(_WINDOW)
         changed = asyncio.Event()
@@ -119,13 +116,6 @@ class Inference:
             self._gate.set()
         for reader in self._readers:
             reader.cancel()
-
-    def _opened(self, context: Any) -> None:
-        self.open += 1
-        context.add_done_callback(self._closed)
-
-    def _closed(self, context: Any) -> None:
-        self.open -= 1
 
     def _received(self, data: bytes) -> _Call:
         self.received += len(data)

@@ -15,18 +15,25 @@ _SWEEPS = 4  # in the time that a message may take
 
 
 class Receiver:
-    """seconds: what a message may take to arrive."""
+    """seconds: what a message may take to arrive. open: the calls whose answer isn't sent whole."""
 
     def __init__(self, seconds: float) -> None:
+        self.open = 0
         self._seconds = seconds
         #: calls that wait, oldest first, until when
         self._waiting: dict[asyncio.Task[Any], float] = {}
         self._expired: set[asyncio.Task[Any]] = set()
         self._sweeping = False
 
+    def opened(self, context: Any) -> None:
+        """Counts a call until it is done."""
+        self.open += 1
+        context.add_done_callback(self._done)
+
     async def receive(self, context: Any) -> bytes:
         """The message of a handler that is declared to take a stream. Raises AscendError E50017 when it isn't
         complete in time, E50001 when there is none."""
+        self.opened(context)
         task = asyncio.current_task()
         assert task is not None
         self._waiting[task] = time.monotonic() + self._seconds
@@ -47,6 +54,9 @@ class Receiver:
             raise AscendError("E50001", "the call has no message")
         made: bytes = data
         return made
+
+    def _done(self, context: Any) -> None:
+        self.open -= 1
 
     def _sweep_later(self) -> None:
         asyncio.get_running_loop().call_later(self._seconds / _SWEEPS, self._sweep)

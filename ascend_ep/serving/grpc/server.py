@@ -97,7 +97,7 @@ class GrpcServer:
         await asyncio.sleep(_GOAWAY_SECONDS)
         self.inference.finish()
         until = time.monotonic() + grace
-        while self.inference.open and time.monotonic() < until:
+        while self._receiver.open and time.monotonic() < until:
             await asyncio.sleep(0.01)
         await self._server.stop(_LINGER_SECONDS)
         await stopping
