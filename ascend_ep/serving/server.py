@@ -163,6 +163,20 @@ class Server:
         await asyncio.wait((starting, told))
         return not starting.cancelled() and starting.result() is None
 
+    async def _started_or_told_to_end(self) -> bool:
+        """Whether it has started. Raises AscendError as start does."""
+        starting = asyncio.ensure_future(self.start())
+        told = asyncio.ensure_future(self._stop.wait())
+        await asyncio.wait({starting, told}, return_when=asyncio.FIRST_COMPLETED)
+        told.cancel()
+        if not starting.done():
+            starting.cancel()
+            await asyncio.wait({starting})
+        if starting.cancelled():
+            return False
+        starting.result()
+        return True
+
     def reload_security(self) -> None:
         """Certificates and tokens from their files again; those that can't be used leave the old in force."""
         for part in (self.tls, self.tokens):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
+import os
 import signal
 import threading
 import time
@@ -11,11 +13,14 @@ from pathlib import Path
 
 import grpc
 import numpy as np
+import pytest
 from command import Served
 from grpc_client import Client as GrpcClient
 from grpc_client import request
 from running import Running
 
+from ascend_ep.serving.repository.repository import Repository
+from ascend_ep.serving.server import Server
 from ascend_ep.serving.settings import Settings
 
 X = np.random.default_rng(0).standard_normal((3, 8)).astype(np.float32)
@@ -174,3 +179,19 @@ def test_a_run_without_end_ends_with_the_process(repository: Path) -> None:
     status, log = served.end()
     assert status == 1
     assert "outlasts --exit-timeout-secs" in log
+
+
+def test_a_signal_while_models_are_loaded(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def load_all(self: Repository) -> None:
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(Repository, "load_all", load_all)
+
+    async def run() -> None:
+        server = Server(Settings(repository, http_port=0, metrics_port=0))
+        asyncio.get_running_loop().call_later(0.1, os.kill, os.getpid(), signal.SIGTERM)
+        await server.run(lambda _: pytest.fail("it says that it has started"))
+
+    began = time.monotonic()
+    asyncio.run(run())
+    assert time.monotonic() - began < 5
