@@ -22,8 +22,8 @@ SECTION = README.read_text().partition("\n## Serve\n")[2].partition("\n## ")[0]
 SHELL = re.findall(r"```sh\n(.*?)```", SECTION, re.S)
 PYTHON = re.findall(r"```python\n(.*?)```", SECTION, re.S)
 
-#: Flags in it of other commands.
-OTHERS = {"model", "framework", "output", "custom", "soc", "precision", "unix-socket", "write-readme"}
+#: Flags in it of other commands, besides those with an underscore: they are ascend-atc's.
+OTHERS = {"model", "framework", "output", "unix-socket", "write-readme", "minutes"}
 
 #: The project's commands, from wherever it is; what is installed already isn't installed again.
 PRELUDE = f"""set -euo pipefail
