@@ -18,6 +18,8 @@ from .datatypes import BYTES, DTYPES
 from .request import Array
 
 MAX_RANK = 8
+#: Elements of BYTES in one tensor: each is an object, which takes its time to make.
+MAX_TEXTS = 1 << 18
 #: Bytes that are copied in less time than numpy needs to make another view of them.
 _COPIED = 4096
 Buffer = memoryview | bytes
@@ -75,7 +77,14 @@ def text_of(element: Buffer, name: str) -> str:
         raise AscendError("E50004", name, f"an element of BYTES is no UTF-8 ({error.reason})") from None
 
 
+def check_texts(name: str, count: int) -> None:
+    """Raises AscendError E50004 for more elements of BYTES than a tensor may have."""
+    if count > MAX_TEXTS:
+        raise AscendError("E50004", name, f"it has {count} elements of BYTES; {MAX_TEXTS} are the most")
+
+
 def _bytes_elements(name: str, raw: Buffer, count: int) -> Array:
+    check_texts(name, count)
     if 4 * count > len(raw):
         raise AscendError("E50004", name, f"{count} BYTES elements take at least {4 * count} bytes")
     elements = np.empty(count, object)

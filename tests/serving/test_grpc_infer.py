@@ -119,7 +119,8 @@ def test_typed_contents_are_answered_in_kind(client: Client) -> None:
 
 
 def test_typed_contents_of_every_datatype_that_has_a_list() -> None:
-    from ascend_ep.serving.grpc.codec import LISTS, decode
+    from ascend_ep.serving.grpc.codec import decode
+    from ascend_ep.serving.grpc.element_lists import LISTS
 
     for datatype, field in LISTS.items():
         array = edges()[datatype]

@@ -2,38 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ascend_ep.errors import AscendError
 from ascend_ep.serving.classification import best_classes
-from ascend_ep.serving.datatypes import BYTES, DTYPES
+from ascend_ep.serving.datatypes import BYTES
 from ascend_ep.serving.parameters import take_parameters
 from ascend_ep.serving.protocol.messages import ModelInferResponse
 from ascend_ep.serving.request import Array, InferRequest, InferResponse, Parameter
 from ascend_ep.serving.settings import Limits
-from ascend_ep.serving.tensors import Buffer, array_from_raw, element_count, raw_from_array, text_of
+from ascend_ep.serving.tensors import Buffer, array_from_raw, raw_from_array
 
+from .element_lists import array_from_list, fits_list, put_list
 from .wire import write_response
-
-#: Where the elements of a datatype are when they aren't raw. FP16 and BF16 have no such list.
-LISTS = {
-    "BOOL": "bool_contents",
-    "INT8": "int_contents",
-    "INT16": "int_contents",
-    "INT32": "int_contents",
-    "INT64": "int64_contents",
-    "UINT8": "uint_contents",
-    "UINT16": "uint_contents",
-    "UINT32": "uint_contents",
-    "UINT64": "uint64_contents",
-    "FP32": "fp32_contents",
-    "FP64": "fp64_contents",
-    BYTES: "bytes_contents",
-}
 
 #: Asks for the mark of the last answer of a request in a stream; here every answer is.
 _ASKS_FINAL, _FINAL = "triton_enable_empty_final_response", "triton_final_response"
@@ -66,7 +49,7 @@ def decode(message: Any, raws: Sequence[Buffer], limits: Limits) -> Parsed:
         if tensor.parameters:
             _refuse_shared_memory(tensor)
         if not raws:
-            inputs[name] = _from_lists(tensor)
+            inputs[name] = array_from_list(tensor)
         elif tensor.HasField("contents"):
             raise AscendError("E50004", name, "it has both contents and raw_input_contents")
         else:
@@ -94,60 +77,17 @@ def encode(response: InferResponse, parsed: Parsed) -> bytes:
     _put_parameters(message.parameters, response.parameters)
     if parsed.request.parameters.get(_ASKS_FINAL) is True:
         message.parameters[_FINAL].bool_param = True
-    typed = parsed.typed and all(datatype in LISTS for _, datatype, _ in response.outputs)
+    typed = parsed.typed and all(fits_list(array, datatype) for _, datatype, array in response.outputs)
     raws: list[memoryview] = []
     for name, datatype, array in response.outputs:
         if name in parsed.classes:
             datatype, array = BYTES, best_classes(array, parsed.classes[name], name)
         tensor = message.outputs.add(name=name, datatype=datatype, shape=array.shape)
         if typed:
-            getattr(tensor.contents, LISTS[datatype]).extend(_elements(array, datatype))
+            put_list(tensor, array, datatype)
         else:
             raws.append(raw_from_array(array, datatype))
     return write_response(message, raws)
-
-
-def _from_lists(tensor: Any) -> Array:
-    """Raises AscendError E50004 unless the one list of the datatype holds all elements of the shape."""
-    name, datatype = tensor.name, tensor.datatype
-    wanted = LISTS.get(datatype)
-    if wanted is None:
-        if datatype in DTYPES:
-            raise AscendError("E50004", name, f"{datatype} goes in raw_input_contents only")
-        raise AscendError("E50004", name, f"[{datatype}] is no datatype ({', '.join(DTYPES)})")
-    shape = list(tensor.shape)
-    count = element_count(shape, name)
-    given = [field.name for field, _ in tensor.contents.ListFields()]
-    if given and given != [wanted]:
-        raise AscendError("E50004", name, f"elements of {datatype} go in {wanted}, not in {', '.join(given)}")
-    values = getattr(tensor.contents, wanted)
-    if len(values) != count:
-        raise AscendError(
-            "E50004", name, f"{datatype}{shape} takes {count} elements; {len(values)} were sent"
-        )
-    if datatype == BYTES:
-        texts = np.empty(count, object)
-        texts[:] = [text_of(value, name) for value in values]
-        return texts.reshape(shape)
-    return _narrowed(np.array(values, _WIDE.get(datatype, DTYPES[datatype])), datatype, name).reshape(shape)
-
-
-#: Types of list elements that are wider than the tensor's.
-_WIDE = {"INT8": np.int32, "INT16": np.int32, "UINT8": np.uint32, "UINT16": np.uint32}
-
-
-def _narrowed(array: Array, datatype: str, name: str) -> Array:
-    made = array.astype(DTYPES[datatype], copy=False)
-    if made is not array and not np.array_equal(made, array):
-        raise AscendError("E50004", name, f"an element is out of the range of {datatype}")
-    return made
-
-
-def _elements(array: Array, datatype: str) -> Iterable[object]:
-    elements: list[object] = array.ravel().tolist()
-    if datatype == BYTES:
-        return [e if isinstance(e, bytes) else str(e).encode() for e in elements]
-    return elements
 
 
 def _values(parameters: Mapping[str, Any]) -> dict[str, Parameter]:

@@ -16,17 +16,17 @@ from ascend_ep.serving.tensors import Buffer
 
 #: Messages below this size are read faster by protobuf, copies included.
 _SMALL = 4096
-_LENGTH_DELIMITED = 2
+LENGTH_DELIMITED = 2
 
 
 def _tag(cls: Any, field: str) -> int:
     number: int = cls.DESCRIPTOR.fields_by_name[field].number
-    return number << 3 | _LENGTH_DELIMITED
+    return number << 3 | LENGTH_DELIMITED
 
 
 _RAW_INPUT = _tag(ModelInferRequest, "raw_input_contents")
 _RAW_OUTPUT = bytes([_tag(ModelInferResponse, "raw_output_contents")])
-_INFER_RESPONSE = 2 << 3 | _LENGTH_DELIMITED  # of ModelStreamInferResponse
+_INFER_RESPONSE = 2 << 3 | LENGTH_DELIMITED  # of ModelStreamInferResponse
 
 
 def read_request(data: bytes) -> tuple[Any, Sequence[Buffer]]:
@@ -41,10 +41,10 @@ def read_request(data: bytes) -> tuple[Any, Sequence[Buffer]]:
     kept = at = 0
     while at < len(data):
         begin = at
-        tag, at = _varint(data, at)
-        if tag & 7 != _LENGTH_DELIMITED:  # no field of this message is anything else: protobuf may judge
+        tag, at = read_varint(data, at)
+        if tag & 7 != LENGTH_DELIMITED:  # no field of this message is anything else: protobuf may judge
             return _whole(data)
-        size, at = _varint(data, at)
+        size, at = read_varint(data, at)
         if size > len(data) - at:
             return _whole(data)
         if tag == _RAW_INPUT:
@@ -60,14 +60,14 @@ def write_response(message: Any, raws: Sequence[memoryview]) -> bytes:
     """The bytes of a ModelInferResponse with these raw_output_contents, `message` being without them."""
     parts: list[Buffer] = [message.SerializeToString()]
     for raw in raws:
-        parts.append(_RAW_OUTPUT + _length(len(raw)))
+        parts.append(_RAW_OUTPUT + varint(len(raw)))
         parts.append(raw)
     return b"".join(parts)
 
 
 def stream_response(response: bytes) -> bytes:
     """The bytes of a ModelStreamInferResponse that holds a ModelInferResponse."""
-    return b"".join((bytes([_INFER_RESPONSE]), _length(len(response)), response))
+    return b"".join((bytes([_INFER_RESPONSE]), varint(len(response)), response))
 
 
 def _whole(data: bytes) -> tuple[Any, Sequence[Buffer]]:
@@ -75,7 +75,8 @@ def _whole(data: bytes) -> tuple[Any, Sequence[Buffer]]:
     return message, message.raw_input_contents
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def read_varint(data: bytes, at: int) -> tuple[int, int]:
+    """The number that begins there, and where what follows it does. Raises AscendError E50001."""
     value = shift = 0
     while at < len(data) and shift < 70:
         byte = data[at]
@@ -87,7 +88,8 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
     raise AscendError("E50001", f"its {len(data)} bytes are no {ModelInferRequest.DESCRIPTOR.name} message")
 
 
-def _length(size: int) -> bytes:
+def varint(size: int) -> bytes:
+    """A number of 0 or more as the wire has it."""
     made = bytearray()
     while size >= 0x80:
         made.append(size & 0x7F | 0x80)
