@@ -144,3 +144,20 @@ def test_what_other_clients_send(running: Running) -> None:
     status, _, body = running.ask("POST", PATH, asked(**more))
     assert status == 200, body
     assert "id" not in json.loads(body)
+
+
+def test_binary_answers_of_changing_forms(running: Running) -> None:
+    """Their JSON is kept by form: model, version, outputs, shapes, sizes."""
+    for rows, version in [(1, 1), (2, 1), (1, 1), (1, 2), (2, 2), (1, 1)] * 2:
+        body = {
+            "inputs": [TENSOR | {"shape": [rows, 8], "data": X.tolist()[:rows]}],
+            "parameters": {"binary_data_output": True},
+        }
+        status, headers, answered = running.ask("POST", f"/v2/models/rows/versions/{version}/infer", body)
+        assert status == 200
+        size = int(headers["inference-header-content-length"])
+        text = json.loads(answered[:size])
+        assert (text["model_version"], text["outputs"][0]["shape"]) == (str(version), [rows, 4])
+        assert text["outputs"][0]["parameters"] == {"binary_data_size": len(answered) - size}
+        _, headers, named = running.ask("POST", PATH, body | {"id": "7"})
+        assert json.loads(named[: int(headers["inference-header-content-length"])])["id"] == "7"
