@@ -82,3 +82,8 @@ def test_bad_arrays(text: bytes) -> None:
     for count in range(6):
         with pytest.raises(AscendError):
             decode(text, [count])
+
+
+def test_texts_have_a_limit() -> None:
+    with pytest.raises(AscendError, match="elements of BYTES; 262144 are the most"):
+        decode(b"[]", [2**18 + 1], "BYTES")

@@ -20,7 +20,7 @@ import numpy as np
 from ascend_ep.errors import AscendError
 from ascend_ep.serving.datatypes import BYTES, DTYPES
 from ascend_ep.serving.request import Array
-from ascend_ep.serving.tensors import MAX_RANK, element_count
+from ascend_ep.serving.tensors import MAX_RANK, check_texts, element_count
 
 _BLOCK = 1 << 20
 #: Elements that are written at once.
@@ -42,6 +42,8 @@ def array_from_json(name: str, datatype: str, shape: list[int], data: msgspec.Ra
     if dtype is None:
         raise AscendError("E50004", name, f"[{datatype}] is no datatype ({', '.join(DTYPES)})")
     count = element_count(shape, name)
+    if datatype == BYTES:
+        check_texts(name, count)
     text = memoryview(data)
     opening = _OPENING.match(text)
     depth = opening[0].count(b"[") if opening else 0
