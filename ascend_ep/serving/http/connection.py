@@ -57,7 +57,7 @@ class Connection(asyncio.BufferedProtocol):
         self._server.closed(self)
         self._last = self._closing = True
         self._transport = None
-        self._receiver.release()
+        self._receiver.close()
         for waiting in self._waiting:
             if isinstance(waiting, Request):
                 waiting.release()

@@ -111,6 +111,14 @@ class Receiver:
         self._budget.take(-self._held)
         self._held = 0
 
+    def close(self) -> None:
+        """As release, for good: no reference to the connection stays, which would keep both until the next
+        collection of cycles."""
+        self.release()
+        self._reset()
+        self._finished.clear()
+        del self._parser, self._complete, self._interim
+
     # --- called by the parser ------------------------------------------------------------------
 
     def _reset(self) -> None:
