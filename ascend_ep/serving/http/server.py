@@ -124,9 +124,12 @@ class HttpServer:
     async def _sweep(self) -> None:
         while True:
             await asyncio.sleep(_SWEEP_SECONDS)
-            now = time.monotonic()
-            for connection in list(self._connections):
-                connection.sweep(now)
+            self._sweep_once(time.monotonic())
+
+    def _sweep_once(self, now: float) -> None:
+        """Apart from the loop, whose variables would keep a connection until the next round."""
+        for connection in list(self._connections):
+            connection.sweep(now)
 
 
 def _tls_options(tls: ssl.SSLContext | None) -> dict[str, Any]:
