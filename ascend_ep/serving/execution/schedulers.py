@@ -8,6 +8,7 @@ from ascend_ep.serving.statistics import VersionStatistics
 
 from .batch import Run
 from .batched import BatchedScheduler
+from .by_size import BySize
 from .direct import DirectScheduler
 from .scheduler import Scheduler
 from .tuning import Execution
@@ -24,12 +25,20 @@ def make_scheduler(
 ) -> Scheduler:
     """Called on the event loop; threads are started."""
     rules = execution.rules
-    if execution.inline and not rules.batched:
-        return DirectScheduler(run, rules, statistics)
 
-    def workers(done: Done) -> Workers:
-        if execution.inline:
-            return Inline(run, done)
-        return Instances(execution.instances, run, done, loop)
+    def on_threads() -> Scheduler:
+        def instances(done: Done) -> Workers:
+            return Instances(execution.instances, run, done, loop)
 
-    return BatchedScheduler(workers, rules, waiting, statistics, loop, execution.longest)
+        return BatchedScheduler(instances, rules, waiting.another(), statistics, loop, execution.longest)
+
+    if not execution.inline:
+        return on_threads()
+    if not rules.batched:
+        return BySize(DirectScheduler(run, rules, statistics), on_threads, execution.inline_bytes)
+
+    def inline(done: Done) -> Workers:
+        return Inline(run, done)
+
+    small = BatchedScheduler(inline, rules, waiting, statistics, loop, execution.longest)
+    return BySize(small, on_threads, execution.inline_bytes)

@@ -21,6 +21,8 @@ from .samples import Samples
 INLINE_SECONDS = 200e-6
 #: The longest that a batch may keep the event loop from everything else, and an instance from the next batch.
 _INLINE_BATCH = 1e-3
+#: What nobody has to measure.
+_INLINE_BYTES = 4 << 10
 _LONGEST_BATCH = 0.1
 #: What a request costs besides its run, and what a batch costs each of its requests more.
 _REQUEST_SECONDS = 20e-6
@@ -37,7 +39,8 @@ _MEASURING = threading.Lock()
 @dataclass(frozen=True)
 class Execution:
     """inline: on the event loop, without instances. threads: of one run, 0: all there are. seconds: of a run
-    of one row. curve: of a run, by rows. why: the reasons, for the log."""
+    of one row. curve: of a run, by rows. why: the reasons, for the log. inline_bytes: of an input; one of
+    more is run by an instance all the same."""
 
     inline: bool
     instances: int
@@ -46,6 +49,7 @@ class Execution:
     seconds: float = 0.0
     curve: dict[int, float] = field(default_factory=dict)
     why: tuple[str, ...] = ()
+    inline_bytes: int = 0
 
     @property
     def longest(self) -> float:
@@ -113,7 +117,9 @@ class Tuning:
             inline = False
         rows = rules.max_rows if rules.max_rows > 1 else row
         instances, threads = (1, 0) if inline else self._instances(rows)
-        return Execution(inline, instances, threads, rules, one, self._curve, tuple(self._why))
+        return Execution(
+            inline, instances, threads, rules, one, self._curve, tuple(self._why), self._bytes(row, one)
+        )
 
     def _is_like(self, like: Execution, one: float) -> bool:
         """Whether what was chosen for a version before, of the same config, can be taken for this one too."""
@@ -251,6 +257,11 @@ class Tuning:
                 speed = runs_per_second(runs[threads], self.samples, rows, count, min(seconds, 0.06))
                 best[count, threads] = max(best[count, threads], speed)
         return best
+
+    def _bytes(self, row: int | None, one: float) -> int:
+        """Of an input whose run takes about as long as a batch on the event loop may."""
+        measured = max((array.nbytes for array in self.samples.feed(row).values()), default=0)
+        return max(int(measured * _INLINE_BATCH / max(one, 1e-7)), _INLINE_BYTES)
 
     def _half_time(self) -> float:
         return self._until - self.seconds / 2

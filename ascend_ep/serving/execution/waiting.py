@@ -52,6 +52,10 @@ class WaitingJobs:
         self.count = 0
         self.bytes = 0
 
+    def another(self) -> WaitingJobs:
+        """An empty one with the same bounds."""
+        return WaitingJobs(self._max_jobs, self._max_bytes, self._levels)
+
     def add(self, job: Job, key: Key) -> Group:
         """Raises AscendError E50006 when there is no room."""
         if self.count >= self._max_jobs or self.bytes + job.size > self._max_bytes:
