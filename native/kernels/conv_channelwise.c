@@ -55,12 +55,15 @@ static __attribute__((noinline)) void finish_apart(const target *t, int64_t at, 
 
 static inline __attribute__((always_inline)) void finish(const target *t, int64_t at, const vf *sum, int pixels,
                                                          vf bias, int tail, int64_t lanes) {
-    if (t->rounds || (t->narrow && !NARROWS))
-        finish_apart(t, at, sum, pixels, &bias, tail, lanes);
-    else if (t->narrow)
+    if (t->rounds || (t->narrow && !NARROWS)) {
+        vf sums[BLOCK], copy = bias; /* sums whose address were taken would lie in memory all the time */
+        for (int i = 0; i < pixels; i++) sums[i] = sum[i];
+        finish_apart(t, at, sums, pixels, &copy, tail, lanes);
+    } else if (t->narrow) {
         finish_as(t, at, sum, pixels, bias, 1, 0, tail, lanes);
-    else
+    } else {
         finish_as(t, at, sum, pixels, bias, 0, 0, tail, lanes);
+    }
 }
 
 /* The sums of a 3 x 3 kernel over bfloat16 pixels that lie as far apart as its taps: each is widened once a row of
