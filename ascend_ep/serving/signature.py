@@ -91,9 +91,7 @@ def _spec(arg: Any, where: str) -> TensorSpec:
 
 def _check_tensor(spec: TensorSpec, array: Array, sizes: dict[str, int]) -> None:
     if array.dtype != DTYPES[spec.datatype] and not (spec.datatype == BYTES and array.dtype.kind in "OSU"):
-        raise AscendError(
-            "E50004", spec.name, f"the model takes {spec.datatype}; {array.dtype.name} was sent"
-        )
+        raise AscendError("E50004", spec.name, f"the model takes {spec.datatype}; {_named(array)} was sent")
     if len(array.shape) != len(spec.dims):
         raise AscendError("E50004", spec.name, _takes(spec, array))
     for dim, size in zip(spec.dims, array.shape, strict=True):
@@ -104,6 +102,11 @@ def _check_tensor(spec: TensorSpec, array: Array, sizes: dict[str, int]) -> None
             raise AscendError(
                 "E50004", spec.name, f"{_takes(spec, array)}, and [{dim}] is {sizes[dim]} elsewhere"
             )
+
+
+def _named(array: Array) -> str:
+    """Its datatype, as clients call it."""
+    return next((name for name, dtype in DTYPES.items() if dtype == array.dtype), array.dtype.name)
 
 
 def _takes(spec: TensorSpec, array: Array) -> str:

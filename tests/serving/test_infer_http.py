@@ -46,3 +46,9 @@ def test_wrong_shape(running: Running) -> None:
     status, _, body = running.ask("POST", "/v2/models/rows/infer", {"inputs": [tensor]})
     assert status == 400
     assert "the model takes ['N', 8]; [3, 7] was sent" in json.loads(body)["error"]
+
+
+def test_a_refusal_names_types_as_the_protocol_does(running: Running) -> None:
+    sent = {"name": "x", "shape": [1, 8], "datatype": "FP16", "data": [0] * 8}
+    _, _, body = running.ask("POST", "/v2/models/rows/infer", {"inputs": [sent]})
+    assert "the model takes FP32; FP16 was sent" in json.loads(body)["error"]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,9 +18,12 @@ from running import Running
 from served_models import put, rows
 
 from ascend_ep.errors import AscendError
+from ascend_ep.serving.execution.job import Job
+from ascend_ep.serving.execution.rules import BatchRules
+from ascend_ep.serving.request import InferRequest
 from ascend_ep.serving.settings import Settings
 from ascend_ep.serving.traffic.difference import difference
-from ascend_ep.serving.traffic.shadow import ShadowRule
+from ascend_ep.serving.traffic.shadow import Shadow, ShadowRule
 from ascend_ep.serving.traffic.split import Split
 
 KEYS = [f"user-{i}" for i in range(10_000)]
@@ -236,3 +241,30 @@ def test_a_configurations_split_and_shadow(tmp_path: Path) -> None:
         assert one.ask("POST", "/v2/repository/models/rows/load")[0] == 200
         assert {version_of(one) for _ in range(5)} == {"2"}
         assert one.server.service.traffic.shadow("rows") is None
+
+
+def test_a_copy_whose_version_is_released_while_it_waits_is_dropped() -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    class Version:
+        scheduler: object = object()
+        signature = SimpleNamespace(check=lambda inputs: None, outputs=[SimpleNamespace(name="y")])
+        execution = SimpleNamespace(rules=BatchRules(()))
+
+        def run(self, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
+            begun.set()
+            assert go.wait(10)
+            return [inputs["x"]]
+
+    target: Any = Version()
+    answered: Any = Version()
+    shadow = Shadow(ShadowRule(1))
+    x = np.zeros((1, 1))
+    for _ in range(2):
+        job = Job(InferRequest("m", "", {}), {"x": x}, 1, lambda job, result: None)
+        shadow.copy(answered, target, job, [x])
+    assert begun.wait(10)
+    target.scheduler = None
+    go.set()
+    shadow._thread.shutdown()
+    assert shadow.comparison.outcomes == {"same": 1, "mismatched": 0, "failed": 0, "dropped": 1}
