@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
 from contextlib import ExitStack
@@ -61,6 +62,7 @@ def run(given: argparse.Namespace) -> Results:
             running.append(stack.enter_context(Running(server, python, served, given.work)))
         check_answers(running, served)
         results.slots = measure(running, served, given.rounds, given.seconds, given.connections, given.work)
+        results.settings["load"] = os.getloadavg()[0]
     return results
 
 

@@ -145,7 +145,8 @@ def _preface(results: Results) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in results.versions.items() if version)
     return f"""{machine["cpu"]}, {machine["cpus"]} cores for server and load together; {versions}.
 wrk, {settings["connections"]:.0f} keep-alive connections, each waiting for its answer; slots of \
-{settings["seconds"]:.0f} s in turn, {settings["rounds"]:.0f} rounds, medians; {errors(results)} errors.
+{settings["seconds"]:.0f} s in turn, {settings["rounds"]:.0f} rounds, medians; {errors(results)} errors, \
+load average {settings.get("load", 0):.1f} at the end.
 Ours: how many times the row's requests per second one process of `ascend-serve` answers with the same kind
 of tensor (✓: at least 2, or 1 beside two processes, and p99 no worse)."""
 
