@@ -200,3 +200,11 @@ def test_all_arrays_are_cut_and_nothing_else() -> None:
     text = b'{"inputs":[{"data" : [1,2],"name":"data"},{"data":["a"]},{"data":\n[[3]]}]}' + b" " * LONG
     marked = b'{"inputs":[{"data" : [0],"name":"data"},{"data":["a"]},{"data":\n[1]}]}' + b" " * LONG
     assert bytes(CutJson(memoryview(text)).text) == marked
+
+
+@pytest.mark.parametrize("shape", [[1] * 9, [1] * 100, [-1, -1], [2**50, 0]], ids=["9", "100", "-1", "2^50"])
+def test_shapes_are_refused_as_without_cuts(shape: list[int]) -> None:
+    cut = CutJson(memoryview(b'{"data":[1]}' + b" " * LONG))
+    with pytest.raises(AscendError) as refused:
+        cut.array("x", "FP32", shape, msgspec.Raw(b"[0]"))
+    assert refused.value.code == "E50004"

@@ -18,6 +18,7 @@ import numpy as np
 from ascend_ep.serving._numbers import read
 from ascend_ep.serving.datatypes import DTYPES
 from ascend_ep.serving.request import Array
+from ascend_ep.serving.tensors import element_count
 
 from .json_tensors import LARGEST, array_from_json
 
@@ -85,9 +86,10 @@ class CutJson:
         mark = _MARK.fullmatch(data) if self._numbers else None
         if mark is None:
             return array_from_json(name, datatype, shape, data)
+        count = element_count(shape, name)
         numbers = self._numbers[int(mark[1])]
         array = _converted(numbers, datatype)
-        if array is None or array.size != np.prod(shape, dtype=object) or min(shape, default=0) < 0:
+        if array is None or array.size != count:
             return array_from_json(
                 name, datatype, shape, msgspec.Raw(self._whole[numbers.start : numbers.end])
             )
