@@ -28,8 +28,8 @@ TENSOR = {"name": "x", "shape": [3, 8], "datatype": "FP32", "data": X.tolist()}
 BODY = json.dumps({"inputs": [TENSOR]}).encode()
 
 
-class Client(threading.Thread):
-    """Asks until the server refuses a connection; `lost` has what went wrong after a request was begun."""
+class Caller(threading.Thread):
+    """Asks until the server takes no more; `lost` has what went wrong otherwise."""
 
     def __init__(self, port: int) -> None:
         super().__init__(daemon=True)
@@ -37,6 +37,10 @@ class Client(threading.Thread):
         self.answered = 0
         self.lost: list[str] = []
         self.start()
+
+
+class Client(Caller):
+    """Until a connection is refused; whatever happens to a request that was begun is a loss."""
 
     def run(self) -> None:
         while True:
@@ -62,15 +66,8 @@ class Client(threading.Thread):
                 return
 
 
-class GrpcCaller(threading.Thread):
-    """Asks until the server doesn't take requests any more; `lost` has what else went wrong."""
-
-    def __init__(self, port: int) -> None:
-        super().__init__(daemon=True)
-        self.port = port
-        self.answered = 0
-        self.lost: list[str] = []
-        self.start()
+class GrpcCaller(Caller):
+    """Until a request is refused."""
 
     def run(self) -> None:
         message = request("rows", {"x": X})
@@ -87,7 +84,7 @@ class GrpcCaller(threading.Thread):
 
 def test_sigterm_under_load(repository: Path) -> None:
     served = Served(repository)
-    clients: list[Client | GrpcCaller] = [Client(served.ports["HTTP"]) for _ in range(6)]
+    clients: list[Caller] = [Client(served.ports["HTTP"]) for _ in range(6)]
     clients += [GrpcCaller(served.ports["gRPC"]) for _ in range(4)]
     time.sleep(0.7)
     status, log = served.end()
