@@ -36,10 +36,8 @@ curl() {{ command curl --silent --show-error --fail-with-body "$@"; echo; }}
 
 def shell(folder: Path, text: str) -> str:
     """What the commands print. They must succeed."""
-    root = str(README.parent)
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}
     command = ["bash", "-c", PRELUDE + text]
-    ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return ran.stdout
 
