@@ -5,20 +5,17 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from ascend_ep.errors import AscendError
 
 from .execution.job import Job
+from .outcome import Observer, Outcome
 from .refusals import internal
 from .repository.repository import Repository
 from .repository.version import LoadedVersion
 from .request import Array, InferRequest, InferResponse, Reply
 from .traffic.rules import TrafficRules
-
-#: Told of every finished request: its version and job (None when it was refused before it had them), the
-#: error, if it failed, and the nanoseconds from its arrival.
-Observer = Callable[[InferRequest, LoadedVersion | None, Job | None, AscendError | None, int], None]
 
 
 class InferenceService:
@@ -52,7 +49,7 @@ class InferenceService:
             return self._submit(request, reply)
         except AscendError as error:
             self.refused[error.code] += 1
-            self._failed(request, None, None, error, 0)
+            self._failed(Outcome(request, None, None, error, 0))
             raise
 
     def _submit(self, request: InferRequest, reply: Reply) -> Job:
@@ -91,7 +88,7 @@ class InferenceService:
         if isinstance(result, AscendError):
             version.statistics.failed(ns, result.code)
             reply(result)
-            self._failed(request, version, job, result, ns)
+            self._failed(Outcome(request, version, job, result, ns))
             return
         self.answered += 1
         version.statistics.succeeded(ended, ns, job.timings)
@@ -103,21 +100,19 @@ class InferenceService:
         reply(InferResponse(version.model, version.name, outputs, request.id, timings=job.timings))
         try:
             self.traffic.answered(version, job, result)
-            for observe in self.observers:
-                observe(request, version, job, None, ns)
         except Exception as failure:
             internal(failure)
+        if self.observers:
+            _tell(self.observers, Outcome(request, version, job, None, ns))
 
-    def _failed(
-        self,
-        request: InferRequest,
-        version: LoadedVersion | None,
-        job: Job | None,
-        error: AscendError,
-        ns: int,
-    ) -> None:
-        for observe in (*self.observers, *self.failure_observers):
-            try:
-                observe(request, version, job, error, ns)
-            except Exception as failure:
-                internal(failure)
+    def _failed(self, outcome: Outcome) -> None:
+        _tell((*self.observers, *self.failure_observers), outcome)
+
+
+def _tell(observers: Sequence[Observer], outcome: Outcome) -> None:
+    """An observer that fails is logged, and keeps nothing from the others."""
+    for observe in observers:
+        try:
+            observe(outcome)
+        except Exception as failure:
+            internal(failure)

@@ -6,10 +6,8 @@ import logging
 from typing import Any
 
 from ascend_ep.errors import AscendError
-from ascend_ep.serving.execution.job import Job
+from ascend_ep.serving.outcome import Outcome
 from ascend_ep.serving.refusals import public, sentence, status_of
-from ascend_ep.serving.repository.version import LoadedVersion
-from ascend_ep.serving.request import InferRequest
 from ascend_ep.serving.tracing.context import trace_id
 
 from .limit import WANTED
@@ -32,19 +30,13 @@ class RequestLog:
         if error is not self._last and status_of(error).http < 500:
             log.info("refused: %s", sentence(public(error)))
 
-    def __call__(
-        self,
-        request: InferRequest,
-        version: LoadedVersion | None,
-        job: Job | None,
-        error: AscendError | None,
-        ns: int,
-    ) -> None:
+    def __call__(self, outcome: Outcome) -> None:
+        error = outcome.error
         status = 200 if error is None else status_of(error).http
         level = logging.WARNING if status >= 500 else logging.INFO
         if not log.isEnabledFor(level):
             return
-        fields = _fields(request, version, job, ns) | {"status": status}
+        fields = _fields(outcome) | {"status": status}
         self._last = error
         if error is not None:
             fields["error"] = sentence(public(error)) if status < 500 else f"{error.code}: {error.text}"
@@ -53,7 +45,8 @@ class RequestLog:
         log.log(level, "infer %s", " ".join(f"{k}={v!r}" for k, v in fields.items()), extra=extra)
 
 
-def _fields(request: InferRequest, version: LoadedVersion | None, job: Job | None, ns: int) -> dict[str, Any]:
+def _fields(outcome: Outcome) -> dict[str, Any]:
+    request, version, job = outcome.request, outcome.version, outcome.job
     fields: dict[str, Any] = {
         "model": request.model[:_LONGEST],
         "version": request.version[:_LONGEST] if version is None else version.name,
@@ -64,7 +57,7 @@ def _fields(request: InferRequest, version: LoadedVersion | None, job: Job | Non
     if trace:
         fields["trace_id"] = trace
     if job is not None:
-        fields["ms"] = round(ns / 1e6, 3)
+        fields["ms"] = round(outcome.ns / 1e6, 3)
         fields["queue_ms"] = round(job.timings.queue / 1e6, 3)
         fields["compute_ms"] = round(job.timings.compute_infer / 1e6, 3)
         fields["batch"] = job.timings.batch

@@ -7,10 +7,8 @@ from collections import deque
 from typing import TypedDict
 
 from ascend_ep.errors import AscendError
-from ascend_ep.serving.execution.job import Job
+from ascend_ep.serving.outcome import Outcome
 from ascend_ep.serving.refusals import STATUSES, sentence
-from ascend_ep.serving.repository.version import LoadedVersion
-from ascend_ep.serving.request import InferRequest
 
 _KEPT = 50
 _LONGEST = 500
@@ -42,14 +40,7 @@ class RecentErrors:
         text = sentence(error) if error.code in STATUSES else "E50010: the server failed; its log says how"
         self._kept.append({"time": time.time(), "where": where[:_WHERE], "text": text[:_LONGEST]})
 
-    def observe(
-        self,
-        request: InferRequest,
-        version: LoadedVersion | None,
-        job: Job | None,
-        error: AscendError | None,
-        ns: int,
-    ) -> None:
+    def observe(self, outcome: Outcome) -> None:
         """As the service's observers are called."""
-        if error is not None:
-            self.note(error, request.model)
+        if outcome.error is not None:
+            self.note(outcome.error, outcome.request.model)

@@ -13,10 +13,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
-from ascend_ep.errors import AscendError
 from ascend_ep.serving.execution.job import Job
-from ascend_ep.serving.repository.version import LoadedVersion
-from ascend_ep.serving.request import InferRequest
+from ascend_ep.serving.outcome import Outcome
 
 from .context import parse
 
@@ -36,19 +34,13 @@ class Spans:
         self._provider.add_span_processor(BatchSpanProcessor(exporter))
         self._tracer = self._provider.get_tracer("ascend_ep.serving")
 
-    def __call__(
-        self,
-        request: InferRequest,
-        version: LoadedVersion | None,
-        job: Job | None,
-        error: AscendError | None,
-        ns: int,
-    ) -> None:
+    def __call__(self, outcome: Outcome) -> None:
+        request, version, error = outcome.request, outcome.version, outcome.error
         parent = parse(request.traceparent) if request.traceparent else None
         if not (random.random() < self._share if parent is None else parent.sampled):
             return
         ended = time.time_ns()
-        began = ended - ns
+        began = ended - outcome.ns
         context = None
         if parent is not None:
             remote = SpanContext(
@@ -63,8 +55,8 @@ class Spans:
             span.set_attribute("request.id", request.id)
         if error is not None:
             span.set_status(Status(StatusCode.ERROR, f"{error.code}: {error.text}"))
-        if job is not None and error is None:
-            self._below(span, job, began)
+        if outcome.job is not None and error is None:
+            self._below(span, outcome.job, began)
         span.end(ended)
 
     def close(self) -> None:
