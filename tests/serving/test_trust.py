@@ -20,20 +20,25 @@ from ascend_ep.serving.settings import Settings
 
 
 @pytest.fixture
-def compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository with a bundle whose generated code is trusted here, beside the model it was made from."""
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The bundle of a repository, with generated code that its maker trusts."""
     if not has_compiler():
         pytest.skip("there is no C compiler")
     monkeypatch.setenv("ASCEND_EP_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("ASCEND_EP_CODEGEN", raising=False)
-    monkeypatch.setenv("ASCEND_EP_TRUST", str(tmp_path / "trust"))
+    monkeypatch.setenv("ASCEND_EP_TRUST", str(tmp_path / "of-who-converts"))
     root = tmp_path / "models"
     root.mkdir()
-    path = put(root, "chain", 1, chain, codegen="always")
-    bundle = ascend_ep.InferenceSession(str(path)).bundle
+    return put(root, "chain", 1, chain, codegen="always")
+
+
+@pytest.fixture
+def compiled(made: Path) -> Path:
+    """A repository with a bundle whose generated code is trusted here, beside the model it was made from."""
+    bundle = ascend_ep.InferenceSession(str(made)).bundle
     trust.trust([(n.sha256, "") for n in bundle.natives])
-    onnx.save(chain(), str(path.with_name("model.onnx")))
-    return root
+    onnx.save(chain(), str(made.with_name("model.onnx")))
+    return made.parents[2]
 
 
 def chain() -> onnx.ModelProto:
@@ -58,17 +63,10 @@ def answered(running: Running) -> np.ndarray:
 
 
 def test_only_what_is_trusted_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    if not has_compiler():
-        pytest.skip("there is no C compiler")
-    monkeypatch.setenv("ASCEND_EP_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("ASCEND_EP_CODEGEN", raising=False)
-    monkeypatch.setenv("ASCEND_EP_TRUST", str(tmp_path / "of-who-converts"))
-    root = tmp_path / "models"
-    root.mkdir()
-    path = put(root, "chain", 1, chain, codegen="always")
-    digests = [n.sha256 for n in ascend_ep.InferenceSession(str(path)).bundle.natives]
+    root = made.parents[2]
+    digests = [n.sha256 for n in ascend_ep.InferenceSession(str(made)).bundle.natives]
     assert digests
     monkeypatch.setenv("ASCEND_EP_TRUST", str(tmp_path / "of-who-serves"))
 
