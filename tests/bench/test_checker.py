@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 from benchmark.gate import Change, NotComparable, broken, changes, confirmed
-from benchmark.markdown import END, START, table, write_into
+from benchmark.markdown import END, START, table
 from benchmark.noise import Ratio, has_fallen, ratio, typical_error
 from benchmark.record import Record, embedded_excess, floors, verdict
 from benchmark.results import Results
 from benchmark.rows import ROWS, Goal, Row
 from benchmark.work import Work
+from readme_section import write_section
 
 ROW = next(r for r in ROWS if r.name == "gelu")
 MACHINE = {"cpu": "one", "vectors": ["avx2"], "architecture": "x86_64"}
@@ -205,13 +206,13 @@ def test_the_table_goes_between_the_markers(tmp_path: Path) -> None:
     readme = tmp_path / "README.md"
     readme.write_text(f"before\n{START}\nold\n{END}\nafter\n")
     text = table([ROW], results(gelu(0.5)))
-    write_into(readme, text)
+    write_section(readme, START, END, text)
     assert readme.read_text() == f"before\n{START}\n\n{text}\n\n{END}\nafter\n"
     assert "| GELU [512,1024] | 500 ms | 1 s |" in text
     assert "2.00 (1.7) ✓" in text
     readme.write_text("no markers")
     with pytest.raises(ValueError, match="markers"):
-        write_into(readme, text)
+        write_section(readme, START, END, text)
 
 
 def test_rows_have_names_of_their_own() -> None:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from readme_section import write_section
 from serving_bench.forms import HEADER_LENGTH, answer, request
 from serving_bench.load import Slot
-from serving_bench.report import END, START, Results, errors, table, verdicts, write_into
+from serving_bench.report import END, START, Results, errors, table, verdicts
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -64,7 +65,7 @@ def test_results_and_table_are_kept(tmp_path: Path) -> None:
     assert errors(again) == 4
     readme = tmp_path / "README.md"
     readme.write_text(f"before\n{START}\nold\n{END}\nafter\n")
-    write_into(readme, table(again))
+    write_section(readme, START, END, table(again))
     assert readme.read_text() == f"before\n{START}\n\n{table(run)}\n\n{END}\nafter\n"
     with pytest.raises(ValueError, match="lacks the markers"):
-        write_into(tmp_path / "run.json", "")
+        write_section(tmp_path / "run.json", START, END, "")

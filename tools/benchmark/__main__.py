@@ -7,10 +7,12 @@ import sys
 from fnmatch import fnmatch
 from pathlib import Path
 
+from readme_section import README, write_section
+
 from .artefacts import MODELS, Artefacts
 from .fleet import Fleet, Setting
 from .gate import NotComparable, broken, changes, confirmed
-from .markdown import table, write_into
+from .markdown import END, START, table
 from .measure import measure
 from .probe import compile_probe
 from .report import change_text, line, summary
@@ -137,7 +139,7 @@ def main() -> int:
     if given.markdown:
         print(table(rows, results))
     if given.write_readme:
-        write_into(ROOT / "README.md", table(rows, results))
+        write_section(README, START, END, table(rows, results))
     return compare(rows, results, given) if given.against else 0
 
 

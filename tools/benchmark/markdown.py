@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from .record import Record, Verdict, embedded_excess, verdict
 from .report import LABELS, profile_text, quantity
@@ -36,16 +35,6 @@ def table(rows: Sequence[Row], results: Results) -> str:
     if others:
         parts.append(_markdown("row | own | rival | ratio (goal) | besides", _others(others, results)))
     return "\n\n".join(parts)
-
-
-def write_into(readme: Path, text: str) -> None:
-    """Puts the table between the markers. Raises ValueError when they are missing."""
-    whole = readme.read_text()
-    before, start, rest = whole.partition(START)
-    _, end, after = rest.partition(END)
-    if not start or not end:
-        raise ValueError(f"{readme} lacks the markers {START} and {END}")
-    readme.write_text(f"{before}{START}\n\n{text}\n\n{END}{after}")
 
 
 def _preface(results: Results) -> str:

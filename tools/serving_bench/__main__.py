@@ -10,10 +10,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from benchmark.results import this_machine
+from readme_section import README, write_section
 
 from .cases import prepare
 from .measure import check_answers, measure
-from .report import Results, errors, lines, table, verdicts, write_into
+from .report import END, START, Results, errors, lines, table, verdicts
 from .servers import SERVERS, Running, python_of, version
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,7 +76,7 @@ def main() -> int:
     if given.json:
         results.save(given.json)
     if given.write_readme:
-        write_into(ROOT / "README.md", table(results))
+        write_section(README, START, END, table(results))
     missed = given.check and any(not v.reached for v in verdicts(results))
     return 1 if missed or errors(results) else 0
 

@@ -151,15 +151,5 @@ Ours: how many times the row's requests per second one process of `ascend-serve`
 of tensor (✓: at least 2, or 1 beside two processes, and p99 no worse)."""
 
 
-def write_into(readme: Path, text: str) -> None:
-    """Puts the table between the markers. Raises ValueError when they are missing."""
-    whole = readme.read_text()
-    before, start, rest = whole.partition(START)
-    _, end, after = rest.partition(END)
-    if not start or not end:
-        raise ValueError(f"{readme} lacks the markers {START} and {END}")
-    readme.write_text(f"{before}{START}\n\n{text}\n\n{END}{after}")
-
-
 def _time(seconds: float) -> str:
     return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.0f} us"
