@@ -10,10 +10,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import onnx
 import pytest
 from command import Served
-from onnx import TensorProto, helper
 
 from ascend_ep.cli.serve_flags import FLAGS
 
@@ -28,6 +26,7 @@ OTHERS = {"model", "framework", "output", "unix-socket", "write-readme", "minute
 #: The project's commands, from wherever it is; what is installed already isn't installed again.
 PRELUDE = f"""set -euo pipefail
 ascend-atc() {{ {shlex.quote(sys.executable)} -m ascend_ep.cli.atc "$@"; }}
+python() {{ {shlex.quote(sys.executable)} "$@"; }}
 ascend-serve() {{ {shlex.quote(sys.executable)} -m ascend_ep.cli.serve "$@"; }}
 pip() {{ :; }}
 curl() {{ command curl --silent --show-error --fail-with-body "$@"; echo; }}
@@ -59,14 +58,8 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where a user is: the model and the description of its operator, converted as the README says."""
+    """Where a user is: empty, until the README's own commands make a model and convert it."""
     made: Path = tmp_path_factory.mktemp("readme")
-    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 4])
-    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 4])
-    graph = helper.make_graph([helper.make_node("Swish", ["x"], ["y"])], "swish", [x], [y])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    onnx.save(model, made / "my_model_with_swish.onnx")
-    (made / "swish_op.json").write_text('{"op": "Swish", "input_num": 1, "output_num": 1, "attr": []}')
     shell(made, without_servers(SHELL[0]))
     return made
 
@@ -74,7 +67,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def served(folder: Path) -> Iterator[Served]:
     """On ports that are free, with the admin socket of the README."""
-    running = Served(folder / "models", f"--admin-socket={folder / 'admin.sock'}")
+    running = Served(folder / "served", f"--admin-socket={folder / 'admin.sock'}")
     yield running
     assert running.end()[0] == 0
 
