@@ -46,12 +46,13 @@ def server(repository: Path) -> Iterator[Running]:
 
 @pytest.fixture(autouse=True)
 def alive(server: Running) -> Iterator[None]:
-    """Behind every attack another client is answered soon, and memory is where it was."""
+    """Behind every attack another client is answered soon, and what was sent isn't kept. gRPC reads ahead by some
+    50 MB, once, which the heaps of its threads don't give back."""
     before = resident()
     yield
     with Client(server.grpc_port) as client:
         until(lambda: client.begin("ModelInfer", SENT, timeout=5).code().name == "OK")
-    assert resident() - before < 64 << 20
+    assert resident() - before < 128 << 20
 
 
 def resident() -> int:
@@ -74,7 +75,7 @@ def test_a_head_without_end(server: Running) -> None:
     with Hostile(server.grpc_port) as client:
         client.send(frame(HEADERS, head(INFER), 0, 1))
         field = b"\x00\x01a\x7f" + b"\x80\x3f" + b"b" * 8191  # a value of 127 + 8064 bytes
-        for _ in range(10_000):  # 80 MB, which must not stay
+        for _ in range(30_000):  # 240 MB, which must not stay
             if not client.send(frame(CONTINUATION, field, 0, 1)):
                 break
 
