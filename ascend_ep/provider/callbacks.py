@@ -66,8 +66,10 @@ def _fail(status: Any, code: int, text: str) -> int:
 def asc_py_partition(ep: Any, graph: Any, claims: Any, status: Any) -> int:
     def work() -> None:
         from ascend_ep.provider import placement
+        from ascend_ep.provider.collection import collection_paused
 
-        placement.partition(ep, graph, claims)
+        with collection_paused():
+            placement.partition(ep, graph, claims)
 
     return _guarded(status, work)
 
