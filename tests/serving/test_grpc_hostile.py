@@ -46,8 +46,8 @@ def server(repository: Path) -> Iterator[Running]:
 
 @pytest.fixture(autouse=True)
 def alive(server: Running) -> Iterator[None]:
-    """Behind every attack another client is answered soon, and what was sent isn't kept. gRPC reads ahead by some
-    50 MB, once, which the heaps of its threads don't give back."""
+    """Behind every attack another client is answered soon, and what was sent isn't kept. gRPC reads ahead by
+    some 50 MB, once, which the heaps of its threads don't give back."""
     before = resident()
     yield
     with Client(server.grpc_port) as client:
