@@ -6,14 +6,6 @@
 
 #include "pairs.h"
 
-typedef float quad __attribute__((vector_size(16)));
-
-static inline quad quad_load(const float *p) {
-    quad q;
-    memcpy(&q, p, sizeof q);
-    return q;
-}
-
 static void copy_lanes(const float *from, int64_t k_stride, int64_t lanes, int64_t k, int64_t width, float *out) {
     for (int64_t i = 0; i < k; i++, from += k_stride, out += width) {
         if (lanes == 32)
@@ -27,6 +19,76 @@ static void gather_lanes(const float *from, int64_t lane_stride, int64_t k_strid
                          int64_t width, float *out) {
     for (int64_t i = 0; i < k; i++)
         for (int64_t j = 0; j < lanes; j++) out[i * width + j] = from[j * lane_stride + i * k_stride];
+}
+
+#if ASC_VF == 16
+/* Rows of sixteen elements become columns: in every quarter of a vector 4 x 4, then the quarters. */
+static inline void transpose_square(vf lines[16]) {
+    __m512 row[16], pair[16];
+    for (int i = 0; i < 16; i += 2) {
+        pair[i] = _mm512_unpacklo_ps((__m512)lines[i], (__m512)lines[i + 1]);
+        pair[i + 1] = _mm512_unpackhi_ps((__m512)lines[i], (__m512)lines[i + 1]);
+    }
+    for (int i = 0; i < 16; i += 4)
+        for (int j = 0; j < 2; j++) {
+            __m512d a = _mm512_castps_pd(pair[i + j]), b = _mm512_castps_pd(pair[i + j + 2]);
+            row[i + 2 * j] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, b));
+            row[i + 2 * j + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, b));
+        }
+    for (int i = 0; i < 4; i++) { /* elements i, i + 4, i + 8, i + 12 */
+        __m512 even_low = _mm512_shuffle_f32x4(row[i], row[i + 4], 0x88);
+        __m512 odd_low = _mm512_shuffle_f32x4(row[i], row[i + 4], 0xdd);
+        __m512 even_high = _mm512_shuffle_f32x4(row[i + 8], row[i + 12], 0x88);
+        __m512 odd_high = _mm512_shuffle_f32x4(row[i + 8], row[i + 12], 0xdd);
+        lines[i] = (vf)_mm512_shuffle_f32x4(even_low, even_high, 0x88);
+        lines[i + 4] = (vf)_mm512_shuffle_f32x4(odd_low, odd_high, 0x88);
+        lines[i + 8] = (vf)_mm512_shuffle_f32x4(even_low, even_high, 0xdd);
+        lines[i + 12] = (vf)_mm512_shuffle_f32x4(odd_low, odd_high, 0xdd);
+    }
+}
+
+/* The first n of the next ASC_VF elements, and zeros. */
+static inline vf load_some(const float *p, int64_t n) {
+    return n >= ASC_VF ? vf_load(p) : vf_load_tail(p, n > 0 ? n : 0, 0);
+}
+
+/* Up to sixteen lanes of k consecutive elements each, or their pairs, by squares. Lanes that fill a line of their own
+ * are stored as whole vectors, whose rest the next line replaces. */
+static inline __attribute__((always_inline)) void transpose_squares(const float *from, int64_t lane_stride,
+                                                                    int64_t lanes, int64_t k, int pairs, int64_t width,
+                                                                    float *out) {
+    int64_t n = pairs ? (k + 1) / 2 : k, step = pairs ? 2 * ASC_VF : ASC_VF;
+    int64_t whole = lanes == ASC_VF ? n : lanes == width ? n - 1 : 0; /* lines stored as vectors */
+    for (int64_t i = 0; i < n; i += ASC_VF, from += step, k -= step) {
+        vf lines[16];
+        for (int j = 0; j < 16; j++) {
+            const float *p = from + (j < lanes ? j : lanes - 1) * lane_stride;
+            vf low = load_some(p, k);
+            lines[j] = pairs ? pairs_join_neighbours(low, load_some(p + ASC_VF, k - ASC_VF)) : low;
+        }
+        transpose_square(lines);
+        for (int64_t j = 0; j < 16; j++, out += width) {
+            if (i + j < whole)
+                vf_store(out, lines[j]);
+            else if (i + j < n)
+                vf_store_tail(out, lines[j], lanes);
+        }
+    }
+}
+
+/* Lanes of k consecutive elements each. */
+static void transpose(const float *from, int64_t lane_stride, int64_t lanes, int64_t k, int64_t width, float *out) {
+    for (int64_t lane = 0; lane < lanes; lane += 16)
+        transpose_squares(from + lane * lane_stride, lane_stride, lanes - lane < 16 ? lanes - lane : 16, k, 0, width,
+                          out + lane);
+}
+#else
+typedef float quad __attribute__((vector_size(16)));
+
+static inline quad quad_load(const float *p) {
+    quad q;
+    memcpy(&q, p, sizeof q);
+    return q;
 }
 
 /* Four lanes of k consecutive elements each. */
@@ -48,59 +110,23 @@ static void transpose_quads(const float *from, int64_t lane_stride, int64_t k, i
     gather_lanes(from + i, lane_stride, 1, 4, k - i, width, out);
 }
 
-#if ASC_VF == 16
-/* Sixteen lanes of sixteen elements: in every quarter of a vector 4 x 4, then the quarters. */
-static inline void transpose_square(const float *from, int64_t lane_stride, int64_t width, float *out) {
-    __m512 row[16], pair[16];
-    for (int i = 0; i < 16; i++) row[i] = _mm512_loadu_ps(from + i * lane_stride);
-    for (int i = 0; i < 16; i += 2) {
-        pair[i] = _mm512_unpacklo_ps(row[i], row[i + 1]);
-        pair[i + 1] = _mm512_unpackhi_ps(row[i], row[i + 1]);
-    }
-    for (int i = 0; i < 16; i += 4)
-        for (int j = 0; j < 2; j++) {
-            __m512d a = _mm512_castps_pd(pair[i + j]), b = _mm512_castps_pd(pair[i + j + 2]);
-            row[i + 2 * j] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, b));
-            row[i + 2 * j + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, b));
-        }
-    for (int i = 0; i < 4; i++) { /* elements i, i + 4, i + 8, i + 12 */
-        __m512 even_low = _mm512_shuffle_f32x4(row[i], row[i + 4], 0x88);
-        __m512 odd_low = _mm512_shuffle_f32x4(row[i], row[i + 4], 0xdd);
-        __m512 even_high = _mm512_shuffle_f32x4(row[i + 8], row[i + 12], 0x88);
-        __m512 odd_high = _mm512_shuffle_f32x4(row[i + 8], row[i + 12], 0xdd);
-        _mm512_storeu_ps(out + i * width, _mm512_shuffle_f32x4(even_low, even_high, 0x88));
-        _mm512_storeu_ps(out + (i + 4) * width, _mm512_shuffle_f32x4(odd_low, odd_high, 0x88));
-        _mm512_storeu_ps(out + (i + 8) * width, _mm512_shuffle_f32x4(even_low, even_high, 0xdd));
-        _mm512_storeu_ps(out + (i + 12) * width, _mm512_shuffle_f32x4(odd_low, odd_high, 0xdd));
-    }
-}
-
-/* The squares of sixteen lanes; how many elements of each that are. */
-static int64_t transpose_squares(const float *from, int64_t lane_stride, int64_t k, int64_t width, float *out) {
-    int64_t i = 0;
-    for (; i + 16 <= k; i += 16) transpose_square(from + i, lane_stride, width, out + i * width);
-    return i;
-}
-#endif
-
 /* Lanes of k consecutive elements each. */
 static void transpose(const float *from, int64_t lane_stride, int64_t lanes, int64_t k, int64_t width, float *out) {
     int64_t lane = 0;
-#if ASC_VF == 16
-    for (; lane + 16 <= lanes; lane += 16) {
-        int64_t done = transpose_squares(from + lane * lane_stride, lane_stride, k, width, out + lane);
-        for (int64_t i = lane; i < lane + 16; i += 4)
-            transpose_quads(from + i * lane_stride + done, lane_stride, k - done, width, out + done * width + i);
-    }
-#endif
     for (; lane + 4 <= lanes; lane += 4) transpose_quads(from + lane * lane_stride, lane_stride, k, width, out + lane);
     gather_lanes(from + lane * lane_stride, lane_stride, 1, lanes - lane, k, width, out + lane);
+}
+#endif
+
+/* Zeros where a line is longer than there are lanes. */
+static void clear_other_lanes(int64_t lanes, int64_t k, int64_t width, float *out) {
+    if (lanes < width)
+        for (int64_t i = 0; i < k; i++) memset(out + i * width + lanes, 0, (size_t)(width - lanes) * sizeof *out);
 }
 
 void ASC_FN(gemm_interleave)(const float *from, int64_t lane_stride, int64_t k_stride, int64_t lanes, int64_t k,
                              int64_t width, float *out) {
-    if (lanes < width)
-        for (int64_t i = 0; i < k; i++) memset(out + i * width + lanes, 0, (size_t)(width - lanes) * sizeof *out);
+    clear_other_lanes(lanes, k, width, out);
     if (lane_stride == 1) {
         copy_lanes(from, k_stride, lanes, k, width, out);
     } else if (k_stride == 1) {
@@ -148,6 +174,15 @@ void ASC_FN(gemm_interleave_pairs)(const float *from, int64_t lane_stride, int64
         zip_lines(from, k_stride, lanes, k, width, out);
         return;
     }
+#if ASC_VF == 16
+    if (k_stride == 1 && lane_stride != 1) {
+        clear_other_lanes(lanes, pairs, width, out);
+        for (int64_t lane = 0; lane < lanes; lane += 16)
+            transpose_squares(from + lane * lane_stride, lane_stride, lanes - lane < 16 ? lanes - lane : 16, k, 1,
+                              width, out + lane);
+        return;
+    }
+#endif
     for (int64_t i = 0; i < lanes; i++, from += lane_stride) {
         if (k_stride == 1) {
             pairs_from(from, k, room + i * pairs);

@@ -49,6 +49,19 @@ static inline vf pairs_zip(vf first, vf second) {
 #endif
 }
 
+#if ASC_VF == 16
+/* The pairs of 32 neighbours, of which `low` are the first. */
+static inline vf pairs_join_neighbours(vf low, vf high) {
+#if defined(__AVX512BF16__)
+    return (vf)_mm512_cvtne2ps_pbh((__m512)high, (__m512)low);
+#else
+    vi even = vi_iota() * 2;
+    return pairs_zip((vf)_mm512_permutex2var_ps((__m512)low, (__m512i)even, (__m512)high),
+                     (vf)_mm512_permutex2var_ps((__m512)low, (__m512i)(even + 1), (__m512)high));
+#endif
+}
+#endif
+
 /* The pairs of n neighbouring floats; of an odd n the last is paired with zero. */
 static inline void pairs_from(const float *x, int64_t n, float *out) {
     int64_t i = 0;
