@@ -38,8 +38,8 @@ static inline vf load_addend(const float *from, int64_t stride, int64_t n) {
 
 static inline vf finish(const epilogue *e, int64_t activation, vf sum, const float *bias, const float *residual,
                         int64_t n) {
-    sum *= vf_set(e->alpha);
-    if (bias) sum = vf_fma(vf_set(e->beta), load_addend(bias, e->bias.col, n), sum);
+    sum = vf_sealed(sum * vf_set(e->alpha));
+    if (bias) sum += vf_sealed(vf_set(e->beta) * load_addend(bias, e->bias.col, n));
     if (residual) sum += load_addend(residual, e->residual.col, n);
     sum = activate(sum, activation, e);
     return e->rounding == ROUND_NOT ? sum : rounded(sum, e->rounding);
@@ -58,25 +58,56 @@ static inline __attribute__((always_inline)) void finish_row(const epilogue *e, 
                       cols - j);
 }
 
+/* Two vectors of every row, as register tiles leave them, with addends that are neighbours or absent: vectors of
+ * several rows are in flight at a time, and what is the same for all of them is at hand. */
+static inline __attribute__((always_inline)) void finish_pairs(const epilogue *e, int64_t activation, float *c,
+                                                               int64_t ldc, const float *bias, const float *residual,
+                                                               int64_t rows) {
+    vf alpha = vf_set(e->alpha), beta = vf_set(e->beta);
+    int64_t bias_row = e->bias.row, residual_row = e->residual.row;
+    for (int64_t i = 0; i < rows; i++, c += ldc) {
+        vf sum[2];
+        for (int v = 0; v < 2; v++) {
+            sum[v] = vf_sealed(vf_load(c + v * ASC_VF) * alpha);
+            if (bias) sum[v] += vf_sealed(beta * vf_load(bias + i * bias_row + v * ASC_VF));
+            if (residual) sum[v] += vf_load(residual + i * residual_row + v * ASC_VF);
+            sum[v] = activate(sum[v], activation, e);
+        }
+        for (int v = 0; v < 2; v++) vf_store(c + v * ASC_VF, sum[v]);
+    }
+}
+
+static inline __attribute__((always_inline)) void finish_rows(const epilogue *e, int64_t activation, float *c,
+                                                              int64_t ldc, const float *bias, const float *residual,
+                                                              int64_t rows, int64_t cols) {
+    if (cols == 2 * ASC_VF && e->rounding == ROUND_NOT && (!bias || e->bias.col == 1) &&
+        (!residual || e->residual.col == 1)) {
+        finish_pairs(e, activation, c, ldc, bias, residual, rows);
+        return;
+    }
+    for (int64_t i = 0; i < rows; i++, c += ldc) {
+        finish_row(e, activation, c, bias, residual, cols);
+        if (bias) bias += e->bias.row;
+        if (residual) residual += e->residual.row;
+    }
+}
+
 void ASC_FN(epilogue_apply)(const epilogue *e, float *c, int64_t ldc, int64_t row, int64_t rows, int64_t col,
                             int64_t cols) {
-    for (int64_t i = row; i < row + rows; i++, c += ldc) {
-        const float *bias = e->bias.data ? e->bias.data + i * e->bias.row + col * e->bias.col : NULL;
-        const float *residual =
-            e->residual.data ? e->residual.data + i * e->residual.row + col * e->residual.col : NULL;
-        switch (e->activation) {
+    const float *bias = e->bias.data ? e->bias.data + row * e->bias.row + col * e->bias.col : NULL;
+    const float *residual = e->residual.data ? e->residual.data + row * e->residual.row + col * e->residual.col : NULL;
+    switch (e->activation) {
 #define CASE(code) \
-    case code: finish_row(e, code, c, bias, residual, cols); break;
-            CASE(EPILOGUE_NONE)
-            CASE(EPILOGUE_RELU)
-            CASE(EPILOGUE_GELU)
-            CASE(EPILOGUE_GELU_TANH)
-            CASE(EPILOGUE_SILU)
-            CASE(EPILOGUE_SIGMOID)
-            CASE(EPILOGUE_TANH)
-            CASE(EPILOGUE_CLIP)
+    case code: finish_rows(e, code, c, ldc, bias, residual, rows, cols); break;
+        CASE(EPILOGUE_NONE)
+        CASE(EPILOGUE_RELU)
+        CASE(EPILOGUE_GELU)
+        CASE(EPILOGUE_GELU_TANH)
+        CASE(EPILOGUE_SILU)
+        CASE(EPILOGUE_SIGMOID)
+        CASE(EPILOGUE_TANH)
+        CASE(EPILOGUE_CLIP)
 #undef CASE
-            default: break;
-        }
+        default: break;
     }
 }

@@ -28,17 +28,8 @@ typedef int32_t LANE;
 #endif
 #define FN static inline __attribute__((always_inline, unused))
 
-#if defined(__AVX512F__)
-#define SEAL_CLASS "+v"
-#elif defined(__x86_64__)
-#define SEAL_CLASS "+x"
-#elif defined(__aarch64__)
-#define SEAL_CLASS "+w"
-#else
-#define SEAL_CLASS "+m"
-#endif
 FN V sealed(V x) {
-    __asm__("" : SEAL_CLASS(x));
+    __asm__("" : ASC_SEAL_CLASS(x));
     return x;
 }
 

@@ -107,6 +107,23 @@ static inline vf vf_fma(vf a, vf b, vf c) {
     return a * b + c;
 } /* contracted where the ISA has FMA */
 
+/* Operand of an assembly statement: a vector register. */
+#if defined(__AVX512F__)
+#define ASC_SEAL_CLASS "+v"
+#elif defined(__x86_64__)
+#define ASC_SEAL_CLASS "+x"
+#elif defined(__aarch64__)
+#define ASC_SEAL_CLASS "+w"
+#else
+#define ASC_SEAL_CLASS "+m"
+#endif
+/* x, of which the compiler forgets that it is a product: it is rounded before anything is added to it, in every copy
+ * of the code. */
+static inline vf vf_sealed(vf x) {
+    __asm__("" : ASC_SEAL_CLASS(x));
+    return x;
+}
+
 /* a < b ? a : b, lane by lane: b when either is NaN. So a constant first lets NaN of b through.
  * The loops become one instruction; under AVX-512 GCC would fold them into compare and blend. */
 static inline vf vf_min(vf a, vf b) {

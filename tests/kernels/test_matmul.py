@@ -72,6 +72,29 @@ def test_a_row_alone_has_the_bits_it_has_in_a_batch(isa: int, panels: bool) -> N
 
 
 @isa_each
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("residual", [False, True])
+@pytest.mark.parametrize("activation", range(8))
+def test_a_row_alone_has_the_epilogue_it_has_in_a_batch(
+    isa: int, bias: bool, residual: bool, activation: int
+) -> None:
+    """One row, two and many take tiles of different widths; a last one has columns of its own."""
+    rng = np.random.default_rng(13)
+    a, b, c, r = normal(rng, 20, 30), Panel32(normal(rng, 30, 103)), normal(rng, 103), normal(rng, 20, 103)
+
+    def some(rows: slice) -> np.ndarray:
+        addends = c if bias else None, r[rows] if residual else None
+        floats = 0.7, 1.3, -0.25, 0.75  # whose products are rounded
+        return matmul(
+            a[rows], b, *addends, shape=(len(a[rows]), 103), ints=(0, 0, activation), floats=floats, isa=isa
+        )
+
+    whole = some(slice(0, 20))
+    for rows in (slice(0, 1), slice(5, 7), slice(9, 12)):
+        np.testing.assert_array_equal(some(rows), whole[rows])
+
+
+@isa_each
 @pytest.mark.parametrize(("m", "n", "k"), [(1, 4096, 300), (129, 300, 700), (700, 40, 300), (3000, 17, 60)])
 def test_threads_change_no_bit(isa: int, m: int, n: int, k: int) -> None:
     rng = np.random.default_rng(3)
