@@ -254,7 +254,7 @@ void ASC_FN(gemm_block)(const gemm *g, int64_t row, int64_t rows, int64_t panel,
         for (int64_t p = panel; p < panel_end; p += group) {
             int64_t panels = least(group, panel_end - p);
             const float *b = find_panels(&k, p, panels, b_panels);
-            k.next = !g->pack && group == 1 && p + 1 < panel_end ? b + k.b_panel : NULL;
+            k.next = !g->pack && group == 1 && (p + 1) * GEMM_PANEL < g->n ? b + k.b_panel : NULL;
             int64_t plain = panels - swapped_panels(&k, p, panels);
             for (int64_t first = 0; first < rows; first += unit) {
                 int64_t tall = least(unit, rows - first);

@@ -58,7 +58,7 @@ static inline int64_t gemm_k_block(int64_t k) {
 
 /* Most rows of A that a worker packs at once: half of L2, or more when B must be packed for every row block. */
 static inline int64_t gemm_row_block(int64_t k_block, int packs_b) {
-    int64_t rows = (packs_b ? 2 << 20 : 448 << 10) / 4 / (k_block > 0 ? k_block : 1);
+    int64_t rows = (packs_b ? 2 << 20 : 576 << 10) / 4 / (k_block > 0 ? k_block : 1);
     return rows < 8 * GEMM_ROWS ? 8 * GEMM_ROWS : rows;
 }
 
