@@ -93,14 +93,20 @@ static int64_t cost(const conv *c) {
     return ns > 1e15 ? (int64_t)1e15 : (int64_t)ns;
 }
 
+static int is_depthwise(const conv *c) {
+    return ASC_FN(conv_slides)(c) || ASC_FN(conv_is_depthwise)(c);
+}
+
 /* Strips of rows, and for each as many planes as make a chunk worth claiming. */
 static int32_t prepare_depthwise(asc_call *call, const conv *c) {
-    int64_t rows = ASC_FN(conv_strip_rows)(c), planes = c->batch * c->groups, strips = ceil_div(c->out[HEIGHT], rows);
-    int64_t ns = cost(c), chunks = ns / 8000 + 1 < call->threads * 8 ? ns / 8000 + 1 : call->threads * 8, bytes;
+    int64_t ns = cost(c), chunks = least(ns / 8000 + 1, call->threads * 8), planes = c->batch * c->groups, bytes = 0;
+    int slides = ASC_FN(conv_slides)(c);
+    int64_t rows = slides ? ceil_div(c->out[HEIGHT], ceil_div(chunks, planes)) : ASC_FN(conv_strip_rows)(c);
+    int64_t strips = ceil_div(c->out[HEIGHT], rows);
     call->scratch[STRIP_ROWS] = rows;
     call->scratch[STRIP_PLANES] = ceil_div(planes, ceil_div(chunks, strips));
     call->scratch[SERIAL] = call->threads < 2 || ns < 16000;
-    bytes = (ASC_FN(conv_strip_floats)(c, rows) * (int64_t)sizeof(float) + ASC_ALIGN - 1) / ASC_ALIGN * ASC_ALIGN;
+    if (!slides) bytes = ceil_div(ASC_FN(conv_strip_floats)(c, rows) * (int64_t)sizeof(float), ASC_ALIGN) * ASC_ALIGN;
     call->scratch[SCRATCH_BYTES] = bytes;
     call->workspace_bytes = (uint64_t)bytes * (uint64_t)call->threads;
     return ASC_OK;
@@ -139,7 +145,7 @@ int32_t ASC_FN(conv_prepare)(asc_call *call) {
     conv c;
     int32_t code = read_conv(call, &c);
     if (code || asc_numel(&call->out[0]) == 0) return code;
-    return ASC_FN(conv_is_depthwise)(&c) ? prepare_depthwise(call, &c) : prepare_gemm(call, &c);
+    return is_depthwise(&c) ? prepare_depthwise(call, &c) : prepare_gemm(call, &c);
 }
 
 static char *scratch_of(const asc_call *call, int64_t worker) {
@@ -151,7 +157,10 @@ static void depthwise_chunk(const asc_call *call, int64_t chunk, int32_t worker,
     int64_t strip = call->scratch[STRIP_ROWS], strips = ceil_div(c->out[HEIGHT], strip), row = chunk % strips * strip;
     int64_t step = call->scratch[STRIP_PLANES], plane = chunk / strips * step;
     int64_t rows = least(strip, c->out[HEIGHT] - row), planes = least(step, c->batch * c->groups - plane);
-    ASC_FN(conv_depthwise)(c, plane, planes, row, rows, (float *)scratch_of(call, worker));
+    if (ASC_FN(conv_slides)(c))
+        ASC_FN(conv_slide)(c, plane, planes, row, rows);
+    else
+        ASC_FN(conv_depthwise)(c, plane, planes, row, rows, (float *)scratch_of(call, worker));
 }
 
 static void gemm_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
@@ -180,7 +189,7 @@ int32_t ASC_FN(conv_run)(const asc_call *call) {
     conv c;
     int32_t code = read_conv(call, &c);
     if (code || asc_numel(&call->out[0]) == 0) return code;
-    if (ASC_FN(conv_is_depthwise)(&c)) {
+    if (is_depthwise(&c)) {
         int64_t strips = ceil_div(c.out[HEIGHT], call->scratch[STRIP_ROWS]);
         run_chunks(call, ceil_div(c.batch * c.groups, call->scratch[STRIP_PLANES]) * strips, depthwise_chunk, &c);
         return ASC_OK;

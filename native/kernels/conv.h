@@ -35,11 +35,16 @@ int32_t ASC_FN(conv_read)(const asc_call *call, int x_last, int y_last, conv *c)
 void ASC_FN(conv_pack_taps)(const gemm *g, int64_t panel, int64_t k0, int64_t k, float *out);
 void ASC_FN(conv_pack_transposed_taps)(const gemm *g, int64_t panel, int64_t k0, int64_t k, float *out);
 
-/* Depthwise: every group reads one channel. Rows of output are computed in strips. */
+/* Depthwise, where every group reads one channel, by square kernels that slide. */
+int ASC_FN(conv_slides)(const conv *c);
+/* Rows [row, row + rows) of all outputs of input planes [plane, plane + planes), image * channels + channel. */
+void ASC_FN(conv_slide)(const conv *c, int64_t plane, int64_t planes, int64_t row, int64_t rows);
+
+/* Depthwise, any other kernel. Rows of output are computed in strips. */
 int ASC_FN(conv_is_depthwise)(const conv *c);
 int64_t ASC_FN(conv_strip_rows)(const conv *c);
 int64_t ASC_FN(conv_strip_floats)(const conv *c, int64_t rows);
-/* Rows [row, row + rows) of all outputs of input planes [plane, plane + planes), image * channels + channel. */
+/* As conv_slide. */
 void ASC_FN(conv_depthwise)(const conv *c, int64_t plane, int64_t planes, int64_t row, int64_t rows, float *scratch);
 
 #endif

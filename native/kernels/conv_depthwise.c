@@ -107,84 +107,29 @@ static void fill_strip(const strip *s, const float *plane, float *buffer) {
     }
 }
 
-/* Stores rows x vectors of sums, of which `left` columns are output. */
-static inline __attribute__((always_inline)) void store_block(vf sum[4][4], int rows, int vectors, float *out,
-                                                              int64_t columns, int64_t left) {
-    for (int r = 0; r < rows; r++, out += columns)
-        for (int v = 0; v < vectors; v++) {
-            int64_t n = left - v * ASC_VF;
-            if (n >= ASC_VF)
-                vf_store(out + v * ASC_VF, sum[r][v]);
-            else if (n > 0)
-                vf_store_tail(out + v * ASC_VF, sum[r][v], n);
-        }
-}
-
-/* Any kernel: one row, tap by tap. */
-static inline __attribute__((always_inline)) void run_any(const strip *s, int vectors, const float *in,
-                                                          const float *weights, float *out, int64_t left) {
-    vf sum[4][4] = {{{0}}};
+/* `vectors` vectors of an output row, of which `left` columns exist: one tap after the other. */
+static inline __attribute__((always_inline)) void run_columns(const strip *s, int vectors, const float *in,
+                                                              const float *weights, float *out, int64_t left) {
+    vf sum[4] = {{0}};
     for (int64_t t = 0; t < s->conv->taps; t++) {
         vf w = vf_set(weights[t]);
-        for (int v = 0; v < vectors; v++) sum[0][v] = vf_fma(w, vf_load(in + s->offset[t] + v * ASC_VF), sum[0][v]);
+        for (int v = 0; v < vectors; v++) sum[v] = vf_fma(w, vf_load(in + s->offset[t] + v * ASC_VF), sum[v]);
     }
-    store_block(sum, 1, vectors, out, s->conv->out[WIDTH], left);
-}
-
-/* Keeps a loaded vector in its register: GCC would rather load it again for each use. */
-#if defined(__x86_64__)
-#define KEEP(x) __asm__("" : "+v"(x))
-#else
-#define KEEP(x) ((void)(x))
-#endif
-
-/* Square kernels without vertical stride or dilation: `rows` rows share each load. An output still takes
- * its taps in order, whatever the block. */
-static inline __attribute__((always_inline)) void run_shared(const strip *s, int size, int rows, int vectors,
-                                                             const float *in, const float *weights, float *out,
-                                                             int64_t left) {
-    vf sum[4][4] = {{{0}}};
-    _Pragma("GCC unroll 8") for (int l = 0; l < rows + size - 1; l++)
-        _Pragma("GCC unroll 8") for (int j = 0; j < size; j++)
-            _Pragma("GCC unroll 4") for (int v = 0; v < vectors; v++) {
-        vf x = vf_load(in + l * s->line + s->offset[j] + v * ASC_VF);
-        KEEP(x);
-        _Pragma("GCC unroll 4") for (int r = 0; r < rows; r++) if (l >= r && l - r < size) sum[r][v] =
-            vf_fma(vf_set(weights[(l - r) * size + j]), x, sum[r][v]);
+    for (int v = 0; v < vectors; v++, out += ASC_VF, left -= ASC_VF) {
+        if (left >= ASC_VF)
+            vf_store(out, sum[v]);
+        else if (left > 0)
+            vf_store_tail(out, sum[v], left);
     }
-    store_block(sum, rows, vectors, out, s->conv->out[WIDTH], left);
-}
-
-static inline __attribute__((always_inline)) void run_shared_rows(const strip *s, int size, int rows, const float *in,
-                                                                  const float *weights, float *out) {
-    int64_t columns = s->conv->out[WIDTH], at = 0;
-    for (; columns - at > ASC_VF; at += 2 * ASC_VF)
-        run_shared(s, size, rows, 2, in + at, weights, out + at, columns - at);
-    if (at < columns) run_shared(s, size, rows, 1, in + at, weights, out + at, columns - at);
-}
-
-static inline __attribute__((always_inline)) void run_square(const strip *s, int size, const float *in,
-                                                             const float *weights, float *out) {
-    int64_t columns = s->conv->out[WIDTH], r = 0;
-    for (; r + 4 <= s->rows; r += 4) run_shared_rows(s, size, 4, in + r * s->line, weights, out + r * columns);
-    for (; r < s->rows; r++) run_shared_rows(s, size, 1, in + r * s->line, weights, out + r * columns);
-}
-
-static void run_3x3(const strip *s, const float *in, const float *weights, float *out) {
-    run_square(s, 3, in, weights, out);
-}
-
-static void run_5x5(const strip *s, const float *in, const float *weights, float *out) {
-    run_square(s, 5, in, weights, out);
 }
 
 static void run_rows(const strip *s, const float *in, const float *weights, float *out) {
     int64_t step = s->line * s->conv->stride[HEIGHT], columns = s->conv->out[WIDTH];
     for (int64_t r = 0; r < s->rows; r++, in += step, out += columns) {
         int64_t at = 0;
-        for (; columns - at > 3 * ASC_VF; at += 4 * ASC_VF) run_any(s, 4, in + at, weights, out + at, columns - at);
-        for (; columns - at > ASC_VF; at += 2 * ASC_VF) run_any(s, 2, in + at, weights, out + at, columns - at);
-        for (; at < columns; at += ASC_VF) run_any(s, 1, in + at, weights, out + at, columns - at);
+        for (; columns - at > 3 * ASC_VF; at += 4 * ASC_VF) run_columns(s, 4, in + at, weights, out + at, columns - at);
+        for (; columns - at > ASC_VF; at += 2 * ASC_VF) run_columns(s, 2, in + at, weights, out + at, columns - at);
+        for (; at < columns; at += ASC_VF) run_columns(s, 1, in + at, weights, out + at, columns - at);
     }
 }
 
@@ -193,14 +138,7 @@ static void run_channel(const strip *s, int64_t image, int64_t channel, const fl
     int64_t channels = c->groups * c->group_out, columns = c->out[WIDTH];
     float *y = c->y + (image * channels + channel) * c->out_size + s->row * columns;
     const float *weights = c->weights + channel * c->taps;
-    int64_t tall = c->kernel[HEIGHT];
-    int square = tall == c->kernel[WIDTH] && c->stride[HEIGHT] == 1 && c->dilation[HEIGHT] == 1;
-    if (square && tall == 3)
-        run_3x3(s, buffer, weights, y);
-    else if (square && tall == 5)
-        run_5x5(s, buffer, weights, y);
-    else
-        run_rows(s, buffer, weights, y);
+    run_rows(s, buffer, weights, y);
     epilogue e = c->epilogue;
     if (e.residual.data) e.residual.data += image * channels * c->out_size;
     if (!epilogue_is_plain(&e))

@@ -97,6 +97,33 @@ static inline void vf_store_tail(float *p, vf v, int64_t n) {
     memcpy(p, lanes, (size_t)n * sizeof *p);
 #endif
 }
+/* Which lanes of a vector exist. */
+#if defined(__AVX512F__)
+typedef __mmask16 lane_mask;
+#else
+typedef vi lane_mask;
+#endif
+/* Lanes [from, to), where 0 <= from and to <= ASC_VF; none unless from < to. */
+static inline lane_mask lanes_between(int64_t from, int64_t to) {
+#if defined(__AVX512F__)
+    return from < to ? (lane_mask)((1u << to) - (1u << from)) : 0;
+#else
+    return (vi_iota() >= vi_set((int32_t)from)) & (vi_iota() < vi_set((int32_t)to));
+#endif
+}
+/* Those lanes of the vector at p; the others are zero, and not read. */
+static inline vf vf_load_lanes(const float *p, lane_mask lanes) {
+#if defined(__AVX512F__)
+    return (vf)_mm512_maskz_loadu_ps(lanes, p);
+#elif defined(__AVX2__) && !defined(__clang__)
+    return __builtin_ia32_maskloadps256((const vf *)p, lanes);
+#else
+    vf v = {0};
+    for (int i = 0; i < ASC_VF; i++)
+        if (lanes[i]) v[i] = p[i];
+    return v;
+#endif
+}
 static inline vf vf_select(vi mask, vf yes, vf no) {
     return (vf)(((vi)yes & mask) | ((vi)no & ~mask));
 }

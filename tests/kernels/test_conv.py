@@ -103,6 +103,31 @@ def test_depthwise(isa, multiplier, size, stride) -> None:
 
 
 @isa_each
+@pytest.mark.parametrize("size", [3, 5])
+@pytest.mark.parametrize("pad", [(0, 0), (0, 2), (1, 0), (7, 19), (2, 40)])
+def test_depthwise_at_the_rim(isa, size, pad) -> None:
+    """Vectors that lie partly, or wholly, beside the image; windows of which one element is inside."""
+    for dims in [(5, 5), (6, 15), (5, 34), (9, 67)]:
+        check(isa, 1, 3, 3, dims, (size, size), (1, 1), (1, 1), pad, 3)
+
+
+@isa_each
+@pytest.mark.parametrize("size", [3, 5])
+def test_rows_of_a_plane_are_split_without_changing_bits(isa, size) -> None:
+    """Few planes: their rows are split among the threads. SiLU is done apart from the sums."""
+    x, w, bias, residual = normal(1, 2, 190, 150), normal(2, 1, size, size), normal(2), normal(1, 2, 190, 150)
+    geometry = [(size, 1, 1, size // 2)] * 2
+    bare = conv(x, w, x.shape, geometry, bias=bias, residual=residual, group=2, isa=isa, threads=1)
+    for act, expect in [(0, bare), (RELU, np.maximum(bare, 0)), (SILU, bare / (1 + np.exp(-bare)))]:
+        y = [
+            conv(x, w, x.shape, geometry, bias=bias, residual=residual, group=2, act=act, isa=isa, threads=n)
+            for n in (1, 2, 7)
+        ]
+        assert y[0].tobytes() == y[1].tobytes() == y[2].tobytes()
+        np.testing.assert_allclose(y[0], expect, rtol=2e-6 if act == SILU else 0, atol=1e-30)
+
+
+@isa_each
 def test_k_in_blocks(isa) -> None:
     check(isa, 1, 300, 40, (6, 7), (3, 3), (1, 1), (1, 1), (1, 1))
 
