@@ -90,10 +90,14 @@ static void fetch_output(const gemm *g, const float *c, int64_t row, int rows, i
 
 /* Rows of a finished tile to where they belong, past the caches if the product says so. */
 static void store_rows(const gemm *g, const float *edge, int64_t width, float *c, int rows, int64_t cols) {
-    int whole = g->streams && (uintptr_t)c % sizeof(vf) == 0 && g->ldc % ASC_VF == 0 && cols == width;
+    int streams = g->streams && (uintptr_t)c % sizeof(vf) == 0 && g->ldc % ASC_VF == 0;
     for (int i = 0; i < rows; i++, c += g->ldc, edge += width) {
-        if (!whole) memcpy(c, edge, (size_t)cols * sizeof *c);
-        for (int64_t j = 0; whole && j < width; j += ASC_VF) vf_stream(c + j, vf_load(edge + j));
+        if (cols < width)
+            memcpy(c, edge, (size_t)cols * sizeof *c);
+        else if (streams)
+            for (int64_t j = 0; j < width; j += ASC_VF) vf_stream(c + j, vf_load(edge + j));
+        else
+            for (int64_t j = 0; j < width; j += ASC_VF) vf_store(c + j, vf_load(edge + j));
     }
 }
 
@@ -106,7 +110,8 @@ static void run_tile(const block *k, int64_t row, int rows, const float *a, int6
     int64_t width = (int64_t)vectors * ASC_VF;
     gemm_tile t = {
         .k = k->k, .a = a, .a_step = a_step, .b = b, .b_step = k->b_step, .panel = k->b_panel, .c = c, .ldc = g->ldc};
-    int last = k->k0 + k->k == g->k, aside = cols < width || (last && g->streams);
+    int last = k->k0 + k->k == g->k, ends = last && !epilogue_is_plain(&g->epilogue);
+    int aside = cols < width || ends || (last && g->streams);
     fetch_output(g, c, row, rows, col, width, last);
     t.resume = k->k0 > 0;
     t.fetch = fetch;
@@ -119,8 +124,7 @@ static void run_tile(const block *k, int64_t row, int rows, const float *a, int6
                 for (int64_t j = 0; j < width; j++) edge[i * width + j] = j < cols ? c[i * g->ldc + j] : 0;
     }
     run_register_tile(k, rows, vectors, &t);
-    if (last && !epilogue_is_plain(&g->epilogue))
-        ASC_FN(epilogue_apply)(&g->epilogue, t.c, t.ldc, row, rows, col, least(cols, width));
+    if (ends) ASC_FN(epilogue_apply)(&g->epilogue, t.c, t.ldc, row, rows, col, least(cols, width));
     if (aside) store_rows(g, edge, width, c, rows, least(cols, width));
 }
 

@@ -1,14 +1,20 @@
 /* matmul: Y = activation(alpha op(A) op(B) + beta C + R), with numpy's batch broadcasting.
  *
- * in:     A [.., M, K], B [.., K, N], C (absent, or broadcastable to Y), R (absent, or likewise); any strides.
- *         A of rank 1 is a row, B of rank 1 a column, and Y lacks that axis. B may be a weight in
- *         ASC_LAYOUT_PANEL32, its matrices back to back; or in ASC_LAYOUT_PAIRS32, then A is rounded to
- *         bfloat16 as well, and sums stay float32; or in ASC_LAYOUT_HALVES32, with the bits of the product with
- *         these float16 as float32; or int8 [K, N] in ASC_LAYOUT_BYTES32 or NIBBLES32 with two more
- * operands. scale and zero point (which may be absent), each [ceil(K / block), N] in ASC_LAYOUT_PANEL32: B is (q -
- * zero) * scale, in float32. out:    Y [.., M, N] ints:   transA, transB (swap the last two axes; not with rank 1,
- * transB not with a packed B), activation; with int8, block floats: alpha, beta, low, high (the bounds of
- * EPILOGUE_CLIP)
+ * in:  A [.., M, K], B [.., K, N], then C and R, each absent or broadcastable to Y; any strides. A of rank 1 is a
+ *      row, B of rank 1 a column, and Y lacks that axis. Constant weights B lie packed, their matrices back to back:
+ *
+ *      - ASC_LAYOUT_PANEL32: float32;
+ *      - ASC_LAYOUT_PAIRS32: bfloat16; A is rounded to it as well, and sums stay float32;
+ *      - ASC_LAYOUT_HALVES32: float16, with the bits of the product with these numbers as float32;
+ *      - ASC_LAYOUT_BYTES32, NIBBLES32: int8 q [K, N], which is (q - zero) * scale, in float32; behind R stand scale
+ *        and zero (which may be absent), each [ceil(K / block), N] in ASC_LAYOUT_PANEL32.
+ *
+ * out: Y [.., M, N]
+ *
+ * ints: transA, transB (swap the last two axes; not with rank 1, transB not with a packed B), activation (epilogue.h),
+ *       and with int8 block
+ *
+ * floats: alpha, beta, low, high (the bounds of EPILOGUE_CLIP)
  */
 #include "chunks.h"
 #include "gemm_bytes.h"
