@@ -13,6 +13,9 @@
 typedef struct asc_call asc_call;
 typedef struct asc_pool asc_pool;
 
+/* The bytes of all operands from which outputs are stored past the caches: there they would displace what is read. */
+#define ASC_STREAM_BYTES (24 << 20)
+
 struct asc_call {
     const asc_tensor *in; /* absent operand: dtype ASC_UNDEFINED, data NULL */
     asc_tensor *out;
@@ -21,6 +24,7 @@ struct asc_call {
     int32_t n_in, n_out, n_ints, n_floats;
     int32_t threads; /* most workers a run may use; worker numbers are below it */
     int32_t isa;
+    int32_t turns;            /* the caches hold some of the operands between regions: see asc_parallel */
     void *workspace;          /* 64-byte aligned; NULL in prepare */
     uint64_t workspace_bytes; /* set by prepare */
     int64_t scratch[8];       /* prepare's notes to run: chunk sizes, chosen variant */
@@ -65,7 +69,7 @@ void asc_format(char *out, size_t room, const char *text, ...) __attribute__((fo
     } while (0)
 
 /* Runs fn for every chunk in [0, n). Chunks are claimed from an atomic counter, so the caller alone
- * always finishes them; which worker takes a chunk must not change a bit of the result. */
+ * always finishes them; neither which worker takes a chunk nor in which order may change a bit of the result. */
 typedef void (*asc_chunk_fn)(const asc_call *call, int64_t chunk, int32_t worker, void *arg);
 void asc_parallel(const asc_call *call, int64_t n_chunks, asc_chunk_fn fn, void *arg);
 

@@ -21,7 +21,7 @@
 /* Chunks of one worker that nobody has claimed; a line of the cache of its own. */
 typedef struct span {
     _Alignas(64) _Atomic int64_t next;
-    int64_t end;
+    int64_t first, end;
 } span;
 
 typedef struct job {
@@ -32,6 +32,7 @@ typedef struct job {
     int32_t workers;        /* joined so far, the caller included; under the lock */
     _Atomic int32_t active; /* workers inside; changed under the lock, and the last thing a worker touches */
     int cpu;                /* where the caller was when it published the job */
+    int backwards;          /* every span is taken from its end */
     span spans[ASC_MAX_THREADS];
 } job;
 
@@ -45,6 +46,7 @@ struct asc_pool {
     int32_t spinning;
     _Atomic uint32_t published; /* counts jobs, for those who spin */
     cpu_set_t allowed;          /* where workers may run: what the first caller may use */
+    _Atomic uint32_t turns;     /* regions that began where the one before had ended */
     job *jobs[MAX_JOBS];
 };
 
@@ -74,8 +76,10 @@ static void relax(void) {
 
 static void cut_into_spans(job *j, int64_t n_chunks) {
     for (int32_t i = 0; i < j->max_workers; i++) {
-        atomic_init(&j->spans[i].next, n_chunks * i / j->max_workers);
-        j->spans[i].end = n_chunks * (i + 1) / j->max_workers;
+        span *s = &j->spans[i];
+        s->first = n_chunks * i / j->max_workers;
+        s->end = n_chunks * (i + 1) / j->max_workers;
+        atomic_init(&s->next, s->first);
     }
 }
 
@@ -85,7 +89,7 @@ static void claim(job *j, int32_t worker) {
         for (;;) {
             int64_t chunk = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed);
             if (chunk >= s->end) break;
-            j->fn(j->call, chunk, worker, j->arg);
+            j->fn(j->call, j->backwards ? s->first + s->end - 1 - chunk : chunk, worker, j->arg);
         }
     }
 }
@@ -223,11 +227,18 @@ static void finish(job *j, int slot) {
     pthread_mutex_unlock(&pool.lock);
 }
 
+/* Whether this region goes backwards, as every second does of those to which it matters: the next then begins
+ * with what the last one touched last, which a cache that holds only a part of it still has. */
+static int turns_back(const asc_call *call, int64_t n_chunks) {
+    return n_chunks > 1 && call->turns && atomic_fetch_add_explicit(&pool.turns, 1, memory_order_relaxed) & 1;
+}
+
 void asc_parallel(const asc_call *call, int64_t n_chunks, asc_chunk_fn fn, void *arg) {
+    int backwards = turns_back(call, n_chunks);
     int32_t threads = call->threads < ASC_MAX_THREADS ? call->threads : ASC_MAX_THREADS;
     if (threads > n_chunks) threads = (int32_t)n_chunks;
     if (threads <= 1 || !call->pool) {
-        for (int64_t chunk = 0; chunk < n_chunks; chunk++) fn(call, chunk, 0, arg);
+        for (int64_t i = 0; i < n_chunks; i++) fn(call, backwards ? n_chunks - 1 - i : i, 0, arg);
         return;
     }
     job j;
@@ -238,6 +249,7 @@ void asc_parallel(const asc_call *call, int64_t n_chunks, asc_chunk_fn fn, void 
     j.workers = 1;
     atomic_init(&j.active, 0);
     j.cpu = sched_getcpu();
+    j.backwards = backwards;
     cut_into_spans(&j, n_chunks);
     pthread_mutex_lock(&pool.lock);
     grow_to(threads - 1);

@@ -92,6 +92,18 @@ static int32_t prepare_library_call(const asc_bound *b, const asc_insn *insn, as
     return code == ASC_OK ? asc_custom_prepare(call) : code;
 }
 
+/* Whether it is worth while to begin where the last region ended: no region before has read weights, and of what
+ * streams past the caches none is left there. */
+static int32_t turns(const asc_call *call) {
+    uint64_t weights = 0, others = 0;
+    for (int32_t i = 0; i < call->n_in + call->n_out; i++) {
+        const asc_tensor *t = i < call->n_in ? &call->in[i] : &call->out[i - call->n_in];
+        uint64_t bytes = t->dtype == ASC_UNDEFINED ? 0 : (uint64_t)asc_numel(t) * asc_dtype_bytes(t->dtype);
+        *(t->flags & ASC_T_CONST ? &weights : &others) += bytes;
+    }
+    return weights < others && others < ASC_STREAM_BYTES;
+}
+
 static int32_t prepare_call(asc_bound *b, uint32_t index, asc_call *call, asc_run_fn *run) {
     const asc_plan *plan = &b->model->plan;
     const asc_insn *insn = &asc_plan_insns(plan)[index];
@@ -99,6 +111,7 @@ static int32_t prepare_call(asc_bound *b, uint32_t index, asc_call *call, asc_ru
     call->threads = b->model->threads;
     call->isa = b->model->isa;
     call->pool = asc_pool_shared();
+    call->turns = turns(call);
     *run = row ? row->run : asc_custom_run;
     if (!row) return prepare_library_call(b, insn, call);
     int32_t code = check_strides(call, row->flags);

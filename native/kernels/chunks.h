@@ -7,13 +7,11 @@
 
 #define ASC_CHUNK_COST 32768 /* the least a chunk should cost, in units of a byte moved: a few microseconds */
 
-/* The bytes of all operands from which outputs are stored past the caches: there they would displace what is read. */
-#define ASC_STREAM_BYTES (24 << 20)
-
-/* Items per chunk: at least ASC_CHUNK_COST of work, and about four chunks a thread. */
+/* Items per chunk: at least ASC_CHUNK_COST of work, and about eight chunks a thread: the last one to end is waited for.
+ */
 static inline int64_t asc_chunk_items(const asc_call *call, int64_t items, int64_t cost_per_item) {
     int64_t least = ASC_CHUNK_COST / (cost_per_item > 0 ? cost_per_item : 1) + 1;
-    int64_t fair = items / ((int64_t)call->threads * 4) + 1;
+    int64_t fair = items / ((int64_t)call->threads * 8) + 1;
     return least > fair ? least : fair;
 }
 

@@ -25,13 +25,36 @@ static void count_chunk(const asc_call *call, int64_t chunk, int32_t worker, voi
     if (worker < 0 || worker >= call->threads) t->wrong_worker = 1;
 }
 
-static int region(int32_t threads, int64_t n_chunks) {
-    asc_call call = {.threads = threads, .pool = asc_pool_shared()};
+static int region_of(asc_call call, int64_t n_chunks) {
+    int32_t threads = call.threads;
     tally t = {.threads = threads};
     asc_parallel(&call, n_chunks, count_chunk, &t);
     int good = !t.wrong_worker;
     for (int64_t i = 0; i < CHUNKS; i++) good &= t.times[i] == (i < n_chunks);
     return good;
+}
+
+static int region(int32_t threads, int64_t n_chunks) {
+    return region_of((asc_call){.threads = threads, .pool = asc_pool_shared()}, n_chunks);
+}
+
+static void note_order(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
+    (void)call, (void)worker;
+    int64_t *order = arg;
+    order[++order[0]] = chunk;
+}
+
+/* Regions that turn go forwards and backwards, alone and with workers. */
+static void turns(void) {
+    asc_call call = {.threads = 1, .pool = asc_pool_shared(), .turns = 1};
+    int64_t first[4] = {0}, second[4] = {0};
+    asc_parallel(&call, 3, note_order, first);
+    asc_parallel(&call, 3, note_order, second);
+    for (int i = 1; i <= 3; i++) CHECK(first[i] + second[i] == 2);
+    CHECK((first[1] == 0 && first[2] == 1) || (second[1] == 0 && second[2] == 1));
+    call.threads = 3;
+    for (int64_t n = 0; n < 10; n++) CHECK(region_of(call, n));
+    CHECK(region_of(call, CHUNKS) && region_of(call, CHUNKS));
 }
 
 static void *caller(void *failures) {
@@ -87,6 +110,7 @@ static void forks(void) {
 
 int main(void) {
     CHECK(region(1, CHUNKS) && region(4, 0) && region(4, 1) && region(1000, CHUNKS));
+    turns();
     many_callers();
     regions_in_regions();
     forks();
