@@ -56,13 +56,40 @@ static void interleave(const float *x, int64_t plane, int64_t channels, int64_t 
     ASC_FN(gemm_interleave)(x, plane, 1, channels, count, channels, out);
 }
 
+/* Two vectors, a lane of each in turn. */
+static inline void store_in_turn(float *out, vf even, vf odd) {
+#if defined(__AVX512F__)
+    __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    __m512i high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
+    vf_store(out, (vf)_mm512_permutex2var_ps((__m512)even, low, (__m512)odd));
+    vf_store(out + ASC_VF, (vf)_mm512_permutex2var_ps((__m512)even, high, (__m512)odd));
+#else
+    for (int i = 0; i < ASC_VF; i++) {
+        memcpy(out + 2 * i, (const char *)&even + i * (int)sizeof *out, sizeof *out);
+        memcpy(out + 2 * i + 1, (const char *)&odd + i * (int)sizeof *out, sizeof *out);
+    }
+#endif
+}
+
+/* Pixels in two rounded pairs, of three or four channels: whole vectors of pixels. Returns how many. */
+static int64_t interleave_two_pairs(const float *x, int64_t plane, int64_t channels, int64_t count, float *out) {
+    int64_t i = 0;
+    for (; i + ASC_VF <= count; i += ASC_VF, x += ASC_VF) {
+        vf last = channels == 4 ? vf_load(x + 3 * plane) : (vf){0};
+        vf first = pairs_zip(vf_load(x), vf_load(x + plane)), second = pairs_zip(vf_load(x + 2 * plane), last);
+        store_in_turn(out + 2 * i, first, second);
+    }
+    return i;
+}
+
 /* The same, rounded, in pairs of channels. */
 static void interleave_pairs(const float *x, int64_t plane, int64_t channels, int64_t count, float *out) {
-    int64_t depth = (channels + 1) / 2;
+    int64_t depth = (channels + 1) / 2, whole = 0;
+    if (depth == 2) whole = interleave_two_pairs(x, plane, channels, count, out);
     for (int64_t d = 0; d < depth; d++) {
         const float *first = x + 2 * d * plane, *second = first + plane;
         int alone = 2 * d + 1 == channels;
-        for (int64_t i = 0; i < count; i += ASC_VF) {
+        for (int64_t i = whole; i < count; i += ASC_VF) {
             int64_t lanes = least(count - i, ASC_VF);
             float pairs[ASC_VF];
             vf left = image_load(first, i, 0, lanes < ASC_VF, lanes);

@@ -77,7 +77,17 @@ def check(isa, batch, channels, outputs, dims, kernel, stride, dilation, pad, gr
 @isa_each
 @pytest.mark.parametrize(
     "channels",
-    [(1, 1, 1), (3, 33, 1), (16, 8, 1), (12, 10, 2), (40, 64, 1), (8, 8, 4), (17, 5, 1), (64, 70, 2)],
+    [
+        (1, 1, 1),
+        (3, 33, 1),
+        (4, 5, 1),
+        (16, 8, 1),
+        (12, 10, 2),
+        (40, 64, 1),
+        (8, 8, 4),
+        (17, 5, 1),
+        (64, 70, 2),
+    ],
 )
 @pytest.mark.parametrize(
     ("size", "kernel", "stride", "dilation", "pad"),
@@ -127,6 +137,37 @@ def test_channels_apart(isa, channels, size, stride) -> None:
             narrow = conv(image, packed(w, channels), expect.shape, geometry, out=BF16, **arguments)
             assert_rounded(narrow, expect, bound)
             np.testing.assert_array_equal(narrow, y.astype(BF16))
+
+
+@isa_each
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("pad", [0, 1])
+def test_channels_apart_of_any_width(isa, stride, pad) -> None:
+    """Blocks of 3 x 3 of every number of pixels, at both rims, one or two rows high."""
+    channels = 19
+    w, bias = normal(channels, 1, 3, 3), normal(channels)
+    arguments = {"bias": bias, "group": channels, "isa": isa}
+    for height, width in [(3, 3), (4, 4), (5, 6), (3, 9), (6, 11), (4, 17), (17, 19), (5, 23), (3, 34)]:
+        x = rounded(normal(1, channels, height, width))
+        expect, bound = wanted(x, w, bias, channels, (3, 3), (stride, stride), (1, 1), (pad, pad))
+        for image, out in [(x, np.float32), (x.astype(BF16), BF16)]:
+            y = [
+                conv(
+                    image,
+                    packed(w, channels),
+                    expect.shape,
+                    [(3, stride, 1, pad)] * 2,
+                    out=out,
+                    **arguments,
+                    threads=n,
+                )
+                for n in (1, 3)
+            ]
+            assert y[0].tobytes() == y[1].tobytes()
+            if out is BF16:
+                assert_rounded(y[0], expect, bound)
+            else:
+                assert (np.abs(y[0] - expect) <= bound).all()
 
 
 @isa_each

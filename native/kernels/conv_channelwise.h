@@ -1,0 +1,75 @@
+/* conv_channelwise.h - convolution of each channel by itself, channels last: what becomes of the sums of a run of
+ * pixels, which hold a vector of channels each. */
+#ifndef ASC_KERNELS_CONV_CHANNELWISE_H
+#define ASC_KERNELS_CONV_CHANNELWISE_H
+
+#include "conv_last.h"
+#include "float16.h"
+
+#define BLOCK 8 /* most output pixels that share a load of weights */
+#ifdef __AVX512BF16__
+#define NARROWS 1 /* an instruction rounds to bfloat16 */
+#else
+#define NARROWS 0
+#endif
+
+/* Where sums go, and what is done to them first. */
+typedef struct target {
+    float low, high;
+    const float *bias;
+    const void *residual; /* as y */
+    void *y;
+    int narrow;   /* y is bfloat16 */
+    int rounds;   /* y is float32 rounded to float16 */
+    int64_t step; /* floats in y from a pixel to the next */
+} target;
+
+static inline __attribute__((always_inline)) void finish_as(const target *t, int64_t at, const vf *sum, int pixels,
+                                                            vf bias, int narrow, int rounds, int tail, int64_t lanes) {
+    vf low = vf_set(t->low), high = vf_set(t->high);
+    _Pragma("GCC unroll 8") for (int p = 0; p < pixels; p++, at += t->step) {
+        vf y = sum[p] + bias;
+        if (t->residual) y += image_load(t->residual, at, narrow, tail, lanes);
+        y = vf_min(high, vf_max(low, y));
+        image_store(t->y, at, rounds ? vf_round_f16(y) : y, narrow, tail, lanes);
+    }
+}
+
+/* Apart from the loops: rounding is long where no instruction does it. */
+static __attribute__((noinline, unused)) void finish_apart(const target *t, int64_t at, const vf *sum, int pixels,
+                                                           const vf *bias, int tail, int64_t lanes) {
+    if (t->narrow)
+        finish_as(t, at, sum, pixels, *bias, 1, 0, tail, lanes);
+    else
+        finish_as(t, at, sum, pixels, *bias, 0, 1, tail, lanes);
+}
+
+static inline __attribute__((always_inline)) void finish(const target *t, int64_t at, const vf *sum, int pixels,
+                                                         vf bias, int tail, int64_t lanes) {
+    if (t->rounds || (t->narrow && !NARROWS)) {
+        vf sums[BLOCK], copy = bias; /* sums whose address were taken would lie in memory all the time */
+        for (int i = 0; i < pixels; i++) sums[i] = sum[i];
+        finish_apart(t, at, sums, pixels, &copy, tail, lanes);
+    } else if (t->narrow) {
+        finish_as(t, at, sum, pixels, bias, 1, 0, tail, lanes);
+    } else {
+        finish_as(t, at, sum, pixels, bias, 0, 0, tail, lanes);
+    }
+}
+
+/* The outputs of a row from column o on: where they, and what is added to them, lie. */
+static inline void find_outputs(const conv *c, int64_t image, int64_t row, int64_t o, int64_t channel, target *t) {
+    int64_t at = ((image * c->out[HEIGHT] + row) * c->out[WIDTH] + o) * c->out_channels + channel;
+    t->y = (void *)image_at(c->y, at, t->narrow);
+    t->bias = c->epilogue.bias.data ? c->epilogue.bias.data + channel : NULL;
+    t->residual = c->epilogue.residual.data ? image_at(c->epilogue.residual.data, at, t->narrow) : NULL;
+}
+
+/* Whether `conv_channelwise_3x3` computes it: all taps of 3 x 3, stride 1 or 2, no more than one column beside the
+ * image. */
+int ASC_FN(conv_is_channelwise_3x3)(const conv *c);
+/* Rows [row, row + rows) of an image, `channels` channels from `channel` on: whole vectors. */
+void ASC_FN(conv_channelwise_3x3)(const conv *c, const target *t, int64_t image, int64_t row, int64_t rows,
+                                  int64_t channel, int64_t channels);
+
+#endif
