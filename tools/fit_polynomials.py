@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fits the polynomials of native/kernels/vmath.h and vmath_wide.h and prints their coefficients.
+"""Fits the polynomials of native/kernels/vmath.h, vmath_wide.h and exp_below.h and prints their coefficients.
 
 Each entry of FITS is a function, an interval, a degree, a weight, and the precision of the
 coefficients. The fit is the weighted minimax polynomial (Lawson's iteration on Chebyshev nodes in 60
@@ -73,6 +73,15 @@ FITS: dict[str, Fit] = {
     "exp2m1": Fit(
         near_zero(lambda r: mp.expm1(r * LN2) / r, mp.nstr(LN2, 50)), mpf("-0.5"), mpf("0.5"), 6,
         lambda r: 1 / LN2,
+    ),
+    # the same of exp_below.h: r = y - floor(y), or y - round(y)
+    "exp2_floor": Fit(
+        near_zero(lambda r: mp.expm1(r * LN2) / r, mp.nstr(LN2, 50)), mpf(0), mpf(1), 5,
+        lambda r: r / 2**r,
+    ),
+    "exp2_round": Fit(
+        near_zero(lambda r: mp.expm1(r * LN2) / r, mp.nstr(LN2, 50)), mpf("-0.5"), mpf("0.5"), 5,
+        lambda r: abs(r) / 2**r,
     ),
     # erf(x) = 1 - 2^(-x P(x)) on [0, 4]
     "erf": Fit(

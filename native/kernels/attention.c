@@ -18,19 +18,24 @@
 
 #include "chunks.h"
 #include "gemm_pack.h"
+#include "pairs.h"
+
+#define HELD_FLOATS 16 /* of a worker's scratch: a line of the cache */
+
+/* Blocks in a chunk at least where a worker that takes over a part of a head has to pack its K or V too. */
+#define PACKED_BLOCKS 8
 
 /* prepare's notes to run */
-enum { FEW, BY_HEAD, SCRATCH_FLOATS, PACKED_K_FLOATS, PACKED_V_FLOATS, PACK_V, TURN_ONCE };
+enum { FEW, BY_HEAD, SCRATCH_FLOATS, PACKED_K_FLOATS, PACKED_V_FLOATS, PACK_K, PACK_V, TURN_ONCE };
 
 static int is_empty(const attention *p) {
     return !p->batch || !p->heads || !p->queries || !p->width;
 }
 
-/* Floats of the packed panels of a matrix with so many columns, or -1. */
-static int64_t packed_floats(const attention *p, int64_t products, int64_t columns) {
-    int64_t n = attention_panels(columns);
-    int ok = asc_mul_ok(n, GEMM_PANEL, &n) && asc_mul_ok(n, attention_lines(p, products), &n);
-    return ok && n < INT64_MAX / 64 ? n : -1;
+/* Floats of a matrix of so many lines, each of so many columns, in whole lines of the cache; -1: too many. */
+static int64_t packed_floats(int64_t lines, int64_t columns) {
+    int64_t floats;
+    return asc_mul_ok(lines, columns, &floats) && floats < INT64_MAX / 64 ? asc_ceil_div(floats, 16) * 16 : -1;
 }
 
 #define MOST_TURNED (4 << 20) /* floats of a turned mask that is kept for all heads */
@@ -69,11 +74,13 @@ int32_t ASC_FN(attention_prepare)(asc_call *call) {
         return prepare_few(call, &p);
     /* Rows of V far apart would share few cache sets; a last vector must not reach past a row. */
     int pack_v = p.narrow || p.v_strides[3] != 1 || p.v_strides[2] != p.width || p.width % ASC_VF;
+    int pack_k = p.narrow || p.k_strides[3] != 1;
     int by_head = goes_by_head(&p, call->threads);
-    int64_t floats = ASC_FN(attention_block_floats)(&p), turned = turned_floats(&p), total, packed;
-    int64_t k = packed_floats(&p, p.depth, p.keys), v = pack_v ? packed_floats(&p, p.keys, p.width) : 0;
+    int64_t floats = ASC_FN(attention_block_floats)(&p) + HELD_FLOATS, turned = turned_floats(&p), total, packed;
+    int64_t k = pack_k ? packed_floats(p.keys, attention_lines(&p, p.depth)) : 0;
+    int64_t v = pack_v ? packed_floats(attention_lines(&p, p.keys), attention_panels(p.width) * GEMM_PANEL) : 0;
     ASC_REQUIRE(call,
-                floats > 0 && k >= 0 && v >= 0 && asc_mul_ok(floats, call->threads, &total) &&
+                floats > HELD_FLOATS && k >= 0 && v >= 0 && asc_mul_ok(floats, call->threads, &total) &&
                     asc_mul_ok(k + v, by_head ? call->threads : p.batch * p.kv_heads, &packed) &&
                     asc_add_ok(total, packed, &total) && asc_add_ok(total, turned, &total) &&
                     asc_mul_ok(total, sizeof(float), &total),
@@ -83,6 +90,7 @@ int32_t ASC_FN(attention_prepare)(asc_call *call) {
     call->scratch[SCRATCH_FLOATS] = floats;
     call->scratch[PACKED_K_FLOATS] = k;
     call->scratch[PACKED_V_FLOATS] = v;
+    call->scratch[PACK_K] = pack_k;
     call->scratch[PACK_V] = pack_v;
     call->scratch[TURN_ONCE] = turned > 0;
     call->workspace_bytes = (uint64_t)total;
@@ -92,7 +100,7 @@ int32_t ASC_FN(attention_prepare)(asc_call *call) {
 /* A call under way. `packed`: K and V of all heads; by head, of the one that each worker is at. */
 typedef struct job {
     const attention *p;
-    int by_head, pack_v, serial;
+    int by_head, pack_k, pack_v, serial;
     float *scratch, *packed;
     int64_t scratch_floats, k_floats, v_floats;
     int64_t blocks, per_chunk; /* of queries: in a head, in a chunk */
@@ -102,45 +110,68 @@ static float *scratch_of(const job *j, int32_t worker) {
     return j->scratch + worker * j->scratch_floats;
 }
 
+/* By head: the one whose K and V a worker has packed, or -1; at the end of its scratch. */
+static int64_t *held_by(const job *j, int32_t worker) {
+    return (int64_t *)(scratch_of(j, worker + 1) - HELD_FLOATS);
+}
+
 /* Where K and V of a head lie packed. */
 static attention_packed packed_of(const job *j, int64_t pair, int32_t worker) {
     float *k = j->packed + (j->by_head ? worker : pair) * (j->k_floats + j->v_floats);
-    return (attention_packed){.k = k, .v = j->pack_v ? k + j->k_floats : NULL};
+    return (attention_packed){.k = j->pack_k ? k : NULL, .v = j->pack_v ? k + j->k_floats : NULL};
 }
 
-/* Panels of a key/value head that are packed: those of K, then those of V. */
-static int64_t packed_panels(const job *j) {
-    return attention_panels(j->p->keys) + (j->pack_v ? attention_panels(j->p->width) : 0);
+/* What is packed of a key/value head, in pieces: panels of keys, then panels of columns of V. */
+static int64_t packed_pieces(const job *j) {
+    return (j->pack_k ? attention_panels(j->p->keys) : 0) + (j->pack_v ? attention_panels(j->p->width) : 0);
 }
 
-/* One panel of one key/value head: 32 keys of K, or 32 columns of V. `room` takes a panel of pairs. */
-static void pack_panel(const attention *p, int64_t pair, int64_t panel, const attention_packed *packed, float *room) {
-    int64_t b = pair / p->kv_heads, h = pair % p->kv_heads, panels = attention_panels(p->keys);
-    int is_v = panel >= panels;
-    if (is_v) panel -= panels;
-    const int64_t *s = is_v ? p->v_strides : p->k_strides;
-    int64_t lane = is_v ? s[3] : s[2], step = is_v ? s[2] : s[3], rows = is_v ? p->keys : p->depth;
-    int64_t all = is_v ? p->width : p->keys, first = panel * GEMM_PANEL;
-    int64_t lanes = all - first < GEMM_PANEL ? all - first : GEMM_PANEL;
-    const float *from = (is_v ? p->v : p->k) + b * s[0] + h * s[1] + first * lane;
-    float *to = (is_v ? packed->v : packed->k) + panel * attention_lines(p, rows) * GEMM_PANEL;
+/* Some keys, each a row. `room` takes as many rows of floats. */
+static void pack_keys(const attention *p, const float *from, int64_t keys, float *to, float *room) {
+    int64_t step = p->k_strides[2], lines = attention_lines(p, p->depth);
+    if (p->k_strides[3] != 1) {
+        float *rows = p->narrow ? room : to;
+        ASC_FN(gemm_interleave)(from, p->k_strides[3], step, p->depth, keys, p->depth, rows);
+        from = rows;
+        step = p->depth;
+    }
+    for (int64_t i = 0; p->narrow && i < keys; i++) pairs_from(from + i * step, p->depth, to + i * lines);
+}
+
+/* Some columns of V. `room` takes a run of them as pairs. */
+static void pack_columns(const attention *p, const float *from, int64_t columns, float *to, float *room) {
+    const int64_t *s = p->v_strides;
     if (!p->narrow) {
-        ASC_FN(gemm_interleave)(from, lane, step, lanes, rows, GEMM_PANEL, to);
+        ASC_FN(gemm_interleave)(from, s[3], s[2], columns, p->keys, GEMM_PANEL, to);
         return;
     }
-    for (int64_t at = 0; at < rows; at += ATTENTION_KEYS) { /* an even number, and no more than there is room for */
-        int64_t some = rows - at < ATTENTION_KEYS ? rows - at : ATTENTION_KEYS;
-        ASC_FN(gemm_interleave_pairs)(from + at * step, lane, step, lanes, some, GEMM_PANEL, room,
+    for (int64_t at = 0; at < p->keys; at += ATTENTION_KEYS) { /* an even number, and no more than there is room for */
+        int64_t some = p->keys - at < ATTENTION_KEYS ? p->keys - at : ATTENTION_KEYS;
+        ASC_FN(gemm_interleave_pairs)(from + at * s[2], s[3], s[2], columns, some, GEMM_PANEL, room,
                                       to + at / 2 * GEMM_PANEL);
     }
+}
+
+static void pack_piece(const job *j, int64_t pair, int64_t piece, const attention_packed *packed, float *room) {
+    const attention *p = j->p;
+    int64_t b = pair / p->kv_heads, h = pair % p->kv_heads, panels = j->pack_k ? attention_panels(p->keys) : 0;
+    int is_v = piece >= panels;
+    const int64_t *s = is_v ? p->v_strides : p->k_strides;
+    int64_t first = (is_v ? piece - panels : piece) * GEMM_PANEL, all = is_v ? p->width : p->keys;
+    int64_t some = all - first < GEMM_PANEL ? all - first : GEMM_PANEL;
+    const float *from = (is_v ? p->v : p->k) + b * s[0] + h * s[1] + first * s[is_v ? 3 : 2];
+    if (is_v)
+        pack_columns(p, from, some, packed->v + first * attention_lines(p, p->keys), room);
+    else
+        pack_keys(p, from, some, packed->k + first * attention_lines(p, p->depth), room);
 }
 
 static void pack_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     const job *j = arg;
     (void)call;
-    int64_t panels = packed_panels(j), pair = chunk / panels;
+    int64_t pieces = packed_pieces(j), pair = chunk / pieces;
     attention_packed packed = packed_of(j, pair, worker);
-    pack_panel(j->p, pair, chunk % panels, &packed, scratch_of(j, worker));
+    pack_piece(j, pair, chunk % pieces, &packed, scratch_of(j, worker));
 }
 
 static void turn_chunk(const asc_call *call, int64_t block, int32_t worker, void *arg) {
@@ -157,33 +188,40 @@ static void block_chunk(const asc_call *call, int64_t chunk, int32_t worker, voi
     int64_t chunks = asc_ceil_div(j->blocks, j->per_chunk), head = chunk / chunks;
     int64_t from = chunk % chunks * j->per_chunk, to = from + j->per_chunk;
     attention_packed packed = packed_of(j, head / (p->heads / p->kv_heads), worker);
+    const attention_streams none = {0};
     for (int64_t i = from; i < (to < j->blocks ? to : j->blocks); i++)
-        ASC_FN(attention_block)(p, head / p->heads, head % p->heads, i, &packed, scratch_of(j, worker));
+        ASC_FN(attention_block)(p, head / p->heads, head % p->heads, i, &packed, &none, scratch_of(j, worker));
 }
 
 /* Part i of n of a head's keys and values, if there is such a head. */
-static void fetch_part(const attention *p, int64_t pair, int64_t i, int64_t n) {
-    if (pair >= p->batch * p->kv_heads || p->k_strides[3] != 1 || p->v_strides[3] != 1) return;
+static attention_streams find_part(const attention *p, int64_t pair, int64_t i, int64_t n) {
+    attention_streams s = {0};
+    if (pair >= p->batch * p->kv_heads || p->k_strides[3] != 1 || p->v_strides[3] != 1) return s;
     int64_t b = pair / p->kv_heads, h = pair % p->kv_heads, from = p->keys * i / n,
             count = p->keys * (i + 1) / n - from;
-    const float *k = p->k + b * p->k_strides[0] + h * p->k_strides[1] + from * p->k_strides[2];
-    const float *v = p->v + b * p->v_strides[0] + h * p->v_strides[1] + from * p->v_strides[2];
-    attention_fetch(k, p->k_strides[2], count, p->depth);
-    attention_fetch(v, p->v_strides[2], count, p->width);
+    const int64_t *ks = p->k_strides, *vs = p->v_strides;
+    const float *k = p->k + b * ks[0] + h * ks[1] + from * ks[2], *v = p->v + b * vs[0] + h * vs[1] + from * vs[2];
+    attention_stream_add(&s, (attention_stream){k, ks[2], count, p->depth});
+    attention_stream_add(&s, (attention_stream){v, vs[2], count, p->width});
+    return s;
 }
 
-/* One key/value head, and all heads of queries that share it. */
-static void head_chunk(const asc_call *call, int64_t pair, int32_t worker, void *arg) {
+/* Blocks of the queries that share a key/value head, which each worker packs for itself. */
+static void head_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     const job *j = arg;
     const attention *p = j->p;
     (void)call;
-    int64_t group = p->heads / p->kv_heads;
+    int64_t group = p->heads / p->kv_heads, blocks = group * j->blocks, chunks = asc_ceil_div(blocks, j->per_chunk);
+    int64_t pair = chunk / chunks, from = chunk % chunks * j->per_chunk, to = from + j->per_chunk;
     attention_packed packed = packed_of(j, pair, worker);
-    for (int64_t i = 0; i < packed_panels(j); i++) pack_panel(p, pair, i, &packed, scratch_of(j, worker));
-    for (int64_t n = 0; n < group * j->blocks; n++) {
+    if (*held_by(j, worker) != pair)
+        for (int64_t i = 0; i < packed_pieces(j); i++) pack_piece(j, pair, i, &packed, scratch_of(j, worker));
+    *held_by(j, worker) = pair;
+    for (int64_t n = from; n < (to < blocks ? to : blocks); n++) {
         int64_t head = pair * group + n / j->blocks;
-        fetch_part(p, pair + 1, n, group * j->blocks);
-        ASC_FN(attention_block)(p, head / p->heads, head % p->heads, n % j->blocks, &packed, scratch_of(j, worker));
+        attention_streams next = find_part(p, pair + 1, n, blocks);
+        ASC_FN(attention_block)
+        (p, head / p->heads, head % p->heads, n % j->blocks, &packed, &next, scratch_of(j, worker));
     }
 }
 
@@ -203,6 +241,7 @@ static void run_chunks(const asc_call *call, job *j, int64_t chunks, asc_chunk_f
 static void run_blocks(const asc_call *call, attention *p, job *j) {
     int64_t pairs = p->batch * p->kv_heads;
     j->by_head = call->scratch[BY_HEAD] != 0;
+    j->pack_k = call->scratch[PACK_K] != 0;
     j->pack_v = call->scratch[PACK_V] != 0;
     j->k_floats = call->scratch[PACKED_K_FLOATS];
     j->v_floats = call->scratch[PACKED_V_FLOATS];
@@ -212,12 +251,17 @@ static void run_blocks(const asc_call *call, attention *p, job *j) {
         p->turned = j->packed + (j->by_head ? call->threads : pairs) * (j->k_floats + j->v_floats);
         run_chunks(call, j, j->blocks * (p->mask_strides[0] ? p->batch : 1), turn_chunk);
     }
-    if (j->by_head) {
-        run_chunks(call, j, pairs, head_chunk);
+    int64_t cost = ATTENTION_LANES * p->keys * (p->depth + p->width) / 16;
+    if (j->by_head || !packed_pieces(j)) {
+        int64_t blocks = p->heads / p->kv_heads * j->blocks;
+        j->per_chunk = asc_chunk_items(call, blocks, cost);
+        if (packed_pieces(j) && j->per_chunk < PACKED_BLOCKS) j->per_chunk = PACKED_BLOCKS;
+        for (int32_t i = 0; i < call->threads; i++) *held_by(j, i) = -1;
+        run_chunks(call, j, pairs * asc_ceil_div(blocks, j->per_chunk), head_chunk);
         return;
     }
-    run_chunks(call, j, pairs * packed_panels(j), pack_chunk);
-    j->per_chunk = asc_chunk_items(call, j->blocks, ATTENTION_LANES * p->keys * (p->depth + p->width) / 16);
+    run_chunks(call, j, pairs * packed_pieces(j), pack_chunk);
+    j->per_chunk = asc_chunk_items(call, j->blocks, cost);
     run_chunks(call, j, p->batch * p->heads * asc_ceil_div(j->blocks, j->per_chunk), block_chunk);
 }
 

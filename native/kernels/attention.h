@@ -9,8 +9,9 @@
 #include "gemm_tile.h"
 
 #define ATTENTION_LANES GEMM_PANEL /* queries of a block */
-#define ATTENTION_KEYS 128         /* keys whose scores are held together, in L1; a multiple of GEMM_PANEL */
-#define ATTENTION_FEW 4            /* up to so many queries, scores are dot products, row by row */
+#define ATTENTION_VECTORS (ATTENTION_LANES / ASC_VF)
+#define ATTENTION_KEYS 128 /* keys whose scores are held together, in L1; a multiple of GEMM_PANEL */
+#define ATTENTION_FEW 4    /* up to so many queries, scores are dot products, row by row */
 
 /* A key whose mask is at or below this has weight 0 beside one that is not masked: it need not be computed. */
 #define ATTENTION_MASKED (-1e30f)
@@ -32,16 +33,47 @@ typedef struct attention {
     float *turned; /* [1 or batch][block][keys][ATTENTION_LANES] of a mask that heads share, or NULL */
 } attention;
 
-/* K and V of a head as the register tiles read them. */
+/* K and V of a head as the register tiles read them; NULL: as they lie. */
 typedef struct attention_packed {
-    float *k; /* [panel][attention_lines(depth)][GEMM_PANEL] */
-    float *v; /* [panel][attention_lines(keys)][GEMM_PANEL], or NULL: V is read as it lies */
+    float *k; /* [keys][attention_lines(depth)] */
+    float *v; /* [panel][attention_lines(keys)][GEMM_PANEL] */
 } attention_packed;
 
-/* Asks for rows of neighbouring floats that are read soon, so that nothing waits for memory then. */
-static inline void attention_fetch(const float *rows, int64_t step, int64_t count, int64_t floats) {
-    for (int64_t i = 0; i < count; i++, rows += step)
-        for (int64_t j = 0; j < floats; j += 16) __builtin_prefetch(rows + j, 0, 2);
+/* The softmax of a block so far: the largest score of each query when `shift` was chosen, which is subtracted from its
+ * scores, and the sum of its weights. Starts with max -Inf and zeros. */
+typedef struct attention_softmax {
+    vf max[ATTENTION_VECTORS], shift[ATTENTION_VECTORS], total[ATTENTION_VECTORS];
+} attention_softmax;
+
+/* What is read soon: rows of neighbouring floats. Fetched a few rows at a time, because a core that waits for many
+ * lines at once waits with all that it does. */
+typedef struct attention_stream {
+    const float *row;
+    int64_t step, rows, floats;
+} attention_stream;
+
+typedef struct attention_streams {
+    attention_stream of[4];
+    int count, current;
+    int64_t rows; /* of all */
+} attention_streams;
+
+static inline void attention_stream_add(attention_streams *s, attention_stream more) {
+    if (more.rows > 0) s->of[s->count++] = more;
+    s->rows += more.rows;
+}
+
+static inline void attention_fetch(attention_streams *s, int64_t rows) {
+    while (rows > 0 && s->current < s->count) {
+        attention_stream *of = &s->of[s->current];
+        int64_t some = rows < of->rows ? rows : of->rows, floats = of->floats;
+        const float *row = of->row;
+        for (int64_t i = 0; i < some; i++, row += of->step)
+            for (int64_t j = 0; j < floats; j += 16) __builtin_prefetch(row + j, 0, 2);
+        of->row = row;
+        rows -= some;
+        if (!(of->rows -= some)) s->current++;
+    }
 }
 
 int32_t ASC_FN(attention_read)(const asc_call *call, attention *p);
@@ -77,6 +109,12 @@ void ASC_FN(attention_few)(const attention *p, int64_t batch, int64_t kv_head, f
 /* Floats of `scores`, for all queries that share a key/value head. 0 on overflow. */
 int64_t ASC_FN(attention_few_floats)(const attention *p);
 
+/* scores[i][j] = the sum over `lines` of k[i * k_step + line] q[line][j] for so many keys and at least `lanes` queries;
+ * q and scores are ATTENTION_LANES wide, and where `narrow`, k and q hold pairs.
+ * Behind each tile, some rows of `streams` are fetched. */
+void ASC_FN(attention_scores)(int narrow, const float *k, int64_t k_step, int64_t keys, int64_t lines, const float *q,
+                              int64_t lanes, float *scores, attention_streams *streams, int64_t fetched_rows);
+
 /* The mask of a block of queries as [keys][ATTENTION_LANES]; lanes without a query are masked. */
 void ASC_FN(attention_turn_mask)(const attention *p, int64_t batch, int64_t head, int64_t block, float *out);
 /* Whether each of the `lanes` queries of a turned mask has a key that is not masked: then masked keys have weight 0. */
@@ -84,9 +122,14 @@ int ASC_FN(attention_every_query_sees)(const float *turned, int64_t keys, int64_
 /* Whether the keys [key, key + GEMM_PANEL) of a turned mask are masked for all queries. */
 int ASC_FN(attention_is_hidden)(const float *turned, int64_t key, int64_t keys);
 
-/* Queries [block * ATTENTION_LANES, ...) of one head against all keys. */
+/* Chooses what is subtracted from more scores, and whether `factors` rescale what is summed so far. */
+int ASC_FN(attention_shift)(attention_softmax *s, const float *scores, int64_t keys, int64_t lanes, float *factors);
+/* Scores to weights in place, or where `narrow`, to weights of every two keys as pairs. A score of +Inf gives NaN. */
+void ASC_FN(attention_weights)(attention_softmax *s, int narrow, float *scores, int64_t keys, int64_t lanes);
+
+/* Queries [block * ATTENTION_LANES, ...) of one head against all keys. `next` is read after it. */
 void ASC_FN(attention_block)(const attention *p, int64_t batch, int64_t head, int64_t block,
-                             const attention_packed *packed, float *scratch);
+                             const attention_packed *packed, const attention_streams *next, float *scratch);
 int64_t ASC_FN(attention_block_floats)(const attention *p);
 
 #endif

@@ -200,3 +200,17 @@ def test_refusals():
     for flags, text in [([0] * 3, "five ints"), ([0, 0, 0, 0, 2], "narrow"), ([0, 0, 0, 1, 0], "offset")]:
         with pytest.raises(KernelError, match=text):
             call("attention", [q, k, v], [(np.float32, q.shape)], flags, [1.0])
+
+
+@pytest.mark.parametrize("isa", isa_levels())
+@pytest.mark.parametrize("growth", [1e-3, 0.03, 0.2])
+def test_scores_that_grow_from_key_to_key(growth, isa):
+    """Largest scores are followed up late, early, and at each run; differently by neighbouring queries."""
+    q, k, v = draw(1, 1, 1, 40, 600, 16, 32)
+    q[..., 0] = np.linspace(0, 2, 40)
+    k[..., 0] = growth * np.arange(600)
+    y, expected = attend(q, k, v, isa=isa), reference(q, k, v)
+    rounding = 8 * 2.0**-24 * 2 * 600 * growth  # of the largest scores
+    assert np.max(np.abs(y - expected)) <= (RELATIVE + rounding) * np.max(np.abs(expected))
+    for i in (0, 7, 33):
+        np.testing.assert_array_equal(attend(q[:, :, i : i + 5], k, v, isa=isa), y[:, :, i : i + 5])
