@@ -69,11 +69,10 @@ def _topk(order: str, least: float) -> Row:
     return _block(f"topk_{order}", title, "topk", Goal(least), order=order)
 
 
-def _linear(rows: int, fan_out: int, goal: Goal) -> Row:
-    title = f"Linear+Add+GELU {rows}×1024→{fan_out}"
-    return _block(
-        f"linear_gelu_{rows}", title, "linear_gelu", goal, bf16(1.1), rows=rows, fan_in=1024, fan_out=fan_out
-    )
+def _linear(rows: int, fan_in: int, fan_out: int, *goals: Goal) -> Row:
+    title = f"Linear+Add+GELU {rows}×{fan_in}→{fan_out}"
+    sizes = {"rows": rows, "fan_in": fan_in, "fan_out": fan_out}
+    return _block(f"linear_gelu_{rows}", title, "linear_gelu", *goals, **sizes)
 
 
 def llama(seq: int, past: int = 0, int8_weights: bool = False) -> Model:
@@ -104,9 +103,10 @@ ROWS: tuple[Row, ...] = (
     _block("softmax_heads", "Softmax [12,128,128]", "softmax", Goal(1.4), shape=(12, 128, 128)),
     _block("attention", "attention [1,16,512,64]", "attention", Goal(1.15), bf16(1.15)),
     _block("depthwise", "depthwise 3×3 [1,64,112,112]", "depthwise", Goal(1.07, stretch=1.3)),
-    _linear(32, 4096, Goal(1.05)),
-    _linear(128, 1024, Goal(1.05)),
-    _linear(1024, 4096, Goal(1.0, stretch=1.05)),
+    _linear(32, 1024, 4096, Goal(1.05), bf16(1.1)),
+    _linear(128, 1024, 1024, Goal(1.05), bf16(1.1)),
+    _linear(1024, 1024, 4096, Goal(1.0, stretch=1.05), bf16(1.1)),
+    _linear(2048, 2048, 2048, Goal(0.95), bf16(0.95)),  # that blocking holds beyond the caches
     Row("llama_prefill_128", "Llama-style prefill 128", llama(128), (Goal(1.08), bf16(1.1))),
     Row("llama_prefill_512", "Llama-style prefill 512", llama(512), (Goal(1.08), bf16(1.1))),
     Row("llama_decode", "Llama-style decode at 512", DECODE, (Goal(1.15), bf16(1.4))),
