@@ -6,6 +6,7 @@ import math
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 from benchmark.gate import Change, NotComparable, broken, changes, confirmed
 from benchmark.markdown import END, START, table
@@ -13,6 +14,7 @@ from benchmark.noise import Ratio, has_fallen, ratio, typical_error
 from benchmark.record import Record, embedded_excess, floors, verdict
 from benchmark.results import Results
 from benchmark.rows import ROWS, Goal, Row
+from benchmark.runs import rms_error
 from benchmark.work import Work
 from readme_section import write_section
 
@@ -161,11 +163,24 @@ def test_a_fast_wrong_result_does_not_reach_its_goal() -> None:
 def test_bfloat16_is_held_to_the_error_of_openvino() -> None:
     times = {"own_bf16": [1.0], "openvino_default": [2.0]}
     goal = Goal(1.1, "own_bf16", ("openvino_default",))
-    for own, reached in ((1e-3, True), (3e-3, False)):
-        record = Record("x", "run", rounds=times, errors={"own_bf16": own, "openvino_default": 2e-3})
+    for largest, rms, reached in (
+        (3e-3, 1e-4, True),  # the largest of many is chance
+        (5e-3, 1e-4, False),
+        (2e-3, 3e-4, False),
+    ):
+        errors = {"own_bf16": largest, "openvino_default": 2e-3}
+        record = Record(
+            "x", "run", rounds=times, errors=errors, rms={"own_bf16": rms, "openvino_default": 2e-4}
+        )
         found = verdict(record, goal)
         assert found is not None
         assert found.reached is reached
+
+
+def test_rms_error_is_relative_to_the_largest_magnitude() -> None:
+    expected = np.array([3.0, -4.0])
+    assert rms_error(np.array([3.0, -3.0], np.float32), expected) == pytest.approx(np.sqrt(0.5) / 4)
+    assert rms_error(np.zeros(0, np.float32), np.zeros(0)) == 0
 
 
 def test_a_limit_in_seconds() -> None:

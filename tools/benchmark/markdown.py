@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from .record import Record, Verdict, embedded_excess, verdict
 from .report import LABELS, profile_text, quantity
@@ -15,11 +15,13 @@ LEGEND = """\
 A ratio above 1 means that ours is faster than the fastest of onnxruntime (run and io-binding) and OpenVINO
 f32, or, in bfloat16, than OpenVINO's default; ✓ where it reaches its goal, ? where other processes disturbed
 the measurement. × floor: own time over what bytes,
-operations and exponentials take at the rates measured in between. Error: own float32 against float64,
-relative to the largest magnitude."""
+operations and exponentials take at the rates measured in between. Errors are differences from a run in
+float64, relative to the largest magnitude: of own float32 the largest; of bfloat16 the root of the mean
+square, beside that of OpenVINO's default, which it must not exceed, and the largest, which is chance and must
+not be twice OpenVINO's."""
 HEADER = (
     "row | own | onnxruntime | OpenVINO f32 | ratio (goal) | own bf16 | OpenVINO default | ratio (goal) | "
-    "in onnxruntime | × floor | error"
+    "in onnxruntime | × floor | error | bf16 rms error (OpenVINO's) | largest"
 )
 
 
@@ -71,7 +73,15 @@ def _timed(row: Row, record: Record) -> list[str]:
         times["ascend_in_ort"],
         f"{floor.floor:.1f}" if floor and floor.floor else NOTHING,
         NOTHING if error is None else f"{error:.0e}",
+        _beside_rival(record.rms),
+        _beside_rival(record.errors),
     ]
+
+
+def _beside_rival(errors: Mapping[str, float]) -> str:
+    """The error of own bfloat16, and OpenVINO's default's."""
+    own, rival = errors.get("own_bf16"), errors.get("openvino_default")
+    return NOTHING if own is None or rival is None else f"{own:.2g} ({rival:.2g})"
 
 
 def _others(rows: Iterable[Row], results: Results) -> Iterable[list[str]]:

@@ -14,13 +14,17 @@ from .work import Work
 
 #: Largest difference of a float32 result from the float64 reference, relative to the largest magnitude.
 FLOAT32_BOUND = 2e-5
+#: What bfloat16's errors may be, in those of OpenVINO's default: the rms of many roundings of one size agrees
+#: to a percent or two; the largest of them is chance, and held within a factor against errors in one place.
+RMS_FACTOR, LARGEST_FACTOR = 1.02, 2.0
 
 
 @dataclass
 class Record:
     """Per backend: the medians of its slots, one a round, in seconds (bytes for memory); `loads` and `first`,
     making the session and running it once; `errors`, the largest difference from the float64 reference,
-    relative to the largest magnitude of the output; `mismatches`, how many integers of the outputs differ;
+    relative to the largest magnitude of the output, and `rms`, the root of the mean square of all
+    differences, relative to the same; `mismatches`, how many integers of the outputs differ;
     `missing`, why there is no number; `profiles`, by kernel the share of a run, for those that miss a goal.
     `hosted`: the backends of ours that leave a part to onnxruntime; `foreign`: the shares of the CPUs that
     others used in the slots; `floors`: by arithmetic ("float32", "bfloat16"), in seconds."""
@@ -31,6 +35,7 @@ class Record:
     loads: dict[str, float] = field(default_factory=dict)
     first: dict[str, float] = field(default_factory=dict)
     errors: dict[str, float] = field(default_factory=dict)
+    rms: dict[str, float] = field(default_factory=dict)
     mismatches: dict[str, int] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
     hosted: list[str] = field(default_factory=list)
@@ -135,8 +140,17 @@ def _inaccuracy(record: Record, goal: Goal) -> str:
     if error is None or goal.approximate:
         return ""
     if goal.own == "own_bf16":
-        rival = record.errors.get("openvino_default", error)
-        return f"error {error:.1e}, OpenVINO's {rival:.1e}" if error > rival else ""
+        return _beyond_rival("rms error", record.rms, RMS_FACTOR) or _beyond_rival(
+            "error", record.errors, LARGEST_FACTOR
+        )
     if record.mismatches.get(goal.own):
         return f"{record.mismatches[goal.own]} integers differ from the reference"
     return f"error {error:.1e}" if error > FLOAT32_BOUND else ""
+
+
+def _beyond_rival(name: str, errors: Mapping[str, float], factor: float) -> str:
+    """What is wrong when the error of our bfloat16 is more than `factor` times that of OpenVINO's default."""
+    own, rival = errors.get("own_bf16"), errors.get("openvino_default")
+    if own is None or rival is None or own <= factor * rival:
+        return ""
+    return f"{name} {own:.1e}, OpenVINO's {rival:.1e}"

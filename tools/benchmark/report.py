@@ -51,9 +51,11 @@ def line(row: Row, record: Record) -> str:
         runs = (f"{LABELS[b]} {quantity(record.first[b], 'run')}" for b in LABELS if b in record.first)
         parts.append("    and the first run: " + ", ".join(runs))
     parts += [f"    {verdict_text(v)}" for v in verdicts(row, record)]
-    errors = [f"{LABELS[b]} {e:.1e}" for b in LABELS if (e := record.errors.get(b)) is not None]
-    if errors:
-        parts.append("    error: " + ", ".join(errors))
+    for name, found in (("error", record.errors), ("rms error", record.rms)):
+        if found:
+            parts.append(
+                f"    {name}: " + ", ".join(f"{LABELS[b]} {found[b]:.1e}" for b in LABELS if b in found)
+            )
     excess = embedded_excess(record)
     if excess is not None and excess > 0:
         parts.append(f"    AscendEP in onnxruntime is {quantity(excess, 'run')} beyond 5% and 4 us of own")

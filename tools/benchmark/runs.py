@@ -69,6 +69,9 @@ def _check_results(stage: Stage, backends: Sequence[str]) -> None:
     reference = list(stage.artefacts.reference(model).values())
     for backend, found in results.items():
         record.errors[backend], record.mismatches[backend] = differences(found, reference)
+        record.rms[backend] = max(
+            (rms_error(*pair) for pair in zip(found, reference, strict=True)), default=0.0
+        )
     half, single = results.get("own_bf16"), results.get("own")
     if half and single and all(map(np.array_equal, half, single)):
         record.missing["own_bf16"] = SAME_BITS
@@ -85,6 +88,15 @@ def differences(results: Arrays, reference: Arrays) -> tuple[float, int]:
         else:
             unequal += int(found.relative)
     return worst, unequal
+
+
+def rms_error(result: NDArray[Any], expected: NDArray[Any]) -> float:
+    """The root of the mean square of the differences of a float output, relative to the largest magnitude."""
+    if result.dtype.kind != "f" or not expected.size:
+        return 0.0
+    want = expected.astype(np.float64)
+    scale = float(np.abs(want).max()) or 1.0
+    return float(np.sqrt(np.mean((result.astype(np.float64) - want) ** 2)) / scale)
 
 
 def _limits(stage: Stage) -> list[dict[str, float]]:
