@@ -54,15 +54,16 @@ def _store(part: NativePartition, found: dict[Weight, Ref | None], rounding: boo
         if right is None or right.weight is None or right.weight.layout != "panel32":
             continue
         if right.weight not in found:
-            found[right.weight] = _halves(right) if rounding or _is_exact(right) else None
-        halves = found[right.weight]
-        if halves is not None:
-            replace_weight(part, i, halves)
+            found[right.weight] = halves(right) if rounding or _is_exact(right) else None
+        made = found[right.weight]
+        if made is not None:
+            replace_weight(part, i, made)
             changed += 1
     return changed
 
 
-def _halves(ref: Ref) -> Ref:
+def halves(ref: Ref) -> Ref:
+    """A constant weight of products as float16, to take the place of one in panels of floats."""
     assert ref.weight is not None
     return Ref(ref.name, FLOAT16, ref.dims, WEIGHT, weight=Weight(Rounded(ref.weight), "halves32"))
 
