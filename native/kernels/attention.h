@@ -123,7 +123,8 @@ int ASC_FN(attention_every_query_sees)(const float *turned, int64_t keys, int64_
 int ASC_FN(attention_is_hidden)(const float *turned, int64_t key, int64_t keys);
 
 /* Chooses what is subtracted from more scores, and whether `factors` rescale what is summed so far. */
-int ASC_FN(attention_shift)(attention_softmax *s, const float *scores, int64_t keys, int64_t lanes, float *factors);
+int ASC_FN(attention_shift)(attention_softmax *s, int narrow, const float *scores, int64_t keys, int64_t lanes,
+                            float *factors);
 /* Scores to weights in place, or where `narrow`, to weights of every two keys as pairs. A score of +Inf gives NaN. */
 void ASC_FN(attention_weights)(attention_softmax *s, int narrow, float *scores, int64_t keys, int64_t lanes);
 

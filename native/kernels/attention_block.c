@@ -114,7 +114,8 @@ static void run_keys(state *s, int64_t key, int64_t keys) {
     if (p->mask) add_mask(s, key, keys);
     if (key + keys > attention_reach(p, s->first)) hide_future(s, key, keys);
     float factors[LANES];
-    if (ASC_FN(attention_shift)(&s->softmax, s->scores, keys, s->lanes, factors) && s->started) rescale(s, factors);
+    if (ASC_FN(attention_shift)(&s->softmax, p->narrow, s->scores, keys, s->lanes, factors) && s->started)
+        rescale(s, factors);
     ASC_FN(attention_weights)(&s->softmax, p->narrow, s->scores, keys, s->lanes);
     int64_t first = attention_lines(p, key), lines = attention_lines(p, keys);
     for (int64_t j = 0; j < p->width; j += GEMM_PANEL) {

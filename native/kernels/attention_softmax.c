@@ -9,7 +9,8 @@
 #define LANES ATTENTION_LANES
 #define VECTORS ATTENTION_VECTORS
 
-/* By how much a score may exceed what is subtracted from it. */
+/* By how much a score may exceed what is subtracted from it in float32. In bfloat16 nothing may: the largest weight is
+ * to be 1, which is not rounded. */
 #define SLACK 8.0f
 
 /* The largest score of each query so far. Four at a time: one alone would wait for the one before. */
@@ -28,15 +29,17 @@ static vf finite_shift(vf max) {
     return vf_select(vf_abs(max) == INFINITY, (vf){0}, max);
 }
 
-/* What is subtracted for a query stays while no score exceeds it by more than SLACK: weights above 1 are rounded as
- * those below are, and what is summed already need not be rescaled. */
-int ASC_FN(attention_shift)(attention_softmax *s, const float *scores, int64_t keys, int64_t lanes, float *factors) {
+/* What is subtracted for a query stays while no score exceeds it by more than the slack: weights above 1 are rounded
+ * as those below are, and what is summed already need not be rescaled. */
+int ASC_FN(attention_shift)(attention_softmax *s, int narrow, const float *scores, int64_t keys, int64_t lanes,
+                            float *factors) {
     vi moved = {0};
+    float slack = narrow ? 0 : SLACK;
     for (int v = 0; v < VECTORS; v++, factors += ASC_VF) {
         vf_store(factors, vf_set(1.0f));
         if (v * ASC_VF >= lanes) continue;
         vf max = largest(scores + v * ASC_VF, keys, s->max[v]);
-        vi moves = ~(max <= s->max[v] + SLACK);
+        vi moves = ~(max <= s->max[v] + slack);
         if (!vi_any(moves)) continue;
         vf shift = finite_shift(max), change = vf_exp(s->shift[v] - shift);
         change = vf_select(s->max[v] == -INFINITY, (vf){0}, change);
