@@ -5,6 +5,8 @@
 /* What prepare sees as the address of data that does not exist yet: it must look at ASC_T_CONST. */
 #define NOT_YET ((void *)ASC_ALIGN)
 
+#define TURN_BYTES ((uint64_t)48 << 20)
+
 static void add_patch(asc_bound *b, uint32_t operand, uint32_t v, const uint32_t *slots) {
     const asc_plan *plan = &b->model->plan;
     uint32_t first = asc_bound_partition(b)->first_value, root = plan->roots[v] - first;
@@ -92,8 +94,8 @@ static int32_t prepare_library_call(const asc_bound *b, const asc_insn *insn, as
     return code == ASC_OK ? asc_custom_prepare(call) : code;
 }
 
-/* Whether it is worth while to begin where the last region ended: no region before has read weights, and of what
- * streams past the caches none is left there. */
+/* Whether it is worth while to begin where the last region ended: no region before has read weights, and of much
+ * more than the caches hold they keep nothing. */
 static int32_t turns(const asc_call *call) {
     uint64_t weights = 0, others = 0;
     for (int32_t i = 0; i < call->n_in + call->n_out; i++) {
@@ -101,7 +103,7 @@ static int32_t turns(const asc_call *call) {
         uint64_t bytes = t->dtype == ASC_UNDEFINED ? 0 : (uint64_t)asc_numel(t) * asc_dtype_bytes(t->dtype);
         *(t->flags & ASC_T_CONST ? &weights : &others) += bytes;
     }
-    return weights < others && others < ASC_STREAM_BYTES;
+    return weights < others && others < TURN_BYTES;
 }
 
 static int32_t prepare_call(asc_bound *b, uint32_t index, asc_call *call, asc_run_fn *run) {
