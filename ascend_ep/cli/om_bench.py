@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +15,10 @@ from numpy.typing import NDArray
 from ascend_ep.runtime.binding import fail, ffi, lib, new_status, open_model
 from ascend_ep.runtime.bundle import Bundle, Instruction
 from ascend_ep.runtime.executor import Executor
+from ascend_ep.runtime.native_partition import NativePartition
 from ascend_ep.runtime.options import SessionOptions
 from ascend_ep.runtime.profile import Profile
 from ascend_ep.runtime.session import InferenceSession
-
-if TYPE_CHECKING:
-    from ascend_ep.runtime.native_partition import NativePartition
 
 Found = dict[str, Any]
 #: Loads of which the median is shown.
@@ -110,35 +109,95 @@ class KernelTimes(Profile):
 
 
 def kernel_shares(trial: Trial) -> Found:
-    """Median seconds of every instruction, by kernel and for the slowest; `outside` is the rest of a run: the
-    caller, and host partitions. Profiled runs cost a clock reading for each instruction."""
-    options = trial.options()
-    profile = KernelTimes(options)
-    executor = Executor(Bundle(open_model(trial.path, trial.threads, trial.trust)), options, profile)
-    runs: list[float] = []
-    end = time.perf_counter() + trial.seconds
-    while len(runs) < 3 or time.perf_counter() < end:
-        began = time.perf_counter()
-        executor.run(None, trial.feeds, None)
-        runs.append(time.perf_counter() - began)
+    """Mean seconds of every instruction, by kernel and for the slowest, over the runs whose whole time is in
+    the middle half. Over the same runs: `total`, the whole; `timer`, reading the clock before and after every
+    instruction, which is taken off where it was measured with; `outside`, the rest: the caller, and host
+    partitions. So kernels, timer and outside add up to the total; without a profile a run is `timer` shorter.
+    """
+    profile = KernelTimes(trial.options())
+    walls = np.array(_profiled_runs(trial, profile))
+    order = np.argsort(walls)
+    middle = order[len(order) // 4 : len(order) - len(order) // 4]
+    clock = clock_seconds()
     timed = [
-        (instruction, float(median))
+        (instruction, max(0.0, float(mean) - clock))
         for name, found in profile.found.items()
-        for instruction, median in zip(found, np.median(profile.seconds[name], axis=0), strict=True)
+        for instruction, mean in zip(found, np.stack(profile.seconds[name])[middle].mean(axis=0), strict=True)
     ]
-    total = statistics.median(runs)
     kernels: dict[str, Found] = {}
     for instruction, spent in timed:
         entry = kernels.setdefault(instruction.kernel, {"calls": 0, "seconds": 0.0})
         entry["calls"] += 1
         entry["seconds"] += spent
+    total, timer = float(walls[middle].mean()), 2 * clock * len(timed)
     slowest = sorted(timed, key=lambda pair: -pair[1])[:SLOWEST]
     return {
         "total": total,
-        "outside": max(0.0, total - sum(spent for _, spent in timed)),
+        "timer": timer,
+        "outside": max(0.0, total - timer - sum(spent for _, spent in timed)),
         "kernels": dict(sorted(kernels.items(), key=lambda item: -item[1]["seconds"])),
         "slowest": [{"node": i.node, "kernel": i.kernel, "seconds": spent} for i, spent in slowest],
     }
+
+
+def _profiled_runs(trial: Trial, profile: KernelTimes) -> list[float]:
+    """The seconds of every run; those of its instructions go to the profile."""
+    bundle = Bundle(open_model(trial.path, trial.threads, trial.trust))
+    run = _one_call(bundle, trial, profile) or _call_by_partition(bundle, trial, profile)
+    run()
+    profile.seconds.clear()
+    runs: list[float] = []
+    end = time.perf_counter() + trial.seconds
+    while len(runs) < 4 or time.perf_counter() < end:
+        runs.append(run())
+    return runs
+
+
+def _one_call(bundle: Bundle, trial: Trial, profile: KernelTimes) -> Callable[[], float] | None:
+    """A run as sessions do it, when that is one call."""
+    executor = Executor(bundle, trial.options(), None)
+    executor.run(None, trial.feeds, None)
+    only = executor.partitions[0]
+    if not isinstance(only, NativePartition):
+        return None
+    ns = profile.timestamps(only)
+    if executor.run_timed(trial.feeds, ns) is None:
+        return None
+
+    def run() -> float:
+        began = time.perf_counter()
+        executor.run_timed(trial.feeds, ns)
+        spent = time.perf_counter() - began
+        profile.instructions(bundle, only, ns)
+        return spent
+
+    return run
+
+
+def _call_by_partition(bundle: Bundle, trial: Trial, profile: KernelTimes) -> Callable[[], float]:
+    executor = Executor(bundle, trial.options(), profile)
+
+    def run() -> float:
+        began = time.perf_counter()
+        executor.run(None, trial.feeds, None)
+        return time.perf_counter() - began
+
+    return run
+
+
+def clock_seconds() -> float:
+    """One reading of the clock, without what calling the library costs."""
+    return max(0.0, _seconds_a_call(lib.asc_clock_ns) - _seconds_a_call(lib.asc_abi_version))
+
+
+def _seconds_a_call(function: Callable[[], int]) -> float:
+    least, repeat = math.inf, range(1000)
+    for _ in range(7):
+        began = time.perf_counter()
+        for _ in repeat:
+            function()
+        least = min(least, time.perf_counter() - began)
+    return least / len(repeat)
 
 
 def memory_floor(trial: Trial) -> Found:
@@ -182,7 +241,8 @@ def bench_text(found: Found) -> str:
         total = profile["total"]
         lines += ["", f"{'kernel':24} {'calls':>5} {'time':>12} {'share':>6}"]
         rows = [(name, str(k["calls"]), k["seconds"]) for name, k in profile["kernels"].items()]
-        for name, calls, seconds in [*rows, ("outside kernels", "", profile["outside"])]:
+        rows += [("outside kernels", "", profile["outside"]), ("timer of the profile", "", profile["timer"])]
+        for name, calls, seconds in rows:
             lines.append(f"{name:24} {calls:>5} {_ms(seconds):>12} {100 * seconds / total:5.1f}%")
         lines += ["", "slowest:"]
         lines += [f"{_ms(s['seconds']):>12}  {s['kernel']:16} {s['node']}" for s in profile["slowest"]]

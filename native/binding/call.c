@@ -6,11 +6,12 @@
  * outputs (maker, dtype, shape), where maker() gives new memory; failure(address of an asc_status) gives the
  * exception of a run that failed.
  *
- *   run(feed, targets=None) -> list of outputs, or None when this is no call for these operands
+ *   run(feed, targets=None, ns=0) -> list of outputs, or None when this is no call for these operands
  *
  * A feed is taken when it is a dict of exactly the inputs' names and arrays: numpy's own array type, that very
  * dtype object, that shape, contiguous and aligned. Of whatever else is given the caller makes sense.
- * `targets` has per output an array to write into, or None for new memory.
+ * `targets` has per output an array to write into, or None for new memory. `ns` is the address of room for two
+ * uint64 per instruction, which get the nanoseconds of its start and end.
  *
  * Arrays are read through the head that they have had in all of numpy 1 and 2; check_layout holds it against
  * an array whose head is known before anything relies on it. */
@@ -108,13 +109,15 @@ static PyObject *run(PyObject *object, PyObject *const *args, Py_ssize_t n) {
     PyObject *arrays[MOST], *results = NULL;
     const void *in[MOST];
     void *out[MOST];
-    if (n < 1 || n > 2) return PyErr_Format(PyExc_TypeError, "run takes a feed and targets");
+    if (n < 1 || n > 3) return PyErr_Format(PyExc_TypeError, "run takes a feed, targets and room for times");
+    uint64_t *ns = n == 3 ? PyLong_AsVoidPtr(args[2]) : NULL;
+    if (PyErr_Occurred()) return NULL;
     if (take_inputs(self, args[0], arrays, in)) {
-        results = take_outputs(self, n == 2 && args[1] != Py_None ? args[1] : NULL, out);
+        results = take_outputs(self, n >= 2 && args[1] != Py_None ? args[1] : NULL, out);
         if (results) {
             asc_status status;
             int32_t code;
-            Py_BEGIN_ALLOW_THREADS code = asc_execute(self->bound, in, out, NULL, &status);
+            Py_BEGIN_ALLOW_THREADS code = asc_execute(self->bound, in, out, ns, &status);
             Py_END_ALLOW_THREADS if (code != ASC_OK) {
                 Py_CLEAR(results);
                 raise_failure(self, &status);

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import onnx.parser
 import onnxruntime
 import pytest
 from small_models import WEIGHT, mixed, model, projection
@@ -211,6 +212,28 @@ def test_io_binding_to_memory_that_runs_cant_write(session: ascend_ep.InferenceS
         np.testing.assert_array_equal(binding.get_outputs()[0].numpy(), expected)
 
 
+def test_inputs_that_are_used_in_another_order_take_one_call_too() -> None:
+    text = """<ir_version: 10, opset_import: ["": 21]>
+      g (float[N] a, float[M,1] b, float[N] c) => (float[M,N] y)
+      { d = Exp(c)  e = Sub(b, d)  y = Mul(e, a) }"""
+    session = ascend_ep.InferenceSession(convert(onnx.parser.parse_model(text)).to_bytes())
+    (partition,) = session._executor.bundle.partitions
+    assert [e.index for e in session._executor.inputs] != list(partition.inputs)
+    for n, m in ((3, 2), (4, 1), (3, 2)):
+        a, b, c = np.arange(n, dtype=np.float32), np.ones((m, 1), np.float32), np.full(n, -1, np.float32)
+        expected = (b - np.exp(c)) * a
+        for _ in range(2):
+            (y,) = session.run(None, {"c": c, "a": a, "b": b})
+            np.testing.assert_allclose(y, expected, rtol=1e-6)
+            assert session._executor._call is not None
+        binding, target = session.io_binding(), np.zeros((m, n), np.float32)
+        for name, array in (("b", b), ("a", a), ("c", c)):
+            binding.bind_cpu_input(name, array)
+        binding.bind_ortvalue_output("y", ascend_ep.OrtValue.ortvalue_from_numpy(target))
+        session.run_with_iobinding(binding)
+        np.testing.assert_allclose(binding.get_outputs()[0].numpy(), expected, rtol=1e-6)
+
+
 def test_a_call_takes_only_what_it_was_made_for(bundle: bytes) -> None:
     from ascend_ep.runtime._call import Call
     from ascend_ep.runtime.binding import fail, ffi
@@ -220,6 +243,8 @@ def test_a_call_takes_only_what_it_was_made_for(bundle: bytes) -> None:
     session.run(None, {"x": x})
     call = session._executor._call
     assert isinstance(call, Call)
+    with pytest.raises(TypeError):
+        call.run({"x": x}, None, "no address")
     bound = session._executor._whole.bind(((4, 16),))
     unaligned = np.zeros(8 * 4 * 4 + 1, np.uint8)[1:].view(np.float32).reshape(8, 4)
     outputs = ((lambda: unaligned, np.dtype(np.float32), (8, 4)),)

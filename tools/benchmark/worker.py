@@ -82,7 +82,7 @@ class Worker:
 
         found = kernel_shares(Trial(model, self._feeds(feeds), self.threads, None, 1, seconds))
         times = {name: kernel["seconds"] for name, kernel in found["kernels"].items()}
-        times["outside kernels"] = found["outside"]
+        times |= {"outside kernels": found["outside"], "timer of the profile": found["timer"]}
         shares = sorted(times.items(), key=lambda item: -item[1])
         return {name: round(spent / found["total"], 4) for name, spent in shares}
 
