@@ -3,7 +3,7 @@
 #ifndef ASC_KERNELS_ERF_TABLE_H
 #define ASC_KERNELS_ERF_TABLE_H
 
-static const float asc_erf_table[5][32] = {
+static const _Alignas(64) float asc_erf_table[5][32] = {
     {0x0p+0f,        0x1.1f5e1ap-3f, 0x1.1af54ep-2f, 0x1.9dd0d2p-2f, 0x1.0a7ef6p-1f, 0x1.3f196ep-1f, 0x1.6c1c98p-1f,
      0x1.91724ap-1f, 0x1.af767ap-1f, 0x1.c6dad2p-1f, 0x1.d8865ep-1f, 0x1.e5768cp-1f, 0x1.eea556p-1f, 0x1.f4f694p-1f,
      0x1.f92d08p-1f, 0x1.fbe61ep-1f, 0x1.fd9ae2p-1f, 0x1.fea422p-1f, 0x1.ff4048p-1f, 0x1.ff996p-1f,  0x1.ffcaa8p-1f,
