@@ -78,13 +78,15 @@ static void run_register_tile(const block *k, int rows, int vectors, const gemm_
         ASC_FN(gemm_tile_run)(rows, vectors, t);
 }
 
-/* What the end of a tile reads and writes, brought near while its sums grow. */
-static void fetch_output(const gemm *g, const float *c, int64_t row, int rows, int64_t col, int64_t width, int last) {
+/* What the end of a tile reads and writes, brought to L2 while its sums grow. Inlined, because GCC drops the call of a
+ * function that does nothing but fetch. */
+static inline __attribute__((always_inline)) void fetch_output(const gemm *g, const float *c, int64_t row, int rows,
+                                                               int64_t col, int64_t width, int last) {
     const epilogue_addend *r = &g->epilogue.residual;
     for (int i = 0; i < rows; i++)
         for (int64_t j = 0; j < width; j += 64 / (int64_t)sizeof *c) {
             if (!g->streams) __builtin_prefetch(c + i * g->ldc + j, 1);
-            if (last && r->data) __builtin_prefetch(r->data + (row + i) * r->row + (col + j) * r->col);
+            if (last && r->data) __builtin_prefetch(r->data + (row + i) * r->row + (col + j) * r->col, 0, 2);
         }
 }
 
@@ -112,7 +114,7 @@ static void run_tile(const block *k, int64_t row, int rows, const float *a, int6
         .k = k->k, .a = a, .a_step = a_step, .b = b, .b_step = k->b_step, .panel = k->b_panel, .c = c, .ldc = g->ldc};
     int last = k->k0 + k->k == g->k, ends = last && !epilogue_is_plain(&g->epilogue);
     int aside = cols < width || ends || (last && g->streams);
-    fetch_output(g, c, row, rows, col, width, last);
+    if (g->far) fetch_output(g, c, row, rows, col, width, last);
     t.resume = k->k0 > 0;
     t.fetch = fetch;
     t.fetch_step = fetch_step;
@@ -238,6 +240,16 @@ static const float *find_panels(block *k, int64_t panel, int64_t panels, float *
     return packed;
 }
 
+/* What is multiplied after panel p of the block: the next panel, or the first one's next block of K, or what the
+ * chunk after this one begins with. */
+static const float *after_panel(const block *k, int64_t p, int64_t panel, int64_t panel_end) {
+    const gemm *g = k->g;
+    int64_t k_end = k->k0 + k->k, line = gemm_line(g);
+    if (p + 1 < panel_end) return g->b + ((p + 1) * g->k + k->k0) * line;
+    if (k_end < g->k) return g->b + (panel * g->k + k_end) * line;
+    return (p + 1) * GEMM_PANEL < g->n ? g->b + (p + 1) * g->k * line : NULL;
+}
+
 void ASC_FN(gemm_block)(const gemm *g, int64_t row, int64_t rows, int64_t panel, int64_t panel_end,
                         gemm_scratch *scratch) {
     float *a_tiles = (float *)(scratch + 1);
@@ -258,7 +270,7 @@ void ASC_FN(gemm_block)(const gemm *g, int64_t row, int64_t rows, int64_t panel,
         for (int64_t p = panel; p < panel_end; p += group) {
             int64_t panels = least(group, panel_end - p);
             const float *b = find_panels(&k, p, panels, b_panels);
-            k.next = !g->pack && group == 1 && (p + 1) * GEMM_PANEL < g->n ? b + k.b_panel : NULL;
+            k.next = !g->pack && group == 1 ? after_panel(&k, p, panel, panel_end) : NULL;
             int64_t plain = panels - swapped_panels(&k, p, panels);
             for (int64_t first = 0; first < rows; first += unit) {
                 int64_t tall = least(unit, rows - first);

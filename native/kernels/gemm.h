@@ -25,6 +25,7 @@ struct gemm {
     const void *source; /* for a pack function with more to know than strides */
     float *c;
     int64_t ldc;
+    int far;     /* C is larger than L2: what a tile ends with is fetched before */
     int streams; /* finished rows of C are stored past the caches */
     int64_t k_block;
     int keeps_rows; /* a worker's packed rows of A stay for all of K: the same rows meet other panels later */
@@ -56,10 +57,14 @@ static inline int64_t gemm_k_block(int64_t k) {
     return blocks <= 1 ? k : ((k + blocks - 1) / blocks + 7) / 8 * 8;
 }
 
-/* Most rows of A that a worker packs at once: half of L2, or more when B must be packed for every row block. */
+/* Most rows of A that a worker packs at once: a quarter of L2, up to half of it for ten tiles, or more when B must be
+ * packed for every row block. */
 static inline int64_t gemm_row_block(int64_t k_block, int packs_b) {
-    int64_t rows = (packs_b ? 2 << 20 : 576 << 10) / 4 / (k_block > 0 ? k_block : 1);
-    return rows < 8 * GEMM_ROWS ? 8 * GEMM_ROWS : rows;
+    int64_t floats = 72 << 10, least = 10 * GEMM_ROWS, lines = k_block > 0 ? k_block : 1;
+    if (packs_b) floats = 512 << 10;
+    if (least > 2 * floats / lines) least = 2 * floats / lines;
+    if (least < 8 * GEMM_ROWS) least = 8 * GEMM_ROWS;
+    return floats / lines < least ? least : floats / lines;
 }
 
 /* Bytes of scratch for blocks of up to `rows` rows, of which `k_rows` columns are kept; 0 on overflow. */

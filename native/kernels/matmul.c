@@ -26,6 +26,7 @@
 #define TILES_WIDEN 0
 #endif
 
+#define FAR_BYTES (2 << 20) /* of an output of which L2 keeps little from one panel to the next */
 #define MAX_BATCH_AXES ASC_MAX_RANK
 enum { A, B, C, R, OPERANDS, SCALE = OPERANDS, ZERO };
 
@@ -396,6 +397,7 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
     } else {
         g.b += batch_offset(p, B, batch);
     }
+    g.far = (double)g.m * (double)g.n * sizeof(float) >= FAR_BYTES;
     g.streams = streams(p);
     g.keeps_rows = (int)call->scratch[KEEPS_ROWS];
     int64_t from = split_at(g.m, rows, row), to = split_at(g.m, rows, row + 1);
