@@ -231,9 +231,12 @@ static void few_chunk(const asc_call *call, int64_t pair, int32_t worker, void *
     ASC_FN(attention_few)(j->p, pair / j->p->kv_heads, pair % j->p->kv_heads, scratch_of(j, worker));
 }
 
+/* Never backwards: what is fetched ahead comes after. */
 static void run_chunks(const asc_call *call, job *j, int64_t chunks, asc_chunk_fn fn) {
+    asc_call forward = *call;
+    forward.turns = 0;
     if (!j->serial)
-        asc_parallel(call, chunks, fn, j);
+        asc_parallel(&forward, chunks, fn, j);
     else
         for (int64_t i = 0; i < chunks; i++) fn(call, i, 0, j);
 }
