@@ -139,13 +139,9 @@ typedef struct flow {
     asc_row_index rows;
 } flow;
 
-/* Whether all operands are row-major, or the kernel checks how its weights are laid out. */
-static int knows_layouts(const asc_plan *p, const asc_insn *insn) {
-    static const char *const KERNELS[] = {"matmul",    "conv",    "conv_last", "conv_winograd",
-                                          "recurrent", "qmatmul", "qconv"};
-    const char *name = insn->native == ASC_NONE ? asc_plan_string(p, insn->kernel) : "";
-    for (size_t i = 0; i < sizeof KERNELS / sizeof *KERNELS; i++)
-        if (strcmp(name, KERNELS[i]) == 0) return 1;
+/* Whether all operands are row-major, or the kernel (NULL: a library's) checks how they are laid out. */
+static int knows_layouts(const asc_plan *p, const asc_insn *insn, const asc_kernel *row) {
+    if (row && row->flags & ASC_K_PACKED) return 1;
     for (uint32_t i = 0; i < insn->n_in; i++) {
         uint32_t v = asc_plan_indices(p)[insn->first_operand + i];
         if (v != ASC_NONE && asc_plan_values(p)[v].layout != ASC_LAYOUT_PLAIN) return 0;
@@ -209,7 +205,8 @@ static int32_t check_insn(asc_plan *p, const asc_partition *part, uint32_t index
     if (!fault && insn->native == ASC_NONE)
         p->rows[index] = asc_row_index_find(&f->rows, kernel, types, insn->n_in, insn->n_out);
     int found = !fault && (insn->native != ASC_NONE || p->rows[index]);
-    if (found && !knows_layouts(p, insn)) fault = "it reads a packed weight that its kernel has no layout for";
+    if (found && !knows_layouts(p, insn, p->rows[index]))
+        fault = "it reads a packed weight that its kernel has no layout for";
     if (found && !fault) return ASC_OK;
     if (fault) {
         asc_failf(status, ASC_E_FORMAT, "instruction %u: %s", index, fault);

@@ -347,6 +347,7 @@ typedef struct asc_kernel_info {
 #define ASC_K_INPLACE 2         /* output 0 may share the memory of any input of the same dims and dtype */
 #define ASC_K_BATCH_INVARIANT 4 /* a row's bits depend neither on the batch nor on the threads */
 #define ASC_K_INPLACE_LAST 8    /* output 0 may share the memory of the last input, when that is read only there */
+#define ASC_K_PACKED 16         /* takes packed constants, and checks their layouts; otherwise inputs are row-major */
 
 ASC_API uint32_t asc_kernel_count(int32_t isa);
 ASC_API int32_t asc_kernel_at(int32_t isa, uint32_t index, asc_kernel_info *out);
