@@ -1,5 +1,5 @@
-/* chunks.h - how many independent items one parallel chunk takes. Items never share a result, so the
- * split may depend on the number of threads without touching a bit. */
+/* chunks.h - how work is cut into parallel chunks. Items never share a result, so the split may depend on the number
+ * of threads without touching a bit. */
 #ifndef ASC_KERNELS_CHUNKS_H
 #define ASC_KERNELS_CHUNKS_H
 
@@ -16,7 +16,18 @@ static inline int64_t asc_chunk_items(const asc_call *call, int64_t items, int64
 }
 
 static inline int64_t asc_ceil_div(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
+    return a / b + (a % b != 0);
+}
+static inline int64_t asc_least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+static inline int64_t asc_most(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+/* Where part i of n items begins when they are cut into parts that differ by one at most. */
+static inline int64_t asc_split_at(int64_t n, int64_t parts, int64_t i) {
+    return n / parts * i + asc_least(i, n % parts);
 }
 
 #endif

@@ -13,16 +13,6 @@
 
 enum { CHANNEL_BLOCKS, PIXEL_BLOCKS, SERIAL, SCRATCH_BYTES, STRIP_ROWS, STRIP_PLANES };
 
-static int64_t ceil_div(int64_t a, int64_t b) {
-    return a / b + (a % b != 0);
-}
-static int64_t least(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-static int64_t split_at(int64_t n, int64_t parts, int64_t i) {
-    return n / parts * i + (i < n % parts ? i : n % parts);
-}
-
 static int32_t read_weights(const asc_call *call, conv *c) {
     const asc_tensor *w = &call->in[CONV_W];
     c->panels = w->layout == ASC_LAYOUT_PANEL32;
@@ -99,14 +89,16 @@ static int is_depthwise(const conv *c) {
 
 /* Strips of rows, and for each as many planes as make a chunk worth claiming. */
 static int32_t prepare_depthwise(asc_call *call, const conv *c) {
-    int64_t ns = cost(c), chunks = least(ns / 8000 + 1, call->threads * 8), planes = c->batch * c->groups, bytes = 0;
+    int64_t ns = cost(c), chunks = asc_least(ns / 8000 + 1, call->threads * 8), planes = c->batch * c->groups,
+            bytes = 0;
     int slides = ASC_FN(conv_slides)(c);
-    int64_t rows = slides ? ceil_div(c->out[HEIGHT], ceil_div(chunks, planes)) : ASC_FN(conv_strip_rows)(c);
-    int64_t strips = ceil_div(c->out[HEIGHT], rows);
+    int64_t rows = slides ? asc_ceil_div(c->out[HEIGHT], asc_ceil_div(chunks, planes)) : ASC_FN(conv_strip_rows)(c);
+    int64_t strips = asc_ceil_div(c->out[HEIGHT], rows);
     call->scratch[STRIP_ROWS] = rows;
-    call->scratch[STRIP_PLANES] = ceil_div(planes, ceil_div(chunks, strips));
+    call->scratch[STRIP_PLANES] = asc_ceil_div(planes, asc_ceil_div(chunks, strips));
     call->scratch[SERIAL] = call->threads < 2 || ns < 16000;
-    if (!slides) bytes = ceil_div(ASC_FN(conv_strip_floats)(c, rows) * (int64_t)sizeof(float), ASC_ALIGN) * ASC_ALIGN;
+    if (!slides)
+        bytes = asc_ceil_div(ASC_FN(conv_strip_floats)(c, rows) * (int64_t)sizeof(float), ASC_ALIGN) * ASC_ALIGN;
     call->scratch[SCRATCH_BYTES] = bytes;
     call->workspace_bytes = (uint64_t)bytes * (uint64_t)call->threads;
     return ASC_OK;
@@ -116,8 +108,8 @@ static int32_t prepare_depthwise(asc_call *call, const conv *c) {
  * block reads the weights anew. */
 static int32_t prepare_gemm(asc_call *call, const conv *c) {
     gemm g = group_gemm(c, 0, 0);
-    int64_t products = c->batch * c->groups, panels = ceil_div(g.n, GEMM_PANEL), ns = cost(c), total;
-    int64_t channels = c->panels ? 1 : ceil_div(g.m, gemm_row_block(g.k_block, 1)), pixels = 1;
+    int64_t products = c->batch * c->groups, panels = asc_ceil_div(g.n, GEMM_PANEL), ns = cost(c), total;
+    int64_t channels = c->panels ? 1 : asc_ceil_div(g.m, gemm_row_block(g.k_block, 1)), pixels = 1;
     int64_t wanted = call->threads < 2 || ns < 16000 ? 1
                      : ns / 8000 < call->threads * 4 ? ns / 8000
                                                      : call->threads * 4;
@@ -130,7 +122,7 @@ static int32_t prepare_gemm(asc_call *call, const conv *c) {
         else
             break;
     }
-    int64_t rows = c->panels ? 0 : ceil_div(ceil_div(g.m, channels), GEMM_PANEL) * GEMM_PANEL;
+    int64_t rows = c->panels ? 0 : asc_ceil_div(asc_ceil_div(g.m, channels), GEMM_PANEL) * GEMM_PANEL;
     int64_t bytes = ASC_FN(gemm_scratch_bytes)(rows, g.k_block, g.k_block);
     ASC_REQUIRE(call, bytes > 0 && asc_mul_ok(bytes, call->threads, &total), "conv: the operands are too large");
     call->scratch[CHANNEL_BLOCKS] = channels;
@@ -154,9 +146,10 @@ static char *scratch_of(const asc_call *call, int64_t worker) {
 
 static void depthwise_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     const conv *c = arg;
-    int64_t strip = call->scratch[STRIP_ROWS], strips = ceil_div(c->out[HEIGHT], strip), row = chunk % strips * strip;
+    int64_t strip = call->scratch[STRIP_ROWS], strips = asc_ceil_div(c->out[HEIGHT], strip),
+            row = chunk % strips * strip;
     int64_t step = call->scratch[STRIP_PLANES], plane = chunk / strips * step;
-    int64_t rows = least(strip, c->out[HEIGHT] - row), planes = least(step, c->batch * c->groups - plane);
+    int64_t rows = asc_least(strip, c->out[HEIGHT] - row), planes = asc_least(step, c->batch * c->groups - plane);
     if (ASC_FN(conv_slides)(c))
         ASC_FN(conv_slide)(c, plane, planes, row, rows);
     else
@@ -168,13 +161,13 @@ static void gemm_chunk(const asc_call *call, int64_t chunk, int32_t worker, void
     int64_t channels = call->scratch[CHANNEL_BLOCKS], pixels = call->scratch[PIXEL_BLOCKS];
     int64_t product = chunk / (channels * pixels), pixel = chunk % pixels, channel = chunk / pixels % channels;
     gemm g = group_gemm(c, product / c->groups, product % c->groups);
-    int64_t panels = ceil_div(g.n, GEMM_PANEL), blocks = ceil_div(g.m, GEMM_PANEL);
-    int64_t row = split_at(blocks, channels, channel) * GEMM_PANEL,
-            end = split_at(blocks, channels, channel + 1) * GEMM_PANEL;
+    int64_t panels = asc_ceil_div(g.n, GEMM_PANEL), blocks = asc_ceil_div(g.m, GEMM_PANEL);
+    int64_t row = asc_split_at(blocks, channels, channel) * GEMM_PANEL,
+            end = asc_split_at(blocks, channels, channel + 1) * GEMM_PANEL;
     if (end > g.m) end = g.m;
     if (row < end)
-        ASC_FN(gemm_block)(&g, row, end - row, split_at(panels, pixels, pixel), split_at(panels, pixels, pixel + 1),
-                           (gemm_scratch *)scratch_of(call, worker));
+        ASC_FN(gemm_block)(&g, row, end - row, asc_split_at(panels, pixels, pixel),
+                           asc_split_at(panels, pixels, pixel + 1), (gemm_scratch *)scratch_of(call, worker));
 }
 
 static void run_chunks(const asc_call *call, int64_t chunks, asc_chunk_fn fn, conv *c) {
@@ -190,8 +183,8 @@ int32_t ASC_FN(conv_run)(const asc_call *call) {
     int32_t code = read_conv(call, &c);
     if (code || asc_numel(&call->out[0]) == 0) return code;
     if (is_depthwise(&c)) {
-        int64_t strips = ceil_div(c.out[HEIGHT], call->scratch[STRIP_ROWS]);
-        run_chunks(call, ceil_div(c.batch * c.groups, call->scratch[STRIP_PLANES]) * strips, depthwise_chunk, &c);
+        int64_t strips = asc_ceil_div(c.out[HEIGHT], call->scratch[STRIP_ROWS]);
+        run_chunks(call, asc_ceil_div(c.batch * c.groups, call->scratch[STRIP_PLANES]) * strips, depthwise_chunk, &c);
         return ASC_OK;
     }
     for (int64_t i = 0; i < call->threads; i++) ((gemm_scratch *)scratch_of(call, i))->packed = NULL;

@@ -3,6 +3,7 @@
 #ifndef ASC_KERNELS_CONV_H
 #define ASC_KERNELS_CONV_H
 
+#include "chunks.h"
 #include "gemm.h"
 
 enum { DEPTH, HEIGHT, WIDTH, AXES };

@@ -1,7 +1,6 @@
 /* Convolution of each channel by itself with 3 x 3 taps, channels last: a block of output pixels, of one row or of two
  * below each other, loads (and widens) each input once for all the windows it lies in. Columns beside the image are
  * zeros, rows above and below it are left out; every sum takes its products in the order of the taps. */
-#include "chunks.h"
 #include "conv_channelwise.h"
 
 #define ALWAYS static inline __attribute__((always_inline))

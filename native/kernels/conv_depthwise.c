@@ -78,21 +78,20 @@ static void copy_even_columns(const float *in, int64_t n, float *out) {
     for (; i < n; i++) out[i] = in[2 * i];
 }
 
-static int64_t ceil_div(int64_t a, int64_t b) {
-    return a > 0 ? (a + b - 1) / b : 0;
-}
-static int64_t least(int64_t a, int64_t b) {
-    return a < b ? a : b;
+/* Steps that begin before column a. */
+static int64_t steps_before(int64_t a, int64_t step) {
+    return a > 0 ? asc_ceil_div(a, step) : 0;
 }
 
 /* Copies what lies inside the plane; the border was zeroed once and no plane touches it. */
 static void fill_strip(const strip *s, const float *plane, float *buffer) {
     const conv *c = s->conv;
     int64_t step = c->stride[WIDTH], top = s->row * c->stride[HEIGHT] - c->pad[HEIGHT];
-    int64_t first = top < 0 ? -top : 0, end = least(s->lines, c->in[HEIGHT] - top);
+    int64_t first = top < 0 ? -top : 0, end = asc_least(s->lines, c->in[HEIGHT] - top);
     for (int64_t p = 0; p < step; p++) {
         int64_t before = c->pad[WIDTH] - p; /* columns of this phase are input columns i * step - before */
-        int64_t low = ceil_div(before, step), high = least(ceil_div(c->in[WIDTH] + before, step), s->length);
+        int64_t low = steps_before(before, step),
+                high = asc_least(steps_before(c->in[WIDTH] + before, step), s->length);
         if (low >= high) continue;
         for (int64_t i = first; i < end; i++) {
             const float *from = plane + (top + i) * c->in[WIDTH] + (low * step - before);

@@ -7,13 +7,15 @@
 
 #define CONV_MOST_TAPS 4096
 
-/* Output places whose windows are at hand: `lines` lines of `width` pixels, the first of which is pixel
- * `first` of the batch. The window of pixel i of line l starts at x + l * line + i * pixel; x points to floats,
- * or to pairs of bfloat16, which are as large. */
-typedef struct conv_span {
-    const float *x;
-    int64_t first, lines, width, line, pixel;
-} conv_span;
+/* What a worker keeps between chunks; its scratch follows. */
+typedef struct conv_worker {
+    int64_t holds; /* whose inputs the scratch holds; -1: nobody's */
+    int64_t pad[7];
+} conv_worker;
+
+static inline conv_worker *conv_worker_of(const asc_call *call, int64_t worker, int64_t bytes) {
+    return (conv_worker *)((char *)call->workspace + worker * bytes);
+}
 
 /* One tap: what a window reads is the pixel's own input, and lines can have any length. */
 static inline int conv_is_flat(const conv *c) {

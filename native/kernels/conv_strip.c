@@ -3,13 +3,6 @@
 #include "gemm_pack.h"
 #include "pairs.h"
 
-static int64_t least(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-static int64_t most(int64_t a, int64_t b) {
-    return a > b ? a : b;
-}
-
 /* Columns that the windows of a row cover; INT64_MAX on overflow. */
 int64_t ASC_FN(conv_strip_width)(const conv *c) {
     int64_t moved, wide, all;
@@ -24,7 +17,7 @@ static int64_t tap_rows(const conv *c, int64_t count) {
 }
 
 int64_t ASC_FN(conv_strip_step)(const conv *c, int64_t count) {
-    return least(c->dilation[HEIGHT], tap_rows(c, count));
+    return asc_least(c->dilation[HEIGHT], tap_rows(c, count));
 }
 
 static int64_t strip_lines(const conv *c, int64_t count) {
@@ -90,7 +83,7 @@ static void interleave_pairs(const float *x, int64_t plane, int64_t channels, in
         const float *first = x + 2 * d * plane, *second = first + plane;
         int alone = 2 * d + 1 == channels;
         for (int64_t i = whole; i < count; i += ASC_VF) {
-            int64_t lanes = least(count - i, ASC_VF);
+            int64_t lanes = asc_least(count - i, ASC_VF);
             float pairs[ASC_VF];
             vf left = image_load(first, i, 0, lanes < ASC_VF, lanes);
             vf right = alone ? (vf){0} : image_load(second, i, 0, lanes < ASC_VF, lanes);
@@ -135,10 +128,10 @@ static void copy_pixels(const conv *c, int64_t image, int64_t row, int64_t colum
 static void fill_rows(const conv *c, int64_t image, int64_t row, int64_t rows, float *strip) {
     int64_t width = ASC_FN(conv_strip_width)(c), lines = strip_lines(c, rows);
     int64_t top = row * c->stride[HEIGHT] - c->pad[HEIGHT], step = ASC_FN(conv_strip_step)(c, rows);
-    int64_t before = least(most(c->pad[WIDTH], 0), width), from = before - c->pad[WIDTH];
-    int64_t count = most(least(width - before, c->in[WIDTH] - from), 0), after = width - before - count;
+    int64_t before = asc_least(asc_most(c->pad[WIDTH], 0), width), from = before - c->pad[WIDTH];
+    int64_t count = asc_most(asc_least(width - before, c->in[WIDTH] - from), 0), after = width - before - count;
     for (int64_t i = 0; i < lines; i++, strip += width * c->depth) {
-        int64_t tap = least(i / step, c->kernel[HEIGHT] - 1), at = top + tap * c->dilation[HEIGHT] + i - tap * step;
+        int64_t tap = asc_least(i / step, c->kernel[HEIGHT] - 1), at = top + tap * c->dilation[HEIGHT] + i - tap * step;
         if (at < 0 || at >= c->in[HEIGHT] || count == 0) {
             zero(c, strip, width);
             continue;

@@ -1,0 +1,171 @@
+/* Convolution with channels last by register tiles. A chunk is a span of output pixels by a range of weight panels; its
+ * inputs are read where they lie, or copied with their padding into a strip that stays in L2. */
+#include "conv_dense.h"
+
+#include "conv_tile.h"
+
+/* Output places whose windows are at hand: `lines` lines of `width` pixels, the first of which is pixel
+ * `first` of the batch. The window of pixel i of line l starts at x + l * line + i * pixel; x points to floats,
+ * or to pairs of bfloat16, which are as large. */
+typedef struct conv_span {
+    const float *x;
+    int64_t first, lines, width, line, pixel;
+} conv_span;
+
+#define STRIP_BYTES (320 << 10)     /* a strip leaves room for weights in L2 */
+#define MOST_STRIP_FLOATS (1 << 26) /* of a single row */
+#define WEIGHT_BYTES (384 << 10)    /* weights of a chunk that stay in L2 while tiles pass */
+#define BLOCK_BYTES (16 << 10)      /* inputs that stay in L1 while weights pass */
+
+static int64_t group_panels(const conv *c) {
+    return asc_ceil_div(c->group_out, GEMM_PANEL);
+}
+
+/* Runs of the taps of a window: neighbours along the width when their channels are, too. */
+static int64_t run_count(const conv *c) {
+    return c->dilation[WIDTH] == 1 && c->groups == 1 ? c->kernel[HEIGHT] : c->taps;
+}
+
+/* Whether the weights leave L2 while a span passes them. */
+static int is_heavy(const conv *c) {
+    int64_t rows = WEIGHT_BYTES / (int64_t)sizeof(float) / GEMM_PANEL / (c->groups * group_panels(c));
+    return c->group_depth * c->taps > rows;
+}
+
+/* Rows (flat: pixels) of a span: no fewer than pay for a pass of the weights, no more than a strip holds. */
+static int64_t span_size(const conv *c, int64_t count, int64_t spans) {
+    int flat = conv_is_flat(c);
+    int64_t pixels = is_heavy(c) ? 7 * CONV_ROWS : 2 * CONV_ROWS, wide = flat ? 1 : c->out[WIDTH];
+    int64_t one = ASC_FN(conv_strip_size)(c, 1), two = ASC_FN(conv_strip_size)(c, 2);
+    int64_t room = STRIP_BYTES / (int64_t)sizeof(float), fit = 1;
+    if (one < room && two > one) fit = 1 + (room - one) / (two - one);
+    if (flat) fit = asc_most(fit, pixels);
+    int64_t size = asc_least(asc_most(asc_ceil_div(count, spans), asc_ceil_div(pixels, wide)), fit);
+    if (flat) size = asc_ceil_div(size, CONV_ROWS) * CONV_ROWS;
+    return asc_least(size, count);
+}
+
+/* Chunks: spans first, then parts of the weights. */
+int32_t ASC_FN(conv_dense_prepare)(asc_call *call, const conv *c) {
+    int64_t ns = ASC_FN(conv_cost)(c), panels = c->groups * group_panels(c), bytes = 0, floats = 0;
+    int64_t wanted = call->threads < 2 || ns < 16000 ? 1 : asc_least(ns / 8000, call->threads * 4);
+    int flat = conv_is_flat(c), strip = !conv_is_in_place(c);
+    int64_t images = flat ? 1 : c->batch, count = flat ? c->batch * c->out_size : c->out[HEIGHT];
+    int64_t span = span_size(c, count, asc_ceil_div(wanted, images)), spans = images * asc_ceil_div(count, span);
+    int64_t parts = asc_least(panels, asc_ceil_div(wanted, spans));
+    if (strip) floats = ASC_FN(conv_strip_size)(c, span);
+    ASC_REQUIRE(call, floats <= MOST_STRIP_FLOATS, "conv_last: the windows of a row reach too far");
+    ASC_REQUIRE(call,
+                asc_mul_ok(floats, sizeof(float), &bytes) &&
+                    asc_add_ok(bytes, (int64_t)sizeof(conv_worker) + run_count(c) * 8 + 2 * ASC_ALIGN, &bytes),
+                "conv_last: the operands are too large");
+    bytes = bytes / ASC_ALIGN * ASC_ALIGN;
+    int64_t total;
+    ASC_REQUIRE(call, asc_mul_ok(bytes, call->threads, &total), "conv_last: the operands are too large");
+    call->scratch[SPANS] = spans;
+    call->scratch[SPAN] = span;
+    call->scratch[PARTS] = parts;
+    call->scratch[SCRATCH_BYTES] = bytes;
+    call->scratch[SERIAL] = wanted == 1;
+    call->workspace_bytes = (uint64_t)total;
+    return ASC_OK;
+}
+
+/* The places of span number `index`, and their inputs at hand. */
+static conv_span find_span(const asc_call *call, const conv *c, int64_t index, conv_worker *state, float *strip) {
+    int64_t size = call->scratch[SPAN];
+    conv_span s = {.x = strip, .pixel = c->depth * (conv_is_flat(c) ? 1 : c->stride[WIDTH])};
+    if (conv_is_flat(c)) {
+        s.first = index * size;
+        s.lines = 1;
+        s.width = asc_least(size, c->batch * c->out_size - s.first);
+        if (conv_is_in_place(c))
+            s.x = c->x + s.first * c->depth;
+        else if (state->holds != index)
+            ASC_FN(conv_fill_strip)(c, 0, s.first, s.width, strip);
+    } else {
+        int64_t per_image = asc_ceil_div(c->out[HEIGHT], size), image = index / per_image,
+                row = index % per_image * size;
+        s.first = (image * c->out[HEIGHT] + row) * c->out[WIDTH];
+        s.lines = asc_least(size, c->out[HEIGHT] - row);
+        s.width = c->out[WIDTH];
+        s.line = ASC_FN(conv_strip_width)(c) * c->depth * c->stride[HEIGHT];
+        if (state->holds != index) ASC_FN(conv_fill_strip)(c, image, row, s.lines, strip);
+    }
+    state->holds = index;
+    return s;
+}
+
+static void find_runs(const conv *c, const conv_span *s, int64_t *starts) {
+    int64_t pixel = c->depth, line = conv_is_flat(c) ? 0 : ASC_FN(conv_strip_width)(c) * pixel, n = run_count(c);
+    int64_t step = ASC_FN(conv_strip_step)(c, s->lines), across = n == c->kernel[HEIGHT] ? 1 : c->kernel[WIDTH];
+    for (int64_t i = 0; i < n; i++) starts[i] = i / across * step * line + i % across * c->dilation[WIDTH] * pixel;
+}
+
+/* What a pass of tiles brings into L2 for the next one: the next panel of heavy weights, or the inputs of the next
+ * tiles, once for each block of them. */
+static void look_ahead(const conv *c, const conv_span *s, const float *w, int first, int64_t tile, int64_t tiles,
+                       conv_tile *t) {
+    int64_t rows = c->group_depth * c->taps, bytes = 0;
+    t->ahead = (uintptr_t)w;
+    if (is_heavy(c)) {
+        bytes = rows * GEMM_PANEL * (int64_t)sizeof(float);
+        t->ahead += (uintptr_t)bytes;
+    } else if (first && conv_is_in_place(c)) {
+        bytes = tiles * CONV_ROWS * s->pixel * (int64_t)sizeof(float);
+        t->ahead = (uintptr_t)s->x + (uintptr_t)(bytes / tiles * (tile + tiles));
+    }
+    t->ahead_step = asc_ceil_div(bytes, tiles * asc_most(1, rows));
+}
+
+/* The tiles [tile, tile + tiles) of a span against one panel of weights; `first` of those that pass them. */
+static void run_panel(const conv *c, const conv_span *s, conv_tile t, int64_t panel, int first, int64_t tile,
+                      int64_t tiles) {
+    int64_t group = panel / group_panels(c), within = panel % group_panels(c) * GEMM_PANEL;
+    int64_t rows = c->group_depth * c->taps, left = asc_least(GEMM_PANEL, c->group_out - within);
+    int64_t channel = group * c->group_out + within, per_line = asc_ceil_div(s->width, CONV_ROWS);
+    const float *w =
+        c->weights + group * (asc_packed_bytes(ASC_LAYOUT_PANEL32, rows, c->group_out) / 4) + within * rows;
+    epilogue after = ASC_FN(conv_after)(&c->epilogue);
+    t.rounds = ASC_FN(conv_rounds)(&c->epilogue, &t.low, &t.high);
+    int limits = t.rounds || ASC_FN(conv_limits)(&c->epilogue, &t.low, &t.high);
+    t.narrow = c->y_narrow;
+    for (int64_t column = 0; column < left; column += GEMM_TILE_COLS) {
+        t.w = w + column;
+        t.columns = asc_least(GEMM_TILE_COLS, left - column);
+        look_ahead(c, s, w, first && column == 0, tile, tiles, &t);
+        t.bias = c->epilogue.bias.data ? c->epilogue.bias.data + channel + column : NULL;
+        for (int64_t i = tile; i < tile + tiles; i++) {
+            int64_t line = i / per_line, at = s->width * (i % per_line) / per_line;
+            int64_t pixels = s->width * (i % per_line + 1) / per_line - at;
+            int64_t out = (s->first + line * s->width + at) * c->out_channels + channel + column;
+            t.x = s->x + line * s->line + at * s->pixel + group * c->group_depth;
+            t.y = (void *)image_at(c->y, out, t.narrow);
+            t.residual = c->epilogue.residual.data ? image_at(c->epilogue.residual.data, out, t.narrow) : NULL;
+            (c->pairs ? ASC_FN(conv_tile_pairs_run) : ASC_FN(conv_tile_run))((int)pixels, &t);
+            t.ahead += (uintptr_t)(t.ahead_step * rows);
+            if (!limits) ASC_FN(epilogue_apply)(&after, t.y, t.y_step, 0, pixels, 0, t.columns);
+        }
+    }
+}
+
+void ASC_FN(conv_dense_chunk)(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
+    const conv *c = arg;
+    int64_t parts = call->scratch[PARTS], panels = c->groups * group_panels(c);
+    int64_t first = asc_split_at(panels, parts, chunk % parts), end = asc_split_at(panels, parts, chunk % parts + 1);
+    conv_worker *state = conv_worker_of(call, worker, call->scratch[SCRATCH_BYTES]);
+    conv_tile t = {.x_step = c->depth * (conv_is_flat(c) ? 1 : c->stride[WIDTH]), .runs = run_count(c)};
+    int64_t *starts = (int64_t *)(state + 1);
+    float *strip = (float *)(starts + asc_ceil_div(t.runs, 8) * 8);
+    conv_span s = find_span(call, c, chunk / parts, state, strip);
+    find_runs(c, &s, starts);
+    t.starts = starts;
+    t.length = c->group_depth * c->taps / t.runs;
+    t.y_step = c->out_channels;
+    int64_t tiles = s.lines * asc_ceil_div(s.width, CONV_ROWS), block = tiles;
+    if (!is_heavy(c))
+        block = asc_most(1, BLOCK_BYTES / (int64_t)sizeof(float) / CONV_ROWS / asc_most(1, t.runs * t.x_step));
+    for (int64_t tile = 0; tile < tiles; tile += block)
+        for (int64_t panel = first; panel < end; panel++)
+            run_panel(c, &s, t, panel, panel == first, tile, asc_least(block, tiles - tile));
+}
