@@ -151,8 +151,7 @@ class Assembly:
             self._input(made, builder, value)
         for node in part.nodes:
             if not self._claims.is_known(node):
-                function, opdef = self._semantics.lowering(node)
-                view = self._semantics.view(node, self._facts, opdef)
+                function, view = self._semantics.lowered_view(node, self._facts)
                 builder.lower(view, (None if alone is None else self._code.lowering(view, alone)) or function)
         for value in part.outputs:
             result = builder.result(operand(value, self._facts[value]))

@@ -42,8 +42,7 @@ class Claims:
             if self.is_known(node):
                 self._check_inputs(node)
                 return None
-            function, opdef = self._semantics.lowering(node)
-            view = self._semantics.view(node, self._facts, opdef)
+            function, view = self._semantics.lowered_view(node, self._facts)
             self._check_dims(view)
             if not self._trial:
                 return None

@@ -47,6 +47,7 @@ class Semantics:
         self._opsets = {canonical_domain(d): v for d, v in model.opset_imports.items()}
         self._registry = registry
         self._near: dict[tuple[str, str, int], list[str]] = {}
+        self._views: dict[ir.Node, tuple[Facts, Lowering, NodeView]] = {}
 
     def version(self, node: ir.Node) -> int:
         """The opset version in force for a node's domain."""
@@ -112,6 +113,14 @@ class Semantics:
             raise Unsupported(f"its definition asks for {kind}, which this build doesn't have")
         body = lowering(FUNCTION_BODY) if has_function_body(node, self.version(node)) else None
         return (found if body is None or not opdef.standard else _or_body(found, body)), opdef
+
+    def lowered_view(self, node: ir.Node, facts: Facts) -> tuple[Lowering, NodeView]:
+        """Both for a graph that no longer changes; found once a node, however often it is lowered."""
+        found = self._views.get(node)
+        if found is None or found[0] is not facts:
+            function, opdef = self.lowering(node)
+            found = self._views[node] = facts, function, self.view(node, facts, opdef)
+        return found[1], found[2]
 
     def view(self, node: ir.Node, facts: Facts, opdef: OpDef | None = None) -> NodeView:
         """A node as lowerings see it. Raises Unsupported for values whose type or rank is unknown."""
