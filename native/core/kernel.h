@@ -24,7 +24,7 @@ struct asc_call {
     int32_t n_in, n_out, n_ints, n_floats;
     int32_t threads; /* most workers a run may use; worker numbers are below it */
     int32_t isa;
-    int32_t turns;            /* the caches hold some of the operands between regions: see asc_parallel */
+    int32_t turns;            /* every second region goes backwards (pool.c); prepare may say no */
     void *workspace;          /* 64-byte aligned; NULL in prepare */
     uint64_t workspace_bytes; /* set by prepare */
     int64_t scratch[8];       /* prepare's notes to run: chunk sizes, chosen variant */

@@ -70,6 +70,7 @@ int32_t ASC_FN(attention_prepare)(asc_call *call) {
     attention p;
     int32_t code = ASC_FN(attention_read)(call, &p);
     if (code || is_empty(&p)) return code;
+    call->turns = 0; /* what is fetched ahead comes after */
     if (p.queries <= ATTENTION_FEW && p.k_strides[3] == 1 && p.v_strides[3] == 1 && p.q_strides[3] == 1)
         return prepare_few(call, &p);
     /* Rows of V far apart would share few cache sets; a last vector must not reach past a row. */
@@ -231,12 +232,9 @@ static void few_chunk(const asc_call *call, int64_t pair, int32_t worker, void *
     ASC_FN(attention_few)(j->p, pair / j->p->kv_heads, pair % j->p->kv_heads, scratch_of(j, worker));
 }
 
-/* Never backwards: what is fetched ahead comes after. */
 static void run_chunks(const asc_call *call, job *j, int64_t chunks, asc_chunk_fn fn) {
-    asc_call forward = *call;
-    forward.turns = 0;
     if (!j->serial)
-        asc_parallel(&forward, chunks, fn, j);
+        asc_parallel(call, chunks, fn, j);
     else
         for (int64_t i = 0; i < chunks; i++) fn(call, i, 0, j);
 }

@@ -340,6 +340,7 @@ int32_t ASC_FN(matmul_prepare)(asc_call *call) {
     fold_batches(&p);
     split(call, &p);
     call->scratch[KEEPS_ROWS] = keeps_rows(call, &p);
+    call->turns = 0; /* the panel that is fetched ahead comes after */
     int64_t rows = ceil_div(p.gemm.m, call->scratch[ROW_BLOCKS]), total;
     int64_t k_rows = call->scratch[KEEPS_ROWS] ? p.gemm.k : p.gemm.k_block;
     int64_t scratch = ASC_FN(gemm_scratch_bytes)(rows, k_rows, p.gemm.k_block);
