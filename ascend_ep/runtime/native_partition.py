@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ascend_ep.errors import AscendError
 
-from ._call import Call, check_layout
+from ._call import MOST, Call, check_layout
 from .binding import fail, ffi, lib, new_status
 from .bundle import Bundle, Partition
 from .element_types import BFLOAT16, numpy_dtype
@@ -31,7 +31,6 @@ def _layout_is_known() -> bool:
 
 #: Whether Call can read the arrays of this numpy.
 HAS_CALL = _layout_is_known()
-MAX_CALL = 16  # MOST in native/binding/call.c
 
 
 class Bound:
@@ -138,7 +137,7 @@ class NativePartition:
 
     def _call(self, bound: Bound, shapes: tuple[tuple[int, ...], ...]) -> Call | None:
         known = all(edge.dtype not in (0, BFLOAT16) for edge in self._inputs)
-        if not HAS_CALL or bound.renamed or not known or max(len(shapes), self._n_out) > MAX_CALL:
+        if not HAS_CALL or bound.renamed or not known or max(len(shapes), self._n_out) > MOST:
             return None
         inputs = tuple(
             (edge.name, numpy_dtype(edge.dtype), shape)

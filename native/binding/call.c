@@ -21,7 +21,8 @@
 
 #include "ascend_rt.h"
 
-enum { MOST = 16 };                                    /* inputs, and outputs, that a Call takes */
+/* Inputs, and outputs, that a Call takes: a decoder has two of each for a layer. */
+enum { MOST = 512 };
 enum { NPY_CARRAY_RO = 0x101, NPY_WRITEABLE = 0x400 }; /* contiguous in C order and aligned; may be written */
 
 typedef struct ndarray {
@@ -46,7 +47,7 @@ typedef struct call {
     PyObject *keep;
     PyObject *failure;
     uint32_t n_in, n_out;
-    operand in[MOST], out[MOST];
+    operand *in, *out;
 } call;
 
 static PyTypeObject *array_type; /* numpy.ndarray once its layout is known, else NULL */
@@ -149,14 +150,16 @@ static int read_operand(PyObject *given, operand *out) {
     return 1;
 }
 
-static int read_operands(PyObject *given, operand *out, uint32_t *n) {
+static int read_operands(PyObject *given, operand **out, uint32_t *n) {
     Py_ssize_t count = PyTuple_Size(given);
     if (count > MOST) {
         PyErr_Format(PyExc_ValueError, "a Call takes up to %d inputs and outputs", MOST);
         return 0;
     }
+    *out = PyMem_Calloc((size_t)count, sizeof **out);
+    if (!*out) return PyErr_NoMemory() != NULL;
     for (; *n < count; ++*n)
-        if (!read_operand(PyTuple_GetItem(given, *n), &out[*n])) return 0;
+        if (!read_operand(PyTuple_GetItem(given, *n), &(*out)[*n])) return 0;
     return 1;
 }
 
@@ -174,7 +177,7 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *keywords) {
     Py_INCREF(failure);
     self->keep = keep;
     self->failure = failure;
-    if (read_operands(inputs, self->in, &self->n_in) && read_operands(outputs, self->out, &self->n_out))
+    if (read_operands(inputs, &self->in, &self->n_in) && read_operands(outputs, &self->out, &self->n_out))
         return (PyObject *)self;
     Py_DECREF(self);
     return NULL;
@@ -185,6 +188,7 @@ static void drop_operands(operand *operands, uint32_t n) {
         Py_DECREF(operands[i].key);
         Py_DECREF(operands[i].dtype);
     }
+    PyMem_Free(operands);
 }
 
 static void destroy(PyObject *object) {
@@ -233,7 +237,7 @@ static struct PyModuleDef module = {
 
 PyMODINIT_FUNC PyInit__call(void) {
     PyObject *made = PyModule_Create(&module), *type = made ? PyType_FromSpec(&call_spec) : NULL;
-    if (type && PyModule_AddObjectRef(made, "Call", type) == 0) {
+    if (type && PyModule_AddObjectRef(made, "Call", type) == 0 && PyModule_AddIntConstant(made, "MOST", MOST) == 0) {
         Py_DECREF(type);
         return made;
     }

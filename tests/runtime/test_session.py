@@ -234,6 +234,25 @@ def test_inputs_that_are_used_in_another_order_take_one_call_too() -> None:
         np.testing.assert_allclose(binding.get_outputs()[0].numpy(), expected, rtol=1e-6)
 
 
+def test_as_many_operands_as_a_decoder_has_take_one_call_too() -> None:
+    """Keys and values of 40 layers: 80 inputs, 80 outputs."""
+    names = [f"{kind}{layer}" for layer in range(40) for kind in "kv"]
+    declared = ", ".join(f"float[1,N] {n}" for n in names)
+    made = ", ".join(f"float[1,M] {n}_next" for n in names)
+    body = " ".join(f"{n}_next = Concat<axis=1>({n}, x)" for n in names)
+    text = (
+        f"""<ir_version: 10, opset_import: ["": 21]> g (float[1,1] x, {declared}) => ({made}) {{ {body} }}"""
+    )
+    session = ascend_ep.InferenceSession(convert(onnx.parser.parse_model(text)).to_bytes())
+    for length in (3, 4, 3):
+        feeds = {n: np.full((1, length), i, np.float32) for i, n in enumerate(names)}
+        feeds["x"] = np.full((1, 1), -1, np.float32)
+        for _ in range(2):
+            for i, y in enumerate(session.run(None, feeds)):
+                np.testing.assert_array_equal(y, [[i] * length + [-1]])
+            assert session._executor._call is not None
+
+
 def test_a_call_takes_only_what_it_was_made_for(bundle: bytes) -> None:
     from ascend_ep.runtime._call import Call
     from ascend_ep.runtime.binding import fail, ffi
