@@ -71,7 +71,7 @@ def _topk(order: str, least: float) -> Row:
 
 def _linear(rows: int, fan_in: int, fan_out: int, *goals: Goal) -> Row:
     title = f"Linear+Add+GELU {rows}×{fan_in}→{fan_out}"
-    sizes = {"rows": rows, "fan_in": fan_in, "fan_out": fan_out}
+    sizes: dict[str, Any] = {"rows": rows, "fan_in": fan_in, "fan_out": fan_out}
     return _block(f"linear_gelu_{rows}", title, "linear_gelu", *goals, **sizes)
 
 
