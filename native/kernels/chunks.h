@@ -11,7 +11,7 @@
  */
 static inline int64_t asc_chunk_items(const asc_call *call, int64_t items, int64_t cost_per_item) {
     int64_t least = ASC_CHUNK_COST / (cost_per_item > 0 ? cost_per_item : 1) + 1;
-    int64_t fair = (items - 1) / ((int64_t)call->threads * 4) + 1; /* rounded up: all but the last are as large */
+    int64_t fair = (items - 1) / ((int64_t)call->threads * 8) + 1; /* rounded up: all but the last are as large */
     return least > fair ? least : fair;
 }
 
