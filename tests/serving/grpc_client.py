@@ -46,11 +46,6 @@ class Client:
         rpc = self.channel.stream_stream(f"/{service}/{method}", _bytes_of, answer.FromString)
         return rpc(iter(sent), timeout=given.pop("timeout", 30), **given)
 
-    def watch(self, method: str, message: Any, service: str) -> Any:
-        answer = _response_class(service, method)
-        rpc = self.channel.unary_stream(f"/{service}/{method}", _bytes_of, answer.FromString)
-        return rpc(message, timeout=30)
-
 
 def request(model: str, inputs: dict[str, np.ndarray], datatype: str = "FP32", **fields: Any) -> Any:
     """A ModelInferRequest with raw tensors, all of one datatype."""
