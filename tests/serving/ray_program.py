@@ -20,7 +20,9 @@ import ascend_ep
 from ascend_ep.errors import AscendError
 from ascend_ep.serving.ray import app
 
-ROOT, PORT, SECONDS = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+ROOT, PORT = sys.argv[1], int(sys.argv[2])
+#: Right answers that are waited for before a replica is killed, and after it is replaced.
+ANSWERS = 40
 X = np.random.default_rng(0).standard_normal((16, 8)).astype(np.float32)
 
 
@@ -70,6 +72,10 @@ class Client(threading.Thread):
                 self.wrong += 1
 
 
+def quiet_seconds(clients: list[Client]) -> float:
+    return time.monotonic() - max(c.last_refusal for c in clients)
+
+
 def replicas() -> list[int]:
     """The processes of the deployment: Ray names them after it."""
     found = []
@@ -113,15 +119,16 @@ def main() -> None:
     clients = [Client(seed, wanted) for seed in range(4)]
     for client in clients:
         client.start()
-    time.sleep(SECONDS)
+    wait_for(lambda: sum(c.right for c in clients) >= ANSWERS, 60)
     before = sum(c.right for c in clients)
     first = replicas()
     killed = time.monotonic()
     os.kill(first[0], signal.SIGKILL)
     replaced = wait_for(lambda: first[0] not in replicas() and len(replicas()) >= 2, 60)
     back = time.monotonic() - killed
-    time.sleep(SECONDS)
-    quiet = time.monotonic() - max(c.last_refusal for c in clients)
+    again = sum(c.right for c in clients)
+    wait_for(lambda: quiet_seconds(clients) > 1 and sum(c.right for c in clients) >= again + ANSWERS, 60)
+    quiet = quiet_seconds(clients)
     for client in clients:
         client.going = False
     for client in clients:
@@ -134,7 +141,7 @@ def main() -> None:
         json.dumps(
             {
                 "before": before,
-                "after": sum(c.right for c in clients) - before,
+                "after": sum(c.right for c in clients) - again,
                 "refusals": refused_arguments,
                 "wrong": sum(c.wrong for c in clients),
                 "refused": refused,

@@ -13,6 +13,8 @@ import pytest
 from served_models import put, rows
 
 PROGRAM = Path(__file__).with_name("ray_program.py")
+#: Ray kills a proxy that isn't ready in 5 s, which one among other tests isn't always.
+_PATIENT = {"RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S": "60"}
 
 
 @pytest.fixture(scope="module")
@@ -27,11 +29,12 @@ def happened(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     done = subprocess.run(
-        [python, str(PROGRAM), str(models), str(port), "1.5"],
+        [python, str(PROGRAM), str(models), str(port)],
         cwd=tmp_path_factory.mktemp("ray"),
+        env=os.environ | _PATIENT,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=400,
     )
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     assert lines, done.stdout[-2000:] + done.stderr[-4000:]
@@ -40,8 +43,8 @@ def happened(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def test_every_answer_is_right_though_a_replica_is_killed(happened: dict[str, Any]) -> None:
-    assert happened["before"] > 20
-    assert happened["after"] > 20
+    assert happened["before"] >= 40
+    assert happened["after"] >= 40
     assert happened["wrong"] == 0
 
 
