@@ -16,6 +16,7 @@ from ascend_ep.opdef.dims import Dim, DimExpr, symbol, symbols
 from .alone import take_alone
 from .channels_last import lay_channels_last
 from .claims import Claims, needed_symbols
+from .fuse_cache import fuse_caches
 from .fuse_elementwise import fuse_elementwise
 from .fuse_epilogue import fuse_epilogues
 from .fuse_norm import fuse_norms
@@ -161,6 +162,7 @@ class Assembly:
         postpone_rounding(made)
         fuse_epilogues(made, ledger)
         fuse_norms(made, ledger)
+        fuse_caches(made, ledger)
         round_in_epilogues(made)
         lay_channels_last(made, alone or ())
         builder.insns[:] = fuse_elementwise(builder.insns, ledger)

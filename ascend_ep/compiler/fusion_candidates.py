@@ -9,7 +9,7 @@ from ascend_ep.graph.fusion.assessment import Candidate, Kind, Step, Tensor
 from .plan import Insn, Ref
 
 KINDS = {
-    **dict.fromkeys(("matmul", "conv", "attention"), Kind.PRODUCT),
+    **dict.fromkeys(("matmul", "conv", "attention", "attention_append"), Kind.PRODUCT),
     **dict.fromkeys(("rms_norm", "layer_norm", "softmax", "reduce"), Kind.ROWS),
     **dict.fromkeys(("copy", "transpose", "concat", "gather"), Kind.MOVE),
 }

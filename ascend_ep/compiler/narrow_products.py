@@ -55,7 +55,7 @@ def _narrow(part: NativePartition, narrowed: dict[Weight, Ref], chosen: Chosen, 
     for i, insn in enumerate(part.insns):
         if not chosen(insn.name, insn.op_type):
             continue
-        if insn.kernel == "attention":
+        if insn.kernel in ("attention", "attention_append"):
             part.insns[i] = replace(insn, ints=(*insn.ints[:NARROW], 1, *insn.ints[NARROW + 1 :]))
             changed += 1
             continue

@@ -40,6 +40,11 @@ RULES: tuple[Rule, ...] = tuple(
         ("QuantisedMovement", GRAPH, "QuantizeLinear(movement(DequantizeLinear)) of one scale -> movement"),
         ("ProductEpilogue", KERNEL, "MatMul, Gemm or Conv, and sums and an activation behind -> one call"),
         ("NormResidual", KERNEL, "a sum and the RMSNorm of it -> one call with both results"),
+        (
+            "CacheAppend",
+            KERNEL,
+            "past and new keys and values put together, and attention to them -> one call",
+        ),
         ("NormGelu", KERNEL, "LayerNorm and GELU of it -> one call"),
         ("ElementwiseChain", KERNEL, "neighbouring elementwise calls -> one call"),
     )

@@ -266,16 +266,24 @@ static void run_blocks(const asc_call *call, attention *p, job *j) {
     run_chunks(call, j, p->batch * p->heads * asc_ceil_div(j->blocks, j->per_chunk), block_chunk);
 }
 
+int ASC_FN(attention_takes_few)(const asc_call *call) {
+    return call->scratch[FEW] != 0;
+}
+
+int32_t ASC_FN(attention_execute)(const asc_call *call, attention *p) {
+    if (is_empty(p)) return ASC_OK;
+    double work = (double)p->batch * (double)p->heads * (double)p->queries * (double)p->keys;
+    job j = {.p = p, .scratch = call->workspace, .scratch_floats = call->scratch[SCRATCH_FLOATS]};
+    j.serial = work * (double)(p->depth + p->width) < 400e3; /* multiply-adds: about ten microseconds */
+    if (call->scratch[FEW])
+        run_chunks(call, &j, p->batch * p->kv_heads, few_chunk);
+    else
+        run_blocks(call, p, &j);
+    return ASC_OK;
+}
+
 int32_t ASC_FN(attention_run)(const asc_call *call) {
     attention p;
     int32_t code = ASC_FN(attention_read)(call, &p);
-    if (code || is_empty(&p)) return code;
-    double work = (double)p.batch * (double)p.heads * (double)p.queries * (double)p.keys * (double)(p.depth + p.width);
-    job j = {.p = &p, .scratch = call->workspace, .scratch_floats = call->scratch[SCRATCH_FLOATS]};
-    j.serial = work < 400e3; /* multiply-adds: about ten microseconds */
-    if (call->scratch[FEW])
-        run_chunks(call, &j, p.batch * p.kv_heads, few_chunk);
-    else
-        run_blocks(call, &p, &j);
-    return ASC_OK;
+    return code ? code : ASC_FN(attention_execute)(call, &p);
 }

@@ -19,6 +19,20 @@
 /* What becomes of a row without weights: NaN, or 0; or 0 only where all keys are masked by -Inf. */
 enum { ATTENTION_KEEP_NAN, ATTENTION_NAN_TO_ZERO, ATTENTION_MASKED_TO_ZERO };
 
+/* Keys, or values, of all positions: past ones, then new ones; `present` [batch, kv_heads, keys, depth or width] is
+ * where they are put together. */
+typedef struct attention_appended {
+    const float *past, *new;
+    int64_t past_strides[4], new_strides[4]; /* batch, head, position, element: 1 */
+    float *present;
+} attention_appended;
+
+typedef struct attention_cache {
+    attention_appended k, v;
+    int64_t past;    /* positions */
+    int past_caches; /* present is stored past the caches */
+} attention_cache;
+
 typedef struct attention {
     int64_t batch, heads, kv_heads, queries, keys, depth, width; /* depth: of Q and K; width: of V and Y */
     const float *q, *k, *v, *mask;                               /* mask NULL: none */
@@ -29,8 +43,9 @@ typedef struct attention {
     float scale;
     int64_t offset; /* query i sees the keys [0, i + offset]; INT64_MAX: all */
     int nan_to_zero;
-    int narrow;    /* products of bfloat16 pairs (pairs.h): along depth, then along keys */
-    float *turned; /* [1 or batch][block][keys][ATTENTION_LANES] of a mask that heads share, or NULL */
+    int narrow;                   /* products of bfloat16 pairs (pairs.h): along depth, then along keys */
+    const attention_cache *cache; /* few queries: K and V are read, and moved, from where they are; NULL: not */
+    float *turned;                /* [1 or batch][block][keys][ATTENTION_LANES] of a mask that heads share, or NULL */
 } attention;
 
 /* K and V of a head as the register tiles read them; NULL: as they lie. */
@@ -77,6 +92,14 @@ static inline void attention_fetch(attention_streams *s, int64_t rows) {
 }
 
 int32_t ASC_FN(attention_read)(const asc_call *call, attention *p);
+/* A tensor of four axes; strides of axes of 1 are 0, but for the last. */
+int32_t ASC_FN(attention_operand)(const asc_call *call, const asc_tensor *t, int64_t strides[4]);
+
+int32_t ASC_FN(attention_prepare)(asc_call *call);
+/* A prepared call whose operands were read. */
+int32_t ASC_FN(attention_execute)(const asc_call *call, attention *p);
+/* Whether prepare has chosen attention_few. */
+int ASC_FN(attention_takes_few)(const asc_call *call);
 
 /* Keys that query `i` sees, apart from the mask; those before it see no more. */
 static inline int64_t attention_reach(const attention *p, int64_t i) {

@@ -1,8 +1,23 @@
-/* Few queries, as in decoding: every row of K and V is read once for all queries that share it. */
+/* Few queries, as in decoding: every row of K and V is read once for all queries that share it, and where keys and
+ * values are appended to a cache (attention_append.c), once for that, too. */
 #include <math.h>
 
 #include "attention.h"
 #include "vmath.h"
+
+#define NEAR 16 /* keys at a time: what is moved is multiplied while it lies in L1, and the next are fetched */
+
+/* Sums that a tile of weights times V holds: so many rows by so many vectors. */
+#define MIXED_ROWS (ASC_VF == 16 ? 4 : 2)
+#define MIXED_VECTORS 4
+
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+static int64_t room_of(int64_t keys) {
+    return (keys + 15) / 16 * 16;
+}
 
 int64_t ASC_FN(attention_few_floats)(const attention *p) {
     int64_t rows, floats;
@@ -10,19 +25,168 @@ int64_t ASC_FN(attention_few_floats)(const attention *p) {
     return floats < INT64_MAX / 64 ? (floats + 15) / 16 * 16 + 16 : 0;
 }
 
-static float dot(const float *a, const float *b, int64_t n) {
-    vf sum = {0}, other = {0};
-    int64_t i = 0;
-    for (; i + 2 * ASC_VF <= n; i += 2 * ASC_VF) {
-        sum = vf_fma(vf_load(a + i), vf_load(b + i), sum);
-        other = vf_fma(vf_load(a + i + ASC_VF), vf_load(b + i + ASC_VF), other);
+/* The queries of one key/value head: row r is query r % queries of its r / queries-th head. */
+typedef struct few {
+    const attention *p;
+    int64_t batch, kv_head, rows;
+    float *scores; /* [rows][room] */
+    int64_t room;
+} few;
+
+static const float *query_of(const few *f, int64_t r) {
+    const attention *p = f->p;
+    const int64_t *s = p->q_strides;
+    int64_t head = f->kv_head * (p->heads / p->kv_heads) + r / p->queries;
+    return p->q + f->batch * s[0] + head * s[1] + r % p->queries * s[2];
+}
+
+static float *result_of(const few *f, int64_t r) {
+    const attention *p = f->p;
+    int64_t head = f->kv_head * (p->heads / p->kv_heads) + r / p->queries;
+    return p->y + f->batch * p->y_strides[0] + head * p->y_strides[1] + r % p->queries * p->y_strides[2];
+}
+
+static int64_t reach_of(const few *f, int64_t r) {
+    return attention_reach(f->p, r % f->p->queries);
+}
+
+/* ---- rows of K or V ---------------------------------------------------------------------------------- */
+
+/* Neighbouring keys, or their values, as rows of `floats`; `to` NULL, or where they are copied. */
+typedef struct segment {
+    const float *from;
+    int64_t step, count, floats;
+    float *to; /* rows without gaps */
+    int past_caches;
+} segment;
+
+/* Brings up to NEAR rows near. Caches fetch ahead by themselves, but not beyond a page. */
+static void fetch(const segment *s, int64_t row) {
+    for (int64_t i = row; i < least(row + NEAR, s->count); i++)
+        for (int64_t j = 0; j < s->floats; j += 16) __builtin_prefetch(s->from + i * s->step + j);
+}
+
+static void move(const segment *s, int64_t row, int64_t rows) {
+    if (!s->to) return;
+    for (int64_t i = row; i < row + rows; i++) {
+        const float *from = s->from + i * s->step;
+        float *to = s->to + i * s->floats;
+        if (!s->past_caches)
+            memcpy(to, from, (size_t)s->floats * sizeof *to);
+        else
+            for (int64_t j = 0; j < s->floats; j += ASC_VF) vf_stream(to + j, vf_load(from + j));
     }
-    if (i + ASC_VF <= n) {
-        sum = vf_fma(vf_load(a + i), vf_load(b + i), sum);
-        i += ASC_VF;
+}
+
+/* Both segments of keys (values 0) or values (1): past and new ones, or all as they lie. */
+static int find_segments(const few *f, int values, segment out[2]) {
+    const attention *p = f->p;
+    const int64_t *s = values ? p->v_strides : p->k_strides, at = f->batch * s[0] + f->kv_head * s[1];
+    const float *from = (values ? p->v : p->k) + at;
+    int64_t floats = values ? p->width : p->depth;
+    const attention_cache *c = p->cache;
+    if (!c) {
+        out[0] = (segment){.from = from, .step = s[2], .count = p->keys, .floats = floats};
+        return 1;
     }
-    if (i < n) other = vf_fma(vf_load_tail(a + i, n - i, 0), vf_load_tail(b + i, n - i, 0), other);
-    return vf_sum(sum + other);
+    const attention_appended *a = values ? &c->v : &c->k;
+    float *to = a->present + (f->batch * p->kv_heads + f->kv_head) * p->keys * floats;
+    int past_caches = c->past_caches && floats % ASC_VF == 0 && (uintptr_t)to % sizeof(vf) == 0;
+    for (int i = 0; i < 2; i++) {
+        const int64_t *strides = i ? a->new_strides : a->past_strides;
+        out[i] = (segment){.step = strides[2], .count = i ? p->keys - c->past : c->past, .floats = floats};
+        out[i].from = (i ? a->new : a->past) + f->batch * strides[0] + f->kv_head * strides[1];
+        out[i].to = to + (i ? c->past * floats : 0);
+        out[i].past_caches = past_caches;
+    }
+    return 2;
+}
+
+/* ---- scores ------------------------------------------------------------------------------------------ */
+
+/* Lane i: the sum of two neighbouring groups of `width` lanes of a, or where i & width, of b. */
+static inline __attribute__((always_inline)) vf fold(vf a, vf b, int width) {
+    vi lane = vi_iota(), odd = (lane & width) != 0;
+    vi low = lane + (odd & (ASC_VF - width)), high = lane + width + (odd & (ASC_VF - width));
+    return __builtin_shuffle(a, b, low) + __builtin_shuffle(a, b, high);
+}
+
+/* Lane i: the sum of all lanes of s[i], whichever i it is in the same order. */
+static inline __attribute__((always_inline)) vf sum_each(vf s[ASC_VF]) {
+#pragma GCC unroll 16
+    for (int i = 0; i < ASC_VF / 2; i++) s[i] = fold(s[2 * i], s[2 * i + 1], 1);
+#pragma GCC unroll 16
+    for (int i = 0; i < ASC_VF / 4; i++) s[i] = fold(s[2 * i], s[2 * i + 1], 2);
+#if ASC_VF >= 8
+#pragma GCC unroll 16
+    for (int i = 0; i < ASC_VF / 8; i++) s[i] = fold(s[2 * i], s[2 * i + 1], 4);
+#endif
+#if ASC_VF >= 16
+    s[0] = fold(s[0], s[1], 8);
+#endif
+    return s[0];
+}
+
+/* Scores of some queries and ASC_VF / rows keys, of which the first `some` exist. */
+#define SCORES(rows)                                                                                            \
+    static void scores_##rows(const float *const *q, const float *k, int64_t step, int64_t some, int64_t depth, \
+                              float scale, float *scores, int64_t room) {                                       \
+        enum { KEYS = ASC_VF / (rows) };                                                                        \
+        const float *key[KEYS];                                                                                 \
+        vf sum[ASC_VF];                                                                                         \
+        _Pragma("GCC unroll 16") for (int j = 0; j < KEYS; j++) key[j] = k + (j < some ? j : some - 1) * step;  \
+        _Pragma("GCC unroll 16") for (int i = 0; i < ASC_VF; i++) sum[i] = (vf){0};                             \
+        int64_t at = 0;                                                                                         \
+        for (; at + ASC_VF <= depth; at += ASC_VF) {                                                            \
+            vf left[rows];                                                                                      \
+            _Pragma("GCC unroll 4") for (int r = 0; r < (rows); r++) left[r] = vf_load(q[r] + at);              \
+            _Pragma("GCC unroll 16") for (int j = 0; j < KEYS; j++) {                                           \
+                vf right = vf_load(key[j] + at);                                                                \
+                _Pragma("GCC unroll 4") for (int r = 0; r < (rows); r++) sum[r * KEYS + j] =                    \
+                    vf_fma(left[r], right, sum[r * KEYS + j]);                                                  \
+            }                                                                                                   \
+        }                                                                                                       \
+        for (int r = 0; at < depth && r < (rows); r++) {                                                        \
+            vf left = vf_load_tail(q[r] + at, depth - at, 0);                                                   \
+            for (int j = 0; j < KEYS; j++)                                                                      \
+                sum[r * KEYS + j] = vf_fma(left, vf_load_tail(key[j] + at, depth - at, 0), sum[r * KEYS + j]);  \
+        }                                                                                                       \
+        float all[ASC_VF];                                                                                      \
+        vf_store(all, sum_each(sum) * scale);                                                                   \
+        for (int r = 0; r < (rows); r++)                                                                        \
+            if (some >= KEYS)                                                                                   \
+                memcpy(scores + r * room, all + r * KEYS, KEYS * sizeof *all);                                  \
+            else                                                                                                \
+                memcpy(scores + r * room, all + r * KEYS, (size_t)some * sizeof *all);                          \
+    }
+
+SCORES(1)
+#if ASC_VF >= 8
+SCORES(2)
+#endif
+#if ASC_VF >= 16
+SCORES(4)
+#endif
+
+/* scores[row][key ..] of all queries and some neighbouring keys. */
+static void find_scores(const few *f, int64_t key, const float *k, int64_t step, int64_t keys) {
+    for (int64_t r = 0; r < f->rows;) {
+        int64_t left = f->rows - r, depth = f->p->depth;
+        int rows = ASC_VF >= 16 && left >= 4 ? 4 : ASC_VF >= 8 && left >= 2 ? 2 : 1, some = ASC_VF / rows;
+        const float *q[4];
+        for (int i = 0; i < rows; i++) q[i] = query_of(f, r + i);
+        for (int64_t i = 0; i < keys; i += some) {
+            float *scores = f->scores + r * f->room + key + i;
+#if ASC_VF >= 16
+            if (rows == 4) scores_4(q, k + i * step, step, keys - i, depth, f->p->scale, scores, f->room);
+#endif
+#if ASC_VF >= 8
+            if (rows == 2) scores_2(q, k + i * step, step, keys - i, depth, f->p->scale, scores, f->room);
+#endif
+            if (rows == 1) scores_1(q, k + i * step, step, keys - i, depth, f->p->scale, scores, f->room);
+        }
+        r += rows;
+    }
 }
 
 /* Scores to weights that still lack the division by the sum they return. */
@@ -49,52 +213,118 @@ static float exponentials(float *scores, int64_t n, const float *mask, int64_t s
     return vf_sum(sum);
 }
 
-/* y = sum of weights[i] * v[i] times factor */
-static void mix(const float *weights, const float *v, int64_t step, int64_t keys, int64_t width, float factor,
-                float *y) {
-    int64_t j = 0;
-    for (; j + 4 * ASC_VF <= width; j += 4 * ASC_VF) {
-        vf sum[4] = {{0}, {0}, {0}, {0}};
-        for (int64_t i = 0; i < keys; i++)
-            for (int u = 0; u < 4; u++)
-                sum[u] = vf_fma(vf_set(weights[i]), vf_load(v + i * step + j + u * ASC_VF), sum[u]);
-        for (int u = 0; u < 4; u++) vf_store(y + j + u * ASC_VF, sum[u] * factor);
+/* ---- weights times V --------------------------------------------------------------------------------- */
+
+/* y (+)= sum of weights[i] * v[i], for some rows and vectors of columns; resume: what y holds is added to. */
+#define MIX(rows, vectors)                                                                                      \
+    static void mix_##rows##x##vectors(float *const *y, const float *weights, int64_t room, const float *v,     \
+                                       int64_t step, int64_t keys, int resume) {                                \
+        vf sum[rows][vectors];                                                                                  \
+        _Pragma("GCC unroll 4") for (int r = 0; r < (rows); r++)                                                \
+            _Pragma("GCC unroll 4") for (int u = 0; u < (vectors); u++) sum[r][u] =                             \
+                resume ? vf_load(y[r] + u * ASC_VF) : (vf){0};                                                  \
+        for (int64_t i = 0; i < keys; i++, v += step) {                                                         \
+            vf right[vectors];                                                                                  \
+            _Pragma("GCC unroll 4") for (int u = 0; u < (vectors); u++) right[u] = vf_load(v + u * ASC_VF);     \
+            _Pragma("GCC unroll 4") for (int r = 0; r < (rows); r++)                                            \
+                _Pragma("GCC unroll 4") for (int u = 0; u < (vectors); u++) sum[r][u] =                         \
+                    vf_fma(vf_set(weights[r * room + i]), right[u], sum[r][u]);                                 \
+        }                                                                                                       \
+        _Pragma("GCC unroll 4") for (int r = 0; r < (rows); r++)                                                \
+            _Pragma("GCC unroll 4") for (int u = 0; u < (vectors); u++) vf_store(y[r] + u * ASC_VF, sum[r][u]); \
     }
-    for (; j < width; j += ASC_VF) {
-        int64_t lanes = width - j;
-        vf sum = {0};
-        for (int64_t i = 0; i < keys; i++) {
-            const float *from = v + i * step + j;
-            sum = vf_fma(vf_set(weights[i]), lanes < ASC_VF ? vf_load_tail(from, lanes, 0) : vf_load(from), sum);
-        }
-        if (lanes < ASC_VF)
-            vf_store_tail(y + j, sum * factor, lanes);
+
+MIX(1, 1)
+MIX(1, 4)
+#if MIXED_ROWS > 2
+MIX(4, 1)
+MIX(4, 4)
+#else
+MIX(2, 1)
+MIX(2, 4)
+#endif
+
+static void mix_tail(float *y, const float *weights, const float *v, int64_t step, int64_t keys, int64_t lanes,
+                     int resume) {
+    vf sum = {0};
+    if (resume) sum = vf_load_tail(y, lanes, 0);
+    for (int64_t i = 0; i < keys; i++, v += step) sum = vf_fma(vf_set(weights[i]), vf_load_tail(v, lanes, 0), sum);
+    vf_store_tail(y, sum, lanes);
+}
+
+/* Rows [r, r + rows) of Y and some neighbouring keys. */
+static void mix_rows(const few *f, int64_t r, int rows, int64_t key, const float *v, int64_t step, int64_t keys) {
+    const float *weights = f->scores + r * f->room + key;
+    int64_t j = 0, width = f->p->width;
+    int resume = key > 0;
+    float *y[MIXED_ROWS];
+    for (int i = 0; i < rows; i++) y[i] = result_of(f, r + i);
+    for (int vectors; j + ASC_VF <= width; j += vectors * ASC_VF) {
+        vectors = width - j >= MIXED_VECTORS * ASC_VF ? MIXED_VECTORS : 1;
+        if (rows == 1)
+            (vectors == 1 ? mix_1x1 : mix_1x4)(y, weights, f->room, v + j, step, keys, resume);
         else
-            vf_store(y + j, sum * factor);
+#if MIXED_ROWS > 2
+            (vectors == 1 ? mix_4x1 : mix_4x4)(y, weights, f->room, v + j, step, keys, resume);
+#else
+            (vectors == 1 ? mix_2x1 : mix_2x4)(y, weights, f->room, v + j, step, keys, resume);
+#endif
+        for (int i = 0; i < rows; i++) y[i] += vectors * ASC_VF;
+    }
+    for (int i = 0; j < width && i < rows; i++)
+        mix_tail(y[i], weights + i * f->room, v + j, step, keys, width - j, resume);
+}
+
+/* Y (+)= weights V for some neighbouring keys, of which each query takes those it sees. */
+static void mix(const few *f, int64_t key, const float *v, int64_t step, int64_t keys) {
+    int alike = f->p->queries == 1 || f->p->offset >= f->p->keys;
+    for (int64_t r = 0; r < f->rows;) {
+        int rows = alike && f->rows - r >= MIXED_ROWS ? MIXED_ROWS : 1;
+        int64_t seen = least(keys, reach_of(f, r) - key);
+        if (seen > 0) mix_rows(f, r, rows, key, v, step, seen);
+        r += rows;
     }
 }
 
+static void scale_row(float *y, int64_t width, float factor) {
+    if (factor < 0)
+        memset(y, 0, (size_t)width * sizeof *y);
+    else
+        for (int64_t j = 0; j < width; j++) y[j] *= factor;
+}
+
+/* ---- a head ------------------------------------------------------------------------------------------ */
+
 void ASC_FN(attention_few)(const attention *p, int64_t batch, int64_t kv_head, float *scores) {
-    int64_t group = p->heads / p->kv_heads, rows = group * p->queries, room = (p->keys + 15) / 16 * 16;
-    const float *k = p->k + batch * p->k_strides[0] + kv_head * p->k_strides[1];
-    const float *v = p->v + batch * p->v_strides[0] + kv_head * p->v_strides[1];
-    const float *q = p->q + batch * p->q_strides[0] + kv_head * group * p->q_strides[1];
-    for (int64_t i = 0; i < attention_reach(p, p->queries - 1); i++)
-        for (int64_t r = 0; r < rows; r++) {
-            const float *row = q + r / p->queries * p->q_strides[1] + r % p->queries * p->q_strides[2];
-            scores[r * room + i] = p->scale * dot(row, k + i * p->k_strides[2], p->depth);
+    few f = {.p = p, .batch = batch, .kv_head = kv_head, .scores = scores, .room = room_of(p->keys)};
+    f.rows = p->heads / p->kv_heads * p->queries;
+    segment parts[2];
+    int64_t key = 0, reach = attention_reach(p, p->queries - 1);
+    for (int n = find_segments(&f, 0, parts), i = 0; i < n; i++)
+        for (int64_t row = 0; row < parts[i].count; row += NEAR) {
+            int64_t some = least(NEAR, parts[i].count - row), seen = least(some, reach - key);
+            fetch(&parts[i], row + NEAR);
+            move(&parts[i], row, some);
+            if (seen > 0) find_scores(&f, key, parts[i].from + row * parts[i].step, parts[i].step, seen);
+            key += some;
         }
-    for (int64_t r = 0; r < rows; r++) {
-        int64_t head = kv_head * group + r / p->queries, query = r % p->queries, keys = attention_reach(p, query);
+    float *factors = scores + f.rows * f.room; /* in what attention_few_floats counts beyond the room */
+    for (int64_t r = 0; r < f.rows; r++) {
+        int64_t head = kv_head * (p->heads / p->kv_heads) + r / p->queries, query = r % p->queries;
         const float *mask = NULL;
         if (p->mask)
             mask = p->mask + batch * p->mask_strides[0] + head * p->mask_strides[1] + query * p->mask_strides[2];
-        float sum = exponentials(scores + r * room, keys, mask, p->mask_strides[3]);
-        float *y = p->y + batch * p->y_strides[0] + head * p->y_strides[1] + query * p->y_strides[2];
-        float factor = attention_factor(p, sum);
-        if (factor < 0)
-            memset(y, 0, (size_t)p->width * sizeof *y);
-        else
-            mix(scores + r * room, v, p->v_strides[2], keys, p->width, factor, y);
+        factors[r] = attention_factor(p, exponentials(scores + r * f.room, reach_of(&f, r), mask, p->mask_strides[3]));
     }
+    key = 0;
+    for (int n = find_segments(&f, 1, parts), i = 0; i < n; i++)
+        for (int64_t row = 0; row < parts[i].count; row += NEAR) {
+            int64_t some = least(NEAR, parts[i].count - row);
+            fetch(&parts[i], row + NEAR);
+            move(&parts[i], row, some);
+            mix(&f, key, parts[i].from + row * parts[i].step, parts[i].step, some);
+            key += some;
+        }
+    for (int64_t r = 0; r < f.rows; r++) scale_row(result_of(&f, r), p->width, factors[r]);
+    if (p->cache && p->cache->past_caches) finish_streams();
 }

@@ -4,8 +4,7 @@
 enum { Q, K, V, MASK };
 enum { HEADS_LAST, NAN_TO_ZERO, CAUSAL, OFFSET, NARROW };
 
-static int32_t read_operand(const asc_call *call, int index, int64_t strides[4]) {
-    const asc_tensor *t = &call->in[index];
+int32_t ASC_FN(attention_operand)(const asc_call *call, const asc_tensor *t, int64_t strides[4]) {
     ASC_REQUIRE(call, t->rank == 4 && t->layout == ASC_LAYOUT_PLAIN, "attention: Q, K, V and mask have four axes");
     for (int i = 0; i < 4; i++) strides[i] = t->dims[i] == 1 ? 0 : t->strides[i];
     if (t->dims[3] == 1) strides[3] = 1;
@@ -14,7 +13,7 @@ static int32_t read_operand(const asc_call *call, int index, int64_t strides[4])
 
 static int32_t read_mask(const asc_call *call, attention *p) {
     if (call->n_in <= MASK || call->in[MASK].dtype == ASC_UNDEFINED) return ASC_OK;
-    int32_t code = read_operand(call, MASK, p->mask_strides);
+    int32_t code = ASC_FN(attention_operand)(call, &call->in[MASK], p->mask_strides);
     if (code) return code;
     const int64_t *dims = call->in[MASK].dims, full[4] = {p->batch, p->heads, p->queries, p->keys};
     for (int i = 0; i < 4; i++) {
@@ -56,9 +55,9 @@ static int32_t read_output(const asc_call *call, attention *p) {
 int32_t ASC_FN(attention_read)(const asc_call *call, attention *p) {
     int32_t code = read_arguments(call, p);
     if (code) return code;
-    if ((code = read_operand(call, Q, p->q_strides))) return code;
-    if ((code = read_operand(call, K, p->k_strides))) return code;
-    if ((code = read_operand(call, V, p->v_strides))) return code;
+    if ((code = ASC_FN(attention_operand)(call, &call->in[Q], p->q_strides))) return code;
+    if ((code = ASC_FN(attention_operand)(call, &call->in[K], p->k_strides))) return code;
+    if ((code = ASC_FN(attention_operand)(call, &call->in[V], p->v_strides))) return code;
     const int64_t *q = call->in[Q].dims, *k = call->in[K].dims, *v = call->in[V].dims;
     ASC_REQUIRE(call, k[0] == q[0] && v[0] == q[0], "attention: the batches differ");
     ASC_REQUIRE(call, k[1] == v[1] && (k[1] ? q[1] % k[1] == 0 : q[1] == 0),
