@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import onnx_ir as ir
 
@@ -21,7 +21,7 @@ from .fuse_elementwise import fuse_elementwise
 from .fuse_epilogue import fuse_epilogues
 from .fuse_norm import fuse_norms
 from .host_model import host_model
-from .lowering import MAX_RANK, PlanBuilder, Unsupported
+from .lowering import MAX_RANK, Lowering, PlanBuilder, Unsupported
 from .native_op import FormulaCode
 from .plan import Edge, HostPartition, NativePartition, Plan, SymbolRange
 from .quantised_products import quantise_products
@@ -121,17 +121,14 @@ class Assembly:
 
     def _native(self, name: str, part: Partition) -> NativePartition:
         """Interpreted; or calls of compiled code where that pays, with the former to fall back on."""
-        plain, builder, ledger = self._lowered(name, part, None)
+        plain, builder, ledger = self._lowered(name, part, {})
         lowered = [(plain, builder)]
-        if not _calls_library(plain) and not self._code.is_off:
-            alone = {
-                i.outs[0].name for i in plain.insns if i.kernel == "elementwise" and "+" not in i.op_type
-            }
-            made, builder, compiled = self._lowered(name, part, alone)
-            if _calls_library(made):
-                ledger = compiled
-                made.fallback = plain if self._fallback else None
-                lowered = [(made, builder), *(lowered if self._fallback else [])]
+        alone = {i.outs[0].name for i in plain.insns if i.kernel == "elementwise" and "+" not in i.op_type}
+        calls = {} if _calls_library(plain) else self._compiled(part, alone)
+        if calls:
+            made, builder, ledger = self._lowered(name, part, calls, alone)
+            made.fallback = plain if self._fallback else None
+            lowered = [(made, builder), *(lowered if self._fallback else [])]
         needed = set[str]().union(*(needed_symbols(p.values, p.insns) for p, _ in lowered))
         for missing in sorted(needed - _pure_symbols(r.dims for _, r in plain.inputs)):
             if missing not in self._sources:
@@ -141,11 +138,24 @@ class Assembly:
         self.fusions += ledger.outcomes
         return lowered[0][0]
 
+    def _compiled(self, part: Partition, alone: Collection[str]) -> dict[ir.Node, Lowering]:
+        """How to call the code of the nodes that are compiled. `alone`: outputs of the elementwise
+        instructions that interpreting doesn't merge with others."""
+        calls: dict[ir.Node, Lowering] = {}
+        if self._code.is_off:
+            return calls
+        for node in part.nodes:
+            if not self._claims.is_known(node):
+                _, view = self._semantics.lowered_view(node, self._facts)
+                call = self._code.lowering(view, alone)
+                if call is not None:
+                    calls[node] = call
+        return calls
+
     def _lowered(
-        self, name: str, part: Partition, alone: set[str] | None
+        self, name: str, part: Partition, calls: Mapping[ir.Node, Lowering], alone: Collection[str] = ()
     ) -> tuple[NativePartition, PlanBuilder, Ledger]:
-        """With `alone`, compiled: these are outputs of the elementwise instructions that interpreting
-        doesn't merge with others."""
+        """With `calls` of compiled code in the place of the lowerings of these nodes."""
         builder = PlanBuilder([v.name for v in part.outputs if v.name])
         made = NativePartition(name, builder.values, builder.insns)
         for value in part.inputs:
@@ -153,7 +163,7 @@ class Assembly:
         for node in part.nodes:
             if not self._claims.is_known(node):
                 function, view = self._semantics.lowered_view(node, self._facts)
-                builder.lower(view, (None if alone is None else self._code.lowering(view, alone)) or function)
+                builder.lower(view, calls.get(node, function))
         for value in part.outputs:
             result = builder.result(operand(value, self._facts[value]))
             made.outputs.append((self._written_edge(value), result))
@@ -164,7 +174,7 @@ class Assembly:
         fuse_norms(made, ledger)
         fuse_caches(made, ledger)
         round_in_epilogues(made)
-        lay_channels_last(made, alone or ())
+        lay_channels_last(made, alone if calls else ())
         builder.insns[:] = fuse_elementwise(builder.insns, ledger)
         take_alone(made)
         return made, builder, ledger

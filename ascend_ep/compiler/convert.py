@@ -25,6 +25,7 @@ from ascend_ep.graph.fusion.ledger import Ledger, Outcome
 from ascend_ep.graph.infer import infer_facts
 from ascend_ep.graph.load import load_model
 from ascend_ep.graph.partition import Partition, partition
+from ascend_ep.graph.passes.known_facts import KnownFacts
 from ascend_ep.graph.passes.pipeline import run_passes
 from ascend_ep.opdef.registry import Registry
 from ascend_ep.runtime import trust
@@ -243,11 +244,12 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
         limits = soc_limits(model, first_facts, soc, options.precision) if soc else []
     options.progress("simplifying")
     ledger = Ledger(options.fusions_off, soc.ub if soc else None)
+    known = KnownFacts(registry)
     if options.passes:
-        model = run_passes(model, registry, ledger=ledger)
+        model = run_passes(model, registry, ledger=ledger, facts=known)
         dump.model("simplified", model)
     options.precision_lists.check_names(names | node_names(model))
-    facts = infer_facts(model, registry)
+    facts = known.of(model)
     if options.fast:
         options.fast.simplify_gelu(model)
     if changes_types(options.precision, options.precision_lists):

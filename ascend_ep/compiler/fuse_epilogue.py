@@ -100,8 +100,11 @@ def _find(part: NativePartition, at: int, readers: _Readers, ledger: Ledger) -> 
     chains = {id(target): _Chain(Leaf(target), frozenset())}
     best: _Fusion | None = None
     missed: tuple[frozenset[int], str] | None = None
+    waiting = set(readers.of[id(target)])  # for these: none of the rest reads a value of the chain
     for position in range(at + 1, min(at + 1 + WINDOW, len(part.insns))):
         insn = part.insns[position]
+        if id(insn) not in waiting:
+            continue
         used = [chains[id(r)] for r in insn.ins if r is not None and id(r) in chains]
         if not used or insn.kernel != "elementwise":
             continue
@@ -115,6 +118,7 @@ def _find(part: NativePartition, at: int, readers: _Readers, ledger: Ledger) -> 
             missed = missed or (members, "it computes what no epilogue can")
             continue
         chains[id(insn.outs[0])] = _Chain(expression, members)
+        waiting |= readers.of[id(insn.outs[0])]
         if _is_closed(part, target, members, position, readers):
             found = match(expression, target)
             fused = None if found is None else _with_epilogue(product, found, insn.outs[0])

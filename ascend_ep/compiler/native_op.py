@@ -48,7 +48,8 @@ class FormulaCode:
             raise ValueError(f"codegen is auto, always or off, not {mode!r}")
         off = os.environ.get("ASCEND_EP_CODEGEN") == "0"
         self._mode = "off" if off or (mode == "auto" and not has_compiler()) else mode
-        self._made: dict[object, tuple[Source, CompiledLibrary]] = {}  # of nodes that are alike
+        self._sources: dict[object, Source | NotGenerated] = {}  # of nodes that are alike
+        self._libraries: dict[object, CompiledLibrary] = {}
 
     @property
     def is_off(self) -> bool:
@@ -63,22 +64,29 @@ class FormulaCode:
             return None
         key = _likeness(view, opdef)
         try:
-            known = self._made.get(key)
-            source = known[0] if known else node_source(view, opdef)
+            source = self._source(key, view, opdef)
+            if isinstance(source, NotGenerated):
+                return None
             mine = source.folds or any(o is not None and o.name in alone for o in view.outputs)
             if self._mode == "auto" and not (source.pays and mine):
                 return None
-            library = known[1] if known else compile_library(source)
-        except NotGenerated:
-            return None
+            if key not in self._libraries:
+                self._libraries[key] = compile_library(source)
         except AscendError as error:
             if self._mode == "always":
                 raise
             self._mode = "off"
             warnings.warn(f"formulas are interpreted: {error.text}", RuntimeWarning, stacklevel=2)
             return None
-        self._made[key] = source, library
-        return _calling(library)
+        return _calling(self._libraries[key])
+
+    def _source(self, key: object, view: NodeView, opdef: OpDef) -> Source | NotGenerated:
+        if key not in self._sources:
+            try:
+                self._sources[key] = node_source(view, opdef)
+            except NotGenerated as reason:
+                self._sources[key] = reason
+        return self._sources[key]
 
 
 def _likeness(view: NodeView, opdef: OpDef) -> object:

@@ -54,14 +54,15 @@ class Tensor:
     @cached_property
     def sizes(self) -> tuple[int, ...]:
         """The dims as numbers, free ones as NOMINAL."""
-        free = dict.fromkeys(symbols(self.dims or ()), NOMINAL)
-        return tuple(max(0, evaluate(d, free)) for d in self.dims or ())
+        dims = self.dims or ()
+        free = dict.fromkeys(symbols([d for d in dims if not isinstance(d, int)]), NOMINAL)
+        return tuple(max(0, d if isinstance(d, int) else evaluate(d, free)) for d in dims)
 
     @property
     def item(self) -> float:
         return float(ir.DataType(self.dtype).itemsize) if self.dtype else 4.0
 
-    @property
+    @cached_property
     def bytes(self) -> int:
         count = 1
         for size in self.sizes:

@@ -13,7 +13,7 @@ from ascend_ep.graph.fusion.gelu import GeluFusion, TanhGeluFusion
 from ascend_ep.graph.fusion.layer_norm import LayerNormFusion
 from ascend_ep.graph.fusion.ledger import Ledger, Outcome
 from ascend_ep.graph.fusion.outline import outline
-from ascend_ep.graph.fusion.pattern import Match, match
+from ascend_ep.graph.fusion.pattern import Match, makers, match
 from ascend_ep.graph.fusion.quantised import QUANTISED
 from ascend_ep.graph.fusion.rms_norm import RMSNormFusion
 from ascend_ep.graph.fusion.rope import InterleavedRoPEFusion, RegroupedRoPEFusion, RoPEFusion
@@ -65,10 +65,13 @@ def fuse(
 def _sweep(model: ir.Model, fusions: Sequence[Fusion], facts: Facts, ledger: Ledger) -> int:
     """Fuses at every node, from the last on; the number of fused nodes."""
     count = 0
+    tried = [(fusion, makers(fusion.pattern)) for fusion in fusions]
     for node in reversed(list(model.graph)) if fusions else ():
         if node.graph is not model.graph or len(node.outputs) != 1:
             continue
-        for fusion in fusions:
+        for fusion, operators in tried:
+            if operators is not None and node.op_type not in operators:
+                continue
             found = _find(fusion, node, facts, ledger)
             if found is not None:
                 call = outline(model, node, found.matched, fusion.replacement(found, facts))

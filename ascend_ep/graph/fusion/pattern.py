@@ -78,6 +78,18 @@ class Match:
     matched: tuple[ir.Node, ...] = ()
 
 
+def makers(pattern: Pattern) -> frozenset[str] | None:
+    """The operators of which one makes any value that the pattern describes; None: any may."""
+    if isinstance(pattern, Op):
+        return frozenset({pattern.op_type})
+    if isinstance(pattern, Bound):
+        return makers(pattern.pattern)
+    if isinstance(pattern, Either):
+        found = [makers(alternative) for alternative in pattern.alternatives]
+        return None if None in found else frozenset[str]().union(*(f for f in found if f is not None))
+    return None
+
+
 def match(pattern: Pattern, value: ir.Value, facts: Facts, state: Match | None = None) -> Iterator[Match]:
     """Every way in which `value` is what `pattern` describes."""
     state = state or Match()

@@ -18,9 +18,11 @@ VERIFY_VARIABLE = "ASCEND_EP_VERIFY"
 
 
 def run_in_order(
-    model: ir.Model, passes: Sequence[ir.passes.PassBase], on_change: Callable[[], None] = lambda: None
+    model: ir.Model,
+    passes: Sequence[ir.passes.PassBase],
+    on_change: Callable[[ir.passes.PassBase], None] = lambda _: None,
 ) -> bool:
-    """Runs `passes` once each, `on_change` after each that modified the model; whether any did."""
+    """Runs `passes` once each, `on_change` with each that modified the model; whether any did."""
     verifying = os.environ.get(VERIFY_VARIABLE, "0") not in ("", "0")
     rim = _rim(model.graph)
     if verifying:
@@ -29,7 +31,7 @@ def run_in_order(
     for step in passes:
         if step(model).modified:
             modified = True
-            on_change()
+            on_change(step)
         if verifying:
             verify(model, f"after pass {type(step).__name__}")
             if _rim(model.graph) != rim:

@@ -27,7 +27,10 @@ KEPT = frozenset({
 
 
 class FoldConstants(ir.passes.InPlacePass):
-    """Replaces outputs that are constant, or integers computed from static shapes, by initializers."""
+    """Replaces outputs that are constant, or integers computed from static shapes, by initializers.
+
+    Facts are forgotten where folding has found out more than they knew.
+    """
 
     def __init__(self, facts: KnownFacts) -> None:
         self.facts = facts
@@ -35,14 +38,14 @@ class FoldConstants(ir.passes.InPlacePass):
 
     def call(self, model: ir.Model) -> ir.passes.PassResult:
         facts = self.facts.of(model)
-        modified = False
+        modified = learned = False
         for node in list(model.graph):
             version = node.version or model.opset_imports.get(node.domain, 1)
             widened = _widened(node, facts)
             if widened is not None:
                 constant = replace_by_constant(node.outputs[0], widened)
                 facts[constant] = Fact(int(widened.dtype), widened.shape.numpy(), tensor=widened)
-                modified = True
+                modified = learned = True
                 continue
             values = self._evaluate(node, version, facts)
             if values is None:
@@ -52,7 +55,9 @@ class FoldConstants(ir.passes.InPlacePass):
                     tensor = ir.tensor(array, name=output.name)
                     constant = replace_by_constant(output, tensor)
                     facts[constant] = Fact(int(tensor.dtype), array.shape, tensor=tensor)
-                    modified = True
+                    modified, learned = True, learned or not facts[output].is_const
+        if learned:
+            self.facts.forget()
         return ir.passes.PassResult(model, modified)
 
     def _evaluate(self, node: ir.Node, version: int, facts: Facts) -> list[Array] | None:

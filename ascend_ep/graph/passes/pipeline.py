@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import onnx_ir as ir
 from onnx_ir.passes import common
@@ -20,26 +20,36 @@ from ascend_ep.graph.passes.known_facts import KnownFacts
 from ascend_ep.graph.passes.quantised import SpellOutQuantised
 from ascend_ep.graph.passes.rewire import is_standard
 from ascend_ep.graph.passes.simplify import Simplify
+from ascend_ep.graph.passes.unflatten import UnflattenProducts
 from ascend_ep.graph.passes.unique_dequantize import UniqueDequantize
 
 #: rounds of simplification; each round of a chain removes at least one link, most need two or three
 MAX_ROUNDS = 16
 
 
+#: Passes after which what was known of the values that remain is all that there is to know.
+KEEPING = (FoldConstants, UnflattenProducts, FuseOperators, common.RemoveUnusedNodesPass)
+
+
 def run_passes(
-    model: ir.Model, registry: Registry | None = None, fusing: bool = True, ledger: Ledger | None = None
+    model: ir.Model,
+    registry: Registry | None = None,
+    fusing: bool = True,
+    ledger: Ledger | None = None,
+    facts: KnownFacts | None = None,
 ) -> ir.Model:
     """`model`, simplified in place: the same inputs and outputs by name, the same results.
 
     Results differ only by rounding: where BatchNormalization was folded, and (`fusing`) in fused operators.
     Custom operators that `registry` defines, control flow that depends on the data, and sequences stay. With
     ASCEND_EP_VERIFY=1 every step is checked. `ledger` decides on fusions, and keeps what became of them.
+    `facts`, of this registry, are known afterwards.
     """
-    facts = KnownFacts(registry)
+    facts = KnownFacts(registry) if facts is None else facts
     _simplify(model, facts)
     if fusing:
-        run_in_order(model, [UniqueDequantize()], facts.forget)
-        run_in_order(model, [FuseOperators(facts, ledger), common.RemoveUnusedNodesPass()])
+        fuse = [UniqueDequantize(), FuseOperators(facts, ledger), common.RemoveUnusedNodesPass()]
+        _run(model, fuse, facts)
     return model
 
 
@@ -60,14 +70,25 @@ def _simplify(model: ir.Model, facts: KnownFacts) -> None:
         FoldConstants(facts),
         InlineBranches(facts),
         Simplify(facts),
+        UnflattenProducts(facts),
         FoldBatchNorm(),
         *([] if _draws_randomly(model) else [common.CommonSubexpressionEliminationPass()]),
         common.RemoveUnusedNodesPass(),
     ]
-    run_in_order(model, prepare, facts.forget)
+    _run(model, prepare, facts)
     for _ in range(MAX_ROUNDS):
-        if not run_in_order(model, rounds, facts.forget):
+        if not _run(model, rounds, facts):
             break
+
+
+def _run(model: ir.Model, passes: Sequence[ir.passes.PassBase], facts: KnownFacts) -> bool:
+    """`run_in_order`, forgetting the facts after passes that may change them."""
+
+    def forget(step: ir.passes.PassBase) -> None:
+        if not isinstance(step, KEEPING):
+            facts.forget()
+
+    return run_in_order(model, passes, forget)
 
 
 def _draws_randomly(model: ir.Model) -> bool:
