@@ -118,6 +118,21 @@ static void look_ahead(const conv *c, const conv_span *s, const float *w, int fi
     t->ahead_step = asc_ceil_div(bytes, tiles * asc_most(1, rows));
 }
 
+/* One tile of a span: pixels [at, at + pixels) of a line. */
+typedef struct place {
+    int64_t line, index, at, pixels;
+} place;
+
+/* Lines are cut into tiles that differ by one pixel at most. */
+static place place_at(const conv_span *s, int64_t per_line, int64_t line, int64_t index) {
+    int64_t at = asc_split_at(s->width, per_line, index);
+    return (place){line, index, at, asc_split_at(s->width, per_line, index + 1) - at};
+}
+
+static place place_after(const conv_span *s, int64_t per_line, place p) {
+    return p.index + 1 < per_line ? place_at(s, per_line, p.line, p.index + 1) : place_at(s, per_line, p.line + 1, 0);
+}
+
 /* The tiles [tile, tile + tiles) of a span against one panel of weights; `first` of those that pass them. */
 static void run_panel(const conv *c, const conv_span *s, conv_tile t, int64_t panel, int first, int64_t tile,
                       int64_t tiles) {
@@ -126,25 +141,31 @@ static void run_panel(const conv *c, const conv_span *s, conv_tile t, int64_t pa
     int64_t channel = group * c->group_out + within, per_line = asc_ceil_div(s->width, CONV_ROWS);
     const float *w =
         c->weights + group * (asc_packed_bytes(ASC_LAYOUT_PANEL32, rows, c->group_out) / 4) + within * rows;
+    const void *residual = c->epilogue.residual.data;
     epilogue after = ASC_FN(conv_after)(&c->epilogue);
     t.rounds = ASC_FN(conv_rounds)(&c->epilogue, &t.low, &t.high);
     int limits = t.rounds || ASC_FN(conv_limits)(&c->epilogue, &t.low, &t.high);
     t.narrow = c->y_narrow;
+    place begin = place_at(s, per_line, tile / per_line, tile % per_line);
     for (int64_t column = 0; column < left; column += GEMM_TILE_COLS) {
         t.w = w + column;
         t.columns = asc_least(GEMM_TILE_COLS, left - column);
         look_ahead(c, s, w, first && column == 0, tile, tiles, &t);
         t.bias = c->epilogue.bias.data ? c->epilogue.bias.data + channel + column : NULL;
-        for (int64_t i = tile; i < tile + tiles; i++) {
-            int64_t line = i / per_line, at = s->width * (i % per_line) / per_line;
-            int64_t pixels = s->width * (i % per_line + 1) / per_line - at;
-            int64_t out = (s->first + line * s->width + at) * c->out_channels + channel + column;
-            t.x = s->x + line * s->line + at * s->pixel + group * c->group_depth;
+        place here = begin;
+        int64_t out = (s->first + here.line * s->width + here.at) * c->out_channels + channel + column;
+        for (int64_t i = 0; i < tiles; i++) {
+            t.x = s->x + here.line * s->line + here.at * s->pixel + group * c->group_depth;
             t.y = (void *)image_at(c->y, out, t.narrow);
-            t.residual = c->epilogue.residual.data ? image_at(c->epilogue.residual.data, out, t.narrow) : NULL;
+            t.residual = residual ? image_at(residual, out, t.narrow) : NULL;
+            int64_t pixels = here.pixels;
+            out += pixels * c->out_channels; /* neighbours in a span are neighbours in memory */
+            t.next_y = (uintptr_t)image_at(c->y, out, t.narrow);
+            t.next_residual = residual ? (uintptr_t)image_at(residual, out, t.narrow) : t.next_y;
             (c->pairs ? ASC_FN(conv_tile_pairs_run) : ASC_FN(conv_tile_run))((int)pixels, &t);
             t.ahead += (uintptr_t)(t.ahead_step * rows);
             if (!limits) ASC_FN(epilogue_apply)(&after, t.y, t.y_step, 0, pixels, 0, t.columns);
+            here = place_after(s, per_line, here);
         }
     }
 }

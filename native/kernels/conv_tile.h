@@ -1,8 +1,8 @@
 /* conv_tile.h - the register tile of convolution with channels last: pixels by output channels.
  *
- * Each output element is one accumulator that takes its products in the order of the weights' rows, by
- * fused multiply-add where the ISA has it. So its bits depend on its window and its channel alone: not on
- * the tile it fell in, the chunks, or the threads. */
+ * Each output element is one accumulator that begins with its bias and takes its products in the order of the weights'
+ * rows, by fused multiply-add where the ISA has it. So its bits depend on its window and its channel alone: not on the
+ * tile it fell in, the chunks, or the threads. */
 #ifndef ASC_KERNELS_CONV_TILE_H
 #define ASC_KERNELS_CONV_TILE_H
 
@@ -10,7 +10,7 @@
 
 #define CONV_ROWS GEMM_ROWS /* most pixels of a tile */
 
-/* y[i * y_step + j] = clamp(sum of x * w + bias[j] + residual[i * y_step + j]) for pixels i and columns j. */
+/* y[i * y_step + j] = clamp(bias[j] + sum of x * w + residual[i * y_step + j]) for pixels i and columns j. */
 typedef struct conv_tile {
     const float *x; /* where the first pixel reads; the others follow, each x_step floats further */
     int64_t x_step;
@@ -25,8 +25,9 @@ typedef struct conv_tile {
     const float *bias;    /* NULL: none */
     const void *residual; /* NULL: none */
     float low, high;
-    uintptr_t ahead;    /* the address of memory to bring into L2 meanwhile; need not exist */
-    int64_t ahead_step; /* bytes of it for each row of weights */
+    uintptr_t next_y, next_residual; /* as y and residual, of the next tile: brought into L1 meanwhile; may be any */
+    uintptr_t ahead;                 /* the address of memory to bring into L2 meanwhile; need not exist */
+    int64_t ahead_step;              /* bytes of it for each row of weights */
 } conv_tile;
 
 /* `pixels` is 1..CONV_ROWS, columns at most GEMM_TILE_COLS. */

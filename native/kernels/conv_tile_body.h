@@ -4,9 +4,12 @@
  *   CONV_MULTIPLY(left, right, sum) sum plus the products of the lanes
  *   CONV_TILE_RUN                   the function's name
  */
+#include <math.h>
+
 #include "bfloat16.h"
 #include "conv_tile.h"
 #include "float16.h"
+#include "pairs.h"
 
 typedef struct tile_sums {
     vf of[CONV_ROWS][2];
@@ -31,10 +34,24 @@ static inline __attribute__((always_inline)) const float *pixel_at(const float *
 /* Makes a register's value opaque, so that GCC derives no induction variable from it. */
 #define OPAQUE(x) __asm__("" : "+r"(x))
 
+/* Sums begin with the bias. */
+static inline __attribute__((always_inline)) void begin(const conv_tile *t, int rows, int vectors, tile_sums *s) {
+    int64_t last = t->columns - (vectors - 1) * ASC_VF; /* columns of the last vector */
+    _Pragma("GCC unroll 2") for (int v = 0; v < vectors; v++) {
+        const float *at = t->bias + v * ASC_VF;
+        vf bias = {0};
+        if (t->bias) bias = v == vectors - 1 && last < ASC_VF ? vf_load_tail(at, last, 0) : vf_load(at);
+        _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++) s->of[i][v] = bias;
+    }
+}
+
 static inline __attribute__((always_inline)) void multiply(const conv_tile *t, int rows, int vectors, tile_sums *s) {
     const float *w = t->w;
-    uintptr_t ahead = t->ahead;
-    int64_t ahead_step = t->ahead_step, one = t->x_step, three = 3 * one, five = 5 * one;
+    uintptr_t ahead = t->ahead, y = t->next_y, residual = t->next_residual;
+    /* What the next tile's `finish` touches, a line at a time: in a burst it would hold up what this tile reads. */
+    uintptr_t pixel = (uintptr_t)t->y_step * (t->narrow ? 2 : 4), step = t->narrow ? pixel : 64,
+              two_steps = t->narrow ? 2 * pixel : pixel;
+    int64_t lines = t->narrow ? rows : 2 * rows, one = t->x_step, three = 3 * one, five = 5 * one;
     for (int64_t r = 0; r < t->runs; r++) {
         const float *first = t->x + t->starts[r], *second = first + HALF * one;
         for (int64_t k = t->length; k > 0; k--, w += GEMM_PANEL) {
@@ -51,51 +68,57 @@ static inline __attribute__((always_inline)) void multiply(const conv_tile *t, i
             first++;
             second++;
             __builtin_prefetch((const void *)ahead, 0, 2);
-            ahead += (uintptr_t)ahead_step;
+            /* From memory: GCC would keep it in a vector register, and take a multiplier's slot to read it. */
+            ahead += (uintptr_t)*(const volatile int64_t *)&t->ahead_step;
+            __builtin_prefetch((const void *)y, 0, 3);
+            __builtin_prefetch((const void *)residual, 0, 3);
+            y += step;
+            residual += step;
+            step = two_steps - step;
+            if (--lines == 0) step = two_steps = 0;
         }
     }
 }
 
+/* `bounded`: high isn't infinite. */
 static inline __attribute__((always_inline)) void finish(const conv_tile *t, int rows, int vectors, int narrow,
-                                                         int rounds, tile_sums *s) {
+                                                         int rounds, int bounded, tile_sums *s) {
     vf low = vf_set(t->low), high = vf_set(t->high);
-    int64_t last = t->columns - (vectors - 1) * ASC_VF; /* columns of the last vector */
+    int64_t last = t->columns - (vectors - 1) * ASC_VF, at = 0;
     int whole = last == ASC_VF;
-    _Pragma("GCC unroll 2") for (int v = 0; v < vectors; v++) {
-        int tail = !whole && v == vectors - 1;
-        int64_t at = v * ASC_VF;
-        vf bias = vf_set(-0.0f); /* adds nothing, to zeros of either sign */
-        if (t->bias) bias = tail ? vf_load_tail(t->bias + at, last, 0) : vf_load(t->bias + at);
-        _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++, at += t->y_step) {
-            vf sum = s->of[i][v] + bias;
-            if (t->residual) sum += image_load(t->residual, at, narrow, tail, last);
-            sum = vf_min(high, vf_max(low, sum));
-            image_store(t->y, at, rounds ? vf_round_f16(sum) : sum, narrow, tail, last);
+    _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++, at += t->y_step) {
+        _Pragma("GCC unroll 2") for (int v = 0; v < vectors; v++) {
+            vf sum = s->of[i][v];
+            if (t->residual) sum += image_load(t->residual, at + v * ASC_VF, narrow, !whole && v == vectors - 1, last);
+            sum = vf_max(low, sum);
+            s->of[i][v] = bounded ? vf_min(high, sum) : sum;
+        }
+#if ASC_VF == 16
+        if (narrow && vectors == 2 && whole) {
+            vf_store((float *)image_at(t->y, at, 1), pairs_join_neighbours(s->of[i][0], s->of[i][1]));
+            continue;
+        }
+#endif
+        _Pragma("GCC unroll 2") for (int v = 0; v < vectors; v++) {
+            vf sum = rounds ? vf_round_f16(s->of[i][v]) : s->of[i][v];
+            image_store(t->y, at + v * ASC_VF, sum, narrow, !whole && v == vectors - 1, last);
         }
     }
-}
-
-/* Brings what `finish` touches into L1 while the products run. */
-static inline __attribute__((always_inline)) void fetch(const conv_tile *t, int rows, int vectors) {
-    for (int i = 0; i < rows; i++)
-        for (int v = 0; v < vectors; v++) {
-            int64_t at = i * t->y_step + v * ASC_VF;
-            __builtin_prefetch(image_at(t->y, at, t->narrow), 1, 3);
-            if (t->residual) __builtin_prefetch(image_at(t->residual, at, t->narrow), 0, 3);
-        }
 }
 
 #define TILE(rows, vectors)                                   \
     static void tile_##rows##x##vectors(const conv_tile *t) { \
-        tile_sums s = {0};                                    \
-        fetch(t, rows, vectors);                              \
+        tile_sums s;                                          \
+        begin(t, rows, vectors, &s);                          \
         multiply(t, rows, vectors, &s);                       \
-        if (t->narrow)                                        \
-            finish(t, rows, vectors, 1, 0, &s);               \
+        if (t->narrow && t->high == INFINITY)                 \
+            finish(t, rows, vectors, 1, 0, 0, &s);            \
+        else if (t->narrow)                                   \
+            finish(t, rows, vectors, 1, 0, 1, &s);            \
         else if (t->rounds)                                   \
-            finish(t, rows, vectors, 0, 1, &s);               \
+            finish(t, rows, vectors, 0, 1, 1, &s);            \
         else                                                  \
-            finish(t, rows, vectors, 0, 0, &s);               \
+            finish(t, rows, vectors, 0, 0, 1, &s);            \
     }
 #define PAIR(rows) TILE(rows, 1) TILE(rows, 2)
 

@@ -103,6 +103,7 @@ static void multiply(const tiling *t, const block *b, int64_t panel) {
                         tiles = asc_split_at(b->tiles, groups, i + 1) - first;
                 tile.x = b->inputs + point * b->input_point + first * depth;
                 tile.y = b->sums + point * b->sum_point + first * GEMM_PANEL + column;
+                tile.next_y = tile.next_residual = (uintptr_t)tile.y;
                 ASC_FN(conv_tile_run)((int)tiles, &tile);
                 tile.ahead += (uintptr_t)(tile.ahead_step * depth);
             }
