@@ -45,13 +45,36 @@ static inline __attribute__((always_inline)) void begin(const conv_tile *t, int 
     }
 }
 
+/* Brings what the next tile's `finish` touches into L1, a line at a time: one or two of a pixel. */
+typedef struct fetcher {
+    uintptr_t y, residual, step, two_steps;
+    int64_t lines;
+} fetcher;
+
+static inline __attribute__((always_inline)) fetcher fetcher_of(const conv_tile *t, int rows) {
+    uintptr_t pixel = (uintptr_t)t->y_step * (t->narrow ? 2 : 4);
+    if (t->narrow) return (fetcher){t->next_y, t->next_residual, pixel, 2 * pixel, rows};
+    return (fetcher){t->next_y, t->next_residual, 64, pixel, 2 * rows};
+}
+
+static inline __attribute__((always_inline)) void fetch_line(fetcher *f) {
+    __builtin_prefetch((const void *)f->y, 0, 3);
+    __builtin_prefetch((const void *)f->residual, 0, 3);
+    f->y += f->step;
+    f->residual += f->step;
+    int64_t more = --f->lines > 0 ? -1 : 0;
+    OPAQUE(more); /* GCC would branch */
+    f->step = (f->two_steps - f->step) & (uintptr_t)more;
+}
+
 static inline __attribute__((always_inline)) void multiply(const conv_tile *t, int rows, int vectors, tile_sums *s) {
     const float *w = t->w;
-    uintptr_t ahead = t->ahead, y = t->next_y, residual = t->next_residual;
-    /* What the next tile's `finish` touches, a line at a time: in a burst it would hold up what this tile reads. */
-    uintptr_t pixel = (uintptr_t)t->y_step * (t->narrow ? 2 : 4), step = t->narrow ? pixel : 64,
-              two_steps = t->narrow ? 2 * pixel : pixel;
-    int64_t lines = t->narrow ? rows : 2 * rows, one = t->x_step, three = 3 * one, five = 5 * one;
+    uintptr_t ahead = t->ahead;
+    int64_t one = t->x_step, three = 3 * one, five = 5 * one;
+    fetcher near = fetcher_of(t, rows);
+    /* A burst of many lines would hold up what this tile reads; low tiles have no time to spare at a step. */
+    if (rows <= HALF)
+        while (near.lines > 0) fetch_line(&near);
     for (int64_t r = 0; r < t->runs; r++) {
         const float *first = t->x + t->starts[r], *second = first + HALF * one;
         for (int64_t k = t->length; k > 0; k--, w += GEMM_PANEL) {
@@ -70,12 +93,7 @@ static inline __attribute__((always_inline)) void multiply(const conv_tile *t, i
             __builtin_prefetch((const void *)ahead, 0, 2);
             /* From memory: GCC would keep it in a vector register, and take a multiplier's slot to read it. */
             ahead += (uintptr_t)*(const volatile int64_t *)&t->ahead_step;
-            __builtin_prefetch((const void *)y, 0, 3);
-            __builtin_prefetch((const void *)residual, 0, 3);
-            y += step;
-            residual += step;
-            step = two_steps - step;
-            if (--lines == 0) step = two_steps = 0;
+            if (rows > HALF) fetch_line(&near);
         }
     }
 }
