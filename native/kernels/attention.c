@@ -40,13 +40,19 @@ static int64_t packed_floats(int64_t lines, int64_t columns) {
 
 #define MOST_TURNED (4 << 20) /* floats of a turned mask that is kept for all heads */
 
-/* Floats of the mask turned once for all heads, or 0: each block turns its own. */
+static int64_t turned_blocks(const attention *p) {
+    return asc_ceil_div(p->queries, ATTENTION_LANES) * (p->mask_strides[0] ? p->batch : 1);
+}
+
+static int64_t turned_mask_floats(const attention *p) {
+    return turned_blocks(p) * ATTENTION_LANES * p->keys;
+}
+
+/* Floats of the mask turned once for all heads, and its kinds, or 0: each block turns its own. */
 static int64_t turned_floats(const attention *p) {
-    int64_t floats;
-    if (!attention_turns(p) || p->mask_strides[1] || p->heads < 2) return 0;
-    int ok = asc_mul_ok(asc_ceil_div(p->queries, ATTENTION_LANES), ATTENTION_LANES, &floats) &&
-             asc_mul_ok(floats, p->keys, &floats) && asc_mul_ok(floats, p->mask_strides[0] ? p->batch : 1, &floats);
-    return ok && floats <= MOST_TURNED ? floats : 0;
+    double floats = (double)turned_blocks(p) * ATTENTION_LANES * (double)p->keys;
+    if (!attention_turns(p) || p->mask_strides[1] || p->heads < 2 || floats > MOST_TURNED) return 0;
+    return turned_mask_floats(p) + asc_ceil_div(turned_blocks(p) * attention_kinds(p), 64) * 16;
 }
 
 /* Heads enough that each worker packs a head and multiplies with it while it is in its cache. */
@@ -178,8 +184,9 @@ static void pack_chunk(const asc_call *call, int64_t chunk, int32_t worker, void
 static void turn_chunk(const asc_call *call, int64_t block, int32_t worker, void *arg) {
     const job *j = arg;
     (void)call, (void)worker;
-    ASC_FN(attention_turn_mask)(j->p, block / j->blocks, 0, block % j->blocks,
-                                j->p->turned + block * j->p->keys * ATTENTION_LANES);
+    const attention *p = j->p;
+    ASC_FN(attention_turn_mask)(p, block / j->blocks, 0, block % j->blocks,
+                                p->turned + block * p->keys * ATTENTION_LANES, p->kinds + block * attention_kinds(p));
 }
 
 static void block_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
@@ -250,7 +257,8 @@ static void run_blocks(const asc_call *call, attention *p, job *j) {
     j->blocks = asc_ceil_div(p->queries, ATTENTION_LANES);
     if (call->scratch[TURN_ONCE]) {
         p->turned = j->packed + (j->by_head ? call->threads : pairs) * (j->k_floats + j->v_floats);
-        run_chunks(call, j, j->blocks * (p->mask_strides[0] ? p->batch : 1), turn_chunk);
+        p->kinds = (uint8_t *)(p->turned + turned_mask_floats(p));
+        run_chunks(call, j, turned_blocks(p), turn_chunk);
     }
     int64_t cost = ATTENTION_LANES * p->keys * (p->depth + p->width) / 16;
     if (j->by_head || !packed_pieces(j)) {

@@ -46,6 +46,7 @@ typedef struct attention {
     int narrow;                   /* products of bfloat16 pairs (pairs.h): along depth, then along keys */
     const attention_cache *cache; /* few queries: K and V are read, and moved, from where they are; NULL: not */
     float *turned;                /* [1 or batch][block][keys][ATTENTION_LANES] of a mask that heads share, or NULL */
+    uint8_t *kinds;               /* [1 or batch][block][attention_kinds] of it */
 } attention;
 
 /* K and V of a head as the register tiles read them; NULL: as they lie. */
@@ -138,12 +139,18 @@ int64_t ASC_FN(attention_few_floats)(const attention *p);
 void ASC_FN(attention_scores)(int narrow, const float *k, int64_t k_step, int64_t keys, int64_t lines, const float *q,
                               int64_t lanes, float *scores, attention_streams *streams, int64_t fetched_rows);
 
-/* The mask of a block of queries as [keys][ATTENTION_LANES]; lanes without a query are masked. */
-void ASC_FN(attention_turn_mask)(const attention *p, int64_t batch, int64_t head, int64_t block, float *out);
-/* Whether each of the `lanes` queries of a turned mask has a key that is not masked: then masked keys have weight 0. */
-int ASC_FN(attention_every_query_sees)(const float *turned, int64_t keys, int64_t lanes);
-/* Whether the keys [key, key + GEMM_PANEL) of a turned mask are masked for all queries. */
-int ASC_FN(attention_is_hidden)(const float *turned, int64_t key, int64_t keys);
+/* What a mask does to a panel of keys: it is to be added, or adds 0 for all queries, or masks it for all. */
+enum { MASK_ADDS, MASK_IS_ZERO, MASK_HIDES };
+
+/* Kinds of a turned mask: of each panel of keys, and at the end whether each query has a key that is not masked: then
+ * masked keys have weight 0. */
+static inline int64_t attention_kinds(const attention *p) {
+    return attention_panels(p->keys) + 1;
+}
+
+/* The mask of a block of queries as [keys][ATTENTION_LANES], and its kinds; lanes without a query are masked. */
+void ASC_FN(attention_turn_mask)(const attention *p, int64_t batch, int64_t head, int64_t block, float *out,
+                                 uint8_t *kinds);
 
 /* Chooses what is subtracted from more scores, and whether `factors` rescale what is summed so far. */
 int ASC_FN(attention_shift)(attention_softmax *s, int narrow, const float *scores, int64_t keys, int64_t lanes,

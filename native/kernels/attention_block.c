@@ -9,12 +9,13 @@
 #define LANES ATTENTION_LANES
 #define VECTORS ATTENTION_VECTORS
 
-/* What a worker holds: LANES * (depth + keys of a run + keys (the mask) + width, rounded up). */
+/* What a worker holds: LANES * (depth + keys of a run + keys (the mask) + width, rounded up), and kinds. */
 typedef struct state {
     const attention *p;
     const float *k, *packed_v, *v, *mask; /* of the head; mask of all queries */
     int64_t k_step;                       /* from key to key */
     const float *turned;                  /* mask of the block as [keys][LANES], or NULL */
+    const uint8_t *kinds;                 /* of it */
     float *q, *scores, *sums;
     int64_t first, lanes; /* queries of the block */
     int64_t width;        /* of a row of sums */
@@ -32,9 +33,15 @@ static int64_t sums_width(const attention *p) {
     return (p->width + GEMM_TILE_COLS - 1) / GEMM_TILE_COLS * GEMM_TILE_COLS;
 }
 
+/* Lines of LANES floats that kinds take. */
+static int64_t kinds_lines(const attention *p) {
+    return attention_kinds(p) / (LANES * (int64_t)sizeof(float)) + 1;
+}
+
 int64_t ASC_FN(attention_block_floats)(const attention *p) {
     int64_t lines = least(p->keys, ATTENTION_KEYS), floats;
-    if (attention_turns(p) && !asc_add_ok(lines, p->keys, &lines)) return 0;
+    if (attention_turns(p) && (!asc_add_ok(lines, p->keys, &lines) || !asc_add_ok(lines, kinds_lines(p), &lines)))
+        return 0;
     if (!asc_add_ok(lines, p->depth, &lines) || !asc_add_ok(lines, p->width, &lines)) return 0;
     if (!asc_add_ok(lines, GEMM_TILE_COLS, &lines) || !asc_mul_ok(lines, LANES, &floats)) return 0;
     return floats < INT64_MAX / 64 ? floats : 0;
@@ -80,13 +87,18 @@ static void find_scores(state *s, int64_t key, int64_t keys) {
 static void add_mask(const state *s, int64_t key, int64_t keys) {
     const attention *p = s->p;
     int64_t vectors = (s->lanes + ASC_VF - 1) / ASC_VF, step = p->mask_strides[3];
-    for (int64_t i = 0; i < keys; i++)
+    for (int64_t i = 0; i < keys; i++) {
+        if (s->kinds && s->kinds[(key + i) / GEMM_PANEL] == MASK_IS_ZERO) {
+            i += GEMM_PANEL - 1; /* key is a panel's first */
+            continue;
+        }
         for (int64_t v = 0; v < vectors; v++) {
             float *at = s->scores + i * LANES + v * ASC_VF;
             vf mask =
                 s->turned ? vf_load(s->turned + (key + i) * LANES + v * ASC_VF) : vf_set(s->mask[(key + i) * step]);
             vf_store(at, vf_load(at) + mask);
         }
+    }
 }
 
 /* Scores of keys that come after what a query sees become -Inf. */
@@ -127,13 +139,24 @@ static void run_keys(state *s, int64_t key, int64_t keys) {
     s->started = 1;
 }
 
-/* Where the turned mask of the block lies; NULL when all queries share one mask, or none. */
-static const float *find_turned(const attention *p, int64_t batch, int64_t head, int64_t block, float *room) {
-    if (!attention_turns(p)) return NULL;
+/* The turned mask of the block, unless all queries share one mask, or have none. */
+static void find_turned(state *s, int64_t batch, int64_t head, int64_t block, float *room) {
+    const attention *p = s->p;
+    if (!attention_turns(p)) return;
     int64_t blocks = (p->queries + LANES - 1) / LANES, index = (p->mask_strides[0] ? batch : 0) * blocks + block;
-    if (p->turned) return p->turned + index * p->keys * LANES;
-    ASC_FN(attention_turn_mask)(p, batch, head, block, room);
-    return room;
+    if (p->turned) {
+        s->turned = p->turned + index * p->keys * LANES;
+        s->kinds = p->kinds + index * attention_kinds(p);
+        return;
+    }
+    uint8_t *kinds = (uint8_t *)(room + p->keys * LANES);
+    ASC_FN(attention_turn_mask)(p, batch, head, block, room, kinds);
+    s->turned = room;
+    s->kinds = kinds;
+}
+
+static int is_hidden(const state *s, int64_t key) {
+    return s->kinds[key / GEMM_PANEL] == MASK_HIDES;
 }
 
 static void divide(const state *s, float *y) {
@@ -185,7 +208,7 @@ void ASC_FN(attention_block)(const attention *p, int64_t batch, int64_t head, in
     s.sums = s.q + LANES * p->depth;
     s.scores = s.sums + LANES * s.width;
     if (p->mask) s.mask = p->mask + batch * p->mask_strides[0] + head * p->mask_strides[1];
-    s.turned = find_turned(p, batch, head, block, s.scores + LANES * least(p->keys, ATTENTION_KEYS));
+    find_turned(&s, batch, head, block, s.scores + LANES * least(p->keys, ATTENTION_KEYS));
     s.k = packed->k ? packed->k : p->k + batch * p->k_strides[0] + kv_head * p->k_strides[1];
     s.k_step = packed->k ? attention_lines(p, p->depth) : p->k_strides[2];
     s.packed_v = packed->v;
@@ -197,16 +220,14 @@ void ASC_FN(attention_block)(const attention *p, int64_t batch, int64_t head, in
     s.fetched_rows = s.streams.rows / (count_tiles(&s, reach) + 1) + 1;
     for (int v = 0; v < VECTORS; v++) s.softmax.max[v] = vf_set(-INFINITY);
     /* A query whose keys are all masked or in the future needs the scores of the masked ones. */
-    int may_skip = s.turned && p->offset >= p->keys && ASC_FN(attention_every_query_sees)(s.turned, p->keys, s.lanes);
+    int may_skip = s.turned && p->offset >= p->keys && s.kinds[attention_kinds(p) - 1];
     for (int64_t key = 0; key < reach;) {
-        if (may_skip && ASC_FN(attention_is_hidden)(s.turned, key, p->keys)) {
+        if (may_skip && is_hidden(&s, key)) {
             key += GEMM_PANEL;
             continue;
         }
         int64_t end = key + GEMM_PANEL;
-        while (end < reach && end - key < ATTENTION_KEYS &&
-               !(may_skip && ASC_FN(attention_is_hidden)(s.turned, end, p->keys)))
-            end += GEMM_PANEL;
+        while (end < reach && end - key < ATTENTION_KEYS && !(may_skip && is_hidden(&s, end))) end += GEMM_PANEL;
         end = least(end, reach);
         run_keys(&s, key, end - key);
         key = end;

@@ -135,13 +135,18 @@ static void rope_chunk(const asc_call *call, int64_t chunk, int32_t worker, void
     int64_t half = job->rotary / 2, rest = job->d - job->rotary;
     int own_columns = job->columns == job->rotary;
     int64_t end = (chunk + 1) * job->per_chunk < job->items ? (chunk + 1) * job->per_chunk : job->items;
-    for (int64_t i = chunk * job->per_chunk; i < end; i++) {
-        int64_t b = i / (job->p * job->q), step = job->seq_axis == 2 ? i % job->q : i / job->q % job->p;
+    const int64_t *strides = call->in[0].strides;
+    /* As x lies: where heads are neighbours in memory, all of a position, and then the next position. */
+    int turned = strides[1] < strides[2] && job->p > 1 && job->q > 1;
+    int64_t inner_count = turned ? job->p : job->q, outer_count = turned ? job->q : job->p;
+    int64_t i = chunk * job->per_chunk, inner = i % inner_count, outer = i / inner_count % outer_count;
+    int64_t b = i / (job->p * job->q);
+    for (; i < end; i++) {
+        int64_t p = turned ? inner : outer, q = turned ? outer : inner, step = job->seq_axis == 2 ? q : p;
         if (job->positions) step = asc_index_at(job->positions, b * job->position_step + step);
         int64_t table = b * job->per_batch + step * job->columns;
-        const int64_t *strides = call->in[0].strides;
-        const float *x = job->x + b * strides[0] + i / job->q % job->p * strides[1] + i % job->q * strides[2];
-        float *y = job->y + i * job->d;
+        const float *x = job->x + b * strides[0] + p * strides[1] + q * strides[2];
+        float *y = job->y + ((b * job->p + p) * job->q + q) * job->d;
         if (job->interleaved == 2)
             regroup_pairs(x, y, job->cos + table, job->sin + table, half, own_columns ? half : 0);
         else if (job->interleaved)
@@ -149,6 +154,11 @@ static void rope_chunk(const asc_call *call, int64_t chunk, int32_t worker, void
         else
             rotate_halves(x, y, job->cos + table, job->sin + table, half, own_columns ? half : 0);
         if (rest && x != y) memcpy(y + job->rotary, x + job->rotary, (size_t)rest * sizeof *x);
+        if (++inner < inner_count) continue;
+        inner = 0;
+        if (++outer < outer_count) continue;
+        outer = 0;
+        b++;
     }
 }
 
