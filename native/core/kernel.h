@@ -25,6 +25,8 @@ struct asc_call {
     int32_t threads; /* most workers a run may use; worker numbers are below it */
     int32_t isa;
     int32_t turns;            /* every second region goes backwards (pool.c); prepare may say no */
+    const asc_call *before;   /* for prepare: who leaves the workspace as run finds it, if that is the same kernel with
+                                 the same first operand; else NULL */
     void *workspace;          /* 64-byte aligned; NULL in prepare */
     uint64_t workspace_bytes; /* set by prepare */
     int64_t scratch[8];       /* prepare's notes to run: chunk sizes, chosen variant */

@@ -120,6 +120,17 @@ static int32_t prepare_call(asc_bound *b, uint32_t index, asc_call *call, asc_ru
     return code == ASC_OK ? row->prepare(call) : code;
 }
 
+/* What the first operand is. */
+static uint32_t first_operand(const asc_plan *plan, uint32_t index) {
+    const asc_insn *insn = &asc_plan_insns(plan)[index];
+    return insn->n_in ? asc_plan_indices(plan)[insn->first_operand] : ASC_NONE;
+}
+
+/* Whether two instructions are of one native kernel and read the same first operand. */
+static int are_alike(const asc_plan *plan, uint32_t a, uint32_t b) {
+    return plan->rows[a] && plan->rows[a] == plan->rows[b] && first_operand(plan, a) == first_operand(plan, b);
+}
+
 /* Per value of the partition, the caller's buffer it is. */
 static void set_slots(const asc_bound *b, uint32_t *slots) {
     const asc_plan *plan = &b->model->plan;
@@ -136,13 +147,14 @@ int32_t asc_bound_prepare(asc_bound *b, const asc_dims *dims, uint32_t *slots, a
     const asc_partition *p = asc_bound_partition(b);
     int64_t *ints = b->ints;
     asc_attr *attrs = b->attrs;
-    uint32_t operand = 0;
+    uint32_t operand = 0, last = ASC_NONE; /* instruction with a workspace */
     set_slots(b, slots);
     for (uint32_t i = 0; i < p->n_insns; i++) {
         uint32_t index = p->first_insn + i;
         const asc_insn *insn = &asc_plan_insns(plan)[index];
         asc_call *call = &b->calls[i];
         call->status = status;
+        call->before = last != ASC_NONE && are_alike(plan, p->first_insn + last, index) ? &b->calls[last] : NULL;
         set_operands(b, insn, call, &operand, slots);
         int32_t code = set_arguments(plan, insn, dims, call, &ints, &attrs, status);
         if (code == ASC_OK) code = prepare_call(b, index, call, &b->runs[i]);
@@ -152,6 +164,7 @@ int32_t asc_bound_prepare(asc_bound *b, const asc_dims *dims, uint32_t *slots, a
             asc_blame(status, plan, index);
             return code;
         }
+        if (call->workspace_bytes) last = i;
         if (call->workspace_bytes > b->workspace_bytes) b->workspace_bytes = call->workspace_bytes;
     }
     return ASC_OK;

@@ -40,7 +40,7 @@ typedef struct problem {
 } problem;
 
 /* Split of the work: prepare's notes to run. */
-enum { ROW_BLOCKS, PANEL_BLOCKS, SERIAL, PACK_FIRST, SCRATCH_BYTES, PACKED_BATCHES, KEEPS_ROWS };
+enum { ROW_BLOCKS, PANEL_BLOCKS, SERIAL, PACK_FIRST, SCRATCH_BYTES, ROWS, KEEPS_ROWS, SAME_ROWS };
 
 static int64_t ceil_div(int64_t a, int64_t b) {
     return a / b + (a % b != 0);
@@ -332,6 +332,17 @@ static int keeps_rows(const asc_call *call, const problem *p) {
     return same && p->gemm.k > p->gemm.k_block;
 }
 
+/* Whether the workers find the rows of A packed as this product wants them: the one before it had the same A, as the
+ * products of queries, keys and values do, or those of a gate and what it lets through. */
+static int finds_rows(const asc_call *call, const problem *p) {
+    const asc_call *before = call->before;
+    if (!before || p->batches != 1) return 0;
+    const int64_t *now = call->scratch, *then = before->scratch;
+    return then[ROWS] == now[ROWS] && then[ROW_BLOCKS] == now[ROW_BLOCKS] && then[KEEPS_ROWS] == now[KEEPS_ROWS] &&
+           then[SCRATCH_BYTES] == now[SCRATCH_BYTES] && before->ints[0] == call->ints[0] &&
+           (before->in[B].layout == ASC_LAYOUT_PAIRS32) == p->gemm.pairs;
+}
+
 int32_t ASC_FN(matmul_prepare)(asc_call *call) {
     problem p;
     int32_t code = read_problem(call, &p);
@@ -350,6 +361,8 @@ int32_t ASC_FN(matmul_prepare)(asc_call *call) {
         fits = asc_mul_ok(packed, b_batches(&p), &packed) && asc_add_ok(total, packed, &total);
     ASC_REQUIRE(call, fits, "matmul: the operands are too large");
     call->scratch[SCRATCH_BYTES] = scratch;
+    call->scratch[ROWS] = p.batches == 1 ? p.gemm.m : 0;
+    call->scratch[SAME_ROWS] = finds_rows(call, &p);
     call->workspace_bytes = (uint64_t)total;
     return ASC_OK;
 }
@@ -424,7 +437,7 @@ int32_t ASC_FN(matmul_run)(const asc_call *call) {
     int32_t code = read_problem(call, &p);
     if (code || p.batches == 0 || p.gemm.m == 0 || p.gemm.n == 0) return code;
     fold_batches(&p);
-    for (int64_t i = 0; i < call->threads; i++) scratch_of(call, i)->packed = NULL;
+    for (int64_t i = 0; i < call->threads && !call->scratch[SAME_ROWS]; i++) scratch_of(call, i)->packed = NULL;
     if (call->scratch[PACK_FIRST]) run_chunks(call, b_batches(&p) * ceil_div(p.gemm.n, GEMM_PANEL), pack_panel, &p);
     run_chunks(call, p.batches * call->scratch[ROW_BLOCKS] * call->scratch[PANEL_BLOCKS], run_chunk, &p);
     return ASC_OK;
