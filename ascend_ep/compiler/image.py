@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ascend_ep.runtime.binding import fail, ffi, lib, new_status
 
@@ -61,7 +60,7 @@ def make_image(plan: Plan) -> Image:
     image = Image(size)
     target = np.frombuffer(image.bytes, np.uint8)
     target[: len(head)] = np.frombuffer(head, np.uint8)
-    _write_weights(target[starts.get(lib.ASC_PART_WEIGHTS, 0) :], kept, weights)
+    _write_weights(image, starts.get(lib.ASC_PART_WEIGHTS, 0), kept, weights)
     for segment, blob in zip(placed, code, strict=True):
         at = starts[lib.ASC_PART_NATIVE] + segment.offset
         target[at : at + segment.size] = np.frombuffer(blob, np.uint8)
@@ -100,10 +99,15 @@ def _lay(sizes: Iterable[int]) -> tuple[list[Segment], int]:
     return segments, end
 
 
-def _write_weights(target: NDArray[np.uint8], refs: Sequence[Ref], segments: Sequence[Segment]) -> None:
+def _write_weights(image: Image, start: int, refs: Sequence[Ref], segments: Sequence[Segment]) -> None:
+    """Packs each weight in its segment of what begins at `start`."""
+    target = np.frombuffer(image.bytes, np.uint8)
+
     def write(ref: Ref, segment: Segment) -> None:
         assert ref.weight is not None
-        pack_into(ref.weight, ref.dtype, target[segment.offset : segment.offset + segment.size])
+        begin, end = start + segment.offset, start + segment.offset + segment.size
+        lib.asc_image_populate(image.pointer, end)
+        pack_into(ref.weight, ref.dtype, target[begin:end])
 
     with ThreadPoolExecutor(lib.asc_threads_default()) as workers:
         list(workers.map(write, refs, segments))

@@ -2,6 +2,8 @@
 #ifndef ASC_CORE_BUNDLE_H
 #define ASC_CORE_BUNDLE_H
 
+#include <stdatomic.h>
+
 #include "kernel.h"
 
 #define ASC_OM_HEADER_BYTES 256
@@ -46,6 +48,14 @@ int32_t asc_region_copy(asc_region *region, asc_frame *frame, const void *bytes,
 int32_t asc_region_new(asc_region *region, uint64_t size, asc_status *status);
 int32_t asc_region_finish(asc_region *region, asc_frame *frame, asc_status *status);
 void asc_region_free(asc_region *region);
+/* Which memory of a new region is there already, and how huge pages come. */
+typedef struct asc_populating {
+    _Atomic uint64_t pages;     /* how many huge pages, from the first whole one on, somebody has taken on */
+    _Atomic int32_t pause;      /* how many of the next come as small ones */
+    _Atomic int32_t last_pause; /* how many the last pause began with */
+} asc_populating;
+/* The bytes before `end` are about to be written; several threads may say so, in the order of what they write. */
+void asc_region_populate(const asc_region *region, asc_populating *state, uint64_t end);
 /* Address space for several files, and one of them at a multiple of the page size there, followed by a page that
  * can't be accessed. The bytes are mapped, unless flags has ASC_OPEN_NO_MMAP. */
 int32_t asc_region_reserve(asc_region *region, uint64_t size, asc_status *status);

@@ -47,6 +47,7 @@ static int32_t open_parts(asc_model *m, const char *path, const asc_options *o, 
 
 struct asc_image {
     asc_region region;
+    asc_populating populating;
 };
 
 /* Where a bundle comes from: a path, else an image, else bytes. */
@@ -115,6 +116,10 @@ asc_image *asc_image_new(uint64_t size, asc_status *status) {
 
 void *asc_image_bytes(asc_image *image) {
     return image->region.bytes;
+}
+
+void asc_image_populate(asc_image *image, uint64_t end) {
+    if (image->region.bytes) asc_region_populate(&image->region, &image->populating, end);
 }
 
 void asc_image_free(asc_image *image) {

@@ -41,6 +41,7 @@ int32_t asc_region_new(asc_region *region, uint64_t size, asc_status *status) {
 }
 
 int32_t asc_region_finish(asc_region *region, asc_frame *frame, asc_status *status) {
+    (void)madvise(region->bytes, region->reserved - asc_page_bytes(), MADV_HUGEPAGE); /* what came small may grow */
     int32_t code = asc_frame_parse(frame, region->bytes, region->size, status);
     return code == ASC_OK ? seal(region, status) : code;
 }

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
 import numpy as np
 import pytest
 from onnx import helper
@@ -83,6 +87,41 @@ def test_a_damaged_image_is_refused() -> None:
     image.bytes[len(image.bytes) - 1] = b"\x01"
     out, status = ffi.new("asc_model **"), new_status()
     assert lib.asc_image_open(image.pointer, ffi.NULL, out, status) == lib.ASC_E_CHECKSUM
+
+
+def resident(image: Image) -> int:
+    """Bytes of the mappings within an image that are in memory."""
+    at = int(ffi.cast("uintptr_t", lib.asc_image_bytes(image.pointer)))
+    found, inside = 0, False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        if span := re.match(r"([0-9a-f]+)-([0-9a-f]+) ", line):
+            inside = at < int(span[2], 16) and int(span[1], 16) < at + len(image.bytes)
+        elif inside and line.startswith("Rss:"):
+            found += int(line.split()[1]) << 10
+    return found
+
+
+def test_memory_that_is_there_is_kept_as_it_is() -> None:
+    """Whoever says first what is written next, nothing that was written before changes."""
+    huge = 2 << 20
+    image = Image(5 * huge + 123)
+    written = np.frombuffer(image.bytes, np.uint8)
+    written[:] = np.arange(written.size // 4 + 1, dtype=np.uint32).view(np.uint8)[: written.size]
+    with ThreadPoolExecutor(2) as workers:
+        for end in (1, 3 * huge, huge, written.size + huge):
+            workers.submit(lib.asc_image_populate, image.pointer, end)
+    np.testing.assert_array_equal(written[::4], np.arange(-(-written.size // 4), dtype=np.uint32) & 0xFF)
+    fresh = Image(5 * huge + 123)
+    lib.asc_image_populate(fresh.pointer, huge + 1)
+    if resident(fresh):  # kernels before 5.14 wait for the first write
+        assert huge <= resident(fresh) <= 3 * huge
+    assert not np.frombuffer(fresh.bytes, np.uint8).any()
+
+
+def test_an_open_image_takes_no_memory() -> None:
+    image = convert(projection(), BARE).image()
+    opened(image)
+    lib.asc_image_populate(image.pointer, 1 << 30)
 
 
 def test_host_partitions_have_no_image() -> None:
