@@ -9,14 +9,15 @@
 #define TEXT(x) #x
 #define TEXT_OF(x) TEXT(x)
 
-enum { VENDOR_ID = 0x19E5, DEVICE_ID = 0 };
+enum { VENDOR_ID = 0x19E5, DEVICE_ID = 0, ORT_KEEPS_ALLOCATORS = 28 };
 
 ort_tables ort;
 
 static struct {
     ort_ep_factory base;
-    ort_hardware *device;  /* ours to release; NULL when the CPU's device is used */
-    _Atomic int32_t users; /* registrations: a second one that onnxruntime refuses must not take the device away */
+    ort_hardware *device;    /* ours to release; NULL when the CPU's device is used */
+    ort_memory_info *memory; /* the CPU's */
+    _Atomic int32_t users;   /* registrations: a second one that onnxruntime refuses must not take the device away */
 } factory;
 
 /* The minor version in "1.31.1" is the API version; asking get_api for a newer one prints to stderr. */
@@ -84,6 +85,14 @@ static ort_status *choose_device(const ort_hardware *const *devices, size_t n, c
     return NULL;
 }
 
+/* Releases before 1.28 release a provider's allocator through the provider, and do so when the last tensor goes: after
+ * the provider has gone, if a result outlives its session. */
+static ort_status *offer_memory(ort_ep_device *device) {
+    if (ort.version < ORT_KEEPS_ALLOCATORS) return NULL;
+    if (!factory.memory) TRY(ort_create_cpu_memory_info(ORT_DEVICE_ALLOCATOR, ORT_MEMORY_DEFAULT, &factory.memory));
+    return ort_add_allocator_info(device, factory.memory);
+}
+
 static ort_status *get_supported_devices(ort_ep_factory *self, const ort_hardware *const *devices, size_t n_devices,
                                          ort_ep_device **out, size_t max, size_t *n) {
     const ort_hardware *device = NULL;
@@ -93,7 +102,7 @@ static ort_status *get_supported_devices(ort_ep_factory *self, const ort_hardwar
     if (!device) return NULL;
     TRY(ort_create_ep_device(self, device, NULL, NULL, &out[0]));
     *n = 1;
-    return NULL;
+    return offer_memory(out[0]);
 }
 
 static ort_status *create_ep(ort_ep_factory *self, const ort_hardware *const *devices, const ort_pairs *const *metadata,
@@ -106,6 +115,17 @@ static ort_status *create_ep(ort_ep_factory *self, const ort_hardware *const *de
 static void release_ep(ort_ep_factory *self, ort_ep *ep) {
     (void)self;
     ep_release(ep);
+}
+
+static ort_status *create_allocator(ort_ep_factory *self, const ort_memory_info *info, const ort_pairs *options,
+                                    ort_allocator **out) {
+    (void)self, (void)options;
+    return memory_create(info, out);
+}
+
+static void release_allocator(ort_ep_factory *self, ort_allocator *allocator) {
+    (void)self;
+    memory_release(allocator);
 }
 
 static ort_status *create_data_transfer(ort_ep_factory *self, void **out) {
@@ -139,6 +159,8 @@ ort_status *CreateEpFactories(const char *registration, const ort_api_base *base
         .release_ep = release_ep,
         .vendor_id = get_vendor_id,
         .version_text = get_version,
+        .create_allocator = create_allocator,
+        .release_allocator = release_allocator,
         .create_data_transfer = create_data_transfer,
         .is_stream_aware = is_stream_aware,
     };
@@ -152,6 +174,8 @@ ort_status *ReleaseEpFactory(ort_ep_factory *self) {
     (void)self;
     if (atomic_fetch_sub(&factory.users, 1) != 1) return NULL;
     if (factory.device) ort_release_hardware(factory.device);
+    if (factory.memory) ort_release_memory_info(factory.memory);
     factory.device = NULL;
+    factory.memory = NULL;
     return NULL;
 }

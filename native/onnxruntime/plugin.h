@@ -108,6 +108,10 @@ void operand_map_free(operand_map *map);
 ort_status *compute_create(asc_model *model, uint32_t partition, const operand_map *map, ort_compute_info **out);
 void compute_release(ort_compute_info *info);
 
+/* ---- memory.c: an allocator of the memory that `info`, which outlives it, describes. */
+ort_status *memory_create(const ort_memory_info *info, ort_allocator **out);
+void memory_release(ort_allocator *allocator);
+
 /* ---- infer.c: shape inference of declared operator `number` through the compiler's callback. */
 ort_status *infer_declared(uint32_t number, uint32_t n_out, char *const *attrs, uint32_t n_attrs,
                            ort_infer_context *context);

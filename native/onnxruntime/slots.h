@@ -42,12 +42,15 @@ typedef struct ort_custom_op ort_custom_op;
 typedef struct ort_ep_factory ort_ep_factory;
 typedef struct ort_ep ort_ep;
 typedef struct ort_compute_info ort_compute_info;
+typedef struct ort_memory_info ort_memory_info;
+typedef struct ort_allocator ort_allocator;
 
 /* Values of onnxruntime's enumerations. Element types are those of ONNX. */
 enum { ORT_FAIL = 1, ORT_INVALID_ARGUMENT = 2, ORT_NO_SUCH_FILE = 3, ORT_NOT_IMPLEMENTED = 9 };
 enum { ORT_LOG_VERBOSE = 0, ORT_LOG_INFO = 1, ORT_LOG_WARNING = 2, ORT_LOG_ERROR = 3 };
 enum { ORT_DEVICE_CPU = 0, ORT_DEVICE_NPU = 2 };
 enum { ORT_KIND_TENSOR = 1 };
+enum { ORT_DEVICE_ALLOCATOR = 0, ORT_MEMORY_DEFAULT = 0 };
 enum {
     ORT_ATTR_INT = 1,
     ORT_ATTR_INTS,
@@ -183,6 +186,9 @@ ORT_EP_CALL(2, fuse_nodes, (ort_support_info *support, const ort_node *const *no
 ORT_EP_CALL(16, create_hardware, (int32_t type, uint32_t vendor_id, uint32_t device_id, const char *vendor, const ort_pairs *metadata, ort_hardware **out),
             (type, vendor_id, device_id, vendor, metadata, out)) /* 24 */
 ORT_ROW(ep, 17, void, release_hardware, (ort_hardware *device), (device)) /* 24 */
+ORT_EP_CALL(5, add_allocator_info, (ort_ep_device *device, const ort_memory_info *info), (device, info)) /* keeps info */
+ORT_CALL(69, create_cpu_memory_info, (int32_t allocator_type, int32_t memory_type, ort_memory_info **out), (allocator_type, memory_type, out))
+ORT_PLAIN(94, void, release_memory_info, (ort_memory_info *info), (info))
 ORT_PLAIN(307, int32_t, hardware_type, (const ort_hardware *device), (device))
 /* clang-format on */
 
@@ -202,8 +208,9 @@ struct ort_ep_factory {
     uint32_t (*vendor_id)(const ort_ep_factory *);
     const char *(*version_text)(const ort_ep_factory *);
     ort_fn validate_compatibility;
-    ort_status *(*create_allocator)(ort_ep_factory *, const void *memory_info, const ort_pairs *options, void **out);
-    void (*release_allocator)(ort_ep_factory *, void *allocator);
+    ort_status *(*create_allocator)(ort_ep_factory *, const ort_memory_info *info, const ort_pairs *options,
+                                    ort_allocator **out);
+    void (*release_allocator)(ort_ep_factory *, ort_allocator *allocator);
     ort_status *(*create_data_transfer)(ort_ep_factory *, void **out); /* called unchecked: must not be NULL */
     bool (*is_stream_aware)(const ort_ep_factory *);
     ort_fn later[19];
@@ -227,6 +234,17 @@ struct ort_compute_info {
     ort_status *(*create_state)(ort_compute_info *, ort_compute_context *context, void **state);
     ort_status *(*compute)(ort_compute_info *, void *state, ort_kernel_context *context);
     void (*release_state)(ort_compute_info *, void *state);
+};
+
+struct ort_allocator {
+    uint32_t version;
+    void *(*alloc)(ort_allocator *, size_t bytes);
+    void (*free)(ort_allocator *, void *memory);
+    const ort_memory_info *(*info)(const ort_allocator *);
+    void *(*reserve)(ort_allocator *, size_t bytes); /* 18 */
+    ort_fn stats_and_streams[2];                     /* 23 */
+    ort_status *(*shrink)(ort_allocator *);          /* 25 */
+    ort_fn later[8];
 };
 
 enum { ORT_REQUIRED = 0, ORT_OPTIONAL = 1, ORT_VARIADIC = 2 };

@@ -87,7 +87,8 @@ def run_python(
     timeout: float = 120,
 ) -> subprocess.CompletedProcess[str]:
     """Runs `code` in a fresh interpreter that can import the package and this module."""
-    search = [p for p in (path, PACKAGE_ROOT, str(Path(__file__).parent)) if p]
+    given = os.environ.get("PYTHONPATH", "")  # names the release of onnxruntime under test
+    search = [p for p in (path, given, PACKAGE_ROOT, str(Path(__file__).parent)) if p]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(search), **(env or {})}
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code), *args],

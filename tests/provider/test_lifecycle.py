@@ -12,7 +12,13 @@ import pytest
 from provider_graphs import PACKAGE_ROOT, run_python
 
 HERE = Path(__file__).resolve().parent
-SUITES = ["test_sessions.py", "test_custom_operators.py", "test_context.py", "test_registration.py"]
+SUITES = [
+    "test_sessions.py",
+    "test_memory.py",
+    "test_custom_operators.py",
+    "test_context.py",
+    "test_registration.py",
+]
 
 CYCLES = """
     import gc, os, sys
