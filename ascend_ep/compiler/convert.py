@@ -271,7 +271,8 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
     plan.symbols |= {s: SymbolRange(*r) for s, r in options.symbol_ranges.items() if s in plan.symbols}
     plan.profiles = [{s: n for s, n in p.items() if s in plan.symbols} for p in options.profiles]
     if options.precision in BFLOAT16_PRODUCTS:
-        narrow_products(plan, options.precision_lists.products())
+        lists = options.precision_lists
+        narrow_products(plan, lists.products(), lists.names_product)
     elif options.fast and options.precision in FLOAT32_PRODUCTS:
         narrow_products(plan, options.fast.product)
     store_halves(plan)

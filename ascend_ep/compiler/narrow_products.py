@@ -6,7 +6,7 @@ softmax and everything between matrix products stay float32; images between conv
 The products behind the convolutions of an image model, its head, take little of its time but make most of
 its error: ResNet-50's is 1/2000 of the multiplications, and rounding it to bfloat16 causes 80 % of the
 variance of the result's error. Heads store float16, which is as large and eight times as exact, and compute
-float32.
+float32; unless the user names them as operators to be narrow.
 """
 
 from __future__ import annotations
@@ -35,22 +35,33 @@ MOST_ERROR = 2.0**-12
 Chosen = Callable[[str, str], bool]
 
 
-def narrow_products(plan: Plan, chosen: Chosen = lambda names, operators: True) -> int:
-    """Changes the plan in place; the number of products and convolutions that now compute in bfloat16."""
-    narrowed: dict[Weight, Ref] = {}
+def narrow_products(
+    plan: Plan,
+    chosen: Chosen = lambda names, operators: True,
+    named: Chosen = lambda names, operators: False,
+) -> int:
+    """Changes the plan in place; the number of products and convolutions that now compute in bfloat16. What
+    is `named` is no head."""
+    narrowed: dict[tuple[Weight, bool], Ref] = {}
     changed = 0
     for owner in plan.partitions:
         for part in (owner, owner.fallback) if isinstance(owner, NativePartition) else ():
             if part is not None:
                 images = narrow_convolutions(part, chosen)
-                changed += images + _narrow(
-                    part, narrowed, chosen, HEAD * _convolutions(part) if images else 0
-                )
+                head = HEAD * _convolutions(part) if images else 0
+                changed += images + _narrow(part, narrowed, chosen, named, head)
     return changed
 
 
-def _narrow(part: NativePartition, narrowed: dict[Weight, Ref], chosen: Chosen, head: float) -> int:
-    """`head`: products with fewer multiplications are heads."""
+def _narrow(
+    part: NativePartition,
+    narrowed: dict[tuple[Weight, bool], Ref],
+    chosen: Chosen,
+    named: Chosen,
+    head: float,
+) -> int:
+    """`head`: products with fewer multiplications are heads, unless they are `named`. `narrowed`: what was
+    made of a weight, and whether for a head."""
     changed = 0
     for i, insn in enumerate(part.insns):
         if not chosen(insn.name, insn.op_type):
@@ -62,10 +73,11 @@ def _narrow(part: NativePartition, narrowed: dict[Weight, Ref], chosen: Chosen, 
         right = product_weight(insn)
         if right is None or right.weight is None:
             continue
-        if right.weight not in narrowed:
-            small = _multiplications(insn.ins[0], right) < head
-            narrowed[right.weight] = halves(right) if small and _suits_halves(right.weight) else _pairs(right)
-        replace_weight(part, i, narrowed[right.weight])
+        small = not named(insn.name, insn.op_type) and _multiplications(insn.ins[0], right) < head
+        key = (right.weight, small)
+        if key not in narrowed:
+            narrowed[key] = halves(right) if small and _suits_halves(right.weight) else _pairs(right)
+        replace_weight(part, i, narrowed[key])
         changed += 1
     return changed
 

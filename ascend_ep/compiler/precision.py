@@ -71,12 +71,16 @@ class PrecisionLists:
         """Whether an instruction, of these node names and operators, is among the narrow products."""
 
         def chosen(names: str, operators: str) -> bool:
-            types = [t.rpartition("::")[2] for t in operators.split("+")]
+            types = _operators(operators)
             kept = any(n in self.keep for n in names.split("+"))
             kept |= any(same_type(t, k) for t in types for k in self.keep_types)
             return not kept and not any(same_type(t, b) for t in types for b in self.mixed.black)
 
         return chosen
+
+    def names_product(self, names: str, operators: str) -> bool:
+        """Whether the white list was given one of an instruction's operators."""
+        return any(same_type(t, w) for t in _operators(operators) for w in self.mixed.white)
 
     def to_text(self) -> str:
         """JSON that `from_text` reads; "{}" when there are no exceptions."""
@@ -108,6 +112,11 @@ class PrecisionLists:
             for name in names:
                 if name not in known:
                     raise AscendError("E10016", name, flag)
+
+
+def _operators(joined: str) -> list[str]:
+    """The operators of an instruction, without their domains."""
+    return [t.rpartition("::")[2] for t in joined.split("+")]
 
 
 def _names(node: ir.Node) -> list[str]:

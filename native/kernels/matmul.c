@@ -42,13 +42,6 @@ typedef struct problem {
 /* Split of the work: prepare's notes to run. */
 enum { ROW_BLOCKS, PANEL_BLOCKS, SERIAL, PACK_FIRST, SCRATCH_BYTES, ROWS, KEEPS_ROWS, SAME_ROWS };
 
-static int64_t ceil_div(int64_t a, int64_t b) {
-    return a / b + (a % b != 0);
-}
-static int64_t split_at(int64_t n, int64_t parts, int64_t i) {
-    return n / parts * i + (i < n % parts ? i : n % parts);
-}
-
 /* The two matrix axes of A or B: extents and strides as seen after the transposition. */
 static int32_t read_matrix(const asc_call *call, const asc_tensor *t, int64_t transposed, int column, int64_t dims[2],
                            int64_t strides[2]) {
@@ -175,7 +168,7 @@ static int32_t read_bytes(const asc_call *call, problem *p) {
     p->bytes.weights = b->data;
     p->bytes.halves = halves;
     p->bytes.block = call->ints[3];
-    p->bytes.blocks = ceil_div(p->gemm.k, p->bytes.block);
+    p->bytes.blocks = asc_ceil_div(p->gemm.k, p->bytes.block);
     p->bytes.zero = NULL;
     if ((code = read_table(call, p, SCALE, &p->bytes.scale))) return code;
     if (call->n_in > ZERO && call->in[ZERO].dtype != ASC_UNDEFINED &&
@@ -303,8 +296,8 @@ static int64_t cost(const problem *p) {
 
 /* Splits one product into row blocks x panel blocks, `wanted` chunks over all batches if that is possible. */
 static void split(asc_call *call, const problem *p) {
-    int64_t panels = ceil_div(p->gemm.n, GEMM_PANEL), ns = cost(p);
-    int64_t rows = ceil_div(p->gemm.m, gemm_row_block(p->gemm.k_block, p->gemm.pack != NULL)), columns = 1;
+    int64_t panels = asc_ceil_div(p->gemm.n, GEMM_PANEL), ns = cost(p);
+    int64_t rows = asc_ceil_div(p->gemm.m, gemm_row_block(p->gemm.k_block, p->gemm.pack != NULL)), columns = 1;
     int64_t most = ns / 8000 < call->threads * 4 ? ns / 8000 : call->threads * 4;
     int64_t wanted = call->threads < 2 || ns < 16000 ? 1 : most;
     int64_t least_wide = p->gemm.m > 2 ? 4 : 2 * GEMM_WIDE_PANELS; /* two rows or one want wide strips */
@@ -352,7 +345,7 @@ int32_t ASC_FN(matmul_prepare)(asc_call *call) {
     split(call, &p);
     call->scratch[KEEPS_ROWS] = keeps_rows(call, &p);
     call->turns = 0; /* the panel that is fetched ahead comes after */
-    int64_t rows = ceil_div(p.gemm.m, call->scratch[ROW_BLOCKS]), total;
+    int64_t rows = asc_ceil_div(p.gemm.m, call->scratch[ROW_BLOCKS]), total;
     int64_t k_rows = call->scratch[KEEPS_ROWS] ? p.gemm.k : p.gemm.k_block;
     int64_t scratch = ASC_FN(gemm_scratch_bytes)(rows, k_rows, p.gemm.k_block);
     int64_t packed = asc_packed_bytes(ASC_LAYOUT_PANEL32, p.gemm.k, p.gemm.n);
@@ -379,7 +372,7 @@ static void pack_panel(const asc_call *call, int64_t chunk, int32_t worker, void
     const problem *p = arg;
     (void)worker;
     gemm g = p->gemm;
-    int64_t panels = ceil_div(g.n, GEMM_PANEL), index = chunk / panels, rest = index;
+    int64_t panels = asc_ceil_div(g.n, GEMM_PANEL), index = chunk / panels, rest = index;
     for (int i = p->axes - 1; i >= 0; i--) {
         if (!p->strides[B][i]) continue;
         g.b += rest % p->dims[i] * p->strides[B][i];
@@ -400,7 +393,7 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
     gemm g = p->gemm;
     int64_t rows = call->scratch[ROW_BLOCKS], columns = call->scratch[PANEL_BLOCKS], batch = chunk / (rows * columns);
     int64_t row = chunk % (rows * columns) % rows, column = chunk % (rows * columns) / rows;
-    int64_t panels = ceil_div(g.n, GEMM_PANEL);
+    int64_t panels = asc_ceil_div(g.n, GEMM_PANEL);
     g.a += batch_offset(p, A, batch);
     g.c += batch * g.m * g.n;
     if (g.epilogue.bias.data) g.epilogue.bias.data += batch_offset(p, C, batch);
@@ -414,14 +407,14 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
     g.far = (double)g.m * (double)g.n * sizeof(float) >= FAR_BYTES;
     g.streams = streams(p);
     g.keeps_rows = (int)call->scratch[KEEPS_ROWS];
-    int64_t from = split_at(g.m, rows, row), to = split_at(g.m, rows, row + 1);
+    int64_t from = asc_split_at(g.m, rows, row), to = asc_split_at(g.m, rows, row + 1);
     if (g.source && to - from <= GEMM_BYTES_ROWS && g.a_k == 1) {
-        ASC_FN(gemm_bytes_stream)(&g, from, to - from, split_at(panels, columns, column),
-                                  split_at(panels, columns, column + 1));
+        ASC_FN(gemm_bytes_stream)(&g, from, to - from, asc_split_at(panels, columns, column),
+                                  asc_split_at(panels, columns, column + 1));
         return;
     }
-    ASC_FN(gemm_block)(&g, from, to - from, split_at(panels, columns, column), split_at(panels, columns, column + 1),
-                       scratch_of(call, worker));
+    ASC_FN(gemm_block)(&g, from, to - from, asc_split_at(panels, columns, column),
+                       asc_split_at(panels, columns, column + 1), scratch_of(call, worker));
 }
 
 static void run_chunks(const asc_call *call, int64_t chunks, asc_chunk_fn fn, problem *p) {
@@ -438,7 +431,7 @@ int32_t ASC_FN(matmul_run)(const asc_call *call) {
     if (code || p.batches == 0 || p.gemm.m == 0 || p.gemm.n == 0) return code;
     fold_batches(&p);
     for (int64_t i = 0; i < call->threads && !call->scratch[SAME_ROWS]; i++) scratch_of(call, i)->packed = NULL;
-    if (call->scratch[PACK_FIRST]) run_chunks(call, b_batches(&p) * ceil_div(p.gemm.n, GEMM_PANEL), pack_panel, &p);
+    if (call->scratch[PACK_FIRST]) run_chunks(call, b_batches(&p) * asc_ceil_div(p.gemm.n, GEMM_PANEL), pack_panel, &p);
     run_chunks(call, p.batches * call->scratch[ROW_BLOCKS] * call->scratch[PANEL_BLOCKS], run_chunk, &p);
     return ASC_OK;
 }

@@ -14,13 +14,6 @@
 
 enum { STEP }; /* prepare's note: planes of a chunk */
 
-static int64_t least(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-static int64_t ceil_div(int64_t a, int64_t b) {
-    return a > 0 ? (a + b - 1) / b : 0;
-}
-
 static int32_t prepare(asc_call *call) {
     pool p = {0};
     int32_t code = ASC_FN(pool_read)(call, 0, &p);
@@ -85,7 +78,7 @@ static inline __attribute__((always_inline)) void fold_line(const pool *p, int m
     int64_t step = p->stride[WIDTH];
     for (int64_t k = 0; k < p->kernel[WIDTH]; k++) {
         int64_t shift = k * p->dilation[WIDTH] - p->before[WIDTH]; /* output o reads o * step + shift */
-        int64_t low = ceil_div(-shift, step), high = least(ceil_div(p->in[WIDTH] - shift, step), p->out[WIDTH]);
+        int64_t low = pool_steps(-shift, step), high = asc_least(pool_steps(p->in[WIDTH] - shift, step), p->out[WIDTH]);
         if (low >= high) continue;
         if (step == 1)
             fold_row(maximum, y + low, x + low + shift, 1, high - low);
@@ -155,7 +148,7 @@ static void index_plane(const pool *p, int64_t plane) {
 
 static void max_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     const pool *p = arg;
-    int64_t first = chunk * call->scratch[STEP], end = least(first + call->scratch[STEP], p->batch * p->channels);
+    int64_t first = chunk * call->scratch[STEP], end = asc_least(first + call->scratch[STEP], p->batch * p->channels);
     (void)worker;
     for (int64_t i = first; i < end; i++) {
         if (p->index)
@@ -167,7 +160,7 @@ static void max_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
 
 static void average_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     const pool *p = arg;
-    int64_t first = chunk * call->scratch[STEP], end = least(first + call->scratch[STEP], p->batch * p->channels);
+    int64_t first = chunk * call->scratch[STEP], end = asc_least(first + call->scratch[STEP], p->batch * p->channels);
     (void)worker;
     for (int64_t i = first; i < end; i++) pool_plane(p, 0, i);
 }
@@ -177,7 +170,7 @@ static int32_t run(const asc_call *call, asc_chunk_fn fn, int64_t *index) {
     int32_t code = ASC_FN(pool_read)(call, 0, &p);
     if (code || asc_numel(&call->out[0]) == 0) return code;
     p.index = index;
-    asc_parallel(call, ceil_div(p.batch * p.channels, call->scratch[STEP]), fn, &p);
+    asc_parallel(call, asc_ceil_div(p.batch * p.channels, call->scratch[STEP]), fn, &p);
     return ASC_OK;
 }
 

@@ -2,6 +2,7 @@
 #ifndef ASC_KERNELS_POOLING_H
 #define ASC_KERNELS_POOLING_H
 
+#include "chunks.h"
 #include "simd.h"
 
 enum { DEPTH, HEIGHT, WIDTH, AXES };
@@ -31,6 +32,11 @@ int64_t ASC_FN(pool_counted)(const pool *p, int axis, int64_t o);
 
 static inline int64_t pool_start(const pool *p, int axis, int64_t o) {
     return o * p->stride[axis] - p->before[axis];
+}
+
+/* How many of 0, step, 2 step.. lie below `end`. */
+static inline int64_t pool_steps(int64_t end, int64_t step) {
+    return asc_ceil_div(asc_most(end, 0), step);
 }
 
 /* The larger; NaN is larger than all. */

@@ -9,16 +9,11 @@
 #include <math.h>
 
 #include "bfloat16.h"
-#include "chunks.h"
 #include "pooling.h"
 
 enum { LINES, VECTORS }; /* prepare's notes: output lines and channel vectors of a chunk */
 
 #define STRIP 4 /* vectors that pass a window together */
-
-static int64_t least(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
 
 static int64_t line_count(const pool *p) {
     return p->batch * p->out[DEPTH] * p->out[HEIGHT];
@@ -119,8 +114,8 @@ static inline __attribute__((always_inline)) void run_chunk(const asc_call *call
                                                             folding f) {
     int64_t parts = asc_ceil_div(asc_ceil_div(p->channels, ASC_VF), call->scratch[VECTORS]);
     int64_t from = chunk % parts * call->scratch[VECTORS] * ASC_VF;
-    int64_t to = least(from + call->scratch[VECTORS] * ASC_VF, p->channels);
-    int64_t first = chunk / parts * call->scratch[LINES], end = least(first + call->scratch[LINES], line_count(p));
+    int64_t to = asc_least(from + call->scratch[VECTORS] * ASC_VF, p->channels);
+    int64_t first = chunk / parts * call->scratch[LINES], end = asc_least(first + call->scratch[LINES], line_count(p));
     for (int64_t line = first; line < end; line++) pool_line(p, f, line, from, to);
 }
 

@@ -3,18 +3,11 @@
 
 #define LARGEST INT32_MAX /* of every extent, so that positions can't overflow */
 
-static int64_t least(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-static int64_t ceil_div(int64_t a, int64_t b) {
-    return a > 0 ? (a + b - 1) / b : 0;
-}
-
 /* Taps of a window that starts at `start` which lie in [from, to). */
 static taps taps_between(const pool *p, int axis, int64_t start, int64_t from, int64_t to) {
-    taps t = {ceil_div(from - start, p->dilation[axis]), ceil_div(to - start, p->dilation[axis])};
-    t.first = least(t.first, p->kernel[axis]);
-    t.end = least(t.end, p->kernel[axis]);
+    taps t = {pool_steps(from - start, p->dilation[axis]), pool_steps(to - start, p->dilation[axis])};
+    t.first = asc_least(t.first, p->kernel[axis]);
+    t.end = asc_least(t.end, p->kernel[axis]);
     if (t.end < t.first) t.end = t.first;
     return t;
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import onnx
 import pytest
@@ -10,7 +12,9 @@ from small_models import FLOAT, model
 
 import ascend_ep
 from ascend_ep.compiler.convert import Conversion, ConvertOptions, convert
+from ascend_ep.compiler.mixed_lists import MixedLists
 from ascend_ep.compiler.plan import NativePartition
+from ascend_ep.compiler.precision import PrecisionLists
 
 NARROW = ConvertOptions(self_check=False, precision="allow_mix_precision_bf16")
 CHANNELS, CLASSES = 64, 40
@@ -60,3 +64,12 @@ def test_what_float16_cannot_hold_is_bfloat16(scale: float) -> None:
 
 def test_a_product_that_takes_time_is_bfloat16() -> None:
     assert layouts(convert(classifier(pooled=False), NARROW))["matmul"] == "pairs32"
+
+
+@pytest.mark.parametrize(
+    ("name", "layout"), [("Gemm", "pairs32"), ("MatMulV2", "pairs32"), ("Conv", "halves32")]
+)
+def test_a_head_that_the_white_list_names_is_bfloat16(name: str, layout: str) -> None:
+    lists = PrecisionLists(mixed=MixedLists(white={name}))
+    made = convert(classifier(), replace(NARROW, precision_lists=lists))
+    assert layouts(made) == {"conv_last": "pairs32", "matmul": layout}

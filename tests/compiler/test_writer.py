@@ -15,7 +15,7 @@ import ascend_ep
 from ascend_ep.compiler.convert import ConvertOptions, convert
 from ascend_ep.compiler.packing import pack, packed_bytes
 from ascend_ep.compiler.plan import WEIGHT as WEIGHT_KIND
-from ascend_ep.compiler.plan import Ref, Weight
+from ascend_ep.compiler.plan import NativePartition, Ref, Weight
 from ascend_ep.errors import AscendError
 from ascend_ep.runtime.binding import lib, open_model
 from ascend_ep.runtime.bundle import Bundle
@@ -43,6 +43,22 @@ def test_the_frame() -> None:
     begin, size = parts[lib.ASC_PART_WEIGHTS]
     digest.update(image[:12] + bytes(64) + image[76:begin] + image[begin + size :])
     assert image[12:44] == digest.digest()
+
+
+def test_a_packed_weight_is_refused_where_its_kernel_reads_rows() -> None:
+    node = helper.make_node("Add", ["x", "w"], ["y"])
+    source = model([node], [("x", FLOAT, [16, 8])], [("y", FLOAT, None)], {"w": WEIGHT})
+    made = convert(source, ConvertOptions(passes=False))
+    made.to_bytes()
+    (part,) = made.plan.partitions
+    assert isinstance(part, NativePartition)
+    (insn,) = part.insns
+    (w,) = [ref for ref in insn.ins if ref is not None and ref.weight is not None]
+    assert w.weight is not None
+    assert insn.native is None
+    w.weight = Weight(w.weight.source, "panel32")
+    with pytest.raises(AscendError, match="packed weight that its kernel has no layout for"):
+        made.to_bytes()
 
 
 def test_equal_weights_are_stored_once() -> None:
