@@ -321,8 +321,8 @@ static void split(asc_call *call, const problem *p) {
 
 /* Whether a worker's chunks are panels for the same rows of A, whose blocks of K each chunk would pack anew. */
 static int keeps_rows(const asc_call *call, const problem *p) {
-    int same = p->batches == 1 && call->scratch[ROW_BLOCKS] == 1 && call->scratch[PANEL_BLOCKS] > call->threads;
-    return same && p->gemm.k > p->gemm.k_block;
+    int64_t rows = call->scratch[ROW_BLOCKS], columns = call->scratch[PANEL_BLOCKS];
+    return p->batches == 1 && columns > 1 && rows * columns > call->threads && p->gemm.k > p->gemm.k_block;
 }
 
 /* Whether the workers find the rows of A packed as this product wants them: the one before it had the same A, as the
@@ -392,7 +392,7 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
     const problem *p = arg;
     gemm g = p->gemm;
     int64_t rows = call->scratch[ROW_BLOCKS], columns = call->scratch[PANEL_BLOCKS], batch = chunk / (rows * columns);
-    int64_t row = chunk % (rows * columns) % rows, column = chunk % (rows * columns) / rows;
+    int64_t row = chunk % (rows * columns) / columns, column = chunk % columns; /* a worker's rows, then its next */
     int64_t panels = asc_ceil_div(g.n, GEMM_PANEL);
     g.a += batch_offset(p, A, batch);
     g.c += batch * g.m * g.n;

@@ -48,8 +48,9 @@ def test_products_of_one_operand_have_the_bits_of_each_alone(precision: str) -> 
             )
 
 
-def test_results_are_right() -> None:
-    x = RNG.standard_normal((40, K)).astype(np.float32)
+@pytest.mark.parametrize("rows", [40, 300])  # one block of rows, and three
+def test_results_are_right(rows: int) -> None:
+    x = RNG.standard_normal((rows, K)).astype(np.float32)
     found = session([(0, "a"), (0, "b")], "origin").run(None, {"x0": x})
     for result, weight in zip(found, "ab", strict=True):
         expected = x.astype(np.float64) @ WEIGHTS[weight].astype(np.float64)
