@@ -40,7 +40,7 @@ from .claims import NOT_LOWERED, Claims, check_hosts
 from .context_model import context_model
 from .dump import Dump
 from .half_weights import store_halves
-from .image import Image, make_image
+from .image import Image, Room, make_image
 from .implementation_modes import GELU_BOUND, FastOperators
 from .model_def import model_def
 from .narrow_products import narrow_products
@@ -177,9 +177,9 @@ class Conversion:
         self._trust([n for n in _natives(self.plan) if n.generated])
         return written
 
-    def image(self) -> Image:
+    def image(self, room: Room | None = None) -> Image:
         """The bundle in memory for this process alone: no host partition, no samples, nothing checked yet."""
-        return make_image(self.plan)
+        return make_image(self.plan, room)
 
     def _trust(self, natives: Sequence[Native]) -> None:
         """Code that this user built or gave to this conversion is trusted here; elsewhere it isn't."""

@@ -8,6 +8,7 @@ nobody else could have changed.
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -24,6 +25,8 @@ from .plan_image import Placement, PlanImage, Segment
 from .writer import ALIGN, PAGE, frame, plan_natives, plan_weights, stamp
 
 NO_DIGEST = bytes(32)
+#: Bytes from which on it pays to get memory ready early.
+LEAST_ROOM = 8 << 20
 
 
 class Image:
@@ -37,9 +40,44 @@ class Image:
         self.pointer = ffi.gc(made, lib.asc_image_free)
         self.bytes: Any = ffi.buffer(lib.asc_image_bytes(made), size)
 
+    def shrink(self, size: int) -> None:
+        """Keeps the first `size` bytes."""
+        lib.asc_image_shrink(self.pointer, size)
+        self.bytes = ffi.buffer(lib.asc_image_bytes(self.pointer), size)
 
-def make_image(plan: Plan) -> Image:
-    """The bundle of a plan that has no host partition and no samples."""
+
+class Room:
+    """Memory for an image whose size isn't known yet, got ready by a thread while the plan is made.
+
+    `size`: about how many bytes it will have.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._image: Image | None = None
+        if size >= LEAST_ROOM and lib.asc_threads_default() > 1:
+            self._image = Image(size + size // 4)  # address space; populated is what is likely to be needed
+            threading.Thread(target=_populate, args=(self._image, size), daemon=True).start()
+
+    def take(self, size: int) -> Image:
+        """An image of that size: in this memory, if it is enough."""
+        image, self._image = self._image, None
+        if image is None or size > len(image.bytes):
+            return Image(size)
+        image.shrink(size)
+        return image
+
+    def close(self) -> None:
+        """Gives the memory back, unless it was taken."""
+        if self._image is not None:
+            self.take(0)
+
+
+def _populate(image: Image, size: int) -> None:
+    lib.asc_image_populate(image.pointer, size)
+
+
+def make_image(plan: Plan, room: Room | None = None) -> Image:
+    """The bundle of a plan that has no host partition and no samples, in `room` if given."""
     if plan.samples or any(isinstance(p, HostPartition) for p in plan.partitions):
         raise ValueError("an image holds native partitions and no samples")
     refs = plan_weights(plan)
@@ -57,7 +95,7 @@ def make_image(plan: Plan) -> Image:
         (lib.ASC_PART_PLAN, ALIGN, len(body)),
     ]
     head, starts, size = frame([p for p in parts if p[2]])
-    image = Image(size)
+    image = Image(size) if room is None else room.take(size)
     target = np.frombuffer(image.bytes, np.uint8)
     target[: len(head)] = np.frombuffer(head, np.uint8)
     _write_weights(image, starts.get(lib.ASC_PART_WEIGHTS, 0), kept, weights)

@@ -8,7 +8,8 @@ import onnx
 import onnx_ir as ir
 
 from ascend_ep.compiler.convert import Conversion, ConvertOptions, convert
-from ascend_ep.graph.external_data import MemoryReader
+from ascend_ep.compiler.precision import EXACT
+from ascend_ep.graph.external_data import MemoryReader, tensor_bytes
 from ascend_ep.graph.facts import Fact, Facts
 from ascend_ep.opdef.registry import Registry
 from ascend_ep.provider.options import precision_of
@@ -43,6 +44,14 @@ def _value_info(name: str, fact: Fact) -> onnx.ValueInfoProto:
         return onnx.ValueInfoProto(name=name)
     dims = None if fact.dims is None else [d if isinstance(d, int) else str(d) for d in fact.dims]
     return onnx.helper.make_tensor_value_info(name, fact.dtype, dims)
+
+
+def image_bytes(model: onnx.ModelProto, options: Mapping[str, str]) -> int:
+    """About how many bytes the bundle of a group takes; 0 where its weights change their type."""
+    if precision_of(options) not in EXACT:
+        return 0
+    sizes = [tensor_bytes(ir.DataType(t.data_type), tuple(t.dims)) for t in model.graph.initializer]
+    return sum(sizes)
 
 
 def compile_model(

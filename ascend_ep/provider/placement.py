@@ -7,6 +7,7 @@ open model waits, on the thread that creates the session, for onnxruntime to ask
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import onnx
 import onnx_ir as ir
 
 from ascend_ep.compiler.claims import Claims
+from ascend_ep.compiler.image import Room
 from ascend_ep.compiler.semantics import Semantics, label
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.facts import Facts
@@ -24,7 +26,7 @@ from ascend_ep.graph.partition import Partition, connected_groups
 from ascend_ep.opdef.dtypes import SUB_BYTE
 from ascend_ep.opdef.registry import Registry
 from ascend_ep.provider import pending
-from ascend_ep.provider.group import compile_model, group_model
+from ascend_ep.provider.group import compile_model, group_model, image_bytes
 from ascend_ep.provider.library import EP_NAME
 from ascend_ep.provider.options import options_of, registry_of
 from ascend_ep.provider.report import CPU, Placement, Report, of_session
@@ -107,10 +109,12 @@ class _Compiler:
     def __call__(self, proto: onnx.ModelProto) -> tuple[Compiled | None, dict[str, str]]:
         """The group open, verified in the memory where it will run; or None and, by first output, the nodes
         that don't run natively and why. Raises AscendError."""
-        conversion, unplaced = compile_model(proto, self.registry, self._options, borrow)
-        if conversion is None or any(e.dtype in SUB_BYTE for e in conversion.plan.edges):
-            return None, unplaced
-        image, status, model = conversion.image(), new_status(), ffi.new("asc_model **")
+        with closing(Room(image_bytes(proto, self._options))) as room:
+            conversion, unplaced = compile_model(proto, self.registry, self._options, borrow)
+            if conversion is None or any(e.dtype in SUB_BYTE for e in conversion.plan.edges):
+                return None, unplaced
+            image = conversion.image(room)
+        status, model = new_status(), ffi.new("asc_model **")
         if lib.asc_ep_open(self._ep, image.pointer, model, status) != lib.ASC_OK:
             raise fail(status)
         dumped = self._options.get("dump_om_model", "0") in ("1", "true", "True")

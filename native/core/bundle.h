@@ -53,9 +53,13 @@ typedef struct asc_populating {
     _Atomic uint64_t pages;     /* how many huge pages, from the first whole one on, somebody has taken on */
     _Atomic int32_t pause;      /* how many of the next come as small ones */
     _Atomic int32_t last_pause; /* how many the last pause began with */
+    _Atomic int32_t active;     /* threads at it */
+    _Atomic int32_t halted;     /* whether they are to stop */
 } asc_populating;
 /* The bytes before `end` are about to be written; several threads may say so, in the order of what they write. */
 void asc_region_populate(const asc_region *region, asc_populating *state, uint64_t end);
+/* Keeps the first `size` bytes, once threads that populate have stopped. */
+void asc_region_shrink(asc_region *region, asc_populating *state, uint64_t size);
 /* Address space for several files, and one of them at a multiple of the page size there, followed by a page that
  * can't be accessed. The bytes are mapped, unless flags has ASC_OPEN_NO_MMAP. */
 int32_t asc_region_reserve(asc_region *region, uint64_t size, asc_status *status);

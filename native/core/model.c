@@ -122,6 +122,10 @@ void asc_image_populate(asc_image *image, uint64_t end) {
     if (image->region.bytes) asc_region_populate(&image->region, &image->populating, end);
 }
 
+void asc_image_shrink(asc_image *image, uint64_t size) {
+    if (image->region.bytes) asc_region_shrink(&image->region, &image->populating, size);
+}
+
 void asc_image_free(asc_image *image) {
     if (image) asc_region_free(&image->region);
     free(image);

@@ -5,6 +5,7 @@
  * milliseconds, and small pages, which come from what is in use anyway, are ten times as fast. So huge pages are
  * timed, and after a slow one the next come as small pages.
  */
+#include <sched.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -49,12 +50,30 @@ static void populate_page(asc_populating *state, void *at) {
     if (!small && now_ns() - start > SLOW_NS) pause_huge(state);
 }
 
-void asc_region_populate(const asc_region *region, asc_populating *state, uint64_t end) {
+/* Takes on page after page until those before `end` are taken. */
+static void populate_until(const asc_region *region, asc_populating *state, uint64_t end) {
     uint64_t lead = -(uintptr_t)region->bytes & (HUGE_BYTES - 1); /* before the first whole huge page */
-    if (end > region->size) end = region->size;
     uint64_t next = atomic_load_explicit(&state->pages, memory_order_relaxed);
-    while (lead + (next + 1) * HUGE_BYTES <= region->size && lead + next * HUGE_BYTES < end)
+    while (lead + (next + 1) * HUGE_BYTES <= region->size && lead + next * HUGE_BYTES < end && !state->halted)
         if (atomic_compare_exchange_weak_explicit(&state->pages, &next, next + 1, memory_order_relaxed,
                                                   memory_order_relaxed))
             populate_page(state, region->bytes + lead + next++ * HUGE_BYTES);
+}
+
+void asc_region_populate(const asc_region *region, asc_populating *state, uint64_t end) {
+    atomic_fetch_add(&state->active, 1);
+    if (!state->halted) populate_until(region, state, end);
+    atomic_fetch_sub(&state->active, 1);
+}
+
+void asc_region_shrink(asc_region *region, asc_populating *state, uint64_t size) {
+    uint64_t page = asc_page_bytes(), body = asc_align_up(size, page);
+    if (size > region->size) return;
+    state->halted = 1;
+    while (state->active) sched_yield();
+    (void)mprotect(region->bytes + body, page, PROT_NONE);
+    if (body + page < region->reserved) (void)munmap(region->bytes + body + page, region->reserved - body - page);
+    region->size = size;
+    region->reserved = body + page;
+    state->halted = 0;
 }

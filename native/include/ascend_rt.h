@@ -390,6 +390,8 @@ ASC_API asc_image *asc_image_new(uint64_t size, asc_status *status); /* NULL whe
 ASC_API void *asc_image_bytes(asc_image *image);                     /* NULL once it was opened */
 /* Before the bytes up to `end` are written: memory that is there already is written faster. From any thread. */
 ASC_API void asc_image_populate(asc_image *image, uint64_t end);
+/* Gives back what is behind the first `size` bytes; what others populate then, ends. */
+ASC_API void asc_image_shrink(asc_image *image, uint64_t size);
 ASC_API void asc_image_free(asc_image *image);
 /* As asc_model_from_memory, without a copy: the image is empty afterwards. */
 ASC_API int32_t asc_image_open(asc_image *image, const asc_options *options, asc_model **out, asc_status *status);
