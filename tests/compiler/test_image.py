@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import mmap
 import re
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,7 @@ from onnx import helper
 from small_models import FLOAT, WEIGHT, mixed, model, projection
 
 from ascend_ep.compiler.convert import ConvertOptions, convert
-from ascend_ep.compiler.image import Image
+from ascend_ep.compiler.image import LEAST_ROOM, Image, Room
 from ascend_ep.runtime.binding import Model, ffi, lib, new_status, open_model, text_of
 from ascend_ep.runtime.bundle import Bundle
 from ascend_ep.runtime.executor import Executor
@@ -116,6 +118,32 @@ def test_memory_that_is_there_is_kept_as_it_is() -> None:
     if resident(fresh):  # kernels before 5.14 wait for the first write
         assert huge <= resident(fresh) <= 3 * huge
     assert not np.frombuffer(fresh.bytes, np.uint8).any()
+
+
+def test_an_image_shrinks_under_whoever_populates_it() -> None:
+    """Its first bytes stay, it ends at a page that can't be accessed, and it is an image as any."""
+    image = Image(300 << 20)
+    np.frombuffer(image.bytes, np.uint8)[:100] = 7
+    with ThreadPoolExecutor(1) as worker:
+        worker.submit(lib.asc_image_populate, image.pointer, 300 << 20)
+        image.shrink(100)
+        assert resident(image) <= mmap.PAGESIZE
+    assert bytes(image.bytes) == b"\7" * 100
+    end = int(ffi.cast("uintptr_t", lib.asc_image_bytes(image.pointer))) + mmap.PAGESIZE
+    assert re.search(rf"^0*{end:x}-\w+ ---p", Path("/proc/self/smaps").read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize("size", [LEAST_ROOM - 1, LEAST_ROOM])
+def test_room_holds_an_image_of_any_size(size: int) -> None:
+    """Smaller or larger than what was thought; the image works, and nothing is left of the room."""
+    conversion = convert(projection(), BARE)
+    with closing(Room(size)) as room:
+        image = opened(conversion.image(room))
+    assert weights_of(image) == weights_of(open_model(conversion.to_bytes()))
+    with closing(Room(size)) as room:
+        large = room.take(4 * LEAST_ROOM)
+    assert len(large.bytes) == 4 * LEAST_ROOM
+    assert not np.frombuffer(large.bytes, np.uint8).any()
 
 
 def test_an_open_image_takes_no_memory() -> None:
