@@ -294,10 +294,17 @@ static int64_t cost(const problem *p) {
     return ns > 1e15 ? (int64_t)1e15 : (int64_t)ns;
 }
 
+/* Whether every worker can have rows of its own, of which nobody else packs or reads any: some tiles each, for which
+ * it pays that all workers read all of B. */
+static int rows_suffice(const asc_call *call, const problem *p) {
+    return p->batches == 1 && !p->gemm.pack && p->gemm.m / call->threads >= 4 * GEMM_ROWS;
+}
+
 /* Splits one product into row blocks x panel blocks, `wanted` chunks over all batches if that is possible. */
 static void split(asc_call *call, const problem *p) {
     int64_t panels = asc_ceil_div(p->gemm.n, GEMM_PANEL), ns = cost(p);
     int64_t rows = asc_ceil_div(p->gemm.m, gemm_row_block(p->gemm.k_block, p->gemm.pack != NULL)), columns = 1;
+    if (rows < call->threads && rows_suffice(call, p)) rows = call->threads;
     int64_t most = ns / 8000 < call->threads * 4 ? ns / 8000 : call->threads * 4;
     int64_t wanted = call->threads < 2 || ns < 16000 ? 1 : most;
     int64_t least_wide = p->gemm.m > 2 ? 4 : 2 * GEMM_WIDE_PANELS; /* two rows or one want wide strips */

@@ -39,7 +39,7 @@ def session(products: list[tuple[int, str]], precision: str) -> ascend_ep.Infere
 def test_products_of_one_operand_have_the_bits_of_each_alone(precision: str) -> None:
     together = session(PRODUCTS, precision)
     alone = {weight: session([(0, weight)], precision) for weight in WEIGHTS}
-    for rows in (1, 5, 40, 300, 40):  # the last one finds the memory of the third
+    for rows in (1, 5, 40, 128, 300, 40):  # the last one finds the memory of the third
         x = RNG.standard_normal((rows, K)).astype(np.float32)
         for (turn, weight), result in zip(PRODUCTS, together.run(None, {"x0": x}), strict=True):
             expected = alone[weight].run(None, {"x0": np.roll(x, turn, axis=1)})[0]
@@ -48,7 +48,7 @@ def test_products_of_one_operand_have_the_bits_of_each_alone(precision: str) -> 
             )
 
 
-@pytest.mark.parametrize("rows", [40, 300])  # one block of rows, and three
+@pytest.mark.parametrize("rows", [40, 128, 300])  # one block of rows, one for each of two workers, three
 def test_results_are_right(rows: int) -> None:
     x = RNG.standard_normal((rows, K)).astype(np.float32)
     found = session([(0, "a"), (0, "b")], "origin").run(None, {"x0": x})
