@@ -98,29 +98,38 @@ static inline __attribute__((always_inline)) void multiply(const conv_tile *t, i
     }
 }
 
-/* `bounded`: high isn't infinite. */
+/* How a tile ends: constants of the code that they choose, but for the limits. */
+typedef struct ending {
+    int narrow, rounds, bounded; /* bounded: high isn't infinite */
+    vf low, high;
+} ending;
+
+static inline __attribute__((always_inline)) vf ended(const conv_tile *t, const ending *e, vf sum, int64_t at, int tail,
+                                                      int64_t lanes) {
+    if (t->residual) sum += image_load(t->residual, at, e->narrow, tail, lanes);
+    sum = vf_max(e->low, sum);
+    if (e->bounded) sum = vf_min(e->high, sum);
+    return e->rounds ? vf_round_f16(sum) : sum;
+}
+
 static inline __attribute__((always_inline)) void finish(const conv_tile *t, int rows, int vectors, int narrow,
                                                          int rounds, int bounded, tile_sums *s) {
-    vf low = vf_set(t->low), high = vf_set(t->high);
-    int64_t last = t->columns - (vectors - 1) * ASC_VF, at = 0;
-    int whole = last == ASC_VF;
-    _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++, at += t->y_step) {
-        _Pragma("GCC unroll 2") for (int v = 0; v < vectors; v++) {
-            vf sum = s->of[i][v];
-            if (t->residual) sum += image_load(t->residual, at + v * ASC_VF, narrow, !whole && v == vectors - 1, last);
-            sum = vf_max(low, sum);
-            s->of[i][v] = bounded ? vf_min(high, sum) : sum;
-        }
+    ending e = {narrow, rounds, bounded, vf_set(t->low), vf_set(t->high)};
+    int64_t last = t->columns - (vectors - 1) * ASC_VF, at = 0; /* columns of the last vector */
 #if ASC_VF == 16
-        if (narrow && vectors == 2 && whole) {
-            vf_store((float *)image_at(t->y, at, 1), pairs_join_neighbours(s->of[i][0], s->of[i][1]));
-            continue;
+    if (narrow && vectors == 2 && last == ASC_VF) {
+        _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++, at += t->y_step) {
+            vf low = ended(t, &e, s->of[i][0], at, 0, 0), high = ended(t, &e, s->of[i][1], at + ASC_VF, 0, 0);
+            vf_store((float *)image_at(t->y, at, 1), pairs_join_neighbours(low, high));
         }
+        return;
+    }
 #endif
-        _Pragma("GCC unroll 2") for (int v = 0; v < vectors; v++) {
-            vf sum = rounds ? vf_round_f16(s->of[i][v]) : s->of[i][v];
-            image_store(t->y, at + v * ASC_VF, sum, narrow, !whole && v == vectors - 1, last);
-        }
+    _Pragma("GCC unroll 2") for (int v = 0; v < vectors; v++) {
+        int tail = last < ASC_VF && v == vectors - 1;
+        at = v * ASC_VF;
+        _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++, at += t->y_step)
+            image_store(t->y, at, ended(t, &e, s->of[i][v], at, tail, last), narrow, tail, last);
     }
 }
 
