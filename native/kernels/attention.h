@@ -148,7 +148,14 @@ static inline int64_t attention_kinds(const attention *p) {
     return attention_panels(p->keys) + 1;
 }
 
-/* The mask of a block of queries as [keys][ATTENTION_LANES], and its kinds; lanes without a query are masked. */
+/* Whether panels that a mask hides are left out. Not where all keys of a query are masked, or come after it: that needs
+ * their scores. */
+static inline int attention_may_skip(const attention *p, const uint8_t *kinds) {
+    return p->offset >= p->keys && kinds[attention_kinds(p) - 1];
+}
+
+/* The mask of a block of queries as [keys][ATTENTION_LANES], and its kinds; lanes without a query are masked. Panels
+ * that nobody adds are not written. */
 void ASC_FN(attention_turn_mask)(const attention *p, int64_t batch, int64_t head, int64_t block, float *out,
                                  uint8_t *kinds);
 

@@ -6,44 +6,56 @@
 #include "gemm_pack.h"
 
 #define LANES ATTENTION_LANES
-#define VECTORS (LANES / ASC_VF)
 
 static int64_t least(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
-typedef struct columns {
-    vf v[VECTORS];
-} columns;
+/* What a panel's masks are, lane by lane of keys. */
+typedef struct findings {
+    vi seen, differs; /* somewhere not masked, or NaN; somewhere not 0 */
+    int64_t seeing;   /* queries with a key that is not masked, each a bit */
+} findings;
 
-/* Turns a panel of keys; what it is, and the largest mask of each query. */
-static int turn_panel(const float *mask, const int64_t *strides, int64_t lanes, int64_t keys, float *out,
-                      columns *largest) {
-    ASC_FN(gemm_interleave)(mask, strides[2], strides[3], lanes, keys, LANES, out);
-    vi seen = {0}, differs = {0};
-    for (int64_t i = 0; i < keys; i++) {
-        for (int64_t j = lanes; j < LANES; j++) out[i * LANES + j] = -INFINITY;
-        for (int v = 0; v < VECTORS; v++) {
-            vf x = vf_load(out + i * LANES + v * ASC_VF);
-            seen |= ~(x <= ATTENTION_MASKED); /* NaN is seen */
-            differs |= (x != 0) & (vi_iota() + v * ASC_VF < (int32_t)lanes);
-            largest->v[v] = vf_max(x, largest->v[v]);
-        }
+/* The masks of one query for the keys of a panel. */
+static void look_at(const float *mask, int64_t step, int64_t keys, int64_t lane, findings *f) {
+    vi sees = {0};
+    for (int64_t i = 0; i < keys; i += ASC_VF) {
+        vf x = (vf){0};
+        int64_t some = least(ASC_VF, keys - i);
+        if (step == 1 && some == ASC_VF)
+            x = vf_load(mask + i);
+        else
+            for (int64_t j = 0; j < ASC_VF; j++) x[j] = mask[(i + least(j, some - 1)) * step];
+        f->seen |= ~(x <= ATTENTION_MASKED);
+        f->differs |= x != 0;
+        sees |= x > ATTENTION_MASKED;
     }
-    return !vi_any(seen) ? MASK_HIDES : vi_any(differs) ? MASK_ADDS : MASK_IS_ZERO;
+    f->seeing |= (int64_t)vi_any(sees) << lane;
+}
+
+static void turn_panel(const float *mask, const int64_t *strides, int64_t lanes, int64_t keys, float *out) {
+    ASC_FN(gemm_interleave)(mask, strides[2], strides[3], lanes, keys, LANES, out);
+    for (int64_t i = 0; lanes < LANES && i < keys; i++)
+        for (int64_t j = lanes; j < LANES; j++) out[i * LANES + j] = -INFINITY;
 }
 
 void ASC_FN(attention_turn_mask)(const attention *p, int64_t batch, int64_t head, int64_t block, float *out,
                                  uint8_t *kinds) {
     const int64_t *strides = p->mask_strides;
     const float *mask = p->mask + batch * strides[0] + head * strides[1] + block * LANES * strides[2];
-    int64_t lanes = least(LANES, p->queries - block * LANES);
-    columns largest;
-    for (int v = 0; v < VECTORS; v++) largest.v[v] = vf_set(-INFINITY);
-    for (int64_t key = 0; key < p->keys; key += GEMM_PANEL)
-        *kinds++ = (uint8_t)turn_panel(mask + key * strides[3], strides, lanes, least(GEMM_PANEL, p->keys - key),
-                                       out + key * LANES, &largest);
-    *kinds = 1;
-    for (int64_t i = 0; i < lanes; i++)
-        if (!(largest.v[i / ASC_VF][i % ASC_VF] > ATTENTION_MASKED)) *kinds = 0;
+    int64_t lanes = least(LANES, p->queries - block * LANES), panels = attention_panels(p->keys), seeing = 0;
+    for (int64_t i = 0; i < panels; i++) {
+        findings f = {.seeing = seeing};
+        const float *from = mask + i * GEMM_PANEL * strides[3];
+        for (int64_t lane = 0; lane < lanes; lane++)
+            look_at(from + lane * strides[2], strides[3], least(GEMM_PANEL, p->keys - i * GEMM_PANEL), lane, &f);
+        kinds[i] = !vi_any(f.seen) ? MASK_HIDES : vi_any(f.differs) ? MASK_ADDS : MASK_IS_ZERO;
+        seeing = f.seeing;
+    }
+    kinds[panels] = seeing == ((int64_t)1 << lanes) - 1;
+    int skips = attention_may_skip(p, kinds);
+    for (int64_t i = 0, key = 0; i < panels; i++, key += GEMM_PANEL)
+        if (kinds[i] == MASK_ADDS || (kinds[i] == MASK_HIDES && !skips))
+            turn_panel(mask + key * strides[3], strides, lanes, least(GEMM_PANEL, p->keys - key), out + key * LANES);
 }
