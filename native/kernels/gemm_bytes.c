@@ -123,7 +123,7 @@ ALWAYS void stream(const strip *t, const int rows, const int vectors, const int 
 #pragma GCC unroll 8
             for (int v = 0; v < vectors; v++) {
                 const int8_t *p = b + v / PER_PANEL * panel + v % PER_PANEL * ASC_VF;
-                if (v % PER_PANEL == 0) __builtin_prefetch(p + AHEAD);
+                if (v % PER_PANEL == 0) __builtin_prefetch(p + AHEAD, 0, 0); /* once: not to be kept in the caches */
                 bytes[v] = load_bytes(p);
                 part[v] = halves ? low_half(bytes[v]) : bytes[v];
             }

@@ -27,7 +27,7 @@
             vf right[vectors];                                                                                       \
             if (vectors > 2)                                                                                         \
                 _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v += PER_PANEL)                                 \
-                    __builtin_prefetch(b + v / PER_PANEL * panel + AHEAD);                                           \
+                    __builtin_prefetch(b + v / PER_PANEL * panel + AHEAD, 0, 0); /* read once: not to be kept */     \
             _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++) right[v] =                                     \
                 GEMM_LOAD(b + v / PER_PANEL * panel + v % PER_PANEL * GEMM_VECTOR);                                  \
             _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++) {                                                \
