@@ -294,17 +294,21 @@ static int64_t cost(const problem *p) {
     return ns > 1e15 ? (int64_t)1e15 : (int64_t)ns;
 }
 
-/* Whether every worker can have rows of its own, of which nobody else packs or reads any: some tiles each, for which
- * it pays that all workers read all of B. */
-static int rows_suffice(const asc_call *call, const problem *p) {
-    return p->batches == 1 && !p->gemm.pack && p->gemm.m / call->threads >= 4 * GEMM_ROWS;
+#define PAIRS_OWN_COLUMNS 1024 /* up to which bfloat16 takes longer to pack all rows than to read all of B */
+
+/* Whether every worker gets rows of its own, of which nobody else packs or reads any: some tiles each, for which it
+ * pays that all workers read all of B. */
+static int has_own_rows(const asc_call *call, const problem *p) {
+    const gemm *g = &p->gemm;
+    int pays = !g->pairs || g->n <= PAIRS_OWN_COLUMNS;
+    return pays && p->batches == 1 && !g->pack && g->m / call->threads >= 4 * GEMM_ROWS;
 }
 
 /* Splits one product into row blocks x panel blocks, `wanted` chunks over all batches if that is possible. */
 static void split(asc_call *call, const problem *p) {
     int64_t panels = asc_ceil_div(p->gemm.n, GEMM_PANEL), ns = cost(p);
     int64_t rows = asc_ceil_div(p->gemm.m, gemm_row_block(p->gemm.k_block, p->gemm.pack != NULL)), columns = 1;
-    if (rows < call->threads && rows_suffice(call, p)) rows = call->threads;
+    if (rows < call->threads && has_own_rows(call, p)) rows = call->threads;
     int64_t most = ns / 8000 < call->threads * 4 ? ns / 8000 : call->threads * 4;
     int64_t wanted = call->threads < 2 || ns < 16000 ? 1 : most;
     int64_t least_wide = p->gemm.m > 2 ? 4 : 2 * GEMM_WIDE_PANELS; /* two rows or one want wide strips */
