@@ -17,6 +17,7 @@ from google.protobuf.message import DecodeError
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.external_data import ExternalFiles, MemoryReader
 from ascend_ep.graph.old_opsets import modernised
+from ascend_ep.graph.partition import used_values
 from ascend_ep.graph.proto_checks import Limits, check_model, node_tensors
 
 #: the most protobuf can hold
@@ -56,6 +57,8 @@ def load_model(
     for graph in (model.graph, *model.graph.subgraphs()):
         _attach_external(graph, files)
         _drop_constant_inputs(graph)
+        if _is_sorted(graph):
+            continue
         try:
             graph.sort()
         except ValueError as error:
@@ -136,6 +139,18 @@ def _mapped_tensor(external: ir.ExternalTensor, files: ExternalFiles) -> ir.Tens
         return ir.PackedTensor(data, external.dtype, shape=external.shape, name=external.name)
     array = data.view(np.dtype(external.dtype.numpy()).newbyteorder("<")).reshape(external.shape.numpy())
     return ir.Tensor(array, dtype=external.dtype, shape=external.shape, name=external.name)
+
+
+def _is_sorted(graph: ir.Graph) -> bool:
+    """Whether every node comes after those whose values it reads, itself or in a body."""
+    seen: set[ir.Node] = set()
+    for node in graph:
+        for value in used_values(node):
+            maker = value.producer()
+            if maker is not None and maker.graph is graph and maker not in seen:
+                return False
+        seen.add(node)
+    return True
 
 
 def _drop_constant_inputs(graph: ir.Graph) -> None:

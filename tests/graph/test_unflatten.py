@@ -78,8 +78,11 @@ def test_facts_are_known_after_the_passes(registry: Registry) -> None:
         node("ReduceSum", ["tiled"], ["sum"], keepdims=0),
         node("Sigmoid", ["y"], ["gate"]),
         node("Mul", ["y", "gate"], ["swish"]),
-        node("Mul", ["swish", "sum"], ["scaled"]),
+        node("Mul", ["swish", "sum"], ["product of rows"]),
+        node("Identity", ["product of rows"], ["scaled"]),
+        node("Cast", ["x"], ["copied"], to=onnx.TensorProto.FLOAT),
     ]
+    proto.graph.output.append(onnx.helper.make_empty_tensor_value_info("copied"))
     proto.graph.node.extend(nodes)
     constants = {"two": np.array(2), "half": np.full((1, 1, 1), 0.5, np.float32)}
     proto.graph.initializer.extend(onnx.numpy_helper.from_array(a, n) for n, a in constants.items())

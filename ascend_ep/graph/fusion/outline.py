@@ -86,7 +86,8 @@ def _body(
                 assert tensor is not None, (
                     f"{value.name} is neither operand nor constant of the fused pattern"
                 )
-                constant = ir.node("Constant", [], {"value": tensor}, name=f"c{len(copies)}")
+                value_of = [ir.AttrTensor("value", tensor)]
+                constant = ir.Node("", "Constant", [], value_of, name=f"c{len(copies)}")
                 constant.outputs[0].name = f"c{len(copies)}"
                 copies.append(constant)
                 renamed[value] = constant.outputs[0]

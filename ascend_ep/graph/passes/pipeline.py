@@ -28,7 +28,7 @@ MAX_ROUNDS = 16
 
 
 #: Passes after which what was known of the values that remain is all that there is to know.
-KEEPING = (FoldConstants, UnflattenProducts, FuseOperators, common.RemoveUnusedNodesPass)
+KEEPING = (FoldConstants, Simplify, UnflattenProducts, FuseOperators, common.RemoveUnusedNodesPass)
 
 
 def run_passes(

@@ -28,7 +28,10 @@ def simplifies(*op_types: str) -> Callable[[Simplification], Simplification]:
 
 
 class Simplify(ir.passes.InPlacePass):
-    """Removes no-op nodes and merges chains of layout operators. Every remaining value keeps its bits."""
+    """Removes no-op nodes and merges chains of layout operators. Every remaining value keeps its bits.
+
+    Facts are forgotten where there may be more to know then.
+    """
 
     def __init__(self, facts: KnownFacts) -> None:
         self.facts = facts
@@ -36,15 +39,31 @@ class Simplify(ir.passes.InPlacePass):
     def call(self, model: ir.Model) -> ir.passes.PassResult:
         facts = self.facts.of(model)
         version = model.opset_imports.get("", 1)
-        modified = False
+        modified = learned = False
         for node in list(model.graph):
             if node.domain not in ("", "ai.onnx") or node.graph is None or node.inputs[:1] in ((), (None,)):
                 continue
+            reveals = _may_reveal(node, facts)
             for rule in _RULES.get(node.op_type, ()):
                 if rule(node, facts, node.version or version):
-                    modified = True
+                    modified, learned = True, learned or reveals
                     break
+        if learned:
+            self.facts.forget()
         return ir.passes.PassResult(model, modified)
+
+
+def _may_reveal(node: ir.Node, facts: Facts) -> bool:
+    """Whether more is known of what readers of `node` may read in its place, or nothing yet."""
+    value, output = _first(node), node.outputs[0]
+    before, after = facts[value], facts[output]
+    if node.op_type == "Where":
+        return True
+    if output.is_graph_output() and (value.producer() is None or value.is_graph_output()):
+        return True  # an Identity may take its place, of which nothing is known
+    if before.dims != after.dims:
+        return True
+    return (before.shape_value is not None and after.shape_value is None) or before.is_const > after.is_const
 
 
 def _first(node: ir.Node) -> ir.Value:
