@@ -159,13 +159,6 @@ static int is_hidden(const state *s, int64_t key) {
     return s->kinds[key / GEMM_PANEL] == MASK_HIDES;
 }
 
-/* Keys that are not left out, in whole panels. */
-static int64_t seen_keys(const state *s) {
-    int64_t panels = 0;
-    for (int64_t key = 0; key < s->p->keys; key += GEMM_PANEL) panels += !is_hidden(s, key);
-    return panels * GEMM_PANEL;
-}
-
 static void divide(const state *s, float *y) {
     const attention *p = s->p;
     float totals[LANES];
@@ -226,7 +219,7 @@ void ASC_FN(attention_block)(const attention *p, int64_t batch, int64_t head, in
     find_streams(&s, batch, head, block, y, next);
     for (int v = 0; v < VECTORS; v++) s.softmax.max[v] = vf_set(-INFINITY);
     int may_skip = s.kinds && attention_may_skip(p, s.kinds);
-    s.fetched_rows = s.streams.rows / (count_tiles(&s, may_skip ? seen_keys(&s) : reach) + 1) + 1;
+    s.fetched_rows = s.streams.rows / (count_tiles(&s, reach) + 1) + 1;
     for (int64_t key = 0; key < reach;) {
         if (may_skip && is_hidden(&s, key)) {
             key += GEMM_PANEL;
