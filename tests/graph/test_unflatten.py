@@ -81,10 +81,17 @@ def test_facts_are_known_after_the_passes(registry: Registry) -> None:
         node("Mul", ["swish", "sum"], ["product of rows"]),
         node("Identity", ["product of rows"], ["scaled"]),
         node("Cast", ["x"], ["copied"], to=onnx.TensorProto.FLOAT),
+        node("Ceil", ["fractions"], ["whole"]),
+        node("Cast", ["whole"], ["repeats"], to=onnx.TensorProto.INT64),
+        node("Tile", ["swish", "repeats"], ["wide"]),
     ]
-    proto.graph.output.append(onnx.helper.make_empty_tensor_value_info("copied"))
+    proto.graph.output.extend(onnx.helper.make_empty_tensor_value_info(n) for n in ("copied", "wide"))
     proto.graph.node.extend(nodes)
-    constants = {"two": np.array(2), "half": np.full((1, 1, 1), 0.5, np.float32)}
+    constants = {
+        "two": np.array(2),
+        "half": np.full((1, 1, 1), 0.5, np.float32),
+        "fractions": np.array([0.5, 0.5, 1.5], np.float32),
+    }
     proto.graph.initializer.extend(onnx.numpy_helper.from_array(a, n) for n, a in constants.items())
     known = KnownFacts(registry)
     model = run_passes(load_model(proto), registry, facts=known)
