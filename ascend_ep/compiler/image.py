@@ -56,7 +56,8 @@ class Room:
         self._image: Image | None = None
         if size >= LEAST_ROOM and lib.asc_threads_default() > 1:
             self._image = Image(size + size // 4)  # address space; populated is what is likely to be needed
-            threading.Thread(target=_populate, args=(self._image, size), daemon=True).start()
+            self._thread = threading.Thread(target=_populate, args=(self._image, size), daemon=True)
+            self._thread.start()
 
     def take(self, size: int) -> Image:
         """An image of that size: in this memory, if it is enough."""
@@ -64,6 +65,7 @@ class Room:
         if image is None or size > len(image.bytes):
             return Image(size)
         image.shrink(size)
+        self._thread.join()  # one that began only now would look at an image that somebody opens
         return image
 
     def close(self) -> None:
