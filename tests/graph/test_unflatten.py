@@ -16,9 +16,12 @@ ROWS, COLUMNS = 6, 5
 
 
 def flattened(
-    target: tuple[int, ...] = (2, 3, COLUMNS), bias: tuple[int, ...] | None = (COLUMNS,), **attributes: float
+    target: tuple[int, ...] = (2, 3, COLUMNS),
+    bias: tuple[int, ...] | None = (COLUMNS,),
+    x: tuple[int, ...] = (2, 3, 4),
+    **attributes: float,
 ) -> onnx.ModelProto:
-    """[2, 3, 4] times [4, 5] by way of [6, 4]."""
+    """x, [2, 3, 4] by default, times [4, 5] by way of [6, 4]."""
     random = np.random.default_rng(1)
     constants = {
         "w": random.standard_normal((4, COLUMNS)).astype(np.float32),
@@ -33,7 +36,7 @@ def flattened(
         node("Gemm", operands, ["product"], name="gemm", **attributes),
         node("Reshape", ["product", "back"], ["y"], name="last"),
     ]
-    return build(nodes, {"x": (2, 3, 4)}, ["y"], constants)
+    return build(nodes, {"x": x}, ["y"], constants)
 
 
 @pytest.mark.parametrize("bias", [None, (), (1,), (COLUMNS,), (1, COLUMNS)])
@@ -42,6 +45,15 @@ def test_a_product_of_flattened_rows(bias: tuple[int, ...] | None, registry: Reg
     assert ops(model) == {"MatMul": 1} if bias is None else {"MatMul": 1, "Add": 1}
     assert [n.name for n in model.graph] == ["gemm", *([] if bias is None else ["last"])]
     assert model.graph.outputs[0].name == "y"
+
+
+def test_a_vector_and_a_bias_of_two_axes(registry: Registry) -> None:
+    """The sum of [5] and [1, 5] has an axis that the result hasn't."""
+    vector = {"target": (COLUMNS,), "x": (4,)}
+    kept = simplified(flattened(bias=(1, COLUMNS), **vector), registry, x=(4,))
+    assert ops(kept) == {"Reshape": 2, "Gemm": 1}
+    changed = simplified(flattened(bias=(COLUMNS,), **vector), registry, x=(4,))
+    assert ops(changed) == {"MatMul": 1, "Add": 1}
 
 
 def test_rows_of_free_length(registry: Registry) -> None:

@@ -40,7 +40,7 @@ def _unflatten(last: ir.Node, facts: Facts) -> bool:
     x = first.inputs[0]
     if x is None or not _keeps_rows(x, rows, flat, last.outputs[0], facts):
         return False
-    if bias is not None and not _is_row(bias, facts):
+    if bias is not None and not _is_row(bias, last.outputs[0], facts):
         return False
     made = _insert(last, "MatMul", (x, weight), gemm.name, facts)
     if bias is not None:
@@ -64,10 +64,15 @@ def _keeps_rows(x: ir.Value, rows: ir.Value, flat: ir.Value, result: ir.Value, f
     return given[-1] == before[-1] and wanted == (*given[:-1], after[-1])
 
 
-def _is_row(bias: ir.Value, facts: Facts) -> bool:
-    """Whether the bias is the same for every row, and adds no axis."""
-    dims = facts[bias].dims
-    return dims is not None and all(d == 1 for d in dims[:-1])
+def _is_row(bias: ir.Value, result: ir.Value, facts: Facts) -> bool:
+    """Whether the bias is the same for every row, and has no more axes than the result."""
+    dims, wanted = facts[bias].dims, facts[result].dims
+    return (
+        dims is not None
+        and wanted is not None
+        and len(dims) <= len(wanted)
+        and all(d == 1 for d in dims[:-1])
+    )
 
 
 def _insert(
