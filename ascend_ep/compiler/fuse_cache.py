@@ -7,6 +7,7 @@ The cache with the new positions stays a value of its own, which others may read
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ascend_ep.compiler.fusion_candidates import candidate
@@ -36,18 +37,35 @@ def _take_appends(part: NativePartition, attention: Insn, ledger: Ledger) -> Non
         return
     presents = [a.outs[0] for a in appends if a is not None]
     both = candidate([appends[0], appends[1], attention], presents)
+    (past_keys, new_keys), (past_values, new_values) = appends[0].ins, appends[1].ins
+    assert past_keys is not None
+    assert past_values is not None
     at = part.insns.index(attention)
-    for insn in part.insns[:at]:
-        if any(r is not None and (r.base or r) in presents for r in insn.ins):
-            ledger.refuse(APPEND, both, f"what it appends is read before, by {insn.name!r}")
-            return
+    reason = _read_before(part.insns[:at], (query, *mask), presents)
+    if past_keys.dims[POSITION] != past_values.dims[POSITION]:
+        reason = "there are not as many past values as keys"
+    if reason:
+        ledger.refuse(APPEND, both, reason)
+        return
     if not ledger.weigh(APPEND, both):
         return
-    (past_keys, new_keys), (past_values, new_values) = appends[0].ins, appends[1].ins
     ins = (query, new_keys, new_values, *(mask or [None]), past_keys, past_values)
     outs = (*attention.outs, *presents)
     part.insns[at] = replace(attention, kernel="attention_append", ins=ins, outs=outs)
     part.insns[:] = [i for i in part.insns if i is not appends[0] and i is not appends[1]]
+
+
+def _read_before(insns: Sequence[Insn], others: Sequence[Ref | None], presents: Sequence[Ref]) -> str | None:
+    """Who reads what is appended although it isn't there yet: an instruction before attention, or attention
+    itself by one of its `others`."""
+    for insn in insns:
+        if _reads(insn.ins, presents):
+            return f"what it appends is read before, by {insn.name!r}"
+    return "what it appends is its query or mask, too" if _reads(others, presents) else None
+
+
+def _reads(ins: Sequence[Ref | None], values: Sequence[Ref]) -> bool:
+    return any(r is not None and (r.base or r) in values for r in ins)
 
 
 def _append_of(part: NativePartition, x: Ref | None) -> Insn | None:

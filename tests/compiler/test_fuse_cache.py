@@ -52,6 +52,20 @@ def test_values_of_another_making_stay_apart() -> None:
     assert "attention_append" not in kernels_of(source)
 
 
+def test_values_of_another_past_stay_apart() -> None:
+    """As many keys as values, but other numbers of them are past."""
+    body = f"p, n = Split<axis = 2>(past_v, parts) more = Concat<axis = 2>(n, v) {PARTS} {ATTEND}"
+    source = model(f"parts = Constant<value = int64[2] {{5, 4}}>() {body}", "y keys values", "9")
+    values = next(n for n in source.graph.node if n.output[0] == "values")
+    values.input[:] = ["p", "more"]
+    assert "attention" in kernels_of(source)
+
+
+def test_a_query_that_is_appended_stays_apart() -> None:
+    found = kernels_of(model(f"{PARTS} {ATTEND.replace('(q,', '(keys,')}", "y values", "9"))
+    assert found == ["concat", "concat", "attention"]
+
+
 def test_switched_off() -> None:
     found = kernels_of(model(f"{PARTS} {ATTEND}", "y keys values", "9"), ("CacheAppendFusionPass",))
     assert found == ["concat", "concat", "attention"]
