@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from fnmatch import fnmatch
 from pathlib import Path
 
 from readme_section import README, write_section
 
-from .artefacts import MODELS, Artefacts
-from .fleet import Fleet, Setting
+from .artefacts import MODELS
+from .fleet import Setting
 from .gate import NotComparable, broken, changes, confirmed
 from .markdown import END, START, table
 from .measure import measure
-from .probe import compile_probe
 from .report import change_text, line, summary
 from .results import Results, this_machine
 from .rows import ROWS, Row
-from .stage import Schedule, Stage
+from .stage import Schedule
 
 ROOT = Path(__file__).resolve().parents[2]
 BASELINE = Path(__file__).with_name("baseline.json")
@@ -34,9 +34,15 @@ def parser() -> argparse.ArgumentParser:
     add = command.add_argument
     add("--list", action="store_true", help="show the rows and leave")
     add("--only", default="", metavar="ROW,...", help="these rows; patterns like topk* name several")
-    add("--rounds", type=int, default=5)
+    add("--rounds", type=int, default=5, help="each in new processes")
     add("--slot", type=float, default=0.15, metavar="SECONDS", help="of each backend in a round")
-    add("--patience", type=float, default=5.0, metavar="SECONDS", help="a row waits so long for quiet")
+    add(
+        "--patience",
+        type=float,
+        default=1.0,
+        metavar="SECONDS",
+        help="of waiting for quiet, a row and round",
+    )
     add("--threads", type=int, default=2)
     add("--work", type=Path, default=ROOT / "build" / "bench", metavar="DIR", help="where models are kept")
     add("--peers", default=sys.executable, metavar="PYTHON", help="interpreter with onnxruntime and openvino")
@@ -76,23 +82,23 @@ def backends_of(rows: list[Row]) -> list[str]:
 
 
 def measure_all(rows: list[Row], given: argparse.Namespace, rounds: int) -> Results:
-    """Measures the rows in new processes, showing and saving each as it is done."""
+    """Measures the rows, saving them after each round, and shows them."""
     given.work.mkdir(parents=True, exist_ok=True)
-    probe = compile_probe(given.work)
     setting = Setting(given.threads, given.work.resolve(), given.peers)
     settings = {"threads": given.threads, "rounds": rounds, "slot": given.slot}
     results = Results(this_machine(), settings)
-    with Fleet(setting, [*backends_of(rows), *(["probe"] if probe else [])]) as fleet:
-        results.versions = fleet.versions
-        for backend, reason in fleet.missing.items():
-            print(f"{backend}: not measured ({reason})")
-        artefacts, schedule = Artefacts(given.work), Schedule(rounds, given.slot, given.patience)
-        for row in rows:
-            stage = Stage(row, artefacts, fleet, schedule, probe)
-            record = results.records[row.name] = measure(stage)
-            print(line(row, record), flush=True)
-            if given.json:
-                results.save(given.json)
+    begin = time.monotonic()
+
+    def done(turn: int) -> None:
+        print(f"round {turn + 1} of {rounds}: {time.monotonic() - begin:.0f} s", flush=True)
+        if given.json:
+            results.save(given.json)
+
+    measure(rows, backends_of(rows), setting, Schedule(rounds, given.slot, given.patience), results, done)
+    for backend, reason in results.missing.items():
+        print(f"{backend}: not measured ({reason})")
+    for row in rows:
+        print(line(row, results.records[row.name]))
     return results
 
 

@@ -1,4 +1,4 @@
-"""The live worker processes, one per backend, and talking to them."""
+"""The live worker processes of a round, one per backend, and talking to them."""
 
 from __future__ import annotations
 

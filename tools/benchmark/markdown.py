@@ -44,8 +44,8 @@ def _preface(results: Results) -> str:
     libraries = ", ".join(sorted({v for b, v in results.versions.items() if b != "probe"}))
     vectors = ", ".join(machine["vectors"]) or machine["architecture"]
     return f"""{settings["threads"]:.0f} threads, {machine["cpu"]} ({vectors}); {libraries}.
-Each backend in a live process of its own, slots of {settings["slot"]:g} s in turn, {settings["rounds"]:.0f} \
-rounds, medians. {LEGEND}"""
+Each backend in a process of its own, slots of {settings["slot"]:g} s in turn, medians over \
+{settings["rounds"]:.0f} rounds, each in new processes. {LEGEND}"""
 
 
 def _markdown(header: str, rows: Iterable[Sequence[str]]) -> str:
@@ -102,7 +102,8 @@ def _besides(record: Record, found: Verdict | None) -> str:
     """The other backends, and the first run of all."""
     shown = (found.goal.own, found.peer) if found else ()
     parts = [f"{LABELS[b]} {_time(record, b)}" for b in LABELS if b in record.rounds and b not in shown]
-    runs = [f"{LABELS[b]} {quantity(record.first[b], 'run')}" for b in LABELS if b in record.first]
+    first = record.first_runs()
+    runs = [f"{LABELS[b]} {quantity(first[b], 'run')}" for b in LABELS if b in first]
     return "; ".join([*parts, *(["first run: " + ", ".join(runs)] if runs else [])])
 
 

@@ -1,12 +1,17 @@
-"""Measuring one row, whatever its kind."""
+"""Measuring the rows, whatever their kind: round after round, each in new processes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from .artefacts import Artefacts
+from .fleet import Fleet, Setting
+from .probe import compile_probe
 from .record import Record
+from .results import Results
+from .rows import Row
 from .runs import measure_runs
-from .stage import Stage
+from .stage import Schedule, Stage
 from .startup import measure_command, measure_loads, measure_memory
 
 MEASUREMENTS: dict[str, Callable[[Stage], None]] = {
@@ -18,9 +23,25 @@ MEASUREMENTS: dict[str, Callable[[Stage], None]] = {
 }
 
 
-def measure(stage: Stage) -> Record:
-    """The record of the stage's row; a backend that failed has no times, only the reason."""
-    MEASUREMENTS[stage.row.kind](stage)
-    for backend in stage.record.missing:
-        stage.record.rounds.pop(backend, None)
-    return stage.record
+def measure(
+    rows: Sequence[Row],
+    backends: Sequence[str],
+    setting: Setting,
+    schedule: Schedule,
+    results: Results,
+    done: Callable[[int], None],
+) -> None:
+    """Measures the rows into `results`, and calls `done` with the number of each round that has ended. The
+    times of one process differ from another's by where its memory happens to lie, as long as it lives: so no
+    process serves in two rounds. A backend that failed has no times, only the reason."""
+    folder = setting.folder
+    probe, artefacts = compile_probe(folder), Artefacts(folder)
+    for turn in range(schedule.rounds):
+        with Fleet(setting, [*backends, *(["probe"] if probe else [])]) as fleet:
+            results.versions, results.missing = fleet.versions, fleet.missing
+            for row in rows:
+                record = results.records.setdefault(row.name, Record(row.name, row.kind))
+                MEASUREMENTS[row.kind](Stage(row, record, turn, artefacts, fleet, schedule, probe))
+                for backend in record.missing:
+                    record.rounds.pop(backend, None)
+        done(turn)

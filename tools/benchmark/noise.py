@@ -1,7 +1,8 @@
 """Ratios of two backends over the rounds of a run, and how sure they are.
 
-In round i both were timed in slots close together, so what slows the machine for a while slows both and
-leaves l_i = ln(peer_i / own_i) alone. The ratio is exp(median l). Its error is the standard error of a
+In round i both were timed in slots close together, so what slows the machine for a while slows both, and in
+processes of their own and new, so what is peculiar to a process is in one round only. That leaves
+l_i = ln(peer_i / own_i) alone. The ratio is exp(median l). Its error is the standard error of a
 median, 1.2533 * 1.4826 * MAD(l) / sqrt(rounds): 1.4826 makes the median absolute deviation estimate a normal
 standard deviation, 1.2533 = sqrt(pi/2) is the median's efficiency.
 """

@@ -22,8 +22,8 @@ RMS_FACTOR, LARGEST_FACTOR = 1.02, 2.0
 @dataclass
 class Record:
     """Per backend: the medians of its slots, one a round, in seconds (bytes for memory); `loads` and `first`,
-    making the session and running it once; `errors`, the largest difference from the float64 reference,
-    relative to the largest magnitude of the output, and `rms`, the root of the mean square of all
+    making the session and running it once, in each round; `errors`, the largest difference from the float64
+    reference, relative to the largest magnitude of the output, and `rms`, the root of the mean square of all
     differences, relative to the same; `mismatches`, how many integers of the outputs differ;
     `missing`, why there is no number; `profiles`, by kernel the share of a run, for those that miss a goal.
     `hosted`: the backends of ours that leave a part to onnxruntime; `foreign`: the shares of the CPUs that
@@ -32,8 +32,8 @@ class Record:
     name: str
     kind: str
     rounds: dict[str, list[float]] = field(default_factory=dict)
-    loads: dict[str, float] = field(default_factory=dict)
-    first: dict[str, float] = field(default_factory=dict)
+    loads: dict[str, list[float]] = field(default_factory=dict)
+    first: dict[str, list[float]] = field(default_factory=dict)
     errors: dict[str, float] = field(default_factory=dict)
     rms: dict[str, float] = field(default_factory=dict)
     mismatches: dict[str, int] = field(default_factory=dict)
@@ -44,9 +44,17 @@ class Record:
     limits: dict[str, float] = field(default_factory=dict)
     floors: dict[str, float] = field(default_factory=dict)
 
+    def add(self, backend: str, value: float) -> None:
+        """What a round measured."""
+        self.rounds.setdefault(backend, []).append(value)
+
     def median(self, backend: str) -> float | None:
         found = self.rounds.get(backend)
         return statistics.median(found) if found else None
+
+    def first_runs(self) -> dict[str, float]:
+        """The medians over rounds."""
+        return {backend: statistics.median(found) for backend, found in self.first.items()}
 
     @property
     def disturbed(self) -> bool:

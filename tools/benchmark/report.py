@@ -48,7 +48,8 @@ def line(row: Row, record: Record) -> str:
     times = [f"{LABELS[b]} {quantity(m, row.kind)}" for b in LABELS if (m := record.median(b)) is not None]
     parts = [f"{row.name}: " + ", ".join(times)]
     if row.kind in ("load", "session"):
-        runs = (f"{LABELS[b]} {quantity(record.first[b], 'run')}" for b in LABELS if b in record.first)
+        first = record.first_runs()
+        runs = (f"{LABELS[b]} {quantity(first[b], 'run')}" for b in LABELS if b in first)
         parts.append("    and the first run: " + ", ".join(runs))
     parts += [f"    {verdict_text(v)}" for v in verdicts(row, record)]
     for name, found in (("error", record.errors), ("rms error", record.rms)):

@@ -11,17 +11,19 @@ from typing import Any
 
 from .record import Record
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass
 class Results:
-    """`machine` decides whether two runs can be compared; `versions` are of the libraries, by backend."""
+    """`machine` decides whether two runs can be compared; `versions` are of the libraries, by backend, and
+    `missing` says why a backend has none (not kept in the file: each record has its own)."""
 
     machine: dict[str, Any]
     settings: dict[str, float]
     versions: dict[str, str] = field(default_factory=dict)
     records: dict[str, Record] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
 
     def save(self, path: Path) -> None:
         """Writes the file anew, whole."""

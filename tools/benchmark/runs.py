@@ -1,4 +1,4 @@
-"""The time of one inference: every backend gets a short slot in turn, round after round."""
+"""The time of one inference: in a round every backend gets a short slot in turn."""
 
 from __future__ import annotations
 
@@ -23,24 +23,16 @@ Arrays = list[NDArray[Any]]
 
 
 def measure_runs(stage: Stage) -> None:
-    record = stage.record
     opened = [b for b in stage.live("ascend_in_ort", "own_bound") if _open(stage, b)]
-    _check_results(stage, opened)
-    opened = [b for b in opened if b not in record.missing]
-    limits: list[dict[str, float]] = []
-    for i in range(stage.schedule.rounds):
-        for backend in rotated(opened, i):
-            if found := stage.take(backend, "slot", seconds=stage.schedule.slot):
-                record.rounds.setdefault(backend, []).append(found["seconds"])
-        limits += _limits(stage)
-    if limits:
-        best = {name: min if name == "move_seconds" else max for name in limits[0]}
-        record.limits = {name: choose(m[name] for m in limits) for name, choose in best.items()}
-        record.floors = floors(stage.prepared("own").work, record.limits)
-    for missed in {v.goal.own for v in verdicts(stage.row, record) if not v.reached}:
-        path, feeds = stage.path(missed), stage.feeds(missed)
-        if shares := stage.ask(missed, "profile", model=path, feeds=feeds, seconds=PROFILE):
-            record.profiles[missed] = shares
+    if stage.turn == 0:
+        _check_results(stage, opened)
+        opened = [b for b in opened if b not in stage.record.missing]
+    for backend in rotated(opened, stage.turn):
+        if found := stage.take(backend, "slot", seconds=stage.schedule.slot):
+            stage.record.add(backend, found["seconds"])
+    _note_limits(stage)
+    if stage.last:
+        _note_profiles(stage)
     for backend in opened:
         stage.ask(backend, "close")
 
@@ -54,8 +46,9 @@ def _open(stage: Stage, backend: str) -> bool:
     found = stage.ask(backend, "open", model=path, feeds=stage.feeds(backend), outputs=outputs)
     if found is None:
         return False
-    stage.record.loads[backend], stage.record.first[backend] = found["load"], found["first"]
-    if found["hosted"]:
+    stage.record.loads.setdefault(backend, []).append(found["load"])
+    stage.record.first.setdefault(backend, []).append(found["first"])
+    if found["hosted"] and backend not in stage.record.hosted:
         stage.record.hosted.append(backend)
     return True
 
@@ -99,15 +92,26 @@ def rms_error(result: NDArray[Any], expected: NDArray[Any]) -> float:
     return float(np.sqrt(np.mean((result.astype(np.float64) - want) ** 2)) / scale)
 
 
-def _limits(stage: Stage) -> list[dict[str, float]]:
-    """One measurement of the probe, if there is one."""
+def _note_limits(stage: Stage) -> None:
+    """One measurement of the probe, if there is one; the best of all rounds counts."""
     if stage.probe is None or "probe" not in stage.fleet.workers:
-        return []
-    work = stage.prepared("own").work
+        return
+    work, known = stage.prepared("own").work, stage.record.limits
     reads = work.weight_bytes + work.other_bytes
     stage.patience.wait()
     found = stage.ask("probe", "limits", library=str(stage.probe), reads=reads, writes=work.output_bytes)
-    return [found] if found else []
+    if found:
+        best = {name: min if name == "move_seconds" else max for name in found}
+        stage.record.limits = {n: best[n](found[n], known.get(n, found[n])) for n in found}
+        stage.record.floors = floors(work, stage.record.limits)
+
+
+def _note_profiles(stage: Stage) -> None:
+    """Where the time of those goes that miss a goal."""
+    for missed in {v.goal.own for v in verdicts(stage.row, stage.record) if not v.reached}:
+        path, feeds = stage.path(missed), stage.feeds(missed)
+        if shares := stage.ask(missed, "profile", model=path, feeds=feeds, seconds=PROFILE):
+            stage.record.profiles[missed] = shares
 
 
 def _outputs(stage: Stage, backend: str) -> Path:

@@ -17,7 +17,7 @@ PEERS = ("ort", "openvino")
 
 @dataclass(frozen=True)
 class Schedule:
-    """`rounds` of slots of `slot` seconds; up to `patience` seconds a row go into waiting for quiet."""
+    """`rounds`, in each a slot of `slot` seconds; up to `patience` more are spent on waiting for quiet."""
 
     rounds: int
     slot: float
@@ -25,20 +25,33 @@ class Schedule:
 
 
 class Stage:
-    """One row being measured into `record`. `probe` is the compiled probe, or None."""
+    """One row being measured into `record` in round `turn`, by the processes of that round. `probe` is the
+    compiled probe, or None."""
 
     def __init__(
-        self, row: Row, artefacts: Artefacts, fleet: Fleet, schedule: Schedule, probe: Path | None
+        self,
+        row: Row,
+        record: Record,
+        turn: int,
+        artefacts: Artefacts,
+        fleet: Fleet,
+        schedule: Schedule,
+        probe: Path | None,
     ) -> None:
-        self.row, self.artefacts, self.fleet, self.schedule = row, artefacts, fleet, schedule
-        self.probe = probe
+        self.row, self.record, self.turn = row, record, turn
+        self.artefacts, self.fleet, self.schedule, self.probe = artefacts, fleet, schedule, probe
         self.patience = Patience(schedule.patience)
-        self.record = Record(row.name, row.kind)
-        self.record.missing = {b: r for b, r in fleet.missing.items() if b in row.backends}
+        record.missing |= {b: r for b, r in fleet.missing.items() if b in row.backends}
+
+    @property
+    def last(self) -> bool:
+        """Whether no round follows."""
+        return self.turn + 1 == self.schedule.rounds
 
     def live(self, *others: str) -> list[str]:
-        """The row's backends, and `others`, that have a worker."""
-        return [b for b in dict.fromkeys((*self.row.backends, *others)) if b in self.fleet.workers]
+        """The row's backends, and `others`, that have a worker and didn't fail in a round before."""
+        wanted = dict.fromkeys((*self.row.backends, *others))
+        return [b for b in wanted if b in self.fleet.workers and b not in self.record.missing]
 
     def prepared(self, backend: str) -> Prepared:
         rival = self.row.rival_model if backend.startswith(PEERS) else None
