@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ascend_ep.cli.atc_log import shows_steps
+from ascend_ep.cli.atc_options import conversion_options, require
 from ascend_ep.cli.atc_report import print_table
 from ascend_ep.cli.progress import Progress
 from ascend_ep.errors import AscendError
@@ -27,7 +28,6 @@ def convert_operators(given: Mapping[str, str], words: Sequence[str]) -> None:
     """Writes a bundle for each operator; all are read before the first is written."""
     from dataclasses import replace
 
-    from ascend_ep.cli.atc_modes import conversion_options, require
     from ascend_ep.compiler.convert import convert
     from ascend_ep.compiler.single_op import read_operators
     from ascend_ep.compiler.single_op_model import operator_model
