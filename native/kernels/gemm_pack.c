@@ -52,13 +52,19 @@ static inline vf load_some(const float *p, int64_t n) {
     return n >= ASC_VF ? vf_load(p) : vf_load_tail(p, n > 0 ? n : 0, 0);
 }
 
-/* Up to sixteen lanes of k consecutive elements each, or their pairs, by squares. Lanes that fill a line of their own
- * are stored as whole vectors, whose rest the next line replaces. */
+/* Lines that can be stored as whole vectors, whose rest the next lines replace: those that leave none behind the last
+ * line, where others may be packing. */
+static int64_t whole_lines(int64_t lanes, int64_t lines, int64_t width) {
+    if (lanes == ASC_VF) return lines;
+    return lanes == width ? lines - (ASC_VF - 1) / width : 0;
+}
+
+/* Up to sixteen lanes of k consecutive elements each, or their pairs, by squares. */
 static inline __attribute__((always_inline)) void transpose_squares(const float *from, int64_t lane_stride,
                                                                     int64_t lanes, int64_t k, int pairs, int64_t width,
                                                                     float *out) {
     int64_t n = pairs ? (k + 1) / 2 : k, step = pairs ? 2 * ASC_VF : ASC_VF;
-    int64_t whole = lanes == ASC_VF ? n : lanes == width ? n - 1 : 0; /* lines stored as vectors */
+    int64_t whole = whole_lines(lanes, n, width);
     for (int64_t i = 0; i < n; i += ASC_VF, from += step, k -= step) {
         vf lines[16];
         for (int j = 0; j < 16; j++) {

@@ -163,6 +163,17 @@ def test_strides():
     check(attend(q[:, :, :3], turned, v, scale=0.2), expected[:, :, :3])
 
 
+@pytest.mark.parametrize("depth", [1, 2, 5, 7])
+def test_turned_keys_of_little_depth(depth):
+    """Packed by two threads, one of which begins within a head: neither writes where the other has."""
+    q, k, v = draw(1, 3, 3, 8, 4096, depth, 16)
+    turned = np.ascontiguousarray(k.swapaxes(-1, -2)).swapaxes(-1, -2)
+    for isa in isa_levels():
+        expected = attend(q, turned, v, isa=isa, threads=1)
+        for _ in range(10):
+            np.testing.assert_array_equal(attend(q, turned, v, isa=isa), expected)
+
+
 def test_rows_depend_neither_on_batch_nor_on_threads():
     q, k, v = draw(3, 4, 2, 45, 83, 16, 32)
     whole = attend(q, k, v, threads=2)
