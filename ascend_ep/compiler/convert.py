@@ -48,7 +48,7 @@ from .native_op import FormulaCode
 from .origin import origin
 from .outputs import cast_outputs, read_half_inputs, select_outputs
 from .partition_table import PartitionRow, partition_table
-from .plan import HostPartition, Native, NativePartition, Plan, SymbolRange
+from .plan import Native, NativePartition, Plan, SymbolRange
 from .precision import BFLOAT16_PRODUCTS, EXACT, FLOAT32_PRODUCTS, PrecisionLists, changes_types, check_mode
 from .precision_pass import apply_precision, node_names
 from .self_check import (
@@ -322,8 +322,3 @@ def _build(
 def _natives(plan: Plan) -> list[Native]:
     code = (i.native for p in plan.partitions if isinstance(p, NativePartition) for i in p.insns)
     return list(dict.fromkeys(n for n in code if n is not None))
-
-
-def has_host_partition(plan: Plan) -> bool:
-    """Whether running the plan takes onnxruntime."""
-    return any(isinstance(p, HostPartition) for p in plan.partitions)

@@ -70,7 +70,8 @@ class Server:
         self._told = 0.0
 
     async def start(self) -> None:
-        """Loads the models, then listens. Raises AscendError as both do, with everything closed again."""
+        """Listens, then loads the models: until they are it is live and not ready, and answers for those that
+        are. Raises AscendError as both do, with everything closed again."""
         try:
             await self._start()
         except BaseException:
@@ -88,13 +89,13 @@ class Server:
             )
         if settings.admin_socket is not None:
             await self.admin.listen_unix(settings.admin_socket)
-        await self.repository.load_all()
         if settings.http_port is not None:
             self.http_port = await self.http.listen(settings.http_address, settings.http_port, context)
         if settings.grpc_port is not None:
             self.grpc_port = await self.grpc.listen(settings.grpc_address, settings.grpc_port)
         log.info("%s", "; ".join(self.addresses) or "listening nowhere")
         self._warn_of_exposure()
+        await self.repository.load_all()
 
     @property
     def addresses(self) -> list[str]:
@@ -133,7 +134,7 @@ class Server:
 
     async def run(self, started: Callable[[Server], None] | None = None) -> None:
         """Serves until SIGTERM or SIGINT; a second one ends the process at once. SIGHUP reads certificates
-        and tokens again. `started` is called once it listens."""
+        and tokens again. `started` is called once it listens and the models are loaded."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._signalled, number)
@@ -162,20 +163,6 @@ class Server:
             starting.cancel()
         await asyncio.wait((starting, told))
         return not starting.cancelled() and starting.result() is None
-
-    async def _started_or_told_to_end(self) -> bool:
-        """Whether it has started. Raises AscendError as start does."""
-        starting = asyncio.ensure_future(self.start())
-        told = asyncio.ensure_future(self._stop.wait())
-        await asyncio.wait({starting, told}, return_when=asyncio.FIRST_COMPLETED)
-        told.cancel()
-        if not starting.done():
-            starting.cancel()
-            await asyncio.wait({starting})
-        if starting.cancelled():
-            return False
-        starting.result()
-        return True
 
     def reload_security(self) -> None:
         """Certificates and tokens from their files again; those that can't be used leave the old in force."""

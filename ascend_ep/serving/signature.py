@@ -41,18 +41,6 @@ class Signature:
             tuple(_spec(arg, where) for arg in session.get_outputs()),
         )
 
-    @property
-    def batch_symbol(self) -> str | None:
-        """The name of the first size of every input and output, when it is one and the same name: rows of
-        requests can then run as one batch. A product of it elsewhere means that rows aren't independent."""
-        tensors = (*self.inputs, *self.outputs)
-        first = {t.dims[0] if t.dims else None for t in tensors}
-        symbol = first.pop() if len(first) == 1 else None
-        if not isinstance(symbol, str) or not symbol.isidentifier():
-            return None
-        inner = (d for t in tensors for d in t.dims[1:] if isinstance(d, str))
-        return None if any(symbol in d for d in inner) else symbol
-
     def check(self, given: dict[str, Array]) -> None:
         """Raises AscendError E50004 unless these are the inputs, in type, rank and sizes, equal names having
         equal sizes."""

@@ -6,7 +6,6 @@ from functools import lru_cache
 from typing import Any
 
 import onnx
-import onnx_ir as ir
 
 from ascend_ep.errors import did_you_mean
 from ascend_ep.graph.shapes.rule import Call
@@ -63,11 +62,6 @@ def output_types(call: Call) -> list[int]:
             or (_TYPE_NAMES.get(single[0], 0) if len(single) == 1 else 0)
         )
     return result
-
-
-def is_tensor_type(value: ir.Value) -> bool:
-    """Whether the declared type of `value` is a dense tensor or undeclared."""
-    return value.type is None or isinstance(value.type, ir.TensorType)
 
 
 def check_signature(call: Call, schema: onnx.defs.OpSchema) -> None:

@@ -56,10 +56,6 @@ class Execution:
         """Seconds of the longest run that was measured."""
         return max(self.seconds, *self.curve.values()) if self.curve else self.seconds
 
-    @property
-    def instance_count(self) -> int:
-        return 1 if self.inline else self.instances
-
     def describe(self) -> dict[str, str]:
         """For people: in the log and among the parameters of the model's config."""
         where = "on the event loop" if self.inline else f"{self.instances} instances"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ascend_ep.frontends.tbe.toolkit.failure import DSL, DslError
-from ascend_ep.frontends.tbe.toolkit.nodes import Node, apply, constant
+from ascend_ep.frontends.tbe.toolkit.nodes import Node, apply
 from ascend_ep.frontends.tbe.toolkit.shaping import REFUSED
 from ascend_ep.frontends.tbe.toolkit.tensors import Tensor
 
@@ -115,11 +115,6 @@ def get_cof(axes: Any, shape: Any) -> Any:
 def square(tensor: Tensor) -> Tensor:
     """x * x."""
     return Tensor(apply("mul", tensor.node, tensor.node), tensor.shape, tensor.dtype, tensor.actual)
-
-
-def zero_of(tensor: Tensor) -> Tensor:
-    """0 in the tensor's shape."""
-    return Tensor(constant(0.0), tensor.shape, tensor.dtype, ())
 
 
 class Parameter:
