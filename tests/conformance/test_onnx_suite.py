@@ -59,7 +59,7 @@ def test_sample_of_the_recorded_cases(cases: list[Case], interpreted: None) -> N
 
 
 @pytest.mark.slow
-def test_all_recorded_cases(cases: list[Case]) -> None:
+def test_all_recorded_cases(cases: list[Case], interpreted: None) -> None:
     assert lists.losses(run_all(cases, OURS)) == []
 
 
