@@ -191,6 +191,19 @@ def test_bits(dtype: Any) -> None:
         check("BitShift", [a, n], want=[a << n], direction="LEFT")
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64])
+def test_shifts_of_signed_numbers(dtype: Any) -> None:
+    """Also by all bits and more, and by negative numbers: then the sign is all that is left."""
+    low, high, bits = np.iinfo(dtype).min, np.iinfo(dtype).max, 8 * np.dtype(dtype).itemsize
+    a = np.array([low, low + 1, -5, -1, 0, 1, 5, high], dtype)[:, None]
+    n = np.array([0, 1, 2, bits - 1, bits, bits + 1, 100, -1, low], dtype)
+    inside = (n >= 0) & (n < bits)
+    some = np.where(inside, n, 0)
+    right = np.where(inside, a >> some, np.where(a < 0, -1, 0)).astype(dtype)
+    check("BitShift", [a, n], want=[right], direction="RIGHT", opset=28)
+    check("BitShift", [a, n], want=[np.where(inside, a << some, 0).astype(dtype)], direction="LEFT", opset=28)
+
+
 def test_pow() -> None:
     x = np.abs(floats()) + 0.1
     for exponent in (2.0, 3.0, 0.5, -1.5):

@@ -43,6 +43,7 @@ SINGLE = [
     ("depth_to_space", "DepthToSpace", [f32(2, 12, 3, 5)], {"blocksize": 2}, 13),
     ("depth_to_space", "DepthToSpace", [f32(2, 12, 3, 5)], {"blocksize": 2, "mode": "CRD"}, 13),
     ("space_to_depth", "SpaceToDepth", [f32(2, 3, 4, 6)], {"blocksize": 2}, 13),
+    ("space_to_depth", "SpaceToDepth", [f32(2, 3, 4, 6)], {"blocksize": 2, "mode": "CRD"}, 28),
     ("pad", "Pad", [f32(3, 4), i64(1, 0, 2, 3), np.array(5, np.float32)], {}, 13),
     ("pad", "Pad", [f32(3, 4), i64(0, -1, 2, 3)], {}, 13),
     ("pad", "Pad", [f32(3, 4), i64(2, 3, 1, 1)], {"mode": "reflect"}, 13),

@@ -141,8 +141,16 @@ def _is_inf(a: Arguments) -> Value:
 
 
 def _bit_shift(a: Arguments) -> Value:
-    left = enum_of(a.node, "direction", ("RIGHT", "LEFT"), "")
-    return a.call("shl" if left else "shr", *a.all())
+    """Signed numbers are filled up with their sign, and so is what a shift that is negative, or of all bits,
+    leaves of them."""
+    x, by = a.all()
+    if enum_of(a.node, "direction", ("RIGHT", "LEFT"), ""):
+        return a.call("shl", x, by)
+    if x.dtype not in dtypes.SIGNED:
+        return a.call("shr", x, by)
+    return a.program.select(
+        a.call("lt", x, 0), a.call("not", a.call("shr", a.call("not", x), by)), a.call("shr", x, by)
+    )
 
 
 def _cast(a: Arguments) -> Value:

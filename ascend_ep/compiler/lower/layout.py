@@ -234,7 +234,8 @@ def lower_space_to_depth(node: NodeView, b: PlanBuilder) -> None:
     x = b.contiguous(b.ref(needed(node.inputs, 0)))
     n, c, h, w, size = _split_blocks(node, x)
     blocks = b.view(x, [n, c, h // size, size, w // size, size])
-    b.emit("copy", [permuted(b, blocks, [0, 3, 5, 1, 2, 4])], [b.out(needed(node.outputs, 0))])
+    order = ([0, 3, 5, 1, 2, 4], [0, 1, 3, 5, 2, 4])[enum_of(node, "mode", ("DCR", "CRD"), "DCR")]
+    b.emit("copy", [permuted(b, blocks, order)], [b.out(needed(node.outputs, 0))])
 
 
 # --- kernels ------------------------------------------------------------------------------------
