@@ -10,8 +10,10 @@
 
 #define ATTENTION_LANES GEMM_PANEL /* queries of a block */
 #define ATTENTION_VECTORS (ATTENTION_LANES / ASC_VF)
-#define ATTENTION_KEYS 128 /* keys whose scores are held together, in L1; a multiple of GEMM_PANEL */
-#define ATTENTION_FEW 4    /* up to so many queries, scores are dot products, row by row */
+#define ATTENTION_KEYS 128                /* keys whose scores are held together, in L1; a multiple of GEMM_PANEL */
+#define ATTENTION_OVERLAPS (ASC_VF == 16) /* whether the registers hold a product and exponentials */
+#define ATTENTION_TILE_KEYS 12            /* keys of a product that leaves room for them */
+#define ATTENTION_FEW 4                   /* up to so many queries, scores are dot products, row by row */
 
 /* A key whose mask is at or below this has weight 0 beside one that is not masked: it need not be computed. */
 #define ATTENTION_MASKED (-1e30f)
@@ -55,10 +57,22 @@ typedef struct attention_packed {
     float *v; /* [panel][attention_lines(keys)][GEMM_PANEL] */
 } attention_packed;
 
+/* What scores and masks are multiplied by: a weight is 2^score, but where `narrow`, e^score. */
+static inline float attention_unit(const attention *p) {
+    return p->narrow ? 1.0f : 0x1.715476p+0f; /* log2(e) */
+}
+
+/* A finite mask stays finite. */
+static inline vf attention_mask_in_unit(const attention *p, vf mask) {
+    vf scaled = vf_max(vf_set(-0x1.fffffep127f), vf_min(vf_set(0x1.fffffep127f), mask * attention_unit(p)));
+    return vf_select(vf_abs(mask) == __builtin_inff(), mask, scaled);
+}
+
 /* The softmax of a block so far: the largest score of each query when `shift` was chosen, which is subtracted from its
- * scores, and the sum of its weights. Starts with max -Inf and zeros. */
+ * scores, and the sum of its weights. Starts with max -Inf and zeros. `product`: the largest of the scores that were
+ * multiplied last. */
 typedef struct attention_softmax {
-    vf max[ATTENTION_VECTORS], shift[ATTENTION_VECTORS], total[ATTENTION_VECTORS];
+    vf max[ATTENTION_VECTORS], shift[ATTENTION_VECTORS], total[ATTENTION_VECTORS], product[ATTENTION_VECTORS];
 } attention_softmax;
 
 /* What is read soon: rows of neighbouring floats. Fetched a few rows at a time, because a core that waits for many
@@ -133,11 +147,20 @@ void ASC_FN(attention_few)(const attention *p, int64_t batch, int64_t kv_head, f
 /* Floats of `scores`, for all queries that share a key/value head. 0 on overflow. */
 int64_t ASC_FN(attention_few_floats)(const attention *p);
 
+/* Scores of keys that have not become weights yet. */
+typedef struct attention_pending {
+    attention_softmax *softmax;
+    float *scores;
+    int64_t keys;
+} attention_pending;
+
 /* scores[i][j] = the sum over `lines` of k[i * k_step + line] q[line][j] for so many keys and at least `lanes` queries;
- * q and scores are ATTENTION_LANES wide, and where `narrow`, k and q hold pairs.
- * Behind each tile, some rows of `streams` are fetched. */
+ * q and scores are ATTENTION_LANES wide, and where `narrow`, k and q hold pairs. The largest scores go to the softmax
+ * of `pending`. What is pending becomes weights in place, as attention_weights does; where ATTENTION_OVERLAPS, for up
+ * to ATTENTION_TILE_KEYS keys of float32, meanwhile. Behind each tile, some rows of `streams` are fetched. */
 void ASC_FN(attention_scores)(int narrow, const float *k, int64_t k_step, int64_t keys, int64_t lines, const float *q,
-                              int64_t lanes, float *scores, attention_streams *streams, int64_t fetched_rows);
+                              int64_t lanes, float *scores, const attention_pending *pending,
+                              attention_streams *streams, int64_t fetched_rows);
 
 /* What a mask does to a panel of keys: it is to be added, or adds 0 for all queries, or masks it for all. */
 enum { MASK_ADDS, MASK_IS_ZERO, MASK_HIDES };
@@ -154,16 +177,31 @@ static inline int attention_may_skip(const attention *p, const uint8_t *kinds) {
     return p->offset >= p->keys && kinds[attention_kinds(p) - 1];
 }
 
-/* The mask of a block of queries as [keys][ATTENTION_LANES], and its kinds; lanes without a query are masked. Panels
- * that nobody adds are not written. */
+/* The mask of a block of queries as [keys][ATTENTION_LANES] in the scores' unit, and its kinds; lanes without a query
+ * are masked. Panels that nobody adds are not written. */
 void ASC_FN(attention_turn_mask)(const attention *p, int64_t batch, int64_t head, int64_t block, float *out,
                                  uint8_t *kinds);
 
-/* Chooses what is subtracted from more scores, and whether `factors` rescale what is summed so far. */
+/* By how much a score may exceed what is subtracted from it in float32, in units of log 2. In bfloat16 nothing may: the
+ * largest weight is to be 1, which is not rounded. */
+#define ATTENTION_SLACK 12.0f
+
+/* Whether what was multiplied last asks for another shift. */
+static inline int attention_rises(const attention_softmax *s, int narrow, int64_t lanes) {
+    vi rises = ~(s->product[0] <= s->max[0] + (narrow ? 0 : ATTENTION_SLACK));
+    for (int v = 1; v < ATTENTION_VECTORS && v * ASC_VF < lanes; v++)
+        rises |= ~(s->product[v] <= s->max[v] + (narrow ? 0 : ATTENTION_SLACK));
+    return vi_any(rises);
+}
+
+/* Chooses what is subtracted from more scores, and whether `factors` rescale what is summed so far. scores NULL: they
+ * are as they were multiplied. */
 int ASC_FN(attention_shift)(attention_softmax *s, int narrow, const float *scores, int64_t keys, int64_t lanes,
                             float *factors);
 /* Scores to weights in place, or where `narrow`, to weights of every two keys as pairs. A score of +Inf gives NaN. */
 void ASC_FN(attention_weights)(attention_softmax *s, int narrow, float *scores, int64_t keys, int64_t lanes);
+/* Weights by the factor of each query. */
+void ASC_FN(attention_rescale)(float *weights, int64_t keys, const float *factors);
 
 /* Queries [block * ATTENTION_LANES, ...) of one head against all keys. `next` is read after it. */
 void ASC_FN(attention_block)(const attention *p, int64_t batch, int64_t head, int64_t block,

@@ -72,42 +72,37 @@ static void product(state *s, int narrow, const float *a, int64_t rows, int64_t 
 static void find_queries(const state *s, const float *q) {
     const attention *p = s->p;
     ASC_FN(gemm_interleave)(q, p->q_strides[2], p->q_strides[3], s->lanes, p->depth, LANES, s->q);
-    for (int64_t i = 0; i < LANES * p->depth; i += ASC_VF) vf_store(s->q + i, vf_load(s->q + i) * p->scale);
+    vf scale = vf_set(p->scale * attention_unit(p));
+    for (int64_t i = 0; i < LANES * p->depth; i += ASC_VF) vf_store(s->q + i, vf_load(s->q + i) * scale);
     if (p->narrow) ASC_FN(gemm_interleave_pairs)(s->q, 1, LANES, LANES, p->depth, LANES, NULL, s->q);
 }
 
-/* scores = K Q^T; lanes without a query cost nothing where a vector has none. */
-static void find_scores(state *s, int64_t key, int64_t keys) {
-    const attention *p = s->p;
-    ASC_FN(attention_scores)(p->narrow, s->k + key * s->k_step, s->k_step, keys, attention_lines(p, p->depth), s->q,
-                             s->lanes, s->scores, &s->streams, s->fetched_rows);
-}
-
 /* One row of scores for each key, plus the mask. */
-static void add_mask(const state *s, int64_t key, int64_t keys) {
+static void add_mask(const state *s, int64_t key, int64_t keys, float *scores) {
     const attention *p = s->p;
     int64_t vectors = (s->lanes + ASC_VF - 1) / ASC_VF, step = p->mask_strides[3];
     for (int64_t i = 0; i < keys; i++) {
-        if (s->kinds && s->kinds[(key + i) / GEMM_PANEL] == MASK_IS_ZERO) {
-            i += GEMM_PANEL - 1; /* key is a panel's first */
+        int64_t panel = (key + i) / GEMM_PANEL;
+        if (s->kinds && s->kinds[panel] == MASK_IS_ZERO) {
+            i = (panel + 1) * GEMM_PANEL - 1 - key;
             continue;
         }
         for (int64_t v = 0; v < vectors; v++) {
-            float *at = s->scores + i * LANES + v * ASC_VF;
-            vf mask =
-                s->turned ? vf_load(s->turned + (key + i) * LANES + v * ASC_VF) : vf_set(s->mask[(key + i) * step]);
+            float *at = scores + i * LANES + v * ASC_VF;
+            vf mask = s->turned ? vf_load(s->turned + (key + i) * LANES + v * ASC_VF)
+                                : attention_mask_in_unit(p, vf_set(s->mask[(key + i) * step]));
             vf_store(at, vf_load(at) + mask);
         }
     }
 }
 
 /* Scores of keys that come after what a query sees become -Inf. */
-static void hide_future(const state *s, int64_t key, int64_t keys) {
+static void hide_future(const state *s, int64_t key, int64_t keys, float *scores) {
     const attention *p = s->p;
     int64_t seen = attention_reach(p, s->first) - key; /* by all queries */
     for (int64_t i = seen > 0 ? seen : 0; i < keys; i++)
         for (int v = 0; v < VECTORS; v++) {
-            float *at = s->scores + i * LANES + v * ASC_VF;
+            float *at = scores + i * LANES + v * ASC_VF;
             vi behind = vi_iota() + v * ASC_VF < (int32_t)(key + i - p->offset - s->first);
             vf_store(at, vf_select(behind, vf_set(-INFINITY), vf_load(at)));
         }
@@ -120,15 +115,36 @@ static void rescale(state *s, const float *factors) {
             vf_store(s->sums + i * s->width + j, vf_load(s->sums + i * s->width + j) * factors[i]);
 }
 
+/* Weights of a run of keys from their scores K Q^T, those of a few keys while the next ones' scores are multiplied.
+ * Lanes without a query cost nothing where a vector has none. */
+static void find_weights(state *s, int64_t first, int64_t all) {
+    const attention *p = s->p;
+    attention_pending pending = {.softmax = &s->softmax, .scores = s->scores};
+    int64_t n = ATTENTION_OVERLAPS && !p->narrow ? (all - 1) / ATTENTION_TILE_KEYS + 1 : 1;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t before = i * ATTENTION_TILE_KEYS, keys = n > 1 ? least(all - before, ATTENTION_TILE_KEYS) : all;
+        int64_t key = first + before;
+        float *scores = s->scores + before * LANES, factors[LANES];
+        ASC_FN(attention_scores)(p->narrow, s->k + key * s->k_step, s->k_step, keys, attention_lines(p, p->depth), s->q,
+                                 s->lanes, scores, &pending, &s->streams, s->fetched_rows);
+        int hides = key + keys > attention_reach(p, s->first);
+        if (p->mask) add_mask(s, key, keys, scores);
+        if (hides) hide_future(s, key, keys, scores);
+        const float *changed = p->mask || hides ? scores : NULL;
+        if ((changed || attention_rises(&s->softmax, p->narrow, s->lanes)) &&
+            ASC_FN(attention_shift)(&s->softmax, p->narrow, changed, keys, s->lanes, factors)) {
+            ASC_FN(attention_rescale)(s->scores, before, factors);
+            if (s->started) rescale(s, factors);
+        }
+        pending.scores = scores;
+        pending.keys = keys;
+    }
+    ASC_FN(attention_weights)(&s->softmax, p->narrow, pending.scores, pending.keys, s->lanes);
+}
+
 static void run_keys(state *s, int64_t key, int64_t keys) {
     const attention *p = s->p;
-    find_scores(s, key, keys);
-    if (p->mask) add_mask(s, key, keys);
-    if (key + keys > attention_reach(p, s->first)) hide_future(s, key, keys);
-    float factors[LANES];
-    if (ASC_FN(attention_shift)(&s->softmax, p->narrow, s->scores, keys, s->lanes, factors) && s->started)
-        rescale(s, factors);
-    ASC_FN(attention_weights)(&s->softmax, p->narrow, s->scores, keys, s->lanes);
+    find_weights(s, key, keys);
     int64_t first = attention_lines(p, key), lines = attention_lines(p, keys);
     for (int64_t j = 0; j < p->width; j += GEMM_PANEL) {
         const float *v = s->packed_v ? s->packed_v + j * attention_lines(p, p->keys) + first * GEMM_PANEL

@@ -34,8 +34,10 @@ static void look_at(const float *mask, int64_t step, int64_t keys, int64_t lane,
     f->seeing |= (int64_t)vi_any(sees) << lane;
 }
 
-static void turn_panel(const float *mask, const int64_t *strides, int64_t lanes, int64_t keys, float *out) {
-    ASC_FN(gemm_interleave)(mask, strides[2], strides[3], lanes, keys, LANES, out);
+static void turn_panel(const attention *p, const float *mask, int64_t lanes, int64_t keys, float *out) {
+    ASC_FN(gemm_interleave)(mask, p->mask_strides[2], p->mask_strides[3], lanes, keys, LANES, out);
+    for (int64_t i = 0; !p->narrow && i < keys * LANES; i += ASC_VF)
+        vf_store(out + i, attention_mask_in_unit(p, vf_load(out + i)));
     for (int64_t i = 0; lanes < LANES && i < keys; i++)
         for (int64_t j = lanes; j < LANES; j++) out[i * LANES + j] = -INFINITY;
 }
@@ -57,5 +59,5 @@ void ASC_FN(attention_turn_mask)(const attention *p, int64_t batch, int64_t head
     int skips = attention_may_skip(p, kinds);
     for (int64_t i = 0, key = 0; i < panels; i++, key += GEMM_PANEL)
         if (kinds[i] == MASK_ADDS || (kinds[i] == MASK_HIDES && !skips))
-            turn_panel(mask + key * strides[3], strides, lanes, least(GEMM_PANEL, p->keys - key), out + key * LANES);
+            turn_panel(p, mask + key * strides[3], lanes, least(GEMM_PANEL, p->keys - key), out + key * LANES);
 }

@@ -9,10 +9,6 @@
 #define LANES ATTENTION_LANES
 #define VECTORS ATTENTION_VECTORS
 
-/* By how much a score may exceed what is subtracted from it in float32. In bfloat16 nothing may: the largest weight is
- * to be 1, which is not rounded. */
-#define SLACK 8.0f
-
 /* The largest score of each query so far. Four at a time: one alone would wait for the one before. */
 static vf largest(const float *scores, int64_t keys, vf so_far) {
     vf max[4] = {so_far, so_far, so_far, so_far};
@@ -34,14 +30,15 @@ static vf finite_shift(vf max) {
 int ASC_FN(attention_shift)(attention_softmax *s, int narrow, const float *scores, int64_t keys, int64_t lanes,
                             float *factors) {
     vi moved = {0};
-    float slack = narrow ? 0 : SLACK;
+    float slack = narrow ? 0 : ATTENTION_SLACK;
     for (int v = 0; v < VECTORS; v++, factors += ASC_VF) {
         vf_store(factors, vf_set(1.0f));
         if (v * ASC_VF >= lanes) continue;
-        vf max = largest(scores + v * ASC_VF, keys, s->max[v]);
+        vf max = scores ? largest(scores + v * ASC_VF, keys, s->max[v]) : vf_max(s->product[v], s->max[v]);
         vi moves = ~(max <= s->max[v] + slack);
         if (!vi_any(moves)) continue;
-        vf shift = finite_shift(max), change = vf_exp(s->shift[v] - shift);
+        vf shift = finite_shift(max) - (narrow ? 0 : EXP2_AHEAD), less = s->shift[v] - shift,
+           change = narrow ? vf_exp(less) : vf_exp2(less);
         change = vf_select(s->max[v] == -INFINITY, (vf){0}, change);
         vf factor = vf_select(moves, change, vf_set(1.0f));
         s->shift[v] = vf_select(moves, shift, s->shift[v]);
@@ -53,26 +50,26 @@ int ASC_FN(attention_shift)(attention_softmax *s, int narrow, const float *score
     return vi_any(moved);
 }
 
-/* The scores' exponentials in place, and their sums. A score of +Inf gives NaN. */
+/* The scores' exponentials in place, and their sums, key by key as where they overlap (attention_tile.c). A score of
+ * +Inf gives NaN. */
 static void exponentials(attention_softmax *s, float *scores, int64_t keys, int64_t vectors) {
     for (int64_t v = 0; v < vectors; v++) {
-        vf shift = s->shift[v], sum[4] = {{0}, {0}, {0}, {0}};
+        vf shift = s->shift[v], total = s->total[v];
         float *at = scores + v * ASC_VF;
-        int64_t i = 0;
-        for (; i + 4 <= keys; i += 4, at += 4 * LANES)
 #pragma GCC unroll 4
-            for (int u = 0; u < 4; u++) {
-                vf e = vf_exp_below(vf_load(at + u * LANES) - shift);
-                vf_store(at + u * LANES, e);
-                sum[u] += e;
-            }
-        for (; i < keys; i++, at += LANES) {
-            vf e = vf_exp_below(vf_load(at) - shift);
+        for (int64_t i = 0; i < keys; i++, at += LANES) {
+            vf e = vf_exp2_from(&EXP2_TABLE, vf_load(at) - shift);
             vf_store(at, e);
-            sum[0] += e;
+            total += e;
         }
-        s->total[v] += (sum[0] + sum[1]) + (sum[2] + sum[3]);
+        s->total[v] = total;
     }
+}
+
+void ASC_FN(attention_rescale)(float *weights, int64_t keys, const float *factors) {
+    for (int64_t i = 0; i < keys; i++, weights += LANES)
+        for (int v = 0; v < VECTORS; v++)
+            vf_store(weights + v * ASC_VF, vf_load(weights + v * ASC_VF) * vf_load(factors + v * ASC_VF));
 }
 
 /* exp for x <= 0, or NaN, to be rounded to bfloat16: relative error 8e-5. 2^y with y = n + r, 0 <= r <= 1. */
