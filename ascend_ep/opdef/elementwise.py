@@ -84,7 +84,8 @@ ELEMENTWISE: dict[str, Callable[..., Any]] = {
 
 
 def round_to(value: Any, dtype: int) -> Array:
-    """`value` rounded to an element type, as float64. Integers truncate and saturate; NaN becomes 0."""
+    """`value` rounded to an element type, as float64. Integers truncate and saturate, and have no -0; NaN
+    becomes 0."""
     array = np.asarray(value, dtype=np.float64)
     if dtype == dtypes.BOOL:
         return np.asarray(array != 0, dtype=np.float64)
@@ -92,9 +93,8 @@ def round_to(value: Any, dtype: int) -> Array:
         return _round_to_bfloat16(array)
     if dtype in dtypes.INTEGERS:
         limits = np.iinfo(np.dtype(dtypes.NUMPY[dtype]))
-        return np.clip(
-            np.trunc(np.nan_to_num(array, nan=0.0, posinf=np.inf, neginf=-np.inf)), limits.min, limits.max
-        )
+        whole = np.trunc(np.nan_to_num(array, nan=0.0, posinf=np.inf, neginf=-np.inf))
+        return np.asarray(np.clip(whole, limits.min, limits.max) + 0.0)
     with np.errstate(over="ignore"):
         return array.astype(dtypes.NUMPY[dtype]).astype(np.float64)
 

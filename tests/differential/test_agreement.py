@@ -17,6 +17,7 @@ from programs import MAX_NODES, Operator, drawn
 from ascend_ep.compiler.proof.arithmetic import FLOAT32, FLOAT64
 from ascend_ep.compiler.proof.execution import AGREEMENT_ULPS
 from ascend_ep.compiler.proof.prove import levels
+from ascend_ep.errors import AscendError
 from ascend_ep.opdef.attributes import bind_attributes
 from ascend_ep.opdef.specialize import specialize
 
@@ -62,7 +63,7 @@ def test_other_seeds(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
         for level in levels():
             monkeypatch.setenv("ASCEND_EP_CPU", level)
             check_level(operators, level)
-    except AssertionError as error:
+    except (AssertionError, AscendError) as error:
         raise AssertionError(f"seed {seed}: {error}") from error
 
 

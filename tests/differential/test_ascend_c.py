@@ -13,6 +13,7 @@ from features import features_of
 from programs import Operator, drawn
 
 from ascend_ep.compiler.proof.arithmetic import ASCEND_C
+from ascend_ep.errors import AscendError
 
 pytestmark = pytest.mark.skipif(
     not any(map(shutil.which, ("c++", "g++", "clang++"))), reason="no C++ compiler is installed"
@@ -35,7 +36,7 @@ def test_other_seeds(part: int) -> None:
     seed = int.from_bytes(os.urandom(4), "little")
     try:
         check(drawn(200, seed))
-    except AssertionError as error:
+    except (AssertionError, AscendError) as error:
         raise AssertionError(f"seed {seed}: {error}") from error
 
 

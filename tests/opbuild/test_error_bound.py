@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from ascend_ep.compiler.codegen.session import TensorSpec
-from ascend_ep.compiler.proof.bounded import Bounded
+from ascend_ep.compiler.proof import arithmetic
+from ascend_ep.compiler.proof.bounded import Bounded, apply
 from ascend_ep.compiler.proof.cases import small_cases
 from ascend_ep.compiler.proof.error_bound import interval, propagate
 from ascend_ep.compiler.proof.interpreted import run_interpreted
@@ -48,6 +49,18 @@ def test_kernels_lie_within(formula: str) -> None:
         assert np.all(right), (case.about, got[~right][:3], expect.reference[0][~right][:3])
         bounded += int(np.sum(~expect.lost(0)))
     assert bounded > 1000
+
+
+def test_an_exponent_that_may_be_whole() -> None:
+    """A negative number has a power then, and else none."""
+    base = Bounded(np.array([-2.0, -2.0, 2.0]))
+    exponent = Bounded(np.array([1 - 1e-8, 0.5, 1 - 1e-8]), np.full(3, 1e-7))
+    with np.errstate(invalid="ignore"):
+        found = apply("pow", [base, exponent], arithmetic.FLOAT32)
+    low, high = interval(found, FLOAT32)
+    np.testing.assert_array_equal(low[:2], [-np.inf, np.nan])
+    np.testing.assert_array_equal(high[:2], [np.inf, np.nan])
+    assert np.isfinite([low[2], high[2]]).all()
 
 
 @pytest.mark.parametrize("formula", FORMULAS[:2] + FORMULAS[4:6])

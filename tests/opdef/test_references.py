@@ -170,6 +170,13 @@ def test_reductions_casts_and_indices() -> None:
         value("sum(x, axis=3)")
 
 
+def test_integers_have_no_negative_zero() -> None:
+    for dtype in (dtypes.INT8, dtypes.UINT16, dtypes.INT64):
+        assert not np.signbit(
+            round_to(np.array([-0.0, -0.3, np.nan, -np.inf, -0.9]), dtype)[[0, 1, 2, 4]]
+        ).any()
+
+
 @given(st.floats(width=32))
 def test_rounding_to_bfloat16(value: float) -> None:
     ours = round_to(np.float64(value), dtypes.BFLOAT16)

@@ -131,6 +131,12 @@ def _unsteady(op: str, args: list[Bounded], found: Bounded) -> Bounded:
         error = unbounded_where(may_be_zero(last), error)
     elif op == "pow":
         error = unbounded_where(may_be_zero(first) & (last.value - last.error < 0), error)
+        low, high = (
+            last.value - last.error,
+            last.value + last.error,
+        )  # negative numbers have whole powers alone
+        whole = (low < high) & (np.ceil(low) <= np.floor(high))
+        error = unbounded_where(whole & (first.value - first.error < 0), error)
     elif op == "atan2":
         across = (np.abs(first.value) <= first.error) & (last.value - last.error <= 0)
         unsure = np.asarray(first.error + last.error) > 0
