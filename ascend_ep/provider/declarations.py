@@ -7,14 +7,13 @@ only to sessions whose model contains it.
 from __future__ import annotations
 
 import functools
-import os
 import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ascend_ep.errors import AscendError
 from ascend_ep.provider.library import get_library_path
-from ascend_ep.provider.model_operators import ModelOperators, read_operators
+from ascend_ep.provider.model_operators import ModelOperators
 from ascend_ep.runtime.binding import ffi, lib
 
 if TYPE_CHECKING:
@@ -35,15 +34,13 @@ def definition(number: int) -> OpDef:
     return _definitions[number]
 
 
-def declare_for(model: str | os.PathLike[str] | bytes, registry: Registry, session_options: Any) -> None:
-    """Declares, on these session options, the operators of `model` that onnxruntime doesn't know.
+def declare_for(model: ModelOperators, registry: Registry, session_options: Any) -> None:
+    """Declares, on these session options, the operators of a model that onnxruntime doesn't know.
 
     Raises AscendError for definitions that are wrong, and E40001 when these options already declare
     different operators for another model.
     """
-    wanted = frozenset(
-        _number(domain, found.opdef) for domain, found in _unknown(read_operators(model), registry)
-    )
+    wanted = frozenset(_number(domain, found.opdef) for domain, found in _unknown(model, registry))
     if not wanted:
         return
     present = _present(session_options)
@@ -55,6 +52,15 @@ def declare_for(model: str | os.PathLike[str] | bytes, registry: Registry, sessi
             "these SessionOptions already declare operators for another model",
             fix="Create a new SessionOptions for each model with custom operators.",
         )
+
+
+def is_defined(model: ModelOperators, registry: Registry) -> bool:
+    """Whether every operator of a model has a definition, is a function of its own, or makes a constant."""
+    named = model.operators - model.functions - {("", "Constant")}
+    return bool(named) and all(
+        registry.resolve(domain, op_type, model.opsets.get(domain, 1)) is not None
+        for domain, op_type in named
+    )
 
 
 def default_set(registry: Registry) -> Any:

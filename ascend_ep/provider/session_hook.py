@@ -11,14 +11,16 @@ from __future__ import annotations
 import functools
 import os
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ascend_ep.provider import pending
-from ascend_ep.provider.declarations import declare_for
+from ascend_ep.provider import pending, weights_in_place
+from ascend_ep.provider.declarations import declare_for, is_defined
 from ascend_ep.provider.library import ALIAS, EP_NAME
+from ascend_ep.provider.model_operators import ModelOperators, read_operators
 from ascend_ep.provider.options import check_options, registry_of
 from ascend_ep.runtime.binding import check_environment
 
@@ -30,12 +32,13 @@ _MARK = "_ascend_ep_wrapped"
 
 
 def attach(module: ModuleType) -> None:
-    """Wraps the two steps of `InferenceSession` creation. Idempotent."""
+    """Wraps the steps of `InferenceSession` creation. Idempotent."""
     _wrap_normalization(_rename)
     session_class = module.InferenceSession
     original = getattr(session_class, "_register_ep_custom_ops", None)
     if original is None or hasattr(original, _MARK):
         return
+    _wrap_creation(module)
 
     @functools.wraps(original)
     def _register_ep_custom_ops(
@@ -68,10 +71,16 @@ def prepare(
 ) -> None:
     """Before the model is read: as `declare`; callbacks on this thread are then this session's."""
     pending.clear()
-    model = getattr(session, "_model_path", None) or getattr(session, "_model_bytes", None)
-    registry = declare(model, session_options, providers, options)
-    if registry is not None:
-        pending.announce(session, registry)
+    path = getattr(session, "_model_path", None)
+    if not path:
+        weights_in_place.forget_folder(session_options)
+    declared = declare(path or getattr(session, "_model_bytes", None), session_options, providers, options)
+    if declared is None:
+        return
+    registry, operators = declared
+    pending.announce(session, registry)
+    if path and providers[0] == EP_NAME and is_defined(operators, registry) and _creating.session is session:
+        weights_in_place.lend(session, session_options)
 
 
 def declare(
@@ -79,11 +88,11 @@ def declare(
     session_options: Any,
     providers: Sequence[str],
     options: Sequence[dict[str, str]],
-) -> Registry | None:
+) -> tuple[Registry, ModelOperators] | None:
     """Checks AscendEP's options, declares the operators of `model` it defines, passes on the thread count.
 
-    Returns the definitions in force; None when AscendEP is not among the providers. Raises AscendError for
-    options that are wrong and definitions that can't be read.
+    Returns the definitions in force and what the model names; None when AscendEP is not among the providers.
+    Raises AscendError for options that are wrong and definitions that can't be read.
     """
     if EP_NAME not in providers:
         return None
@@ -94,13 +103,43 @@ def declare(
     if threads > 0 and "num_threads" not in own and not os.environ.get("ASCEND_EP_THREADS"):
         own["num_threads"] = str(threads)  # a plugin can't read the session's own setting
     registry = registry_of(own)
-    if model:
-        declare_for(model, registry, session_options)
-    return registry
+    operators = read_operators(model) if model else ModelOperators()
+    declare_for(operators, registry, session_options)
+    return registry, operators
 
 
 def _rename(name: str) -> str:
     return EP_NAME if name == ALIAS else name
+
+
+class _Creating(threading.local):
+    session: Any = None
+
+
+#: The session that this thread is creating inside of what `_wrap_creation` wrapped.
+_creating = _Creating()
+
+
+def _wrap_creation(module: ModuleType) -> None:
+    """Sessions without options get some of their own, and all get their model back when they are made."""
+    session_class = module.InferenceSession
+    original = getattr(session_class, "_create_inference_session", None)
+    if original is None:
+        return
+
+    @functools.wraps(original)
+    def _create_inference_session(self: Any, providers: Any, *args: Any, **named: Any) -> None:
+        names = [p[0] if isinstance(p, tuple) and p else p for p in providers or ()]
+        if not self._sess_options and (EP_NAME in names or ALIAS in names):
+            self._sess_options = module.SessionOptions()  # onnxruntime's are shared by all such sessions
+        outer, _creating.session = _creating.session, self
+        try:
+            original(self, providers, *args, **named)
+        finally:
+            _creating.session = outer
+            weights_in_place.give_back(self)
+
+    session_class._create_inference_session = _create_inference_session
 
 
 def _wrap_normalization(change: Callable[[str], str]) -> None:
