@@ -45,6 +45,10 @@ CASES = {
     "to one number": (define("mean(x, axis=all, keepdims=false)"), [X]),
     "variance": (define("var(x, axis=0) + x"), [X]),
     "product": (define("prod(1 + 0.1*x, axis=[0, 1])"), [X]),
+    "a condition of what a later one selects": (
+        define("where(abs(mean(x)) > 0.1, sum((x - mean(x))*x), 0.5) + x"),
+        [X],
+    ),
     "logsumexp": (define("logsumexp(x, axis=1, keepdims=false)"), [X]),
     "softmax over an inner axis": (define("t = exp(x - max(x, axis=1))\ny = t/sum(t, axis=1)"), [X]),
     "softmax of a smaller operand": (define("t = exp(w - max(w))\ny = t/sum(t)*x", "xw"), [X, (33,)]),

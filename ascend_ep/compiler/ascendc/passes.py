@@ -73,13 +73,11 @@ def plan_passes(selected: Selected) -> Plan:
         passes.append((mine, _allocate(_full(roots), roots)))
     computed = [v for v in everything if v.spread == "row" and not v.is_fold]
     exported = {v.args[0] for v in everything if v.op == "row_ref"} | {v for _, v in rows} | set(folds)
-    exported |= {
-        a for v in computed for a in v.args if a.spread == "row" and not a.is_mask and a.level < v.level
-    }
-    sections = []
-    for level in range(len(passes) + 1):
+    sections: list[Registers] = []
+    for level in range(len(passes), -1, -1):  # a section reads what those before it export
         roots = [v for v in computed if v.level == level and v in exported]
-        sections.append(_allocate(_section(roots, level), roots))
+        sections.insert(0, _allocate(_section(roots, level), roots))
+        exported |= {v for v in sections[0].values if v.level < level and not v.is_mask}
     last_roots = [v for _, v in full]
     return Plan(
         tuple(passes),
