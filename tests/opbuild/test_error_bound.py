@@ -63,6 +63,15 @@ def test_an_exponent_that_may_be_whole() -> None:
     assert np.isfinite([low[2], high[2]]).all()
 
 
+def test_a_remainder_of_what_is_too_large_to_divide() -> None:
+    """Any remainder may be right where the divisor is rounded."""
+    large, divisor = Bounded(np.array([3.4e38, 3.0])), Bounded(np.array([0.7, 0.7]), np.array([6e-8, 6e-8]))
+    low, high = interval(apply("mod", [large, divisor], arithmetic.FLOAT32), FLOAT32)
+    assert low[0] <= 0
+    assert high[0] >= 0.7
+    assert high[1] - low[1] < 1e-5
+
+
 @pytest.mark.parametrize("formula", FORMULAS[:2] + FORMULAS[4:6])
 def test_a_thousandth_off_lies_outside(formula: str) -> None:
     tested = subject(formula)

@@ -150,8 +150,10 @@ def may_be_zero(x: Bounded) -> Any:
 
 def _quotient(op: str, args: list[Bounded], found: Bounded, arithmetic: Arithmetic) -> Bounded:
     """floor(a / b) of a quotient that is rounded may be one off where the quotient is nearly whole."""
-    steps = at_ends(np.floor, [apply("div", args, arithmetic)]).error
+    quotient = apply("div", args, arithmetic)
+    steps = at_ends(np.floor, [quotient]).error
     if op == "mod":
+        steps = unbounded_where(np.isinf(quotient.value), steps)
         certain = (np.asarray(args[0].error + args[1].error) == 0) * np.ones(np.shape(steps))
         steps = np.where(certain > 0, 0.0, steps)
     size = np.abs(args[1].value) + args[1].error if op == "mod" else 1.0
