@@ -143,6 +143,20 @@ int32_t asc_kernel_at(int32_t isa, uint32_t index, asc_kernel_info *out) {
     return ASC_OK;
 }
 
+/* Runs in a workspace of NaN, with a line behind it that nobody may write. */
+static int32_t run_guarded(const asc_kernel *row, asc_call *call) {
+    uint64_t size = call->workspace_bytes, whole = (size / ASC_ALIGN + 2) * ASC_ALIGN;
+    uint8_t *workspace = aligned_alloc(ASC_ALIGN, whole);
+    if (!workspace) return asc_fail(call->status, ASC_E_MEMORY, "no memory for the kernel's workspace");
+    memset(workspace, 0xff, whole);
+    call->workspace = workspace;
+    int32_t code = row->run(call);
+    for (uint64_t i = size; i < whole && code == ASC_OK; i++)
+        if (workspace[i] != 0xff) code = asc_fail(call->status, ASC_E_RUN, "the kernel wrote behind its workspace");
+    free(workspace);
+    return code;
+}
+
 int32_t asc_kernel_call(int32_t isa, const char *op, asc_tensor *in, uint32_t n_in, asc_tensor *out, uint32_t n_out,
                         const int64_t *ints, uint32_t n_ints, const double *floats, uint32_t n_floats, int32_t threads,
                         asc_status *status) {
@@ -167,13 +181,5 @@ int32_t asc_kernel_call(int32_t isa, const char *op, asc_tensor *in, uint32_t n_
     }
     int32_t code = row->prepare(&call);
     if (code != ASC_OK) return code;
-    void *workspace = NULL;
-    if (call.workspace_bytes) {
-        workspace = aligned_alloc(ASC_ALIGN, (call.workspace_bytes + ASC_ALIGN - 1) / ASC_ALIGN * ASC_ALIGN);
-        if (!workspace) return asc_fail(status, ASC_E_MEMORY, "no memory for the kernel's workspace");
-        call.workspace = workspace;
-    }
-    code = row->run(&call);
-    free(workspace);
-    return code;
+    return call.workspace_bytes ? run_guarded(row, &call) : row->run(&call);
 }

@@ -353,7 +353,8 @@ ASC_API uint32_t asc_kernel_count(int32_t isa);
 ASC_API int32_t asc_kernel_at(int32_t isa, uint32_t index, asc_kernel_info *out);
 /* Index of the first row that takes these types, or -1. A type of ASC_UNDEFINED is an absent operand. */
 ASC_API int32_t asc_kernel_find(int32_t isa, const char *op, const int32_t *types, uint32_t n_in, uint32_t n_out);
-/* Checks and runs one kernel; threads <= 0 means the default. isa < 0 means asc_isa_current(). */
+/* Checks and runs one kernel; threads <= 0 means the default. isa < 0 means asc_isa_current(). Made to find faults: the
+ * workspace begins as NaN, and a kernel that writes behind it fails. */
 ASC_API int32_t asc_kernel_call(int32_t isa, const char *op, asc_tensor *in, uint32_t n_in, asc_tensor *out,
                                 uint32_t n_out, const int64_t *ints, uint32_t n_ints, const double *floats,
                                 uint32_t n_floats, int32_t threads, asc_status *status);

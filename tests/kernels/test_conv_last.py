@@ -101,6 +101,17 @@ def test_channels_apart(isa, channels, size, stride) -> None:
 
 
 @isa_each
+def test_strips_of_few_channels_end_where_their_memory_does(isa) -> None:
+    """Channels that come first are put last in the strip, whose last line has no padding behind it."""
+    for channels, height, width in product((1, 2, 5, 7), range(1, 9), (9, 12)):
+        x, w = normal(1, channels, height + 1, width), normal(3, channels, height, 3)
+        geometry = [(height, 1, 1, 0), (3, 1, 1, 0)]
+        shape = (1, 3, 2, width - 2)
+        y = conv(x, packed(w, 1), shape, geometry, first=1, isa=isa, threads=1)
+        np.testing.assert_array_equal(y, conv(x, packed(w, 1), shape, geometry, isa=isa, threads=1))
+
+
+@isa_each
 def test_strips_and_parts(isa) -> None:
     """Large enough for several strips of an image, and for weights that are split among chunks."""
     check(isa, 1, 96, 40, (33, 60), (3, 3), (1, 1), (1, 1), (1, 1))
