@@ -77,16 +77,15 @@ def _entry(session_options: Any, name: str) -> str | None:
 
 def without_weights(path: str, location: str) -> bytes | None:
     """The model with its large weights as external data at `location`; None where that doesn't pay."""
-    left = 0
+    left: list[int] = []
     try:
         entry = _external("location", location)
         with open(path, "rb") as file:
             view = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
         def tensor(start: int, end: int) -> bytes | None:
-            nonlocal left
             thin = _without_data(view, start, end, entry) if end - start >= LEAST_WEIGHT else None
-            left += end - start if thin is not None else 0
+            left.extend([end - start] if thin is not None else [])
             return thin
 
         def graph(start: int, end: int) -> bytes:
@@ -95,7 +94,9 @@ def without_weights(path: str, location: str) -> bytes | None:
         model = _replaced(view, 0, len(view), _MODEL_GRAPH, graph)
     except (OSError, ValueError):
         return None
-    return model if left >= LEAST_BYTES else None
+    if model.count(delimited(1, b"location")) != len(left):
+        return None  # what lies in other files is looked for beside the path given, perhaps a link
+    return model if sum(left) >= LEAST_BYTES else None
 
 
 def _without_data(view: memoryview, start: int, end: int, location: bytes) -> bytes | None:

@@ -10,7 +10,7 @@ import onnx
 import onnx.helper as oh
 import onnxruntime as ort
 import pytest
-from onnx.external_data_helper import load_external_data_for_model
+from onnx.external_data_helper import load_external_data_for_model, set_external_data
 from provider_graphs import model, two_layers, two_layers_reference, value, weights
 
 from ascend_ep.provider import placement, report, weights_in_place
@@ -90,6 +90,18 @@ def test_a_link_to_a_file_elsewhere(tmp_path: Path, lent: list[str]) -> None:
     s = session(str(tmp_path / "m.onnx"))
     np.testing.assert_allclose(s.run(None, {"x": x})[0], two_layers_reference(x), atol=1e-5)
     assert lent == [path]
+
+
+def test_other_files_are_found_beside_the_link(tmp_path: Path, lent: list[str]) -> None:
+    content, x = onnx.load_from_string(two_layers()), weights(3, 5, 8)
+    set_external_data(content.graph.initializer[1], "w2.bin")
+    (tmp_path / "blobs").mkdir()
+    onnx.save(content, tmp_path / "m.onnx")
+    (tmp_path / "m.onnx").rename(tmp_path / "blobs" / "0f3a")
+    (tmp_path / "m.onnx").symlink_to(tmp_path / "blobs" / "0f3a")
+    s = session(str(tmp_path / "m.onnx"))
+    np.testing.assert_allclose(s.run(None, {"x": x})[0], two_layers_reference(x), atol=1e-5)
+    assert lent == []
 
 
 def test_options_are_kept_apart(tmp_path: Path, lent: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
