@@ -207,7 +207,7 @@ CODES: dict[str, Code] = {
     "E40004": Code("%s", "The file was changed after it was written; convert the model again."),
     "E40005": Code("%s", "Convert the model again with this version of ascend-atc."),
     "E40006": Code("%s", "Run `ascend-om inspect` to see what the bundle needs."),
-    "E40007": Code("%s", "Feed the shapes that get_inputs() shows."),
+    "E40007": Code("%s", "Feed the shapes that get_inputs() shows, with sizes that agree with each other."),
     "E40008": Code("%s", "Use smaller shapes, or raise the limit."),
     "E40009": Code("%s", 'Trust the library with `ascend-om trust`, or pass trust="sha256:...".'),
     "E40010": Code("%s", "Install onnxruntime, or convert a model whose operators are all native."),

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from ascend_ep.cli.atc_shapes import parse_input_shape
 from ascend_ep.errors import AscendError
+from ascend_ep.opdef.agreements import Agreement, agreeing_sizes
+from ascend_ep.opdef.dim_text import parse_dim
+from ascend_ep.opdef.dims import evaluate
 from ascend_ep.runtime.element_types import dtype_of_name
 
 if TYPE_CHECKING:
@@ -27,12 +30,35 @@ def input_arrays(
     inputs = {arg.name: arg for arg in session.get_inputs()}
     found = _from_files(inputs, files)
     free = {str(d) for arg in inputs.values() for d in arg.shape if not isinstance(d, int)}
-    sizes = _sizes(dims, free)
+    shapes = _shapes(session, _sizes(dims, free) | _sizes_of(found, inputs))
     generator = np.random.default_rng(seed)
     for name, arg in inputs.items():
         if name not in found:
-            found[name] = _random(arg, sizes, generator)
+            found[name] = _random(arg, shapes[name], generator)
     return found
+
+
+def _sizes_of(arrays: dict[str, NDArray[Any]], inputs: dict[str, NodeArg]) -> dict[str, int]:
+    """The free dimensions that the shapes of files give."""
+    pairs = (p for name, array in arrays.items() for p in zip(inputs[name].shape, array.shape, strict=False))
+    return {d: n for d, n in pairs if isinstance(d, str)}
+
+
+def _shapes(session: InferenceSession, sizes: dict[str, int]) -> dict[str, list[int]]:
+    """The shape of every input, with these sizes of free dimensions and others that agree with them."""
+    bundle = session.bundle
+    ranges = {symbol.name: (symbol.min, symbol.max) for symbol in bundle.symbols}
+    agreements = [
+        Agreement(parse_dim(str(a.left)), parse_dim(str(a.right)), a.or_one) for a in bundle.agreements
+    ]
+    fixed = {name: size for name, size in sizes.items() if name in ranges}
+    profile = next((p for p in bundle.profiles if fixed.items() <= p.items()), {})
+    chosen = agreeing_sizes(ranges, fixed | profile, agreements, ranges, FREE_SIZE)
+    return {
+        edge.name: [d if isinstance(d, int) else evaluate(parse_dim(d), chosen) for d in edge.dims]
+        for edge in bundle.edges
+        if edge.is_input
+    }
 
 
 def dims_of_shapes(session: InferenceSession, text: str) -> list[str]:
@@ -95,7 +121,7 @@ def _sizes(dims: Sequence[str], free: set[str]) -> dict[str, int]:
     return sizes
 
 
-def _random(arg: NodeArg, sizes: dict[str, int], generator: np.random.Generator) -> NDArray[Any]:
+def _random(arg: NodeArg, shape: list[int], generator: np.random.Generator) -> NDArray[Any]:
     dtype = dtype_of_name(arg.type)
     if dtype is None:
         raise AscendError(
@@ -103,7 +129,6 @@ def _random(arg: NodeArg, sizes: dict[str, int], generator: np.random.Generator)
             f"input [{arg.name}] of type {arg.type} can't be random",
             fix=f"Give --input={arg.name}=FILE.",
         )
-    shape = [d if isinstance(d, int) else sizes.get(str(d), FREE_SIZE) for d in arg.shape]
     try:
         if dtype.kind in "biu":
             return generator.integers(0, 2, shape).astype(dtype)

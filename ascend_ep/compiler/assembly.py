@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import onnx_ir as ir
 
@@ -11,6 +12,7 @@ from ascend_ep.errors import AscendError
 from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.fusion.ledger import Ledger, Outcome
 from ascend_ep.graph.partition import Partition
+from ascend_ep.opdef.agreements import Agreement
 from ascend_ep.opdef.dims import Dim, DimExpr, symbol, symbols
 
 from .alone import take_alone
@@ -23,7 +25,7 @@ from .fuse_norm import fuse_norms
 from .host_model import host_model
 from .lowering import MAX_RANK, Lowering, PlanBuilder, Unsupported
 from .native_op import FormulaCode
-from .plan import Edge, HostPartition, NativePartition, Plan, SymbolRange
+from .plan import Edge, HostPartition, NativePartition, Plan, Ref, SymbolRange
 from .quantised_products import quantise_products
 from .rounding import postpone_rounding, round_in_epilogues
 from .semantics import Semantics, label, operand
@@ -72,7 +74,7 @@ class Assembly:
 
     def _edge(self, value: ir.Value, is_input: bool = False, is_output: bool = False) -> Edge:
         fact = self._facts[value]
-        dims, dtype = fact.dims, fact.dtype
+        dims, dtype = self._facts.rim_dims(value), fact.dtype
         if dims is None or len(dims) > MAX_RANK:
             dims, dtype = (), 0
         edge = Edge(value.name or "", dtype, dims, is_input, is_output)
@@ -130,11 +132,14 @@ class Assembly:
             made.fallback = plain if self._fallback else None
             lowered = [(made, builder), *(lowered if self._fallback else [])]
         needed = set[str]().union(*(needed_symbols(p.values, p.insns) for p, _ in lowered))
-        for missing in sorted(needed - _pure_symbols(r.dims for _, r in plain.inputs)):
+        for missing in sorted(needed - _pure_symbols(_dims_at_rim(e, r) for e, r in plain.inputs)):
             if missing not in self._sources:
                 raise Unsupported("the shape of a value within a node depends on the data")
             for made, builder in lowered:
                 self._input(made, builder, self._sources[missing])
+        for made, _ in lowered:
+            for edge, ref in made.inputs:
+                ref.dims = _dims_at_rim(edge, ref)
         self.fusions += ledger.outcomes
         return lowered[0][0]
 
@@ -205,7 +210,7 @@ class Assembly:
         found: dict[str, ir.Value] = {}
         inner = (v for node in self._model.graph for v in node.outputs)
         for value in (*self._model.graph.inputs, *inner):
-            for name in _pure_symbols([self._facts[value].dims or ()]):
+            for name in _pure_symbols([self._facts.rim_dims(value) or ()]):
                 found.setdefault(name, value)
         return found
 
@@ -217,6 +222,36 @@ class Assembly:
             if isinstance(part, NativePartition):
                 names |= dict.fromkeys(sorted(needed_symbols(part.values, part.insns)))
         self.plan.symbols = {name: SymbolRange() for name in names}
+        agreements = self._facts.agreements
+        self.plan.agreements = [
+            replace(a, text=self._agreement_text(a))
+            for a in agreements.found()
+            if _symbols_of(a) <= names.keys()
+        ]
+        self.plan.hopes = [a for a in agreements.hopes() if _symbols_of(a) <= names.keys()]
+
+    def _agreement_text(self, agreement: Agreement) -> str:
+        """One sentence that names the axes and the node, to which the runtime adds the sizes."""
+        places: dict[str, str] = {}
+        for edge in self._inputs.values():
+            for axis, dim in enumerate(edge.dims):
+                places.setdefault(str(dim), f"axis {axis} of input [{edge.name}]")
+        wanted = f"'{agreement.right}'" if isinstance(agreement.right, DimExpr) else str(agreement.right)
+        own = f"'{agreement.left}'"
+        subject = f"{places[str(agreement.left)]} ({own})" if str(agreement.left) in places else own
+        names = sorted(_symbols_of(agreement) - {str(agreement.left)})
+        where = ", ".join(f"'{n}' is {places[n]}" for n in names if n in places)
+        or_one = ", or 1," if agreement.or_one else ""
+        return f"{subject} must be {wanted}{or_one} for node [{agreement.text}]" + (where and f"; {where}")
+
+
+def _symbols_of(agreement: Agreement) -> frozenset[str]:
+    return symbols([agreement.left, agreement.right])
+
+
+def _dims_at_rim(edge: Edge, ref: Ref) -> tuple[Dim, ...]:
+    """Those of a value that enters a partition; inputs of the model have the names that this gives them."""
+    return edge.dims if edge.is_input else ref.dims
 
 
 def _calls_library(part: NativePartition) -> bool:

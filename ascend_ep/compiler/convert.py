@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import onnx
@@ -53,6 +54,7 @@ from .precision import BFLOAT16_PRODUCTS, EXACT, FLOAT32_PRODUCTS, PrecisionList
 from .precision_pass import apply_precision, node_names
 from .self_check import (
     NoSamples,
+    UnfitSizes,
     check_against_reference,
     coarsest_bound,
     digest_of,
@@ -67,6 +69,7 @@ from .weight_files import WeightFiles
 from .winograd import use_winograd
 from .writer import write_bytes, write_file
 
+T = TypeVar("T")
 Source = str | os.PathLike[str] | bytes | onnx.ModelProto
 
 
@@ -154,12 +157,34 @@ class Conversion:
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes the bundle, having verified and run it. Raises AscendError; then no file is left."""
         self.options.progress("writing")
+        self._sampled(lambda: self._write(Path(path)))
+        self._trust(_natives(self.plan))
+
+    def _sampled(self, write: Callable[[], T]) -> T:
+        """Writes with samples of sizes that the model takes, or with none."""
         try:
-            self._write(Path(path))
+            return write()
+        except UnfitSizes as error:
+            unfit = error
         except NoSamples:
             self.plan.samples.clear()
-            self._write(Path(path))
-        self._trust(_natives(self.plan))
+            return write()
+        for size in samples.OTHER_SIZES:
+            try:
+                if self._reserve(size):
+                    return write()
+            except NoSamples:
+                continue
+        text = f"the bundle is written without a sample run, as no sizes were found that the model takes: {unfit}"
+        warnings.warn(f"{text} (--input_hint_shape says which to try)", RuntimeWarning, stacklevel=3)
+        self.plan.samples.clear()
+        return write()
+
+    def _reserve(self, size: int = samples.FREE_SIZE) -> bool:
+        options, images = self.options, [p.name for p in self.preprocessing]
+        if options.sample_seed is None:
+            return False
+        return samples.reserve(self.plan, options.sample_seed, images, options.hint_shapes, size)
 
     def _write(self, target: Path) -> None:
         where = self.options.external_weight
@@ -169,11 +194,7 @@ class Conversion:
     def to_bytes(self) -> bytes:
         """The bundle in memory, verified and run. Of its code, what was generated here becomes trusted."""
         soc = self.options.soc_version
-        try:
-            written = write_bytes(self.plan, self.model_def, soc, self._check)
-        except NoSamples:
-            self.plan.samples.clear()
-            written = write_bytes(self.plan, self.model_def, soc, self._check)
+        written = self._sampled(lambda: write_bytes(self.plan, self.model_def, soc, self._check))
         self._trust([n for n in _natives(self.plan) if n.generated])
         return written
 
@@ -256,10 +277,10 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
         lists, clip = options.precision_lists, options.clip_weights
         apply_precision(model, facts, registry, options.precision, lists, clip)
         dump.model("retyped", model)
-        facts = infer_facts(model, registry)
+        facts = infer_facts(model, registry, agreements=facts.agreements)
     if options.after_types is not None:
         options.after_types(model, facts)
-        facts = infer_facts(model, registry)
+        facts = infer_facts(model, registry, agreements=facts.agreements)
     semantics = Semantics(model, registry)
     build = partial(_build, model, facts, semantics, options, dump, where, ledger)
     try:
@@ -278,13 +299,12 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
     store_halves(plan)
     use_winograd(plan)
     plan.meta |= origin(model, options, where) | metadata(preprocessing)
-    if options.sample_seed is not None:
-        images = [p.name for p in preprocessing]
-        samples.reserve(plan, options.sample_seed, images, options.hint_shapes)
-    dump.plan("plan", plan)
     table = partition_table(parts, semantics)
     said = (fusions, preprocessing, tuple(limits))
-    return Conversion(plan, table, model, facts, options, where, source, registry, *said)
+    conversion = Conversion(plan, table, model, facts, options, where, source, registry, *said)
+    conversion._reserve()
+    dump.plan("plan", plan)
+    return conversion
 
 
 def declare(model: ir.Model, options: ConvertOptions) -> None:

@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep.opdef.agreements import Agreement
 from ascend_ep.opdef.dims import Dim
 
 INPUT, OUTPUT, TEMP, WEIGHT, VIEW = range(5)  # ASC_VALUE_...
@@ -163,4 +164,7 @@ class Plan:
     meta: dict[str, str] = field(default_factory=dict)
     #: the only sizes of free dimensions at which the model runs, each with the same symbols; none: any
     profiles: list[Mapping[str, int]] = field(default_factory=list)
+    #: what sizes of inputs must satisfy, and what they had better, for broadcasting that may also be of 1
+    agreements: list[Agreement] = field(default_factory=list)
+    hopes: list[Agreement] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)

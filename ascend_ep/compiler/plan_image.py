@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ascend_ep.errors import AscendError
+from ascend_ep.opdef.agreements import Agreement
 from ascend_ep.opdef.dims import Dim, Node, tree
 from ascend_ep.runtime._rt import ffi, lib
 from ascend_ep.runtime.layouts import LAYOUT_NAMES, LAYOUTS
@@ -116,6 +117,7 @@ class PlanImage:
             "asc_meta",
             ({"key": self._string(k), "value": self._string(v)} for k, v in self._plan.meta.items()),
         )
+        agreements = self._structs("asc_agreement", map(self._agreement, self._plan.agreements))
         dims = ({"op": op, "a": a, "b": b, "value": value} for op, a, b, value in self._dims)
         return _assemble(
             [
@@ -134,6 +136,7 @@ class PlanImage:
                 (lib.ASC_SEC_SAMPLES, samples),
                 (lib.ASC_SEC_PROFILES, self._structs("asc_profile_size", self._profile_sizes())),
                 (lib.ASC_SEC_WEIGHT_FILES, self._structs("asc_weight_file", self._weight_files())),
+                (lib.ASC_SEC_AGREEMENTS, agreements),
                 (lib.ASC_SEC_STRINGS, (1, bytes(self._strings))),
             ],
             self._min_reader(values, partitions),
@@ -147,6 +150,7 @@ class PlanImage:
         """The oldest reader that knows all of this (ASC_READER_VERSION)."""
         known = [4] if self._plan.profiles else [1]
         known += [6] if self._placed.weight_files else []
+        known += [7] if self._plan.agreements else []
         known += [2] if any(p.get("fallback") for p in partitions) else []
         return max(*known, *(LAYOUTS[LAYOUT_NAMES[v["layout"]]].reader for v in values), 1)
 
@@ -215,6 +219,14 @@ class PlanImage:
             for number, profile in enumerate(self._plan.profiles)
             for name, size in profile.items()
         ]
+
+    def _agreement(self, agreement: Agreement) -> dict[str, int]:
+        return {
+            "left": self._dim(agreement.left),
+            "right": self._dim(agreement.right),
+            "or_one": int(agreement.or_one),
+            "text": self._string(agreement.text),
+        }
 
     def _weight_files(self) -> list[dict[str, Any]]:
         return [

@@ -9,12 +9,15 @@ import onnx_ir as ir
 from numpy.typing import NDArray
 
 from ascend_ep.errors import AscendError
+from ascend_ep.opdef.agreements import agreeing_sizes
 from ascend_ep.opdef.dims import evaluate, static, symbols
 
 from .plan import Edge, Plan, Sample
 
 #: The size of a free dimension in samples, within its range.
 FREE_SIZE = 2
+#: Sizes that are tried when the model doesn't take that one, though nothing said so.
+OTHER_SIZES = (1, 8, 32, 224)
 #: Samples are left out of models whose inputs and outputs are larger than this.
 MAX_BYTES = 64 << 20
 
@@ -23,17 +26,18 @@ def bindings(
     plan: Plan, size: int = FREE_SIZE, hints: Mapping[int, Sequence[int]] | None = None
 ) -> dict[str, int]:
     """A size for every free dimension, within its range: of the first profile if there are some, of `hints`
-    (shapes by position of the input), else `size`.
+    (shapes by position of the input), else `size` or what agrees with the others.
 
     Raises AscendError E10001 for a hint that isn't a shape of its input.
     """
-    hinted = _hinted(plan, hints or {})
-    sizes = {
+    ranges = {name: (r.min, r.max) for name, r in plan.symbols.items()}
+    hinted = {
         name: max(r.min, min(n, r.max if r.max is not None else n))
-        for name, r in plan.symbols.items()
-        for n in (hinted.get(name, size),)
+        for name, n in _hinted(plan, hints or {}).items()
+        for r in (plan.symbols[name],)
     }
-    return sizes | dict(plan.profiles[0] if plan.profiles else {})
+    fixed = hinted | dict(plan.profiles[0] if plan.profiles else {})
+    return agreeing_sizes(plan.symbols, fixed, plan.agreements, ranges, size, plan.hopes)
 
 
 def _hinted(plan: Plan, hints: Mapping[int, Sequence[int]]) -> dict[str, int]:
@@ -85,17 +89,19 @@ def reserve(
     seed: int,
     images: Collection[str] = (),
     hints: Mapping[int, Sequence[int]] | None = None,
+    size: int = FREE_SIZE,
 ) -> bool:
-    """Adds sample inputs, and zeros where their outputs will be, to the plan.
+    """Gives the plan sample inputs, and zeros where their outputs will be; free dimensions are about `size`.
 
-    False when the sizes of inputs or outputs can't be known before a run, or are too large to store.
+    False, and there are none, when the sizes of inputs or outputs can't be known before a run, or are too large to store.
     """
+    plan.samples.clear()
     inputs = [e for e in plan.edges if e.is_input]
     outputs = [e for e in plan.edges if e.is_output]
     given = {name for e in inputs for name in symbols(e.dims)}
     if not symbols([d for e in outputs for d in e.dims]) <= given:
         return False
-    sizes = bindings(plan, hints=hints)
+    sizes = bindings(plan, size, hints)
     arrays = random_inputs(inputs, sizes, seed, images)
     zeros = random_inputs(outputs, sizes, seed)
     if arrays is None or zeros is None:

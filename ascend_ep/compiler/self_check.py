@@ -53,10 +53,14 @@ class NoSamples(Exception):
     """The samples of a plan can't be run here, or their random data is refused."""
 
 
+class UnfitSizes(NoSamples):
+    """The model doesn't take the sizes of the samples, which say nothing of other sizes."""
+
+
 def run_samples(written: Path | bytes, plan: Plan) -> list[Array]:
     """Opens the bundle, which verifies it, and runs it on its sample inputs; the outputs in their order.
 
-    Raises NoSamples, or the AscendError of a bundle that fails otherwise.
+    Raises NoSamples, of which UnfitSizes says what doesn't fit, or the AscendError of a bundle that fails otherwise.
     """
     inputs = {s.edge.name: s.array for s in plan.samples if s.edge.is_input}
     outputs = [s.edge.name for s in plan.samples if s.edge.is_output]
@@ -68,6 +72,8 @@ def run_samples(written: Path | bytes, plan: Plan) -> list[Array]:
         bind_profiles(written, plan)
         return session.run(outputs, inputs) if outputs else []
     except AscendError as error:
+        if error.code == "E40007" and outputs:
+            raise UnfitSizes(error.text) from error
         if error.code not in ("E40008", "E40009", "E40010", "E40011"):
             raise
         if outputs:

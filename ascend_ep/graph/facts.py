@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
+from ascend_ep.graph.agreements import Agreements
 from ascend_ep.opdef.dims import Dim, DimExpr, symbols
 
 #: the largest tensor of integers whose elements are tracked one by one
@@ -100,11 +101,17 @@ UNKNOWN = Fact()
 class Facts:
     """A Fact per value of a model; `input_symbols` are those that the shapes of the model's inputs give.
 
-    A dim with any other symbol depends on the data.
+    A dim with any other symbol depends on the data. `agreements`: what inputs must satisfy; dims are written
+    as these allow, those of inputs too.
     """
 
-    def __init__(self, input_symbols: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, input_symbols: frozenset[str] = frozenset(), agreements: Agreements | None = None
+    ) -> None:
         self.input_symbols = input_symbols
+        self.agreements = agreements or Agreements()
+        #: of inputs whose dims the agreements write in another way: as they are declared
+        self.declared_dims: dict[ir.Value, tuple[Dim, ...]] = {}
         self._facts: dict[ir.Value, Fact] = {}
 
     def __getitem__(self, value: ir.Value) -> Fact:
@@ -119,6 +126,10 @@ class Facts:
 
     def __iter__(self) -> Iterator[ir.Value]:
         return iter(self._facts)
+
+    def rim_dims(self, value: ir.Value) -> tuple[Dim, ...] | None:
+        """The dims of `value`, with the names that an input declares."""
+        return self.declared_dims.get(value, self[value].dims)
 
     def depends_on_data(self, value: ir.Value) -> bool:
         """Whether the shape of `value` can't be computed from those of the model's inputs."""

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import onnx_ir as ir
 
 from ascend_ep.errors import AscendError
+from ascend_ep.graph.agreements import Agreements
 from ascend_ep.graph.control_flow import OPERATORS, infer_control_flow
 from ascend_ep.graph.declared import Declared, declare_backwards, declare_inputs, declared_fact, given_inputs
 from ascend_ep.graph.facts import UNKNOWN, Fact, Facts
@@ -51,20 +52,59 @@ def definition(registry: Registry, domain: str, op_type: str, version: int) -> O
     return opdef
 
 
+#: Inferences in which what the inputs must satisfy is looked for.
+ROUNDS = 6
+
+
 def infer_facts(
-    model: ir.Model, registry: Registry | None = None, given: Mapping[str, Fact] | None = None
+    model: ir.Model,
+    registry: Registry | None = None,
+    given: Mapping[str, Fact] | None = None,
+    agreements: Agreements | None = None,
 ) -> Facts:
     """The facts of every value of the main graph (and of the branches of If).
 
     `given`: what is known of every input, by name, instead of what the model declares of them.
+    `agreements`: those of an earlier inference over the same model, whose nodes may be others now.
     AscendError E19014, naming the node, where a shape is impossible or contradicts the declared one.
     """
-    facts = declare_inputs(model) if given is None else given_inputs(model, given)
+    declare_backwards(model.graph)
+    if given is not None:
+        return _infer(model, registry, given_inputs(model, given))
+    agreements = agreements or Agreements()
+    for left in reversed(range(ROUNDS)):
+        facts = declare_inputs(model, agreements)
+        order = _symbols_in_order(model, facts)
+        agreements.recording = left > 0
+        _infer(model, registry, facts)
+        _see_outputs(model, facts)
+        agreements.recording = False
+        if left == 0 or not agreements.learn(order):
+            break
+    return facts
+
+
+def _infer(model: ir.Model, registry: Registry | None, facts: Facts) -> Facts:
     for value in model.graph.inputs:
         _check_size(value, facts[value], f"{value.name} (input)")
-    declare_backwards(model.graph)
     _Inference(model, registry, facts).infer_graph(model.graph)
     return facts
+
+
+def _see_outputs(model: ir.Model, facts: Facts) -> None:
+    """An output that the model declares to have an input's axis has it, whatever is broadcast to it."""
+    for value in model.graph.outputs:
+        inferred, declared, node = facts[value].dims, declared_fact(value).dims, value.producer()
+        if node is not None and inferred and declared and len(inferred) == len(declared):
+            for a, b in zip(inferred, facts.agreements.canonical(declared), strict=True):
+                facts.agreements.see_declared(a, b, node)
+
+
+def _symbols_in_order(model: ir.Model, facts: Facts) -> dict[str, int]:
+    """The symbols that are dims of inputs by themselves, numbered as these declare them."""
+    dims = (d for value in model.graph.inputs for d in facts.rim_dims(value) or ())
+    alone = dict.fromkeys(str(d) for d in dims if isinstance(d, DimExpr) and d == symbol(str(d)))
+    return {name: i for i, name in enumerate(alone)}
 
 
 class _Inference:
@@ -86,7 +126,7 @@ class _Inference:
         domain = "" if node.domain == "ai.onnx" else node.domain
         version = node.version or self.opsets.get(domain, 1)
         inputs = [None if v is None else self.facts[v] for v in node.inputs]
-        call = Call(node, version, inputs)
+        call = Call(node, version, inputs, self.facts.agreements)
         if domain == "" and node.op_type in OPERATORS:
             results = infer_control_flow(node, version, self.facts, self._infer_body)
         else:
@@ -124,7 +164,10 @@ class _Inference:
         """The outputs of a control-flow body whose inputs have these facts."""
         for value, fact in zip(body.inputs, given, strict=False):
             self.facts[value] = fact
+        agreements = self.facts.agreements
+        recording, agreements.recording = agreements.recording, False  # it may never run
         self.infer_graph(body)
+        agreements.recording = recording
         return [self.facts[v] for v in body.outputs]
 
     def _settle(self, node: ir.Node, value: ir.Value, fact: Fact) -> Fact:
@@ -149,7 +192,7 @@ class _Inference:
     def _settle_dim(
         self, node: ir.Node, value: ir.Value, inferred: Sequence[Dim], declared: Sequence[Dim], index: int
     ) -> Dim:
-        ours, theirs = inferred[index], declared[index]
+        ours, theirs = inferred[index], self.facts.agreements.canonical([declared[index]])[0]
         if isinstance(ours, int):
             if isinstance(theirs, int) and ours != theirs:
                 _contradict(node, value, "shape", _text(declared), _text(inferred))

@@ -115,6 +115,16 @@ class Symbol:
     max: int | None
 
 
+@dataclass(frozen=True)
+class Agreement:
+    """What inputs must satisfy: `left` is `right`, or where `or_one` 1; `text` says it in words."""
+
+    left: DimText
+    right: DimText
+    or_one: bool
+    text: str
+
+
 class Bundle:
     """Reads the sections of an open model; see native/include/ascend_rt.h for what they hold."""
 
@@ -160,6 +170,13 @@ class Bundle:
         for s in self._section(lib.ASC_SEC_PROFILES, "asc_profile_size"):
             found.setdefault(s.profile, {})[self.symbols[s.symbol].name] = s.size
         return tuple(found.values())
+
+    @cached_property
+    def agreements(self) -> tuple[Agreement, ...]:
+        return tuple(
+            Agreement(self._dim_text(a.left), self._dim_text(a.right), bool(a.or_one), self.string(a.text))
+            for a in self._section(lib.ASC_SEC_AGREEMENTS, "asc_agreement")
+        )
 
     @cached_property
     def edges(self) -> tuple[Edge, ...]:

@@ -119,8 +119,9 @@ typedef struct asc_tensor {
 
 #define ASC_PLAN_MAGIC 0x4E4C5041 /* "APLN" */
 #define ASC_PLAN_VERSION 1
-/* 2: fallback partitions; 3: int8 in panels; 4: profiles; 5: float16 in panels, int8 in quads; 6: weights in files */
-#define ASC_READER_VERSION 6
+/* 2: fallback partitions; 3: int8 in panels; 4: profiles; 5: float16 in panels, int8 in quads; 6: weights in files;
+ * 7: agreements */
+#define ASC_READER_VERSION 7
 #define ASC_ALIGN 64
 
 typedef struct asc_plan_header {
@@ -151,6 +152,7 @@ typedef struct asc_plan_header {
 #define ASC_SEC_SAMPLES 14      /* asc_sample */
 #define ASC_SEC_PROFILES 15     /* asc_profile_size */
 #define ASC_SEC_WEIGHT_FILES 16 /* asc_weight_file */
+#define ASC_SEC_AGREEMENTS 17   /* asc_agreement */
 
 typedef struct asc_section {
     uint32_t kind;
@@ -316,6 +318,15 @@ typedef struct asc_profile_size {
     uint32_t symbol;
     int64_t size;
 } asc_profile_size;
+
+/* What the sizes of inputs must satisfy: dim `left` is dim `right`; with or_one it may also be 1. `text` says which
+ * axes that are and who needs it. Of dims that no input of a partition gives, nothing is checked there. */
+typedef struct asc_agreement {
+    uint32_t left;
+    uint32_t right;
+    uint32_t or_one;
+    uint32_t text;
+} asc_agreement;
 
 /* ---- library ------------------------------------------------------------------------------ */
 
@@ -595,6 +606,7 @@ ASC_ASSERT_SIZE(asc_native, 56);
 ASC_ASSERT_SIZE(asc_meta, 8);
 ASC_ASSERT_SIZE(asc_sample, 88);
 ASC_ASSERT_SIZE(asc_profile_size, 16);
+ASC_ASSERT_SIZE(asc_agreement, 16);
 
 #ifdef __cplusplus
 }

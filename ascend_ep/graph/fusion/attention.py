@@ -25,8 +25,12 @@ def widened(name: str) -> Pattern:
 
 
 def repeated(name: str) -> Pattern:
-    """Also with each head repeated for those of q that share it: node <name>_repeated."""
-    return Either(Op("Reshape", widened(name), name=f"{name}_repeated"), Var(name))
+    """Also with each head repeated for those of q that share it: node <name>_repeated, or <name>_gathered."""
+    return Either(
+        Op("Reshape", widened(name), name=f"{name}_repeated"),
+        Op("Gather", Var(name), name=f"{name}_gathered"),
+        Var(name),
+    )
 
 
 #: k with its last axes exchanged, also by way of three axes as the newer exporter does, or whatever gives kt
@@ -97,7 +101,10 @@ def _key(match: Match) -> str:
 
 
 def _has_repeats(match: Match, name: str, facts: Facts) -> bool:
-    """Whether [B, G, S, D] is repeated to [B, G*n, S, D] by way of [B, G, n, S, D], with constant shapes."""
+    """Whether [B, G, S, D] is repeated to [B, G*n, S, D], each head n times: by way of [B, G, n, S, D], with
+    constant shapes, or by constant indices."""
+    if (gathered := match.nodes.get(f"{name}_gathered")) is not None:
+        return _repeats_heads(gathered, facts)
     lifted, wide, whole = (match.nodes.get(f"{name}_{step}") for step in ("lifted", "wide", "repeated"))
     dims = facts[match.values[name]].dims if name in match.values else None
     if dims is None or len(dims) != 4 or lifted is None or wide is None:
@@ -110,6 +117,20 @@ def _has_repeats(match: Match, name: str, facts: Facts) -> bool:
     if broad != (*dims[:2], broad[2], *dims[2:]):
         return False
     return whole is None or facts[whole.outputs[0]].dims == _merged(broad)
+
+
+def _repeats_heads(gather: ir.Node, facts: Facts) -> bool:
+    source, indices = gather.inputs[0], gather.inputs[1]
+    assert source is not None and indices is not None
+    dims, wanted, axis = facts[source].dims, facts[indices].const, gather.attributes.get("axis")
+    if dims is None or len(dims) != 4 or not isinstance(dims[1], int) or wanted is None or wanted.ndim != 1:
+        return False
+    times = len(wanted) // max(dims[1], 1)
+    return (
+        axis is not None
+        and axis.as_int() == 1
+        and list(wanted) == [i // times for i in range(times * dims[1])]
+    )
 
 
 def _merged(dims: tuple[Dim, ...]) -> tuple[Dim, ...]:
@@ -165,6 +186,7 @@ def _check_mask(match: Match, scores: tuple[Dim, ...], facts: Facts) -> str | No
     dims = facts[match.values["mask"]].dims
     if dims is None or len(dims) > len(scores):
         return "its mask has unknown rank or more axes than the scores"
-    if any(d not in (1, s) for d, s in zip(dims[::-1], scores[::-1], strict=False)):
+    pairs = zip(dims[::-1], scores[::-1], strict=False)
+    if not all(facts.agreements.broadcasts(d, s) for d, s in pairs):
         return "its mask does not fit the scores"
     return None

@@ -11,6 +11,7 @@ from ascend_ep.graph.facts import Fact, Facts
 from ascend_ep.graph.fusion.fuse import FuseOperators
 from ascend_ep.graph.fusion.ledger import Ledger
 from ascend_ep.graph.infer import Registry
+from ascend_ep.graph.passes import repeated_heads  # noqa: F401 (registers its rules)
 from ascend_ep.graph.passes.batchnorm import FoldBatchNorm
 from ascend_ep.graph.passes.branch import InlineBranches
 from ascend_ep.graph.passes.contract import run_in_order

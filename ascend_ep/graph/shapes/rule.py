@@ -14,6 +14,7 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from ascend_ep.errors import AscendError
+from ascend_ep.graph.agreements import Agreements
 from ascend_ep.graph.facts import MAX_TRACKED, UNKNOWN, Array, Fact
 from ascend_ep.opdef.dims import Dim, DimExpr, bounds, max_, min_, symbol
 
@@ -45,8 +46,15 @@ def infers(*op_types: str) -> Callable[[R], R]:
 class Call:
     """A node as its shape rule sees it: facts of the inputs, attributes, opset version in force."""
 
-    def __init__(self, node: ir.Node, version: int, inputs: Sequence[Fact | None]) -> None:
+    def __init__(
+        self,
+        node: ir.Node,
+        version: int,
+        inputs: Sequence[Fact | None],
+        agreements: Agreements | None = None,
+    ) -> None:
         self.node = node
+        self.agreements = agreements or Agreements()
         self.version = version
         self.inputs = list(inputs)
         self.n_outputs = len(node.outputs)
@@ -133,11 +141,12 @@ class Call:
 
     def require(self, a: Dim, b: Dim, what: str) -> Dim:
         """The one dimension that `a` and `b` both are, a number if either is; fails when they differ."""
-        if a == b or isinstance(b, DimExpr):
+        if a == b:
             return a
-        if isinstance(a, DimExpr):
-            return b
-        return self.fail(f"{what}: {a} and {b} differ")
+        if isinstance(a, int) and isinstance(b, int):
+            return self.fail(f"{what}: {a} and {b} differ")
+        self.agreements.see_equal(a, b, self.node)
+        return b if isinstance(b, int) else a
 
     def fail(self, reason: str) -> NoReturn:
         """AscendError E19014 that names the node and its input shapes."""
@@ -166,12 +175,17 @@ def broadcast_dim(call: Call, a: Dim, b: Dim) -> Dim:
         return b
     if isinstance(a, int) and isinstance(b, int):
         call.fail(f"dimensions {a} and {b} don't broadcast")
+    if call.agreements.broadcasts(a, b) or call.agreements.broadcasts(b, a):
+        return b if call.agreements.broadcasts(a, b) else a
     if isinstance(a, int) or isinstance(b, int):
-        return a if isinstance(a, int) else b
-    least = min_(a, b)
-    low, _ = bounds(least)
-    # of legal pairs (n,n), (1,n), (n,1) the maximum is right but for (1,0) and (0,1)
-    return max_(a, b) if low is not None and low >= 1 else max_(a, b) * min_(least, 1)
+        result: Dim = a if isinstance(a, int) else b
+    else:
+        least = min_(a, b)
+        low, _ = bounds(least)
+        # of legal pairs (n,n), (1,n), (n,1) the maximum is right but for (1,0) and (0,1)
+        result = max_(a, b) if low is not None and low >= 1 else max_(a, b) * min_(least, 1)
+    call.agreements.see_broadcast(a, b, result, call.node)
+    return result
 
 
 def broadcast(call: Call, *shapes: Sequence[Dim]) -> tuple[Dim, ...]:

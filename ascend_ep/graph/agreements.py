@@ -1,0 +1,155 @@
+"""What the dims of a model's inputs must satisfy for its nodes to work, found while shapes are inferred.
+
+Exporters give each axis of each input a name; which of them depend on each other only the nodes tell: a
+product of scores and values needs as many of the one as of the other, a sum equal sizes or 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import gcd
+
+import onnx_ir as ir
+
+from ascend_ep.opdef.agreements import Agreement, solved
+from ascend_ep.opdef.dims import Dim, DimTooComplex, substitute, symbol, symbols
+
+#: Agreements that are kept: more say nothing new.
+MOST = 256
+
+
+class Agreements:
+    """What is known so far; grows from one inference to the next over the same model.
+
+    `same`: what a symbol always is, in terms of others. `into`: pairs of which the first is the second or 1.
+    """
+
+    def __init__(self) -> None:
+        self.same: dict[str, Dim] = {}
+        self.into: set[tuple[Dim, Dim]] = set()
+        self.recording = False
+        self._found: dict[tuple[Dim, Dim, bool], str] = {}
+        self._equal: dict[tuple[Dim, Dim], str] = {}
+        self._beside: dict[tuple[Dim, Dim], tuple[Dim, str]] = {}
+        self._quotients: dict[Dim, tuple[Dim, Dim]] = {}
+
+    def canonical(self, dims: Sequence[Dim]) -> tuple[Dim, ...]:
+        """The dims with every symbol that is something else replaced by it."""
+        return tuple(substitute(d, self.same) for d in dims) if self.same else tuple(dims)
+
+    def broadcasts(self, a: Dim, b: Dim) -> bool:
+        """Whether `a` is known to be `b` or 1."""
+        return a in (1, b) or (a, b) in self.into
+
+    def see_equal(self, a: Dim, b: Dim, node: ir.Node) -> None:
+        """A node needs both to be the same size."""
+        if self.recording:
+            self._equal.setdefault((a, b), _label(node))
+
+    def see_declared(self, made: Dim, declared: Dim, node: ir.Node) -> None:
+        """What broadcasting made is declared to be one of the sizes that it was made of."""
+        if made != declared and self._operands_beside(made, declared):
+            self.see_equal(made, declared, node)
+
+    def see_broadcast(self, a: Dim, b: Dim, result: Dim, node: ir.Node) -> None:
+        """A node needs both to be the same size, or one to be 1."""
+        if self.recording:
+            self._beside.setdefault((a, b), (result, _label(node)))
+
+    def see_quotient(self, quotient: Dim, total: Dim, rest: Dim) -> None:
+        """A node divides `total` by `rest` and fails where something is left."""
+        if self.recording and not isinstance(quotient, int):
+            self._quotients.setdefault(quotient, (total, rest))
+
+    def learn(self, order: Mapping[str, int]) -> bool:
+        """Draws conclusions from what an inference saw; whether they make another one worth while.
+
+        `order`: the symbols of the inputs, as these declare them. What depends on others isn't concluded on.
+        """
+        before = len(self.same), len(self.into)
+        for (a, b), node in self._equal.items():
+            if len(self._found) < MOST and symbols([a, b]) <= order.keys():
+                self._conclude(*self.canonical([a, b]), node, order)
+        for (a, b), (_, node) in self._beside.items():
+            for one, other in ((a, b), (b, a)):
+                if isinstance(other, int) and symbols([one]) <= order.keys() and len(self._found) < MOST:
+                    self._is_into(one, other, node)
+        changed = before != (len(self.same), len(self.into))
+        if changed:
+            self.into = {(x, y) for a, b in self.into for x, y in (self.canonical([a, b]),) if x != y}
+            self._equal.clear()
+            self._beside.clear()
+            self._quotients.clear()
+        return changed
+
+    def found(self) -> list[Agreement]:
+        """Everything that the inputs must satisfy; `text` names the node that asks for it."""
+        return [Agreement(a, b, or_one, node) for (a, b, or_one), node in self._found.items()]
+
+    def hopes(self) -> list[Agreement]:
+        """What broadcasting asks for unless there is a 1."""
+        return [Agreement(a, b, False, node) for (a, b), (_, node) in self._beside.items()]
+
+    def _conclude(self, a: Dim, b: Dim, node: str, order: Mapping[str, int]) -> None:
+        if a == b or (isinstance(a, int) and isinstance(b, int)):
+            return
+        for result, other in ((a, b), (b, a)):
+            for one in self._operands_beside(result, other):
+                self._is_into(one, other, node)
+                return
+            if result in self._quotients:
+                total, rest = self._quotients[result]
+                self._conclude(*shared_factors_removed(total, rest * other), node, order)
+                return
+        for name in sorted(symbols([a, b]), key=order.__getitem__, reverse=True):
+            value = solved(a, b, name)
+            if value is not None and _is_size(value):
+                self._found[(symbol(name), value, False)] = node
+                self.same = {n: substitute(d, {name: value}) for n, d in self.same.items()} | {name: value}
+                return
+        self._found.setdefault((a, b, False), node)
+
+    def _operands_beside(self, result: Dim, one: Dim) -> list[Dim]:
+        """What was broadcast with `one` to `result`."""
+        pairs = [pair for pair, (made, _) in self._beside.items() if made == result and one in pair]
+        return [b if one == a else a for a, b in pairs]
+
+    def _is_into(self, a: Dim, b: Dim, node: str) -> None:
+        if isinstance(a, int) or a == b or (a, b) in self.into:
+            return
+        self.into.add((a, b))
+        inner = self._operands_beside(a, b)
+        for operand in inner:
+            self._is_into(operand, b, node)
+        if not inner:
+            self._found.setdefault((a, b, True), node)
+
+
+def _is_size(dim: Dim) -> bool:
+    """Whether it is no difference, which could be negative."""
+    return dim >= 0 if isinstance(dim, int) else all(c > 0 for _, c in dim.terms)
+
+
+def _label(node: ir.Node) -> str:
+    return node.name or next((v.name for v in node.outputs if v.name), None) or node.op_type
+
+
+def shared_factors_removed(a: Dim, b: Dim) -> tuple[Dim, Dim]:
+    """Both without the numbers and symbols that are factors of each, for products that are equal."""
+    try:
+        if (common := gcd(_content(a), _content(b))) > 1:
+            a, b = a // common, b // common
+        for name in sorted(symbols([a]) & symbols([b])):
+            while True:
+                x, y = a // symbol(name), b // symbol(name)
+                if x * symbol(name) != a or y * symbol(name) != b:
+                    break
+                a, b = x, y
+    except DimTooComplex:
+        pass
+    return a, b
+
+
+def _content(dim: Dim) -> int:
+    """What divides every coefficient."""
+    return abs(dim) if isinstance(dim, int) else gcd(*(c for _, c in dim.terms))

@@ -1,0 +1,123 @@
+"""What sizes of free dimensions have to do with each other, and sizes that satisfy it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice, product
+
+from ascend_ep.opdef.dims import Atom, Dim, DimExpr, evaluate, symbols
+
+#: Sizes that are tried, and how many sets of them, when agreements can't be solved one by one.
+TRIED = (2, 1, 3, 4, 8, 16, 32, 64, 5, 6, 7, 14, 28, 56, 112, 224)
+MOST_TRIES = 5000
+ROUNDS = 8
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """`left` is `right`; with `or_one` it may be 1 instead. `text` says of what model and node that is asked."""
+
+    left: Dim
+    right: Dim
+    or_one: bool = False
+    text: str = ""
+
+    def holds(self, sizes: Mapping[str, int]) -> bool:
+        """Whether these sizes, which name all of its symbols, satisfy it."""
+        left = _value(self.left, sizes)
+        return left is not None and (left == _value(self.right, sizes) or (self.or_one and left == 1))
+
+
+def solved(left: Dim, right: Dim, name: str) -> Dim | None:
+    """What the symbol `name` is when `left` and `right` are equal; None when it isn't a sum of others."""
+    difference = left - right
+    if not isinstance(difference, DimExpr):
+        return None
+    own = (Atom("symbol", (name,)),)
+    coefficient = dict(difference.terms).get(own, 0)
+    if coefficient not in (1, -1):
+        return None
+    rest = difference - DimExpr(((own, coefficient),))
+    return None if name in symbols([rest]) else rest * -coefficient
+
+
+def agreeing_sizes(
+    names: Iterable[str],
+    fixed: Mapping[str, int],
+    agreements: Sequence[Agreement],
+    ranges: Mapping[str, tuple[int, int | None]],
+    size: int,
+    hopes: Sequence[Agreement] = (),
+) -> dict[str, int]:
+    """A size for each name: as `fixed`, or about `size` within its range, so that the agreements hold.
+
+    Where that can't be had, some don't. `hopes` are as good as agreements while they don't contradict them.
+    """
+    free = [n for n in names if n not in fixed]
+    found = {n: _clamped(size, ranges.get(n, (0, None))) for n in free} | dict(fixed)
+    known = [a for a in agreements if symbols([a.left, a.right]) <= found.keys()]
+    hoped = [a for a in hopes if symbols([a.left, a.right]) <= found.keys()]
+    settled = _solve(found, free, known, ranges)
+    wished = _solve(found, free, [*hoped, *known], ranges)
+    for sizes in (wished, settled):
+        if all(a.holds(sizes) for a in known):
+            return sizes
+    equal = [replace(a, or_one=False) for a in known]
+    return _search(found, free, equal, ranges) or _search(found, free, known, ranges) or settled
+
+
+def _solve(
+    sizes: Mapping[str, int],
+    free: Collection[str],
+    agreements: Sequence[Agreement],
+    ranges: Mapping[str, tuple[int, int | None]],
+) -> dict[str, int]:
+    """`sizes`, changed where one symbol settles an agreement; each symbol once, so that this ends."""
+    found, left = dict(sizes), set(free)
+    for _ in range(ROUNDS):
+        open_ones = [a for a in agreements if not a.holds(found)]
+        for agreement in open_ones:
+            for name in sorted(symbols([agreement.left, agreement.right]) & left, key=_sums_first(agreement)):
+                value = _value(solved(agreement.left, agreement.right, name), found)
+                if value is not None and _clamped(value, ranges.get(name, (0, None))) == value > 0:
+                    found[name] = value
+                    left.discard(name)
+                    break
+        if not open_ones:
+            break
+    return found
+
+
+def _sums_first(agreement: Agreement) -> object:
+    """Sorts symbols: those that are a whole side, which is one of the sizes, before parts of a sum."""
+    sides = (str(agreement.left), str(agreement.right))
+    return lambda name: (name not in sides, name)
+
+
+def _search(
+    sizes: Mapping[str, int],
+    free: Collection[str],
+    agreements: Sequence[Agreement],
+    ranges: Mapping[str, tuple[int, int | None]],
+) -> dict[str, int] | None:
+    names = sorted(set(free) & symbols([d for a in agreements for d in (a.left, a.right)]))
+    tried = chain(((size,) * len(names) for size in TRIED), product(TRIED, repeat=len(names)))
+    for values in islice(tried, MOST_TRIES):
+        found = dict(sizes) | dict(zip(names, values, strict=True))
+        inside = all(_clamped(found[n], ranges.get(n, (0, None))) == found[n] for n in names)
+        if inside and all(a.holds(found) for a in agreements):
+            return found
+    return None
+
+
+def _clamped(size: int, limits: tuple[int, int | None]) -> int:
+    low, high = limits
+    return max(low, size if high is None else min(size, high))
+
+
+def _value(dim: Dim | None, sizes: Mapping[str, int]) -> int | None:
+    try:
+        return None if dim is None else evaluate(dim, sizes)
+    except (KeyError, ZeroDivisionError):
+        return None

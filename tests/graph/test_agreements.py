@@ -1,0 +1,77 @@
+"""What the axes of inputs have to do with each other, as the nodes tell, and sizes that satisfy it."""
+
+from __future__ import annotations
+
+import onnx
+import pytest
+
+from ascend_ep.graph.infer import infer_facts
+from ascend_ep.graph.load import load_model
+from ascend_ep.opdef.agreements import Agreement, agreeing_sizes
+from ascend_ep.opdef.dim_text import parse_dim
+
+
+def agreements(inputs: str, nodes: str, weights: str) -> list[str]:
+    text = f'<ir_version: 10, opset_import: ["": 17]> g ({inputs}) => (y) <{weights}> {{ {nodes} }}'
+    facts = infer_facts(load_model(onnx.parser.parse_model(text)))
+    return [f"{a.left} {'into' if a.or_one else '='} {a.right}" for a in facts.agreements.found()]
+
+
+def agreement(text: str) -> Agreement:
+    left, sign, right = text.partition(" into ") if " into " in text else text.partition(" = ")
+    return Agreement(parse_dim(left), parse_dim(right), sign == " into ")
+
+
+SCORES = """k = Concat<axis=1>(past, new) kt = Transpose<perm=[0, 2, 1]>(k) s = MatMul(q, kt) m = Add(s, mask)
+ w = Softmax(m) y = MatMul(w, k)"""
+CACHED = "float[B,P,8] past, float[B,S,8] new, float[B,S,8] q, float[M,T] mask"
+
+
+@pytest.mark.parametrize(
+    ("inputs", "nodes", "found"),
+    [
+        ("float[N,K] a, float[L,M] b", "y = MatMul(a, b)", ["L = K"]),
+        ("float[N,K] a, float[64,M] b", "y = MatMul(a, b)", ["K = 64"]),
+        ("float[A,P] a, float[B,P] b", "y = Concat<axis=1>(a, b)", ["B = A"]),
+        ("float[A,P] a, float[A,Q] b, float[A,T] c", "d = Concat<axis=1>(a, b) y = Concat<axis=0>(c, d)", ["T = P+Q"]),
+        ("float[N] a, float[M] b", "y = Add(a, b)", []),  # either may be 1
+        ("float[N] a, float[3] b", "y = Add(a, b)", ["N into 3"]),
+        (CACHED, SCORES, ["T into P+S"]),
+        ("float[N,16] a", "y = Reshape(a, shape)", ["N = 16"]),
+        ("bool c, float[N] a, float[M] b", "y = If(c) <then_branch = t () => (z) { z = MatMul(a, b) }, "
+         "else_branch = e () => (z) { z = ReduceSum<keepdims=0>(a) }>", []),  # which may never run
+    ],
+)  # fmt: skip
+def test_found(inputs: str, nodes: str, found: list[str]) -> None:
+    assert agreements(inputs, nodes, "int64[2] shape = {4, 64}") == found
+
+
+def test_inputs_keep_the_names_that_they_declare() -> None:
+    text = """<ir_version: 10, opset_import: ["": 17]> g (float[N,K] a, float[L,M] b) => (float[N,M] y, float[R,S] z) {
+        y = MatMul(a, b) z = Identity(y) }"""
+    facts = infer_facts(load_model(onnx.parser.parse_model(text)))
+    value = next(v for v in facts if v.name == "b")
+    assert [str(d) for d in facts[value].dims or ()] == ["K", "M"]
+    assert [str(d) for d in facts.rim_dims(value) or ()] == ["L", "M"]
+
+
+@pytest.mark.parametrize(
+    ("known", "fixed", "expected"),
+    [
+        (["T into P+S"], {}, {"T": 4, "P": 2, "S": 2}),
+        (["T into P+S"], {"T": 9}, {"T": 9, "P": 7, "S": 2}),
+        (["T into P+S"], {"P": 5, "S": 1}, {"T": 6, "P": 5, "S": 1}),
+        (["min(T, P+S) into P+S"], {}, {"T": 4, "P": 2, "S": 2}),
+        (["H*W = 196"], {}, {"H": 14, "W": 14}),
+        (["N = 16"], {}, {"N": 16}),
+        (["N = M", "M = L"], {"L": 5}, {"N": 5, "M": 5, "L": 5}),
+        (["T = P+S"], {"T": 3, "P": 3, "S": 3}, {"T": 3, "P": 3, "S": 3}),  # nothing fits: what was given
+    ],
+)
+def test_sizes(known: list[str], fixed: dict[str, int], expected: dict[str, int]) -> None:
+    assert agreeing_sizes(expected, fixed, [agreement(k) for k in known], {}, 2) == expected
+
+
+def test_sizes_stay_in_their_ranges() -> None:
+    known = [agreement("T = P+S")]
+    assert agreeing_sizes("TPS", {}, known, {"T": (8, 8), "S": (1, 1)}, 2) == {"T": 8, "P": 7, "S": 1}
