@@ -175,7 +175,9 @@ class Conversion:
                     return write()
             except NoSamples:
                 continue
-        text = f"the bundle is written without a sample run, as no sizes were found that the model takes: {unfit}"
+        text = (
+            f"the bundle is written without a sample run, as the model takes none of the sizes tried: {unfit}"
+        )
         warnings.warn(f"{text} (--input_hint_shape says which to try)", RuntimeWarning, stacklevel=3)
         self.plan.samples.clear()
         return write()

@@ -93,7 +93,8 @@ def reserve(
 ) -> bool:
     """Gives the plan sample inputs, and zeros where their outputs will be; free dimensions are about `size`.
 
-    False, and there are none, when the sizes of inputs or outputs can't be known before a run, or are too large to store.
+    False, and there are none, when sizes of inputs or outputs can't be known before a run, or are too large
+    to store.
     """
     plan.samples.clear()
     inputs = [e for e in plan.edges if e.is_input]

@@ -60,7 +60,8 @@ class UnfitSizes(NoSamples):
 def run_samples(written: Path | bytes, plan: Plan) -> list[Array]:
     """Opens the bundle, which verifies it, and runs it on its sample inputs; the outputs in their order.
 
-    Raises NoSamples, of which UnfitSizes says what doesn't fit, or the AscendError of a bundle that fails otherwise.
+    Raises NoSamples, of which UnfitSizes says what doesn't fit, or the AscendError of a bundle that fails
+    otherwise.
     """
     inputs = {s.edge.name: s.array for s in plan.samples if s.edge.is_input}
     outputs = [s.edge.name for s in plan.samples if s.edge.is_output]

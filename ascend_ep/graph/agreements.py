@@ -69,7 +69,8 @@ class Agreements:
         before = len(self.same), len(self.into)
         for (a, b), node in self._equal.items():
             if len(self._found) < MOST and symbols([a, b]) <= order.keys():
-                self._conclude(*self.canonical([a, b]), node, order)
+                left, right = self.canonical([a, b])
+                self._conclude(left, right, node, order)
         for (a, b), (_, node) in self._beside.items():
             for one, other in ((a, b), (b, a)):
                 if isinstance(other, int) and symbols([one]) <= order.keys() and len(self._found) < MOST:

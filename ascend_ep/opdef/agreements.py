@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice, product
 
@@ -16,7 +16,7 @@ ROUNDS = 8
 
 @dataclass(frozen=True)
 class Agreement:
-    """`left` is `right`; with `or_one` it may be 1 instead. `text` says of what model and node that is asked."""
+    """`left` is `right`; with `or_one` it may be 1 instead. `text` says who asks for it."""
 
     left: Dim
     right: Dim
@@ -89,7 +89,7 @@ def _solve(
     return found
 
 
-def _sums_first(agreement: Agreement) -> object:
+def _sums_first(agreement: Agreement) -> Callable[[str], tuple[bool, str]]:
     """Sorts symbols: those that are a whole side, which is one of the sizes, before parts of a sum."""
     sides = (str(agreement.left), str(agreement.right))
     return lambda name: (name not in sides, name)

@@ -121,7 +121,8 @@ def _has_repeats(match: Match, name: str, facts: Facts) -> bool:
 
 def _repeats_heads(gather: ir.Node, facts: Facts) -> bool:
     source, indices = gather.inputs[0], gather.inputs[1]
-    assert source is not None and indices is not None
+    assert source is not None
+    assert indices is not None
     dims, wanted, axis = facts[source].dims, facts[indices].const, gather.attributes.get("axis")
     if dims is None or len(dims) != 4 or not isinstance(dims[1], int) or wanted is None or wanted.ndim != 1:
         return False

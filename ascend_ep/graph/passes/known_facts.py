@@ -26,7 +26,7 @@ class KnownFacts:
         return self._facts
 
     def forget(self) -> None:
-        """Facts of values; what the inputs must satisfy stays, though fused nodes may not show it any more."""
+        """Facts of values; what inputs must satisfy stays, though fused nodes may not show it any more."""
         if self._facts is not None:
             self._agreements = self._facts.agreements
         self._facts = None

@@ -73,12 +73,12 @@ def _gather(place: ir.Node, wide: ir.Value, facts: Facts) -> ir.Value | None:
     if source is None or dims is None or not isinstance(place.graph, ir.Graph):
         return None
     batch, heads, times, keys, size = dims
-    known = isinstance(heads, int) and isinstance(times, int) and times > 0
-    if not known or facts[source].dims != (batch, heads, keys, size):
+    if not isinstance(heads, int) or not isinstance(times, int) or times < 1:
+        return None
+    if facts[source].dims != (batch, heads, keys, size):
         return None
     if facts[lifted].dims != (batch, heads, 1, keys, size):
         return None
-    assert isinstance(heads, int) and isinstance(times, int)
     tensor = ir.tensor(np.repeat(np.arange(heads), times))
     indices = add_constant(place.graph, f"{wide.name}.heads", tensor)
     facts[indices] = Fact(7, (heads * times,), tensor=tensor)
