@@ -77,16 +77,18 @@ static void find_queries(const state *s, const float *q) {
     if (p->narrow) ASC_FN(gemm_interleave_pairs)(s->q, 1, LANES, LANES, p->depth, LANES, NULL, s->q);
 }
 
-/* One row of scores for each key, plus the mask. */
-static void add_mask(const state *s, int64_t key, int64_t keys, float *scores) {
+/* One row of scores for each key, plus the mask. Whether that changed any. */
+static int add_mask(const state *s, int64_t key, int64_t keys, float *scores) {
     const attention *p = s->p;
     int64_t vectors = (s->lanes + ASC_VF - 1) / ASC_VF, step = p->mask_strides[3];
+    int changed = 0;
     for (int64_t i = 0; i < keys; i++) {
         int64_t panel = (key + i) / GEMM_PANEL;
         if (s->kinds && s->kinds[panel] == MASK_IS_ZERO) {
             i = (panel + 1) * GEMM_PANEL - 1 - key;
             continue;
         }
+        changed = 1;
         for (int64_t v = 0; v < vectors; v++) {
             float *at = scores + i * LANES + v * ASC_VF;
             vf mask = s->turned ? vf_load(s->turned + (key + i) * LANES + v * ASC_VF)
@@ -94,6 +96,7 @@ static void add_mask(const state *s, int64_t key, int64_t keys, float *scores) {
             vf_store(at, vf_load(at) + mask);
         }
     }
+    return changed;
 }
 
 /* Scores of keys that come after what a query sees become -Inf. */
@@ -127,10 +130,11 @@ static void find_weights(state *s, int64_t first, int64_t all) {
         float *scores = s->scores + before * LANES, factors[LANES];
         ASC_FN(attention_scores)(p->narrow, s->k + key * s->k_step, s->k_step, keys, attention_lines(p, p->depth), s->q,
                                  s->lanes, scores, &pending, &s->streams, s->fetched_rows);
-        int hides = key + keys > attention_reach(p, s->first);
-        if (p->mask) add_mask(s, key, keys, scores);
-        if (hides) hide_future(s, key, keys, scores);
-        const float *changed = p->mask || hides ? scores : NULL;
+        const float *changed = p->mask && add_mask(s, key, keys, scores) ? scores : NULL;
+        if (key + keys > attention_reach(p, s->first)) {
+            hide_future(s, key, keys, scores);
+            changed = scores;
+        }
         if ((changed || attention_rises(&s->softmax, p->narrow, s->lanes)) &&
             ASC_FN(attention_shift)(&s->softmax, p->narrow, changed, keys, s->lanes, factors)) {
             ASC_FN(attention_rescale)(s->scores, before, factors);
