@@ -55,6 +55,13 @@ static int64_t turned_floats(const attention *p) {
     return turned_mask_floats(p) + asc_ceil_div(turned_blocks(p) * attention_kinds(p), 64) * 16;
 }
 
+/* Whether the rows of K that a tile reads lie in one set of a first-level cache, as often as they are read that it pays
+ * to move them. */
+static int keys_share_sets(const attention *p) {
+    int64_t queries = p->heads / p->kv_heads * p->queries;
+    return p->k_strides[2] % (4096 / (int64_t)sizeof(float)) == 0 && p->k_strides[2] && queries >= 4 * ATTENTION_LANES;
+}
+
 /* Heads enough that each worker packs a head and multiplies with it while it is in its cache. */
 static int goes_by_head(const attention *p, int32_t threads) {
     int64_t pairs = p->batch * p->kv_heads;
@@ -81,7 +88,7 @@ int32_t ASC_FN(attention_prepare)(asc_call *call) {
         return prepare_few(call, &p);
     /* Rows of V far apart would share few cache sets; a last vector must not reach past a row. */
     int pack_v = p.narrow || p.v_strides[3] != 1 || p.v_strides[2] != p.width || p.width % ASC_VF;
-    int pack_k = p.narrow || p.k_strides[3] != 1;
+    int pack_k = p.narrow || p.k_strides[3] != 1 || keys_share_sets(&p);
     int by_head = goes_by_head(&p, call->threads);
     int64_t floats = ASC_FN(attention_block_floats)(&p) + HELD_FLOATS, turned = turned_floats(&p), total, packed;
     int64_t k = pack_k ? packed_floats(p.keys, attention_lines(&p, p.depth)) : 0;
@@ -142,7 +149,11 @@ static void pack_keys(const attention *p, const float *from, int64_t keys, float
         from = rows;
         step = p->depth;
     }
-    for (int64_t i = 0; p->narrow && i < keys; i++) pairs_from(from + i * step, p->depth, to + i * lines);
+    for (int64_t i = 0; i < keys && from != to; i++)
+        if (p->narrow)
+            pairs_from(from + i * step, p->depth, to + i * lines);
+        else
+            memcpy(to + i * lines, from + i * step, (size_t)lines * sizeof *to);
 }
 
 /* Some columns of V. `room` takes a run of them as pairs. */

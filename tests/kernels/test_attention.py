@@ -175,6 +175,13 @@ def test_turned_keys_of_little_depth(depth):
             np.testing.assert_array_equal(attend(q, turned, v, isa=isa), expected)
 
 
+@pytest.mark.parametrize("isa", isa_levels())
+def test_rows_of_keys_a_page_apart(isa):
+    """Sixteen heads of 64 side by side: K is moved before it is read again and again."""
+    q, k, v = (a.transpose(0, 2, 1, 3) for a in draw(1, 130, 130, 16, 16, 64, 64))
+    check(attend(q, k, v, scale=0.125, isa=isa, threads=2), reference(q, k, v, scale=0.125))
+
+
 def test_rows_depend_neither_on_batch_nor_on_threads():
     q, k, v = draw(3, 4, 2, 45, 83, 16, 32)
     whole = attend(q, k, v, threads=2)
