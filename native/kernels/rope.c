@@ -20,10 +20,17 @@ typedef struct rope_job {
     float *y;
     int64_t batch, p, q, d, rotary, columns, table, per_batch; /* per_batch: elements of a batch's table, or 0 */
     int64_t seq_axis, interleaved;
+    int64_t heads; /* of one position that are rotated together: 1 or 2 */
     const asc_tensor *positions;
-    int64_t position_step; /* positions of one batch entry, or 0 */
-    int64_t items, per_chunk;
+    int64_t position_step;    /* positions of one batch entry, or 0 */
+    int64_t items, per_chunk; /* an item: `heads` rows of x */
 } rope_job;
+
+/* Whether heads are neighbours in memory: then an item's next is the next head of its position. */
+static int is_turned(const asc_call *call, const rope_job *job) {
+    const int64_t *strides = call->in[0].strides;
+    return strides[1] < strides[2] && job->p > 1 && job->q > 1;
+}
 
 static int32_t describe(const asc_call *call, rope_job *job) {
     const asc_tensor *x = &call->in[0], *cos = &call->in[1], *sin = &call->in[2];
@@ -54,6 +61,7 @@ static int32_t describe(const asc_call *call, rope_job *job) {
     job->rotary = rotary, job->columns = cos->dims[2], job->table = cos->dims[1];
     job->per_batch = cos->dims[0] == 1 ? 0 : cos->dims[1] * cos->dims[2];
     job->seq_axis = call->ints[0], job->interleaved = call->ints[2];
+    job->heads = job->interleaved == 0 && job->seq_axis == 2 && !is_turned(call, job) ? 2 : 1;
     job->positions = positions;
     job->position_step = positions && positions->dims[0] != 1 ? length : 0;
     return ASC_OK;
@@ -64,6 +72,17 @@ int32_t ASC_FN(rope_prepare)(asc_call *call) {
     return describe(call, &job);
 }
 
+/* The last elements of both halves, from j on. */
+static void rotate_halves_end(const float *x, float *y, const float *cos, const float *sin, int64_t half,
+                              int64_t second, int64_t j) {
+    int64_t n = half - j;
+    vf a = vf_load_tail(x + j, n, 0), b = vf_load_tail(x + j + half, n, 0);
+    vf c = vf_load_tail(cos + j, n, 0), s = vf_load_tail(sin + j, n, 0);
+    vf c2 = vf_load_tail(cos + j + second, n, 0), s2 = vf_load_tail(sin + j + second, n, 0);
+    vf_store_tail(y + j, a * c - b * s, n);
+    vf_store_tail(y + j + half, b * c2 + a * s2, n);
+}
+
 static void rotate_halves(const float *x, float *y, const float *cos, const float *sin, int64_t half, int64_t second) {
     int64_t j = 0;
     for (; j + ASC_VF <= half; j += ASC_VF) {
@@ -71,13 +90,26 @@ static void rotate_halves(const float *x, float *y, const float *cos, const floa
         vf_store(y + j, a * vf_load(cos + j) - b * vf_load(sin + j));
         vf_store(y + j + half, b * vf_load(cos + j + second) + a * vf_load(sin + j + second));
     }
-    if (j < half) {
-        int64_t n = half - j;
-        vf a = vf_load_tail(x + j, n, 0), b = vf_load_tail(x + j + half, n, 0);
-        vf c = vf_load_tail(cos + j, n, 0), s = vf_load_tail(sin + j, n, 0);
-        vf c2 = vf_load_tail(cos + j + second, n, 0), s2 = vf_load_tail(sin + j + second, n, 0);
-        vf_store_tail(y + j, a * c - b * s, n);
-        vf_store_tail(y + j + half, b * c2 + a * s2, n);
+    if (j < half) rotate_halves_end(x, y, cos, sin, half, second, j);
+}
+
+/* The same for two rows. The tables are half of what is loaded for one: they come from L2, and where they don't begin
+ * at a line of the cache, two lines at a time. All loads come before the stores, since rows of two heads lie at the
+ * same place of a page. */
+static void rotate_halves_twice(const float *x, const float *x2, float *y, float *y2, const float *cos,
+                                const float *sin, int64_t half, int64_t second) {
+    int64_t whole = half - half % ASC_VF;
+    for (int64_t j = 0; j < whole; j += ASC_VF) {
+        vf a = vf_load(x + j), b = vf_load(x + j + half), a2 = vf_load(x2 + j), b2 = vf_load(x2 + j + half);
+        vf c = vf_load(cos + j), s = vf_load(sin + j), cb = vf_load(cos + j + second), sb = vf_load(sin + j + second);
+        vf_store(y + j, a * c - b * s);
+        vf_store(y + j + half, b * cb + a * sb);
+        vf_store(y2 + j, a2 * c - b2 * s);
+        vf_store(y2 + j + half, b2 * cb + a2 * sb);
+    }
+    if (whole < half) {
+        rotate_halves_end(x, y, cos, sin, half, second, whole);
+        rotate_halves_end(x2, y2, cos, sin, half, second, whole);
     }
 }
 
@@ -137,23 +169,30 @@ static void rope_chunk(const asc_call *call, int64_t chunk, int32_t worker, void
     int64_t end = (chunk + 1) * job->per_chunk < job->items ? (chunk + 1) * job->per_chunk : job->items;
     const int64_t *strides = call->in[0].strides;
     /* As x lies: where heads are neighbours in memory, all of a position, and then the next position. */
-    int turned = strides[1] < strides[2] && job->p > 1 && job->q > 1;
-    int64_t inner_count = turned ? job->p : job->q, outer_count = turned ? job->q : job->p;
+    int turned = is_turned(call, job); /* as x lies: all heads of a position, and then the next position */
+    int64_t groups = asc_ceil_div(job->p, job->heads);
+    int64_t inner_count = turned ? groups : job->q, outer_count = turned ? job->q : groups;
     int64_t i = chunk * job->per_chunk, inner = i % inner_count, outer = i / inner_count % outer_count;
-    int64_t b = i / (job->p * job->q);
+    int64_t b = i / (groups * job->q), second = own_columns ? half : 0;
     for (; i < end; i++) {
-        int64_t p = turned ? inner : outer, q = turned ? outer : inner, step = job->seq_axis == 2 ? q : p;
+        int64_t p = (turned ? inner : outer) * job->heads, q = turned ? outer : inner;
+        int64_t step = job->seq_axis == 2 ? q : p;
         if (job->positions) step = asc_index_at(job->positions, b * job->position_step + step);
-        int64_t table = b * job->per_batch + step * job->columns;
+        const float *cos = job->cos + b * job->per_batch + step * job->columns;
+        const float *sin = job->sin + b * job->per_batch + step * job->columns;
         const float *x = job->x + b * strides[0] + p * strides[1] + q * strides[2];
         float *y = job->y + ((b * job->p + p) * job->q + q) * job->d;
-        if (job->interleaved == 2)
-            regroup_pairs(x, y, job->cos + table, job->sin + table, half, own_columns ? half : 0);
+        int two = job->heads == 2 && p + 1 < job->p;
+        if (two)
+            rotate_halves_twice(x, x + strides[1], y, y + job->q * job->d, cos, sin, half, second);
+        else if (job->interleaved == 2)
+            regroup_pairs(x, y, cos, sin, half, second);
         else if (job->interleaved)
-            rotate_pairs(x, y, job->cos + table, job->sin + table, half, own_columns);
+            rotate_pairs(x, y, cos, sin, half, own_columns);
         else
-            rotate_halves(x, y, job->cos + table, job->sin + table, half, own_columns ? half : 0);
-        if (rest && x != y) memcpy(y + job->rotary, x + job->rotary, (size_t)rest * sizeof *x);
+            rotate_halves(x, y, cos, sin, half, second);
+        for (int k = 0; rest && x != y && k <= two; k++)
+            memcpy(y + k * job->q * job->d + job->rotary, x + k * strides[1] + job->rotary, (size_t)rest * sizeof *x);
         if (++inner < inner_count) continue;
         inner = 0;
         if (++outer < outer_count) continue;
@@ -173,9 +212,9 @@ int32_t ASC_FN(rope_run)(const asc_call *call) {
             return asc_failn(call->status, ASC_E_RUN, "rope: position % is outside the tables' % rows", 2,
                              (int64_t[]){position, job.table});
     }
-    job.items = job.batch * job.p * job.q;
+    job.items = job.batch * asc_ceil_div(job.p, job.heads) * job.q;
     if (job.items == 0) return ASC_OK;
-    job.per_chunk = asc_chunk_items(call, job.items, job.d * 16);
+    job.per_chunk = asc_chunk_items(call, job.items, job.heads * job.d * 16);
     asc_parallel(call, asc_ceil_div(job.items, job.per_chunk), rope_chunk, &job);
     return ASC_OK;
 }

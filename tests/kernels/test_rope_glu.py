@@ -48,6 +48,17 @@ def test_rope(isa: int, interleaved: int, dim: int, rotary: int) -> None:
 
 
 @pytest.mark.parametrize("isa", isa_levels())
+@pytest.mark.parametrize(("dim", "rotary"), [(2, 2), (64, 64), (80, 66), (200, 200)])
+def test_rope_of_a_head_has_the_bits_it_has_alone(isa: int, dim: int, rotary: int) -> None:
+    x, cos, sin = f32(2, 5, 7, dim), f32(1, 7, rotary), f32(1, 7, rotary)
+    (got,) = call("rope", [x, cos, sin], [(F32, x.shape)], [2, rotary, 0], isa=isa)
+    for head in range(5):
+        one = np.ascontiguousarray(x[:, head : head + 1])
+        (want,) = call("rope", [one, cos, sin], [(F32, one.shape)], [2, rotary, 0], isa=isa)
+        np.testing.assert_array_equal(got[:, head : head + 1], want)
+
+
+@pytest.mark.parametrize("isa", isa_levels())
 @pytest.mark.parametrize(("dim", "rotary"), [(2, 2), (64, 64), (80, 66), (40, 12), (200, 200)])
 def test_rope_from_pairs_to_halves(isa: int, dim: int, rotary: int) -> None:
     x, cos, sin = f32(2, 3, 5, dim), f32(1, 5, rotary), f32(1, 5, rotary)
