@@ -141,6 +141,6 @@ void ASC_FN(conv_channelwise)(const conv *c, int64_t image, int64_t row, int64_t
     for (int64_t r = row; r < row + rows && squares < channels; r++)
         run_row(c, image, r, channel + squares, channels - squares, t);
     float *y = c->y + (image * c->out[HEIGHT] + row) * c->out[WIDTH] * c->out_channels + channel;
-    if (!limits) /* then y is float32 */
-        ASC_FN(epilogue_apply)(&after, y, c->out_channels, 0, rows * c->out[WIDTH], 0, channels);
+    epilogue_rows done = epilogue_in_place(y, c->out_channels, rows * c->out[WIDTH], channels);
+    if (!limits) ASC_FN(epilogue_apply)(&after, &done, 0, 0); /* then y is float32 */
 }

@@ -164,7 +164,8 @@ static void run_panel(const conv *c, const conv_span *s, conv_tile t, int64_t pa
             t.next_residual = residual ? (uintptr_t)image_at(residual, out, t.narrow) : t.next_y;
             (c->pairs ? ASC_FN(conv_tile_pairs_run) : ASC_FN(conv_tile_run))((int)pixels, &t);
             t.ahead += (uintptr_t)(t.ahead_step * rows);
-            if (!limits) ASC_FN(epilogue_apply)(&after, t.y, t.y_step, 0, pixels, 0, t.columns);
+            epilogue_rows done = epilogue_in_place(t.y, t.y_step, pixels, t.columns);
+            if (!limits) ASC_FN(epilogue_apply)(&after, &done, 0, 0);
             here = place_after(s, per_line, here);
         }
     }

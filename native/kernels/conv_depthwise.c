@@ -140,8 +140,8 @@ static void run_channel(const strip *s, int64_t image, int64_t channel, const fl
     run_rows(s, buffer, weights, y);
     epilogue e = c->epilogue;
     if (e.residual.data) e.residual.data += image * channels * c->out_size;
-    if (!epilogue_is_plain(&e))
-        ASC_FN(epilogue_apply)(&e, y, c->out_size, channel, 1, s->row * columns, s->rows * columns);
+    epilogue_rows done = epilogue_in_place(y, c->out_size, 1, s->rows * columns);
+    if (!epilogue_is_plain(&e)) ASC_FN(epilogue_apply)(&e, &done, channel, s->row * columns);
 }
 
 void ASC_FN(conv_depthwise)(const conv *c, int64_t plane, int64_t planes, int64_t row, int64_t rows, float *scratch) {

@@ -125,7 +125,7 @@ void ASC_FN(conv_slide)(const conv *c, int64_t plane, int64_t planes, int64_t ro
         s.bias = c->epilogue.bias.data ? c->epilogue.bias.data[channel] : -0.0f; /* which adds nothing */
         s.residual = c->epilogue.residual.data ? c->epilogue.residual.data + i * c->out_size : NULL;
         (c->kernel[WIDTH] == 3 ? slide_3x3 : slide_5x5)(&s);
-        if (!limits)
-            ASC_FN(epilogue_apply)(&after, s.y + row * c->out[WIDTH], c->out_size, 0, 1, 0, rows * c->out[WIDTH]);
+        epilogue_rows done = epilogue_in_place(s.y + row * c->out[WIDTH], c->out_size, 1, rows * c->out[WIDTH]);
+        if (!limits) ASC_FN(epilogue_apply)(&after, &done, 0, 0);
     }
 }

@@ -118,7 +118,9 @@ void ASC_FN(winograd_outputs)(const tiling *t, const block *b, const finish *f, 
             transform_sums(c, f, sums + channel, b->sum_point, at, rows, columns, from + channel, 0, ASC_VF);
         if (channel < width)
             transform_sums(c, f, sums + channel, b->sum_point, at, rows, columns, from + channel, 1, width - channel);
-        for (int64_t k = 0; !f->limits && k < rows; k++, at += c->out[WIDTH] * c->out_channels)
-            ASC_FN(epilogue_apply)(&f->after, c->y + at + from, c->out_channels, 0, columns, 0, width);
+        for (int64_t k = 0; !f->limits && k < rows; k++, at += c->out[WIDTH] * c->out_channels) {
+            epilogue_rows done = epilogue_in_place(c->y + at + from, c->out_channels, columns, width);
+            ASC_FN(epilogue_apply)(&f->after, &done, 0, 0);
+        }
     }
 }

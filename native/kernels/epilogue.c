@@ -27,78 +27,69 @@ static inline vf rounded(vf x, int64_t rounding) {
     return (vf)(vf_round_bf16(x) << 16);
 }
 
-/* n (up to ASC_VF) elements of an addend's row. */
-static inline vf load_addend(const float *from, int64_t stride, int64_t n) {
-    if (stride == 0) return vf_set(*from);
-    if (stride == 1) return n == ASC_VF ? vf_load(from) : vf_load_tail(from, n, 0);
-    float lanes[ASC_VF];
-    for (int64_t i = 0; i < ASC_VF; i++) lanes[i] = i < n ? from[i * stride] : 0;
-    return vf_load(lanes);
+/* `lanes` (up to ASC_VF) elements of an addend's row from column `col` on. `usual`: they are neighbours. */
+static inline __attribute__((always_inline)) vf load_addend(const epilogue_addend *a, int64_t row, int64_t col,
+                                                            int usual, int64_t lanes) {
+    const float *from = a->data + row * a->row + col * (usual ? 1 : a->col);
+    if (usual || a->col == 1) return lanes == ASC_VF ? vf_load(from) : vf_load_tail(from, lanes, 0);
+    if (a->col == 0) return vf_set(*from);
+    float each[ASC_VF];
+    for (int64_t i = 0; i < ASC_VF; i++) each[i] = i < lanes ? from[i * a->col] : 0;
+    return vf_load(each);
 }
 
-static inline vf finish(const epilogue *e, int64_t activation, vf sum, const float *bias, const float *residual,
-                        int64_t n) {
-    sum = vf_sealed(sum * vf_set(e->alpha));
-    if (bias) sum += vf_sealed(vf_set(e->beta) * load_addend(bias, e->bias.col, n));
-    if (residual) sum += load_addend(residual, e->residual.col, n);
-    sum = activate(sum, activation, e);
-    return e->rounding == ROUND_NOT ? sum : rounded(sum, e->rounding);
-}
-
-static inline __attribute__((always_inline)) void finish_row(const epilogue *e, int64_t activation, float *c,
-                                                             const float *bias, const float *residual, int64_t cols) {
-    int64_t j = 0;
-    for (; j + ASC_VF <= cols; j += ASC_VF) {
-        vf_store(c + j, finish(e, activation, vf_load(c + j), bias, residual, ASC_VF));
-        if (bias) bias += ASC_VF * e->bias.col;
-        if (residual) residual += ASC_VF * e->residual.col;
-    }
-    if (j < cols)
-        vf_store_tail(c + j, finish(e, activation, vf_load_tail(c + j, cols - j, 0), bias, residual, cols - j),
-                      cols - j);
-}
-
-/* Two vectors of every row, as register tiles leave them, with addends that are neighbours or absent: vectors of
- * several rows are in flight at a time, and what is the same for all of them is at hand. */
-static inline __attribute__((always_inline)) void finish_pairs(const epilogue *e, int64_t activation, float *c,
-                                                               int64_t ldc, const float *bias, const float *residual,
-                                                               int64_t rows) {
+/* `vectors` neighbours of every row, the last of them with `lanes` elements: vectors of several rows are in flight at a
+ * time, and what is the same for all of them is at hand. */
+static inline __attribute__((always_inline)) void finish_columns(const epilogue *e, int64_t activation, int usual,
+                                                                 const epilogue_rows *r, int64_t col, int vectors,
+                                                                 int64_t lanes) {
     vf alpha = vf_set(e->alpha), beta = vf_set(e->beta);
-    int64_t bias_row = e->bias.row, residual_row = e->residual.row;
-    for (int64_t i = 0; i < rows; i++, c += ldc) {
-        vf sum[2];
-        for (int v = 0; v < 2; v++) {
-            sum[v] = vf_sealed(vf_load(c + v * ASC_VF) * alpha);
-            if (bias) sum[v] += vf_sealed(beta * vf_load(bias + i * bias_row + v * ASC_VF));
-            if (residual) sum[v] += vf_load(residual + i * residual_row + v * ASC_VF);
-            sum[v] = activate(sum[v], activation, e);
+    epilogue_addend bias = e->bias, residual = e->residual;
+    int64_t rounding = e->rounding;
+    const float *from = r->sums + col;
+    float *to = r->y + col;
+    for (int64_t i = 0; i < r->rows; i++, from += r->sums_row, to += r->y_row) {
+        vf y[2];
+        for (int v = 0; v < vectors; v++) {
+            const float *sums = from + v * ASC_VF;
+            y[v] = vf_sealed((lanes == ASC_VF ? vf_load(sums) : vf_load_tail(sums, lanes, 0)) * alpha);
+            if (bias.data) y[v] += vf_sealed(beta * load_addend(&bias, i, col + v * ASC_VF, usual, lanes));
+            if (residual.data) y[v] += load_addend(&residual, i, col + v * ASC_VF, usual, lanes);
+            y[v] = activate(y[v], activation, e);
+            if (rounding != ROUND_NOT) y[v] = rounded(y[v], rounding);
         }
-        for (int v = 0; v < 2; v++) vf_store(c + v * ASC_VF, sum[v]);
+        for (int v = 0; v < vectors; v++) {
+            if (lanes < ASC_VF)
+                vf_store_tail(to + v * ASC_VF, y[v], lanes);
+            else
+                vf_store(to + v * ASC_VF, y[v]);
+        }
     }
 }
 
-static inline __attribute__((always_inline)) void finish_rows(const epilogue *e, int64_t activation, float *c,
-                                                              int64_t ldc, const float *bias, const float *residual,
-                                                              int64_t rows, int64_t cols) {
-    if (cols == 2 * ASC_VF && e->rounding == ROUND_NOT && (!bias || e->bias.col == 1) &&
-        (!residual || e->residual.col == 1)) {
-        finish_pairs(e, activation, c, ldc, bias, residual, rows);
+static inline __attribute__((always_inline)) void finish(const epilogue *e, int64_t activation, int usual,
+                                                         const epilogue_rows *r) {
+    int64_t j = 0;
+    for (; j + 2 * ASC_VF <= r->cols; j += 2 * ASC_VF) finish_columns(e, activation, usual, r, j, 2, ASC_VF);
+    if (j + ASC_VF <= r->cols) {
+        finish_columns(e, activation, usual, r, j, 1, ASC_VF);
+        j += ASC_VF;
+    }
+    if (j < r->cols) finish_columns(e, activation, usual, r, j, 1, r->cols - j);
+}
+
+void ASC_FN(epilogue_apply)(const epilogue *e, const epilogue_rows *rows, int64_t row, int64_t col) {
+    epilogue here = *e; /* copies, which nothing that is stored can change */
+    epilogue_rows r = *rows;
+    if (here.bias.data) here.bias.data += row * here.bias.row + col * here.bias.col;
+    if (here.residual.data) here.residual.data += row * here.residual.row + col * here.residual.col;
+    if ((here.bias.data && here.bias.col != 1) || (here.residual.data && here.residual.col != 1)) {
+        finish(&here, here.activation, 0, &r);
         return;
     }
-    for (int64_t i = 0; i < rows; i++, c += ldc) {
-        finish_row(e, activation, c, bias, residual, cols);
-        if (bias) bias += e->bias.row;
-        if (residual) residual += e->residual.row;
-    }
-}
-
-void ASC_FN(epilogue_apply)(const epilogue *e, float *c, int64_t ldc, int64_t row, int64_t rows, int64_t col,
-                            int64_t cols) {
-    const float *bias = e->bias.data ? e->bias.data + row * e->bias.row + col * e->bias.col : NULL;
-    const float *residual = e->residual.data ? e->residual.data + row * e->residual.row + col * e->residual.col : NULL;
-    switch (e->activation) {
+    switch (here.activation) {
 #define CASE(code) \
-    case code: finish_rows(e, code, c, ldc, bias, residual, rows, cols); break;
+    case code: finish(&here, code, 1, &r); break;
         CASE(EPILOGUE_NONE)
         CASE(EPILOGUE_RELU)
         CASE(EPILOGUE_GELU)

@@ -48,8 +48,20 @@ static inline int epilogue_is_plain(const epilogue *e) {
            e->rounding == ROUND_NOT;
 }
 
-/* Finishes the sums in c[i * ldc + j], rows [row, row + rows) and columns [col, col + cols) of the output. */
-void ASC_FN(epilogue_apply)(const epilogue *e, float *c, int64_t ldc, int64_t row, int64_t rows, int64_t col,
-                            int64_t cols);
+/* Sums of `rows` rows and `cols` columns, and where their results go: elsewhere, or into their place. */
+typedef struct epilogue_rows {
+    const float *sums;
+    float *y;
+    int64_t sums_row, y_row; /* strides */
+    int64_t rows, cols;
+} epilogue_rows;
+
+/* Sums that become their results where they are. */
+static inline epilogue_rows epilogue_in_place(float *c, int64_t ldc, int64_t rows, int64_t cols) {
+    return (epilogue_rows){.sums = c, .y = c, .sums_row = ldc, .y_row = ldc, .rows = rows, .cols = cols};
+}
+
+/* Finishes sums of which the first is the output's element [row, col]. */
+void ASC_FN(epilogue_apply)(const epilogue *e, const epilogue_rows *r, int64_t row, int64_t col);
 
 #endif

@@ -2,6 +2,7 @@
  * of them while it is in cache. Sums of unfinished blocks wait in C. */
 #include "gemm.h"
 
+#include "chunks.h"
 #include "float16.h"
 #include "gemm_pack.h"
 
@@ -35,10 +36,6 @@ typedef struct block {
     const float *next; /* the panels after these, fetched while these are multiplied; NULL: none, or not ready */
 } block;
 
-static int64_t least(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
 /* Rows [0, rows) in nearly equal tiles: tile t starts at this row. */
 static int64_t tile_start(int64_t rows, int64_t tiles, int64_t t) {
     return rows * t / tiles;
@@ -58,7 +55,7 @@ static void pack_rows(const block *k, gemm_scratch *scratch, float *out, float *
         const float *a = g->a + (k->row + from) * g->a_row;
         if (g->pairs)
             ASC_FN(gemm_interleave_pairs)(a + 2 * k->k0 * g->a_k, g->a_row, g->a_k, rows,
-                                          least(2 * k->k, g->a_columns - 2 * k->k0), rows, room, out + from * k->k);
+                                          asc_least(2 * k->k, g->a_columns - 2 * k->k0), rows, room, out + from * k->k);
         else
             ASC_FN(gemm_interleave)(a + k->k0 * g->a_k, g->a_row, g->a_k, rows, k->k, rows, out + from * k->k);
     }
@@ -90,17 +87,27 @@ static inline __attribute__((always_inline)) void fetch_output(const gemm *g, co
         }
 }
 
-/* Rows of a finished tile to where they belong, past the caches if the product says so. */
-static void store_rows(const gemm *g, const float *edge, int64_t width, float *c, int rows, int64_t cols) {
-    int streams = g->streams && (uintptr_t)c % sizeof(vf) == 0 && g->ldc % ASC_VF == 0;
-    for (int i = 0; i < rows; i++, c += g->ldc, edge += width) {
-        if (cols < width)
-            memcpy(c, edge, (size_t)cols * sizeof *c);
-        else if (streams)
-            for (int64_t j = 0; j < width; j += ASC_VF) vf_stream(c + j, vf_load(edge + j));
-        else
-            for (int64_t j = 0; j < width; j += ASC_VF) vf_store(c + j, vf_load(edge + j));
+static const epilogue PLAIN = {.alpha = 1};
+
+/* Sums of a tile that lie aside, finished by `e`, to where they belong: past the caches if the product says so. With a
+ * residual they are finished aside, too: its rows often lie a multiple of 4 KB from the output's, and loads would wait
+ * for stores. */
+static void store_tile(const gemm *g, const epilogue *e, epilogue_rows *sums, int64_t row, int64_t col, int whole) {
+    float *c = g->c + row * g->ldc + col;
+    const float *edge = sums->sums;
+    int streams = g->streams && whole && (uintptr_t)c % sizeof(vf) == 0 && g->ldc % ASC_VF == 0;
+    if ((streams || e->residual.data) && !epilogue_is_plain(e)) {
+        ASC_FN(epilogue_apply)(e, sums, row, col);
+        e = &PLAIN;
     }
+    if (!streams) {
+        sums->y = c;
+        sums->y_row = g->ldc;
+        ASC_FN(epilogue_apply)(e, sums, row, col);
+        return;
+    }
+    for (int64_t i = 0; i < sums->rows; i++, c += g->ldc, edge += sums->sums_row)
+        for (int64_t j = 0; j < sums->cols; j += ASC_VF) vf_stream(c + j, vf_load(edge + j));
 }
 
 /* One tile: rows [row, row + rows) by columns [col, col + cols) of the output. */
@@ -126,8 +133,8 @@ static void run_tile(const block *k, int64_t row, int rows, const float *a, int6
                 for (int64_t j = 0; j < width; j++) edge[i * width + j] = j < cols ? c[i * g->ldc + j] : 0;
     }
     run_register_tile(k, rows, vectors, &t);
-    if (ends) ASC_FN(epilogue_apply)(&g->epilogue, t.c, t.ldc, row, rows, col, least(cols, width));
-    if (aside) store_rows(g, edge, width, c, rows, least(cols, width));
+    epilogue_rows sums = epilogue_in_place(edge, width, rows, asc_least(cols, width));
+    if (aside) store_tile(g, last ? &g->epilogue : &PLAIN, &sums, row, col, last && cols >= width);
 }
 
 /* Rows [first, first + rows) of the block against one strip of columns. */
@@ -149,7 +156,7 @@ static void run_strip(const block *k, int64_t first, int64_t rows, int64_t col, 
 
 /* Rows of the block against a group of panels, in strips as wide as the registers allow for so many rows. */
 static void run_group(const block *k, int64_t first, int64_t rows, int64_t panel, int64_t panels, const float *b) {
-    int64_t col = panel * GEMM_PANEL, end = least(col + panels * GEMM_PANEL, k->g->n), at = 0;
+    int64_t col = panel * GEMM_PANEL, end = asc_least(col + panels * GEMM_PANEL, k->g->n), at = 0;
     for (int vectors; col < end; col += vectors * ASC_VF, at += vectors * ASC_VF) {
         int64_t room = panels * GEMM_PANEL - at;
         vectors = end - col > ASC_VF ? 2 : 1;
@@ -169,7 +176,7 @@ static int64_t swapped_panels(const block *k, int64_t panel, int64_t panels) {
     const gemm *g = k->g;
     if (!g->a_panels || k->b_step != GEMM_PANEL) return 0;
     if (g->n <= FEW_COLUMNS) return panels;
-    int64_t cols = least(GEMM_PANEL, g->n - (panel + panels - 1) * GEMM_PANEL);
+    int64_t cols = asc_least(GEMM_PANEL, g->n - (panel + panels - 1) * GEMM_PANEL);
     int64_t whole = (cols + ASC_VF - 1) / ASC_VF * ASC_VF;
     return whole * 8 > cols * 9;
 }
@@ -190,7 +197,7 @@ static void turn(float *c, int64_t ldc, int64_t rows, int64_t cols, float *sums,
 static void run_swapped(const block *k, int64_t first, int64_t rows, int64_t panel, const float *b) {
     const gemm *g = k->g;
     float sums[GEMM_PANEL * GEMM_PANEL];
-    int64_t col = panel * GEMM_PANEL, cols = least(GEMM_PANEL, g->n - col), tiles = tile_count(cols);
+    int64_t col = panel * GEMM_PANEL, cols = asc_least(GEMM_PANEL, g->n - col), tiles = tile_count(cols);
     float *c = g->c + (k->row + first) * g->ldc + col;
     if (k->k0 > 0) turn(c, g->ldc, rows, cols, sums, 1);
     for (int64_t at = 0; at < rows; at += GEMM_TILE_COLS)
@@ -205,8 +212,9 @@ static void run_swapped(const block *k, int64_t first, int64_t rows, int64_t pan
             ASC_FN(gemm_tile_run)((int)tall, rows - at > ASC_VF ? 2 : 1, &tile);
         }
     turn(c, g->ldc, rows, cols, sums, 0);
+    epilogue_rows done = epilogue_in_place(c, g->ldc, rows, cols);
     if (k->k0 + k->k == g->k && !epilogue_is_plain(&g->epilogue))
-        ASC_FN(epilogue_apply)(&g->epilogue, c, g->ldc, k->row + first, rows, col, cols);
+        ASC_FN(epilogue_apply)(&g->epilogue, &done, k->row + first, col);
 }
 
 /* Panels that are at hand together. Few rows want wide strips. Rows of A in panels are read from far, so
@@ -215,7 +223,7 @@ static int64_t group_panels(const block *k) {
     if (k->rows <= 2) return GEMM_WIDE_PANELS;
     if (!k->g->a_panels) return 1;
     int64_t fit = (384 << 10) / (GEMM_PANEL * (int64_t)sizeof(float)) / (k->k ? k->k : 1);
-    return fit < 1 ? 1 : least(fit, GEMM_GROUP);
+    return fit < 1 ? 1 : asc_least(fit, GEMM_GROUP);
 }
 
 /* The block's rows of a group of panels: where they lie already, or packed. Rows of B that are
@@ -255,7 +263,7 @@ void ASC_FN(gemm_block)(const gemm *g, int64_t row, int64_t rows, int64_t panel,
     float *a_tiles = (float *)(scratch + 1);
     int64_t k0 = 0;
     do { /* once even when K is 0: the sums are zero and the epilogue still applies */
-        block k = {.g = g, .row = row, .rows = rows, .k0 = k0, .k = least(g->k_block, g->k - k0)};
+        block k = {.g = g, .row = row, .rows = rows, .k0 = k0, .k = asc_least(g->k_block, g->k - k0)};
         float *tiles = a_tiles + (g->keeps_rows ? rows * k0 : 0);
         float *b_panels = g->a_panels ? a_tiles : a_tiles + (rows * (g->keeps_rows ? g->k : k.k) + 15) / 16 * 16;
         if (g->a_panels) {
@@ -268,12 +276,12 @@ void ASC_FN(gemm_block)(const gemm *g, int64_t row, int64_t rows, int64_t panel,
         }
         int64_t group = group_panels(&k), unit = g->a_panels ? GEMM_PANEL : rows;
         for (int64_t p = panel; p < panel_end; p += group) {
-            int64_t panels = least(group, panel_end - p);
+            int64_t panels = asc_least(group, panel_end - p);
             const float *b = find_panels(&k, p, panels, b_panels);
             k.next = !g->pack && group == 1 ? after_panel(&k, p, panel, panel_end) : NULL;
             int64_t plain = panels - swapped_panels(&k, p, panels);
             for (int64_t first = 0; first < rows; first += unit) {
-                int64_t tall = least(unit, rows - first);
+                int64_t tall = asc_least(unit, rows - first);
                 if (plain > 0) run_group(&k, first, tall, p, plain, b);
                 for (int64_t i = plain; i < panels; i++) run_swapped(&k, first, tall, p + i, b + i * k.b_panel);
             }

@@ -191,9 +191,8 @@ static void run_strip(const gemm *g, strip *t, int vectors, int64_t row, int64_t
         stream_1x8(t);
     else
         STRIPS[rows - 1][vectors / 4](t);
-    if (!epilogue_is_plain(&g->epilogue)) ASC_FN(epilogue_apply)(&g->epilogue, t->c, t->ldc, row, rows, col, cols);
-    if (cols < width)
-        for (int64_t i = 0; i < rows; i++) memcpy(c + i * g->ldc, edge + i * width, (size_t)cols * sizeof *c);
+    epilogue_rows done = {.sums = t->c, .sums_row = t->ldc, .y = c, .y_row = g->ldc, .rows = rows, .cols = cols};
+    if (cols < width || !epilogue_is_plain(&g->epilogue)) ASC_FN(epilogue_apply)(&g->epilogue, &done, row, col);
 }
 
 /* All rows pass a strip before the next: only the first of them reads it from far. */
