@@ -63,6 +63,14 @@ def test_an_exponent_that_may_be_whole() -> None:
     assert np.isfinite([low[2], high[2]]).all()
 
 
+def test_a_power_that_may_not_depend_on_nan() -> None:
+    base = Bounded(np.array([1 - 1e-9, 0.5, np.nan, np.nan]), np.full(4, 1e-7))
+    exponent = Bounded(np.array([np.nan, np.nan, 1e-9, 0.5]), np.full(4, 1e-7))
+    low, high = interval(apply("pow", [base, exponent], arithmetic.FLOAT32), FLOAT32)
+    np.testing.assert_array_equal(low, [-np.inf, np.nan, -np.inf, np.nan])
+    np.testing.assert_array_equal(high, [np.inf, np.nan, np.inf, np.nan])
+
+
 def test_a_remainder_of_what_is_too_large_to_divide() -> None:
     """Any remainder may be right where the divisor is rounded."""
     large, divisor = Bounded(np.array([3.4e38, 3.0])), Bounded(np.array([0.7, 0.7]), np.array([6e-8, 6e-8]))

@@ -137,6 +137,10 @@ def _unsteady(op: str, args: list[Bounded], found: Bounded) -> Bounded:
         )  # negative numbers have whole powers alone
         whole = (low < high) & (np.ceil(low) <= np.floor(high))
         error = unbounded_where(whole & (first.value - first.error < 0), error)
+        # 1^NaN and NaN^0 are 1
+        may_be_one = (first.error > 0) & (np.abs(first.value - 1) <= first.error)
+        nan_or_one = (np.isnan(last.value) & may_be_one) | (np.isnan(first.value) & may_be_zero(last))
+        error = unbounded_where(nan_or_one, error)
     elif op == "atan2":
         across = (np.abs(first.value) <= first.error) & (last.value - last.error <= 0)
         unsure = np.asarray(first.error + last.error) > 0
