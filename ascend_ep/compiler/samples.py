@@ -78,7 +78,11 @@ def random_inputs(
         if any(n < 0 for n in shape) or np.prod(shape, dtype=float) * dtype.itemsize > MAX_BYTES:
             return None
         if dtype.kind in "biu":
-            found[edge.name] = generator.integers(0, 256 if edge.name in images else 2, shape).astype(dtype)
+            array = generator.integers(0, 256 if edge.name in images else 2, shape).astype(dtype)
+            if array.ndim > 1 and edge.name not in images:  # no mask hides or shows everything: what -1e9
+                array[..., 0] = 1  # leaves of scores is up to rounding
+                array[..., 1:2] = 0
+            found[edge.name] = array
         else:
             found[edge.name] = generator.standard_normal(shape).astype(dtype)
     return found

@@ -16,6 +16,8 @@ from ascend_ep.opdef.dims import Dim, DimTooComplex, substitute, symbol, symbols
 
 #: Agreements that are kept: more say nothing new.
 MOST = 256
+#: Characters of an agreement that a message could show; what is longer, kernels find out.
+LONGEST = 160
 
 
 class Agreements:
@@ -84,8 +86,12 @@ class Agreements:
         return changed
 
     def found(self) -> list[Agreement]:
-        """Everything that the inputs must satisfy; `text` names the node that asks for it."""
-        return [Agreement(a, b, or_one, node) for (a, b, or_one), node in self._found.items()]
+        """What inputs must satisfy, but what nobody could read; `text` names the node that asks for it."""
+        return [
+            Agreement(a, b, or_one, node)
+            for (a, b, or_one), node in self._found.items()
+            if str(a) in self.same or len(str(a)) + len(str(b)) <= LONGEST
+        ]
 
     def hopes(self) -> list[Agreement]:
         """What broadcasting asks for unless there is a 1."""

@@ -37,3 +37,14 @@ def test_no_sizes_fit() -> None:
     assert conversion.plan.samples == []
     with pytest.raises(AscendError, match=r"'4\*N' must be 21 .*: given are 8 and 21"):
         ascend_ep.InferenceSession(bundle).run(None, {"a": np.ones((2, 4), np.float32)})
+
+
+def test_no_row_of_a_mask_is_all_hidden() -> None:
+    """Where it is, float32 keeps nothing of the scores beside -1e9, and the float64 reference all."""
+    text = """<ir_version: 10, opset_import: ["": 17]> g (float[N,T] a, int64[N,T] mask) => (float[N,T] y)
+        <float low = {-1e9}, float one = {1}> {
+        m = Cast<to=1>(mask) h = Sub(one, m) l = Mul(h, low) s = Add(a, l) y = Softmax(s) }"""
+    conversion = convert(onnx.parser.parse_model(text))
+    conversion.to_bytes()
+    mask = next(s.array for s in conversion.plan.samples if s.edge.name == "mask")
+    assert np.all(mask.max(axis=1) == 1)
