@@ -52,6 +52,9 @@ def _shapes(session: InferenceSession, sizes: dict[str, int]) -> dict[str, list[
         Agreement(parse_dim(str(a.left)), parse_dim(str(a.right)), a.or_one) for a in bundle.agreements
     ]
     fixed = {name: size for name, size in sizes.items() if name in ranges}
+    if not fixed:  # the sizes of the bundle's samples agree in ways that it doesn't store
+        pairs = (p for e, x in bundle.samples() for p in zip(e.dims, x.shape, strict=False) if e.is_input)
+        fixed = {name: size for name, size in pairs if name in ranges}
     profile = next((p for p in bundle.profiles if fixed.items() <= p.items()), {})
     chosen = agreeing_sizes(ranges, fixed | profile, agreements, ranges, FREE_SIZE)
     return {
