@@ -70,6 +70,14 @@ static inline int64_t gemm_row_block(int64_t k_block, int packs_b) {
 /* Bytes of scratch for blocks of up to `rows` rows, of which `k_rows` columns are kept; 0 on overflow. */
 int64_t ASC_FN(gemm_scratch_bytes)(int64_t rows, int64_t k_rows, int64_t k_block);
 
+/* Columns up to which many rows are better multiplied by gemm_narrow, and how many rows those are. */
+#define GEMM_NARROW 31
+#define GEMM_NARROW_LEAST 32
+
+/* Computes rows [row, row + rows), epilogue included, of at most GEMM_NARROW columns; ldc is n. B is not in halves,
+ * unless `pack` widens them. */
+void ASC_FN(gemm_narrow)(const gemm *g, int64_t row, int64_t rows);
+
 /* Computes rows [row, row + rows) of panels [panel, panel_end), epilogue included. With a_panels, row
  * is a multiple of GEMM_PANEL. */
 void ASC_FN(gemm_block)(const gemm *g, int64_t row, int64_t rows, int64_t panel, int64_t panel_end,

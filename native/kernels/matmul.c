@@ -286,11 +286,18 @@ static int64_t b_batch(const problem *p, int64_t batch) {
     return index;
 }
 
-/* Nanoseconds of one thread, from multiply-adds and from the bytes of B: only to size chunks. */
+/* Whether few columns meet many rows (gemm_narrow.c). */
+static int is_narrow(const gemm *g) {
+    return g->n <= GEMM_NARROW && g->m >= GEMM_NARROW_LEAST;
+}
+
+/* Nanoseconds of one thread, from multiply-adds and from the bytes of B, and for few columns from packing A: only to
+ * size chunks. */
 static int64_t cost(const problem *p) {
     double elements = (double)p->batches * (double)p->gemm.n * (double)p->gemm.k;
     double by_arithmetic = elements * (double)p->gemm.m / (ASC_VF * 8), by_traffic = elements / 20;
     double ns = by_arithmetic > by_traffic ? by_arithmetic : by_traffic;
+    if (is_narrow(&p->gemm)) ns += (double)p->batches * (double)p->gemm.m * (double)p->gemm.k / ASC_VF;
     return ns > 1e15 ? (int64_t)1e15 : (int64_t)ns;
 }
 
@@ -419,6 +426,11 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
     g.streams = streams(p);
     g.keeps_rows = (int)call->scratch[KEEPS_ROWS];
     int64_t from = asc_split_at(g.m, rows, row), to = asc_split_at(g.m, rows, row + 1);
+    if (is_narrow(&p->gemm)) {
+        if (g.halves && !g.pack) g.pack = ASC_FN(gemm_pack_halves);
+        ASC_FN(gemm_narrow)(&g, from, to - from);
+        return;
+    }
     if (g.source && to - from <= GEMM_BYTES_ROWS && g.a_k == 1) {
         ASC_FN(gemm_bytes_stream)(&g, from, to - from, asc_split_at(panels, columns, column),
                                   asc_split_at(panels, columns, column + 1));
