@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "attention.h"
+#include "chunks.h"
 #include "gemm_pack.h"
 #include "pairs.h"
 #include "vmath.h"
@@ -25,10 +26,6 @@ typedef struct state {
     int64_t fetched_rows; /* behind each tile */
 } state;
 
-static int64_t least(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
-
 static int64_t sums_width(const attention *p) {
     return (p->width + GEMM_TILE_COLS - 1) / GEMM_TILE_COLS * GEMM_TILE_COLS;
 }
@@ -39,7 +36,7 @@ static int64_t kinds_lines(const attention *p) {
 }
 
 int64_t ASC_FN(attention_block_floats)(const attention *p) {
-    int64_t lines = least(p->keys, ATTENTION_KEYS), floats;
+    int64_t lines = asc_least(p->keys, ATTENTION_KEYS), floats;
     if (attention_turns(p) && (!asc_add_ok(lines, p->keys, &lines) || !asc_add_ok(lines, kinds_lines(p), &lines)))
         return 0;
     if (!asc_add_ok(lines, p->depth, &lines) || !asc_add_ok(lines, p->width, &lines)) return 0;
@@ -125,7 +122,7 @@ static void find_weights(state *s, int64_t first, int64_t all) {
     attention_pending pending = {.softmax = &s->softmax, .scores = s->scores};
     int64_t n = ATTENTION_OVERLAPS && !p->narrow ? (all - 1) / ATTENTION_TILE_KEYS + 1 : 1;
     for (int64_t i = 0; i < n; i++) {
-        int64_t before = i * ATTENTION_TILE_KEYS, keys = n > 1 ? least(all - before, ATTENTION_TILE_KEYS) : all;
+        int64_t before = i * ATTENTION_TILE_KEYS, keys = n > 1 ? asc_least(all - before, ATTENTION_TILE_KEYS) : all;
         int64_t key = first + before;
         float *scores = s->scores + before * LANES, factors[LANES];
         ASC_FN(attention_scores)(p->narrow, s->k + key * s->k_step, s->k_step, keys, attention_lines(p, p->depth), s->q,
@@ -153,7 +150,7 @@ static void run_keys(state *s, int64_t key, int64_t keys) {
     for (int64_t j = 0; j < p->width; j += GEMM_PANEL) {
         const float *v = s->packed_v ? s->packed_v + j * attention_lines(p, p->keys) + first * GEMM_PANEL
                                      : s->v + key * p->v_strides[2] + j;
-        int64_t columns = least(GEMM_PANEL, p->width - j), step = s->packed_v ? GEMM_PANEL : p->v_strides[2];
+        int64_t columns = asc_least(GEMM_PANEL, p->width - j), step = s->packed_v ? GEMM_PANEL : p->v_strides[2];
         product(s, p->narrow, s->scores, s->lanes, lines, v, step, columns, s->sums + j, s->width, s->started);
     }
     s->started = 1;
@@ -204,7 +201,7 @@ static void find_streams(state *s, int64_t batch, int64_t head, int64_t block, c
         block++;
     else if (block = 0, ++head == p->heads)
         head = 0, batch++;
-    int64_t count = least(LANES, p->queries - block * LANES);
+    int64_t count = asc_least(LANES, p->queries - block * LANES);
     const int64_t *q = p->q_strides;
     const float *queries = p->q + batch * q[0] + head * q[1] + block * LANES * q[2];
     if (batch < p->batch && q[3] == 1)
@@ -223,12 +220,12 @@ static int64_t count_tiles(const state *s, int64_t keys) {
 void ASC_FN(attention_block)(const attention *p, int64_t batch, int64_t head, int64_t block,
                              const attention_packed *packed, const attention_streams *next, float *scratch) {
     int64_t first = block * LANES, kv_head = head / (p->heads / p->kv_heads);
-    state s = {.p = p, .first = first, .lanes = least(LANES, p->queries - first), .width = sums_width(p)};
+    state s = {.p = p, .first = first, .lanes = asc_least(LANES, p->queries - first), .width = sums_width(p)};
     s.q = scratch;
     s.sums = s.q + LANES * p->depth;
     s.scores = s.sums + LANES * s.width;
     if (p->mask) s.mask = p->mask + batch * p->mask_strides[0] + head * p->mask_strides[1];
-    find_turned(&s, batch, head, block, s.scores + LANES * least(p->keys, ATTENTION_KEYS));
+    find_turned(&s, batch, head, block, s.scores + LANES * asc_least(p->keys, ATTENTION_KEYS));
     s.k = packed->k ? packed->k : p->k + batch * p->k_strides[0] + kv_head * p->k_strides[1];
     s.k_step = packed->k ? attention_lines(p, p->depth) : p->k_strides[2];
     s.packed_v = packed->v;
@@ -247,7 +244,7 @@ void ASC_FN(attention_block)(const attention *p, int64_t batch, int64_t head, in
         }
         int64_t end = key + GEMM_PANEL;
         while (end < reach && end - key < ATTENTION_KEYS && !(may_skip && is_hidden(&s, end))) end += GEMM_PANEL;
-        end = least(end, reach);
+        end = asc_least(end, reach);
         run_keys(&s, key, end - key);
         key = end;
     }

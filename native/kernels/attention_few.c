@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "attention.h"
+#include "chunks.h"
 #include "vmath.h"
 
 #define NEAR 16 /* keys at a time: what is moved is multiplied while it lies in L1, and the next are fetched */
@@ -10,10 +11,6 @@
 /* Sums that a tile of weights times V holds: so many rows by so many vectors. */
 #define MIXED_ROWS (ASC_VF == 16 ? 4 : 2)
 #define MIXED_VECTORS 4
-
-static int64_t least(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
 
 static int64_t room_of(int64_t keys) {
     return (keys + 15) / 16 * 16;
@@ -62,7 +59,7 @@ typedef struct segment {
 
 /* Brings up to NEAR rows near. Caches fetch ahead by themselves, but not beyond a page. */
 static void fetch(const segment *s, int64_t row) {
-    for (int64_t i = row; i < least(row + NEAR, s->count); i++)
+    for (int64_t i = row; i < asc_least(row + NEAR, s->count); i++)
         for (int64_t j = 0; j < s->floats; j += 16) __builtin_prefetch(s->from + i * s->step + j);
 }
 
@@ -280,7 +277,7 @@ static void mix(const few *f, int64_t key, const float *v, int64_t step, int64_t
     int alike = f->p->queries == 1 || f->p->offset >= f->p->keys;
     for (int64_t r = 0; r < f->rows;) {
         int rows = alike && f->rows - r >= MIXED_ROWS ? MIXED_ROWS : 1;
-        int64_t seen = least(keys, reach_of(f, r) - key);
+        int64_t seen = asc_least(keys, reach_of(f, r) - key);
         if (seen > 0) mix_rows(f, r, rows, key, v, step, seen);
         r += rows;
     }
@@ -302,7 +299,7 @@ void ASC_FN(attention_few)(const attention *p, int64_t batch, int64_t kv_head, f
     int64_t key = 0, reach = attention_reach(p, p->queries - 1);
     for (int n = find_segments(&f, 0, parts), i = 0; i < n; i++)
         for (int64_t row = 0; row < parts[i].count; row += NEAR) {
-            int64_t some = least(NEAR, parts[i].count - row), seen = least(some, reach - key);
+            int64_t some = asc_least(NEAR, parts[i].count - row), seen = asc_least(some, reach - key);
             fetch(&parts[i], row + NEAR);
             move(&parts[i], row, some);
             if (seen > 0) find_scores(&f, key, parts[i].from + row * parts[i].step, parts[i].step, seen);
@@ -319,7 +316,7 @@ void ASC_FN(attention_few)(const attention *p, int64_t batch, int64_t kv_head, f
     key = 0;
     for (int n = find_segments(&f, 1, parts), i = 0; i < n; i++)
         for (int64_t row = 0; row < parts[i].count; row += NEAR) {
-            int64_t some = least(NEAR, parts[i].count - row);
+            int64_t some = asc_least(NEAR, parts[i].count - row);
             fetch(&parts[i], row + NEAR);
             move(&parts[i], row, some);
             mix(&f, key, parts[i].from + row * parts[i].step, parts[i].step, some);

@@ -3,13 +3,10 @@
 #include <math.h>
 
 #include "attention.h"
+#include "chunks.h"
 #include "gemm_pack.h"
 
 #define LANES ATTENTION_LANES
-
-static int64_t least(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
 
 /* What a panel's masks are, lane by lane of keys. */
 typedef struct findings {
@@ -22,11 +19,11 @@ static void look_at(const float *mask, int64_t step, int64_t keys, int64_t lane,
     vi sees = {0};
     for (int64_t i = 0; i < keys; i += ASC_VF) {
         vf x = (vf){0};
-        int64_t some = least(ASC_VF, keys - i);
+        int64_t some = asc_least(ASC_VF, keys - i);
         if (step == 1 && some == ASC_VF)
             x = vf_load(mask + i);
         else
-            for (int64_t j = 0; j < ASC_VF; j++) x[j] = mask[(i + least(j, some - 1)) * step];
+            for (int64_t j = 0; j < ASC_VF; j++) x[j] = mask[(i + asc_least(j, some - 1)) * step];
         f->seen |= ~(x <= ATTENTION_MASKED);
         f->differs |= x != 0;
         sees |= x > ATTENTION_MASKED;
@@ -46,12 +43,12 @@ void ASC_FN(attention_turn_mask)(const attention *p, int64_t batch, int64_t head
                                  uint8_t *kinds) {
     const int64_t *strides = p->mask_strides;
     const float *mask = p->mask + batch * strides[0] + head * strides[1] + block * LANES * strides[2];
-    int64_t lanes = least(LANES, p->queries - block * LANES), panels = attention_panels(p->keys), seeing = 0;
+    int64_t lanes = asc_least(LANES, p->queries - block * LANES), panels = attention_panels(p->keys), seeing = 0;
     for (int64_t i = 0; i < panels; i++) {
         findings f = {.seeing = seeing};
         const float *from = mask + i * GEMM_PANEL * strides[3];
         for (int64_t lane = 0; lane < lanes; lane++)
-            look_at(from + lane * strides[2], strides[3], least(GEMM_PANEL, p->keys - i * GEMM_PANEL), lane, &f);
+            look_at(from + lane * strides[2], strides[3], asc_least(GEMM_PANEL, p->keys - i * GEMM_PANEL), lane, &f);
         kinds[i] = !vi_any(f.seen) ? MASK_HIDES : vi_any(f.differs) ? MASK_ADDS : MASK_IS_ZERO;
         seeing = f.seeing;
     }
@@ -59,5 +56,5 @@ void ASC_FN(attention_turn_mask)(const attention *p, int64_t batch, int64_t head
     int skips = attention_may_skip(p, kinds);
     for (int64_t i = 0, key = 0; i < panels; i++, key += GEMM_PANEL)
         if (kinds[i] == MASK_ADDS || (kinds[i] == MASK_HIDES && !skips))
-            turn_panel(p, mask + key * strides[3], lanes, least(GEMM_PANEL, p->keys - key), out + key * LANES);
+            turn_panel(p, mask + key * strides[3], lanes, asc_least(GEMM_PANEL, p->keys - key), out + key * LANES);
 }
