@@ -20,8 +20,8 @@ import onnx
 from onnx.backend.base import Backend, BackendRep
 
 from ascend_ep.compiler.convert import ConvertOptions, convert
-from ascend_ep.compiler.host_model import IR_VERSION
 from ascend_ep.compiler.partition_table import PartitionRow
+from ascend_ep.compiler.writing.host_model import IR_VERSION
 from ascend_ep.errors import AscendError
 from ascend_ep.provider.library import EP_NAME
 from ascend_ep.provider.onnx_session import session as onnxruntime_session

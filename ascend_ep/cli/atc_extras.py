@@ -11,7 +11,7 @@ from ascend_ep.cli.atc_files import existing
 from ascend_ep.cli.atc_fusion import rules_off
 
 if TYPE_CHECKING:
-    from ascend_ep.compiler.aipp_config import AippOp
+    from ascend_ep.compiler.aipp.aipp_config import AippOp
 
 Given = Mapping[str, str]
 
@@ -52,6 +52,6 @@ def aipp_ops(given: Given) -> list[AippOp]:
     """The aipp_op blocks of --insert_op_conf."""
     if not given.get("insert_op_conf"):
         return []
-    from ascend_ep.compiler.aipp_config import read_aipp
+    from ascend_ep.compiler.aipp.aipp_config import read_aipp
 
     return read_aipp(existing(given["insert_op_conf"]))

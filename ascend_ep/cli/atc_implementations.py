@@ -11,7 +11,7 @@ from ascend_ep.cli.atc_precision import config_lines, line_refusal
 from ascend_ep.errors import AscendError, did_you_mean
 
 if TYPE_CHECKING:
-    from ascend_ep.compiler.implementation_modes import FastOperators
+    from ascend_ep.compiler.precision.implementation_modes import FastOperators
 
 Given = Mapping[str, str]
 
@@ -32,7 +32,7 @@ class Asked:
     keep_names: set[str] = field(default_factory=set)
 
     def fast(self) -> FastOperators:
-        from ascend_ep.compiler.implementation_modes import FastOperators
+        from ascend_ep.compiler.precision.implementation_modes import FastOperators
 
         return FastOperators(frozenset(self.fast_types), frozenset(self.fast_names))
 
@@ -50,7 +50,7 @@ def implementations(given: Given) -> Asked:
         return _from_file(given, path)
     if not mode.startswith(FAST):
         return Asked()
-    from ascend_ep.compiler.implementation_modes import GELU, PRODUCTS, has_fast_form
+    from ascend_ep.compiler.precision.implementation_modes import GELU, PRODUCTS, has_fast_form
 
     for name in listed:
         if not has_fast_form(name):
@@ -61,7 +61,7 @@ def implementations(given: Given) -> Asked:
 
 def _from_file(given: Given, path: str) -> Asked:
     """Lines `name=mode`, of operators, or of nodes after [ByNodeName]."""
-    from ascend_ep.compiler.implementation_modes import has_fast_form
+    from ascend_ep.compiler.precision.implementation_modes import has_fast_form
 
     flag = "--op_precision_mode"
     asked, by_name = Asked(), False

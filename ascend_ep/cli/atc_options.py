@@ -38,7 +38,7 @@ def conversion_options(
 ) -> ConvertOptions:
     """The options of the conversion that these flags ask for."""
     from ascend_ep.compiler.convert import ConvertOptions
-    from ascend_ep.compiler.soc import find_soc
+    from ascend_ep.compiler.device.soc import find_soc
     from ascend_ep.opdef.registry import Registry
 
     soc = given.get("soc_version", "")

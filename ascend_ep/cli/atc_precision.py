@@ -13,7 +13,7 @@ from ascend_ep.opdef.dtypes import FLOAT16
 
 if TYPE_CHECKING:
     from ascend_ep.compiler.convert import Conversion
-    from ascend_ep.compiler.precision import PrecisionLists
+    from ascend_ep.compiler.precision.precision import PrecisionLists
     from ascend_ep.graph.passes.retype import NodeTypes
 
 Given = Mapping[str, str]
@@ -33,7 +33,7 @@ def precision(given: Given) -> str:
     """The mode asked for. Raises AscendError for one that can't be had."""
     if "precision_mode" in given and "precision_mode_v2" in given:
         raise AscendError("E10056", "--precision_mode", "--precision_mode_v2")
-    from ascend_ep.compiler.precision import check_mode
+    from ascend_ep.compiler.precision.precision import check_mode
 
     mode = given.get("precision_mode") or given.get("precision_mode_v2") or DEFAULT
     check_mode(mode)
@@ -56,8 +56,8 @@ def precision_lists(
 
     Raises AscendError E10001 naming the file, and the line or key that is wrong; E10410 for a missing file.
     """
-    from ascend_ep.compiler.mixed_lists import MixedLists
-    from ascend_ep.compiler.precision import MIXED, PrecisionLists
+    from ascend_ep.compiler.precision.mixed_lists import MixedLists
+    from ascend_ep.compiler.precision.precision import MIXED, PrecisionLists
 
     names, types = _keep_dtype(given["keep_dtype"]) if given.get("keep_dtype") else ([], [])
     by_name, by_type = _customize(given["customize_dtypes"]) if given.get("customize_dtypes") else ({}, {})
@@ -103,7 +103,7 @@ def _customize(path: str) -> tuple[dict[str, NodeTypes], dict[str, NodeTypes]]:
 
 
 def _types(path: str, number: int, inputs: str, outputs: str) -> NodeTypes:
-    from ascend_ep.compiler.precision import TYPE_NAMES
+    from ascend_ep.compiler.precision.precision import TYPE_NAMES
     from ascend_ep.graph.passes.retype import NodeTypes
 
     def listed(text: str) -> tuple[int, ...]:
@@ -159,7 +159,7 @@ def line_refusal(path: str, flag: str, number: int, reason: str) -> AscendError:
 
 def _mixlist(path: str) -> Any:
     """The changes to the lists. What is taken from the white or the black list becomes grey."""
-    from ascend_ep.compiler.mixed_lists import Colour, MixedLists, own_colours
+    from ascend_ep.compiler.precision.mixed_lists import Colour, MixedLists, own_colours
 
     flag = "--modify_mixlist"
 

@@ -29,8 +29,8 @@ def convert_operators(given: Mapping[str, str], words: Sequence[str]) -> None:
     from dataclasses import replace
 
     from ascend_ep.compiler.convert import convert
-    from ascend_ep.compiler.single_op import read_operators
-    from ascend_ep.compiler.single_op_model import operator_model
+    from ascend_ep.compiler.device.single_op import read_operators
+    from ascend_ep.compiler.device.single_op_model import operator_model
 
     for name in given:
         if name not in COMPANIONS:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ascend_ep.compiler.convert import ConvertOptions
-    from ascend_ep.compiler.keep_search import Accuracy
-    from ascend_ep.compiler.node_errors import Measure, NodeError
+    from ascend_ep.compiler.precision.keep_search import Accuracy
+    from ascend_ep.compiler.precision.node_errors import Measure, NodeError
     from ascend_ep.opdef.registry import Registry
     from ascend_ep.runtime.session import InferenceSession
 
@@ -42,9 +42,9 @@ def per_node(
     `source_feeds`: what the model is given where the bundle is given `feeds`."""
     import onnx
 
-    from ascend_ep.compiler.keep_search import Accuracy, measure_outputs
-    from ascend_ep.compiler.node_errors import NodeErrors
-    from ascend_ep.compiler.precision import BFLOAT16_PRODUCTS
+    from ascend_ep.compiler.precision.keep_search import Accuracy, measure_outputs
+    from ascend_ep.compiler.precision.node_errors import NodeErrors
+    from ascend_ep.compiler.precision.precision import BFLOAT16_PRODUCTS
 
     accuracy = Accuracy.parse(given.accuracy)
     model = onnx.load(given.model)
@@ -71,10 +71,10 @@ def options_of(
     path: str, session: InferenceSession, model: onnx.ModelProto, registry: Registry
 ) -> ConvertOptions:
     """The conversion that made a bundle, as its metadata tell."""
-    from ascend_ep.compiler.aipp import stored
+    from ascend_ep.compiler.aipp.aipp import stored
     from ascend_ep.compiler.convert import ConvertOptions
-    from ascend_ep.compiler.implementation_modes import FastOperators
-    from ascend_ep.compiler.precision import PrecisionLists
+    from ascend_ep.compiler.precision.implementation_modes import FastOperators
+    from ascend_ep.compiler.precision.precision import PrecisionLists
     from ascend_ep.runtime.binding import lib, open_model
     from ascend_ep.runtime.bundle import Bundle
 
@@ -129,7 +129,7 @@ def propose(
 ) -> tuple[Found, list[str], bool]:
     """Searches the list, writes it, converts with it and measures the bundle that came of it."""
     from ascend_ep.compiler.convert import convert
-    from ascend_ep.compiler.keep_search import Trials, measure_outputs, shortest_list
+    from ascend_ep.compiler.precision.keep_search import Trials, measure_outputs, shortest_list
     from ascend_ep.runtime.session import InferenceSession
 
     trials = Trials(model, options, feeds, expected, accuracy)
@@ -193,7 +193,7 @@ def _text(m: Measure) -> str:
 
 
 def _numbers(m: Measure) -> Found:
-    from ascend_ep.compiler.keep_search import finite
+    from ascend_ep.compiler.precision.keep_search import finite
 
     return {
         "cosine": m.cosine,

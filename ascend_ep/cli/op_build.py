@@ -95,8 +95,8 @@ def add_build_command(commands: Any) -> None:
 
 def build_operator(given: argparse.Namespace, environ: Mapping[str, str]) -> None:
     """ascend-op build."""
-    from ascend_ep.compiler.build_op import Request, build
-    from ascend_ep.compiler.soc import find_soc
+    from ascend_ep.compiler.device.soc import find_soc
+    from ascend_ep.compiler.operators.build_op import Request, build
     from ascend_ep.frontends.language_model import Endpoint
 
     if (given.prompt is None) == (given.file is None):

@@ -28,7 +28,7 @@ def add_verify_command(commands: Any) -> None:
 
 def verify_operator(given: argparse.Namespace, environ: Mapping[str, str]) -> None:
     """ascend-op verify: prints the stored proof, or a new one, and checks that it is this definition's."""
-    from ascend_ep.compiler.operator_files import read_proof
+    from ascend_ep.compiler.operators.operator_files import read_proof
 
     path = definition_path(given.op, environ)
     report = read_proof(path)
@@ -70,7 +70,7 @@ def definition_path(name: str, environ: Mapping[str, str]) -> Path:
 
 def proof_state(opdef: OpDef) -> str:
     """What is known of an operator's proof, for listings; "" when it wasn't built."""
-    from ascend_ep.compiler.operator_files import proof_path, read_proof
+    from ascend_ep.compiler.operators.operator_files import proof_path, read_proof
 
     path = Path(opdef.origin.rpartition(":")[0])
     if not path.name or not proof_path(path).is_file():
@@ -126,8 +126,8 @@ def _subject_of(opdef: OpDef, about: Mapping[str, Any]) -> Any:
 
 
 def _proven_again(opdef: OpDef, about: Mapping[str, Any]) -> Any:
+    from ascend_ep.compiler.device.soc import find_soc
     from ascend_ep.compiler.proof.prove import NotGenerated, prove
-    from ascend_ep.compiler.soc import find_soc
 
     try:
         return prove(

@@ -8,6 +8,16 @@ from dataclasses import replace
 
 import onnx_ir as ir
 
+from ascend_ep.compiler.operators.native_op import FormulaCode
+from ascend_ep.compiler.rewrites.alone import take_alone
+from ascend_ep.compiler.rewrites.channels_last import lay_channels_last
+from ascend_ep.compiler.rewrites.fuse_cache import fuse_caches
+from ascend_ep.compiler.rewrites.fuse_elementwise import fuse_elementwise
+from ascend_ep.compiler.rewrites.fuse_epilogue import fuse_epilogues
+from ascend_ep.compiler.rewrites.fuse_norm import fuse_norms
+from ascend_ep.compiler.rewrites.quantised_products import quantise_products
+from ascend_ep.compiler.rewrites.rounding import postpone_rounding, round_in_epilogues
+from ascend_ep.compiler.writing.host_model import host_model
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.fusion.ledger import Ledger, Outcome
@@ -15,19 +25,9 @@ from ascend_ep.graph.partition import Partition
 from ascend_ep.opdef.agreements import Agreement
 from ascend_ep.opdef.dims import Dim, DimExpr, symbol, symbols
 
-from .alone import take_alone
-from .channels_last import lay_channels_last
 from .claims import Claims, needed_symbols
-from .fuse_cache import fuse_caches
-from .fuse_elementwise import fuse_elementwise
-from .fuse_epilogue import fuse_epilogues
-from .fuse_norm import fuse_norms
-from .host_model import host_model
 from .lowering import MAX_RANK, Lowering, PlanBuilder, Unsupported
-from .native_op import FormulaCode
 from .plan import Edge, HostPartition, NativePartition, Plan, Ref, SymbolRange
-from .quantised_products import quantise_products
-from .rounding import postpone_rounding, round_in_epilogues
 from .semantics import Semantics, label, operand
 
 

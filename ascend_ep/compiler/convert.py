@@ -18,6 +18,31 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
+from ascend_ep.compiler.aipp.aipp import insert_aipp, insert_stored, metadata
+from ascend_ep.compiler.aipp.aipp_config import AippOp
+from ascend_ep.compiler.aipp.aipp_image import Preprocessing
+from ascend_ep.compiler.device.soc import find_soc
+from ascend_ep.compiler.device.soc_limits import Limit, soc_limits
+from ascend_ep.compiler.operators.native_op import FormulaCode
+from ascend_ep.compiler.precision.implementation_modes import GELU_BOUND, FastOperators
+from ascend_ep.compiler.precision.precision import (
+    BFLOAT16_PRODUCTS,
+    EXACT,
+    FLOAT32_PRODUCTS,
+    PrecisionLists,
+    changes_types,
+    check_mode,
+)
+from ascend_ep.compiler.precision.precision_pass import apply_precision, node_names
+from ascend_ep.compiler.rewrites.half_weights import store_halves
+from ascend_ep.compiler.rewrites.narrow_products import narrow_products
+from ascend_ep.compiler.rewrites.winograd import use_winograd
+from ascend_ep.compiler.writing.context_model import context_model
+from ascend_ep.compiler.writing.image import Image, Room, make_image
+from ascend_ep.compiler.writing.model_def import model_def
+from ascend_ep.compiler.writing.origin import origin
+from ascend_ep.compiler.writing.weight_files import WeightFiles
+from ascend_ep.compiler.writing.writer import write_bytes, write_file
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.declared import set_input_shapes
 from ascend_ep.graph.external_data import MemoryReader
@@ -33,25 +58,12 @@ from ascend_ep.runtime import trust
 from ascend_ep.runtime.comparison import BOUNDS
 
 from . import samples
-from .aipp import insert_aipp, insert_stored, metadata
-from .aipp_config import AippOp
-from .aipp_image import Preprocessing
 from .assembly import Assembly
 from .claims import NOT_LOWERED, Claims, check_hosts
-from .context_model import context_model
 from .dump import Dump
-from .half_weights import store_halves
-from .image import Image, Room, make_image
-from .implementation_modes import GELU_BOUND, FastOperators
-from .model_def import model_def
-from .narrow_products import narrow_products
-from .native_op import FormulaCode
-from .origin import origin
 from .outputs import cast_outputs, read_half_inputs, select_outputs
 from .partition_table import PartitionRow, partition_table
 from .plan import Native, NativePartition, Plan, SymbolRange
-from .precision import BFLOAT16_PRODUCTS, EXACT, FLOAT32_PRODUCTS, PrecisionLists, changes_types, check_mode
-from .precision_pass import apply_precision, node_names
 from .self_check import (
     NoSamples,
     UnfitSizes,
@@ -63,11 +75,6 @@ from .self_check import (
     run_samples,
 )
 from .semantics import Semantics
-from .soc import find_soc
-from .soc_limits import Limit, soc_limits
-from .weight_files import WeightFiles
-from .winograd import use_winograd
-from .writer import write_bytes, write_file
 
 T = TypeVar("T")
 Source = str | os.PathLike[str] | bytes | onnx.ModelProto

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
+from ascend_ep.compiler.device.soc import find_soc
+from ascend_ep.compiler.device.soc_limits import soc_limits
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.infer import infer_facts
 from ascend_ep.graph.load import load_model
@@ -15,8 +17,6 @@ from ascend_ep.opdef.registry import Registry
 from .claims import Claims, host_runs
 from .convert import ConvertOptions, Source, declare
 from .semantics import Semantics, label
-from .soc import find_soc
-from .soc_limits import soc_limits
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import onnx
 import onnx_ir as ir
 from numpy.typing import NDArray
 
+from ascend_ep.compiler.aipp.aipp_image import Preprocessing
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.facts import Facts
 from ascend_ep.opdef import dtypes
@@ -24,7 +25,6 @@ from ascend_ep.runtime.comparison import BOUNDS, Difference, compare
 from ascend_ep.runtime.native_partition import NativePartition
 from ascend_ep.runtime.session import InferenceSession
 
-from .aipp_image import Preprocessing
 from .plan import Native, Plan
 from .plan import NativePartition as PlannedPartition
 

@@ -11,6 +11,8 @@ from typing import Any
 import onnx.defs
 import onnx_ir as ir
 
+from ascend_ep.compiler.operators.library_shapes import infer_library
+from ascend_ep.compiler.operators.native_op import lower_library
 from ascend_ep.errors import AscendError, nearest
 from ascend_ep.graph.facts import Fact, Facts
 from ascend_ep.opdef.definition import Formula, Kernel, Library, OpDef, canonical_domain
@@ -18,9 +20,7 @@ from ascend_ep.opdef.infer import set_library_inference
 from ascend_ep.opdef.registry import Registry
 
 from .half_types import has_halves
-from .library_shapes import infer_library
 from .lowering import Lowering, NodeView, Operand, PlanBuilder, Unsupported, lowering
-from .native_op import lower_library
 
 _TYPE_NAMES = {
     ir.AttributeType.INT: "int",

@@ -5,7 +5,7 @@
     p.output(x * p.call("sigmoid", x), ref.dtype)
     program = p.encode()          # .inputs, .ints, .floats for PlanBuilder.emit("elementwise", ...)
 
-The encoding is that of native/kernels/elementwise.h. Values are nodes of an expression graph: equal ones
+The encoding is that of kernels/elementwise/elementwise.h. Values are nodes of an expression graph: equal ones
 are one, unused ones vanish, and registers are given out when the program is encoded. A value's type is the
 ONNX number of what it holds: float16 and bfloat16 inputs count as float32; narrow integers are wrapped
 after every operation that can leave their range.

@@ -8,7 +8,7 @@ import onnx
 import onnx_ir as ir
 
 from ascend_ep.compiler.convert import Conversion, ConvertOptions, convert
-from ascend_ep.compiler.precision import EXACT
+from ascend_ep.compiler.precision.precision import EXACT
 from ascend_ep.graph.external_data import MemoryReader, tensor_bytes
 from ascend_ep.graph.facts import Fact, Facts
 from ascend_ep.opdef.registry import Registry

@@ -16,8 +16,8 @@ import onnx
 import onnx_ir as ir
 
 from ascend_ep.compiler.claims import Claims
-from ascend_ep.compiler.image import Room
 from ascend_ep.compiler.semantics import Semantics, label
+from ascend_ep.compiler.writing.image import Room
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.infer import infer_facts

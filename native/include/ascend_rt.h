@@ -463,7 +463,7 @@ ASC_API void asc_sha256(const void *bytes, uint64_t size, uint8_t digest[32]);
 /* Fills the digest of a finished bundle: over everything but the weights, the checksum field as zero. */
 ASC_API int32_t asc_bundle_digest(const void *bytes, uint64_t size, uint8_t digest[32], asc_status *status);
 
-/* ---- tile programs: the arguments of the "elementwise" kernel (native/kernels/elementwise.h) - */
+/* ---- tile programs: the arguments of the "elementwise" kernel (native/kernels/elementwise/elementwise.h) - */
 
 #define ASC_EW_STEP_INTS 5 /* op, dst, a, b, c */
 #define ASC_EW_MAX_REGISTERS 64

@@ -235,7 +235,7 @@ WIDENED(atan2, (V x, V y), vd_atan2(vd_load_f32(a + i), vd_load_f32(b + i)))
 
 /* ---- folds --------------------------------------------------------------------------------- */
 
-/* As native/kernels/reduce.c folds, so the same bits: blocks of four vectors, which join a vector of totals; at
+/* As kernels/reduction/reduce.c folds, so the same bits: blocks of four vectors, which join a vector of totals; at
  * the end the lanes of that, in halves. */
 #define FOLD(name, start, step)                                                                                      \
     FN V start_##name(void) {                                                                                        \

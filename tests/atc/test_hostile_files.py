@@ -12,10 +12,10 @@ import pytest
 from atc_models import image_model
 from test_singleop import CASES
 
-from ascend_ep.compiler.aipp_config import FORMATS, KEYS, read_aipp
+from ascend_ep.compiler.aipp.aipp_config import FORMATS, KEYS, read_aipp
 from ascend_ep.compiler.convert import ConvertOptions, convert
-from ascend_ep.compiler.single_op import read_operators
-from ascend_ep.compiler.single_op_model import operator_model
+from ascend_ep.compiler.device.single_op import read_operators
+from ascend_ep.compiler.device.single_op_model import operator_model
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.registry import Registry
 

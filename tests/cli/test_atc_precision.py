@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 import ascend_ep
 from ascend_ep.cli import atc
 from ascend_ep.cli.atc_precision import precision, precision_lists
-from ascend_ep.compiler.mixed_lists import Colour
+from ascend_ep.compiler.precision.mixed_lists import Colour
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.passes.retype import NodeTypes
 

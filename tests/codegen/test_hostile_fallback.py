@@ -11,7 +11,7 @@ import pytest
 from formula_models import conversion_of
 
 import ascend_ep
-from ascend_ep.compiler import writer
+from ascend_ep.compiler.writing import writer
 from ascend_ep.errors import AscendError
 from ascend_ep.runtime._rt import ffi, lib
 from ascend_ep.runtime.binding import open_model

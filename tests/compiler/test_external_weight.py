@@ -20,9 +20,9 @@ from small_models import FLOAT, INT64, WEIGHT, model, projection
 
 import ascend_ep
 from ascend_ep.cli import om
-from ascend_ep.compiler import weight_files
 from ascend_ep.compiler.convert import Conversion, ConvertOptions, convert
-from ascend_ep.compiler.writer import stamp
+from ascend_ep.compiler.writing import weight_files
+from ascend_ep.compiler.writing.writer import stamp
 from ascend_ep.errors import AscendError
 from ascend_ep.runtime.binding import lib, open_model
 from ascend_ep.runtime.bundle import Bundle

@@ -12,8 +12,8 @@ from small_models import FLOAT, model
 import ascend_ep
 from ascend_ep.compiler import convert as converter
 from ascend_ep.compiler.convert import Conversion, ConvertOptions, convert
-from ascend_ep.compiler.half_weights import store_halves
 from ascend_ep.compiler.plan import NativePartition
+from ascend_ep.compiler.rewrites.half_weights import store_halves
 from ascend_ep.graph.load import load_model
 from ascend_ep.graph.passes.pipeline import run_passes
 from ascend_ep.graph.widened import WidenedTensor

@@ -9,7 +9,7 @@ from pathlib import Path
 from small_models import projection, swish
 
 from ascend_ep.compiler.convert import ConvertOptions, convert
-from ascend_ep.compiler.model_def import model_def_json, model_def_of_bundle, model_info
+from ascend_ep.compiler.writing.model_def import model_def_json, model_def_of_bundle, model_info
 
 
 def fields(body: bytes) -> Iterator[tuple[int, bytes | int]]:

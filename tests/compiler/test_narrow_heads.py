@@ -12,9 +12,9 @@ from small_models import FLOAT, model
 
 import ascend_ep
 from ascend_ep.compiler.convert import Conversion, ConvertOptions, convert
-from ascend_ep.compiler.mixed_lists import MixedLists
 from ascend_ep.compiler.plan import NativePartition
-from ascend_ep.compiler.precision import PrecisionLists
+from ascend_ep.compiler.precision.mixed_lists import MixedLists
+from ascend_ep.compiler.precision.precision import PrecisionLists
 
 NARROW = ConvertOptions(self_check=False, precision="allow_mix_precision_bf16")
 CHANNELS, CLASSES = 64, 40

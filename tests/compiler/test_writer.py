@@ -13,9 +13,9 @@ from small_models import FLOAT, WEIGHT, model, projection
 
 import ascend_ep
 from ascend_ep.compiler.convert import ConvertOptions, convert
-from ascend_ep.compiler.packing import pack, packed_bytes
 from ascend_ep.compiler.plan import WEIGHT as WEIGHT_KIND
 from ascend_ep.compiler.plan import NativePartition, Ref, Weight
+from ascend_ep.compiler.writing.packing import pack, packed_bytes
 from ascend_ep.errors import AscendError
 from ascend_ep.runtime.binding import lib, open_model
 from ascend_ep.runtime.bundle import Bundle

@@ -13,7 +13,7 @@ from kernel_call import KernelError, Panel32, call, isa_levels
 from test_conv_last import conv, last, packed
 
 from ascend_ep.compiler.plan import Weight
-from ascend_ep.compiler.winograd import G, Transformed
+from ascend_ep.compiler.rewrites.winograd import G, Transformed
 
 EPS = 2.0**-24
 A = np.array([[1, 1, 1, 0], [0, 1, -1, -1]]).T

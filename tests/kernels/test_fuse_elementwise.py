@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from kernel_call import DTYPES
 from lowered import PlanRun
 
-from ascend_ep.compiler.fuse_elementwise import fuse_elementwise
 from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, lowering
+from ascend_ep.compiler.rewrites.fuse_elementwise import fuse_elementwise
 from ascend_ep.opdef.registry import Registry
 
 REGISTRY = Registry.from_options()

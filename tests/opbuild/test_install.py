@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from build_commands import SWISH, Run
 
-from ascend_ep.compiler.install import put_in_place
+from ascend_ep.compiler.operators.install import put_in_place
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.loader import load_definitions
 

@@ -9,11 +9,11 @@ import pytest
 
 from ascend_ep.compiler.codegen.generate import Source
 from ascend_ep.compiler.codegen.session import TensorSpec
+from ascend_ep.compiler.device.soc import find_soc
 from ascend_ep.compiler.proof import harness
 from ascend_ep.compiler.proof.prove import prove
 from ascend_ep.compiler.proof.report import Report
 from ascend_ep.compiler.proof.subject import Subject, generate
-from ascend_ep.compiler.soc import find_soc
 from ascend_ep.frontends.description import describe
 from ascend_ep.opdef import dtypes
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from ascend_ep.compiler.codegen.cache import note_use
 from ascend_ep.compiler.codegen.generate import HEADERS
-from ascend_ep.compiler.soc import Soc
+from ascend_ep.compiler.device.soc import Soc
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.attributes import bind_attributes

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ascend_ep.compiler.codegen.generate import NotGenerated
-from ascend_ep.compiler.soc import Soc
+from ascend_ep.compiler.device.soc import Soc
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.attributes import bind_attributes
 from ascend_ep.opdef.definition import AttributeValue, OpDef, TensorSpec

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ascend_ep.compiler.lowering import Operand, PlanBuilder
 from ascend_ep.compiler.plan import Edge, Native, NativePartition, Plan
-from ascend_ep.compiler.writer import write_bytes
+from ascend_ep.compiler.writing.writer import write_bytes
 from ascend_ep.runtime.options import SessionOptions
 from ascend_ep.runtime.session import InferenceSession
 

@@ -3,8 +3,8 @@
 A stage has loops over one set of folded axes. A ranking is a stage of its own. Values that cross from one
 stage to another are temporaries in the workspace, of the compute type.
 
-The order in which a fold takes its elements is the interpreter's (native/kernels/reduce.c), whatever else is
-in its stage: neighbouring folded axes are one run, so what would break that run goes through memory.
+The order in which a fold takes its elements is the interpreter's (kernels/reduction/reduce.c), whatever else
+is in its stage: neighbouring folded axes are one run, so what would break that run goes through memory.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def merged(
 
 
 def _in_order(fold: Node, order: Sequence[Axis], groups: Sequence[tuple[Axis, ...]]) -> bool:
-    """Whether the loops take the elements as native/kernels/reduce.c takes them from memory."""
+    """Whether the loops take the elements as native/kernels/reduction/reduce.c takes them from memory."""
     axes = roots(fold.args[0].axes)
     if order[-1] not in axes:
         return False

@@ -1,4 +1,4 @@
-"""AIPP, bytes into images, as a call of kernel aipp (native/kernels/aipp.c)."""
+"""AIPP, bytes into images, as a call of kernel aipp (native/kernels/image/aipp.c)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ScaledDotProductAttention as one call of kernel attention (native/kernels/attention.c)."""
+"""ScaledDotProductAttention as one call of kernel attention (native/kernels/attention/attention.c)."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from ascend_ep.compiler.lowering import Dim, NodeView, PlanBuilder, Ref, Unsuppo
 from ascend_ep.compiler.tile_program import Value
 from ascend_ep.opdef.dims import max_, static
 
-COUNT_PADDING = 1  # of native/kernels/pooling.c: every tap counts, padding too
+COUNT_PADDING = 1  # of native/kernels/pooling/pooling.c: every tap counts, padding too
 
 
 def _order(node: NodeView) -> float:

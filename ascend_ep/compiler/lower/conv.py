@@ -1,4 +1,4 @@
-"""Conv and ConvTranspose as calls of the conv kernel (native/kernels/conv.c)."""
+"""Conv and ConvTranspose as calls of the conv kernel (native/kernels/conv/conv.c)."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ from ascend_ep.opdef.formula_shape import folded_dims, reduced_shape, topk_axis
 from ascend_ep.opdef.reductions import expanded
 from ascend_ep.opdef.specialize import specialize
 
-#: The numbers of native/kernels/reduce.c.
+#: The numbers of native/kernels/reduction/reduce.c.
 REDUCTIONS = {name.removeprefix("Reduce").lower(): number for name, number in REDUCE_OPS.items()}
 
 #: Nodes that read a whole tensor: what is below them is a program of its own.

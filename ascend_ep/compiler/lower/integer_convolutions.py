@@ -1,4 +1,4 @@
-"""ConvInteger and QLinearConv as calls of native/kernels/qconv.c.
+"""ConvInteger and QLinearConv as calls of native/kernels/conv/qconv.c.
 
 Weights are stored as the kernel reads a window: runs of bytes, each made up to whole quads by zeros.
 """
@@ -17,8 +17,8 @@ from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lower.integer_products import INT8, INT32, UINT8, Tables, requantisation, right_zero
 from ascend_ep.compiler.lower.windows import Window, kernel_shape, window_of
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Unsupported, lowers
-from ascend_ep.compiler.packed_integers import ColumnSums, signed
 from ascend_ep.compiler.plan import TensorSource
+from ascend_ep.compiler.rewrites.packed_integers import ColumnSums, signed
 from ascend_ep.opdef.dims import static
 
 

@@ -1,5 +1,5 @@
 """Products of integers: MatMulInteger, QLinearMatMul, and onnxruntime's QGemm, MatMulIntegerToFloat and
-DynamicQuantizeMatMul, as calls of native/kernels/qmatmul.c; DynamicQuantizeLinear.
+DynamicQuantizeMatMul, as calls of native/kernels/matmul/qmatmul.c; DynamicQuantizeLinear.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 
 from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
-from ascend_ep.compiler.packed_integers import ColumnSums, Int8Matrix, signed_zero
+from ascend_ep.compiler.rewrites.packed_integers import ColumnSums, Int8Matrix, signed_zero
 from ascend_ep.opdef.dims import static
 
 FLOAT, UINT8, INT8, INT32 = 1, 2, 3, 6
@@ -33,7 +33,7 @@ class Tables:
 
 @dataclass(frozen=True)
 class Call:
-    """What the kernels of integer products read behind A and B (native/kernels/qgemm.h), and their floats."""
+    """What the kernels of integer products read behind A and B (kernels/matmul/qgemm.h), and their floats."""
 
     tables: list[Ref | None]
     floats: tuple[float, float] = (0.0, 0.0)

@@ -28,7 +28,7 @@ from ascend_ep.compiler.lower.views import broadcast, permuted
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
 from ascend_ep.opdef.dims import bounds, floordiv, max_, min_, static
 
-PAD_MODES = ("constant", "reflect", "edge", "wrap")  # the numbers of native/kernels/pad.c
+PAD_MODES = ("constant", "reflect", "edge", "wrap")  # the numbers of native/kernels/movement/pad.c
 TO_THE_END = 2**31 - 1  # what exporters write for "to the end", and beyond
 
 

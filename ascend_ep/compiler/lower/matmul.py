@@ -1,4 +1,4 @@
-"""MatMul, Gemm and LinearAddGelu as calls of the matmul kernel (native/kernels/matmul.c).
+"""MatMul, Gemm and LinearAddGelu as calls of the matmul kernel (native/kernels/matmul/matmul.c).
 
 y = activation(alpha op(A) op(B) + beta C + R). A constant right operand becomes a weight in panels: of
 float32, or of the float16 or bfloat16 that it was before it was widened.
@@ -21,7 +21,7 @@ FLOAT = 1
 
 
 class Activation(IntEnum):
-    """Epilogue codes: native/kernels/epilogue.h."""
+    """Epilogue codes: native/kernels/matmul/epilogue.h."""
 
     NONE = 0
     RELU = 1

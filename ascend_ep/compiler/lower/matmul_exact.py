@@ -1,4 +1,4 @@
-"""Products in float64 and of integers (native/kernels/matmul_exact.c): MatMul, Gemm, pairs of Einsum."""
+"""Products in float64 and of integers (kernels/matmul/matmul_exact.c): MatMul, Gemm, pairs of Einsum."""
 
 from __future__ import annotations
 

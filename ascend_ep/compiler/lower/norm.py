@@ -10,7 +10,7 @@ from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, Uns
 from ascend_ep.compiler.tile_program import ProgramError
 from ascend_ep.opdef.dtypes import FLOAT32, FLOAT64
 
-EPILOGUES = {"none": 1, "tanh": 2}  # `approximate` of a GELU, to the numbers of native/kernels/norm.c
+EPILOGUES = {"none": 1, "tanh": 2}  # `approximate` of a GELU, to the numbers of kernels/reduction/norm.c
 
 
 def _row_operand(b: PlanBuilder, source: Operand, given: Operand | None, axis: int) -> Ref | None:

@@ -1,5 +1,5 @@
-"""ONNX Attention (opset 23 on) as a call of kernel attention (native/kernels/attention.c), after the copies
-that make present_key and present_value of what is past and what is new."""
+"""ONNX Attention (opset 23 on) as a call of kernel attention (kernels/attention/attention.c), after the
+copies that make present_key and present_value of what is past and what is new."""
 
 from __future__ import annotations
 

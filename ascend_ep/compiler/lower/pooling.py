@@ -1,4 +1,4 @@
-"""MaxPool, AveragePool and their global forms as calls of native/kernels/pooling.c."""
+"""MaxPool, AveragePool and their global forms as calls of native/kernels/pooling/pooling.c."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LSTM, GRU and RNN: one product of all steps' inputs, then the kernel of native/kernels/recurrent.c.
+"""LSTM, GRU and RNN: one product of all steps' inputs, then the kernel of kernels/recurrent/recurrent.c.
 
 Constant weights are packed at conversion; others by the kernel in every run. What X is multiplied with is
 W of both directions side by side; the biases of both products are added there, but for GRU's candidate
@@ -27,8 +27,8 @@ DIRECTIONS = {"forward": (0,), "reverse": (1,), "bidirectional": (0, 1)}
 DEFAULTS = {"RNN": ("Tanh",), "GRU": ("Sigmoid", "Tanh"), "LSTM": ("Sigmoid", "Tanh", "Tanh")}
 FUNCTIONS = 3  #: ONNX's f, g and h: CELL_FUNCTIONS
 
-#: Activations in the order of their codes (native/kernels/recurrent.h), with alpha and beta where they have
-#: them and are given none.
+#: Activations in the order of their codes (kernels/recurrent/recurrent.h), with alpha and beta where they
+#: have them and are given none.
 ACTIVATIONS: dict[str, tuple[float, ...]] = {
     "Sigmoid": (),
     "Tanh": (),

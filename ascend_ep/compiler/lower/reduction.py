@@ -27,7 +27,7 @@ from ascend_ep.opdef.dtypes import (
     UINT32,
 )
 
-#: The numbers of native/kernels/reduce.c.
+#: The numbers of native/kernels/reduction/reduce.c.
 OPS = {
     "ReduceSum": 0,
     "ReduceMean": 1,

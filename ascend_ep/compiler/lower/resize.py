@@ -1,4 +1,4 @@
-"""Resize and Upsample: one call of native/kernels/resize.c for every axis that changes."""
+"""Resize and Upsample: one call of native/kernels/image/resize.c for every axis that changes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, Uns
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.dims import static
 
-# the numbers of native/kernels/resize_taps.h
+# the numbers of native/kernels/image/resize_taps.h
 MODES = ("nearest", "linear", "cubic")
 COORDINATES = (
     "half_pixel",

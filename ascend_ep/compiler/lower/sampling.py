@@ -19,7 +19,7 @@ from ascend_ep.compiler.lower.windows import explicit_pads, kernel_shape, spatia
 from ascend_ep.compiler.lowering import NodeView, PlanBuilder, Unsupported, lowers
 from ascend_ep.opdef.dims import static
 
-# the numbers of native/kernels/grid_sample.c
+# the numbers of native/kernels/image/grid_sample.c
 GRID_MODES = {"linear": 0, "bilinear": 0, "nearest": 1, "cubic": 2, "bicubic": 2}
 GRID_PADDINGS = ("zeros", "border", "reflection")
 

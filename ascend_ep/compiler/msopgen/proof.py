@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from ascend_ep.compiler.ascendc.cpu import compile_for_cpu, project_source
-from ascend_ep.compiler.soc import find_soc
+from ascend_ep.compiler.device.soc import find_soc
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.loader import load_definitions
 from ascend_ep.opdef.reference import evaluate

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from ascend_ep.compiler.soc import Soc, find_soc
+from ascend_ep.compiler.device.soc import Soc, find_soc
 from ascend_ep.errors import AscendError, did_you_mean
 from ascend_ep.opdef.definition import OpDef
 

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from ascend_ep.compiler.ascendc.cpu import CpuKernel, compile_for_cpu
 from ascend_ep.compiler.ascendc.generate import generate_ascend_c
 from ascend_ep.compiler.codegen.graph import NotGenerated
+from ascend_ep.compiler.device.soc import Soc
 from ascend_ep.compiler.proof.arithmetic import ASCEND_C
 from ascend_ep.compiler.proof.error_bound import NoBound
 from ascend_ep.compiler.proof.harness import Case
 from ascend_ep.compiler.proof.numerical import Tally, compare, expected
 from ascend_ep.compiler.proof.report import Check
 from ascend_ep.compiler.proof.subject import Subject
-from ascend_ep.compiler.soc import Soc
 from ascend_ep.errors import AscendError
 
 NAME = "Ascend C"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ascend_ep.compiler.measure import work_of
+from ascend_ep.compiler.operators.measure import work_of
 from ascend_ep.compiler.proof.harness import Array, Case
 from ascend_ep.compiler.proof.subject import Subject
 from ascend_ep.opdef import dtypes

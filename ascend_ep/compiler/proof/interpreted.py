@@ -10,7 +10,7 @@ from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder
 from ascend_ep.compiler.plan import Edge, NativePartition, Plan
 from ascend_ep.compiler.proof.harness import Array, Case
 from ascend_ep.compiler.proof.subject import Subject
-from ascend_ep.compiler.writer import write_bytes
+from ascend_ep.compiler.writing.writer import write_bytes
 from ascend_ep.opdef.infer import infer
 from ascend_ep.runtime.options import SessionOptions
 from ascend_ep.runtime.session import InferenceSession

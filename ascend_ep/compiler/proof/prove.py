@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from ascend_ep.compiler.codegen.compilers import find_compiler
 from ascend_ep.compiler.codegen.graph import NotGenerated
+from ascend_ep.compiler.device.soc import Soc
 from ascend_ep.compiler.proof.ascend_c import NAME as ASCEND_C
 from ascend_ep.compiler.proof.ascend_c import check_ascend_c, kernel_of
 from ascend_ep.compiler.proof.cases import large_case, small_cases
@@ -28,7 +29,6 @@ from ascend_ep.compiler.proof.numerical import Expected, check_numbers, expected
 from ascend_ep.compiler.proof.report import Check, Report
 from ascend_ep.compiler.proof.static import check_statically
 from ascend_ep.compiler.proof.subject import Generate, Subject, generate
-from ascend_ep.compiler.soc import Soc
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
 

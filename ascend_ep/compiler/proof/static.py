@@ -8,10 +8,10 @@ import numpy as np
 
 from ascend_ep.compiler.codegen.generate import Source
 from ascend_ep.compiler.codegen.library import CompiledLibrary
+from ascend_ep.compiler.device.soc import Soc
 from ascend_ep.compiler.proof.report import Check
 from ascend_ep.compiler.proof.shared_object import symbols_of
 from ascend_ep.compiler.proof.subject import Subject
-from ascend_ep.compiler.soc import Soc
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.expression import (

@@ -1,0 +1,1 @@
+"""AIPP: images as bytes, preprocessed in front of a model."""

@@ -1,0 +1,1 @@
+"""Files and facts of the real device: its chips and their limits, its model definitions, single operators."""

@@ -1,0 +1,1 @@
+"""Operators that are built: measured, installed, or a library of the user's."""

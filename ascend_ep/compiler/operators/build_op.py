@@ -1,0 +1,217 @@
+"""build: a description to an operator that is searched, compiled, proven, measured, written and installed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ascend_ep.compiler.ascendc.naming import snake_case
+from ascend_ep.compiler.codegen.generate import Source
+from ascend_ep.compiler.codegen.graph import NotGenerated
+from ascend_ep.compiler.codegen.library import CompiledLibrary, compile_library, compile_object
+from ascend_ep.compiler.codegen.search import SearchResult, search
+from ascend_ep.compiler.codegen.session import TensorSpec
+from ascend_ep.compiler.device.soc import Soc
+from ascend_ep.compiler.proof.compilations import Compilations
+from ascend_ep.compiler.proof.prove import AscendC, prove
+from ascend_ep.compiler.proof.report import Check, Report
+from ascend_ep.compiler.proof.subject import Generate, Subject, generate
+from ascend_ep.errors import AscendError
+from ascend_ep.frontends.description import describe, description_text
+from ascend_ep.frontends.interface import Defaults
+from ascend_ep.frontends.language_model import Endpoint
+from ascend_ep.opdef.attributes import bind_attributes
+from ascend_ep.opdef.definition import AttributeValue, OpDef
+from ascend_ep.opdef.formula import formula_program
+from ascend_ep.opdef.infer import infer
+from ascend_ep.opdef.registry import ENVIRONMENT_VARIABLE
+
+from .expectations import Expectations
+from .measure import Measured, floors, measure
+from .operator_files import (
+    Files,
+    check_replaces,
+    check_writable,
+    shadows_builtin,
+    write_files,
+)
+
+#: Says what a stage found: its name and a line of text.
+Show = Callable[[str, str], None]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to build. inputs: element type and dims of each. search_seconds 0: the cost model decides alone.
+
+    output: the folder of the files; installed: $ASCEND_CUSTOM_OPS, or None. name: of the files, or "" for the
+    operator's type in small letters. ascend_c: see prove.
+    """
+
+    prompt: str
+    inputs: tuple[TensorSpec, ...]
+    name: str = ""
+    output: Path = Path(".")
+    op_type: str | None = None
+    attributes: Defaults | None = None
+    search_seconds: float = 5.0
+    soc: Soc | None = None
+    llm: Endpoint | None = None
+    force: bool = False
+    installed: Path | None = None
+    ascend_c: AscendC = ""
+
+
+@dataclass(frozen=True)
+class Built:
+    """What was made of a request."""
+
+    opdef: OpDef
+    report: Report
+    found: SearchResult
+    measured: Measured
+    files: Files
+
+
+def build(request: Request, soc: Soc, show: Show, make: Generate = generate) -> Built:
+    """Builds an operator; nothing is written before it is proven.
+
+    Raises AscendError: those of describe, E41011 and E41012 (inputs), E43001 and E43002 (compiler), E43101
+    (another definition is there), E43102 (the proof failed), E43104 (folders), E43106 (no code).
+    """
+    opdef = _described(request, soc, show)
+    name = request.name or snake_case(opdef.op)
+    for folder, place, in_force in (
+        (request.output, "--output", False),
+        (request.installed, f"${ENVIRONMENT_VARIABLE}", True),
+    ):
+        if folder is not None:
+            check_writable(folder, place)
+            check_replaces(folder, name, opdef, request.force, in_force)
+    if shadows_builtin(opdef.op):
+        show("expression", f"note: this shadows the built-in {opdef.op} wherever the definition is in force")
+    subject = _subject(opdef, request)
+    try:
+        found, lines = _search(subject, request.search_seconds, show)
+        subject = replace(subject, schedule=found.best)
+        with Compilations(subject, make) as made:
+            for floor in floors():
+                made.also(compile_library, floor)
+            source, library = made.source, made.library()
+            text = f"{source.symbol}, {library.isa}, source {source.hash[:16]}"
+            show("compile", f"{text}, library {library.sha256[:16]}")
+            log = lambda check: show("proof", _line(check))  # noqa: E731
+            report = prove(subject, soc, make, log, made, request.ascend_c)
+    except NotGenerated as reason:
+        raise AscendError("E43106", opdef.op, str(reason).rstrip(".")) from None
+    if not report.passed:
+        failed = [f"{c.layer}, {c.name}: {c.detail}" for c in report.failures()]
+        raise AscendError("E43102", opdef.op, details=failed or ["a layer has no check that passed"])
+    measured = _measured(subject, source, library)
+    show("measured", str(measured))
+    report.about |= {"library_sha256": library.sha256, "isa": library.isa, "seconds": measured.seconds}
+    report.about["floor_seconds"] = measured.floor
+    files = write_files(
+        request.output,
+        request.installed,
+        name,
+        opdef,
+        subject,
+        source,
+        library,
+        compile_object(source),
+        report,
+        lines,
+        soc,
+        request.force,
+    )
+    return Built(opdef, report, found, measured, files)
+
+
+def _described(request: Request, soc: Soc, show: Show) -> OpDef:
+    expectations = Expectations(description_text(request.prompt)[0])
+
+    def judge(opdef: OpDef) -> Sequence[str]:
+        return _faults(opdef, request, soc, expectations)
+
+    described = describe(
+        request.prompt,
+        op_type=request.op_type,
+        attributes=request.attributes,
+        llm=request.llm,
+        prove=judge,
+        inputs=[(t.dtype, t.dims) for t in request.inputs],
+    )
+    opdef = described.opdef
+    text = str(formula_program(opdef))
+    inputs = ", ".join([*(t.name for t in opdef.inputs), *(a.name for a in opdef.attributes)])
+    show("expression", f"{opdef.op}({inputs}), from {described.kind}")
+    for line in text.split("\n"):
+        show("expression", line)
+    for warning in (*described.warnings, *expectations.notes):
+        show("expression", f"warning: {warning}")
+    return opdef
+
+
+def _faults(opdef: OpDef, request: Request, soc: Soc, expectations: Expectations) -> Sequence[str]:
+    """What is known, and a proof, have against an operator that a language model wrote."""
+    try:
+        subject = _subject(opdef, request)
+        if wrong := expectations.faults(subject):
+            return wrong
+        report = prove(subject, soc)
+    except NotGenerated as reason:
+        return [str(reason)]
+    except AscendError as error:
+        return [str(error)]
+    return [f"{c.layer} {c.name}: {c.detail}" for c in report.failures()]
+
+
+def _subject(opdef: OpDef, request: Request) -> Subject:
+    """The operator at the given inputs, once shapes and types fit. Raises E41011 and E41012."""
+    attributes: Mapping[str, AttributeValue] = {
+        k: v
+        for k, v in (request.attributes or {}).items()
+        if v is not None
+        and (a := opdef.attribute(k))
+        and not (a.default is not None and a.allowed == (a.default,))
+    }
+    infer(opdef, [(t.dtype, t.dims) for t in request.inputs], attributes)
+    inputs = (*request.inputs, *(None for _ in opdef.inputs[len(request.inputs) :]))
+    return Subject(opdef, inputs, bind_attributes(opdef, attributes))
+
+
+def _search(subject: Subject, seconds: float, show: Show) -> tuple[SearchResult, list[str]]:
+    """The schedule and the lines of the log: each candidate's schedule, source hash, time and spread."""
+    lines: list[str] = []
+    found = search(
+        subject.opdef.op,
+        subject.program,
+        subject.names,
+        subject.inputs,
+        subject.output_types,
+        seconds,
+        lines.append,
+    )
+    if not found.candidates:
+        show("search", f"cost model alone: {found.best}")
+        return found, [f"{found.best}: chosen by the cost model, nothing was measured"]
+    times = [c.seconds for c in found.candidates]
+    noise = max(c.spread for c in found.candidates)
+    text = f"{len(times)} candidates generated and measured{' earlier' if found.cached else ''}"
+    show("search", f"{text}: {min(times) * 1e6:.2f} to {max(times) * 1e6:.2f} us, noise {noise * 1e6:.2f} us")
+    show("search", f"chosen: {found.best}")
+    return found, [*lines, f"chosen: {found.best}"]
+
+
+def _measured(subject: Subject, source: Source, library: CompiledLibrary) -> Measured:
+    outputs = [
+        TensorSpec(dtype, tuple(map(int, dims)))
+        for dtype, dims in zip(subject.output_types, source.output_dims, strict=True)
+    ]
+    return measure(library, subject.program, subject.inputs, outputs)
+
+
+def _line(check: Check) -> str:
+    return f"{check.layer}, {check}"

@@ -1,0 +1,231 @@
+"""The files of a built operator, and what is there before them.
+
+<folder>/<name>.json is the definition, the only file with a top-level "op"; <name>.so the library; beside
+them kernel_meta/ has <name>.o, <name>.json (the kernel), <name>_proof.json and <name>_search.log. Installed
+operators have the same files in $ASCEND_CUSTOM_OPS. All are written or none, the definition last.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ascend_ep.compiler.codegen.generate import Source
+from ascend_ep.compiler.codegen.library import CompiledLibrary
+from ascend_ep.compiler.device.soc import Soc
+from ascend_ep.compiler.proof.report import Report
+from ascend_ep.compiler.proof.subject import Subject
+from ascend_ep.errors import AscendError
+from ascend_ep.opdef import dtypes
+from ascend_ep.opdef.definition import OpDef
+from ascend_ep.opdef.definition_json import definition_map
+from ascend_ep.opdef.loader import load_definitions, parse_definitions
+from ascend_ep.opdef.places import FolderPlace, schema_root
+
+from .install import exclusively, put_in_place
+
+META = "kernel_meta"
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where the files of an operator are. installed: its definition in $ASCEND_CUSTOM_OPS, if it was set."""
+
+    definition: Path
+    library: Path
+    installed: Path | None = None
+
+
+def check_writable(folder: Path, place: str = "--output") -> None:
+    """Makes a folder if need be. Raises E43104 unless files can be made in it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=".ascend-op-"):
+            pass
+    except OSError as error:
+        fix = f"Choose another folder with {place}, or make it writable."
+        raise AscendError("E43104", folder, error.strerror or error, where=place, fix=fix) from None
+
+
+def check_replaces(folder: Path, name: str, opdef: OpDef, force: bool, installed: bool) -> None:
+    """Raises E43101 when a definition there means something else by this operator, or its file is not its.
+
+    installed: whether all definitions of the folder are in force. With `force`, those that can be replaced
+    are not minded.
+    """
+    for other, path in _present(folder, name, installed):
+        same_op = (other.op, other.domain, other.since_version) == (
+            opdef.op,
+            opdef.domain,
+            opdef.since_version,
+        )
+        if path != folder / f"{name}.json" and not same_op:
+            continue
+        if _same(other, opdef):
+            continue
+        if not force:
+            raise AscendError(
+                "E43101", opdef.op, f"{other.op} in {other.origin}", details=_difference(other, opdef)
+            )
+        if path != folder / f"{name}.json" and len(load_definitions(path)) > 1:
+            raise AscendError(
+                "E43101", opdef.op, f"{path} holds it among others", fix="Remove it from that file by hand."
+            )
+
+
+def _present(folder: Path, name: str, installed: bool) -> list[tuple[OpDef, Path]]:
+    """The definitions in the file of this name, or in a folder of installed ones, each with its file."""
+    found = []
+    own = folder / f"{name}.json"
+    if own.exists():
+        try:
+            found += [(d, own) for d in load_definitions(own)]
+        except AscendError as error:
+            raise AscendError(
+                "E43101", name, f"{own} is there and is no definition", details=[error.text]
+            ) from None
+    if installed:
+        for opdef in FolderPlace("installed", folder).all():
+            path = Path(opdef.origin.rpartition(":")[0])
+            if path != own:
+                found.append((opdef, path))
+    return found
+
+
+def _same(a: OpDef, b: OpDef) -> bool:
+    """Whether two definitions mean the same; what they say about themselves aside."""
+    return replace(_written(a), doc="") == replace(_written(b), doc="")
+
+
+def _written(opdef: OpDef) -> OpDef:
+    """As it is read back from a file."""
+    try:
+        return parse_definitions(json.dumps(definition_map(opdef)))[0]
+    except ValueError:
+        return opdef
+
+
+def _difference(other: OpDef, ours: OpDef) -> list[str]:
+    """What is there, and what would be, each with as much as tells them apart."""
+    if (brief := _brief(other)) == _brief(ours):
+        return [f"{what} {_types(opdef)}"[:300] for what, opdef in (("there:", other), ("new:  ", ours))]
+    return [f"there: {brief}"[:300], f"new:   {_brief(ours)}"[:300]]
+
+
+def _brief(opdef: OpDef) -> str:
+    parameters = [t.name + "?" * (t.occurrence == "optional") for t in opdef.inputs]
+    parameters += [f"{a.name}={'required' if a.required else a.default}" for a in opdef.attributes]
+    text = str(getattr(opdef.semantics, "text", None) or opdef.semantics or "only declared")
+    return f"{opdef.op}({', '.join(parameters)}): {text}"
+
+
+def _types(opdef: OpDef) -> str:
+    specs = [
+        f"{t.name}: {'/'.join(map(dtypes.name, t.types)) or 'any'}" for t in (*opdef.inputs, *opdef.outputs)
+    ]
+    return f"{opdef.full_name} version {opdef.since_version or 'any'}, {', '.join(specs)}"
+
+
+def shadows_builtin(op: str) -> bool:
+    """Whether a built-in definition has this operator type: its file has its name."""
+    return any(True for _ in schema_root().rglob(f"{op}.json"))
+
+
+# ---- writing -------------------------------------------------------------------------------------
+
+
+def write_files(
+    output: Path,
+    installed: Path | None,
+    name: str,
+    opdef: OpDef,
+    subject: Subject,
+    source: Source,
+    library: CompiledLibrary,
+    compiled: Path,
+    report: Report,
+    log: list[str],
+    soc: Soc,
+    force: bool,
+) -> Files:
+    """Writes an operator's files to `output`, and to `installed` as well: to both or neither.
+
+    Raises E43104, and E43101 when another definition has arrived since check_replaces was asked.
+    """
+    object_code = compiled.read_bytes()
+    contents = {
+        f"{name}.so": library.path.read_bytes(),
+        f"{META}/{name}.o": object_code,
+        f"{META}/{name}.json": _json(_kernel_map(name, subject, source, library, object_code, soc)),
+        f"{META}/{name}_proof.json": _json(report.to_json()),
+        f"{META}/{name}_search.log": ("\n".join(log) + "\n").encode(),
+        f"{name}.json": _json(definition_map(opdef)),
+    }
+    folders = list(dict.fromkeys(f.resolve() for f in (output, installed) if f is not None))
+    with exclusively(folders):
+        for folder in folders:
+            in_force = installed is not None and folder == installed.resolve()
+            check_replaces(folder, name, opdef, force, in_force)
+        put_in_place(folders, contents, [] if installed is None else _others(installed, name, opdef))
+    definition = (installed / f"{name}.json") if installed else None
+    return Files(output / f"{name}.json", output / f"{name}.so", definition)
+
+
+def _others(folder: Path, name: str, opdef: OpDef) -> list[Path]:
+    """The files of other definitions of the same operator, which --force replaces."""
+    present = [(d, path) for d, path in _present(folder, name, True) if path != folder / f"{name}.json"]
+    return [
+        path for d, path in present if (d.op, d.domain) == (opdef.op, opdef.domain) and not _same(d, opdef)
+    ]
+
+
+def _kernel_map(
+    name: str, subject: Subject, source: Source, library: CompiledLibrary, object_code: bytes, soc: Soc
+) -> dict[str, Any]:
+    """The kernel's description, in the words of the files that the real toolchain writes beside a .o."""
+    return {
+        "binFileName": name,
+        "binFileSuffix": ".o",
+        "kernelName": source.symbol,
+        "sha256": hashlib.sha256(object_code).hexdigest(),
+        "blockDim": soc.vector_cores or soc.ai_cores,
+        "soc_version": soc.name,
+        "target": f"{platform.machine()} {library.isa}",
+        "opType": source.op_type,
+        "inputs": [
+            {"name": n, "dtype": dtypes.name(t.dtype), "shape": list(t.dims)}
+            for n, t in subject.given.items()
+        ],
+        "schedule": str(subject.schedule),
+        "source_sha256": source.hash,
+        "library": f"{name}.so",
+        "library_sha256": library.sha256,
+    }
+
+
+def _json(value: dict[str, Any]) -> bytes:
+    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+# ---- reading -------------------------------------------------------------------------------------
+
+
+def proof_path(definition: Path) -> Path:
+    """Where the proof of a definition's file is kept."""
+    return definition.parent / META / f"{definition.stem}_proof.json"
+
+
+def read_proof(definition: Path) -> Report:
+    """The stored proof. Raises E43105 when there is none."""
+    path = proof_path(definition)
+    try:
+        return Report.from_json(json.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise AscendError("E43105", definition, error.strerror or error, where=str(path)) from None
+    except (ValueError, RecursionError) as error:
+        raise AscendError("E43105", definition, error, where=str(path)) from None

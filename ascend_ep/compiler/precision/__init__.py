@@ -1,0 +1,1 @@
+"""Which element type every node computes in, and what that costs."""

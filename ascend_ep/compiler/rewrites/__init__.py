@@ -1,0 +1,1 @@
+"""Rewrites of a native partition's instructions: fusion into epilogues, layouts, narrow weights."""

@@ -1,0 +1,22 @@
+"""Elementwise instructions that nothing joined, as the kernel that does just that."""
+
+from __future__ import annotations
+
+from ascend_ep.compiler.plan import WEIGHT, Insn, NativePartition
+
+
+def take_alone(part: NativePartition) -> None:
+    """Changes the partition in place; constants that only the other form reads leave it."""
+    spared = {id(r) for i in part.insns if i.alone is not None for r in i.alone.ins}
+    part.insns[:] = [_alone(insn) for insn in part.insns]
+    read = {id(r) for i in part.insns for r in i.ins if r is not None}
+    read |= {id(r.base) for i in part.insns for r in i.ins if r is not None and r.base is not None}
+    read |= {id(x) for _, ref in part.outputs for x in (ref, ref.base)}
+    part.values[:] = [r for r in part.values if r.kind != WEIGHT or id(r) in read or id(r) not in spared]
+
+
+def _alone(insn: Insn) -> Insn:
+    """The other form, unless other passes changed what the instruction reads or writes."""
+    other = insn.alone
+    same = other is not None and other.ins[0] is insn.ins[0] and other.outs == insn.outs
+    return other if other is not None and same else insn

@@ -1,0 +1,176 @@
+"""Regions of a plan whose images lie with channels last: [N, spatial.., C] instead of [N, C, spatial..].
+
+A convolution with channels last reads its inputs where they lie and writes whole vectors of channels, so
+runs of convolutions, poolings and elementwise instructions between them are laid out that way, with a
+transposing copy where a value enters or leaves. A region is taken when it has more convolutions than such
+copies. Values whose spatial axes are all 1 lie the same either way and cost nothing; so does an image of
+few channels that a convolution reads.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from ascend_ep.compiler.lowering import contiguous_strides
+from ascend_ep.compiler.plan import OUTPUT, TEMP, VIEW, WEIGHT, Insn, NativePartition, Ref
+from ascend_ep.opdef.dims import Dim, static
+
+from .channels_last_insns import MOST_FIRST_CHANNELS, ImageInsn, first_to_last, image_insn, is_dense
+
+
+def lay_channels_last(part: NativePartition, elementwise: Collection[str] = ()) -> int:
+    """Changes the partition in place; the number of instructions whose images now have channels last.
+
+    `elementwise`: outputs of library calls that are functions of each element by itself.
+    """
+    found = [image_insn(insn, elementwise) for insn in part.insns]
+    changed = 0
+    for region in _regions(part, found):
+        change = _Change(part, {id(i.insn): i for i in region})
+        if sum(i.is_convolution for i in region) > change.copies():
+            changed += len(region)
+            change.apply()
+    return changed
+
+
+def _regions(part: NativePartition, found: Sequence[ImageInsn | None]) -> Iterable[list[ImageInsn]]:
+    """The image instructions connected by values, in order of their first instruction."""
+    leader = list(range(len(found)))
+
+    def root(i: int) -> int:
+        while leader[i] != i:
+            leader[i] = i = leader[leader[i]]
+        return i
+
+    maker = {id(out): i for i, insn in enumerate(part.insns) if found[i] is not None for out in insn.outs}
+    for i, image in enumerate(found):
+        for ref in image.images() if image is not None else ():
+            if id(ref) in maker:
+                first, second = sorted((root(maker[id(ref)]), root(i)))
+                leader[second] = first
+    members: dict[int, list[ImageInsn]] = defaultdict(list)
+    for i, image in enumerate(found):
+        if image is not None:
+            members[root(i)].append(image)
+    return members.values()
+
+
+def is_flat(dims: Sequence[Dim]) -> bool:
+    """Whether both orders of the axes are the same memory: every spatial axis, or the channels, are 1."""
+    return all(static(d) == 1 for d in dims[2:]) or static(dims[1]) == 1
+
+
+@dataclass
+class _Change:
+    """What laying out one region takes."""
+
+    part: NativePartition
+    region: dict[int, ImageInsn]  # by id of the instruction
+
+    def __post_init__(self) -> None:
+        self._made = {id(o) for i in self.region.values() for o in i.outs()}
+        self._last: dict[int, Ref] = {}  # by id of the value with channels first
+        self._leaving = self._read_outside()
+
+    def copies(self) -> int:
+        """How many values must be transposed at the rim."""
+        entering = {
+            id(ref)
+            for image in self.region.values()
+            for ref in image.images()
+            if id(ref) not in self._made and not is_flat(ref.dims) and not _reads_first(image, ref)
+        }
+        leaving = [o for i in self.region.values() for o in i.outs() if id(o) in self._leaving]
+        return len(entering) + sum(not is_flat(o.dims) for o in leaving)
+
+    def _read_outside(self) -> set[int]:
+        """Values of the region that something else reads with channels first."""
+        found: set[int] = set()
+        for insn in self.part.insns:
+            image = self.region.get(id(insn))
+            inside = {id(r) for r in image.images()} if image is not None else set()
+            found |= {id(r) for r in insn.ins if r is not None} - inside
+        found |= {id(v.base) for v in self.part.values if v.kind == VIEW}
+        found |= {id(v) for v in self.part.values if v.kind == OUTPUT}
+        return found & self._made
+
+    # --- changing -----------------------------------------------------------------------------
+
+    def apply(self) -> None:
+        insns: list[Insn] = []
+        for insn in self.part.insns:
+            image = self.region.get(id(insn))
+            if image is None:
+                insns.append(insn)
+                continue
+            ins = {}
+            for ref in image.images():
+                if not _reads_first(image, ref) or id(ref) in self._made:
+                    ins[id(ref)] = self._entered(ref, insns)
+            outs = {id(o): self._new(TEMP, o, o.dims) for o in image.outs()}
+            made, weights = image.with_last(ins, outs)
+            self.part.values += weights
+            insns.append(made)
+            for out in image.outs():
+                self._last[id(out)] = outs[id(out)]
+                self._leave(out, outs[id(out)], insns)
+        self.part.insns[:] = insns
+        _tidy(self.part)
+
+    def _new(self, kind: int, like: Ref, dims: Sequence[Dim]) -> Ref:
+        made = Ref(like.name, like.dtype, first_to_last(dims), kind)
+        self.part.values.append(made)
+        return made
+
+    def _entered(self, ref: Ref, insns: list[Insn]) -> Ref:
+        """The value with channels last; a copy is added before its first reader."""
+        found = self._last.get(id(ref))
+        if found is not None:
+            return found
+        seen = self._new(VIEW, ref, ref.dims)
+        seen.base, seen.offset = (ref, 0) if ref.base is None else (ref.base, ref.offset)
+        made = seen
+        if not is_flat(ref.dims) or ref.strides is not None:
+            strides = contiguous_strides(ref.dims) if ref.strides is None else ref.strides
+            seen.strides = first_to_last(strides)
+            made = self._new(TEMP, ref, ref.dims)
+            insns.append(Insn("", "copy", (seen,), (made,)))
+        self._last[id(ref)] = made
+        return made
+
+    def _leave(self, out: Ref, last: Ref, insns: list[Insn]) -> None:
+        """Gives `out` its elements with channels first, when anything reads them so."""
+        if id(out) not in self._leaving:
+            return
+        if out.kind == TEMP and is_flat(out.dims):
+            out.kind, out.base = VIEW, last
+            for view in self.part.values:
+                if view.base is out:
+                    view.base = last
+            return
+        seen = Ref(out.name, out.dtype, out.dims, VIEW, base=last)
+        if not is_flat(out.dims):
+            strides = contiguous_strides(last.dims)
+            seen.strides = (strides[0], strides[-1], *strides[1:-1])
+        self.part.values.append(seen)
+        insns.append(Insn("", "copy", (seen,), (out,)))
+
+
+def _reads_first(image: ImageInsn, ref: Ref) -> bool:
+    """Whether the instruction reads this value with channels first as well as last."""
+    channels = static(ref.dims[1])
+    few = channels is not None and channels <= MOST_FIRST_CHANNELS
+    insn = image.insn
+    only_input = ref is insn.ins[0] and all(r is not ref for r in insn.ins[1:])
+    return is_dense(insn) and only_input and few and ref.strides is None
+
+
+def _tidy(part: NativePartition) -> None:
+    """Removes temporaries, weights and views that no instruction names, and puts views behind their bases."""
+    used = {id(r) for insn in part.insns for r in (*insn.ins, *insn.outs) if r is not None}
+    used |= {id(ref) for _, ref in (*part.inputs, *part.outputs)}
+    used |= {id(v.base) for v in part.values if id(v) in used and v.base is not None}
+    kept = [v for v in part.values if id(v) in used or v.kind not in (TEMP, WEIGHT, VIEW)]
+    part.values[:] = sorted(kept, key=lambda v: v.kind == VIEW)

@@ -1,0 +1,236 @@
+"""Instructions that can work on images with channels last, and what they become."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ascend_ep.compiler.half_types import HALVES
+from ascend_ep.compiler.plan import VIEW, WEIGHT, Insn, Ref, Weight
+from ascend_ep.compiler.tile_program import OPCODES, STEP_INTS
+from ascend_ep.opdef.dims import Dim, static
+
+FLOAT = 1
+GROUP, TRANSPOSED, AXES = 0, 2, 3  # positions among the conv kernel's ints; AXES has four for each axis
+CONV_LAST_AXES = 2  # most spatial axes of conv_last
+MOST_TAPS = 4096
+FARTHEST = 1 << 10  # a window or padding beyond it is left to the kernel with channels first
+MOST_FIRST_CHANNELS = 4  # of an image that a convolution reads with channels first
+
+T = TypeVar("T")
+Refs = Mapping[int, Ref]
+
+
+def first_to_last(dims: Sequence[T]) -> tuple[T, ...]:
+    """[N, C, spatial..] as [N, spatial.., C]."""
+    return (dims[0], *dims[2:], dims[1])
+
+
+@dataclass(frozen=True, eq=False)
+class ImageInsn:
+    """An instruction, the positions of its inputs that are images, and how it is written with channels last.
+
+    `rewrite` gets the instruction with its images replaced, and gives it with whatever else changes, and the
+    values it needs.
+    """
+
+    insn: Insn
+    inputs: tuple[int, ...]
+    image_outs: bool
+    rewrite: Callable[[Insn, Insn], tuple[Insn, list[Ref]]]
+    is_convolution: bool = False
+
+    def images(self) -> list[Ref]:
+        """The values that it reads as images."""
+        return [r for i in self.inputs if (r := self.insn.ins[i]) is not None]
+
+    def outs(self) -> list[Ref]:
+        """The images that it makes."""
+        return list(self.insn.outs) if self.image_outs else []
+
+    def with_last(self, ins: Refs, outs: Refs) -> tuple[Insn, list[Ref]]:
+        """The instruction with its images replaced, by id, by those with channels last."""
+        given = list(self.insn.ins)
+        for i in self.inputs:
+            ref = given[i]
+            given[i] = None if ref is None else ins.get(id(ref), ref)
+        made = tuple(outs.get(id(o), o) for o in self.insn.outs)
+        return self.rewrite(self.insn, replace(self.insn, ins=tuple(given), outs=made))
+
+
+def image_insn(insn: Insn, elementwise: Collection[str] = ()) -> ImageInsn | None:
+    """How this instruction takes images with channels last, or None when it doesn't. `elementwise` names
+    outputs of library calls that are functions of each element by itself."""
+    types = (FLOAT, *HALVES) if insn.kernel == "elementwise" else (FLOAT,)
+    if any(o.dtype not in types for o in insn.outs) or not insn.outs or not 3 <= insn.outs[0].rank <= 5:
+        return _reduction(insn)
+    if insn.native is not None:
+        return _same_shapes(insn) if insn.outs[0].name in elementwise else None
+    kinds = {"conv": _convolution, "max_pool": _pooling, "average_pool": _pooling, "concat": _concat}
+    kinds |= {"elementwise": _elementwise, "reduce": _reduction}
+    return kinds[insn.kernel](insn) if insn.kernel in kinds else None
+
+
+# --- convolution ------------------------------------------------------------------------------
+
+
+def is_dense(insn: Insn) -> bool:
+    """Whether it is a convolution that sums over channels."""
+    return insn.kernel == "conv" and _channels(insn) is not None and _channels(insn) != (1, 1)
+
+
+def _channels(insn: Insn) -> tuple[int, int] | None:
+    """Input and output channels of a group of a convolution with constant weights."""
+    w, group = insn.ins[1], insn.ints[GROUP]
+    if w is None or w.weight is None or not isinstance(group, int):
+        return None
+    dims = [static(d) for d in w.dims]
+    taps = prod(_taps(insn))
+    outer, inner, *rest = (-1 if d is None else d for d in dims)
+    if w.weight.layout == "panel32":
+        return inner // taps, rest[0]
+    return inner, outer // group
+
+
+def _taps(insn: Insn) -> list[int]:
+    return [int(k) for k in insn.ints[AXES::4] if isinstance(k, int)]
+
+
+def _convolution(insn: Insn) -> ImageInsn | None:
+    spatial = insn.outs[0].rank - 2
+    if insn.ints[TRANSPOSED] != 0 or spatial > CONV_LAST_AXES or _channels(insn) is None:
+        return None
+    if prod(_taps(insn)) > MOST_TAPS or not all(_is_near(insn.ints[AXES + 4 * i :]) for i in range(spatial)):
+        return None
+    return ImageInsn(insn, (0, 3) if len(insn.ins) > 3 else (0,), True, _conv_last, is_convolution=True)
+
+
+def _is_near(axis: Sequence[Dim]) -> bool:
+    kernel, stride, dilation, pad = (static(v) for v in axis[:4])
+    if kernel is None or stride is None or dilation is None:
+        return False
+    return kernel * dilation <= FARTHEST and stride <= FARTHEST and (pad is None or abs(pad) <= FARTHEST)
+
+
+def _conv_last(old: Insn, new: Insn) -> tuple[Insn, list[Ref]]:
+    w, x = old.ins[1], old.ins[0]
+    assert w is not None
+    assert w.weight is not None
+    apart = _channels(old) == (1, 1)
+    taps, group = prod(_taps(old)), int(str(old.ints[GROUP]))
+    fan_in, outputs = _channels(old) or (0, 0)
+    dims = (taps, group) if apart else (group, taps * fan_in, outputs)
+    source = _TapsFirst(w.weight, group, fan_in, taps, outputs, dims)
+    weights = Ref(w.name, w.dtype, dims, WEIGHT, weight=Weight(source, "plain" if apart else "panel32"))
+    first = int(new.ins[0] is x)
+    ints = (*old.ints[:TRANSPOSED], first, *old.ints[AXES:])
+    ins = (new.ins[0], weights, *new.ins[2:])
+    return replace(new, kernel="conv_last", ins=ins, ints=ints), [weights]
+
+
+@dataclass(frozen=True)
+class _TapsFirst:
+    """The weights of a convolution, a row for each tap and input channel; read when the bundle is written."""
+
+    weight: Weight
+    group: int
+    fan_in: int
+    taps: int
+    outputs: int
+    dims: tuple[int, ...]
+
+    def numpy(self) -> NDArray[np.generic]:
+        array: NDArray[Any] = self.weight.load()
+        if self.weight.layout == "panel32":
+            array = array.reshape(self.group, self.fan_in, self.taps, self.outputs).transpose(0, 2, 1, 3)
+        else:
+            array = array.reshape(self.group, self.outputs, self.fan_in, self.taps).transpose(0, 3, 2, 1)
+        if len(self.dims) == 2:  # group, tap, 1, 1
+            array = array.transpose(1, 0, 2, 3)
+        return np.ascontiguousarray(array).reshape(self.dims)
+
+
+# --- the others -------------------------------------------------------------------------------
+
+
+def _unchanged(old: Insn, new: Insn) -> tuple[Insn, list[Ref]]:
+    return new, []
+
+
+def _pooling(insn: Insn) -> ImageInsn | None:
+    if len(insn.outs) > 1:
+        return None
+    return ImageInsn(insn, (0,), True, lambda old, new: (replace(new, kernel=f"{old.kernel}_last"), []))
+
+
+def _concat(insn: Insn) -> ImageInsn | None:
+    axis, rank = insn.ints[0], insn.outs[0].rank
+    if not isinstance(axis, int):
+        return None
+    moved = first_to_last(range(rank)).index(axis)
+    return ImageInsn(
+        insn, tuple(range(len(insn.ins))), True, lambda old, new: (replace(new, ints=(moved,)), [])
+    )
+
+
+def _same_shapes(insn: Insn) -> ImageInsn | None:
+    dims = insn.outs[0].dims
+    if any(r is None or r.dims != dims for r in (*insn.ins, *insn.outs)):
+        return None
+    return ImageInsn(insn, tuple(range(len(insn.ins))), True, _unchanged)
+
+
+def _elementwise(insn: Insn) -> ImageInsn | None:
+    """Inputs are images of the output's shape, or lie the same with either order of axes."""
+    dims = insn.outs[0].dims
+    if any(o.dims != dims for o in insn.outs) or OPCODES["iota"] in insn.ints[2::STEP_INTS]:
+        return None
+    images = []
+    for i, ref in enumerate(insn.ins):
+        if ref is None:
+            return None
+        if ref.dims == dims:
+            images.append(i)
+        elif ref.strides is not None or not _is_broadcast(ref, len(dims)):
+            return None
+    return ImageInsn(insn, tuple(images), True, _broadcast_last)
+
+
+def _aligned(ref: Ref, rank: int) -> tuple[Dim, ...]:
+    return (1,) * (rank - ref.rank) + ref.dims
+
+
+def _is_broadcast(ref: Ref, rank: int) -> bool:
+    dims = _aligned(ref, rank)
+    return all(static(d) == 1 for d in dims[2:]) or static(dims[1]) == 1
+
+
+def _broadcast_last(old: Insn, new: Insn) -> tuple[Insn, list[Ref]]:
+    views: list[Ref] = []
+    ins: list[Ref | None] = []
+    for before, ref in zip(old.ins, new.ins, strict=True):
+        if ref is None or before is not ref or ref.rank == 0:
+            ins.append(ref)
+            continue
+        base, offset = (ref, 0) if ref.base is None else (ref.base, ref.offset)
+        dims = first_to_last(_aligned(ref, old.outs[0].rank))
+        views.append(Ref(ref.name, ref.dtype, dims, VIEW, base=base, offset=offset))
+        ins.append(views[-1])
+    return replace(new, ins=tuple(ins)), views
+
+
+def _reduction(insn: Insn) -> ImageInsn | None:
+    """A reduction of all spatial axes, whose result has none."""
+    if insn.kernel != "reduce" or insn.ins[0] is None or not 3 <= insn.ins[0].rank <= 5:
+        return None
+    rank = insn.ins[0].rank
+    if list(insn.ints[1:]) != list(range(2, rank)):
+        return None
+    ints = (insn.ints[0], *range(1, rank - 1))
+    keeps = insn.outs[0].rank == rank
+    return ImageInsn(insn, (0,), keeps, lambda old, new: (replace(new, ints=ints), []))

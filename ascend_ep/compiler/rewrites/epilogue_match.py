@@ -1,0 +1,178 @@
+"""Which epilogue an expression is: activation(alpha x + addends), or none that the kernels have.
+
+Scale and addends are found by climbing from x through products with constants and sums with other values.
+What remains is a function of one number, and is recognised by its values: an exporter's spelling of GELU,
+of any length, agrees with GELU everywhere, and nothing else does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import erf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ascend_ep.compiler.lower.matmul import Activation
+from ascend_ep.compiler.plan import Ref
+
+from .program_expression import Apply, Constant, Expression, Leaf, leaves
+
+Array = NDArray[np.float64]
+MOST_ADDENDS = 2
+#: Where functions are compared: densely where activations bend, and far out where they are straight.
+_FAR = np.array([9.0, 12.5, 20.0, 40.0, 77.0, 1e3, 1e4, 1e10, 1e20, 3.4e38])
+POINTS: Array = np.concatenate([-_FAR[::-1], np.linspace(-8, 8, 129), _FAR])
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """activation(alpha x + sum of addends); low and high are the bounds of CLIP."""
+
+    alpha: float
+    addends: tuple[Ref, ...]
+    activation: Activation
+    low: float = 0.0
+    high: float = 0.0
+
+
+def match(expression: Expression, x: Ref) -> Epilogue | None:
+    """The epilogue that turns x into the expression."""
+    head: Expression = next(leaf for leaf in leaves(expression) if leaf.ref is x)
+    alpha, addends = 1.0, list[Ref]()
+    while (parent := _only_parent(expression, head)) is not None:
+        scale = _scale(parent, head)
+        addend = _addend(parent, head)
+        if scale is not None and not addends:
+            alpha *= scale
+        elif addend is not None and len(addends) < MOST_ADDENDS:
+            addends.append(addend.ref)
+        else:
+            break
+        head = parent
+    if any(leaf.ref is not x for leaf in leaves(_without(expression, head))):
+        return None
+    found = _activation(expression, head)
+    return None if found is None else Epilogue(alpha, tuple(addends), *found)
+
+
+def _same(a: Expression, b: Expression) -> bool:
+    return a is b or a == b or (isinstance(a, Leaf) and isinstance(b, Leaf) and a.ref is b.ref)
+
+
+def _only_parent(root: Expression, child: Expression) -> Apply | None:
+    """The one operation that reads `child`, wherever that occurs."""
+    parents: list[Apply] = []
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if _same(node, child) or not isinstance(node, Apply):
+            continue
+        if any(_same(a, child) for a in node.args) and not any(_same(node, p) for p in parents):
+            parents.append(node)
+        stack += node.args
+    return parents[0] if len(parents) == 1 and not _same(root, child) else None
+
+
+def _scale(parent: Apply, head: Expression) -> float | None:
+    """The constant that `parent` multiplies its operand by."""
+    if len(parent.args) != 2:
+        return None
+    first, second = parent.args
+    if parent.op == "mul" and isinstance(first, Constant):
+        return first.value
+    if parent.op == "mul" and isinstance(second, Constant):
+        return second.value
+    if parent.op == "div" and isinstance(second, Constant) and second.value and _same(first, head):
+        return 1.0 / second.value
+    return None
+
+
+def _addend(parent: Apply, head: Expression) -> Leaf | None:
+    """The other value of a sum."""
+    if parent.op != "add":
+        return None
+    others = [a for a in parent.args if not _same(a, head)]
+    return others[0] if len(others) == 1 and isinstance(others[0], Leaf) else None
+
+
+def _without(expression: Expression, head: Expression) -> Expression:
+    """The expression with `head` replaced by a number."""
+    if _same(expression, head):
+        return Constant(0.0)
+    if isinstance(expression, Apply):
+        return Apply(expression.op, tuple(_without(a, head) for a in expression.args))
+    return expression
+
+
+# ---- functions of one number ----------------------------------------------------------------------
+
+
+def _sigmoid(x: Array) -> Array:
+    result: Array = 1.0 / (1.0 + np.exp(-x))
+    return result
+
+
+_erf: Callable[[Array], Array] = np.vectorize(erf, otypes=[np.float64])
+
+PRIMITIVES: dict[str, Callable[..., Array]] = {
+    "abs": np.abs,
+    "add": np.add,
+    "div": np.divide,
+    "erf": _erf,
+    "exp": np.exp,
+    "gate": lambda a, b: a * _sigmoid(b),
+    "max": np.maximum,
+    "min": np.minimum,
+    "mul": np.multiply,
+    "neg": np.negative,
+    "pow": np.power,
+    "reciprocal": np.reciprocal,
+    "sigmoid": _sigmoid,
+    "sub": np.subtract,
+    "tanh": np.tanh,
+}
+
+ACTIVATIONS: dict[Activation, Callable[[Array], Array]] = {
+    Activation.NONE: lambda x: x,
+    Activation.RELU: lambda x: np.maximum(x, 0),
+    Activation.GELU: lambda x: x / 2 * (1 + _erf(x / np.sqrt(2))),
+    Activation.GELU_TANH: lambda x: x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),
+    Activation.SILU: lambda x: x * _sigmoid(x),
+    Activation.SIGMOID: _sigmoid,
+    Activation.TANH: np.tanh,
+}
+
+
+def _activation(expression: Expression, head: Expression) -> tuple[Activation, float, float] | None:
+    """The activation that the expression is of `head`, with the bounds of a clip."""
+    with np.errstate(all="ignore"):
+        values = _evaluate(expression, head)
+        if values is None:
+            return None
+        for activation, function in ACTIVATIONS.items():
+            if _agree(values, function(POINTS)):
+                return activation, 0.0, 0.0
+        low = float(values[0]) if values[0] > POINTS[0] else -np.inf
+        high = float(values[-1]) if values[-1] < POINTS[-1] else np.inf
+        if low < high and _agree(values, np.clip(POINTS, low, high)):
+            return Activation.CLIP, low, high
+    return None
+
+
+def _agree(a: Array, b: Array) -> bool:
+    """Equal but for constants that exporters round to float32."""
+    return bool(np.allclose(a, b, rtol=1e-6, atol=1e-7))
+
+
+def _evaluate(expression: Expression, head: Expression) -> Array | None:
+    """The expression over POINTS; None when it holds a primitive that no activation needs."""
+    if _same(expression, head):
+        return POINTS
+    if isinstance(expression, Constant):
+        return np.full_like(POINTS, expression.value)
+    if isinstance(expression, Leaf) or expression.op not in PRIMITIVES:
+        return None
+    args = [_evaluate(a, head) for a in expression.args]
+    return None if any(a is None for a in args) else PRIMITIVES[expression.op](*args)

@@ -1,0 +1,119 @@
+"""Merges elementwise instructions: a value that only the next one reads never reaches memory.
+
+The merged program does the same steps in the same types, rounding what the value's memory would have
+rounded, so its results have the same bits.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from ascend_ep.compiler.fusion_candidates import candidate
+from ascend_ep.compiler.plan import TEMP, Insn, Ref
+from ascend_ep.compiler.tile_program import ProgramError, TileProgram, Value
+from ascend_ep.graph.fusion.ledger import Ledger
+from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT16, INT8, INT16, UINT8, UINT16, UINT32
+from ascend_ep.opdef.fusion_rules import rule_of
+
+ELEMENTWISE = "elementwise"
+CHAIN = rule_of("ElementwiseChain")
+#: Types that a register holds in a wider one.
+ROUNDED = (FLOAT16, BFLOAT16, INT8, UINT8, INT16, UINT16, UINT32)
+MAX_NAME = 100  # characters of a merged instruction's name
+
+
+def fuse_elementwise(insns: Sequence[Insn], ledger: Ledger | None = None) -> list[Insn]:
+    """The instructions, each elementwise one merged with the producers of its inputs where possible and where
+    `ledger` decides so.
+
+    A producer is merged when its one output is a temporary of the consumer's shape and has no other reader.
+    """
+    ledger = Ledger() if ledger is None else ledger
+    if not ledger.is_on(CHAIN):
+        return list(insns)
+    readers = Counter(r for insn in insns for r in {_memory(r) for r in insn.ins if r is not None})
+    made: list[Insn | None] = []
+    producer: dict[Ref, int] = {}
+    for insn in insns:
+        if _is_elementwise(insn):
+            for ref in dict.fromkeys(r for r in insn.ins if r is not None):
+                at = producer.get(ref)
+                first = None if at is None else made[at]
+                if at is None or first is None:
+                    continue
+                merged = _joined_with(first, insn, ref, readers[ref], ledger)
+                if merged is not None:
+                    made[at], insn = None, merged
+            if len(insn.outs) == 1:
+                producer[insn.outs[0]] = len(made)
+        made.append(insn)
+    return [insn for insn in made if insn is not None]
+
+
+def _joined_with(first: Insn, insn: Insn, ref: Ref, readers: int, ledger: Ledger) -> Insn | None:
+    """One instruction for a producer and its reader, or None: then the ledger has the reason."""
+    pair = candidate([first, insn])
+    merged: Insn | None = None
+    if ref.kind != TEMP:
+        reason = f"its intermediate value {ref.name!r} leaves the partition"
+    elif readers != 1 or any(r is not None and r.base is ref for r in insn.ins):
+        reason = f"its intermediate value {ref.name!r} is used elsewhere"
+    elif ref.dims != insn.outs[0].dims:
+        reason = f"its intermediate value {ref.name!r} would be computed again for every row of the result"
+    else:
+        merged = _merged(first, insn, ref)
+        reason = "" if merged is not None else "its steps are more than one program holds"
+    if reason:
+        ledger.refuse(CHAIN, pair, reason)
+        return None
+    return merged if ledger.weigh(CHAIN, pair) else None
+
+
+def _is_elementwise(insn: Insn) -> bool:
+    return insn.kernel == ELEMENTWISE and insn.native is None
+
+
+def _memory(ref: Ref) -> Ref:
+    """The value whose memory a ref is."""
+    return ref if ref.base is None else ref.base
+
+
+def _merged(first: Insn, second: Insn, between: Ref) -> Insn | None:
+    """One instruction for both, or None when the kernel's limits don't hold it."""
+    program: TileProgram[Ref] = TileProgram()
+    (value,) = program.include(first.ints, first.floats, [_load(program, r) for r in first.ins])
+    inputs = [_held(program, value, between.dtype) if r is between else _load(program, r) for r in second.ins]
+    for value, out in zip(program.include(second.ints, second.floats, inputs), second.outs, strict=True):
+        program.output(value, out.dtype)
+    try:
+        encoded = program.encode()
+    except ProgramError:
+        return None
+    return Insn(
+        _joined(first.name, second.name),
+        ELEMENTWISE,
+        encoded.inputs,
+        second.outs,
+        encoded.ints,
+        encoded.floats,
+        _joined(first.op_type, second.op_type),
+    )
+
+
+def _held(program: TileProgram[Ref], value: Value, dtype: int) -> Value:
+    """What a consumer would have read back from memory of that type."""
+    return program.cast(value, dtype) if dtype in ROUNDED or value.dtype != dtype else value
+
+
+def _load(program: TileProgram[Ref], ref: Ref | None) -> Value:
+    assert ref is not None, "elementwise instructions have no absent inputs"
+    return program.input(ref, ref.dtype)
+
+
+def _joined(first: str, second: str) -> str:
+    """The names of both, unless they are one or too long; then the second."""
+    if not first or first == second:
+        return second
+    joined = f"{first}+{second}"
+    return joined if second and len(joined) <= MAX_NAME else second

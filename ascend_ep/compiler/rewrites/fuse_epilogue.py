@@ -1,0 +1,226 @@
+"""Elementwise instructions after a product become its epilogue.
+
+    matmul or conv -> T -> ... elementwise ... -> Y     becomes    matmul or conv -> Y
+
+when Y = activation(alpha T + addends), T and everything between have no other reader, and no axis grows.
+Chains are read as expressions, so it makes no difference whether an activation was one node or, as exporters
+write GELU, five.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from ascend_ep.compiler.fusion_candidates import candidate
+from ascend_ep.compiler.plan import TEMP, Insn, NativePartition, Ref
+from ascend_ep.graph.fusion.ledger import Ledger
+from ascend_ep.opdef.dims import Dim
+from ascend_ep.opdef.fusion_rules import rule_of
+
+from .epilogue_match import Epilogue, match
+from .program_expression import Expression, Leaf, read_program
+
+FLOAT = 1
+MATMUL_ACTIVATION, CONV_ACTIVATION = 2, 1  # positions among the kernels' ints
+EPILOGUE = rule_of("ProductEpilogue")
+WINDOW = 64  # instructions after a product that may belong to its epilogue
+
+
+def fuse_epilogues(part: NativePartition, ledger: Ledger | None = None) -> int:
+    """Fuses in place, wherever possible and `ledger` decides so; the number of instructions that went."""
+    ledger = Ledger() if ledger is None else ledger
+    if not ledger.is_on(EPILOGUE):
+        return 0
+    before = len(part.insns)
+    readers = _Readers.in_partition(part)
+    dropped: set[int] = set()
+    at = 0
+    while at < len(part.insns):
+        found = _find(part, at, readers, ledger) if part.insns[at].kernel in ("matmul", "conv") else None
+        if found is None:
+            at += 1
+        else:
+            dropped |= _apply(part, at, found, readers)
+    part.values[:] = [ref for ref in part.values if id(ref) not in dropped]
+    return before - len(part.insns)
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """An elementwise value that depends on the product: what it is, and the instructions that make it."""
+
+    expression: Expression
+    insns: frozenset[int]  # positions
+
+
+@dataclass(frozen=True)
+class _Fusion:
+    end: int  # position of the last instruction
+    insns: frozenset[int]
+    product: Insn
+
+
+@dataclass
+class _Readers:
+    """The instructions that read each value, directly or through a view, and None for the rim of the
+    partition; values and instructions by id."""
+
+    of: dict[int, set[int | None]] = field(default_factory=lambda: defaultdict(set))
+
+    @staticmethod
+    def in_partition(part: NativePartition) -> _Readers:
+        readers = _Readers()
+        for insn in part.insns:
+            readers.add(insn)
+        for _, ref in part.outputs:
+            readers.of[id(ref)].add(None)
+            readers.of[id(ref.base or ref)].add(None)
+        return readers
+
+    def add(self, insn: Insn) -> None:
+        for ref in insn.ins:
+            if ref is not None:
+                self.of[id(ref)].add(id(insn))
+                self.of[id(ref.base or ref)].add(id(insn))
+
+    def remove(self, insn: Insn) -> None:
+        for ref in insn.ins:
+            if ref is not None:
+                self.of[id(ref)].discard(id(insn))
+                self.of[id(ref.base or ref)].discard(id(insn))
+
+
+def _find(part: NativePartition, at: int, readers: _Readers, ledger: Ledger) -> _Fusion | None:
+    """The longest epilogue of the product at that position."""
+    product = part.insns[at]
+    (target,) = product.outs
+    if target.kind != TEMP:
+        return None
+    chains = {id(target): _Chain(Leaf(target), frozenset())}
+    best: _Fusion | None = None
+    missed: tuple[frozenset[int], str] | None = None
+    waiting = set(readers.of[id(target)])  # for these: none of the rest reads a value of the chain
+    for position in range(at + 1, min(at + 1 + WINDOW, len(part.insns))):
+        insn = part.insns[position]
+        if id(insn) not in waiting:
+            continue
+        used = [chains[id(r)] for r in insn.ins if r is not None and id(r) in chains]
+        if not used or insn.kernel != "elementwise":
+            continue
+        members = frozenset({position}).union(*(c.insns for c in used))
+        if not _keeps_shape(insn, target):
+            missed = missed or (members, "its shape or type is not that of the product")
+            continue
+        leaves = {key: chain.expression for key, chain in chains.items()}
+        expression = read_program(insn, leaves)
+        if expression is None:
+            missed = missed or (members, "it computes what no epilogue can")
+            continue
+        chains[id(insn.outs[0])] = _Chain(expression, members)
+        waiting |= readers.of[id(insn.outs[0])]
+        if _is_closed(part, target, members, position, readers):
+            found = match(expression, target)
+            fused = None if found is None else _with_epilogue(product, found, insn.outs[0])
+            best = best if fused is None else _Fusion(position, members, fused)
+            if fused is None:
+                missed = missed or (members, "the product's kernel has no such epilogue")
+        else:
+            missed = missed or (members, f"its intermediate value {target.name!r} is used elsewhere")
+    return _decided(part, at, best, missed, ledger)
+
+
+def _decided(
+    part: NativePartition,
+    at: int,
+    best: _Fusion | None,
+    missed: tuple[frozenset[int], str] | None,
+    ledger: Ledger,
+) -> _Fusion | None:
+    """The epilogue if the ledger has it; where there is none, the first near miss is entered."""
+    if best is not None:
+        calls = [part.insns[p] for p in sorted(best.insns | {at})]
+        return best if ledger.weigh(EPILOGUE, candidate(calls)) else None
+    if missed is not None:
+        members, reason = missed
+        ledger.refuse(EPILOGUE, candidate([part.insns[p] for p in sorted(members | {at})]), reason)
+    return None
+
+
+def _keeps_shape(insn: Insn, target: Ref) -> bool:
+    return (
+        len(insn.outs) == 1
+        and insn.outs[0].dims == target.dims
+        and all(r is not None and r.dtype == FLOAT for r in (*insn.ins, *insn.outs))
+    )
+
+
+def _is_closed(
+    part: NativePartition, target: Ref, members: frozenset[int], end: int, readers: _Readers
+) -> bool:
+    """Whether nothing else reads what the chain would no longer write."""
+    inner = [target, *(part.insns[m].outs[0] for m in members if m != end)]
+    chain = {id(part.insns[m]) for m in members}
+    return all(ref.kind == TEMP and readers.of[id(ref)] <= chain for ref in inner)
+
+
+def _with_epilogue(product: Insn, epilogue: Epilogue, out: Ref) -> Insn | None:
+    """The product with this epilogue on top of its own, or None when its kernel can't."""
+    made = _matmul_with if product.kernel == "matmul" else _conv_with
+    return made(product, epilogue, out)
+
+
+def _matmul_with(product: Insn, epilogue: Epilogue, out: Ref) -> Insn | None:
+    left, right, bias, residual, *tables = (*product.ins, None, None)[: max(4, len(product.ins))]
+    alpha, beta, *_ = product.floats
+    if product.ints[MATMUL_ACTIVATION] != 0:
+        return None
+    if epilogue.alpha != 1.0 and (bias is not None or residual is not None):
+        return None
+    addends = list(epilogue.addends)
+    if any(not _broadcasts(a.dims, out.dims) for a in addends):
+        return None
+    if addends and bias is None:
+        bias, beta = addends.pop(0), 1.0
+    if addends and residual is None:
+        residual = addends.pop(0)
+    if addends:
+        return None
+    ints = list(product.ints)
+    ints[MATMUL_ACTIVATION] = int(epilogue.activation)
+    floats = (alpha * epilogue.alpha, beta, epilogue.low, epilogue.high)
+    ins = (left, right, bias, residual, *tables)
+    return replace(product, ins=ins, outs=(out,), ints=tuple(ints), floats=floats)
+
+
+def _conv_with(product: Insn, epilogue: Epilogue, out: Ref) -> Insn | None:
+    x, weights, bias, residual = (*product.ins, None, None)[:4]
+    if product.ints[CONV_ACTIVATION] != 0 or epilogue.alpha != 1.0:
+        return None
+    for addend in epilogue.addends:
+        if residual is not None or addend.dims != out.dims or addend.strides is not None:
+            return None
+        residual = addend
+    ints = list(product.ints)
+    ints[CONV_ACTIVATION] = int(epilogue.activation)
+    floats = (epilogue.low, epilogue.high)
+    return replace(product, ins=(x, weights, bias, residual), outs=(out,), ints=tuple(ints), floats=floats)
+
+
+def _broadcasts(dims: Sequence[Dim], to: Sequence[Dim]) -> bool:
+    """Whether an operand certainly broadcasts to `to` without growing it."""
+    aligned = zip(reversed(dims), reversed(to), strict=False)
+    return len(dims) <= len(to) and all(d == 1 or d == t for d, t in aligned)
+
+
+def _apply(part: NativePartition, at: int, fusion: _Fusion, readers: _Readers) -> set[int]:
+    """The product moves to where its chain ended, behind whatever makes its addends; the values that nothing
+    makes any more."""
+    gone = [part.insns[position] for position in sorted(fusion.insns | {at})]
+    for insn in gone:
+        readers.remove(insn)
+    readers.add(fusion.product)
+    left = [i for p, i in enumerate(part.insns[at : fusion.end], at) if p != at and p not in fusion.insns]
+    part.insns[at : fusion.end + 1] = [*left, fusion.product]
+    return {id(r) for insn in gone for r in insn.outs} - {id(r) for r in fusion.product.outs}

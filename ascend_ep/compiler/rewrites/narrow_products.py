@@ -1,0 +1,128 @@
+"""Products in bfloat16: constant right operands are stored rounded, in pairs, and what they are multiplied
+with is rounded as it is read; so are both operands of attention's two products. Sums, biases, activations,
+softmax and everything between matrix products stay float32; images between convolutions don't
+(narrow_convolutions).
+
+The products behind the convolutions of an image model, its head, take little of its time but make most of
+its error: ResNet-50's is 1/2000 of the multiplications, and rounding it to bfloat16 causes 80 % of the
+variance of the result's error. Heads store float16, which is as large and eight times as exact, and compute
+float32; unless the user names them as operators to be narrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ascend_ep.compiler.plan import WEIGHT, NativePartition, Plan, Ref, Weight
+from ascend_ep.opdef.dims import Dim, static
+
+from .half_weights import halves, product_weight, replace_weight
+from .narrow_convolutions import narrow_convolutions
+
+BFLOAT16 = 16
+NARROW = 4  #: of attention's ints (native/kernels/attention/attention.c)
+#: A product with fewer multiplications, for each of the convolutions', is a head.
+HEAD = 1 / 64
+#: The root mean square of float16's rounding errors, relative to the weights'; bfloat16's is about 2**-10.
+MOST_ERROR = 2.0**-12
+
+
+#: Whether a product, of these node names and operators, joined by "+", is to be narrow.
+Chosen = Callable[[str, str], bool]
+
+
+def narrow_products(
+    plan: Plan,
+    chosen: Chosen = lambda names, operators: True,
+    named: Chosen = lambda names, operators: False,
+) -> int:
+    """Changes the plan in place; the number of products and convolutions that now compute in bfloat16. What
+    is `named` is no head."""
+    narrowed: dict[tuple[Weight, bool], Ref] = {}
+    changed = 0
+    for owner in plan.partitions:
+        for part in (owner, owner.fallback) if isinstance(owner, NativePartition) else ():
+            if part is not None:
+                images = narrow_convolutions(part, chosen)
+                head = HEAD * _convolutions(part) if images else 0
+                changed += images + _narrow(part, narrowed, chosen, named, head)
+    return changed
+
+
+def _narrow(
+    part: NativePartition,
+    narrowed: dict[tuple[Weight, bool], Ref],
+    chosen: Chosen,
+    named: Chosen,
+    head: float,
+) -> int:
+    """`head`: products with fewer multiplications are heads, unless they are `named`. `narrowed`: what was
+    made of a weight, and whether for a head."""
+    changed = 0
+    for i, insn in enumerate(part.insns):
+        if not chosen(insn.name, insn.op_type):
+            continue
+        if insn.kernel in ("attention", "attention_append"):
+            part.insns[i] = replace(insn, ints=(*insn.ints[:NARROW], 1, *insn.ints[NARROW + 1 :]))
+            changed += 1
+            continue
+        right = product_weight(insn)
+        if right is None or right.weight is None:
+            continue
+        small = not named(insn.name, insn.op_type) and _multiplications(insn.ins[0], right) < head
+        key = (right.weight, small)
+        if key not in narrowed:
+            narrowed[key] = halves(right) if small and _suits_halves(right.weight) else _pairs(right)
+        replace_weight(part, i, narrowed[key])
+        changed += 1
+    return changed
+
+
+def _pairs(right: Ref) -> Ref:
+    assert right.weight is not None
+    made = Weight(_Wide(right.weight), "pairs32")
+    return Ref(right.name, BFLOAT16, right.dims, WEIGHT, weight=made)
+
+
+# --- heads ------------------------------------------------------------------------------------
+
+
+def _convolutions(part: NativePartition) -> int:
+    """Multiplications of the convolutions with channels last, for one image."""
+    return sum(
+        _size(insn.outs[0].dims[1:-1]) * _size(insn.ins[1].dims)
+        for insn in part.insns
+        if insn.kernel == "conv_last" and insn.ins[1] is not None
+    )
+
+
+def _multiplications(left: Ref | None, right: Ref) -> int:
+    """Of a product, for one image: the first of several axes of the left operand is the batch."""
+    return _size(left.dims[1:-1] if left is not None else ()) * _size(right.dims)
+
+
+def _size(dims: Sequence[Dim]) -> int:
+    return prod(static(d) or 1 for d in dims)
+
+
+def _suits_halves(weight: Weight) -> bool:
+    """Whether float16 holds the weights in its range: neither too large for it nor nearly all tiny."""
+    array = weight.array().astype(np.float32, copy=False)
+    with np.errstate(over="ignore", invalid="ignore"):
+        error = array.astype(np.float16).astype(np.float32) - array
+        return bool(np.vdot(error, error) <= MOST_ERROR**2 * np.vdot(array, array))
+
+
+@dataclass(eq=False)
+class _Wide:
+    """The same weight as float32, from which pairs are packed."""
+
+    weight: Weight
+
+    def numpy(self) -> NDArray[np.generic]:
+        return self.weight.array().astype(np.float32, copy=False)

@@ -1,0 +1,225 @@
+"""Rounding to float16 and bfloat16 between kernels of float32, without a pass over memory of its own.
+
+A product whose result is stored in a half type rounds it in its epilogue; whoever reads the stored value
+reads the product's float32 result, which holds the same numbers. Limits (Relu, Clip) that follow a rounding
+are taken before it, where they become part of the product too: rounding keeps the order of numbers, so the
+result has the same bits as long as the bounds are numbers of the half type.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+
+import numpy as np
+import onnx_ir as ir
+
+from ascend_ep.compiler.half_types import HALVES
+from ascend_ep.compiler.lower.matmul import Activation
+from ascend_ep.compiler.plan import TEMP, VIEW, Insn, NativePartition, Ref
+from ascend_ep.compiler.tile_program import TileProgram
+from ascend_ep.opdef.dims import Dim
+from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT16, FLOAT32
+
+from .epilogue_match import match
+from .program_expression import read_program
+
+#: The activation among the ints of each product.
+ACTIVATION = {"matmul": 2, "conv": 1}
+#: What native/kernels/matmul/epilogue.h adds to an activation's int, by type.
+ROUNDING = {FLOAT16: 16, BFLOAT16: 32}
+
+
+def postpone_rounding(part: NativePartition) -> int:
+    """Takes limits before the roundings that they follow, in place; how many."""
+    values = _Values.of(part)
+    count = 0
+    for at, insn in enumerate(part.insns):
+        stored = insn.ins[0] if len(insn.ins) == 1 else None
+        if insn.kernel != "elementwise" or insn.native is not None or stored is None or len(insn.outs) != 1:
+            continue
+        rounding = values.maker.get(id(stored))
+        out = insn.outs[0]
+        if rounding is None or not values.is_only_read_by(stored, insn) or out.dtype != stored.dtype:
+            continue
+        source = rounding.ins[0] if _rounds(rounding) else None
+        if source is None or not _limits(insn, stored):
+            continue
+        wide = Ref(f"{out.name}/before_rounding", FLOAT32, out.dims)
+        part.values.append(wide)
+        part.insns[part.insns.index(rounding)] = replace(insn, ins=(source,), outs=(wide,))
+        part.insns[at] = replace(rounding, ins=(wide,), outs=(out,))
+        part.values.remove(stored)
+        values = _Values.of(part)
+        count += 1
+    return count
+
+
+def round_in_epilogues(part: NativePartition) -> int:
+    """Lets products round their own results, in place, and elementwise instructions whose results are read
+    widened; how many do."""
+    values = _Values.of(part)
+    gone: set[int] = set()  # instructions and values, by id
+    renamed: dict[int, Ref] = {}
+    rounded: dict[int, int] = {}  # values of float32 that are numbers of a half type, by id
+    count = 0
+    for at, insn in enumerate(part.insns):
+        result = insn.outs[0]
+        kind = values.rounded_to(result)
+        if kind and (made := _rounding(insn, kind, renamed, rounded)) is not None:
+            rounded[id(result)] = kind
+            for rounding in values.readers[id(result)]:
+                gone |= set(_read_wide(values, rounding.outs[0], result, renamed, [rounding]))
+            part.insns[at] = made
+            count += 1
+        elif values.is_read_widened(insn):
+            wide = Ref(f"{result.name}/float32", FLOAT32, result.dims)
+            part.values.append(wide)
+            rounded[id(wide)] = result.dtype
+            gone |= set(_read_wide(values, result, wide, renamed))
+            part.insns[at] = _widely(insn, wide)
+            count += 1
+    if count:
+        part.insns[:] = [_renamed(i, renamed) for i in part.insns if id(i) not in gone]
+        part.values[:] = [v for v in part.values if id(v) not in gone]
+    return count
+
+
+def _rounding(insn: Insn, kind: int, renamed: dict[int, Ref], rounded: dict[int, int]) -> Insn | None:
+    """The instruction with its result rounded to a half type, if it can do that itself."""
+    place = ACTIVATION.get(insn.kernel)
+    if place is not None and insn.ints[place] in list(Activation):
+        code = int(str(insn.ints[place])) + ROUNDING[kind]
+        return replace(insn, ints=(*insn.ints[:place], code, *insn.ints[place + 1 :]))
+    source = insn.ins[0] if insn.kernel == "max_pool" and len(insn.outs) == 1 else None
+    if source is not None and rounded.get(id(renamed.get(id(source), source))) == kind:
+        return insn  # one of its operands, which are rounded
+    return None
+
+
+def _widely(insn: Insn, wide: Ref) -> Insn:
+    """An elementwise instruction that writes its result, rounded to the type it had, as float32."""
+    program: TileProgram[Ref] = TileProgram()
+    loads = [program.input(r, r.dtype) for r in insn.ins if r is not None]
+    (value,) = program.include(insn.ints, insn.floats, loads)
+    program.output(program.cast(value, insn.outs[0].dtype), FLOAT32)
+    encoded = program.encode()
+    return replace(insn, ins=encoded.inputs, outs=(wide,), ints=encoded.ints, floats=encoded.floats)
+
+
+def _renamed(insn: Insn, renamed: dict[int, Ref]) -> Insn:
+    if not any(r is not None and id(r) in renamed for r in insn.ins):
+        return insn
+    return replace(insn, ins=tuple(None if r is None else renamed.get(id(r), r) for r in insn.ins))
+
+
+def _read_wide(
+    values: _Values, stored: Ref, result: Ref, renamed: dict[int, Ref], makers: Sequence[Insn] = ()
+) -> Iterator[int]:
+    """Makes readers of a stored value read `result`, which holds the same numbers; the ids of what has become
+    useless, among them `makers`."""
+    left = stored.kind != TEMP or id(stored) in values.viewed
+    for reader in values.readers[id(stored)]:
+        wide = reader.outs[0]
+        if reader.kernel == "elementwise" and reader.native is None:
+            renamed[id(stored)] = result
+            if _widens(reader) and wide.kind == TEMP and id(wide) not in values.viewed:
+                renamed[id(wide)] = result
+                yield from (id(reader), id(wide))
+        else:
+            left = True
+    if left:
+        renamed.pop(id(stored), None)
+    else:
+        yield id(stored)
+        yield from map(id, makers)
+
+
+@dataclass
+class _Values:
+    """Who makes and who reads the values of a partition; all by id."""
+
+    maker: dict[int, Insn] = field(default_factory=dict)
+    readers: dict[int, list[Insn]] = field(default_factory=lambda: defaultdict(list))
+    viewed: set[int] = field(default_factory=set)
+
+    @staticmethod
+    def of(part: NativePartition) -> _Values:
+        found = _Values()
+        for insn in part.insns:
+            found.maker |= {id(o): insn for o in insn.outs}
+            for ref in {id(r): r for r in insn.ins if r is not None}.values():
+                found.readers[id(ref)].append(insn)
+        found.viewed = {id(v.base) for v in part.values if v.kind == VIEW}
+        found.viewed |= {id(ref) for _, ref in part.outputs}
+        return found
+
+    def is_only_read_by(self, ref: Ref, insn: Insn) -> bool:
+        readers = self.readers[id(ref)]
+        return self.is_inner(ref) and readers == [insn]
+
+    def is_inner(self, ref: Ref) -> bool:
+        """Whether instructions alone read it."""
+        return ref.kind == TEMP and id(ref) not in self.viewed
+
+    def rounded_to(self, ref: Ref) -> int:
+        """The half type that all readers of a float32 value round it to; 0 when they don't."""
+        readers = self.readers[id(ref)]
+        kinds = {r.outs[0].dtype for r in readers if _rounds(r)}
+        same = len(kinds) == 1 and self.is_inner(ref) and all(_rounds(r) for r in readers)
+        return kinds.pop() if same else 0
+
+    def is_read_widened(self, insn: Insn) -> bool:
+        """Whether the half result of an elementwise instruction is widened by one of several readers, and
+        elementwise instructions are all that read it."""
+        out = insn.outs[0]
+        readers = self.readers[id(out)]
+        if out.dtype not in HALVES or len(insn.outs) > 1 or len(readers) < 2 or not self.is_inner(out):
+            return False
+        if any(r.kernel != "elementwise" or r.native is not None for r in (insn, *readers)):
+            return False
+        wide = [r.outs[0] for r in readers if _widens(r)]
+        return bool(wide) and all(self.is_inner(w) for w in wide)
+
+
+# ---- which instruction is what ---------------------------------------------------------------------
+
+
+def _rounds(insn: Insn) -> bool:
+    """Whether it is one value of float32 rounded to a half type, and nothing else."""
+    ins, outs = insn.ins, insn.outs
+    if insn.kernel != "elementwise" or len(ins) != 1 or len(outs) != 1 or ins[0] is None:
+        return False
+    return ins[0].dtype == FLOAT32 and outs[0].dtype in HALVES and insn.ints == _cast(FLOAT32, outs[0].dtype)
+
+
+def _widens(insn: Insn) -> bool:
+    """Whether it is one value of a half type widened to float32, and nothing else."""
+    ins, outs = insn.ins, insn.outs
+    if insn.kernel != "elementwise" or len(ins) != 1 or len(outs) != 1 or ins[0] is None:
+        return False
+    return ins[0].dtype in HALVES and outs[0].dtype == FLOAT32 and insn.ints == _cast(ins[0].dtype, FLOAT32)
+
+
+@cache
+def _cast(source: int, target: int) -> tuple[Dim, ...]:
+    """The program of a Cast, as half_types.cast makes it."""
+    program: TileProgram[str] = TileProgram()
+    program.output(program.cast(program.input("x", source), target), target)
+    return program.encode().ints
+
+
+def _limits(insn: Insn, stored: Ref) -> bool:
+    """Whether it is a limit whose bounds are numbers of the half type."""
+    expression = read_program(insn, {})
+    found = None if expression is None else match(expression, stored)
+    if found is None or found.alpha != 1.0 or found.addends:
+        return False
+    if found.activation == Activation.CLIP:
+        kind = ir.DataType(stored.dtype).numpy()
+        bounds = np.array([found.low, found.high])
+        with np.errstate(over="ignore"):
+            return bool(np.array_equal(bounds.astype(kind).astype(np.float64), bounds))
+    return found.activation == Activation.RELU

@@ -1,0 +1,93 @@
+"""Convolutions of 3 x 3 in float32 by Winograd's F(2 x 2, 3 x 3): 16 products where the definition takes 36.
+
+    conv_last(X, W [1, 9 C, M])     becomes     conv_winograd(X, G w G^T [16, C, M])
+
+Its rounding errors are no larger; but what isn't finite in an image also reaches the neighbours of the
+outputs whose windows it lies in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ascend_ep.compiler.plan import WEIGHT, Insn, NativePartition, Plan, Ref, Weight
+from ascend_ep.opdef.dims import static
+from ascend_ep.opdef.dtypes import FLOAT32
+
+from .narrow_convolutions import AXES, CHANNELS_FIRST, GROUP
+
+#: Weights transformed for outputs of 2 x 2: w [3, 3] becomes G w G^T [4, 4].
+G = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]])
+
+#: Fewer channels spend their time on transformations; fewer tiles, on reading 16/9 of the weights.
+LEAST_CHANNELS = 32
+LEAST_TILES = 12
+#: Products by definition for each product here: 2.25 where tiles cover the image exactly.
+LEAST_SAVING = 1.5
+
+
+@dataclass(eq=False)
+class Transformed:
+    """[16, C, M]: for each pair of channels the elements of G w G^T, from weights [1, 9 C, M]."""
+
+    weight: Weight
+    channels: int
+
+    def numpy(self) -> NDArray[np.generic]:
+        array = self.weight.array()
+        taps = array.reshape(9, -1).astype(np.float64)
+        points = (np.kron(G, G) @ taps).astype(np.float32)
+        return points.reshape(16, self.channels, array.shape[-1])
+
+
+def use_winograd(plan: Plan) -> int:
+    """Changes the plan in place; the number of convolutions that are now computed so."""
+    made: dict[Weight, Ref] = {}
+    changed = 0
+    for owner in plan.partitions:
+        for part in (owner, owner.fallback) if isinstance(owner, NativePartition) else ():
+            if part is not None:
+                changed += _change(part, made)
+    return changed
+
+
+def _change(part: NativePartition, made: dict[Weight, Ref]) -> int:
+    changed = 0
+    for i, insn in enumerate(part.insns):
+        w = insn.ins[1] if insn.kernel == "conv_last" and _pays(insn) else None
+        if w is None or w.weight is None:
+            continue
+        if w.weight not in made:
+            rows, outputs = (int(d) for d in w.dims[1:] if isinstance(d, int))
+            source = Weight(Transformed(w.weight, rows // 9), "panel32")
+            made[w.weight] = Ref(w.name, FLOAT32, (16, rows // 9, outputs), WEIGHT, weight=source)
+        if made[w.weight] not in part.values:
+            part.values.append(made[w.weight])
+        part.insns[i] = replace(
+            insn, kernel="conv_winograd", ins=(insn.ins[0], made[w.weight], *insn.ins[2:])
+        )
+        changed += 1
+    return changed
+
+
+def _pays(insn: Insn) -> bool:
+    """Whether it is a convolution that `conv_winograd` computes, and faster."""
+    x, w, y = insn.ins[0], insn.ins[1], insn.outs[0]
+    window = [insn.ints[AXES + i :: 4] for i in range(3)]
+    if x is None or w is None or w.weight is None or w.weight.layout != "panel32":
+        return False
+    if insn.ints[GROUP] != 1 or insn.ints[CHANNELS_FIRST] != 0 or window != [(3, 3), (1, 1), (1, 1)]:
+        return False
+    if {x.dtype, w.dtype, y.dtype} != {FLOAT32}:
+        return False
+    channels = [static(x.dims[-1]), static(y.dims[-1])]
+    if any(n is None or n < LEAST_CHANNELS for n in channels):
+        return False
+    height, width = (static(d) for d in y.dims[1:3])
+    if height is None or width is None:
+        return True
+    tiles = -(-height // 2) * -(-width // 2)
+    return tiles >= LEAST_TILES and 9 * height * width >= LEAST_SAVING * 16 * tiles

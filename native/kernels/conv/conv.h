@@ -1,0 +1,51 @@
+/* conv.h - the geometry of a convolution over up to three spatial axes (depth, height, width; a
+ * missing one has extent 1, kernel 1, stride 1, no padding). */
+#ifndef ASC_KERNELS_CONV_H
+#define ASC_KERNELS_CONV_H
+
+#include "chunks.h"
+#include "matmul/gemm.h"
+
+enum { DEPTH, HEIGHT, WIDTH, AXES };
+enum { CONV_X, CONV_W, CONV_BIAS, CONV_RESIDUAL };
+
+typedef struct conv {
+    int x_last, y_last; /* whether the channels of X, Y (and the residual) come last */
+    int64_t batch, groups, in_channels, out_channels;
+    int64_t group_in, group_out; /* channels of a group */
+    int64_t in[AXES], out[AXES], kernel[AXES], stride[AXES], dilation[AXES];
+    int64_t pad[AXES]; /* before the first element; what follows the last is implied by `out` */
+    int64_t taps, in_size, out_size;
+    int transposed; /* output o reads input (o + pad - k dilation) / stride, where that is whole */
+    int panels;     /* weights are [groups, group_in * taps, group_out] in ASC_LAYOUT_PANEL32 */
+    const float *x, *weights;
+    float *y;
+    /* with channels last: */
+    int pairs;                  /* weights are pairs of bfloat16, and X is read in such */
+    int x_narrow, y_narrow;     /* X is bfloat16; Y and the residual are */
+    int64_t depth, group_depth; /* floats, or pairs, that are read of a pixel, and of a group of it */
+    epilogue epilogue;          /* addends of image 0, channel 0 */
+} conv;
+
+/* Checks and reads what all convolutions share: the ints are group, activation, one of the kernel's own, then for
+ * each spatial axis kernel, stride, dilation, pad before; the floats low, high. Not the weights. */
+int32_t ASC_FN(conv_read)(const asc_call *call, int x_last, int y_last, conv *c);
+
+/* gemm pack functions: rows are (channel, tap), columns are output pixels; g->b is the group's first
+ * input channel, g->source the conv. */
+void ASC_FN(conv_pack_taps)(const gemm *g, int64_t panel, int64_t k0, int64_t k, float *out);
+void ASC_FN(conv_pack_transposed_taps)(const gemm *g, int64_t panel, int64_t k0, int64_t k, float *out);
+
+/* Depthwise, where every group reads one channel, by square kernels that slide. */
+int ASC_FN(conv_slides)(const conv *c);
+/* Rows [row, row + rows) of all outputs of input planes [plane, plane + planes), image * channels + channel. */
+void ASC_FN(conv_slide)(const conv *c, int64_t plane, int64_t planes, int64_t row, int64_t rows);
+
+/* Depthwise, any other kernel. Rows of output are computed in strips. */
+int ASC_FN(conv_is_depthwise)(const conv *c);
+int64_t ASC_FN(conv_strip_rows)(const conv *c);
+int64_t ASC_FN(conv_strip_floats)(const conv *c, int64_t rows);
+/* As conv_slide. */
+void ASC_FN(conv_depthwise)(const conv *c, int64_t plane, int64_t planes, int64_t row, int64_t rows, float *scratch);
+
+#endif

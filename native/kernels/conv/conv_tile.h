@@ -1,0 +1,39 @@
+/* conv_tile.h - the register tile of convolution with channels last: pixels by output channels.
+ *
+ * Each output element is one accumulator that begins with its bias and takes its products in the order of the weights'
+ * rows, by fused multiply-add where the ISA has it. So its bits depend on its window and its channel alone: not on the
+ * tile it fell in, the chunks, or the threads. */
+#ifndef ASC_KERNELS_CONV_TILE_H
+#define ASC_KERNELS_CONV_TILE_H
+
+#include "matmul/gemm_tile.h"
+
+#define CONV_ROWS GEMM_ROWS /* most pixels of a tile */
+
+/* y[i * y_step + j] = clamp(bias[j] + sum of x * w + residual[i * y_step + j]) for pixels i and columns j. */
+typedef struct conv_tile {
+    const float *x; /* where the first pixel reads; the others follow, each x_step floats further */
+    int64_t x_step;
+    const int64_t *starts; /* of the runs of a window, from its pixel */
+    int64_t runs, length;  /* a run: that many consecutive floats, each times one row of weights */
+    const float *w;        /* rows of GEMM_PANEL, those of a run after those of the one before */
+    void *y;
+    int64_t y_step;
+    int narrow;           /* y and the residual are bfloat16 */
+    int rounds;           /* y is float32 rounded to float16 */
+    int64_t columns;      /* output channels that exist, from w's first column on */
+    const float *bias;    /* NULL: none */
+    const void *residual; /* NULL: none */
+    float low, high;
+    uintptr_t next_y, next_residual; /* as y and residual, of the next tile: brought into L1 meanwhile; may be any */
+    uintptr_t ahead;                 /* the address of memory to bring into L2 meanwhile; need not exist */
+    int64_t ahead_step;              /* bytes of it for each row of weights */
+} conv_tile;
+
+/* `pixels` is 1..CONV_ROWS, columns at most GEMM_TILE_COLS. */
+void ASC_FN(conv_tile_run)(int pixels, const conv_tile *t);
+
+/* The same on pairs of bfloat16 (pairs.h): x and w hold one where they held a float, and length counts them. */
+void ASC_FN(conv_tile_pairs_run)(int pixels, const conv_tile *t);
+
+#endif

@@ -1,0 +1,157 @@
+/* qconv: a convolution of 8-bit integers in exact int32, with zero points; Y is int32 or 8 bits.
+ *
+ * in:     x [N, C, spatial..] or [N, spatial.., C], padded with its zero point; int8 weights, as [groups, runs of
+ *         taps and channels, M / groups] in ASC_LAYOUT_QUADS32, each run whole quads, or [taps, C] when each channel
+ *         is apart; then what qgemm.h lists
+ * out:    y [N, M, spatial..] or [N, spatial.., M]
+ * ints:   groups; whether x, and y, have channels last; for each spatial axis kernel, stride, dilation, padding
+ *         before. A run is a row of the window, or with groups or dilation a tap.
+ * floats: the least and greatest 8-bit result
+ */
+#include "qconv.h"
+
+#include <string.h>
+
+#include "chunks.h"
+#include "movement/byte_transpose.h"
+
+typedef struct job {
+    qconv c;
+    requantiser requantiser;
+    const uint8_t *images;
+    const int64_t *segments;
+    int64_t lines_per_chunk, chunks_per_group;
+} job;
+
+/* prepare's notes to run: where in the workspace each thing lies. */
+enum { TABLES, SEGMENTS, STAGES, STAGE_BYTES, IMAGES };
+
+static int add_part(int64_t *end, int64_t *at, int64_t count, int64_t bytes) {
+    int64_t size;
+    *at = *end;
+    if (!asc_mul_ok(count, bytes, &size) || size > INT64_MAX - 64) return 0;
+    return asc_add_ok(*end, (size + 63) / 64 * 64, end);
+}
+
+int32_t ASC_FN(qconv_prepare)(asc_call *call) {
+    qconv c;
+    int64_t end = 0, *at = call->scratch;
+    int32_t code = ASC_FN(qconv_read)(call, &c);
+    if (code) return code;
+    ASC_REQUIRE(call, c.line < INT64_MAX / 1024, "qconv: the output is too wide");
+    at[STAGE_BYTES] = (c.line * QGEMM_PANEL * 4 + 63) / 64 * 64;
+    ASC_REQUIRE(call,
+                add_part(&end, &at[TABLES], 1, requantiser_bytes(c.outputs)) &&
+                    add_part(&end, &at[SEGMENTS], c.n_segments, 8) &&
+                    add_part(&end, &at[STAGES], call->threads, at[STAGE_BYTES]) &&
+                    add_part(&end, &at[IMAGES], c.batch, c.image_bytes),
+                "qconv: the operands are too large");
+    call->workspace_bytes = (uint64_t)end;
+    return ASC_OK;
+}
+
+static void *part(const asc_call *call, int which) {
+    return (char *)call->workspace + call->scratch[which];
+}
+
+static void pad_row(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
+    const job *j = arg;
+    (void)worker;
+    ASC_FN(qconv_pad)(call, &j->c, chunk, part(call, IMAGES));
+}
+
+/* Where the results of one strip of a line go: with channels last into y, else into the stage. */
+typedef struct target {
+    char *out;
+    int64_t step; /* bytes from a position to the next */
+} target;
+
+/* Positions [from, to) of a line, of columns [col, col + n) of a group; `row` describes the line's windows. */
+static void run_strip(const job *j, const qgemm *row, int64_t group, int64_t col, int64_t n, int64_t count, target t) {
+    const qconv *c = &j->c;
+    const requantiser *r = &j->requantiser;
+    int32_t sums[QGEMM_ROWS * QGEMM_COLUMNS];
+    int64_t first = group * (c->outputs / c->groups) + col;
+    for (int64_t i = 0; i < count;) {
+        int64_t tiles = asc_ceil_div(count - i, QGEMM_ROWS), rows = asc_ceil_div(count - i, tiles);
+        if (c->apart)
+            ASC_FN(qconv_apart)(c, row->a + i * row->a_row, row->b, r->b_zero, col, rows, sums);
+        else
+            ASC_FN(qgemm_tile)(row, i, (int)rows, col, sums);
+        int32_t row_sums[QGEMM_ROWS];
+        int sums_rows = r->b_zero && !c->apart;
+        for (int64_t k = 0; k < rows && sums_rows; k++) row_sums[k] = ASC_FN(qgemm_row_sum)(row, i + k, c->length);
+        ASC_FN(requantise)(r, sums, sums_rows ? row_sums : NULL, rows, c->apart ? col : first, n, t.out + i * t.step,
+                           t.step);
+        i += rows;
+    }
+}
+
+/* The stage's rows of positions into y's planes of channels. */
+static void store_planes(const asc_call *call, const qconv *c, const char *stage, int64_t count, int64_t n, char *y) {
+    if (call->out[0].dtype != ASC_INT32) {
+        ASC_FN(transpose_bytes)((const uint8_t *)stage, QGEMM_COLUMNS, count, n, 0, (uint8_t *)y, c->positions);
+        return;
+    }
+    const int32_t *from = (const int32_t *)stage;
+    for (int64_t k = 0; k < n; k++)
+        for (int64_t i = 0; i < count; i++) ((int32_t *)y)[k * c->positions + i] = from[i * QGEMM_COLUMNS + k];
+}
+
+static void run_line(const asc_call *call, const job *j, qgemm *g, int64_t image, int64_t group, int64_t line,
+                     int64_t col, int32_t worker) {
+    const qconv *c = &j->c;
+    int64_t element = (int64_t)asc_dtype_bytes(call->out[0].dtype), at = line * c->line, left = c->positions - at;
+    int64_t count = left < c->line ? left : c->line, columns = c->apart ? c->channels : c->outputs / c->groups;
+    int64_t n = columns - col < QGEMM_COLUMNS ? columns - col : QGEMM_COLUMNS;
+    int64_t channel = c->apart ? col : group * columns + col;
+    char *y = (char *)call->out[0].data + image * c->outputs * c->positions * element;
+    target t = {y + (at * c->outputs + channel) * element, c->outputs * element};
+    if (!c->y_last)
+        t = (target){(char *)part(call, STAGES) + worker * call->scratch[STAGE_BYTES], QGEMM_COLUMNS * element};
+    g->a = j->images + image * c->image_bytes + line * c->line_step + (c->apart ? 0 : group * c->fan_in);
+    run_strip(j, g, group, col, n, count, t);
+    if (!c->y_last) store_planes(call, c, t.out, count, n, y + (channel * c->positions + at) * element);
+}
+
+/* All columns of a group over some lines of an image: a strip of weights stays near while it passes them. */
+static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
+    const job *j = arg;
+    const qconv *c = &j->c;
+    int64_t groups = c->apart ? 1 : c->groups, per_image = groups * j->chunks_per_group;
+    int64_t image = chunk / per_image, group = chunk % per_image / j->chunks_per_group;
+    int64_t from = chunk % j->chunks_per_group * j->lines_per_chunk, to = from + j->lines_per_chunk;
+    int64_t columns = c->apart ? c->channels : c->outputs / c->groups;
+    qgemm g = {.n = columns, .a_row = c->stride[1] * c->channels, .segments = j->segments};
+    g.n_segments = c->n_segments;
+    g.quads = c->quads;
+    g.b_panel = c->n_segments * c->quads * 4 * QGEMM_PANEL;
+    g.b = (const int8_t *)call->in[Q_B].data + group * asc_ceil_div(columns, QGEMM_PANEL) * g.b_panel;
+    for (int64_t col = 0; col < columns; col += QGEMM_COLUMNS)
+        for (int64_t line = from; line < to && line < c->lines; line++)
+            run_line(call, j, &g, image, group, line, col, worker);
+}
+
+static void find_segments(const qconv *c, int64_t *segments) {
+    int64_t pitch = c->padded[1] * c->channels, across = c->n_segments / (c->kernel[0] > 0 ? c->kernel[0] : 1);
+    for (int64_t i = 0; i < c->n_segments; i++)
+        segments[i] = i / across * c->dilation[0] * pitch + i % across * c->dilation[1] * c->channels;
+}
+
+int32_t ASC_FN(qconv_run)(const asc_call *call) {
+    job j;
+    int32_t code = ASC_FN(qconv_read)(call, &j.c);
+    const qconv *c = &j.c;
+    if (code || c->batch == 0 || c->positions == 0 || c->outputs == 0) return code;
+    find_segments(c, part(call, SEGMENTS));
+    j.segments = part(call, SEGMENTS);
+    j.images = part(call, IMAGES);
+    int64_t taps = c->kernel[0] * c->kernel[1], groups = c->apart ? 1 : c->groups;
+    j.requantiser = ASC_FN(requantiser_make)(call, c->outputs, taps * c->fan_in, NULL, part(call, TABLES));
+    int64_t cost = c->line * taps * c->fan_in * (c->outputs / groups) / 32 + 1;
+    j.lines_per_chunk = asc_chunk_items(call, c->lines, cost);
+    j.chunks_per_group = asc_ceil_div(c->lines, j.lines_per_chunk);
+    asc_parallel(call, c->batch * c->padded[0], pad_row, &j);
+    asc_parallel(call, c->batch * groups * j.chunks_per_group, run_chunk, &j);
+    return ASC_OK;
+}

@@ -1,0 +1,34 @@
+/* qconv.h - the convolution of integers as its parts see it. */
+#ifndef ASC_KERNELS_QCONV_H
+#define ASC_KERNELS_QCONV_H
+
+#include "matmul/qgemm.h"
+
+#define QCONV_AXES 2 /* one spatial axis counts as two, of which the first is 1 */
+
+typedef struct qconv {
+    int64_t batch, channels, outputs, groups;
+    int64_t in[QCONV_AXES], out[QCONV_AXES]; /* spatial dims */
+    int64_t kernel[QCONV_AXES], stride[QCONV_AXES], dilation[QCONV_AXES], pad[QCONV_AXES];
+    int x_last, y_last; /* channels last */
+    int apart;          /* each channel is a group of its own with one output */
+    /* The image that the products read: uint8, channels last, padded with the zero point; it spans what windows reach
+     */
+    int64_t padded[QCONV_AXES], image_bytes;
+    int64_t fan_in; /* channels of a group */
+    /* A window as runs of `length` bytes, each whole quads in the weights */
+    int64_t n_segments, length, quads;
+    /* Output positions as lines of neighbours whose windows are stride[1] * channels bytes apart */
+    int64_t lines, line, positions, line_step;
+} qconv;
+
+int32_t ASC_FN(qconv_read)(const asc_call *call, qconv *c);
+
+/* The padded copy of image row `chunk`, counted over all images. */
+void ASC_FN(qconv_pad)(const asc_call *call, const qconv *c, int64_t chunk, uint8_t *images);
+
+/* Sums of channels [col, col + QGEMM_COLUMNS) apart, at `n` neighbouring positions from `window` on. */
+void ASC_FN(qconv_apart)(const qconv *c, const uint8_t *window, const int8_t *weights, const int32_t *zero, int64_t col,
+                         int64_t n, int32_t *sums);
+
+#endif

@@ -1,0 +1,99 @@
+/* Sums of integer products become the elements of a result.
+ *
+ * To 8 bits as onnxruntime's CPU provider does it: the sum as float32 times the scale, cut to the bounds, rounded
+ * half to even, plus the zero point. No product is contracted with a sum here: CMakeLists.txt.
+ */
+#include "matmul/qgemm.h"
+#include "simd.h"
+
+#if defined(__SSE4_1__) && !defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
+#define ALWAYS static inline __attribute__((always_inline))
+
+ALWAYS vi load_sums(const int32_t *p) {
+    vi v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+ALWAYS vi round_to_int(vf x) {
+#if defined(__AVX512F__)
+    return (vi)_mm512_cvtps_epi32((__m512)x);
+#elif defined(__AVX2__)
+    return (vi)_mm256_cvtps_epi32((__m256)x);
+#elif defined(__SSE4_1__)
+    return (vi)_mm_cvtps_epi32((__m128)x);
+#else
+    return __builtin_convertvector(vf_round(x), vi);
+#endif
+}
+
+typedef int8_t vc __attribute__((vector_size(ASC_VF)));
+
+/* The tables of a vector of columns. */
+typedef struct tables {
+    vw offset, zero;
+    vf scale, bias;
+} tables;
+
+/* Sums wrap, as int32 does in ONNX. */
+ALWAYS vi corrected(const tables *t, const int32_t *sums, const int32_t *row_sum) {
+    vw sum = (vw)load_sums(sums) + t->offset;
+    return (vi)(row_sum ? sum - t->zero * (uint32_t)*row_sum : sum);
+}
+
+ALWAYS vc narrowed(const requantiser *r, const tables *t, vi sum) {
+    vf x = __builtin_convertvector(sum, vf) * t->scale;
+    x = vf_min(vf_set(r->high), vf_max(vf_set(r->low), x));
+    vi q = round_to_int(x) + r->zero;
+#if defined(__AVX512F__)
+    return (vc)_mm512_cvtepi32_epi8((__m512i)q);
+#else
+    return __builtin_convertvector(q, vc);
+#endif
+}
+
+ALWAYS void store(void *out, const void *vector, int64_t n, int64_t element) {
+    if (n >= ASC_VF)
+        memcpy(out, vector, (size_t)(ASC_VF * element));
+    else
+        memcpy(out, vector, (size_t)(n * element));
+}
+
+/* One vector of columns of every row; `n` of them exist. */
+ALWAYS void run(const requantiser *r, const tables *t, const int32_t *sums, const int32_t *row_sums, int64_t rows,
+                int64_t n, char *out, int64_t step, const int32_t dtype) {
+    for (int64_t i = 0; i < rows; i++, sums += QGEMM_COLUMNS, out += step) {
+        vi sum = corrected(t, sums, row_sums ? row_sums + i : NULL);
+        if (dtype == ASC_INT32) {
+            store(out, &sum, n, 4);
+        } else if (dtype == ASC_FLOAT32) {
+            vf y = __builtin_convertvector(sum, vf) * t->scale;
+            if (r->bias) y += t->bias;
+            store(out, &y, n, 4);
+        } else {
+            vc y = narrowed(r, t, sum);
+            store(out, &y, n, 1);
+        }
+    }
+}
+
+/* The tables go on past the last column, to whole vectors; `out` doesn't. */
+void ASC_FN(requantise)(const requantiser *r, const int32_t *sums, const int32_t *row_sums, int64_t rows, int64_t col,
+                        int64_t n, void *out, int64_t step) {
+    if (!r->b_zero) row_sums = NULL;
+    for (int64_t j = 0; j < n; j += ASC_VF) {
+        tables t = {.offset = (vw)load_sums(r->offset + col + j)};
+        if (row_sums) t.zero = (vw)load_sums(r->b_zero + col + j);
+        if (r->scale) t.scale = vf_load(r->scale + col + j);
+        if (r->bias) t.bias = vf_load(r->bias + col + j);
+        if (r->dtype == ASC_INT32)
+            run(r, &t, sums + j, row_sums, rows, n - j, (char *)out + 4 * j, step, ASC_INT32);
+        else if (r->dtype == ASC_FLOAT32)
+            run(r, &t, sums + j, row_sums, rows, n - j, (char *)out + 4 * j, step, ASC_FLOAT32);
+        else
+            run(r, &t, sums + j, row_sums, rows, n - j, (char *)out + j, step, ASC_INT8);
+    }
+}

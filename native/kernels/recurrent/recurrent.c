@@ -1,0 +1,214 @@
+/* recurrent: RNN, GRU and LSTM of ONNX, step after step; the input's products are made beforehand.
+ *
+ * in:   X [S, B, D*G*H], sums of the input and of the biases, gates in ONNX's order
+ *       R [D, H, N] in ASC_LAYOUT_PANEL32, or [D, N, H] plain: N is G*H, of GRU 2*H for its gates z and r
+ *       Rc of GRU's candidate, likewise with N = H;  bias [D, H] of that product, if the reset comes after it
+ *       lengths [B] int32;  h0 [D, B, H];  c0 [D, B, H];  peephole [D, 3*H]: each may be absent
+ * out:  Y [S, D, B, H], zero from a row's length on;  h [D, B, H];  of LSTM c [D, B, H]
+ * ints: kind, reset after, coupled, then per direction: backwards, and the codes of activations f, g, h
+ * floats: clip, then per direction: alpha and beta of f, g and h
+ *
+ * A chunk is some rows of one direction, which take all steps; or with a single row and large weights, some
+ * columns of one step's product.
+ */
+#include "recurrent.h"
+
+#include <string.h>
+
+#include "chunks.h"
+#include "matmul/gemm.h"
+
+enum { ROWS, COLUMNS, SCRATCH_BYTES, PACK_FLOATS }; /* prepare's notes: rows and columns (0: all) of a chunk */
+
+/* --- room ------------------------------------------------------------------------------------- */
+
+/* What a worker needs: sums of a step, those of a candidate, and r h; then the product's scratch. */
+typedef struct room {
+    float *sums, *candidate, *reset;
+    gemm_scratch *product;
+} room;
+
+static int64_t room_floats(const layer *l, int64_t rows) {
+    int64_t floats;
+    if (!asc_mul_ok(rows, l->columns + 2 * l->hidden, &floats) || !asc_add_ok(floats, 15, &floats)) return 0;
+    return floats / 16 * 16;
+}
+
+static room room_of(const layer *l, int32_t worker) {
+    const asc_call *call = l->call;
+    char *base = (char *)call->workspace + call->scratch[PACK_FLOATS] * (int64_t)sizeof(float) +
+                 worker * call->scratch[SCRATCH_BYTES];
+    int64_t rows = call->scratch[ROWS];
+    float *sums = (float *)base;
+    return (room){sums, sums + rows * l->columns, sums + rows * (l->columns + l->hidden),
+                  (gemm_scratch *)(base + room_floats(l, rows) * (int64_t)sizeof(float))};
+}
+
+#define LARGE_WEIGHTS (1 << 18) /* floats of one step from which a single row is worth sharing */
+
+static void split(asc_call *call, const layer *l) {
+    int64_t weights = l->hidden * l->columns, shares = asc_ceil_div(call->threads, l->directions);
+    int64_t rows = l->batch;
+    if (call->threads > 1 && rows > 1 && weights * l->steps * rows > LARGE_WEIGHTS)
+        rows = asc_ceil_div(rows, shares < rows ? shares : rows);
+    int alone = l->directions == 1 && rows == l->batch;
+    call->scratch[ROWS] = rows;
+    call->scratch[COLUMNS] = 0;
+    if (call->threads > 1 && alone && weights >= LARGE_WEIGHTS)
+        call->scratch[COLUMNS] = asc_ceil_div(asc_ceil_div(l->hidden, GEMM_PANEL), call->threads) * GEMM_PANEL;
+}
+
+int32_t ASC_FN(recurrent_prepare)(asc_call *call) {
+    layer l;
+    int32_t code = ASC_FN(recurrent_read)(call, &l);
+    if (code || l.batch == 0 || l.hidden == 0) return code;
+    split(call, &l);
+    int64_t rows = call->scratch[ROWS], own = room_floats(&l, rows), bytes, total, packed;
+    int64_t product = ASC_FN(gemm_scratch_bytes)(rows, gemm_k_block(l.hidden), gemm_k_block(l.hidden));
+    int fits = own > 0 && product > 0 && l.r_step > 0 && l.rc_step > 0 && asc_mul_ok(own, sizeof(float), &bytes) &&
+               asc_add_ok(bytes, product, &bytes) && asc_mul_ok(bytes, call->threads, &total);
+    fits = fits && asc_add_ok(l.r_step, l.rc_step, &packed) && asc_mul_ok(packed, l.directions, &packed);
+    if (call->in[R].layout == ASC_LAYOUT_PANEL32) packed = 0;
+    int64_t packed_bytes;
+    fits = fits && asc_mul_ok(packed, sizeof(float), &packed_bytes) && asc_add_ok(total, packed_bytes, &total);
+    ASC_REQUIRE(call, fits, "recurrent: the operands are too large");
+    call->scratch[SCRATCH_BYTES] = bytes;
+    call->scratch[PACK_FLOATS] = packed;
+    call->workspace_bytes = (uint64_t)total;
+    return ASC_OK;
+}
+
+/* --- steps ------------------------------------------------------------------------------------ */
+
+typedef struct product {
+    const layer *layer;
+    gemm g;
+    int64_t columns; /* of a chunk */
+} product;
+
+static void product_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
+    const product *p = arg;
+    (void)call;
+    int64_t panels = asc_ceil_div(p->g.n, GEMM_PANEL), each = p->columns / GEMM_PANEL, from = chunk * each;
+    room room = room_of(p->layer, worker);
+    room.product->packed = NULL;
+    ASC_FN(gemm_block)(&p->g, 0, p->g.m, from, from + each < panels ? from + each : panels, room.product);
+}
+
+/* sums[rows, columns] = state[rows, H] weights (+ what is added to each row) */
+static void multiply(const layer *l, const float *state, int64_t rows, const float *weights, int64_t columns,
+                     epilogue_addend added, float *sums, int32_t worker) {
+    product p = {.layer = l, .g = {.m = rows, .n = columns, .k = l->hidden, .a = state, .a_row = l->hidden, .a_k = 1}};
+    p.g.b = weights;
+    p.g.c = sums;
+    p.g.ldc = columns;
+    p.g.k_block = gemm_k_block(l->hidden);
+    p.g.epilogue = (epilogue){.alpha = 1, .beta = 1, .residual = added};
+    int64_t share = l->call->scratch[COLUMNS];
+    p.columns = share ? share * (columns / l->hidden) : asc_ceil_div(columns, GEMM_PANEL) * GEMM_PANEL;
+    if (share)
+        asc_parallel(l->call, asc_ceil_div(columns, p.columns), product_chunk, &p);
+    else
+        product_chunk(l->call, 0, worker, &p);
+}
+
+static int runs(const layer *l, int64_t row, int64_t t) {
+    return !given(l->call, LENGTHS) || t < ((const int32_t *)l->call->in[LENGTHS].data)[row];
+}
+
+/* One step of rows [row, row + rows) of a direction. */
+static void take_step(const layer *l, int64_t d, int64_t t, int64_t row, int64_t rows, room m, int32_t worker) {
+    const asc_call *call = l->call;
+    const cell *k = &l->cells[d];
+    int64_t n = l->hidden, width = l->directions * l->gates, gru = k->kind == RECURRENT_GRU;
+    const float *x = (const float *)call->in[X].data + (t * l->batch + row) * width + d * l->gates;
+    float *y = (float *)call->out[0].data + ((t * l->directions + d) * l->batch + row) * n;
+    float *h = (float *)call->out[1].data + (d * l->batch + row) * n;
+    float *c = k->kind == RECURRENT_LSTM ? (float *)call->out[2].data + (d * l->batch + row) * n : NULL;
+    multiply(l, h, rows, l->r + d * l->r_step, l->columns, (epilogue_addend){x, width, 1}, m.sums, worker);
+    if (gru) {
+        const float *bias = floats_of(call, BIAS, d * n);
+        epilogue_addend sum = {x + 2 * n, width, 1}, own = {bias, 0, 1};
+        for (int64_t i = 0; i < rows; i++)
+            ASC_FN(cell_gru_gates)(k, m.sums + i * l->columns, h + i * n, m.reset + i * n);
+        multiply(l, k->reset_after ? h : m.reset, rows, l->rc + d * l->rc_step, n, k->reset_after ? own : sum,
+                 m.candidate, worker);
+    }
+    for (int64_t i = 0; i < rows; i++, y += n, h += n) {
+        if (!runs(l, row + i, t)) {
+            memset(y, 0, (size_t)n * sizeof *y);
+            continue;
+        }
+        if (gru)
+            ASC_FN(cell_gru_state)(k, m.sums + i * l->columns, m.candidate + i * n, x + i * width + 2 * n, h);
+        else if (c)
+            ASC_FN(cell_lstm)(k, m.sums + i * l->columns, h, c + i * n);
+        else
+            ASC_FN(cell_rnn)(k, m.sums + i * l->columns, h);
+        memcpy(y, h, (size_t)n * sizeof *y);
+    }
+}
+
+/* The state of rows [row, row + rows) before the first step; a row of no steps ends with zeros, as onnxruntime's. */
+static void begin(const layer *l, int operand, int output, int64_t d, int64_t row, int64_t rows) {
+    int64_t offset = (d * l->batch + row) * l->hidden, n = l->hidden;
+    float *state = (float *)l->call->out[output].data + offset;
+    const float *initial = floats_of(l->call, operand, offset);
+    for (int64_t i = 0; i < rows; i++) {
+        int never = given(l->call, LENGTHS) && !runs(l, row + i, 0);
+        if (initial && !never)
+            memcpy(state + i * n, initial + i * n, (size_t)n * sizeof *state);
+        else
+            memset(state + i * n, 0, (size_t)n * sizeof *state);
+    }
+}
+
+static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
+    const layer *l = arg;
+    int64_t each = call->scratch[ROWS], blocks = asc_ceil_div(l->batch, each), d = chunk / blocks;
+    int64_t row = chunk % blocks * each, rows = row + each < l->batch ? each : l->batch - row;
+    room m = room_of(l, worker);
+    begin(l, H0, 1, d, row, rows);
+    if (call->n_out > 2) begin(l, C0, 2, d, row, rows);
+    for (int64_t s = 0; s < l->steps; s++)
+        take_step(l, d, l->backwards[d] ? l->steps - 1 - s : s, row, rows, m, worker);
+}
+
+/* --- weights that are known only now ------------------------------------------------------------ */
+
+static void pack(const layer *l, const float *from, int64_t columns, int64_t step, float *to) {
+    for (int64_t d = 0; d < l->directions; d++)
+        asc_pack(ASC_LAYOUT_PANEL32, from + d * columns * l->hidden, l->hidden, columns, 1, l->hidden, to + d * step);
+}
+
+static int32_t check_lengths(const layer *l) {
+    const int32_t *lengths = given(l->call, LENGTHS) ? l->call->in[LENGTHS].data : NULL;
+    for (int64_t i = 0; lengths && i < l->batch; i++)
+        if (lengths[i] < 0 || lengths[i] > l->steps)
+            return asc_failf(l->call->status, ASC_E_RUN, "recurrent: the length %ld of row %ld is outside 0 to %ld",
+                             (long)lengths[i], (long)i, (long)l->steps);
+    return ASC_OK;
+}
+
+int32_t ASC_FN(recurrent_run)(const asc_call *call) {
+    layer l;
+    int32_t code = ASC_FN(recurrent_read)(call, &l);
+    if (!code) code = check_lengths(&l);
+    if (code || l.batch == 0 || l.hidden == 0) return code;
+    if (call->in[R].layout == ASC_LAYOUT_PLAIN) {
+        float *to = call->workspace;
+        pack(&l, l.r, l.columns, l.r_step, to);
+        l.r = to;
+    }
+    if (given(call, RC) && call->in[RC].layout == ASC_LAYOUT_PLAIN) {
+        float *to = (float *)call->workspace + l.directions * l.r_step;
+        pack(&l, l.rc, l.hidden, l.rc_step, to);
+        l.rc = to;
+    }
+    int64_t chunks = l.directions * asc_ceil_div(l.batch, call->scratch[ROWS]);
+    if (chunks == 1)
+        run_chunk(call, 0, 0, &l);
+    else
+        asc_parallel(call, chunks, run_chunk, &l);
+    return ASC_OK;
+}
