@@ -19,7 +19,8 @@ import numpy as np
 import onnx
 from onnx.backend.base import Backend, BackendRep
 
-from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.compiler.partition_table import PartitionRow
 from ascend_ep.compiler.writing.host_model import IR_VERSION
 from ascend_ep.errors import AscendError

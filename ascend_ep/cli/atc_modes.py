@@ -19,7 +19,7 @@ from ascend_ep.cli.progress import Progress
 from ascend_ep.errors import AscendError
 
 if TYPE_CHECKING:
-    from ascend_ep.compiler.convert import Conversion
+    from ascend_ep.compiler.conversion import Conversion
 
 
 def convert_model(given: Given, words: Sequence[str]) -> None:

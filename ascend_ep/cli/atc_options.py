@@ -26,7 +26,7 @@ from ascend_ep.errors import AscendError
 from ascend_ep.runtime.profiles import COLUMNS
 
 if TYPE_CHECKING:
-    from ascend_ep.compiler.convert import ConvertOptions
+    from ascend_ep.compiler.convert_options import ConvertOptions
 
 Given = Mapping[str, str]
 
@@ -37,7 +37,7 @@ def conversion_options(
     given: Given, words: Sequence[str], writes: bool, progress: Progress
 ) -> ConvertOptions:
     """The options of the conversion that these flags ask for."""
-    from ascend_ep.compiler.convert import ConvertOptions
+    from ascend_ep.compiler.convert_options import ConvertOptions
     from ascend_ep.compiler.device.soc import find_soc
     from ascend_ep.opdef.registry import Registry
 

@@ -12,7 +12,7 @@ from ascend_ep.errors import AscendError, did_you_mean
 from ascend_ep.opdef.dtypes import FLOAT16
 
 if TYPE_CHECKING:
-    from ascend_ep.compiler.convert import Conversion
+    from ascend_ep.compiler.conversion import Conversion
     from ascend_ep.compiler.precision.precision import PrecisionLists
     from ascend_ep.graph.passes.retype import NodeTypes
 

@@ -13,7 +13,7 @@ from ascend_ep.cli.atc_log import warn
 from ascend_ep.errors import AscendError
 
 if TYPE_CHECKING:
-    from ascend_ep.compiler.convert import Conversion
+    from ascend_ep.compiler.conversion import Conversion
     from ascend_ep.compiler.partition_table import PartitionRow
     from ascend_ep.compiler.precheck import Finding
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import onnx
     from numpy.typing import NDArray
 
-    from ascend_ep.compiler.convert import ConvertOptions
+    from ascend_ep.compiler.convert_options import ConvertOptions
     from ascend_ep.compiler.precision.keep_search import Accuracy
     from ascend_ep.compiler.precision.node_errors import Measure, NodeError
     from ascend_ep.opdef.registry import Registry
@@ -72,7 +72,7 @@ def options_of(
 ) -> ConvertOptions:
     """The conversion that made a bundle, as its metadata tell."""
     from ascend_ep.compiler.aipp.aipp import stored
-    from ascend_ep.compiler.convert import ConvertOptions
+    from ascend_ep.compiler.convert_options import ConvertOptions
     from ascend_ep.compiler.precision.implementation_modes import FastOperators
     from ascend_ep.compiler.precision.precision import PrecisionLists
     from ascend_ep.runtime.binding import lib, open_model

@@ -15,7 +15,8 @@ from ascend_ep.opdef.definition import canonical_domain
 from ascend_ep.opdef.registry import Registry
 
 from .claims import Claims, host_runs
-from .convert import ConvertOptions, Source, declare
+from .convert import declare
+from .convert_options import ConvertOptions, Source
 from .semantics import Semantics, label
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 
-from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.definition import OpDef, TensorSpec
 from ascend_ep.opdef.dims import Dim, static

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 import onnx
 import onnx_ir as ir
 
-from ascend_ep.compiler.convert import Conversion, ConvertOptions, convert
+from ascend_ep.compiler.conversion import Conversion
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.compiler.precision.precision import EXACT
 from ascend_ep.graph.external_data import MemoryReader, tensor_bytes
 from ascend_ep.graph.facts import Fact, Facts

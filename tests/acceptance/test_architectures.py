@@ -19,7 +19,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from torch_export import export
 
 import ascend_ep
-from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 
 #: Of the largest magnitude of an output. float32: sums of another order. bfloat16 has 8 bits, float16 11.
 EXACT, NARROW = 2e-4, 2e-2

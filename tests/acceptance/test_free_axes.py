@@ -16,7 +16,8 @@ from torch_export import EXPORTERS, export
 
 import ascend_ep
 from ascend_ep.cli.om_inputs import input_arrays
-from ascend_ep.compiler.convert import Conversion, convert
+from ascend_ep.compiler.conversion import Conversion
+from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.plan import NativePartition
 from ascend_ep.errors import AscendError
 

@@ -12,7 +12,9 @@ import onnx
 
 import ascend_ep
 from ascend_ep.compiler.codegen.run import element_type
-from ascend_ep.compiler.convert import Conversion, ConvertOptions, convert
+from ascend_ep.compiler.conversion import Conversion
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.registry import Registry
 

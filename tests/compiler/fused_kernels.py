@@ -7,7 +7,8 @@ import onnx
 import onnxruntime as ort
 
 import ascend_ep
-from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.compiler.plan import NativePartition
 
 

@@ -10,7 +10,8 @@ import onnxruntime as ort
 import pytest
 
 import ascend_ep
-from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.compiler.plan import NativePartition
 
 rng = np.random.default_rng(0)

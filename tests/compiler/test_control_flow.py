@@ -8,7 +8,9 @@ import onnxruntime
 import pytest
 
 import ascend_ep
-from ascend_ep.compiler.convert import Conversion, ConvertOptions, convert
+from ascend_ep.compiler.conversion import Conversion
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 
 IF = """
 <ir_version: 8, opset_import: ["" : 17]>

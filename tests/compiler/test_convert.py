@@ -14,7 +14,8 @@ from small_models import FLOAT, INT64, WEIGHT, mixed, model, projection, swish, 
 
 import ascend_ep
 from ascend_ep.compiler.claims import Claims
-from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.compiler.plan import HostPartition, NativePartition
 from ascend_ep.compiler.semantics import Semantics
 from ascend_ep.errors import AscendError

@@ -20,7 +20,9 @@ from small_models import FLOAT, INT64, WEIGHT, model, projection
 
 import ascend_ep
 from ascend_ep.cli import om
-from ascend_ep.compiler.convert import Conversion, ConvertOptions, convert
+from ascend_ep.compiler.conversion import Conversion
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.compiler.writing import weight_files
 from ascend_ep.compiler.writing.writer import stamp
 from ascend_ep.errors import AscendError

@@ -7,7 +7,8 @@ import onnx
 import pytest
 
 import ascend_ep
-from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.compiler.fusion_switches import switched_off
 from ascend_ep.opdef.fusion_rules import KERNEL, RULES
 

@@ -11,7 +11,9 @@ from small_models import FLOAT, model
 
 import ascend_ep
 from ascend_ep.compiler import convert as converter
-from ascend_ep.compiler.convert import Conversion, ConvertOptions, convert
+from ascend_ep.compiler.conversion import Conversion
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.compiler.plan import NativePartition
 from ascend_ep.compiler.rewrites.half_weights import store_halves
 from ascend_ep.graph.load import load_model

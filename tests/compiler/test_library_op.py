@@ -14,7 +14,8 @@ from small_models import FLOAT, model
 
 import ascend_ep
 from ascend_ep.cli.om import main
-from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.registry import Registry
 from ascend_ep.runtime import trust

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from small_models import projection, swish
 
-from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.compiler.writing.model_def import model_def_json, model_def_of_bundle, model_info
 
 

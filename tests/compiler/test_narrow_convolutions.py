@@ -13,7 +13,8 @@ import pytest
 from test_channels_last import CONV, model
 
 import ascend_ep
-from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.compiler.plan import Insn, NativePartition
 from ascend_ep.compiler.precision.precision import BFLOAT16_PRODUCTS
 

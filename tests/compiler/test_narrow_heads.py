@@ -11,7 +11,9 @@ from onnx import helper
 from small_models import FLOAT, model
 
 import ascend_ep
-from ascend_ep.compiler.convert import Conversion, ConvertOptions, convert
+from ascend_ep.compiler.conversion import Conversion
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.compiler.plan import NativePartition
 from ascend_ep.compiler.precision.mixed_lists import MixedLists
 from ascend_ep.compiler.precision.precision import PrecisionLists

@@ -16,7 +16,8 @@ from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
 import ascend_ep
-from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 
 #: Sums of at most 100 float32 products, and weights that sum to one.
 TOLERANCE = 4e-6

@@ -9,7 +9,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 import ascend_ep
 from ascend_ep.cli.atc_flags import PRECISION_MODES, PRECISION_MODES_V2
-from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.compiler.precision.mixed_lists import MixedLists
 from ascend_ep.compiler.precision.precision import BFLOAT16_PRODUCTS, EXACT, MODES, REFUSED, PrecisionLists
 from ascend_ep.graph.passes.retype import NodeTypes

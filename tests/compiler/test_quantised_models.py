@@ -13,7 +13,8 @@ from onnx.backend.test.loader import load_model_tests
 from quantised_models import FORMS, MODELS, quantised
 
 import ascend_ep
-from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 
 BASIC = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
 ALL = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL

@@ -12,7 +12,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 import ascend_ep
 from ascend_ep.cli import om_inspect
-from ascend_ep.compiler.convert import Conversion, ConvertOptions, convert
+from ascend_ep.compiler.conversion import Conversion
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.compiler.plan import Insn
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "models"))

@@ -9,7 +9,8 @@ import onnx
 import pytest
 
 import ascend_ep
-from ascend_ep.compiler.convert import Conversion, convert
+from ascend_ep.compiler.conversion import Conversion
+from ascend_ep.compiler.convert import convert
 from ascend_ep.errors import AscendError
 
 

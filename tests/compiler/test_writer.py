@@ -12,7 +12,8 @@ from onnx import helper
 from small_models import FLOAT, WEIGHT, model, projection
 
 import ascend_ep
-from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.compiler.plan import WEIGHT as WEIGHT_KIND
 from ascend_ep.compiler.plan import NativePartition, Ref, Weight
 from ascend_ep.compiler.writing.packing import pack, packed_bytes

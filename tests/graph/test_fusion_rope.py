@@ -13,7 +13,8 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 
 import ascend_ep
-from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.graph import load_model, run_passes
 from ascend_ep.graph.fusion.ledger import Ledger
 from ascend_ep.opdef.registry import Registry

@@ -35,7 +35,8 @@ agraph (float[2] x) => (float[2] y)
 def main() -> None:
     from test_bundles import BUNDLES
 
-    from ascend_ep.compiler.convert import ConvertOptions, convert
+    from ascend_ep.compiler.convert import convert
+    from ascend_ep.compiler.convert_options import ConvertOptions
 
     for name, make in BUNDLES.items():
         model = make().model(17, "ai.custom", "com.microsoft")

@@ -15,7 +15,8 @@ import onnx
 import pytest
 from graph_builder import GraphBuilder
 
-from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 

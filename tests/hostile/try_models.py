@@ -12,7 +12,8 @@ from pathlib import Path
 
 from hostile_models import MODELS
 
-from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.errors import AscendError
 
 

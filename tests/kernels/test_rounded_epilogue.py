@@ -16,7 +16,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 import ascend_ep
 from ascend_ep.compiler import assembly
-from ascend_ep.compiler.convert import Conversion, ConvertOptions, convert
+from ascend_ep.compiler.conversion import Conversion
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 
 RELU, SILU, CLIP = 1, 4, 7
 ROUNDINGS = {16: np.float16, 32: ml_dtypes.bfloat16}

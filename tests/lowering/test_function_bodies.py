@@ -9,7 +9,8 @@ import pytest
 from onnx import helper
 from single_node import run_node
 
-from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 
 RANDOM = np.random.default_rng(17)
 X = RANDOM.standard_normal((3, 5, 2, 4)).astype(np.float32)

@@ -16,7 +16,8 @@ import pytest
 from onnx import helper, numpy_helper
 
 import ascend_ep
-from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.compiler.lower.recurrent import ACTIVATIONS, GATES
 from ascend_ep.graph.reference import reference_run
 

@@ -11,7 +11,8 @@ from onnx import helper, numpy_helper
 from single_node import run_node
 
 import ascend_ep
-from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 
 RANDOM = np.random.default_rng(23)
 X = RANDOM.standard_normal((1, 2, 5, 6)).astype(np.float32)

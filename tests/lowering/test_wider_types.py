@@ -9,7 +9,8 @@ from onnx import helper
 from single_node import run_node
 
 import ascend_ep
-from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 
 RANDOM = np.random.default_rng(6)
 X = RANDOM.standard_normal((3, 4, 6)).astype(np.float32)

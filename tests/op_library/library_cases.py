@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import onnx
 
-from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.definition import Formula, OpDef, TensorSpec
 from ascend_ep.opdef.infer import infer

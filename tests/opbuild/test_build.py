@@ -12,7 +12,8 @@ import pytest
 from build_commands import SWISH, Run
 
 import ascend_ep
-from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.opdef.loader import load_definitions
 from ascend_ep.opdef.registry import Registry
 

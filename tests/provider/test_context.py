@@ -15,7 +15,8 @@ import pytest
 from provider_graphs import NOISE, run_python, two_layers, two_layers_reference, weights, with_noise
 
 from ascend_ep import get_library_path
-from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 
 TOLERANCE = 1e-5  # as in test_sessions
 

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from provider_graphs import model, run_python, value, weights
 
 import ascend_ep
-from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.opdef.registry import Registry
 from ascend_ep.provider import report
 

@@ -10,7 +10,8 @@ import pytest
 from onnx import TensorProto, helper
 
 import ascend_ep
-from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 
 BATCH, HEADS, ROOM, SIZE = 2, 3, 12, 8
 

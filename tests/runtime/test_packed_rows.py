@@ -7,7 +7,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import ascend_ep
-from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 
 K = 1300  # two blocks of K in float32
 RNG = np.random.default_rng(7)

@@ -17,7 +17,8 @@ import pytest
 from small_models import WEIGHT, mixed, model, projection
 
 import ascend_ep
-from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.errors import AscendError
 
 

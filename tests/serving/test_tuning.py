@@ -16,7 +16,8 @@ import served_models
 from running import Running
 
 import ascend_ep
-from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.errors import AscendError
 from ascend_ep.serving.execution.batch import Run
 from ascend_ep.serving.execution.independence import Rows, check

@@ -12,7 +12,8 @@ from benchmark.artefacts import MODELS
 from numpy.typing import NDArray
 
 import ascend_ep
-from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 
 Array = NDArray[np.float32]
 OUTPUT = "probabilities"

@@ -17,7 +17,8 @@ import onnx
 import onnx_ir as ir
 from numpy.typing import NDArray
 
-from ascend_ep.compiler.convert import ConvertOptions, convert
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.compiler.semantics import label
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.facts import Facts

@@ -10,7 +10,7 @@ import onnx_ir as ir
 from ascend_ep.runtime.binding import lib, text_of
 
 if TYPE_CHECKING:
-    from ascend_ep.compiler.convert import ConvertOptions
+    from ascend_ep.compiler.convert_options import ConvertOptions
 
 
 def origin(model: ir.Model, options: ConvertOptions, where: str) -> dict[str, str]:
