@@ -47,6 +47,15 @@ def test_every_backend_has_a_number_or_a_reason(
     assert "openvino" in found[row]["rounds"] or found[row]["missing"]["openvino"]
 
 
+@pytest.mark.parametrize("flag", ["--rounds=0", "--rounds=-1", "--threads=x"])
+def test_counts_begin_at_one(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    from benchmark.__main__ import parser
+
+    with pytest.raises(SystemExit):
+        parser().parse_args([flag])
+    assert "is no number from 1 on" in capsys.readouterr().err
+
+
 def test_floors_need_a_compiler_only(found: dict[str, dict[str, dict[str, float]]]) -> None:
     limits = found["chain"]["limits"]
     if not limits:

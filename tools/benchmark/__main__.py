@@ -29,12 +29,19 @@ BETWEEN_DAYS = 0.33
 SAMPLE = "rope,topk_random,rms_norm,gelu,softmax_wide,swiglu_split,linear_gelu_128,attention,mlp,chain"
 
 
+def count(text: str) -> int:
+    """A number from 1 on. Raises argparse.ArgumentTypeError."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"[{text}] is no number from 1 on")
+    return int(text)
+
+
 def parser() -> argparse.ArgumentParser:
     command = argparse.ArgumentParser(prog="tools/bench", description=__doc__)
     add = command.add_argument
     add("--list", action="store_true", help="show the rows and leave")
     add("--only", default="", metavar="ROW,...", help="these rows; patterns like topk* name several")
-    add("--rounds", type=int, default=5, help="each in new processes")
+    add("--rounds", type=count, default=5, help="each in new processes")
     add("--slot", type=float, default=0.15, metavar="SECONDS", help="of each backend in a round")
     add(
         "--patience",
@@ -43,7 +50,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="SECONDS",
         help="of waiting for quiet, a row and round",
     )
-    add("--threads", type=int, default=2)
+    add("--threads", type=count, default=2)
     add("--work", type=Path, default=ROOT / "build" / "bench", metavar="DIR", help="where models are kept")
     add("--peers", default=sys.executable, metavar="PYTHON", help="interpreter with onnxruntime and openvino")
     add("--json", type=Path, metavar="FILE", help="write what was measured")
