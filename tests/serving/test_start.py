@@ -82,8 +82,9 @@ def test_a_port_in_use_is_said_before_models_are_loaded(repository: Path, held: 
         starting = asyncio.create_task(first.start())
         while not first.http_port:
             await asyncio.sleep(0.01)
+        second = Server(Settings(repository, http_port=first.http_port))
         with pytest.raises(AscendError, match="E50019"):
-            await Server(Settings(repository, http_port=first.http_port)).start()
+            await asyncio.wait_for(second.start(), 20)
         held.set()
         await starting
         await first.close()
