@@ -5,10 +5,12 @@
 
 from .errors import AscendError
 from .provider import get_ep_name, get_ep_names, get_include, get_library_path
+from .provider.onnx_session import model_session as _model_session
 from .provider.registration import install as _install_provider
 from .runtime.io_binding import IOBinding, OrtValue
 from .runtime.options import ModelMetadata, NodeArg, RunOptions, SessionOptions
 from .runtime.session import InferenceSession
+from .runtime.session import open_models_with as _open_models_with
 
 __all__ = [
     "AscendError",
@@ -25,4 +27,5 @@ __all__ = [
     "get_library_path",
 ]
 
+_open_models_with(_model_session)
 _install_provider()

@@ -11,6 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ascend_ep.errors import AscendError
 from ascend_ep.provider import registration, session_hook
 from ascend_ep.provider.library import ALIAS, EP_NAME
 
@@ -40,6 +41,20 @@ def session(
     )
     session_hook.declare(model, options, names, settings)
     return ort.InferenceSession(model, options, providers=names, provider_options=settings, **kwargs)
+
+
+def model_session(source: Source, *args: Any, **kwargs: Any) -> Any:
+    """The same for `ascend_ep.InferenceSession`. Raises AscendErrors alone: E10410 where there is no file,
+    E10041 for what onnxruntime refuses."""
+    where = "the given bytes" if isinstance(source, bytes | bytearray | memoryview) else os.fspath(source)
+    if not isinstance(source, bytes | bytearray | memoryview) and not os.path.isfile(source):
+        raise AscendError("E10410", where)
+    try:
+        return session(source, *args, **kwargs)
+    except Exception as error:
+        if not type(error).__module__.startswith("onnxruntime."):
+            raise
+        raise AscendError("E10041", where, str(error)) from error
 
 
 def _normalized(

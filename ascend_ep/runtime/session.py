@@ -7,7 +7,7 @@ import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from ascend_ep.errors import AscendError
 
@@ -37,11 +37,14 @@ class InferenceSession:
     Raises AscendError, as every method does.
     """
 
+    #: Makes a session of what is no bundle: the provider's, which the package gives.
+    _model_session: ClassVar[Callable[..., Any] | None] = None
+
     def __new__(cls, path_or_bytes: Source, *args: Any, **kwargs: Any) -> InferenceSession:
         """onnxruntime's session for a source that is no bundle."""
-        if is_bundle(path_or_bytes):
+        if cls._model_session is None or is_bundle(path_or_bytes):
             return super().__new__(cls)
-        return cast(InferenceSession, _onnxruntime_session(path_or_bytes, *args, **kwargs))
+        return cast(InferenceSession, cls._model_session(path_or_bytes, *args, **kwargs))
 
     def __init__(
         self,
@@ -184,6 +187,11 @@ class InferenceSession:
         return self._profile.write()
 
 
+def open_models_with(function: Callable[..., Any]) -> None:
+    """Sessions on what is no bundle are what this makes, with the arguments of InferenceSession."""
+    InferenceSession._model_session = staticmethod(function)
+
+
 def is_bundle(source: Source) -> bool:
     """Whether this is for the runtime: bytes or a file that begin as bundles do, or any path named .om."""
     if isinstance(source, bytes | bytearray | memoryview):
@@ -196,21 +204,6 @@ def is_bundle(source: Source) -> bool:
             return file.read(4) == b"IMOD"
     except OSError:
         return False
-
-
-def _onnxruntime_session(source: Source, *args: Any, **kwargs: Any) -> Any:
-    """onnxruntime's session on a model. What onnxruntime refuses becomes an AscendError E10041."""
-    from ascend_ep.provider import session
-
-    where = "the given bytes" if isinstance(source, bytes | bytearray | memoryview) else os.fspath(source)
-    if not isinstance(source, bytes | bytearray | memoryview) and not os.path.isfile(source):
-        raise AscendError("E10410", where)
-    try:
-        return session(source, *args, **kwargs)
-    except Exception as error:
-        if not type(error).__module__.startswith("onnxruntime."):
-            raise
-        raise AscendError("E10041", where, str(error)) from error
 
 
 def _whole(text: str, otherwise: int) -> int:

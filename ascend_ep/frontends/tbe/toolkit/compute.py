@@ -16,6 +16,7 @@ from ascend_ep.frontends.tbe.toolkit.elements import Element, IndexVariable, Num
 from ascend_ep.frontends.tbe.toolkit.failure import DSL, DslError, Inexpressible
 from ascend_ep.frontends.tbe.toolkit.nodes import Node, apply
 from ascend_ep.frontends.tbe.toolkit.tensors import (
+    SESSION,
     Tensor,
     broadcast_dims,
     materialized,
@@ -26,7 +27,7 @@ from ascend_ep.frontends.tbe.toolkit.variables import resolve_variables
 
 def compute(shape: Any, fcompute: Callable[..., Any], name: str = "compute", **_ignored: object) -> Any:
     """tvm.compute: a tensor of `shape` whose element at i, j, ... is fcompute(i, j, ...)."""
-    dims = resolve_variables(shape_list(shape), 0)
+    dims = resolve_variables(shape_list(shape), SESSION.shape(0), 0)
     variables = [IndexVariable(d, f"i{k}") for k, d in enumerate(dims)]
     value = fcompute(*_arguments(fcompute, variables))
     if isinstance(value, list | tuple):

@@ -7,6 +7,7 @@ from typing import Any
 
 from ascend_ep.frontends.tbe.toolkit.failure import BROADCAST, DSL, DslError, Inexpressible
 from ascend_ep.frontends.tbe.toolkit.nodes import Node, apply, node_of, traced
+from ascend_ep.frontends.tbe.toolkit.variables import resolve_variables
 
 FLOATS = ("float16", "float32", "bfloat16")
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
@@ -93,6 +94,10 @@ class Session:
         self.shapes: list[list[int]] = []
         self.exported: list[str] = []
 
+    def shape(self, position: int) -> list[int]:
+        """The shape of the input at this position; empty where none is known."""
+        return self.shapes[position] if position < len(self.shapes) else []
+
 
 SESSION = Session()
 
@@ -104,10 +109,8 @@ def plain(shape: Sequence[int]) -> tuple[int, ...]:
 
 def placeholder(shape: Any, dtype: str = "float32", name: str = "", **_ignored: object) -> Tensor:
     """tvm.placeholder."""
-    from ascend_ep.frontends.tbe.toolkit.variables import resolve_variables
-
     position = len(SESSION.placeholders)
-    dims = resolve_variables(shape_list(shape), position)
+    dims = resolve_variables(shape_list(shape), SESSION.shape(position), position)
     if dtype not in DTYPES:
         raise DslError(DSL, f"placeholder has no element type {str(dtype)[:40]!r}")
     dims = [

@@ -24,13 +24,10 @@ class Variable:
     __lt__ = __le__ = __gt__ = __ge__ = _refuse
 
 
-def resolve_variables(shape: list[Any], position: int) -> list[int]:
-    """A placeholder's shape with the dims of the input at this position in place of variables."""
+def resolve_variables(shape: list[Any], given: list[int], position: int) -> list[int]:
+    """A shape with dims of the input at this position, whose shape was `given`, in place of variables."""
     if not any(isinstance(d, Variable) for d in shape):
         return shape
-    from ascend_ep.frontends.tbe.toolkit.tensors import SESSION
-
-    given = SESSION.shapes[position] if position < len(SESSION.shapes) else []
     if len(given) == len(shape):
         return [g if isinstance(d, Variable) else d for d, g in zip(shape, given, strict=True)]
     if len(shape) == 1 and given:
