@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ascend_ep.cli.atc_shapes import parse_input_shape
 from ascend_ep.errors import AscendError
-from ascend_ep.opdef.agreements import Agreement, agreeing_sizes
+from ascend_ep.opdef.agreements import Agreement, OrOne, agreeing_sizes
 from ascend_ep.opdef.dim_text import parse_dim
 from ascend_ep.opdef.dims import evaluate
 from ascend_ep.runtime.element_types import dtype_of_name
@@ -49,7 +49,7 @@ def _shapes(session: InferenceSession, sizes: dict[str, int]) -> dict[str, list[
     bundle = session.bundle
     ranges = {symbol.name: (symbol.min, symbol.max) for symbol in bundle.symbols}
     agreements = [
-        Agreement(parse_dim(str(a.left)), parse_dim(str(a.right)), a.or_one) for a in bundle.agreements
+        Agreement(parse_dim(str(a.left)), parse_dim(str(a.right)), OrOne(a.or_one)) for a in bundle.agreements
     ]
     fixed = {name: size for name, size in sizes.items() if name in ranges}
     if not fixed:  # the sizes of the bundle's samples agree in ways that it doesn't store

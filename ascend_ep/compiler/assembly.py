@@ -22,7 +22,7 @@ from ascend_ep.errors import AscendError
 from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.fusion.ledger import Ledger, Outcome
 from ascend_ep.graph.partition import Partition
-from ascend_ep.opdef.agreements import Agreement
+from ascend_ep.opdef.agreements import Agreement, OrOne
 from ascend_ep.opdef.dims import Dim, DimExpr, symbol, symbols
 
 from .claims import Claims, needed_symbols
@@ -228,7 +228,6 @@ class Assembly:
             for a in agreements.found()
             if _symbols_of(a) <= names.keys()
         ]
-        self.plan.hopes = [a for a in agreements.hopes() if _symbols_of(a) <= names.keys()]
 
     def _agreement_text(self, agreement: Agreement) -> str:
         """One sentence that names the axes and the node, to which the runtime adds the sizes."""
@@ -241,8 +240,11 @@ class Assembly:
         subject = f"{places[str(agreement.left)]} ({own})" if str(agreement.left) in places else own
         names = sorted(_symbols_of(agreement) - {str(agreement.left)})
         where = ", ".join(f"'{n}' is {places[n]}" for n in names if n in places)
-        or_one = ", or 1," if agreement.or_one else ""
-        return f"{subject} must be {wanted}{or_one} for node [{agreement.text}]" + (where and f"; {where}")
+        needed = f"{subject} must be {wanted}{_BUT_ONE[agreement.or_one]} for node [{agreement.text}]"
+        return needed + (where and f"; {where}")
+
+
+_BUT_ONE = {OrOne.NONE: "", OrOne.LEFT: ", or 1,", OrOne.EITHER: ", unless either is 1,"}
 
 
 def _symbols_of(agreement: Agreement) -> frozenset[str]:

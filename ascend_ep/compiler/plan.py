@@ -164,7 +164,6 @@ class Plan:
     meta: dict[str, str] = field(default_factory=dict)
     #: the only sizes of free dimensions at which the model runs, each with the same symbols; none: any
     profiles: list[Mapping[str, int]] = field(default_factory=list)
-    #: what sizes of inputs must satisfy, and what they had better, for broadcasting that may also be of 1
+    #: what sizes of inputs must satisfy
     agreements: list[Agreement] = field(default_factory=list)
-    hopes: list[Agreement] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)

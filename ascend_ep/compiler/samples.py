@@ -37,7 +37,7 @@ def bindings(
         for r in (plan.symbols[name],)
     }
     fixed = hinted | dict(plan.profiles[0] if plan.profiles else {})
-    return agreeing_sizes(plan.symbols, fixed, plan.agreements, ranges, size, plan.hopes)
+    return agreeing_sizes(plan.symbols, fixed, plan.agreements, ranges, size)
 
 
 def _hinted(plan: Plan, hints: Mapping[int, Sequence[int]]) -> dict[str, int]:

@@ -6,12 +6,13 @@ product of scores and values needs as many of the one as of the other, a sum equ
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, product
 from math import gcd
 
 import onnx_ir as ir
 
-from ascend_ep.opdef.agreements import Agreement, solved
+from ascend_ep.opdef.agreements import Agreement, OrOne, solved
 from ascend_ep.opdef.dims import Dim, DimTooComplex, substitute, symbol, symbols
 
 #: Agreements that are kept: more say nothing new.
@@ -30,7 +31,7 @@ class Agreements:
         self.same: dict[str, Dim] = {}
         self.into: set[tuple[Dim, Dim]] = set()
         self.recording = False
-        self._found: dict[tuple[Dim, Dim, bool], str] = {}
+        self._found: dict[tuple[Dim, Dim, OrOne], str] = {}
         self._equal: dict[tuple[Dim, Dim], str] = {}
         self._beside: dict[tuple[Dim, Dim], tuple[Dim, str]] = {}
         self._quotients: dict[Dim, tuple[Dim, Dim]] = {}
@@ -87,15 +88,31 @@ class Agreements:
 
     def found(self) -> list[Agreement]:
         """What inputs must satisfy, but what nobody could read; `text` names the node that asks for it."""
-        return [
+        found = [
             Agreement(a, b, or_one, node)
             for (a, b, or_one), node in self._found.items()
             if str(a) in self.same or len(str(a)) + len(str(b)) <= LONGEST
         ]
+        return found + self._either_one()[: max(0, MOST - len(found))]
 
-    def hopes(self) -> list[Agreement]:
-        """What broadcasting asks for unless there is a 1."""
-        return [Agreement(a, b, False, node) for (a, b), (_, node) in self._beside.items()]
+    def _either_one(self) -> list[Agreement]:
+        """What broadcasting asks of sizes of which either may be 1, pair by pair."""
+        pairs: dict[tuple[Dim, Dim], str] = {}
+        for (a, b), (_, node) in self._beside.items():
+            for pair in product(self._broadcast_from(a), self._broadcast_from(b)):
+                one, other = sorted(pair, key=str)
+                numbers = isinstance(one, int) or isinstance(other, int)  # those are known otherwise
+                if one != other and not numbers and len(str(one)) + len(str(other)) <= LONGEST:
+                    pairs.setdefault((one, other), node)
+        return [Agreement(a, b, OrOne.EITHER, node) for (a, b), node in pairs.items()]
+
+    def _broadcast_from(self, dim: Dim) -> Iterator[Dim]:
+        """The sizes that broadcasting made this one of, or only itself."""
+        made = [pair for pair, (result, _) in self._beside.items() if result == dim and dim not in pair]
+        if not made:
+            yield dim
+        for operand in chain.from_iterable(made[:1]):
+            yield from self._broadcast_from(operand)
 
     def _conclude(self, a: Dim, b: Dim, node: str, order: Mapping[str, int]) -> None:
         if a == b or (isinstance(a, int) and isinstance(b, int)):
@@ -111,10 +128,10 @@ class Agreements:
         for name in sorted(symbols([a, b]), key=order.__getitem__, reverse=True):
             value = solved(a, b, name)
             if value is not None and _is_size(value):
-                self._found[(symbol(name), value, False)] = node
+                self._found[(symbol(name), value, OrOne.NONE)] = node
                 self.same = {n: substitute(d, {name: value}) for n, d in self.same.items()} | {name: value}
                 return
-        self._found.setdefault((a, b, False), node)
+        self._found.setdefault((a, b, OrOne.NONE), node)
 
     def _operands_beside(self, result: Dim, one: Dim) -> list[Dim]:
         """What was broadcast with `one` to `result`."""
@@ -129,7 +146,7 @@ class Agreements:
         for operand in inner:
             self._is_into(operand, b, node)
         if not inner:
-            self._found.setdefault((a, b, True), node)
+            self._found.setdefault((a, b, OrOne.LEFT), node)
 
 
 def _is_size(dim: Dim) -> bool:

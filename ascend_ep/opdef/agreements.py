@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from itertools import chain, islice, product
 
 from ascend_ep.opdef.dims import Atom, Dim, DimExpr, evaluate, symbols
@@ -14,19 +15,29 @@ MOST_TRIES = 5000
 ROUNDS = 8
 
 
+class OrOne(IntEnum):
+    """Which side of an agreement may also be 1 (asc_agreement.or_one)."""
+
+    NONE = 0
+    LEFT = 1
+    EITHER = 2
+
+
 @dataclass(frozen=True)
 class Agreement:
-    """`left` is `right`; with `or_one` it may be 1 instead. `text` says who asks for it."""
+    """`left` is `right`, or what `or_one` says is 1. `text` says who asks for it."""
 
     left: Dim
     right: Dim
-    or_one: bool = False
+    or_one: OrOne = OrOne.NONE
     text: str = ""
 
     def holds(self, sizes: Mapping[str, int]) -> bool:
         """Whether these sizes, which name all of its symbols, satisfy it."""
-        left = _value(self.left, sizes)
-        return left is not None and (left == _value(self.right, sizes) or (self.or_one and left == 1))
+        left, right = _value(self.left, sizes), _value(self.right, sizes)
+        if left is None or left == right:
+            return left is not None
+        return (left == 1 and self.or_one != OrOne.NONE) or (right == 1 and self.or_one == OrOne.EITHER)
 
 
 def solved(left: Dim, right: Dim, name: str) -> Dim | None:
@@ -48,22 +59,22 @@ def agreeing_sizes(
     agreements: Sequence[Agreement],
     ranges: Mapping[str, tuple[int, int | None]],
     size: int,
-    hopes: Sequence[Agreement] = (),
 ) -> dict[str, int]:
     """A size for each name: as `fixed`, or about `size` within its range, so that the agreements hold.
 
-    Where that can't be had, some don't. `hopes` are as good as agreements while they don't contradict them.
+    Where that can't be had, some don't. Sides of which either may be 1 are equal if they can be.
     """
     free = [n for n in names if n not in fixed]
     found = {n: _clamped(size, ranges.get(n, (0, None))) for n in free} | dict(fixed)
     known = [a for a in agreements if symbols([a.left, a.right]) <= found.keys()]
-    hoped = [a for a in hopes if symbols([a.left, a.right]) <= found.keys()]
-    settled = _solve(found, free, known, ranges)
-    wished = _solve(found, free, [*hoped, *known], ranges)
+    hoped = [replace(a, or_one=OrOne.NONE) for a in known if a.or_one == OrOne.EITHER]
+    needed = [a for a in known if a.or_one != OrOne.EITHER]
+    settled = _solve(found, free, needed, ranges)
+    wished = _solve(found, free, [*hoped, *needed], ranges)
     for sizes in (wished, settled):
         if all(a.holds(sizes) for a in known):
             return sizes
-    equal = [replace(a, or_one=False) for a in known]
+    equal = [replace(a, or_one=OrOne.NONE) for a in known]
     return _search(found, free, equal, ranges) or _search(found, free, known, ranges) or settled
 
 

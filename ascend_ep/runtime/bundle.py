@@ -117,11 +117,12 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Agreement:
-    """What inputs must satisfy: `left` is `right`, or where `or_one` 1; `text` says it in words."""
+    """What inputs must satisfy: `left` is `right`, or `or_one` (1: the left, 2: either) is 1; `text` says it
+    in words."""
 
     left: DimText
     right: DimText
-    or_one: bool
+    or_one: int
     text: str
 
 
@@ -174,7 +175,7 @@ class Bundle:
     @cached_property
     def agreements(self) -> tuple[Agreement, ...]:
         return tuple(
-            Agreement(self._dim_text(a.left), self._dim_text(a.right), bool(a.or_one), self.string(a.text))
+            Agreement(self._dim_text(a.left), self._dim_text(a.right), a.or_one, self.string(a.text))
             for a in self._section(lib.ASC_SEC_AGREEMENTS, "asc_agreement")
         )
 

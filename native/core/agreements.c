@@ -4,7 +4,7 @@
 int32_t asc_verify_agreements(const asc_plan *plan, asc_status *status) {
     const asc_agreement *a = asc_plan_agreements(plan);
     for (uint32_t i = 0; i < asc_plan_n_agreements(plan); i++)
-        if (a[i].left >= asc_plan_n_dims(plan) || a[i].right >= asc_plan_n_dims(plan) || a[i].or_one > 1)
+        if (a[i].left >= asc_plan_n_dims(plan) || a[i].right >= asc_plan_n_dims(plan) || a[i].or_one > 2)
             return asc_failf(status, ASC_E_FORMAT, "agreement %u of the inputs' sizes is malformed", i);
     return ASC_OK;
 }
@@ -14,9 +14,8 @@ int32_t asc_check_agreements(const asc_dims *dims, const asc_plan *plan, asc_sta
     for (uint32_t i = 0; i < asc_plan_n_agreements(plan); i++, a++) {
         int64_t left = dims->nodes[a->left], right = dims->nodes[a->right];
         if (dims->states[a->left] || dims->states[a->right]) continue;
-        if (left != right && !(a->or_one && left == 1))
-            return asc_failf(status, ASC_E_SHAPE, "%s: given are %ld and %ld", asc_plan_string(plan, a->text), left,
-                             right);
+        if (left == right || (left == 1 && a->or_one) || (right == 1 && a->or_one == 2)) continue;
+        return asc_failf(status, ASC_E_SHAPE, "%s: given are %ld and %ld", asc_plan_string(plan, a->text), left, right);
     }
     return ASC_OK;
 }

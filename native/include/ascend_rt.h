@@ -120,8 +120,8 @@ typedef struct asc_tensor {
 #define ASC_PLAN_MAGIC 0x4E4C5041 /* "APLN" */
 #define ASC_PLAN_VERSION 1
 /* 2: fallback partitions; 3: int8 in panels; 4: profiles; 5: float16 in panels, int8 in quads; 6: weights in files;
- * 7: agreements */
-#define ASC_READER_VERSION 7
+ * 7: agreements; 8: those of which either side may be 1 */
+#define ASC_READER_VERSION 8
 #define ASC_ALIGN 64
 
 typedef struct asc_plan_header {
@@ -319,8 +319,9 @@ typedef struct asc_profile_size {
     int64_t size;
 } asc_profile_size;
 
-/* What the sizes of inputs must satisfy: dim `left` is dim `right`; with or_one it may also be 1. `text` says which
- * axes that are and who needs it. Of dims that no input of a partition gives, nothing is checked there. */
+/* What the sizes of inputs must satisfy: dim `left` is dim `right`; or `left` is 1 (or_one 1), or either is (or_one 2).
+ * `text` says which axes that are and who needs it. Of dims that no input of a partition gives, nothing is checked
+ * there. */
 typedef struct asc_agreement {
     uint32_t left;
     uint32_t right;

@@ -128,6 +128,19 @@ def test_one_column_of_the_mask_is_for_all_keys(exporter: str) -> None:
     np.testing.assert_allclose(got, plain.run(None, feeds)[0], rtol=2e-4, atol=2e-5)
 
 
+def test_sizes_that_do_not_broadcast_are_named() -> None:
+    text = """<ir_version: 10, opset_import: ["": 17]> g (float[p,4] a, float[q,4] b, float[r,4] c)
+        => (float[n,4] y) { d = Add(a, b) y = Mul(d, c) }"""
+    session = ascend_ep.InferenceSession(convert(onnx.parser.parse_model(text)).to_bytes())
+    for p, q, r in ((3, 3, 3), (1, 3, 1), (3, 1, 3), (1, 1, 3)):
+        feeds = {n: np.ones((s, 4), np.float32) for n, s in zip("abc", (p, q, r), strict=True)}
+        assert session.run(None, feeds)[0].shape == (3, 4)
+    feeds["a"] = feeds["a"].repeat(2, axis=0)
+    axes = r"axis 0 of input \[a\] \('p'\) must be 'r', unless either is 1, for node \[y\]; "
+    with pytest.raises(AscendError, match=axes + r"'r' is axis 0 of input \[c\]: given are 2 and 3"):
+        session.run(None, feeds)
+
+
 @pytest.mark.parametrize("exporter", EXPORTERS)
 def test_sizes_that_do_not_agree_are_named(exporter: str) -> None:
     feeds = as_arrays(tensors(2, 3, 5))

@@ -73,6 +73,20 @@ def test_run_on_random_inputs_of_a_given_size(folder: Path, capsys: pytest.Captu
     assert found["outputs"]["y"]["shape"] == [8, 7]  # type: ignore[index]
 
 
+def test_a_size_is_given_to_the_axes_that_broadcast_with_it(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = """<ir_version: 10, opset_import: ["": 17]> g (float[p,4] a, float[q,4] b, float[r,4] c)
+        => (float[n,4] y) { d = Add(a, b) e = Exp(d) y = Mul(e, c) }"""
+    convert(onnx.parser.parse_model(text)).write(folder / "added.om")
+    _, found = said(capsys, "run", folder / "added.om", "--dim", "p=3")
+    assert found["outputs"]["y"]["shape"] == [3, 4]  # type: ignore[index]
+    _, found = said(capsys, "run", folder / "added.om", "--dim", "p=1", "--dim", "r=5")
+    assert found["outputs"]["y"]["shape"] == [5, 4]  # type: ignore[index]
+    status, _ = said(capsys, "run", folder / "added.om", "--dim", "q=3", "--dim", "r=5")
+    assert status == 1
+
+
 @pytest.mark.parametrize(
     ("words", "code"),
     [

@@ -7,19 +7,23 @@ import pytest
 
 from ascend_ep.graph.infer import infer_facts
 from ascend_ep.graph.load import load_model
-from ascend_ep.opdef.agreements import Agreement, agreeing_sizes
+from ascend_ep.opdef.agreements import Agreement, OrOne, agreeing_sizes
 from ascend_ep.opdef.dim_text import parse_dim
+
+#: equal; the left may be 1; either may be
+SIGNS = {OrOne.NONE: "=", OrOne.LEFT: "into", OrOne.EITHER: "beside"}
 
 
 def agreements(inputs: str, nodes: str, weights: str) -> list[str]:
     text = f'<ir_version: 10, opset_import: ["": 17]> g ({inputs}) => (y) <{weights}> {{ {nodes} }}'
     facts = infer_facts(load_model(onnx.parser.parse_model(text)))
-    return [f"{a.left} {'into' if a.or_one else '='} {a.right}" for a in facts.agreements.found()]
+    return [f"{a.left} {SIGNS[a.or_one]} {a.right}" for a in facts.agreements.found()]
 
 
 def agreement(text: str) -> Agreement:
-    left, sign, right = text.partition(" into ") if " into " in text else text.partition(" = ")
-    return Agreement(parse_dim(left), parse_dim(right), sign == " into ")
+    or_one = next(o for o, sign in SIGNS.items() if f" {sign} " in text)
+    left, _, right = text.partition(f" {SIGNS[or_one]} ")
+    return Agreement(parse_dim(left), parse_dim(right), or_one)
 
 
 SCORES = """k = Concat<axis=1>(past, new) kt = Transpose<perm=[0, 2, 1]>(k) s = MatMul(q, kt) m = Add(s, mask)
@@ -35,9 +39,12 @@ CACHED = "float[B,P,8] past, float[B,S,8] new, float[B,S,8] q, float[M,T] mask"
         ("float[A,P] a, float[B,P] b", "y = Concat<axis=1>(a, b)", ["B = A"]),
         ("float[A,P] a, float[A,Q] b, float[A,T] c",
          "d = Concat<axis=1>(a, b) y = Concat<axis=0>(c, d)", ["T = P+Q"]),
-        ("float[N] a, float[M] b", "y = Add(a, b)", []),  # either may be 1
+        ("float[N] a, float[M] b", "y = Add(a, b)", ["M beside N"]),
+        ("float[N] a, float[M] b, float[L] c", "d = Add(a, b) y = Add(d, c)",
+         ["M beside N", "L beside N", "L beside M"]),
+        ("float[N] a, float[M] b", "c = Concat<axis=0>(a, a) y = Add(b, c)", ["2*N beside M"]),
         ("float[N] a, float[3] b", "y = Add(a, b)", ["N into 3"]),
-        (CACHED, SCORES, ["T into P+S"]),
+        (CACHED, SCORES, ["T into P+S", "M beside S"]),
         ("float[N,16] a", "y = Reshape(a, shape)", ["N = 16"]),
         ("bool c, float[N] a, float[M] b", "y = If(c) <then_branch = t () => (z) { z = MatMul(a, b) }, "
          "else_branch = e () => (z) { z = ReduceSum<keepdims=0>(a) }>", []),  # which may never run
@@ -66,6 +73,10 @@ def test_inputs_keep_the_names_that_they_declare() -> None:
         (["H*W = 196"], {}, {"H": 14, "W": 14}),
         (["N = 16"], {}, {"N": 16}),
         (["N = M", "M = L"], {"L": 5}, {"N": 5, "M": 5, "L": 5}),
+        (["P beside Q"], {"P": 3}, {"P": 3, "Q": 3}),
+        (["P beside Q", "P beside R", "Q beside R"], {"R": 3}, {"P": 3, "Q": 3, "R": 3}),
+        (["M beside 2*N"], {"M": 1}, {"M": 1, "N": 2}),
+        (["M beside N", "N = 2*M"], {}, {"M": 1, "N": 2}),  # can't be equal
         (["T = P+S"], {"T": 3, "P": 3, "S": 3}, {"T": 3, "P": 3, "S": 3}),  # nothing fits: what was given
     ],
 )

@@ -383,8 +383,13 @@ def test_bad_programs_are_refused(ints: list[int], message: str) -> None:
 
 def test_shapes_that_do_not_broadcast_are_refused() -> None:
     program = [1, 2, 1, 0, 0, 0, 0, 4, 0, 0, 0, 0]
-    for inputs, shape in [((3,), (4,)), ((2, 4), (4,)), ((4,), (1,))]:
-        with pytest.raises(KernelError):
+    cases = [
+        ((3,), (4,), "axis 0 of input 0 has size 3, which does not broadcast to 4"),
+        ((2, 4), (4,), "an input has more axes than the output"),
+        ((4,), (1,), "axis 0 of input 0 has size 4, which does not broadcast to 1"),
+    ]
+    for inputs, shape, text in cases:
+        with pytest.raises(KernelError, match=text):
             call("elementwise", [floats(*inputs)], [(np.float32, shape)], program)
 
 

@@ -23,7 +23,7 @@ from ascend_ep.compiler.plan import (
     Weight,
 )
 from ascend_ep.errors import AscendError
-from ascend_ep.opdef.agreements import Agreement
+from ascend_ep.opdef.agreements import Agreement, OrOne
 from ascend_ep.opdef.dims import Dim, Node, tree
 from ascend_ep.runtime._rt import ffi, lib
 from ascend_ep.runtime.layouts import LAYOUT_NAMES, LAYOUTS
@@ -149,7 +149,7 @@ class PlanImage:
         """The oldest reader that knows all of this (ASC_READER_VERSION)."""
         known = [4] if self._plan.profiles else [1]
         known += [6] if self._placed.weight_files else []
-        known += [7] if self._plan.agreements else []
+        known += [8 if a.or_one == OrOne.EITHER else 7 for a in self._plan.agreements]
         known += [2] if any(p.get("fallback") for p in partitions) else []
         return max(*known, *(LAYOUTS[LAYOUT_NAMES[v["layout"]]].reader for v in values), 1)
 

@@ -102,9 +102,13 @@ static int32_t read_inputs(reading *r) {
         ew_source *s = &r->p->in[i];
         ASC_REQUIRE(call, ASC_FN(asc_ew_class)(t->dtype), "elementwise: no arithmetic on an input's type");
         ASC_REQUIRE(call, t->rank <= out->rank, "elementwise: an input has more axes than the output");
-        for (int k = 0; k < t->rank; k++)
-            ASC_REQUIRE(call, t->dims[k] == 1 || t->dims[k] == out->dims[out->rank - t->rank + k],
-                        "elementwise: an input does not broadcast to the output's shape");
+        for (int k = 0; k < t->rank; k++) {
+            int64_t size = out->dims[out->rank - t->rank + k], mismatch[] = {k, i, t->dims[k], size};
+            if (t->dims[k] != 1 && t->dims[k] != size)
+                return asc_failn(call->status, ASC_E_SHAPE,
+                                 "elementwise: axis % of input % has size %, which does not broadcast to %", 4,
+                                 mismatch);
+        }
         s->data = t->data;
         s->load = ASC_FN(asc_ew_load)(t->dtype);
         s->size = (int32_t)asc_dtype_bytes(t->dtype);
