@@ -92,7 +92,9 @@ class CpuKernel:
         except subprocess.TimeoutExpired as error:
             raise AscendError("E43003", self.source.function, f"it ran longer than {SECONDS} s") from error
         if answer.returncode != 0:
-            raise AscendError("E43003", self.source.function, f"it ended with status {answer.returncode}")
+            said = answer.stderr.decode("utf-8", "replace").strip()[-500:]
+            ending = f"it ended with status {answer.returncode}" + (said and f": {said}")
+            raise AscendError("E43003", self.source.function, ending)
         return self._tensors(answer.stdout)
 
     def rounded(self, place: int, values: Array) -> Array:
