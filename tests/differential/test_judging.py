@@ -5,7 +5,7 @@ from __future__ import annotations
 import interpreted
 import numpy as np
 import pytest
-from agreement import Tally, allowed, compare, judge, ulps_between
+from agreement import Results, Tally, allowed, check_tally, compare, judge, ulps_between
 from programs import Array, Operator, drawn
 
 from ascend_ep.compiler.proof.arithmetic import FLOAT32
@@ -66,3 +66,20 @@ def test_units_in_the_last_place() -> None:
     b = np.array([1.0 + 2.0**-22, np.nan, np.inf, -0.0, 0.0, np.nan, 3e38], np.float32)
     np.testing.assert_array_equal(ulps_between(a, b, dtypes.FLOAT32), [2, 0, 0, 0, 1, np.inf, np.inf])
     assert ulps_between(np.array([3]), np.array([4]), dtypes.INT64)[0] > 1e6
+
+
+@pytest.mark.parametrize(
+    ("unbounded", "vague", "finite"), [(0.1, 0, 1), (0, 0.25, 1), (0, 0, 0.7), (0.04, 0.1, 0.9)]
+)
+def test_bounds_that_say_too_little_are_found(unbounded: float, vague: float, finite: float) -> None:
+    """Whether a share is too large doesn't depend on which operator of a random set has the most results."""
+    tally = Tally()
+    for i in range(200):
+        n = 400 + i % 7
+        tally.of[f"Random{i}"] = Results(n, round(n * unbounded), round(n * vague), round(n * finite))
+    tally.of["Large"] = Results(20_000, 20_000, 0, 0)
+    if unbounded == 0.04:
+        check_tally(tally)
+    else:
+        with pytest.raises(AssertionError):
+            check_tally(tally)

@@ -197,6 +197,15 @@ def test_integer_tensors():
     assert np.array_equal(big, expected[1])
 
 
+def test_whole_numbers_have_no_negative_zero():
+    text = "y = atan2(int16(ceil(x)), -1)\nz = atan2(uint8(ceil(x)), -1)\nk = atan2(ceil(x), -1)"
+    opdef = define(text, outputs=("y", "z", "k"), types=("float32",))
+    x = np.array([-0.3, -0.0, 0.0, np.nan, 2.5, -7.5], np.float32)
+    for got in kernel(opdef)(x)[:2]:
+        np.testing.assert_allclose(got[:4], np.pi, rtol=1e-6)
+    check(opdef, [x])
+
+
 def test_empty_and_scalar_tensors():
     swish = CASES["swish"][0]
     assert kernel(swish)(np.zeros((0, 4), np.float32))[0].shape == (0, 4)

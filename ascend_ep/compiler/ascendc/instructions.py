@@ -295,10 +295,11 @@ class _Selector:
             )
         if dtype in _RANGES:
             low, high = _RANGES[dtype]
-            if low == 0:  # a zero keeps its sign, as in the reference; NaN fails the comparison
+            if low == 0:  # NaN and -0 fail the comparison
                 whole = self.round(self.op("min", x, high), "CAST_TRUNC")
-                return self.choose(self.compare("GE", whole, 0.0), whole, 0.0)
+                return self.choose(self.compare("GT", whole, 0.0), whole, 0.0)
             whole = self.round(self.op("min", self.op("max", x, low), high), "CAST_TRUNC")
+            whole = self.op("add", whole, 0.0)  # no whole number is -0
             return self.choose(self.compare("EQ", x, x), whole, 0.0)
         raise NotGenerated(f"the vector unit has no {dtypes.name(dtype)} arithmetic")
 
