@@ -123,9 +123,21 @@ def erf_piece(i: int) -> Fit:
     return Fit(lambda r: mp.erf(centre + r), mpf(-1) / 16, mpf(1) / 16, 5, lambda r: 1 / mp.erf(centre + r))
 
 
+def gelu_piece(i: int) -> Fit:
+    """Phi(i / 4 + r) - 1/2 = P(r), to be multiplied by about i / 4; on the first piece r P(r)."""
+    if i == 0:
+        slope = near_zero(lambda r: mp.erf(r / mp.sqrt(2)) / 2 / r, mp.nstr(1 / mp.sqrt(2 * mp.pi), 50))
+        return Fit(slope, mpf(0), mpf(1) / 8, 2, lambda r: r * r)
+    centre = mpf(i) / 4
+    return Fit(
+        lambda r: mp.erf((centre + r) / mp.sqrt(2)) / 2, mpf(-1) / 8, mpf(1) / 8, 3, lambda r: centre + r
+    )
+
+
 #: name -> its pieces and those that end it, whose coefficients are given
 TABLES: dict[str, tuple[list[Fit], list[list[float]]]] = {
     "erf_table": ([erf_piece(i) for i in range(31)], [[1.0, 0.0, 0.0, 0.0, 0.0]]),
+    "gelu_table": ([gelu_piece(i) for i in range(22)], [[0.5, 0.0, 0.0]] * 10),
 }
 
 

@@ -111,10 +111,9 @@ static inline vf vf_sigmoid(vf x) {
 }
 
 #if defined(__AVX512F__)
-/* A coefficient of the pieces that the low five bits of each lane name. */
-static inline vf vf_erf_term(int k, vi pieces) {
-    vf low = vf_load(asc_erf_table[k]), high = vf_load(asc_erf_table[k] + ASC_VF);
-    return (vf)_mm512_permutex2var_ps((__m512)low, (__m512i)pieces, (__m512)high);
+/* The elements that the low five bits of each lane name. */
+static inline vf vf_look_up(const float table[32], vi elements) {
+    return (vf)_mm512_permutex2var_ps((__m512)vf_load(table), (__m512i)elements, (__m512)vf_load(table + ASC_VF));
 }
 #endif
 
@@ -123,11 +122,11 @@ static inline vf vf_erf_term(int k, vi pieces) {
 static inline vf vf_erf(vf x) {
 #if defined(__AVX512F__)
     vf t = vf_min(vf_set(3.875f), vf_abs(x)); /* the last piece is 1 */
-    vf shifted = vf_fma(t, vf_set(8.0f), vf_set(ASC_ROUNDER_F));
-    vf r = vf_fma(shifted - ASC_ROUNDER_F, vf_set(-0.125f), t);
-    vf p = vf_erf_term(4, (vi)shifted);
+    vf shifted = t + ASC_ROUNDER_F / 8;       /* holds round(8 t) in its low bits */
+    vf r = t - (shifted - ASC_ROUNDER_F / 8);
+    vf p = vf_look_up(asc_erf_table[4], (vi)shifted);
 #pragma GCC unroll 4
-    for (int k = 3; k >= 0; k--) p = vf_fma(p, r, vf_erf_term(k, (vi)shifted));
+    for (int k = 3; k >= 0; k--) p = vf_fma(p, r, vf_look_up(asc_erf_table[k], (vi)shifted));
     return vf_with_sign(p, x);
 #else
     vf t = vf_min(vf_set(3.95f), vf_abs(x));

@@ -1,26 +1,7 @@
 /* The epilogue: one pass over rows that the tile just left in L1. */
-#include "epilogue.h"
-
+#include "activation.h"
 #include "bfloat16.h"
 #include "float16.h"
-#include "gelu.h"
-
-static inline vf activate(vf x, int64_t activation, const epilogue *e) {
-    switch (activation) {
-        case EPILOGUE_RELU: return vf_select(x < (vf){0}, (vf){0}, x);
-        case EPILOGUE_GELU: return vf_gelu_erf(x);
-        case EPILOGUE_GELU_TANH: return vf_gelu_tanh(x);
-        case EPILOGUE_SILU: return x * vf_sigmoid(x);
-        case EPILOGUE_SIGMOID: return vf_sigmoid(x);
-        case EPILOGUE_TANH: return vf_tanh(x);
-        case EPILOGUE_CLIP: {
-            vf low = vf_set(e->low), high = vf_set(e->high);
-            x = vf_select(x < low, low, x);
-            return vf_select(x > high, high, x);
-        }
-        default: return x;
-    }
-}
 
 static inline vf rounded(vf x, int64_t rounding) {
     if (rounding == ROUND_FLOAT16) return vf_round_f16(x);
@@ -98,6 +79,7 @@ void ASC_FN(epilogue_apply)(const epilogue *e, const epilogue_rows *rows, int64_
         CASE(EPILOGUE_SIGMOID)
         CASE(EPILOGUE_TANH)
         CASE(EPILOGUE_CLIP)
+        CASE(EPILOGUE_GELU_COARSE)
 #undef CASE
         default: break;
     }

@@ -15,7 +15,8 @@ enum {
     EPILOGUE_SIGMOID,
     EPILOGUE_TANH,
     EPILOGUE_CLIP, /* to [low, high] */
-    EPILOGUE_COUNT
+    EPILOGUE_COUNT,
+    EPILOGUE_GELU_COARSE = EPILOGUE_COUNT /* GELU of sums of bfloat16 products */
 };
 
 /* An activation's int is its code, and in higher bits what float32 results are rounded to. */

@@ -25,9 +25,21 @@ void ASC_FN(gemm_pack_halves)(const gemm *g, int64_t panel, int64_t k0, int64_t 
     for (int64_t i = 0; i < k * GEMM_PANEL; i += ASC_VF) vf_store(out + i, vf_load_f16(from + i));
 }
 
+#define TILE_FLOATS (GEMM_ROWS * GEMM_TILE_COLS)
+
+/* The last tile that was multiplied, if its end is left to the next one. Sums of one and the other lie apart. */
+typedef struct pending {
+    gemm_tile_end end; /* rows 0: none */
+    int64_t row, col;
+    int now;
+    _Alignas(64) float sums[2][TILE_FLOATS];
+    _Alignas(64) float nothing[GEMM_TILE_COLS]; /* added: zeros that leave a zero its sign */
+} pending;
+
 /* Where the row tiles of a block lie. */
 typedef struct block {
     const gemm *g;
+    pending *pending; /* NULL: tiles end on their own */
     int64_t row, rows;
     int64_t k0, k;
     const float *a; /* packed tiles, panels, or one row as it is */
@@ -110,21 +122,79 @@ static void store_tile(const gemm *g, const epilogue *e, epilogue_rows *sums, in
         for (int64_t j = 0; j < sums->cols; j += ASC_VF) vf_stream(c + j, vf_load(edge + j));
 }
 
+/* Whether ends of tiles are something that the next tile can do. */
+static int ends_beside(const gemm *g) {
+    const epilogue *e = &g->epilogue;
+    int adds = (!e->bias.data || (e->bias.row == 0 && e->bias.col == 1)) && (!e->residual.data || e->residual.col == 1);
+    int activates = e->activation == (g->pairs ? EPILOGUE_GELU_COARSE : EPILOGUE_GELU);
+    return GEMM_TILE_ENDS && adds && e->alpha == 1 && e->beta == 1 && e->rounding == ROUND_NOT &&
+           (activates || (e->activation == EPILOGUE_NONE && (g->streams || !epilogue_is_plain(e))));
+}
+
+/* Ends the tile that is pending, if any, on its own. */
+static void end_pending(const gemm *g, pending *p) {
+    if (!p || !p->end.rows) return;
+    epilogue_rows sums = epilogue_in_place(p->sums[p->now], GEMM_TILE_COLS, p->end.rows, GEMM_TILE_COLS);
+    store_tile(g, &g->epilogue, &sums, p->row, p->col, 1);
+    p->end.rows = 0;
+}
+
+/* Leaves the end of a tile, whose sums lie at the pending one's next place, to the next tile. */
+static void leave_end(const gemm *g, pending *p, int64_t row, int rows, int64_t col) {
+    const epilogue_addend *bias = &g->epilogue.bias, *residual = &g->epilogue.residual;
+    p->now = !p->now;
+    p->row = row;
+    p->col = col;
+    p->end = (gemm_tile_end){.rows = rows,
+                             .sums = p->sums[p->now],
+                             .bias = bias->data ? bias->data + col : p->nothing,
+                             .residual = residual->data ? residual->data + row * residual->row + col : p->nothing,
+                             .residual_row = residual->data ? residual->row : 0,
+                             .y = g->c + row * g->ldc + col,
+                             .y_row = g->ldc,
+                             .activates = g->epilogue.activation != EPILOGUE_NONE};
+    p->end.streams = g->streams && (uintptr_t)p->end.y % sizeof(vf) == 0 && g->ldc % ASC_VF == 0;
+}
+
+/* Has a tile end the pending one, and fetch what it will end with itself. */
+static void end_beside(const gemm *g, pending *p, gemm_tile *t, int64_t row, int64_t col) {
+    const epilogue_addend *residual = &g->epilogue.residual;
+    t->end = &p->end;
+    t->ahead_residual = t->ahead_y = p->nothing;
+    if (residual->data) {
+        t->ahead_residual = residual->data + row * residual->row + col;
+        t->ahead_residual_row = residual->row;
+    }
+    if (!g->streams) {
+        t->ahead_y = g->c + row * g->ldc + col;
+        t->ahead_y_row = g->ldc;
+    }
+}
+
 /* One tile: rows [row, row + rows) by columns [col, col + cols) of the output. */
 static void run_tile(const block *k, int64_t row, int rows, const float *a, int64_t a_step, int64_t col, int64_t cols,
                      int vectors, const float *b, const char *fetch, int64_t fetch_step) {
     const gemm *g = k->g;
-    _Alignas(64) float edge[GEMM_ROWS * GEMM_TILE_COLS > GEMM_WIDE_COLS ? GEMM_ROWS * GEMM_TILE_COLS : GEMM_WIDE_COLS];
-    float *c = g->c + row * g->ldc + col;
+    pending *p = k->pending;
+    _Alignas(64) float own[TILE_FLOATS > GEMM_WIDE_COLS ? TILE_FLOATS : GEMM_WIDE_COLS];
+    float *c = g->c + row * g->ldc + col, *edge = own;
     int64_t width = (int64_t)vectors * ASC_VF;
     gemm_tile t = {
         .k = k->k, .a = a, .a_step = a_step, .b = b, .b_step = k->b_step, .panel = k->b_panel, .c = c, .ldc = g->ldc};
     int last = k->k0 + k->k == g->k, ends = last && !epilogue_is_plain(&g->epilogue);
     int aside = cols < width || ends || (last && g->streams);
-    if (g->far) fetch_output(g, c, row, rows, col, width, last);
+    int leaves = p && last && cols >= width && vectors == 2;
     t.resume = k->k0 > 0;
     t.fetch = fetch;
     t.fetch_step = fetch_step;
+    if (p && p->end.rows) {
+        if (vectors == 2 && rows >= GEMM_ENDING_ROWS && k->k >= 2 * p->end.rows)
+            end_beside(g, p, &t, row, col);
+        else
+            end_pending(g, p);
+    }
+    if (g->far && !t.end) fetch_output(g, c, row, rows, col, width, last);
+    if (leaves) edge = p->sums[!p->now];
     if (aside) {
         t.c = edge;
         t.ldc = width;
@@ -133,6 +203,11 @@ static void run_tile(const block *k, int64_t row, int rows, const float *a, int6
                 for (int64_t j = 0; j < width; j++) edge[i * width + j] = j < cols ? c[i * g->ldc + j] : 0;
     }
     run_register_tile(k, rows, vectors, &t);
+    if (t.end) p->end.rows = 0;
+    if (leaves) {
+        leave_end(g, p, row, rows, col);
+        return;
+    }
     epilogue_rows sums = epilogue_in_place(edge, width, rows, asc_least(cols, width));
     if (aside) store_tile(g, last ? &g->epilogue : &PLAIN, &sums, row, col, last && cols >= width);
 }
@@ -262,8 +337,14 @@ void ASC_FN(gemm_block)(const gemm *g, int64_t row, int64_t rows, int64_t panel,
                         gemm_scratch *scratch) {
     float *a_tiles = (float *)(scratch + 1);
     int64_t k0 = 0;
+    pending ends, *pending = ends_beside(g) ? &ends : NULL;
+    if (pending) {
+        ends.end.rows = ends.now = 0;
+        for (int i = 0; i < GEMM_TILE_COLS; i++) ends.nothing[i] = -0.0f;
+    }
     do { /* once even when K is 0: the sums are zero and the epilogue still applies */
-        block k = {.g = g, .row = row, .rows = rows, .k0 = k0, .k = asc_least(g->k_block, g->k - k0)};
+        block k = {
+            .g = g, .pending = pending, .row = row, .rows = rows, .k0 = k0, .k = asc_least(g->k_block, g->k - k0)};
         float *tiles = a_tiles + (g->keeps_rows ? rows * k0 : 0);
         float *b_panels = g->a_panels ? a_tiles : a_tiles + (rows * (g->keeps_rows ? g->k : k.k) + 15) / 16 * 16;
         if (g->a_panels) {
@@ -288,5 +369,6 @@ void ASC_FN(gemm_block)(const gemm *g, int64_t row, int64_t rows, int64_t panel,
         }
         k0 += k.k;
     } while (k0 < g->k);
+    end_pending(g, pending);
     if (g->streams) finish_streams();
 }

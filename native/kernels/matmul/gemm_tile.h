@@ -23,6 +23,22 @@
 #define GEMM_WIDE_COLS (8 * ASC_VF)                    /* columns of the one-row tile: 128, 64, 32 */
 #define GEMM_WIDE_PANELS (GEMM_WIDE_COLS / GEMM_PANEL) /* 4, 2, 1 */
 
+#define GEMM_TILE_ENDS (ASC_VF == 16) /* whether registers hold a tile and the end of another */
+#define GEMM_ENDING_ROWS 12           /* least height of a tile that ends another */
+
+/* What a tile of GEMM_TILE_COLS columns ends with: y = activation(sums + bias + residual). */
+typedef struct gemm_tile_end {
+    int64_t rows;
+    const float *sums; /* whole rows, one behind the other */
+    const float *bias; /* the same for all rows */
+    const float *residual;
+    int64_t residual_row;
+    float *y;
+    int64_t y_row;
+    int activates; /* by GELU */
+    int streams;   /* past the caches: y is aligned */
+} gemm_tile_end;
+
 /* c[i * ldc + j] (+)= sum over k of a[k * a_step + i] * B[k][j]. Column j of B lies in panel
  * j / GEMM_PANEL, `panel` floats after the one before, at b[k * b_step + j % GEMM_PANEL].
  * Steps and strides count floats of memory, of which one holds two elements of a float16 B. */
@@ -38,6 +54,11 @@ typedef struct gemm_tile {
     int resume;        /* start from the sums stored in c instead of zero */
     const char *fetch; /* brought near while the tile runs, fetch_step bytes at each k */
     int64_t fetch_step;
+    /* With an end, brought near meanwhile: what this tile itself ends with, rows of GEMM_TILE_COLS, `ahead_row` apart.
+     */
+    const float *ahead_residual, *ahead_y;
+    int64_t ahead_residual_row, ahead_y_row;
+    const gemm_tile_end *end; /* of the tile before, done while this one multiplies; NULL: none */
 } gemm_tile;
 
 /* Writes all `vectors` whole vectors of each row. rows is 1..GEMM_ROWS; vectors is 1 or 2, with 4

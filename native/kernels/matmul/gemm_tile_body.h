@@ -4,44 +4,52 @@
  *   GEMM_LOAD(p)                   those elements
  *   GEMM_BROADCAST(p)              one element of A in every lane
  *   GEMM_MULTIPLY(left, right, sum) sum plus the products of the lanes
+ *   GEMM_GELU                      the activation of tiles that end with one (epilogue.h)
  *   GEMM_TILE_RUN                  the function's name
  */
+#include "activation.h"
 #include "gemm_tile.h"
 
 #define AHEAD 512                       /* floats */
 #define PER_PANEL (GEMM_PANEL / ASC_VF) /* vectors in a row of a panel */
 
+#define EACH_SUM(rows, vectors) \
+    _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++) _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++)
+
 /* Constant `rows` and `vectors` make the loops vanish and keep `sum` in registers. */
-#define TILE(rows, vectors)                                                                                          \
-    static void tile_##rows##x##vectors(const gemm_tile *t) {                                                        \
-        const float *a = t->a, *b = t->b;                                                                            \
-        const int64_t a_step = t->a_step, b_step = t->b_step, panel = t->panel, ldc = t->ldc;                        \
-        float *c = t->c;                                                                                             \
-        const char *fetch = t->fetch;                                                                                \
-        const int64_t fetch_step = t->fetch_step;                                                                    \
-        vf sum[rows][vectors];                                                                                       \
-        _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++)                                                      \
-            _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++) sum[i][v] =                                    \
-                t->resume ? vf_load(c + i * ldc + v * ASC_VF) : (vf){0};                                             \
-        for (int64_t k = t->k; k > 0; k--) {                                                                         \
-            vf right[vectors];                                                                                       \
-            if (vectors > 2)                                                                                         \
-                _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v += PER_PANEL)                                 \
-                    __builtin_prefetch(b + v / PER_PANEL * panel + AHEAD, 0, 0); /* read once: not to be kept */     \
-            _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++) right[v] =                                     \
-                GEMM_LOAD(b + v / PER_PANEL * panel + v % PER_PANEL * GEMM_VECTOR);                                  \
-            _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++) {                                                \
-                vf left = GEMM_BROADCAST(a + i);                                                                     \
-                _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++) sum[i][v] =                                \
-                    GEMM_MULTIPLY(left, right[v], sum[i][v]);                                                        \
-            }                                                                                                        \
-            __builtin_prefetch(fetch, 0, 2);                                                                         \
-            fetch += fetch_step;                                                                                     \
-            a += a_step;                                                                                             \
-            b += b_step;                                                                                             \
-        }                                                                                                            \
-        _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++)                                                      \
-            _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++) vf_store(c + i * ldc + v * ASC_VF, sum[i][v]); \
+#define BEGIN(rows, vectors)                                                              \
+    const float *a = t->a, *b = t->b;                                                     \
+    const int64_t a_step = t->a_step, b_step = t->b_step, panel = t->panel, ldc = t->ldc; \
+    float *c = t->c;                                                                      \
+    const char *fetch = t->fetch;                                                         \
+    const int64_t fetch_step = t->fetch_step;                                             \
+    vf sum[rows][vectors];                                                                \
+    EACH_SUM(rows, vectors) sum[i][v] = t->resume ? vf_load(c + i * ldc + v * ASC_VF) : (vf){0}
+
+#define STEP(rows, vectors)                                                                                  \
+    do {                                                                                                     \
+        vf right[vectors];                                                                                   \
+        if (vectors > 2)                                                                                     \
+            _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v += PER_PANEL)                             \
+                __builtin_prefetch(b + v / PER_PANEL * panel + AHEAD, 0, 0); /* read once: not to be kept */ \
+        _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++) right[v] =                                 \
+            GEMM_LOAD(b + v / PER_PANEL * panel + v % PER_PANEL * GEMM_VECTOR);                              \
+        _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++) {                                            \
+            vf left = GEMM_BROADCAST(a + i);                                                                 \
+            _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++) sum[i][v] =                            \
+                GEMM_MULTIPLY(left, right[v], sum[i][v]);                                                    \
+        }                                                                                                    \
+        __builtin_prefetch(fetch, 0, 2);                                                                     \
+        fetch += fetch_step;                                                                                 \
+        a += a_step;                                                                                         \
+        b += b_step;                                                                                         \
+    } while (0)
+
+#define TILE(rows, vectors)                                                    \
+    static void tile_##rows##x##vectors(const gemm_tile *t) {                  \
+        BEGIN(rows, vectors);                                                  \
+        for (int64_t k = t->k; k > 0; k--) STEP(rows, vectors);                \
+        EACH_SUM(rows, vectors) vf_store(c + i * ldc + v * ASC_VF, sum[i][v]); \
     }
 
 #define PAIR(rows) TILE(rows, 1) TILE(rows, 2)
@@ -67,6 +75,50 @@ PAIR(13)
 PAIR(14)
 #endif
 
+#if GEMM_TILE_ENDS
+/* One vector of a tile's end. Beside products, all but multiplications come for nothing. */
+static inline __attribute__((always_inline)) void end_vector(const float *sums, const float *bias,
+                                                             const float *residual, float *y, int activation,
+                                                             int streams) {
+    vf x = activate(vf_load(sums) + vf_load(bias) + vf_load(residual), activation, NULL);
+    if (streams)
+        vf_stream(y, x);
+    else
+        vf_store(y, x);
+}
+
+/* A tile that ends another, a vector with each of its first steps. */
+#define ENDING(height, name, activation)                                                              \
+    static void tile_##height##_##name(const gemm_tile *t) {                                          \
+        BEGIN(height, 2);                                                                             \
+        const gemm_tile_end end = *t->end;                                                            \
+        const float *sums = end.sums, *residual = end.residual, *ahead_residual = t->ahead_residual;  \
+        const float *ahead_y = t->ahead_y;                                                            \
+        float *y = end.y;                                                                             \
+        int64_t k = t->k - 2 * end.rows;                                                              \
+        for (int64_t left = end.rows; left > 0; left--) {                                             \
+            _Pragma("GCC unroll 2") for (int64_t at = 0; at < GEMM_TILE_COLS; at += ASC_VF) {         \
+                end_vector(sums + at, end.bias + at, residual + at, y + at, activation, end.streams); \
+                __builtin_prefetch(ahead_residual + at, 0, 2);                                        \
+                __builtin_prefetch(ahead_y + at, 1, 2);                                               \
+                STEP(height, 2);                                                                      \
+            }                                                                                         \
+            ahead_residual += t->ahead_residual_row;                                                  \
+            ahead_y += t->ahead_y_row;                                                                \
+            sums += GEMM_TILE_COLS;                                                                   \
+            residual += end.residual_row;                                                             \
+            y += end.y_row;                                                                           \
+        }                                                                                             \
+        for (; k > 0; k--) STEP(height, 2);                                                           \
+        EACH_SUM(height, 2) vf_store(c + i * ldc + v * ASC_VF, sum[i][v]);                            \
+    }
+
+#define ENDINGS(height) ENDING(height, adding, EPILOGUE_NONE) ENDING(height, activating, GEMM_GELU)
+ENDINGS(12)
+ENDINGS(13)
+ENDINGS(14)
+#endif
+
 typedef void (*tile_fn)(const gemm_tile *);
 #define ROW(rows) {tile_##rows##x1, tile_##rows##x2}
 static const tile_fn TILES[GEMM_ROWS][2] = {
@@ -79,7 +131,18 @@ static const tile_fn TILES[GEMM_ROWS][2] = {
 #endif
 };
 
+#if GEMM_TILE_ENDS
+#define ENDS(rows) {tile_##rows##_adding, tile_##rows##_activating}
+static const tile_fn ENDING_TILES[GEMM_ROWS - GEMM_ENDING_ROWS + 1][2] = {ENDS(12), ENDS(13), ENDS(14)};
+#endif
+
 void GEMM_TILE_RUN(int rows, int vectors, const gemm_tile *t) {
+#if GEMM_TILE_ENDS
+    if (t->end) {
+        ENDING_TILES[rows - GEMM_ENDING_ROWS][t->end->activates](t);
+        return;
+    }
+#endif
     if (vectors == 8)
         tile_1x8(t);
     else if (vectors == 4)

@@ -207,6 +207,7 @@ static int32_t read_problem(const asc_call *call, problem *p) {
             g->pairs = 1;
             g->a_columns = g->k;
             g->k = g->k / 2 + g->k % 2;
+            if (g->epilogue.activation == EPILOGUE_GELU) g->epilogue.activation = EPILOGUE_GELU_COARSE;
         }
         g->halves = b->layout == ASC_LAYOUT_HALVES32;
         if (g->halves && !TILES_WIDEN) g->pack = ASC_FN(gemm_pack_halves);
