@@ -23,6 +23,7 @@ from ascend_ep.compiler.precision.precision import (
 )
 from ascend_ep.compiler.precision.precision_pass import apply_precision, node_names
 from ascend_ep.compiler.rewrites.half_weights import store_halves
+from ascend_ep.compiler.rewrites.narrow_activations import narrow_activations
 from ascend_ep.compiler.rewrites.narrow_products import narrow_products
 from ascend_ep.compiler.rewrites.winograd import use_winograd
 from ascend_ep.compiler.writing.origin import origin
@@ -107,6 +108,7 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
         narrow_products(plan, lists.products(), lists.names_product)
     elif options.fast and options.precision in FLOAT32_PRODUCTS:
         narrow_products(plan, options.fast.product)
+    narrow_activations(plan)
     store_halves(plan)
     use_winograd(plan)
     plan.meta |= origin(model, options, where) | metadata(preprocessing)

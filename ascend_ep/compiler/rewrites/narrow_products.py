@@ -1,7 +1,7 @@
 """Products in bfloat16: constant right operands are stored rounded, in pairs, and what they are multiplied
 with is rounded as it is read; so are both operands of attention's two products. Sums, biases, activations,
-softmax and everything between matrix products stay float32; images between convolutions don't
-(narrow_convolutions).
+softmax and everything between matrix products stay float32, but for images between convolutions
+(narrow_convolutions) and what products alone read (narrow_activations).
 
 The products behind the convolutions of an image model, its head, take little of its time but make most of
 its error: ResNet-50's is 1/2000 of the multiplications, and rounding it to bfloat16 causes 80 % of the

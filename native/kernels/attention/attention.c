@@ -2,7 +2,7 @@
  *
  * in:     Q [B, H, M, D], K [B, G, S, D], V [B, G, S, W] with H a multiple of G (each key/value head serves
  *         H / G neighbouring heads), mask (absent, or broadcastable to [B, H, M, S]); any strides.
- * out:    Y [B, H, M, W], or [B, M, H, W] with heads_last
+ * out:    Y [B, H, M, W], or [B, M, H, W] with heads_last; float32 or bfloat16, rounded as it is stored
  * ints:   heads_last, nan_to_zero (1: a row whose scores have no finite sum of weights is 0, not NaN; 2: only
  *         where each weight is 0, as under a mask of -Inf), causal (query i sees the keys up to i + offset), offset
  *         (not negative; without causal, 0), narrow

@@ -38,7 +38,8 @@ typedef struct attention_cache {
 typedef struct attention {
     int64_t batch, heads, kv_heads, queries, keys, depth, width; /* depth: of Q and K; width: of V and Y */
     const float *q, *k, *v, *mask;                               /* mask NULL: none */
-    float *y;
+    void *y; /* float32, or where y_narrow, bfloat16: rounded as it is stored */
+    int y_narrow;
     int64_t q_strides[4], k_strides[4], v_strides[4]; /* batch, head, position, element */
     int64_t mask_strides[4];                          /* batch, head, query, key */
     int64_t y_strides[3];                             /* batch, head, query */

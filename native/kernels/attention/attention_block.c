@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "attention.h"
+#include "bfloat16.h"
 #include "chunks.h"
 #include "matmul/gemm_pack.h"
 #include "pairs.h"
@@ -176,25 +177,26 @@ static int is_hidden(const state *s, int64_t key) {
     return s->kinds[key / GEMM_PANEL] == MASK_HIDES;
 }
 
-static void divide(const state *s, float *y) {
+/* Sums divided by those of the weights, to the elements of the result from `at` on. */
+static inline __attribute__((always_inline)) void divide(const state *s, int64_t at, int narrow) {
     const attention *p = s->p;
     float totals[LANES];
     for (int v = 0; v < VECTORS; v++) vf_store(totals + v * ASC_VF, s->softmax.total[v]);
-    for (int64_t i = 0; i < s->lanes; i++, y += p->y_strides[2]) {
+    for (int64_t i = 0; i < s->lanes; i++, at += p->y_strides[2]) {
         float factor = attention_factor(p, totals[i]);
         if (factor < 0) {
-            memset(y, 0, (size_t)p->width * sizeof *y);
+            memset((char *)p->y + at * (narrow ? 2 : 4), 0, (size_t)p->width * (narrow ? 2 : 4));
             continue;
         }
         const float *sums = s->sums + i * s->width;
         int64_t j = 0;
-        for (; j + ASC_VF <= p->width; j += ASC_VF) vf_store(y + j, vf_load(sums + j) * factor);
-        if (j < p->width) vf_store_tail(y + j, vf_load(sums + j) * factor, p->width - j);
+        for (; j + ASC_VF <= p->width; j += ASC_VF) image_store(p->y, at + j, vf_load(sums + j) * factor, narrow, 0, 0);
+        if (j < p->width) image_store(p->y, at + j, vf_load(sums + j) * factor, narrow, 1, p->width - j);
     }
 }
 
-/* The queries of the block after this one, room for the results, and what the caller names. */
-static void find_streams(state *s, int64_t batch, int64_t head, int64_t block, const float *y,
+/* The queries of the block after this one, room for the results from `at` on, and what the caller names. */
+static void find_streams(state *s, int64_t batch, int64_t head, int64_t block, int64_t at,
                          const attention_streams *next) {
     const attention *p = s->p;
     if ((block + 1) * LANES < p->queries)
@@ -206,7 +208,9 @@ static void find_streams(state *s, int64_t batch, int64_t head, int64_t block, c
     const float *queries = p->q + batch * q[0] + head * q[1] + block * LANES * q[2];
     if (batch < p->batch && q[3] == 1)
         attention_stream_add(&s->streams, (attention_stream){queries, q[2], count, p->depth});
-    attention_stream_add(&s->streams, (attention_stream){y, p->y_strides[2], s->lanes, p->width});
+    int64_t each = p->y_narrow ? 2 : 1; /* elements in the memory of a float */
+    const float *y = (const float *)p->y + at / each;
+    attention_stream_add(&s->streams, (attention_stream){y, p->y_strides[2] / each, s->lanes, p->width / each});
     for (int i = 0; i < next->count; i++) attention_stream_add(&s->streams, next->of[i]);
 }
 
@@ -231,9 +235,9 @@ void ASC_FN(attention_block)(const attention *p, int64_t batch, int64_t head, in
     s.packed_v = packed->v;
     s.v = p->v + batch * p->v_strides[0] + kv_head * p->v_strides[1];
     find_queries(&s, p->q + batch * p->q_strides[0] + head * p->q_strides[1] + first * p->q_strides[2]);
-    float *y = p->y + batch * p->y_strides[0] + head * p->y_strides[1] + first * p->y_strides[2];
+    int64_t at = batch * p->y_strides[0] + head * p->y_strides[1] + first * p->y_strides[2];
     int64_t reach = attention_reach(p, first + s.lanes - 1);
-    find_streams(&s, batch, head, block, y, next);
+    find_streams(&s, batch, head, block, at, next);
     for (int v = 0; v < VECTORS; v++) s.softmax.max[v] = vf_set(-INFINITY);
     int may_skip = s.kinds && attention_may_skip(p, s.kinds);
     s.fetched_rows = s.streams.rows / (count_tiles(&s, reach) + 1) + 1;
@@ -249,5 +253,8 @@ void ASC_FN(attention_block)(const attention *p, int64_t batch, int64_t head, in
         key = end;
     }
     if (!s.started) memset(s.sums, 0, (size_t)(LANES * s.width) * sizeof *s.sums);
-    divide(&s, y);
+    if (p->y_narrow)
+        divide(&s, at, 1);
+    else
+        divide(&s, at, 0);
 }

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "attention.h"
+#include "bfloat16.h"
 #include "chunks.h"
 #include "vmath.h"
 
@@ -17,8 +18,9 @@ static int64_t room_of(int64_t keys) {
 }
 
 int64_t ASC_FN(attention_few_floats)(const attention *p) {
-    int64_t rows, floats;
-    if (!asc_mul_ok(p->heads / p->kv_heads, p->queries, &rows) || !asc_mul_ok(rows, p->keys + 16, &floats)) return 0;
+    int64_t rows, floats, row = p->keys + 16;
+    if (p->y_narrow && !asc_add_ok(row, p->width, &row)) return 0;
+    if (!asc_mul_ok(p->heads / p->kv_heads, p->queries, &rows) || !asc_mul_ok(rows, row, &floats)) return 0;
     return floats < INT64_MAX / 64 ? (floats + 15) / 16 * 16 + 16 : 0;
 }
 
@@ -28,6 +30,7 @@ typedef struct few {
     int64_t batch, kv_head, rows;
     float *scores; /* [rows][room] */
     int64_t room;
+    float *sums; /* [rows][width], where the result can't hold them */
 } few;
 
 static const float *query_of(const few *f, int64_t r) {
@@ -37,10 +40,16 @@ static const float *query_of(const few *f, int64_t r) {
     return p->q + f->batch * s[0] + head * s[1] + r % p->queries * s[2];
 }
 
-static float *result_of(const few *f, int64_t r) {
+/* The first element of a row's result. */
+static int64_t result_of(const few *f, int64_t r) {
     const attention *p = f->p;
     int64_t head = f->kv_head * (p->heads / p->kv_heads) + r / p->queries;
-    return p->y + f->batch * p->y_strides[0] + head * p->y_strides[1] + r % p->queries * p->y_strides[2];
+    return f->batch * p->y_strides[0] + head * p->y_strides[1] + r % p->queries * p->y_strides[2];
+}
+
+/* Where weights times V are summed. */
+static float *sums_of(const few *f, int64_t r) {
+    return f->sums ? f->sums + r * f->p->width : (float *)f->p->y + result_of(f, r);
 }
 
 static int64_t reach_of(const few *f, int64_t r) {
@@ -255,7 +264,7 @@ static void mix_rows(const few *f, int64_t r, int rows, int64_t key, const float
     int64_t j = 0, width = f->p->width;
     int resume = key > 0;
     float *y[MIXED_ROWS];
-    for (int i = 0; i < rows; i++) y[i] = result_of(f, r + i);
+    for (int i = 0; i < rows; i++) y[i] = sums_of(f, r + i);
     for (int vectors; j + ASC_VF <= width; j += vectors * ASC_VF) {
         vectors = width - j >= MIXED_VECTORS * ASC_VF ? MIXED_VECTORS : 1;
         if (rows == 1)
@@ -290,11 +299,19 @@ static void scale_row(float *y, int64_t width, float factor) {
         for (int64_t j = 0; j < width; j++) y[j] *= factor;
 }
 
+static void store_narrow(const float *sums, int64_t width, uint16_t *y) {
+    int64_t j = 0;
+    for (; j + ASC_VF <= width; j += ASC_VF) vf_store_bf16(y + j, vf_load(sums + j));
+    if (j < width) vf_store_bf16_tail(y + j, vf_load_tail(sums + j, width - j, 0), width - j);
+}
+
 /* ---- a head ------------------------------------------------------------------------------------------ */
 
 void ASC_FN(attention_few)(const attention *p, int64_t batch, int64_t kv_head, float *scores) {
     few f = {.p = p, .batch = batch, .kv_head = kv_head, .scores = scores, .room = room_of(p->keys)};
     f.rows = p->heads / p->kv_heads * p->queries;
+    float *factors = scores + f.rows * f.room; /* in what attention_few_floats counts beyond the room */
+    f.sums = p->y_narrow ? factors + f.rows : NULL;
     segment parts[2];
     int64_t key = 0, reach = attention_reach(p, p->queries - 1);
     for (int n = find_segments(&f, 0, parts), i = 0; i < n; i++)
@@ -305,7 +322,6 @@ void ASC_FN(attention_few)(const attention *p, int64_t batch, int64_t kv_head, f
             if (seen > 0) find_scores(&f, key, parts[i].from + row * parts[i].step, parts[i].step, seen);
             key += some;
         }
-    float *factors = scores + f.rows * f.room; /* in what attention_few_floats counts beyond the room */
     for (int64_t r = 0; r < f.rows; r++) {
         int64_t head = kv_head * (p->heads / p->kv_heads) + r / p->queries, query = r % p->queries;
         const float *mask = NULL;
@@ -322,6 +338,9 @@ void ASC_FN(attention_few)(const attention *p, int64_t batch, int64_t kv_head, f
             mix(&f, key, parts[i].from + row * parts[i].step, parts[i].step, some);
             key += some;
         }
-    for (int64_t r = 0; r < f.rows; r++) scale_row(result_of(&f, r), p->width, factors[r]);
+    for (int64_t r = 0; r < f.rows; r++) {
+        scale_row(sums_of(&f, r), p->width, factors[r]);
+        if (f.sums) store_narrow(f.sums + r * p->width, p->width, (uint16_t *)p->y + result_of(&f, r));
+    }
     if (p->cache && p->cache->past_caches) finish_streams();
 }

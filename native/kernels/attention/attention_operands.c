@@ -46,6 +46,7 @@ static int32_t read_output(const asc_call *call, attention *p) {
                     y->dims[last ? 2 : 1] == p->heads && y->dims[last ? 1 : 2] == p->queries && y->dims[3] == p->width,
                 "attention: the output's shape is wrong");
     p->y = y->data;
+    p->y_narrow = y->dtype == ASC_BFLOAT16;
     p->y_strides[0] = p->heads * p->queries * p->width;
     p->y_strides[1] = last ? p->width : p->queries * p->width;
     p->y_strides[2] = last ? p->heads * p->width : p->width;

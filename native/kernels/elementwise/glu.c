@@ -1,10 +1,11 @@
 /* swiglu: silu(gate) * up of float32, silu(x) = x / (1 + exp(-x)).
  *   two inputs   gate, up [..., N] -> y [..., N]
  *   one input    x [..., 2N] -> y [..., N]
- *   inputs may have strides, but for their last axis
+ *   inputs may have strides, but for their last axis; y may be bfloat16: rounded as it is stored
  * ints: [up first, interleaved]: how one input holds the two: gate before up in halves unless told
  *   otherwise; interleaved, they alternate element by element.
  * Source: Shazeer, GLU Variants Improve Transformer, 2020. */
+#include "bfloat16.h"
 #include "chunks.h"
 #include "vmath.h"
 
@@ -14,7 +15,8 @@ typedef struct glu_job {
     const asc_tensor *gate_rows, *up_rows; /* the tensors whose leading axes locate a row of each */
     int flat;                              /* rows follow each other without gaps: one long row */
     int64_t step;                          /* elements from column to column: 2 when interleaved */
-    float *y;
+    void *y;
+    int narrow;  /* y is bfloat16 */
     int streams; /* y is stored past the caches */
 } glu_job;
 
@@ -45,20 +47,23 @@ static inline vf swiglu(vf gate, vf up) {
 }
 
 /* Loads stand before stores, so that the compiler may take the steps of the four chains side by side. */
-static void swiglu_row(const float *gate, const float *up, float *y, int64_t n, int streams) {
+static inline __attribute__((always_inline)) void swiglu_row(const float *gate, const float *up, void *y, int64_t n,
+                                                             int streams, int narrow) {
     int64_t i = 0;
     if (streams && (uintptr_t)y % sizeof(vf) == 0)
-        for (; i + ASC_VF <= n; i += ASC_VF) vf_stream(y + i, swiglu(vf_load(gate + i), vf_load(up + i)));
+        for (; i + ASC_VF <= n; i += ASC_VF) vf_stream((float *)y + i, swiglu(vf_load(gate + i), vf_load(up + i)));
     for (; i + 4 * ASC_VF <= n; i += 4 * ASC_VF) {
         vf v[4];
         for (int u = 0; u < 4; u++) v[u] = swiglu(vf_load(gate + i + u * ASC_VF), vf_load(up + i + u * ASC_VF));
-        for (int u = 0; u < 4; u++) vf_store(y + i + u * ASC_VF, v[u]);
+        for (int u = 0; u < 4; u++) image_store(y, i + u * ASC_VF, v[u], narrow, 0, 0);
     }
-    for (; i + ASC_VF <= n; i += ASC_VF) vf_store(y + i, swiglu(vf_load(gate + i), vf_load(up + i)));
-    if (i < n) vf_store_tail(y + i, swiglu(vf_load_tail(gate + i, n - i, 0), vf_load_tail(up + i, n - i, 0)), n - i);
+    for (; i + ASC_VF <= n; i += ASC_VF) image_store(y, i, swiglu(vf_load(gate + i), vf_load(up + i)), narrow, 0, 0);
+    if (i == n) return;
+    vf last = swiglu(vf_load_tail(gate + i, n - i, 0), vf_load_tail(up + i, n - i, 0));
+    image_store(y, i, last, narrow, 1, n - i);
 }
 
-static void swiglu_pairs(const float *gate, const float *up, float *y, int64_t n) {
+static void swiglu_pairs(const float *gate, const float *up, void *y, int64_t n, int narrow) {
     float g[ASC_VF] = {0}, u[ASC_VF] = {0};
     for (int64_t i = 0; i < n; i += ASC_VF) {
         int64_t lanes = n - i < ASC_VF ? n - i : ASC_VF;
@@ -66,7 +71,7 @@ static void swiglu_pairs(const float *gate, const float *up, float *y, int64_t n
             g[j] = gate[2 * (i + j)];
             u[j] = up[2 * (i + j)];
         }
-        vf_store_tail(y + i, swiglu(vf_load(g), vf_load(u)), lanes);
+        image_store(y, i, swiglu(vf_load(g), vf_load(u)), narrow, lanes < ASC_VF, lanes);
     }
 }
 
@@ -93,11 +98,13 @@ static void swiglu_chunk(const asc_call *call, int64_t chunk, int32_t worker, vo
             gate += row_offset(job->gate_rows, row);
             up += row_offset(job->up_rows, row);
         }
-        float *y = job->y + row * job->n + column;
-        if (job->step == 1)
-            swiglu_row(gate, up, y, n, job->streams);
+        void *y = (char *)job->y + (row * job->n + column) * (job->narrow ? 2 : 4);
+        if (job->step != 1)
+            swiglu_pairs(gate, up, y, n, job->narrow);
+        else if (job->narrow)
+            swiglu_row(gate, up, y, n, 0, 1);
         else
-            swiglu_pairs(gate, up, y, n);
+            swiglu_row(gate, up, y, n, job->streams, 0);
     }
     if (job->streams) finish_streams();
 }
@@ -124,7 +131,8 @@ int32_t ASC_FN(swiglu_run)(const asc_call *call) {
             job.up = first;
         }
     }
-    job.streams = 3 * total * (int64_t)sizeof(float) >= ASC_STREAM_BYTES;
+    job.narrow = y->dtype == ASC_BFLOAT16;
+    job.streams = !job.narrow && 3 * total * (int64_t)sizeof(float) >= ASC_STREAM_BYTES;
     job.blocks = asc_ceil_div(job.n, COLUMNS);
     job.per_chunk = asc_chunk_items(call, job.rows * job.blocks, (job.n < COLUMNS ? job.n : COLUMNS) * 16);
     asc_parallel(call, asc_ceil_div(job.rows * job.blocks, job.per_chunk), swiglu_chunk, &job);

@@ -65,7 +65,7 @@ static void pack_rows(const block *k, gemm_scratch *scratch, float *out, float *
     for (int64_t tiles = tile_count(k->rows), t = 0; t < tiles; t++) {
         int64_t from = tile_start(k->rows, tiles, t), rows = tile_start(k->rows, tiles, t + 1) - from;
         const float *a = g->a + (k->row + from) * g->a_row;
-        if (g->pairs)
+        if (g->rounds)
             ASC_FN(gemm_interleave_pairs)(a + 2 * k->k0 * g->a_k, g->a_row, g->a_k, rows,
                                           asc_least(2 * k->k, g->a_columns - 2 * k->k0), rows, room, out + from * k->k);
         else
@@ -349,7 +349,7 @@ void ASC_FN(gemm_block)(const gemm *g, int64_t row, int64_t rows, int64_t panel,
         float *b_panels = g->a_panels ? a_tiles : a_tiles + (rows * (g->keeps_rows ? g->k : k.k) + 15) / 16 * 16;
         if (g->a_panels) {
             k.a = g->a + row * g->k + k0 * GEMM_PANEL;
-        } else if (rows == 1 && g->a_k == 1 && !g->pairs) {
+        } else if (rows == 1 && g->a_k == 1 && !g->rounds) {
             k.a = g->a + row * g->a_row + k0;
         } else {
             pack_rows(&k, scratch, tiles, b_panels);

@@ -15,8 +15,9 @@ struct gemm {
     int64_t m, n, k;
     const float *a;
     int64_t a_row, a_k; /* strides of A */
-    int pairs;          /* B holds pairs of bfloat16 and k counts them; A is float32 and rounded as it is packed */
-    int64_t a_columns;  /* of A, with pairs: 2 k, or one less */
+    int pairs;          /* B holds pairs of bfloat16 and k counts them; A as well, unless it `rounds` */
+    int rounds;         /* A is float32 and rounded to pairs as it is packed */
+    int64_t a_columns;  /* of such an A: 2 k, or one less */
     int halves;         /* B holds float16, in panels; `pack` widens them for many rows where tiles had better not */
     int a_panels;       /* A is the transpose of a matrix in ASC_LAYOUT_PANEL32, [K,M]: strides are unused */
     const float *b;     /* in panels of 32 columns, or what `pack` reads */

@@ -24,7 +24,7 @@ static int64_t tile_width(int64_t columns) {
 static void pack_rows(const group *s, int64_t first, int64_t lanes, int64_t k0, int64_t k, int64_t width) {
     const gemm *g = s->g;
     const float *from = g->a + (s->row + first) * g->a_row;
-    if (g->pairs)
+    if (g->rounds)
         ASC_FN(gemm_interleave_pairs)(from + 2 * k0 * g->a_k, g->a_row, g->a_k, lanes,
                                       asc_least(2 * k, g->a_columns - 2 * k0), width, s->room, s->a);
     else

@@ -4,7 +4,8 @@
  *      row, B of rank 1 a column, and Y lacks that axis. Constant weights B lie packed, their matrices back to back:
  *
  *      - ASC_LAYOUT_PANEL32: float32;
- *      - ASC_LAYOUT_PAIRS32: bfloat16; A is rounded to it as well, and sums stay float32;
+ *      - ASC_LAYOUT_PAIRS32: bfloat16; A is rounded to it as well, or bfloat16 already, with rows of pairs: even K,
+ *        contiguous, even strides; sums stay float32;
  *      - ASC_LAYOUT_HALVES32: float16, with the bits of the product with these numbers as float32;
  *      - ASC_LAYOUT_BYTES32, NIBBLES32: int8 q [K, N], which is (q - zero) * scale, in float32; behind R stand scale
  *        and zero (which may be absent), each [ceil(K / block), N] in ASC_LAYOUT_PANEL32.
@@ -92,6 +93,19 @@ static int32_t stride_panels(const asc_call *call, problem *p, const asc_tensor 
         p->strides[B][axis] = b->dims[i] == 1 ? 0 : step;
         ASC_REQUIRE(call, asc_mul_ok(step, b->dims[i], &step), "matmul: B is too large");
     }
+    return ASC_OK;
+}
+
+/* A in bfloat16, of which pairs are read as they lie: its strides count them. */
+static int32_t stride_pairs(const asc_call *call, problem *p) {
+    gemm *g = &p->gemm;
+    int even = !g->k || (g->a_columns % 2 == 0 && g->a_k == 1 && g->a_row % 2 == 0);
+    for (int i = 0; i < p->axes; i++) {
+        even = even && p->strides[A][i] % 2 == 0;
+        p->strides[A][i] /= 2;
+    }
+    ASC_REQUIRE(call, g->pairs && even, "matmul: a bfloat16 A has contiguous rows of pairs, as B has");
+    g->a_row /= 2;
     return ASC_OK;
 }
 
@@ -205,6 +219,7 @@ static int32_t read_problem(const asc_call *call, problem *p) {
         ASC_REQUIRE(call, layout && layout->dtype == b->dtype, "matmul: B has an unknown layout");
         if (b->layout == ASC_LAYOUT_PAIRS32) {
             g->pairs = 1;
+            g->rounds = a->dtype == ASC_FLOAT32;
             g->a_columns = g->k;
             g->k = g->k / 2 + g->k % 2;
             if (g->epilogue.activation == EPILOGUE_GELU) g->epilogue.activation = EPILOGUE_GELU_COARSE;
@@ -223,6 +238,7 @@ static int32_t read_problem(const asc_call *call, problem *p) {
     if ((code = read_batch(call, p, A, a, row ? a->rank - 2 : 0))) return code;
     if ((code = read_batch(call, p, B, b, col ? b->rank - 2 : 0))) return code;
     if (is_packed(b) && (code = stride_panels(call, p, b))) return code;
+    if (a->dtype == ASC_BFLOAT16 && (code = stride_pairs(call, p))) return code;
     if ((code = read_addend(call, p, C, row, col, &g->epilogue.bias))) return code;
     return read_addend(call, p, R, row, col, &g->epilogue.residual);
 }

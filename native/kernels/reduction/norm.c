@@ -7,10 +7,12 @@
  *   ints: [axis], floats: [epsilon]
  *   y = h / sqrt(mean(h^2) + epsilon) * scale with h = x + residual; sum = h
  *
+ * y may be bfloat16: rounded as it is stored.
  * scale and bias hold one element for each of the row; mean, deviation one for each row. */
 #include <math.h>
 
 #include "axis_split.h"
+#include "bfloat16.h"
 #include "chunks.h"
 #include "gelu.h"
 #include "norm_pass.h"
@@ -22,6 +24,7 @@ typedef struct norm_job {
     float epsilon;
     const float *x, *scale, *bias, *residual;
     float *y, *sum, *mean, *deviation;
+    uint16_t *narrow; /* y in bfloat16, or NULL; then there is room for one row at y */
 } norm_job;
 
 static const asc_tensor *given(const asc_tensor *operands, int32_t n, int32_t i) {
@@ -30,6 +33,11 @@ static const asc_tensor *given(const asc_tensor *operands, int32_t n, int32_t i)
 static void *data_of(const asc_tensor *operands, int32_t n, int32_t i) {
     const asc_tensor *t = given(operands, n, i);
     return t ? t->data : NULL;
+}
+
+/* Floats of a worker's room for a row that is to be rounded. */
+static int64_t room_floats(int64_t n) {
+    return asc_ceil_div(n, 16) * 16;
 }
 
 static int32_t check_rows(asc_call *call, asc_axis_split *split) {
@@ -41,6 +49,8 @@ static int32_t check_rows(asc_call *call, asc_axis_split *split) {
     ASC_REQUIRE(call, asc_same_dims(&call->in[0], &call->out[0]), "a normalisation's shapes differ");
     const asc_tensor *scale = given(call->in, call->n_in, 1);
     ASC_REQUIRE(call, !scale || asc_numel(scale) == split->n, "a normalisation's scale is not as long as its rows");
+    if (call->out[0].dtype == ASC_BFLOAT16)
+        call->workspace_bytes = (uint64_t)(room_floats(split->n) * call->threads) * sizeof(float);
     return ASC_OK;
 }
 
@@ -84,9 +94,25 @@ static inline __attribute__((always_inline)) void apply(vf (*epilogue)(vf), floa
     }
 }
 
+/* The job as one worker does it. */
+static norm_job own_job(const norm_job *all, int32_t worker) {
+    norm_job own = *all;
+    if (own.narrow) own.y += worker * room_floats(own.n);
+    return own;
+}
+
+/* A row that was finished in its room, to where it belongs. */
+static void store_narrow(const norm_job *job, int64_t row) {
+    const float *y = job->y;
+    uint16_t *to = job->narrow + row * job->n;
+    int64_t i = 0, n = job->n;
+    for (; i + ASC_VF <= n; i += ASC_VF) vf_store_bf16(to + i, vf_load(y + i));
+    if (i < n) vf_store_bf16_tail(to + i, vf_load_tail(y + i, n - i, 0), n - i);
+}
+
 static inline norm_row row_at(const norm_job *job, int64_t row, norm_kind kind) {
     int64_t at = row * job->n;
-    return (norm_row){job->x + at, kind.residual ? job->residual + at : NULL, job->y + at,
+    return (norm_row){job->x + at, kind.residual ? job->residual + at : NULL, job->y + (job->narrow ? 0 : at),
                       kind.sum ? job->sum + at : NULL};
 }
 
@@ -119,15 +145,16 @@ static inline __attribute__((always_inline)) void layer_norm_rows(const norm_job
         } else {
             norm_run(&p);
         }
-        if (job->epilogue == 1) apply(vf_gelu_erf, job->y + row * n, n);
-        if (job->epilogue == 2) apply(vf_gelu_tanh, job->y + row * n, n);
+        if (job->epilogue == 1) apply(vf_gelu_erf, p.finished.y, n);
+        if (job->epilogue == 2) apply(vf_gelu_tanh, p.finished.y, n);
+        if (job->narrow) store_narrow(job, row);
     }
     if (kind.streams) finish_streams();
 }
 
 static void layer_norm_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
-    (void)call, (void)worker;
-    const norm_job own = *(const norm_job *)arg, *job = &own; /* whose fields no store can change */
+    (void)call;
+    const norm_job own = own_job(arg, worker), *job = &own; /* whose fields no store can change */
     int64_t row = chunk * job->per_chunk, end = row + job->per_chunk < job->rows ? row + job->per_chunk : job->rows;
     norm_kind kind = {.scale = job->scale != NULL, .bias = job->bias != NULL, .streams = job->streams};
     if (!kind.scale || !kind.bias)
@@ -152,13 +179,14 @@ static inline __attribute__((always_inline)) void rms_norm_rows(const norm_job *
             p.sums = 1, p.summed = row_at(job, row + 1, kind);
             squares = norm_run(&p).sum;
         }
+        if (job->narrow) store_narrow(job, row);
     }
     if (kind.streams) finish_streams();
 }
 
 static void rms_norm_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
-    (void)call, (void)worker;
-    const norm_job own = *(const norm_job *)arg, *job = &own; /* whose fields no store can change */
+    (void)call;
+    const norm_job own = own_job(arg, worker), *job = &own; /* whose fields no store can change */
     int64_t row = chunk * job->per_chunk, end = row + job->per_chunk < job->rows ? row + job->per_chunk : job->rows;
     norm_kind kind = {.rms = 1, .scale = job->scale != NULL, .streams = job->streams};
     kind.residual = job->residual != NULL, kind.sum = job->sum != NULL;
@@ -180,12 +208,14 @@ static int32_t run(const asc_call *call, norm_job *job, asc_chunk_fn fn, int64_t
     job->rows = split.outer;
     job->n = split.n;
     job->x = call->in[0].data;
-    job->y = call->out[0].data;
+    job->narrow = call->out[0].dtype == ASC_BFLOAT16 ? call->out[0].data : NULL;
+    job->y = job->narrow ? call->workspace : call->out[0].data;
     job->scale = data_of(call->in, call->n_in, 1);
     job->epsilon = (float)call->floats[0];
     if (job->rows == 0 || (job->n == 0 && !job->mean && !job->deviation)) return ASC_OK;
     int64_t tensors = 2 + (job->residual != NULL) + (job->sum != NULL);
     int pays = job->rows * job->n * tensors * (int64_t)sizeof(float) >= ASC_STREAM_BYTES && !job->epilogue;
+    pays = pays && !job->narrow;
     job->streams = pays && (uintptr_t)job->y % sizeof(vf) == 0 && job->n % ASC_VF == 0;
     job->per_chunk = asc_chunk_items(call, job->rows, job->n * cost);
     asc_parallel(call, asc_ceil_div(job->rows, job->per_chunk), fn, job);

@@ -1,0 +1,97 @@
+"""Activations that only products in bfloat16 read are stored as they read them: rounded by whatever writes
+them, instead of by each product that packs them. The same bits, in half the memory.
+
+    rms_norm -> x: float32   matmul(x, pairs)     becomes     rms_norm -> x: bfloat16   matmul(x, pairs)
+
+What anything else sees stays float32: outputs of the partition, residuals, left operands of other products.
+A product's own result stays float32, too, because its epilogue writes nothing else.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ascend_ep.compiler.plan import TEMP, VIEW, Insn, NativePartition, Plan, Ref
+from ascend_ep.compiler.tile_program import ProgramError, TileProgram
+from ascend_ep.opdef.dims import static
+from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT32
+
+#: Kernels whose first result may be bfloat16.
+WRITERS = frozenset({"rms_norm", "layer_norm", "swiglu", "attention", "attention_append"})
+
+
+def narrow_activations(plan: Plan) -> int:
+    """Changes the plan in place; the number of values that are bfloat16 now."""
+    changed = 0
+    for owner in plan.partitions:
+        for part in (owner, owner.fallback) if isinstance(owner, NativePartition) else ():
+            if part is not None:
+                changed += _narrow(part)
+    return changed
+
+
+def _narrow(part: NativePartition) -> int:
+    seen = {id(ref) for _, ref in part.outputs}
+    views: dict[int, list[Ref]] = defaultdict(list)
+    for ref in part.values:
+        if ref.kind == VIEW:
+            views[id(ref.base)].append(ref)
+    readers: dict[int, list[Insn]] = defaultdict(list)
+    for insn in part.insns:
+        for ref in {id(r): r for r in insn.ins if r is not None}.values():
+            readers[id(ref)].append(insn)
+    changed = 0
+    for at, insn in enumerate(part.insns):
+        if not insn.outs or insn.native is not None:
+            continue
+        alike = [insn.outs[0], *views[id(insn.outs[0])]]  # one memory, one type
+        if seen.isdisjoint(map(id, alike)) and _is_for_products(alike, readers):
+            made = _written_narrow(insn)
+            if made is not None:
+                part.insns[at] = made
+                for ref in alike:
+                    ref.dtype = BFLOAT16
+                changed += 1
+    return changed
+
+
+def _is_for_products(alike: Sequence[Ref], readers: Mapping[int, Sequence[Insn]]) -> bool:
+    """Whether a temporary of float32, by whatever view, is nothing but left operands of bfloat16 products."""
+    value = alike[0]
+    if value.kind != TEMP or value.dtype != FLOAT32 or any(v.dtype != FLOAT32 for v in alike):
+        return False
+    read = [(ref, insn) for ref in alike for insn in readers.get(id(ref), ())]
+    return bool(read) and all(_is_left_of_pairs(ref, insn) for ref, insn in read)
+
+
+def _is_left_of_pairs(ref: Ref, insn: Insn) -> bool:
+    """Whether all that the instruction does with `ref` is to multiply its rows, of neighbouring pairs."""
+    left, right = insn.ins[:2] if insn.kernel == "matmul" else (None, None)
+    if left is not ref or right is None or any(r is ref for r in insn.ins[1:]):
+        return False
+    if right.weight is None or right.weight.layout != "pairs32" or insn.ints[0]:
+        return False
+    columns = static(ref.dims[-1]) if ref.dims else None
+    return columns is not None and columns % 2 == 0 and ref.strides is None and ref.offset == 0
+
+
+def _written_narrow(insn: Insn) -> Insn | None:
+    """The instruction with its first result in bfloat16; None where its kernel can't write that."""
+    if insn.kernel == "elementwise":
+        return _cast(insn) if len(insn.outs) == 1 else None
+    return insn if insn.kernel in WRITERS else None
+
+
+def _cast(insn: Insn) -> Insn | None:
+    """An elementwise instruction that rounds its result."""
+    program: TileProgram[Ref] = TileProgram()
+    loads = [program.input(r, r.dtype) for r in insn.ins if r is not None]
+    try:
+        (value,) = program.include(insn.ints, insn.floats, loads)
+        program.output(program.cast(value, BFLOAT16), BFLOAT16)
+        encoded = program.encode()
+    except ProgramError:  # too long with another step
+        return None
+    return replace(insn, ins=encoded.inputs, ints=encoded.ints, floats=encoded.floats, alone=None)
