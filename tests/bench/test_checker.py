@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmark.feeds import BEHIND, PAGE, read_feeds
 from benchmark.gate import Change, NotComparable, broken, changes, confirmed
 from benchmark.markdown import END, START, table
 from benchmark.noise import Ratio, has_fallen, ratio, typical_error
@@ -191,14 +192,54 @@ def test_a_limit_in_seconds() -> None:
         assert found.reached is reached
 
 
+def embedded(own: list[float], inside: list[float], name: str = "x") -> Record:
+    return Record(name, "run", rounds={"own": own, "ascend_in_ort": inside})
+
+
 def test_embedded_excess() -> None:
     def excess(seconds: float) -> float:
-        found = embedded_excess(Record("x", "run", rounds={"own": [1e-3], "ascend_in_ort": [seconds]}))
+        found = embedded_excess(embedded([1e-3], [seconds]))
         assert found is not None
-        return found
+        return found.seconds
 
     assert excess(1.053e-3) < 0 < excess(1.055e-3)
     assert embedded_excess(Record("x", "run", rounds={"own": [1.0]})) is None
+
+
+def test_an_excess_within_its_noise_decides_nothing() -> None:
+    own = [1e-3] * 5
+    for inside, beyond, within in (
+        ([1.08e-3, 1.09e-3, 1.1e-3, 1.11e-3, 1.12e-3], True, False),
+        ([1.0e-3, 1.01e-3, 1.02e-3, 1.0e-3, 1.01e-3], False, True),
+        ([0.9e-3, 1.0e-3, 1.07e-3, 1.2e-3, 1.3e-3], False, False),  # 16 us, and 97 us of noise
+        ([1.055e-3] * 5, False, False),  # agreeing rounds are no surer than 1 % of the time
+    ):
+        found = embedded_excess(embedded(own, inside))
+        assert found is not None
+        assert (found.beyond, found.within) == (beyond, within)
+
+
+def test_the_sentence_about_onnxruntime_says_what_is_undecided() -> None:
+    def said(inside: float) -> str:
+        given = results(Record("gelu", "run", rounds={"own": [1e-3] * 3, "ascend_in_ort": [inside] * 3}))
+        return table([ROW], given)
+
+    assert "1 of 1 rows take at most 5 % and 4 us longer than in the own runtime. A row" in said(1e-3)
+    assert "0 of 1 rows take at most 5 % and 4 us longer than in the own runtime; 1 beyond" in said(1.1e-3)
+    assert "1 beyond that: gelu (+46 us ± 10 us)." in said(1.1e-3)
+    assert "1 not decidable at this noise: gelu (-4 us ± 10 us)." in said(1.05e-3)
+
+
+@pytest.mark.parametrize("shape", [(), (0, 3), (5,), (300, 700)])
+def test_feeds_begin_alike(shape: tuple[int, ...], tmp_path: Path) -> None:
+    given = {"a": np.full(shape, 2, np.int64), "b": np.full(shape, 3, np.float16)}
+    np.savez(tmp_path / "f.npz", **given)  # type: ignore[arg-type]
+    found = read_feeds(tmp_path / "f.npz")
+    for name, array in given.items():
+        assert found[name].dtype == array.dtype
+        assert found[name].flags["C_CONTIGUOUS"]
+        assert not array.size or found[name].ctypes.data % PAGE == BEHIND  # numpy moves what has no bytes
+        np.testing.assert_array_equal(found[name], array)
 
 
 def test_floors_are_the_tightest_limit() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from .record import Record, Verdict, embedded_excess, verdict
-from .report import LABELS, profile_text, quantity
+from .record import Excess, Record, Verdict, embedded_excess, verdict
+from .report import LABELS, excess_text, profile_text, quantity
 from .results import Results
 from .rows import Goal, Row
 
@@ -120,12 +120,24 @@ def _missed(found: Iterable[tuple[Row, Record]]) -> list[str]:
 def _embedded(records: Iterable[Record]) -> str:
     """How AscendEP inside onnxruntime keeps to the own runtime's time."""
     found = {r.name: e for r in records if (e := embedded_excess(r)) is not None}
-    late = [f"{name} (+{quantity(e, 'run')})" for name, e in found.items() if e > 0]
+    late = {name: e for name, e in found.items() if e.beyond}
+    unclear = {name: e for name, e in found.items() if not e.beyond and not e.within}
     text = (
-        f"In stock onnxruntime, {len(found) - len(late)} of {len(found)} rows take at most 5 % and 4 us "
-        "longer than in the own runtime"
+        f"In stock onnxruntime, {len(found) - len(late) - len(unclear)} of {len(found)} rows take at most "
+        "5 % and 4 us longer than in the own runtime"
     )
-    return text + (f"; beyond that: {', '.join(late)}." if late else ".")
+    if late:
+        text += f"; {len(late)} beyond that: {_excesses(late)}"
+    if unclear:
+        text += f"; {len(unclear)} not decidable at this noise: {_excesses(unclear)}"
+    return (
+        f"{text}. A row counts where the median over rounds of what it takes beyond the bound is further "
+        "from 0 than the standard error of that median (±)."
+    )
+
+
+def _excesses(found: Mapping[str, Excess]) -> str:
+    return ", ".join(f"{name} ({excess_text(e)})" for name, e in found.items())
 
 
 def _time(record: Record, backend: str) -> str:

@@ -2,9 +2,7 @@
 
 In round i both were timed in slots close together, so what slows the machine for a while slows both, and in
 processes of their own and new, so what is peculiar to a process is in one round only. That leaves
-l_i = ln(peer_i / own_i) alone. The ratio is exp(median l). Its error is the standard error of a
-median, 1.2533 * 1.4826 * MAD(l) / sqrt(rounds): 1.4826 makes the median absolute deviation estimate a normal
-standard deviation, 1.2533 = sqrt(pi/2) is the median's efficiency.
+l_i = ln(peer_i / own_i) alone. The ratio is exp(median l), and its error that of the median l.
 """
 
 from __future__ import annotations
@@ -31,9 +29,16 @@ class Ratio:
 def ratio(peer: Sequence[float], own: Sequence[float]) -> Ratio:
     """Of the times of the same rounds."""
     logs = [math.log(p / o) for p, o in zip(peer, own, strict=True)]
-    middle = statistics.median(logs)
-    spread = 1.4826 * statistics.median(abs(x - middle) for x in logs)
-    return Ratio(math.exp(middle), 1.2533 * spread / math.sqrt(len(logs)))
+    return Ratio(math.exp(statistics.median(logs)), error_of_median(logs))
+
+
+def error_of_median(values: Sequence[float]) -> float:
+    """The standard error of the median of these rounds, 1.2533 * 1.4826 * MAD / sqrt(rounds): 1.4826 makes
+    the median absolute deviation estimate a normal standard deviation, 1.2533 = sqrt(pi/2) is the median's
+    efficiency."""
+    middle = statistics.median(values)
+    spread = 1.4826 * statistics.median(abs(x - middle) for x in values)
+    return 1.2533 * spread / math.sqrt(len(values))
 
 
 def typical_error(ratios: Sequence[Ratio]) -> float:

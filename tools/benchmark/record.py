@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from .noise import Ratio, ratio
+from .noise import LEAST_ERROR, Ratio, error_of_median, ratio
 from .quiet import DISTURBED
 from .rows import Goal, Row
 from .work import Work
@@ -114,13 +114,32 @@ def verdicts(row: Row, record: Record) -> list[Verdict]:
     return [v for goal in row.goals if (v := verdict(record, goal)) is not None]
 
 
-def embedded_excess(record: Record) -> float | None:
-    """Seconds by which AscendEP inside onnxruntime takes longer than it may: the own runtime's time, 5 % of
-    it, and 4 us. The median over rounds; at most 0 is good."""
+@dataclass(frozen=True)
+class Excess:
+    """By how much AscendEP inside onnxruntime takes longer than it may: the median over rounds and its
+    standard error, in seconds. At most 0 is good; a median nearer to 0 than its error decides nothing."""
+
+    seconds: float
+    error: float
+
+    @property
+    def beyond(self) -> bool:
+        return self.seconds > self.error
+
+    @property
+    def within(self) -> bool:
+        return self.seconds <= -self.error
+
+
+def embedded_excess(record: Record) -> Excess | None:
+    """Beyond the own runtime's time, 5 % of it, and 4 us. The two run in processes of their own, which
+    differ: no median is believed to be surer than LEAST_ERROR of the time."""
     own, embedded = record.rounds.get("own"), record.rounds.get("ascend_in_ort")
     if record.kind != "run" or not own or not embedded:
         return None
-    return statistics.median(e - 1.05 * o - 4e-6 for e, o in zip(embedded, own, strict=True))
+    excess = [e - 1.05 * o - 4e-6 for e, o in zip(embedded, own, strict=True)]
+    error = max(error_of_median(excess), LEAST_ERROR * statistics.median(own))
+    return Excess(statistics.median(excess), error)
 
 
 def floors(work: Work, limits: Mapping[str, float]) -> dict[str, float]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from .gate import Change
 from .quiet import DISTURBED
-from .record import Record, Verdict, embedded_excess, verdicts
+from .record import Excess, Record, Verdict, embedded_excess, verdicts
 from .results import Results
 from .rows import Row
 
@@ -31,6 +31,12 @@ def quantity(value: float, kind: str) -> str:
         if value >= size:
             return f"{value / size:.3g} {unit}"
     return f"{value * 1e6:.3g} us"
+
+
+def excess_text(found: Excess) -> str:
+    """With its sign, and the error of the median."""
+    sign = "-" if found.seconds < 0 else "+"
+    return f"{sign}{quantity(abs(found.seconds), 'run')} ± {quantity(found.error, 'run')}"
 
 
 def verdict_text(found: Verdict) -> str:
@@ -58,8 +64,9 @@ def line(row: Row, record: Record) -> str:
                 f"    {name}: " + ", ".join(f"{LABELS[b]} {found[b]:.1e}" for b in LABELS if b in found)
             )
     excess = embedded_excess(record)
-    if excess is not None and excess > 0:
-        parts.append(f"    AscendEP in onnxruntime is {quantity(excess, 'run')} beyond 5% and 4 us of own")
+    if excess is not None and not excess.within:
+        said = "is beyond" if excess.beyond else "may be beyond"
+        parts.append(f"    AscendEP in onnxruntime {said} 5% and 4 us of own: {excess_text(excess)}")
     for backend, shares in record.profiles.items():
         parts.append(f"    {LABELS[backend]} spends {profile_text(shares)}")
     busy = sum(share > DISTURBED for share in record.foreign)

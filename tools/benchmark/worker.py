@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from .backends import BACKENDS, Backend, Call, library_version, save_prepacked
+from .feeds import read_feeds
 from .probe import Probe
 
 #: Calls are timed in blocks of about this many seconds, so that the clock costs nothing.
@@ -43,7 +44,7 @@ class Worker:
         """Loads a model, runs it once, writes what it computed to `outputs`, and sizes the blocks. Seconds of
         loading and of the first run, and whether a part of an own bundle is onnxruntime's."""
         self.close()
-        given = self._feeds(feeds)
+        given = read_feeds(feeds)
         begin = time.perf_counter()
         self.opened = BACKENDS[self.backend](model, self.threads)
         loaded = time.perf_counter()
@@ -69,7 +70,7 @@ class Worker:
     def load(self, model: str, feeds: str) -> dict[str, float]:
         """Opens a model anew and runs it once: seconds of each; the files are warm from the time before."""
         self.close()
-        given = self._feeds(feeds)
+        given = read_feeds(feeds)
         begin = time.perf_counter()
         opened = BACKENDS[self.backend](model, self.threads)
         loaded = time.perf_counter()
@@ -80,7 +81,7 @@ class Worker:
         """The share of a run of each kernel of a bundle, and of all else, largest first."""
         from ascend_ep.cli.om_bench import Trial, kernel_shares
 
-        found = kernel_shares(Trial(model, self._feeds(feeds), self.threads, None, 1, seconds))
+        found = kernel_shares(Trial(model, read_feeds(feeds), self.threads, None, 1, seconds))
         times = {name: kernel["seconds"] for name, kernel in found["kernels"].items()}
         times |= {"outside kernels": found["outside"], "timer of the profile": found["timer"]}
         shares = sorted(times.items(), key=lambda item: -item[1])
@@ -104,10 +105,6 @@ class Worker:
         if self.probe is None:
             self.probe = Probe(library, self.threads)
         return self.probe.limits(reads, writes).as_json()
-
-    def _feeds(self, path: str) -> dict[str, Any]:
-        with np.load(path) as found:
-            return dict(found)
 
     def _timed(self) -> float:
         assert self.call is not None
