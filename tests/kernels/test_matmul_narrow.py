@@ -31,14 +31,18 @@ def test_few_columns(isa: int, kind: type[Packed]) -> None:
 
 
 @isa_each
+@pytest.mark.parametrize("n", [1, 3, 14, 31])
 @pytest.mark.parametrize("m", [32, 33, 127, 128, 129, 257])
-def test_no_row_is_left_out(isa: int, m: int) -> None:
+def test_no_row_is_left_out(isa: int, m: int, n: int) -> None:
     rng = np.random.default_rng(m)
-    a, b, c, r = normal(rng, m, 40), normal(rng, 40, 3), normal(rng, 3), normal(rng, m, 3)
-    whole = matmul(a, Panel32(b), c, r, ints=(0, 0, SILU), isa=isa)
-    for rows in (slice(0, 31), slice(m - 31, m)):
-        part = matmul(a[rows], Panel32(b), c, r[rows], ints=(0, 0, SILU), isa=isa)
-        np.testing.assert_array_equal(part, whole[rows])
+    a, b, column, row = normal(rng, m, 40), normal(rng, 40, n), normal(rng, m, 1), normal(rng, n)
+    full = normal(rng, m, n)
+    for c, r in ((row, full), (row, None), (column, row), (full, column), (None, full)):
+        whole = matmul(a, Panel32(b), c, r, ints=(0, 0, SILU), isa=isa)
+        for rows in (slice(0, 31), slice(m - 31, m)):
+            some = [x[rows] if x is not None and len(x) == m and x.ndim == 2 else x for x in (c, r)]
+            part = matmul(a[rows], Panel32(b), *some, ints=(0, 0, SILU), isa=isa)
+            np.testing.assert_array_equal(part, whole[rows])
 
 
 @isa_each

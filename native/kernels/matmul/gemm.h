@@ -79,6 +79,9 @@ int64_t ASC_FN(gemm_scratch_bytes)(int64_t rows, int64_t k_rows, int64_t k_block
  * unless `pack` widens them. */
 void ASC_FN(gemm_narrow)(const gemm *g, int64_t row, int64_t rows);
 
+/* The same for float32, rows of A that lie in one run each and B in panels. */
+void ASC_FN(gemm_unpacked)(const gemm *g, int64_t row, int64_t rows);
+
 /* Computes rows [row, row + rows) of panels [panel, panel_end), epilogue included. With a_panels, row
  * is a multiple of GEMM_PANEL. */
 void ASC_FN(gemm_block)(const gemm *g, int64_t row, int64_t rows, int64_t panel, int64_t panel_end,

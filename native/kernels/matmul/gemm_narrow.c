@@ -53,15 +53,32 @@ static void add_block(const group *s, int64_t k0, int64_t k, const float *b) {
     }
 }
 
+/* What the epilogue sees of sums that lie by columns. */
+static epilogue turned(const epilogue *e) {
+    epilogue found = *e;
+    found.bias.row = e->bias.col, found.bias.col = e->bias.row;
+    found.residual.row = e->residual.col, found.residual.col = e->residual.row;
+    return found;
+}
+
+/* Few columns fill a part of a vector, many rows all of it: sums are finished as they lie, unless the rows of a
+ * residual lie otherwise. */
 static void store_rows(const group *s) {
     const gemm *g = s->g;
     float *c = g->c + s->row * g->ldc;
+    int plain = epilogue_is_plain(&g->epilogue), first = g->n == 1 || !g->epilogue.residual.data;
+    if (!plain && first) {
+        epilogue e = turned(&g->epilogue);
+        epilogue_rows sums = epilogue_in_place(s->sums, GROUP_ROWS, g->n, s->rows);
+        ASC_FN(epilogue_apply)(&e, &sums, 0, s->row);
+    }
     if (g->n == 1)
         memcpy(c, s->sums, (size_t)s->rows * sizeof *c);
     else
         ASC_FN(gemm_interleave)(s->sums, GROUP_ROWS, 1, g->n, s->rows, g->n, c);
+    if (plain || first) return;
     epilogue_rows done = epilogue_in_place(c, g->ldc, s->rows, g->n);
-    if (!epilogue_is_plain(&g->epilogue)) ASC_FN(epilogue_apply)(&g->epilogue, &done, s->row, 0);
+    ASC_FN(epilogue_apply)(&g->epilogue, &done, s->row, 0);
 }
 
 void ASC_FN(gemm_narrow)(const gemm *g, int64_t row, int64_t rows) {

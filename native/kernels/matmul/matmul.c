@@ -308,6 +308,12 @@ static int is_narrow(const gemm *g) {
     return g->n <= GEMM_NARROW && g->m >= GEMM_NARROW_LEAST;
 }
 
+/* Whether these few columns are multiplied by rows where they lie (gemm_unpacked.c): where fewer lanes of vectors are
+ * idle than packing costs columns. */
+static int is_unpacked(const gemm *g) {
+    return (g->n + 3) % 16 < 4 && g->a_k == 1 && !g->pack && !g->pairs && !g->halves;
+}
+
 /* Nanoseconds of one thread, from multiply-adds and from the bytes of B, and for few columns from packing A: only to
  * size chunks. */
 static int64_t cost(const problem *p) {
@@ -445,7 +451,10 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
     int64_t from = asc_split_at(g.m, rows, row), to = asc_split_at(g.m, rows, row + 1);
     if (is_narrow(&p->gemm)) {
         if (g.halves && !g.pack) g.pack = ASC_FN(gemm_pack_halves);
-        ASC_FN(gemm_narrow)(&g, from, to - from);
+        if (is_unpacked(&g))
+            ASC_FN(gemm_unpacked)(&g, from, to - from);
+        else
+            ASC_FN(gemm_narrow)(&g, from, to - from);
         return;
     }
     if (g.source && to - from <= GEMM_BYTES_ROWS && g.a_k == 1) {
