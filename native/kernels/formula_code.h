@@ -478,6 +478,20 @@ static inline int is_aligned(const void *p) {
     return (uintptr_t)p % sizeof(V) == 0;
 }
 
+#define STREAM_TURN 64
+
+/* Of STREAM_TURN items, how many store their outputs past the caches: so many that of all `bytes`, of which `written`
+ * are outputs, `cached` go through them. */
+static inline int64_t streamed_items(int64_t bytes, int64_t written, int64_t cached) {
+    if (bytes <= cached || written == 0) return 0;
+    return bytes - cached >= written ? STREAM_TURN : (bytes - cached) * STREAM_TURN / written;
+}
+/* Whether an item is one of those, which lie evenly among the others. The same ones in every call. */
+static inline int is_streamed(int64_t item, int64_t streamed) {
+    int64_t at = item % STREAM_TURN;
+    return (at + 1) * streamed / STREAM_TURN > at * streamed / STREAM_TURN;
+}
+
 #define BLOCK 1024 /* elements of a fold that are added up before they join the total */
 
 static inline int64_t smaller(int64_t a, int64_t b) {

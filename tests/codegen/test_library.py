@@ -81,6 +81,18 @@ def test_schedules_change_no_bit() -> None:
     np.testing.assert_array_equal(found[0], found[2])
 
 
+@pytest.mark.parametrize("value", [SOFTMAX, Apply("abs", (X,))])
+def test_stores_past_the_caches_change_no_bit(value: Expression) -> None:
+    x = np.random.default_rng(0).standard_normal((150, 1040), np.float32)
+    spec = [TensorSpec(1, x.shape)]
+    found = []
+    for cached in (Schedule().cached, x.nbytes + 100_000, 0):  # none of the rows, some, all
+        made = compile_library(source("Streamed", value, Schedule(optimize=1, cached=cached)))
+        found.append(library_session(made, spec, spec, 2).run(None, {"x0": x})[0])
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+
+
 def test_sizes_that_do_not_fit_are_refused() -> None:
     add = Apply("add", (X, Input("y")))
     text = generate_c("Add2", program(add), ["x", "y"], [InputType(1, ("n",)), InputType(1, ("n",))], [1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .graph import ELEMENTS
-from .nest import item_cost
+from .nest import Tensor, item_cost
 from .nest_passes import NestPasses
 from .nest_values import address, pointer
 
@@ -39,7 +39,7 @@ class NestText(NestPasses):
         yield "    int64_t item = chunk * j->per_chunk, last = smaller(item + j->per_chunk, j->items);"
         yield from self._overlapping_items() if self._overlapping else self._items()
         if any(self._streamed(i) for i in range(len(self.nest.passes))):
-            yield "    if (j->streams) finish_streams();"
+            yield "    if (j->streamed) finish_streams();"
         yield "}"
 
     def _place(self) -> Iterator[str]:
@@ -48,6 +48,7 @@ class NestText(NestPasses):
         yield f"FN void place{self.n}(frame{self.n} *f, const job{self.n} *j, int64_t chunk, int64_t item) {{"
         yield "    int64_t rest = item / j->parts;"
         yield "    f->job = j;"
+        yield "    f->streams = is_streamed(item, j->streamed);"
         for loop in reversed(nest.outer):
             yield f"    f->c{loop.index} = rest % j->n{loop.index}, rest /= j->n{loop.index};"
         for t in nest.tensors():
@@ -88,6 +89,12 @@ class NestText(NestPasses):
         yield f"        item{n}_2(f, next, {row});"
         yield "    }"
 
+    @staticmethod
+    def _bytes(t: Tensor) -> str:
+        """Of all of a tensor that a call touches."""
+        element = f"(int64_t)sizeof(e_{ELEMENTS[t.memory.dtype]})"
+        return " * ".join([element, *(f"j->n{q.index}" for q in t.loops)])
+
     def _plan(self) -> Iterator[str]:
         """Fills a job; returns the bytes of workspace it needs."""
         nest = self.nest
@@ -112,14 +119,12 @@ class NestText(NestPasses):
         cost = f"{span} * {item_cost(nest)} / LANES"
         yield f"    j->per_chunk = items_per_chunk(call, j->items, {cost});"
         yield f"    j->kept_bytes = ({width} + LANES) * (int64_t)sizeof(S) / 64 * 64 + 64;"
-        sizes = [
-            " * ".join(
-                [f"(int64_t)sizeof(e_{ELEMENTS[t.memory.dtype]})", *(f"j->n{q.index}" for q in t.loops)]
-            )
-            for t in nest.tensors()
-        ]
-        stream = self.schedule.stream if len(nest.passes) > 1 else self.schedule.stream_once
-        yield f"    j->streams = {' + '.join(sizes)} >= {stream};"
+        written = {name for number in range(len(nest.passes)) for name in self._streamed(number)}
+        sizes, outputs = (
+            " + ".join(self._bytes(t) for t in nest.tensors() if t.name in names) or "0"
+            for names in ({t.name for t in nest.tensors()}, written)
+        )
+        yield f"    j->streamed = streamed_items({sizes}, {outputs}, {self.schedule.cached});"
         kept = len(self.kept)
         slices = f"ceil_div(j->items, j->per_chunk) * {kept} * j->kept_bytes"
         yield f"    return t->bytes + (uint64_t)({slices if kept else 0});"

@@ -54,7 +54,7 @@ class NestPasses(NestValues):
         if not self._fetching or number != len(self.nest.passes) - 2:
             return
         for write in self.nest.passes[-1].outputs:
-            yield f"    if (!f->job->streams) EVERY fetch_to_write(f->{write.tensor.name} + {AT});"
+            yield f"    if (!f->streams) EVERY fetch_to_write(f->{write.tensor.name} + {AT});"
         for t in self.nest.tensors():
             if t.name.startswith("p") and self._has_lanes(t) and len(t.loops) > 1:
                 yield f"    EVERY fetch(next->{t.name} + {AT});"
@@ -199,7 +199,7 @@ class NestPasses(NestValues):
         streamed = self._streamed(number)
         if streamed:
             aligned = " && ".join(f"is_aligned(f->{name} + at)" for name in streamed)
-            yield f"        if (j->streams && {aligned})"
+            yield f"        if (f->streams && {aligned})"
             yield "            " + turns + call % ("i", "LANES", "2", turn)
         yield "        " + turns + call % ("i", "LANES", "1", turn)
         yield "        for (; i + LANES <= end; i += LANES) " + call % ("i", "LANES", "1", "1")

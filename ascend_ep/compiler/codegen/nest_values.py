@@ -38,7 +38,7 @@ class NestValues:
         yield "    const asc_custom_call *call;"
         yield "    const temps *temps;"
         yield "    int64_t items, per_chunk, parts, part, kept_bytes;"
-        yield "    int streams; /* outputs are stored past the caches */"
+        yield "    int64_t streamed; /* of STREAM_TURN items, how many store their outputs past the caches */"
         for loop in self._loops():
             yield f"    int64_t n{loop.index};"
         yield f"}} job{self.n};"
@@ -46,6 +46,7 @@ class NestValues:
     def _frame(self) -> Iterator[str]:
         yield f"typedef struct frame{self.n} {{"
         yield f"    const job{self.n} *job;"
+        yield "    int streams; /* this item stores its outputs past the caches */"
         for t in self.nest.tensors():
             yield f"    {pointer(t)}{t.name};"
         for node in self.kept:

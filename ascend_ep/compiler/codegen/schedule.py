@@ -9,16 +9,15 @@ from dataclasses import asdict, dataclass
 class Schedule:
     """tile: elements of an elementwise loop that one chunk of threads takes. unroll: vectors per turn of a
     loop that only writes. keep: the cost of recomputing (an addition is 1) from which a value that several
-    passes over a row need is kept in memory instead. optimize: the compiler's -O level. stream: the bytes of
-    all operands from which rows that are read more than once store their outputs past the caches, where they
-    would displace what is read; stream_once: the same where everything is read once."""
+    passes over a row need is kept in memory instead. optimize: the compiler's -O level. cached: the bytes of
+    all operands that the caches are to hold; so much of the outputs as is beyond is stored past them, since
+    it would displace what is read."""
 
     tile: int = 4096
     unroll: int = 4
     keep: int = 6
     optimize: int = 2
-    stream: int = 24 << 20
-    stream_once: int = 24 << 20
+    cached: int = 24 << 20
 
     def __post_init__(self) -> None:
         if self.tile < 64 or self.tile % 64 or self.unroll not in (1, 2, 4) or self.optimize not in (1, 2, 3):
