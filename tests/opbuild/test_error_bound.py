@@ -164,3 +164,14 @@ def test_the_cut_of_an_angle_and_truth_near_zero() -> None:
     assert float(truth.error) == 1
     low, high = interval(truth, BOOL)
     assert (float(low), float(high)) == (0, 1)
+
+
+def test_a_sum_of_both_infinities_in_some_order() -> None:
+    """Elements that overflow by themselves meet an infinity of the other sign, or it comes first."""
+    x = np.array(
+        [[3e38, 3e38, -np.inf], [3e38, 3e37, -np.inf], [-3e38, -3e38, -np.inf], [3e38, np.inf, 1e38]]
+    )
+    for keepdims in (False, True):
+        total = bound_of(f"F(x) = sum(x, keepdims={str(keepdims).lower()})", x=x)
+        assert np.ravel(total.error).tolist() == [np.inf, 0, 0, 0]
+        assert np.ravel(total.value).tolist() == [-np.inf, -np.inf, -np.inf, np.inf]

@@ -56,10 +56,23 @@ class Fold:
         finite = np.isfinite(y) & np.isfinite(size)
         spread = np.where(finite, spread, unbounded_where(np.any(~np.isfinite(error), **over), 0.0))
         spread = unbounded_where(finite & (size > most) & (np.abs(y) - spread <= most), spread)
+        spread = unbounded_where(self._may_meet_its_opposite(y), spread)
         result = rounded(Bounded(y, spread), self.arithmetic) if self.count > 1 else Bounded(y, spread)
         if op == "sum":
             return result
         return apply("div", [result, Bounded(np.float64(self.count))], self.arithmetic)
+
+    def _may_meet_its_opposite(self, total: Array) -> Array:
+        """Where a sum is infinite, and in another order NaN: elements of the other sign overflow alone."""
+        against = np.where(np.isfinite(self.x), -np.sign(self._spread_out(total)) * self.x, 0.0)
+        size = np.sum(np.maximum(against + self.error, 0.0), where=against > 0, **self.over)
+        given = np.any(np.isinf(self.x), **self.over)
+        meets: Array = np.isinf(total) & (size > np.where(given, self.arithmetic.most, 0.0))
+        return meets
+
+    def _spread_out(self, result: Array) -> Array:
+        """A result per reduction, as it broadcasts with the elements."""
+        return result if self.over["keepdims"] else np.expand_dims(result, self.over["axis"])
 
     def product(self) -> Bounded:
         """prod. A certain infinity, zero or NaN decides, unless the rest may overflow or vanish."""
