@@ -72,6 +72,13 @@ CASES = {
         [(3, 700)],
     ),
     "top-k within an expression": (define("x - topk(abs(x)*2, 1) + 1"), [X]),
+    "top-k in other dimensions": (
+        define(
+            "y = unsqueeze(topk(abs(x), 2), axis=-2)\nz = unsqueeze(topk(x, 3, axis=1), axis=[-1, 0])",
+            outputs="yz",
+        ),
+        [X],
+    ),
     "unsqueeze": (define("x - unsqueeze(mean(x, axis=1, keepdims=false), axis=1)"), [X]),
     "unsqueeze of an input": (define("unsqueeze(x, axis=[0, 2])*w", "xw"), [(4, 5), (3, 1, 1, 5)]),
     "sum to a smaller shape": (define("sum_to(x*2, w)", "xw"), [X, (4, 1)]),

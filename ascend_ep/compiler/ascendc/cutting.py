@@ -179,6 +179,7 @@ class _Cutter:
                 axes,
                 k,
                 bool(node.largest),
+                self.shapes.of(whole),
             )
             self.stages.append(stage)
         if not stage.outputs[node.indices]:

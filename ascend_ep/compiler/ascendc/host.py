@@ -220,13 +220,11 @@ def _divided(host: Host, number: int, stage: Stage) -> Iterator[str]:
     """How the elements of a stage are divided: rows, columns, tiles, and what each core has."""
     operands = ", ".join(str(o.dims) for o in stage.operands)
     frame = ", ".join(map(str, stage.frame))
-    outputs = [t for t in stage.outputs if t]
     yield "    {"
     yield f"        uint64_t perElement = {stage_bytes(stage, host.integers)};"
     for n in tile_tensors(stage):
         yield f"        perElement += 2 * {_size_text(host, n)};"
-    made = {**host.staged.held, **host.staged.outputs}
-    result = str(made[outputs[0]]) if stage.kind == "topk" else "NO_RESULT"
+    result = str(stage.chosen) if stage.kind == "topk" else "NO_RESULT"
     axes = stage.axes or _last_axes(stage.selected.folded_axes)
     whole = "true" if stage.kind == "rows" and stage.selected.folded_axes else "false"
     yield f"        const Elements elements{{{{{frame}}}, {{{operands}}}, {axes}, {whole}, {result}}};"

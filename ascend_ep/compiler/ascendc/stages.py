@@ -15,7 +15,7 @@ from ascend_ep.opdef.expression import Program
 
 from .instructions import Selected, select_instructions
 from .passes import Plan, plan_passes
-from .shapes import Shapes
+from .shapes import SCALAR, Shapes
 
 #: of a merged stage: tiles stay longer than a thousand elements
 _MOST_REGISTERS = 24
@@ -35,7 +35,7 @@ class Operand:
 class Stage:
     """kind rows: the instructions of `selected`. fold: one fold of what `selected` computes, over `axes` (C++
     text). topk: of operand 0 along `axes`, k (C++ text) at a time; outputs are the values' and the indices'
-    tensor, "" for what nobody reads. frame: shapes that, broadcast, are those of the elements. waits: for
+    tensor, "" for what nobody reads; chosen: their shape, of which a tensor's may differ by dimensions of 1. frame: shapes that, broadcast, are those of the elements. waits: for
     all cores to have finished the stages before."""
 
     kind: Literal["rows", "fold", "topk"]
@@ -47,6 +47,7 @@ class Stage:
     axes: str = ""
     k: str = ""
     largest: bool = True
+    chosen: int = SCALAR
     waits: bool = False
 
     @property
