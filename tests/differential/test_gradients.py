@@ -27,7 +27,7 @@ STEP = 1e-5
 TOLERANCE = 1e-5
 #: How many examples may have a kink within a step, no finite difference, or a slope that is infinite inside
 #: (acosh at 1) though nothing depends on it.
-MOST_KINKS, MOST_INFINITE, MOST_SINGULAR = 5, 20, 1
+MOST_KINKS, MOST_INFINITE, MOST_SINGULAR = 5, 30, 1
 _ROUNDING = (dtypes.FLOAT16, dtypes.BFLOAT16, dtypes.FLOAT32)
 
 
