@@ -22,6 +22,7 @@ from ascend_ep.compiler.precision.precision import (
     check_mode,
 )
 from ascend_ep.compiler.precision.precision_pass import apply_precision, node_names
+from ascend_ep.compiler.rewrites.gate_products import gate_products
 from ascend_ep.compiler.rewrites.half_weights import store_halves
 from ascend_ep.compiler.rewrites.narrow_activations import narrow_activations
 from ascend_ep.compiler.rewrites.narrow_products import narrow_products
@@ -108,8 +109,9 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
         narrow_products(plan, lists.products(), lists.names_product)
     elif options.fast and options.precision in FLOAT32_PRODUCTS:
         narrow_products(plan, options.fast.product)
-    narrow_activations(plan)
     store_halves(plan)
+    gate_products(plan)
+    narrow_activations(plan)
     use_winograd(plan)
     plan.meta |= origin(model, options, where) | metadata(preprocessing)
     table = partition_table(parts, semantics)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import ml_dtypes
 import numpy as np
 import pytest
-from kernel_call import KernelError, Operand, Pairs32, call, isa_levels
+from kernel_call import Halves32, KernelError, Operand, Packed, Pairs32, Panel32, call, isa_levels
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 F32 = np.dtype(np.float32)
@@ -18,6 +18,12 @@ isa_each = pytest.mark.parametrize("isa", isa_levels())
 
 def normal(*shape: int) -> np.ndarray:
     return rng.standard_normal(shape).astype(np.float32)
+
+
+def flushed(x: np.ndarray) -> np.ndarray:
+    """Subnormal bfloat16 may count as zero."""
+    wide = x.astype(np.float32)
+    return np.where(np.abs(wide) < 2.0**-126, np.float32(0), wide)
 
 
 def check_rounded(
@@ -34,7 +40,7 @@ def check_rounded(
     more = [(F32, s) for s in others]
     wide, *rest = call(op, ins, [(F32, shape), *more], ints, floats, isa=isa, threads=threads)
     narrow, *same = call(op, ins, [(BF16, shape), *more], ints, floats, isa=isa, threads=threads)
-    np.testing.assert_array_equal(narrow.astype(F32), wide.astype(BF16).astype(F32))
+    np.testing.assert_array_equal(flushed(narrow), flushed(wide.astype(BF16)))
     for a, b in zip(rest, same, strict=True):
         np.testing.assert_array_equal(a, b)
 
@@ -159,3 +165,63 @@ def test_what_has_no_rows_of_pairs_is_refused() -> None:
     for a, b in [(half[:, :5], odd), (half[:, ::2][:, :4], even), (normal(3, 5).astype(BF16)[:, :4], even)]:
         with pytest.raises(KernelError, match="rows of pairs"):
             multiply(a, b, None, -1)
+
+
+GATED, GROUP = 12, 4
+
+
+def by_turns(v: np.ndarray, w: np.ndarray) -> np.ndarray:
+    k, n = v.shape
+    return np.stack([m.reshape(k, n // GROUP, GROUP) for m in (v, w)], axis=2).reshape(k, 2 * n)
+
+
+def gated(a: np.ndarray, b: Packed, kind: np.dtype, isa: int, threads: int = 2) -> np.ndarray:
+    shape = (*a.shape[:-1], b.shape[-1] // 2)
+    return call("matmul", [a, b], [(kind, shape)], (0, 0, GATED), (1, 1, 0, 0), isa=isa, threads=threads)[0]
+
+
+@isa_each
+@pytest.mark.parametrize("layout", [Panel32, Pairs32, Halves32])
+def test_gated_products(isa: int, layout: type[Packed]) -> None:
+    """The bits of swiglu on two products."""
+    kind = np.float16 if layout is Halves32 else np.float32
+    for m, n, k in [
+        (1, 100, 64),
+        (2, 76, 33),
+        (1, 4, 7),
+        (5, 8, 20),
+        (40, 20, 32),
+        (150, 68, 1300),
+        (3, 12, 0),
+    ]:
+        a, v, w = normal(m, k), normal(k, n).astype(kind), normal(k, n).astype(kind)
+        if k:
+            a[0, 0], a[-1, -1] = np.inf, np.nan
+        sides = [
+            call("matmul", [a, layout(b)], [(F32, (m, n))], (0, 0, 0), (1, 1, 0, 0), isa=isa)[0]
+            for b in (v, w)
+        ]
+        (wanted,) = call("swiglu", sides, [(F32, (m, n))], [0, 0], isa=isa)
+        both = layout(by_turns(v, w))
+        for threads in (1, 3):
+            np.testing.assert_array_equal(gated(a, both, F32, isa, threads), wanted)
+        if layout is Pairs32:
+            half = gated(a, both, BF16, isa)
+            np.testing.assert_array_equal(flushed(half), flushed(wanted.astype(BF16)))
+
+
+def test_what_no_gate_can_take_is_refused() -> None:
+    a, b, c = normal(3, 8), Panel32(normal(8, 16)), normal(8)
+    for ins, y in [
+        ([a, Panel32(normal(8, 12))], (3, 6)),
+        ([a, normal(8, 16)], (3, 8)),
+        ([a, b, c], (3, 8)),
+        ([a, b, None, c], (3, 8)),
+    ]:
+        with pytest.raises(KernelError, match="gated"):
+            call("matmul", ins, [(F32, y)], (0, 0, GATED), (1, 1, 0, 0))
+    with pytest.raises(KernelError, match="columns"):
+        call("matmul", [a, b], [(F32, (3, 16))], (0, 0, GATED), (1, 1, 0, 0))
+    pairs = Pairs32(normal(8, 16))
+    with pytest.raises(KernelError, match="bfloat16"):
+        call("matmul", [a, pairs], [(BF16, (3, 16))], (0, 0, 0), (1, 1, 0, 0))

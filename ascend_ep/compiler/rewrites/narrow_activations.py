@@ -4,7 +4,7 @@ them, instead of by each product that packs them. The same bits, in half the mem
     rms_norm -> x: float32   matmul(x, pairs)     becomes     rms_norm -> x: bfloat16   matmul(x, pairs)
 
 What anything else sees stays float32: outputs of the partition, residuals, left operands of other products.
-A product's own result stays float32, too, because its epilogue writes nothing else.
+The result of a product stays float32, too, because its epilogue writes nothing else; unless it is gated.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from ascend_ep.compiler.plan import TEMP, VIEW, Insn, NativePartition, Plan, Ref
 from ascend_ep.compiler.tile_program import ProgramError, TileProgram
 from ascend_ep.opdef.dims import static
 from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT32
+
+from .gate_products import GATED
 
 #: Kernels whose first result may be bfloat16.
 WRITERS = frozenset({"rms_norm", "layer_norm", "swiglu", "attention", "attention_append"})
@@ -71,17 +73,23 @@ def _is_left_of_pairs(ref: Ref, insn: Insn) -> bool:
     left, right = insn.ins[:2] if insn.kernel == "matmul" else (None, None)
     if left is not ref or right is None or any(r is ref for r in insn.ins[1:]):
         return False
-    if right.weight is None or right.weight.layout != "pairs32" or insn.ints[0]:
+    if not _reads_pairs(insn) or insn.ints[0]:
         return False
     columns = static(ref.dims[-1]) if ref.dims else None
     return columns is not None and columns % 2 == 0 and ref.strides is None and ref.offset == 0
+
+
+def _reads_pairs(product: Insn) -> bool:
+    right = product.ins[1]
+    return right is not None and right.weight is not None and right.weight.layout == "pairs32"
 
 
 def _written_narrow(insn: Insn) -> Insn | None:
     """The instruction with its first result in bfloat16; None where its kernel can't write that."""
     if insn.kernel == "elementwise":
         return _cast(insn) if len(insn.outs) == 1 else None
-    return insn if insn.kernel in WRITERS else None
+    gated = insn.kernel == "matmul" and insn.ints[2] == GATED and _reads_pairs(insn)
+    return insn if gated or insn.kernel in WRITERS else None
 
 
 def _cast(insn: Insn) -> Insn | None:

@@ -7,7 +7,7 @@
  * Source: Shazeer, GLU Variants Improve Transformer, 2020. */
 #include "bfloat16.h"
 #include "chunks.h"
-#include "vmath.h"
+#include "swiglu.h"
 
 typedef struct glu_job {
     int64_t rows, n, blocks, per_chunk;
@@ -42,24 +42,20 @@ int32_t ASC_FN(swiglu_prepare)(asc_call *call) {
     return ASC_OK;
 }
 
-static inline vf swiglu(vf gate, vf up) {
-    return gate * vf_sigmoid(gate) * up;
-}
-
 /* Loads stand before stores, so that the compiler may take the steps of the four chains side by side. */
 static inline __attribute__((always_inline)) void swiglu_row(const float *gate, const float *up, void *y, int64_t n,
                                                              int streams, int narrow) {
     int64_t i = 0;
     if (streams && (uintptr_t)y % sizeof(vf) == 0)
-        for (; i + ASC_VF <= n; i += ASC_VF) vf_stream((float *)y + i, swiglu(vf_load(gate + i), vf_load(up + i)));
+        for (; i + ASC_VF <= n; i += ASC_VF) vf_stream((float *)y + i, vf_swiglu(vf_load(gate + i), vf_load(up + i)));
     for (; i + 4 * ASC_VF <= n; i += 4 * ASC_VF) {
         vf v[4];
-        for (int u = 0; u < 4; u++) v[u] = swiglu(vf_load(gate + i + u * ASC_VF), vf_load(up + i + u * ASC_VF));
+        for (int u = 0; u < 4; u++) v[u] = vf_swiglu(vf_load(gate + i + u * ASC_VF), vf_load(up + i + u * ASC_VF));
         for (int u = 0; u < 4; u++) image_store(y, i + u * ASC_VF, v[u], narrow, 0, 0);
     }
-    for (; i + ASC_VF <= n; i += ASC_VF) image_store(y, i, swiglu(vf_load(gate + i), vf_load(up + i)), narrow, 0, 0);
+    for (; i + ASC_VF <= n; i += ASC_VF) image_store(y, i, vf_swiglu(vf_load(gate + i), vf_load(up + i)), narrow, 0, 0);
     if (i == n) return;
-    vf last = swiglu(vf_load_tail(gate + i, n - i, 0), vf_load_tail(up + i, n - i, 0));
+    vf last = vf_swiglu(vf_load_tail(gate + i, n - i, 0), vf_load_tail(up + i, n - i, 0));
     image_store(y, i, last, narrow, 1, n - i);
 }
 
@@ -71,7 +67,7 @@ static void swiglu_pairs(const float *gate, const float *up, void *y, int64_t n,
             g[j] = gate[2 * (i + j)];
             u[j] = up[2 * (i + j)];
         }
-        image_store(y, i, swiglu(vf_load(g), vf_load(u)), narrow, lanes < ASC_VF, lanes);
+        image_store(y, i, vf_swiglu(vf_load(g), vf_load(u)), narrow, lanes < ASC_VF, lanes);
     }
 }
 

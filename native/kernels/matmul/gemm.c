@@ -99,6 +99,13 @@ static inline __attribute__((always_inline)) void fetch_output(const gemm *g, co
         }
 }
 
+/* The same of a gated product. */
+static inline __attribute__((always_inline)) void fetch_gated(const gemm *g, int64_t row, int rows, int64_t col) {
+    int64_t size = g->c_narrow ? 2 : 4;
+    const char *c = (const char *)g->c + (row * g->ldc + col / 2) * size;
+    for (int i = 0; i < rows && !g->streams; i++) __builtin_prefetch(c + i * g->ldc * size, 1);
+}
+
 static const epilogue PLAIN = {.alpha = 1};
 
 /* Sums of a tile that lie aside, finished by `e`, to where they belong: past the caches if the product says so. With a
@@ -127,7 +134,7 @@ static int ends_beside(const gemm *g) {
     const epilogue *e = &g->epilogue;
     int adds = (!e->bias.data || (e->bias.row == 0 && e->bias.col == 1)) && (!e->residual.data || e->residual.col == 1);
     int activates = e->activation == (g->pairs ? EPILOGUE_GELU_COARSE : EPILOGUE_GELU);
-    return GEMM_TILE_ENDS && adds && e->alpha == 1 && e->beta == 1 && e->rounding == ROUND_NOT &&
+    return GEMM_TILE_ENDS && !g->gated && adds && e->alpha == 1 && e->beta == 1 && e->rounding == ROUND_NOT &&
            (activates || (e->activation == EPILOGUE_NONE && (g->streams || !epilogue_is_plain(e))));
 }
 
@@ -182,7 +189,7 @@ static void run_tile(const block *k, int64_t row, int rows, const float *a, int6
     gemm_tile t = {
         .k = k->k, .a = a, .a_step = a_step, .b = b, .b_step = k->b_step, .panel = k->b_panel, .c = c, .ldc = g->ldc};
     int last = k->k0 + k->k == g->k, ends = last && !epilogue_is_plain(&g->epilogue);
-    int aside = cols < width || ends || (last && g->streams);
+    int aside = g->gated || cols < width || ends || (last && g->streams);
     int leaves = p && last && cols >= width && vectors == 2;
     t.resume = k->k0 > 0;
     t.fetch = fetch;
@@ -193,7 +200,10 @@ static void run_tile(const block *k, int64_t row, int rows, const float *a, int6
         else
             end_pending(g, p);
     }
-    if (g->far && !t.end) fetch_output(g, c, row, rows, col, width, last);
+    if (g->far && g->gated)
+        fetch_gated(g, row, rows, col);
+    else if (g->far && !t.end)
+        fetch_output(g, c, row, rows, col, width, last);
     if (leaves) edge = p->sums[!p->now];
     if (aside) {
         t.c = edge;
@@ -203,6 +213,10 @@ static void run_tile(const block *k, int64_t row, int rows, const float *a, int6
                 for (int64_t j = 0; j < width; j++) edge[i * width + j] = j < cols ? c[i * g->ldc + j] : 0;
     }
     run_register_tile(k, rows, vectors, &t);
+    if (g->gated) {
+        ASC_FN(gemm_store_gated)(g, edge, width, row, rows, col, cols);
+        return;
+    }
     if (t.end) p->end.rows = 0;
     if (leaves) {
         leave_end(g, p, row, rows, col);

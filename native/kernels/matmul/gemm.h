@@ -31,6 +31,8 @@ struct gemm {
     int64_t k_block;
     int keeps_rows; /* a worker's packed rows of A stay for all of K: the same rows meet other panels later */
     epilogue epilogue;
+    int gated;    /* see gemm_store_gated; all of K is one block, and there is no epilogue */
+    int c_narrow; /* C is bfloat16: of gated products only */
 };
 
 /* What a worker keeps between blocks. Floats of A tiles follow, then GEMM_GROUP panels of B. */
@@ -70,6 +72,13 @@ static inline int64_t gemm_row_block(int64_t k_block, int packs_b) {
 
 /* Bytes of scratch for blocks of up to `rows` rows, of which `k_rows` columns are kept; 0 on overflow. */
 int64_t ASC_FN(gemm_scratch_bytes)(int64_t rows, int64_t k_rows, int64_t k_block);
+
+/* Columns of a gate that lie side by side in B, then as many of what it lets through. */
+#define GEMM_GATED 4
+
+/* Ends a tile of a gated product, whose sums lie `width` apart: C, of half as many columns, is silu(gate) * up. */
+void ASC_FN(gemm_store_gated)(const gemm *g, const float *sums, int64_t width, int64_t row, int64_t rows, int64_t col,
+                              int64_t cols);
 
 /* Columns up to which many rows are better multiplied by gemm_narrow, and how many rows those are. */
 #define GEMM_NARROW 31

@@ -15,6 +15,9 @@
  * ints: transA, transB (swap the last two axes; not with rank 1, transB not with a packed B), activation (epilogue.h),
  *       and with int8 block
  *
+ *       A gated product has the activation GATED: B's columns lie in groups (gemm.h) of a gate's and of what it lets
+ *       through, and Y [.., M, N / 2], which may be bfloat16, is silu(gate) * up. It has neither C nor R nor alpha.
+ *
  * floats: alpha, beta, low, high (the bounds of EPILOGUE_CLIP)
  */
 #include "chunks.h"
@@ -29,6 +32,7 @@
 
 #define FAR_BYTES (2 << 20) /* of an output of which L2 keeps little from one panel to the next */
 #define MAX_BATCH_AXES ASC_MAX_RANK
+#define GATED 12 /* beyond the activations of epilogue.h */
 enum { A, B, C, R, OPERANDS, SCALE = OPERANDS, ZERO };
 
 typedef struct problem {
@@ -138,7 +142,8 @@ static int32_t read_output(const asc_call *call, problem *p, int row, int col) {
     int axis = y->rank - row - col;
     ASC_REQUIRE(call, axis >= 0 && y->layout == ASC_LAYOUT_PLAIN, "matmul: the output has too few axes");
     if (row) ASC_REQUIRE(call, y->dims[axis] == p->gemm.m, "matmul: the output's rows are not A's");
-    if (col) ASC_REQUIRE(call, y->dims[axis + row] == p->gemm.n, "matmul: the output's columns are not B's");
+    p->gemm.ldc = p->gemm.gated ? p->gemm.n / 2 : p->gemm.n;
+    if (col) ASC_REQUIRE(call, y->dims[axis + row] == p->gemm.ldc, "matmul: the output's columns are not B's");
     p->axes = axis;
     p->batches = 1;
     for (int i = 0; i < axis; i++) {
@@ -146,7 +151,6 @@ static int32_t read_output(const asc_call *call, problem *p, int row, int col) {
         p->batches *= y->dims[i];
     }
     p->gemm.c = y->data;
-    p->gemm.ldc = p->gemm.n;
     return ASC_OK;
 }
 
@@ -155,7 +159,8 @@ static int32_t read_arguments(const asc_call *call, epilogue *e) {
                 "matmul takes 3 ints, or 4 with int8, and 4 floats");
     *e = (epilogue){.alpha = (float)call->floats[0], .beta = (float)call->floats[1], .low = (float)call->floats[2]};
     e->high = (float)call->floats[3];
-    ASC_REQUIRE(call, epilogue_read(call->ints[2], e), "matmul: unknown activation code");
+    int64_t code = call->ints[2] == GATED ? EPILOGUE_NONE : call->ints[2];
+    ASC_REQUIRE(call, epilogue_read(code, e), "matmul: unknown activation code");
     return ASC_OK;
 }
 
@@ -193,6 +198,14 @@ static int32_t read_bytes(const asc_call *call, problem *p) {
     return ASC_OK;
 }
 
+static int32_t check_gated(const asc_call *call, const gemm *g) {
+    int plain = g->epilogue.alpha == 1 && call->n_in <= R + 1;
+    for (int i = C; i < call->n_in; i++) plain = plain && call->in[i].dtype == ASC_UNDEFINED;
+    ASC_REQUIRE(call, plain && is_packed(&call->in[B]) && !is_bytes(call) && g->n % (2 * GEMM_GATED) == 0,
+                "matmul: a gated product has packed weights in whole groups, and no addends");
+    return ASC_OK;
+}
+
 static int32_t read_problem(const asc_call *call, problem *p) {
     const asc_tensor *a = &call->in[A], *b = &call->in[B];
     gemm *g = &p->gemm;
@@ -208,6 +221,7 @@ static int32_t read_problem(const asc_call *call, problem *p) {
     g->k = a_dims[1];
     g->n = b_dims[1];
     g->a = a->data;
+    g->c_narrow = call->out[0].dtype == ASC_BFLOAT16;
     g->a_row = a_strides[0];
     g->a_k = a_dims[1] == 1 ? 1 : a_strides[1];
     g->b = b->data;
@@ -232,7 +246,10 @@ static int32_t read_problem(const asc_call *call, problem *p) {
         g->b_k = b_strides[0];
         g->b_col = b_strides[1];
     }
-    g->k_block = gemm_k_block(g->k);
+    g->gated = call->ints[2] == GATED;
+    g->k_block = g->gated ? g->k : gemm_k_block(g->k);
+    if (g->gated && (code = check_gated(call, g))) return code;
+    ASC_REQUIRE(call, g->gated || !g->c_narrow, "matmul: only a gated product gives bfloat16");
     int row = a->rank > 1, col = b->rank > 1;
     if ((code = read_output(call, p, row, col))) return code;
     if ((code = read_batch(call, p, A, a, row ? a->rank - 2 : 0))) return code;
@@ -305,7 +322,7 @@ static int64_t b_batch(const problem *p, int64_t batch) {
 
 /* Whether few columns meet many rows (gemm_narrow.c). */
 static int is_narrow(const gemm *g) {
-    return g->n <= GEMM_NARROW && g->m >= GEMM_NARROW_LEAST;
+    return !g->gated && g->n <= GEMM_NARROW && g->m >= GEMM_NARROW_LEAST;
 }
 
 /* Whether these few columns are multiplied by rows where they lie (gemm_unpacked.c): where fewer lanes of vectors are
@@ -424,7 +441,7 @@ static void pack_panel(const asc_call *call, int64_t chunk, int32_t worker, void
 
 /* Whether C is large, and nobody finds it in a cache after all that is read besides. */
 static int streams(const problem *p) {
-    double c = (double)p->batches * (double)p->gemm.m * (double)p->gemm.n * sizeof(float);
+    double c = (double)p->batches * (double)p->gemm.m * (double)p->gemm.ldc * sizeof(float);
     double b = (double)p->gemm.n * (double)p->gemm.k * sizeof(float);
     return c >= ASC_STREAM_BYTES / 2 && c + b + (p->gemm.epilogue.residual.data ? c : 0) >= ASC_STREAM_BYTES;
 }
@@ -436,7 +453,7 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
     int64_t row = chunk % (rows * columns) / columns, column = chunk % columns; /* a worker's rows, then its next */
     int64_t panels = asc_ceil_div(g.n, GEMM_PANEL);
     g.a += batch_offset(p, A, batch);
-    g.c += batch * g.m * g.n;
+    g.c = (float *)((char *)g.c + batch * g.m * g.ldc * (g.c_narrow ? 2 : 4));
     if (g.epilogue.bias.data) g.epilogue.bias.data += batch_offset(p, C, batch);
     if (g.epilogue.residual.data) g.epilogue.residual.data += batch_offset(p, R, batch);
     if (call->scratch[PACK_FIRST]) {
@@ -446,7 +463,7 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
         g.b += batch_offset(p, B, batch);
     }
     g.far = (double)g.m * (double)g.n * sizeof(float) >= FAR_BYTES;
-    g.streams = streams(p);
+    g.streams = !g.c_narrow && streams(p);
     g.keeps_rows = (int)call->scratch[KEEPS_ROWS];
     int64_t from = asc_split_at(g.m, rows, row), to = asc_split_at(g.m, rows, row + 1);
     if (is_narrow(&p->gemm)) {

@@ -1,0 +1,71 @@
+"""The two products of a gated layer become one, and no bit of a result changes."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+
+import ascend_ep
+from ascend_ep.compiler import convert as conversion
+from ascend_ep.compiler.convert_options import ConvertOptions
+from ascend_ep.compiler.plan import NativePartition
+
+K, N = 24, 20
+rng = np.random.default_rng(4)
+VALUES = {name: rng.standard_normal((K, N)).astype(np.float32) for name in ("v", "w")}
+VALUES |= {name: rng.standard_normal((K, 18)).astype(np.float32) for name in ("v18", "w18")}
+VALUES |= {name: rng.standard_normal((2306, 8)).astype(np.float32) for name in ("tall_v", "tall_w")}
+VALUES |= {"b": np.ones(N, np.float32), "zero": np.array([0]), "one": np.array([1])}
+FEEDS = {"x": rng.standard_normal((2, 5, K)), "z": rng.standard_normal((2, 5, K)), "t": np.ones((20, 2306))}
+GLU = "s = Sigmoid(g) i = Mul(g, s) y = Mul(i, u)"
+
+
+def check(
+    body: str, outputs: str, monkeypatch: pytest.MonkeyPatch, precision: str = "allow_mix_precision_bf16"
+) -> list[str]:
+    """The kernels of a model whose results are those without the pass."""
+    results = ", ".join(f"float[] {o}" for o in outputs.split())
+    source = onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["" : 20]>
+    m (float[2,5,{K}] x, float[2,5,{K}] z, float[20,2306] t) => ({results}) {{ {body} }}""")
+    source.graph.initializer.extend(onnx.numpy_helper.from_array(v, n) for n, v in VALUES.items())
+    for output in source.graph.output:
+        output.type.tensor_type.ClearField("shape")
+    options = ConvertOptions(self_check=False, sample_seed=None, precision=precision)
+    made = conversion.convert(source, options)
+    with monkeypatch.context() as m:
+        m.setattr(conversion, "gate_products", lambda plan: 0)
+        plain = conversion.convert(source, options)
+    feeds = {name: x.astype(np.float32) for name, x in FEEDS.items()}
+    runs = [ascend_ep.InferenceSession(c.to_bytes()).run(None, feeds) for c in (made, plain)]
+    for a, b in zip(*runs, strict=True):
+        np.testing.assert_array_equal(a, b)
+    return [i.kernel for p in made.plan.partitions if isinstance(p, NativePartition) for i in p.insns]
+
+
+def test_two_products_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = f"g = MatMul(x, v) u = MatMul(x, w) {GLU}"
+    assert check(body, "y", monkeypatch) == ["matmul"]
+
+
+def test_products_of_float32_stay_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = f"g = MatMul(x, v) u = MatMul(x, w) {GLU}"
+    assert check(body, "y", monkeypatch, "must_keep_origin_dtype") == ["matmul", "matmul", "swiglu"]
+
+
+@pytest.mark.parametrize(
+    ("body", "outputs"),
+    [
+        (f"g = MatMul(x, v) u = MatMul(x, w) {GLU}", "y u"),
+        (f"g = MatMul(x, v) u = MatMul(x, w) {GLU} r = Relu(g)", "y r"),
+        (f"g = MatMul(x, v) u = MatMul(z, w) {GLU}", "y"),
+        (f"g = MatMul(x, v) m = MatMul(x, w) u = Add(m, b) {GLU}", "y"),
+        (f"g = MatMul(x, v18) u = MatMul(x, w18) {GLU}", "y"),
+        (f"g = MatMul(t, tall_v) u = MatMul(t, tall_w) {GLU}", "y"),
+        (f"g = MatMul(x, v) u = Sin(g) {GLU}", "y"),
+        (f"r = Slice(x, zero, one, one) g = MatMul(r, v) u = MatMul(r, w) {GLU}", "y"),
+    ],
+)
+def test_what_is_more_than_that_stays(body: str, outputs: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernels = check(body, outputs, monkeypatch)
+    assert len(kernels) > kernels.count("matmul") >= 1
