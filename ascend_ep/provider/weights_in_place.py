@@ -13,6 +13,7 @@ import mmap
 import os
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from ascend_ep.provider.wire import delimited, fields, key, varint
@@ -27,7 +28,6 @@ _TYPE, _RAW_DATA, _EXTERNAL_DATA, _DATA_LOCATION = 2, 9, 13, 14
 _OTHER_DATA = frozenset((3, 4, 5, 6, 7, 10, 11, _EXTERNAL_DATA, _DATA_LOCATION))
 _TYPES = frozenset((1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 16))  # whole bytes, and no strings
 _EXTERNAL = 1
-_LONGEST_ENTRY = 1024  # of a session configuration
 
 _FOLDER = "session.model_external_initializers_file_folder_path"
 _OURS = "ascend_ep.weights_folder"
@@ -37,19 +37,20 @@ _paths: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 
 def lend(session: Any, session_options: Any) -> None:
     """Lets the session read its model's weights from their file, where that is possible and pays."""
-    path = os.path.realpath(session._model_path)
-    folder, name = os.path.split(path)
+    path = Path(os.path.realpath(session._model_path))
     present = _entry(session_options, _FOLDER)
-    if present not in (None, folder) or len(folder.encode(errors="replace")) > _LONGEST_ENTRY:
+    if present and present != path.anchor:
         return
     if session_options.optimized_model_filepath:
         return  # what is written then would refer to the file, too
-    model = without_weights(path, name)
+    model = without_weights(str(path), str(path.relative_to(path.anchor)))
     if model is None:
         return
-    if present is None:
-        session_options.add_session_config_entry(_FOLDER, folder)
-        session_options.add_session_config_entry(_OURS, folder)
+    if (
+        not present
+    ):  # the root: other threads may use the options for models in other folders at the same time
+        session_options.add_session_config_entry(_FOLDER, path.anchor)
+        session_options.add_session_config_entry(_OURS, path.anchor)
     _paths[session] = session._model_path
     session._model_path, session._model_bytes = None, model
 

@@ -107,21 +107,25 @@ def test_other_files_are_found_beside_the_link(tmp_path: Path, lent: list[str]) 
 def test_options_are_kept_apart(tmp_path: Path, lent: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """The folder of one model isn't that of the next, of a file or of bytes, with the same options."""
     x = weights(3, 5, 8)
-    first, second = saved(tmp_path / "a", two_layers()), saved(tmp_path / "b", two_layers())
+    first = saved(tmp_path / "a", two_layers())
+    others = onnx.load_from_string(two_layers())
+    others.graph.initializer[0].raw_data = (-weights(1, *others.graph.initializer[0].dims)).tobytes()
+    second = saved(tmp_path / "b", others.SerializeToString())
     options = ort.SessionOptions()
     options.log_severity_level = 3
     for path in (first, second):
-        np.testing.assert_allclose(
-            session(path, options).run(None, {"x": x})[0], two_layers_reference(x), atol=1e-5
-        )
-    assert lent == [first]  # the second is read as a whole
+        plain = ort.InferenceSession(path, providers=["CPUExecutionProvider"])
+        got, wanted = session(path, options).run(None, {"x": x})[0], plain.run(None, {"x": x})[0]
+        np.testing.assert_allclose(got, wanted, atol=1e-5)
+    assert lent == [first, second]
     outside = onnx.load_from_string(two_layers())
     onnx.save(outside, tmp_path / "c.onnx", save_as_external_data=True, location="c.bin", size_threshold=0)
     monkeypatch.chdir(tmp_path)
     s = session((tmp_path / "c.onnx").read_bytes(), options)
     np.testing.assert_allclose(s.run(None, {"x": x})[0], two_layers_reference(x), atol=1e-5)
     session(first), session(second)  # nobody's options
-    assert lent == [first, first, second]
+    session(second, options)
+    assert lent == [first, second, first, second, second]
 
 
 def test_what_is_written_has_its_weights(tmp_path: Path, lent: list[str]) -> None:
