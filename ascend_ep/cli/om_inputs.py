@@ -54,7 +54,7 @@ def _shapes(session: InferenceSession, sizes: dict[str, int]) -> dict[str, list[
     fixed = {name: size for name, size in sizes.items() if name in ranges}
     if not fixed:  # the sizes of the bundle's samples agree in ways that it doesn't store
         pairs = (p for e, x in bundle.samples() for p in zip(e.dims, x.shape, strict=False) if e.is_input)
-        fixed = {name: size for name, size in pairs if name in ranges}
+        fixed = {name: size for name, size in (*bundle.sizes.items(), *pairs) if name in ranges}
     profile = next((p for p in bundle.profiles if fixed.items() <= p.items()), {})
     chosen = agreeing_sizes(ranges, fixed | profile, agreements, ranges, FREE_SIZE)
     return {

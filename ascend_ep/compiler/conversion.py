@@ -32,6 +32,7 @@ from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.fusion.ledger import Outcome
 from ascend_ep.opdef.registry import Registry
 from ascend_ep.runtime import trust
+from ascend_ep.runtime.bundle import SIZES
 from ascend_ep.runtime.comparison import BOUNDS
 
 from . import samples
@@ -99,6 +100,7 @@ class Conversion:
         )
         warnings.warn(f"{text} (--input_hint_shape says which to try)", RuntimeWarning, stacklevel=3)
         self.plan.samples.clear()
+        self.plan.meta.pop(SIZES, None)
         return write()
 
     def reserve_samples(self, size: int = samples.FREE_SIZE) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.agreements import agreeing_sizes
 from ascend_ep.opdef.dims import evaluate, static, symbols
+from ascend_ep.runtime.bundle import SIZES
 
 from .plan import Edge, Plan, Sample
 
@@ -98,15 +100,17 @@ def reserve(
     """Gives the plan sample inputs, and zeros where their outputs will be; free dimensions are about `size`.
 
     False, and there are none, when sizes of inputs or outputs can't be known before a run, or are too large
-    to store.
+    to store. The sizes of free dimensions are kept even then.
     """
     plan.samples.clear()
     inputs = [e for e in plan.edges if e.is_input]
     outputs = [e for e in plan.edges if e.is_output]
     given = {name for e in inputs for name in symbols(e.dims)}
+    sizes = bindings(plan, size, hints)
+    if given:
+        plan.meta[SIZES] = json.dumps({name: n for name, n in sizes.items() if name in given})
     if not symbols([d for e in outputs for d in e.dims]) <= given:
         return False
-    sizes = bindings(plan, size, hints)
     arrays = random_inputs(inputs, sizes, seed, images)
     zeros = random_inputs(outputs, sizes, seed)
     if arrays is None or zeros is None:

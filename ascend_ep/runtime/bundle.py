@@ -21,6 +21,8 @@ from .element_types import BFLOAT16, numpy_dtype
 from .layouts import LAYOUT_NAMES
 
 NONE: int = lib.ASC_NONE
+#: the metadata entry of Bundle.sizes
+SIZES = "sizes"
 
 MAX_DIM_TEXT = 256
 
@@ -171,6 +173,16 @@ class Bundle:
         for s in self._section(lib.ASC_SEC_PROFILES, "asc_profile_size"):
             found.setdefault(s.profile, {})[self.symbols[s.symbol].name] = s.size
         return tuple(found.values())
+
+    @cached_property
+    def sizes(self) -> dict[str, int]:
+        """A size of each free dimension at which the model is likely to run: those of conversion."""
+        try:
+            found = json.loads(self.meta.get(SIZES, "{}"))
+        except (ValueError, RecursionError):
+            return {}
+        sizes = found.items() if isinstance(found, dict) else ()
+        return {name: n for name, n in sizes if type(n) is int and 0 <= n < 2**31}
 
     @cached_property
     def agreements(self) -> tuple[Agreement, ...]:

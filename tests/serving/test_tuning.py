@@ -148,6 +148,24 @@ def test_a_model_that_samples_do_not_fit_is_served_all_the_same() -> None:
     assert "multiple of 7" in execution.describe()["why"]
 
 
+def test_a_model_without_samples_is_tried_at_sizes_that_agree(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def positions() -> onnx.ModelProto:
+        return onnx.parser.parse_model(
+            """<ir_version: 10, opset_import: ["": 17]>
+            g (float[B,P] past, float[B,S] new, float[M,T] mask) => (int64[2,K] y) {
+            k = Concat<axis=1>(past, new) kt = Transpose<perm=[1, 0]>(k)
+            s = MatMul(mask, kt) y = NonZero(s) }"""
+        )
+
+    with caplog.at_level("INFO", "ascend_ep.serving"):
+        version = loaded(tmp_path, positions, ModelConfig())
+    assert "can't be tried" not in version.execution.describe()["why"]
+    assert version.execution.seconds > 0
+    assert "has no samples; it is tried at B=2, P=2, S=2, M=2, T=4" in caplog.text
+
+
 def fake(run: Callable[[np.ndarray], np.ndarray]) -> tuple[Run, Samples]:
     signature = Signature((TensorSpec("x", "FP32", ("N", 4)),), (TensorSpec("y", "FP32", ("N", 4)),))
     return lambda inputs: [run(inputs["x"])], Samples(signature)

@@ -67,7 +67,11 @@ class LoadedVersion:
         # copies: an array of the bundle's keeps all of it in memory
         stored = {edge.name: np.array(array) for edge, array in session.bundle.samples()}
         inputs = {spec.name: stored[spec.name] for spec in self.signature.inputs if spec.name in stored}
-        self._samples = Samples(self.signature, inputs)
+        sizes = {} if inputs else session.bundle.sizes
+        if not inputs and any(isinstance(d, str) for spec in self.signature.inputs for d in spec.dims):
+            tried = ", ".join(f"{d}={n}" for d, n in sizes.items()) or "sizes of which it says nothing"
+            log.info("%s, version %d: its bundle has no samples; it is tried at %s", model, number, tried)
+        self._samples = Samples(self.signature, inputs, sizes)
         self._run: Run = partial(session.run, None)
         self.execution = self._tuned(rim, open_session, self._chosen_before(old))
         self.implementations = self._alternatives(open_session, original, stored)
