@@ -24,22 +24,13 @@ from ascend_ep.compiler.plan import (
 )
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.agreements import Agreement, OrOne
-from ascend_ep.opdef.dims import Dim, Node, tree
 from ascend_ep.runtime._rt import ffi, lib
 from ascend_ep.runtime.layouts import LAYOUT_NAMES, LAYOUTS
 
+from .pools import Pools
+
 NONE: int = lib.ASC_NONE
 INT64_MAX = 2**63 - 1
-
-_DIM_OPS = {
-    "add": lib.ASC_DIM_ADD,
-    "sub": lib.ASC_DIM_SUB,
-    "mul": lib.ASC_DIM_MUL,
-    "floordiv": lib.ASC_DIM_FLOORDIV,
-    "mod": lib.ASC_DIM_MOD,
-    "max": lib.ASC_DIM_MAX,
-    "min": lib.ASC_DIM_MIN,
-}
 
 
 @dataclass(frozen=True)
@@ -76,19 +67,12 @@ class Placement:
 
 
 class PlanImage:
-    """Turns a plan into sections, keeping one copy of equal strings, dims and index runs."""
+    """Turns a plan into sections: records of fixed size, which refer to pools and to each other by number."""
 
     def __init__(self, plan: Plan, placement: Placement) -> None:
         self._plan = plan
         self._placed = placement
-        self._strings = bytearray(b"\0")
-        self._string_at: dict[str, int] = {"": 0}
-        self._dims: list[tuple[int, int, int, int]] = []
-        self._dim_at: dict[tuple[int, int, int, int], int] = {}
-        self._dim_of: dict[Dim, int] = {}
-        self._indices: list[int] = []
-        self._run_at: dict[tuple[int, ...], int] = {}
-        self._floats: list[float] = []
+        self._pools = Pools(plan.symbols)
         self._attrs: list[dict[str, int]] = []
         self._symbol_at = {name: i for i, name in enumerate(plan.symbols)}
         self._native_at = {native: i for i, native in enumerate(placement.natives)}
@@ -114,16 +98,22 @@ class PlanImage:
         samples = self._structs("asc_sample", map(self._sample, range(len(self._plan.samples))))
         meta = self._structs(
             "asc_meta",
-            ({"key": self._string(k), "value": self._string(v)} for k, v in self._plan.meta.items()),
+            (
+                {"key": self._pools.string(k), "value": self._pools.string(v)}
+                for k, v in self._plan.meta.items()
+            ),
         )
         agreements = self._structs("asc_agreement", map(self._agreement, self._plan.agreements))
-        dims = ({"op": op, "a": a, "b": b, "value": value} for op, a, b, value in self._dims)
+        dims = ({"op": op, "a": a, "b": b, "value": value} for op, a, b, value in self._pools.dims)
         return _assemble(
             [
                 (lib.ASC_SEC_SYMBOLS, symbols),
                 (lib.ASC_SEC_DIMS, self._structs("asc_dim", dims)),
-                (lib.ASC_SEC_INDICES, (4, struct.pack(f"<{len(self._indices)}I", *self._indices))),
-                (lib.ASC_SEC_FLOATS, (8, struct.pack(f"<{len(self._floats)}d", *self._floats))),
+                (
+                    lib.ASC_SEC_INDICES,
+                    (4, struct.pack(f"<{len(self._pools.indices)}I", *self._pools.indices)),
+                ),
+                (lib.ASC_SEC_FLOATS, (8, struct.pack(f"<{len(self._pools.floats)}d", *self._pools.floats))),
                 (lib.ASC_SEC_WEIGHTS, self._structs("asc_weight", map(_digested, self._placed.weights))),
                 (lib.ASC_SEC_VALUES, self._structs("asc_value", values)),
                 (lib.ASC_SEC_INSNS, self._structs("asc_insn", insns)),
@@ -136,12 +126,10 @@ class PlanImage:
                 (lib.ASC_SEC_PROFILES, self._structs("asc_profile_size", self._profile_sizes())),
                 (lib.ASC_SEC_WEIGHT_FILES, self._structs("asc_weight_file", self._weight_files())),
                 (lib.ASC_SEC_AGREEMENTS, agreements),
-                (lib.ASC_SEC_STRINGS, (1, bytes(self._strings))),
+                (lib.ASC_SEC_STRINGS, (1, bytes(self._pools.strings))),
             ],
             self._min_reader(values, partitions),
         )
-
-    # --- interning ----------------------------------------------------------------------------
 
     def _min_reader(
         self, values: Sequence[Mapping[str, Any]], partitions: Sequence[Mapping[str, Any]]
@@ -153,50 +141,6 @@ class PlanImage:
         known += [2] if any(p.get("fallback") for p in partitions) else []
         return max(*known, *(LAYOUTS[LAYOUT_NAMES[v["layout"]]].reader for v in values), 1)
 
-    def _string(self, text: str) -> int:
-        found = self._string_at.get(text)
-        if found is None:
-            found = self._string_at[text] = len(self._strings)
-            self._strings += text.replace("\0", "\ufffd").encode("utf-8", "replace") + b"\0"
-        return found
-
-    def _dim(self, dim: Dim) -> int:
-        found = self._dim_of.get(dim)
-        if found is None:
-            found = self._dim_of[dim] = self._node(tree(dim))
-        return found
-
-    def _node(self, node: Node) -> int:
-        if node.op == "const":
-            record = (lib.ASC_DIM_CONST, 0, 0, int(node.value))
-        elif node.op == "symbol":
-            record = (lib.ASC_DIM_SYMBOL, self._symbol_at[str(node.value)], 0, 0)
-        else:
-            a, b = (self._node(arg) for arg in node.args)
-            record = (_DIM_OPS[node.op], a, b, 0)
-        found = self._dim_at.get(record)
-        if found is None:
-            found = self._dim_at[record] = len(self._dims)
-            self._dims.append(record)
-        return found
-
-    def _run(self, numbers: Sequence[int]) -> int:
-        """Where these numbers stand in INDICES; equal runs are stored once."""
-        key = tuple(numbers)
-        found = self._run_at.get(key)
-        if found is None:
-            found = self._run_at[key] = len(self._indices)
-            self._indices += key
-        return found
-
-    def _dim_run(self, dims: Sequence[Dim]) -> int:
-        return self._run([self._dim(d) for d in dims])
-
-    def _float_run(self, floats: Sequence[float]) -> int:
-        first = len(self._floats)
-        self._floats += floats
-        return first
-
     # --- records ------------------------------------------------------------------------------
 
     def _structs(self, ctype: str, records: Iterable[dict[str, Any]]) -> tuple[int, bytes]:
@@ -207,7 +151,7 @@ class PlanImage:
     def _symbol(self, name: str) -> dict[str, Any]:
         size = self._plan.symbols[name]
         return {
-            "name": self._string(name),
+            "name": self._pools.string(name),
             "min": size.min,
             "max": INT64_MAX if size.max is None else size.max,
         }
@@ -221,16 +165,16 @@ class PlanImage:
 
     def _agreement(self, agreement: Agreement) -> dict[str, int]:
         return {
-            "left": self._dim(agreement.left),
-            "right": self._dim(agreement.right),
+            "left": self._pools.dim(agreement.left),
+            "right": self._pools.dim(agreement.right),
             "or_one": int(agreement.or_one),
-            "text": self._string(agreement.text),
+            "text": self._pools.string(agreement.text),
         }
 
     def _weight_files(self) -> list[dict[str, Any]]:
         return [
             {
-                "name": self._string(f.name),
+                "name": self._pools.string(f.name),
                 "first_weight": f.first,
                 "n_weights": f.count,
                 "bytes": f.size,
@@ -242,11 +186,11 @@ class PlanImage:
     def _edge(self, edge: Edge) -> dict[str, Any]:
         role = (lib.ASC_EDGE_INPUT if edge.is_input else 0) | (lib.ASC_EDGE_OUTPUT if edge.is_output else 0)
         return {
-            "name": self._string(edge.name),
+            "name": self._pools.string(edge.name),
             "dtype": edge.dtype,
             "rank": len(edge.dims),
             "role": role,
-            "first_dim": self._dim_run(edge.dims),
+            "first_dim": self._pools.dim_run(edge.dims),
         }
 
     def _native_partition(
@@ -261,15 +205,15 @@ class PlanImage:
         ins = [n for edge, ref in partition.inputs for n in (self._edge_at[edge], number[ref])]
         outs = [n for edge, ref in partition.outputs for n in (self._edge_at[edge], number[ref])]
         return {
-            "name": self._string(partition.name),
+            "name": self._pools.string(partition.name),
             "kind": lib.ASC_PARTITION_NATIVE,
             "first_value": first,
             "n_values": len(kept),
             "first_insn": first_insn,
             "n_insns": len(partition.insns),
-            "first_input": self._run(ins),
+            "first_input": self._pools.run(ins),
             "n_inputs": len(partition.inputs),
-            "first_output": self._run(outs),
+            "first_output": self._pools.run(outs),
             "n_outputs": len(partition.outputs),
         }
 
@@ -278,17 +222,17 @@ class PlanImage:
         ins = [n for edge in partition.inputs for n in (self._edge_at[edge], NONE)]
         outs = [n for edge in partition.outputs for n in (self._edge_at[edge], NONE)]
         return {
-            "name": self._string(partition.name),
+            "name": self._pools.string(partition.name),
             "kind": lib.ASC_PARTITION_HOST,
             "first_value": n_values,
             "first_insn": n_insns,
-            "first_input": self._run(ins),
+            "first_input": self._pools.run(ins),
             "n_inputs": len(partition.inputs),
-            "first_output": self._run(outs),
+            "first_output": self._pools.run(outs),
             "n_outputs": len(partition.outputs),
             "host_offset": place.offset,
             "host_bytes": place.size,
-            "reason": self._string(partition.reason),
+            "reason": self._pools.string(partition.reason),
         }
 
     def _value(self, ref: Ref, number: dict[Ref, int]) -> dict[str, Any]:
@@ -298,15 +242,15 @@ class PlanImage:
         elif ref.kind == VIEW and ref.base is not None:
             base = number[ref.base]
         return {
-            "name": self._string(ref.name),
+            "name": self._pools.string(ref.name),
             "dtype": ref.dtype,
             "kind": ref.kind,
             "rank": ref.rank,
             "layout": LAYOUTS[ref.weight.layout].number if ref.weight else lib.ASC_LAYOUT_PLAIN,
-            "first_dim": self._dim_run(ref.dims),
-            "first_stride": NONE if ref.strides is None else self._dim_run(ref.strides),
+            "first_dim": self._pools.dim_run(ref.dims),
+            "first_stride": NONE if ref.strides is None else self._pools.dim_run(ref.strides),
             "base": base,
-            "offset": NONE if ref.offset == 0 else self._dim(ref.offset),
+            "offset": NONE if ref.offset == 0 else self._pools.dim(ref.offset),
         }
 
     def _insn(self, insn: Insn, number: dict[Ref, int]) -> dict[str, Any]:
@@ -314,39 +258,44 @@ class PlanImage:
         first_attr = len(self._attrs)
         self._attrs += [self._attr(name, value) for name, value in insn.attrs.items()]
         return {
-            "name": self._string(insn.name),
-            "kernel": self._string(insn.kernel),
+            "name": self._pools.string(insn.name),
+            "kernel": self._pools.string(insn.kernel),
             "n_in": len(insn.ins),
             "n_out": len(insn.outs),
-            "first_operand": self._run(operands),
-            "first_int": self._dim_run(insn.ints),
+            "first_operand": self._pools.run(operands),
+            "first_int": self._pools.dim_run(insn.ints),
             "n_ints": len(insn.ints),
-            "first_float": self._float_run(insn.floats),
+            "first_float": self._pools.float_run(insn.floats),
             "n_floats": len(insn.floats),
             "native": NONE if insn.native is None else self._native_at[insn.native],
             "first_attr": first_attr,
             "n_attrs": len(insn.attrs),
-            "op_type": self._string(insn.op_type),
+            "op_type": self._pools.string(insn.op_type),
         }
 
     def _attr(self, name: str, value: AttrValue) -> dict[str, int]:
-        key = self._string(name)
+        key = self._pools.string(name)
         if isinstance(value, str):
-            return {"name": key, "kind": lib.ASC_ATTR_STRING, "first": self._string(value), "count": 1}
+            return {"name": key, "kind": lib.ASC_ATTR_STRING, "first": self._pools.string(value), "count": 1}
         if any(isinstance(v, float) for v in value):
             floats = [float(v) for v in value if isinstance(v, int | float)]
             return {
                 "name": key,
                 "kind": lib.ASC_ATTR_FLOATS,
-                "first": self._float_run(floats),
+                "first": self._pools.float_run(floats),
                 "count": len(floats),
             }
         dims = [v for v in value if not isinstance(v, float)]
-        return {"name": key, "kind": lib.ASC_ATTR_INTS, "first": self._dim_run(dims), "count": len(dims)}
+        return {
+            "name": key,
+            "kind": lib.ASC_ATTR_INTS,
+            "first": self._pools.dim_run(dims),
+            "count": len(dims),
+        }
 
     def _native(self, native: Native) -> dict[str, Any]:
         place = self._placed.natives[native]
-        return {"name": self._string(native.name)} | _digested(place)
+        return {"name": self._pools.string(native.name)} | _digested(place)
 
     def _sample(self, index: int) -> dict[str, Any]:
         sample, place = self._plan.samples[index], self._placed.samples[index]
