@@ -9,7 +9,8 @@ import pytest
 import ascend_ep
 from ascend_ep.compiler import convert as conversion
 from ascend_ep.compiler.convert_options import ConvertOptions
-from ascend_ep.compiler.plan import NativePartition
+from ascend_ep.compiler.plan import NativePartition, Weight
+from ascend_ep.compiler.rewrites import gate_products
 
 K, N = 24, 20
 rng = np.random.default_rng(4)
@@ -43,14 +44,34 @@ def check(
     return [i.kernel for p in made.plan.partitions if isinstance(p, NativePartition) for i in p.insns]
 
 
-def test_two_products_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("precision", ["must_keep_origin_dtype", "allow_mix_precision_bf16"])
+def test_two_products_are_one(precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
     body = f"g = MatMul(x, v) u = MatMul(x, w) {GLU}"
-    assert check(body, "y", monkeypatch) == ["matmul"]
+    assert check(body, "y", monkeypatch, precision) == ["matmul"]
 
 
-def test_products_of_float32_stay_two(monkeypatch: pytest.MonkeyPatch) -> None:
-    body = f"g = MatMul(x, v) u = MatMul(x, w) {GLU}"
-    assert check(body, "y", monkeypatch, "must_keep_origin_dtype") == ["matmul", "matmul", "swiglu"]
+@pytest.mark.parametrize("order", ["C", "F", "strided"])
+@pytest.mark.parametrize("kind", [np.float32, np.float16])
+def test_columns_lie_by_turns(order: str, kind: type) -> None:
+    sides = [
+        np.asarray(rng.standard_normal((6, 12)).astype(kind), order="F" if order == "F" else "C")
+        for _ in "vw"
+    ]
+    if order == "strided":
+        sides = [s[::2, 2:10] for s in sides]
+    made = gate_products._ByTurns(*(Weight(s) for s in sides)).numpy()
+    columns = sides[0].shape[1]
+    wanted = [s[:, at : at + 4] for at in range(0, columns, 4) for s in sides]
+    np.testing.assert_array_equal(made, np.concatenate(wanted, axis=1))
+    assert made.dtype == kind
+
+
+def test_so_are_those_of_float16_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large ones that float16 holds are stored in it."""
+    for weight in ("half_v", "half_w"):
+        monkeypatch.setitem(VALUES, weight, rng.integers(-4, 4, (K, 768)).astype(np.float32))
+    body = f"g = MatMul(x, half_v) u = MatMul(x, half_w) {GLU}"
+    assert check(body, "y", monkeypatch, "must_keep_origin_dtype") == ["matmul"]
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,8 @@ from ascend_ep.opdef.dtypes import FLOAT32
 GATED = 12
 GROUP = 4
 #: Rows of weights, by layout, up to which a product is one block of K in the caches: it has nowhere to keep
-#: sums of several. Those that multiply float32 gain nothing (prefill of 128 and 512: 1.00).
-MOST_ROWS = {"pairs32": 2304}
+#: sums of several.
+MOST_ROWS = {"panel32": 1152, "halves32": 1152, "pairs32": 2304}
 #: Rows of x from which on it pays: products of fewer wait for their weights alone. Free sizes count as many.
 LEAST_ROWS = 8
 #: Elements of a weight, of which conversion holds a copy: 256 MB of float32.
@@ -114,5 +114,12 @@ class _ByTurns:
     def numpy(self) -> NDArray[np.generic]:
         arrays = [w.array() for w in (self.first, self.second)]
         rows, columns = arrays[0].shape
-        sides = [a.reshape(rows, columns // GROUP, GROUP) for a in arrays]
-        return np.stack(sides, axis=2).reshape(rows, 2 * columns)
+        if all(a.flags.f_contiguous for a in arrays):  # as torch.nn.Linear has them: groups are whole runs
+            sides = [a.T.reshape(columns // GROUP, GROUP, rows) for a in arrays]
+            return np.stack(sides, axis=1).reshape(2 * columns, rows).T
+        kind = arrays[0].dtype
+        group = np.dtype((np.void, GROUP * kind.itemsize))  # moved as one element: four times as fast
+        both = np.empty((rows, columns // GROUP, 2), group)
+        for i, array in enumerate(arrays):
+            both[:, :, i] = np.ascontiguousarray(array).view(group)
+        return both.view(kind).reshape(rows, 2 * columns)

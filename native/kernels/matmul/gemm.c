@@ -134,16 +134,31 @@ static int ends_beside(const gemm *g) {
     const epilogue *e = &g->epilogue;
     int adds = (!e->bias.data || (e->bias.row == 0 && e->bias.col == 1)) && (!e->residual.data || e->residual.col == 1);
     int activates = e->activation == (g->pairs ? EPILOGUE_GELU_COARSE : EPILOGUE_GELU);
-    return GEMM_TILE_ENDS && !g->gated && adds && e->alpha == 1 && e->beta == 1 && e->rounding == ROUND_NOT &&
+    if (g->gated) return GEMM_TILE_ENDS;
+    return GEMM_TILE_ENDS && adds && e->alpha == 1 && e->beta == 1 && e->rounding == ROUND_NOT &&
            (activates || (e->activation == EPILOGUE_NONE && (g->streams || !epilogue_is_plain(e))));
+}
+
+/* Where a gated tile's rows go, and how far they are apart in floats. */
+static float *gated_row(const gemm *g, int64_t row, int64_t col) {
+    return (float *)((char *)g->c + (row * g->ldc + col / 2) * (g->c_narrow ? 2 : 4));
+}
+
+static int64_t gated_row_floats(const gemm *g) {
+    return g->c_narrow ? g->ldc / 2 : g->ldc;
 }
 
 /* Ends the tile that is pending, if any, on its own. */
 static void end_pending(const gemm *g, pending *p) {
     if (!p || !p->end.rows) return;
-    epilogue_rows sums = epilogue_in_place(p->sums[p->now], GEMM_TILE_COLS, p->end.rows, GEMM_TILE_COLS);
-    store_tile(g, &g->epilogue, &sums, p->row, p->col, 1);
+    int64_t rows = p->end.rows;
     p->end.rows = 0;
+    if (g->gated) {
+        ASC_FN(gemm_store_gated)(g, p->sums[p->now], GEMM_TILE_COLS, p->row, rows, p->col, GEMM_TILE_COLS);
+        return;
+    }
+    epilogue_rows sums = epilogue_in_place(p->sums[p->now], GEMM_TILE_COLS, rows, GEMM_TILE_COLS);
+    store_tile(g, &g->epilogue, &sums, p->row, p->col, 1);
 }
 
 /* Leaves the end of a tile, whose sums lie at the pending one's next place, to the next tile. */
@@ -159,7 +174,13 @@ static void leave_end(const gemm *g, pending *p, int64_t row, int rows, int64_t 
                              .residual_row = residual->data ? residual->row : 0,
                              .y = g->c + row * g->ldc + col,
                              .y_row = g->ldc,
-                             .activates = g->epilogue.activation != EPILOGUE_NONE};
+                             .kind = g->epilogue.activation == EPILOGUE_NONE ? GEMM_END_ADDS : GEMM_END_ACTIVATES};
+    if (g->gated) {
+        p->end.kind = GEMM_END_GATES;
+        p->end.narrow = g->c_narrow;
+        p->end.y = gated_row(g, row, col);
+        p->end.y_row = gated_row_floats(g);
+    }
     p->end.streams = g->streams && (uintptr_t)p->end.y % sizeof(vf) == 0 && g->ldc % ASC_VF == 0;
 }
 
@@ -173,8 +194,8 @@ static void end_beside(const gemm *g, pending *p, gemm_tile *t, int64_t row, int
         t->ahead_residual_row = residual->row;
     }
     if (!g->streams) {
-        t->ahead_y = g->c + row * g->ldc + col;
-        t->ahead_y_row = g->ldc;
+        t->ahead_y = g->gated ? gated_row(g, row, col) : g->c + row * g->ldc + col;
+        t->ahead_y_row = g->gated ? gated_row_floats(g) : g->ldc;
     }
 }
 
@@ -200,7 +221,7 @@ static void run_tile(const block *k, int64_t row, int rows, const float *a, int6
         else
             end_pending(g, p);
     }
-    if (g->far && g->gated)
+    if (g->far && g->gated && !t.end)
         fetch_gated(g, row, rows, col);
     else if (g->far && !t.end)
         fetch_output(g, c, row, rows, col, width, last);
@@ -213,13 +234,13 @@ static void run_tile(const block *k, int64_t row, int rows, const float *a, int6
                 for (int64_t j = 0; j < width; j++) edge[i * width + j] = j < cols ? c[i * g->ldc + j] : 0;
     }
     run_register_tile(k, rows, vectors, &t);
-    if (g->gated) {
-        ASC_FN(gemm_store_gated)(g, edge, width, row, rows, col, cols);
-        return;
-    }
     if (t.end) p->end.rows = 0;
     if (leaves) {
         leave_end(g, p, row, rows, col);
+        return;
+    }
+    if (g->gated) {
+        ASC_FN(gemm_store_gated)(g, edge, width, row, rows, col, cols);
         return;
     }
     epilogue_rows sums = epilogue_in_place(edge, width, rows, asc_least(cols, width));

@@ -1,24 +1,16 @@
 /* The end of a tile of a gated product: columns of B lie in groups of GEMM_GATED of the gate, then as many of what it
  * lets through, and a row of the result has half as many: silu(gate) * up. The bits of the swiglu kernel on both
  * products. */
+#include "gemm_gated.h"
+
 #include "bfloat16.h"
 #include "chunks.h"
-#include "gemm.h"
-#include "swiglu.h"
-
-/* Elements of a gate, and of what it lets through, among two vectors of sums: lane i is of group i / GEMM_GATED. */
-static inline vi gate_lanes(void) {
-    vi lane = vi_iota();
-    return lane + (lane & ~(GEMM_GATED - 1));
-}
 
 static inline __attribute__((always_inline)) void finish_row(const float *sums, int64_t width, void *y, int64_t at,
                                                              int64_t outputs, int narrow, int streams) {
-    vi gates = gate_lanes();
     for (int64_t i = 0; i < outputs; i += ASC_VF) {
         vf low = vf_load(sums + 2 * i), high = 2 * i + ASC_VF < width ? vf_load(sums + 2 * i + ASC_VF) : (vf){0};
-        vf gate = __builtin_shuffle(low, high, gates), up = __builtin_shuffle(low, high, gates + GEMM_GATED);
-        vf v = vf_swiglu(gate, up);
+        vf v = gemm_gate(low, high);
         if (streams && outputs - i >= ASC_VF)
             vf_stream((float *)y + at + i, v);
         else

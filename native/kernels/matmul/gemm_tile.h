@@ -26,7 +26,10 @@
 #define GEMM_TILE_ENDS (ASC_VF == 16) /* whether registers hold a tile and the end of another */
 #define GEMM_ENDING_ROWS 12           /* least height of a tile that ends another */
 
-/* What a tile of GEMM_TILE_COLS columns ends with: y = activation(sums + bias + residual). */
+enum { GEMM_END_ADDS, GEMM_END_ACTIVATES, GEMM_END_GATES, GEMM_END_KINDS };
+
+/* What a tile of GEMM_TILE_COLS columns ends with: y = activation(sums + bias + residual), or what a gate lets through
+ * (gemm_gated.h). */
 typedef struct gemm_tile_end {
     int64_t rows;
     const float *sums; /* whole rows, one behind the other */
@@ -35,8 +38,9 @@ typedef struct gemm_tile_end {
     int64_t residual_row;
     float *y;
     int64_t y_row;
-    int activates; /* by GELU */
-    int streams;   /* past the caches: y is aligned */
+    int kind;    /* activates: by GELU */
+    int streams; /* past the caches: y is aligned */
+    int narrow;  /* y of a gate is bfloat16; strides count memory of floats */
 } gemm_tile_end;
 
 /* c[i * ldc + j] (+)= sum over k of a[k * a_step + i] * B[k][j]. Column j of B lies in panel

@@ -8,7 +8,8 @@
  *   GEMM_TILE_RUN                  the function's name
  */
 #include "activation.h"
-#include "gemm_tile.h"
+#include "bfloat16.h"
+#include "gemm_gated.h"
 
 #define AHEAD 512                       /* floats */
 #define PER_PANEL (GEMM_PANEL / ASC_VF) /* vectors in a row of a panel */
@@ -113,7 +114,38 @@ static inline __attribute__((always_inline)) void end_vector(const float *sums, 
         EACH_SUM(height, 2) vf_store(c + i * ldc + v * ASC_VF, sum[i][v]);                            \
     }
 
-#define ENDINGS(height) ENDING(height, adding, EPILOGUE_NONE) ENDING(height, activating, GEMM_GELU)
+static inline __attribute__((always_inline)) void end_gate(const float *sums, float *y, int narrow, int streams) {
+    vf x = gemm_gate(vf_load(sums), vf_load(sums + ASC_VF));
+    if (narrow)
+        vf_store_bf16((uint16_t *)y, x);
+    else if (streams)
+        vf_stream(y, x);
+    else
+        vf_store(y, x);
+}
+
+/* The same of a gated tile, a row with every second step. */
+#define GATING(height)                                                     \
+    static void tile_##height##_gating(const gemm_tile *t) {               \
+        BEGIN(height, 2);                                                  \
+        const gemm_tile_end end = *t->end;                                 \
+        const float *sums = end.sums, *ahead_y = t->ahead_y;               \
+        float *y = end.y;                                                  \
+        int64_t k = t->k - 2 * end.rows;                                   \
+        for (int64_t left = end.rows; left > 0; left--) {                  \
+            end_gate(sums, y, end.narrow, end.streams);                    \
+            __builtin_prefetch(ahead_y, 1, 2);                             \
+            STEP(height, 2);                                               \
+            STEP(height, 2);                                               \
+            ahead_y += t->ahead_y_row;                                     \
+            sums += GEMM_TILE_COLS;                                        \
+            y += end.y_row;                                                \
+        }                                                                  \
+        for (; k > 0; k--) STEP(height, 2);                                \
+        EACH_SUM(height, 2) vf_store(c + i * ldc + v * ASC_VF, sum[i][v]); \
+    }
+
+#define ENDINGS(height) ENDING(height, adding, EPILOGUE_NONE) ENDING(height, activating, GEMM_GELU) GATING(height)
 ENDINGS(12)
 ENDINGS(13)
 ENDINGS(14)
@@ -132,14 +164,14 @@ static const tile_fn TILES[GEMM_ROWS][2] = {
 };
 
 #if GEMM_TILE_ENDS
-#define ENDS(rows) {tile_##rows##_adding, tile_##rows##_activating}
-static const tile_fn ENDING_TILES[GEMM_ROWS - GEMM_ENDING_ROWS + 1][2] = {ENDS(12), ENDS(13), ENDS(14)};
+#define ENDS(rows) {tile_##rows##_adding, tile_##rows##_activating, tile_##rows##_gating}
+static const tile_fn ENDING_TILES[GEMM_ROWS - GEMM_ENDING_ROWS + 1][GEMM_END_KINDS] = {ENDS(12), ENDS(13), ENDS(14)};
 #endif
 
 void GEMM_TILE_RUN(int rows, int vectors, const gemm_tile *t) {
 #if GEMM_TILE_ENDS
     if (t->end) {
-        ENDING_TILES[rows - GEMM_ENDING_ROWS][t->end->activates](t);
+        ENDING_TILES[rows - GEMM_ENDING_ROWS][t->end->kind](t);
         return;
     }
 #endif
