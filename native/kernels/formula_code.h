@@ -333,7 +333,7 @@ typedef uint8_t e_b8;
 
 /* load_T(p, n, full): LANES elements, or only the first n when not full (the others are 0); splat_T(p): one
  * element everywhere; store_T likewise, past the caches where full is 2 and p aligned; round_T(v): to the type and
- * back. n < LANES unless full. */
+ * back. n < LANES unless full. Where full is 2 or 3, what is a page ahead is fetched. */
 #define ELEMENT_IO(name, of, to)                                   \
     FN V unpack_##name(const e_##name *p) {                        \
         V v;                                                       \
@@ -391,7 +391,7 @@ FN V round_f64(V v) {
 #else
 ELEMENT_IO(f64, SAME, SAME)
 FN V load_f32(const float *p, int64_t n, int full) {
-    if (full == 2) __builtin_prefetch(p + 1024); /* the hardware's own stops where a page ends */
+    if (full >= 2) __builtin_prefetch(p + 1024); /* the hardware's own stops where a page ends */
     return full ? vf_load(p) : vf_load_tail(p, n, 0.0f);
 }
 FN void store_f32(float *p, V v, int64_t n, int full) {

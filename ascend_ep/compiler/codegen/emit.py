@@ -89,6 +89,17 @@ class NestText(NestPasses):
         yield f"        item{n}_2(f, next, {row});"
         yield "    }"
 
+    def _streamed_items(self) -> str:
+        """How many of the items store past the caches: all rows that wait for memory in all of their passes,
+        since they would wait longer for the lines that they write."""
+        nest, cached = self.nest, self.schedule.cached
+        total = " + ".join(self._bytes(t) for t in nest.tensors()) or "0"
+        if len(nest.passes) > 1 and not self._fetching:
+            return f"{total} > {cached} ? STREAM_TURN : 0"
+        names = {name for number in range(len(nest.passes)) for name in self._streamed(number)}
+        written = " + ".join(self._bytes(t) for t in nest.tensors() if t.name in names) or "0"
+        return f"streamed_items({total}, {written}, {cached})"
+
     @staticmethod
     def _bytes(t: Tensor) -> str:
         """Of all of a tensor that a call touches."""
@@ -119,12 +130,7 @@ class NestText(NestPasses):
         cost = f"{span} * {item_cost(nest)} / LANES"
         yield f"    j->per_chunk = items_per_chunk(call, j->items, {cost});"
         yield f"    j->kept_bytes = ({width} + LANES) * (int64_t)sizeof(S) / 64 * 64 + 64;"
-        written = {name for number in range(len(nest.passes)) for name in self._streamed(number)}
-        sizes, outputs = (
-            " + ".join(self._bytes(t) for t in nest.tensors() if t.name in names) or "0"
-            for names in ({t.name for t in nest.tensors()}, written)
-        )
-        yield f"    j->streamed = streamed_items({sizes}, {outputs}, {self.schedule.cached});"
+        yield f"    j->streamed = {self._streamed_items()};"
         kept = len(self.kept)
         slices = f"ceil_div(j->items, j->per_chunk) * {kept} * j->kept_bytes"
         yield f"    return t->bytes + (uint64_t)({slices if kept else 0});"

@@ -201,6 +201,9 @@ class NestPasses(NestValues):
             aligned = " && ".join(f"is_aligned(f->{name} + at)" for name in streamed)
             yield f"        if (f->streams && {aligned})"
             yield "            " + turns + call % ("i", "LANES", "2", turn)
+            if len(self.nest.passes) == 1:  # what is read once comes from far away
+                yield "        if (j->streamed)"
+                yield "            " + turns + call % ("i", "LANES", "3", turn)
         yield "        " + turns + call % ("i", "LANES", "1", turn)
         yield "        for (; i + LANES <= end; i += LANES) " + call % ("i", "LANES", "1", "1")
         yield "        if (i < end) " + call % ("i", "end - i", "0", "1")
