@@ -12,7 +12,6 @@ original is undefined (a division by zero) the simplified form may be defined.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import reduce
 from math import gcd
 
@@ -26,18 +25,6 @@ MAX_CONST = 2**63 - 1
 
 class DimTooComplex(ValueError):
     """The expression has too many terms, too high a degree, or constants beyond int64."""
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """One node of an expression tree: `op` is const, symbol, add, sub, mul, floordiv, mod, max or min.
-
-    `value` is the constant's value or the symbol's name; `args` are the two operands of the others.
-    """
-
-    op: str
-    args: tuple[Node, ...] = ()
-    value: int | str = 0
 
 
 class Atom:
@@ -256,25 +243,6 @@ def bounds(dim: Dim) -> tuple[int | None, int | None]:
     return low, high
 
 
-def tree(dim: Dim) -> Node:
-    """`dim` as a tree of binary operations."""
-    if isinstance(dim, int):
-        return Node("const", value=dim)
-    total: Node | None = None
-    for monomial, coefficient in sorted(dim.terms, key=lambda t: t[1] < 0):
-        size = abs(coefficient)
-        factors = ([Node("const", value=size)] if size != 1 or not monomial else []) + [
-            _atom_tree(a) for a in monomial
-        ]
-        term = reduce(lambda x, y: Node("mul", (x, y)), factors)
-        if total is None:
-            total = term if coefficient > 0 else Node("sub", (Node("const", value=0), term))
-        else:
-            total = Node("add" if coefficient > 0 else "sub", (total, term))
-    assert total is not None
-    return total
-
-
 # --- the polynomial ---------------------------------------------------------------------------------
 
 
@@ -475,13 +443,7 @@ def _substitute_atom(atom: Atom, bindings: Mapping[str, Dim]) -> Dim:
     return OPERATIONS[atom.op](a, b)
 
 
-def _atom_tree(atom: Atom) -> Node:
-    if atom.op == "symbol":
-        return Node("symbol", value=str(atom.args[0]))
-    return Node(atom.op, tuple(tree(a) for a in atom.args if not isinstance(a, str)))
-
-
-#: The operations of expression trees, by name.
+#: The operations of atoms and trees, by name.
 OPERATIONS: dict[str, Callable[[Dim, Dim], Dim]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ascend_ep.opdef.dim_text import parse_dim
+from ascend_ep.opdef.dim_tree import Node, tree
 from ascend_ep.opdef.dims import (
     OPERATIONS,
     Dim,
     DimTooComplex,
-    Node,
     bounds,
     evaluate,
     max_,
@@ -20,7 +20,6 @@ from ascend_ep.opdef.dims import (
     static,
     substitute,
     symbol,
-    tree,
 )
 
 N, M, S = symbol("N"), symbol("M"), symbol("S")

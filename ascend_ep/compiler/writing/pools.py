@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ascend_ep.opdef.dims import Dim, Node, tree
+from ascend_ep.opdef.dim_tree import Node, tree
+from ascend_ep.opdef.dims import Dim
 from ascend_ep.runtime._rt import lib
 
 _DIM_OPS = {
