@@ -1,10 +1,9 @@
 /* Blocks of a product: for each block of K, tiles of A are packed once, and each panel of B passes all
  * of them while it is in cache. Sums of unfinished blocks wait in C. */
-#include "gemm.h"
-
 #include "chunks.h"
 #include "float16.h"
 #include "gemm_pack.h"
+#include "gemm_place.h"
 
 int64_t ASC_FN(gemm_scratch_bytes)(int64_t rows, int64_t k_rows, int64_t k_block) {
     int64_t panels, floats, bytes;
@@ -25,29 +24,6 @@ void ASC_FN(gemm_pack_halves)(const gemm *g, int64_t panel, int64_t k0, int64_t 
     for (int64_t i = 0; i < k * GEMM_PANEL; i += ASC_VF) vf_store(out + i, vf_load_f16(from + i));
 }
 
-#define TILE_FLOATS (GEMM_ROWS * GEMM_TILE_COLS)
-
-/* The last tile that was multiplied, if its end is left to the next one. Sums of one and the other lie apart. */
-typedef struct pending {
-    gemm_tile_end end; /* rows 0: none */
-    int64_t row, col;
-    int now;
-    _Alignas(64) float sums[2][TILE_FLOATS];
-    _Alignas(64) float nothing[GEMM_TILE_COLS]; /* added: zeros that leave a zero its sign */
-} pending;
-
-/* Where the row tiles of a block lie. */
-typedef struct block {
-    const gemm *g;
-    pending *pending; /* NULL: tiles end on their own */
-    int64_t row, rows;
-    int64_t k0, k;
-    const float *a; /* packed tiles, panels, or one row as it is */
-    int64_t b_step, b_panel;
-    int halves;        /* what the tiles read of B is float16 */
-    const float *next; /* the panels after these, fetched while these are multiplied; NULL: none, or not ready */
-} block;
-
 /* Rows [0, rows) in nearly equal tiles: tile t starts at this row. */
 static int64_t tile_start(int64_t rows, int64_t tiles, int64_t t) {
     return rows * t / tiles;
@@ -58,7 +34,7 @@ static int64_t tile_count(int64_t rows) {
 }
 
 /* `room`: where panels of B are packed later, if at all. */
-static void pack_rows(const block *k, gemm_scratch *scratch, float *out, float *room) {
+static void pack_rows(const gemm_rows_block *k, gemm_scratch *scratch, float *out, float *room) {
     const gemm *g = k->g;
     int same = scratch->packed == g->a && scratch->row == k->row && scratch->rows == k->rows;
     if (same && scratch->k <= k->k0 && k->k0 + k->k <= scratch->k_end) return;
@@ -78,177 +54,8 @@ static void pack_rows(const block *k, gemm_scratch *scratch, float *out, float *
     scratch->k_end = k->k0 + k->k;
 }
 
-static void run_register_tile(const block *k, int rows, int vectors, const gemm_tile *t) {
-    if (k->halves)
-        ASC_FN(gemm_tile_halves_run)(rows, vectors, t);
-    else if (k->g->pairs)
-        ASC_FN(gemm_tile_pairs_run)(rows, vectors, t);
-    else
-        ASC_FN(gemm_tile_run)(rows, vectors, t);
-}
-
-/* What the end of a tile reads and writes, brought to L2 while its sums grow. Inlined, because GCC drops the call of a
- * function that does nothing but fetch. */
-static inline __attribute__((always_inline)) void fetch_output(const gemm *g, const float *c, int64_t row, int rows,
-                                                               int64_t col, int64_t width, int last) {
-    const epilogue_addend *r = &g->epilogue.residual;
-    for (int i = 0; i < rows; i++)
-        for (int64_t j = 0; j < width; j += 64 / (int64_t)sizeof *c) {
-            if (!g->streams) __builtin_prefetch(c + i * g->ldc + j, 1);
-            if (last && r->data) __builtin_prefetch(r->data + (row + i) * r->row + (col + j) * r->col, 0, 2);
-        }
-}
-
-/* The same of a gated product. */
-static inline __attribute__((always_inline)) void fetch_gated(const gemm *g, int64_t row, int rows, int64_t col) {
-    int64_t size = g->c_narrow ? 2 : 4;
-    const char *c = (const char *)g->c + (row * g->ldc + col / 2) * size;
-    for (int i = 0; i < rows && !g->streams; i++) __builtin_prefetch(c + i * g->ldc * size, 1);
-}
-
-static const epilogue PLAIN = {.alpha = 1};
-
-/* Sums of a tile that lie aside, finished by `e`, to where they belong: past the caches if the product says so. With a
- * residual they are finished aside, too: its rows often lie a multiple of 4 KB from the output's, and loads would wait
- * for stores. */
-static void store_tile(const gemm *g, const epilogue *e, epilogue_rows *sums, int64_t row, int64_t col, int whole) {
-    float *c = g->c + row * g->ldc + col;
-    const float *edge = sums->sums;
-    int streams = g->streams && whole && (uintptr_t)c % sizeof(vf) == 0 && g->ldc % ASC_VF == 0;
-    if ((streams || e->residual.data) && !epilogue_is_plain(e)) {
-        ASC_FN(epilogue_apply)(e, sums, row, col);
-        e = &PLAIN;
-    }
-    if (!streams) {
-        sums->y = c;
-        sums->y_row = g->ldc;
-        ASC_FN(epilogue_apply)(e, sums, row, col);
-        return;
-    }
-    for (int64_t i = 0; i < sums->rows; i++, c += g->ldc, edge += sums->sums_row)
-        for (int64_t j = 0; j < sums->cols; j += ASC_VF) vf_stream(c + j, vf_load(edge + j));
-}
-
-/* Whether ends of tiles are something that the next tile can do. */
-static int ends_beside(const gemm *g) {
-    const epilogue *e = &g->epilogue;
-    int adds = (!e->bias.data || (e->bias.row == 0 && e->bias.col == 1)) && (!e->residual.data || e->residual.col == 1);
-    int activates = e->activation == (g->pairs ? EPILOGUE_GELU_COARSE : EPILOGUE_GELU);
-    if (g->gated) return GEMM_TILE_ENDS;
-    return GEMM_TILE_ENDS && adds && e->alpha == 1 && e->beta == 1 && e->rounding == ROUND_NOT &&
-           (activates || (e->activation == EPILOGUE_NONE && (g->streams || !epilogue_is_plain(e))));
-}
-
-/* Where a gated tile's rows go, and how far they are apart in floats. */
-static float *gated_row(const gemm *g, int64_t row, int64_t col) {
-    return (float *)((char *)g->c + (row * g->ldc + col / 2) * (g->c_narrow ? 2 : 4));
-}
-
-static int64_t gated_row_floats(const gemm *g) {
-    return g->c_narrow ? g->ldc / 2 : g->ldc;
-}
-
-/* Ends the tile that is pending, if any, on its own. */
-static void end_pending(const gemm *g, pending *p) {
-    if (!p || !p->end.rows) return;
-    int64_t rows = p->end.rows;
-    p->end.rows = 0;
-    if (g->gated) {
-        ASC_FN(gemm_store_gated)(g, p->sums[p->now], GEMM_TILE_COLS, p->row, rows, p->col, GEMM_TILE_COLS);
-        return;
-    }
-    epilogue_rows sums = epilogue_in_place(p->sums[p->now], GEMM_TILE_COLS, rows, GEMM_TILE_COLS);
-    store_tile(g, &g->epilogue, &sums, p->row, p->col, 1);
-}
-
-/* Leaves the end of a tile, whose sums lie at the pending one's next place, to the next tile. */
-static void leave_end(const gemm *g, pending *p, int64_t row, int rows, int64_t col) {
-    const epilogue_addend *bias = &g->epilogue.bias, *residual = &g->epilogue.residual;
-    p->now = !p->now;
-    p->row = row;
-    p->col = col;
-    p->end = (gemm_tile_end){.rows = rows,
-                             .sums = p->sums[p->now],
-                             .bias = bias->data ? bias->data + col : p->nothing,
-                             .residual = residual->data ? residual->data + row * residual->row + col : p->nothing,
-                             .residual_row = residual->data ? residual->row : 0,
-                             .y = g->c + row * g->ldc + col,
-                             .y_row = g->ldc,
-                             .kind = g->epilogue.activation == EPILOGUE_NONE ? GEMM_END_ADDS : GEMM_END_ACTIVATES};
-    if (g->gated) {
-        p->end.kind = GEMM_END_GATES;
-        p->end.narrow = g->c_narrow;
-        p->end.y = gated_row(g, row, col);
-        p->end.y_row = gated_row_floats(g);
-    }
-    p->end.streams = g->streams && (uintptr_t)p->end.y % sizeof(vf) == 0 && g->ldc % ASC_VF == 0;
-}
-
-/* Has a tile end the pending one, and fetch what it will end with itself. */
-static void end_beside(const gemm *g, pending *p, gemm_tile *t, int64_t row, int64_t col) {
-    const epilogue_addend *residual = &g->epilogue.residual;
-    t->end = &p->end;
-    t->ahead_residual = t->ahead_y = p->nothing;
-    if (residual->data) {
-        t->ahead_residual = residual->data + row * residual->row + col;
-        t->ahead_residual_row = residual->row;
-    }
-    if (!g->streams) {
-        t->ahead_y = g->gated ? gated_row(g, row, col) : g->c + row * g->ldc + col;
-        t->ahead_y_row = g->gated ? gated_row_floats(g) : g->ldc;
-    }
-}
-
-/* One tile: rows [row, row + rows) by columns [col, col + cols) of the output. */
-static void run_tile(const block *k, int64_t row, int rows, const float *a, int64_t a_step, int64_t col, int64_t cols,
-                     int vectors, const float *b, const char *fetch, int64_t fetch_step) {
-    const gemm *g = k->g;
-    pending *p = k->pending;
-    _Alignas(64) float own[TILE_FLOATS > GEMM_WIDE_COLS ? TILE_FLOATS : GEMM_WIDE_COLS];
-    float *c = g->c + row * g->ldc + col, *edge = own;
-    int64_t width = (int64_t)vectors * ASC_VF;
-    gemm_tile t = {
-        .k = k->k, .a = a, .a_step = a_step, .b = b, .b_step = k->b_step, .panel = k->b_panel, .c = c, .ldc = g->ldc};
-    int last = k->k0 + k->k == g->k, ends = last && !epilogue_is_plain(&g->epilogue);
-    int aside = g->gated || cols < width || ends || (last && g->streams);
-    int leaves = p && last && cols >= width && vectors == 2;
-    t.resume = k->k0 > 0;
-    t.fetch = fetch;
-    t.fetch_step = fetch_step;
-    if (p && p->end.rows) {
-        if (vectors == 2 && rows >= GEMM_ENDING_ROWS && k->k >= 2 * p->end.rows)
-            end_beside(g, p, &t, row, col);
-        else
-            end_pending(g, p);
-    }
-    if (g->far && g->gated && !t.end)
-        fetch_gated(g, row, rows, col);
-    else if (g->far && !t.end)
-        fetch_output(g, c, row, rows, col, width, last);
-    if (leaves) edge = p->sums[!p->now];
-    if (aside) {
-        t.c = edge;
-        t.ldc = width;
-        if (t.resume)
-            for (int i = 0; i < rows; i++)
-                for (int64_t j = 0; j < width; j++) edge[i * width + j] = j < cols ? c[i * g->ldc + j] : 0;
-    }
-    run_register_tile(k, rows, vectors, &t);
-    if (t.end) p->end.rows = 0;
-    if (leaves) {
-        leave_end(g, p, row, rows, col);
-        return;
-    }
-    if (g->gated) {
-        ASC_FN(gemm_store_gated)(g, edge, width, row, rows, col, cols);
-        return;
-    }
-    epilogue_rows sums = epilogue_in_place(edge, width, rows, asc_least(cols, width));
-    if (aside) store_tile(g, last ? &g->epilogue : &PLAIN, &sums, row, col, last && cols >= width);
-}
-
 /* Rows [first, first + rows) of the block against one strip of columns. */
-static void run_strip(const block *k, int64_t first, int64_t rows, int64_t col, int64_t cols, int vectors,
+static void run_strip(const gemm_rows_block *k, int64_t first, int64_t rows, int64_t col, int64_t cols, int vectors,
                       const float *b) {
     const gemm *g = k->g;
     const float *a = k->a + first * (g->a_panels ? g->k : k->k);
@@ -259,13 +66,24 @@ static void run_strip(const block *k, int64_t first, int64_t rows, int64_t col, 
         int64_t from = tile_start(rows, tiles, t), tall = tile_start(rows, tiles, t + 1) - from;
         const float *tile = g->a_panels ? a + from : a + from * k->k;
         int64_t step = g->a_panels ? GEMM_PANEL : tall;
-        run_tile(k, k->row + first + from, (int)tall, tile, step, col, cols, vectors, b, fetch + t * k->k * share,
-                 share);
+        gemm_place at = {.row = k->row + first + from,
+                         .rows = (int)tall,
+                         .col = col,
+                         .cols = cols,
+                         .vectors = vectors,
+                         .next_row = k->row + first,
+                         .next_col = col + vectors * ASC_VF};
+        if (t + 1 < tiles) {
+            at.next_row = at.row + tall;
+            at.next_col = col;
+        }
+        ASC_FN(gemm_place_run)(k, &at, tile, step, b, fetch + t * k->k * share, share);
     }
 }
 
 /* Rows of the block against a group of panels, in strips as wide as the registers allow for so many rows. */
-static void run_group(const block *k, int64_t first, int64_t rows, int64_t panel, int64_t panels, const float *b) {
+static void run_group(const gemm_rows_block *k, int64_t first, int64_t rows, int64_t panel, int64_t panels,
+                      const float *b) {
     int64_t col = panel * GEMM_PANEL, end = asc_least(col + panels * GEMM_PANEL, k->g->n), at = 0;
     for (int vectors; col < end; col += vectors * ASC_VF, at += vectors * ASC_VF) {
         int64_t room = panels * GEMM_PANEL - at;
@@ -282,7 +100,7 @@ static void run_group(const block *k, int64_t first, int64_t rows, int64_t panel
 /* How many of a group's panels, from the last one on, are better multiplied with exchanged roles: all when
  * columns are few, because a panel of weights is then read by whole lines; a last one that would leave too
  * much of its vectors idle. */
-static int64_t swapped_panels(const block *k, int64_t panel, int64_t panels) {
+static int64_t swapped_panels(const gemm_rows_block *k, int64_t panel, int64_t panels) {
     const gemm *g = k->g;
     if (!g->a_panels || k->b_step != GEMM_PANEL) return 0;
     if (g->n <= FEW_COLUMNS) return panels;
@@ -304,7 +122,7 @@ static void turn(float *c, int64_t ldc, int64_t rows, int64_t cols, float *sums,
 
 /* A panel of A against a panel of B with the roles exchanged: columns of B are the tile's
  * rows and rows of A fill its vectors. The same products in the same order, so the same bits. */
-static void run_swapped(const block *k, int64_t first, int64_t rows, int64_t panel, const float *b) {
+static void run_swapped(const gemm_rows_block *k, int64_t first, int64_t rows, int64_t panel, const float *b) {
     const gemm *g = k->g;
     float sums[GEMM_PANEL * GEMM_PANEL];
     int64_t col = panel * GEMM_PANEL, cols = asc_least(GEMM_PANEL, g->n - col), tiles = tile_count(cols);
@@ -329,7 +147,7 @@ static void run_swapped(const block *k, int64_t first, int64_t rows, int64_t pan
 
 /* Panels that are at hand together. Few rows want wide strips. Rows of A in panels are read from far, so
  * several panels of B wait for each of them in L2. */
-static int64_t group_panels(const block *k) {
+static int64_t group_panels(const gemm_rows_block *k) {
     if (k->rows <= 2) return GEMM_WIDE_PANELS;
     if (!k->g->a_panels) return 1;
     int64_t fit = (384 << 10) / (GEMM_PANEL * (int64_t)sizeof(float)) / (k->k ? k->k : 1);
@@ -338,7 +156,7 @@ static int64_t group_panels(const block *k) {
 
 /* The block's rows of a group of panels: where they lie already, or packed. Rows of B that are
  * contiguous serve a single row tile as they are. */
-static const float *find_panels(block *k, int64_t panel, int64_t panels, float *packed) {
+static const float *find_panels(gemm_rows_block *k, int64_t panel, int64_t panels, float *packed) {
     const gemm *g = k->g;
     k->halves = g->halves && (!g->pack || k->rows <= GEMM_ROWS);
     if (!g->pack || k->halves) {
@@ -360,7 +178,7 @@ static const float *find_panels(block *k, int64_t panel, int64_t panels, float *
 
 /* What is multiplied after panel p of the block: the next panel, or the first one's next block of K, or what the
  * chunk after this one begins with. */
-static const float *after_panel(const block *k, int64_t p, int64_t panel, int64_t panel_end) {
+static const float *after_panel(const gemm_rows_block *k, int64_t p, int64_t panel, int64_t panel_end) {
     const gemm *g = k->g;
     int64_t k_end = k->k0 + k->k, line = gemm_line(g);
     if (p + 1 < panel_end) return g->b + ((p + 1) * g->k + k->k0) * line;
@@ -372,13 +190,9 @@ void ASC_FN(gemm_block)(const gemm *g, int64_t row, int64_t rows, int64_t panel,
                         gemm_scratch *scratch) {
     float *a_tiles = (float *)(scratch + 1);
     int64_t k0 = 0;
-    pending ends, *pending = ends_beside(g) ? &ends : NULL;
-    if (pending) {
-        ends.end.rows = ends.now = 0;
-        for (int i = 0; i < GEMM_TILE_COLS; i++) ends.nothing[i] = -0.0f;
-    }
+    gemm_pending room, *pending = ASC_FN(gemm_pending_begin)(g, &room);
     do { /* once even when K is 0: the sums are zero and the epilogue still applies */
-        block k = {
+        gemm_rows_block k = {
             .g = g, .pending = pending, .row = row, .rows = rows, .k0 = k0, .k = asc_least(g->k_block, g->k - k0)};
         float *tiles = a_tiles + (g->keeps_rows ? rows * k0 : 0);
         float *b_panels = g->a_panels ? a_tiles : a_tiles + (rows * (g->keeps_rows ? g->k : k.k) + 15) / 16 * 16;
@@ -404,6 +218,6 @@ void ASC_FN(gemm_block)(const gemm *g, int64_t row, int64_t rows, int64_t panel,
         }
         k0 += k.k;
     } while (k0 < g->k);
-    end_pending(g, pending);
+    ASC_FN(gemm_pending_end)(g, pending);
     if (g->streams) finish_streams();
 }

@@ -26,11 +26,19 @@
 #define GEMM_TILE_ENDS (ASC_VF == 16) /* whether registers hold a tile and the end of another */
 #define GEMM_ENDING_ROWS 12           /* least height of a tile that ends another */
 
-enum { GEMM_END_ADDS, GEMM_END_ACTIVATES, GEMM_END_GATES, GEMM_END_KINDS };
+/* What is done beside the first products of a tile. */
+enum {
+    GEMM_END_FETCHES, /* for the next tile, as the others do: no tile ends */
+    GEMM_END_ADDS,
+    GEMM_END_ACTIVATES, /* by GELU */
+    GEMM_END_GATES,
+    GEMM_END_KINDS
+};
 
 /* What a tile of GEMM_TILE_COLS columns ends with: y = activation(sums + bias + residual), or what a gate lets through
  * (gemm_gated.h). */
 typedef struct gemm_tile_end {
+    int kind;
     int64_t rows;
     const float *sums; /* whole rows, one behind the other */
     const float *bias; /* the same for all rows */
@@ -38,7 +46,6 @@ typedef struct gemm_tile_end {
     int64_t residual_row;
     float *y;
     int64_t y_row;
-    int kind;    /* activates: by GELU */
     int streams; /* past the caches: y is aligned */
     int narrow;  /* y of a gate is bfloat16; strides count memory of floats */
 } gemm_tile_end;
@@ -55,11 +62,12 @@ typedef struct gemm_tile {
     int64_t panel;
     float *c;
     int64_t ldc;
-    int resume;        /* start from the sums stored in c instead of zero */
+    int resume;         /* start from the sums stored in c instead of zero */
+    const float *start; /* or, unless NULL, from these, in rows `start_row` apart */
+    int64_t start_row;
     const char *fetch; /* brought near while the tile runs, fetch_step bytes at each k */
     int64_t fetch_step;
-    /* With an end, brought near meanwhile: what this tile itself ends with, rows of GEMM_TILE_COLS, `ahead_row` apart.
-     */
+    /* With an end, brought near meanwhile: what the next tile begins and ends with, rows of GEMM_TILE_COLS. */
     const float *ahead_residual, *ahead_y;
     int64_t ahead_residual_row, ahead_y_row;
     const gemm_tile_end *end; /* of the tile before, done while this one multiplies; NULL: none */

@@ -24,8 +24,10 @@
     float *c = t->c;                                                                      \
     const char *fetch = t->fetch;                                                         \
     const int64_t fetch_step = t->fetch_step;                                             \
+    const float *start = t->start ? t->start : c;                                         \
+    const int64_t start_row = t->start ? t->start_row : ldc;                              \
     vf sum[rows][vectors];                                                                \
-    EACH_SUM(rows, vectors) sum[i][v] = t->resume ? vf_load(c + i * ldc + v * ASC_VF) : (vf){0}
+    EACH_SUM(rows, vectors) sum[i][v] = t->resume ? vf_load(start + i * start_row + v * ASC_VF) : (vf){0}
 
 #define STEP(rows, vectors)                                                                                  \
     do {                                                                                                     \
@@ -79,9 +81,10 @@ PAIR(14)
 #if GEMM_TILE_ENDS
 /* One vector of a tile's end. Beside products, all but multiplications come for nothing. */
 static inline __attribute__((always_inline)) void end_vector(const float *sums, const float *bias,
-                                                             const float *residual, float *y, int activation,
-                                                             int streams) {
-    vf x = activate(vf_load(sums) + vf_load(bias) + vf_load(residual), activation, NULL);
+                                                             const float *residual, float *y, int kind, int streams) {
+    if (kind == GEMM_END_FETCHES) return;
+    vf x = vf_load(sums) + vf_load(bias) + vf_load(residual);
+    if (kind == GEMM_END_ACTIVATES) x = activate(x, GEMM_GELU, NULL);
     if (streams)
         vf_stream(y, x);
     else
@@ -89,29 +92,29 @@ static inline __attribute__((always_inline)) void end_vector(const float *sums, 
 }
 
 /* A tile that ends another, a vector with each of its first steps. */
-#define ENDING(height, name, activation)                                                              \
-    static void tile_##height##_##name(const gemm_tile *t) {                                          \
-        BEGIN(height, 2);                                                                             \
-        const gemm_tile_end end = *t->end;                                                            \
-        const float *sums = end.sums, *residual = end.residual, *ahead_residual = t->ahead_residual;  \
-        const float *ahead_y = t->ahead_y;                                                            \
-        float *y = end.y;                                                                             \
-        int64_t k = t->k - 2 * end.rows;                                                              \
-        for (int64_t left = end.rows; left > 0; left--) {                                             \
-            _Pragma("GCC unroll 2") for (int64_t at = 0; at < GEMM_TILE_COLS; at += ASC_VF) {         \
-                end_vector(sums + at, end.bias + at, residual + at, y + at, activation, end.streams); \
-                __builtin_prefetch(ahead_residual + at, 0, 2);                                        \
-                __builtin_prefetch(ahead_y + at, 1, 2);                                               \
-                STEP(height, 2);                                                                      \
-            }                                                                                         \
-            ahead_residual += t->ahead_residual_row;                                                  \
-            ahead_y += t->ahead_y_row;                                                                \
-            sums += GEMM_TILE_COLS;                                                                   \
-            residual += end.residual_row;                                                             \
-            y += end.y_row;                                                                           \
-        }                                                                                             \
-        for (; k > 0; k--) STEP(height, 2);                                                           \
-        EACH_SUM(height, 2) vf_store(c + i * ldc + v * ASC_VF, sum[i][v]);                            \
+#define ENDING(height, name, kind)                                                                   \
+    static void tile_##height##_##name(const gemm_tile *t) {                                         \
+        BEGIN(height, 2);                                                                            \
+        const gemm_tile_end end = *t->end;                                                           \
+        const float *sums = end.sums, *residual = end.residual, *ahead_residual = t->ahead_residual; \
+        const float *ahead_y = t->ahead_y;                                                           \
+        float *y = end.y;                                                                            \
+        int64_t k = t->k - 2 * end.rows;                                                             \
+        for (int64_t left = end.rows; left > 0; left--) {                                            \
+            _Pragma("GCC unroll 2") for (int64_t at = 0; at < GEMM_TILE_COLS; at += ASC_VF) {        \
+                end_vector(sums + at, end.bias + at, residual + at, y + at, kind, end.streams);      \
+                __builtin_prefetch(ahead_residual + at, 0, 2);                                       \
+                __builtin_prefetch(ahead_y + at, 1, 2);                                              \
+                STEP(height, 2);                                                                     \
+            }                                                                                        \
+            ahead_residual += t->ahead_residual_row;                                                 \
+            ahead_y += t->ahead_y_row;                                                               \
+            sums += GEMM_TILE_COLS;                                                                  \
+            residual += end.residual_row;                                                            \
+            y += end.y_row;                                                                          \
+        }                                                                                            \
+        for (; k > 0; k--) STEP(height, 2);                                                          \
+        EACH_SUM(height, 2) vf_store(c + i * ldc + v * ASC_VF, sum[i][v]);                           \
     }
 
 static inline __attribute__((always_inline)) void end_gate(const float *sums, float *y, int narrow, int streams) {
@@ -145,7 +148,9 @@ static inline __attribute__((always_inline)) void end_gate(const float *sums, fl
         EACH_SUM(height, 2) vf_store(c + i * ldc + v * ASC_VF, sum[i][v]); \
     }
 
-#define ENDINGS(height) ENDING(height, adding, EPILOGUE_NONE) ENDING(height, activating, GEMM_GELU) GATING(height)
+#define ENDINGS(height)                        \
+    ENDING(height, fetching, GEMM_END_FETCHES) \
+    ENDING(height, adding, GEMM_END_ADDS) ENDING(height, activating, GEMM_END_ACTIVATES) GATING(height)
 ENDINGS(12)
 ENDINGS(13)
 ENDINGS(14)
@@ -164,7 +169,7 @@ static const tile_fn TILES[GEMM_ROWS][2] = {
 };
 
 #if GEMM_TILE_ENDS
-#define ENDS(rows) {tile_##rows##_adding, tile_##rows##_activating, tile_##rows##_gating}
+#define ENDS(rows) {tile_##rows##_fetching, tile_##rows##_adding, tile_##rows##_activating, tile_##rows##_gating}
 static const tile_fn ENDING_TILES[GEMM_ROWS - GEMM_ENDING_ROWS + 1][GEMM_END_KINDS] = {ENDS(12), ENDS(13), ENDS(14)};
 #endif
 
