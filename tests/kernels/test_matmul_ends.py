@@ -79,6 +79,22 @@ def test_stored_past_the_caches(isa: int, packed: type, activation: int) -> None
 
 
 @isa_each
+@packed_each
+def test_an_output_beyond_the_caches_in_blocks_of_k(isa: int, packed: type) -> None:
+    """What the next tile begins with is fetched, and sums so far are read where they lie."""
+    rng = np.random.default_rng(3)
+    a, b, c, r = (
+        normal(rng, 520, 2400),
+        packed(normal(rng, 2400, 1032)),
+        normal(rng, 1032),
+        normal(rng, 520, 1032),
+    )
+    whole = matmul(a, b, c, r, NONE, isa=isa)
+    for rows in (slice(0, 5), slice(255, 262), slice(515, 520)):
+        assert_same_bits(matmul(a[rows], b, c, r[rows], NONE, isa=isa), whole[rows])
+
+
+@isa_each
 def test_gelu_of_sums_of_bfloat16(isa: int) -> None:
     """Of every bfloat16. It may be coarser than float32, by 3e-5: bfloat16 sums have errors of 1e-3."""
     x = np.arange(1 << 16, dtype=np.uint16).view(ml_dtypes.bfloat16).astype(np.float32)
