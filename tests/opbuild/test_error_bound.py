@@ -175,3 +175,11 @@ def test_a_sum_of_both_infinities_in_some_order() -> None:
         total = bound_of(f"F(x) = sum(x, keepdims={str(keepdims).lower()})", x=x)
         assert np.ravel(total.error).tolist() == [np.inf, 0, 0, 0]
         assert np.ravel(total.value).tolist() == [-np.inf, -np.inf, -np.inf, np.inf]
+
+
+def test_the_largest_of_zeros_of_both_signs_is_either() -> None:
+    zeros = np.array([0.0, -0.0])
+    for formula in ("atan2(0, max(x))", "atan2(0, min(x))", "atan2(0, max(x, -x))", "1/min(x, -x)"):
+        assert np.all(np.asarray(bound_of(f"F(x) = {formula}", x=zeros).error) >= np.pi), formula
+    for formula in ("max(x)", "min(x, -x)", "atan2(0, max(x))"):
+        assert np.all(np.asarray(bound_of(f"F(x) = {formula}", x=zeros * 0 + 0.0).error) < 1e-30), formula

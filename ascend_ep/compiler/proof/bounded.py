@@ -73,6 +73,10 @@ def apply(op: str, args: list[Bounded], arithmetic: Arithmetic) -> Bounded:
     result = _unsteady(op, args, at_ends(ELEMENTWISE[op], args))
     if op in ("floordiv", "mod"):
         result = _quotient(op, args, result, arithmetic)
+    if op in ("max", "min"):  # of zeros of both signs either, which atan2 and 1/x tell apart
+        p, q = (np.asarray(x.value, dtype=np.float64) for x in args)
+        either = (p == 0) & (q == 0) & (np.signbit(p) != np.signbit(q))
+        result = Bounded(result.value, np.maximum(result.error, np.where(either, arithmetic.least, 0.0)))
     return result if op in _EXACT else rounded(result, arithmetic, op)
 
 

@@ -36,7 +36,12 @@ class Fold:
         for sign in (-1.0, 1.0):
             ends.append(distance(pick(self.x + sign * self.error, **self.over), y))
         lost = np.any(np.isinf(self.error), **self.over)
-        return Bounded(y, unbounded_where(lost, np.maximum(*ends)))
+        signs = (
+            np.any((self.x == 0) & np.signbit(self.x), **self.over),
+            np.any((self.x == 0) & ~np.signbit(self.x), **self.over),
+        )
+        either = np.where((y == 0) & signs[0] & signs[1], self.arithmetic.least, 0.0)  # as with two numbers
+        return Bounded(y, unbounded_where(lost, np.maximum(np.maximum(*ends), either)))
 
     def truth(self, op: str) -> Bounded:
         """any and all: in doubt when no certain element decides."""
