@@ -177,6 +177,36 @@ def test_the_report_has_every_candidate_with_its_reason(
         assert c["assessment"]["bytes_saved"] > 0 or not c["fused"]
 
 
+def test_gated_layers_are_in_the_report_and_have_a_switch(model: Path) -> None:
+    """The products of the first are of one input, those of the second of two."""
+    made = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 17]>
+        m (float[N,256] x, float[N,768] z) => (float[N,8] y) {
+            g = MatMul(x, v) s = Sigmoid(g) i = Mul(g, s) u = MatMul(x, w) h = Mul(i, u)
+            a = MatMul(h, p) t = Sigmoid(a) j = Mul(a, t) b = MatMul(z, q) y = Mul(j, b) }""")
+    sizes = {"v": (256, 768), "w": (256, 768), "p": (768, 8), "q": (768, 8)}
+    arrays = {n: np.full(dims, 0.1 + i, np.float32) for i, (n, dims) in enumerate(sizes.items())}
+    made.graph.initializer.extend(numpy_helper.from_array(array, n) for n, array in arrays.items())
+    onnx.save(made, model)
+    target = model.with_name("report.json")
+    report = f"--fusion_report={target}"
+    rule = "GatedProductsFusionPass"
+    assert run(model, report, switch(model, {"Switch": {}})) == 0
+    assert result(model)["ub_fusion"][rule] == {
+        "effect_times": "1",
+        "match_times": "2",
+        "repository_hit_times": "0",
+    }
+    found = [c for c in json.loads(target.read_text())["candidates"] if c["rule"] == rule]
+    assert [c["operators"] for c in found] == [["MatMul", "MatMul", "SwiGLU"]] * 2
+    assert [c["reason"] for c in found] == ["", "its products are of different inputs"]
+    assert found[0]["assessment"]["bytes_saved"] == 64 * 4 * (
+        256 + 4 * 768
+    )  # x, and both sides there and back
+    assert run(model, report, switch(model, f"{rule}:off")) == 0
+    assert rule not in result(model)["ub_fusion"]
+    assert json.loads(target.read_text())["off"] == [rule]
+
+
 def test_help_lists_every_rule(capsys: pytest.CaptureFixture[str]) -> None:
     assert atc.main(["--help"]) == 0
     printed = capsys.readouterr().out

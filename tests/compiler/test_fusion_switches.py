@@ -18,17 +18,19 @@ BODY = """c = Conv<kernel_shape = [3, 3], pads = [1, 1, 1, 1]>(x, k) r = Relu(c)
           n = Mul(h, w) l = LayerNormalization<axis = -1>(n, w, b) g = Gelu(l)
           e = Exp(g) t = Tanh(e) p = MatMul(t, u) o = Sigmoid(p) a = Reshape(o, heads)
           ks = Concat<axis = 2>(k0, a) vs = Concat<axis = 2>(v0, a) kt = Transpose<perm = [0, 1, 3, 2]>(ks)
-          sc = MatMul(a, kt) pr = Softmax<axis = -1>(sc) y = MatMul(pr, vs)"""
+          sc = MatMul(a, kt) pr = Softmax<axis = -1>(sc) z = MatMul(pr, vs)
+          ga = MatMul(z, gv) si = Sigmoid(ga) sw = Mul(ga, si) up = MatMul(z, gw) y = Mul(sw, up)"""
 VALUES = {
     "k": rng.standard_normal((4, 3, 3, 3)), "f2": rng.standard_normal((8, 63)), "w": rng.standard_normal(63),
     "b": rng.standard_normal(63), "u": rng.standard_normal((63, 5)), "tiny": np.float32(1e-5),
     "k0": rng.standard_normal((1, 1, 3, 5)), "v0": rng.standard_normal((1, 1, 3, 5)),
+    "gv": rng.standard_normal((5, 8)), "gw": rng.standard_normal((5, 8)),
 }  # fmt: skip
 
 
 def model() -> onnx.ModelProto:
     made = onnx.parser.parse_model(
-        f'<ir_version: 10, opset_import: ["" : 20]> g (float[2,3,7,9] x) => (float[1,1,8,5] y) {{ {BODY} }}'
+        f'<ir_version: 10, opset_import: ["" : 20]> g (float[2,3,7,9] x) => (float[1,1,8,8] y) {{ {BODY} }}'
     )
     arrays = {n: np.asarray(v, np.float32) for n, v in VALUES.items()}
     arrays |= {"flat": np.array([8, 63]), "last": np.array([-1]), "heads": np.array([1, 1, 8, 5])}

@@ -44,6 +44,18 @@ def test_a_product_and_a_sum_halve_their_traffic() -> None:
     assert not found.against
 
 
+def test_products_in_a_chain_keep_whole_rows_on_the_chip_and_those_beside_each_other_none() -> None:
+    x, v, w, gate, up, y = (tensor(1024, 1024) for _ in range(6))
+    first, last = (
+        Step("MatMul", Kind.PRODUCT, (x, v), (gate,)),
+        Step("Mul", Kind.ELEMENTWISE, (gate, up), (y,)),
+    )
+    beside = (first, Step("MatMul", Kind.PRODUCT, (x, w), (up,)), last)
+    chained = (first, Step("MatMul", Kind.PRODUCT, (gate, w), (up,)), last)
+    assert not assess(Candidate("y", beside, (x, v, w), (y,)), 196608).against
+    assert "on-chip" in assess(Candidate("y", chained, (x, v, w), (y,)), 196608).against
+
+
 def test_free_dims_count_and_views_do_not() -> None:
     n = symbol("n")
     assert assess(chain(1, Kind.ELEMENTWISE, n, 2)).isolated == 2 * NOMINAL * 2 * 4

@@ -14,9 +14,14 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep.compiler.fusion_candidates import candidate
 from ascend_ep.compiler.plan import TEMP, WEIGHT, Insn, NativePartition, Plan, Ref, Weight
+from ascend_ep.graph.fusion.ledger import Ledger
 from ascend_ep.opdef.dims import static
 from ascend_ep.opdef.dtypes import FLOAT32
+from ascend_ep.opdef.fusion_rules import rule_of
+
+RULE = rule_of("GatedProducts")
 
 #: The activation of such a product (native/kernels/matmul/matmul.c); columns of a side in a group (gemm.h).
 GATED = 12
@@ -30,33 +35,47 @@ LEAST_ROWS = 8
 MOST_ELEMENTS = 1 << 26
 
 
-def gate_products(plan: Plan) -> int:
-    """Changes the plan in place; the number of layers whose products are one now."""
+def gate_products(plan: Plan, ledger: Ledger | None = None) -> int:
+    """Changes the plan in place, wherever possible and `ledger` decides so; the number of layers whose
+    products are one now. What a partition falls back on is decided alike, and not entered."""
+    ledger = Ledger() if ledger is None else ledger
+    if not ledger.is_on(RULE):
+        return 0
     changed = 0
     for owner in plan.partitions:
-        for part in (owner, owner.fallback) if isinstance(owner, NativePartition) else ():
-            if part is not None:
-                made = [_gate(part, insn) for insn in part.insns if insn.kernel == "swiglu"]
-                changed += sum(made)
+        if isinstance(owner, NativePartition):
+            changed += _gate_all(owner, ledger)
+            if owner.fallback is not None:
+                changed += _gate_all(owner.fallback, ledger.fresh())
     return changed
 
 
-def _gate(part: NativePartition, glu: Insn) -> bool:
-    sides = [_product(part, ref, glu) for ref in glu.ins]
-    if len(sides) != 2 or any(glu.ints):
-        return False
-    gate, up = sides
-    if gate is None or up is None or gate is up or gate.ins[0] is not up.ins[0]:
-        return False
+def _gate_all(part: NativePartition, ledger: Ledger) -> int:
+    changed = 0
+    for glu in [i for i in part.insns if i.kernel == "swiglu"]:
+        sides = [_product(part, ref) for ref in glu.ins]
+        if len(sides) != 2 or any(glu.ints):
+            continue
+        gate, up = sides
+        if gate is None or up is None or gate is up:
+            continue
+        layer = candidate([gate, up, glu])
+        reason = _against(part, gate, up, glu)
+        if reason:
+            ledger.refuse(RULE, layer, reason)
+        elif ledger.weigh(RULE, layer):
+            _gate(part, gate, up, glu)
+            changed += 1
+    return changed
+
+
+def _gate(part: NativePartition, gate: Insn, up: Insn, glu: Insn) -> None:
     v, w = gate.ins[1], up.ins[1]
-    if v is None or w is None or not _are_alike(v, w):
-        return False
+    assert v is not None
+    assert w is not None
     assert v.weight is not None
     assert w.weight is not None
     *rows, columns = v.dims
-    sizes = [static(d) for d in glu.outs[0].dims[:-1]]
-    if prod(LEAST_ROWS if n is None else n for n in sizes) < LEAST_ROWS:
-        return False
     source = _ByTurns(v.weight, w.weight)
     both = Ref(v.name, v.dtype, (*rows, 2 * columns), WEIGHT, weight=Weight(source, v.weight.layout))
     name, operators = (
@@ -74,34 +93,55 @@ def _gate(part: NativePartition, glu: Insn) -> bool:
     for weight in (v, w):
         if not any(r is weight for i in part.insns for r in i.ins) and weight in part.values:
             part.values.remove(weight)
-    return True
 
 
-def _product(part: NativePartition, ref: Ref | None, reader: Insn) -> Insn | None:
-    """The product that makes a value which nothing else sees, if it is nothing but a product."""
-    if ref is None or ref.kind != TEMP or ref.dtype != FLOAT32 or ref.dims != reader.outs[0].dims:
-        return None
-    seen = any(r is ref for _, r in part.outputs) or any(r.base is ref for r in part.values)
-    readers = [i for i in part.insns if any(r is ref for r in i.ins)]
-    makers = [i for i in part.insns if any(r is ref for r in i.outs)]
-    if seen or readers != [reader] or len(makers) != 1 or makers[0].kernel != "matmul":
-        return None
-    insn = makers[0]
-    plain = insn.ints == (0, 0, 0) and insn.floats[0] == 1 and not any(insn.ins[2:])
-    return insn if plain else None
+def _product(part: NativePartition, ref: Ref | None) -> Insn | None:
+    """The product that makes a value."""
+    makers = [i for i in part.insns if any(r is ref for r in i.outs)] if ref is not None else []
+    return makers[0] if len(makers) == 1 and makers[0].kernel == "matmul" else None
 
 
-def _are_alike(v: Ref, w: Ref) -> bool:
-    """Whether two weights can lie in one, by turns."""
-    if v.weight is None or w.weight is None or v.weight.layout != w.weight.layout:
-        return False
-    most = MOST_ROWS.get(v.weight.layout)
-    if most is None or v.dtype != w.dtype or v.dims != w.dims or len(v.dims) != 2:
-        return False
+def _against(part: NativePartition, gate: Insn, up: Insn, glu: Insn) -> str:
+    """Why two products and what gates one by the other are not one call, or ""."""
+    result = glu.outs[0]
+    for insn in (gate, up):
+        made = insn.outs[0]
+        if made.dtype != FLOAT32 or made.dims != result.dims:
+            return f"its intermediate value {made.name!r} is not float32 of its result's shape"
+        seen = any(r is made for _, r in part.outputs) or any(r.base is made for r in part.values)
+        if made.kind != TEMP or seen or any(r is made for i in part.insns if i is not glu for r in i.ins):
+            return f"its intermediate value {made.name!r} is used elsewhere"
+        if insn.ints != (0, 0, 0) or insn.floats[0] != 1 or any(insn.ins[2:]):
+            return f"its product {made.name!r} is transposed, scaled or has an epilogue"
+    if gate.ins[0] is not up.ins[0]:
+        return "its products are of different inputs"
+    sizes = [static(d) for d in result.dims[:-1]]
+    count = prod(LEAST_ROWS if n is None else n for n in sizes)
+    if count < LEAST_ROWS:
+        return f"its products have {count} rows: fewer than {LEAST_ROWS} wait for their weights alone"
+    return _against_weights(gate.ins[1], up.ins[1])
+
+
+def _against_weights(v: Ref | None, w: Ref | None) -> str:
+    """Why two weights cannot lie in one, by turns, or ""."""
+    if v is None or w is None or v.weight is None or w.weight is None:
+        return "its products are not both by weights"
+    layout = v.weight.layout
+    if w.weight.layout != layout or v.dtype != w.dtype or v.dims != w.dims:
+        return "its weights differ in shape, type or layout"
+    most = MOST_ROWS.get(layout)
+    if most is None or len(v.dims) != 2:
+        return f"its weights are of rank {len(v.dims)} and lie as {layout}, which no gated kernel reads"
     rows, columns = (static(d) for d in v.dims)
-    if rows is None or columns is None or rows * columns > MOST_ELEMENTS:
-        return False
-    return rows <= most and columns % GROUP == 0
+    if rows is None or columns is None:
+        return "its weights are of no fixed size"
+    if rows > most:
+        return f"its products sum {rows} terms: one block in the caches holds {most} of {layout}"
+    if columns % GROUP:
+        return f"its weights have {columns} columns, which is no multiple of {GROUP}"
+    if rows * columns > MOST_ELEMENTS:
+        return f"its weights have {rows * columns} elements each: conversion copies {MOST_ELEMENTS} at most"
+    return ""
 
 
 @dataclass(eq=False)

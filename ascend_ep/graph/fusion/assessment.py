@@ -187,14 +187,26 @@ def _least_tile(candidate: Candidate, budget: int | None) -> tuple[int, int]:
     vectors = (len(tensors) + len(inner)) * VECTOR
     if candidate.kind is Kind.PRODUCT:
         products = sum(s.kind is Kind.PRODUCT for s in candidate.steps)
-        rows = sum(t.row for t in tensors) * FRACTAL if products > 1 else 3 * FRACTAL * FRACTAL * 4
-        return vectors + rows, 1
+        chained, tile = sum(t.row for t in tensors) * FRACTAL, 3 * FRACTAL * FRACTAL * 4
+        return vectors + (chained if _has_product_of_product(candidate) else products * tile), 1
     if candidate.kind is Kind.ROWS:
         row = max((t.row for t in tensors), default=0)
         if budget is None or vectors + row <= budget * USABLE:
             return vectors + row, 1
         return vectors, 2
     return vectors, 1
+
+
+def _has_product_of_product(candidate: Candidate) -> bool:
+    """Whether a product reads, by whatever is between, what another made: then whole rows lie on the chip."""
+    made: set[Tensor] = set()
+    for step in candidate.steps:
+        follows = not made.isdisjoint(step.reads)
+        if follows and step.kind is Kind.PRODUCT:
+            return True
+        if follows or step.kind is Kind.PRODUCT:
+            made.update(step.writes)
+    return False
 
 
 def _share_loops(candidate: Candidate) -> bool:
