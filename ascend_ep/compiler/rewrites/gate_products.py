@@ -22,7 +22,6 @@ from ascend_ep.opdef.dtypes import FLOAT32
 from ascend_ep.opdef.fusion_rules import rule_of
 
 RULE = rule_of("GatedProducts")
-
 #: The activation of such a product (native/kernels/matmul/matmul.c); columns of a side in a group (gemm.h).
 GATED = 12
 GROUP = 4
