@@ -76,6 +76,30 @@ def test_one_memory_is_one_weight() -> None:
     assert len(Bundle(opened(conversion.image())).weights) == 1
 
 
+@pytest.mark.parametrize("precision", ["origin", "allow_mix_precision_bf16"])
+def test_so_is_what_is_made_of_it(precision: str) -> None:
+    """Two gated layers of the same weights, and one that has them the other way round."""
+    nodes, x = [], "x"
+    for i, (v, w) in enumerate(["ab", "ab", "ba"]):
+        nodes += [
+            helper.make_node("MatMul", [x, name], [f"{side}{i}"])
+            for side, name in zip("gu", (v, w), strict=True)
+        ]
+        nodes += [helper.make_node("Sigmoid", [f"g{i}"], [f"s{i}"])]
+        nodes += [helper.make_node("Mul", [f"g{i}", f"s{i}"], [f"m{i}"])]
+        nodes += [helper.make_node("Mul", [f"m{i}", f"u{i}"], [x := f"y{i}"])]
+    square = np.eye(8, dtype=np.float32)
+    source = model(nodes, [("x", FLOAT, [16, 8])], [(x, FLOAT, None)], {"a": square, "b": 2 * square})
+    conversion = convert(source, ConvertOptions(sample_seed=None, precision=precision))
+    (part,) = conversion.plan.partitions
+    made = [i.ins[1].weight.source for i in part.insns]
+    assert len(made) == 3
+    sides = {1: made[0].first.source, 2: made[0].second.source}
+    for source, (v, w) in zip(made, [(1, 2), (1, 2), (2, 1)], strict=True):
+        source.first.source, source.second.source = sides[v], sides[w]
+    assert len(Bundle(opened(conversion.image())).weights) == 2
+
+
 def test_an_image_is_opened_once() -> None:
     image = convert(projection(), BARE).image()
     opened(image)

@@ -11,7 +11,7 @@ import hashlib
 import threading
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -116,16 +116,23 @@ def _distinct(refs: Sequence[Ref]) -> tuple[list[Ref], dict[Weight, int]]:
     weight_of: dict[Weight, int] = {}
     for ref in refs:
         assert ref.weight is not None
-        source = ref.weight.source
-        memory: object = id(source)
-        if isinstance(source, np.ndarray):
-            memory = (source.__array_interface__["data"], source.shape, source.strides, source.dtype.str)
-        key = (memory, ref.weight.layout, ref.dtype, ref.dims)
+        key = (_memory(ref.weight.source), ref.weight.layout, ref.dtype, ref.dims)
         if key not in known:
             known[key] = len(kept)
             kept.append(ref)
         weight_of[ref.weight] = known[key]
     return kept, weight_of
+
+
+def _memory(source: object) -> object:
+    """What sources of the same elements share: the memory itself, or that of all they are made of."""
+    if isinstance(source, Weight):
+        return _memory(source.source)
+    if isinstance(source, np.ndarray):
+        return source.__array_interface__["data"], source.shape, source.strides, source.dtype.str
+    if is_dataclass(source):
+        return type(source), *(_memory(getattr(source, f.name)) for f in fields(source))
+    return source if isinstance(source, int) else id(source)
 
 
 def _lay(sizes: Iterable[int]) -> tuple[list[Segment], int]:
