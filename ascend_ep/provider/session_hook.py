@@ -72,15 +72,14 @@ def prepare(
     """Before the model is read: as `declare`; callbacks on this thread are then this session's."""
     pending.clear()
     path = getattr(session, "_model_path", None)
-    if not path:
-        weights_in_place.forget_folder(session_options)
     declared = declare(path or getattr(session, "_model_bytes", None), session_options, providers, options)
-    if declared is None:
-        return
-    registry, operators = declared
-    pending.announce(session, registry)
-    if path and providers[0] == EP_NAME and is_defined(operators, registry) and _creating.session is session:
-        weights_in_place.lend(session, session_options)
+    may_lend = False
+    if declared is not None:
+        registry, operators = declared
+        pending.announce(session, registry)
+        may_lend = bool(path) and providers[0] == EP_NAME and is_defined(operators, registry)
+    if not (may_lend and _creating.session is session and weights_in_place.lend(session, session_options)):
+        weights_in_place.forget_folder(session_options)
 
 
 def declare(

@@ -35,24 +35,24 @@ _OURS = "ascend_ep.weights_folder"
 _paths: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 
 
-def lend(session: Any, session_options: Any) -> None:
+def lend(session: Any, session_options: Any) -> bool:
     """Lets the session read its model's weights from their file, where that is possible and pays."""
     path = Path(os.path.realpath(session._model_path))
     present = _entry(session_options, _FOLDER)
     if present and present != path.anchor:
-        return
+        return False
     if session_options.optimized_model_filepath:
-        return  # what is written then would refer to the file, too
+        return False  # what is written then would refer to the file, too
     model = without_weights(str(path), str(path.relative_to(path.anchor)))
     if model is None:
-        return
-    if (
-        not present
-    ):  # the root: other threads may use the options for models in other folders at the same time
+        return False
+    if not present:
+        # The root: other threads may use the options for models in other folders at the same time.
         session_options.add_session_config_entry(_FOLDER, path.anchor)
         session_options.add_session_config_entry(_OURS, path.anchor)
     _paths[session] = session._model_path
     session._model_path, session._model_bytes = None, model
+    return True
 
 
 def give_back(session: Any) -> None:
@@ -63,7 +63,7 @@ def give_back(session: Any) -> None:
 
 
 def forget_folder(session_options: Any) -> None:
-    """For a model of bytes, whose files are found as always, whatever `lend` did to the options before."""
+    """For a model that isn't lent: its files are found as always, whatever `lend` did to the options."""
     ours = _entry(session_options, _OURS)
     if ours is not None and _entry(session_options, _FOLDER) == ours:
         session_options.add_session_config_entry(_FOLDER, "")
@@ -95,8 +95,10 @@ def without_weights(path: str, location: str) -> bytes | None:
         model = _replaced(view, 0, len(view), _MODEL_GRAPH, graph)
     except (OSError, ValueError):
         return None
-    if model.count(delimited(1, b"location")) != len(left):
-        return None  # what lies in other files is looked for beside the path given, perhaps a link
+    # What lies in other files is looked for beside the path given, perhaps a link; below the root, a model
+    # could name any file. The word alone counts, however its length is written.
+    if model.count(b"location") != len(left) * entry.count(b"location"):
+        return None
     return model if sum(left) >= LEAST_BYTES else None
 
 

@@ -128,6 +128,29 @@ def test_options_are_kept_apart(tmp_path: Path, lent: list[str], monkeypatch: py
     assert lent == [first, second, first, second, second]
 
 
+def test_options_that_lent_a_model_serve_one_with_files_of_its_own(tmp_path: Path, lent: list[str]) -> None:
+    """By whatever provider, and no model may name a file elsewhere."""
+    options = ort.SessionOptions()
+    session(saved(tmp_path, two_layers()), options)
+    beside = tmp_path / "beside"
+    beside.mkdir()
+    content = onnx.load_from_string(two_layers())
+    onnx.save(content, beside / "b.onnx", save_as_external_data=True, location="b.data", size_threshold=0)
+    for providers in (["AscendEP"], ["CPUExecutionProvider"]):
+        ort.InferenceSession(str(beside / "b.onnx"), options, providers=providers, enable_fallback=0)
+    content = onnx.load(beside / "b.onnx", load_external_data=False)
+    for tensor in content.graph.initializer:
+        for entry in tensor.external_data:
+            if entry.key == "location":
+                entry.value = str(beside / "b.data")[1:]
+    elsewhere = content.SerializeToString()
+    for source in (saved(tmp_path, elsewhere, "c.onnx"), elsewhere):
+        session(saved(tmp_path, two_layers()), options)
+        with pytest.raises(Exception, match="External data path"):
+            session(source, options)
+    assert len(lent) == 3
+
+
 def test_what_is_written_has_its_weights(tmp_path: Path, lent: list[str]) -> None:
     options = ort.SessionOptions()
     options.log_severity_level = 4
@@ -201,6 +224,20 @@ def test_only_raw_data_is_left_in_the_file(tmp_path: Path) -> None:
     for tensor in content.graph.initializer:
         tensor.ClearField("data_location")
     assert found == content
+
+
+def test_a_model_that_names_other_files_is_left_alone(tmp_path: Path) -> None:
+    """However it writes that: with the root as the folder of weights it could read any file."""
+    small = b"\x08\x01\x10\x01\x42\x01z\x70\x01"  # float32 [1], external
+    for length in (b"\x08", b"\x88\x00"):
+        place = b"\x0a" + length + b"location\x12\x0aetc/passwd"
+        tensor = small + b"\x6a" + bytes([len(place)]) + place
+        graph = b"\x2a" + bytes([len(tensor)]) + tensor
+        content = two_layers() + b"\x3a" + bytes([len(graph)]) + graph  # merged with the graph before
+        found = onnx.load_from_string(content).graph.initializer[-1]
+        assert found.external_data[0].value == "etc/passwd"
+        assert without_weights(saved(tmp_path, content), "m.onnx") is None
+    assert without_weights(saved(tmp_path, two_layers()), "in/location/m.onnx") is not None
 
 
 def test_a_model_that_is_no_model_is_left_alone(tmp_path: Path) -> None:
