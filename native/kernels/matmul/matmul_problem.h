@@ -1,0 +1,24 @@
+/* matmul_problem.h - what the arguments of a matmul ask for. */
+#ifndef ASC_KERNELS_MATMUL_PROBLEM_H
+#define ASC_KERNELS_MATMUL_PROBLEM_H
+
+#include "gemm_bytes.h"
+
+enum { A, B, C, R, OPERANDS };
+
+typedef struct matmul_problem {
+    gemm gemm;        /* pointers of batch 0 */
+    gemm_bytes bytes; /* its source, when B is int8 */
+    int axes;         /* batch axes */
+    int64_t dims[ASC_MAX_RANK];
+    int64_t strides[OPERANDS][ASC_MAX_RANK];
+    int64_t batches;
+} matmul_problem;
+
+/* Checks and reads the arguments. */
+int32_t ASC_FN(matmul_read)(const asc_call *call, matmul_problem *p);
+
+/* With one B for all batches, the batches of A are more rows of one product. */
+void ASC_FN(matmul_fold)(matmul_problem *p);
+
+#endif
