@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import reduce
 
-from ascend_ep.opdef.dims import Atom, Dim
+from ascend_ep.opdef.dims import Atom, Dim, operands
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,4 +42,4 @@ def tree(dim: Dim) -> Node:
 def _atom_tree(atom: Atom) -> Node:
     if atom.op == "symbol":
         return Node("symbol", value=str(atom.args[0]))
-    return Node(atom.op, tuple(tree(a) for a in atom.args if not isinstance(a, str)))
+    return Node(atom.op, tuple(map(tree, operands(atom))))
