@@ -26,8 +26,8 @@ from ascend_ep.opdef.agreements import Agreement, OrOne
 from ascend_ep.opdef.dims import Dim, DimExpr, symbol, symbols
 
 from .claims import Claims, needed_symbols
-from .lowering import MAX_RANK, Lowering, PlanBuilder, Unsupported
-from .plan import Edge, HostPartition, NativePartition, Plan, Ref, SymbolRange
+from .lowering import Lowering, PlanBuilder, Unsupported, lower_node
+from .plan import MAX_RANK, Edge, HostPartition, NativePartition, Plan, Ref, SymbolRange
 from .semantics import Semantics, label, operand
 
 
@@ -168,7 +168,7 @@ class Assembly:
         for node in part.nodes:
             if not self._claims.is_known(node):
                 function, view = self._semantics.lowered_view(node, self._facts)
-                builder.lower(view, calls.get(node, function))
+                lower_node(view, calls.get(node, function), builder)
         for value in part.outputs:
             result = builder.result(operand(value, self._facts[value]))
             made.outputs.append((self._written_edge(value), result))

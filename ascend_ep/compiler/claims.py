@@ -11,7 +11,7 @@ from ascend_ep.graph.facts import Fact, Facts
 from ascend_ep.opdef.definition import canonical_domain
 from ascend_ep.opdef.dims import DimTooComplex, symbols
 
-from .lowering import NodeView, Operand, PlanBuilder, Unsupported
+from .lowering import NodeView, Operand, PlanBuilder, Unsupported, lower_node
 from .plan import Insn, Ref
 from .semantics import Semantics, is_onnx_operator, label, operand, undefined
 
@@ -50,7 +50,7 @@ class Claims:
             for given in {o.name: o for o in view.inputs if o is not None}.values():
                 if given.constant is None and given.shape_value is None:
                     builder.input(given)
-            builder.lower(view, function)
+            lower_node(view, function, builder)
             self._check_needs(builder, view)
         except Unsupported as reason:
             return str(reason)

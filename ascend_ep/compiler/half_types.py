@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 from ascend_ep.graph.widened import WidenedTensor
 from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT16, FLOAT32
 
-from .tile_program import TileProgram
-
-if TYPE_CHECKING:
-    from .lowering import NodeView, Operand, PlanBuilder
-    from .plan import Ref, TensorSource
+from .node_view import NodeView, Operand
+from .plan import TensorSource
+from .plan_builder import PlanBuilder
 
 HALVES = frozenset({FLOAT16, BFLOAT16})
 
@@ -49,7 +47,7 @@ def narrow_source(source: NDArray[Any] | TensorSource | None) -> NDArray[Any] | 
 
 
 def lower_in_float32(
-    node: NodeView, function: Callable[[NodeView, PlanBuilder], None], b: PlanBuilder
+    function: Callable[[NodeView, PlanBuilder], None], node: NodeView, b: PlanBuilder
 ) -> None:
     """Lowers a node with every half operand widened; its half outputs are rounded from float32."""
     inputs = [None if o is None else _wide_input(o, b) for o in node.inputs]
@@ -57,15 +55,7 @@ def lower_in_float32(
     function(replace(node, inputs=inputs, outputs=outputs), b)
     for wide, half in zip(outputs, node.outputs, strict=True):
         if wide is not None and half is not None and wide is not half:
-            cast(b, b.ref(wide), b.out(half))
-
-
-def cast(b: PlanBuilder, source: Ref, target: Ref) -> None:
-    """One instruction that converts elements to the target's type, rounding to nearest even."""
-    program: TileProgram[Ref] = TileProgram()
-    program.output(program.cast(program.input(source, source.dtype), target.dtype), target.dtype)
-    encoded = program.encode()
-    b.emit("elementwise", encoded.inputs, [target], encoded.ints, encoded.floats)
+            b.convert(b.ref(wide), b.out(half))
 
 
 def _wide_input(operand: Operand, b: PlanBuilder) -> Operand:
@@ -78,7 +68,7 @@ def _wide_input(operand: Operand, b: PlanBuilder) -> Operand:
         if constant is None:
             made = b.temp(FLOAT32, operand.dims)
             made.name = wide.name
-            cast(b, b.ref(operand), made)
+            b.convert(b.ref(operand), made)
             b.bind(wide, made)
         return wide
 

@@ -12,34 +12,30 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
-from typing import Any
+from collections.abc import Callable
+from functools import cache, partial
 
-import numpy as np
-from numpy.typing import NDArray
+from ascend_ep.opdef.dims import Dim
 
-from ascend_ep.opdef import dtypes
-from ascend_ep.opdef.definition import OpDef
-from ascend_ep.opdef.dims import Dim, static
-from ascend_ep.runtime.element_types import number_of, numpy_dtype
+from .half_types import has_halves, lower_in_float32
+from .node_view import NodeView, Operand, Unsupported
+from .plan import Ref
+from .plan_builder import PlanBuilder
 
-from .half_types import cast, has_halves, lower_in_float32
-from .plan import INPUT, OUTPUT, TEMP, VIEW, WEIGHT, AttrValue, Insn, Native, Ref, TensorSource, Weight
-from .rows import STRIDED, find_row
-from .wider_types import wider_types
+__all__ = [
+    "Dim",
+    "Lowering",
+    "NodeView",
+    "Operand",
+    "PlanBuilder",
+    "Ref",
+    "Unsupported",
+    "lower_node",
+    "lowering",
+    "lowers",
+]
 
-__all__ = ["Dim", "NodeView", "Operand", "PlanBuilder", "Ref", "Unsupported", "lowering", "lowers"]
-
-MAX_RANK = 8  # ASC_MAX_RANK
-
-
-class Unsupported(Exception):
-    """This node can't run natively; the text is one sentence that says why."""
-
-
-Lowering = Callable[["NodeView", "PlanBuilder"], None]
+Lowering = Callable[[NodeView, PlanBuilder], None]
 _LOWERINGS: dict[str, Lowering] = {}
 
 
@@ -70,353 +66,14 @@ def _load_lowerings() -> None:
         importlib.import_module(module.name)
 
 
-@dataclass(frozen=True, eq=False)
-class Operand:
-    """A value of the graph as a node sees it.
-
-    `shape_value` holds the elements (row-major) of an int tensor whose elements are known as dims.
-    """
-
-    name: str
-    dtype: int
-    dims: tuple[Dim, ...]
-    constant: NDArray[np.generic] | TensorSource | None = field(default=None, repr=False)
-    shape_value: tuple[Dim, ...] | None = None
-
-    @property
-    def rank(self) -> int:
-        return len(self.dims)
-
-    @property
-    def const(self) -> NDArray[Any] | None:
-        """The elements when they are known at conversion, else None. Reads them from disk if need be."""
-        if self.constant is None or isinstance(self.constant, np.ndarray):
-            return self.constant
-        return self.constant.numpy()
-
-
-@dataclass(frozen=True, eq=False)
-class NodeView:
-    """One node: `version` is the opset in force for its domain; an absent operand is None.
-
-    `opdef` is the definition that names the lowering; attributes that the node leaves out have its defaults.
-    """
-
-    op_type: str
-    inputs: Sequence[Operand | None]
-    outputs: Sequence[Operand | None]
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-    domain: str = ""
-    version: int = 1
-    name: str = ""
-    opdef: OpDef | None = None
-
-    def attr(self, name: str, default: Any = None) -> Any:
-        """int, float, str, list of these, or an array for a tensor attribute; `default` when not given."""
-        return self.attributes.get(name, default)
-
-    def has_attr(self, name: str) -> bool:
-        return name in self.attributes
-
-
-class PlanBuilder:
-    """Collects the values and instructions of one native partition.
-
-    `outputs`: names of the operands that leave the partition; their values are OUTPUTs.
-    """
-
-    def __init__(self, outputs: Collection[str] = ()) -> None:
-        self.values: list[Ref] = []
-        self.insns: list[Insn] = []
-        self._outputs = frozenset(outputs)
-        self._refs: dict[str, Ref] = {}
-        self._results: dict[str, Ref] = {}
-        self._weights: dict[tuple[int, str, tuple[Dim, ...]], Ref] = {}
-        self._wide: dict[str, Operand] = {}
-        self._node: NodeView | None = None
-
-    # --- used by lowerings ------------------------------------------------------------------
-
-    def ref(self, operand: Operand) -> Ref:
-        """The value of a node's input. Constants become weights; an int tensor that is known only as
-        dims, with no run-time value behind it, is written by an instruction."""
-        found = self._refs.get(operand.name)
-        if found is not None:
-            return found
-        if operand.constant is not None:
-            made = self._weight(operand.name, operand.dtype, operand.dims, operand.constant, "plain")
-        elif operand.shape_value is not None:
-            made = self._from_dims(operand)
-        else:
-            raise KeyError(f"{operand.name!r} is used before it is made")
-        self._refs[operand.name] = made
-        return made
-
-    def out(self, operand: Operand) -> Ref:
-        """The value of a node's output, for `emit` to write."""
-        _check_rank(operand.name, operand.dims)
-        kind = OUTPUT if operand.name in self._outputs else TEMP
-        made = self._add(Ref(operand.name, operand.dtype, tuple(operand.dims), kind))
-        self._refs[operand.name] = made
-        if kind == OUTPUT:
-            self._results[operand.name] = made
-        return made
-
-    def emit(
-        self,
-        kernel: str,
-        ins: Sequence[Ref | None],
-        outs: Sequence[Ref],
-        ints: Sequence[Dim] = (),
-        floats: Sequence[float] = (),
-    ) -> None:
-        """One kernel call. Strided inputs are copied first when the row can't read them; operands of types
-        that no row takes are converted (wider_types.py).
-
-        Raises Unsupported when no row of the kernel table takes these dtypes, or wider ones.
-        """
-        types = [0 if r is None else r.dtype for r in ins], [r.dtype for r in outs]
-        if find_row(kernel, *types) is None and (wide := wider_types(kernel, *types)) is not None:
-            given = [None if r is None else self.cast(r, t) for r, t in zip(ins, wide[0], strict=True)]
-            made = [r if r.dtype == t else self.temp(t, r.dims) for r, t in zip(outs, wide[1], strict=True)]
-            self.emit(kernel, given, made, ints, floats)
-            for out, computed in zip(outs, made, strict=True):
-                if out is not computed:
-                    cast(self, computed, out)
-            return
-        flags = self._row(kernel, ins, outs)
-        if not flags & STRIDED:
-            ins = [None if r is None else self.contiguous(r) for r in ins]
-        self._append(kernel, ins, outs, tuple(ints), tuple(float(f) for f in floats))
-
-    def emit_native(
-        self,
-        native: Native,
-        op_type: str,
-        ins: Sequence[Ref | None],
-        outs: Sequence[Ref],
-        attrs: Mapping[str, AttrValue],
-    ) -> None:
-        """One call of a custom-operator library (asc_custom_op); its inputs are contiguous."""
-        ins = [None if r is None else self.contiguous(r) for r in ins]
-        self._append(op_type, ins, outs, (), (), native=native, attrs=attrs)
-
-    def temp(self, dtype: int, dims: Sequence[Dim]) -> Ref:
-        """A new value in the arena."""
-        _check_rank("a temporary", dims)
-        return self._add(Ref("", int(dtype), tuple(dims)))
-
-    def cast(self, ref: Ref, dtype: int) -> Ref:
-        """The elements of `ref` in another type, contiguous; `ref` itself when it has that type. A weight is
-        converted here, once."""
-        if ref.dtype == dtype:
-            return ref
-        if ref.weight is not None and isinstance(ref.weight.source, np.ndarray) and dtype in dtypes.NUMPY:
-            return self.constant(ref.weight.source.astype(dtypes.NUMPY[dtype]), ref.weight.layout, dtype)
-        made = self.temp(dtype, ref.dims)
-        cast(self, ref, made)
-        return made
-
-    def constant(self, array: NDArray[Any], layout: str = "plain", dtype: int | None = None) -> Ref:
-        """A new weight. dtype (ONNX number) is needed for types numpy has no name for. A panel32 weight
-        is [K, N] or a stack [..., K, N]; it is packed when the bundle is written."""
-        number = _number_of(array.dtype) if dtype is None else dtype
-        return self._weight("", number, array.shape, array, layout)
-
-    def packed(self, source: TensorSource, dims: Sequence[Dim], dtype: int, layout: str) -> Ref:
-        """A new weight whose elements are computed when the bundle is written."""
-        return self._weight("", dtype, dims, source, layout)
-
-    def view(
-        self, ref: Ref, dims: Sequence[Dim], offset: Dim = 0, strides: Sequence[Dim] | None = None
-    ) -> Ref:
-        """The same memory seen with other dims, without an instruction. offset (from the ref's first
-        element) and strides count elements; without strides the view is contiguous, and so must `ref` be
-        (a strided one is copied)."""
-        _check_rank(ref.name or "a view", dims)
-        if ref.weight is not None and ref.weight.layout != "plain":
-            raise ValueError("a packed weight has no views")
-        if strides is None and ref.strides is not None:
-            ref = self.contiguous(ref)
-        base, start = (ref.base, ref.offset) if ref.base is not None else (ref, 0)
-        given = None if strides is None else tuple(strides)
-        if given == contiguous_strides(dims):
-            given = None
-        return self._add(
-            Ref(ref.name, ref.dtype, tuple(dims), VIEW, base=base, offset=start + offset, strides=given)
-        )
-
-    def strides(self, ref: Ref) -> tuple[Dim, ...]:
-        """Elements between neighbours along each dim of `ref`."""
-        return contiguous_strides(ref.dims) if ref.strides is None else ref.strides
-
-    def bind(self, operand: Operand, ref: Ref) -> None:
-        """Says that an output operand *is* this value. An operand that leaves the partition is copied."""
-        if operand.name in self._outputs:
-            self._results[operand.name] = out = self._add(
-                Ref(operand.name, operand.dtype, tuple(operand.dims), OUTPUT)
-            )
-            same = ref if ref.dims == out.dims else self.view(ref, out.dims, 0, ref.strides)
-            self.emit("copy", [same], [out])
-            ref = out
-        self._refs[operand.name] = ref
-
-    def contiguous(self, ref: Ref) -> Ref:
-        """`ref` itself, or a copy of it when it is strided."""
-        if ref.strides is None:
-            return ref
-        copy = self.temp(ref.dtype, ref.dims)
-        self._row("copy", [ref], [copy])
-        self._append("copy", [ref], [copy], (), ())
-        return copy
-
-    # --- used by the converter --------------------------------------------------------------
-
-    def input(self, operand: Operand) -> Ref:
-        """A value that enters the partition."""
-        _check_rank(operand.name, operand.dims)
-        made = self._add(Ref(operand.name, operand.dtype, tuple(operand.dims), INPUT))
-        self._refs[operand.name] = made
-        return made
-
-    def lower(self, node: NodeView, function: Lowering) -> None:
-        """Runs a lowering; every wanted output must have a value afterwards. What has no kernel
-        for float16 or bfloat16 is computed in float32 between casts."""
-        self._node = node
-        reason = self.attempt(node, function)
-        if reason is not None and not has_halves(node):
-            raise reason
-        if reason is not None:
-            lower_in_float32(node, function, self)
-        for operand in node.outputs:
-            if operand is not None and operand.name not in self._refs:
-                raise Unsupported(f"its lowering makes no output {operand.name!r}")
-
-    def result(self, operand: Operand) -> Ref:
-        """The OUTPUT value of an operand that leaves the partition; made by a copy when it is an input,
-        a constant, or known only as dims."""
-        found = self._results.get(operand.name)
-        if found is not None:
-            return found
-        self._node = None
-        if operand.name in self._refs or operand.constant is not None:
-            self.bind(operand, self.ref(operand))
-        else:
-            self.emit("ints", [], [self.out(operand)], operand.shape_value or ())
-        return self._results[operand.name]
-
-    def attempt(self, node: NodeView, function: Lowering) -> Unsupported | None:
-        """Runs a lowering. When it can't, what it did is forgotten and the reason returned."""
-        lists: tuple[list[Any], ...] = self.values, self.insns
-        tables: tuple[dict[Any, Any], ...] = self._refs, self._results, self._weights, self._wide  # only grow
-        sizes = [len(each) for each in (*lists, *tables)]
-        try:
-            function(node, self)
-        except Unsupported as reason:
-            for each, size in zip(lists, sizes, strict=False):
-                del each[size:]
-            for table, size in zip(tables, sizes[len(lists) :], strict=True):
-                while len(table) > size:
-                    table.popitem()
-            return reason
-        return None
-
-    # --- used by half_types -----------------------------------------------------------------
-
-    def widened(self, operand: Operand, make: Callable[[], Operand]) -> Operand:
-        """The operand of float32 that stands for a half one; made once."""
-        if operand.name not in self._wide:
-            self._wide[operand.name] = make()
-        return self._wide[operand.name]
-
-    # --- inside -----------------------------------------------------------------------------
-
-    def _add(self, ref: Ref) -> Ref:
-        self.values.append(ref)
-        return ref
-
-    def _weight(
-        self,
-        name: str,
-        dtype: int,
-        dims: Sequence[Dim],
-        source: NDArray[np.generic] | TensorSource,
-        layout: str,
-    ) -> Ref:
-        _check_rank(name or "a constant", dims)
-        key = (id(source), layout, tuple(dims))
-        found = self._weights.get(key)
-        if found is None:
-            ref = Ref(name, dtype, tuple(dims), WEIGHT, weight=Weight(source, layout))
-            found = self._weights[key] = self._add(ref)
-        return found
-
-    def _from_dims(self, operand: Operand) -> Ref:
-        elements = operand.shape_value or ()
-        known = [static(e) for e in elements]
-        shape = [static(d) for d in operand.dims]
-        if all(k is not None for k in known) and all(s is not None for s in shape):
-            array = np.array(known, numpy_dtype(operand.dtype)).reshape([int(s or 0) for s in shape])
-            return self._weight(operand.name, operand.dtype, operand.dims, array, "plain")
-        made = self._add(Ref(operand.name, operand.dtype, tuple(operand.dims)))
-        self.emit("ints", [], [made], elements)
-        return made
-
-    def _row(self, kernel: str, ins: Sequence[Ref | None], outs: Sequence[Ref]) -> int:
-        in_types = [0 if r is None else r.dtype for r in ins]
-        out_types = [r.dtype for r in outs]
-        flags = find_row(kernel, in_types, out_types)
-        if flags is None:
-            given = ", ".join("none" if t == 0 else _type_name(t) for t in in_types)
-            made = ", ".join(_type_name(t) for t in out_types)
-            raise Unsupported(f"no kernel {kernel!r} takes ({given}) -> ({made})")
-        return flags
-
-    def _append(
-        self,
-        kernel: str,
-        ins: Sequence[Ref | None],
-        outs: Sequence[Ref],
-        ints: tuple[Dim, ...],
-        floats: tuple[float, ...],
-        native: Native | None = None,
-        attrs: Mapping[str, AttrValue] | None = None,
-    ) -> None:
-        for out in outs:
-            if out.kind not in (OUTPUT, TEMP):
-                raise ValueError(f"{kernel} can't write {out.name!r}, which isn't an output or a temporary")
-        node = self._node
-        name = node.name if node else ""
-        op_type = f"{node.domain or 'ai.onnx'}::{node.op_type}" if node else ""
-        self.insns.append(
-            Insn(name, kernel, tuple(ins), tuple(outs), ints, floats, op_type, native, dict(attrs or {}))
-        )
-
-
-def contiguous_strides(dims: Sequence[Dim]) -> tuple[Dim, ...]:
-    """Row-major strides in elements."""
-    strides: list[Dim] = []
-    step: Dim = 1
-    for d in reversed(dims):
-        strides.append(step)
-        step = step * d
-    return tuple(reversed(strides))
-
-
-def _type_name(dtype: int) -> str:
-    return "float" if dtype == dtypes.FLOAT32 else "double" if dtype == dtypes.FLOAT64 else dtypes.name(dtype)
-
-
-def _number_of(dtype: np.dtype[Any]) -> int:
-    """The ONNX element type of numpy's, including those narrow ones that only onnx_ir knows."""
-    try:
-        return number_of(dtype)
-    except StopIteration:
-        import onnx_ir
-
-        return int(onnx_ir.DataType.from_numpy(dtype).value)
-
-
-def _check_rank(what: str, dims: Sequence[Dim]) -> None:
-    if len(dims) > MAX_RANK:
-        raise Unsupported(f"{what} has {len(dims)} dims; the native kernels take up to {MAX_RANK}")
+def lower_node(node: NodeView, function: Lowering, b: PlanBuilder) -> None:
+    """Runs a lowering; every wanted output must have a value afterwards. What has no kernel for float16 or
+    bfloat16 is computed in float32 between casts."""
+    reason = b.attempt(node, function)
+    if reason is not None and has_halves(node):
+        reason = b.attempt(node, partial(lower_in_float32, function))
+    if reason is not None:
+        raise reason
+    for operand in node.outputs:
+        if operand is not None and not b.has(operand):
+            raise Unsupported(f"its lowering makes no output {operand.name!r}")

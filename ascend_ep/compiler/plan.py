@@ -16,6 +16,8 @@ from ascend_ep.opdef.dims import Dim
 
 INPUT, OUTPUT, TEMP, WEIGHT, VIEW = range(5)  # ASC_VALUE_...
 
+MAX_RANK = 8  # ASC_MAX_RANK
+
 AttrValue = Sequence[Dim] | Sequence[float] | str
 
 
@@ -71,6 +73,16 @@ class Ref:
     @property
     def rank(self) -> int:
         return len(self.dims)
+
+
+def contiguous_strides(dims: Sequence[Dim]) -> tuple[Dim, ...]:
+    """Row-major strides in elements."""
+    strides: list[Dim] = []
+    step: Dim = 1
+    for d in reversed(dims):
+        strides.append(step)
+        step = step * d
+    return tuple(reversed(strides))
 
 
 @dataclass(frozen=True)

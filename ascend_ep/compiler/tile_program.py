@@ -5,50 +5,24 @@
     p.output(x * p.call("sigmoid", x), ref.dtype)
     program = p.encode()          # .inputs, .ints, .floats for PlanBuilder.emit("elementwise", ...)
 
-The encoding is that of kernels/elementwise/elementwise.h. Values are nodes of an expression graph: equal ones
-are one, unused ones vanish, and registers are given out when the program is encoded. A value's type is the
-ONNX number of what it holds: float16 and bfloat16 inputs count as float32; narrow integers are wrapped
-after every operation that can leave their range.
+Values are nodes of an expression graph (tile_value.py): equal ones are one, unused ones vanish, and registers
+are given out when the program is encoded (tile_encoding.py).
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Generic
 
 from ascend_ep.opdef.dims import Dim
-from ascend_ep.opdef.dtypes import (
-    BFLOAT16,
-    BOOL,
-    FLOAT8_LARGEST,
-    FLOAT16,
-    FLOAT32,
-    FLOAT64,
-    INT32,
-    INT64,
-    INTEGERS,
-    SUB_BYTE,
-    UINT32,
-    UINT64,
-)
-from ascend_ep.runtime._rt import lib
+from ascend_ep.opdef.dtypes import BOOL, FLOAT32, FLOAT64, INT32, INT64, INTEGERS, UINT64
 
-#: primitive -> opcode, e.g. "add" -> ASC_EW_ADD
-OPCODES: dict[str, int] = {
-    name.removeprefix("ASC_EW_").lower(): getattr(lib, name)
-    for name in dir(lib)
-    if name.startswith("ASC_EW_") and not name.endswith(("COUNT", "INTS")) and "_MAX_" not in name
-}
+from .tile_encoding import Encoded, Source, encode, gated
+from .tile_value import COMPARISONS, OPCODES, STEP_INTS, ProgramError, Value, computed_dtype
+
+__all__ = ["Encoded", "ProgramError", "TileProgram", "Value", "casting", "computed_dtype"]
+
 _NAMES = {number: name for name, number in OPCODES.items()}
-COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
-STEP_INTS: int = lib.ASC_EW_STEP_INTS
-MAX_REGISTERS: int = lib.ASC_EW_MAX_REGISTERS
-MAX_STEPS: int = lib.ASC_EW_MAX_STEPS
-MAX_INPUTS: int = lib.ASC_EW_MAX_INPUTS
-MAX_OUTPUTS: int = lib.ASC_EW_MAX_OUTPUTS
-
 _NO_PRIMITIVES = frozenset({"load", "const", "iota", "store", "cast", "select"})
 _NARROW = INTEGERS - {INT32, INT64, UINT64}
 #: Operations that never leave the range of narrow operands.
@@ -57,74 +31,6 @@ _CLOSED = COMPARISONS | {"min", "max", "mod", "fmod", "and", "or", "xor", "shr",
 _SIGNED_ONLY = frozenset({"div", "mod", "fmod", "pow", "abs", "sign"})
 _ORDERED = frozenset({"lt", "le", "gt", "ge", "min", "max"})
 _TOP_BIT = -(2**63)
-
-
-class ProgramError(Exception):
-    """The kernel can't run this program; the text is one sentence that says why."""
-
-
-def computed_dtype(dtype: int) -> int:
-    """The type that arithmetic on `dtype` happens in: half floats and float8 compute in float32, integers of
-    less than a byte in int32."""
-    if dtype in SUB_BYTE:
-        return INT32
-    return FLOAT32 if dtype in (FLOAT16, BFLOAT16) or dtype in FLOAT8_LARGEST else dtype
-
-
-def width(dtype: int) -> int:
-    """Bytes of a register element that holds `dtype`."""
-    return {FLOAT64: 8, BOOL: 1}.get(dtype, 8 if dtype in (INT64, UINT32, UINT64) else 4)
-
-
-@dataclass(frozen=True, eq=False)
-class Value:
-    """A node: an operation of the kernel on earlier values. `immediate` is a constant, an input's position
-    or the type of a cast."""
-
-    program: TileProgram[Hashable] = field(repr=False)
-    op: str
-    dtype: int
-    args: tuple[Value, ...] = ()
-    immediate: Dim | float = 0
-
-    def __add__(self, other: Value | float) -> Value:
-        return self.program.call("add", self, other)
-
-    def __radd__(self, other: float) -> Value:
-        return self.program.call("add", other, self)
-
-    def __sub__(self, other: Value | float) -> Value:
-        return self.program.call("sub", self, other)
-
-    def __rsub__(self, other: float) -> Value:
-        return self.program.call("sub", other, self)
-
-    def __mul__(self, other: Value | float) -> Value:
-        return self.program.call("mul", self, other)
-
-    def __rmul__(self, other: float) -> Value:
-        return self.program.call("mul", other, self)
-
-    def __truediv__(self, other: Value | float) -> Value:
-        return self.program.call("div", self, other)
-
-    def __rtruediv__(self, other: float) -> Value:
-        return self.program.call("div", other, self)
-
-    def __neg__(self) -> Value:
-        return self.program.call("neg", self)
-
-
-Source = TypeVar("Source", bound=Hashable)
-
-
-@dataclass(frozen=True)
-class Encoded(Generic[Source]):
-    """Arguments of the kernel. `inputs` are the sources whose loads survived, in the kernel's order."""
-
-    inputs: tuple[Source, ...]
-    ints: tuple[Dim, ...]
-    floats: tuple[float, ...]
 
 
 class TileProgram(Generic[Source]):
@@ -233,7 +139,7 @@ class TileProgram(Generic[Source]):
         key = (op, dtype, tuple(map(id, args)), type(immediate), repr(immediate))
         found = self._values.get(key)
         if found is None:
-            found = self._values[key] = Value(self, op, dtype, args, immediate)  # type: ignore[arg-type]
+            found = self._values[key] = Value(self, op, dtype, args, immediate)
         return found
 
     def include(self, ints: Sequence[Dim], floats: Sequence[float], inputs: Sequence[Value]) -> list[Value]:
@@ -276,48 +182,14 @@ class TileProgram(Generic[Source]):
 
     def encode(self) -> Encoded[Source]:
         """The program as kernel arguments. Raises ProgramError beyond the kernel's limits."""
-        roots = self._gated([value for value, _ in self._outputs])
-        order = list(_reachable(roots))
-        loads = [v for v in order if v.op == "load"]
-        sources = tuple(self._sources[int(v.immediate)] for v in loads)  # type: ignore[arg-type]
-        if len(sources) > MAX_INPUTS or not 1 <= len(self._outputs) <= MAX_OUTPUTS:
-            raise ProgramError(f"it has more than {MAX_INPUTS} inputs or {MAX_OUTPUTS} outputs")
-        floats: list[float] = []
-        registers = _Registers(order, roots)
-        ints: list[Dim] = []
-        for at, value in enumerate(order):
-            step = [OPCODES[value.op], registers.take(at, value), *(registers.of(a) for a in value.args)]
-            if value.op == "load":
-                step += [loads.index(value)]
-            elif value.op == "const" and value.dtype in (FLOAT32, FLOAT64):
-                step += [len(floats), value.dtype]
-                floats.append(float(value.immediate))  # type: ignore[arg-type]
-            elif value.op == "const":
-                step += [value.immediate, _register_type(value.dtype)]  # type: ignore[list-item]
-            elif value.op == "cast":
-                step += [value.immediate, value.args[0].dtype]  # type: ignore[list-item]
-            ints += step + [0] * (STEP_INTS - len(step))
-        for index, value in enumerate(roots):
-            ints += [OPCODES["store"], index, registers.of(value), 0, 0]
-        steps = len(ints) // STEP_INTS
-        if steps > MAX_STEPS or registers.count > MAX_REGISTERS:
-            raise ProgramError(f"it needs more than {MAX_STEPS} steps or {MAX_REGISTERS} registers")
-        return Encoded(sources, (max(registers.count, 1), steps, *ints), tuple(floats))
+        return encode(gated([value for value, _ in self._outputs], self._value), self._sources)
 
-    def _gated(self, roots: Sequence[Value]) -> list[Value]:
-        """The roots with a * sigmoid(b) as the one step that it is in the kernel; the bits are the same."""
-        order = list(_reachable(roots))
-        uses = Counter([id(a) for v in order for a in v.args] + [id(r) for r in roots])
-        made: dict[int, Value] = {}
-        for value in order:
-            op, args = value.op, tuple(made[id(a)] for a in value.args)
-            gates = [a.op == "sigmoid" and uses[id(a)] == 1 for a in value.args]
-            if op == "mul" and value.dtype == FLOAT32 and any(gates):
-                gate = gates.index(True)
-                op, args = "gate", (args[1 - gate], made[id(value.args[gate].args[0])])
-            same = (op, args) == (value.op, value.args)
-            made[id(value)] = value if same else self._value(op, value.dtype, args, value.immediate)
-        return [made[id(r)] for r in roots]
+
+def casting(source: Source, dtype: int, target: int) -> Encoded[Source]:
+    """The program that converts an input's elements from one ONNX type to another."""
+    program: TileProgram[Source] = TileProgram()
+    program.output(program.cast(program.input(source, dtype), target), target)
+    return program.encode()
 
 
 def _number(element: Dim) -> int:
@@ -331,61 +203,3 @@ def _arity(op: str) -> int:
     if op == "select":
         return 3
     return 1 if op == "cast" or OPCODES[op] >= OPCODES["neg"] else 2
-
-
-def _register_type(dtype: int) -> int:
-    """The type of an integer constant for a register that holds `dtype`."""
-    if dtype == BOOL:
-        return BOOL
-    return INT64 if width(dtype) == 8 else INT32
-
-
-def _reachable(roots: Sequence[Value]) -> Iterator[Value]:
-    """Every value the roots need, constants first, then operands before what uses them."""
-    seen: dict[int, Value] = {}
-    stack: list[tuple[Value, bool]] = [(root, False) for root in reversed(roots)]
-    while stack:
-        value, ready = stack.pop()
-        if id(value) in seen:
-            continue
-        if ready:
-            seen[id(value)] = value
-        else:
-            stack.append((value, True))
-            stack += [(a, False) for a in reversed(value.args)]
-    is_const: Callable[[Value], bool] = lambda v: v.op == "const"  # noqa: E731
-    yield from filter(is_const, seen.values())
-    yield from (v for v in seen.values() if not is_const(v))
-
-
-class _Registers:
-    """Gives registers out in program order. Constants and loads keep theirs, so that the kernel can fill
-    them once; others return at their last use, and the last returned is taken first."""
-
-    def __init__(self, order: Sequence[Value], outputs: Sequence[Value]) -> None:
-        self.count = 0
-        self._register: dict[int, int] = {}
-        self._free: list[int] = []
-        self._last_use = {id(a): at for at, v in enumerate(order) for a in v.args}
-        self._last_use |= {id(v): len(order) for v in outputs}
-
-    def of(self, value: Value) -> int:
-        return self._register[id(value)]
-
-    def take(self, at: int, value: Value) -> int:
-        """A register for the value that step `at` makes, which may be one that it reads for the last time,
-        unless the element width changes."""
-        lasting = value.op in ("const", "load")
-        done = [a for a in dict.fromkeys(value.args) if self._returns(a, at)]
-        reusable = [a for a in done if not lasting and width(a.dtype) == width(value.dtype)]
-        self._free += [self.of(a) for a in reusable]
-        if lasting or not self._free:
-            register, self.count = self.count, self.count + 1
-        else:
-            register = self._free.pop()
-        self._free += [self.of(a) for a in done if a not in reusable]
-        self._register[id(value)] = register
-        return register
-
-    def _returns(self, value: Value, at: int) -> bool:
-        return value.op not in ("const", "load") and self._last_use.get(id(value)) == at

@@ -15,7 +15,7 @@ import onnxruntime as ort
 from kernel_call import DTYPES, NUMPY, Halves32, Packed, Pairs32, Panel32, Quads32, call
 from numpy.lib.stride_tricks import as_strided
 
-from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, lowering
+from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, lower_node, lowering
 from ascend_ep.opdef.dims import Dim, evaluate
 
 PANELS = {kind.layout: kind for kind in (Panel32, Pairs32, Halves32, Quads32)}
@@ -110,7 +110,7 @@ def run(
     for operand in node.inputs:
         if operand is not None and operand.constant is None and operand.shape_value is None:
             plan.arrays[id(b.input(operand))] = inputs[operand.name]
-    b.lower(node, function)
+    lower_node(node, function, b)
     results = [None if o is None else b.result(o) for o in node.outputs]
     plan.run(b, isa, threads)
     return [None if r is None else plan.array(r) for r in results]

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_call import DTYPES, KernelError, call, isa_levels, isa_name
 
-from ascend_ep.compiler.tile_program import OPCODES, ProgramError, TileProgram, Value
+from ascend_ep.compiler.tile_program import ProgramError, TileProgram, Value
+from ascend_ep.compiler.tile_value import OPCODES
 from ascend_ep.runtime._rt import ffi, lib
 
 RNG = np.random.default_rng(11)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kernel_call import DTYPES
 from lowered import PlanRun
 
-from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, lowering
+from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, lower_node, lowering
 from ascend_ep.compiler.rewrites.fuse_elementwise import fuse_elementwise
 from ascend_ep.opdef.registry import Registry
 
@@ -45,7 +45,7 @@ class Chain:
         kernel = getattr(found.opdef.semantics, "name", "formula")
         function = lowering(kernel)
         assert function is not None
-        self.builder.lower(replace(view, opdef=found.opdef), function)
+        lower_node(replace(view, opdef=found.opdef), function, self.builder)
 
     def check(self, expected: int) -> None:
         """Runs as built and merged: equal bits, and so many instructions after merging."""

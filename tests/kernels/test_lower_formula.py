@@ -11,7 +11,7 @@ import pytest
 from kernel_call import DTYPES
 from lowered import run
 
-from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, lowering
+from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, lower_node, lowering
 from ascend_ep.opdef.definition import Attribute, Formula, OpDef, TensorSpec
 from ascend_ep.opdef.dims import symbol
 from ascend_ep.opdef.reference import evaluate
@@ -135,7 +135,7 @@ def test_one_program_without_reductions() -> None:
     b.input(view.inputs[0])
     function = lowering("formula")
     assert function is not None
-    b.lower(view, function)
+    lower_node(view, function, b)
     assert [insn.kernel for insn in b.insns] == ["elementwise"]
 
 

@@ -18,7 +18,7 @@ import onnx.defs
 import onnx.inliner
 import onnx_ir as ir
 
-from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Unsupported, lowers
+from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Unsupported, lower_node, lowers
 from ascend_ep.compiler.semantics import Semantics, operand
 from ascend_ep.graph.facts import Fact
 from ascend_ep.graph.passes.pipeline import simplify
@@ -54,7 +54,7 @@ def lower_function_body(node: NodeView, b: PlanBuilder) -> None:
         name = f"{node.name}/{inner.op_type}" if node.name else ""
         inputs, outputs = ([around(o) for o in operands] for operands in (view.inputs, view.outputs))
         with _named(inner):
-            b.lower(replace(view, inputs=inputs, outputs=outputs, name=name), function)
+            lower_node(replace(view, inputs=inputs, outputs=outputs, name=name), function, b)
         made |= {o.name for o in outputs if o is not None}
     for value in model.graph.outputs:  # constants, and inputs handed on
         target = wanted.get(value.name or "")

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from ascend_ep.compiler.lowering import MAX_RANK, Unsupported
-from ascend_ep.compiler.plan import AttrValue
+from ascend_ep.compiler.lowering import Unsupported
+from ascend_ep.compiler.plan import MAX_RANK, AttrValue
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.attributes import bind_attributes
 from ascend_ep.opdef.definition import Library, OpDef

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ascend_ep.compiler.codegen.run import element_type
 from ascend_ep.compiler.lower.formula import lower_formula
-from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder
+from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, lower_node
 from ascend_ep.compiler.plan import Edge, NativePartition, Plan
 from ascend_ep.compiler.proof.harness import Array, Case
 from ascend_ep.compiler.proof.subject import Subject
@@ -39,7 +39,7 @@ def interpreted_session(subject: Subject, arrays: Sequence[Array | None]) -> Inf
             part.inputs.append((plan.edges[-1], builder.values[-1]))
     made = [Operand(f"y{i}", dtype, tuple(dims or ())) for i, (dtype, dims) in enumerate(outputs)]
     node = NodeView(subject.opdef.op, operands, made, dict(subject.attributes), opdef=subject.opdef)
-    builder.lower(node, lower_formula)
+    lower_node(node, lower_formula, builder)
     for operand in made:
         plan.edges.append(Edge(operand.name, operand.dtype, operand.dims, is_output=True))
         part.outputs.append((plan.edges[-1], builder.result(operand)))

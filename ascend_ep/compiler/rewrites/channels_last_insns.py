@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ascend_ep.compiler.half_types import HALVES
 from ascend_ep.compiler.plan import VIEW, WEIGHT, Insn, Ref, Weight
-from ascend_ep.compiler.tile_program import OPCODES, STEP_INTS
+from ascend_ep.compiler.tile_value import OPCODES, STEP_INTS
 from ascend_ep.opdef.dims import Dim, static
 
 FLOAT = 1

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ascend_ep.compiler.plan import Insn, Ref
-from ascend_ep.compiler.tile_program import OPCODES, STEP_INTS
+from ascend_ep.compiler.tile_value import OPCODES, STEP_INTS
 
 FLOAT = 1
 _NAMES = {code: name for name, code in OPCODES.items()}

@@ -19,7 +19,7 @@ import onnx_ir as ir
 from ascend_ep.compiler.half_types import HALVES
 from ascend_ep.compiler.lower.matmul import Activation
 from ascend_ep.compiler.plan import TEMP, VIEW, Insn, NativePartition, Ref
-from ascend_ep.compiler.tile_program import TileProgram
+from ascend_ep.compiler.tile_program import TileProgram, casting
 from ascend_ep.opdef.dims import Dim
 from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT16, FLOAT32
 
@@ -192,7 +192,8 @@ def _rounds(insn: Insn) -> bool:
     ins, outs = insn.ins, insn.outs
     if insn.kernel != "elementwise" or len(ins) != 1 or len(outs) != 1 or ins[0] is None:
         return False
-    return ins[0].dtype == FLOAT32 and outs[0].dtype in HALVES and insn.ints == _cast(FLOAT32, outs[0].dtype)
+    source, target = ins[0].dtype, outs[0].dtype
+    return source == FLOAT32 and target in HALVES and insn.ints == _casting(source, target)
 
 
 def _widens(insn: Insn) -> bool:
@@ -200,15 +201,13 @@ def _widens(insn: Insn) -> bool:
     ins, outs = insn.ins, insn.outs
     if insn.kernel != "elementwise" or len(ins) != 1 or len(outs) != 1 or ins[0] is None:
         return False
-    return ins[0].dtype in HALVES and outs[0].dtype == FLOAT32 and insn.ints == _cast(ins[0].dtype, FLOAT32)
+    source, target = ins[0].dtype, outs[0].dtype
+    return source in HALVES and target == FLOAT32 and insn.ints == _casting(source, target)
 
 
 @cache
-def _cast(source: int, target: int) -> tuple[Dim, ...]:
-    """The program of a Cast, as half_types.cast makes it."""
-    program: TileProgram[str] = TileProgram()
-    program.output(program.cast(program.input("x", source), target), target)
-    return program.encode().ints
+def _casting(source: int, target: int) -> tuple[Dim, ...]:
+    return casting("x", source, target).ints
 
 
 def _limits(insn: Insn, stored: Ref) -> bool:
