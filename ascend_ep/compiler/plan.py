@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from ascend_ep.opdef.agreements import Agreement
 from ascend_ep.opdef.dims import Dim
+from ascend_ep.runtime._rt import lib
 
 INPUT, OUTPUT, TEMP, WEIGHT, VIEW = range(5)  # ASC_VALUE_...
 
-MAX_RANK = 8  # ASC_MAX_RANK
+MAX_RANK: int = lib.ASC_MAX_RANK
 
 AttrValue = Sequence[Dim] | Sequence[float] | str
 

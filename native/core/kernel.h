@@ -13,9 +13,6 @@
 typedef struct asc_call asc_call;
 typedef struct asc_pool asc_pool;
 
-/* The bytes of all operands from which outputs are stored past the caches: there they would displace what is read. */
-#define ASC_STREAM_BYTES (24 << 20)
-
 struct asc_call {
     const asc_tensor *in; /* absent operand: dtype ASC_UNDEFINED, data NULL */
     asc_tensor *out;

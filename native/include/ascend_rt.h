@@ -464,6 +464,12 @@ ASC_API void asc_sha256(const void *bytes, uint64_t size, uint8_t digest[32]);
 /* Fills the digest of a finished bundle: over everything but the weights, the checksum field as zero. */
 ASC_API int32_t asc_bundle_digest(const void *bytes, uint64_t size, uint8_t digest[32], asc_status *status);
 
+/* ---- caches ------------------------------------------------------------------------------- */
+
+/* The bytes of all operands of a call that the caches are to hold. Outputs beyond it are best stored past them, since
+ * they would displace what is read: 24 MiB, as measured where L3 has 32 (tools/benchmark/limits.md). */
+#define ASC_STREAM_BYTES 25165824
+
 /* ---- tile programs: the arguments of the "elementwise" kernel (native/kernels/elementwise/elementwise.h) - */
 
 #define ASC_EW_STEP_INTS 5 /* op, dst, a, b, c */

@@ -28,7 +28,7 @@ from ascend_ep.opdef.reductions import ELEMENTARY, expanded
 
 from .graph import ELEMENTS, FOLDS, Axes, Axis, Graph, InputType, Memory, Node, NotGenerated, Ranking
 
-#: Operations that formula_code.h has.
+#: Operations that formula_operations.h has.
 GENERATED = frozenset(OPERATIONS) - {"floordiv", "log2", "log10", "isnan", "isinf"}
 #: Nodes that read along whole axes; with one of them only float64 makes arithmetic float64.
 ALONG_AXES = (Reduce, TopK, SumTo)

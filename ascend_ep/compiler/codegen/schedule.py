@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
+from ascend_ep.runtime._rt import lib
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -17,7 +19,7 @@ class Schedule:
     unroll: int = 4
     keep: int = 6
     optimize: int = 2
-    cached: int = 24 << 20
+    cached: int = lib.ASC_STREAM_BYTES
 
     def __post_init__(self) -> None:
         if self.tile < 64 or self.tile % 64 or self.unroll not in (1, 2, 4) or self.optimize not in (1, 2, 3):

@@ -16,7 +16,8 @@ enum { Q, K, V, MASK, PAST_K, PAST_V, INPUTS };
 enum { Y, PRESENT_K, PRESENT_V, OUTPUTS };
 enum { POSITION = 2 };
 
-/* Bytes of present from which on it is stored past the caches. */
+/* Bytes of present from which on it is stored past the caches: far fewer than ASC_STREAM_BYTES, because nobody reads it
+ * before the next run, and until then the other layers' are written too. */
 #define PAST_CACHES (256 << 10)
 
 /* attention on present */
