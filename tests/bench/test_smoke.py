@@ -44,6 +44,7 @@ def test_every_backend_has_a_number_or_a_reason(
     for backend in ("ort", "own", "ascend_in_ort"):
         assert len(found[row]["rounds"][backend]) == 2  # type: ignore[arg-type]
         assert float(found[row]["errors"][backend]) < 2e-5  # type: ignore[arg-type]
+    assert len(found[row]["beside"]) == 2
     assert "openvino" in found[row]["rounds"] or found[row]["missing"]["openvino"]
 
 

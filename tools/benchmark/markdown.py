@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
+from .noise import LEAST_PAIRED_ERROR
 from .record import Excess, Record, Verdict, embedded_excess, verdict
 from .report import LABELS, excess_text, profile_text, quantity
 from .results import Results
@@ -21,7 +23,7 @@ square, beside that of OpenVINO's default, which it must not exceed, and the lar
 not be twice OpenVINO's."""
 HEADER = (
     "row | own | onnxruntime | OpenVINO f32 | ratio (goal) | own bf16 | OpenVINO default | ratio (goal) | "
-    "in onnxruntime | × floor | error | bf16 rms error (OpenVINO's) | largest"
+    "in onnxruntime (own beside) | × floor | error | bf16 rms error (OpenVINO's) | largest"
 )
 
 
@@ -32,7 +34,7 @@ def table(rows: Sequence[Row], results: Results) -> str:
     parts = [_preface(results)]
     if timed:
         parts.append(_markdown(HEADER, (_timed(r, results.records[r.name]) for r in timed)))
-        parts.append(_embedded([results.records[r.name] for r in timed]))
+        parts += _embedded([results.records[r.name] for r in timed])
         parts += _missed([(r, results.records[r.name]) for r in timed])
     if others:
         parts.append(_markdown("row | own | rival | ratio (goal) | besides", _others(others, results)))
@@ -70,12 +72,18 @@ def _timed(row: Row, record: Record) -> list[str]:
         times["own_bf16"],
         times["openvino_default"],
         _goal(record, half),
-        times["ascend_in_ort"],
+        _embedded_time(record),
         f"{floor.floor:.1f}" if floor and floor.floor else NOTHING,
         NOTHING if error is None else f"{error:.0e}",
         _beside_rival(record.rms),
         _beside_rival(record.errors),
     ]
+
+
+def _embedded_time(record: Record) -> str:
+    """Inside onnxruntime, and of the own runtime in that process, if it was timed there."""
+    beside = f" ({quantity(statistics.median(record.beside), 'run')})" if record.beside else ""
+    return _time(record, "ascend_in_ort") + beside
 
 
 def _beside_rival(errors: Mapping[str, float]) -> str:
@@ -117,9 +125,11 @@ def _missed(found: Iterable[tuple[Row, Record]]) -> list[str]:
     return ["Where the rows below their goal spend their time:\n\n" + "\n".join(lines)] if lines else []
 
 
-def _embedded(records: Iterable[Record]) -> str:
-    """How AscendEP inside onnxruntime keeps to the own runtime's time."""
+def _embedded(records: Iterable[Record]) -> list[str]:
+    """How AscendEP inside onnxruntime keeps to the own runtime's time; nothing where no pair was timed."""
     found = {r.name: e for r in records if (e := embedded_excess(r)) is not None}
+    if not found:
+        return []
     late = {name: e for name, e in found.items() if e.beyond}
     unclear = {name: e for name, e in found.items() if not e.beyond and not e.within}
     text = (
@@ -130,10 +140,13 @@ def _embedded(records: Iterable[Record]) -> str:
         text += f"; {len(late)} beyond that: {_excesses(late)}"
     if unclear:
         text += f"; {len(unclear)} not decidable at this noise: {_excesses(unclear)}"
-    return (
-        f"{text}. A row counts where the median over rounds of what it takes beyond the bound is further "
-        "from 0 than the standard error of that median (±)."
+    text += (
+        ". For this one process opens both on the same inputs, first the one that came second the round "
+        "before, and times them in turn, a hundredth of a second each; the times of both are in the table. "
+        "A row counts where the median over rounds of what it takes beyond the bound is further from 0 than "
+        f"the standard error of that median (±), at least {100 * LEAST_PAIRED_ERROR:g} % of the time."
     )
+    return [text]
 
 
 def _excesses(found: Mapping[str, Excess]) -> str:

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 DEVIATIONS = 3.0
 #: No ratio is believed to be surer than this, whatever its rounds say (relative).
 LEAST_ERROR = 0.01
+#: The same of two sessions that take turns in one process.
+LEAST_PAIRED_ERROR = 0.003
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from .noise import LEAST_ERROR, Ratio, error_of_median, ratio
+from .noise import LEAST_PAIRED_ERROR, Ratio, error_of_median, ratio
 from .quiet import DISTURBED
 from .rows import Goal, Row
 from .work import Work
@@ -21,7 +21,8 @@ RMS_FACTOR, LARGEST_FACTOR = 1.02, 2.0
 
 @dataclass
 class Record:
-    """Per backend: the medians of its slots, one a round, in seconds (bytes for memory); `loads` and `first`,
+    """Per backend: the medians of its slots, one a round, in seconds (bytes for memory); `beside`, the
+    own runtime's in the process of AscendEP inside onnxruntime, of the same rounds; `loads` and `first`,
     making the session and running it once, in each round; `errors`, the largest difference from the float64
     reference, relative to the largest magnitude of the output, and `rms`, the root of the mean square of all
     differences, relative to the same; `mismatches`, how many integers of the outputs differ;
@@ -32,6 +33,7 @@ class Record:
     name: str
     kind: str
     rounds: dict[str, list[float]] = field(default_factory=dict)
+    beside: list[float] = field(default_factory=list)
     loads: dict[str, list[float]] = field(default_factory=dict)
     first: dict[str, list[float]] = field(default_factory=dict)
     errors: dict[str, float] = field(default_factory=dict)
@@ -47,6 +49,11 @@ class Record:
     def add(self, backend: str, value: float) -> None:
         """What a round measured."""
         self.rounds.setdefault(backend, []).append(value)
+
+    def add_pair(self, backend: str, value: float, beside: float) -> None:
+        """What a round measured of two in one process."""
+        self.add(backend, value)
+        self.beside.append(beside)
 
     def median(self, backend: str) -> float | None:
         found = self.rounds.get(backend)
@@ -132,13 +139,14 @@ class Excess:
 
 
 def embedded_excess(record: Record) -> Excess | None:
-    """Beyond the own runtime's time, 5 % of it, and 4 us. The two run in processes of their own, which
-    differ: no median is believed to be surer than LEAST_ERROR of the time."""
-    own, embedded = record.rounds.get("own"), record.rounds.get("ascend_in_ort")
-    if record.kind != "run" or not own or not embedded:
+    """Beyond the time of the own runtime in the same process, 5 % of it, and 4 us. Even two own sessions of
+    one process differ a little by where the memory of each lies, so no median is believed to be surer than
+    LEAST_PAIRED_ERROR of the time. None for what earlier versions measured, in processes of their own."""
+    embedded, own = record.rounds.get("ascend_in_ort"), record.beside
+    if record.kind != "run" or not embedded or len(embedded) != len(own):
         return None
     excess = [e - 1.05 * o - 4e-6 for e, o in zip(embedded, own, strict=True)]
-    error = max(error_of_median(excess), LEAST_ERROR * statistics.median(own))
+    error = max(error_of_median(excess), LEAST_PAIRED_ERROR * statistics.median(own))
     return Excess(statistics.median(excess), error)
 
 

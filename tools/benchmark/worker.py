@@ -18,54 +18,62 @@ from typing import Any
 
 import numpy as np
 
-from .backends import BACKENDS, Backend, Call, library_version, save_prepacked
+from .backends import BACKENDS, Arrays, Backend, library_version, save_prepacked
 from .feeds import read_feeds
 from .probe import Probe
-
-#: Calls are timed in blocks of about this many seconds, so that the clock costs nothing.
-BLOCK = 20e-6
-#: A slot has at least this many blocks, besides the first, which finds the caches cold.
-LEAST_BLOCKS = 3
+from .timing import Timed, in_turn
 
 
 class Worker:
     def __init__(self, backend: str, threads: int) -> None:
         self.backend, self.threads = backend, threads
         self.opened: Backend | None = None
-        self.call: Call | None = None
-        self.block = 1
+        self.timed: Timed | None = None
+        self.beside: Timed | None = None
         self.probe: Probe | None = None
 
     def version(self) -> str:
         """Of the library timed. Raises ImportError."""
         return library_version(self.backend)
 
-    def open(self, model: str, feeds: str, outputs: str | None = None) -> dict[str, Any]:
+    def open(
+        self,
+        model: str,
+        feeds: str,
+        outputs: str | None = None,
+        beside: str | None = None,
+        beside_first: bool = False,
+    ) -> dict[str, Any]:
         """Loads a model, runs it once, writes what it computed to `outputs`, and sizes the blocks. Seconds of
-        loading and of the first run, and whether a part of an own bundle is onnxruntime's."""
+        loading and of the first run, and whether a part of an own bundle is onnxruntime's. `beside` is a
+        bundle for the own runtime to open in this process, before or after the model, for paired_slot."""
         self.close()
         given = read_feeds(feeds)
+        if beside and beside_first:
+            self.beside = self._own(beside, given)
         begin = time.perf_counter()
         self.opened = BACKENDS[self.backend](model, self.threads)
         loaded = time.perf_counter()
-        self.call = self.opened.call(given)
+        call = self.opened.call(given)
         first = time.perf_counter() - loaded
         if outputs:
             np.savez(outputs, *self.opened.outputs())
-        self.call()
-        self.block = 1
-        while (spent := self._timed()) < BLOCK and self.block < 1000:
-            self.block = min(1000, max(self.block * 2, int(self.block * BLOCK / max(spent, 1e-9))))
+        self.timed = Timed(call)
+        if beside and not beside_first:
+            self.beside = self._own(beside, given)
         return {"load": loaded - begin, "first": first, "hosted": self.opened.hosted}
 
-    def slot(self, seconds: float) -> dict[str, float]:
-        """Runs for about `seconds`: the median seconds of one call, and how many blocks that is of."""
-        self._timed()
-        times: list[float] = []
-        end = time.perf_counter() + seconds
-        while len(times) < LEAST_BLOCKS or time.perf_counter() < end:
-            times.append(self._timed())
-        return {"seconds": statistics.median(times) / self.block, "blocks": len(times)}
+    def slot(self, seconds: float) -> float:
+        """Runs for about `seconds`: the median seconds of one call."""
+        assert self.timed is not None
+        return statistics.median(self.timed.blocks(seconds))
+
+    def paired_slot(self, seconds: float) -> tuple[float, float]:
+        """The backend and the own runtime beside it in turn, for about `seconds` together: the median seconds
+        of one call of each."""
+        assert self.timed is not None
+        assert self.beside is not None
+        return in_turn(self.timed, self.beside, seconds)
 
     def load(self, model: str, feeds: str) -> dict[str, float]:
         """Opens a model anew and runs it once: seconds of each; the files are warm from the time before."""
@@ -88,7 +96,7 @@ class Worker:
         return {name: round(spent / found["total"], 4) for name, spent in shares}
 
     def close(self) -> None:
-        self.call = self.opened = None
+        self.timed = self.beside = self.opened = None
         gc.collect()
 
     def peak_memory(self) -> int:
@@ -106,13 +114,8 @@ class Worker:
             self.probe = Probe(library, self.threads)
         return self.probe.limits(reads, writes).as_json()
 
-    def _timed(self) -> float:
-        assert self.call is not None
-        call, repeat = self.call, range(self.block)
-        begin = time.perf_counter()
-        for _ in repeat:
-            call()
-        return time.perf_counter() - begin
+    def _own(self, bundle: str, feeds: Arrays) -> Timed:
+        return Timed(BACKENDS["own"](bundle, self.threads).call(feeds))
 
 
 def main() -> None:

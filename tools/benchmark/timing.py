@@ -1,0 +1,57 @@
+"""Timing calls: alone, or two of one process in turn."""
+
+from __future__ import annotations
+
+import statistics
+import time
+
+from .backends import Call
+
+#: Calls are timed in blocks of about this many seconds, so that the clock costs nothing.
+BLOCK = 20e-6
+#: A slot has at least this many blocks, besides the first, which finds the caches cold.
+LEAST_BLOCKS = 3
+#: Of two calls in turn, each has about this many seconds at a time: both see the same machine, and most runs
+#: follow one of the same.
+STRETCH = 0.01
+
+
+class Timed:
+    """A call, and how many of it make a block."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self.block = 1
+        call()
+        while (spent := self._spend()) < BLOCK and self.block < 1000:
+            self.block = min(1000, max(self.block * 2, int(self.block * BLOCK / max(spent, 1e-9))))
+
+    def blocks(self, seconds: float, least: int = LEAST_BLOCKS) -> list[float]:
+        """Runs for about `seconds`: the seconds of one call, by block, without the first, cold one."""
+        self._spend()
+        times: list[float] = []
+        end = time.perf_counter() + seconds
+        while len(times) < least or time.perf_counter() < end:
+            times.append(self._spend() / self.block)
+        return times
+
+    def _spend(self) -> float:
+        call, repeat = self._call, range(self.block)
+        begin = time.perf_counter()
+        for _ in repeat:
+            call()
+        return time.perf_counter() - begin
+
+
+def in_turn(first: Timed, second: Timed, seconds: float) -> tuple[float, float]:
+    """Stretches of both in turn for about `seconds` together: the median seconds of one call of each. Each
+    goes first in every second turn, so that what drifts meanwhile is neither's."""
+    pair = first, second
+    times: tuple[list[float], list[float]] = [], []
+    end = time.perf_counter() + seconds
+    turn = 0
+    while turn < LEAST_BLOCKS or time.perf_counter() < end:
+        for which in (0, 1) if turn % 2 else (1, 0):
+            times[which].extend(pair[which].blocks(STRETCH, 1))
+        turn += 1
+    return statistics.median(times[0]), statistics.median(times[1])
