@@ -1,8 +1,9 @@
 /* One process-wide pool of workers. A parallel region publishes a job whose chunks are cut into one run of
  * neighbours per worker: memory is read in long streams, and a core finds in its cache what it wrote in the region
  * before. Whoever has finished its own run goes on with the others', so the caller alone ends every job, and a late
- * worker costs nothing but its own wake-up. Whoever has just been busy looks around for LOOK_NS before it sleeps,
- * because a wake-up takes as long as a small region; nobody spins for longer, since the CPUs belong to others too. */
+ * worker costs nothing but its own wake-up. Whoever has just been busy looks around before it sleeps, because a wake-up
+ * takes as long as a small region; but for LOOK_NS only, or an eighth of the time since it woke, since the CPUs belong
+ * to others too. */
 #include "pool.h"
 
 #include <pthread.h>
@@ -13,9 +14,11 @@
 #include <unistd.h>
 
 #define MAX_JOBS 16 /* regions open at once, over all callers; more run on their caller alone */
-/* A worker looks around for longer than a caller's Python takes between two runs, a caller waits for the last
- * chunk of a worker for about as long as that takes. */
+/* A worker looks around for longer than a caller's Python takes between two runs: that is some us, and 50 to 100 where
+ * the run has driven the caller's code out of the caches. A caller waits for the last chunk of a worker for about as
+ * long as that takes. */
 #define LOOK_NS 30000
+#define LOOK_MOST_NS 120000
 #define WAIT_NS 60000
 
 /* Chunks of one worker that nobody has claimed; a line of the cache of its own. */
@@ -108,12 +111,19 @@ static job *joinable(void) {
     return NULL;
 }
 
+/* How long a worker that woke then may look around. */
+static uint64_t look_ns(uint64_t now, uint64_t woke) {
+    uint64_t share = (now - woke) / 8;
+    return share < LOOK_NS ? LOOK_NS : share < LOOK_MOST_NS ? share : LOOK_MOST_NS;
+}
+
 /* Waits a moment for another job; called and left with the lock. */
-static void look_around(void) {
+static void look_around(uint64_t woke) {
     uint32_t seen = pool.published;
     pool.spinning++;
     pthread_mutex_unlock(&pool.lock);
-    for (uint64_t until = asc_clock_ns() + LOOK_NS; asc_clock_ns() < until;) {
+    uint64_t now = asc_clock_ns();
+    for (uint64_t until = now + look_ns(now, woke); asc_clock_ns() < until;) {
         if (atomic_load_explicit(&pool.published, memory_order_relaxed) != seen) break;
         for (int i = 0; i < 8; i++) relax();
     }
@@ -133,18 +143,20 @@ static void leave_cpu(int cpu) {
 static void *worker_main(void *unused) {
     (void)unused;
     int was_busy = 0;
+    uint64_t woke = asc_clock_ns();
     pthread_mutex_lock(&pool.lock);
     for (;;) {
         job *j = joinable();
         if (!j && was_busy) {
             was_busy = 0;
-            look_around();
+            look_around(woke);
             continue;
         }
         if (!j) {
             pool.sleeping++;
             pthread_cond_wait(&pool.work, &pool.lock);
             pool.sleeping--;
+            woke = asc_clock_ns();
             continue;
         }
         int32_t worker = j->workers++;
