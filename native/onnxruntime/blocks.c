@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 /* What is known of a block, in the line before it. */
 typedef struct block {
@@ -31,6 +32,15 @@ static block *block_of(void *start) {
     return (block *)((char *)start - BLOCK_LINE);
 }
 
+/* Asks for huge pages, as numpy does for arrays of this size. */
+static void prefer_huge(char *start, size_t bytes) {
+#if defined(MADV_HUGEPAGE)
+    if (bytes >= BLOCK_HUGE) (void)madvise(start, bytes & ~(size_t)(BLOCK_PAGE - 1), MADV_HUGEPAGE);
+#else
+    (void)start, (void)bytes;
+#endif
+}
+
 static block *new_block(size_t bytes, size_t kept_bytes) {
     size_t align = bytes < BLOCK_LARGE ? BLOCK_LINE : BLOCK_PAGE;
     if (bytes > SIZE_MAX / 2) return NULL;
@@ -39,6 +49,7 @@ static block *new_block(size_t bytes, size_t kept_bytes) {
     char *first = memory + BLOCK_LINE; /* where a block can begin */
     block *b = block_of(first + (-(uintptr_t)first & (align - 1)));
     *b = (block){NULL, memory, kept_bytes};
+    if (kept_bytes) prefer_huge(start_of(b), bytes);
     return b;
 }
 

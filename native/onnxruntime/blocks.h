@@ -10,6 +10,7 @@
 #define BLOCK_LINE 64         /* every block begins at a cache line */
 #define BLOCK_PAGE 4096       /* and one of BLOCK_LARGE bytes or more at a page */
 #define BLOCK_LARGE (1 << 16) /* large blocks that are given back are kept for the next */
+#define BLOCK_HUGE (1 << 22)  /* and from here on in huge pages, where the system has them */
 #define BLOCKS_IDLE_MOST 64
 
 /* Any number of threads may use a pool. It holds at most as many bytes of large blocks, given out and kept, as were
