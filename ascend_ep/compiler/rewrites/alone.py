@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from ascend_ep.compiler.plan import WEIGHT, Insn, NativePartition
 
+from .value_uses import read_values
+
 
 def take_alone(part: NativePartition) -> None:
     """Changes the partition in place; constants that only the other form reads leave it."""
     spared = {id(r) for i in part.insns if i.alone is not None for r in i.alone.ins}
     part.insns[:] = [_alone(insn) for insn in part.insns]
-    read = {id(r) for i in part.insns for r in i.ins if r is not None}
-    read |= {id(r.base) for i in part.insns for r in i.ins if r is not None and r.base is not None}
-    read |= {id(x) for _, ref in part.outputs for x in (ref, ref.base)}
+    read = read_values(part)
     part.values[:] = [r for r in part.values if r.kind != WEIGHT or id(r) in read or id(r) not in spared]
 
 

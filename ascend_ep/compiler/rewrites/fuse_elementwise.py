@@ -6,7 +6,6 @@ rounded, so its results have the same bits.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from ascend_ep.compiler.fusion_candidates import candidate
@@ -15,6 +14,8 @@ from ascend_ep.compiler.tile_program import ProgramError, TileProgram, Value
 from ascend_ep.graph.fusion.ledger import Ledger
 from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT16, INT8, INT16, UINT8, UINT16, UINT32
 from ascend_ep.opdef.fusion_rules import rule_of
+
+from .value_uses import ValueUses
 
 ELEMENTWISE = "elementwise"
 CHAIN = rule_of("ElementwiseChain")
@@ -32,7 +33,7 @@ def fuse_elementwise(insns: Sequence[Insn], ledger: Ledger | None = None) -> lis
     ledger = Ledger() if ledger is None else ledger
     if not ledger.is_on(CHAIN):
         return list(insns)
-    readers = Counter(r for insn in insns for r in {_memory(r) for r in insn.ins if r is not None})
+    uses = ValueUses(insns)
     made: list[Insn | None] = []
     producer: dict[Ref, int] = {}
     for insn in insns:
@@ -42,7 +43,7 @@ def fuse_elementwise(insns: Sequence[Insn], ledger: Ledger | None = None) -> lis
                 first = None if at is None else made[at]
                 if at is None or first is None:
                     continue
-                merged = _joined_with(first, insn, ref, readers[ref], ledger)
+                merged = _joined_with(first, insn, ref, len(uses.memory_readers(ref)), ledger)
                 if merged is not None:
                     made[at], insn = None, merged
             if len(insn.outs) == 1:
@@ -72,11 +73,6 @@ def _joined_with(first: Insn, insn: Insn, ref: Ref, readers: int, ledger: Ledger
 
 def _is_elementwise(insn: Insn) -> bool:
     return insn.kernel == ELEMENTWISE and insn.native is None
-
-
-def _memory(ref: Ref) -> Ref:
-    """The value whose memory a ref is."""
-    return ref if ref.base is None else ref.base
 
 
 def _merged(first: Insn, second: Insn, between: Ref) -> Insn | None:

@@ -9,9 +9,8 @@ write GELU, five.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from ascend_ep.compiler.fusion_candidates import candidate
 from ascend_ep.compiler.plan import TEMP, Insn, NativePartition, Ref
@@ -21,6 +20,7 @@ from ascend_ep.opdef.fusion_rules import rule_of
 
 from .epilogue_match import Epilogue, match
 from .program_expression import Expression, Leaf, read_program
+from .value_uses import ValueUses
 
 FLOAT = 1
 MATMUL_ACTIVATION, CONV_ACTIVATION = 2, 1  # positions among the kernels' ints
@@ -34,15 +34,15 @@ def fuse_epilogues(part: NativePartition, ledger: Ledger | None = None) -> int:
     if not ledger.is_on(EPILOGUE):
         return 0
     before = len(part.insns)
-    readers = _Readers.in_partition(part)
+    uses = ValueUses.of(part)
     dropped: set[int] = set()
     at = 0
     while at < len(part.insns):
-        found = _find(part, at, readers, ledger) if part.insns[at].kernel in ("matmul", "conv") else None
+        found = _find(part, at, uses, ledger) if part.insns[at].kernel in ("matmul", "conv") else None
         if found is None:
             at += 1
         else:
-            dropped |= _apply(part, at, found, readers)
+            dropped |= _apply(part, at, found, uses)
     part.values[:] = [ref for ref in part.values if id(ref) not in dropped]
     return before - len(part.insns)
 
@@ -62,37 +62,7 @@ class _Fusion:
     product: Insn
 
 
-@dataclass
-class _Readers:
-    """The instructions that read each value, directly or through a view, and None for the rim of the
-    partition; values and instructions by id."""
-
-    of: dict[int, set[int | None]] = field(default_factory=lambda: defaultdict(set))
-
-    @staticmethod
-    def in_partition(part: NativePartition) -> _Readers:
-        readers = _Readers()
-        for insn in part.insns:
-            readers.add(insn)
-        for _, ref in part.outputs:
-            readers.of[id(ref)].add(None)
-            readers.of[id(ref.base or ref)].add(None)
-        return readers
-
-    def add(self, insn: Insn) -> None:
-        for ref in insn.ins:
-            if ref is not None:
-                self.of[id(ref)].add(id(insn))
-                self.of[id(ref.base or ref)].add(id(insn))
-
-    def remove(self, insn: Insn) -> None:
-        for ref in insn.ins:
-            if ref is not None:
-                self.of[id(ref)].discard(id(insn))
-                self.of[id(ref.base or ref)].discard(id(insn))
-
-
-def _find(part: NativePartition, at: int, readers: _Readers, ledger: Ledger) -> _Fusion | None:
+def _find(part: NativePartition, at: int, uses: ValueUses, ledger: Ledger) -> _Fusion | None:
     """The longest epilogue of the product at that position."""
     product = part.insns[at]
     (target,) = product.outs
@@ -101,7 +71,7 @@ def _find(part: NativePartition, at: int, readers: _Readers, ledger: Ledger) -> 
     chains = {id(target): _Chain(Leaf(target), frozenset())}
     best: _Fusion | None = None
     missed: tuple[frozenset[int], str] | None = None
-    waiting = set(readers.of[id(target)])  # for these: none of the rest reads a value of the chain
+    waiting = set(map(id, uses.memory_readers(target)))  # the rest reads no value of the chain
     for position in range(at + 1, min(at + 1 + WINDOW, len(part.insns))):
         insn = part.insns[position]
         if id(insn) not in waiting:
@@ -119,8 +89,8 @@ def _find(part: NativePartition, at: int, readers: _Readers, ledger: Ledger) -> 
             missed = missed or (members, "it computes what no epilogue can")
             continue
         chains[id(insn.outs[0])] = _Chain(expression, members)
-        waiting |= readers.of[id(insn.outs[0])]
-        if _is_closed(part, target, members, position, readers):
+        waiting |= set(map(id, uses.memory_readers(insn.outs[0])))
+        if _is_closed(part, target, members, position, uses):
             found = match(expression, target)
             fused = None if found is None else _with_epilogue(product, found, insn.outs[0])
             best = best if fused is None else _Fusion(position, members, fused)
@@ -157,12 +127,15 @@ def _keeps_shape(insn: Insn, target: Ref) -> bool:
 
 
 def _is_closed(
-    part: NativePartition, target: Ref, members: frozenset[int], end: int, readers: _Readers
+    part: NativePartition, target: Ref, members: frozenset[int], end: int, uses: ValueUses
 ) -> bool:
     """Whether nothing else reads what the chain would no longer write."""
     inner = [target, *(part.insns[m].outs[0] for m in members if m != end)]
     chain = {id(part.insns[m]) for m in members}
-    return all(ref.kind == TEMP and readers.of[id(ref)] <= chain for ref in inner)
+    return all(
+        ref.kind == TEMP and not uses.leaves(ref) and {id(r) for r in uses.memory_readers(ref)} <= chain
+        for ref in inner
+    )
 
 
 def _with_epilogue(product: Insn, epilogue: Epilogue, out: Ref) -> Insn | None:
@@ -214,13 +187,13 @@ def _broadcasts(dims: Sequence[Dim], to: Sequence[Dim]) -> bool:
     return len(dims) <= len(to) and all(d == 1 or d == t for d, t in aligned)
 
 
-def _apply(part: NativePartition, at: int, fusion: _Fusion, readers: _Readers) -> set[int]:
+def _apply(part: NativePartition, at: int, fusion: _Fusion, uses: ValueUses) -> set[int]:
     """The product moves to where its chain ended, behind whatever makes its addends; the values that nothing
     makes any more."""
     gone = [part.insns[position] for position in sorted(fusion.insns | {at})]
     for insn in gone:
-        readers.remove(insn)
-    readers.add(fusion.product)
+        uses.remove(insn)
+    uses.add(fusion.product)
     left = [i for p, i in enumerate(part.insns[at : fusion.end], at) if p != at and p not in fusion.insns]
     part.insns[at : fusion.end + 1] = [*left, fusion.product]
     return {id(r) for insn in gone for r in insn.outs} - {id(r) for r in fusion.product.outs}

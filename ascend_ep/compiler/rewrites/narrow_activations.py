@@ -9,16 +9,16 @@ The result of a product stays float32, too, because its epilogue writes nothing 
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from ascend_ep.compiler.plan import TEMP, VIEW, Insn, NativePartition, Plan, Ref
+from ascend_ep.compiler.plan import TEMP, Insn, NativePartition, Plan, Ref
 from ascend_ep.compiler.tile_program import ProgramError, TileProgram
 from ascend_ep.opdef.dims import static
 from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT32
 
 from .gate_products import GATED
+from .value_uses import ValueUses
 
 #: Kernels whose first result may be bfloat16.
 WRITERS = frozenset({"rms_norm", "layer_norm", "swiglu", "attention", "attention_append"})
@@ -35,21 +35,13 @@ def narrow_activations(plan: Plan) -> int:
 
 
 def _narrow(part: NativePartition) -> int:
-    seen = {id(ref) for _, ref in part.outputs}
-    views: dict[int, list[Ref]] = defaultdict(list)
-    for ref in part.values:
-        if ref.kind == VIEW:
-            views[id(ref.base)].append(ref)
-    readers: dict[int, list[Insn]] = defaultdict(list)
-    for insn in part.insns:
-        for ref in {id(r): r for r in insn.ins if r is not None}.values():
-            readers[id(ref)].append(insn)
+    uses = ValueUses.of(part)
     changed = 0
     for at, insn in enumerate(part.insns):
         if not insn.outs or insn.native is not None:
             continue
-        alike = [insn.outs[0], *views[id(insn.outs[0])]]  # one memory, one type
-        if seen.isdisjoint(map(id, alike)) and _is_for_products(alike, readers):
+        alike = [insn.outs[0], *uses.views(insn.outs[0])]  # one memory, one type
+        if not uses.leaves(insn.outs[0]) and _is_for_products(alike, uses):
             made = _written_narrow(insn)
             if made is not None:
                 part.insns[at] = made
@@ -59,12 +51,12 @@ def _narrow(part: NativePartition) -> int:
     return changed
 
 
-def _is_for_products(alike: Sequence[Ref], readers: Mapping[int, Sequence[Insn]]) -> bool:
+def _is_for_products(alike: Sequence[Ref], uses: ValueUses) -> bool:
     """Whether a temporary of float32, by whatever view, is nothing but left operands of bfloat16 products."""
     value = alike[0]
     if value.kind != TEMP or value.dtype != FLOAT32 or any(v.dtype != FLOAT32 for v in alike):
         return False
-    read = [(ref, insn) for ref in alike for insn in readers.get(id(ref), ())]
+    read = [(ref, insn) for ref in alike for insn in uses.readers(ref)]
     return bool(read) and all(_is_left_of_pairs(ref, insn) for ref, insn in read)
 
 

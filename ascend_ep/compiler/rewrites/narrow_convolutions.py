@@ -16,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ascend_ep.compiler.lower.matmul import Activation
-from ascend_ep.compiler.plan import TEMP, VIEW, WEIGHT, Insn, NativePartition, Ref, Weight
+from ascend_ep.compiler.plan import WEIGHT, Insn, NativePartition, Ref, Weight
 from ascend_ep.opdef.dims import static
+
+from .value_uses import ValueUses
 
 FLOAT, BFLOAT16 = 1, 16
 GROUP, ACTIVATION, CHANNELS_FIRST, AXES = range(4)  # positions among the ints of conv_last
@@ -88,13 +90,13 @@ class _EvenChannels:
 
 def _narrow_images(part: NativePartition) -> list[Ref]:
     """The values that can be bfloat16: what makes them writes it, and whatever reads them reads it."""
-    held = {id(v.base) for v in part.values if v.kind == VIEW} | {id(ref) for _, ref in part.outputs}
+    uses = ValueUses.of(part)
     written = {id(ref) for insn in part.insns for ref in _written(insn)}
     wide = {id(ref) for insn in part.insns for ref in _wide(insn)}
     narrow = {
         id(v): v
         for v in part.values
-        if v.kind == TEMP and v.dtype == FLOAT and id(v) in written and id(v) not in wide | held
+        if v.dtype == FLOAT and uses.is_inner(v) and id(v) in written and id(v) not in wide
     }
     before = -1
     while before != len(narrow):

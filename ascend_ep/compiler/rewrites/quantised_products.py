@@ -18,6 +18,7 @@ from ascend_ep.compiler.plan import WEIGHT, Insn, NativePartition, Ref, Weight
 from ascend_ep.opdef.dims import static
 
 from .packed_integers import Int8Matrix
+from .value_uses import read_values
 
 FLOAT, UINT8, INT8 = 1, 2, 3
 TRANS_B = 1  # position among the ints of a product
@@ -132,9 +133,6 @@ def _table(array: Floats) -> Ref:
 
 def _drop_unread(part: NativePartition, candidates: set[int]) -> None:
     """Removes what makes values of these ids, and the values, where nothing reads them."""
-    read = {id(r) for i in part.insns for r in i.ins if r is not None}
-    read |= {id(r.base) for i in part.insns for r in i.ins if r is not None and r.base is not None}
-    read |= {id(x) for _, ref in part.outputs for x in (ref, ref.base) if x is not None}
-    unread = candidates - read
+    unread = candidates - read_values(part)
     part.insns[:] = [i for i in part.insns if id(i.outs[0]) not in unread]
     part.values[:] = [r for r in part.values if id(r) not in unread and id(r.base) not in unread]

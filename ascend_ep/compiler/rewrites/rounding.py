@@ -8,9 +8,8 @@ result has the same bits as long as the bounds are numbers of the half type.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -18,13 +17,14 @@ import onnx_ir as ir
 
 from ascend_ep.compiler.half_types import HALVES
 from ascend_ep.compiler.lower.matmul import Activation
-from ascend_ep.compiler.plan import TEMP, VIEW, Insn, NativePartition, Ref
+from ascend_ep.compiler.plan import Insn, NativePartition, Ref
 from ascend_ep.compiler.tile_program import TileProgram, casting
 from ascend_ep.opdef.dims import Dim
 from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT16, FLOAT32
 
 from .epilogue_match import match
 from .program_expression import read_program
+from .value_uses import ValueUses
 
 #: The activation among the ints of each product.
 ACTIVATION = {"matmul": 2, "conv": 1}
@@ -34,15 +34,15 @@ ROUNDING = {FLOAT16: 16, BFLOAT16: 32}
 
 def postpone_rounding(part: NativePartition) -> int:
     """Takes limits before the roundings that they follow, in place; how many."""
-    values = _Values.of(part)
+    uses = ValueUses.of(part)
     count = 0
     for at, insn in enumerate(part.insns):
         stored = insn.ins[0] if len(insn.ins) == 1 else None
         if insn.kernel != "elementwise" or insn.native is not None or stored is None or len(insn.outs) != 1:
             continue
-        rounding = values.maker.get(id(stored))
+        rounding = uses.maker(stored)
         out = insn.outs[0]
-        if rounding is None or not values.is_only_read_by(stored, insn) or out.dtype != stored.dtype:
+        if rounding is None or not _is_only_read_by(uses, stored, insn) or out.dtype != stored.dtype:
             continue
         source = rounding.ins[0] if _rounds(rounding) else None
         if source is None or not _limits(insn, stored):
@@ -52,7 +52,7 @@ def postpone_rounding(part: NativePartition) -> int:
         part.insns[part.insns.index(rounding)] = replace(insn, ins=(source,), outs=(wide,))
         part.insns[at] = replace(rounding, ins=(wide,), outs=(out,))
         part.values.remove(stored)
-        values = _Values.of(part)
+        uses = ValueUses.of(part)
         count += 1
     return count
 
@@ -60,25 +60,25 @@ def postpone_rounding(part: NativePartition) -> int:
 def round_in_epilogues(part: NativePartition) -> int:
     """Lets products round their own results, in place, and elementwise instructions whose results are read
     widened; how many do."""
-    values = _Values.of(part)
+    uses = ValueUses.of(part)
     gone: set[int] = set()  # instructions and values, by id
     renamed: dict[int, Ref] = {}
     rounded: dict[int, int] = {}  # values of float32 that are numbers of a half type, by id
     count = 0
     for at, insn in enumerate(part.insns):
         result = insn.outs[0]
-        kind = values.rounded_to(result)
+        kind = _rounded_to(uses, result)
         if kind and (made := _rounding(insn, kind, renamed, rounded)) is not None:
             rounded[id(result)] = kind
-            for rounding in values.readers[id(result)]:
-                gone |= set(_read_wide(values, rounding.outs[0], result, renamed, [rounding]))
+            for rounding in uses.readers(result):
+                gone |= set(_read_wide(uses, rounding.outs[0], result, renamed, [rounding]))
             part.insns[at] = made
             count += 1
-        elif values.is_read_widened(insn):
+        elif _is_read_widened(uses, insn):
             wide = Ref(f"{result.name}/float32", FLOAT32, result.dims)
             part.values.append(wide)
             rounded[id(wide)] = result.dtype
-            gone |= set(_read_wide(values, result, wide, renamed))
+            gone |= set(_read_wide(uses, result, wide, renamed))
             part.insns[at] = _widely(insn, wide)
             count += 1
     if count:
@@ -116,16 +116,16 @@ def _renamed(insn: Insn, renamed: dict[int, Ref]) -> Insn:
 
 
 def _read_wide(
-    values: _Values, stored: Ref, result: Ref, renamed: dict[int, Ref], makers: Sequence[Insn] = ()
+    uses: ValueUses, stored: Ref, result: Ref, renamed: dict[int, Ref], makers: Sequence[Insn] = ()
 ) -> Iterator[int]:
     """Makes readers of a stored value read `result`, which holds the same numbers; the ids of what has become
     useless, among them `makers`."""
-    left = stored.kind != TEMP or id(stored) in values.viewed
-    for reader in values.readers[id(stored)]:
+    left = not uses.is_inner(stored)
+    for reader in uses.readers(stored):
         wide = reader.outs[0]
         if reader.kernel == "elementwise" and reader.native is None:
             renamed[id(stored)] = result
-            if _widens(reader) and wide.kind == TEMP and id(wide) not in values.viewed:
+            if _widens(reader) and uses.is_inner(wide):
                 renamed[id(wide)] = result
                 yield from (id(reader), id(wide))
         else:
@@ -137,51 +137,29 @@ def _read_wide(
         yield from map(id, makers)
 
 
-@dataclass
-class _Values:
-    """Who makes and who reads the values of a partition; all by id."""
+def _is_only_read_by(uses: ValueUses, ref: Ref, insn: Insn) -> bool:
+    return uses.is_inner(ref) and uses.readers(ref) == [insn]
 
-    maker: dict[int, Insn] = field(default_factory=dict)
-    readers: dict[int, list[Insn]] = field(default_factory=lambda: defaultdict(list))
-    viewed: set[int] = field(default_factory=set)
 
-    @staticmethod
-    def of(part: NativePartition) -> _Values:
-        found = _Values()
-        for insn in part.insns:
-            found.maker |= {id(o): insn for o in insn.outs}
-            for ref in {id(r): r for r in insn.ins if r is not None}.values():
-                found.readers[id(ref)].append(insn)
-        found.viewed = {id(v.base) for v in part.values if v.kind == VIEW}
-        found.viewed |= {id(ref) for _, ref in part.outputs}
-        return found
+def _rounded_to(uses: ValueUses, ref: Ref) -> int:
+    """The half type that all readers of a float32 value round it to; 0 when they don't."""
+    readers = uses.readers(ref)
+    kinds = {r.outs[0].dtype for r in readers if _rounds(r)}
+    same = len(kinds) == 1 and uses.is_inner(ref) and all(_rounds(r) for r in readers)
+    return kinds.pop() if same else 0
 
-    def is_only_read_by(self, ref: Ref, insn: Insn) -> bool:
-        readers = self.readers[id(ref)]
-        return self.is_inner(ref) and readers == [insn]
 
-    def is_inner(self, ref: Ref) -> bool:
-        """Whether instructions alone read it."""
-        return ref.kind == TEMP and id(ref) not in self.viewed
-
-    def rounded_to(self, ref: Ref) -> int:
-        """The half type that all readers of a float32 value round it to; 0 when they don't."""
-        readers = self.readers[id(ref)]
-        kinds = {r.outs[0].dtype for r in readers if _rounds(r)}
-        same = len(kinds) == 1 and self.is_inner(ref) and all(_rounds(r) for r in readers)
-        return kinds.pop() if same else 0
-
-    def is_read_widened(self, insn: Insn) -> bool:
-        """Whether the half result of an elementwise instruction is widened by one of several readers, and
-        elementwise instructions are all that read it."""
-        out = insn.outs[0]
-        readers = self.readers[id(out)]
-        if out.dtype not in HALVES or len(insn.outs) > 1 or len(readers) < 2 or not self.is_inner(out):
-            return False
-        if any(r.kernel != "elementwise" or r.native is not None for r in (insn, *readers)):
-            return False
-        wide = [r.outs[0] for r in readers if _widens(r)]
-        return bool(wide) and all(self.is_inner(w) for w in wide)
+def _is_read_widened(uses: ValueUses, insn: Insn) -> bool:
+    """Whether the half result of an elementwise instruction is widened by one of several readers, and
+    elementwise instructions are all that read it."""
+    out = insn.outs[0]
+    readers = uses.readers(out)
+    if out.dtype not in HALVES or len(insn.outs) > 1 or len(readers) < 2 or not uses.is_inner(out):
+        return False
+    if any(r.kernel != "elementwise" or r.native is not None for r in (insn, *readers)):
+        return False
+    wide = [r.outs[0] for r in readers if _widens(r)]
+    return bool(wide) and all(uses.is_inner(w) for w in wide)
 
 
 # ---- which instruction is what ---------------------------------------------------------------------

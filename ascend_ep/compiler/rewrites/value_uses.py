@@ -1,0 +1,82 @@
+"""Who makes and who reads the values of a partition. Values and instructions are told apart by identity."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from ascend_ep.compiler.plan import TEMP, VIEW, Insn, NativePartition, Ref
+
+
+class ValueUses:
+    """Taken once; `add` and `remove` follow instructions that come and go."""
+
+    def __init__(
+        self, insns: Iterable[Insn], values: Iterable[Ref] = (), outputs: Iterable[Ref] = ()
+    ) -> None:
+        self._makers: dict[int, Insn] = {}
+        self._readers: dict[int, dict[int, Insn]] = defaultdict(dict)
+        self._memory_readers: dict[int, dict[int, Insn]] = defaultdict(dict)
+        self._views: dict[int, list[Ref]] = defaultdict(list)
+        for view in values:
+            if view.kind == VIEW:
+                self._views[id(view.base)].append(view)
+        self._leaving = {id(ref) for out in outputs for ref in (out, out.base) if ref is not None}
+        for insn in insns:
+            self.add(insn)
+
+    @classmethod
+    def of(cls, part: NativePartition) -> ValueUses:
+        return cls(part.insns, part.values, [ref for _, ref in part.outputs])
+
+    def add(self, insn: Insn) -> None:
+        for out in insn.outs:
+            self._makers[id(out)] = insn
+        for ref in insn.ins:
+            if ref is not None:
+                self._readers[id(ref)][id(insn)] = insn
+                self._memory_readers[id(_memory(ref))][id(insn)] = insn
+
+    def remove(self, insn: Insn) -> None:
+        for out in insn.outs:
+            self._makers.pop(id(out), None)
+        for ref in insn.ins:
+            if ref is not None:
+                self._readers[id(ref)].pop(id(insn), None)
+                self._memory_readers[id(_memory(ref))].pop(id(insn), None)
+
+    def maker(self, ref: Ref) -> Insn | None:
+        """The instruction that writes it, the last one if there are several."""
+        return self._makers.get(id(ref))
+
+    def readers(self, ref: Ref) -> list[Insn]:
+        """The instructions that read this very value; not those that read it through a view."""
+        return list(self._readers.get(id(ref), {}).values())
+
+    def memory_readers(self, ref: Ref) -> list[Insn]:
+        """The instructions that read its memory: the value, its base, or a view of either."""
+        return list(self._memory_readers.get(id(_memory(ref)), {}).values())
+
+    def views(self, ref: Ref) -> list[Ref]:
+        """The views of a value that isn't one itself."""
+        return self._views.get(id(ref), [])
+
+    def leaves(self, ref: Ref) -> bool:
+        """Whether the partition gives it, or a view of it."""
+        return id(ref) in self._leaving
+
+    def is_inner(self, ref: Ref) -> bool:
+        """Whether it is a temporary without views that instructions alone read."""
+        return ref.kind == TEMP and id(ref) not in self._views and not self.leaves(ref)
+
+
+def read_values(part: NativePartition) -> set[int]:
+    """The ids of all values that are read or leave the partition, themselves or through a view."""
+    read = [r for insn in part.insns for r in insn.ins if r is not None]
+    read += [ref for _, ref in part.outputs]
+    return {id(x) for ref in read for x in (ref, _memory(ref))}
+
+
+def _memory(ref: Ref) -> Ref:
+    """The value whose memory a ref is."""
+    return ref if ref.base is None else ref.base
