@@ -30,6 +30,8 @@ from ascend_ep.compiler.writing.writer import write_bytes, write_file
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.fusion.ledger import Outcome
+from ascend_ep.opdef.dims import static
+from ascend_ep.opdef.dtypes import INTEGERS
 from ascend_ep.opdef.registry import Registry
 from ascend_ep.runtime import trust
 from ascend_ep.runtime.bundle import SIZES
@@ -85,6 +87,8 @@ class Conversion:
         try:
             return write()
         except UnfitSizes as error:
+            if error.__cause__ is not None and _is_static(self.plan):
+                raise error.__cause__ from None
             unfit = error
         except NoSamples:
             self.plan.samples.clear()
@@ -157,6 +161,14 @@ class Conversion:
                 given, self.plan, results, self.registry, bound, excuse, bool(wanted), self.preprocessing
             )
         return [np.ascontiguousarray(r).reshape(-1).view(np.uint8).data for r in results]
+
+
+def _is_static(plan: Plan) -> bool:
+    """Whether no size depends on what is fed: then sizes that don't fit are the plan's own."""
+    parts = [p for p in plan.partitions if isinstance(p, NativePartition)]
+    dims = [d for p in parts for v in p.values for d in v.dims] + [d for e in plan.edges for d in e.dims]
+    lists = (e for e in plan.edges if e.is_input and e.dtype in INTEGERS and len(e.dims) == 1)
+    return all(static(d) is not None for d in dims) and not any(lists)
 
 
 def _natives(plan: Plan) -> list[Native]:

@@ -100,6 +100,12 @@ CASES = {
         f"s = Sigmoid(j) m = Mul(c, s) y = {CONV} (m, k)",
         "y", {"conv_last": 6, "average_pool_last": 1, "elementwise": 1, "copy": 2},
     ),
+    "formulas of images that are flat": (
+        THREE + "g = GlobalAveragePool(c) h = Conv(g, squeeze) i = LeakyRelu(h) j = Conv(i, excite) "
+        "s = HardSigmoid(j) m = Mul(c, s) t = Conv(m, mix) v = HardSwish(t) w = Mul(m, v) "
+        f"y = {CONV} (w, k)",
+        "y", {"conv_last": 7, "average_pool_last": 1, "copy": 2},
+    ),
     "concatenation": (
         THREE + "d = Concat <axis = 1> (b, c) e = Conv(d, two) f = Concat <axis = 3> (e, e) y = Conv(f, k2)",
         "y", {"conv_last": 5, "concat": 2, "copy": 2},

@@ -179,8 +179,12 @@ def _concat(insn: Insn) -> ImageInsn | None:
 
 
 def _same_shapes(insn: Insn) -> ImageInsn | None:
+    """Compiled code knows which axes have length 1: they must be the same ones in the other order."""
     dims = insn.outs[0].dims
     if any(r is None or r.dims != dims for r in (*insn.ins, *insn.outs)):
+        return None
+    ones = [static(d) == 1 for d in dims]
+    if first_to_last(ones) != tuple(ones):
         return None
     return ImageInsn(insn, tuple(range(len(insn.ins))), True, _unchanged)
 
