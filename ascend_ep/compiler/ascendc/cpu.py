@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ascend_ep.compiler.codegen.cache import note_use
-from ascend_ep.compiler.codegen.generate import HEADERS
+from ascend_ep.compiler.codegen.header_text import HEADERS
 from ascend_ep.compiler.device.soc import Soc
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes

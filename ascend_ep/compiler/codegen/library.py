@@ -19,7 +19,8 @@ from ascend_ep.runtime.cache_folder import open_cache
 
 from .cache import limit, locked, note_use, prune
 from .compilers import COMMON_FLAGS, Compiler, find_compiler, flags_of
-from .generate import HEADERS, Source
+from .generate import Source
+from .header_text import HEADERS
 
 #: A compiler that takes longer is stopped.
 SECONDS = 120
