@@ -79,3 +79,14 @@ def unknown() -> onnx.ModelProto:
         [("x", FLOAT, ["N"])],
         [("y", FLOAT, None)],
     )
+
+
+def rows(n: int, seed: int = 0) -> np.ndarray:
+    """Inputs of `projection`."""
+    return np.random.default_rng(seed).standard_normal((n, 16)).astype(np.float32)
+
+
+def assert_projected(result: np.ndarray, x: np.ndarray) -> None:
+    """Whether it is what `projection` makes of x."""
+    # 16 products of magnitude ~1 in float32
+    np.testing.assert_allclose(result, (x.astype(np.float64) @ WEIGHT).T, rtol=0, atol=16 * 4 * 6e-8 * 3)
