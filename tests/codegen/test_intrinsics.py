@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ascend_ep.compiler.codegen import generate
+from ascend_ep.compiler.codegen import header_text
 from ascend_ep.compiler.codegen.generate import InputType, Schedule, Source, generate_c
 from ascend_ep.compiler.codegen.library import compile_library
 from ascend_ep.compiler.codegen.run import run_library
@@ -41,6 +41,6 @@ def test_the_same_bits_with_the_compilers_header(dtype: int) -> None:
 
 def test_code_with_other_intrinsics_reads_the_header() -> None:
     text = "#include <immintrin.h>\nint f(void) { return _mm_popcnt_u32(7); }\n"
-    assert generate._with_few_intrinsics(text) == text
+    assert header_text.with_few_intrinsics(text) == text
     few = "#include <stdint.h>\n#include <immintrin.h>\n__m512 f(__m512 x) { return _mm512_getexp_ps(x); }\n"
-    assert "\n#include <immintrin.h>\n" not in generate._with_few_intrinsics(few)
+    assert "\n#include <immintrin.h>\n" not in header_text.with_few_intrinsics(few)
