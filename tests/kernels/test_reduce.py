@@ -140,6 +140,23 @@ def test_bits_depend_on_neither_batch_nor_threads(isa: int) -> None:
 
 
 @pytest.mark.parametrize("isa", isa_levels())
+@pytest.mark.parametrize("n", [1, 3, 8, 31, 32, 33])
+def test_short_rows_are_independent_of_their_neighbours(isa: int, n: int) -> None:
+    x = rng.standard_normal((37, n)).astype(np.float32)
+    x[3], x[5, 0], x[36, -1] = -0.0, np.nan, np.inf
+    for op in ("sum", "max", "prod", "sum_square"):
+        runs = [
+            call("reduce", [x], [(np.float32, (37,))], [OPS.index(op), 1], isa=isa, threads=t)[0]
+            for t in (1, 3)
+        ]
+        alone = [call("reduce", [r], [(np.float32, ())], [OPS.index(op), 0], isa=isa)[0] for r in x]
+        np.testing.assert_array_equal(runs[0], runs[1])
+        np.testing.assert_array_equal(runs[0], np.stack(alone))
+        assert np.isnan(runs[0][5])
+        np.testing.assert_allclose(runs[0], reference(op, x, (1,)).reshape(37), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("isa", isa_levels())
 def test_logsumexp(isa: int) -> None:
     x = 30 * rng.standard_normal((5, 40, 33)).astype(np.float32)
     x[0, :, 0] = -np.inf

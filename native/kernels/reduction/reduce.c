@@ -32,6 +32,7 @@ enum {
 
 #define ASC_REDUCE_BLOCK 1024 /* elements of one part */
 #define STRIP 8               /* vectors of neighbouring outputs that are folded together */
+#define SHORT_ROW 32          /* elements of rows that are folded a lane each */
 
 /* Axes of one fate, without the innermost of either: lengths and strides, outermost first. */
 typedef struct axis_list {
@@ -98,6 +99,7 @@ static inline vd fold_min_f64(vd a, vd v) {
 #define T float
 #define V vf
 #define LANES ASC_VF
+#define LANE_NUMBERS vi_iota()
 #define NAME(x) x##_f32
 #define LOWEST -INFINITY
 #define HIGHEST INFINITY
@@ -111,6 +113,7 @@ static inline vd fold_min_f64(vd a, vd v) {
 #define T double
 #define V vd
 #define LANES ASC_VD
+#define LANE_NUMBERS vl_iota()
 #define NAME(x) x##_f64
 #define LOWEST -INFINITY
 #define HIGHEST INFINITY
@@ -124,6 +127,7 @@ static inline vd fold_min_f64(vd a, vd v) {
 #define T int32_t
 #define V vi
 #define LANES ASC_VF
+#define LANE_NUMBERS vi_iota()
 #define NAME(x) x##_i32
 #define LOWEST INT32_MIN
 #define HIGHEST INT32_MAX
@@ -137,6 +141,7 @@ static inline vd fold_min_f64(vd a, vd v) {
 #define T int64_t
 #define V vl
 #define LANES ASC_VD
+#define LANE_NUMBERS vl_iota()
 #define NAME(x) x##_i64
 #define LOWEST INT64_MIN
 #define HIGHEST INT64_MAX

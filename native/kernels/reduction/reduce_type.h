@@ -1,5 +1,6 @@
 /* reduce_type.h - one element type's part of reduce.c; included once for each type with
  *   T, V, LANES   the element, its vector and the lanes of that
+ *   LANE_NUMBERS  0, 1, .. in lanes of integers as wide
  *   NAME(x)       the type's own symbol
  *   LOWEST, HIGHEST, ABS(v), ADD(a, v), MUL(a, v), FOLD_MAX(a, v), FOLD_MIN(a, v)
  *
@@ -105,14 +106,9 @@ static NAME(fold) NAME(fold_of)(int64_t op) {
 
 /* Halves, quarters, ... of a vector folded into its first lane. */
 static T NAME(fold_lanes)(const NAME(fold) * fold, V v) {
-    T lanes[LANES];
-    memcpy(lanes, &v, sizeof v);
-    for (int half = LANES / 2; half; half /= 2) {
-        V low = NAME(load_tail)(lanes, half, fold->fill), high = NAME(load_tail)(lanes + half, half, fold->fill);
-        v = fold->join(low, high);
-        memcpy(lanes, &v, sizeof v);
-    }
-    return lanes[0];
+#pragma GCC unroll 4
+    for (int half = LANES / 2; half; half /= 2) v = fold->join(v, __builtin_shuffle(v, LANE_NUMBERS ^ half));
+    return v[0];
 }
 
 /* Up to STRIP * LANES neighbouring outputs: every part in the order of the reduced axes. */
@@ -138,11 +134,33 @@ static void NAME(reduce_item)(const reduce_job *job, const T *x, T *y, int64_t c
     for (int64_t i = 0; i < columns; i++) y[i] = NAME(finish)(out[i], job);
 }
 
+/* Rows of up to SHORT_ROW elements, from `first` to `end`: LANES of them together, each in a lane of its own and
+ * folded from its first element to its last, whatever rows are beside it. */
+static void NAME(reduce_short)(const reduce_job *job, const T *x, T *y, int64_t first, int64_t end) {
+    NAME(fold) fold = NAME(fold_of)(job->op);
+    V sums[STRIP];
+    T turned[SHORT_ROW * LANES], out[LANES];
+    for (int64_t at = first; at < end; at += LANES) {
+        int64_t rows = end - at < LANES ? end - at : LANES;
+        for (int64_t r = 0; r < LANES; r++) {
+            const T *row = x + (at + (r < rows ? r : 0)) * job->n;
+            for (int64_t i = 0; i < job->n; i++) turned[i * LANES + r] = row[i];
+        }
+        fold.rows(turned, job->n, LANES, LANES, sums);
+        memcpy(out, sums, sizeof out);
+        for (int64_t r = 0; r < rows; r++) y[at + r] = NAME(finish)(out[r], job);
+    }
+}
+
 static void NAME(reduce_chunk)(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     (void)worker;
     const reduce_job *job = arg;
     int64_t strips = asc_ceil_div(job->columns, STRIP * LANES), items = job->outputs * strips;
     int64_t end = (chunk + 1) * job->per_chunk < items ? (chunk + 1) * job->per_chunk : items;
+    if (job->columns == 1 && job->outer_reduced == 1 && job->n <= SHORT_ROW) {
+        NAME(reduce_short)(job, call->in[0].data, call->out[0].data, chunk * job->per_chunk, end);
+        return;
+    }
     for (int64_t i = chunk * job->per_chunk; i < end; i++) {
         int64_t output = i / strips, column = i % strips * STRIP * LANES, columns = job->columns - column;
         NAME(reduce_item)(job, (const T *)call->in[0].data + kept_offset(job, output) + column,
@@ -154,6 +172,7 @@ static void NAME(reduce_chunk)(const asc_call *call, int64_t chunk, int32_t work
 #undef T
 #undef V
 #undef LANES
+#undef LANE_NUMBERS
 #undef NAME
 #undef LOWEST
 #undef HIGHEST
