@@ -1,7 +1,7 @@
 /* intrinsics.h - the intrinsics that the text of generated code uses, for compilers that have GCC's builtins.
  *
  * <immintrin.h> declares some ten thousand functions, and reading it takes GCC longer than compiling an operator. Code
- * generation puts this in its place when everything the text uses is here (codegen/generate.py); a compiler without
+ * generation puts this in its place when everything the text uses is here (codegen/header_text.py); a compiler without
  * one of the builtins reads the whole header. */
 #ifndef ASC_KERNELS_INTRINSICS_H
 #define ASC_KERNELS_INTRINSICS_H

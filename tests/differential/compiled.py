@@ -14,7 +14,6 @@ from dataclasses import replace
 from programs import Array, Operator
 
 from ascend_ep.compiler.codegen.generate import (
-    HEADERS,
     InputType,
     NotGenerated,
     Schedule,
@@ -22,6 +21,7 @@ from ascend_ep.compiler.codegen.generate import (
     generate_c,
     mathematics,
 )
+from ascend_ep.compiler.codegen.header_text import HEADERS
 from ascend_ep.compiler.codegen.library import CompiledLibrary, compile_library
 from ascend_ep.compiler.codegen.run import run_library
 from ascend_ep.opdef.attributes import bind_attributes
