@@ -26,6 +26,7 @@ from ascend_ep.compiler.rewrites.gate_products import gate_products
 from ascend_ep.compiler.rewrites.half_weights import store_halves
 from ascend_ep.compiler.rewrites.narrow_activations import narrow_activations
 from ascend_ep.compiler.rewrites.narrow_products import narrow_products
+from ascend_ep.compiler.rewrites.norm_prologue import take_norms
 from ascend_ep.compiler.rewrites.winograd import use_winograd
 from ascend_ep.compiler.writing.origin import origin
 from ascend_ep.graph.declared import set_input_shapes
@@ -112,6 +113,7 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
     store_halves(plan)
     gating = ledger.fresh()
     gate_products(plan, gating)
+    take_norms(plan, gating)
     narrow_activations(plan)
     use_winograd(plan)
     plan.meta |= origin(model, options, where) | metadata(preprocessing)

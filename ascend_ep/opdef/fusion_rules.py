@@ -48,6 +48,7 @@ RULES: tuple[Rule, ...] = tuple(
         ("NormGelu", KERNEL, "LayerNorm and GELU of it -> one call"),
         ("ElementwiseChain", KERNEL, "neighbouring elementwise calls -> one call"),
         ("GatedProducts", KERNEL, "two products of one input, and SwiGLU of them -> one call"),
+        ("NormPrologue", KERNEL, "RMSNorm and the products that read it -> these products"),
     )
 )
 _BY_NAME = {rule.name: rule for rule in RULES}

@@ -19,18 +19,21 @@ BODY = """c = Conv<kernel_shape = [3, 3], pads = [1, 1, 1, 1]>(x, k) r = Relu(c)
           e = Exp(g) t = Tanh(e) p = MatMul(t, u) o = Sigmoid(p) a = Reshape(o, heads)
           ks = Concat<axis = 2>(k0, a) vs = Concat<axis = 2>(v0, a) kt = Transpose<perm = [0, 1, 3, 2]>(ks)
           sc = MatMul(a, kt) pr = Softmax<axis = -1>(sc) z = MatMul(pr, vs)
-          ga = MatMul(z, gv) si = Sigmoid(ga) sw = Mul(ga, si) up = MatMul(z, gw) y = Mul(sw, up)"""
+          ga = MatMul(z, gv) si = Sigmoid(ga) sw = Mul(ga, si) up = MatMul(z, gw) j = Mul(sw, up)
+          jq = Mul(j, j) jm = ReduceMean(jq, last) jv = Add(jm, tiny) jd = Sqrt(jv) jh = Div(j, jd)
+          jn = Mul(jh, jw) y = MatMul(jn, ju)"""
 VALUES = {
     "k": rng.standard_normal((4, 3, 3, 3)), "f2": rng.standard_normal((8, 63)), "w": rng.standard_normal(63),
     "b": rng.standard_normal(63), "u": rng.standard_normal((63, 5)), "tiny": np.float32(1e-5),
     "k0": rng.standard_normal((1, 1, 3, 5)), "v0": rng.standard_normal((1, 1, 3, 5)),
     "gv": rng.standard_normal((5, 8)), "gw": rng.standard_normal((5, 8)),
+    "jw": rng.standard_normal(8), "ju": rng.standard_normal((8, 32)),
 }  # fmt: skip
 
 
 def model() -> onnx.ModelProto:
     made = onnx.parser.parse_model(
-        f'<ir_version: 10, opset_import: ["" : 20]> g (float[2,3,7,9] x) => (float[1,1,8,8] y) {{ {BODY} }}'
+        f'<ir_version: 10, opset_import: ["" : 20]> g (float[2,3,7,9] x) => (float[1,1,8,32] y) {{ {BODY} }}'
     )
     arrays = {n: np.asarray(v, np.float32) for n, v in VALUES.items()}
     arrays |= {"flat": np.array([8, 63]), "last": np.array([-1]), "heads": np.array([1, 1, 8, 5])}

@@ -16,6 +16,7 @@ from torch.nn import functional
 import ascend_ep
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
+from ascend_ep.compiler.plan import NativePartition
 from ascend_ep.graph import load_model, run_passes
 from ascend_ep.graph.fusion.ledger import Ledger
 from ascend_ep.opdef.fusion_rules import RULES
@@ -109,6 +110,11 @@ def run_native(original: onnx.ModelProto, inputs: list[Tensor], off: frozenset[s
     return result
 
 
+def calls(original: onnx.ModelProto) -> list[str]:
+    plan = convert(original, ConvertOptions(sample_seed=None, self_check=False)).plan
+    return [i.kernel for p in plan.partitions if isinstance(p, NativePartition) for i in p.insns]
+
+
 @pytest.mark.parametrize("exporter", EXPORTERS)
 @pytest.mark.parametrize(
     ("module", "fused"),
@@ -138,6 +144,8 @@ def test_layers(module: type[nn.Module], fused: dict[str, int], exporter: str, r
     wanted = built(*inputs).detach().numpy()
     for off in (frozenset[str](), every):
         np.testing.assert_allclose(run_native(original, inputs, off), wanted, rtol=1e-4, atol=1e-5)
+    if module is Gated:  # the norm is a part of the product that is both of the gate's
+        assert calls(original) == ["matmul", "matmul"]
 
 
 class Near(nn.Module):

@@ -4,6 +4,7 @@
 #include "float16.h"
 #include "gemm_pack.h"
 #include "gemm_place.h"
+#include "reduction/norm_pass.h"
 
 int64_t ASC_FN(gemm_scratch_bytes)(int64_t rows, int64_t k_rows, int64_t k_block) {
     int64_t panels, floats, bytes;
@@ -33,19 +34,43 @@ static int64_t tile_count(int64_t rows) {
     return (rows + GEMM_ROWS - 1) / GEMM_ROWS;
 }
 
-/* `room`: where panels of B are packed later, if at all. */
+/* What a normalisation multiplies a tile's rows by, most likely for the first time. They are in a cache afterwards. */
+static void find_factors(const gemm *g, int64_t row, int64_t rows, float *out) {
+    norm_pass p = {.n = g->pairs ? g->a_columns : g->k, .kind = {.rms = 1}, .sums = 1};
+    float *factors = g->norm.factors + row;
+    for (int64_t i = 0; i < rows; i++) {
+        __atomic_load(factors + i, out + i, __ATOMIC_RELAXED);
+        if (out[i] != GEMM_UNKNOWN) continue;
+        p.summed.x = g->a + (row + i) * g->a_row;
+        out[i] = norm_factor(norm_run(&p).sum, p.n, g->norm.epsilon);
+        __atomic_store(factors + i, out + i, __ATOMIC_RELAXED);
+    }
+}
+
+/* Rows [row, row + rows) in one tile, of the block's columns. `room`: where panels of B are packed later, if at all. */
+static void pack_tile(const gemm_rows_block *k, int64_t row, int64_t rows, float *out, float *room) {
+    const gemm *g = k->g;
+    int64_t from = g->rounds ? 2 * k->k0 : k->k0, columns = g->rounds ? asc_least(2 * k->k, g->a_columns - from) : k->k;
+    const float *a = g->a + row * g->a_row + from * g->a_k;
+    if (g->norm.scale) {
+        float factors[GEMM_ROWS];
+        gemm_scaling scaling = {.lanes = factors, .lines = g->norm.scale + from};
+        find_factors(g, row, rows, factors);
+        ASC_FN(gemm_interleave_scaled)(a, g->a_row, rows, columns, g->rounds, &scaling, room, out);
+    } else if (g->rounds) {
+        ASC_FN(gemm_interleave_pairs)(a, g->a_row, g->a_k, rows, columns, rows, room, out);
+    } else {
+        ASC_FN(gemm_interleave)(a, g->a_row, g->a_k, rows, columns, rows, out);
+    }
+}
+
 static void pack_rows(const gemm_rows_block *k, gemm_scratch *scratch, float *out, float *room) {
     const gemm *g = k->g;
     int same = scratch->packed == g->a && scratch->row == k->row && scratch->rows == k->rows;
     if (same && scratch->k <= k->k0 && k->k0 + k->k <= scratch->k_end) return;
     for (int64_t tiles = tile_count(k->rows), t = 0; t < tiles; t++) {
         int64_t from = tile_start(k->rows, tiles, t), rows = tile_start(k->rows, tiles, t + 1) - from;
-        const float *a = g->a + (k->row + from) * g->a_row;
-        if (g->rounds)
-            ASC_FN(gemm_interleave_pairs)(a + 2 * k->k0 * g->a_k, g->a_row, g->a_k, rows,
-                                          asc_least(2 * k->k, g->a_columns - 2 * k->k0), rows, room, out + from * k->k);
-        else
-            ASC_FN(gemm_interleave)(a + k->k0 * g->a_k, g->a_row, g->a_k, rows, k->k, rows, out + from * k->k);
+        pack_tile(k, k->row + from, rows, out + from * k->k, room);
     }
     scratch->packed = g->a;
     scratch->row = k->row;
@@ -198,7 +223,7 @@ void ASC_FN(gemm_block)(const gemm *g, int64_t row, int64_t rows, int64_t panel,
         float *b_panels = g->a_panels ? a_tiles : a_tiles + (rows * (g->keeps_rows ? g->k : k.k) + 15) / 16 * 16;
         if (g->a_panels) {
             k.a = g->a + row * g->k + k0 * GEMM_PANEL;
-        } else if (rows == 1 && g->a_k == 1 && !g->rounds) {
+        } else if (rows == 1 && g->a_k == 1 && !g->rounds && !g->norm.scale) {
             k.a = g->a + row * g->a_row + k0;
         } else {
             pack_rows(&k, scratch, tiles, b_panels);

@@ -8,6 +8,15 @@
 
 typedef struct gemm gemm;
 
+/* A normalisation of A's rows as they are packed, with the bits of rms_norm (reduction/norm.c). Columns of such an A
+ * are neighbours. */
+typedef struct gemm_norm {
+    const float *scale; /* of the columns; NULL: A is taken as it is */
+    float epsilon;
+    float *factors; /* of the rows, for all workers: GEMM_UNKNOWN until one finds it */
+} gemm_norm;
+#define GEMM_UNKNOWN (-1.0f)
+
 /* Writes rows [k0, k0 + k) of panel `panel` of B: out[i * GEMM_PANEL + j], zero past the last column. */
 typedef void (*gemm_pack_fn)(const gemm *g, int64_t panel, int64_t k0, int64_t k, float *out);
 
@@ -15,6 +24,7 @@ struct gemm {
     int64_t m, n, k;
     const float *a;
     int64_t a_row, a_k; /* strides of A */
+    gemm_norm norm;
     int pairs;          /* B holds pairs of bfloat16 and k counts them; A as well, unless it `rounds` */
     int rounds;         /* A is float32 and rounded to pairs as it is packed */
     int64_t a_columns;  /* of such an A: 2 k, or one less */
@@ -85,7 +95,7 @@ void ASC_FN(gemm_store_gated)(const gemm *g, const float *sums, int64_t width, i
 #define GEMM_NARROW_LEAST 32
 
 /* Computes rows [row, row + rows), epilogue included, of at most GEMM_NARROW columns; ldc is n. B is not in halves,
- * unless `pack` widens them. */
+ * unless `pack` widens them; A isn't normalised. */
 void ASC_FN(gemm_narrow)(const gemm *g, int64_t row, int64_t rows);
 
 /* The same for float32, rows of A that lie in one run each and B in panels. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "pairs.h"
+#include "reduction/row_sums.h"
 
 static void copy_lanes(const float *from, int64_t k_stride, int64_t lanes, int64_t k, int64_t width, float *out) {
     for (int64_t i = 0; i < k; i++, from += k_stride, out += width) {
@@ -19,6 +20,12 @@ static void gather_lanes(const float *from, int64_t lane_stride, int64_t k_strid
                          int64_t width, float *out) {
     for (int64_t i = 0; i < k; i++)
         for (int64_t j = 0; j < lanes; j++) out[i * width + j] = from[j * lane_stride + i * k_stride];
+}
+
+/* The first n lanes by a factor and by their scales, zeros behind: of an infinite factor, too. */
+static inline vf scaled(vf v, float factor, vf scale, int64_t n) {
+    v = v * vf_set(factor) * scale;
+    return n >= ASC_VF ? v : vf_first(v, n);
 }
 
 #if ASC_VF == 16
@@ -61,16 +68,22 @@ static int64_t whole_lines(int64_t lanes, int64_t lines, int64_t width) {
 
 /* Up to sixteen lanes of k consecutive elements each, or their pairs, by squares. */
 static inline __attribute__((always_inline)) void transpose_squares(const float *from, int64_t lane_stride,
-                                                                    int64_t lanes, int64_t k, int pairs, int64_t width,
+                                                                    int64_t lanes, int64_t k, int pairs,
+                                                                    const gemm_scaling *scaling, int64_t width,
                                                                     float *out) {
     int64_t n = pairs ? (k + 1) / 2 : k, step = pairs ? 2 * ASC_VF : ASC_VF;
     int64_t whole = whole_lines(lanes, n, width);
+    const float *scales = scaling ? scaling->lines : NULL;
     for (int64_t i = 0; i < n; i += ASC_VF, from += step, k -= step) {
-        vf lines[16];
+        vf lines[16], scale[2];
+        for (int j = 0; scaling && j < 1 + pairs; j++, scales += ASC_VF) scale[j] = load_some(scales, k - j * ASC_VF);
         for (int j = 0; j < 16; j++) {
-            const float *p = from + (j < lanes ? j : lanes - 1) * lane_stride;
-            vf low = load_some(p, k);
-            lines[j] = pairs ? pairs_join_neighbours(low, load_some(p + ASC_VF, k - ASC_VF)) : low;
+            int64_t lane = j < lanes ? j : lanes - 1;
+            const float *p = from + lane * lane_stride;
+            vf low = load_some(p, k), high = pairs ? load_some(p + ASC_VF, k - ASC_VF) : low;
+            if (scaling) low = scaled(low, scaling->lanes[lane], scale[0], k);
+            if (scaling && pairs) high = scaled(high, scaling->lanes[lane], scale[1], k - ASC_VF);
+            lines[j] = pairs ? pairs_join_neighbours(low, high) : low;
         }
         transpose_square(lines);
         for (int64_t j = 0; j < 16; j++, out += width) {
@@ -85,8 +98,8 @@ static inline __attribute__((always_inline)) void transpose_squares(const float 
 /* Lanes of k consecutive elements each. */
 static void transpose(const float *from, int64_t lane_stride, int64_t lanes, int64_t k, int64_t width, float *out) {
     for (int64_t lane = 0; lane < lanes; lane += 16)
-        transpose_squares(from + lane * lane_stride, lane_stride, lanes - lane < 16 ? lanes - lane : 16, k, 0, width,
-                          out + lane);
+        transpose_squares(from + lane * lane_stride, lane_stride, lanes - lane < 16 ? lanes - lane : 16, k, 0, NULL,
+                          width, out + lane);
 }
 #else
 typedef float quad __attribute__((vector_size(16)));
@@ -184,7 +197,7 @@ void ASC_FN(gemm_interleave_pairs)(const float *from, int64_t lane_stride, int64
     if (k_stride == 1 && lane_stride != 1) {
         clear_other_lanes(lanes, pairs, width, out);
         for (int64_t lane = 0; lane < lanes; lane += 16)
-            transpose_squares(from + lane * lane_stride, lane_stride, lanes - lane < 16 ? lanes - lane : 16, k, 1,
+            transpose_squares(from + lane * lane_stride, lane_stride, lanes - lane < 16 ? lanes - lane : 16, k, 1, NULL,
                               width, out + lane);
         return;
     }
@@ -198,4 +211,45 @@ void ASC_FN(gemm_interleave_pairs)(const float *from, int64_t lane_stride, int64
             room[i * pairs + j] = pairs_join(from[2 * j * k_stride], 2 * j + 1 < k ? from[(2 * j + 1) * k_stride] : 0);
     }
     ASC_FN(gemm_interleave)(room, pairs, 1, lanes, pairs, width, out);
+}
+
+#if ASC_VF == 16
+static void interleave_scaled(const float *from, int64_t lane_stride, int64_t lanes, int64_t k, int pairs,
+                              const gemm_scaling *scaling, float *out) {
+    for (int64_t lane = 0; lane < lanes; lane += 16, from += 16 * lane_stride) {
+        gemm_scaling some = {.lanes = scaling->lanes + lane, .lines = scaling->lines};
+        int64_t most = lanes - lane < 16 ? lanes - lane : 16;
+        if (pairs)
+            transpose_squares(from, lane_stride, most, k, 1, &some, lanes, out + lane);
+        else
+            transpose_squares(from, lane_stride, most, k, 0, &some, lanes, out + lane);
+    }
+}
+#endif
+
+static void scale_row(const float *from, int64_t k, float factor, const float *scales, float *out) {
+    int64_t i = 0;
+    for (; i + ASC_VF <= k; i += ASC_VF) vf_store(out + i, scaled(vf_load(from + i), factor, vf_load(scales + i), k));
+    if (i == k) return;
+    vf v = scaled(vf_load_tail(from + i, k - i, 0), factor, vf_load_tail(scales + i, k - i, 0), k - i);
+    vf_store_tail(out + i, v, k - i);
+}
+
+void ASC_FN(gemm_interleave_scaled)(const float *from, int64_t lane_stride, int64_t lanes, int64_t k, int pairs,
+                                    const gemm_scaling *scaling, float *room, float *out) {
+#if ASC_VF == 16
+    if (lanes > 1) {
+        interleave_scaled(from, lane_stride, lanes, k, pairs, scaling, out);
+        return;
+    }
+#endif
+    float *rows = lanes == 1 && !pairs ? out : room;
+    for (int64_t i = 0; i < lanes; i++, from += lane_stride)
+        scale_row(from, k, scaling->lanes[i], scaling->lines, rows + i * k);
+    if (lanes == 1 && pairs)
+        pairs_from(rows, k, out);
+    else if (pairs)
+        ASC_FN(gemm_interleave_pairs)(rows, k, 1, lanes, k, lanes, room + lanes * k, out);
+    else if (lanes > 1)
+        ASC_FN(gemm_interleave)(rows, k, 1, lanes, k, lanes, out);
 }

@@ -13,4 +13,15 @@ void ASC_FN(gemm_interleave)(const float *from, int64_t lane_stride, int64_t k_s
 void ASC_FN(gemm_interleave_pairs)(const float *from, int64_t lane_stride, int64_t k_stride, int64_t lanes, int64_t k,
                                    int64_t width, float *room, float *out);
 
+/* What elements are multiplied by as they are interleaved: first one factor for each lane, then one for each line (of
+ * pairs: for each of the two lines that become one). */
+typedef struct gemm_scaling {
+    const float *lanes, *lines;
+} gemm_scaling;
+
+/* Of lanes of k consecutive elements each, as lines of `lanes`, or of their `pairs`. `room` is for lanes * (k + (k + 1)
+ * / 2) floats. */
+void ASC_FN(gemm_interleave_scaled)(const float *from, int64_t lane_stride, int64_t lanes, int64_t k, int pairs,
+                                    const gemm_scaling *scaling, float *room, float *out);
+
 #endif

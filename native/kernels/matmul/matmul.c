@@ -10,6 +10,9 @@
  *      - ASC_LAYOUT_BYTES32, NIBBLES32: int8 q [K, N], which is (q - zero) * scale, in float32; behind R stand scale
  *        and zero (which may be absent), each [ceil(K / block), N] in ASC_LAYOUT_PANEL32.
  *
+ *      Elsewhere the scale of a norm may stand behind R, float32 [K] as A is: rms_norm of A's rows, which are
+ *      contiguous then, is multiplied instead of A, with the bits of both calls.
+ *
  * out: Y [.., M, N]
  *
  * ints: transA, transB (swap the last two axes; not with rank 1, transB not with a packed B), activation (epilogue.h),
@@ -18,7 +21,7 @@
  *       A gated product has the activation GATED: B's columns lie in groups (gemm.h) of a gate's and of what it lets
  *       through, and Y [.., M, N / 2], which may be bfloat16, is silu(gate) * up. It has neither C nor R nor alpha.
  *
- * floats: alpha, beta, low, high (the bounds of EPILOGUE_CLIP)
+ * floats: alpha, beta, low, high (the bounds of EPILOGUE_CLIP), and epsilon with a norm
  */
 #include "chunks.h"
 #include "matmul_problem.h"
@@ -27,6 +30,7 @@
 
 /* Split of the work: prepare's notes to run. */
 enum { ROW_BLOCKS, PANEL_BLOCKS, SERIAL, PACK_FIRST, SCRATCH_BYTES, ROWS, KEEPS_ROWS, SAME_ROWS };
+#define TURNED 2 /* of SAME_ROWS: a worker's blocks of rows come in the other order */
 
 static int64_t batch_offset(const matmul_problem *p, int operand, int64_t batch) {
     int64_t offset = 0;
@@ -59,7 +63,7 @@ static int64_t b_batch(const matmul_problem *p, int64_t batch) {
 
 /* Whether few columns meet many rows (gemm_narrow.c). */
 static int is_narrow(const gemm *g) {
-    return !g->gated && g->n <= GEMM_NARROW && g->m >= GEMM_NARROW_LEAST;
+    return !g->gated && !g->norm.scale && g->n <= GEMM_NARROW && g->m >= GEMM_NARROW_LEAST;
 }
 
 /* Whether these few columns are multiplied by rows where they lie (gemm_unpacked.c): where fewer lanes of vectors are
@@ -120,6 +124,13 @@ static int keeps_rows(const asc_call *call, const matmul_problem *p) {
     return p->batches == 1 && columns > 1 && rows * columns > call->threads && p->gemm.k > p->gemm.k_block;
 }
 
+/* Whether both calls normalise A alike, or neither does. */
+static int has_same_norm(const asc_call *call, const asc_call *before) {
+    const asc_tensor *now = matmul_norm(call), *then = matmul_norm(before);
+    if (!now || !then) return !now && !then;
+    return now->flags & then->flags & ASC_T_CONST && now->data == then->data && call->floats[4] == before->floats[4];
+}
+
 /* Whether the workers find the rows of A packed as this product wants them: the one before it had the same A, as the
  * products of queries, keys and values do, or those of a gate and what it lets through. */
 static int finds_rows(const asc_call *call, const matmul_problem *p) {
@@ -128,7 +139,12 @@ static int finds_rows(const asc_call *call, const matmul_problem *p) {
     const int64_t *now = call->scratch, *then = before->scratch;
     return then[ROWS] == now[ROWS] && then[ROW_BLOCKS] == now[ROW_BLOCKS] && then[KEEPS_ROWS] == now[KEEPS_ROWS] &&
            then[SCRATCH_BYTES] == now[SCRATCH_BYTES] && before->ints[0] == call->ints[0] &&
-           (before->in[B].layout == ASC_LAYOUT_PAIRS32) == p->gemm.pairs;
+           (before->in[B].layout == ASC_LAYOUT_PAIRS32) == p->gemm.pairs && has_same_norm(call, before);
+}
+
+/* Floats for factors of all rows that are normalised, in whole lines. */
+static int64_t norm_rows(const asc_call *call, const matmul_problem *p) {
+    return matmul_norm(call) ? asc_ceil_div(p->batches * p->gemm.m, 16) * 16 : 0;
 }
 
 int32_t ASC_FN(matmul_prepare)(asc_call *call) {
@@ -144,13 +160,14 @@ int32_t ASC_FN(matmul_prepare)(asc_call *call) {
     int64_t k_rows = call->scratch[KEEPS_ROWS] ? p.gemm.k : p.gemm.k_block;
     int64_t scratch = ASC_FN(gemm_scratch_bytes)(rows, k_rows, p.gemm.k_block);
     int64_t packed = asc_packed_bytes(ASC_LAYOUT_PANEL32, p.gemm.k, p.gemm.n);
-    int fits = scratch > 0 && asc_mul_ok(scratch, call->threads, &total) && packed >= 0;
+    int fits = scratch > 0 && asc_mul_ok(scratch, call->threads, &total) && packed >= 0 &&
+               asc_add_ok(total, norm_rows(call, &p) * (int64_t)sizeof(float), &total);
     if (fits && call->scratch[PACK_FIRST])
         fits = asc_mul_ok(packed, b_batches(&p), &packed) && asc_add_ok(total, packed, &total);
     ASC_REQUIRE(call, fits, "matmul: the operands are too large");
     call->scratch[SCRATCH_BYTES] = scratch;
     call->scratch[ROWS] = p.batches == 1 ? p.gemm.m : 0;
-    call->scratch[SAME_ROWS] = finds_rows(call, &p);
+    call->scratch[SAME_ROWS] = !finds_rows(call, &p) ? 0 : call->before->scratch[SAME_ROWS] == TURNED ? 1 : TURNED;
     call->workspace_bytes = (uint64_t)total;
     return ASC_OK;
 }
@@ -159,8 +176,12 @@ static gemm_scratch *scratch_of(const asc_call *call, int64_t worker) {
     return (gemm_scratch *)((char *)call->workspace + worker * call->scratch[SCRATCH_BYTES]);
 }
 
-static float *packed_b(const asc_call *call) {
+static float *norm_factors(const asc_call *call) {
     return (float *)scratch_of(call, call->threads);
+}
+
+static float *packed_b(const asc_call *call, const matmul_problem *p) {
+    return norm_factors(call) + norm_rows(call, p);
 }
 
 static void pack_panel(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
@@ -173,7 +194,7 @@ static void pack_panel(const asc_call *call, int64_t chunk, int32_t worker, void
         g.b += rest % p->dims[i] * p->strides[B][i];
         rest /= p->dims[i];
     }
-    g.pack(&g, chunk % panels, 0, g.k, packed_b(call) + (index * panels + chunk % panels) * g.k * GEMM_PANEL);
+    g.pack(&g, chunk % panels, 0, g.k, packed_b(call, p) + (index * panels + chunk % panels) * g.k * GEMM_PANEL);
 }
 
 /* Whether C is large, and nobody finds it in a cache after all that is read besides. */
@@ -183,19 +204,28 @@ static int streams(const matmul_problem *p) {
     return c >= ASC_STREAM_BYTES / 2 && c + b + (p->gemm.epilogue.residual.data ? c : 0) >= ASC_STREAM_BYTES;
 }
 
+/* The block of rows that a worker comes to. It has several, and only the last of them stays packed: where it may find
+ * them so it begins with that one, in the other order. */
+static int64_t row_block(const asc_call *call, int64_t index) {
+    int64_t share = call->scratch[ROW_BLOCKS] / call->threads;
+    if (call->scratch[SAME_ROWS] != TURNED || share * call->threads != call->scratch[ROW_BLOCKS]) return index;
+    return index / share * share + share - 1 - index % share;
+}
+
 static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     const matmul_problem *p = arg;
     gemm g = p->gemm;
     int64_t rows = call->scratch[ROW_BLOCKS], columns = call->scratch[PANEL_BLOCKS], batch = chunk / (rows * columns);
-    int64_t row = chunk % (rows * columns) / columns, column = chunk % columns; /* a worker's rows, then its next */
+    int64_t row = row_block(call, chunk % (rows * columns) / columns), column = chunk % columns;
     int64_t panels = asc_ceil_div(g.n, GEMM_PANEL);
     g.a += batch_offset(p, A, batch);
+    g.norm.factors = norm_factors(call) + batch * g.m;
     g.c = (float *)((char *)g.c + batch * g.m * g.ldc * (g.c_narrow ? 2 : 4));
     if (g.epilogue.bias.data) g.epilogue.bias.data += batch_offset(p, C, batch);
     if (g.epilogue.residual.data) g.epilogue.residual.data += batch_offset(p, R, batch);
     if (call->scratch[PACK_FIRST]) {
         g.pack = NULL;
-        g.b = packed_b(call) + b_batch(p, batch) * panels * g.k * GEMM_PANEL;
+        g.b = packed_b(call, p) + b_batch(p, batch) * panels * g.k * GEMM_PANEL;
     } else {
         g.b += batch_offset(p, B, batch);
     }
@@ -228,12 +258,18 @@ static void run_chunks(const asc_call *call, int64_t chunks, asc_chunk_fn fn, ma
     for (int64_t i = 0; i < chunks; i++) fn(call, i, 0, p);
 }
 
+/* What products before have left of their rows. */
+static void forget_rows(const asc_call *call, const matmul_problem *p) {
+    for (int64_t i = 0; i < call->threads; i++) scratch_of(call, i)->packed = NULL;
+    for (int64_t i = 0, rows = norm_rows(call, p); i < rows; i++) norm_factors(call)[i] = GEMM_UNKNOWN;
+}
+
 int32_t ASC_FN(matmul_run)(const asc_call *call) {
     matmul_problem p;
     int32_t code = ASC_FN(matmul_read)(call, &p);
     if (code || p.batches == 0 || p.gemm.m == 0 || p.gemm.n == 0) return code;
     ASC_FN(matmul_fold)(&p);
-    for (int64_t i = 0; i < call->threads && !call->scratch[SAME_ROWS]; i++) scratch_of(call, i)->packed = NULL;
+    if (!call->scratch[SAME_ROWS]) forget_rows(call, &p);
     if (call->scratch[PACK_FIRST]) run_chunks(call, b_batches(&p) * asc_ceil_div(p.gemm.n, GEMM_PANEL), pack_panel, &p);
     run_chunks(call, p.batches * call->scratch[ROW_BLOCKS] * call->scratch[PANEL_BLOCKS], run_chunk, &p);
     return ASC_OK;

@@ -11,7 +11,6 @@
 #endif
 
 #define GATED 12 /* beyond the activations of epilogue.h */
-enum { SCALE = OPERANDS, ZERO };
 
 /* The two matrix axes of A or B: extents and strides as seen after the transposition. */
 static int32_t read_matrix(const asc_call *call, const asc_tensor *t, int64_t transposed, int column, int64_t dims[2],
@@ -122,12 +121,30 @@ static int32_t read_output(const asc_call *call, matmul_problem *p, int row, int
 }
 
 static int32_t read_arguments(const asc_call *call, epilogue *e) {
-    ASC_REQUIRE(call, call->n_ints == 3 + is_bytes(call) && call->n_floats == 4,
-                "matmul takes 3 ints, or 4 with int8, and 4 floats");
+    ASC_REQUIRE(call, call->n_ints == 3 + is_bytes(call) && (call->n_floats == 4 || call->n_floats == 5),
+                "matmul takes 3 ints, or 4 with int8, and 4 floats, or 5 with a norm");
     *e = (epilogue){.alpha = (float)call->floats[0], .beta = (float)call->floats[1], .low = (float)call->floats[2]};
     e->high = (float)call->floats[3];
     int64_t code = call->ints[2] == GATED ? EPILOGUE_NONE : call->ints[2];
     ASC_REQUIRE(call, epilogue_read(code, e), "matmul: unknown activation code");
+    return ASC_OK;
+}
+
+static int32_t read_norm(const asc_call *call, gemm *g) {
+    const asc_tensor *scale = matmul_norm(call);
+    if (!scale) {
+        ASC_REQUIRE(call, is_bytes(call) || call->n_in <= SCALE || call->in[SCALE].dtype == ASC_UNDEFINED,
+                    "matmul: the scale of a norm stands beside its epsilon");
+        return ASC_OK;
+    }
+    ASC_REQUIRE(call, !is_bytes(call) && call->in[A].dtype == ASC_FLOAT32 && !call->ints[0],
+                "matmul: a norm is of float32, which isn't transposed, and not beside int8");
+    int64_t columns = g->pairs ? g->a_columns : g->k;
+    int fits = call->n_in > SCALE && scale->dtype == ASC_FLOAT32 && scale->layout == ASC_LAYOUT_PLAIN &&
+               scale->rank == 1 && scale->dims[0] == columns;
+    fits = fits && (columns < 2 || g->m == 0 || (g->a_k == 1 && scale->strides[0] == 1));
+    ASC_REQUIRE(call, fits, "matmul: a norm is of contiguous rows, with a scale for each column");
+    g->norm = (gemm_norm){.scale = scale->data, .epsilon = (float)call->floats[4]};
     return ASC_OK;
 }
 
@@ -166,8 +183,8 @@ static int32_t read_bytes(const asc_call *call, matmul_problem *p) {
 }
 
 static int32_t check_gated(const asc_call *call, const gemm *g) {
-    int plain = g->epilogue.alpha == 1 && call->n_in <= R + 1;
-    for (int i = C; i < call->n_in; i++) plain = plain && call->in[i].dtype == ASC_UNDEFINED;
+    int plain = g->epilogue.alpha == 1;
+    for (int i = C; i < call->n_in && i <= R; i++) plain = plain && call->in[i].dtype == ASC_UNDEFINED;
     ASC_REQUIRE(call, plain && is_packed(&call->in[B]) && !is_bytes(call) && g->n % (2 * GEMM_GATED) == 0,
                 "matmul: a gated product has packed weights in whole groups, and no addends");
     return ASC_OK;
@@ -219,7 +236,7 @@ int32_t ASC_FN(matmul_read)(const asc_call *call, matmul_problem *p) {
     g->a_row = a_strides[0];
     g->a_k = a_dims[1] == 1 ? 1 : a_strides[1];
     g->b = b->data;
-    if ((code = read_right(call, p, b_strides))) return code;
+    if ((code = read_right(call, p, b_strides)) || (code = read_norm(call, g))) return code;
     g->gated = call->ints[2] == GATED;
     g->k_block = g->gated ? g->k : gemm_k_block(g->k);
     if (g->gated && (code = check_gated(call, g))) return code;

@@ -4,7 +4,7 @@
 
 #include "gemm_bytes.h"
 
-enum { A, B, C, R, OPERANDS };
+enum { A, B, C, R, OPERANDS, SCALE = OPERANDS, ZERO };
 
 typedef struct matmul_problem {
     gemm gemm;        /* pointers of batch 0 */
@@ -20,5 +20,10 @@ int32_t ASC_FN(matmul_read)(const asc_call *call, matmul_problem *p);
 
 /* With one B for all batches, the batches of A are more rows of one product. */
 void ASC_FN(matmul_fold)(matmul_problem *p);
+
+/* The scale of the normalisation that A is given; NULL when there is none. */
+static inline const asc_tensor *matmul_norm(const asc_call *call) {
+    return call->n_floats == 5 ? &call->in[SCALE] : NULL;
+}
 
 #endif

@@ -9,8 +9,6 @@
  *
  * y may be bfloat16: rounded as it is stored.
  * scale and bias hold one element for each of the row; mean, deviation one for each row. */
-#include <math.h>
-
 #include "axis_split.h"
 #include "bfloat16.h"
 #include "chunks.h"
@@ -132,7 +130,7 @@ static inline __attribute__((always_inline)) void layer_norm_rows(const norm_job
     float mean = asc_row_sum(x, n) / (float)n, deviation = asc_row_deviation(x, n, vf_set(mean));
     float next = row + 1 < end ? asc_row_sum(x + n, n) / (float)n : 0;
     for (; row < end; row++) {
-        float factor = 1.0f / sqrtf(deviation / (float)n + job->epsilon);
+        float factor = norm_factor(deviation, n, job->epsilon);
         if (job->mean) job->mean[row] = mean;
         if (job->deviation) job->deviation[row] = factor;
         norm_pass p = finishing(job, row, mean, factor, kind);
@@ -171,7 +169,7 @@ static inline __attribute__((always_inline)) void rms_norm_rows(const norm_job *
     norm_pass first = {.n = job->n, .kind = kind, .sums = 1, .summed = row_at(job, row, kind)};
     float squares = norm_run(&first).sum;
     for (; row < end; row++) {
-        float factor = 1.0f / sqrtf(squares / (float)job->n + job->epsilon);
+        float factor = norm_factor(squares, job->n, job->epsilon);
         norm_pass p = finishing(job, row, 0, factor, kind);
         if (row + 1 == end) {
             norm_run(&p);

@@ -6,6 +6,8 @@
 #ifndef ASC_KERNELS_NORM_PASS_H
 #define ASC_KERNELS_NORM_PASS_H
 
+#include <math.h>
+
 #include "row_sums.h"
 
 /* Which operands there are: constants where the usual ones are given, which then have loops of their own. */
@@ -103,6 +105,11 @@ static inline __attribute__((always_inline)) norm_sums norm_run(const norm_pass 
         if (p->deviates) deviation += (d[0] + d[1]) + (d[2] + d[3]);
     }
     return (norm_sums){p->sums ? vf_sum(sum) : 0, p->deviates ? vf_sum(deviation) : 0};
+}
+
+/* What a row is multiplied by whose squares, or whose deviations', have this sum. */
+static inline float norm_factor(float squares, int64_t n, float epsilon) {
+    return 1.0f / sqrtf(squares / (float)n + epsilon);
 }
 
 #endif
