@@ -6,45 +6,67 @@
  *
  * A part is the fold of up to ASC_REDUCE_BLOCK elements; parts are folded into the total in order. */
 
-#define VECTOR_FOLD(fold, fill, v_expr, combine)                                                      \
-    /* n contiguous elements to one vector. */                                                        \
-    static V NAME(fold##_run)(const T *x, int64_t n) {                                                \
-        V a0 = NAME(set)(fill), a1 = a0, a2 = a0, a3 = a0;                                            \
-        int64_t i = 0;                                                                                \
-        for (; i + 4 * LANES <= n; i += 4 * LANES) {                                                  \
-            V v = NAME(load)(x + i), a = a0;                                                          \
-            v = v_expr, a0 = combine;                                                                 \
-            v = NAME(load)(x + i + LANES), a = a1;                                                    \
-            v = v_expr, a1 = combine;                                                                 \
-            v = NAME(load)(x + i + 2 * LANES), a = a2;                                                \
-            v = v_expr, a2 = combine;                                                                 \
-            v = NAME(load)(x + i + 3 * LANES), a = a3;                                                \
-            v = v_expr, a3 = combine;                                                                 \
-        }                                                                                             \
-        for (; i < n; i += LANES) {                                                                   \
-            V v = NAME(load_some)(x + i, n - i, fill), a = a0;                                        \
-            v = v_expr, a0 = combine;                                                                 \
-        }                                                                                             \
-        V a = a0, v = a1;                                                                             \
-        a0 = combine, a = a2, v = a3;                                                                 \
-        a2 = combine, a = a0, v = a2;                                                                 \
-        return combine;                                                                               \
-    }                                                                                                 \
-    /* `rows` rows, `step` apart, of up to STRIP * LANES columns to one row of vectors. */            \
-    static void NAME(fold##_rows)(const T *x, int64_t rows, int64_t step, int64_t columns, V *sums) { \
-        V s[STRIP];                                                                                   \
-        for (int k = 0; k < STRIP; k++) s[k] = NAME(set)(fill);                                       \
-        for (int64_t r = 0; r < rows && columns == STRIP * LANES; r++, x += step)                     \
-            for (int k = 0; k < STRIP; k++) {                                                         \
-                V v = NAME(load)(x + k * LANES), a = s[k];                                            \
-                v = v_expr, s[k] = combine;                                                           \
-            }                                                                                         \
-        for (int64_t r = 0; r < rows && columns < STRIP * LANES; r++, x += step)                      \
-            for (int k = 0; k * LANES < columns; k++) {                                               \
-                V v = NAME(load_some)(x + k * LANES, columns - k * LANES, fill), a = s[k];            \
-                v = v_expr, s[k] = combine;                                                           \
-            }                                                                                         \
-        memcpy(sums, s, sizeof s);                                                                    \
+#define VECTOR_FOLD(fold, fill, v_expr, combine)                                                                \
+    /* n contiguous elements to one vector. */                                                                  \
+    static V NAME(fold##_run)(const T *x, int64_t n) {                                                          \
+        V a0 = NAME(set)(fill), a1 = a0, a2 = a0, a3 = a0;                                                      \
+        int64_t i = 0;                                                                                          \
+        for (; i + 4 * LANES <= n; i += 4 * LANES) {                                                            \
+            V v = NAME(load)(x + i), a = a0;                                                                    \
+            v = v_expr, a0 = combine;                                                                           \
+            v = NAME(load)(x + i + LANES), a = a1;                                                              \
+            v = v_expr, a1 = combine;                                                                           \
+            v = NAME(load)(x + i + 2 * LANES), a = a2;                                                          \
+            v = v_expr, a2 = combine;                                                                           \
+            v = NAME(load)(x + i + 3 * LANES), a = a3;                                                          \
+            v = v_expr, a3 = combine;                                                                           \
+        }                                                                                                       \
+        for (; i < n; i += LANES) {                                                                             \
+            V v = NAME(load_some)(x + i, n - i, fill), a = a0;                                                  \
+            v = v_expr, a0 = combine;                                                                           \
+        }                                                                                                       \
+        V a = a0, v = a1;                                                                                       \
+        a0 = combine, a = a2, v = a3;                                                                           \
+        a2 = combine, a = a0, v = a2;                                                                           \
+        return combine;                                                                                         \
+    }                                                                                                           \
+    /* LANES rows of n elements, element i of all of them at x + i * LANES, to the fold of each in its lane: */ \
+    /* s holds what `run` would have in a0 to a3 for every row, a vector for each lane of those. */             \
+    static V NAME(fold##_turned)(const T *x, int64_t n) {                                                       \
+        V s[4 * LANES];                                                                                         \
+        int64_t fours = n / (4 * LANES) * (4 * LANES), used = fours ? 4 * LANES : LANES;                        \
+        for (int64_t l = 0; l < used; l++) s[l] = NAME(set)(fill);                                              \
+        for (int64_t i = 0; i < n; i++) {                                                                       \
+            V v = NAME(load)(x + i * LANES), *to = s + i % (i < fours ? 4 * LANES : LANES), a = *to;            \
+            v = v_expr, *to = combine;                                                                          \
+        }                                                                                                       \
+        for (int64_t l = 0; l < LANES && fours; l++) {                                                          \
+            V a = s[l], v = s[LANES + l], low = combine;                                                        \
+            a = s[2 * LANES + l], v = s[3 * LANES + l], v = combine, a = low;                                   \
+            s[l] = combine;                                                                                     \
+        }                                                                                                       \
+        for (int64_t half = LANES / 2; half; half /= 2)                                                         \
+            for (int64_t l = 0; l < half; l++) {                                                                \
+                V a = s[l], v = s[l + half];                                                                    \
+                s[l] = combine;                                                                                 \
+            }                                                                                                   \
+        return s[0];                                                                                            \
+    }                                                                                                           \
+    /* `rows` rows, `step` apart, of up to STRIP * LANES columns to one row of vectors. */                      \
+    static void NAME(fold##_rows)(const T *x, int64_t rows, int64_t step, int64_t columns, V *sums) {           \
+        V s[STRIP];                                                                                             \
+        for (int k = 0; k < STRIP; k++) s[k] = NAME(set)(fill);                                                 \
+        for (int64_t r = 0; r < rows && columns == STRIP * LANES; r++, x += step)                               \
+            for (int k = 0; k < STRIP; k++) {                                                                   \
+                V v = NAME(load)(x + k * LANES), a = s[k];                                                      \
+                v = v_expr, s[k] = combine;                                                                     \
+            }                                                                                                   \
+        for (int64_t r = 0; r < rows && columns < STRIP * LANES; r++, x += step)                                \
+            for (int k = 0; k * LANES < columns; k++) {                                                         \
+                V v = NAME(load_some)(x + k * LANES, columns - k * LANES, fill), a = s[k];                      \
+                v = v_expr, s[k] = combine;                                                                     \
+            }                                                                                                   \
+        memcpy(sums, s, sizeof s);                                                                              \
     }
 
 static inline V NAME(set)(T x) {
@@ -87,20 +109,21 @@ VECTOR_FOLD(squares, 0, MUL(v, v), ADD(a, v))
 
 typedef struct NAME(fold) {
     T fill;
-    V (*run)(const T *, int64_t);
+    V (*run)(const T *, int64_t), (*turned)(const T *, int64_t);
     void (*rows)(const T *, int64_t, int64_t, int64_t, V *);
     V (*join)(V, V);
 } NAME(fold);
 
 static NAME(fold) NAME(fold_of)(int64_t op) {
     switch (op) {
-        case REDUCE_PROD: return (NAME(fold)){1, NAME(prod_run), NAME(prod_rows), NAME(prod_join)};
-        case REDUCE_MAX: return (NAME(fold)){LOWEST, NAME(max_run), NAME(max_rows), NAME(max_join)};
-        case REDUCE_MIN: return (NAME(fold)){HIGHEST, NAME(min_run), NAME(min_rows), NAME(min_join)};
-        case REDUCE_L1: return (NAME(fold)){0, NAME(l1_run), NAME(l1_rows), NAME(sum_join)};
+        case REDUCE_PROD: return (NAME(fold)){1, NAME(prod_run), NAME(prod_turned), NAME(prod_rows), NAME(prod_join)};
+        case REDUCE_MAX: return (NAME(fold)){LOWEST, NAME(max_run), NAME(max_turned), NAME(max_rows), NAME(max_join)};
+        case REDUCE_MIN: return (NAME(fold)){HIGHEST, NAME(min_run), NAME(min_turned), NAME(min_rows), NAME(min_join)};
+        case REDUCE_L1: return (NAME(fold)){0, NAME(l1_run), NAME(l1_turned), NAME(l1_rows), NAME(sum_join)};
         case REDUCE_L2:
-        case REDUCE_SUM_SQUARE: return (NAME(fold)){0, NAME(squares_run), NAME(squares_rows), NAME(sum_join)};
-        default: return (NAME(fold)){0, NAME(sum_run), NAME(sum_rows), NAME(sum_join)};
+        case REDUCE_SUM_SQUARE:
+            return (NAME(fold)){0, NAME(squares_run), NAME(squares_turned), NAME(squares_rows), NAME(sum_join)};
+        default: return (NAME(fold)){0, NAME(sum_run), NAME(sum_turned), NAME(sum_rows), NAME(sum_join)};
     }
 }
 
@@ -134,11 +157,10 @@ static void NAME(reduce_item)(const reduce_job *job, const T *x, T *y, int64_t c
     for (int64_t i = 0; i < columns; i++) y[i] = NAME(finish)(out[i], job);
 }
 
-/* Rows of up to SHORT_ROW elements, from `first` to `end`: LANES of them together, each in a lane of its own and
- * folded from its first element to its last, whatever rows are beside it. */
+/* Rows of up to SHORT_ROW elements, from `first` to `end`: LANES of them together, each in a lane of its own. The bits
+ * are those of reduce_item, and so of code generated from a formula. */
 static void NAME(reduce_short)(const reduce_job *job, const T *x, T *y, int64_t first, int64_t end) {
     NAME(fold) fold = NAME(fold_of)(job->op);
-    V sums[STRIP];
     T turned[SHORT_ROW * LANES], out[LANES];
     for (int64_t at = first; at < end; at += LANES) {
         int64_t rows = end - at < LANES ? end - at : LANES;
@@ -146,8 +168,8 @@ static void NAME(reduce_short)(const reduce_job *job, const T *x, T *y, int64_t 
             const T *row = x + (at + (r < rows ? r : 0)) * job->n;
             for (int64_t i = 0; i < job->n; i++) turned[i * LANES + r] = row[i];
         }
-        fold.rows(turned, job->n, LANES, LANES, sums);
-        memcpy(out, sums, sizeof out);
+        V totals = fold.turned(turned, job->n);
+        memcpy(out, &totals, sizeof out);
         for (int64_t r = 0; r < rows; r++) y[at + r] = NAME(finish)(out[r], job);
     }
 }
