@@ -21,6 +21,7 @@ from ascend_ep.graph.passes.known_facts import KnownFacts
 from ascend_ep.graph.passes.quantised import SpellOutQuantised
 from ascend_ep.graph.passes.rewire import is_standard
 from ascend_ep.graph.passes.simplify import Simplify
+from ascend_ep.graph.passes.subpixel import SubpixelConvolutions
 from ascend_ep.graph.passes.unflatten import UnflattenProducts
 from ascend_ep.graph.passes.unique_dequantize import UniqueDequantize
 
@@ -49,7 +50,12 @@ def run_passes(
     facts = KnownFacts(registry) if facts is None else facts
     _simplify(model, facts)
     if fusing:
-        fuse = [UniqueDequantize(), FuseOperators(facts, ledger), common.RemoveUnusedNodesPass()]
+        fuse = [
+            SubpixelConvolutions(),
+            UniqueDequantize(),
+            FuseOperators(facts, ledger),
+            common.RemoveUnusedNodesPass(),
+        ]
         _run(model, fuse, facts)
     return model
 

@@ -1,0 +1,89 @@
+"""Transposed convolutions become convolutions and a change of places, with onnxruntime's results."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+from simplified_models import build, node
+
+import ascend_ep
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
+from ascend_ep.compiler.plan import NativePartition
+
+rng = np.random.default_rng(0)
+
+
+def transposed(
+    kernel: tuple[int, ...], bias: bool, symbolic: bool, attributes: dict[str, object]
+) -> onnx.ModelProto:
+    weights = {"w": rng.standard_normal((6, 5, *kernel)).astype(np.float32)}
+    if bias:
+        weights["b"] = rng.standard_normal(5).astype(np.float32)
+    made = node("ConvTranspose", ["x", *weights], ["y"], **attributes)
+    shape: tuple[int | str, ...] = ("N", 6, *("HW" if symbolic else (7, 4))[: len(kernel)])
+    return build([made], {"x": shape}, ["y"], weights)
+
+
+def compared(model: onnx.ModelProto, *shapes: tuple[int, ...]) -> list[int]:
+    """Runs on each shape; how each convolution of the plan is written: 1 transposed, 0 not."""
+    conversion = convert(model, ConvertOptions(self_check=False, sample_seed=None, codegen="off"))
+    mine = ascend_ep.InferenceSession(conversion.to_bytes())
+    theirs = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    for shape in shapes:
+        feeds = {"x": rng.standard_normal(shape).astype(np.float32)}
+        (got,), (want,) = mine.run(None, feeds), theirs.run(None, feeds)
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=2e-5)
+    insns = [i for p in conversion.plan.partitions if isinstance(p, NativePartition) for i in p.insns]
+    return [
+        int(str(i.ints[2])) if i.kernel == "conv" else 0 for i in insns if i.kernel in ("conv", "conv_last")
+    ]
+
+
+#: kernel, attributes
+CASES = [
+    ((4, 4), {"strides": [2, 2], "pads": [1, 1, 1, 1]}),
+    ((2, 2), {"strides": [2, 2]}),
+    ((4, 6), {"strides": [2, 2], "pads": [0, 3, 1, 2], "output_padding": [1, 1]}),
+    ((6, 3), {"strides": [3, 3], "pads": [3, 0, 4, 0]}),
+    ((3, 3), {"pads": [1, 0, 1, 2]}),
+    ((16,), {"strides": [8], "pads": [4, 4]}),
+    ((3,), {"strides": [3], "pads": [1, 0]}),
+    ((4,), {"strides": [2], "pads": [2, 3]}),
+]
+
+
+@pytest.mark.parametrize(("kernel", "attributes"), CASES)
+def test_becomes_a_convolution(kernel: tuple[int, ...], attributes: dict[str, object]) -> None:
+    for symbolic in (False, True):
+        model = transposed(kernel, not symbolic, symbolic, attributes)
+        sizes = [(1, 6, 7, 4), (3, 6, 5, 9)] if symbolic else [(2, 6, 7, 4)]
+        assert compared(model, *(s[: 2 + len(kernel)] for s in sizes)) == [0]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "attributes"),
+    [
+        (
+            (3, 3),
+            {"strides": [2, 2], "pads": [1, 1, 1, 1], "output_padding": [1, 1]},
+        ),  # a zero would take part
+        ((4, 4), {"strides": [2, 1], "pads": [1, 1, 1, 1]}),
+        ((4, 4), {"strides": [2, 2], "output_padding": [1, 1]}),  # rows that no tap reaches
+        ((4,), {"strides": [2], "dilations": [2]}),
+    ],
+)
+def test_stays(kernel: tuple[int, ...], attributes: dict[str, object]) -> None:
+    assert compared(transposed(kernel, True, False, attributes), (2, 6, 7, 4)[: 2 + len(kernel)]) == [1]
+
+
+def test_infinities_stay_where_the_kernel_has_them() -> None:
+    model = transposed((4, 4), True, False, {"strides": [2, 2], "pads": [1, 1, 1, 1]})
+    x = rng.standard_normal((1, 6, 7, 4)).astype(np.float32)
+    x[0, 2, 3, 1] = np.inf
+    session = ascend_ep.InferenceSession(convert(model, ConvertOptions(codegen="off")).to_bytes())
+    theirs = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    (got,), (want,) = session.run(None, {"x": x}), theirs.run(None, {"x": x})
+    np.testing.assert_array_equal(np.isfinite(got), np.isfinite(want))
