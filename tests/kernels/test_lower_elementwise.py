@@ -212,6 +212,9 @@ def test_pow() -> None:
         check("Pow", [x, y], known=(1,), rtol=2e-6)
     check("Pow", [np.arange(-4, 5), np.array(3, np.int64)])
     check("Pow", [x, np.array(2, np.int64)], rtol=2e-6)
+    for exponent in (np.int64, np.float32):  # a product, which is rounded once
+        (square,), _ = lower_and_run("Pow", [x, np.array(2, exponent)], known=(1,))
+        np.testing.assert_array_equal(square, x * x)
     check("Pow", [np.arange(1, 5, dtype=np.int32), np.array(1.5, np.float32)])
 
 

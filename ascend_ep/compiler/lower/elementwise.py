@@ -103,10 +103,11 @@ def _pow(a: Arguments) -> Value:
 
 
 def power(program: TileProgram[Ref], base: Value, exponent: Value) -> Value:
-    """base ^ exponent; small whole exponents are multiplications."""
-    if exponent.op == "const" and exponent.immediate == 2:
+    """base ^ exponent; small whole exponents, of whatever type the model gives them, are multiplications."""
+    given = exponent.args[0] if exponent.op == "cast" else exponent
+    if given.op == "const" and given.immediate == 2:
         return base * base
-    if exponent.op == "const" and exponent.immediate == 3:
+    if given.op == "const" and given.immediate == 3:
         return base * base * base
     return program.call("pow", base, exponent)
 
