@@ -130,7 +130,8 @@ CASES = {
         f"a = {CONV} (x, k) b = Softmax(a) c = {CONV} (b, k) y = Softmax(c)", "y", {"conv": 2, "softmax": 2},
     ),
     "transposed": (
-        "a = ConvTranspose <strides = [2, 2], output_padding = [1, 1]> (x, up) y = Conv(a, k2)", "y", {"conv": 2},
+        "a = ConvTranspose <strides = [2, 2], output_padding = [1, 1]> (x, up) y = Conv(a, k2)", "y",
+        {"conv": 2},
     ),
     "weights made at run time": (
         "a = Mul(k2, one) b = GlobalMaxPool(x) c = Mul(k2, b) y = Conv(x, c)", "y",
