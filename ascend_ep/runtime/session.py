@@ -135,9 +135,11 @@ class InferenceSession:
     # --- describing ---------------------------------------------------------------------------
 
     def get_inputs(self) -> list[options.NodeArg]:
+        """The model's inputs, in order."""
         return list(self._executor.input_args)
 
     def get_outputs(self) -> list[options.NodeArg]:
+        """The model's outputs, in order."""
         return list(self._executor.output_args)
 
     def get_overridable_initializers(self) -> list[options.NodeArg]:
@@ -150,13 +152,16 @@ class InferenceSession:
         return ["AscendEP", "CPUExecutionProvider"] if hosts else ["AscendEP"]
 
     def get_provider_options(self) -> dict[str, dict[str, str]]:
+        """By provider the options in force, as texts."""
         given = self._provider_options.as_strings()
         return {name: given if name == "AscendEP" else {} for name in self.get_providers()}
 
     def get_session_options(self) -> Any:
+        """The options that the session was made with, ours or onnxruntime's."""
         return self._options
 
     def get_modelmeta(self) -> options.ModelMetadata:
+        """What the model said of itself when it was converted."""
         meta = self._executor.bundle.meta
         prefix = "custom:"
         return options.ModelMetadata(
