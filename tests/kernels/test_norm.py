@@ -141,6 +141,23 @@ NORMS = {
 
 
 @pytest.mark.parametrize("isa", isa_levels())
+@pytest.mark.parametrize("n", [64, 192, 1024, 4096, 4160, 1000])
+def test_bits_of_rms_norm_do_not_depend_on_where_rows_begin(isa: int, n: int) -> None:
+    x, scale = f32(3, n), f32(n)
+    x[1, [0, 15, n // 2, n - 1]] = 3e4, -2e4, 1e4, -4e4  # what a lane forgets or counts twice shows
+    around = np.full(x.size + 64, np.nan, F32)  # so does what lies beside the rows
+    begin = -around.ctypes.data // 4 % 16 + 16
+    results = []
+    for past in range(16):
+        placed = around[begin + past :][: x.size].reshape(x.shape)
+        placed[...] = x
+        (got,) = call("rms_norm", [placed, scale], [(F32, x.shape)], ints=[1], floats=[1e-5], isa=isa)
+        results.append(got)
+        placed[...] = np.nan
+    assert all(np.array_equal(results[0], got) for got in results)
+
+
+@pytest.mark.parametrize("isa", isa_levels())
 @pytest.mark.parametrize("op", NORMS)
 def test_bits_of_a_row_depend_on_neither_batch_nor_threads(isa: int, op: str) -> None:
     x = f32(301, 515)

@@ -13,7 +13,7 @@
 #include "bfloat16.h"
 #include "chunks.h"
 #include "gelu.h"
-#include "norm_pass.h"
+#include "norm_lines.h"
 
 typedef struct norm_job {
     int64_t rows, n, per_chunk;
@@ -108,14 +108,15 @@ static void store_narrow(const norm_job *job, int64_t row) {
     if (i < n) vf_store_bf16_tail(to + i, vf_load_tail(y + i, n - i, 0), n - i);
 }
 
-static inline norm_row row_at(const norm_job *job, int64_t row, norm_kind kind) {
+static inline __attribute__((always_inline)) norm_row row_at(const norm_job *job, int64_t row, norm_kind kind) {
     int64_t at = row * job->n;
     return (norm_row){job->x + at, kind.residual ? job->residual + at : NULL, job->y + (job->narrow ? 0 : at),
                       kind.sum ? job->sum + at : NULL};
 }
 
 /* A pass that finishes a row, and does nothing else yet. */
-static inline norm_pass finishing(const norm_job *job, int64_t row, float shift, float factor, norm_kind kind) {
+static inline __attribute__((always_inline)) norm_pass finishing(const norm_job *job, int64_t row, float shift,
+                                                                 float factor, norm_kind kind) {
     norm_pass p = {.n = job->n, .kind = kind, .finishes = 1, .finished = row_at(job, row, kind)};
     p.scale = job->scale, p.bias = job->bias;
     p.shift = vf_set(shift), p.factor = vf_set(factor);
@@ -182,11 +183,26 @@ static inline __attribute__((always_inline)) void rms_norm_rows(const norm_job *
     if (kind.streams) finish_streams();
 }
 
+/* The same of rows that begin `past` elements into a line. */
+static void rms_norm_lines(const norm_job *job, int64_t row, int64_t end, int64_t past) {
+    norm_kind kind = {.rms = 1, .scale = 1};
+    norm_pass first = {.n = job->n, .kind = kind, .summed = row_at(job, row, kind)};
+    float squares = norm_run_lines(&first, past);
+    for (; row + 1 < end; row++) {
+        norm_pass p = finishing(job, row, 0, norm_factor(squares, job->n, job->epsilon), kind);
+        p.summed = row_at(job, row + 1, kind);
+        squares = norm_run_lines(&p, past);
+    }
+    norm_pass last = finishing(job, row, 0, norm_factor(squares, job->n, job->epsilon), kind);
+    norm_run(&last);
+}
+
 static void rms_norm_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     (void)call;
     const norm_job own = own_job(arg, worker), *job = &own; /* whose fields no store can change */
     int64_t row = chunk * job->per_chunk, end = row + job->per_chunk < job->rows ? row + job->per_chunk : job->rows;
     norm_kind kind = {.rms = 1, .scale = job->scale != NULL, .streams = job->streams};
+    int64_t past = job->narrow ? 0 : norm_past(job->x, job->n);
     kind.residual = job->residual != NULL, kind.sum = job->sum != NULL;
     if (!kind.scale || kind.residual != kind.sum)
         rms_norm_rows(job, row, end, kind);
@@ -196,6 +212,8 @@ static void rms_norm_chunk(const asc_call *call, int64_t chunk, int32_t worker, 
         rms_norm_rows(job, row, end, (norm_kind){.rms = 1, .scale = 1, .residual = 1, .sum = 1});
     else if (kind.streams)
         rms_norm_rows(job, row, end, (norm_kind){.rms = 1, .scale = 1, .streams = 1});
+    else if (past)
+        rms_norm_lines(job, row, end, past);
     else
         rms_norm_rows(job, row, end, (norm_kind){.rms = 1, .scale = 1});
 }
