@@ -177,6 +177,23 @@ def test_padding_that_depends_on_the_image() -> None:
     assert (found["conv_last"], found["average_pool_last"]) == (3, 1)
 
 
+def test_wide_windows_pay_for_their_copies() -> None:
+    """As where a norm with channels first lies on either side."""
+    for channels, taps, wanted in ((16, 3, 1), (16, 5, 1), (15, 3, 0), (16, 1, 0)):
+        shape, pads = (channels, channels, taps, taps), [taps // 2] * 4
+        norm = "InstanceNormalization"
+        body = f"a = {norm}(x, s, s) b = Conv <pads = {pads}> (a, w) y = {norm}(b, s, s)"
+        text = f"""<ir_version: 10, opset_import: ["" : 20]> g (float[N,{channels},H,9] x) => (float[] y)
+                   <float[{channels}] s, float[{",".join(map(str, shape))}] w> {{ {body} }}"""
+        made = onnx.parser.parse_model(text)
+        values = {"s": np.ones(channels, np.float32), "w": rng.standard_normal(shape).astype(np.float32)}
+        del made.graph.initializer[:]
+        made.graph.initializer.extend(onnx.numpy_helper.from_array(v, n) for n, v in values.items())
+        made.graph.output[0].type.tensor_type.ClearField("shape")
+        found = kernels_of(made, (1, channels, 12, 9), (2, channels, 7, 9))
+        assert found["conv_last"] + found["conv_winograd"] == wanted
+
+
 def test_lines_have_channels_last_and_volumes_do_not() -> None:
     body = "a = Conv <pads = [1, 1]> (x, line) b = Relu(a) c = Conv(b, line) y = Conv(c, line)"
     assert kernels_of(model(body, "float[N,8,L] x", "y"), (2, 8, 30))["conv_last"] == 3

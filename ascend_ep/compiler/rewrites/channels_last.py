@@ -4,7 +4,9 @@ A convolution with channels last reads its inputs where they lie and writes whol
 runs of convolutions, poolings and elementwise instructions between them are laid out that way, with a
 transposing copy where a value enters or leaves. A region is taken when it has more convolutions than such
 copies. Values whose spatial axes are all 1 lie the same either way and cost nothing; so does an image of
-few channels that a convolution reads.
+few channels that a convolution reads. A convolution of 3 x 3 taps or more and enough channels counts as
+three: alone between two copies, as between the group norms of a diffusion model, it takes less time than
+with channels first (by 1.3 to 2.9; 1 x 1, lines and fewer channels don't).
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ def lay_channels_last(part: NativePartition, elementwise: Collection[str] = ()) 
     changed = 0
     for region in _regions(part, found):
         change = _Change(part, {id(i.insn): i for i in region})
-        if sum(i.is_convolution for i in region) > change.copies():
+        if sum(i.worth for i in region) > change.copies():
             changed += len(region)
             change.apply()
     return changed

@@ -19,6 +19,7 @@ FLOAT = 1
 GROUP, TRANSPOSED, AXES = 0, 2, 3  # positions among the conv kernel's ints; AXES has four for each axis
 CONV_LAST_AXES = 2  # most spatial axes of conv_last
 MOST_TAPS = 4096
+WINDOW_CHANNELS, WINDOW_COPIES = 16, 2  # with so many, 3 x 3 taps pay for two copies more
 FARTHEST = 1 << 10  # a window or padding beyond it is left to the kernel with channels first
 MOST_FIRST_CHANNELS = 4  # of an image that a convolution reads with channels first
 
@@ -36,14 +37,14 @@ class ImageInsn:
     """An instruction, the positions of its inputs that are images, and how it is written with channels last.
 
     `rewrite` gets the instruction with its images replaced, and gives it with whatever else changes, and the
-    values it needs.
+    values it needs. `worth`: how many copies of an image cost less than what it gains.
     """
 
     insn: Insn
     inputs: tuple[int, ...]
     image_outs: bool
     rewrite: Callable[[Insn, Insn], tuple[Insn, list[Ref]]]
-    is_convolution: bool = False
+    worth: int = 0
 
     def images(self) -> list[Ref]:
         """The values that it reads as images."""
@@ -107,7 +108,14 @@ def _convolution(insn: Insn) -> ImageInsn | None:
         return None
     if prod(_taps(insn)) > MOST_TAPS or not all(_is_near(insn.ints[AXES + 4 * i :]) for i in range(spatial)):
         return None
-    return ImageInsn(insn, (0, 3) if len(insn.ins) > 3 else (0,), True, _conv_last, is_convolution=True)
+    worth = 1 + WINDOW_COPIES * _pays_alone(insn)
+    return ImageInsn(insn, (0, 3) if len(insn.ins) > 3 else (0,), True, _conv_last, worth)
+
+
+def _pays_alone(insn: Insn) -> bool:
+    """Whether it is a convolution with windows of images whose sums are long enough to outweigh any copy."""
+    taps, channels = _taps(insn), _channels(insn) or (0, 0)
+    return len(taps) == 2 and min(taps) > 2 and min(channels) >= WINDOW_CHANNELS
 
 
 def _is_near(axis: Sequence[Dim]) -> bool:
