@@ -21,6 +21,7 @@ from ascend_ep.compiler.writing.host_model import host_model
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.fusion.ledger import Ledger, Outcome
+from ascend_ep.graph.naming import label
 from ascend_ep.graph.partition import Partition
 from ascend_ep.opdef.agreements import Agreement, OrOne
 from ascend_ep.opdef.dims import Dim, DimExpr, symbol, symbols
@@ -28,7 +29,7 @@ from ascend_ep.opdef.dims import Dim, DimExpr, symbol, symbols
 from .claims import Claims, needed_symbols
 from .lowering import Lowering, PlanBuilder, Unsupported, lower_node
 from .plan import MAX_RANK, Edge, HostPartition, NativePartition, Plan, Ref, SymbolRange
-from .semantics import Semantics, label, operand
+from .semantics import Semantics, operand
 
 
 class Assembly:

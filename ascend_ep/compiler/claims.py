@@ -8,12 +8,13 @@ import onnx_ir as ir
 
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.facts import Fact, Facts
+from ascend_ep.graph.naming import label
 from ascend_ep.opdef.definition import canonical_domain
 from ascend_ep.opdef.dims import DimTooComplex, symbols
 
 from .lowering import NodeView, Operand, PlanBuilder, Unsupported, lower_node
 from .plan import Insn, Ref
-from .semantics import Semantics, is_onnx_operator, label, operand, undefined
+from .semantics import Semantics, is_onnx_operator, operand, undefined
 
 #: Domains whose operators onnxruntime brings without a definition of ours.
 HOST_DOMAINS = frozenset({"com.microsoft", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training"})

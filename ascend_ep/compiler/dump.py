@@ -9,11 +9,11 @@ import onnx.printer
 import onnx_ir as ir
 
 from ascend_ep.graph.facts import Facts
+from ascend_ep.graph.naming import label
 from ascend_ep.graph.partition import Partition
 from ascend_ep.opdef.dims import Dim
 
 from .plan import HostPartition, Plan, Ref
-from .semantics import label
 
 
 class Dump:

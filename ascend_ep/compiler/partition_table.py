@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ascend_ep.graph.naming import label
 from ascend_ep.graph.partition import Partition
 
-from .semantics import Semantics, label
+from .semantics import Semantics
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,14 @@ from ascend_ep.compiler.device.soc_limits import soc_limits
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.infer import infer_facts
 from ascend_ep.graph.load import load_model
+from ascend_ep.graph.naming import label
 from ascend_ep.opdef.definition import canonical_domain
 from ascend_ep.opdef.registry import Registry
 
 from .claims import Claims, host_runs
 from .convert import declare
 from .convert_options import ConvertOptions, Source
-from .semantics import Semantics, label
+from .semantics import Semantics
 
 
 @dataclass(frozen=True)

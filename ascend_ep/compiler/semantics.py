@@ -15,6 +15,7 @@ from ascend_ep.compiler.operators.library_shapes import infer_library
 from ascend_ep.compiler.operators.native_op import lower_library
 from ascend_ep.errors import AscendError, nearest
 from ascend_ep.graph.facts import Fact, Facts
+from ascend_ep.graph.naming import label
 from ascend_ep.opdef.definition import Formula, Kernel, Library, OpDef, canonical_domain
 from ascend_ep.opdef.infer import set_library_inference
 from ascend_ep.opdef.registry import Registry
@@ -146,11 +147,6 @@ def operand(value: ir.Value, fact: Fact) -> Operand:
         raise Unsupported(f"the rank of {value.name!r} is unknown")
     constant = (fact.tensor or fact.const) if fact.is_const else None
     return Operand(value.name or "", fact.dtype, fact.dims, constant, fact.shape_value)
-
-
-def label(node: ir.Node) -> str:
-    """What to call a node in messages: its name, or its first output."""
-    return node.name or next((v.name for v in node.outputs if v.name), None) or node.op_type
 
 
 def is_onnx_operator(node: ir.Node, version: int) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.definition import Attribute, AttributeType, AttributeValue, Formula, OpDef, TensorSpec
-from ascend_ep.opdef.expression import Cast, Expression, Kind, Local, Program, Reduce, TopK, walk
+from ascend_ep.opdef.expression import Cast, Expression, Kind, Local, Program, gives_positions, walk
 from ascend_ep.opdef.formula import CONSTANTS, formula_program
 from ascend_ep.opdef.formula_nodes import FUNCTIONS, Names, Value
 
@@ -106,18 +106,11 @@ def _output(name: str, value: Expression, kind: Kind, lets: Mapping[str, Express
         value = lets[value.name]
     if kind == "bool":
         return TensorSpec(name, (dtypes.BOOL,))
-    if is_position(value):
+    if gives_positions(value):
         return TensorSpec(name, (dtypes.INT64,))
     if isinstance(value, Cast):
         return TensorSpec(name, (value.dtype,))
     return TensorSpec(name, ELEMENT_TYPES, "T")
-
-
-def is_position(node: Expression) -> bool:
-    """Whether the value counts elements along an axis."""
-    if isinstance(node, Reduce):
-        return node.op in ("argmax", "argmin")
-    return isinstance(node, TopK) and node.indices
 
 
 def _output_names(wanted: Sequence[str], taken: set[str]) -> list[str]:

@@ -12,6 +12,7 @@ from math import gcd
 
 import onnx_ir as ir
 
+from ascend_ep.graph.naming import label
 from ascend_ep.opdef.agreements import Agreement, OrOne, solved
 from ascend_ep.opdef.dims import Dim, DimTooComplex, substitute, symbol, symbols
 
@@ -47,7 +48,7 @@ class Agreements:
     def see_equal(self, a: Dim, b: Dim, node: ir.Node) -> None:
         """A node needs both to be the same size."""
         if self.recording:
-            self._equal.setdefault((a, b), _label(node))
+            self._equal.setdefault((a, b), label(node))
 
     def see_declared(self, made: Dim, declared: Dim, node: ir.Node) -> None:
         """What broadcasting made is declared to be one of the sizes that it was made of."""
@@ -57,7 +58,7 @@ class Agreements:
     def see_broadcast(self, a: Dim, b: Dim, result: Dim, node: ir.Node) -> None:
         """A node needs both to be the same size, or one to be 1."""
         if self.recording:
-            self._beside.setdefault((a, b), (result, _label(node)))
+            self._beside.setdefault((a, b), (result, label(node)))
 
     def see_quotient(self, quotient: Dim, total: Dim, rest: Dim) -> None:
         """A node divides `total` by `rest` and fails where something is left."""
@@ -152,10 +153,6 @@ class Agreements:
 def _is_size(dim: Dim) -> bool:
     """Whether it is no difference, which could be negative."""
     return dim >= 0 if isinstance(dim, int) else all(c > 0 for _, c in dim.terms)
-
-
-def _label(node: ir.Node) -> str:
-    return node.name or next((v.name for v in node.outputs if v.name), None) or node.op_type
 
 
 def shared_factors_removed(a: Dim, b: Dim) -> tuple[Dim, Dim]:

@@ -8,7 +8,8 @@ import onnx_ir as ir
 
 from ascend_ep.graph.declared import contradicts, declared_fact
 from ascend_ep.graph.facts import Fact, Facts
-from ascend_ep.opdef.dims import Dim, DimExpr, symbol
+from ascend_ep.graph.naming import fresh_symbol
+from ascend_ep.opdef.dims import Dim, DimExpr
 
 #: Infers a body whose inputs have these facts; the facts of its outputs.
 InferBody = Callable[[ir.Graph, Sequence[Fact]], list[Fact]]
@@ -50,7 +51,7 @@ def _infer_loop(node: ir.Node, body: ir.Graph, inputs: Sequence[Fact], infer: In
     start = [_known(f, v) for f, v in zip(inputs[2:], body.inputs[2:], strict=True)]
     settled, outs = _settle(body, start, lambda held: [*around, *held], 1, infer)
     kept = [
-        f if f.dims is None else Fact(f.dtype, (_fresh(v, 0), *f.dims))
+        f if f.dims is None else Fact(f.dtype, (fresh_symbol(v, 0), *f.dims))
         for f, v in zip(outs[1 + carried :], node.outputs[carried:], strict=False)
     ]
     return _padded([*settled, *kept], len(node.outputs))
@@ -115,7 +116,10 @@ def _common(a: Fact, b: Fact, value: ir.Value) -> Fact:
         return Fact(dtype)
     return Fact(
         dtype,
-        [x if x == y else _fresh(value, i) for i, (x, y) in enumerate(zip(a.dims, b.dims, strict=True))],
+        [
+            x if x == y else fresh_symbol(value, i)
+            for i, (x, y) in enumerate(zip(a.dims, b.dims, strict=True))
+        ],
     )
 
 
@@ -138,7 +142,3 @@ def _padded(facts: list[Fact], count: int) -> list[Fact]:
     """Facts of their own, one for each of `count` outputs."""
     own = [Fact(f.dtype, f.dims) for f in facts[:count]]
     return own + [Fact() for _ in range(count - len(own))]
-
-
-def _fresh(value: ir.Value, axis: int) -> DimExpr:
-    return symbol(f"{value.name}:{axis}")

@@ -13,6 +13,7 @@ from ascend_ep.graph.agreements import Agreements
 from ascend_ep.graph.control_flow import OPERATORS, infer_control_flow
 from ascend_ep.graph.declared import Declared, declare_backwards, declare_inputs, declared_fact, given_inputs
 from ascend_ep.graph.facts import UNKNOWN, Fact, Facts
+from ascend_ep.graph.naming import fresh_symbol
 from ascend_ep.graph.shapes import (
     RULES,
     Call,
@@ -208,11 +209,7 @@ class _Inference:
         return frozenset[str]().union(*(symbols(f.dims or ()) | symbols(f.shape_value or ()) for f in facts))
 
     def _declared_dim(self, value: ir.Value, index: int, declared: Dim) -> Dim:
-        return _fresh(value, index) if declared == Declared.NOTHING else declared
-
-
-def _fresh(value: ir.Value, axis: int) -> DimExpr:
-    return symbol(f"{value.name}:{axis}")
+        return fresh_symbol(value, index) if declared == Declared.NOTHING else declared
 
 
 def _text(dims: Sequence[Dim]) -> str:

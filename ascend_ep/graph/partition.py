@@ -13,6 +13,8 @@ from typing import Literal
 
 import onnx_ir as ir
 
+from ascend_ep.graph.components import Components
+
 Kind = Literal["native", "host"]
 
 #: Why a node can't be native; None when it can.
@@ -123,20 +125,12 @@ class _Partitioner:
 
     def _components(self, levels: list[int]) -> list[int]:
         """The smallest node of the weakly connected component within the level, per node."""
-        parent = list(range(len(levels)))
-
-        def find(i: int) -> int:
-            while parent[i] != i:
-                parent[i] = parent[parent[i]]
-                i = parent[i]
-            return i
-
+        found = Components(len(levels))
         for i, producers in enumerate(self.producers):
             for p in producers:
                 if levels[p] == levels[i]:
-                    a, b = sorted((find(i), find(p)))
-                    parent[b] = a
-        return [find(i) for i in range(len(levels))]
+                    found.join(i, p)
+        return [found.of(i) for i in range(len(levels))]
 
     def _rim(self, nodes: list[ir.Node]) -> tuple[list[ir.Value], list[ir.Value]]:
         members = {self.index[node] for node in nodes}

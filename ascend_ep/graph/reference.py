@@ -19,6 +19,7 @@ from onnx.reference.op_run import OpRun
 
 from ascend_ep.graph.infer import Registry, definition
 from ascend_ep.graph.reference_ops import FAST_OPS
+from ascend_ep.opdef.definition import canonical_domain
 
 Array = npt.NDArray[Any]
 
@@ -47,9 +48,9 @@ class Reference:
         proto = onnx.ModelProto()
         proto.CopyFrom(model if isinstance(model, onnx.ModelProto) else onnx.load(os.fspath(model)))
         self.registry = _default_registry() if registry is None else registry
-        versions = {_domain(o.domain): o.version for o in proto.opset_import}
+        versions = {canonical_domain(o.domain): o.version for o in proto.opset_import}
         for node in _nodes(proto):
-            node.domain = _domain(node.domain)
+            node.domain = canonical_domain(node.domain)
             versions.setdefault(node.domain, 1)
         del proto.opset_import[:]
         proto.opset_import.extend(onnx.helper.make_opsetid(d, v) for d, v in versions.items())
@@ -116,10 +117,6 @@ class _NoSchema:
     """Keeps onnx.reference from looking an operator up by its bare name."""
 
     attributes: dict[str, Any] = {}
-
-
-def _domain(domain: str) -> str:
-    return "" if domain == "ai.onnx" else domain
 
 
 def _nodes(proto: onnx.ModelProto) -> Iterator[onnx.NodeProto]:

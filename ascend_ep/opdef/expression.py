@@ -237,6 +237,13 @@ REDUCTIONS: dict[str, Operation] = {
 }
 
 
+def gives_positions(node: Expression) -> bool:
+    """Whether its values are int64 positions along an axis."""
+    if isinstance(node, Reduce):
+        return node.op in ("argmax", "argmin")
+    return isinstance(node, TopK) and node.indices
+
+
 def children(node: Expression) -> tuple[Expression, ...]:
     """The operands of a node."""
     if isinstance(node, Apply):

@@ -13,19 +13,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ascend_ep.opdef.quantised_references import QUANTISED_REFERENCES
+from ascend_ep.opdef.quantised_references import QUANTISED_REFERENCES, given
 
 Array = npt.NDArray[Any]
 Inputs = Sequence[Array | None]
 Reference = Callable[[Inputs, Mapping[str, Any]], list[Array]]
 
 
-def _input(inputs: Inputs, index: int) -> Array | None:
-    return inputs[index] if index < len(inputs) else None
-
-
 def _required(inputs: Inputs, index: int) -> Array:
-    array = _input(inputs, index)
+    array = given(inputs, index)
     if array is None:
         raise ValueError(f"input {index} is not given")
     return array
@@ -47,7 +43,7 @@ def gelu(x: Array, approximate: str = "none") -> Array:
 
 def rms_norm(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
     """x / sqrt(mean(x^2) + epsilon) * weight over the axes from `axis` on."""
-    x, weight = _required(inputs, 0), _input(inputs, 1)
+    x, weight = _required(inputs, 0), given(inputs, 1)
     axes = tuple(range(_axis(attributes["axis"], x.ndim), x.ndim))
     y = x / np.sqrt(np.mean(x * x, axis=axes, keepdims=True) + attributes["epsilon"])
     return [y if weight is None else y * weight]
@@ -55,7 +51,7 @@ def rms_norm(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
 
 def layer_norm(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
     """(x - mean) / sqrt(variance + epsilon) * scale + bias over the axes from `axis` on."""
-    x, scale, bias = _required(inputs, 0), _required(inputs, 1), _input(inputs, 2)
+    x, scale, bias = _required(inputs, 0), _required(inputs, 1), given(inputs, 2)
     axes = tuple(range(_axis(attributes["axis"], x.ndim), x.ndim))
     centred = x - np.mean(x, axis=axes, keepdims=True)
     variance = np.mean(centred * centred, axis=axes, keepdims=True)
@@ -71,7 +67,7 @@ def layer_norm_gelu(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array
 
 def swiglu(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
     """gate * sigmoid(gate) * up; without `up` the last axis holds gate and up in halves."""
-    gate, up = _required(inputs, 0), _input(inputs, 1)
+    gate, up = _required(inputs, 0), given(inputs, 1)
     if up is None:
         if gate.shape[-1] % 2:
             raise ValueError(f"the last dimension {gate.shape[-1]} has no halves")
@@ -83,7 +79,7 @@ def swiglu(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
 def rope(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
     """Rotates pairs of x's last axis by angles given as cosines and sines, as attention/RoPE.json says."""
     x, cos, sin = (_required(inputs, i) for i in range(3))
-    positions = _input(inputs, 3)
+    positions = given(inputs, 3)
     if positions is not None:
         cos, sin = (_at_positions(table, positions.astype(np.int64), x.ndim) for table in (cos, sin))
     half = x.shape[-1] // 2
@@ -116,7 +112,7 @@ def _at_positions(table: Array, positions: Array, rank: int) -> Array:
 
 def topk(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
     """Values and indices of the k largest or smallest; equal ones by index, NaN above every number."""
-    x, count = _required(inputs, 0), _input(inputs, 1)
+    x, count = _required(inputs, 0), given(inputs, 1)
     k = int(attributes["k"] if count is None else count.reshape(-1)[0])
     axis = _axis(attributes["axis"], x.ndim)
     if not 0 <= k <= x.shape[axis]:
@@ -132,7 +128,7 @@ def topk(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
 
 def linear_add_gelu(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
     """gelu(x @ weight + bias)"""
-    x, weight, bias = _required(inputs, 0), _required(inputs, 1), _input(inputs, 2)
+    x, weight, bias = _required(inputs, 0), _required(inputs, 1), given(inputs, 2)
     y = x @ weight
     return [gelu(y if bias is None else y + bias, attributes.get("approximate", "none"))]
 
@@ -140,7 +136,7 @@ def linear_add_gelu(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array
 def scaled_dot_product_attention(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
     """softmax(scale*q*k^T + mask)*v as attention/ScaledDotProductAttention.json says."""
     q, k, v = (_required(inputs, i) for i in range(3))
-    mask = _input(inputs, 3)
+    mask = given(inputs, 3)
     if any(a.ndim != 4 for a in (q, k, v)):
         raise ValueError("q, k and v have four axes")
     k = k if attributes["key_transposed"] else k.swapaxes(-1, -2)
@@ -170,8 +166,8 @@ def unpack_bits(rows: Array, bits: int) -> npt.NDArray[np.uint8]:
 def matmul_nbits(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
     """A @ w + bias, w[k, n] = (q[n, k] - zero point)*scale with both for each block of K."""
     a, packed, scales = (_required(inputs, i) for i in range(3))
-    points, bias = _input(inputs, 3), _input(inputs, 5)
-    if _input(inputs, 4) is not None:
+    points, bias = given(inputs, 3), given(inputs, 5)
+    if given(inputs, 4) is not None:
         raise ValueError("g_idx is not supported")
     k, n, bits, block = (int(attributes[name]) for name in ("K", "N", "bits", "block_size"))
     blocks = -(-k // block)

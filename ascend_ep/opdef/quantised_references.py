@@ -14,7 +14,8 @@ Array = npt.NDArray[Any]
 Inputs = Sequence[Array | None]
 
 
-def _given(inputs: Inputs, index: int) -> Array | None:
+def given(inputs: Inputs, index: int) -> Array | None:
+    """The input at a position; None for one that is absent."""
     return inputs[index] if index < len(inputs) else None
 
 
@@ -34,8 +35,8 @@ def quantise(x: Array, scale: Array, zero: Array) -> Array:
 def matmul_integer_to_float(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
     """(A - a_zero_point) @ (B - b_zero_point) * a_scale * b_scale + bias."""
     a, b, a_scale, b_scale = (np.asarray(inputs[i]) for i in range(4))
-    y = _exact(a, _given(inputs, 4)) @ _exact(b, _given(inputs, 5)) * (a_scale.reshape(()) * b_scale)
-    bias = _given(inputs, 6)
+    y = _exact(a, given(inputs, 4)) @ _exact(b, given(inputs, 5)) * (a_scale.reshape(()) * b_scale)
+    bias = given(inputs, 6)
     return [y if bias is None else y + bias]
 
 
@@ -46,7 +47,7 @@ def dynamic_quantize_matmul(inputs: Inputs, attributes: Mapping[str, Any]) -> li
     scale = (high - low) / np.float32(255) or np.float32(1)
     zero = np.asarray(np.clip(np.rint(-low / scale), 0, 255)).astype(np.uint8)
     q = quantise(x, np.asarray(scale), zero)
-    rest = [_given(inputs, i) for i in range(1, 5)]
+    rest = [given(inputs, i) for i in range(1, 5)]
     given = [q, rest[0], np.asarray(scale, np.float64), rest[1], zero, rest[2], rest[3]]
     return matmul_integer_to_float(given, attributes)
 
@@ -56,7 +57,7 @@ def qgemm(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
     a, a_scale, a_zero, b, b_scale, b_zero = (np.asarray(inputs[i]) for i in range(6))
     left = _exact(a, a_zero).T if attributes["transA"] else _exact(a, a_zero)
     right = _exact(b.T if attributes["transB"] else b, b_zero)
-    bias, y_scale, y_zero = (_given(inputs, i) for i in (6, 7, 8))
+    bias, y_scale, y_zero = (given(inputs, i) for i in (6, 7, 8))
     y = (left @ right + (0 if bias is None else bias)) * (attributes["alpha"] * a_scale.reshape(()) * b_scale)
     return [np.asarray(y) if y_scale is None or y_zero is None else quantise(y, y_scale, y_zero)]
 

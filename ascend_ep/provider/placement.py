@@ -16,12 +16,13 @@ import onnx
 import onnx_ir as ir
 
 from ascend_ep.compiler.claims import Claims
-from ascend_ep.compiler.semantics import Semantics, label
+from ascend_ep.compiler.semantics import Semantics
 from ascend_ep.compiler.writing.image import Room
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.infer import infer_facts
 from ascend_ep.graph.load import load_model
+from ascend_ep.graph.naming import label
 from ascend_ep.graph.partition import Partition, connected_groups
 from ascend_ep.opdef.dtypes import SUB_BYTE
 from ascend_ep.opdef.registry import Registry

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import onnx
 
+from ascend_ep.graph.components import Components
 from ascend_ep.opdef.registry import Registry
 
 _BODIES = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
@@ -27,17 +28,10 @@ def may_be_one_group(model: onnx.ModelProto, registry: Registry) -> bool:
 
 def _is_connected(graph: onnx.GraphProto) -> bool:
     """Whether the nodes hang together by the values that some make and others read."""
-    parent = list(range(len(graph.node)))
-
-    def find(i: int) -> int:
-        while parent[i] != i:
-            parent[i] = parent[parent[i]]
-            i = parent[i]
-        return i
-
+    found = Components(len(graph.node))
     makers = {name: i for i, node in enumerate(graph.node) for name in node.output if name}
     for i, node in enumerate(graph.node):
         for name in node.input:
             if name in makers:
-                parent[find(i)] = find(makers[name])
-    return len({find(i) for i in range(len(parent))}) == 1
+                found.join(i, makers[name])
+    return len({found.of(i) for i in range(len(graph.node))}) == 1

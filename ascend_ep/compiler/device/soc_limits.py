@@ -12,8 +12,8 @@ from math import prod
 import onnx_ir as ir
 
 from ascend_ep.compiler.precision.precision import EXACT
-from ascend_ep.compiler.semantics import label
 from ascend_ep.graph.facts import Facts
+from ascend_ep.graph.naming import label
 from ascend_ep.opdef.dims import static
 
 from .soc import Soc

@@ -35,6 +35,7 @@ from ascend_ep.opdef.expression import (
     TopK,
     Unsqueeze,
     children,
+    gives_positions,
     walk,
 )
 from ascend_ep.opdef.formula import formula_program
@@ -210,7 +211,7 @@ class _Formula(FormulaFacts):
         self.builder.emit("topk", [self.memory(node.arg)], outs, [axis, node.k, int(bool(node.largest))])
 
     def position(self, node: Expression) -> Ref:
-        """The int64 positions that a node of is_position() gives."""
+        """The int64 positions that a node of gives_positions() gives."""
         if node not in self.positions:
             if isinstance(node, TopK):
                 self.topk(node)
@@ -228,7 +229,7 @@ class _Formula(FormulaFacts):
         part = _Part(self, target.dims)
         try:
             whole = self.resolved(node)
-            if self.is_position(whole) and dtype == dtypes.INT64:
+            if gives_positions(whole) and dtype == dtypes.INT64:
                 value = part.program.input(self.position(whole), dtype)
             else:
                 value = part.value(node)
@@ -256,7 +257,7 @@ class _Part:
             return p.const(float(node.value) if kind != dtypes.BOOL else int(node.value), kind)
         if node in formula.stored:
             return self.loaded(node)
-        if formula.is_position(node):
+        if gives_positions(node):
             return p.cast(p.input(formula.position(node), dtypes.INT64), formula.dtype)
         if isinstance(node, Reduce):
             return self.reduced(node)

@@ -78,12 +78,6 @@ class FormulaFacts:
             return OPERATIONS[node.op].gives == "bool"
         return isinstance(node, Constant) and isinstance(node.value, bool)
 
-    def is_position(self, node: Expression) -> bool:
-        """Whether a kernel gives the node as int64 positions."""
-        if isinstance(node, Reduce):
-            return node.op in ("argmax", "argmin")
-        return isinstance(node, TopK) and node.indices
-
     def resolved(self, node: Expression) -> Expression:
         """The value that a name stands for."""
         while isinstance(node, Local):

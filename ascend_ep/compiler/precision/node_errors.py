@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
-from ascend_ep.compiler.semantics import label
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.facts import Facts
+from ascend_ep.graph.naming import label
 from ascend_ep.graph.passes.retype import MADE
 from ascend_ep.graph.reference import Reference
 from ascend_ep.opdef import dtypes

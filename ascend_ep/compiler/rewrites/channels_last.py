@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from ascend_ep.compiler.plan import OUTPUT, TEMP, VIEW, WEIGHT, Insn, NativePartition, Ref, contiguous_strides
+from ascend_ep.graph.components import Components
 from ascend_ep.opdef.dims import Dim, static
 
 from .channels_last_insns import MOST_FIRST_CHANNELS, ImageInsn, first_to_last, image_insn, is_dense
@@ -38,23 +39,16 @@ def lay_channels_last(part: NativePartition, elementwise: Collection[str] = ()) 
 
 def _regions(part: NativePartition, found: Sequence[ImageInsn | None]) -> Iterable[list[ImageInsn]]:
     """The image instructions connected by values, in order of their first instruction."""
-    leader = list(range(len(found)))
-
-    def root(i: int) -> int:
-        while leader[i] != i:
-            leader[i] = i = leader[leader[i]]
-        return i
-
+    connected = Components(len(found))
     maker = {id(out): i for i, insn in enumerate(part.insns) if found[i] is not None for out in insn.outs}
     for i, image in enumerate(found):
         for ref in image.images() if image is not None else ():
             if id(ref) in maker:
-                first, second = sorted((root(maker[id(ref)]), root(i)))
-                leader[second] = first
+                connected.join(maker[id(ref)], i)
     members: dict[int, list[ImageInsn]] = defaultdict(list)
     for i, image in enumerate(found):
         if image is not None:
-            members[root(i)].append(image)
+            members[connected.of(i)].append(image)
     return members.values()
 
 

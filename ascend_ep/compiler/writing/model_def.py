@@ -10,9 +10,9 @@ from typing import Any
 import onnx_ir as ir
 
 from ascend_ep.compiler.device.ge_ir import OF_ONNX, message
-from ascend_ep.compiler.semantics import label
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.facts import Facts
+from ascend_ep.graph.naming import label
 from ascend_ep.opdef.dims import static
 from ascend_ep.runtime.binding import lib, open_model
 from ascend_ep.runtime.bundle import Bundle

@@ -109,17 +109,12 @@ def infer_range(call: Call) -> Fact:
     return Fact(dims=[call.fresh(0, 0)])
 
 
-@infers("EyeLike")
-def infer_eye(call: Call) -> Fact:
-    return Fact(int(call.attr("dtype", call.dtype(0))), call.dims(0))
-
-
 @infers("RandomNormal", "RandomUniform")
 def infer_random(call: Call) -> Fact:
     shape: Sequence[Dim] = call.attr("shape", ())
     return Fact(int(call.attr("dtype", 1)), shape)
 
 
-@infers("RandomNormalLike", "RandomUniformLike")
-def infer_random_like(call: Call) -> Fact:
+@infers("EyeLike", "RandomNormalLike", "RandomUniformLike")
+def infer_like(call: Call) -> Fact:
     return Fact(int(call.attr("dtype", call.dtype(0))), call.dims(0))
