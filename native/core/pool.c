@@ -2,8 +2,8 @@
  * neighbours per worker: memory is read in long streams, and a core finds in its cache what it wrote in the region
  * before. Whoever has finished its own run goes on with the others', so the caller alone ends every job, and a late
  * worker costs nothing but its own wake-up. Whoever has just been busy looks around before it sleeps, because a wake-up
- * takes as long as a small region; but for LOOK_NS only, or an eighth of the time since it woke, since the CPUs belong
- * to others too. */
+ * takes as long as a small region; but for LOOK_NS only, and what it has saved of the time it was busy, since the CPUs
+ * belong to others too. */
 #include "pool.h"
 
 #include <pthread.h>
@@ -18,7 +18,8 @@
  * the run has driven the caller's code out of the caches. A caller waits for the last chunk of a worker for about as
  * long as that takes. */
 #define LOOK_NS 30000
-#define LOOK_MOST_NS 120000
+#define LOOK_SHARE 8 /* an eighth of the time it was busy, a worker saves */
+#define LOOK_SAVED_NS 90000
 #define WAIT_NS 60000
 
 /* Chunks of one worker that nobody has claimed; a line of the cache of its own. */
@@ -111,22 +112,26 @@ static job *joinable(void) {
     return NULL;
 }
 
-/* How long a worker that woke then may look around. */
-static uint64_t look_ns(uint64_t now, uint64_t woke) {
-    uint64_t share = (now - woke) / 8;
-    return share < LOOK_NS ? LOOK_NS : share < LOOK_MOST_NS ? share : LOOK_MOST_NS;
-}
+/* A worker's time: since when it has been busy, and what it may look around for beyond LOOK_NS. */
+typedef struct patience {
+    uint64_t since, saved;
+} patience;
 
 /* Waits a moment for another job; called and left with the lock. */
-static void look_around(uint64_t woke) {
+static void look_around(patience *p) {
     uint32_t seen = pool.published;
     pool.spinning++;
     pthread_mutex_unlock(&pool.lock);
-    uint64_t now = asc_clock_ns();
-    for (uint64_t until = now + look_ns(now, woke); asc_clock_ns() < until;) {
+    uint64_t from = asc_clock_ns(), now = from;
+    p->saved += (from - p->since) / LOOK_SHARE;
+    if (p->saved > LOOK_SAVED_NS) p->saved = LOOK_SAVED_NS;
+    for (uint64_t until = from + LOOK_NS + p->saved; now < until; now = asc_clock_ns()) {
         if (atomic_load_explicit(&pool.published, memory_order_relaxed) != seen) break;
         for (int i = 0; i < 8; i++) relax();
     }
+    uint64_t beyond = now - from > LOOK_NS ? now - from - LOOK_NS : 0;
+    p->saved -= beyond < p->saved ? beyond : p->saved;
+    p->since = now;
     pthread_mutex_lock(&pool.lock);
     pool.spinning--;
 }
@@ -143,20 +148,20 @@ static void leave_cpu(int cpu) {
 static void *worker_main(void *unused) {
     (void)unused;
     int was_busy = 0;
-    uint64_t woke = asc_clock_ns();
+    patience patience = {.since = asc_clock_ns()};
     pthread_mutex_lock(&pool.lock);
     for (;;) {
         job *j = joinable();
         if (!j && was_busy) {
             was_busy = 0;
-            look_around(woke);
+            look_around(&patience);
             continue;
         }
         if (!j) {
             pool.sleeping++;
             pthread_cond_wait(&pool.work, &pool.lock);
             pool.sleeping--;
-            woke = asc_clock_ns();
+            patience.since = asc_clock_ns();
             continue;
         }
         int32_t worker = j->workers++;
