@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ascend_ep.runtime.binding import fail, ffi, lib, new_status, open_model
-from ascend_ep.runtime.bundle import Bundle, Instruction
+from ascend_ep.runtime.bundle import Bundle
+from ascend_ep.runtime.bundle_records import Instruction
 from ascend_ep.runtime.executor import Executor
 from ascend_ep.runtime.native_partition import NativePartition
 from ascend_ep.runtime.options import SessionOptions

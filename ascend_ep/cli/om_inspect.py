@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ascend_ep.runtime.binding import isa_name, lib, open_model
-from ascend_ep.runtime.bundle import Bundle, Edge, Instruction, Partition, Value
+from ascend_ep.runtime.bundle import Bundle
+from ascend_ep.runtime.bundle_records import Edge, Instruction, Partition, Value
 from ascend_ep.runtime.element_types import NAMES
 
 Found = dict[str, Any]

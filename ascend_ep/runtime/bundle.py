@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +16,17 @@ from numpy.typing import NDArray
 from ascend_ep.errors import AscendError
 
 from .binding import Model, ffi, lib, text_of
+from .bundle_records import (
+    Agreement,
+    DimText,
+    Edge,
+    Instruction,
+    Partition,
+    Segment,
+    Symbol,
+    Value,
+    WeightFile,
+)
 from .element_types import BFLOAT16, numpy_dtype
 from .layouts import LAYOUT_NAMES
 
@@ -26,8 +36,6 @@ SIZES = "sizes"
 
 MAX_DIM_TEXT = 256
 
-DimText = int | str
-
 _OPERATORS = {
     lib.ASC_DIM_ADD: "+",
     lib.ASC_DIM_SUB: "-",
@@ -36,96 +44,6 @@ _OPERATORS = {
     lib.ASC_DIM_MOD: "%",
 }
 _VALUE_KINDS = ("input", "output", "temp", "weight", "view")
-
-
-@dataclass(frozen=True)
-class Edge:
-    """A tensor between partitions or at the rim. dtype 0: not a tensor. dims: sizes, or text over symbols."""
-
-    index: int
-    name: str
-    dtype: int
-    dims: tuple[DimText, ...]
-    is_input: bool
-    is_output: bool
-
-
-@dataclass(frozen=True)
-class Partition:
-    """inputs and outputs are edge numbers. `model` is the ONNX model of a host partition, else None."""
-
-    index: int
-    name: str
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
-    insns: range
-    values: range
-    model: memoryview | None
-    reason: str
-
-    @property
-    def is_native(self) -> bool:
-        return self.model is None
-
-
-@dataclass(frozen=True)
-class Value:
-    name: str
-    kind: str
-    dtype: int
-    dims: tuple[DimText, ...]
-    layout: str
-
-
-@dataclass(frozen=True)
-class Instruction:
-    """One kernel call; ints and floats are its arguments in the kernel's order."""
-
-    index: int
-    node: str
-    kernel: str
-    op_type: str
-    inputs: tuple[Value | None, ...]
-    outputs: tuple[Value | None, ...]
-    ints: tuple[DimText, ...]
-    floats: tuple[float, ...]
-    native: int | None
-
-
-@dataclass(frozen=True)
-class Segment:
-    name: str
-    offset: int
-    size: int
-    sha256: str
-
-
-@dataclass(frozen=True)
-class WeightFile:
-    """A file beside the bundle that holds these of its weights; `name` is relative to the bundle's folder."""
-
-    name: str
-    weights: range
-    size: int
-    sha256: str
-
-
-@dataclass(frozen=True)
-class Symbol:
-    name: str
-    min: int
-    max: int | None
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """What inputs must satisfy: `left` is `right`, or `or_one` (1: the left, 2: either) is 1; `text` says it
-    in words."""
-
-    left: DimText
-    right: DimText
-    or_one: int
-    text: str
 
 
 class Bundle:

@@ -13,7 +13,8 @@ from ascend_ep.errors import AscendError
 from . import feed
 from ._call import Call
 from .binding import ffi
-from .bundle import Bundle, Edge
+from .bundle import Bundle
+from .bundle_records import Edge
 from .element_types import BFLOAT16, numpy_dtype, type_name
 from .host_partition import HostPartition
 from .native_partition import NativePartition

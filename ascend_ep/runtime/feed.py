@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ascend_ep.errors import AscendError
 
-from .bundle import Edge
+from .bundle_records import Edge
 from .element_types import BFLOAT16, STRING, matches, numpy_dtype, type_name
 from .options import NodeArg
 

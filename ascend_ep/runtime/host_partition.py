@@ -7,7 +7,8 @@ from typing import Any
 from ascend_ep.errors import AscendError
 
 from . import options
-from .bundle import Bundle, Partition
+from .bundle import Bundle
+from .bundle_records import Partition
 from .host_session import HostSession
 
 

@@ -14,7 +14,8 @@ from ascend_ep.errors import AscendError
 
 from ._call import MOST, Call, check_layout
 from .binding import fail, ffi, lib, new_status
-from .bundle import Bundle, Partition
+from .bundle import Bundle
+from .bundle_records import Partition
 from .element_types import BFLOAT16, numpy_dtype
 from .output_memory import allocator
 

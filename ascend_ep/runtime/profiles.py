@@ -11,7 +11,8 @@ import numpy as np
 
 from ascend_ep.errors import AscendError
 
-from .bundle import Bundle, Edge
+from .bundle import Bundle
+from .bundle_records import Edge
 
 #: The name under which atc's models with profiles take the chosen sizes.
 SHAPE_DATA = "ascend_mbatch_shape_data"

@@ -32,7 +32,7 @@ from ascend_ep.opdef.definition import OpDef
 from ascend_ep.runtime.cache_folder import open_cache
 
 from .generate import KernelSource, generate_ascend_c
-from .host import Column
+from .naming import Column
 from .unit import joint_unit, single_unit
 
 Array = NDArray[Any]

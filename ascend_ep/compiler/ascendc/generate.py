@@ -35,10 +35,10 @@ from ascend_ep.opdef.specialize import specialize
 
 from .budget import held_bytes, stage_bytes, tile_tensors
 from .cutting import cut_into_stages
-from .host import Column, Host, fixed_attributes, host_text, tiling_text
+from .host import Host, fixed_attributes, host_text, tiling_text
 from .identifiers import identifiers, renamed_definition, renamed_program
 from .kernel import Signature, kernel_text, tiles
-from .naming import OpenInt, config_name, snake_case
+from .naming import Column, OpenInt, config_name, snake_case
 from .stage_text import Integers
 from .stages import Stage
 

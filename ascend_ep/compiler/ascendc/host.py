@@ -1,34 +1,23 @@
-"""The host files: tiling data, tiling, shape and type inference, and the operator's registration."""
+"""The host files: tiling data, tiling, shape and type inference."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from ascend_ep.opdef import dtypes
-from ascend_ep.opdef.definition import Attribute, OpDef, TensorSpec
+from ascend_ep.opdef.definition import OpDef
 
 from .budget import held_bytes, stage_bytes, tile_tensors
 from .division import DIVISION_TEXT
 from .kernel import Signature
+from .naming import GE_TYPES, Column
+from .registration import registration
 from .shapes import SHAPE_FUNCTIONS, SHAPES_TEXT
 from .stage_text import Integers
 from .stages import Stage, Staged
 
-GE_TYPES = {
-    dtypes.FLOAT32: "DT_FLOAT", dtypes.FLOAT16: "DT_FLOAT16", dtypes.BFLOAT16: "DT_BF16", dtypes.INT8: "DT_INT8",
-    dtypes.UINT8: "DT_UINT8", dtypes.INT16: "DT_INT16", dtypes.UINT16: "DT_UINT16", dtypes.INT32: "DT_INT32",
-    dtypes.UINT32: "DT_UINT32", dtypes.INT64: "DT_INT64", dtypes.UINT64: "DT_UINT64", dtypes.BOOL: "DT_BOOL",
-    dtypes.FLOAT64: "DT_DOUBLE", dtypes.STRING: "DT_STRING", dtypes.COMPLEX64: "DT_COMPLEX64",
-    dtypes.COMPLEX128: "DT_COMPLEX128",
-}  # fmt: skip
 _GETTERS = {"float": "GetFloat", "int": "GetInt", "bool": "GetBool"}
-_KINDS = {
-    "float": "Float", "int": "Int", "bool": "Bool", "string": "String", "ints": "ListInt", "floats": "ListFloat",
-    "bools": "ListBool",
-}  # fmt: skip
-Column = Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -310,61 +299,3 @@ def _infer_type(host: Host) -> Iterator[str]:
                 yield f"    {'else ' if j else ''}if ({test}) context->SetOutputDataType({i}, {GE_TYPES[column[name]]});"
     yield "    return GRAPH_SUCCESS;"
     yield "}"
-
-
-def registration(
-    opdef: OpDef, type_name: str, columns: Sequence[Column], soc_configs: Sequence[str], filled: bool = True
-) -> Iterator[str]:
-    """The OpDef class and OP_ADD. `filled`: TilingFunc, InferShape and InferDataType are complete."""
-    yield f"class {type_name} : public OpDef {{"
-    yield "public:"
-    yield f"    explicit {type_name}(const char *name) : OpDef(name) {{"
-    for method, specs in (("Input", opdef.inputs), ("Output", opdef.outputs)):
-        for spec in specs:
-            yield from _registered_tensor(method, spec, columns)
-    for attribute in opdef.attributes:
-        yield from _registered_attribute(attribute)
-    yield ""
-    yield "        this->SetInferShape(ge::InferShape).SetInferDataType(ge::InferDataType);"
-    yield "        this->AICore().SetTiling(optiling::TilingFunc);"
-    for config in soc_configs:
-        yield f'        this->AICore().AddConfig("{config}");'
-    yield "    }"
-    yield "};"
-    yield ""
-    yield f"OP_ADD({type_name});"
-
-
-def _registered_tensor(method: str, spec: TensorSpec, columns: Sequence[Column]) -> Iterator[str]:
-    occurrence = {"required": "REQUIRED", "optional": "OPTIONAL", "variadic": "DYNAMIC"}[spec.occurrence]
-    types = ", ".join(f"ge::{GE_TYPES[c[spec.name]]}" for c in columns)
-    formats = list(spec.formats) or ["ND"]
-    formats = [formats[i % len(formats)] for i in range(len(columns))]
-    listed = ", ".join(f"ge::FORMAT_{f}" for f in formats)
-    yield f'        this->{method}("{spec.name}")'
-    yield f"            .ParamType({occurrence})"
-    yield f"            .DataType({{{types}}})"
-    yield f"            .Format({{{listed}}})"
-    yield f"            .UnknownShapeFormat({{{listed}}});"
-
-
-def _registered_attribute(attribute: Attribute) -> Iterator[str]:
-    kind = _KINDS.get(attribute.type)
-    if kind is None:
-        return
-    how = "REQUIRED" if attribute.required else "OPTIONAL"
-    default = "" if attribute.required else _default_text(attribute)
-    yield f'        this->Attr("{attribute.name}").AttrType({how}).{kind}({default});'
-
-
-def _default_text(attribute: Attribute) -> str:
-    value = attribute.default
-    if attribute.type in ("ints", "floats", "bools"):
-        items = value if isinstance(value, tuple) else ()
-        return "{" + ", ".join(str(v).lower() for v in items) + "}"
-    if attribute.type == "string":
-        text = "".join(
-            c if c.isalnum() or c in " _-.:" else f"\\{ord(c):03o}" for c in str(value or "") if ord(c) < 256
-        )
-        return f'"{text}"'
-    return str(value if value is not None else 0).lower()

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from ascend_ep.opdef import dtypes
 
 from .generate import KernelSource
-from .host import Column, shared_host_text
+from .host import shared_host_text
 from .kernel import shared_kernel_text
+from .naming import Column
 
 _C_TYPES = {
     dtypes.FLOAT32: "float", dtypes.FLOAT16: "half", dtypes.BFLOAT16: "bfloat16_t", dtypes.INT32: "int32_t",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ascend_ep.compiler.ascendc.host import Column
+from ascend_ep.compiler.ascendc.naming import Column
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.definition import Attribute, OpDef
 

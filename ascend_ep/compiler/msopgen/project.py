@@ -6,7 +6,7 @@ import json
 import os
 from pathlib import Path
 
-from ascend_ep.compiler.ascendc.host import GE_TYPES
+from ascend_ep.compiler.ascendc.naming import GE_TYPES
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.definition import Attribute, OpDef
 

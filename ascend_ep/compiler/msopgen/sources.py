@@ -12,8 +12,8 @@ from ascend_ep.compiler.ascendc.generate import (
     element_columns,
     generate_ascend_c,
 )
-from ascend_ep.compiler.ascendc.host import GE_TYPES, Column, registration
-from ascend_ep.compiler.ascendc.naming import config_name, snake_case
+from ascend_ep.compiler.ascendc.naming import GE_TYPES, Column, config_name, snake_case
+from ascend_ep.compiler.ascendc.registration import registration
 from ascend_ep.compiler.codegen.generate import NotGenerated
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.definition import Formula, OpDef, TensorSpec

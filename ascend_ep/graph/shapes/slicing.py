@@ -1,0 +1,102 @@
+"""The shape of Slice, whose starts, ends and steps may be known only as expressions of free sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ascend_ep.graph.facts import Fact
+from ascend_ep.graph.shapes.rule import Call, UnknownShape, infers, tracked
+from ascend_ep.opdef.dims import Dim, bounds, floordiv, max_, min_
+
+#: bounds of Slice at or beyond these mean "to the end"
+FAR = 2**31 - 1
+
+
+@infers("Slice")
+def infer_slice(call: Call) -> Fact:
+    dims = list(call.dims(0))
+    if call.version < 10:
+        starts, ends = list(call.attr("starts", ())), list(call.attr("ends", ()))
+        axes = call.attr("axes")
+        steps: Sequence[Dim] | None = None
+    else:
+        count = call.fact(1).static_dims or call.fact(2).static_dims
+        if count is None or len(count) != 1:
+            raise UnknownShape
+        axes = call.ints(3) if call.has(3) else None
+        try:
+            starts, ends = list(call.values(1)), list(call.values(2))
+            steps = call.values(4) if call.has(4) else None
+        except UnknownShape:
+            for axis in call.axes(range(count[0]) if axes is None else axes, len(dims)):
+                dims[axis] = call.fresh(0, axis)
+            return Fact(dims=dims)
+    places = call.axes(range(len(starts)) if axes is None else axes, len(dims))
+    steps = [1] * len(starts) if steps is None else list(steps)
+    if not len(places) == len(starts) == len(ends) == len(steps):
+        call.fail("starts, ends, axes and steps differ in length")
+    array = call.elements(0)
+    static = [slice(None)] * len(dims)
+    exact = array is not None
+    for axis, start, end, step in zip(places, starts, ends, steps, strict=True):
+        if step == 0:
+            call.fail("a step is 0")
+        if (
+            isinstance(start, int)
+            and isinstance(end, int)
+            and isinstance(step, int)
+            and isinstance(dims[axis], int)
+        ):
+            static[axis] = _python_slice(start, end, step)
+        else:
+            exact = False
+        dims[axis] = _sliced_dim(call, axis, dims[axis], start, end, step)
+    if exact and array is not None:
+        return tracked(array[tuple(static)]) or Fact(dims=dims)
+    return Fact(dims=dims)
+
+
+def _python_slice(start: int, end: int, step: int) -> slice:
+    return slice(start, None if step < 0 and end <= -FAR else end, step)
+
+
+def _sliced_dim(call: Call, axis: int, dim: Dim, start: Dim, end: Dim, step: Dim) -> Dim:
+    if not isinstance(step, int):
+        return call.fresh(0, axis)
+    if isinstance(dim, int) and isinstance(start, int) and isinstance(end, int):
+        return len(range(*_python_slice(start, end, step).indices(dim)))
+    if step > 0:
+        length = _between(start, end, dim)
+        return call.fresh(0, axis) if length is None else floordiv(length + (step - 1), step)
+    if isinstance(start, int) and isinstance(end, int) and start == -1 and end <= -FAR:
+        return floordiv(dim + (-step - 1), -step)
+    if isinstance(start, int) and isinstance(end, int) and start >= FAR and end <= -FAR:
+        return floordiv(dim + (-step - 1), -step)
+    return call.fresh(0, axis)
+
+
+def _between(start: Dim, end: Dim, dim: Dim) -> Dim | None:
+    """Elements of a forward slice of step 1; None when a sign is unknown."""
+    if isinstance(end, int) and end >= FAR and start != 0:
+        low, high = bounds(start)
+        if low is not None and low >= 0:
+            return max_(dim - start, 0)
+        if high is not None and -FAR < high < 0:
+            return min_(dim, start * -1)
+    first, last = _clamped(start, dim), _clamped(end, dim)
+    return None if first is None or last is None else max_(last - first, 0)
+
+
+def _clamped(position: Dim, dim: Dim) -> Dim | None:
+    """A start or end of a forward slice as an offset in [0, dim]; None when its sign is unknown."""
+    if isinstance(position, int):
+        if position >= FAR:
+            return dim
+        if position <= -FAR:
+            return 0
+    low, high = bounds(position)
+    if low is not None and low >= 0:
+        return min_(position, dim)
+    if high is not None and high < 0:
+        return max_(dim + position, 0)
+    return None
