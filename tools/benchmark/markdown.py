@@ -142,7 +142,7 @@ def _embedded(records: Iterable[Record]) -> list[str]:
         text += f"; {len(unclear)} not decidable at this noise: {_excesses(unclear)}"
     text += (
         ". For this one process opens both on the same inputs, first the one that came second the round "
-        "before, and times them in turn, a hundredth of a second each; the times of both are in the table. "
+        "before, and times them in turn, a fiftieth of a second each; the times of both are in the table. "
         "A row counts where the median over rounds of what it takes beyond the bound is further from 0 than "
         f"the standard error of that median (±), at least {100 * LEAST_PAIRED_ERROR:g} % of the time."
     )

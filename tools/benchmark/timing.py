@@ -11,9 +11,9 @@ from .backends import Call
 BLOCK = 20e-6
 #: A slot has at least this many blocks, besides the first, which finds the caches cold.
 LEAST_BLOCKS = 3
-#: Of two calls in turn, each has about this many seconds at a time: both see the same machine, and most runs
-#: follow one of the same.
-STRETCH = 0.01
+#: Of two calls in turn, each has about this many seconds at a time, after some that are not seen: runs that
+#: move as much as the caches hold need up to ten of their own before they take their time again.
+STRETCH, UNSEEN = 0.015, 0.005
 
 
 class Timed:
@@ -26,9 +26,13 @@ class Timed:
         while (spent := self._spend()) < BLOCK and self.block < 1000:
             self.block = min(1000, max(self.block * 2, int(self.block * BLOCK / max(spent, 1e-9))))
 
-    def blocks(self, seconds: float, least: int = LEAST_BLOCKS) -> list[float]:
-        """Runs for about `seconds`: the seconds of one call, by block, without the first, cold one."""
+    def blocks(self, seconds: float, least: int = LEAST_BLOCKS, unseen: float = 0.0) -> list[float]:
+        """Runs for about `seconds`: the seconds of one call, by block. What runs before, for `unseen` seconds
+        and at least one block, finds the caches cold and doesn't count."""
+        warm = time.perf_counter() + unseen
         self._spend()
+        while time.perf_counter() < warm:
+            self._spend()
         times: list[float] = []
         end = time.perf_counter() + seconds
         while len(times) < least or time.perf_counter() < end:
@@ -52,6 +56,6 @@ def in_turn(first: Timed, second: Timed, seconds: float) -> tuple[float, float]:
     turn = 0
     while turn < LEAST_BLOCKS or time.perf_counter() < end:
         for which in (0, 1) if turn % 2 else (1, 0):
-            times[which].extend(pair[which].blocks(STRETCH, 1))
+            times[which].extend(pair[which].blocks(STRETCH, 1, UNSEEN))
         turn += 1
     return statistics.median(times[0]), statistics.median(times[1])
