@@ -34,6 +34,11 @@ struct asc_call {
     asc_status *status;
 };
 
+/* Whether the call has that input. */
+static inline int asc_given(const asc_call *call, int32_t i) {
+    return i < call->n_in && call->in[i].dtype != ASC_UNDEFINED;
+}
+
 typedef int32_t (*asc_prepare_fn)(asc_call *call);
 typedef int32_t (*asc_run_fn)(const asc_call *call);
 

@@ -75,13 +75,6 @@ EACH(floor, __builtin_floor(x))
 EACH(ceil, __builtin_ceil(x))
 EACH(round, __builtin_rint(x))
 EACH(trunc, __builtin_trunc(x))
-static inline double wide_sigmoid(double x) {
-    double e = exp(-fabs(x));
-    return (x < 0.0 ? e : 1.0) / (1.0 + e);
-}
-static inline double wide_softplus(double x) {
-    return x != x ? x : (x > 0.0 ? x : 0.0) + log1p(exp(-fabs(x)));
-}
 EACH(sigmoid, wide_sigmoid(x))
 EACH(softplus, wide_softplus(x))
 #define LIBRARY(name) EACH(name, name(x))

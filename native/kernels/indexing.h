@@ -41,11 +41,6 @@ static inline int32_t asc_read_axes(const asc_call *call, const asc_tensor *t, i
     return ASC_OK;
 }
 
-/* Whether operand i is there. */
-static inline int asc_given(const asc_call *call, int i) {
-    return i < call->n_in && call->in[i].dtype != ASC_UNDEFINED;
-}
-
 /* The reductions of scatter.c, by the number its ints carry. */
 enum { ASC_SCATTER_NONE, ASC_SCATTER_ADD, ASC_SCATTER_MUL, ASC_SCATTER_MIN, ASC_SCATTER_MAX };
 

@@ -181,4 +181,13 @@ static inline vd vd_pow(vd x, vd y) {
     return (vd)((vl)z ^ ((vl)x & whole & ~half & INT64_MIN));
 }
 
+/* Of one number. */
+static inline double wide_sigmoid(double x) {
+    double e = exp(-fabs(x));
+    return (x < 0.0 ? e : 1.0) / (1.0 + e);
+}
+static inline double wide_softplus(double x) {
+    return x != x ? x : (x > 0.0 ? x : 0.0) + log1p(exp(-fabs(x)));
+}
+
 #endif

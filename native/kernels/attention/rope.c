@@ -34,7 +34,7 @@ static int is_turned(const asc_call *call, const rope_job *job) {
 
 static int32_t describe(const asc_call *call, rope_job *job) {
     const asc_tensor *x = &call->in[0], *cos = &call->in[1], *sin = &call->in[2];
-    const asc_tensor *positions = call->n_in > 3 && call->in[3].dtype != ASC_UNDEFINED ? &call->in[3] : NULL;
+    const asc_tensor *positions = asc_given(call, 3) ? &call->in[3] : NULL;
     ASC_REQUIRE(call, call->n_ints == 3, "rope takes three ints: sequence axis, rotary dim, interleaved");
     ASC_REQUIRE(call, x->rank == 4 && asc_same_dims(x, &call->out[0]), "rope: x and y are not alike, of rank 4");
     ASC_REQUIRE(call, asc_contiguous(x) || x->strides[3] == 1 || x->dims[3] == 1,

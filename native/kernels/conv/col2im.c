@@ -47,7 +47,7 @@ static int32_t fits(const asc_call *call, const col2im_job *job) {
 }
 
 static int has_block(const asc_call *call) {
-    return call->n_in > 1 && call->in[1].dtype != ASC_UNDEFINED;
+    return asc_given(call, 1);
 }
 
 int32_t ASC_FN(col2im_prepare)(asc_call *call) {

@@ -60,21 +60,17 @@ static int32_t read_channels(const asc_call *call, conv *c) {
     return ASC_OK;
 }
 
-static int present(const asc_call *call, int operand) {
-    return operand < call->n_in && call->in[operand].dtype != ASC_UNDEFINED;
-}
-
 static int32_t read_epilogue(const asc_call *call, conv *c) {
     const asc_tensor *y = &call->out[0];
     c->epilogue = (epilogue){.alpha = 1, .beta = 1, .low = (float)call->floats[0], .high = (float)call->floats[1]};
     ASC_REQUIRE(call, epilogue_read(call->ints[1], &c->epilogue), "conv: unknown activation code");
-    if (present(call, CONV_BIAS)) {
+    if (asc_given(call, CONV_BIAS)) {
         const asc_tensor *bias = &call->in[CONV_BIAS];
         ASC_REQUIRE(call, bias->layout == ASC_LAYOUT_PLAIN && bias->rank == 1 && bias->dims[0] == c->out_channels,
                     "conv: bias is [M]");
         c->epilogue.bias = c->y_last ? (epilogue_addend){bias->data, 0, 1} : (epilogue_addend){bias->data, 1, 0};
     }
-    if (present(call, CONV_RESIDUAL)) {
+    if (asc_given(call, CONV_RESIDUAL)) {
         const asc_tensor *r = &call->in[CONV_RESIDUAL];
         ASC_REQUIRE(call, r->layout == ASC_LAYOUT_PLAIN && asc_same_dims(r, y),
                     "conv: the residual has the output's dims");

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "elementwise.h"
+#include "vmath_wide.h"
 
 EW_BINARY(f64_add, double, double, x + y)
 EW_BINARY(f64_sub, double, double, x - y)
@@ -33,15 +34,9 @@ EW_UNARY(f64_ceil, double, double, __builtin_ceil(x))
 EW_UNARY(f64_round, double, double, __builtin_rint(x))
 EW_UNARY(f64_trunc, double, double, __builtin_trunc(x))
 
-static double sigmoid(double x) {
-    double e = exp(-fabs(x));
-    return (x < 0.0 ? e : 1.0) / (1.0 + e);
-}
-static double softplus(double x) {
-    return x != x ? x : (x > 0.0 ? x : 0.0) + log1p(exp(-fabs(x)));
-}
-
 #define EW_LIBRARY(name) EW_UNARY(f64_##name, double, double, name(x))
+EW_UNARY(f64_sigmoid, double, double, wide_sigmoid(x))
+EW_UNARY(f64_softplus, double, double, wide_softplus(x))
 EW_LIBRARY(exp)
 EW_LIBRARY(expm1)
 EW_LIBRARY(log)
@@ -59,8 +54,6 @@ EW_LIBRARY(asinh)
 EW_LIBRARY(acosh)
 EW_LIBRARY(atanh)
 EW_LIBRARY(erf)
-EW_LIBRARY(sigmoid)
-EW_LIBRARY(softplus)
 
 const ew_primitive ASC_FN(asc_ew_f64)[ASC_EW_COUNT] = {
     [ASC_EW_SELECT] = {f64_select, EW_F64, 2},

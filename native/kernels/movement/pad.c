@@ -76,7 +76,7 @@ int32_t ASC_FN(pad_prepare)(asc_call *call) {
     int given = asc_given(call, 2);
     ASC_REQUIRE(call, call->n_ints == 1 + (given ? 0 : 2 * in->rank), "pad takes its mode and two ints for each axis");
     ASC_REQUIRE(call, call->ints[0] >= CONSTANT && call->ints[0] <= WRAP, "pad: no such mode");
-    if (call->n_in > 1 && call->in[1].dtype != ASC_UNDEFINED)
+    if (asc_given(call, 1))
         ASC_REQUIRE(call, call->in[1].dtype == in->dtype && asc_numel(&call->in[1]) == 1,
                     "pad: the value is not one element of the data's type");
     if (!given) return describe_axes(call, call->ints + 1, axes);

@@ -22,7 +22,7 @@ typedef struct scaling {
 static int32_t read_scaling(const asc_call *call, scaling *s) {
     const asc_tensor *x = &call->in[0], *scale = &call->in[1], *y = &call->out[0];
     ASC_REQUIRE(call, call->n_ints == 2 && asc_same_dims(x, y), "quantisation takes two ints and keeps the shape");
-    if (call->n_in > 2 && call->in[2].dtype != ASC_UNDEFINED)
+    if (asc_given(call, 2))
         ASC_REQUIRE(call, asc_numel(&call->in[2]) == asc_numel(scale), "scale and zero point differ in shape");
     int64_t axis = call->ints[0], block = call->ints[1];
     *s = (scaling){.outer = 1, .axis = asc_numel(x), .inner = 1, .block = 1, .blocks = 1};

@@ -60,12 +60,8 @@ typedef struct layer {
     const float *r, *rc;     /* in panels */
 } layer;
 
-static inline int given(const asc_call *call, int operand) {
-    return operand < call->n_in && call->in[operand].dtype != ASC_UNDEFINED;
-}
-
 static inline const float *floats_of(const asc_call *call, int operand, int64_t offset) {
-    const float *data = given(call, operand) ? call->in[operand].data : NULL; /* there is none in prepare */
+    const float *data = asc_given(call, operand) ? call->in[operand].data : NULL; /* there is none in prepare */
     return data ? data + offset : NULL;
 }
 

@@ -14,7 +14,7 @@ static int has_dims(const asc_tensor *t, int rank, const int64_t *dims) {
 
 /* A weight of `columns` columns: in panels, or transposed and plain. */
 static int is_weight(const asc_call *call, int operand, int64_t directions, int64_t hidden, int64_t columns) {
-    if (!given(call, operand)) return 0;
+    if (!asc_given(call, operand)) return 0;
     const asc_tensor *t = &call->in[operand];
     int packed = t->layout == ASC_LAYOUT_PANEL32;
     int64_t dims[3] = {directions, packed ? hidden : columns, packed ? columns : hidden};
@@ -46,12 +46,12 @@ static int32_t read_states(const asc_call *call, const layer *l) {
     for (int i = 1; i < call->n_out; i++)
         ASC_REQUIRE(call, has_dims(&call->out[i], 3, y + 1), "recurrent: a last state is [D, B, H]");
     for (int i = H0; i <= C0; i++)
-        ASC_REQUIRE(call, !given(call, i) || has_dims(&call->in[i], 3, y + 1),
+        ASC_REQUIRE(call, !asc_given(call, i) || has_dims(&call->in[i], 3, y + 1),
                     "recurrent: an initial state is [D, B, H]");
-    ASC_REQUIRE(call, lstm || (!given(call, C0) && !given(call, PEEPHOLE)), "recurrent: only LSTM has cells");
-    ASC_REQUIRE(call, !given(call, PEEPHOLE) || has_dims(&call->in[PEEPHOLE], 2, hole),
+    ASC_REQUIRE(call, lstm || (!asc_given(call, C0) && !asc_given(call, PEEPHOLE)), "recurrent: only LSTM has cells");
+    ASC_REQUIRE(call, !asc_given(call, PEEPHOLE) || has_dims(&call->in[PEEPHOLE], 2, hole),
                 "recurrent: the peephole is [D, 3 H]");
-    ASC_REQUIRE(call, !given(call, LENGTHS) || has_dims(&call->in[LENGTHS], 1, &l->batch),
+    ASC_REQUIRE(call, !asc_given(call, LENGTHS) || has_dims(&call->in[LENGTHS], 1, &l->batch),
                 "recurrent: there is one length a row");
     return ASC_OK;
 }
@@ -80,10 +80,10 @@ int32_t ASC_FN(recurrent_read)(const asc_call *call, layer *l) {
     int64_t bias[2] = {l->directions, l->hidden};
     l->columns = gru ? 2 * l->hidden : l->gates;
     ASC_REQUIRE(call, is_weight(call, R, l->directions, l->hidden, l->columns), "recurrent: R doesn't fit");
-    ASC_REQUIRE(call, gru ? is_weight(call, RC, l->directions, l->hidden, l->hidden) : !given(call, RC),
+    ASC_REQUIRE(call, gru ? is_weight(call, RC, l->directions, l->hidden, l->hidden) : !asc_given(call, RC),
                 "recurrent: GRU alone has weights of a candidate, [D, H, H]");
     ASC_REQUIRE(call, !gru || call->in[RC].layout == call->in[R].layout, "recurrent: weights of two layouts");
-    ASC_REQUIRE(call, !given(call, BIAS) || (gru && has_dims(&call->in[BIAS], 2, bias)),
+    ASC_REQUIRE(call, !asc_given(call, BIAS) || (gru && has_dims(&call->in[BIAS], 2, bias)),
                 "recurrent: GRU alone has a bias of the product, [D, H]");
     l->r_step = asc_packed_bytes(ASC_LAYOUT_PANEL32, l->hidden, l->columns) / (int64_t)sizeof(float);
     l->rc_step = asc_packed_bytes(ASC_LAYOUT_PANEL32, l->hidden, l->hidden) / (int64_t)sizeof(float);
