@@ -22,6 +22,7 @@ from ascend_ep.graph.passes.quantised import SpellOutQuantised
 from ascend_ep.graph.passes.rewire import is_standard
 from ascend_ep.graph.passes.simplify import Simplify
 from ascend_ep.graph.passes.subpixel import SubpixelConvolutions
+from ascend_ep.graph.passes.trim_padding import TrimPadding
 from ascend_ep.graph.passes.unflatten import UnflattenProducts
 from ascend_ep.graph.passes.unique_dequantize import UniqueDequantize
 
@@ -51,6 +52,7 @@ def run_passes(
     _simplify(model, facts)
     if fusing:
         fuse = [
+            TrimPadding(facts),
             SubpixelConvolutions(),
             UniqueDequantize(),
             FuseOperators(facts, ledger),
