@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import onnx_ir as ir
 
 
@@ -9,6 +11,12 @@ def attribute(node: ir.Node, name: str, default: object = None) -> object:
     """The value of a plain attribute, or `default`."""
     found = node.attributes.get(name)
     return default if found is None or found.is_ref() else found.value
+
+
+def integers(node: ir.Node, name: str, default: Sequence[int]) -> list[int]:
+    """The integers of a plain attribute, or `default`."""
+    found = attribute(node, name)
+    return [int(v) for v in found] if isinstance(found, Sequence) else list(default)
 
 
 def is_standard(node: ir.Node, *op_types: str) -> bool:

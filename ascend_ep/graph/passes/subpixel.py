@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import onnx_ir as ir
 
-from ascend_ep.graph.passes.rewire import add_constant, attribute, bypass, is_standard
+from ascend_ep.graph.passes.rewire import add_constant, attribute, bypass, integers, is_standard
 
 FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
 MOST_AXES = 2
@@ -73,19 +73,14 @@ def _axes_of(node: ir.Node) -> list[_Axis] | None:
     plain = attribute(node, "auto_pad", "NOTSET") == "NOTSET" and attribute(node, "output_shape") is None
     if not plain or attribute(node, "group", 1) != 1 or not 1 <= rank <= MOST_AXES:
         return None
-    if any(d != 1 for d in _ints(node, "dilations", [1] * rank)):
+    if any(d != 1 for d in integers(node, "dilations", [1] * rank)):
         return None
-    strides, pads = _ints(node, "strides", [1] * rank), _ints(node, "pads", [0] * 2 * rank)
-    added = _ints(node, "output_padding", [0] * rank)
+    strides, pads = integers(node, "strides", [1] * rank), integers(node, "pads", [0] * 2 * rank)
+    added = integers(node, "output_padding", [0] * rank)
     if len(set(strides)) != 1 or not len(strides) == len(added) == len(pads) // 2 == rank:
         return None
     axes = [_Axis(kernel[i], strides[i], pads[i], pads[rank + i] - added[i]) for i in range(rank)]
     return axes if all(a.fits() for a in axes) else None
-
-
-def _ints(node: ir.Node, name: str, default: Sequence[int]) -> list[int]:
-    found = attribute(node, name)
-    return [int(v) for v in found] if isinstance(found, Sequence) else list(default)
 
 
 def _replace(node: ir.Node, axes: Sequence[_Axis]) -> bool:

@@ -7,14 +7,12 @@ as exporters write `conv(x)[..., :-q]`, so that what follows can become the conv
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import onnx_ir as ir
 
 from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.passes.known_facts import KnownFacts
-from ascend_ep.graph.passes.rewire import attribute, bypass, is_standard, only_consumer
+from ascend_ep.graph.passes.rewire import attribute, bypass, integers, is_standard, only_consumer
 
 NO_END = 2**31 - 1  # what exporters write for "to the end", or more
 
@@ -41,8 +39,8 @@ def _trim(node: ir.Node, facts: Facts) -> bool:
     if dims is None or weight is None or cut is None or attribute(conv, "auto_pad", "NOTSET") != "NOTSET":
         return False
     spatial = len(dims) - 2
-    pads = _ints(conv, "pads", [0] * 2 * spatial)
-    strides = _ints(conv, "strides", [1] * spatial)
+    pads = integers(conv, "pads", [0] * 2 * spatial)
+    strides = integers(conv, "strides", [1] * spatial)
     for axis, first, last in cut:
         at, length = axis % len(dims) - 2, dims[axis]
         if last >= NO_END:
@@ -55,7 +53,7 @@ def _trim(node: ir.Node, facts: Facts) -> bool:
             return False
         pads[at] -= first
         pads[spatial + at] += last
-        kernel, dilation = weight[2 + at], _ints(conv, "dilations", [1] * spatial)[at]
+        kernel, dilation = weight[2 + at], integers(conv, "dilations", [1] * spatial)[at]
         if not isinstance(kernel, int) or pads[at] + pads[spatial + at] < (kernel - 1) * dilation:
             return False
     if min(pads) < 0:
@@ -74,8 +72,3 @@ def _bounds(node: ir.Node) -> list[tuple[int, int, int]] | None:
     if len(given) > 3 and given[3] is not None and (given[3] != 1).any():
         return None
     return None if 0 in lasts else list(zip(axes, firsts, lasts, strict=True))
-
-
-def _ints(node: ir.Node, name: str, default: Sequence[int]) -> list[int]:
-    found = attribute(node, name)
-    return [int(v) for v in found] if isinstance(found, Sequence) else list(default)
