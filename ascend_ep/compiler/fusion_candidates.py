@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ascend_ep.graph.fusion.assessment import Candidate, Kind, Step, Tensor
+from ascend_ep.graph.fusion.ledger import Ledger
+from ascend_ep.opdef.fusion_rules import Rule
 
-from .plan import Insn, Ref
+from .plan import Insn, NativePartition, Plan, Ref
 
 KINDS = {
     **dict.fromkeys(("matmul", "conv", "attention", "attention_append"), Kind.PRODUCT),
@@ -43,3 +45,14 @@ def candidate(insns: Sequence[Insn], stays: Sequence[Ref] = ()) -> Candidate:
 
 def _given(refs: Iterable[Ref | None]) -> list[Ref]:
     return [r for r in refs if r is not None]
+
+
+def decided_parts(
+    plan: Plan, rule: Rule, ledger: Ledger | None = None
+) -> Iterator[tuple[NativePartition, Ledger]]:
+    """The partitions on which a rule is decided, if it is on, and by which ledger. What a partition falls
+    back on is decided alike, and not entered."""
+    ledger = Ledger() if ledger is None else ledger
+    if ledger.is_on(rule):
+        for part in plan.native_parts():
+            yield part, ledger if any(part is p for p in plan.partitions) else ledger.fresh()

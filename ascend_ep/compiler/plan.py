@@ -4,7 +4,7 @@ things refer to each other directly.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -180,3 +180,11 @@ class Plan:
     #: what sizes of inputs must satisfy
     agreements: list[Agreement] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
+
+    def native_parts(self) -> Iterator[NativePartition]:
+        """The native partitions, each followed by what it falls back on, if anything."""
+        for owner in self.partitions:
+            if isinstance(owner, NativePartition):
+                yield owner
+                if owner.fallback is not None:
+                    yield owner.fallback

@@ -14,7 +14,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from ascend_ep.compiler.fusion_candidates import candidate
+from ascend_ep.compiler.fusion_candidates import candidate, decided_parts
 from ascend_ep.compiler.plan import TEMP, WEIGHT, Insn, NativePartition, Plan, Ref, Weight
 from ascend_ep.graph.fusion.ledger import Ledger
 from ascend_ep.opdef.dims import static
@@ -37,16 +37,7 @@ MOST_ELEMENTS = 1 << 26
 def gate_products(plan: Plan, ledger: Ledger | None = None) -> int:
     """Changes the plan in place, wherever possible and `ledger` decides so; the number of layers whose
     products are one now. What a partition falls back on is decided alike, and not entered."""
-    ledger = Ledger() if ledger is None else ledger
-    if not ledger.is_on(RULE):
-        return 0
-    changed = 0
-    for owner in plan.partitions:
-        if isinstance(owner, NativePartition):
-            changed += _gate_all(owner, ledger)
-            if owner.fallback is not None:
-                changed += _gate_all(owner.fallback, ledger.fresh())
-    return changed
+    return sum(_gate_all(part, own) for part, own in decided_parts(plan, RULE, ledger))
 
 
 def _gate_all(part: NativePartition, ledger: Ledger) -> int:

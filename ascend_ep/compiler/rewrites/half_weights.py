@@ -40,10 +40,8 @@ def store_halves(plan: Plan, rounding: bool = False) -> int:
     """
     found: dict[Weight, Ref | None] = {}
     changed = 0
-    for owner in plan.partitions:
-        for part in (owner, owner.fallback) if isinstance(owner, NativePartition) else ():
-            if part is not None:
-                changed += _store(part, found, rounding)
+    for part in plan.native_parts():
+        changed += _store(part, found, rounding)
     return changed
 
 

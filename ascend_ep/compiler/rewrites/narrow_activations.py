@@ -27,10 +27,8 @@ WRITERS = frozenset({"rms_norm", "layer_norm", "swiglu", "attention", "attention
 def narrow_activations(plan: Plan) -> int:
     """Changes the plan in place; the number of values that are bfloat16 now."""
     changed = 0
-    for owner in plan.partitions:
-        for part in (owner, owner.fallback) if isinstance(owner, NativePartition) else ():
-            if part is not None:
-                changed += _narrow(part)
+    for part in plan.native_parts():
+        changed += _narrow(part)
     return changed
 
 

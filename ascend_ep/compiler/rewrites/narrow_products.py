@@ -45,12 +45,10 @@ def narrow_products(
     is `named` is no head."""
     narrowed: dict[tuple[Weight, bool], Ref] = {}
     changed = 0
-    for owner in plan.partitions:
-        for part in (owner, owner.fallback) if isinstance(owner, NativePartition) else ():
-            if part is not None:
-                images = narrow_convolutions(part, chosen)
-                head = HEAD * _convolutions(part) if images else 0
-                changed += images + _narrow(part, narrowed, chosen, named, head)
+    for part in plan.native_parts():
+        images = narrow_convolutions(part, chosen)
+        head = HEAD * _convolutions(part) if images else 0
+        changed += images + _narrow(part, narrowed, chosen, named, head)
     return changed
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ascend_ep.compiler.fusion_candidates import candidate
+from ascend_ep.compiler.fusion_candidates import candidate, decided_parts
 from ascend_ep.compiler.plan import TEMP, Insn, NativePartition, Plan, Ref
 from ascend_ep.graph.fusion.ledger import Ledger
 from ascend_ep.opdef.dims import static
@@ -29,16 +29,7 @@ BEFORE = 4
 def take_norms(plan: Plan, ledger: Ledger | None = None) -> int:
     """Changes the plan in place, wherever possible and `ledger` decides so; the number of norms that went.
     What a partition falls back on is decided alike, and not entered."""
-    ledger = Ledger() if ledger is None else ledger
-    if not ledger.is_on(RULE):
-        return 0
-    changed = 0
-    for owner in plan.partitions:
-        if isinstance(owner, NativePartition):
-            changed += _take_all(owner, ledger)
-            if owner.fallback is not None:
-                changed += _take_all(owner.fallback, ledger.fresh())
-    return changed
+    return sum(_take_all(part, own) for part, own in decided_parts(plan, RULE, ledger))
 
 
 def _take_all(part: NativePartition, ledger: Ledger) -> int:

@@ -47,10 +47,8 @@ def use_winograd(plan: Plan) -> int:
     """Changes the plan in place; the number of convolutions that are now computed so."""
     made: dict[Weight, Ref] = {}
     changed = 0
-    for owner in plan.partitions:
-        for part in (owner, owner.fallback) if isinstance(owner, NativePartition) else ():
-            if part is not None:
-                changed += _change(part, made)
+    for part in plan.native_parts():
+        changed += _change(part, made)
     return changed
 
 
