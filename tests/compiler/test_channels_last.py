@@ -19,7 +19,7 @@ WEIGHTS = {
     "stem": (8, 3, 3, 3), "k": (8, 8, 3, 3), "k2": (8, 8, 1, 1), "deep": (8, 1, 3, 3), "pair": (8, 4, 3, 3),
     "bias": (8,), "squeeze": (4, 8, 1, 1), "excite": (8, 4, 1, 1), "two": (8, 16, 1, 1), "channel": (8, 1, 1),
     "mask": (1, 1, 6, 6), "flat": (128, 5), "up": (8, 8, 2, 2), "mix": (1, 8, 1, 1), "gain": (8, 1, 3, 3),
-    "k3": (8, 8, 3, 3, 3), "line": (8, 8, 3), "one": (),
+    "k3": (8, 8, 3, 3, 3), "deep3": (8, 1, 3, 1, 3), "one3": (8, 8, 1, 1, 1), "line": (8, 8, 3), "one": (),
 }  # fmt: skip
 INTS = {"hw": [2, 3], "to_flat": [0, -1], "halves": [4, 4]}
 
@@ -194,8 +194,17 @@ def test_wide_windows_pay_for_their_copies() -> None:
         assert found["conv_last"] + found["conv_winograd"] == wanted
 
 
-def test_lines_have_channels_last_and_volumes_do_not() -> None:
+def test_lines_have_channels_last() -> None:
     body = "a = Conv <pads = [1, 1]> (x, line) b = Relu(a) c = Conv(b, line) y = Conv(c, line)"
     assert kernels_of(model(body, "float[N,8,L] x", "y"), (2, 8, 30))["conv_last"] == 3
-    body = "a = Conv(x, k3) b = Conv(a, k3) y = Conv(b, k3)"
-    assert kernels_of(model(body, "float[N,8,D,H,W] x", "y"), (1, 8, 8, 8, 9))["conv"] == 3
+
+
+def test_volumes_have_channels_last() -> None:
+    body = """a = Conv <pads = [1, 1, 1, 1, 1, 1], strides = [1, 2, 1]> (x, k3, bias) b = Relu(a)
+              c = Conv <group = 8, pads = [1, 0, 1, 1, 0, 1]> (b, deep3) d = Add(b, c)
+              e = MaxPool <kernel_shape = [2, 1, 2], strides = [2, 1, 2]> (d) f = Conv(e, one3)
+              g = AveragePool <kernel_shape = [1, 2, 2]> (f) h = Conv(g, one3) y = GlobalAveragePool(h)"""
+    source = model(body, "float[N,8,D,H,W] x", "y")
+    found = kernels_of(source, (1, 8, 4, 8, 9), (2, 8, 5, 6, 6), (0, 8, 4, 8, 9))
+    assert (found["conv_last"], found["max_pool_last"], found["average_pool_last"]) == (4, 1, 2)
+    assert found["copy"] == 2, "the image and the result alone"

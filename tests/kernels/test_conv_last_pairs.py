@@ -119,24 +119,28 @@ def test_strips_and_parts(isa) -> None:
     check(isa, 3, 521, 290, (9, 5), (1, 1), (2, 2), (1, 1), (0, 0))
 
 
+def check_apart(isa, channels, dims, kernel, stride, dilation, pad) -> None:
+    """float32 weights and products; only the images are bfloat16."""
+    geometry = list(zip(kernel, stride, dilation, pad, strict=True))
+    x, w, bias = rounded(normal(2, channels, *dims)), normal(channels, 1, *kernel), normal(channels)
+    expect, bound = wanted(x, w, bias, channels, kernel, stride, dilation, pad)
+    arguments = {"bias": bias, "group": channels, "isa": isa}
+    y = conv(x, packed(w, channels), expect.shape, geometry, **arguments)
+    for image in (x, x.astype(BF16)):
+        same = conv(image, packed(w, channels), expect.shape, geometry, **arguments)
+        np.testing.assert_array_equal(same, y)
+        narrow = conv(image, packed(w, channels), expect.shape, geometry, out=BF16, **arguments)
+        assert_rounded(narrow, expect, bound)
+        np.testing.assert_array_equal(narrow, y.astype(BF16))
+
+
 @isa_each
 @pytest.mark.parametrize("channels", [1, 5, 16, 35])
 @pytest.mark.parametrize(("size", "stride"), [(3, 1), (3, 2), (5, 1), (2, 3)])
 def test_channels_apart(isa, channels, size, stride) -> None:
-    """float32 weights and products; only the images are bfloat16."""
     for dims, dilation in product([(7, 7), (14, 33), (3, 2)], [1, 2]):
-        pad = (size // 2 * dilation,) * 2
-        geometry = [(size, stride, dilation, pad[0])] * 2
-        x, w, bias = rounded(normal(2, channels, *dims)), normal(channels, 1, size, size), normal(channels)
-        expect, bound = wanted(x, w, bias, channels, (size,) * 2, (stride,) * 2, (dilation,) * 2, pad)
-        arguments = {"bias": bias, "group": channels, "isa": isa}
-        y = conv(x, packed(w, channels), expect.shape, geometry, **arguments)
-        for image in (x, x.astype(BF16)):
-            same = conv(image, packed(w, channels), expect.shape, geometry, **arguments)
-            np.testing.assert_array_equal(same, y)
-            narrow = conv(image, packed(w, channels), expect.shape, geometry, out=BF16, **arguments)
-            assert_rounded(narrow, expect, bound)
-            np.testing.assert_array_equal(narrow, y.astype(BF16))
+        pad = size // 2 * dilation
+        check_apart(isa, channels, dims, *[(v, v) for v in (size, stride, dilation, pad)])
 
 
 @isa_each

@@ -17,9 +17,8 @@ from ascend_ep.opdef.dims import Dim, static
 
 FLOAT = 1
 GROUP, TRANSPOSED, AXES = 0, 2, 3  # positions among the conv kernel's ints; AXES has four for each axis
-CONV_LAST_AXES = 2  # most spatial axes of conv_last
 MOST_TAPS = 4096
-WINDOW_CHANNELS, WINDOW_COPIES = 16, 2  # with so many, 3 x 3 taps pay for two copies more
+WINDOW_CHANNELS, WINDOW_COPIES = 16, 2  # with so many, 3 x 3 taps or more pay for two copies more
 FARTHEST = 1 << 10  # a window or padding beyond it is left to the kernel with channels first
 MOST_FIRST_CHANNELS = 4  # of an image that a convolution reads with channels first
 
@@ -104,7 +103,7 @@ def _taps(insn: Insn) -> list[int]:
 
 def _convolution(insn: Insn) -> ImageInsn | None:
     spatial = insn.outs[0].rank - 2
-    if insn.ints[TRANSPOSED] != 0 or spatial > CONV_LAST_AXES or _channels(insn) is None:
+    if insn.ints[TRANSPOSED] != 0 or _channels(insn) is None:
         return None
     if prod(_taps(insn)) > MOST_TAPS or not all(_is_near(insn.ints[AXES + 4 * i :]) for i in range(spatial)):
         return None
@@ -115,7 +114,8 @@ def _convolution(insn: Insn) -> ImageInsn | None:
 def _pays_alone(insn: Insn) -> bool:
     """Whether it is a convolution with windows of images whose sums are long enough to outweigh any copy."""
     taps, channels = _taps(insn), _channels(insn) or (0, 0)
-    return len(taps) == 2 and min(taps) > 2 and min(channels) >= WINDOW_CHANNELS
+    wide = sum(n > 2 for n in taps) > 1  # a line isn't
+    return wide and min(channels) >= WINDOW_CHANNELS
 
 
 def _is_near(axis: Sequence[Dim]) -> bool:

@@ -3,11 +3,11 @@
 
 /* Windows of a run of output pixels of a row whose taps inside are the same. */
 typedef struct window {
-    const void *x;          /* what tap (0, 0) reads for the first pixel; it may lie outside */
-    const float *w;         /* tap (0, 0) */
-    int64_t from[2], to[2]; /* taps inside, along height and width */
-    int64_t line, column;   /* floats in x from a tap to the next, down and across */
-    int64_t step, pixels;   /* floats in x from a pixel of the run to the next; how many there are */
+    const void *x;        /* what the first tap reads for the first pixel; it may lie outside */
+    const float *w;       /* the first tap */
+    inside taps[AXES];    /* that are inside */
+    int64_t step[AXES];   /* floats in x from a tap to the next */
+    int64_t next, pixels; /* floats in x from a pixel of the run to the next; how many there are */
 } window;
 
 static inline __attribute__((always_inline)) vf load(const float *p, int tail, int64_t lanes) {
@@ -19,13 +19,16 @@ static inline __attribute__((always_inline)) void run_block(const conv *c, const
                                                             int narrow, int64_t v, int tail, int64_t lanes) {
     vf sum[BLOCK] = {{0}};
     vf bias = t->bias ? load(t->bias + v, tail, lanes) : vf_set(-0.0f); /* adds nothing, to zeros of either sign */
-    for (int64_t i = n->from[0]; i < n->to[0]; i++)
-        for (int64_t j = n->from[1]; j < n->to[1]; j++) {
-            vf w = load(n->w + v + (i * c->kernel[WIDTH] + j) * c->out_channels, tail, lanes);
-            const void *x = image_at(n->x, v + i * n->line + j * n->column, narrow);
-            _Pragma("GCC unroll 8") for (int p = 0; p < pixels; p++) sum[p] =
-                vf_fma(w, image_load(x, p * n->step, narrow, tail, lanes), sum[p]);
-        }
+    for (int64_t d = n->taps[DEPTH].from; d < n->taps[DEPTH].to; d++)
+        for (int64_t h = n->taps[HEIGHT].from; h < n->taps[HEIGHT].to; h++)
+            for (int64_t k = n->taps[WIDTH].from; k < n->taps[WIDTH].to; k++) {
+                int64_t tap = (d * c->kernel[HEIGHT] + h) * c->kernel[WIDTH] + k;
+                vf w = load(n->w + v + tap * c->out_channels, tail, lanes);
+                int64_t at = v + d * n->step[DEPTH] + h * n->step[HEIGHT] + k * n->step[WIDTH];
+                const void *x = image_at(n->x, at, narrow);
+                _Pragma("GCC unroll 8") for (int p = 0; p < pixels; p++) sum[p] =
+                    vf_fma(w, image_load(x, p * n->next, narrow, tail, lanes), sum[p]);
+            }
     finish(t, v, sum, pixels, bias, tail, lanes);
 }
 
@@ -69,7 +72,7 @@ static inline __attribute__((always_inline)) void run_pixels_as(const conv *c, w
 #undef CASE
             default: break;
         }
-        n.x = image_at(n.x, count * n.step, narrow);
+        n.x = image_at(n.x, count * n.next, narrow);
         t.y = (void *)image_at(t.y, count * t.step, t.narrow);
         if (t.residual) t.residual = image_at(t.residual, count * t.step, t.narrow);
     }
@@ -82,65 +85,51 @@ static void run_pixels(const conv *c, window n, target t, int64_t channels) {
         run_pixels_as(c, n, t, 0, channels);
 }
 
-/* Taps of an axis that lie inside for output place o. */
-static void taps_inside(const conv *c, int axis, int64_t o, int64_t *from, int64_t *to) {
-    int64_t start = o * c->stride[axis] - c->pad[axis], d = c->dilation[axis];
-    int64_t first = start < 0 ? (-start + d - 1) / d : 0;
-    int64_t end = start < c->in[axis] ? (c->in[axis] - start + d - 1) / d : 0;
-    *to = end < c->kernel[axis] ? end : c->kernel[axis];
-    *from = first < *to ? first : *to;
-}
-
 /* Pixels of a row from `o` on whose taps are the same as o's, within [o, end). */
 static int64_t alike(const conv *c, int64_t o, int64_t end) {
-    int64_t from, to, n = 1, next_from, next_to;
-    taps_inside(c, WIDTH, o, &from, &to);
-    int64_t start = o * c->stride[WIDTH] - c->pad[WIDTH], wide = (c->kernel[WIDTH] - 1) * c->dilation[WIDTH];
+    inside taps = taps_inside(c, WIDTH, o);
+    int64_t n = 1, start = o * c->stride[WIDTH] - c->pad[WIDTH], wide = (c->kernel[WIDTH] - 1) * c->dilation[WIDTH];
     if (start >= 0 && start + wide < c->in[WIDTH]) {
         int64_t whole = (c->in[WIDTH] - 1 - wide - start) / c->stride[WIDTH] + 1;
         return whole < end - o ? whole : end - o;
     }
     for (; o + n < end; n++) {
-        taps_inside(c, WIDTH, o + n, &next_from, &next_to);
-        if (next_from != from || next_to != to) break;
+        inside next = taps_inside(c, WIDTH, o + n);
+        if (next.from != taps.from || next.to != taps.to) break;
     }
     return n;
 }
 
-/* The address of an input, which may lie outside; then it is only a base for those that don't. */
-static const void *input_at(const conv *c, int64_t image, int64_t row, int64_t column, int64_t channel) {
-    uint64_t pixel = ((uint64_t)image * (uint64_t)c->in[HEIGHT] + (uint64_t)row) * (uint64_t)c->in[WIDTH];
-    uint64_t at = (pixel + (uint64_t)column) * (uint64_t)c->in_channels + (uint64_t)channel;
-    return (const void *)((uintptr_t)c->x + at * (c->x_narrow ? sizeof(uint16_t) : sizeof(float)));
-}
-
 /* One output row, from the image itself: taps outside are left out. */
-static void run_row(const conv *c, int64_t image, int64_t row, int64_t channel, int64_t channels, target t) {
-    int64_t m = c->out_channels, top = row * c->stride[HEIGHT] - c->pad[HEIGHT];
-    window n = {.w = c->weights + channel, .line = c->dilation[HEIGHT] * c->in[WIDTH] * m};
-    n.column = c->dilation[WIDTH] * m;
-    n.step = c->stride[WIDTH] * m;
-    taps_inside(c, HEIGHT, row, &n.from[0], &n.to[0]);
+static void run_row(const conv *c, int64_t plane, int64_t row, int64_t channel, int64_t channels, target t) {
+    int64_t m = c->out_channels, image = plane / c->out[DEPTH], place = plane % c->out[DEPTH];
+    int64_t near = place * c->stride[DEPTH] - c->pad[DEPTH], top = row * c->stride[HEIGHT] - c->pad[HEIGHT];
+    window n = {.w = c->weights + channel, .next = c->stride[WIDTH] * m};
+    n.step[DEPTH] = c->dilation[DEPTH] * c->in[HEIGHT] * c->in[WIDTH] * m;
+    n.step[HEIGHT] = c->dilation[HEIGHT] * c->in[WIDTH] * m;
+    n.step[WIDTH] = c->dilation[WIDTH] * m;
+    n.taps[DEPTH] = taps_inside(c, DEPTH, place);
+    n.taps[HEIGHT] = taps_inside(c, HEIGHT, row);
     for (int64_t o = 0; o < c->out[WIDTH]; o += n.pixels) {
         n.pixels = alike(c, o, c->out[WIDTH]);
-        taps_inside(c, WIDTH, o, &n.from[1], &n.to[1]);
-        n.x = input_at(c, image, top, o * c->stride[WIDTH] - c->pad[WIDTH], channel);
-        find_outputs(c, image, row, o, channel, &t);
+        n.taps[WIDTH] = taps_inside(c, WIDTH, o);
+        n.x = input_at(c, image, near, top, o * c->stride[WIDTH] - c->pad[WIDTH], channel);
+        find_outputs(c, plane, row, o, channel, &t);
         run_pixels(c, n, t, channels);
     }
 }
 
-void ASC_FN(conv_channelwise)(const conv *c, int64_t image, int64_t row, int64_t rows, int64_t channel,
+void ASC_FN(conv_channelwise)(const conv *c, int64_t plane, int64_t row, int64_t rows, int64_t channel,
                               int64_t channels) {
     target t = {.step = c->out_channels, .narrow = c->y_narrow};
     epilogue after = ASC_FN(conv_after)(&c->epilogue);
     t.rounds = ASC_FN(conv_rounds)(&c->epilogue, &t.low, &t.high);
     int limits = t.rounds || ASC_FN(conv_limits)(&c->epilogue, &t.low, &t.high);
     int64_t squares = ASC_FN(conv_is_channelwise_3x3)(c) ? channels / ASC_VF * ASC_VF : 0;
-    if (squares) ASC_FN(conv_channelwise_3x3)(c, &t, image, row, rows, channel, squares);
+    if (squares) ASC_FN(conv_channelwise_3x3)(c, &t, plane, row, rows, channel, squares);
     for (int64_t r = row; r < row + rows && squares < channels; r++)
-        run_row(c, image, r, channel + squares, channels - squares, t);
-    float *y = c->y + (image * c->out[HEIGHT] + row) * c->out[WIDTH] * c->out_channels + channel;
+        run_row(c, plane, r, channel + squares, channels - squares, t);
+    float *y = c->y + (plane * c->out[HEIGHT] + row) * c->out[WIDTH] * c->out_channels + channel;
     epilogue_rows done = epilogue_in_place(y, c->out_channels, rows * c->out[WIDTH], channels);
     if (!limits) ASC_FN(epilogue_apply)(&after, &done, 0, 0); /* then y is float32 */
 }

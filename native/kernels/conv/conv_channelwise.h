@@ -57,19 +57,41 @@ static inline __attribute__((always_inline)) void finish(const target *t, int64_
     }
 }
 
-/* The outputs of a row from column o on: where they, and what is added to them, lie. */
-static inline void find_outputs(const conv *c, int64_t image, int64_t row, int64_t o, int64_t channel, target *t) {
-    int64_t at = ((image * c->out[HEIGHT] + row) * c->out[WIDTH] + o) * c->out_channels + channel;
+/* The outputs of a row of a plane from column o on: where they, and what is added to them, lie. */
+static inline void find_outputs(const conv *c, int64_t plane, int64_t row, int64_t o, int64_t channel, target *t) {
+    int64_t at = ((plane * c->out[HEIGHT] + row) * c->out[WIDTH] + o) * c->out_channels + channel;
     t->y = (void *)image_at(c->y, at, t->narrow);
     t->bias = c->epilogue.bias.data ? c->epilogue.bias.data + channel : NULL;
     t->residual = c->epilogue.residual.data ? image_at(c->epilogue.residual.data, at, t->narrow) : NULL;
 }
 
-/* Whether `conv_channelwise_3x3` computes it: all taps of 3 x 3, stride 1 or 2, no more than one column beside the
+/* The address of an input, which may lie outside; then it is only a base for those that don't. */
+static inline const void *input_at(const conv *c, int64_t image, int64_t plane, int64_t row, int64_t column,
+                                   int64_t channel) {
+    uint64_t line = ((uint64_t)image * (uint64_t)c->in[DEPTH] + (uint64_t)plane) * (uint64_t)c->in[HEIGHT];
+    uint64_t pixel = (line + (uint64_t)row) * (uint64_t)c->in[WIDTH] + (uint64_t)column;
+    uint64_t at = pixel * (uint64_t)c->in_channels + (uint64_t)channel;
+    return (const void *)((uintptr_t)c->x + at * (c->x_narrow ? sizeof(uint16_t) : sizeof(float)));
+}
+
+/* Taps [from, to) of an axis lie inside for an output place. */
+typedef struct inside {
+    int64_t from, to;
+} inside;
+
+static inline inside taps_inside(const conv *c, int axis, int64_t o) {
+    int64_t start = o * c->stride[axis] - c->pad[axis], d = c->dilation[axis];
+    int64_t first = start < 0 ? (-start + d - 1) / d : 0;
+    int64_t end = start < c->in[axis] ? (c->in[axis] - start + d - 1) / d : 0;
+    end = asc_least(end, c->kernel[axis]);
+    return (inside){asc_least(first, end), end};
+}
+
+/* Whether `conv_channelwise_3x3` computes it: planes of 3 x 3 taps, stride 1 or 2, no more than one column beside the
  * image. */
 int ASC_FN(conv_is_channelwise_3x3)(const conv *c);
-/* Rows [row, row + rows) of an image, `channels` channels from `channel` on: whole vectors. */
-void ASC_FN(conv_channelwise_3x3)(const conv *c, const target *t, int64_t image, int64_t row, int64_t rows,
+/* Rows [row, row + rows) of a plane, `channels` channels from `channel` on: whole vectors. */
+void ASC_FN(conv_channelwise_3x3)(const conv *c, const target *t, int64_t plane, int64_t row, int64_t rows,
                                   int64_t channel, int64_t channels);
 
 #endif

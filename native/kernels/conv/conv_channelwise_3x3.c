@@ -1,6 +1,6 @@
-/* Convolution of each channel by itself with 3 x 3 taps, channels last: a block of output pixels, of one row or of two
- * below each other, loads (and widens) each input once for all the windows it lies in. Columns beside the image are
- * zeros, rows above and below it are left out; every sum takes its products in the order of the taps. */
+/* Convolution of each channel by itself with planes of 3 x 3 taps, channels last: a block of output pixels, of one row
+ * or of two below each other, loads (and widens) each input once for all the windows it lies in. Columns beside the
+ * image are zeros, rows and planes outside are left out; every sum takes its products in the order of the taps. */
 #include "conv_channelwise.h"
 
 #define ALWAYS static inline __attribute__((always_inline))
@@ -19,6 +19,8 @@ typedef struct patch {
     const float *w;
     int64_t pixel, line, out_line; /* elements from an input pixel to the next, and from a row to the next */
     int64_t taps;                  /* floats from a tap to the next */
+    int64_t plane;                 /* elements from what a plane of taps reads to what the next one does */
+    inside planes;                 /* of taps, that exist */
     int64_t from, to;              /* input rows that exist, counted from the first tap's */
     int left, right;               /* whether the first column, or the last, lies beside the image */
 } patch;
@@ -31,15 +33,14 @@ int ASC_FN(conv_is_channelwise_3x3)(const conv *c) {
            c->pad[WIDTH] <= 1 && end <= c->in[WIDTH] + 1 && c->in[WIDTH] > 1;
 }
 
-/* For the vector that starts at channel v. */
-ALWAYS void run_block(const patch *n, const target *t, int step, int rows, int pixels, int narrow, int64_t v) {
+/* Adds a plane of taps, whose first one reads x for the first pixel and has the weights w, to the sums. */
+ALWAYS void run_plane(const patch *n, int step, int rows, int pixels, int narrow, uintptr_t first, const float *taps,
+                      vf sum[MOST_ROWS][BLOCK]) {
     int columns = (pixels - 1) * step + 3;
     int64_t bytes = narrow ? sizeof(uint16_t) : sizeof(float);
-    vf sum[MOST_ROWS][BLOCK] = {{{0}}};
-    vf bias = t->bias ? vf_load(t->bias + v) : vf_set(-0.0f); /* adds nothing, to zeros of either sign */
     _Pragma("GCC unroll 5") for (int i = 0; i < (rows - 1) * step + 3; i++) {
         if (i < n->from || i >= n->to) continue;
-        const void *line = (const void *)(n->x + (uintptr_t)((i * n->line + v) * bytes));
+        const void *line = (const void *)(first + (uintptr_t)(i * n->line * bytes));
         vf x[MOST_COLUMNS];
         x[0] = n->left ? (vf){0} : image_load(line, 0, narrow, 0, 0);
         _Pragma("GCC unroll 17") for (int q = 1; q < columns - 1; q++) x[q] =
@@ -49,12 +50,22 @@ ALWAYS void run_block(const patch *n, const target *t, int step, int rows, int p
             int tap = i - r * step;
             if (tap < 0 || tap > 2) continue;
             _Pragma("GCC unroll 3") for (int j = 0; j < 3; j++) {
-                vf w = vf_load(n->w + (tap * 3 + j) * n->taps + v);
+                vf w = vf_load(taps + (tap * 3 + j) * n->taps);
                 _Pragma("GCC unroll 8") for (int p = 0; p < pixels; p++) sum[r][p] =
                     vf_fma(w, x[p * step + j], sum[r][p]);
             }
         }
     }
+}
+
+/* For the vector that starts at channel v. */
+ALWAYS void run_block(const patch *n, const target *t, int step, int rows, int pixels, int narrow, int64_t v) {
+    int64_t bytes = narrow ? sizeof(uint16_t) : sizeof(float);
+    vf sum[MOST_ROWS][BLOCK] = {{{0}}};
+    vf bias = t->bias ? vf_load(t->bias + v) : vf_set(-0.0f); /* adds nothing, to zeros of either sign */
+    for (int64_t d = n->planes.from; d < n->planes.to; d++)
+        run_plane(n, step, rows, pixels, narrow, n->x + (uintptr_t)((d * n->plane + v) * bytes),
+                  n->w + d * 9 * n->taps + v, sum);
     _Pragma("GCC unroll 2") for (int r = 0; r < rows; r++) finish(t, v + r * n->out_line, sum[r], pixels, bias, 0, 0);
 }
 
@@ -97,13 +108,16 @@ PATCHES(1, 2)
 #define run_1x2 run_1x1 /* never called */
 #endif
 
-/* Output rows [row, row + rows) of an image, all their pixels. */
-static void run_rows(const conv *c, target t, int64_t image, int64_t row, int64_t rows, int64_t channel,
+/* Output rows [row, row + rows) of a plane, all their pixels. */
+static void run_rows(const conv *c, target t, int64_t plane, int64_t row, int64_t rows, int64_t channel,
                      int64_t channels) {
     int64_t step = c->stride[WIDTH], width = c->out[WIDTH], blocks = asc_ceil_div(width, MOST_PIXELS);
-    int64_t top = row * step - c->pad[HEIGHT], bytes = c->x_narrow ? sizeof(uint16_t) : sizeof(float);
+    int64_t image = plane / c->out[DEPTH], place = plane % c->out[DEPTH];
+    int64_t near = place * c->stride[DEPTH] - c->pad[DEPTH], top = row * step - c->pad[HEIGHT];
     patch n = {.w = c->weights + channel, .pixel = c->in_channels, .taps = c->out_channels};
     n.line = c->in[WIDTH] * c->in_channels;
+    n.plane = c->dilation[DEPTH] * c->in[HEIGHT] * n.line;
+    n.planes = taps_inside(c, DEPTH, place);
     n.out_line = width * c->out_channels;
     n.from = -top;
     n.to = c->in[HEIGHT] - top;
@@ -112,16 +126,15 @@ static void run_rows(const conv *c, target t, int64_t image, int64_t row, int64_
         int64_t first = o * step - c->pad[WIDTH], last = (end - 1) * step - c->pad[WIDTH] + 2;
         n.left = first < 0;
         n.right = last >= c->in[WIDTH];
-        n.x = (uintptr_t)c->x +
-              (uintptr_t)((((image * c->in[HEIGHT] + top) * c->in[WIDTH] + first) * c->in_channels + channel) * bytes);
-        find_outputs(c, image, row, o, channel, &t);
+        n.x = (uintptr_t)input_at(c, image, near, top, first, channel);
+        find_outputs(c, plane, row, o, channel, &t);
         (step == 2 ? run_2x1 : rows == 2 ? run_1x2 : run_1x1)(&n, &t, end - o, c->x_narrow, channels);
     }
 }
 
-void ASC_FN(conv_channelwise_3x3)(const conv *c, const target *t, int64_t image, int64_t row, int64_t rows,
+void ASC_FN(conv_channelwise_3x3)(const conv *c, const target *t, int64_t plane, int64_t row, int64_t rows,
                                   int64_t channel, int64_t channels) {
     int64_t together = c->stride[WIDTH] == 1 ? MOST_ROWS : 1;
     for (int64_t r = row, end = row + rows; r < end; r += together)
-        run_rows(c, *t, image, r, r + together <= end ? together : end - r, channel, channels);
+        run_rows(c, *t, plane, r, r + together <= end ? together : end - r, channel, channels);
 }

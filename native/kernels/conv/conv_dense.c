@@ -21,9 +21,14 @@ static int64_t group_panels(const conv *c) {
     return asc_ceil_div(c->group_out, GEMM_PANEL);
 }
 
-/* Runs of the taps of a window: neighbours along the width when their channels are, too. */
+/* Taps of a run: neighbours along the width when their channels are, too. */
+static int64_t run_taps(const conv *c) {
+    return c->dilation[WIDTH] == 1 && c->groups == 1 ? c->kernel[WIDTH] : 1;
+}
+
+/* Runs of a window. */
 static int64_t run_count(const conv *c) {
-    return c->dilation[WIDTH] == 1 && c->groups == 1 ? c->kernel[HEIGHT] : c->taps;
+    return c->taps / run_taps(c);
 }
 
 /* Whether the weights leave L2 while a span passes them. */
@@ -50,8 +55,8 @@ int32_t ASC_FN(conv_dense_prepare)(asc_call *call, const conv *c) {
     int64_t ns = ASC_FN(conv_cost)(c), panels = c->groups * group_panels(c), bytes = 0, floats = 0;
     int64_t wanted = call->threads < 2 || ns < 16000 ? 1 : asc_least(ns / 8000, call->threads * 4);
     int flat = conv_is_flat(c), strip = !conv_is_in_place(c);
-    int64_t images = flat ? 1 : c->batch, count = flat ? c->batch * c->out_size : c->out[HEIGHT];
-    int64_t span = span_size(c, count, asc_ceil_div(wanted, images)), spans = images * asc_ceil_div(count, span);
+    int64_t planes = flat ? 1 : c->batch * c->out[DEPTH], count = flat ? c->batch * c->out_size : c->out[HEIGHT];
+    int64_t span = span_size(c, count, asc_ceil_div(wanted, planes)), spans = planes * asc_ceil_div(count, span);
     int64_t parts = asc_least(panels, asc_ceil_div(wanted, spans));
     if (strip) floats = ASC_FN(conv_strip_size)(c, span);
     ASC_REQUIRE(call, floats <= MOST_STRIP_FLOATS, "conv_last: the windows of a row reach too far");
@@ -84,22 +89,29 @@ static conv_span find_span(const asc_call *call, const conv *c, int64_t index, c
         else if (state->holds != index)
             ASC_FN(conv_fill_strip)(c, 0, s.first, s.width, strip);
     } else {
-        int64_t per_image = asc_ceil_div(c->out[HEIGHT], size), image = index / per_image,
-                row = index % per_image * size;
-        s.first = (image * c->out[HEIGHT] + row) * c->out[WIDTH];
+        int64_t per_plane = asc_ceil_div(c->out[HEIGHT], size), plane = index / per_plane,
+                row = index % per_plane * size;
+        s.first = (plane * c->out[HEIGHT] + row) * c->out[WIDTH];
         s.lines = asc_least(size, c->out[HEIGHT] - row);
         s.width = c->out[WIDTH];
         s.line = ASC_FN(conv_strip_width)(c) * c->depth * c->stride[HEIGHT];
-        if (state->holds != index) ASC_FN(conv_fill_strip)(c, image, row, s.lines, strip);
+        if (state->holds != index) ASC_FN(conv_fill_strip)(c, plane, row, s.lines, strip);
     }
     state->holds = index;
     return s;
 }
 
 static void find_runs(const conv *c, const conv_span *s, int64_t *starts) {
-    int64_t pixel = c->depth, line = conv_is_flat(c) ? 0 : ASC_FN(conv_strip_width)(c) * pixel, n = run_count(c);
-    int64_t step = ASC_FN(conv_strip_step)(c, s->lines), across = n == c->kernel[HEIGHT] ? 1 : c->kernel[WIDTH];
-    for (int64_t i = 0; i < n; i++) starts[i] = i / across * step * line + i % across * c->dilation[WIDTH] * pixel;
+    if (conv_is_flat(c)) {
+        starts[0] = 0;
+        return;
+    }
+    int64_t pixel = c->depth, line = ASC_FN(conv_strip_width)(c) * pixel, taps = run_taps(c);
+    int64_t step = ASC_FN(conv_strip_step)(c, s->lines) * line, plane = ASC_FN(conv_strip_lines)(c, s->lines) * line;
+    for (int64_t d = 0; d < c->kernel[DEPTH]; d++)
+        for (int64_t h = 0; h < c->kernel[HEIGHT]; h++)
+            for (int64_t w = 0; w < c->kernel[WIDTH]; w += taps)
+                *starts++ = d * plane + h * step + w * c->dilation[WIDTH] * pixel;
 }
 
 /* What a pass of tiles brings into L2 for the next one: the next panel of heavy weights, or the inputs of the next

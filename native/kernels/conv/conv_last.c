@@ -1,7 +1,7 @@
 /* conv_last: Y = activation(convolution of X by W + bias + residual), channels last.
  *
  * in:     X [N, spatial.., C], or [N, C, spatial..] when channels_first is 1; W; bias (absent, or [M]);
- *         residual (absent, or the dims of Y). One or two spatial axes.
+ *         residual (absent, or the dims of Y). One to three spatial axes.
  *         W is [group, taps * C / group, M / group] in ASC_LAYOUT_PANEL32, a row for each tap and channel, the
  *         channels of a tap together; or [taps, M] when each group has one input and one output channel.
  *         Or W is in ASC_LAYOUT_PAIRS32, the channels of a tap and group made even by a zero; an odd number of
@@ -61,7 +61,6 @@ static int32_t read_conv(const asc_call *call, conv *c) {
     float low, high;
     ASC_REQUIRE(call, !c->y_narrow || ASC_FN(conv_limits)(&c->epilogue, &low, &high),
                 "conv_last: this activation has a float32 result");
-    ASC_REQUIRE(call, call->in[CONV_X].rank <= 4, "conv_last has one or two spatial axes");
     ASC_REQUIRE(call, c->taps <= CONV_MOST_TAPS, "conv_last: the kernel is too large");
     return read_weights(call, c);
 }
@@ -70,10 +69,10 @@ static int32_t read_conv(const asc_call *call, conv *c) {
 static int32_t prepare_channelwise(asc_call *call, const conv *c) {
     int64_t ns = ASC_FN(conv_cost)(c), vectors = asc_ceil_div(c->out_channels, ASC_VF);
     int64_t wanted = call->threads < 2 || ns < 16000 ? 1 : asc_least(ns / 8000, call->threads * 4);
-    int64_t spans = asc_least(c->out[HEIGHT], asc_ceil_div(wanted, c->batch));
+    int64_t planes = c->batch * c->out[DEPTH], spans = asc_least(c->out[HEIGHT], asc_ceil_div(wanted, planes));
     if (c->out[HEIGHT] < 2 * wanted) spans = 1;
     call->scratch[SPAN] = asc_ceil_div(c->out[HEIGHT], spans);
-    call->scratch[SPANS] = c->batch * asc_ceil_div(c->out[HEIGHT], call->scratch[SPAN]);
+    call->scratch[SPANS] = planes * asc_ceil_div(c->out[HEIGHT], call->scratch[SPAN]);
     call->scratch[PARTS] = asc_least(vectors, asc_ceil_div(wanted, call->scratch[SPANS]));
     call->scratch[SERIAL] = wanted == 1;
     return ASC_OK;
@@ -89,11 +88,11 @@ int32_t ASC_FN(conv_last_prepare)(asc_call *call) {
 static void channelwise_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     const conv *c = arg;
     int64_t spans = call->scratch[SPANS], parts = call->scratch[PARTS], span = call->scratch[SPAN];
-    int64_t per_image = spans / c->batch, part = chunk / spans, index = chunk % spans;
-    int64_t vectors = asc_ceil_div(c->out_channels, ASC_VF), row = index % per_image * span;
+    int64_t per_plane = spans / (c->batch * c->out[DEPTH]), part = chunk / spans, index = chunk % spans;
+    int64_t vectors = asc_ceil_div(c->out_channels, ASC_VF), row = index % per_plane * span;
     int64_t first = asc_split_at(vectors, parts, part) * ASC_VF, end = asc_split_at(vectors, parts, part + 1) * ASC_VF;
     (void)worker;
-    ASC_FN(conv_channelwise)(c, index / per_image, row, asc_least(span, c->out[HEIGHT] - row), first,
+    ASC_FN(conv_channelwise)(c, index / per_plane, row, asc_least(span, c->out[HEIGHT] - row), first,
                              asc_least(end, c->out_channels) - first);
 }
 

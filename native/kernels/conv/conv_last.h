@@ -29,12 +29,14 @@ static inline int conv_is_in_place(const conv *c) {
     return in_place;
 }
 
-/* Floats (or pairs) of the copy that windows of `count` rows (flat: pixels) of an image read; INT64_MAX on overflow. */
+/* Floats (or pairs) of the copy that windows of `count` rows (flat: pixels) of a plane read; INT64_MAX on overflow. */
 int64_t ASC_FN(conv_strip_size)(const conv *c, int64_t count);
-/* Makes that copy: rows [row, row + count) of an image, or pixels [row, row + count) of the batch. */
-void ASC_FN(conv_fill_strip)(const conv *c, int64_t image, int64_t row, int64_t count, float *strip);
-/* Pixels of a line of the copy. */
+/* Makes that copy: rows [row, row + count) of output plane `plane` of the batch (image * depth of Y + place), or pixels
+ * [row, row + count) of the batch. */
+void ASC_FN(conv_fill_strip)(const conv *c, int64_t plane, int64_t row, int64_t count, float *strip);
+/* Pixels of a line of the copy, and its lines for each plane of taps. */
 int64_t ASC_FN(conv_strip_width)(const conv *c);
+int64_t ASC_FN(conv_strip_lines)(const conv *c, int64_t count);
 /* Lines of the copy from what a row of taps reads to what the next one does: rows between them that no window of
  * `count` rows reads are left out. */
 int64_t ASC_FN(conv_strip_step)(const conv *c, int64_t count);
@@ -43,8 +45,8 @@ int64_t ASC_FN(conv_strip_step)(const conv *c, int64_t count);
 static inline int conv_is_channelwise(const conv *c) {
     return c->group_in == 1 && c->group_out == 1;
 }
-/* Rows [row, row + rows) of an image, channels [channel, channel + channels). */
-void ASC_FN(conv_channelwise)(const conv *c, int64_t image, int64_t row, int64_t rows, int64_t channel,
+/* Rows [row, row + rows) of an output plane of the batch, channels [channel, channel + channels). */
+void ASC_FN(conv_channelwise)(const conv *c, int64_t plane, int64_t row, int64_t rows, int64_t channel,
                               int64_t channels);
 
 /* The bounds of an activation that only limits its argument; 0 for other activations, whose bounds are infinite. */

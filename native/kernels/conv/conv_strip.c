@@ -1,4 +1,5 @@
-/* The inputs of a strip of output rows, with their padding, as windows with channels last read them. */
+/* The inputs of a strip of output rows, with their padding, as windows with channels last read them: the lines of
+ * each plane of taps in turn. */
 #include "conv_last.h"
 #include "matmul/gemm_pack.h"
 #include "pairs.h"
@@ -20,14 +21,15 @@ int64_t ASC_FN(conv_strip_step)(const conv *c, int64_t count) {
     return asc_least(c->dilation[HEIGHT], tap_rows(c, count));
 }
 
-static int64_t strip_lines(const conv *c, int64_t count) {
+int64_t ASC_FN(conv_strip_lines)(const conv *c, int64_t count) {
     return (c->kernel[HEIGHT] - 1) * ASC_FN(conv_strip_step)(c, count) + tap_rows(c, count);
 }
 
 int64_t ASC_FN(conv_strip_size)(const conv *c, int64_t count) {
     int64_t floats;
     if (conv_is_flat(c)) return asc_mul_ok(count, c->depth, &floats) ? floats : INT64_MAX;
-    if (!asc_mul_ok(strip_lines(c, count), ASC_FN(conv_strip_width)(c), &floats)) return INT64_MAX;
+    if (!asc_mul_ok(ASC_FN(conv_strip_lines)(c, count), ASC_FN(conv_strip_width)(c), &floats)) return INT64_MAX;
+    if (!asc_mul_ok(floats, c->kernel[DEPTH], &floats)) return INT64_MAX;
     return asc_mul_ok(floats, c->depth, &floats) ? floats : INT64_MAX;
 }
 
@@ -114,8 +116,10 @@ static void pair_pixels(const conv *c, int64_t pixel, int64_t count, float *out)
     }
 }
 
-static void copy_pixels(const conv *c, int64_t image, int64_t row, int64_t column, int64_t count, float *out) {
-    int64_t at = row * c->in[WIDTH] + column, channels = c->in_channels;
+/* Neighbours of a row of a plane of an image, which all exist. */
+static void copy_pixels(const conv *c, int64_t image, int64_t plane, int64_t row, int64_t column, int64_t count,
+                        float *out) {
+    int64_t at = (plane * c->in[HEIGHT] + row) * c->in[WIDTH] + column, channels = c->in_channels;
     if (!c->x_last)
         (c->pairs ? interleave_pairs : interleave)(c->x + image * channels * c->in_size + at, c->in_size, channels,
                                                    count, out);
@@ -125,8 +129,9 @@ static void copy_pixels(const conv *c, int64_t image, int64_t row, int64_t colum
         memcpy(out, c->x + (image * c->in_size + at) * channels, (size_t)(count * channels) * sizeof *out);
 }
 
-static void fill_rows(const conv *c, int64_t image, int64_t row, int64_t rows, float *strip) {
-    int64_t width = ASC_FN(conv_strip_width)(c), lines = strip_lines(c, rows);
+/* What one plane of taps reads, from a plane of an image. */
+static void fill_lines(const conv *c, int64_t image, int64_t plane, int64_t row, int64_t rows, float *strip) {
+    int64_t width = ASC_FN(conv_strip_width)(c), lines = ASC_FN(conv_strip_lines)(c, rows);
     int64_t top = row * c->stride[HEIGHT] - c->pad[HEIGHT], step = ASC_FN(conv_strip_step)(c, rows);
     int64_t before = asc_least(asc_most(c->pad[WIDTH], 0), width), from = before - c->pad[WIDTH];
     int64_t count = asc_most(asc_least(width - before, c->in[WIDTH] - from), 0), after = width - before - count;
@@ -137,26 +142,39 @@ static void fill_rows(const conv *c, int64_t image, int64_t row, int64_t rows, f
             continue;
         }
         zero(c, strip, before);
-        copy_pixels(c, image, at, from, count, strip + before * c->depth);
+        copy_pixels(c, image, plane, at, from, count, strip + before * c->depth);
         zero(c, strip + (before + count) * c->depth, after);
+    }
+}
+
+static void fill_rows(const conv *c, int64_t image, int64_t place, int64_t row, int64_t rows, float *strip) {
+    int64_t pixels = ASC_FN(conv_strip_lines)(c, rows) * ASC_FN(conv_strip_width)(c);
+    for (int64_t k = 0; k < c->kernel[DEPTH]; k++, strip += pixels * c->depth) {
+        int64_t plane = place * c->stride[DEPTH] - c->pad[DEPTH] + k * c->dilation[DEPTH];
+        if (plane < 0 || plane >= c->in[DEPTH])
+            zero(c, strip, pixels);
+        else
+            fill_lines(c, image, plane, row, rows, strip);
     }
 }
 
 static void fill_pixels(const conv *c, int64_t pixel, int64_t count, float *strip) {
     for (int64_t p = pixel; p < pixel + count; p++, strip += c->depth) {
-        int64_t place = p % c->out_size;
-        int64_t row = place / c->out[WIDTH] * c->stride[HEIGHT] - c->pad[HEIGHT];
-        int64_t column = place % c->out[WIDTH] * c->stride[WIDTH] - c->pad[WIDTH];
-        if (row < 0 || row >= c->in[HEIGHT] || column < 0 || column >= c->in[WIDTH])
+        int64_t line = p % c->out_size / c->out[WIDTH];
+        int64_t plane = line / c->out[HEIGHT] * c->stride[DEPTH] - c->pad[DEPTH];
+        int64_t row = line % c->out[HEIGHT] * c->stride[HEIGHT] - c->pad[HEIGHT];
+        int64_t column = p % c->out[WIDTH] * c->stride[WIDTH] - c->pad[WIDTH];
+        int inside = plane >= 0 && plane < c->in[DEPTH] && row >= 0 && row < c->in[HEIGHT];
+        if (!inside || column < 0 || column >= c->in[WIDTH])
             zero(c, strip, 1);
         else
-            copy_pixels(c, p / c->out_size, row, column, 1, strip);
+            copy_pixels(c, p / c->out_size, plane, row, column, 1, strip);
     }
 }
 
-void ASC_FN(conv_fill_strip)(const conv *c, int64_t image, int64_t row, int64_t count, float *strip) {
+void ASC_FN(conv_fill_strip)(const conv *c, int64_t plane, int64_t row, int64_t count, float *strip) {
     if (conv_is_flat(c))
         fill_pixels(c, row, count, strip);
     else
-        fill_rows(c, image, row, count, strip);
+        fill_rows(c, plane / c->out[DEPTH], plane % c->out[DEPTH], row, count, strip);
 }
