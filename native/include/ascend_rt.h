@@ -120,8 +120,9 @@ typedef struct asc_tensor {
 #define ASC_PLAN_MAGIC 0x4E4C5041 /* "APLN" */
 #define ASC_PLAN_VERSION 1
 /* 2: fallback partitions; 3: int8 in panels; 4: profiles; 5: float16 in panels, int8 in quads; 6: weights in files;
- * 7: agreements; 8: those of which either side may be 1 */
-#define ASC_READER_VERSION 8
+ * 7: agreements; 8: those of which either side may be 1; 9: products that normalise rows or are gated, and bfloat16
+ * between products, norms and attention */
+#define ASC_READER_VERSION 9
 #define ASC_ALIGN 64
 
 typedef struct asc_plan_header {

@@ -5,7 +5,7 @@ filled through cffi, so that the C compiler's layout is the only one there is.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,11 +23,12 @@ from ascend_ep.compiler.plan import (
     Weight,
 )
 from ascend_ep.errors import AscendError
-from ascend_ep.opdef.agreements import Agreement, OrOne
+from ascend_ep.opdef.agreements import Agreement
 from ascend_ep.runtime._rt import ffi, lib
-from ascend_ep.runtime.layouts import LAYOUT_NAMES, LAYOUTS
+from ascend_ep.runtime.layouts import LAYOUTS
 
 from .pools import Pools
+from .reader_version import min_reader
 
 NONE: int = lib.ASC_NONE
 INT64_MAX = 2**63 - 1
@@ -128,18 +129,12 @@ class PlanImage:
                 (lib.ASC_SEC_AGREEMENTS, agreements),
                 (lib.ASC_SEC_STRINGS, (1, bytes(self._pools.strings))),
             ],
-            self._min_reader(values, partitions),
+            min_reader(
+                self._plan,
+                {v["layout"] for v in values},
+                weight_files=bool(self._placed.weight_files),
+            ),
         )
-
-    def _min_reader(
-        self, values: Sequence[Mapping[str, Any]], partitions: Sequence[Mapping[str, Any]]
-    ) -> int:
-        """The oldest reader that knows all of this (ASC_READER_VERSION)."""
-        known = [4] if self._plan.profiles else [1]
-        known += [6] if self._placed.weight_files else []
-        known += [8 if a.or_one == OrOne.EITHER else 7 for a in self._plan.agreements]
-        known += [2] if any(p.get("fallback") for p in partitions) else []
-        return max(*known, *(LAYOUTS[LAYOUT_NAMES[v["layout"]]].reader for v in values), 1)
 
     # --- records ------------------------------------------------------------------------------
 
