@@ -1,7 +1,8 @@
-/* Memory that is given out again: where blocks begin, which come back, and how much is held. */
+/* Memory that is given out again: where blocks begin, which come back, in what pages, and how much is held. */
 #include <pthread.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "blocks.h"
 #include "check.h"
@@ -59,6 +60,32 @@ static void check_best_fit(block_pool *pool) {
     blocks_shrink(pool);
 }
 
+/* What blocks ask of the system comes by here (--wrap): the last advice to use huge pages. */
+static struct {
+    char *start;
+    size_t bytes;
+} huge;
+int __wrap_madvise(void *start, size_t bytes, int advice);
+int __wrap_madvise(void *start, size_t bytes, int advice) {
+    if (advice == MADV_HUGEPAGE) huge.start = start, huge.bytes = bytes;
+    return 0;
+}
+
+/* From BLOCK_HUGE on, but not those that are had once, as weights are. */
+static void check_huge_pages(block_pool *pool) {
+    const size_t sizes[] = {BLOCK_HUGE - BLOCK_PAGE, BLOCK_HUGE, 3 * BLOCK_HUGE + 5};
+    for (int i = 0; i < 3; i++) {
+        huge.start = NULL, huge.bytes = 0;
+        char *once = blocks_take_once(sizes[i]);
+        CHECK(once && !huge.start);
+        char *taken = blocks_take(pool, sizes[i]);
+        CHECK(taken && huge.start == (i ? taken : NULL) && huge.bytes >= (i ? sizes[i] / BLOCK_PAGE * BLOCK_PAGE : 0));
+        blocks_give(pool, taken);
+        blocks_give(pool, once);
+    }
+    blocks_shrink(pool);
+}
+
 /* What is kept and what is out are never more than was out at one time. */
 static void check_bound(block_pool *pool) {
     void *a = blocks_take(pool, 100 * KB), *b = blocks_take(pool, 300 * KB);
@@ -113,6 +140,7 @@ int main(void) {
     check_alignment(pool);
     check_reuse(pool);
     check_best_fit(pool);
+    check_huge_pages(pool);
     check_bound(pool);
     check_threads(pool);
     blocks_release(pool);

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import re
+from pathlib import Path
 
 import numpy as np
 import onnx.helper as oh
@@ -15,6 +17,7 @@ RELEASE = int(ort.__version__.split(".")[1])
 #: Older ones use a provider's allocator after they deleted it.
 OFFERED = pytest.mark.skipif(RELEASE < 28, reason="memory is offered from onnxruntime 1.28 on")
 LARGE = (64, 1024)  # 256 KB
+HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage")
 
 
 def doubled() -> bytes:
@@ -41,6 +44,25 @@ def test_large_results_begin_at_a_page(shape: tuple[int, int]) -> None:
     assert [offset(a) for a in (y.ctypes.data, z.data_ptr(), bound.data_ptr())] == [0, 0, 0]
     for result in (y, z.numpy(), bound.numpy()):
         np.testing.assert_array_equal(result, x + x)
+
+
+def is_huge(address: int) -> bool:
+    """Whether the system may use huge pages there, as it was told to."""
+    inside = False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        if found := re.match(r"([0-9a-f]+)-([0-9a-f]+) ", line):
+            inside = int(found[1], 16) <= address < int(found[2], 16)
+        elif inside and line.startswith("VmFlags:"):
+            return "hg" in line.split()
+    return False
+
+
+@OFFERED
+@pytest.mark.skipif(not HUGE_PAGES.exists(), reason="this system has no transparent huge pages")
+def test_results_of_megabytes_are_in_huge_pages() -> None:
+    s, x = strict(doubled()), weights(0, 1024, 1024)  # 4 MB
+    (y,) = s.run(None, {"x": x})
+    assert is_huge(y.ctypes.data + y.nbytes // 2)
 
 
 @OFFERED
