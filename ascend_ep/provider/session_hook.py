@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ascend_ep.provider import pending, weights_in_place
+from ascend_ep.provider import pending, shared_options, weights_in_place
 from ascend_ep.provider.declarations import declare_for, is_defined
 from ascend_ep.provider.library import ALIAS, EP_NAME
 from ascend_ep.provider.model_operators import ModelOperators, read_operators
@@ -78,8 +78,8 @@ def prepare(
         registry, operators = declared
         pending.announce(session, registry)
         may_lend = bool(path) and providers[0] == EP_NAME and is_defined(operators, registry)
-    if not (may_lend and _creating.session is session and weights_in_place.lend(session, session_options)):
-        weights_in_place.forget_folder(session_options)
+    if _creating.session is session and not (may_lend and weights_in_place.lend(session, session_options)):
+        shared_options.enter(session, session_options)
 
 
 def declare(
@@ -136,6 +136,7 @@ def _wrap_creation(module: ModuleType) -> None:
             original(self, providers, *args, **named)
         finally:
             _creating.session = outer
+            shared_options.leave(self)
             weights_in_place.give_back(self)
 
     session_class._create_inference_session = _create_inference_session

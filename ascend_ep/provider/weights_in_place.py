@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ascend_ep.provider import shared_options
 from ascend_ep.provider.wire import delimited, fields, key, varint
 
 #: Bytes from which on a weight is left in the file: mapping one takes as long as copying 64 KB.
@@ -29,27 +30,18 @@ _OTHER_DATA = frozenset((3, 4, 5, 6, 7, 10, 11, _EXTERNAL_DATA, _DATA_LOCATION))
 _TYPES = frozenset((1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 16))  # whole bytes, and no strings
 _EXTERNAL = 1
 
-_FOLDER = "session.model_external_initializers_file_folder_path"
-_OURS = "ascend_ep.weights_folder"
-
 _paths: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 
 
 def lend(session: Any, session_options: Any) -> bool:
     """Lets the session read its model's weights from their file, where that is possible and pays."""
-    path = Path(os.path.realpath(session._model_path))
-    present = _entry(session_options, _FOLDER)
-    if present and present != path.anchor:
-        return False
     if session_options.optimized_model_filepath:
         return False  # what is written then would refer to the file, too
+    path = Path(os.path.realpath(session._model_path))
     model = without_weights(str(path), str(path.relative_to(path.anchor)))
-    if model is None:
+    # The root: other threads may use the options for models in other folders at the same time.
+    if model is None or not shared_options.enter_rooted(session, session_options, path.anchor):
         return False
-    if not present:
-        # The root: other threads may use the options for models in other folders at the same time.
-        session_options.add_session_config_entry(_FOLDER, path.anchor)
-        session_options.add_session_config_entry(_OURS, path.anchor)
     _paths[session] = session._model_path
     session._model_path, session._model_bytes = None, model
     return True
@@ -60,20 +52,6 @@ def give_back(session: Any) -> None:
     path = _paths.pop(session, None)
     if path is not None:
         session._model_path, session._model_bytes = path, None
-
-
-def forget_folder(session_options: Any) -> None:
-    """For a model that isn't lent: its files are found as always, whatever `lend` did to the options."""
-    ours = _entry(session_options, _OURS)
-    if ours is not None and _entry(session_options, _FOLDER) == ours:
-        session_options.add_session_config_entry(_FOLDER, "")
-
-
-def _entry(session_options: Any, name: str) -> str | None:
-    try:
-        return str(session_options.get_session_config_entry(name))
-    except RuntimeError:
-        return None
 
 
 def without_weights(path: str, location: str) -> bytes | None:

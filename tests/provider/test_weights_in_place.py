@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -13,7 +16,7 @@ import pytest
 from onnx.external_data_helper import load_external_data_for_model, set_external_data
 from provider_graphs import model, two_layers, two_layers_reference, value, weights
 
-from ascend_ep.provider import placement, report, weights_in_place
+from ascend_ep.provider import placement, report, session_hook, shared_options, weights_in_place
 from ascend_ep.provider.weights_in_place import without_weights
 
 
@@ -132,23 +135,67 @@ def test_options_that_lent_a_model_serve_one_with_files_of_its_own(tmp_path: Pat
     """By whatever provider, and no model may name a file elsewhere."""
     options = ort.SessionOptions()
     session(saved(tmp_path, two_layers()), options)
-    beside = tmp_path / "beside"
-    beside.mkdir()
-    content = onnx.load_from_string(two_layers())
-    onnx.save(content, beside / "b.onnx", save_as_external_data=True, location="b.data", size_threshold=0)
+    assert options.get_session_config_entry(shared_options.FOLDER) == ""
+    path = beside(tmp_path / "beside")
     for providers in (["AscendEP"], ["CPUExecutionProvider"]):
-        ort.InferenceSession(str(beside / "b.onnx"), options, providers=providers, enable_fallback=0)
-    content = onnx.load(beside / "b.onnx", load_external_data=False)
+        ort.InferenceSession(path, options, providers=providers, enable_fallback=0)
+    content = onnx.load(path, load_external_data=False)
     for tensor in content.graph.initializer:
         for entry in tensor.external_data:
             if entry.key == "location":
-                entry.value = str(beside / "b.data")[1:]
+                entry.value = str(tmp_path / "beside" / "b.data")[1:]
     elsewhere = content.SerializeToString()
     for source in (saved(tmp_path, elsewhere, "c.onnx"), elsewhere):
         session(saved(tmp_path, two_layers()), options)
         with pytest.raises(Exception, match="External data path"):
             session(source, options)
     assert len(lent) == 3
+
+
+def beside(folder: Path) -> str:
+    """A model whose weights are in another file of its folder."""
+    folder.mkdir()
+    path = str(folder / "b.onnx")
+    content = onnx.load_from_string(two_layers())
+    onnx.save(content, path, save_as_external_data=True, location="b.data", size_threshold=0)
+    return path
+
+
+@pytest.mark.parametrize("first", ["lent", "beside"])
+def test_threads_share_options(
+    tmp_path: Path, lent: list[str], monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    """Of a model that lends and one that can't, one is being created while the other begins."""
+    paths = {"lent": saved(tmp_path / "a", two_layers()), "beside": beside(tmp_path / "b")}
+    (second,) = paths.keys() - {first}
+    options, prepared, done = ort.SessionOptions(), threading.Event(), threading.Event()
+    plain = session_hook.prepare
+
+    def prepare(created: Any, *others: Any) -> None:
+        path = created._model_path
+        plain(created, *others)
+        if path == paths[first]:
+            prepared.set()
+            done.wait(1)  # all the time the other could take, if it doesn't wait in its turn
+
+    monkeypatch.setattr(session_hook, "prepare", prepare)
+
+    def create_second() -> ort.InferenceSession:
+        prepared.wait(30)
+        try:
+            return session(paths[second], options)
+        finally:
+            done.set()
+
+    with ThreadPoolExecutor(2) as threads:
+        made = [threads.submit(session, paths[first], options), threads.submit(create_second)]
+        x = weights(3, 5, 8)
+        for future in made:
+            np.testing.assert_allclose(
+                future.result(60).run(None, {"x": x})[0], two_layers_reference(x), atol=1e-5
+            )
+    assert len(lent) == 1
+    session(paths["lent"], options), session(paths["beside"], options)  # nobody is left in there
 
 
 def test_what_is_written_has_its_weights(tmp_path: Path, lent: list[str]) -> None:
