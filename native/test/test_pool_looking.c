@@ -43,7 +43,8 @@ static uint64_t looking_ns(int regions, uint64_t work_ns, useconds_t pause_us) {
     pair p = {.work_ns = work_ns};
     asc_parallel(&call, 2, meet, &p); /* starts the worker */
     usleep(10000);
-    p.joined = 0, p.worker_ns = 0;
+    p.joined = 0;
+    p.worker_ns = 0;
     uint64_t process = cpu_ns(CLOCK_PROCESS_CPUTIME_ID), caller = cpu_ns(CLOCK_THREAD_CPUTIME_ID);
     for (int i = 0; i < regions; i++) {
         p.begun = 0;
