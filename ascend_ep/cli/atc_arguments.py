@@ -1,7 +1,7 @@
 """The command-line grammar of atc: getopt_long's, with atc's own messages.
 
 `--name=value`, `--name value`, `-name=value`; `-` inside a name is `_`; an unambiguous prefix of a
-name is that name; of a repeated flag the last value counts.
+name is that name; of a repeated flag the last value counts, except that a list of ours grows.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def parse(arguments: Sequence[str]) -> dict[str, str]:
             value = rest.pop(0)
         elif not equals and flag.kind != "optional" and rest and not rest[0].startswith("-"):
             value = rest.pop(0)
-        given[flag.name] = value
+        given[flag.name] = f"{given[flag.name]};{value}" if flag.adds and flag.name in given else value
     return given
 
 

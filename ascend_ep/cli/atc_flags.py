@@ -22,6 +22,8 @@ class Flag:
     values: tuple[str, ...] = ()
     effect: str = ACTS
     kept: bool = False
+    #: Given again, it adds to what was given, as if it stood behind a semicolon.
+    adds: bool = False
 
     @property
     def acts(self) -> bool:
@@ -135,8 +137,13 @@ FLAGS: tuple[Flag, ...] = (
     ),
     Flag("check_report", "text", "The report that mode 3 writes", "check_result.json"),
     Flag("display_model_info", "switch", "Show the .om after writing it", "0", ("0", "1")),
-    Flag("custom_op_info", "file", "JSON of custom operators (our extension)"),
-    Flag("custom_op", "text", "Type:./library.so[;...]: a custom operator from a library (our extension)"),
+    Flag("custom_op_info", "file", "JSON of custom operators, a.json[;...] (our extension)", adds=True),
+    Flag(
+        "custom_op",
+        "text",
+        "Type:./library.so[;...]: a custom operator from a library (our extension)",
+        adds=True,
+    ),
     Flag("dump", "text", "A folder for the text of every conversion step (our extension)"),
     Flag(
         "self_check",

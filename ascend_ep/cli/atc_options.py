@@ -39,13 +39,14 @@ def conversion_options(
     """The options of the conversion that these flags ask for."""
     from ascend_ep.compiler.convert_options import ConvertOptions
     from ascend_ep.compiler.device.soc import find_soc
+    from ascend_ep.opdef.library import separate
     from ascend_ep.opdef.registry import Registry
 
     soc = given.get("soc_version", "")
     if soc:
         find_soc(soc)
     libraries = [f"{name}:{path}" for name, path in parse_custom_ops(given.get("custom_op", "")).items()]
-    definitions = [str(existing(path)) for path in given.get("custom_op_info", "").split(";") if path]
+    definitions = [str(existing(path)) for path in separate(given.get("custom_op_info", ""))]
     shapes, ranges, profiles = input_shapes(given)
     mode, asked = precision(given), implementations(given)
     return ConvertOptions(

@@ -110,7 +110,6 @@ def parse_out_nodes(text: str) -> list[tuple[str, int | None]]:
 
 def parse_custom_ops(text: str) -> dict[str, str]:
     """`Type:./library.so[;domain::Type2:./other.so]` -> {operator: library}."""
-    from ascend_ep.opdef.library import parse_custom_op
+    from ascend_ep.opdef.library import parse_custom_op, separate
 
-    entries = (entry.strip() for entry in text.split(";"))
-    return {name: str(path) for name, path in (parse_custom_op(e) for e in entries if e)}
+    return {name: str(path) for name, path in map(parse_custom_op, separate(text))}

@@ -28,16 +28,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _refuse_code(given: dict[str, str]) -> None:
     """Raises AscendError E50043 for definitions that name sources or libraries."""
     from ascend_ep.opdef.definition import Library, Source
+    from ascend_ep.opdef.library import separate
     from ascend_ep.opdef.loader import load_definitions
 
-    path = given.get("custom_op_info")
-    for opdef in load_definitions(path) if path else ():
-        if isinstance(opdef.semantics, Source | Library):
-            raise AscendError(
-                "E50043",
-                opdef.op,
-                "its definition brings native code, which a server doesn't take from its repository.",
-            )
+    for path in separate(given.get("custom_op_info", "")):
+        for opdef in load_definitions(path):
+            if isinstance(opdef.semantics, Source | Library):
+                raise AscendError(
+                    "E50043",
+                    opdef.op,
+                    "its definition brings native code, which a server doesn't take from its repository.",
+                )
 
 
 if __name__ == "__main__":

@@ -64,6 +64,7 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
     options.progress("loading")
     model = load_model(source, base_dir=options.base_dir, memory=options.memory)
     dump.model("loaded", model)
+    registry = registry.beside([(domain, name) for domain, name, _ in model.functions])
     names = node_names(model)
     declare(model, options)
     insert_stored(model, options.preprocessing)

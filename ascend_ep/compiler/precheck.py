@@ -45,8 +45,10 @@ def precheck(source: Source, options: ConvertOptions) -> list[Finding]:
 
     Raises the AscendError of a model that can't be loaded or whose shapes contradict each other.
     """
-    registry = options.registry or Registry.from_options()
     model = load_model(source, base_dir=options.base_dir, memory=options.memory)
+    registry = (options.registry or Registry.from_options()).beside(
+        [(domain, name) for domain, name, _ in model.functions]
+    )
     declare(model, options)
     facts = infer_facts(model, registry)
     semantics = Semantics(model, registry)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import prod
 from typing import Any, Protocol
 
@@ -33,6 +33,9 @@ class Registry(Protocol):
 
     def resolve(self, domain: str, op_type: str, version: int) -> Any:
         """A `Resolved` (opdef, source), or None."""
+
+    def beside(self, functions: Collection[tuple[str, str]]) -> Registry:
+        """The definitions in force for a model with these functions, as (domain, type)."""
 
 
 #: More elements than this are in no address space.

@@ -47,7 +47,8 @@ class Reference:
     ) -> None:
         proto = onnx.ModelProto()
         proto.CopyFrom(model if isinstance(model, onnx.ModelProto) else onnx.load(os.fspath(model)))
-        self.registry = _default_registry() if registry is None else registry
+        registry = _default_registry() if registry is None else registry
+        self.registry = registry.beside([(f.domain, f.name) for f in proto.functions])
         versions = {canonical_domain(o.domain): o.version for o in proto.opset_import}
         for node in _nodes(proto):
             node.domain = canonical_domain(node.domain)

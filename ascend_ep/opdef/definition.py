@@ -130,6 +130,10 @@ class OpDef:
         )
 
 
+#: The domain of nodes that fusion and AIPP make. A function there only repeats what its definition says.
+OWN_DOMAIN = "ascend_ep"
+
+
 def canonical_domain(domain: str) -> str:
     """ONNX's two spellings of the default domain are one."""
     return "" if domain == "ai.onnx" else domain

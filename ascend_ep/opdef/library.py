@@ -17,6 +17,11 @@ _TEXT = re.compile(
 )
 
 
+def separate(text: str) -> list[str]:
+    """The items of a list as options have it: `a.json;b.json`, `RoPE:./rope.so;Swish:./swish.so`."""
+    return [item for item in (part.strip() for part in text.split(";")) if item]
+
+
 def parse_custom_op(text: str) -> tuple[str, Path]:
     """`Type:LIBRARY` or `domain::Type:LIBRARY` to the qualified type and the path. Raises E10001."""
     match = _TEXT.fullmatch(text)

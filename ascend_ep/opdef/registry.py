@@ -1,21 +1,22 @@
 """Which definition a node means: the places definitions come from, in order, and what each contributes.
 
 The order: a library given with --custom_op; definitions given with --custom_op_info; the folder
-$ASCEND_CUSTOM_OPS; the built-in op_schemas. A definition without semantics of its own (the short form
-`{"op","input_num","output_num","attr"}`, or an msopgen prototype) declares the operator and takes its
-semantics from the next place that has them.
+$ASCEND_CUSTOM_OPS; the functions of the model itself (`beside`); the built-in op_schemas. A definition
+without semantics of its own (the short form `{"op","input_num","output_num","attr"}`, or an msopgen
+prototype) declares the operator and takes its semantics from the next place that has them.
 """
 
 from __future__ import annotations
 
+import copy
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ascend_ep.errors import AscendError, nearest
-from ascend_ep.opdef.definition import Attribute, OpDef, canonical_domain
-from ascend_ep.opdef.library import library_definition, parse_custom_op
+from ascend_ep.opdef.definition import OWN_DOMAIN, Attribute, OpDef, canonical_domain
+from ascend_ep.opdef.library import library_definition, parse_custom_op, separate
 from ascend_ep.opdef.loader import load_definitions
 from ascend_ep.opdef.places import BuiltinPlace, FolderPlace, GivenPlace, Place
 
@@ -48,6 +49,7 @@ class Registry:
         self._folder = FolderPlace(f"${ENVIRONMENT_VARIABLE}", None if folder is None else Path(folder))
         self._builtin = BuiltinPlace("built-in", builtin)
         self._places: tuple[Place, ...] = (self._libraries, self._given, self._folder, self._builtin)
+        self._functions: frozenset[tuple[str, str]] = frozenset()
         self._resolved: dict[tuple[str, str, int], Resolved | None] = {}
 
     @classmethod
@@ -57,14 +59,27 @@ class Registry:
         custom_op_info: Sequence[str | Path] = (),
         environ: Mapping[str, str] = os.environ,
     ) -> Registry:
-        """From `Type:LIBRARY` texts, definition files and $ASCEND_CUSTOM_OPS."""
-        definitions = [d for path in custom_op_info for d in load_definitions(path)]
+        """From `Type:LIBRARY` texts, definition files and $ASCEND_CUSTOM_OPS. A text may be several of
+        either, separated by semicolons, as ascend-atc and the provider's options have them."""
+        texts = [[text] if isinstance(text, Path) else separate(text) for text in custom_op_info]
+        definitions = [d for paths in texts for path in paths for d in load_definitions(path)]
         folder = environ.get(ENVIRONMENT_VARIABLE) or None
         return cls(
-            libraries=dict(parse_custom_op(text) for text in custom_op),
+            libraries=dict(parse_custom_op(item) for text in custom_op for item in separate(text) or [text]),
             definitions=definitions,
             folder=folder,
         )
+
+    def beside(self, functions: Collection[tuple[str, str]]) -> Registry:
+        """The same for a model with these functions of its own, as (domain, type): built-in definitions for
+        any domain leave them alone, since only the body says what the model's author means by the name."""
+        theirs = {(canonical_domain(domain), name) for domain, name in functions if domain != OWN_DOMAIN}
+        if theirs <= self._functions:
+            return self
+        other = copy.copy(self)
+        other._functions = self._functions | theirs
+        other._resolved = {}
+        return other
 
     def resolve(self, domain: str, op_type: str, version: int) -> Resolved | None:
         """The definition of a node (`version`: the model's opset of its domain); None when no place knows it.
@@ -99,6 +114,8 @@ class Registry:
                 continue
             source = f"{place.name} ({found.origin})"
             if declared is None:
+                if place is self._builtin and found.domain is None and (domain, op_type) in self._functions:
+                    return None
                 return Resolved(found, source)
             return Resolved(complete(declared, found), f"{source}, declared in {declared.origin}")
         if declared is None:

@@ -6,7 +6,6 @@ whose private method has gone, and for programs that prefer to ask.
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from ascend_ep.errors import AscendError
 from ascend_ep.provider import registration, session_hook
 from ascend_ep.provider.library import ALIAS, EP_NAME
+from ascend_ep.runtime.options import onnxruntime
 
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview
 
@@ -27,10 +27,10 @@ def session(
 ) -> Any:
     """onnxruntime's InferenceSession on AscendEP, then CPU; `providers` None is ["AscendEP"].
 
-    Raises AscendError for wrong options and definitions, RuntimeError when onnxruntime is too old, and what
-    onnxruntime raises.
+    Raises AscendError for wrong options and definitions, and where there is no onnxruntime; RuntimeError
+    when it is too old, and what onnxruntime raises.
     """
-    ort = importlib.import_module("onnxruntime")
+    ort = onnxruntime()
     registration.register(ort)
     options = sess_options if isinstance(sess_options, ort.SessionOptions) else _converted(ort, sess_options)
     names, settings = _normalized(providers or [EP_NAME], provider_options)

@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from ascend_ep.opdef.definition import OpDef
     from ascend_ep.opdef.registry import Registry
 
-#: Separates the items of `custom_op_info` and `custom_op`.
-SEPARATOR = ";"
-
 _declared: list[OpDef] = []
 
 
@@ -42,12 +39,12 @@ def registry_of(options: Mapping[str, str]) -> Registry:
 
     Relative paths start at the working directory.
     """
-    from ascend_ep.opdef.library import parse_custom_op
+    from ascend_ep.opdef.library import parse_custom_op, separate
     from ascend_ep.opdef.loader import load_definitions
     from ascend_ep.opdef.registry import ENVIRONMENT_VARIABLE, Registry
 
-    files = _items(options.get("custom_op_info", ""))
-    libraries = dict(parse_custom_op(text) for text in _items(options.get("custom_op", "")))
+    files = separate(options.get("custom_op_info", ""))
+    libraries = dict(parse_custom_op(text) for text in separate(options.get("custom_op", "")))
     given = [opdef for file in files for opdef in load_definitions(Path(file).absolute())]
     return Registry(
         libraries={name: path.absolute() for name, path in libraries.items()},
@@ -68,7 +65,3 @@ def declare(source: str | Path | OpDef) -> None:
     from ascend_ep.opdef.loader import load_definitions
 
     _declared.extend([source] if isinstance(source, OpDef) else load_definitions(source))
-
-
-def _items(text: str) -> list[str]:
-    return [item.strip() for item in text.split(SEPARATOR) if item.strip()]

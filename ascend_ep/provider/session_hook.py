@@ -101,8 +101,8 @@ def declare(
     threads = session_options.intra_op_num_threads
     if threads > 0 and "num_threads" not in own and not os.environ.get("ASCEND_EP_THREADS"):
         own["num_threads"] = str(threads)  # a plugin can't read the session's own setting
-    registry = registry_of(own)
     operators = read_operators(model) if model else ModelOperators()
+    registry = registry_of(own).beside(operators.functions)
     declare_for(operators, registry, session_options)
     return registry, operators
 

@@ -229,3 +229,28 @@ def test_the_table_for_machines_beside_a_warning(capsys: pytest.CaptureFixture[s
     assert status == 0
     assert json.loads(Path("t.json").read_text())["counts"] == {"AscendEP": 4}
     assert "============ Display Model Info start ============" in lines
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--custom_op_info=twice.json", "--custom_op_info", "half.json"],
+        ["--custom_op_info=twice.json; half.json"],
+    ],
+)
+def test_definitions_from_several_files(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
+    """Each with its flag, or all in one; a flag that is there again takes nothing back."""
+    for op, factor in (("Twice", 2), ("Half", 0.5)):
+        tensors = {
+            "inputs": [{"name": "x", "type": "float32"}],
+            "outputs": [{"name": "y", "type": "float32"}],
+        }
+        Path(f"{op.lower()}.json").write_text(json.dumps({"op": op, **tensors, "formula": f"y = {factor}*x"}))
+    nodes = [helper.make_node("Twice", ["x"], ["t"]), helper.make_node("Half", ["t"], ["y"])]
+    rims = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4]) for name in ("x", "y")]
+    save(model(nodes, rims[:1], rims[1:]))
+    status, lines, _ = run(capsys, *LINE, *words)
+    assert (status, [line.split(":")[0].strip() for line in lines if "defined by" in line]) == (
+        0,
+        ["Half", "Twice"],
+    )

@@ -13,6 +13,7 @@ from simplified_models import build, node, ops, simplified
 from ascend_ep.errors import AscendError
 from ascend_ep.graph import load_model, run_passes
 from ascend_ep.graph.passes.contract import run_in_order, verify
+from ascend_ep.opdef.loader import parse_definitions
 from ascend_ep.opdef.registry import Registry
 
 
@@ -160,19 +161,36 @@ def test_large_results_are_not_folded(registry: Registry) -> None:
     assert ops(model) == {"Add": 1}
 
 
-def test_functions_without_definition_are_inlined(registry: Registry) -> None:
+def local_functions() -> onnx.ModelProto:
+    """Square and SiLU of domain "local", both with a body that squares: no SiLU that a library knows."""
     body = [node("Mul", ["a", "a"], ["s"]), node("Relu", ["s"], ["r"])]
     opsets = [helper.make_opsetid("", 17)]
-    square = helper.make_function("local", "Square", ["a"], ["r"], body, opsets)
-    silu = helper.make_function("local", "SiLU", ["a"], ["r"], body, opsets)
     proto = build(
         [node("Square", ["x"], ["t"], domain="local"), node("SiLU", ["t"], ["y"], domain="local")],
         {"x": [3]},
         ["y"],
     )
-    proto.functions.extend([square, silu])
+    proto.functions.extend(
+        helper.make_function("local", name, ["a"], ["r"], body, opsets) for name in ("Square", "SiLU")
+    )
     proto.opset_import.append(helper.make_opsetid("local", 1))
-    assert ops(simplified(proto, registry, x=(3,))) == {"Mul": 1, "Relu": 1, "SiLU": 1}
+    return proto
+
+
+def test_functions_are_inlined_whatever_built_in_operators_are_called(registry: Registry) -> None:
+    proto = local_functions()
+    own = registry.beside([(f.domain, f.name) for f in proto.functions])
+    assert ops(simplified(proto, own, x=(3,))) == {"Mul": 2, "Relu": 2}
+
+
+def test_functions_that_the_user_defines_stay_calls() -> None:
+    proto = local_functions()
+    given = parse_definitions(
+        '{"op": "SiLU", "inputs": [{"name": "x", "type": "float32"}],'
+        ' "outputs": [{"name": "y", "type": "float32"}], "formula": "y = x*x"}'
+    )
+    own = Registry(definitions=given).beside([(f.domain, f.name) for f in proto.functions])
+    assert ops(simplified(proto, own, x=(3,))) == {"Mul": 1, "Relu": 1, "SiLU": 1}
 
 
 def test_recursive_functions_are_refused(registry: Registry) -> None:

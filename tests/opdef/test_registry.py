@@ -205,3 +205,14 @@ def test_custom_op_names_an_existing_library(tmp_path: Path, library: Path) -> N
         Registry.from_options(custom_op=[f"RoPE:{tmp_path}/none.so"])
     registry = Registry.from_options(custom_op=[f"RoPE:{library}", f"a.b::X:{library}"], environ={})
     assert registry.resolve("a.b", "X", 1) is not None
+
+
+def test_a_text_of_several_files_or_libraries(tmp_path: Path) -> None:
+    for name in ("A", "B"):
+        text = f'{{"op": "{name}", "input_num": 1, "output_num": 1}}'
+        (tmp_path / f"{name}.json").write_text(text)
+        (tmp_path / f"{name}.so").write_bytes(b"")
+    files, libraries = f"{tmp_path}/A.json; {tmp_path}/B.json;", f"A:{tmp_path}/A.so;m::B:{tmp_path}/B.so"
+    registry = Registry.from_options([libraries], [files], {})
+    places = [name for name, opdef in registry.definitions() if opdef.op in ("A", "B")]
+    assert places == ["--custom_op"] * 2 + ["--custom_op_info"] * 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from pathlib import Path
 
@@ -14,6 +15,8 @@ import pytest
 from provider_graphs import FLOAT, NOISE, model, two_layers, two_layers_reference, value, weights, with_noise
 
 import ascend_ep
+from ascend_ep.compiler.convert import convert
+from ascend_ep.graph.reference import reference_run
 from ascend_ep.provider import report
 
 TOLERANCE = 1e-5  # two float32 products of depth 16 on values of order 1
@@ -215,6 +218,35 @@ def test_model_local_functions_are_inlined_and_claimed() -> None:
     s = strict(content)
     x = weights(1, 3, 4)
     np.testing.assert_allclose(s.run(None, {"x": x})[0].sum(-1), np.ones(3), rtol=1e-6)
+
+
+def test_a_models_own_function_is_no_built_in_operator_of_its_name() -> None:
+    """In every way to run it: local::Swish negates here, whatever our own Swish computes."""
+    negates = oh.make_function(
+        "local", "Swish", ["a"], ["b"], [oh.make_node("Neg", ["a"], ["b"])], [oh.make_opsetid("", 17)]
+    )
+    graph = oh.make_graph(
+        [oh.make_node("Swish", ["x"], ["y"], domain="local")],
+        "g",
+        [value("x", ["N", 4])],
+        [value("y", ["N", 4])],
+    )
+    opsets = [oh.make_opsetid("", 17), oh.make_opsetid("local", 1)]
+    content = oh.make_model(graph, opset_imports=opsets, functions=[negates], ir_version=9)
+    x = weights(1, 3, 4)
+    for s in (
+        strict(content.SerializeToString()),
+        ascend_ep.InferenceSession(content.SerializeToString()),
+        ascend_ep.InferenceSession(convert(content).to_bytes()),
+    ):
+        np.testing.assert_array_equal(s.run(None, {"x": x})[0], -x)
+    np.testing.assert_array_equal(reference_run(content, {"x": x})["y"], -x)
+
+
+def test_a_model_without_onnxruntime_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(ascend_ep.AscendError, match=r"E40010.*\n.*Install onnxruntime"):
+        ascend_ep.InferenceSession(two_layers())
 
 
 def test_weights_of_any_size_arrive(tmp_path: Path) -> None:

@@ -90,10 +90,15 @@ def definition(version: Path, **semantics: str) -> None:
 
 
 def test_own_operators_by_formula_but_not_by_code(tmp_path: Path) -> None:
+    """In the only file of definitions, or in the second of two."""
     root = tmp_path / "models"
     definition(root / "good" / "1", formula="y = 2 * x")
     definition(root / "bad" / "1", source="twice.c")
     (root / "bad" / "1" / "twice.c").write_text("")
+    other = {"op": "Other", "input_num": 1, "output_num": 1}
+    for name in ("good", "bad"):
+        (root / name / "1" / "other.json").write_text(json.dumps(other))
+        (root / name / "1" / "atc.cfg").write_text("--custom_op_info=other.json;twice.json")
     with serve(root, tmp_path / "cache", conversions=2) as running:
         np.testing.assert_array_equal(infer(running, "good", np.ones((2, 4), "f")), np.full((2, 4), 2))
         entries = {e.name: e for e in running.server.repository.index()}

@@ -15,13 +15,14 @@ import onnx_ir as ir
 from numpy.typing import NDArray
 
 from ascend_ep.errors import AscendError, did_you_mean
+from ascend_ep.opdef.definition import OWN_DOMAIN
 from ascend_ep.opdef.kernel_references import KERNEL_REFERENCES
 
 from .aipp_config import AippOp
 from .aipp_image import Preprocessing, preprocessing, refusal
 
 #: The domain of the operator in models that this module changes.
-DOMAIN = "ascend_ep"
+DOMAIN = OWN_DOMAIN
 
 
 #: What a bundle says of its preprocessing, among the metadata that get_modelmeta() shows.

@@ -10,11 +10,12 @@ import onnx_ir as ir
 
 from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.fusion.pattern import Match, Pattern
+from ascend_ep.opdef.definition import OWN_DOMAIN
 from ascend_ep.opdef.dims import Dim
 from ascend_ep.opdef.fusion_rules import Rule
 
 #: The domain of fused operators: those of our own op_schemas.
-DOMAIN = "ascend_ep"
+DOMAIN = OWN_DOMAIN
 
 FLOATS = (1, 10, 16)
 

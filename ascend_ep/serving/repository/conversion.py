@@ -23,7 +23,7 @@ from ascend_ep.serving.release import installed_version
 from ascend_ep.serving.settings import Settings
 
 from . import layout
-from .conversion_options import read_options
+from .conversion_options import files_named, read_options
 from .stamp import stamp_files
 
 log = logging.getLogger("ascend_ep.serving")
@@ -75,11 +75,11 @@ class Converter:
     def _key(self, folder: Path, options: dict[str, str]) -> str:
         """The digest of the model with what lies beside it, the options with their files, the compiler."""
         digest = hashlib.sha256(f"{installed_version()} {isa_name()}\n".encode())
-        named = {flag: Path(value) for flag, value in options.items() if os.path.isabs(value)}
+        named = files_named(options)
         for flag, value in sorted(options.items()):
-            said = named[flag].name if flag in named else value
+            said = ";".join(file.name for file in named[flag]) if flag in named else value
             digest.update(f"--{flag}={said}\n".encode())
-        for file in [*layout.files(folder), *named.values()]:
+        for file in [*layout.files(folder), *(file for files in named.values() for file in files)]:
             digest.update(f"{file.name}\n{file.stat().st_size}\n".encode())
             with self._places.contained(file).open("rb") as opened:
                 while block := opened.read(_BLOCK):

@@ -54,6 +54,7 @@ _FILES = frozenset(
         "op_precision_mode",
     }
 )
+_LISTS = frozenset({"custom_op_info"})  # of files, separated by semicolons
 _ELSEWHERE = "isn't for a server: give it to ascend-atc and serve the bundle"
 MAX_BYTES = 1 << 16
 
@@ -82,6 +83,17 @@ def read_options(places: Layout, name: str, version: Path) -> dict[str, str]:
     return DEFAULTS | chosen | given
 
 
+def files_named(options: dict[str, str]) -> dict[str, list[Path]]:
+    """Flag -> the files that its value names, of those flags that name any."""
+    return {flag: [*map(Path, _files(flag, value))] for flag, value in options.items() if flag in _FILES}
+
+
+def _files(flag: str, value: str) -> list[str]:
+    if flag not in _LISTS:
+        return [value]
+    return [file for file in (part.strip() for part in value.split(";")) if file]
+
+
 def _read_line(places: Layout, path: Path, number: int, text: str, given: dict[str, str]) -> None:
     name, equals, value = text.removeprefix("--").partition("=")
 
@@ -96,5 +108,5 @@ def _read_line(places: Layout, path: Path, number: int, text: str, given: dict[s
         near = did_you_mean(name, _VALUES | _FILES).rstrip("?.")
         raise refuse(f"--{name[:80]} {_ELSEWHERE}{near and '.' + near + '?'}")
     if name in _FILES:
-        value = str(places.contained(path.parent / value))
+        value = ";".join(str(places.contained(path.parent / file)) for file in _files(name, value))
     given[name] = value
