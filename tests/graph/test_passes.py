@@ -130,6 +130,26 @@ def test_batch_norm_folds_into_convolution(registry: Registry) -> None:
     assert ops(simplified(proto, registry, x=(2, 4, 7, 7))) == {"Conv": 2, "Relu": 1}
 
 
+@pytest.mark.parametrize("group", [1, 2, 4])
+def test_batch_norm_folds_into_transposed_convolution(registry: Registry, group: int) -> None:
+    random = np.random.default_rng(1)
+    constants = {
+        "w": random.standard_normal((4, 6 // group if group < 4 else 3, 3, 2)),
+        "scale": random.standard_normal(6 if group < 4 else 12),
+    }
+    outputs = len(constants["scale"])
+    constants |= {name: random.standard_normal(outputs) for name in ("b", "shift", "mean")}
+    constants["var"] = random.uniform(0.1, 2, outputs)
+    constants = {k: v.astype(np.float32) for k, v in constants.items()}
+    for bias in (["b"], []):
+        nodes = [
+            node("ConvTranspose", ["x", "w", *bias], ["c"], group=group, strides=[2, 1]),
+            node("BatchNormalization", ["c", "scale", "shift", "mean", "var"], ["y"]),
+        ]
+        proto = build(nodes, {"x": ["N", 4, 5, 6]}, ["y"], constants)
+        assert ops(simplified(proto, registry, x=(2, 4, 5, 6))) == {"ConvTranspose": 1}
+
+
 def test_batch_norm_of_a_shared_convolution_stays(registry: Registry) -> None:
     constants = {k: np.ones(2, np.float32) for k in ("s", "b", "m", "v")} | {
         "w": np.ones((2, 1, 1, 1), np.float32)

@@ -11,7 +11,7 @@ from simplified_models import build, node
 import ascend_ep
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
-from ascend_ep.compiler.plan import NativePartition
+from ascend_ep.compiler.plan import Insn, NativePartition
 
 rng = np.random.default_rng(0)
 
@@ -29,17 +29,22 @@ def transposed(
 
 def compared(model: onnx.ModelProto, *shapes: tuple[int, ...]) -> list[int]:
     """Runs on each shape; how each convolution of the plan is written: 1 transposed, 0 not."""
+    insns = instructions(model, *shapes)
+    return [
+        int(str(i.ints[2])) if i.kernel == "conv" else 0 for i in insns if i.kernel in ("conv", "conv_last")
+    ]
+
+
+def instructions(model: onnx.ModelProto, *shapes: tuple[int, ...]) -> list[Insn]:
+    """Of the plan, whose results on each shape are onnxruntime's."""
     conversion = convert(model, ConvertOptions(self_check=False, sample_seed=None, codegen="off"))
     mine = ascend_ep.InferenceSession(conversion.to_bytes())
     theirs = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     for shape in shapes:
         feeds = {"x": rng.standard_normal(shape).astype(np.float32)}
-        (got,), (want,) = mine.run(None, feeds), theirs.run(None, feeds)
-        np.testing.assert_allclose(got, want, rtol=1e-5, atol=2e-5)
-    insns = [i for p in conversion.plan.partitions if isinstance(p, NativePartition) for i in p.insns]
-    return [
-        int(str(i.ints[2])) if i.kernel == "conv" else 0 for i in insns if i.kernel in ("conv", "conv_last")
-    ]
+        for got, want in zip(mine.run(None, feeds), theirs.run(None, feeds), strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-5, atol=2e-5)
+    return [i for p in conversion.plan.partitions if isinstance(p, NativePartition) for i in p.insns]
 
 
 #: kernel, attributes
@@ -87,3 +92,27 @@ def test_infinities_stay_where_the_kernel_has_them() -> None:
     theirs = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     (got,), (want,) = session.run(None, {"x": x}), theirs.run(None, {"x": x})
     np.testing.assert_array_equal(np.isfinite(got), np.isfinite(want))
+
+
+@pytest.mark.parametrize("activation", ["Relu", "Sigmoid", "Tanh"])
+@pytest.mark.parametrize("named", ["y", "z"])
+def test_an_activation_belongs_to_the_convolution(activation: str, named: str) -> None:
+    """Also behind a batch norm, which is folded."""
+    random = {n: rng.standard_normal(5).astype(np.float32) for n in ("scale", "shift", "mean")}
+    weights = {"w": rng.standard_normal((6, 5, 4, 4)).astype(np.float32), "var": np.ones(5, np.float32)}
+    nodes = [
+        node("ConvTranspose", ["x", "w"], ["c"], strides=[2, 2], pads=[1, 1, 1, 1]),
+        node("BatchNormalization", ["c", "scale", "shift", "mean", "var"], ["z"]),
+        node(activation, ["z"], ["y"]),
+    ]
+    model = build(nodes[: 2 if named == "z" else 3], {"x": ("N", 6, 7, 4)}, [named], random | weights)
+    kernels = [i.kernel for i in instructions(model, (1, 6, 7, 4), (3, 6, 7, 4))]
+    assert kernels.count("conv") + kernels.count("conv_last") == 1
+    assert not {"batch_norm", "elementwise"} & set(kernels)
+
+
+def test_an_activation_of_what_is_a_result_stays() -> None:
+    weights = {"w": rng.standard_normal((6, 5, 2, 2)).astype(np.float32)}
+    nodes = [node("ConvTranspose", ["x", "w"], ["z"], strides=[2, 2]), node("Relu", ["z"], ["y"])]
+    model = build(nodes, {"x": (1, 6, 7, 4)}, ["z", "y"], weights)
+    assert [i.kernel for i in instructions(model, (1, 6, 7, 4))].count("elementwise") == 1

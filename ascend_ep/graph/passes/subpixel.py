@@ -6,7 +6,8 @@ an ordinary convolution; those of all remainders are one with s times the channe
 
     ConvTranspose     becomes     Conv -> places from channels -> Slice (of padding that is no multiple of s)
 
-The sums are the same products, none of them with a zero that the kernel doesn't have.
+The sums are the same products, none of them with a zero that the kernel doesn't have. An activation that
+alone reads the result goes before the places, where the convolution computes it with its sums.
 """
 
 from __future__ import annotations
@@ -17,10 +18,18 @@ from dataclasses import dataclass
 import numpy as np
 import onnx_ir as ir
 
-from ascend_ep.graph.passes.rewire import add_constant, attribute, bypass, integers, is_standard
+from ascend_ep.graph.passes.rewire import (
+    add_constant,
+    attribute,
+    bypass,
+    integers,
+    is_standard,
+    only_consumer,
+)
 
 FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
 MOST_AXES = 2
+ACTIVATIONS = ("Relu", "Sigmoid", "Tanh", "Gelu")  # that are part of a convolution
 
 
 @dataclass(frozen=True)
@@ -105,6 +114,11 @@ def _replace(node: ir.Node, axes: Sequence[_Axis]) -> bool:
     pads = [p for side in zip(*(a.pads() for a in axes), strict=True) for p in side]
     made = step.add("Conv", given, f"{base}.apart", pads=pads, kernel_shape=[a.taps for a in axes])
     made.producer().name = node.name  # type: ignore[union-attr]  # options and reports name it
+    last = node
+    after = only_consumer(node.outputs[0])
+    if after is not None and after.graph is graph and is_standard(after, *ACTIVATIONS):
+        made = step.again(after, made, f"{base}.active")
+        last = after
     if stride > 1 and rank == 2:
         made = step.add("DepthToSpace", [made], f"{base}.places", blocksize=stride, mode="CRD")
     elif stride > 1:
@@ -115,12 +129,15 @@ def _replace(node: ir.Node, axes: Sequence[_Axis]) -> bool:
         made = step.add("Reshape", [made, step.ints(f"{base}.joined", [0, outputs, -1])], f"{base}.places")
     begins, ends = zip(*(a.cut() for a in axes), strict=True)
     if any((*begins, *ends)):
-        last = [-e if e else np.iinfo(np.int64).max for e in ends]
-        bounds = [step.ints(f"{base}.{n}", v) for n, v in (("first", begins), ("last", last))]
+        till = [-e if e else np.iinfo(np.int64).max for e in ends]
+        bounds = [step.ints(f"{base}.{n}", v) for n, v in (("first", begins), ("last", till))]
         bounds.append(step.ints(f"{base}.axes", range(2, 2 + rank)))
         made = step.add("Slice", [made, *bounds], f"{base}.within")
     made.shape = node.outputs[0].shape
-    return bypass(node, made)
+    changed = bypass(last, made)
+    if last is not node:
+        graph.remove(node, safe=True)
+    return changed
 
 
 @dataclass
@@ -133,6 +150,11 @@ class _Steps:
     def ints(self, name: str, values: Sequence[int]) -> ir.Value:
         return add_constant(self.graph, name, ir.tensor(np.array(values, np.int64)))
 
+    def again(self, unary: ir.Node, given: ir.Value, name: str) -> ir.Value:
+        """The same node, of another operand."""
+        made = ir.node(unary.op_type, [given], attributes=unary.attributes, name=unary.name)
+        return self._put(made, name)
+
     def add(
         self,
         op_type: str,
@@ -141,6 +163,9 @@ class _Steps:
         **attributes: int | str | Sequence[int],
     ) -> ir.Value:
         made = ir.node(op_type, given, attributes=attributes, name=f"{self.node.name}.{op_type}")
+        return self._put(made, name)
+
+    def _put(self, made: ir.Node, name: str) -> ir.Value:
         made.outputs[0].name = name
         made.outputs[0].type = self.node.outputs[0].type
         self.graph.insert_before(self.node, made)
