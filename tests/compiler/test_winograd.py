@@ -74,3 +74,23 @@ def test_where_it_does_not_pay(channels: int, size: int) -> None:
 def test_not_in_bfloat16() -> None:
     options = ConvertOptions(self_check=False, precision="allow_mix_precision_bf16")
     assert kernels(convert(convolutions(64, 8), options)) == ["conv_last"] * 3
+
+
+@pytest.mark.parametrize(("taps", "pads"), [(3, 1), (1, 0)])
+@pytest.mark.parametrize("planes", [4, "d"])
+def test_volumes(taps: int, pads: int, planes: int | str) -> None:
+    rng = np.random.default_rng(0)
+    weights = {"w": (rng.standard_normal((40, 40, taps, 3, 3)) / 30).astype(np.float32)}
+    around = [pads, 1, 1] * 2
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], "first", pads=around),
+        helper.make_node("Conv", ["c", "w"], ["d"], "second", pads=around, strides=[2, 1, 1]),
+        helper.make_node("Conv", ["d", "w"], ["y"], "last", pads=around, strides=[1, 2, 1]),
+    ]
+    source = model(nodes, [("x", FLOAT, [1, 40, planes, 8, 9])], [("y", FLOAT, None)], weights)
+    made = convert(source, EXACT)
+    assert kernels(made) == ["conv_winograd", "conv_winograd", "conv_last"]
+    x = rng.standard_normal((1, 40, 4, 8, 9)).astype(np.float32)
+    (y,) = ascend_ep.InferenceSession(made.to_bytes()).run(None, {"x": x})
+    wanted = reference_run(source, {"x": x})["y"]
+    assert np.abs(y - wanted).max() <= 2e-5 * np.abs(wanted).max()

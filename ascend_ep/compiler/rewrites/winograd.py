@@ -1,14 +1,16 @@
 """Convolutions of 3 x 3 in float32 by Winograd's F(2 x 2, 3 x 3): 16 products where the definition takes 36.
 
-    conv_last(X, W [1, 9 C, M])     becomes     conv_winograd(X, G w G^T [16, C, M])
+    conv_last(X, W [1, K 9 C, M])     becomes     conv_winograd(X, G w G^T [16, K C, M])
 
-Its rounding errors are no larger; but what isn't finite in an image also reaches the neighbours of the
-outputs whose windows it lies in.
+Volumes have K planes of such taps, whose products are summed before they are transformed back. Its rounding
+errors are no larger; but what isn't finite in an image also reaches the neighbours of the outputs whose
+windows it lies in.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,16 +33,17 @@ LEAST_SAVING = 1.5
 
 @dataclass(eq=False)
 class Transformed:
-    """[16, C, M]: for each pair of channels the elements of G w G^T, from weights [1, 9 C, M]."""
+    """[16, K C, M]: for each pair of channels the elements of G w G^T, from weights [1, K 9 C, M]."""
 
     weight: Weight
-    channels: int
+    channels: int  # C
+    planes: int = 1  # K
 
     def numpy(self) -> NDArray[np.generic]:
         array = self.weight.array()
-        taps = array.reshape(9, -1).astype(np.float64)
-        points = (np.kron(G, G) @ taps).astype(np.float32)
-        return points.reshape(16, self.channels, array.shape[-1])
+        taps = array.reshape(self.planes, 9, self.channels * array.shape[-1]).astype(np.float64)
+        points = (np.kron(G, G) @ taps).astype(np.float32).swapaxes(0, 1)
+        return np.ascontiguousarray(points).reshape(16, self.planes * self.channels, array.shape[-1])
 
 
 def use_winograd(plan: Plan) -> int:
@@ -60,7 +63,8 @@ def _change(part: NativePartition, made: dict[Weight, Ref]) -> int:
             continue
         if w.weight not in made:
             rows, outputs = (int(d) for d in w.dims[1:] if isinstance(d, int))
-            source = Weight(Transformed(w.weight, rows // 9), "panel32")
+            taps = prod(int(k) for k in insn.ints[AXES::4] if isinstance(k, int))
+            source = Weight(Transformed(w.weight, rows // taps, taps // 9), "panel32")
             made[w.weight] = Ref(w.name, FLOAT32, (16, rows // 9, outputs), WEIGHT, weight=source)
         if made[w.weight] not in part.values:
             part.values.append(made[w.weight])
@@ -74,7 +78,7 @@ def _change(part: NativePartition, made: dict[Weight, Ref]) -> int:
 def _pays(insn: Insn) -> bool:
     """Whether it is a convolution that `conv_winograd` computes, and faster."""
     x, w, y = insn.ins[0], insn.ins[1], insn.outs[0]
-    window = [insn.ints[AXES + i :: 4] for i in range(3)]
+    window = [insn.ints[AXES + i :: 4][-2:] for i in range(3)]  # of a plane
     if x is None or w is None or w.weight is None or w.weight.layout != "panel32":
         return False
     if insn.ints[GROUP] != 1 or insn.ints[CHANNELS_FIRST] != 0 or window != [(3, 3), (1, 1), (1, 1)]:
@@ -84,8 +88,10 @@ def _pays(insn: Insn) -> bool:
     channels = [static(x.dims[-1]), static(y.dims[-1])]
     if any(n is None or n < LEAST_CHANNELS for n in channels):
         return False
-    height, width = (static(d) for d in y.dims[1:3])
-    if height is None or width is None:
+    height, width = (static(d) for d in y.dims[-3:-1])
+    planes = [static(d) for d in y.dims[1:-3]]
+    if height is None or width is None or None in planes:
         return True
     tiles = -(-height // 2) * -(-width // 2)
-    return tiles >= LEAST_TILES and 9 * height * width >= LEAST_SAVING * 16 * tiles
+    enough = tiles * prod(n for n in planes if n is not None) >= LEAST_TILES
+    return enough and 9 * height * width >= LEAST_SAVING * 16 * tiles

@@ -1,14 +1,14 @@
-/* conv_winograd: what conv_last computes, for kernels of 3 x 3 with stride 1, by Winograd's F(2 x 2, 3 x 3).
+/* conv_winograd: what conv_last computes, for planes of 3 x 3 taps with stride 1, by Winograd's F(2 x 2, 3 x 3).
  *
- * in:     X [N, H, W, C]; W [16, C, M] in ASC_LAYOUT_PANEL32: for each pair of channels the 4 x 4 elements of
- *         G w G^T, row by row; bias and residual as conv_last has them.
- * out:    Y [N, H', W', M]
+ * in:     X [N, H, W, C] or [N, D, H, W, C]; W [16, K C, M] in ASC_LAYOUT_PANEL32, K planes of taps: for each pair of
+ *         channels the 4 x 4 elements of G w G^T, row by row; bias and residual as conv_last has them.
+ * out:    Y [N, H', W', M] or [N, D', H', W', M]
  * ints, floats: as conv_last; one group, channels last.
  * Y may lie where the residual does.
  *
  * The 4 x 4 inputs d of a tile of 2 x 2 outputs become B^T d B; each of its 16 elements is multiplied, over the
- * channels, with its matrix of weights; the 16 sums m become the outputs A^T m A. So 16 products do what 36 did.
- * B and A hold 0, 1 and -1, and so rounding errors are no larger than those of 9 C products in a row. But what
+ * channels and planes, with its matrix of weights; the 16 sums m become the outputs A^T m A. So 16 products do what 36
+ * did. B and A hold 0, 1 and -1, and so rounding errors are no larger than those of 9 K C products in a row. But what
  * isn't finite in the inputs of a tile reaches all of its outputs.
  *
  * A chunk is a block of tiles by a range of weight panels: the block's transformed inputs stay in L2.
@@ -26,33 +26,35 @@ static int32_t read_tiling(const asc_call *call, tiling *t) {
     conv *c = &t->c;
     int32_t code = ASC_FN(conv_read)(call, 1, 1, c);
     if (code) return code;
-    int fits = c->groups == 1 && call->in[CONV_X].rank == 4 && call->ints[2] == 0;
+    int fits = c->groups == 1 && call->in[CONV_X].rank >= 4 && call->ints[2] == 0;
     for (int a = HEIGHT; a <= WIDTH; a++) fits = fits && c->kernel[a] == 3 && c->stride[a] == 1 && c->dilation[a] == 1;
     ASC_REQUIRE(call, fits, "conv_winograd: images with channels last, one group, a kernel of 3 x 3 with stride 1");
-    int64_t bytes = asc_packed_bytes(w->layout, c->in_channels, c->out_channels);
+    ASC_REQUIRE(call, asc_mul_ok(c->kernel[DEPTH], c->in_channels, &t->depth),
+                "conv_winograd: the kernel is too large");
+    int64_t bytes = asc_packed_bytes(w->layout, t->depth, c->out_channels);
     ASC_REQUIRE(call,
-                w->layout == ASC_LAYOUT_PANEL32 && w->rank == 3 && w->dims[0] == POINTS &&
-                    w->dims[1] == c->in_channels && w->dims[2] == c->out_channels,
-                "conv_winograd: weights are packed [16, C, M]");
+                w->layout == ASC_LAYOUT_PANEL32 && w->rank == 3 && w->dims[0] == POINTS && w->dims[1] == t->depth &&
+                    w->dims[2] == c->out_channels,
+                "conv_winograd: weights are packed [16, K C, M]");
     t->rows = asc_ceil_div(c->out[HEIGHT], 2);
     t->columns = asc_ceil_div(c->out[WIDTH], 2);
     ASC_REQUIRE(call,
                 bytes >= 0 && asc_mul_ok(bytes, POINTS, &bytes) && asc_mul_ok(t->rows, t->columns, &t->count) &&
-                    asc_mul_ok(t->count, c->batch, &t->count),
+                    asc_mul_ok(t->count, c->batch * c->out[DEPTH], &t->count),
                 "conv_winograd: the operands are too large");
     return ASC_OK;
 }
 
 /* Nanoseconds of one thread; only to size chunks. */
 static int64_t cost(const tiling *t) {
-    double macs = (double)t->count * POINTS * (double)(t->c.in_channels + 8) * (double)t->c.out_channels;
+    double macs = (double)t->count * POINTS * (double)(t->depth + 8) * (double)t->c.out_channels;
     double ns = macs / (ASC_VF * 7);
     return ns > 1e15 ? (int64_t)1e15 : (int64_t)ns;
 }
 
 /* Blocks as large as the cache allows, as many for every thread; parts of the panels where tiles are too few. */
 static void split(asc_call *call, const tiling *t) {
-    int64_t fit = INPUT_BYTES / (int64_t)sizeof(float) / POINTS / asc_most(1, t->c.in_channels);
+    int64_t fit = INPUT_BYTES / (int64_t)sizeof(float) / POINTS / asc_most(1, t->depth);
     int64_t blocks = asc_ceil_div(t->count, asc_most(CONV_ROWS, asc_least(fit, MOST_TILES))), parts = 1;
     int serial = call->threads < 2 || cost(t) < 16000;
     if (!serial) {
@@ -73,7 +75,7 @@ int32_t ASC_FN(conv_winograd_prepare)(asc_call *call) {
     if (code || asc_numel(&call->out[0]) == 0) return code;
     split(call, &t);
     int64_t tiles = asc_ceil_div(t.count, call->scratch[BLOCKS]), floats, bytes, total;
-    int fits = asc_mul_ok(tiles, t.c.in_channels + GEMM_PANEL, &floats) && asc_add_ok(floats, 2 * APART, &floats) &&
+    int fits = asc_mul_ok(tiles, t.depth + GEMM_PANEL, &floats) && asc_add_ok(floats, 2 * APART, &floats) &&
                asc_mul_ok(floats, POINTS * (int64_t)sizeof(float), &bytes) &&
                asc_add_ok(bytes, (int64_t)sizeof(conv_worker) + ASC_ALIGN, &bytes);
     bytes = fits ? bytes / ASC_ALIGN * ASC_ALIGN : 0;
@@ -85,7 +87,7 @@ int32_t ASC_FN(conv_winograd_prepare)(asc_call *call) {
 
 /* All points of a block times one panel of their weights. */
 static void multiply(const tiling *t, const block *b, int64_t panel) {
-    int64_t depth = t->c.in_channels, size = depth * GEMM_PANEL, zero = 0;
+    int64_t depth = t->depth, size = depth * GEMM_PANEL, zero = 0;
     int64_t matrix = asc_ceil_div(t->c.out_channels, GEMM_PANEL) * size, groups = asc_ceil_div(b->tiles, CONV_ROWS);
     const float *weights = t->c.weights + panel * size;
     conv_tile tile = {.x_step = depth, .starts = &zero, .runs = 1, .length = depth, .y_step = GEMM_PANEL};
@@ -118,7 +120,7 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
     conv_worker *state = conv_worker_of(call, worker, call->scratch[SCRATCH_BYTES]);
     block b = {.first = asc_split_at(t->count, blocks, index), .inputs = (float *)(state + 1)};
     b.tiles = asc_split_at(t->count, blocks, index + 1) - b.first;
-    b.input_point = b.tiles * t->c.in_channels + APART;
+    b.input_point = b.tiles * t->depth + APART;
     b.sum_point = b.tiles * GEMM_PANEL + APART;
     b.sums = b.inputs + POINTS * b.input_point;
     float low, high;

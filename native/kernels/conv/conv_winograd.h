@@ -6,13 +6,14 @@
 
 enum { POINTS = 16 }; /* of a transformed tile */
 
-/* Tiles cover the outputs of an image, the last ones with a row or column too many. */
+/* Tiles cover the outputs of a plane, the last ones with a row or column too many. */
 typedef struct tiling {
     conv c;
     int64_t rows, columns, count; /* of tiles: down, across, of the batch */
+    int64_t depth;                /* inputs of a point: the channels of each plane of taps */
 } tiling;
 
-/* Of a block: its transformed inputs [point][tile][C], and sums of a panel [point][tile][GEMM_PANEL]. */
+/* Of a block: its transformed inputs [point][tile][depth], and sums of a panel [point][tile][GEMM_PANEL]. */
 typedef struct block {
     int64_t first, tiles;
     float *inputs, *sums;

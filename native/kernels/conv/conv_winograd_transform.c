@@ -10,12 +10,12 @@ typedef struct patch {
     int inside;
 } patch;
 
-static patch find_patch(const tiling *t, int64_t tile) {
+/* Of a plane of the batch. */
+static patch find_patch(const tiling *t, int64_t plane, int64_t within) {
     const conv *c = &t->c;
-    int64_t per_image = t->rows * t->columns, image = tile / per_image, within = tile % per_image;
     patch p = {.row = within / t->columns * 2 - c->pad[HEIGHT], .column = within % t->columns * 2 - c->pad[WIDTH]};
     p.inside = p.row >= 0 && p.column >= 0 && p.row + 4 <= c->in[HEIGHT] && p.column + 4 <= c->in[WIDTH];
-    p.at = c->x + image * c->in_size * c->in_channels;
+    p.at = c->x + plane * c->in[HEIGHT] * c->in[WIDTH] * c->in_channels;
     if (p.inside) p.at += (p.row * c->in[WIDTH] + p.column) * c->in_channels;
     return p;
 }
@@ -62,16 +62,30 @@ ALWAYS void transform_channels(const conv *c, const patch *p, int64_t channel, i
     }
 }
 
+static void transform_patch(const conv *c, const patch *p, float *out, int64_t point) {
+    int64_t channel = 0;
+    for (; channel + ASC_VF <= c->in_channels; channel += ASC_VF)
+        transform_channels(c, p, channel, 0, ASC_VF, out + channel, point);
+    if (channel < c->in_channels) transform_channels(c, p, channel, 1, c->in_channels - channel, out + channel, point);
+}
+
 void ASC_FN(winograd_inputs)(const tiling *t, const block *b) {
     const conv *c = &t->c;
+    int64_t per_plane = t->rows * t->columns;
     float *out = b->inputs;
-    for (int64_t i = 0; i < b->tiles; i++, out += c->in_channels) {
-        patch p = find_patch(t, b->first + i);
-        int64_t channel = 0;
-        for (; channel + ASC_VF <= c->in_channels; channel += ASC_VF)
-            transform_channels(c, &p, channel, 0, ASC_VF, out + channel, b->input_point);
-        if (channel < c->in_channels)
-            transform_channels(c, &p, channel, 1, c->in_channels - channel, out + channel, b->input_point);
+    for (int64_t i = 0; i < b->tiles; i++) {
+        int64_t of = (b->first + i) / per_plane, within = (b->first + i) % per_plane;
+        int64_t image = of / c->out[DEPTH], first = of % c->out[DEPTH] * c->stride[DEPTH] - c->pad[DEPTH];
+        for (int64_t k = 0; k < c->kernel[DEPTH]; k++, out += c->in_channels) {
+            int64_t plane = first + k * c->dilation[DEPTH];
+            if (plane >= 0 && plane < c->in[DEPTH]) {
+                patch p = find_patch(t, image * c->in[DEPTH] + plane, within);
+                transform_patch(c, &p, out, b->input_point);
+            } else {
+                for (int64_t point = 0; point < POINTS; point++)
+                    memset(out + point * b->input_point, 0, (size_t)c->in_channels * sizeof *out);
+            }
+        }
     }
 }
 
@@ -107,12 +121,12 @@ ALWAYS void transform_sums(const conv *c, const finish *f, const float *sums, in
 void ASC_FN(winograd_outputs)(const tiling *t, const block *b, const finish *f, int64_t panel) {
     const conv *c = &t->c;
     int64_t from = panel * GEMM_PANEL, width = asc_least(GEMM_PANEL, c->out_channels - from);
-    int64_t per_image = t->rows * t->columns;
+    int64_t per_plane = t->rows * t->columns;
     for (int64_t i = 0; i < b->tiles; i++) {
-        int64_t image = (b->first + i) / per_image, within = (b->first + i) % per_image;
+        int64_t plane = (b->first + i) / per_plane, within = (b->first + i) % per_plane;
         int64_t row = within / t->columns * 2, column = within % t->columns * 2, channel = 0;
         int64_t rows = asc_least(2, c->out[HEIGHT] - row), columns = asc_least(2, c->out[WIDTH] - column);
-        int64_t at = (image * c->out_size + row * c->out[WIDTH] + column) * c->out_channels;
+        int64_t at = ((plane * c->out[HEIGHT] + row) * c->out[WIDTH] + column) * c->out_channels;
         const float *sums = b->sums + i * GEMM_PANEL;
         for (; channel + ASC_VF <= width; channel += ASC_VF)
             transform_sums(c, f, sums + channel, b->sum_point, at, rows, columns, from + channel, 0, ASC_VF);
