@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from ascend_ep.errors import AscendError
 from ascend_ep.opdef.registry import ENVIRONMENT_VARIABLE
 
 if TYPE_CHECKING:
+    from ascend_ep.compiler.operators.build_op import Built, Request
     from ascend_ep.compiler.proof.prove import AscendC
 
 SEARCH_SECONDS = 5.0
@@ -96,35 +97,11 @@ def add_build_command(commands: Any) -> None:
 def build_operator(given: argparse.Namespace, environ: Mapping[str, str]) -> None:
     """ascend-op build."""
     from ascend_ep.compiler.device.soc import find_soc
-    from ascend_ep.compiler.operators.build_op import Request, build
-    from ascend_ep.frontends.language_model import Endpoint
+    from ascend_ep.compiler.operators.build_op import build
 
-    if (given.prompt is None) == (given.file is None):
-        raise AscendError("E43103", given.file or "", "prompt", "give either --prompt or a file")
-    if given.input_shape is None:
-        raise AscendError("E10007", "input_shape", "the shape of each input, [4,33];[33]")
-    if given.file is not None and not Path(given.file).is_file():
-        raise AscendError("E10410", given.file)
-    if given.file is not None and Path(given.file).suffix not in (".py", ".txt"):
-        reason, fix = "its file must end in .py or .txt", "Rename it, or give its text with --prompt."
-        raise AscendError("E42001", "description", reason, where=given.file, fix=fix)
-    if given.output_name and not _NAME.fullmatch(given.output_name):
-        raise AscendError("E43103", given.output_name, "output_name", "it must be letters, digits and _ - .")
-    folder = environ.get(ENVIRONMENT_VARIABLE) or None
+    _check(given)
     soc = find_soc(given.soc_version)
-    request = Request(
-        prompt=given.prompt if given.file is None else given.file,
-        inputs=read_inputs(given.input_shape, given.dtype),
-        name=given.output_name,
-        output=Path(given.output),
-        op_type=given.op_type,
-        attributes=read_attributes(given.attr),
-        search_seconds=read_seconds(given.search),
-        llm=Endpoint.from_environment(environ, given.llm_url, given.llm_model),
-        force=given.force,
-        installed=None if folder is None else Path(folder),
-        ascend_c=_ascend_c(given),
-    )
+    request = _request(given, environ)
     start = time.monotonic()
 
     def show(stage: str, text: str) -> None:
@@ -137,19 +114,56 @@ def build_operator(given: argparse.Namespace, environ: Mapping[str, str]) -> Non
         except AscendError as error:
             interrupt.check()
             raise at_flag(error, given.input_shape, given.dtype) from None
-    checks = built.report.checks
-    passed = sum(c.passed is True for c in checks)
-    show("proven", f"{passed} checks passed, see {built.files.definition.parent}/kernel_meta")
-    show("written", f"{built.files.definition}, {built.files.library}")
-    if built.files.installed:
-        show(
-            "installed", f"{built.files.installed}: {built.opdef.op} is in force for conversions and sessions"
-        )
+    for stage, text in _outcome(built):
+        show(stage, text)
+
+
+def _check(given: argparse.Namespace) -> None:
+    """AscendError for flags that don't say what to build, or under what name."""
+    if (given.prompt is None) == (given.file is None):
+        raise AscendError("E43103", given.file or "", "prompt", "give either --prompt or a file")
+    if given.input_shape is None:
+        raise AscendError("E10007", "input_shape", "the shape of each input, [4,33];[33]")
+    if given.file is not None and not Path(given.file).is_file():
+        raise AscendError("E10410", given.file)
+    if given.file is not None and Path(given.file).suffix not in (".py", ".txt"):
+        reason, fix = "its file must end in .py or .txt", "Rename it, or give its text with --prompt."
+        raise AscendError("E42001", "description", reason, where=given.file, fix=fix)
+    if given.output_name and not _NAME.fullmatch(given.output_name):
+        raise AscendError("E43103", given.output_name, "output_name", "it must be letters, digits and _ - .")
+
+
+def _request(given: argparse.Namespace, environ: Mapping[str, str]) -> Request:
+    from ascend_ep.compiler.operators.build_op import Request
+    from ascend_ep.frontends.language_model import Endpoint
+
+    folder = environ.get(ENVIRONMENT_VARIABLE) or None
+    return Request(
+        prompt=given.prompt if given.file is None else given.file,
+        inputs=read_inputs(given.input_shape, given.dtype),
+        name=given.output_name,
+        output=Path(given.output),
+        op_type=given.op_type,
+        attributes=read_attributes(given.attr),
+        search_seconds=read_seconds(given.search),
+        llm=Endpoint.from_environment(environ, given.llm_url, given.llm_model),
+        force=given.force,
+        installed=None if folder is None else Path(folder),
+        ascend_c=_ascend_c(given),
+    )
+
+
+def _outcome(built: Built) -> Iterator[tuple[str, str]]:
+    """The last stages, and what is said of them."""
+    files = built.files
+    passed = sum(c.passed is True for c in built.report.checks)
+    yield "proven", f"{passed} checks passed, see {files.definition.parent}/kernel_meta"
+    yield "written", f"{files.definition}, {files.library}"
+    if files.installed:
+        yield "installed", f"{files.installed}: {built.opdef.op} is in force for conversions and sessions"
     else:
-        show(
-            "not installed",
-            f"set {ENVIRONMENT_VARIABLE} to a folder, or use --custom_op_info={built.files.definition}",
-        )
+        hint = f"set {ENVIRONMENT_VARIABLE} to a folder, or use --custom_op_info={files.definition}"
+        yield "not installed", hint
 
 
 def _ascend_c(given: argparse.Namespace) -> AscendC:

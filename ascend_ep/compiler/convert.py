@@ -12,22 +12,12 @@ from functools import partial
 import onnx_ir as ir
 
 from ascend_ep.compiler.aipp.aipp import insert_aipp, insert_stored, metadata
-from ascend_ep.compiler.device.soc import find_soc
+from ascend_ep.compiler.device.soc import Soc, find_soc
 from ascend_ep.compiler.device.soc_limits import Limit, soc_limits
 from ascend_ep.compiler.operators.native_op import FormulaCode
-from ascend_ep.compiler.precision.precision import (
-    BFLOAT16_PRODUCTS,
-    FLOAT32_PRODUCTS,
-    changes_types,
-    check_mode,
-)
+from ascend_ep.compiler.precision.precision import changes_types, check_mode
 from ascend_ep.compiler.precision.precision_pass import apply_precision, node_names
-from ascend_ep.compiler.rewrites.gate_products import gate_products
-from ascend_ep.compiler.rewrites.half_weights import store_halves
-from ascend_ep.compiler.rewrites.narrow_activations import narrow_activations
-from ascend_ep.compiler.rewrites.narrow_products import narrow_products
-from ascend_ep.compiler.rewrites.norm_prologue import take_norms
-from ascend_ep.compiler.rewrites.winograd import use_winograd
+from ascend_ep.compiler.rewrites.rewrite_plan import rewrite_plan
 from ascend_ep.compiler.writing.origin import origin
 from ascend_ep.graph.declared import set_input_shapes
 from ascend_ep.graph.facts import Facts
@@ -73,11 +63,7 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
     if options.output_types:
         cast_outputs(model, infer_facts(model, registry), options.output_types)
     soc = find_soc(options.soc_version) if options.soc_version else None
-    limits: list[Limit] = []
-    if options.dump or soc:
-        first_facts = infer_facts(model, registry)
-        dump.facts("shapes", model, first_facts)
-        limits = soc_limits(model, first_facts, soc, options.precision) if soc else []
+    limits = _limits(model, registry, options, soc, dump)
     options.progress("simplifying")
     ledger = Ledger(options.fusions_off, soc.ub if soc else None)
     known = KnownFacts(registry)
@@ -85,41 +71,16 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
         model = run_passes(model, registry, ledger=ledger, facts=known)
         dump.model("simplified", model)
     options.precision_lists.check_names(names | node_names(model))
-    facts = known.of(model)
-    if options.fast:
-        options.fast.simplify_gelu(model)
-    if changes_types(options.precision, options.precision_lists):
-        lists, clip = options.precision_lists, options.clip_weights
-        apply_precision(model, facts, registry, options.precision, lists, clip)
-        dump.model("retyped", model)
-        facts = infer_facts(model, registry, agreements=facts.agreements)
-    if options.after_types is not None:
-        options.after_types(model, facts)
-        facts = infer_facts(model, registry, agreements=facts.agreements)
+    facts = _typed(model, known.of(model), registry, options, dump)
     semantics = Semantics(model, registry)
-    build = partial(_build, model, facts, semantics, options, dump, where, ledger)
-    try:
-        parts, plan, fusions = build(Claims(semantics, facts, trial=not options.expect_native))
-    except NOT_LOWERED:
-        if not options.expect_native:
-            raise
-        parts, plan, fusions = build(Claims(semantics, facts))
+    parts, plan, fusions = _lowered(model, facts, semantics, options, dump, where, ledger)
     plan.symbols |= {s: SymbolRange(*r) for s, r in options.symbol_ranges.items() if s in plan.symbols}
     plan.profiles = [{s: n for s, n in p.items() if s in plan.symbols} for p in options.profiles]
-    if options.precision in BFLOAT16_PRODUCTS:
-        lists = options.precision_lists
-        narrow_products(plan, lists.products(), lists.names_product)
-    elif options.fast and options.precision in FLOAT32_PRODUCTS:
-        narrow_products(plan, options.fast.product)
-    store_halves(plan)
-    gating = ledger.fresh()
-    gate_products(plan, gating)
-    take_norms(plan, gating)
-    narrow_activations(plan)
-    use_winograd(plan)
+    of_calls = ledger.fresh()
+    rewrite_plan(plan, options, of_calls)
     plan.meta |= origin(model, options, where) | metadata(preprocessing)
     table = partition_table(parts, semantics)
-    said = ((*fusions, *gating.outcomes), preprocessing, tuple(limits))
+    said = ((*fusions, *of_calls.outcomes), preprocessing, tuple(limits))
     conversion = Conversion(plan, table, model, facts, options, where, source, registry, *said)
     conversion.reserve_samples()
     dump.plan("plan", plan)
@@ -134,6 +95,51 @@ def declare(model: ir.Model, options: ConvertOptions) -> None:
         set_input_shapes(model, options.input_shapes)
     if options.out_nodes:
         select_outputs(model, options.out_nodes)
+
+
+def _limits(
+    model: ir.Model, registry: Registry, options: ConvertOptions, soc: Soc | None, dump: Dump
+) -> list[Limit]:
+    """What the chip doesn't have, of the model as it was given."""
+    if not (options.dump or soc):
+        return []
+    facts = infer_facts(model, registry)
+    dump.facts("shapes", model, facts)
+    return soc_limits(model, facts, soc, options.precision) if soc else []
+
+
+def _typed(model: ir.Model, facts: Facts, registry: Registry, options: ConvertOptions, dump: Dump) -> Facts:
+    """Gives a simplified model the types that the precision asks for; the facts of what it is then."""
+    if options.fast:
+        options.fast.simplify_gelu(model)
+    if changes_types(options.precision, options.precision_lists):
+        lists, clip = options.precision_lists, options.clip_weights
+        apply_precision(model, facts, registry, options.precision, lists, clip)
+        dump.model("retyped", model)
+        facts = infer_facts(model, registry, agreements=facts.agreements)
+    if options.after_types is not None:
+        options.after_types(model, facts)
+        facts = infer_facts(model, registry, agreements=facts.agreements)
+    return facts
+
+
+def _lowered(
+    model: ir.Model,
+    facts: Facts,
+    semantics: Semantics,
+    options: ConvertOptions,
+    dump: Dump,
+    where: str,
+    ledger: Ledger,
+) -> tuple[list[Partition], Plan, tuple[Outcome, ...]]:
+    """As `_build`, without a trial of each node where all are expected to be native, as long as they are."""
+    build = partial(_build, model, facts, semantics, options, dump, where, ledger)
+    try:
+        return build(Claims(semantics, facts, trial=not options.expect_native))
+    except NOT_LOWERED:
+        if not options.expect_native:
+            raise
+        return build(Claims(semantics, facts))
 
 
 def _build(

@@ -21,7 +21,8 @@ from ascend_ep.compiler.plan import HostPartition, Plan, Ref, Weight
 from ascend_ep.runtime.binding import fail, ffi, lib, new_status
 
 from .packing import pack_into, packed_bytes
-from .plan_image import Placement, PlanImage, Segment
+from .placement import Placement, Segment
+from .plan_image import PlanImage
 from .writer import ALIGN, PAGE, frame, plan_natives, plan_weights, stamp
 
 NO_DIGEST = bytes(32)

@@ -5,8 +5,7 @@ filled through cffi, so that the C compiler's layout is the only one there is.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
 from ascend_ep.compiler.plan import (
@@ -20,51 +19,20 @@ from ascend_ep.compiler.plan import (
     NativePartition,
     Plan,
     Ref,
-    Weight,
 )
-from ascend_ep.errors import AscendError
 from ascend_ep.opdef.agreements import Agreement
 from ascend_ep.runtime._rt import ffi, lib
 from ascend_ep.runtime.layouts import LAYOUTS
 
+from .placement import Placement, Segment
+from .plan_sections import assemble
 from .pools import Pools
 from .reader_version import min_reader
 
 NONE: int = lib.ASC_NONE
 INT64_MAX = 2**63 - 1
 
-
-@dataclass(frozen=True)
-class Segment:
-    """Where a blob lies in its partition."""
-
-    offset: int
-    size: int
-    sha256: bytes
-
-
-@dataclass(frozen=True)
-class WeightFile:
-    """A file that holds `count` weights from number `first` on; `name` is relative to the bundle's folder."""
-
-    name: str
-    first: int
-    count: int
-    size: int
-    sha256: bytes
-
-
-@dataclass(frozen=True)
-class Placement:
-    """Where the writer put the blobs. Weights with equal bytes share a segment, so `weight_of` maps each
-    weight to its number in `weights`."""
-
-    weights: Sequence[Segment]
-    weight_of: dict[Weight, int]
-    hosts: dict[HostPartition, Segment]
-    natives: dict[Native, Segment]
-    samples: Sequence[Segment]
-    weight_files: Sequence[WeightFile] = ()
+Record = dict[str, Any]
 
 
 class PlanImage:
@@ -82,18 +50,7 @@ class PlanImage:
     def build(self) -> bytes:
         """The whole PLAN partition (layout: native/core/bundle.c)."""
         edges = self._structs("asc_edge", map(self._edge, self._plan.edges))
-        values: list[dict[str, Any]] = []
-        insns: list[dict[str, Any]] = []
-        partitions: list[dict[str, Any]] = []
-        for partition in self._plan.partitions:
-            if isinstance(partition, NativePartition):
-                partitions.append(self._native_partition(partition, values, insns))
-                if partition.fallback is not None:
-                    partitions[-1]["fallback"] = len(partitions)
-                    fallback = self._native_partition(partition.fallback, values, insns)
-                    partitions.append(fallback | {"kind": lib.ASC_PARTITION_FALLBACK})
-            else:
-                partitions.append(self._host_partition(partition, len(values), len(insns)))
+        partitions, values, insns = self._partitions()
         symbols = self._structs("asc_symbol", map(self._symbol, self._plan.symbols))
         natives = self._structs("asc_native", map(self._native, self._placed.natives))
         samples = self._structs("asc_sample", map(self._sample, range(len(self._plan.samples))))
@@ -106,7 +63,7 @@ class PlanImage:
         )
         agreements = self._structs("asc_agreement", map(self._agreement, self._plan.agreements))
         dims = ({"op": op, "a": a, "b": b, "value": value} for op, a, b, value in self._pools.dims)
-        return _assemble(
+        return assemble(
             [
                 (lib.ASC_SEC_SYMBOLS, symbols),
                 (lib.ASC_SEC_DIMS, self._structs("asc_dim", dims)),
@@ -135,6 +92,22 @@ class PlanImage:
                 weight_files=bool(self._placed.weight_files),
             ),
         )
+
+    def _partitions(self) -> tuple[list[Record], list[Record], list[Record]]:
+        """The partitions, what falls back on another behind it; and all their values and instructions."""
+        values: list[Record] = []
+        insns: list[Record] = []
+        partitions: list[Record] = []
+        for partition in self._plan.partitions:
+            if isinstance(partition, NativePartition):
+                partitions.append(self._native_partition(partition, values, insns))
+                if partition.fallback is not None:
+                    partitions[-1]["fallback"] = len(partitions)
+                    fallback = self._native_partition(partition.fallback, values, insns)
+                    partitions.append(fallback | {"kind": lib.ASC_PARTITION_FALLBACK})
+            else:
+                partitions.append(self._host_partition(partition, len(values), len(insns)))
+        return partitions, values, insns
 
     # --- records ------------------------------------------------------------------------------
 
@@ -314,34 +287,3 @@ def _referenced(partition: NativePartition) -> list[Ref]:
     used |= {ref for _, ref in (*partition.inputs, *partition.outputs)}
     used |= {r.base for r in used if r.base is not None}
     return [r for r in partition.values if r in used]
-
-
-def _assemble(sections: Sequence[tuple[int, tuple[int, bytes]]], min_reader: int) -> bytes:
-    """Header, section table and sections. Empty sections are left out."""
-    present = [(kind, stride, body) for kind, (stride, body) in sections if body]
-    align = lib.ASC_ALIGN
-    head = ffi.sizeof("asc_plan_header")
-    at = head + ffi.sizeof("asc_section") * len(present)
-    table = ffi.new("asc_section[]", len(present))
-    image = bytearray(at)
-    for row, (kind, stride, body) in zip(table, present, strict=True):
-        image += bytes(-len(image) % align)
-        row.kind, row.stride, row.offset, row.count = kind, stride, len(image), len(body) // stride
-        image += body
-    if len(image) > INT64_MAX // 2:
-        raise AscendError("E40008", "the plan is too large for a bundle")
-    header = ffi.new(
-        "asc_plan_header *",
-        {
-            "magic": lib.ASC_PLAN_MAGIC,
-            "version": lib.ASC_PLAN_VERSION,
-            "min_reader": min_reader,
-            "header_bytes": head,
-            "n_sections": len(present),
-            "plan_bytes": len(image),
-            "isa_hint": lib.asc_isa_current(),
-        },
-    )
-    image[:head] = ffi.buffer(header)
-    image[head:at] = ffi.buffer(table)
-    return bytes(image)

@@ -21,7 +21,7 @@ from ascend_ep.errors import AscendError
 from ascend_ep.runtime._rt import lib
 
 from .packing import packed_bytes
-from .plan_image import Segment, WeightFile
+from .placement import Segment, WeightFile
 from .weight_stream import forget, pieces
 
 FOLDER = "weight"

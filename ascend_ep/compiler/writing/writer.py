@@ -22,7 +22,8 @@ from ascend_ep.opdef.dims import static
 from ascend_ep.runtime._rt import ffi, lib
 
 from .packing import pack, packed_bytes
-from .plan_image import Placement, PlanImage, Segment
+from .placement import Placement, Segment
+from .plan_image import PlanImage
 from .weight_files import WeightFiles, Weights
 
 HEADER = 256
