@@ -12,7 +12,8 @@ from ascend_ep.opdef.broadcast import broadcast
 from ascend_ep.opdef.definition import Formula, Library, OpDef, TensorSpec
 from ascend_ep.opdef.dims import Dim
 from ascend_ep.opdef.formula_shape import formula_shapes
-from ascend_ep.opdef.shape_rule import Environment, Inapplicable, Shape, Unknown, evaluate_rule, parse_rule
+from ascend_ep.opdef.shape_rule import Environment, Inapplicable, Shape, Unknown, evaluate_rule
+from ascend_ep.opdef.shape_rule_text import parse_rule
 
 InputType = tuple[int, Sequence[Dim] | None] | None
 OutputType = tuple[int, Shape | None]

@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler
 
 import numpy as np
 import pytest
-from served_model import Answer, Model
+from served_model import Answer, Model, models
 
 from ascend_ep.errors import AscendError
 from ascend_ep.frontends.description import describe
@@ -25,15 +25,8 @@ HOSTILE = "```python\nimport os\n\ndef swish(x):\n    os.system('true')\n    ret
 
 @pytest.fixture
 def model() -> Iterator[Callable[..., Model]]:
-    started: list[Model] = []
-
-    def start(*answers: Answer) -> Model:
-        started.append(Model(answers))
-        return started[-1]
-
-    yield start
-    for one in started:
-        one.close()
+    with models() as start:
+        yield start
 
 
 def prove_swish(opdef: OpDef) -> list[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -55,3 +56,19 @@ class Model:
     def close(self) -> None:
         self.server.shutdown()
         self.server.server_close()
+
+
+@contextmanager
+def models() -> Iterator[Callable[..., Model]]:
+    """What starts models with these answers, as many as are asked for; they end with it."""
+    started: list[Model] = []
+
+    def start(*answers: Answer) -> Model:
+        started.append(Model(answers))
+        return started[-1]
+
+    try:
+        yield start
+    finally:
+        for one in started:
+            one.close()

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from build_commands import Run
-from served_model import Answer, Model
+from served_model import Answer, Model, models
 
 from ascend_ep.compiler.codegen.run import run_library
 
@@ -26,15 +26,8 @@ NAMELESS = "```python\ndef f(x):\n    return x * torch.sigmoid(2 * x)\n```"
 
 @pytest.fixture
 def model() -> Iterator[Callable[..., Model]]:
-    started: list[Model] = []
-
-    def start(*answers: Answer) -> Model:
-        started.append(Model(answers))
-        return started[-1]
-
-    yield start
-    for one in started:
-        one.close()
+    with models() as start:
+        yield start
 
 
 @pytest.fixture

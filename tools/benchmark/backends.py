@@ -27,7 +27,23 @@ class Backend(Protocol):
     def outputs(self) -> list[NDArray[Any]]: ...
 
 
-class OnnxRuntime:
+class Session:
+    """session.run of whatever has onnxruntime's interface."""
+
+    session: Any
+    names: list[str]
+    last: list[Any]
+
+    def call(self, feeds: Arrays) -> Call:
+        run, names = self.session.run, self.names
+        self.last = run(names, feeds)
+        return lambda: run(names, feeds)
+
+    def outputs(self) -> list[NDArray[Any]]:
+        return self.last
+
+
+class OnnxRuntime(Session):
     """session.run of onnxruntime's CPU provider."""
 
     providers: tuple[Any, ...] = ("CPUExecutionProvider",)
@@ -45,14 +61,6 @@ class OnnxRuntime:
 
     def configure(self, options: Any, ort: Any) -> None:
         """Room for variants."""
-
-    def call(self, feeds: Arrays) -> Call:
-        run, names = self.session.run, self.names
-        self.last = run(names, feeds)
-        return lambda: run(names, feeds)
-
-    def outputs(self) -> list[NDArray[Any]]:
-        return self.last
 
 
 class AscendInOnnxRuntime(OnnxRuntime):
@@ -119,7 +127,7 @@ class OpenVinoDefault(OpenVino):
     properties: Mapping[str, Any] = {}
 
 
-class Own:
+class Own(Session):
     """run of the own runtime."""
 
     def __init__(self, path: str, threads: int) -> None:
@@ -130,14 +138,6 @@ class Own:
         self.hosted = self.session.get_providers() != ["AscendEP"]
         self.names = [o.name for o in self.session.get_outputs()]
         self.last: list[Any] = []
-
-    def call(self, feeds: Arrays) -> Call:
-        run, names = self.session.run, self.names
-        self.last = run(names, feeds)
-        return lambda: run(names, feeds)
-
-    def outputs(self) -> list[NDArray[Any]]:
-        return self.last
 
 
 class OwnBound(Own):
