@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep.graph.mapped import forget
 from ascend_ep.graph.widened import WidenedTensor
 from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT16, FLOAT32
 
 from .node_view import NodeView, Operand
-from .plan import TensorSource
+from .plan import TensorSource, elements
 from .plan_builder import PlanBuilder
 
 HALVES = frozenset({FLOAT16, BFLOAT16})
@@ -24,13 +25,15 @@ HALVES = frozenset({FLOAT16, BFLOAT16})
 
 @dataclass(frozen=True, eq=False)
 class Widened:
-    """The elements of a half constant as float32, made when they are asked for."""
+    """The elements of a half constant of this type as float32, made when they are asked for."""
 
     source: NDArray[Any] | TensorSource
+    dtype: int
 
     def numpy(self) -> NDArray[Any]:
-        array = self.source if isinstance(self.source, np.ndarray) else self.source.numpy()
+        array = elements(self.source)
         wide: NDArray[Any] = array.astype(np.float32)
+        forget(array)
         return wide
 
 
@@ -39,11 +42,11 @@ def has_halves(node: NodeView) -> bool:
     return any(o is not None and o.dtype in HALVES for o in (*node.inputs, *node.outputs))
 
 
-def narrow_source(source: NDArray[Any] | TensorSource | None) -> NDArray[Any] | TensorSource | None:
-    """The half constant whose elements as float32 these are; None when there is none."""
+def narrow_source(source: NDArray[Any] | TensorSource) -> tuple[NDArray[Any] | TensorSource, int]:
+    """The half constant whose elements as float32 these are, and its type; else themselves."""
     if isinstance(source, Widened):
-        return source.source
-    return source.narrow if isinstance(source, WidenedTensor) else None
+        return source.source, source.dtype
+    return (source.narrow, FLOAT16) if isinstance(source, WidenedTensor) else (source, FLOAT32)
 
 
 def lower_in_float32(
@@ -63,7 +66,7 @@ def _wide_input(operand: Operand, b: PlanBuilder) -> Operand:
         return operand
 
     def make() -> Operand:
-        constant = None if operand.constant is None else Widened(operand.constant)
+        constant = None if operand.constant is None else Widened(operand.constant, operand.dtype)
         wide = replace(operand, name=f"{operand.name}/float32", dtype=FLOAT32, constant=constant)
         if constant is None:
             made = b.temp(FLOAT32, operand.dims)

@@ -142,7 +142,9 @@ class PlanBuilder:
         number = _number_of(array.dtype) if dtype is None else dtype
         return self._weight("", number, array.shape, array, layout)
 
-    def packed(self, source: TensorSource, dims: Sequence[Dim], dtype: int, layout: str) -> Ref:
+    def packed(
+        self, source: NDArray[np.generic] | TensorSource, dims: Sequence[Dim], dtype: int, layout: str
+    ) -> Ref:
         """A new weight whose elements are computed when the bundle is written."""
         return self._weight("", dtype, dims, source, layout)
 

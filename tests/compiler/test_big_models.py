@@ -57,9 +57,9 @@ def save_products(folder: Path, sizes: list[tuple[int, int]], transposed: bool =
     return folder / "m.onnx"
 
 
-def converted_in(model: Path) -> float:
+def converted_in(model: Path, precision: str = "origin") -> float:
     """Converts in a process of its own; its peak memory in MB, mapped files included."""
-    flags = ["--framework=5", "--soc_version=Ascend910B3", "--precision_mode_v2=origin"]
+    flags = ["--framework=5", "--soc_version=Ascend910B3", f"--precision_mode_v2={precision}"]
     words = [*flags, f"--model={model}", f"--output={model.with_suffix('')}"]
     run = subprocess.run([sys.executable, "-c", CONVERT, *words], capture_output=True, text=True, check=True)
     status, peak = json.loads(run.stdout.splitlines()[-1])
@@ -67,18 +67,30 @@ def converted_in(model: Path) -> float:
     return float(peak)
 
 
-@pytest.mark.parametrize("transposed", [False, True])
-def test_memory_does_not_grow_with_the_model(tmp_path: Path, transposed: bool) -> None:
+@pytest.mark.parametrize(
+    ("precision", "transposed"),
+    [
+        ("origin", False),
+        ("origin", True),
+        ("fp16", False),
+        ("fp16", True),
+        ("cube_fp16in_fp32out", False),
+        ("mixed_bfloat16", False),
+    ],
+)
+def test_memory_does_not_grow_with_the_model(tmp_path: Path, precision: str, transposed: bool) -> None:
     small, large = tmp_path / "small", tmp_path / "large"
     small.mkdir()
     large.mkdir()
-    base = converted_in(save_products(small, [(64, 64)], transposed))
-    peak = converted_in(save_products(large, [(2048, 2048)] * 20 + [(2048, 6144)], transposed))
+    base = converted_in(save_products(small, [(64, 64)], transposed), precision)
+    sizes = [(2048, 2048)] * 20 + [(2048, 6144)]
+    peak = converted_in(save_products(large, sizes, transposed), precision)
     assert peak - base < 1.3 * 48 + 64, "384 MB of weights, the largest 48 MB"
     x = np.full((2, 2048), 1e-3, np.float32)
     session = ascend_ep.InferenceSession(large / "m.om")
     frugal = ascend_ep.InferenceSession(large / "m.om", providers=[("AscendEP", {"low_memory": "1"})])
-    np.testing.assert_array_equal(session.run(None, {"x": x})[0], frugal.run(None, {"x": x})[0])
+    (y,), (other,) = (s.run(None, {"x": x}) for s in (session, frugal))
+    np.testing.assert_array_equal(y, other)
 
 
 @pytest.mark.slow

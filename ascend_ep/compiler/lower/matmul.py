@@ -6,18 +6,22 @@ float32, or of the float16 or bfloat16 that it was before it was widened.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ascend_ep.compiler.half_types import Widened, narrow_source
 from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lower.matmul_exact import exact_gemm, exact_product, is_exact
 from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
-from ascend_ep.compiler.plan import elements
-from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT16, FLOAT64
+from ascend_ep.compiler.plan import TensorSource
+from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
 
 FLOAT = 1
+#: How weights of products lie, by the type that they are kept in.
+LAYOUTS = {FLOAT32: "panel32", FLOAT16: "halves32", BFLOAT16: "pairs32"}
 
 
 class Activation(IntEnum):
@@ -43,14 +47,27 @@ def right_operand(b: PlanBuilder, right: Operand, transposed: bool = False) -> t
     """The right operand of a product, and the transB flag to go with it."""
     if right.constant is None or right.rank < 2:
         return b.ref(right), int(transposed)
-    narrow = narrow_source(right.constant)
-    array = elements(right.constant if narrow is None else narrow)
-    array = array.swapaxes(-1, -2) if transposed else array
-    if narrow is None:
-        return b.constant(array, "panel32"), 0
-    if array.dtype == np.float16:
-        return b.constant(array, "halves32", FLOAT16), 0
-    return b.packed(Widened(array), array.shape, BFLOAT16, "pairs32"), 0  # beside a bfloat16 left operand
+    source, dtype = narrow_source(right.constant)
+    dims = right.dims
+    if transposed:
+        source, dims = _turned(source), (*dims[:-2], dims[-1], dims[-2])
+    if dtype == BFLOAT16:  # beside a bfloat16 left operand
+        source = Widened(source, dtype)
+    return b.packed(source, dims, dtype, LAYOUTS[dtype]), 0
+
+
+@dataclass(frozen=True, eq=False)
+class Turned:
+    """A constant with its last two axes swapped."""
+
+    source: TensorSource
+
+    def numpy(self) -> NDArray[np.generic]:
+        return self.source.numpy().swapaxes(-1, -2)
+
+
+def _turned(source: NDArray[np.generic] | TensorSource) -> NDArray[np.generic] | TensorSource:
+    return source.swapaxes(-1, -2) if isinstance(source, np.ndarray) else Turned(source)
 
 
 def emit_matmul(

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ascend_ep.compiler.plan import WEIGHT, Insn, NativePartition, Plan, Ref, Weight
-from ascend_ep.compiler.writing.weight_stream import forget
+from ascend_ep.graph.mapped import forget
 from ascend_ep.opdef.dims import static
 from ascend_ep.opdef.dtypes import FLOAT16, FLOAT32
 
@@ -29,8 +29,11 @@ class Rounded:
     weight: Weight
 
     def numpy(self) -> NDArray[np.generic]:
+        array = self.weight.array()
         with np.errstate(over="ignore"):
-            return self.weight.array().astype(np.float16)
+            rounded = array.astype(np.float16)
+        forget(array)
+        return rounded
 
 
 def store_halves(plan: Plan, rounding: bool = False) -> int:

@@ -22,7 +22,7 @@ from ascend_ep.runtime._rt import lib
 
 from .packing import packed_bytes
 from .placement import Segment, WeightFile
-from .weight_stream import forget, pieces
+from .weight_stream import pieces
 
 FOLDER = "weight"
 #: ASC_MAX_WEIGHT_FILES of native/core/plan.h.
@@ -51,7 +51,6 @@ class Weights:
             sha256.update(piece)
             file.write(piece)
         size, digest = file.tell() - start - offset, sha256.digest()
-        forget(ref.weight.array())
         if size != packed_bytes(ref):
             raise ValueError(f"weight {ref.name!r} has {size} bytes; its dims say {packed_bytes(ref)}")
         is_new = digest not in self._known

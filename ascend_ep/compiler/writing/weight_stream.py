@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Iterator
 from math import prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ascend_ep.compiler.plan import Ref, Weight
+from ascend_ep.graph.mapped import forget
 
 from .packing import pack
 
@@ -21,11 +20,11 @@ PIECE = 16 << 20
 
 
 def pieces(ref: Ref) -> Iterator[memoryview]:
-    """The bytes of a weight, those of `pack`, one piece after another."""
+    """The bytes of a weight, those of `pack`, one piece after another; its elements are asked for once."""
     assert ref.weight is not None
     array = ref.weight.array()
     if array.nbytes <= PIECE:
-        yield pack(ref.weight, ref.dtype)
+        yield pack(Weight(array, ref.weight.layout), ref.dtype)
     elif ref.weight.layout == "plain":
         rows = array.reshape(-1) if array.flags.c_contiguous else array
         for part in _split(rows, 0):
@@ -35,6 +34,7 @@ def pieces(ref: Ref) -> Iterator[memoryview]:
         for matrix in array.reshape(prod(array.shape[:-2]), k, n):
             for part in _split(matrix, 1, PANEL):  # panels are of columns, one after another
                 yield pack(Weight(part, ref.weight.layout), ref.dtype)
+    forget(array)
 
 
 def _split(array: NDArray[np.generic], axis: int, unit: int = 1) -> Iterator[NDArray[np.generic]]:
@@ -43,14 +43,3 @@ def _split(array: NDArray[np.generic], axis: int, unit: int = 1) -> Iterator[NDA
     step = max(PIECE * length // array.nbytes // unit, 1) * unit
     for start in range(0, length, step):
         yield array[(slice(None),) * axis + (slice(start, start + step),)]
-
-
-def forget(array: NDArray[Any]) -> None:
-    """Gives back the memory of a file that the array is a read-only view of; what it holds stays readable."""
-    if array.flags.writeable or array.nbytes < mmap.PAGESIZE:
-        return
-    base: object = array
-    while isinstance(base, np.ndarray | memoryview):
-        base = base.base if isinstance(base, np.ndarray) else base.obj
-    if isinstance(base, mmap.mmap):
-        base.madvise(mmap.MADV_DONTNEED)

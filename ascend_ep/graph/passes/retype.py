@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import onnx_ir as ir
+from numpy.typing import NDArray
 
 from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.infer import Registry, definition
+from ascend_ep.graph.mapped import forget
 from ascend_ep.graph.partition import used_values
 from ascend_ep.graph.passes.rewire import add_constant, is_standard
 from ascend_ep.graph.shapes import find_schema
@@ -26,6 +29,7 @@ FIXED = frozenset({"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"
 #: The metadata of a Cast that isn't the model's own.
 MADE = "ascend_ep.retype"
 LARGEST_FLOAT16 = 65504.0
+PIECE = 1 << 20  # elements of a constant that are converted at a time
 _SCHEMA_NAMES = {FLOAT32: "tensor(float)", FLOAT16: "tensor(float16)", BFLOAT16: "tensor(bfloat16)"}
 
 
@@ -151,12 +155,10 @@ class _Retyping:
         name = f"{value.name}/{kind.name.lower()}"
 
         def convert() -> ir.TensorProtocol:
-            array = tensor.numpy()
-            if clip:
-                finite = np.clip(array, -LARGEST_FLOAT16, LARGEST_FLOAT16)
-                array = np.where(np.isfinite(array), finite, array)
-            with np.errstate(over="ignore"):
-                return ir.Tensor(array.astype(kind.numpy()), name=name)
+            given = tensor.numpy()
+            made = _converted(given, kind.numpy(), clip)
+            forget(given)
+            return ir.Tensor(made, name=name)
 
         lazy = ir.LazyTensor(convert, dtype=kind, shape=ir.Shape(tensor.shape.numpy()), name=name)
         return add_constant(self.graph, name, lazy)
@@ -238,6 +240,20 @@ class _Retyping:
 
     def _floats(self, values: Sequence[ir.Value | None]) -> list[int]:
         return [i for i, v in enumerate(values) if v is not None and self._declared(v) in COMPUTE_FLOATS]
+
+
+def _converted(array: NDArray[Any], dtype: np.dtype[Any], clip: bool) -> NDArray[Any]:
+    """The array in another type, piece by piece; `clip`: finite numbers beyond float16 are its largest."""
+    made = np.empty(array.shape, dtype)
+    source, target = array.reshape(-1), made.reshape(-1)
+    for start in range(0, source.size, PIECE):
+        piece = source[start : start + PIECE]
+        if clip:
+            finite = np.clip(piece, -LARGEST_FLOAT16, LARGEST_FLOAT16)
+            piece = np.where(np.isfinite(piece), finite, piece)
+        with np.errstate(over="ignore"):
+            target[start : start + PIECE] = piece.astype(dtype)
+    return made
 
 
 def _captured(node: ir.Node) -> Iterator[ir.Value]:
