@@ -131,7 +131,7 @@ CASES = {
     ),
     "transposed": (
         "a = ConvTranspose <strides = [2, 2], output_padding = [1, 1]> (x, up) y = Conv(a, k2)", "y",
-        {"conv": 2},
+        {"conv_transposed_last": 1, "conv_last": 1, "copy": 2},
     ),
     "weights made at run time": (
         "a = Mul(k2, one) b = GlobalMaxPool(x) c = Mul(k2, b) y = Conv(x, c)", "y",
@@ -208,3 +208,22 @@ def test_volumes_have_channels_last() -> None:
     found = kernels_of(source, (1, 8, 4, 8, 9), (2, 8, 5, 6, 6), (0, 8, 4, 8, 9))
     assert (found["conv_last"], found["max_pool_last"], found["average_pool_last"]) == (4, 1, 2)
     assert found["copy"] == 2, "the image and the result alone"
+
+
+def test_transposed_convolutions_have_channels_last() -> None:
+    """Of strides that don't divide the kernel, and of volumes; even alone between two copies."""
+    up = "ConvTranspose <strides = [2, 2], pads = [1, 1, 1, 1], output_padding = [1, 1]>"
+    found = kernels_of(model(f"y = {up} (x, k, bias)", "float[N,8,H,W] x", "y"), (1, 8, 5, 6), (2, 8, 1, 9))
+    assert (found["conv_transposed_last"], found["copy"]) == (1, 2)
+    body = f"a = {up} (x, k, bias) b = Relu(a) c = {CONV} (b, k) d = {up} (c, k) y = Add(d, channel)"
+    found = kernels_of(model(body, "float[N,8,H,W] x", "y"), (1, 8, 5, 6), (2, 8, 7, 3))
+    assert (found["conv_transposed_last"], found["conv_last"], found["copy"]) == (2, 1, 2)
+    body = "a = ConvTranspose <strides = [1, 2, 3]> (x, k3) y = Relu(a)"
+    found = kernels_of(model(body, "float[N,8,D,H,W] x", "y"), (1, 8, 3, 4, 2), (2, 8, 1, 1, 5))
+    assert (found["conv_transposed_last"], found["copy"]) == (1, 2)
+
+
+def test_transposed_convolutions_that_stay() -> None:
+    for given in ("dilations = [2, 2]", "strides = [4, 4]"):
+        source = model(f"y = ConvTranspose <{given}> (x, k)", "float[N,8,H,W] x", "y")
+        assert kernels_of(source, (2, 8, 5, 6))["conv"] == 1

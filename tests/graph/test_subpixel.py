@@ -30,9 +30,8 @@ def transposed(
 def compared(model: onnx.ModelProto, *shapes: tuple[int, ...]) -> list[int]:
     """Runs on each shape; how each convolution of the plan is written: 1 transposed, 0 not."""
     insns = instructions(model, *shapes)
-    return [
-        int(str(i.ints[2])) if i.kernel == "conv" else 0 for i in insns if i.kernel in ("conv", "conv_last")
-    ]
+    found = [i for i in insns if i.kernel.startswith("conv")]
+    return [int(i.kernel == "conv_transposed_last" or (i.kernel == "conv" and i.ints[2] == 1)) for i in found]
 
 
 def instructions(model: onnx.ModelProto, *shapes: tuple[int, ...]) -> list[Insn]:

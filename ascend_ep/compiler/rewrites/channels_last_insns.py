@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from math import prod
 from typing import Any, TypeVar
 
@@ -103,7 +104,7 @@ def _taps(insn: Insn) -> list[int]:
 
 def _convolution(insn: Insn) -> ImageInsn | None:
     spatial = insn.outs[0].rank - 2
-    if insn.ints[TRANSPOSED] != 0 or _channels(insn) is None:
+    if _channels(insn) is None or (insn.ints[TRANSPOSED] != 0 and _phases(insn) is None):
         return None
     if prod(_taps(insn)) > MOST_TAPS or not all(_is_near(insn.ints[AXES + 4 * i :]) for i in range(spatial)):
         return None
@@ -115,7 +116,7 @@ def _pays_alone(insn: Insn) -> bool:
     """Whether it is a convolution with windows of images whose sums are long enough to outweigh any copy."""
     taps, channels = _taps(insn), _channels(insn) or (0, 0)
     wide = sum(n > 2 for n in taps) > 1  # a line isn't
-    return wide and min(channels) >= WINDOW_CHANNELS
+    return insn.ints[TRANSPOSED] != 0 or (wide and min(channels) >= WINDOW_CHANNELS)
 
 
 def _is_near(axis: Sequence[Dim]) -> bool:
@@ -123,6 +124,24 @@ def _is_near(axis: Sequence[Dim]) -> bool:
     if kernel is None or stride is None or dilation is None:
         return False
     return kernel * dilation <= FARTHEST and stride <= FARTHEST and (pad is None or abs(pad) <= FARTHEST)
+
+
+def _phases(insn: Insn) -> list[int] | None:
+    """The taps of a transposed convolution as conv_transposed_last takes them; None when it doesn't.
+
+    Along an axis, the outputs r, r + stride.. read the taps first, first + stride.., the last one first.
+    """
+    axes = [[static(v) for v in insn.ints[i : i + 4]] for i in range(AXES, len(insn.ints), 4)]
+    found: list[list[list[int]]] = []
+    for kernel, stride, dilation, pad in axes:
+        if kernel is None or stride is None or pad is None or dilation != 1 or stride > kernel:
+            return None
+        starts = [(r + pad) % stride for r in range(stride)]
+        found.append([list(range(kernel))[first::stride][::-1] for first in starts])
+    if insn.ints[GROUP] != 1 or _channels(insn) == (1, 1):
+        return None
+    sizes = [int(str(kernel)) for kernel, *_ in axes]
+    return [int(np.ravel_multi_index(tap, sizes)) for phase in product(*found) for tap in product(*phase)]
 
 
 def _conv_last(old: Insn, new: Insn) -> tuple[Insn, list[Ref]]:
@@ -133,12 +152,15 @@ def _conv_last(old: Insn, new: Insn) -> tuple[Insn, list[Ref]]:
     taps, group = prod(_taps(old)), int(str(old.ints[GROUP]))
     fan_in, outputs = _channels(old) or (0, 0)
     dims = (taps, group) if apart else (group, taps * fan_in, outputs)
-    source = _TapsFirst(w.weight, group, fan_in, taps, outputs, dims)
+    turned = old.ints[TRANSPOSED] != 0
+    order = tuple(_phases(old) or ()) if turned else tuple(range(taps))
+    source = _TapsFirst(w.weight, group, fan_in, order, outputs, dims)
     weights = Ref(w.name, w.dtype, dims, WEIGHT, weight=Weight(source, "plain" if apart else "panel32"))
     first = int(new.ins[0] is x)
     ints = (*old.ints[:TRANSPOSED], first, *old.ints[AXES:])
     ins = (new.ins[0], weights, *new.ins[2:])
-    return replace(new, kernel="conv_last", ins=ins, ints=ints), [weights]
+    kernel = "conv_transposed_last" if turned else "conv_last"
+    return replace(new, kernel=kernel, ins=ins, ints=ints), [weights]
 
 
 @dataclass(frozen=True)
@@ -148,16 +170,19 @@ class _TapsFirst:
     weight: Weight
     group: int
     fan_in: int
-    taps: int
+    order: tuple[int, ...]  # of the taps
     outputs: int
     dims: tuple[int, ...]
 
     def numpy(self) -> NDArray[np.generic]:
         array: NDArray[Any] = self.weight.load()
+        taps = len(self.order)
         if self.weight.layout == "panel32":
-            array = array.reshape(self.group, self.fan_in, self.taps, self.outputs).transpose(0, 2, 1, 3)
+            array = array.reshape(self.group, self.fan_in, taps, self.outputs).transpose(0, 2, 1, 3)
         else:
-            array = array.reshape(self.group, self.outputs, self.fan_in, self.taps).transpose(0, 3, 2, 1)
+            array = array.reshape(self.group, self.outputs, self.fan_in, taps).transpose(0, 3, 2, 1)
+        if self.order != tuple(range(taps)):
+            array = array[:, list(self.order)]
         if len(self.dims) == 2:  # group, tap, 1, 1
             array = array.transpose(1, 0, 2, 3)
         return np.ascontiguousarray(array).reshape(self.dims)

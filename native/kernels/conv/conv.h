@@ -24,7 +24,9 @@ typedef struct conv {
     int pairs;                  /* weights are pairs of bfloat16, and X is read in such */
     int x_narrow, y_narrow;     /* X is bfloat16; Y and the residual are */
     int64_t depth, group_depth; /* floats, or pairs, that are read of a pixel, and of a group of it */
-    epilogue epilogue;          /* addends of image 0, channel 0 */
+    int64_t rows;               /* of a panel of weights */
+    int64_t whole[AXES], begin[AXES], apart[AXES]; /* of Y: its extents; output o is its place begin + o apart */
+    epilogue epilogue;                             /* addends of image 0, channel 0 */
 } conv;
 
 /* Checks and reads what all convolutions share: the ints are group, activation, one of the kernel's own, then for

@@ -4,12 +4,12 @@
 
 #include "conv_tile.h"
 
-/* Output places whose windows are at hand: `lines` lines of `width` pixels, the first of which is pixel
- * `first` of the batch. The window of pixel i of line l starts at x + l * line + i * pixel; x points to floats,
- * or to pairs of bfloat16, which are as large. */
+/* Output places whose windows are at hand: `lines` lines of `width` pixels, the first of which is pixel `first` of Y;
+ * the next one is `across` pixels further, the next line `down`. The window of pixel i of line l starts at x + l * line
+ * + i * pixel; x points to floats, or to pairs of bfloat16, which are as large. */
 typedef struct conv_span {
     const float *x;
-    int64_t first, lines, width, line, pixel;
+    int64_t first, across, down, lines, width, line, pixel;
 } conv_span;
 
 #define STRIP_BYTES (320 << 10)     /* a strip leaves room for weights in L2 */
@@ -51,12 +51,15 @@ static int64_t span_size(const conv *c, int64_t count, int64_t spans) {
 }
 
 /* Chunks: spans first, then parts of the weights. */
-int32_t ASC_FN(conv_dense_prepare)(asc_call *call, const conv *c) {
-    int64_t ns = ASC_FN(conv_cost)(c), panels = c->groups * group_panels(c), bytes = 0, floats = 0;
+int32_t ASC_FN(conv_dense_prepare)(asc_call *call, const conv *of) {
+    const conv largest = ASC_FN(conv_largest_phase)(of), *c = &largest;
+    int64_t phases = ASC_FN(conv_phases)(of), ns = ASC_FN(conv_cost)(c) * phases, panels = c->groups * group_panels(c),
+            bytes = 0, floats = 0;
     int64_t wanted = call->threads < 2 || ns < 16000 ? 1 : asc_least(ns / 8000, call->threads * 4);
     int flat = conv_is_flat(c), strip = !conv_is_in_place(c);
     int64_t planes = flat ? 1 : c->batch * c->out[DEPTH], count = flat ? c->batch * c->out_size : c->out[HEIGHT];
-    int64_t span = span_size(c, count, asc_ceil_div(wanted, planes)), spans = planes * asc_ceil_div(count, span);
+    int64_t span = span_size(c, count, asc_ceil_div(wanted, planes * phases));
+    int64_t spans = phases * planes * asc_ceil_div(count, span);
     int64_t parts = asc_least(panels, asc_ceil_div(wanted, spans));
     if (strip) floats = ASC_FN(conv_strip_size)(c, span);
     ASC_REQUIRE(call, floats <= MOST_STRIP_FLOATS, "conv_last: the windows of a row reach too far");
@@ -76,28 +79,42 @@ int32_t ASC_FN(conv_dense_prepare)(asc_call *call, const conv *c) {
     return ASC_OK;
 }
 
-/* The places of span number `index`, and their inputs at hand. */
-static conv_span find_span(const asc_call *call, const conv *c, int64_t index, conv_worker *state, float *strip) {
+/* Pixel [plane, row, 0] of a phase in Y; planes are counted over the batch. */
+static int64_t place_in_y(const conv *c, int64_t plane, int64_t row) {
+    int64_t image = plane / c->out[DEPTH], place = plane % c->out[DEPTH];
+    int64_t at = image * c->whole[DEPTH] + c->begin[DEPTH] + place * c->apart[DEPTH];
+    at = at * c->whole[HEIGHT] + c->begin[HEIGHT] + row * c->apart[HEIGHT];
+    return at * c->whole[WIDTH] + c->begin[WIDTH];
+}
+
+/* The places of span number `index` of a phase, and their inputs at hand; `key` names both. None (no lines) where
+ * other phases have more rows or planes. */
+static conv_span find_span(const asc_call *call, const conv *c, int64_t index, int64_t key, conv_worker *state,
+                           float *strip) {
     int64_t size = call->scratch[SPAN];
-    conv_span s = {.x = strip, .pixel = c->depth * (conv_is_flat(c) ? 1 : c->stride[WIDTH])};
+    conv_span s = {.x = strip, .pixel = c->depth * (conv_is_flat(c) ? 1 : c->stride[WIDTH]), .across = c->apart[WIDTH]};
     if (conv_is_flat(c)) {
         s.first = index * size;
         s.lines = 1;
         s.width = asc_least(size, c->batch * c->out_size - s.first);
         if (conv_is_in_place(c))
             s.x = c->x + s.first * c->depth;
-        else if (state->holds != index)
+        else if (state->holds != key)
             ASC_FN(conv_fill_strip)(c, 0, s.first, s.width, strip);
     } else {
-        int64_t per_plane = asc_ceil_div(c->out[HEIGHT], size), plane = index / per_plane,
-                row = index % per_plane * size;
-        s.first = (plane * c->out[HEIGHT] + row) * c->out[WIDTH];
-        s.lines = asc_least(size, c->out[HEIGHT] - row);
+        int64_t most_rows = asc_ceil_div(c->whole[HEIGHT], c->apart[HEIGHT]), per_plane = asc_ceil_div(most_rows, size);
+        int64_t most_planes = asc_ceil_div(c->whole[DEPTH], c->apart[DEPTH]), row = index % per_plane * size;
+        int64_t image = index / per_plane / most_planes, place = index / per_plane % most_planes;
         s.width = c->out[WIDTH];
+        if (place >= c->out[DEPTH] || row >= c->out[HEIGHT] || s.width == 0) return s;
+        int64_t plane = image * c->out[DEPTH] + place;
+        s.first = place_in_y(c, plane, row);
+        s.down = c->apart[HEIGHT] * c->whole[WIDTH];
+        s.lines = asc_least(size, c->out[HEIGHT] - row);
         s.line = ASC_FN(conv_strip_width)(c) * c->depth * c->stride[HEIGHT];
-        if (state->holds != index) ASC_FN(conv_fill_strip)(c, plane, row, s.lines, strip);
+        if (state->holds != key) ASC_FN(conv_fill_strip)(c, plane, row, s.lines, strip);
     }
-    state->holds = index;
+    state->holds = key;
     return s;
 }
 
@@ -122,7 +139,7 @@ static void look_ahead(const conv *c, const conv_span *s, const float *w, int fi
     t->ahead = (uintptr_t)w;
     if (is_heavy(c)) {
         bytes = rows * GEMM_PANEL * (int64_t)sizeof(float);
-        t->ahead += (uintptr_t)bytes;
+        t->ahead += (uintptr_t)(c->rows * GEMM_PANEL * (int64_t)sizeof(float));
     } else if (first && conv_is_in_place(c)) {
         bytes = tiles * CONV_ROWS * s->pixel * (int64_t)sizeof(float);
         t->ahead = (uintptr_t)s->x + (uintptr_t)(bytes / tiles * (tile + tiles));
@@ -145,6 +162,10 @@ static place place_after(const conv_span *s, int64_t per_line, place p) {
     return p.index + 1 < per_line ? place_at(s, per_line, p.line, p.index + 1) : place_at(s, per_line, p.line + 1, 0);
 }
 
+static int64_t pixel_of(const conv_span *s, place p) {
+    return s->first + p.line * s->down + p.at * s->across;
+}
+
 /* The tiles [tile, tile + tiles) of a span against one panel of weights; `first` of those that pass them. */
 static void run_panel(const conv *c, const conv_span *s, conv_tile t, int64_t panel, int first, int64_t tile,
                       int64_t tiles) {
@@ -152,7 +173,7 @@ static void run_panel(const conv *c, const conv_span *s, conv_tile t, int64_t pa
     int64_t rows = c->group_depth * c->taps, left = asc_least(GEMM_PANEL, c->group_out - within);
     int64_t channel = group * c->group_out + within, per_line = asc_ceil_div(s->width, CONV_ROWS);
     const float *w =
-        c->weights + group * (asc_packed_bytes(ASC_LAYOUT_PANEL32, rows, c->group_out) / 4) + within * rows;
+        c->weights + group * (asc_packed_bytes(ASC_LAYOUT_PANEL32, c->rows, c->group_out) / 4) + within * c->rows;
     const void *residual = c->epilogue.residual.data;
     epilogue after = ASC_FN(conv_after)(&c->epilogue);
     t.rounds = ASC_FN(conv_rounds)(&c->epilogue, &t.low, &t.high);
@@ -165,37 +186,39 @@ static void run_panel(const conv *c, const conv_span *s, conv_tile t, int64_t pa
         look_ahead(c, s, w, first && column == 0, tile, tiles, &t);
         t.bias = c->epilogue.bias.data ? c->epilogue.bias.data + channel + column : NULL;
         place here = begin;
-        int64_t out = (s->first + here.line * s->width + here.at) * c->out_channels + channel + column;
+        int64_t out = pixel_of(s, here) * c->out_channels + channel + column;
         for (int64_t i = 0; i < tiles; i++) {
             t.x = s->x + here.line * s->line + here.at * s->pixel + group * c->group_depth;
             t.y = (void *)image_at(c->y, out, t.narrow);
             t.residual = residual ? image_at(residual, out, t.narrow) : NULL;
             int64_t pixels = here.pixels;
-            out += pixels * c->out_channels; /* neighbours in a span are neighbours in memory */
+            here = place_after(s, per_line, here);
+            out = pixel_of(s, here) * c->out_channels + channel + column;
             t.next_y = (uintptr_t)image_at(c->y, out, t.narrow);
             t.next_residual = residual ? (uintptr_t)image_at(residual, out, t.narrow) : t.next_y;
             (c->pairs ? ASC_FN(conv_tile_pairs_run) : ASC_FN(conv_tile_run))((int)pixels, &t);
             t.ahead += (uintptr_t)(t.ahead_step * rows);
             epilogue_rows done = epilogue_in_place(t.y, t.y_step, pixels, t.columns);
             if (!limits) ASC_FN(epilogue_apply)(&after, &done, 0, 0);
-            here = place_after(s, per_line, here);
         }
     }
 }
 
 void ASC_FN(conv_dense_chunk)(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
-    const conv *c = arg;
-    int64_t parts = call->scratch[PARTS], panels = c->groups * group_panels(c);
+    int64_t parts = call->scratch[PARTS], span = chunk / parts;
+    int64_t spans = call->scratch[SPANS] / ASC_FN(conv_phases)(arg); /* of a phase */
+    const conv phase = ASC_FN(conv_phase)(arg, span / spans), *c = &phase;
+    int64_t panels = c->groups * group_panels(c);
     int64_t first = asc_split_at(panels, parts, chunk % parts), end = asc_split_at(panels, parts, chunk % parts + 1);
     conv_worker *state = conv_worker_of(call, worker, call->scratch[SCRATCH_BYTES]);
     conv_tile t = {.x_step = c->depth * (conv_is_flat(c) ? 1 : c->stride[WIDTH]), .runs = run_count(c)};
     int64_t *starts = (int64_t *)(state + 1);
     float *strip = (float *)(starts + asc_ceil_div(t.runs, 8) * 8);
-    conv_span s = find_span(call, c, chunk / parts, state, strip);
+    conv_span s = find_span(call, c, span % spans, span, state, strip);
     find_runs(c, &s, starts);
     t.starts = starts;
     t.length = c->group_depth * c->taps / t.runs;
-    t.y_step = c->out_channels;
+    t.y_step = s.across * c->out_channels;
     int64_t tiles = s.lines * asc_ceil_div(s.width, CONV_ROWS), block = tiles;
     if (!is_heavy(c))
         block = asc_most(1, BLOCK_BYTES / (int64_t)sizeof(float) / CONV_ROWS / asc_most(1, t.runs * t.x_step));

@@ -12,6 +12,10 @@
  *         Positions outside X read as zero, so the padding after X follows from Y's dims.
  * floats: low, high (the bounds of EPILOGUE_CLIP)
  * Y may lie where the residual does.
+ *
+ * conv_transposed_last: Y[o] sums X[i] W[k] over o = i stride + k - pad; one group, float32, no dilation, no stride
+ * beyond the kernel. The taps of W, which conv_last has in their order, are those of the phases in turn
+ * (conv_phases.c), each backwards.
  */
 #include "conv_dense.h"
 
@@ -40,7 +44,7 @@ static int32_t read_weights(const asc_call *call, conv *c) {
     ASC_REQUIRE(call, c->pairs || !c->x_narrow, "conv_last: a bfloat16 image takes weights in pairs");
     ASC_REQUIRE(call, !c->pairs || c->groups == 1 || c->group_in % 2 == 0,
                 "conv_last: pairs take an even number of channels in a group");
-    int64_t rows = c->group_depth * c->taps;
+    int64_t rows = c->rows = c->group_depth * c->taps;
     ASC_REQUIRE(call,
                 (c->pairs || w->layout == ASC_LAYOUT_PANEL32) && w->rank == 3 && w->dims[0] == c->groups &&
                     w->dims[1] == (c->pairs ? 2 : 1) * rows && w->dims[2] == c->group_out,
@@ -62,7 +66,21 @@ static int32_t read_conv(const asc_call *call, conv *c) {
     ASC_REQUIRE(call, !c->y_narrow || ASC_FN(conv_limits)(&c->epilogue, &low, &high),
                 "conv_last: this activation has a float32 result");
     ASC_REQUIRE(call, c->taps <= CONV_MOST_TAPS, "conv_last: the kernel is too large");
+    for (int a = 0; a < AXES; a++) {
+        c->whole[a] = c->out[a];
+        c->apart[a] = 1;
+    }
     return read_weights(call, c);
+}
+
+static int32_t read_transposed(const asc_call *call, conv *c) {
+    int32_t code = read_conv(call, c);
+    if (code) return code;
+    c->transposed = 1;
+    int fits = c->groups == 1 && !c->pairs && !conv_is_channelwise(c);
+    for (int a = 0; a < AXES; a++) fits = fits && c->dilation[a] == 1 && c->stride[a] <= c->kernel[a];
+    ASC_REQUIRE(call, fits, "conv_transposed_last: one group of panels, no dilation, no stride beyond the kernel");
+    return ASC_OK;
 }
 
 /* Chunks of rows, and of channels when rows are few. */
@@ -96,18 +114,40 @@ static void channelwise_chunk(const asc_call *call, int64_t chunk, int32_t worke
                              asc_least(end, c->out_channels) - first);
 }
 
+int32_t ASC_FN(conv_transposed_last_prepare)(asc_call *call) {
+    conv c;
+    int32_t code = read_transposed(call, &c);
+    if (code || asc_numel(&call->out[0]) == 0) return code;
+    return ASC_FN(conv_dense_prepare)(call, &c);
+}
+
+static void run_chunks(const asc_call *call, asc_chunk_fn fn, conv *c) {
+    int64_t chunks = call->scratch[SPANS] * call->scratch[PARTS];
+    if (!call->scratch[SERIAL])
+        asc_parallel(call, chunks, fn, c);
+    else
+        for (int64_t i = 0; i < chunks; i++) fn(call, i, 0, c);
+}
+
+static void run_dense(const asc_call *call, conv *c) {
+    for (int64_t i = 0; i < call->threads; i++) conv_worker_of(call, i, call->scratch[SCRATCH_BYTES])->holds = -1;
+    run_chunks(call, ASC_FN(conv_dense_chunk), c);
+}
+
 int32_t ASC_FN(conv_last_run)(const asc_call *call) {
     conv c;
     int32_t code = read_conv(call, &c);
     if (code || asc_numel(&call->out[0]) == 0) return code;
-    int channelwise = conv_is_channelwise(&c);
-    asc_chunk_fn fn = channelwise ? channelwise_chunk : ASC_FN(conv_dense_chunk);
-    if (!channelwise)
-        for (int64_t i = 0; i < call->threads; i++) conv_worker_of(call, i, call->scratch[SCRATCH_BYTES])->holds = -1;
-    int64_t chunks = call->scratch[SPANS] * call->scratch[PARTS];
-    if (!call->scratch[SERIAL])
-        asc_parallel(call, chunks, fn, &c);
+    if (conv_is_channelwise(&c))
+        run_chunks(call, channelwise_chunk, &c);
     else
-        for (int64_t i = 0; i < chunks; i++) fn(call, i, 0, &c);
+        run_dense(call, &c);
     return ASC_OK;
+}
+
+int32_t ASC_FN(conv_transposed_last_run)(const asc_call *call) {
+    conv c;
+    int32_t code = read_transposed(call, &c);
+    if (!code && asc_numel(&call->out[0]) > 0) run_dense(call, &c);
+    return code;
 }

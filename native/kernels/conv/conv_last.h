@@ -19,8 +19,14 @@ static inline conv_worker *conv_worker_of(const asc_call *call, int64_t worker, 
 
 /* One tap: what a window reads is the pixel's own input, and lines can have any length. */
 static inline int conv_is_flat(const conv *c) {
-    return c->taps == 1 && c->x_last;
+    return c->taps == 1 && c->x_last && !c->transposed;
 }
+
+/* The phases of a transposed convolution, as convolutions (conv_phases.c); of any other there is one, itself. */
+int64_t ASC_FN(conv_phases)(const conv *c);
+conv ASC_FN(conv_phase)(const conv *c, int64_t index);
+/* With as many taps and outputs as any has. */
+conv ASC_FN(conv_largest_phase)(const conv *c);
 
 /* Whether a line of output pixels reads X as it lies, without padding. */
 static inline int conv_is_in_place(const conv *c) {
