@@ -50,10 +50,11 @@ class TileProgram(Generic[Source]):
         return self._value("load", computed_dtype(dtype), (), self._sources.index(source))
 
     def const(self, value: Dim | float, dtype: int = FLOAT32) -> Value:
-        """One number everywhere. Integers may be symbolic dims."""
+        """One number everywhere. Integers may be symbolic dims; uint64 is kept as the int64 of its bits."""
         kind = computed_dtype(dtype)
         if isinstance(value, int | float):
             value = float(value) if kind in (FLOAT32, FLOAT64) else int(value)
+            value = value - 2**64 if kind == UINT64 and value >= 2**63 else value
         return self._value("const", kind, (), value)
 
     def position(self) -> Value:

@@ -61,13 +61,12 @@ class Reference:
             names = [(f.domain, f.name) for f in own]
             proto = onnx.inliner.inline_selected_functions(proto, names, exclude=True)
         del proto.functions[:]
-        fast = [op for op in FAST_OPS if op.__name__ != "MaxPool" or not _wants_indices(proto)]
         self.output_names = [o.name for o in proto.graph.output]
         self.constants = {
             t.name: _widen(onnx.numpy_helper.to_array(t), t.data_type) for t in proto.graph.initializer
         }
         _graph_to_double(proto.graph, main=True)
-        self.evaluator = ReferenceEvaluator(proto, new_ops=[*custom.values(), *fast])
+        self.evaluator = ReferenceEvaluator(proto, new_ops=[*custom.values(), *FAST_OPS])
 
     def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """The outputs by name for these inputs (any floating type)."""
@@ -130,10 +129,6 @@ def _nodes(proto: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
                 pending.extend(g.node for g in attribute.graphs)
                 if attribute.HasField("g"):
                     pending.append(attribute.g.node)
-
-
-def _wants_indices(proto: onnx.ModelProto) -> bool:
-    return any(n.op_type == "MaxPool" and len(n.output) > 1 for n in _nodes(proto))
 
 
 def _input_to_double(given: Any) -> Any:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 from onnx.reference.op_run import OpRun
-from onnx.reference.ops import op_attention
+from onnx.reference.ops import op_attention, op_cum_sum, op_grid_sample
 
 from ascend_ep.graph.reference_quantised import DequantizeLinear
 from ascend_ep.graph.reference_recurrent import GRU, LSTM, RNN
-from ascend_ep.graph.reference_windows import convolve, convolve_transposed, pool
+from ascend_ep.graph.reference_windows import convolve, convolve_transposed, places_of_maxima, pool
 
 
 class Conv(OpRun):
@@ -24,6 +24,25 @@ class Conv(OpRun):
                 a.get("pads"), _text(a.get("auto_pad")),
             ),
         )  # fmt: skip
+
+
+class CumSum(op_cum_sum.CumSum):
+    """With an axis of one element too, as PyTorch's exporter gives it and onnxruntime takes it."""
+
+    def _run(self, x: Any, axis: Any, exclusive: Any = None, reverse: Any = None) -> Any:
+        one = np.asarray(axis).reshape(())
+        return super()._run(x, one, exclusive, reverse)  # type: ignore[no-untyped-call]
+
+
+class GridSample(op_grid_sample.GridSample):
+    """Of opsets 16 to 19 too, which call two of the modes otherwise."""
+
+    def _run(
+        self, X: Any, grid: Any, mode: Any = None, padding_mode: Any = None, align_corners: Any = None
+    ) -> Any:
+        names = {None: "linear", "bilinear": "linear", "bicubic": "cubic"}
+        mode = names.get(mode, mode)
+        return super()._run(X, grid, mode, padding_mode, align_corners)  # type: ignore[no-untyped-call]
 
 
 class ConvTranspose(OpRun):
@@ -42,7 +61,7 @@ class ConvTranspose(OpRun):
 class _Pool(OpRun):
     average = False
 
-    def _run(self, x: Any, **a: Any) -> tuple[Any]:
+    def _run(self, x: Any, **a: Any) -> tuple[Any, ...]:
         count = x.ndim - 2
         ones = [1] * count
         result = pool(
@@ -58,7 +77,16 @@ class AveragePool(_Pool):
 
 
 class MaxPool(_Pool):
-    """Without the Indices output; a graph that wants those gets onnx.reference's."""
+    def _run(self, x: Any, **a: Any) -> tuple[Any, ...]:
+        maxima = super()._run(x, **a)
+        if len(self.onnx_node.output) < 2:
+            return maxima
+        ones = [1] * (x.ndim - 2)
+        places = places_of_maxima(
+            x.astype(np.float64), a["kernel_shape"], a.get("strides") or ones, a.get("dilations") or ones,
+            a.get("pads"), _text(a.get("auto_pad")), bool(a.get("ceil_mode")), bool(a.get("storage_order")),
+        )  # fmt: skip
+        return (*maxima, places)
 
 
 class Erf(OpRun):
@@ -200,6 +228,8 @@ FAST_OPS: tuple[type[OpRun], ...] = (
     Attention,
     Conv,
     ConvTranspose,
+    CumSum,
+    GridSample,
     AveragePool,
     BatchNormalization,
     DequantizeLinear,

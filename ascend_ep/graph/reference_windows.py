@@ -132,21 +132,10 @@ def pool(
     count_padding: bool = False,
 ) -> Array:
     """Maximum or mean of every window; elements beyond the padding (ceil_mode) never count."""
-    extents = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
-    padding = _pads(x.shape[2:], extents, strides, pads, auto_pad)
-    beyond = []
-    for dim, extent, stride, (begin, end) in zip(x.shape[2:], extents, strides, padding, strict=True):
-        count = (dim + begin + end - extent) // stride + 1
-        if ceil_mode and auto_pad == "NOTSET":
-            count = -(-(dim + begin + end - extent) // stride) + 1
-            count -= (count - 1) * stride >= dim + begin
-        beyond.append((0, max((count - 1) * stride + extent - dim - begin - end, 0)))
-    around, further = [(0, 0), (0, 0), *padding], [(0, 0), (0, 0), *beyond]
+    around, further = _surroundings(x.shape[2:], kernel, strides, dilations, pads, auto_pad, ceil_mode)
     axes = tuple(range(x.ndim, 2 * x.ndim - 2))
     if not average:
-        padded = np.pad(
-            x, [(a, b + d) for (a, b), (_, d) in zip(around, further, strict=True)], constant_values=-np.inf
-        )
+        padded = np.pad(np.pad(x, around, constant_values=-np.inf), further, constant_values=-np.inf)
         result: Array = _windows(padded, kernel, strides, dilations).max(axis=axes)
         return result
     ones = np.pad(np.ones((1, 1, *x.shape[2:])), around, constant_values=float(count_padding))
@@ -154,3 +143,52 @@ def pool(
     total: Array = _windows(np.pad(np.pad(x, around), further), kernel, strides, dilations).sum(axis=axes)
     mean: Array = total / counts
     return mean
+
+
+def places_of_maxima(
+    x: Array,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[int] | None,
+    auto_pad: str,
+    ceil_mode: bool,
+    by_column: bool,
+) -> npt.NDArray[np.int64]:
+    """Where in the whole of x the first largest element of every window is. by_column: the first of the
+    spatial axes counts fastest."""
+    dims, size = x.shape[2:], math.prod(x.shape[2:])
+    around, further = _surroundings(dims, kernel, strides, dilations, pads, auto_pad, ceil_mode)
+    padded = np.pad(np.pad(x, around, constant_values=-np.inf), further, constant_values=-np.inf)
+    numbers = np.arange(size).reshape(1, 1, *(dims[::-1] if by_column else dims))
+    numbers = numbers.transpose(0, 1, *range(x.ndim - 1, 1, -1)) if by_column else numbers
+    places = _windows(np.pad(np.pad(numbers, around), further), kernel, strides, dilations)
+    windows = _windows(padded, kernel, strides, dilations)
+    out = windows.shape[2 : x.ndim]
+    first = windows.reshape(*x.shape[:2], *out, -1).argmax(-1)[..., None]
+    every = np.broadcast_to(places, windows.shape).reshape(*x.shape[:2], *out, -1)
+    images = np.arange(x.shape[0] * x.shape[1]).reshape(*x.shape[:2], *(1 for _ in dims)) * size
+    found: npt.NDArray[np.int64] = np.take_along_axis(every, first, -1)[..., 0] + images
+    return found
+
+
+def _surroundings(
+    dims: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[int] | None,
+    auto_pad: str,
+    ceil_mode: bool,
+) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """The padding of each axis of [N, C, spatial...], and what ceil_mode adds beyond it."""
+    extents = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+    padding = _pads(dims, extents, strides, pads, auto_pad)
+    beyond = []
+    for dim, extent, stride, (begin, end) in zip(dims, extents, strides, padding, strict=True):
+        count = (dim + begin + end - extent) // stride + 1
+        if ceil_mode and auto_pad == "NOTSET":
+            count = -(-(dim + begin + end - extent) // stride) + 1
+            count -= (count - 1) * stride >= dim + begin
+        beyond.append((0, max((count - 1) * stride + extent - dim - begin - end, 0)))
+    return [(0, 0), (0, 0), *padding], [(0, 0), (0, 0), *beyond]

@@ -156,6 +156,48 @@ def test_convolution_against_direct_sum(registry: Registry, auto_pad: str, group
         assert np.vdot(ours, y) == pytest.approx(np.vdot(x, adjoint), rel=1e-9)
 
 
+@pytest.mark.parametrize("by_column", [0, 1])
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1], "ceil_mode": 1},
+        {"kernel_shape": [2, 3], "strides": [2, 1], "dilations": [2, 1], "pads": [0, 1, 1, 0]},
+        {"kernel_shape": [3, 2], "strides": [2, 2], "auto_pad": "SAME_LOWER"},
+        {"kernel_shape": [1, 1]},
+    ],
+)
+def test_places_of_maxima(registry: Registry, attributes: dict[str, object], by_column: int) -> None:
+    """onnxruntime is the judge: onnx.reference has others with auto_pad, and with a kernel alone."""
+    x = np.random.default_rng(3).standard_normal((2, 3, 10, 9)).astype(np.float32)
+    made = single("MaxPool", {"x": x}, 2, 12, **attributes, storage_order=by_column)
+    made.graph.output[1].type.tensor_type.elem_type = TensorProto.INT64
+    made.ir_version = 8
+    cpu = onnxruntime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
+    ours, theirs = reference_run(made, {"x": x}, registry), cpu.run(None, {"x": x})
+    np.testing.assert_array_equal(ours["y0"], theirs[0])
+    np.testing.assert_array_equal(ours["y1"], theirs[1])
+
+
+@pytest.mark.parametrize("mode", [None, "bilinear", "nearest", "bicubic"])
+def test_modes_of_older_grid_samples(registry: Registry, mode: str | None) -> None:
+    random = np.random.default_rng(4)
+    feeds = {"x": random.standard_normal((2, 3, 5, 6)), "grid": random.uniform(-1.2, 1.2, (2, 4, 3, 2))}
+    feeds = {name: array.astype(np.float32) for name, array in feeds.items()}
+    made = single("GridSample", feeds, version=16, **({"mode": mode} if mode else {}))
+    made.ir_version = 8
+    cpu = onnxruntime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
+    ours = reference_run(made, feeds, registry)["y0"]
+    np.testing.assert_allclose(ours, cpu.run(None, feeds)[0], rtol=1e-5, atol=1e-5)
+
+
+def test_an_axis_of_one_element(registry: Registry) -> None:
+    x = np.random.default_rng(5).standard_normal((2, 3))
+    made = single("CumSum", {"x": x, "axis": np.array([1])})
+    np.testing.assert_allclose(
+        reference_run(made, {"x": x, "axis": np.array([1])}, registry)["y0"], x.cumsum(1)
+    )
+
+
 def test_constants_and_casts_stay_double(registry: Registry) -> None:
     nodes = [
         helper.make_node("Constant", [], ["c"], value_float=0.1),

@@ -268,6 +268,16 @@ def test_cast(source: Any, target: Any) -> None:
     check("Cast", [x], to=DTYPES[np.dtype(target)])
 
 
+@pytest.mark.parametrize("number", [2**63, 2**64 - 1, 2**63 - 1])
+def test_constants_of_uint64(number: int) -> None:
+    """As PyTorch's exporter has them for arithmetic shifts."""
+    x, c = np.array([0, 1, 5, 2**63, 2**64 - 2], np.uint64), np.array(number, np.uint64)
+    check("BitwiseOr", [x, c], want=[x | c], opset=18, known=(1,))
+    check("Max", [x, c], known=(1,))
+    check("Greater", [x, c], known=(1,))
+    check("Where", [x > 1, x, c], want=[np.where(x > 1, x, c)], known=(2,))
+
+
 def test_cast_rounds_half_to_even_and_keeps_nan() -> None:
     bits = RNG.integers(0, 2**32, 4000, dtype=np.uint32)
     x = bits.view(np.float32)
