@@ -30,7 +30,8 @@ def test_wrong_providers(
         ascend_ep.InferenceSession(bundle, providers=providers, provider_options=options)
 
 
-def test_options_of_both_kinds(bundle: bytes) -> None:
+def test_options_of_both_kinds(bundle: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ASCEND_EP_THREADS", raising=False)  # goes before the options' number
     theirs, ours = onnxruntime.SessionOptions(), ascend_ep.SessionOptions()
     for options in (theirs, ours):
         options.intra_op_num_threads = 1
