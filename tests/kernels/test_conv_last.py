@@ -221,3 +221,21 @@ def test_positions_far_outside_read_as_zero(channels, size, seen) -> None:
         geometry = [(size, far, far if size > 1 else 1, pad)] * 2
         y = conv(x, packed(w, group), (1, 40, 3, 3), geometry, group=group)
         assert np.count_nonzero(y) == 40 * left
+
+
+@isa_each
+@pytest.mark.parametrize(
+    ("kernel", "stride", "dilation", "pad"), [(7, 1, 1, 3), (3, 2, 1, 0), (5, 3, 4, 8), (3, 1, 1, -2)]
+)
+@pytest.mark.parametrize("group", [1, 2])
+def test_pieces_of_long_lines(isa, kernel, stride, dilation, pad, group) -> None:
+    """Lines have no rows to share among threads; bits don't depend on how many there are."""
+    x, w = normal(2, 20, 1501), normal(36, 20 // group, kernel)
+    length = (1501 + 2 * pad - (kernel - 1) * dilation - 1) // stride + 1
+    geometry = [(kernel, stride, dilation, pad)]
+    given = {"group": group, "isa": isa, "bias": normal(36), "residual": normal(2, 36, length)}
+    y = [conv(x, packed(w, group), (2, 36, length), geometry, **given, threads=n) for n in (1, 2, 3)]
+    np.testing.assert_array_equal(y[1], y[0])
+    np.testing.assert_array_equal(y[2], y[0])
+    if pad >= 0:
+        check(isa, 2, 20, 36, (1501,), (kernel,), (stride,), (dilation,), (pad,), group)

@@ -123,3 +123,9 @@ def test_what_does_not_fit_is_refused(change: int, value: int) -> None:
     ins = [normal(1, 5, 5, 4), phases(normal(4, 6, 3, 3), (2, 2), (1, 1)), None, None]
     with pytest.raises(KernelError, match="conv"):
         call("conv_transposed_last", ins, [(np.float32, (1, 9, 9, 6))], ints, [0, 0])
+
+
+@isa_each
+def test_pieces_of_long_lines(isa) -> None:
+    check(isa, 20, 36, (701,), (16,), (8,), (4, 4), (0,))
+    check(isa, 20, 36, (1000,), (3,), (2,), (1, 1), (1,))

@@ -50,16 +50,36 @@ static int64_t span_size(const conv *c, int64_t count, int64_t spans) {
     return asc_least(size, count);
 }
 
-/* Chunks: spans first, then parts of the weights. */
+/* Pieces of a line, which has no rows to share among threads: as few pixels as pay for a pass of the weights. */
+static int64_t piece_count(const conv *c, int64_t wanted) {
+    if (conv_is_flat(c) || c->out[HEIGHT] * c->out[DEPTH] > 1) return 1;
+    int64_t room = STRIP_BYTES / (int64_t)sizeof(float), fit = asc_ceil_div(ASC_FN(conv_strip_size)(c, 1), room);
+    int64_t most = c->out[WIDTH] / (is_heavy(c) ? 7 * CONV_ROWS : 2 * CONV_ROWS);
+    return asc_most(1, asc_least(most, asc_most(fit, asc_ceil_div(wanted, c->batch))));
+}
+
+/* One of a number of pieces: a convolution whose outputs are some columns of Y. */
+static conv take_piece(const conv *c, int64_t pieces, int64_t index) {
+    conv p = *c;
+    int64_t from = asc_split_at(c->out[WIDTH], pieces, index);
+    p.out[WIDTH] = asc_split_at(c->out[WIDTH], pieces, index + 1) - from;
+    p.pad[WIDTH] -= from * c->stride[WIDTH];
+    p.begin[WIDTH] += from * c->apart[WIDTH];
+    return p;
+}
+
+/* Chunks: spans first (of phases, and those of pieces), then parts of the weights. */
 int32_t ASC_FN(conv_dense_prepare)(asc_call *call, const conv *of) {
-    const conv largest = ASC_FN(conv_largest_phase)(of), *c = &largest;
+    conv largest = ASC_FN(conv_largest_phase)(of), *c = &largest;
     int64_t phases = ASC_FN(conv_phases)(of), ns = ASC_FN(conv_cost)(c) * phases, panels = c->groups * group_panels(c),
             bytes = 0, floats = 0;
     int64_t wanted = call->threads < 2 || ns < 16000 ? 1 : asc_least(ns / 8000, call->threads * 4);
+    int64_t pieces = piece_count(c, wanted);
+    c->out[WIDTH] = asc_ceil_div(c->out[WIDTH], pieces);
     int flat = conv_is_flat(c), strip = !conv_is_in_place(c);
     int64_t planes = flat ? 1 : c->batch * c->out[DEPTH], count = flat ? c->batch * c->out_size : c->out[HEIGHT];
     int64_t span = span_size(c, count, asc_ceil_div(wanted, planes * phases));
-    int64_t spans = phases * planes * asc_ceil_div(count, span);
+    int64_t spans = phases * pieces * planes * asc_ceil_div(count, span);
     int64_t parts = asc_least(panels, asc_ceil_div(wanted, spans));
     if (strip) floats = ASC_FN(conv_strip_size)(c, span);
     ASC_REQUIRE(call, floats <= MOST_STRIP_FLOATS, "conv_last: the windows of a row reach too far");
@@ -73,6 +93,7 @@ int32_t ASC_FN(conv_dense_prepare)(asc_call *call, const conv *of) {
     call->scratch[SPANS] = spans;
     call->scratch[SPAN] = span;
     call->scratch[PARTS] = parts;
+    call->scratch[PIECES] = pieces;
     call->scratch[SCRATCH_BYTES] = bytes;
     call->scratch[SERIAL] = wanted == 1;
     call->workspace_bytes = (uint64_t)total;
@@ -206,8 +227,10 @@ static void run_panel(const conv *c, const conv_span *s, conv_tile t, int64_t pa
 
 void ASC_FN(conv_dense_chunk)(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     int64_t parts = call->scratch[PARTS], span = chunk / parts;
-    int64_t spans = call->scratch[SPANS] / ASC_FN(conv_phases)(arg); /* of a phase */
-    const conv phase = ASC_FN(conv_phase)(arg, span / spans), *c = &phase;
+    int64_t pieces = call->scratch[PIECES];
+    int64_t spans = call->scratch[SPANS] / ASC_FN(conv_phases)(arg) / pieces; /* of a piece */
+    const conv phase = ASC_FN(conv_phase)(arg, span / spans / pieces);
+    const conv piece = pieces > 1 ? take_piece(&phase, pieces, span / spans % pieces) : phase, *c = &piece;
     int64_t panels = c->groups * group_panels(c);
     int64_t first = asc_split_at(panels, parts, chunk % parts), end = asc_split_at(panels, parts, chunk % parts + 1);
     conv_worker *state = conv_worker_of(call, worker, call->scratch[SCRATCH_BYTES]);

@@ -5,7 +5,7 @@
 #include "conv_last.h"
 
 /* prepare's notes to run. */
-enum { SPANS, SPAN, PARTS, SCRATCH_BYTES, SERIAL };
+enum { SPANS, SPAN, PARTS, SCRATCH_BYTES, SERIAL, PIECES };
 
 /* Nanoseconds of one thread; only to size chunks. */
 int64_t ASC_FN(conv_cost)(const conv *c);
