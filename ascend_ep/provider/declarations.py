@@ -17,6 +17,8 @@ from ascend_ep.provider.model_operators import ModelOperators
 from ascend_ep.runtime.binding import ffi, lib
 
 if TYPE_CHECKING:
+    import onnx
+
     from ascend_ep.opdef.definition import OpDef, TensorSpec
     from ascend_ep.opdef.registry import Registry, Resolved
 
@@ -72,6 +74,16 @@ def default_set(registry: Registry) -> Any:
         if not opdef.standard and opdef.inputs and not _is_known(domain, opdef.op, 1 << 30):
             numbers.add(_number(domain, opdef))
     return _set(frozenset(numbers)) if numbers else ffi.NULL
+
+
+def not_declared(model: onnx.ModelProto) -> set[tuple[str, str]]:
+    """The operators of a model that onnxruntime has loaded which neither it nor anything here declares: they
+    are functions of the model, or of another library."""
+    opsets = {entry.domain: entry.version for entry in model.opset_import}
+    with _lock:
+        ours = {(domain, opdef.op) for domain, opdef in _numbers}
+    named = {(node.domain, node.op_type) for node in model.graph.node}
+    return {name for name in named - ours if not _is_known(*name, opsets.get(name[0], 1))}
 
 
 def _unknown(model: ModelOperators, registry: Registry) -> Iterable[tuple[str, Resolved]]:

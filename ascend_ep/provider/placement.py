@@ -27,6 +27,7 @@ from ascend_ep.graph.partition import Partition, connected_groups
 from ascend_ep.opdef.dtypes import SUB_BYTE
 from ascend_ep.opdef.registry import Registry
 from ascend_ep.provider import pending
+from ascend_ep.provider.declarations import not_declared
 from ascend_ep.provider.group import compile_model, group_model, image_bytes
 from ascend_ep.provider.library import EP_NAME
 from ascend_ep.provider.options import options_of, registry_of
@@ -49,6 +50,8 @@ def partition(ep: Any, graph: Any, claims: Any) -> None:
     try:
         proto = onnx.ModelProto.FromString(bytes(ffi.buffer(graph.model, graph.model_bytes)))
         _dump(proto, options)
+        if found is None:  # nobody has read the model's own functions
+            registry = registry.beside(not_declared(proto))
         taken = bytes(ffi.buffer(graph.taken, graph.n_nodes))
         compiler = _Compiler(ep, registry, options)
         claimed: list[list[int]] = []

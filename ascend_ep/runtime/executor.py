@@ -143,7 +143,8 @@ class Executor:
         start = profile.now() if profile else 0
         for info, partition in zip(self.bundle.partitions, self.partitions, strict=True):
             if run_options is not None and run_options.terminate:
-                raise AscendError("E40011", "the run was terminated by its run options", where=self.where)
+                why, fix = "the run was terminated by its run options", "Set terminate to False to run again."
+                raise AscendError("E40011", why, where=self.where, fix=fix)
             began = profile.now() if profile else 0
             ins = [(edges[i], values[i]) for i in info.inputs]
             if isinstance(partition, NativePartition):

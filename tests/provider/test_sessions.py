@@ -234,8 +234,11 @@ def test_a_models_own_function_is_no_built_in_operator_of_its_name() -> None:
     opsets = [oh.make_opsetid("", 17), oh.make_opsetid("local", 1)]
     content = oh.make_model(graph, opset_imports=opsets, functions=[negates], ir_version=9)
     x = weights(1, 3, 4)
+    by_device = ort.SessionOptions()
+    by_device.add_provider_for_devices([d for d in ort.get_ep_devices() if d.ep_name == "AscendEP"], {})
     for s in (
         strict(content.SerializeToString()),
+        ort.InferenceSession(content.SerializeToString(), by_device),
         ascend_ep.InferenceSession(content.SerializeToString()),
         ascend_ep.InferenceSession(convert(content).to_bytes()),
     ):
