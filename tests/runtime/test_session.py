@@ -162,5 +162,5 @@ def test_terminated_run(mixed_bundle: bytes) -> None:
     made = ascend_ep.InferenceSession(mixed_bundle)
     made.run(None, {"x": rows(1)}, options)
     options.terminate = True
-    with pytest.raises(AscendError, match="(?s)terminated.*terminate to False"):
+    with pytest.raises(AscendError, match=r"(?s)terminated.*terminate to False"):
         made.run(None, {"x": rows(1)}, options)
