@@ -45,3 +45,27 @@ def test_calls_that_older_readers_do_not_know(
     body: str, precision: str, off: tuple[str, ...], reader: int
 ) -> None:
     assert min_reader(converted(body, precision, off)) == reader
+
+
+SAME = 'Conv<auto_pad = "SAME_UPPER">'
+CONVS = f"a = {SAME}(x, k) b = Relu(a) c = {SAME}(b, k) d = Add(c, b) y = Conv(d, k)"
+
+
+@pytest.mark.parametrize(
+    ("body", "x", "kernel", "reader"),
+    [
+        (CONVS, "N,8,H,W", (8, 8, 3, 3), 1),
+        (CONVS, "N,8,D,H,W", (8, 8, 3, 3, 3), 9),
+        ("y = ConvTranspose<strides = [2, 2]>(x, k)", "N,8,H,W", (8, 8, 3, 3), 9),
+    ],
+)
+def test_convolutions_with_channels_last(body: str, x: str, kernel: tuple[int, ...], reader: int) -> None:
+    source = onnx.parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["" : 20]> m (float[{x}] x) => (float[] y) {{ {body} }}"""
+    )
+    source.graph.output[0].type.tensor_type.ClearField("shape")
+    weights = onnx.numpy_helper.from_array(rng.standard_normal(kernel).astype(np.float32), "k")
+    source.graph.initializer.append(weights)
+    made = convert(source, ConvertOptions(self_check=False, sample_seed=None, precision=F32))
+    assert any(i.kernel.endswith("_last") for p in made.plan.native_parts() for i in p.insns)
+    assert min_reader(made.to_bytes()) == reader

@@ -16,6 +16,8 @@ from ascend_ep.runtime.layouts import LAYOUT_NAMES, LAYOUTS
 
 #: Kernels whose first operand or result may be bfloat16 since 9; convolutions and poolings had it before.
 NARROW_SINCE_9 = frozenset({"matmul", "attention", "attention_append", "layer_norm", "rms_norm", "swiglu"})
+#: Convolutions with channels last that have three spatial axes since 9.
+VOLUMES_SINCE_9 = frozenset({"conv_last", "conv_winograd"})
 #: Floats of a product without a norm (native/kernels/matmul/matmul.c).
 PLAIN_FLOATS = 4
 
@@ -32,9 +34,14 @@ def min_reader(plan: Plan, layouts: Iterable[int], *, weight_files: bool) -> int
 
 
 def _reader_of(insn: Insn) -> int:
-    if insn.native is not None:
-        return 1
+    return 9 if insn.native is None and _is_of_9(insn) else 1
+
+
+def _is_of_9(insn: Insn) -> bool:
     if insn.kernel == "matmul" and (len(insn.floats) > PLAIN_FLOATS or insn.ints[2] == GATED):
-        return 9
+        return True
+    if insn.kernel in VOLUMES_SINCE_9 and insn.outs[0].rank == 5:
+        return True
     first = [r for r in (*insn.ins[:1], *insn.outs) if r is not None]
-    return 9 if insn.kernel in NARROW_SINCE_9 and any(r.dtype == BFLOAT16 for r in first) else 1
+    is_narrow = insn.kernel in NARROW_SINCE_9 and any(r.dtype == BFLOAT16 for r in first)
+    return is_narrow or insn.kernel == "conv_transposed_last"
