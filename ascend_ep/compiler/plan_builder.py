@@ -44,6 +44,7 @@ class PlanBuilder:
         self.insns: list[Insn] = []
         self._outputs = frozenset(outputs)
         self._refs: dict[str, Ref] = {}
+        self._turned: dict[str, tuple[Ref, NodeView | None]] = {}
         self._results: dict[str, Ref] = {}
         self._weights: dict[tuple[int, str, tuple[Dim, ...]], Ref] = {}
         self._wide: dict[str, Operand] = {}
@@ -57,6 +58,8 @@ class PlanBuilder:
         found = self._refs.get(operand.name)
         if found is not None:
             return found
+        if operand.name in self._turned:
+            return self._copied(operand)
         if operand.constant is not None:
             made = self._weight(operand.name, operand.dtype, operand.dims, operand.constant, "plain")
         elif operand.shape_value is not None:
@@ -65,6 +68,12 @@ class PlanBuilder:
             raise KeyError(f"{operand.name!r} is used before it is made")
         self._refs[operand.name] = made
         return made
+
+    def strided(self, operand: Operand) -> Ref:
+        """The value of a node's input for a kernel that reads any strides as well as neighbours."""
+        if operand.name in self._refs or operand.name not in self._turned:
+            return self.ref(operand)
+        return self._turned[operand.name][0]
 
     def out(self, operand: Operand) -> Ref:
         """The value of a node's output, for `emit` to write."""
@@ -182,6 +191,14 @@ class PlanBuilder:
             ref = out
         self._refs[operand.name] = ref
 
+    def bind_turned(self, operand: Operand, view: Ref) -> None:
+        """The same of a view whose last axis has no neighbours: it is copied for the first node that takes it
+        by `ref`, and for none if all take it by `strided`."""
+        if operand.name in self._outputs:
+            self.emit("copy", [view], [self.out(operand)])
+        else:
+            self._turned[operand.name] = view, self._node
+
     def contiguous(self, ref: Ref) -> Ref:
         """`ref` itself, or a copy of it when it is strided."""
         if ref.strides is None:
@@ -193,7 +210,7 @@ class PlanBuilder:
 
     def has(self, operand: Operand) -> bool:
         """Whether the operand has a value by now."""
-        return operand.name in self._refs
+        return operand.name in self._refs or operand.name in self._turned
 
     # --- used by the converter --------------------------------------------------------------
 
@@ -222,7 +239,8 @@ class PlanBuilder:
         """Runs a lowering, whose instructions are this node's. When it can't, what it did is forgotten and
         the reason returned."""
         lists: tuple[list[Any], ...] = self.values, self.insns
-        tables: tuple[dict[Any, Any], ...] = self._refs, self._results, self._weights, self._wide  # only grow
+        tables: list[dict[Any, Any]]  # only grow
+        tables = [self._refs, self._turned, self._results, self._weights, self._wide]
         sizes = [len(each) for each in (*lists, *tables)]
         outer, self._node = self._node, node
         try:
@@ -247,6 +265,17 @@ class PlanBuilder:
         return self._wide[operand.name]
 
     # --- inside -----------------------------------------------------------------------------
+
+    def _copied(self, operand: Operand) -> Ref:
+        """The copy of what `bind_turned` got, an instruction of the node that turned it."""
+        view, turned_by = self._turned[operand.name]
+        reader, self._node = self._node, turned_by
+        try:
+            made = self.out(operand)
+            self.emit("copy", [view], [made])
+        finally:
+            self._node = reader
+        return made
 
     def _add(self, ref: Ref) -> Ref:
         self.values.append(ref)

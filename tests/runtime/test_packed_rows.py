@@ -10,10 +10,10 @@ import ascend_ep
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
 
-K = 1300  # two blocks of K in float32
+K = 3100  # several blocks of K, however few the rows
 RNG = np.random.default_rng(7)
 WIDTHS = {"a": 320, "b": 320, "c": 96}
-WEIGHTS = {n: (RNG.standard_normal((K, w)) / 36).astype(np.float32) for n, w in WIDTHS.items()}
+WEIGHTS = {n: (RNG.standard_normal((K, w)) / 56).astype(np.float32) for n, w in WIDTHS.items()}
 #: Operand and weight, in order. The operand is the input x, or its columns turned by so many: a temporary
 #: that lies where the last one lay.
 PRODUCTS = [(0, "a"), (0, "b"), (0, "c"), (1, "a"), (1, "b"), (2, "b"), (3, "c")]

@@ -26,7 +26,7 @@ def lower_attention(node: NodeView, b: PlanBuilder) -> None:
             raise Unsupported("only float32 has a native attention")
     if any(each.rank != AXES for each in (q, k, v)):
         raise Unsupported("q, k and v don't have four axes")
-    key = b.ref(k)
+    key = b.strided(k)
     if node.attr("key_transposed", 0):
         key = permuted(b, key, (0, 1, 3, 2))
     rows = None if mask is None else _four_axes(b, mask)

@@ -37,7 +37,7 @@ def _hand_on(b: PlanBuilder, target: Operand, view: Ref) -> None:
     if not strides or static(strides[-1]) == 1:
         b.bind(target, view)
     else:
-        b.emit("copy", [view], [b.out(target)])
+        b.bind_turned(target, view)
 
 
 @lowers("reshape")

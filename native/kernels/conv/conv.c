@@ -68,7 +68,8 @@ static gemm group_gemm(const conv *c, int64_t image, int64_t group) {
                                : ASC_FN(conv_pack_taps);
     g.c = c->y + channel * c->out_size;
     g.ldc = c->out_size;
-    g.k_block = gemm_k_block(g.k);
+    g.k_block = gemm_k_block(g.k, GEMM_MANY_ROWS);
+    g.k_to = g.k;
     g.epilogue = c->epilogue;
     if (c->epilogue.bias.data) g.epilogue.bias.data += group * c->group_out;
     if (c->epilogue.residual.data) g.epilogue.residual.data += channel * c->out_size;
@@ -123,7 +124,7 @@ static int32_t prepare_gemm(asc_call *call, const conv *c) {
             break;
     }
     int64_t rows = c->panels ? 0 : asc_ceil_div(asc_ceil_div(g.m, channels), GEMM_PANEL) * GEMM_PANEL;
-    int64_t bytes = ASC_FN(gemm_scratch_bytes)(rows, g.k_block, g.k_block);
+    int64_t bytes = ASC_FN(gemm_scratch_bytes)(rows, g.k_block);
     ASC_REQUIRE(call, bytes > 0 && asc_mul_ok(bytes, call->threads, &total), "conv: the operands are too large");
     call->scratch[CHANNEL_BLOCKS] = channels;
     call->scratch[PIXEL_BLOCKS] = pixels;

@@ -6,9 +6,9 @@
 #include "gemm_place.h"
 #include "reduction/norm_pass.h"
 
-int64_t ASC_FN(gemm_scratch_bytes)(int64_t rows, int64_t k_rows, int64_t k_block) {
+int64_t ASC_FN(gemm_scratch_bytes)(int64_t rows, int64_t k_block) {
     int64_t panels, floats, bytes;
-    if (!asc_mul_ok(rows, k_rows, &floats) || !asc_mul_ok(GEMM_GROUP * GEMM_PANEL + 16, k_block, &panels)) return 0;
+    if (!asc_mul_ok(rows, k_block, &floats) || !asc_mul_ok(GEMM_GROUP * GEMM_PANEL + 16, k_block, &panels)) return 0;
     if (!asc_add_ok(floats, panels, &floats) || !asc_add_ok(floats, 64, &floats) ||
         !asc_mul_ok(floats, sizeof(float), &bytes))
         return 0;
@@ -67,7 +67,7 @@ static void pack_tile(const gemm_rows_block *k, int64_t row, int64_t rows, float
 static void pack_rows(const gemm_rows_block *k, gemm_scratch *scratch, float *out, float *room) {
     const gemm *g = k->g;
     int same = scratch->packed == g->a && scratch->row == k->row && scratch->rows == k->rows;
-    if (same && scratch->k <= k->k0 && k->k0 + k->k <= scratch->k_end) return;
+    if (same && scratch->k == k->k0 && scratch->k_end == k->k0 + k->k) return;
     for (int64_t tiles = tile_count(k->rows), t = 0; t < tiles; t++) {
         int64_t from = tile_start(k->rows, tiles, t), rows = tile_start(k->rows, tiles, t + 1) - from;
         pack_tile(k, k->row + from, rows, out + from * k->k, room);
@@ -75,7 +75,7 @@ static void pack_rows(const gemm_rows_block *k, gemm_scratch *scratch, float *ou
     scratch->packed = g->a;
     scratch->row = k->row;
     scratch->rows = k->rows;
-    if (!same || !g->keeps_rows || scratch->k_end != k->k0) scratch->k = k->k0;
+    scratch->k = k->k0;
     scratch->k_end = k->k0 + k->k;
 }
 
@@ -207,27 +207,26 @@ static const float *after_panel(const gemm_rows_block *k, int64_t p, int64_t pan
     const gemm *g = k->g;
     int64_t k_end = k->k0 + k->k, line = gemm_line(g);
     if (p + 1 < panel_end) return g->b + ((p + 1) * g->k + k->k0) * line;
-    if (k_end < g->k) return g->b + (panel * g->k + k_end) * line;
-    return (p + 1) * GEMM_PANEL < g->n ? g->b + (p + 1) * g->k * line : NULL;
+    if (k_end < g->k_to) return g->b + (panel * g->k + k_end) * line;
+    return (p + 1) * GEMM_PANEL < g->n ? g->b + ((p + 1) * g->k + g->k_from) * line : NULL;
 }
 
 void ASC_FN(gemm_block)(const gemm *g, int64_t row, int64_t rows, int64_t panel, int64_t panel_end,
                         gemm_scratch *scratch) {
     float *a_tiles = (float *)(scratch + 1);
-    int64_t k0 = 0;
+    int64_t k0 = g->k_from;
     gemm_pending room, *pending = ASC_FN(gemm_pending_begin)(g, &room);
     do { /* once even when K is 0: the sums are zero and the epilogue still applies */
         gemm_rows_block k = {
-            .g = g, .pending = pending, .row = row, .rows = rows, .k0 = k0, .k = asc_least(g->k_block, g->k - k0)};
-        float *tiles = a_tiles + (g->keeps_rows ? rows * k0 : 0);
-        float *b_panels = g->a_panels ? a_tiles : a_tiles + (rows * (g->keeps_rows ? g->k : k.k) + 15) / 16 * 16;
+            .g = g, .pending = pending, .row = row, .rows = rows, .k0 = k0, .k = asc_least(g->k_block, g->k_to - k0)};
+        float *b_panels = g->a_panels ? a_tiles : a_tiles + (rows * k.k + 15) / 16 * 16;
         if (g->a_panels) {
             k.a = g->a + row * g->k + k0 * GEMM_PANEL;
         } else if (rows == 1 && g->a_k == 1 && !g->rounds && !g->norm.scale) {
             k.a = g->a + row * g->a_row + k0;
         } else {
-            pack_rows(&k, scratch, tiles, b_panels);
-            k.a = tiles;
+            pack_rows(&k, scratch, a_tiles, b_panels);
+            k.a = a_tiles;
         }
         int64_t group = group_panels(&k), unit = g->a_panels ? GEMM_PANEL : rows;
         for (int64_t p = panel; p < panel_end; p += group) {
@@ -242,7 +241,7 @@ void ASC_FN(gemm_block)(const gemm *g, int64_t row, int64_t rows, int64_t panel,
             }
         }
         k0 += k.k;
-    } while (k0 < g->k);
+    } while (k0 < g->k_to);
     ASC_FN(gemm_pending_end)(g, pending);
     if (g->streams) finish_streams();
 }

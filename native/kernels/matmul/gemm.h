@@ -39,7 +39,7 @@ struct gemm {
     int far;     /* C is larger than L2: what a tile ends with is fetched before */
     int streams; /* finished rows of C are stored past the caches */
     int64_t k_block;
-    int keeps_rows; /* a worker's packed rows of A stay for all of K: the same rows meet other panels later */
+    int64_t k_from, k_to; /* what of K is multiplied: all, or blocks behind those that others did */
     epilogue epilogue;
     int gated;    /* see gemm_store_gated; all of K is one block, and there is no epilogue */
     int c_narrow; /* C is bfloat16: of gated products only */
@@ -64,9 +64,12 @@ static inline int64_t gemm_line(const gemm *g) {
     return g->halves ? GEMM_PANEL / 2 : GEMM_PANEL;
 }
 
-/* K is walked in blocks of this many, so that a panel's block and the A tiles stay in L2. */
-static inline int64_t gemm_k_block(int64_t k) {
-    int64_t blocks = (k + 1151) / 1152;
+#define GEMM_MANY_ROWS 65
+
+/* K is walked in blocks of this many, so that a panel's block and the A tiles stay in L2: `rows` of A that are packed
+ * at once, of which few leave room for longer blocks. */
+static inline int64_t gemm_k_block(int64_t k, int64_t rows) {
+    int64_t most = rows <= 32 ? 3072 : rows < GEMM_MANY_ROWS ? 1536 : 1152, blocks = (k + most - 1) / most;
     return blocks <= 1 ? k : ((k + blocks - 1) / blocks + 7) / 8 * 8;
 }
 
@@ -80,8 +83,8 @@ static inline int64_t gemm_row_block(int64_t k_block, int packs_b) {
     return floats / lines < least ? least : floats / lines;
 }
 
-/* Bytes of scratch for blocks of up to `rows` rows, of which `k_rows` columns are kept; 0 on overflow. */
-int64_t ASC_FN(gemm_scratch_bytes)(int64_t rows, int64_t k_rows, int64_t k_block);
+/* Bytes of scratch for blocks of up to `rows` rows; 0 on overflow. */
+int64_t ASC_FN(gemm_scratch_bytes)(int64_t rows, int64_t k_block);
 
 /* Columns of a gate that lie side by side in B, then as many of what it lets through. */
 #define GEMM_GATED 4
@@ -101,7 +104,7 @@ void ASC_FN(gemm_narrow)(const gemm *g, int64_t row, int64_t rows);
 /* The same for float32, rows of A that lie in one run each and B in panels. */
 void ASC_FN(gemm_unpacked)(const gemm *g, int64_t row, int64_t rows);
 
-/* Computes rows [row, row + rows) of panels [panel, panel_end), epilogue included. With a_panels, row
+/* Computes rows [row, row + rows) of panels [panel, panel_end), the epilogue with the last of K. With a_panels, row
  * is a multiple of GEMM_PANEL. */
 void ASC_FN(gemm_block)(const gemm *g, int64_t row, int64_t rows, int64_t panel, int64_t panel_end,
                         gemm_scratch *scratch);

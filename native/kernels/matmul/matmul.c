@@ -29,7 +29,7 @@
 #define FAR_BYTES (2 << 20) /* of an output of which L2 keeps little from one panel to the next */
 
 /* Split of the work: prepare's notes to run. */
-enum { ROW_BLOCKS, PANEL_BLOCKS, SERIAL, PACK_FIRST, SCRATCH_BYTES, ROWS, KEEPS_ROWS, SAME_ROWS };
+enum { ROW_BLOCKS, PANEL_BLOCKS, SERIAL, PACK_FIRST, SCRATCH_BYTES, ROWS, BY_BLOCKS, SAME_ROWS };
 #define TURNED 2 /* of SAME_ROWS: a worker's blocks of rows come in the other order */
 
 static int64_t batch_offset(const matmul_problem *p, int operand, int64_t batch) {
@@ -118,10 +118,17 @@ static void split(asc_call *call, const matmul_problem *p) {
     call->scratch[PACK_FIRST] = plain && (rows > 1 || b_batches(p) < p->batches);
 }
 
-/* Whether a worker's chunks are panels for the same rows of A, whose blocks of K each chunk would pack anew. */
-static int keeps_rows(const asc_call *call, const matmul_problem *p) {
-    int64_t rows = call->scratch[ROW_BLOCKS], columns = call->scratch[PANEL_BLOCKS];
-    return p->batches == 1 && columns > 1 && rows * columns > call->threads && p->gemm.k > p->gemm.k_block;
+/* Whether int8 weights meet so few rows that they are not widened first (gemm_bytes.c). */
+static int streams_bytes(const gemm *g, int64_t rows) {
+    return g->source && rows <= GEMM_BYTES_ROWS && g->a_k == 1;
+}
+
+/* Whether the workers take a block of K after the other, each for all columns: a worker's chunks are panels for the
+ * same rows of A, and each chunk would pack all blocks anew. */
+static int goes_by_blocks(const asc_call *call, const matmul_problem *p) {
+    int64_t rows = call->scratch[ROW_BLOCKS], columns = call->scratch[PANEL_BLOCKS], tall = p->gemm.m / rows;
+    int several = p->batches == 1 && columns > 1 && rows * columns > call->threads && p->gemm.k > p->gemm.k_block;
+    return several && tall > 1 && !streams_bytes(&p->gemm, tall);
 }
 
 /* Whether both calls normalise A alike, or neither does. */
@@ -137,7 +144,7 @@ static int finds_rows(const asc_call *call, const matmul_problem *p) {
     const asc_call *before = call->before;
     if (!before || p->batches != 1) return 0;
     const int64_t *now = call->scratch, *then = before->scratch;
-    return then[ROWS] == now[ROWS] && then[ROW_BLOCKS] == now[ROW_BLOCKS] && then[KEEPS_ROWS] == now[KEEPS_ROWS] &&
+    return then[ROWS] == now[ROWS] && then[ROW_BLOCKS] == now[ROW_BLOCKS] && then[BY_BLOCKS] == now[BY_BLOCKS] &&
            then[SCRATCH_BYTES] == now[SCRATCH_BYTES] && before->ints[0] == call->ints[0] &&
            (before->in[B].layout == ASC_LAYOUT_PAIRS32) == p->gemm.pairs && has_same_norm(call, before);
 }
@@ -147,18 +154,31 @@ static int64_t norm_rows(const asc_call *call, const matmul_problem *p) {
     return matmul_norm(call) ? asc_ceil_div(p->batches * p->gemm.m, 16) * 16 : 0;
 }
 
+static int is_empty(const matmul_problem *p) {
+    return p->batches == 0 || p->gemm.m == 0 || p->gemm.n == 0;
+}
+
+/* Reads the arguments, and finds the product that they ask for, unless it is empty. */
+static int32_t read_problem(const asc_call *call, matmul_problem *p) {
+    gemm *g = &p->gemm;
+    int32_t code = ASC_FN(matmul_read)(call, p);
+    if (code || is_empty(p)) return code;
+    ASC_FN(matmul_fold)(p);
+    int64_t rows = has_own_rows(call, p) ? asc_ceil_div(g->m, call->threads) : g->m;
+    g->k_block = g->gated ? g->k : gemm_k_block(g->k, g->pack ? GEMM_MANY_ROWS : rows);
+    g->k_to = g->k;
+    return ASC_OK;
+}
+
 int32_t ASC_FN(matmul_prepare)(asc_call *call) {
     matmul_problem p;
-    int32_t code = ASC_FN(matmul_read)(call, &p);
-    if (code) return code;
-    if (p.batches == 0 || p.gemm.m == 0 || p.gemm.n == 0) return ASC_OK;
-    ASC_FN(matmul_fold)(&p);
+    int32_t code = read_problem(call, &p);
+    if (code || is_empty(&p)) return code;
     split(call, &p);
-    call->scratch[KEEPS_ROWS] = keeps_rows(call, &p);
+    call->scratch[BY_BLOCKS] = goes_by_blocks(call, &p);
     call->turns = 0; /* the panel that is fetched ahead comes after */
     int64_t rows = asc_ceil_div(p.gemm.m, call->scratch[ROW_BLOCKS]), total;
-    int64_t k_rows = call->scratch[KEEPS_ROWS] ? p.gemm.k : p.gemm.k_block;
-    int64_t scratch = ASC_FN(gemm_scratch_bytes)(rows, k_rows, p.gemm.k_block);
+    int64_t scratch = ASC_FN(gemm_scratch_bytes)(rows, p.gemm.k_block);
     int64_t packed = asc_packed_bytes(ASC_LAYOUT_PANEL32, p.gemm.k, p.gemm.n);
     int fits = scratch > 0 && asc_mul_ok(scratch, call->threads, &total) && packed >= 0 &&
                asc_add_ok(total, norm_rows(call, &p) * (int64_t)sizeof(float), &total);
@@ -231,7 +251,6 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
     }
     g.far = (double)g.m * (double)g.n * sizeof(float) >= FAR_BYTES;
     g.streams = !g.c_narrow && streams(p);
-    g.keeps_rows = (int)call->scratch[KEEPS_ROWS];
     int64_t from = asc_split_at(g.m, rows, row), to = asc_split_at(g.m, rows, row + 1);
     if (is_narrow(&p->gemm)) {
         if (g.halves && !g.pack) g.pack = ASC_FN(gemm_pack_halves);
@@ -241,7 +260,7 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
             ASC_FN(gemm_narrow)(&g, from, to - from);
         return;
     }
-    if (g.source && to - from <= GEMM_BYTES_ROWS && g.a_k == 1) {
+    if (streams_bytes(&g, to - from)) {
         ASC_FN(gemm_bytes_stream)(&g, from, to - from, asc_split_at(panels, columns, column),
                                   asc_split_at(panels, columns, column + 1));
         return;
@@ -266,11 +285,16 @@ static void forget_rows(const asc_call *call, const matmul_problem *p) {
 
 int32_t ASC_FN(matmul_run)(const asc_call *call) {
     matmul_problem p;
-    int32_t code = ASC_FN(matmul_read)(call, &p);
-    if (code || p.batches == 0 || p.gemm.m == 0 || p.gemm.n == 0) return code;
-    ASC_FN(matmul_fold)(&p);
+    int32_t code = read_problem(call, &p);
+    if (code || is_empty(&p)) return code;
     if (!call->scratch[SAME_ROWS]) forget_rows(call, &p);
     if (call->scratch[PACK_FIRST]) run_chunks(call, b_batches(&p) * asc_ceil_div(p.gemm.n, GEMM_PANEL), pack_panel, &p);
-    run_chunks(call, p.batches * call->scratch[ROW_BLOCKS] * call->scratch[PANEL_BLOCKS], run_chunk, &p);
+    int64_t k = p.gemm.k, chunks = p.batches * call->scratch[ROW_BLOCKS] * call->scratch[PANEL_BLOCKS];
+    int64_t step = call->scratch[BY_BLOCKS] ? p.gemm.k_block : k;
+    do {
+        p.gemm.k_to = asc_least(p.gemm.k_from + step, k);
+        run_chunks(call, chunks, run_chunk, &p);
+        p.gemm.k_from = p.gemm.k_to;
+    } while (p.gemm.k_from < k);
     return ASC_OK;
 }

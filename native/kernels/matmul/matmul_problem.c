@@ -238,7 +238,6 @@ int32_t ASC_FN(matmul_read)(const asc_call *call, matmul_problem *p) {
     g->b = b->data;
     if ((code = read_right(call, p, b_strides)) || (code = read_norm(call, g))) return code;
     g->gated = call->ints[2] == GATED;
-    g->k_block = g->gated ? g->k : gemm_k_block(g->k);
     if (g->gated && (code = check_gated(call, g))) return code;
     ASC_REQUIRE(call, g->gated || !g->c_narrow, "matmul: only a gated product gives bfloat16");
     int row = a->rank > 1, col = b->rank > 1;

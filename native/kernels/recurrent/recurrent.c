@@ -64,7 +64,7 @@ int32_t ASC_FN(recurrent_prepare)(asc_call *call) {
     if (code || l.batch == 0 || l.hidden == 0) return code;
     split(call, &l);
     int64_t rows = call->scratch[ROWS], own = room_floats(&l, rows), bytes, total, packed;
-    int64_t product = ASC_FN(gemm_scratch_bytes)(rows, gemm_k_block(l.hidden), gemm_k_block(l.hidden));
+    int64_t product = ASC_FN(gemm_scratch_bytes)(rows, gemm_k_block(l.hidden, GEMM_MANY_ROWS));
     int fits = own > 0 && product > 0 && l.r_step > 0 && l.rc_step > 0 && asc_mul_ok(own, sizeof(float), &bytes) &&
                asc_add_ok(bytes, product, &bytes) && asc_mul_ok(bytes, call->threads, &total);
     fits = fits && asc_add_ok(l.r_step, l.rc_step, &packed) && asc_mul_ok(packed, l.directions, &packed);
@@ -102,7 +102,8 @@ static void multiply(const layer *l, const float *state, int64_t rows, const flo
     p.g.b = weights;
     p.g.c = sums;
     p.g.ldc = columns;
-    p.g.k_block = gemm_k_block(l->hidden);
+    p.g.k_block = gemm_k_block(l->hidden, GEMM_MANY_ROWS);
+    p.g.k_to = l->hidden;
     p.g.epilogue = (epilogue){.alpha = 1, .beta = 1, .residual = added};
     int64_t share = l->call->scratch[COLUMNS];
     p.columns = share ? share * (columns / l->hidden) : asc_ceil_div(columns, GEMM_PANEL) * GEMM_PANEL;

@@ -1,0 +1,57 @@
+"""A transposition whose last axis has no neighbours is copied for readers that want them, no others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+from fused_kernels import fused_kernels
+from onnx import TensorProto, helper, numpy_helper
+
+HEADS, POSITIONS, SIZE = 2, 5, 8
+RNG = np.random.default_rng(11)
+
+
+def attention(*more: onnx.NodeProto, outputs: Sequence[str] = ("y",)) -> onnx.ModelProto:
+    """Of q, k and v [1, POSITIONS, HEADS, SIZE], whose keys are turned in one step, and `more` nodes."""
+    nodes = [
+        helper.make_node("Transpose", ["q"], ["qh"], perm=[0, 2, 1, 3]),
+        helper.make_node("Transpose", ["k"], ["kt"], perm=[0, 2, 3, 1]),
+        helper.make_node("Transpose", ["v"], ["vh"], perm=[0, 2, 1, 3]),
+        helper.make_node("MatMul", ["qh", "kt"], ["qk"]),
+        helper.make_node("Mul", ["qk", "scale"], ["scores"]),
+        helper.make_node("Softmax", ["scores"], ["weights"], axis=-1),
+        helper.make_node("MatMul", ["weights", "vh"], ["y"]),
+        *more,
+    ]
+    shape = [1, POSITIONS, HEADS, SIZE]
+    inputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, shape) for n in "qkv"]
+    results = [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in outputs]
+    scale = numpy_helper.from_array(np.array(SIZE**-0.5, np.float32), "scale")
+    graph = helper.make_graph(nodes, "attention", inputs, results, [scale])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
+
+
+def kernels_of(model: onnx.ModelProto) -> list[str]:
+    feeds = {n: RNG.standard_normal((1, POSITIONS, HEADS, SIZE)).astype(np.float32) for n in "qkv"}
+    return fused_kernels(model, feeds)
+
+
+def test_attention_reads_turned_keys_where_they_lie() -> None:
+    assert kernels_of(attention()) == ["attention"]
+
+
+def test_other_readers_of_turned_keys_share_a_copy() -> None:
+    more = [
+        helper.make_node("MatMul", ["kt", "k2"], ["products"]),
+        helper.make_node("Relu", ["kt"], ["positive"]),
+    ]
+    more.insert(0, helper.make_node("Transpose", ["q"], ["k2"], perm=[0, 2, 1, 3]))
+    found = kernels_of(attention(*more, outputs=("y", "products", "positive")))
+    assert sorted(found) == ["attention", "copy", "elementwise", "matmul"]
+
+
+def test_turned_keys_that_leave_the_model_are_copied_once() -> None:
+    found = kernels_of(attention(outputs=("y", "kt")))
+    assert sorted(found) == ["attention", "copy"]
