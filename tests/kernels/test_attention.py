@@ -93,6 +93,31 @@ def test_mask_broadcasts(dims, queries):
     check(attend(q, k, v, mask), reference(q, k, v, mask))
 
 
+@pytest.mark.parametrize("masked", [-np.inf, np.finfo(np.float32).min])
+@pytest.mark.parametrize("seen", [[(0, 128)], [(0, 33)], [(40, 41), (70, 96)], [(100, 128)], []], ids=str)
+def test_padding_that_is_the_same_for_all_queries(seen, masked):
+    q, k, v = draw(2, 4, 2, 40, 128, 16, 24)
+    mask = np.full((2, 1, 1, 128), masked, np.float32)
+    for from_, to in seen:
+        mask[0, ..., from_:to] = 0
+    mask[1, ..., 5:50] = 0.25
+    expected = reference(q, k, v, mask)
+    for isa in isa_levels():
+        y = attend(q, k, v, mask, isa=isa)
+        np.testing.assert_array_equal(np.isnan(y), np.isnan(expected))
+        check(np.nan_to_num(y), np.nan_to_num(expected))
+
+
+@pytest.mark.parametrize("narrow", [0, 1])
+def test_keys_that_padding_hides_are_not_read(narrow):
+    q, k, v = draw(1, 2, 2, 40, 96, 16, 16)
+    mask = np.zeros((1, 1, 1, 96), np.float32)
+    mask[..., 32:64] = -np.inf
+    expected = attend(q, k, v, mask, narrow=narrow)
+    k[:, :, 32:64] = np.nan
+    np.testing.assert_array_equal(attend(q, k, v, mask, narrow=narrow), expected)
+
+
 @pytest.mark.parametrize("queries", [2, 40])
 def test_a_row_that_is_masked_everywhere_counts_every_key_alike(queries):
     """As softmax of equal scores does: adding the lowest float leaves nothing of a score."""

@@ -166,7 +166,7 @@ void ASC_FN(attention_scores)(int narrow, const float *k, int64_t k_step, int64_
 /* What a mask does to a panel of keys: it is to be added, or adds 0 for all queries, or masks it for all. */
 enum { MASK_ADDS, MASK_IS_ZERO, MASK_HIDES };
 
-/* Kinds of a turned mask: of each panel of keys, and at the end whether each query has a key that is not masked: then
+/* Kinds of a block's mask: of each panel of keys, and at the end whether each query has a key that is not masked: then
  * masked keys have weight 0. */
 static inline int64_t attention_kinds(const attention *p) {
     return attention_panels(p->keys) + 1;
@@ -182,6 +182,9 @@ static inline int attention_may_skip(const attention *p, const uint8_t *kinds) {
  * are masked. Panels that nobody adds are not written. */
 void ASC_FN(attention_turn_mask)(const attention *p, int64_t batch, int64_t head, int64_t block, float *out,
                                  uint8_t *kinds);
+
+/* The kinds of a mask that is the same for all queries of a head. */
+void ASC_FN(attention_mask_kinds)(const attention *p, const float *mask, uint8_t *kinds);
 
 /* By how much a score may exceed what is subtracted from it in float32, in units of log 2. In bfloat16 nothing may: the
  * largest weight is to be 1, which is not rounded. */

@@ -38,8 +38,8 @@ static int64_t kinds_lines(const attention *p) {
 
 int64_t ASC_FN(attention_block_floats)(const attention *p) {
     int64_t lines = asc_least(p->keys, ATTENTION_KEYS), floats;
-    if (attention_turns(p) && (!asc_add_ok(lines, p->keys, &lines) || !asc_add_ok(lines, kinds_lines(p), &lines)))
-        return 0;
+    if (attention_turns(p) && !asc_add_ok(lines, p->keys, &lines)) return 0;
+    if (p->mask && !asc_add_ok(lines, kinds_lines(p), &lines)) return 0;
     if (!asc_add_ok(lines, p->depth, &lines) || !asc_add_ok(lines, p->width, &lines)) return 0;
     if (!asc_add_ok(lines, GEMM_TILE_COLS, &lines) || !asc_mul_ok(lines, LANES, &floats)) return 0;
     return floats < INT64_MAX / 64 ? floats : 0;
@@ -157,10 +157,16 @@ static void run_keys(state *s, int64_t key, int64_t keys) {
     s->started = 1;
 }
 
-/* The turned mask of the block, unless all queries share one mask, or have none. */
-static void find_turned(state *s, int64_t batch, int64_t head, int64_t block, float *room) {
+/* The mask of the block, if any, turned unless all queries share it, and its kinds. */
+static void find_mask(state *s, int64_t batch, int64_t head, int64_t block, float *room) {
     const attention *p = s->p;
-    if (!attention_turns(p)) return;
+    if (!p->mask) return;
+    s->mask = p->mask + batch * p->mask_strides[0] + head * p->mask_strides[1];
+    if (!attention_turns(p)) {
+        ASC_FN(attention_mask_kinds)(p, s->mask, (uint8_t *)room);
+        s->kinds = (uint8_t *)room;
+        return;
+    }
     int64_t blocks = (p->queries + LANES - 1) / LANES, index = (p->mask_strides[0] ? batch : 0) * blocks + block;
     if (p->turned) {
         s->turned = p->turned + index * p->keys * LANES;
@@ -228,8 +234,7 @@ void ASC_FN(attention_block)(const attention *p, int64_t batch, int64_t head, in
     s.q = scratch;
     s.sums = s.q + LANES * p->depth;
     s.scores = s.sums + LANES * s.width;
-    if (p->mask) s.mask = p->mask + batch * p->mask_strides[0] + head * p->mask_strides[1];
-    find_turned(&s, batch, head, block, s.scores + LANES * asc_least(p->keys, ATTENTION_KEYS));
+    find_mask(&s, batch, head, block, s.scores + LANES * asc_least(p->keys, ATTENTION_KEYS));
     s.k = packed->k ? packed->k : p->k + batch * p->k_strides[0] + kv_head * p->k_strides[1];
     s.k_step = packed->k ? attention_lines(p, p->depth) : p->k_strides[2];
     s.packed_v = packed->v;

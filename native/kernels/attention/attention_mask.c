@@ -1,5 +1,5 @@
-/* Masks of blocks of queries: turned to lie as scores do, and searched for keys that no query sees, and for those that
- * all see as they are. */
+/* Masks of blocks of queries: turned to lie as scores do unless one is for all queries, and searched for keys that no
+ * query sees, and for those that all see as they are. */
 #include <math.h>
 
 #include "attention.h"
@@ -31,6 +31,21 @@ static void look_at(const float *mask, int64_t step, int64_t keys, int64_t lane,
     f->seeing |= (int64_t)vi_any(sees) << lane;
 }
 
+static uint8_t kind_of(const findings *f) {
+    return !vi_any(f->seen) ? MASK_HIDES : vi_any(f->differs) ? MASK_ADDS : MASK_IS_ZERO;
+}
+
+void ASC_FN(attention_mask_kinds)(const attention *p, const float *mask, uint8_t *kinds) {
+    int64_t panels = attention_panels(p->keys), step = p->mask_strides[3], seeing = 0;
+    for (int64_t i = 0; i < panels; i++) {
+        findings f = {.seeing = seeing};
+        look_at(mask + i * GEMM_PANEL * step, step, asc_least(GEMM_PANEL, p->keys - i * GEMM_PANEL), 0, &f);
+        kinds[i] = kind_of(&f);
+        seeing = f.seeing;
+    }
+    kinds[panels] = seeing != 0;
+}
+
 static void turn_panel(const attention *p, const float *mask, int64_t lanes, int64_t keys, float *out) {
     ASC_FN(gemm_interleave)(mask, p->mask_strides[2], p->mask_strides[3], lanes, keys, LANES, out);
     for (int64_t i = 0; !p->narrow && i < keys * LANES; i += ASC_VF)
@@ -49,7 +64,7 @@ void ASC_FN(attention_turn_mask)(const attention *p, int64_t batch, int64_t head
         const float *from = mask + i * GEMM_PANEL * strides[3];
         for (int64_t lane = 0; lane < lanes; lane++)
             look_at(from + lane * strides[2], strides[3], asc_least(GEMM_PANEL, p->keys - i * GEMM_PANEL), lane, &f);
-        kinds[i] = !vi_any(f.seen) ? MASK_HIDES : vi_any(f.differs) ? MASK_ADDS : MASK_IS_ZERO;
+        kinds[i] = kind_of(&f);
         seeing = f.seeing;
     }
     kinds[panels] = seeing == ((int64_t)1 << lanes) - 1;
