@@ -22,8 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: Smaller arrays come from the allocator's own free lists.
-LEAST_BYTES = 1 << 18
+#: Smaller arrays come from the allocator's own free lists; memory of 128 KB and about is given back to the
+#: system as arrays are freed.
+LEAST_BYTES = 1 << 16
 KEPT = 3
 ALIGNMENT = 4096
 #: References to memory that only this module knows: the list's, its array's, the loop variable's, and that of
