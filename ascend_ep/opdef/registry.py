@@ -72,7 +72,8 @@ class Registry:
 
     def beside(self, functions: Collection[tuple[str, str]]) -> Registry:
         """The same for a model with these functions of its own, as (domain, type): built-in definitions for
-        any domain leave them alone, since only the body says what the model's author means by the name."""
+        any domain leave them alone, since only the body says what the model's author means by the name; so do
+        declarations without semantics, which the body has."""
         theirs = {(canonical_domain(domain), name) for domain, name in functions if domain != OWN_DOMAIN}
         if theirs <= self._functions:
             return self
@@ -105,20 +106,19 @@ class Registry:
         if library is not None:
             return self._with_library(library, domain, op_type, version)
         declared: OpDef | None = None
+        is_function = (domain, op_type) in self._functions
         for place in (self._given, self._folder, self._builtin):
             found = place.find(domain, op_type, version)
-            if found is None:
+            if found is None or (place is self._builtin and is_function and found.domain is None):
                 continue
             if found.semantics is None:
                 declared = declared or found
                 continue
             source = f"{place.name} ({found.origin})"
             if declared is None:
-                if place is self._builtin and found.domain is None and (domain, op_type) in self._functions:
-                    return None
                 return Resolved(found, source)
             return Resolved(complete(declared, found), f"{source}, declared in {declared.origin}")
-        if declared is None:
+        if declared is None or is_function:
             return None
         looked = self.explain(domain, op_type, version)
         raise AscendError("E41009", op_type, where=declared.origin, details=looked)

@@ -27,6 +27,7 @@ class _Local(threading.local):
     def __init__(self) -> None:
         self.pending: Pending | None = None
         self.models: dict[frozenset[str], Any] = {}
+        self.functions: set[tuple[str, str]] | None = None
 
 
 _local = _Local()
@@ -34,14 +35,25 @@ _local = _Local()
 
 def announce(session: Any, registry: Registry) -> None:
     """From now on callbacks on this thread belong to `session`."""
+    clear()
     _local.pending = Pending(weakref.ref(session), registry)
-    _local.models.clear()
 
 
 def clear() -> None:
     """Callbacks on this thread belong to nobody known."""
-    _local.pending = None
+    _local.pending = _local.functions = None
     _local.models.clear()
+
+
+def announce_functions(functions: set[tuple[str, str]]) -> None:
+    """Callbacks on this thread belong to a session with AscendEP by device; its model has these functions."""
+    clear()
+    _local.functions = functions
+
+
+def functions() -> set[tuple[str, str]] | None:
+    """What `announce_functions` said last; None: nobody has read the model."""
+    return _local.functions
 
 
 def current() -> Pending | None:

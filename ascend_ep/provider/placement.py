@@ -50,8 +50,9 @@ def partition(ep: Any, graph: Any, claims: Any) -> None:
     try:
         proto = onnx.ModelProto.FromString(bytes(ffi.buffer(graph.model, graph.model_bytes)))
         _dump(proto, options)
-        if found is None:  # nobody has read the model's own functions
-            registry = registry.beside(not_declared(proto))
+        if found is None:
+            functions = pending.functions()
+            registry = registry.beside(not_declared(proto) if functions is None else functions)
         taken = bytes(ffi.buffer(graph.taken, graph.n_nodes))
         compiler = _Compiler(ep, registry, options)
         claimed: list[list[int]] = []

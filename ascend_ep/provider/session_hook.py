@@ -72,8 +72,11 @@ def prepare(
     """Before the model is read: as `declare`; callbacks on this thread are then this session's."""
     pending.clear()
     path = getattr(session, "_model_path", None)
-    declared = declare(path or getattr(session, "_model_bytes", None), session_options, providers, options)
+    model = path or getattr(session, "_model_bytes", None)
+    declared = declare(model, session_options, providers, options)
     may_lend = False
+    if model and not providers and session_options.has_providers():  # by device
+        pending.announce_functions(read_operators(model).functions)
     if declared is not None:
         registry, operators = declared
         pending.announce(session, registry)

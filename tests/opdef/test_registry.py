@@ -47,6 +47,17 @@ def test_a_short_form_takes_the_builtin_semantics() -> None:
     assert found.source == "built-in (activation/Swish.json), declared in given0.json:1"
 
 
+def test_a_short_form_takes_the_semantics_of_a_models_own_function() -> None:
+    for text in (SHORT, SHORT.replace("Swish", "Unheard")):
+        registry = Registry(definitions=definitions(text))
+        name = json.loads(text)["op"]
+        assert registry.beside([("my.domain", name)]).resolve("my.domain", name, 1) is None
+    given = Registry(definitions=definitions(formula("Swish", "x + 2"))).beside([("my.domain", "Swish")])
+    found = given.resolve("my.domain", "Swish", 1)
+    assert found is not None
+    assert found.source.startswith("--custom_op_info")
+
+
 def test_order_of_places(folder: Path, library: Path) -> None:
     (folder / "swish.json").write_text(formula("Swish", "x + 1"))
     given = definitions(formula("Swish", "x + 2"))

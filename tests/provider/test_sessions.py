@@ -234,6 +234,9 @@ def test_a_models_own_function_is_no_built_in_operator_of_its_name() -> None:
     opsets = [oh.make_opsetid("", 17), oh.make_opsetid("local", 1)]
     content = oh.make_model(graph, opset_imports=opsets, functions=[negates], ir_version=9)
     x = weights(1, 3, 4)
+    without = oh.make_model(graph, opset_imports=opsets, ir_version=9)
+    other = strict(without.SerializeToString())  # declares our Swish in this process
+    np.testing.assert_allclose(other.run(None, {"x": x})[0], x / (1 + np.exp(-x)), rtol=1e-5)
     by_device = ort.SessionOptions()
     by_device.add_provider_for_devices([d for d in ort.get_ep_devices() if d.ep_name == "AscendEP"], {})
     for s in (
@@ -244,6 +247,25 @@ def test_a_models_own_function_is_no_built_in_operator_of_its_name() -> None:
     ):
         np.testing.assert_array_equal(s.run(None, {"x": x})[0], -x)
     np.testing.assert_array_equal(reference_run(content, {"x": x})["y"], -x)
+
+
+@pytest.mark.parametrize("is_read", [True, False])  # by the session hook, which needs a private method
+def test_a_models_own_function_by_device(monkeypatch: pytest.MonkeyPatch, is_read: bool) -> None:
+    if not is_read:
+        monkeypatch.setattr("ascend_ep.provider.pending.announce_functions", lambda functions: None)
+    domain = f"undeclared.{is_read}"
+    negates = oh.make_function(
+        domain, "Swish", ["a"], ["b"], [oh.make_node("Neg", ["a"], ["b"])], [oh.make_opsetid("", 17)]
+    )
+    nodes = [oh.make_node("Swish", ["x"], ["y"], domain=domain)]
+    graph = oh.make_graph(nodes, "g", [value("x", ["N", 4])], [value("y", ["N", 4])])
+    opsets = [oh.make_opsetid("", 17), oh.make_opsetid(domain, 1)]
+    content = oh.make_model(graph, opset_imports=opsets, functions=[negates], ir_version=9)
+    by_device = ort.SessionOptions()
+    by_device.add_provider_for_devices([d for d in ort.get_ep_devices() if d.ep_name == "AscendEP"], {})
+    x = weights(1, 3, 4)
+    session = ort.InferenceSession(content.SerializeToString(), by_device)
+    np.testing.assert_array_equal(session.run(None, {"x": x})[0], -x)
 
 
 def test_a_model_without_onnxruntime_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
