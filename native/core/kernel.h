@@ -24,6 +24,7 @@ struct asc_call {
     int32_t turns;            /* every second region goes backwards (pool.c); prepare may say no */
     const asc_call *before;   /* for prepare: who leaves the workspace as run finds it, if that is the same kernel with
                                  the same first operand; else NULL */
+    const void *soon;         /* for run: the packed weights that a later call reads first; NULL: none */
     void *workspace;          /* 64-byte aligned; NULL in prepare */
     uint64_t workspace_bytes; /* set by prepare */
     int64_t scratch[8];       /* prepare's notes to run: chunk sizes, chosen variant */

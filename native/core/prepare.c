@@ -142,6 +142,17 @@ static void set_slots(const asc_bound *b, uint32_t *slots) {
         slots[asc_plan_indices(plan)[p->first_output + 2 * i + 1] - p->first_value] = p->n_inputs + i;
 }
 
+/* Tells each call what packed weights come next, for it to fetch them. */
+static void foresee_weights(const asc_bound *b) {
+    const void *soon = NULL;
+    for (uint32_t i = asc_bound_partition(b)->n_insns; i-- > 0;) {
+        asc_call *call = &b->calls[i];
+        call->soon = soon;
+        for (int32_t j = 0; j < call->n_in; j++)
+            if (call->in[j].flags & ASC_T_CONST && call->in[j].layout != ASC_LAYOUT_PLAIN) soon = call->in[j].data;
+    }
+}
+
 int32_t asc_bound_prepare(asc_bound *b, const asc_dims *dims, uint32_t *slots, asc_status *status) {
     const asc_plan *plan = &b->model->plan;
     const asc_partition *p = asc_bound_partition(b);
@@ -167,5 +178,6 @@ int32_t asc_bound_prepare(asc_bound *b, const asc_dims *dims, uint32_t *slots, a
         if (call->workspace_bytes) last = i;
         if (call->workspace_bytes > b->workspace_bytes) b->workspace_bytes = call->workspace_bytes;
     }
+    foresee_weights(b);
     return ASC_OK;
 }

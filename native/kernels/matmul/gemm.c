@@ -208,7 +208,8 @@ static const float *after_panel(const gemm_rows_block *k, int64_t p, int64_t pan
     int64_t k_end = k->k0 + k->k, line = gemm_line(g);
     if (p + 1 < panel_end) return g->b + ((p + 1) * g->k + k->k0) * line;
     if (k_end < g->k_to) return g->b + (panel * g->k + k_end) * line;
-    return (p + 1) * GEMM_PANEL < g->n ? g->b + ((p + 1) * g->k + g->k_from) * line : NULL;
+    if ((p + 1) * GEMM_PANEL < g->n) return g->b + ((p + 1) * g->k + g->k_from) * line;
+    return k_end < g->k ? g->b + k_end * line : g->soon;
 }
 
 void ASC_FN(gemm_block)(const gemm *g, int64_t row, int64_t rows, int64_t panel, int64_t panel_end,

@@ -39,6 +39,7 @@ struct gemm {
     int far;     /* C is larger than L2: what a tile ends with is fetched before */
     int streams; /* finished rows of C are stored past the caches */
     int64_t k_block;
+    const float *soon;    /* read after the last panel, by others; NULL: unknown */
     int64_t k_from, k_to; /* what of K is multiplied: all, or blocks behind those that others did */
     epilogue epilogue;
     int gated;    /* see gemm_store_gated; all of K is one block, and there is no epilogue */
@@ -69,7 +70,7 @@ static inline int64_t gemm_line(const gemm *g) {
 /* K is walked in blocks of this many, so that a panel's block and the A tiles stay in L2: `rows` of A that are packed
  * at once, of which few leave room for longer blocks. */
 static inline int64_t gemm_k_block(int64_t k, int64_t rows) {
-    int64_t most = rows <= 32 ? 3072 : rows < GEMM_MANY_ROWS ? 1536 : 1152, blocks = (k + most - 1) / most;
+    int64_t most = rows < GEMM_MANY_ROWS ? 2944 : 1152, blocks = (k + most - 1) / most;
     return blocks <= 1 ? k : ((k + blocks - 1) / blocks + 7) / 8 * 8;
 }
 

@@ -249,6 +249,7 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
     } else {
         g.b += batch_offset(p, B, batch);
     }
+    g.soon = rows <= call->threads ? call->soon : NULL; /* otherwise most chunks are followed by others of this call */
     g.far = (double)g.m * (double)g.n * sizeof(float) >= FAR_BYTES;
     g.streams = !g.c_narrow && streams(p);
     int64_t from = asc_split_at(g.m, rows, row), to = asc_split_at(g.m, rows, row + 1);
