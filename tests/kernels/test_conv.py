@@ -128,6 +128,14 @@ def test_rows_of_a_plane_are_split_without_changing_bits(isa, size) -> None:
 
 
 @isa_each
+@pytest.mark.parametrize("outputs", [65, 97, 129])
+def test_a_channel_by_itself_leaves_others_as_they_were_packed(isa, outputs) -> None:
+    """The last block has one, which isn't packed: its worker's other blocks come back for more images."""
+    for batch in (3, 5):
+        check(isa, batch, 33, outputs, (4, 5, 7), (1, 3, 3), (1, 1, 1), (1, 1, 1), (0, 1, 1))
+
+
+@isa_each
 def test_k_in_blocks(isa) -> None:
     check(isa, 1, 300, 40, (6, 7), (3, 3), (1, 1), (1, 1), (1, 1))
 
