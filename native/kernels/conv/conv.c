@@ -166,11 +166,9 @@ static void gemm_chunk(const asc_call *call, int64_t chunk, int32_t worker, void
     int64_t row = asc_split_at(blocks, channels, channel) * GEMM_PANEL,
             end = asc_split_at(blocks, channels, channel + 1) * GEMM_PANEL;
     if (end > g.m) end = g.m;
-    if (row >= end) return;
-    gemm_scratch *scratch = (gemm_scratch *)scratch_of(call, worker);
-    ASC_FN(gemm_block)(&g, row, end - row, asc_split_at(panels, pixels, pixel), asc_split_at(panels, pixels, pixel + 1),
-                       scratch);
-    if (end - row == 1) scratch->packed = NULL; /* a single row isn't packed: pixels lie where other rows did */
+    if (row < end)
+        ASC_FN(gemm_block)(&g, row, end - row, asc_split_at(panels, pixels, pixel),
+                           asc_split_at(panels, pixels, pixel + 1), (gemm_scratch *)scratch_of(call, worker));
 }
 
 static void run_chunks(const asc_call *call, int64_t chunks, asc_chunk_fn fn, conv *c) {

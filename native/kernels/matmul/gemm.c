@@ -225,6 +225,7 @@ void ASC_FN(gemm_block)(const gemm *g, int64_t row, int64_t rows, int64_t panel,
             k.a = g->a + row * g->k + k0 * GEMM_PANEL;
         } else if (rows == 1 && g->a_k == 1 && !g->rounds && !g->norm.scale) {
             k.a = g->a + row * g->a_row + k0;
+            scratch->packed = NULL; /* panels of B lie where other rows did */
         } else {
             pack_rows(&k, scratch, a_tiles, b_panels);
             k.a = a_tiles;
