@@ -39,6 +39,14 @@ def test_arrays_in_use_are_nobody_elses() -> None:
     assert [int(a.min()) for a in held] == [int(a.max()) for a in held] == list(range(2 * KEPT))
 
 
+@pytest.mark.parametrize("size", [1 << 17, 200_000])
+def test_memory_that_the_allocator_would_give_back_is_kept(size: int) -> None:
+    new = allocator((size,), np.dtype(np.uint8))
+    address = new().ctypes.data
+    assert address % ALIGNMENT == 0  # numpy's own begin 16 bytes behind
+    assert new().ctypes.data == address
+
+
 def test_small_arrays_are_the_allocators() -> None:
     new = allocator((4, 4), np.dtype(np.float32))
     assert new().base is None
