@@ -201,40 +201,27 @@ def test_bodies_of_control_flow_run_too() -> None:
     assert {p.node for p in report(s).placements if p.target == "AscendEP"} == {"a_product", "b_product"}
 
 
+def calling(op: str, function: str | None) -> onnx.ModelProto:
+    """y = local::`op`(x), with the model's own function of that name, which is one node; None: without it."""
+    opset = oh.make_opsetid("", 17)
+    nodes = [oh.make_node(function, ["a"], ["b"])] if function else []
+    functions = [oh.make_function("local", op, ["a"], ["b"], nodes, [opset])] if function else []
+    call = oh.make_node(op, ["x"], ["y"], domain="local")
+    graph = oh.make_graph([call], "g", [value("x", ["N", 4])], [value("y", ["N", 4])])
+    opsets = [opset, oh.make_opsetid("local", 1)]
+    return oh.make_model(graph, opset_imports=opsets, functions=functions, ir_version=9)
+
+
 def test_model_local_functions_are_inlined_and_claimed() -> None:
-    function = oh.make_function(
-        "local", "Mix", ["a"], ["b"], [oh.make_node("Softmax", ["a"], ["b"])], [oh.make_opsetid("", 17)]
-    )
-    graph = oh.make_graph(
-        [oh.make_node("Mix", ["x"], ["y"], domain="local")],
-        "g",
-        [value("x", ["N", 4])],
-        [value("y", ["N", 4])],
-    )
-    opsets = [oh.make_opsetid("", 17), oh.make_opsetid("local", 1)]
-    content = oh.make_model(
-        graph, opset_imports=opsets, functions=[function], ir_version=9
-    ).SerializeToString()
-    s = strict(content)
+    s = strict(calling("Mix", "Softmax").SerializeToString())
     x = weights(1, 3, 4)
     np.testing.assert_allclose(s.run(None, {"x": x})[0].sum(-1), np.ones(3), rtol=1e-6)
 
 
 def test_a_models_own_function_is_no_built_in_operator_of_its_name() -> None:
     """In every way to run it: local::Swish negates here, whatever our own Swish computes."""
-    negates = oh.make_function(
-        "local", "Swish", ["a"], ["b"], [oh.make_node("Neg", ["a"], ["b"])], [oh.make_opsetid("", 17)]
-    )
-    graph = oh.make_graph(
-        [oh.make_node("Swish", ["x"], ["y"], domain="local")],
-        "g",
-        [value("x", ["N", 4])],
-        [value("y", ["N", 4])],
-    )
-    opsets = [oh.make_opsetid("", 17), oh.make_opsetid("local", 1)]
-    content = oh.make_model(graph, opset_imports=opsets, functions=[negates], ir_version=9)
+    content, without = calling("Swish", "Neg"), calling("Swish", None)
     x = weights(1, 3, 4)
-    without = oh.make_model(graph, opset_imports=opsets, ir_version=9)
     other = strict(without.SerializeToString())  # declares our Swish in this process
     np.testing.assert_allclose(other.run(None, {"x": x})[0], x / (1 + np.exp(-x)), rtol=1e-5)
     by_device = ort.SessionOptions()
