@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .tracing.spans import Spans
 
 from .grpc.server import GrpcServer
-from .http import absent, openapi, page
+from .http import absent, openapi, operations, page
 from .http.admin import Admin
 from .http.control import Control
 from .http.message import Handler
@@ -188,7 +188,7 @@ class Server:
         self.v2.add_to(router)
         Control(self.repository, self.settings.model_control_mode == "explicit").add_to(router)
         absent.add_to(router)
-        openapi.add_to(router)
+        openapi.add_to(router, operations.PUBLIC)
         page.add_to(router, StateOfPage(self.service, self.errors))
         return router
 
@@ -203,6 +203,7 @@ class Server:
         self.v2.add_to(router)
         Control(self.repository, True).add_to(router)
         Admin(self.service, self.drain).add_to(router)
+        openapi.add_to(router, operations.OPERATORS)
         return router
 
     def _observe(self) -> None:

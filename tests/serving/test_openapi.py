@@ -10,7 +10,8 @@ import pytest
 from running import Running
 
 from ascend_ep.serving.http import infer_body, page
-from ascend_ep.serving.http.openapi import OPERATIONS, document
+from ascend_ep.serving.http.openapi import document
+from ascend_ep.serving.http.operations import OPERATORS, PUBLIC
 from ascend_ep.serving.http.router import Router
 from ascend_ep.serving.server import Server
 from ascend_ep.serving.settings import Settings
@@ -30,15 +31,18 @@ CHECKS = [
     content_type_conformance,
     response_schema_conformance,
 ]
-SCHEMA = schemathesis.openapi.from_dict(document())
+SCHEMA = schemathesis.openapi.from_dict(document(PUBLIC))
 
 
 def test_every_route_is_described(repository: Path) -> None:
     server = Server(Settings(repository))
     router = server.http.handler
     assert isinstance(router, Router)
-    described = {(o.method, o.path) for o in OPERATIONS}
+    described = {(o.method, o.path) for o in PUBLIC}
     assert router.operations == described | {("GET", path) for path in page.OPEN}
+    operators = server.admin.handler
+    assert isinstance(operators, Router)
+    assert operators.operations == {(o.method, o.path) for o in OPERATORS}
 
 
 @pytest.mark.parametrize(
@@ -50,14 +54,14 @@ def test_every_route_is_described(repository: Path) -> None:
     ],
 )
 def test_fields_of_requests(struct: type[msgspec.Struct], name: str) -> None:
-    described = document()["components"]["schemas"][name]
+    described = document(PUBLIC)["components"]["schemas"][name]
     fields = msgspec.structs.fields(struct)
     assert {f.name for f in fields} == set(described["properties"])
     assert {f.name for f in fields if f.required} == set(described["required"])
 
 
 def test_it_is_served(running: Running) -> None:
-    assert running.get("/v2/openapi.json") == document()
+    assert running.get("/v2/openapi.json") == document(PUBLIC)
 
 
 @SCHEMA.include(path_regex="infer|repository|^/v2/models/{model}$").parametrize()

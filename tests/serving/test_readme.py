@@ -98,8 +98,10 @@ def test_tritonclient(served: Served, folder: Path, triton_python: str) -> None:
 
 
 def test_operators(served: Served, folder: Path) -> None:
-    checked, state, shadow, drained = shell(folder, without_servers(SHELL[2])).splitlines()
+    checked, state, split, shadow, level, drained = shell(folder, without_servers(SHELL[2])).splitlines()
     assert checked.startswith("swish 1: x FP32[-1, 4] -> y FP32[-1, 4]")
     assert state.startswith('{"ready":true')
+    assert '"split":{"1":1.0}' in split
     assert '"share":0.1' in shadow
+    assert level == '{"level":"info"}'
     assert drained == '{"draining":true}'

@@ -4,41 +4,53 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
+from msgspec import Meta
 
 from ascend_ep.errors import AscendError
 from ascend_ep.serving.service import InferenceService
 from ascend_ep.serving.traffic.rules import TrafficRules
 from ascend_ep.serving.traffic.shadow import ShadowRule
-from ascend_ep.serving.traffic.split import Split
+from ascend_ep.serving.traffic.split import MOST_VERSIONS, Split
 
+from .json_body import JsonBody, NoFields, json_body
 from .message import Request, Response
 from .router import Router
 from .v2 import as_json
 
-
-class SplitBody(msgspec.Struct, forbid_unknown_fields=True):
-    """weights: by the number of a version."""
-
-    weights: dict[int, float]
+#: As folders of versions are named.
+_Version = Annotated[int, Meta(ge=1, lt=10**18, description="The number of a version that is ready.")]
+_Tolerance = Annotated[float, Meta(ge=0, lt=1e9)]
 
 
-class ShadowBody(msgspec.Struct, forbid_unknown_fields=True):
-    version: int
-    share: float = 1.0
-    rtol: float = ShadowRule.rtol
-    atol: float = ShadowRule.atol
+class SplitBody(JsonBody):
+    example: ClassVar[dict[str, Any]] = {"weights": {"1": 0.9, "2": 0.1}}
+
+    weights: Annotated[
+        dict[_Version, Annotated[float, Meta(ge=0)]],
+        Meta(
+            min_length=1,
+            max_length=MOST_VERSIONS,
+            description="By the number of a version its share; only ratios count, and one is more than 0.",
+        ),
+    ]
 
 
-class LogBody(msgspec.Struct, forbid_unknown_fields=True):
-    level: str
+class ShadowBody(JsonBody):
+    example: ClassVar[dict[str, Any]] = {"version": 1, "share": 0.1}
+
+    version: _Version
+    share: Annotated[float, Meta(gt=0, le=1, description="Of the requests, that are run once more.")] = 1.0
+    rtol: _Tolerance = ShadowRule.rtol
+    atol: _Tolerance = ShadowRule.atol
 
 
-Body = TypeVar("Body", SplitBody, ShadowBody, LogBody)
+class LogBody(JsonBody):
+    example: ClassVar[dict[str, Any]] = {"level": "info"}
 
-_LEVELS = ("debug", "info", "warning", "error")
+    level: Literal["debug", "info", "warning", "error"]
 
 
 class Admin:
@@ -57,8 +69,8 @@ class Admin:
         router.add_simple("DELETE", f"{model}/split", self.clear_split)
         router.add_simple("PUT", f"{model}/shadow", self.set_shadow)
         router.add_simple("DELETE", f"{model}/shadow", self.clear_shadow)
-        router.add_simple("PUT", "/admin/drain", lambda request, names: self._set_drain(True))
-        router.add_simple("DELETE", "/admin/drain", lambda request, names: self._set_drain(False))
+        router.add_simple("PUT", "/admin/drain", self.begin_drain)
+        router.add_simple("DELETE", "/admin/drain", self.end_drain)
         router.add_simple("PUT", "/admin/log", self.set_log)
 
     def state(self, request: Request, names: dict[str, str]) -> Response:
@@ -75,30 +87,31 @@ class Admin:
 
     def set_split(self, request: Request, names: dict[str, str]) -> Response:
         name = names["model"]
-        weights = _body(request, SplitBody).weights
-        self._known(name, weights)
+        weights = json_body(request, SplitBody).weights
+        for number in weights:
+            self._known(name, number, f"weights.{number}")
         self._traffic.set_split(Split(name, weights), name)
         return as_json(self._shown(name))
 
     def clear_split(self, request: Request, names: dict[str, str]) -> Response:
+        json_body(request, NoFields)
         self._traffic.set_split(None, names["model"])
         return as_json(self._shown(names["model"]))
 
     def set_shadow(self, request: Request, names: dict[str, str]) -> Response:
-        given = _body(request, ShadowBody)
+        given = json_body(request, ShadowBody)
         rule = ShadowRule(given.version, given.share, given.rtol, given.atol)
-        self._known(names["model"], [rule.version])
+        self._known(names["model"], rule.version, "version")
         self._traffic.set_shadow(rule, names["model"])
         return as_json(self._shown(names["model"]))
 
     def clear_shadow(self, request: Request, names: dict[str, str]) -> Response:
+        json_body(request, NoFields)
         self._traffic.set_shadow(None, names["model"])
         return as_json(self._shown(names["model"]))
 
     def set_log(self, request: Request, names: dict[str, str]) -> Response:
-        level = _body(request, LogBody).level
-        if level not in _LEVELS:
-            raise AscendError("E50001", f"the level is one of {', '.join(_LEVELS)}")
+        level = json_body(request, LogBody).level
         logging.getLogger().setLevel(level.upper())
         return as_json({"level": level})
 
@@ -106,14 +119,26 @@ class Admin:
     def _traffic(self) -> TrafficRules:
         return self._service.traffic
 
-    def _set_drain(self, begin: bool) -> Response:
+    def begin_drain(self, request: Request, names: dict[str, str]) -> Response:
+        return self._set_drain(request, True)
+
+    def end_drain(self, request: Request, names: dict[str, str]) -> Response:
+        return self._set_drain(request, False)
+
+    def _set_drain(self, request: Request, begin: bool) -> Response:
+        json_body(request, NoFields)
         self._drain(begin)
         return as_json({"draining": begin})
 
-    def _known(self, name: str, numbers: Any) -> None:
-        """Raises AscendError E50002 unless these are versions of that model that are ready."""
-        for number in numbers:
+    def _known(self, name: str, number: int, field: str) -> None:
+        """Raises AscendError E50002 or E50003, with the field that names the version, unless it is ready."""
+        model = self._service.repository.model(name)
+        try:
             self._service.repository.version(name, str(number))
+        except AscendError as error:
+            there = ", ".join(map(str, sorted(model.versions))) or "none"
+            error.fix = f"The field [{field}] names it; ready are: {there}."
+            raise
 
     def _shown(self, name: str) -> dict[str, Any]:
         """Raises AscendError E50002."""
@@ -126,11 +151,3 @@ class Admin:
             rule = msgspec.to_builtins(shadow.rule)
             shown["shadow"] = rule | {"comparison": shadow.comparison.shown()}
         return shown
-
-
-def _body(request: Request, kind: type[Body]) -> Body:
-    """Raises AscendError E50001."""
-    try:
-        return msgspec.json.decode(request.body, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise AscendError("E50001", f"the body is no valid JSON of its kind: {error}") from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -11,16 +11,21 @@ from ascend_ep.serving.repository.index import IndexEntry
 from ascend_ep.serving.repository.repository import Repository
 from ascend_ep.serving.request import Parameter
 
+from .json_body import JsonBody, json_body
 from .message import Request, Response
 from .router import Router
 from .v2 import as_json
 
 
-class IndexBody(msgspec.Struct, forbid_unknown_fields=True):
+class IndexBody(JsonBody):
+    example: ClassVar[dict[str, Any]] = {"ready": True}
+
     ready: bool = False
 
 
-class LoadBody(msgspec.Struct, forbid_unknown_fields=True):
+class LoadBody(JsonBody):
+    example: ClassVar[dict[str, Any]] = {"parameters": {}}
+
     parameters: dict[str, Parameter] = {}
 
 
@@ -28,11 +33,10 @@ class UnloadParameters(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     unload_dependents: bool = False
 
 
-class UnloadBody(msgspec.Struct, forbid_unknown_fields=True):
+class UnloadBody(JsonBody):
+    example: ClassVar[dict[str, Any]] = {"parameters": {"unload_dependents": False}}
+
     parameters: UnloadParameters = UnloadParameters()
-
-
-Body = TypeVar("Body", IndexBody, LoadBody, UnloadBody)
 
 
 class Control:
@@ -48,17 +52,17 @@ class Control:
         router.add_slow("POST", "/v2/repository/models/{model}/unload", self.unload)
 
     def index(self, request: Request, names: dict[str, str]) -> Response:
-        entries = self._repository.index(_body(request, IndexBody).ready)
+        entries = self._repository.index(json_body(request, IndexBody).ready)
         return as_json([_shown(entry) for entry in entries])
 
     async def load(self, request: Request, names: dict[str, str]) -> Response:
         self._check(request)
-        await self._repository.load_model(names["model"], _body(request, LoadBody).parameters)
+        await self._repository.load_model(names["model"], json_body(request, LoadBody).parameters)
         return Response()
 
     async def unload(self, request: Request, names: dict[str, str]) -> Response:
         self._check(request)
-        dependents = _body(request, UnloadBody).parameters.unload_dependents
+        dependents = json_body(request, UnloadBody).parameters.unload_dependents
         await self._repository.unload_model(names["model"], dependents)
         return Response()
 
@@ -68,16 +72,6 @@ class Control:
         # A page of another site, open in a browser on this machine, may not do that.
         if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             raise AscendError("E50013", "a request from another site's page")
-
-
-def _body(request: Request, kind: type[Body]) -> Body:
-    """What was sent; nothing is an object without fields. Raises AscendError E50001."""
-    if not request.body:
-        return kind()
-    try:
-        return msgspec.json.decode(request.body, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise AscendError("E50001", f"the body is no valid JSON of its kind: {error}") from None
 
 
 def _shown(entry: IndexEntry) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -12,18 +13,27 @@ from ascend_ep.serving.page.state import PageState
 from ascend_ep.serving.repository.index import State
 from ascend_ep.serving.tensors import MAX_RANK
 
+from .admin import LogBody, ShadowBody, SplitBody
 from .control import IndexBody, LoadBody, UnloadBody
+from .json_body import JsonBody, NoFields
 
 _PREFIX = "#/components/schemas/"
+_BODIES: tuple[type[JsonBody], ...] = (
+    IndexBody,
+    LoadBody,
+    UnloadBody,
+    SplitBody,
+    ShadowBody,
+    LogBody,
+    NoFields,
+)
 _TYPED = (
     descriptions.ServerMetadata,
     descriptions.ModelMetadata,
     descriptions.ModelConfiguration,
     descriptions.ModelStatistics,
     PageState,
-    IndexBody,
-    LoadBody,
-    UnloadBody,
+    *_BODIES,
 )
 
 _NAME = {"type": "string"}
@@ -52,6 +62,23 @@ _WRITTEN: dict[str, Any] = {
     "Ready": _object({"ready": {"const": True}}),
     "ModelReady": _object({"name": _NAME, "ready": {"const": True}}),
     "NoSettings": _object({}),
+    "OpenApi": {"type": "object", "required": ["openapi", "paths"]},
+    "AdminState": _object(
+        {
+            "ready": {"type": "boolean"},
+            "draining": {"type": "boolean"},
+            "models": {"type": "object", "additionalProperties": {"$ref": f"{_PREFIX}AdminModel"}},
+        }
+    ),
+    "AdminModel": _object(
+        {"versions": {"type": "array", "items": _SIZE}},
+        {
+            "split": {"type": "object", "additionalProperties": {"type": "number", "minimum": 0}},
+            "shadow": {"type": "object", "required": ["version", "share", "comparison"]},
+        },
+    ),
+    "Draining": _object({"draining": {"type": "boolean"}}),
+    "LogLevel": _object({"level": _NAME}),
     "InferenceRequest": _object(
         {"inputs": {"type": "array", "items": {"$ref": f"{_PREFIX}RequestInput"}}},
         {
@@ -93,11 +120,30 @@ _WRITTEN: dict[str, Any] = {
 }
 
 
-def components() -> dict[str, Any]:
-    """All of them by name."""
-    _, typed = msgspec.json.schema_components(_TYPED, ref_template=_PREFIX + "{name}")
-    return typed | _WRITTEN
+def components(paths: Any) -> dict[str, Any]:
+    """Those that a description refers to, and those that they refer to, by name."""
+    known, found = _all(), dict[str, Any]()
+    new = _references(paths)
+    while new:
+        found |= {name: known[name] for name in sorted(new)}
+        new = _references(found) - found.keys()
+    return found
 
 
 def reference(name: str) -> dict[str, str]:
     return {"$ref": _PREFIX + name}
+
+
+@cache
+def _all() -> dict[str, Any]:
+    _, typed = msgspec.json.schema_components(_TYPED, ref_template=_PREFIX + "{name}")
+    for kind in _BODIES:
+        typed[kind.__name__]["examples"] = [kind.example]
+    return typed | _WRITTEN
+
+
+def _references(described: Any) -> set[str]:
+    if isinstance(described, dict):
+        own = described.get("$ref")
+        return {own.removeprefix(_PREFIX)} if isinstance(own, str) else _references(list(described.values()))
+    return set().union(*map(_references, described)) if isinstance(described, list) else set()

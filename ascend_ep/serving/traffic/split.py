@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 
 from ascend_ep.errors import AscendError
 
-_MOST_VERSIONS = 16
+MOST_VERSIONS = 16
 
 
 class Split:
@@ -22,10 +22,10 @@ class Split:
     """
 
     def __init__(self, model: str, weights: Mapping[int, float]) -> None:
-        if not 1 <= len(weights) <= _MOST_VERSIONS:
-            raise AscendError("E50036", "split", f"it names 1 to {_MOST_VERSIONS} versions")
+        if not 1 <= len(weights) <= MOST_VERSIONS:
+            raise AscendError("E50036", "split", f"its weights name 1 to {MOST_VERSIONS} versions")
         if not all(0 <= w < math.inf for w in weights.values()) or not any(weights.values()):
-            raise AscendError("E50036", "split", "weights are numbers from 0, and one is more than that")
+            raise AscendError("E50036", "split", "its weights are numbers from 0, and one is more than that")
         self._model = model
         self.weights = dict(sorted(weights.items()))
 
