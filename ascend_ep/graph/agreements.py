@@ -6,18 +6,19 @@ product of scores and values needs as many of the one as of the other, a sum equ
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, product
-from math import gcd
+from collections.abc import Mapping, Sequence
+from itertools import product
 
 import onnx_ir as ir
 
 from ascend_ep.graph.naming import label
 from ascend_ep.opdef.agreements import Agreement, OrOne, solved
-from ascend_ep.opdef.dims import Dim, DimTooComplex, substitute, symbol, symbols
+from ascend_ep.opdef.dims import Dim, DimTooComplex, common_factors_removed, substitute, symbol, symbols
 
 #: Agreements that are kept: more say nothing new.
 MOST = 256
+#: Facts of each kind that an inference may record; conclusions take time that grows with their number.
+MOST_SEEN = 4096
 #: Characters of an agreement that a message could show; what is longer, kernels find out.
 LONGEST = 160
 
@@ -26,6 +27,8 @@ class Agreements:
     """What is known so far; grows from one inference to the next over the same model.
 
     `same`: what a symbol always is, in terms of others. `into`: pairs of which the first is the second or 1.
+    Conclusions follow facts by loops over what was not looked at before, as facts may point at each other in
+    circles. What becomes too complex to be written down isn't concluded.
     """
 
     def __init__(self) -> None:
@@ -35,11 +38,18 @@ class Agreements:
         self._found: dict[tuple[Dim, Dim, OrOne], str] = {}
         self._equal: dict[tuple[Dim, Dim], str] = {}
         self._beside: dict[tuple[Dim, Dim], tuple[Dim, str]] = {}
+        self._made: dict[Dim, list[tuple[Dim, Dim]]] = {}  # the pairs of _beside, by what they make
         self._quotients: dict[Dim, tuple[Dim, Dim]] = {}
 
     def canonical(self, dims: Sequence[Dim]) -> tuple[Dim, ...]:
         """The dims with every symbol that is something else replaced by it."""
-        return tuple(substitute(d, self.same) for d in dims) if self.same else tuple(dims)
+        return tuple(map(self._canonical, dims)) if self.same else tuple(dims)
+
+    def _canonical(self, dim: Dim) -> Dim:
+        try:
+            return substitute(dim, self.same)
+        except (DimTooComplex, ZeroDivisionError):
+            return dim
 
     def broadcasts(self, a: Dim, b: Dim) -> bool:
         """Whether `a` is known to be `b` or 1."""
@@ -47,7 +57,7 @@ class Agreements:
 
     def see_equal(self, a: Dim, b: Dim, node: ir.Node) -> None:
         """A node needs both to be the same size."""
-        if self.recording:
+        if self.recording and len(self._equal) < MOST_SEEN:
             self._equal.setdefault((a, b), label(node))
 
     def see_declared(self, made: Dim, declared: Dim, node: ir.Node) -> None:
@@ -57,12 +67,13 @@ class Agreements:
 
     def see_broadcast(self, a: Dim, b: Dim, result: Dim, node: ir.Node) -> None:
         """A node needs both to be the same size, or one to be 1."""
-        if self.recording:
-            self._beside.setdefault((a, b), (result, label(node)))
+        if self.recording and (a, b) not in self._beside and len(self._beside) < MOST_SEEN:
+            self._beside[(a, b)] = result, label(node)
+            self._made.setdefault(result, []).append((a, b))
 
     def see_quotient(self, quotient: Dim, total: Dim, rest: Dim) -> None:
         """A node divides `total` by `rest` and fails where something is left."""
-        if self.recording and not isinstance(quotient, int):
+        if self.recording and not isinstance(quotient, int) and len(self._quotients) < MOST_SEEN:
             self._quotients.setdefault(quotient, (total, rest))
 
     def learn(self, order: Mapping[str, int]) -> bool:
@@ -84,6 +95,7 @@ class Agreements:
             self.into = {(x, y) for a, b in self.into for x, y in (self.canonical([a, b]),) if x != y}
             self._equal.clear()
             self._beside.clear()
+            self._made.clear()
             self._quotients.clear()
         return changed
 
@@ -100,6 +112,8 @@ class Agreements:
         """What broadcasting asks of sizes of which either may be 1, pair by pair."""
         pairs: dict[tuple[Dim, Dim], str] = {}
         for (a, b), (_, node) in self._beside.items():
+            if len(pairs) >= MOST:
+                break
             for pair in product(self._broadcast_from(a), self._broadcast_from(b)):
                 one, other = sorted(pair, key=str)
                 numbers = isinstance(one, int) or isinstance(other, int)  # those are known otherwise
@@ -107,47 +121,71 @@ class Agreements:
                     pairs.setdefault((one, other), node)
         return [Agreement(a, b, OrOne.EITHER, node) for (a, b), node in pairs.items()]
 
-    def _broadcast_from(self, dim: Dim) -> Iterator[Dim]:
+    def _broadcast_from(self, dim: Dim) -> list[Dim]:
         """The sizes that broadcasting made this one of, or only itself."""
-        made = [pair for pair, (result, _) in self._beside.items() if result == dim and dim not in pair]
-        if not made:
-            yield dim
-        for operand in chain.from_iterable(made[:1]):
-            yield from self._broadcast_from(operand)
+        found: list[Dim] = []
+        pending, seen = [dim], {dim}
+        while pending:
+            result = pending.pop()
+            made = [pair for pair in self._made.get(result, ()) if result not in pair][:1]
+            if not made:
+                found.append(result)
+            for operand in reversed([d for pair in made for d in pair if d not in seen]):
+                seen.add(operand)
+                pending.append(operand)
+        return found
 
     def _conclude(self, a: Dim, b: Dim, node: str, order: Mapping[str, int]) -> None:
-        if a == b or (isinstance(a, int) and isinstance(b, int)):
+        """What follows from `a` being `b`."""
+        divided: set[tuple[Dim, Dim]] = set()
+        while a != b and not (isinstance(a, int) and isinstance(b, int)):
+            for result, other in ((a, b), (b, a)):
+                for one in self._operands_beside(result, other)[:1]:
+                    self._is_into(one, other, node)
+                    return
+            quotient = next(((x, y) for x, y in ((a, b), (b, a)) if x in self._quotients), None)
+            if quotient is None or quotient in divided:
+                self._solve(a, b, node, order)
+                return
+            divided.add(quotient)
+            total, rest = self._quotients[quotient[0]]
+            try:
+                a, b = shared_factors_removed(total, rest * quotient[1])
+            except DimTooComplex:
+                self._solve(a, b, node, order)
+                return
+
+    def _solve(self, a: Dim, b: Dim, node: str, order: Mapping[str, int]) -> None:
+        """Replaces the symbol of the last input that equality of the two settles."""
+        for name in sorted(symbols([a, b]) & order.keys(), key=order.__getitem__, reverse=True):
+            try:
+                value = solved(a, b, name)
+                if value is None or not _is_size(value):
+                    continue
+                same = {n: substitute(d, {name: value}) for n, d in self.same.items()}
+            except (DimTooComplex, ZeroDivisionError):
+                continue
+            self._found[(symbol(name), value, OrOne.NONE)] = node
+            self.same = same | {name: value}
             return
-        for result, other in ((a, b), (b, a)):
-            for one in self._operands_beside(result, other):
-                self._is_into(one, other, node)
-                return
-            if result in self._quotients:
-                total, rest = self._quotients[result]
-                self._conclude(*shared_factors_removed(total, rest * other), node, order)
-                return
-        for name in sorted(symbols([a, b]), key=order.__getitem__, reverse=True):
-            value = solved(a, b, name)
-            if value is not None and _is_size(value):
-                self._found[(symbol(name), value, OrOne.NONE)] = node
-                self.same = {n: substitute(d, {name: value}) for n, d in self.same.items()} | {name: value}
-                return
         self._found.setdefault((a, b, OrOne.NONE), node)
 
     def _operands_beside(self, result: Dim, one: Dim) -> list[Dim]:
         """What was broadcast with `one` to `result`."""
-        pairs = [pair for pair, (made, _) in self._beside.items() if made == result and one in pair]
-        return [b if one == a else a for a, b in pairs]
+        return [b if one == a else a for a, b in self._made.get(result, ()) if one in (a, b)]
 
     def _is_into(self, a: Dim, b: Dim, node: str) -> None:
-        if isinstance(a, int) or a == b or (a, b) in self.into:
-            return
-        self.into.add((a, b))
-        inner = self._operands_beside(a, b)
-        for operand in inner:
-            self._is_into(operand, b, node)
-        if not inner:
-            self._found.setdefault((a, b, OrOne.LEFT), node)
+        """`a`, and what it was broadcast from beside `b`, is `b` or 1."""
+        pending = [a]
+        while pending:
+            one = pending.pop()
+            if isinstance(one, int) or one == b or (one, b) in self.into:
+                continue
+            self.into.add((one, b))
+            inner = self._operands_beside(one, b)
+            pending += reversed(inner)
+            if not inner:
+                self._found.setdefault((one, b, OrOne.LEFT), node)
 
 
 def _is_size(dim: Dim) -> bool:
@@ -156,21 +194,8 @@ def _is_size(dim: Dim) -> bool:
 
 
 def shared_factors_removed(a: Dim, b: Dim) -> tuple[Dim, Dim]:
-    """Both without the numbers and symbols that are factors of each, for products that are equal."""
+    """Both without the numbers and dims that are factors of each, for products that are equal."""
     try:
-        if (common := gcd(_content(a), _content(b))) > 1:
-            a, b = a // common, b // common
-        for name in sorted(symbols([a]) & symbols([b])):
-            while True:
-                x, y = a // symbol(name), b // symbol(name)
-                if x * symbol(name) != a or y * symbol(name) != b:
-                    break
-                a, b = x, y
+        return common_factors_removed(a, b)
     except DimTooComplex:
-        pass
-    return a, b
-
-
-def _content(dim: Dim) -> int:
-    """What divides every coefficient."""
-    return abs(dim) if isinstance(dim, int) else gcd(*(c for _, c in dim.terms))
+        return a, b

@@ -34,6 +34,7 @@ __all__ = [
     "DimExpr",
     "DimTooComplex",
     "bounds",
+    "common_factors_removed",
     "evaluate",
     "floordiv",
     "max_",
@@ -171,7 +172,7 @@ def floordiv(a: Dim, b: Dim) -> Dim:
     quotient = polynomial.exact_quotient(terms_of(a), b.terms)
     if quotient is not None:
         return _dim(quotient)
-    a, b = map(_dim, polynomial.cancel_common(terms_of(a), b.terms))
+    a, b = common_factors_removed(a, b)
     return floordiv(a, b) if isinstance(b, int) else _atom_dim("floordiv", a, b)
 
 
@@ -199,6 +200,14 @@ def modulo(a: Dim, b: Dim) -> Dim:
     if polynomial.exact_quotient(terms_of(a), b.terms) is not None:
         return 0
     return _atom_dim("mod", a, b)
+
+
+def common_factors_removed(a: Dim, b: Dim) -> tuple[Dim, Dim]:
+    """Both without the integer and the atoms that divide every term of both."""
+    if a == 0 or b == 0:
+        return a, b
+    x, y = polynomial.cancel_common(terms_of(a), terms_of(b))
+    return _dim(x), _dim(y)
 
 
 def max_(a: Dim, b: Dim) -> Dim:

@@ -8,26 +8,35 @@ means for dimensions is the matter of dims.py.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import gcd
 
 MAX_TERMS = 256
 MAX_DEGREE = 32
 MAX_CONST = 2**63 - 1
+#: Atoms and terms of an expression, counted with those inside; what reads one takes time by their number.
+MAX_SIZE = 2048
+#: Atoms inside each other; what reads an expression recurses that deep, a few frames for each.
+MAX_NESTING = 48
 
 
 class DimTooComplex(ValueError):
-    """The expression has too many terms, too high a degree, or constants beyond int64."""
+    """The expression has too many terms, too high a degree, too deep a nesting, or constants beyond int64."""
 
 
 class Atom:
     """An indivisible factor: `symbol` (args = (name,)), or floordiv, mod, max, min (args = two operands)."""
 
-    __slots__ = ("_hash", "_text", "args", "op")
+    __slots__ = ("_hash", "_text", "args", "nesting", "op", "size")
 
     def __init__(self, op: str, args: tuple[str] | tuple[int | Polynomial, int | Polynomial]) -> None:
         self.op = op
         self.args = args
+        inside = [a for a in args if isinstance(a, Polynomial)]
+        self.size = 1 + sum(a.size for a in inside)
+        self.nesting: int = 1 + max((a.nesting for a in inside), default=0)
+        if self.size > MAX_SIZE or self.nesting > MAX_NESTING:
+            raise DimTooComplex("a dimension expression is nested too deep")
         self._hash = hash((op, args))
         self._text = _atom_text(op, args)
 
@@ -46,12 +55,14 @@ Terms = tuple[tuple[Monomial, int], ...]
 
 
 class Polynomial:
-    """A polynomial that is no constant; immutable."""
+    """A polynomial that is no constant; immutable. `size`, `nesting`: as MAX_SIZE and MAX_NESTING count."""
 
-    __slots__ = ("_hash", "_text", "terms")
+    __slots__ = ("_hash", "_text", "nesting", "size", "terms")
 
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
+        self.size = _size(terms)
+        self.nesting: int = max(a.nesting for m, _ in terms for a in m)
         self._hash = hash(terms)
         self._text: str | None = None
 
@@ -77,9 +88,13 @@ def canonical(coefficients: Mapping[Monomial, int]) -> Terms:
     kept = sorted(((m, c) for m, c in coefficients.items() if c), key=lambda t: _order(t[0]))
     if any(abs(c) > MAX_CONST for _, c in kept):
         raise DimTooComplex("a constant of a dimension exceeds int64")
-    if len(kept) > MAX_TERMS or (kept and len(kept[0][0]) > MAX_DEGREE):
+    if len(kept) > MAX_TERMS or (kept and len(kept[0][0]) > MAX_DEGREE) or _size(kept) > MAX_SIZE:
         raise DimTooComplex("a dimension expression has too many terms")
     return tuple(kept)
+
+
+def _size(terms: Sequence[tuple[Monomial, int]]) -> int:
+    return sum(1 + sum(a.size for a in m) for m, _ in terms)
 
 
 def add(a: Terms, b: Terms) -> Terms:
