@@ -153,7 +153,7 @@ def test_declarations_compile(gen, tmp_path):
     unit.write_text("\n".join([*lines, '#include "op_kernel/add_custom.cpp"', ""]))
     compiler = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))))
     includes = [f"-I{HEADERS / 'ascendc'}", f"-I{out}", f"-I{out / 'op_host'}"]
-    subprocess.run([compiler, "-std=c++20", "-fsyntax-only", "-w", *includes, str(unit)], check=True)
+    subprocess.run([compiler, "-std=c++17", "-fsyntax-only", "-w", *includes, str(unit)], check=True)
 
 
 def test_py_tree(gen):

@@ -158,7 +158,7 @@ def _program(text: str, files: Mapping[str, str], cache: Path | None) -> Path:
     """The compiled program of a translation unit that includes `files`, kept in the cache."""
     command = [
         *_find_cpp(),
-        "-std=c++20",
+        "-std=c++17",
         "-Og",
         "-w",
         "-pthread",

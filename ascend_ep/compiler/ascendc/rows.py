@@ -129,7 +129,7 @@ class RowsText(StageText):
         for fold in folds:
             if fold.args[0].op == "input":
                 yield from indented(self._fold(code, fold))
-        yield from indented(voided(("col",)))
+        yield from indented(voided(("col", "lanes", "folded", "work")))
         yield "}"
 
     def _fold(self, code: Instructions, fold: Value) -> Iterator[str]:

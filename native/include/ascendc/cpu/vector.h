@@ -13,6 +13,10 @@ enum class RoundMode : uint8_t { CAST_NONE, CAST_RINT, CAST_FLOOR, CAST_CEIL, CA
 enum class CMPMODE : uint8_t { LT, GT, EQ, LE, GE, NE };
 enum class SELMODE : uint8_t { VSEL_CMPMASK_SPR, VSEL_TENSOR_SCALAR_MODE, VSEL_TENSOR_TENSOR_MODE };
 
+/* T where T is known from another argument: std::type_identity_t, which C++17 has not. */
+template <typename T>
+using Same = typename std::enable_if<true, T>::type;
+
 /* The type a computation on T is done in; integers wrap in their own. */
 template <typename T>
 using Compute = std::conditional_t<std::is_same_v<T, half> || std::is_same_v<T, bfloat16_t>, float, T>;
@@ -74,11 +78,11 @@ ASC_UNARY(Relu, larger(a, decltype(a)(0)))
 ASC_UNARY(Not, ~a)
 #undef ASC_UNARY
 
-#define ASC_SCALAR(name, value)                                                                                       \
-    template <typename T>                                                                                             \
-    inline void name(const LocalTensor<T> &d, const LocalTensor<T> &x, std::type_identity_t<T> s, const int32_t &n) { \
-        const Compute<T> b = Compute<T>(s);                                                                           \
-        map1(d, x, n, [b](auto a) { return value; });                                                                 \
+#define ASC_SCALAR(name, value)                                                                       \
+    template <typename T>                                                                             \
+    inline void name(const LocalTensor<T> &d, const LocalTensor<T> &x, Same<T> s, const int32_t &n) { \
+        const Compute<T> b = Compute<T>(s);                                                           \
+        map1(d, x, n, [b](auto a) { return value; });                                                 \
     }
 ASC_SCALAR(Adds, a + b)
 ASC_SCALAR(Muls, a *b)
@@ -88,7 +92,7 @@ ASC_SCALAR(LeakyRelu, a >= 0 ? a : a * b)
 #undef ASC_SCALAR
 
 template <typename T>
-inline void Duplicate(const LocalTensor<T> &to, std::type_identity_t<T> value, const int32_t &n) {
+inline void Duplicate(const LocalTensor<T> &to, Same<T> value, const int32_t &n) {
     static_assert(sizeof(T) == 2 || sizeof(T) == 4, "Duplicate has types of two and four bytes");
     to.aligned("ErrorWrite4");
     T *y = to.write(0, uint64_t(n));
@@ -96,8 +100,7 @@ inline void Duplicate(const LocalTensor<T> &to, std::type_identity_t<T> value, c
 }
 
 template <typename T>
-inline void ArithProgression(const LocalTensor<T> &to, std::type_identity_t<T> first, std::type_identity_t<T> step,
-                             int32_t n) {
+inline void ArithProgression(const LocalTensor<T> &to, Same<T> first, Same<T> step, int32_t n) {
     to.aligned("ErrorWrite4");
     T *y = to.write(0, uint64_t(n));
     for (int32_t i = 0; i < n; i++) y[i] = T(float(first) + float(step) * float(i));
@@ -188,8 +191,8 @@ inline void Compare(const LocalTensor<uint8_t> &to, const LocalTensor<T> &left, 
     for (uint32_t i = 0; i < n; i++) set_bit(bits, i, compares(Compute<T>(a[i]), Compute<T>(b[i]), mode));
 }
 template <typename T>
-inline void CompareScalar(const LocalTensor<uint8_t> &to, const LocalTensor<T> &left, std::type_identity_t<T> right,
-                          CMPMODE mode, uint32_t n) {
+inline void CompareScalar(const LocalTensor<uint8_t> &to, const LocalTensor<T> &left, Same<T> right, CMPMODE mode,
+                          uint32_t n) {
     whole_repeats(n * sizeof(T));
     to.aligned("ErrorWrite4");
     left.aligned("ErrorRead4");
@@ -209,7 +212,7 @@ inline void Select(const LocalTensor<T> &to, const LocalTensor<uint8_t> &mask, c
 }
 template <typename T>
 inline void Select(const LocalTensor<T> &to, const LocalTensor<uint8_t> &mask, const LocalTensor<T> &left,
-                   std::type_identity_t<T> right, SELMODE mode, uint32_t n) {
+                   Same<T> right, SELMODE mode, uint32_t n) {
     if (mode != SELMODE::VSEL_TENSOR_SCALAR_MODE)
         asc_cpu::fail("ErrorRead1", "Select with a scalar in a mode for two tensors");
     const uint8_t *bits = mask.read(0, (n + 7) / 8);

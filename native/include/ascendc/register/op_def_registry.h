@@ -164,8 +164,8 @@ enum Option { REQUIRED, OPTIONAL, DYNAMIC };
 struct OpParamDef {
     std::string name;
     Option occurrence = REQUIRED;
-    std::vector<ge::DataType> types;
-    std::vector<ge::Format> formats;
+    std::vector<ge::DataType> types = {};
+    std::vector<ge::Format> formats = {};
     OpParamDef &ParamType(Option how) { return occurrence = how, *this; }
     OpParamDef &DataType(std::vector<ge::DataType> list) { return types = std::move(list), *this; }
     OpParamDef &Format(std::vector<ge::Format> list) { return formats = std::move(list), *this; }
@@ -199,7 +199,7 @@ struct OpAICoreDef {
 
 class OpDef {
    public:
-    explicit OpDef(const char *name) : name(name) {}
+    explicit OpDef(const char *type) : name(type) {}
     OpParamDef &Input(const char *tensor) { return inputs.emplace_back(OpParamDef{tensor}); }
     OpParamDef &Output(const char *tensor) { return outputs.emplace_back(OpParamDef{tensor}); }
     OpAttrDef &Attr(const char *attribute) { return attributes.emplace_back(OpAttrDef{attribute}); }
