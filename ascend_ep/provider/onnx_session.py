@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ascend_ep.errors import AscendError
-from ascend_ep.provider import registration, session_hook
+from ascend_ep.provider import overridden_initializers, pending, registration, session_hook
 from ascend_ep.provider.library import ALIAS, EP_NAME
-from ascend_ep.runtime.options import onnxruntime
+from ascend_ep.runtime.options import SessionOptions, onnxruntime
 
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview
 
@@ -32,13 +32,16 @@ def session(
     """
     ort = onnxruntime()
     registration.register(ort)
-    options = sess_options if isinstance(sess_options, ort.SessionOptions) else _converted(ort, sess_options)
+    options = ort.SessionOptions() if sess_options is None else sess_options
+    if isinstance(options, SessionOptions):
+        options = options.for_model()
     names, settings = _normalized(providers or [EP_NAME], provider_options)
     model = (
         bytes(path_or_bytes)
         if isinstance(path_or_bytes, bytes | bytearray | memoryview)
         else str(path_or_bytes)
     )
+    pending.override(overridden_initializers.of(options))  # for releases without the hook
     session_hook.declare(model, options, names, settings)
     return ort.InferenceSession(model, options, providers=names, provider_options=settings, **kwargs)
 
@@ -69,13 +72,3 @@ def _normalized(
         names.append(EP_NAME if name == ALIAS else name)
         settings.append({str(k): str(v) for k, v in {**own, **given}.items()})
     return names, settings
-
-
-def _converted(ort: Any, given: Any) -> Any:
-    """onnxruntime's SessionOptions with what ours say."""
-    options = ort.SessionOptions()
-    for name in () if given is None else [n for n in dir(options) if not n.startswith("_")]:
-        value = getattr(given, name, None)
-        if value is not None and not callable(value) and not callable(getattr(options, name)):
-            setattr(options, name, value)
-    return options

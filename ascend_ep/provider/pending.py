@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ class _Local(threading.local):
         self.pending: Pending | None = None
         self.models: dict[frozenset[str], Any] = {}
         self.functions: set[tuple[str, str]] | None = None
+        self.overridden: Mapping[str, Any] = {}
 
 
 _local = _Local()
@@ -42,6 +44,7 @@ def announce(session: Any, registry: Registry) -> None:
 def clear() -> None:
     """Callbacks on this thread belong to nobody known."""
     _local.pending = _local.functions = None
+    _local.overridden = {}
     _local.models.clear()
 
 
@@ -54,6 +57,16 @@ def announce_functions(functions: set[tuple[str, str]]) -> None:
 def functions() -> set[tuple[str, str]] | None:
     """What `announce_functions` said last; None: nobody has read the model."""
     return _local.functions
+
+
+def override(values: Mapping[str, Any]) -> None:
+    """The session of callbacks on this thread has these values for initializers of these names."""
+    _local.overridden = values
+
+
+def overridden() -> Mapping[str, Any]:
+    """What `override` said last."""
+    return _local.overridden
 
 
 def current() -> Pending | None:

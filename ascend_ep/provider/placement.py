@@ -26,7 +26,7 @@ from ascend_ep.graph.naming import label
 from ascend_ep.graph.partition import Partition, connected_groups
 from ascend_ep.opdef.dtypes import SUB_BYTE
 from ascend_ep.opdef.registry import Registry
-from ascend_ep.provider import pending
+from ascend_ep.provider import overridden_initializers, pending
 from ascend_ep.provider.declarations import not_declared
 from ascend_ep.provider.group import compile_model, group_model, image_bytes
 from ascend_ep.provider.library import EP_NAME
@@ -49,29 +49,39 @@ def partition(ep: Any, graph: Any, claims: Any) -> None:
     report = of_session(found.session()) if found else Report()
     try:
         proto = onnx.ModelProto.FromString(bytes(ffi.buffer(graph.model, graph.model_bytes)))
-        _dump(proto, options)
-        if found is None:
-            functions = pending.functions()
-            registry = registry.beside(not_declared(proto) if functions is None else functions)
-        taken = bytes(ffi.buffer(graph.taken, graph.n_nodes))
-        compiler = _Compiler(ep, registry, options)
-        claimed: list[list[int]] = []
-        if not graph.nested and not any(taken) and _compile_whole(proto, compiler):
-            claimed = [list(range(len(proto.graph.node)))]
-            _report_whole(report, proto.graph)
-        else:
-            work = _Graph(proto, taken, compiler)
-            groups = work.compile_groups()
-            claimed = [[work.index[node] for node in group.nodes] for group in groups]
-            work.write_report(report, groups)
+        overridden_initializers.apply(proto.graph, pending.overridden())
     except Exception as error:
         report.error = str(error)
         raise
+    _dump(proto, options)
+    if found is None:
+        functions = pending.functions()
+        registry = registry.beside(not_declared(proto) if functions is None else functions)
+    taken = bytes(ffi.buffer(graph.taken, graph.n_nodes))
+    try:
+        claimed = _claimed(proto, taken, bool(graph.nested), _Compiler(ep, registry, options), report)
+    except Exception as error:  # ours, not the model's: onnxruntime runs what we can't read
+        report.error = str(error) if isinstance(error, AscendError) else f"{type(error).__name__}: {error}"
+        _log(ep, 2, f"AscendEP leaves graph [{proto.graph.name}] to other providers: {report.error}")
+        return
     for indices in claimed:
         if lib.asc_ep_claim(claims, indices, len(indices)) != lib.ASC_OK:
             first = proto.graph.node[indices[0]]
             raise AscendError("E40012", f"onnxruntime refused a group that starts with [{_name(first)}]")
     _log(ep, 2 if report.on_cpu else 0, report.summary())
+
+
+def _claimed(
+    proto: onnx.ModelProto, taken: bytes, nested: bool, compiler: _Compiler, report: Report
+) -> list[list[int]]:
+    """The positions of the nodes of each group, which is compiled; every node is in the report."""
+    if not nested and not any(taken) and _compile_whole(proto, compiler):
+        _report_whole(report, proto.graph)
+        return [list(range(len(proto.graph.node)))]
+    work = _Graph(proto, taken, compiler)
+    groups = work.compile_groups()
+    work.write_report(report, groups)
+    return [[work.index[node] for node in group.nodes] for group in groups]
 
 
 def compile_group(ep: Any, program: Any) -> None:
@@ -133,7 +143,7 @@ def _compile_whole(proto: onnx.ModelProto, compiler: _Compiler) -> bool:
         if not may_be_one_group(proto, compiler.registry):
             return False
         compiled, _ = compiler(proto)
-    except AscendError:
+    except Exception:  # of ours, too: the groups are tried one by one, and the reason stays with one of them
         return False
     if compiled is not None:
         pending.models()[frozenset(output.name for output in proto.graph.output)] = compiled
@@ -217,6 +227,9 @@ class _Graph:
             compiled, unplaced = self._compiler(proto)
         except AscendError as error:
             self.reasons |= dict.fromkeys(group.nodes, f"{error.code}: {error.text}")
+            return False
+        except Exception as error:
+            self.reasons |= dict.fromkeys(group.nodes, f"E19999: {type(error).__name__}: {error}")
             return False
         if compiled is not None:
             self._compiled[key] = compiled

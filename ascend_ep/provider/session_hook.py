@@ -17,11 +17,12 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ascend_ep.provider import pending, shared_options, weights_in_place
+from ascend_ep.provider import overridden_initializers, pending, shared_options, weights_in_place
 from ascend_ep.provider.declarations import declare_for, is_defined
 from ascend_ep.provider.library import ALIAS, EP_NAME
 from ascend_ep.provider.model_operators import ModelOperators, read_operators
 from ascend_ep.provider.options import check_options, registry_of
+from ascend_ep.runtime import session_calls
 from ascend_ep.runtime.binding import check_environment
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ _MARK = "_ascend_ep_wrapped"
 def attach(module: ModuleType) -> None:
     """Wraps the steps of `InferenceSession` creation. Idempotent."""
     _wrap_normalization(_rename)
+    session_calls.attach(module.SessionOptions)
+    shared_options.follow_severity(module)
     session_class = module.InferenceSession
     original = getattr(session_class, "_register_ep_custom_ops", None)
     if original is None or hasattr(original, _MARK):
@@ -75,12 +78,15 @@ def prepare(
     model = path or getattr(session, "_model_bytes", None)
     declared = declare(model, session_options, providers, options)
     may_lend = False
+    overridden = overridden_initializers.of(session_options)
     if model and not providers and session_options.has_providers():  # by device
         pending.announce_functions(read_operators(model).functions)
     if declared is not None:
         registry, operators = declared
         pending.announce(session, registry)
+        overridden_initializers.check(overridden, operators.operators)
         may_lend = bool(path) and providers[0] == EP_NAME and is_defined(operators, registry)
+    pending.override(overridden)
     if _creating.session is session and not (may_lend and weights_in_place.lend(session, session_options)):
         shared_options.enter(session, session_options)
 

@@ -8,12 +8,15 @@ others are at work, and others wait for those that have left theirs. The entry g
 
 from __future__ import annotations
 
+import functools
 import threading
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 FOLDER = "session.model_external_initializers_file_folder_path"
+_ERROR = 3  # onnxruntime's level above warnings
 
 
 @dataclass
@@ -38,7 +41,7 @@ def enter_rooted(session: Any, options: Any, root: str) -> bool:
         if use.others or (present and present != root):
             return False
         if not present:
-            options.add_session_config_entry(FOLDER, root)
+            _write(options, root)
             use.is_ours = True
         use.rooted += 1
         _creating[session] = options, True
@@ -66,9 +69,47 @@ def leave(session: Any) -> None:
             return
         use.rooted -= 1
         if use.is_ours and not use.rooted:
-            options.add_session_config_entry(FOLDER, "")
+            _write(options, "")
             use.is_ours = False
             _changed.notify_all()
+
+
+def follow_severity(module: Any) -> None:
+    """Knows from now on how much onnxruntime's default logger says, which it doesn't tell. Idempotent."""
+    original = module.set_default_logger_severity
+    if hasattr(original, "_ascend_ep_wrapped"):
+        return
+
+    @functools.wraps(original)
+    def set_default_logger_severity(severity: int) -> None:
+        original(severity)
+        _logger.severity = severity
+
+    set_default_logger_severity.__dict__["_ascend_ep_wrapped"] = True
+    module.set_default_logger_severity = set_default_logger_severity
+    _logger.set_severity = original
+
+
+@dataclass
+class _Logger:
+    """onnxruntime's default logger: how much it says, and how that is set."""
+
+    severity: int = 2
+    set_severity: Callable[[int], None] | None = None
+
+
+_logger = _Logger()
+
+
+def _write(options: Any, folder: str) -> None:
+    """Sets the entry. onnxruntime warns of an entry that is there already, which is no news here."""
+    if _logger.set_severity is not None:
+        _logger.set_severity(max(_logger.severity, _ERROR))
+    try:
+        options.add_session_config_entry(FOLDER, folder)
+    finally:
+        if _logger.set_severity is not None:
+            _logger.set_severity(_logger.severity)
 
 
 def _folder(options: Any) -> str:

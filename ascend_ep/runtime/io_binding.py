@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ascend_ep.errors import AscendError
 
+from . import refused_members
 from .element_types import BFLOAT16, number_of, numpy_dtype, type_name
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 
 
+@refused_members.refuse(refused_members.VALUE)
 class OrtValue:
     """A tensor in CPU memory; shares the array it was made from."""
 
@@ -29,6 +31,25 @@ class OrtValue:
     def ortvalue_from_numpy(numpy_obj: Array, device_type: str = "cpu", device_id: int = 0) -> OrtValue:
         _check_device(device_type, device_id)
         return OrtValue(numpy_obj)
+
+    @staticmethod
+    def ortvalue_from_numpy_with_onnx_type(data: Array, onnx_element_type: int) -> OrtValue:
+        """The same memory with elements of another type of the same size, as bfloat16 in uint16."""
+        dtype = numpy_dtype(int(onnx_element_type))
+        if dtype.itemsize != data.dtype.itemsize:
+            raise AscendError("E40001", f"elements of {data.dtype} can't be read as {dtype}")
+        return OrtValue(data.view(dtype))
+
+    @staticmethod
+    def from_dlpack(data: Any) -> OrtValue:
+        """Shares the memory of a CPU tensor of another library."""
+        return OrtValue(np.from_dlpack(data))
+
+    def __dlpack__(self, **named: Any) -> Any:
+        return self._array.__dlpack__(**named)
+
+    def __dlpack_device__(self) -> Any:
+        return self._array.__dlpack_device__()
 
     @staticmethod
     def ortvalue_from_shape_and_type(
@@ -81,6 +102,7 @@ class OrtValue:
         np.copyto(self._array, np_arr)
 
 
+@refused_members.refuse(refused_members.BINDING)
 class IOBinding:
     """Inputs and outputs of a session bound to memory, for `run_with_iobinding`."""
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from ascend_ep.errors import AscendError
+
+from . import refused_members, session_calls
 
 #: Attributes that concern onnxruntime alone; a host partition's session gets them as they are.
 _HOST_ATTRIBUTES = (
@@ -32,15 +34,20 @@ class SessionOptions:
 
     Native partitions use `intra_op_num_threads` and the profiling attributes; graph optimization has
     happened at conversion. A host partition's onnxruntime session gets every attribute that was set, and
-    the config entries. An attribute onnxruntime doesn't have is an AttributeError.
+    the config entries. Methods of onnxruntime's that change results are remembered: sessions on an ONNX
+    model follow them, those on a bundle refuse them (session_calls.py). An attribute onnxruntime doesn't
+    have is an AttributeError.
     """
 
-    _known = frozenset({*_HOST_ATTRIBUTES, "enable_profiling", "profile_file_prefix"})
+    _known = frozenset(
+        {*_HOST_ATTRIBUTES, "enable_profiling", "optimized_model_filepath", "profile_file_prefix"}
+    )
 
     def __init__(self) -> None:
         self._config: dict[str, str] = {}
         self.intra_op_num_threads = 0
         self.enable_profiling = False
+        self.optimized_model_filepath = ""
         self.profile_file_prefix = "onnxruntime_profile_"
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -49,10 +56,25 @@ class SessionOptions:
         object.__setattr__(self, name, value)
 
     def __getattr__(self, name: str) -> Any:
-        """The defaults of attributes that only onnxruntime knows come from onnxruntime."""
+        """The defaults of attributes that only onnxruntime knows come from onnxruntime; so do its methods."""
         if name in _HOST_ATTRIBUTES:
             return getattr(onnxruntime().SessionOptions(), name)
+        if name in session_calls.METHODS:
+            return lambda *args: session_calls.remember(self, name, args)
         raise AttributeError(f"SessionOptions has no attribute {name!r}")
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._known, *session_calls.METHODS})
+
+    def register_custom_ops_library(self, path: str) -> None:
+        """Raises AscendError E40002 where there is no such file. Host partitions load it."""
+        if not os.path.isfile(path):
+            raise AscendError("E40002", f"there is no library of custom operators at [{path}]")
+        session_calls.remember(self, "register_custom_ops_library", (path,))
+
+    def has_providers(self) -> bool:
+        """Whether a method named providers."""
+        return any("provider" in name for name, _ in session_calls.of(self))
 
     def add_session_config_entry(self, key: str, value: str) -> None:
         self._config[key] = value
@@ -63,19 +85,31 @@ class SessionOptions:
         return self._config[key]
 
     def for_host(self) -> Any:
-        """The same as onnxruntime's own object, without profiling."""
+        """The same as onnxruntime's own object, without profiling, for a host partition."""
+        return self._as_theirs(_HOST_ATTRIBUTES)
+
+    def for_model(self) -> Any:
+        """The same as onnxruntime's own object, for a session on an ONNX model."""
+        return self._as_theirs(self._known)
+
+    def _as_theirs(self, names: Iterable[str]) -> Any:
         options = onnxruntime().SessionOptions()
-        for name in _HOST_ATTRIBUTES:
+        for name in names:
             if name in self.__dict__:
                 setattr(options, name, self.__dict__[name])
         for key, value in self._config.items():
             options.add_session_config_entry(key, value)
+        for name, args in session_calls.of(self):
+            getattr(options, name)(*args)
         return options
 
 
+@refused_members.refuse(refused_members.RUN)
 class RunOptions:
     """onnxruntime's RunOptions. `terminate` stops before the next partition; the rest is for host
     partitions, whose onnxruntime session gets it."""
+
+    _host_attributes = ("log_severity_level", "log_verbosity_level", "logid", "only_execute_path_to_fetches")
 
     def __init__(self) -> None:
         self.terminate = False
@@ -83,7 +117,7 @@ class RunOptions:
         self._config: dict[str, str] = {}
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in ("log_severity_level", "log_verbosity_level", "logid", "only_execute_path_to_fetches"):
+        if name in self._host_attributes:
             self._host[name] = value
         elif name == "terminate" or name.startswith("_"):
             object.__setattr__(self, name, value)
@@ -91,9 +125,14 @@ class RunOptions:
             raise AttributeError(f"RunOptions has no attribute {name!r}")
 
     def __getattr__(self, name: str) -> Any:
-        if name in self.__dict__.get("_host", {}):
+        if name not in self._host_attributes:
+            raise AttributeError(f"RunOptions has no attribute {name!r}")
+        if name in self._host:
             return self._host[name]
-        raise AttributeError(f"RunOptions has no attribute {name!r}, or it was not set")
+        return getattr(onnxruntime().RunOptions(), name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._host_attributes})
 
     def add_run_config_entry(self, key: str, value: str) -> None:
         self._config[key] = value

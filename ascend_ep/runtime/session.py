@@ -11,7 +11,7 @@ from typing import Any, ClassVar, cast
 
 from ascend_ep.errors import AscendError
 
-from . import options
+from . import options, refused_members, session_calls
 from .binding import lib, open_model
 from .bundle import Bundle
 from .executor import Executor
@@ -25,6 +25,7 @@ NO_VERSION = 2**63 - 1
 _WARNING = 2  # level of asc_log_fn
 
 
+@refused_members.refuse(refused_members.SESSION)
 class InferenceSession:
     """Runs a bundle of ascend-atc, given by path or by its bytes.
 
@@ -55,6 +56,7 @@ class InferenceSession:
     ) -> None:
         self._source = path_or_bytes
         self._options = sess_options if sess_options is not None else options.SessionOptions()
+        session_calls.check(self._options)
         self._profile = Profile(self._options) if self._options.enable_profiling else None
         self._lock = threading.Lock()
         self._workers: ThreadPoolExecutor | None = None
@@ -156,6 +158,27 @@ class InferenceSession:
         given = self._provider_options.as_strings()
         return {name: given if name == "AscendEP" else {} for name in self.get_providers()}
 
+    def get_input_memory_infos(self) -> list[Any]:
+        """Per input onnxruntime's word for CPU memory. Raises AscendError E40010 where there is none."""
+        return [_cpu_memory() for _ in self.get_inputs()]
+
+    def get_output_memory_infos(self) -> list[Any]:
+        """Per output the same. Raises AscendError E40010 where there is no onnxruntime."""
+        return [_cpu_memory() for _ in self.get_outputs()]
+
+    def get_tuning_results(self) -> list[Any]:
+        """Always empty: nothing is tuned while a bundle runs."""
+        return []
+
+    def disable_fallback(self) -> None:
+        """Nothing to forbid: a bundle never goes to another provider."""
+
+    def create_ortvalue_from_shape_and_type(
+        self, shape: Sequence[int], element_type: Any, device_type: str = "cpu", device_id: int = 0
+    ) -> OrtValue:
+        """Uninitialised memory. element_type: a numpy type or an ONNX number."""
+        return OrtValue.ortvalue_from_shape_and_type(shape, element_type, device_type, device_id)
+
     def get_session_options(self) -> Any:
         """The options that the session was made with, ours or onnxruntime's."""
         return self._options
@@ -209,6 +232,11 @@ def is_bundle(source: Source) -> bool:
             return file.read(4) == b"IMOD"
     except OSError:
         return False
+
+
+def _cpu_memory() -> Any:
+    ort = options.onnxruntime()
+    return ort.OrtMemoryInfo("Cpu", ort.OrtAllocatorType.ORT_DEVICE_ALLOCATOR, 0, ort.OrtMemType.DEFAULT)
 
 
 def _whole(text: str, otherwise: int) -> int:

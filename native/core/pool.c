@@ -37,6 +37,7 @@ typedef struct job {
     _Atomic int32_t active; /* workers inside; changed under the lock, and the last thing a worker touches */
     int cpu;                /* where the caller was when it published the job */
     int backwards;          /* every span is taken from its end */
+    uint64_t arithmetic;    /* how the caller rounds, and what it does with denormals */
     span spans[ASC_MAX_THREADS];
 } job;
 
@@ -75,6 +76,29 @@ static void relax(void) {
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
     __asm__ volatile("yield");
+#endif
+}
+
+/* The state of floating-point arithmetic of this thread: rounding, denormals, masks; not what has happened. */
+static uint64_t arithmetic(void) {
+#if defined(__x86_64__)
+    return __builtin_ia32_stmxcsr() & 0xffc0u;
+#elif defined(__aarch64__)
+    uint64_t state;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(state));
+    return state;
+#else
+    return 0;
+#endif
+}
+
+static void set_arithmetic(uint64_t state) {
+#if defined(__x86_64__)
+    __builtin_ia32_ldmxcsr((uint32_t)state);
+#elif defined(__aarch64__)
+    __asm__ volatile("msr fpcr, %0" : : "r"(state));
+#else
+    (void)state;
 #endif
 }
 
@@ -168,6 +192,7 @@ static void *worker_main(void *unused) {
         j->active++;
         pthread_mutex_unlock(&pool.lock);
         leave_cpu(j->cpu);
+        if (j->arithmetic != arithmetic()) set_arithmetic(j->arithmetic);
         claim(j, worker);
         was_busy = 1;
         pthread_mutex_lock(&pool.lock);
@@ -266,6 +291,7 @@ void asc_parallel(const asc_call *call, int64_t n_chunks, asc_chunk_fn fn, void 
     j.workers = 1;
     atomic_init(&j.active, 0);
     j.cpu = sched_getcpu();
+    j.arithmetic = arithmetic();
     j.backwards = backwards;
     cut_into_spans(&j, n_chunks);
     pthread_mutex_lock(&pool.lock);
