@@ -1,0 +1,76 @@
+"""Tries models that packages of others ship, beside onnxruntime's CPU provider.
+
+Each is converted, and compared at three sizes in the own runtime and inside onnxruntime. Prints a table and
+what is wrong; the status is 1 when anything is, and 0 when nothing could be downloaded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import sys
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from model_zoo.catalogue import MODELS
+from model_zoo.model import Model
+from model_zoo.outcome import Outcome
+from model_zoo.packages import NotToBeHad, default_cache, unpacked
+from model_zoo.runner import run_trial
+from model_zoo.table import summary, table
+
+
+def main() -> int:
+    given = _arguments()
+    chosen = [m for m in MODELS if any(fnmatch.fnmatch(m.name, pattern) for pattern in given.only)]
+    if given.list:
+        for model in chosen:
+            print(f"{model.name:50} {model.kind:16} {model.package}")
+        return 0
+    outcomes = _try_all(chosen, given.cache, given.jobs)
+    print(table([o for o in outcomes if not o.missing]))
+    print(summary(outcomes))
+    if all(o.missing for o in outcomes):
+        print("skipped: no package could be downloaded")
+        return 0
+    return 1 if any(o.failures() for o in outcomes) else 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="tools/real_models", description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--only", nargs="*", default=["*"], help="models by name, e.g. 'silero-vad/*' '*det_infer'"
+    )
+    parser.add_argument("--list", action="store_true", help="show the models and end")
+    parser.add_argument("--jobs", type=int, default=1, help="models at a time (default 1)")
+    parser.add_argument("--cache", type=Path, default=default_cache(), help="folder of what is downloaded")
+    return parser.parse_args()
+
+
+def _try_all(models: Sequence[Model], cache: Path, jobs: int) -> list[Outcome]:
+    """In the order of the models. Downloads are made one after the other, before the trials."""
+    paths: dict[str, Path | str] = {}
+    for package in dict.fromkeys(m.package for m in models):
+        try:
+            paths[package] = unpacked(package, cache)
+        except NotToBeHad as error:
+            paths[package] = str(error)
+            print(f"not to be had: {error}", file=sys.stderr)
+
+    with tempfile.TemporaryDirectory(prefix="real_models-") as work, ThreadPoolExecutor(jobs) as pool:
+
+        def attempt(model: Model) -> Outcome:
+            folder = paths[model.package]
+            if isinstance(folder, str):
+                return Outcome(model, missing=folder)
+            outcome = run_trial(model, folder / model.file, Path(work))
+            print(f"{model.name}: {'; '.join(outcome.failures()) or 'good'}", file=sys.stderr)
+            return outcome
+
+        return list(pool.map(attempt, models))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,66 @@
+"""What a trial of one model found, and what of it is wrong."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from model_zoo.model import Model
+
+#: Conversion may take this much of onnxruntime's own peak for running the model, and this many bytes more.
+MEMORY_TIMES, MEMORY_MORE = 1.3, 300 << 20
+#: onnxruntime's time over ours: below this, ours is slower.
+LEAST_RATIO = 0.97
+#: Of onnxruntime's own spread (trial.Step.spread), an error may be this much.
+SPREAD_TIMES = 4.0
+
+
+@dataclass
+class Outcome:
+    """`steps` holds each step's answer by its name (see trial.Step); one that failed has an `error`. `ratios`
+    are times of onnxruntime's CPU provider over those with AscendEP, one for each size that was timed."""
+
+    model: Model
+    missing: str = ""
+    steps: dict[str, dict[str, Any]] = field(default_factory=dict)
+    ratios: list[float] = field(default_factory=list)
+
+    @property
+    def memory_limit(self) -> float:
+        """Bytes."""
+        return MEMORY_TIMES * float(self.steps["reference"]["peak"]) + MEMORY_MORE
+
+    def errors(self, step: str) -> list[float]:
+        """Of each draw; none where the step failed."""
+        return [float(e) for e in self.steps.get(step, {}).get("errors", [])]
+
+    def allowed(self) -> list[float]:
+        """The error of each draw that is no failure."""
+        floor = self.model.tolerance
+        return [max(floor, SPREAD_TIMES * e if math.isfinite(e) else 0) for e in self.errors("spread")]
+
+    def failures(self) -> list[str]:
+        """One line for each thing that is wrong. The default conversion is shown, not judged: float16 is
+        what atc's default asks for."""
+        found = [
+            f"{step}: {answer['error']}"
+            for step, answer in self.steps.items()
+            if "error" in answer and not step.endswith("_default")
+        ]
+        for step in ("own", "inside"):
+            for error, most in zip(self.errors(step), self.allowed(), strict=False):
+                if not error <= most:
+                    found.append(f"{step}: error {error:.1e}, allowed {most:.0e}")
+                    break
+        convert = self.steps.get("convert", {})
+        if "reference" in self.steps and convert.get("peak", 0) > self.memory_limit:
+            peak, limit = convert["peak"] / 1e6, self.memory_limit / 1e6
+            found.append(f"convert: {peak:.0f} MB, allowed {limit:.0f} MB")
+        inside = self.steps.get("inside", {})
+        if "nodes" in inside and inside["left"] == inside["nodes"]:
+            found.append(f"inside: AscendEP took no node. {'; '.join(inside['reasons'][:2])}")
+        slow = [f"{r:.2f}" for r in self.ratios if r < LEAST_RATIO]
+        if slow:
+            found.append(f"speed: {', '.join(slow)} of onnxruntime's")
+        return found

@@ -1,0 +1,171 @@
+"""One step of a trial, in a process of its own: `python -m model_zoo.trial STEP FOLDER`, the answer as JSON.
+
+The folder holds `trial.json` (the model's name and path) and what earlier steps wrote: `feeds_N.npz` and
+`expected_N.npz`, the inputs and what onnxruntime's CPU provider made of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+#: Bytes that a step may allocate: a guard for the machine, not a goal.
+LIMIT = 12 << 30
+THREADS = 2
+
+
+class Step:
+    def __init__(self, folder: Path) -> None:
+        said = json.loads((folder / "trial.json").read_text())
+        self.folder, self.path, self.name = folder, said["path"], said["name"]
+
+    def reference(self) -> dict[str, Any]:
+        """Draws the inputs and runs onnxruntime's CPU provider: files for the other steps."""
+        import numpy as np
+
+        from model_zoo.agreement import plain
+        from model_zoo.catalogue import MODELS
+        from model_zoo.inputs import DRAWS, draw
+
+        model = next(m for m in MODELS if m.name == self.name)
+        session = self._onnxruntime(self.path, ["CPUExecutionProvider"])
+        slots = [_slot(i) for i in session.get_inputs()]
+        sizes = []
+        for turn in range(DRAWS):
+            feeds = draw(slots, model.axes, model.rules, turn)
+            outputs = [array for o in session.run(None, feeds) for array in plain(o)]
+            np.savez(self.folder / f"feeds_{turn}.npz", **feeds)  # type: ignore[arg-type]
+            np.savez(self.folder / f"expected_{turn}.npz", *outputs)
+            sizes.append({name: list(array.shape) for name, array in feeds.items()})
+        return {"sizes": sizes}
+
+    def spread(self) -> dict[str, Any]:
+        """How far onnxruntime is from itself, by draw: without its optimisations, and with inputs that
+        differ in their last bits. Where a model amplifies these, nobody can be closer to it than that."""
+        import onnxruntime
+
+        off = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        apart = self._compare(self._onnxruntime(self.path, ["CPUExecutionProvider"], off))["errors"]
+        nudged = self._compare(self._onnxruntime(self.path, ["CPUExecutionProvider"]), _nudged)["errors"]
+        return {"errors": [max(pair) for pair in zip(apart, nudged, strict=True)]}
+
+    def convert(self) -> dict[str, Any]:
+        """ascend-atc with the model's own types."""
+        return self._convert("exact", "--precision_mode_v2=origin")
+
+    def convert_default(self) -> dict[str, Any]:
+        """ascend-atc as it comes: float16."""
+        return self._convert("default")
+
+    def own(self) -> dict[str, Any]:
+        """The bundle in the own runtime."""
+        return self._own("exact")
+
+    def own_default(self) -> dict[str, Any]:
+        return self._own("default")
+
+    def inside(self) -> dict[str, Any]:
+        """The model as it is in onnxruntime, with AscendEP first."""
+        import ascend_ep.provider
+
+        session = self._onnxruntime(self.path, ["AscendEP", "CPUExecutionProvider"])
+        found = ascend_ep.provider.report(session)
+        left = sorted({f"{p.op_type}: {p.reason}" for p in found.on_cpu})
+        return {
+            **self._compare(session),
+            "nodes": len(found.placements),
+            "left": len(found.on_cpu),
+            "reasons": [found.error] if found.error else left,
+        }
+
+    def _convert(self, label: str, *flags: str) -> dict[str, Any]:
+        from ascend_ep.cli.atc import main
+
+        target = self.folder / label
+        command = [f"--model={self.path}", "--framework=5", f"--output={target}", "--soc_version=Ascend910B3"]
+        began = time.monotonic()
+        status = main([*command, *flags])
+        if status:
+            raise RuntimeError(f"ascend-atc ended with {status}")
+        return {"seconds": time.monotonic() - began}
+
+    def _own(self, label: str) -> dict[str, Any]:
+        import ascend_ep
+
+        options = ascend_ep.SessionOptions()
+        options.intra_op_num_threads = THREADS
+        return self._compare(ascend_ep.InferenceSession(str(self.folder / f"{label}.om"), options))
+
+    def _onnxruntime(self, path: str, providers: list[str], level: Any = None) -> Any:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        if level is not None:
+            options.graph_optimization_level = level
+        options.intra_op_num_threads = THREADS
+        options.log_severity_level = 3
+        return onnxruntime.InferenceSession(path, options, providers=providers)
+
+    def _compare(self, session: Any, change: Callable[[Any], Any] = lambda array: array) -> dict[str, Any]:
+        """The error of each draw."""
+        import numpy as np
+
+        from model_zoo.agreement import error, plain
+
+        errors = []
+        for feeds in sorted(self.folder.glob("feeds_*.npz")):
+            with np.load(feeds) as given, np.load(str(feeds).replace("feeds_", "expected_")) as true:
+                expected = [true[name] for name in true.files]
+                outputs = session.run(None, {name: change(given[name]) for name in given.files})
+            errors.append(error(expected, [array for o in outputs for array in plain(o)]))
+        return {"errors": errors}
+
+
+def _nudged(array: Any) -> Any:
+    """Floats a unit in the last place larger, every second one; the rest as it is."""
+    import numpy as np
+
+    if array.dtype.kind != "f":
+        return array
+    up = np.nextafter(array, np.array(np.inf, array.dtype))
+    return np.where(np.arange(array.size).reshape(array.shape) % 2, array, up).astype(array.dtype)
+
+
+def _slot(declared: Any) -> Any:
+    from model_zoo.inputs import Slot
+
+    kinds = {"float": "float32", "double": "float64"}
+    dtype = declared.type.removeprefix("tensor(").removesuffix(")")
+    shape = tuple(d if isinstance(d, int | str) else "" for d in declared.shape)
+    return Slot(declared.name, kinds.get(dtype, dtype), shape)
+
+
+def peak_memory() -> int:
+    """Bytes of the largest resident set of this process, or of one that it started and waited for."""
+    status = Path("/proc/self/status").read_text().splitlines()
+    own = next(int(line.split()[1]) for line in status if line.startswith("VmHWM:"))
+    return max(own, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss) * 1024
+
+
+def main() -> None:
+    """What libraries print goes to stderr."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    resource.setrlimit(resource.RLIMIT_DATA, (LIMIT, LIMIT))
+    step: Callable[[], dict[str, Any]] = getattr(Step(Path(sys.argv[2])), sys.argv[1])
+    try:
+        answer = {**step(), "peak": peak_memory()}
+    except Exception as error:
+        answer = {"error": f"{type(error).__name__}: {error}", "peak": peak_memory()}
+    json.dump(answer, answers)
+    answers.flush()
+
+
+if __name__ == "__main__":
+    main()
