@@ -208,6 +208,18 @@ class Bundle:
         )
 
     @property
+    def foreign_natives(self) -> tuple[Segment, ...]:
+        """Those that the converter was given; beside a partition that calls what it generated is always one
+        that interprets the same."""
+        insns = self._section(lib.ASC_SEC_INSNS, "asc_insn")
+        called: dict[bool, set[int]] = {True: set(), False: set()}
+        for p in self._section(lib.ASC_SEC_PARTITIONS, "asc_partition"):
+            run = range(p.first_insn, p.first_insn + p.n_insns)
+            called[p.fallback != 0] |= {insns[i].native for i in run}
+        generated = called[True] - called[False]
+        return tuple(n for i, n in enumerate(self.natives) if i not in generated)
+
+    @property
     def refused_natives(self) -> tuple[Segment, ...]:
         """Those that aren't trusted here: what calls them is interpreted, where it can be."""
         loaded = lib.asc_model_native_loaded

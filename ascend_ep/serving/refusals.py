@@ -46,6 +46,8 @@ STATUSES: dict[str, Status] = {
     "E50025": Status(503, "UNAVAILABLE", retry_after=1),
     "E50036": _BAD_REQUEST,
     "E50040": _BAD_REQUEST,
+    "E50050": _INTERNAL,
+    "E50051": Status(503, "UNAVAILABLE", retry_after=1),
     # What a run says of the values, shapes and types it was fed.
     "E40001": _BAD_REQUEST,
     "E40007": _BAD_REQUEST,
@@ -64,6 +66,8 @@ REASONS: dict[str, str] = {
     "E50008": "shutting_down",
     "E50010": "internal",
     "E50018": "cancelled",
+    "E50050": "native_code",
+    "E50051": "native_code_waits",
 }
 
 

@@ -62,6 +62,10 @@ class Settings:
     tuning: float = 1.0
     #: whether the fastest of a model's implementations is found from live runs, unless its config says
     auto_implementation: bool = False
+    #: for a run of native code that users wrote, and the bytes that it may allocate; None: most of the
+    #: machine's
+    native_timeout: float = 30.0
+    native_memory: int | None = None
     max_queue: int = 256
     #: of the tensors that wait, for each version
     max_queue_bytes: int = 256 << 20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,17 @@ class Duration:
     def add_all(self, ns: NDArray[np.int64]) -> None:
         self.count += ns.size
         self.ns += int(ns.sum())
+
+
+@dataclass
+class ProcessCounts:
+    """ends: those that nobody asked for, by their kind."""
+
+    starts: int = 0
+    ends: Counter[str] = field(default_factory=Counter)
+
+    def __add__(self, other: ProcessCounts) -> ProcessCounts:
+        return ProcessCounts(self.starts + other.starts, self.ends + other.ends)
 
 
 #: Batch sizes that are counted each for itself.
@@ -56,7 +67,7 @@ class VersionStatistics:
 
     __slots__ = (
         *("_compute_infer", "_compute_input", "_compute_output", "_fresh", "_last", "_queue", "_success"),
-        *("batches", "divided", "fail", "failures", "inferences"),
+        *("batches", "divided", "fail", "failures", "inferences", "processes"),
     )
 
     def __init__(self) -> None:
@@ -66,6 +77,8 @@ class VersionStatistics:
         self.batches: dict[int, BatchSize] = {}
         #: batches that failed and were run again, request by request
         self.divided = 0
+        #: those that run native code of users
+        self.processes = ProcessCounts()
         #: rows of all runs
         self.inferences = 0
         self._success, self._queue, self._compute_infer = Histogram(), Histogram(), Histogram()

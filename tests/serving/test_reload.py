@@ -20,7 +20,7 @@ import ascend_ep
 from ascend_ep.errors import AscendError
 from ascend_ep.runtime.binding import Model
 from ascend_ep.runtime.comparison import Difference
-from ascend_ep.serving.repository import loading
+from ascend_ep.serving import checked_session
 from ascend_ep.serving.repository.index import IndexEntry
 from ascend_ep.serving.repository.memory import bound_heaps
 from ascend_ep.serving.settings import Settings
@@ -233,7 +233,7 @@ def test_a_file_replaced_while_it_is_loaded_is_loaded_whole_or_not(
 ) -> None:
     place(tmp_path, "m", 1, bundles[1.0])
     with explicit(tmp_path, "m") as running:
-        whole = loading.check_samples
+        whole = checked_session.check_samples
 
         def replaced(session: ascend_ep.InferenceSession) -> dict[str, Difference]:
             place(tmp_path, "m", 1, bundles[3.0])
@@ -241,7 +241,7 @@ def test_a_file_replaced_while_it_is_loaded_is_loaded_whole_or_not(
 
         place(tmp_path, "m", 1, bundles[2.0])
         with monkeypatch.context() as patch:
-            patch.setattr(loading, "check_samples", replaced)
+            patch.setattr(checked_session, "check_samples", replaced)
             with pytest.raises(AscendError, match="changes"):
                 load(running, "m")
         assert answer(running, "m") == 1.0
@@ -256,7 +256,7 @@ def test_a_self_check_that_fails_keeps_the_old(
     with explicit(tmp_path, "m") as running:
         place(tmp_path, "m", 2, bundles[2.0])
         with monkeypatch.context() as patch:
-            patch.setattr(loading, "check_samples", lambda _: {"y": Difference(0.5, 1e-4)})
+            patch.setattr(checked_session, "check_samples", lambda _: {"y": Difference(0.5, 1e-4)})
             with pytest.raises(AscendError, match=r"self-check .* relative difference 0\.5"):
                 load(running, "m")
         assert answer(running, "m") == 1.0

@@ -18,7 +18,7 @@ from running import Running
 from served_models import scaled
 
 from ascend_ep.errors import AscendError
-from ascend_ep.serving.repository import loading
+from ascend_ep.serving.repository import sessions
 from ascend_ep.serving.repository.layout import Layout
 from ascend_ep.serving.repository.model import reason
 from ascend_ep.serving.settings import Settings
@@ -28,11 +28,11 @@ class Slow:
     """Stands in for opening a session: waits until it may, and counts how many do at once."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._open = loading._checked_session
+        self._open = sessions.checked_session
         self._lock = threading.Lock()
         self.now = self.most = self.opened = 0
         self.may = threading.Event()
-        monkeypatch.setattr(loading, "_checked_session", self)
+        monkeypatch.setattr(sessions, "checked_session", self)
 
     def __call__(self, *arguments: Any) -> Any:
         with self._lock:

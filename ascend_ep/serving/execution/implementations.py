@@ -79,6 +79,8 @@ class Implementations:
 
     others: by name, what opens them, in the order in which they are tried; one is opened when it is needed
     first, and used when `proof` finds nothing against it. explore: the fastest is found from live runs.
+    doubted: the first refuses values and shapes as its maker wrote it to; that is the request's fault only if
+    no other one answers it.
     A request is run by one of them alone, whose rounding may differ from the others'.
     """
 
@@ -90,6 +92,7 @@ class Implementations:
         proof: Proof,
         *,
         explore: bool = False,
+        doubted: bool = False,
     ) -> None:
         self.first = Implementation(name, run)
         self.all = [self.first]
@@ -97,6 +100,7 @@ class Implementations:
         self._closed = dict(others)
         self._proof = proof
         self._explore = explore
+        self._doubted = doubted
         self._lock = threading.Lock()
         self._count = 0
         if explore:
@@ -112,7 +116,7 @@ class Implementations:
                 return chosen.timed(inputs, size)
             outputs = chosen.run(inputs)
         except Exception as failure:
-            if _is_the_requests(failure):
+            if _is_the_requests(failure) and not self._doubts(chosen, failure):
                 raise
             return self._replaced(chosen, inputs, failure)
         chosen.worked()
@@ -163,8 +167,9 @@ class Implementations:
     def _replaced(
         self, failed: Implementation, inputs: dict[str, Array], failure: Exception
     ) -> Sequence[Array]:
-        """The result of the next one that has one."""
-        failed.failed(failure)
+        """The result of the next one that has one. What none of them takes is the request's fault."""
+        if not _is_the_requests(failure):
+            failed.failed(failure)
         tried = {failed.name}
         while True:
             now = time.monotonic()
@@ -179,11 +184,16 @@ class Implementations:
                 outputs = other.run(inputs)
             except Exception as another:
                 if _is_the_requests(another):
-                    raise
+                    raise another if not _is_the_requests(failure) else failure from None
                 other.failed(another)
                 continue
             other.worked()
+            if _is_the_requests(failure):
+                failed.failed(failure)
             return outputs
+
+    def _doubts(self, chosen: Implementation, failure: Exception) -> bool:
+        return self._doubted and chosen is self.first and getattr(failure, "code", "") in _DOUBTFUL
 
     def _open_next(self) -> bool:
         """Opens and tries one more; False when there is none left."""
@@ -208,6 +218,8 @@ def _is_the_requests(failure: Exception) -> bool:
     return isinstance(failure, AscendError) and STATUSES.get(failure.code, _SERVERS).http < 500
 
 
+#: What a library says of shapes, and of values.
+_DOUBTFUL = ("E40007", "E40011")
 _SERVERS = STATUSES["E50010"]
 
 

@@ -74,7 +74,8 @@ class Execution:
 @dataclass
 class Tuning:
     """One version's measurements. run: with all threads. single: gives the run with one thread. like: what
-    was chosen for the version that this one replaces."""
+    was chosen for the version that this one replaces. here: whether runs are in this process; the event loop
+    doesn't wait for another one."""
 
     run: Run
     single: Callable[[], Run]
@@ -83,6 +84,7 @@ class Tuning:
     config: ModelConfig
     seconds: float
     like: Execution | None = None
+    here: bool = True
 
     def __post_init__(self) -> None:
         self._until = 0.0
@@ -107,7 +109,7 @@ class Tuning:
             )
         if self.like is not None and self._is_like(self.like, one):
             return self._again(self.like, one)
-        inline = one < INLINE_SECONDS and not self.config.instances
+        inline = self.here and one < INLINE_SECONDS and not self.config.instances
         rules = self._rules(one, inline)
         if inline and self._curve.get(rules.max_rows, 0.0) > _INLINE_BATCH:
             inline = False
@@ -121,6 +123,7 @@ class Tuning:
         """Whether what was chosen for a version before, of the same config, can be taken for this one too."""
         rim, rules = self.rim, like.rules
         same = isinstance(rim, BatchRim) and (rim.inputs, rim.profiles) == (rules.inputs, rules.profiles)
+        same = same and (self.here or not like.inline)
         return same and rules.batched and like.seconds / _LIKE < one < like.seconds * _LIKE
 
     def _again(self, like: Execution, one: float) -> Execution:

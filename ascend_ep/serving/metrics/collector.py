@@ -44,6 +44,7 @@ class ServerCollector(Collector):
         yield from _durations(versions)
         yield from _batches(versions)
         yield from _implementations(versions)
+        yield from _processes(versions)
         yield from _load(versions)
         yield from self._models()
         yield from self._shadows()
@@ -195,6 +196,31 @@ def _implementations(versions: Iterable[LoadedVersion]) -> Iterator[Metric]:
         labels,
         ((shown, each.failures) for shown, each in found),
     )
+
+
+def _processes(versions: Iterable[LoadedVersion]) -> Iterator[Metric]:
+    """Of versions whose native code runs in a process of its own."""
+    found = [v for v in versions if v.native is not None]
+    if not found:
+        return
+    counted = [((v.model, v.name), v.statistics.processes) for v in found]
+    yield _counter(
+        "ascend_native_process_starts",
+        "Processes that were started for native code of users",
+        _VERSION,
+        ((labels, counts.starts) for labels, counts in counted),
+    )
+    yield _counter(
+        "ascend_native_process_ends",
+        "Of them, those that crashed, ended by themselves, or had to be ended",
+        (*_VERSION, "reason"),
+        (((*labels, kind), count) for labels, counts in counted for kind, count in counts.ends.items()),
+    )
+    family = GaugeMetricFamily("ascend_native_process_up", "1 while it runs", labels=_VERSION)
+    for version in found:
+        if version.native is not None:
+            family.add_metric((version.model, version.name), float(version.native.alive))
+    yield family
 
 
 def _load(versions: Iterable[LoadedVersion]) -> Iterator[Metric]:

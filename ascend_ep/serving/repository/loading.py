@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import ascend_ep
 from ascend_ep.errors import AscendError
-from ascend_ep.runtime.sample_run import check_samples
 from ascend_ep.serving.settings import Settings
 
 from . import layout
 from .config import ModelConfig
 from .conversion import Converter
 from .memory import trim
+from .sessions import Sessions
 from .stamp import stamp_files
 from .version import LoadedVersion
 
@@ -55,9 +52,10 @@ class Loader:
             self._threads, self._open, name, number, path, config, original, old
         )
         if stamp_files(layout.files(folder)) != before:
+            made.release()
             raise AscendError("E50045", self._places.shown(source))
         if old is not None:
-            made.statistics = old.statistics
+            made.take_over(old)
         made.start(self._settings, loop)
         return made
 
@@ -78,20 +76,21 @@ class Loader:
         original: Path | None,
         old: LoadedVersion | None,
     ) -> LoadedVersion:
-        def open_session(threads: int, native_code: bool) -> Any:
-            options = {"num_threads": str(threads), "native_code": str(int(native_code))}
-            return _checked_session(path, options, self._settings.trust, f"{name}, version {number}")
-
-        made = LoadedVersion(
-            name, number, open_session, config, str(path), original, self._settings.tuning, old
-        )
-        for native in made.session.bundle.refused_natives:
+        sessions = Sessions(path, f"{name}, version {number}", self._settings)
+        try:
+            made = LoadedVersion(
+                name, number, sessions.open, config, str(path), original, self._settings.tuning, old
+            )
+            _warm_up(made, config)
+        except BaseException:
+            sessions.close()
+            raise
+        for native in made.refused_natives:
             log.warning(
                 "%s, version %d: its native code %s isn't trusted here and is interpreted"
                 " (--trust=sha256:%s)",
                 *(name, number, native.name, native.sha256),
             )
-        _warm_up(made, config)
         return made
 
 
@@ -104,22 +103,6 @@ def _with_defaults(config: ModelConfig, settings: Settings) -> ModelConfig:
         threads=config.threads or settings.threads,
         auto_implementation=settings.auto_implementation if automatic is None else automatic,
     )
-
-
-def _checked_session(path: Path, options: dict[str, str], trust: Sequence[str], version: str) -> Any:
-    """A session whose bytes are all what was written, and that computes what was computed at conversion.
-
-    The weights are read, not mapped: whoever overwrites the file doesn't change what is served.
-    """
-    chosen = options | {"map_weights": "0"}
-    if trust:
-        chosen["trust"] = ",".join(trust)
-    session = ascend_ep.InferenceSession(str(path), providers=[("AscendEP", chosen)])
-    session.bundle.model.verify_weights()
-    for output, difference in check_samples(session).items():
-        if difference.exceeds:
-            raise AscendError("E50044", version, f"output [{output}]: {difference}")
-    return session
 
 
 def _release(version: LoadedVersion) -> None:

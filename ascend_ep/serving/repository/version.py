@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ascend_ep.errors import AscendError
+from ascend_ep.runtime.bundle_records import Segment
 from ascend_ep.serving.execution import candidates
 from ascend_ep.serving.execution.batch import Run
 from ascend_ep.serving.execution.implementations import Implementations
@@ -22,6 +24,7 @@ from ascend_ep.serving.execution.scheduler import Scheduler
 from ascend_ep.serving.execution.schedulers import make_scheduler
 from ascend_ep.serving.execution.tuning import Execution, Tuning
 from ascend_ep.serving.execution.waiting import WaitingJobs
+from ascend_ep.serving.native.session import NativeSession
 from ascend_ep.serving.request import Array
 from ascend_ep.serving.settings import Settings
 from ascend_ep.serving.signature import Signature
@@ -56,11 +59,17 @@ class LoadedVersion:
         self.model = model
         self.number = number
         self.name = str(number)
-        self.config = config
         self._tuning = tuning
         self.session = session = open_session(config.threads or 0, True)
+        #: when its code runs in a process of its own
+        self.native = session if isinstance(session, NativeSession) else None
+        if self.native is not None:
+            config = replace(config, threads=config.threads or 0)
+        self.config = config
         self.signature = Signature.of_session(session, where)
         self.statistics = VersionStatistics()
+        if self.native is not None:
+            self.statistics.processes = self.native.counts
         check_config(model, config, self.signature)
         rim = batch_rim(session.bundle, insisted=bool(config.max_batch_size))
         self.rows_input = rim.inputs[0][0] if isinstance(rim, BatchRim) else None
@@ -85,6 +94,17 @@ class LoadedVersion:
         waiting = WaitingJobs(max_queue, settings.max_queue_bytes, self.execution.rules.levels)
         self.scheduler = make_scheduler(self.execution, self.run, waiting, self.statistics, loop)
 
+    def take_over(self, old: LoadedVersion) -> None:
+        """Counts on where the version before is."""
+        if self.native is not None:
+            self.native.counts = old.statistics.processes = old.statistics.processes + self.native.counts
+        self.statistics = old.statistics
+
+    @property
+    def refused_natives(self) -> tuple[Segment, ...]:
+        """The native code of the bundle that isn't trusted here."""
+        return () if self.native is not None else self.session.bundle.refused_natives
+
     def describe(self) -> dict[str, str]:
         """How it is run, for people."""
         shown = self.execution.describe()
@@ -100,6 +120,8 @@ class LoadedVersion:
     def release(self) -> None:
         """Gives the session's memory back, whoever still holds this object. It takes no more jobs."""
         self.scheduler = self.implementations = None
+        if self.native is not None:
+            self.native.close()
         del self.session, self._run
 
     def run(self, inputs: dict[str, Array]) -> Sequence[Array]:
@@ -129,7 +151,9 @@ class LoadedVersion:
             opened[1] = open_session(1, True)
             return partial(opened[1].run, None)
 
-        execution = Tuning(self._run, single, self._samples, rim, self.config, self._tuning, like).choose()
+        here = self.native is None
+        tuning = Tuning(self._run, single, self._samples, rim, self.config, self._tuning, like, here)
+        execution = tuning.choose()
         if execution.threads == 1 and 1 in opened:
             self.session = opened[1]
             self._run = partial(self.session.run, None)
@@ -147,9 +171,10 @@ class LoadedVersion:
             return None
         names = [spec.name for spec in self.signature.outputs]
         outputs = {name: stored[name] for name in names if name in stored}
-        proof = candidates.make_proof(self._run, self._samples, outputs, names)
+        foreign = self.native is not None
+        proof = candidates.make_proof(self._run, self._samples, outputs, names, risky=foreign)
         first = candidates.first_name(bundle)
-        made = Implementations(first, self._run, others, proof, explore=explore)
+        made = Implementations(first, self._run, others, proof, explore=explore, doubted=foreign)
         if explore:
             for rows in (1, self.execution.rules.max_rows):
                 made.learn(self._samples.feed(rows))

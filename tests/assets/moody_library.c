@@ -1,0 +1,88 @@
+/* A custom operator that behaves as the value of its first element says: for tests of what runs it.
+ *
+ * Input: x, float32. Output: 2 * x, unless x[0] is one of these, or the attribute `moody` of the node is. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ascend_rt.h"
+
+enum { REFUSES = 1001, FAILS_SILENTLY, CRASHES, ABORTS, EXITS, HANGS, WRITES_PAST, EATS_MEMORY, LEAVES_A_CHILD };
+
+static int32_t infer(asc_custom_call *call) {
+    call->out[0] = call->in[0];
+    call->out[0].data = NULL;
+    return 0;
+}
+
+static int64_t attribute(const asc_custom_call *call) {
+    for (uint32_t i = 0; i < call->n_attrs; i++)
+        if (call->attrs[i].kind == ASC_ATTR_INTS && !strcmp(call->attrs[i].name, "moody"))
+            return call->attrs[i].ints[0];
+    return 0;
+}
+
+static int32_t refuse(const asc_custom_call *call) {
+    strncpy(call->error, "it doesn't like 1001", call->error_bytes - 1);
+    return 1;
+}
+
+static void write_past(float *y) {
+    volatile float *at = y;
+    for (size_t i = 0; i < (size_t)1 << 32; i++) at[i] = 1e30f;
+}
+
+static void *eat(void) {
+    for (;;) {
+        volatile char *more = malloc(1 << 26);
+        if (!more) abort();
+        *more = 1;
+    }
+}
+
+static int32_t behave(const asc_custom_call *call, int64_t mood) {
+    switch (mood) {
+        case REFUSES: return refuse(call);
+        case FAILS_SILENTLY: return 7;
+        case CRASHES: raise(SIGSEGV); return 0;
+        case ABORTS: abort();
+        case EXITS: exit(3);
+        case HANGS:
+            for (volatile int go = 1; go;) {
+            }
+            return 0;
+        case WRITES_PAST: write_past(call->out[0].data); return 0;
+        case EATS_MEMORY: eat(); return 0;
+        case LEAVES_A_CHILD:
+            if (fork() == 0)
+                for (;;) pause();
+            raise(SIGSEGV);
+            return 0;
+        default: return 0;
+    }
+}
+
+static int32_t compute(const asc_custom_call *call) {
+    const float *x = call->in[0].data;
+    float *y = call->out[0].data;
+    int64_t n = 1, mood = attribute(call);
+    for (int32_t i = 0; i < call->in[0].rank; i++) n *= call->in[0].dims[i];
+    for (int64_t i = 0; i < n; i++) y[i] = 2 * x[i];
+    return behave(call, mood ? mood : n > 0 ? (int64_t)x[0] : 0);
+}
+
+static const asc_custom_op OP = {
+    .version = ASC_CUSTOM_OP_VERSION,
+    .struct_bytes = sizeof(asc_custom_op),
+    .op_type = "Moody",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .n_outputs = 1,
+    .infer = infer,
+    .compute = compute,
+};
+
+__attribute__((visibility("default"))) const asc_custom_op *asc_get_custom_op(uint32_t version, const char *op_type) {
+    return version >= 1 && !strcmp(op_type, OP.op_type) ? &OP : NULL;
+}
