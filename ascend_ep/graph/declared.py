@@ -12,11 +12,14 @@ from ascend_ep.graph.facts import UNKNOWN, Fact, Facts
 from ascend_ep.opdef.dim_text import parse_dim
 from ascend_ep.opdef.dims import Dim, DimExpr, symbol, symbols
 
+#: Names that exporters give to dims of which they know nothing; each is another dim.
+NO_NAMES = frozenset({"", "?", "-1", "None"})
+
 
 class Declared:
     """Markers of declared dims."""
 
-    #: a dimension declared without value or name
+    #: a dimension declared without a value, or a name that says anything
     NOTHING: DimExpr = symbol("")
 
 
@@ -32,8 +35,8 @@ def declared_fact(value: ir.Value, fresh: str = "") -> Fact:
     for index, dim in enumerate(value.shape):
         if isinstance(dim, int) and dim >= 0:
             dims.append(dim)
-        elif not isinstance(dim, int) and dim.value:
-            dims.append(parse_dim(dim.value))
+        elif not isinstance(dim, int) and (name := (dim.value or "").strip()) not in NO_NAMES:
+            dims.append(parse_dim(name))
         else:
             dims.append(symbol(f"{fresh}_d{index}") if fresh else Declared.NOTHING)
     return Fact(dtype, dims)
