@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
+import json
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from model_zoo.catalogue import MODELS
 from model_zoo.model import Model
 from model_zoo.outcome import Outcome
 from model_zoo.packages import NotToBeHad, default_cache, unpacked
-from model_zoo.runner import run_trial
+from model_zoo.runner import STEPS, run_trial
 from model_zoo.table import summary, table
 
 
@@ -29,7 +30,10 @@ def main() -> int:
         for model in chosen:
             print(f"{model.name:50} {model.kind:16} {model.package}")
         return 0
-    outcomes = _try_all(chosen, given.cache, given.jobs)
+    steps = [s for s in STEPS if given.default or not s.endswith("_default")]
+    outcomes = _try_all(chosen, given.cache, given.jobs, steps)
+    if given.json:
+        given.json.write_text(json.dumps([o.as_json() for o in outcomes], indent=1))
     print(table([o for o in outcomes if not o.missing]))
     print(summary(outcomes))
     if all(o.missing for o in outcomes):
@@ -46,10 +50,17 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--list", action="store_true", help="show the models and end")
     parser.add_argument("--jobs", type=int, default=1, help="models at a time (default 1)")
     parser.add_argument("--cache", type=Path, default=default_cache(), help="folder of what is downloaded")
+    parser.add_argument(
+        "--default",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="atc's float16 too (not judged)",
+    )
+    parser.add_argument("--json", type=Path, help="write what was found to this file")
     return parser.parse_args()
 
 
-def _try_all(models: Sequence[Model], cache: Path, jobs: int) -> list[Outcome]:
+def _try_all(models: Sequence[Model], cache: Path, jobs: int, steps: Sequence[str]) -> list[Outcome]:
     """In the order of the models. Downloads are made one after the other, before the trials."""
     paths: dict[str, Path | str] = {}
     for package in dict.fromkeys(m.package for m in models):
@@ -65,7 +76,7 @@ def _try_all(models: Sequence[Model], cache: Path, jobs: int) -> list[Outcome]:
             folder = paths[model.package]
             if isinstance(folder, str):
                 return Outcome(model, missing=folder)
-            outcome = run_trial(model, folder / model.file, Path(work))
+            outcome = run_trial(model, folder / model.file, Path(work), steps)
             print(f"{model.name}: {'; '.join(outcome.failures()) or 'good'}", file=sys.stderr)
             return outcome
 

@@ -36,14 +36,15 @@ class Step:
         model = next(m for m in MODELS if m.name == self.name)
         session = self._onnxruntime(self.path, ["CPUExecutionProvider"])
         slots = [_slot(i) for i in session.get_inputs()]
-        sizes = []
+        sizes, peaks = [], []
         for turn in range(DRAWS):
             feeds = draw(slots, model.axes, model.rules, turn)
             outputs = [array for o in session.run(None, feeds) for array in plain(o)]
             np.savez(self.folder / f"feeds_{turn}.npz", **feeds)  # type: ignore[arg-type]
             np.savez(self.folder / f"expected_{turn}.npz", *outputs)
             sizes.append({name: list(array.shape) for name, array in feeds.items()})
-        return {"sizes": sizes}
+            peaks.append(peak_memory())
+        return {"sizes": sizes, "peaks": peaks}
 
     def spread(self) -> dict[str, Any]:
         """How far onnxruntime is from itself, by draw: without its optimisations, and with inputs that

