@@ -7,10 +7,15 @@ import os
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ascend_ep.errors import AscendError
+
+if TYPE_CHECKING:
+    from ascend_ep.compiler.msopgen.request import Request
+    from ascend_ep.compiler.msopgen.sources import Operator
 
 PATH_STATUS, JSON_STATUS, DATA_STATUS, COUNT_STATUS = 101, 107, 112, 114
 MAX_INPUT = 10 << 20
@@ -32,13 +37,16 @@ def add_gen_command(commands: Any) -> None:
     parser.add_argument(
         "-lan", "-t", "--language", default="py", metavar="py|cpp", help="TBE DSL or Ascend C"
     )
+    parser.add_argument(
+        "--empty", action="store_true", help="only declarations, also where the formula is known"
+    )
     parser.set_defaults(run=generate_project)
 
 
 def generate_project(given: argparse.Namespace, environ: Mapping[str, str]) -> None:
     """Writes the project. Ends the process with msopgen's status when it can't."""
     try:
-        _generate(given)
+        _generate(given, environ)
     except AscendError as error:
         for line in str(error).split("\n"):
             _log("ERROR", line)
@@ -46,8 +54,8 @@ def generate_project(given: argparse.Namespace, environ: Mapping[str, str]) -> N
     _log("INFO", "Generation completed.")
 
 
-def _generate(given: argparse.Namespace) -> None:
-    from ascend_ep.compiler.msopgen.project import project_files, write_project
+def _generate(given: argparse.Namespace, environ: Mapping[str, str]) -> None:
+    from ascend_ep.compiler.msopgen.project import write_project
     from ascend_ep.compiler.msopgen.request import (
         LANGUAGES,
         Request,
@@ -56,7 +64,6 @@ def _generate(given: argparse.Namespace) -> None:
         parse_framework,
         parse_units,
     )
-    from ascend_ep.compiler.msopgen.sources import Operator
     from ascend_ep.opdef.loader import load_definitions
 
     framework, units = parse_framework(given.framework), parse_units(given.compute_unit)
@@ -80,16 +87,46 @@ def _generate(given: argparse.Namespace) -> None:
     output = Path(given.output)
     if output.exists() and not (output.is_dir() and os.access(output, os.W_OK)):
         raise AscendError("E43103", given.output, "out", "it is no folder that can be written")
-    operator = Operator(Request(opdef, framework, given.language, units, output, given.mode == "1"))
+    request = Request(opdef, framework, given.language, units, output, given.mode == "1")
     _log("INFO", f"Start to generate {opdef.op} for {given.compute_unit}.")
-    if operator.source is None:
+    operator, files = _project(request, given.empty, environ)
+    if operator.reason:
         _log("WARNING", f"The kernel of {opdef.op} is a declaration to complete: {operator.reason}.")
     for note in operator.source.notes if operator.source and given.language == "cpp" else ():
         _log("WARNING", note)
-    files = project_files(operator)
-    write_project(operator.request, files)
+    write_project(request, files)
     for name in sorted(files):
         _log("INFO", f"File {output / name} generated successfully.")
+
+
+def _project(request: Request, empty: bool, environ: Mapping[str, str]) -> tuple[Operator, dict[str, str]]:
+    """The operator and its files: filled in from its formula, or from what its name is known to mean."""
+    from ascend_ep.compiler.codegen.generate import NotGenerated
+    from ascend_ep.compiler.msopgen.known import filled_in
+    from ascend_ep.compiler.msopgen.project import project_files
+    from ascend_ep.compiler.msopgen.sources import Operator
+    from ascend_ep.opdef.registry import Registry
+
+    opdef = request.opdef
+    if empty:
+        operator = Operator(replace(request, opdef=replace(opdef, semantics=None)), "--empty is given")
+        return operator, project_files(operator)
+    if opdef.semantics is not None:
+        operator = Operator(request)
+        return operator, project_files(operator)
+    try:
+        known, source = filled_in(opdef, Registry.from_options(environ=environ))
+        operator = Operator(replace(request, opdef=known))
+        files = project_files(operator)
+    except (NotGenerated, AscendError) as reason:
+        if isinstance(reason, AscendError) and reason.code != "E43106":
+            raise
+        text = reason.text if isinstance(reason, AscendError) else str(reason)
+        operator = Operator(request, text.rstrip("."))
+        return operator, project_files(operator)
+    if operator.source is not None:
+        _log("INFO", f"The kernel computes the formula of {opdef.op}: {source}.")
+    return operator, files
 
 
 def _status(error: AscendError) -> int:

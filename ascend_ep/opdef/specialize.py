@@ -33,12 +33,18 @@ from ascend_ep.opdef.expression import (
 )
 
 
-def specialize(program: Program, attributes: Mapping[str, AttributeValue], given: Collection[str]) -> Program:
+def specialize(
+    program: Program,
+    attributes: Mapping[str, AttributeValue],
+    given: Collection[str],
+    kept: Collection[str] = (),
+) -> Program:
     """`program` for the attributes of attributes.bind_attributes and the names of the inputs that are given.
+    What depends on `kept`, names of attributes and of optional inputs, stays as it is.
 
     Raises E42005 when the program needs an attribute that has no value.
     """
-    folder = _Folder(attributes, given)
+    folder = _Folder(attributes, given, frozenset(kept))
     lets: list[tuple[str, Expression]] = []
     for name, value in program.lets:
         folded = folder.fold(value)
@@ -64,12 +70,17 @@ def _used(
 
 
 class _Folder:
-    def __init__(self, attributes: Mapping[str, AttributeValue], given: Collection[str]) -> None:
+    def __init__(
+        self, attributes: Mapping[str, AttributeValue], given: Collection[str], kept: frozenset[str]
+    ) -> None:
         self.attributes = attributes
         self.given = given
+        self.kept = kept
         self.replacements: dict[str, Expression] = {}
 
     def fold(self, node: Expression) -> Expression:
+        if isinstance(node, AttributeRef | Given) and node.name in self.kept:
+            return node
         if isinstance(node, AttributeRef):
             return _constant(self.attribute(node.name))
         if isinstance(node, Given):
@@ -100,21 +111,26 @@ class _Folder:
             raise AscendError("E42005", f"attribute [{name}] is not given")
         return self.attributes[name]
 
-    def axes(self, axes: tuple[int, ...] | AttributeRef) -> tuple[int, ...]:
-        if isinstance(axes, tuple):
+    def axes(self, axes: tuple[int, ...] | AttributeRef) -> tuple[int, ...] | AttributeRef:
+        if isinstance(axes, tuple) or axes.name in self.kept:
             return axes
         value = self.attribute(axes.name)
         return tuple(int(v) for v in value) if isinstance(value, tuple) else (int(value),)
 
-    def axis(self, axis: int | AttributeRef) -> int:
-        return axis if isinstance(axis, int) else self.axes(axis)[0]
+    def axis(self, axis: int | AttributeRef) -> int | AttributeRef:
+        if isinstance(axis, int):
+            return axis
+        found = self.axes(axis)
+        return found[0] if isinstance(found, tuple) else found
 
     def topk(self, node: TopK) -> Expression:
         k, largest = (
-            self.attribute(v.name) if isinstance(v, AttributeRef) else v for v in (node.k, node.largest)
+            self.attribute(v.name) if isinstance(v, AttributeRef) and v.name not in self.kept else v
+            for v in (node.k, node.largest)
         )
-        assert isinstance(k, int), "the parser takes k of this type only"
-        return TopK(self.fold(node.arg), k, self.axis(node.axis), bool(largest), node.indices)
+        assert isinstance(k, int | AttributeRef), "the parser takes k of this type only"
+        chosen = largest if isinstance(largest, AttributeRef) else bool(largest)
+        return TopK(self.fold(node.arg), k, self.axis(node.axis), chosen, node.indices)
 
     def apply(self, node: Apply) -> Expression:
         first = self.fold(node.args[0])

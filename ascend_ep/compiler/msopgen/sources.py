@@ -26,7 +26,8 @@ class Operator:
     none.
     """
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, reason: str = "its definition has no formula") -> None:
+        """`reason`: why it has no formula, where it has none."""
         self.request = request
         self.opdef = request.opdef
         self.file = snake_case(self.opdef.op)
@@ -35,7 +36,7 @@ class Operator:
         self.reason = ""
         try:
             if not isinstance(self.opdef.semantics, Formula):
-                raise NotGenerated("its definition has no formula")
+                raise NotGenerated(reason)
             if not request.socs:
                 raise NotGenerated("an aicpu operator has no vector kernel")
             sources = (generate_ascend_c(self.opdef, s) for s in request.socs)
