@@ -7,17 +7,19 @@ names are the inputs in the order of their first use. The value is formula text 
 σ √ Σ ∏ · × ÷ − ≤ ≥ ≠ ∧ ∨ ¬ π ∞ and exponents such as ², |x|, chained comparisons, `{a if c, b otherwise}` or
 `{a, c; b, otherwise}`, and the functions of functions.LIBRARY. Several outputs: (a, b). A sum, mean, ...
 without axis= is over the last axis and keeps it. √ and Σ without brackets: √ takes the next value, Σ the
-next product.
+next product. LaTeX is read as what it shows (mathematics_latex), products need no sign
+(mathematics_products), and names may carry indices (mathematics_indices, mathematics_sums).
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 
 from ascend_ep.errors import AscendError
+from ascend_ep.frontends.functions import LIBRARY
 from ascend_ep.frontends.interface import (
     RESERVED,
     Defaults,
@@ -28,7 +30,8 @@ from ascend_ep.frontends.interface import (
     identifier,
     operator,
 )
-from ascend_ep.frontends.mathematics_parser import MathematicsParser
+from ascend_ep.frontends.mathematics_indices import read_indices, sum_limits
+from ascend_ep.frontends.mathematics_parser import SYNONYMS, MathematicsParser
 from ascend_ep.frontends.mathematics_text import (
     WHERE,
     Clause,
@@ -42,6 +45,7 @@ from ascend_ep.opdef.formula_nodes import Names
 from ascend_ep.opdef.formula_text import MAX_TEXT, Token, TokenReader
 
 _EMPTY = Names({}, {}, ())
+_FUNCTIONS = frozenset({*RESERVED, *LIBRARY, *SYNONYMS, "std"})
 _WORDS = RESERVED | {"otherwise", "π", "for"}
 #: `implement Name:` before the formula.
 _HEADING = re.compile(r"\s*(?P<words>[^=\n:：()（）]{1,200})[:：](?!=)\s*(?=\S)")
@@ -77,7 +81,8 @@ def reads_as_mathematics(text: str) -> bool:
 class _Clauses(TokenReader):
     """The clauses of a text after its heading."""
 
-    def __init__(self, text: str, where: str) -> None:
+    def __init__(self, text: str, where: str, attributes: Collection[str] = ()) -> None:
+        self.attributes = attributes
         heading = _HEADING.match(text[:1000])
         self.heading = heading["words"] if heading else ""
         self.start = heading.end() if heading else 0
@@ -88,7 +93,7 @@ class _Clauses(TokenReader):
     def tokenize(self) -> list[Token]:
         """The tokens, with what names the outputs taken out of them: Name(x) -> a, b = value, Name(x): y =
         value, and a, b = value."""
-        tokens = tokenize(self, self.start)
+        tokens, self.indices = read_indices(tokenize(self, self.start), self.attributes, _FUNCTIONS)
         self.outputs: list[Token] = []
         begins = 0
         if tokens[0].kind == "name" and len(tokens) > 1 and tokens[1].text == "(":
@@ -121,7 +126,7 @@ class _Description:
     """What one text defines: its clauses sorted into the operator, definitions and remarks."""
 
     def __init__(self, text: str, op_type: str | None, attributes: Defaults, where: str) -> None:
-        self.reader = _Clauses(text, where)
+        self.reader = _Clauses(text, where, attributes)
         self.text, self.where, self.op_type = text, where, op_type
         self.attributes = dict(attributes)
         self.warnings: list[str] = []
@@ -140,7 +145,7 @@ class _Description:
             self.reader.fail("E42003", f"{op[:80]} can't be a name: use letters, digits and _", at=main.at)
         parameters = self.parameters(main)
         names = as_names(parameters, ())
-        parser = MathematicsParser(self.reader, self.definitions, names)
+        parser = MathematicsParser(self.reader, self.definitions, names, self.reader.indices)
         results = parser.results(main, len(self.reader.outputs))
         unused = [n for n in self.definitions if n not in parser.used]
         self.warnings += [f"{n} is defined but not used" for n in unused]
@@ -268,6 +273,7 @@ class _Description:
         for clause in (main, *self.definitions.values()):
             own = {t.text for t in clause.head}
             tokens = [*clause.body, Token("end", "", 0)]
+            own |= set(self.reader.indices.sizes) | _index_names(tokens)
             for i, token in enumerate(tokens[:-1]):
                 following = tokens[i + 1].text
                 is_option = following == "=" or (following == "(" and token.kind == "name")
@@ -275,6 +281,15 @@ class _Description:
                 if token.kind == "name" and not is_option and not known:
                     found[identifier(token.text) or token.text] = None
         return [n for n in found if identifier(n)]
+
+
+def _index_names(tokens: Sequence[Token]) -> set[str]:
+    """The indices below sums."""
+    names: set[str] = set()
+    for i, token in enumerate(tokens):
+        if token.text == "_" and token.kind == "sign":
+            names |= {t.text for t in sum_limits(tokens, i)[0] if t.kind == "name"}
+    return names
 
 
 class _Tokens(TokenReader):

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 
 from ascend_ep.frontends.functions import LIBRARY, inline
 from ascend_ep.frontends.interface import RESERVED, identifier
+from ascend_ep.frontends.mathematics_indices import OVER_INDEX, Indices
+from ascend_ep.frontends.mathematics_sums import SumParser
 from ascend_ep.frontends.mathematics_text import Clause, closing
 from ascend_ep.opdef.expression import Constant
-from ascend_ep.opdef.formula import FormulaParser
 from ascend_ep.opdef.formula_nodes import FUNCTIONS, Axes, Names, Options, Value
 from ascend_ep.opdef.formula_text import Token, TokenReader
 
 MAX_CASES = 32
-_SYNONYMS = {
+SYNONYMS = {
     "σ": "sigmoid",
     "ln": "log",
     "sgn": "sign",
@@ -24,9 +25,7 @@ _SYNONYMS = {
     "arctan": "atan",
     "logistic": "sigmoid",
 }
-#: Signs that begin a value and no operation: ln Σ x is ln(Σ x).
-_BEGIN_VALUES = ("Σ", "∑", "∏", "√", "|")
-_FUNCTION_SIGNS = {"Σ": "sum", "∑": "sum", "∏": "prod"}
+_FUNCTION_SIGNS = {"Σ": "sum", "∏": "prod"}
 
 
 @dataclass
@@ -36,20 +35,25 @@ class _Position:
     tokens: list[Token]
     at: int
     bound: dict[str, Value]
+    indexed: list[tuple[Token, str]]
+    bars: int
 
 
-class MathematicsParser(FormulaParser):
+class MathematicsParser(SumParser):
     """The grammar of mathematics over a description's clauses."""
 
     chains_comparisons = True
 
-    def __init__(self, reader: TokenReader, definitions: dict[str, Clause], names: Names) -> None:
+    def __init__(
+        self, reader: TokenReader, definitions: dict[str, Clause], names: Names, indices: Indices
+    ) -> None:
         super().__init__("", names, reader.where)
         self.text = reader.text
+        self.is_latex = "\\" in reader.text
+        self.indices = indices
         self.mentioned = {identifier(t.text) for t in reader.tokens if t.kind == "name"}
         self.definitions = definitions
         self.values: dict[str, Value] = {}
-        self.bound: dict[str, Value] = {}
         self.active: list[str] = []
         self.used: set[str] = set()
 
@@ -80,17 +84,21 @@ class MathematicsParser(FormulaParser):
         self, tokens: Sequence[Token], at: int, bound: dict[str, Value], parse: Callable[[], Value]
     ) -> Value:
         """Parses other tokens with other names bound, and comes back."""
-        outer = _Position(self.tokens, self.at, self.bound)
+        outer = _Position(self.tokens, self.at, self.bound, self.indexed, self.bars)
         end = tokens[-1].at + len(tokens[-1].text) if tokens else at
         self.tokens, self.at, self.bound = [*tokens, Token("end", "", end)], 0, bound
+        self.indexed, self.bars = [], 0
         value = parse()
+        self.check_indices(0)
         self.tokens, self.at, self.bound = outer.tokens, outer.at, outer.bound
+        self.indexed, self.bars = outer.indexed, outer.bars
         return value
 
     def whole(self) -> Value:
         value = self.expression()
         if self.token.text:
-            fix = "Write products with *." if self.token.kind == "name" else None
+            is_name = self.token.kind == "name"
+            fix = f"{self.token.text[:40]} is no parameter and not defined after where." if is_name else None
             self.fail("E42001", "formula", f"unexpected {self.token.text[:40]}", at=self.token.at, fix=fix)
         return value
 
@@ -123,13 +131,11 @@ class MathematicsParser(FormulaParser):
     def atom(self) -> Value:
         token = self.token
         if token.kind == "sign" and token.text == "|":
-            self.next()
-            value = self.nested(self.expression, token)
-            self.expect("|")
-            return self.apply("abs", [value], token.at)
+            return self.bar(self.next())
+        if token.kind == "sign" and token.text == "‖":
+            return self.norm(self.next(), "‖")
         if token.kind == "sign" and token.text == "√":
-            self.next()
-            return self.apply("sqrt", [self.nested(self.atom, token)], token.at)
+            return self.root(self.next())
         if token.kind == "sign" and token.text in _FUNCTION_SIGNS:
             return self.sum_sign(self.next())
         if token.kind == "sign" and token.text == "{":
@@ -137,11 +143,26 @@ class MathematicsParser(FormulaParser):
             return self.piecewise(token)
         return super().atom()
 
+    def root(self, token: Token) -> Value:
+        """√ takes the next value; √x² could be the root of x or of x²."""
+        bracketed = self.token.text == "("
+        value = self.apply("sqrt", [self.nested(self.atom, token)], token.at)
+        if self.token.text == "^" and not bracketed:
+            self.two_readings(token.at, "where the root ends isn't clear")
+        return value
+
     def sum_sign(self, token: Token) -> Value:
+        """Σ(x, axis=0) is a call; Σ (x - μ)², as every other sum, goes over the next product."""
         word = Token("name", _FUNCTION_SIGNS[token.text], token.at)
         if self.token.text == "(":
-            return self.call(word)
-        return self.function(word.text, [self.nested(lambda: self.binary(6), token)], Options(), word)
+            after = self.tokens[min(closing(self.tokens, self.at) + 1, len(self.tokens) - 1)]
+            if after.text != "^" and not self.begins_factor(after):
+                start = len(self.indexed)
+                value = self.call(word)
+                self.last_index(start)
+                self.indexed[start:] = [(n, ls[:-1] + "·") for n, ls in self.indexed[start:]]
+                return value
+        return self.over_index(word.text, word)
 
     def piecewise(self, token: Token) -> Value:
         """After `{`: cases `value if condition`, or `value, condition`, the last one `otherwise`."""
@@ -175,7 +196,16 @@ class MathematicsParser(FormulaParser):
 
     # -- names and functions --
 
+    def is_value(self, token: Token) -> bool:
+        known = (self.bound, self.definitions, self.indices.sizes, self.names.inputs, self.names.attributes)
+        plain = identifier(token.text)
+        return any(token.text in k or plain in k for k in known) or token.text in ("e", "π", "pi")
+
+    def function_name(self, token: Token) -> str:
+        return SYNONYMS.get(token.text, token.text)
+
     def name(self, token: Token) -> Value:
+        self.note_index(token)
         if token.text in self.bound:
             return self.bound[token.text]
         if token.text in self.definitions:
@@ -188,12 +218,12 @@ class MathematicsParser(FormulaParser):
         self.used.add(plain.text)
         if plain.text in (*self.names.inputs, *self.names.attributes):
             return super().name(plain)
+        if token.text in self.indices.sizes:
+            return self.size_named(token)
         if self.is_function(token.text):
-            if self.token.kind == "sign" and self.token.text in _BEGIN_VALUES:
-                argument = self.nested(self.atom, token)
-                return self.function(_SYNONYMS.get(token.text, token.text), [argument], Options(), token)
-            fix = f"Write {token.text[:40]}(...)."
-            self.fail("E42001", "formula", f"{token.text[:40]} is a function", at=token.at, fix=fix)
+            if self.token.text == "_" and plain.text in OVER_INDEX:
+                return self.over_index(plain.text, token)
+            return self.function_without_brackets(token)
         if token.text not in ("true", "false", "True", "False", "π", *RESERVED):
             known = ", ".join([*self.names.inputs, *self.names.attributes, *self.definitions])
             self.fail(
@@ -208,18 +238,19 @@ class MathematicsParser(FormulaParser):
     def is_function(self, name: str) -> bool:
         plain = identifier(name) or name
         known = {*FUNCTIONS, *LIBRARY, "std"}
-        return name in _SYNONYMS or plain in known or _SYNONYMS.get(plain.lower(), plain.lower()) in known
+        return name in SYNONYMS or plain in known or SYNONYMS.get(plain.lower(), plain.lower()) in known
 
     def call(self, token: Token) -> Value:
-        """Of a parameter or value it would be a product, whose sign must be there."""
-        name = identifier(token.text)
-        values = (*self.bound, *self.names.inputs, *self.names.attributes)
-        function = token.text in (*self.definitions, *self.active) or self.is_function(token.text)
-        if not function and (name in values or token.text in values):
-            fix = f"Write products with *: {token.text[:40]}*(...)."
-            reason = f"{token.text[:40]} is a value, no function"
+        """Of a parameter or value it is a product."""
+        if token.text in (*self.definitions, *self.active):
+            return super().call(token)
+        is_value = token.text != "e" and self.is_value(token)
+        if is_value and self.is_function(token.text):
+            name = token.text[:40]
+            reason = f"{name} is a parameter and a function"
+            fix = f"Write {name}*(...) for the product, or the function by another name: sigmoid(...)."
             self.fail("E42001", "formula", reason, at=token.at, fix=fix)
-        return super().call(token)
+        return self.name(token) if is_value else super().call(token)
 
     def axes(self) -> Axes:
         token = self.token
@@ -240,7 +271,7 @@ class MathematicsParser(FormulaParser):
             )
         name = identifier(name) or name
         if name not in FUNCTIONS and name not in LIBRARY:
-            name = _SYNONYMS.get(name.lower(), name.lower())
+            name = SYNONYMS.get(name.lower(), name.lower())
         if name == "std" and len(arguments) == 1:
             return self.apply("sqrt", [super().function("var", arguments, options, token)], token.at)
         if name in LIBRARY and name not in FUNCTIONS:

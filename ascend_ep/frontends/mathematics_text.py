@@ -6,14 +6,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ascend_ep.frontends.mathematics_latex import FRACTIONS, LOWERED, LOWERED_LETTERS, RAISED, expand
 from ascend_ep.opdef.formula_text import Token, TokenReader
 
 _CHINESE = "\u4e00-\u9fff"
-_RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ"
-_LOWERED = str.maketrans(_RAISED, "0123456789+-n")
 #: Signs as formula text writes them, one character for one so that positions stay.
 _SIGNS = str.maketrans(
-    "×·⋅∙∗＊⊙∘⨀÷∕／−－＋＝＜＞（）［］｛｝，、；：？！｜∣^＾²³", "*********///--+=<>()[]{},,;:?!||^^²³"
+    "×·⋅∙∗＊⊙∘⨀÷∕／−－＋＝＜＞（）［］｛｝，、；：？！｜∣＾∑∥⌋⌉", "*********///--+=<>()[]{},,;:?!||^Σ‖))"
 )
 _WORDS = {
     "≤": "<=",
@@ -29,13 +28,16 @@ _WORDS = {
     "⟶": "->",
     "↦": "->",
 }
+_NOT_IN_NAMES = f"Σ{RAISED}{LOWERED_LETTERS}{FRACTIONS}{_CHINESE}"
 _TOKEN = re.compile(
-    r"(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
-    rf"|(?P<raised>[{_RAISED}]+)|(?P<chinese>[{_CHINESE}]+)"
-    rf"|(?P<name>[^\W\dΣ{_RAISED}{_CHINESE}][^\WΣ{_RAISED}{_CHINESE}]*)"
+    r"(?P<command>\\(?:(?:left|right)\s*\.|[A-Za-z]+|(?s:.)))"
+    r"|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
+    rf"|(?P<raised>[{RAISED}]+)|(?P<lowered>[{LOWERED}]+)|(?P<fraction>[{FRACTIONS}])"
+    rf"|(?P<chinese>[{_CHINESE}]+)|(?P<name>[^\W\d{_NOT_IN_NAMES}][^\W{_NOT_IN_NAMES}]*)"
     r"|(?P<text>\"[^\"\n]*\"|'[^'\n]*')"
     r"|(?P<word>[≤⩽≥⩾≠∧∨¬∞→⟶↦])"
-    r"|(?P<sign>->|\*\*|//|:=|==|!=|<=|>=|&&|[-+*/%^<>=!?:,()\[\]{}|√Σ∑∏])"
+    r"|(?P<sign>->|\*\*|//|:=|==|!=|<=|>=|&&|[-+*/%^<>=!?:,()\[\]{}|√Σ∑∏‖$&~@])"
+    r"|(?P<floor>[⌊⌈])"
     r"|(?P<end>[\n;。]+|\.(?=\s|$))|(?P<space>[ \t\r\u3000\u00a0]+|\#[^\n]*)"
 )
 _OPENING = {"(": ")", "[": "]", "{": "}"}
@@ -48,25 +50,32 @@ _SPELLINGS = {"若": "if", "当": "if", "如果": "if", "when": "if", "否则": 
 
 def tokenize(reader: TokenReader, start: int) -> list[Token]:
     """The tokens of the reader's text from `start` on; their positions are those of the text."""
-    tokens: list[Token] = []
     text = reader.text.translate(_SIGNS)
-    at = start
+    tokens = expand(reader, _raw(reader, text[start:], start), lambda part, at: _raw(reader, part, at))
+    return _without_brackets(_powers_as_names([*tokens, Token("end", "", len(text))]))
+
+
+def _raw(reader: TokenReader, text: str, start: int) -> list[Token]:
+    """The tokens of a piece of text as it is written."""
+    tokens: list[Token] = []
+    at = 0
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            reader.fail("E42001", "formula", f"there is no sign {text[at]!r}", at=at)
+            reader.fail("E42001", "formula", f"there is no sign {text[at]!r}", at=start + at)
         kind, word = str(match.lastgroup), match[0]
-        if kind == "raised":
-            tokens += _exponent(reader, word, at)
-        elif kind == "word":
+        if kind == "word":
             spelled = _WORDS[word]
-            tokens.append(Token("name" if spelled.isalpha() else "sign", spelled, at))
+            tokens.append(Token("name" if spelled.isalpha() else "sign", spelled, start + at))
+        elif kind == "floor":
+            name = "floor" if word == "⌊" else "ceil"
+            tokens += [Token("name", name, start + at), Token("sign", "(", start + at)]
         elif kind in ("chinese", "name"):
-            tokens.append(Token("name", _SPELLINGS.get(word, word), at))
+            tokens.append(Token("name", _SPELLINGS.get(word, word), start + at))
         elif kind != "space":
-            tokens.append(Token(kind, "=" if word == ":=" else word, at))
+            tokens.append(Token(kind, "=" if word == ":=" else word, start + at))
         at = match.end()
-    return _without_brackets(_powers_as_names([*tokens, Token("end", "", len(text))]))
+    return tokens
 
 
 def _powers_as_names(tokens: list[Token]) -> list[Token]:
@@ -98,16 +107,6 @@ def _without_brackets(tokens: list[Token]) -> list[Token]:
         if opened and definition_length(tokens, i + 2):
             dropped |= {i + 1, closing(tokens, i + 1)}
     return [t for i, t in enumerate(tokens) if i not in dropped or t.kind == "end"]
-
-
-def _exponent(reader: TokenReader, word: str, at: int) -> list[Token]:
-    """`²` is `^2`, `⁻¹` is `^-1`."""
-    plain = word.translate(_LOWERED)
-    sign, digits = (plain[0], plain[1:]) if plain[0] in "+-" else ("", plain)
-    if not (digits.isdecimal() or digits == "n"):
-        reader.fail("E42001", "formula", f"{word} is no exponent", at=at)
-    signs = [Token("sign", sign, at)] if sign else []
-    return [Token("sign", "^", at), *signs, Token("number" if digits != "n" else "name", digits, at)]
 
 
 @dataclass(frozen=True)

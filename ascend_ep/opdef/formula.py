@@ -171,10 +171,8 @@ class FormulaParser(NodeBuilder):
         """Operators at least as strong as `weakest`, left to right; a power takes what follows it first."""
         value = self.prefixed()
         compared: Value | None = None
-        while self.token.kind in ("sign", "name") and self.token.text in _BINARY:
-            op, strength = _BINARY[self.token.text]
-            if strength < weakest:
-                break
+        while (infix := self.infix()) is not None and infix[1] >= weakest:
+            op, strength = infix
             token = self.next()
             chained = compared if strength == _COMPARISON else None
             if chained and not self.chains_comparisons:
@@ -192,6 +190,10 @@ class FormulaParser(NodeBuilder):
                 value = self.apply(op, [value, right], token.at)
             compared = right if strength == _COMPARISON else None
         return value
+
+    def infix(self) -> tuple[str, int] | None:
+        """The operation that the next token stands for, and how strongly it binds."""
+        return _BINARY.get(self.token.text) if self.token.kind in ("sign", "name") else None
 
     def prefixed(self) -> Value:
         token = self.take("-", "+", "not", "!")
