@@ -233,6 +233,7 @@ CODES: dict[str, Code] = {
     "E41012": Code(
         "The shape rule of output [%s] of Op [%s] can't be applied: %s.", "Correct the inputs, or the rule."
     ),
+    "E41013": Code("File [%s] isn't used: %s.", "Remove it, or do what the reason says."),
     # --- ours: formulas and shape rules ----------------------------------------------------------
     "E42001": Code("The %s can't be read: %s.", "Correct the text at the caret."),
     "E42002": Code(

@@ -73,15 +73,21 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def list_operators(given: argparse.Namespace, environ: Mapping[str, str]) -> None:
-    """One line for each definition: name, semantics, origin, and of built ones the state of the proof."""
+    """One line for each definition: name, semantics, origin, and of built ones the state of the proof.
+
+    Then one for each installed file that isn't used.
+    """
     rows = []
-    for place, opdef in _registry(given, environ).definitions():
+    registry = _registry(given, environ)
+    for place, opdef in registry.definitions():
         proof = proof_state(opdef) if place != "built-in" else ""
         origin = f"{place} ({opdef.origin})" + (f", {proof}" if proof else "")
         rows.append((opdef.full_name, _semantics_text(opdef.semantics), origin))
     widths = [max((len(row[i]) for row in rows), default=0) for i in range(2)]
     for name, semantics, origin in rows:
         print(f"{name:{widths[0]}}  {semantics:{widths[1]}}  {origin}")
+    for file in registry.unused():
+        print(file.text)
 
 
 def _registry(given: argparse.Namespace, environ: Mapping[str, str]) -> Registry:
@@ -101,6 +107,8 @@ def explain_operator(given: argparse.Namespace, environ: Mapping[str, str]) -> N
         name = f"{domain or 'ai.onnx'}::{version}::{op_type}"
         raise AscendError("E19010", op_type, name, details=[*looked, *hint])
     print("\n".join(describe(found)))
+    for place, _ in registry.shadowed(domain, op_type, version):
+        print(f"not by: {place}")
     proof = "" if found.opdef.standard else proof_state(found.opdef)
     if proof:
         print(f"proof: {proof}")

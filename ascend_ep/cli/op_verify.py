@@ -62,7 +62,7 @@ def definition_path(name: str, environ: Mapping[str, str]) -> Path:
             "E43105", name, f"{ENVIRONMENT_VARIABLE} isn't set", fix="Set it, or name the definition's file."
         )
     for place, opdef in Registry(folder=folder, builtin=False).definitions():
-        path = Path(opdef.origin.rpartition(":")[0])
+        path = opdef.file
         if name in (opdef.op, opdef.full_name, path.stem) and place:
             return path
     raise AscendError("E43105", name, f"{folder} has no such operator")
@@ -72,7 +72,7 @@ def proof_state(opdef: OpDef) -> str:
     """What is known of an operator's proof, for listings; "" when it wasn't built."""
     from ascend_ep.compiler.operators.operator_files import proof_path, read_proof
 
-    path = Path(opdef.origin.rpartition(":")[0])
+    path = opdef.file
     if not path.name or not proof_path(path).is_file():
         return ""
     try:

@@ -16,7 +16,7 @@ from ascend_ep.compiler.operators.native_op import lower_library
 from ascend_ep.errors import AscendError, nearest
 from ascend_ep.graph.facts import Fact, Facts
 from ascend_ep.graph.naming import label
-from ascend_ep.opdef.definition import Formula, Kernel, Library, OpDef, canonical_domain
+from ascend_ep.opdef.definition import Formula, Kernel, Library, OpDef, Source, canonical_domain
 from ascend_ep.opdef.infer import set_library_inference
 from ascend_ep.opdef.registry import Registry
 
@@ -47,6 +47,7 @@ class Semantics:
     def __init__(self, model: ir.Model, registry: Registry) -> None:
         self._opsets = {canonical_domain(d): v for d, v in model.opset_imports.items()}
         self._registry = registry
+        self._origins: dict[tuple[str, str, int], str] = {}
         self._near: dict[tuple[str, str, int], list[str]] = {}
         self._views: dict[ir.Node, tuple[Facts, Lowering, NodeView]] = {}
 
@@ -68,12 +69,20 @@ class Semantics:
         return found.opdef
 
     def origin(self, node: ir.Node) -> str:
-        """Where the definition of a node was found, in words; "" for ONNX's own operators."""
+        """Where the definition of a node was found, in words, and what it is used instead of; "" for ONNX's
+        own operators."""
+        key = (canonical_domain(node.domain), node.op_type, self.version(node))
+        if key not in self._origins:
+            self._origins[key] = self._origin(node, *key)
+        return self._origins[key]
+
+    def _origin(self, node: ir.Node, domain: str, op_type: str, version: int) -> str:
         opdef = self.definition(node)
-        if opdef is None or opdef.standard:
+        found = self._registry.resolve(domain, op_type, version)
+        if opdef is None or opdef.standard or found is None:
             return ""
-        found = self._registry.resolve(node.domain, node.op_type, self.version(node))
-        return "" if found is None else found.source
+        others = [place for place, _ in self._registry.shadowed(domain, op_type, version)]
+        return f"{found.source}, not by {' or '.join(others)}" if others else found.source
 
     def near_misses(self, node: ir.Node) -> list[str]:
         """What an operator that nobody defines may have been meant to be: the same at another opset version,
@@ -103,15 +112,14 @@ class Semantics:
             if body is None:
                 raise Unsupported("no definition gives it a native kernel")
             return body, None
-        if isinstance(opdef.semantics, Library):
+        if isinstance(opdef.semantics, Library | Source):
             return lower_library, opdef
         name = FORMULA if isinstance(opdef.semantics, Formula) else ""
         if isinstance(opdef.semantics, Kernel):
             name = opdef.semantics.name
         found = lowering(name)
         if found is None:
-            kind = f"the kernel {name!r}" if name else "source files"
-            raise Unsupported(f"its definition asks for {kind}, which this build doesn't have")
+            raise Unsupported(f"its definition asks for the kernel {name!r}, which this build doesn't have")
         body = lowering(FUNCTION_BODY) if has_function_body(node, self.version(node)) else None
         return (found if body is None or not opdef.standard else _or_body(found, body)), opdef
 

@@ -59,7 +59,8 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Source:
-    """Semantics by a C or Ascend C file (absolute path, contained in the definition's folder)."""
+    """Semantics by a C or C++ file that is a Library when compiled (absolute path, contained in the
+    definition's folder)."""
 
     path: Path
 
@@ -105,6 +106,12 @@ class OpDef:
     def full_name(self) -> str:
         """`domain::Op`, or the bare type when any domain matches."""
         return self.op if self.domain is None else f"{self.domain or 'ai.onnx'}::{self.op}"
+
+    @property
+    def file(self) -> Path:
+        """The file it was read from: its origin without the line."""
+        path, _, line = self.origin.rpartition(":")
+        return Path(path if path and line.isdigit() else self.origin)
 
     @property
     def min_inputs(self) -> int:

@@ -9,7 +9,7 @@ from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.attributes import bind_attributes
 from ascend_ep.opdef.broadcast import broadcast
-from ascend_ep.opdef.definition import Formula, Library, OpDef, TensorSpec
+from ascend_ep.opdef.definition import Formula, Library, OpDef, Source, TensorSpec
 from ascend_ep.opdef.dims import Dim
 from ascend_ep.opdef.formula_shape import formula_shapes
 from ascend_ep.opdef.shape_rule import Environment, Inapplicable, Shape, Unknown, evaluate_rule
@@ -41,7 +41,7 @@ def infer(
     integer inputs that are known, by position. Raises E41011 when the node doesn't fit the definition and
     E41012 when the shape rule can't hold.
     """
-    if isinstance(opdef.semantics, Library) and _libraries:
+    if isinstance(opdef.semantics, Library | Source) and _libraries:
         return _libraries[-1](opdef, input_types, attributes, where)
     check_inputs(opdef, input_types, where)
     bound = bind_attributes(opdef, attributes, where)

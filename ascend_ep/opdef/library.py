@@ -15,6 +15,9 @@ from ascend_ep.opdef.definition import Library, OpDef, TensorSpec, canonical_dom
 _TEXT = re.compile(
     r"(?:(?P<domain>[A-Za-z0-9_.]+)::)?(?P<op>[A-Za-z_][A-Za-z0-9_]*):(?P<path>[^:].*)", re.DOTALL
 )
+#: The tensors of a library that nothing describes.
+_INPUTS = (TensorSpec("inputs", occurrence="variadic"),)
+_OUTPUTS = (TensorSpec("outputs", occurrence="variadic"),)
 
 
 def separate(text: str) -> list[str]:
@@ -40,8 +43,13 @@ def library_definition(name: str, path: Path) -> OpDef:
     return OpDef(
         op=op,
         domain=canonical_domain(domain) if "::" in name else None,
-        inputs=(TensorSpec("inputs", occurrence="variadic"),),
-        outputs=(TensorSpec("outputs", occurrence="variadic"),),
+        inputs=_INPUTS,
+        outputs=_OUTPUTS,
         semantics=Library(path.resolve()),
         origin=f"{name}:{path}",
     )
+
+
+def is_undescribed(opdef: OpDef) -> bool:
+    """Whether only a library knows the operator's tensors and attributes."""
+    return isinstance(opdef.semantics, Library) and (opdef.inputs, opdef.outputs) == (_INPUTS, _OUTPUTS)

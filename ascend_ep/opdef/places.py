@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Protocol
 
 from ascend_ep.errors import AscendError
+from ascend_ep.opdef.declarations import complete
 from ascend_ep.opdef.definition import OpDef
-from ascend_ep.opdef.jsontext import read_document
-from ascend_ep.opdef.loader import load_definitions, read_definitions
+from ascend_ep.opdef.installed import Installed, Unused, read_installed
+from ascend_ep.opdef.loader import load_definitions
 from ascend_ep.opdef.standard import with_onnx_interface
 
 
@@ -47,30 +48,23 @@ class GivenPlace:
 
 
 class FolderPlace:
-    """The *.json files of a folder, read when first asked.
-
-    The kernel descriptions that TBE writes beside its .o files are no definitions and are passed over.
-    """
+    """What is installed in a folder (installed.py), read when first asked."""
 
     def __init__(self, name: str, folder: Path | None) -> None:
         self.name = name
         self.folder = folder
 
     @cached_property
+    def _installed(self) -> Installed:
+        return Installed() if self.folder is None else read_installed(self.folder, self.name)
+
+    @cached_property
     def _definitions(self) -> list[OpDef]:
-        if self.folder is None:
-            return []
-        try:
-            paths = sorted(p for p in self.folder.iterdir() if p.suffix == ".json")
-        except OSError as error:
-            raise AscendError("E41010", self.folder, error.strerror, where=self.name) from None
-        found: list[OpDef] = []
-        for path in paths:
-            document = read_document(path)
-            if isinstance(document.value, dict) and "binFileName" in document.value:
-                continue
-            found += read_definitions(document, path.parent)
-        return unique(found)
+        return unique(self._installed.definitions)
+
+    def unused(self) -> list[Unused]:
+        """The files there that no operator is taken from."""
+        return self._installed.unused
 
     def find(self, domain: str, op_type: str, version: int) -> OpDef | None:
         return best(self._definitions, domain, op_type, version)
@@ -117,9 +111,7 @@ def _builtin_paths(root: Path) -> dict[str, list[Path]]:
 def _builtin(root: Path, op_type: str) -> list[OpDef]:
     """The definitions of that name; read once in the life of the process, as the package itself is."""
     found = [d for path in _builtin_paths(root).get(op_type, []) for d in load_definitions(path)]
-    return unique(
-        replace(d, origin=Path(d.origin.rpartition(":")[0]).relative_to(root).as_posix()) for d in found
-    )
+    return unique(replace(d, origin=d.file.relative_to(root).as_posix()) for d in found)
 
 
 @cache
@@ -135,10 +127,11 @@ def schema_root() -> Path:
 
 
 def unique(definitions: Iterable[OpDef]) -> list[OpDef]:
-    """The definitions without repetitions. Two different ones for the same nodes raise E41008."""
-    found: dict[tuple[str | None, str, int | None], OpDef] = {}
+    """The definitions without repetitions. Two different ones for the same nodes raise E41008; a declaration
+    without semantics is none of them."""
+    found: dict[tuple[str | None, str, int | None, bool], OpDef] = {}
     for opdef in definitions:
-        key = (opdef.domain, opdef.op, opdef.since_version)
+        key = (opdef.domain, opdef.op, opdef.since_version, opdef.semantics is None)
         other = found.setdefault(key, opdef)
         if other != opdef:
             raise AscendError("E41008", opdef.full_name, details=[f"in {other.origin}", f"in {opdef.origin}"])
@@ -148,14 +141,17 @@ def unique(definitions: Iterable[OpDef]) -> list[OpDef]:
 def best(definitions: Iterable[OpDef], domain: str, op_type: str, version: int) -> OpDef | None:
     """The definition that matches most closely: one naming the domain first, then the newest version.
 
-    Of a standard operator, with the interface that ONNX gives it at this version.
+    Of a standard operator, with the interface that ONNX gives it at this version. A declaration is completed
+    by the best of those that have semantics.
     """
     matching = [d for d in definitions if d.matches(domain, op_type, version)]
+    declared: OpDef | None = None
     for opdef in sorted(matching, key=lambda d: (d.domain is None, -(d.since_version or 0))):
-        complete = with_onnx_interface(opdef, version) if opdef.standard else opdef
-        if complete is not None:
-            return complete
-    return None
+        found = with_onnx_interface(opdef, version) if opdef.standard else opdef
+        if found is not None and found.semantics is not None:
+            return found if declared is None else complete(declared, found)
+        declared = declared or found
+    return declared
 
 
 def describe(definitions: list[OpDef], domain: str, op_type: str, version: int) -> str:

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ascend_ep.errors import AscendError, nearest
-from ascend_ep.opdef.definition import OWN_DOMAIN, Attribute, OpDef, canonical_domain
+from ascend_ep.opdef.declarations import complete
+from ascend_ep.opdef.definition import OWN_DOMAIN, OpDef, canonical_domain
+from ascend_ep.opdef.installed import Unused
 from ascend_ep.opdef.library import library_definition, parse_custom_op, separate
 from ascend_ep.opdef.loader import load_definitions
 from ascend_ep.opdef.places import BuiltinPlace, FolderPlace, GivenPlace, Place
@@ -25,10 +27,14 @@ ENVIRONMENT_VARIABLE = "ASCEND_CUSTOM_OPS"
 
 @dataclass(frozen=True)
 class Resolved:
-    """A complete definition (its semantics are set), and the sentence saying where it comes from."""
+    """A complete definition (its semantics are set), and the sentence saying where it comes from.
+
+    `place`: the name of the place that gives the semantics.
+    """
 
     opdef: OpDef
     source: str
+    place: str
 
 
 class Registry:
@@ -116,12 +122,32 @@ class Registry:
                 continue
             source = f"{place.name} ({found.origin})"
             if declared is None:
-                return Resolved(found, source)
-            return Resolved(complete(declared, found), f"{source}, declared in {declared.origin}")
+                return Resolved(found, source, place.name)
+            source = f"{source}, declared in {declared.origin}"
+            return Resolved(complete(declared, found), source, place.name)
         if declared is None or is_function:
             return None
         looked = self.explain(domain, op_type, version)
         raise AscendError("E41009", op_type, where=declared.origin, details=looked)
+
+    def shadowed(self, domain: str, op_type: str, version: int) -> list[tuple[str, OpDef]]:
+        """What the node would mean without the definition that it has: the other definitions with semantics
+        of their own in later places, nearest first, each with where it is. Raises what resolve raises."""
+        domain = canonical_domain(domain)
+        found = self.resolve(domain, op_type, version)
+        names = [place.name for place in self._places]
+        later = self._places[names.index(found.place) + 1 :] if found else ()
+        others = []
+        for place in later:
+            other = place.find(domain, op_type, version)
+            hidden = place is self._builtin and (domain, op_type) in self._functions
+            if found and other and other.semantics and not hidden and not means_same(found.opdef, other):
+                others.append((f"{place.name} ({other.origin})", other))
+        return others
+
+    def unused(self) -> list[Unused]:
+        """The files in $ASCEND_CUSTOM_OPS that no operator is taken from, each with the reason."""
+        return self._folder.unused()
 
     def _with_library(self, library: OpDef, domain: str, op_type: str, version: int) -> Resolved:
         """A library computes; a user's definition, when there is one, names its tensors and attributes.
@@ -133,8 +159,8 @@ class Registry:
             found = place.find(domain, op_type, version)
             if found is not None and (found.inputs or found.outputs):
                 opdef = replace(found, semantics=library.semantics, shape={})
-                return Resolved(opdef, f"{source}, declared in {found.origin}")
-        return Resolved(library, source)
+                return Resolved(opdef, f"{source}, declared in {found.origin}", self._libraries.name)
+        return Resolved(library, source, self._libraries.name)
 
     def definitions(self) -> list[tuple[str, OpDef]]:
         """Every definition with the name of its place, in resolution order, for listings."""
@@ -157,44 +183,6 @@ class Registry:
         return [f"{place.name}: {place.describe(domain, op_type, version)}" for place in self._places]
 
 
-def complete(declared: OpDef, found: OpDef) -> OpDef:
-    """A declaration without semantics, completed by a definition that has them.
-
-    Names, types and shape rule are the found definition's; the declaration keeps its domain, version and
-    kernel name, and its attribute defaults win. Raises E41006 when the two don't fit.
-    """
-
-    def contradiction(reason: str) -> AscendError:
-        return AscendError("E41006", declared.op, f"{reason} ({found.origin})", where=declared.origin)
-
-    most = found.max_inputs
-    n_in, n_out = len(declared.inputs), len(declared.outputs)
-    described = declared.counts is not None or declared.inputs or declared.outputs
-    if described and (n_in < found.min_inputs or (most is not None and n_in > most)):
-        limits = f"{found.min_inputs} to {'any number' if most is None else most}"
-        raise contradiction(f"it declares {n_in} inputs, but the semantics take {limits}")
-    if described and n_out > len(found.outputs):
-        raise contradiction(f"it declares {n_out} outputs, but the semantics give {len(found.outputs)}")
-    attributes = {a.name: a for a in found.attributes}
-    for ours in declared.attributes:
-        attributes[ours.name] = _completed_attribute(ours, attributes.get(ours.name), contradiction)
-    return replace(
-        found,
-        domain=found.domain if found.standard else declared.domain,
-        since_version=found.since_version if found.standard else declared.since_version,
-        attributes=tuple(attributes.values()),
-        kernel_name=declared.kernel_name or found.kernel_name,
-        need_check_supported=declared.need_check_supported,
-        origin=declared.origin,
-    )
-
-
-def _completed_attribute(
-    ours: Attribute, theirs: Attribute | None, contradiction: Callable[[str], AscendError]
-) -> Attribute:
-    if theirs is None:
-        raise contradiction(f"the semantics have no attribute [{ours.name}]")
-    if theirs.type != ours.type:
-        raise contradiction(f"attribute [{ours.name}] is {ours.type}, but the semantics take {theirs.type}")
-    default = theirs.default if ours.default is None else ours.default
-    return replace(theirs, default=default, required=ours.required, allowed=ours.allowed or theirs.allowed)
+def means_same(a: OpDef, b: OpDef) -> bool:
+    """Whether two definitions say the same of what is computed."""
+    return (a.semantics, a.inputs, a.attributes) == (b.semantics, b.inputs, b.attributes)

@@ -75,6 +75,36 @@ def compile_program(path: Path, sanitize: str = "") -> Path:
     return _cached(path.read_text(encoding="utf-8"), flags, "exe")[0]
 
 
+def compile_source(path: Path, language: str) -> Path:
+    """The library of a C or C++ file that isn't ours, which may include others; errors as in compile_library.
+
+    It is preprocessed first, so that the key covers what it includes.
+    """
+    compiler = find_compiler()
+    include = [f"-I{HEADERS}", f"-I{path.parent}"]
+    text = _run(compiler, ["-E", "-x", language, *include, str(path)]).stdout
+    preprocessed = {"c": "cpp-output", "c++": "c++-cpp-output"}[language]
+    runtime = ["-lstdc++"] if language == "c++" else []
+    flags = ["-O2", "-shared", "-fPIC", "-w", *runtime, "-x", preprocessed]
+    return _cached(text, flags, "so")[0]
+
+
+def link_object(path: Path) -> Path:
+    """The library of an object file that isn't ours; errors as in compile_library."""
+    content = path.read_bytes()
+    kept = open_cache() / f"{hashlib.sha256(content).hexdigest()}.o"
+    with locked(kept.with_suffix(".lock")):
+        if not _is_sound(kept):
+            _replace(kept, content)
+    return _cached(kept, ["-shared", "-fPIC"], "so")[0]
+
+
+def _replace(target: Path, content: bytes) -> None:
+    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".compile-", delete=False) as file:
+        file.write(content)
+    os.replace(file.name, target)
+
+
 def _sanitizing(sanitizer: str) -> list[str]:
     """Checks are calls where the compiler can do so: inline they take most of the time to compile."""
     flags = [f"-fsanitize={sanitizer}", "-fno-omit-frame-pointer"] if sanitizer else []
@@ -122,18 +152,23 @@ def _compile(given: str | Path, compiler: Compiler, flags: list[str], target: Pa
             source.write_text(given, encoding="utf-8")
         else:
             source = given
-        command = [*compiler.command, *flags, f"-I{HEADERS}", str(source), "-o", str(made), "-lm"]
-        try:
-            answer = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
-        except subprocess.TimeoutExpired as error:
-            raise AscendError("E43002", compiler.command[0], f"it took longer than {SECONDS} s") from error
-        except OSError as error:
-            raise AscendError("E43002", compiler.command[0], error.strerror or error) from error
-        if answer.returncode != 0 or not _is_sound(made):
-            errors = [line for line in answer.stderr.splitlines() if "error" in line] or [
-                f"status {answer.returncode}"
-            ]
-            raise AscendError(
-                "E43002", " ".join(compiler.command), errors[0], details=answer.stderr.splitlines()[:20]
-            )
+        _run(compiler, [*flags, f"-I{HEADERS}", str(source), "-o", str(made), "-lm"], made)
         os.replace(made, target)
+
+
+def _run(
+    compiler: Compiler, arguments: list[str], makes: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Runs the compiler. Raises AscendError E43002 when it fails, or doesn't make the ELF file it should."""
+    command = [*compiler.command, *arguments]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise AscendError("E43002", compiler.command[0], f"it took longer than {SECONDS} s") from error
+    except OSError as error:
+        raise AscendError("E43002", compiler.command[0], error.strerror or error) from error
+    if answer.returncode != 0 or (makes and not _is_sound(makes)):
+        said = answer.stderr.splitlines()
+        errors = [line for line in said if "error" in line] or [f"status {answer.returncode}"]
+        raise AscendError("E43002", " ".join(compiler.command), errors[0], details=said[:20])
+    return answer

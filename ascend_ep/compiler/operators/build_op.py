@@ -30,6 +30,7 @@ from ascend_ep.opdef.registry import ENVIRONMENT_VARIABLE
 from .expectations import Expectations
 from .measure import Measured, floors, measure
 from .operator_files import (
+    Code,
     Files,
     check_replaces,
     check_writable,
@@ -110,7 +111,8 @@ def build(request: Request, soc: Soc, show: Show, make: Generate = generate) -> 
         raise AscendError("E43102", opdef.op, details=failed or ["a layer has no check that passed"])
     measured = _measured(subject, source, library)
     show("measured", str(measured))
-    report.about |= {"library_sha256": library.sha256, "isa": library.isa, "seconds": measured.seconds}
+    code = Code.of(opdef, library, compile_object(source))
+    report.about |= {"library_sha256": code.sha256, "isa": library.isa, "seconds": measured.seconds}
     report.about["floor_seconds"] = measured.floor
     files = write_files(
         request.output,
@@ -119,8 +121,7 @@ def build(request: Request, soc: Soc, show: Show, make: Generate = generate) -> 
         opdef,
         subject,
         source,
-        library,
-        compile_object(source),
+        code,
         report,
         lines,
         soc,

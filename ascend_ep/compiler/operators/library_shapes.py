@@ -15,11 +15,12 @@ from ascend_ep.compiler.lowering import Unsupported
 from ascend_ep.compiler.plan import MAX_RANK, AttrValue
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.attributes import bind_attributes
-from ascend_ep.opdef.definition import Library, OpDef
+from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.dims import Dim, evaluate, symbols
 from ascend_ep.opdef.infer import InputType, OutputType
 from ascend_ep.runtime.binding import ffi, lib, new_status, text_of
 
+from .native_code import library_of
 from .native_op import attributes as library_attributes
 
 #: Sizes that symbols are given in turn: even, apart from each other, no two sums or products alike.
@@ -81,8 +82,7 @@ def _ask(
     attrs: Mapping[str, AttrValue],
     where: str,
 ) -> Answer:
-    assert isinstance(opdef.semantics, Library)
-    op = _load(str(opdef.semantics.path), opdef.op)
+    op = _load(str(library_of(opdef)), opdef.op)
     if not op.min_inputs <= len(inputs) <= op.max_inputs:
         reason = f"its library takes {op.min_inputs} to {op.max_inputs} inputs, not {len(inputs)}"
         raise AscendError("E41011", opdef.op, reason, where=where)

@@ -9,7 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ascend_ep.compiler.codegen.compilers import has_compiler
-from ascend_ep.compiler.codegen.generate import InputType, NotGenerated, Source, generate_c
+from ascend_ep.compiler.codegen.generate import InputType, NotGenerated, generate_c
+from ascend_ep.compiler.codegen.generate import Source as GeneratedSource
 from ascend_ep.compiler.codegen.library import CompiledLibrary, compile_library
 from ascend_ep.compiler.codegen.schedule import Schedule
 from ascend_ep.compiler.codegen.search import known_schedule
@@ -18,20 +19,21 @@ from ascend_ep.compiler.lowering import Lowering, NodeView, Operand, PlanBuilder
 from ascend_ep.compiler.plan import AttrValue, Native
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.attributes import bind_attributes
-from ascend_ep.opdef.definition import Formula, Library, OpDef
+from ascend_ep.opdef.definition import Formula, Library, OpDef, Source
 from ascend_ep.opdef.dims import static
 from ascend_ep.opdef.expression import Program
 from ascend_ep.opdef.formula import formula_program
 from ascend_ep.opdef.specialize import specialize
 
+from .native_code import library_of
+
 
 def lower_library(node: NodeView, b: PlanBuilder) -> None:
     """Hands the node's tensors and attributes to the library as they are."""
     opdef = node.opdef
-    if opdef is None or not isinstance(opdef.semantics, Library):
+    if opdef is None or not isinstance(opdef.semantics, Library | Source):
         raise Unsupported("its definition names no library")
-    path = str(opdef.semantics.path)
-    native = Native(opdef.semantics.path.name, path)
+    native = Native(f"{opdef.semantics.path.stem}.so", str(library_of(opdef)))
     ins = [None if operand is None else b.ref(operand) for operand in node.inputs]
     wanted = [operand for operand in node.outputs if operand is not None]
     if len(wanted) != len(node.outputs):
@@ -47,7 +49,7 @@ class FormulaCode:
             raise ValueError(f"codegen is auto, always or off, not {mode!r}")
         off = os.environ.get("ASCEND_EP_CODEGEN") == "0"
         self._mode = "off" if off or (mode == "auto" and not has_compiler()) else mode
-        self._sources: dict[object, Source | NotGenerated] = {}  # of nodes that are alike
+        self._sources: dict[object, GeneratedSource | NotGenerated] = {}  # of nodes that are alike
         self._libraries: dict[object, CompiledLibrary] = {}
 
     @property
@@ -79,7 +81,7 @@ class FormulaCode:
             return None
         return _calling(self._libraries[key])
 
-    def _source(self, key: object, view: NodeView, opdef: OpDef) -> Source | NotGenerated:
+    def _source(self, key: object, view: NodeView, opdef: OpDef) -> GeneratedSource | NotGenerated:
         if key not in self._sources:
             try:
                 self._sources[key] = node_source(view, opdef)
@@ -95,7 +97,7 @@ def _likeness(view: NodeView, opdef: OpDef) -> object:
     return id(opdef), tuple(operands), tuple(attributes)
 
 
-def node_source(view: NodeView, opdef: OpDef) -> Source:
+def node_source(view: NodeView, opdef: OpDef) -> GeneratedSource:
     """The C of one node. Raises NotGenerated, or AscendError for attributes that don't fit."""
     operands = [*view.inputs, *[None] * (len(opdef.inputs) - len(view.inputs))]
     names = [spec.name for spec in opdef.inputs]

@@ -22,14 +22,35 @@ from ascend_ep.compiler.proof.report import Report
 from ascend_ep.compiler.proof.subject import Subject
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
+from ascend_ep.opdef.carried import SECTION, carrying
 from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.definition_json import definition_map
+from ascend_ep.opdef.installed import META
+from ascend_ep.opdef.library import is_undescribed
 from ascend_ep.opdef.loader import load_definitions, parse_definitions
 from ascend_ep.opdef.places import FolderPlace, schema_root
 
 from .install import exclusively, put_in_place
 
-META = "kernel_meta"
+
+@dataclass(frozen=True)
+class Code:
+    """An operator's library and object as they are written: they carry its definition (carried.py)."""
+
+    library: bytes
+    object: bytes
+    isa: str
+
+    @classmethod
+    def of(cls, opdef: OpDef, library: CompiledLibrary, compiled: Path) -> Code:
+        return cls(
+            carrying(library.path.read_bytes(), opdef), carrying(compiled.read_bytes(), opdef), library.isa
+        )
+
+    @property
+    def sha256(self) -> str:
+        """Of the library."""
+        return hashlib.sha256(self.library).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -58,7 +79,8 @@ def check_replaces(folder: Path, name: str, opdef: OpDef, force: bool, installed
     installed: whether all definitions of the folder are in force. With `force`, those that can be replaced
     are not minded.
     """
-    for other, path in _present(folder, name, installed):
+    present = _present(folder, name, installed)
+    for other, path in present:
         same_op = (other.op, other.domain, other.since_version) == (
             opdef.op,
             opdef.domain,
@@ -72,10 +94,13 @@ def check_replaces(folder: Path, name: str, opdef: OpDef, force: bool, installed
             raise AscendError(
                 "E43101", opdef.op, f"{other.op} in {other.origin}", details=_difference(other, opdef)
             )
-        if path != folder / f"{name}.json" and len(load_definitions(path)) > 1:
-            raise AscendError(
-                "E43101", opdef.op, f"{path} holds it among others", fix="Remove it from that file by hand."
-            )
+        if path == folder / f"{name}.json":
+            continue
+        if sum(p == path for _, p in present) > 1:
+            fix = "Remove it from that file by hand."
+            raise AscendError("E43101", opdef.op, f"{path} holds it among others", fix=fix)
+        if is_undescribed(other):
+            raise AscendError("E43101", opdef.op, f"{path}", fix="Remove the library by hand.")
 
 
 def _present(folder: Path, name: str, installed: bool) -> list[tuple[OpDef, Path]]:
@@ -91,7 +116,7 @@ def _present(folder: Path, name: str, installed: bool) -> list[tuple[OpDef, Path
             ) from None
     if installed:
         for opdef in FolderPlace("installed", folder).all():
-            path = Path(opdef.origin.rpartition(":")[0])
+            path = opdef.file
             if path != own:
                 found.append((opdef, path))
     return found
@@ -146,8 +171,7 @@ def write_files(
     opdef: OpDef,
     subject: Subject,
     source: Source,
-    library: CompiledLibrary,
-    compiled: Path,
+    code: Code,
     report: Report,
     log: list[str],
     soc: Soc,
@@ -157,11 +181,10 @@ def write_files(
 
     Raises E43104, and E43101 when another definition has arrived since check_replaces was asked.
     """
-    object_code = compiled.read_bytes()
     contents = {
-        f"{name}.so": library.path.read_bytes(),
-        f"{META}/{name}.o": object_code,
-        f"{META}/{name}.json": _json(_kernel_map(name, subject, source, library, object_code, soc)),
+        f"{name}.so": code.library,
+        f"{META}/{name}.o": code.object,
+        f"{META}/{name}.json": _json(_kernel_map(name, subject, source, code, soc)),
         f"{META}/{name}_proof.json": _json(report.to_json()),
         f"{META}/{name}_search.log": ("\n".join(log) + "\n").encode(),
         f"{name}.json": _json(definition_map(opdef)),
@@ -179,23 +202,30 @@ def write_files(
 def _others(folder: Path, name: str, opdef: OpDef) -> list[Path]:
     """The files of other definitions of the same operator, which --force replaces."""
     present = [(d, path) for d, path in _present(folder, name, True) if path != folder / f"{name}.json"]
-    return [
-        path for d, path in present if (d.op, d.domain) == (opdef.op, opdef.domain) and not _same(d, opdef)
-    ]
+    replaced = [p for d, p in present if (d.op, d.domain) == (opdef.op, opdef.domain) and not _same(d, opdef)]
+    found = [path for other in replaced for path in (other, *(_built_beside(other) * (other.stem != name)))]
+    return list(dict.fromkeys(found))
 
 
-def _kernel_map(
-    name: str, subject: Subject, source: Source, library: CompiledLibrary, object_code: bytes, soc: Soc
-) -> dict[str, Any]:
+def _built_beside(path: Path) -> list[Path]:
+    """What `build` wrote with the definition of this file, which carries it too."""
+    stem, meta = path.stem, path.parent / META
+    names = (f"{stem}.o", f"{stem}.json", f"{stem}_proof.json", f"{stem}_search.log")
+    code = [path.with_suffix(suffix) for suffix in (".so", ".o")]
+    carriers = [p for p in code if p != path and p.is_file() and SECTION.encode() in p.read_bytes()]
+    return [*carriers, *(meta / name for name in names if (meta / name).is_file())]
+
+
+def _kernel_map(name: str, subject: Subject, source: Source, code: Code, soc: Soc) -> dict[str, Any]:
     """The kernel's description, in the words of the files that the real toolchain writes beside a .o."""
     return {
         "binFileName": name,
         "binFileSuffix": ".o",
         "kernelName": source.symbol,
-        "sha256": hashlib.sha256(object_code).hexdigest(),
+        "sha256": hashlib.sha256(code.object).hexdigest(),
         "blockDim": soc.vector_cores or soc.ai_cores,
         "soc_version": soc.name,
-        "target": f"{platform.machine()} {library.isa}",
+        "target": f"{platform.machine()} {code.isa}",
         "opType": source.op_type,
         "inputs": [
             {"name": n, "dtype": dtypes.name(t.dtype), "shape": list(t.dims)}
@@ -204,7 +234,7 @@ def _kernel_map(
         "schedule": str(subject.schedule),
         "source_sha256": source.hash,
         "library": f"{name}.so",
-        "library_sha256": library.sha256,
+        "library_sha256": code.sha256,
     }
 
 
