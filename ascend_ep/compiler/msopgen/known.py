@@ -8,10 +8,11 @@ from ascend_ep.compiler.ascendc.identifiers import renamed_program
 from ascend_ep.compiler.codegen.generate import NotGenerated
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.attributes import bind_attributes
+from ascend_ep.opdef.declarations import complete
 from ascend_ep.opdef.definition import Attribute, Formula, Kernel, OpDef, TensorSpec, canonical_domain
 from ascend_ep.opdef.expression import Expression, Local, Program, children, with_children
 from ascend_ep.opdef.formula import formula_program
-from ascend_ep.opdef.registry import Registry, Resolved, complete
+from ascend_ep.opdef.registry import Registry, Resolved
 from ascend_ep.opdef.specialize import specialize
 
 #: ONNX's operators whose arithmetic depends on the element type have kernels here, not formulas. A device kernel
