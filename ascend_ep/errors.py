@@ -339,6 +339,7 @@ CODES: dict[str, Code] = {
         "Model [%s] has no version to serve (there are %s).",
         "Its folder has <version>/model.om or <version>/model.onnx; export other formats to ONNX.",
     ),
+    "E50049": Code("The bundle of [%s] can't be used (%s), and neither can model.onnx in its place (%s)."),
     "E50050": Code(
         "The native code of [%s] failed: %s.", "Mend its library, or put model.onnx beside the bundle."
     ),

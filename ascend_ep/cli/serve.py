@@ -65,6 +65,8 @@ async def _check(settings: Settings) -> None:
             takes = ", ".join(f"{t.name} {t.datatype}{t.shape}" for t in version.signature.inputs)
             gives = ", ".join(f"{t.name} {t.datatype}{t.shape}" for t in version.signature.outputs)
             print(f"{model.name} {number}: {takes} -> {gives}, {version.execution.seconds * 1e3:.3f} ms")
+            if version.unused_bundle:
+                print(f"{model.name} {number}: {version.unused_bundle}")
     await repository.close()
 
 

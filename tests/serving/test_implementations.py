@@ -13,7 +13,8 @@ import pytest
 
 from ascend_ep.errors import AscendError
 from ascend_ep.serving.execution import implementations
-from ascend_ep.serving.execution.candidates import host_run, make_proof
+from ascend_ep.serving.execution.candidates import make_proof
+from ascend_ep.serving.execution.host_model import HostModel
 from ascend_ep.serving.execution.implementations import Implementations
 from ascend_ep.serving.execution.samples import Samples
 from ascend_ep.serving.signature import Signature, TensorSpec
@@ -155,5 +156,5 @@ def test_the_onnx_model_on_onnxruntime(tmp_path: Path) -> None:
     model = batch_models.sequences()
     (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
     x = np.random.default_rng(0).standard_normal((2, 3, 4)).astype(np.float32)
-    made = host_run(tmp_path / "model.onnx", 1)({"x": x})[0]
+    made = HostModel(tmp_path / "model.onnx", 1).run(None, {"x": x})[0]
     np.testing.assert_allclose(made.sum(axis=1), 1, rtol=1e-5)

@@ -20,7 +20,7 @@ from served_models import scaled
 from ascend_ep.errors import AscendError
 from ascend_ep.serving.repository import sessions
 from ascend_ep.serving.repository.layout import Layout
-from ascend_ep.serving.repository.model import reason
+from ascend_ep.serving.repository.reasons import reason
 from ascend_ep.serving.settings import Settings
 
 

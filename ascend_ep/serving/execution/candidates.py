@@ -8,11 +8,10 @@ from typing import Any
 
 from ascend_ep.runtime.bundle import Bundle
 from ascend_ep.runtime.comparison import compare
-from ascend_ep.runtime.host_session import HostSession
-from ascend_ep.runtime.options import onnxruntime
 from ascend_ep.serving.request import Array
 
 from .batch import Run
+from .host_model import HostModel
 from .implementations import COMPILED, HOST, INTERPRETED, Proof
 from .samples import Samples
 
@@ -33,18 +32,8 @@ def others(
     if bundle.natives and not bundle.foreign_natives and first_name(bundle) == COMPILED:
         found[INTERPRETED] = lambda: _session_run(interpreted())
     if original is not None:
-        found[HOST] = lambda: host_run(original, threads)
+        found[HOST] = lambda: _session_run(HostModel(original, threads))
     return found
-
-
-def host_run(path: Path, threads: int) -> Run:
-    """The ONNX model on onnxruntime's CPU provider. Raises AscendError E40010 without onnxruntime, and what
-    that raises for a model it can't run."""
-    module = onnxruntime()
-    options = module.SessionOptions()
-    options.intra_op_num_threads = threads
-    session = HostSession(module.InferenceSession(str(path), options, providers=["CPUExecutionProvider"]))
-    return lambda inputs: session.run(None, inputs)
 
 
 def make_proof(

@@ -45,6 +45,7 @@ class ServerCollector(Collector):
         yield from _batches(versions)
         yield from _implementations(versions)
         yield from _processes(versions)
+        yield from _fallbacks(versions)
         yield from _load(versions)
         yield from self._models()
         yield from self._shadows()
@@ -221,6 +222,20 @@ def _processes(versions: Iterable[LoadedVersion]) -> Iterator[Metric]:
         if version.native is not None:
             family.add_metric((version.model, version.name), float(version.native.alive))
     yield family
+
+
+def _fallbacks(versions: Iterable[LoadedVersion]) -> Iterator[Metric]:
+    """No family while every version is its bundle."""
+    found = [v for v in versions if v.unused_code]
+    if found:
+        family = GaugeMetricFamily(
+            "ascend_model_fallback",
+            "1 for each version whose bundle can't be used, so that model.onnx answers; and why",
+            labels=(*_VERSION, "reason"),
+        )
+        for version in found:
+            family.add_metric((version.model, version.name, version.unused_code), 1)
+        yield family
 
 
 def _load(versions: Iterable[LoadedVersion]) -> Iterator[Metric]:

@@ -63,13 +63,7 @@ class NativeProcess:
         self.reason = ""
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", _MODULE, str(theirs.fileno())],
-                stdin=subprocess.DEVNULL,
-                stdout=2,
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,  # what a terminal's user interrupts is the server
-            )
+            self._process = _started(theirs.fileno(), opening.version)
         threading.Thread(target=self._watch, name="ascend-native", daemon=True).start()
         try:
             self._open()
@@ -181,6 +175,19 @@ class NativeProcess:
                 line.hang_up()
         if not self._closing:
             self._told(kind, self.reason)
+
+
+def _started(descriptor: int, version: str) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-P", "-m", _MODULE, str(descriptor)],
+            stdin=subprocess.DEVNULL,
+            stdout=2,
+            pass_fds=[descriptor],
+            start_new_session=True,  # what a terminal's user interrupts is the server
+        )
+    except OSError as error:
+        raise AscendError("E50050", version, f"no process can be started ({error.strerror})") from None
 
 
 def _end_of(status: int) -> tuple[str, str]:

@@ -114,13 +114,16 @@ def original(folder: Path) -> Path | None:
 
 
 def files(folder: Path) -> Iterator[Path]:
-    """The files that a version consists of: a bundle with its weights, or a model with all beside it."""
+    """The files that a version consists of: a bundle with its weights and the model that may stand in for it,
+    or a model with all beside it."""
     model = source(folder)
     if model is None:
         return
     if model.name == BUNDLE:
         yield model
         yield from _below(folder / WEIGHTS)
+        if (folder / ONNX).is_file():
+            yield folder / ONNX
     else:
         yield from _below(folder)
 

@@ -15,6 +15,7 @@ from . import layout
 from .config import ModelConfig
 from .conversion import Converter
 from .memory import trim
+from .reasons import reason
 from .sessions import Sessions
 from .stamp import stamp_files
 from .version import LoadedVersion
@@ -76,7 +77,9 @@ class Loader:
         original: Path | None,
         old: LoadedVersion | None,
     ) -> LoadedVersion:
-        sessions = Sessions(path, f"{name}, version {number}", self._settings)
+        # What answers well goes on answering when the new one can't be used.
+        instead = None if old is not None and not old.unused_bundle else original
+        sessions = Sessions(path, f"{name}, version {number}", self._settings, instead)
         try:
             made = LoadedVersion(
                 name, number, sessions.open, config, str(path), original, self._settings.tuning, old
@@ -85,6 +88,8 @@ class Loader:
         except BaseException:
             sessions.close()
             raise
+        if sessions.failure is not None:
+            made.unused(sessions.failure.code, reason(sessions.failure, self._places))
         for native in made.refused_natives:
             log.warning(
                 "%s, version %d: its native code %s isn't trusted here and is interpreted"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,19 +16,17 @@ from .config import ModelConfig
 from .config_file import read_config
 from .index import IndexEntry, State
 from .loading import Loader
+from .reasons import reason
 from .stamp import FilesStamp, ModelStamp
 from .version import LoadedVersion
-
-#: Of absolute paths.
-_FOLDERS = re.compile(r"(?<![\w.~/-])/(?!/)(?:[\w.~+@-]+/)+")
 
 log = logging.getLogger("ascend_ep.serving")
 
 
 @dataclass
 class VersionState:
-    """reason: why it isn't ready, or why the one that is isn't the newest. stamp: of the files that were
-    loaded, or failed to."""
+    """reason: why it isn't ready, or why the one that is isn't the newest, or not its bundle. stamp: of the
+    files that were loaded, or failed to."""
 
     state: State
     reason: str = ""
@@ -142,7 +139,7 @@ class ServedModel:
         self.load_seconds = time.monotonic() - began
         self.loads += 1
         self._serve(number, made)
-        known.state, known.reason = State.READY, ""
+        known.state, known.reason = State.READY, made.unused_bundle
         log.info("model %s version %d is ready (%.0f ms)", self.name, number, self.load_seconds * 1e3)
         if old is not None:
             await self._loader.release(old)
@@ -178,11 +175,3 @@ class ServedModel:
                 self.states[number] = VersionState(State.UNAVAILABLE, why)
             else:
                 del self.states[number]
-
-
-def reason(error: AscendError, places: layout.Layout) -> str:
-    """A failure to load as clients may read it: of places outside the repository only the names of files."""
-    text = f"{error.code}: {error.text}"
-    for root in (places.root, places.root.resolve()):
-        text = text.replace(f"{root}/", "")
-    return _FOLDERS.sub("", text)

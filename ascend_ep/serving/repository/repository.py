@@ -14,8 +14,9 @@ from ascend_ep.serving.settings import Settings
 from . import layout
 from .index import IndexEntry, State
 from .loading import Loader
-from .model import ServedModel, reason
+from .model import ServedModel
 from .poll import Poller
+from .reasons import reason
 from .stamp import ModelStamp, stamp_model
 from .version import LoadedVersion
 

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 
 from ascend_ep.errors import AscendError
+from ascend_ep.runtime.bundle import Bundle
 from ascend_ep.runtime.bundle_records import Segment
 from ascend_ep.serving.execution import candidates
 from ascend_ep.serving.execution.batch import Run
+from ascend_ep.serving.execution.host_model import HostModel
 from ascend_ep.serving.execution.implementations import Implementations
 from ascend_ep.serving.execution.job import Job
 from ascend_ep.serving.execution.rim import BatchRim, batch_rim
@@ -63,6 +65,8 @@ class LoadedVersion:
         self.session = session = open_session(config.threads or 0, True)
         #: when its code runs in a process of its own
         self.native = session if isinstance(session, NativeSession) else None
+        #: why model.onnx answers in the place of the bundle, if it does, for clients; and the code of that
+        self.unused_bundle = self.unused_code = ""
         if self.native is not None:
             config = replace(config, threads=config.threads or 0)
         self.config = config
@@ -71,12 +75,15 @@ class LoadedVersion:
         if self.native is not None:
             self.statistics.processes = self.native.counts
         check_config(model, config, self.signature)
-        rim = batch_rim(session.bundle, insisted=bool(config.max_batch_size))
+        bundle: Bundle | None = session.bundle
+        rim: BatchRim | str = "its bundle can't be read"
+        if bundle is not None:
+            rim = batch_rim(bundle, insisted=bool(config.max_batch_size))
         self.rows_input = rim.inputs[0][0] if isinstance(rim, BatchRim) else None
         # copies: an array of the bundle's keeps all of it in memory
-        stored = {edge.name: np.array(array) for edge, array in session.bundle.samples()}
+        stored = {edge.name: np.array(array) for edge, array in bundle.samples()} if bundle else {}
         inputs = {spec.name: stored[spec.name] for spec in self.signature.inputs if spec.name in stored}
-        sizes = {} if inputs else session.bundle.sizes
+        sizes = bundle.sizes if bundle and not inputs else {}
         if not inputs and any(isinstance(d, str) for spec in self.signature.inputs for d in spec.dims):
             tried = ", ".join(f"{d}={n}" for d, n in sizes.items()) or "sizes of which it says nothing"
             log.info("%s, version %d: its bundle has no samples; it is tried at %s", model, number, tried)
@@ -102,12 +109,21 @@ class LoadedVersion:
 
     @property
     def refused_natives(self) -> tuple[Segment, ...]:
-        """The native code of the bundle that isn't trusted here."""
-        return () if self.native is not None else self.session.bundle.refused_natives
+        """The generated code of the bundle that isn't trusted here and is interpreted."""
+        if self.native is not None or isinstance(self.session, HostModel):
+            return ()
+        found: tuple[Segment, ...] = self.session.bundle.refused_natives
+        return found
+
+    def unused(self, code: str, why: str) -> None:
+        """It was loaded from model.onnx, for its bundle can't be used."""
+        self.unused_code, self.unused_bundle = code, f"{why} (model.onnx answers in its place)"
 
     def describe(self) -> dict[str, str]:
         """How it is run, for people."""
         shown = self.execution.describe()
+        if self.unused_bundle:
+            shown["bundle"] = self.unused_bundle
         if self.implementations is not None:
             shown["implementations"] = self.implementations.describe()
         return shown
@@ -164,6 +180,8 @@ class LoadedVersion:
     def _alternatives(
         self, open_session: OpenSession, original: Path | None, stored: Mapping[str, Array]
     ) -> Implementations | None:
+        if isinstance(self.session, HostModel):
+            return None
         bundle, threads = self.session.bundle, self.execution.threads
         explore = bool(self.config.auto_implementation)
         others = candidates.others(bundle, lambda: open_session(threads, False), original, threads)
