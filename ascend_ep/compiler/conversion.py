@@ -47,9 +47,10 @@ from .self_check import (
     check_against_reference,
     coarsest_bound,
     digest_of,
-    is_small,
     rounding_excuse,
     run_samples,
+    say_shortened,
+    too_many,
 )
 
 T = TypeVar("T")
@@ -146,7 +147,9 @@ class Conversion:
         self.options.progress("checking")
         results = run_samples(written, self.plan)
         wanted = self.options.self_check
-        if results and (wanted or (wanted is None and is_small(self.model))):
+        if results and wanted is None and (why := too_many(self.model)):
+            say_shortened(why)
+        elif results and wanted is not False:
             source = onnx.load_from_string(self.source) if isinstance(self.source, bytes) else self.source
             given = source if isinstance(source, onnx.ModelProto) else os.fspath(source)
             bound = coarsest_bound(self.model, self.facts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +44,12 @@ STEPS = frozenset(
     }
 )
 
-#: Models up to this many nodes and weight elements are compared with the reference unasked.
+#: Models up to this many nodes and weight elements are compared with the reference unasked, where it holds
+#: and takes no more than this.
 SMALL_NODES = 400
 SMALL_WEIGHTS = 4_000_000
+SMALL_BYTES = 160 << 20
+SMALL_SECONDS = 3.0
 
 
 class NoSamples(Exception):
@@ -107,11 +110,34 @@ def digest_of(native: Native) -> str:
     return hashlib.sha256(Path(native.path).read_bytes()).hexdigest()
 
 
-def is_small(model: ir.Model) -> bool:
-    """Whether comparing with the reference takes no noticeable time."""
+def too_many(model: ir.Model) -> str:
+    """Which number of a model's is more than is compared with the reference unasked; "" when none is."""
     nodes = sum(1 for _ in model.graph)
+    if nodes > SMALL_NODES:
+        return f"{nodes} nodes are more than {SMALL_NODES}"
     weights = sum(v.const_value.size for v in model.graph.initializers.values() if v.const_value is not None)
-    return nodes <= SMALL_NODES and weights <= SMALL_WEIGHTS
+    if weights > SMALL_WEIGHTS:
+        return f"{weights} weights are more than {SMALL_WEIGHTS}"
+    return ""
+
+
+def too_large(source: str | onnx.ModelProto, inputs: Mapping[str, Array], registry: Registry) -> str:
+    """Which size of the reference's run is more than is spent unasked, as far as shapes tell; "" for none."""
+    from ascend_ep.graph.reference_cost import reference_cost
+
+    shapes = {name: (ir.DataType.from_numpy(a.dtype).value, a.shape) for name, a in inputs.items()}
+    try:
+        cost = reference_cost(source, shapes, registry)
+    except (AscendError, KeyError):
+        return ""  # the run's own limit remains
+    if cost.bytes > SMALL_BYTES:
+        return f"it would hold {cost.bytes >> 20} MB of values, more than {SMALL_BYTES >> 20}"
+    return f"it would take about {cost.seconds:.0f} s" if cost.seconds > SMALL_SECONDS else ""
+
+
+def say_shortened(why: str) -> None:
+    text = "the check was shortened: the sample run isn't compared with the float64 reference, as"
+    warnings.warn(f"{text} {why} (--self_check=1 compares all the same)", RuntimeWarning, stacklevel=3)
 
 
 def check_against_reference(
@@ -129,15 +155,22 @@ def check_against_reference(
     `preprocessing`: what makes the source model's inputs from the bundle's.
 
     `bound` is that of the model's coarsest type: an output is no more exact, whatever it is cast to. Unless
-    it `must` be compared, a model that the reference can't evaluate passes, and in one with an `excuse`, why
-    rounding may make more of a difference than the bound, what differs is a RuntimeWarning.
+    it `must` be compared, a model that the reference can't evaluate passes, one for which that takes much is
+    not compared, which a RuntimeWarning says, and in one with an `excuse`, why rounding may make more of a
+    difference than the bound, what differs is a RuntimeWarning.
     """
-    from ascend_ep.graph.reference import reference_run
+    from ascend_ep.graph.reference import Reference, ReferenceTooLarge
 
     inputs = {s.edge.name: s.array for s in plan.samples if s.edge.is_input}
     inputs |= {p.name: p.apply(inputs[p.name]) for p in preprocessing}
     try:
-        expected = reference_run(source, inputs, registry)
+        if not must and (why := too_large(source, inputs, registry)):
+            say_shortened(why)
+            return
+        expected = Reference(source, registry).run(inputs, None if must else SMALL_BYTES)
+    except ReferenceTooLarge:
+        say_shortened(f"it would hold more than {SMALL_BYTES >> 20} MB of values")
+        return
     except Exception as error:
         if must:
             raise AscendError("E41021", f"{type(error).__name__}: {error}") from error

@@ -23,6 +23,11 @@ from ascend_ep.opdef.definition import canonical_domain
 
 Array = npt.NDArray[Any]
 
+
+class ReferenceTooLarge(Exception):
+    """More bytes are alive than the reference may hold."""
+
+
 DOUBLE = onnx.TensorProto.DOUBLE
 NARROW = (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)
 
@@ -68,13 +73,35 @@ class Reference:
         _graph_to_double(proto.graph, main=True)
         self.evaluator = ReferenceEvaluator(proto, new_ops=[*custom.values(), *FAST_OPS])
 
-    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """The outputs by name for these inputs (any floating type)."""
-        feeds = dict(self.constants)
+    def run(self, inputs: Mapping[str, Array], limit: int | None = None) -> dict[str, Array]:
+        """The outputs by name for these inputs (any floating type).
+
+        A value is gone after its last use. Raises ReferenceTooLarge once those alive, the constants among
+        them, are more than `limit` bytes.
+        """
+        alive: dict[str, Any] = {"": None, **self.evaluator.rt_inits_, **self.constants}
         for name, array in inputs.items():
-            feeds[name] = _input_to_double(array)
-        results = self.evaluator.run(None, feeds)
-        return dict(zip(self.output_names, results, strict=True))
+            alive[name] = _input_to_double(array)
+        for node, ends in zip(self.evaluator.rt_nodes_, self._last_uses(), strict=True):
+            context = {"context": alive} if node.need_context() else {}
+            results = node.run(*(alive[name] for name in node.input), **context)
+            alive.update(zip(node.output, results, strict=False))
+            del results
+            if limit is not None and sum(map(_bytes, alive.values())) > limit:
+                raise ReferenceTooLarge
+            for name in ends:
+                alive.pop(name, None)
+        return {name: alive[name] for name in self.output_names}
+
+    def _last_uses(self) -> list[list[str]]:
+        """For each node, the values that nothing reads after it."""
+        seen = {"", *self.output_names}
+        ends: list[list[str]] = []
+        for node in reversed(self.evaluator.rt_nodes_):
+            used = dict.fromkeys((*node.output, *_names_read(node.onnx_node)))
+            ends.append([name for name in used if name not in seen])
+            seen.update(used)
+        return ends[::-1]
 
     def _custom_ops(
         self, proto: onnx.ModelProto, versions: Mapping[str, int]
@@ -117,6 +144,20 @@ class _NoSchema:
     """Keeps onnx.reference from looking an operator up by its bare name."""
 
     attributes: dict[str, Any] = {}
+
+
+def _bytes(value: Any) -> int:
+    return sum(map(_bytes, value)) if isinstance(value, list) else getattr(value, "nbytes", 0)
+
+
+def _names_read(node: onnx.NodeProto) -> Iterator[str]:
+    """The names of a node's inputs, and all that its subgraphs mention."""
+    yield from node.input
+    for attribute in node.attribute:
+        for graph in (*([attribute.g] if attribute.HasField("g") else ()), *attribute.graphs):
+            yield from (value.name for value in graph.output)
+            for inner in graph.node:
+                yield from _names_read(inner)
 
 
 def _nodes(proto: onnx.ModelProto) -> Iterator[onnx.NodeProto]:

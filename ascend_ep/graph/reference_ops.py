@@ -217,7 +217,7 @@ class Attention(getattr(op_attention, "Attention_23", op_attention.Attention)): 
 
 
 def _erf(x: Any) -> Any:
-    return np.vectorize(math.erf, otypes=[np.float64])(x) if x.size else x
+    return np.fromiter(map(math.erf, x.flat), np.float64, x.size).reshape(x.shape)
 
 
 def _text(value: Any) -> str:

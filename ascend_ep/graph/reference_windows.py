@@ -16,6 +16,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 Array = npt.NDArray[np.float64]
 
+#: Bytes of the columns that a convolution makes at a time.
+BLOCK = 16 << 20
+
 
 def _pads(
     dims: Sequence[int],
@@ -71,10 +74,17 @@ def convolve(
     n, out = x.shape[0], windows.shape[2 : x.ndim]
     per_group = x.shape[1] // group
     order = (0, 1, *range(x.ndim, windows.ndim), *range(2, x.ndim))
-    columns = windows.transpose(order).reshape(n, group, per_group * math.prod(kernel), math.prod(out))
     weights = w.reshape(group, w.shape[0] // group, per_group * math.prod(kernel))
-    y: Array = (weights @ columns).reshape(n, w.shape[0], *out)
-    return y if bias is None else y + bias.reshape(1, -1, *(1 for _ in out))
+    y = np.empty((n, w.shape[0], *out), np.result_type(x, w))
+    rows = max(1, BLOCK // max(1, 8 * n * x.shape[1] * math.prod(kernel) * math.prod(out[1:])))
+    for first in range(0, out[0], rows):
+        part = windows[:, :, first : first + rows].transpose(order)
+        spatial = part.shape[2 - x.ndim :]
+        columns = part.reshape(n, group, per_group * math.prod(kernel), math.prod(spatial))
+        y[:, :, first : first + rows] = (weights @ columns).reshape(n, w.shape[0], *spatial)
+    if bias is not None:
+        y += bias.reshape(1, -1, *(1 for _ in out))
+    return y
 
 
 def convolve_transposed(
