@@ -92,9 +92,6 @@ def mode(given: dict[str, str]) -> Callable[[dict[str, str], Sequence[str]], Non
 
 def note_idle_flags(given: dict[str, str]) -> None:
     """Says, once each, which of the given flags change nothing here."""
-    if "auto_tune_mode" in given:
-        reason = "The Auto Tune function has been deprecated. Please use the AOE tool for tuning."
-        raise AscendError("E10001", given["auto_tune_mode"], "--auto_tune_mode", reason)
     for name in given:
         flag = BY_NAME[name]
         if not (flag.acts or flag.kept or given[name] == flag.default):

@@ -1,7 +1,7 @@
 """The command-line grammar of atc: getopt_long's, with atc's own messages.
 
-`--name=value`, `--name value`, `-name=value`; `-` inside a name is `_`; an unambiguous prefix of a
-name is that name; of a repeated flag the last value counts, except that a list of ours grows.
+`--name=value`, `--name value`, `-name=value`; `-` inside a name is `_`; names are whole, never a prefix of
+one; of a repeated flag the last value counts, except that a list of ours grows.
 """
 
 from __future__ import annotations
@@ -58,14 +58,12 @@ def parse(arguments: Sequence[str]) -> dict[str, str]:
 
 
 def find(name: str) -> Flag:
-    """The flag of this name or unambiguous prefix."""
+    """The flag of this name."""
     name = name.replace("-", "_")
     if name in BY_NAME:
         return BY_NAME[name]
-    starting = [flag for flag in FLAGS if flag.name.startswith(name)] if name else []
-    if len(starting) == 1:
-        return starting[0]
-    near = nearest(name, BY_NAME, 1)
+    starting = [flag.name for flag in FLAGS if name and flag.name.startswith(name)]
+    near = starting if len(starting) == 1 else nearest(name, BY_NAME, 1)
     hint = f" (did you mean '--{near[0]}'?)" if near else ""
     raise UsageError(f"unknown command line flag '{name}'{hint}")
 
@@ -84,8 +82,11 @@ def check(given: dict[str, str]) -> None:
         flag = BY_NAME[name]
         if (flag.kind == "config" or (flag.kind == "file" and not flag.acts)) and not os.path.isfile(value):
             raise AscendError("E10410", value, f"--{name} names it")
-        if flag.kind == "profiles" and not re.fullmatch(r"\d+([,;]\d+)*[,;]?", value, re.ASCII):
-            raise AscendError("E10003", value, name, "Sizes are digits, separated by commas and semicolons.")
+        if flag.kind == "profiles":
+            space = "" if name == "dynamic_batch_size" else r"\s*"
+            if not re.fullmatch(rf"{space}\d+({space}[,;]{space}\d+)*{space}[,;]?{space}", value, re.ASCII):
+                reason = "Sizes are digits, separated by commas and semicolons."
+                raise AscendError("E10003", value, name, reason)
         if flag.kind == "int" and not (value.isascii() and value.isdigit()):
             raise AscendError("E10003", value, name, "The value must be a non-negative integer.")
         if flag.kind == "int" and (len(value) > 10 or int(value) >= 2**31):

@@ -194,7 +194,6 @@ FLAGS: tuple[Flag, ...] = (
     ),
     Flag("disable_reuse_memory", "switch", "1: every value between operators keeps memory of its own", "0"),
     Flag("oo_level", "text", "O1: nothing is fused", "O3", ("O1", "O3")),
-    Flag("auto_tune_mode", "text", "Refused: the real tool has removed it"),
     Flag("explain", "text", "Print what an error code means and exit (our extension)"),
     Flag("help", "switch", "Show this text"),
     # --- recognised and checked; no effect here --------------------------------------------------
@@ -228,6 +227,9 @@ FLAGS: tuple[Flag, ...] = (
     _idle("ac_parallel_enable", "switch", _DEVICE, "0", ("0", "1")),
     _idle("tiling_schedule_optimize", "switch", _DEVICE, "0", ("0", "1")),
     _idle("raw_ge_options", "file", _DEVICE),
+    _idle(
+        "auto_tune_mode", "text", "it is deprecated, tuning is not atc's; ascend-op build measures variants"
+    ),
     _idle("mdl_bank_path", "text", _DEVICE),
     _idle("op_bank_path", "text", _DEVICE),
 )

@@ -17,8 +17,8 @@ Given = Mapping[str, str]
 
 FAST, EXACT = "high_performance", "high_precision"
 FLOAT32, REDUCED = "enable_float_32_execution", "enable_hi_float_32_execution"
-IN_RANGE = "support_out_of_bound_index"
-MODES = (FAST, EXACT, FLOAT32, REDUCED, IN_RANGE)
+IN_RANGE, NORM = "support_out_of_bound_index", "norm_class"
+MODES = (FAST, EXACT, FLOAT32, REDUCED, IN_RANGE, NORM)
 SECTIONS = ("ByOpType", "ByNodeName")
 
 
@@ -86,4 +86,6 @@ def _from_file(given: Given, path: str) -> Asked:
             (asked.keep_names if by_name else asked.keep_types).add(name)
         elif mode == IN_RANGE:
             warn(given, f"{flag}: {name}={mode} changes nothing: indices are always checked here.")
+        elif mode == NORM:
+            warn(given, f"{flag}: {name}={mode} changes nothing: it chooses among the device's kernels.")
     return asked

@@ -61,8 +61,8 @@ def _rows(flag: str, text: str) -> list[tuple[int, ...]]:
             raise AscendError("E10003", text, flag, "Batch sizes are separated by commas.")
         groups = [[number] for number in text.split(",") if number]
     else:
-        groups = [group.split(",") for group in text.split(";") if group]
-    rows = [tuple(int(number) for number in group if number) for group in groups]
+        groups = [group.split(",") for group in text.split(";") if group.strip()]
+    rows = [tuple(int(number) for number in group if number.strip()) for group in groups]
     if len(rows) < FEWEST:
         raise AscendError("E10035", str(len(rows)), str(FEWEST))
     if len(rows) > MOST:

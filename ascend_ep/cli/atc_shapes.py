@@ -18,7 +18,7 @@ Dimension = int | tuple[int, int | None]
 def parse_input_shape(text: str, inputs: Sequence[str]) -> dict[str, tuple[Dimension, ...]]:
     """`name:n,c,h,w;name2:...` or, with -1 or ~ somewhere, `n,c;h,w` in the order of `inputs`.
 
-    The name is everything before the last colon; `name:` is a scalar.
+    The name is everything before the last colon; `name:` is a scalar. A shape may stand in brackets.
     """
     groups = [group for group in text.split(";") if group.strip()]
     if not groups:
@@ -71,6 +71,9 @@ def _by_position(text: str, groups: list[str], inputs: Sequence[str]) -> dict[st
 
 
 def _dims(text: str, dims: str) -> tuple[Dimension, ...]:
+    dims = dims.strip()
+    if dims.startswith("[") and dims.endswith("]"):
+        dims = dims[1:-1]
     if not dims.strip():
         return ()
     return tuple(_dim(text, dim.strip()) for dim in dims.split(","))

@@ -207,9 +207,10 @@ def test_defaults_and_what_is_so_anyway_need_no_word(capsys: pytest.CaptureFixtu
     assert run(capsys, *LINE, *quiet, "--input_format=ND", "--deterministic=1")[2] == ""
 
 
-def test_auto_tune_is_refused_as_the_real_tool_does(capsys: pytest.CaptureFixture[str]) -> None:
-    said = failure(capsys, *LINE, '--auto_tune_mode="RL,GA"')
-    assert "The Auto Tune function has been deprecated. Please use the AOE tool for tuning." in said
+def test_auto_tune_is_deprecated_and_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    status, _, said = run(capsys, *LINE, "--auto_tune_mode=RL,GA")
+    assert status == 0
+    assert "[WARNING] --auto_tune_mode has no effect: it is deprecated" in said
 
 
 def test_every_flag_acts_or_has_a_reason() -> None:

@@ -62,7 +62,7 @@ def convolution(x: np.ndarray, w: np.ndarray) -> np.ndarray:
     return np.einsum("nchwij,ocij->nohw", windows, w)
 
 
-IMAGE = {"format": "NCHW"}
+IMAGE, LAST = {"format": "NCHW"}, {"format": "NHWC"}
 CASES: dict[str, tuple[dict[str, Any], Callable[..., Any]]] = {
     "Add": (
         op("Add", [tensor(3, 3, type="int32")] * 2, tensor(3, 3, type="int32")),
@@ -101,6 +101,47 @@ CASES: dict[str, tuple[dict[str, Any], Callable[..., Any]]] = {
         ),
         convolution,
     ),
+    "Conv2D in NHWC": (
+        op(
+            "Conv2D",
+            [tensor(1, 9, 9, 3, **LAST), tensor(4, 3, 3, 3, **IMAGE)],
+            tensor(1, 4, 4, 4, **LAST),
+            strides=[1, 2, 2, 1],
+            pads=[1, 0, 0, 1],
+            dilations=[1, 1, 1, 1],
+        ),
+        lambda x, w: convolution(x.transpose(0, 3, 1, 2), w).transpose(0, 2, 3, 1),
+    ),
+    "Conv2D with HWCN weights": (
+        op(
+            "Conv2D",
+            [tensor(1, 9, 9, 3, **LAST), tensor(3, 3, 3, 4, format="HWCN")],
+            tensor(1, 4, 4, 4, **LAST),
+            strides=[1, 2, 2, 1],
+            pads=[1, 0, 0, 1],
+            data_format="NHWC",
+        ),
+        lambda x, w: convolution(x.transpose(0, 3, 1, 2), w.transpose(3, 2, 0, 1)).transpose(0, 2, 3, 1),
+    ),
+    "GEMM": (
+        op(
+            "GEMM",
+            [tensor(4, 5), tensor(3, 5), tensor(4, 3), tensor(), tensor()],
+            tensor(4, 3),
+            transpose_a=False,
+            transpose_b=True,
+        ),
+        lambda a, b, c, alpha, beta: alpha * (a @ b.T) + beta * c,
+    ),
+    "ArgMaxV2 of a vector as one number": (
+        op("ArgMaxV2", [tensor(9), constant([0], "int32")], tensor(1, type="int32")),
+        lambda x: np.argmax(x, keepdims=True),
+    ),
+    "ReduceSumD to one number": (
+        op("ReduceSumD", [tensor(3, 5)], tensor(1, 1, 1), axes=[0, 1], keep_dims=False),
+        lambda x: x.sum().reshape(1, 1, 1),
+    ),
+    "param_type": (op("Abs", [tensor(3, param_type="required")], tensor(3)), np.abs),
     "Relu": (op("Relu", [tensor(3, 5)], tensor(3, 5)), lambda x: np.maximum(x, 0)),
     "Relu6": (op("Relu6", [tensor(3, 5)], tensor(3, 5)), lambda x: np.clip(x, 0, 6)),
     "Gelu": (op("Gelu", [tensor(3, 5)], tensor(3, 5)), erf_free_gelu),
@@ -154,6 +195,17 @@ CASES: dict[str, tuple[dict[str, Any], Callable[..., Any]]] = {
             padding="VALID",
         ),
         lambda x: x.reshape(1, 2, 3, 2, 3, 2).max((3, 5)),
+    ),
+    "MaxPool in NHWC": (
+        op(
+            "MaxPool",
+            [tensor(1, 6, 6, 2, **LAST)],
+            tensor(1, 3, 3, 2, **LAST),
+            ksize=[1, 2, 2, 1],
+            strides=[1, 2, 2, 1],
+            padding="VALID",
+        ),
+        lambda x: x.reshape(1, 3, 2, 3, 2, 2).max((2, 4)),
     ),
     "BiasAdd": (
         op("BiasAdd", [tensor(1, 3, 2, 2, **IMAGE), tensor(3)], tensor(1, 3, 2, 2, **IMAGE)),
@@ -251,6 +303,13 @@ FILES: dict[str, tuple[str | None, str, str]] = {
         json.dumps([op("SoftmaxV2", [tensor(2, 2)], tensor(2, 2), axis=1)]),
         "E10030",
         "Did you mean [axes]",
+    ),
+    "two layouts": (
+        json.dumps(
+            [op("Conv2D", [tensor(1, 3, 9, 9, **IMAGE)] * 2, tensor(1, 1, 1, 1, **IMAGE), data_format="NHWC")]
+        ),
+        "E10030",
+        "it is NHWC, and the input's format NCHW",
     ),
     "unknown operator": (json.dumps([op("MatMull", [tensor(2)], tensor(2))]), "E10501", "near it: MatMul"),
     "wrong shape": (json.dumps([op("Relu", [tensor(2)], tensor(3))]), "E19014", "it is [2]"),

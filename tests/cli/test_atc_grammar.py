@@ -13,7 +13,7 @@ import pytest
 import ascend_ep
 from ascend_ep.cli import atc
 from ascend_ep.cli.atc_arguments import UsageError, check, parse
-from ascend_ep.cli.atc_flags import FLAGS
+from ascend_ep.cli.atc_flags import BY_NAME, FLAGS, Flag
 from ascend_ep.cli.atc_log import own_warnings
 from ascend_ep.cli.atc_shapes import parse_custom_ops, parse_input_shape, parse_out_nodes
 from ascend_ep.errors import AscendError
@@ -44,8 +44,14 @@ def test_a_value_may_hold_an_equals_sign() -> None:
     assert parse(["--input_shape=x=1:1,2"]) == {"input_shape": "x=1:1,2"}
 
 
-def test_an_unambiguous_prefix_is_its_flag() -> None:
-    assert parse(["--frame=5"]) == {"framework": "5"}
+@pytest.mark.parametrize("flag", FLAGS, ids=lambda flag: flag.name)
+def test_a_prefix_is_no_flag(flag: Flag) -> None:
+    """The real tool has no abbreviations; the flag that was meant is named."""
+    short = flag.name[:-1]
+    if short not in BY_NAME:
+        with pytest.raises(UsageError, match=f"unknown command line flag '{short}'") as caught:
+            parse([f"--{short}=1"])
+        assert "did you mean" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +93,10 @@ def test_help_shows_every_flag(capsys: pytest.CaptureFixture[str]) -> None:
         ("--precision_mode=fp8", "E10001"),
         ("--input_format=NHWC", "E10001"),
         ("--dynamic_batch_size=1,two", "E10003"),
+        ("--dynamic_batch_size=1, 2", "E10003"),
         ("--dynamic_dims=", "E10003"),
+        ("--dynamic_dims=1 2;3", "E10003"),
+        ("--dynamic_dims=;1", "E10003"),
         ("--keep_dtype=no/such/file", "E10410"),
     ],
 )
@@ -99,6 +108,9 @@ def test_input_shape() -> None:
     shapes = parse_input_shape("a:1,-1,3~5,7~-1;b:c:2;scalar:", [])
     assert shapes == {"a": (1, (1, None), (3, 5), (7, None)), "b:c": (2,), "scalar": ()}
     assert parse_input_shape("-1,2;3", ["x", "y"]) == {"x": ((1, None), 2), "y": (3,)}
+    brackets = parse_input_shape("a:[1,3~5]; b:[ 2, -1 ];c:[]", [])
+    assert brackets == {"a": (1, (3, 5)), "b": (2, (1, None)), "c": ()}
+    assert parse_input_shape("[-1,2];[3]", ["x", "y"]) == {"x": ((1, None), 2), "y": (3,)}
 
 
 @pytest.mark.parametrize(
@@ -108,6 +120,9 @@ def test_input_shape() -> None:
         ("x:1,a", "E10002"),
         ("x:1.5", "E10002"),
         ("x:1,,2", "E10002"),
+        ("x:[1,2", "E10002"),
+        ("x:1,2]", "E10002"),
+        ("x:[[1,2]]", "E10002"),
         ("x:5~3", "E10002"),
         ("x:1;x:2", "E10002"),
         (":1,2", "E10002"),

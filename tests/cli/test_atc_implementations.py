@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import ascend_ep
 from ascend_ep.cli import atc
-from ascend_ep.cli.atc_implementations import implementations
+from ascend_ep.cli.atc_implementations import MODES, implementations
 from ascend_ep.errors import AscendError
 
 WIDTH = 64
@@ -84,6 +84,15 @@ def test_float32_execution_keeps_nodes(model: Path, tmp_path: Path) -> None:
     flags = [f"--op_precision_mode={path}", "--precision_mode=force_fp16"]
     assert difference(model, tmp_path, *flags) == 0.0
     assert difference(model, tmp_path, flags[1]) > 1e-5
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_mode_of_the_real_tool_is_taken(tmp_path: Path, mode: str, capsys) -> None:
+    path = tmp_path / "precision.ini"
+    path.write_text(f"LayerNorm={mode}\n")
+    implementations({"op_precision_mode": str(path)})
+    changes_nothing = mode in ("norm_class", "support_out_of_bound_index")
+    assert (f"LayerNorm={mode} changes nothing" in "".join(capsys.readouterr())) == changes_nothing
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,7 @@ GE_OPERATORS: dict[str, Build] = {
     "MatMulV2": to.matmul("transpose_x1", "transpose_x2"),
     "BatchMatMul": to.matmul("adj_x1", "adj_x2"),
     "BatchMatMulV2": to.matmul("adj_x1", "adj_x2"),
+    "GEMM": to.gemm,
     "Conv2D": to.conv,
     "MaxPool": to.pool("MaxPool"),
     "AvgPool": to.pool("AveragePool"),

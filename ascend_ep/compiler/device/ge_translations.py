@@ -70,32 +70,75 @@ def reduce(op_type: str) -> Build:
     return build
 
 
+def layout(b: Builder) -> str:
+    """Of the images that the operator reads: NCHW or NHWC."""
+    own = b.tensor(0).format
+    found = str(b.attr("data_format", own))
+    if found == "ND":
+        found = "NCHW"
+    if found not in ("NCHW", "NHWC") or own not in ("ND", found):
+        raise b.wrong(
+            "data_format", f"it is {found}, and the input's format {own}; both must be NCHW or NHWC."
+        )
+    return found
+
+
 def spatial(b: Builder, name: str, default: Sequence[int]) -> list[int]:
-    """The last two of four numbers that an attribute gives for N, C, H, W."""
-    layout = b.attr("data_format", b.tensor(0).format)
-    if layout not in ("NCHW", "ND") or b.tensor(0).format == "NHWC":
-        raise b.wrong("data_format", f"images are NCHW here, not {layout}.")
+    """Those for H and W of four numbers that an attribute gives in the order of the layout."""
+    order = layout(b)
     found = list(b.attr(name, list(default)))
     if len(found) == 4:
-        found = found[2:]
+        found = [found[order.index("H")], found[order.index("W")]]
     if len(found) != 2:
-        raise b.wrong(name, "it must be four numbers, of N, C, H and W.")
+        raise b.wrong(name, f"it must be four numbers, of {', '.join(order)}.")
     return found
+
+
+def reordered(b: Builder, name: str, given: str, wanted: str) -> str:
+    """A tensor of one layout in another one."""
+    if given == wanted:
+        return name
+    return b.add("Transpose", name, perm=[given.index(axis) for axis in wanted])
+
+
+def on_images(b: Builder, compute: Callable[[str], str]) -> Sequence[str]:
+    """What computes on NCHW, for the layout that the operator has."""
+    order = layout(b)
+    result = compute(reordered(b, b.input(0), order, "NCHW"))
+    made = b.desc.outputs[0].format
+    return [reordered(b, result, "NCHW", made if made in ("NCHW", "NHWC") else order)]
 
 
 def conv(b: Builder) -> Sequence[str]:
     top, bottom, left, right = b.attr("pads", [0, 0, 0, 0])
     only("offset_x", 0)(b)
-    return [
-        b.add(
+    weights = b.tensor(1).format
+    if weights not in ("ND", "NCHW", "NHWC", "HWCN"):
+        raise b.wrong("format", f"weights are NCHW, NHWC or HWCN, not {weights}.")
+
+    def compute(x: str) -> str:
+        return b.add(
             "Conv",
-            *b.inputs[:3],
+            x,
+            reordered(b, b.input(1), "NCHW" if weights == "ND" else weights, "NCHW"),
+            b.given(2),
             strides=spatial(b, "strides", [1, 1]),
             dilations=spatial(b, "dilations", [1, 1]),
             pads=[top, left, bottom, right],
             group=b.attr("groups", 1),
         )
+
+    return on_images(b, compute)
+
+
+def gemm(b: Builder) -> Sequence[str]:
+    """alpha*A*B + beta*C, with alpha and beta as tensors of one number."""
+    sides = [
+        transposed(b, b.input(i), i) if b.attr(name, False) else b.input(i)
+        for i, name in enumerate(("transpose_a", "transpose_b"))
     ]
+    scaled = b.add("Mul", b.add("MatMul", *sides), b.input(3))
+    return [b.add("Add", scaled, b.add("Mul", b.input(2), b.input(4)))]
 
 
 def pool(op_type: str) -> Build:
@@ -105,7 +148,7 @@ def pool(op_type: str) -> Build:
             raise b.wrong("padding", "it must be SAME or VALID.")
         auto = "SAME_UPPER" if padding == "SAME" else "VALID"
         kernel, strides = spatial(b, "ksize", [1, 1]), spatial(b, "strides", [1, 1])
-        return [b.add(op_type, b.input(0), kernel_shape=kernel, strides=strides, auto_pad=auto)]
+        return on_images(b, lambda x: b.add(op_type, x, kernel_shape=kernel, strides=strides, auto_pad=auto))
 
     return build
 
@@ -251,8 +294,8 @@ def argmax(b: Builder) -> Sequence[str]:
 
 
 def bias_add(b: Builder) -> Sequence[str]:
-    layout = b.attr("data_format", b.tensor(0).format)
-    after = b.rank() - 2 if layout in ("NCHW", "NCDHW") else 0
+    order = b.attr("data_format", b.tensor(0).format)
+    after = b.rank() - 2 if order in ("NCHW", "NCDHW") else 0
     axes = b.constant(np.arange(1, after + 1, dtype=np.int64))
     bias = b.add("Unsqueeze", b.input(1), axes) if after else b.input(1)
     return [b.add("Add", b.input(0), bias)]

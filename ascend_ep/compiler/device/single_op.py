@@ -45,13 +45,13 @@ TYPES: dict[str, tuple[ir.DataType, int]] = {
 UNDEFINED, RESERVED = "UNDEFINED", "RESERVED"
 
 #: The layouts that a tensor may have here, and their numbers in file names.
-FORMATS = {"NCHW": 0, "NHWC": 1, "ND": 2, "NDHWC": 27, "NCDHW": 30}
+FORMATS = {"NCHW": 0, "NHWC": 1, "ND": 2, "HWCN": 16, "NDHWC": 27, "NCDHW": 30}
 
 _KEYS = frozenset({"op", "name", "compile_flag", "input_desc", "output_desc", "attr"})
 _TENSOR_KEYS = frozenset(
     {
         *("format", "shape", "type", "origin_format", "origin_shape", "name", "dynamic_input", "shape_range"),
-        *("is_const", "const_value", "sub_format"),
+        *("is_const", "const_value", "sub_format", "param_type"),
     }
 )
 

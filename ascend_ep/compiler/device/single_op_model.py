@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import onnx
 import onnx.defs
 from onnx import helper, numpy_helper
@@ -30,7 +31,7 @@ def operator_model(desc: OpDesc, registry: Registry, where: str) -> tuple[onnx.M
     if len(results) < len(desc.outputs):
         raise _wrong_output(desc, where, len(results), f"the operator has {len(results)} outputs")
     inputs, ranges = [], Ranges()
-    weights = list(b.weights)
+    weights: list[onnx.TensorProto] = []
     for i, tensor in enumerate(desc.inputs):
         if tensor is not None and tensor.value is not None:
             weights.append(numpy_helper.from_array(tensor.value, f"x{i}"))
@@ -38,11 +39,11 @@ def operator_model(desc: OpDesc, registry: Registry, where: str) -> tuple[onnx.M
             inputs.append(_value(f"x{i}", tensor, ranges))
     outputs = []
     for i, tensor in enumerate(desc.outputs):
-        b.nodes.append(helper.make_node("Identity", [results[i]], [f"y{i}"]))
+        b.nodes.append(_output(b, results[i], f"y{i}", tensor))
         dims = [n if n >= 0 else None for n in tensor.shape]
         outputs.append(helper.make_tensor_value_info(f"y{i}", tensor.type.value, dims))
     b.nodes[0].name = desc.name or desc.op
-    graph = helper.make_graph(b.nodes, desc.name or desc.op, inputs, outputs, weights)
+    graph = helper.make_graph(b.nodes, desc.name or desc.op, inputs, outputs, [*b.weights, *weights])
     opsets = [helper.make_opsetid("", OPSET)] + ([helper.make_opsetid(domain, 1)] if domain else [])
     return helper.make_model(graph, opset_imports=opsets, ir_version=9), ranges
 
@@ -80,6 +81,14 @@ def _build(b: Builder, registry: Registry, where: str) -> tuple[str, list[str]]:
             raise b.wrong(name, f"the operator has no such attribute; it has {have}.")
     first = b.add(desc.op, *b.inputs, outputs=count, **_plain(b))
     return "", [first, *(f"{first}_{i}" for i in range(1, count))]
+
+
+def _output(b: Builder, result: str, name: str, tensor: TensorDesc) -> onnx.NodeProto:
+    """The node that gives an output; one number has any dimensions of 1, as there."""
+    if any(n != 1 for n in tensor.shape):
+        return helper.make_node("Identity", [result], [name])
+    shape = b.constant(np.array(tensor.shape, np.int64))
+    return helper.make_node("Reshape", [result, shape], [name])
 
 
 def _plain(b: Builder) -> dict[str, Any]:
