@@ -109,7 +109,7 @@ def explain_operator(given: argparse.Namespace, environ: Mapping[str, str]) -> N
     print("\n".join(describe(found)))
     for place, _ in registry.shadowed(domain, op_type, version):
         print(f"not by: {place}")
-    proof = "" if found.opdef.standard else proof_state(found.opdef)
+    proof = "" if found.opdef.standard else proof_state(found.definition)
     if proof:
         print(f"proof: {proof}")
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ascend_ep.errors import AscendError
-from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.registry import ENVIRONMENT_VARIABLE, Registry
 
@@ -28,12 +26,12 @@ def add_verify_command(commands: Any) -> None:
 
 def verify_operator(given: argparse.Namespace, environ: Mapping[str, str]) -> None:
     """ascend-op verify: prints the stored proof, or a new one, and checks that it is this definition's."""
-    from ascend_ep.compiler.operators.operator_files import read_proof
+    from ascend_ep.compiler.operators.stored_proof import check_belongs, proven_definition, read_proof
 
     path = definition_path(given.op, environ)
     report = read_proof(path)
-    opdef = _definition(path)
-    _check_belongs(path, opdef, report.about)
+    opdef = proven_definition(path, report.about)
+    check_belongs(path, opdef, report.about)
     if given.rerun:
         report = _proven_again(opdef, report.about)
     about = report.about
@@ -70,68 +68,26 @@ def definition_path(name: str, environ: Mapping[str, str]) -> Path:
 
 def proof_state(opdef: OpDef) -> str:
     """What is known of an operator's proof, for listings; "" when it wasn't built."""
-    from ascend_ep.compiler.operators.operator_files import proof_path, read_proof
+    from ascend_ep.compiler.operators.stored_proof import check_proof
 
-    path = opdef.file
-    if not path.name or not proof_path(path).is_file():
-        return ""
     try:
-        report = read_proof(path)
-        _check_belongs(path, opdef, report.about)
+        report = check_proof(opdef)
     except AscendError as error:
         return error.text
+    if report is None:
+        return ""
     passed = sum(c.passed is True for c in report.checks)
-    state = f"proven ({passed} checks)" if report.passed else "NOT proven"
-    return f"{state} {report.about.get('date', '')}".strip()
-
-
-def _definition(path: Path) -> OpDef:
-    from ascend_ep.opdef.loader import load_definitions
-
-    (opdef,) = load_definitions(path)[:1]
-    return opdef
-
-
-def _check_belongs(path: Path, opdef: OpDef, about: Mapping[str, Any]) -> None:
-    """Raises E43107 when the definition or the library isn't the one that was proven."""
-    subject = _subject_of(opdef, about)
-    if str(subject.program) != about.get("formula"):
-        raise AscendError(
-            "E43107", opdef.op, "the definition was changed after it was proven", where=str(path)
-        )
-    library = path.with_suffix(".so")
-    if library.is_file() and hashlib.sha256(library.read_bytes()).hexdigest() != about.get("library_sha256"):
-        raise AscendError(
-            "E43107", opdef.op, f"{library.name} was changed after it was proven", where=str(path)
-        )
-
-
-def _subject_of(opdef: OpDef, about: Mapping[str, Any]) -> Any:
-    """The subject that a stored proof is about."""
-    from ascend_ep.compiler.codegen.schedule import Schedule
-    from ascend_ep.compiler.codegen.session import TensorSpec
-    from ascend_ep.compiler.proof.subject import Subject
-
-    try:
-        given = {
-            n: TensorSpec(dtypes.NUMBERS[t], tuple(map(int, d))) for n, (t, d) in about["inputs"].items()
-        }
-        parts = dict(p.split("=", 1) for p in str(about["schedule"]).split())
-        schedule = Schedule(**{k: int(v) for k, v in parts.items()})
-        return Subject(
-            opdef, tuple(given.get(t.name) for t in opdef.inputs), dict(about["attributes"]), schedule
-        )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise AscendError("E43105", opdef.op, f"the stored proof is malformed ({error})") from None
+    return f"proven ({passed} checks) {report.about.get('date', '')}".strip()
 
 
 def _proven_again(opdef: OpDef, about: Mapping[str, Any]) -> Any:
     from ascend_ep.compiler.device.soc import find_soc
+    from ascend_ep.compiler.operators.stored_proof import subject_of
     from ascend_ep.compiler.proof.prove import NotGenerated, prove
 
     try:
         return prove(
-            _subject_of(opdef, about),
+            subject_of(opdef, about),
             find_soc(str(about.get("soc_version"))),
             log=lambda c: print(f"  {c.layer}, {c}"),
         )

@@ -15,7 +15,7 @@ from ascend_ep.compiler.aipp.aipp import insert_aipp, insert_stored, metadata
 from ascend_ep.compiler.device.soc import Soc, find_soc
 from ascend_ep.compiler.device.soc_limits import Limit, soc_limits
 from ascend_ep.compiler.operators.native_op import FormulaCode
-from ascend_ep.compiler.operators.notices import say_unused
+from ascend_ep.compiler.operators.notices import say_broken_proofs, say_unused
 from ascend_ep.compiler.precision.precision import changes_types, check_mode
 from ascend_ep.compiler.precision.precision_pass import apply_precision, node_names
 from ascend_ep.compiler.rewrites.rewrite_plan import rewrite_plan
@@ -55,8 +55,9 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
     options.progress("loading")
     model = load_model(source, base_dir=options.base_dir, memory=options.memory)
     dump.model("loaded", model)
-    say_unused(registry)
     registry = registry.beside([(domain, name) for domain, name, _ in model.functions])
+    say_unused(registry)
+    say_broken_proofs(registry, model)
     names = node_names(model)
     declare(model, options)
     insert_stored(model, options.preprocessing)

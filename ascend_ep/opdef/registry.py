@@ -29,12 +29,13 @@ ENVIRONMENT_VARIABLE = "ASCEND_CUSTOM_OPS"
 class Resolved:
     """A complete definition (its semantics are set), and the sentence saying where it comes from.
 
-    `place`: the name of the place that gives the semantics.
+    `place` and `definition`: the place that gives the semantics, and its definition.
     """
 
     opdef: OpDef
     source: str
     place: str
+    definition: OpDef
 
 
 class Registry:
@@ -122,9 +123,9 @@ class Registry:
                 continue
             source = f"{place.name} ({found.origin})"
             if declared is None:
-                return Resolved(found, source, place.name)
+                return Resolved(found, source, place.name, found)
             source = f"{source}, declared in {declared.origin}"
-            return Resolved(complete(declared, found), source, place.name)
+            return Resolved(complete(declared, found), source, place.name, found)
         if declared is None or is_function:
             return None
         looked = self.explain(domain, op_type, version)
@@ -159,8 +160,9 @@ class Registry:
             found = place.find(domain, op_type, version)
             if found is not None and (found.inputs or found.outputs):
                 opdef = replace(found, semantics=library.semantics, shape={})
-                return Resolved(opdef, f"{source}, declared in {found.origin}", self._libraries.name)
-        return Resolved(library, source, self._libraries.name)
+                source = f"{source}, declared in {found.origin}"
+                return Resolved(opdef, source, self._libraries.name, library)
+        return Resolved(library, source, self._libraries.name, library)
 
     def definitions(self) -> list[tuple[str, OpDef]]:
         """Every definition with the name of its place, in resolution order, for listings."""

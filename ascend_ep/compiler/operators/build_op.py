@@ -37,6 +37,7 @@ from .operator_files import (
     shadows_builtin,
     write_files,
 )
+from .stored_proof import identity
 
 #: Says what a stage found: its name and a line of text.
 Show = Callable[[str, str], None]
@@ -112,7 +113,7 @@ def build(request: Request, soc: Soc, show: Show, make: Generate = generate) -> 
     measured = _measured(subject, source, library)
     show("measured", str(measured))
     code = Code.of(opdef, library, compile_object(source))
-    report.about |= {"library_sha256": code.sha256, "isa": library.isa, "seconds": measured.seconds}
+    report.about |= identity(opdef, code) | {"isa": library.isa, "seconds": measured.seconds}
     report.about["floor_seconds"] = measured.floor
     files = write_files(
         request.output,

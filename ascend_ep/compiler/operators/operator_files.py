@@ -240,22 +240,3 @@ def _kernel_map(name: str, subject: Subject, source: Source, code: Code, soc: So
 
 def _json(value: dict[str, Any]) -> bytes:
     return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()
-
-
-# ---- reading -------------------------------------------------------------------------------------
-
-
-def proof_path(definition: Path) -> Path:
-    """Where the proof of a definition's file is kept."""
-    return definition.parent / META / f"{definition.stem}_proof.json"
-
-
-def read_proof(definition: Path) -> Report:
-    """The stored proof. Raises E43105 when there is none."""
-    path = proof_path(definition)
-    try:
-        return Report.from_json(json.loads(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise AscendError("E43105", definition, error.strerror or error, where=str(path)) from None
-    except (ValueError, RecursionError) as error:
-        raise AscendError("E43105", definition, error, where=str(path)) from None

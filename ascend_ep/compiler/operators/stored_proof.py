@@ -1,0 +1,127 @@
+"""The stored proof of a built operator, and whether it is still this operator's: its definition and its code
+are what was proven."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ascend_ep.compiler.codegen.schedule import Schedule
+from ascend_ep.compiler.codegen.session import TensorSpec
+from ascend_ep.compiler.proof.report import Report
+from ascend_ep.compiler.proof.subject import Subject
+from ascend_ep.errors import AscendError
+from ascend_ep.opdef import dtypes
+from ascend_ep.opdef.carried import carried_definitions
+from ascend_ep.opdef.definition import OpDef
+from ascend_ep.opdef.definition_json import definition_map
+from ascend_ep.opdef.elf_file import ElfFile
+from ascend_ep.opdef.installed import META
+from ascend_ep.opdef.loader import load_definitions
+
+from .operator_files import Code
+
+
+def identity(opdef: OpDef, code: Code) -> dict[str, Any]:
+    """What a proof says of the definition and the files that it is about."""
+    digests = {"library_sha256": _digest(code.library), "object_sha256": _digest(code.object)}
+    return {"definition": _meaning(opdef)} | digests
+
+
+def proof_path(definition: Path) -> Path:
+    """Where the proof of a definition's file is: with what was built, or beside it where that was copied."""
+    name = f"{definition.stem}_proof.json"
+    beside = definition.parent / name
+    return beside if beside.is_file() else definition.parent / META / name
+
+
+def read_proof(definition: Path) -> Report:
+    """The stored proof. Raises E43105 when there is none."""
+    path = proof_path(definition)
+    try:
+        return Report.from_json(json.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise AscendError("E43105", definition, error.strerror or error, where=str(path)) from None
+    except (ValueError, RecursionError) as error:
+        raise AscendError("E43105", definition, error, where=str(path)) from None
+
+
+def proven_definition(path: Path, about: Mapping[str, Any]) -> OpDef:
+    """Of the definitions in a file, or in compiled code, the one that a proof is about; the first where none
+    has its operator's type any more. Raises AscendError E43105 when the file has none."""
+    if path.suffix == ".json":
+        found = load_definitions(path)
+    else:
+        try:
+            found = carried_definitions(ElfFile(path.read_bytes()), str(path))
+        except ValueError as error:
+            raise AscendError("E43105", path, error) from None
+    if not found:
+        raise AscendError("E43105", path, "it carries no definition")
+    return next((d for d in found if d.op == about.get("operator")), found[0])
+
+
+def check_proof(opdef: OpDef) -> Report | None:
+    """The stored proof of a definition that was read from a file; None where it has none.
+
+    Raises AscendError E43105 for one that can't be read, E43107 for one that isn't of this definition and the
+    code beside it, or in which checks failed.
+    """
+    if not opdef.origin or not proof_path(opdef.file).is_file():
+        return None
+    report = read_proof(opdef.file)
+    if proven_definition(opdef.file, report.about).op != opdef.op:
+        return None
+    check_belongs(opdef.file, opdef, report.about)
+    if not report.passed:
+        raise AscendError("E43107", opdef.op, f"{len(report.failures())} checks fail", where=str(opdef.file))
+    return report
+
+
+def check_belongs(path: Path, opdef: OpDef, about: Mapping[str, Any]) -> None:
+    """Raises E43107 when the definition or a file beside it isn't the one that was proven."""
+    for changed in _changes(path, opdef, about):
+        raise AscendError("E43107", opdef.op, f"{changed} was changed after it was proven", where=str(path))
+
+
+def _changes(path: Path, opdef: OpDef, about: Mapping[str, Any]) -> Iterator[str]:
+    proven = about.get("definition")
+    if proven != _meaning(opdef) if proven else str(subject_of(opdef, about).program) != about.get("formula"):
+        yield "the definition"
+    for folder in (path.parent, path.parent / META):
+        for suffix, key in ((".so", "library_sha256"), (".o", "object_sha256")):
+            file = folder / f"{path.stem}{suffix}"
+            if about.get(key) and file.is_file() and about[key] != _digest(file.read_bytes()):
+                yield file.name
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _meaning(opdef: OpDef) -> dict[str, Any] | None:
+    """A definition without what it says about itself; None for one by a file, which isn't built."""
+    try:
+        found = definition_map(opdef)
+    except ValueError:
+        return None
+    found.pop("doc", None)
+    return found
+
+
+def subject_of(opdef: OpDef, about: Mapping[str, Any]) -> Subject:
+    """The subject that a stored proof is about. Raises E43105 for a malformed one."""
+    try:
+        given = {
+            n: TensorSpec(dtypes.NUMBERS[t], tuple(map(int, d))) for n, (t, d) in about["inputs"].items()
+        }
+        parts = dict(p.split("=", 1) for p in str(about["schedule"]).split())
+        schedule = Schedule(**{k: int(v) for k, v in parts.items()})
+        return Subject(
+            opdef, tuple(given.get(t.name) for t in opdef.inputs), dict(about["attributes"]), schedule
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise AscendError("E43105", opdef.op, f"the stored proof is malformed ({error})") from None
