@@ -14,12 +14,17 @@ AttributeValue = (
 )
 
 
+#: What a kernel's parameter of an overwritten input ends with.
+IN_PLACE = "_ref"
+
+
 @dataclass(frozen=True)
 class TensorSpec:
     """One input or output. A variadic one is the last and stands for one or more tensors.
 
     `types` are the element types allowed (ONNX numbers; empty: any). Tensors with the same `variable`
-    have one element type; of an output it is that variable's, or the single one of `types`.
+    have one element type; of an output it is that variable's, or the single one of `types`. `overwrites`: an
+    output that is an input's memory on the device, where it has the input's name; here it is <input>_ref.
     """
 
     name: str
@@ -28,7 +33,13 @@ class TensorSpec:
     occurrence: Occurrence = "required"
     formats: tuple[str, ...] = ()
     dynamic_shape: bool = True
+    overwrites: bool = False
     doc: str = ""
+
+    @property
+    def device_name(self) -> str:
+        """The name in the registration of the operator."""
+        return self.name.removesuffix(IN_PLACE) if self.overwrites else self.name
 
 
 @dataclass(frozen=True)

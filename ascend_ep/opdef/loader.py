@@ -16,6 +16,7 @@ from ascend_ep.errors import AscendError, did_you_mean
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.contained import resolve_contained
 from ascend_ep.opdef.definition import (
+    IN_PLACE,
     Attribute,
     AttributeType,
     AttributeValue,
@@ -126,7 +127,7 @@ class _Reader:
     def definition(self) -> OpDef:
         variables = self.variables()
         inputs = self.tensors("inputs", variables)
-        outputs = self.tensors("outputs", variables)
+        outputs = self.in_place(inputs, self.tensors("outputs", variables))
         described = inputs is not None or outputs is not None
         counts = None if described else self.counts()
         domain = self.entry.get("domain")
@@ -147,7 +148,8 @@ class _Reader:
         )
         if described:
             self.check_counts(opdef)
-            if not opdef.outputs:
+            prototype = "input_desc" in self.entry and opdef.semantics is None
+            if not opdef.outputs and not prototype:
                 raise self.contradiction("it has no outputs")
             opdef = self.with_shape(self.with_msopgen_types(opdef))
         elif "shape" in self.entry:
@@ -190,6 +192,17 @@ class _Reader:
             if spec.occurrence == "variadic":
                 raise self.contradiction(f"only the last of {key} can be variadic", f"{at}/{i}")
         return tuple(specs)
+
+    def in_place(
+        self, inputs: tuple[TensorSpec, ...] | None, outputs: tuple[TensorSpec, ...] | None
+    ) -> tuple[TensorSpec, ...] | None:
+        """msopgen's outputs with the name of an input, which they overwrite."""
+        if outputs is None or "output_desc" not in self.entry:
+            return outputs
+        names = {s.name for s in inputs or ()}
+        return tuple(
+            replace(s, name=s.name + IN_PLACE, overwrites=True) if s.name in names else s for s in outputs
+        )
 
     def tensor(
         self, entry: Mapping[str, Any], at: str, variables: Mapping[str, tuple[int, ...]]
@@ -296,7 +309,7 @@ class _Reader:
     def attribute_value(self, value: Any, kind: AttributeType, at: str) -> AttributeValue:
         """A JSON value as the attribute's type. msopgen writes some numbers as strings."""
         if kind in _ELEMENTS:
-            items = value if isinstance(value, list) else None
+            items = _listed(value)
             if items is None:
                 raise self.invalid(value, "default", f"it must be a list ({kind})", at)
             return tuple(self.attribute_value(v, _ELEMENTS[kind], f"{at}/{i}") for i, v in enumerate(items))  # type: ignore[return-value]
@@ -345,6 +358,17 @@ class _Reader:
 def synthesize(prefix: str, count: int) -> tuple[TensorSpec, ...]:
     """Tensors of a short form, which gives only their number: x0, x1, ... and y0, y1, ..."""
     return tuple(TensorSpec(f"{prefix}{i}") for i in range(count))
+
+
+def _listed(value: object) -> list[object] | None:
+    """A list, or the text of one, which msopgen's prototypes have as in C++ or as in JSON: {0, 1}, [0, 1]."""
+    if isinstance(value, list):
+        return value
+    text = value.strip() if isinstance(value, str) else ""
+    if len(text) < 2 or text[0] + text[-1] not in ("{}", "[]"):
+        return None
+    inner = text[1:-1].strip()
+    return [item.strip().strip("\"'") for item in inner.split(",")] if inner else []
 
 
 def _from_text(text: str) -> object:

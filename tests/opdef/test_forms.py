@@ -139,6 +139,58 @@ OURS = {
 }
 
 
+def test_an_output_with_an_inputs_name_overwrites_it() -> None:
+    """The kernel's parameter of it is x_ref, as msopgen names it; the registration says x."""
+    column = {"type": ["fp16", "fp32"], "format": ["ND", "ND"]}
+    tensors = [{"name": n, **column} for n in ("x", "update")]
+    (opdef,) = parse_definitions(json.dumps([{"op": "A", "input_desc": tensors, "output_desc": tensors[:1]}]))
+    assert [s.name for s in opdef.outputs] == ["x_ref"]
+    assert [s.device_name for s in (*opdef.inputs, *opdef.outputs)] == ["x", "update", "x"]
+    taken = [*tensors, {"name": "x_ref", **column}]
+    with pytest.raises(AscendError, match=r"the name \[x_ref\] is given twice"):
+        parse_definitions(json.dumps({"op": "A", "input_desc": taken, "output_desc": tensors[:1]}))
+
+
+def test_a_prototype_may_have_no_outputs() -> None:
+    entry = {"op": "Print", "input_desc": [{"name": "x", "type": "fp16"}]}
+    assert parse_definitions(json.dumps(entry))[0].outputs == ()
+    with pytest.raises(AscendError, match="no outputs"):
+        parse_definitions(json.dumps({**entry, "formula": "x"}))
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "value"),
+    [
+        ("list_int", "{}", ()),
+        ("list_int", "{0}", (0,)),
+        ("listInt", "{ 1, -2 }", (1, -2)),
+        ("list_int", "[0,1]", (0, 1)),
+        ("list_float", "{1, 2.5}", (1.0, 2.5)),
+        ("list_bool", "{true,false}", (True, False)),
+        ("list_string", '{"a", "b"}', ("a", "b")),
+    ],
+)
+def test_default_lists_may_be_texts(kind: str, text: str, value: tuple[object, ...]) -> None:
+    attribute = {"name": "a", "type": kind, "default_value": text}
+    (opdef,) = parse_definitions(
+        json.dumps({"op": "A", "input_num": 1, "output_num": 1, "attr": [attribute]})
+    )
+    assert opdef.attributes[0].default == value
+    for wrong in ("{", "0", "{x}" if kind != "list_string" else "{", "[0}", ""):
+        entry = {"op": "A", "input_num": 1, "output_num": 1, "attr": [{**attribute, "default_value": wrong}]}
+        with pytest.raises(AscendError, match="E41005"):
+            parse_definitions(json.dumps(entry))
+
+
+def test_shapes_of_tensors_bind_nothing() -> None:
+    tensor = {"name": "x", "type": "fp16", "shape": [-1, 8], "shape_range": [[1, -1]]}
+    entry = {"op": "A", "input_desc": [tensor], "output_desc": [{**tensor, "name": "y"}]}
+    bare = {"op": "A"}
+    for side in ("input_desc", "output_desc"):
+        bare[side] = [{k: v for k, v in t.items() if not k.startswith("shape")} for t in entry[side]]
+    assert parse_definitions(json.dumps(entry)) == parse_definitions(json.dumps(bare))
+
+
 def test_our_form() -> None:
     (scale,) = parse_definitions(json.dumps(OURS))
     assert scale.full_name == "my.ops::Scale"

@@ -156,6 +156,31 @@ def test_declarations_compile(gen, tmp_path):
     subprocess.run([compiler, "-std=c++17", "-fsyntax-only", "-w", *includes, str(unit)], check=True)
 
 
+def test_an_overwritten_input(gen):
+    """Declared under one name; the kernel's two parameters differ, and its own definition loads as the same."""
+    column = {"type": ["fp16", "fp32"], "format": ["ND", "ND"]}
+    tensors = [{"name": n, **column} for n in ("x", "update")]
+    status, out = gen(
+        [{"op": "ScatterCustom", "input_desc": tensors, "output_desc": tensors[:1]}], "-t", "cpp"
+    )
+    assert status == 0
+    host = (out / "op_host/scatter_custom.cpp").read_text()
+    assert 'Input("x")' in host
+    assert 'Output("x")' in host
+    assert "(GM_ADDR x, GM_ADDR update, GM_ADDR x_ref," in (out / "op_kernel/scatter_custom.cpp").read_text()
+    assert load_definitions(out / "tests/scatter_custom.json") == load_definitions(out.parent / "op.json")
+    known = {"op": "ReLU6", "input_desc": tensors[:1], "output_desc": tensors[:1]}
+    assert gen([known], "-t", "cpp", out="known")[0] == 0
+    made = load_definitions(out.parent / "known/tests/re_lu6.json")[0]
+    assert [s.name for s in made.outputs] == ["x_ref"]
+
+
+def test_an_operator_without_outputs(gen):
+    entry = {"op": "PrintCustom", "input_desc": [{"name": "x", "type": ["fp16"], "format": ["ND"]}]}
+    for language in ("cpp", "py"):
+        assert gen(entry, "-t", language, out=language)[0] == 0
+
+
 def test_py_tree(gen):
     status, out = gen(SWISH, "-t", "py")
     assert status == 0

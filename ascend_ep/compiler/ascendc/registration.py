@@ -43,7 +43,7 @@ def _registered_tensor(method: str, spec: TensorSpec, columns: Sequence[Column])
     formats = list(spec.formats) or ["ND"]
     formats = [formats[i % len(formats)] for i in range(len(columns))]
     listed = ", ".join(f"ge::FORMAT_{f}" for f in formats)
-    yield f'        this->{method}("{spec.name}")'
+    yield f'        this->{method}("{spec.device_name}")'
     yield f"            .ParamType({occurrence})"
     yield f"            .DataType({{{types}}})"
     yield f"            .Format({{{listed}}})"

@@ -25,7 +25,7 @@ def library_entry(opdef: OpDef, function: str, columns: Sequence[Column]) -> dic
         for i, spec in enumerate(specs):
             formats = list(spec.formats) or ["ND"]
             entry[f"{prefix}{i}"] = {
-                "name": spec.name,
+                "name": spec.device_name,
                 "dtype": ",".join(_NAMES.get(c[spec.name], dtypes.name(c[spec.name])) for c in columns),
                 "format": ",".join(formats[k % len(formats)] for k in range(len(columns))),
                 "paramType": _OCCURRENCES[spec.occurrence],

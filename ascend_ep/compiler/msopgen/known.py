@@ -35,12 +35,8 @@ def filled_in(declared: OpDef, registry: Registry) -> tuple[OpDef, str]:
         found = _definition(declared, registry)
         if found is None:
             near = registry.near_misses("", declared.op, 1)
-            similar = (
-                f"; {', '.join(near[:3])} {'have' if len(near) > 1 else 'has'} similar names" if near else ""
-            )
-            raise NotGenerated(
-                f"its definition has no formula, and no operator of that name is known{similar}"
-            )
+            similar = f" (similar: {', '.join(near[:3])})" if near else ""
+            raise NotGenerated(f"it has no formula, and no operator of that name is known{similar}")
         known = _with_formula(found.opdef)
         if declared.counts is not None or not (declared.inputs or declared.outputs):
             return replace(complete(declared, known), standard=False), found.source

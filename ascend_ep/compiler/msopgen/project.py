@@ -134,7 +134,7 @@ def _proto_header(operator: Operator) -> str:
         for spec in specs:
             types = ", ".join(GE_TYPES[t] for t in dict.fromkeys(c[spec.name] for c in operator.columns))
             mark = prefix[spec.occurrence] if kind == "INPUT" or spec.occurrence == "variadic" else ""
-            lines.append(f"    .{mark}{kind}({spec.name}, TensorType({{{types}}}))")
+            lines.append(f"    .{mark}{kind}({spec.device_name}, TensorType({{{types}}}))")
     lines += [f"    {_proto_attribute(a)}" for a in opdef.attributes]
     return "\n".join([*lines, f"    .OP_END_FACTORY_REG({opdef.op})", "}  // namespace ge", "", "#endif", ""])
 
@@ -173,14 +173,14 @@ def _proto_source(opdef: OpDef, name: str) -> str:
     for spec in opdef.outputs:
         like = next((i for i, s in enumerate(opdef.inputs) if s.variable == spec.variable), 0)
         lines += [
-            f'    TensorDesc {spec.name} = op.GetOutputDescByName("{spec.name}");',
+            f'    TensorDesc {spec.name} = op.GetOutputDescByName("{spec.device_name}");',
             f"    {spec.name}.SetShape(Shape(dims));",
             *(
                 [f"    {spec.name}.SetDataType(op.GetInputDesc({like}).GetDataType());"]
                 if opdef.inputs
                 else []
             ),
-            f'    op.UpdateOutputDesc("{spec.name}", {spec.name});',
+            f'    op.UpdateOutputDesc("{spec.device_name}", {spec.name});',
         ]
     lines += [
         "    return GRAPH_SUCCESS;",

@@ -162,7 +162,7 @@ def definition_map(opdef: OpDef) -> dict[str, Any]:
 
 
 def _tensor(spec: TensorSpec) -> dict[str, Any]:
-    tensor: dict[str, Any] = {"name": spec.name}
+    tensor: dict[str, Any] = {"name": spec.device_name}
     if spec.variable or spec.types:
         tensor["type"] = spec.variable or [dtypes.name(t) for t in spec.types]
     if spec.formats:
