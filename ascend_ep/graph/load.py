@@ -18,7 +18,7 @@ from ascend_ep.errors import AscendError
 from ascend_ep.graph.external_data import ExternalFiles, MemoryReader
 from ascend_ep.graph.old_opsets import modernised
 from ascend_ep.graph.partition import used_values
-from ascend_ep.graph.proto_checks import Limits, check_model, node_tensors
+from ascend_ep.graph.proto_checks import Limits, check_model, is_foreign, node_tensors
 
 #: the most protobuf can hold
 MAX_MODEL_BYTES = 2**31 - 1
@@ -44,7 +44,7 @@ def load_model(
     if base_dir is not None:
         folder = os.fspath(base_dir)
     check_model(proto, where, limits or Limits())
-    proto = modernised(proto, where)
+    proto = without_foreign_types(modernised(proto, where))
     files = ExternalFiles(folder, memory)
     for node in _all_nodes(proto):
         for tensor in node_tensors(node):
@@ -109,6 +109,38 @@ def _all_nodes(proto: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
     yield from proto.graph.node
     for function in proto.functions:
         yield from function.node
+
+
+def without_foreign_types(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """The model without the declared types of maps, sparse tensors and opaque values, for which `onnx_ir` has
+    no word: their nodes are the host's, which infers them."""
+    if not any(is_foreign(info.type) for graph in _graphs(proto) for info in _declared(graph)):
+        return proto
+    changed = onnx.ModelProto()
+    changed.CopyFrom(proto)
+    for graph in _graphs(changed):
+        for info in _declared(graph):
+            if is_foreign(info.type):
+                info.ClearField("type")
+    return changed
+
+
+def _graphs(proto: onnx.ModelProto) -> Iterator[onnx.GraphProto | onnx.FunctionProto]:
+    """The graph, the functions, and all bodies of their nodes."""
+    waiting: list[onnx.GraphProto | onnx.FunctionProto] = [proto.graph, *proto.functions]
+    while waiting:
+        graph = waiting.pop()
+        yield graph
+        for attribute in (a for node in graph.node for a in node.attribute):
+            waiting.extend([attribute.g] if attribute.HasField("g") else [])
+            waiting.extend(attribute.graphs)
+
+
+def _declared(graph: onnx.GraphProto | onnx.FunctionProto) -> Iterator[onnx.ValueInfoProto]:
+    if isinstance(graph, onnx.GraphProto):
+        yield from graph.input
+        yield from graph.output
+    yield from graph.value_info
 
 
 def _internalize(tensor: onnx.TensorProto, files: ExternalFiles) -> None:

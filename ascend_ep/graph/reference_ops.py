@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 from onnx.reference.op_run import OpRun
-from onnx.reference.ops import op_attention, op_cum_sum, op_grid_sample
+from onnx.reference.ops import op_attention, op_cast, op_cum_sum, op_grid_sample
 
 from ascend_ep.graph.reference_quantised import DequantizeLinear
 from ascend_ep.graph.reference_recurrent import GRU, LSTM, RNN
 from ascend_ep.graph.reference_windows import convolve, convolve_transposed, places_of_maxima, pool
+from ascend_ep.opdef.dtypes import SUB_BYTE
 
 
 class Conv(OpRun):
@@ -24,6 +25,16 @@ class Conv(OpRun):
                 a.get("pads"), _text(a.get("auto_pad")),
             ),
         )  # fmt: skip
+
+
+class Cast(OpRun):
+    """To integers of less than a byte with onnxruntime's rounding, of halves away from zero."""
+
+    def _run(self, x: Any, to: Any = None, saturate: Any = None, round_mode: Any = None) -> tuple[Any]:
+        if to in SUB_BYTE and x.dtype.kind == "f":
+            finite = np.where(np.isfinite(x), x, 0)
+            x = np.fmod(np.copysign(np.floor(np.abs(finite) + 0.5), finite), 256).astype(np.int64)
+        return (op_cast.cast_to(x, to, True if saturate is None else saturate, round_mode or "up"),)
 
 
 class CumSum(op_cum_sum.CumSum):
@@ -232,6 +243,7 @@ FAST_OPS: tuple[type[OpRun], ...] = (
     GridSample,
     AveragePool,
     BatchNormalization,
+    Cast,
     DequantizeLinear,
     MaxPool,
     Erf,

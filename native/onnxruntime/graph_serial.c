@@ -39,14 +39,22 @@ static ort_status *write_dims(const ort_shape_info *shape, wire *out) {
     return status;
 }
 
+/* The type of a value, or NULL: onnxruntime knows none for what a function that it has written out left without. */
+static const ort_type_info *known_type(const ort_value_info *value) {
+    const ort_type_info *type = NULL;
+    ort_status *unknown = ort_value_type(value, &type);
+    if (!unknown) return type;
+    ort_release_status(unknown);
+    return NULL;
+}
+
 /* A ValueInfoProto; without a type when onnxruntime knows none, or it isn't a tensor's. */
 static ort_status *write_value(const ort_value_info *value, uint32_t field, wire *out) {
     const char *name;
-    const ort_type_info *type = NULL;
+    const ort_type_info *type = known_type(value);
     const ort_shape_info *shape = NULL;
     int32_t kind = 0, dtype;
     TRY(ort_value_name(value, &name));
-    TRY(ort_value_type(value, &type));
     if (type) TRY(ort_type_kind(type, &kind));
     if (kind == ORT_KIND_TENSOR) TRY(ort_tensor_info(type, &shape));
     size_t mark = wire_open(out, field);

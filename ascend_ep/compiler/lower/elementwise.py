@@ -156,12 +156,17 @@ def _bit_shift(a: Arguments) -> Value:
 
 def _cast(a: Arguments) -> Value:
     """The output's type is the target; its definition says so of Cast (`to`) and CastLike alike. A float8
-    takes its largest number for what is beyond it, unless saturate is 0."""
+    takes its largest number for what is beyond it, unless saturate is 0. Integers of less than a byte round
+    halves away from zero, as in onnxruntime."""
     x, dtype = a.value(0), needed(a.node.outputs, 0).dtype
     largest = dtypes.FLOAT8_LARGEST.get(dtype)
     if largest is not None and a.node.attr("saturate", 1):
         wide = x if x.dtype == dtypes.FLOAT32 else a.program.cast(x, dtypes.FLOAT32)
         return a.program.clip(wide, -largest, largest)
+    if dtype in dtypes.SUB_BYTE and x.dtype in (dtypes.FLOAT32, dtypes.FLOAT64):
+        whole = a.call("trunc", x)
+        is_half = a.call("ge", a.call("abs", x - whole), 0.5)
+        x = whole + a.program.select(is_half, a.call("sign", x), 0)
     return a.program.cast(x, dtype)
 
 

@@ -6,6 +6,7 @@ import onnx
 import onnx_ir as ir
 
 from ascend_ep.graph.facts import Fact
+from ascend_ep.graph.proto_checks import is_foreign
 from ascend_ep.graph.shapes.rule import Call, UnknownShape
 from ascend_ep.graph.shapes.schema_types import find_schema
 from ascend_ep.opdef.definition import OpDef
@@ -79,7 +80,10 @@ def _onnx_inference(call: Call, schema: onnx.defs.OpSchema) -> list[Fact]:
 
 
 def _declare(value: ir.Value, found: onnx.TypeProto) -> None:
-    """Keeps the type of what is no tensor, which no Fact says; the shape of its elements when it is fixed."""
+    """Keeps the type of what is no tensor, which no Fact says; the shape of its elements when it is fixed.
+    `onnx_ir` has no word for a map."""
+    if is_foreign(found):
+        return
     value.type = ir.serde.deserialize_type_proto_for_type(found)
     shape = ir.serde.deserialize_type_proto_for_shape(found)
     value.shape = shape if shape is not None and shape.is_static() else None
