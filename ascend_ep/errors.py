@@ -343,9 +343,7 @@ CODES: dict[str, Code] = {
     "E50050": Code(
         "The native code of [%s] failed: %s.", "Mend its library, or put model.onnx beside the bundle."
     ),
-    "E50051": Code(
-        "The native code of [%s] isn't running (%s); it is started again in %s.", "Try again later."
-    ),
+    "E50051": Code("The native code of [%s] isn't running: %s.", "Try again later."),
     "E50060": Code("Argument [%s] of the deployment is refused: %s.", "See ascend_ep.serving.ray.app."),
 }
 

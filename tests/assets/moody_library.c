@@ -1,6 +1,6 @@
-/* A custom operator that behaves as the value of its first element says: for tests of what runs it.
+/* A custom operator that behaves as its values say: for tests of what runs it.
  *
- * Input: x, float32. Output: 2 * x, unless x[0] is one of these. */
+ * Input: x, float32. Output: 2 * x, unless an element is one of these. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,20 @@
 
 #include "ascend_rt.h"
 
-enum { REFUSES = 1001, FAILS_SILENTLY, CRASHES, ABORTS, EXITS, HANGS, WRITES_PAST, EATS_MEMORY, LEAVES_A_CHILD };
+enum {
+    REFUSES = 1001,
+    FAILS_SILENTLY,
+    CRASHES,
+    ABORTS,
+    EXITS,
+    HANGS,
+    WRITES_PAST,
+    EATS_MEMORY,
+    LEAVES_A_CHILD,
+    CLOSES_FILES,
+    SPEAKS,
+    STOPS
+};
 
 static int32_t infer(asc_custom_call *call) {
     call->out[0] = call->in[0];
@@ -57,6 +70,14 @@ static int32_t behave(const asc_custom_call *call, int64_t mood) {
                 for (;;) pause();
             raise(SIGSEGV);
             return 0;
+        case CLOSES_FILES:
+            for (int fd = 3; fd < 256; fd++) close(fd);
+            for (;;) pause();
+        case SPEAKS:
+            for (int fd = 3; fd < 64; fd++)
+                if (write(fd, "hello", 5) < 0) continue;
+            for (;;) pause();
+        case STOPS: raise(SIGSTOP); return 0;
         default: return 0;
     }
 }
@@ -64,10 +85,13 @@ static int32_t behave(const asc_custom_call *call, int64_t mood) {
 static int32_t compute(const asc_custom_call *call) {
     const float *x = call->in[0].data;
     float *y = call->out[0].data;
-    int64_t n = 1;
+    int64_t n = 1, mood = 0;
     for (int32_t i = 0; i < call->in[0].rank; i++) n *= call->in[0].dims[i];
-    for (int64_t i = 0; i < n; i++) y[i] = 2 * x[i];
-    return behave(call, n > 0 ? (int64_t)x[0] : 0);
+    for (int64_t i = 0; i < n; i++) {
+        y[i] = 2 * x[i];
+        if (x[i] >= REFUSES && x[i] <= STOPS) mood = (int64_t)x[i];
+    }
+    return behave(call, mood);
 }
 
 static const asc_custom_op OP = {

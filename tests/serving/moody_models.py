@@ -1,4 +1,4 @@
-"""Bundles with a library of a user's: 2 * x, or what the Mood does that x[0] is."""
+"""Bundles with a library of a user's: 2 * x, or what the Mood does that an element is."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.opdef.registry import Registry
 from ascend_ep.runtime import trust
+from ascend_ep.runtime.binding import lib, open_model
+from ascend_ep.runtime.bundle import Bundle
 
 SOURCE = Path(__file__).parents[1] / "assets" / "moody_library.c"
 
@@ -33,6 +35,9 @@ class Mood(IntEnum):
     WRITES_PAST = 1007
     EATS_MEMORY = 1008
     LEAVES_A_CHILD = 1009
+    CLOSES_FILES = 1010
+    SPEAKS = 1011
+    STOPS = 1012
 
 
 def library(folder: Path) -> Path:
@@ -53,16 +58,21 @@ def _model(node: onnx.NodeProto, weights: list[onnx.TensorProto]) -> onnx.ModelP
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
 
+def moody_bundle(path: Path, made: Path, model: onnx.ModelProto | None = None) -> None:
+    """Writes the bundle of a model with the operator, alone if none is given; its library is trusted."""
+    options = ConvertOptions(registry=Registry(libraries={"Moody": made}), precision="must_keep_origin_dtype")
+    alone = _model(helper.make_node("Moody", ["x"], ["y"], domain="own"), [])
+    path.write_bytes(convert(model or alone, options).to_bytes())
+    trust.trust([(n.sha256, "") for n in Bundle(open_model(path, flags=lib.ASC_OPEN_NO_NATIVE)).natives])
+
+
 def put_moody(root: Path, name: str, made: Path, *, original: bool) -> Path:
-    """Writes the bundle into a repository, its library trusted; with an ONNX model of the same function or
-    without. Returns its path."""
+    """Writes the bundle into a repository, with an ONNX model of the same function or without. Returns its
+    path."""
     folder = root / name / "1"
     folder.mkdir(parents=True)
-    options = ConvertOptions(registry=Registry(libraries={"Moody": made}))
-    node = helper.make_node("Moody", ["x"], ["y"], domain="own")
     bundle = folder / "model.om"
-    bundle.write_bytes(convert(_model(node, []), options).to_bytes())
-    trust.trust([(n.sha256, "") for n in ascend_ep.InferenceSession(str(bundle)).bundle.natives])
+    moody_bundle(bundle, made)
     if original:
         two = numpy_helper.from_array(np.float32(2), "two")
         onnx.save(_model(helper.make_node("Mul", ["x", "two"], ["y"]), [two]), folder / "model.onnx")

@@ -18,7 +18,12 @@ from .segment import Segment, new_segment, placed
 
 
 class Gone(Exception):
-    """The other end is closed: the process has ended, or is about to."""
+    """The other end is closed: the process has ended, or is about to. begun: whether it may have read what it
+    was sent."""
+
+    def __init__(self, begun: bool = True) -> None:
+        super().__init__()
+        self.begun = begun
 
 
 class Line:
@@ -61,11 +66,16 @@ class Line:
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
+    def close(self) -> None:
+        """Gives its memory back. Nobody uses it any more."""
+        self._socket.close()
+        self._segment = None
+
     def _asked(self, message: Message, descriptors: list[int], until: float) -> Message:
         try:
             send(self._socket, message, descriptors)
         except OSError:
-            raise Gone from None
+            raise Gone(begun=False) from None
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
@@ -90,6 +100,8 @@ def answer_of(line: socket.socket, until: float) -> Message:
         raise TimeoutError
     try:
         message, descriptors = receive(line)
+    except ConnectionResetError:  # it ended before it had read what it was sent
+        raise Gone(begun=False) from None
     except OSError:
         raise Gone from None
     for descriptor in descriptors:

@@ -23,15 +23,17 @@ from ascend_ep.serving.signature import Signature
 from .line import Gone, Line, answer_of
 from .messages import Failed, NewLine, Nonsense, Open, Opened, send
 
-#: For a process that was told to end, or is ending by itself.
+#: For a process that was told to end; for one that seems to be ending by itself.
 _ENDING_SECONDS = 2.0
+_GONE_SECONDS = 0.5
 _MODULE = "ascend_ep.serving.native.main"
 
 
 @dataclass(frozen=True)
 class Opening:
     """What a process opens. version: for people. run_seconds, start_seconds: for a run, and until it can run.
-    memory: bytes that it may allocate. output_bytes: of a run's outputs, at most."""
+    memory: bytes that it may allocate. output_bytes: of a run's outputs, at most. unchanged: whether the
+    files are those that were opened first."""
 
     path: Path
     version: str
@@ -41,6 +43,7 @@ class Opening:
     start_seconds: float
     memory: int
     output_bytes: int
+    unchanged: Callable[[], bool]
 
 
 class NativeProcess:
@@ -76,7 +79,8 @@ class NativeProcess:
         return not (self._ended.is_set() or self._killed_for or self._closing)
 
     def run(self, inputs: Mapping[str, Array]) -> list[Array]:
-        """Raises what the model refuses, and AscendError E50050 when the process doesn't outlive the run."""
+        """Raises what the model refuses, AscendError E50050 when the process doesn't outlive the run, and
+        Gone when it ended before."""
         try:
             line = self._line()
             try:
@@ -84,7 +88,12 @@ class NativeProcess:
             except AscendError:
                 self._give_back(line)
                 raise
+            except BaseException:
+                line.close()
+                raise
         except (Gone, Nonsense, TimeoutError) as failure:
+            if isinstance(failure, Gone) and not failure.begun and self._ended.wait(_GONE_SECONDS):
+                raise
             self._failed(failure, self._opening.run_seconds)
         self._give_back(line)
         return outputs
@@ -135,7 +144,7 @@ class NativeProcess:
                 try:
                     send(self._control, NewLine(), [theirs.fileno()])
                 except OSError:
-                    raise Gone from None
+                    raise Gone(begun=False) from None
             line = Line(ours, self._signature, self._opening.output_bytes)
             self._lines.append(line)
             if self._ended.is_set():
@@ -144,7 +153,10 @@ class NativeProcess:
 
     def _give_back(self, line: Line) -> None:
         with self._lock:
-            self._idle.append(line)
+            if not self._ended.is_set():
+                self._idle.append(line)
+                return
+        line.close()
 
     def _failed(self, failure: Exception, seconds: float) -> NoReturn:
         """Ends the process for that, unless it is what ended, and says why."""
@@ -152,27 +164,34 @@ class NativeProcess:
             self._kill("timeout", f"it took more than {seconds:g} s")
         elif isinstance(failure, Nonsense):
             self._kill("protocol", f"it said what it can't have meant ({failure})")
-        elif not self._ended.wait(_ENDING_SECONDS):
+        elif not self._ended.wait(_GONE_SECONDS):
             self._kill("protocol", "it closed its connection")
         self._ended.wait(_ENDING_SECONDS)
         raise AscendError("E50050", self._opening.version, self.reason) from None
 
     def _kill(self, kind: str, reason: str) -> None:
         self._killed_for = self._killed_for or (kind, reason)
+        with self._lock:
+            if not self._ended.is_set():
+                self._kill_all()
+
+    def _kill_all(self) -> None:
+        """Also what it has started itself. Until it is reaped, its number isn't anybody else's."""
         with contextlib.suppress(OSError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
     def _watch(self) -> None:
-        """Waits for its end, and ends what it has started itself."""
+        """Waits for its end, and cleans up behind it."""
         os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
-        with contextlib.suppress(OSError):  # its number isn't anybody else's before it is reaped
-            os.killpg(self._process.pid, signal.SIGKILL)
-        status = self._process.wait()
-        kind, self.reason = self._killed_for or _end_of(status)
         with self._lock:
+            self._kill_all()
+            kind, self.reason = self._killed_for or _end_of(self._process.wait(), self._closing)
             self._ended.set()
             for line in self._lines:
                 line.hang_up()
+            for line in self._idle:
+                line.close()
+            self._idle.clear()
         if not self._closing:
             self._told(kind, self.reason)
 
@@ -190,8 +209,10 @@ def _started(descriptor: int, version: str) -> subprocess.Popen[bytes]:
         raise AscendError("E50050", version, f"no process can be started ({error.strerror})") from None
 
 
-def _end_of(status: int) -> tuple[str, str]:
+def _end_of(status: int, closing: bool) -> tuple[str, str]:
     """Its kind, and a sentence."""
+    if closing:
+        return "closed", "it was closed"
     if status >= 0:
         return "exit", f"it ended by itself, with exit status {status}"
     try:

@@ -15,6 +15,7 @@ from ascend_ep.runtime.options import NodeArg
 from ascend_ep.serving.request import Array
 from ascend_ep.serving.statistics import ProcessCounts
 
+from .line import Gone
 from .process import NativeProcess, Opening
 
 log = logging.getLogger("ascend_ep.serving")
@@ -22,6 +23,8 @@ log = logging.getLogger("ascend_ep.serving")
 #: Ends of a process within so many seconds, after which the next one has to wait.
 _WINDOW = 60.0
 _FREE = 3
+#: Processes that may end before a run begins.
+_TRIES = 3
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 
 
@@ -48,8 +51,13 @@ class NativeSession:
         """All outputs; `names` is None. Raises AscendError E50050 when the process doesn't outlive the run,
         E50051 while it isn't started again."""
         assert names is None
-        process = self._process
-        return (process if process.alive else self._another()).run(inputs)
+        for _ in range(_TRIES):
+            process = self._process if self._process.alive else self._another()
+            try:
+                return process.run(inputs)
+            except Gone:  # before this run began, which is not to blame
+                continue
+        raise AscendError("E50050", self._opening.version, self._process.reason)
 
     @property
     def alive(self) -> bool:
@@ -71,7 +79,11 @@ class NativeSession:
                 self._process.close()
                 pause = self._pause(time.monotonic())
                 if pause > 0:
-                    raise AscendError("E50051", self._opening.version, self._process.reason, f"{pause:.1f} s")
+                    why = f"{self._process.reason}; it is started again in {pause:.1f} s"
+                    raise AscendError("E50051", self._opening.version, why)
+                if not self._opening.unchanged():
+                    why = f"{self._process.reason}, and the files have changed since it was loaded"
+                    raise AscendError("E50051", self._opening.version, why, fix="Load it again.")
                 self._process = self._start()
             return self._process
 

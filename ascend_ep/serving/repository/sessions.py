@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,10 @@ from ascend_ep.serving.execution.host_model import HostModel
 from ascend_ep.serving.native.process import Opening
 from ascend_ep.serving.native.session import NativeSession
 from ascend_ep.serving.settings import Settings
+
+from . import layout
+from .memory import memory_bytes
+from .stamp import stamp_files
 
 log = logging.getLogger("ascend_ep.serving")
 
@@ -87,7 +90,9 @@ class Sessions:
 
     def _opening(self, options: dict[str, str]) -> Opening:
         settings = self._settings
-        memory = settings.native_memory or int(_machine_bytes() * _SHARE)
+        memory = settings.native_memory or int(memory_bytes() * _SHARE)
+        folder = self._path.parent
+        before = stamp_files(layout.files(folder))
         return Opening(
             self._path,
             self._version,
@@ -97,8 +102,5 @@ class Sessions:
             _START_SECONDS + self._path.stat().st_size / _SLOWEST,
             memory,
             memory,
+            lambda: stamp_files(layout.files(folder)) == before,
         )
-
-
-def _machine_bytes() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
