@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from fused_kernels import fused_kernels
+
+import ascend_ep
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 
 rng = np.random.default_rng(0)
 
@@ -103,3 +109,40 @@ def test_a_product_moves_behind_what_makes_its_addend() -> None:
         onnx.numpy_helper.from_array(rng.standard_normal((16, 40)).astype(np.float32), "w2")
     )
     assert kernels_of(source, **vectors()) == {"matmul": 2, "elementwise": 1}
+
+
+PRODUCTS = ("MatMul(x, {w})", "Gemm(x, {w})", "Gemm(x, {w}, b)")
+FLOORS = (
+    "Add({p}, e)",
+    "Add(e, {p})",
+    "Max({p}, e)",
+    "Clip({p}, e)",
+    "Add({q}, e)",
+    "Max({q}, e)",
+    "Sub({q}, d)",
+)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1e-7, 1e-8, 1e-10, 1e-12, 1e-20, 1e-30])
+def test_what_keeps_a_logarithm_finite_stays(size: float) -> None:
+    """x + 1e-10 and max(x, 1e-10) are not x and relu(x): a logarithm or a quotient may follow."""
+    nodes, outputs, weights = [], [], []
+    for i, (product, floor, last) in enumerate(itertools.product(PRODUCTS, FLOORS, ("Log", "Reciprocal"))):
+        relu = f"q{i} = Relu(p{i})" if "{q}" in floor else ""
+        floored = floor.format(p=f"p{i}", q=f"q{i}")
+        nodes.append(f"p{i} = {product.format(w=f'w{i}')} {relu} f{i} = {floored} y{i} = {last}(f{i})")
+        outputs.append(f"float[3,8] y{i}")
+        weights.append(f"float[4,8] w{i} = {{{','.join([str(i + 1)] * 32)}}}")
+    constants = f"float[8] b = {{{','.join(['0'] * 8)}}}, float e = {{{size}}}, float d = {{-{size}}}"
+    text = f"""<ir_version: 10, opset_import: ["": 17]> g (float[3,4] x) => ({", ".join(outputs)})
+        <{constants}, {", ".join(weights)}> {{ {" ".join(nodes)} }}"""
+    source = onnx.parser.parse_model(text)
+    x = np.array([[0, 0, 0, 0], [1, 2, 3, 4], [0, 0, 0, size]], np.float32)
+    host = onnxruntime.InferenceSession(source.SerializeToString(), providers=["CPUExecutionProvider"])
+    ours = ascend_ep.InferenceSession(
+        convert(source, ConvertOptions(self_check=False, codegen="off")).to_bytes()
+    )
+    for output, result, wanted in zip(
+        outputs, ours.run(None, {"x": x}), host.run(None, {"x": x}), strict=True
+    ):
+        np.testing.assert_allclose(result, wanted, rtol=1e-5, err_msg=output)

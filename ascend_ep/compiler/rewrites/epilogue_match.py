@@ -21,9 +21,11 @@ from .program_expression import Apply, Constant, Expression, Leaf, leaves
 
 Array = NDArray[np.float64]
 MOST_ADDENDS = 2
-#: Where functions are compared: densely where activations bend, and far out where they are straight.
+#: Where functions are compared: densely where activations bend, far out where they are straight, and close to
+#: 0, where a tiny constant shows.
 _FAR = np.array([9.0, 12.5, 20.0, 40.0, 77.0, 1e3, 1e4, 1e10, 1e20, 3.4e38])
-POINTS: Array = np.concatenate([-_FAR[::-1], np.linspace(-8, 8, 129), _FAR])
+_CLOSE = 10.0 ** -np.arange(2, 39)
+POINTS: Array = np.sort(np.concatenate([-_FAR, np.linspace(-8, 8, 129), _FAR, -_CLOSE, _CLOSE]))
 
 
 @dataclass(frozen=True)
@@ -145,6 +147,10 @@ ACTIVATIONS: dict[Activation, Callable[[Array], Array]] = {
 }
 
 
+#: Those that have no constants to round.
+STRAIGHT = frozenset({Activation.NONE, Activation.RELU})
+
+
 def _activation(expression: Expression, head: Expression) -> tuple[Activation, float, float] | None:
     """The activation that the expression is of `head`, with the bounds of a clip."""
     with np.errstate(all="ignore"):
@@ -152,18 +158,23 @@ def _activation(expression: Expression, head: Expression) -> tuple[Activation, f
         if values is None:
             return None
         for activation, function in ACTIVATIONS.items():
-            if _agree(values, function(POINTS)):
+            if _agree(values, function(POINTS), activation not in STRAIGHT):
                 return activation, 0.0, 0.0
         low = float(values[0]) if values[0] > POINTS[0] else -np.inf
         high = float(values[-1]) if values[-1] < POINTS[-1] else np.inf
-        if low < high and _agree(values, np.clip(POINTS, low, high)):
+        if low < high and _agree(values, np.clip(POINTS, low, high), bent=False):
             return Activation.CLIP, low, high
     return None
 
 
-def _agree(a: Array, b: Array) -> bool:
-    """Equal but for constants that exporters round to float32."""
-    return bool(np.allclose(a, b, rtol=1e-6, atol=1e-7))
+def _agree(a: Array, b: Array, bent: bool) -> bool:
+    """Equal but for constants that exporters round to float32.
+
+    The bent ones are small by cancellation, far out. What is straight has no such excuse, and at 0 nothing
+    has: a model adds 1e-10 where a logarithm or a quotient comes next.
+    """
+    near = 1e-7 * np.minimum(np.abs(POINTS), 1) if bent else 0.0
+    return bool(np.all((a == b) | (np.abs(a - b) <= 1e-6 * np.abs(b) + near)))
 
 
 def _evaluate(expression: Expression, head: Expression) -> Array | None:
