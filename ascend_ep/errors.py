@@ -257,6 +257,9 @@ CODES: dict[str, Code] = {
         "The language model gave no correct operator in %s rounds: %s.",
         "Describe the operator more exactly, or write the formula.",
     ),
+    "E42106": Code(
+        "The description contradicts itself: %s", "Correct the formula, or the result that the text states."
+    ),
     # --- ours: TBE files
     "E42111": Code("The TBE file failed: %s.", "Correct the file at this line."),
     "E42112": Code(

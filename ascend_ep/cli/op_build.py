@@ -63,9 +63,9 @@ def add_build_command(commands: Any) -> None:
     add("--output", default=".", metavar="DIR", help="folder of the files (default: .)")
     add(
         "--dtype",
-        default="float32",
         metavar="TYPES",
-        help='element type, or one per input by ";" (default: float32); the other floats are proven as well',
+        help='element type, or one per input by ";" (default: the description\'s, "输入 FP16 Tensor",'
+        " else float32); the other floats are proven as well",
     )
     add(
         "--attr",
@@ -113,7 +113,7 @@ def build_operator(given: argparse.Namespace, environ: Mapping[str, str]) -> Non
             built = build(request, soc, show)
         except AscendError as error:
             interrupt.check()
-            raise at_flag(error, given.input_shape, given.dtype) from None
+            raise at_flag(error, given.input_shape, given.dtype or "float32") from None
     for stage, text in _outcome(built):
         show(stage, text)
 
@@ -140,7 +140,8 @@ def _request(given: argparse.Namespace, environ: Mapping[str, str]) -> Request:
     folder = environ.get(ENVIRONMENT_VARIABLE) or None
     return Request(
         prompt=given.prompt if given.file is None else given.file,
-        inputs=read_inputs(given.input_shape, given.dtype),
+        inputs=read_inputs(given.input_shape, given.dtype or "float32"),
+        is_typed=given.dtype is not None,
         name=given.output_name,
         output=Path(given.output),
         op_type=given.op_type,

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from ascend_ep.errors import AscendError
 from ascend_ep.frontends.functions import takes_one_tensor
 from ascend_ep.frontends.interface import Defaults, Described, camel_case
 from ascend_ep.frontends.language_model import Endpoint, Proof, describe_prose
-from ascend_ep.frontends.mathematics import describe_mathematics, reads_as_mathematics
+from ascend_ep.frontends.mathematics import describe_mathematics
+from ascend_ep.frontends.prose import reads_as_prose
 from ascend_ep.frontends.pseudo_code import describe_pseudo_code
-from ascend_ep.frontends.pseudo_code_text import contains_definition
+from ascend_ep.frontends.pseudo_code_text import contains_definition, without_code
+from ascend_ep.frontends.statements import contradictions, unchecked
 from ascend_ep.frontends.tbe.description import Inputs, describe_tbe
 from ascend_ep.frontends.tbe.detection import is_tbe
 from ascend_ep.opdef.formula_text import MAX_TEXT
@@ -35,19 +38,33 @@ def describe(
     `attributes` are parameters that are attributes, with their defaults. Prose needs `llm`, whose answers
     `prove` judges. A TBE file is code and is run (frontends.tbe), at the element types and shapes `inputs`;
     only a file is, never a text. Raises AscendError: E10410 and E41010 (file), E42001 to E42004, E42101 to
-    E42105, E42111 to E42113.
+    E42106, E42111 to E42113.
     """
     text, where = description_text(prompt)
     if where and is_tbe(text):
         return describe_tbe(text, where, op_type, attributes, inputs)
     if contains_definition(text):
-        return describe_pseudo_code(text, op_type, attributes, where)
-    if reads_as_mathematics(text):
-        return describe_mathematics(text, op_type, attributes, where)
-    if llm is None:
-        shown = [" ".join(text.split())[:100], *_known_forms(text)]
-        raise AscendError("E42103", where=where, details=shown)
-    return describe_prose(text, llm, op_type, attributes, prove)
+        described = describe_pseudo_code(text, op_type, attributes, where)
+        said = f"{without_code(text)}\n{described.opdef.doc}"
+        return _held_to(described, said, where)
+    try:
+        described = describe_mathematics(text, op_type, attributes, where)
+    except AscendError as error:
+        if not reads_as_prose(text):
+            raise
+        if llm is not None:
+            return describe_prose(text, llm, op_type, attributes, prove, inputs)
+        shown = [" ".join(text.split())[:100], *_known_forms(text), f"read as a formula: {error.text}"]
+        raise AscendError("E42103", where=where, details=shown) from None
+    return _held_to(described, text, where)
+
+
+def _held_to(described: Described, text: str, where: str) -> Described:
+    """The operator once it gives the results that the text states. Raises E42106."""
+    wrong = contradictions(described.opdef, text)
+    if wrong:
+        raise AscendError("E42106", wrong[0], where=where, details=wrong[1:4])
+    return replace(described, warnings=(*described.warnings, *unchecked(described.opdef, text)))
 
 
 def _known_forms(text: str) -> list[str]:

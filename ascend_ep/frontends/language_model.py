@@ -1,7 +1,7 @@
 """Prose to an operator: an OpenAI-compatible endpoint is asked for pseudo-code, and its answer distrusted.
 
-The answer goes through the same whitelist as a person's pseudo-code and the same proof; what was
-wrong goes back to the model, for a limited number of rounds. Nothing of an answer is ever executed.
+The answer, whatever form it has (answers), goes through a whitelist and the same proof as a person's; what
+was wrong goes back to the model, for a limited number of rounds.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ascend_ep.errors import AscendError
+from ascend_ep.frontends.answers import describe_answer
 from ascend_ep.frontends.interface import Defaults, Described
-from ascend_ep.frontends.pseudo_code import describe_pseudo_code
-from ascend_ep.frontends.pseudo_code_text import contains_definition
+from ascend_ep.frontends.tbe.description import Inputs
 from ascend_ep.opdef.definition import OpDef
 
 #: Tells what is wrong with an operator, a sentence for each failing case; none: it is right.
@@ -93,6 +93,7 @@ def describe_prose(
     op_type: str | None = None,
     attributes: Defaults | None = None,
     prove: Proof | None = None,
+    inputs: Inputs | None = None,
 ) -> Described:
     """The operator that the model makes of the text, once it passes. Raises E42004, E42104, E42105."""
     if len(text) > MAX_PROMPT:
@@ -101,9 +102,10 @@ def describe_prose(
     faults: Sequence[str] = ()
     for count in range(1, endpoint.rounds + 1):
         answer = ask(endpoint, messages)
-        described, faults = _judged(answer, op_type, attributes, prove)
+        described, faults = _judged(answer, op_type, attributes, prove, inputs)
         if described is not None:
-            note = f"written by {endpoint.model} (round {count}): check what it computes"
+            form = "" if described.kind == "pseudo-code" else f" as {described.kind}"
+            note = f"written by {endpoint.model}{form} (round {count}): check what it computes"
             return replace(described, kind="language model", warnings=(*described.warnings, note))
         messages += [
             {"role": "assistant", "content": answer[:MAX_PROMPT]},
@@ -114,13 +116,15 @@ def describe_prose(
 
 
 def _judged(
-    answer: str, op_type: str | None, attributes: Defaults | None, prove: Proof | None
+    answer: str,
+    op_type: str | None,
+    attributes: Defaults | None,
+    prove: Proof | None,
+    inputs: Inputs | None,
 ) -> tuple[Described | None, Sequence[str]]:
     """The operator of an answer, or what is wrong with it."""
-    if not contains_definition(answer):
-        return None, ["the answer has no def"]
     try:
-        described = describe_pseudo_code(answer, op_type, attributes, "answer")
+        described = describe_answer(answer, op_type, attributes, inputs)
     except AscendError as error:
         return None, [str(error)]
     faults = list(prove(described.opdef))[:20] if prove is not None else []

@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Sequence
-from itertools import pairwise
 
 from ascend_ep.errors import AscendError
 from ascend_ep.frontends.functions import LIBRARY
@@ -40,17 +39,14 @@ from ascend_ep.frontends.mathematics_text import (
     split_clauses,
     tokenize,
 )
+from ascend_ep.frontends.prose import HEADING, is_remark, stated_type
 from ascend_ep.opdef.definition import AttributeValue
 from ascend_ep.opdef.formula_nodes import Names
-from ascend_ep.opdef.formula_text import MAX_TEXT, Token, TokenReader
+from ascend_ep.opdef.formula_text import Token, TokenReader
 
 _EMPTY = Names({}, {}, ())
 _FUNCTIONS = frozenset({*RESERVED, *LIBRARY, *SYNONYMS, "std"})
 _WORDS = RESERVED | {"otherwise", "π", "for"}
-#: `implement Name:` before the formula.
-_HEADING = re.compile(r"\s*(?P<words>[^=\n:：()（）]{1,200})[:：](?!=)\s*(?=\S)")
-
-
 _HEADING_WORDS = (
     *("implement", "define", "write", "use", "using", "with", "the", "a", "an", "of"),
     *("activation", "function", "operator", "op", "kernel", "tbe", "dsl"),
@@ -64,26 +60,12 @@ def describe_mathematics(
     return _Description(text, op_type, attributes or {}, where).read()
 
 
-def reads_as_mathematics(text: str) -> bool:
-    """Whether a text is a formula, not prose: it begins with a definition, or has no words in a row."""
-    if len(text) > MAX_TEXT:
-        return True
-    try:
-        clauses = _Clauses(text, "").clauses
-    except AscendError:
-        return bool(re.match(r"\s*\w+\s*(\([^()]*\)\s*)?[=＝]", text))
-    if not clauses or clauses[0].head:
-        return True
-    words = [t.kind == "name" and t.text not in _WORDS for t in clauses[0].body]
-    return len(clauses) == 1 and len(words) > 1 and not any(a and b for a, b in pairwise(words))
-
-
 class _Clauses(TokenReader):
     """The clauses of a text after its heading."""
 
     def __init__(self, text: str, where: str, attributes: Collection[str] = ()) -> None:
         self.attributes = attributes
-        heading = _HEADING.match(text[:1000])
+        heading = HEADING.match(text[:1000])
         self.heading = heading["words"] if heading else ""
         self.start = heading.end() if heading else 0
         super().__init__(text, where)
@@ -146,6 +128,7 @@ class _Description:
         parameters = self.parameters(main)
         names = as_names(parameters, ())
         parser = MathematicsParser(self.reader, self.definitions, names, self.reader.indices)
+        parser.has_free_names = not main.has_parameters
         results = parser.results(main, len(self.reader.outputs))
         unused = [n for n in self.definitions if n not in parser.used]
         self.warnings += [f"{n} is defined but not used" for n in unused]
@@ -176,12 +159,7 @@ class _Description:
     def remark(self, clause: Clause) -> None:
         """A clause in words: `alpha is a scalar` makes an attribute, other known words nothing."""
         words = " ".join(t.text for t in clause.body)
-        known = re.search(
-            r"learn|parameter|tensor|input|shape|float|fp16|bf16|scalar|attribute|参数|张量|输入|任意|标量|属性|形状",
-            words,
-            re.IGNORECASE,
-        )
-        if not known or any(t.kind == "sign" and t.text in "+-*/^=" for t in clause.body):
+        if not is_remark(words):
             self.reader.fail(
                 "E42001",
                 "formula",
@@ -191,7 +169,7 @@ class _Description:
             )
         if re.search(r"scalar|attribute|标量|属性", words, re.IGNORECASE):
             self.attributes.setdefault(identifier(clause.body[0].text), None)
-        elif not re.search(r"learn|可学习", words, re.IGNORECASE):
+        elif not re.search(r"learn|可学习", words, re.IGNORECASE) and not stated_type(words)[1]:
             self.warnings.append(f"not part of the formula: {words[:100]}")
 
     def defined_name(self, main: Clause) -> str:

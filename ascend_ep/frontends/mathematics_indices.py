@@ -128,7 +128,8 @@ class _Names:
         text = token.text
         if self.known(text) or not text.isalpha():
             return [token]
-        if len(text) > 1 and all(c in self.parameters or c in self.defined for c in text):
+        letters = set(text)
+        if 1 < len(text) == len(letters) and letters <= self.parameters | self.defined:
             return [Token("name", c, token.at + i) for i, c in enumerate(text)]
         starts = [i for i in range(len(text)) if i == 0 or _is_greek(text[i]) != _is_greek(text[i - 1])]
         ends = [*starts[1:], len(text)]

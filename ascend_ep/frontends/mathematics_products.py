@@ -27,6 +27,8 @@ class ProductParser(FormulaParser):
     #: How many signs of absolute values and norms are open: the next one closes.
     bars = 0
     is_latex = False
+    #: Whether every unknown name is an input: then words in a row are no products.
+    has_free_names = False
 
     def is_value(self, token: Token) -> bool:
         """Whether a name is a value that is known here."""
@@ -50,10 +52,19 @@ class ProductParser(FormulaParser):
 
     def begins_factor(self, token: Token) -> bool:
         if token.kind == "name":
+            if self.has_free_names and any(self.is_free_word(t) for t in (self.tokens[self.at - 1], token)):
+                return False
             return token.text not in _WORDS and (self.is_value(token) or self.is_function(token.text))
         if token.kind != "sign":
             return False
         return token.text in ("(", "√", "Σ", "∏") or (token.text in ("|", "‖") and not self.bars)
+
+    def is_free_word(self, token: Token) -> bool:
+        return (
+            token.kind == "name"
+            and len(token.text.partition("_")[0]) > 2
+            and not self.is_function(token.text)
+        )
 
     def check_one_reading(self) -> None:
         """Refuses a product without sign after what it may or may not belong to."""

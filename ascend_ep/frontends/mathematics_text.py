@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ascend_ep.frontends.mathematics_latex import FRACTIONS, LOWERED, LOWERED_LETTERS, RAISED, expand
+from ascend_ep.frontends.statements import without_statements
 from ascend_ep.opdef.formula_text import Token, TokenReader
 
 _CHINESE = "\u4e00-\u9fff"
@@ -50,7 +51,7 @@ _SPELLINGS = {"若": "if", "当": "if", "如果": "if", "when": "if", "否则": 
 
 def tokenize(reader: TokenReader, start: int) -> list[Token]:
     """The tokens of the reader's text from `start` on; their positions are those of the text."""
-    text = reader.text.translate(_SIGNS)
+    text = without_statements(reader.text).translate(_SIGNS)
     tokens = expand(reader, _raw(reader, text[start:], start), lambda part, at: _raw(reader, part, at))
     return _without_brackets(_powers_as_names([*tokens, Token("end", "", len(text))]))
 
@@ -185,6 +186,11 @@ def split_clauses(tokens: Sequence[Token]) -> list[Clause]:
             i = end + 1
             continue
         after = _after_separators(tokens, i)
+        following = tokens[after] if after < len(tokens) else token
+        if following.kind == "name" and following.text in ("else", "otherwise") and body:
+            body.append(Token("name", "else", following.at))  # x if x > 0, otherwise 0
+            i = after + 1
+            continue
         if after > i and _ends_clause(tokens, i, after):
             close()
             i = start = after

@@ -2,7 +2,8 @@
 
 The last function is the operator, functions before it (or inside it) are inlined. Parameters are inputs; one
 with a default (a number, truth value or text) or annotated float, int, bool or str is an attribute; one with
-the default None is an optional input. The body: assignments to names, `if`, `return` of one value or several;
+the default None is an optional input. The body: assignments to names, `if`, `for` over range(...) or a tuple
+(unrolled), `return` of one value or several;
 expressions with the operators of Python, and the functions of pseudo_code_calls with PyTorch's meaning: a
 reduction drops its axis unless keepdim=True. Conversions to float32, float64 or to an input's own type change
 nothing, as all arithmetic is in the compute type; others round. Everything else is refused with its line.
@@ -37,7 +38,9 @@ from ascend_ep.opdef.formula_nodes import Value
 
 _IMPORTS = ("torch", "torch.nn", "torch.nn.functional", "numpy", "math", "typing", "__future__")
 _ANNOTATIONS: dict[str, AttributeType] = {"float": "float", "int": "int", "bool": "bool", "str": "string"}
-_STATEMENTS = "allowed: name = value, if, return"
+_STATEMENTS = "allowed: name = value, if, for over range(...), return"
+#: How many rounds the loops of a text may have together.
+MAX_ROUNDS = 1000
 
 
 def describe_pseudo_code(
@@ -161,15 +164,22 @@ class _PseudoCode(Expressions):
 
     def block(self, statements: Sequence[ast.stmt]) -> list[tuple[str, Thing]] | None:
         """Reads statements to the first return: its values with their names, or None when there is none."""
-        for i, statement in enumerate(statements):
+        left = list(reversed(statements))
+        while left:
+            statement = left.pop()
             if isinstance(statement, ast.Return):
                 return self.returned(statement)
-            if isinstance(statement, ast.If):
-                returned = self.branches(statement, statements[i + 1 :])
-                if returned is not None:
-                    return returned
-            else:
+            if not isinstance(statement, ast.If):
                 self.statement(statement)
+                continue
+            condition = self.condition(statement.test)
+            decided = self.known(condition)
+            if decided is not None:
+                left += reversed(statement.body if decided else statement.orelse)
+                continue
+            returned = self.branches(statement, condition, left[::-1])
+            if returned is not None:
+                return returned
         return None
 
     def returned(self, statement: ast.Return) -> list[tuple[str, Thing]]:
@@ -183,9 +193,11 @@ class _PseudoCode(Expressions):
             return list(zip(("values", "indices"), thing, strict=True))
         return [("", t) for t in thing] if isinstance(thing, tuple) else [("", thing)]
 
-    def branches(self, statement: ast.If, rest: Sequence[ast.stmt]) -> list[tuple[str, Thing]] | None:
+    def branches(
+        self, statement: ast.If, condition: Value, rest: Sequence[ast.stmt]
+    ) -> list[tuple[str, Thing]] | None:
         """Reads both branches; of names that both assign, and of results, the values are chosen between."""
-        condition = self.shared(self.condition(statement.test))
+        condition = self.shared(condition)
         before = dict(self.scope)
         if any(isinstance(n, ast.Return) for n in ast.walk(statement)):
             chosen = self.nested(lambda: self.block([*statement.body, *rest]), statement)
@@ -235,9 +247,57 @@ class _PseudoCode(Expressions):
             isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
         ):
             return
+        elif isinstance(statement, ast.For):
+            self.loop(statement)
         else:
             words = type(statement).__name__.lower()
             self.refuse(statement, f"{words} isn't allowed in an operator", _STATEMENTS.capitalize() + ".")
+
+    def loop(self, statement: ast.For) -> None:
+        """Each round of a loop, one after the other: how many there are is known."""
+        leaving = (ast.Return, ast.Break, ast.Continue)
+        for node in ast.walk(statement):
+            if isinstance(node, leaving):
+                self.refuse(node, f"{type(node).__name__.lower()} isn't allowed in a loop")
+        if statement.orelse:
+            self.refuse(statement.orelse[0], "a loop has no else")
+        for thing in self.rounds(statement.iter):
+            self.rounds_done += 1
+            if self.rounds_done > MAX_ROUNDS:
+                at = self.position(statement)
+                self.fail("E42004", "pseudo-code", f"its loops have more than {MAX_ROUNDS} rounds", at=at)
+            self.assign(statement.target, thing)
+            self.nested(lambda: self.block(statement.body), statement)
+
+    def rounds(self, node: ast.expr) -> Sequence[Thing]:
+        """What the variable of a loop is in each round."""
+        called = node.func if isinstance(node, ast.Call) else None
+        if not isinstance(called, ast.Name) or called.id not in ("range", "enumerate", "zip"):
+            things = self.thing(node)
+            if not isinstance(things, tuple):
+                self.refuse(node, "a loop goes over range(...) or a tuple", "Write for i in range(5).")
+            return things
+        assert isinstance(node, ast.Call)
+        if node.keywords or not node.args:
+            self.refuse(node, f"{called.id} takes values only")
+        at = self.position(node)
+        if called.id == "range":
+            limits = [self.round_number(a) for a in node.args]
+            if len(limits) > 3 or (len(limits) == 3 and not limits[2]):
+                self.refuse(node, "range takes a start, an end and a step")
+            return [self.constant(float(i), at) for i in range(*limits)[: MAX_ROUNDS + 1]]
+        parts = [self.rounds(a) for a in node.args]
+        if called.id == "enumerate":
+            return [(self.constant(float(i), at), thing) for i, thing in enumerate(parts[0])]
+        return list(zip(*parts, strict=False))
+
+    def round_number(self, node: ast.expr) -> int:
+        """A limit of range(): it decides how often the loop is written out, so it must be known."""
+        known = self.known(self.value(node))
+        if not isinstance(known, float) or not known.is_integer() or abs(known) > 1e6:
+            fix = "Write a number: the loop is unrolled before any shape is known."
+            self.refuse(node, "how often the loop goes round isn't known here", fix)
+        return int(known)
 
     def assign(self, target: ast.expr, thing: Thing) -> None:
         if isinstance(target, ast.Tuple | ast.List):

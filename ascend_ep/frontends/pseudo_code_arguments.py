@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from ascend_ep.errors import AscendError
 from ascend_ep.frontends.pseudo_code_text import CodeReader
 from ascend_ep.frontends.pseudo_code_things import NOTHING, Dims, ElementType, Helper, Scope, Thing
 from ascend_ep.opdef import dtypes
-from ascend_ep.opdef.expression import AttributeRef, Cast, Constant
+from ascend_ep.opdef.expression import AttributeRef, Cast, Constant, Program
 from ascend_ep.opdef.formula_nodes import Axes, Value
+from ascend_ep.opdef.specialize import specialize
 
 
 class Arguments(CodeReader):
@@ -22,6 +24,7 @@ class Arguments(CodeReader):
         self.active: list[str] = []
         self.warnings: list[str] = []
         self.depth = 0
+        self.rounds_done = 0
 
     def thing(self, node: ast.expr) -> Thing:
         """What an expression is."""
@@ -51,6 +54,17 @@ class Arguments(CodeReader):
         if not isinstance(number, float) or not number.is_integer() or abs(number) > 100:
             self.fail("E42101", "expected a small whole number", at=value.at)
         return sign * int(number)
+
+    def known(self, value: Value) -> float | bool | str | None:
+        """The number or truth value that this always is; None when it depends on inputs or attributes."""
+        if isinstance(value.node, Constant):
+            return value.node.value
+        program = Program(tuple(self.lets), (("known", value.node),))
+        try:
+            result = specialize(program, {}, ()).outputs[0][1]
+        except AscendError:
+            return None
+        return result.value if isinstance(result, Constant) else None
 
     def axis(self, node: ast.expr | Value) -> int | AttributeRef:
         """An axis: a number or an attribute of type int."""

@@ -29,6 +29,13 @@ def code_of(text: str) -> str:
     return _indented(textwrap.dedent(chosen if chosen is not None else text).strip("\n"))
 
 
+def without_code(text: str) -> str:
+    """What is said around the code: outside of fenced blocks, or in its comments."""
+    if any(contains_definition(m[1]) for m in _FENCE.finditer(text)):
+        return _FENCE.sub("\n", text)
+    return "\n".join(line.partition("#")[2] for line in text.split("\n"))
+
+
 def _indented(text: str) -> str:
     """Gives a body its indentation back when the line after `def ...:` has lost it."""
     lines = text.split("\n")

@@ -253,6 +253,8 @@ def formula(text: str) -> str:
         ("y_i = x_i / Σ_j x_j", "y = x/sum(x, axis=-1)"),
         ("f(x, W_q) = W_q x", "y = W_q*x"),
         ("f(x) = tanh x + 1", "y = tanh(x) + 1"),
+        ("f(x) = x if x > 0, else 0.1x", "y = where(x > 0, x, 0.1*x)"),
+        ("f(x) = x if x > 0; otherwise a, where a = 0.1x", "y = where(x > 0, x, 0.1*x)"),
     ],
 )
 def test_as_people_write(text: str, expected: str | None) -> None:

@@ -205,7 +205,11 @@ def test_attributes_given_from_outside() -> None:
         ("def f(x): return (lambda: x)()", "can be called", 1, 17),
         ("def f(x): return [v for v in x]", "ListComp isn't allowed", 1, 17),
         ("def f(x):\n  while x: x = 1\n  return x", "while isn't allowed", 2, 2),
-        ("def f(x):\n  for i in x: pass\n  return x", "for isn't allowed", 2, 2),
+        ("def f(x):\n  for i in x: pass\n  return x", "a loop goes over range", 2, 11),
+        ("def f(x):\n  for i in range(x.shape[0]): x = x + i\n  return x", "isn't known here", 2, 17),
+        ("def f(x, n=3):\n  for i in range(n): x = x + i\n  return x", "isn't known here", 2, 17),
+        ("def f(x):\n  for i in range(2):\n    break\n  return x", "break isn't allowed", 3, 4),
+        ("def f(x):\n  while x > 0: x = x - 1\n  return x", "while isn't allowed", 2, 2),
         ("def f(x):\n  x.a = 1\n  return x", "only names", 2, 2),
         ("def f(x):\n  open('a')\n  return x", "expr isn't allowed", 2, 2),
         ("def f(x): return f(x - 1)", "calls itself", 1, 17),
@@ -322,3 +326,38 @@ def test_any_body_is_an_operator_or_an_error(body: str) -> None:
     except AscendError:
         return
     assert isinstance(described.opdef.semantics, Formula)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for i in range(5):\n        x = x * 0.5 + i\n    return x",
+        "y = 0 * x\n    for k in range(1, 8, 2):\n        y = y + x**k / k\n    return y",
+        "for i in range(3):\n        if i % 2 == 0:\n            x = torch.tanh(x)\n        elif i == 1:\n"
+        "            x = x + 1\n        else:\n            z = x\n    return x",
+        "n = 2 * 2\n    total = 0\n    for i in range(n):\n        for j in range(i):\n"
+        "            total = total + i * j * x\n    return total",
+        "for i, (a, b) in enumerate(zip((1.0, 2.0, 3.0), [0.5, 0.25, 0.125])):\n"
+        "        x = x * a + b * i\n    return x",
+        "for w in (0.1, 0.2):\n        x += w * x\n    return x",
+    ],
+)
+def test_loops_are_written_out(body: str) -> None:
+    text = f"def f(x):\n    {body}"
+    names: dict[str, Callable[..., torch.Tensor]] = {}
+    exec(text, {"torch": torch}, names)
+    (result,) = evaluate(describe_pseudo_code(text).opdef, [X.numpy()])
+    np.testing.assert_allclose(result, names["f"](X).numpy(), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "for i in range(10**6): x = x + 1",
+        "for i in range(100):\n    for j in range(100):\n      x = x",
+        "for i in range(900): x = torch.tanh(x + i) * x + x",
+    ],
+)
+def test_loops_have_limits(loop: str) -> None:
+    with pytest.raises(AscendError, match="E42004"):
+        describe_pseudo_code(f"def f(x):\n  {loop}\n  return x")

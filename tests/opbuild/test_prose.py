@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler
@@ -160,6 +161,64 @@ def test_no_server_and_no_endpoint(build: Run, ask: Run, model: Callable[..., Mo
     assert (status, err[:6]) == (1, "E42103")
     assert "no language model is configured" in err
     assert "Write a formula such as Swish(x) = x*sigmoid(x), or give --llm-url" in err
+
+
+TBE = """```python
+import te.lang.cce
+from te import tvm
+from topi import generic
+
+def swish(x, y, kernel_name="swish"):
+    data = tvm.placeholder(x.get("shape"), name="data", dtype=x.get("dtype"))
+    down = te.lang.cce.vadds(te.lang.cce.vexp(te.lang.cce.vmuls(data, -1.0)), 1.0)
+    res = te.lang.cce.vdiv(data, down)
+    with tvm.target.cce():
+        schedule = generic.auto_schedule(res)
+    te.lang.cce.cce_build_code(schedule, {"name": kernel_name, "tensor_list": [data, res]})
+```"""
+
+
+def test_an_answer_in_tbe_is_built(ask: Run, model: Callable[..., Model], tmp_path: Path) -> None:
+    served = model(TBE)
+    status, out, err = ask(served)
+    assert status == 0, err
+    assert "written by coder as TBE DSL (round 1)" in out
+    assert len(served.requests) == 1
+    check_swish(tmp_path)
+
+
+def test_a_contradiction_is_an_error_before_anything_is_built(build: Run, tmp_path: Path) -> None:
+    flags = ("--input_shape", "[4]")
+    status, _, err = build("--prompt", "f(x) = x*sigmoid(x), f(1) = 0.9", *flags)
+    assert (status, err[:6]) == (1, "E42106")
+    assert "The description says f(1) = 0.9; the function gives 0.731059." in err
+    assert not list(tmp_path.rglob("*.so"))
+
+
+@pytest.mark.parametrize(
+    ("prompt", "flags", "dtype", "said"),
+    [
+        ("Twice(x) = 2x, 输入 FP16 Tensor", (), "float16", "note: built for float16"),
+        ("Twice(x) = 2x, half precision input", (), "float16", "note: built for float16"),
+        ("Twice(x) = 2x, x is a bfloat16 tensor", (), "bfloat16", "note: built for bfloat16"),
+        (
+            "Twice(x) = 2x, 输入 FP16 Tensor",
+            ("--dtype", "float32"),
+            "float32",
+            "warning: the description says",
+        ),
+        ("Twice(x) = 2x", (), "float32", ""),
+    ],
+)
+def test_the_type_that_the_prompt_names(
+    build: Run, tmp_path: Path, prompt: str, flags: tuple[str, ...], dtype: str, said: str
+) -> None:
+    status, out, err = build("--prompt", prompt, "--input_shape", "[8]", *flags)
+    assert status == 0, err
+    assert said in out
+    assert "not part of the formula" not in out
+    (kernel,) = (tmp_path / "out" / "kernel_meta").glob("twice.json")
+    assert json.loads(kernel.read_text())["inputs"][0]["dtype"] == dtype
 
 
 def test_the_endpoint_from_the_environment(build: Run, model: Callable[..., Model]) -> None:

@@ -21,8 +21,11 @@ from ascend_ep.errors import AscendError
 from ascend_ep.frontends.description import describe, description_text
 from ascend_ep.frontends.interface import Defaults
 from ascend_ep.frontends.language_model import Endpoint
+from ascend_ep.frontends.prose import stated_type
 from ascend_ep.opdef.attributes import bind_attributes
 from ascend_ep.opdef.definition import AttributeValue, OpDef
+from ascend_ep.opdef.dtypes import COMPUTE_FLOATS
+from ascend_ep.opdef.dtypes import name as dtype_name
 from ascend_ep.opdef.formula import formula_program
 from ascend_ep.opdef.infer import infer
 from ascend_ep.opdef.registry import ENVIRONMENT_VARIABLE
@@ -45,7 +48,8 @@ Show = Callable[[str, str], None]
 
 @dataclass(frozen=True)
 class Request:
-    """What to build. inputs: element type and dims of each. search_seconds 0: the cost model decides alone.
+    """What to build. inputs: element type and dims of each; is_typed: the types are meant, whatever the
+    description says. search_seconds 0: the cost model decides alone.
 
     output: the folder of the files; installed: $ASCEND_CUSTOM_OPS, or None. name: of the files, or "" for the
     operator's type in small letters. ascend_c: see prove.
@@ -53,6 +57,7 @@ class Request:
 
     prompt: str
     inputs: tuple[TensorSpec, ...]
+    is_typed: bool = True
     name: str = ""
     output: Path = Path(".")
     op_type: str | None = None
@@ -82,6 +87,7 @@ def build(request: Request, soc: Soc, show: Show, make: Generate = generate) -> 
     Raises AscendError: those of describe, E41011 and E41012 (inputs), E43001 and E43002 (compiler), E43101
     (another definition is there), E43102 (the proof failed), E43104 (folders), E43106 (no code).
     """
+    request = _typed(request, show)
     opdef = _described(request, soc, show)
     name = request.name or snake_case(opdef.op)
     for folder, place, in_force in (
@@ -129,6 +135,25 @@ def build(request: Request, soc: Soc, show: Show, make: Generate = generate) -> 
         request.force,
     )
     return Built(opdef, report, found, measured, files)
+
+
+def _typed(request: Request, show: Show) -> Request:
+    """The request with the element type that the description gives its inputs, unless it was given one."""
+    text, file = description_text(request.prompt)
+    stated, named = (None, []) if file else stated_type(text)
+    wanted = {t.dtype for t in request.inputs if t.dtype in COMPUTE_FLOATS}
+    if stated is None and len(named) < 2:
+        return request
+    names = " and ".join(map(dtype_name, named))
+    if stated is None or request.is_typed:
+        if set(named) != wanted:
+            which = " and ".join(dtype_name(t.dtype) for t in request.inputs)
+            show("expression", f"warning: the description says {names}; built for {which} (--dtype)")
+        return request
+    inputs = tuple(replace(t, dtype=stated) if t.dtype in COMPUTE_FLOATS else t for t in request.inputs)
+    if inputs != request.inputs:
+        show("expression", f"note: built for {names}, as the description says; --dtype says otherwise")
+    return replace(request, inputs=inputs)
 
 
 def _described(request: Request, soc: Soc, show: Show) -> OpDef:

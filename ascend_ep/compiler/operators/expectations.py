@@ -16,9 +16,9 @@ from ascend_ep.compiler.proof.cases import small_cases
 from ascend_ep.compiler.proof.harness import Array, Case
 from ascend_ep.compiler.proof.subject import Subject
 from ascend_ep.errors import AscendError
+from ascend_ep.frontends.statements import contradictions
 from ascend_ep.opdef.attributes import bind_attributes
 from ascend_ep.opdef.definition import AttributeValue, Formula, OpDef
-from ascend_ep.opdef.formula_nodes import FUNCTIONS
 from ascend_ep.opdef.loader import load_definitions
 from ascend_ep.opdef.places import schema_root
 from ascend_ep.opdef.reference import evaluate
@@ -26,10 +26,6 @@ from ascend_ep.opdef.reference import evaluate
 #: Results further apart are another function; usual approximations of one are nearer.
 TOLERANCE = 2e-3
 CASES = 4
-_NUMBER = r"-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?"
-_STATED = re.compile(
-    rf"([A-Za-z_]\w*)\(\s*({_NUMBER}(?:\s*,\s*{_NUMBER})*)\s*\)\s*(?:=|≈|→|->|is|为|等于)\s*({_NUMBER})"
-)
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9]{2,}")
 
 
@@ -44,7 +40,7 @@ class Expectations:
     def faults(self, subject: Subject) -> list[str]:
         """Sentences about results that aren't what they should be; none: nothing speaks against it."""
         opdef = subject.opdef
-        wrong = [*_against_statements(opdef, self.prose), *_against_known(opdef.op, subject)]
+        wrong = [*contradictions(opdef, self.prose), *_against_known(opdef.op, subject)]
         return wrong or self._doubts(subject)
 
     def _doubts(self, subject: Subject) -> list[str]:
@@ -57,25 +53,6 @@ class Expectations:
                 self._asked.add(text)
                 return [*wrong, "Answer the same again if the description means something else."]
         return []
-
-
-def _against_statements(opdef: OpDef, prose: str) -> list[str]:
-    """Results that the prose states, `swish(1) = 0.731`, as exactly as it states them."""
-    wrong = []
-    for name, arguments, stated in _STATED.findall(prose):
-        values = [np.array([float(a)]) for a in arguments.split(",")]
-        if (name.casefold() != opdef.op.casefold() and name in FUNCTIONS) or len(values) != len(opdef.inputs):
-            continue
-        try:
-            got = float(np.ravel(evaluate(opdef, values)[0])[0])
-        except (AscendError, IndexError):
-            continue
-        digits = len(stated.partition(".")[2]) if "e" not in stated.casefold() else 6
-        if not abs(got - float(stated)) <= 0.51 * 10.0**-digits + 1e-6 * abs(got):
-            wrong.append(
-                f"The description says {name}({arguments}) = {stated}; the function gives {got:.6g}."
-            )
-    return wrong
 
 
 def _against_known(name: str, subject: Subject) -> list[str]:

@@ -38,9 +38,10 @@ def describe_tbe(
     op_type: str | None = None,
     attributes: Defaults | None = None,
     inputs: Inputs | None = None,
+    confined: bool = False,
 ) -> Described:
-    """The operator of a TBE file, which is run. `inputs`: element type and shape of each, for one kernel; the
-    operator is for every shape and floating-point type with which the file computes the same.
+    """The operator of a TBE file, which is run, `confined` to computing when nobody vouches for it.
+    `inputs`: element type and shape of each, for one kernel; the operator is for every shape and floating-point type with which the file computes the same.
 
     Raises AscendError: E42111 (the file failed), E42112 (it has no expression), E42113 (it was stopped),
     E42001 to E42004 (too large).
@@ -50,7 +51,7 @@ def describe_tbe(
     shapes, kinds = tuple(s for _, s in sample), tuple(t for t, _ in sample)
     given = {k: _listed(v) for k, v in (attributes or {}).items() if v is not None}
     listed = jobs(Job("base", shapes, kinds, given))
-    answer = run_file(Path(where), text, [j.request() for j in listed])
+    answer = run_file(Path(where), text, [j.request() for j in listed], confined=confined)
     signature, found = read_answer(answer.data, where)
     runs = list(zip(listed, found, strict=False))
     base = _base(runs, where)
@@ -61,7 +62,9 @@ def describe_tbe(
     parts.choose_types(runs, kinds)
     if values:
         varied = attribute_jobs(Job("base", shapes, kinds, values), base.recording.compared)
-        again = run_file(Path(where), text, [listed[0].request(), *(j.request() for j in varied)])
+        again = run_file(
+            Path(where), text, [listed[0].request(), *(j.request() for j in varied)], confined=confined
+        )
         parts.fix_attributes(varied, read_answer(again.data, where)[1][1:])
     return Described(parts.opdef(op_type, where), "TBE DSL", tuple(dict.fromkeys(parts.warnings)))
 

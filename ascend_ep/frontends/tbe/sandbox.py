@@ -35,11 +35,16 @@ class Answer:
 
 
 def run_file(
-    path: Path, text: str, jobs: Sequence[Mapping[str, Any]], seconds: float = WALL_SECONDS
+    path: Path,
+    text: str,
+    jobs: Sequence[Mapping[str, Any]],
+    seconds: float = WALL_SECONDS,
+    confined: bool = False,
 ) -> Answer:
     """Runs `text` as the file `path` and its operator once for each job.
 
-    The process can do what its user can; it ends after `seconds`, CPU_SECONDS of computing or MEMORY_BYTES.
+    The process can do what its user can, unless it is `confined` to computing (toolkit.confinement); it
+    ends after `seconds`, CPU_SECONDS of computing or MEMORY_BYTES.
     Raises E42113 when it was stopped or died, saying by what.
     """
     read, write = os.pipe()
@@ -62,7 +67,7 @@ def run_file(
         ) from None
     finally:
         os.close(write)
-    request = json.dumps({"text": text, "jobs": list(jobs)}).encode()
+    request = json.dumps({"text": text, "jobs": list(jobs), "confined": confined}).encode()
     try:
         answered, printed, late = _exchange(process, request, read, time.monotonic() + seconds)
     finally:

@@ -18,6 +18,7 @@ from typing import Any
 
 from ascend_ep.frontends.tbe.toolkit import nodes, tensors
 from ascend_ep.frontends.tbe.toolkit.building import cases_of
+from ascend_ep.frontends.tbe.toolkit.confinement import confine
 from ascend_ep.frontends.tbe.toolkit.entry import Entry, call, describe_parameters, find_entry
 from ascend_ep.frontends.tbe.toolkit.failure import WARNINGS, DslError, Inexpressible
 from ascend_ep.frontends.tbe.toolkit.formula import bound_inputs, formula_text
@@ -31,6 +32,8 @@ def main(arguments: Sequence[str]) -> None:
     """`file`, and the number of the descriptor that takes the answer."""
     path, answer = Path(arguments[0]), int(arguments[1])
     request = json.load(sys.stdin)
+    if request.get("confined"):
+        confine(answer)
     result = run_file(path, request["text"], request["jobs"])
     with os.fdopen(answer, "w", encoding="utf-8") as stream:
         json.dump(result, stream)
