@@ -11,13 +11,16 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from model_zoo import inputs, packages, runner
 from model_zoo.agreement import WRONG, error, plain
 from model_zoo.catalogue import MODELS
+from model_zoo.end_to_end import differences
 from model_zoo.inputs import Slot, Undeclared, draw
 from model_zoo.model import Model
 from model_zoo.outcome import Outcome
+from model_zoo.put_in import put_in
 from model_zoo.table import summary, table
 
 MODEL = Model("some-package==1.0", "some/model.onnx", "text")
@@ -185,3 +188,29 @@ def test_a_model_goes_through_every_step(tmp_path: Path) -> None:
     assert found.failures() == []
     assert list(found.steps) == judged
     assert len(found.errors("own")) == len(found.errors("inside")) == inputs.DRAWS
+
+
+@pytest.mark.parametrize(
+    ("found", "places"),
+    [
+        ({"text": ["a", 1.0004], "n": 3}, []),
+        ({"text": ["b", 1.0], "n": 3}, ["result.text[0]"]),
+        ({"text": ["a", 1.1], "n": 4}, ["result.text[1]", "result.n"]),
+        ({"text": ["a"], "n": 3}, ["result.text"]),
+        ({"text": ["a", math.nan], "n": 3}, ["result.text[1]"]),
+        ({"n": 3}, ["result"]),
+    ],
+)
+def test_results_of_programs_differ_where_they_say(found: object, places: list[str]) -> None:
+    assert [d.partition(":")[0] for d in differences({"text": ["a", 1.0], "n": 3}, found)] == places
+
+
+def test_sessions_of_a_program_get_ascend_whatever_they_ask_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(onnxruntime, "InferenceSession", onnxruntime.InferenceSession)  # restored afterwards
+    taken = put_in()
+    text = '<ir_version: 8, opset_import: ["": 17]> g (float[N] x) => (float[N] y) { y = Relu(x) }'
+    model = onnx.parser.parse_model(text).SerializeToString()
+    options = onnxruntime.SessionOptions()
+    session = onnxruntime.InferenceSession(model, options, ["CPUExecutionProvider"])
+    assert session.run(None, {"x": np.array([-1, 2], np.float32)})[0].tolist() == [0, 2]
+    assert taken() == [(1, 1)]

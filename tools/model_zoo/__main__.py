@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from model_zoo.catalogue import MODELS
+from model_zoo.end_to_end import PROGRAMS, run_program
 from model_zoo.model import Model
 from model_zoo.outcome import Outcome
 from model_zoo.packages import NotToBeHad, default_cache, unpacked
@@ -30,6 +31,8 @@ def main() -> int:
         for model in chosen:
             print(f"{model.name:50} {model.kind:16} {model.package}")
         return 0
+    if given.end_to_end:
+        return _programs(given.only, given.cache)
     steps = [s for s in STEPS if given.default or not s.endswith("_default")]
     outcomes = _try_all(chosen, given.cache, given.jobs, steps)
     if given.json:
@@ -48,6 +51,11 @@ def _arguments() -> argparse.Namespace:
         "--only", nargs="*", default=["*"], help="models by name, e.g. 'silero-vad/*' '*det_infer'"
     )
     parser.add_argument("--list", action="store_true", help="show the models and end")
+    parser.add_argument(
+        "--end-to-end",
+        action="store_true",
+        help="whole programs of five packages instead, with AscendEP put in",
+    )
     parser.add_argument("--jobs", type=int, default=1, help="models at a time (default 1)")
     parser.add_argument("--cache", type=Path, default=default_cache(), help="folder of what is downloaded")
     parser.add_argument(
@@ -58,6 +66,25 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--json", type=Path, help="write what was found to this file")
     return parser.parse_args()
+
+
+def _programs(patterns: Sequence[str], cache: Path) -> int:
+    """Those whose name or package matches."""
+    status = tried = 0
+    for program in PROGRAMS:
+        if not any(fnmatch.fnmatch(name, p) for name in (program.name, program.package) for p in patterns):
+            continue
+        try:
+            wrong = run_program(program, cache)
+        except NotToBeHad as error:
+            print(f"{program.name}: not to be had: {error}")
+            continue
+        tried += 1
+        print(f"{program.name} ({program.package}): {'; '.join(wrong[:5]) or 'the same with AscendEP'}")
+        status |= bool(wrong)
+    if not tried:
+        print("skipped: no package could be downloaded")
+    return status
 
 
 def _try_all(models: Sequence[Model], cache: Path, jobs: int, steps: Sequence[str]) -> list[Outcome]:
