@@ -47,6 +47,8 @@ def convert_operators(given: Mapping[str, str], words: Sequence[str]) -> None:
         ]
         for index, (desc, (model, ranges)) in enumerate(zip(operators, models, strict=True)):
             conversion = convert(model, replace(options, symbol_ranges=ranges))
+            if wrong := conversion.dropped_shapes:
+                raise AscendError("E19014", wrong[0], desc.op, "the operator's output has another shape")
             target = folder / f"{desc.file_name(index)}.om"
             print_table(conversion)
             conversion.write(target)

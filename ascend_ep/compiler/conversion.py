@@ -28,6 +28,7 @@ from ascend_ep.compiler.writing.model_def import model_def
 from ascend_ep.compiler.writing.weight_files import WeightFiles
 from ascend_ep.compiler.writing.writer import write_bytes, write_file
 from ascend_ep.errors import AscendError
+from ascend_ep.graph.declared import dropped_shapes
 from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.fusion.ledger import Outcome
 from ascend_ep.opdef.dims import static
@@ -41,6 +42,7 @@ from . import samples
 from .convert_options import ConvertOptions, Source
 from .partition_table import PartitionRow
 from .plan import Native, NativePartition, Plan
+from .samples import OtherShapes
 from .self_check import (
     NoSamples,
     UnfitSizes,
@@ -54,6 +56,9 @@ from .self_check import (
 )
 
 T = TypeVar("T")
+
+#: Shapes that a warning names.
+SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -79,13 +84,27 @@ class Conversion:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes the bundle, having verified and run it. Raises AscendError; then no file is left."""
+        self._warn_of_shapes()
         self.options.progress("writing")
         self._sampled(lambda: self._write(Path(path)))
         self._trust(_natives(self.plan))
 
+    @property
+    def dropped_shapes(self) -> list[str]:
+        """What the model declares of shapes and its nodes contradict; the bundle has what the nodes give."""
+        return dropped_shapes(self.model)
+
+    def _warn_of_shapes(self) -> None:
+        if said := self.dropped_shapes:
+            shown = "; ".join(said[:SHOWN]) + (f"; and {len(said) - SHOWN} more" if len(said) > SHOWN else "")
+            text = f"shapes that the model declares and its nodes contradict don't count: {shown}"
+            warnings.warn(text, RuntimeWarning, stacklevel=3)
+
     def _sampled(self, write: Callable[[], T]) -> T:
         """Writes with samples of sizes that the model takes, or with none."""
         try:
+            return write()
+        except OtherShapes:
             return write()
         except UnfitSizes as error:
             if error.__cause__ is not None and _is_static(self.plan):
@@ -121,6 +140,7 @@ class Conversion:
 
     def to_bytes(self) -> bytes:
         """The bundle in memory, verified and run. Of its code, what was generated here becomes trusted."""
+        self._warn_of_shapes()
         soc = self.options.soc_version
         written = self._sampled(lambda: write_bytes(self.plan, self.model_def, soc, self._check))
         self._trust([n for n in _natives(self.plan) if n.generated])
@@ -146,6 +166,7 @@ class Conversion:
         """Verifies and runs what was written; the bytes of the sample outputs."""
         self.options.progress("checking")
         results = run_samples(written, self.plan)
+        samples.check_shapes(self.plan, results)
         wanted = self.options.self_check
         if results and wanted is None and (why := too_many(self.model)):
             say_shortened(why)

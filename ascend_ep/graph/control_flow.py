@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import onnx_ir as ir
 
-from ascend_ep.graph.declared import contradicts, declared_fact
+from ascend_ep.graph.declared import declared_fact
 from ascend_ep.graph.facts import Fact, Facts
 from ascend_ep.graph.naming import fresh_symbol
 from ascend_ep.opdef.dims import Dim, DimExpr
@@ -19,16 +19,7 @@ ROUNDS = 3  #: in which the shape of what a loop carries has to settle
 
 
 def infer_control_flow(node: ir.Node, version: int, facts: Facts, infer: InferBody) -> list[Fact]:
-    """The facts of the outputs of a node of OPERATORS: unknown where bodies disagree or shapes change, or
-    where the model declares another shape, as exporters sometimes do wrongly."""
-    results = _infer(node, version, facts, infer)
-    return [
-        Fact(f.dtype) if contradicts(f, declared_fact(v)) else f
-        for f, v in zip(results, node.outputs, strict=True)
-    ]
-
-
-def _infer(node: ir.Node, version: int, facts: Facts, infer: InferBody) -> list[Fact]:
+    """The facts of the outputs of a node of OPERATORS: unknown where bodies disagree or shapes change."""
     bodies = [a.as_graph() for a in node.attributes.values() if a.type == ir.AttributeType.GRAPH]
     inputs = [Fact() if v is None else Fact(facts[v].dtype, facts[v].dims) for v in node.inputs]
     if node.op_type == "If" and len(bodies) == 2:
@@ -105,15 +96,15 @@ def _settle(
         joined += held[len(joined) :]
         if [(f.dtype, f.dims) for f in joined] == [(f.dtype, f.dims) for f in held]:
             return held, outs
-        held = joined if left > 1 else [Fact(f.dtype) for f in joined]
-    return [Fact(f.dtype) for f in held], [Fact(f.dtype) for f in outs]
+        held = joined if left > 1 else [Fact(f.dtype, varies=f.varies) for f in joined]
+    return ([Fact(f.dtype, varies=f.varies) for f in held], [Fact(f.dtype, varies=f.varies) for f in outs])
 
 
 def _common(a: Fact, b: Fact, value: ir.Value) -> Fact:
     """What two facts agree on; a dimension they don't is one of `value`'s own."""
     dtype = a.dtype if a.dtype == b.dtype else 0
     if a.dims is None or b.dims is None or len(a.dims) != len(b.dims):
-        return Fact(dtype)
+        return Fact(dtype, varies=a.varies or b.varies or None not in (a.dims, b.dims))
     return Fact(
         dtype,
         [
@@ -140,5 +131,5 @@ def _axes(node: ir.Node, name: str, count: int) -> list[int]:
 
 def _padded(facts: list[Fact], count: int) -> list[Fact]:
     """Facts of their own, one for each of `count` outputs."""
-    own = [Fact(f.dtype, f.dims) for f in facts[:count]]
+    own = [Fact(f.dtype, f.dims, varies=f.varies) for f in facts[:count]]
     return own + [Fact() for _ in range(count - len(own))]

@@ -52,6 +52,21 @@ def contradicts(fact: Fact, declared: Fact) -> bool:
     )
 
 
+#: Where a model keeps what `drop_shape` was told.
+_DROPPED = "ascend_ep.dropped_shapes"
+
+
+def drop_shape(model: ir.Model, value: ir.Value, text: str) -> None:
+    """The shape declared of `value` is wrong, as `text` says: it counts no more, as in onnxruntime."""
+    model.meta.setdefault(_DROPPED, {}).setdefault(value.name or "", text)
+    value.shape = None
+
+
+def dropped_shapes(model: ir.Model) -> list[str]:
+    """What `drop_shape` was told of values of this model."""
+    return list(model.meta.get(_DROPPED, {}).values())
+
+
 #: Operators whose result has the shape of their first input.
 _SAME_SHAPE = frozenset(
     {"Abs", "Cast", "CastLike", "Exp", "Identity", "Log", "Neg", "Relu", "Sigmoid", "Sqrt", "Tanh"}

@@ -27,10 +27,11 @@ class Fact:
     `dtype`: ONNX element type; 0 when unknown or not a tensor. `dims`: None when the rank is unknown.
     `const`: the elements, for initializers and whatever follows from them (loaded when first asked for).
     `shape_value`: for integers and booleans (as 0 and 1), the elements in row-major order when all are known
-    as Dims; those of a small constant too.
+    as Dims; those of a small constant too. `varies`: of an unknown rank that is another at other sizes or
+    data, whatever the model declares.
     """
 
-    __slots__ = ("_array", "_shape_value", "dims", "dtype", "tensor")
+    __slots__ = ("_array", "_shape_value", "dims", "dtype", "tensor", "varies")
 
     def __init__(
         self,
@@ -38,8 +39,10 @@ class Fact:
         dims: Sequence[Dim] | None = None,
         shape_value: Sequence[Dim] | None = None,
         tensor: ir.TensorProtocol | None = None,
+        varies: bool = False,
     ) -> None:
         self.dtype = dtype
+        self.varies = varies
         self.dims: tuple[Dim, ...] | None = None if dims is None else tuple(dims)
         self.tensor = tensor
         self._shape_value: tuple[Dim, ...] | None = None if shape_value is None else tuple(shape_value)

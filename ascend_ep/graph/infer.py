@@ -11,13 +11,22 @@ import onnx_ir as ir
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.agreements import Agreements
 from ascend_ep.graph.control_flow import OPERATORS, infer_control_flow
-from ascend_ep.graph.declared import Declared, declare_backwards, declare_inputs, declared_fact, given_inputs
+from ascend_ep.graph.declared import (
+    Declared,
+    contradicts,
+    declare_backwards,
+    declare_inputs,
+    declared_fact,
+    drop_shape,
+    given_inputs,
+)
 from ascend_ep.graph.facts import UNKNOWN, Fact, Facts
-from ascend_ep.graph.naming import fresh_symbol
+from ascend_ep.graph.naming import fresh_symbol, label
 from ascend_ep.graph.shapes import (
     RULES,
     Call,
     UnknownShape,
+    VaryingRank,
     check_signature,
     find_schema,
     infer_by_onnx,
@@ -70,7 +79,8 @@ def infer_facts(
 
     `given`: what is known of every input, by name, instead of what the model declares of them.
     `agreements`: those of an earlier inference over the same model, whose nodes may be others now.
-    AscendError E19014, naming the node, where a shape is impossible or contradicts the declared one.
+    What the model declares of a value and its node contradicts doesn't count (`dropped_shapes`).
+    AscendError E19014, naming the node, where a shape is impossible or a type is another than declared.
     """
     declare_backwards(model.graph)
     if given is not None:
@@ -116,7 +126,7 @@ class _Inference:
         self.opsets = {("" if d == "ai.onnx" else d): v for d, v in model.opset_imports.items()}
         self.registry = registry
         self.facts = facts
-        self.functions = model.functions
+        self.model = model
 
     def infer_graph(self, graph: ir.Graph) -> None:
         for value in graph.initializers.values():
@@ -141,7 +151,7 @@ class _Inference:
 
     def _apply(self, call: Call, domain: str) -> list[Fact]:
         """The outputs' facts by definition, rule or ONNX; dtypes completed from the schema."""
-        node = call.node
+        node, varies = call.node, any(f is not None and f.varies for f in call.inputs)
         registry = self.registry
         opdef = None if registry is None else definition(registry, domain, node.op_type, call.version)
         if opdef is None and (schema := find_schema(domain, node.op_type, call.version)) is not None:
@@ -152,16 +162,19 @@ class _Inference:
             elif domain == "" and node.op_type in RULES:
                 outcome = RULES[node.op_type](call)
                 results = [outcome] if isinstance(outcome, Fact) else list(outcome)
-            elif (domain, node.op_type, node.overload) in self.functions:
+            elif (domain, node.op_type, node.overload) in self.model.functions:
                 results = []
             else:
                 results = infer_by_onnx(call)
-        except (UnknownShape, DimTooComplex, ZeroDivisionError, OverflowError):
+        except (UnknownShape, DimTooComplex, ZeroDivisionError, OverflowError) as reason:
             results = []
+            varies = varies or isinstance(reason, VaryingRank)
         results += [Fact() for _ in range(call.n_outputs - len(results))]
         results = results[: call.n_outputs]
         for index, dtype in enumerate(output_types(call)):
             results[index].dtype = results[index].dtype or dtype
+        for fact in results:
+            fact.varies = varies and fact.dims is None
         return results
 
     def _infer_body(self, body: ir.Graph, given: Sequence[Fact]) -> list[Fact]:
@@ -180,14 +193,16 @@ class _Inference:
         if declared is UNKNOWN:
             return fact
         if declared.dtype and fact.dtype and declared.dtype != fact.dtype:
-            _contradict(node, value, "type", ir.DataType(declared.dtype).name, ir.DataType(fact.dtype).name)
+            _contradict_type(node, value, ir.DataType(declared.dtype).name, ir.DataType(fact.dtype).name)
         fact.dtype = fact.dtype or declared.dtype
-        if declared.dims is None:
+        if declared.dims is None or fact.varies:
             return fact
         if fact.dims is None:
             return Fact(fact.dtype, [self._declared_dim(value, i, d) for i, d in enumerate(declared.dims)])
-        if len(fact.dims) != len(declared.dims):
-            _contradict(node, value, "shape", _text(declared.dims), _text(fact.dims))
+        if contradicts(fact, declared):
+            what = f"'{value.name}' (node [{label(node)}])"
+            drop_shape(self.model, value, f"{_text(declared.dims)} of {what}, which is {_text(fact.dims)}")
+            return fact
         fact.dims = tuple(
             self._settle_dim(node, value, fact.dims, declared.dims, i) for i in range(len(fact.dims))
         )
@@ -197,11 +212,11 @@ class _Inference:
         self, node: ir.Node, value: ir.Value, inferred: Sequence[Dim], declared: Sequence[Dim], index: int
     ) -> Dim:
         ours, theirs = inferred[index], self.facts.agreements.canonical([declared[index]])[0]
-        if isinstance(ours, int):
-            if isinstance(theirs, int) and ours != theirs:
-                _contradict(node, value, "shape", _text(declared), _text(inferred))
-            return ours
-        if symbols((ours,)) <= self.facts.input_symbols or theirs == Declared.NOTHING:
+        if (
+            isinstance(ours, int)
+            or symbols((ours,)) <= self.facts.input_symbols
+            or theirs == Declared.NOTHING
+        ):
             return ours
         follows = symbols((ours,)) <= self._symbols_of_inputs(node)
         known = symbols((theirs,)) <= self.facts.input_symbols
@@ -227,12 +242,12 @@ def _check_size(value: ir.Value, fact: Fact, what: str) -> None:
         raise AscendError("E19014", f"{value.name}: {_text(fact.dims or ())}", what, reason)
 
 
-def _contradict(node: ir.Node, value: ir.Value, what: str, declared: str, inferred: str) -> None:
+def _contradict_type(node: ir.Node, value: ir.Value, declared: str, inferred: str) -> None:
     raise AscendError(
         "E19014",
         f"{value.name}: {declared}",
         f"{node.name or '(unnamed)'} ({node.op_type})",
-        f"the model declares {what} {declared} for output {value.name!r}, but it is {inferred}",
+        f"the model declares type {declared} for output {value.name!r}, but it is {inferred}",
         where=f"node {node.name or node.op_type}",
-        fix="Remove the stale value_info, or correct the declared input shapes.",
+        fix="Remove the stale value_info, or correct the declared input types.",
     )

@@ -201,7 +201,7 @@ def odd_model() -> None:
 
 def clashing_model() -> None:
     proto = image_model()
-    proto.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 4, 9, 9]))
+    proto.graph.input[0].type.tensor_type.shape.dim[1].dim_value = 5  # conv1's weights have 3 channels
     save(proto, "clash.onnx")
 
 

@@ -312,7 +312,7 @@ FILES: dict[str, tuple[str | None, str, str]] = {
         "it is NHWC, and the input's format NCHW",
     ),
     "unknown operator": (json.dumps([op("MatMull", [tensor(2)], tensor(2))]), "E10501", "near it: MatMul"),
-    "wrong shape": (json.dumps([op("Relu", [tensor(2)], tensor(3))]), "E19014", "it is [2]"),
+    "wrong shape": (json.dumps([op("Relu", [tensor(2)], tensor(3))]), "E19014", "which is [2]"),
 }
 
 

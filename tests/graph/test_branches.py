@@ -95,10 +95,10 @@ g (float[2,6] x) => (RESULT) {
 """
 
 
-@pytest.mark.parametrize(("result", "left"), [("float[2,6] y", 0), ("float[2,6] y, float[12] z", 1)])
-def test_wrong_shapes_inside_are_forgotten(result: str, left: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """d is [2,6], as torch.onnx.export writes it of scatter_reduce; an output declared so keeps its If."""
+@pytest.mark.parametrize("result", ["float[2,6] y", "float[2,6] y, float[12] z"])
+def test_wrong_shapes_inside_are_forgotten(result: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """d is [2,6], as torch.onnx.export writes it of scatter_reduce; an output may be declared so, too."""
     source = onnx.parser.parse_model(EXPORTED.replace("RESULT", result))
     source.graph.output[0].type.tensor_type.ClearField("shape")
     x = np.random.default_rng(0).standard_normal((2, 6)).astype(np.float32)
-    assert operators(source, {"x": x}, monkeypatch)["If"] == left
+    assert operators(source, {"x": x}, monkeypatch)["If"] == 0

@@ -7,12 +7,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import onnx
+import onnx_ir as ir
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.backend.test.case.node import collect_testcases
 
 from ascend_ep.errors import AscendError
 from ascend_ep.graph import Fact, infer_facts, load_model, set_input_shapes
+from ascend_ep.graph.declared import dropped_shapes
 from ascend_ep.opdef.dims import evaluate, symbol
 from ascend_ep.opdef.registry import Registry
 
@@ -264,8 +266,7 @@ def test_impossible_nodes_are_named(
     assert word in str(info.value)
 
 
-@pytest.mark.parametrize(("dims", "dtype"), [([5], FLOAT), ([3, 1], FLOAT), ([3], INT64)])
-def test_contradicted_declarations_are_named(dims: list[int], dtype: int) -> None:
+def declaring(dims: list[int], dtype: int) -> ir.Model:
     graph = helper.make_graph(
         [node("Relu", ["x"], ["h"], name="relu"), node("Neg", ["h"], ["y"])],
         "g",
@@ -273,9 +274,20 @@ def test_contradicted_declarations_are_named(dims: list[int], dtype: int) -> Non
         [helper.make_empty_tensor_value_info("y")],
         value_info=[helper.make_tensor_value_info("h", dtype, dims)],
     )
-    model = load_model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]))
+    return load_model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]))
+
+
+@pytest.mark.parametrize("dims", [[5], [3, 1]])
+def test_a_contradicted_shape_does_not_count(dims: list[int]) -> None:
+    model = declaring(dims, FLOAT)
+    facts = infer_facts(model)
+    assert [facts[v].dims for v in facts if v.name in "hy"] == [(3,), (3,)]
+    assert dropped_shapes(model) == [f"{dims} of 'h' (node [relu]), which is [3]".replace(", 1]", ",1]")]
+
+
+def test_a_contradicted_type_is_an_error_that_names_the_node() -> None:
     with pytest.raises(AscendError, match="relu") as info:
-        infer_facts(model)
+        infer_facts(declaring([3], INT64))
     assert info.value.code == "E19014"
 
 

@@ -64,9 +64,7 @@ def infer_constant_of_shape(call: Call) -> Fact:
 def _filled(call: Call, dtype: int, value: Array | None, index: int) -> Fact:
     shape = call.fact(index)
     if shape.shape_value is None:
-        if shape.static_dims is not None and len(shape.static_dims) == 1:
-            return Fact(dtype, call.fresh_dims(0, shape.static_dims[0]))
-        return Fact(dtype)
+        return Fact(dtype, call.fresh_dims(0, call.count(index)))
     dims = shape.shape_value
     if any(isinstance(d, int) and d < 0 for d in dims):
         call.fail(f"shape {[str(d) for d in dims]} has a negative dimension")

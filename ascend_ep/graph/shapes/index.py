@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ascend_ep.graph.facts import Fact
-from ascend_ep.graph.shapes.rule import Call, UnknownShape, infers, tracked
+from ascend_ep.graph.shapes.rule import Call, VaryingRank, infers, tracked
 from ascend_ep.opdef.dims import Dim, DimExpr
 
 
@@ -40,7 +40,7 @@ def infer_gather_nd(call: Call) -> Fact:
         call.fail("batch_dims doesn't fit the ranks")
     depth = indices[-1]
     if not isinstance(depth, int):
-        raise UnknownShape
+        raise VaryingRank
     if batch + depth > len(dims):
         call.fail(f"indices of depth {depth} into rank {len(dims)}")
     return Fact(dims=[*indices[:-1], *dims[batch + depth :]])

@@ -8,8 +8,8 @@ import numpy as np
 
 from ascend_ep.graph.agreements import shared_factors_removed
 from ascend_ep.graph.facts import Fact
-from ascend_ep.graph.shapes.rule import Call, UnknownShape, broadcast, infers, tracked
-from ascend_ep.opdef.dims import Dim, DimExpr, floordiv, product
+from ascend_ep.graph.shapes.rule import Call, UnknownShape, VaryingRank, broadcast, infers, tracked
+from ascend_ep.opdef.dims import Dim, DimExpr, bounds, floordiv, product
 
 
 def reshaped(call: Call, dims: Sequence[Dim]) -> Fact:
@@ -28,9 +28,7 @@ def infer_reshape(call: Call) -> Fact:
     else:
         target = call.fact(1)
         if target.shape_value is None:
-            if target.static_dims is not None and len(target.static_dims) == 1:
-                return Fact(dims=call.fresh_dims(0, target.static_dims[0]))
-            raise UnknownShape
+            return Fact(dims=call.fresh_dims(0, call.count(1)))
         wanted = target.shape_value
     allow_zero = bool(call.attr("allowzero", 0))
     dims: list[Dim] = []
@@ -99,9 +97,16 @@ def _axes_operand(call: Call, since: int = 13) -> list[int] | None:
     return call.ints(1) if call.has(1) else None
 
 
+def _are_fed(call: Call, since: int = 13) -> bool:
+    """Whether the axes come with the data."""
+    return call.version >= since and call.has(1) and not call.fact(1).is_const
+
+
 @infers("Unsqueeze")
 def infer_unsqueeze(call: Call) -> Fact:
     dims = call.dims(0)
+    if _are_fed(call):
+        return Fact(dims=call.fresh_dims(0, len(dims) + call.count(1)))
     axes = _axes_operand(call)
     if axes is None:
         call.fail("no axes")
@@ -111,13 +116,21 @@ def infer_unsqueeze(call: Call) -> Fact:
     return reshaped(call, [1 if i in places else next(rest) for i in range(rank)])
 
 
+def may_be_one(dim: Dim) -> bool:
+    """Whether some sizes make it 1."""
+    low, high = bounds(dim)
+    return (low is None or low <= 1) and (high is None or high >= 1)
+
+
 @infers("Squeeze")
 def infer_squeeze(call: Call) -> Fact:
     dims = call.dims(0)
+    if _are_fed(call):
+        return Fact(dims=call.fresh_dims(0, max(len(dims) - call.count(1), 0)))
     axes = _axes_operand(call)
     if axes is None:
-        if any(isinstance(d, DimExpr) for d in dims):
-            raise UnknownShape
+        if any(may_be_one(d) for d in dims if isinstance(d, DimExpr)):
+            raise VaryingRank
         places = {i for i, d in enumerate(dims) if d == 1}
     else:
         places = set(call.axes(axes, len(dims)))
@@ -197,10 +210,7 @@ def _split_sizes(call: Call, dim: Dim) -> list[Dim]:
 def infer_expand(call: Call) -> Fact:
     target = call.fact(1)
     if target.shape_value is None:
-        if target.static_dims is not None and call.fact(0).dims is not None:
-            rank = max(len(call.dims(0)), target.static_dims[0] if target.static_dims else 0)
-            return Fact(dims=call.fresh_dims(0, rank))
-        raise UnknownShape
+        return Fact(dims=call.fresh_dims(0, max(len(call.dims(0)), call.count(1))))
     if any(isinstance(v, int) and v < 0 for v in target.shape_value):
         call.fail(f"shape {[str(v) for v in target.shape_value]} has a negative dimension")
     dims = broadcast(call, call.dims(0), target.shape_value)

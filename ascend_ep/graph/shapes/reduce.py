@@ -28,9 +28,8 @@ def infer_reduction(call: Call) -> Fact:
         try:
             axes = call.ints(1)
         except UnknownShape:
-            if keep:
-                return Fact(dims=call.fresh_dims(0, len(dims)))
-            raise
+            given = 0 if keep else call.count(1) or len(dims)
+            return Fact(dims=call.fresh_dims(0, max(len(dims) - given, 0)))
     else:
         axes = None
     if not axes:

@@ -30,6 +30,10 @@ class UnknownShape(Exception):
     """The rule needs dims or values that aren't known: the outputs have unknown shapes."""
 
 
+class VaryingRank(UnknownShape):
+    """The ranks of the outputs are others at other sizes, whatever the model declares."""
+
+
 def infers(*op_types: str) -> Callable[[R], R]:
     """Registers a rule for operators of the default domain."""
 
@@ -89,6 +93,14 @@ class Call:
         if len(known) != len(values):
             raise UnknownShape
         return known
+
+    def count(self, index: int) -> int:
+        """How many elements a list has; VaryingRank where that depends on sizes or data."""
+        dims = self.dims(index)
+        count = dims[0] if len(dims) == 1 else 1
+        if isinstance(count, int):
+            return count
+        raise VaryingRank
 
     def values(self, index: int) -> tuple[Dim, ...]:
         """The elements of an integer input, numbers or symbolic; UnknownShape when not tracked."""
