@@ -121,8 +121,8 @@ def _is_phrase(run: list[str]) -> bool:
 
 
 def stated_type(text: str) -> tuple[int | None, list[int]]:
-    """The element type that a description gives its inputs, `输入 FP16 Tensor` or `half precision input`: one,
-    or None; and every one that it names. Types of outputs and of what lies between don't count."""
+    """The element type that a description gives its inputs, `输入 FP16 Tensor` or `half precision input`:
+    one, or None; and every one that it names. Types of outputs and of what lies between don't count."""
     found: dict[int, None] = {}
     for clause in re.split(r"[,，;；。\n]|\.(?=\s|$)", re.sub(r"```.*?```", "", text, flags=re.DOTALL)):
         for match in _TYPE.finditer(clause):

@@ -41,7 +41,8 @@ def describe_tbe(
     confined: bool = False,
 ) -> Described:
     """The operator of a TBE file, which is run, `confined` to computing when nobody vouches for it.
-    `inputs`: element type and shape of each, for one kernel; the operator is for every shape and floating-point type with which the file computes the same.
+    `inputs`: element type and shape of each, for one kernel; the operator is for every shape and
+    floating-point type with which the file computes the same.
 
     Raises AscendError: E42111 (the file failed), E42112 (it has no expression), E42113 (it was stopped),
     E42001 to E42004 (too large).
