@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from moody_models import library
 from raw_http import IMPATIENT
 from running import Running
 from served_models import columns, every_type, put, rows, scaled
@@ -55,6 +56,12 @@ def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[float, bytes]:
     return {
         f: put(root, f"m{i}", 1, lambda f=f: scaled(f)).read_bytes() for i, f in enumerate((1.0, 2.0, 3.0))
     }
+
+
+@pytest.fixture(scope="session")
+def moody_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library of a user's."""
+    return library(tmp_path_factory.mktemp("library"))
 
 
 @pytest.fixture

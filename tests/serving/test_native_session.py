@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from moody_models import Mood, library, moody_bundle
+from moody_models import Mood, moody_bundle
 from onnx import TensorProto, helper, numpy_helper
 from served_models import TYPES
 
@@ -46,14 +46,13 @@ def all_types() -> onnx.ModelProto:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def folder(tmp_path_factory: pytest.TempPathFactory, moody_library: Path) -> Iterator[Path]:
     made = tmp_path_factory.mktemp("native")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ASCEND_EP_TRUST", str(made / "trust"))
-        built = library(made)
-        moody_bundle(made / "model.om", built)
+        moody_bundle(made / "model.om", moody_library)
         (made / "all").mkdir()
-        moody_bundle(made / "all" / "model.om", built, all_types())
+        moody_bundle(made / "all" / "model.om", moody_library, all_types())
         yield made
 
 
@@ -92,9 +91,13 @@ def process_id(made: NativeSession) -> int:
     return made._process._process.pid
 
 
-@pytest.mark.parametrize("rows", [1, 0, 3])
-def test_every_type_passes(opened: Opened, rows: int) -> None:
+def test_every_type_passes(opened: Opened) -> None:
     made = opened("all/model.om")
+    for rows in (1, 0, 3):
+        passes(made, rows)
+
+
+def passes(made: NativeSession, rows: int) -> None:
     random = np.random.default_rng(rows)
     feed = {"x": random.standard_normal((rows, 4)).astype(np.float32)}
     for name, number in TYPES.items():
@@ -184,7 +187,7 @@ def test_nothing_is_left_behind(opened: Opened, monkeypatch: pytest.MonkeyPatch)
         return len(os.listdir("/proc/self/fd")), threading.active_count()
 
     before, seen = held(), []
-    for mood in (Mood.LEAVES_A_CHILD, Mood.EXITS, Mood.ABORTS):
+    for mood in (Mood.LEAVES_A_CHILD, Mood.EXITS):
         seen.append(process_id(made))
         failure(made, mood)
         run(made, x())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import random
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from moody_models import library, put_moody
+from moody_models import put_moody
 from running import Running
 from served_models import put, rows, scaled
 
@@ -48,11 +49,22 @@ def metrics(running: Running) -> str:
         running.port = port
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, moody_library: Path) -> Path:
+    """A folder with a trust store, and a repository with a bundle that carries a trusted library, beside an
+    ONNX model that does the same."""
+    folder: Path = tmp_path_factory.mktemp("made")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ASCEND_EP_TRUST", str(folder / "trust"))
+        put_moody(folder / "models", "m", moody_library, original=True)
+    return folder
+
+
 @pytest.fixture
-def moody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository with a bundle that carries a trusted library, beside an ONNX model that does the same."""
-    monkeypatch.setenv("ASCEND_EP_TRUST", str(tmp_path / "trust"))
-    put_moody(tmp_path / "models", "m", library(tmp_path), original=True)
+def moody(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The repository, to be spoilt."""
+    monkeypatch.setenv("ASCEND_EP_TRUST", str(made / "trust"))
+    shutil.copytree(made / "models", tmp_path / "models")
     return tmp_path / "models"
 
 
