@@ -55,7 +55,7 @@ def run(given: dict[str, str], words: Sequence[str]) -> int:
         with own_warnings(given):
             check_cores(given)
             with operator_cache(given):
-                mode(given)(given, words)
+                remark = mode(given)(given, words)
     except AscendError as error:
         print("...", FAILURE, failure_text(error), sep="\n")
         return FAILED
@@ -68,12 +68,13 @@ def run(given: dict[str, str], words: Sequence[str]) -> int:
         unknown = AscendError("E19999", details=[f"{type(error).__name__}: {error}"])
         print("...", FAILURE, failure_text(unknown), sep="\n")
         return FAILED
-    print("...", SUCCESS, sep="\n")
+    print("...", *([remark] if remark else []), SUCCESS, sep="\n")
     return 0
 
 
-def mode(given: dict[str, str]) -> Callable[[dict[str, str], Sequence[str]], None]:
-    """The function of the mode asked for; imported now, so that --help stays instant."""
+def mode(given: dict[str, str]) -> Callable[[dict[str, str], Sequence[str]], str | None]:
+    """The function of the mode asked for; imported now, so that --help stays instant. What it returns is
+    said first in the verdict."""
     from ascend_ep.cli import atc_modes
 
     modes = {

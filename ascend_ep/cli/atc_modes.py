@@ -11,7 +11,7 @@ from ascend_ep.cli.atc_files import existing, output_path, write_renamed, write_
 from ascend_ep.cli.atc_fusion import fusion_result, print_report, report_json
 from ascend_ep.cli.atc_log import shows_steps, warn
 from ascend_ep.cli.atc_options import Given, conversion_options, require, require_onnx
-from ascend_ep.cli.atc_precision import warn_of_float16
+from ascend_ep.cli.atc_precision import lost_to_float16, warn_of_float16
 from ascend_ep.cli.atc_report import check_report, failed_report, print_table, table_json, warn_of_limits
 from ascend_ep.cli.atc_shapes import parse_custom_ops
 from ascend_ep.cli.atc_singleop import convert_operators
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from ascend_ep.compiler.conversion import Conversion
 
 
-def convert_model(given: Given, words: Sequence[str]) -> None:
+def convert_model(given: Given, words: Sequence[str]) -> str | None:
     """Mode 0: writes OUTPUT.om and OUTPUT_ctx.onnx, prints where every node runs."""
     if "singleop" in given:
         convert_operators(given, words)
-        return
+        return None
     require(given, "model", "output", "soc_version")
     require_onnx(given)
     conversion = convert(given, words)
@@ -48,6 +48,7 @@ def convert_model(given: Given, words: Sequence[str]) -> None:
         write_text(target, table_json(conversion), "--json")
     if given.get("display_model_info") == "1":
         show_info(Path(f"{output}.om"))
+    return lost_to_float16(given, conversion, f"{output}.om")
 
 
 def write_json(given: Given, words: Sequence[str]) -> None:

@@ -49,6 +49,19 @@ def warn_of_float16(given: Given, conversion: Conversion) -> None:
         warn(given, FLOAT16_IS_DEFAULT)
 
 
+def lost_to_float16(given: Given, conversion: Conversion, written: str) -> str | None:
+    """Which results of a written bundle float16 spoils, and the flag that mends it; None when none."""
+    from ascend_ep.compiler.precision.half_losses import MENDING, find_losses
+
+    losses = find_losses(conversion, written)
+    if losses is None:
+        return None
+    flag = f"--precision_mode={losses.mode}"
+    if "precision_mode_v2" in given:
+        flag = f"--precision_mode_v2={MENDING[losses.mode]}"
+    return f"{losses}; {flag} mends it (converted and run)."
+
+
 def precision_lists(
     given: Given, mode: str, keep_names: Collection[str] = (), keep_types: Collection[str] = ()
 ) -> PrecisionLists:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
@@ -63,7 +63,10 @@ SHOWN = 3
 
 @dataclass(frozen=True)
 class Conversion:
-    """A converted model, not yet written. Weights are read from their files when it is."""
+    """A converted model, not yet written. Weights are read from their files when it is.
+
+    `doubts`: what the self-check, as it was written, found to differ from the reference and excused.
+    """
 
     plan: Plan
     partition_table: tuple[PartitionRow, ...]
@@ -76,6 +79,7 @@ class Conversion:
     fusions: tuple[Outcome, ...] = ()
     preprocessing: tuple[Preprocessing, ...] = ()
     soc_limits: tuple[Limit, ...] = ()
+    doubts: list[str] = field(default_factory=list)
 
     @cached_property
     def model_def(self) -> bytes:
@@ -181,9 +185,10 @@ class Conversion:
                     bound, GELU_BOUND, BOUNDS["bfloat16"] if self.options.precision in FLOAT32_PRODUCTS else 0
                 )
             excuse = rounding_excuse(self.options.precision in EXACT, self.model, self.facts)
-            check_against_reference(
+            doubt = check_against_reference(
                 given, self.plan, results, self.registry, bound, excuse, bool(wanted), self.preprocessing
             )
+            self.doubts.extend([doubt] if doubt else [])
         return [np.ascontiguousarray(r).reshape(-1).view(np.uint8).data for r in results]
 
 
