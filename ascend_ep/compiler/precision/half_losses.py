@@ -28,7 +28,7 @@ from .precision import EXACT, PrecisionLists
 Array = NDArray[Any]
 Results = Sequence[Array] | None  #: None where a run was refused
 
-#: Of an output's largest magnitude: what overflow does that came back to finite numbers, and rounding doesn't.
+#: Of an output's largest magnitude: what overflow does where results are finite again, and rounding doesn't.
 SPOILT = 0.5
 OWN_TYPES = "must_keep_origin_dtype"
 #: Modes that are tried, the one that leaves most in float16 first; the values of --precision_mode_v2.
