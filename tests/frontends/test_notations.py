@@ -254,7 +254,7 @@ def formula(text: str) -> str:
         ("f(x, W_q) = W_q x", "y = W_q*x"),
         ("f(x) = tanh x + 1", "y = tanh(x) + 1"),
         ("f(x) = x if x > 0, else 0.1x", "y = where(x > 0, x, 0.1*x)"),
-        ("f(x) = x if x > 0; otherwise a, where a = 0.1x", "y = where(x > 0, x, 0.1*x)"),
+        ("f(x) = x if x > 0; otherwise a, where a = 0.1x", "a = 0.1*x\ny = where(x > 0, x, a)"),
     ],
 )
 def test_as_people_write(text: str, expected: str | None) -> None:

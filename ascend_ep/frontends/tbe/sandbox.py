@@ -39,6 +39,7 @@ def run_file(
     text: str,
     jobs: Sequence[Mapping[str, Any]],
     seconds: float = WALL_SECONDS,
+    *,
     confined: bool = False,
 ) -> Answer:
     """Runs `text` as the file `path` and its operator once for each job.
