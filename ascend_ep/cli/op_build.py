@@ -20,12 +20,18 @@ if TYPE_CHECKING:
 
 SEARCH_SECONDS = 5.0
 SOC_VERSION = "Ascend910B1"
+#: Bytes that a build and the largest process it starts take together, whatever the shape. What holds it:
+#: proof/cases.py for cases, operators/measure.py for times, proof/harness.py for the operator itself.
+MOST_MEMORY = 1 << 30
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}", re.ASCII)
 EPILOG = """\
 examples:
   ascend-op build --prompt "Swish(x) = x * sigmoid(x)" --input_shape "[1, 512]" --output_name swish_custom
   ascend-op build --prompt "PReLU(x, alpha) = x if x > 0 else alpha * x" --input_shape "[4,33];[33]"
   ascend-op build top_k.py --input_shape "[4,512]" --dtype float16 --search 0
+
+memory:
+  at most 1 GB whatever the shape: larger ones are proven and timed at smaller sizes
 
 environment:
   ASCEND_CUSTOM_OPS      folder where proven operators are installed; unset: nothing is installed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.broadcast import broadcast
@@ -17,6 +17,7 @@ from ascend_ep.opdef.expression import (
     Index,
     Input,
     Local,
+    Program,
     Reduce,
     SumTo,
     TopK,
@@ -33,18 +34,21 @@ def formula_shapes(opdef: OpDef, environment: Environment) -> list[Shape]:
         program = specialize(formula_program(opdef), environment.attributes, environment.given)
     except AscendError as error:
         raise Inapplicable(error.text) from None
-    scope = _Scope(environment)
-    for name, value in program.lets:
-        scope.locals[name] = scope.shape(value)
-    return [scope.shape(value) for _, value in program.outputs]
+    return ShapeScope(environment.shapes).outputs(program)
 
 
-class _Scope:
-    """Shapes of the expressions of a specialized program."""
+class ShapeScope:
+    """Shapes of the expressions of a specialized program; subclasses look at every node as it is read."""
 
-    def __init__(self, environment: Environment) -> None:
-        self.inputs = environment.shapes
+    def __init__(self, inputs: Mapping[str, Shape | None]) -> None:
+        self.inputs = inputs
         self.locals: dict[str, Shape] = {}
+
+    def outputs(self, program: Program) -> list[Shape]:
+        """The shape of every output. Raises Unknown or Inapplicable."""
+        for name, value in program.lets:
+            self.locals[name] = self.shape(value)
+        return [self.shape(value) for _, value in program.outputs]
 
     def shape(self, node: Expression) -> Shape:
         if isinstance(node, Input):

@@ -7,15 +7,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ascend_ep.compiler.ascendc.naming import snake_case
-from ascend_ep.compiler.codegen.generate import Source
 from ascend_ep.compiler.codegen.graph import NotGenerated
 from ascend_ep.compiler.codegen.library import CompiledLibrary, compile_library, compile_object
 from ascend_ep.compiler.codegen.search import SearchResult, search
 from ascend_ep.compiler.codegen.session import TensorSpec
 from ascend_ep.compiler.device.soc import Soc
 from ascend_ep.compiler.proof.compilations import Compilations
+from ascend_ep.compiler.proof.footprint import footprint
 from ascend_ep.compiler.proof.prove import AscendC, prove
 from ascend_ep.compiler.proof.report import Check, Report
+from ascend_ep.compiler.proof.sizes import free_sizes
 from ascend_ep.compiler.proof.subject import Generate, Subject, generate
 from ascend_ep.errors import AscendError
 from ascend_ep.frontends.description import describe, description_text
@@ -31,7 +32,7 @@ from ascend_ep.opdef.infer import infer
 from ascend_ep.opdef.registry import ENVIRONMENT_VARIABLE
 
 from .expectations import Expectations
-from .measure import Measured, floors, measure
+from .measure import MOST_BYTES, Measured, floors, measure
 from .operator_files import (
     Code,
     Files,
@@ -101,7 +102,11 @@ def build(request: Request, soc: Soc, show: Show, make: Generate = generate) -> 
         show("expression", f"note: this shadows the built-in {opdef.op} wherever the definition is in force")
     subject = _subject(opdef, request)
     try:
-        found, lines = _search(subject, request.search_seconds, show)
+        timed = _timed(subject)
+        if timed is not subject:
+            shapes = ";".join(str(list(t.dims)) for t in timed.inputs if t is not None)
+            show("search", f"note: this shape takes too much memory to be timed; times are of {shapes}")
+        found, lines = _search(timed, request.search_seconds, show)
         subject = replace(subject, schedule=found.best)
         with Compilations(subject, make) as made:
             for floor in floors():
@@ -116,7 +121,7 @@ def build(request: Request, soc: Soc, show: Show, make: Generate = generate) -> 
     if not report.passed:
         failed = [f"{c.layer}, {c.name}: {c.detail}" for c in report.failures()]
         raise AscendError("E43102", opdef.op, details=failed or ["a layer has no check that passed"])
-    measured = _measured(subject, source, library)
+    measured = _measured(timed, library)
     show("measured", str(measured))
     code = Code.of(opdef, library, compile_object(source))
     report.about |= identity(opdef, code) | {"isa": library.isa, "seconds": measured.seconds}
@@ -232,11 +237,26 @@ def _search(subject: Subject, seconds: float, show: Show) -> tuple[SearchResult,
     return found, [*lines, f"chosen: {found.best}"]
 
 
-def _measured(subject: Subject, source: Source, library: CompiledLibrary) -> Measured:
-    outputs = [
-        TensorSpec(dtype, tuple(map(int, dims)))
-        for dtype, dims in zip(subject.output_types, source.output_dims, strict=True)
-    ]
+def _timed(subject: Subject) -> Subject:
+    """The subject at the largest shape like its own that fits measure.MOST_BYTES; itself where it does."""
+    free = free_sizes(subject)
+    dims = free.dims(
+        free.shrunk(free.built, lambda d: footprint(subject, d).moved <= MOST_BYTES) or free.built
+    )
+    if tuple(dims) == free.given:
+        return subject
+    specs = (
+        None if t is None or d is None else TensorSpec(t.dtype, d)
+        for t, d in zip(subject.inputs, dims, strict=True)
+    )
+    return replace(subject, inputs=tuple(specs))
+
+
+def _measured(subject: Subject, library: CompiledLibrary) -> Measured:
+    made = infer(
+        subject.opdef, [None if t is None else (t.dtype, t.dims) for t in subject.inputs], subject.attributes
+    )
+    outputs = [TensorSpec(dtype, tuple(map(int, dims or ()))) for dtype, dims in made]  # type: ignore[arg-type]
     return measure(library, subject.program, subject.inputs, outputs)
 
 

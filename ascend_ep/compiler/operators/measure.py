@@ -27,6 +27,9 @@ from ascend_ep.runtime.element_types import numpy_dtype
 from ascend_ep.runtime.session import InferenceSession
 
 ROUNDS = 9
+#: An operator is timed where its operands, and what goes through memory between its passes, take so many
+#: bytes: beyond the caches, and little enough for a session of every candidate and float64 random numbers.
+MOST_BYTES = 64 << 20
 #: Seconds of one turn.
 TURN = 0.003
 #: The arithmetic kernel: so many independent chains of so many multiply-adds, each two operations. Fewer

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from ascend_ep.compiler.operators.measure import work_of
+from ascend_ep.compiler.proof.footprint import footprint
 from ascend_ep.compiler.proof.harness import Array, Case
+from ascend_ep.compiler.proof.sizes import Dims, Sizes, free_sizes
 from ascend_ep.compiler.proof.subject import Subject
 from ascend_ep.opdef import dtypes
 from ascend_ep.runtime.element_types import numpy_dtype
@@ -26,67 +29,65 @@ MOST_ELEMENTS = 1 << 17
 #: One case is divided among threads: it has so many operations, and elements within these limits.
 THREADED_WORK = 1 << 21
 THREADED_ELEMENTS = (1 << 14, 1 << 18)
+#: Bytes that the reference of one case may take, with its bound; and those that stay of it.
+MOST_BYTES = 160 << 20
+MOST_KEPT = 24 << 20
 
 
 def small_cases(subject: Subject, seed: int = 0) -> list[Case]:
-    """Every tail, with ordinary values and with corners; then no elements, and the shape built for."""
+    """Every tail, with ordinary values and with corners; then no elements, and the shape built for. None
+    takes more than MOST_BYTES: larger ones are made smaller, and left out where that can't be. Raises
+    NotGenerated."""
     rng = np.random.default_rng(seed)
-    sizes = _sizes(subject)
-    found = []
-    for i, tail in enumerate(TAILS):
-        new = {d: OTHERS[(i + k) % len(OTHERS)] for k, d in enumerate(sizes)}
-        if sizes:
-            new[sizes[-1]] = tail
+    free = free_sizes(subject)
+    count = len(free.built)
+    found: list[Case | None] = []
+    for i in range(len(TAILS)):
+        sizes = [OTHERS[(i + k) % len(OTHERS)] for k in range(count)]
+        for k, row in enumerate(free.rows):
+            sizes[row] = TAILS[(i + 5 * k) % len(TAILS)]
         kind = ("ordinary", "corners", "positive", "corners")[i % 4]
-        found.append(_case(subject, new, kind, rng))
-    found += [
-        _case(subject, {}, kind, rng)
-        for kind in ("ordinary", "corners")
-        if _elements(subject) <= MOST_ELEMENTS
-    ]
-    if sizes:
-        found.append(_case(subject, {**dict.fromkeys(sizes, 2), sizes[0]: 0}, "ordinary", rng))
-    return found
+        found.append(_case(subject, free, free.allowed(sizes), kind, rng))
+    if _elements(subject) <= MOST_ELEMENTS and _fits(subject, free.dims(free.built)):
+        found += [_case(subject, free, free.built, kind, rng) for kind in ("ordinary", "corners")]
+    if count:
+        found.append(_case(subject, free, [0, *free.allowed([2] * count)[1:]], "ordinary", rng))
+    return [case for case in found if case is not None]
 
 
-def large_case(subject: Subject, seed: int = 1) -> Case:
-    """One that is divided among threads: the dimensions grow from the first on."""
-    sizes = _sizes(subject)
-    new = {d: min(d, 67) for d in sizes}
+def large_case(subject: Subject, seed: int = 1) -> Case | None:
+    """One that is divided among threads: the first dimension grows. None when there is room for none.
+    Raises NotGenerated."""
+    free = free_sizes(subject)
+    sizes = free.allowed([min(d, 67) for d in free.built])
     if sizes:
         least, most = THREADED_ELEMENTS
         elements = min(max(least, THREADED_WORK // work_of(subject.program)), most)
-        rest = int(np.prod([new[d] for d in sizes[1:]] or [1]))
-        new[sizes[0]] = max(1, elements // rest) | 1
-    return _case(subject, new, "ordinary", np.random.default_rng(seed))
+        sizes[0] = max(sizes[0] if free.least[0] else 1, elements // math.prod(sizes[1:])) | 1
+    return _case(subject, free, sizes, "ordinary", np.random.default_rng(seed))
 
 
-def _sizes(subject: Subject) -> list[int]:
-    """The distinct sizes other than 1; equal ones change together. Last: that of the longest input's rows."""
-    given = sorted((t.dims for t in subject.inputs if t is not None), key=len, reverse=True)
-    found = list(dict.fromkeys(d for dims in given for d in dims if d != 1))
-    last = next((dims[-1] for dims in given if dims and dims[-1] != 1), None)
-    if last is not None:
-        found.remove(last)
-        found.append(last)
-    return found
+def _fits(subject: Subject, dims: Dims) -> bool:
+    needed = footprint(subject, dims)
+    return needed.peak <= MOST_BYTES and needed.kept <= MOST_KEPT
 
 
 def _elements(subject: Subject) -> int:
-    return max((int(np.prod(t.dims)) for t in subject.inputs if t is not None), default=0)
+    return max((math.prod(t.dims) for t in subject.inputs if t is not None), default=0)
 
 
-def _case(subject: Subject, new: dict[int, int], kind: str, rng: np.random.Generator) -> Case:
-    arrays: list[Array | None] = []
-    for spec in subject.inputs:
-        if spec is None:
-            arrays.append(None)
-            continue
-        shape = tuple(new.get(d, d) for d in spec.dims)
-        arrays.append(values(rng, shape, spec.dtype, kind))
+def _case(
+    subject: Subject, free: Sizes, sizes: Sequence[int], kind: str, rng: np.random.Generator
+) -> Case | None:
+    fitting = free.shrunk(sizes, lambda dims: _fits(subject, dims))
+    if fitting is None:
+        return None
+    arrays = [
+        None if spec is None or dims is None else values(rng, dims, spec.dtype, kind)
+        for spec, dims in zip(subject.inputs, free.dims(fitting), strict=True)
+    ]
     shapes = ", ".join(str(list(a.shape)) for a in arrays if a is not None)
-    name = dtypes.name(subject.dtype)
-    return Case(tuple(arrays), f"{name} {shapes}, {kind} values")
+    return Case(tuple(arrays), f"{dtypes.name(subject.dtype)} {shapes}, {kind} values")
 
 
 def values(rng: np.random.Generator, shape: Sequence[int], dtype: int, kind: str) -> Array:

@@ -24,7 +24,7 @@ Array = NDArray[Any]
 Sanitizer = Literal["", "address", "thread"]
 
 #: Seconds of processor time, seconds on the clock, and bytes of memory that a library may take.
-CPU_SECONDS, WALL_SECONDS, MEMORY_BYTES = 20, 60, 4 << 30
+CPU_SECONDS, WALL_SECONDS, MEMORY_BYTES = 20, 60, 640 << 20
 
 #: What the letters of harness.c stand for.
 RUNS = {

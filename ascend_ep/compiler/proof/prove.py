@@ -65,7 +65,7 @@ def prove(
     own = made.variants[0][0]
     add(*check_statically(own, made.source, made.library(), soc))
     for variant, _ in made.variants:
-        _prove_type(variant, variant is own, made, add)
+        prove_type(variant, variant is own, made, add)
     if device is not None:
         add(_check_device(own, soc, device, ascend_c))
     return report
@@ -86,16 +86,23 @@ def _check_device(subject: Subject, soc: Soc, kernel: Future[Any], ascend_c: Asc
     return check
 
 
-def _prove_type(subject: Subject, in_full: bool, made: Compilations, add: Callable[..., None]) -> None:
+def prove_type(subject: Subject, in_full: bool, made: Compilations, add: Callable[..., None]) -> None:
     """Numbers and execution of one element type; levels, sanitizers and strides of the subject's own."""
     kind, n_outputs = subject.dtype, len(subject.output_types)
-    cases = [*small_cases(subject), *([large_case(subject)] if in_full else [])]
+    cases = small_cases(subject)
+    if in_full and (large := large_case(subject)) is not None:
+        cases.append(large)
     try:
         wanted: list[Expected | None] = [expected(subject, case) for case in cases]
     except NoBound as error:
         add(Check("numerical", dtypes.name(kind), False, str(error)))
         return
     cases, wanted = _possible(cases, wanted)
+    if not any(all(a is None or a.size for a in case.inputs) for case in cases):
+        add(
+            Check("numerical", dtypes.name(kind), False, "no case fits the formula and the memory of a proof")
+        )
+        return
     outcome = run_apart(made.library(kind), cases, n_outputs, "ebrt")
     add(check_numbers(subject, cases, wanted, outcome.outputs))
     add(check_watched(f"{dtypes.name(kind)}: guard pages, order and threads", outcome, "ebrt", len(cases)))
