@@ -63,8 +63,8 @@ class Outcome:
             peak, limit = convert["peak"] / 1e6, self.memory_limit / 1e6
             found.append(f"convert: {peak:.0f} MB, allowed {limit:.0f} MB")
         inside = self.steps.get("inside", {})
-        if "nodes" in inside and inside["left"] == inside["nodes"]:
-            found.append(f"inside: AscendEP took no node. {'; '.join(inside['reasons'][:2])}")
+        if inside.get("gave_up"):
+            found.append(f"inside: {inside['gave_up']}")
         slow = [f"{r:.2f}" for r in self.ratios if r < LEAST_RATIO]
         if slow:
             found.append(f"speed: {', '.join(slow)} of onnxruntime's")

@@ -18,6 +18,7 @@ from typing import Any
 #: Bytes that a step may allocate: a guard for the machine, not a goal.
 LIMIT = 12 << 30
 THREADS = 2
+CPU = ["CPUExecutionProvider"]
 
 
 class Step:
@@ -34,7 +35,7 @@ class Step:
         from model_zoo.inputs import DRAWS, draw
 
         model = next(m for m in MODELS if m.name == self.name)
-        session = self._onnxruntime(self.path, ["CPUExecutionProvider"])
+        session = self._onnxruntime(self.path, CPU)
         slots = [_slot(i) for i in session.get_inputs()]
         sizes, peaks = [], []
         for turn in range(DRAWS):
@@ -47,14 +48,17 @@ class Step:
         return {"sizes": sizes, "peaks": peaks}
 
     def spread(self) -> dict[str, Any]:
-        """How far onnxruntime is from itself, by draw: without its optimisations, and with inputs that
-        differ in their last bits. Where a model amplifies these, nobody can be closer to it than that."""
+        """How far onnxruntime is from itself, by draw: without its optimisations, and with inputs and weights
+        that differ in their last bit. Where a model amplifies these, nobody can be closer to it than that."""
         import onnxruntime
 
         off = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        apart = self._compare(self._onnxruntime(self.path, ["CPUExecutionProvider"], off))["errors"]
-        nudged = self._compare(self._onnxruntime(self.path, ["CPUExecutionProvider"]), _nudged)["errors"]
-        return {"errors": [max(pair) for pair in zip(apart, nudged, strict=True)]}
+        others = [
+            self._compare(self._onnxruntime(self.path, CPU, off)),
+            self._compare(self._onnxruntime(self.path, CPU), _nudged),
+            self._compare(self._onnxruntime(self._nudged_weights(), CPU)),
+        ]
+        return {"errors": [max(found) for found in zip(*(o["errors"] for o in others), strict=True)]}
 
     def convert(self) -> dict[str, Any]:
         """ascend-atc with the model's own types."""
@@ -75,15 +79,30 @@ class Step:
         """The model as it is in onnxruntime, with AscendEP first."""
         import ascend_ep.provider
 
-        session = self._onnxruntime(self.path, ["AscendEP", "CPUExecutionProvider"])
+        session = self._onnxruntime(self.path, ["AscendEP", *CPU])
         found = ascend_ep.provider.report(session)
         left = sorted({f"{p.op_type}: {p.reason}" for p in found.on_cpu})
         return {
             **self._compare(session),
             "nodes": len(found.placements),
             "left": len(found.on_cpu),
-            "reasons": [found.error] if found.error else left,
+            "gave_up": found.error,
+            "reasons": left,
         }
+
+    def _nudged_weights(self) -> str:
+        """A copy of the model whose weights are nudged."""
+        import onnx
+        from onnx import numpy_helper
+
+        model = onnx.load(self.path)
+        for tensor in model.graph.initializer:
+            if tensor.data_type in (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16):
+                nudged = _nudged(numpy_helper.to_array(tensor))
+                tensor.CopyFrom(numpy_helper.from_array(nudged, tensor.name))
+        path = str(self.folder / "nudged.onnx")
+        onnx.save(model, path)
+        return path
 
     def _convert(self, label: str, *flags: str) -> dict[str, Any]:
         from ascend_ep.cli.atc import main
@@ -129,13 +148,14 @@ class Step:
 
 
 def _nudged(array: Any) -> Any:
-    """Floats a unit in the last place larger, every second one; the rest as it is."""
+    """Every second float a unit in the last place larger; zeros, and what isn't a float, as they are."""
     import numpy as np
 
     if array.dtype.kind != "f":
         return array
     up = np.nextafter(array, np.array(np.inf, array.dtype))
-    return np.where(np.arange(array.size).reshape(array.shape) % 2, array, up).astype(array.dtype)
+    odd = np.arange(array.size).reshape(array.shape) % 2 == 1
+    return np.where(odd | (array == 0), array, up).astype(array.dtype)
 
 
 def _slot(declared: Any) -> Any:
