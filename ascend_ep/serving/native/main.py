@@ -58,7 +58,7 @@ def main(descriptor: int) -> None:
     while True:
         message, descriptors = receive(control)
         if not isinstance(message, NewLine):
-            return
+            os._exit(0)  # whatever runs
         line = socket.socket(fileno=descriptors[0])
         threading.Thread(target=_serve, args=(line, session, signature), daemon=True).start()
 
@@ -80,7 +80,12 @@ def _limit(memory: int) -> None:
 
 
 def _serve(line: socket.socket, session: Any, signature: Signature) -> None:
-    """Runs what comes on a line, until its other end is gone."""
+    """Runs what comes on a line, until its other end is gone or the native code has closed it."""
+    with contextlib.suppress(OSError):
+        _serve_line(line, session, signature)
+
+
+def _serve_line(line: socket.socket, session: Any, signature: Signature) -> None:
     segment: Segment | None = None
     while True:
         message, descriptors = receive(line)

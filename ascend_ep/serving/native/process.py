@@ -185,7 +185,8 @@ class NativeProcess:
         os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT)
         with self._lock:
             self._kill_all()
-            kind, self.reason = self._killed_for or _end_of(self._process.wait(), self._closing)
+            status = self._process.wait()
+            kind, self.reason = self._killed_for or _end_of(status, self._closing)
             self._ended.set()
             for line in self._lines:
                 line.hang_up()
