@@ -63,6 +63,11 @@ class Worker:
             self.beside = self._own(beside, given)
         return {"load": loaded - begin, "first": first, "hosted": self.opened.hosted}
 
+    def feed(self, feeds: str) -> None:
+        """Other inputs for the model that is open."""
+        assert self.opened is not None
+        self.timed = Timed(self.opened.call(read_feeds(feeds)))
+
     def slot(self, seconds: float) -> float:
         """Runs for about `seconds`: the median seconds of one call."""
         assert self.timed is not None

@@ -34,7 +34,7 @@ def main() -> int:
     if given.end_to_end:
         return _programs(given.only, given.cache)
     steps = [s for s in STEPS if given.default or not s.endswith("_default")]
-    outcomes = _try_all(chosen, given.cache, given.jobs, steps)
+    outcomes = _try_all(chosen, given.cache, given.jobs, steps, given.speed)
     if given.json:
         given.json.write_text(json.dumps([o.as_json() for o in outcomes], indent=1))
     print(table([o for o in outcomes if not o.missing]))
@@ -64,6 +64,15 @@ def _arguments() -> argparse.Namespace:
         default=True,
         help="atc's float16 too (not judged)",
     )
+    parser.add_argument(
+        "--speed",
+        type=int,
+        nargs="?",
+        const=5,
+        default=0,
+        metavar="ROUNDS",
+        help="measure the speed too, in so many rounds (5): one model at a time, on a quiet machine",
+    )
     parser.add_argument("--json", type=Path, help="write what was found to this file")
     return parser.parse_args()
 
@@ -87,7 +96,9 @@ def _programs(patterns: Sequence[str], cache: Path) -> int:
     return status
 
 
-def _try_all(models: Sequence[Model], cache: Path, jobs: int, steps: Sequence[str]) -> list[Outcome]:
+def _try_all(
+    models: Sequence[Model], cache: Path, jobs: int, steps: Sequence[str], rounds: int
+) -> list[Outcome]:
     """In the order of the models. Downloads are made one after the other, before the trials."""
     paths: dict[str, Path | str] = {}
     for package in dict.fromkeys(m.package for m in models):
@@ -97,13 +108,16 @@ def _try_all(models: Sequence[Model], cache: Path, jobs: int, steps: Sequence[st
             paths[package] = str(error)
             print(f"not to be had: {error}", file=sys.stderr)
 
-    with tempfile.TemporaryDirectory(prefix="real_models-") as work, ThreadPoolExecutor(jobs) as pool:
+    with (
+        tempfile.TemporaryDirectory(prefix="real_models-") as work,
+        ThreadPoolExecutor(1 if rounds else jobs) as pool,
+    ):
 
         def attempt(model: Model) -> Outcome:
             folder = paths[model.package]
             if isinstance(folder, str):
                 return Outcome(model, missing=folder)
-            outcome = run_trial(model, folder / model.file, Path(work), steps)
+            outcome = run_trial(model, folder / model.file, Path(work), steps, rounds)
             print(f"{model.name}: {'; '.join(outcome.failures()) or 'good'}", file=sys.stderr)
             return outcome
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
+
+from benchmark.noise import Ratio
 
 from model_zoo.model import Model
 
 #: Conversion may take this much of onnxruntime's own peak for running the model, and this many bytes more.
 MEMORY_TIMES, MEMORY_MORE = 1.3, 300 << 20
-#: onnxruntime's time over ours: below this, ours is slower.
-LEAST_RATIO = 0.97
+#: onnxruntime's time over ours: below this, by more than so many standard errors, ours is slower.
+LEAST_RATIO, ERRORS = 0.97, 2.0
 #: Of onnxruntime's own spread (trial.Step.spread), an error may be this much.
 SPREAD_TIMES = 4.0
 
@@ -24,11 +26,12 @@ class Outcome:
     model: Model
     missing: str = ""
     steps: dict[str, dict[str, Any]] = field(default_factory=dict)
-    ratios: list[float] = field(default_factory=list)
+    ratios: list[Ratio] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
         """The name, what was found, and what of it is wrong."""
-        found = {"steps": self.steps, "ratios": self.ratios, "failures": self.failures()}
+        ratios = [asdict(r) for r in self.ratios]
+        found = {"steps": self.steps, "ratios": ratios, "failures": self.failures()}
         return {"model": self.model.name, "missing": self.missing, **found}
 
     @property
@@ -65,7 +68,7 @@ class Outcome:
         inside = self.steps.get("inside", {})
         if inside.get("gave_up"):
             found.append(f"inside: {inside['gave_up']}")
-        slow = [f"{r:.2f}" for r in self.ratios if r < LEAST_RATIO]
+        slow = [f"{r.value:.2f}" for r in self.ratios if r.value * math.exp(ERRORS * r.error) < LEAST_RATIO]
         if slow:
             found.append(f"speed: {', '.join(slow)} of onnxruntime's")
         return found

@@ -13,6 +13,7 @@ from typing import Any
 
 from model_zoo.model import Model
 from model_zoo.outcome import Outcome
+from model_zoo.speed import WorkerFailed, measure
 
 TOOLS = Path(__file__).resolve().parents[1]
 #: Seconds that a step may take.
@@ -29,8 +30,10 @@ STEPS = {
 }
 
 
-def run_trial(model: Model, path: Path, work: Path, steps: Sequence[str] = tuple(STEPS)) -> Outcome:
-    """These steps. `work` is left empty."""
+def run_trial(
+    model: Model, path: Path, work: Path, steps: Sequence[str] = tuple(STEPS), rounds: int = 0
+) -> Outcome:
+    """These steps, and `rounds` of measuring the speed. `work` is left empty."""
     outcome = Outcome(model)
     with tempfile.TemporaryDirectory(dir=work, prefix="trial-") as folder:
         Path(folder, "trial.json").write_text(json.dumps({"path": str(path), "name": model.name}))
@@ -38,6 +41,12 @@ def run_trial(model: Model, path: Path, work: Path, steps: Sequence[str] = tuple
             needed = STEPS[step]
             if not needed or "error" not in outcome.steps.get(needed, {"error": ""}):
                 outcome.steps[step] = run_step(step, Path(folder))
+        if rounds and outcome.errors("inside"):
+            try:
+                feeds = sorted(Path(folder).glob("feeds_*.npz"))
+                outcome.ratios = measure(path, feeds, Path(folder), rounds)
+            except WorkerFailed as error:
+                outcome.steps["speed"] = {"error": str(error)}
     return outcome
 
 

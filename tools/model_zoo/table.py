@@ -52,7 +52,7 @@ def _row(outcome: Outcome) -> str:
         _error(outcome, "own_default"),
         f"{convert['seconds']:.1f} s" if "seconds" in convert else "",
         peak,
-        f"{min(outcome.ratios):.2f}" if outcome.ratios else "",
+        f"{min(r.value for r in outcome.ratios):.2f}" if outcome.ratios else "",
     ]
     return f"| {' | '.join(cells)} |"
 
