@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import onnx_ir as ir
 
@@ -16,6 +17,7 @@ from ascend_ep.compiler.rewrites.fuse_elementwise import fuse_elementwise
 from ascend_ep.compiler.rewrites.fuse_epilogue import fuse_epilogues
 from ascend_ep.compiler.rewrites.fuse_norm import fuse_norms
 from ascend_ep.compiler.rewrites.quantised_products import quantise_products
+from ascend_ep.compiler.rewrites.rewrite_plan import run_rewrites
 from ascend_ep.compiler.rewrites.rounding import postpone_rounding, round_in_epilogues
 from ascend_ep.compiler.writing.host_model import host_model
 from ascend_ep.errors import AscendError
@@ -23,6 +25,7 @@ from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.fusion.ledger import Ledger, Outcome
 from ascend_ep.graph.naming import label
 from ascend_ep.graph.partition import Partition
+from ascend_ep.graph.setbacks import of_node, optional, step
 from ascend_ep.opdef.agreements import Agreement, OrOne
 from ascend_ep.opdef.dims import Dim, DimExpr, symbol, symbols
 
@@ -64,7 +67,11 @@ class Assembly:
     def build(self, parts: Sequence[Partition]) -> Plan:
         """The plan. Partitions are named p0, p1, ... in execution order."""
         parts = self._with_rim(parts)
-        natives = {i: self._native(f"p{i}", part) for i, part in enumerate(parts) if part.kind == "native"}
+        natives = {}
+        for i, part in enumerate(parts):
+            if part.kind == "native":
+                with step(*map(of_node, part.nodes)):
+                    natives[i] = self._native(f"p{i}", part)
         for i, part in enumerate(parts):
             self.plan.partitions.append(natives[i] if i in natives else self._host(f"p{i}", part))
         self.plan.edges[len(self._inputs) + len(self._outputs) :] = self._inner.values()
@@ -153,7 +160,8 @@ class Assembly:
         for node in part.nodes:
             if not self._claims.is_known(node):
                 _, view = self._semantics.lowered_view(node, self._facts)
-                call = self._code.lowering(view, alone)
+                name = f"compiled code of node {label(node)}"
+                call = optional(name, partial(self._code.lowering, view, alone), otherwise=None)
                 if call is not None:
                     calls[node] = call
         return calls
@@ -168,21 +176,25 @@ class Assembly:
             self._input(made, builder, value)
         for node in part.nodes:
             if not self._claims.is_known(node):
-                function, view = self._semantics.lowered_view(node, self._facts)
-                lower_node(view, calls.get(node, function), builder)
+                with step(of_node(node)):
+                    function, view = self._semantics.lowered_view(node, self._facts)
+                    lower_node(view, calls.get(node, function), builder)
         for value in part.outputs:
             result = builder.result(operand(value, self._facts[value]))
             made.outputs.append((self._written_edge(value), result))
-        quantise_products(made)
         ledger = self._ledger.fresh()
-        postpone_rounding(made)
-        fuse_epilogues(made, ledger)
-        fuse_norms(made, ledger)
-        fuse_caches(made, ledger)
-        round_in_epilogues(made)
-        lay_channels_last(made, alone if calls else ())
-        builder.insns[:] = fuse_elementwise(builder.insns, ledger)
-        take_alone(made)
+        steps: list[Callable[[], object]] = [
+            partial(quantise_products, made),
+            partial(postpone_rounding, made),
+            partial(fuse_epilogues, made, ledger),
+            partial(fuse_norms, made, ledger),
+            partial(fuse_caches, made, ledger),
+            partial(round_in_epilogues, made),
+            partial(lay_channels_last, made, alone if calls else ()),
+            partial(_merge_elementwise, builder, ledger),
+            partial(take_alone, made),
+        ]
+        run_rewrites(steps)
         return made, builder, ledger
 
     def _input(self, made: NativePartition, builder: PlanBuilder, value: ir.Value) -> None:
@@ -224,10 +236,9 @@ class Assembly:
                 names |= dict.fromkeys(sorted(needed_symbols(part.values, part.insns)))
         self.plan.symbols = {name: SymbolRange() for name in names}
         agreements = self._facts.agreements
+        found: list[Agreement] = optional("agreements of sizes", agreements.found, otherwise=[])
         self.plan.agreements = [
-            replace(a, text=self._agreement_text(a))
-            for a in agreements.found()
-            if _symbols_of(a) <= names.keys()
+            replace(a, text=self._agreement_text(a)) for a in found if _symbols_of(a) <= names.keys()
         ]
 
     def _agreement_text(self, agreement: Agreement) -> str:
@@ -255,6 +266,10 @@ def _symbols_of(agreement: Agreement) -> frozenset[str]:
 def _dims_at_rim(edge: Edge, ref: Ref) -> tuple[Dim, ...]:
     """Those of a value that enters a partition; inputs of the model have the names that this gives them."""
     return edge.dims if edge.is_input else ref.dims
+
+
+def _merge_elementwise(builder: PlanBuilder, ledger: Ledger) -> None:
+    builder.insns[:] = fuse_elementwise(builder.insns, ledger)
 
 
 def _calls_library(part: NativePartition) -> bool:

@@ -9,6 +9,7 @@ import onnx_ir as ir
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.facts import Fact, Facts
 from ascend_ep.graph.naming import label
+from ascend_ep.graph.setbacks import Setback, in_words, is_ours, of_node, why_off
 from ascend_ep.opdef.definition import canonical_domain
 from ascend_ep.opdef.dims import DimTooComplex, symbols
 
@@ -26,6 +27,14 @@ _DIM_TYPES = frozenset({6, 7, 9})
 NOT_LOWERED = (Unsupported, DimTooComplex, OverflowError, ZeroDivisionError)
 
 
+#: The step without which every node is the host's.
+NATIVE = "native partitions"
+
+
+def _stumbled(raised: str) -> str:
+    return f"a mistake of ascend-ep keeps it from being native ({raised})"
+
+
 class Claims:
     """Called with a node, gives the reason why it can't be native, or None when it can.
 
@@ -39,6 +48,10 @@ class Claims:
         self._known: dict[ir.Node, bool] = {}
 
     def __call__(self, node: ir.Node) -> str | None:
+        setback = self._facts.setbacks.get(node) or why_off(of_node(node)) or why_off(NATIVE)
+        return _stumbled(setback) if setback else self._refusal(node)
+
+    def _refusal(self, node: ir.Node) -> str | None:
         try:
             if self.is_known(node):
                 self._check_inputs(node)
@@ -57,6 +70,10 @@ class Claims:
             return str(reason)
         except NOT_LOWERED as reason:
             return f"its dimensions can't be computed ({reason})"
+        except Exception as error:
+            if isinstance(error, Setback) or not is_ours(error):
+                raise
+            return _stumbled(in_words(error))
         return None
 
     def is_known(self, node: ir.Node) -> bool:
@@ -133,7 +150,7 @@ def check_hosts(reasons: dict[ir.Node, str], semantics: Semantics, where: str) -
     missing: dict[ir.Node, list[str]] = {}
     stuck: list[ir.Node] = []
     for node in reasons:
-        if host_runs(node, semantics.version(node)):
+        if host_runs(node, semantics):
             continue
         if semantics.definition(node) is None:
             missing[node] = semantics.near_misses(node)
@@ -147,6 +164,18 @@ def check_hosts(reasons: dict[ir.Node, str], semantics: Semantics, where: str) -
         raise AscendError("E20001", *named[0], where=where, details=details, nodes=named)
 
 
-def host_runs(node: ir.Node, version: int) -> bool:
-    """Whether onnxruntime's CPU provider has this operator."""
-    return canonical_domain(node.domain) in HOST_DOMAINS or is_onnx_operator(node, version)
+def host_runs(node: ir.Node, semantics: Semantics) -> bool:
+    """Whether onnxruntime's CPU provider has this operator, or the model has its body."""
+    pending, seen = [node], {node.op_identifier()}
+    while pending:
+        one = pending.pop()
+        if canonical_domain(one.domain) in HOST_DOMAINS or is_onnx_operator(one, semantics.version(one)):
+            continue
+        body = semantics.functions.get(one.op_identifier())
+        if body is None:
+            return False
+        for inner in body:
+            if inner.op_identifier() not in seen:
+                seen.add(inner.op_identifier())
+                pending.append(inner)
+    return True

@@ -7,6 +7,7 @@ conversion.write(Path("m.om"))
 from __future__ import annotations
 
 import os
+import warnings
 from functools import partial
 
 import onnx_ir as ir
@@ -28,10 +29,11 @@ from ascend_ep.graph.load import load_model
 from ascend_ep.graph.partition import Partition, partition
 from ascend_ep.graph.passes.known_facts import KnownFacts
 from ascend_ep.graph.passes.pipeline import run_passes
+from ascend_ep.graph.setbacks import Setback, optional, persevere, step
 from ascend_ep.opdef.registry import Registry
 
 from .assembly import Assembly
-from .claims import NOT_LOWERED, Claims, check_hosts
+from .claims import NATIVE, NOT_LOWERED, Claims, check_hosts
 from .conversion import Conversion
 from .convert_options import ConvertOptions, Source
 from .dump import Dump
@@ -44,11 +46,22 @@ from .semantics import Semantics
 def convert(source: Source, options: ConvertOptions | None = None) -> Conversion:
     """Converts a model, a path or its bytes. Names and dims of its inputs and outputs stay as they are.
 
+    A step that raises what it shouldn't is left out, or its nodes to the host, and said in a warning.
     Raises AscendError: E10410, E10041 for the file, E19010 naming all unknown operators, E19014 for
     impossible shapes, E20001 for an operator that nothing can run.
     """
     options = options or ConvertOptions()
     check_mode(options.precision)
+    conversion, setbacks = persevere(lambda: _convert(source, options))
+    if conversion.facts.agreements.setback:
+        setbacks["agreements of sizes"] = conversion.facts.agreements.setback
+    for name, reason in setbacks.items():
+        text = f"the conversion does without [{name}], which raised {reason}: a mistake of ascend-ep"
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
+    return conversion
+
+
+def _convert(source: Source, options: ConvertOptions) -> Conversion:
     where = str(source) if isinstance(source, str | os.PathLike) else "the given model"
     registry = options.registry or Registry.from_options()
     dump = Dump(options.dump)
@@ -76,7 +89,8 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
     options.precision_lists.check_names(names | node_names(model))
     facts = _typed(model, known.of(model), registry, options, dump)
     semantics = Semantics(model, registry)
-    parts, plan, fusions = _lowered(model, facts, semantics, options, dump, where, ledger)
+    with step(NATIVE):
+        parts, plan, fusions = _lowered(model, facts, semantics, options, dump, where, ledger)
     plan.symbols |= {s: SymbolRange(*r) for s, r in options.symbol_ranges.items() if s in plan.symbols}
     plan.profiles = [{s: n for s, n in p.items() if s in plan.symbols} for p in options.profiles]
     of_calls = ledger.fresh()
@@ -85,7 +99,7 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
     table = partition_table(parts, semantics)
     said = ((*fusions, *of_calls.outcomes), preprocessing, tuple(limits))
     conversion = Conversion(plan, table, model, facts, options, where, source, registry, *said)
-    conversion.reserve_samples()
+    optional("samples", conversion.reserve_samples, otherwise=False)
     dump.plan("plan", plan)
     return conversion
 
@@ -114,10 +128,11 @@ def _limits(
 def _typed(model: ir.Model, facts: Facts, registry: Registry, options: ConvertOptions, dump: Dump) -> Facts:
     """Gives a simplified model the types that the precision asks for; the facts of what it is then."""
     if options.fast:
-        options.fast.simplify_gelu(model)
+        optional("approximate GELU", partial(options.fast.simplify_gelu, model), otherwise=None)
     if changes_types(options.precision, options.precision_lists):
         lists, clip = options.precision_lists, options.clip_weights
-        apply_precision(model, facts, registry, options.precision, lists, clip)
+        retype = partial(apply_precision, model, facts, registry, options.precision, lists, clip)
+        optional(f"precision mode {options.precision}", retype, otherwise=None)
         dump.model("retyped", model)
         facts = infer_facts(model, registry, agreements=facts.agreements)
     if options.after_types is not None:
@@ -139,7 +154,7 @@ def _lowered(
     build = partial(_build, model, facts, semantics, options, dump, where, ledger)
     try:
         return build(Claims(semantics, facts, trial=not options.expect_native))
-    except NOT_LOWERED:
+    except (*NOT_LOWERED, Setback):
         if not options.expect_native:
             raise
         return build(Claims(semantics, facts))

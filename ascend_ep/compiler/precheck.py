@@ -72,7 +72,7 @@ def precheck(source: Source, options: ConvertOptions) -> list[Finding]:
 
 def _failures(node: ir.Node, claims: Claims, semantics: Semantics) -> list[Cause]:
     version = semantics.version(node)
-    if host_runs(node, version):
+    if host_runs(node, semantics):
         return []
     reason = claims(node)
     if reason is None:

@@ -47,6 +47,7 @@ class Semantics:
     def __init__(self, model: ir.Model, registry: Registry) -> None:
         self._opsets = {canonical_domain(d): v for d, v in model.opset_imports.items()}
         self._registry = registry
+        self.functions = model.functions
         self._origins: dict[tuple[str, str, int], str] = {}
         self._near: dict[tuple[str, str, int], list[str]] = {}
         self._views: dict[ir.Node, tuple[Facts, Lowering, NodeView]] = {}

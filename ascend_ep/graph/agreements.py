@@ -35,11 +35,17 @@ class Agreements:
         self.same: dict[str, Dim] = {}
         self.into: set[tuple[Dim, Dim]] = set()
         self.recording = False
+        self.setback = ""  # what made it give up
         self._found: dict[tuple[Dim, Dim, OrOne], str] = {}
         self._equal: dict[tuple[Dim, Dim], str] = {}
         self._beside: dict[tuple[Dim, Dim], tuple[Dim, str]] = {}
         self._made: dict[Dim, list[tuple[Dim, Dim]]] = {}  # the pairs of _beside, by what they make
         self._quotients: dict[Dim, tuple[Dim, Dim]] = {}
+
+    def give_up(self, reason: str) -> None:
+        """Forgets everything, and learns nothing any more."""
+        self.__init__()  # type: ignore[misc]
+        self.setback = reason
 
     def canonical(self, dims: Sequence[Dim]) -> tuple[Dim, ...]:
         """The dims with every symbol that is something else replaced by it."""
@@ -81,6 +87,8 @@ class Agreements:
 
         `order`: the symbols of the inputs, as these declare them. What depends on others isn't concluded on.
         """
+        if self.setback:
+            return False
         before = len(self.same), len(self.into)
         for (a, b), node in self._equal.items():
             if len(self._found) < MOST and symbols([a, b]) <= order.keys():

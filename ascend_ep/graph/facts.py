@@ -115,6 +115,8 @@ class Facts:
         self.agreements = agreements or Agreements()
         #: of inputs whose dims the agreements write in another way: as they are declared
         self.declared_dims: dict[ir.Value, tuple[Dim, ...]] = {}
+        #: nodes whose inference raised what it shouldn't, and what that was
+        self.setbacks: dict[ir.Node, str] = {}
         self._facts: dict[ir.Value, Fact] = {}
 
     def __getitem__(self, value: ir.Value) -> Fact:

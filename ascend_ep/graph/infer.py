@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from math import prod
 from typing import Any, Protocol
 
@@ -22,6 +23,7 @@ from ascend_ep.graph.declared import (
 )
 from ascend_ep.graph.facts import UNKNOWN, Fact, Facts
 from ascend_ep.graph.naming import fresh_symbol, label
+from ascend_ep.graph.setbacks import in_words, is_ours
 from ascend_ep.graph.shapes import (
     RULES,
     Call,
@@ -93,9 +95,20 @@ def infer_facts(
         _infer(model, registry, facts)
         _see_outputs(model, facts)
         agreements.recording = False
-        if left == 0 or not agreements.learn(order):
+        if left == 0 or not _learned(agreements, order):
             break
     return facts
+
+
+def _learned(agreements: Agreements, order: Mapping[str, int]) -> bool:
+    """`agreements.learn`; one that raises what it shouldn't has learnt nothing and concludes nothing more."""
+    try:
+        return agreements.learn(order)
+    except Exception as error:
+        if not is_ours(error):
+            raise
+        agreements.give_up(in_words(error))
+        return True
 
 
 def _infer(model: ir.Model, registry: Registry | None, facts: Facts) -> Facts:
@@ -141,6 +154,26 @@ class _Inference:
         version = node.version or self.opsets.get(domain, 1)
         inputs = [None if v is None else self.facts[v] for v in node.inputs]
         call = Call(node, version, inputs, self.facts.agreements)
+        try:
+            self._infer_call(call, domain)
+        except Exception as error:
+            if not is_ours(error):
+                raise
+            self.facts.setbacks[node] = in_words(error)
+            self._take_from_onnx(call)
+
+    def _take_from_onnx(self, call: Call) -> None:
+        """The outputs' facts where nothing here can say them: as ONNX infers them, or unknown."""
+        results: list[Fact] = []
+        with suppress(Exception):
+            results = infer_by_onnx(call)
+        results += [Fact() for _ in range(call.n_outputs - len(results))]
+        for value, fact in zip(call.node.outputs, results, strict=False):
+            fact.dtype = fact.dtype or declared_fact(value).dtype
+            self.facts[value] = fact
+
+    def _infer_call(self, call: Call, domain: str) -> None:
+        node, version = call.node, call.version
         if domain == "" and node.op_type in OPERATORS:
             results = infer_control_flow(node, version, self.facts, self._infer_body)
         else:

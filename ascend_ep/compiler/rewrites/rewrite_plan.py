@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from functools import partial
+
 from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.compiler.plan import Plan
 from ascend_ep.compiler.precision.precision import BFLOAT16_PRODUCTS, FLOAT32_PRODUCTS
 from ascend_ep.graph.fusion.ledger import Ledger
+from ascend_ep.graph.setbacks import optional
 
 from .gate_products import gate_products
 from .half_weights import store_halves
@@ -17,13 +21,21 @@ from .winograd import use_winograd
 
 def rewrite_plan(plan: Plan, options: ConvertOptions, ledger: Ledger) -> None:
     """Changes the plan in place; what was fused is entered into the ledger."""
+    lists = options.precision_lists
+    steps: list[Callable[[], object]] = []
     if options.precision in BFLOAT16_PRODUCTS:
-        lists = options.precision_lists
-        narrow_products(plan, lists.products(), lists.names_product)
+        steps.append(partial(narrow_products, plan, lists.products(), lists.names_product))
     elif options.fast and options.precision in FLOAT32_PRODUCTS:
-        narrow_products(plan, options.fast.product)
-    store_halves(plan)
-    gate_products(plan, ledger)  # before norms: a gated product takes one, too
-    take_norms(plan, ledger)
-    narrow_activations(plan)
-    use_winograd(plan)
+        steps.append(partial(narrow_products, plan, options.fast.product))
+    steps.append(partial(store_halves, plan))
+    steps.append(partial(gate_products, plan, ledger))  # before norms: a gated product takes one, too
+    steps.append(partial(take_norms, plan, ledger))
+    steps.append(partial(narrow_activations, plan))
+    steps.append(partial(use_winograd, plan))
+    run_rewrites(steps)
+
+
+def run_rewrites(steps: Iterable[Callable[[], object]]) -> None:
+    """Runs rewrites, which are partials, in order; each is a step that a conversion can do without."""
+    for work in steps:
+        optional(f"rewrite {getattr(work, 'func', work).__name__}", work, otherwise=None)

@@ -13,6 +13,7 @@ import onnx_ir as ir
 
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.partition import used_values
+from ascend_ep.graph.setbacks import optional
 
 VERIFY_VARIABLE = "ASCEND_EP_VERIFY"
 
@@ -29,13 +30,19 @@ def run_in_order(
         verify(model, "before the passes")
     modified = False
     for step in passes:
-        if step(model).modified:
-            modified = True
-            on_change(step)
-        if verifying:
-            verify(model, f"after pass {type(step).__name__}")
-            if _rim(model.graph) != rim:
-                raise _invalid(f"after pass {type(step).__name__}", "the graph's inputs or outputs changed")
+        name = f"pass {type(step).__name__}"
+
+        def run(step: ir.passes.PassBase = step, name: str = name) -> bool:
+            changed = bool(step(model).modified)
+            if changed:
+                on_change(step)
+            if verifying:
+                verify(model, f"after {name}")
+                if _rim(model.graph) != rim:
+                    raise _invalid(f"after {name}", "the graph's inputs or outputs changed")
+            return changed
+
+        modified |= optional(name, run, otherwise=False)
     return modified
 
 
