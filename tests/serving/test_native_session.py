@@ -21,6 +21,7 @@ from served_models import TYPES
 from ascend_ep.errors import AscendError
 from ascend_ep.serving.datatypes import BYTES, DTYPES
 from ascend_ep.serving.native import session as session_module
+from ascend_ep.serving.native.line import Line
 from ascend_ep.serving.native.session import NativeSession
 from ascend_ep.serving.repository.sessions import Sessions
 from ascend_ep.serving.settings import Settings
@@ -148,6 +149,22 @@ def test_one_that_ended_between_runs_costs_no_request(opened: Opened) -> None:
         values = x(3)
         np.testing.assert_array_equal(run(made, values), 2 * values)
     assert made.counts.ends == {"SIGKILL": 2}
+
+
+def test_an_end_counts_before_another_one_begins(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or pauses would be too short. Cleaning up is slow here, so that the next run doesn't wait for it."""
+    hang_up = Line.hang_up
+
+    def slowly(line: Line) -> None:
+        time.sleep(0.3)
+        hang_up(line)
+
+    monkeypatch.setattr(Line, "hang_up", slowly)
+    made = opened()
+    for count in (1, 2):
+        failure(made, Mood.EXITS)
+        assert made.counts.ends == {"exit": count}
+        run(made, x())
 
 
 def test_it_waits_longer_each_time(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:

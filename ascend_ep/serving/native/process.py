@@ -186,15 +186,16 @@ class NativeProcess:
         with self._lock:
             self._kill_all()
             status = self._process.wait()
-            kind, self.reason = self._killed_for or _end_of(status, self._closing)
+            closing = self._closing
+            kind, self.reason = self._killed_for or _end_of(status, closing)
+            if not closing:
+                self._told(kind, self.reason)  # before anybody can start another one
             self._ended.set()
             for line in self._lines:
                 line.hang_up()
             for line in self._idle:
                 line.close()
             self._idle.clear()
-        if not self._closing:
-            self._told(kind, self.reason)
 
 
 def _started(descriptor: int, version: str) -> subprocess.Popen[bytes]:
