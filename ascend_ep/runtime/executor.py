@@ -28,7 +28,9 @@ Array = NDArray[Any]
 class Executor:
     """Any number of threads may run it at once. Feeds and results are in the order of the model's rim."""
 
-    def __init__(self, bundle: Bundle, session_options: Any, profile: Profile | None) -> None:
+    def __init__(
+        self, bundle: Bundle, session_options: Any, profile: Profile | None, num_threads: int = 0
+    ) -> None:
         self.bundle = bundle
         self.where = bundle.model.where
         self.inputs = [e for e in bundle.edges if e.is_input]
@@ -38,7 +40,9 @@ class Executor:
         self._names = [e.name for e in self.outputs]
         self.output_at = {e.name: i for i, e in enumerate(self.outputs)}
         self.partitions: list[NativePartition | HostPartition] = [
-            NativePartition(bundle, p) if p.is_native else HostPartition(bundle, p, session_options)
+            NativePartition(bundle, p)
+            if p.is_native
+            else HostPartition(bundle, p, session_options, num_threads)
             for p in bundle.partitions
         ]
         self._profile = profile

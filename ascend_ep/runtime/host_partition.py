@@ -9,13 +9,16 @@ from ascend_ep.errors import AscendError
 from . import options
 from .bundle import Bundle
 from .bundle_records import Partition
+from .host_options import host_session_options
 from .host_session import HostSession
 
 
 class HostPartition:
     """onnxruntime is imported when the first of these is made; its session is shared by all threads."""
 
-    def __init__(self, bundle: Bundle, partition: Partition, session_options: Any) -> None:
+    def __init__(
+        self, bundle: Bundle, partition: Partition, session_options: Any, num_threads: int = 0
+    ) -> None:
         assert partition.model is not None
         self.name = partition.name
         self._outputs = [bundle.edges[i].name for i in partition.outputs]
@@ -31,7 +34,7 @@ class HostPartition:
         try:
             session = onnxruntime.InferenceSession(
                 bytes(partition.model),
-                sess_options=options.for_host(session_options),
+                sess_options=host_session_options(session_options, num_threads),
                 providers=["CPUExecutionProvider"],
             )
         except Exception as error:

@@ -74,7 +74,7 @@ class InferenceSession:
         flags |= 0 if chosen.native_code else lib.ASC_OPEN_NO_NATIVE
         model = open_model(self._source, chosen.num_threads, chosen.trust, flags, _warn)
         self._provider_options = chosen
-        self._executor = Executor(Bundle(model), self._options, self._profile)
+        self._executor = Executor(Bundle(model), self._options, self._profile, chosen.num_threads)
 
     # --- running ------------------------------------------------------------------------------
 
