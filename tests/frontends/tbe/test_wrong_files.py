@@ -43,7 +43,10 @@ def refusal(tmp_path: Path, text: str, *shapes: tuple[int, ...], **options: str)
         ("dsl.reduce_sum(x, axis=2)", "E42111", "reduce_sum of 2 dimensions has no axis 2"),
         ("dsl.cast_to(x, 'float12')", "E42111", "cast_to knows no element type 'float12'"),
         ("dsl.vcmp(x, x, 'gte')", "E42111", "vcmp knows lt, le, gt, ge, eq, ne, not gte"),
-        ("dsl.vexpp(x)", "E42111", "ascend-ep knows no tbe.dsl.vexpp. Did you mean [vexp]?"),
+        ("dsl.vexpp(x)", "E42112", "doesn't know what tbe.dsl.vexpp does. Did you mean [vexp]?"),
+        ("dsl.vadds(x, tvm.nothing)", "E42112", "doesn't know what tbe.tvm.nothing does"),
+        ("1 if tvm.nothing else 2", "E42112", "doesn't know what tbe.tvm.nothing does"),
+        ("dsl.static_schedule.elewise()", "E42112", "how hardware would be scheduled says nothing"),
         ("tvm.compute(x.shape, lambda i: x[i, 0])", "E42111", "calls its function with 2 indices"),
         ("tvm.compute(x.shape, lambda i, j: x[i])", "E42111", "x has 2 dimensions, but 1 indices are given"),
         ("tvm.compute(x.shape, lambda i, j: 1.0 if x[i, j] > 0 else 2.0)", "E42111", "no truth value yet"),
@@ -75,7 +78,8 @@ def test_errors_of_whole_files(tmp_path: Path) -> None:
     assert wrong.code == "E42111"
     assert "it isn't Python" in wrong.text
     assert "could be the operator" in refusal(tmp_path, HEAD).text
-    assert "knows no module te.nowhere" in refusal(tmp_path, "from te.nowhere import x\n").text
+    nowhere = "from te.nowhere import f\ndef g_compute(x):\n    return f(x)\n"
+    assert "doesn't know what te.nowhere.f does" in refusal(tmp_path, nowhere).text
     assert "returns no tensor" in refusal(tmp_path, HEAD + "def f_compute(x):\n    return 3\n").text
     unbuilt = "def f(x, y, kernel_name='f'):\n    tvm.placeholder(x['shape'], name='x', dtype=x['dtype'])\n"
     assert "without a build" in refusal(tmp_path, HEAD + unbuilt).text

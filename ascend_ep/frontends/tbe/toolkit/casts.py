@@ -7,6 +7,7 @@ from typing import Any
 from ascend_ep.frontends.tbe.toolkit.failure import DSL, DTYPE, DslError
 from ascend_ep.frontends.tbe.toolkit.nodes import Node, apply, constant
 from ascend_ep.frontends.tbe.toolkit.tensors import DTYPES, FLOATS, SESSION, Tensor
+from ascend_ep.frontends.tbe.toolkit.unknown import Unknown
 
 
 def cast(tensor: Tensor, dtype: str) -> Tensor:
@@ -57,6 +58,8 @@ def rounding(name: str, op: str) -> Any:
 
 def tensor_argument(function: str, value: Any) -> Tensor:
     """The tensor that a function of the DSL was given. Raises E90001."""
+    if isinstance(value, Unknown):
+        raise value.refuse()
     if not isinstance(value, Tensor):
         raise DslError(DSL, f"{function} takes a tensor, not a {type(value).__name__}")
     if value.packed is not None:

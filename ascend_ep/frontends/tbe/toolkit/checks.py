@@ -142,6 +142,11 @@ def check_reduce_need_refine(shape: Any, axis: Any, keepdims: Any) -> bool:
     return False
 
 
+def is_scalar(shape: Any) -> bool:
+    """Whether a shape is one of a single number: no dimension, or one of size 1."""
+    return len(shape) == 0 or (len(shape) == 1 and int(shape[0]) == 1)
+
+
 def _of(name: str) -> str:
     return f" of {name}" if name else ""
 
@@ -172,5 +177,9 @@ NAMES: dict[str, Any] = {
     "check_reduce_shape_rule": check_reduce_shape_rule,
     "is_shape_need_refine": check_reduce_need_refine,
     "check_tensor_list_dtype": lambda *_arguments, **_named: None,
+    "is_scalar": is_scalar,
+    "NONE_TYPE": type(None),
+    "PARAM_NAME": "param_name",
+    "OP_NAME": "op_name",
     "check_and_init_5hdc_reduce_support": lambda *_arguments, **_named: False,
 }

@@ -8,7 +8,8 @@ of indices, moves elements: the expression form can't say it, and it is refused.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -24,12 +25,30 @@ from ascend_ep.frontends.tbe.toolkit.tensors import (
 )
 from ascend_ep.frontends.tbe.toolkit.variables import resolve_variables
 
+_TAGS: list[str] = []
+#: The code generator takes the first operand for the whole: the other is there for its shape, or its order.
+_FIRST_OPERAND = "phony"
 
-def compute(shape: Any, fcompute: Callable[..., Any], name: str = "compute", **_ignored: object) -> Any:
+
+@contextmanager
+def tag_scope(tag: Any) -> Iterator[None]:
+    """tvm.tag_scope: what is computed within has the tag."""
+    _TAGS.append(str(tag))
+    try:
+        yield
+    finally:
+        _TAGS.pop()
+
+
+def compute(
+    shape: Any, fcompute: Callable[..., Any], name: str = "compute", tag: Any = "", **_ignored: object
+) -> Any:
     """tvm.compute: a tensor of `shape` whose element at i, j, ... is fcompute(i, j, ...)."""
     dims = resolve_variables(shape_list(shape), SESSION.shape(0), 0)
     variables = [IndexVariable(d, f"i{k}") for k, d in enumerate(dims)]
     value = fcompute(*_arguments(fcompute, variables))
+    if _FIRST_OPERAND in (str(tag) or (_TAGS[-1] if _TAGS else "")) and isinstance(value, Element):
+        value = value.args[0] if len(value.args) == 2 else value
     if isinstance(value, list | tuple):
         return [_Reading(variables, element_of(v)).tensor(name) for v in value]
     return _Reading(variables, element_of(value)).tensor(name)

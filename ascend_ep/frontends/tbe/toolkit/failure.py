@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 #: Codes of the real packages: a DSL call, an element type, the number of dimensions, a broadcast.
 DSL, DTYPE, RANK, BROADCAST = "E90001", "E80008", "E80012", "E80013"
@@ -46,21 +45,6 @@ class Warnings:
 
 
 WARNINGS = Warnings()
-
-
-class Unknown:
-    """A name of the toolkit that isn't known: it can be imported, and says so when it is used."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __call__(self, *_arguments: object, **_named: object) -> Any:
-        raise Inexpressible(f"ascend-ep doesn't know what {self.name} does")
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return Unknown(f"{self.name}.{name}")
 
 
 def inexpressible(name: str, reason: str = "") -> Inexpressible:

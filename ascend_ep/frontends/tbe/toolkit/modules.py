@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -11,14 +13,14 @@ from types import ModuleType
 from typing import Any
 
 from ascend_ep.errors import did_you_mean
-from ascend_ep.frontends.tbe.toolkit.failure import Unknown
 from ascend_ep.frontends.tbe.toolkit.names import LINKS, TABLE
+from ascend_ep.frontends.tbe.toolkit.unknown import Unknown
 
 ROOTS = ("te", "tbe", "tvm", "topi", "impl", "mindspore", "ops_nn")
 
 
 class StandIn(ModuleType):
-    """A module of the table. Its submodules don't replace names it has."""
+    """A module of the table, or one that isn't known. Its submodules don't replace names it has."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not (isinstance(value, ModuleType) and name in TABLE.get(self.__name__, {})):
@@ -27,17 +29,17 @@ class StandIn(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
+        if any(isinstance(f, Finder) and f.has(f"{self.__name__}.{name}") for f in sys.meta_path):
+            return import_module(f"{self.__name__}.{name}")
         table = TABLE.get(self.__name__, {})
         if "__missing__" in table:
-            return table["__missing__"](name)
-        if self.__name__.startswith("impl.util."):
-            return Unknown(f"{self.__name__}.{name}")
-        hint = did_you_mean(name, table)
-        raise AttributeError(f"ascend-ep knows no {self.__name__}.{name}{hint and '.' + hint}")
+            with suppress(AttributeError):
+                return table["__missing__"](name)
+        return Unknown(f"{self.__name__}.{name}", did_you_mean(name, table))
 
 
 class Finder(MetaPathFinder, Loader):
-    """Finds the modules of the table, and says of others of these packages that there are none."""
+    """Finds the modules of the table; others of these packages are modules whose names aren't known."""
 
     def __init__(self, file: Path) -> None:
         #: The folder `impl` that the file lies in: its other operators can be imported from there.
@@ -46,21 +48,29 @@ class Finder(MetaPathFinder, Loader):
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: Any = None
     ) -> ModuleSpec | None:
-        if name in TABLE:
-            return ModuleSpec(name, self, is_package=True)
-        if name.partition(".")[0] in ROOTS and not (name.startswith("impl.") and self.impl):
-            raise ModuleNotFoundError(f"ascend-ep knows no module {name}", name=name)
-        return None
+        if name.partition(".")[0] not in ROOTS or (name not in TABLE and self.beside(name)):
+            return None
+        return ModuleSpec(name, self, is_package=True)
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a module, known or beside the file."""
+        return name in TABLE or self.beside(name)
+
+    def beside(self, name: str) -> bool:
+        """Whether the file's own folder `impl` has this module."""
+        parts = name.split(".")[1:]
+        return name.startswith("impl.") and any(
+            Path(folder, *parts).is_dir() or Path(folder, *parts[:-1], f"{parts[-1]}.py").is_file()
+            for folder in self.impl
+        )
 
     def create_module(self, spec: ModuleSpec) -> StandIn:
         return StandIn(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        from importlib import import_module
-
-        if module.__name__ in ("impl", "impl.util"):
+        if module.__name__.partition(".")[0] == "impl":
             module.__path__ = [str(Path(p, *module.__name__.split(".")[1:])) for p in self.impl]
-        for name, value in TABLE[module.__name__].items():
+        for name, value in TABLE.get(module.__name__, {}).items():
             if name != "__missing__":
                 ModuleType.__setattr__(module, name, value)
         for name, linked in LINKS.get(module.__name__, {}).items():

@@ -14,10 +14,12 @@ from ascend_ep.frontends.tbe.toolkit import (
     registration,
     shapes,
     shaping,
+    shared,
+    updates,
     vector,
 )
 from ascend_ep.frontends.tbe.toolkit import tensor_machine as tvm
-from ascend_ep.frontends.tbe.toolkit.failure import Unknown
+from ascend_ep.frontends.tbe.toolkit.unknown import Unknown
 from ascend_ep.frontends.tbe.toolkit.variables import Variable
 
 _TWO = "vadd vsub vmul vdiv vmax vmin vmod vadds vmuls vmaxs vmins vsubs vdivs vand vor"
@@ -58,7 +60,11 @@ _REGISTER = {
     "set_fusion_buildcfg": lambda *_arguments, **_named: None,
 }
 _FUSION = {"fusion_manager": registration.FusionManager(), "register": registration.register_op_compute}
-_CONTEXT = {"get_context": platform.get_context, "op_context": platform, "OpContext": platform.Context}
+_CONTEXT = {
+    "get_context": platform.get_context,
+    "op_context": platform.Contexts(),
+    "OpContext": platform.Context,
+}
 _MINDSPORE = {
     "op_info_register": registration.op_info_register,
     "TBERegOp": registration.TBERegOp,
@@ -67,18 +73,28 @@ _MINDSPORE = {
 _ERRORS = {"__missing__": platform.error_function}
 _CHECKS = {**checks.NAMES, **shapes.NAMES}
 _UTIL_COMPUTE = {
-    "sign": platform.sign,
-    "get_cof": platform.get_cof,
-    "square": platform.square,
+    "sign": shared.sign,
+    "get_cof": shared.get_cof,
+    "square": shared.square,
+    "check_batchmatmul_fuse": lambda *_arguments: False,
     "only_static_support": registration.passes_through,
 }
 _SELECT = {
-    **dict.fromkeys(("SplitInput", "SplitOutput", "ReduceInput", "ReduceOutput"), platform.Parameter),
-    "gen_param": platform.Parameter,
+    **dict.fromkeys(("SplitInput", "SplitOutput", "ReduceInput", "ReduceOutput"), shared.Parameter),
+    "gen_param": shared.Parameter,
     "get_dynamic_param_in_json": lambda params: "{}",
     "get_op_cal_info": lambda *_arguments, **_named: "{}",
 }
 _COMMON = {
+    "uint8_int8_overflow_proc": shared.wrapped,
+    "int_cast_to_b8": shared.to_eight_bits,
+    "reduce_int_cast_to_b8": shared.to_eight_bits,
+    "ceil": shared.ceil,
+    "align": shared.align,
+    "gen_range": shared.shape_range,
+    "update_dtype_bool_to_int8": lambda dtype: "int8" if dtype == "bool" else dtype,
+    "is_support_fractal_z_inputs": lambda *_arguments: False,
+    "is_same_group": lambda *_arguments: True,
     "is_unknown": lambda *_arguments: False,
     "is_unknown_rank_input": lambda *_arguments: False,
     "is_dynamic_input": lambda *_arguments: False,
@@ -88,6 +104,7 @@ _TIK = Unknown("tik, a program for the hardware instead of an expression,")
 _GENERATIONS = {
     "after_v200": lambda: True,
     "is_v220": lambda: True,
+    "is_v310": lambda: False,
     "is_v200": lambda: False,
     "is_v300": lambda: False,
 }
@@ -109,8 +126,11 @@ _ADAPTER = {
     "build_config": building.BuildConfig(),
 }
 
+_TVM = ("tvm", "te.tvm", "tbe.tvm")
 #: Every module: its names.
 TABLE: dict[str, Mapping[str, Any]] = {
+    **{f"{package}.api": tvm.NAMES for package in _TVM},
+    **{f"{package}._ffi": {"register_func": tvm.register_func} for package in _TVM},
     "te": {"tik": _TIK, **tvm.NAMES},
     "te.lang": {},
     "te.lang.cce": DSL,
@@ -129,6 +149,7 @@ TABLE: dict[str, Mapping[str, Any]] = {
     "te.platform.cce_build": {"build_config": building.BuildConfig()},
     "te.platform.fusion_manager": _FUSION,
     "te.platform.cce_runtime": {},
+    "te.platform.insn_cmd": {"__missing__": platform.token},
     "te.utils": {},
     "te.utils.op_utils": _CHECKS,
     "te.utils.para_check": _CHECKS,
@@ -143,7 +164,8 @@ TABLE: dict[str, Mapping[str, Any]] = {
     "tbe.dsl.base": {},
     "tbe.dsl.base.operation": {
         "var": Variable, "get_context": platform.get_context, "add_compile_info": lambda *_arguments: None,
-        "get_compile_info": dict, "register_build_pointcut": registration.passes_through,
+        "get_compile_info": dict, "add_exclude_bound_var": lambda *_arguments: None,
+        "get_op_context": platform.get_context, "register_build_pointcut": registration.passes_through,
     },
     "tbe.tvm": tvm.NAMES,
     "tbe.tvm.topi": {},
@@ -161,7 +183,11 @@ TABLE: dict[str, Mapping[str, Any]] = {
     "tbe.common.register.register_api": _REGISTER,
     "tbe.common.platform": platform.NAMES,
     "tbe.common.platform.platform_info": platform.NAMES,
-    "tbe.common.buildcfg": {"build_config": building.BuildConfig()},
+    "tbe.common.platform.fusion_manager": _FUSION,
+    "tbe.common.utils.log": {"__missing__": registration.silent},
+    "tbe.common.buildcfg": {
+        "build_config": building.BuildConfig(), "get_current_build_config": lambda *_arguments: False,
+    },
     "tbe.common.context": {"get_context": platform.get_context},
     "tbe.common.context.op_context": _CONTEXT,
     "tbe.common.context.op_info": {},
@@ -175,10 +201,23 @@ TABLE: dict[str, Mapping[str, Any]] = {
     "impl.util": {},
     "impl.util.platform_adapter": _ADAPTER,
     "impl.util.util_select_op_base": _SELECT,
+    "impl.constant_util": shared.CONSTANTS,
+    "impl.common_util": {"constant": shared.Constants(), "get_data_size": shared.byte_size},
+    "impl.bn_training_reduce": {"bn_training_reduce_schedule_nd": updates.reduction_schedule},
+    "impl.util.util_apply_op_schedule": {
+        "ApplyOpConfig": updates.ApplyOpConfig, "common_apply_op_process": updates.common_apply_op_process,
+    },
+    "impl.util.util_build": {"set_bool_storage_config": dict},
+    "impl.util.fusion_util": {"reuse_input_as_output": updates.reuse_input_as_output},
     "impl.util.util_compute": _UTIL_COMPUTE,
     "impl.util.util_common": _COMMON,
     "impl.util.util_soc_common": _GENERATIONS,
-    "impl.util.norm_pattern_adapter": {},
+    "impl.util.util_attr_common": {
+        "OpAttr": shared.OpAttr, "get_attr_by_cls": shared.attribute_by_class,
+        "__missing__": shared.attributes_of,
+    },
+    "impl.util.norm_pattern_adapter": {"NormPattern": platform.WORDS},
+    "impl.util.reduce_pattern_adapter": {"ReducePattern": platform.WORDS},
     "mindspore": {},
     "mindspore.ops": _MINDSPORE,
     "mindspore.ops.op_info_register": _MINDSPORE,
@@ -194,7 +233,7 @@ LINKS = {
         "tbe_register": "tbe.common.register", "operation": "tbe.dsl.base.operation",
         "error_manager_vector": "tbe.common.utils.errormgr.error_manager_vector",
         "error_manager_util": "tbe.common.utils.errormgr.error_manager_util",
-        "tbe_build": "tbe.common.buildcfg",
+        "tbe_build": "tbe.common.buildcfg", "buildcfg": "tbe.common.buildcfg",
         "error_manager": "tbe.common.utils.errormgr",
     },
     "te": {"platform": "te.platform", "utils": "te.utils", "lang": "te.lang", "tvm": "te.tvm"},
@@ -211,6 +250,8 @@ LINKS = {
         "error_manager": "tbe.common.utils.errormgr",
         "error_manager_vector": "tbe.common.utils.errormgr.error_manager_vector",
     },
-    "te.tvm": {"topi": "te.tvm.topi"},
-    "tbe.tvm": {"topi": "tbe.tvm.topi"},
+    "tvm": {"api": "tvm.api", "_ffi": "tvm._ffi"},
+    "te.tvm": {"topi": "te.tvm.topi", "api": "te.tvm.api", "_ffi": "te.tvm._ffi"},
+    "tbe.tvm": {"topi": "tbe.tvm.topi", "api": "tbe.tvm.api", "_ffi": "tbe.tvm._ffi"},
+    "tbe.common.platform": {"fusion_manager": "tbe.common.platform.fusion_manager"},
 }  # fmt: skip

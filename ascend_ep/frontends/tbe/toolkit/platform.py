@@ -6,9 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ascend_ep.frontends.tbe.toolkit.failure import DSL, DslError
-from ascend_ep.frontends.tbe.toolkit.nodes import Node, apply
 from ascend_ep.frontends.tbe.toolkit.shaping import REFUSED
-from ascend_ep.frontends.tbe.toolkit.tensors import Tensor
 
 #: The chip that files are told of: every function of the DSL in every type, so that they take the exact path.
 _SPEC: dict[str, Any] = {
@@ -72,8 +70,24 @@ class Context:
     def __exit__(self, *_error: object) -> None:
         return None
 
+    def __getattr__(self, name: str) -> Any:
+        """Whatever else files tell the context of the build."""
+        if not name.startswith(("add_", "set_")):
+            raise AttributeError(name)
+        return lambda *_arguments, **_named: None
+
 
 _CONTEXT = Context()
+
+
+class Contexts:
+    """tbe_context.op_context, a module."""
+
+    OpContext = Context
+
+    @staticmethod
+    def get_context() -> Context:
+        return _CONTEXT
 
 
 def report(*arguments: Any, **named: Any) -> Any:
@@ -96,32 +110,14 @@ def error_function(name: str) -> Callable[..., Any]:
     raise AttributeError(name)
 
 
-# ---- impl.util -------------------------------------------------------------------------------------
-
-
-def sign(tensor: Tensor) -> Tensor:
-    """-1, 0 or 1."""
-    return Tensor(Node("sign", (tensor.node,)), tensor.shape, tensor.dtype, tensor.actual)
-
-
-def get_cof(axes: Any, shape: Any) -> Any:
-    """The number of elements that a reduction over axes sums."""
-    total = 1.0
-    for axis in axes:
-        total = shape[axis] * total
-    return total
-
-
-def square(tensor: Tensor) -> Tensor:
-    """x * x."""
-    return Tensor(apply("mul", tensor.node, tensor.node), tensor.shape, tensor.dtype, tensor.actual)
-
-
-class Parameter:
-    """What gen_param gives to op_select_format."""
-
-    def __init__(self, *_arguments: Any, **named: Any) -> None:
-        self.named = named
+def token(name: str) -> str:
+    """UB_SIZE, ASCEND_310, DMA_COPY, scope_ubuf: words that schedules and get_soc_spec take. Raises
+    AttributeError for a name that is none."""
+    if name.startswith(("scope_", "dma_copy")):
+        return f"local.{name.partition('_')[2].removesuffix('uf').upper()}"
+    if name.isupper():
+        return name
+    raise AttributeError(name)
 
 
 NAMES: dict[str, Any] = {
@@ -134,16 +130,21 @@ NAMES: dict[str, Any] = {
     "set_current_compile_soc_info": lambda *_arguments, **_named: "success",
     "CUBE_MKN": {t: {"mac": [16, 16, 16]} for t in ("float16", "float32", "int8", "uint8")},
     "get_bit_len": lambda dtype: int("".join(filter(str.isdigit, str(dtype))) or 8),
+    "C0_SIZE": 16,
+    "BLOCK_REDUCE_INT8": 32,
+    "BLOCK_VECTOR": 1,
+    "VECTOR_INST_BLOCK_WIDTH": 256,
+    "VECTOR_INST_BLOCK_NUM": 8,
+    "VECTOR_INST_MAX_REPEAT_TIMES": 255,
+    "ELEMENTS_VECTOR_OP_FP16": 128,
     "CUBE_UNIT": 16,
     "BLOCK_REDUCE": 16,
     "BLOCK_IN": 16,
     "BLOCK_OUT": 16,
     "VERSION_CLOUD": "Ascend910B",
     "VERSION_MINI": "Ascend310",
-    **{name: name for name in ("CORE_NUM", "UB_SIZE", "L1_SIZE", "SOC_VERSION", "SHORT_SOC_VERSION")},
-    **{name: name for name in ("ASCEND_310", "ASCEND_910", "ASCEND_310P", "ASCEND_910B", "HI3796CV300ES")},
-    "scope_ubuf": "local.UB",
     "scope_gm": "global",
+    "__missing__": token,
 }  # fmt: skip
 WORDS = _Words()
 

@@ -41,6 +41,11 @@ def passes_through(*_arguments: object, **_named: object) -> Callable[[Any], Any
     return lambda function: function
 
 
+def silent(name: str) -> Callable[..., None]:
+    """A function of the toolkit's log."""
+    return lambda *_arguments, **_named: None
+
+
 class FusionManager:
     """te.platform.fusion_manager."""
 

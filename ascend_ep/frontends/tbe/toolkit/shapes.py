@@ -116,6 +116,12 @@ def simplify_axis_shape(shape: Any, axis: Any) -> Any:
     return shape, axis
 
 
+def axis_transform_5d(axis: int, data_format: str) -> int:
+    """An axis of NCHW or NHWC as the one of NC1HWC0 with the same letter."""
+    place = "NCHW_".index(data_format[axis])
+    return place if axis >= 0 else place - 5
+
+
 def shape_of(tensor: Tensor) -> list[int]:
     """A tensor's shape."""
     return list(tensor.shape)
@@ -136,5 +142,6 @@ NAMES: dict[str, Any] = {
     "variable_shape": variable_shape,
     "get_shape_size": get_shape_size,
     "compare_tensor_dict_key": compare_tensor_dict_key,
+    "axis_transform_5d": axis_transform_5d,
     "cast": lambda x, dtype: x,
 }

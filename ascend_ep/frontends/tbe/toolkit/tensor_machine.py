@@ -7,7 +7,7 @@ from typing import Any
 
 from ascend_ep.frontends.tbe.toolkit import building
 from ascend_ep.frontends.tbe.toolkit.casts import cast
-from ascend_ep.frontends.tbe.toolkit.compute import compute
+from ascend_ep.frontends.tbe.toolkit.compute import compute, tag_scope
 from ascend_ep.frontends.tbe.toolkit.elements import (
     Element,
     IndexVariable,
@@ -16,7 +16,7 @@ from ascend_ep.frontends.tbe.toolkit.elements import (
     element_of,
 )
 from ascend_ep.frontends.tbe.toolkit.failure import DSL, DslError, inexpressible
-from ascend_ep.frontends.tbe.toolkit.tensors import Tensor, elementwise, placeholder
+from ascend_ep.frontends.tbe.toolkit.tensors import Operation, Tensor, elementwise, placeholder
 from ascend_ep.frontends.tbe.toolkit.variables import Variable
 
 
@@ -132,6 +132,12 @@ def _method(op: str, swapped: bool = False) -> Callable[[Tensor, Any], Any]:
 
 arithmetic_of_tensors()
 
+
+def register_func(name: Any = "", *_arguments: object, **_named: object) -> Any:
+    """tvm.register_func: a function for the code generator of the hardware, kept as it is."""
+    return name if callable(name) else lambda function: function
+
+
 NAMES: dict[str, Any] = {
     "placeholder": placeholder,
     "compute": compute,
@@ -165,7 +171,15 @@ NAMES: dict[str, Any] = {
             "fabs": "abs", "isnan": "isnan", "log2": "log2", "log10": "log10", "log1p": "log1p",
         }.items()
     },
-    **{name: _function(name, op, 2) for name, op in {"power": "pow", "pow": "pow", "fmod": "mod"}.items()},
+    **{name: _function(name, op, 2) for name, op in {
+        "power": "pow", "pow": "pow", "fmod": "mod", "floormod": "mod", "div": "div",
+    }.items()},
     **{name: _hardware(name) for name in ("extern", "ir_builder", "call_extern", "decl_buffer")},
     "Tensor": Tensor,
+    "Var": Variable,
+    "Axis": building.Axis,
+    "PlaceholderOp": Operation,
+    "tag_scope": tag_scope,
+    "register_func": register_func,
+    "relu": lambda value, **_named: combined("max", value, 0),
 }  # fmt: skip

@@ -7,6 +7,7 @@ from typing import Any
 
 from ascend_ep.frontends.tbe.toolkit.failure import BROADCAST, DSL, DslError, Inexpressible
 from ascend_ep.frontends.tbe.toolkit.nodes import Node, apply, node_of, traced
+from ascend_ep.frontends.tbe.toolkit.unknown import Unknown
 from ascend_ep.frontends.tbe.toolkit.variables import resolve_variables
 
 FLOATS = ("float16", "float32", "bfloat16")
@@ -159,6 +160,8 @@ def operand_node(operand: Any) -> Node:
     if isinstance(operand, Tensor):
         return operand.node
     node = node_of(getattr(operand, "number", operand))
+    if isinstance(operand, Unknown):
+        raise operand.refuse()
     if node is None:
         raise DslError(DSL, f"a {type(operand).__name__} is neither a tensor nor a number")
     return node
