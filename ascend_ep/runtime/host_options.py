@@ -8,7 +8,7 @@ from typing import Any
 from .binding import lib
 from .options import for_host, onnxruntime
 
-#: onnxruntime's threads spin on after a run, for the next one's sake; here native code runs next, on these CPUs.
+#: onnxruntime's threads spin on after a run, for the next one's sake; here native code needs these CPUs next.
 STOP_SPINNING = "session.force_spinning_stop"
 _SPINNING = (STOP_SPINNING, "session.intra_op.allow_spinning")
 
