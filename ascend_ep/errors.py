@@ -234,6 +234,11 @@ CODES: dict[str, Code] = {
         "The shape rule of output [%s] of Op [%s] can't be applied: %s.", "Correct the inputs, or the rule."
     ),
     "E41013": Code("File [%s] isn't used: %s.", "Remove it, or do what the reason says."),
+    "E41014": Code(
+        "Op [%s] computes in %s: its definition declares no other type that serves the model.",
+        "Declare the model's type as well, if the kernel has it.",
+    ),
+    "E41015": Code("A part of the definition of [%s] has no effect: %s.", "Remove or correct it."),
     # --- ours: formulas and shape rules ----------------------------------------------------------
     "E42001": Code("The %s can't be read: %s.", "Correct the text at the caret."),
     "E42002": Code(

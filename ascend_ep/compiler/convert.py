@@ -16,9 +16,9 @@ from ascend_ep.compiler.aipp.aipp import insert_aipp, insert_stored, metadata
 from ascend_ep.compiler.device.soc import Soc, find_soc
 from ascend_ep.compiler.device.soc_limits import Limit, soc_limits
 from ascend_ep.compiler.operators.native_op import FormulaCode
-from ascend_ep.compiler.operators.notices import say_broken_proofs, say_unused
-from ascend_ep.compiler.precision.precision import changes_types, check_mode
-from ascend_ep.compiler.precision.precision_pass import apply_precision, node_names
+from ascend_ep.compiler.operators.notices import say_broken_proofs, say_idle_keys, say_unused
+from ascend_ep.compiler.precision.precision import check_mode
+from ascend_ep.compiler.precision.precision_pass import apply_precision, is_needed, node_names
 from ascend_ep.compiler.rewrites.rewrite_plan import rewrite_plan
 from ascend_ep.compiler.writing.origin import origin
 from ascend_ep.graph.declared import set_input_shapes
@@ -89,6 +89,7 @@ def _convert(source: Source, options: ConvertOptions) -> Conversion:
     options.precision_lists.check_names(names | node_names(model))
     facts = _typed(model, known.of(model), registry, options, dump)
     semantics = Semantics(model, registry)
+    say_idle_keys(semantics, model, facts)
     with step(NATIVE):
         parts, plan, fusions = _lowered(model, facts, semantics, options, dump, where, ledger)
     plan.symbols |= {s: SymbolRange(*r) for s, r in options.symbol_ranges.items() if s in plan.symbols}
@@ -129,8 +130,8 @@ def _typed(model: ir.Model, facts: Facts, registry: Registry, options: ConvertOp
     """Gives a simplified model the types that the precision asks for; the facts of what it is then."""
     if options.fast:
         optional("approximate GELU", partial(options.fast.simplify_gelu, model), otherwise=None)
-    if changes_types(options.precision, options.precision_lists):
-        lists, clip = options.precision_lists, options.clip_weights
+    lists, clip = options.precision_lists, options.clip_weights
+    if is_needed(model, facts, registry, options.precision, lists):
         retype = partial(apply_precision, model, facts, registry, options.precision, lists, clip)
         optional(f"precision mode {options.precision}", retype, otherwise=None)
         dump.model("retyped", model)

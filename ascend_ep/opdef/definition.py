@@ -94,6 +94,7 @@ class OpDef:
     `counts`: number of inputs and outputs of a short form, whose tensors have synthesized names.
     `paired`: types[i] of all tensors belong together (msopgen's columns) instead of being free sets.
     `shape` maps an output's name to the text of its shape rule; an absent one means: broadcast of the inputs.
+    `remarks`: what it says that changes nothing, for whoever uses it.
     `kernel_name` is the Ascend C function the real toolchain builds; it says nothing about semantics here.
     """
 
@@ -112,6 +113,7 @@ class OpDef:
     need_check_supported: bool = False
     doc: str = ""
     origin: str = field(default="", compare=False)
+    remarks: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def full_name(self) -> str:

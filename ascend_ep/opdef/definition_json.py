@@ -22,14 +22,18 @@ def definition_map(opdef: OpDef) -> dict[str, Any]:
         result["doc"] = opdef.doc
     if variables:
         result["types"] = {name: _type_names(types) for name, types in variables.items()}
-    result["inputs"] = [_tensor(t) for t in opdef.inputs]
-    result["outputs"] = [_tensor(t) for t in opdef.outputs]
+    of_msopgen = opdef.paired or any(t.overwrites for t in opdef.outputs)
+    described = ("input_desc", "output_desc") if of_msopgen else ("inputs", "outputs")
+    for key, specs in zip(described, (opdef.inputs, opdef.outputs), strict=True):
+        result[key] = [_tensor(t) for t in specs]
     if opdef.attributes:
         result["attributes"] = [_attribute(a) for a in opdef.attributes]
     if opdef.shape:
         result["shape"] = dict(opdef.shape)
     if opdef.kernel_name:
         result["kernel_name"] = opdef.kernel_name
+    if opdef.need_check_supported:
+        result["need_check_supported"] = True
     if isinstance(opdef.semantics, Formula):
         lines = opdef.semantics.text.split("\n")
         result["formula"] = lines[0] if len(lines) == 1 else lines
@@ -45,7 +49,7 @@ def _type_names(types: Sequence[int]) -> list[str]:
 
 
 def _tensor(spec: TensorSpec) -> dict[str, Any]:
-    result: dict[str, Any] = {"name": spec.name}
+    result: dict[str, Any] = {"name": spec.device_name}
     if spec.variable or spec.types:
         result["type"] = spec.variable or _type_names(spec.types)
     if spec.occurrence != "required":

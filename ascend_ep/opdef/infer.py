@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ascend_ep.errors import AscendError
-from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.attributes import bind_attributes
 from ascend_ep.opdef.broadcast import broadcast
-from ascend_ep.opdef.definition import Formula, Library, OpDef, Source, TensorSpec
+from ascend_ep.opdef.declared_types import column_of, output_dtypes, served_types
+from ascend_ep.opdef.definition import Formula, Library, OpDef, Source
 from ascend_ep.opdef.dims import Dim
 from ascend_ep.opdef.formula_shape import formula_shapes
 from ascend_ep.opdef.shape_rule import Environment, Inapplicable, Shape, Unknown, evaluate_rule
@@ -42,12 +42,29 @@ def infer(
     E41012 when the shape rule can't hold.
     """
     if isinstance(opdef.semantics, Library | Source) and _libraries:
-        return _libraries[-1](opdef, input_types, attributes, where)
+        return _of_library(opdef, input_types, attributes, where)
     check_inputs(opdef, input_types, where)
     bound = bind_attributes(opdef, attributes, where)
     types = output_dtypes(opdef, [t and t[0] for t in input_types], where)
     environment = _environment(opdef, input_types, bound, values or {})
     return list(zip(types, _shapes(opdef, environment, where), strict=True))
+
+
+def _of_library(
+    opdef: OpDef, input_types: Sequence[InputType], attributes: Mapping[str, Any], where: str
+) -> list[OutputType]:
+    """What the library says for the types that its definition declares, in the model's types."""
+    given = [t and t[0] for t in input_types]
+    if opdef.inputs:
+        check_inputs(opdef, input_types, where)
+        output_dtypes(opdef, given, where)
+    column = column_of(opdef, given) if opdef.paired else None
+    if column is None:
+        return _libraries[-1](opdef, input_types, attributes, where)
+    pairs = zip(column.inputs, input_types, strict=True)
+    made = _libraries[-1](opdef, [t and (kind or t[0], t[1]) for kind, t in pairs], attributes, where)
+    served = served_types(column, given)
+    return [(served.get(dtype, dtype), dims) for dtype, dims in made]
 
 
 def check_inputs(opdef: OpDef, input_types: Sequence[InputType], where: str = "") -> None:
@@ -64,83 +81,6 @@ def check_inputs(opdef: OpDef, input_types: Sequence[InputType], where: str = ""
     for spec, given in zip(opdef.inputs, input_types, strict=False):
         if given is None and spec.occurrence == "required":
             raise AscendError("E41011", opdef.op, f"input [{spec.name}] is required", where=where)
-
-
-def spec_of_input(opdef: OpDef, index: int) -> TensorSpec:
-    """The specification of input `index`; the variadic one covers all from its place on."""
-    return opdef.inputs[min(index, len(opdef.inputs) - 1)]
-
-
-# ---- element types -------------------------------------------------------------------------------
-
-
-def output_dtypes(opdef: OpDef, inputs: Sequence[int | None], where: str = "") -> list[int]:
-    """The element type of every output. Raises E41011 when the inputs' types aren't allowed."""
-    if opdef.paired:
-        return _paired_dtypes(opdef, inputs, where)
-    variables: dict[str, tuple[int, str]] = {}
-    for index, dtype in enumerate(inputs):
-        if dtype is None:
-            continue
-        spec = spec_of_input(opdef, index)
-        if spec.types and dtype not in spec.types:
-            raise _refused(opdef, spec.name, dtype, spec.types, where)
-        if spec.variable:
-            bound, name = variables.setdefault(spec.variable, (dtype, spec.name))
-            if bound != dtype:
-                reason = (
-                    f"inputs [{name}] and [{spec.name}] must have one element type, "
-                    f"not {dtypes.name(bound)} and {dtypes.name(dtype)}"
-                )
-                raise AscendError("E41011", opdef.op, reason, where=where)
-    first = next((d for d in inputs if d is not None), dtypes.FLOAT32)
-    return [
-        variables[o.variable][0]
-        if o.variable in variables
-        else o.types[0]
-        if len(o.types) == 1 or (o.variable and o.types)
-        else first
-        for o in opdef.outputs
-    ]
-
-
-def _refused(opdef: OpDef, name: str, dtype: int, allowed: Sequence[int], where: str) -> AscendError:
-    reason = f"input [{name}] is {dtypes.name(dtype)}"
-    names = ", ".join(dict.fromkeys(map(dtypes.name, allowed)))
-    return AscendError("E41011", opdef.op, reason, where=where, details=[f"allowed: {names}"])
-
-
-def _paired_dtypes(opdef: OpDef, inputs: Sequence[int | None], where: str) -> list[int]:
-    """msopgen's columns name the types a device kernel is built for. A model in another compute float is
-    served by casts there, so a column that differs only so fits too, and its floats become the model's."""
-    given = [(spec_of_input(opdef, i), d) for i, d in enumerate(inputs) if d is not None]
-    width = max((len(t.types) for t in (*opdef.inputs, *opdef.outputs)), default=1)
-    for exact in (True, False):
-        for column in range(width):
-            pairs = [(_in_column(spec, column), dtype) for spec, dtype in given]
-            if all(_serves(declared, dtype, exact) for declared, dtype in pairs):
-                substitute = {d: t for d, t in pairs if d is not None and d != t}
-                first = pairs[0][1] if pairs else dtypes.FLOAT32
-                return [_column_output(o, column, substitute, first) for o in opdef.outputs]
-    spec, dtype = next(
-        ((s, d) for s, d in given if not any(_serves(t, d, False) for t in s.types or (None,))), given[0]
-    )
-    raise _refused(opdef, spec.name, dtype, spec.types, where)
-
-
-def _in_column(spec: TensorSpec, column: int) -> int | None:
-    return spec.types[column] if column < len(spec.types) else spec.types[0] if spec.types else None
-
-
-def _serves(declared: int | None, dtype: int, exact: bool) -> bool:
-    if declared is None or declared == dtype:
-        return True
-    return not exact and declared in dtypes.COMPUTE_FLOATS and dtype in dtypes.COMPUTE_FLOATS
-
-
-def _column_output(spec: TensorSpec, column: int, substitute: Mapping[int, int], first: int) -> int:
-    declared = _in_column(spec, column)
-    return first if declared is None else substitute.get(declared, declared)
 
 
 # ---- dims ----------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ file, the line and the JSON pointer of the value it is about.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -135,8 +135,8 @@ class _Reader:
             op=self.op,
             domain="" if domain == "ai.onnx" else domain,
             since_version=self.entry.get("since_version"),
-            inputs=inputs or synthesize("x", counts[0] if counts else 0),
-            outputs=outputs or synthesize("y", counts[1] if counts else 0),
+            inputs=inputs or self.counted("x", counts[0] if counts else 0),
+            outputs=outputs or self.counted("y", counts[1] if counts else 0),
             attributes=self.attributes(),
             semantics=self.semantics(),
             standard=not described and counts is None and domain in ("", "ai.onnx"),
@@ -156,7 +156,20 @@ class _Reader:
             raise self.contradiction("a shape rule needs `inputs` and `outputs`", "/shape")
         self.check_names(opdef)
         self.check_semantics(opdef)
-        return opdef
+        return replace(opdef, remarks=tuple(self.remarks(opdef)))
+
+    def remarks(self, opdef: OpDef) -> Iterator[str]:
+        """What the definition says that nothing follows from."""
+        used = {t.variable for t in (*opdef.inputs, *opdef.outputs)}
+        for name in self.entry.get("types", {}):
+            if name not in used:
+                yield f"no tensor has the type [{name}]"
+        for key in ("inputs", "outputs"):
+            for tensor in self.of(key)[0] or ():
+                if {"shape", "shape_range"} & tensor.keys():
+                    yield f"the shape of [{tensor['name']}] binds nothing: the operator is for every shape"
+        if opdef.shape and isinstance(opdef.semantics, Source | Library):
+            yield f"[shape] isn't used: the {type(opdef.semantics).__name__.lower()} says the shapes"
 
     # -- tensors --
 
@@ -222,6 +235,11 @@ class _Reader:
             dynamic_shape=entry.get("dynamic_shape", self.entry.get("dynamic_shape", True)),
             doc=entry.get("doc", ""),
         )
+
+    def counted(self, prefix: str, count: int) -> tuple[TensorSpec, ...]:
+        """Tensors of a short form, which gives only their number."""
+        dynamic = self.entry.get("dynamic_shape", True)
+        return tuple(replace(t, dynamic_shape=dynamic) for t in synthesize(prefix, count))
 
     def counts(self) -> tuple[int, int] | None:
         n_in, n_out = self.entry.get("input_num"), self.entry.get("output_num")

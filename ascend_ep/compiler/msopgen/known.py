@@ -8,7 +8,7 @@ from ascend_ep.compiler.ascendc.identifiers import renamed_program
 from ascend_ep.compiler.codegen.generate import NotGenerated
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.attributes import bind_attributes
-from ascend_ep.opdef.declarations import complete
+from ascend_ep.opdef.declarations import check_interface, complete
 from ascend_ep.opdef.definition import Attribute, Formula, Kernel, OpDef, TensorSpec, canonical_domain
 from ascend_ep.opdef.expression import Expression, Local, Program, children, with_children
 from ascend_ep.opdef.formula import formula_program
@@ -70,7 +70,7 @@ def _with_formula(known: OpDef) -> OpDef:
 def _in_its_terms(declared: OpDef, known: OpDef) -> OpDef:
     """The formula with the prototype's names; what the prototype leaves out is bound: optional inputs that
     aren't there, attributes at their defaults."""
-    complete(declared, known)
+    check_interface(declared, known)
     if known.inputs and known.inputs[-1].occurrence == "variadic":
         raise NotGenerated(f"{known.op} takes any number of tensors, which no formula of it says")
     inputs, outputs = known.inputs[: len(declared.inputs)], known.outputs[: len(declared.outputs)]

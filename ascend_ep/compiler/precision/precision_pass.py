@@ -12,16 +12,25 @@ from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.passes.retype import NodeTypes, retype
 from ascend_ep.opdef.registry import Registry
 
-from .precision import PrecisionLists, choice
+from .declared_columns import declares_columns, with_columns
+from .precision import PrecisionLists, changes_types, choice
+
+
+def is_needed(model: ir.Model, facts: Facts, registry: Registry, mode: str, lists: PrecisionLists) -> bool:
+    """Whether any node may get other types than it has."""
+    return changes_types(mode, lists) or declares_columns(model, facts, Semantics(model, registry))
 
 
 def apply_precision(
     model: ir.Model, facts: Facts, registry: Registry, mode: str, lists: PrecisionLists, clip: bool
 ) -> int:
-    """Gives nodes the types of the mode and the lists; what runs on the host keeps its own. The number of
-    nodes that have other types now."""
-    native = Claims(Semantics(model, registry), facts)
-    types = choice(mode, lists)
+    """Gives nodes the types of the mode and the lists, or those that their operator declares.
+
+    What runs on the host keeps its own. The number of nodes that have other types now.
+    """
+    semantics = Semantics(model, registry)
+    native = Claims(semantics, facts)
+    types = with_columns(choice(mode, lists), facts, semantics)
 
     def of_native(node: ir.Node, flowing: Sequence[int]) -> NodeTypes | None:
         found = types(node, flowing)

@@ -11,10 +11,10 @@ from ascend_ep.compiler.codegen.schedule import Schedule
 from ascend_ep.compiler.codegen.session import TensorSpec
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.attributes import bind_attributes
+from ascend_ep.opdef.declared_types import output_dtypes
 from ascend_ep.opdef.definition import AttributeValue, OpDef
 from ascend_ep.opdef.expression import Program
 from ascend_ep.opdef.formula import formula_program
-from ascend_ep.opdef.infer import output_dtypes
 from ascend_ep.opdef.specialize import specialize
 
 #: The element types that a proof covers when the definition allows them.

@@ -20,9 +20,9 @@ from ascend_ep.graph.mapped import forget
 from ascend_ep.graph.partition import used_values
 from ascend_ep.graph.passes.rewire import add_constant, is_standard
 from ascend_ep.graph.shapes import find_schema
+from ascend_ep.opdef.declared_types import spec_of_input
 from ascend_ep.opdef.definition import Library, Source
 from ascend_ep.opdef.dtypes import BFLOAT16, COMPUTE_FLOATS, FLOAT16, FLOAT32
-from ascend_ep.opdef.infer import spec_of_input
 
 #: Operators whose floating types belong to a quantisation, or are drawn at random.
 FIXED = frozenset({"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "Bernoulli"})
@@ -209,12 +209,12 @@ class _Retyping:
         version = node.version or self.model.opset_imports.get(domain, 1)
         opdef = None if self.registry is None else definition(self.registry, domain, node.op_type, version)
         if opdef is not None:
-            if isinstance(opdef.semantics, Library | Source):
+            if isinstance(opdef.semantics, Library | Source) and not opdef.paired:
                 return [], []
             specs = [spec_of_input(opdef, i) for i in range(len(node.inputs))] if opdef.inputs else []
             ins = [i for i in self._floats(node.inputs) if i < len(specs)]
             outs = self._floats(node.outputs)
-            if any(specs[i].types and FLOAT16 not in specs[i].types for i in ins):
+            if not opdef.paired and any(specs[i].types and FLOAT16 not in specs[i].types for i in ins):
                 return [], []
             return ins, outs if ins else []
         schema = find_schema(domain, node.op_type, version)
