@@ -14,6 +14,8 @@ Shapes = tuple[tuple[int, ...], ...]
 _SIZES = ((5, 7, 11, 13, 17, 19, 23), (13, 3, 29, 7, 31, 5, 37))
 MAX_RANK = 8
 MAX_ELEMENTS = 1 << 22
+#: The largest integer that an attribute is tried with, as files loop up to one.
+MAX_PROBE = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,7 @@ def _other_values(value: AttributeValue, compared: Sequence[float]) -> Iterator[
     if isinstance(value, bool):
         yield not value
     elif isinstance(value, int):
-        yield from (value + 1, value - 1, *(int(c) + d for c in compared for d in (-1, 0, 1)))
+        whole = [int(c) for c in compared if abs(c) <= MAX_PROBE]
+        yield from (value + 1, value - 1, *(c + d for c in whole for d in (-1, 0, 1)))
     elif isinstance(value, float):
         yield from (value * 1.25 + 0.0625, value / 2, *(c + d for c in compared for d in (-0.5, 0.0, 0.5)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from tbe_files import computed, describe_file, formula
@@ -237,3 +239,24 @@ def test_integers_among_floats_are_noted(tmp_path) -> None:
     described = describe_file(tmp_path, text, (4, 6))
     assert described.warnings == ("line 4: vsub of float32 and int32 is computed in float32: use cast_to",)
     np.testing.assert_allclose(computed(described, X), X - np.floor(X))
+
+
+def test_a_loop_over_an_attribute_is_bounded(tmp_path) -> None:
+    """Probes go to where the file compares, which may be where a loop has no end."""
+    text = """
+    import tbe.dsl as dsl
+    from tbe import tvm
+    def power_compute(x, p=2):
+        if p == 2147483647 or p == float("inf"):
+            return dsl.vabs(x)
+        y = x
+        for _ in range(1, p) if p != 1000 else iter(int, 1):
+            y = dsl.vmul(y, x)
+        return y
+    """
+    start = time.monotonic()
+    described = describe_file(tmp_path, text, (3, 4), p=2)
+    assert time.monotonic() - start < 20
+    assert formula(described) == "y = x*x"
+    assert described.opdef.attributes[0].allowed == (2,)
+    assert any("the operator is for p=2 only" in w for w in described.warnings)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ascend_ep.frontends.tbe.toolkit.failure import Inexpressible
+from ascend_ep.frontends.tbe.toolkit.merging import Merging, own_axes, widths_of
 from ascend_ep.frontends.tbe.toolkit.nodes import Node
 from ascend_ep.frontends.tbe.toolkit.tensors import Tensor
 from ascend_ep.opdef import dtypes
@@ -64,6 +65,10 @@ class _Writer:
         self.lets: list[tuple[str, Expression]] = []
         self.made: dict[int, Expression] = {}
         self.height: dict[int, int] = {}
+        merging = Merging({b.position: (b.shape, b.placed) for b in inputs})
+        #: How dimensions are merged, and the widths of each value's; None: they aren't, or in no way to undo.
+        self.merging = merging if symbolic and merging.merges else None
+        self.widths: dict[int, tuple[int, ...] | None] = {}
 
     def text(self, outputs: Sequence[tuple[str, Tensor]]) -> str:
         roots = [tensor.node for _, tensor in outputs]
@@ -72,6 +77,11 @@ class _Writer:
         for node in order:
             for a in node.args:
                 uses[id(a)] = uses.get(id(a), 0) + 1
+        if self.merging is not None:
+            for node in order:
+                self.widths[id(node)] = widths_of(node, [self.widths[id(a)] for a in node.args], self.merging)
+            if any(w is None for w in self.widths.values()):
+                self.merging = None
         for node in order:
             value = self.expression(node)
             height = 1 + max((self.height[id(a)] for a in node.args), default=0)
@@ -103,13 +113,14 @@ class _Writer:
             op, axes, keep = node.data
             if isinstance(axes, Node):
                 return Reduce(op, args[0], AttributeRef(axes.data), keep)
-            return Reduce(op, args[0], "all" if axes == "all" else tuple(axes), keep)
+            every = axes == "all" or self.is_every(axes, node.args[0])
+            return Reduce(op, args[0], "all" if every else self.axes(axes, node.args[0]), keep)
         if node.op == "unsqueeze":
-            return Unsqueeze(args[0], tuple(node.data))
+            return Unsqueeze(args[0], self.axes(node.data, node))
         if node.op == "sum_to":
             return SumTo(args[0], args[1])
         if node.op == "index":
-            return Index(args[0], node.data)
+            return Index(args[0], self.axes((node.data,), node.args[0])[0])
         if node.op in _FOLDED and all(
             isinstance(a, Constant) and not isinstance(a.value, bool) for a in args
         ):
@@ -120,6 +131,18 @@ class _Writer:
             if isinstance(value, int | float) and math.isfinite(value):
                 return Constant(float(value))
         return Apply(node.op, args)
+
+    def axes(self, axes: Sequence[int], node: Node) -> tuple[int, ...]:
+        """Axes of a value of the file as those of the value over the inputs' own dimensions."""
+        if self.merging is None:
+            return tuple(axes)
+        widths = self.widths[id(node)]
+        assert widths is not None, "merging is given up when some widths aren't known"
+        return own_axes(axes, widths)
+
+    def is_every(self, axes: Sequence[int], node: Node) -> bool:
+        """Whether a reduction is over all dimensions, of which some are merged."""
+        return self.merging is not None and len(axes) == len(self.widths[id(node)] or ())
 
     def leaf(self, node: Node) -> Expression:
         if node.op == "const":
@@ -150,7 +173,10 @@ class _Writer:
 
     def input(self, bound: Bound) -> Expression:
         """The input as the placeholder sees it: with the dimensions of 1 that it has more."""
-        added = _added_ones(bound.shape, bound.placed) if self.symbolic else ()
+        if self.merging is not None:
+            added = self.merging.added(bound.position)
+        else:
+            added = _added_ones(bound.shape, bound.placed) if self.symbolic else ()
         return Unsqueeze(Input(bound.name), added) if added else Input(bound.name)
 
 

@@ -9,9 +9,12 @@ from __future__ import annotations
 import builtins
 import json
 import os
+import signal
 import sys
+import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -26,6 +29,8 @@ from ascend_ep.frontends.tbe.toolkit.modules import Importing
 from ascend_ep.frontends.tbe.toolkit.tensors import SESSION, Tensor, materialized
 
 MAX_WARNINGS = 50
+#: Seconds for one run but the first, and for all of them together: less than the process may compute.
+PROBE, ALL_PROBES = 2.0, 10.0
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -59,17 +64,42 @@ def run_file(path: Path, text: str, jobs: Sequence[Mapping[str, Any]]) -> dict[s
             describe_parameters(entry, len(first["shapes"]), first["attributes"])
         except BaseException as error:
             return {"error": _failure(error, file, text)}
-        recordings = []
+        recordings: list[dict[str, Any]] = []
+        end = time.monotonic() + ALL_PROBES
         for job in jobs:
             _start()
             try:
-                returned = call(entry, job["shapes"], job["dtypes"], job["attributes"])
-                recordings.append(_recorded(entry, returned, job))
+                with _limited(min(PROBE, end - time.monotonic()) if recordings else 0):
+                    returned = call(entry, job["shapes"], job["dtypes"], job["attributes"])
+                    recordings.append(_recorded(entry, returned, job))
             except BaseException as error:
                 recordings.append({"error": _failure(error, file, text)})
                 if len(recordings) == 1:
                     break  # the others are to be compared with the first
         return {"entry": _entry(entry), "recordings": recordings}
+
+
+class _Late(BaseException):
+    """A probe runs longer than it may."""
+
+
+@contextmanager
+def _limited(seconds: float) -> Iterator[None]:
+    """Ends what runs within by _Late; 0: there is no limit but the process's. A file may loop over whatever a
+    probe gives as an attribute."""
+    if seconds < 0:
+        raise _Late
+
+    def late(*_signal: object) -> None:
+        raise _Late
+
+    previous = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
 
 
 def _package(path: Path) -> str:
