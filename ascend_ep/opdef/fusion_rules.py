@@ -10,15 +10,17 @@ GRAPH, KERNEL = "GraphFusion", "UBFusion"
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule by which nodes are fused, under the name that switches it."""
+    """A rule by which nodes are fused, under the name that switches it. fuses: False for one whose matches
+    are only weighed and shown."""
 
     name: str
     group: str
     summary: str
+    fuses: bool = True
 
 
 RULES: tuple[Rule, ...] = tuple(
-    Rule(f"{stem}FusionPass", group, summary)
+    Rule(f"{stem}FusionPass", group, summary, stem != "ProductChain")
     for stem, group, summary in (
         ("Softmax", GRAPH, "exp(x - max(x))/sum(exp(x - max(x))) -> Softmax"),
         ("AttentionHeadsLast", GRAPH, "attention and the transposition of its result -> the same"),
@@ -49,6 +51,7 @@ RULES: tuple[Rule, ...] = tuple(
         ("ElementwiseChain", KERNEL, "neighbouring elementwise calls -> one call"),
         ("GatedProducts", KERNEL, "two products of one input, and SwiGLU of them -> one call"),
         ("NormPrologue", KERNEL, "RMSNorm and the products that read it -> these products"),
+        ("ProductChain", KERNEL, "a product of what a product made: weighed and shown, not fused"),
     )
 )
 _BY_NAME = {rule.name: rule for rule in RULES}

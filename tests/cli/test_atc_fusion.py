@@ -203,6 +203,27 @@ def test_gated_layers_are_in_the_report_and_have_a_switch(model: Path) -> None:
     assert json.loads(target.read_text())["off"] == [rule]
 
 
+def test_a_product_of_a_product_has_a_row_and_long_chains_have_limits(model: Path) -> None:
+    """The report's classes beyond the usual ones, in one model."""
+    chain = " ".join(f"c{i + 1} = {('Abs', 'Neg', 'Tanh')[i % 3]}(c{i})" for i in range(201))
+    made = onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["" : 17]>
+        m (float[16,64] x, float[N,8] c0) => (float[16,64] y, float[N,8] c201) {{
+            h = MatMul(x, v) g = Relu(h) y = MatMul(g, w) {chain} }}""")
+    arrays = {n: np.full((64, 64), 0.1, np.float32) for n in ("v", "w")}
+    made.graph.initializer.extend(numpy_helper.from_array(array, n) for n, array in arrays.items())
+    onnx.save(made, model)
+    target = model.with_name("report.json")
+    assert run(model, f"--fusion_report={target}") == 0
+    found = json.loads(target.read_text())["candidates"]
+    (products,) = [c for c in found if c["rule"] == "ProductChainFusionPass"]
+    assert (products["fused"], products["assessment"]["class"]) == (False, "not worth it")
+    assert products["reason"] == "it is complex and saves less than 30% of the traffic"
+    kernels = [c for c in found if c["rule"] == "ElementwiseChainFusionPass"]
+    assert [len(c["operators"]) for c in kernels] == [128, 129, 73]
+    assert [c["reason"] for c in kernels] == ["", "it has 129 operators", ""]
+    assert {c["assessment"]["class"] for c in kernels} == {"challenge"}
+
+
 def test_help_lists_every_rule(capsys: pytest.CaptureFixture[str]) -> None:
     assert atc.main(["--help"]) == 0
     printed = capsys.readouterr().out

@@ -56,6 +56,61 @@ def test_products_in_a_chain_keep_whole_rows_on_the_chip_and_those_beside_each_o
     assert "on-chip" in assess(Candidate("y", chained, (x, v, w), (y,)), 196608).against
 
 
+def two_products(m: int, k: int, n: int) -> Candidate:
+    """[m, k] by [k, n], and that by [n, k]."""
+    x, v, h, w, y = tensor(m, k), tensor(k, n), tensor(m, n), tensor(n, k), tensor(m, k)
+    steps = (Step("MatMul", Kind.PRODUCT, (x, v), (h,)), Step("MatMul", Kind.PRODUCT, (h, w), (y,)))
+    return Candidate("y", steps, (x, v, w), (y,))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "quadrant", "reason"),
+    [
+        ((1024, 1024, 1024), "not worth it", "on-chip"),  # few rows of the value between fit at a time
+        ((16, 64, 64), "not worth it", "complex"),
+        ((1024, 16, 64), "challenge", ""),  # small weights, a large value between
+    ],
+)
+def test_a_product_of_a_product(sizes: tuple[int, int, int], quadrant: str, reason: str) -> None:
+    """Two heavy operators: weights are read again for the next rows that the chip holds."""
+    found = assess(two_products(*sizes), 196608)
+    assert found.quadrant == quadrant
+    assert (reason in found.against) if reason else not found.against
+
+
+def test_a_product_with_another_as_its_addend_is_none_of_a_product() -> None:
+    x, v, w, h, y = (tensor(16, 64) for _ in range(5))
+    steps = (Step("MatMul", Kind.PRODUCT, (x, v), (h,)), Step("MatMul", Kind.PRODUCT, (x, w, h), (y,)))
+    assert assess(Candidate("y", steps, (x, v, w), (h, y)), 196608).quadrant in ("must", "optimise")
+
+
+def test_attention_is_no_product_of_a_product() -> None:
+    """Its softmax shares the rows out anew: what one kernel does is not called complex."""
+    q, k, v, s, p, y = (
+        tensor(64, 64),
+        tensor(64, 64),
+        tensor(64, 64),
+        tensor(64, 64),
+        tensor(64, 64),
+        tensor(64, 64),
+    )
+    steps = (
+        Step("MatMul", Kind.PRODUCT, (q, k), (s,)),
+        Step("Softmax", Kind.ROWS, (s,), (p,)),
+        Step("MatMul", Kind.PRODUCT, (p, v), (y,)),
+    )
+    assert assess(Candidate("y", steps, (q, k, v), (y,)), 196608).quadrant == "must"
+
+
+def test_every_class_of_what_is_saved_and_how_complex_it_is() -> None:
+    x, w, y, z = tensor(16, 64), tensor(64, 64), tensor(16, 64), tensor(16, 64)
+    product = Step("MatMul", Kind.PRODUCT, (x, w), (y,)), Step("Relu", Kind.ELEMENTWISE, (y,), (z,))
+    assert assess(Candidate("z", product, (x, w), (z,))).quadrant == "optimise"
+    assert assess(chain(SIMPLE, Kind.ELEMENTWISE, 8)).quadrant == "must"
+    assert assess(chain(SIMPLE + 1, Kind.ELEMENTWISE, 8)).quadrant == "challenge"
+    assert assess(two_products(16, 64, 64)).quadrant == "not worth it"
+
+
 def test_free_dims_count_and_views_do_not() -> None:
     n = symbol("n")
     assert assess(chain(1, Kind.ELEMENTWISE, n, 2)).isolated == 2 * NOMINAL * 2 * 4
@@ -112,6 +167,14 @@ def test_a_ledger_keeps_what_it_decided() -> None:
     ledger.refuse(rule, chain(2, Kind.ELEMENTWISE, 8), "it is used elsewhere")
     assert [o.is_fused for o in ledger.outcomes] == [True, False]
     assert not ledger.fresh().outcomes
+
+
+def test_what_grew_stands_in_the_place_of_what_it_grew_from() -> None:
+    rule, ledger = Rule("SomeFusionPass", GRAPH, ""), Ledger()
+    first = ledger.weigh_grown(rule, chain(2, Kind.ELEMENTWISE, 8), [])
+    second = ledger.weigh_grown(rule, chain(MOST, Kind.ELEMENTWISE, 8), [first])
+    ledger.weigh_grown(rule, chain(MOST + 1, Kind.ELEMENTWISE, 8), [second])
+    assert [(o.assessment.nodes, o.is_fused) for o in ledger.outcomes] == [(MOST, True), (MOST + 1, False)]
 
 
 def silu(width: int = 8) -> ir.Model:

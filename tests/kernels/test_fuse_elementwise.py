@@ -15,6 +15,8 @@ from lowered import PlanRun
 
 from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, lower_node, lowering
 from ascend_ep.compiler.rewrites.fuse_elementwise import fuse_elementwise
+from ascend_ep.graph.fusion.assessment import MOST, SIMPLE
+from ascend_ep.graph.fusion.ledger import Ledger
 from ascend_ep.opdef.registry import Registry
 
 REGISTRY = Registry.from_options()
@@ -74,6 +76,29 @@ def test_a_chain_becomes_one_instruction() -> None:
     chain.add("d", "Sigmoid", "c")
     chain.add("y", "Mul", "x", "d")
     chain.check(1)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_chains_of_any_length_are_weighed_as_they_have_grown(seed: int) -> None:
+    """The kernel that a chain has grown to is assessed, not its last two operators: none has more operators
+    than the cost function allows, and the ledger has each once."""
+    rng = np.random.default_rng(seed)
+    length = [1, SIMPLE, SIMPLE + 1, MOST, MOST + 1, 201][seed] if seed < 6 else int(rng.integers(1, 301))
+    chain = Chain(["y"], v0=floats(3, 5), w=floats(5))
+    for i in range(length):
+        op = str(rng.choice(["Abs", "Tanh", "Sigmoid", "Neg", "Add", "Mul", "Max"]))
+        more = [str(rng.choice(["w", "v0"]))] if op in ("Add", "Mul", "Max") else []
+        chain.add("y" if i == length - 1 else f"v{i + 1}", op, f"v{i}", *more)
+    ledger = Ledger()
+    merged = fuse_elementwise(chain.builder.insns, ledger)
+    kernels = [o.assessment for o in ledger.outcomes if o.is_fused]
+    assert all(k.nodes <= MOST for k in kernels)
+    assert all((k.quadrant == "challenge") == (k.nodes > SIMPLE) for k in kernels)
+    assert sum(k.nodes for k in kernels) + len(merged) - len(kernels) == length
+    refused = [o.assessment.nodes for o in ledger.outcomes if not o.is_fused]
+    assert len(refused) == len(merged) - 1 == (length - 1) // MOST
+    assert all(n > MOST for n in refused)
+    chain.check(len(merged))
 
 
 def test_a_value_with_two_readers_stays() -> None:

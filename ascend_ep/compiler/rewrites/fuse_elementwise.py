@@ -7,11 +7,12 @@ rounded, so its results have the same bits.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ascend_ep.compiler.fusion_candidates import candidate
 from ascend_ep.compiler.plan import TEMP, Insn, Ref
 from ascend_ep.compiler.tile_program import ProgramError, TileProgram, Value
-from ascend_ep.graph.fusion.ledger import Ledger
+from ascend_ep.graph.fusion.ledger import Ledger, Outcome
 from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT16, INT8, INT16, UINT8, UINT16, UINT32
 from ascend_ep.opdef.fusion_rules import rule_of
 
@@ -26,7 +27,7 @@ MAX_NAME = 100  # characters of a merged instruction's name
 
 def fuse_elementwise(insns: Sequence[Insn], ledger: Ledger | None = None) -> list[Insn]:
     """The instructions, each elementwise one merged with the producers of its inputs where possible and where
-    `ledger` decides so.
+    `ledger` decides so, which weighs all that the merged one would do.
 
     A producer is merged when its one output is a temporary of the consumer's shape and has no other reader.
     """
@@ -34,27 +35,40 @@ def fuse_elementwise(insns: Sequence[Insn], ledger: Ledger | None = None) -> lis
     if not ledger.is_on(CHAIN):
         return list(insns)
     uses = ValueUses(insns)
-    made: list[Insn | None] = []
+    made: list[_Grown | Insn | None] = []
     producer: dict[Ref, int] = {}
     for insn in insns:
-        if _is_elementwise(insn):
-            for ref in dict.fromkeys(r for r in insn.ins if r is not None):
-                at = producer.get(ref)
-                first = None if at is None else made[at]
-                if at is None or first is None:
-                    continue
-                merged = _joined_with(first, insn, ref, len(uses.memory_readers(ref)), ledger)
-                if merged is not None:
-                    made[at], insn = None, merged
-            if len(insn.outs) == 1:
-                producer[insn.outs[0]] = len(made)
-        made.append(insn)
-    return [insn for insn in made if insn is not None]
+        if not _is_elementwise(insn):
+            made.append(insn)
+            continue
+        now = _Grown(insn, (insn,))
+        for ref in dict.fromkeys(r for r in insn.ins if r is not None):
+            at = producer.get(ref)
+            first = None if at is None else made[at]
+            if at is None or not isinstance(first, _Grown):
+                continue
+            joined = _joined_with(first, now, ref, len(uses.memory_readers(ref)), ledger)
+            if joined is not None:
+                made[at], now = None, joined
+        if len(insn.outs) == 1:
+            producer[insn.outs[0]] = len(made)
+        made.append(now)
+    return [x.insn if isinstance(x, _Grown) else x for x in made if x is not None]
 
 
-def _joined_with(first: Insn, insn: Insn, ref: Ref, readers: int, ledger: Ledger) -> Insn | None:
+@dataclass(frozen=True)
+class _Grown:
+    """An instruction, those it was merged of, in order, and what the ledger has of it."""
+
+    insn: Insn
+    parts: tuple[Insn, ...]
+    outcome: Outcome | None = None
+
+
+def _joined_with(first: _Grown, second: _Grown, ref: Ref, readers: int, ledger: Ledger) -> _Grown | None:
     """One instruction for a producer and its reader, or None: then the ledger has the reason."""
-    pair = candidate([first, insn])
+    insn, parts = second.insn, (*first.parts, *second.parts)
+    whole = candidate(parts)
     merged: Insn | None = None
     if ref.kind != TEMP:
         reason = f"its intermediate value {ref.name!r} leaves the partition"
@@ -63,12 +77,13 @@ def _joined_with(first: Insn, insn: Insn, ref: Ref, readers: int, ledger: Ledger
     elif ref.dims != insn.outs[0].dims:
         reason = f"its intermediate value {ref.name!r} would be computed again for every row of the result"
     else:
-        merged = _merged(first, insn, ref)
+        merged = _merged(first.insn, insn, ref)
         reason = "" if merged is not None else "its steps are more than one program holds"
-    if reason:
-        ledger.refuse(CHAIN, pair, reason)
+    if merged is None:
+        ledger.refuse(CHAIN, whole, reason)
         return None
-    return merged if ledger.weigh(CHAIN, pair) else None
+    outcome = ledger.weigh_grown(CHAIN, whole, [o for o in (first.outcome, second.outcome) if o])
+    return _Grown(merged, parts, outcome) if outcome.is_fused else None
 
 
 def _is_elementwise(insn: Insn) -> bool:

@@ -16,6 +16,7 @@ from .half_weights import store_halves
 from .narrow_activations import narrow_activations
 from .narrow_products import narrow_products
 from .norm_prologue import take_norms
+from .product_chains import weigh_product_chains
 from .winograd import use_winograd
 
 
@@ -32,6 +33,7 @@ def rewrite_plan(plan: Plan, options: ConvertOptions, ledger: Ledger) -> None:
     steps.append(partial(take_norms, plan, ledger))
     steps.append(partial(narrow_activations, plan))
     steps.append(partial(use_winograd, plan))
+    steps.append(partial(weigh_product_chains, plan, ledger))
     run_rewrites(steps)
 
 

@@ -1,13 +1,18 @@
 """What a fusion is worth and whether it is made: the one cost function of every fuser.
 
 Traffic is counted in bytes to and from main memory: each operator alone reads its operands and writes its
-results; fused, only what enters and leaves is moved. A fusion is made when this saves bytes, its values share
-the loops of the result, the least tile fits on the chip, no branch depends on data, and what it saves is
-worth its complexity.
+results; fused, only what enters and leaves is moved, weights of a second product as often as the chip holds
+new rows of the first's. A fusion is made when this saves bytes, its values share the loops of the result, the
+least tile fits on the chip, no branch depends on data, and what it saves is worth its complexity.
+
+By what it saves and how complex it is, a fusion is of one of four classes: "must" (much, simple), "optimise"
+(little, simple), "challenge" (much, complex) and "not worth it" (little, complex). Complex are branches on
+data, more than SIMPLE operators, and a product of what another product made.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -127,11 +132,12 @@ class Assessment:
 def assess(candidate: Candidate, budget: int | None = None) -> Assessment:
     """Weighs a candidate against the on-chip buffer of `budget` bytes per core."""
     isolated = sum(_bytes((*s.reads, *s.writes)) for s in candidate.steps if s.kind is not Kind.VIEW)
-    on_chip, passes = _least_tile(candidate, budget)
-    fused = _bytes((*candidate.reads, *candidate.writes)) + (passes - 1) * _largest(candidate.reads)
+    on_chip, again = _least_tile(candidate, budget)
+    fused = _bytes((*candidate.reads, *candidate.writes)) + again
     compatible = _share_loops(candidate)
     steps = candidate.steps
     complexity = len(steps) + (MOST if any(s.kind is Kind.BRANCH for s in steps) else 0)
+    complexity += SIMPLE if _chained(candidate) is not None else 0
     large = isolated - fused >= NOTICEABLE * isolated
     made = Assessment(
         isolated,
@@ -178,33 +184,49 @@ def _largest(tensors: Iterable[Tensor]) -> int:
 
 
 def _least_tile(candidate: Candidate, budget: int | None) -> tuple[int, int]:
-    """(bytes on the chip at the smallest tile, how often the largest operand is read).
+    """(bytes on the chip at the smallest tile, bytes that are read again).
 
     A row that is reduced stays on the chip when it fits; otherwise it is read once more for its statistics.
+    Of a product of a product, as many rows as fit lie on the chip, and every other rows read all weights.
     """
     tensors = (*candidate.reads, *candidate.writes)
     inner = {w for s in candidate.steps for w in s.writes if s.kind is not Kind.VIEW} - set(candidate.writes)
     vectors = (len(tensors) + len(inner)) * VECTOR
     if candidate.kind is Kind.PRODUCT:
-        products = sum(s.kind is Kind.PRODUCT for s in candidate.steps)
-        chained, tile = sum(t.row for t in tensors) * FRACTAL, 3 * FRACTAL * FRACTAL * 4
-        return vectors + (chained if _has_product_of_product(candidate) else products * tile), 1
+        tile = sum(s.kind is Kind.PRODUCT for s in candidate.steps) * 3 * FRACTAL * FRACTAL * 4
+        rows = _chained(candidate)
+        if rows is not None:
+            row = sum(t.row for t in (*tensors, *inner))
+            fits = rows if budget is None else max(FRACTAL, int(budget * USABLE - vectors) // max(row, 1))
+            weights = _bytes(candidate.reads) - candidate.steps[0].reads[0].bytes
+            return vectors + row * FRACTAL, weights * (-(-rows // max(fits, 1)) - 1)
+        apart = not _has_product_of_product(candidate, through_rows=True)
+        return vectors + (tile if apart else sum(t.row for t in tensors) * FRACTAL), 0
     if candidate.kind is Kind.ROWS:
         row = max((t.row for t in tensors), default=0)
         if budget is None or vectors + row <= budget * USABLE:
-            return vectors + row, 1
-        return vectors, 2
-    return vectors, 1
+            return vectors + row, 0
+        return vectors, _largest(candidate.reads)
+    return vectors, 0
 
 
-def _has_product_of_product(candidate: Candidate) -> bool:
-    """Whether a product reads, by whatever is between, what another made: then whole rows lie on the chip."""
+def _chained(candidate: Candidate) -> int | None:
+    """The rows of a product that another product reads with nothing between that shares them out anew, as a
+    softmax does in attention; None when there is no such pair."""
+    if not _has_product_of_product(candidate, through_rows=False):
+        return None
+    return math.prod(candidate.steps[0].writes[0].sizes[:-1])
+
+
+def _has_product_of_product(candidate: Candidate, through_rows: bool) -> bool:
+    """Whether a product reads, by whatever is between, what another made: then whole rows lie on the chip.
+    `through_rows`: also by an operator along rows."""
     made: set[Tensor] = set()
     for step in candidate.steps:
         follows = not made.isdisjoint(step.reads)
-        if follows and step.kind is Kind.PRODUCT:
+        if step.kind is Kind.PRODUCT and not made.isdisjoint(step.reads[:2]):  # its factors, no addend
             return True
-        if follows or step.kind is Kind.PRODUCT:
+        if (follows and (through_rows or step.kind is not Kind.ROWS)) or step.kind is Kind.PRODUCT:
             made.update(step.writes)
     return False
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from ascend_ep.graph.fusion.assessment import Assessment, Candidate, assess
@@ -33,25 +33,43 @@ class Ledger:
     def __init__(self, off: Collection[str] = (), budget: int | None = None) -> None:
         self.off = frozenset(off)
         self.budget = budget
-        self.outcomes: list[Outcome] = []
+        self._entered: dict[int, Outcome] = {}
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        return list(self._entered.values())
 
     def is_on(self, rule: Rule) -> bool:
         return rule.name not in self.off
 
     def weigh(self, rule: Rule, candidate: Candidate) -> bool:
         """Whether the candidate is fused, by the cost function alone."""
-        return self._enter(rule, candidate, "")
+        return self._enter(rule, candidate, "").is_fused
+
+    def weigh_grown(self, rule: Rule, candidate: Candidate, made_of: Sequence[Outcome]) -> Outcome:
+        """Weighs a fusion of fusions as a whole: if it is fused, it is entered in the place of what it is
+        made of."""
+        found = self._enter(rule, candidate, "")
+        if found.is_fused:
+            for part in made_of:
+                del self._entered[id(part)]
+        return found
 
     def refuse(self, rule: Rule, candidate: Candidate, reason: str) -> None:
         """Notes that the rule nearly matched: the reason is a sentence."""
         self._enter(rule, candidate, reason)
 
+    def decline(self, rule: Rule, candidate: Candidate, reason: str, otherwise: str) -> None:
+        """Notes what nothing here fuses: why it wouldn't be, else `otherwise`."""
+        self._enter(rule, candidate, reason or assess(candidate, self.budget).against or otherwise)
+
     def fresh(self) -> Ledger:
         """The same switches and budget, no outcomes."""
         return Ledger(self.off, self.budget)
 
-    def _enter(self, rule: Rule, candidate: Candidate, reason: str) -> bool:
+    def _enter(self, rule: Rule, candidate: Candidate, reason: str) -> Outcome:
         found = assess(candidate, self.budget)
         operators = tuple(s.operator for s in candidate.steps)
-        self.outcomes.append(Outcome(rule, candidate.place, operators, reason or found.against, found))
-        return not (reason or found.against)
+        outcome = Outcome(rule, candidate.place, operators, reason or found.against, found)
+        self._entered[id(outcome)] = outcome
+        return outcome
