@@ -255,7 +255,12 @@ class _Description:
             for i, token in enumerate(tokens[:-1]):
                 following = tokens[i + 1].text
                 is_option = following == "=" or (following == "(" and token.kind == "name")
-                known = token.text in own or token.text in self.definitions or token.text in _WORDS
+                known = (
+                    token.text in own
+                    or (token.text == "T" and tokens[i - 1].text in ("^", "("))
+                    or token.text in self.definitions
+                    or token.text in _WORDS
+                )
                 if token.kind == "name" and not is_option and not known:
                     found[identifier(token.text) or token.text] = None
         return [n for n in found if identifier(n)]

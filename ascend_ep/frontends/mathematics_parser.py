@@ -129,6 +129,21 @@ class MathematicsParser(SumParser):
     # -- grammar --
 
     def atom(self) -> Value:
+        """A value, and ᵀ after it."""
+        value = self.bare_atom()
+        while self.is_transposition():
+            at = self.next().at
+            self.at += 3 if self.token.text == "(" else 1
+            value = self.transpose(self.numeric(value), (-2, -1), at)
+        return value
+
+    def is_transposition(self) -> bool:
+        texts = [t.text for t in self.tokens[self.at : self.at + 4]]
+        if texts[:2] != ["^", "T"] and texts != ["^", "(", "T", ")"]:
+            return False
+        return "T" not in (*self.bound, *self.definitions, *self.names.inputs, *self.names.attributes)
+
+    def bare_atom(self) -> Value:
         token = self.token
         if token.kind == "sign" and token.text == "|":
             return self.bar(self.next())
@@ -291,6 +306,8 @@ class MathematicsParser(SumParser):
 
     def apply(self, op: str, arguments: Sequence[Value], at: int) -> Value:
         """e^x is exp(x)."""
+        if op == "beside":
+            return self.beside(arguments[0], arguments[1], at)
         if op == "pow" and arguments[0].node == Constant(math.e):
             return super().apply("exp", arguments[1:], at)
         return super().apply(op, arguments, at)

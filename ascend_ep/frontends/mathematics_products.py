@@ -1,6 +1,7 @@
 """Products without a sign: `0.5x`, `2π(x + 1)`, `x σ(x)`; and functions without brackets: `tanh x`, `sin² x`.
 
-What could be read in two ways is refused: `1/2x`, `e^2x`, `√2x`, `ln x/y`.
+Of two matrices, which capital letters name, it is the matrix product: `softmax(QKᵀ/√d)V`. What could be read
+in two ways is refused: `1/2x`, `e^2x`, `√2x`, `ln x/y`, `Wx`.
 """
 
 from __future__ import annotations
@@ -10,14 +11,23 @@ from collections.abc import Iterator
 from typing import NoReturn
 
 from ascend_ep.frontends.mathematics_text import closing
-from ascend_ep.opdef.expression import Constant
+from ascend_ep.opdef.expression import (
+    Constant,
+    Expression,
+    Index,
+    Input,
+    Local,
+    Reduce,
+    children,
+    walk,
+)
 from ascend_ep.opdef.formula import FormulaParser
 from ascend_ep.opdef.formula_nodes import Options, Value
 from ascend_ep.opdef.formula_text import Token
 
 #: Signs that begin a value and no operation: ln Σ x is ln(Σ x).
 BEGIN_VALUES = ("Σ", "∏", "√", "|", "‖")
-_IMPLICIT = ("mul", 6)
+_IMPLICIT = ("beside", 6)
 _WORDS = ("if", "else", "and", "or", "not", "otherwise", "for", "true", "false", "True", "False")
 
 
@@ -118,6 +128,27 @@ class ProductParser(FormulaParser):
             return float(token.text) if math.isfinite(float(token.text)) else super().number(token)
         return super().number(token)
 
+    def beside(self, a: Value, b: Value, at: int) -> Value:
+        """The product of values beside each other."""
+        matrices = [self.is_matrix(v.node) for v in (a, b)]
+        if all(matrices):
+            return self.matmul(a, b, at)
+        for value, is_matrix in zip((b, a), matrices, strict=True):
+            if is_matrix and any(isinstance(n, Input) for n in walk(value.node)):
+                reason = "whether this is a matrix product isn't clear"
+                self.fail("E42001", "formula", reason, at=at, fix="Write a @ b, or a * b element by element.")
+        return super().apply("mul", [a, b], at)
+
+    def is_matrix(self, node: Expression) -> bool:
+        """Whether it is made of inputs that capital letters name, element by element or as matrices."""
+        if isinstance(node, Input):
+            return node.name[0].isupper()
+        if isinstance(node, Local):
+            return any(self.is_matrix(value) for name, value in self.lets if name == node.name)
+        if isinstance(node, Reduce | Index | Constant):
+            return False
+        return any(map(self.is_matrix, children(node)))
+
     # -- functions without brackets --
 
     def function_without_brackets(self, token: Token) -> Value:
@@ -166,7 +197,7 @@ class ProductParser(FormulaParser):
             if self.is_function(self.following.text):
                 break
             token = self.next()
-            value = self.apply("mul", [value, self.binary(8)], token.at)
+            value = self.apply("beside", [value, self.binary(8)], token.at)
         if self.token.text in ("/", "//", "%"):
             self.two_readings(self.token.at, "where the argument ends isn't clear")
         return value

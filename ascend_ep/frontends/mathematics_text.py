@@ -25,6 +25,7 @@ _WORDS = {
     "∨": "or",
     "¬": "not",
     "∞": "inf",
+    "⊤": "T",
     "→": "->",
     "⟶": "->",
     "↦": "->",
@@ -36,7 +37,7 @@ _TOKEN = re.compile(
     rf"|(?P<raised>[{RAISED}]+)|(?P<lowered>[{LOWERED}]+)|(?P<fraction>[{FRACTIONS}])"
     rf"|(?P<chinese>[{_CHINESE}]+)|(?P<name>[^\W\d{_NOT_IN_NAMES}][^\W{_NOT_IN_NAMES}]*)"
     r"|(?P<text>\"[^\"\n]*\"|'[^'\n]*')"
-    r"|(?P<word>[≤⩽≥⩾≠∧∨¬∞→⟶↦])"
+    r"|(?P<word>[≤⩽≥⩾≠∧∨¬∞→⟶↦⊤])"
     r"|(?P<sign>->|\*\*|//|:=|==|!=|<=|>=|&&|[-+*/%^<>=!?:,()\[\]{}|√Σ∑∏‖$&~@])"
     r"|(?P<floor>[⌊⌈])"
     r"|(?P<end>[\n;。]+|\.(?=\s|$))|(?P<space>[ \t\r\u3000\u00a0]+|\#[^\n]*)"

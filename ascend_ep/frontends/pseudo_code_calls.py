@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from ascend_ep.errors import nearest
 from ascend_ep.frontends.functions import LIBRARY, inline
-from ascend_ep.frontends.pseudo_code_functions import OwnFunctions
+from ascend_ep.frontends.pseudo_code_matrices import Matrices
 from ascend_ep.frontends.pseudo_code_things import Dims, Helper, Thing
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.expression import OPERATIONS
@@ -76,12 +76,9 @@ _REDUCTIONS = {
     "amin": "min",
 }
 _FIXES = {
-    "matmul": "A matrix product is no elementwise operation: use the operator MatMul.",
     "squeeze": "Drop the axis where it is reduced: keepdim=False.",
     "view": "An operator keeps the axes of its inputs.",
     "reshape": "An operator keeps the axes of its inputs.",
-    "transpose": "An operator keeps the axes of its inputs.",
-    "permute": "An operator keeps the axes of its inputs.",
     "cat": "Return several values instead.",
     "chunk": "Take the parts as two inputs.",
     "split": "Take the parts as two inputs.",
@@ -91,7 +88,7 @@ _FIXES = {
 }
 
 
-class Calls(OwnFunctions):
+class Calls(Matrices):
     """Finds what a call means by its name."""
 
     def dotted(self, node: ast.expr) -> tuple[str, str]:

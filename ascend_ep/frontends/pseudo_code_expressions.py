@@ -32,6 +32,7 @@ _BINARY: dict[type[ast.operator], str] = {
     ast.Pow: "pow",
     ast.BitAnd: "and",
     ast.BitOr: "or",
+    ast.MatMult: "matmul",
 }
 _COMPARE: dict[type[ast.cmpop], str] = {
     ast.Eq: "eq",
@@ -130,9 +131,11 @@ class Expressions(Calls):
             return thing[node.attr == "indices"]
         if isinstance(thing, Value) and node.attr == "dtype":
             return ElementType(None)
+        if isinstance(thing, Value) and node.attr in ("T", "mT"):
+            return self.transpose(self.numeric(thing), (-2, -1), self.position(node))
         if isinstance(thing, Value) and node.attr == "shape":
             return Dims(self.shared(thing), ())
-        allowed = "Of a tensor .shape[axis], .dtype and methods are known."
+        allowed = "Of a tensor .shape[axis], .dtype, .T, .mT and methods are known."
         return self.refuse(node, f".{node.attr[:60]} isn't allowed", allowed)
 
     def dotted(self, node: ast.expr) -> tuple[str, str]:
@@ -182,8 +185,6 @@ class Expressions(Calls):
         return value
 
     def operation(self, operator: ast.operator, node: ast.AST) -> str:
-        if isinstance(operator, ast.MatMult):
-            self.refuse(node, "a matrix product is no elementwise operation", "Use the operator MatMul.")
         name = _BINARY.get(type(operator))
         if name is None:
             self.refuse(node, f"{type(operator).__name__} isn't allowed")
@@ -192,6 +193,8 @@ class Expressions(Calls):
     def calculate(self, op: str, a: Value, b: Value, node: ast.AST) -> Value:
         if op in ("and", "or") and "bool" != a.kind != b.kind:
             self.refuse(node, "& and | take conditions", "Write (a > 0) & (b > 0).")
+        if op == "matmul":
+            return self.matmul(a, b, self.position(node))
         return self.apply(op, [a, b], self.position(node))
 
     def unary(self, node: ast.UnaryOp) -> Value:

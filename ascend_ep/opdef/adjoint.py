@@ -19,9 +19,11 @@ from ascend_ep.opdef.expression import (
     Index,
     Input,
     Local,
+    MatMul,
     Reduce,
     SumTo,
     TopK,
+    Transpose,
     Unsqueeze,
     children,
 )
@@ -95,8 +97,19 @@ class Adjoints:
             self.give(node.arg, self.add(Reduce("sum", self.fit(g, leaf), node.axes, False)))
         elif isinstance(node, SumTo):
             self.give(node.arg, self.add(SumTo(self.fit(g, leaf), node.arg)))
+        elif isinstance(node, MatMul):
+            self.matrices(node, self.fit(g, leaf))
+        elif isinstance(node, Transpose):
+            self.give(node.arg, self.add(Transpose(self.fit(g, leaf), node.first, node.second)))
         elif isinstance(node, TopK) and not node.indices:
             raise NotImplementedError("the values of topk have no gradient here")
+
+    def matrices(self, node: MatMul, g: Leaf) -> None:
+        """Of a b: g b' and a' g, summed over dimensions that broadcast."""
+        if node.a in self.active:
+            self.give(node.a, self.add(SumTo(self.add(MatMul(g, self.add(Transpose(node.b)))), node.a)))
+        if node.b in self.active:
+            self.give(node.b, self.add(SumTo(self.add(MatMul(self.add(Transpose(node.a)), g)), node.b)))
 
     def apply(self, y: Leaf, node: Apply, g: Leaf) -> None:
         if len(node.args) == 1:

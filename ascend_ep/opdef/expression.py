@@ -129,9 +129,42 @@ class SumTo:
     like: Expression
 
 
+@dataclass(frozen=True)
+class MatMul:
+    """The matrix products of the last two dimensions of a and b, those before broadcast; one dimension is a
+    row of a or a column of b, which the result lacks."""
+
+    a: Expression
+    b: Expression
+
+
+@dataclass(frozen=True)
+class Transpose:
+    """`arg` with two axes swapped."""
+
+    arg: Expression
+    first: int | AttributeRef = -2
+    second: int | AttributeRef = -1
+
+
 Expression = (
-    Constant | Input | Local | AttributeRef | Given | Apply | Cast | Reduce | Index | TopK | Unsqueeze | SumTo
+    Constant
+    | Input
+    | Local
+    | AttributeRef
+    | Given
+    | Apply
+    | Cast
+    | Reduce
+    | Index
+    | TopK
+    | Unsqueeze
+    | SumTo
+    | MatMul
+    | Transpose
 )
+#: Nodes that put the elements of their operand elsewhere.
+MOVES = (Transpose,)
 
 
 @dataclass(frozen=True)
@@ -248,10 +281,12 @@ def children(node: Expression) -> tuple[Expression, ...]:
     """The operands of a node."""
     if isinstance(node, Apply):
         return node.args
-    if isinstance(node, Cast | Reduce | TopK | Unsqueeze):
+    if isinstance(node, Cast | Reduce | TopK | Unsqueeze | Transpose):
         return (node.arg,)
     if isinstance(node, SumTo):
         return (node.arg, node.like)
+    if isinstance(node, MatMul):
+        return (node.a, node.b)
     return (node.like,) if isinstance(node, Index) else ()
 
 
@@ -259,10 +294,12 @@ def with_children(node: Expression, operands: Sequence[Expression]) -> Expressio
     """The node over other operands, in the order of children()."""
     if isinstance(node, Apply):
         return Apply(node.op, tuple(operands))
-    if isinstance(node, Cast | Reduce | TopK | Unsqueeze):
+    if isinstance(node, Cast | Reduce | TopK | Unsqueeze | Transpose):
         return replace(node, arg=operands[0])
     if isinstance(node, SumTo):
         return SumTo(operands[0], operands[1])
+    if isinstance(node, MatMul):
+        return MatMul(operands[0], operands[1])
     return replace(node, like=operands[0]) if isinstance(node, Index) else node
 
 

@@ -15,10 +15,12 @@ from ascend_ep.opdef.expression import (
     Index,
     Input,
     Local,
+    MatMul,
     Program,
     Reduce,
     SumTo,
     TopK,
+    Transpose,
     Unsqueeze,
     children,
 )
@@ -78,7 +80,13 @@ def _name(node: Expression) -> str:
         return "size" if node.size else "index"
     if isinstance(node, TopK):
         return "topk_indices" if node.indices else "topk"
-    return "sum_to" if isinstance(node, SumTo) else "unsqueeze"
+    names: dict[type, str] = {
+        SumTo: "sum_to",
+        Unsqueeze: "unsqueeze",
+        MatMul: "matmul",
+        Transpose: "transpose",
+    }
+    return names[type(node)]
 
 
 def _options(node: Expression) -> list[str]:
@@ -90,6 +98,8 @@ def _options(node: Expression) -> list[str]:
         return [f"axis={_axes_text(node.axis)}"]
     if isinstance(node, Unsqueeze):
         return [f"axis={_axes_text(node.axes)}"]
+    if isinstance(node, Transpose):
+        return [f"axis=[{_axes_text(node.first)}, {_axes_text(node.second)}]"]
     if isinstance(node, TopK):
         largest = node.largest.name if isinstance(node.largest, AttributeRef) else str(node.largest).lower()
         order = [] if node.largest is True else [f"largest={largest}"]

@@ -2,13 +2,14 @@
 
 Names are the definition's inputs, attributes, earlier assignments and the constants pi, e, inf, nan. With one
 output the last line may be a bare expression; otherwise every output is assigned. Operators, loosest first:
-`a if c else b` and `c ? a : b`; or; and; not; comparisons; + -; * / // %; unary -; ^ and ** (right to left).
+`a if c else b` and `c ? a : b`; or; and; not; comparisons; + -; * / // % and @, the matrix product; unary -;
+^ and ** (right to left).
 Functions: those of expression.OPERATIONS; where(c, a, b); clip, relu, square, silu, gelu, softmax; casts by
 type name; the reductions of expression.REDUCTIONS of one tensor over `axis=` (default -1; a number, a list,
 an attribute, or all) with `keepdims=` (default true), also written dim= and keepdim=; softmax, log_softmax,
 layer_norm(x, epsilon) and rms_norm(x, epsilon) without scale over axis=; topk(x, k, axis=, largest=) and
-topk_indices of the same; index(x, axis=) and size(x, axis=); unsqueeze(x, axis=); sum_to(x, like); given(x)
-for optional inputs.
+topk_indices of the same; index(x, axis=) and size(x, axis=); unsqueeze(x, axis=); matmul(a, b), which is
+a @ b; transpose(x, axis=[-2, -1]); sum_to(x, like); given(x) for optional inputs.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ _BINARY = {
     "/": ("div", 6),
     "//": ("floordiv", 6),
     "%": ("mod", 6),
+    "@": ("matmul", 6),
     "^": ("pow", 8),
     "**": ("pow", 8),
 }
@@ -184,6 +186,8 @@ class FormulaParser(NodeBuilder):
                 right = self.shared(right)
             if chained:
                 value = self.apply("and", [value, self.apply(op, [chained, right], token.at)], token.at)
+            elif op == "matmul":
+                value = self.matmul(value, right, token.at)
             elif "text" in (value.kind, right.kind):
                 value = self.compare_texts(op, value, right, token.at)
             else:

@@ -20,9 +20,11 @@ from ascend_ep.opdef.expression import (
     Input,
     Kind,
     Local,
+    MatMul,
     Reduce,
     SumTo,
     TopK,
+    Transpose,
     Unsqueeze,
 )
 from ascend_ep.opdef.formula_text import Token, TokenReader
@@ -168,6 +170,9 @@ class NodeBuilder(TokenReader):
             self.check_count(name, arguments, 2, token)
             value, like = map(self.numeric, arguments)
             return self.build(SumTo(value.node, like.node), "number", token.at, [value, like])
+        if name == "matmul":
+            self.check_count(name, arguments, 2, token)
+            return self.matmul(arguments[0], arguments[1], token.at)
         if name in _COMPOSED:
             count, compose = _COMPOSED[name]
             self.check_count(name, arguments, count, token)
@@ -186,6 +191,15 @@ class NodeBuilder(TokenReader):
             self.fail("E42002", f"{token.text[:80]}()", did_you_mean(name, FUNCTIONS), at=token.at)
         self.check_count(name, arguments, len(OPERATIONS[name].takes), token)
         return self.apply(name, arguments, token.at)
+
+    def matmul(self, a: Value, b: Value, at: int) -> Value:
+        operands = [self.numeric(a), self.numeric(b)]
+        return self.build(MatMul(operands[0].node, operands[1].node), "number", at, operands)
+
+    def transpose(self, value: Value, axes: Axes, at: int) -> Value:
+        if not isinstance(axes, tuple) or len(axes) != 2:
+            self.fail("E42003", "transpose swaps two axes: axis=[-2, -1]", at=at)
+        return self.build(Transpose(value.node, axes[0], axes[1]), "number", at, [value])
 
     def check_count(self, name: str, arguments: list[Value], count: int, token: Token) -> None:
         if len(arguments) != count:
@@ -246,6 +260,8 @@ class NodeBuilder(TokenReader):
             return self.log_softmax(value, axes, token.at)
         if name in ("layer_norm", "rms_norm"):
             return self.standardized(value, more[0], axes, token.at, centred=name == "layer_norm")
+        if name == "transpose":
+            return self.transpose(value, options.axes or (-2, -1), token.at)
         if name == "unsqueeze":
             if axes == "all":
                 self.fail("E42003", "unsqueeze takes the new axes", at=token.at)
@@ -310,6 +326,7 @@ _ALONG_AXES: dict[str, tuple[int, float | None]] = {
     "layer_norm": (2, 1e-5),
     "rms_norm": (2, 1e-6),
     "unsqueeze": (1, None),
+    "transpose": (1, None),
 }
 
 #: The names of all functions.
@@ -318,5 +335,5 @@ FUNCTIONS = (
     *REDUCTIONS,
     *_COMPOSED,
     *_ALONG_AXES,
-    *("where", "given", "topk", "topk_indices", "sum_to"),
+    *("where", "given", "topk", "topk_indices", "sum_to", "matmul"),
 )

@@ -9,6 +9,7 @@ from ascend_ep.opdef.broadcast import broadcast
 from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.dims import Dim
 from ascend_ep.opdef.expression import (
+    MOVES,
     All,
     Apply,
     AttributeRef,
@@ -17,6 +18,7 @@ from ascend_ep.opdef.expression import (
     Index,
     Input,
     Local,
+    MatMul,
     Program,
     Reduce,
     SumTo,
@@ -24,6 +26,7 @@ from ascend_ep.opdef.expression import (
     Unsqueeze,
 )
 from ascend_ep.opdef.formula import formula_program
+from ascend_ep.opdef.moves import moved_shape
 from ascend_ep.opdef.shape_rule import Environment, Inapplicable, Shape, Unknown
 from ascend_ep.opdef.specialize import specialize
 
@@ -72,6 +75,10 @@ class ShapeScope:
             shape, like = self.shape(node.arg), self.shape(node.like)
             folded_dims(shape, like)
             return like
+        if isinstance(node, MatMul):
+            return product_shape(self.shape(node.a), self.shape(node.b))
+        if isinstance(node, MOVES):
+            return moved_shape(node, self.shape(node.arg))
         if not isinstance(node, Apply):
             return ()
         try:
@@ -134,6 +141,20 @@ def unsqueezed_shape(node: Unsqueeze, shape: Shape) -> Shape:
     axes = resolve_axes(node.axes, rank)
     dims = iter(shape)
     return tuple(1 if i in axes else next(dims) for i in range(rank))
+
+
+def product_shape(a: Shape, b: Shape) -> Shape:
+    """The shape of a matrix product, by NumPy's rules. Raises Inapplicable."""
+    if not a or not b:
+        raise Inapplicable("a matrix product takes no single numbers")
+    rows, columns = a[-2:-1], b[-1:] if len(b) > 1 else ()
+    inner, other = a[-1], b[-2] if len(b) > 1 else b[0]
+    if inner != other and isinstance(inner, int) and isinstance(other, int):
+        raise Inapplicable(f"the matrix product of {list(a)} and {list(b)}: {inner} isn't {other}")
+    try:
+        return (*broadcast(a[:-2], b[:-2]), *rows, *columns)
+    except ValueError as error:
+        raise Inapplicable(str(error)) from None
 
 
 def folded_dims(shape: Sequence[Dim], like: Sequence[Dim]) -> tuple[int, ...]:

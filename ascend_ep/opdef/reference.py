@@ -14,6 +14,7 @@ from ascend_ep.opdef.attributes import bind_attributes
 from ascend_ep.opdef.definition import AttributeValue, Formula, Kernel, OpDef
 from ascend_ep.opdef.elementwise import ELEMENTWISE, Array, round_to
 from ascend_ep.opdef.expression import (
+    MOVES,
     Apply,
     Cast,
     Constant,
@@ -21,6 +22,7 @@ from ascend_ep.opdef.expression import (
     Index,
     Input,
     Local,
+    MatMul,
     Program,
     Reduce,
     SumTo,
@@ -28,9 +30,10 @@ from ascend_ep.opdef.expression import (
     Unsqueeze,
 )
 from ascend_ep.opdef.formula import formula_program
-from ascend_ep.opdef.formula_shape import folded_dims, resolve_axes, topk_axis
+from ascend_ep.opdef.formula_shape import folded_dims, product_shape, resolve_axes, topk_axis
 from ascend_ep.opdef.infer import check_inputs
 from ascend_ep.opdef.kernel_references import KERNEL_REFERENCES, topk
+from ascend_ep.opdef.moves import moved
 from ascend_ep.opdef.quantised_references import QUANTISED_REFERENCES
 from ascend_ep.opdef.reductions import expanded
 from ascend_ep.opdef.shape_rule import Inapplicable
@@ -115,6 +118,12 @@ class _Evaluator:
             return np.expand_dims(array, resolve_axes(node.axes, array.ndim + len(_axes(node.axes))))
         if isinstance(node, SumTo):
             return self.sum_to(node)
+        if isinstance(node, MatMul):
+            a, b = (np.asarray(self.value(c), dtype=np.float64) for c in (node.a, node.b))
+            product_shape(a.shape, b.shape)
+            return np.matmul(a, b)
+        if isinstance(node, MOVES):
+            return moved(node, np.asarray(self.value(node.arg)))
         return self.index(node)
 
     def reduce(self, node: Reduce) -> Any:

@@ -24,12 +24,16 @@ from ascend_ep.opdef.expression import (
     Index,
     Input,
     Local,
+    MatMul,
     Program,
     Reduce,
     SumTo,
     TopK,
+    Transpose,
     Unsqueeze,
+    children,
     walk,
+    with_children,
 )
 
 
@@ -102,8 +106,10 @@ class _Folder:
             return replace(node, like=self.fold(node.like), axis=self.axis(node.axis))
         if isinstance(node, TopK):
             return self.topk(node)
-        if isinstance(node, SumTo):
-            return SumTo(self.fold(node.arg), self.fold(node.like))
+        if isinstance(node, Transpose):
+            return Transpose(self.fold(node.arg), self.axis(node.first), self.axis(node.second))
+        if isinstance(node, SumTo | MatMul):
+            return with_children(node, [self.fold(c) for c in children(node)])
         return self.apply(node) if isinstance(node, Apply) else node
 
     def attribute(self, name: str) -> AttributeValue:

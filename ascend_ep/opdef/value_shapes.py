@@ -12,9 +12,11 @@ from ascend_ep.opdef.expression import (
     Index,
     Input,
     Local,
+    MatMul,
     Reduce,
     SumTo,
     TopK,
+    Transpose,
     Unsqueeze,
 )
 
@@ -57,6 +59,19 @@ class ValueShapes:
         kept = (a for a in shape if not (isinstance(a, tuple) and a[0] == "kept" and a[1] <= shape))
         return frozenset(kept)
 
+    def _turned(self, node: Transpose) -> Shape:
+        """Two axes swapped; swapped twice they are as they were."""
+        shape = self.of(node.arg)
+        (only, *more) = shape or (None,)
+        if (
+            not more
+            and isinstance(only, tuple)
+            and only[0] == "turned"
+            and only[2:] == (node.first, node.second)
+        ):
+            return frozenset(only[1])
+        return frozenset({("turned", shape, node.first, node.second)})
+
     def _of_node(self, node: Expression) -> Shape:
         if isinstance(node, Apply):
             return frozenset().union(*map(self.of, node.args))
@@ -67,6 +82,10 @@ class ValueShapes:
         if isinstance(node, Index):
             shape = self.of(node.like)
             return frozenset() if node.size or not shape else frozenset({("kept", shape, node.axis)})
+        if isinstance(node, MatMul):
+            return frozenset({("product", self.of(node.a), self.of(node.b))})
+        if isinstance(node, Transpose):
+            return self._turned(node)
         assert isinstance(node, Reduce | TopK | Unsqueeze), "leaves have no definition"
         shape = self.of(node.arg)
         if isinstance(node, TopK):

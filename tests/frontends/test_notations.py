@@ -251,7 +251,14 @@ def formula(text: str) -> str:
         ("f(x, a) = a(x + 1)", "y = a*(x + 1)"),
         ("f(x) = (x + 1)(x − 1)2π", None),
         ("y_i = x_i / Σ_j x_j", "y = x/sum(x, axis=-1)"),
-        ("f(x, W_q) = W_q x", "y = W_q*x"),
+        ("f(x, w_q) = w_q x", "y = w_q*x"),
+        (
+            "F(Q, K, V) = softmax(Q Kᵀ)V",
+            "t0 = matmul(Q, transpose(K, axis=[-2, -1]))\nt1 = exp(t0 - max(t0, axis=-1))\n"
+            "y = matmul(t1/sum(t1, axis=-1), V)",
+        ),
+        (r"F(X, W, b) = \sigma(XW^\top + b)", "y = sigmoid(matmul(X, transpose(W, axis=[-2, -1])) + b)"),
+        ("f(x, w) = 2x @ w", "y = matmul(2*x, w)"),
         ("f(x) = tanh x + 1", "y = tanh(x) + 1"),
         ("f(x) = x if x > 0, else 0.1x", "y = where(x > 0, x, 0.1*x)"),
         ("f(x) = x if x > 0; otherwise a, where a = 0.1x", "a = 0.1*x\ny = where(x > 0, x, a)"),
@@ -297,6 +304,7 @@ def test_as_people_write(text: str, expected: str | None) -> None:
         ("f(x) = log_3(x)", "base e, 2 or 10", 7),
         ("f(x) = x ± 1", "no sign '±'", 9),
         ("f(x) = 2 3", "unexpected 3", 9),
+        ("f(W, x) = Wx", "matrix product", 11),
     ],
 )
 def test_two_readings_and_mistakes_are_refused(text: str, words: str, column: int) -> None:

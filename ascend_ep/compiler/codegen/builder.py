@@ -18,20 +18,22 @@ from ascend_ep.opdef.expression import (
     Index,
     Input,
     Local,
+    MatMul,
     Program,
     Reduce,
     SumTo,
     TopK,
+    Transpose,
     Unsqueeze,
 )
 from ascend_ep.opdef.reductions import ELEMENTARY, expanded
 
-from .graph import ELEMENTS, FOLDS, Axes, Axis, Graph, InputType, Memory, Node, NotGenerated, Ranking
+from .graph import ELEMENTS, FOLDS, Axes, Axis, Graph, InputType, Memory, Node, NotGenerated, Ranking, roots
 
 #: Operations that formula_operations.h has.
 GENERATED = frozenset(OPERATIONS) - {"floordiv", "log2", "log10", "isnan", "isinf"}
 #: Nodes that read along whole axes; with one of them only float64 makes arithmetic float64.
-ALONG_AXES = (Reduce, TopK, SumTo)
+ALONG_AXES = (Reduce, TopK, SumTo, MatMul)
 #: Element types that make elementwise arithmetic float64: as lower/formula.py has it.
 WIDE = frozenset({dtypes.FLOAT64, dtypes.INT32, dtypes.INT64, dtypes.UINT32, dtypes.UINT64})
 
@@ -97,6 +99,10 @@ class _Builder:
             return self.unsqueeze(e)
         if isinstance(e, SumTo):
             return self.sum_to(e)
+        if isinstance(e, MatMul):
+            return self.product(e)
+        if isinstance(e, Transpose):
+            return self.transpose(e)
         if isinstance(e, Apply):
             return self.apply(e.op, [self.node(a) for a in e.args])
         raise NotGenerated(f"no code is generated for {type(e).__name__}")
@@ -257,6 +263,63 @@ class _Builder:
             axes[i] = axis
         return self.same(arg, tuple(axes), places)
 
+    def transpose(self, e: Transpose) -> Node:
+        """The operand with its dimensions in another order: no elements move, loops walk along others."""
+        arg = self.number(self.node(e.arg))
+        rank = len(arg.axes)
+        if not isinstance(e.first, int) or not isinstance(e.second, int):
+            raise NotGenerated("its axes are no numbers")
+        if not -rank <= min(e.first, e.second) <= max(e.first, e.second) < rank:
+            raise NotGenerated(f"it swaps axes {e.first} and {e.second} of a tensor of rank {rank}")
+        places = list(range(rank))
+        places[e.first], places[e.second] = places[e.second], places[e.first]
+        axes: list[Axis | None] = [None] * rank
+        for place, axis in zip(places, arg.axes, strict=True):
+            axes[place] = axis
+        return self.same(arg, tuple(axes), tuple(places))
+
+    def product(self, e: MatMul) -> Node:
+        """A matrix product: the sum over k of a[..., m, k] b[..., k, n], in the order in which both have
+        their axes in memory. A vector lacks m or n."""
+        a, b = (self.number(self.node(x)) for x in (e.a, e.b))
+        if not a.axes or not b.axes:
+            raise NotGenerated("a matrix product takes no single numbers")
+        rank = max(len(a.axes), len(b.axes), 2) + 1
+        m, k, n = self.order(a, b, rank)
+        a_places = [*range(rank - 1 - len(a.axes), rank - 3), m, k] if len(a.axes) > 1 else [k]
+        b_places = [*range(rank - 1 - len(b.axes), rank - 3), k, n] if len(b.axes) > 1 else [k]
+        factors = [self.placed(a, a_places, rank), self.placed(b, b_places, rank)]
+        product = self.make("mul", factors, self.broadcast(factors))
+        total = self.fold("sum", product, frozenset({k}), False)
+        if total.is_fold:
+            total.reads_memory = True
+        dropped = [] if len(a.axes) > 1 else [rank - 3]
+        dropped += [] if len(b.axes) > 1 else [rank - 2]
+        return self.without(total, dropped)
+
+    def order(self, a: Node, b: Node, rank: int) -> tuple[int, int, int]:
+        """The places of m, k and n."""
+        turned = _is_turned(a), _is_turned(b)
+        if turned == (True, True):
+            raise NotGenerated("a product of two transposed matrices walks both across their rows")
+        places = {(False, False): (0, 1, 2), (False, True): (0, 2, 1), (True, False): (1, 0, 2)}[turned]
+        m, k, n = (rank - 3 + p for p in places)
+        return m, k, n
+
+    def placed(self, arg: Node, places: Sequence[int], rank: int) -> Node:
+        axes: list[Axis | None] = [None] * rank
+        for place, axis in zip(places, arg.axes, strict=True):
+            axes[place] = axis
+        return self.same(arg, tuple(axes), tuple(places))
+
+    def without(self, arg: Node, dropped: Sequence[int]) -> Node:
+        """The operand without these dimensions of 1."""
+        if not dropped:
+            return arg
+        left = [i for i in range(len(arg.axes)) if i not in dropped]
+        places = tuple(left.index(i) if i in left else None for i in range(len(arg.axes)))
+        return self.same(arg, tuple(arg.axes[i] for i in left), places)
+
     def sum_to(self, e: SumTo) -> Node:
         arg, like = self.number(self.node(e.arg)), self.node(e.like)
         extra = len(arg.axes) - len(like.axes)
@@ -283,6 +346,22 @@ class _Builder:
         if e.size:
             return self.make("size", (), (), 0, (axis,))
         return self.make("index", (), tuple(axis if i == at else None for i in range(rank)), 0, (axis,))
+
+
+def unmoved(node: Node) -> Node:
+    """The value whose dimensions "same" nodes only put elsewhere."""
+    while node.op == "same":
+        (node,) = node.args
+    return node
+
+
+def _is_turned(factor: Node) -> bool:
+    """Whether the last two axes of a matrix are in memory the other way round."""
+    if len(factor.axes) < 2 or None in factor.axes[-2:]:
+        return False
+    inner = roots(unmoved(factor).axes)
+    first, second = roots(factor.axes[-2:])
+    return first in inner and second in inner and inner.index(second) < inner.index(first)
 
 
 def _without(arg: Node, axes: frozenset[int], keepdims: bool) -> tuple[Axes, tuple[int | None, ...]]:

@@ -86,7 +86,10 @@ def generate_c(
 
 
 def _pays(graph: Graph) -> bool:
-    """A fold, or several steps between memory and memory; tools/bench_formulas has the measurements."""
+    """A fold, or several steps between memory and memory; tools/bench_formulas has the measurements. Matrix
+    products have kernels that are faster than plain loops."""
+    if any(n.reads_memory for n in graph.nodes()):
+        return False
     steps = [n for n in graph.nodes() if n.op not in ("load", "const")]
     return len(steps) > 1 or any(n.is_fold or n.is_rank for n in steps)
 

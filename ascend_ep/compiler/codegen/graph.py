@@ -109,7 +109,8 @@ class Node:
     value: a constant, or a cast's type. memory: what a load reads. along: the axes a fold folds, a ranking
     ranks or an index counts. places: per dimension of the operand of a fold, ranking or "same", where it is
     in the result, or None. level: how many folds lie one behind another below it. origin: the node of the
-    formula that this one is; several are where its elements are walked in several ways.
+    formula that this one is; several are where its elements are walked in several ways. reads_memory: of a
+    fold, that the factors below it are read many times, so they are in memory before.
     """
 
     op: str
@@ -123,6 +124,7 @@ class Node:
     memory: Memory | None = None
     ranking: Ranking | None = None
     origin: Node | None = None
+    reads_memory: bool = False
 
     def __post_init__(self) -> None:
         self.level = max((a.level for a in self.args), default=0) + self.is_fold

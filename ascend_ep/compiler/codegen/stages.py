@@ -15,6 +15,7 @@ from itertools import pairwise
 
 from ascend_ep.opdef import dtypes
 
+from .builder import unmoved
 from .graph import Axes, Axis, Graph, Memory, Node, NotGenerated, Ranking, reachable, roots
 
 
@@ -146,7 +147,11 @@ class _Planner:
         return Plan(tuple(self._stages(groups)), tuple(self.temps))
 
     def _cut_rankings(self) -> None:
+        """What rankings and matrix products read is in memory."""
         for node in self.graph.nodes():
+            if node.reads_memory:
+                factors = [unmoved(f) for f in node.args[0].args]
+                self.cuts.update(dict.fromkeys(f for f in factors if f.op not in ("load", "const")))
             if node.is_rank:
                 self.cuts[node] = None
                 if node.args[0].op != "load":

@@ -15,7 +15,10 @@ import numpy as np
 
 from ascend_ep.compiler.lower.elementwise import COMPUTABLE, Program, emit_program, input_value, power
 from ascend_ep.compiler.lower.formula_facts import FormulaFacts
+from ascend_ep.compiler.lower.matmul import emit_matmul, right_operand
+from ascend_ep.compiler.lower.matmul_exact import exact_product
 from ascend_ep.compiler.lower.reduction import OPS as REDUCE_OPS
+from ascend_ep.compiler.lower.views import permuted
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
 from ascend_ep.compiler.tile_program import ProgramError, Value
 from ascend_ep.errors import AscendError
@@ -23,6 +26,7 @@ from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.attributes import bind_attributes
 from ascend_ep.opdef.dims import product
 from ascend_ep.opdef.expression import (
+    MOVES,
     Apply,
     Cast,
     Constant,
@@ -30,9 +34,11 @@ from ascend_ep.opdef.expression import (
     Index,
     Input,
     Local,
+    MatMul,
     Reduce,
     SumTo,
     TopK,
+    Transpose,
     Unsqueeze,
     children,
     gives_positions,
@@ -40,6 +46,7 @@ from ascend_ep.opdef.expression import (
 )
 from ascend_ep.opdef.formula import formula_program
 from ascend_ep.opdef.formula_shape import folded_dims, reduced_shape, topk_axis
+from ascend_ep.opdef.moves import Move, single_axis
 from ascend_ep.opdef.reductions import expanded
 from ascend_ep.opdef.specialize import specialize
 
@@ -47,7 +54,7 @@ from ascend_ep.opdef.specialize import specialize
 REDUCTIONS = {name.removeprefix("Reduce").lower(): number for name, number in REDUCE_OPS.items()}
 
 #: Nodes that read a whole tensor: what is below them is a program of its own.
-SPLITTING = (Reduce, TopK, SumTo)
+SPLITTING = (Reduce, TopK, SumTo, MatMul, *MOVES)
 
 WIDE = {dtypes.FLOAT64, dtypes.INT32, dtypes.INT64, dtypes.UINT32, dtypes.UINT64}
 
@@ -122,7 +129,11 @@ class _Formula(FormulaFacts):
             if operand.dtype not in COMPUTABLE:
                 raise Unsupported(f"there is no native arithmetic on {dtypes.name(operand.dtype)}")
         types = {operand.dtype for operand in operands.values()}
-        reduces = any(isinstance(n, SPLITTING) for tree in [*lets.values(), *outputs] for n in walk(tree))
+        reduces = any(
+            isinstance(n, Reduce | TopK | SumTo | MatMul)
+            for tree in [*lets.values(), *outputs]
+            for n in walk(tree)
+        )
         wide = types & ({dtypes.FLOAT64} if reduces else WIDE)
         self.dtype = dtypes.FLOAT64 if wide else dtypes.FLOAT32
         super().__init__(operands, lets)
@@ -136,7 +147,8 @@ class _Formula(FormulaFacts):
         """Gives memory to the named values that a reduction and something else read."""
         trees = [*self.lets.values(), *outputs]
         reductions = [n for tree in trees for n in walk(tree) if isinstance(n, SPLITTING)]
-        reduced = {n.name for r in reductions for n in walk(r.arg) if isinstance(n, Local)}
+        read = [operand for r in reductions for operand in children(r)[: 1 if isinstance(r, SumTo) else 2]]
+        reduced = {n.name for operand in read for n in walk(operand) if isinstance(n, Local)}
         uses = Counter(n.name for tree in trees for n in walk(tree) if isinstance(n, Local))
         for name, value in self.lets.items():
             if name in reduced and uses[name] > 1 and not isinstance(value, SPLITTING):
@@ -155,6 +167,10 @@ class _Formula(FormulaFacts):
         elif isinstance(node, TopK) and not node.indices:
             self.topk(node)
             return self.stored[node]
+        elif isinstance(node, MatMul):
+            made = self.product(node)
+        elif isinstance(node, MOVES):
+            made = self.moved(node)
         elif isinstance(node, Reduce) and (made_by_kernel := self.reduced(node)):
             made = made_by_kernel
         elif isinstance(node, SumTo) and (total := self.summed(node)) and total.dims == self.dims(node):
@@ -164,6 +180,43 @@ class _Formula(FormulaFacts):
             self.write(node, made, self.dtype)
         self.stored[node] = made
         return made
+
+    def product(self, node: MatMul) -> Ref:
+        """A matrix product by its kernel."""
+        made = Operand(f"product{len(self.builder.values)}", self.dtype, self.dims(node))
+        if self.dtype == dtypes.FLOAT64:
+            exact_product(self.builder, self.memory(node.a), self.memory(node.b), made)
+            return self.builder.ref(made)
+        (left, left_turned), (right, right_turned) = map(self.factor, (node.a, node.b))
+        weight = self.operands.get(right.name) if isinstance(right, Input) else None
+        if weight is not None and weight.dtype == self.dtype:
+            panels, right_turned = right_operand(self.builder, weight, bool(right_turned))
+        else:
+            panels = self.memory(right)
+        operands = (self.memory(left), panels)
+        emit_matmul(
+            self.builder, operands, self.builder.out(made), transposed=(left_turned, int(right_turned))
+        )
+        return self.builder.ref(made)
+
+    def factor(self, node: Expression) -> tuple[Expression, int]:
+        """A factor of a product, and whether the kernel is to take it transposed."""
+        node = self.resolved(node)
+        if isinstance(node, Transpose):
+            rank = len(self.dims(node.arg))
+            axes = {single_axis(a, rank) for a in (node.first, node.second)}
+            if axes == {rank - 2, rank - 1}:
+                return self.resolved(node.arg), 1
+        return node, 0
+
+    def moved(self, node: Move) -> Ref:
+        """The operand's memory read in another order."""
+        ref = self.memory(node.arg)
+        rank = len(ref.dims)
+        places = list(range(rank))
+        first, second = (single_axis(a, rank) for a in (node.first, node.second))
+        places[first], places[second] = second, first
+        return permuted(self.builder, ref, places)
 
     def reduced(self, node: Reduce) -> Ref | None:
         """One reduction by its kernel; None when it is a program over others."""
@@ -261,7 +314,7 @@ class _Part:
             return p.cast(p.input(formula.position(node), dtypes.INT64), formula.dtype)
         if isinstance(node, Reduce):
             return self.reduced(node)
-        if isinstance(node, TopK | Unsqueeze):
+        if isinstance(node, TopK | Unsqueeze | MatMul | Transpose):
             return self.loaded(node)
         if isinstance(node, SumTo):
             total = formula.summed(node)

@@ -6,6 +6,7 @@ from ascend_ep.compiler.lowering import Dim, Operand, Unsupported
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.broadcast import broadcast
 from ascend_ep.opdef.expression import (
+    MOVES,
     OPERATIONS,
     REDUCTIONS,
     Apply,
@@ -15,12 +16,20 @@ from ascend_ep.opdef.expression import (
     Index,
     Input,
     Local,
+    MatMul,
     Reduce,
     SumTo,
     TopK,
     Unsqueeze,
 )
-from ascend_ep.opdef.formula_shape import reduced_shape, resolve_axes, topk_shape, unsqueezed_shape
+from ascend_ep.opdef.formula_shape import (
+    product_shape,
+    reduced_shape,
+    resolve_axes,
+    topk_shape,
+    unsqueezed_shape,
+)
+from ascend_ep.opdef.moves import moved_shape
 from ascend_ep.opdef.shape_rule import Inapplicable
 
 
@@ -55,6 +64,10 @@ class FormulaFacts:
             return unsqueezed_shape(node, self.dims(node.arg))
         if isinstance(node, SumTo):
             return self.dims(node.like)
+        if isinstance(node, MatMul):
+            return product_shape(self.dims(node.a), self.dims(node.b))
+        if isinstance(node, MOVES):
+            return moved_shape(node, self.dims(node.arg))
         if isinstance(node, Index):
             dims, axis = self.dims(node.like), self.index_axis(node)
             return () if node.size else tuple(d if i == axis else 1 for i, d in enumerate(dims))
@@ -76,6 +89,8 @@ class FormulaFacts:
             return REDUCTIONS[node.op].gives == "bool"
         if isinstance(node, Apply):
             return OPERATIONS[node.op].gives == "bool"
+        if isinstance(node, MOVES):
+            return self.is_bool(node.arg)
         return isinstance(node, Constant) and isinstance(node.value, bool)
 
     def resolved(self, node: Expression) -> Expression:

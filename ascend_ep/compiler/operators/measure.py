@@ -22,7 +22,7 @@ from ascend_ep.compiler.codegen.library import CompiledLibrary, compile_library
 from ascend_ep.compiler.codegen.schedule import Schedule
 from ascend_ep.compiler.codegen.session import TensorSpec, library_session
 from ascend_ep.opdef import dtypes
-from ascend_ep.opdef.expression import Apply, Constant, Expression, Input, Program, Reduce
+from ascend_ep.opdef.expression import Apply, Constant, Expression, Input, MatMul, Program, Reduce
 from ascend_ep.runtime.element_types import numpy_dtype
 from ascend_ep.runtime.session import InferenceSession
 
@@ -32,6 +32,8 @@ ROUNDS = 9
 MOST_BYTES = 64 << 20
 #: Seconds of one turn.
 TURN = 0.003
+#: Operations per element of a matrix product's operands, as a guess: the sizes aren't at hand.
+PRODUCT_WORK = 64
 #: The arithmetic kernel: so many independent chains of so many multiply-adds, each two operations. Fewer
 #: chains wait for their results, longer ones run out of registers; this pair comes as near to the peak as any
 #: that compiles as fast.
@@ -99,6 +101,8 @@ def work_of(program: Program) -> int:
             total += _work_of_power(node) if node.op == "pow" else COSTS.get(node.op, 1)
         elif isinstance(node, Reduce):
             total += 3 if node.op == "var" else 1
+        elif isinstance(node, MatMul):
+            total += PRODUCT_WORK
     return max(total, 1)
 
 

@@ -11,10 +11,12 @@ import numpy as np
 
 from ascend_ep.compiler.proof.arithmetic import FLOAT32, Arithmetic
 from ascend_ep.compiler.proof.bounded import Array, Bounded, apply, at_ends, held, may_be_zero, rounded
+from ascend_ep.compiler.proof.product_bound import matrix_product
 from ascend_ep.compiler.proof.reduction_bound import Fold, chosen
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.elementwise import round_to
 from ascend_ep.opdef.expression import (
+    MOVES,
     Apply,
     AttributeRef,
     Cast,
@@ -23,6 +25,7 @@ from ascend_ep.opdef.expression import (
     Index,
     Input,
     Local,
+    MatMul,
     Program,
     Reduce,
     SumTo,
@@ -31,6 +34,7 @@ from ascend_ep.opdef.expression import (
 )
 from ascend_ep.opdef.formula_shape import folded_dims, resolve_axes, topk_axis
 from ascend_ep.opdef.kernel_references import topk
+from ascend_ep.opdef.moves import moved
 from ascend_ep.opdef.reductions import expanded
 
 
@@ -81,6 +85,10 @@ class _Propagation:
             return self.read(node.arg).moved(lambda a: np.expand_dims(a, _new_axes(node, a.ndim)))
         if isinstance(node, SumTo):
             return self.sum_to(node)
+        if isinstance(node, MatMul):
+            return matrix_product(self.read(node.a), self.read(node.b), self.arithmetic)
+        if isinstance(node, MOVES):
+            return self.read(node.arg).moved(lambda a: moved(node, a))
         raise NoBound(f"there is no error bound for {type(node).__name__}")
 
     def cast(self, node: Cast) -> Bounded:

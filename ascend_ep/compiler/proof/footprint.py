@@ -6,11 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ascend_ep.compiler.proof.product_bound import MOST_PRODUCTS
 from ascend_ep.compiler.proof.subject import Subject
 from ascend_ep.opdef.expression import (
     Constant,
     Expression,
     Local,
+    MatMul,
     Reduce,
     SumTo,
     TopK,
@@ -88,7 +90,11 @@ class _Counting(ShapeScope):
         elements = _elements(result)
         largest = max(elements, (self.live - before) // HELD)
         work = WORK * largest
-        if isinstance(node, Reduce | SumTo | TopK):
+        if isinstance(node, MatMul):
+            inner = _elements(super().shape(node.a)[-1:])
+            columns = _elements(super().shape(node.b)[-1:])
+            work += WORK * min(elements * inner, max(MOST_PRODUCTS, inner * columns))
+        if isinstance(node, Reduce | SumTo | TopK | MatMul):
             self.between += 8 * largest
             if gives_positions(node):
                 work += COMPARED * largest * (node.k if isinstance(node, TopK) else 1)  # type: ignore[operator]
