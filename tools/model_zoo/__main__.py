@@ -17,9 +17,10 @@ from pathlib import Path
 
 from model_zoo.catalogue import MODELS
 from model_zoo.end_to_end import PROGRAMS, run_program
+from model_zoo.made import path_of
 from model_zoo.model import Model
 from model_zoo.outcome import Outcome
-from model_zoo.packages import NotToBeHad, default_cache, unpacked
+from model_zoo.packages import NotToBeHad, default_cache
 from model_zoo.runner import STEPS, run_trial
 from model_zoo.table import summary, table
 
@@ -101,11 +102,11 @@ def _try_all(
 ) -> list[Outcome]:
     """In the order of the models. Downloads are made one after the other, before the trials."""
     paths: dict[str, Path | str] = {}
-    for package in dict.fromkeys(m.package for m in models):
+    for model in models:
         try:
-            paths[package] = unpacked(package, cache)
+            paths[model.name] = path_of(model, cache)
         except NotToBeHad as error:
-            paths[package] = str(error)
+            paths[model.name] = str(error)
             print(f"not to be had: {error}", file=sys.stderr)
 
     with (
@@ -114,10 +115,10 @@ def _try_all(
     ):
 
         def attempt(model: Model) -> Outcome:
-            folder = paths[model.package]
-            if isinstance(folder, str):
-                return Outcome(model, missing=folder)
-            outcome = run_trial(model, folder / model.file, Path(work), steps, rounds)
+            path = paths[model.name]
+            if isinstance(path, str):
+                return Outcome(model, missing=path)
+            outcome = run_trial(model, path, Path(work), steps, rounds)
             print(f"{model.name}: {'; '.join(outcome.failures()) or 'good'}", file=sys.stderr)
             return outcome
 

@@ -17,7 +17,8 @@ TOLERANCE_8_BIT = 2e-2
 @dataclass(frozen=True)
 class Model:
     """`package` is a requirement with its version, `file` the model's path in the wheel. `axes` gives sizes
-    to free axes by name, or to any as `input.place`; `rules`, values to inputs."""
+    to free axes by name, or to any as `input.place`; `rules`, values to inputs. `made` is how the model is
+    made from the package: `dynamic`, `qdq` or `qoperator` from its model, `trained` by it (see made.py)."""
 
     package: str
     file: str
@@ -25,11 +26,12 @@ class Model:
     axes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     rules: Mapping[str, Rule] = field(default_factory=dict)
     tolerance: float = TOLERANCE
+    label: str = ""
+    made: str = ""
 
     @property
     def name(self) -> str:
         """Package and file, without what the reader can do without: `silero-vad/silero_vad_half`."""
         stem = self.file.rpartition("/")[2].removesuffix(".onnx")
-        return f"{self.package.partition('==')[0]}/{self.label or stem}"
-
-    label: str = ""
+        quantised = f".{self.made}" if self.made and self.made != "trained" else ""
+        return f"{self.package.partition('==')[0]}/{self.label or stem}{quantised}"

