@@ -74,6 +74,18 @@ def add_build_command(commands: Any) -> None:
         " else float32); the other floats are proven as well",
     )
     add(
+        "--format",
+        default="",
+        metavar="LAYOUTS",
+        help='of inputs of a TBE file, by ";": "NC1HWC0;ND" (default: NCHW for 4 sizes, NCDHW for 5, or ND)',
+    )
+    add(
+        "--ori_shape",
+        default="",
+        metavar="SHAPES",
+        help='the shapes that they had before, by ";" (default: what the layout says)',
+    )
+    add(
         "--attr",
         action="append",
         default=[],
@@ -142,11 +154,14 @@ def _check(given: argparse.Namespace) -> None:
 def _request(given: argparse.Namespace, environ: Mapping[str, str]) -> Request:
     from ascend_ep.compiler.operators.build_op import Request
     from ascend_ep.frontends.language_model import Endpoint
+    from ascend_ep.frontends.tbe.layouts import read_layouts
 
     folder = environ.get(ENVIRONMENT_VARIABLE) or None
+    inputs = read_inputs(given.input_shape, given.dtype or "float32")
     return Request(
         prompt=given.prompt if given.file is None else given.file,
-        inputs=read_inputs(given.input_shape, given.dtype or "float32"),
+        inputs=inputs,
+        layouts=read_layouts(given.format, given.ori_shape, len(inputs)),
         is_typed=given.dtype is not None,
         name=given.output_name,
         output=Path(given.output),

@@ -18,6 +18,7 @@ from ascend_ep.frontends.pseudo_code_text import contains_definition, without_co
 from ascend_ep.frontends.statements import contradictions, unchecked
 from ascend_ep.frontends.tbe.description import Inputs, describe_tbe
 from ascend_ep.frontends.tbe.detection import is_tbe
+from ascend_ep.frontends.tbe.layouts import Layout
 from ascend_ep.opdef.formula_text import MAX_TEXT
 
 _FILE = re.compile(r"[^\n]{1,4096}\.(py|txt)")
@@ -31,18 +32,22 @@ def describe(
     llm: Endpoint | None = None,
     prove: Proof | None = None,
     inputs: Inputs | None = None,
+    layouts: tuple[Layout, ...] = (),
 ) -> Described:
     """The operator that a description means.
 
     `prompt`: the text, or the path of a .py or .txt file with it. `op_type` replaces the defined name;
     `attributes` are parameters that are attributes, with their defaults. Prose needs `llm`, whose answers
     `prove` judges. A TBE file is code and is run (frontends.tbe), at the element types and shapes `inputs`;
-    only a file is, never a text. Raises AscendError: E10410 and E41010 (file), E42001 to E42004, E42101 to
-    E42106, E42111 to E42113.
+    only a file is, never a text; `layouts` are what it is told of its inputs. Raises AscendError: E10410 and
+    E41010 (file), E43103 (layouts), E42001 to E42004, E42101 to E42106, E42111 to E42113.
     """
     text, where = description_text(prompt)
     if where and is_tbe(text):
-        return describe_tbe(text, where, op_type, attributes, inputs)
+        return describe_tbe(text, where, op_type, attributes, inputs, layouts=layouts)
+    if layouts:
+        given = ";".join(layout.format for layout in layouts)
+        raise AscendError("E43103", given, "format", "only TBE files ask for the layouts of their inputs")
     if contains_definition(text):
         described = describe_pseudo_code(text, op_type, attributes, where)
         said = f"{without_code(text)}\n{described.opdef.doc}"

@@ -23,6 +23,7 @@ from ascend_ep.frontends.description import describe, description_text
 from ascend_ep.frontends.interface import Defaults
 from ascend_ep.frontends.language_model import Endpoint
 from ascend_ep.frontends.prose import stated_type
+from ascend_ep.frontends.tbe.layouts import Layout
 from ascend_ep.opdef.attributes import bind_attributes
 from ascend_ep.opdef.definition import AttributeValue, OpDef
 from ascend_ep.opdef.dtypes import COMPUTE_FLOATS
@@ -50,7 +51,8 @@ Show = Callable[[str, str], None]
 @dataclass(frozen=True)
 class Request:
     """What to build. inputs: element type and dims of each; is_typed: the types are meant, whatever the
-    description says. search_seconds 0: the cost model decides alone.
+    description says. layouts: what a TBE file is told of the inputs. search_seconds 0: the cost model decides
+    alone.
 
     output: the folder of the files; installed: $ASCEND_CUSTOM_OPS, or None. name: of the files, or "" for the
     operator's type in small letters. ascend_c: see prove.
@@ -69,6 +71,7 @@ class Request:
     force: bool = False
     installed: Path | None = None
     ascend_c: AscendC = ""
+    layouts: tuple[Layout, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -174,6 +177,7 @@ def _described(request: Request, soc: Soc, show: Show) -> OpDef:
         llm=request.llm,
         prove=judge,
         inputs=[(t.dtype, t.dims) for t in request.inputs],
+        layouts=request.layouts,
     )
     opdef = described.opdef
     text = str(formula_program(opdef))

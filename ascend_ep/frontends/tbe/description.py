@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ascend_ep.errors import AscendError, did_you_mean
 from ascend_ep.frontends.interface import Defaults, Described, camel_case, identifier
 from ascend_ep.frontends.tbe.generality import Sample, check_sample, general_program
+from ascend_ep.frontends.tbe.layouts import Layout
 from ascend_ep.frontends.tbe.recording import (
     AttributeText,
     Failure,
@@ -39,10 +40,11 @@ def describe_tbe(
     attributes: Defaults | None = None,
     inputs: Inputs | None = None,
     confined: bool = False,
+    layouts: tuple[Layout, ...] = (),
 ) -> Described:
     """The operator of a TBE file, which is run, `confined` to computing when nobody vouches for it.
     `inputs`: element type and shape of each, for one kernel; the operator is for every shape and
-    floating-point type with which the file computes the same.
+    floating-point type with which the file computes the same. `layouts`: what it is told that they have.
 
     Raises AscendError: E42111 (the file failed), E42112 (it has no expression), E42113 (it was stopped),
     E42001 to E42004 (too large).
@@ -51,18 +53,18 @@ def describe_tbe(
     sample = inputs or SAMPLE
     shapes, kinds = tuple(s for _, s in sample), tuple(t for t, _ in sample)
     given = {k: _listed(v) for k, v in (attributes or {}).items() if v is not None}
-    listed = jobs(Job("base", shapes, kinds, given))
+    listed = jobs(Job("base", shapes, kinds, given, layouts))
     answer = run_file(Path(where), text, [j.request() for j in listed], confined=confined)
     signature, found = read_answer(answer.data, where)
     runs = list(zip(listed, found, strict=False))
     base = _base(runs, where)
     values = _attribute_values(signature, given, where)
     notes = [f"the file printed: {line[:200]}" for line in answer.printed.splitlines()[:5] if line.strip()]
-    parts = _Parts(signature, base, values, [*base.recording.warnings, *notes])
+    parts = _Parts(signature, base, values, [*base.recording.warnings, *notes], layouts)
     parts.generalize(runs)
     parts.choose_types(runs, kinds)
     if values:
-        varied = attribute_jobs(Job("base", shapes, kinds, values), base.recording.compared)
+        varied = attribute_jobs(replace(listed[0], attributes=values), base.recording.compared)
         again = run_file(
             Path(where), text, [listed[0].request(), *(j.request() for j in varied)], confined=confined
         )
@@ -113,6 +115,7 @@ class _Parts:
     base: Sample
     attributes: dict[str, AttributeValue]
     warnings: list[str]
+    layouts: tuple[Layout, ...] = ()
 
     def __post_init__(self) -> None:
         self.program: Program = self.base.recording.program
@@ -152,8 +155,10 @@ class _Parts:
         """One dimension more gives the same program, or the definition is for this number of dimensions."""
         higher = [Sample(j.shapes, r) for j, r in runs if j.about == "rank" and isinstance(r, Recording)]
         same_text = all(s.recording.formula == self.base.recording.formula for s in higher)
-        if (same_text or self.program is not self.base.recording.program) and not self.faults(
-            self.program, higher
+        if (
+            not self.layouts
+            and (same_text or self.program is not self.base.recording.program)
+            and not self.faults(self.program, higher)
         ):
             return
         rules = rank_rules(self.base, others)
@@ -162,9 +167,8 @@ class _Parts:
             f"{t.name} {len(s)}" for t, s in zip(self.base.recording.inputs, self.base.shapes, strict=True)
         )
         limit = "these shapes" if rules is None else f"inputs of this many dimensions: {ranks}"
-        self.warnings.append(
-            f"with more dimensions the file computes something else: the operator is for {limit}"
-        )
+        why = "layouts are given" if self.layouts else "with more dimensions the file computes something else"
+        self.warnings.append(f"{why}: the operator is for {limit}")
 
     # -- element types --
 
@@ -219,7 +223,7 @@ class _Parts:
         recording = self.base.recording
         result = OpDef(
             op=op,
-            inputs=tuple(self.tensor(t.name, t.dtype, t.dtype == self.held) for t in recording.inputs),
+            inputs=tuple(self.input(i) for i in range(len(recording.inputs))),
             outputs=tuple(
                 self.tensor(t.name, t.dtype, t.name in self.generic_outputs) for t in recording.outputs
             ),
@@ -238,6 +242,12 @@ class _Parts:
         value = self.attributes[given.name]
         allowed: Any = (value,) if given.name in self.fixed else ()
         return Attribute(given.name, given.type, value, allowed=allowed)
+
+    def input(self, index: int) -> TensorSpec:
+        tensor = self.base.recording.inputs[index]
+        made = self.tensor(tensor.name, tensor.dtype, tensor.dtype == self.held)
+        form = self.layouts[index].format if self.layouts else ""
+        return replace(made, formats=(form,)) if form else made
 
     def tensor(self, name: str, dtype: int, generic: bool) -> TensorSpec:
         return TensorSpec(name, self.types, "T") if generic and self.types else TensorSpec(name, (dtype,))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from ascend_ep.frontends.tbe.layouts import Layout, fixed_sizes
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.definition import AttributeValue
 
@@ -26,6 +27,7 @@ class Job:
     shapes: Shapes
     dtypes: tuple[int, ...]
     attributes: Mapping[str, AttributeValue]
+    layouts: tuple[Layout, ...] = ()
 
     def request(self) -> dict[str, Any]:
         """What the process is told."""
@@ -33,6 +35,12 @@ class Job:
             "shapes": [list(s) for s in self.shapes],
             "dtypes": [dtypes.name(t) for t in self.dtypes],
             "attributes": {k: list(v) if isinstance(v, tuple) else v for k, v in self.attributes.items()},
+            "layouts": [
+                layout.described(shape)
+                for layout, shape in zip(
+                    self.layouts or [Layout()] * len(self.shapes), self.shapes, strict=True
+                )
+            ],
         }
 
 
@@ -42,38 +50,46 @@ def held_type(kinds: Sequence[int]) -> int | None:
 
 
 def jobs(base: Job) -> list[Job]:
-    """The base, other shapes of the same ranks, a higher rank, and other floating-point types."""
+    """The base, other shapes of the same ranks, a higher rank unless layouts are given, and other
+    floating-point types."""
     made = [base]
-    for shapes in dict.fromkeys(_other_shapes(base.shapes)):
-        if shapes != base.shapes and all(_elements(s) <= MAX_ELEMENTS for s in shapes):
-            made.append(Job("shape", shapes, base.dtypes, base.attributes))
+    for shapes, sizes in _other_shapes(base.shapes, fixed_sizes(base.layouts, base.shapes)):
+        alike = any(shapes == job.shapes for job in made)
+        if not alike and all(_elements(s) <= MAX_ELEMENTS for s in shapes):
+            pairs = zip(base.layouts, base.shapes, strict=False)
+            layouts = tuple(layout.resized(s, sizes) for layout, s in pairs)
+            made.append(replace(base, about="shape", shapes=shapes, layouts=layouts))
     most = max(map(len, base.shapes), default=0)
-    if 0 < most < MAX_RANK and all(_elements(s) <= MAX_ELEMENTS for s in base.shapes):
+    if 0 < most < MAX_RANK and not base.layouts and all(_elements(s) <= MAX_ELEMENTS for s in base.shapes):
         higher = tuple((3, *s) if len(s) == most else s for s in base.shapes)
-        made.append(Job("rank", higher, base.dtypes, base.attributes))
+        made.append(replace(base, about="rank", shapes=higher))
     held = held_type(base.dtypes)
     for kind in dtypes.COMPUTE_FLOATS:
         if held is not None and kind != held:
             kinds = tuple(kind if t == held else t for t in base.dtypes)
-            made.append(Job("dtype", base.shapes, kinds, base.attributes))
+            made.append(replace(base, about="dtype", dtypes=kinds))
     return made
 
 
-def _other_shapes(shapes: Shapes) -> Iterator[Shapes]:
-    """Equal sizes stay equal. Sizes of 1 stay, then grow where every input has 1; last, multiples of all
-    sizes: for a file that takes only multiples of something."""
-    distinct = list(dict.fromkeys(d for s in shapes for d in s if d > 1))
+def _other_shapes(shapes: Shapes, fixed: Collection[int]) -> Iterator[tuple[Shapes, dict[int, int]]]:
+    """Other sizes, and which became which. Equal sizes stay equal. Sizes of 1 stay, then grow where every
+    input has 1; last, multiples of all sizes: for a file that takes only multiples of something."""
+    distinct = list(dict.fromkeys(d for s in shapes for d in s if d > 1 and d not in fixed))
     if not distinct and not any(shapes):
         return
     for turn, sizes in enumerate(_SIZES):
         fresh = iter([n for n in sizes if n not in distinct] + [41 + 6 * i for i in range(len(distinct))])
-        mapped = {d: next(fresh) for d in distinct}
+        mapped = {d: next(fresh) for d in distinct} | {d: d for d in fixed}
         free = _free_ones(shapes) if turn else frozenset()
-        yield tuple(
-            tuple(mapped.get(d, 3 if a - len(s) in free else 1) for a, d in enumerate(s)) for s in shapes
+        yield (
+            tuple(
+                tuple(mapped.get(d, 3 if a - len(s) in free else 1) for a, d in enumerate(s)) for s in shapes
+            ),
+            mapped,
         )
     for factor in (2, 3):
-        yield tuple(tuple(d * factor if d > 1 else d for d in s) for s in shapes)
+        mapped = {d: d * factor for d in distinct}
+        yield tuple(tuple(mapped.get(d, d) for d in s) for s in shapes), mapped
 
 
 def _free_ones(shapes: Shapes) -> frozenset[int]:
@@ -95,7 +111,7 @@ def attribute_jobs(base: Job, compared: Mapping[str, Sequence[float]]) -> list[J
     for name, value in base.attributes.items():
         for other in dict.fromkeys(_other_values(value, compared.get(name, ()))):
             if other != value:
-                made.append(Job(name, base.shapes, base.dtypes, {**base.attributes, name: other}))
+                made.append(replace(base, about=name, attributes={**base.attributes, name: other}))
     return made
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ascend_ep.frontends.description import describe
 from ascend_ep.frontends.interface import Described
+from ascend_ep.frontends.tbe.layouts import Layout
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.reference import evaluate
 
@@ -20,6 +21,7 @@ def describe_file(
     *shapes: tuple[int, ...],
     name: str = "operator.py",
     types: str = "",
+    layouts: tuple[Layout, ...] = (),
     **attributes: Any,
 ) -> Described:
     """The operator of a file with this text, recorded for these shapes; types: one per input, or float32."""
@@ -27,7 +29,7 @@ def describe_file(
     path.write_text(textwrap.dedent(text), encoding="utf-8")
     kinds = types.split() or ["float32"] * len(shapes)
     inputs = [(dtypes.NUMBERS[k], s) for k, s in zip(kinds, shapes, strict=True)]
-    return describe(str(path), attributes=attributes, inputs=inputs)
+    return describe(str(path), attributes=attributes, inputs=inputs, layouts=layouts)
 
 
 def computed(described: Described, *arrays: Any, **attributes: Any) -> Any:

@@ -38,10 +38,13 @@ def check_op_params(*roles: Any, **_named: object) -> Callable[[Any], Any]:
 
 def check_input_type(*types: Any, **_named: object) -> Callable[[Any], Any]:
     """The older decorator: dict for tensors, str, float, int, bool for the rest."""
-    roles = []
+    roles: list[str] = []
     for kind in types:
         listed = kind if isinstance(kind, tuple | list) else (kind,)
         first = next((k for k in listed if k is not type(None)), str)
+        if not roles and first in (list, tuple):  # the first parameter is no attribute
+            roles.append("DYNAMIC_INPUT")
+            continue
         roles.append("TENSOR" if first is dict else f"OPTION_ATTR_{_NAMED_KINDS.get(first, 'STR')}")
     if roles and roles[-1] == "OPTION_ATTR_STR":
         roles[-1] = KERNEL_NAME

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ascend_ep.frontends.tbe.toolkit.checks import KERNEL_NAME
-from ascend_ep.frontends.tbe.toolkit.failure import Inexpressible
+from ascend_ep.frontends.tbe.toolkit.failure import WARNINGS, Inexpressible
 from ascend_ep.frontends.tbe.toolkit.nodes import Node, traced
 from ascend_ep.frontends.tbe.toolkit.registration import REGISTERED
 from ascend_ep.frontends.tbe.toolkit.tensors import SESSION, Tensor, placeholder
@@ -21,13 +21,20 @@ _ATTRIBUTE_TYPES = {"INT": "int", "FLOAT": "float", "STR": "string", "BOOL": "bo
 
 @dataclass
 class Parameter:
-    """role: input, output, attribute, kernel_name, shape, dtype or given (the default is used)."""
+    """role: input, output, attribute, kernel_name, shape, dtype or given (the default is used). `count`: the
+    tensors of a list; None: it is no list."""
 
     name: str
     role: str
     type: str = ""
     default: Any = None
     required: bool = True
+    count: int | None = None
+
+    @property
+    def tensors(self) -> list[str]:
+        """The names of its tensors."""
+        return [self.name] if self.count is None else [f"{self.name}{i}" for i in range(self.count)]
 
 
 @dataclass
@@ -40,7 +47,7 @@ class Entry:
     parameters: list[Parameter] = field(default_factory=list)
 
     def named(self, role: str) -> list[str]:
-        return [p.name for p in self.parameters if p.role == role]
+        return [name for p in self.parameters if p.role == role for name in p.tensors]
 
 
 def find_entry(namespace: Mapping[str, Any], stem: str, built: bool) -> Entry | None:
@@ -84,6 +91,8 @@ def describe_parameters(entry: Entry, n_inputs: int, attributes: Mapping[str, An
     """Fills in what each parameter is. `n_inputs` shapes are given. Raises Inexpressible."""
     roles = list(getattr(entry.function, "__tbe_roles__", ()))
     tensors = 0
+    # beside a list, whose length isn't known yet, the last of the tensors is the output
+    most = max(1, roles.count("TENSOR")) if "DYNAMIC_INPUT" in roles else n_inputs
     for i, p in enumerate(inspect.signature(entry.function).parameters.values()):
         if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
             continue
@@ -91,12 +100,9 @@ def describe_parameters(entry: Entry, n_inputs: int, attributes: Mapping[str, An
         made = Parameter(p.name, "", default=default, required=p.default is p.empty)
         role = roles[i] if i < len(roles) else ""
         role = str(role[0]) if isinstance(role, tuple | list) and role else str(role)
-        if role.startswith("DYNAMIC"):
-            raise Inexpressible(f"{p.name} is any number of tensors, which an expression doesn't take")
+        made.count = 0 if role.startswith("DYNAMIC") else None
         if role in ("TENSOR", ""):
-            role = _guessed(
-                made, tensors < n_inputs, tensors, attributes, entry.takes_tensors, role == "TENSOR"
-            )
+            role = _guessed(made, tensors < most, tensors, attributes, entry.takes_tensors, role == "TENSOR")
         elif role.endswith(("_INPUT", "_OUTPUT")):
             made.required = not role.startswith("OPTION")
             role = "input" if role.endswith("_INPUT") else "output"
@@ -110,14 +116,39 @@ def describe_parameters(entry: Entry, n_inputs: int, attributes: Mapping[str, An
         if role == "attribute":
             made.type = made.type or _type_of(attributes.get(p.name, made.default))
         entry.parameters.append(made)
+    _count_lists(entry, n_inputs)
     inputs = [p for p in entry.parameters if p.role in ("input", "shape")]
-    if not sum(p.required for p in inputs) <= n_inputs <= len(inputs):
+    if (
+        not sum(p.required and p.count is None for p in inputs)
+        <= n_inputs
+        <= sum(len(p.tensors) for p in inputs)
+    ):
         names = ", ".join(p.name for p in inputs)
         given = f"{n_inputs} shape{' is' if n_inputs == 1 else 's are'} given"
         raise Inexpressible(f"{entry.function.__name__} takes the inputs {names or '(none)'}, and {given}")
     for made in entry.parameters:
         if made.role == "attribute" and made.required and made.name not in attributes:
             raise Inexpressible(f"the attribute {made.name} has no default: give --attr {made.name}=VALUE")
+
+
+def _count_lists(entry: Entry, n_inputs: int) -> None:
+    """The shapes that are given are those of single inputs, and of lists of equal length."""
+    lists = [p for p in entry.parameters if p.role == "input" and p.count is not None]
+    if not lists:
+        return
+    single = sum(p.role in ("input", "shape") and p.count is None and p.required for p in entry.parameters)
+    each = (n_inputs - single) // len(lists)
+    if each < 1 or each * len(lists) + single != n_inputs:
+        names = ", ".join(p.name for p in lists)
+        raise Inexpressible(f"{names} are lists of tensors: give the shapes of as many as there are to be")
+    for p in entry.parameters:
+        p.count = each if p.count is not None else None
+
+
+def _note_lists(entry: Entry) -> None:
+    for p in entry.parameters:
+        if p.role == "input" and p.count is not None:
+            WARNINGS.add(f"{p.name} may be any number of tensors: the operator is for {p.count}")
 
 
 def _guessed(
@@ -152,9 +183,15 @@ def _type_of(value: Any) -> str:
 
 
 def call(
-    entry: Entry, shapes: Sequence[Sequence[int]], kinds: Sequence[str], attributes: Mapping[str, Any]
+    entry: Entry,
+    shapes: Sequence[Sequence[int]],
+    kinds: Sequence[str],
+    attributes: Mapping[str, Any],
+    layouts: Sequence[Sequence[Any]],
 ) -> list[Tensor]:
-    """Runs the operator; what it builds is in SESSION. Gives what a compute returned."""
+    """Runs the operator; what it builds is in SESSION. Gives what a compute returned. `layouts`: each input's
+    format, original format and original shape."""
+    _note_lists(entry)
     names = entry.named("input") or entry.named("shape")
     dims = [
         [traced(d, Node("size", (), (i, axis - len(shape)))) for axis, d in enumerate(shape)]
@@ -165,13 +202,19 @@ def call(
     if entry.takes_tensors:
         given = {n: placeholder(s, k, n) for n, s, k in zip(names, dims, kinds, strict=False)}
     else:
-        given = {n: _description(s, k, n) for n, s, k in zip(names, dims, kinds, strict=False)}
+        given = {
+            n: _description(s, k, n, layout)
+            for n, s, k, layout in zip(names, dims, kinds, layouts, strict=False)
+        }
     arguments: dict[str, Any] = {}
+    widest = max(range(len(dims)), key=lambda i: len(dims[i]), default=-1)
+    shape, layout = (dims[widest], layouts[widest]) if dims else ([1], ("ND", "ND", [1]))
     for p in entry.parameters:
         if p.role == "input":
-            arguments[p.name] = given.get(p.name)
+            arguments[p.name] = _one_or_list(p, [given.get(n) for n in p.tensors])
         elif p.role == "output":
-            arguments[p.name] = _description(_widest(dims), kinds[0] if kinds else "float32", p.name)
+            kind = kinds[0] if kinds else "float32"
+            arguments[p.name] = _one_or_list(p, [_description(shape, kind, n, layout) for n in p.tensors])
         elif p.role == "shape":
             arguments[p.name] = given[p.name]["shape"] if p.name in given else []
         elif p.role == "dtype":
@@ -180,7 +223,7 @@ def call(
             arguments[p.name] = entry.function.__name__
         elif p.role == "attribute":
             arguments[p.name] = _attribute(p, attributes)
-    returned = entry.function(**{n: v for n, v in arguments.items() if n in given or v is not _ABSENT})
+    returned = entry.function(**{n: v for n, v in arguments.items() if v is not _ABSENT})
     if not entry.takes_tensors:
         return []
     if isinstance(returned, tuple | list):
@@ -189,6 +232,10 @@ def call(
 
 
 _ABSENT = object()
+
+
+def _one_or_list(p: Parameter, tensors: list[Any]) -> Any:
+    return tensors[0] if p.count is None else tensors
 
 
 def _flat(values: Any) -> list[Any]:
@@ -208,14 +255,12 @@ def _attribute(p: Parameter, attributes: Mapping[str, Any]) -> Any:
     return value
 
 
-def _widest(shapes: Sequence[list[int]]) -> list[int]:
-    return max(shapes, key=len, default=[1])
-
-
-def _description(shape: list[int], dtype: str, name: str) -> dict[str, Any]:
-    form = {4: "NCHW", 5: "NCDHW"}.get(len(shape), "ND")
+def _description(shape: list[int], dtype: str, name: str, layout: Sequence[Any]) -> dict[str, Any]:
+    form, original_form, original = layout
+    same = [int(d) for d in shape] == list(original)
     return {
-        "shape": tuple(shape), "ori_shape": tuple(shape), "format": form, "ori_format": form, "sub_format": 0,
+        "shape": tuple(shape), "ori_shape": tuple(shape if same else original), "format": form,
+        "ori_format": original_form, "sub_format": 0,
         "dtype": dtype, "param_type": "required", "name": name, "param_name": name,
         "range": tuple((d, d) for d in shape), "addr_type": 0, "const_value": None,
     }  # fmt: skip

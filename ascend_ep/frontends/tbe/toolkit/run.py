@@ -70,7 +70,7 @@ def run_file(path: Path, text: str, jobs: Sequence[Mapping[str, Any]]) -> dict[s
             _start()
             try:
                 with _limited(min(PROBE, end - time.monotonic()) if recordings else 0):
-                    returned = call(entry, job["shapes"], job["dtypes"], job["attributes"])
+                    returned = call(entry, job["shapes"], job["dtypes"], job["attributes"], job["layouts"])
                     recordings.append(_recorded(entry, returned, job))
             except BaseException as error:
                 recordings.append({"error": _failure(error, file, text)})
