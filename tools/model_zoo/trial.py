@@ -154,15 +154,15 @@ class Step:
 
 
 def _nudged(array: Any) -> Any:
-    """Floats a unit in the last place larger or smaller, by chance; zeros, and what isn't a float, as they
-    are."""
+    """Floats a unit in the last place larger or smaller, by chance. Whole numbers stay: an exponent of 2 that
+    isn't quite 2 makes NaN of what is negative."""
     import numpy as np
 
     if array.dtype.kind != "f":
         return array
     up, down = (np.nextafter(array, np.array(end, array.dtype)) for end in (np.inf, -np.inf))
     moved = np.where(np.random.default_rng(0).random(array.shape) < 0.5, up, down)
-    return np.where(array == 0, array, moved).astype(array.dtype)
+    return np.where(array == np.rint(array), array, moved).astype(array.dtype)
 
 
 def slots_of(session: Any) -> list[Any]:
