@@ -295,6 +295,10 @@ CODES: dict[str, Code] = {
     ),
     "E43107": Code("The proof of [%s] doesn't hold: %s.", "Build the operator again with `ascend-op build`."),
     "E43108": Code("Interrupted: nothing was written.", "Start it again."),
+    "E43004": Code(
+        "The library made for [%s] isn't loaded: %s.",
+        "Check what the C compiler ($CC) adds to what it compiles; ASCEND_EP_CODEGEN=0 does without.",
+    ),
     "E43003": Code(
         "The Ascend C kernel [%s] failed on the CPU: %s.", "Correct the kernel, or the shapes it is given."
     ),

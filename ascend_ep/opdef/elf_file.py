@@ -88,18 +88,31 @@ class ElfFile:
 
     def exports(self) -> frozenset[str]:
         """The names that others can use."""
-        found = set()
+        return frozenset(
+            name
+            for name, binding, visibility, section in self._symbols()
+            if section and binding in (_GLOBAL, _WEAK) and visibility in _VISIBLE
+        )
+
+    def imports(self) -> frozenset[str]:
+        """The names that must be found elsewhere; weak ones may be missing and aren't counted."""
+        return frozenset(
+            name for name, binding, _, section in self._symbols() if not section and binding == _GLOBAL
+        )
+
+    def _symbols(self) -> list[tuple[str, int, int, int]]:
+        """(name, binding, visibility, section) of every symbol that linkers look at, but the empty first."""
+        found = []
         kind = _SYMTAB if self.is_object else _DYNSYM
         try:
             for table in (s for s in self.sections if s.kind == kind):
                 names = self.content(self.sections[table.link])
-                for at in range(table.offset, table.offset + table.size - 23, 24):
+                for at in range(table.offset + 24, table.offset + table.size - 23, 24):
                     name, info, other, section = struct.unpack_from(_SYMBOL, self.data, at)
-                    if section and info >> 4 in (_GLOBAL, _WEAK) and other & 3 in _VISIBLE:
-                        found.add(_text(names, name))
+                    found.append((_text(names, name), info >> 4, other & 3, section))
         except (struct.error, IndexError, UnicodeDecodeError):
             raise ValueError("its table of symbols is broken") from None
-        return frozenset(found)
+        return found
 
     def with_section(self, name: str, content: bytes) -> bytes:
         """The file with one more section, which is never loaded; linkers carry it over to what they make.

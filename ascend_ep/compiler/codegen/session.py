@@ -12,6 +12,7 @@ from ascend_ep.runtime.options import SessionOptions
 from ascend_ep.runtime.session import InferenceSession
 
 from .library import CompiledLibrary
+from .symbols import loadable
 
 #: A ge.proto.ModelDef of a name and no graph.
 _MODEL_DEF = b"\x0a\x07library"
@@ -31,7 +32,11 @@ def library_session(
     outputs: Sequence[TensorSpec],
     threads: int = 0,
 ) -> InferenceSession:
-    """Inputs are named x0, x1, ... (absent ones leave gaps), outputs y0, y1, ...; `library` is trusted."""
+    """Inputs are named x0, x1, ... (absent ones leave gaps), outputs y0, y1, ...; `library` is trusted.
+
+    Raises AscendError E43004 for one that calls what no kernel needs, which isn't loaded.
+    """
+    loadable(library)
     builder = PlanBuilder([f"y{i}" for i in range(len(outputs))])
     part = NativePartition("p0", builder.values, builder.insns)
     plan = Plan(partitions=[part])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from ascend_ep.compiler.lowering import Unsupported
@@ -17,7 +18,9 @@ from ascend_ep.errors import AscendError
 from ascend_ep.opdef.attributes import bind_attributes
 from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.dims import Dim, evaluate, symbols
+from ascend_ep.opdef.elf_file import ElfFile
 from ascend_ep.opdef.infer import InputType, OutputType
+from ascend_ep.opdef.installed import ENTRY_POINT
 from ascend_ep.runtime.binding import ffi, lib, new_status, text_of
 
 from .native_code import library_of
@@ -147,9 +150,24 @@ def _attrs(attrs: Mapping[str, AttrValue], keep: list[Any]) -> Any:
 
 @lru_cache(maxsize=256)
 def _load(path: str, op_type: str) -> Any:
-    """The asc_custom_op of a library; libraries stay open."""
+    """The asc_custom_op of a library; libraries stay open. One that exports none isn't loaded: that would run
+    its constructors."""
+    where = f"--custom_op={op_type}:{path}"
+    if reason := _no_operators(Path(path)):
+        raise AscendError("E10041", path, reason, where=where)
     status = new_status()
     op = lib.asc_custom_op_load(path.encode(), op_type.encode(), status)
     if op == ffi.NULL:
-        raise AscendError("E10041", path, text_of(status.text), where=f"--custom_op={op_type}:{path}")
+        raise AscendError("E10041", path, text_of(status.text), where=where)
     return op
+
+
+def _no_operators(path: Path) -> str:
+    """Why a file can't be a library of operators; "" when it can."""
+    try:
+        file = ElfFile(path.read_bytes())
+        if ENTRY_POINT not in file.exports():
+            return f"it does not export {ENTRY_POINT}"
+    except (OSError, ValueError) as error:
+        return str(error)
+    return "" if file.is_for_here else "it is code for another kind of processor"

@@ -15,6 +15,7 @@ from ascend_ep.compiler.codegen.library import CompiledLibrary, compile_library
 from ascend_ep.compiler.codegen.schedule import Schedule
 from ascend_ep.compiler.codegen.search import known_schedule
 from ascend_ep.compiler.codegen.session import TensorSpec
+from ascend_ep.compiler.codegen.symbols import loadable
 from ascend_ep.compiler.lowering import Lowering, NodeView, Operand, PlanBuilder, Unsupported
 from ascend_ep.compiler.plan import AttrValue, Native
 from ascend_ep.errors import AscendError
@@ -72,7 +73,7 @@ class FormulaCode:
             if self._mode == "auto" and not (source.pays and mine):
                 return None
             if key not in self._libraries:
-                self._libraries[key] = compile_library(source)
+                self._libraries[key] = loadable(compile_library(source))
         except AscendError as error:
             if self._mode == "always":
                 raise

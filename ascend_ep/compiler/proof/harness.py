@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from ascend_ep.compiler.codegen.library import CompiledLibrary, compile_program
 from ascend_ep.compiler.codegen.run import element_type
+from ascend_ep.compiler.codegen.symbols import loadable
+from ascend_ep.errors import AscendError
 from ascend_ep.runtime.element_types import numpy_dtype
 
 Array = NDArray[Any]
@@ -64,7 +66,13 @@ def run_apart(
     runs: str = "e",
     sanitizer: Sanitizer = "",
 ) -> Outcome:
-    """Runs the cases, each as often as `runs` has letters. Raises AscendError E43001 and E43002."""
+    """Runs the cases, each as often as `runs` has letters; none of a library that calls what no kernel needs
+    (one with a sanitizer calls that). Raises AscendError E43001 and E43002."""
+    if not sanitizer:
+        try:
+            loadable(library)
+        except AscendError as error:
+            return Outcome(findings=[error.text])
     harness = compile_harness(sanitizer)
     with tempfile.TemporaryDirectory(prefix="ascend-proof-") as work:
         job, result = Path(work) / "job", Path(work) / "result"

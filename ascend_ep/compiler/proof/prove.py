@@ -45,6 +45,7 @@ def prove(
     ascend_c: AscendC = "",
 ) -> Report:
     """Proves an operator for its own element type and the other floats it allows, on every ISA level here.
+    What fails the static checks is never loaded, so that a proof ends with them.
 
     `make` gives the C, unless it has been `made` already. `ascend_c`: whether the generated Ascend C is run
     on the CPU as well, and whether it must be right. Raises NotGenerated, and AscendError E43001 and E43002
@@ -64,6 +65,8 @@ def prove(
 
     own = made.variants[0][0]
     add(*check_statically(own, made.source, made.library(), soc))
+    if report.failures():
+        return report
     for variant, _ in made.variants:
         prove_type(variant, variant is own, made, add)
     if device is not None:

@@ -8,12 +8,13 @@ import numpy as np
 
 from ascend_ep.compiler.codegen.generate import Source
 from ascend_ep.compiler.codegen.library import CompiledLibrary
+from ascend_ep.compiler.codegen.symbols import foreign_calls
 from ascend_ep.compiler.device.soc import Soc
 from ascend_ep.compiler.proof.report import Check
-from ascend_ep.compiler.proof.shared_object import symbols_of
 from ascend_ep.compiler.proof.subject import Subject
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
+from ascend_ep.opdef.elf_file import ElfFile
 from ascend_ep.opdef.expression import (
     OPERATIONS,
     REDUCTIONS,
@@ -30,15 +31,6 @@ from ascend_ep.opdef.expression import (
 from ascend_ep.opdef.infer import infer
 from ascend_ep.runtime.element_types import numpy_dtype
 
-#: Functions of the C library that a kernel may call: memory and mathematics, nothing that reaches outside.
-_MEMORY = "memcpy memset memmove memcmp strcmp strlen malloc free posix_memalign __stack_chk_fail"
-_MATHEMATICS = (
-    "exp expm1 exp2 log log1p log2 log10 pow sqrt sin cos sincos tan asin acos atan atan2 sinh cosh tanh "
-    "asinh acosh atanh erf erfc floor ceil rint nearbyint round roundeven trunc fmod fabs fmin fmax ldexp fma"
-)
-ALLOWED_IMPORTS = frozenset(
-    [*_MEMORY.split(), *_MATHEMATICS.split(), *(f"{name}f" for name in _MATHEMATICS.split())]
-)
 ALLOWED_HEADERS = frozenset(
     {
         "ascend_rt.h",
@@ -137,19 +129,17 @@ def _headers(source: Source) -> Check:
 def _symbols(source: Source, library: CompiledLibrary) -> Check:
     """The library calls nothing but the whitelist, and exports what its two interfaces need."""
     try:
-        found = symbols_of(library.path)
+        file = ElfFile(library.path.read_bytes())
+        foreign, imports, exports = foreign_calls(file), file.imports(), file.exports()
     except (OSError, ValueError) as error:
         return Check("static", "symbols", False, str(error))
-    calls = sorted(found.imports - ALLOWED_IMPORTS)
-    exports = {"asc_get_custom_op", source.symbol}
-    wrong = [f"it calls {name}" for name in calls] + [
-        f"it lacks {n}" for n in sorted(exports - found.exports)
-    ]
+    wrong = [f"it calls {name}" for name in foreign]
+    wrong += [f"it lacks {n}" for n in sorted({"asc_get_custom_op", source.symbol} - exports)]
     return Check(
         "static",
         "symbols",
         not wrong,
-        "; ".join(wrong) or f"calls {', '.join(sorted(found.imports)) or 'nothing'}",
+        "; ".join(wrong) or f"calls {', '.join(sorted(imports)) or 'nothing'}",
     )
 
 

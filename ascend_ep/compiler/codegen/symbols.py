@@ -1,0 +1,35 @@
+"""What generated code may call, read from a library's file before anything loads it: loading runs code, its
+constructors."""
+
+from __future__ import annotations
+
+from ascend_ep.errors import AscendError
+from ascend_ep.opdef.elf_file import ElfFile
+
+from .library import CompiledLibrary
+
+#: Functions of the C library that a kernel may call: memory and mathematics, nothing that reaches outside.
+_MEMORY = "memcpy memset memmove memcmp strcmp strlen malloc free posix_memalign __stack_chk_fail"
+_MATHEMATICS = (
+    "exp expm1 exp2 log log1p log2 log10 pow sqrt sin cos sincos tan asin acos atan atan2 sinh cosh tanh "
+    "asinh acosh atanh erf erfc floor ceil rint nearbyint round roundeven trunc fmod fabs fmin fmax ldexp fma"
+)
+ALLOWED_IMPORTS = frozenset(
+    [*_MEMORY.split(), *_MATHEMATICS.split(), *(f"{name}f" for name in _MATHEMATICS.split())]
+)
+
+
+def foreign_calls(file: ElfFile) -> list[str]:
+    """The names that a library takes from elsewhere and that no kernel needs."""
+    return sorted(file.imports() - ALLOWED_IMPORTS)
+
+
+def loadable(library: CompiledLibrary) -> CompiledLibrary:
+    """The library, which calls nothing foreign. Raises AscendError E43004."""
+    try:
+        calls = foreign_calls(ElfFile(library.path.read_bytes()))
+    except (OSError, ValueError) as error:
+        raise AscendError("E43004", library.op_type, error, where=str(library.path)) from None
+    if calls:
+        raise AscendError("E43004", library.op_type, f"it calls {', '.join(calls)}", where=str(library.path))
+    return library
