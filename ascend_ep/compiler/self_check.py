@@ -38,7 +38,7 @@ _FLOAT_NUMBERS = frozenset(ir.DataType[name].value for name in _FLOATS)
 STEPS = frozenset(
     {
         *("Floor", "Ceil", "Round", "Sign", "Mod", "QuantizeLinear", "DynamicQuantizeLinear"),
-        *("QLinearMatMul", "QLinearConv", "QGemm", "DynamicQuantizeMatMul"),
+        *("QLinearMatMul", "QLinearConv", "QGemm", "DynamicQuantizeMatMul", "DynamicQuantizeLSTM"),
         *("Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Equal", "ThresholdedRelu", "Shrink"),
         *("ArgMax", "ArgMin", "Hardmax", "NonMaxSuppression", "NonZero", "Unique"),
     }

@@ -6,10 +6,12 @@ tests/lowering/test_recurrent.py; sums have up to 300 terms here, hence twice th
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx
 import pytest
-from kernel_call import KernelError, Panel32, call, isa_levels, isa_name
+from kernel_call import KernelError, Panel32, Quads32, call, isa_levels, isa_name
 from onnx import helper
 
 from ascend_ep.compiler.lower.recurrent import GATES, KINDS
@@ -142,3 +144,66 @@ def test_wrong_lengths_and_operands() -> None:
     ):
         with pytest.raises(KernelError, match=text):
             run("LSTM", values | {name: np.zeros(shape, np.float32)})
+
+
+def byte_layer(batch: int, hidden: int, directions: int = 1) -> dict[str, np.ndarray]:
+    random, gates = np.random.default_rng(hidden), 4 * hidden
+    made = draw("LSTM", 1, batch, hidden, directions)
+    made["r"] = random.integers(-127, 128, (directions, hidden, gates)).astype(np.int8)
+    made["bias"] = random.standard_normal((directions, gates)).astype(np.float32)
+    made["scale"] = (random.random((directions, gates)) / 128 / hidden**0.5).astype(np.float32)
+    made["zero"] = random.integers(-9, 9, (directions, gates)).astype(np.int8)
+    made["c0"] = random.standard_normal(made["h0"].shape).astype(np.float32)
+    return made
+
+
+def run_bytes(v: dict[str, np.ndarray], isa: int | None = None, threads: int = 2, zero: bool = True) -> Any:
+    state = v["h0"].shape
+    outs = [(np.float32, (v["x"].shape[0], *state)), (np.float32, state), (np.float32, state)]
+    ints, floats = [2, 0, 0, *[0, 0, 1, 1] * state[0]], [np.inf] + [0.0] * 6 * state[0]
+    sums = v["r"].sum(1, dtype=np.int32)
+    ins = [v["x"], Quads32(v["r"]), None, v["bias"], None, v["h0"], v["c0"], None, sums, v["scale"]]
+    return call("recurrent", [*ins, *([v["zero"]] if zero else [])], outs, ints, floats, isa, threads)
+
+
+def byte_reference(v: dict[str, np.ndarray]) -> list[np.ndarray]:
+    """One step in float64; rows of up to 4 have one scale where the state is larger than 256."""
+    h, c, hidden = v["h0"].astype(float), v["c0"].astype(float), v["h0"].shape[2]
+    together = 1 < h.shape[1] <= 4 and hidden > 256
+    axes = (1, 2) if together else (2,)
+    low, high = (f(h, axis=axes, keepdims=True, initial=0) for f in (np.min, np.max))
+    scale = np.where(high > low, (high - low) / 255, 1)
+    quantised = np.rint(h / scale) * scale
+    weights = (v["r"].astype(float) - v["zero"][:, None]) * v["scale"][:, None]
+    x = v["x"].reshape(h.shape[1], len(h), -1).swapaxes(0, 1)
+    i, o, f, g = np.split(x + quantised @ weights + v["bias"][:, None], 4, axis=-1)
+    after = c / (1 + np.exp(-f)) + np.tanh(g) / (1 + np.exp(-i))
+    state = np.tanh(after) / (1 + np.exp(-o))
+    return [state[None], state, after]
+
+
+@isa_each
+def test_bytes(isa: int) -> None:
+    for batch, hidden, directions in (
+        (1, 1, 1),
+        (1, 15, 2),
+        (3, 33, 1),
+        (5, 64, 2),
+        (3, 260, 1),
+        (1, 515, 1),
+    ):
+        values = byte_layer(batch, hidden, directions)
+        wanted = byte_reference(values)
+        close(run_bytes(values, isa), wanted)
+        for one, many in zip(run_bytes(values, isa, 1), run_bytes(values, isa, 5), strict=True):
+            np.testing.assert_array_equal(one, many)
+        values["zero"][:] = 0
+        close(run_bytes(values, isa, zero=False), byte_reference(values))
+
+
+@pytest.mark.parametrize("name", ["r", "bias", "scale", "zero", "c0"])
+def test_bytes_that_do_not_fit(name: str) -> None:
+    values = byte_layer(2, 8)
+    values[name] = np.ascontiguousarray(values[name][..., :-1])
+    with pytest.raises(KernelError):
+        run_bytes(values)

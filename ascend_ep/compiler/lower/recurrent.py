@@ -54,7 +54,7 @@ class Layer:
 
     @property
     def kind(self) -> str:
-        return self.node.op_type
+        return self.node.op_type.removeprefix("DynamicQuantize")
 
     @property
     def gates(self) -> int:
@@ -80,7 +80,7 @@ def lower_recurrent(node: NodeView, b: PlanBuilder) -> None:
         (steps, batch), source = x.dims[:2], b.ref(x)
     width = len(layer.order) * layer.gates * layer.hidden
     sums = b.temp(dtypes.FLOAT32, (steps, batch, width))
-    bias, after = _biases(layer, b)
+    bias, after = biases(layer, b)
     weights, transposed = _input_weights(layer, b, width)
     emit_matmul(b, (source, weights), sums, bias, transposed=(0, transposed))
     lengths = layer.given(4)
@@ -89,10 +89,10 @@ def lower_recurrent(node: NodeView, b: PlanBuilder) -> None:
         *_recurrent_weights(layer, b),
         after,
         None if lengths is None else b.ref(lengths),
-        *(_state(layer, b, i) for i in (5, 6)),
-        _peephole(layer, b),
+        *(state_ref(layer, b, i) for i in (5, 6)),
+        peephole(layer, b),
     ]
-    _emit(layer, b, ins, steps, batch)
+    emit_layer(layer, b, ins, steps, batch)
 
 
 def _read(node: NodeView) -> Layer:
@@ -108,7 +108,7 @@ def _read(node: NodeView) -> Layer:
     return Layer(node, order, hidden)
 
 
-def _emit(layer: Layer, b: PlanBuilder, ins: list[Ref | None], steps: Dim, batch: Dim) -> None:
+def emit_layer(layer: Layer, b: PlanBuilder, ins: list[Ref | None], steps: Dim, batch: Dim) -> None:
     """The kernel's call; outputs that nobody wants go to the arena."""
     node, n_outputs = layer.node, 3 if layer.kind == "LSTM" else 2
     directions, batch_first = len(layer.order), bool(node.attr("layout", 0))
@@ -147,7 +147,7 @@ def _swapped(b: PlanBuilder, ref: Ref, first: int, second: int) -> Ref:
     return b.view(ref, dims, 0, strides)
 
 
-def _state(layer: Layer, b: PlanBuilder, index: int) -> Ref | None:
+def state_ref(layer: Layer, b: PlanBuilder, index: int) -> Ref | None:
     given = layer.given(index)
     if given is None:
         return None
@@ -155,7 +155,7 @@ def _state(layer: Layer, b: PlanBuilder, index: int) -> Ref | None:
     return _swapped(b, ref, 0, 1) if layer.node.attr("layout", 0) else ref
 
 
-def _peephole(layer: Layer, b: PlanBuilder) -> Ref | None:
+def peephole(layer: Layer, b: PlanBuilder) -> Ref | None:
     given = layer.given(7)
     return None if given is None else b.ref(given)
 
@@ -193,7 +193,7 @@ def _recurrent_weights(layer: Layer, b: PlanBuilder) -> tuple[Ref, Ref | None]:
     return parts[0], parts[1] if cut < rows else None
 
 
-def _biases(layer: Layer, b: PlanBuilder) -> tuple[Ref | None, Ref | None]:
+def biases(layer: Layer, b: PlanBuilder) -> tuple[Ref | None, Ref | None]:
     """What is added to the input's product, [D*G*H], and to the candidate's own, [D, H]."""
     given = layer.given(3)
     if given is None:

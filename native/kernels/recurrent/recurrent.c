@@ -4,6 +4,8 @@
  *       R [D, H, N] in ASC_LAYOUT_PANEL32, or [D, N, H] plain: N is G*H, of GRU 2*H for its gates z and r
  *       Rc of GRU's candidate, likewise with N = H;  bias [D, H] of that product, if the reset comes after it
  *       lengths [B] int32;  h0 [D, B, H];  c0 [D, B, H];  peephole [D, 3*H]: each may be absent
+ *       of R of LSTM in int8, [D, H, N] in ASC_LAYOUT_QUADS32: bias [D, N], of both products; the sums of its columns
+ *       int32 [D, N], their scales float32 [D, N], and zero points int8 [D, N], absent when all are 0
  * out:  Y [S, D, B, H], zero from a row's length on;  h [D, B, H];  of LSTM c [D, B, H]
  * ints: kind, reset after, coupled, then per direction: backwards, and the codes of activations f, g, h
  * floats: clip, then per direction: alpha and beta of f, g and h
@@ -17,8 +19,6 @@
 
 #include "chunks.h"
 #include "matmul/gemm.h"
-
-enum { ROWS, COLUMNS, SCRATCH_BYTES, PACK_FLOATS }; /* prepare's notes: rows and columns (0: all) of a chunk */
 
 /* --- room ------------------------------------------------------------------------------------- */
 
@@ -36,26 +36,28 @@ static int64_t room_floats(const layer *l, int64_t rows) {
 
 static room room_of(const layer *l, int32_t worker) {
     const asc_call *call = l->call;
-    char *base = (char *)call->workspace + call->scratch[PACK_FLOATS] * (int64_t)sizeof(float) +
-                 worker * call->scratch[SCRATCH_BYTES];
-    int64_t rows = call->scratch[ROWS];
+    char *base = (char *)call->workspace + call->scratch[RECURRENT_PACK_FLOATS] * (int64_t)sizeof(float) +
+                 worker * call->scratch[RECURRENT_SCRATCH_BYTES];
+    int64_t rows = call->scratch[RECURRENT_ROWS];
     float *sums = (float *)base;
     return (room){sums, sums + rows * l->columns, sums + rows * (l->columns + l->hidden),
                   (gemm_scratch *)(base + room_floats(l, rows) * (int64_t)sizeof(float))};
 }
 
-#define LARGE_WEIGHTS (1 << 18) /* floats of one step from which a single row is worth sharing */
+#define LARGE_WEIGHTS (1 << 18) /* weights of one step from which a single row is worth sharing, in floats */
 
 static void split(asc_call *call, const layer *l) {
     int64_t weights = l->hidden * l->columns, shares = asc_ceil_div(call->threads, l->directions);
     int64_t rows = l->batch;
-    if (call->threads > 1 && rows > 1 && weights * l->steps * rows > LARGE_WEIGHTS)
+    if (call->threads > 1 && rows > 1 && !l->shared && weights * l->steps * rows > LARGE_WEIGHTS)
         rows = asc_ceil_div(rows, shares < rows ? shares : rows);
     int alone = l->directions == 1 && rows == l->batch;
-    call->scratch[ROWS] = rows;
-    call->scratch[COLUMNS] = 0;
+    if (l->quantised) weights /= (int64_t)sizeof(float);
+    call->scratch[RECURRENT_ROWS] = rows;
+    call->scratch[RECURRENT_COLUMNS] = 0;
     if (call->threads > 1 && alone && weights >= LARGE_WEIGHTS)
-        call->scratch[COLUMNS] = asc_ceil_div(asc_ceil_div(l->hidden, GEMM_PANEL), call->threads) * GEMM_PANEL;
+        call->scratch[RECURRENT_COLUMNS] =
+            asc_ceil_div(asc_ceil_div(l->hidden, GEMM_PANEL), call->threads) * GEMM_PANEL;
 }
 
 int32_t ASC_FN(recurrent_prepare)(asc_call *call) {
@@ -63,17 +65,18 @@ int32_t ASC_FN(recurrent_prepare)(asc_call *call) {
     int32_t code = ASC_FN(recurrent_read)(call, &l);
     if (code || l.batch == 0 || l.hidden == 0) return code;
     split(call, &l);
-    int64_t rows = call->scratch[ROWS], own = room_floats(&l, rows), bytes, total, packed;
-    int64_t product = ASC_FN(gemm_scratch_bytes)(rows, gemm_k_block(l.hidden, GEMM_MANY_ROWS));
+    int64_t rows = call->scratch[RECURRENT_ROWS], own = room_floats(&l, rows), bytes, total, packed;
+    int64_t product = l.quantised ? ASC_FN(recurrent_bytes_room)(&l, rows)
+                                  : ASC_FN(gemm_scratch_bytes)(rows, gemm_k_block(l.hidden, GEMM_MANY_ROWS));
     int fits = own > 0 && product > 0 && l.r_step > 0 && l.rc_step > 0 && asc_mul_ok(own, sizeof(float), &bytes) &&
                asc_add_ok(bytes, product, &bytes) && asc_mul_ok(bytes, call->threads, &total);
     fits = fits && asc_add_ok(l.r_step, l.rc_step, &packed) && asc_mul_ok(packed, l.directions, &packed);
-    if (call->in[R].layout == ASC_LAYOUT_PANEL32) packed = 0;
+    if (call->in[R].layout != ASC_LAYOUT_PLAIN) packed = 0;
     int64_t packed_bytes;
     fits = fits && asc_mul_ok(packed, sizeof(float), &packed_bytes) && asc_add_ok(total, packed_bytes, &total);
     ASC_REQUIRE(call, fits, "recurrent: the operands are too large");
-    call->scratch[SCRATCH_BYTES] = bytes;
-    call->scratch[PACK_FLOATS] = packed;
+    call->scratch[RECURRENT_SCRATCH_BYTES] = bytes;
+    call->scratch[RECURRENT_PACK_FLOATS] = packed;
     call->workspace_bytes = (uint64_t)total;
     return ASC_OK;
 }
@@ -105,7 +108,7 @@ static void multiply(const layer *l, const float *state, int64_t rows, const flo
     p.g.k_block = gemm_k_block(l->hidden, GEMM_MANY_ROWS);
     p.g.k_to = l->hidden;
     p.g.epilogue = (epilogue){.alpha = 1, .beta = 1, .residual = added};
-    int64_t share = l->call->scratch[COLUMNS];
+    int64_t share = l->call->scratch[RECURRENT_COLUMNS];
     p.columns = share ? share * (columns / l->hidden) : asc_ceil_div(columns, GEMM_PANEL) * GEMM_PANEL;
     if (share)
         asc_parallel(l->call, asc_ceil_div(columns, p.columns), product_chunk, &p);
@@ -126,7 +129,10 @@ static void take_step(const layer *l, int64_t d, int64_t t, int64_t row, int64_t
     float *y = (float *)call->out[0].data + ((t * l->directions + d) * l->batch + row) * n;
     float *h = (float *)call->out[1].data + (d * l->batch + row) * n;
     float *c = k->kind == RECURRENT_LSTM ? (float *)call->out[2].data + (d * l->batch + row) * n : NULL;
-    multiply(l, h, rows, l->r + d * l->r_step, l->columns, (epilogue_addend){x, width, 1}, m.sums, worker);
+    if (l->quantised)
+        ASC_FN(recurrent_bytes_multiply)(l, d, h, rows, x, width, m.sums, m.product);
+    else
+        multiply(l, h, rows, l->r + d * l->r_step, l->columns, (epilogue_addend){x, width, 1}, m.sums, worker);
     if (gru) {
         const float *bias = floats_of(call, BIAS, d * n);
         epilogue_addend sum = {x + 2 * n, width, 1}, own = {bias, 0, 1};
@@ -143,7 +149,7 @@ static void take_step(const layer *l, int64_t d, int64_t t, int64_t row, int64_t
         if (gru)
             ASC_FN(cell_gru_state)(k, m.sums + i * l->columns, m.candidate + i * n, x + i * width + 2 * n, h);
         else if (c)
-            ASC_FN(cell_lstm)(k, m.sums + i * l->columns, h, c + i * n);
+            (l->quantised ? ASC_FN(cell_lstm_bytes) : ASC_FN(cell_lstm))(k, m.sums + i * l->columns, h, c + i * n);
         else
             ASC_FN(cell_rnn)(k, m.sums + i * l->columns, h);
         memcpy(y, h, (size_t)n * sizeof *y);
@@ -166,7 +172,7 @@ static void begin(const layer *l, int operand, int output, int64_t d, int64_t ro
 
 static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     const layer *l = arg;
-    int64_t each = call->scratch[ROWS], blocks = asc_ceil_div(l->batch, each), d = chunk / blocks;
+    int64_t each = call->scratch[RECURRENT_ROWS], blocks = asc_ceil_div(l->batch, each), d = chunk / blocks;
     int64_t row = chunk % blocks * each, rows = row + each < l->batch ? each : l->batch - row;
     room m = room_of(l, worker);
     begin(l, H0, 1, d, row, rows);
@@ -206,7 +212,7 @@ int32_t ASC_FN(recurrent_run)(const asc_call *call) {
         pack(&l, l.rc, l.hidden, l.rc_step, to);
         l.rc = to;
     }
-    int64_t chunks = l.directions * asc_ceil_div(l.batch, call->scratch[ROWS]);
+    int64_t chunks = l.directions * asc_ceil_div(l.batch, call->scratch[RECURRENT_ROWS]);
     if (chunks == 1)
         run_chunk(call, 0, 0, &l);
     else

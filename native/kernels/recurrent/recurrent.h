@@ -22,7 +22,10 @@ enum {
     CELL_ACTIVATIONS
 };
 
-enum { X, R, RC, BIAS, LENGTHS, H0, C0, PEEPHOLE, INPUTS };
+enum { X, R, RC, BIAS, LENGTHS, H0, C0, PEEPHOLE, R_SUMS, R_SCALE, R_ZERO, INPUTS };
+
+/* prepare's notes: rows of a chunk; columns of one for each of the state's (0: all) */
+enum { RECURRENT_ROWS, RECURRENT_COLUMNS, RECURRENT_SCRATCH_BYTES, RECURRENT_PACK_FLOATS };
 
 typedef struct cell_activation {
     int64_t code;
@@ -44,6 +47,8 @@ typedef struct cell {
 /* One row. sums: those of all gates, in ONNX's order. h and c are the state before and after. */
 void ASC_FN(cell_rnn)(const cell *k, const float *sums, float *h);
 void ASC_FN(cell_lstm)(const cell *k, const float *sums, float *h, float *c);
+/* The same, of int8 weights. */
+void ASC_FN(cell_lstm_bytes)(const cell *k, const float *sums, float *h, float *c);
 /* The gates z and r in place; and r h, unless the reset comes after the product. */
 void ASC_FN(cell_gru_gates)(const cell *k, float *sums, const float *h, float *reset);
 /* x: the candidate's sum of the input, used when the reset comes after the product. */
@@ -56,14 +61,25 @@ typedef struct layer {
     int64_t columns; /* of R */
     cell cells[2];
     int backwards[2];
-    int64_t r_step, rc_step; /* floats between the directions' weights in panels */
+    int64_t r_step, rc_step; /* floats (of bytes, bytes) between the directions' weights in panels */
     const float *r, *rc;     /* in panels */
+    int quantised;           /* R is int8, in quads, and these belong to its columns */
+    const int8_t *bytes, *r_zero;
+    const int32_t *r_sums;
+    const float *r_scale, *bias;
+    int shared; /* the rows of a step have one scale */
 } layer;
 
 static inline const float *floats_of(const asc_call *call, int operand, int64_t offset) {
     const float *data = asc_given(call, operand) ? call->in[operand].data : NULL; /* there is none in prepare */
     return data ? data + offset : NULL;
 }
+
+/* sums[rows, columns] = state[rows, H] weights + x + bias, with int8 weights; `room` is that of as many rows. */
+void ASC_FN(recurrent_bytes_multiply)(const layer *l, int64_t d, const float *state, int64_t rows, const float *x,
+                                      int64_t x_row, float *sums, void *room);
+/* Bytes of that room; 0 when they are too many. */
+int64_t ASC_FN(recurrent_bytes_room)(const layer *l, int64_t rows);
 
 /* Checks all that a run relies on but the lengths. */
 int32_t ASC_FN(recurrent_read)(const asc_call *call, layer *l);

@@ -12,11 +12,12 @@ static int has_dims(const asc_tensor *t, int rank, const int64_t *dims) {
     return 1;
 }
 
-/* A weight of `columns` columns: in panels, or transposed and plain. */
+/* A weight of `columns` columns: in panels, or transposed and plain. Bytes are in panels of their own. */
 static int is_weight(const asc_call *call, int operand, int64_t directions, int64_t hidden, int64_t columns) {
     if (!asc_given(call, operand)) return 0;
     const asc_tensor *t = &call->in[operand];
-    int packed = t->layout == ASC_LAYOUT_PANEL32;
+    int bytes = t->dtype == ASC_INT8, packed = t->layout == (bytes ? ASC_LAYOUT_QUADS32 : ASC_LAYOUT_PANEL32);
+    if (bytes && !packed) return 0;
     int64_t dims[3] = {directions, packed ? hidden : columns, packed ? columns : hidden};
     return (packed || t->layout == ASC_LAYOUT_PLAIN) && has_dims(t, 3, dims);
 }
@@ -56,6 +57,28 @@ static int32_t read_states(const asc_call *call, const layer *l) {
     return ASC_OK;
 }
 
+/* As onnxruntime: few rows of a large state are quantised together. */
+#define SHARING_ROWS 4
+#define SHARING_HIDDEN 256
+
+/* What belongs to the columns of int8 weights. */
+static int32_t read_bytes(const asc_call *call, layer *l) {
+    int64_t dims[2] = {l->directions, l->columns};
+    ASC_REQUIRE(call, call->ints[KIND] == RECURRENT_LSTM, "recurrent: only LSTM has int8 weights");
+    ASC_REQUIRE(call, !asc_given(call, BIAS) || has_dims(&call->in[BIAS], 2, dims), "recurrent: a bias is [D, gates]");
+    for (int i = R_SUMS; i <= R_ZERO; i++)
+        ASC_REQUIRE(call, asc_given(call, i) ? has_dims(&call->in[i], 2, dims) : i == R_ZERO,
+                    "recurrent: int8 weights have sums, scales and zero points [D, gates]");
+    l->r_step = asc_packed_bytes(ASC_LAYOUT_QUADS32, l->hidden, l->columns);
+    l->bytes = call->in[R].data;
+    l->r_sums = call->in[R_SUMS].data;
+    l->r_scale = call->in[R_SCALE].data;
+    l->r_zero = asc_given(call, R_ZERO) ? call->in[R_ZERO].data : NULL;
+    l->bias = floats_of(call, BIAS, 0);
+    l->shared = l->batch > 1 && l->batch <= SHARING_ROWS && l->hidden > SHARING_HIDDEN;
+    return ASC_OK;
+}
+
 int32_t ASC_FN(recurrent_read)(const asc_call *call, layer *l) {
     ASC_REQUIRE(call, call->n_ints > FIXED_INTS && call->in[X].rank == 3 && call->out[0].rank == 4,
                 "recurrent takes its kind, X [S, B, gates] and Y [S, D, B, H]");
@@ -77,18 +100,20 @@ int32_t ASC_FN(recurrent_read)(const asc_call *call, layer *l) {
         ASC_REQUIRE(call, i == R || i == RC || call->in[i].layout == ASC_LAYOUT_PLAIN,
                     "recurrent: only weights may be in panels");
     int gru = kind == RECURRENT_GRU;
+    l->quantised = call->in[R].dtype == ASC_INT8;
     int64_t bias[2] = {l->directions, l->hidden};
     l->columns = gru ? 2 * l->hidden : l->gates;
     ASC_REQUIRE(call, is_weight(call, R, l->directions, l->hidden, l->columns), "recurrent: R doesn't fit");
     ASC_REQUIRE(call, gru ? is_weight(call, RC, l->directions, l->hidden, l->hidden) : !asc_given(call, RC),
                 "recurrent: GRU alone has weights of a candidate, [D, H, H]");
     ASC_REQUIRE(call, !gru || call->in[RC].layout == call->in[R].layout, "recurrent: weights of two layouts");
-    ASC_REQUIRE(call, !asc_given(call, BIAS) || (gru && has_dims(&call->in[BIAS], 2, bias)),
+    ASC_REQUIRE(call, l->quantised || !asc_given(call, BIAS) || (gru && has_dims(&call->in[BIAS], 2, bias)),
                 "recurrent: GRU alone has a bias of the product, [D, H]");
     l->r_step = asc_packed_bytes(ASC_LAYOUT_PANEL32, l->hidden, l->columns) / (int64_t)sizeof(float);
     l->rc_step = asc_packed_bytes(ASC_LAYOUT_PANEL32, l->hidden, l->hidden) / (int64_t)sizeof(float);
-    l->r = floats_of(call, R, 0);
+    l->r = l->quantised ? NULL : floats_of(call, R, 0);
     l->rc = floats_of(call, RC, 0);
-    int32_t code = read_states(call, l);
+    int32_t code = l->quantised ? read_bytes(call, l) : ASC_OK;
+    if (!code) code = read_states(call, l);
     return code ? code : read_cells(call, l);
 }
