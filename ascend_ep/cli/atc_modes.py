@@ -107,7 +107,7 @@ def convert(given: Given, words: Sequence[str], writes: bool = True) -> Conversi
 
 def warn_of_unused(given: Given, conversion: Conversion) -> None:
     """Says which --custom_op names no operator of the model: most likely the name is wrong."""
-    used = {row.op_type for row in conversion.partition_table}
+    used = {op_type for row in conversion.partition_table for op_type in row.operators}
     for name in parse_custom_ops(given.get("custom_op", "")):
         if name.rpartition("::")[2] not in used:
             warn(given, f"--custom_op={name}: no node of the model is a {name}.")

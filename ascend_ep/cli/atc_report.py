@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,16 +21,21 @@ SHOWN = 40  # nodes on the CPU named one by one before the rest is counted
 
 
 def print_table(conversion: Conversion) -> None:
-    """Nodes per place and operator; each node on the CPU with its reason; definitions that were used."""
+    """Nodes per place and operator, those of bodies too; each on the CPU with its reason; definitions."""
     rows = conversion.partition_table
     native = [row for row in rows if row.target == "AscendEP"]
     host = [row for row in rows if row.target != "AscendEP"]
-    print(f"Partition table: {len(native)} of {len(rows)} nodes on AscendEP, {len(host)} on CPU.")
-    for place, group in (("AscendEP", native), ("CPU", host)):
-        for op_type, count in sorted(Counter(row.op_type for row in group).items()):
+    ours, theirs = (Counter(t for row in group for t in row.operators) for group in (native, host))
+    print(
+        f"Partition table: {ours.total()} of {ours.total() + theirs.total()} nodes on AscendEP, "
+        f"{theirs.total()} on CPU."
+    )
+    for place, counts in (("AscendEP", ours), ("CPU", theirs)):
+        for op_type, count in sorted(counts.items()):
             print(f"  {place:<9} {count:5d}  {op_type}")
     for row in host[:SHOWN]:
-        print(f"  CPU: {row.node} ({row.op_type}): {row.reason}")
+        bodies = f", with {len(row.inside)} nodes inside" if row.inside else ""
+        print(f"  CPU: {row.node} ({row.op_type}{bodies}): {row.reason}")
     if len(host) > SHOWN:
         print(f"  ... and {len(host) - SHOWN} more; --json=FILE lists all")
     for op_type, definition in definitions(rows).items():
@@ -57,17 +62,26 @@ def table_json(conversion: Conversion) -> str:
     rows = conversion.partition_table
     nodes = [
         {
-            "node": row.node,
-            "op_type": row.op_type,
+            "node": node,
+            "op_type": op_type,
             "provider": row.target,
             "partition": row.partition,
             "reason": row.reason,
             "definition": row.definition,
         }
+        | ({"inside": outer} if outer else {})
         for row in rows
+        for node, op_type, outer in _with_bodies(row)
     ]
-    placed = Counter(row.target for row in rows)
+    placed = Counter(node["provider"] for node in nodes)
     return json.dumps({"nodes": nodes, "counts": dict(sorted(placed.items()))}, indent=1, ensure_ascii=False)
+
+
+def _with_bodies(row: PartitionRow) -> Iterator[tuple[str, str, str]]:
+    """Name and operator of a row's node, and of those inside with the name of the one that they are in."""
+    yield row.node, row.op_type, ""
+    for node, op_type in row.inside:
+        yield node, op_type, row.node
 
 
 def check_report(model: str, findings: Sequence[Finding], soc_version: str) -> str:
