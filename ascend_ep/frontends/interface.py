@@ -10,12 +10,24 @@ from dataclasses import dataclass, replace
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.definition import Attribute, AttributeType, AttributeValue, Formula, OpDef, TensorSpec
-from ascend_ep.opdef.expression import Cast, Expression, Kind, Local, Program, gives_positions, walk
+from ascend_ep.opdef.expression import (
+    Cast,
+    Expression,
+    Input,
+    Kind,
+    Local,
+    Program,
+    Take,
+    gives_positions,
+    walk,
+)
 from ascend_ep.opdef.formula import CONSTANTS, formula_program
 from ascend_ep.opdef.formula_nodes import FUNCTIONS, Names, Value
 
 #: The element types a described operator computes.
 ELEMENT_TYPES = (dtypes.FLOAT32, dtypes.FLOAT16, dtypes.BFLOAT16)
+#: And those of inputs that are indices.
+INDEX_TYPES = (dtypes.INT64, dtypes.INT32)
 #: What describe() takes as attributes: a default, or None for an attribute that every node must give.
 Defaults = Mapping[str, int | float | bool | str | None]
 MAX_NAME = 128
@@ -80,10 +92,13 @@ def operator(
     outputs = [(name, value.node) for name, (_, value) in zip(named, results, strict=True)]
     kinds = {name: value.kind for name, (_, value) in zip(named, results, strict=True)}
     program = _tidied(Program(tuple(lets), tuple(outputs)))
+    indices = _indices(program)
     opdef = OpDef(
         op=op,
         inputs=tuple(
-            TensorSpec(p.name, ELEMENT_TYPES, "T", "optional" if p.optional else "required")
+            TensorSpec(p.name, INDEX_TYPES, "I", "optional" if p.optional else "required")
+            if p.name in indices
+            else TensorSpec(p.name, ELEMENT_TYPES, "T", "optional" if p.optional else "required")
             for p in parameters
             if p.is_input
         ),
@@ -99,6 +114,14 @@ def operator(
     )
     formula_program(opdef)
     return opdef
+
+
+def _indices(program: Program) -> set[str]:
+    """The inputs that only say which elements are taken."""
+    nodes = list(program.expressions())
+    taken = [n.indices.name for n in nodes if isinstance(n, Take) and isinstance(n.indices, Input)]
+    uses = [n.name for n in nodes if isinstance(n, Input)]
+    return {name for name in taken if taken.count(name) == uses.count(name)}
 
 
 def _output(name: str, value: Expression, kind: Kind, lets: Mapping[str, Expression]) -> TensorSpec:

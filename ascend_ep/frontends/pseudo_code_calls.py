@@ -79,8 +79,6 @@ _FIXES = {
     "squeeze": "Drop the axis where it is reduced: keepdim=False.",
     "view": "An operator keeps the axes of its inputs.",
     "reshape": "An operator keeps the axes of its inputs.",
-    "cat": "Return several values instead.",
-    "chunk": "Take the parts as two inputs.",
     "split": "Take the parts as two inputs.",
     "dropout": "It does nothing at inference: leave it out.",
     "prelu": "Its weight is along axis 1: write torch.where(x > 0, x, weight*x), weight of shape [C, 1, 1].",

@@ -6,7 +6,7 @@ import ast
 
 from ascend_ep.frontends.pseudo_code_functions import OwnFunctions
 from ascend_ep.frontends.pseudo_code_things import NOTHING, Thing
-from ascend_ep.opdef.expression import Index
+from ascend_ep.opdef.expression import Chunk, Concat, Index
 from ascend_ep.opdef.formula_nodes import Value
 
 
@@ -62,6 +62,32 @@ class Matrices(OwnFunctions):
         if len(numbers) != len(axes):
             self.refuse(call, "the axes to swap are numbers")
         return self.transpose(value, tuple(numbers), self.position(call))
+
+    def call_chunk(self, module: str, name: str, call: ast.Call, receiver: Value | None) -> Thing:
+        """The parts of an axis, as many as are asked for."""
+        bound = self.bind(call, ("input", "chunks", "dim"), receiver)
+        value = self.shared(self.numeric(self.required(bound, "input", call)))
+        count = self.integer(self.required(bound, "chunks", call))
+        axis = self.axis(bound["dim"]) if "dim" in bound else 0
+        if count < 1:
+            self.refuse(call, "chunk makes one part or more")
+        at = self.position(call)
+        parts = [Chunk(value.node, count, i, axis) for i in range(count)]
+        return tuple(self.build(part, "number", at, [value]) for part in parts)
+
+    def call_cat(self, module: str, name: str, call: ast.Call, receiver: Value | None) -> Value:
+        """Tensors one behind the other."""
+        bound = self.bind(call, ("tensors", "dim"), receiver)
+        given = bound.get("tensors")
+        things = self.thing(given) if isinstance(given, ast.expr) else None
+        if not isinstance(things, tuple) or not things:
+            self.refuse(call, f"{name} takes a list of tensors")
+        values = [self.numeric(self.only_value(t, call)) for t in things]
+        axis = self.axis(bound["dim"]) if "dim" in bound else 0
+        node = Concat(tuple(v.node for v in values), axis)
+        return self.build(node, "number", self.position(call), values)
+
+    call_concat = call_concatenate = call_cat
 
     def call_linear(self, module: str, name: str, call: ast.Call, receiver: Value | None) -> Value:
         """x W' + b."""

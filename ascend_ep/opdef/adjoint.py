@@ -12,6 +12,7 @@ from functools import reduce
 
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.expression import (
+    MOVES,
     Apply,
     Cast,
     Constant,
@@ -101,6 +102,8 @@ class Adjoints:
             self.matrices(node, self.fit(g, leaf))
         elif isinstance(node, Transpose):
             self.give(node.arg, self.add(Transpose(self.fit(g, leaf), node.first, node.second)))
+        elif isinstance(node, MOVES):
+            raise NotImplementedError(f"{type(node).__name__.lower()} has no gradient here")
         elif isinstance(node, TopK) and not node.indices:
             raise NotImplementedError("the values of topk have no gradient here")
 

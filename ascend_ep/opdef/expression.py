@@ -147,6 +147,61 @@ class Transpose:
     second: int | AttributeRef = -1
 
 
+@dataclass(frozen=True)
+class Slice:
+    """The elements `start`, `start` + `step`, ... below `stop` along an axis, counted as Python counts: from
+    the end when negative, None the end itself."""
+
+    arg: Expression
+    axis: int | AttributeRef = -1
+    start: int = 0
+    stop: int | None = None
+    step: int = 1
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Part `index` of an axis that is cut in `count` parts of one size, but for the last."""
+
+    arg: Expression
+    count: int
+    index: int
+    axis: int | AttributeRef = -1
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Windows that slide along an axis: `size` elements `dilation` apart along a new last axis, the next
+    window `stride` further. `before` and `after` elements beyond the axis are `fill`."""
+
+    arg: Expression
+    size: int
+    stride: int = 1
+    dilation: int = 1
+    before: int = 0
+    after: int = 0
+    fill: float = 0.0
+    axis: int | AttributeRef = -1
+
+
+@dataclass(frozen=True)
+class Concat:
+    """The operands one behind the other along an axis; their other dimensions are equal."""
+
+    args: tuple[Expression, ...]
+    axis: int | AttributeRef = -1
+
+
+@dataclass(frozen=True)
+class Take:
+    """The slices of `arg` at `indices` of an axis: the dimensions of `indices` stand in its place. Negative
+    ones count from the end; beyond it they are an error."""
+
+    arg: Expression
+    indices: Expression
+    axis: int | AttributeRef = 0
+
+
 Expression = (
     Constant
     | Input
@@ -162,9 +217,14 @@ Expression = (
     | SumTo
     | MatMul
     | Transpose
+    | Slice
+    | Chunk
+    | Windows
+    | Concat
+    | Take
 )
-#: Nodes that put the elements of their operand elsewhere.
-MOVES = (Transpose,)
+#: Nodes that put the elements of their operands elsewhere.
+MOVES = (Transpose, Slice, Chunk, Windows, Concat, Take)
 
 
 @dataclass(frozen=True)
@@ -281,8 +341,12 @@ def children(node: Expression) -> tuple[Expression, ...]:
     """The operands of a node."""
     if isinstance(node, Apply):
         return node.args
-    if isinstance(node, Cast | Reduce | TopK | Unsqueeze | Transpose):
+    if isinstance(node, Cast | Reduce | TopK | Unsqueeze | Transpose | Slice | Chunk | Windows):
         return (node.arg,)
+    if isinstance(node, Concat):
+        return node.args
+    if isinstance(node, Take):
+        return (node.arg, node.indices)
     if isinstance(node, SumTo):
         return (node.arg, node.like)
     if isinstance(node, MatMul):
@@ -294,8 +358,12 @@ def with_children(node: Expression, operands: Sequence[Expression]) -> Expressio
     """The node over other operands, in the order of children()."""
     if isinstance(node, Apply):
         return Apply(node.op, tuple(operands))
-    if isinstance(node, Cast | Reduce | TopK | Unsqueeze | Transpose):
+    if isinstance(node, Cast | Reduce | TopK | Unsqueeze | Transpose | Slice | Chunk | Windows):
         return replace(node, arg=operands[0])
+    if isinstance(node, Concat):
+        return replace(node, args=tuple(operands))
+    if isinstance(node, Take):
+        return replace(node, arg=operands[0], indices=operands[1])
     if isinstance(node, SumTo):
         return SumTo(operands[0], operands[1])
     if isinstance(node, MatMul):

@@ -9,19 +9,23 @@ from ascend_ep.opdef.expression import (
     Apply,
     AttributeRef,
     Cast,
+    Chunk,
+    Concat,
     Constant,
     Expression,
     Given,
     Index,
     Input,
     Local,
-    MatMul,
     Program,
     Reduce,
+    Slice,
     SumTo,
+    Take,
     TopK,
     Transpose,
     Unsqueeze,
+    Windows,
     children,
 )
 
@@ -80,13 +84,7 @@ def _name(node: Expression) -> str:
         return "size" if node.size else "index"
     if isinstance(node, TopK):
         return "topk_indices" if node.indices else "topk"
-    names: dict[type, str] = {
-        SumTo: "sum_to",
-        Unsqueeze: "unsqueeze",
-        MatMul: "matmul",
-        Transpose: "transpose",
-    }
-    return names[type(node)]
+    return "sum_to" if isinstance(node, SumTo) else type(node).__name__.lower()
 
 
 def _options(node: Expression) -> list[str]:
@@ -100,11 +98,30 @@ def _options(node: Expression) -> list[str]:
         return [f"axis={_axes_text(node.axes)}"]
     if isinstance(node, Transpose):
         return [f"axis=[{_axes_text(node.first)}, {_axes_text(node.second)}]"]
+    if isinstance(node, Concat | Take | Slice | Chunk | Windows):
+        return [*_numbers(node), f"axis={_axes_text(node.axis)}"]
     if isinstance(node, TopK):
         largest = node.largest.name if isinstance(node.largest, AttributeRef) else str(node.largest).lower()
         order = [] if node.largest is True else [f"largest={largest}"]
         return [f"k={_axes_text(node.k)}", f"axis={_axes_text(node.axis)}", *order]
     return []
+
+
+def _numbers(node: Expression) -> list[str]:
+    """What a call gives by its place: all, or up to the last that isn't usual."""
+    if isinstance(node, Chunk):
+        return [str(node.count), str(node.index)]
+    if isinstance(node, Slice):
+        stop = "inf" if node.stop is None else str(node.stop)
+        return [str(node.start), stop] + ([] if node.step == 1 else [str(node.step)])
+    if not isinstance(node, Windows):
+        return []
+    given = [node.size, node.stride, node.dilation, node.before, node.after]
+    if node.fill != 0 or str(node.fill) == "-0.0":
+        return [*map(str, given), _constant_text(Constant(node.fill))[0]]
+    while len(given) > 1 and given[-1] == (1, 1, 1, 0, 0)[len(given) - 1]:
+        given.pop()
+    return [str(n) for n in given]
 
 
 def _apply_text(node: Apply) -> tuple[str, int]:

@@ -9,7 +9,8 @@ type name; the reductions of expression.REDUCTIONS of one tensor over `axis=` (d
 an attribute, or all) with `keepdims=` (default true), also written dim= and keepdim=; softmax, log_softmax,
 layer_norm(x, epsilon) and rms_norm(x, epsilon) without scale over axis=; topk(x, k, axis=, largest=) and
 topk_indices of the same; index(x, axis=) and size(x, axis=); unsqueeze(x, axis=); matmul(a, b), which is
-a @ b; transpose(x, axis=[-2, -1]); sum_to(x, like); given(x) for optional inputs.
+a @ b; transpose(x, axis=[-2, -1]); slice, chunk, windows, concat and take of formula_moves; sum_to(x, like);
+given(x) for optional inputs.
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ from ascend_ep.opdef.expression import (
     Transpose,
     Unsqueeze,
 )
+from ascend_ep.opdef.formula_moves import MOVING, move
 from ascend_ep.opdef.formula_text import Token, TokenReader
 
 MAX_NODES = 5_000
@@ -162,6 +163,11 @@ class NodeBuilder(TokenReader):
             self.check_count(name, arguments, 1, token)
             keepdims = True if options.keepdims is None else options.keepdims
             return self.reduction(name, arguments[0], options.axes or (-1,), token.at, keepdims)
+        if name in MOVING:
+            if options.keepdims is not None:
+                self.fail("E42003", f"{name} takes no keepdims=", at=token.at)
+            axis = self.single_axis(name, options, token) if options.axes else MOVING[name]
+            return move(self, name, arguments, axis, token.at)
         if name in _ALONG_AXES:
             return self.along_axes(name, arguments, options, token)
         if options:
@@ -335,5 +341,6 @@ FUNCTIONS = (
     *REDUCTIONS,
     *_COMPOSED,
     *_ALONG_AXES,
+    *MOVING,
     *("where", "given", "topk", "topk_indices", "sum_to", "matmul"),
 )

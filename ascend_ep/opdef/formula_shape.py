@@ -24,6 +24,7 @@ from ascend_ep.opdef.expression import (
     SumTo,
     TopK,
     Unsqueeze,
+    children,
 )
 from ascend_ep.opdef.formula import formula_program
 from ascend_ep.opdef.moves import moved_shape
@@ -78,7 +79,7 @@ class ShapeScope:
         if isinstance(node, MatMul):
             return product_shape(self.shape(node.a), self.shape(node.b))
         if isinstance(node, MOVES):
-            return moved_shape(node, self.shape(node.arg))
+            return moved_shape(node, [self.shape(c) for c in children(node)])
         if not isinstance(node, Apply):
             return ()
         try:

@@ -28,6 +28,7 @@ from ascend_ep.opdef.expression import (
     SumTo,
     TopK,
     Unsqueeze,
+    children,
 )
 from ascend_ep.opdef.formula import formula_program
 from ascend_ep.opdef.formula_shape import folded_dims, product_shape, resolve_axes, topk_axis
@@ -123,7 +124,7 @@ class _Evaluator:
             product_shape(a.shape, b.shape)
             return np.matmul(a, b)
         if isinstance(node, MOVES):
-            return moved(node, np.asarray(self.value(node.arg)))
+            return moved(node, [np.asarray(self.value(c)) for c in children(node)])
         return self.index(node)
 
     def reduce(self, node: Reduce) -> Any:

@@ -18,6 +18,8 @@ from ascend_ep.opdef.expression import (
     Apply,
     AttributeRef,
     Cast,
+    Chunk,
+    Concat,
     Constant,
     Expression,
     Given,
@@ -27,10 +29,13 @@ from ascend_ep.opdef.expression import (
     MatMul,
     Program,
     Reduce,
+    Slice,
     SumTo,
+    Take,
     TopK,
     Transpose,
     Unsqueeze,
+    Windows,
     children,
     walk,
     with_children,
@@ -108,7 +113,9 @@ class _Folder:
             return self.topk(node)
         if isinstance(node, Transpose):
             return Transpose(self.fold(node.arg), self.axis(node.first), self.axis(node.second))
-        if isinstance(node, SumTo | MatMul):
+        if isinstance(node, Slice | Chunk | Windows | Concat | Take):
+            node = replace(node, axis=self.axis(node.axis))
+        if isinstance(node, SumTo | MatMul | Slice | Chunk | Windows | Concat | Take):
             return with_children(node, [self.fold(c) for c in children(node)])
         return self.apply(node) if isinstance(node, Apply) else node
 

@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 
 from ascend_ep.opdef.expression import (
+    MOVES,
     Apply,
     Cast,
+    Constant,
     Expression,
     Index,
     Input,
@@ -18,6 +20,8 @@ from ascend_ep.opdef.expression import (
     TopK,
     Transpose,
     Unsqueeze,
+    children,
+    with_children,
 )
 
 #: An input's name, or (kind, shape of the operand, axes) of what an operation makes of it.
@@ -86,6 +90,10 @@ class ValueShapes:
             return frozenset({("product", self.of(node.a), self.of(node.b))})
         if isinstance(node, Transpose):
             return self._turned(node)
+        if isinstance(node, MOVES):
+            parts = tuple(map(self.of, children(node)))
+            without = with_children(node, [Constant(0.0) for _ in children(node)])
+            return frozenset({("moved", parts, without)})
         assert isinstance(node, Reduce | TopK | Unsqueeze), "leaves have no definition"
         shape = self.of(node.arg)
         if isinstance(node, TopK):

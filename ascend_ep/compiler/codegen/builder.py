@@ -10,9 +10,11 @@ from collections.abc import Mapping, Sequence
 
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.expression import (
+    MOVES,
     OPERATIONS,
     Apply,
     Cast,
+    Concat,
     Constant,
     Expression,
     Index,
@@ -25,9 +27,13 @@ from ascend_ep.opdef.expression import (
     TopK,
     Transpose,
     Unsqueeze,
+    children,
+    with_children,
 )
+from ascend_ep.opdef.moves import Move
 from ascend_ep.opdef.reductions import ELEMENTARY, expanded
 
+from .axis_moves import moved_axes
 from .graph import ELEMENTS, FOLDS, Axes, Axis, Graph, InputType, Memory, Node, NotGenerated, Ranking, roots
 
 #: Operations that formula_operations.h has.
@@ -103,6 +109,8 @@ class _Builder:
             return self.product(e)
         if isinstance(e, Transpose):
             return self.transpose(e)
+        if isinstance(e, MOVES):
+            return self.moved(e)
         if isinstance(e, Apply):
             return self.apply(e.op, [self.node(a) for a in e.args])
         raise NotGenerated(f"no code is generated for {type(e).__name__}")
@@ -118,12 +126,22 @@ class _Builder:
         is_bool: bool = False,
         memory: Memory | None = None,
         ranking: Ranking | None = None,
+        move: Move | None = None,
     ) -> Node:
         ids = tuple(map(id, args)), tuple(map(id, along)), tuple(map(id, axes))
         key = (op, type(value), repr(value), places, memory, ranking, *ids)
         if key not in self._made:
             self._made[key] = Node(
-                op, tuple(args), is_bool, axes, value, along, places, memory=memory, ranking=ranking
+                op,
+                tuple(args),
+                is_bool,
+                axes,
+                value,
+                along,
+                places,
+                memory=memory,
+                ranking=ranking,
+                move=move,
             )
         return self._made[key]
 
@@ -278,6 +296,18 @@ class _Builder:
             axes[place] = axis
         return self.same(arg, tuple(axes), tuple(places))
 
+    def moved(self, e: Move) -> Node:
+        """Elements that are put elsewhere, from memory to memory."""
+        operands = [self.node(c) for c in children(e)]
+        args = [operands[0], *(self.number(o) for o in operands[1:])]
+        if isinstance(e, Concat) or not args[0].is_bool:
+            args[0] = self.number(args[0])
+        bare = with_children(e, [Constant(0.0)] * len(args))
+        key = ("moved", bare, *map(id, args))
+        if key not in self._axes_made:
+            self._axes_made[key] = moved_axes(e, [a.axes for a in args])
+        return self.make("move", args, self._axes_made[key], is_bool=args[0].is_bool, move=e)
+
     def product(self, e: MatMul) -> Node:
         """A matrix product: the sum over k of a[..., m, k] b[..., k, n], in the order in which both have
         their axes in memory. A vector lacks m or n."""
@@ -300,9 +330,7 @@ class _Builder:
     def order(self, a: Node, b: Node, rank: int) -> tuple[int, int, int]:
         """The places of m, k and n."""
         turned = _is_turned(a), _is_turned(b)
-        if turned == (True, True):
-            raise NotGenerated("a product of two transposed matrices walks both across their rows")
-        places = {(False, False): (0, 1, 2), (False, True): (0, 2, 1), (True, False): (1, 0, 2)}[turned]
+        places = {(False, False): (0, 1, 2), (False, True): (0, 2, 1)}.get(turned, (1, 0, 2))
         m, k, n = (rank - 3 + p for p in places)
         return m, k, n
 

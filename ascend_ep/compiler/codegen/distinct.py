@@ -57,6 +57,8 @@ class _Walks:
         return self._made[node, axes]
 
     def _operands(self, node: Node, axes: Axes) -> list[tuple[Node, Axes]]:
+        if node.is_move:
+            return [(a, _spread(a.axes, ())) for a in node.args]
         if not (node.is_fold or node.is_rank or node.op == "same"):
             return [(a, _where(a, axes[len(axes) - len(a.axes) :])) for a in node.args]
         (arg,) = node.args

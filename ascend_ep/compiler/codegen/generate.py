@@ -25,12 +25,12 @@ from .source_text import SourceText
 #: Names of the C library that compiled code may call, beside those that its text shows.
 _TAKEN = frozenset(
     {"main", "memset", "memmove", "memcmp", "strlen", "strcmp", "malloc", "free", "posix_memalign"}
-    | {"infer", "workspace", "compute", "described"}
+    | {"infer", "workspace", "compute", "described", "larger", "taken", "plan_move", "move_job"}
 )
 #: More takes a compiler minutes.
 MAX_STEPS = 1000
 #: Functions of generated code.
-_GENERATED = re.compile(r"(pass|item|chunk|plan)\d+\w*|(aot|given|rank)_\w*|temps|place_temps")
+_GENERATED = re.compile(r"(pass|item|chunk|plan|move)\d+\w*|(aot|given|rank)_\w*|temps|place_temps")
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,8 @@ def generate_c(
 
 def _pays(graph: Graph) -> bool:
     """A fold, or several steps between memory and memory; tools/bench_formulas has the measurements. Matrix
-    products have kernels that are faster than plain loops."""
-    if any(n.reads_memory for n in graph.nodes()):
+    products have kernels that are faster than plain loops, and parts of tensors are views in a plan."""
+    if any(n.reads_memory or n.is_move for n in graph.nodes()):
         return False
     steps = [n for n in graph.nodes() if n.op not in ("load", "const")]
     return len(steps) > 1 or any(n.is_fold or n.is_rank for n in steps)

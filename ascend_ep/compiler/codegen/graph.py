@@ -3,11 +3,12 @@ iteration space."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from ascend_ep.opdef import dtypes
+from ascend_ep.opdef.moves import Move
 
 #: ONNX element type -> the name generated code has for it.
 ELEMENTS = {
@@ -50,14 +51,32 @@ class InputType:
     dims: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Derived:
+    """A size in C, made of the sizes of other axes, which stand for {0}, {1}, ... in `text`. least: of the
+    first axis."""
+
+    text: str
+    axes: tuple[Axis, ...]
+    least: int = 0
+
+
 class Axis:
     """An axis of the iteration space, once everything that broadcasts together is joined. known: its size
-    where the formula fixes it. like: the axis whose size it has, for another walk along the same elements."""
+    where the formula fixes it. like: the axis whose size it has, for another walk along the same elements.
+    derived: sizes that the formula makes of other axes' and that must agree."""
 
-    def __init__(self, name: str, known: int | None = None, like: Axis | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        known: int | None = None,
+        like: Axis | None = None,
+        derived: Sequence[Derived] = (),
+    ) -> None:
         self.name = name
         self.known = known
         self.like = like
+        self.derived = list(derived)
         self._joined: Axis | None = None
 
     def root(self) -> Axis:
@@ -77,6 +96,7 @@ class Axis:
         if a is not b:
             b._joined = a
             a.known = b.known if a.known is None else a.known
+            a.derived += b.derived
         return a
 
 
@@ -110,7 +130,8 @@ class Node:
     ranks or an index counts. places: per dimension of the operand of a fold, ranking or "same", where it is
     in the result, or None. level: how many folds lie one behind another below it. origin: the node of the
     formula that this one is; several are where its elements are walked in several ways. reads_memory: of a
-    fold, that the factors below it are read many times, so they are in memory before.
+    fold, that the factors below it are read many times, so they are in memory before. move: what a node of
+    op "move" does with its operands.
     """
 
     op: str
@@ -125,6 +146,7 @@ class Node:
     ranking: Ranking | None = None
     origin: Node | None = None
     reads_memory: bool = False
+    move: Move | None = None
 
     def __post_init__(self) -> None:
         self.level = max((a.level for a in self.args), default=0) + self.is_fold
@@ -144,6 +166,10 @@ class Node:
     @property
     def is_rank(self) -> bool:
         return self.op in RANKS
+
+    @property
+    def is_move(self) -> bool:
+        return self.op == "move"
 
     @property
     def first(self) -> Node:

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from ascend_ep.opdef import dtypes
 
 from .emit import NestText
-from .graph import ELEMENTS, Axis, Graph, Node, roots
+from .graph import ELEMENTS, Axis, Derived, Graph, Node, roots
 from .header_text import abi, code, ranking
+from .move_text import LARGER, PRELUDE, TAKEN, MoveText
 from .nest import plan_nest
 from .nest_values import address
 from .schedule import Schedule
-from .stages import RankStage, plan_stages
+from .stages import MoveStage, RankStage, Stage, plan_stages
 
 #: Work per element from which operations are functions that are called, so that compiling takes seconds.
 INLINED_COST = 800
@@ -32,12 +33,14 @@ class SourceText:
         self.sizes = self._sizes()
         plan = plan_stages(graph)
         self.temps = plan.temps
-        self.stages = [
-            self._rank(stage)
-            if isinstance(stage, RankStage)
-            else NestText(i, plan_nest(stage, schedule.keep), graph.wide, schedule, self._size)
-            for i, stage in enumerate(plan.stages)
-        ]
+        self.stages = [self._stage(i, stage, schedule) for i, stage in enumerate(plan.stages)]
+
+    def _stage(self, i: int, stage: Stage, schedule: Schedule) -> _RankText | MoveText | NestText:
+        if isinstance(stage, RankStage):
+            return self._rank(stage)
+        if isinstance(stage, MoveStage):
+            return MoveText(i, stage, self._size)
+        return NestText(i, plan_nest(stage, schedule.keep), self.graph.wide, schedule, self._size)
 
     def _sizes(self) -> dict[Axis, str]:
         found: dict[Axis, str] = {}
@@ -52,7 +55,14 @@ class SourceText:
         if axis is None:
             return "1"
         sized = axis.sized()
-        return str(sized.known) if sized.known is not None else f"{call}->{self.sizes[sized]}"
+        if sized.known is not None:
+            return str(sized.known)
+        if sized in self.sizes:
+            return f"{call}->{self.sizes[sized]}"
+        return self._derived(sized.derived[0], call)
+
+    def _derived(self, derived: Derived, call: str) -> str:
+        return derived.text.format(*(self._size(a, call) for a in derived.axes))
 
     def _elements(self, axes: Sequence[Axis]) -> str:
         return " * ".join(map(self._size, axes)) or "1"
@@ -65,7 +75,13 @@ class SourceText:
         yield mathematics.replace(_INLINED, _CALLED) if large else mathematics
         if any(isinstance(stage, _RankText) for stage in self.stages):
             yield ranking()
+        moves = any(isinstance(stage, MoveText) for stage in self.stages)
+        if moves:
+            yield LARGER
         yield from self._place_temps()
+        if moves:
+            yield PRELUDE
+            yield TAKEN
         for stage in self.stages:
             yield from stage.lines()
         yield from self._infer()
@@ -133,6 +149,7 @@ class SourceText:
         for node in self.graph.nodes():
             if node.is_rank:
                 yield from self._ranks(node)
+        yield from self._agree()
         if self.temps:
             yield "    temps t;"
             yield f'    if (!place_temps(call, &t)) return fail_call(call, "{_TOO_LARGE}");'
@@ -151,6 +168,19 @@ class SourceText:
         if size != str(node.ranking.k):
             problem = f"the ranked axis has fewer than {node.ranking.k} elements"
             yield f'    if ({size} < {node.ranking.k}) return fail_call(call, "{problem}");'
+
+    def _agree(self) -> Iterator[str]:
+        """Axes that a move gives are long enough, and as long as those they are used with."""
+        found = {a.root(): None for n in self.graph.nodes() for a in n.axes if a is not None}
+        for axis in found:
+            for derived in axis.derived:
+                if derived.least:
+                    source = self._size(derived.axes[0])
+                    problem = f"an axis has fewer than {derived.least} elements"
+                    yield f'    if ({source} < {derived.least}) return fail_call(call, "{problem}");'
+                mine, other = self._derived(derived, "call"), self._size(axis)
+                if mine != other:
+                    yield f'    if ({mine} != {other}) return fail_call(call, "a part has another size");'
 
     def _calls(self) -> Iterator[str]:
         yield "static uint64_t workspace(const asc_custom_call *call) {"
@@ -174,6 +204,8 @@ class SourceText:
             yield '        return fail_call(call, "the workspace is too small");'
             chunks = f"j{n}.items ? ceil_div(j{n}.items, j{n}.per_chunk) : 0"
             yield f"    run_chunks(call, {chunks}, {stage.chunk}, &j{n});"
+            if isinstance(stage, MoveText):
+                yield f'    if (j{n}.outside) return fail_call(call, "an index is outside of its axis");'
         yield "    return 0;"
         yield "}"
 

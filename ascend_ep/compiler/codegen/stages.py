@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ascend_ep.opdef import dtypes
+from ascend_ep.opdef.expression import Take
 
 from .builder import unmoved
 from .graph import Axes, Axis, Graph, Memory, Node, NotGenerated, Ranking, reachable, roots
@@ -47,10 +48,23 @@ class RankStage:
 
 
 @dataclass(frozen=True)
+class MoveStage:
+    """operands: loads of the tensors; node: what is done with their elements, which are of one type; target:
+    where they go."""
+
+    operands: tuple[Node, ...]
+    node: Node
+    target: Memory
+
+
+Stage = LoopStage | RankStage | MoveStage
+
+
+@dataclass(frozen=True)
 class Plan:
     """temps: per temporary its element type and axes."""
 
-    stages: tuple[LoopStage | RankStage, ...]
+    stages: tuple[Stage, ...]
     temps: tuple[tuple[int, Axes], ...]
 
 
@@ -80,7 +94,7 @@ def fits(nodes: Sequence[Node], targets: Iterable[Node], cuts: Iterable[Node]) -
         return False
     counted = {a for n in nodes if n.op == "index" for a in roots(n.along)}
     groups = merged(order, [roots(n.axes) for n in tensors], counted, folded)
-    return all(_in_order(f, order, groups) for f in folds)
+    return all(_folds_in_order(f, order, groups) for f in folds)
 
 
 def axis_order(shapes: Sequence[Sequence[Axis]], space: Iterable[Axis]) -> list[Axis] | None:
@@ -118,7 +132,7 @@ def merged(
     return [tuple(g) for g in groups]
 
 
-def _in_order(fold: Node, order: Sequence[Axis], groups: Sequence[tuple[Axis, ...]]) -> bool:
+def _folds_in_order(fold: Node, order: Sequence[Axis], groups: Sequence[tuple[Axis, ...]]) -> bool:
     """Whether the loops take the elements as native/kernels/reduction/reduce.c takes them from memory."""
     axes = roots(fold.args[0].axes)
     if order[-1] not in axes:
@@ -130,6 +144,30 @@ def _in_order(fold: Node, order: Sequence[Axis], groups: Sequence[tuple[Axis, ..
 # ---- cutting a graph -----------------------------------------------------------------------------
 
 
+def _turned_in(nodes: Sequence[Node]) -> list[Node]:
+    """Of each chain of "same" nodes that ends with its operand's dimensions in another order, the first that
+    changes it."""
+    inner = {a for n in nodes if n.op == "same" for a in n.args}
+    found = []
+    for node in nodes:
+        if node.op != "same" or node in inner:
+            continue
+        chain = [node]
+        while chain[-1].args[0].op == "same" and chain[-1].args[0] in nodes:
+            chain.append(chain[-1].args[0])
+        places: list[int | None] = [*range(len(chain[-1].args[0].axes))]
+        for link in reversed(chain):
+            places = [None if p is None else link.places[p] for p in places]
+        if not _in_order(places):
+            found += [link for link in reversed(chain) if not _in_order(link.places)][:1]
+    return found
+
+
+def _in_order(places: Sequence[int | None]) -> bool:
+    kept = [p for p in places if p is not None]
+    return kept == sorted(kept)
+
+
 class _Planner:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -137,6 +175,11 @@ class _Planner:
         self.temps: list[tuple[int, Axes]] = []
         self.memory: dict[Node, Memory] = {}  # by node of the formula
         self.cuts: dict[Node, None] = {}
+        self.turned: set[Node] = set()
+
+    def is_apart(self, node: Node) -> bool:
+        """Whether the node is a stage of its own."""
+        return node.is_rank or node.is_move or node in self.turned
 
     def plan(self) -> Plan:
         outputs = list(dict.fromkeys(node for node, _ in self.graph.outputs))
@@ -152,10 +195,11 @@ class _Planner:
             if node.reads_memory:
                 factors = [unmoved(f) for f in node.args[0].args]
                 self.cuts.update(dict.fromkeys(f for f in factors if f.op not in ("load", "const")))
-            if node.is_rank:
+            if node.is_rank or node.is_move:
                 self.cuts[node] = None
-                if node.args[0].op != "load":
-                    self.cuts[node.args[0]] = None
+                kinds = {a.memory.dtype if a.memory is not None else self.number for a in node.args}
+                keep = node.is_rank or isinstance(node.move, Take) or len(kinds) == 1
+                self.cuts.update(dict.fromkeys(a for a in node.args if a.op != "load" or not keep))
 
     def _cone(self, root: Node, inside: Iterable[Node] = ()) -> list[Node]:
         """What a stage needs for `root`, the cuts it reads among them."""
@@ -179,7 +223,7 @@ class _Planner:
         while checked != len(self.cuts):
             checked = len(self.cuts)
             for root in [*outputs, *self.cuts]:
-                while not root.is_rank:
+                while not self.is_apart(root):
                     nodes = self._cone(root)
                     leaves = [n for n in nodes if n in self.cuts and n is not root]
                     if fits(nodes, [root], leaves):
@@ -191,9 +235,12 @@ class _Planner:
         folds = [n for n in nodes if n.is_fold and n is not root]
         kept = root.folded if root.is_fold else self._best(root, folds)
         cut = [f for f in folds if f.folded != kept] or ([] if root.is_fold else folds)
-        cut = cut or [a for a in root.args if a.op != "load"]
+        turned = [] if cut else _turned_in(nodes)
+        cut = cut or turned or [a for a in root.args if a.op != "load"]
         if not cut or all(c in self.cuts for c in cut):
             raise NotGenerated("its tensors have their axes in different orders")
+        self.turned.update(turned)
+        self.cuts.update(dict.fromkeys(a for n in turned for a in n.args if a.op != "load"))
         self.cuts.update(dict.fromkeys(cut))
 
     def _best(self, root: Node, folds: Sequence[Node]) -> frozenset[Axis]:
@@ -216,6 +263,10 @@ class _Planner:
                 stage[node] = stage[twin]
                 continue
             needs = [stage[n] for n in self._cone(node) if n in stage]
+            if self.is_apart(node) and not node.is_rank:
+                stage[node] = len(groups)
+                groups.append([node])
+                continue
             if node.is_rank:
                 twin_at = self._rank_twin(groups, node)
                 if twin_at is None:
@@ -245,7 +296,7 @@ class _Planner:
         return None
 
     def _joins(self, group: Sequence[Node], node: Node, stage: dict[Node, int], at: int) -> bool:
-        if group[0].is_rank:
+        if self.is_apart(group[0]):
             return False
         targets = [*group, node]
         nodes = dict.fromkeys(n for t in targets for n in self._cone(t, targets))
@@ -254,7 +305,7 @@ class _Planner:
 
     # ---- stages and memory ---------------------------------------------------------------------
 
-    def _stages(self, groups: Sequence[Sequence[Node]]) -> Iterable[LoopStage | RankStage]:
+    def _stages(self, groups: Sequence[Sequence[Node]]) -> Iterable[Stage]:
         read = self._read_elsewhere(groups)
         wanted: dict[Node, list[Memory]] = {}
         for index, (node, dtype) in enumerate(self.graph.outputs):
@@ -262,6 +313,9 @@ class _Planner:
         for group in groups:
             if group[0].is_rank:
                 yield self._ranking(group, wanted)
+                continue
+            if self.is_apart(group[0]):
+                yield self._move(group[0], wanted)
                 continue
             targets = []
             for node in group:
@@ -311,6 +365,20 @@ class _Planner:
                 args = tuple(made[a] for a in node.args)
                 made[node] = replace(node, args=args)
         return LoopStage(tuple(Target(made[node], memory) for node, memory in targets))
+
+    def _move(self, node: Node, wanted: dict[Node, list[Memory]]) -> MoveStage:
+        """The result goes to an output of the elements' type; other outputs are copies."""
+        operands = tuple(
+            a if a.op == "load" and a.first not in self.memory else self._load(a) for a in node.args
+        )
+        memory = operands[0].memory
+        assert memory is not None, "it is a load"
+        places = wanted.get(node, [])
+        exact = next((m for m in places if m.dtype == memory.dtype), None)
+        self.memory[node.first] = exact or self._temp(memory.dtype, node)
+        if exact:
+            places.remove(exact)
+        return MoveStage(operands, node, self.memory[node.first])
 
     def _ranking(self, group: Sequence[Node], wanted: dict[Node, list[Memory]]) -> RankStage:
         """Results go to outputs of their own type; other outputs are copies."""

@@ -15,10 +15,10 @@ import numpy as np
 
 from ascend_ep.compiler.lower.elementwise import COMPUTABLE, Program, emit_program, input_value, power
 from ascend_ep.compiler.lower.formula_facts import FormulaFacts
+from ascend_ep.compiler.lower.formula_moves import emit_move
 from ascend_ep.compiler.lower.matmul import emit_matmul, right_operand
 from ascend_ep.compiler.lower.matmul_exact import exact_product
 from ascend_ep.compiler.lower.reduction import OPS as REDUCE_OPS
-from ascend_ep.compiler.lower.views import permuted
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
 from ascend_ep.compiler.tile_program import ProgramError, Value
 from ascend_ep.errors import AscendError
@@ -29,6 +29,7 @@ from ascend_ep.opdef.expression import (
     MOVES,
     Apply,
     Cast,
+    Concat,
     Constant,
     Expression,
     Index,
@@ -210,13 +211,18 @@ class _Formula(FormulaFacts):
         return node, 0
 
     def moved(self, node: Move) -> Ref:
-        """The operand's memory read in another order."""
-        ref = self.memory(node.arg)
-        rank = len(ref.dims)
-        places = list(range(rank))
-        first, second = (single_axis(a, rank) for a in (node.first, node.second))
-        places[first], places[second] = second, first
-        return permuted(self.builder, ref, places)
+        """The operands' memory read in another order."""
+        refs = [self.memory(c) for c in children(node)[: None if isinstance(node, Concat) else 1]]
+        return emit_move(self.builder, node, refs, self.dims(node), self.taken)
+
+    def taken(self, node: Expression) -> Ref:
+        """Indices, as whole numbers."""
+        whole = self.resolved(node)
+        if isinstance(whole, Input) and self.operands[whole.name].dtype in (dtypes.INT32, dtypes.INT64):
+            return self.builder.ref(self.operands[whole.name])
+        if gives_positions(whole):
+            return self.position(whole)
+        return self.builder.cast(self.memory(node), dtypes.INT64)
 
     def reduced(self, node: Reduce) -> Ref | None:
         """One reduction by its kernel; None when it is a program over others."""
@@ -314,7 +320,7 @@ class _Part:
             return p.cast(p.input(formula.position(node), dtypes.INT64), formula.dtype)
         if isinstance(node, Reduce):
             return self.reduced(node)
-        if isinstance(node, TopK | Unsqueeze | MatMul | Transpose):
+        if isinstance(node, (TopK, Unsqueeze, MatMul, *MOVES)):
             return self.loaded(node)
         if isinstance(node, SumTo):
             total = formula.summed(node)

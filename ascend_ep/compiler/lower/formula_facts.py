@@ -21,6 +21,7 @@ from ascend_ep.opdef.expression import (
     SumTo,
     TopK,
     Unsqueeze,
+    children,
 )
 from ascend_ep.opdef.formula_shape import (
     product_shape,
@@ -67,7 +68,7 @@ class FormulaFacts:
         if isinstance(node, MatMul):
             return product_shape(self.dims(node.a), self.dims(node.b))
         if isinstance(node, MOVES):
-            return moved_shape(node, self.dims(node.arg))
+            return moved_shape(node, [self.dims(c) for c in children(node)])
         if isinstance(node, Index):
             dims, axis = self.dims(node.like), self.index_axis(node)
             return () if node.size else tuple(d if i == axis else 1 for i, d in enumerate(dims))
@@ -90,7 +91,7 @@ class FormulaFacts:
         if isinstance(node, Apply):
             return OPERATIONS[node.op].gives == "bool"
         if isinstance(node, MOVES):
-            return self.is_bool(node.arg)
+            return self.is_bool(children(node)[0])
         return isinstance(node, Constant) and isinstance(node.value, bool)
 
     def resolved(self, node: Expression) -> Expression:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -13,6 +13,10 @@ from ascend_ep.compiler.proof.harness import Array, Case
 from ascend_ep.compiler.proof.sizes import Dims, Sizes, free_sizes
 from ascend_ep.compiler.proof.subject import Subject
 from ascend_ep.opdef import dtypes
+from ascend_ep.opdef.expression import Input, Take
+from ascend_ep.opdef.formula_shape import ShapeScope
+from ascend_ep.opdef.moves import single_axis
+from ascend_ep.opdef.shape_rule import Inapplicable
 from ascend_ep.runtime.element_types import numpy_dtype
 
 #: Sizes of the last dimension: around the lengths of vectors (4 to 16, unrolled to 64), and a long one.
@@ -82,12 +86,37 @@ def _case(
     fitting = free.shrunk(sizes, lambda dims: _fits(subject, dims))
     if fitting is None:
         return None
+    shapes_of = dict(zip(subject.names, free.dims(fitting), strict=False))
+    lengths = _taken_from(subject, shapes_of)
     arrays = [
-        None if spec is None or dims is None else values(rng, dims, spec.dtype, kind)
-        for spec, dims in zip(subject.inputs, free.dims(fitting), strict=True)
+        None
+        if spec is None or dims is None
+        else rng.integers(-lengths[name], lengths[name], dims).astype(numpy_dtype(spec.dtype))
+        if lengths.get(name)
+        else values(rng, dims, spec.dtype, kind)
+        for name, spec, dims in zip(subject.names, subject.inputs, free.dims(fitting), strict=False)
     ]
     shapes = ", ".join(str(list(a.shape)) for a in arrays if a is not None)
     return Case(tuple(arrays), f"{dtypes.name(subject.dtype)} {shapes}, {kind} values")
+
+
+def _taken_from(subject: Subject, dims: Mapping[str, tuple[int, ...] | None]) -> dict[str, int]:
+    """Per input of indices, how many elements the shortest axis has that they take from."""
+    scope = ShapeScope({n: d for n, d in dims.items() if d is not None})
+    found: dict[str, int] = {}
+    program = subject.program
+    try:
+        for name, value in program.lets:
+            scope.locals[name] = scope.shape(value)
+        for node in program.expressions():
+            if isinstance(node, Take) and isinstance(node.indices, Input):
+                shape = scope.shape(node.arg)
+                length = shape[single_axis(node.axis, len(shape))]
+                assert isinstance(length, int), "the inputs' dims are numbers"
+                found[node.indices.name] = min(length, found.get(node.indices.name, length))
+    except Inapplicable:
+        return {}
+    return found
 
 
 def values(rng: np.random.Generator, shape: Sequence[int], dtype: int, kind: str) -> Array:

@@ -6,6 +6,7 @@ bounded.py has elementwise operations, reduction_bound.py reductions, arithmetic
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -29,12 +30,15 @@ from ascend_ep.opdef.expression import (
     Program,
     Reduce,
     SumTo,
+    Take,
     TopK,
     Unsqueeze,
+    Windows,
+    children,
 )
 from ascend_ep.opdef.formula_shape import folded_dims, resolve_axes, topk_axis
 from ascend_ep.opdef.kernel_references import topk
-from ascend_ep.opdef.moves import moved
+from ascend_ep.opdef.moves import Move, moved
 from ascend_ep.opdef.reductions import expanded
 
 
@@ -88,8 +92,23 @@ class _Propagation:
         if isinstance(node, MatMul):
             return matrix_product(self.read(node.a), self.read(node.b), self.arithmetic)
         if isinstance(node, MOVES):
-            return self.read(node.arg).moved(lambda a: moved(node, a))
+            return self.moved(node)
         raise NoBound(f"there is no error bound for {type(node).__name__}")
+
+    def moved(self, node: Move) -> Bounded:
+        """Errors go where their elements go. Which ones an index takes is sure where the index is."""
+        operands = [self.read(c) for c in children(node)]
+        if isinstance(node, Take) and np.any(np.asarray(operands[1].error) > 0):
+            raise NoBound("indices are computed with errors")
+        values = [np.asarray(o.value) for o in operands]
+        errors = [
+            np.broadcast_to(np.asarray(o.error, dtype=np.float64), v.shape)
+            for o, v in zip(operands, values, strict=True)
+        ]
+        if isinstance(node, Take):
+            errors[1] = values[1]
+        filled = replace(node, fill=0.0) if isinstance(node, Windows) else node
+        return Bounded(moved(node, values), moved(filled, errors))
 
     def cast(self, node: Cast) -> Bounded:
         """Rounding to a type moves with its operand; whole numbers the compute type lacks are rounded."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ascend_ep.compiler.codegen.builder import build_graph
-from ascend_ep.compiler.codegen.graph import Axis, InputType
+from ascend_ep.compiler.codegen.graph import Axis, InputType, Node
 from ascend_ep.compiler.proof.subject import Subject
 
 Dims = list[tuple[int, ...] | None]
@@ -75,6 +75,8 @@ def free_sizes(subject: Subject) -> Sizes:
         for axis in node.folded if node.ranking else ():
             if axis in least and node.ranking:
                 least[axis] = max(least[axis], node.ranking.k)
+    for axis in _bound(graph.nodes(), least):
+        del found[axis], least[axis]
     places = {axis: at for at, axis in enumerate(found)}
     inputs = tuple(
         None if t is None else tuple(None if a is None else places.get(a.root()) for a in axes)
@@ -83,3 +85,17 @@ def free_sizes(subject: Subject) -> Sizes:
     rows = dict.fromkeys(p for i in order for p in (inputs[i] or ())[-1:] if p is not None)
     given = tuple(None if t is None else t.dims for t in subject.inputs)
     return Sizes(tuple(found.values()), tuple(least.values()), tuple(rows), inputs, given)
+
+
+def _bound(nodes: Sequence[Node], least: dict[Axis, int]) -> set[Axis]:
+    """Sizes that aren't free: those that parts of other axes must have, and these axes. Adds to `least` what
+    parts need of the others."""
+    held: set[Axis] = set()
+    for axis in {a.root() for n in nodes for a in n.axes if a is not None}:
+        for derived in axis.derived:
+            sources = [a.sized() for a in derived.axes]
+            if axis in least or len(axis.derived) > 1:
+                held |= {a for a in (axis, *sources) if a in least}
+            if sources[0] in least:
+                least[sources[0]] = max(least[sources[0]], derived.least)
+    return held
