@@ -25,7 +25,6 @@ from ascend_ep.graph.facts import UNKNOWN, Fact, Facts
 from ascend_ep.graph.naming import fresh_symbol, label
 from ascend_ep.graph.setbacks import in_words, is_ours
 from ascend_ep.graph.shapes import (
-    RULES,
     Call,
     UnknownShape,
     VaryingRank,
@@ -34,6 +33,7 @@ from ascend_ep.graph.shapes import (
     infer_by_onnx,
     infer_defined,
     output_types,
+    rule_of,
 )
 from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.dims import Dim, DimExpr, DimTooComplex, symbol, symbols
@@ -192,8 +192,8 @@ class _Inference:
         try:
             if opdef is not None:
                 results = infer_defined(call, opdef)
-            elif domain == "" and node.op_type in RULES:
-                outcome = RULES[node.op_type](call)
+            elif (rule := rule_of(domain, node.op_type)) is not None:
+                outcome = rule(call)
                 results = [outcome] if isinstance(outcome, Fact) else list(outcome)
             elif (domain, node.op_type, node.overload) in self.model.functions:
                 results = []

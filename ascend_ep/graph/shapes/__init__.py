@@ -13,8 +13,9 @@ from ascend_ep.graph.shapes import (
     slicing,
 )
 from ascend_ep.graph.shapes.foreign import infer_by_onnx, infer_defined
-from ascend_ep.graph.shapes.rule import RULES, Call, UnknownShape, VaryingRank
+from ascend_ep.graph.shapes.rule import RULES, Call, Rule, UnknownShape, VaryingRank
 from ascend_ep.graph.shapes.schema_types import check_signature, find_schema, output_types
+from ascend_ep.graph.shapes.tables import TABLE_RULES
 
 __all__ = [
     "RULES",
@@ -26,6 +27,12 @@ __all__ = [
     "infer_by_onnx",
     "infer_defined",
     "output_types",
+    "rule_of",
 ]
 
 FAMILIES = (attention, conv, create, elementwise, index, matmul, movement, norm, reduce, slicing)
+
+
+def rule_of(domain: str, op_type: str) -> Rule | None:
+    """The rule of an operator, or None where ONNX's own inference has to do."""
+    return {"": RULES, "ai.onnx.ml": TABLE_RULES}.get(domain, {}).get(op_type)
