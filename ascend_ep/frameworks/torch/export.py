@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ascend_ep.frameworks import runner
+from ascend_ep.frameworks.described import domain_of
 from ascend_ep.frameworks.torch.schema import may_be_left_out, parameters
 from ascend_ep.opdef.definition import Attribute, OpDef
 
@@ -52,11 +52,6 @@ _PYTHON: dict[str, Any] = {
 }
 
 
-def domain_of(opdef: OpDef) -> str:
-    """The domain of exported nodes."""
-    return opdef.domain or runner.DOMAIN
-
-
 def register_symbolic(qualified: str, opdef: OpDef) -> None:
     """For torch.onnx.export(dynamo=False)."""
     import torch
@@ -74,7 +69,8 @@ def register_symbolic(qualified: str, opdef: OpDef) -> None:
             for a, value, missing in zip(attributes, args[count:], absent[count:], strict=False)
             if not missing
         }
-        made = g.op(f"{domain_of(opdef)}::{opdef.op}", *tensors, outputs=len(opdef.outputs), **given)
+        name = f"{domain_of(opdef) or 'onnx'}::{opdef.op}"
+        made = g.op(name, *tensors, outputs=len(opdef.outputs), **given)
         first = made[0] if isinstance(made, tuple) else made
         if opdef.shape.get(opdef.outputs[0].name, "").strip() == opdef.inputs[0].name:
             first.setType(args[0].type())

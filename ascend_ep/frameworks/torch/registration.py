@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ascend_ep.errors import AscendError
-from ascend_ep.frameworks import runner
+from ascend_ep.frameworks.described import DOMAIN, OPSET
 from ascend_ep.frameworks.torch import export, tensors
 from ascend_ep.frameworks.torch.schema import function_name, parameters, schema
 from ascend_ep.opdef import dtypes
@@ -28,11 +28,13 @@ _registered: dict[str, _Registered] = {}
 
 
 def register(opdef: OpDef | str) -> Callable[..., Any]:
-    """The definition, or the operator of this name in $ASCEND_CUSTOM_OPS or among the built-in ones, as the
-    function torch.ops.ascend_ep.<name>: inputs, then attributes.
+    """The definition, or the operator of this name in $ASCEND_CUSTOM_OPS, among the built-in ones or ONNX's
+    own, as the function torch.ops.ascend_ep.<name>: inputs, then attributes.
 
-    Tensors are on the CPU. float64 is computed by the reference, other types by the runtime. Registering the
-    same definition again gives the same function; another one of that name is refused (E41011).
+    Tensors are on the CPU. Custom operators are computed in float64 by the reference, else by the runtime.
+    Where elements of an input decide a size, a trace doesn't know it unless they are constant.
+
+    Registering the same definition again gives the same function; another of that name is refused (E41011).
     """
     if isinstance(opdef, str):
         opdef = _named(opdef)
@@ -54,12 +56,15 @@ def translations() -> dict[Any, Callable[..., Any]]:
 
 def _named(op: str) -> OpDef:
     registry = Registry.from_options()
-    found = registry.resolve(runner.DOMAIN, op, 1)
+    found = registry.resolve(DOMAIN, op, 1) or registry.resolve("", op, OPSET)
     if found is None:
         raise AscendError(
             "E41011", op, "no definition of it was found", details=registry.near_misses("", op, 1)
         )
-    return found.opdef
+    opdef = found.opdef
+    if opdef.standard:  # what a node may leave out isn't returned
+        opdef = replace(opdef, outputs=tuple(t for t in opdef.outputs if t.occurrence != "optional"))
+    return opdef
 
 
 def _define(name: str, opdef: OpDef) -> Callable[..., Any]:

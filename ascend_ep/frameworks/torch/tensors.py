@@ -5,29 +5,61 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ascend_ep.errors import AscendError
 from ascend_ep.frameworks import runner
+from ascend_ep.frameworks.described import Operand, output_kinds
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.definition import OpDef
+from ascend_ep.opdef.dims import Dim, static
 from ascend_ep.runtime.element_types import numpy_dtype
 
 
 def run(opdef: OpDef, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[Any]:
     """The outputs as new tensors."""
+    for tensor in inputs:
+        if tensor is not None:
+            _number(tensor.dtype, opdef.op)
     arrays = [None if t is None else _array(t) for t in inputs]
     return [_tensor(y) for y in runner.run(opdef, arrays, attributes)]
 
 
 def describe(opdef: OpDef, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[Any]:
     """Empty tensors of the outputs' shapes and types. An output that the definition gives an input's shape
-    keeps symbolic sizes; other rules are evaluated for the sizes at hand."""
-    kinds = [None if t is None else (_number(t.dtype), tuple(int(d) for d in t.shape)) for t in inputs]
+    keeps symbolic sizes; other rules are evaluated for the sizes at hand. A size that elements decide is one
+    that nobody knows yet, unless the trace has the elements as constants."""
+    import torch
+
+    operands = tuple(None if t is None else _operand(t, opdef.op) for t in inputs)
     named = {spec.name: t for spec, t in zip(opdef.inputs, inputs, strict=False) if t is not None}
-    some = next(t for t in inputs if t is not None)
     results = []
-    for spec, (dtype, dims) in zip(opdef.outputs, runner.output_kinds(opdef, kinds, attributes), strict=True):
+    sizes: dict[Any, Any] = {}  # outputs that have one unknown size in common have one symbol for it
+    for spec, (dtype, dims) in zip(opdef.outputs, output_kinds(opdef, operands, attributes), strict=True):
         like = named.get(opdef.shape.get(spec.name, "").strip())
-        results.append(some.new_empty(dims if like is None else like.shape, dtype=_torch_types()[dtype]))
+        shape = like.shape if like is not None else [_size(d, sizes) for d in dims]
+        results.append(torch.empty(shape, dtype=_torch_types()[dtype]))
     return results
+
+
+def _size(dim: Dim, sizes: dict[Any, Any]) -> Any:
+    import torch
+
+    number = static(dim)
+    if number is not None:
+        return number
+    if dim not in sizes:
+        sizes[dim] = torch.library.get_ctx().new_dynamic_size()
+    return sizes[dim]
+
+
+def _operand(tensor: Any, op: str) -> Operand:
+    """What a trace knows of a tensor."""
+    from torch.utils._python_dispatch import _disable_current_modes
+
+    constant = getattr(tensor, "constant", None)
+    if constant is not None:
+        with _disable_current_modes():
+            return Operand.of(_array(constant), op)
+    return Operand(_number(tensor.dtype, op), tuple(int(d) for d in tensor.shape))
 
 
 def _torch_types() -> dict[int, Any]:
@@ -37,14 +69,17 @@ def _torch_types() -> dict[int, Any]:
     return {n: getattr(torch, name) for n, name in names.items() if hasattr(torch, name)}
 
 
-def _number(dtype: Any) -> int:
-    return next(n for n, kind in _torch_types().items() if kind == dtype)
+def _number(dtype: Any, op: str) -> int:
+    number = next((n for n, kind in _torch_types().items() if kind == dtype), None)
+    if number is None:
+        raise AscendError("E41011", op, f"no operator takes tensors of {dtype}")
+    return number
 
 
 def _array(tensor: Any) -> Any:
     import torch
 
-    plain = tensor.detach().contiguous()
+    plain = tensor.detach().resolve_conj().resolve_neg().contiguous()
     if plain.dtype == torch.bfloat16:
         return plain.view(torch.int16).numpy().view(numpy_dtype(dtypes.BFLOAT16))
     return plain.numpy()
