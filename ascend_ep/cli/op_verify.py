@@ -26,7 +26,13 @@ def add_verify_command(commands: Any) -> None:
 
 def verify_operator(given: argparse.Namespace, environ: Mapping[str, str]) -> None:
     """ascend-op verify: prints the stored proof, or a new one, and checks that it is this definition's."""
-    from ascend_ep.compiler.operators.stored_proof import check_belongs, proven_definition, read_proof
+    from ascend_ep.compiler.operators.measure import Times, beside
+    from ascend_ep.compiler.operators.stored_proof import (
+        check_belongs,
+        proven_definition,
+        proven_sources,
+        read_proof,
+    )
 
     path = definition_path(given.op, environ)
     report = read_proof(path)
@@ -38,10 +44,11 @@ def verify_operator(given: argparse.Namespace, environ: Mapping[str, str]) -> No
     print(f"{opdef.op}: {path}")
     made_with = f"{', '.join(about.get('levels', ()))}, {about.get('compiler')}"
     print(f"  proven {about.get('date')} for {about.get('soc_version')}, {made_with}")
-    if about.get("seconds") and about.get("floor_seconds"):
-        seconds, floor = float(about["seconds"]), float(about["floor_seconds"])
-        text = f"{seconds * 1e6:.2f} us, {seconds / floor:.2f} times the floor of {floor * 1e6:.2f} us"
-        print(f"  measured when it was built: {text}")
+    times, floor = (Times.from_json(about.get(key)) for key in ("seconds", "floor_seconds"))
+    if times and floor and floor.median > 0:
+        print(f"  measured when it was built: {beside(times, floor)}")
+    for source in proven_sources(path, about):
+        print(f"  source: {source}")
     print("\n".join(f"  {line}" for line in report.lines()))
     if not report.passed:
         raise AscendError("E43107", opdef.op, f"{len(report.failures())} checks fail")

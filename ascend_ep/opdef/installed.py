@@ -25,6 +25,8 @@ from ascend_ep.opdef.loader import read_definitions
 ENTRY_POINT = "asc_get_custom_op"
 #: Where `ascend-op build` puts what isn't a definition.
 META = "kernel_meta"
+#: How the C begins that it keeps there.
+GENERATED = b"/* Generated from a formula. */"
 #: A string of its own in a file's data that can be an operator's type.
 _NAMES = re.compile(rb"(?:(?<=\0)|\A)([A-Za-z_][A-Za-z0-9_]{0,127})\0")
 _DECORATION = re.compile(r"^lib|(_custom|_op|_kernel)$")
@@ -141,7 +143,7 @@ class _Reading:
             if stem not in self.stems:
                 self._unused(path, f"it was written beside {stem}.o, which isn't here")
         elif path.suffix in _SOURCES:
-            if not self._is_source(path):
+            if not self._is_source(path) and not self._is_proven(path):
                 fix = "build it with `ascend-op build`, or name it as the `source` of a definition"
                 self._unused(path, f"it is only source: {fix}")
         elif path.suffix == ".py":
@@ -165,6 +167,10 @@ class _Reading:
         include = re.compile(rf'#\s*include\s*"[^"]*\b{re.escape(path.name)}"'.encode())
         others = [p for p in self.paths if p.suffix in _SOURCES and p != path]
         return bool(self.named) and any(include.search(p.read_bytes()) for p in others)
+
+    def _is_proven(self, path: Path) -> bool:
+        """Whether it is the C that `build` proved for one element type, copied with the rest."""
+        return path.stem.rpartition("_")[0] in self.stems and path.read_bytes().startswith(GENERATED)
 
     def _add(self, stem: str, opdefs: Sequence[OpDef]) -> None:
         self.stems.add(stem)

@@ -48,7 +48,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     code = Code.of(opdef, compile_library(source), compile_object(source))
     about = _about(subject, soc) | identity(opdef, code)
     report = Report(about, [Check(layer, "all", True) for layer in LAYERS])
-    write_files(folder, folder, "wobble", opdef, subject, source, code, report, [], soc, False)
+    write_files(
+        folder, folder, "wobble", opdef, subject, [(subject.dtype, source)], code, report, [], soc, False
+    )
     return folder
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from pathlib import Path
@@ -39,7 +40,13 @@ def test_the_documents_command(run: Run, tmp_path: Path) -> None:
     log = (tmp_path / "kernel_meta" / "swish_custom_search.log").read_text().splitlines()
     candidates = [line for line in log if re.search(r"source [0-9a-f]{16}, [\d.]+ us", line)]
     assert len(candidates) == count > 1
-    assert re.search(r"measured: [\d.]+ us, [\d.]+ times the (memory|arithmetic) floor of [\d.]+ us", out)
+    times = r"([\d.]+) us \(([\d.]+) to ([\d.]+)\)"
+    measured = re.search(
+        rf"measured: {times}, [\d.]+ times the (?:memory|arithmetic) floor of {times}; ", out
+    )
+    assert measured is not None
+    for median, low, high in (map(float, measured.groups()[at : at + 3]) for at in (0, 3)):
+        assert 0 < low <= median <= high
 
 
 def test_files(build: Run, tmp_path: Path) -> None:
@@ -47,6 +54,7 @@ def test_files(build: Run, tmp_path: Path) -> None:
     assert status == 0, err
     out = tmp_path / "out"
     names = {"swish_custom.o", "swish_custom.json", "swish_custom_proof.json", "swish_custom_search.log"}
+    names |= {f"swish_custom_{kind}.c" for kind in ("float32", "float16", "bfloat16")}
     assert {p.name for p in (out / "kernel_meta").iterdir()} == names
     (opdef,) = load_definitions(out / "swish_custom.json")
     assert opdef.op == "Swish"
@@ -56,6 +64,29 @@ def test_files(build: Run, tmp_path: Path) -> None:
     assert (
         json.loads((out / "kernel_meta" / "swish_custom.json").read_text())["binFileName"] == "swish_custom"
     )
+
+
+def test_what_was_proven_can_be_read(build: Run, run: Run, tmp_path: Path) -> None:
+    """The C stands beside its hash, for every element type; one that was changed is no longer what holds."""
+    status, _, err = build(*SWISH)
+    assert status == 0, err
+    meta = tmp_path / "out" / "kernel_meta"
+    proven = json.loads((meta / "swish_custom_proof.json").read_text())["proof"]["sources"]
+    assert set(proven) == {"float32", "float16", "bfloat16"}
+    for kind, digest in proven.items():
+        assert hashlib.sha256((meta / f"swish_custom_{kind}.c").read_bytes()).hexdigest() == digest
+    kernel = json.loads((meta / "swish_custom.json").read_text())
+    assert (kernel["source"], kernel["source_sha256"]) == ("swish_custom_float32.c", proven["float32"])
+    definition = str(tmp_path / "out" / "swish_custom.json")
+    status, out, _ = run("verify", definition)
+    assert status == 0
+    assert str(meta / "swish_custom_float16.c") in out
+    assert re.search(r"measured when it was built: [\d.]+ us \([\d.]+ to [\d.]+\), .* us \([\d.]+ to ", out)
+    with (meta / "swish_custom_float16.c").open("a") as file:
+        file.write("/* another */")
+    status, _, err = run("verify", definition)
+    assert status != 0
+    assert "swish_custom_float16.c was changed after it was proven" in err
 
 
 def test_the_definition_converts_a_model(build: Run, tmp_path: Path) -> None:

@@ -88,7 +88,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = generate(subject)
     code = Code.of(opdef, compile_library(source), compile_object(source))
     report = Report({"inputs": {}})
-    write_files(folder, None, "swish_custom", opdef, subject, source, code, report, [], soc, False)
+    write_files(
+        folder, None, "swish_custom", opdef, subject, [(subject.dtype, source)], code, report, [], soc, False
+    )
     return folder
 
 
@@ -340,10 +342,20 @@ def test_force_replaces_a_copied_object_and_all_that_was_built_with_another_defi
     code = Code.of(opdef, compile_library(source), compile_object(source))
     shutil.copy(built / "kernel_meta" / "swish_custom.o", folder)
     for name in ("swish_custom", "other"):
-        arguments = (name, opdef, subject, source, code, Report({"inputs": {}}), [], soc, True)
+        arguments = (
+            name,
+            opdef,
+            subject,
+            [(subject.dtype, source)],
+            code,
+            Report({"inputs": {}}),
+            [],
+            soc,
+            True,
+        )
         write_files(folder, folder, *arguments)
         assert {p.name.partition(".")[0] for p in folder.iterdir()} == {name, "kernel_meta"}
-        assert len(list((folder / "kernel_meta").iterdir())) == 4
+        assert len(list((folder / "kernel_meta").iterdir())) == 5
         found = read_installed(folder, "test")
         assert (found.definitions, found.unused) == ([opdef], [])
         (opdef,) = parse_definitions(SWISH.replace("1.5", "3.5"))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ascend_ep.opdef import dtypes
+from ascend_ep.opdef.installed import GENERATED
 
 from .emit import NestText
 from .graph import ELEMENTS, Axis, Derived, Graph, Node, roots
@@ -68,7 +69,7 @@ class SourceText:
         return " * ".join(map(self._size, axes)) or "1"
 
     def lines(self) -> Iterator[str]:
-        yield "/* Generated from a formula. */"
+        yield GENERATED.decode()
         yield '#include "ascend_rt.h"'
         mathematics = code(self.graph.wide)
         large = sum(n.cost for n in self.graph.nodes()) > INLINED_COST

@@ -127,15 +127,15 @@ def build(request: Request, soc: Soc, show: Show, make: Generate = generate) -> 
     measured = _measured(timed, library)
     show("measured", str(measured))
     code = Code.of(opdef, library, compile_object(source))
-    report.about |= identity(opdef, code) | {"isa": library.isa, "seconds": measured.seconds}
-    report.about["floor_seconds"] = measured.floor
+    times = {"seconds": measured.times.to_json(), "floor_seconds": measured.floor.to_json()}
+    report.about |= identity(opdef, code) | {"isa": library.isa} | times
     files = write_files(
         request.output,
         request.installed,
         name,
         opdef,
         subject,
-        source,
+        [(variant.dtype, made_of) for variant, made_of in made.variants],
         code,
         report,
         lines,

@@ -41,24 +41,59 @@ CHAINS, STEPS = 8, 4
 
 
 @dataclass(frozen=True)
-class Measured:
-    """Medians in seconds; bytes: of all operands."""
+class Times:
+    """Seconds over ROUNDS rounds: the median, and the quartiles around it."""
 
-    seconds: float
-    memory_floor: float
-    arithmetic_floor: float
+    median: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, rounds: Sequence[float]) -> Times:
+        low, median, high = statistics.quantiles(rounds, n=4, method="inclusive")
+        return cls(median, low, high)
+
+    @classmethod
+    def from_json(cls, value: object) -> Times | None:
+        """The inverse of to_json; None for anything else."""
+        numbers = [float(v) for v in value if isinstance(v, int | float)] if isinstance(value, list) else []
+        return cls(*numbers) if len(numbers) == 3 else None
+
+    def to_json(self) -> list[float]:
+        return [self.median, self.low, self.high]
+
+    def __str__(self) -> str:
+        return f"{self.median * 1e6:.2f} us ({self.low * 1e6:.2f} to {self.high * 1e6:.2f})"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """bytes: of all operands."""
+
+    times: Times
+    memory_floor: Times
+    arithmetic_floor: Times
     bytes: int
 
     @property
-    def floor(self) -> float:
-        return max(self.memory_floor, self.arithmetic_floor)
+    def seconds(self) -> float:
+        return self.times.median
+
+    @property
+    def floor(self) -> Times:
+        """The higher of the two."""
+        return max(self.memory_floor, self.arithmetic_floor, key=lambda t: t.median)
 
     def __str__(self) -> str:
-        bound = "memory" if self.memory_floor >= self.arithmetic_floor else "arithmetic"
-        return (
-            f"{self.seconds * 1e6:.2f} us, {self.seconds / self.floor:.2f} times the {bound} floor of"
-            f" {self.floor * 1e6:.2f} us ({self.bytes} bytes)"
-        )
+        bound = "memory" if self.floor is self.memory_floor else "arithmetic"
+        how = f"{self.bytes} bytes; median and quartiles of {ROUNDS} rounds"
+        return f"{beside(self.times, self.floor, bound)}; {how}"
+
+
+def beside(times: Times, floor: Times, bound: str = "") -> str:
+    """A time, and how often its floor it is."""
+    ratio = times.median / floor.median
+    return f"{times}, {ratio:.2f} times the {bound + ' ' if bound else ''}floor of {floor}"
 
 
 def measure(
@@ -83,9 +118,11 @@ def measure(
         {"x0": _array(copied)},
         {"x0": _array(worked)},
     ]
-    seconds, copying, working = _medians(sessions, feeds)
-    per_operation = max(0.0, working - copying * _bytes(worked) * 2 / max(moved, 1)) / (2 * CHAINS * STEPS)
-    return Measured(seconds, copying, per_operation * work_of(program), moved)
+    spent, copying, working = _rounds(sessions, feeds)
+    share = _bytes(worked) * 2 / max(moved, 1)
+    operations = work_of(program) / (2 * CHAINS * STEPS)
+    computing = [max(0.0, w - c * share) * operations for w, c in zip(working, copying, strict=True)]
+    return Measured(Times.of(spent), Times.of(copying), Times.of(computing), moved)
 
 
 def floors() -> tuple[Source, Source]:
@@ -113,7 +150,10 @@ def _work_of_power(node: Apply) -> int:
     return 2 if known and abs(float(exponent.value)) <= 4 else COSTS["pow"]  # type: ignore[union-attr]
 
 
-def _medians(sessions: Sequence[InferenceSession], feeds: Sequence[dict[str, NDArray[Any]]]) -> list[float]:
+def _rounds(
+    sessions: Sequence[InferenceSession], feeds: Sequence[dict[str, NDArray[Any]]]
+) -> list[list[float]]:
+    """Per session the seconds of a run in each round."""
     repeats, turns = [], []
     for session, feed in zip(sessions, feeds, strict=True):
         session.run(None, feed)
@@ -127,7 +167,7 @@ def _medians(sessions: Sequence[InferenceSession], feeds: Sequence[dict[str, NDA
             for _ in range(repeats[k]):
                 session.run(None, feed)
             turns[k][turn] = (time.perf_counter() - start) / repeats[k]
-    return [statistics.median(t) for t in turns]
+    return turns
 
 
 def _floor_source(name: str, value: Expression) -> Source:

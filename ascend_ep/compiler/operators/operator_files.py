@@ -1,8 +1,9 @@
 """The files of a built operator, and what is there before them.
 
 <folder>/<name>.json is the definition, the only file with a top-level "op"; <name>.so the library; beside
-them kernel_meta/ has <name>.o, <name>.json (the kernel), <name>_proof.json and <name>_search.log. Installed
-operators have the same files in $ASCEND_CUSTOM_OPS. All are written or none, the definition last.
+them kernel_meta/ has <name>.o, <name>.json (the kernel), <name>_proof.json, <name>_search.log, and the C that
+was proven for each element type, <name>_<type>.c. Installed operators have the same files in
+$ASCEND_CUSTOM_OPS. All are written or none, the definition last.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import hashlib
 import json
 import platform
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -170,23 +172,25 @@ def write_files(
     name: str,
     opdef: OpDef,
     subject: Subject,
-    source: Source,
+    sources: Sequence[tuple[int, Source]],
     code: Code,
     report: Report,
     log: list[str],
     soc: Soc,
     force: bool,
 ) -> Files:
-    """Writes an operator's files to `output`, and to `installed` as well: to both or neither.
+    """Writes an operator's files to `output`, and to `installed` as well: to both or neither. `sources`: what
+    was proven, by element type; the subject's own first.
 
     Raises E43104, and E43101 when another definition has arrived since check_replaces was asked.
     """
     contents = {
         f"{name}.so": code.library,
         f"{META}/{name}.o": code.object,
-        f"{META}/{name}.json": _json(_kernel_map(name, subject, source, code, soc)),
+        f"{META}/{name}.json": _json(_kernel_map(name, subject, sources[0][1], code, soc)),
         f"{META}/{name}_proof.json": _json(report.to_json()),
         f"{META}/{name}_search.log": ("\n".join(log) + "\n").encode(),
+        **{f"{META}/{source_name(name, dtype)}": s.text.encode() for dtype, s in sources},
         f"{name}.json": _json(definition_map(opdef)),
     }
     folders = list(dict.fromkeys(f.resolve() for f in (output, installed) if f is not None))
@@ -197,6 +201,11 @@ def write_files(
         put_in_place(folders, contents, [] if installed is None else _others(installed, name, opdef))
     definition = (installed / f"{name}.json") if installed else None
     return Files(output / f"{name}.json", output / f"{name}.so", definition)
+
+
+def source_name(name: str, dtype: int) -> str:
+    """The file of the C that was proven for an element type."""
+    return f"{name}_{dtypes.name(dtype)}.c"
 
 
 def _others(folder: Path, name: str, opdef: OpDef) -> list[Path]:
@@ -211,9 +220,10 @@ def _built_beside(path: Path) -> list[Path]:
     """What `build` wrote with the definition of this file, which carries it too."""
     stem, meta = path.stem, path.parent / META
     names = (f"{stem}.o", f"{stem}.json", f"{stem}_proof.json", f"{stem}_search.log")
+    sources = [source_name(stem, t) for t in dtypes.NUMBERS.values()]
     code = [path.with_suffix(suffix) for suffix in (".so", ".o")]
     carriers = [p for p in code if p != path and p.is_file() and SECTION.encode() in p.read_bytes()]
-    return [*carriers, *(meta / name for name in names if (meta / name).is_file())]
+    return [*carriers, *(meta / name for name in (*names, *sources) if (meta / name).is_file())]
 
 
 def _kernel_map(name: str, subject: Subject, source: Source, code: Code, soc: Soc) -> dict[str, Any]:
@@ -232,6 +242,7 @@ def _kernel_map(name: str, subject: Subject, source: Source, code: Code, soc: So
             for n, t in subject.given.items()
         ],
         "schedule": str(subject.schedule),
+        "source": source_name(name, subject.dtype),
         "source_sha256": source.hash,
         "library": f"{name}.so",
         "library_sha256": code.sha256,

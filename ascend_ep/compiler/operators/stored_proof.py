@@ -96,6 +96,24 @@ def _changes(path: Path, opdef: OpDef, about: Mapping[str, Any]) -> Iterator[str
             file = folder / f"{path.stem}{suffix}"
             if about.get(key) and file.is_file() and about[key] != _digest(file.read_bytes()):
                 yield file.name
+    for source, digest in _sources(path, about):
+        if digest != _digest(source.read_bytes()):
+            yield source.name
+
+
+def proven_sources(path: Path, about: Mapping[str, Any]) -> list[Path]:
+    """The files beside a definition with the C that was proven."""
+    return [source for source, _ in _sources(path, about)]
+
+
+def _sources(path: Path, about: Mapping[str, Any]) -> Iterator[tuple[Path, str]]:
+    """Each file that is there, and its hash when it was proven."""
+    known = about.get("sources")
+    for kind, digest in known.items() if isinstance(known, Mapping) else ():
+        for folder in (path.parent, path.parent / META):
+            file = folder / f"{path.stem}_{Path(kind).name}.c"
+            if file.is_file():
+                yield file, str(digest)
 
 
 def _digest(content: bytes) -> str:
