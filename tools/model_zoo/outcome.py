@@ -34,6 +34,11 @@ class Outcome:
         found = {"steps": self.steps, "ratios": ratios, "failures": self.failures()}
         return {"model": self.model.name, "missing": self.missing, **found}
 
+    @classmethod
+    def from_json(cls, model: Model, found: dict[str, Any]) -> Outcome:
+        """What as_json wrote. Failures are judged anew."""
+        return cls(model, found["missing"], found["steps"], [Ratio(**r) for r in found["ratios"]])
+
     @property
     def memory_limit(self) -> float:
         """Bytes, by onnxruntime's peak for the first draw, which is the smallest."""

@@ -26,6 +26,31 @@ def table(outcomes: Sequence[Outcome]) -> str:
     return "\n".join([head, rule, *(_row(o) for o in outcomes)])
 
 
+def by_package(outcomes: Sequence[Outcome]) -> str:
+    """A row for each package: how many models are good, and the worst of each number."""
+    head = ["| package | models | kinds | largest error: own | in onnxruntime | least ratio |"]
+    head.append("| --- | ---: | --- | ---: | ---: | ---: |")
+    found: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        if not outcome.missing:
+            found.setdefault(outcome.model.package.partition("==")[0], []).append(outcome)
+    return "\n".join([*head, *(_package_row(name, found[name]) for name in sorted(found))])
+
+
+def _package_row(name: str, outcomes: Sequence[Outcome]) -> str:
+    good = sum(not o.failures() for o in outcomes)
+    kinds = ", ".join(dict.fromkeys(o.model.kind for o in outcomes))
+    ratios = [r.value for o in outcomes for r in o.ratios]
+    cells = [
+        name,
+        f"{len(outcomes)}" if good == len(outcomes) else f"{good} of {len(outcomes)}",
+        kinds,
+        *(_shown([e for o in outcomes for e in o.errors(step)]) for step in ("own", "inside")),
+        f"{min(ratios):.2f}" if ratios else "",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
 def summary(outcomes: Sequence[Outcome]) -> str:
     """How many agree, of how many packages, and a line for each thing that is wrong."""
     tried = [o for o in outcomes if not o.missing]
@@ -58,7 +83,10 @@ def _row(outcome: Outcome) -> str:
 
 
 def _error(outcome: Outcome, step: str) -> str:
-    errors = outcome.errors(step)
+    return _shown(outcome.errors(step))
+
+
+def _shown(errors: Sequence[float]) -> str:
     if not errors:
         return "fails"
     worst = max(errors)
