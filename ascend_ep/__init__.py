@@ -7,10 +7,14 @@ from .errors import AscendError
 from .provider import get_ep_name, get_ep_names, get_include, get_library_path
 from .provider.onnx_session import model_session as _model_session
 from .provider.registration import install as _install_provider
+from .runtime.binding import lib as _lib
+from .runtime.binding import text_of as _text_of
 from .runtime.io_binding import IOBinding, OrtValue
 from .runtime.options import ModelMetadata, NodeArg, RunOptions, SessionOptions
 from .runtime.session import InferenceSession
 from .runtime.session import open_models_with as _open_models_with
+
+__version__ = _text_of(_lib.asc_version())
 
 __all__ = [
     "AscendError",
@@ -21,6 +25,7 @@ __all__ = [
     "OrtValue",
     "RunOptions",
     "SessionOptions",
+    "__version__",
     "get_ep_name",
     "get_ep_names",
     "get_include",

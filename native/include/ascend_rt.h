@@ -468,7 +468,7 @@ ASC_API int32_t asc_bundle_digest(const void *bytes, uint64_t size, uint8_t dige
 /* ---- caches ------------------------------------------------------------------------------- */
 
 /* The bytes of all operands of a call that the caches are to hold. Outputs beyond it are best stored past them, since
- * they would displace what is read: 24 MiB, as measured where L3 has 32 (tools/benchmark/limits.md). */
+ * they would displace what is read: 24 MiB, as measured where L3 has 32 (docs/benchmark-limits.md). */
 #define ASC_STREAM_BYTES 25165824
 
 /* ---- tile programs: the arguments of the "elementwise" kernel (native/kernels/elementwise/elementwise.h) - */

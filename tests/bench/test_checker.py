@@ -17,7 +17,7 @@ from benchmark.results import Results
 from benchmark.rows import ROWS, Goal, Row
 from benchmark.runs import rms_error
 from benchmark.work import Work
-from readme_section import write_section
+from page_section import write_section
 
 ROW = next(r for r in ROWS if r.name == "gelu")
 MACHINE = {"cpu": "one", "vectors": ["avx2"], "architecture": "x86_64"}
@@ -270,16 +270,16 @@ def test_results_survive_the_file(tmp_path: Path) -> None:
 
 
 def test_the_table_goes_between_the_markers(tmp_path: Path) -> None:
-    readme = tmp_path / "README.md"
-    readme.write_text(f"before\n{START}\nold\n{END}\nafter\n")
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{START}\nold\n{END}\nafter\n")
     text = table([ROW], results(gelu(0.5)))
-    write_section(readme, START, END, text)
-    assert readme.read_text() == f"before\n{START}\n\n{text}\n\n{END}\nafter\n"
+    write_section(page, START, END, text)
+    assert page.read_text() == f"before\n{START}\n\n{text}\n\n{END}\nafter\n"
     assert "| GELU [512,1024] | 500 ms | 1 s |" in text
     assert "2.00 (1.7) ✓" in text
-    readme.write_text("no markers")
+    page.write_text("no markers")
     with pytest.raises(ValueError, match="markers"):
-        write_section(readme, START, END, text)
+        write_section(page, START, END, text)
 
 
 def test_rows_have_names_of_their_own() -> None:

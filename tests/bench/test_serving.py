@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from readme_section import write_section
+from page_section import write_section
 from serving_bench.forms import HEADER_LENGTH, answer, request
 from serving_bench.load import Slot
 from serving_bench.report import END, START, Results, errors, table, verdicts
@@ -63,9 +63,9 @@ def test_results_and_table_are_kept(tmp_path: Path) -> None:
     again = Results.load(tmp_path / "run.json")
     assert again == run
     assert errors(again) == 4
-    readme = tmp_path / "README.md"
-    readme.write_text(f"before\n{START}\nold\n{END}\nafter\n")
-    write_section(readme, START, END, table(again))
-    assert readme.read_text() == f"before\n{START}\n\n{table(run)}\n\n{END}\nafter\n"
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{START}\nold\n{END}\nafter\n")
+    write_section(page, START, END, table(again))
+    assert page.read_text() == f"before\n{START}\n\n{table(run)}\n\n{END}\nafter\n"
     with pytest.raises(ValueError, match="lacks the markers"):
         write_section(tmp_path / "run.json", START, END, "")

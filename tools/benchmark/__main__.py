@@ -8,7 +8,7 @@ import time
 from fnmatch import fnmatch
 from pathlib import Path
 
-from readme_section import README, write_section
+from page_section import PAGES, write_section
 
 from .artefacts import MODELS
 from .fleet import Setting
@@ -55,8 +55,8 @@ def parser() -> argparse.ArgumentParser:
     add("--peers", default=sys.executable, metavar="PYTHON", help="interpreter with onnxruntime and openvino")
     add("--json", type=Path, metavar="FILE", help="write what was measured")
     add("--from", dest="source", type=Path, metavar="FILE", help="measure nothing, take an earlier --json")
-    add("--markdown", action="store_true", help="print the table as in the README")
-    add("--write-readme", action="store_true", help="put the table into README.md")
+    add("--markdown", action="store_true", help="print the table as in the documentation")
+    add("--write-docs", action="store_true", help="put the table into docs/benchmarks.md")
     add("--against", type=Path, metavar="FILE", help="fail where a ratio to a peer of --json FILE has fallen")
     add("--margin", type=float, metavar="SHARE", help="a ratio that fell by less is let pass (--gate: 0.33)")
     add(
@@ -151,8 +151,8 @@ def main() -> int:
     print(summary(rows, results))
     if given.markdown:
         print(table(rows, results))
-    if given.write_readme:
-        write_section(README, START, END, table(rows, results))
+    if given.write_docs:
+        write_section(PAGES / "benchmarks.md", START, END, table(rows, results))
     return compare(rows, results, given) if given.against else 0
 
 

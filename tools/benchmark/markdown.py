@@ -1,4 +1,4 @@
-"""The table of the README, from the results of a run."""
+"""The table of the documentation, from the results of a run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .report import LABELS, excess_text, profile_text, quantity
 from .results import Results
 from .rows import Goal, Row
 
-START, END = "<!-- bench: written by tools/bench --write-readme -->", "<!-- end of bench -->"
+START, END = "<!-- bench: written by tools/bench --write-docs -->", "<!-- end of bench -->"
 NOTHING = "–"
 LEGEND = """\
 A ratio above 1 means that ours is faster than the fastest of onnxruntime (run and io-binding) and OpenVINO

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from readme_section import README, write_section
+from page_section import PAGES, write_section
 
 from model_zoo.catalogue import MODELS
 from model_zoo.end_to_end import PROGRAMS, run_program
@@ -26,7 +26,7 @@ from model_zoo.packages import NotToBeHad, default_cache
 from model_zoo.runner import STEPS, run_trial
 from model_zoo.table import by_package, summary, table
 
-START, END = "<!-- models: written by tools/real_models --write-readme -->", "<!-- end of models -->"
+START, END = "<!-- models: written by tools/real_models --write-docs -->", "<!-- end of models -->"
 
 
 def main() -> int:
@@ -45,8 +45,8 @@ def main() -> int:
         outcomes = _try_all(chosen, given.cache, given.jobs, steps, given.speed)
     if given.json:
         given.json.write_text(json.dumps([o.as_json() for o in outcomes], indent=1))
-    if given.write_readme:
-        write_section(README, START, END, f"{summary(outcomes)}\n\n{by_package(outcomes)}")
+    if given.write_docs:
+        write_section(PAGES / "models.md", START, END, f"{summary(outcomes)}\n\n{by_package(outcomes)}")
     print(table([o for o in outcomes if not o.missing]))
     print(summary(outcomes))
     if all(o.missing for o in outcomes):
@@ -91,7 +91,9 @@ def _arguments() -> argparse.Namespace:
         metavar="FILE",
         help="try nothing, show what --json wrote; of a model in several files the last one counts",
     )
-    parser.add_argument("--write-readme", action="store_true", help="put the table by package into README.md")
+    parser.add_argument(
+        "--write-docs", action="store_true", help="put the table by package into docs/models.md"
+    )
     return parser.parse_args()
 
 

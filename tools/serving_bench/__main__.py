@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from benchmark.results import this_machine
-from readme_section import README, write_section
+from page_section import PAGES, write_section
 
 from .cases import prepare
 from .measure import check_answers, measure
@@ -37,7 +37,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add("--json", type=Path, metavar="FILE", help="write what was measured")
     add("--from", dest="source", type=Path, metavar="FILE", help="measure nothing, take an earlier --json")
-    add("--write-readme", action="store_true", help="put the table into README.md")
+    add("--write-docs", action="store_true", help="put the table into docs/serving.md")
     add("--check", action="store_true", help="status 1 when a goal isn't reached")
     return command
 
@@ -75,8 +75,8 @@ def main() -> int:
     print("\n".join(lines(results)))
     if given.json:
         results.save(given.json)
-    if given.write_readme:
-        write_section(README, START, END, table(results))
+    if given.write_docs:
+        write_section(PAGES / "serving.md", START, END, table(results))
     missed = given.check and any(not v.reached for v in verdicts(results))
     return 1 if missed or errors(results) else 0
 

@@ -1,4 +1,4 @@
-"""A run as JSON, as lines, and as the README's table."""
+"""A run as JSON, as lines, and as the documentation's table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .load import Slot
 from .measure import Slots
 from .servers import SERVERS
 
-START, END = "<!-- serving: written by tools/bench_serving --write-readme -->", "<!-- end of serving -->"
+START, END = "<!-- serving: written by tools/bench_serving --write-docs -->", "<!-- end of serving -->"
 #: Of ours: the form, the rival, its form; and how many times its rate ours has to be. One process of ours is
 #: not held to twice what two processes of a rival do.
 PAIRS = (
@@ -119,7 +119,7 @@ def lines(results: Results) -> Iterator[str]:
 
 
 def table(results: Results) -> str:
-    """The README's: a line for each server and form, its rates, latencies, and ours as a multiple."""
+    """The documentation's: a line for each server and form, its rates, latencies, and ours as a multiple."""
     found = {(v.rival, v.rival_form, v.case): v for v in verdicts(results)}
     sizes = " | ".join(f"{case.title}: requests/s | p50 | p99 | ours" for case in CASES)
     rows = [f"| server, form of the tensor | {sizes} |", "| --- |" + " ---: |" * 4 * len(CASES)]

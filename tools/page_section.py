@@ -1,10 +1,10 @@
-"""A section of README.md that a tool writes: what stands between two markers."""
+"""A section of a page of the documentation that a tool writes: what stands between two markers."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-README = Path(__file__).resolve().parent.parent / "README.md"
+PAGES = Path(__file__).resolve().parent.parent / "docs"
 
 
 def with_section(whole: str, start: str, end: str, section: str) -> str:
@@ -12,10 +12,10 @@ def with_section(whole: str, start: str, end: str, section: str) -> str:
     before, found, rest = whole.partition(start)
     _, closed, after = rest.partition(end)
     if not found or not closed:
-        raise ValueError(f"README.md lacks the markers {start} and {end}")
+        raise ValueError(f"the page lacks the markers {start} and {end}")
     return f"{before}{start}\n\n{section}\n\n{end}{after}"
 
 
-def write_section(readme: Path, start: str, end: str, section: str) -> None:
+def write_section(page: Path, start: str, end: str, section: str) -> None:
     """Raises ValueError when a marker is missing; the file is as it was then."""
-    readme.write_text(with_section(readme.read_text(), start, end, section))
+    page.write_text(with_section(page.read_text(), start, end, section))

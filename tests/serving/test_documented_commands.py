@@ -1,4 +1,4 @@
-"""The commands of the README's section "Serve", as they stand there."""
+"""The commands of the page on serving, as they stand there."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ from command import Served
 
 from ascend_ep.cli.serve_flags import FLAGS
 
-README = Path(__file__).parents[2] / "README.md"
-SECTION = README.read_text().partition("\n## Serve\n")[2].partition("\n## ")[0]
+SECTION = (Path(__file__).parents[2] / "docs" / "serving.md").read_text()
 SHELL = re.findall(r"```sh\n(.*?)```", SECTION, re.S)
 PYTHON = re.findall(r"```python\n(.*?)```", SECTION, re.S)
 
 #: Flags in it of other commands, besides those with an underscore: they are ascend-atc's.
-OTHERS = {"model", "framework", "output", "unix-socket", "write-readme", "minutes"}
+OTHERS = {"model", "framework", "output", "unix-socket", "write-docs", "minutes"}
 
 #: The project's commands, from wherever it is; what is installed already isn't installed again.
 PRELUDE = f"""set -euo pipefail
@@ -58,15 +57,15 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where a user is: empty, until the README's own commands make a model and convert it."""
-    made: Path = tmp_path_factory.mktemp("readme")
+    """Where a user is: empty, until the page's own commands make a model and convert it."""
+    made: Path = tmp_path_factory.mktemp("documented")
     shell(made, without_servers(SHELL[0]))
     return made
 
 
 @pytest.fixture(scope="module")
 def served(folder: Path) -> Iterator[Served]:
-    """On ports that are free, with the admin socket of the README."""
+    """On ports that are free, with the admin socket of the page."""
     running = Served(folder / "served", f"--admin-socket={folder / 'admin.sock'}")
     yield running
     assert running.end()[0] == 0
@@ -76,7 +75,7 @@ def at(served: Served, text: str) -> str:
     return text.replace("localhost:8000", f"localhost:{served.ports['HTTP']}")
 
 
-def test_the_flags_of_the_readme_are_known() -> None:
+def test_the_flags_of_the_page_are_known() -> None:
     found = re.findall(r"--([a-z][a-z_-]*)", SECTION)
     flags = {flag for flag in found if "_" not in flag and flag not in OTHERS}
     assert len(flags) > 10
