@@ -26,7 +26,7 @@ from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.fusion.ledger import Ledger, Outcome
 from ascend_ep.graph.infer import infer_facts
 from ascend_ep.graph.load import load_model
-from ascend_ep.graph.partition import Partition, partition
+from ascend_ep.graph.partition import Partition
 from ascend_ep.graph.passes.known_facts import KnownFacts
 from ascend_ep.graph.passes.pipeline import run_passes
 from ascend_ep.graph.setbacks import Setback, optional, persevere, step
@@ -41,6 +41,7 @@ from .outputs import cast_outputs, read_half_inputs, select_outputs
 from .partition_table import partition_table
 from .plan import Plan, SymbolRange
 from .semantics import Semantics
+from .weighing import worthwhile_partitions
 
 
 def convert(source: Source, options: ConvertOptions | None = None) -> Conversion:
@@ -173,7 +174,7 @@ def _build(
 ) -> tuple[list[Partition], Plan, tuple[Outcome, ...]]:
     """The partitions of a simplified model, the plan that they lower to, and what became of fusions."""
     options.progress("partitioning")
-    parts = partition(model, claims)
+    parts = worthwhile_partitions(model, claims, facts, semantics)
     dump.partitions("partitions", parts)
     check_hosts({n: why for p in parts for n, why in p.reasons.items()}, semantics, where)
     options.progress("lowering")

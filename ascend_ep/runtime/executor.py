@@ -35,8 +35,9 @@ class Executor:
         self.where = bundle.model.where
         self.inputs = [e for e in bundle.edges if e.is_input]
         self.outputs = [e for e in bundle.edges if e.is_output]
-        self.input_args = [_node_arg(bundle, e) for e in self.inputs]
-        self.output_args = [_node_arg(bundle, e) for e in self.outputs]
+        self._args = {e.index: _node_arg(bundle, e) for e in bundle.edges}
+        self.input_args = [self._args[e.index] for e in self.inputs]
+        self.output_args = [self._args[e.index] for e in self.outputs]
         self._names = [e.name for e in self.outputs]
         self.output_at = {e.name: i for i, e in enumerate(self.outputs)}
         self.partitions: list[NativePartition | HostPartition] = [
@@ -163,9 +164,7 @@ class Executor:
         return [_shown(values[e.index], e) for e in self.outputs]
 
     def _run_native(self, partition: NativePartition, ins: Sequence[tuple[Edge, Any]]) -> list[Array]:
-        arrays = [
-            feed.normalise(value, edge, _node_arg(self.bundle, edge), partition.name) for edge, value in ins
-        ]
+        arrays = [feed.normalise(value, edge, self._args[edge.index], partition.name) for edge, value in ins]
         bound = partition.bind(tuple(a.shape for a in arrays))
         raw, shown = partition.allocate(bound)
         if self._profile is None:
