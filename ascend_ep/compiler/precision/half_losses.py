@@ -7,6 +7,7 @@ give results that are not finite, or wrong, where the model's own types give goo
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -30,6 +31,7 @@ Results = Sequence[Array] | None  #: None where a run was refused
 
 #: Of an output's largest magnitude: what overflow does where results are finite again, and rounding doesn't.
 SPOILT = 0.5
+FRUGAL = ("AscendEP", {"low_memory": "1"})
 OWN_TYPES = "must_keep_origin_dtype"
 #: Modes that are tried, the one that leaves most in float16 first; the values of --precision_mode_v2.
 MENDING = {
@@ -61,7 +63,7 @@ def find_losses(conversion: Conversion, written: str | os.PathLike[str]) -> Loss
     casts = (node.attributes["to"].as_int() for node in conversion.model.graph if node.op_type == "Cast")
     if conversion.options.precision in EXACT or FLOAT16 not in casts:
         return None
-    session = InferenceSession(written, providers=[("AscendEP", {"low_memory": "1"})])
+    session = InferenceSession(written, providers=[FRUGAL])
     probes = dict(_probes(conversion, session.bundle))
     narrow = {name: _run(session, probe) for name, probe in probes.items()}
     if not conversion.doubts and all(map(_is_finite, narrow.values())):
@@ -114,8 +116,11 @@ def _runs_in(
         dump=None,
         external_weight=0,
     )
-    session = InferenceSession(convert(conversion.source, other).to_bytes())
-    return {name: _run(session, probe) for name, probe in probes.items()}
+    with tempfile.TemporaryDirectory(prefix="ascend_ep_") as folder:  # mapped, a large one is never in memory
+        path = os.path.join(folder, "trial.om")
+        convert(conversion.source, other).write(path)
+        session = InferenceSession(path, providers=[FRUGAL])
+        return {name: _run(session, probe) for name, probe in probes.items()}
 
 
 def _lost(session: InferenceSession, narrow: Results, exact: Results) -> str:
