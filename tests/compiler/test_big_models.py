@@ -73,7 +73,7 @@ def converted_in(model: Path, precision: str = "origin") -> float:
         ("origin", False),
         ("origin", True),
         ("fp16", False),
-        ("fp16", True),
+        pytest.param("fp16", True, marks=pytest.mark.slow),
         ("cube_fp16in_fp32out", False),
         ("mixed_bfloat16", False),
     ],

@@ -44,7 +44,13 @@ def test_text_of_a_program_reads_as_the_program(operators: list[Operator]) -> No
         assert read == written, operator
 
 
-@pytest.mark.parametrize("level", levels())
+LEVELS = levels()
+ENDS = [LEVELS[0], LEVELS[-1]]  # what lies between them has the same code generator, and waits for --slow
+
+
+@pytest.mark.parametrize(
+    "level", [level if level in ENDS else pytest.param(level, marks=pytest.mark.slow) for level in LEVELS]
+)
 def test_interpreter_and_compiled_code(
     operators: list[Operator], level: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,7 +26,7 @@ LEFT_OUT = {
 
 
 def test_ascend_c() -> None:
-    check(drawn(200))
+    check(drawn(100))
 
 
 @pytest.mark.slow

@@ -97,17 +97,17 @@ WRONG: dict[str, tuple[tuple[str, ...], str, str]] = {
         "E42001",
         "                         ^",
     ),
-    "product without sign": (
-        ("--prompt", "F(x, a) = a(x + 1)", "--input_shape", "[4];[4]"),
+    "product of two readings": (
+        ("--prompt", "F(x) = 1/2x", "--input_shape", "[4]"),
         "E42001",
-        "              ^",
+        "^",
     ),
     "more than there is": (
         ("--prompt", "T(x) -> v, i = topk(x, 10)", "--input_shape", "[4,9]"),
         "E41012",
         "k is 10",
     ),
-    "empty": (("--prompt", "", "--input_shape", "[4]"), "E42001", "empty"),
+    "empty": (("--prompt", "", "--input_shape", "[4]"), "E42103", "it is empty"),
 }
 
 
