@@ -7,7 +7,9 @@ import gc
 import json
 import os
 import random
+import statistics
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -168,9 +170,11 @@ def test_nothing_is_lost(impatient: Running, request: pytest.FixtureRequest) -> 
         gc.collect()
 
     flood()
-    sockets, pages = len(os.listdir("/proc/self/fd")), resident_pages()
+    sockets, pages = len(os.listdir("/proc/self/fd")), [resident_pages()]
     for _ in range(40 if request.config.getoption("--slow") else 4):
         flood()
+        pages.append(resident_pages())
     assert impatient.server.http.budget.held == 0
     assert len(os.listdir("/proc/self/fd")) <= sockets + 2
-    assert (resident_pages() - pages) * 4096 < 8 << 20
+    # What is lost is lost in every flood; a process of 1 GB may grow once for reasons of its own.
+    assert statistics.median(b - a for a, b in pairwise(pages)) * 4096 < 2 << 20

@@ -184,9 +184,9 @@ class Connection(asyncio.BufferedProtocol):
         # Closing with bytes unread would reset the connection, maybe before the client has read why.
         self._closing = True
         self._idle_since = time.monotonic()
-        if self._transport.can_write_eof():
+        try:
             self._transport.write_eof()
-        else:
+        except (OSError, NotImplementedError):  # the client has gone; TLS has no half that closes
             self._transport.close()
 
     def _refused(self, error: AscendError, path: str = "") -> Response:
