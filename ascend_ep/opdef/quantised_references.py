@@ -72,7 +72,7 @@ _ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 def dynamic_quantize_lstm(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
     """ONNX's LSTM, with X as a whole and the states of every step quantised as DynamicQuantizeLinear does it.
 
-    Raises NotImplementedError for activations with parameters.
+    Raises ValueError, which `reference` turns into E42005, for activations with parameters.
     """
     x, w, r = (np.asarray(inputs[i]) for i in range(3))
     steps, batch, directions, hidden = x.shape[0], x.shape[1], w.shape[0], r.shape[1]
@@ -86,7 +86,7 @@ def dynamic_quantize_lstm(inputs: Inputs, attributes: Mapping[str, Any]) -> list
     y = np.zeros((steps, directions, batch, hidden))
     names = [str(n).lower() for n in attributes["activations"]] or ["sigmoid", "tanh", "tanh"] * directions
     if unknown := [n for n in names if n not in _ACTIVATIONS]:
-        raise NotImplementedError(f"there is no reference of the activation {unknown[0]}")
+        raise ValueError(f"there is no reference of the activation {unknown[0]}")
     clip = attributes["clip"] or np.inf
     for d in range(directions):
         backwards = attributes["direction"] == "reverse" or d == 1
