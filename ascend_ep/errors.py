@@ -239,6 +239,11 @@ CODES: dict[str, Code] = {
         "Declare the model's type as well, if the kernel has it.",
     ),
     "E41015": Code("A part of the definition of [%s] has no effect: %s.", "Remove or correct it."),
+    "E41016": Code(
+        "The library of Op [%s] contradicts the built-in operator: %s.",
+        "Correct the library, or choose the other definition.",
+    ),
+    "E41017": Code("The library of Op [%s] fails on samples: %s.", "Correct the library."),
     # --- ours: formulas and shape rules ----------------------------------------------------------
     "E42001": Code("The %s can't be read: %s.", "Correct the text at the caret."),
     "E42002": Code(
@@ -411,6 +416,11 @@ class AscendError(Exception):
         if self.fix:
             lines.append(f"   fix: {self.fix}")
         return "\n".join(lines)
+
+    @property
+    def line(self) -> str:
+        """Code, sentence and details, for a table or a log."""
+        return f"{self.code}: {' '.join([self.text, *self.details])}"
 
 
 def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ascend_ep.cli.interrupt import watching
-from ascend_ep.cli.op_values import at_flag, read_attributes, read_inputs, read_seconds
+from ascend_ep.cli.op_values import at_flag, read_attributes, read_inputs, read_seconds, read_types
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.registry import ENVIRONMENT_VARIABLE
 
@@ -69,9 +69,11 @@ def add_build_command(commands: Any) -> None:
     add("--output", default=".", metavar="DIR", help="folder of the files (default: .)")
     add(
         "--dtype",
+        action="append",
         metavar="TYPES",
-        help='element type, or one per input by ";" (default: the description\'s, "输入 FP16 Tensor",'
-        " else float32); the other floats are proven as well",
+        help='element type, or one per input by ";": what is timed (default: the description\'s,'
+        ' "输入 FP16 Tensor", else float32). The library holds all floats, and types of indices, that the'
+        ' formula allows; a list, "float16,float32" or --dtype repeated, is all that it holds',
     )
     add(
         "--format",
@@ -131,7 +133,7 @@ def build_operator(given: argparse.Namespace, environ: Mapping[str, str]) -> Non
             built = build(request, soc, show)
         except AscendError as error:
             interrupt.check()
-            raise at_flag(error, given.input_shape, given.dtype or "float32") from None
+            raise at_flag(error, given.input_shape, " ".join(given.dtype or ["float32"])) from None
     for stage, text in _outcome(built):
         show(stage, text)
 
@@ -157,11 +159,13 @@ def _request(given: argparse.Namespace, environ: Mapping[str, str]) -> Request:
     from ascend_ep.frontends.tbe.layouts import read_layouts
 
     folder = environ.get(ENVIRONMENT_VARIABLE) or None
-    inputs = read_inputs(given.input_shape, given.dtype or "float32")
+    types = read_types(given.dtype or ["float32"])
+    inputs = read_inputs(given.input_shape, types)
     return Request(
         prompt=given.prompt if given.file is None else given.file,
         inputs=inputs,
         layouts=read_layouts(given.format, given.ori_shape, len(inputs)),
+        types=types * len(inputs) if len(types) == 1 else types,
         is_typed=given.dtype is not None,
         name=given.output_name,
         output=Path(given.output),

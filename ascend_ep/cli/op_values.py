@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ascend_ep.errors import AscendError
@@ -16,8 +17,8 @@ _SIZES = r"(\d{1,12}\s*(?:,\s*\d{1,12}\s*)*)"
 _DIMS = re.compile(rf"\s*(?:\[\s*{_SIZES}?\]|{_SIZES})\s*", re.ASCII)
 
 
-def read_inputs(shapes: str, kinds: str) -> tuple[TensorSpec, ...]:
-    """`[4,33];[33]` and `float32` or `float32;int32` as inputs. Raises E43103 with a caret."""
+def read_inputs(shapes: str, kinds: Sequence[Sequence[int]]) -> tuple[TensorSpec, ...]:
+    """`[4,33];[33]` as inputs of the first of their types (read_types). Raises E43103 with a caret."""
     from ascend_ep.compiler.codegen.session import TensorSpec
 
     found = []
@@ -33,19 +34,32 @@ def read_inputs(shapes: str, kinds: str) -> tuple[TensorSpec, ...]:
             )
         found.append(dims)
         at += len(part) + 1
-    names = [k.strip() for k in kinds.replace(",", ";").split(";")]
-    for name in names:
-        if name not in dtypes.NUMBERS or (
-            dtypes.NUMBERS[name] not in dtypes.NUMPY and name not in ("bfloat16", "bf16")
-        ):
-            known = ", ".join(dtypes.name(t) for t in (*dtypes.NUMPY, dtypes.BFLOAT16))
-            raise AscendError(
-                "E43103", kinds, "dtype", f"there is no type {name}", details=[f"allowed: {known}"]
-            )
-    if len(names) not in (1, len(found)):
-        raise AscendError("E43103", kinds, "dtype", f"{len(names)} types for {len(found)} shapes")
-    names = names * len(found) if len(names) == 1 else names
-    return tuple(TensorSpec(dtypes.NUMBERS[n], dims) for n, dims in zip(names, found, strict=True))
+    if len(kinds) not in (1, len(found)):
+        named = ";".join(",".join(map(dtypes.name, types)) for types in kinds)
+        raise AscendError("E43103", named, "dtype", f"{len(kinds)} types for {len(found)} shapes")
+    every = list(kinds) * len(found) if len(kinds) == 1 else kinds
+    return tuple(TensorSpec(types[0], dims) for types, dims in zip(every, found, strict=True))
+
+
+def read_types(texts: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+    """The values of --dtype: per input its element types, `float16,float32;int64`; one text is enough for all
+    inputs, several texts are joined. Raises E43103."""
+    found: list[list[int]] = []
+    for text in texts:
+        for i, part in enumerate(text.split(";")):
+            found += [[]] if i == len(found) else []
+            found[i] += [
+                n for n in (_type(name.strip(), text) for name in part.split(",")) if n not in found[i]
+            ]
+    return tuple(map(tuple, found))
+
+
+def _type(name: str, text: str) -> int:
+    number = dtypes.NUMBERS.get(name)
+    if number is None or (number not in dtypes.NUMPY and number != dtypes.BFLOAT16):
+        known = ", ".join(dtypes.name(t) for t in (*dtypes.NUMPY, dtypes.BFLOAT16))
+        raise AscendError("E43103", text, "dtype", f"there is no type {name}", details=[f"allowed: {known}"])
+    return number
 
 
 def read_attributes(texts: list[str]) -> dict[str, int | float | bool | str | None]:

@@ -106,10 +106,15 @@ class Conversion:
 
     def _sampled(self, write: Callable[[], T]) -> T:
         """Writes with samples of sizes that the model takes, or with none."""
+
+        def written() -> T:
+            try:
+                return write()
+            except OtherShapes:
+                return write()
+
         try:
-            return write()
-        except OtherShapes:
-            return write()
+            return written()
         except UnfitSizes as error:
             if error.__cause__ is not None and _is_static(self.plan):
                 raise error.__cause__ from None
@@ -120,7 +125,7 @@ class Conversion:
         for size in samples.OTHER_SIZES:
             try:
                 if self.reserve_samples(size):
-                    return write()
+                    return written()
             except NoSamples:
                 continue
         text = (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from dataclasses import dataclass, replace
 from functools import partial
 
 import onnx_ir as ir
@@ -15,12 +16,15 @@ import onnx_ir as ir
 from ascend_ep.compiler.aipp.aipp import insert_aipp, insert_stored, metadata
 from ascend_ep.compiler.device.soc import Soc, find_soc
 from ascend_ep.compiler.device.soc_limits import Limit, soc_limits
+from ascend_ep.compiler.operators.library_trials import try_libraries
 from ascend_ep.compiler.operators.native_op import FormulaCode
 from ascend_ep.compiler.operators.notices import say_broken_proofs, say_idle_keys, say_unused
 from ascend_ep.compiler.precision.precision import check_mode
 from ascend_ep.compiler.precision.precision_pass import apply_precision, is_needed, node_names
 from ascend_ep.compiler.rewrites.rewrite_plan import rewrite_plan
 from ascend_ep.compiler.writing.origin import origin
+from ascend_ep.errors import AscendError
+from ascend_ep.graph.apart import has_names, shares_names, without_names
 from ascend_ep.graph.declared import set_input_shapes
 from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.fusion.ledger import Ledger, Outcome
@@ -32,6 +36,7 @@ from ascend_ep.graph.passes.pipeline import run_passes
 from ascend_ep.graph.setbacks import Setback, optional, persevere, step
 from ascend_ep.opdef.registry import Registry
 
+from .apart import align_rims, ranges_apart
 from .assembly import Assembly
 from .claims import NATIVE, NOT_LOWERED, Claims, check_hosts
 from .conversion import Conversion
@@ -40,6 +45,7 @@ from .dump import Dump
 from .outputs import cast_outputs, read_half_inputs, select_outputs
 from .partition_table import partition_table
 from .plan import Plan, SymbolRange
+from .samples import bindings
 from .semantics import Semantics
 from .weighing import worthwhile_partitions
 
@@ -81,8 +87,51 @@ def _convert(source: Source, options: ConvertOptions) -> Conversion:
         cast_outputs(model, infer_facts(model, registry), options.output_types)
     soc = find_soc(options.soc_version) if options.soc_version else None
     limits = _limits(model, registry, options, soc, dump)
+    shared = shares_names(model)
+    copy = without_names(model) if has_names(model) and not options.profiles else None
     options.progress("simplifying")
     ledger = Ledger(options.fusions_off, soc.ub if soc else None)
+    planned = _planned(model, registry, options, names, dump, where, ledger)
+    if copy is not None and (shared or planned.facts.agreements.by_declaration):
+        fresh = ledger.fresh()
+        apart = partial(_plan_apart, copy, planned.plan, registry, options, names, where, fresh)
+        planned.plan.apart = optional("plan without names of sizes", apart, otherwise=None)
+    plan, model, facts = planned.plan, planned.model, planned.facts
+    say_idle_keys(planned.semantics, model, facts)
+    plan.meta |= origin(model, options, where) | metadata(preprocessing)
+    table = partition_table(planned.parts, planned.semantics)
+    said = (planned.fusions, preprocessing, tuple(limits))
+    conversion = Conversion(plan, table, model, facts, options, where, source, registry, *said)
+    optional("samples", conversion.reserve_samples, otherwise=False)
+    tried = partial(_tried, conversion, planned.semantics)
+    if not optional("trials of libraries", tried, otherwise=True):
+        plan.samples.clear()  # they would end this process too
+    dump.plan("plan", plan)
+    return conversion
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """A plan, and what it was made of."""
+
+    plan: Plan
+    model: ir.Model
+    facts: Facts
+    semantics: Semantics
+    parts: list[Partition]
+    fusions: tuple[Outcome, ...]
+
+
+def _planned(
+    model: ir.Model,
+    registry: Registry,
+    options: ConvertOptions,
+    names: set[str],
+    dump: Dump,
+    where: str,
+    ledger: Ledger,
+) -> _Planned:
+    """The plan of a loaded model, whose nodes had these `names`."""
     known = KnownFacts(registry)
     if options.passes:
         model = run_passes(model, registry, ledger=ledger, facts=known)
@@ -90,20 +139,43 @@ def _convert(source: Source, options: ConvertOptions) -> Conversion:
     options.precision_lists.check_names(names | node_names(model))
     facts = _typed(model, known.of(model), registry, options, dump)
     semantics = Semantics(model, registry)
-    say_idle_keys(semantics, model, facts)
     with step(NATIVE):
         parts, plan, fusions = _lowered(model, facts, semantics, options, dump, where, ledger)
     plan.symbols |= {s: SymbolRange(*r) for s, r in options.symbol_ranges.items() if s in plan.symbols}
     plan.profiles = [{s: n for s, n in p.items() if s in plan.symbols} for p in options.profiles]
     of_calls = ledger.fresh()
     rewrite_plan(plan, options, of_calls)
-    plan.meta |= origin(model, options, where) | metadata(preprocessing)
-    table = partition_table(parts, semantics)
-    said = ((*fusions, *of_calls.outcomes), preprocessing, tuple(limits))
-    conversion = Conversion(plan, table, model, facts, options, where, source, registry, *said)
-    optional("samples", conversion.reserve_samples, otherwise=False)
-    dump.plan("plan", plan)
-    return conversion
+    return _Planned(plan, model, facts, semantics, parts, (*fusions, *of_calls.outcomes))
+
+
+def _plan_apart(
+    model: ir.Model,
+    plan: Plan,
+    registry: Registry,
+    options: ConvertOptions,
+    names: set[str],
+    where: str,
+    ledger: Ledger,
+) -> Plan | None:
+    """The plan of the same model without the names of its sizes, in the partitions of `plan` where it can be;
+    None for a model that says nothing without them."""
+    ranges = ranges_apart(plan.edges, options.symbol_ranges)
+    quiet = replace(options, codegen="off", symbol_ranges=ranges, dump=None, progress=lambda _: None)
+    try:
+        apart = _planned(model, registry, quiet, names, Dump(None), where, ledger).plan
+    except (AscendError, Setback):
+        return None
+    align_rims(plan, apart)
+    return apart
+
+
+def _tried(conversion: Conversion, semantics: Semantics) -> bool:
+    """Whether users' libraries survive samples, where a bundle is to be written."""
+    options = conversion.options
+    if options.sample_seed is None:
+        return True
+    sizes = bindings(conversion.plan, hints=options.hint_shapes)
+    return try_libraries(semantics, conversion.model, conversion.facts, sizes, options.progress)
 
 
 def declare(model: ir.Model, options: ConvertOptions) -> None:

@@ -180,6 +180,8 @@ class Plan:
     #: what sizes of inputs must satisfy
     agreements: list[Agreement] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
+    #: the same model for sizes that contradict the names of its inputs' dims
+    apart: Plan | None = None
 
     def native_parts(self) -> Iterator[NativePartition]:
         """The native partitions, each followed by what it falls back on, if anything."""

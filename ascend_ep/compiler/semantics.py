@@ -82,8 +82,12 @@ class Semantics:
         found = self._registry.resolve(domain, op_type, version)
         if opdef is None or opdef.standard or found is None:
             return ""
-        others = [place for place, _ in self._registry.shadowed(domain, op_type, version)]
+        others = [place for place, _ in self.shadowed(node)]
         return f"{found.source}, not by {' or '.join(others)}" if others else found.source
+
+    def shadowed(self, node: ir.Node) -> list[tuple[str, OpDef]]:
+        """What a node would mean without its definition: see Registry.shadowed."""
+        return self._registry.shadowed(canonical_domain(node.domain), node.op_type, self.version(node))
 
     def near_misses(self, node: ir.Node) -> list[str]:
         """What an operator that nobody defines may have been meant to be: the same at another opset version,

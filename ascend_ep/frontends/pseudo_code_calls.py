@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from ascend_ep.errors import nearest
 from ascend_ep.frontends.functions import LIBRARY, inline
-from ascend_ep.frontends.pseudo_code_matrices import Matrices
+from ascend_ep.frontends.pseudo_code_parts import Parts
 from ascend_ep.frontends.pseudo_code_things import Dims, Helper, Thing
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.expression import OPERATIONS
@@ -86,7 +86,7 @@ _FIXES = {
 }
 
 
-class Calls(Matrices):
+class Calls(Parts):
     """Finds what a call means by its name."""
 
     def dotted(self, node: ast.expr) -> tuple[str, str]:

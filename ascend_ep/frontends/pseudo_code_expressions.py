@@ -165,9 +165,9 @@ class Expressions(Calls):
             if not -len(thing) <= index < len(thing):
                 self.refuse(node, f"there are only {len(thing)} values")
             return thing[index]
-        return self.refuse(
-            node, "elements of a tensor can't be picked", "An operator sees whole tensors: use torch.where."
-        )
+        if isinstance(thing, Value):
+            return self.picked(thing, node.slice)
+        return self.refuse(node, "this can't be indexed")
 
     def size(self, like: Value, axis: int | AttributeRef, node: ast.AST) -> Value:
         return self.build(Index(like.node, axis, True), "number", self.position(node), [like])

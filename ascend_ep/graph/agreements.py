@@ -6,7 +6,7 @@ product of scores and values needs as many of the one as of the other, a sum equ
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import product
 
 import onnx_ir as ir
@@ -36,6 +36,8 @@ class Agreements:
         self.into: set[tuple[Dim, Dim]] = set()
         self.recording = False
         self.setback = ""  # what made it give up
+        #: whether something was concluded from what the model declares of outputs
+        self.by_declaration = False
         self._found: dict[tuple[Dim, Dim, OrOne], str] = {}
         self._equal: dict[tuple[Dim, Dim], str] = {}
         self._beside: dict[tuple[Dim, Dim], tuple[Dim, str]] = {}
@@ -69,6 +71,7 @@ class Agreements:
     def see_declared(self, made: Dim, declared: Dim, node: ir.Node) -> None:
         """What broadcasting made is declared to be one of the sizes that it was made of."""
         if made != declared and self._operands_beside(made, declared):
+            self.by_declaration = True
             self.see_equal(made, declared, node)
 
     def see_broadcast(self, a: Dim, b: Dim, result: Dim, node: ir.Node) -> None:
@@ -81,6 +84,11 @@ class Agreements:
         """A node divides `total` by `rest` and fails where something is left."""
         if self.recording and not isinstance(quotient, int) and len(self._quotients) < MOST_SEEN:
             self._quotients.setdefault(quotient, (total, rest))
+
+    def can_say(self, a: Dim, b: Dim, order: Collection[str]) -> bool:
+        """Whether that both are equal would be `found`, once it is seen."""
+        readable = len(str(a)) + len(str(b)) <= LONGEST
+        return not self.setback and readable and len(self._found) < MOST and symbols([a, b]) <= set(order)
 
     def learn(self, order: Mapping[str, int]) -> bool:
         """Draws conclusions from what an inference saw; whether they make another one worth while.

@@ -76,7 +76,7 @@ _SAME_SHAPE = frozenset(
 def declare_backwards(graph: ir.Graph) -> None:
     """Declares, of inner values, the fixed shapes declared of what is made of them element by element.
 
-    A sum over axes that come with the data has a shape before a run only by what is declared of the result.
+    A sum over axes that come with the data has a rank before a run only by what is declared of the result.
     """
     for node in reversed(graph):
         if node.op_type not in _SAME_SHAPE or node.domain not in ("", "ai.onnx") or not node.inputs:

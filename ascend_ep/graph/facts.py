@@ -132,6 +132,13 @@ class Facts:
     def __iter__(self) -> Iterator[ir.Value]:
         return iter(self._facts)
 
+    def copy(self) -> Facts:
+        """The same, to be changed without changing these."""
+        made = Facts(self.input_symbols, self.agreements)
+        made.declared_dims, made.setbacks = dict(self.declared_dims), dict(self.setbacks)
+        made._facts = dict(self._facts)
+        return made
+
     def rim_dims(self, value: ir.Value) -> tuple[Dim, ...] | None:
         """The dims of `value`, with the names that an input declares."""
         return self.declared_dims.get(value, self[value].dims)

@@ -36,7 +36,7 @@ from ascend_ep.graph.shapes import (
     rule_of,
 )
 from ascend_ep.opdef.definition import OpDef
-from ascend_ep.opdef.dims import Dim, DimExpr, DimTooComplex, symbol, symbols
+from ascend_ep.opdef.dims import Dim, DimExpr, DimTooComplex, symbol
 
 
 class Registry(Protocol):
@@ -90,7 +90,7 @@ def infer_facts(
     agreements = agreements or Agreements()
     for left in reversed(range(ROUNDS)):
         facts = declare_inputs(model, agreements)
-        order = _symbols_in_order(model, facts)
+        order = symbols_in_order(model, facts)
         agreements.recording = left > 0
         _infer(model, registry, facts)
         _see_outputs(model, facts)
@@ -98,6 +98,27 @@ def infer_facts(
         if left == 0 or not _learned(agreements, order):
             break
     return facts
+
+
+def works_with(
+    model: ir.Model, registry: Registry | None, facts: Facts, node: ir.Node, results: Sequence[Fact]
+) -> bool:
+    """Whether the nodes after `node` could work if these were its outputs' facts; none of it is kept."""
+    trial = _Inference(model, registry, facts.copy(), trying=True)
+    for value, fact in zip(node.outputs, results, strict=True):
+        trial.facts[value] = fact
+    nodes = iter(model.graph)
+    for before in nodes:
+        if before is node:
+            break
+    try:
+        for after in nodes:
+            trial.infer_node(after)
+    except AscendError as error:
+        if error.code == "E19014":
+            return False
+        raise
+    return True
 
 
 def _learned(agreements: Agreements, order: Mapping[str, int]) -> bool:
@@ -119,15 +140,17 @@ def _infer(model: ir.Model, registry: Registry | None, facts: Facts) -> Facts:
 
 
 def _see_outputs(model: ir.Model, facts: Facts) -> None:
-    """An output that the model declares to have an input's axis has it, whatever is broadcast to it."""
+    """An output that the model declares to have an input's axis is likely to have it, whatever is broadcast
+    to it. Where it hasn't, the plan made without names runs."""
     for value in model.graph.outputs:
         inferred, declared, node = facts[value].dims, declared_fact(value).dims, value.producer()
         if node is not None and inferred and declared and len(inferred) == len(declared):
             for a, b in zip(inferred, facts.agreements.canonical(declared), strict=True):
-                facts.agreements.see_declared(a, b, node)
+                if not isinstance(b, int):
+                    facts.agreements.see_declared(a, b, node)
 
 
-def _symbols_in_order(model: ir.Model, facts: Facts) -> dict[str, int]:
+def symbols_in_order(model: ir.Model, facts: Facts) -> dict[str, int]:
     """The symbols that are dims of inputs by themselves, numbered as these declare them."""
     dims = (d for value in model.graph.inputs for d in facts.rim_dims(value) or ())
     alone = dict.fromkeys(str(d) for d in dims if isinstance(d, DimExpr) and d == symbol(str(d)))
@@ -135,11 +158,17 @@ def _symbols_in_order(model: ir.Model, facts: Facts) -> dict[str, int]:
 
 
 class _Inference:
-    def __init__(self, model: ir.Model, registry: Registry | None, facts: Facts) -> None:
+    """`trying`: what the model declares and its nodes contradict stays declared."""
+
+    def __init__(
+        self, model: ir.Model, registry: Registry | None, facts: Facts, trying: bool = False
+    ) -> None:
+        self.trying = trying
         self.opsets = {("" if d == "ai.onnx" else d): v for d, v in model.opset_imports.items()}
         self.registry = registry
         self.facts = facts
         self.model = model
+        self._too_complex: set[ir.Node] = set()
 
     def infer_graph(self, graph: ir.Graph) -> None:
         for value in graph.initializers.values():
@@ -202,6 +231,8 @@ class _Inference:
         except (UnknownShape, DimTooComplex, ZeroDivisionError, OverflowError) as reason:
             results = []
             varies = varies or isinstance(reason, VaryingRank)
+            if not isinstance(reason, UnknownShape):
+                self._too_complex.add(node)
         results += [Fact() for _ in range(call.n_outputs - len(results))]
         results = results[: call.n_outputs]
         for index, dtype in enumerate(output_types(call)):
@@ -216,12 +247,19 @@ class _Inference:
             self.facts[value] = fact
         agreements = self.facts.agreements
         recording, agreements.recording = agreements.recording, False  # it may never run
-        self.infer_graph(body)
-        agreements.recording = recording
+        try:
+            self.infer_graph(body)
+        except AscendError:
+            if not self.trying:
+                raise
+            return [Fact() for _ in body.outputs]
+        finally:
+            agreements.recording = recording
         return [self.facts[v] for v in body.outputs]
 
     def _settle(self, node: ir.Node, value: ir.Value, fact: Fact) -> Fact:
-        """`fact` joined with what the model declares of `value`."""
+        """`fact` joined with what the model declares of `value`: its rank, where the node doesn't say it. A
+        size that data decides is whatever it comes to; one that can't be written down is as declared."""
         declared = declared_fact(value)
         if declared is UNKNOWN:
             return fact
@@ -231,36 +269,19 @@ class _Inference:
         if declared.dims is None or fact.varies:
             return fact
         if fact.dims is None:
-            return Fact(fact.dtype, [self._declared_dim(value, i, d) for i, d in enumerate(declared.dims)])
+            follow = node in self._too_complex
+            dims = (
+                d if follow and d != Declared.NOTHING else fresh_symbol(value, i)
+                for i, d in enumerate(declared.dims)
+            )
+            return Fact(fact.dtype, list(dims))
         if contradicts(fact, declared):
+            if self.trying:
+                return fact
             what = f"'{value.name}' (node [{label(node)}])"
             drop_shape(self.model, value, f"{_text(declared.dims)} of {what}, which is {_text(fact.dims)}")
             return fact
-        fact.dims = tuple(
-            self._settle_dim(node, value, fact.dims, declared.dims, i) for i in range(len(fact.dims))
-        )
         return fact
-
-    def _settle_dim(
-        self, node: ir.Node, value: ir.Value, inferred: Sequence[Dim], declared: Sequence[Dim], index: int
-    ) -> Dim:
-        ours, theirs = inferred[index], self.facts.agreements.canonical([declared[index]])[0]
-        if (
-            isinstance(ours, int)
-            or symbols((ours,)) <= self.facts.input_symbols
-            or theirs == Declared.NOTHING
-        ):
-            return ours
-        follows = symbols((ours,)) <= self._symbols_of_inputs(node)
-        known = symbols((theirs,)) <= self.facts.input_symbols
-        return ours if follows and not known else self._declared_dim(value, index, theirs)
-
-    def _symbols_of_inputs(self, node: ir.Node) -> frozenset[str]:
-        facts = [self.facts[v] for v in node.inputs if v is not None]
-        return frozenset[str]().union(*(symbols(f.dims or ()) | symbols(f.shape_value or ()) for f in facts))
-
-    def _declared_dim(self, value: ir.Value, index: int, declared: Dim) -> Dim:
-        return fresh_symbol(value, index) if declared == Declared.NOTHING else declared
 
 
 def _text(dims: Sequence[Dim]) -> str:

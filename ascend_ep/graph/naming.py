@@ -15,3 +15,8 @@ def label(node: ir.Node) -> str:
 def fresh_symbol(value: ir.Value, axis: int) -> DimExpr:
     """The size of a value's axis that is known of by nothing but itself."""
     return symbol(f"{value.name}:{axis}")
+
+
+def named_value(name: str) -> str:
+    """The name of the value after which `fresh_symbol` named a size; of no value for other sizes."""
+    return name.rpartition(":")[0]

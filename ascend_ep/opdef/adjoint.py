@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import reduce
+from dataclasses import replace
+from functools import partial, reduce
 
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.expression import (
     MOVES,
     Apply,
+    AttributeRef,
     Cast,
+    Chunk,
+    Concat,
     Constant,
     Expression,
     Index,
@@ -22,10 +26,12 @@ from ascend_ep.opdef.expression import (
     Local,
     MatMul,
     Reduce,
+    Slice,
     SumTo,
     TopK,
     Transpose,
     Unsqueeze,
+    Windows,
     children,
 )
 from ascend_ep.opdef.simplify import Values
@@ -102,6 +108,8 @@ class Adjoints:
             self.matrices(node, self.fit(g, leaf))
         elif isinstance(node, Transpose):
             self.give(node.arg, self.add(Transpose(self.fit(g, leaf), node.first, node.second)))
+        elif isinstance(node, Slice | Chunk | Windows | Concat):
+            self.moved(node, self.fit(g, leaf))
         elif isinstance(node, MOVES):
             raise NotImplementedError(f"{type(node).__name__.lower()} has no gradient here")
         elif isinstance(node, TopK) and not node.indices:
@@ -113,6 +121,69 @@ class Adjoints:
             self.give(node.a, self.add(SumTo(self.add(MatMul(g, self.add(Transpose(node.b)))), node.a)))
         if node.b in self.active:
             self.give(node.b, self.add(SumTo(self.add(MatMul(self.add(Transpose(node.a)), g)), node.b)))
+
+    def moved(self, node: Slice | Chunk | Windows | Concat, g: Leaf) -> None:
+        if isinstance(node, Chunk):
+            others = [Chunk(node.arg, node.count, i, node.axis) for i in range(node.count)]
+            parts = [g if i == node.index else self.zeros(o) for i, o in enumerate(others)]
+            self.give(node.arg, self.joined(parts, node.axis))
+        elif isinstance(node, Slice):
+            self.give(node.arg, self.sliced(node, g))
+        elif isinstance(node, Windows):
+            self.give(node.arg, self.windowed(node, g))
+        else:
+            before: Leaf = Constant(0.0)
+            for arg in node.args:
+                if arg in self.active:
+                    self.give(arg, self.spread(g, node.axis, arg, partial(self.shifted_by, before)))
+                before = self.do("add", before, self.add(Index(arg, node.axis, True)))
+
+    def shifted_by(self, before: Leaf, at: Leaf) -> Leaf:
+        return self.do("sub", at, before)
+
+    def spread(self, g: Leaf, axis: int | AttributeRef, like: Leaf, place: Callable[[Leaf], Leaf]) -> Leaf:
+        """A tensor with the axis of `like`: what g has at w of its own is at place(w), and 0 elsewhere."""
+        last = axis == -1
+        rows, to = (n if last else self.add(Transpose(n, axis, -1)) for n in (g, self.add(Index(like, axis))))
+        at = self.add(Unsqueeze(self.add(Index(rows, -1)), (-2,)))
+        here = self.do("eq", self.add(Unsqueeze(to, (-1,))), place(at))
+        chosen = self.do("select", here, self.add(Unsqueeze(rows, (-2,))), 0.0)
+        found = self.add(Reduce("sum", chosen, (-1,), False))
+        return found if last else self.add(Transpose(found, axis, -1))
+
+    def zeros(self, like: Expression) -> Leaf:
+        return self.add(SumTo(Constant(0.0), self.add(like)))
+
+    def joined(self, parts: Sequence[Leaf], axis: int | AttributeRef) -> Leaf:
+        return parts[0] if len(parts) == 1 else self.add(Concat(tuple(parts), axis))
+
+    def sliced(self, node: Slice, g: Leaf) -> Leaf:
+        """Zeros before and after the part, and between its elements."""
+        if node.step != 1:
+            first: Leaf = Constant(float(node.start))
+            if node.start < 0:
+                first = self.do("max", self.do("add", self.add(Index(node.arg, node.axis, True)), first), 0.0)
+            return self.spread(
+                g, node.axis, node.arg, lambda at: self.do("add", self.do("mul", at, float(node.step)), first)
+            )
+        before = [Slice(node.arg, node.axis, 0, node.start)] if node.start != 0 else []
+        after = [Slice(node.arg, node.axis, node.stop)] if node.stop is not None else []
+        return self.joined([*map(self.zeros, before), g, *map(self.zeros, after)], node.axis)
+
+    def windowed(self, node: Windows, g: Leaf) -> Leaf:
+        """What windows of the gradient's windows have on their diagonals, one step on by each place."""
+        reach = (node.size - 1) * node.dilation
+        if max(node.before, node.after) > reach or isinstance(node.axis, AttributeRef):
+            raise NotImplementedError("windows of the padding alone have no gradient here")
+        axis = node.axis - 1 if node.axis < 0 else node.axis
+        if node.stride != 1:
+            every = self.add(replace(node, stride=1))
+            g = self.spread(g, axis, every, lambda at: self.do("mul", at, float(node.stride)))
+        before, after = reach - node.before, reach - node.after
+        again = self.add(Windows(g, node.size, 1, node.dilation, before, after, 0.0, axis))
+        places = [self.add(Index(again, a)) for a in (-2, -1)]
+        on = self.do("eq", self.do("add", *places), float(node.size - 1))
+        return self.add(Reduce("sum", self.do("select", on, again, 0.0), (-2, -1), False))
 
     def apply(self, y: Leaf, node: Apply, g: Leaf) -> None:
         if len(node.args) == 1:

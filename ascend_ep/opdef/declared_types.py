@@ -25,7 +25,7 @@ def output_dtypes(opdef: OpDef, inputs: Sequence[int | None], where: str = "") -
             continue
         spec = spec_of_input(opdef, index)
         if spec.types and dtype not in spec.types:
-            raise _refused(opdef, spec.name, dtype, spec.types, where)
+            raise refused_type(opdef, spec, dtype, where)
         if spec.variable:
             bound, name = variables.setdefault(spec.variable, (dtype, spec.name))
             if bound != dtype:
@@ -45,9 +45,10 @@ def output_dtypes(opdef: OpDef, inputs: Sequence[int | None], where: str = "") -
     ]
 
 
-def _refused(opdef: OpDef, name: str, dtype: int, allowed: Sequence[int], where: str) -> AscendError:
-    reason = f"input [{name}] is {dtypes.name(dtype)}"
-    names = ", ".join(dict.fromkeys(map(dtypes.name, allowed)))
+def refused_type(opdef: OpDef, spec: TensorSpec, dtype: int, where: str = "") -> AscendError:
+    """E41011 for an input of a type that its specification doesn't allow."""
+    reason = f"input [{spec.name}] is {dtypes.name(dtype)}"
+    names = ", ".join(dict.fromkeys(map(dtypes.name, spec.types)))
     return AscendError("E41011", opdef.op, reason, where=where, details=[f"allowed: {names}"])
 
 
@@ -92,7 +93,7 @@ def _paired_dtypes(opdef: OpDef, inputs: Sequence[int | None], where: str) -> li
     if column is None:
         given = [(spec_of_input(opdef, i), d) for i, d in enumerate(inputs) if d is not None]
         spec, dtype = next(((s, d) for s, d in given if not _may_be(d, s.types)), given[0])
-        raise _refused(opdef, spec.name, dtype, spec.types, where)
+        raise refused_type(opdef, spec, dtype, where)
     served = served_types(column, inputs)
     first = next((d for d in inputs if d is not None), dtypes.FLOAT32)
     return [first if t is None else served.get(t, t) for t in column.outputs]

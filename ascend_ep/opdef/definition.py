@@ -25,6 +25,7 @@ class TensorSpec:
     `types` are the element types allowed (ONNX numbers; empty: any). Tensors with the same `variable`
     have one element type; of an output it is that variable's, or the single one of `types`. `overwrites`: an
     output that is an input's memory on the device, where it has the input's name; here it is <input>_ref.
+    `required_shape`: the only shape that an input may have; -1 is any size, None any shape.
     """
 
     name: str
@@ -34,6 +35,7 @@ class TensorSpec:
     formats: tuple[str, ...] = ()
     dynamic_shape: bool = True
     overwrites: bool = False
+    required_shape: tuple[int, ...] | None = None
     doc: str = ""
 
     @property

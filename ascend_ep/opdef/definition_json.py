@@ -58,6 +58,8 @@ def _tensor(spec: TensorSpec) -> dict[str, Any]:
         result["format"] = list(spec.formats)
     if not spec.dynamic_shape:
         result["dynamic_shape"] = False
+    if spec.required_shape is not None:
+        result["required_shape"] = list(spec.required_shape)
     return result | ({"doc": spec.doc} if spec.doc else {})
 
 

@@ -1,4 +1,4 @@
-"""Reading dimensions from text: the dim_param strings of exporters.
+"""Dimensions as text: the dim_param strings of exporters, and ours.
 
 Understood are `N`, `past+seq`, `2*N - 1`, `N//2`, `floor(N/2)`, `ceil(N/2)`, `max(a, b)`, `min`, `Mod(a, b)`
 (any case). Anything else - `batch size`, `unk__7`, `a.b-c?` - is the name of one opaque symbol, which is
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from ascend_ep.opdef.dims import Dim, DimTooComplex, floordiv, max_, min_, modulo, symbol
+from ascend_ep.opdef.dims import Dim, DimExpr, DimTooComplex, floordiv, max_, min_, modulo, symbol
 
 MAX_TEXT = 512
 MAX_NESTING = 32
@@ -30,6 +30,12 @@ def parse_dim(text: str) -> Dim:
         return _Parser(text).parse()
     except (_NotAnExpression, DimTooComplex, ZeroDivisionError):
         return symbol(text)
+
+
+def dim_param(dim: DimExpr) -> str:
+    """What a model calls the dimension; "" where its expression is longer than anything parse_dim reads."""
+    text = str(dim)
+    return text if len(text) <= MAX_TEXT else ""
 
 
 class _Parser:

@@ -36,6 +36,7 @@ __all__ = [
     "bounds",
     "common_factors_removed",
     "evaluate",
+    "flattened",
     "floordiv",
     "max_",
     "min_",
@@ -279,18 +280,19 @@ def _atom_dim(op: str, a: Dim, b: Dim) -> DimExpr:
     return DimExpr((((Atom(op, (a, b)),), 1),))
 
 
-def _flattened(op: str, dim: Dim) -> list[Dim]:
+def flattened(op: str, dim: Dim) -> list[Dim]:
+    """The dimensions that a max or a min, by `op`, is of; of anything else itself."""
     if isinstance(dim, DimExpr) and len(dim.terms) == 1:
         monomial, coefficient = dim.terms[0]
         if coefficient == 1 and len(monomial) == 1 and monomial[0].op == op:
             a, b = operands(monomial[0])
-            return _flattened(op, a) + _flattened(op, b)
+            return flattened(op, a) + flattened(op, b)
     return [dim]
 
 
 def _extremum(op: str, a: Dim, b: Dim) -> Dim:
     kept: list[Dim] = []
-    for new in sorted(set(_flattened(op, a) + _flattened(op, b)), key=_dim_order):
+    for new in sorted(set(flattened(op, a) + flattened(op, b)), key=_dim_order):
         if any(_dominates(op, old, new) for old in kept):
             continue
         kept = [old for old in kept if not _dominates(op, new, old)] + [new]

@@ -16,6 +16,8 @@ _ALLOCATED, _EXECUTABLE = 2, 4
 _GLOBAL, _WEAK = 1, 2
 _VISIBLE = (0, 3)  # default and protected
 _MACHINES = {"x86_64": 62, "AMD64": 62, "aarch64": 183, "arm64": 183}
+#: Bytes of a name; with it and sections that don't overlap, time to read is bounded by the file's size.
+_MOST_NAME = 1 << 12
 _HEADER, _SECTION, _SYMBOL = struct.Struct("<16sHHIQQQIHHHHHH"), struct.Struct("<IIQQQQIIQQ"), "<IBBH"
 
 
@@ -46,7 +48,7 @@ class ElfFile:
         try:
             self._header = _HEADER.unpack_from(data)
             self.sections = list(self._read_sections())
-        except (struct.error, IndexError, UnicodeDecodeError):
+        except (struct.error, IndexError, OverflowError, UnicodeDecodeError):
             raise ValueError("it is cut short, or no object file or library") from None
         if self._header[1] not in (_RELOCATABLE, _SHARED):
             raise ValueError("it is a program, no object file or library")
@@ -67,6 +69,8 @@ class ElfFile:
         if count and size != _SECTION.size:
             raise IndexError
         raw = [_SECTION.unpack_from(self.data, table + i * size) for i in range(count)]
+        if sum(length for _, kind, *_, length, _, _, _, _ in raw if kind != _NOBITS) > len(self.data):
+            raise IndexError
         names = self._slice(raw[names_at][4], raw[names_at][5]) if count else b""
         for name, kind, flags, _, offset, length, link, *_ in raw:
             if kind != _NOBITS and offset + length > len(self.data):
@@ -110,7 +114,7 @@ class ElfFile:
                 for at in range(table.offset + 24, table.offset + table.size - 23, 24):
                     name, info, other, section = struct.unpack_from(_SYMBOL, self.data, at)
                     found.append((_text(names, name), info >> 4, other & 3, section))
-        except (struct.error, IndexError, UnicodeDecodeError):
+        except (struct.error, IndexError, OverflowError, UnicodeDecodeError):
             raise ValueError("its table of symbols is broken") from None
         return found
 
@@ -144,7 +148,7 @@ def _append(made: bytearray, content: bytes) -> int:
 
 
 def _text(names: bytes, at: int) -> str:
-    end = names.find(b"\0", at)
+    end = names.find(b"\0", at, at + _MOST_NAME)
     if at > len(names) or end < 0:
         raise IndexError
     return names[at:end].decode("ascii")

@@ -68,7 +68,7 @@ def _of_library(
 
 
 def check_inputs(opdef: OpDef, input_types: Sequence[InputType], where: str = "") -> None:
-    """Raises E41011 unless the number of inputs, and which are absent, fit the definition."""
+    """Raises E41011 unless the number of inputs, which are absent, and required shapes fit the definition."""
     count = len(input_types)
     most = opdef.max_inputs
     if count < opdef.min_inputs or (most is not None and count > most):
@@ -81,6 +81,17 @@ def check_inputs(opdef: OpDef, input_types: Sequence[InputType], where: str = ""
     for spec, given in zip(opdef.inputs, input_types, strict=False):
         if given is None and spec.occurrence == "required":
             raise AscendError("E41011", opdef.op, f"input [{spec.name}] is required", where=where)
+        dims = None if given is None else given[1]
+        if spec.required_shape is not None and dims is not None:
+            _check_shape(opdef, spec.name, dims, spec.required_shape, where)
+
+
+def _check_shape(opdef: OpDef, name: str, dims: Sequence[Dim], required: Sequence[int], where: str) -> None:
+    fits = len(dims) == len(required) and all(r in (-1, d) for d, r in zip(dims, required, strict=True))
+    if not fits:
+        wanted = ", ".join("?" if r == -1 else str(r) for r in required)
+        reason = f"input [{name}] must have the shape [{wanted}], not {_text(tuple(dims))}"
+        raise AscendError("E41011", opdef.op, reason, where=where)
 
 
 # ---- dims ----------------------------------------------------------------------------------------

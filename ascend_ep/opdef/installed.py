@@ -44,7 +44,7 @@ class Unused:
     def text(self) -> str:
         """In one line."""
         error = AscendError("E41013", self.path, self.reason)
-        return f"{error.code}: {error.text}"
+        return error.line
 
 
 @dataclass

@@ -168,6 +168,9 @@ class _Reader:
             for tensor in self.of(key)[0] or ():
                 if {"shape", "shape_range"} & tensor.keys():
                     yield f"the shape of [{tensor['name']}] binds nothing: the operator is for every shape"
+        for spec in opdef.outputs:
+            if spec.required_shape is not None:
+                yield f"[required_shape] of the output [{spec.name}] binds nothing: it is for inputs"
         if opdef.shape and isinstance(opdef.semantics, Source | Library):
             yield f"[shape] isn't used: the {type(opdef.semantics).__name__.lower()} says the shapes"
 
@@ -233,6 +236,7 @@ class _Reader:
             occurrence=_OCCURRENCES[entry.get("param_type", "required")],
             formats=(formats,) if isinstance(formats, str) else tuple(formats),
             dynamic_shape=entry.get("dynamic_shape", self.entry.get("dynamic_shape", True)),
+            required_shape=tuple(entry["required_shape"]) if "required_shape" in entry else None,
             doc=entry.get("doc", ""),
         )
 

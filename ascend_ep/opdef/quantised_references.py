@@ -4,11 +4,14 @@ round as the operators do. An 8-bit result has the type that its zero point has.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from ascend_ep.opdef.recurrence import Direction, recurrence
 
 Array = npt.NDArray[Any]
 Inputs = Sequence[Array | None]
@@ -62,11 +65,8 @@ def qgemm(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
     return [np.asarray(y) if y_scale is None or y_zero is None else quantise(y, y_scale, y_zero)]
 
 
-_ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
-    "sigmoid": lambda x: np.asarray(0.5 * (1 + np.tanh(0.5 * x))),
-    "tanh": np.tanh,
-    "relu": lambda x: np.maximum(x, 0),
-}
+#: Activations that have no parameters.
+_ACTIVATIONS = ("sigmoid", "tanh", "relu")
 
 
 def dynamic_quantize_lstm(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
@@ -75,36 +75,21 @@ def dynamic_quantize_lstm(inputs: Inputs, attributes: Mapping[str, Any]) -> list
     Raises ValueError, which `reference` turns into E42005, for activations with parameters.
     """
     x, w, r = (np.asarray(inputs[i]) for i in range(3))
-    steps, batch, directions, hidden = x.shape[0], x.shape[1], w.shape[0], r.shape[1]
-    bias = given(inputs, 3)
-    lengths, h0, c0, peepholes = (given(inputs, i) for i in range(4, 8))
+    unknown = [n for n in map(str, attributes["activations"]) if n.lower() not in _ACTIVATIONS]
+    if unknown:
+        raise ValueError(f"there is no reference of the activation {unknown[0].lower()}")
+    bias, lengths, h0, c0, peepholes = (given(inputs, i) for i in range(3, 8))
     scales = [np.asarray(inputs[i]) for i in range(8, 12)]
-    ends = np.full(batch, steps) if lengths is None else lengths
-    h = np.zeros((directions, batch, hidden)) if h0 is None else h0.astype(np.float64)
-    c = np.zeros((directions, batch, hidden)) if c0 is None else c0.astype(np.float64)
-    h[:, ends == 0] = c[:, ends == 0] = 0  # a row of no steps has no last state
-    y = np.zeros((steps, directions, batch, hidden))
-    names = [str(n).lower() for n in attributes["activations"]] or ["sigmoid", "tanh", "tanh"] * directions
-    if unknown := [n for n in names if n not in _ACTIVATIONS]:
-        raise ValueError(f"there is no reference of the activation {unknown[0]}")
-    clip = attributes["clip"] or np.inf
-    for d in range(directions):
-        backwards = attributes["direction"] == "reverse" or d == 1
-        gate, cell, last = (_ACTIVATIONS[n] for n in names[3 * d : 3 * d + 3])
-        b = np.zeros(4 * hidden) if bias is None else np.sum(np.split(bias[d].astype(np.float64), 2), axis=0)
-        pi, po, pf = (0, 0, 0) if peepholes is None else np.split(peepholes[d].astype(np.float64), 3)
-        of_x = _dynamic(x.reshape(steps * batch, -1), w[d], scales[0][d], scales[1][d])
-        for t in reversed(range(steps)) if backwards else range(steps):
-            sums = of_x.reshape(steps, batch, -1)[t] + _dynamic(h[d], r[d], scales[2][d], scales[3][d]) + b
-            i, o, f, g = np.split(sums, 4, axis=1)
-            i = gate(np.clip(i + pi * c[d], -clip, clip))
-            f = 1 - i if attributes["input_forget"] else gate(np.clip(f + pf * c[d], -clip, clip))
-            state = f * c[d] + i * cell(np.clip(g, -clip, clip))
-            shown = gate(np.clip(o + po * state, -clip, clip)) * last(np.clip(state, -clip, clip))
-            on = (t < ends)[:, None]
-            c[d], h[d] = np.where(on, state, c[d]), np.where(on, shown, h[d])
-            y[t, d] = np.where(on, shown, 0)
-    return [y, h, c]
+    directions = [
+        Direction(
+            partial(_dynamic, weights=w[d], scale=scales[0][d], zero=scales[1][d]),
+            partial(_dynamic, weights=r[d], scale=scales[2][d], zero=scales[3][d]),
+            None if bias is None else bias[d],
+            None if peepholes is None else peepholes[d],
+        )
+        for d in range(w.shape[0])
+    ]
+    return [*recurrence("LSTM", x, r.shape[1], directions, attributes, lengths, h0, c0)]
 
 
 def _dynamic(x: Array, weights: Array, scale: Array, zero: Array) -> Array:

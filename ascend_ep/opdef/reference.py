@@ -57,7 +57,7 @@ def evaluate(
 ) -> list[Array]:
     """The outputs for `inputs` (None: absent). Numbers are float64 and unrounded; an output whose definition
     fixes an integer type or bool has that type. Raises E41011 or E42005."""
-    check_inputs(opdef, [None if x is None else (0, None) for x in inputs])
+    check_inputs(opdef, [None if x is None else (0, np.shape(x)) for x in inputs])
     bound = bind_attributes(opdef, attributes or {})
     arrays = [None if x is None else _widened(np.asarray(x)) for x in inputs]
     if isinstance(opdef.semantics, Formula):

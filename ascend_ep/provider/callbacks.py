@@ -44,7 +44,7 @@ def _guarded(status: Any, work: Callable[[], None]) -> int:
         return _fail(
             status,
             lib.ASC_E_UNSUPPORTED,
-            f"{error.code} {error.where + ': ' if error.where else ''}{error.text}",
+            " ".join([error.code, *([f"{error.where}:"] if error.where else []), error.text, *error.details]),
         )
     except MemoryError:
         return _fail(status, lib.ASC_E_MEMORY, "out of memory")

@@ -13,6 +13,7 @@ from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.compiler.precision.precision import EXACT
 from ascend_ep.graph.external_data import MemoryReader, tensor_bytes
 from ascend_ep.graph.facts import Fact, Facts
+from ascend_ep.opdef.dim_text import dim_param
 from ascend_ep.opdef.registry import Registry
 from ascend_ep.provider.options import precision_of
 
@@ -44,7 +45,7 @@ def group_model(
 def _value_info(name: str, fact: Fact) -> onnx.ValueInfoProto:
     if not fact.dtype:
         return onnx.ValueInfoProto(name=name)
-    dims = None if fact.dims is None else [d if isinstance(d, int) else str(d) for d in fact.dims]
+    dims = None if fact.dims is None else [d if isinstance(d, int) else dim_param(d) for d in fact.dims]
     return onnx.helper.make_tensor_value_info(name, fact.dtype, dims)
 
 

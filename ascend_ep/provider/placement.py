@@ -17,6 +17,7 @@ import onnx_ir as ir
 
 from ascend_ep.compiler.claims import Claims
 from ascend_ep.compiler.semantics import Semantics
+from ascend_ep.compiler.weighing import NO_GAIN, is_worthwhile_in_body
 from ascend_ep.compiler.writing.image import Room
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.facts import Facts
@@ -78,7 +79,7 @@ def _claimed(
     if not nested and not any(taken) and _compile_whole(proto, compiler):
         _report_whole(report, proto.graph)
         return [list(range(len(proto.graph.node)))]
-    work = _Graph(proto, taken, compiler)
+    work = _Graph(proto, taken, nested, compiler)
     groups = work.compile_groups()
     work.write_report(report, groups)
     return [[work.index[node] for node in group.nodes] for group in groups]
@@ -164,8 +165,9 @@ def _name(node: onnx.NodeProto) -> str:
 class _Graph:
     """One graph of the session, while it is partitioned."""
 
-    def __init__(self, proto: onnx.ModelProto, taken: bytes, compiler: _Compiler) -> None:
+    def __init__(self, proto: onnx.ModelProto, taken: bytes, nested: bool, compiler: _Compiler) -> None:
         self.proto = proto
+        self._nested = nested
         self._compiler = compiler
         self.model = load_model(self.proto, memory=borrow)
         positions = {
@@ -177,7 +179,8 @@ class _Graph:
         self.taken = {node for node, i in self.index.items() if taken[i]}
         self.facts: Facts = infer_facts(self.model, compiler.registry)
         self.reasons: dict[ir.Node, str] = {}
-        self._claims = Claims(Semantics(self.model, compiler.registry), self.facts)
+        self._semantics = Semantics(self.model, compiler.registry)
+        self._claims = Claims(self._semantics, self.facts)
         self._compiled: dict[frozenset[ir.Node], Compiled] = {}
 
     def compile_groups(self) -> list[Partition]:
@@ -186,6 +189,11 @@ class _Graph:
             reason = self._claim(node)
             if reason is not None:
                 self.reasons[node] = reason
+        for group in self._groups():
+            if group.kind != "native":
+                continue
+            if self._nested and not is_worthwhile_in_body(group, self.facts, self._semantics):
+                self.reasons |= dict.fromkeys(group.nodes, NO_GAIN)
         for _ in range(MAX_ROUNDS):
             groups = self._capped([g for g in self._groups() if g.kind == "native"])
             failed = [g for g in groups if not self._compile(g)]
@@ -226,7 +234,7 @@ class _Graph:
         try:
             compiled, unplaced = self._compiler(proto)
         except AscendError as error:
-            self.reasons |= dict.fromkeys(group.nodes, f"{error.code}: {error.text}")
+            self.reasons |= dict.fromkeys(group.nodes, error.line)
             return False
         except Exception as error:
             self.reasons |= dict.fromkeys(group.nodes, f"E19999: {type(error).__name__}: {error}")

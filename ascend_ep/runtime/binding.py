@@ -69,6 +69,10 @@ class Model:
         self.where = where
         self._keep = keep
 
+    def inner(self, pointer: Any) -> Model:
+        """A model that lives as long as this one."""
+        return Model(pointer, self.where, self)
+
     def verify_weights(self) -> None:
         """Compares every weight with its digest. Raises AscendError E40004 when one was changed."""
         status = new_status()

@@ -54,6 +54,12 @@ class Bundle:
         self._indices = self._section(lib.ASC_SEC_INDICES, "uint32_t")
         self._dims = self._section(lib.ASC_SEC_DIMS, "asc_dim")
 
+    @cached_property
+    def apart(self) -> Bundle | None:
+        """The plan for sizes that contradict the names of dims, if there is one."""
+        pointer = lib.asc_model_apart(self.model.pointer)
+        return None if pointer == ffi.NULL else Bundle(self.model.inner(pointer))
+
     def _section(self, kind: int, ctype: str) -> Any:
         """The elements of a section as a C array that len() and iteration know."""
         count = ffi.new("uint64_t *")

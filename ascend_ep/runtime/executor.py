@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from ._call import Call
 from .binding import ffi
 from .bundle import Bundle
 from .bundle_records import Edge
+from .contradictions import Contradictions
 from .element_types import BFLOAT16, numpy_dtype, type_name
 from .host_partition import HostPartition
 from .native_partition import NativePartition
@@ -38,6 +40,11 @@ class Executor:
         self._args = {e.index: _node_arg(bundle, e) for e in bundle.edges}
         self.input_args = [self._args[e.index] for e in self.inputs]
         self.output_args = [self._args[e.index] for e in self.outputs]
+        self._session_options = session_options
+        self._num_threads = num_threads
+        self._contradiction = Contradictions(bundle, self.inputs)
+        self._apart: Executor | None = None
+        self._lock = threading.Lock()
         self._names = [e.name for e in self.outputs]
         self.output_at = {e.name: i for i, e in enumerate(self.outputs)}
         self.partitions: list[NativePartition | HostPartition] = [
@@ -46,6 +53,12 @@ class Executor:
             else HostPartition(bundle, p, session_options, num_threads)
             for p in bundle.partitions
         ]
+        self._fed = [e.index for e in self.inputs]
+        #: each partition with the edges that it reads and the numbers of those that it writes
+        self._steps = [
+            (made, [bundle.edges[i] for i in p.inputs], p.outputs)
+            for made, p in zip(self.partitions, bundle.partitions, strict=True)
+        ]
         self._profile = profile
         self._whole = self._single_native()
         at = {e.index: i for i, e in enumerate(self.inputs)}
@@ -53,6 +66,8 @@ class Executor:
         self._order = [at[i] for i in self.bundle.partitions[0].inputs] if self._whole else []
         #: the run of the shapes seen last
         self._call: Call | None = None
+        #: of the inputs seen last, which could be taken as they were, name, type and shape
+        self._taken: list[tuple[str, np.dtype[Any], tuple[int, ...]]] = []
 
     def _single_native(self) -> NativePartition | None:
         """The only partition, when it is native and its rim is the model's, with inputs in any order: then a
@@ -64,21 +79,23 @@ class Executor:
         outs = [e.index for e in self.outputs] == list(info.outputs)
         return only if ins and outs and isinstance(only, NativePartition) else None
 
+    def _without_names(self) -> Executor:
+        """What runs inputs whose sizes contradict names."""
+        with self._lock:
+            if self._apart is None:
+                apart = self.bundle.apart
+                assert apart is not None
+                self._apart = Executor(apart, self._session_options, self._profile, self._num_threads)
+        return self._apart
+
     def run(self, names: Sequence[str] | None, given: Mapping[str, Any], run_options: Any) -> list[Any]:
         """The named outputs, or all, as new arrays."""
         if self._call is not None and run_options is None:
             results: list[Any] | None = self._call.run(given)
             if results is not None:
                 return self._select(names, results) if names else results
-        whole = self._whole
-        if whole is None or run_options is not None:
-            return self._select(names, self._run_partitions(self._normalise(given), run_options))
-        arrays = self._ordered(given)
-        bound = whole.bind(tuple([a.shape for a in arrays]))
-        self._call = bound.call
-        raw, shown = whole.allocate(bound)
-        whole.execute(bound, arrays, raw)
-        return self._select(names, shown)
+        arrays = self._normalise(given)
+        return self._select(names, self._run_arrays(arrays, {}, run_options))
 
     def run_bound(self, given: Mapping[str, Any], places: list[Array | None]) -> list[Any] | None:
         """As `run_into` in one call: all outputs, those with a place written there; None when this needs more
@@ -97,21 +114,34 @@ class Executor:
 
         Raises AscendError E40007 when an output has another shape or type than its target.
         """
-        whole = self._whole
-        if whole is None or run_options is not None:
-            results = self._run_partitions(self._normalise(given), run_options)
-        else:
-            arrays = self._ordered(given)
-            bound = whole.bind(tuple(a.shape for a in arrays))
-            self._call = bound.call
-            raw, results = whole.allocate(bound)
-            for i, edge in enumerate(self.outputs):
-                target = targets.get(edge.name)
-                if target is not None and _writable(target, results[i]):
-                    raw[i], results[i] = target.view(raw[i].dtype), target
-            whole.execute(bound, arrays, raw)
+        arrays = self._normalise(given)
+        results = self._run_arrays(arrays, targets, run_options)
         self._select(list(targets), results)
         return {name: self._store(name, results[self.output_at[name]], targets[name]) for name in targets}
+
+    def _run_arrays(
+        self, arrays: Sequence[Any], targets: Mapping[str, Array | None], run_options: Any
+    ) -> list[Any]:
+        """All outputs for inputs that are checked; with one call, those whose target has room for them are
+        written there."""
+        against = self._contradiction(arrays)
+        if against is not None:
+            results = self._without_names()._run_arrays(arrays, targets, run_options)
+            against.say()
+            return results
+        whole = self._whole
+        if whole is None or run_options is not None:
+            return self._run_partitions(arrays, run_options)
+        arrays = [arrays[i] for i in self._order]
+        bound = whole.bind(tuple([a.shape for a in arrays]))
+        self._call = bound.call
+        raw, results = whole.allocate(bound)
+        for i, edge in enumerate(self.outputs) if targets else ():
+            target = targets.get(edge.name)
+            if target is not None and _writable(target, results[i]):
+                raw[i], results[i] = target.view(raw[i].dtype), target
+        whole.execute(bound, arrays, raw)
+        return results
 
     def _store(self, name: str, result: Any, target: Array | None) -> Any:
         if target is None or target is result:
@@ -127,12 +157,33 @@ class Executor:
         np.copyto(target, result)
         return target
 
-    def _ordered(self, given: Mapping[str, Any]) -> list[Any]:
-        """The inputs of the only partition."""
-        arrays = self._normalise(given)
-        return [arrays[i] for i in self._order]
-
     def _normalise(self, given: Mapping[str, Any]) -> list[Any]:
+        """The inputs in order, checked and brought into the form that native code reads."""
+        arrays = self._as_before(given)
+        if arrays is None:
+            arrays = self._checked(given)
+            pairs = zip(self.inputs, arrays, strict=True)
+            same = all(type(a) is np.ndarray and given.get(e.name) is a for e, a in pairs)
+            names = [e.name for e in self.inputs]
+            self._taken = [(n, a.dtype, a.shape) for n, a in zip(names, arrays, strict=True)] if same else []
+        return arrays
+
+    def _as_before(self, given: Mapping[str, Any]) -> list[Any] | None:
+        """Inputs of the types and shapes seen last, which need no look at the rest; else None."""
+        taken = self._taken
+        if not taken or type(given) is not dict or len(given) != len(taken):
+            return None
+        arrays = []
+        for name, dtype, shape in taken:
+            value = given.get(name)
+            if type(value) is not np.ndarray or value.shape != shape or value.dtype != dtype:
+                return None
+            if value.flags.num & feed.CARRAY != feed.CARRAY:
+                return None
+            arrays.append(value)
+        return arrays
+
+    def _checked(self, given: Mapping[str, Any]) -> list[Any]:
         if self.bundle.profiles and SHAPE_DATA in given:
             given = with_profile(given, self.bundle, self.where)
         feed.check_names(given, self.inputs, self.where)
@@ -143,22 +194,21 @@ class Executor:
 
     def _run_partitions(self, arrays: Sequence[Any], run_options: Any) -> list[Any]:
         """Partition after partition; the values between them are kept until the end of the run."""
-        edges, profile = self.bundle.edges, self._profile
-        values: dict[int, Any] = {e.index: a for e, a in zip(self.inputs, arrays, strict=True)}
+        profile = self._profile
+        values: dict[int, Any] = dict(zip(self._fed, arrays, strict=True))
         start = profile.now() if profile else 0
-        for info, partition in zip(self.bundle.partitions, self.partitions, strict=True):
+        for partition, read, written in self._steps:
             if run_options is not None and run_options.terminate:
                 why, fix = "the run was terminated by its run options", "Set terminate to False to run again."
                 raise AscendError("E40011", why, where=self.where, fix=fix)
             began = profile.now() if profile else 0
-            ins = [(edges[i], values[i]) for i in info.inputs]
             if isinstance(partition, NativePartition):
-                outs = self._run_native(partition, ins)
+                outs = self._run_native(partition, [(edge, values[edge.index]) for edge in read])
             else:
-                outs = partition.run([_shown(value, edge) for edge, value in ins], run_options)
+                outs = partition.run([_shown(values[edge.index], edge) for edge in read], run_options)
             if profile:
                 profile.partition(partition.name, began)
-            values.update(zip(info.outputs, outs, strict=True))
+            values.update(zip(written, outs, strict=True))
         if profile:
             profile.model(start)
         return [_shown(values[e.index], e) for e in self.outputs]

@@ -31,7 +31,7 @@ class HostSession:
     def run(self, names: Sequence[str] | None, feed: Mapping[str, Any], run_options: Any = None) -> list[Any]:
         """As onnxruntime's `run`. Raises what that raises, and AscendError E40010 for a value that is no
         tensor beside one of a type that numpy lacks."""
-        given = {name: _plain(value) for name, value in feed.items()}
+        given = {n: v if type(v) is np.ndarray else _plain(v) for n, v in feed.items()}
         if not self._extended:
             results: list[Any] = self.session.run(names, given, run_options)
             return results

@@ -152,7 +152,7 @@ class RunOptions:
 
 def for_host(options: Any) -> Any:
     """onnxruntime's own object for our options or theirs; None stays None."""
-    return options.for_host() if isinstance(options, SessionOptions | RunOptions) else options
+    return options.for_host() if isinstance(options, (SessionOptions, RunOptions)) else options
 
 
 @dataclass(frozen=True)

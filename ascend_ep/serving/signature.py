@@ -42,17 +42,16 @@ class Signature:
         )
 
     def check(self, given: dict[str, Array]) -> None:
-        """Raises AscendError E50004 unless these are the inputs, in type, rank and sizes, equal names having
-        equal sizes."""
+        """Raises AscendError E50004 unless these are the inputs, in type, rank and fixed sizes. Whether
+        sizes of one name may differ, the model says."""
         if len(given) != len(self.inputs):
             self._refuse_names(given)
-        sizes: dict[str, int] = {}
         for spec in self.inputs:
             array = given.get(spec.name)
             if array is None:
                 self._refuse_names(given)
             elif array.shape != spec.dims or array.dtype != DTYPES[spec.datatype]:
-                _check_tensor(spec, array, sizes)
+                _check_tensor(spec, array)
 
     def check_outputs(self, names: Sequence[str]) -> None:
         """Raises AscendError E50004 for a name that is no output, or is there twice."""
@@ -77,19 +76,13 @@ def _spec(arg: Any, where: str) -> TensorSpec:
     return TensorSpec(arg.name, datatype_of(arg.type, arg.name, where), dims)
 
 
-def _check_tensor(spec: TensorSpec, array: Array, sizes: dict[str, int]) -> None:
+def _check_tensor(spec: TensorSpec, array: Array) -> None:
     if array.dtype != DTYPES[spec.datatype] and not (spec.datatype == BYTES and array.dtype.kind in "OSU"):
         raise AscendError("E50004", spec.name, f"the model takes {spec.datatype}; {_named(array)} was sent")
     if len(array.shape) != len(spec.dims):
         raise AscendError("E50004", spec.name, _takes(spec, array))
-    for dim, size in zip(spec.dims, array.shape, strict=True):
-        if isinstance(dim, int):
-            if dim != size:
-                raise AscendError("E50004", spec.name, _takes(spec, array))
-        elif sizes.setdefault(dim, size) != size and dim.isidentifier():
-            raise AscendError(
-                "E50004", spec.name, f"{_takes(spec, array)}, and [{dim}] is {sizes[dim]} elsewhere"
-            )
+    if any(isinstance(dim, int) and dim != size for dim, size in zip(spec.dims, array.shape, strict=True)):
+        raise AscendError("E50004", spec.name, _takes(spec, array))
 
 
 def _named(array: Array) -> str:

@@ -118,6 +118,15 @@ int32_t asc_bound_make(asc_model *model, uint32_t partition, const asc_tensor *i
     return code;
 }
 
+void asc_caches_free(asc_model *model) {
+    for (uint32_t i = 0; model->caches && i < asc_plan_n_partitions(&model->plan); i++)
+        for (asc_bound *b = model->caches[i].first, *next; b; b = next) {
+            next = b->next;
+            asc_bound_free(b);
+        }
+    free(model->caches);
+}
+
 static int32_t check_request(const asc_model *model, uint32_t partition, const asc_tensor *inputs, uint32_t n_inputs,
                              asc_status *status) {
     const asc_plan *plan = &model->plan;
@@ -186,13 +195,20 @@ int32_t asc_bind(asc_model *model, uint32_t partition, const asc_tensor *inputs,
     *out = NULL;
     int32_t code = check_request(model, partition, inputs, n_inputs, status);
     if (code != ASC_OK) return code;
-    partition = asc_model_partition_in_use(model, partition);
-    asc_bound_cache *cache = &model->caches[partition];
+    uint32_t used = asc_model_partition_in_use(model, partition);
+    asc_bound_cache *cache = &model->caches[used];
     pthread_mutex_lock(&model->lock);
     asc_bound *b = find_cached(cache, inputs), *made = NULL, *spare = NULL;
     pthread_mutex_unlock(&model->lock);
     if (!b) {
-        code = asc_bound_make(model, partition, inputs, &made, status);
+        asc_status why;
+        uint32_t apart = asc_apart_partition(model, partition, inputs, &why);
+        if (apart != ASC_NONE) {
+            code = asc_bind(model->apart, apart, inputs, n_inputs, out, status);
+            if (code == ASC_OK) asc_model_say_apart(model, &why);
+            return code;
+        }
+        code = asc_bound_make(model, used, inputs, &made, status);
         if (code != ASC_OK) return code;
         pthread_mutex_lock(&model->lock);
         b = find_cached(cache, inputs); /* another thread may have been faster */

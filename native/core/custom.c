@@ -85,7 +85,7 @@ static int32_t check_arity(const asc_call *call, const asc_custom_op *op) {
 int32_t asc_custom_prepare(asc_call *call) {
     const asc_custom_op *op = call->native;
     asc_tensor in[ASC_MAX_OPERANDS], out[MAX_CUSTOM_OUTPUTS];
-    char error[256] = "";
+    char error[384] = "";
     int32_t code = check_arity(call, op);
     if (code != ASC_OK) return code;
     memset(out, 0, sizeof out);
@@ -124,7 +124,7 @@ static void run_parallel(const asc_custom_call *call, int64_t n_chunks, void (*f
 }
 
 int32_t asc_custom_run(const asc_call *call) {
-    char error[256] = "";
+    char error[384] = "";
     asc_custom_call c = call_of(call, call->out, error, sizeof error);
     c.parallel = run_parallel;
     if (((const asc_custom_op *)call->native)->compute(&c) == 0) return ASC_OK;

@@ -42,7 +42,7 @@ static int32_t open_parts(asc_model *m, const char *path, const asc_options *o, 
     if (code != ASC_OK) return code;
     log_fallbacks(m);
     m->caches = calloc(asc_plan_n_partitions(&m->plan) + 1, sizeof *m->caches);
-    return m->caches ? ASC_OK : asc_fail(status, ASC_E_MEMORY, "no memory for the model");
+    return m->caches ? asc_apart_open(m, status) : asc_fail(status, ASC_E_MEMORY, "no memory for the model");
 }
 
 struct asc_image {
@@ -139,18 +139,15 @@ int32_t asc_image_open(asc_image *image, const asc_options *options, asc_model *
 }
 
 asc_model *asc_model_retain(asc_model *model) {
-    atomic_fetch_add_explicit(&model->references, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(model->owner ? &model->owner->references : &model->references, 1, memory_order_relaxed);
     return model;
 }
 
 void asc_model_release(asc_model *m) {
+    if (m && m->owner) m = m->owner;
     if (!m || atomic_fetch_sub_explicit(&m->references, 1, memory_order_acq_rel) != 1) return;
-    for (uint32_t i = 0; m->caches && i < asc_plan_n_partitions(&m->plan); i++)
-        for (asc_bound *b = m->caches[i].first, *next; b; b = next) {
-            next = b->next;
-            asc_bound_free(b);
-        }
-    free(m->caches);
+    asc_apart_free(m);
+    asc_caches_free(m);
     asc_libraries_close(m->libraries, asc_plan_n_natives(&m->plan));
     asc_weights_free(m);
     asc_plan_free(&m->plan);

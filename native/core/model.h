@@ -34,6 +34,10 @@ struct asc_model {
     const void **weights;    /* per weight: its bytes */
     pthread_mutex_t lock;    /* of the caches */
     asc_bound_cache *caches; /* per partition */
+    asc_model *apart;        /* made without the names of dims; NULL: there is none */
+    asc_model *owner;        /* of such a model, the one that it belongs to, which counts its references */
+    uint32_t *stands_in;     /* per partition: that of `apart` with the same rim, or ASC_NONE */
+    _Atomic int32_t said_apart;
 };
 
 /* Where a value's bytes lie during a run, and from which instruction to which they are in use. */
@@ -94,12 +98,19 @@ int32_t asc_weight_files_open(asc_region *region, const asc_plan *plan, const ch
                               asc_status *status);
 uint64_t asc_weight_file_room(const asc_weight_file *file);
 
+/* Opens the plan without names, once everything else of `model` is there. */
+int32_t asc_apart_open(asc_model *model, asc_status *status);
+void asc_apart_free(asc_model *model);
+/* The partition of model->apart to bind these inputs with, as they contradict names; or ASC_NONE. */
+uint32_t asc_apart_partition(const asc_model *model, uint32_t partition, const asc_tensor *inputs, asc_status *why);
+
 void asc_model_log(const asc_model *model, int32_t level, const char *text);
 
 /* Resolves a partition at these dims: symbols, value shapes, arena, prepared calls. */
 int32_t asc_bound_make(asc_model *model, uint32_t partition, const asc_tensor *inputs, asc_bound **out,
                        asc_status *status);
 void asc_bound_free(asc_bound *bound);
+void asc_caches_free(asc_model *model);
 void asc_contexts_free(asc_bound *bound);
 
 /* The steps of asc_bound_make, each on the results of the one before. */

@@ -27,7 +27,7 @@
 #define ASC_MAX_WEIGHT_FILES (1u << 14) /* each takes two of the 65530 mappings that a process may have */
 #define ASC_MAX_WEIGHT_FILE_BYTES (1ull << 46)
 
-#define ASC_SECTION_KINDS (ASC_SEC_AGREEMENTS + 1)
+#define ASC_SECTION_KINDS (ASC_SEC_APART_HOST + 1)
 
 typedef struct asc_table {
     const void *data;

@@ -154,6 +154,10 @@ typedef struct asc_plan_header {
 #define ASC_SEC_PROFILES 15     /* asc_profile_size */
 #define ASC_SEC_WEIGHT_FILES 16 /* asc_weight_file */
 #define ASC_SEC_AGREEMENTS 17   /* asc_agreement */
+/* The same model for sizes that contradict the names of dims or the agreements: bytes, a PLAN partition of its own that
+ * has the weights and native code of this one, but no samples; and the ONNX models of its host partitions. */
+#define ASC_SEC_APART 18
+#define ASC_SEC_APART_HOST 19
 
 typedef struct asc_section {
     uint32_t kind;
@@ -424,8 +428,18 @@ ASC_API int32_t asc_model_native_loaded(const asc_model *model, uint32_t index);
  * itself; ASC_NONE when there is no such partition. */
 ASC_API uint32_t asc_model_partition_in_use(const asc_model *model, uint32_t partition);
 
+/* The model made without the names of dims (ASC_SEC_APART), or NULL. It lives as long as the first. */
+ASC_API asc_model *asc_model_apart(const asc_model *model);
+/* Whether tensors of these shapes, the model's inputs in the order of their edges, have one size for each name and keep
+ * the agreements; if not, `why` says what doesn't. Inputs of another rank contradict nothing. */
+ASC_API int32_t asc_model_names_hold(const asc_model *model, const asc_tensor *inputs, uint32_t n_inputs,
+                                     asc_status *why);
+/* Logs, once in the life of a model, that the one made without names ran for it, and why. */
+ASC_API void asc_model_say_apart(asc_model *model, const asc_status *why);
+
 /* Resolves a partition for the dims and dtypes of these inputs (data is not read) and returns a
- * reference; the same shapes give the same asc_bound while it stays cached. */
+ * reference; the same shapes give the same asc_bound while it stays cached. Shapes that contradict names of dims
+ * or agreements are bound by the partition of asc_model_apart() with the same inputs and outputs, if it has one. */
 ASC_API int32_t asc_bind(asc_model *model, uint32_t partition, const asc_tensor *inputs, uint32_t n_inputs,
                          asc_bound **out, asc_status *status);
 ASC_API void asc_bound_release(asc_bound *bound);

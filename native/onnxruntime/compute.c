@@ -93,12 +93,32 @@ static ort_status *make_outputs(const compute *self, const asc_bound *bound, ort
     return NULL;
 }
 
+/* Whether the inputs have the ranks and the fixed dims that the graph declares of these values. onnxruntime itself
+ * holds a model's inputs to them, but not those of a Loop's body. */
+static int are_as_declared(const compute *self, const asc_tensor *inputs) {
+    uint64_t n;
+    const asc_partition *p =
+        (const asc_partition *)asc_model_section(self->model, ASC_SEC_PARTITIONS, &n) + self->partition;
+    const uint32_t *indices = asc_model_section(self->model, ASC_SEC_INDICES, &n);
+    const asc_edge *edges = asc_model_section(self->model, ASC_SEC_EDGES, &n);
+    const asc_dim *dims = asc_model_section(self->model, ASC_SEC_DIMS, &n);
+    for (uint32_t i = 0; i < self->n_inputs; i++) {
+        const asc_edge *edge = &edges[indices[p->first_input + 2 * i]];
+        if (inputs[i].rank != edge->rank) return 0;
+        for (int32_t d = 0; d < inputs[i].rank; d++) {
+            const asc_dim *dim = &dims[indices[edge->first_dim + (uint32_t)d]];
+            if (dim->op == ASC_DIM_CONST && dim->value != inputs[i].dims[d]) return 0;
+        }
+    }
+    return 1;
+}
+
 static ort_status *run_with(const compute *self, ort_kernel_context *context, const operands *o) {
     asc_status result = {.code = ASC_OK, .node = -1};
     asc_bound *bound = NULL;
     TRY(read_inputs(self, context, o));
     if (asc_bind(self->model, self->partition, o->in, self->n_inputs, &bound, &result) != ASC_OK)
-        return fail_status(&result, NULL);
+        return are_as_declared(self, o->in) ? fail_status(&result, NULL) : fail_provider(&result);
     ort_status *status = make_outputs(self, bound, context, o);
     if (!status && asc_execute(bound, o->in_data, o->out_data, NULL, &result) != ASC_OK)
         status = fail_status(&result, NULL);

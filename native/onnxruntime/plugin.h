@@ -40,6 +40,8 @@ ort_status *fail(int32_t ort_code, const char *text, const char *detail);
 ort_status *fail_memory(void);
 /* From a native status; `where` names the node or file and may be NULL. */
 ort_status *fail_status(const asc_status *status, const char *where);
+/* The same as the provider's own failure: onnxruntime's Python runs the model again on the next providers. */
+ort_status *fail_provider(const asc_status *status);
 
 /* ---- options.c: provider options, checked against the table of known names. */
 typedef struct ep_option {

@@ -46,7 +46,7 @@ typedef struct ort_memory_info ort_memory_info;
 typedef struct ort_allocator ort_allocator;
 
 /* Values of onnxruntime's enumerations. Element types are those of ONNX. */
-enum { ORT_FAIL = 1, ORT_INVALID_ARGUMENT = 2, ORT_NO_SUCH_FILE = 3, ORT_NOT_IMPLEMENTED = 9 };
+enum { ORT_FAIL = 1, ORT_INVALID_ARGUMENT = 2, ORT_NO_SUCH_FILE = 3, ORT_NOT_IMPLEMENTED = 9, ORT_EP_FAIL = 11 };
 enum { ORT_LOG_VERBOSE = 0, ORT_LOG_INFO = 1, ORT_LOG_WARNING = 2, ORT_LOG_ERROR = 3 };
 enum { ORT_DEVICE_CPU = 0, ORT_DEVICE_NPU = 2 };
 enum { ORT_KIND_TENSOR = 1 };

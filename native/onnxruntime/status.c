@@ -24,7 +24,7 @@ static int32_t ort_code_of(int32_t code) {
     }
 }
 
-ort_status *fail_status(const asc_status *status, const char *where) {
+static ort_status *fail_coded(int32_t ort_code, const asc_status *status, const char *where) {
     char message[1024] = "";
     int coded = status->text[0] == 'E' && status->text[1] >= '0' && status->text[1] <= '9';
     if (!coded) {
@@ -42,5 +42,13 @@ ort_status *fail_status(const asc_status *status, const char *where) {
         text_add(message, sizeof message, "': ");
     }
     text_add(message, sizeof message, status->text);
-    return fail(ort_code_of(status->code), message, NULL);
+    return fail(ort_code, message, NULL);
+}
+
+ort_status *fail_status(const asc_status *status, const char *where) {
+    return fail_coded(ort_code_of(status->code), status, where);
+}
+
+ort_status *fail_provider(const asc_status *status) {
+    return fail_coded(ORT_EP_FAIL, status, NULL);
 }

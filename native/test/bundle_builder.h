@@ -7,7 +7,7 @@
 
 #include "ascend_rt.h"
 
-#define BB_KINDS (ASC_SEC_AGREEMENTS + 1)
+#define BB_KINDS (ASC_SEC_APART_HOST + 1)
 #define BB_N(...) (sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
 #define BB_LIST(...) ((const uint32_t[]){__VA_ARGS__}), BB_N(__VA_ARGS__) /* an array of indices and its length */
 #define BB_NOTHING NULL, 0

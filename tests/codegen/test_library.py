@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ascend_ep.compiler.codegen import compilers
+from ascend_ep.compiler.codegen.assembly import assemble
 from ascend_ep.compiler.codegen.generate import (
     InputType,
     NotGenerated,
@@ -21,7 +22,8 @@ from ascend_ep.compiler.codegen.generate import (
     generate_c,
     symbol_of,
 )
-from ascend_ep.compiler.codegen.library import CompiledLibrary, compile_library
+from ascend_ep.compiler.codegen.leading import Form
+from ascend_ep.compiler.codegen.library import CompiledLibrary, compile_assembly, compile_library
 from ascend_ep.compiler.codegen.run import run_library
 from ascend_ep.compiler.codegen.search import candidates, known_schedule, search
 from ascend_ep.compiler.codegen.session import TensorSpec, library_session
@@ -97,7 +99,10 @@ def test_sizes_that_do_not_fit_are_refused() -> None:
     add = Apply("add", (X, Input("y")))
     text = generate_c("Add2", program(add), ["x", "y"], [InputType(1, ("n",)), InputType(1, ("n",))], [1])
     made = compile_library(text)
-    with pytest.raises(AscendError, match="dimension 0 of input 1 does not fit"):
+    with pytest.raises(
+        AscendError,
+        match="dimension -1 of input 1 does not fit: it must be as long as dimension -1 of input 0",
+    ):
         run_library(made.path, "Add2", [np.zeros(3, np.float32), np.zeros(4, np.float32)])
     with pytest.raises(AscendError, match="float32 of rank 1"):
         run_library(made.path, "Add2", [np.zeros(3, np.float32), np.zeros(3, np.float64)])
@@ -161,6 +166,15 @@ def test_what_has_no_code_says_why(value: Expression, reason: str | None) -> Non
 )
 def test_hostile_names_compile_and_run(name: str) -> None:
     made = compile_library(source(name, SWISH))
+    x = np.linspace(-3, 3, 40, dtype=np.float32).reshape(2, 20)
+    (found,) = run_library(made.path, name, [x])
+    np.testing.assert_allclose(found, x / (1 + np.exp(-x)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["exp", "parts", "infer", "main", "a*/b", 'q"); abort(); ("', "数学", ""])
+def test_assemblies_of_hostile_names(name: str) -> None:
+    """The aot function has the operator's name."""
+    made = assembled(source(name, SWISH))
     x = np.linspace(-3, 3, 40, dtype=np.float32).reshape(2, 20)
     (found,) = run_library(made.path, name, [x])
     np.testing.assert_allclose(found, x / (1 + np.exp(-x)), rtol=1e-6)
@@ -251,8 +265,14 @@ def aot_call(made: CompiledLibrary, arrays: list[np.ndarray], types: list[bytes]
     return int(function(n, params, ranks, pointers, names, None, None))
 
 
+def assembled(part: Source) -> CompiledLibrary:
+    """The library of one part, of x [n, m] float32."""
+    form = Form((InputType(1, ("n", "m")),), (2,))
+    return compile_assembly(assemble(form, ["x"], [(part, [1], [1])], [{1}]))
+
+
 def test_the_aot_function() -> None:
-    made = compile_library(source("Aot", SOFTMAX))
+    made = assembled(source("Aot", SOFTMAX))
     x = np.random.default_rng(0).standard_normal((3, 50), np.float32)
     y = np.zeros_like(x)
     assert aot_call(made, [x, y], [b"float32", b"float"]) == 0

@@ -91,6 +91,21 @@ g (float[2,8] x, int64 times) => (float[k] y) {
 }
 """
 
+SQUEEZED = """
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[n,4,3] x) => (float[a,b] y)
+<int64[1] zero = {0}, int64[1] one = {1}, float[3,2] w = {1, 2, 3, 4, 5, 6}> {
+    shape = Shape(x)
+    rows = Gather(shape, zero)
+    single = Equal(rows, one)
+    s = If (single) <
+        then_branch = flat () => (a) { a = Squeeze(x, zero) },
+        else_branch = same () => (b) { b = Identity(x) }
+    >
+    y = Gemm(s, w)
+}
+"""
+
 
 def converted(text: str) -> tuple[onnx.ModelProto, Conversion]:
     model = onnx.parser.parse_model(text)
@@ -163,3 +178,18 @@ def test_a_value_of_another_rank_after_every_step_stays_on_the_host() -> None:
     x = np.random.default_rng(0).standard_normal((2, 8)).astype(np.float32)
     for times in (0, 2):
         check(model, conversion, {"x": x, "times": np.array(times)})
+
+
+def test_a_squeeze_that_later_nodes_need_is_native() -> None:
+    """No run with other sizes gets to its end in onnxruntime; here it is refused before it starts."""
+    model, conversion = converted(SQUEEZED)
+    assert [r for r in conversion.partition_table if r.target != "AscendEP"] == []
+    own = ascend_ep.InferenceSession(conversion.to_bytes())
+    source = model.SerializeToString()
+    cpu = onnxruntime.InferenceSession(source, providers=["CPUExecutionProvider"])
+    x = np.random.default_rng(0).standard_normal((2, 4, 3)).astype(np.float32)
+    np.testing.assert_allclose(own.run(None, {"x": x[:1]})[0], cpu.run(None, {"x": x[:1]})[0], rtol=1e-5)
+    with pytest.raises(Exception, match="Gemm"):
+        cpu.run(None, {"x": x})
+    with pytest.raises(ascend_ep.AscendError, match=r"input \[x\] .* must be 1"):
+        own.run(None, {"x": x})

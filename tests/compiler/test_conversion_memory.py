@@ -66,6 +66,23 @@ def test_large_activations(tmp_path: Path) -> None:
     assert "--self_check=1" in said
 
 
+@pytest.mark.parametrize("shared", ["Identity(w)", "Transpose(w)", "Relu(w)", "Reshape(w, s)"])
+def test_a_weight_that_many_layers_share(tmp_path: Path, shared: str) -> None:
+    """Each layer has a node that copies, turns or changes the one weight, as exporters write it."""
+    layers, size = 80, 1024  # 4 MB each: 320 MB of copies
+    weight = np.random.default_rng(0).standard_normal((size, size)).astype(np.float32) / 32
+    nodes = " ".join(f"w{i} = {shared} x{i + 1} = MatMul(x{i}, w{i})" for i in range(layers))
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["": 17]> g (float[1,{size}] x0) => (float[1,{size}] x{layers})
+        <int64[2] s = {{{size}, -1}}> {{ {nodes} }}"""
+    )
+    model.graph.initializer.append(onnx.numpy_helper.from_array(weight, "w"))
+    path = tmp_path / "m.onnx"
+    onnx.save(model, path)
+    ours, _ = peak(CONVERT, str(path), str(tmp_path / "m"))
+    assert ours <= 300  # 80 MB of libraries, the file, its weight and another copy
+
+
 @pytest.mark.parametrize("limit", ["SMALL_NODES", "SMALL_WEIGHTS", "SMALL_BYTES", "SMALL_SECONDS"])
 def test_what_is_left_out_is_said(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """And with --self_check=1 nothing is."""

@@ -102,3 +102,46 @@ def test_wrong_shapes_inside_are_forgotten(result: str, monkeypatch: pytest.Monk
     source.graph.output[0].type.tensor_type.ClearField("shape")
     x = np.random.default_rng(0).standard_normal((2, 6)).astype(np.float32)
     assert operators(source, {"x": x}, monkeypatch)["If"] == 0
+
+
+#: `x.squeeze(0)` of x [n,4,3] as torch.onnx.export writes it, and what follows
+SQUEEZED = """
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[n,4,3] x, bool given) => (y)
+    <int64[1] zero = {0}, int64[1] one = {1}, float[2,3] w = {1, 2, 3, 4, 5, 6}> {
+    shape = Shape(x)
+    rows = Gather(shape, zero)
+    single = Equal(rows, NUMBER)
+    s = If (single) <
+        then_branch = flat () => (a) { a = Squeeze(x, zero) },
+        else_branch = same () => (b) { b = Identity(x) }
+    >
+    FOLLOWS
+}
+"""
+#: ... which one rank fits, which both do, or which may not run
+FOLLOWING = {
+    "y = Gemm<transB = 1>(s, w)": 0,
+    "t = Neg(s) y = Gemm<transB = 1>(t, w)": 0,
+    "y = Neg(s)": 1,
+    "t = Unsqueeze(s, zero) y = ReduceSum<keepdims = 0>(t, one)": 1,
+    "y = If (given) <then_branch = p () => (c) { c = Gemm<transB = 1>(s, w) },"
+    " else_branch = q () => (d) { d = Neg(w) }>": 2,
+}
+
+
+@pytest.mark.parametrize("follows", FOLLOWING)
+def test_a_squeeze_that_later_nodes_need(follows: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = onnx.parser.parse_model(SQUEEZED.replace("NUMBER", "one").replace("FOLLOWS", follows))
+    x = np.random.default_rng(0).standard_normal((1, 4, 3)).astype(np.float32)
+    left = operators(source, {"x": x, "given": np.array(True)}, monkeypatch)
+    assert left["If"] == FOLLOWING[follows]
+
+
+def test_another_size_than_one_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing would say at run that the size is another."""
+    text = SQUEEZED.replace("NUMBER", "two").replace("<int64[1] zero", "<int64[1] two = {2}, int64[1] zero")
+    source = onnx.parser.parse_model(text.replace("FOLLOWS", "y = Gemm<transB = 1>(s, w)"))
+    monkeypatch.setenv("ASCEND_EP_VERIFY", "1")
+    simplified = run_passes(load_model(source), Registry(), fusing=False)
+    assert sum(node.op_type == "If" for node in simplified.graph) == 1

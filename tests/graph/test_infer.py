@@ -336,16 +336,15 @@ def test_hostile_shape_arithmetic_ends() -> None:
     assert infer(nodes, {"x": ["N", "S", "P"]}, "y").dims is not None
 
 
-def test_declared_results_give_the_shape_of_what_they_are_made_of() -> None:
-    """A sum over axes that are an input, before a root: the root's declared shape is the sum's."""
+def test_declared_results_give_the_rank_of_what_they_are_made_of() -> None:
+    """A sum over axes that are an input, before a root: the rank declared of the root is the sum's, its size
+    is nobody's."""
     nodes = [node("ReduceSum", ["x", "axes"], ["s"], keepdims=0), node("Sqrt", ["s"], ["y"])]
     inputs = [
         helper.make_tensor_value_info("x", FLOAT, [3, 4]),
         helper.make_tensor_value_info("axes", INT64, [1]),
     ]
-    for dims, wanted in (([4], (4,)), (["n"], None)):
-        outputs = [helper.make_tensor_value_info("y", FLOAT, dims)]
-        graph = helper.make_graph(nodes, "g", inputs, outputs)
-        model = load_model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)]))
-        facts = infer_facts(model)
-        assert facts[model.graph.node(0).outputs[0]].static_dims == wanted
+    outputs = [helper.make_tensor_value_info("y", FLOAT, [4])]
+    graph = helper.make_graph(nodes, "g", inputs, outputs)
+    model = load_model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)]))
+    assert str(infer_facts(model)[model.graph.node(0).outputs[0]]) == "FLOAT[s:0]"

@@ -76,6 +76,16 @@ def test_one_axis(isa, kernel, stride, dilation, pad, group) -> None:
 
 
 @isa_each
+@pytest.mark.parametrize("group", [1, 2, 8])
+@pytest.mark.parametrize("behind", [((1, 1, 1, 0),), ((1, 1, 1, 0), (1, 2, 1, 0)), ((3, 1, 1, 1),)])
+def test_one_axis_before_axes_of_one_element(isa, group, behind) -> None:
+    """Signals written as images of one column; the last is a window of three on such a column."""
+    for kernel, stride, dilation, pad in [(20, 1, 1, 0), (3, 2, 1, 1), (1, 1, 1, 0)]:
+        axes = list(zip((kernel, stride, dilation, pad), *behind, strict=True))
+        check(isa, 2, 8, 16, (50, *(1 for _ in behind)), *axes, group)
+
+
+@isa_each
 @pytest.mark.parametrize("group", [1, 3])
 def test_three_axes(isa, group) -> None:
     check(isa, 1, 3, 6, (5, 6, 7), (3, 2, 3), (1, 2, 2), (1, 1, 2), (1, 0, 2), group)

@@ -14,14 +14,14 @@ from build_commands import Run
 from onnx import TensorProto, helper
 
 from ascend_ep.cli.atc import main as atc
-from ascend_ep.compiler.codegen.library import compile_library, compile_object
+from ascend_ep.compiler.codegen.library import assembly_object, compile_assembly
 from ascend_ep.compiler.codegen.session import TensorSpec
 from ascend_ep.compiler.device.soc import find_soc
 from ascend_ep.compiler.operators.operator_files import Code, write_files
 from ascend_ep.compiler.operators.stored_proof import identity
 from ascend_ep.compiler.proof.prove import _about
 from ascend_ep.compiler.proof.report import LAYERS, Check, Report
-from ascend_ep.compiler.proof.subject import Subject, generate
+from ascend_ep.compiler.proof.subject import Subject, assembly_of, generate
 from ascend_ep.opdef.loader import parse_definitions
 
 pytestmark = pytest.mark.usefixtures("compiler")
@@ -44,13 +44,12 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (opdef,) = parse_definitions(json.dumps(WOBBLE))
     soc = find_soc("Ascend910B1")
     subject = Subject(opdef, (TensorSpec(TensorProto.FLOAT, (4, 64)),), {"k": 0.5})
-    source = generate(subject)
-    code = Code.of(opdef, compile_library(source), compile_object(source))
+    variants = [(subject, generate(subject))]
+    whole = assembly_of(variants)
+    code = Code.of(opdef, compile_assembly(whole), assembly_object(whole))
     about = _about(subject, soc) | identity(opdef, code)
     report = Report(about, [Check(layer, "all", True) for layer in LAYERS])
-    write_files(
-        folder, folder, "wobble", opdef, subject, [(subject.dtype, source)], code, report, [], soc, False
-    )
+    write_files(folder, folder, "wobble", opdef, variants, code, report, [], soc, False)
     return folder
 
 

@@ -30,6 +30,7 @@ def test_the_documents_command(run: Run, tmp_path: Path) -> None:
         "expression",
         "search",
         "compile",
+        "takes",
         "proof",
         "measured",
         "proven",

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from build_commands import Run
 
+from ascend_ep.errors import AscendError
 from ascend_ep.opdef.loader import load_definitions
 from ascend_ep.opdef.reference import evaluate
 
@@ -73,3 +74,32 @@ def test_errors_have_the_files_line(run: Run, tmp_path: Path) -> None:
     assert f"E42111 {file}:6: The TBE file failed: NameError: name 'vexpm' is not defined" in err
     assert "^^^^^" in err
     assert "Traceback" not in err
+
+
+BY_SHAPE = """
+import te.lang.cce as dsl
+from te import tvm
+def by_shape(x, bias, y, kernel_name="by_shape"):
+    a = tvm.placeholder(x["shape"], name="a", dtype=x["dtype"])
+    b = tvm.placeholder(bias["shape"], name="b", dtype=x["dtype"])
+    res = dsl.vadd(dsl.vmuls(a, float(x["shape"][0] ** 3 + 1)), b)
+    sch = dsl.auto_schedule(res)
+    dsl.cce_build_code(sch, {"name": kernel_name, "tensor_list": [a, b, res]})
+"""
+
+
+@pytest.mark.parametrize(
+    ("shapes", "form", "wrong"),
+    [("[3,3];[3,3]", "", (2, 3)), ("[2,2,3,2,16];[1,2,1,1,16]", "NC1HWC0", (2, 2, 3, 16))],
+)
+def test_an_operator_for_some_shapes_is_proven(run: Run, tmp_path: Path, shapes, form, wrong) -> None:
+    """The code is the formula's for every shape and is proven with them; the definition keeps to its own."""
+    file = tmp_path / "by_shape.py"
+    file.write_text(BY_SHAPE if not form else BY_SHAPE.replace("** 3 + 1", "* 0"))
+    command = ["build", file, "--input_shape", shapes, "--search=0", "--ascend_c=0", "--output", tmp_path]
+    status, out, err = run(*command, *(["--format", form] if form else []))
+    assert status == 0, err
+    assert "the operator is for" in out
+    (opdef,) = load_definitions(tmp_path / "by_shape.json")
+    with pytest.raises(AscendError, match=r"E41011.*input \[x\] must have the shape"):
+        evaluate(opdef, [np.zeros(wrong), np.zeros(wrong)])

@@ -14,11 +14,11 @@ import pytest
 from onnx import TensorProto, helper
 
 import ascend_ep
-from ascend_ep.compiler.codegen.library import compile_library
+from ascend_ep.compiler.codegen.library import compile_assembly
 from ascend_ep.compiler.codegen.session import TensorSpec
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
-from ascend_ep.compiler.proof.subject import Subject, generate
+from ascend_ep.compiler.proof.subject import Subject, assembly_of, generate
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.declared_types import column_of
@@ -132,7 +132,8 @@ def test_types_that_the_semantics_do_not_take_are_refused() -> None:
 def test_what_is_declared_of_a_library_binds(tmp_path: Path, keys: tuple[str, str]) -> None:
     """The library takes float16 only; its declaration says so, so a float32 model is cast, or refused."""
     (opdef,) = described("float16", ("inputs", "outputs"))
-    library = compile_library(generate(Subject(opdef, (TensorSpec(TensorProto.FLOAT16, (5, 8)),), {})))
+    subject = Subject(opdef, (TensorSpec(TensorProto.FLOAT16, (5, 8)),), {})
+    library = compile_assembly(assembly_of([(subject, generate(subject))]))
     (tmp_path / "foo.so").write_bytes(library.path.read_bytes())
     tensors = ([{"name": name, "type": "float16"}] for name in "xy")
     text = {"op": "Foo", **dict(zip(keys, tensors, strict=True)), "library": "foo.so"}
@@ -246,6 +247,7 @@ def _tensors() -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
         "doc": "What it is.",
         "shape": [5, 8],
         "shape_range": [[1, 9], [8, 8]],
+        "required_shape": [5, 8],
     }.items():
         formula = {"formula": "z"} if key == "name" else {}
         yield key, BASE, {**BASE, **formula, "inputs": [{**TENSOR, key: value}]}

@@ -183,3 +183,12 @@ def test_the_largest_of_zeros_of_both_signs_is_either() -> None:
         assert np.all(np.asarray(bound_of(f"F(x) = {formula}", x=zeros).error) >= np.pi), formula
     for formula in ("max(x)", "min(x, -x)", "atan2(0, max(x))"):
         assert np.all(np.asarray(bound_of(f"F(x) = {formula}", x=zeros * 0 + 0.0).error) < 1e-30), formula
+
+
+def test_the_rounding_is_that_of_what_a_kernel_has() -> None:
+    """Beside a step the reference may be 0 where a kernel has 1, whose quotient it rounds."""
+    step = Bounded(np.array([0.0]), np.array([1.0]))
+    third = apply("div", [step, Bounded(np.array([3.0]))], arithmetic.FLOAT32)
+    computed = np.float64(np.float32(1) / np.float32(3))
+    assert computed > 1 / 3
+    assert third.error[0] >= computed

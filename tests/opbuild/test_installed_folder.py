@@ -16,12 +16,13 @@ from onnx import TensorProto, helper
 
 import ascend_ep
 from ascend_ep.cli.atc import main as atc
-from ascend_ep.compiler.codegen.library import compile_library, compile_object
+from ascend_ep.compiler.codegen.generate import Source
+from ascend_ep.compiler.codegen.library import assembly_object, compile_assembly
 from ascend_ep.compiler.codegen.session import TensorSpec
 from ascend_ep.compiler.device.soc import find_soc
 from ascend_ep.compiler.operators.operator_files import Code, write_files
 from ascend_ep.compiler.proof.report import Report
-from ascend_ep.compiler.proof.subject import Subject, generate
+from ascend_ep.compiler.proof.subject import Subject, assembly_of, generate
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.carried import carried_definitions, carrying
 from ascend_ep.opdef.definition import OpDef
@@ -78,6 +79,11 @@ def swish(slope: float) -> np.ndarray:
     return X / (1 + np.exp(-slope * X.astype(np.float64)))
 
 
+def code_of(opdef: OpDef, variants: list[tuple[Subject, Source]]) -> Code:
+    whole = assembly_of(variants)
+    return Code.of(opdef, compile_assembly(whole), assembly_object(whole))
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files that `ascend-op build --prompt "Swish(x) = x*sigmoid(1.5*x)"` writes, without its proof."""
@@ -85,12 +91,10 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (opdef,) = parse_definitions(SWISH)
     soc = find_soc("Ascend910B1")
     subject = Subject(opdef, (TensorSpec(TensorProto.FLOAT, (1, 512)),), {})
-    source = generate(subject)
-    code = Code.of(opdef, compile_library(source), compile_object(source))
+    variants = [(subject, generate(subject))]
+    code = code_of(opdef, variants)
     report = Report({"inputs": {}})
-    write_files(
-        folder, None, "swish_custom", opdef, subject, [(subject.dtype, source)], code, report, [], soc, False
-    )
+    write_files(folder, None, "swish_custom", opdef, variants, code, report, [], soc, False)
     return folder
 
 
@@ -338,28 +342,17 @@ def test_force_replaces_a_copied_object_and_all_that_was_built_with_another_defi
 ) -> None:
     (opdef,) = parse_definitions(SWISH.replace("1.5", "2.5"))
     subject = Subject(opdef, (TensorSpec(TensorProto.FLOAT, (1, 512)),), {})
-    source, soc = generate(subject), find_soc("Ascend910B1")
-    code = Code.of(opdef, compile_library(source), compile_object(source))
+    variants, soc = [(subject, generate(subject))], find_soc("Ascend910B1")
+    code = code_of(opdef, variants)
     shutil.copy(built / "kernel_meta" / "swish_custom.o", folder)
     for name in ("swish_custom", "other"):
-        arguments = (
-            name,
-            opdef,
-            subject,
-            [(subject.dtype, source)],
-            code,
-            Report({"inputs": {}}),
-            [],
-            soc,
-            True,
-        )
-        write_files(folder, folder, *arguments)
+        write_files(folder, folder, name, opdef, variants, code, Report({"inputs": {}}), [], soc, True)
         assert {p.name.partition(".")[0] for p in folder.iterdir()} == {name, "kernel_meta"}
         assert len(list((folder / "kernel_meta").iterdir())) == 5
         found = read_installed(folder, "test")
         assert (found.definitions, found.unused) == ([opdef], [])
         (opdef,) = parse_definitions(SWISH.replace("1.5", "3.5"))
-        code = Code.of(opdef, compile_library(source), compile_object(source))
+        code = code_of(opdef, variants)
 
 
 def test_a_replaced_library_is_never_deleted(built: Path, folder: Path, run: Run) -> None:

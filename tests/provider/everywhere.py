@@ -27,6 +27,7 @@ def stock(model: bytes, provider: str) -> ort.InferenceSession:
     """A session of onnxruntime, which says nothing of what models declare."""
     options = ort.SessionOptions()
     options.log_severity_level = SILENT
+    options.enable_mem_reuse = False  # which goes by declared names, and refuses what contradicts them
     return ort.InferenceSession(model, options, providers=[provider])
 
 

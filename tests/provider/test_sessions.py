@@ -16,8 +16,9 @@ from provider_graphs import FLOAT, NOISE, model, two_layers, two_layers_referenc
 
 import ascend_ep
 from ascend_ep.compiler.convert import convert
+from ascend_ep.errors import AscendError
 from ascend_ep.graph.reference import reference_run
-from ascend_ep.provider import report
+from ascend_ep.provider import placement, report
 
 TOLERANCE = 1e-5  # two float32 products of depth 16 on values of order 1
 
@@ -389,6 +390,17 @@ def test_devices_api_works_as_well() -> None:
     assert s.get_providers()[0] == "AscendEP"
     x = weights(1, 2, 8)
     np.testing.assert_allclose(s.run(None, {"x": x})[0], two_layers_reference(x), atol=TOLERANCE)
+
+
+def test_a_group_that_is_refused_is_left_with_the_details(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AscendError("E10041", "the group", "its names are too long")
+
+    monkeypatch.setattr(placement, "compile_model", refuse)
+    found = report(session(two_layers()))
+    assert {p.reason for p in found.on_cpu} == {
+        "E10041: Failed to load the model from [the group]. its names are too long"
+    }
 
 
 def test_many_islands_are_capped_with_a_reason() -> None:

@@ -72,3 +72,47 @@ def test_what_the_user_chose_stays(kind: Any) -> None:
 def test_threads_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASCEND_EP_THREADS", "1")
     assert host_session_options(None).intra_op_num_threads == 1
+
+
+GIVEN = """<ir_version: 10, opset_import: ["": 17]>
+    g (float[n,2] x, float[n,2] z, bool c) => (float[n,2] y)"""
+CHOSEN = "If(c) <then_branch = a () => (p) { p = Neg(s) }, else_branch = b () => (q) { q = Exp(s) }>"
+BESIDE = f"{GIVEN} {{ s = Add(x, z) i = {CHOSEN} y = Tanh(i) }}"
+ALONE = f"{GIVEN} {{ y = {CHOSEN.replace('Neg(s)', 'Add(x, z)').replace('Exp(s)', 'Mul(x, z)')} }}"
+X = np.arange(6, dtype=np.float32).reshape(3, 2)
+#: feeds as they may follow each other, good and bad
+FEEDS: list[Any] = [
+    {"x": X, "z": X, "c": np.array(True)},
+    {"x": X, "z": X + 1, "c": np.array(False)},
+    {"z": X, "c": np.array(True), "x": X},
+    {"x": X[:1], "z": X[:1], "c": np.array(True)},
+    {"x": X[:, ::-1], "z": X.astype(">f4"), "c": np.array(True)},
+    {"x": np.asfortranarray(X), "z": X.tolist(), "c": True},
+    {"x": X.astype(np.float64), "z": X, "c": np.array(True)},
+    {"x": X, "z": X, "c": np.array(1)},
+    {"x": X, "z": X[:, :1], "c": np.array(True)},
+    {"x": X, "z": X[0], "c": np.array(True)},
+    {"x": X, "z": X},
+    {"x": X, "z": X, "d": np.array(True)},
+    {"x": X, "z": X, "c": np.array(True), "d": X},
+    [X, X, np.array(True)],
+]
+
+
+@pytest.mark.parametrize("text", [BESIDE, ALONE])
+def test_each_feed_is_checked_whatever_came_before(text: str) -> None:
+    model = convert(onnx.parser.parse_model(text), ConvertOptions(self_check=False, codegen="off")).to_bytes()
+
+    def outcome(session: Any, feed: Any) -> Any:
+        try:
+            return session.run(None, feed)[0].tolist()
+        except ascend_ep.AscendError as error:
+            return error.code
+
+    alone = [outcome(ascend_ep.InferenceSession(model), feed) for feed in FEEDS]
+    assert sum(isinstance(each, str) for each in alone) == 9
+    session = ascend_ep.InferenceSession(model)
+    for first in range(len(FEEDS)):
+        for second in range(len(FEEDS)):
+            assert outcome(session, FEEDS[first]) == alone[first], first
+            assert outcome(session, FEEDS[second]) == alone[second], (first, second)

@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 
 from page_section import PAGES, write_section
 
@@ -39,12 +40,14 @@ def main() -> int:
     if given.end_to_end:
         return _programs(given.only, given.cache)
     steps = [s for s in STEPS if given.default or not s.endswith("_default")]
-    if given.read:
-        outcomes = _read(chosen, given.read)
+    known = _read(chosen, given.read or ())
+    if not given.read:
+        outcomes = _try_all(chosen, given.cache, given.jobs, steps, given.speed, given.json)
+    elif given.speed:
+        tried = [o.model for o in known if not o.missing]
+        outcomes = _try_all(tried, given.cache, 1, ["reference"], given.speed, given.json, known)
     else:
-        outcomes = _try_all(chosen, given.cache, given.jobs, steps, given.speed)
-    if given.json:
-        given.json.write_text(json.dumps([o.as_json() for o in outcomes], indent=1))
+        outcomes = known
     if given.write_docs:
         write_section(PAGES / "models.md", START, END, f"{summary(outcomes)}\n\n{by_package(outcomes)}")
     print(table([o for o in outcomes if not o.missing]))
@@ -83,13 +86,14 @@ def _arguments() -> argparse.Namespace:
         metavar="ROUNDS",
         help="measure the speed too, in so many rounds (5): one model at a time, on a quiet machine",
     )
-    parser.add_argument("--json", type=Path, help="write what was found to this file")
+    parser.add_argument("--json", type=Path, help="write what was found to this file, after each model")
     parser.add_argument(
         "--read",
         type=Path,
         nargs="+",
         metavar="FILE",
-        help="try nothing, show what --json wrote; of a model in several files the last one counts",
+        help="try nothing, show what --json wrote; of a model in several files the last one counts; with"
+        " --speed, measure the speed of those",
     )
     parser.add_argument(
         "--write-docs", action="store_true", help="put the table by package into docs/models.md"
@@ -122,10 +126,19 @@ def _read(models: Sequence[Model], files: Sequence[Path]) -> list[Outcome]:
 
 
 def _try_all(
-    models: Sequence[Model], cache: Path, jobs: int, steps: Sequence[str], rounds: int
+    models: Sequence[Model],
+    cache: Path,
+    jobs: int,
+    steps: Sequence[str],
+    rounds: int,
+    record: Path | None,
+    known: Sequence[Outcome] = (),
 ) -> list[Outcome]:
-    """In the order of the models. Downloads are made one after the other, before the trials."""
+    """In the order of the models. Downloads are made one after the other, before the trials. `known`: what
+    steps that aren't taken found before."""
     paths: dict[str, Path | str] = {}
+    found = {outcome.model.name: outcome for outcome in known}
+    recording = Lock()
     for model in models:
         try:
             paths[model.name] = path_of(model, cache)
@@ -141,9 +154,14 @@ def _try_all(
         def attempt(model: Model) -> Outcome:
             path = paths[model.name]
             if isinstance(path, str):
-                return Outcome(model, missing=path)
-            outcome = run_trial(model, path, Path(work), steps, rounds)
-            print(f"{model.name}: {'; '.join(outcome.failures()) or 'good'}", file=sys.stderr)
+                outcome = Outcome(model, missing=path)
+            else:
+                outcome = run_trial(model, path, Path(work), steps, rounds, found.get(model.name))
+                print(f"{model.name}: {'; '.join(outcome.failures()) or 'good'}", file=sys.stderr)
+            with recording:
+                found[model.name] = outcome
+                if record:
+                    record.write_text(json.dumps([o.as_json() for o in found.values()], indent=1))
             return outcome
 
         return list(pool.map(attempt, models))

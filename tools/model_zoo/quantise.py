@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+import onnx
 import onnxruntime
 from onnxruntime.quantization import QuantFormat, QuantType, quantize_dynamic, quantize_static
 from onnxruntime.quantization.calibrate import CalibrationDataReader
@@ -30,6 +31,12 @@ class Draws(CalibrationDataReader):  # type: ignore[misc]
         return next(self.left, None)
 
 
+def _has_axes(source: str) -> bool:
+    """Whether QuantizeLinear has an axis at the model's operator set."""
+    imports = onnx.load(source, load_external_data=False).opset_import
+    return any(o.domain == "" and o.version >= 13 for o in imports)
+
+
 def main() -> None:
     name, source, target = sys.argv[1:]
     model = next(m for m in MODELS if m.name == name)
@@ -41,7 +48,7 @@ def main() -> None:
             target,
             Draws(model, source),
             quant_format=FORMATS[model.made],
-            per_channel=True,
+            per_channel=_has_axes(source),
             activation_type=QuantType.QUInt8,
             weight_type=QuantType.QInt8,
         )

@@ -74,7 +74,7 @@ def _row(outcome: Outcome) -> str:
         taken,
         _error(outcome, "own"),
         _error(outcome, "inside"),
-        _error(outcome, "own_default"),
+        _error(outcome, "own_default") if {"convert_default", "own_default"} & steps.keys() else "",
         f"{convert['seconds']:.1f} s" if "seconds" in convert else "",
         peak,
         f"{min(r.value for r in outcome.ratios):.2f}" if outcome.ratios else "",

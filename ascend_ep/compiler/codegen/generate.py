@@ -1,5 +1,5 @@
-"""generate_c: a specialised program as one C file that is a custom-operator library (ascend_rt.h) and a
-MindSpore aot library.
+"""generate_c: a specialised program as one C file that is a custom-operator library (ascend_rt.h), or a part
+of one (assembly.py).
 
 The file includes nothing of ours but ascend_rt.h: the vector mathematics of the kernels is part of its text.
 Nothing in it comes from the user but the operator's name, as a checked identifier.
@@ -18,7 +18,7 @@ from ascend_ep.opdef.expression import Program
 from .builder import build_graph
 from .distinct import with_distinct_axes
 from .graph import ELEMENTS, Graph, InputType, NotGenerated
-from .header_text import mathematics, with_few_intrinsics
+from .header_text import abi, code_of, mathematics, with_few_intrinsics
 from .schedule import Schedule
 from .source_text import SourceText
 
@@ -35,10 +35,10 @@ _GENERATED = re.compile(r"(pass|item|chunk|plan|move)\d+\w*|(aot|given|rank)_\w*
 
 @dataclass(frozen=True)
 class Source:
-    """A C file for one operator. op_type: what asc_get_custom_op knows it as. symbol: its aot function.
-    output_dims: per output its dimensions, in the names of the inputs' or "1". pays: whether to expect it
-    to be faster than interpreted steps. folds: whether it has reductions. looks_up: whether it has a function
-    that AVX-512 looks up in tables."""
+    """A C file for one operator. op_type: what asc_get_custom_op knows it as. symbol: the aot function of an
+    assembly of it. output_dims: per output its dimensions, in the names of the inputs' or "1". pays: whether
+    to expect it to be faster than interpreted steps. folds: whether it has reductions. looks_up: whether it
+    has a function that AVX-512 looks up in tables."""
 
     text: str
     op_type: str
@@ -77,7 +77,7 @@ def generate_c(
         with_few_intrinsics("\n".join(text.lines()) + "\n"),
         op_type,
         symbol,
-        _output_dims(graph),
+        dims_of_outputs(graph),
         schedule.optimize,
         _pays(graph),
         any(n.is_fold or n.is_rank for n in graph.nodes()),
@@ -94,7 +94,8 @@ def _pays(graph: Graph) -> bool:
     return len(steps) > 1 or any(n.is_fold or n.is_rank for n in steps)
 
 
-def _output_dims(graph: Graph) -> tuple[tuple[str, ...], ...]:
+def dims_of_outputs(graph: Graph) -> tuple[tuple[str, ...], ...]:
+    """Per output its dimensions, in the names of the inputs' or "1"."""
     return tuple(tuple("1" if a is None else a.name for a in node.axes) for node, _ in graph.outputs)
 
 
@@ -108,7 +109,7 @@ def symbol_of(op_type: str) -> str:
 
 @cache
 def _words() -> frozenset[str]:
-    return frozenset(re.findall(r"\w+", mathematics(True) + mathematics(False)))
+    return frozenset(re.findall(r"\w+", mathematics(True) + mathematics(False) + code_of(abi())))
 
 
 __all__ = [
@@ -117,6 +118,7 @@ __all__ = [
     "NotGenerated",
     "Schedule",
     "Source",
+    "dims_of_outputs",
     "generate_c",
     "mathematics",
     "symbol_of",

@@ -49,6 +49,11 @@ def abi() -> str:
     return _text("formula_abi.h")
 
 
+def code_of(text: str) -> str:
+    """C without its comments."""
+    return re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+
+
 def with_few_intrinsics(text: str) -> str:
     """The text after intrinsics.h and without immintrin.h, where that has all it uses."""
     few = _few_intrinsics()

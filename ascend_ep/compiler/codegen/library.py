@@ -10,6 +10,7 @@ import hashlib
 import os
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from ascend_ep.errors import AscendError
 from ascend_ep.runtime.binding import lib, text_of
 from ascend_ep.runtime.cache_folder import open_cache
 
+from .assembly import Assembly
 from .cache import limit, locked, note_use, prune
 from .compilers import COMMON_FLAGS, Compiler, find_compiler, flags_of
 from .generate import Source
@@ -47,23 +49,49 @@ def compile_library(
     for a cache limit that is no number.
     """
     level = isa or text_of(lib.asc_isa_name(lib.asc_isa_current()))
-    made = compile_object(source, level, sanitize, cache)
+    return _linked([compile_object(source, level, sanitize, cache)], source, level, sanitize, cache)
+
+
+def compile_assembly(assembly: Assembly, isa: str | None = None, sanitize: str = "") -> CompiledLibrary:
+    """The library of several parts; errors as in compile_library."""
+    level = isa or text_of(lib.asc_isa_name(lib.asc_isa_current()))
+    return _linked(_objects(assembly, level, sanitize), assembly, level, sanitize)
+
+
+def assembly_object(assembly: Assembly) -> Path:
+    """The relocatable object (.o) of several parts, for the level in use; errors as in compile_library."""
+    level = text_of(lib.asc_isa_name(lib.asc_isa_current()))
+    return _cached(_objects(assembly, level, ""), ["-r", "-nostdlib"], "o")[0]
+
+
+def _objects(assembly: Assembly, level: str, sanitize: str) -> list[Path]:
+    pairs = zip(assembly.parts, assembly.links, strict=True)
+    parts = [compile_object(part, level, sanitize, link=link) for part, link in pairs]
+    flags = ["-c", *COMMON_FLAGS, "-O1", *_sanitizing(sanitize)]
+    return [_cached(assembly.front, flags, "o")[0], *parts]
+
+
+def _linked(
+    objects: Sequence[Path], made_of: Source | Assembly, level: str, sanitize: str, cache: Path | None = None
+) -> CompiledLibrary:
     flags = ["-shared", "-fPIC", *_sanitizing(sanitize)]
-    target, cached = _cached(made, flags, "so", cache)
+    target, cached = _cached(objects, flags, "so", cache)
     digest = hashlib.sha256(target.read_bytes()).hexdigest()
-    return CompiledLibrary(target, digest, source.op_type, source.symbol, level, cached)
+    return CompiledLibrary(target, digest, made_of.op_type, made_of.symbol, level, cached)
 
 
 def compile_object(
-    source: Source, isa: str | None = None, sanitize: str = "", cache: Path | None = None
+    source: Source, isa: str | None = None, sanitize: str = "", cache: Path | None = None, link: str = ""
 ) -> Path:
-    """The relocatable object (.o) that compile_library makes a library of; errors as there.
+    """The relocatable object (.o) that compile_library makes a library of; errors as there. `link`: the name
+    that its operator is linked by, as a part of an assembly; otherwise it is the whole library.
 
     Sanitized ones aren't optimised: they are run a few times, and every access is in them as it is written.
     """
     level = isa or text_of(lib.asc_isa_name(lib.asc_isa_current()))
     optimize = "-O0" if sanitize else f"-O{source.optimize}"
     flags = ["-c", *COMMON_FLAGS, optimize, *flags_of(level), *_sanitizing(sanitize)]
+    flags += [f"-DASC_PART={link}"] if link else []
     if source.looks_up and level.startswith("avx512"):
         flags.append("-fno-schedule-insns")  # tables stay in registers, which chains side by side would take
     return _cached(source.text, flags, "o", cache)[0]
@@ -96,7 +124,7 @@ def link_object(path: Path) -> Path:
     with locked(kept.with_suffix(".lock")):
         if not _is_sound(kept):
             _replace(kept, content)
-    return _cached(kept, ["-shared", "-fPIC"], "so")[0]
+    return _cached([kept], ["-shared", "-fPIC"], "so")[0]
 
 
 def _replace(target: Path, content: bytes) -> None:
@@ -113,11 +141,14 @@ def _sanitizing(sanitizer: str) -> list[str]:
     return flags
 
 
-def _cached(given: str | Path, flags: list[str], suffix: str, cache: Path | None = None) -> tuple[Path, bool]:
-    """What the compiler makes of a text or of an object of the cache, and whether it had been made before."""
+def _cached(
+    given: str | Sequence[Path], flags: list[str], suffix: str, cache: Path | None = None
+) -> tuple[Path, bool]:
+    """What the compiler makes of a text or of objects of the cache, and whether it had been made before."""
     compiler = find_compiler()
     folder = open_cache(cache)
-    key = _key(given if isinstance(given, str) else given.name, compiler, flags)
+    named = given if isinstance(given, str) else "\0".join(path.name for path in given)
+    key = _key(named, compiler, flags)
     target = folder / f"{key}.{suffix}"
     most = limit()
     with locked(folder / f"{key}.lock"):
@@ -145,14 +176,14 @@ def _is_sound(path: Path) -> bool:
         return False
 
 
-def _compile(given: str | Path, compiler: Compiler, flags: list[str], target: Path) -> None:
+def _compile(given: str | Sequence[Path], compiler: Compiler, flags: list[str], target: Path) -> None:
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".compile-") as work:
         source, made = Path(work) / "operator.c", Path(work) / "operator.so"
         if isinstance(given, str):
             source.write_text(given, encoding="utf-8")
-        else:
-            source = given
-        _run(compiler, [*flags, f"-I{HEADERS}", str(source), "-o", str(made), "-lm"], made)
+            given = [source]
+        libraries = [] if "-r" in flags else ["-lm"]
+        _run(compiler, [*flags, f"-I{HEADERS}", *map(str, given), "-o", str(made), *libraries], made)
         os.replace(made, target)
 
 

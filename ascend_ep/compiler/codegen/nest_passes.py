@@ -167,19 +167,26 @@ class NestPasses(NestValues):
         return found
 
     def _strip_loop(self, number: int, ops: list[str], moved: list[str]) -> Iterator[str]:
-        """Down the last folded axis, a vector of kept elements at a time, in blocks."""
+        """Down the last folded axis, a vector of kept elements at a time, in blocks of parts."""
         last = self.nest.inner[-1].index
         addresses = "".join(f", &a{i}" for i in range(len(ops)))
         yield f"        for (int64_t block = 0; block < j->n{last}; block += BLOCK) {{"
-        yield f"            int64_t end = smaller(block + BLOCK, j->n{last});"
+        for i, op in enumerate(ops):
+            yield f"        V b{i} = start_{op}();"
+        yield f"        int64_t block_end = smaller(block + BLOCK, j->n{last});"
+        yield "        for (int64_t part = block; part < block_end; part += PART) {"
+        yield "            int64_t end = smaller(part + PART, block_end);"
         for i, op in enumerate(ops):
             yield f"            V a{i} = start_{op}();"
-        yield f"            for (f->c{last} = block; f->c{last} < end; f->c{last}++) {{"
+        yield f"            for (f->c{last} = part; f->c{last} < end; f->c{last}++) {{"
         yield from moved
         yield f"                pass{self.n}_{number}(f, next, at, n, full, 1{addresses});"
         yield "            }"
         for i, op in enumerate(ops):
-            yield f"            t{i} = fold_{op}(t{i}, a{i});"
+            yield f"            b{i} = fold_{op}(b{i}, a{i});"
+        yield "        }"
+        for i, op in enumerate(ops):
+            yield f"        t{i} = fold_{op}(t{i}, b{i});"
         yield "        }"
 
     def _row_loop(self, number: int, ops: list[str]) -> Iterator[str]:

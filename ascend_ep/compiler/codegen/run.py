@@ -1,14 +1,15 @@
-"""Calling a compiled library on arrays, on this thread: what proofs and tests compare with."""
+"""Calling a library of operators on arrays, on this thread: what proofs and tests compare with."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep.compiler.plan import AttrValue
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
 from ascend_ep.runtime.binding import fail, ffi, lib, new_status, text_of
@@ -17,9 +18,15 @@ from ascend_ep.runtime.element_types import BFLOAT16, numpy_dtype
 Array = NDArray[Any]
 
 
-def run_library(path: Path, op_type: str, inputs: Sequence[Array | None], n_outputs: int = 1) -> list[Array]:
+def run_library(
+    path: Path,
+    op_type: str,
+    inputs: Sequence[Array | None],
+    n_outputs: int = 1,
+    attributes: Mapping[str, AttrValue] | None = None,
+) -> list[Array]:
     """The outputs of the operator. A bfloat16 array is of ml_dtypes.bfloat16. Raises AscendError E40007 for
-    inputs that the library was not compiled for, and what loading it gives."""
+    inputs that the library refuses, and what loading it gives."""
     status = new_status()
     op = lib.asc_custom_op_load(str(path).encode(), op_type.encode(), status)
     if op == ffi.NULL:
@@ -28,9 +35,12 @@ def run_library(path: Path, op_type: str, inputs: Sequence[Array | None], n_outp
     ins = ffi.new("asc_tensor[]", max(len(arrays), 1))
     held = [_describe(ins[i], a) for i, a in enumerate(arrays) if a is not None]
     outs = ffi.new("asc_tensor[]", n_outputs)
-    error = ffi.new("char[256]")
+    keep: list[Any] = []
+    records = attribute_records(attributes or {}, keep)
+    error = ffi.new("char[384]")
     call = ffi.new("asc_custom_call *", {"in": ins, "out": outs, "n_in": len(arrays), "n_out": n_outputs})
-    call.threads, call.error, call.error_bytes = 1, error, 256
+    call.attrs, call.n_attrs = records, len(attributes or {})
+    call.threads, call.error, call.error_bytes = 1, error, 384
     if op.infer(call):
         raise AscendError("E40007", text_of(error), where=f"{path} [{op_type}]")
     results = []
@@ -43,11 +53,30 @@ def run_library(path: Path, op_type: str, inputs: Sequence[Array | None], n_outp
     call.workspace = ffi.cast("void *", room.ctypes.data + -room.ctypes.data % 64)
     if op.compute(call):
         raise AscendError("E40007", text_of(error), where=f"{path} [{op_type}]")
-    del held
+    del held, keep
     return [
         r.view(numpy_dtype(BFLOAT16)) if out.dtype == BFLOAT16 else r
         for r, out in zip(results, outs, strict=True)
     ]
+
+
+def attribute_records(attributes: Mapping[str, AttrValue], keep: list[Any]) -> Any:
+    """asc_attr records; what they point to goes into `keep`."""
+    records = ffi.new("asc_attr[]", max(len(attributes), 1))
+    keep.append(records)
+    for record, (name, value) in zip(records, attributes.items(), strict=False):
+        keep.append(ffi.new("char[]", name.encode()))
+        record.name = keep[-1]
+        if isinstance(value, str):
+            keep.append(ffi.new("char[]", value.encode()))
+            record.kind, record.string, record.count = lib.ASC_ATTR_STRING, keep[-1], 1
+        elif any(isinstance(v, float) for v in value):
+            keep.append(ffi.new("double[]", list(value)))
+            record.kind, record.floats, record.count = lib.ASC_ATTR_FLOATS, keep[-1], len(value)
+        else:
+            keep.append(ffi.new("int64_t[]", list(value)))
+            record.kind, record.ints, record.count = lib.ASC_ATTR_INTS, keep[-1], len(value)
+    return records
 
 
 def element_type(array: Array) -> int:

@@ -10,7 +10,7 @@ from ascend_ep.opdef.installed import GENERATED
 
 from .emit import NestText
 from .graph import ELEMENTS, Axis, Derived, Graph, Node, roots
-from .header_text import abi, code, ranking
+from .header_text import code, ranking
 from .move_text import LARGER, PRELUDE, TAKEN, MoveText
 from .nest import plan_nest
 from .nest_values import address
@@ -145,7 +145,7 @@ class SourceText:
                 mine = f"call->in[{i}].dims[{d}]"
                 first = self._size(axis)
                 if first != mine:
-                    problem = f"dimension {d} of input {i} does not fit"
+                    problem = f"dimension {d - len(axes)} of input {i} does not fit{self._expected(axis)}"
                     yield f'    if ({mine} != {first}) return fail_call(call, "{problem}");'
         for node in self.graph.nodes():
             if node.is_rank:
@@ -161,6 +161,17 @@ class SourceText:
                 yield f"    call->out[{o}].dims[{d}] = {self._size(axis)};"
         yield "    return 0;"
         yield "}"
+
+    def _expected(self, axis: Axis | None) -> str:
+        """What the size of an input's dimension must be, for a refusal: dimensions count from the last."""
+        sized = None if axis is None else axis.sized()
+        if sized is None or sized.known is not None:
+            return f": it must be {1 if sized is None else sized.known}"
+        for i, axes in enumerate(self.graph.input_axes):
+            for d, other in enumerate(axes):
+                if self.sizes.get(sized) == f"in[{i}].dims[{d}]" and other is not None:
+                    return f": it must be as long as dimension {d - len(axes)} of input {i}"
+        return ""
 
     def _ranks(self, node: Node) -> Iterator[str]:
         """A ranking needs as many elements as it gives."""
@@ -211,24 +222,22 @@ class SourceText:
         yield "}"
 
     def _exports(self) -> Iterator[str]:
-        """The tables of formula_abi.h, and its text."""
-        given = [(i, t) for i, t in enumerate(self.graph.inputs) if t is not None]
-        n_in, n_out = len(self.graph.inputs), len(self.graph.outputs)
-        least = given[-1][0] + 1 if given else 0
-        counts = f"{least}, {n_in}, {n_out}, 0"
-        named = _quoted(self.op_type)
-        yield "static const asc_custom_op described = {"
-        yield f"    2, sizeof(asc_custom_op), {named}, {counts}, infer, workspace, compute}};"
-        yield f'#define AOT_NAME "{self.symbol}"'
-        yield f"#define N_IN {n_in}"
-        yield f"#define N_OUT {n_out}"
-        yield f"#define N_GIVEN {len(given)}"
-        yield _table("int32_t given_slot", [str(i) for i, _ in given])
-        yield _table("int32_t given_type", [str(t.dtype) for _, t in given])
-        yield _table("int32_t given_rank", [str(len(t.dims)) for _, t in given])
-        types = [t.dtype for _, t in given] + [dtype for _, dtype in self.graph.outputs]
-        yield _table("char *const aot_types", [_quoted(dtypes.name(t)) for t in types])
-        yield abi()
+        """The operator: a library's only one, or as ASC_PART a part of it (assembly.py)."""
+        given = [i for i, t in enumerate(self.graph.inputs) if t is not None]
+        least = given[-1] + 1 if given else 0
+        counts = f"{least}, {len(self.graph.inputs)}, {len(self.graph.outputs)}, 0"
+        named = quoted(self.op_type)
+        value = f"{{2, sizeof(asc_custom_op), {named}, {counts}, infer, workspace, compute}};"
+        yield "#ifdef ASC_PART"
+        yield 'extern const asc_custom_op ASC_PART __attribute__((visibility("hidden")));'
+        yield f"const asc_custom_op ASC_PART = {value}"
+        yield "#else"
+        yield f"static const asc_custom_op described = {value}"
+        yield "ASC_API const asc_custom_op *asc_get_custom_op(uint32_t version, const char *op_type);"
+        yield "const asc_custom_op *asc_get_custom_op(uint32_t version, const char *op_type) {"
+        yield "    return version >= 2 && strcmp(op_type, described.op_type) == 0 ? &described : NULL;"
+        yield "}"
+        yield "#endif"
 
 
 @dataclass(frozen=True)
@@ -247,11 +256,12 @@ class _RankText:
         return f"rank_job j{n} = {{{given}}};{empty}", f"plan_rank(&j{n})"
 
 
-def _table(declaration: str, elements: list[str]) -> str:
-    return f"static const {declaration}[] = {{{', '.join(elements) or '0'}}};"
+def table(declaration: str, elements: list[str], brackets: str = "[]") -> str:
+    """A constant array in C; one without elements has a 0."""
+    return f"static const {declaration}{brackets} = {{{', '.join(elements) or '0'}}};"
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """A C string literal of any text."""
     plain = {ord(c) for c in " _-.:/,"}
     parts = [

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ascend_ep.compiler.ascendc.naming import snake_case
 from ascend_ep.compiler.codegen.graph import NotGenerated
-from ascend_ep.compiler.codegen.library import CompiledLibrary, compile_library, compile_object
+from ascend_ep.compiler.codegen.library import CompiledLibrary, assembly_object, compile_library
 from ascend_ep.compiler.codegen.search import SearchResult, search
 from ascend_ep.compiler.codegen.session import TensorSpec
 from ascend_ep.compiler.device.soc import Soc
@@ -25,7 +25,9 @@ from ascend_ep.frontends.language_model import Endpoint
 from ascend_ep.frontends.prose import stated_type
 from ascend_ep.frontends.tbe.layouts import Layout
 from ascend_ep.opdef.attributes import bind_attributes
+from ascend_ep.opdef.declared_types import refused_type
 from ascend_ep.opdef.definition import AttributeValue, OpDef
+from ascend_ep.opdef.definition import TensorSpec as OpSpec
 from ascend_ep.opdef.dtypes import COMPUTE_FLOATS
 from ascend_ep.opdef.dtypes import name as dtype_name
 from ascend_ep.opdef.formula import formula_program
@@ -43,6 +45,7 @@ from .operator_files import (
     write_files,
 )
 from .stored_proof import identity
+from .taken import taken_text
 
 #: Says what a stage found: its name and a line of text.
 Show = Callable[[str, str], None]
@@ -51,8 +54,9 @@ Show = Callable[[str, str], None]
 @dataclass(frozen=True)
 class Request:
     """What to build. inputs: element type and dims of each; is_typed: the types are meant, whatever the
-    description says. layouts: what a TBE file is told of the inputs. search_seconds 0: the cost model decides
-    alone.
+    description says. types: per input the only element types to build for, where there are several; else it
+    is built for all floats, or types of indices, that the description allows. layouts: what a TBE file is
+    told of the inputs. search_seconds 0: the cost model decides alone.
 
     output: the folder of the files; installed: $ASCEND_CUSTOM_OPS, or None. name: of the files, or "" for the
     operator's type in small letters. ascend_c: see prove.
@@ -72,6 +76,7 @@ class Request:
     installed: Path | None = None
     ascend_c: AscendC = ""
     layouts: tuple[Layout, ...] = ()
+    types: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -103,6 +108,7 @@ def build(request: Request, soc: Soc, show: Show, make: Generate = generate) -> 
             check_replaces(folder, name, opdef, request.force, in_force)
     if shadows_builtin(opdef.op):
         show("expression", f"note: this shadows the built-in {opdef.op} wherever the definition is in force")
+    opdef = _narrowed(opdef, request.types)
     subject = _subject(opdef, request)
     try:
         timed = _timed(subject)
@@ -111,12 +117,13 @@ def build(request: Request, soc: Soc, show: Show, make: Generate = generate) -> 
             show("search", f"note: this shape takes too much memory to be timed; times are of {shapes}")
         found, lines = _search(timed, request.search_seconds, show)
         subject = replace(subject, schedule=found.best)
-        with Compilations(subject, make) as made:
+        with Compilations(subject, make, _command(request)) as made:
             for floor in floors():
                 made.also(compile_library, floor)
             source, library = made.source, made.library()
             text = f"{source.symbol}, {library.isa}, source {source.hash[:16]}"
             show("compile", f"{text}, library {library.sha256[:16]}")
+            show("takes", taken_text(made.variants))
             log = lambda check: show("proof", _line(check))  # noqa: E731
             report = prove(subject, soc, make, log, made, request.ascend_c)
     except NotGenerated as reason:
@@ -126,7 +133,7 @@ def build(request: Request, soc: Soc, show: Show, make: Generate = generate) -> 
         raise AscendError("E43102", opdef.op, details=failed or ["a layer has no check that passed"])
     measured = _measured(timed, library)
     show("measured", str(measured))
-    code = Code.of(opdef, library, compile_object(source))
+    code = Code.of(opdef, library, assembly_object(made.whole))
     times = {"seconds": measured.times.to_json(), "floor_seconds": measured.floor.to_json()}
     report.about |= identity(opdef, code) | {"isa": library.isa} | times
     files = write_files(
@@ -134,8 +141,7 @@ def build(request: Request, soc: Soc, show: Show, make: Generate = generate) -> 
         request.installed,
         name,
         opdef,
-        subject,
-        [(variant.dtype, made_of) for variant, made_of in made.variants],
+        made.variants,
         code,
         report,
         lines,
@@ -143,6 +149,32 @@ def build(request: Request, soc: Soc, show: Show, make: Generate = generate) -> 
         request.force,
     )
     return Built(opdef, report, found, measured, files)
+
+
+def _narrowed(opdef: OpDef, types: Sequence[Sequence[int]]) -> OpDef:
+    """The definition for these element types only, of inputs that are given several; outputs of the same
+    variable follow. Raises E41011 for a type that it doesn't allow."""
+    kept: dict[str, tuple[int, ...]] = {}
+    for spec, chosen in zip(opdef.inputs, types, strict=False):
+        if len(chosen) > 1:
+            for dtype in chosen:
+                if spec.types and dtype not in spec.types:
+                    raise refused_type(opdef, spec, dtype)
+            kept.setdefault(spec.variable or spec.name, tuple(chosen))
+
+    def narrow(spec: OpSpec) -> OpSpec:
+        return replace(spec, types=kept.get(spec.variable or spec.name, spec.types))
+
+    inputs = tuple(map(narrow, opdef.inputs))
+    outputs = tuple(narrow(o) if o.variable else o for o in opdef.outputs)
+    return replace(opdef, inputs=inputs, outputs=outputs)
+
+
+def _command(request: Request) -> str:
+    """The command that builds it, without shapes and types."""
+    text, file = description_text(request.prompt)
+    given = f"ascend-op build {file}" if file else f'ascend-op build --prompt "{text}"'
+    return "" if "\n" in given or '"' in text else given
 
 
 def _typed(request: Request, show: Show) -> Request:
@@ -257,9 +289,8 @@ def _timed(subject: Subject) -> Subject:
 
 
 def _measured(subject: Subject, library: CompiledLibrary) -> Measured:
-    made = infer(
-        subject.opdef, [None if t is None else (t.dtype, t.dims) for t in subject.inputs], subject.attributes
-    )
+    types = [None if t is None else (t.dtype, t.dims) for t in subject.inputs]
+    made = infer(subject.for_every_shape, types, subject.attributes)
     outputs = [TensorSpec(dtype, tuple(map(int, dims or ()))) for dtype, dims in made]  # type: ignore[arg-type]
     return measure(library, subject.program, subject.inputs, outputs)
 

@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from ascend_ep.compiler.codegen.run import attribute_records
 from ascend_ep.compiler.lowering import Unsupported
 from ascend_ep.compiler.plan import MAX_RANK, AttrValue
 from ascend_ep.errors import AscendError
@@ -103,7 +104,7 @@ def _ask(
             "out": outputs,
             "n_in": len(inputs),
             "n_out": op.n_outputs,
-            "attrs": _attrs(attrs, keep),
+            "attrs": attribute_records(attrs, keep),
             "n_attrs": len(attrs),
             "threads": 1,
             "error": error,
@@ -129,31 +130,12 @@ def _fill(tensor: Any, dtype: int, dims: Sequence[int]) -> None:
         step *= dims[axis]
 
 
-def _attrs(attrs: Mapping[str, AttrValue], keep: list[Any]) -> Any:
-    """asc_attr records; what they point to goes into `keep`."""
-    records = ffi.new("asc_attr[]", max(len(attrs), 1))
-    keep.append(records)
-    for record, (name, value) in zip(records, attrs.items(), strict=False):
-        keep.append(ffi.new("char[]", name.encode()))
-        record.name = keep[-1]
-        if isinstance(value, str):
-            keep.append(ffi.new("char[]", value.encode()))
-            record.kind, record.string, record.count = lib.ASC_ATTR_STRING, keep[-1], 1
-        elif any(isinstance(v, float) for v in value):
-            keep.append(ffi.new("double[]", list(value)))
-            record.kind, record.floats, record.count = lib.ASC_ATTR_FLOATS, keep[-1], len(value)
-        else:
-            keep.append(ffi.new("int64_t[]", list(value)))
-            record.kind, record.ints, record.count = lib.ASC_ATTR_INTS, keep[-1], len(value)
-    return records
-
-
 @lru_cache(maxsize=256)
 def _load(path: str, op_type: str) -> Any:
     """The asc_custom_op of a library; libraries stay open. One that exports none isn't loaded: that would run
     its constructors."""
     where = f"--custom_op={op_type}:{path}"
-    if reason := _no_operators(Path(path)):
+    if reason := why_not_loaded(Path(path)):
         raise AscendError("E10041", path, reason, where=where)
     status = new_status()
     op = lib.asc_custom_op_load(path.encode(), op_type.encode(), status)
@@ -162,7 +144,7 @@ def _load(path: str, op_type: str) -> Any:
     return op
 
 
-def _no_operators(path: Path) -> str:
+def why_not_loaded(path: Path) -> str:
     """Why a file can't be a library of operators; "" when it can."""
     try:
         file = ElfFile(path.read_bytes())

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+import re
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -33,6 +34,7 @@ from ascend_ep.opdef.loader import load_definitions, parse_definitions
 from ascend_ep.opdef.places import FolderPlace, schema_root
 
 from .install import exclusively, put_in_place
+from .taken import support_info, taken
 
 
 @dataclass(frozen=True)
@@ -171,26 +173,25 @@ def write_files(
     installed: Path | None,
     name: str,
     opdef: OpDef,
-    subject: Subject,
-    sources: Sequence[tuple[int, Source]],
+    variants: Sequence[tuple[Subject, Source]],
     code: Code,
     report: Report,
     log: list[str],
     soc: Soc,
     force: bool,
 ) -> Files:
-    """Writes an operator's files to `output`, and to `installed` as well: to both or neither. `sources`: what
-    was proven, by element type; the subject's own first.
+    """Writes an operator's files to `output`, and to `installed` as well: to both or neither. `variants`:
+    what was proven for each combination of element types; the subject's own first.
 
     Raises E43104, and E43101 when another definition has arrived since check_replaces was asked.
     """
     contents = {
         f"{name}.so": code.library,
         f"{META}/{name}.o": code.object,
-        f"{META}/{name}.json": _json(_kernel_map(name, subject, sources[0][1], code, soc)),
+        f"{META}/{name}.json": _json(_kernel_map(name, variants, code, soc)),
         f"{META}/{name}_proof.json": _json(report.to_json()),
         f"{META}/{name}_search.log": ("\n".join(log) + "\n").encode(),
-        **{f"{META}/{source_name(name, dtype)}": s.text.encode() for dtype, s in sources},
+        **{f"{META}/{source_name(name, v.label)}": s.text.encode() for v, s in variants},
         f"{name}.json": _json(definition_map(opdef)),
     }
     folders = list(dict.fromkeys(f.resolve() for f in (output, installed) if f is not None))
@@ -203,9 +204,9 @@ def write_files(
     return Files(output / f"{name}.json", output / f"{name}.so", definition)
 
 
-def source_name(name: str, dtype: int) -> str:
-    """The file of the C that was proven for an element type."""
-    return f"{name}_{dtypes.name(dtype)}.c"
+def source_name(name: str, label: str) -> str:
+    """The file of the C that was proven for element types (Subject.label)."""
+    return f"{name}_{label}.c"
 
 
 def _others(folder: Path, name: str, opdef: OpDef) -> list[Path]:
@@ -220,14 +221,22 @@ def _built_beside(path: Path) -> list[Path]:
     """What `build` wrote with the definition of this file, which carries it too."""
     stem, meta = path.stem, path.parent / META
     names = (f"{stem}.o", f"{stem}.json", f"{stem}_proof.json", f"{stem}_search.log")
-    sources = [source_name(stem, t) for t in dtypes.NUMBERS.values()]
+    kinds = re.compile(rf"{re.escape(stem)}_({'|'.join(dtypes.NAMES.values())}|-)+\.c")
+    sources = [p.name for p in meta.iterdir() if kinds.fullmatch(p.name)] if meta.is_dir() else []
     code = [path.with_suffix(suffix) for suffix in (".so", ".o")]
     carriers = [p for p in code if p != path and p.is_file() and SECTION.encode() in p.read_bytes()]
     return [*carriers, *(meta / name for name in (*names, *sources) if (meta / name).is_file())]
 
 
-def _kernel_map(name: str, subject: Subject, source: Source, code: Code, soc: Soc) -> dict[str, Any]:
+def _kernel_map(
+    name: str, variants: Sequence[tuple[Subject, Source]], code: Code, soc: Soc
+) -> dict[str, Any]:
     """The kernel's description, in the words of the files that the real toolchain writes beside a .o."""
+    subject, source = variants[0]
+    binaries = [
+        {"supportInfo": support_info(v), "source": source_name(name, v.label), "source_sha256": s.hash}
+        for v, s in variants
+    ]
     return {
         "binFileName": name,
         "binFileSuffix": ".o",
@@ -237,13 +246,16 @@ def _kernel_map(name: str, subject: Subject, source: Source, code: Code, soc: So
         "soc_version": soc.name,
         "target": f"{platform.machine()} {code.isa}",
         "opType": source.op_type,
+        "supportInfo": binaries[0]["supportInfo"],
+        "takes": taken(variants),
         "inputs": [
             {"name": n, "dtype": dtypes.name(t.dtype), "shape": list(t.dims)}
             for n, t in subject.given.items()
         ],
         "schedule": str(subject.schedule),
-        "source": source_name(name, subject.dtype),
+        "source": binaries[0]["source"],
         "source_sha256": source.hash,
+        "binList": binaries,
         "library": f"{name}.so",
         "library_sha256": code.sha256,
     }

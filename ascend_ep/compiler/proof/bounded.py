@@ -96,13 +96,14 @@ def at_ends(function: Any, args: list[Bounded]) -> Bounded:
 
 
 def rounded(x: Bounded, arithmetic: Arithmetic, op: str = "") -> Bounded:
-    """With the rounding of the result, and infinite where that is beyond the largest number. Exactly 0 has
-    no rounding."""
+    """With the rounding of what a kernel has, which may lie as far off as the error, and infinite where that
+    is beyond the largest number. Exactly 0 has no rounding."""
     y, most = np.asarray(x.value, dtype=np.float64), arithmetic.most
+    size = np.abs(y) + np.where(np.isfinite(x.error), x.error, 0.0)
     own = arithmetic.ulps.get(op, arithmetic.rounded) * np.maximum(
-        np.abs(y) * arithmetic.spacing, arithmetic.least
+        size * arithmetic.spacing, arithmetic.least
     )
-    own = np.where(y == 0, 0.0, own)
+    own = np.where(size == 0, 0.0, own)
     error = np.where(np.isfinite(y), x.error + own, np.where(np.isnan(x.error), np.inf, x.error))
     beyond = np.isfinite(y) & (np.abs(y) - error > most)
     unsure = np.isfinite(y) & ~beyond & (np.abs(y) + error > most)

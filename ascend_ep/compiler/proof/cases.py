@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from ascend_ep.compiler.codegen.leading import MOST_DIMS
 from ascend_ep.compiler.operators.measure import work_of
 from ascend_ep.compiler.proof.footprint import footprint
 from ascend_ep.compiler.proof.harness import Array, Case
@@ -23,6 +24,8 @@ from ascend_ep.runtime.element_types import numpy_dtype
 TAILS = (1, 2, 3, 5, 7, 8, 15, 17, 31, 33, 63, 64, 65, 100, 129, 1030)
 #: Sizes that other dimensions take in turn.
 OTHERS = (3, 1, 5, 2)
+#: Leading dimensions that are tried.
+LEADS: tuple[tuple[int, ...], ...] = ((), (3,), (2, 3), (3, 1, 2), (2, 1, 2, 3), (2, 2, 1, 3, 1))
 #: Zeros, numbers near 1 and near the ends of every type, subnormals of float32 and float16, infinities, NaN.
 CORNERS = (
     0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e-40, -1e-40, 6e-8, -6e-8, 1.2e-38, 6.1e-5, 88.0, -88.0, 104.0, -104.0,
@@ -39,9 +42,9 @@ MOST_KEPT = 24 << 20
 
 
 def small_cases(subject: Subject, seed: int = 0) -> list[Case]:
-    """Every tail, with ordinary values and with corners; then no elements, and the shape built for. None
-    takes more than MOST_BYTES: larger ones are made smaller, and left out where that can't be. Raises
-    NotGenerated."""
+    """Every tail, with ordinary values and with corners; then no elements, the shape built for, and other
+    ranks where the form allows them. None takes more than MOST_BYTES: larger ones are made smaller, and left
+    out where that can't be. Raises NotGenerated."""
     rng = np.random.default_rng(seed)
     free = free_sizes(subject)
     count = len(free.built)
@@ -56,6 +59,7 @@ def small_cases(subject: Subject, seed: int = 0) -> list[Case]:
         found += [_case(subject, free, free.built, kind, rng) for kind in ("ordinary", "corners")]
     if count:
         found.append(_case(subject, free, [0, *free.allowed([2] * count)[1:]], "ordinary", rng))
+    found += _other_ranks(subject, free, rng)
     return [case for case in found if case is not None]
 
 
@@ -86,18 +90,46 @@ def _case(
     fitting = free.shrunk(sizes, lambda dims: _fits(subject, dims))
     if fitting is None:
         return None
-    shapes_of = dict(zip(subject.names, free.dims(fitting), strict=False))
-    lengths = _taken_from(subject, shapes_of)
+    return _filled(subject, free.dims(fitting), kind, rng)
+
+
+def _filled(subject: Subject, dims: Dims, kind: str, rng: np.random.Generator) -> Case:
+    """Inputs of these dims with values of a kind."""
+    lengths = _taken_from(subject, dict(zip(subject.names, dims, strict=False)))
     arrays = [
         None
-        if spec is None or dims is None
-        else rng.integers(-lengths[name], lengths[name], dims).astype(numpy_dtype(spec.dtype))
+        if spec is None or shape is None
+        else rng.integers(-lengths[name], lengths[name], shape).astype(numpy_dtype(spec.dtype))
         if lengths.get(name)
-        else values(rng, dims, spec.dtype, kind)
-        for name, spec, dims in zip(subject.names, subject.inputs, free.dims(fitting), strict=False)
+        else values(rng, shape, spec.dtype, kind)
+        for name, spec, shape in zip(subject.names, subject.inputs, dims, strict=False)
     ]
     shapes = ", ".join(str(list(a.shape)) for a in arrays if a is not None)
-    return Case(tuple(arrays), f"{dtypes.name(subject.dtype)} {shapes}, {kind} values")
+    return Case(tuple(arrays), f"{subject.label} {shapes}, {kind} values")
+
+
+def _other_ranks(subject: Subject, free: Sizes, rng: np.random.Generator) -> Iterator[Case]:
+    """Cases with other leading dimensions than were built for, which inputs have all of, or as broadcasting
+    allows."""
+    form = subject.form
+    sizes = free.allowed([OTHERS[i % len(OTHERS)] + 1 for i in range(len(free.built))])
+    built = free.dims(sizes)
+    for number, lead in enumerate(LEADS if form.groups else ()):
+        dims: Dims = []
+        for i, shape in enumerate(built):
+            own = () if shape is None else shape[len(shape) - form.own[i] :]
+            mine = lead if not form.spreads else _broadcast(lead, number + i)
+            ones = (1,) * (number % 2 if i not in form.exact and len(lead) > 1 else 0)
+            dims.append(None if shape is None else (*(mine if i in form.leading else ones), *own))
+        if max(len(d) for d in dims if d is not None) <= MOST_DIMS and _fits(subject, dims):
+            yield _filled(subject, dims, ("ordinary", "corners")[number % 2], rng)
+
+
+def _broadcast(lead: tuple[int, ...], way: int) -> tuple[int, ...]:
+    """Leading dimensions that broadcast to these: themselves, fewer, or some of 1."""
+    if way % 3 == 1:
+        return lead[1:]
+    return tuple(1 if way % 3 == 2 and k % 2 else d for k, d in enumerate(lead))
 
 
 def _taken_from(subject: Subject, dims: Mapping[str, tuple[int, ...] | None]) -> dict[str, int]:

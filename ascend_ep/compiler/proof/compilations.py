@@ -8,11 +8,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Self
 
+from ascend_ep.compiler.codegen.assembly import Assembly
 from ascend_ep.compiler.codegen.compilers import flags_of
 from ascend_ep.compiler.codegen.generate import Source
-from ascend_ep.compiler.codegen.library import CompiledLibrary, compile_library
+from ascend_ep.compiler.codegen.library import CompiledLibrary, compile_assembly, compile_object
 from ascend_ep.compiler.proof.harness import Sanitizer, compile_harness
-from ascend_ep.compiler.proof.subject import Generate, Subject, generate
+from ascend_ep.compiler.proof.subject import Generate, Subject, assembly_of, generate
 from ascend_ep.errors import AscendError
 from ascend_ep.runtime.binding import lib, text_of
 
@@ -30,29 +31,30 @@ def levels() -> list[str]:
 
 
 class Compilations:
-    """The libraries of an operator: its own, those of the other element types, ISA levels and sanitizers.
+    """The libraries of an operator: the one of all element types, and those of ISA levels and sanitizers.
 
     They are compiled behind whoever uses this, which waits only for what isn't there yet. Left with an
     exception, it starts no more of them.
     """
 
-    def __init__(self, subject: Subject, make: Generate = generate) -> None:
-        """Raises NotGenerated."""
+    def __init__(self, subject: Subject, make: Generate = generate, rebuild: str = "") -> None:
+        """`rebuild`: what the library names when it refuses a call, see assemble. Raises NotGenerated."""
         self.variants = [(variant, make(variant)) for variant in subject.variants()]
         self.levels = levels()
-        self._own = subject.dtype
+        self.whole = assembly_of(self.variants, rebuild)
         self._pool = ThreadPoolExecutor(max(1, min(MOST_AT_ONCE, len(os.sched_getaffinity(0)))))
-        self._made: dict[tuple[int, str, str], Future[CompiledLibrary]] = {}
-        source, used = self.source, self.levels[0]
-        self._add(source, self._own, used)
+        self._made: dict[tuple[str, str], Future[CompiledLibrary]] = {}
+        used = self.levels[0]
+        for part, link in zip(self.whole.parts, self.whole.links, strict=True):
+            self.also(compile_object, part, used, link=link)
+        self._add(self.whole, used)
         self.also(compile_harness, "")
+        own = assembly_of(self.variants[:1], rebuild)
         for level in self.levels[1:]:
-            self._add(source, self._own, level)
+            self._add(own, level)
         for sanitizer in SANITIZERS:
-            self._add(source, self._own, used, sanitizer)
+            self._add(own, used, sanitizer)
             self.also(compile_harness, sanitizer)
-        for variant, other in self.variants[1:]:
-            self._add(other, variant.dtype, used)
 
     def __enter__(self) -> Self:
         return self
@@ -62,24 +64,22 @@ class Compilations:
     ) -> None:
         self._pool.shutdown(wait=True, cancel_futures=kind is not None)
 
-    def also(self, make: Callable[..., object], *arguments: Any) -> Future[object]:
+    def also(self, make: Callable[..., object], *arguments: Any, **named: Any) -> Future[object]:
         """Something else to compile, after what was asked for before; its errors are told to who waits."""
-        return self._pool.submit(make, *arguments)
+        return self._pool.submit(make, *arguments, **named)
 
     @property
     def source(self) -> Source:
         """The C of the subject's own element type."""
         return self.variants[0][1]
 
-    def _add(self, source: Source, dtype: int, level: str, sanitizer: str = "") -> None:
-        self._made[dtype, level, sanitizer] = self._pool.submit(compile_library, source, level, sanitizer)
+    def _add(self, made_of: Assembly, level: str, sanitizer: str = "") -> None:
+        self._made[level, sanitizer] = self._pool.submit(compile_assembly, made_of, level, sanitizer)
 
-    def library(
-        self, dtype: int | None = None, level: str | None = None, sanitizer: str = ""
-    ) -> CompiledLibrary:
-        """The one for an element type and ISA level. Raises AscendError E43001, E43002 and E40002."""
-        key = (self._own if dtype is None else dtype, level or self.levels[0], sanitizer)
-        return self._made[key].result()
+    def library(self, level: str | None = None, sanitizer: str = "") -> CompiledLibrary:
+        """The one of all element types for the level in use; for another or with a sanitizer, that of the
+        subject's own. Raises AscendError E43001, E43002 and E40002."""
+        return self._made[level or self.levels[0], sanitizer].result()
 
     def sanitized(self, sanitizer: str) -> CompiledLibrary | AscendError:
         """The one with a sanitizer, or why the compiler has none."""

@@ -27,7 +27,8 @@ def run_interpreted(subject: Subject, case: Case) -> list[Array]:
 def interpreted_session(subject: Subject, arrays: Sequence[Array | None]) -> InferenceSession:
     """A session for inputs of these shapes, named x0, x1, ...; outputs are y0, y1, ..."""
     types = [None if a is None else (element_type(a), a.shape) for a in arrays]
-    outputs = infer(subject.opdef, types, subject.attributes)
+    opdef = subject.for_every_shape
+    outputs = infer(opdef, types, subject.attributes)
     builder = PlanBuilder([f"y{i}" for i in range(len(outputs))])
     part = NativePartition("p0", builder.values, builder.insns)
     plan = Plan(partitions=[part])
@@ -38,7 +39,7 @@ def interpreted_session(subject: Subject, arrays: Sequence[Array | None]) -> Inf
             plan.edges.append(Edge(operand.name, operand.dtype, operand.dims, is_input=True))
             part.inputs.append((plan.edges[-1], builder.values[-1]))
     made = [Operand(f"y{i}", dtype, tuple(dims or ())) for i, (dtype, dims) in enumerate(outputs)]
-    node = NodeView(subject.opdef.op, operands, made, dict(subject.attributes), opdef=subject.opdef)
+    node = NodeView(opdef.op, operands, made, dict(subject.attributes), opdef=opdef)
     lower_node(node, lower_formula, builder)
     for operand in made:
         plan.edges.append(Edge(operand.name, operand.dtype, operand.dims, is_output=True))

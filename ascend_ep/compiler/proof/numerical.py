@@ -112,7 +112,7 @@ def check_numbers(
     found: Sequence[Sequence[Array]],
 ) -> Check:
     """The results of one element type's cases against the reference."""
-    name = dtypes.name(subject.dtype)
+    name = subject.label
     tally = Tally()
     for case, expect, outputs in zip(cases, wanted, found, strict=False):
         if expect is not None:

@@ -56,7 +56,7 @@ def prove(
             return prove(subject, soc, make, log, made, ascend_c)
     device = made.also(kernel_of, subject, soc) if ascend_c else None
     report = Report(_about(subject, soc))
-    report.about["sources"] = {dtypes.name(v.dtype): s.hash for v, s in made.variants}
+    report.about["sources"] = {v.label: s.hash for v, s in made.variants}
 
     def add(*checks: Check) -> None:
         for check in checks:
@@ -91,24 +91,22 @@ def _check_device(subject: Subject, soc: Soc, kernel: Future[Any], ascend_c: Asc
 
 def prove_type(subject: Subject, in_full: bool, made: Compilations, add: Callable[..., None]) -> None:
     """Numbers and execution of one element type; levels, sanitizers and strides of the subject's own."""
-    kind, n_outputs = subject.dtype, len(subject.output_types)
+    kind, n_outputs = subject.label, len(subject.output_types)
     cases = small_cases(subject)
     if in_full and (large := large_case(subject)) is not None:
         cases.append(large)
     try:
         wanted: list[Expected | None] = [expected(subject, case) for case in cases]
     except NoBound as error:
-        add(Check("numerical", dtypes.name(kind), False, str(error)))
+        add(Check("numerical", kind, False, str(error)))
         return
     cases, wanted = _possible(cases, wanted)
     if not any(all(a is None or a.size for a in case.inputs) for case in cases):
-        add(
-            Check("numerical", dtypes.name(kind), False, "no case fits the formula and the memory of a proof")
-        )
+        add(Check("numerical", kind, False, "no case fits the formula and the memory of a proof"))
         return
-    outcome = run_apart(made.library(kind), cases, n_outputs, "ebrt")
+    outcome = run_apart(made.library(), cases, n_outputs, "ebrt")
     add(check_numbers(subject, cases, wanted, outcome.outputs))
-    add(check_watched(f"{dtypes.name(kind)}: guard pages, order and threads", outcome, "ebrt", len(cases)))
+    add(check_watched(f"{kind}: guard pages, order and threads", outcome, "ebrt", len(cases)))
     if outcome.findings or not in_full:
         return
     _execution(subject, cases, wanted, outcome, made, add)

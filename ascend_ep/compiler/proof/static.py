@@ -6,7 +6,8 @@ import re
 
 import numpy as np
 
-from ascend_ep.compiler.codegen.generate import Source
+from ascend_ep.compiler.codegen.builder import build_graph
+from ascend_ep.compiler.codegen.generate import InputType, Source, dims_of_outputs
 from ascend_ep.compiler.codegen.library import CompiledLibrary
 from ascend_ep.compiler.codegen.symbols import foreign_calls
 from ascend_ep.compiler.device.soc import Soc
@@ -53,7 +54,7 @@ def check_statically(subject: Subject, source: Source, library: CompiledLibrary,
     """All static checks of one element type."""
     return [
         _expression(subject),
-        _shapes(subject, source),
+        _shapes(subject),
         _types(subject),
         _headers(source),
         _symbols(source, library),
@@ -90,17 +91,19 @@ def _expression(subject: Subject) -> Check:
     )
 
 
-def _shapes(subject: Subject, source: Source) -> Check:
-    """The definition's shape inference and the library's agree at the built shape."""
-    types = [None if t is None else (t.dtype, t.dims) for t in subject.inputs]
+def _shapes(subject: Subject) -> Check:
+    """The definition's shape inference and that of generated code agree at the built shape."""
+    given = [None if t is None else (t.dtype, t.dims) for t in subject.inputs]
     try:
         wanted = [
             tuple(dims) if dims is not None else None
-            for _, dims in infer(subject.opdef, types, subject.attributes)
+            for _, dims in infer(subject.opdef, given, subject.attributes)
         ]
     except AscendError as error:
         return Check("static", "shapes", False, error.text)
-    made = [tuple(map(int, dims)) for dims in source.output_dims]
+    types = [None if t is None else InputType(t.dtype, tuple(map(str, t.dims))) for t in subject.inputs]
+    graph = build_graph(subject.program, subject.names, types, subject.output_types)
+    made = [tuple(map(int, dims)) for dims in dims_of_outputs(graph)]
     text = ", ".join(map(str, map(list, made)))
     if wanted != made:
         return Check("static", "shapes", False, f"the library gives {text}, the definition {wanted}")

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 
+from ascend_ep.compiler.codegen.assembly import Assembly, assemble
 from ascend_ep.compiler.codegen.builder import is_wide
 from ascend_ep.compiler.codegen.generate import InputType, Source, generate_c
+from ascend_ep.compiler.codegen.leading import Form, leading_form
 from ascend_ep.compiler.codegen.schedule import Schedule
 from ascend_ep.compiler.codegen.session import TensorSpec
+from ascend_ep.errors import AscendError
+from ascend_ep.frontends.interface import ELEMENT_TYPES, INDEX_TYPES
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.attributes import bind_attributes
-from ascend_ep.opdef.declared_types import output_dtypes
+from ascend_ep.opdef.declared_types import output_dtypes, spec_of_input
 from ascend_ep.opdef.definition import AttributeValue, OpDef
 from ascend_ep.opdef.expression import Program
 from ascend_ep.opdef.formula import formula_program
 from ascend_ep.opdef.specialize import specialize
 
-#: The element types that a proof covers when the definition allows them.
-PROVEN_TYPES = (dtypes.FLOAT32, dtypes.FLOAT16, dtypes.BFLOAT16)
+#: The element types that are built and proven beside one of them when the definition allows them.
+PROVEN_TYPES = (ELEMENT_TYPES, INDEX_TYPES)
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,12 @@ class Subject:
     inputs: tuple[TensorSpec | None, ...]
     attributes: Mapping[str, AttributeValue]
     schedule: Schedule = field(default_factory=Schedule)
+
+    @property
+    def for_every_shape(self) -> OpDef:
+        """The definition without the shapes that it requires: the code is the formula's, for every shape."""
+        inputs = tuple(replace(spec, required_shape=None) for spec in self.opdef.inputs)
+        return replace(self.opdef, inputs=inputs)
 
     @property
     def names(self) -> list[str]:
@@ -60,24 +71,54 @@ class Subject:
         """Whether the arithmetic is in float64, as code generation has it."""
         return is_wide(self.program, [t.dtype for t in self.inputs if t is not None])
 
-    def with_type(self, dtype: int) -> Subject:
-        """The same with another element type for every input of the first one's type."""
-        changed = [
-            t if t is None or t.dtype != self.dtype else TensorSpec(dtype, t.dims) for t in self.inputs
-        ]
-        return replace(self, inputs=tuple(changed))
+    @property
+    def form(self) -> Form:
+        """The tensors that its code takes. Raises NotGenerated."""
+        types = [None if t is None else InputType(t.dtype, tuple(map(str, t.dims))) for t in self.inputs]
+        return leading_form(self.program, self.names, types, self.output_types)
+
+    @property
+    def label(self) -> str:
+        """The element types that tell it from its variants, as in names of files: float32-int64."""
+        return "-".join(dtypes.name(types[0]) for types in self._chosen().values()) or "float32"
 
     def variants(self) -> list[Subject]:
-        """One for each element type to prove; the subject's own first."""
-        others = [t for t in PROVEN_TYPES if t != self.dtype and self.dtype in PROVEN_TYPES]
-        allowed = [
-            t
-            for t in others
-            if all(
-                not s.types or t in s.types for s, i in zip(self.opdef.inputs, self.inputs, strict=False) if i
+        """One for each combination of element types that the definition and the proof know; its own first."""
+        chosen = self._chosen()
+        found = [self]
+        for types in product(*chosen.values()):
+            kinds = dict(zip(chosen, types, strict=True))
+            inputs = tuple(
+                None if t is None else TensorSpec(kinds[self._variable(i)], t.dims)
+                for i, t in enumerate(self.inputs)
             )
-        ]
-        return [self, *map(self.with_type, allowed)]
+            other = replace(self, inputs=inputs)
+            if inputs != self.inputs and other.is_allowed:
+                found.append(other)
+        return found
+
+    @property
+    def is_allowed(self) -> bool:
+        """Whether the definition takes the inputs' types."""
+        try:
+            return bool(self.output_types)
+        except AscendError:
+            return False
+
+    def _variable(self, i: int) -> str:
+        """What stands for the type of an input: inputs of one variable have one type."""
+        return spec_of_input(self.opdef, i).variable or f"input {i}"
+
+    def _chosen(self) -> dict[str, list[int]]:
+        """Per variable the types to build for, the inputs' own first."""
+        found: dict[str, list[int]] = {}
+        for i, given in enumerate(self.inputs):
+            if given is not None and self._variable(i) not in found:
+                allowed = spec_of_input(self.opdef, i).types
+                family = next((f for f in PROVEN_TYPES if given.dtype in f), ())
+                others = [t for t in family if t != given.dtype and (not allowed or t in allowed)]
+                found[self._variable(i)] = [given.dtype, *others]
+        return found
 
 
 #: Gives the C of a subject; tests plant wrong kernels here.
@@ -85,8 +126,23 @@ Generate = Callable[[Subject], Source]
 
 
 def generate(subject: Subject) -> Source:
-    """The C of a subject, for any sizes. Raises NotGenerated."""
-    types = [None if t is None else InputType(t.dtype, tuple(map(str, t.dims))) for t in subject.inputs]
+    """The C of a subject, for any sizes of its form. Raises NotGenerated."""
     return generate_c(
-        subject.opdef.op, subject.program, subject.names, types, subject.output_types, subject.schedule
+        subject.opdef.op,
+        subject.program,
+        subject.names,
+        subject.form.types(),
+        subject.output_types,
+        subject.schedule,
     )
+
+
+def assembly_of(parts: Sequence[tuple[Subject, Source]], rebuild: str = "") -> Assembly:
+    """The library of an operator for several combinations of element types. `rebuild`: see assemble."""
+    first = parts[0][0]
+    could_be = [{t.dtype} if t else set() for t in first.inputs]
+    for i, given in enumerate(first.inputs):
+        if given is not None:
+            could_be[i] |= set(next((f for f in PROVEN_TYPES if given.dtype in f), ()))
+    kinds = [(s, [None if t is None else t.dtype for t in v.inputs], v.output_types) for v, s in parts]
+    return assemble(first.form, first.names, kinds, could_be, rebuild)

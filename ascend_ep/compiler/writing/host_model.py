@@ -9,6 +9,7 @@ import onnx_ir as ir
 
 from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.partition import used_values
+from ascend_ep.opdef.dim_text import dim_param
 from ascend_ep.opdef.dims import Dim
 
 #: The newest IR version that onnxruntime 1.25 reads.
@@ -72,4 +73,4 @@ def value_info(value: ir.Value, facts: Facts) -> onnx.ValueInfoProto:
 def _dimension(dim: Dim) -> onnx.TensorShapeProto.Dimension:
     if isinstance(dim, int):
         return onnx.TensorShapeProto.Dimension(dim_value=dim)
-    return onnx.TensorShapeProto.Dimension(dim_param=str(dim))
+    return onnx.TensorShapeProto.Dimension(dim_param=dim_param(dim))

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from ascend_ep.compiler.plan import (
@@ -25,7 +26,7 @@ from ascend_ep.runtime._rt import ffi, lib
 from ascend_ep.runtime.layouts import LAYOUTS
 
 from .placement import Placement, Segment
-from .plan_sections import assemble
+from .plan_sections import Section, assemble
 from .pools import Pools
 from .reader_version import min_reader
 
@@ -84,6 +85,7 @@ class PlanImage:
                 (lib.ASC_SEC_PROFILES, self._structs("asc_profile_size", self._profile_sizes())),
                 (lib.ASC_SEC_WEIGHT_FILES, self._structs("asc_weight_file", self._weight_files())),
                 (lib.ASC_SEC_AGREEMENTS, agreements),
+                *self._apart(),
                 (lib.ASC_SEC_STRINGS, (1, bytes(self._pools.strings))),
             ],
             min_reader(
@@ -108,6 +110,19 @@ class PlanImage:
             else:
                 partitions.append(self._host_partition(partition, len(values), len(insns)))
         return partitions, values, insns
+
+    def _apart(self) -> list[Section]:
+        """The plan for sizes that contradict names, a whole PLAN partition, and its host models."""
+        if self._plan.apart is None:
+            return []
+        hosts = [p for p in self._plan.apart.partitions if isinstance(p, HostPartition)]
+        body, places = bytearray(), {}
+        for host in hosts:
+            body += bytes(-len(body) % lib.ASC_ALIGN)
+            places[host] = Segment(len(body), len(host.model), b"")
+            body += host.model
+        image = PlanImage(self._plan.apart, replace(self._placed, hosts=places, samples=[])).build()
+        return [(lib.ASC_SEC_APART, (1, image)), (lib.ASC_SEC_APART_HOST, (1, bytes(body)))]
 
     # --- records ------------------------------------------------------------------------------
 

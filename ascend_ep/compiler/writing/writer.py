@@ -233,22 +233,25 @@ def _pad(file: BinaryIO, align: int, start: int = 0) -> int:
 def plan_weights(plan: Plan) -> list[Ref]:
     """The weights that instructions or partition rims use, each once, in order of use."""
     found: dict[Weight, Ref] = {}
-    for owner in plan.partitions:
-        for partition in (owner, owner.fallback) if isinstance(owner, NativePartition) else ():
-            if partition is None:
-                continue
-            operands = [r for i in partition.insns for r in (*i.ins, *i.outs) if r is not None]
-            for ref in (*operands, *(r for _, r in (*partition.inputs, *partition.outputs))):
-                root = ref.base or ref
-                if root.kind == WEIGHT and root.weight is not None:
-                    found.setdefault(root.weight, root)
+    for partition in _parts(plan):
+        operands = [r for i in partition.insns for r in (*i.ins, *i.outs) if r is not None]
+        for ref in (*operands, *(r for _, r in (*partition.inputs, *partition.outputs))):
+            root = ref.base or ref
+            if root.kind == WEIGHT and root.weight is not None:
+                found.setdefault(root.weight, root)
     return list(found.values())
 
 
 def plan_natives(plan: Plan) -> Iterator[Native]:
-    for partition in plan.partitions:
-        if isinstance(partition, NativePartition):
-            yield from (i.native for i in partition.insns if i.native is not None)
+    for partition in _parts(plan):
+        yield from (i.native for i in partition.insns if i.native is not None)
+
+
+def _parts(plan: Plan) -> Iterator[NativePartition]:
+    """Those of the plan, and of the one for sizes that contradict names."""
+    yield from plan.native_parts()
+    if plan.apart is not None:
+        yield from plan.apart.native_parts()
 
 
 def _any_bytes(weights: Iterable[Ref]) -> bool:

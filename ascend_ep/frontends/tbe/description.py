@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ascend_ep.errors import AscendError, did_you_mean
 from ascend_ep.frontends.interface import Defaults, Described, camel_case, identifier
-from ascend_ep.frontends.tbe.generality import Sample, check_sample, general_program
-from ascend_ep.frontends.tbe.layouts import Layout
+from ascend_ep.frontends.tbe.generality import Sample, check_sample, general_program, is_small
+from ascend_ep.frontends.tbe.layouts import Layout, any_rank
 from ascend_ep.frontends.tbe.recording import (
     AttributeText,
     Failure,
@@ -21,14 +21,17 @@ from ascend_ep.frontends.tbe.recording import (
     read_answer,
 )
 from ascend_ep.frontends.tbe.sandbox import run_file
-from ascend_ep.frontends.tbe.static_shapes import rank_rules, static_rules
-from ascend_ep.frontends.tbe.variation import Job, attribute_jobs, held_type, jobs
+from ascend_ep.frontends.tbe.variation import Job, attribute_jobs, held_type, jobs, resized, sizes_of
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.definition import Attribute, AttributeValue, Formula, OpDef, TensorSpec
 from ascend_ep.opdef.expression import Program
 from ascend_ep.opdef.formula import formula_program
 
 Inputs = Sequence[tuple[int, tuple[int, ...]]]
+#: Records the operator with other jobs.
+Run = Callable[[Sequence[Job]], list[Recording | Failure]]
+#: Sizes of an operator that are tried each by itself.
+MOST_SIZES = 16
 #: What a file is recorded with when nobody says: one input of two dimensions.
 SAMPLE: Inputs = ((dtypes.FLOAT32, (6, 35)),)
 
@@ -61,14 +64,16 @@ def describe_tbe(
     values = _attribute_values(signature, given, where)
     notes = [f"the file printed: {line[:200]}" for line in answer.printed.splitlines()[:5] if line.strip()]
     parts = _Parts(signature, base, values, [*base.recording.warnings, *notes], layouts)
-    parts.generalize(runs)
+
+    def run(tried: Sequence[Job]) -> list[Recording | Failure]:
+        asked = [j.request() for j in (listed[0], *tried)]
+        return read_answer(run_file(Path(where), text, asked, confined=confined).data, where)[1][1:]
+
+    parts.generalize(runs, run)
     parts.choose_types(runs, kinds)
     if values:
         varied = attribute_jobs(replace(listed[0], attributes=values), base.recording.compared)
-        again = run_file(
-            Path(where), text, [listed[0].request(), *(j.request() for j in varied)], confined=confined
-        )
-        parts.fix_attributes(varied, read_answer(again.data, where)[1][1:])
+        parts.fix_attributes(varied, run(varied))
     return Described(parts.opdef(op_type, where), "TBE DSL", tuple(dict.fromkeys(parts.warnings)))
 
 
@@ -119,7 +124,8 @@ class _Parts:
 
     def __post_init__(self) -> None:
         self.program: Program = self.base.recording.program
-        self.rules: dict[str, str] = {}
+        #: The shapes that the inputs must have; empty: any.
+        self.required: tuple[tuple[int, ...], ...] = ()
         self.types: tuple[int, ...] = ()
         self.fixed: set[str] = set()
         self.held: int | None = None
@@ -127,12 +133,13 @@ class _Parts:
 
     # -- shapes --
 
-    def generalize(self, runs: Sequence[tuple[Job, Recording | Failure]]) -> None:
-        """Sizes by name, or rules that keep the definition to what was recorded."""
+    def generalize(self, runs: Sequence[tuple[Job, Recording | Failure]], run: Run) -> None:
+        """Sizes by name, or the sizes that the definition is kept to."""
         others = [Sample(j.shapes, r) for j, r in runs if j.about == "shape" and isinstance(r, Recording)]
         program = general_program(self.base, others)
         faults = [] if program is None else self.faults(program, [self.base, *others])
-        if self.base.shapes and any(d > 1 for s in self.base.shapes for d in s) and not others:
+        varied = others or not any(d > 1 for s in self.base.shapes for d in s)
+        if not varied or not any(is_small(s) for s in [self.base, *others]):
             program = None
         if program is not None and not faults:
             self.program = program
@@ -141,11 +148,37 @@ class _Parts:
         reason = self.faults(self.program, [self.base])
         if reason:
             raise AscendError("E42112", reason[0], where=self.signature.name)
-        self.rules = static_rules(self.base)
-        shapes = ", ".join(str(list(s)) for s in self.base.shapes)
+        self.required = self.held_shapes(runs[0][0], run)
+        shapes = ", ".join("[" + ", ".join("?" if d < 0 else str(d) for d in s) + "]" for s in self.required)
+        if not is_small(self.base) and self.required == self.base.shapes:
+            large = f"it computes something else for other shapes, and {shapes} are too large to be tried"
+            raise AscendError("E42112", large, where=self.signature.name, fix="Give smaller shapes.")
         why = f" ({faults[0]})" if faults else ""
         self.warnings.append(
             f"what the file computes depends on the shapes{why}: the operator is for {shapes} only"
+        )
+
+    def held_shapes(self, base: Job, run: Run) -> tuple[tuple[int, ...], ...]:
+        """The base's shapes, -1 for sizes with other values of which the file computes the same."""
+
+        def same(jobs: Sequence[Job]) -> list[bool]:
+            return [
+                isinstance(r, Recording)
+                and r.formula == self.base.recording.formula
+                and is_small(Sample(j.shapes, r))
+                and not self.faults(self.program, [Sample(j.shapes, r)])
+                for j, r in zip(jobs, run(jobs), strict=False)
+            ]
+
+        sizes = sizes_of(base)[:MOST_SIZES]
+        alone = [resized(base, [size], turn) for size in sizes for turn in (0, 1)]
+        fits = same(alone)
+        free = [s for i, s in enumerate(sizes) if fits[2 * i : 2 * i + 2] == [True, True]]
+        if not free or same([resized(base, free, turn) for turn in (0, 1)]) != [True, True]:
+            return self.base.shapes
+        return tuple(
+            tuple(-1 if (d in free if d > 1 else (i, a) in free) else d for a, d in enumerate(shape))
+            for i, shape in enumerate(base.shapes)
         )
 
     def faults(self, program: Program, samples: Sequence[Sample]) -> list[str]:
@@ -156,19 +189,18 @@ class _Parts:
         higher = [Sample(j.shapes, r) for j, r in runs if j.about == "rank" and isinstance(r, Recording)]
         same_text = all(s.recording.formula == self.base.recording.formula for s in higher)
         if (
-            not self.layouts
+            any_rank(self.layouts, self.base.shapes)
             and (same_text or self.program is not self.base.recording.program)
             and not self.faults(self.program, higher)
         ):
             return
-        rules = rank_rules(self.base, others)
-        self.rules = static_rules(self.base) if rules is None else rules
+        self.required = tuple((-1,) * len(s) for s in self.base.shapes)
         ranks = ", ".join(
             f"{t.name} {len(s)}" for t, s in zip(self.base.recording.inputs, self.base.shapes, strict=True)
         )
-        limit = "these shapes" if rules is None else f"inputs of this many dimensions: {ranks}"
-        why = "layouts are given" if self.layouts else "with more dimensions the file computes something else"
-        self.warnings.append(f"{why}: the operator is for {limit}")
+        given = not any_rank(self.layouts, self.base.shapes)
+        why = "layouts are given" if given else "with more dimensions the file computes something else"
+        self.warnings.append(f"{why}: the operator is for inputs of this many dimensions: {ranks}")
 
     # -- element types --
 
@@ -230,7 +262,6 @@ class _Parts:
             attributes=tuple(
                 self.attribute(a) for a in self.signature.attributes if a.name in self.attributes
             ),
-            shape=self.rules,
             semantics=Formula(str(self.program)),
             doc=self.signature.doc,
             origin=where,
@@ -247,7 +278,8 @@ class _Parts:
         tensor = self.base.recording.inputs[index]
         made = self.tensor(tensor.name, tensor.dtype, tensor.dtype == self.held)
         form = self.layouts[index].format if self.layouts else ""
-        return replace(made, formats=(form,)) if form else made
+        required = self.required[index] if self.required else None
+        return replace(made, formats=(form,) if form else (), required_shape=required)
 
     def tensor(self, name: str, dtype: int, generic: bool) -> TensorSpec:
         return TensorSpec(name, self.types, "T") if generic and self.types else TensorSpec(name, (dtype,))

@@ -30,10 +30,12 @@ class Layout:
         return usual, usual if usual in PLAIN else _OF_RANK.get(len(original), "ND"), original
 
     def resized(self, shape: Sequence[int], sizes: Mapping[int, int]) -> Layout:
-        """The layout of a recording in which each size of `shape` became another."""
+        """The layout of a recording in which each size of `shape` became another, and channels with them that
+        are a number of blocks times their size."""
         if self.original is None or self.original == original_shape(self.format, shape):
             return replace(self, original=None)
-        return replace(self, original=tuple(sizes.get(n, n) for n in self.original))
+        blocked = {a * b: sizes[a] * sizes[b] for a in sizes for b in shape if b in sizes}
+        return replace(self, original=tuple(sizes.get(n, blocked.get(n, n)) for n in self.original))
 
 
 def original_shape(form: str, shape: Sequence[int]) -> tuple[int, ...]:
@@ -46,6 +48,12 @@ def original_shape(form: str, shape: Sequence[int]) -> tuple[int, ...]:
     if form == "FRACTAL_NZ" and len(dims) >= 4:
         return *dims[:-4], dims[-3] * dims[-2], dims[-4] * dims[-1]
     return dims
+
+
+def any_rank(layouts: Sequence[Layout], shapes: Sequence[Sequence[int]]) -> bool:
+    """Whether the layouts say nothing of the number of dimensions: none are given, or ND alone."""
+    pairs = zip(layouts, shapes, strict=False)
+    return all(layout.format == "ND" and layout.original in (None, tuple(s)) for layout, s in pairs)
 
 
 def fixed_sizes(layouts: Sequence[Layout], shapes: Sequence[Sequence[int]]) -> set[int]:

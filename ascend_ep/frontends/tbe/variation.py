@@ -6,13 +6,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ascend_ep.frontends.tbe.layouts import Layout, fixed_sizes
+from ascend_ep.frontends.tbe.layouts import Layout, any_rank, fixed_sizes
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.definition import AttributeValue
 
 Shapes = tuple[tuple[int, ...], ...]
 #: Sizes for dimensions, far enough apart that no two products of a few are the same.
 _SIZES = ((5, 7, 11, 13, 17, 19, 23), (13, 3, 29, 7, 31, 5, 37))
+#: Others, in which fixed places of small tensors are no ends.
+_LARGER = ((17, 19, 23, 29, 31, 37, 41), (26, 34, 22, 38, 46, 33, 58))
 MAX_RANK = 8
 MAX_ELEMENTS = 1 << 22
 #: The largest integer that an attribute is tried with, as files loop up to one.
@@ -50,8 +52,8 @@ def held_type(kinds: Sequence[int]) -> int | None:
 
 
 def jobs(base: Job) -> list[Job]:
-    """The base, other shapes of the same ranks, a higher rank unless layouts are given, and other
-    floating-point types."""
+    """The base, other shapes of the same ranks, a higher rank unless layouts say what the dimensions are, and
+    other floating-point types."""
     made = [base]
     for shapes, sizes in _other_shapes(base.shapes, fixed_sizes(base.layouts, base.shapes)):
         alike = any(shapes == job.shapes for job in made)
@@ -60,9 +62,11 @@ def jobs(base: Job) -> list[Job]:
             layouts = tuple(layout.resized(s, sizes) for layout, s in pairs)
             made.append(replace(base, about="shape", shapes=shapes, layouts=layouts))
     most = max(map(len, base.shapes), default=0)
-    if 0 < most < MAX_RANK and not base.layouts and all(_elements(s) <= MAX_ELEMENTS for s in base.shapes):
+    if 0 < most < MAX_RANK and any_rank(base.layouts, base.shapes):
         higher = tuple((3, *s) if len(s) == most else s for s in base.shapes)
-        made.append(replace(base, about="rank", shapes=higher))
+        if all(_elements(s) <= MAX_ELEMENTS for s in higher):
+            layouts = tuple(replace(layout, original=None) for layout in base.layouts)
+            made.append(replace(base, about="rank", shapes=higher, layouts=layouts))
     held = held_type(base.dtypes)
     for kind in dtypes.COMPUTE_FLOATS:
         if held is not None and kind != held:
@@ -80,6 +84,7 @@ def _other_shapes(shapes: Shapes, fixed: Collection[int]) -> Iterator[tuple[Shap
     for turn, sizes in enumerate(_SIZES):
         fresh = iter([n for n in sizes if n not in distinct] + [41 + 6 * i for i in range(len(distinct))])
         mapped = {d: next(fresh) for d in distinct} | {d: d for d in fixed}
+        mapped |= {d * f: mapped[d] * f for d in distinct for f in fixed if d * f in mapped and d > 1}
         free = _free_ones(shapes) if turn else frozenset()
         yield (
             tuple(
@@ -90,6 +95,33 @@ def _other_shapes(shapes: Shapes, fixed: Collection[int]) -> Iterator[tuple[Shap
     for factor in (2, 3):
         mapped = {d: d * factor for d in distinct}
         yield tuple(tuple(mapped.get(d, d) for d in s) for s in shapes), mapped
+
+
+#: A size above 1, wherever inputs have it, or the place of a single 1: input and axis.
+Size = int | tuple[int, int]
+
+
+def sizes_of(base: Job) -> list[Size]:
+    """The sizes of the inputs that may change each by itself: not those of blocks."""
+    fixed = fixed_sizes(base.layouts, base.shapes)
+    found = dict.fromkeys(d for s in base.shapes for d in s if d > 1 and d not in fixed)
+    ones = [(i, a) for i, s in enumerate(base.shapes) for a, d in enumerate(s) if d == 1]
+    return [*found, *ones]
+
+
+def resized(base: Job, sizes: Sequence[Size], turn: int = 0) -> Job:
+    """The base with other values of these sizes, all different."""
+    fresh = iter([*_LARGER[turn % len(_LARGER)], *range(61 + turn, 4000, 6)])
+    taken = {d for s in base.shapes for d in s}
+    mapped = {size: next(n for n in fresh if n not in taken) for size in sizes}
+    shapes = tuple(
+        tuple(mapped.get(d, d) if d > 1 else mapped.get((i, a), 1) for a, d in enumerate(s))
+        for i, s in enumerate(base.shapes)
+    )
+    values = {k: v for k, v in mapped.items() if isinstance(k, int)}
+    pairs = zip(base.layouts, base.shapes, strict=False)
+    layouts = tuple(layout.resized(s, values) for layout, s in pairs)
+    return replace(base, about="size", shapes=shapes, layouts=layouts)
 
 
 def _free_ones(shapes: Shapes) -> frozenset[int]:

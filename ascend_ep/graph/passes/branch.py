@@ -1,15 +1,22 @@
 """An If whose condition is known becomes the nodes of its branch: what exporters write for squeezed axes,
-ranks and sizes that turn out to be fixed."""
+ranks and sizes that turn out to be fixed.
+
+So does one that removes an axis where this has one element, and else gives what no run gets to its end with:
+`x.squeeze(-1)` before a layer that takes one rank. Its Squeeze refuses other sizes at run.
+"""
 
 from __future__ import annotations
 
 import onnx_ir as ir
 from onnx_ir.passes import common
 
+from ascend_ep.graph.control_flow import taken_branch
 from ascend_ep.graph.declared import contradicts, declared_fact
 from ascend_ep.graph.facts import Fact, Facts
+from ascend_ep.graph.infer import symbols_in_order, works_with
 from ascend_ep.graph.passes.known_facts import KnownFacts
-from ascend_ep.graph.passes.rewire import add_constant, attribute, is_standard
+from ascend_ep.graph.passes.rewire import add_constant, attribute, integers, is_standard
+from ascend_ep.opdef.dims import Dim
 
 
 class InlineBranches(ir.passes.InPlacePass):
@@ -26,7 +33,7 @@ class InlineBranches(ir.passes.InPlacePass):
         facts = self.facts.of(model)
         modified = False
         for node in [n for n in model.graph if is_standard(n, "If")]:
-            branch = _branch(node, facts)
+            branch = _branch(node, facts) or self._only_branch(node, facts, model)
             if branch is None:
                 continue
             if _forget_shapes(node):
@@ -38,15 +45,51 @@ class InlineBranches(ir.passes.InPlacePass):
             common.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model)
         return ir.passes.PassResult(model, modified)
 
+    def _only_branch(self, node: ir.Node, facts: Facts, model: ir.Model) -> ir.Graph | None:
+        """The branch that squeezes, where the ranks of the other one fit no node that follows."""
+        then, other = (attribute(node, f"{which}_branch") for which in ("then", "else"))
+        if not isinstance(then, ir.Graph) or not isinstance(other, ir.Graph):
+            return None
+        if not any(facts[v].varies for v in node.outputs) or not _needs_condition(node, then, facts, model):
+            return None
+        given = [[Fact(facts[v].dtype, facts[v].dims) for v in graph.outputs] for graph in (then, other)]
+        if not all(len(g) == len(node.outputs) for g in given):
+            return None
+        fits = [works_with(model, self.facts.registry, facts, node, g) for g in given]
+        return then if fits == [True, False] else None
+
+
+def _needs_condition(node: ir.Node, branch: ir.Graph, facts: Facts, model: ir.Model) -> bool:
+    """Whether the branch fails, and says so, unless the condition holds: that a size is 1, which its Squeeze
+    asks for."""
+    condition = node.inputs[0].producer() if node.inputs[0] is not None else None
+    if condition is None or not is_standard(condition, "Equal"):
+        return False
+    sides = [None if v is None else facts[v].shape_value for v in condition.inputs]
+    sizes = [v[0] for v in sides if v is not None and len(v) == 1]
+    if len(sizes) != 2 or 1 not in sizes:
+        return False
+    size = sizes[0] if sizes[1] == 1 else sizes[1]
+    if not facts.agreements.can_say(size, 1, symbols_in_order(model, facts)):
+        return False
+    return any(size in _squeezed(each, facts) for each in branch if is_standard(each, "Squeeze"))
+
+
+def _squeezed(node: ir.Node, facts: Facts) -> list[Dim]:
+    """The sizes of the axes that a Squeeze names."""
+    source = node.inputs[0]
+    dims = None if source is None else facts[source].dims
+    axes = list(integers(node, "axes", ()))
+    if len(node.inputs) > 1 and node.inputs[1] is not None:
+        known = facts[node.inputs[1]].const
+        axes = [] if known is None else [int(a) for a in known.reshape(-1)]
+    return [dims[a] for a in axes if dims is not None and -len(dims) <= a < len(dims)]
+
 
 def _branch(node: ir.Node, facts: Facts) -> ir.Graph | None:
-    """The branch that is taken; None when only the data decide."""
-    condition = node.inputs[0] if node.inputs else None
-    fact = None if condition is None else facts[condition]
-    if fact is None or fact.const is None or fact.const.size != 1:
-        return None
-    branch = attribute(node, "then_branch" if fact.const.reshape(-1)[0] else "else_branch")
-    return branch if isinstance(branch, ir.Graph) and len(branch.outputs) == len(node.outputs) else None
+    """The branch that is taken, if it gives as many values as the node."""
+    branch = taken_branch(node, facts)
+    return branch if branch is not None and len(branch.outputs) == len(node.outputs) else None
 
 
 def _forget_shapes(node: ir.Node) -> bool:
@@ -59,8 +102,9 @@ def _forget_shapes(node: ir.Node) -> bool:
 
 
 def _agree(fact: Fact, output: ir.Value) -> bool:
-    """Whether what the branch gives is known and no contradiction to what is declared of the output."""
-    return fact.dims is not None and fact.dtype != 0 and not contradicts(fact, declared_fact(output))
+    """Whether what the branch gives is no contradiction to what is declared of the output."""
+    known = fact.dims is not None or output.shape is None
+    return known and fact.dtype != 0 and not contradicts(fact, declared_fact(output))
 
 
 def _inline(node: ir.Node, branch: ir.Graph, graph: ir.Graph) -> None:

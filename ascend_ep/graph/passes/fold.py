@@ -64,6 +64,8 @@ class FoldConstants(ir.passes.InPlacePass):
         """The constant results of `node`, or None."""
         if node.domain not in ("", "ai.onnx") or node.op_type in KEPT or not node.outputs:
             return None
+        if node.op_type == "Identity":  # its readers are given what it reads (simplify.py), not a copy of it
+            return None
         known = [facts[v] for v in node.outputs]
         if all(f.is_const for f in known):
             arrays = [f.const for f in known]

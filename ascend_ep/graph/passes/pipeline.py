@@ -76,12 +76,13 @@ def _simplify(model: ir.Model, facts: KnownFacts) -> None:
         SpellOutQuantised(facts.registry),
     ]
     rounds: list[ir.passes.PassBase] = [
+        # first: what is made of one weight many times is folded once
+        *([] if _draws_randomly(model) else [common.CommonSubexpressionEliminationPass()]),
         FoldConstants(facts),
         InlineBranches(facts),
         Simplify(facts),
         UnflattenProducts(facts),
         FoldBatchNorm(),
-        *([] if _draws_randomly(model) else [common.CommonSubexpressionEliminationPass()]),
         common.RemoveUnusedNodesPass(),
     ]
     _run(model, prepare, facts)

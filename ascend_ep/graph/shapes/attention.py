@@ -18,8 +18,9 @@ def infer_rotary(call: Call) -> Fact:
 @infers("Attention")
 def infer_attention(call: Call) -> list[Fact]:
     """Outputs Y, present_key, present_value, qk_matmul_output of ai.onnx 23 and later."""
-    q, k, v = call.dims(0), call.dims(1), call.dims(2)
-    if not len(q) == len(k) == len(v) or len(q) not in (3, 4):
+    rank = next((f.rank for f in call.inputs[:3] if f is not None and f.rank is not None), None)
+    q, k, v = call.dims(0, rank), call.dims(1, rank), call.dims(2, rank)
+    if rank not in (3, 4):
         call.fail("Q, K and V must all have rank 3 or 4")
     if len(q) == 3:
         heads, kv_heads = int(call.attr("q_num_heads", 0)), int(call.attr("kv_num_heads", 0))
@@ -32,7 +33,7 @@ def infer_attention(call: Call) -> list[Fact]:
     else:
         flat = False
     call.require(q[3], k[3], "the head size of Q and K")
-    past: Dim = call.dims(4)[2] if call.has(4) else 0
+    past: Dim = call.dims(4, 4)[2] if call.has(4) else 0
     total = past + k[2]
     y: list[Dim] = [q[0], q[2], q[1] * v[3]] if flat else [q[0], q[1], q[2], v[3]]
     present_key: list[Dim] = [k[0], k[1], total, k[3]]
@@ -44,7 +45,7 @@ def infer_attention(call: Call) -> list[Fact]:
 
 @infers("LSTM", "GRU", "RNN")
 def infer_recurrent(call: Call) -> list[Fact]:
-    x, r = call.dims(0), call.dims(2)
+    x, r = call.dims(0, 3), call.dims(2, 3)
     directions = 2 if call.attr("direction", "forward") == "bidirectional" else 1
     hidden: Dim = int(call.attr("hidden_size", 0)) or r[-1]
     batch_first = bool(call.attr("layout", 0))

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ascend_ep.graph.facts import Fact
-from ascend_ep.graph.shapes.rule import Call, UnknownShape, infers
-from ascend_ep.opdef.dims import Dim, floordiv, max_, min_
+from ascend_ep.graph.shapes.rule import Call, infers
+from ascend_ep.opdef.dims import Dim, floordiv, max_, min_, product
 
 
 def _window(call: Call, name: str, count: int, default: int) -> list[int]:
@@ -51,26 +51,28 @@ def _slid(call: Call, dims: Sequence[Dim], kernel: Sequence[int], ceil_mode: boo
     return result
 
 
-@infers("Conv", "ConvInteger", "QLinearConv")
+@infers("Conv", "ConvInteger", "DeformConv", "QLinearConv")
 def infer_conv(call: Call) -> Fact:
     second = 3 if call.node.op_type == "QLinearConv" else 1
-    x, w = call.dims(0), call.dims(second)
-    if len(x) != len(w) or len(x) < 3:
-        call.fail(f"input of rank {len(x)} and weight of rank {len(w)}")
+    rank = call.fact(0).rank or call.fact(second).rank
+    x, w = call.dims(0, rank), call.dims(second, rank)
+    if len(x) < 3:
+        call.fail(f"rank {len(x)} where at least 3 is needed")
     group = int(call.attr("group", 1))
     if group < 1 or (isinstance(w[0], int) and w[0] % group):
         call.fail(f"group {group} doesn't divide {w[0]} output channels")
     call.require(x[1], w[1] * group, "the number of input channels")
-    return Fact(dims=[x[0], w[0], *_slid(call, x[2:], _kernel(call, w[2:]))])
+    kernel = _kernel(call, w[2:])
+    room = call.fresh_dims(0, len(x))[2:] if kernel is None else _slid(call, x[2:], kernel)
+    return Fact(dims=[x[0], w[0], *room])
 
 
-def _kernel(call: Call, dims: Sequence[Dim]) -> list[int]:
+def _kernel(call: Call, dims: Sequence[Dim]) -> list[int] | None:
+    """The spatial dims of the weight; None where they come with the data."""
     known = [d for d in dims if isinstance(d, int)]
     given = call.attr("kernel_shape")
     if len(known) != len(dims):
-        if given is None:
-            raise UnknownShape
-        return [int(v) for v in given]
+        return None if given is None else [int(v) for v in given]
     if given is not None and [int(v) for v in given] != known:
         call.fail(f"kernel_shape {list(given)} contradicts the weight's {known}")
     return known
@@ -78,9 +80,10 @@ def _kernel(call: Call, dims: Sequence[Dim]) -> list[int]:
 
 @infers("ConvTranspose")
 def infer_conv_transpose(call: Call) -> Fact:
-    x, w = call.dims(0), call.dims(1)
-    if len(x) != len(w) or len(x) < 3:
-        call.fail(f"input of rank {len(x)} and weight of rank {len(w)}")
+    rank = call.fact(0).rank or call.fact(1).rank
+    x, w = call.dims(0, rank), call.dims(1, rank)
+    if len(x) < 3:
+        call.fail(f"rank {len(x)} where at least 3 is needed")
     count = len(x) - 2
     group = int(call.attr("group", 1))
     call.require(x[1], w[0], "the number of input channels")
@@ -89,6 +92,8 @@ def infer_conv_transpose(call: Call) -> Fact:
     if given is not None:
         return Fact(dims=[*dims, *[int(d) for d in given][-count:]])
     kernel = _kernel(call, w[2:])
+    if kernel is None:
+        return Fact(dims=[*dims, *call.fresh_dims(0, len(x))[2:]])
     strides, dilations = _window(call, "strides", count, 1), _window(call, "dilations", count, 1)
     extra = _window(call, "output_padding", count, 0)
     auto = call.attr("auto_pad", "NOTSET")
@@ -178,7 +183,7 @@ def _unknown_at(call: Call, dims: list[Dim], axes: Sequence[int]) -> Fact:
 
 @infers("MaxRoiPool", "RoiAlign")
 def infer_roi(call: Call) -> Fact:
-    x, rois = call.dims(0), call.dims(1)
+    x, rois = call.dims(0, 4), call.dims(1, 2)
     if call.node.op_type == "MaxRoiPool":
         return Fact(dims=[rois[0], x[1], *[int(v) for v in call.attr("pooled_shape", ())]])
     return Fact(dims=[rois[0], x[1], int(call.attr("output_height", 1)), int(call.attr("output_width", 1))])
@@ -186,24 +191,60 @@ def infer_roi(call: Call) -> Fact:
 
 @infers("GridSample")
 def infer_grid_sample(call: Call) -> Fact:
-    return Fact(dims=[*call.dims(0)[:2], *call.dims(1)[1:-1]])
+    rank = call.fact(0).rank or call.fact(1).rank
+    return Fact(dims=[*call.dims(0, rank)[:2], *call.dims(1, rank)[1:-1]])
 
 
 @infers("Col2Im")
 def infer_col2im(call: Call) -> Fact:
-    x = call.dims(0)
-    block = call.ints(2)
-    image = call.values(1)
-    size = 1
-    for b in block:
-        size *= b
-    return Fact(dims=[x[0], floordiv(x[1], max(size, 1)), *image])
+    batch, rows, _ = call.dims(0, 3)
+    image, block = call.fact(1).shape_value, call.fact(2).shape_value
+    spatial = call.count(1, 2)
+    size = 0 if block is None else product(block)
+    channels = floordiv(rows, size) if size != 0 else call.fresh(0, 1)
+    return Fact(dims=[batch, channels, *(call.fresh_dims(0, spatial + 2)[2:] if image is None else image)])
 
 
 @infers("CenterCropPad")
 def infer_center_crop_pad(call: Call) -> Fact:
     dims = list(call.dims(0))
     axes = call.axes(call.attr("axes") or range(len(dims)), len(dims))
-    for axis, size in zip(axes, call.values(1), strict=True):
+    sizes = call.fact(1).shape_value
+    if sizes is None:
+        return _unknown_at(call, dims, axes)
+    if len(sizes) != len(axes):
+        call.fail(f"{len(sizes)} sizes for {len(axes)} axes")
+    for axis, size in zip(axes, sizes, strict=True):
         dims[axis] = max_(size, 0)
     return Fact(dims=dims)
+
+
+@infers("MaxUnpool")
+def infer_max_unpool(call: Call) -> Fact:
+    x = call.dims(0)
+    if call.has(2):
+        sizes = call.fact(2).shape_value
+        if sizes is not None and len(sizes) != len(x):
+            call.fail(f"output_shape has {len(sizes)} dimensions, the input {len(x)}")
+        return Fact(dims=call.fresh_dims(0, len(x)) if sizes is None else sizes)
+    count = len(x) - 2
+    kernel, strides = _window(call, "kernel_shape", count, 1), _window(call, "strides", count, 1)
+    pads = [int(p) for p in call.attr("pads") or [0] * (2 * count)]
+    if len(pads) != 2 * count:
+        call.fail(f"pads {pads} don't fit {count} spatial dimensions")
+    room = [(x[i + 2] - 1) * strides[i] + (kernel[i] - pads[i] - pads[i + count]) for i in range(count)]
+    return Fact(dims=[*x[:2], *room])
+
+
+@infers("AffineGrid")
+def infer_affine_grid(call: Call) -> Fact:
+    """Theta [N, d, d+1] and size [N, C, d spatial dims] give [N, d spatial dims, d]."""
+    theta, size = call.fact(0).dims, call.fact(1).shape_value
+    if theta is not None and len(theta) != 3:
+        call.fail(f"theta of rank {len(theta)} where 3 is needed")
+    if size is not None:
+        return Fact(dims=[size[0], *size[2:], len(size) - 2])
+    spatial = theta[1] if theta is not None else None
+    if not isinstance(spatial, int):
+        spatial = call.count(1) - 2
+    return Fact(dims=[*call.fresh_dims(0, spatial + 1), spatial])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import onnx_ir as ir
 
-from ascend_ep.graph.facts import INT_TYPES, TRACKED_TYPES, Array, Fact
+from ascend_ep.graph.facts import BOOL, INT_TYPES, TRACKED_TYPES, Array, Fact
 from ascend_ep.graph.shapes.rule import Call, UnknownShape, infers, tracked
 from ascend_ep.opdef.dims import Dim, bounds, floordiv, max_, product
 
@@ -42,6 +42,8 @@ def constant_tensor(node: ir.Node) -> ir.TensorProtocol | None:
 
 @infers("Shape")
 def infer_shape(call: Call) -> Fact:
+    if call.fact(0).dims is None:
+        return Fact(7, [call.fresh(0, 0)])
     dims = call.dims(0)
     rank = len(dims)
     start, end = int(call.attr("start", 0)), int(call.attr("end", rank))
@@ -51,7 +53,13 @@ def infer_shape(call: Call) -> Fact:
 
 @infers("Size")
 def infer_size(call: Call) -> Fact:
-    return Fact(7, (), [product(call.dims(0))])
+    dims = call.fact(0).dims
+    return Fact(7, (), None if dims is None else [product(dims)])
+
+
+@infers("OptionalHasElement")
+def infer_optional_has_element(call: Call) -> Fact:
+    return Fact(BOOL, ())
 
 
 @infers("ConstantOfShape")
@@ -115,4 +123,5 @@ def infer_random(call: Call) -> Fact:
 
 @infers("EyeLike", "RandomNormalLike", "RandomUniformLike")
 def infer_like(call: Call) -> Fact:
-    return Fact(int(call.attr("dtype", call.dtype(0))), call.dims(0))
+    rank = 2 if call.node.op_type == "EyeLike" else None
+    return Fact(int(call.attr("dtype", call.dtype(0))), call.dims(0, rank))

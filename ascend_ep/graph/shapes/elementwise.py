@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ascend_ep.graph.facts import BOOL, INT_TYPES, TRACKED_TYPES, Fact
+from ascend_ep.graph.shapes.foreign import infer_by_onnx
 from ascend_ep.graph.shapes.rule import Call, Objects, broadcast, infers, tracked
 from ascend_ep.opdef.dims import Dim, DimTooComplex, bounds, floordiv, max_, min_, modulo
 
@@ -46,6 +47,13 @@ def _from_results(results: list[Dim | None], shape: tuple[int, ...]) -> Fact | N
 def infer_identity(call: Call) -> Fact:
     fact = call.fact(0)
     return Fact(fact.dtype, fact.dims, fact.shape_value, fact.tensor)
+
+
+@infers("OptionalGetElement")
+def infer_optional_get_element(call: Call) -> Fact | list[Fact]:
+    """Of a tensor this is the tensor; what an optional holds is a matter of types."""
+    fact = call.fact(0)
+    return Fact(fact.dtype, fact.dims) if fact.dtype else infer_by_onnx(call)
 
 
 @infers("Neg")
@@ -236,7 +244,7 @@ def infer_quantize(call: Call) -> Fact:
 
 @infers("DynamicQuantizeLinear")
 def infer_dynamic_quantize(call: Call) -> list[Fact]:
-    return [Fact(2, call.dims(0)), Fact(1, ()), Fact(2, ())]
+    return [Fact(2, call.fact(0).dims), Fact(1, ()), Fact(2, ())]
 
 
 @infers("BitCast")

@@ -80,13 +80,14 @@ def _onnx_inference(call: Call, schema: onnx.defs.OpSchema) -> list[Fact]:
 
 
 def _declare(value: ir.Value, found: onnx.TypeProto) -> None:
-    """Keeps the type of what is no tensor, which no Fact says; the shape of its elements when it is fixed.
-    `onnx_ir` has no word for a map."""
+    """Keeps the type of what is no tensor, which no Fact says; of its elements' shape the rank and the fixed
+    dims. `onnx_ir` has no word for a map."""
     if is_foreign(found):
         return
     value.type = ir.serde.deserialize_type_proto_for_type(found)
     shape = ir.serde.deserialize_type_proto_for_shape(found)
-    value.shape = shape if shape is not None and shape.is_static() else None
+    if shape is not None:
+        value.shape = ir.Shape([d if isinstance(d, int) else None for d in shape])
 
 
 def _dim(call: Call, dim: onnx.TensorShapeProto.Dimension, output: int, axis: int) -> int | DimExpr:

@@ -27,9 +27,10 @@ def infer_gather(call: Call) -> Fact:
 
 @infers("GatherElements")
 def infer_gather_elements(call: Call) -> Fact:
-    if len(call.dims(0)) != len(call.dims(1)):
-        call.fail("data and indices differ in rank")
-    return Fact(dims=call.dims(1))
+    rank = call.fact(0).rank
+    return Fact(
+        dims=call.fresh_dims(0, len(call.dims(0))) if call.fact(1).dims is None else call.dims(1, rank)
+    )
 
 
 @infers("GatherND")
@@ -78,7 +79,8 @@ def infer_one_hot(call: Call) -> Fact:
 
 @infers("NonZero")
 def infer_nonzero(call: Call) -> Fact:
-    return Fact(7, [len(call.dims(0)), call.fresh(0, 1)])
+    rank = call.fact(0).rank
+    return Fact(7, [call.fresh(0, 0) if rank is None else rank, call.fresh(0, 1)])
 
 
 @infers("Compress")
@@ -111,4 +113,4 @@ def infer_nms(call: Call) -> Fact:
 
 @infers("Multinomial")
 def infer_multinomial(call: Call) -> Fact:
-    return Fact(int(call.attr("dtype", 6)), [call.dims(0)[0], int(call.attr("sample_size", 1))])
+    return Fact(int(call.attr("dtype", 6)), [call.dims(0, 2)[0], int(call.attr("sample_size", 1))])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ascend_ep.graph.facts import Fact
-from ascend_ep.graph.shapes.rule import Call, UnknownShape, broadcast, broadcast_dim, infers
+from ascend_ep.graph.shapes.rule import Call, broadcast, broadcast_dim, infers
 from ascend_ep.opdef.dims import Dim, floordiv
 
 
@@ -24,9 +24,7 @@ def infer_matmul(call: Call) -> Fact:
 
 @infers("Gemm")
 def infer_gemm(call: Call) -> Fact:
-    a, b = call.dims(0), call.dims(1)
-    if len(a) != 2 or len(b) != 2:
-        call.fail(f"operands of ranks {len(a)} and {len(b)} where 2 is needed")
+    a, b = call.dims(0, 2), call.dims(1, 2)
     m, k = (a[1], a[0]) if call.attr("transA", 0) else (a[0], a[1])
     k2, n = (b[1], b[0]) if call.attr("transB", 0) else (b[0], b[1])
     call.require(k, k2, "the contracted dimension")
@@ -50,8 +48,8 @@ def infer_einsum(call: Call) -> Fact:
     sizes: dict[str, Dim] = {}
     ellipsis: tuple[Dim, ...] = ()
     for index, term in enumerate(terms):
-        dims = call.dims(index)
         before, dots, after = term.partition("...")
+        dims = call.dims(index) if dots or call.fact(index).dims is not None else call.dims(index, len(term))
         if len(before) + len(after) > len(dims) or (not dots and len(before) != len(dims)):
             call.fail(f"{term!r} doesn't fit rank {len(dims)}")
         middle = len(dims) - len(after)
@@ -62,7 +60,7 @@ def infer_einsum(call: Call) -> Fact:
         ):
             if not letter.isalpha():
                 call.fail(f"equation {equation!r} is malformed")
-            sizes[letter] = broadcast_dim(call, sizes.get(letter, 1), dim)
+            sizes[letter] = broadcast_dim(call, sizes.get(letter, 1), dim, letter)
     if not arrow:
         letters = left.replace(",", "").replace(".", "")
         right = ("..." if "..." in left else "") + "".join(
@@ -82,13 +80,23 @@ def infer_det(call: Call) -> Fact:
 
 @infers("STFT")
 def infer_stft(call: Call) -> Fact:
-    signal, step = call.dims(0), call.values(1)[0]
-    length = call.values(3)[0] if call.has(3) else call.dims(2)[0] if call.has(2) else None
+    batch, samples = (call.dims(0) if call.fact(0).dims else call.dims(0, 3))[:2]
+    step = (call.fact(1).shape_value or (None,))[0]
+    window = call.fact(2).dims if call.has(2) else None
+    length = (call.fact(3).shape_value or (None,))[0] if call.has(3) else window[0] if window else None
     if length is None:
-        raise UnknownShape
-    frames = floordiv(signal[1] - length, step) + 1
+        return Fact(dims=[batch, *call.fresh_dims(0, 3)[1:], 2])
+    frames = call.fresh(0, 1) if step is None else floordiv(samples - length, step) + 1
     bins = floordiv(length, 2) + 1 if call.attr("onesided", 1) else length
-    return Fact(dims=[signal[0], frames, bins, 2])
+    return Fact(dims=[batch, frames, bins, 2])
+
+
+@infers("MelWeightMatrix")
+def infer_mel_weights(call: Call) -> Fact:
+    """A row for each bin of a spectrum, a column for each mel band."""
+    bands, points = ((call.fact(i).shape_value or (None,))[0] for i in (0, 1))
+    rows = call.fresh(0, 0) if points is None else floordiv(points, 2) + 1
+    return Fact(int(call.attr("output_datatype", 1)), [rows, call.fresh(0, 1) if bands is None else bands])
 
 
 @infers("BlackmanWindow", "HannWindow", "HammingWindow")

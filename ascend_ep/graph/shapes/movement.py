@@ -73,6 +73,8 @@ def _remaining(call: Call, total: Dim, rest: Dim) -> Dim:
 
 @infers("Flatten")
 def infer_flatten(call: Call) -> Fact:
+    if call.fact(0).dims is None:
+        return Fact(dims=call.fresh_dims(0, 2))
     dims = call.dims(0)
     axis = int(call.attr("axis", 1))
     axis = len(dims) if axis == len(dims) else call.axis(axis, len(dims))
@@ -125,10 +127,16 @@ def may_be_one(dim: Dim) -> bool:
 @infers("Squeeze")
 def infer_squeeze(call: Call) -> Fact:
     dims = call.dims(0)
+    axes = None
     if _are_fed(call):
-        return Fact(dims=call.fresh_dims(0, max(len(dims) - call.count(1), 0)))
-    axes = _axes_operand(call)
-    if axes is None:
+        count = call.count(1)
+        if count > len(dims):
+            call.fail(f"{count} axes to squeeze of rank {len(dims)}")
+        if count:
+            return Fact(dims=call.fresh_dims(0, len(dims) - count))
+    else:
+        axes = _axes_operand(call)
+    if not axes:
         if any(may_be_one(d) for d in dims if isinstance(d, DimExpr)):
             raise VaryingRank
         places = {i for i, d in enumerate(dims) if d == 1}
@@ -276,7 +284,5 @@ def infer_space_to_depth(call: Call) -> Fact:
 
 
 def _nchw(call: Call) -> tuple[Dim, Dim, Dim, Dim]:
-    dims = call.dims(0)
-    if len(dims) != 4:
-        call.fail(f"rank {len(dims)} where 4 is needed")
-    return dims[0], dims[1], dims[2], dims[3]
+    n, c, h, w = call.dims(0, 4)
+    return n, c, h, w

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ascend_ep.graph.facts import Fact
 from ascend_ep.graph.shapes.rule import Call, infers
+from ascend_ep.opdef.dims import Dim
 
 
 @infers("InstanceNormalization", "GroupNormalization", "RMSNormalization")
@@ -24,9 +25,12 @@ def infer_layer_normalization(call: Call) -> list[Fact]:
 
 @infers("BatchNormalization")
 def infer_batch_normalization(call: Call) -> list[Fact]:
-    dims = call.dims(0)
-    channels = dims[1] if len(dims) > 1 else 1
+    dims = call.fact(0).dims
+    channels: Dim | None = None if dims is None else (*dims, 1, 1)[1]
     for index in range(1, 5):
         if call.has(index) and call.fact(index).dims is not None:
-            channels = call.require(channels, (*call.dims(index), 1)[0], "the number of channels")
-    return [Fact(dims=dims), *(Fact(call.dtype(3), [channels]) for _ in range(call.n_outputs - 1))]
+            given = (*call.dims(index), 1)[0]
+            channels = given if channels is None else call.require(channels, given, "the number of channels")
+    statistics = range(1, call.n_outputs)
+    sizes = (call.fresh(i, 0) if channels is None else channels for i in statistics)
+    return [Fact(dims=dims), *(Fact(call.dtype(3), [size]) for size in sizes)]

@@ -28,7 +28,8 @@ def infer_reduction(call: Call) -> Fact:
         try:
             axes = call.ints(1)
         except UnknownShape:
-            given = 0 if keep else call.count(1) or len(dims)
+            noop = bool(call.attr("noop_with_empty_axes", 0))
+            given = 0 if keep else call.count(1) or (0 if noop else len(dims))
             return Fact(dims=call.fresh_dims(0, max(len(dims) - given, 0)))
     else:
         axes = None

@@ -16,7 +16,9 @@ import onnx_ir as ir
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.agreements import Agreements
 from ascend_ep.graph.facts import MAX_TRACKED, UNKNOWN, Array, Fact
-from ascend_ep.opdef.dims import Dim, DimExpr, bounds, max_, min_, symbol
+from ascend_ep.graph.naming import fresh_symbol
+from ascend_ep.opdef.broadcast import broadcast_free
+from ascend_ep.opdef.dims import Dim, DimExpr, DimTooComplex, symbol
 
 Rule = Callable[["Call"], "Fact | Sequence[Fact]"]
 R = TypeVar("R", bound=Rule)
@@ -75,13 +77,19 @@ class Call:
     def dtype(self, index: int) -> int:
         return self.fact(index).dtype
 
-    def dims(self, index: int) -> tuple[Dim, ...]:
-        """The dims of input `index`; UnknownShape when it has none."""
+    def dims(self, index: int, rank: int | None = None) -> tuple[Dim, ...]:
+        """The dims of input `index`. When nothing is known of them: `rank` free ones where the operator takes
+        no other rank, else UnknownShape."""
         if index >= len(self.inputs):
             self.fail(f"input {index} is missing")
         dims = self.fact(index).dims
         if dims is None:
-            raise UnknownShape
+            value = self.node.inputs[index]
+            if rank is None or value is None:
+                raise UnknownShape
+            return tuple(fresh_symbol(value, axis) for axis in range(rank))
+        if rank is not None and len(dims) != rank:
+            self.fail(f"input {index} has rank {len(dims)} where {rank} is needed")
         return dims
 
     def ints(self, index: int) -> list[int]:
@@ -94,13 +102,15 @@ class Call:
             raise UnknownShape
         return known
 
-    def count(self, index: int) -> int:
-        """How many elements a list has; VaryingRank where that depends on sizes or data."""
-        dims = self.dims(index)
-        count = dims[0] if len(dims) == 1 else 1
-        if isinstance(count, int):
-            return count
-        raise VaryingRank
+    def count(self, *indices: int) -> int:
+        """How many elements a list has, or each of several equally long ones; VaryingRank where that depends
+        on sizes or data."""
+        known = [d for i in indices if (d := self.fact(i).dims) is not None]
+        counts = [dims[0] if len(dims) == 1 else 1 for dims in known]
+        for count in counts:
+            if isinstance(count, int):
+                return count
+        raise VaryingRank if known else UnknownShape
 
     def values(self, index: int) -> tuple[Dim, ...]:
         """The elements of an integer input, numbers or symbolic; UnknownShape when not tracked."""
@@ -179,8 +189,8 @@ def tracked(array: Objects | Array | None, dtype: int = 0) -> Fact | None:
     return Fact(dtype, array.shape, values)
 
 
-def broadcast_dim(call: Call, a: Dim, b: Dim) -> Dim:
-    """The dimension of an elementwise result: equal ones, or either is 1."""
+def broadcast_dim(call: Call, a: Dim, b: Dim, place: int | str) -> Dim:
+    """The dimension of an elementwise result: equal ones, or either is 1. `place`: where in the node."""
     if a == b or b == 1:
         return a
     if a == 1:
@@ -189,13 +199,10 @@ def broadcast_dim(call: Call, a: Dim, b: Dim) -> Dim:
         call.fail(f"dimensions {a} and {b} don't broadcast")
     if call.agreements.broadcasts(a, b) or call.agreements.broadcasts(b, a):
         return b if call.agreements.broadcasts(a, b) else a
-    if isinstance(a, int) or isinstance(b, int):
-        result: Dim = a if isinstance(a, int) else b
-    else:
-        least = min_(a, b)
-        low, _ = bounds(least)
-        # of legal pairs (n,n), (1,n), (n,1) the maximum is right but for (1,0) and (0,1)
-        result = max_(a, b) if low is not None and low >= 1 else max_(a, b) * min_(least, 1)
+    try:
+        result = broadcast_free(a, b)
+    except DimTooComplex:
+        result = symbol(f"{call.node.outputs[0].name}:broadcast{place}")
     call.agreements.see_broadcast(a, b, result, call.node)
     return result
 
@@ -207,5 +214,6 @@ def broadcast(call: Call, *shapes: Sequence[Dim]) -> tuple[Dim, ...]:
         rank = max(len(result), len(shape))
         left = (1,) * (rank - len(result)) + result
         right = (1,) * (rank - len(shape)) + tuple(shape)
-        result = tuple(broadcast_dim(call, a, b) for a, b in zip(left, right, strict=True))
+        pairs = enumerate(zip(left, right, strict=True))
+        result = tuple(broadcast_dim(call, a, b, axis - rank) for axis, (a, b) in pairs)
     return result

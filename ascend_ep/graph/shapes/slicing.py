@@ -20,15 +20,12 @@ def infer_slice(call: Call) -> Fact:
         axes = call.attr("axes")
         steps: Sequence[Dim] | None = None
     else:
-        count = call.fact(1).static_dims or call.fact(2).static_dims
-        if count is None or len(count) != 1:
-            raise UnknownShape
-        axes = call.ints(3) if call.has(3) else None
         try:
+            axes = call.ints(3) if call.has(3) else None
             starts, ends = list(call.values(1)), list(call.values(2))
             steps = call.values(4) if call.has(4) else None
         except UnknownShape:
-            for axis in call.axes(range(count[0]) if axes is None else axes, len(dims)):
+            for axis in _maybe_cut(call, len(dims)):
                 dims[axis] = call.fresh(0, axis)
             return Fact(dims=dims)
     places = call.axes(range(len(starts)) if axes is None else axes, len(dims))
@@ -54,6 +51,14 @@ def infer_slice(call: Call) -> Fact:
     if exact and array is not None:
         return tracked(array[tuple(static)]) or Fact(dims=dims)
     return Fact(dims=dims)
+
+
+def _maybe_cut(call: Call, rank: int) -> list[int]:
+    """The axes that a slice by operands not all known may cut."""
+    try:
+        return call.axes(call.ints(3) if call.has(3) else range(call.count(1, 2, 4)), rank)
+    except UnknownShape:
+        return list(range(rank))
 
 
 def _python_slice(start: int, end: int, step: int) -> slice:

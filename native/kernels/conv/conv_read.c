@@ -11,6 +11,22 @@ static int spatial_axis(int channels_last) {
     return channels_last ? 1 : 2;
 }
 
+/* An innermost axis of one element says nothing of memory: the others move there, so that lines are long. */
+static void drop_innermost(conv *c) {
+    for (int a = AXES - 1; a >= 0; a--) {
+        c->in[a] = a ? c->in[a - 1] : 1;
+        c->out[a] = a ? c->out[a - 1] : 1;
+        c->kernel[a] = a ? c->kernel[a - 1] : 1;
+        c->stride[a] = a ? c->stride[a - 1] : 1;
+        c->dilation[a] = a ? c->dilation[a - 1] : 1;
+        c->pad[a] = a ? c->pad[a - 1] : 0;
+    }
+}
+
+static int is_single(const conv *c, int a) {
+    return c->in[a] == 1 && c->out[a] == 1 && c->kernel[a] == 1 && c->pad[a] == 0;
+}
+
 static int32_t read_axes(const asc_call *call, conv *c) {
     const asc_tensor *x = &call->in[CONV_X], *y = &call->out[0];
     int spatial = x->rank - 2;
@@ -32,6 +48,7 @@ static int32_t read_axes(const asc_call *call, conv *c) {
             ASC_REQUIRE(call, v[j] >= 1 && v[j] <= LARGEST, "conv: kernel, stride and dilation are at least 1");
         ASC_REQUIRE(call, v[3] >= -LARGEST && v[3] <= LARGEST, "conv: a padding is out of range");
     }
+    for (int i = 1; i < spatial && is_single(c, AXES - 1); i++) drop_innermost(c);
     c->taps = c->in_size = c->out_size = 1;
     for (int a = 0; a < AXES; a++) {
         ASC_REQUIRE(call,

@@ -9,12 +9,14 @@
  * refused for integers. NaN wins max and min.
  *
  * Neighbouring axes that share a fate are one axis. The last reduced axis is folded in blocks, and the
- * blocks in order, so the bits of an output depend on its own elements alone. */
+ * blocks in order, so the bits of an output depend on its own elements alone. The rounding error of a sum grows with
+ * 2 ASC_SUM_PART and the number of blocks, not with the number of elements. */
 #include <limits.h>
 #include <math.h>
 
 #include "chunks.h"
 #include "indexing.h"
+#include "row_sums.h"
 #include "simd.h"
 
 enum {
@@ -30,7 +32,7 @@ enum {
     REDUCE_OPS
 };
 
-#define ASC_REDUCE_BLOCK 1024 /* elements of one part */
+#define ASC_REDUCE_BLOCK 1024 /* elements of one block */
 #define STRIP 8               /* vectors of neighbouring outputs that are folded together */
 #define SHORT_ROW 32          /* elements of rows that are folded a lane each */
 

@@ -4,7 +4,8 @@
  *   NAME(x)       the type's own symbol
  *   LOWEST, HIGHEST, ABS(v), ADD(a, v), MUL(a, v), FOLD_MAX(a, v), FOLD_MIN(a, v)
  *
- * A part is the fold of up to ASC_REDUCE_BLOCK elements; parts are folded into the total in order. */
+ * A block is the fold of up to ASC_REDUCE_BLOCK elements; blocks are folded into the total in order. A block of a
+ * strided axis is folded from parts of ASC_SUM_PART, as one of a contiguous axis is from its lanes. */
 
 #define VECTOR_FOLD(fold, fill, v_expr, combine)                                                                \
     /* n contiguous elements to one vector. */                                                                  \
@@ -134,10 +135,22 @@ static T NAME(fold_lanes)(const NAME(fold) * fold, V v) {
     return v[0];
 }
 
-/* Up to STRIP * LANES neighbouring outputs: every part in the order of the reduced axes. */
+/* `rows` rows of up to STRIP * LANES columns to one row of vectors, in parts. */
+static void NAME(fold_block)(const NAME(fold) * fold, const T *x, int64_t rows, int64_t step, int64_t columns,
+                             V *block) {
+    V part[STRIP];
+    for (int k = 0; k < STRIP; k++) block[k] = NAME(set)(fold->fill);
+    for (int64_t at = 0; at < rows; at += ASC_SUM_PART) {
+        int64_t n = rows - at < ASC_SUM_PART ? rows - at : ASC_SUM_PART;
+        fold->rows(x + at * step, n, step, columns, part);
+        for (int k = 0; k < STRIP; k++) block[k] = fold->join(block[k], part[k]);
+    }
+}
+
+/* Up to STRIP * LANES neighbouring outputs: every block in the order of the reduced axes. */
 static void NAME(reduce_item)(const reduce_job *job, const T *x, T *y, int64_t columns) {
     NAME(fold) fold = NAME(fold_of)(job->op);
-    V totals[STRIP], parts[STRIP];
+    V totals[STRIP], block[STRIP];
     T out[STRIP * LANES];
     for (int k = 0; k < STRIP; k++) totals[k] = NAME(set)(fold.fill);
     for (int64_t outer = 0; outer < job->outer_reduced; outer++) {
@@ -148,8 +161,8 @@ static void NAME(reduce_item)(const reduce_job *job, const T *x, T *y, int64_t c
                 totals[0] = fold.join(totals[0], fold.run(from + at, n));
                 continue;
             }
-            fold.rows(from + at * job->columns, n, job->columns, columns, parts);
-            for (int k = 0; k < STRIP; k++) totals[k] = fold.join(totals[k], parts[k]);
+            NAME(fold_block)(&fold, from + at * job->columns, n, job->columns, columns, block);
+            for (int k = 0; k < STRIP; k++) totals[k] = fold.join(totals[k], block[k]);
         }
     }
     memcpy(out, totals, sizeof out);

@@ -8,6 +8,7 @@
 #include "simd.h"
 
 #define ASC_SUM_BLOCK 4096
+#define ASC_SUM_PART 32 /* elements of a strided axis that are added up before they join their block */
 
 /* The first n lanes, zero in the others. */
 static inline vf vf_first(vf v, int64_t n) {

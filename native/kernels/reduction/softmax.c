@@ -10,6 +10,7 @@
 #include "axis_split.h"
 #include "chunks.h"
 #include "exp_below.h"
+#include "row_sums.h"
 
 static int32_t check(asc_call *call) {
     asc_axis_split split;
@@ -137,15 +138,25 @@ static inline void column_store(float *p, vf v, int64_t lanes) {
         vf_store(p, v);
 }
 
+/* The sum of exp(x - shift) down neighbouring columns, in blocks of parts. The terms go to y unless it is NULL. */
+static inline __attribute__((always_inline)) vf columns_exp(const float *x, float *y, int64_t n, int64_t step,
+                                                            int64_t lanes, vf shift, int below) {
+    vf sum = {0}, block = {0}, part = {0};
+    for (int64_t i = 0; i < n; i++) {
+        vf e = term(column_load(x + i * step, lanes), shift, below);
+        if (y) column_store(y + i * step, e, lanes);
+        part += e;
+        if ((i + 1) % ASC_SUM_PART == 0) block += part, part = (vf){0};
+        if ((i + 1) % ASC_SUM_BLOCK == 0) sum += block, block = (vf){0};
+    }
+    return sum + (block + part);
+}
+
 /* Up to ASC_VF neighbouring columns, `step` elements between their rows. */
 static void softmax_columns(const float *x, float *y, int64_t n, int64_t step, int64_t lanes, int log) {
-    vf max = vf_set(-INFINITY), sum = {0};
+    vf max = vf_set(-INFINITY);
     for (int64_t i = 0; i < n; i++) max = vf_max(column_load(x + i * step, lanes), max);
-    for (int64_t i = 0; i < n; i++) {
-        vf e = vf_exp_below(column_load(x + i * step, lanes) - max);
-        if (!log) column_store(y + i * step, e, lanes);
-        sum += e;
-    }
+    vf sum = columns_exp(x, log ? NULL : y, n, step, lanes, max, 1);
     vf scale = vf_set(1.0f) / sum, shift = vf_log(sum);
     for (int64_t i = 0; i < n; i++) {
         vf v = column_load((log ? x : y) + i * step, lanes);
@@ -175,11 +186,10 @@ static float logsumexp_row(const float *x, int64_t n) {
 }
 
 static void logsumexp_columns(const float *x, float *y, int64_t n, int64_t step, int64_t lanes) {
-    vf max = vf_set(-INFINITY), sum = {0};
+    vf max = vf_set(-INFINITY);
     for (int64_t i = 0; i < n; i++) max = vf_max(column_load(x + i * step, lanes), max);
     vf shift = finite_shift(max);
-    for (int64_t i = 0; i < n; i++) sum += vf_exp(column_load(x + i * step, lanes) - shift);
-    column_store(y, shift + vf_log(sum), lanes);
+    column_store(y, shift + vf_log(columns_exp(x, NULL, n, step, lanes, shift, 0)), lanes);
 }
 
 /* ---- items ----------------------------------------------------------------------------------- */

@@ -59,10 +59,10 @@ def test_a_product_that_another_rank_would_change(tmp_path) -> None:
 
 def test_numbers_that_are_no_size_keep_the_shape(tmp_path) -> None:
     described = describe_file(tmp_path, MEAN.format(factor="math.log(shape[-1])", attribute=""), (4, 32))
-    assert any("the operator is for [4, 32] only" in w for w in described.warnings)
+    assert any("the operator is for [?, 32] only" in w for w in described.warnings)
     assert infer(described.opdef, [(1, (4, 32))], {})[0][1] == (4, 32)
-    with pytest.raises(AscendError, match=r"only for|for the shape \[4, 32\] only, not \[5, 32\]"):
-        infer(described.opdef, [(1, (5, 32))], {})
+    with pytest.raises(AscendError, match=r"must have the shape \[\?, 32\], not \[5, 33\]"):
+        infer(described.opdef, [(1, (5, 33))], {})
 
 
 def test_a_path_by_the_shape_keeps_the_shape(tmp_path) -> None:
@@ -86,7 +86,7 @@ def test_an_axis_from_the_front_keeps_the_rank(tmp_path) -> None:
     described = describe_file(tmp_path, text, (2, 3, 4))
     assert any("inputs of this many dimensions: x 3" in w for w in described.warnings)
     assert infer(described.opdef, [(1, (5, 6, 7))], {})[0][1] == (5, 1, 7)
-    with pytest.raises(AscendError, match=r"for the shape \[\?, \?, \?\] only"):
+    with pytest.raises(AscendError, match=r"must have the shape \[\?, \?, \?\], not"):
         infer(described.opdef, [(1, (5, 6, 7, 8))], {})
 
 

@@ -1,8 +1,9 @@
 """tvm.compute: a function of indices as operations on whole tensors.
 
-The indices of the result and of reductions are put into one order in which every tensor is read forwards; a
-tensor takes dimensions of 1 for the indices it isn't read with. What can't be ordered so, or is read at sums
-of indices, moves elements: the expression form can't say it, and it is refused.
+The indices of the result and of reductions are put into one order in which every tensor is read forwards, or
+that of the result when there is none: then tensors are transposed. A tensor takes dimensions of 1 for the
+indices it isn't read with. Sums of indices are windows and parts (positions.py); other computed places would
+be a gather, which is refused.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from typing import Any
 
 from ascend_ep.frontends.tbe.toolkit.elements import Element, IndexVariable, Number, element_of
 from ascend_ep.frontends.tbe.toolkit.failure import DSL, DslError, Inexpressible
-from ascend_ep.frontends.tbe.toolkit.nodes import Node, apply
+from ascend_ep.frontends.tbe.toolkit.nodes import Node, apply, transposed
+from ascend_ep.frontends.tbe.toolkit.positions import position_of, read_along
 from ascend_ep.frontends.tbe.toolkit.tensors import (
     SESSION,
     Tensor,
@@ -52,6 +54,14 @@ def compute(
     if isinstance(value, list | tuple):
         return [_Reading(variables, element_of(v)).tensor(name) for v in value]
     return _Reading(variables, element_of(value)).tensor(name)
+
+
+def scalar(element: Element) -> Tensor:
+    """What is computed from elements at fixed positions alone, lr[0] * beta[0]: a tensor without dimensions.
+    Raises E90001 when positions are left open."""
+    if any(isinstance(i, IndexVariable) for e in element.walk() if e.op == "read" for i in e.data[1]):
+        raise DslError(DSL, "an element stands where a tensor must: use tvm.compute for elements")
+    return _Reading([], element).tensor("scalar")
 
 
 def _arguments(function: Callable[..., Any], variables: Sequence[IndexVariable]) -> Sequence[IndexVariable]:
@@ -94,8 +104,10 @@ class _Reading:
         chains = [self.result]
         for element in elements:
             if element.op == "read":
-                chains.append([v for v in element.data[1] if isinstance(v, IndexVariable)])
+                chains.append(_read_with(*element.data))
         for chain in chains:
+            if len({id(v) for v in chain}) < len(chain):
+                raise Inexpressible("a tensor is read along its diagonal")
             for v in chain:
                 if all(v is not known for known in all_variables):
                     raise DslError(
@@ -104,8 +116,6 @@ class _Reading:
         after: dict[int, set[int]] = {id(v): set() for v in all_variables}
         for chain in chains:
             for first, second in pairwise(chain):
-                if first is second:
-                    raise Inexpressible("a tensor is read along its diagonal")
                 after[id(second)].add(id(first))
         ordered: list[IndexVariable] = []
         left = list(all_variables)
@@ -113,7 +123,7 @@ class _Reading:
             placed = {id(v) for v in ordered}
             ready = next((v for v in left if after[id(v)] <= placed), None)
             if ready is None:
-                raise Inexpressible("a tensor is read with its dimensions in another order (a transposition)")
+                return all_variables
             ordered.append(ready)
             left = [v for v in left if v is not ready]
         return ordered
@@ -153,33 +163,27 @@ class _Reading:
 
     def read(self, tensor: Tensor, indices: Sequence[Any]) -> Tensor:
         tensor = materialized(tensor)
-        dropped, places = [], []
-        for axis, index in enumerate(indices):
-            extent = int(tensor.shape[axis])
-            if isinstance(index, IndexVariable):
-                if int(index.extent) != extent:
-                    raise Inexpressible(
-                        f"{_named(tensor)} is read in part: {int(index.extent)} of {extent} along axis {axis}"
-                    )
-                places.append(self.place(index))
-                continue
-            number = index.number if isinstance(index, Number) else index
-            if not isinstance(number, int):
+        node, rank = tensor.node, len(indices)
+        kept: list[IndexVariable | None] = []
+        inner: list[IndexVariable] = []
+        for axis, (index, extent) in enumerate(zip(indices, tensor.shape, strict=True)):
+            at = position_of(index)
+            if at is None:
                 raise Inexpressible(
-                    f"{_named(tensor)} is read at computed positions of axis {axis} (a window or a gather)"
+                    f"{_named(tensor)} is read at computed positions of axis {axis} (a gather)"
                 )
-            if extent != 1 or number != 0:
-                raise Inexpressible(f"{_named(tensor)} is read at position {int(number)} of axis {axis} only")
-            dropped.append(axis - len(indices))
-        node = tensor.node
+            node = read_along(node, axis - rank - len(inner), int(extent), at, _named(tensor))
+            kept.append(at.index)
+            inner += [] if at.inner is None else [at.inner]
+        variables = [*kept, *inner]
+        dropped = tuple(i - len(variables) for i, v in enumerate(variables) if v is None)
         if dropped:
-            node = Node("reduce", (node,), ("max", tuple(dropped), False))
-        return self.placed(
-            Tensor(
-                node, [d for a, d in enumerate(tensor.shape) if a - len(indices) not in dropped], tensor.dtype
-            ),
-            places,
-        )
+            node = Node("reduce", (node,), ("max", dropped, False))
+        found = [v for v in variables if v is not None]
+        places = [self.place(v) for v in found]
+        node = transposed(node, places)
+        extents = [v.extent for _, v in sorted(zip(places, found, strict=True), key=lambda pair: pair[0])]
+        return self.placed(Tensor(node, extents, tensor.dtype), sorted(places))
 
     def placed(self, tensor: Tensor, places: Sequence[int]) -> Tensor:
         """The tensor with its dimensions at these axes of the common order."""
@@ -233,6 +237,13 @@ class _Reading:
         if node.op == "reduce" and node.data[1] == places:
             return Tensor(Node("reduce", node.args, (node.data[0], places, False)), shape, tensor.dtype)
         return Tensor(Node("reduce", (node,), ("max", places, False)), shape, tensor.dtype)
+
+
+def _read_with(tensor: Tensor, indices: Sequence[Any]) -> list[IndexVariable]:
+    """The indices that a tensor is read with, in the order of its dimensions; those within windows last."""
+    found = [at for at in map(position_of, indices) if at is not None]
+    outer = [at.index for at in found if at.index is not None]
+    return [*outer, *(at.inner for at in found if at.inner is not None)]
 
 
 def _named(tensor: Tensor) -> str:

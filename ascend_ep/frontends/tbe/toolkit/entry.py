@@ -10,7 +10,7 @@ from typing import Any
 from ascend_ep.frontends.tbe.toolkit.checks import KERNEL_NAME
 from ascend_ep.frontends.tbe.toolkit.failure import WARNINGS, Inexpressible
 from ascend_ep.frontends.tbe.toolkit.nodes import Node, traced
-from ascend_ep.frontends.tbe.toolkit.registration import REGISTERED
+from ascend_ep.frontends.tbe.toolkit.registration import REGISTERED, described_roles
 from ascend_ep.frontends.tbe.toolkit.tensors import SESSION, Tensor, placeholder
 
 _NEVER = ("check_supported", "op_select_format", "get_op_support_info", "get_op_specific_info", "main")
@@ -21,8 +21,8 @@ _ATTRIBUTE_TYPES = {"INT": "int", "FLOAT": "float", "STR": "string", "BOOL": "bo
 
 @dataclass
 class Parameter:
-    """role: input, output, attribute, kernel_name, shape, dtype or given (the default is used). `count`: the
-    tensors of a list; None: it is no list."""
+    """role: input, output, attribute, kernel_name, shape, dtype, constant (an input whose value is given) or
+    given (the default is used). `count`: the tensors of a list; None: it is no list."""
 
     name: str
     role: str
@@ -89,7 +89,7 @@ def _takes_name(function: Any) -> bool:
 
 def describe_parameters(entry: Entry, n_inputs: int, attributes: Mapping[str, Any]) -> None:
     """Fills in what each parameter is. `n_inputs` shapes are given. Raises Inexpressible."""
-    roles = list(getattr(entry.function, "__tbe_roles__", ()))
+    roles = described_roles(entry.function) or list(getattr(entry.function, "__tbe_roles__", ()))
     tensors = 0
     # beside a list, whose length isn't known yet, the last of the tensors is the output
     most = max(1, roles.count("TENSOR")) if "DYNAMIC_INPUT" in roles else n_inputs
@@ -106,14 +106,13 @@ def describe_parameters(entry: Entry, n_inputs: int, attributes: Mapping[str, An
         elif role.endswith(("_INPUT", "_OUTPUT")):
             made.required = not role.startswith("OPTION")
             role = "input" if role.endswith("_INPUT") else "output"
-            if role == "input" and p.name in attributes:
-                raise Inexpressible(f"{p.name} is an input, not an attribute")
+            role = "constant" if role == "input" and p.name in attributes else role
         elif "_ATTR_" in role:
             made.type = _ATTRIBUTE_TYPES.get(role.partition("_ATTR_")[2], "")
             role = "attribute"
         made.role = role
         tensors += role in ("input", "shape")
-        if role == "attribute":
+        if role in ("attribute", "constant"):
             made.type = made.type or _type_of(attributes.get(p.name, made.default))
         entry.parameters.append(made)
     _count_lists(entry, n_inputs)
@@ -163,6 +162,8 @@ def _guessed(
         return "input" if wanted else "output"
     if p.name in attributes:
         return "attribute"
+    if isinstance(p.default, dict):
+        return "output"
     if p.required and not tensors and p.name.startswith("shape"):
         return "shape"
     if p.name.endswith("dtype") and (p.required or isinstance(p.default, str)) and not tensors:
@@ -215,6 +216,8 @@ def call(
         elif p.role == "output":
             kind = kinds[0] if kinds else "float32"
             arguments[p.name] = _one_or_list(p, [_description(shape, kind, n, layout) for n in p.tensors])
+        elif p.role == "constant":
+            arguments[p.name] = _constant(p.name, attributes[p.name])
         elif p.role == "shape":
             arguments[p.name] = given[p.name]["shape"] if p.name in given else []
         elif p.role == "dtype":
@@ -255,6 +258,14 @@ def _attribute(p: Parameter, attributes: Mapping[str, Any]) -> Any:
     return value
 
 
+def _constant(name: str, value: Any) -> dict[str, Any]:
+    """The description of an input of which the model has the value."""
+    listed = list(value) if isinstance(value, list | tuple) else [value]
+    kind = "int32" if all(isinstance(v, int) for v in listed) else "float32"
+    shape = [len(listed)]
+    return {**_description(shape, kind, name, ("ND", "ND", shape)), "const_value": tuple(listed)}
+
+
 def _description(shape: list[int], dtype: str, name: str, layout: Sequence[Any]) -> dict[str, Any]:
     form, original_form, original = layout
     same = [int(d) for d in shape] == list(original)
@@ -262,5 +273,5 @@ def _description(shape: list[int], dtype: str, name: str, layout: Sequence[Any])
         "shape": tuple(shape), "ori_shape": tuple(shape if same else original), "format": form,
         "ori_format": original_form, "sub_format": 0,
         "dtype": dtype, "param_type": "required", "name": name, "param_name": name,
-        "range": tuple((d, d) for d in shape), "addr_type": 0, "const_value": None,
+        "range": tuple((d, d) for d in shape), "addr_type": 0,
     }  # fmt: skip

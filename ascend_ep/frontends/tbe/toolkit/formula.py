@@ -18,15 +18,21 @@ from ascend_ep.opdef.expression import (
     Apply,
     AttributeRef,
     Cast,
+    Chunk,
+    Concat,
     Constant,
     Expression,
     Index,
     Input,
     Local,
+    MatMul,
     Program,
     Reduce,
+    Slice,
     SumTo,
+    Transpose,
     Unsqueeze,
+    Windows,
 )
 from ascend_ep.opdef.expression_text import program_text
 
@@ -36,6 +42,15 @@ _FOLDED: dict[str, Callable[..., float]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
     "pow": operator.pow, "neg": operator.neg, "floordiv": operator.floordiv, "sqrt": math.sqrt,
 }  # fmt: skip
+
+_MOVES: dict[str, Callable[[tuple[Expression, ...], Any], Expression]] = {
+    "transpose": lambda args, data: Transpose(args[0], *data),
+    "slice": lambda args, data: Slice(args[0], *data),
+    "chunk": lambda args, data: Chunk(args[0], data[1], data[2], data[0]),
+    "windows": lambda args, data: Windows(args[0], data[1], data[2], data[3], axis=data[0]),
+    "concat": lambda args, data: Concat(args, data),
+    "matmul": lambda args, data: MatMul(args[0], args[1]),
+}
 
 
 @dataclass(frozen=True)
@@ -119,6 +134,8 @@ class _Writer:
             return Unsqueeze(args[0], self.axes(node.data, node))
         if node.op == "sum_to":
             return SumTo(args[0], args[1])
+        if node.op in _MOVES:
+            return _MOVES[node.op](args, node.data)
         if node.op == "index":
             return Index(args[0], self.axes((node.data,), node.args[0])[0])
         if node.op in _FOLDED and all(

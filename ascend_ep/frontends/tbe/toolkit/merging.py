@@ -86,6 +86,8 @@ def widths_of(node: Node, args: Sequence[tuple[int, ...] | None], merging: Mergi
         return tuple(1 if i - rank in node.data else next(rest) for i in range(rank))
     if node.op == "sum_to":
         return known[1]
+    if node.op in ("transpose", "slice", "chunk", "windows", "concat", "matmul"):
+        return known[0] if node.op in ("slice", "chunk") and all(w == 1 for w in known[0]) else None
     if node.op == "index":
         return known[0] if known[0][node.data] == 1 else None
     longest = max(known, key=len, default=())

@@ -13,10 +13,14 @@ from types import ModuleType
 from typing import Any
 
 from ascend_ep.errors import did_you_mean
-from ascend_ep.frontends.tbe.toolkit.names import LINKS, TABLE
+from ascend_ep.frontends.tbe.toolkit.names import FRAMEWORKS, LINKS, TABLE
 from ascend_ep.frontends.tbe.toolkit.unknown import Unknown
 
-ROOTS = ("te", "tbe", "tvm", "topi", "impl", "mindspore", "ops_nn")
+ROOTS = ("te", "tbe", "tvm", "topi", "impl", "ops_nn", *FRAMEWORKS)
+
+
+#: Modules of the toolkit itself in impl.
+_SHARED = ("impl.util", "impl.common_util", "impl.constant_util")
 
 
 class StandIn(ModuleType):
@@ -35,15 +39,22 @@ class StandIn(ModuleType):
         if "__missing__" in table:
             with suppress(AttributeError):
                 return table["__missing__"](name)
-        return Unknown(f"{self.__name__}.{name}", did_you_mean(name, table))
+        return Unknown(f"{self.__name__}.{name}", did_you_mean(name, table), _is_operator(self.__name__))
+
+
+def _is_operator(module: str) -> bool:
+    """Whether a module would be another operator's file: in the folder impl, but for what all share."""
+    return f"{module}.".startswith("impl.") and not module.startswith(_SHARED)
 
 
 class Finder(MetaPathFinder, Loader):
     """Finds the modules of the table; others of these packages are modules whose names aren't known."""
 
     def __init__(self, file: Path) -> None:
-        #: The folder `impl` that the file lies in: its other operators can be imported from there.
+        #: The folder `impl` that the file lies in, else its own: other operators can be imported from there.
         self.impl = [str(p) for p in file.resolve().parents if p.name == "impl"][:1]
+        self.impl = self.impl or [str(file.resolve().parent)]
+        self.file = file.resolve()
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: Any = None
@@ -59,9 +70,11 @@ class Finder(MetaPathFinder, Loader):
     def beside(self, name: str) -> bool:
         """Whether the file's own folder `impl` has this module."""
         parts = name.split(".")[1:]
-        return name.startswith("impl.") and any(
-            Path(folder, *parts).is_dir() or Path(folder, *parts[:-1], f"{parts[-1]}.py").is_file()
-            for folder in self.impl
+        if not name.startswith("impl."):
+            return False
+        files = [Path(folder, *parts[:-1], f"{parts[-1]}.py") for folder in self.impl]
+        return any(Path(folder, *parts).is_dir() for folder in self.impl) or any(
+            f.is_file() and f != self.file for f in files
         )
 
     def create_module(self, spec: ModuleSpec) -> StandIn:

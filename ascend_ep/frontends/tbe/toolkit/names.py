@@ -10,6 +10,7 @@ from ascend_ep.frontends.tbe.toolkit import (
     casts,
     checks,
     choice,
+    moving,
     platform,
     registration,
     shapes,
@@ -37,6 +38,7 @@ DSL: dict[str, Any] = {
         "round_half_up": "round_half_up",
     }.items()},
     **shaping.REFUSED,
+    **{name: getattr(moving, name) for name in ("matmul", "concat", "transpose")},
     "sum": shaping.reduce_sum,
     "cast_to": casts.cast_to,
     "cast_to_round": casts.rounding("cast_to_round", "round"),
@@ -67,11 +69,15 @@ _CONTEXT = {
 }
 _MINDSPORE = {
     "op_info_register": registration.op_info_register,
+    "custom_info_register": registration.op_info_register,
     "TBERegOp": registration.TBERegOp,
+    "CustomRegOp": registration.TBERegOp,
     "DataType": registration.DataType(),
 }
+#: MindSpore, and what is made of it under another name with the same registration.
+FRAMEWORKS = ("mindspore", "luojianet_ms")
 _ERRORS = {"__missing__": platform.error_function}
-_CHECKS = {**checks.NAMES, **shapes.NAMES}
+_CHECKS = {**checks.NAMES, **shapes.NAMES, **platform.GENERATIONS}
 _UTIL_COMPUTE = {
     "sign": shared.sign,
     "get_cof": shared.get_cof,
@@ -100,7 +106,7 @@ _COMMON = {
     "is_dynamic_input": lambda *_arguments: False,
     "check_op_impl_mode": lambda *_arguments, **_named: None,
 }
-_TIK = Unknown("tik, a program for the hardware instead of an expression,")
+_TIK = Unknown("te.tik")
 _GENERATIONS = {
     "after_v200": lambda: True,
     "is_v220": lambda: True,
@@ -142,11 +148,15 @@ TABLE: dict[str, Mapping[str, Any]] = {
     "te.tvm": tvm.NAMES,
     "te.tvm.topi": {},
     "te.tvm.topi.generic": {"auto_schedule": building.auto_schedule},
-    "te.platform": {**platform.NAMES, "build_config": building.BuildConfig()},
+    "te.platform": {
+        **platform.NAMES, "build_config": building.BuildConfig(), "build_config_update": building.updated,
+    },
     "te.platform.cce_conf": platform.NAMES,
     "te.platform.cce_params": platform.NAMES,
     "te.platform.cce_policy": {"OpParamInfoKey": platform.WORDS, "disableL2": lambda *_a: None},
-    "te.platform.cce_build": {"build_config": building.BuildConfig()},
+    "te.platform.cce_build": {
+        "build_config": building.BuildConfig(), "build_config_update": building.updated,
+    },
     "te.platform.fusion_manager": _FUSION,
     "te.platform.cce_runtime": {},
     "te.platform.insn_cmd": {"__missing__": platform.token},
@@ -218,9 +228,9 @@ TABLE: dict[str, Mapping[str, Any]] = {
     },
     "impl.util.norm_pattern_adapter": {"NormPattern": platform.WORDS},
     "impl.util.reduce_pattern_adapter": {"ReducePattern": platform.WORDS},
-    "mindspore": {},
-    "mindspore.ops": _MINDSPORE,
-    "mindspore.ops.op_info_register": _MINDSPORE,
+    **{name: {} for name in FRAMEWORKS},
+    **{f"{name}.ops": _MINDSPORE for name in FRAMEWORKS},
+    **{f"{name}.ops.op_info_register": _MINDSPORE for name in FRAMEWORKS},
     "ops_nn": {},
     "ops_nn.auto_kernel": {"auto_schedule": building.auto_schedule},
 }  # fmt: skip

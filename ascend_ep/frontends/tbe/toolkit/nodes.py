@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 
 class Node:
     """One operation. `op` is const, placeholder, extent, size, attribute, number, cast, reduce, unsqueeze,
-    sum_to, index or the name of an elementwise operation; `data` is what it takes besides operands."""
+    sum_to, index, transpose, slice, chunk, windows, concat, matmul or the name of an elementwise operation;
+    `data` is what it takes besides operands."""
 
     __slots__ = ("args", "data", "op")
 
@@ -30,6 +31,17 @@ def apply(op: str, *args: Node) -> Node:
     if op == "mul" and args[1].op == "const" and args[1].data in (1, -1) and args[1].data is not True:
         return args[0] if args[1].data == 1 else Node("neg", (args[0],))
     return Node(op, args)
+
+
+def transposed(node: Node, places: Sequence[int]) -> Node:
+    """The dimensions of a node, of which the i-th belongs at places[i], in ascending order."""
+    now = list(places)
+    for i in range(len(now)):
+        least = min(range(i, len(now)), key=now.__getitem__)
+        if least != i:
+            now[i], now[least] = now[least], now[i]
+            node = Node("transpose", (node,), (i - len(now), least - len(now)))
+    return node
 
 
 def _is_negative(node: Node) -> bool:

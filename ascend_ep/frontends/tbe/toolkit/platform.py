@@ -146,6 +146,14 @@ NAMES: dict[str, Any] = {
     "scope_gm": "global",
     "__missing__": token,
 }  # fmt: skip
+#: What the older topi.cce.util asks of the chip.
+GENERATIONS: dict[str, Any] = {
+    "VERSION_CLOUD": NAMES["VERSION_CLOUD"],
+    "VERSION_MINI": NAMES["VERSION_MINI"],
+    "get_product_version": lambda: NAMES["VERSION_CLOUD"],
+    "is_cloud_version": lambda: True,
+    **{f"is_{name}_version": lambda: False for name in ("mini", "lhisi", "hisi_es", "mini_or_lhisi", "v200")},
+}
 WORDS = _Words()
 
 

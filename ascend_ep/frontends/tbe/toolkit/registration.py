@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
+
+from ascend_ep.frontends.tbe.toolkit.checks import KERNEL_NAME
 
 
 class Registered:
@@ -58,13 +61,21 @@ class FusionManager:
 
 
 class TBERegOp:
-    """mindspore.ops.TBERegOp: each method adds to the description, and gives it back."""
+    """mindspore.ops.TBERegOp and CustomRegOp: each method adds to the description, and gives it back."""
 
     def __init__(self, op_name: str = "") -> None:
         self.op_info: dict[str, Any] = {"op_name": op_name, "inputs": [], "outputs": [], "attr": []}
 
-    def input(self, index: Any = None, name: str = "", *_arguments: object, **_named: object) -> TBERegOp:
-        self.op_info["inputs"].append({"index": index, "name": name})
+    def input(
+        self,
+        index: Any = None,
+        name: str = "",
+        need_compile: Any = None,
+        param_type: Any = None,
+        *_arguments: object,
+        **_named: object,
+    ) -> TBERegOp:
+        self.op_info["inputs"].append({"index": index, "name": name, "param_type": param_type or "required"})
         return self
 
     def output(self, index: Any = None, name: str = "", *_arguments: object, **_named: object) -> TBERegOp:
@@ -99,6 +110,26 @@ def op_info_register(op_info: Any = None) -> Callable[[Any], Any]:
         return function
 
     return decorate
+
+
+_INPUTS = {"optional": "OPTION_INPUT", "dynamic": "DYNAMIC_INPUT"}
+_VALUES = {
+    "int": "INT", "float": "FLOAT", "bool": "BOOL", "str": "STR",
+    "listInt": "LIST_INT", "listFloat": "LIST_FLOAT", "listBool": "LIST_BOOL",
+}  # fmt: skip
+
+
+def described_roles(function: Any) -> list[str]:
+    """The roles of a function's parameters, by what MindSpore's registration says of it: its inputs, then the
+    outputs and attributes, then the kernel's name; none when it says nothing or their numbers differ."""
+    known = [info for f, info in REGISTERED.information.values() if f is function and isinstance(info, dict)]
+    if not known:
+        return []
+    info = known[0]
+    inputs = [_INPUTS.get(str(i.get("param_type")), "REQUIRED_INPUT") for i in info.get("inputs", [])]
+    attributes = [f"OPTION_ATTR_{_VALUES.get(str(a.get('type')), 'STR')}" for a in info.get("attr", [])]
+    roles = [*inputs, *["REQUIRED_OUTPUT"] * len(info.get("outputs", [])), *attributes, KERNEL_NAME]
+    return roles if len(roles) == len(inspect.signature(function).parameters) else []
 
 
 class DataType:

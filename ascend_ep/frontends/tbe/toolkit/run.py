@@ -27,6 +27,7 @@ from ascend_ep.frontends.tbe.toolkit.failure import WARNINGS, DslError, Inexpres
 from ascend_ep.frontends.tbe.toolkit.formula import bound_inputs, formula_text
 from ascend_ep.frontends.tbe.toolkit.modules import Importing
 from ascend_ep.frontends.tbe.toolkit.tensors import SESSION, Tensor, materialized
+from ascend_ep.opdef.formula_nodes import FUNCTIONS
 
 MAX_WARNINGS = 50
 #: Seconds for one run but the first, and for all of them together: less than the process may compute.
@@ -103,9 +104,11 @@ def _limited(seconds: float) -> Iterator[None]:
 
 
 def _package(path: Path) -> str:
-    """impl or impl.dynamic for a file in such a folder: relative imports mean its neighbours."""
+    """impl or impl.dynamic for a file in such a folder, else impl: relative imports mean its neighbours."""
     folders = path.resolve().parent.parts
-    return ".".join(folders[len(folders) - 1 - folders[::-1].index("impl") :]) if "impl" in folders else ""
+    if "impl" not in folders:
+        return "impl"
+    return ".".join(folders[len(folders) - 1 - folders[::-1].index("impl") :])
 
 
 def _start() -> None:
@@ -119,7 +122,7 @@ def _entry(entry: Entry) -> dict[str, Any]:
     attributes = [
         {"name": p.name, "type": p.type, "default": _plain(p.default), "required": p.required}
         for p in entry.parameters
-        if p.role == "attribute"
+        if p.role in ("attribute", "constant")
     ]
     return {
         "name": entry.function.__name__,
@@ -142,8 +145,8 @@ def _plain(value: Any) -> Any:
 
 def _recorded(entry: Entry | None, returned: list[Tensor], job: Mapping[str, Any]) -> dict[str, Any]:
     kernel, listed = _tensor_list(entry, returned)
-    placeholders = [t for t in listed if t.node.op == "placeholder"]
-    outputs = [materialized(t) for t in listed if t.node.op != "placeholder"]
+    placeholders = _of_inputs(entry, [t for t in listed if t in SESSION.placeholders])
+    outputs = [materialized(t) for t in listed if t not in SESSION.placeholders]
     copied = (
         [t for t in returned if t.node.op == "placeholder"]
         if entry is not None and not SESSION.builds
@@ -199,6 +202,15 @@ def _tensor_list(entry: Entry | None, returned: list[Tensor]) -> tuple[str, list
     ]
 
 
+def _of_inputs(entry: Entry | None, placeholders: list[Tensor]) -> list[Tensor]:
+    """Without those that stand for inputs whose values are given."""
+    roles = [p.role for p in entry.parameters for _ in p.tensors] if entry is not None else []
+    roles = [r for r in roles if r in ("input", "shape", "constant")]
+    if len(roles) != len(placeholders):
+        return placeholders
+    return [t for t, role in zip(placeholders, roles, strict=True) if role != "constant"]
+
+
 def _name(tensor: Tensor) -> str:
     return tensor.name if tensor.name.isidentifier() and tensor.name.isascii() else f"x{tensor.node.data}"
 
@@ -208,7 +220,7 @@ def _output_names(entry: Entry | None, outputs: Sequence[Tensor], taken: Sequenc
     named = entry.named("output") if entry is not None else []
     if len(named) != len(outputs) or set(named) & set(taken):
         named = ["y"] if len(outputs) == 1 else [f"y{i}" for i in range(len(outputs))]
-    return [n + "_" if n in taken else n for n in named]
+    return [n + "_" if n in taken or n in FUNCTIONS else n for n in named]
 
 
 # ---- what went wrong -------------------------------------------------------------------------------

@@ -74,9 +74,10 @@ def shape_refine(shape: Sequence[int], reduce_axis: Any = None, keep_dims: Any =
 
 
 def variable_shape(inputs: Sequence[Any], op_mode: str = "elewise", **_named: object) -> Any:
-    """The shapes of the inputs of a case of classify; known ones."""
-    tensors = (i for i in inputs if isinstance(i, dict) and i.get("rel_pos_to_reduce") != "axis")
-    return [list(i["shape"]) for i in tensors]
+    """The shapes of the inputs of a case of classify; known ones. That of axes is how many there are."""
+    given = [i for i in inputs if isinstance(i, dict)]
+    counts = [len(i.get("value") or ()) if i.get("rel_pos_to_reduce") == "axis" else 0 for i in given]
+    return [[count] if count else list(i["shape"]) for i, count in zip(given, counts, strict=True)]
 
 
 def classify(ins: Sequence[Any], mode: Any = None, extra_params: Any = None) -> list[list[Any]]:
@@ -91,7 +92,10 @@ def classify(ins: Sequence[Any], mode: Any = None, extra_params: Any = None) -> 
         if "all" in str(extra_params).lower():
             i["value"] = list(range(len(tensors[0]["shape"])))
         elif list(i.get("shape", ())) != [0]:
-            raise Inexpressible("the axes of the reduction are known at run time only")
+            name = i.get("param_name", "axes")
+            raise Inexpressible(
+                f"the axes of the reduction are known at run time only: give them, --attr {name}=[...]"
+            )
     return [list(ins)]
 
 

@@ -122,9 +122,9 @@ def _refused(name: str, reason: str = "") -> Callable[..., Any]:
 _ONNX = "; give the ONNX model the standard operator {}, which is native here"
 #: Functions of the DSL that move elements or are whole libraries: refused by name.
 REFUSED: dict[str, Callable[..., Any]] = {
-    name: _refused(name, "an expression can't move elements" + _ONNX.format(standard))
+    name: _refused(name, "it has no expression here" + _ONNX.format(standard))
     for name, standard in {
-        "concat": "Concat", "split": "Split", "slice": "Slice", "transpose": "Transpose",
+        "split": "Split", "slice": "Slice",
         "gather": "Gather", "gather_nd": "GatherND", "scatter": "ScatterElements", "scatter_nd": "ScatterND",
         "sort": "TopK", "topk": "TopK", "transdata": "Transpose", "inplace_add": "ScatterND",
         "inplace_sub": "ScatterND", "inplace_update": "ScatterND", "unsorted_segment_sum": "ScatterElements",
@@ -134,7 +134,7 @@ REFUSED: dict[str, Callable[..., Any]] = {
 } | {
     name: _refused(name, "it isn't an expression over elements" + _ONNX.format(standard))
     for name, standard in {
-        "matmul": "MatMul", "gemm": "Gemm", "batch_matmul": "MatMul", "conv": "Conv", "conv2d": "Conv",
+        "gemm": "Gemm", "batch_matmul": "MatMul", "conv": "Conv", "conv2d": "Conv",
         "conv3d": "Conv", "depthwise_conv2d": "Conv", "conv2d_backprop_input": "ConvTranspose",
         "conv2d_backprop_filter": "Conv", "depthwise_conv2d_compute": "Conv", "vgcd": "Mod",
     }.items()

@@ -81,6 +81,8 @@ class Operation:
 
         return [IndexVariable(n, f"i{i}") for i, n in enumerate(self._tensor.shape)]
 
+    reduce_axis = axis
+
     def output(self, index: int) -> Tensor:
         return self._tensor
 
@@ -108,7 +110,25 @@ def plain(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(int(d) for d in shape)
 
 
-def placeholder(shape: Any, dtype: str = "float32", name: str = "", **_ignored: object) -> Tensor:
+class Text(str):
+    """An attribute of a placeholder, as tvm has strings."""
+
+    @property
+    def value(self) -> str:
+        return str(self)
+
+
+def _as_tvm_has(value: Any) -> Any:
+    """A number or text with .value."""
+    if isinstance(value, str):
+        return Text(value)
+    node = node_of(value) if isinstance(value, int | float) else None
+    return value if node is None else traced(value, node)
+
+
+def placeholder(
+    shape: Any, dtype: str = "float32", name: str = "", attrs: Any = None, **_ignored: object
+) -> Tensor:
     """tvm.placeholder."""
     position = len(SESSION.placeholders)
     dims = resolve_variables(shape_list(shape), SESSION.shape(position), position)
@@ -118,6 +138,8 @@ def placeholder(shape: Any, dtype: str = "float32", name: str = "", **_ignored: 
         d if hasattr(d, "node") else traced(d, Node("extent", (), (position, i))) for i, d in enumerate(dims)
     ]
     tensor = Tensor(Node("placeholder", (), position), dims, dtype, name=name or f"placeholder{position}")
+    if isinstance(attrs, dict):
+        tensor.op.attrs = {k: _as_tvm_has(v) for k, v in attrs.items()}
     SESSION.placeholders.append(tensor)
     return tensor
 

@@ -19,10 +19,10 @@ _REASONS: tuple[tuple[str, str], ...] = (
         r"calculate_group|conv|matmul|gemm|cube|fully_connection|mad\b|im2col|fractal|depthwise|_nz|lstm",
         "it isn't an expression over elements; ONNX's standard operator is native here",
     ),
-    (r"pool|windowed", "windows over elements are no expression; ONNX's pooling is native here"),
+    (r"pool|windowed", "pooling of the device's blocks has no expression; ONNX's pooling is native here"),
     (
         r"segment|scatter|gather|sort|topk|transpose|split|concat|tile\b",
-        "an expression can't move elements; ONNX's operators that do are native here",
+        "it has no expression here; ONNX's operators that move elements are native",
     ),
     (
         r"frac_z|_format|tensor_dict|TensorClass|ShapeConverter|BIT_RATIO",
@@ -49,12 +49,20 @@ def reason(name: str) -> str:
 class Unknown:
     """A name without a stand-in. Every use but importing it, or naming a part of it, is refused."""
 
-    def __init__(self, name: str, hint: str = "") -> None:
+    def __init__(self, name: str, hint: str = "", beside: bool = False) -> None:
+        """`beside`: it would be in a file that lies beside the user's."""
         self._name = name
         self._hint = hint
+        self._beside = beside
 
     def refuse(self) -> Inexpressible:
         why = reason(self._name)
+        if self._beside:
+            module = self._name.rpartition(".")[0]
+            return Inexpressible(
+                f"{self._name}: the file takes it from {module}, which isn't beside it: keep the file in its"
+                " folder impl with the others"
+            )
         if why:
             return Inexpressible(f"{self._name}: {why}")
         return Inexpressible(
@@ -67,11 +75,16 @@ class Unknown:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return Unknown(f"{self._name}.{name}")
+        return Unknown(f"{self._name}.{name}", beside=self._beside)
 
     def __mro_entries__(self, _bases: object) -> tuple[type, ...]:
-        """As a base of a class of the file's: a class that nothing is made of before it is used."""
-        return ()
+        """As a base of a class of the file's: one that can do nothing with what it is given."""
+
+        def refused(_self: object, *arguments: object, **named: object) -> None:
+            if arguments or named:
+                raise self.refuse()
+
+        return (type(self._name.rpartition(".")[2], (), {"__init__": refused}),)
 
     def __instancecheck__(self, _value: object) -> bool:
         return False

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ascend_ep.frontends.tbe.toolkit.casts import tensor_argument
+from ascend_ep.frontends.tbe.toolkit.compute import scalar
 from ascend_ep.frontends.tbe.toolkit.elements import Element, Number
 from ascend_ep.frontends.tbe.toolkit.failure import DSL, DTYPE, WARNINGS, DslError
 from ascend_ep.frontends.tbe.toolkit.nodes import Node, apply, constant
@@ -24,11 +25,12 @@ _INTEGER_BITS = {"int16": 16, "uint16": 16}
 
 
 def operand(function: str, value: Any) -> Any:
-    """A tensor or a number as given. Raises E90001."""
+    """A tensor or a number as given; elements at fixed positions as a tensor without dimensions, which is the
+    number that it will be. Raises E90001."""
     if isinstance(value, Tensor):
         return tensor_argument(function, value)
     if isinstance(value, Element) and not isinstance(value, Number):
-        raise DslError(DSL, f"{function} takes a tensor, not one element of it: use tvm.compute for elements")
+        return scalar(value)
     operand_node(value)
     return value
 
@@ -39,9 +41,10 @@ def same_dtype(function: str, *values: Any) -> str:
     if not types:
         raise DslError(DSL, f"{function} takes a tensor, and none is given")
     floats = [t for t in types if t in FLOATS]
-    if len(types) > 1 and len(floats) == 1:
-        WARNINGS.add(f"{function} of {' and '.join(types)} is computed in {floats[0]}: use cast_to")
-        return str(floats[0])
+    if len(types) > 1 and floats:
+        kind = floats[0] if len(floats) == 1 else "float32"
+        WARNINGS.add(f"{function} of {' and '.join(types)} is computed in {kind}: use cast_to")
+        return str(kind)
     if len(types) > 1:
         raise DslError(DSL, f"{function} takes tensors of one type, not {' and '.join(types)}: use cast_to")
     return str(types[0])
@@ -49,7 +52,7 @@ def same_dtype(function: str, *values: Any) -> str:
 
 def check_shapes(function: str, *values: Any) -> None:
     """The real DSL broadcasts only where broadcast() says so: noted."""
-    shapes = {plain(v.shape) for v in values if isinstance(v, Tensor)}
+    shapes = {plain(v.shape) for v in values if isinstance(v, Tensor) and v.shape}
     if len(shapes) > 1:
         texts = " and ".join(str(list(s)) for s in sorted(shapes, key=len, reverse=True))
         WARNINGS.add(
@@ -83,7 +86,7 @@ def _two(name: str, op: str, floats_only: bool = False) -> Callable[[Any, Any], 
 def _with_number(name: str, op: str, two: str) -> Callable[[Any, Any], Tensor]:
     def combine(raw_tensor: Any, scalar: Any) -> Tensor:
         a, b = operand(name, raw_tensor), operand(name, scalar)
-        if isinstance(b, Tensor) or not isinstance(a, Tensor):
+        if (isinstance(b, Tensor) and b.shape) or not isinstance(a, Tensor):
             if not isinstance(a, Tensor) and isinstance(b, Tensor):
                 use = f"{name}(tensor, number)"
             else:
