@@ -95,13 +95,21 @@ def run(library: CompiledLibrary, operator: Operator, inputs: Sequence[Array | N
     return run_library(library.path, operator.opdef.op, inputs, len(operator.opdef.outputs))
 
 
+def _without_exports(body: str) -> str:
+    """The operator as a constant of its file."""
+    stages, _, exports = body.partition("#ifdef ASC_PART\n")
+    described, there, _ = exports.partition("#else\n")[2].partition("ASC_API ")
+    assert there
+    return stages + described
+
+
 def _together(sources: Sequence[Source], wide: bool) -> Source:
     ranking = (HEADERS / "kernels" / "formula_rank.h").read_text(encoding="utf-8")
     last = mathematics(wide).removesuffix(ranking).rstrip()[-400:]
     (head,) = {s.text.partition(last)[0] for s in sources}
     bodies, tables = [], []
     for i, source in enumerate(sources):
-        body = source.text.partition(last)[2].partition("#define AOT_NAME")[0].replace(ranking, "")
+        body = _without_exports(source.text.partition(last)[2].replace(ranking, ""))
         mine = "|".join(set(_DEFINED.findall(body)))
         bodies.append(re.sub(rf"(?<!call->)\b({mine})\b", rf"op{i}_\1", body))
         tables.append(f"&op{i}_described")

@@ -11,8 +11,6 @@
 #include "bfloat16.h"
 #include "gemm_gated.h"
 
-#define AHEAD 512                       /* floats of a panel */
-#define LINES_AHEAD 8                   /* rows of a B that isn't packed, which lie far apart */
 #define PER_PANEL (GEMM_PANEL / ASC_VF) /* vectors in a row of a panel */
 
 #define EACH_SUM(rows, vectors) \
@@ -25,29 +23,25 @@
     float *c = t->c;                                                                      \
     const char *fetch = t->fetch;                                                         \
     const int64_t fetch_step = t->fetch_step;                                             \
-    const int64_t ahead = b_step > GEMM_PANEL ? LINES_AHEAD * b_step : AHEAD;             \
     const float *start = t->start ? t->start : c;                                         \
     const int64_t start_row = t->start ? t->start_row : ldc;                              \
     vf sum[rows][vectors];                                                                \
     EACH_SUM(rows, vectors) sum[i][v] = t->resume ? vf_load(start + i * start_row + v * ASC_VF) : (vf){0}
 
-#define STEP(rows, vectors)                                                                                  \
-    do {                                                                                                     \
-        vf right[vectors];                                                                                   \
-        if (vectors > 2)                                                                                     \
-            _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v += PER_PANEL)                             \
-                __builtin_prefetch(b + v / PER_PANEL * panel + ahead, 0, 0); /* read once: not to be kept */ \
-        _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++) right[v] =                                 \
-            GEMM_LOAD(b + v / PER_PANEL * panel + v % PER_PANEL * GEMM_VECTOR);                              \
-        _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++) {                                            \
-            vf left = GEMM_BROADCAST(a + i);                                                                 \
-            _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++) sum[i][v] =                            \
-                GEMM_MULTIPLY(left, right[v], sum[i][v]);                                                    \
-        }                                                                                                    \
-        __builtin_prefetch(fetch, 0, 2);                                                                     \
-        fetch += fetch_step;                                                                                 \
-        a += a_step;                                                                                         \
-        b += b_step;                                                                                         \
+#define STEP(rows, vectors)                                                       \
+    do {                                                                          \
+        vf right[vectors];                                                        \
+        _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++) right[v] =      \
+            GEMM_LOAD(b + v / PER_PANEL * panel + v % PER_PANEL * GEMM_VECTOR);   \
+        _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++) {                 \
+            vf left = GEMM_BROADCAST(a + i);                                      \
+            _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++) sum[i][v] = \
+                GEMM_MULTIPLY(left, right[v], sum[i][v]);                         \
+        }                                                                         \
+        __builtin_prefetch(fetch, 0, 2);                                          \
+        fetch += fetch_step;                                                      \
+        a += a_step;                                                              \
+        b += b_step;                                                              \
     } while (0)
 
 #define TILE(rows, vectors)                                                    \
