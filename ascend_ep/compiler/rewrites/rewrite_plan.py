@@ -13,6 +13,7 @@ from ascend_ep.graph.setbacks import optional
 
 from .gate_products import gate_products
 from .half_weights import store_halves
+from .join_neighbours import join_neighbours
 from .narrow_activations import narrow_activations
 from .narrow_products import narrow_products
 from .norm_prologue import take_norms
@@ -33,6 +34,7 @@ def rewrite_plan(plan: Plan, options: ConvertOptions, ledger: Ledger) -> None:
     steps.append(partial(take_norms, plan, ledger))
     steps.append(partial(narrow_activations, plan))
     steps.append(partial(use_winograd, plan))
+    steps.append(partial(join_neighbours, plan))
     steps.append(partial(weigh_product_chains, plan, ledger))
     run_rewrites(steps)
 
