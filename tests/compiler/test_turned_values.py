@@ -55,3 +55,27 @@ def test_other_readers_of_turned_keys_share_a_copy() -> None:
 def test_turned_keys_that_leave_the_model_are_copied_once() -> None:
     found = kernels_of(attention(outputs=("y", "kt")))
     assert sorted(found) == ["attention", "copy"]
+
+
+def product(perm: Sequence[int], dims: Sequence[int], columns: int) -> list[str]:
+    """The kernels of a transposition whose rows a matrix of so many columns multiplies."""
+    weights = RNG.standard_normal((dims[-1], columns)).astype(np.float32)
+    nodes = [
+        helper.make_node("Transpose", ["x"], ["t"], perm=perm),
+        helper.make_node("MatMul", ["t", "w"], ["y"]),
+    ]
+    info = helper.make_tensor_value_info
+    rim = [info("x", TensorProto.FLOAT, dims)], [info("y", TensorProto.FLOAT, None)]
+    graph = helper.make_graph(nodes, "product", *rim, [numpy_helper.from_array(weights, "w")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
+    return fused_kernels(model, {"x": RNG.standard_normal(dims).astype(np.float32)})
+
+
+def test_few_rows_of_many_matrices_are_copied_into_one() -> None:
+    assert product([1, 0, 2], (3, 14, 40), 64) == ["copy", "matmul"]
+
+
+def test_rows_that_lie_in_order_or_are_many_are_read_where_they_lie() -> None:
+    assert product([1, 0, 2], (1, 14, 40), 64) == ["matmul"]
+    assert product([1, 0, 2], (40, 14, 40), 64) == ["matmul"]
+    assert product([1, 0, 2], (3, 14, 40), 8) == ["matmul"]

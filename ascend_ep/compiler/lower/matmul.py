@@ -17,6 +17,7 @@ from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lower.matmul_exact import exact_gemm, exact_product, is_exact
 from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
 from ascend_ep.compiler.plan import TensorSource
+from ascend_ep.opdef.dims import static
 from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
 
 FLOAT = 1
@@ -70,6 +71,23 @@ def _turned(source: NDArray[np.generic] | TensorSource) -> NDArray[np.generic] |
     return source.swapaxes(-1, -2) if isinstance(source, np.ndarray) else Turned(source)
 
 
+#: Rows from which a matrix is multiplied as fast as many of them as one; columns that make a copy of A cheap.
+MANY_ROWS, MANY_COLUMNS = 32, 32
+
+
+def _running_on(b: PlanBuilder, left: Ref, right: Ref) -> Ref:
+    """`left`, or a copy of it where it is many matrices of few rows that all meet one matrix: as one, they
+    read that matrix once."""
+    if left.strides is None or left.rank < 3 or right.rank != 2:
+        return left
+    rows, columns = static(left.dims[-2]), static(right.dims[-1])
+    steps = list(zip(left.strides[:-2], left.dims[1:-1], left.strides[1:-1], strict=True))
+    if all(outer == size * inner for outer, size, inner in steps) or static(left.strides[-1]) != 1:
+        return left
+    few = (rows is None or rows < MANY_ROWS) and (columns is None or columns >= MANY_COLUMNS)
+    return b.contiguous(left) if few else left
+
+
 def emit_matmul(
     b: PlanBuilder,
     operands: tuple[Ref, Ref],
@@ -81,6 +99,7 @@ def emit_matmul(
     activation: Activation = Activation.NONE,
 ) -> None:
     """out = activation(alpha op(A) op(B) + beta bias + residual), `scale` being alpha and beta."""
+    operands = (operands[0] if transposed[0] else _running_on(b, *operands), operands[1])
     b.emit("matmul", [*operands, bias, residual], [out], [*transposed, int(activation)], [*scale, 0.0, 0.0])
 
 
