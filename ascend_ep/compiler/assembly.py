@@ -12,6 +12,7 @@ import onnx_ir as ir
 from ascend_ep.compiler.operators.native_op import FormulaCode
 from ascend_ep.compiler.rewrites.alone import take_alone
 from ascend_ep.compiler.rewrites.channels_last import lay_channels_last
+from ascend_ep.compiler.rewrites.forward_copies import forward_copies
 from ascend_ep.compiler.rewrites.fuse_cache import fuse_caches
 from ascend_ep.compiler.rewrites.fuse_elementwise import fuse_elementwise
 from ascend_ep.compiler.rewrites.fuse_epilogue import fuse_epilogues
@@ -191,6 +192,7 @@ class Assembly:
             partial(fuse_caches, made, ledger),
             partial(round_in_epilogues, made),
             partial(lay_channels_last, made, alone if calls else ()),
+            partial(forward_copies, made),
             partial(_merge_elementwise, builder, ledger),
             partial(take_alone, made),
         ]

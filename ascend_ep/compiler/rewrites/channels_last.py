@@ -21,6 +21,7 @@ from ascend_ep.graph.components import Components
 from ascend_ep.opdef.dims import Dim, static
 
 from .channels_last_insns import MOST_FIRST_CHANNELS, ImageInsn, first_to_last, image_insn, is_dense
+from .value_uses import ValueUses
 
 
 def lay_channels_last(part: NativePartition, elementwise: Collection[str] = ()) -> int:
@@ -58,6 +59,20 @@ def is_flat(dims: Sequence[Dim]) -> bool:
     return all(static(d) == 1 for d in dims[2:]) or static(dims[1]) == 1
 
 
+def lies_last(seen: Ref) -> bool:
+    """Whether a view of an image is of memory in which channels lie last."""
+    return seen.strides is not None and first_to_last(seen.strides) == contiguous_strides(
+        first_to_last(seen.dims)
+    )
+
+
+def views_last(view: Ref, image: Ref) -> bool:
+    """Whether a view has an image's elements in their order with channels last."""
+    order = first_to_last(range(image.rank))
+    strides = contiguous_strides(image.dims)
+    return view.dims == first_to_last(image.dims) and view.strides == tuple(strides[i] for i in order)
+
+
 @dataclass
 class _Change:
     """What laying out one region takes."""
@@ -68,18 +83,40 @@ class _Change:
     def __post_init__(self) -> None:
         self._made = {id(o) for i in self.region.values() for o in i.outs()}
         self._last: dict[int, Ref] = {}  # by id of the value with channels first
+        self._uses = ValueUses.of(self.part)
         self._leaving = self._read_outside()
 
     def copies(self) -> int:
-        """How many values must be transposed at the rim."""
+        """How many values must be transposed at the rim, less the transpositions that then aren't needed."""
         entering = {
-            id(ref)
+            id(ref): ref
             for image in self.region.values()
             for ref in image.images()
             if id(ref) not in self._made and not is_flat(ref.dims) and not _reads_first(image, ref)
         }
         leaving = [o for i in self.region.values() for o in i.outs() if id(o) in self._leaving]
-        return len(entering) + sum(not is_flat(o.dims) for o in leaving)
+        return sum(map(self._to_enter, entering.values())) + sum(map(self._to_leave, leaving))
+
+    def _to_enter(self, ref: Ref) -> int:
+        """1: a copy more; 0: its channels lie last where it was copied from; -1: and that copy goes."""
+        maker = self._uses.maker(ref)
+        seen = maker.ins[0] if maker is not None and maker.kernel == "copy" else None
+        if seen is None or ref.kind != TEMP or not lies_last(seen):
+            return 1
+        outside = [i for i in self._uses.memory_readers(ref) if id(i) not in self.region]
+        return 0 if outside or self._uses.leaves(ref) else -1
+
+    def _to_leave(self, out: Ref) -> int:
+        """As `_to_enter`, of a result: -1 for each copy that would have brought its channels last."""
+        if is_flat(out.dims):
+            return 0
+        views = self._uses.views(out)
+        readers = [i for i in self._uses.memory_readers(out) if id(i) not in self.region]
+        if out.kind != TEMP or self._uses.leaves(out) or any(i.kernel != "copy" for i in readers):
+            return 1
+        if any(r.ins[0] is out for r in readers) or not all(views_last(v, out) for v in views):
+            return 1
+        return -len(readers)
 
     def _read_outside(self) -> set[int]:
         """Values of the region that something else reads with channels first."""
