@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 import onnx_ir as ir
 
 from ascend_ep.compiler.operators.native_op import FormulaCode
-from ascend_ep.compiler.rewrites.alone import take_alone
-from ascend_ep.compiler.rewrites.channels_last import lay_channels_last
-from ascend_ep.compiler.rewrites.forward_copies import forward_copies
-from ascend_ep.compiler.rewrites.fuse_cache import fuse_caches
-from ascend_ep.compiler.rewrites.fuse_elementwise import fuse_elementwise
-from ascend_ep.compiler.rewrites.fuse_epilogue import fuse_epilogues
-from ascend_ep.compiler.rewrites.fuse_norm import fuse_norms
-from ascend_ep.compiler.rewrites.quantised_products import quantise_products
-from ascend_ep.compiler.rewrites.rewrite_plan import run_rewrites
-from ascend_ep.compiler.rewrites.rounding import postpone_rounding, round_in_epilogues
 from ascend_ep.compiler.writing.host_model import host_model
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.facts import Facts
@@ -32,6 +22,7 @@ from ascend_ep.opdef.dims import Dim, DimExpr, symbol, symbols
 
 from .claims import Claims, needed_symbols
 from .lowering import Lowering, PlanBuilder, Unsupported, lower_node
+from .pipeline import PARTITION, LoweredPartition, run_stage
 from .plan import MAX_RANK, Edge, HostPartition, NativePartition, Plan, Ref, SymbolRange
 from .semantics import Semantics, operand
 
@@ -184,19 +175,8 @@ class Assembly:
             result = builder.result(operand(value, self._facts[value]))
             made.outputs.append((self._written_edge(value), result))
         ledger = self._ledger.fresh()
-        steps: list[Callable[[], object]] = [
-            partial(quantise_products, made),
-            partial(postpone_rounding, made),
-            partial(fuse_epilogues, made, ledger),
-            partial(fuse_norms, made, ledger),
-            partial(fuse_caches, made, ledger),
-            partial(round_in_epilogues, made),
-            partial(lay_channels_last, made, alone if calls else ()),
-            partial(forward_copies, made),
-            partial(_merge_elementwise, builder, ledger),
-            partial(take_alone, made),
-        ]
-        run_rewrites(steps)
+        variant = "compiled" if calls else ""
+        run_stage(PARTITION, LoweredPartition(made, ledger, alone if calls else (), variant))
         return made, builder, ledger
 
     def _input(self, made: NativePartition, builder: PlanBuilder, value: ir.Value) -> None:
@@ -268,10 +248,6 @@ def _symbols_of(agreement: Agreement) -> frozenset[str]:
 def _dims_at_rim(edge: Edge, ref: Ref) -> tuple[Dim, ...]:
     """Those of a value that enters a partition; inputs of the model have the names that this gives them."""
     return edge.dims if edge.is_input else ref.dims
-
-
-def _merge_elementwise(builder: PlanBuilder, ledger: Ledger) -> None:
-    builder.insns[:] = fuse_elementwise(builder.insns, ledger)
 
 
 def _calls_library(part: NativePartition) -> bool:

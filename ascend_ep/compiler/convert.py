@@ -20,8 +20,7 @@ from ascend_ep.compiler.operators.library_trials import try_libraries
 from ascend_ep.compiler.operators.native_op import FormulaCode
 from ascend_ep.compiler.operators.notices import say_broken_proofs, say_idle_keys, say_unused
 from ascend_ep.compiler.precision.precision import check_mode
-from ascend_ep.compiler.precision.precision_pass import apply_precision, is_needed, node_names
-from ascend_ep.compiler.rewrites.rewrite_plan import rewrite_plan
+from ascend_ep.compiler.precision.precision_pass import node_names
 from ascend_ep.compiler.writing.origin import origin
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.apart import has_names, shares_names, without_names
@@ -44,6 +43,7 @@ from .convert_options import ConvertOptions, Source
 from .dump import Dump
 from .outputs import cast_outputs, read_half_inputs, select_outputs
 from .partition_table import partition_table
+from .pipeline import PLAN, TYPES, TypedModel, WholePlan, run_stage
 from .plan import Plan, SymbolRange
 from .samples import bindings
 from .semantics import Semantics
@@ -144,7 +144,7 @@ def _planned(
     plan.symbols |= {s: SymbolRange(*r) for s, r in options.symbol_ranges.items() if s in plan.symbols}
     plan.profiles = [{s: n for s, n in p.items() if s in plan.symbols} for p in options.profiles]
     of_calls = ledger.fresh()
-    rewrite_plan(plan, options, of_calls)
+    run_stage(PLAN, WholePlan(plan, options, of_calls))
     return _Planned(plan, model, facts, semantics, parts, (*fusions, *of_calls.outcomes))
 
 
@@ -201,12 +201,9 @@ def _limits(
 
 def _typed(model: ir.Model, facts: Facts, registry: Registry, options: ConvertOptions, dump: Dump) -> Facts:
     """Gives a simplified model the types that the precision asks for; the facts of what it is then."""
-    if options.fast:
-        optional("approximate GELU", partial(options.fast.simplify_gelu, model), otherwise=None)
-    lists, clip = options.precision_lists, options.clip_weights
-    if is_needed(model, facts, registry, options.precision, lists):
-        retype = partial(apply_precision, model, facts, registry, options.precision, lists, clip)
-        optional(f"precision mode {options.precision}", retype, otherwise=None)
+    work = TypedModel(model, facts, registry, options)
+    run_stage(TYPES, work)
+    if work.needs_types:
         dump.model("retyped", model)
         facts = infer_facts(model, registry, agreements=facts.agreements)
     if options.after_types is not None:

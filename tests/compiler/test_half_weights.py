@@ -10,11 +10,11 @@ from onnx import TensorProto, helper
 from small_models import FLOAT, model
 
 import ascend_ep
+from ascend_ep.compiler import pipeline
 from ascend_ep.compiler.conversion import Conversion
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.compiler.plan import NativePartition
-from ascend_ep.compiler.rewrites import rewrite_plan
 from ascend_ep.compiler.rewrites.half_weights import store_halves
 from ascend_ep.graph.load import load_model
 from ascend_ep.graph.passes.pipeline import run_passes
@@ -55,7 +55,7 @@ def result(conversion: Conversion) -> np.ndarray:
 def wanted() -> np.ndarray:
     """The product with float32 weights: as it is when nothing is stored as float16."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rewrite_plan, "store_halves", lambda plan: 0)
+        patch.setattr(pipeline, "store_halves", lambda plan: 0)
         plain = convert(product(WIDE), EXACT)
         assert layouts(plain) == {"panel32"}
         return result(plain)

@@ -13,10 +13,10 @@ import onnx
 import pytest
 
 import ascend_ep
+from ascend_ep.compiler import pipeline
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.compiler.plan import VIEW, NativePartition, Plan
-from ascend_ep.compiler.rewrites import rewrite_plan
 from ascend_ep.opdef.dtypes import BFLOAT16
 from ascend_ep.runtime._rt import ffi, lib
 
@@ -60,7 +60,7 @@ def both(source: onnx.ModelProto, monkeypatch: pytest.MonkeyPatch) -> tuple[list
         for ref in part.values if isinstance(part, NativePartition) else ():
             assert ref.kind != VIEW or ref.base is None or ref.dtype == ref.base.dtype
     with monkeypatch.context() as m:
-        m.setattr(rewrite_plan, "narrow_activations", lambda plan: 0)
+        m.setattr(pipeline, "narrow_activations", lambda plan: 0)
         plain = convert(source, NARROW)
     assert kernels_of_narrow(plain.plan) == []
     return kernels_of_narrow(made.plan), made.to_bytes(), plain.to_bytes()

@@ -118,7 +118,7 @@ def test_every_step_can_raise(monkeypatch: Patch) -> None:
     assert len(names) > 15, names
     for name in names:
         with Patch.context() as patch, raising_in(name, patch):
-            options = {"precision": "force_fp16"} if name.startswith("precision") else {}
+            options = {"precision": "force_fp16"} if name == "pass apply_precision" else {}
             assert f"[{name}], which raised Planted: planted" in converted(**options)[1]
 
 
@@ -174,7 +174,7 @@ PLACES = {
     "constants": ("graph.passes.fold.FoldConstants.call", "pass FoldConstants"),
     "branches": ("graph.passes.branch.InlineBranches.call", "pass InlineBranches"),
     "values that leave a partition": ("compiler.plan_builder.PlanBuilder.result", "native"),
-    "epilogues": ("compiler.rewrites.fuse_epilogue._find", "rewrite fuse_epilogues"),
+    "epilogues": ("compiler.rewrites.fuse_epilogue._find", "pass fuse_epilogues"),
     "sizes of samples": ("compiler.samples.bindings", "samples"),
 }
 

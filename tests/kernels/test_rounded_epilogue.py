@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 import ascend_ep
-from ascend_ep.compiler import assembly
+from ascend_ep.compiler import pipeline
 from ascend_ep.compiler.conversion import Conversion
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
@@ -175,7 +175,7 @@ def test_plans_have_the_same_bits(dtype: int, monkeypatch: pytest.MonkeyPatch) -
 
     fast = convert(model, ConvertOptions(codegen="off"))
     for name in ("postpone_rounding", "round_in_epilogues"):
-        monkeypatch.setattr(assembly, name, lambda part: 0)
+        monkeypatch.setattr(pipeline, name, lambda part: 0)
     slow = convert(model, ConvertOptions(codegen="off"))
     for got, wanted in zip(run(fast), run(slow), strict=True):
         np.testing.assert_array_equal(got, wanted)
@@ -202,7 +202,7 @@ def test_winograd_rounds_too(monkeypatch: pytest.MonkeyPatch) -> None:
         assert "conv_winograd" in {i.kernel for p in made.plan.partitions for i in p.insns}
         results += ascend_ep.InferenceSession(made.to_bytes()).run(None, {"y0": x})
         for name in ("postpone_rounding", "round_in_epilogues"):
-            monkeypatch.setattr(assembly, name, lambda part: 0)
+            monkeypatch.setattr(pipeline, name, lambda part: 0)
     np.testing.assert_array_equal(*results)
 
 

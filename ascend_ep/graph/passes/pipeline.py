@@ -1,8 +1,9 @@
-"""The order of passes."""
+"""The passes over the model, in order; compiler/pipeline.py lists those over the plan behind them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import onnx_ir as ir
 from onnx_ir.passes import common
@@ -21,6 +22,7 @@ from ascend_ep.graph.passes.known_facts import KnownFacts
 from ascend_ep.graph.passes.quantised import SpellOutQuantised
 from ascend_ep.graph.passes.rewire import is_standard
 from ascend_ep.graph.passes.simplify import Simplify
+from ascend_ep.graph.passes.stage import Pass, Stage
 from ascend_ep.graph.passes.subpixel import SubpixelConvolutions
 from ascend_ep.graph.passes.trim_padding import TrimPadding
 from ascend_ep.graph.passes.unflatten import UnflattenProducts
@@ -29,9 +31,152 @@ from ascend_ep.graph.passes.unique_dequantize import UniqueDequantize
 #: rounds of simplification; each round of a chain removes at least one link, most need two or three
 MAX_ROUNDS = 16
 
+#: Told the name of each pass that modified the model.
+Watch = Callable[[str, ir.Model], None]
 
-#: Passes after which what was known of the values that remain is all that there is to know.
-KEEPING = (FoldConstants, Simplify, UnflattenProducts, FuseOperators, common.RemoveUnusedNodesPass)
+
+@dataclass(frozen=True)
+class Setting:
+    """What passes over a model are made with."""
+
+    facts: KnownFacts
+    ledger: Ledger | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelPass(Pass):
+    """`keeps_facts`: after it, what was known of the values that remain is all that there is to know."""
+
+    make: Callable[[Setting], ir.passes.PassBase]
+    applies: Callable[[ir.Model], bool] = lambda _: True
+    keeps_facts: bool = False
+
+
+def _draws_nothing(model: ir.Model) -> bool:
+    """Whether equal nodes have equal results, as far as the subexpression pass doesn't know it itself."""
+    return not any(is_standard(n, "Bernoulli", "Dropout") for n in model.graph)
+
+
+_UNUSED = ModelPass(
+    "RemoveUnusedNodesPass",
+    needs="",
+    leaves="no nodes whose results nothing reads",
+    make=lambda _: common.RemoveUnusedNodesPass(),
+    keeps_facts=True,
+)
+
+PREPARATION = Stage(
+    "Preparation",
+    "model",
+    (
+        ModelPass(
+            "InlineFunctions",
+            needs="functions that don't call themselves",
+            leaves="bodies in place of calls, but of operators that have a definition",
+            make=lambda s: InlineFunctions(s.facts.registry),
+        ),
+        ModelPass(
+            "LiftConstantsToInitializersPass",
+            needs="",
+            leaves="constants as initializers",
+            make=lambda _: common.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0),
+        ),
+        ModelPass(
+            "SpellOutQuantised",
+            needs="constants as initializers",
+            leaves="onnxruntime's quantised operators, but products and convolutions, as floats between "
+            "DequantizeLinear and QuantizeLinear",
+            make=lambda s: SpellOutQuantised(s.facts.registry),
+        ),
+    ),
+)
+
+SIMPLIFICATION = Stage(
+    "Simplification",
+    "model",
+    (
+        # first: what is made of one weight many times is folded once
+        ModelPass(
+            "CommonSubexpressionEliminationPass",
+            needs="no node that draws at random",
+            leaves="equal nodes once",
+            make=lambda _: common.CommonSubexpressionEliminationPass(),
+            applies=_draws_nothing,
+        ),
+        ModelPass(
+            "FoldConstants",
+            needs="facts of the values",
+            leaves="results that are known, as initializers",
+            make=lambda s: FoldConstants(s.facts),
+            keeps_facts=True,
+        ),
+        ModelPass(
+            "InlineBranches",
+            needs="folded conditions",
+            leaves="the branch that an If takes in its place",
+            make=lambda s: InlineBranches(s.facts),
+        ),
+        ModelPass(
+            "Simplify",
+            needs="facts of the values",
+            leaves="no nodes that change nothing; chains of movements and casts as one",
+            make=lambda s: Simplify(s.facts),
+            keeps_facts=True,
+        ),
+        ModelPass(
+            "UnflattenProducts",
+            needs="facts of the values",
+            leaves="a Gemm of flattened rows as MatMul and Add, which has the shape of what follows",
+            make=lambda s: UnflattenProducts(s.facts),
+            keeps_facts=True,
+        ),
+        ModelPass(
+            "FoldBatchNorm",
+            needs="constant weights and statistics",
+            leaves="BatchNormalization in the convolution before it",
+            make=lambda _: FoldBatchNorm(),
+        ),
+        _UNUSED,
+    ),
+    rounds=MAX_ROUNDS,
+)
+
+FUSION = Stage(
+    "Fusion",
+    "model",
+    (
+        ModelPass(
+            "TrimPadding",
+            needs="static padding",
+            leaves="convolutions that don't compute what a Slice cuts off",
+            make=lambda s: TrimPadding(s.facts),
+        ),
+        ModelPass(
+            "SubpixelConvolutions",
+            needs="static weights",
+            leaves="transposed convolutions as ordinary ones, whose channels become neighbours",
+            make=lambda _: SubpixelConvolutions(),
+        ),
+        ModelPass(
+            "UniqueDequantize",
+            needs="",
+            leaves="a DequantizeLinear for each of its readers",
+            make=lambda _: UniqueDequantize(),
+        ),
+        ModelPass(
+            "FuseOperators",
+            needs="operators in the form that exporters write, simplified",
+            leaves="attention, norms, activations and quantised operators as one node each",
+            switch="`--fusion_switch_file`, rules of GraphFusion",
+            make=lambda s: FuseOperators(s.facts, s.ledger),
+            keeps_facts=True,
+        ),
+        _UNUSED,
+    ),
+)
+
+#: All of them, in order.
+MODEL_STAGES = (PREPARATION, SIMPLIFICATION, FUSION)
 
 
 def run_passes(
@@ -40,6 +185,7 @@ def run_passes(
     fusing: bool = True,
     ledger: Ledger | None = None,
     facts: KnownFacts | None = None,
+    watch: Watch | None = None,
 ) -> ir.Model:
     """`model`, simplified in place: the same inputs and outputs by name, the same results.
 
@@ -48,59 +194,32 @@ def run_passes(
     ASCEND_EP_VERIFY=1 every step is checked. `ledger` decides on fusions, and keeps what became of them.
     `facts`, of this registry, are known afterwards.
     """
-    facts = KnownFacts(registry) if facts is None else facts
-    _simplify(model, facts)
-    if fusing:
-        fuse = [
-            TrimPadding(facts),
-            SubpixelConvolutions(),
-            UniqueDequantize(),
-            FuseOperators(facts, ledger),
-            common.RemoveUnusedNodesPass(),
-        ]
-        _run(model, fuse, facts)
+    setting = Setting(KnownFacts(registry) if facts is None else facts, ledger)
+    for stage in MODEL_STAGES if fusing else MODEL_STAGES[:-1]:
+        _run(model, stage, setting, watch)
     return model
 
 
 def simplify(model: ir.Model, registry: Registry | None, given: Mapping[str, Fact]) -> Facts:
     """The facts of `model` after it is simplified in place. `given`: what is known of its inputs, by name."""
     facts = KnownFacts(registry, given)
-    _simplify(model, facts)
+    for stage in MODEL_STAGES[:-1]:
+        _run(model, stage, Setting(facts), None)
     return facts.of(model)
 
 
-def _simplify(model: ir.Model, facts: KnownFacts) -> None:
-    prepare: list[ir.passes.PassBase] = [
-        InlineFunctions(facts.registry),
-        common.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0),
-        SpellOutQuantised(facts.registry),
-    ]
-    rounds: list[ir.passes.PassBase] = [
-        # first: what is made of one weight many times is folded once
-        *([] if _draws_randomly(model) else [common.CommonSubexpressionEliminationPass()]),
-        FoldConstants(facts),
-        InlineBranches(facts),
-        Simplify(facts),
-        UnflattenProducts(facts),
-        FoldBatchNorm(),
-        common.RemoveUnusedNodesPass(),
-    ]
-    _run(model, prepare, facts)
-    for _ in range(MAX_ROUNDS):
-        if not _run(model, rounds, facts):
+def _run(model: ir.Model, stage: Stage[ModelPass], setting: Setting, watch: Watch | None) -> None:
+    """Runs a stage, forgetting the facts after passes that may change them."""
+    applied = [(each.make(setting), each) for each in stage.passes if each.applies(model)]
+    row = {id(made): each for made, each in applied}
+
+    def changed(step: ir.passes.PassBase) -> None:
+        each = row[id(step)]
+        if not each.keeps_facts:
+            setting.facts.forget()
+        if watch is not None:
+            watch(each.name, model)
+
+    for _ in range(stage.rounds):
+        if not run_in_order(model, [made for made, _ in applied], changed):
             break
-
-
-def _run(model: ir.Model, passes: Sequence[ir.passes.PassBase], facts: KnownFacts) -> bool:
-    """`run_in_order`, forgetting the facts after passes that may change them."""
-
-    def forget(step: ir.passes.PassBase) -> None:
-        if not isinstance(step, KEEPING):
-            facts.forget()
-
-    return run_in_order(model, passes, forget)
-
-
-def _draws_randomly(model: ir.Model) -> bool:
-    """Whether equal nodes may have different results that the subexpression pass doesn't know of."""
-    return any(is_standard(n, "Bernoulli", "Dropout") for n in model.graph)

@@ -1,0 +1,302 @@
+"""The pipeline: every pass of a conversion, in order. What one leaves is what the next looks for.
+
+The model is loaded, simplified (MODEL_STAGES, in graph/passes/pipeline.py) and given its types. It is then
+partitioned; each native partition is lowered to instructions, which are fused among each other; last come
+the passes over the whole plan. A pass that raises costs that pass, not the conversion (graph/setbacks.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Generic, TypeVar
+
+import onnx_ir as ir
+
+from ascend_ep.graph.facts import Facts
+from ascend_ep.graph.fusion.ledger import Ledger
+from ascend_ep.graph.passes.pipeline import MODEL_STAGES
+from ascend_ep.graph.passes.stage import Pass, Stage
+from ascend_ep.graph.setbacks import optional
+from ascend_ep.opdef.registry import Registry
+
+from .convert_options import ConvertOptions
+from .plan import NativePartition, Plan
+from .precision.precision import BFLOAT16_PRODUCTS, FLOAT32_PRODUCTS
+from .precision.precision_pass import apply_precision, is_needed
+from .rewrites.alone import take_alone
+from .rewrites.channels_last import lay_channels_last
+from .rewrites.forward_copies import forward_copies
+from .rewrites.fuse_cache import fuse_caches
+from .rewrites.fuse_elementwise import fuse_elementwise
+from .rewrites.fuse_epilogue import fuse_epilogues
+from .rewrites.fuse_norm import fuse_norms
+from .rewrites.gate_products import gate_products
+from .rewrites.half_weights import store_halves
+from .rewrites.join_neighbours import join_neighbours
+from .rewrites.narrow_activations import narrow_activations
+from .rewrites.narrow_products import narrow_products
+from .rewrites.norm_prologue import take_norms
+from .rewrites.product_chains import weigh_product_chains
+from .rewrites.quantised_products import quantise_products
+from .rewrites.rounding import postpone_rounding, round_in_epilogues
+from .rewrites.winograd import use_winograd
+
+FUSION_SWITCH = "`--fusion_switch_file`, rule {}"
+
+
+# --- what passes work on ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TypedModel:
+    """A simplified model that is to get the types that the options ask for."""
+
+    model: ir.Model
+    facts: Facts
+    registry: Registry
+    options: ConvertOptions
+
+    @cached_property
+    def needs_types(self) -> bool:
+        """Whether any node may get other types than it has."""
+        lists = self.options.precision_lists
+        return is_needed(self.model, self.facts, self.registry, self.options.precision, lists)
+
+
+@dataclass(frozen=True)
+class LoweredPartition:
+    """A native partition as it was lowered.
+
+    `elementwise`: outputs of library calls that are functions of each element by itself.
+    `variant`: "compiled" when it calls compiled code, beside the plain one.
+    """
+
+    part: NativePartition
+    ledger: Ledger
+    elementwise: Collection[str] = ()
+    variant: str = ""
+
+    @property
+    def title(self) -> str:
+        return "-".join(filter(None, (self.part.name, self.variant)))
+
+
+@dataclass(frozen=True)
+class WholePlan:
+    """The plan of all partitions."""
+
+    plan: Plan
+    options: ConvertOptions
+    ledger: Ledger
+
+
+Work = TypeVar("Work")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkPass(Pass, Generic[Work]):
+    """A pass that changes its work in place."""
+
+    run: Callable[[Work], object]
+    applies: Callable[[Work], bool] = lambda _: True
+
+
+# --- the list ---------------------------------------------------------------------------------------
+
+Types = WorkPass[TypedModel]
+TYPES = Stage[Types](
+    "Types",
+    "model",
+    (
+        Types(
+            "simplify_gelu",
+            needs="GELU as one node",
+            leaves="its tanh form, of the nodes that are to be fast",
+            switch="`--op_select_implmode`, `--optypelist_for_implmode`, `--op_precision_mode`",
+            applies=lambda w: bool(w.options.fast),
+            run=lambda w: w.options.fast.simplify_gelu(w.model),
+        ),
+        Types(
+            "apply_precision",
+            needs="facts of the values",
+            leaves="each native node in the types it computes in, casts between them",
+            switch="`--precision_mode`, `--precision_mode_v2`, `--modify_mixlist`, `--keep_dtype`",
+            applies=lambda w: w.needs_types,
+            run=lambda w: apply_precision(
+                w.model,
+                w.facts,
+                w.registry,
+                w.options.precision,
+                w.options.precision_lists,
+                w.options.clip_weights,
+            ),
+        ),
+    ),
+)
+
+
+def _merge_elementwise(work: LoweredPartition) -> None:
+    work.part.insns[:] = fuse_elementwise(work.part.insns, work.ledger)
+
+
+OfPartition = WorkPass[LoweredPartition]
+PARTITION = Stage[OfPartition](
+    "Rewrites of a partition",
+    "native partition",
+    (
+        OfPartition(
+            "quantise_products",
+            needs="dequantised constants as lowered",
+            leaves="products that read int8 weights, without the floats between",
+            run=lambda w: quantise_products(w.part),
+        ),
+        OfPartition(
+            "postpone_rounding",
+            needs="roundings as instructions of their own",
+            leaves="limits before the rounding that they followed",
+            run=lambda w: postpone_rounding(w.part),
+        ),
+        OfPartition(
+            "fuse_epilogues",
+            needs="elementwise instructions not merged yet",
+            leaves="sums and activations behind a product as its epilogue",
+            switch=FUSION_SWITCH.format("ProductEpilogueFusionPass"),
+            run=lambda w: fuse_epilogues(w.part, w.ledger),
+        ),
+        OfPartition(
+            "fuse_norms",
+            needs="elementwise instructions not merged yet",
+            leaves="the sum before an RMSNorm and the GELU behind a LayerNorm in its call",
+            switch=FUSION_SWITCH.format("NormResidualFusionPass, NormGeluFusionPass"),
+            run=lambda w: fuse_norms(w.part, w.ledger),
+        ),
+        OfPartition(
+            "fuse_caches",
+            needs="concatenations of past and new keys and values",
+            leaves="attention that appends them itself",
+            switch=FUSION_SWITCH.format("CacheAppendFusionPass"),
+            run=lambda w: fuse_caches(w.part, w.ledger),
+        ),
+        OfPartition(
+            "round_in_epilogues",
+            needs="products with their epilogues",
+            leaves="products that round their results themselves",
+            run=lambda w: round_in_epilogues(w.part),
+        ),
+        OfPartition(
+            "lay_channels_last",
+            needs="convolutions with their epilogues",
+            leaves="regions of convolutions with channels last, copies where they begin and end",
+            run=lambda w: lay_channels_last(w.part, w.elementwise),
+        ),
+        OfPartition(
+            "forward_copies",
+            needs="copies around regions with channels last",
+            leaves="what was copied twice read where it lay first",
+            run=lambda w: forward_copies(w.part),
+        ),
+        OfPartition(
+            "fuse_elementwise",
+            needs="what else takes elementwise instructions has done so",
+            leaves="neighbouring elementwise instructions as one",
+            switch=FUSION_SWITCH.format("ElementwiseChainFusionPass"),
+            run=_merge_elementwise,
+        ),
+        OfPartition(
+            "take_alone",
+            needs="elementwise instructions as merged as they will be",
+            leaves="the kernel of just that in the place of what nothing joined",
+            run=lambda w: take_alone(w.part),
+        ),
+    ),
+)
+
+
+def _narrows(work: WholePlan) -> bool:
+    precision = work.options.precision
+    return precision in BFLOAT16_PRODUCTS or bool(work.options.fast and precision in FLOAT32_PRODUCTS)
+
+
+def _narrow(work: WholePlan) -> None:
+    lists = work.options.precision_lists
+    if work.options.precision in BFLOAT16_PRODUCTS:
+        narrow_products(work.plan, lists.products(), lists.names_product)
+    else:
+        narrow_products(work.plan, work.options.fast.product)
+
+
+OfPlan = WorkPass[WholePlan]
+PLAN = Stage[OfPlan](
+    "Rewrites of the plan",
+    "whole plan",
+    (
+        OfPlan(
+            "narrow_products",
+            needs="weights in panels of float32",
+            leaves="products, convolutions and attention in bfloat16",
+            switch="`--precision_mode_v2=mixed_bfloat16` and the like; `--op_select_implmode`",
+            applies=_narrows,
+            run=_narrow,
+        ),
+        OfPlan(
+            "store_halves",
+            needs="weights that stay float32",
+            leaves="those that float16 holds exactly as float16",
+            run=lambda w: store_halves(w.plan),
+        ),
+        OfPlan(
+            "gate_products",
+            needs="SwiGLU of two products",
+            leaves="both as one gated product, which takes a norm, too",
+            switch=FUSION_SWITCH.format("GatedProductsFusionPass"),
+            run=lambda w: gate_products(w.plan, w.ledger),
+        ),
+        OfPlan(
+            "take_norms",
+            needs="gated products as one",
+            leaves="RMSNorms in the products that alone read them",
+            switch=FUSION_SWITCH.format("NormPrologueFusionPass"),
+            run=lambda w: take_norms(w.plan, w.ledger),
+        ),
+        OfPlan(
+            "narrow_activations",
+            needs="products in bfloat16, with their norms",
+            leaves="what they alone read stored in bfloat16",
+            run=lambda w: narrow_activations(w.plan),
+        ),
+        OfPlan(
+            "use_winograd",
+            needs="convolutions of 3 x 3 that stay float32, channels last",
+            leaves="their transformed form",
+            run=lambda w: use_winograd(w.plan),
+        ),
+        OfPlan(
+            "join_neighbours",
+            needs="convolutions of few outputs, channels last",
+            leaves="several neighbours of a line made at once",
+            run=lambda w: join_neighbours(w.plan),
+        ),
+        OfPlan(
+            "weigh_product_chains",
+            needs="products as they will run",
+            leaves="the plan as it is; the ledger with what fusing them would save",
+            switch=FUSION_SWITCH.format("ProductChainFusionPass"),
+            run=lambda w: weigh_product_chains(w.plan, w.ledger),
+        ),
+    ),
+)
+
+#: Every pass of a conversion, in order.
+PIPELINE: tuple[Stage[Pass], ...] = (*MODEL_STAGES, TYPES, PARTITION, PLAN)
+
+
+# --- running it -------------------------------------------------------------------------------------
+
+
+def run_stage(stage: Stage[WorkPass[Work]], work: Work) -> None:
+    """Runs the passes of a stage that apply, in order; each is a step that a conversion can do without."""
+    for each in stage.passes:
+        if each.applies(work):
+            optional(f"pass {each.name}", partial(each.run, work), otherwise=None)
