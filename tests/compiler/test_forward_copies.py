@@ -106,3 +106,17 @@ def test_random_chains(seed: int) -> None:
     names = [name for name, _ in values[1:]]
     outputs = sorted({names[-1], *rng.sample(names, rng.randint(0, 2))})
     kernels(around(nodes, *outputs), *values[0][1])
+
+
+def test_a_spectrum_and_its_transposition() -> None:
+    """A convolution of one channel whose result a view with an axis more transposes."""
+    weights = np.random.default_rng(1).standard_normal((9, 1, 16)).astype(np.float32)
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], strides=[4]),
+        helper.make_node("Unsqueeze", ["c", "one"], ["u"]),
+        helper.make_node("Transpose", ["u"], ["t"], perm=[0, 1, 3, 2]),
+        helper.make_node("Softmax", ["t"], ["y"]),
+    ]
+    initializers = {"w": weights, "one": np.array([1])}
+    source = model(nodes, [("x", FLOAT, ["n", 1, "m"])], [("y", FLOAT, None)], initializers)
+    assert kernels(source, 2, 1, 50) == ["conv_last", "softmax"]

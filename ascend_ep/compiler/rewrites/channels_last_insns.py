@@ -19,7 +19,7 @@ from ascend_ep.opdef.dims import Dim, static
 FLOAT = 1
 GROUP, TRANSPOSED, AXES = 0, 2, 3  # positions among the conv kernel's ints; AXES has four for each axis
 MOST_TAPS = 4096
-WINDOW_CHANNELS, WINDOW_COPIES = 16, 2  # with so many, 3 x 3 taps or more pay for two copies more
+LEAST_SUM, WINDOW_COPIES = 16, 2  # windows with so many products a sum pay for two copies more
 FARTHEST = 1 << 10  # a window or padding beyond it is left to the kernel with channels first
 MOST_FIRST_CHANNELS = 4  # of an image that a convolution reads with channels first
 
@@ -113,10 +113,13 @@ def _convolution(insn: Insn) -> ImageInsn | None:
 
 
 def _pays_alone(insn: Insn) -> bool:
-    """Whether it is a convolution with windows of images whose sums are long enough to outweigh any copy."""
-    taps, channels = _taps(insn), _channels(insn) or (0, 0)
-    wide = sum(n > 2 for n in taps) > 1  # a line isn't
-    return insn.ints[TRANSPOSED] != 0 or (wide and min(channels) >= WINDOW_CHANNELS)
+    """Whether it is a convolution with windows whose sums are long enough to outweigh any copy, or that skips
+    positions, which costs more with channels first."""
+    taps, channels = prod(_taps(insn)), _channels(insn) or (0, 0)
+    if insn.ints[TRANSPOSED] != 0:
+        return True
+    strided = any(static(s) != 1 for s in insn.ints[AXES + 1 :: 4])
+    return channels != (1, 1) and taps > 1 and (strided or taps * channels[0] >= LEAST_SUM)
 
 
 def _is_near(axis: Sequence[Dim]) -> bool:
