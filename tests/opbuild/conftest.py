@@ -10,6 +10,8 @@ from build_commands import Run
 
 from ascend_ep.cli.op import main
 from ascend_ep.compiler.codegen.compilers import has_compiler
+from ascend_ep.compiler.proof import compilations
+from ascend_ep.errors import AscendError
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -26,6 +28,19 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def compiler() -> None:
     if not has_compiler():
         pytest.skip("there is no C compiler")
+
+
+@pytest.fixture(autouse=True)
+def short_proof(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proofs at the ISA level in use, without sanitizers, which are most of their time. Tests of the proof
+    itself, and a sample of the examples, have the mark `whole_proof`."""
+    if request.node.get_closest_marker("whole_proof"):
+        return
+    used = compilations.levels()[:1]
+    monkeypatch.setattr(compilations, "levels", lambda: used)
+    monkeypatch.setattr(compilations, "SANITIZERS", ())
+    left_out = AscendError("E43002", "cc", "left out of this test")
+    monkeypatch.setattr(compilations.Compilations, "sanitized", lambda *_: left_out)
 
 
 @pytest.fixture

@@ -107,6 +107,7 @@ def test_the_definition_converts_a_model(build: Run, tmp_path: Path) -> None:
     np.testing.assert_allclose(y, feeds["x"] * feeds["w"] + 0.5 * np.sin(feeds["x"]), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.whole_proof
 def test_installing_listing_explaining_and_verifying(build: Run, run: Run, tmp_path: Path) -> None:
     ops = tmp_path / "ops"
     status, out, err = build(*SWISH, installed=ops)

@@ -122,7 +122,13 @@ EXAMPLES: dict[str, Example] = {
 }
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+#: One of each kind of kernel: elementwise, a half type, a reduction, a ranking. The others prove in short.
+WHOLE = {"formula", "TBE file", "LayerNorm+GELU", "TopK"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.whole_proof) if n in WHOLE else n for n in EXAMPLES]
+)
 def test_examples(build: Run, tmp_path: Path, name: str) -> None:
     prompt, shapes, op_type, reference, more = EXAMPLES[name]
     given = ("--prompt", prompt)
@@ -148,6 +154,7 @@ def test_examples(build: Run, tmp_path: Path, name: str) -> None:
         np.testing.assert_allclose(result.astype(np.float64), want, rtol=exact, atol=exact)
 
 
+@pytest.mark.whole_proof
 def test_every_element_type_and_level_is_in_the_proof(build: Run, run: Run, tmp_path: Path) -> None:
     """The built type has all checks; the others are proven numerically, with their own guard pages."""
     arguments = ("--prompt", "Swish(x) = x * sigmoid(x)", "--input_shape", "[1,512]", "--dtype", "float16")

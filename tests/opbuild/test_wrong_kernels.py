@@ -57,6 +57,7 @@ def said(report: Report) -> str:
     return "\n".join(check.detail for check in report.failures())
 
 
+@pytest.mark.whole_proof
 def test_the_right_kernel_passes() -> None:
     report = prove(scaled(), SOC)
     assert report.passed, report.lines()
@@ -104,6 +105,7 @@ def test_read_before_the_beginning() -> None:
     assert "read 4 bytes before input 1" in said(report)
 
 
+@pytest.mark.whole_proof
 def test_read_beyond_memory_on_the_stack() -> None:
     """Only AddressSanitizer sees this one: nothing lies beyond a buffer, and no result changes."""
     peek = "    float room[4]; volatile int past = 4; room[0] = 0;\n"
@@ -176,6 +178,7 @@ def test_uninitialised_output() -> None:
     assert "other bits than in the first run" in said(report)
 
 
+@pytest.mark.whole_proof
 def test_thread_race() -> None:
     """A scratch variable that all threads share; one thread alone gets everything right."""
     shared = "    static volatile float shared; V v4[TURN];\n"
