@@ -1,4 +1,4 @@
-"""What a plan and the one made without the names of its inputs' sizes have to do with each other.
+"""What a plan and the one made without names and declared shapes have to do with each other.
 
 Where both have a partition with the same rim, one can run in the place of the other (native/core/apart.c).
 """

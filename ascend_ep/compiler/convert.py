@@ -27,12 +27,13 @@ from ascend_ep.graph.apart import has_names, shares_names, without_names
 from ascend_ep.graph.declared import set_input_shapes
 from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.fusion.ledger import Ledger, Outcome
-from ascend_ep.graph.infer import infer_facts
+from ascend_ep.graph.infer import infer_believing, infer_facts
 from ascend_ep.graph.load import load_model
 from ascend_ep.graph.partition import Partition
 from ascend_ep.graph.passes.known_facts import KnownFacts
 from ascend_ep.graph.passes.pipeline import run_passes
 from ascend_ep.graph.setbacks import Setback, optional, persevere, step
+from ascend_ep.graph.sizes_from_data import may_believe
 from ascend_ep.opdef.registry import Registry
 
 from .apart import align_rims, ranges_apart
@@ -88,10 +89,11 @@ def _convert(source: Source, options: ConvertOptions) -> Conversion:
     soc = find_soc(options.soc_version) if options.soc_version else None
     limits = _limits(model, registry, options, soc, dump)
     shared = shares_names(model)
-    copy = without_names(model) if has_names(model) and not options.profiles else None
+    says_more = has_names(model) or may_believe(model)
+    copy = without_names(model) if says_more and not options.profiles else None
     options.progress("simplifying")
     ledger = Ledger(options.fusions_off, soc.ub if soc else None)
-    planned = _planned(model, registry, options, names, dump, where, ledger)
+    planned = _planned(model, registry, options, names, dump, where, ledger, believe=copy is not None)
     if copy is not None and (shared or planned.facts.agreements.by_declaration):
         fresh = ledger.fresh()
         apart = partial(_plan_apart, copy, planned.plan, registry, options, names, where, fresh)
@@ -130,14 +132,17 @@ def _planned(
     dump: Dump,
     where: str,
     ledger: Ledger,
+    believe: bool = False,
 ) -> _Planned:
-    """The plan of a loaded model, whose nodes had these `names`."""
+    """The plan of a loaded model, whose nodes had these `names`. `believe` as in `infer_facts`."""
     known = KnownFacts(registry)
     if options.passes:
         model = run_passes(model, registry, ledger=ledger, facts=known)
         dump.model("simplified", model)
     options.precision_lists.check_names(names | node_names(model))
     facts = _typed(model, known.of(model), registry, options, dump)
+    if believe and may_believe(model):
+        facts = infer_believing(model, registry, facts.agreements)
     semantics = Semantics(model, registry)
     with step(NATIVE):
         parts, plan, fusions = _lowered(model, facts, semantics, options, dump, where, ledger)

@@ -9,7 +9,7 @@ import onnx_ir as ir
 from ascend_ep.compiler.device.soc import find_soc
 from ascend_ep.compiler.device.soc_limits import soc_limits
 from ascend_ep.errors import AscendError
-from ascend_ep.graph.infer import infer_facts
+from ascend_ep.graph.infer import infer_believing
 from ascend_ep.graph.load import load_model
 from ascend_ep.graph.naming import label
 from ascend_ep.opdef.definition import canonical_domain
@@ -50,7 +50,7 @@ def precheck(source: Source, options: ConvertOptions) -> list[Finding]:
         [(domain, name) for domain, name, _ in model.functions]
     )
     declare(model, options)
-    facts = infer_facts(model, registry)
+    facts = infer_believing(model, registry)
     semantics = Semantics(model, registry)
     claims = Claims(semantics, facts)
     limits: dict[str, list[Cause]] = {}

@@ -73,12 +73,13 @@ def run_samples(written: Path | bytes, plan: Plan) -> list[Array]:
     chosen = {"low_memory": "1"} | ({"trust": trusted} if trusted else {})
     try:
         session = InferenceSession(written, providers=[("AscendEP", chosen)])
+        session.bundle.insists = True
         bind_profiles(written, plan)
         return session.run(outputs, inputs) if outputs else []
     except AscendError as error:
         if error.code == "E40007" and outputs:
             raise UnfitSizes(error.text) from error
-        if error.code not in ("E40008", "E40009", "E40010", "E40011"):
+        if error.code not in ("E40008", "E40009", "E40010", "E40011", "E40013"):
             raise
         if outputs:
             raise NoSamples from error

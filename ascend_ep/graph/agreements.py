@@ -36,7 +36,7 @@ class Agreements:
         self.into: set[tuple[Dim, Dim]] = set()
         self.recording = False
         self.setback = ""  # what made it give up
-        #: whether something was concluded from what the model declares of outputs
+        #: whether something was concluded from what the model declares of others than its inputs
         self.by_declaration = False
         self._found: dict[tuple[Dim, Dim, OrOne], str] = {}
         self._equal: dict[tuple[Dim, Dim], str] = {}

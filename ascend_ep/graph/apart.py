@@ -1,7 +1,8 @@
-"""Models whose inputs share names of dimensions, and the same without their names.
+"""Models that declare more than onnxruntime holds them to, and the same without that.
 
-A name that stands in two places says that two sizes are equal. onnxruntime takes it for a remark, and runs
-what contradicts it. So do we, with what is made of the model without its names.
+A name that stands in two places says that two sizes are equal; a number declared of an output may say what
+data will make. onnxruntime takes both for remarks, and runs what contradicts them. So do we, with what is
+made of the model without them.
 """
 
 from __future__ import annotations

@@ -35,6 +35,7 @@ from ascend_ep.graph.shapes import (
     output_types,
     rule_of,
 )
+from ascend_ep.graph.sizes_from_data import declared_sizes, may_believe
 from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.dims import Dim, DimExpr, DimTooComplex, symbol
 
@@ -76,11 +77,14 @@ def infer_facts(
     registry: Registry | None = None,
     given: Mapping[str, Fact] | None = None,
     agreements: Agreements | None = None,
+    believe: bool = False,
 ) -> Facts:
     """The facts of every value of the main graph (and of the branches of If).
 
     `given`: what is known of every input, by name, instead of what the model declares of them.
     `agreements`: those of an earlier inference over the same model, whose nodes may be others now.
+    `believe`: numbers declared of sizes that come with the data count (graph/sizes_from_data.py). Not for
+    those who leave out nodes by what is inferred: the nodes compare the numbers with the data.
     What the model declares of a value and its node contradicts doesn't count (`dropped_shapes`).
     AscendError E19014, naming the node, where a shape is impossible or a type is another than declared.
     """
@@ -92,12 +96,24 @@ def infer_facts(
         facts = declare_inputs(model, agreements)
         order = symbols_in_order(model, facts)
         agreements.recording = left > 0
-        _infer(model, registry, facts)
+        _infer(model, registry, facts, believe)
         _see_outputs(model, facts)
         agreements.recording = False
         if left == 0 or not _learned(agreements, order):
             break
     return facts
+
+
+def infer_believing(
+    model: ir.Model, registry: Registry | None = None, agreements: Agreements | None = None
+) -> Facts:
+    """As `infer_facts` with `believe`, as far as the nodes can work with the declared numbers."""
+    if may_believe(model):
+        try:
+            return infer_facts(model, registry, agreements=agreements, believe=True)
+        except AscendError:
+            agreements = None  # it has learnt from them
+    return infer_facts(model, registry, agreements=agreements)
 
 
 def works_with(
@@ -132,10 +148,10 @@ def _learned(agreements: Agreements, order: Mapping[str, int]) -> bool:
         return True
 
 
-def _infer(model: ir.Model, registry: Registry | None, facts: Facts) -> Facts:
+def _infer(model: ir.Model, registry: Registry | None, facts: Facts, believe: bool = False) -> Facts:
     for value in model.graph.inputs:
         _check_size(value, facts[value], f"{value.name} (input)")
-    _Inference(model, registry, facts).infer_graph(model.graph)
+    _Inference(model, registry, facts, believe=believe).infer_graph(model.graph)
     return facts
 
 
@@ -161,7 +177,12 @@ class _Inference:
     """`trying`: what the model declares and its nodes contradict stays declared."""
 
     def __init__(
-        self, model: ir.Model, registry: Registry | None, facts: Facts, trying: bool = False
+        self,
+        model: ir.Model,
+        registry: Registry | None,
+        facts: Facts,
+        trying: bool = False,
+        believe: bool = False,
     ) -> None:
         self.trying = trying
         self.opsets = {("" if d == "ai.onnx" else d): v for d, v in model.opset_imports.items()}
@@ -169,6 +190,7 @@ class _Inference:
         self.facts = facts
         self.model = model
         self._too_complex: set[ir.Node] = set()
+        self._believes = believe
 
     def infer_graph(self, graph: ir.Graph) -> None:
         for value in graph.initializers.values():
@@ -245,8 +267,9 @@ class _Inference:
         """The outputs of a control-flow body whose inputs have these facts."""
         for value, fact in zip(body.inputs, given, strict=False):
             self.facts[value] = fact
-        agreements = self.facts.agreements
+        agreements, believes = self.facts.agreements, self._believes
         recording, agreements.recording = agreements.recording, False  # it may never run
+        self._believes = False  # what stays a body runs on the host
         try:
             self.infer_graph(body)
         except AscendError:
@@ -254,12 +277,13 @@ class _Inference:
                 raise
             return [Fact() for _ in body.outputs]
         finally:
-            agreements.recording = recording
+            agreements.recording, self._believes = recording, believes
         return [self.facts[v] for v in body.outputs]
 
     def _settle(self, node: ir.Node, value: ir.Value, fact: Fact) -> Fact:
         """`fact` joined with what the model declares of `value`: its rank, where the node doesn't say it. A
-        size that data decides is whatever it comes to; one that can't be written down is as declared."""
+        size that data decides is whatever it comes to, unless the declared one is believed; one that can't be
+        written down is as declared."""
         declared = declared_fact(value)
         if declared is UNKNOWN:
             return fact
@@ -268,6 +292,10 @@ class _Inference:
         fact.dtype = fact.dtype or declared.dtype
         if declared.dims is None or fact.varies:
             return fact
+        believed = declared_sizes(node, value, fact, declared, self.facts) if self._believes else None
+        if believed is not None and not contradicts(fact, declared):
+            self.facts.agreements.by_declaration = True
+            return Fact(fact.dtype, believed)
         if fact.dims is None:
             follow = node in self._too_complex
             dims = (

@@ -38,8 +38,13 @@ def group_model(
     used = {name for node in graph.node for name in node.input}
     graph.initializer.extend(t for t in whole.graph.initializer if t.name in used)
     graph.input.extend(_value_info(v.name or "", Fact(facts[v].dtype, facts.rim_dims(v))) for v in inputs)
-    graph.output.extend(_value_info(v.name or "", facts[v]) for v in outputs)
+    graph.output.extend(value_info(v, facts) for v in outputs)
     return model
+
+
+def value_info(value: ir.Value, facts: Facts) -> onnx.ValueInfoProto:
+    """What is known of a value, as a model declares it."""
+    return _value_info(value.name or "", facts[value])
 
 
 def _value_info(name: str, fact: Fact) -> onnx.ValueInfoProto:

@@ -21,15 +21,16 @@ from ascend_ep.compiler.weighing import NO_GAIN, is_worthwhile_in_body
 from ascend_ep.compiler.writing.image import Room
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.facts import Facts
-from ascend_ep.graph.infer import infer_facts
+from ascend_ep.graph.infer import infer_believing
 from ascend_ep.graph.load import load_model
 from ascend_ep.graph.naming import label
 from ascend_ep.graph.partition import Partition, connected_groups
+from ascend_ep.graph.sizes_from_data import is_fed
 from ascend_ep.opdef.dtypes import SUB_BYTE
 from ascend_ep.opdef.registry import Registry
 from ascend_ep.provider import overridden_initializers, pending
 from ascend_ep.provider.declarations import not_declared
-from ascend_ep.provider.group import compile_model, group_model, image_bytes
+from ascend_ep.provider.group import compile_model, group_model, image_bytes, value_info
 from ascend_ep.provider.library import EP_NAME
 from ascend_ep.provider.options import options_of, registry_of
 from ascend_ep.provider.report import CPU, Placement, Report, of_session
@@ -177,7 +178,7 @@ class _Graph:
             node: positions[next(v.name for v in node.outputs if v.name)] for node in self.model.graph
         }
         self.taken = {node for node, i in self.index.items() if taken[i]}
-        self.facts: Facts = infer_facts(self.model, compiler.registry)
+        self.facts: Facts = infer_believing(self.model, compiler.registry)
         self.reasons: dict[ir.Node, str] = {}
         self._semantics = Semantics(self.model, compiler.registry)
         self._claims = Claims(self._semantics, self.facts)
@@ -230,7 +231,9 @@ class _Graph:
             return True
         indices = sorted(self.index[node] for node in group.nodes)
         outputs = [v for v in group.outputs if v.name]
+        inner = [v for node in group.nodes if is_fed(node) for v in node.outputs if v.name]
         proto = group_model(self.proto, indices, group.inputs, outputs, self.facts)
+        proto.graph.value_info.extend(value_info(v, self.facts) for v in inner if v not in outputs)
         try:
             compiled, unplaced = self._compiler(proto)
         except AscendError as error:

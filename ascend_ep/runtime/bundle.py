@@ -49,6 +49,9 @@ _VALUE_KINDS = ("input", "output", "temp", "weight", "view")
 class Bundle:
     """Reads the sections of an open model; see native/include/ascend_rt.h for what they hold."""
 
+    #: whether data that contradict what the model declares fail, instead of running on `apart`
+    insists = False
+
     def __init__(self, model: Model) -> None:
         self.model = model
         self._indices = self._section(lib.ASC_SEC_INDICES, "uint32_t")

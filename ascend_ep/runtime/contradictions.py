@@ -6,6 +6,8 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
+from ascend_ep.errors import AscendError
+
 from .binding import Model, ffi, lib, new_status
 from .bundle import Bundle
 from .bundle_records import Edge
@@ -22,6 +24,14 @@ class Contradiction:
     def say(self) -> None:
         """Warns of it, the first time in the life of the open bundle."""
         lib.asc_model_say_apart(self._model.pointer, self._why)
+
+
+def contradiction_of(bundle: Bundle, error: AscendError) -> Contradiction:
+    """What `error` says, after which the plan made without what the model declares has run."""
+    why = new_status()
+    text = f"{error.where}: {error.text}".encode()
+    why.text = text[: ffi.sizeof(why.text) - 1]
+    return Contradiction(bundle.model, why)
 
 
 class Contradictions:

@@ -16,7 +16,7 @@ from ._call import Call
 from .binding import ffi
 from .bundle import Bundle
 from .bundle_records import Edge
-from .contradictions import Contradictions
+from .contradictions import Contradictions, contradiction_of
 from .element_types import BFLOAT16, numpy_dtype, type_name
 from .host_partition import HostPartition
 from .native_partition import NativePartition
@@ -25,6 +25,11 @@ from .profile import Profile
 from .profiles import SHAPE_DATA, with_profile
 
 Array = NDArray[Any]
+
+#: How a run may end that contradicts what the model declares: with shapes that don't fit, with data that a
+#: kernel refuses, or that make other sizes.
+_UNFIT, _REFUSED, _DECLARED = "E40007", "E40011", "E40013"
+_DOUBTFUL = (_UNFIT, _REFUSED, _DECLARED)
 
 
 class Executor:
@@ -80,7 +85,7 @@ class Executor:
         return only if ins and outs and isinstance(only, NativePartition) else None
 
     def _without_names(self) -> Executor:
-        """What runs inputs whose sizes contradict names."""
+        """What runs inputs whose sizes contradict names, or what is declared of other values."""
         with self._lock:
             if self._apart is None:
                 apart = self.bundle.apart
@@ -91,7 +96,7 @@ class Executor:
     def run(self, names: Sequence[str] | None, given: Mapping[str, Any], run_options: Any) -> list[Any]:
         """The named outputs, or all, as new arrays."""
         if self._call is not None and run_options is None:
-            results: list[Any] | None = self._call.run(given)
+            results = self._in_one_call(self._call, given, None, 0)
             if results is not None:
                 return self._select(names, results) if names else results
         arrays = self._normalise(given)
@@ -100,12 +105,29 @@ class Executor:
     def run_bound(self, given: Mapping[str, Any], places: list[Array | None]) -> list[Any] | None:
         """As `run_into` in one call: all outputs, those with a place written there; None when this needs more
         than one call."""
-        return None if self._call is None else self._call.run(given, places)
+        return None if self._call is None else self._in_one_call(self._call, given, places, 0)
 
     def run_timed(self, given: Mapping[str, Any], ns: Any) -> list[Any] | None:
         """As `run`; `ns` (uint64_t[2n]) gets the nanoseconds of every instruction's start and end. None when
         this needs more than one call, or no run has had these shapes before."""
-        return None if self._call is None else self._call.run(given, None, int(ffi.cast("uintptr_t", ns)))
+        address = int(ffi.cast("uintptr_t", ns))
+        return None if self._call is None else self._in_one_call(self._call, given, None, address)
+
+    def _in_one_call(
+        self, call: Call, given: Mapping[str, Any], places: list[Array | None] | None, ns: int
+    ) -> list[Any] | None:
+        try:
+            results: list[Any] | None = call.run(given, places, ns)
+            return results
+        except AscendError as error:
+            if not self._is_doubtful(error):
+                raise
+            self._call = None
+            return None
+
+    def _is_doubtful(self, error: AscendError) -> bool:
+        """Whether a run that failed so may do without what the model declares."""
+        return error.code in _DOUBTFUL and not self.bundle.insists and self.bundle.apart is not None
 
     def run_into(
         self, given: Mapping[str, Any], targets: Mapping[str, Array | None], run_options: Any
@@ -129,18 +151,45 @@ class Executor:
             results = self._without_names()._run_arrays(arrays, targets, run_options)
             against.say()
             return results
+        try:
+            return self._run_plan(arrays, targets, run_options)
+        except AscendError as error:
+            if not self._is_doubtful(error) or (run_options is not None and run_options.terminate):
+                raise
+            return self._run_again(error, arrays, targets, run_options)
+
+    def _run_again(
+        self,
+        error: AscendError,
+        arrays: Sequence[Any],
+        targets: Mapping[str, Array | None],
+        run_options: Any,
+    ) -> list[Any]:
+        """As `_run_arrays` without what the model declares, after `error` was the end of a run. Where that
+        fails too, its error says why if the first was about what is declared."""
+        try:
+            results = self._without_names()._run_arrays(arrays, targets, run_options)
+        except AscendError as other:
+            declared = error.code == _DECLARED or (error.code, other.code) == (_UNFIT, _REFUSED)
+            raise (other if declared else error) from None
+        contradiction_of(self.bundle, error).say()
+        return results
+
+    def _run_plan(
+        self, arrays: Sequence[Any], targets: Mapping[str, Array | None], run_options: Any
+    ) -> list[Any]:
         whole = self._whole
         if whole is None or run_options is not None:
             return self._run_partitions(arrays, run_options)
         arrays = [arrays[i] for i in self._order]
         bound = whole.bind(tuple([a.shape for a in arrays]))
-        self._call = bound.call
         raw, results = whole.allocate(bound)
         for i, edge in enumerate(self.outputs) if targets else ():
             target = targets.get(edge.name)
             if target is not None and _writable(target, results[i]):
                 raw[i], results[i] = target.view(raw[i].dtype), target
         whole.execute(bound, arrays, raw)
+        self._call = bound.call
         return results
 
     def _store(self, name: str, result: Any, target: Array | None) -> Any:

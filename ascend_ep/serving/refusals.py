@@ -53,6 +53,7 @@ STATUSES: dict[str, Status] = {
     "E40007": _BAD_REQUEST,
     "E40008": _BAD_REQUEST,
     "E40011": _BAD_REQUEST,
+    "E40013": _BAD_REQUEST,
 }
 
 

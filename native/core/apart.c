@@ -1,6 +1,6 @@
 /* Sizes that contradict what a model declares. A name that stands in two places says that two sizes are equal, and so
- * may the shape declared of an output; onnxruntime takes both for remarks. So a bundle may hold a second plan, made
- * without them, of which this is the model. */
+ * may the shape declared of an output, or it says what data will make; onnxruntime takes all that for remarks. So a
+ * bundle may hold a second plan, made without them, of which this is the model. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,7 +70,8 @@ static int names_hold(const asc_plan *plan, const shape *shapes, const asc_tenso
 void asc_model_say_apart(asc_model *m, const asc_status *why) {
     char text[512];
     if (atomic_exchange(&m->said_apart, 1)) return;
-    asc_format(text, sizeof text, "%s: the names of dimensions don't count where sizes contradict them", why->text);
+    asc_format(text, sizeof text, "%s: declared shapes and names of dimensions don't count where sizes contradict them",
+               why->text);
     asc_model_log(m, 2, text);
 }
 
@@ -237,4 +238,9 @@ void asc_apart_free(asc_model *m) {
 
 asc_model *asc_model_apart(const asc_model *model) {
     return model->apart;
+}
+
+uint32_t asc_model_stand_in(const asc_model *model, uint32_t partition) {
+    if (!model->apart || partition >= asc_plan_n_partitions(&model->plan)) return ASC_NONE;
+    return model->stands_in[partition];
 }

@@ -34,7 +34,7 @@ struct asc_model {
     const void **weights;    /* per weight: its bytes */
     pthread_mutex_t lock;    /* of the caches */
     asc_bound_cache *caches; /* per partition */
-    asc_model *apart;        /* made without the names of dims; NULL: there is none */
+    asc_model *apart;        /* made without names of dims and declared shapes; NULL: there is none */
     asc_model *owner;        /* of such a model, the one that it belongs to, which counts its references */
     uint32_t *stands_in;     /* per partition: that of `apart` with the same rim, or ASC_NONE */
     _Atomic int32_t said_apart;

@@ -86,6 +86,7 @@ extern "C" {
 #define ASC_E_HOST 10       /* the partition needs onnxruntime */
 #define ASC_E_RUN 11        /* a kernel refused its data at run time (an index out of range, ...) */
 #define ASC_E_INTERNAL 12
+#define ASC_E_DECLARED 13 /* data contradict sizes that the model declares, and the plan relies on */
 
 typedef struct asc_status {
     int32_t code; /* ASC_OK or ASC_E_... */
@@ -428,12 +429,15 @@ ASC_API int32_t asc_model_native_loaded(const asc_model *model, uint32_t index);
  * itself; ASC_NONE when there is no such partition. */
 ASC_API uint32_t asc_model_partition_in_use(const asc_model *model, uint32_t partition);
 
-/* The model made without the names of dims (ASC_SEC_APART), or NULL. It lives as long as the first. */
+/* The model made without the names of dims and the shapes declared of other values than inputs (ASC_SEC_APART), or
+ * NULL. It lives as long as the first. */
 ASC_API asc_model *asc_model_apart(const asc_model *model);
 /* Whether tensors of these shapes, the model's inputs in the order of their edges, have one size for each name and keep
  * the agreements; if not, `why` says what doesn't. Inputs of another rank contradict nothing. */
 ASC_API int32_t asc_model_names_hold(const asc_model *model, const asc_tensor *inputs, uint32_t n_inputs,
                                      asc_status *why);
+/* The partition of asc_model_apart() with the same inputs and outputs as this one; ASC_NONE: there is none. */
+ASC_API uint32_t asc_model_stand_in(const asc_model *model, uint32_t partition);
 /* Logs, once in the life of a model, that the one made without names ran for it, and why. */
 ASC_API void asc_model_say_apart(asc_model *model, const asc_status *why);
 
@@ -449,7 +453,8 @@ ASC_API uint64_t asc_bound_arena_bytes(const asc_bound *bound);
 ASC_API int32_t asc_bound_value(const asc_bound *bound, uint32_t v, asc_tensor *shape, uint64_t *offset,
                                 uint64_t *bytes, uint32_t *first_use, uint32_t *last_use);
 /* Runs the plan. in and out point to contiguous buffers of the bound dims. Any number of threads
- * may run one asc_bound at once. ns, when given, receives start and end nanoseconds per instruction. */
+ * may run one asc_bound at once. ns, when given, receives start and end nanoseconds per instruction. What failed with
+ * ASC_E_DECLARED the partitions of asc_model_apart() run; the outputs then have other dims. */
 ASC_API int32_t asc_execute(asc_bound *bound, const void *const *in, void *const *out, uint64_t *ns,
                             asc_status *status);
 ASC_API uint64_t asc_clock_ns(void);

@@ -27,15 +27,16 @@ static inline int asc_dims_match(const asc_tensor *a, int at, const asc_tensor *
 }
 
 /* Reads axes that come with the data: chosen[axis] = its place in t, from 0, or -1. Fails for one that is
- * outside the rank or there twice. */
-static inline int32_t asc_read_axes(const asc_call *call, const asc_tensor *t, int rank, int *chosen) {
+ * outside the rank, and with the code `twice`, unless that is ASC_OK, for one that is there twice. */
+static inline int32_t asc_read_axes(const asc_call *call, const asc_tensor *t, int rank, int *chosen, int32_t twice) {
     int64_t count = asc_numel(t);
     for (int i = 0; i < rank; i++) chosen[i] = -1;
     for (int64_t i = 0; i < count; i++) {
         int64_t given = asc_index_at(t, i), axis = given;
         if (!asc_wrap_index(&axis, rank))
             return asc_failn(call->status, ASC_E_RUN, "axis % is outside a rank of %", 2, (int64_t[]){given, rank});
-        if (chosen[axis] >= 0) return asc_failn(call->status, ASC_E_RUN, "axis % is given twice", 1, &given);
+        if (chosen[axis] >= 0 && twice != ASC_OK)
+            return asc_failn(call->status, twice, "axis % is given twice", 1, &given);
         chosen[axis] = (int)i;
     }
     return ASC_OK;

@@ -113,17 +113,48 @@ static int are_as_declared(const compute *self, const asc_tensor *inputs) {
     return 1;
 }
 
-static ort_status *run_with(const compute *self, ort_kernel_context *context, const operands *o) {
-    asc_status result = {.code = ASC_OK, .node = -1};
+/* One run of a partition. What onnxruntime refuses is returned; `result` says what the library did. */
+static ort_status *run_partition(const compute *self, asc_model *model, uint32_t partition, ort_kernel_context *context,
+                                 const operands *o, asc_status *result) {
     asc_bound *bound = NULL;
-    TRY(read_inputs(self, context, o));
-    if (asc_bind(self->model, self->partition, o->in, self->n_inputs, &bound, &result) != ASC_OK)
-        return are_as_declared(self, o->in) ? fail_status(&result, NULL) : fail_provider(&result);
+    if (asc_bind(model, partition, o->in, self->n_inputs, &bound, result) != ASC_OK) return NULL;
     ort_status *status = make_outputs(self, bound, context, o);
-    if (!status && asc_execute(bound, o->in_data, o->out_data, NULL, &result) != ASC_OK)
-        status = fail_status(&result, NULL);
+    if (!status) asc_execute(bound, o->in_data, o->out_data, NULL, result);
     asc_bound_release(bound);
     return status;
+}
+
+/* Whether what failed so may be the fault of what the model declares. */
+static int may_be_declared(const compute *self, const asc_status *result) {
+    return result->code == ASC_E_DECLARED || (result->code == ASC_E_SHAPE && asc_model_apart(self->model));
+}
+
+/* The partition made without names and declarations, after `why` was the end of this one. onnxruntime keeps the outputs
+ * that it made for that one, and refuses others of other dims. */
+static ort_status *run_stand_in(const compute *self, uint32_t partition, ort_kernel_context *context, const operands *o,
+                                const asc_status *why) {
+    asc_status result = {.code = ASC_OK, .node = -1};
+    ort_status *status = run_partition(self, asc_model_apart(self->model), partition, context, o, &result);
+    if (status) {
+        ort_release_status(status);
+        return fail_provider(why);
+    }
+    if (result.code == ASC_OK) {
+        asc_model_say_apart(self->model, why);
+        return NULL;
+    }
+    return are_as_declared(self, o->in) ? fail_status(&result, NULL) : fail_provider(&result);
+}
+
+static ort_status *run_with(const compute *self, ort_kernel_context *context, const operands *o) {
+    asc_status result = {.code = ASC_OK, .node = -1};
+    TRY(read_inputs(self, context, o));
+    TRY(run_partition(self, self->model, self->partition, context, o, &result));
+    if (result.code == ASC_OK) return NULL;
+    int declared = may_be_declared(self, &result);
+    uint32_t other = declared ? asc_model_stand_in(self->model, self->partition) : ASC_NONE;
+    if (other != ASC_NONE) return run_stand_in(self, other, context, o, &result);
+    return declared || !are_as_declared(self, o->in) ? fail_provider(&result) : fail_status(&result, NULL);
 }
 
 static ort_status *run(ort_compute_info *info, void *state, ort_kernel_context *context) {

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from single_node import run_node
 
-from ascend_ep.errors import AscendError
-
 RANDOM = np.random.default_rng(43)
 X = RANDOM.standard_normal((2, 10, 3, 1)).astype(np.float32)
 Z = RANDOM.standard_normal((2, 10, 3, 2)).astype(np.float32)
@@ -66,5 +64,5 @@ def test_windows(op: str, periodic: int) -> None:
 
 
 def test_a_window_of_another_size_than_declared() -> None:
-    with pytest.raises(AscendError, match="element 0 is 8 where"):
+    with pytest.warns(RuntimeWarning, match="element 0 is 8 where"):
         run_node("HannWindow", [np.array(8)], opset=17, declared=[(9,)])

@@ -64,9 +64,10 @@ def test_arguments_of_the_run(name: str) -> None:
     run_node(op, given, attrs, declared=[shape] * outputs, n_outputs=outputs, atol=1e-5)
 
 
-WRONG: dict[str, tuple[str, list[np.ndarray | None], tuple[int, ...], str]] = {
+#: data that make another shape than the declared, and what a warning says of it
+OTHER: dict[str, tuple[str, list[np.ndarray | None], tuple[int, ...], str]] = {
     "another axis": ("ReduceSum", [X, ints(0)], (3, 1, 5), "dims are wrong"),
-    "no such axis": ("ReduceSum", [X, ints(3)], (3, 1, 5), "axis 3 is outside a rank of 3"),
+    "another axis, of nothing": ("ReduceSum", [X[:0], ints(1)], (0, 4, 1), "dims are wrong"),
     "another scale": (
         "Resize",
         [X, None, np.array([1, 2, 3], np.float32)],
@@ -74,30 +75,62 @@ WRONG: dict[str, tuple[str, list[np.ndarray | None], tuple[int, ...], str]] = {
         "to another length than 10",
     ),
     "another size": ("AffineGrid", [X[:, :2, :3], ints(3, 1, 2, 4)], (3, 2, 5, 2), "is 4 where"),
-    "an axis twice": (
-        "ReduceSum",
-        [X, ints(1, -2)],
-        (3, 1, 5),
-        "axis -2 is given twice",
-    ),
     "a longer slice": (
         "Slice",
         [X, ints(0), ints(9)],
         (2, 4, 5),
         "3 elements where the model declares 2",
     ),
-    "a step of 0": ("Slice", [X, ints(0), ints(2), ints(0), ints(0)], (2, 4, 5), "a step is 0"),
     "other pads": ("Pad", [X, ints(1, 0, 0, 0, 0, 0)], (5, 4, 5), "dims are wrong"),
-    "no axis to sum": ("CumSum", [X, np.array(3)], X.shape, "index 3 is outside an axis of length 3"),
+    "pads of nothing": ("Pad", [X[:0], ints(1, 0, 0, 0, 0, 0)], (0, 4, 5), "dims are wrong"),
     "another k": ("TopK", [X, ints(3)], (3, 4, 2), "element 0 is 3 where the shapes of the model ask for 2"),
     "other repeats": ("Tile", [X, ints(1, 1, 2)], (6, 4, 5), "element 0 is 1"),
     "another shape": ("Reshape", [X, ints(5, 12)], (12, 5), "element 0 is 5"),
+    "an axis that isn't expanded": ("Expand", [X[:1], ints(1, 4, 5)], (4, 4, 5), "element 0 is 1"),
+    "another length": ("Range", [np.array(1), np.array(9), np.array(3)], (2,), "element 0 is 3"),
+    "another place": ("Unsqueeze", [X, ints(0)], (3, 4, 1, 5), "element 0 is 0"),
+    "other parts": ("Split", [X, ints(2, 1)], (1, 4, 5), "element 0 is 2"),
+}
+
+
+@pytest.mark.parametrize("name", OTHER)
+def test_another_shape_than_declared(name: str) -> None:
+    """The run is that of the plan made without what is declared."""
+    op, given, shape, text = OTHER[name]
+    second = (2, 4, 5) if op == "Split" else shape
+    outputs = 1 + (op in ("TopK", "Split"))
+    with pytest.warns(RuntimeWarning, match=f"{text}.*: declared shapes and names of dimensions don't count"):
+        run_node(op, given, declared=[shape, second][:outputs], n_outputs=outputs)
+
+
+WRONG: dict[str, tuple[str, list[np.ndarray | None], tuple[int, ...], str]] = {
+    "no such axis": ("ReduceSum", [X, ints(3)], (3, 1, 5), "axis 3 is outside a rank of 3"),
+    "an axis twice": ("Slice", [X, ints(0, 0), ints(2, 2), ints(0, -3)], (2, 4, 5), "axis -3 is given twice"),
+    "a step of 0": ("Slice", [X, ints(0), ints(2), ints(0), ints(0)], (2, 4, 5), "a step is 0"),
+    "no axis to sum": ("CumSum", [X, np.array(3)], X.shape, "index 3 is outside an axis of length 3"),
 }
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_arguments_against_the_declared_shape(name: str) -> None:
+def test_arguments_that_are_wrong_by_themselves(name: str) -> None:
     op, given, shape, text = WRONG[name]
-    outputs = 1 + (op == "TopK")
     with pytest.raises(AscendError, match=text):
-        run_node(op, given, declared=[shape] * outputs, n_outputs=outputs)
+        run_node(op, given, declared=[shape])
+
+
+def test_a_range_whose_ends_come_with_the_data() -> None:
+    for ends, count in (((2, 11, 4), 3), ((7, 0, -3), 3), ((1, 1, 1), 0), ((5, 1, 1), 0)):
+        run_node("Range", [np.array(v, np.int32) for v in ends], declared=[(count,)])
+    run_node("Range", [np.array(v, np.float32) for v in (0.5, 2.1, 0.4)], declared=[(4,)])
+
+
+def test_axes_of_one_that_come_with_the_data() -> None:
+    for axes, shape in (((1,), (3, 1, 4, 5)), ((-1, 0), (1, 3, 4, 5, 1)), ((0, 1), (1, 1, 3, 4, 5))):
+        run_node("Unsqueeze", [X, ints(*axes)], declared=[shape])
+    for axes, shape in (((1,), (3, 1, 5)), ((-2, 1), (3, 5))):
+        run_node("Squeeze", [X[:, :1].reshape(3, 1, 1, 5), ints(*axes)], declared=[shape])
+
+
+def test_an_axis_twice_is_reduced_once() -> None:
+    made = run_node("ReduceSum", [X, ints(1, -2)], declared=[(3, 1, 5)], reference=False)
+    np.testing.assert_allclose(made[0], X.sum(1, keepdims=True), 1e-5, 1e-6)

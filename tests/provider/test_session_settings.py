@@ -149,7 +149,7 @@ def test_what_we_cannot_read_is_left_to_onnxruntime(monkeypatch: pytest.MonkeyPa
     def broken(*args: Any, **named: Any) -> Any:
         raise IndexError("ours")
 
-    for name in ("load_model", "infer_facts", "may_be_one_group", "connected_groups", "compile_model"):
+    for name in ("load_model", "infer_believing", "may_be_one_group", "connected_groups", "compile_model"):
         monkeypatch.setattr(placement, name, broken)
         made = ort.InferenceSession(
             _weighted(1, [4], False, False), providers=["AscendEP"], enable_fallback=0

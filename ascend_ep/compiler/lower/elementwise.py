@@ -11,11 +11,11 @@ from functools import reduce
 
 import numpy as np
 
-from ascend_ep.compiler.lower.arguments import enum_of, needed, operand
-from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
+from ascend_ep.compiler.lower.arguments import enum_of, is_run_time, needed, operand
+from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
 from ascend_ep.compiler.tile_program import ProgramError, TileProgram, Value, computed_dtype
 from ascend_ep.opdef import dtypes
-from ascend_ep.opdef.dims import static
+from ascend_ep.opdef.dims import static, symbols
 
 Program = TileProgram[Ref]
 Expression = Callable[["Arguments"], Value]
@@ -275,7 +275,19 @@ def lower_range(node: NodeView, b: PlanBuilder) -> None:
     program = Program()
     start, delta = (input_value(program, b, needed(node.inputs, i)) for i in (0, 2))
     program.output(start + program.cast(program.position(), start.dtype) * delta, target.dtype)
+    if any(map(is_run_time, node.inputs)) and not symbols(target.dims):
+        _expect_length(node, b, target.dims[0])
     emit_program(b, program, [b.out(target)])
+
+
+def _expect_length(node: NodeView, b: PlanBuilder, length: Dim) -> None:
+    """Has the run fail when a range whose ends come with the data has another length than the declared."""
+    program, made = Program(), b.temp(dtypes.INT64, (1,))
+    start, limit, delta = (input_value(program, b, needed(node.inputs, i)) for i in range(3))
+    steps = program.cast(limit - start, dtypes.FLOAT64) / program.cast(delta, dtypes.FLOAT64)
+    program.output(program.call("max", program.call("ceil", steps), 0.0), dtypes.INT64)
+    emit_program(b, program, [made])
+    b.emit("expect_ints", [made], [b.temp(dtypes.BOOL, ())], [1, length])
 
 
 @lowers("shape")

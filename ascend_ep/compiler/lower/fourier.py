@@ -38,7 +38,8 @@ def lower_window(node: NodeView, b: PlanBuilder) -> None:
         raise Unsupported("its size depends on the input shapes, or it is of no type of numbers")
     expect_ints(b, needed(node.inputs, 0), [(size,)])
     period = size if int(node.attr("periodic", 1)) else size - 1
-    angles = 2 * np.pi * np.arange(size) / max(period, 1)
+    with np.errstate(invalid="ignore"):  # a symmetric window of one element is NaN, as in onnxruntime
+        angles = 2 * np.pi * np.arange(size) / period if size else np.zeros(0)
     constant, once, twice = WINDOWS[node.op_type]
     values = constant - once * np.cos(angles) + twice * np.cos(2 * angles)
     b.bind(target, b.constant(values.astype(dtypes.NUMPY[target.dtype])))

@@ -7,6 +7,8 @@ copy from the builder. Other views are written out here, by the tiled copy.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain, combinations
+from math import comb
 
 import numpy as np
 import onnx_ir as ir
@@ -43,13 +45,30 @@ def _hand_on(b: PlanBuilder, target: Operand, view: Ref) -> None:
 @lowers("reshape")
 def lower_reshape(node: NodeView, b: PlanBuilder) -> None:
     """Reshape, Flatten, Squeeze, Unsqueeze, Identity: the same elements under other dims."""
-    source, target = needed(node.inputs, 0), needed(node.outputs, 0)
-    if node.op_type == "Reshape":
+    source, target, given = needed(node.inputs, 0), needed(node.outputs, 0), operand(node.inputs, 1)
+    if is_run_time(given) and node.op_type == "Reshape":
         copied = [i < source.rank and source.dims[i] == d for i, d in enumerate(target.dims)]
         copies = [same and not node.attr("allowzero", 0) for same in copied]
-        choices = [(d, -1, 0 if copy else d) for d, copy in zip(target.dims, copies, strict=True)]
-        expect_ints(b, operand(node.inputs, 1), choices)
+        expect_ints(b, given, [(d, -1, 0 if c else d) for d, c in zip(target.dims, copies, strict=True)])
+    elif is_run_time(given):
+        both = (source.dims, target.dims) if node.op_type == "Squeeze" else (target.dims, source.dims)
+        expect_ints(b, given, _places_of_ones(*both))
     b.bind(target, b.view(b.ref(source), target.dims))
+
+
+def _places_of_ones(long: Sequence[Dim], short: Sequence[Dim]) -> list[tuple[int, ...]]:
+    """Which axes of 1 of `long` to leave out for `short`, for each of them."""
+    rank, count = len(long), len(long) - len(short)
+    ones = [i for i, d in enumerate(long) if static(d) == 1]
+    fits = [
+        chosen
+        for chosen in combinations(ones, count)
+        if [d for i, d in enumerate(long) if i not in chosen] == list(short)
+    ]
+    places = sorted(set(chain(*fits)))
+    if not fits or len(fits) != comb(len(places), count):
+        raise Unsupported("its axes are known only at run time, and not any of those that fit make its shape")
+    return [(*places, *(p - rank for p in places))] * count
 
 
 @lowers("transpose")
@@ -83,7 +102,10 @@ def lower_split(node: NodeView, b: PlanBuilder) -> None:
     axis = axis_of(node, x.rank, 0)
     strides = b.strides(x)
     start: Dim = 0
-    expect_ints(b, operand(node.inputs, 1), [(o.dims[axis],) for o in node.outputs if o is not None])
+    sizes = [o.dims[axis] for o in node.outputs if o is not None]
+    if is_run_time(operand(node.inputs, 1)) and sum(sizes[1:], sizes[0]) != x.dims[axis]:
+        raise Unsupported("its sizes are known only at run time, and those declared don't fill the axis")
+    expect_ints(b, operand(node.inputs, 1), [(size,) for size in sizes])
     for target in node.outputs:
         if target is None:
             raise Unsupported("one of its parts is not wanted, so the start of the next is unknown")
@@ -152,8 +174,9 @@ def lower_expand(node: NodeView, b: PlanBuilder) -> None:
     x = b.ref(needed(node.inputs, 0))
     shape = needed(node.inputs, 1)
     if is_run_time(shape):
-        wanted = target.dims[target.rank - (static(shape.dims[0]) or 0) :]
-        expect_ints(b, shape, [(d, 1) if d in x.dims else (d, d) for d in wanted])
+        own = [*[None] * (target.rank - x.rank), *x.dims]
+        choices = [(d, 1 if d == have else d) for d, have in zip(target.dims, own, strict=True)]
+        expect_ints(b, shape, choices[target.rank - (static(shape.dims[0]) or 0) :])
     if target.dtype in COMPUTABLE and not _is_view(x, target.dims):
         program = Program()
         program.output(program.input(x, x.dtype), target.dtype)
@@ -195,7 +218,10 @@ def lower_tile(node: NodeView, b: PlanBuilder) -> None:
 def _repeats(length: Dim, total: Dim) -> Dim:
     if static(length) in (None, 0):
         raise Unsupported("its repeats are known only at run time, for an axis that may be empty")
-    return floordiv(total, length)
+    repeats = floordiv(total, length)
+    if repeats * length != total:
+        raise Unsupported("its repeats are known only at run time, and none makes the declared shape")
+    return repeats
 
 
 @lowers("constant_of_shape")

@@ -174,7 +174,7 @@ static int32_t run(const asc_call *call, asc_chunk_fn fn) {
     asc_split_axes(&call->in[0], call->ints[0], 1, &job.split);
     int64_t entries = job.axis.m * job.axis.taps;
     if ((uint64_t)entries * (job.axis.mode == RESIZE_NEAREST ? 4 : 8) > call->workspace_bytes)
-        return asc_fail(call->status, ASC_E_RUN, "resize: a scale needs more taps than the lengths do");
+        return asc_fail(call->status, ASC_E_DECLARED, "resize: a scale needs more taps than the lengths do");
     int64_t whole_rows = job.split.inner == 1;
     float *weights = job.axis.mode == RESIZE_NEAREST ? NULL : (float *)call->workspace + entries;
     job.weights = weights;

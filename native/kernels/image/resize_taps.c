@@ -18,8 +18,8 @@ static int32_t read_data(const asc_call *call, resize_axis *axis, int has_data) 
         float length = axis->scale * (float)axis->n;
         if (scales && !(axis->scale > 0 && isfinite(axis->scale) &&
                         ((float)axis->m == floorf(length) || (float)axis->m == floorf(length + 0.5f))))
-            return asc_failn(call->status, ASC_E_RUN, "scale % takes an axis of length % to another length than %", 3,
-                             (int64_t[]){k, axis->n, axis->m});
+            return asc_failn(call->status, ASC_E_DECLARED, "scale % takes an axis of length % to another length than %",
+                             3, (int64_t[]){k, axis->n, axis->m});
     }
     if (asc_given(call, 2)) {
         int64_t count = asc_numel(&call->in[2]) / 2;

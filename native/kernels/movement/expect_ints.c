@@ -19,7 +19,7 @@ int32_t ASC_FN(expect_ints_run)(const asc_call *call) {
         int found = 0;
         for (int64_t k = 0; k < n; k++) found |= given[i] == choices[k];
         if (!found)
-            return asc_failn(call->status, ASC_E_RUN, "element % is % where the shapes of the model ask for %", 3,
+            return asc_failn(call->status, ASC_E_DECLARED, "element % is % where the shapes of the model ask for %", 3,
                              (int64_t[]){i, given[i], choices[0]});
     }
     *(uint8_t *)call->out[0].data = 1;

@@ -35,13 +35,13 @@ static int64_t source_of(const pad_axis *axis, int64_t mode, int64_t i) {
     return axis->start + (at < n ? at : period - at);
 }
 
-/* Begins and ends of every axis, from the operands. */
+/* Begins and ends of every axis, from the operands. onnxruntime takes an axis that is there twice, in its way. */
 static int32_t read_pads(const asc_call *call, int64_t *pads) {
     const asc_tensor *given = &call->in[2];
     int rank = call->in[0].rank, chosen[ASC_MAX_RANK];
     int64_t count = asc_numel(given) / 2;
     for (int i = 0; i < rank; i++) chosen[i] = i;
-    int32_t code = asc_given(call, 3) ? asc_read_axes(call, &call->in[3], rank, chosen) : ASC_OK;
+    int32_t code = asc_given(call, 3) ? asc_read_axes(call, &call->in[3], rank, chosen, ASC_E_DECLARED) : ASC_OK;
     for (int i = 0; i < rank && code == ASC_OK; i++) {
         pads[i] = chosen[i] < 0 ? 0 : asc_index_at(given, chosen[i]);
         pads[rank + i] = chosen[i] < 0 ? 0 : asc_index_at(given, count + chosen[i]);
@@ -60,7 +60,9 @@ static int32_t describe_axes(const asc_call *call, const int64_t *pads, pad_axis
         ASC_REQUIRE(call,
                     asc_add_ok(kept, begin > 0 ? begin : 0, &length) && asc_add_ok(length, end > 0 ? end : 0, &length),
                     "pad: the axis is too long");
-        ASC_REQUIRE(call, length == out->dims[i], "pad: the output's dims are wrong");
+        if (length != out->dims[i])
+            return asc_fail(call->status, asc_given(call, 2) ? ASC_E_DECLARED : ASC_E_SHAPE,
+                            "pad: the output's dims are wrong");
         ASC_REQUIRE(call, call->ints[0] == CONSTANT || kept > 0 || length == 0,
                     "pad: nothing to repeat in an empty axis");
         axes[i] = (pad_axis){length, begin < 0 ? -begin : 0, kept, begin > 0 ? begin : 0, stride};
@@ -144,7 +146,6 @@ int32_t ASC_FN(pad_run)(const asc_call *call) {
     const asc_tensor *in = &call->in[0], *out = &call->out[0];
     pad_job job = {.rank = in->rank, .mode = call->ints[0], .size = (int64_t)asc_dtype_bytes(in->dtype)};
     int64_t total = asc_numel(out);
-    if (total == 0) return ASC_OK;
     if (asc_given(call, 2)) {
         int64_t pads[2 * ASC_MAX_RANK];
         int32_t code = read_pads(call, pads);
@@ -153,6 +154,7 @@ int32_t ASC_FN(pad_run)(const asc_call *call) {
     } else {
         describe_axes(call, call->ints + 1, job.axes);
     }
+    if (total == 0) return ASC_OK;
     if (job.rank == 0) {
         job.rank = 1;
         job.axes[0] = (pad_axis){1, 0, 1, 0, 1};

@@ -42,7 +42,7 @@ static int32_t cut_axis(const asc_call *call, int axis, int place, asc_block *bl
     int64_t start = asc_index_at(&call->in[1], place), end = asc_index_at(&call->in[2], place);
     int64_t length = cut(call->in[0].dims[axis], start, end, step, &first);
     if (length != call->out[0].dims[axis])
-        return asc_failn(call->status, ASC_E_RUN, "slice: axis % gets % elements where the model declares %", 3,
+        return asc_failn(call->status, ASC_E_DECLARED, "slice: axis % gets % elements where the model declares %", 3,
                          (int64_t[]){axis, length, call->out[0].dims[axis]});
     if (length == 0) return ASC_OK;
     *offset += first * block->from_strides[axis];
@@ -56,7 +56,7 @@ int32_t ASC_FN(slice_run)(const asc_call *call) {
     int places[ASC_MAX_RANK];
     int64_t offset = 0;
     for (int i = 0; i < in->rank; i++) places[i] = i < asc_numel(&call->in[1]) ? i : -1;
-    int32_t code = asc_given(call, 3) ? asc_read_axes(call, &call->in[3], in->rank, places) : ASC_OK;
+    int32_t code = asc_given(call, 3) ? asc_read_axes(call, &call->in[3], in->rank, places, ASC_E_RUN) : ASC_OK;
     memcpy(block.dims, out->dims, sizeof block.dims);
     memcpy(block.from_strides, in->strides, sizeof block.from_strides);
     asc_row_major(out->dims, out->rank, block.to_strides);
@@ -64,7 +64,7 @@ int32_t ASC_FN(slice_run)(const asc_call *call) {
         if (places[i] >= 0)
             code = cut_axis(call, i, places[i], &block, &offset);
         else if (in->dims[i] != out->dims[i])
-            code = asc_fail(call->status, ASC_E_RUN, "slice: an axis that isn't cut has another length");
+            code = asc_fail(call->status, ASC_E_DECLARED, "slice: an axis that isn't cut has another length");
     }
     if (code != ASC_OK || asc_numel(out) == 0) return code;
     block.from = (const char *)in->data + offset * block.size;

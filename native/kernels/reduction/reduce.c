@@ -159,7 +159,7 @@ static inline vd fold_min_f64(vd a, vd v) {
 static int32_t read_axes(const asc_call *call, int *reduced) {
     const asc_tensor *x = &call->in[0];
     if (asc_given(call, 1)) {
-        int32_t code = asc_read_axes(call, &call->in[1], x->rank, reduced);
+        int32_t code = asc_read_axes(call, &call->in[1], x->rank, reduced, ASC_OK);
         int all = asc_numel(&call->in[1]) == 0 && !call->ints[1];
         for (int i = 0; i < x->rank; i++) reduced[i] = all || reduced[i] >= 0;
         return code;
@@ -180,11 +180,12 @@ static int32_t check_output(const asc_call *call, const int *reduced) {
     int count = 0, at = 0;
     for (int i = 0; i < x->rank; i++) count += reduced[i];
     int dropped = y->rank == x->rank - count;
-    ASC_REQUIRE(call, dropped || y->rank == x->rank, "reduce: the output's rank is wrong");
+    int32_t wrong = asc_given(call, 1) ? ASC_E_DECLARED : ASC_E_SHAPE;
+    if (!dropped && y->rank != x->rank) return asc_fail(call->status, wrong, "reduce: the output's rank is wrong");
     for (int i = 0; i < x->rank; i++) {
         if (reduced[i] && dropped) continue;
-        ASC_REQUIRE(call, y->dims[at] == (reduced[i] ? 1 : x->dims[i]), "reduce: the output's dims are wrong");
-        at++;
+        if (y->dims[at++] != (reduced[i] ? 1 : x->dims[i]))
+            return asc_fail(call->status, wrong, "reduce: the output's dims are wrong");
     }
     return ASC_OK;
 }
@@ -266,10 +267,9 @@ static void turn(axis_list *list) {
 int32_t ASC_FN(reduce_run)(const asc_call *call) {
     int reduced[ASC_MAX_RANK];
     reduce_job job = {.op = call->ints[0]};
-    if (asc_numel(&call->out[0]) == 0) return ASC_OK;
     int32_t code = read_axes(call, reduced);
     if (code == ASC_OK && asc_given(call, 1)) code = check_axes(call, reduced);
-    if (code != ASC_OK) return code;
+    if (code != ASC_OK || asc_numel(&call->out[0]) == 0) return code;
     describe(call, reduced, &job);
     turn(&job.kept);
     turn(&job.reduced);
