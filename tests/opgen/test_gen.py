@@ -136,7 +136,7 @@ def test_the_tests_of_a_project_pass_and_catch_a_wrong_kernel(gen, definition, f
     text = kernel.read_text()
     assert right in text
     kernel.write_text(text.replace(right, wrong))
-    assert subprocess.run(command, capture_output=True, check=False).returncode == 1
+    assert subprocess.run([*command, "-x"], capture_output=True, check=False).returncode == 1
 
 
 @pytest.mark.skipif(

@@ -215,24 +215,31 @@ def test_a_chip_whose_cores_cannot_wait_uses_one():
     check(compile_for_cpu(source, CASES["a middle axis"][0]), arguments("a middle axis"))
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda k: k.replace("    SyncAll();\n", ""), "ErrorSync4.*no SyncAll"),
-        (lambda k: k.replace("    PipeBarrier<PIPE_ALL>();\n", ""), "ErrorSync5"),
-        (lambda k: k.replace("    PipeBarrier<PIPE_ALL>();\n    SyncAll();\n", ""), "ErrorSync4.*no"),
-        (lambda k: k.replace("    SyncAll();\n", "    if (GetBlockIdx() > 0) SyncAll();\n"), "ErrorSync"),
-        (lambda k: k.replace("GetUserWorkspace(workspace)", "workspace"), "the workspace|outside"),
-        (lambda k: k.replace("        pipe.Destroy();\n    }\n", "    }\n").replace("    {\n        TPipe pipe;", "    TPipe pipe;\n    {", 1), "ErrorBuffer5"),
-        (lambda k: k.replace("Add(total, total, ", "Add(total, total[1], "), "ErrorRead4"),
-        (lambda k: k.replace("row * cols_ + col, width);", "row * cols_ + col, width + 1);"), "ErrorWrite2|ErrorRead"),
-    ],
-)  # fmt: skip
-def test_planted_mistakes_are_reported(change, message):
+#: What breaks one rule of a kernel that is right otherwise, and what reports it.
+MISTAKES = [
+    (lambda k: k.replace("    SyncAll();\n", ""), "ErrorSync4.*no SyncAll"),
+    (lambda k: k.replace("    PipeBarrier<PIPE_ALL>();\n", ""), "ErrorSync5"),
+    (lambda k: k.replace("    PipeBarrier<PIPE_ALL>();\n    SyncAll();\n", ""), "ErrorSync4.*no"),
+    (lambda k: k.replace("    SyncAll();\n", "    if (GetBlockIdx() > 0) SyncAll();\n"), "ErrorSync"),
+    (lambda k: k.replace("GetUserWorkspace(workspace)", "workspace"), "the workspace|outside"),
+    (lambda k: k.replace("        pipe.Destroy();\n    }\n", "    }\n").replace("    {\n        TPipe pipe;", "    TPipe pipe;\n    {", 1), "ErrorBuffer5"),
+    (lambda k: k.replace("Add(total, total, ", "Add(total, total[1], "), "ErrorRead4"),
+    (lambda k: k.replace("row * cols_ + col, width);", "row * cols_ + col, width + 1);"), "ErrorWrite2|ErrorRead"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def wrong_kernels():
+    """A fold over a middle axis with each of MISTAKES, compiled in one program."""
     opdef, _ = CASES["a middle axis"]
     source = generate_ascend_c(opdef, SOC)
-    assert change(source.kernel) != source.kernel
-    wrong = dataclasses.replace(source, kernel=change(source.kernel))
-    with pytest.raises(AscendError, match=message) as caught:
-        compile_for_cpu(wrong, opdef)(*arguments("a middle axis"))
+    texts = [change(source.kernel) for change, _ in MISTAKES]
+    assert source.kernel not in texts
+    return compile_many_for_cpu([(dataclasses.replace(source, kernel=t), opdef, 0) for t in texts])
+
+
+@pytest.mark.parametrize("number", range(len(MISTAKES)), ids=[message for _, message in MISTAKES])
+def test_planted_mistakes_are_reported(wrong_kernels, number):
+    with pytest.raises(AscendError, match=MISTAKES[number][1]) as caught:
+        wrong_kernels[number](*arguments("a middle axis"))
     assert caught.value.code == "E43003"
