@@ -4,30 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from page_commands import blocks, ran
 
 README = Path(__file__).parents[2] / "README.md"
 WALK = README.read_text().partition("\n## From an idea to a served model\n")[2].partition("\n## ")[0]
-BLOCKS = re.findall(r"```(sh|python)\n(.*?)```", WALK, re.S)
-
-#: The project's commands, from wherever it is; what is installed already isn't installed again.
-PRELUDE = "set -euo pipefail\npip() { :; }\n" + "".join(
-    f'{name}() {{ {shlex.quote(sys.executable)} -m {module} "$@"; }}\n'
-    for name, module in (
-        ("ascend-atc", "ascend_ep.cli.atc"),
-        ("ascend-op", "ascend_ep.cli.op"),
-        ("ascend-serve", "ascend_ep.cli.serve"),
-        ("python", ""),
-    )
-    if module
-)
-PRELUDE += f'python() {{ {shlex.quote(sys.executable)} "$@"; }}\n'
+BLOCKS = blocks(WALK)
 
 
 @pytest.fixture(autouse=True)
@@ -36,14 +21,6 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASCEND_EP_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("ASCEND_EP_TRUST", str(tmp_path / "trust"))
     monkeypatch.delenv("ASCEND_CUSTOM_OPS", raising=False)
-
-
-def _ran(folder: Path, kind: str, text: str) -> str:
-    """What a block prints. It must succeed."""
-    command = ["bash", "-c", PRELUDE + text] if kind == "sh" else [sys.executable, "-c", text]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=240)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 def test_the_walk(tmp_path: Path) -> None:
@@ -60,7 +37,7 @@ def test_the_walk(tmp_path: Path) -> None:
             text = text.partition("#")[0].rstrip() + " --check\n"
         if first == "ascend-op" and " build " in text:
             text = text.replace(" build ", " build --search=0 ")  # seconds less
-        printed[first] = _ran(folder, kind, text)
+        printed[first] = ran(folder, kind, text)
     assert {"pip", "ascend-op", "python", "mkdir", "import", "ascend-serve"} <= set(printed) | {"mkdir"}
     x = np.array([-1, 0, 1, 2], np.float64)
     expected = -x / (1 + np.exp(-1.5 * x))

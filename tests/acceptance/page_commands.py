@@ -1,0 +1,37 @@
+"""The commands and programs of a page, run as they stand there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+#: The project's commands, from wherever it is; what is installed already isn't installed again.
+PRELUDE = "set -euo pipefail\npip() { :; }\n" + "".join(
+    f'{name}() {{ {shlex.quote(sys.executable)} -m {module} "$@"; }}\n'
+    for name, module in (
+        ("ascend-atc", "ascend_ep.cli.atc"),
+        ("ascend-om", "ascend_ep.cli.om"),
+        ("ascend-op", "ascend_ep.cli.op"),
+        ("ascend-serve", "ascend_ep.cli.serve"),
+    )
+)
+PRELUDE += f'python() {{ {shlex.quote(sys.executable)} "$@"; }}\n'
+
+
+def blocks(text: str) -> list[tuple[str, str]]:
+    """Kind and text of every command or program of a page."""
+    return re.findall(r"^```(sh|python|c)\n(.*?)^```", text, re.S | re.M)
+
+
+def ran(folder: Path, kind: str, text: str) -> str:
+    """What a block prints. It must succeed. A C program is only written, to the file that it names first."""
+    if kind == "c":
+        (folder / text.split()[1]).write_text(text)
+        return ""
+    command = ["bash", "-c", PRELUDE + text] if kind == "sh" else [sys.executable, "-c", text]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=240)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout

@@ -1,0 +1,37 @@
+"""Pages whose commands and programs run one after another, in an empty folder, as they stand there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from page_commands import blocks, ran
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture
+def printed(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What all blocks of a page print, with a compile cache and a trust store of their own."""
+    monkeypatch.setenv("ASCEND_EP_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("ASCEND_EP_TRUST", str(tmp_path / "trust"))
+    monkeypatch.delenv("ASCEND_CUSTOM_OPS", raising=False)
+    (folder := tmp_path / "user").mkdir()
+    return "".join(ran(folder, kind, text) for kind, text in blocks((DOCS / request.param).read_text()))
+
+
+@pytest.mark.parametrize("printed", ["c-programs.md"], indirect=True)
+def test_c_programs(printed: str) -> None:
+    _, _, results = printed.partition("1 output of 3 by 4\n")
+    assert results.splitlines() == [
+        "0.2500 0.2500 0.2500 0.2500",
+        "0.1345 0.1345 0.3655 0.3655",
+        "0.0001 0.9996 0.0001 0.0001",
+    ]
+
+
+@pytest.mark.parametrize("printed", ["onnxruntime.md"], indirect=True)
+def test_onnxruntime(printed: str) -> None:
+    wanted = "-0.15625, -0.5    , -1.     ]], dtype=float32)]"
+    assert printed.count(wanted) == 2, printed
+    assert "AscendEP: all 2 nodes in 1 group" in printed
