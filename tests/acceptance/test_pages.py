@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from page_commands import blocks, ran
+
+from ascend_ep.runtime.binding import lib
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -35,3 +38,17 @@ def test_onnxruntime(printed: str) -> None:
     wanted = "-0.15625, -0.5    , -1.     ]], dtype=float32)]"
     assert printed.count(wanted) == 2, printed
     assert "AscendEP: all 2 nodes in 1 group" in printed
+
+
+@pytest.mark.parametrize("printed", ["bundle-format.md"], indirect=True)
+def test_the_bundle_format(printed: str) -> None:
+    frame = re.findall(r"^(\w+): \d+ bytes at (\d+)$", printed, re.MULTILINE)
+    assert frame[0] == ("MODEL_DEF", str(264 + 24 * len(frame)))
+    assert "PLAN" in dict(frame)
+    assert re.search(r"^plan version \d+, for readers from 1 on$", printed, re.MULTILINE)
+
+
+def test_every_reader_has_a_row() -> None:
+    """docs/bundle-format.md says what each number of ASC_READER_VERSION knows."""
+    rows = re.findall(r"^\| (\d+) \| ", (DOCS / "bundle-format.md").read_text(), re.MULTILINE)
+    assert [int(row) for row in rows] == list(range(1, lib.ASC_READER_VERSION + 1))
