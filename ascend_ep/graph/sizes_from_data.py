@@ -18,7 +18,7 @@ from ascend_ep.opdef.dims import Dim, symbols
 
 _REDUCTIONS = (
     "ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceLogSum",
-    "ReduceLogSumExp", "ReduceSumSquare",
+    "ReduceSumSquare",
 )  # fmt: skip
 #: By operator the inputs whose elements decide on its outputs' shapes. Operators whose kernels don't compare
 #: these with the shapes have no place here.

@@ -38,6 +38,15 @@ def test_one_plan_where_the_model_declares_nothing_of_it() -> None:
     assert Bundle(open_model(summed())).apart is not None
 
 
+def test_nothing_is_believed_of_a_node_of_the_host() -> None:
+    """No kernel takes these axes as it runs."""
+    text = '<ir_version: 10, opset_import: ["": 21]> g (float[3,4] x, int64[1] a) => (float[1,4] y) {'
+    model = onnx.parser.parse_model(text + " s = ReduceLogSumExp(x, a) y = Neg(s) }")
+    own = ascend_ep.InferenceSession(convert(model, ConvertOptions(precision="origin")).to_bytes())
+    assert own.bundle.apart is None
+    assert own.run(None, {"x": X, "a": LAST})[0].shape == (3, 1)
+
+
 def test_it_runs_and_is_said_once() -> None:
     own = session()
     with warnings.catch_warnings(record=True) as said:
