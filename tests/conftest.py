@@ -7,7 +7,14 @@ import os
 import sys
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+# A busy machine is no defect of what is tested.
+hypothesis.settings.register_profile(
+    "shared machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("shared machine")
 
 ROOT = Path(__file__).resolve().parent.parent
 # Processes that tests start import the package these tests import: the installed one, whatever folder they

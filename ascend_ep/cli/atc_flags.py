@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ascend_ep.element_types import ELEMENT_TYPES
+
 ACTS = "acts"
 
 
@@ -61,19 +63,7 @@ PRECISION_MODES_V2 = (
     "cube_hif8",
     "mixed_hif8",
 )
-OUTPUT_TYPES = (
-    "FP32",
-    "FP16",
-    "INT8",
-    "UINT8",
-    "INT16",
-    "UINT16",
-    "INT32",
-    "UINT32",
-    "INT64",
-    "UINT64",
-    "DOUBLE",
-)
+OUTPUT_TYPES = tuple(row.atc for row in ELEMENT_TYPES.values() if row.atc)
 CORE_TYPES = ("AiCore", "VectorCore")
 IMPLEMENTATION_MODES = (
     "high_precision",

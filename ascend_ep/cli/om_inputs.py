@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ascend_ep.cli.atc_shapes import parse_input_shape
+from ascend_ep.element_types import dtype_of_name
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.agreements import Agreement, OrOne, agreeing_sizes
 from ascend_ep.opdef.dim_text import parse_dim
 from ascend_ep.opdef.dims import evaluate
-from ascend_ep.runtime.element_types import dtype_of_name
 
 if TYPE_CHECKING:
     from ascend_ep.runtime.options import NodeArg

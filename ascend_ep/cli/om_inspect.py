@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ascend_ep.element_types import element_name
 from ascend_ep.runtime.binding import isa_name, lib, open_model
 from ascend_ep.runtime.bundle import Bundle
 from ascend_ep.runtime.bundle_records import Edge, Instruction, Partition, Value
-from ascend_ep.runtime.element_types import NAMES
 
 Found = dict[str, Any]
 
@@ -57,7 +57,7 @@ def _weights(bundle: Bundle) -> list[Found]:
 
 
 def _edge(edge: Edge) -> Found:
-    return {"name": edge.name, "type": NAMES.get(edge.dtype, "undefined"), "shape": list(edge.dims)}
+    return {"name": edge.name, "type": element_name(edge.dtype), "shape": list(edge.dims)}
 
 
 def _partition(bundle: Bundle, partition: Partition) -> Found:
@@ -91,7 +91,7 @@ def _value(value: Value | None) -> str:
         return "-"
     layout = "" if value.layout == "plain" else f" {value.layout}"
     dims = ",".join(map(str, value.dims))
-    return f"{value.name or '_'}:{NAMES[value.dtype]}[{dims}] {value.kind}{layout}"
+    return f"{value.name or '_'}:{element_name(value.dtype)}[{dims}] {value.kind}{layout}"
 
 
 def bundle_text(found: Found) -> str:

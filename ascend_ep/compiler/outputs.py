@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import onnx_ir as ir
 from onnx_ir.passes import common
 
+from ascend_ep.element_types import ELEMENT_TYPES
 from ascend_ep.errors import AscendError, nearest
 from ascend_ep.graph.facts import Facts
 
@@ -38,19 +39,7 @@ def select_outputs(model: ir.Model, names: Sequence[str]) -> None:
 
 
 #: atc's names of element types.
-_TYPES = {
-    "FP32": ir.DataType.FLOAT,
-    "FP16": ir.DataType.FLOAT16,
-    "INT8": ir.DataType.INT8,
-    "UINT8": ir.DataType.UINT8,
-    "INT16": ir.DataType.INT16,
-    "UINT16": ir.DataType.UINT16,
-    "INT32": ir.DataType.INT32,
-    "UINT32": ir.DataType.UINT32,
-    "INT64": ir.DataType.INT64,
-    "UINT64": ir.DataType.UINT64,
-    "DOUBLE": ir.DataType.DOUBLE,
-}
+_TYPES = {row.atc: ir.DataType(n) for n, row in ELEMENT_TYPES.items() if row.atc}
 
 
 def cast_outputs(model: ir.Model, facts: Facts, types: Mapping[str, str]) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep.element_types import number_of, numpy_dtype
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.dims import Dim, static
-from ascend_ep.runtime.element_types import number_of, numpy_dtype
 
 from .node_view import NodeView, Operand, Unsupported
 from .plan import (

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import onnx
 import onnx_ir as ir
 
+from ascend_ep.element_types import numpy_dtype
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.facts import INT_TYPES, Fact
 from ascend_ep.graph.infer import infer_facts
@@ -20,7 +21,6 @@ from ascend_ep.opdef.declared_types import output_dtypes, spec_of_input
 from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.dims import Dim, static, symbol
 from ascend_ep.opdef.infer import check_inputs, infer
-from ascend_ep.runtime.element_types import numpy_dtype
 
 #: The domain that nodes of a definition without one are given.
 DOMAIN = "ai.ascend"

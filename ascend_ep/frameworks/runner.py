@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
+from ascend_ep.element_types import numpy_dtype
 from ascend_ep.errors import AscendError
 from ascend_ep.frameworks.described import (
     Named,
@@ -26,7 +27,6 @@ from ascend_ep.frameworks.described import (
 from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.reference import evaluate
 from ascend_ep.opdef.registry import Registry
-from ascend_ep.runtime.element_types import numpy_dtype
 from ascend_ep.runtime.session import InferenceSession
 
 Array = npt.NDArray[Any]

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir as ir
 
+from ascend_ep.element_types import BOOL
 from ascend_ep.graph.agreements import Agreements
 from ascend_ep.opdef.dims import Dim, DimExpr, symbols
 
@@ -15,7 +16,6 @@ from ascend_ep.opdef.dims import Dim, DimExpr, symbols
 MAX_TRACKED = 1024
 
 INT_TYPES = frozenset({2, 3, 4, 5, 6, 7, 12, 13})
-BOOL = 9
 TRACKED_TYPES = INT_TYPES | {BOOL}
 
 Array = npt.NDArray[np.generic]

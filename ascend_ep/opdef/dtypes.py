@@ -2,45 +2,84 @@
 
 from __future__ import annotations
 
-import numpy as np
 import numpy.typing as npt
 
-FLOAT32, UINT8, INT8, UINT16, INT16, INT32, INT64 = 1, 2, 3, 4, 5, 6, 7
-STRING, BOOL, FLOAT16, FLOAT64, UINT32, UINT64 = 8, 9, 10, 11, 12, 13
-COMPLEX64, COMPLEX128, BFLOAT16 = 14, 15, 16
-FLOAT8E4M3FN, FLOAT8E4M3FNUZ, FLOAT8E5M2, FLOAT8E5M2FNUZ = 17, 18, 19, 20
-UINT4, INT4, UINT2, INT2 = 21, 22, 25, 26
+from ascend_ep.element_types import (
+    BFLOAT16,
+    BOOL,
+    COMPLEX64,
+    COMPLEX128,
+    ELEMENT_TYPES,
+    FLOAT8E4M3FN,
+    FLOAT8E4M3FNUZ,
+    FLOAT8E5M2,
+    FLOAT8E5M2FNUZ,
+    FLOAT16,
+    FLOAT32,
+    FLOAT64,
+    INT2,
+    INT4,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    STRING,
+    UINT2,
+    UINT4,
+    UINT8,
+    UINT16,
+    UINT32,
+    UINT64,
+    numpy_dtype,
+)
 
-#: The canonical name of each element type.
-NAMES: dict[int, str] = {
-    FLOAT32: "float32",
-    UINT8: "uint8",
-    INT8: "int8",
-    UINT16: "uint16",
-    INT16: "int16",
-    INT32: "int32",
-    INT64: "int64",
-    STRING: "string",
-    BOOL: "bool",
-    FLOAT16: "float16",
-    FLOAT64: "float64",
-    UINT32: "uint32",
-    UINT64: "uint64",
-    COMPLEX64: "complex64",
-    COMPLEX128: "complex128",
-    BFLOAT16: "bfloat16",
-}
+__all__ = [
+    "BFLOAT16",
+    "BOOL",
+    "COMPLEX64",
+    "COMPLEX128",
+    "COMPUTE_FLOATS",
+    "FLOAT8E4M3FN",
+    "FLOAT8E4M3FNUZ",
+    "FLOAT8E5M2",
+    "FLOAT8E5M2FNUZ",
+    "FLOAT8_LARGEST",
+    "FLOAT16",
+    "FLOAT32",
+    "FLOAT64",
+    "FLOATS",
+    "INT2",
+    "INT4",
+    "INT8",
+    "INT16",
+    "INT32",
+    "INT64",
+    "INTEGERS",
+    "NAMES",
+    "NUMBERS",
+    "NUMPY",
+    "SETS",
+    "SIGNED",
+    "STORED",
+    "STRING",
+    "SUB_BYTE",
+    "UINT2",
+    "UINT4",
+    "UINT8",
+    "UINT16",
+    "UINT32",
+    "UINT64",
+    "UNSIGNED",
+    "name",
+]
+
+#: The canonical name of each element type that definitions name.
+NAMES: dict[int, str] = {n: row.name for n, row in ELEMENT_TYPES.items() if n <= BFLOAT16}
 
 #: Types that no definition names: they are stored, moved and cast, never computed with.
 STORED: dict[int, str] = {
-    FLOAT8E4M3FN: "float8e4m3fn",
-    FLOAT8E4M3FNUZ: "float8e4m3fnuz",
-    FLOAT8E5M2: "float8e5m2",
-    FLOAT8E5M2FNUZ: "float8e5m2fnuz",
-    UINT4: "uint4",
-    INT4: "int4",
-    UINT2: "uint2",
-    INT2: "int2",
+    n: ELEMENT_TYPES[n].name
+    for n in (FLOAT8E4M3FN, FLOAT8E4M3FNUZ, FLOAT8E5M2, FLOAT8E5M2FNUZ, UINT4, INT4, UINT2, INT2)
 }
 
 #: The largest finite number of each float8.
@@ -79,18 +118,7 @@ SETS: dict[str, tuple[int, ...]] = {
 
 #: numpy's type of each element type that numpy itself has.
 NUMPY: dict[int, npt.DTypeLike] = {
-    FLOAT32: np.float32,
-    UINT8: np.uint8,
-    INT8: np.int8,
-    UINT16: np.uint16,
-    INT16: np.int16,
-    INT32: np.int32,
-    INT64: np.int64,
-    BOOL: np.bool_,
-    FLOAT16: np.float16,
-    FLOAT64: np.float64,
-    UINT32: np.uint32,
-    UINT64: np.uint64,
+    n: numpy_dtype(n) for n, row in ELEMENT_TYPES.items() if row.is_numpy and n != STRING
 }
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep.element_types import BFLOAT16, numpy_dtype
 from ascend_ep.errors import AscendError
 
 from .binding import Model, ffi, lib, text_of
@@ -27,7 +28,6 @@ from .bundle_records import (
     Value,
     WeightFile,
 )
-from .element_types import BFLOAT16, numpy_dtype
 from .layouts import LAYOUT_NAMES
 
 NONE: int = lib.ASC_NONE

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep.element_types import BFLOAT16, numpy_dtype, type_name
 from ascend_ep.errors import AscendError
 
 from . import feed
@@ -17,7 +18,6 @@ from .binding import ffi
 from .bundle import Bundle
 from .bundle_records import Edge
 from .contradictions import Contradictions, contradiction_of
-from .element_types import BFLOAT16, numpy_dtype, type_name
 from .host_partition import HostPartition
 from .native_partition import NativePartition
 from .options import NodeArg

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep.element_types import BFLOAT16, STRING, matches, numpy_dtype, type_name
 from ascend_ep.errors import AscendError
 
 from .bundle_records import Edge
-from .element_types import BFLOAT16, STRING, matches, numpy_dtype, type_name
 from .options import NodeArg
 
 Array = NDArray[Any]

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep.element_types import extended_bits, number_of_name, numpy_dtype
 from ascend_ep.errors import AscendError
 
 from .binding import ffi
-from .element_types import extended_bits, number_of_name, numpy_dtype
 from .options import onnxruntime
 
 Array = NDArray[Any]

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep.element_types import BFLOAT16, number_of, numpy_dtype, type_name
 from ascend_ep.errors import AscendError
 
 from . import refused_members
-from .element_types import BFLOAT16, number_of, numpy_dtype, type_name
 
 if TYPE_CHECKING:
     from .session import InferenceSession

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep.element_types import BFLOAT16, numpy_dtype
 from ascend_ep.errors import AscendError
 
 from ._call import MOST, Call, check_layout
 from .binding import fail, ffi, lib, new_status
 from .bundle import Bundle
 from .bundle_records import Partition
-from .element_types import BFLOAT16, numpy_dtype
 from .output_memory import allocator
 
 MAX_BOUND = 16

@@ -14,13 +14,13 @@ from drawing import MAX_RANK, Drawing, Input, Local, Shape, Typed, joined, nodes
 from steps import STEPS
 
 from ascend_ep.compiler.codegen.graph import ELEMENTS
+from ascend_ep.element_types import numpy_dtype
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.expression import Apply, Given, Program
 from ascend_ep.opdef.expression_text import program_text
 from ascend_ep.opdef.formula import formula_program
 from ascend_ep.opdef.loader import parse_definitions
-from ascend_ep.runtime.element_types import numpy_dtype
 
 Array = np.ndarray[Any, Any]
 MAX_NODES = 30

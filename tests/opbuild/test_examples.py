@@ -12,8 +12,8 @@ import pytest
 from build_commands import Run
 
 from ascend_ep.compiler.codegen.run import run_library
+from ascend_ep.element_types import numpy_dtype
 from ascend_ep.opdef.loader import load_definitions
-from ascend_ep.runtime.element_types import numpy_dtype
 
 pytestmark = pytest.mark.usefixtures("compiler")
 

@@ -7,15 +7,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from ascend_ep.opdef import dtypes
+from ascend_ep.element_types import ELEMENT_TYPES
 
-GE_TYPES = {
-    dtypes.FLOAT32: "DT_FLOAT", dtypes.FLOAT16: "DT_FLOAT16", dtypes.BFLOAT16: "DT_BF16", dtypes.INT8: "DT_INT8",
-    dtypes.UINT8: "DT_UINT8", dtypes.INT16: "DT_INT16", dtypes.UINT16: "DT_UINT16", dtypes.INT32: "DT_INT32",
-    dtypes.UINT32: "DT_UINT32", dtypes.INT64: "DT_INT64", dtypes.UINT64: "DT_UINT64", dtypes.BOOL: "DT_BOOL",
-    dtypes.FLOAT64: "DT_DOUBLE", dtypes.STRING: "DT_STRING", dtypes.COMPLEX64: "DT_COMPLEX64",
-    dtypes.COMPLEX128: "DT_COMPLEX128",
-}  # fmt: skip
+GE_TYPES = {n: row.ge for n, row in ELEMENT_TYPES.items() if row.ge}
 #: One of the combinations of element types that an operator takes, by tensor.
 Column = Mapping[str, int]
 

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ascend_ep.opdef import dtypes
+from ascend_ep.element_types import ELEMENT_TYPES
 
 from .generate import KernelSource
 from .host import shared_host_text
 from .kernel import shared_kernel_text
 from .naming import Column
 
-_C_TYPES = {
-    dtypes.FLOAT32: "float", dtypes.FLOAT16: "half", dtypes.BFLOAT16: "bfloat16_t", dtypes.INT32: "int32_t",
-    dtypes.INT64: "int64_t", dtypes.INT16: "int16_t", dtypes.INT8: "int8_t", dtypes.UINT8: "uint8_t",
-    dtypes.BOOL: "uint8_t", dtypes.UINT16: "uint16_t", dtypes.UINT32: "uint32_t", dtypes.UINT64: "uint64_t",
-}  # fmt: skip
+_C_TYPES = {n: row.c for n, row in ELEMENT_TYPES.items() if row.c}
 # A kernel may have the name of a function of the C library: the headers come first.
 _HEADERS = (
     '#include "kernel_operator.h"',

@@ -7,25 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ascend_ep.opdef import dtypes
+from ascend_ep.element_types import ELEMENT_TYPES
 from ascend_ep.opdef.moves import Move
 
 #: ONNX element type -> the name generated code has for it.
-ELEMENTS = {
-    dtypes.FLOAT32: "f32",
-    dtypes.FLOAT64: "f64",
-    dtypes.FLOAT16: "f16",
-    dtypes.BFLOAT16: "bf16",
-    dtypes.INT8: "i8",
-    dtypes.UINT8: "u8",
-    dtypes.INT16: "i16",
-    dtypes.UINT16: "u16",
-    dtypes.INT32: "i32",
-    dtypes.UINT32: "u32",
-    dtypes.INT64: "i64",
-    dtypes.UINT64: "u64",
-    dtypes.BOOL: "b8",
-}
+ELEMENTS = {n: row.short for n, row in ELEMENT_TYPES.items() if row.short}
 FOLDS = ("sum", "prod", "max", "min")
 #: Rankings: operations that order the elements along an axis.
 RANKS = ("topk", "topk_indices", "argmax", "argmin")

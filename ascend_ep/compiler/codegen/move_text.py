@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from ascend_ep.element_types import numpy_dtype
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.expression import Chunk, Concat, Slice, Take, Windows
-from ascend_ep.runtime.element_types import numpy_dtype
 
 from .axis_moves import limit_text
 from .graph import ELEMENTS, Axes, Axis, NotGenerated

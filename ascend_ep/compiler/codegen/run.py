@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ascend_ep.compiler.plan import AttrValue
+from ascend_ep.element_types import BFLOAT16, numpy_dtype
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
 from ascend_ep.runtime.binding import fail, ffi, lib, new_status, text_of
-from ascend_ep.runtime.element_types import BFLOAT16, numpy_dtype
 
 Array = NDArray[Any]
 

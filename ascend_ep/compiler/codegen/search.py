@@ -19,11 +19,11 @@ from pathlib import Path
 
 import numpy as np
 
+from ascend_ep.element_types import numpy_dtype
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.expression import Program
 from ascend_ep.runtime.binding import lib, text_of
 from ascend_ep.runtime.cache_folder import cache_path, open_cache
-from ascend_ep.runtime.element_types import numpy_dtype
 from ascend_ep.runtime.session import InferenceSession
 
 from .cache import note_use

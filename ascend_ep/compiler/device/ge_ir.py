@@ -11,33 +11,11 @@ from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
+from ascend_ep.element_types import ELEMENT_TYPES
+
 PACKAGE = "ge.proto"
 
-DATA_TYPES = {
-    "DT_UNDEFINED": 0,
-    "DT_FLOAT": 1,
-    "DT_FLOAT16": 2,
-    "DT_INT8": 3,
-    "DT_UINT8": 4,
-    "DT_INT16": 5,
-    "DT_UINT16": 6,
-    "DT_INT32": 7,
-    "DT_INT64": 8,
-    "DT_UINT32": 9,
-    "DT_UINT64": 10,
-    "DT_BOOL": 11,
-    "DT_DOUBLE": 12,
-    "DT_STRING": 13,
-    "DT_COMPLEX64": 16,
-    "DT_COMPLEX128": 17,
-    "DT_BF16": 27,
-}
-
-#: ONNX element type -> ge.proto.DataType
-OF_ONNX = {
-    1: 1, 2: 4, 3: 3, 4: 6, 5: 5, 6: 7, 7: 8, 8: 13,
-    9: 11, 10: 2, 11: 12, 12: 9, 13: 10, 14: 16, 15: 17, 16: 27,
-}  # fmt: skip
+DATA_TYPES = {"DT_UNDEFINED": 0} | {row.ge: row.ge_number for row in ELEMENT_TYPES.values() if row.ge}
 
 LIST_TYPES = {"VT_LIST_NONE": 0, "VT_LIST_STRING": 1, "VT_LIST_INT": 2, "VT_LIST_FLOAT": 3, "VT_LIST_BOOL": 4}
 

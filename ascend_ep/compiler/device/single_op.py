@@ -19,28 +19,16 @@ import numpy as np
 import onnx_ir as ir
 from numpy.typing import NDArray
 
+from ascend_ep.element_types import BFLOAT16, ELEMENT_TYPES, FLOAT32, FLOAT64
 from ascend_ep.errors import AscendError, did_you_mean
 
 LIMIT = 16 << 20  # bytes of a list
 
-_D = ir.DataType
-#: Name of an element type -> ONNX's, and its number in file names (that of the real tool's enumeration).
-TYPES: dict[str, tuple[ir.DataType, int]] = {
-    "float": (_D.FLOAT, 0),
-    "float32": (_D.FLOAT, 0),
-    "float16": (_D.FLOAT16, 1),
-    "int8": (_D.INT8, 2),
-    "int32": (_D.INT32, 3),
-    "uint8": (_D.UINT8, 4),
-    "int16": (_D.INT16, 6),
-    "uint16": (_D.UINT16, 7),
-    "uint32": (_D.UINT32, 8),
-    "int64": (_D.INT64, 9),
-    "uint64": (_D.UINT64, 10),
-    "double": (_D.DOUBLE, 11),
-    "bool": (_D.BOOL, 12),
-    "bfloat16": (_D.BFLOAT16, 27),
-    "bf16": (_D.BFLOAT16, 27),
+#: Name of an element type -> its number.
+TYPES = {row.name: n for n, row in ELEMENT_TYPES.items() if row.acl >= 0 and n != FLOAT64} | {
+    "float": FLOAT32,
+    "double": FLOAT64,
+    "bf16": BFLOAT16,
 }
 UNDEFINED, RESERVED = "UNDEFINED", "RESERVED"
 
@@ -171,12 +159,13 @@ class _Reader:
         shape = entry.get("shape")
         if not isinstance(shape, list) or not all(type(n) is int and -1 <= n < 2**31 for n in shape):
             raise self._wrong("shape", side, index, "it must be a list of sizes, -1 for a free one")
-        dtype, number = TYPES[kind.lower()]
+        number = TYPES[kind.lower()]
+        dtype = ir.DataType(number)
         ranges = self._ranges(entry.get("shape_range", []), shape, side, index)
         value = None
         if entry.get("is_const") is True:
             value = self._constant(entry.get("const_value"), dtype, shape, side, index)
-        return TensorDesc(dtype, number, layout, tuple(shape), ranges, value)
+        return TensorDesc(dtype, ELEMENT_TYPES[number].acl, layout, tuple(shape), ranges, value)
 
     def _ranges(
         self, given: Any, shape: list[int], side: str, index: int
@@ -218,7 +207,7 @@ class _Reader:
             raise self._bad_attribute(name, f"the type {json.dumps(kind)[:60]} is none of {known}")
         if not check(value):
             raise self._bad_attribute(name, f"{json.dumps(value)[:60]} is no {kind}")
-        return name, TYPES[str(value).lower()][0].value if kind == "data_type" else value
+        return name, TYPES[str(value).lower()] if kind == "data_type" else value
 
     def _bad_attribute(self, name: str, reason: str) -> AscendError:
         return AscendError("E10030", name, self._op, where=self._place(), details=[reason])

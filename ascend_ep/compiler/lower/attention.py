@@ -5,8 +5,8 @@ from __future__ import annotations
 from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lower.views import permuted
 from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
+from ascend_ep.element_types import FLOAT32
 
-FLOAT = 1
 AXES = 4
 
 
@@ -22,7 +22,7 @@ def lower_attention(node: NodeView, b: PlanBuilder) -> None:
     q, k, v = (needed(node.inputs, i) for i in range(3))
     mask, y = operand(node.inputs, 3), needed(node.outputs, 0)
     for each in (q, k, v, mask):
-        if each is not None and each.dtype != FLOAT:
+        if each is not None and each.dtype != FLOAT32:
             raise Unsupported("only float32 has a native attention")
     if any(each.rank != AXES for each in (q, k, v)):
         raise Unsupported("q, k and v don't have four axes")

@@ -12,9 +12,9 @@ import numpy as np
 from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
 from ascend_ep.compiler.rewrites.packed_integers import ColumnSums, Int8Matrix, signed_zero
+from ascend_ep.element_types import FLOAT32, INT8, INT32, UINT8
 from ascend_ep.opdef.dims import static
 
-FLOAT, UINT8, INT8, INT32 = 1, 2, 3, 6
 LIMITS = {UINT8: (0.0, 255.0), INT8: (-128.0, 127.0)}
 
 
@@ -140,9 +140,9 @@ def lower_matmul_integer_to_float(node: NodeView, b: PlanBuilder) -> None:
 def lower_dynamic_quantize_matmul(node: NodeView, b: PlanBuilder) -> None:
     x, right, b_scale = (needed(node.inputs, i) for i in range(3))
     out = needed(node.outputs, 0)
-    made = [b.temp(UINT8, x.dims), b.temp(FLOAT, ()), b.temp(UINT8, ())]
+    made = [b.temp(UINT8, x.dims), b.temp(FLOAT32, ()), b.temp(UINT8, ())]
     b.emit("dynamic_quantize", [b.ref(x)], made)
-    scale, zero = (Operand(f"{out.name}:{what}", d, ()) for what, d in (("scale", FLOAT), ("zero", UINT8)))
+    scale, zero = (Operand(f"{out.name}:{what}", d, ()) for what, d in (("scale", FLOAT32), ("zero", UINT8)))
     b.bind(scale, made[1])
     b.bind(zero, made[2])
     tables = Tables(zero, operand(node.inputs, 3), operand(node.inputs, 4), scale, b_scale)

@@ -20,7 +20,6 @@ from ascend_ep.compiler.plan import TensorSource
 from ascend_ep.opdef.dims import static
 from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
 
-FLOAT = 1
 #: How weights of products lie, by the type that they are kept in.
 LAYOUTS = {FLOAT32: "panel32", FLOAT16: "halves32", BFLOAT16: "pairs32"}
 
@@ -40,7 +39,7 @@ class Activation(IntEnum):
 
 def require_float(*operands: Operand | None) -> None:
     for each in operands:
-        if each is not None and each.dtype != FLOAT:
+        if each is not None and each.dtype != FLOAT32:
             raise Unsupported("only float32 has a native product")
 
 

@@ -14,9 +14,8 @@ from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lower.matmul import Activation, require_float
 from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Unsupported, lowers
 from ascend_ep.compiler.plan import TensorSource
+from ascend_ep.element_types import FLOAT32, INT8
 from ascend_ep.opdef.kernel_references import unpack_bits
-
-FLOAT, INT8 = 1, 3
 
 
 @dataclass(eq=False)
@@ -73,7 +72,7 @@ def _zero_points(node: NodeView, bits: int, n: int, blocks: int) -> NDArray[np.f
     given, half = operand(node.inputs, 3), np.float32(1 << bits >> 1)
     if given is None:
         return None
-    if given.dtype == FLOAT:
+    if given.dtype == FLOAT32:
         points = _table(given, n, blocks)
     else:
         array, row = given.const, -(-blocks * bits // 8)

@@ -15,10 +15,9 @@ from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lower.elementwise import Program, emit_program, input_value
 from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Unsupported, lowers
 from ascend_ep.compiler.plan import TensorSource
+from ascend_ep.element_types import FLOAT32, INT4, INT8, INT16, UINT4, UINT8, UINT16
 from ascend_ep.opdef.dims import static
 
-FLOAT, UINT8, INT8, UINT16, INT16, INT32 = 1, 2, 3, 4, 5, 6
-UINT4, INT4 = 21, 22
 RANGES = {UINT8: (0, 255), INT8: (-128, 127), UINT16: (0, 65535), INT16: (-32768, 32767)}
 EXACT = (UINT8, INT8, UINT16, INT16)  # whose differences float32 holds
 
@@ -53,31 +52,31 @@ def lower_dequantize_linear(node: NodeView, b: PlanBuilder) -> None:
     y = needed(node.outputs, 0)
     assert x is not None
     weights = x.constant is not None and x.rank > 1
-    if weights or x.dtype not in EXACT or not _is_single(scale) or y.dtype != FLOAT:
+    if weights or x.dtype not in EXACT or not _is_single(scale) or y.dtype != FLOAT32:
         _emit(node, b, "dequantize", x, zero)
         return
     program = Program()
-    value = program.cast(program.input(b.ref(x), x.dtype), FLOAT)
+    value = program.cast(program.input(b.ref(x), x.dtype), FLOAT32)
     if zero is not None and (zero.const is None or zero.const.any()):
-        value = value - program.cast(input_value(program, b, zero), FLOAT)
-    program.output(value * input_value(program, b, scale), FLOAT)
+        value = value - program.cast(input_value(program, b, zero), FLOAT32)
+    program.output(value * input_value(program, b, scale), FLOAT32)
     emit_program(b, program, [b.out(y)])
 
 
 @lowers("quantize_linear")
 def lower_quantize_linear(node: NodeView, b: PlanBuilder) -> None:
     """y = saturate(round(x / scale) + zero point)."""
-    if node.attr("precision", 0) not in (0, FLOAT):
+    if node.attr("precision", 0) not in (0, FLOAT32):
         raise Unsupported("the native kernel divides in float32 only")
     x, scale, zero = needed(node.inputs, 0), needed(node.inputs, 1), operand(node.inputs, 2)
     y = needed(node.outputs, 0)
-    if x.dtype != FLOAT or y.dtype not in RANGES or not _is_single(scale):
+    if x.dtype != FLOAT32 or y.dtype not in RANGES or not _is_single(scale):
         _emit(node, b, "quantize", x, zero)
         return
     program = Program()
-    value = program.call("round", program.input(b.ref(x), FLOAT) / input_value(program, b, scale))
+    value = program.call("round", program.input(b.ref(x), FLOAT32) / input_value(program, b, scale))
     if zero is not None:
-        value = value + program.cast(input_value(program, b, zero), FLOAT)
+        value = value + program.cast(input_value(program, b, zero), FLOAT32)
     low, high = RANGES[y.dtype]
     clipped = program.call("min", program.call("max", value, float(low)), float(high))
     program.output(program.cast(clipped, y.dtype), y.dtype)

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ascend_ep.compiler.lower.arguments import needed
-from ascend_ep.compiler.lower.integer_products import FLOAT, UINT8
 from ascend_ep.compiler.lower.recurrent import (
     DIRECTIONS,
     GATES,
@@ -22,6 +21,7 @@ from ascend_ep.compiler.lower.recurrent import (
 )
 from ascend_ep.compiler.lowering import NodeView, PlanBuilder, Ref, Unsupported, lowers
 from ascend_ep.compiler.rewrites.packed_integers import signed
+from ascend_ep.element_types import FLOAT32, UINT8
 
 Array = NDArray[Any]
 W, R, W_SCALE, W_ZERO, R_SCALE, R_ZERO = 1, 2, 8, 9, 10, 11
@@ -61,7 +61,7 @@ def _input_sums(layer: Layer, b: PlanBuilder) -> Ref:
     weights, zeros = signed(_const(node, W)), _zeros(layer, W_ZERO)
     fan_in, width = weights.shape[1], weights.shape[0] * weights.shape[2]
     matrix = np.moveaxis(weights, 1, 0).reshape(fan_in, width)
-    quantised, scale, zero = b.temp(UINT8, x.dims), b.temp(FLOAT, ()), b.temp(UINT8, ())
+    quantised, scale, zero = b.temp(UINT8, x.dims), b.temp(FLOAT32, ()), b.temp(UINT8, ())
     b.emit("dynamic_quantize", [b.ref(x)], [quantised, scale, zero])
     tables = [
         b.constant(np.asarray(np.sum(matrix, 0, dtype=np.int32))),
@@ -71,7 +71,7 @@ def _input_sums(layer: Layer, b: PlanBuilder) -> Ref:
         scale,
         b.constant(_spread(layer, W_SCALE).reshape(-1)),
     ]
-    made = b.temp(FLOAT, (*x.dims[:2], width))
+    made = b.temp(FLOAT32, (*x.dims[:2], width))
     b.emit("qmatmul", [quantised, b.constant(matrix, "quads32"), *tables], [made], (), (0.0, 0.0))
     return made
 

@@ -11,8 +11,7 @@ from ascend_ep.compiler.lower.arguments import (
     operand,
 )
 from ascend_ep.compiler.lowering import Dim, NodeView, PlanBuilder, Unsupported, lowers
-
-INT64 = 7
+from ascend_ep.element_types import INT64
 
 
 def _count(node: NodeView, axis: int) -> Dim:

@@ -20,8 +20,8 @@ import numpy as np
 
 from ascend_ep.compiler.codegen.run import Array, element_type, run_library
 from ascend_ep.compiler.plan import AttrValue
+from ascend_ep.element_types import numpy_dtype
 from ascend_ep.errors import AscendError
-from ascend_ep.runtime.element_types import numpy_dtype
 
 #: Seconds and bytes of memory that a library may take for its samples.
 SECONDS, BYTES = 20, 2 << 30

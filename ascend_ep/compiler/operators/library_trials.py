@@ -15,6 +15,7 @@ import onnx_ir as ir
 from ascend_ep.compiler.codegen.run import Array
 from ascend_ep.compiler.lowering import NodeView, Operand, Unsupported
 from ascend_ep.compiler.semantics import Semantics
+from ascend_ep.element_types import numpy_dtype
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.facts import Facts
 from ascend_ep.opdef import dtypes
@@ -23,7 +24,6 @@ from ascend_ep.opdef.dims import evaluate as size_of
 from ascend_ep.opdef.dims import symbols
 from ascend_ep.opdef.reference import evaluate
 from ascend_ep.runtime.comparison import compare
-from ascend_ep.runtime.element_types import numpy_dtype
 
 from .library_process import Sample, Trial, try_library
 from .library_shapes import why_not_loaded

@@ -21,9 +21,9 @@ from ascend_ep.compiler.codegen.graph import COSTS
 from ascend_ep.compiler.codegen.library import CompiledLibrary, compile_library
 from ascend_ep.compiler.codegen.schedule import Schedule
 from ascend_ep.compiler.codegen.session import TensorSpec, library_session
+from ascend_ep.element_types import numpy_dtype
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.expression import Apply, Constant, Expression, Input, MatMul, Program, Reduce
-from ascend_ep.runtime.element_types import numpy_dtype
 from ascend_ep.runtime.session import InferenceSession
 
 ROUNDS = 9

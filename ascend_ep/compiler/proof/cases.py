@@ -13,12 +13,12 @@ from ascend_ep.compiler.proof.footprint import footprint
 from ascend_ep.compiler.proof.harness import Array, Case
 from ascend_ep.compiler.proof.sizes import Dims, Sizes, free_sizes
 from ascend_ep.compiler.proof.subject import Subject
+from ascend_ep.element_types import numpy_dtype
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.expression import Input, Take
 from ascend_ep.opdef.formula_shape import ShapeScope
 from ascend_ep.opdef.moves import single_axis
 from ascend_ep.opdef.shape_rule import Inapplicable
-from ascend_ep.runtime.element_types import numpy_dtype
 
 #: Sizes of the last dimension: around the lengths of vectors (4 to 16, unrolled to 64), and a long one.
 TAILS = (1, 2, 3, 5, 7, 8, 15, 17, 31, 33, 63, 64, 65, 100, 129, 1030)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ascend_ep.compiler.proof.product_bound import MOST_PRODUCTS
 from ascend_ep.compiler.proof.subject import Subject
+from ascend_ep.element_types import numpy_dtype
 from ascend_ep.opdef.expression import (
     Constant,
     Expression,
@@ -21,7 +22,6 @@ from ascend_ep.opdef.expression import (
 from ascend_ep.opdef.formula_shape import ShapeScope
 from ascend_ep.opdef.reductions import expanded
 from ascend_ep.opdef.shape_rule import Inapplicable, Shape
-from ascend_ep.runtime.element_types import numpy_dtype
 
 #: Bytes for an element of a value and its bound, both float64, as long as they are needed.
 HELD = 16

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from ascend_ep.compiler.codegen.library import CompiledLibrary, compile_program
 from ascend_ep.compiler.codegen.run import element_type
 from ascend_ep.compiler.codegen.symbols import loadable
+from ascend_ep.element_types import numpy_dtype
 from ascend_ep.errors import AscendError
-from ascend_ep.runtime.element_types import numpy_dtype
 
 Array = NDArray[Any]
 Sanitizer = Literal["", "address", "thread"]

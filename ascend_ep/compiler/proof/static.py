@@ -13,6 +13,7 @@ from ascend_ep.compiler.codegen.symbols import foreign_calls
 from ascend_ep.compiler.device.soc import Soc
 from ascend_ep.compiler.proof.report import Check
 from ascend_ep.compiler.proof.subject import Subject
+from ascend_ep.element_types import numpy_dtype
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.elf_file import ElfFile
@@ -30,7 +31,6 @@ from ascend_ep.opdef.expression import (
     walk,
 )
 from ascend_ep.opdef.infer import infer
-from ascend_ep.runtime.element_types import numpy_dtype
 
 ALLOWED_HEADERS = frozenset(
     {

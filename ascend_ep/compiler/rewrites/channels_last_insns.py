@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from ascend_ep.compiler.half_types import HALVES
 from ascend_ep.compiler.plan import VIEW, WEIGHT, Insn, Ref, Weight
 from ascend_ep.compiler.tile_value import OPCODES, STEP_INTS
+from ascend_ep.element_types import FLOAT32
 from ascend_ep.opdef.dims import Dim, static
 
-FLOAT = 1
 GROUP, TRANSPOSED, AXES = 0, 2, 3  # positions among the conv kernel's ints; AXES has four for each axis
 MOST_TAPS = 4096
 LEAST_SUM, WINDOW_COPIES = 16, 2  # windows with so many products a sum pay for two copies more
@@ -67,7 +67,7 @@ class ImageInsn:
 def image_insn(insn: Insn, elementwise: Collection[str] = ()) -> ImageInsn | None:
     """How this instruction takes images with channels last, or None when it doesn't. `elementwise` names
     outputs of library calls that are functions of each element by itself."""
-    types = (FLOAT, *HALVES) if insn.kernel == "elementwise" else (FLOAT,)
+    types = (FLOAT32, *HALVES) if insn.kernel == "elementwise" else (FLOAT32,)
     if any(o.dtype not in types for o in insn.outs) or not insn.outs or not 3 <= insn.outs[0].rank <= 5:
         return _reduction(insn)
     if insn.native is not None:

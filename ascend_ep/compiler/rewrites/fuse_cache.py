@@ -12,10 +12,10 @@ from dataclasses import replace
 
 from ascend_ep.compiler.fusion_candidates import candidate
 from ascend_ep.compiler.plan import Insn, NativePartition, Ref
+from ascend_ep.element_types import FLOAT32
 from ascend_ep.graph.fusion.ledger import Ledger
 from ascend_ep.opdef.fusion_rules import rule_of
 
-FLOAT = 1
 POSITION = 2  #: axis of keys and values
 APPEND = rule_of("CacheAppend")
 
@@ -72,6 +72,6 @@ def _append_of(part: NativePartition, x: Ref | None) -> Insn | None:
     """What puts these keys or values together of past and new ones, if that is their only maker."""
     for insn in part.insns:
         if x is not None and insn.kernel == "concat" and insn.outs[0] is x:
-            fits = insn.ints == (POSITION,) and len(insn.ins) == 2 and x.rank == 4 and x.dtype == FLOAT
+            fits = insn.ints == (POSITION,) and len(insn.ins) == 2 and x.rank == 4 and x.dtype == FLOAT32
             return insn if fits else None
     return None

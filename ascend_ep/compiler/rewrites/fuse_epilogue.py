@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from ascend_ep.compiler.fusion_candidates import candidate
 from ascend_ep.compiler.plan import TEMP, Insn, NativePartition, Ref
+from ascend_ep.element_types import FLOAT32
 from ascend_ep.graph.fusion.ledger import Ledger
 from ascend_ep.opdef.dims import Dim
 from ascend_ep.opdef.fusion_rules import rule_of
@@ -22,7 +23,6 @@ from .epilogue_match import Epilogue, match
 from .program_expression import Expression, Leaf, read_program
 from .value_uses import ValueUses
 
-FLOAT = 1
 MATMUL_ACTIVATION, CONV_ACTIVATION = 2, 1  # positions among the kernels' ints
 EPILOGUE = rule_of("ProductEpilogue")
 WINDOW = 64  # instructions after a product that may belong to its epilogue
@@ -122,7 +122,7 @@ def _keeps_shape(insn: Insn, target: Ref) -> bool:
     return (
         len(insn.outs) == 1
         and insn.outs[0].dims == target.dims
-        and all(r is not None and r.dtype == FLOAT for r in (*insn.ins, *insn.outs))
+        and all(r is not None and r.dtype == FLOAT32 for r in (*insn.ins, *insn.outs))
     )
 
 

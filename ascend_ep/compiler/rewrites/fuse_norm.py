@@ -16,13 +16,13 @@ from dataclasses import replace
 from ascend_ep.compiler.fusion_candidates import candidate
 from ascend_ep.compiler.lower.matmul import Activation
 from ascend_ep.compiler.plan import TEMP, Insn, NativePartition, Ref
+from ascend_ep.element_types import FLOAT32
 from ascend_ep.graph.fusion.ledger import Ledger
 from ascend_ep.opdef.fusion_rules import rule_of
 
 from .epilogue_match import match
 from .program_expression import Apply, Leaf, read_program
 
-FLOAT = 1
 #: Epilogues of layer_norm: its second int.
 RESIDUAL = rule_of("NormResidual")
 GELU = rule_of("NormGelu")
@@ -81,7 +81,7 @@ def _addends(insn: Insn) -> tuple[Ref, Ref] | None:
     if not isinstance(a, Leaf) or not isinstance(b, Leaf):
         return None
     out = insn.outs[0]
-    whole = all(r.dims == out.dims and r.dtype == FLOAT and r.strides is None for r in (a.ref, b.ref, out))
+    whole = all(r.dims == out.dims and r.dtype == FLOAT32 and r.strides is None for r in (a.ref, b.ref, out))
     return (a.ref, b.ref) if whole else None
 
 
@@ -95,7 +95,7 @@ def _take_gelu(part: NativePartition, norm: Insn, ledger: Ledger) -> None:
     if gelu.kernel != "elementwise" or gelu.native is not None or len(gelu.outs) != 1:
         return
     expression = read_program(gelu, {})
-    if expression is None or gelu.outs[0].dims != out.dims or gelu.outs[0].dtype != FLOAT:
+    if expression is None or gelu.outs[0].dims != out.dims or gelu.outs[0].dtype != FLOAT32:
         return
     if any(r is not out for r in gelu.ins):
         return

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from ascend_ep.compiler.lower.matmul import Activation
 from ascend_ep.compiler.plan import WEIGHT, Insn, NativePartition, Ref, Weight
+from ascend_ep.element_types import BFLOAT16, FLOAT32
 from ascend_ep.opdef.dims import static
 
 from .value_uses import ValueUses
 
-FLOAT, BFLOAT16 = 1, 16
 GROUP, ACTIVATION, CHANNELS_FIRST, AXES = range(4)  # positions among the ints of conv_last
 LIMITS = (Activation.NONE, Activation.RELU, Activation.CLIP)  # activations of a bfloat16 result
 
@@ -96,7 +96,7 @@ def _narrow_images(part: NativePartition) -> list[Ref]:
     narrow = {
         id(v): v
         for v in part.values
-        if v.dtype == FLOAT and uses.is_inner(v) and id(v) in written and id(v) not in wide
+        if v.dtype == FLOAT32 and uses.is_inner(v) and id(v) in written and id(v) not in wide
     }
     before = -1
     while before != len(narrow):

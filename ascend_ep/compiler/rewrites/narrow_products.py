@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ascend_ep.compiler.plan import WEIGHT, NativePartition, Plan, Ref, Weight
+from ascend_ep.element_types import BFLOAT16
 from ascend_ep.opdef.dims import Dim, static
 
 from .half_weights import halves, product_weight, replace_weight
 from .narrow_convolutions import narrow_convolutions
 
-BFLOAT16 = 16
 NARROW = 4  #: of attention's ints (native/kernels/attention/attention.c)
 #: A product with fewer multiplications, for each of the convolutions', is a head.
 HEAD = 1 / 64

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from ascend_ep.compiler.plan import Insn, Ref
 from ascend_ep.compiler.tile_value import OPCODES, STEP_INTS
+from ascend_ep.element_types import FLOAT32
 
-FLOAT = 1
 _NAMES = {code: name for name, code in OPCODES.items()}
 _UNREADABLE = frozenset({"iota", "select"})
 _BINARY = frozenset({"add", "sub", "mul", "div", "min", "max", "pow", "gate"})
@@ -58,10 +58,10 @@ def read_program(insn: Insn, known: Mapping[int, Expression]) -> Expression | No
                 return None
             registers[dst] = known.get(id(ref)) or Leaf(ref)
         elif name == "const":
-            if b != FLOAT:
+            if b != FLOAT32:
                 return None
             registers[dst] = Constant(insn.floats[a])
-        elif name == "cast" and (b, c) == (FLOAT, FLOAT):
+        elif name == "cast" and (b, c) == (FLOAT32, FLOAT32):
             registers[dst] = registers[a]
         elif not name or name == "cast" or name in _UNREADABLE:
             return None

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ascend_ep.compiler.plan import WEIGHT, Insn, NativePartition, Ref, Weight
+from ascend_ep.element_types import FLOAT32, INT8, UINT8
 from ascend_ep.opdef.dims import static
 
 from .packed_integers import Int8Matrix
 from .value_uses import read_values
 
-FLOAT, UINT8, INT8 = 1, 2, 3
 TRANS_B = 1  # position among the ints of a product
 
 Floats = NDArray[np.float32]
@@ -128,7 +128,7 @@ def _elements(ref: Ref) -> Floats:
 
 
 def _table(array: Floats) -> Ref:
-    return Ref("", FLOAT, array.shape, WEIGHT, weight=Weight(np.ascontiguousarray(array), "panel32"))
+    return Ref("", FLOAT32, array.shape, WEIGHT, weight=Weight(np.ascontiguousarray(array), "panel32"))
 
 
 def _drop_unread(part: NativePartition, candidates: set[int]) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 import onnx_ir as ir
 
-from ascend_ep.compiler.device.ge_ir import OF_ONNX, message
+from ascend_ep.compiler.device.ge_ir import message
+from ascend_ep.element_types import ELEMENT_TYPES
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.naming import label
@@ -99,7 +100,8 @@ class _Ops:
     def _describe(self, desc: Any, value: ir.Value) -> None:
         fact = self._facts[value]
         desc.name = value.name or ""
-        desc.dtype = OF_ONNX.get(fact.dtype, 0)
+        row = ELEMENT_TYPES.get(fact.dtype)
+        desc.dtype = max(row.ge_number, 0) if row else 0
         desc.layout = "ND"
         desc.device_type = "NPU"
         if fact.dims is not None:

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ascend_ep.compiler.plan import Ref, Weight
+from ascend_ep.element_types import numpy_dtype
 from ascend_ep.errors import AscendError
 from ascend_ep.runtime._rt import ffi, lib
-from ascend_ep.runtime.element_types import numpy_dtype
 from ascend_ep.runtime.layouts import LAYOUTS, Layout
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ascend_ep.element_types import numpy_dtype
 from ascend_ep.errors import AscendError
 from ascend_ep.frameworks import runner
 from ascend_ep.frameworks.described import Operand, output_kinds
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.dims import Dim, static
-from ascend_ep.runtime.element_types import numpy_dtype
 
 
 def run(opdef: OpDef, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[Any]:

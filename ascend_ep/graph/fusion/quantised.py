@@ -13,13 +13,13 @@ from collections.abc import Sequence
 import numpy as np
 import onnx_ir as ir
 
+from ascend_ep.element_types import INT8, INT32, UINT8
 from ascend_ep.graph.facts import Array, Facts
 from ascend_ep.graph.fusion.pattern import Either, Match, Op, Pattern, Var
 from ascend_ep.graph.fusion.rule import Fusion, Replacement
 from ascend_ep.opdef.fusion_rules import rule_of
 
 MICROSOFT = "com.microsoft"
-UINT8, INT8, INT32 = 2, 3, 6
 
 
 def _dequantised(name: str) -> Op:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import onnx_ir as ir
 
-from ascend_ep.graph.facts import BOOL, INT_TYPES, TRACKED_TYPES, Array, Fact
+from ascend_ep.element_types import BOOL
+from ascend_ep.graph.facts import INT_TYPES, TRACKED_TYPES, Array, Fact
 from ascend_ep.graph.shapes.rule import Call, UnknownShape, infers, tracked
 from ascend_ep.opdef.dims import Dim, bounds, floordiv, max_, product
 

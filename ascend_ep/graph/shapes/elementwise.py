@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ascend_ep.graph.facts import BOOL, INT_TYPES, TRACKED_TYPES, Fact
+from ascend_ep.element_types import BOOL
+from ascend_ep.graph.facts import INT_TYPES, TRACKED_TYPES, Fact
 from ascend_ep.graph.shapes.foreign import infer_by_onnx
 from ascend_ep.graph.shapes.rule import Call, Objects, broadcast, infers, tracked
 from ascend_ep.opdef.dims import Dim, DimTooComplex, bounds, floordiv, max_, min_, modulo

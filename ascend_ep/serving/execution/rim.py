@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ascend_ep.element_types import STRING
 from ascend_ep.runtime.binding import ffi, lib, text_of
 from ascend_ep.runtime.bundle import Bundle
-from ascend_ep.runtime.element_types import STRING
 
 from .rules import Rim
 
