@@ -1,6 +1,6 @@
 """Writes the C source of the cffi module `ascend_ep.runtime._rt`.
 
-The declarations are those of ascend_rt.h and onnxruntime/callbacks.h between their cffi:begin and
+The declarations are those of ascend_rt.h, asc_plan.h and onnxruntime/callbacks.h between their cffi:begin and
 cffi:end marks, so the C compiler checks every one of them against the header itself.
 """
 
@@ -31,8 +31,10 @@ def python_functions(header: Path) -> str:
 
 def main(target: str) -> None:
     ffi = cffi.FFI()
-    ffi.cdef(declarations(NATIVE / "include" / "ascend_rt.h"))
-    source = '#include "ascend_rt.h"\n'
+    source = ""
+    for header in ("ascend_rt.h", "asc_plan.h"):
+        ffi.cdef(declarations(NATIVE / "include" / header))
+        source += f'#include "{header}"\n'
     callbacks = NATIVE / "onnxruntime" / "callbacks.h"
     if callbacks.exists():
         ffi.cdef(declarations(callbacks) + python_functions(callbacks))

@@ -35,6 +35,12 @@ struct asc_call {
     asc_status *status;
 };
 
+/* A call's arguments as a struct of asc_plan.h, and how many that has without what repeats. `prepare` compares n_ints
+ * and n_floats with that first. */
+#define ASC_INTS_AS(struct_name, call) ((const struct_name *)(const void *)(call)->ints)
+#define ASC_FLOATS_AS(struct_name, call) ((const struct_name *)(const void *)(call)->floats)
+#define ASC_MEMBERS(struct_name) ((int)(sizeof(struct_name) / sizeof(int64_t)))
+
 /* Whether the call has that input. */
 static inline int asc_given(const asc_call *call, int32_t i) {
     return i < call->n_in && call->in[i].dtype != ASC_UNDEFINED;

@@ -3,9 +3,10 @@
  */
 #include <string.h>
 
+#include "asc_plan.h"
 #include "kernel.h"
 
-#define PANEL 32
+#define PANEL ASC_PANEL
 #define LINES_TOGETHER 32
 #define ALWAYS static inline __attribute__((always_inline))
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 from math import prod
 
 import numpy as np
 
+from ascend_ep.compiler.kernel_params import CONV, CONV_FLOATS
 from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lower.matmul import require_float
 from ascend_ep.compiler.lower.windows import (
@@ -20,6 +20,7 @@ from ascend_ep.compiler.lower.windows import (
 )
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
 from ascend_ep.opdef.dims import max_, static
+from ascend_ep.runtime._rt import lib
 
 #: From so many output channels in a group on, weights are packed; fewer would mostly be padding.
 PACKED_CHANNELS = 8
@@ -45,10 +46,14 @@ def _weights(b: PlanBuilder, w: Operand, group: int) -> Ref:
     return b.constant(matrices, layout="panel32")
 
 
-def _arguments(group: int, window: Window, transposed: bool) -> list[Dim]:
+#: Of a convolution that limits nothing.
+FLOATS = CONV_FLOATS.pack(low=0.0, high=0.0)
+
+
+def _arguments(group: int, window: Window, transposed: bool) -> tuple[Dim, ...]:
     """The kernel's ints, without activation."""
-    axes = zip(window.kernel, window.stride, window.dilation, window.before, strict=True)
-    return [group, 0, int(transposed), *chain.from_iterable(axes)]
+    none = lib.ASC_ACTIVATION_NONE
+    return CONV.pack(*window.conv_axes(), group=group, activation=none, transposed=int(transposed))
 
 
 def _group(node: NodeView, channels: Dim) -> int:
@@ -67,7 +72,7 @@ def lower_conv(node: NodeView, b: PlanBuilder) -> None:
     group = _group(node, w.dims[0])
     window = window_of(node, x.dims[2:], kernel_shape(node, w.dims[2:]))
     ins = [b.ref(x), _weights(b, w, group), None if bias is None else b.ref(bias)]
-    b.emit("conv", ins, [b.out(needed(node.outputs, 0))], _arguments(group, window, False), [0.0, 0.0])
+    b.emit("conv", ins, [b.out(needed(node.outputs, 0))], _arguments(group, window, False), FLOATS)
 
 
 def _transposed_window(node: NodeView, x: Operand, out: Sequence[Dim], kernel: Sequence[int]) -> Window:
@@ -122,4 +127,4 @@ def lower_conv_transpose(node: NodeView, b: PlanBuilder) -> None:
     kernel = kernel_shape(node, w.dims[2:])
     window = _transposed_window(node, x, out.dims[2:], kernel)
     ins = [b.ref(x), _transposed_weights(b, w, group, kernel), None if bias is None else b.ref(bias)]
-    b.emit("conv", ins, [b.out(out)], _arguments(group, window, True), [0.0, 0.0])
+    b.emit("conv", ins, [b.out(out)], _arguments(group, window, True), FLOATS)

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep.compiler.kernel_params import QCONV
 from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lower.integer_products import Tables, requantisation, right_zero
-from ascend_ep.compiler.lower.windows import Window, kernel_shape, window_of
+from ascend_ep.compiler.lower.windows import kernel_shape, window_of
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Unsupported, lowers
 from ascend_ep.compiler.plan import TensorSource
 from ascend_ep.compiler.rewrites.packed_integers import ColumnSums, signed
@@ -57,11 +57,6 @@ class TapsFirst:
         return np.ascontiguousarray(signed(given).reshape(given.shape[0], -1).T)
 
 
-def _ints(group: int, window: Window) -> list[Dim]:
-    axes = zip(window.kernel, window.stride, window.dilation, window.before, strict=True)
-    return [group, 0, 0, *chain.from_iterable(axes)]
-
-
 def _known(dims: Sequence[Dim]) -> list[int]:
     found = [static(d) for d in dims]
     return [d for d in found if d is not None]
@@ -92,7 +87,8 @@ def emit_convolution(node: NodeView, b: PlanBuilder, x: Operand, w: Operand, tab
         weights = b.packed(matrix, (group, rows, dims[0] // group), INT8, "quads32")
     sums = b.packed(ColumnSums(matrix), (dims[0],), INT32, "plain")
     call = requantisation(b, tables, dims[0], out.dtype, sums, right_zero(b, w.dtype, tables.b_zero))
-    b.emit("qconv", [b.ref(x), weights, *call.tables], [b.out(out)], _ints(group, window), call.floats)
+    ints = QCONV.pack(*window.conv_axes(), group=group, x_last=0, y_last=0)
+    b.emit("qconv", [b.ref(x), weights, *call.tables], [b.out(out)], ints, call.floats)
 
 
 @lowers("conv_integer")

@@ -13,28 +13,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ascend_ep.compiler.half_types import Widened, narrow_source
+from ascend_ep.compiler.kernel_params import MATMUL, MATMUL_FLOATS
 from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lower.matmul_exact import exact_gemm, exact_product, is_exact
 from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
 from ascend_ep.compiler.plan import TensorSource
 from ascend_ep.opdef.dims import static
 from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
+from ascend_ep.runtime._rt import lib
 
 #: How weights of products lie, by the type that they are kept in.
 LAYOUTS = {FLOAT32: "panel32", FLOAT16: "halves32", BFLOAT16: "pairs32"}
 
 
 class Activation(IntEnum):
-    """Epilogue codes: native/kernels/matmul/epilogue.h."""
+    """What a product does to its sums."""
 
-    NONE = 0
-    RELU = 1
-    GELU = 2
-    GELU_TANH = 3
-    SILU = 4
-    SIGMOID = 5
-    TANH = 6
-    CLIP = 7
+    NONE = lib.ASC_ACTIVATION_NONE
+    RELU = lib.ASC_ACTIVATION_RELU
+    GELU = lib.ASC_ACTIVATION_GELU
+    GELU_TANH = lib.ASC_ACTIVATION_GELU_TANH
+    SILU = lib.ASC_ACTIVATION_SILU
+    SIGMOID = lib.ASC_ACTIVATION_SIGMOID
+    TANH = lib.ASC_ACTIVATION_TANH
+    CLIP = lib.ASC_ACTIVATION_CLIP
 
 
 def require_float(*operands: Operand | None) -> None:
@@ -99,7 +101,10 @@ def emit_matmul(
 ) -> None:
     """out = activation(alpha op(A) op(B) + beta bias + residual), `scale` being alpha and beta."""
     operands = (operands[0] if transposed[0] else _running_on(b, *operands), operands[1])
-    b.emit("matmul", [*operands, bias, residual], [out], [*transposed, int(activation)], [*scale, 0.0, 0.0])
+    trans_a, trans_b = transposed
+    ints = MATMUL.pack(trans_a=trans_a, trans_b=trans_b, activation=int(activation))
+    floats = MATMUL_FLOATS.pack(alpha=scale[0], beta=scale[1], low=0.0, high=0.0)
+    b.emit("matmul", [*operands, bias, residual], [out], ints, floats)
 
 
 @lowers("matmul")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep.compiler.kernel_params import MATMUL, MATMUL_FLOATS
 from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lower.matmul import Activation, require_float
 from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Unsupported, lowers
@@ -56,7 +57,8 @@ def lower_matmul_nbits(node: NodeView, b: PlanBuilder) -> None:
     addend = None if bias is None else b.ref(bias)
     ins = [b.ref(left), matrix, addend, None, *refs]
     out = b.out(needed(node.outputs, 0))
-    b.emit("matmul", ins, [out], [0, 0, int(Activation.NONE), block], [1.0, 1.0, 0.0, 0.0])
+    ints = MATMUL.pack(trans_a=0, trans_b=0, activation=int(Activation.NONE), block=block)
+    b.emit("matmul", ins, [out], ints, MATMUL_FLOATS.pack(alpha=1.0, beta=1.0, low=0.0, high=0.0))
 
 
 def _table(given: Operand, n: int, blocks: int) -> NDArray[np.float32]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ascend_ep.compiler.kernel_params import CONV_AXIS
 from ascend_ep.compiler.lowering import Dim, NodeView, Unsupported
 from ascend_ep.opdef.dims import floordiv, max_, static
 
@@ -18,6 +19,11 @@ class Window:
     dilation: tuple[int, ...]
     before: tuple[Dim, ...]
     after: tuple[Dim, ...]
+
+    def conv_axes(self) -> list[tuple[Dim, ...]]:
+        """As a convolution has them among its ints."""
+        sizes = zip(self.kernel, self.stride, self.dilation, self.before, strict=True)
+        return [CONV_AXIS.pack(kernel=k, stride=s, dilation=d, pad=p) for k, s, d, p in sizes]
 
 
 def spatial_ints(node: NodeView, name: str, count: int, least: int = 1) -> tuple[int, ...]:

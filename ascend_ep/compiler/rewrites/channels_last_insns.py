@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ascend_ep.compiler.half_types import HALVES
+from ascend_ep.compiler.kernel_params import CONV, CONV_AXIS, CONV_LAST, REDUCE
 from ascend_ep.compiler.plan import VIEW, WEIGHT, Insn, Ref, Weight
 from ascend_ep.compiler.tile_value import OPCODES, STEP_INTS
 from ascend_ep.element_types import FLOAT32
 from ascend_ep.opdef.dims import Dim, static
+from ascend_ep.runtime._rt import lib
 
-GROUP, TRANSPOSED, AXES = 0, 2, 3  # positions among the conv kernel's ints; AXES has four for each axis
-MOST_TAPS = 4096
+MOST_TAPS = lib.ASC_CONV_MOST_TAPS
 LEAST_SUM, WINDOW_COPIES = 16, 2  # windows with so many products a sum pay for two copies more
 FARTHEST = 1 << 10  # a window or padding beyond it is left to the kernel with channels first
 MOST_FIRST_CHANNELS = 4  # of an image that a convolution reads with channels first
@@ -87,7 +88,7 @@ def is_dense(insn: Insn) -> bool:
 
 def _channels(insn: Insn) -> tuple[int, int] | None:
     """Input and output channels of a group of a convolution with constant weights."""
-    w, group = insn.ins[1], insn.ints[GROUP]
+    w, group = insn.ins[1], CONV.get(insn.ints, "group")
     if w is None or w.weight is None or not isinstance(group, int):
         return None
     dims = [static(d) for d in w.dims]
@@ -99,14 +100,17 @@ def _channels(insn: Insn) -> tuple[int, int] | None:
 
 
 def _taps(insn: Insn) -> list[int]:
-    return [int(k) for k in insn.ints[AXES::4] if isinstance(k, int)]
+    return [int(k) for k in CONV_AXIS.each(CONV.rest(insn.ints), "kernel") if isinstance(k, int)]
+
+
+def _is_transposed(insn: Insn) -> bool:
+    return CONV.get(insn.ints, "transposed") != 0
 
 
 def _convolution(insn: Insn) -> ImageInsn | None:
-    spatial = insn.outs[0].rank - 2
-    if _channels(insn) is None or (insn.ints[TRANSPOSED] != 0 and _phases(insn) is None):
+    if _channels(insn) is None or (_is_transposed(insn) and _phases(insn) is None):
         return None
-    if prod(_taps(insn)) > MOST_TAPS or not all(_is_near(insn.ints[AXES + 4 * i :]) for i in range(spatial)):
+    if prod(_taps(insn)) > MOST_TAPS or not all(map(_is_near, CONV_AXIS.runs(CONV.rest(insn.ints)))):
         return None
     worth = 1 + WINDOW_COPIES * _pays_alone(insn)
     return ImageInsn(insn, (0, 3) if len(insn.ins) > 3 else (0,), True, _conv_last, worth)
@@ -116,17 +120,25 @@ def _pays_alone(insn: Insn) -> bool:
     """Whether it is a convolution with windows whose sums are long enough to outweigh any copy, or that skips
     positions, which costs more with channels first."""
     taps, channels = prod(_taps(insn)), _channels(insn) or (0, 0)
-    if insn.ints[TRANSPOSED] != 0:
+    if _is_transposed(insn):
         return True
-    strided = any(static(s) != 1 for s in insn.ints[AXES + 1 :: 4])
+    strided = any(static(s) != 1 for s in CONV_AXIS.each(CONV.rest(insn.ints), "stride"))
     return channels != (1, 1) and taps > 1 and (strided or taps * channels[0] >= LEAST_SUM)
 
 
 def _is_near(axis: Sequence[Dim]) -> bool:
-    kernel, stride, dilation, pad = (static(v) for v in axis[:4])
+    kernel, stride, dilation, pad = _sizes(axis)
     if kernel is None or stride is None or dilation is None:
         return False
     return kernel * dilation <= FARTHEST and stride <= FARTHEST and (pad is None or abs(pad) <= FARTHEST)
+
+
+def _sizes(axis: Sequence[Dim]) -> tuple[int | None, int | None, int | None, int | None]:
+    """Kernel, stride, dilation and padding of an axis; None of what is not known."""
+    kernel, stride, dilation, pad = (
+        static(CONV_AXIS.get(axis, name)) for name in ("kernel", "stride", "dilation", "pad")
+    )
+    return kernel, stride, dilation, pad
 
 
 def _phases(insn: Insn) -> list[int] | None:
@@ -134,17 +146,18 @@ def _phases(insn: Insn) -> list[int] | None:
 
     Along an axis, the outputs r, r + stride.. read the taps first, first + stride.., the last one first.
     """
-    axes = [[static(v) for v in insn.ints[i : i + 4]] for i in range(AXES, len(insn.ints), 4)]
     found: list[list[list[int]]] = []
-    for kernel, stride, dilation, pad in axes:
+    for axis in CONV_AXIS.runs(CONV.rest(insn.ints)):
+        kernel, stride, dilation, pad = _sizes(axis)
         if kernel is None or stride is None or pad is None or dilation != 1 or stride > kernel:
             return None
         starts = [(r + pad) % stride for r in range(stride)]
         found.append([list(range(kernel))[first::stride][::-1] for first in starts])
-    if insn.ints[GROUP] != 1 or _channels(insn) == (1, 1):
+    if CONV.get(insn.ints, "group") != 1 or _channels(insn) == (1, 1):
         return None
-    sizes = [int(str(kernel)) for kernel, *_ in axes]
-    return [int(np.ravel_multi_index(tap, sizes)) for phase in product(*found) for tap in product(*phase)]
+    return [
+        int(np.ravel_multi_index(tap, _taps(insn))) for phase in product(*found) for tap in product(*phase)
+    ]
 
 
 def _conv_last(old: Insn, new: Insn) -> tuple[Insn, list[Ref]]:
@@ -152,15 +165,20 @@ def _conv_last(old: Insn, new: Insn) -> tuple[Insn, list[Ref]]:
     assert w is not None
     assert w.weight is not None
     apart = _channels(old) == (1, 1)
-    taps, group = prod(_taps(old)), int(str(old.ints[GROUP]))
+    taps, group = prod(_taps(old)), int(str(CONV.get(old.ints, "group")))
     fan_in, outputs = _channels(old) or (0, 0)
     dims = (taps, group) if apart else (group, taps * fan_in, outputs)
-    turned = old.ints[TRANSPOSED] != 0
+    turned = _is_transposed(old)
     order = tuple(_phases(old) or ()) if turned else tuple(range(taps))
     source = _TapsFirst(w.weight, group, fan_in, order, outputs, dims)
     weights = Ref(w.name, w.dtype, dims, WEIGHT, weight=Weight(source, "plain" if apart else "panel32"))
     first = int(new.ins[0] is x)
-    ints = (*old.ints[:TRANSPOSED], first, *old.ints[AXES:])
+    ints = CONV_LAST.pack(
+        CONV.rest(old.ints),
+        group=group,
+        activation=CONV.get(old.ints, "activation"),
+        channels_first=first,
+    )
     ins = (new.ins[0], weights, *new.ins[2:])
     kernel = "conv_transposed_last" if turned else "conv_last"
     return replace(new, kernel=kernel, ins=ins, ints=ints), [weights]
@@ -269,8 +287,8 @@ def _reduction(insn: Insn) -> ImageInsn | None:
     if insn.kernel != "reduce" or insn.ins[0] is None or not 3 <= insn.ins[0].rank <= 5:
         return None
     rank = insn.ins[0].rank
-    if list(insn.ints[1:]) != list(range(2, rank)):
+    if REDUCE.rest(insn.ints) != tuple(range(2, rank)):
         return None
-    ints = (insn.ints[0], *range(1, rank - 1))
+    ints = REDUCE.pack(range(1, rank - 1), op=REDUCE.get(insn.ints, "op"))
     keeps = insn.outs[0].rank == rank
     return ImageInsn(insn, (0,), keeps, lambda old, new: (replace(new, ints=ints), []))

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ascend_ep.compiler.fusion_candidates import candidate
+from ascend_ep.compiler.kernel_params import CONV, CONV_FLOATS, MATMUL, MATMUL_FLOATS
+from ascend_ep.compiler.lower.matmul import Activation
 from ascend_ep.compiler.plan import TEMP, Insn, NativePartition, Ref
 from ascend_ep.element_types import FLOAT32
 from ascend_ep.graph.fusion.ledger import Ledger
@@ -23,7 +25,6 @@ from .epilogue_match import Epilogue, match
 from .program_expression import Expression, Leaf, read_program
 from .value_uses import ValueUses
 
-MATMUL_ACTIVATION, CONV_ACTIVATION = 2, 1  # positions among the kernels' ints
 EPILOGUE = rule_of("ProductEpilogue")
 WINDOW = 64  # instructions after a product that may belong to its epilogue
 
@@ -146,8 +147,8 @@ def _with_epilogue(product: Insn, epilogue: Epilogue, out: Ref) -> Insn | None:
 
 def _matmul_with(product: Insn, epilogue: Epilogue, out: Ref) -> Insn | None:
     left, right, bias, residual, *tables = (*product.ins, None, None)[: max(4, len(product.ins))]
-    alpha, beta, *_ = product.floats
-    if product.ints[MATMUL_ACTIVATION] != 0:
+    alpha, beta = (MATMUL_FLOATS.get(product.floats, name) for name in ("alpha", "beta"))
+    if MATMUL.get(product.ints, "activation") != Activation.NONE:
         return None
     if epilogue.alpha != 1.0 and (bias is not None or residual is not None):
         return None
@@ -160,25 +161,23 @@ def _matmul_with(product: Insn, epilogue: Epilogue, out: Ref) -> Insn | None:
         residual = addends.pop(0)
     if addends:
         return None
-    ints = list(product.ints)
-    ints[MATMUL_ACTIVATION] = int(epilogue.activation)
-    floats = (alpha * epilogue.alpha, beta, epilogue.low, epilogue.high)
+    ints = MATMUL.put(product.ints, activation=int(epilogue.activation))
+    floats = MATMUL_FLOATS.pack(alpha=alpha * epilogue.alpha, beta=beta, low=epilogue.low, high=epilogue.high)
     ins = (left, right, bias, residual, *tables)
-    return replace(product, ins=ins, outs=(out,), ints=tuple(ints), floats=floats)
+    return replace(product, ins=ins, outs=(out,), ints=ints, floats=floats)
 
 
 def _conv_with(product: Insn, epilogue: Epilogue, out: Ref) -> Insn | None:
     x, weights, bias, residual = (*product.ins, None, None)[:4]
-    if product.ints[CONV_ACTIVATION] != 0 or epilogue.alpha != 1.0:
+    if CONV.get(product.ints, "activation") != Activation.NONE or epilogue.alpha != 1.0:
         return None
     for addend in epilogue.addends:
         if residual is not None or addend.dims != out.dims or addend.strides is not None:
             return None
         residual = addend
-    ints = list(product.ints)
-    ints[CONV_ACTIVATION] = int(epilogue.activation)
-    floats = (epilogue.low, epilogue.high)
-    return replace(product, ins=(x, weights, bias, residual), outs=(out,), ints=tuple(ints), floats=floats)
+    ints = CONV.put(product.ints, activation=int(epilogue.activation))
+    floats = CONV_FLOATS.pack(low=epilogue.low, high=epilogue.high)
+    return replace(product, ins=(x, weights, bias, residual), outs=(out,), ints=ints, floats=floats)
 
 
 def _broadcasts(dims: Sequence[Dim], to: Sequence[Dim]) -> bool:

@@ -15,19 +15,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ascend_ep.compiler.fusion_candidates import candidate, decided_parts
+from ascend_ep.compiler.kernel_params import MATMUL, MATMUL_FLOATS
 from ascend_ep.compiler.plan import TEMP, WEIGHT, Insn, NativePartition, Plan, Ref, Weight
 from ascend_ep.graph.fusion.ledger import Ledger
 from ascend_ep.opdef.dims import static
 from ascend_ep.opdef.dtypes import FLOAT32
 from ascend_ep.opdef.fusion_rules import rule_of
+from ascend_ep.runtime._rt import lib
+from ascend_ep.runtime.layouts import LAYOUTS
 
 RULE = rule_of("GatedProducts")
-#: The activation of such a product (native/kernels/matmul/matmul.c); columns of a side in a group (gemm.h).
-GATED = 12
-GROUP = 4
+#: The activation of such a product, and one that is as its sums are; columns of a side in a group.
+GATED = lib.ASC_ACTIVATION_GATED
+PLAIN = MATMUL.pack(trans_a=0, trans_b=0, activation=lib.ASC_ACTIVATION_NONE)
+GROUP = lib.ASC_GATED_GROUP
 #: Rows of weights, by layout, up to which a product is one block of K in the caches: it has nowhere to keep
 #: sums of several.
-MOST_ROWS = {"panel32": 1152, "halves32": 1152, "pairs32": 2304}
+MOST_ROWS = {name: lib.ASC_K_BLOCK * LAYOUTS[name].rows for name in ("panel32", "halves32", "pairs32")}
 #: Rows of x from which on it pays: products of fewer wait for their weights alone. Free sizes count as many.
 LEAST_ROWS = 8
 #: Elements of a weight, of which conversion holds a copy: 256 MB of float32.
@@ -38,6 +42,10 @@ def gate_products(plan: Plan, ledger: Ledger | None = None) -> int:
     """Changes the plan in place, wherever possible and `ledger` decides so; the number of layers whose
     products are one now. What a partition falls back on is decided alike, and not entered."""
     return sum(_gate_all(part, own) for part, own in decided_parts(plan, RULE, ledger))
+
+
+def is_gated(product: Insn) -> bool:
+    return bool(MATMUL.get(product.ints, "activation") == GATED)
 
 
 def _gate_all(part: NativePartition, ledger: Ledger) -> int:
@@ -72,9 +80,8 @@ def _gate(part: NativePartition, gate: Insn, up: Insn, glu: Insn) -> None:
         "+".join(t for t in texts if t)
         for texts in zip(*((i.name, i.op_type) for i in (gate, up, glu)), strict=True)
     )
-    made = replace(
-        gate, name=name, op_type=operators, ins=(gate.ins[0], both), outs=glu.outs, ints=(0, 0, GATED)
-    )
+    ints = MATMUL.put(PLAIN, activation=GATED)
+    made = replace(gate, name=name, op_type=operators, ins=(gate.ins[0], both), outs=glu.outs, ints=ints)
     part.insns[part.insns.index(glu)] = made
     for insn in (gate, up):
         part.insns.remove(insn)
@@ -101,7 +108,7 @@ def _against(part: NativePartition, gate: Insn, up: Insn, glu: Insn) -> str:
         seen = any(r is made for _, r in part.outputs) or any(r.base is made for r in part.values)
         if made.kind != TEMP or seen or any(r is made for i in part.insns if i is not glu for r in i.ins):
             return f"its intermediate value {made.name!r} is used elsewhere"
-        if insn.ints != (0, 0, 0) or insn.floats[0] != 1 or any(insn.ins[2:]):
+        if insn.ints != PLAIN or MATMUL_FLOATS.get(insn.floats, "alpha") != 1 or any(insn.ins[2:]):
             return f"its product {made.name!r} is transposed, scaled or has an epilogue"
     if gate.ins[0] is not up.ins[0]:
         return "its products are of different inputs"

@@ -11,17 +11,19 @@ windows it lies in.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep.compiler.kernel_params import CONV_AXIS, CONV_LAST
 from ascend_ep.compiler.plan import TEMP, VIEW, WEIGHT, Insn, NativePartition, Plan, Ref, Weight
 from ascend_ep.opdef.dims import Dim, static
 
 from .channels_last_insns import MOST_TAPS
-from .narrow_convolutions import AXES, GROUP
 
 #: Lanes of the widest vector, and outputs of the tile that holds most sums.
 LANES, MOST_OUTPUTS = 16, 32
@@ -69,15 +71,22 @@ def _neighbours(insn: Insn) -> int:
     """How many to make at once; 1: it is best as it is, or can't be otherwise."""
     w, y = insn.ins[1], insn.outs[0]
     bias, residual = (*insn.ins[2:], None, None)[:2]
-    if w is None or w.weight is None or w.rank != 3 or insn.ints[GROUP] != 1 or y.kind != TEMP:
+    if (
+        w is None
+        or w.weight is None
+        or w.rank != 3
+        or CONV_LAST.get(insn.ints, "group") != 1
+        or y.kind != TEMP
+    ):
         return 1
     if (bias is not None and bias.weight is None) or (residual is not None and residual.strides is not None):
         return 1
     width, outputs = static(y.dims[-2]), static(y.dims[-1])
-    taps, stride, dilation, _ = (static(n) for n in insn.ints[-4:])
+    *rows, line = CONV_AXIS.runs(CONV_LAST.rest(insn.ints))
+    taps, stride, dilation = (static(CONV_AXIS.get(line, name)) for name in ("kernel", "stride", "dilation"))
     if width is None or outputs is None or taps is None or stride is None or dilation != 1:
         return 1
-    others = prod(int(k) for k in insn.ints[AXES:-4:4] if isinstance(k, int))
+    others = _taps(rows)
 
     def cost(count: int) -> float:
         """Products of vectors for each output, its lanes that are empty included."""
@@ -92,15 +101,20 @@ def _neighbours(insn: Insn) -> int:
     return best if cost(1) >= LEAST_GAIN * cost(best) else 1
 
 
+def _taps(axes: Sequence[Sequence[Dim]]) -> int:
+    return prod(int(k) for axis in axes if isinstance(k := CONV_AXIS.get(axis, "kernel"), int))
+
+
 def _join(part: NativePartition, insn: Insn, count: int) -> Insn:
     x, w, *rest = insn.ins
     bias, residual = (*rest, None, None)[:2]
     assert w is not None
     assert w.weight is not None
-    taps, stride, dilation, pad = insn.ints[-4:]
+    *rows, line = CONV_AXIS.runs(CONV_LAST.rest(insn.ints))
+    taps, stride = CONV_AXIS.get(line, "kernel"), CONV_AXIS.get(line, "stride")
     assert isinstance(taps, int)
     assert isinstance(stride, int)
-    others = prod(int(k) for k in insn.ints[AXES:-4:4] if isinstance(k, int))
+    others = _taps(rows)
     wider = taps + (count - 1) * stride
     source = Joined(w.weight, taps, others, stride, count)
     old_rows, outputs = (int(str(d)) for d in w.dims[1:])
@@ -113,7 +127,8 @@ def _join(part: NativePartition, insn: Insn, count: int) -> Insn:
         ins.append(_joined_view(residual, count))
     part.values += [ref for ref in ins[1:] if ref is not None]
     made = _widen(part, insn.outs[0], count)
-    ints = (*insn.ints[:-4], wider, stride * count, dilation, pad)
+    line = CONV_AXIS.put(line, kernel=wider, stride=stride * count)
+    ints = (*CONV_LAST.head(insn.ints), *chain.from_iterable([*rows, line]))
     return replace(insn, ins=tuple(ins), outs=(made,), ints=ints)
 
 

@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ascend_ep.compiler.kernel_params import MATMUL
 from ascend_ep.compiler.plan import TEMP, Insn, NativePartition, Plan, Ref
 from ascend_ep.compiler.tile_program import ProgramError, TileProgram
 from ascend_ep.opdef.dims import static
 from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT32
 
-from .gate_products import GATED
+from .gate_products import is_gated
 from .value_uses import ValueUses
 
 #: Kernels whose first result may be bfloat16.
@@ -63,7 +64,7 @@ def _is_left_of_pairs(ref: Ref, insn: Insn) -> bool:
     left, right = insn.ins[:2] if insn.kernel == "matmul" else (None, None)
     if left is not ref or right is None or any(r is ref for r in insn.ins[1:]):
         return False
-    if not _reads_pairs(insn) or insn.ints[0]:
+    if not _reads_pairs(insn) or MATMUL.get(insn.ints, "trans_a"):
         return False
     columns = static(ref.dims[-1]) if ref.dims else None
     return columns is not None and columns % 2 == 0 and ref.strides is None and ref.offset == 0
@@ -78,7 +79,7 @@ def _written_narrow(insn: Insn) -> Insn | None:
     """The instruction with its first result in bfloat16; None where its kernel can't write that."""
     if insn.kernel == "elementwise":
         return _cast(insn) if len(insn.outs) == 1 else None
-    gated = insn.kernel == "matmul" and insn.ints[2] == GATED and _reads_pairs(insn)
+    gated = insn.kernel == "matmul" and is_gated(insn) and _reads_pairs(insn)
     return insn if gated or insn.kernel in WRITERS else None
 
 

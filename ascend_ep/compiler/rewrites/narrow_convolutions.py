@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep.compiler.kernel_params import CONV_AXIS, CONV_LAST
 from ascend_ep.compiler.lower.matmul import Activation
 from ascend_ep.compiler.plan import WEIGHT, Insn, NativePartition, Ref, Weight
 from ascend_ep.element_types import BFLOAT16, FLOAT32
@@ -22,7 +23,6 @@ from ascend_ep.opdef.dims import static
 
 from .value_uses import ValueUses
 
-GROUP, ACTIVATION, CHANNELS_FIRST, AXES = range(4)  # positions among the ints of conv_last
 LIMITS = (Activation.NONE, Activation.RELU, Activation.CLIP)  # activations of a bfloat16 result
 
 
@@ -47,10 +47,15 @@ def narrow_convolutions(
 # --- weights ----------------------------------------------------------------------------------
 
 
+def taps_of(insn: Insn) -> int:
+    """How many taps a convolution with channels last has."""
+    return prod(int(k) for k in CONV_AXIS.each(CONV_LAST.rest(insn.ints), "kernel") if isinstance(k, int))
+
+
 def _in_pairs(insn: Insn) -> Insn | None:
     """The convolution with its weights in pairs of channels; None when they can't be."""
     x, w = insn.ins[:2]
-    group = insn.ints[GROUP]
+    group = CONV_LAST.get(insn.ints, "group")
     if (
         x is None
         or w is None
@@ -60,7 +65,7 @@ def _in_pairs(insn: Insn) -> Insn | None:
     ):
         return None
     groups, rows, outputs = (static(d) for d in w.dims)
-    taps = prod(int(k) for k in insn.ints[AXES::4] if isinstance(k, int))
+    taps = taps_of(insn)
     if groups is None or rows is None or outputs is None or (groups > 1 and rows // taps % 2):
         return None
     channels = rows // taps
@@ -112,7 +117,7 @@ def _narrow_images(part: NativePartition) -> list[Ref]:
 def _written(insn: Insn) -> tuple[Ref, ...]:
     """The outputs that may be bfloat16."""
     if insn.kernel == "conv_last":
-        return insn.outs if insn.ints[ACTIVATION] in LIMITS else ()
+        return insn.outs if CONV_LAST.get(insn.ints, "activation") in LIMITS else ()
     return insn.outs if insn.kernel in ("max_pool_last", "average_pool_last", "concat") else ()
 
 
@@ -121,7 +126,8 @@ def _wide(insn: Insn) -> list[Ref]:
     ins = [ref for ref in insn.ins if ref is not None]
     if insn.kernel == "conv_last":
         w = insn.ins[1]
-        reads = not insn.ints[CHANNELS_FIRST] and w is not None and (w.dtype == BFLOAT16 or w.rank == 2)
+        last = not CONV_LAST.get(insn.ints, "channels_first")
+        reads = last and w is not None and (w.dtype == BFLOAT16 or w.rank == 2)
         return [
             ref for i, ref in enumerate(insn.ins) if ref is not None and i not in ((0, 3) if reads else (3,))
         ]

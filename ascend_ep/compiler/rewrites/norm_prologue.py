@@ -11,19 +11,21 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ascend_ep.compiler.fusion_candidates import candidate, decided_parts
+from ascend_ep.compiler.kernel_params import MATMUL, MATMUL_FLOATS, RMS_NORM
 from ascend_ep.compiler.plan import TEMP, Insn, NativePartition, Plan, Ref
 from ascend_ep.graph.fusion.ledger import Ledger
 from ascend_ep.opdef.dims import static
 from ascend_ep.opdef.dtypes import FLOAT32
 from ascend_ep.opdef.fusion_rules import rule_of
+from ascend_ep.runtime._rt import lib
 
 RULE = rule_of("NormPrologue")
 #: Layouts of the weights of products that have such a prologue (native/kernels/matmul/matmul.c).
 LAYOUTS = frozenset({"panel32", "pairs32", "halves32"})
-#: Columns up to which products of many rows have a kernel that normalises nothing (gemm.h).
-NARROW = 31
+#: Columns up to which products of many rows have a kernel that normalises nothing.
+NARROW = lib.ASC_NARROW_COLUMNS
 #: Operands in front of the norm's scale.
-BEFORE = 4
+BEFORE = lib.ASC_MATMUL_SCALE
 
 
 def take_norms(plan: Plan, ledger: Ledger | None = None) -> int:
@@ -53,7 +55,9 @@ def _take(part: NativePartition, norm: Insn, products: list[Insn]) -> None:
     x, scale = norm.ins[:2]
     for product in products:
         rest = (*product.ins[1:], *[None] * BEFORE)[: BEFORE - 1]
-        made = replace(product, ins=(x, *rest, scale), floats=(*product.floats, *norm.floats))
+        (epsilon,) = norm.floats
+        floats = MATMUL_FLOATS.put(product.floats, epsilon=epsilon)
+        made = replace(product, ins=(x, *rest, scale), floats=floats)
         part.insns[part.insns.index(product)] = made
     part.insns.remove(norm)
     part.values.remove(norm.outs[0])
@@ -68,12 +72,17 @@ def _against(part: NativePartition, norm: Insn, products: list[Insn]) -> str:
         return f"its intermediate value {out.name!r} is used elsewhere"
     if x is None or len(norm.outs) > 1 or any(rest[1:]):
         return "its norm is of a sum"
-    if len(rest) < 1 or rest[0] is None or len(rest[0].dims) != 1 or norm.ints != (len(x.dims) - 1,):
+    if (
+        len(rest) < 1
+        or rest[0] is None
+        or len(rest[0].dims) != 1
+        or RMS_NORM.get(norm.ints, "axis") != len(x.dims) - 1
+    ):
         return "its norm has no scale, or is of several axes"
     if x.dtype != FLOAT32 or out.dtype != FLOAT32 or x.strides is not None or x.dims != out.dims:
         return f"its input {x.name!r} isn't contiguous float32"
     for product in products:
-        if any(r is out for r in product.ins[1:]) or product.ints[0]:
+        if any(r is out for r in product.ins[1:]) or MATMUL.get(product.ints, "trans_a"):
             return "a product has it on its right, or transposed"
         against = _against_weights(product.ins[1])
         if against:

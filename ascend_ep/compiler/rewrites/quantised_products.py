@@ -14,14 +14,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep.compiler.kernel_params import MATMUL
 from ascend_ep.compiler.plan import WEIGHT, Insn, NativePartition, Ref, Weight
 from ascend_ep.element_types import FLOAT32, INT8, UINT8
 from ascend_ep.opdef.dims import static
 
 from .packed_integers import Int8Matrix
 from .value_uses import read_values
-
-TRANS_B = 1  # position among the ints of a product
 
 Floats = NDArray[np.float32]
 
@@ -49,8 +48,7 @@ class Quantised:
         """A product with these weights for its right operand."""
         left, _, bias, residual = (*insn.ins, None, None)[:4]
         ins = (left, self.weights, bias, residual, self.scale, self.zero)
-        ints = (insn.ints[0], 0, *insn.ints[2:], self.block)
-        return replace(insn, ins=ins, ints=ints)
+        return replace(insn, ins=ins, ints=MATMUL.put(insn.ints, trans_b=0, block=self.block))
 
 
 def quantise_products(part: NativePartition) -> int:
@@ -66,7 +64,7 @@ def quantise_products(part: NativePartition) -> int:
         source = None if right is None else made_by.get(id(right.base or right))
         if source is None or transposed is None:
             continue
-        transposed ^= bool(insn.ints[TRANS_B])
+        transposed ^= bool(MATMUL.get(insn.ints, "trans_b"))
         key = (id(source), transposed)
         if key not in found:
             found[key] = _quantised(source, transposed)

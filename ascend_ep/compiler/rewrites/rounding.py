@@ -16,20 +16,25 @@ import numpy as np
 import onnx_ir as ir
 
 from ascend_ep.compiler.half_types import HALVES
+from ascend_ep.compiler.kernel_params import CONV, MATMUL
 from ascend_ep.compiler.lower.matmul import Activation
 from ascend_ep.compiler.plan import Insn, NativePartition, Ref
 from ascend_ep.compiler.tile_program import TileProgram, casting
 from ascend_ep.opdef.dims import Dim
 from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT16, FLOAT32
+from ascend_ep.runtime._rt import lib
 
 from .epilogue_match import match
 from .program_expression import read_program
 from .value_uses import ValueUses
 
-#: The activation among the ints of each product.
-ACTIVATION = {"matmul": 2, "conv": 1}
-#: What native/kernels/matmul/epilogue.h adds to an activation's int, by type.
-ROUNDING = {FLOAT16: 16, BFLOAT16: 32}
+#: The ints of each kernel that rounds its results.
+PRODUCTS = {"matmul": MATMUL, "conv": CONV}
+#: What rounding adds to the int of an activation, by type.
+ROUNDING = {
+    FLOAT16: lib.ASC_ROUNDING * lib.ASC_ROUND_FLOAT16,
+    BFLOAT16: lib.ASC_ROUNDING * lib.ASC_ROUND_BFLOAT16,
+}
 
 
 def postpone_rounding(part: NativePartition) -> int:
@@ -89,10 +94,11 @@ def round_in_epilogues(part: NativePartition) -> int:
 
 def _rounding(insn: Insn, kind: int, renamed: dict[int, Ref], rounded: dict[int, int]) -> Insn | None:
     """The instruction with its result rounded to a half type, if it can do that itself."""
-    place = ACTIVATION.get(insn.kernel)
-    if place is not None and insn.ints[place] in list(Activation):
-        code = int(str(insn.ints[place])) + ROUNDING[kind]
-        return replace(insn, ints=(*insn.ints[:place], code, *insn.ints[place + 1 :]))
+    params = PRODUCTS.get(insn.kernel)
+    activation = None if params is None else params.get(insn.ints, "activation")
+    if params is not None and activation in list(Activation):
+        code = int(str(activation)) + ROUNDING[kind]
+        return replace(insn, ints=params.put(insn.ints, activation=code))
     source = insn.ins[0] if insn.kernel == "max_pool" and len(insn.outs) == 1 else None
     if source is not None and rounded.get(id(renamed.get(id(source), source))) == kind:
         return insn  # one of its operands, which are rounded

@@ -15,11 +15,12 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep.compiler.kernel_params import CONV_AXIS, CONV_LAST
 from ascend_ep.compiler.plan import WEIGHT, Insn, NativePartition, Plan, Ref, Weight
 from ascend_ep.opdef.dims import static
 from ascend_ep.opdef.dtypes import FLOAT32
 
-from .narrow_convolutions import AXES, CHANNELS_FIRST, GROUP
+from .narrow_convolutions import taps_of
 
 #: Weights transformed for outputs of 2 x 2: w [3, 3] becomes G w G^T [4, 4].
 G = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]])
@@ -63,7 +64,7 @@ def _change(part: NativePartition, made: dict[Weight, Ref]) -> int:
             continue
         if w.weight not in made:
             rows, outputs = (int(d) for d in w.dims[1:] if isinstance(d, int))
-            taps = prod(int(k) for k in insn.ints[AXES::4] if isinstance(k, int))
+            taps = taps_of(insn)
             source = Weight(Transformed(w.weight, rows // taps, taps // 9), "panel32")
             made[w.weight] = Ref(w.name, FLOAT32, (16, rows // 9, outputs), WEIGHT, weight=source)
         if made[w.weight] not in part.values:
@@ -78,10 +79,13 @@ def _change(part: NativePartition, made: dict[Weight, Ref]) -> int:
 def _pays(insn: Insn) -> bool:
     """Whether it is a convolution that `conv_winograd` computes, and faster."""
     x, w, y = insn.ins[0], insn.ins[1], insn.outs[0]
-    window = [insn.ints[AXES + i :: 4][-2:] for i in range(3)]  # of a plane
+    axes = CONV_LAST.rest(insn.ints)
+    window = [CONV_AXIS.each(axes, name)[-2:] for name in ("kernel", "stride", "dilation")]  # of a plane
     if x is None or w is None or w.weight is None or w.weight.layout != "panel32":
         return False
-    if insn.ints[GROUP] != 1 or insn.ints[CHANNELS_FIRST] != 0 or window != [(3, 3), (1, 1), (1, 1)]:
+    if window != [(3, 3), (1, 1), (1, 1)]:
+        return False
+    if CONV_LAST.get(insn.ints, "group") != 1 or CONV_LAST.get(insn.ints, "channels_first"):
         return False
     if {x.dtype, w.dtype, y.dtype} != {FLOAT32}:
         return False

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ascend_ep.compiler.kernel_params import MATMUL_FLOATS
 from ascend_ep.compiler.plan import Insn, NativePartition, Plan
-from ascend_ep.compiler.rewrites.gate_products import GATED
+from ascend_ep.compiler.rewrites.gate_products import is_gated
 from ascend_ep.opdef.agreements import OrOne
 from ascend_ep.opdef.dtypes import BFLOAT16
 from ascend_ep.runtime.layouts import LAYOUT_NAMES, LAYOUTS
@@ -18,8 +19,6 @@ from ascend_ep.runtime.layouts import LAYOUT_NAMES, LAYOUTS
 NARROW_SINCE_9 = frozenset({"matmul", "attention", "attention_append", "layer_norm", "rms_norm", "swiglu"})
 #: Convolutions with channels last that have three spatial axes since 9.
 VOLUMES_SINCE_9 = frozenset({"conv_last", "conv_winograd"})
-#: Floats of a product without a norm (native/kernels/matmul/matmul.c).
-PLAIN_FLOATS = 4
 
 
 def min_reader(plan: Plan, layouts: Iterable[int], *, weight_files: bool) -> int:
@@ -38,7 +37,7 @@ def _reader_of(insn: Insn) -> int:
 
 
 def _is_of_9(insn: Insn) -> bool:
-    if insn.kernel == "matmul" and (len(insn.floats) > PLAIN_FLOATS or insn.ints[2] == GATED):
+    if insn.kernel == "matmul" and (MATMUL_FLOATS.has(insn.floats, "epsilon") or is_gated(insn)):
         return True
     if insn.kernel in VOLUMES_SINCE_9 and insn.outs[0].rank == 5:
         return True

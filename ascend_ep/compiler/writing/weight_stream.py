@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from ascend_ep.compiler.plan import Ref, Weight
 from ascend_ep.graph.mapped import forget
+from ascend_ep.runtime._rt import lib
 
 from .packing import pack
 
-#: Columns of a panel (ascend_rt.h).
-PANEL = 32
+PANEL = lib.ASC_PANEL
 #: Bytes of a weight that are packed at a time.
 PIECE = 16 << 20
 

@@ -4,10 +4,10 @@
  *         W is [M, C / group, kernel..], or [group, C / group * taps, M / group] in ASC_LAYOUT_PANEL32.
  *         One to three spatial axes.
  * out:    Y [N, M, spatial..]
- * ints:   group, activation, transposed, then for each spatial axis: kernel, stride, dilation, pad before.
+ * ints:   asc_conv_params
  *         Positions outside X read as zero, so the padding after X follows from Y's dims.
  *         transposed: Y[o] sums X[i] W[k] over o = i stride + k dilation - pad. W is [M, C / group, kernel..] here too.
- * floats: low, high (the bounds of EPILOGUE_CLIP)
+ * floats: low, high (the bounds of ASC_ACTIVATION_CLIP)
  */
 #include "conv.h"
 
@@ -30,15 +30,17 @@ static int32_t read_weights(const asc_call *call, conv *c) {
     ASC_REQUIRE(call, w->dims[0] == call->out[0].dims[1] && w->dims[1] == c->group_in,
                 "conv: the weights do not fit the channels");
     for (int i = 2; i < w->rank; i++)
-        ASC_REQUIRE(call, w->dims[i] == call->ints[3 + 4 * (i - 2)], "conv: the weights do not fit the kernel");
+        ASC_REQUIRE(call, w->dims[i] == conv_params(call)->axes[i - 2].kernel,
+                    "conv: the weights do not fit the kernel");
     return ASC_OK;
 }
 
 static int32_t read_conv(const asc_call *call, conv *c) {
     int32_t code = ASC_FN(conv_read)(call, 0, 0, c);
     if (code) return code;
-    ASC_REQUIRE(call, call->ints[2] == 0 || call->ints[2] == 1, "conv: transposed is 0 or 1");
-    c->transposed = (int)call->ints[2];
+    int64_t transposed = conv_params(call)->transposed;
+    ASC_REQUIRE(call, transposed == 0 || transposed == 1, "conv: transposed is 0 or 1");
+    c->transposed = (int)transposed;
     return read_weights(call, c);
 }
 

@@ -3,6 +3,9 @@
 #ifndef ASC_KERNELS_CONV_H
 #define ASC_KERNELS_CONV_H
 
+#include <stddef.h>
+
+#include "asc_plan.h"
 #include "chunks.h"
 #include "matmul/gemm.h"
 
@@ -29,8 +32,18 @@ typedef struct conv {
     epilogue epilogue;                             /* addends of image 0, channel 0 */
 } conv;
 
-/* Checks and reads what all convolutions share: the ints are group, activation, one of the kernel's own, then for
- * each spatial axis kernel, stride, dilation, pad before; the floats low, high. Not the weights. */
+/* Those with channels last have one of their own in the place of `transposed`. */
+static inline const asc_conv_params *conv_params(const asc_call *call) {
+    return ASC_INTS_AS(asc_conv_params, call);
+}
+static inline const asc_conv_last_params *conv_last_params(const asc_call *call) {
+    return ASC_INTS_AS(asc_conv_last_params, call);
+}
+_Static_assert(offsetof(asc_conv_params, axes) == offsetof(asc_conv_last_params, axes) &&
+                   offsetof(asc_conv_params, activation) == offsetof(asc_conv_last_params, activation),
+               "conv_read reads both");
+
+/* Checks and reads what all convolutions share, asc_conv_params but for `transposed`. Not the weights. */
 int32_t ASC_FN(conv_read)(const asc_call *call, int x_last, int y_last, conv *c);
 
 /* gemm pack functions: rows are (channel, tap), columns are output pixels; g->b is the group's first

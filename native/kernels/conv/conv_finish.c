@@ -6,13 +6,14 @@
 int ASC_FN(conv_limits)(const epilogue *e, float *low, float *high) {
     *low = -INFINITY;
     *high = INFINITY;
-    if (e->activation == EPILOGUE_RELU) *low = 0;
-    if (e->activation == EPILOGUE_CLIP) {
+    if (e->activation == ASC_ACTIVATION_RELU) *low = 0;
+    if (e->activation == ASC_ACTIVATION_CLIP) {
         *low = e->low;
         *high = e->high;
     }
-    if (e->rounding != ROUND_NOT) return 0;
-    return e->activation == EPILOGUE_NONE || e->activation == EPILOGUE_RELU || e->activation == EPILOGUE_CLIP;
+    if (e->rounding != ASC_ROUND_NONE) return 0;
+    return e->activation == ASC_ACTIVATION_NONE || e->activation == ASC_ACTIVATION_RELU ||
+           e->activation == ASC_ACTIVATION_CLIP;
 }
 
 epilogue ASC_FN(conv_after)(const epilogue *e) {
@@ -23,6 +24,6 @@ epilogue ASC_FN(conv_after)(const epilogue *e) {
 
 int ASC_FN(conv_rounds)(const epilogue *e, float *low, float *high) {
     epilogue unrounded = *e;
-    unrounded.rounding = ROUND_NOT;
-    return e->rounding == ROUND_FLOAT16 && ASC_FN(conv_limits)(&unrounded, low, high);
+    unrounded.rounding = ASC_ROUND_NONE;
+    return e->rounding == ASC_ROUND_FLOAT16 && ASC_FN(conv_limits)(&unrounded, low, high);
 }

@@ -8,9 +8,8 @@
  *         them takes one group. Then X is rounded to bfloat16 as well, and sums stay float32.
  *         X may be bfloat16 when W is in pairs or its channels are apart, and its own channels come last.
  * out:    Y [N, spatial.., M]; bfloat16 together with the residual, when the activation only limits.
- * ints:   group, activation, channels_first, then for each spatial axis: kernel, stride, dilation, pad before.
- *         Positions outside X read as zero, so the padding after X follows from Y's dims.
- * floats: low, high (the bounds of EPILOGUE_CLIP)
+ * ints:   asc_conv_last_params
+ * floats: asc_conv_floats
  * Y may lie where the residual does.
  *
  * conv_transposed_last: Y[o] sums X[i] W[k] over o = i stride + k - pad; one group, float32, no dilation, no stride
@@ -55,9 +54,10 @@ static int32_t read_weights(const asc_call *call, conv *c) {
 }
 
 static int32_t read_conv(const asc_call *call, conv *c) {
-    ASC_REQUIRE(call, call->n_ints > 2 && (call->ints[2] == 0 || call->ints[2] == 1),
-                "conv_last: channels_first is 0 or 1");
-    int32_t code = ASC_FN(conv_read)(call, call->ints[2] == 0, 1, c);
+    ASC_REQUIRE(call, call->n_ints >= ASC_MEMBERS(asc_conv_last_params), "conv_last: wrong number of arguments");
+    int64_t first = conv_last_params(call)->channels_first;
+    ASC_REQUIRE(call, first == 0 || first == 1, "conv_last: channels_first is 0 or 1");
+    int32_t code = ASC_FN(conv_read)(call, !first, 1, c);
     if (code) return code;
     c->x_narrow = call->in[CONV_X].dtype == ASC_BFLOAT16;
     c->y_narrow = call->out[0].dtype == ASC_BFLOAT16;
@@ -65,7 +65,7 @@ static int32_t read_conv(const asc_call *call, conv *c) {
     float low, high;
     ASC_REQUIRE(call, !c->y_narrow || ASC_FN(conv_limits)(&c->epilogue, &low, &high),
                 "conv_last: this activation has a float32 result");
-    ASC_REQUIRE(call, c->taps <= CONV_MOST_TAPS, "conv_last: the kernel is too large");
+    ASC_REQUIRE(call, c->taps <= ASC_CONV_MOST_TAPS, "conv_last: the kernel is too large");
     for (int a = 0; a < AXES; a++) {
         c->whole[a] = c->out[a];
         c->apart[a] = 1;

@@ -5,8 +5,6 @@
 #include "bfloat16.h"
 #include "conv.h"
 
-#define CONV_MOST_TAPS 4096
-
 /* What a worker keeps between chunks; its scratch follows. */
 typedef struct conv_worker {
     int64_t holds; /* whose inputs the scratch holds; -1: nobody's */

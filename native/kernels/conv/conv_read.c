@@ -27,26 +27,33 @@ static int is_single(const conv *c, int a) {
     return c->in[a] == 1 && c->out[a] == 1 && c->kernel[a] == 1 && c->pad[a] == 0;
 }
 
+static int is_extent(int64_t n) {
+    return n >= 1 && n <= LARGEST;
+}
+
 static int32_t read_axes(const asc_call *call, conv *c) {
     const asc_tensor *x = &call->in[CONV_X], *y = &call->out[0];
     int spatial = x->rank - 2;
     ASC_REQUIRE(call, spatial >= 1 && spatial <= AXES, "conv needs one to three spatial axes");
     ASC_REQUIRE(call, y->rank == x->rank, "conv: input and output have different ranks");
-    ASC_REQUIRE(call, call->n_ints == 3 + 4 * spatial && call->n_floats == 2, "conv: wrong number of arguments");
+    ASC_REQUIRE(call,
+                call->n_ints == ASC_MEMBERS(asc_conv_params) + ASC_MEMBERS(asc_conv_axis) * spatial &&
+                    call->n_floats == ASC_MEMBERS(asc_conv_floats),
+                "conv: wrong number of arguments");
     for (int a = 0; a < AXES; a++) c->in[a] = c->out[a] = c->kernel[a] = c->stride[a] = c->dilation[a] = 1;
     for (int i = 0; i < spatial; i++) {
         int a = AXES - spatial + i;
-        const int64_t *v = call->ints + 3 + 4 * i;
+        const asc_conv_axis *v = &conv_params(call)->axes[i];
         c->in[a] = x->dims[spatial_axis(c->x_last) + i];
         c->out[a] = y->dims[spatial_axis(c->y_last) + i];
-        c->kernel[a] = v[0];
-        c->stride[a] = v[1];
-        c->dilation[a] = v[2];
-        c->pad[a] = v[3];
+        c->kernel[a] = v->kernel;
+        c->stride[a] = v->stride;
+        c->dilation[a] = v->dilation;
+        c->pad[a] = v->pad;
         ASC_REQUIRE(call, c->in[a] <= LARGEST && c->out[a] <= LARGEST, "conv: a spatial axis is too long");
-        for (int j = 0; j < 3; j++)
-            ASC_REQUIRE(call, v[j] >= 1 && v[j] <= LARGEST, "conv: kernel, stride and dilation are at least 1");
-        ASC_REQUIRE(call, v[3] >= -LARGEST && v[3] <= LARGEST, "conv: a padding is out of range");
+        ASC_REQUIRE(call, is_extent(v->kernel) && is_extent(v->stride) && is_extent(v->dilation),
+                    "conv: kernel, stride and dilation are at least 1");
+        ASC_REQUIRE(call, v->pad >= -LARGEST && v->pad <= LARGEST, "conv: a padding is out of range");
     }
     for (int i = 1; i < spatial && is_single(c, AXES - 1); i++) drop_innermost(c);
     c->taps = c->in_size = c->out_size = 1;
@@ -62,7 +69,7 @@ static int32_t read_axes(const asc_call *call, conv *c) {
 
 static int32_t read_channels(const asc_call *call, conv *c) {
     const asc_tensor *x = &call->in[CONV_X], *y = &call->out[0];
-    c->groups = call->ints[0];
+    c->groups = conv_params(call)->group;
     c->in_channels = x->dims[channel_axis(x, c->x_last)];
     c->out_channels = y->dims[channel_axis(y, c->y_last)];
     ASC_REQUIRE(call, x->layout == ASC_LAYOUT_PLAIN && y->layout == ASC_LAYOUT_PLAIN, "conv: images are plain");
@@ -79,8 +86,9 @@ static int32_t read_channels(const asc_call *call, conv *c) {
 
 static int32_t read_epilogue(const asc_call *call, conv *c) {
     const asc_tensor *y = &call->out[0];
-    c->epilogue = (epilogue){.alpha = 1, .beta = 1, .low = (float)call->floats[0], .high = (float)call->floats[1]};
-    ASC_REQUIRE(call, epilogue_read(call->ints[1], &c->epilogue), "conv: unknown activation code");
+    const asc_conv_floats *f = ASC_FLOATS_AS(asc_conv_floats, call);
+    c->epilogue = (epilogue){.alpha = 1, .beta = 1, .low = (float)f->low, .high = (float)f->high};
+    ASC_REQUIRE(call, epilogue_read(conv_params(call)->activation, &c->epilogue), "conv: unknown activation code");
     if (asc_given(call, CONV_BIAS)) {
         const asc_tensor *bias = &call->in[CONV_BIAS];
         ASC_REQUIRE(call, bias->layout == ASC_LAYOUT_PLAIN && bias->rank == 1 && bias->dims[0] == c->out_channels,

@@ -26,7 +26,7 @@ static int32_t read_tiling(const asc_call *call, tiling *t) {
     conv *c = &t->c;
     int32_t code = ASC_FN(conv_read)(call, 1, 1, c);
     if (code) return code;
-    int fits = c->groups == 1 && call->in[CONV_X].rank >= 4 && call->ints[2] == 0;
+    int fits = c->groups == 1 && call->in[CONV_X].rank >= 4 && !conv_last_params(call)->channels_first;
     for (int a = HEIGHT; a <= WIDTH; a++) fits = fits && c->kernel[a] == 3 && c->stride[a] == 1 && c->dilation[a] == 1;
     ASC_REQUIRE(call, fits, "conv_winograd: images with channels last, one group, a kernel of 3 x 3 with stride 1");
     ASC_REQUIRE(call, asc_mul_ok(c->kernel[DEPTH], c->in_channels, &t->depth),

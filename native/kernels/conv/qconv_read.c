@@ -10,18 +10,22 @@ static int64_t round_up(int64_t n, int64_t to) {
     return (n + to - 1) / to * to;
 }
 
+static int is_within(int64_t n, int64_t least) {
+    return n >= least && n <= FARTHEST;
+}
+
 static int32_t read_axes(const asc_call *call, qconv *c, int spatial) {
-    const int64_t *ints = call->ints + 3;
+    const asc_qconv_params *p = ASC_INTS_AS(asc_qconv_params, call);
     for (int i = 0; i < QCONV_AXES; i++) c->kernel[i] = c->stride[i] = c->dilation[i] = c->in[i] = c->out[i] = 1;
     for (int i = 0; i < spatial; i++) {
         int to = QCONV_AXES - spatial + i;
-        const int64_t *axis = ints + 4 * i;
-        c->kernel[to] = axis[0];
-        c->stride[to] = axis[1];
-        c->dilation[to] = axis[2];
-        c->pad[to] = axis[3];
-        for (int j = 0; j < 4; j++)
-            ASC_REQUIRE(call, axis[j] >= (j < 3) && axis[j] <= FARTHEST, "qconv: a window is out of range");
+        const asc_conv_axis *axis = &p->axes[i];
+        c->kernel[to] = axis->kernel;
+        c->stride[to] = axis->stride;
+        c->dilation[to] = axis->dilation;
+        c->pad[to] = axis->pad;
+        int fits = is_within(axis->kernel, 1) && is_within(axis->stride, 1) && is_within(axis->dilation, 1);
+        ASC_REQUIRE(call, fits && is_within(axis->pad, 0), "qconv: a window is out of range");
         c->in[to] = call->in[Q_A].dims[c->x_last ? 1 + i : 2 + i];
         c->out[to] = call->out[0].dims[c->y_last ? 1 + i : 2 + i];
     }
@@ -72,11 +76,13 @@ int32_t ASC_FN(qconv_read)(const asc_call *call, qconv *c) {
     const asc_tensor *x = &call->in[Q_A], *y = &call->out[0];
     int spatial = x->rank - 2;
     int32_t code;
-    ASC_REQUIRE(call, (spatial == 1 || spatial == 2) && y->rank == x->rank && call->n_ints == 3 + 4 * spatial,
+    const int ints = ASC_MEMBERS(asc_qconv_params) + ASC_MEMBERS(asc_conv_axis) * spatial;
+    ASC_REQUIRE(call, (spatial == 1 || spatial == 2) && y->rank == x->rank && call->n_ints == ints,
                 "qconv takes images of one or two spatial axes, and four ints for each");
-    const int64_t *ints = call->ints;
-    ASC_REQUIRE(call, (ints[1] == 0 || ints[1] == 1) && (ints[2] == 0 || ints[2] == 1), "qconv: layouts are 0 or 1");
-    *c = (qconv){.groups = ints[0], .x_last = (int)ints[1], .y_last = (int)ints[2], .batch = x->dims[0]};
+    const asc_qconv_params *p = ASC_INTS_AS(asc_qconv_params, call);
+    int known = (p->x_last == 0 || p->x_last == 1) && (p->y_last == 0 || p->y_last == 1);
+    ASC_REQUIRE(call, known, "qconv: layouts are 0 or 1");
+    *c = (qconv){.groups = p->group, .x_last = (int)p->x_last, .y_last = (int)p->y_last, .batch = x->dims[0]};
     c->channels = x->dims[c->x_last ? x->rank - 1 : 1];
     c->outputs = y->dims[c->y_last ? y->rank - 1 : 1];
     ASC_REQUIRE(call, y->dims[0] == c->batch, "qconv: input and output differ in their batch");

@@ -7,14 +7,14 @@
 
 static inline __attribute__((always_inline)) vf activate(vf x, int64_t activation, const epilogue *e) {
     switch (activation) {
-        case EPILOGUE_RELU: return vf_select(x < (vf){0}, (vf){0}, x);
-        case EPILOGUE_GELU: return vf_gelu_erf(x);
+        case ASC_ACTIVATION_RELU: return vf_select(x < (vf){0}, (vf){0}, x);
+        case ASC_ACTIVATION_GELU: return vf_gelu_erf(x);
         case EPILOGUE_GELU_COARSE: return vf_gelu_coarse(x);
-        case EPILOGUE_GELU_TANH: return vf_gelu_tanh(x);
-        case EPILOGUE_SILU: return x * vf_sigmoid(x);
-        case EPILOGUE_SIGMOID: return vf_sigmoid(x);
-        case EPILOGUE_TANH: return vf_tanh(x);
-        case EPILOGUE_CLIP: {
+        case ASC_ACTIVATION_GELU_TANH: return vf_gelu_tanh(x);
+        case ASC_ACTIVATION_SILU: return x * vf_sigmoid(x);
+        case ASC_ACTIVATION_SIGMOID: return vf_sigmoid(x);
+        case ASC_ACTIVATION_TANH: return vf_tanh(x);
+        case ASC_ACTIVATION_CLIP: {
             vf low = vf_set(e->low), high = vf_set(e->high);
             x = vf_select(x < low, low, x);
             return vf_select(x > high, high, x);

@@ -4,7 +4,7 @@
 #include "float16.h"
 
 static inline vf rounded(vf x, int64_t rounding) {
-    if (rounding == ROUND_FLOAT16) return vf_round_f16(x);
+    if (rounding == ASC_ROUND_FLOAT16) return vf_round_f16(x);
     return (vf)(vf_round_bf16(x) << 16);
 }
 
@@ -37,7 +37,7 @@ static inline __attribute__((always_inline)) void finish_columns(const epilogue 
             if (bias.data) y[v] += vf_sealed(beta * load_addend(&bias, i, col + v * ASC_VF, usual, lanes));
             if (residual.data) y[v] += load_addend(&residual, i, col + v * ASC_VF, usual, lanes);
             y[v] = activate(y[v], activation, e);
-            if (rounding != ROUND_NOT) y[v] = rounded(y[v], rounding);
+            if (rounding != ASC_ROUND_NONE) y[v] = rounded(y[v], rounding);
         }
         for (int v = 0; v < vectors; v++) {
             if (lanes < ASC_VF)
@@ -71,14 +71,14 @@ void ASC_FN(epilogue_apply)(const epilogue *e, const epilogue_rows *rows, int64_
     switch (here.activation) {
 #define CASE(code) \
     case code: finish(&here, code, 1, &r); break;
-        CASE(EPILOGUE_NONE)
-        CASE(EPILOGUE_RELU)
-        CASE(EPILOGUE_GELU)
-        CASE(EPILOGUE_GELU_TANH)
-        CASE(EPILOGUE_SILU)
-        CASE(EPILOGUE_SIGMOID)
-        CASE(EPILOGUE_TANH)
-        CASE(EPILOGUE_CLIP)
+        CASE(ASC_ACTIVATION_NONE)
+        CASE(ASC_ACTIVATION_RELU)
+        CASE(ASC_ACTIVATION_GELU)
+        CASE(ASC_ACTIVATION_GELU_TANH)
+        CASE(ASC_ACTIVATION_SILU)
+        CASE(ASC_ACTIVATION_SIGMOID)
+        CASE(ASC_ACTIVATION_TANH)
+        CASE(ASC_ACTIVATION_CLIP)
         CASE(EPILOGUE_GELU_COARSE)
 #undef CASE
         default: break;

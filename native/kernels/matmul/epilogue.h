@@ -3,25 +3,10 @@
 #ifndef ASC_KERNELS_EPILOGUE_H
 #define ASC_KERNELS_EPILOGUE_H
 
+#include "asc_plan.h"
 #include "isa.h"
 
-/* Activation codes: an int argument of matmul and conv. */
-enum {
-    EPILOGUE_NONE,
-    EPILOGUE_RELU,
-    EPILOGUE_GELU,      /* x/2 (1 + erf(x/sqrt 2)) */
-    EPILOGUE_GELU_TANH, /* x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
-    EPILOGUE_SILU,
-    EPILOGUE_SIGMOID,
-    EPILOGUE_TANH,
-    EPILOGUE_CLIP, /* to [low, high] */
-    EPILOGUE_COUNT,
-    EPILOGUE_GELU_COARSE = EPILOGUE_COUNT /* GELU of sums of bfloat16 products */
-};
-
-/* An activation's int is its code, and in higher bits what float32 results are rounded to. */
-#define EPILOGUE_ROUNDING 16
-enum { ROUND_NOT, ROUND_FLOAT16, ROUND_BFLOAT16, ROUND_COUNT };
+#define EPILOGUE_GELU_COARSE ASC_ACTIVATION_COUNT /* GELU of sums of bfloat16 products */
 
 /* An operand that is added; a stride of 0 repeats it. data == NULL: absent. */
 typedef struct epilogue_addend {
@@ -38,15 +23,15 @@ typedef struct epilogue {
 
 /* Reads an activation's int; whether there is such a one. */
 static inline int epilogue_read(int64_t code, epilogue *e) {
-    e->activation = code % EPILOGUE_ROUNDING;
-    e->rounding = code / EPILOGUE_ROUNDING;
-    return code >= 0 && e->activation < EPILOGUE_COUNT && e->rounding < ROUND_COUNT;
+    e->activation = code % ASC_ROUNDING;
+    e->rounding = code / ASC_ROUNDING;
+    return code >= 0 && e->activation < ASC_ACTIVATION_COUNT && e->rounding < ASC_ROUND_COUNT;
 }
 
 /* Whether y is just the sum. */
 static inline int epilogue_is_plain(const epilogue *e) {
-    return e->alpha == 1 && !e->bias.data && !e->residual.data && e->activation == EPILOGUE_NONE &&
-           e->rounding == ROUND_NOT;
+    return e->alpha == 1 && !e->bias.data && !e->residual.data && e->activation == ASC_ACTIVATION_NONE &&
+           e->rounding == ASC_ROUND_NONE;
 }
 
 /* Sums of `rows` rows and `cols` columns, and where their results go: elsewhere, or into their place. */

@@ -70,7 +70,7 @@ static inline int64_t gemm_line(const gemm *g) {
 /* K is walked in blocks of this many, so that a panel's block and the A tiles stay in L2: `rows` of A that are packed
  * at once, of which few leave room for longer blocks. */
 static inline int64_t gemm_k_block(int64_t k, int64_t rows) {
-    int64_t most = rows < GEMM_MANY_ROWS ? 2944 : 1152, blocks = (k + most - 1) / most;
+    int64_t most = rows < GEMM_MANY_ROWS ? 2944 : ASC_K_BLOCK, blocks = (k + most - 1) / most;
     return blocks <= 1 ? k : ((k + blocks - 1) / blocks + 7) / 8 * 8;
 }
 
@@ -87,15 +87,12 @@ static inline int64_t gemm_row_block(int64_t k_block, int packs_b) {
 /* Bytes of scratch for blocks of up to `rows` rows; 0 on overflow. */
 int64_t ASC_FN(gemm_scratch_bytes)(int64_t rows, int64_t k_block);
 
-/* Columns of a gate that lie side by side in B, then as many of what it lets through. */
-#define GEMM_GATED 4
-
 /* Ends a tile of a gated product, whose sums lie `width` apart: C, of half as many columns, is silu(gate) * up. */
 void ASC_FN(gemm_store_gated)(const gemm *g, const float *sums, int64_t width, int64_t row, int64_t rows, int64_t col,
                               int64_t cols);
 
 /* Columns up to which many rows are better multiplied by gemm_narrow, and how many rows those are. */
-#define GEMM_NARROW 31
+#define GEMM_NARROW ASC_NARROW_COLUMNS
 #define GEMM_NARROW_LEAST 32
 
 /* Computes rows [row, row + rows), epilogue included, of at most GEMM_NARROW columns; ldc is n. B is not in halves,

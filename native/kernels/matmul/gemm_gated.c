@@ -1,5 +1,5 @@
-/* The end of a tile of a gated product: columns of B lie in groups of GEMM_GATED of the gate, then as many of what it
- * lets through, and a row of the result has half as many: silu(gate) * up. The bits of the swiglu kernel on both
+/* The end of a tile of a gated product: columns of B lie in groups of ASC_GATED_GROUP of the gate, then as many of what
+ * it lets through, and a row of the result has half as many: silu(gate) * up. The bits of the swiglu kernel on both
  * products. */
 #include "gemm_gated.h"
 

@@ -58,10 +58,10 @@ static void store_tile(const gemm *g, const epilogue *e, epilogue_rows *sums, in
 static int ends_beside(const gemm *g) {
     const epilogue *e = &g->epilogue;
     int adds = (!e->bias.data || (e->bias.row == 0 && e->bias.col == 1)) && (!e->residual.data || e->residual.col == 1);
-    int activates = e->activation == (g->pairs ? EPILOGUE_GELU_COARSE : EPILOGUE_GELU);
+    int activates = e->activation == (g->pairs ? EPILOGUE_GELU_COARSE : ASC_ACTIVATION_GELU);
     if (g->gated) return GEMM_TILE_ENDS;
-    return GEMM_TILE_ENDS && adds && e->alpha == 1 && e->beta == 1 && e->rounding == ROUND_NOT &&
-           (activates || (e->activation == EPILOGUE_NONE && (g->streams || !epilogue_is_plain(e))));
+    return GEMM_TILE_ENDS && adds && e->alpha == 1 && e->beta == 1 && e->rounding == ASC_ROUND_NONE &&
+           (activates || (e->activation == ASC_ACTIVATION_NONE && (g->streams || !epilogue_is_plain(e))));
 }
 
 /* Where a gated tile's rows go, and how far they are apart in floats. */
@@ -98,14 +98,15 @@ static void leave_end(const gemm *g, gemm_pending *p, int64_t row, int rows, int
     p->now = !p->now;
     p->row = row;
     p->col = col;
-    p->end = (gemm_tile_end){.rows = rows,
-                             .sums = p->sums[p->now],
-                             .bias = bias->data ? bias->data + col : p->nothing,
-                             .residual = residual->data ? residual->data + row * residual->row + col : p->nothing,
-                             .residual_row = residual->data ? residual->row : 0,
-                             .y = g->c + row * g->ldc + col,
-                             .y_row = g->ldc,
-                             .kind = g->epilogue.activation == EPILOGUE_NONE ? GEMM_END_ADDS : GEMM_END_ACTIVATES};
+    p->end =
+        (gemm_tile_end){.rows = rows,
+                        .sums = p->sums[p->now],
+                        .bias = bias->data ? bias->data + col : p->nothing,
+                        .residual = residual->data ? residual->data + row * residual->row + col : p->nothing,
+                        .residual_row = residual->data ? residual->row : 0,
+                        .y = g->c + row * g->ldc + col,
+                        .y_row = g->ldc,
+                        .kind = g->epilogue.activation == ASC_ACTIVATION_NONE ? GEMM_END_ADDS : GEMM_END_ACTIVATES};
     if (g->gated) {
         p->end.kind = GEMM_END_GATES;
         p->end.narrow = g->c_narrow;

@@ -5,6 +5,6 @@
 #define GEMM_LOAD(p) vf_load(p)
 #define GEMM_BROADCAST(p) vf_set(*(p))
 #define GEMM_MULTIPLY(left, right, sum) vf_fma(left, right, sum)
-#define GEMM_GELU EPILOGUE_GELU
+#define GEMM_GELU ASC_ACTIVATION_GELU
 #define GEMM_TILE_RUN ASC_FN(gemm_tile_run)
 #include "gemm_tile_body.h"

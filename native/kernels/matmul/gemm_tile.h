@@ -8,9 +8,10 @@
 #ifndef ASC_KERNELS_GEMM_TILE_H
 #define ASC_KERNELS_GEMM_TILE_H
 
+#include "asc_plan.h"
 #include "simd.h"
 
-#define GEMM_PANEL 32 /* columns of a packed panel, on every ISA */
+#define GEMM_PANEL ASC_PANEL
 
 #if ASC_VF == 16
 #define GEMM_ROWS 14 /* 14 x 2 accumulators, 2 of B and a broadcast fill the 32 registers */

@@ -15,13 +15,13 @@
  *
  * out: Y [.., M, N]
  *
- * ints: transA, transB (swap the last two axes; not with rank 1, transB not with a packed B), activation (epilogue.h),
- *       and with int8 block
+ * ints: asc_matmul_params; trans_a and trans_b not with rank 1, trans_b not with a packed B
  *
- *       A gated product has the activation GATED: B's columns lie in groups (gemm.h) of a gate's and of what it lets
- *       through, and Y [.., M, N / 2], which may be bfloat16, is silu(gate) * up. It has neither C nor R nor alpha.
+ *       A gated product has ASC_ACTIVATION_GATED: B's columns lie in groups of ASC_GATED_GROUP of a gate's and of what
+ *       it lets through, and Y [.., M, N / 2], which may be bfloat16, is silu(gate) * up. It has neither C nor R nor
+ *       alpha.
  *
- * floats: alpha, beta, low, high (the bounds of EPILOGUE_CLIP), and epsilon with a norm
+ * floats: asc_matmul_floats
  */
 #include "chunks.h"
 #include "matmul_problem.h"
@@ -135,7 +135,8 @@ static int goes_by_blocks(const asc_call *call, const matmul_problem *p) {
 static int has_same_norm(const asc_call *call, const asc_call *before) {
     const asc_tensor *now = matmul_norm(call), *then = matmul_norm(before);
     if (!now || !then) return !now && !then;
-    return now->flags & then->flags & ASC_T_CONST && now->data == then->data && call->floats[4] == before->floats[4];
+    return now->flags & then->flags & ASC_T_CONST && now->data == then->data &&
+           matmul_floats(call)->epsilon == matmul_floats(before)->epsilon;
 }
 
 /* Whether the workers find the rows of A packed as this product wants them: the one before it had the same A, as the
@@ -145,7 +146,8 @@ static int finds_rows(const asc_call *call, const matmul_problem *p) {
     if (!before || p->batches != 1) return 0;
     const int64_t *now = call->scratch, *then = before->scratch;
     return then[ROWS] == now[ROWS] && then[ROW_BLOCKS] == now[ROW_BLOCKS] && then[BY_BLOCKS] == now[BY_BLOCKS] &&
-           then[SCRATCH_BYTES] == now[SCRATCH_BYTES] && before->ints[0] == call->ints[0] &&
+           then[SCRATCH_BYTES] == now[SCRATCH_BYTES] &&
+           matmul_params(before)->trans_a == matmul_params(call)->trans_a &&
            (before->in[B].layout == ASC_LAYOUT_PAIRS32) == p->gemm.pairs && has_same_norm(call, before);
 }
 

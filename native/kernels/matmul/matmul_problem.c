@@ -10,8 +10,6 @@
 #define TILES_WIDEN 0
 #endif
 
-#define GATED 12 /* beyond the activations of epilogue.h */
-
 /* The two matrix axes of A or B: extents and strides as seen after the transposition. */
 static int32_t read_matrix(const asc_call *call, const asc_tensor *t, int64_t transposed, int column, int64_t dims[2],
                            int64_t strides[2]) {
@@ -39,6 +37,10 @@ static int is_packed(const asc_tensor *t) {
 
 static int is_bytes(const asc_call *call) {
     return call->in[B].dtype == ASC_INT8;
+}
+
+static int is_gated(const asc_call *call) {
+    return matmul_params(call)->activation == ASC_ACTIVATION_GATED;
 }
 
 /* Strides of an operand along Y's batch axes; its own batch axes are the first `own`. */
@@ -121,11 +123,13 @@ static int32_t read_output(const asc_call *call, matmul_problem *p, int row, int
 }
 
 static int32_t read_arguments(const asc_call *call, epilogue *e) {
-    ASC_REQUIRE(call, call->n_ints == 3 + is_bytes(call) && (call->n_floats == 4 || call->n_floats == 5),
+    const int ints = ASC_MEMBERS(asc_matmul_params), floats = ASC_MEMBERS(asc_matmul_floats);
+    ASC_REQUIRE(call,
+                call->n_ints == ints - !is_bytes(call) && (call->n_floats == floats || call->n_floats == floats - 1),
                 "matmul takes 3 ints, or 4 with int8, and 4 floats, or 5 with a norm");
-    *e = (epilogue){.alpha = (float)call->floats[0], .beta = (float)call->floats[1], .low = (float)call->floats[2]};
-    e->high = (float)call->floats[3];
-    int64_t code = call->ints[2] == GATED ? EPILOGUE_NONE : call->ints[2];
+    const asc_matmul_floats *f = matmul_floats(call);
+    *e = (epilogue){.alpha = (float)f->alpha, .beta = (float)f->beta, .low = (float)f->low, .high = (float)f->high};
+    int64_t code = is_gated(call) ? ASC_ACTIVATION_NONE : matmul_params(call)->activation;
     ASC_REQUIRE(call, epilogue_read(code, e), "matmul: unknown activation code");
     return ASC_OK;
 }
@@ -137,14 +141,14 @@ static int32_t read_norm(const asc_call *call, gemm *g) {
                     "matmul: the scale of a norm stands beside its epsilon");
         return ASC_OK;
     }
-    ASC_REQUIRE(call, !is_bytes(call) && call->in[A].dtype == ASC_FLOAT32 && !call->ints[0],
+    ASC_REQUIRE(call, !is_bytes(call) && call->in[A].dtype == ASC_FLOAT32 && !matmul_params(call)->trans_a,
                 "matmul: a norm is of float32, which isn't transposed, and not beside int8");
     int64_t columns = g->pairs ? g->a_columns : g->k;
     int fits = call->n_in > SCALE && scale->dtype == ASC_FLOAT32 && scale->layout == ASC_LAYOUT_PLAIN &&
                scale->rank == 1 && scale->dims[0] == columns;
     fits = fits && (columns < 2 || g->m == 0 || (g->a_k == 1 && scale->strides[0] == 1));
     ASC_REQUIRE(call, fits, "matmul: a norm is of contiguous rows, with a scale for each column");
-    g->norm = (gemm_norm){.scale = scale->data, .epsilon = (float)call->floats[4]};
+    g->norm = (gemm_norm){.scale = scale->data, .epsilon = (float)matmul_floats(call)->epsilon};
     return ASC_OK;
 }
 
@@ -161,16 +165,17 @@ static int32_t read_table(const asc_call *call, const matmul_problem *p, int ope
 
 static int32_t read_bytes(const asc_call *call, matmul_problem *p) {
     const asc_tensor *b = &call->in[B];
+    int64_t block = matmul_params(call)->block;
     int32_t code;
     int halves = b->layout == ASC_LAYOUT_NIBBLES32, bytes = b->layout == ASC_LAYOUT_BYTES32;
-    ASC_REQUIRE(call, (bytes || halves) && b->rank == 2 && !call->ints[1] && call->n_in > SCALE,
+    ASC_REQUIRE(call, (bytes || halves) && b->rank == 2 && !matmul_params(call)->trans_b && call->n_in > SCALE,
                 "matmul: int8 weights are one matrix in panels, with scales");
-    ASC_REQUIRE(call, call->ints[3] >= 1, "matmul: a block of int8 weights has at least one row");
-    ASC_REQUIRE(call, !halves || call->ints[3] % 2 == 0 || call->ints[3] >= p->gemm.k,
+    ASC_REQUIRE(call, block >= 1, "matmul: a block of int8 weights has at least one row");
+    ASC_REQUIRE(call, !halves || block % 2 == 0 || block >= p->gemm.k,
                 "matmul: a block of 4-bit weights has an even number of rows");
     p->bytes.weights = b->data;
     p->bytes.halves = halves;
-    p->bytes.block = call->ints[3];
+    p->bytes.block = block;
     p->bytes.blocks = asc_ceil_div(p->gemm.k, p->bytes.block);
     p->bytes.zero = NULL;
     if ((code = read_table(call, p, SCALE, &p->bytes.scale))) return code;
@@ -185,7 +190,7 @@ static int32_t read_bytes(const asc_call *call, matmul_problem *p) {
 static int32_t check_gated(const asc_call *call, const gemm *g) {
     int plain = g->epilogue.alpha == 1;
     for (int i = C; i < call->n_in && i <= R; i++) plain = plain && call->in[i].dtype == ASC_UNDEFINED;
-    ASC_REQUIRE(call, plain && is_packed(&call->in[B]) && !is_bytes(call) && g->n % (2 * GEMM_GATED) == 0,
+    ASC_REQUIRE(call, plain && is_packed(&call->in[B]) && !is_bytes(call) && g->n % (2 * ASC_GATED_GROUP) == 0,
                 "matmul: a gated product has packed weights in whole groups, and no addends");
     return ASC_OK;
 }
@@ -202,7 +207,8 @@ static int32_t read_right(const asc_call *call, matmul_problem *p, const int64_t
         g->b_col = strides[1];
         return ASC_OK;
     }
-    ASC_REQUIRE(call, b->rank >= 2 && !call->ints[1], "matmul: a B in panels is not a vector and not transposed");
+    ASC_REQUIRE(call, b->rank >= 2 && !matmul_params(call)->trans_b,
+                "matmul: a B in panels is not a vector and not transposed");
     const asc_layout *layout = asc_layout_of(b->layout);
     ASC_REQUIRE(call, layout && layout->dtype == b->dtype, "matmul: B has an unknown layout");
     if (b->layout == ASC_LAYOUT_PAIRS32) {
@@ -210,7 +216,7 @@ static int32_t read_right(const asc_call *call, matmul_problem *p, const int64_t
         g->rounds = call->in[A].dtype == ASC_FLOAT32;
         g->a_columns = g->k;
         g->k = g->k / 2 + g->k % 2;
-        if (g->epilogue.activation == EPILOGUE_GELU) g->epilogue.activation = EPILOGUE_GELU_COARSE;
+        if (g->epilogue.activation == ASC_ACTIVATION_GELU) g->epilogue.activation = EPILOGUE_GELU_COARSE;
     }
     g->halves = b->layout == ASC_LAYOUT_HALVES32;
     if (g->halves && !TILES_WIDEN) g->pack = ASC_FN(gemm_pack_halves);
@@ -224,8 +230,8 @@ int32_t ASC_FN(matmul_read)(const asc_call *call, matmul_problem *p) {
     int32_t code;
     *g = (gemm){0};
     if ((code = read_arguments(call, &g->epilogue))) return code;
-    if ((code = read_matrix(call, a, call->ints[0], 0, a_dims, a_strides))) return code;
-    if ((code = read_matrix(call, b, call->ints[1], 1, b_dims, b_strides))) return code;
+    if ((code = read_matrix(call, a, matmul_params(call)->trans_a, 0, a_dims, a_strides))) return code;
+    if ((code = read_matrix(call, b, matmul_params(call)->trans_b, 1, b_dims, b_strides))) return code;
     ASC_REQUIRE(call, a->layout == ASC_LAYOUT_PLAIN, "matmul: only B may be in panels");
     ASC_REQUIRE(call, a_dims[1] == b_dims[0], "matmul: A's columns are not B's rows");
     g->m = a_dims[0];
@@ -237,7 +243,7 @@ int32_t ASC_FN(matmul_read)(const asc_call *call, matmul_problem *p) {
     g->a_k = a_dims[1] == 1 ? 1 : a_strides[1];
     g->b = b->data;
     if ((code = read_right(call, p, b_strides)) || (code = read_norm(call, g))) return code;
-    g->gated = call->ints[2] == GATED;
+    g->gated = is_gated(call);
     if (g->gated && (code = check_gated(call, g))) return code;
     ASC_REQUIRE(call, g->gated || !g->c_narrow, "matmul: only a gated product gives bfloat16");
     int row = a->rank > 1, col = b->rank > 1;

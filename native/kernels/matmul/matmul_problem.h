@@ -4,7 +4,23 @@
 
 #include "gemm_bytes.h"
 
-enum { A, B, C, R, OPERANDS, SCALE = OPERANDS, ZERO };
+enum {
+    A = ASC_MATMUL_A,
+    B = ASC_MATMUL_B,
+    C = ASC_MATMUL_C,
+    R = ASC_MATMUL_R,
+    OPERANDS,
+    SCALE = ASC_MATMUL_SCALE,
+    ZERO = ASC_MATMUL_ZERO
+};
+
+static inline const asc_matmul_params *matmul_params(const asc_call *call) {
+    return ASC_INTS_AS(asc_matmul_params, call);
+}
+
+static inline const asc_matmul_floats *matmul_floats(const asc_call *call) {
+    return ASC_FLOATS_AS(asc_matmul_floats, call);
+}
 
 typedef struct matmul_problem {
     gemm gemm;        /* pointers of batch 0 */
@@ -23,7 +39,7 @@ void ASC_FN(matmul_fold)(matmul_problem *p);
 
 /* The scale of the normalisation that A is given; NULL when there is none. */
 static inline const asc_tensor *matmul_norm(const asc_call *call) {
-    return call->n_floats == 5 ? &call->in[SCALE] : NULL;
+    return call->n_floats == ASC_MEMBERS(asc_matmul_floats) ? &call->in[SCALE] : NULL;
 }
 
 #endif

@@ -7,9 +7,10 @@
 #ifndef ASC_KERNELS_QGEMM_H
 #define ASC_KERNELS_QGEMM_H
 
+#include "asc_plan.h"
 #include "isa.h"
 
-#define QGEMM_PANEL 32 /* columns of a panel of ASC_LAYOUT_QUADS32 */
+#define QGEMM_PANEL ASC_PANEL /* columns of a panel of ASC_LAYOUT_QUADS32 */
 #if ASC_VF == 16
 #define QGEMM_ROWS 12 /* rows of a register tile */
 #else

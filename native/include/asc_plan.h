@@ -1,0 +1,333 @@
+/* asc_plan.h - the arguments of kernels: what the ints and floats of an instruction mean, the one definition that
+ * the converter and the kernels share.
+ *
+ * A struct names the ints (all int64_t) or floats (all double) of a family of kernels, in the order of a plan. Members
+ * at the end may be absent where the comment says so. A last member without a length repeats. Members are appended,
+ * never moved: a bundle holds them by position. Constants are what both sides need to know.
+ *
+ * Everything between "cffi:begin" and "cffi:end" is read by native/binding/generate.py; Python has it by name through
+ * ascend_ep/compiler/kernel_params.py.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef ASC_PLAN_PARAMS_H
+#define ASC_PLAN_PARAMS_H
+
+#include <stdint.h>
+
+/* cffi:begin */
+
+/* ---- products: matmul ----------------------------------------------------------------------- */
+
+/* What a product does to its sums. */
+typedef enum asc_activation {
+    ASC_ACTIVATION_NONE,
+    ASC_ACTIVATION_RELU,
+    ASC_ACTIVATION_GELU,      /* x/2 (1 + erf(x/sqrt 2)) */
+    ASC_ACTIVATION_GELU_TANH, /* x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
+    ASC_ACTIVATION_SILU,
+    ASC_ACTIVATION_SIGMOID,
+    ASC_ACTIVATION_TANH,
+    ASC_ACTIVATION_CLIP, /* to [low, high] */
+    ASC_ACTIVATION_COUNT,
+    ASC_ACTIVATION_GATED = 12 /* of matmul: columns of B lie in groups of a gate's and of what it lets through */
+} asc_activation;
+
+/* What float32 results are rounded to; the int of an activation is asc_activation + ASC_ROUNDING * asc_round. */
+typedef enum asc_round { ASC_ROUND_NONE, ASC_ROUND_FLOAT16, ASC_ROUND_BFLOAT16, ASC_ROUND_COUNT } asc_round;
+#define ASC_ROUNDING 16
+
+typedef struct asc_matmul_params {
+    int64_t trans_a, trans_b; /* swap the last two axes */
+    int64_t activation;
+    int64_t block; /* rows of int8 weights that share scales; absent beside other weights */
+} asc_matmul_params;
+
+typedef struct asc_matmul_floats {
+    double alpha, beta;
+    double low, high; /* the bounds of ASC_ACTIVATION_CLIP */
+    double epsilon;   /* of the norm of A's rows; absent without one */
+} asc_matmul_floats;
+
+typedef enum asc_matmul_operand {
+    ASC_MATMUL_A,
+    ASC_MATMUL_B,
+    ASC_MATMUL_C,
+    ASC_MATMUL_R,
+    ASC_MATMUL_SCALE, /* of int8 weights, or of the norm of A's rows */
+    ASC_MATMUL_ZERO
+} asc_matmul_operand;
+
+#define ASC_PANEL 32          /* columns of a packed panel, on every ISA */
+#define ASC_GATED_GROUP 4     /* columns of a gate that lie side by side, then as many of what it lets through */
+#define ASC_NARROW_COLUMNS 31 /* up to so many columns, many rows have a kernel that normalises nothing */
+#define ASC_K_BLOCK 1152      /* lines of panels that are multiplied at once by many rows */
+
+/* ---- convolutions ------------------------------------------------------------------------------ */
+
+/* One for each spatial axis. Positions outside X read as zero, so the padding after X follows from Y's dims. */
+typedef struct asc_conv_axis {
+    int64_t kernel, stride, dilation, pad; /* pad: before the first element */
+} asc_conv_axis;
+
+/* conv: channels first. */
+typedef struct asc_conv_params {
+    int64_t group;
+    int64_t activation; /* asc_activation, with what it rounds to */
+    int64_t transposed;
+    asc_conv_axis axes[];
+} asc_conv_params;
+
+/* conv_last, conv_transposed_last, conv_winograd: channels last. */
+typedef struct asc_conv_last_params {
+    int64_t group;
+    int64_t activation;
+    int64_t channels_first; /* of X */
+    asc_conv_axis axes[];
+} asc_conv_last_params;
+
+typedef struct asc_conv_floats {
+    double low, high; /* the bounds of ASC_ACTIVATION_CLIP */
+} asc_conv_floats;
+
+/* qconv: of integers. */
+typedef struct asc_qconv_params {
+    int64_t group;
+    int64_t x_last, y_last; /* whether channels come last */
+    asc_conv_axis axes[];
+} asc_qconv_params;
+
+#define ASC_CONV_MOST_TAPS 4096 /* of a kernel with channels last */
+
+/* ---- pooling ------------------------------------------------------------------------------------- */
+
+typedef struct asc_pool_axis {
+    int64_t kernel, stride, dilation, before, after; /* the last two: padding */
+} asc_pool_axis;
+
+/* max_pool, average_pool, max_pool_last, average_pool_last */
+typedef struct asc_pool_params {
+    int64_t mode; /* of max_pool: positions count column by column; of average_pool: taps in the padding count */
+    asc_pool_axis axes[];
+} asc_pool_params;
+
+/* ---- recurrent layers ---------------------------------------------------------------------------- */
+
+typedef enum asc_recurrent {
+    ASC_RECURRENT_RNN,
+    ASC_RECURRENT_GRU,
+    ASC_RECURRENT_LSTM,
+    ASC_RECURRENT_COUNT
+} asc_recurrent;
+
+/* ONNX's names of activations, in small letters. */
+typedef enum asc_cell {
+    ASC_CELL_SIGMOID,
+    ASC_CELL_TANH,
+    ASC_CELL_RELU,
+    ASC_CELL_AFFINE,          /* alpha x + beta */
+    ASC_CELL_LEAKYRELU,       /* x, or alpha x below 0 */
+    ASC_CELL_THRESHOLDEDRELU, /* x above alpha, else 0 */
+    ASC_CELL_SCALEDTANH,      /* alpha tanh(beta x) */
+    ASC_CELL_HARDSIGMOID,     /* alpha x + beta within [0, 1] */
+    ASC_CELL_ELU,             /* x, or alpha (e^x - 1) below 0 */
+    ASC_CELL_SOFTSIGN,        /* x / (1 + |x|) */
+    ASC_CELL_SOFTPLUS,        /* log(1 + e^x) */
+    ASC_CELL_COUNT
+} asc_cell;
+
+typedef struct asc_recurrent_direction {
+    int64_t backwards;
+    int64_t f, g, h; /* asc_cell */
+} asc_recurrent_direction;
+
+typedef struct asc_recurrent_params {
+    int64_t kind;        /* asc_recurrent */
+    int64_t reset_after; /* GRU: the reset gate multiplies the product, not the state */
+    int64_t coupled;     /* LSTM: the forget gate is 1 - the input gate */
+    asc_recurrent_direction directions[];
+} asc_recurrent_params;
+
+typedef struct asc_recurrent_numbers {
+    double f_alpha, f_beta, g_alpha, g_beta, h_alpha, h_beta;
+} asc_recurrent_numbers;
+
+typedef struct asc_recurrent_floats {
+    double clip; /* of what goes into activations; infinite: none */
+    asc_recurrent_numbers directions[];
+} asc_recurrent_floats;
+
+/* ---- reductions ---------------------------------------------------------------------------------- */
+
+typedef enum asc_reduce {
+    ASC_REDUCE_SUM,
+    ASC_REDUCE_MEAN,
+    ASC_REDUCE_MAX,
+    ASC_REDUCE_MIN,
+    ASC_REDUCE_PROD,
+    ASC_REDUCE_L1,
+    ASC_REDUCE_L2,
+    ASC_REDUCE_SUMSQUARE,
+    ASC_REDUCE_LOGSUM,
+    ASC_REDUCE_COUNT
+} asc_reduce;
+
+typedef struct asc_reduce_params {
+    int64_t op;     /* asc_reduce */
+    int64_t axes[]; /* ascending */
+} asc_reduce_params;
+
+/* With axes as an operand. */
+typedef struct asc_reduce_given_params {
+    int64_t op;
+    int64_t noop; /* no axes are none, not all */
+} asc_reduce_given_params;
+
+/* ---- normalisations ------------------------------------------------------------------------------ */
+
+typedef enum asc_norm_epilogue {
+    ASC_NORM_EPILOGUE_NONE,
+    ASC_NORM_EPILOGUE_GELU,
+    ASC_NORM_EPILOGUE_GELU_TANH,
+    ASC_NORM_EPILOGUE_COUNT
+} asc_norm_epilogue;
+
+typedef struct asc_layer_norm_params {
+    int64_t axis;     /* the first of those that are normalised */
+    int64_t epilogue; /* asc_norm_epilogue */
+} asc_layer_norm_params;
+
+typedef struct asc_rms_norm_params {
+    int64_t axis;
+} asc_rms_norm_params;
+
+/* ---- attention ----------------------------------------------------------------------------------- */
+
+typedef enum asc_attention_nan {
+    ASC_ATTENTION_NAN_KEEP,
+    ASC_ATTENTION_NAN_TO_ZERO,    /* a row whose scores have no finite sum of weights is 0 */
+    ASC_ATTENTION_NAN_MASKED_ZERO /* only where each weight is 0, as under a mask of -Inf */
+} asc_attention_nan;
+
+/* attention, attention_append */
+typedef struct asc_attention_params {
+    int64_t heads_last;
+    int64_t nan_to_zero; /* asc_attention_nan */
+    int64_t causal;      /* query i sees the keys up to i + offset */
+    int64_t offset;      /* not negative; without causal, 0 */
+    int64_t narrow;      /* operands are rounded to bfloat16 where they are multiplied */
+} asc_attention_params;
+
+typedef struct asc_attention_floats {
+    double scale;
+} asc_attention_floats;
+
+typedef enum asc_rope { ASC_ROPE_HALVES, ASC_ROPE_INTERLEAVED, ASC_ROPE_REGROUPED } asc_rope;
+
+typedef struct asc_rope_params {
+    int64_t sequence_axis; /* 1 or 2 */
+    int64_t rotary;        /* so many of the first are rotated */
+    int64_t interleaved;   /* asc_rope */
+} asc_rope_params;
+
+/* ---- images -------------------------------------------------------------------------------------- */
+
+typedef enum asc_resize { ASC_RESIZE_NEAREST, ASC_RESIZE_LINEAR, ASC_RESIZE_CUBIC } asc_resize;
+
+typedef enum asc_coordinate {
+    ASC_COORDINATE_HALF_PIXEL,
+    ASC_COORDINATE_HALF_PIXEL_SYMMETRIC,
+    ASC_COORDINATE_PYTORCH_HALF_PIXEL,
+    ASC_COORDINATE_ALIGN_CORNERS,
+    ASC_COORDINATE_ASYMMETRIC,
+    ASC_COORDINATE_TF_HALF_PIXEL_FOR_NN,
+    ASC_COORDINATE_TF_CROP_AND_RESIZE,
+    ASC_COORDINATE_COUNT
+} asc_coordinate;
+
+typedef enum asc_nearest {
+    ASC_NEAREST_ROUND_PREFER_FLOOR,
+    ASC_NEAREST_ROUND_PREFER_CEIL,
+    ASC_NEAREST_FLOOR,
+    ASC_NEAREST_CEIL,
+    ASC_NEAREST_SIMPLE, /* of opset 10: forward where the axis shrinks */
+    ASC_NEAREST_COUNT
+} asc_nearest;
+
+/* resize, resize_nearest: of one axis */
+typedef struct asc_resize_params {
+    int64_t axis;
+    int64_t mode;       /* asc_resize */
+    int64_t coordinate; /* asc_coordinate */
+    int64_t rounding;   /* asc_nearest */
+    int64_t antialias, exclude_outside;
+    int64_t index; /* of the axis among scales and regions that are operands */
+} asc_resize_params;
+
+typedef struct asc_resize_floats {
+    double scale;      /* 0: the quotient of the lengths */
+    double start, end; /* the region of ASC_COORDINATE_TF_CROP_AND_RESIZE, in lengths */
+    double cubic;      /* the coefficient */
+    double extrapolation;
+} asc_resize_floats;
+
+typedef enum asc_grid { ASC_GRID_LINEAR, ASC_GRID_NEAREST, ASC_GRID_CUBIC } asc_grid;
+typedef enum asc_grid_padding {
+    ASC_GRID_PADDING_ZEROS,
+    ASC_GRID_PADDING_BORDER,
+    ASC_GRID_PADDING_REFLECTION
+} asc_grid_padding;
+
+typedef struct asc_grid_sample_params {
+    int64_t mode;    /* asc_grid */
+    int64_t padding; /* asc_grid_padding */
+    int64_t align_corners;
+} asc_grid_sample_params;
+
+typedef enum asc_roi { ASC_ROI_AVG, ASC_ROI_MAX } asc_roi;
+
+typedef struct asc_roi_align_params {
+    int64_t mode;    /* asc_roi */
+    int64_t samples; /* along a cell; 0: as many as it covers */
+    int64_t half_pixel;
+} asc_roi_align_params;
+
+typedef struct asc_roi_align_floats {
+    double scale; /* of the regions */
+} asc_roi_align_floats;
+
+/* ---- movement ------------------------------------------------------------------------------------ */
+
+typedef enum asc_pad {
+    ASC_PAD_CONSTANT,
+    ASC_PAD_REFLECT, /* without the edge */
+    ASC_PAD_EDGE,
+    ASC_PAD_WRAP,
+    ASC_PAD_COUNT
+} asc_pad;
+
+typedef struct asc_pad_params {
+    int64_t mode;   /* asc_pad */
+    int64_t pads[]; /* begins of all axes, then ends; negative ones crop. None when they are an operand */
+} asc_pad_params;
+
+typedef enum asc_scatter {
+    ASC_SCATTER_NONE,
+    ASC_SCATTER_ADD,
+    ASC_SCATTER_MUL,
+    ASC_SCATTER_MIN,
+    ASC_SCATTER_MAX
+} asc_scatter;
+
+typedef struct asc_scatter_elements_params {
+    int64_t axis;
+    int64_t reduction; /* asc_scatter */
+} asc_scatter_elements_params;
+
+typedef struct asc_scatter_nd_params {
+    int64_t reduction;
+} asc_scatter_nd_params;
+
+/* cffi:end */
+
+#endif
