@@ -51,7 +51,7 @@ def run(
     state = (directions, x.shape[1], hidden)
     outs = [(np.float32, (x.shape[0], *state)), (np.float32, state), (np.float32, state)]
     activations = [1, 0, 0] if kind == "RNN" else [0, 1, 1]
-    ints = [KINDS.index(kind), reset_after, 0]
+    ints = [KINDS[kind], reset_after, 0]
     for d in range(directions):
         ints += [d, *activations]
     floats = [np.inf] + [0.0] * 6 * directions

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from ascend_ep.compiler.kernel_params import REDUCE
 from ascend_ep.compiler.lower.arguments import needed
 from ascend_ep.compiler.lower.elementwise import Program, emit_program
 from ascend_ep.compiler.lower.matmul import emit_matmul, require_float
@@ -136,7 +137,7 @@ def _summed(b: PlanBuilder, term: Term, kept: frozenset[str]) -> Term:
         return term
     letters = tuple(s for s in term.letters if s in kept)
     out = b.temp(term.ref.dtype, [term.dim(s) for s in letters])
-    b.emit("reduce", [term.ref], [out], [OPS["ReduceSum"], *axes])
+    b.emit("reduce", [term.ref], [out], REDUCE.pack(axes, op=OPS["ReduceSum"]))
     return Term(letters, out)
 
 

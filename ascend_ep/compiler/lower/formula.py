@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ascend_ep.compiler.kernel_params import REDUCE
 from ascend_ep.compiler.lower.elementwise import COMPUTABLE, Program, emit_program, input_value, power
 from ascend_ep.compiler.lower.formula_facts import FormulaFacts
 from ascend_ep.compiler.lower.formula_moves import emit_move
@@ -51,7 +52,7 @@ from ascend_ep.opdef.moves import Move, single_axis
 from ascend_ep.opdef.reductions import expanded
 from ascend_ep.opdef.specialize import specialize
 
-#: The numbers of native/kernels/reduction/reduce.c.
+#: The kernel's number of each reduction.
 REDUCTIONS = {name.removeprefix("Reduce").lower(): number for name, number in REDUCE_OPS.items()}
 
 #: Nodes that read a whole tensor: what is below them is a program of its own.
@@ -237,7 +238,9 @@ class _Formula(FormulaFacts):
         if node.op not in REDUCTIONS:
             return None
         made = self.builder.temp(self.dtype, self.dims(node))
-        self.builder.emit("reduce", [self.memory(node.arg)], [made], [REDUCTIONS[node.op], *axes])
+        self.builder.emit(
+            "reduce", [self.memory(node.arg)], [made], REDUCE.pack(axes, op=REDUCTIONS[node.op])
+        )
         return made
 
     def summed(self, node: SumTo) -> Ref | None:
@@ -255,7 +258,9 @@ class _Formula(FormulaFacts):
         if not folded:
             return None
         total = self.builder.temp(self.dtype, reduced_shape(dims, folded, True))
-        self.builder.emit("reduce", [self.memory(node.arg)], [total], [REDUCTIONS["sum"], *folded])
+        self.builder.emit(
+            "reduce", [self.memory(node.arg)], [total], REDUCE.pack(folded, op=REDUCTIONS["sum"])
+        )
         self.stored[key] = self.builder.view(total, total.dims[extra:])
         return self.stored[key]
 

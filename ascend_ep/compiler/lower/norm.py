@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ascend_ep.compiler.kernel_params import LAYER_NORM, REDUCE, RMS_NORM
 from ascend_ep.compiler.lower.arguments import axis_of, needed, operand
 from ascend_ep.compiler.lower.elementwise import Program, emit_program
 from ascend_ep.compiler.lower.reduction import OPS as REDUCE_OPS
@@ -9,8 +10,10 @@ from ascend_ep.compiler.lower.views import broadcast
 from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
 from ascend_ep.compiler.tile_program import ProgramError
 from ascend_ep.opdef.dtypes import FLOAT32, FLOAT64
+from ascend_ep.runtime._rt import lib
 
-EPILOGUES = {"none": 1, "tanh": 2}  # `approximate` of a GELU, to the numbers of kernels/reduction/norm.c
+#: `approximate` of a GELU.
+EPILOGUES = {"none": lib.ASC_NORM_EPILOGUE_GELU, "tanh": lib.ASC_NORM_EPILOGUE_GELU_TANH}
 
 
 def _row_operand(b: PlanBuilder, source: Operand, given: Operand | None, axis: int) -> Ref | None:
@@ -41,7 +44,8 @@ def lower_layer_norm(node: NodeView, b: PlanBuilder) -> None:
     if deviation is not None:
         outs += [] if mean is not None else [b.temp(deviation.dtype, deviation.dims)]
         outs.append(b.out(deviation))
-    b.emit("layer_norm", _row_operands(node, b, axis, 2), outs, [axis, 0], [_epsilon(node)])
+    ints = LAYER_NORM.pack(axis=axis, epilogue=lib.ASC_NORM_EPILOGUE_NONE)
+    b.emit("layer_norm", _row_operands(node, b, axis, 2), outs, ints, [_epsilon(node)])
 
 
 @lowers("layer_norm_gelu")
@@ -52,7 +56,8 @@ def lower_layer_norm_gelu(node: NodeView, b: PlanBuilder) -> None:
     if epilogue is None:
         raise Unsupported(f"its attribute approximate={node.attr('approximate')!r} is neither none nor tanh")
     outs = [b.out(needed(node.outputs, 0))]
-    b.emit("layer_norm", _row_operands(node, b, axis, 2), outs, [axis, epilogue], [_epsilon(node)])
+    ints = LAYER_NORM.pack(axis=axis, epilogue=epilogue)
+    b.emit("layer_norm", _row_operands(node, b, axis, 2), outs, ints, [_epsilon(node)])
 
 
 @lowers("rms_norm")
@@ -62,7 +67,7 @@ def lower_rms_norm(node: NodeView, b: PlanBuilder) -> None:
         raise Unsupported("its second output has no native kernel")
     axis = axis_of(node, needed(node.inputs, 0).rank, -1)
     outs = [b.out(needed(node.outputs, 0))]
-    b.emit("rms_norm", _row_operands(node, b, axis, 1), outs, [axis], [_epsilon(node)])
+    b.emit("rms_norm", _row_operands(node, b, axis, 1), outs, RMS_NORM.pack(axis=axis), [_epsilon(node)])
 
 
 @lowers("group_norm")
@@ -118,12 +123,12 @@ def _batch_statistics(node: NodeView, b: PlanBuilder, ins: list[Ref]) -> list[Re
         raise Unsupported("its statistics are in another type than the batch")
     axes = [0, *range(2, x.rank)]
     mean, variance = b.temp(x.dtype, running[0].dims), b.temp(x.dtype, running[1].dims)
-    b.emit("reduce", [x], [mean], [REDUCE_OPS["ReduceMean"], *axes])
+    b.emit("reduce", [x], [mean], REDUCE.pack(axes, op=REDUCE_OPS["ReduceMean"]))
     program, squares = Program(), b.temp(x.dtype, x.dims)
     centred = program.input(x, x.dtype) - program.input(_per_channel(b, x, mean), x.dtype)
     program.output(centred * centred, x.dtype)
     emit_program(b, program, [squares])
-    b.emit("reduce", [squares], [variance], [REDUCE_OPS["ReduceMean"], *axes])
+    b.emit("reduce", [squares], [variance], REDUCE.pack(axes, op=REDUCE_OPS["ReduceMean"]))
     momentum = float(node.attr("momentum", 0.9))
     for i, (old, new) in enumerate(zip(running, (mean, variance), strict=True)):
         if (blend := operand(node.outputs, 1 + i)) is not None:
@@ -157,7 +162,8 @@ def lower_lp_norm(node: NodeView, b: PlanBuilder) -> None:
     x, axis, target = b.ref(source), axis_of(node, source.rank, -1), b.out(needed(node.outputs, 0))
     if x.dtype == FLOAT64:
         length = b.temp(FLOAT64, [1 if i == axis else d for i, d in enumerate(x.dims)])
-        b.emit("reduce", [x], [length], [REDUCE_OPS["ReduceL1" if order == 1 else "ReduceL2"], axis])
+        op = REDUCE_OPS["ReduceL1" if order == 1 else "ReduceL2"]
+        b.emit("reduce", [x], [length], REDUCE.pack([axis], op=op))
         program = Program()
         value, divisor = program.input(x, FLOAT64), program.input(length, FLOAT64)
         program.output(program.select(program.call("eq", divisor, 0.0), 0.0, value / divisor), FLOAT64)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep.compiler.kernel_params import RECURRENT, RECURRENT_DIRECTION, RECURRENT_FLOATS, choices
 from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lower.elementwise import emit_program
 from ascend_ep.compiler.lower.matmul import emit_matmul, require_float, right_operand
@@ -21,14 +22,13 @@ from ascend_ep.compiler.tile_program import TileProgram
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.dims import static
 
-KINDS = ("RNN", "GRU", "LSTM")
+KINDS = {name.upper(): number for name, number in choices("asc_recurrent").items()}
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 DIRECTIONS = {"forward": (0,), "reverse": (1,), "bidirectional": (0, 1)}
 DEFAULTS = {"RNN": ("Tanh",), "GRU": ("Sigmoid", "Tanh"), "LSTM": ("Sigmoid", "Tanh", "Tanh")}
-FUNCTIONS = 3  #: ONNX's f, g and h: CELL_FUNCTIONS
+FUNCTIONS = 3  #: ONNX's f, g and h
 
-#: Activations in the order of their codes (kernels/recurrent/recurrent.h), with alpha and beta where they
-#: have them and are given none.
+#: Activations, with alpha and beta where they have them and are given none.
 ACTIVATIONS: dict[str, tuple[float, ...]] = {
     "Sigmoid": (),
     "Tanh": (),
@@ -119,11 +119,18 @@ def emit_layer(layer: Layer, b: PlanBuilder, ins: list[Ref | None], steps: Dim, 
         plain = target is not None and not batch_first
         made.append(b.out(target) if plain and target is not None else b.temp(dtypes.FLOAT32, dims))
     codes, numbers = _activations(layer)
-    ints = [KINDS.index(layer.kind), int(layer.reset_after), int(bool(node.attr("input_forget", 0)))]
-    for backwards, code in zip(layer.order, codes, strict=True):
-        ints += [backwards, *code]
+    directions_ints = [
+        RECURRENT_DIRECTION.pack(backwards=backwards, f=f, g=g, h=h)
+        for backwards, (f, g, h) in zip(layer.order, codes, strict=True)
+    ]
+    ints = RECURRENT.pack(
+        *directions_ints,
+        kind=KINDS[layer.kind],
+        reset_after=int(layer.reset_after),
+        coupled=int(bool(node.attr("input_forget", 0))),
+    )
     clip = float(node.attr("clip", 0.0)) or float("inf")
-    b.emit("recurrent", ins, made, ints, [clip, *numbers])
+    b.emit("recurrent", ins, made, ints, RECURRENT_FLOATS.pack(numbers, clip=clip))
     for i, ref in enumerate(made if batch_first else ()):
         target = operand(node.outputs, i)
         if target is not None:
@@ -243,7 +250,8 @@ def _activations(layer: Layer) -> tuple[list[list[int]], list[float]]:
         names = names[: len(default) * len(layer.order)]
     if len(names) != len(default) * len(layer.order):
         raise Unsupported(f"{len(names)} activations where {len(default)} a direction are needed")
-    known = {name.lower(): (code, name) for code, name in enumerate(ACTIVATIONS)}
+    cells = choices("asc_cell")
+    known = {name.lower(): (cells[name.lower()], name) for name in ACTIVATIONS}
     alphas, betas = (list(node.attr(f"activation_{kind}") or ()) for kind in ("alpha", "beta"))
     codes: list[list[int]] = []
     numbers: list[float] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ascend_ep.compiler.kernel_params import REDUCE, REDUCE_GIVEN, choices
 from ascend_ep.compiler.lower.arguments import (
     axis_of,
     is_run_time,
@@ -27,17 +28,20 @@ from ascend_ep.opdef.dtypes import (
     UINT32,
 )
 
-#: The numbers of native/kernels/reduction/reduce.c.
+#: The kernel's number of each operator.
 OPS = {
-    "ReduceSum": 0,
-    "ReduceMean": 1,
-    "ReduceMax": 2,
-    "ReduceMin": 3,
-    "ReduceProd": 4,
-    "ReduceL1": 5,
-    "ReduceL2": 6,
-    "ReduceSumSquare": 7,
-    "ReduceLogSum": 8,
+    operator: choices("asc_reduce")[operator.removeprefix("Reduce").lower()]
+    for operator in (
+        "ReduceSum",
+        "ReduceMean",
+        "ReduceMax",
+        "ReduceMin",
+        "ReduceProd",
+        "ReduceL1",
+        "ReduceL2",
+        "ReduceSumSquare",
+        "ReduceLogSum",
+    )
 }
 
 
@@ -89,9 +93,11 @@ def _emit(node: NodeView, b: PlanBuilder, x: Ref, out: Ref) -> None:
     given = operand(node.inputs, 1)
     if is_run_time(given):
         noop = int(bool(node.attr("noop_with_empty_axes", 0)))
-        b.emit("reduce", [x, run_time_ints(b, given)], [out], [OPS[node.op_type], noop])
+        b.emit(
+            "reduce", [x, run_time_ints(b, given)], [out], REDUCE_GIVEN.pack(op=OPS[node.op_type], noop=noop)
+        )
     else:
-        b.emit("reduce", [x], [out], [OPS[node.op_type], *reduced_axes(node)])
+        b.emit("reduce", [x], [out], REDUCE.pack(reduced_axes(node), op=OPS[node.op_type]))
 
 
 @lowers("logsumexp")

@@ -14,11 +14,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ascend_ep.compiler.fusion_candidates import candidate
+from ascend_ep.compiler.kernel_params import LAYER_NORM
 from ascend_ep.compiler.lower.matmul import Activation
 from ascend_ep.compiler.plan import TEMP, Insn, NativePartition, Ref
 from ascend_ep.element_types import FLOAT32
 from ascend_ep.graph.fusion.ledger import Ledger
 from ascend_ep.opdef.fusion_rules import rule_of
+from ascend_ep.runtime._rt import lib
 
 from .epilogue_match import match
 from .program_expression import Apply, Leaf, read_program
@@ -26,7 +28,10 @@ from .program_expression import Apply, Leaf, read_program
 #: Epilogues of layer_norm: its second int.
 RESIDUAL = rule_of("NormResidual")
 GELU = rule_of("NormGelu")
-EPILOGUES = {Activation.GELU: 1, Activation.GELU_TANH: 2}
+EPILOGUES = {
+    Activation.GELU: lib.ASC_NORM_EPILOGUE_GELU,
+    Activation.GELU_TANH: lib.ASC_NORM_EPILOGUE_GELU_TANH,
+}
 
 
 def fuse_norms(part: NativePartition, ledger: Ledger | None = None) -> int:
@@ -88,8 +93,9 @@ def _addends(insn: Insn) -> tuple[Ref, Ref] | None:
 def _take_gelu(part: NativePartition, norm: Insn, ledger: Ledger) -> None:
     out = norm.outs[0]
     readers = _readers(out, part.insns)
-    axis, epilogue = norm.ints
-    if epilogue != 0 or len(norm.outs) > 1 or not readers:
+    if LAYER_NORM.get(norm.ints, "epilogue") != lib.ASC_NORM_EPILOGUE_NONE:
+        return
+    if len(norm.outs) > 1 or not readers:
         return
     gelu = readers[0]
     if gelu.kernel != "elementwise" or gelu.native is not None or len(gelu.outs) != 1:
@@ -108,7 +114,7 @@ def _take_gelu(part: NativePartition, norm: Insn, ledger: Ledger) -> None:
         return
     if not ledger.weigh(GELU, pair):
         return
-    ints = (axis, EPILOGUES[found.activation])
+    ints = LAYER_NORM.put(norm.ints, epilogue=EPILOGUES[found.activation])
     part.insns[part.insns.index(norm)] = replace(norm, outs=gelu.outs, ints=ints)
     part.insns.remove(gelu)
     part.values.remove(out)

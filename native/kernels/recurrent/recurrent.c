@@ -7,8 +7,7 @@
  *       of R of LSTM in int8, [D, H, N] in ASC_LAYOUT_QUADS32: bias [D, N], of both products; the sums of its columns
  *       int32 [D, N], their scales float32 [D, N], and zero points int8 [D, N], absent when all are 0
  * out:  Y [S, D, B, H], zero from a row's length on;  h [D, B, H];  of LSTM c [D, B, H]
- * ints: kind, reset after, coupled, then per direction: backwards, and the codes of activations f, g, h
- * floats: clip, then per direction: alpha and beta of f, g and h
+ * ints: asc_recurrent_params;  floats: asc_recurrent_floats
  *
  * A chunk is some rows of one direction, which take all steps; or with a single row and large weights, some
  * columns of one step's product.
@@ -124,11 +123,11 @@ static int runs(const layer *l, int64_t row, int64_t t) {
 static void take_step(const layer *l, int64_t d, int64_t t, int64_t row, int64_t rows, room m, int32_t worker) {
     const asc_call *call = l->call;
     const cell *k = &l->cells[d];
-    int64_t n = l->hidden, width = l->directions * l->gates, gru = k->kind == RECURRENT_GRU;
+    int64_t n = l->hidden, width = l->directions * l->gates, gru = k->kind == ASC_RECURRENT_GRU;
     const float *x = (const float *)call->in[X].data + (t * l->batch + row) * width + d * l->gates;
     float *y = (float *)call->out[0].data + ((t * l->directions + d) * l->batch + row) * n;
     float *h = (float *)call->out[1].data + (d * l->batch + row) * n;
-    float *c = k->kind == RECURRENT_LSTM ? (float *)call->out[2].data + (d * l->batch + row) * n : NULL;
+    float *c = k->kind == ASC_RECURRENT_LSTM ? (float *)call->out[2].data + (d * l->batch + row) * n : NULL;
     if (l->quantised)
         ASC_FN(recurrent_bytes_multiply)(l, d, h, rows, x, width, m.sums, m.product);
     else

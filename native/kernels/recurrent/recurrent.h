@@ -2,25 +2,8 @@
 #ifndef ASC_KERNELS_RECURRENT_H
 #define ASC_KERNELS_RECURRENT_H
 
+#include "asc_plan.h"
 #include "isa.h"
-
-enum { RECURRENT_RNN, RECURRENT_GRU, RECURRENT_LSTM, RECURRENT_KINDS };
-
-/* Activation codes: compiler/lower/recurrent.py names them. */
-enum {
-    CELL_SIGMOID,
-    CELL_TANH,
-    CELL_RELU,
-    CELL_AFFINE,           /* alpha x + beta */
-    CELL_LEAKY_RELU,       /* x, or alpha x below 0 */
-    CELL_THRESHOLDED_RELU, /* x above alpha, else 0 */
-    CELL_SCALED_TANH,      /* alpha tanh(beta x) */
-    CELL_HARD_SIGMOID,     /* alpha x + beta within [0, 1] */
-    CELL_ELU,              /* x, or alpha (e^x - 1) below 0 */
-    CELL_SOFTSIGN,         /* x / (1 + |x|) */
-    CELL_SOFTPLUS,         /* log(1 + e^x) */
-    CELL_ACTIVATIONS
-};
 
 enum { X, R, RC, BIAS, LENGTHS, H0, C0, PEEPHOLE, R_SUMS, R_SCALE, R_ZERO, INPUTS };
 

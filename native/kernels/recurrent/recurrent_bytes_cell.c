@@ -52,7 +52,7 @@ static inline vf clipped(const cell *k, vf x) {
 }
 
 void ASC_FN(cell_lstm_bytes)(const cell *k, const float *sums, float *h, float *c) {
-    if (k->f[0].code != CELL_SIGMOID || k->f[1].code != CELL_TANH || k->f[2].code != CELL_TANH) {
+    if (k->f[0].code != ASC_CELL_SIGMOID || k->f[1].code != ASC_CELL_TANH || k->f[2].code != ASC_CELL_TANH) {
         ASC_FN(cell_lstm)(k, sums, h, c);
         return;
     }

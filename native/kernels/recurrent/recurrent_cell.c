@@ -16,13 +16,13 @@ static inline void store(float *p, vf v, int64_t left) {
 static vf rare_activation(const cell_activation *f, vf x) {
     vf alpha = vf_set(f->alpha), beta = vf_set(f->beta), zero = vf_set(0);
     switch (f->code) {
-        case CELL_AFFINE: return vf_fma(alpha, x, beta);
-        case CELL_LEAKY_RELU: return vf_select(x < zero, alpha * x, x);
-        case CELL_THRESHOLDED_RELU: return vf_select(x <= alpha, zero, x);
-        case CELL_SCALED_TANH: return alpha * vf_tanh(beta * x);
-        case CELL_HARD_SIGMOID: return vf_max(zero, vf_min(vf_set(1), vf_fma(alpha, x, beta)));
-        case CELL_ELU: return vf_select(x < zero, alpha * vf_expm1(x), x);
-        case CELL_SOFTSIGN: return x / (vf_abs(x) + 1.0f);
+        case ASC_CELL_AFFINE: return vf_fma(alpha, x, beta);
+        case ASC_CELL_LEAKYRELU: return vf_select(x < zero, alpha * x, x);
+        case ASC_CELL_THRESHOLDEDRELU: return vf_select(x <= alpha, zero, x);
+        case ASC_CELL_SCALEDTANH: return alpha * vf_tanh(beta * x);
+        case ASC_CELL_HARDSIGMOID: return vf_max(zero, vf_min(vf_set(1), vf_fma(alpha, x, beta)));
+        case ASC_CELL_ELU: return vf_select(x < zero, alpha * vf_expm1(x), x);
+        case ASC_CELL_SOFTSIGN: return x / (vf_abs(x) + 1.0f);
         default: return vf_softplus(x);
     }
 }
@@ -31,9 +31,9 @@ static vf rare_activation(const cell_activation *f, vf x) {
 static inline vf activate(const cell *k, int which, vf x) {
     const cell_activation *f = &k->f[which];
     x = vf_max(vf_set(-k->clip), vf_min(vf_set(k->clip), x));
-    if (f->code == CELL_SIGMOID) return vf_sigmoid(x);
-    if (f->code == CELL_TANH) return vf_tanh(x);
-    if (f->code == CELL_RELU) return vf_max(vf_set(0), x);
+    if (f->code == ASC_CELL_SIGMOID) return vf_sigmoid(x);
+    if (f->code == ASC_CELL_TANH) return vf_tanh(x);
+    if (f->code == ASC_CELL_RELU) return vf_max(vf_set(0), x);
     return rare_activation(f, x);
 }
 

@@ -1,9 +1,12 @@
 /* Reading the arguments of the recurrent kernel. */
 #include "recurrent.h"
 
-enum { KIND, RESET_AFTER, COUPLED, FIXED_INTS, INTS_PER_DIRECTION = 1 + CELL_FUNCTIONS };
+static const asc_recurrent_params *params_of(const asc_call *call) {
+    return ASC_INTS_AS(asc_recurrent_params, call);
+}
 
-static const int64_t gates_of[RECURRENT_KINDS] = {[RECURRENT_RNN] = 1, [RECURRENT_GRU] = 3, [RECURRENT_LSTM] = 4};
+static const int64_t gates_of[ASC_RECURRENT_COUNT] = {
+    [ASC_RECURRENT_RNN] = 1, [ASC_RECURRENT_GRU] = 3, [ASC_RECURRENT_LSTM] = 4};
 
 static int has_dims(const asc_tensor *t, int rank, const int64_t *dims) {
     if (t->rank != rank) return 0;
@@ -23,25 +26,28 @@ static int is_weight(const asc_call *call, int operand, int64_t directions, int6
 }
 
 static int32_t read_cells(const asc_call *call, layer *l) {
+    const asc_recurrent_params *p = params_of(call);
+    const asc_recurrent_floats *f = ASC_FLOATS_AS(asc_recurrent_floats, call);
     for (int64_t d = 0; d < l->directions; d++) {
-        const int64_t *codes = call->ints + FIXED_INTS + d * INTS_PER_DIRECTION;
-        const double *numbers = call->floats + 1 + d * 2 * CELL_FUNCTIONS;
+        const asc_recurrent_direction *codes = &p->directions[d];
+        const asc_recurrent_numbers *n = &f->directions[d];
         cell *k = &l->cells[d];
-        *k = (cell){.kind = call->ints[KIND], .hidden = l->hidden, .clip = (float)call->floats[0]};
-        k->reset_after = call->ints[RESET_AFTER] != 0;
-        k->coupled = call->ints[COUPLED] != 0;
+        *k = (cell){.kind = p->kind, .hidden = l->hidden, .clip = (float)f->clip};
+        k->reset_after = p->reset_after != 0;
+        k->coupled = p->coupled != 0;
         k->peephole = floats_of(call, PEEPHOLE, d * 3 * l->hidden);
-        l->backwards[d] = codes[0] != 0;
-        for (int i = 0; i < CELL_FUNCTIONS; i++) {
-            ASC_REQUIRE(call, codes[1 + i] >= 0 && codes[1 + i] < CELL_ACTIVATIONS, "recurrent: unknown activation");
-            k->f[i] = (cell_activation){codes[1 + i], (float)numbers[2 * i], (float)numbers[2 * i + 1]};
-        }
+        l->backwards[d] = codes->backwards != 0;
+        k->f[0] = (cell_activation){codes->f, (float)n->f_alpha, (float)n->f_beta};
+        k->f[1] = (cell_activation){codes->g, (float)n->g_alpha, (float)n->g_beta};
+        k->f[2] = (cell_activation){codes->h, (float)n->h_alpha, (float)n->h_beta};
+        for (int i = 0; i < CELL_FUNCTIONS; i++)
+            ASC_REQUIRE(call, k->f[i].code >= 0 && k->f[i].code < ASC_CELL_COUNT, "recurrent: unknown activation");
     }
     return ASC_OK;
 }
 
 static int32_t read_states(const asc_call *call, const layer *l) {
-    int lstm = call->ints[KIND] == RECURRENT_LSTM;
+    int lstm = params_of(call)->kind == ASC_RECURRENT_LSTM;
     int64_t y[4] = {l->steps, l->directions, l->batch, l->hidden}, hole[2] = {l->directions, 3 * l->hidden};
     ASC_REQUIRE(call, call->n_out == 2 + lstm && has_dims(&call->out[0], 4, y), "recurrent: Y is [S, D, B, H]");
     for (int i = 1; i < call->n_out; i++)
@@ -64,7 +70,7 @@ static int32_t read_states(const asc_call *call, const layer *l) {
 /* What belongs to the columns of int8 weights. */
 static int32_t read_bytes(const asc_call *call, layer *l) {
     int64_t dims[2] = {l->directions, l->columns};
-    ASC_REQUIRE(call, call->ints[KIND] == RECURRENT_LSTM, "recurrent: only LSTM has int8 weights");
+    ASC_REQUIRE(call, params_of(call)->kind == ASC_RECURRENT_LSTM, "recurrent: only LSTM has int8 weights");
     ASC_REQUIRE(call, !asc_given(call, BIAS) || has_dims(&call->in[BIAS], 2, dims), "recurrent: a bias is [D, gates]");
     for (int i = R_SUMS; i <= R_ZERO; i++)
         ASC_REQUIRE(call, asc_given(call, i) ? has_dims(&call->in[i], 2, dims) : i == R_ZERO,
@@ -80,18 +86,20 @@ static int32_t read_bytes(const asc_call *call, layer *l) {
 }
 
 int32_t ASC_FN(recurrent_read)(const asc_call *call, layer *l) {
-    ASC_REQUIRE(call, call->n_ints > FIXED_INTS && call->in[X].rank == 3 && call->out[0].rank == 4,
+    ASC_REQUIRE(call,
+                call->n_ints > ASC_MEMBERS(asc_recurrent_params) && call->in[X].rank == 3 && call->out[0].rank == 4,
                 "recurrent takes its kind, X [S, B, gates] and Y [S, D, B, H]");
-    int64_t kind = call->ints[KIND], count;
+    int64_t kind = params_of(call)->kind, count;
     *l = (layer){.call = call, .steps = call->in[X].dims[0], .batch = call->in[X].dims[1]};
     l->directions = call->out[0].dims[1];
     l->hidden = call->out[0].dims[3];
-    ASC_REQUIRE(call, kind >= 0 && kind < RECURRENT_KINDS && (l->directions == 1 || l->directions == 2),
+    ASC_REQUIRE(call, kind >= 0 && kind < ASC_RECURRENT_COUNT && (l->directions == 1 || l->directions == 2),
                 "recurrent: unknown kind, or not one or two directions");
-    ASC_REQUIRE(call,
-                call->n_ints == FIXED_INTS + l->directions * INTS_PER_DIRECTION &&
-                    call->n_floats == 1 + l->directions * 2 * CELL_FUNCTIONS,
-                "recurrent: wrong number of arguments");
+    ASC_REQUIRE(
+        call,
+        call->n_ints == ASC_MEMBERS(asc_recurrent_params) + l->directions * ASC_MEMBERS(asc_recurrent_direction) &&
+            call->n_floats == ASC_MEMBERS(asc_recurrent_floats) + l->directions * ASC_MEMBERS(asc_recurrent_numbers),
+        "recurrent: wrong number of arguments");
     ASC_REQUIRE(call,
                 asc_mul_ok(gates_of[kind], l->hidden, &l->gates) && asc_mul_ok(l->gates, l->directions, &count) &&
                     count == call->in[X].dims[2],
@@ -99,7 +107,7 @@ int32_t ASC_FN(recurrent_read)(const asc_call *call, layer *l) {
     for (int i = 0; i < call->n_in; i++)
         ASC_REQUIRE(call, i == R || i == RC || call->in[i].layout == ASC_LAYOUT_PLAIN,
                     "recurrent: only weights may be in panels");
-    int gru = kind == RECURRENT_GRU;
+    int gru = kind == ASC_RECURRENT_GRU;
     l->quantised = call->in[R].dtype == ASC_INT8;
     int64_t bias[2] = {l->directions, l->hidden};
     l->columns = gru ? 2 * l->hidden : l->gates;

@@ -1,14 +1,15 @@
 /* layer_norm, rms_norm: normalisation of rows of float32, a row being the axes from `axis` on.
  *
  * layer_norm  x, scale?, bias? -> y, mean?, inverse deviation?
- *   ints: [axis, epilogue (0 none, 1 GELU with erf, 2 GELU with tanh)], floats: [epsilon]
+ *   ints: asc_layer_norm_params, floats: [epsilon]
  *   y = epilogue((x - mean) / sqrt(var + epsilon) * scale + bias), var = mean((x - mean)^2)
  * rms_norm    x, scale?, residual? -> y, sum?
- *   ints: [axis], floats: [epsilon]
+ *   ints: asc_rms_norm_params, floats: [epsilon]
  *   y = h / sqrt(mean(h^2) + epsilon) * scale with h = x + residual; sum = h
  *
  * y may be bfloat16: rounded as it is stored.
  * scale and bias hold one element for each of the row; mean, deviation one for each row. */
+#include "asc_plan.h"
 #include "axis_split.h"
 #include "bfloat16.h"
 #include "chunks.h"
@@ -38,11 +39,19 @@ static int64_t room_floats(int64_t n) {
     return asc_ceil_div(n, 16) * 16;
 }
 
+/* The first of the axes that are normalised; both kernels have it there. */
+static int64_t axis_of(const asc_call *call) {
+    return ASC_INTS_AS(asc_rms_norm_params, call)->axis;
+}
+
+static int64_t epilogue_of(const asc_call *call) {
+    return ASC_INTS_AS(asc_layer_norm_params, call)->epilogue;
+}
+
 static int32_t check_rows(asc_call *call, asc_axis_split *split) {
     ASC_REQUIRE(call, call->n_floats == 1, "a normalisation takes one float: epsilon");
-    ASC_REQUIRE(call,
-                call->ints[0] >= 0 && call->ints[0] <= call->in[0].rank &&
-                    asc_split_axes(&call->in[0], call->ints[0], call->in[0].rank - call->ints[0], split),
+    int64_t axis = axis_of(call), rank = call->in[0].rank;
+    ASC_REQUIRE(call, axis >= 0 && axis <= rank && asc_split_axes(&call->in[0], axis, rank - axis, split),
                 "a normalisation's axis is outside the rank");
     ASC_REQUIRE(call, asc_same_dims(&call->in[0], &call->out[0]), "a normalisation's shapes differ");
     const asc_tensor *scale = given(call->in, call->n_in, 1);
@@ -54,8 +63,10 @@ static int32_t check_rows(asc_call *call, asc_axis_split *split) {
 
 int32_t ASC_FN(layer_norm_prepare)(asc_call *call) {
     asc_axis_split split;
-    ASC_REQUIRE(call, call->n_ints == 2, "layer_norm takes two ints: axis and epilogue");
-    ASC_REQUIRE(call, call->ints[1] >= 0 && call->ints[1] <= 2, "layer_norm: no such epilogue");
+    ASC_REQUIRE(call, call->n_ints == ASC_MEMBERS(asc_layer_norm_params),
+                "layer_norm takes two ints: axis and epilogue");
+    ASC_REQUIRE(call, epilogue_of(call) >= 0 && epilogue_of(call) < ASC_NORM_EPILOGUE_COUNT,
+                "layer_norm: no such epilogue");
     int32_t code = check_rows(call, &split);
     if (code != ASC_OK) return code;
     const asc_tensor *bias = given(call->in, call->n_in, 2);
@@ -69,7 +80,7 @@ int32_t ASC_FN(layer_norm_prepare)(asc_call *call) {
 
 int32_t ASC_FN(rms_norm_prepare)(asc_call *call) {
     asc_axis_split split;
-    ASC_REQUIRE(call, call->n_ints == 1, "rms_norm takes one int: the axis");
+    ASC_REQUIRE(call, call->n_ints == ASC_MEMBERS(asc_rms_norm_params), "rms_norm takes one int: the axis");
     int32_t code = check_rows(call, &split);
     if (code != ASC_OK) return code;
     const asc_tensor *residual = given(call->in, call->n_in, 2), *sum = given(call->out, call->n_out, 1);
@@ -144,8 +155,8 @@ static inline __attribute__((always_inline)) void layer_norm_rows(const norm_job
         } else {
             norm_run(&p);
         }
-        if (job->epilogue == 1) apply(vf_gelu_erf, p.finished.y, n);
-        if (job->epilogue == 2) apply(vf_gelu_tanh, p.finished.y, n);
+        if (job->epilogue == ASC_NORM_EPILOGUE_GELU) apply(vf_gelu_erf, p.finished.y, n);
+        if (job->epilogue == ASC_NORM_EPILOGUE_GELU_TANH) apply(vf_gelu_tanh, p.finished.y, n);
         if (job->narrow) store_narrow(job, row);
     }
     if (kind.streams) finish_streams();
@@ -220,7 +231,7 @@ static void rms_norm_chunk(const asc_call *call, int64_t chunk, int32_t worker, 
 
 static int32_t run(const asc_call *call, norm_job *job, asc_chunk_fn fn, int64_t cost) {
     asc_axis_split split;
-    asc_split_axes(&call->in[0], call->ints[0], call->in[0].rank - call->ints[0], &split);
+    asc_split_axes(&call->in[0], axis_of(call), call->in[0].rank - axis_of(call), &split);
     job->rows = split.outer;
     job->n = split.n;
     job->x = call->in[0].data;
@@ -239,7 +250,7 @@ static int32_t run(const asc_call *call, norm_job *job, asc_chunk_fn fn, int64_t
 }
 
 int32_t ASC_FN(layer_norm_run)(const asc_call *call) {
-    norm_job job = {.epilogue = call->ints[1], .bias = data_of(call->in, call->n_in, 2)};
+    norm_job job = {.epilogue = epilogue_of(call), .bias = data_of(call->in, call->n_in, 2)};
     job.mean = data_of(call->out, call->n_out, 1);
     job.deviation = data_of(call->out, call->n_out, 2);
     return run(call, &job, layer_norm_chunk, job.epilogue ? 24 : 8);

@@ -1,9 +1,8 @@
 /* reduce: folds any set of axes of a float32, float64, int32 or int64 tensor.
  *   in, optional axes (int64) -> out
- * ints: [op, axes in ascending order...]; the output keeps the axes with length 1, or drops them. With the
- *   operand axes: [op, noop]; none given then means all, or with noop none, and a shape other than the
+ * ints: asc_reduce_params; the output keeps the axes with length 1, or drops them. With the operand axes:
+ *   asc_reduce_given_params; none given then means all, or with noop none, and a shape other than the
  *   output's is an error of the run.
- * op: 0 sum, 1 mean, 2 max, 3 min, 4 prod, 5 l1, 6 l2, 7 sum of squares, 8 log of sum
  *   l2 and log of sum are for floats only; integers wrap, and their mean is cut off at the point.
  * Nothing to fold gives 0 (prod: 1, max: the lowest value, min: the highest); the mean is NaN, and
  * refused for integers. NaN wins max and min.
@@ -14,27 +13,15 @@
 #include <limits.h>
 #include <math.h>
 
+#include "asc_plan.h"
 #include "chunks.h"
 #include "indexing.h"
 #include "row_sums.h"
 #include "simd.h"
 
-enum {
-    REDUCE_SUM,
-    REDUCE_MEAN,
-    REDUCE_MAX,
-    REDUCE_MIN,
-    REDUCE_PROD,
-    REDUCE_L1,
-    REDUCE_L2,
-    REDUCE_SUM_SQUARE,
-    REDUCE_LOG_SUM,
-    REDUCE_OPS
-};
-
-#define ASC_REDUCE_BLOCK 1024 /* elements of one block */
-#define STRIP 8               /* vectors of neighbouring outputs that are folded together */
-#define SHORT_ROW 32          /* elements of rows that are folded a lane each */
+#define REDUCE_BLOCK 1024 /* elements of one block */
+#define STRIP 8           /* vectors of neighbouring outputs that are folded together */
+#define SHORT_ROW 32      /* elements of rows that are folded a lane each */
 
 /* Axes of one fate, without the innermost of either: lengths and strides, outermost first. */
 typedef struct axis_list {
@@ -69,22 +56,22 @@ static int64_t reduced_offset(const reduce_job *job, int64_t index) {
 /* ---- types ----------------------------------------------------------------------------------- */
 
 static float finish_f32(float total, const reduce_job *job) {
-    if (job->op == REDUCE_MEAN) return total / (float)job->count;
-    if (job->op == REDUCE_L2) return sqrtf(total);
-    if (job->op == REDUCE_LOG_SUM) return logf(total);
+    if (job->op == ASC_REDUCE_MEAN) return total / (float)job->count;
+    if (job->op == ASC_REDUCE_L2) return sqrtf(total);
+    if (job->op == ASC_REDUCE_LOGSUM) return logf(total);
     return total;
 }
 static double finish_f64(double total, const reduce_job *job) {
-    if (job->op == REDUCE_MEAN) return total / (double)job->count;
-    if (job->op == REDUCE_L2) return sqrt(total);
-    if (job->op == REDUCE_LOG_SUM) return log(total);
+    if (job->op == ASC_REDUCE_MEAN) return total / (double)job->count;
+    if (job->op == ASC_REDUCE_L2) return sqrt(total);
+    if (job->op == ASC_REDUCE_LOGSUM) return log(total);
     return total;
 }
 static int32_t finish_i32(int32_t total, const reduce_job *job) {
-    return job->op == REDUCE_MEAN ? (int32_t)(total / job->count) : total;
+    return job->op == ASC_REDUCE_MEAN ? (int32_t)(total / job->count) : total;
 }
 static int64_t finish_i64(int64_t total, const reduce_job *job) {
-    return job->op == REDUCE_MEAN ? total / job->count : total;
+    return job->op == ASC_REDUCE_MEAN ? total / job->count : total;
 }
 
 /* Integers wrap: their sums and products are those of unsigned lanes. */
@@ -156,20 +143,25 @@ static inline vd fold_min_f64(vd a, vd v) {
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
 
+static const asc_reduce_params *params_of(const asc_call *call) {
+    return ASC_INTS_AS(asc_reduce_params, call);
+}
+
 static int32_t read_axes(const asc_call *call, int *reduced) {
     const asc_tensor *x = &call->in[0];
     if (asc_given(call, 1)) {
         int32_t code = asc_read_axes(call, &call->in[1], x->rank, reduced, ASC_OK);
-        int all = asc_numel(&call->in[1]) == 0 && !call->ints[1];
+        int all = asc_numel(&call->in[1]) == 0 && !ASC_INTS_AS(asc_reduce_given_params, call)->noop;
         for (int i = 0; i < x->rank; i++) reduced[i] = all || reduced[i] >= 0;
         return code;
     }
     for (int i = 0; i < x->rank; i++) reduced[i] = 0;
     int64_t previous = -1;
-    for (int i = 1; i < call->n_ints; i++) {
-        ASC_REQUIRE(call, call->ints[i] > previous && call->ints[i] < x->rank,
+    const int64_t *axes = params_of(call)->axes;
+    for (int i = 0; i < call->n_ints - ASC_MEMBERS(asc_reduce_params); i++) {
+        ASC_REQUIRE(call, axes[i] > previous && axes[i] < x->rank,
                     "reduce: the axes are not ascending axes of the input");
-        previous = call->ints[i];
+        previous = axes[i];
         reduced[previous] = 1;
     }
     return ASC_OK;
@@ -199,19 +191,20 @@ static int32_t check_axes(const asc_call *call, const int *reduced) {
     int32_t code = check_output(call, reduced);
     if (code != ASC_OK || floats(call)) return code;
     for (int i = 0; i < call->in[0].rank; i++)
-        ASC_REQUIRE(call, call->ints[0] != REDUCE_MEAN || !reduced[i] || call->in[0].dims[i] > 0,
+        ASC_REQUIRE(call, params_of(call)->op != ASC_REDUCE_MEAN || !reduced[i] || call->in[0].dims[i] > 0,
                     "reduce: the mean of no integers");
     return ASC_OK;
 }
 
 int32_t ASC_FN(reduce_prepare)(asc_call *call) {
     int reduced[ASC_MAX_RANK];
-    ASC_REQUIRE(call, call->n_ints >= 1, "reduce takes its op and axes");
-    int64_t op = call->ints[0];
-    ASC_REQUIRE(call, op >= 0 && op < REDUCE_OPS, "reduce: no such op");
-    ASC_REQUIRE(call, floats(call) || (op != REDUCE_L2 && op != REDUCE_LOG_SUM), "reduce: this op takes floats");
+    ASC_REQUIRE(call, call->n_ints >= ASC_MEMBERS(asc_reduce_params), "reduce takes its op and axes");
+    int64_t op = params_of(call)->op;
+    ASC_REQUIRE(call, op >= 0 && op < ASC_REDUCE_COUNT, "reduce: no such op");
+    ASC_REQUIRE(call, floats(call) || (op != ASC_REDUCE_L2 && op != ASC_REDUCE_LOGSUM), "reduce: this op takes floats");
     if (asc_given(call, 1)) {
-        ASC_REQUIRE(call, call->n_ints == 2, "reduce: with axes as an operand it takes its op and noop");
+        ASC_REQUIRE(call, call->n_ints == ASC_MEMBERS(asc_reduce_given_params),
+                    "reduce: with axes as an operand it takes its op and noop");
         return ASC_OK;
     }
     int32_t code = read_axes(call, reduced);
@@ -266,7 +259,7 @@ static void turn(axis_list *list) {
 
 int32_t ASC_FN(reduce_run)(const asc_call *call) {
     int reduced[ASC_MAX_RANK];
-    reduce_job job = {.op = call->ints[0]};
+    reduce_job job = {.op = params_of(call)->op};
     int32_t code = read_axes(call, reduced);
     if (code == ASC_OK && asc_given(call, 1)) code = check_axes(call, reduced);
     if (code != ASC_OK || asc_numel(&call->out[0]) == 0) return code;

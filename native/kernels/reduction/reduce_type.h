@@ -4,7 +4,7 @@
  *   NAME(x)       the type's own symbol
  *   LOWEST, HIGHEST, ABS(v), ADD(a, v), MUL(a, v), FOLD_MAX(a, v), FOLD_MIN(a, v)
  *
- * A block is the fold of up to ASC_REDUCE_BLOCK elements; blocks are folded into the total in order. A block of a
+ * A block is the fold of up to REDUCE_BLOCK elements; blocks are folded into the total in order. A block of a
  * strided axis is folded from parts of ASC_SUM_PART, as one of a contiguous axis is from its lanes. */
 
 #define VECTOR_FOLD(fold, fill, v_expr, combine)                                                                \
@@ -117,12 +117,15 @@ typedef struct NAME(fold) {
 
 static NAME(fold) NAME(fold_of)(int64_t op) {
     switch (op) {
-        case REDUCE_PROD: return (NAME(fold)){1, NAME(prod_run), NAME(prod_turned), NAME(prod_rows), NAME(prod_join)};
-        case REDUCE_MAX: return (NAME(fold)){LOWEST, NAME(max_run), NAME(max_turned), NAME(max_rows), NAME(max_join)};
-        case REDUCE_MIN: return (NAME(fold)){HIGHEST, NAME(min_run), NAME(min_turned), NAME(min_rows), NAME(min_join)};
-        case REDUCE_L1: return (NAME(fold)){0, NAME(l1_run), NAME(l1_turned), NAME(l1_rows), NAME(sum_join)};
-        case REDUCE_L2:
-        case REDUCE_SUM_SQUARE:
+        case ASC_REDUCE_PROD:
+            return (NAME(fold)){1, NAME(prod_run), NAME(prod_turned), NAME(prod_rows), NAME(prod_join)};
+        case ASC_REDUCE_MAX:
+            return (NAME(fold)){LOWEST, NAME(max_run), NAME(max_turned), NAME(max_rows), NAME(max_join)};
+        case ASC_REDUCE_MIN:
+            return (NAME(fold)){HIGHEST, NAME(min_run), NAME(min_turned), NAME(min_rows), NAME(min_join)};
+        case ASC_REDUCE_L1: return (NAME(fold)){0, NAME(l1_run), NAME(l1_turned), NAME(l1_rows), NAME(sum_join)};
+        case ASC_REDUCE_L2:
+        case ASC_REDUCE_SUMSQUARE:
             return (NAME(fold)){0, NAME(squares_run), NAME(squares_turned), NAME(squares_rows), NAME(sum_join)};
         default: return (NAME(fold)){0, NAME(sum_run), NAME(sum_turned), NAME(sum_rows), NAME(sum_join)};
     }
@@ -155,8 +158,8 @@ static void NAME(reduce_item)(const reduce_job *job, const T *x, T *y, int64_t c
     for (int k = 0; k < STRIP; k++) totals[k] = NAME(set)(fold.fill);
     for (int64_t outer = 0; outer < job->outer_reduced; outer++) {
         const T *from = x + reduced_offset(job, outer);
-        for (int64_t at = 0; at < job->n; at += ASC_REDUCE_BLOCK) {
-            int64_t n = job->n - at < ASC_REDUCE_BLOCK ? job->n - at : ASC_REDUCE_BLOCK;
+        for (int64_t at = 0; at < job->n; at += REDUCE_BLOCK) {
+            int64_t n = job->n - at < REDUCE_BLOCK ? job->n - at : REDUCE_BLOCK;
             if (job->columns == 1) {
                 totals[0] = fold.join(totals[0], fold.run(from + at, n));
                 continue;
