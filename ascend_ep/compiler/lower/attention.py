@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ascend_ep.compiler.kernel_params import ATTENTION, ATTENTION_FLOATS
 from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lower.views import permuted
 from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
@@ -30,5 +31,7 @@ def lower_attention(node: NodeView, b: PlanBuilder) -> None:
     if node.attr("key_transposed", 0):
         key = permuted(b, key, (0, 1, 3, 2))
     rows = None if mask is None else _four_axes(b, mask)
-    ints = [int(node.attr("heads_last", 0)), int(node.attr("nan_to_zero", 0)), 0, 0, 0]
-    b.emit("attention", [b.ref(q), key, b.ref(v), rows], [b.out(y)], ints, [float(node.attr("scale", 1.0))])
+    heads_last, nan_to_zero = int(node.attr("heads_last", 0)), int(node.attr("nan_to_zero", 0))
+    ints = ATTENTION.pack(heads_last=heads_last, nan_to_zero=nan_to_zero, causal=0, offset=0, narrow=0)
+    floats = ATTENTION_FLOATS.pack(scale=float(node.attr("scale", 1.0)))
+    b.emit("attention", [b.ref(q), key, b.ref(v), rows], [b.out(y)], ints, floats)

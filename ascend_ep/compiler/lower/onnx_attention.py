@@ -5,16 +5,17 @@ from __future__ import annotations
 
 import math
 
+from ascend_ep.compiler.kernel_params import ATTENTION, ATTENTION_FLOATS
 from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lower.elementwise import Program, emit_program
 from ascend_ep.compiler.lower.views import permuted
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.dims import floordiv, static
+from ascend_ep.runtime._rt import lib
 
 Q, K, V, MASK, PAST_KEY, PAST_VALUE, NONPAD = range(7)
 Y, PRESENT_KEY, PRESENT_VALUE, SCORES = range(4)
-MASKED_TO_ZERO = 2  #: of the kernel's nan_to_zero
 SEQUENCE = 2
 
 
@@ -31,18 +32,25 @@ def lower_onnx_attention(node: NodeView, b: PlanBuilder) -> None:
     key = _present(node, b, key, PAST_KEY, PRESENT_KEY)
     value = _present(node, b, value, PAST_VALUE, PRESENT_VALUE)
     causal = int(node.attr("is_causal", 0) != 0)
-    ints: list[Dim] = [int(flat), MASKED_TO_ZERO, causal, offset if causal else 0, 0]
+    ints = ATTENTION.pack(
+        heads_last=int(flat),
+        nan_to_zero=lib.ASC_ATTENTION_NAN_MASKED_ZERO,
+        causal=causal,
+        offset=offset if causal else 0,
+        narrow=0,
+    )
+    floats = ATTENTION_FLOATS.pack(scale=_scale(node, query))
     mask = operand(node.inputs, MASK)
     if mask is not None:
         key, value = (_masked_part(b, x, mask) for x in (key, value))
     ins = [query, key, value, None if mask is None else _added(b, mask)]
     y = needed(node.outputs, Y)
     if not flat:
-        b.emit("attention", ins, [b.out(y)], ints, [_scale(node, query)])
+        b.emit("attention", ins, [b.out(y)], ints, floats)
         return
     batch, many, length, _ = query.dims
     apart = b.temp(y.dtype, [batch, length, many, value.dims[3]])
-    b.emit("attention", ins, [apart], ints, [_scale(node, query)])
+    b.emit("attention", ins, [apart], ints, floats)
     b.bind(y, b.view(apart, y.dims))
 
 

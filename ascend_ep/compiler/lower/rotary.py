@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ascend_ep.compiler.kernel_params import ROPE
 from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lower.views import broadcast
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
 from ascend_ep.opdef.dims import product, static
+from ascend_ep.runtime._rt import lib
 
 
 def _table(b: PlanBuilder, given: Operand, x_dims: Sequence[Dim]) -> Ref:
@@ -43,7 +45,7 @@ def _emit(
     dims: Sequence[Dim],
     tables: list[Ref],
     positions: Ref | None,
-    ints: list[Dim],
+    ints: tuple[Dim, ...],
 ) -> None:
     """The call, on x and y seen with `dims`."""
     source, target = needed(node.inputs, 0), needed(node.outputs, 0)
@@ -52,7 +54,7 @@ def _emit(
         x = b.view(x, dims)
     if static(b.strides(x)[-1]) != 1:
         x = b.contiguous(x)
-    kernel = "rope_regrouped" if ints[2] == 2 else "rope"
+    kernel = "rope_regrouped" if ROPE.get(ints, "interleaved") == lib.ASC_ROPE_REGROUPED else "rope"
     ins = [x, *map(b.contiguous, tables), None if positions is None else b.contiguous(positions)]
     if list(target.dims) == list(dims):
         b.emit(kernel, ins, [b.out(target)], ints)
@@ -75,7 +77,7 @@ def lower_rope(node: NodeView, b: PlanBuilder) -> None:
         tables, positions = [_rows(b, t) for t in (cos, sin)], _row_positions(b, given)
     lead = source.dims[:-2]
     dims = [lead[0] if lead else 1, product(lead[1:]), *source.dims[-2:]]
-    ints: list[Dim] = [2, dims[-1], int(node.attr("interleaved", 0))]
+    ints = ROPE.pack(sequence_axis=2, rotary=dims[-1], interleaved=int(node.attr("interleaved", 0)))
     _emit(node, b, dims, tables, positions, ints)
 
 
@@ -99,4 +101,5 @@ def lower_rotary_embedding(node: NodeView, b: PlanBuilder) -> None:
     else:
         tables, positions = [_rows(b, t) for t in (cos, sin)], _row_positions(b, given)
     rotary = int(node.attr("rotary_embedding_dim", 0)) or dims[-1]
-    _emit(node, b, dims, tables, positions, [axis, rotary, int(node.attr("interleaved", 0))])
+    ints = ROPE.pack(sequence_axis=axis, rotary=rotary, interleaved=int(node.attr("interleaved", 0)))
+    _emit(node, b, dims, tables, positions, ints)

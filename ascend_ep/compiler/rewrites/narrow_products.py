@@ -18,6 +18,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep.compiler.kernel_params import ATTENTION
 from ascend_ep.compiler.plan import WEIGHT, NativePartition, Plan, Ref, Weight
 from ascend_ep.element_types import BFLOAT16
 from ascend_ep.opdef.dims import Dim, static
@@ -25,7 +26,6 @@ from ascend_ep.opdef.dims import Dim, static
 from .half_weights import halves, product_weight, replace_weight
 from .narrow_convolutions import narrow_convolutions
 
-NARROW = 4  #: of attention's ints (native/kernels/attention/attention.c)
 #: A product with fewer multiplications, for each of the convolutions', is a head.
 HEAD = 1 / 64
 #: The root mean square of float16's rounding errors, relative to the weights'; bfloat16's is about 2**-10.
@@ -66,7 +66,7 @@ def _narrow(
         if not chosen(insn.name, insn.op_type):
             continue
         if insn.kernel in ("attention", "attention_append"):
-            part.insns[i] = replace(insn, ints=(*insn.ints[:NARROW], 1, *insn.ints[NARROW + 1 :]))
+            part.insns[i] = replace(insn, ints=ATTENTION.put(insn.ints, narrow=1))
             changed += 1
             continue
         right = product_weight(insn)

@@ -3,12 +3,9 @@
  * in:     Q [B, H, M, D], K [B, G, S, D], V [B, G, S, W] with H a multiple of G (each key/value head serves
  *         H / G neighbouring heads), mask (absent, or broadcastable to [B, H, M, S]); any strides.
  * out:    Y [B, H, M, W], or [B, M, H, W] with heads_last; float32 or bfloat16, rounded as it is stored
- * ints:   heads_last, nan_to_zero (1: a row whose scores have no finite sum of weights is 0, not NaN; 2: only
- *         where each weight is 0, as under a mask of -Inf), causal (query i sees the keys up to i + offset), offset
- *         (not negative; without causal, 0), narrow
- *         (scale * Q, K, the weights exp(score - max) and V are rounded to bfloat16 where they are multiplied;
- *         scores, sums and the softmax stay float32. With few queries, all is float32)
- * floats: scale
+ * ints:   asc_attention_params; with narrow, scale * Q, K, the weights exp(score - max) and V are rounded to bfloat16
+ *         where they are multiplied; scores, sums and the softmax stay float32. With few queries, all is float32
+ * floats: asc_attention_floats
  *
  * A key whose mask is ATTENTION_MASKED or less is left out where a whole panel of keys is masked for a
  * whole block of queries, each of which has another key that is not: its weight would be exp(-1e30) = 0.

@@ -6,6 +6,7 @@
 #ifndef ASC_KERNELS_ATTENTION_H
 #define ASC_KERNELS_ATTENTION_H
 
+#include "asc_plan.h"
 #include "matmul/gemm_tile.h"
 
 #define ATTENTION_LANES GEMM_PANEL /* queries of a block */
@@ -17,9 +18,6 @@
 
 /* A key whose mask is at or below this has weight 0 beside one that is not masked: it need not be computed. */
 #define ATTENTION_MASKED (-1e30f)
-
-/* What becomes of a row without weights: NaN, or 0; or 0 only where all keys are masked by -Inf. */
-enum { ATTENTION_KEEP_NAN, ATTENTION_NAN_TO_ZERO, ATTENTION_MASKED_TO_ZERO };
 
 /* Keys, or values, of all positions: past ones, then new ones; `present` [batch, kv_heads, keys, depth or width] is
  * where they are put together. */
@@ -134,8 +132,8 @@ static inline int64_t attention_lines(const attention *p, int64_t products) {
 
 /* What a row of sums is multiplied by; -1: the row is to be filled with zeros. */
 static inline float attention_factor(const attention *p, float total) {
-    if (!p->keys || (p->nan_to_zero == ATTENTION_NAN_TO_ZERO && !(total > 0))) return -1;
-    if (p->nan_to_zero == ATTENTION_MASKED_TO_ZERO && total == 0) return -1;
+    if (!p->keys || (p->nan_to_zero == ASC_ATTENTION_NAN_TO_ZERO && !(total > 0))) return -1;
+    if (p->nan_to_zero == ASC_ATTENTION_NAN_MASKED_ZERO && total == 0) return -1;
     return 1.0f / total;
 }
 

@@ -2,7 +2,9 @@
 #include "attention.h"
 
 enum { Q, K, V, MASK };
-enum { HEADS_LAST, NAN_TO_ZERO, CAUSAL, OFFSET, NARROW };
+static int is_flag(int64_t value) {
+    return value == 0 || value == 1;
+}
 
 int32_t ASC_FN(attention_operand)(const asc_call *call, const asc_tensor *t, int64_t strides[4]) {
     ASC_REQUIRE(call, t->rank == 4 && t->layout == ASC_LAYOUT_PLAIN, "attention: Q, K, V and mask have four axes");
@@ -25,22 +27,25 @@ static int32_t read_mask(const asc_call *call, attention *p) {
 }
 
 static int32_t read_arguments(const asc_call *call, attention *p) {
-    ASC_REQUIRE(call, call->n_ints == 5 && call->n_floats == 1, "attention takes five ints and one float");
-    const int64_t *ints = call->ints;
-    ASC_REQUIRE(call, ints[HEADS_LAST] == 0 || ints[HEADS_LAST] == 1, "attention: heads_last is 0 or 1");
-    ASC_REQUIRE(call, ints[NAN_TO_ZERO] >= 0 && ints[NAN_TO_ZERO] <= 2, "attention: nan_to_zero is 0, 1 or 2");
-    ASC_REQUIRE(call, ints[CAUSAL] == 0 || ints[CAUSAL] == 1, "attention: causal is 0 or 1");
-    ASC_REQUIRE(call, ints[OFFSET] == 0 || (ints[OFFSET] > 0 && ints[CAUSAL]), "attention: the offset is wrong");
-    ASC_REQUIRE(call, ints[NARROW] == 0 || ints[NARROW] == 1, "attention: narrow is 0 or 1");
-    *p = (attention){.scale = (float)call->floats[0], .nan_to_zero = (int)ints[NAN_TO_ZERO]};
-    p->offset = ints[CAUSAL] ? ints[OFFSET] : INT64_MAX;
-    p->narrow = ints[NARROW] != 0;
+    ASC_REQUIRE(
+        call, call->n_ints == ASC_MEMBERS(asc_attention_params) && call->n_floats == ASC_MEMBERS(asc_attention_floats),
+        "attention takes five ints and one float");
+    const asc_attention_params *given = ASC_INTS_AS(asc_attention_params, call);
+    ASC_REQUIRE(call, is_flag(given->heads_last), "attention: heads_last is 0 or 1");
+    ASC_REQUIRE(call, given->nan_to_zero >= 0 && given->nan_to_zero <= ASC_ATTENTION_NAN_MASKED_ZERO,
+                "attention: nan_to_zero is 0, 1 or 2");
+    ASC_REQUIRE(call, is_flag(given->causal), "attention: causal is 0 or 1");
+    ASC_REQUIRE(call, given->offset == 0 || (given->offset > 0 && given->causal), "attention: the offset is wrong");
+    ASC_REQUIRE(call, is_flag(given->narrow), "attention: narrow is 0 or 1");
+    *p = (attention){.nan_to_zero = (int)given->nan_to_zero, .narrow = given->narrow != 0};
+    p->scale = (float)ASC_FLOATS_AS(asc_attention_floats, call)->scale;
+    p->offset = given->causal ? given->offset : INT64_MAX;
     return ASC_OK;
 }
 
 static int32_t read_output(const asc_call *call, attention *p) {
     const asc_tensor *y = &call->out[0];
-    int last = call->ints[HEADS_LAST] != 0;
+    int last = ASC_INTS_AS(asc_attention_params, call)->heads_last != 0;
     ASC_REQUIRE(call,
                 y->rank == 4 && y->layout == ASC_LAYOUT_PLAIN && y->dims[0] == p->batch &&
                     y->dims[last ? 2 : 1] == p->heads && y->dims[last ? 1 : 2] == p->queries && y->dims[3] == p->width,

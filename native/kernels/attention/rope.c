@@ -1,6 +1,6 @@
 /* rope: rotary position embedding of float32.
  *   x [B, P, Q, D], cos and sin [Bc, T, R or R/2], positions? [Bp, S] (int32, int64) -> y like x
- * ints: [sequence axis of x (1 or 2), R (the first R of D are rotated), interleaved: 0, 1 or 2]
+ * ints: asc_rope_params; R is `rotary`, and `interleaved` is 0, 1 or 2:
  *   Bc, Bp are 1 or B; S = length of the sequence axis. Without positions T = S and step s uses row s;
  *   with them it uses row positions[b, s], which must lie in [0, T) and Bc is 1.
  *   x may have strides, but for its last axis; the other inputs are contiguous.
@@ -11,6 +11,7 @@
  * Source: Su et al., RoFormer, 2021. */
 #include <string.h>
 
+#include "asc_plan.h"
 #include "chunks.h"
 #include "indexing.h"
 #include "simd.h"
@@ -35,17 +36,21 @@ static int is_turned(const asc_call *call, const rope_job *job) {
 static int32_t describe(const asc_call *call, rope_job *job) {
     const asc_tensor *x = &call->in[0], *cos = &call->in[1], *sin = &call->in[2];
     const asc_tensor *positions = asc_given(call, 3) ? &call->in[3] : NULL;
-    ASC_REQUIRE(call, call->n_ints == 3, "rope takes three ints: sequence axis, rotary dim, interleaved");
+    const asc_rope_params *given = ASC_INTS_AS(asc_rope_params, call);
+    ASC_REQUIRE(call, call->n_ints == ASC_MEMBERS(asc_rope_params),
+                "rope takes three ints: sequence axis, rotary dim, interleaved");
     ASC_REQUIRE(call, x->rank == 4 && asc_same_dims(x, &call->out[0]), "rope: x and y are not alike, of rank 4");
     ASC_REQUIRE(call, asc_contiguous(x) || x->strides[3] == 1 || x->dims[3] == 1,
                 "rope: the last axis of x has a stride");
     for (int i = 1; i < call->n_in; i++)
         ASC_REQUIRE(call, call->in[i].dtype == ASC_UNDEFINED || asc_contiguous(&call->in[i]),
                     "rope: a table or the positions have strides");
-    ASC_REQUIRE(call, call->ints[0] == 1 || call->ints[0] == 2, "rope: the sequence axis is neither 1 nor 2");
-    int64_t batch = x->dims[0], length = x->dims[call->ints[0]], rotary = call->ints[1];
+    ASC_REQUIRE(call, given->sequence_axis == 1 || given->sequence_axis == 2,
+                "rope: the sequence axis is neither 1 nor 2");
+    int64_t batch = x->dims[0], length = x->dims[given->sequence_axis], rotary = given->rotary;
     ASC_REQUIRE(call, rotary >= 2 && rotary % 2 == 0 && rotary <= x->dims[3], "rope: the rotary dim doesn't fit");
-    ASC_REQUIRE(call, call->ints[2] >= 0 && call->ints[2] <= 2, "rope: interleaved is not 0, 1 or 2");
+    ASC_REQUIRE(call, given->interleaved >= 0 && given->interleaved <= ASC_ROPE_REGROUPED,
+                "rope: interleaved is not 0, 1 or 2");
     ASC_REQUIRE(call, cos->rank == 3 && asc_same_dims(cos, sin), "rope: cos and sin are not alike, of rank 3");
     ASC_REQUIRE(call, cos->dims[2] == rotary || cos->dims[2] == rotary / 2, "rope: the tables have a wrong width");
     ASC_REQUIRE(call, cos->dims[0] == 1 || cos->dims[0] == batch, "rope: the tables have a wrong batch");
@@ -60,8 +65,8 @@ static int32_t describe(const asc_call *call, rope_job *job) {
     job->batch = batch, job->p = x->dims[1], job->q = x->dims[2], job->d = x->dims[3];
     job->rotary = rotary, job->columns = cos->dims[2], job->table = cos->dims[1];
     job->per_batch = cos->dims[0] == 1 ? 0 : cos->dims[1] * cos->dims[2];
-    job->seq_axis = call->ints[0], job->interleaved = call->ints[2];
-    job->heads = job->interleaved == 0 && job->seq_axis == 2 && !is_turned(call, job) ? 2 : 1;
+    job->seq_axis = given->sequence_axis, job->interleaved = given->interleaved;
+    job->heads = job->interleaved == ASC_ROPE_HALVES && job->seq_axis == 2 && !is_turned(call, job) ? 2 : 1;
     job->positions = positions;
     job->position_step = positions && positions->dims[0] != 1 ? length : 0;
     return ASC_OK;
@@ -185,7 +190,7 @@ static void rope_chunk(const asc_call *call, int64_t chunk, int32_t worker, void
         int two = job->heads == 2 && p + 1 < job->p;
         if (two)
             rotate_halves_twice(x, x + strides[1], y, y + job->q * job->d, cos, sin, half, second);
-        else if (job->interleaved == 2)
+        else if (job->interleaved == ASC_ROPE_REGROUPED)
             regroup_pairs(x, y, cos, sin, half, second);
         else if (job->interleaved)
             rotate_pairs(x, y, cos, sin, half, own_columns);
