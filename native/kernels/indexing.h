@@ -42,7 +42,4 @@ static inline int32_t asc_read_axes(const asc_call *call, const asc_tensor *t, i
     return ASC_OK;
 }
 
-/* The reductions of scatter.c, by the number its ints carry. */
-enum { ASC_SCATTER_NONE, ASC_SCATTER_ADD, ASC_SCATTER_MUL, ASC_SCATTER_MIN, ASC_SCATTER_MAX };
-
 #endif

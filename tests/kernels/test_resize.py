@@ -53,7 +53,7 @@ def resized(x: np.ndarray, axis: int, m: int, ints: list[int], **more: Any) -> n
 )
 def test_blending(isa: int, n: int, m: int, mode: int, coordinate: int, antialias: int, exclude: int) -> None:
     weights = matrix(
-        n, m, mode=MODES[mode], coordinate_transformation_mode=COORDINATES[coordinate],
+        n, m, mode=[*MODES][mode], coordinate_transformation_mode=[*COORDINATES][coordinate],
         antialias=antialias, exclude_outside=exclude,
     )  # fmt: skip
     for shape, axis in [((2, n, 37), 1), ((3, 2, n), 2), ((n, 3), 0)]:
@@ -67,7 +67,7 @@ def test_blending(isa: int, n: int, m: int, mode: int, coordinate: int, antialia
 @pytest.mark.parametrize("rounding", range(4))
 @pytest.mark.parametrize(("n", "m"), [(6, 9), (10, 4)])
 def test_nearest_is_exact(dtype: type, rounding: int, n: int, m: int) -> None:
-    weights = matrix(n, m, mode="nearest", nearest_mode=ROUNDINGS[rounding])
+    weights = matrix(n, m, mode="nearest", nearest_mode=[*ROUNDINGS][rounding])
     x = rng.integers(0, 100, (2, n, 5)).astype(dtype)
     for axis, source in ((1, x), (2, np.ascontiguousarray(x.swapaxes(1, 2)))):
         want = np.take(source, weights.argmax(axis=1), axis)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from ascend_ep.compiler.kernel_params import choices
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported
 from ascend_ep.opdef.dims import static
 from ascend_ep.opdef.dtypes import BOOL, INT64
 
-REDUCTIONS = ("none", "add", "mul", "min", "max")  # the numbers of native/kernels/indexing.h
+REDUCTIONS = choices("asc_scatter")
 
 
 def operand(operands: Sequence[Operand | None], index: int) -> Operand | None:
@@ -75,9 +76,9 @@ def wrap_axis(axis: int, rank: int) -> int:
     return axis % rank if rank else 0
 
 
-def enum_of(node: NodeView, name: str, values: Sequence[str], default: str) -> int:
-    """The position of a string attribute among its values."""
+def enum_of(node: NodeView, name: str, values: Sequence[str] | Mapping[str, int], default: str) -> int:
+    """The number of a string attribute: its position among the values, or what they give it."""
     given = node.attr(name, default)
     if given not in values:
         raise Unsupported(f"its attribute {name}={given!r} is none of {', '.join(values)}")
-    return values.index(given)
+    return values[given] if isinstance(values, Mapping) else values.index(given)

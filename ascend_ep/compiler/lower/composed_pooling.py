@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ascend_ep.compiler.kernel_params import POOL, POOL_AXIS, REDUCE
 from ascend_ep.compiler.lower.arguments import needed
 from ascend_ep.compiler.lower.elementwise import Program, emit_program, power
 from ascend_ep.compiler.lower.matmul import require_float
@@ -13,7 +14,7 @@ from ascend_ep.compiler.lowering import Dim, NodeView, PlanBuilder, Ref, Unsuppo
 from ascend_ep.compiler.tile_program import Value
 from ascend_ep.opdef.dims import max_, static
 
-COUNT_PADDING = 1  # of native/kernels/pooling/pooling.c: every tap counts, padding too
+COUNT_PADDING = 1  # every tap counts, padding too
 
 
 def _order(node: NodeView) -> float:
@@ -47,14 +48,17 @@ def lower_lp_pool(node: NodeView, b: PlanBuilder) -> None:
     source, target = needed(node.inputs, 0), needed(node.outputs, 0)
     require_float(source)
     window, p = pool_window(node, source), _order(node)
-    ints: list[Dim] = [COUNT_PADDING]
+    axes: list[tuple[Dim, ...]] = []
     spatial = zip(source.dims[2:], target.dims[2:], strict=True)
     for i, (length, out) in enumerate(spatial):
         kernel, stride, dilation = window.kernel[i], window.stride[i], window.dilation[i]
         reach = (out - 1) * stride + (kernel - 1) * dilation + 1  # of all windows, those of ceil_mode too
-        ints += [kernel, stride, dilation, window.before[i], max_(reach - length - window.before[i], 0)]
+        before, after = window.before[i], max_(reach - length - window.before[i], 0)
+        axes.append(
+            POOL_AXIS.pack(kernel=kernel, stride=stride, dilation=dilation, before=before, after=after)
+        )
     means = b.temp(source.dtype, target.dims)
-    b.emit("average_pool", [_powers(b, b.ref(source), p)], [means], ints)
+    b.emit("average_pool", [_powers(b, b.ref(source), p)], [means], POOL.pack(*axes, mode=COUNT_PADDING))
     program = Program()
     sums = program.input(means, means.dtype) * float(math.prod(window.kernel))
     program.output(_root(program, sums, p), target.dtype)
@@ -67,10 +71,10 @@ def lower_global_lp_pool(node: NodeView, b: PlanBuilder) -> None:
     p, axes = _order(node), list(range(2, source.rank))
     if p in (1, 2):
         op = OPS["ReduceL1" if p == 1 else "ReduceL2"]
-        b.emit("reduce", [b.ref(source)], [b.out(target)], [op, *axes])
+        b.emit("reduce", [b.ref(source)], [b.out(target)], REDUCE.pack(axes, op=op))
         return
     sums = b.temp(source.dtype, target.dims)
-    b.emit("reduce", [_powers(b, b.ref(source), p)], [sums], [OPS["ReduceSum"], *axes])
+    b.emit("reduce", [_powers(b, b.ref(source), p)], [sums], REDUCE.pack(axes, op=OPS["ReduceSum"]))
     program = Program()
     program.output(_root(program, program.input(sums, sums.dtype), p), target.dtype)
     emit_program(b, program, [b.out(target)])
@@ -91,7 +95,9 @@ def lower_lrn(node: NodeView, b: PlanBuilder) -> None:
     planes = [source.dims[0], 1, source.dims[1], inner]
     before = (size - 1) // 2
     means = b.temp(x.dtype, planes)
-    ints = [COUNT_PADDING, size, 1, 1, before, size - 1 - before, 1, 1, 1, 0, 0]
+    channels = POOL_AXIS.pack(kernel=size, stride=1, dilation=1, before=before, after=size - 1 - before)
+    pixels = POOL_AXIS.pack(kernel=1, stride=1, dilation=1, before=0, after=0)
+    ints = POOL.pack(channels, pixels, mode=COUNT_PADDING)
     if static(inner) == 0:
         raise Unsupported("its images are empty")
     b.emit("average_pool", [b.view(_powers(b, x, 2), planes)], [means], ints)

@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ascend_ep.compiler.kernel_params import PAD
 from ascend_ep.compiler.lower.views import permuted
 from ascend_ep.compiler.lowering import Dim, PlanBuilder, Ref
 from ascend_ep.opdef.dtypes import NUMPY
 from ascend_ep.opdef.expression import Concat, Expression, Slice, Take, Transpose, Windows
 from ascend_ep.opdef.moves import Move, part_limits, single_axis
+from ascend_ep.runtime._rt import lib
 
 
 def emit_move(
@@ -54,7 +56,7 @@ def _windows(b: PlanBuilder, node: Windows, ref: Ref, axis: int, dims: tuple[Dim
         wide = [d + (node.before + node.after if i == axis else 0) for i, d in enumerate(ref.dims)]
         padded = b.temp(ref.dtype, wide)
         fill = b.constant(np.array(node.fill, NUMPY[ref.dtype]), dtype=ref.dtype) if node.fill else None
-        b.emit("pad", [ref, fill], [padded], [0, *pads])
+        b.emit("pad", [ref, fill], [padded], PAD.pack(pads, mode=lib.ASC_PAD_CONSTANT))
         ref = padded
     strides = list(b.strides(ref))
     steps = [

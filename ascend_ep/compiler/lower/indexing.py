@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ascend_ep.compiler.half_types import has_halves
+from ascend_ep.compiler.kernel_params import SCATTER_ELEMENTS, SCATTER_ND
 from ascend_ep.compiler.lower.arguments import REDUCTIONS, axis_of, enum_of, expect_ints, needed
 from ascend_ep.compiler.lowering import NodeView, PlanBuilder, Unsupported, lowers
 from ascend_ep.opdef.dims import static
@@ -62,7 +63,7 @@ def _reduction(node: NodeView) -> int:
 def lower_scatter_elements(node: NodeView, b: PlanBuilder) -> None:
     """ScatterElements, and Scatter, its name before opset 11."""
     axis = axis_of(node, needed(node.inputs, 0).rank, 0)
-    ints = [axis, _reduction(node)]
+    ints = SCATTER_ELEMENTS.pack(axis=axis, reduction=_reduction(node))
     ins = [b.ref(needed(node.inputs, i)) for i in range(3)]
     b.emit("scatter_elements", ins, [b.out(needed(node.outputs, 0))], ints)
 
@@ -70,7 +71,7 @@ def lower_scatter_elements(node: NodeView, b: PlanBuilder) -> None:
 @lowers("scatter_nd")
 def lower_scatter_nd(node: NodeView, b: PlanBuilder) -> None:
     ins = [b.ref(needed(node.inputs, i)) for i in range(3)]
-    b.emit("scatter_nd", ins, [b.out(needed(node.outputs, 0))], [_reduction(node)])
+    b.emit("scatter_nd", ins, [b.out(needed(node.outputs, 0))], SCATTER_ND.pack(reduction=_reduction(node)))
 
 
 @lowers("one_hot")

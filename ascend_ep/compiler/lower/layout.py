@@ -13,6 +13,7 @@ from math import comb
 import numpy as np
 import onnx_ir as ir
 
+from ascend_ep.compiler.kernel_params import PAD, choices
 from ascend_ep.compiler.lower.arguments import (
     axis_of,
     enum_of,
@@ -30,7 +31,7 @@ from ascend_ep.compiler.lower.views import broadcast, permuted
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
 from ascend_ep.opdef.dims import bounds, floordiv, max_, min_, static
 
-PAD_MODES = ("constant", "reflect", "edge", "wrap")  # the numbers of native/kernels/movement/pad.c
+PAD_MODES = choices("asc_pad")
 TO_THE_END = 2**31 - 1  # what exporters write for "to the end", and beyond
 
 
@@ -297,9 +298,10 @@ def lower_pad(node: NodeView, b: PlanBuilder) -> None:
     pads, axes = (operand(node.inputs, i) if node.version >= 11 else None for i in (1, 3))
     if is_run_time(pads) or is_run_time(axes):
         arguments = [run_time_ints(b, pads), run_time_ints(b, axes)]
-        b.emit("pad", [b.ref(source), value, *arguments], [target], [mode])
+        b.emit("pad", [b.ref(source), value, *arguments], [target], PAD.pack(mode=mode))
     else:
-        b.emit("pad", [b.ref(source), value], [target], [mode, *_pad_arguments(node, source.rank)])
+        ints = PAD.pack(_pad_arguments(node, source.rank), mode=mode)
+        b.emit("pad", [b.ref(source), value], [target], ints)
 
 
 @lowers("trilu")

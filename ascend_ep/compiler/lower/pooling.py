@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import chain
-
+from ascend_ep.compiler.kernel_params import POOL, POOL_AXIS
 from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lower.windows import Window, spatial_ints, window_of
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Unsupported, lowers
@@ -17,9 +16,10 @@ def _input(node: NodeView) -> Operand:
     return x
 
 
-def _arguments(mode: int, window: Window) -> list[Dim]:
-    axes = zip(window.kernel, window.stride, window.dilation, window.before, window.after, strict=True)
-    return [mode, *chain.from_iterable(axes)]
+def _arguments(mode: int, window: Window) -> tuple[Dim, ...]:
+    sizes = zip(window.kernel, window.stride, window.dilation, window.before, window.after, strict=True)
+    axes = [POOL_AXIS.pack(kernel=k, stride=s, dilation=d, before=b, after=a) for k, s, d, b, a in sizes]
+    return POOL.pack(*axes, mode=mode)
 
 
 def pool_window(node: NodeView, x: Operand) -> Window:
@@ -57,8 +57,8 @@ def lower_average_pool(node: NodeView, b: PlanBuilder) -> None:
 
 def _emit_global(node: NodeView, b: PlanBuilder, kernel: str) -> None:
     x = _input(node)
-    whole = chain.from_iterable((dim, 1, 1, 0, 0) for dim in x.dims[2:])
-    b.emit(kernel, [b.ref(x)], [b.out(needed(node.outputs, 0))], [0, *whole])
+    whole = [POOL_AXIS.pack(kernel=dim, stride=1, dilation=1, before=0, after=0) for dim in x.dims[2:]]
+    b.emit(kernel, [b.ref(x)], [b.out(needed(node.outputs, 0))], POOL.pack(*whole, mode=0))
 
 
 @lowers("global_average_pool")

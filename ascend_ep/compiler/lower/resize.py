@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ascend_ep.compiler.kernel_params import REDUCE, RESIZE, RESIZE_FLOATS, choices
 from ascend_ep.compiler.lower.arguments import (
     enum_of,
     expect_ints,
@@ -17,22 +18,15 @@ from ascend_ep.compiler.lower.arguments import (
 )
 from ascend_ep.compiler.lower.elementwise import Program, emit_program
 from ascend_ep.compiler.lower.reduction import OPS
-from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
+from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.dims import static
 
-# the numbers of native/kernels/image/resize_taps.h
-MODES = ("nearest", "linear", "cubic")
-COORDINATES = (
-    "half_pixel",
-    "half_pixel_symmetric",
-    "pytorch_half_pixel",
-    "align_corners",
-    "asymmetric",
-    "tf_half_pixel_for_nn",
-    "tf_crop_and_resize",
-)
-ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple")
+MODES = choices("asc_resize")
+COORDINATES = choices("asc_coordinate")
+ROUNDINGS = choices("asc_nearest")
+#: Of an attribute; the other is what opset 10 does.
+NEAREST_MODES = {name: number for name, number in ROUNDINGS.items() if name != "simple"}
 
 
 @dataclass(frozen=True)
@@ -51,8 +45,8 @@ class AxisChange:
 def lower_resize(node: NodeView, b: PlanBuilder) -> None:
     """Resize of any opset, Upsample. Of the nearest, elements of any type."""
     source, target = needed(node.inputs, 0), needed(node.outputs, 0)
-    ints, floats = _method(node)
-    changes = [c for c in _changes(node, source, target, b) if not _is_identity(c, source, target, ints)]
+    method = _method(node)
+    changes = [c for c in _changes(node, source, target, b) if not _is_identity(c, source, target, method)]
     x = b.ref(source)
     if not changes:
         b.bind(target, x)
@@ -66,26 +60,58 @@ def lower_resize(node: NodeView, b: PlanBuilder) -> None:
         dims = [*x.dims[: c.axis], target.dims[c.axis], *x.dims[c.axis + 1 :]]
         y = b.out(target) if i == len(changes) - 1 else b.temp(x.dtype, dims)
         given = [x, scales if c.scale is None else None, region if c.start is None else None]
-        numbers = [c.scale or 0.0, c.start or 0.0, c.end or 0.0, *floats]
-        b.emit("resize" if ints[0] else "resize_nearest", given, [y], [c.axis, *ints, c.index], numbers)
+        kernel = "resize_nearest" if method.mode == MODES["nearest"] else "resize"
+        b.emit(kernel, given, [y], method.ints(c), method.floats(c))
         x = y
 
 
-def _method(node: NodeView) -> tuple[list[int], list[float]]:
-    """What is the same for every axis, as the kernel's ints and floats."""
+@dataclass(frozen=True)
+class Method:
+    """What is the same for every axis; numbers as the kernel has them."""
+
+    mode: int
+    coordinate: int
+    rounding: int
+    antialias: int = 0
+    exclude_outside: int = 0
+    cubic: float = -0.75
+    extrapolation: float = 0.0
+
+    def ints(self, change: AxisChange) -> tuple[Dim, ...]:
+        return RESIZE.pack(
+            axis=change.axis,
+            mode=self.mode,
+            coordinate=self.coordinate,
+            rounding=self.rounding,
+            antialias=self.antialias,
+            exclude_outside=self.exclude_outside,
+            index=change.index,
+        )
+
+    def floats(self, change: AxisChange) -> tuple[float, ...]:
+        return RESIZE_FLOATS.pack(
+            scale=change.scale or 0.0,
+            start=change.start or 0.0,
+            end=change.end or 0.0,
+            cubic=self.cubic,
+            extrapolation=self.extrapolation,
+        )
+
+
+def _method(node: NodeView) -> Method:
     mode = enum_of(node, "mode", MODES, "nearest")
     if node.op_type == "Upsample" or node.version < 11:
-        rounding = ROUNDINGS.index("floor" if node.op_type == "Upsample" else "simple")
-        return [mode, COORDINATES.index("asymmetric"), rounding, 0, 0], [-0.75, 0.0]
-    coordinate = enum_of(node, "coordinate_transformation_mode", COORDINATES, "half_pixel")
-    ints = [
+        rounding = ROUNDINGS["floor" if node.op_type == "Upsample" else "simple"]
+        return Method(mode, COORDINATES["asymmetric"], rounding)
+    return Method(
         mode,
-        coordinate,
-        enum_of(node, "nearest_mode", ROUNDINGS[:4], "round_prefer_floor"),
+        enum_of(node, "coordinate_transformation_mode", COORDINATES, "half_pixel"),
+        enum_of(node, "nearest_mode", NEAREST_MODES, "round_prefer_floor"),
         int(node.attr("antialias", 0)),
         int(node.attr("exclude_outside", 0)),
-    ]
-    return ints, [float(node.attr("cubic_coeff_a", -0.75)), float(node.attr("extrapolation_value", 0.0))]
+        float(node.attr("cubic_coeff_a", -0.75)),
+        float(node.attr("extrapolation_value", 0.0)),
+    )
 
 
 def _changes(node: NodeView, source: Operand, target: Operand, b: PlanBuilder) -> list[AxisChange]:
@@ -150,7 +176,7 @@ def _run_time_scales(node: NodeView, source: Operand, b: PlanBuilder) -> Ref:
     program.output(wanted / program.input(lengths, dtypes.FLOAT32), dtypes.FLOAT32)
     emit_program(b, program, [ratios])
     op = "ReduceMin" if node.attr("keep_aspect_ratio_policy") == "not_larger" else "ReduceMax"
-    b.emit("reduce", [ratios], [scale], [OPS[op], 0])
+    b.emit("reduce", [ratios], [scale], REDUCE.pack([0], op=OPS[op]))
     return scale
 
 
@@ -163,12 +189,12 @@ def _region(roi: Operand, count: int) -> tuple[list[float], list[float]] | tuple
     return values[:count], values[count:]
 
 
-def _is_identity(change: AxisChange, source: Operand, target: Operand, ints: list[int]) -> bool:
+def _is_identity(change: AxisChange, source: Operand, target: Operand, method: Method) -> bool:
     """Whether every element stays where it is."""
     same = source.dims[change.axis] == target.dims[change.axis] and change.scale in (0.0, 1.0)
-    if COORDINATES[ints[1]] == "tf_crop_and_resize":
+    if method.coordinate == COORDINATES["tf_crop_and_resize"]:
         return same and (change.start, change.end) == (0.0, 1.0)
-    return same and COORDINATES[ints[1]] != "tf_half_pixel_for_nn"
+    return same and method.coordinate != COORDINATES["tf_half_pixel_for_nn"]
 
 
 def _in_order(changes: list[AxisChange], source: Operand, target: Operand) -> list[AxisChange]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
+from ascend_ep.compiler.kernel_params import PAD, SCATTER_ELEMENTS
 from ascend_ep.compiler.lower.arguments import axis_of, expect_ints, is_run_time, needed, operand, wrap_axis
 from ascend_ep.compiler.lower.elementwise import COMPUTABLE, Program, emit_program
 from ascend_ep.compiler.lower.matmul import emit_matmul, require_float
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Unsupported, lowers
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.dims import product, static
+from ascend_ep.runtime._rt import lib
 
 
 @lowers("hardmax")
@@ -56,7 +58,8 @@ def lower_max_unpool(node: NodeView, b: PlanBuilder) -> None:
     zero = b.constant(np.zeros((), ir.DataType(target.dtype).numpy()), dtype=target.dtype)
     zeros, filled = (b.temp(target.dtype, total) for _ in range(2))
     b.emit("copy", [b.view(zero, total, 0, [0])], [zeros])
-    b.emit("scatter_elements", [zeros, b.view(places, count), b.view(x, count)], [filled], [0, 0])
+    ints = SCATTER_ELEMENTS.pack(axis=0, reduction=lib.ASC_SCATTER_NONE)
+    b.emit("scatter_elements", [zeros, b.view(places, count), b.view(x, count)], [filled], ints)
     b.bind(target, b.view(filled, target.dims))
 
 
@@ -74,7 +77,8 @@ def lower_center_crop_pad(node: NodeView, b: PlanBuilder) -> None:
             raise Unsupported("whether it crops or pads depends on the input shapes")
         before.append(int(more / 2))
         after.append(more - int(more / 2))
-    b.emit("pad", [b.ref(source), None], [b.out(target)], [0, *before, *after])
+    ints = PAD.pack(before, after, mode=lib.ASC_PAD_CONSTANT)
+    b.emit("pad", [b.ref(source), None], [b.out(target)], ints)
 
 
 @lowers("affine_grid")

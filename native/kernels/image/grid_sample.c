@@ -1,10 +1,11 @@
 /* grid_sample: images read at the places that a grid names. Formulas: the ONNX page of GridSample.
  *   x [N, C, spatial..], grid [N, out.., r] (the last axis first, in [-1, 1]) -> y [N, C, out..]; r = 2 or 3
- * ints: [mode (0 linear, 1 nearest, 2 cubic), padding (0 zeros, 1 border, 2 reflection), align_corners]
+ * ints: asc_grid_sample_params
  * A coordinate that is NaN reads where the least would; taps outside a zero border read nothing. */
 #include <math.h>
 #include <string.h>
 
+#include "asc_plan.h"
 #include "chunks.h"
 #include "simd.h"
 
@@ -12,9 +13,6 @@
 #define MOST_TAPS 64
 #define MOST_WIDE 4
 #define CUBIC_A -0.75f
-
-enum { MODE_LINEAR, MODE_NEAREST, MODE_CUBIC };
-enum { PAD_ZEROS, PAD_BORDER, PAD_REFLECTION };
 
 typedef struct grid_job {
     int64_t mode, padding, align;
@@ -31,14 +29,17 @@ typedef struct block_taps {
 
 static int32_t read_job(const asc_call *call, grid_job *job) {
     const asc_tensor *x = &call->in[0], *grid = &call->in[1], *y = &call->out[0];
-    ASC_REQUIRE(call, call->n_ints == 3, "grid_sample takes three ints: mode, padding, align_corners");
+    ASC_REQUIRE(call, call->n_ints == ASC_MEMBERS(asc_grid_sample_params),
+                "grid_sample takes three ints: mode, padding, align_corners");
     ASC_REQUIRE(call, x->rank == 4 || x->rank == 5, "grid_sample: images have two or three axes");
     ASC_REQUIRE(call, grid->rank == x->rank && y->rank == x->rank, "grid_sample: the ranks differ");
-    *job = (grid_job){.mode = call->ints[0], .padding = call->ints[1], .align = call->ints[2] != 0};
-    ASC_REQUIRE(call, job->mode >= 0 && job->mode <= MODE_CUBIC, "grid_sample: the mode is unknown");
-    ASC_REQUIRE(call, job->padding >= 0 && job->padding <= PAD_REFLECTION, "grid_sample: the padding is unknown");
+    const asc_grid_sample_params *p = ASC_INTS_AS(asc_grid_sample_params, call);
+    *job = (grid_job){.mode = p->mode, .padding = p->padding, .align = p->align_corners != 0};
+    ASC_REQUIRE(call, job->mode >= 0 && job->mode <= ASC_GRID_CUBIC, "grid_sample: the mode is unknown");
+    ASC_REQUIRE(call, job->padding >= 0 && job->padding <= ASC_GRID_PADDING_REFLECTION,
+                "grid_sample: the padding is unknown");
     job->spatial = x->rank - 2;
-    job->wide = job->mode == MODE_LINEAR ? 2 : job->mode == MODE_NEAREST ? 1 : MOST_WIDE;
+    job->wide = job->mode == ASC_GRID_LINEAR ? 2 : job->mode == ASC_GRID_NEAREST ? 1 : MOST_WIDE;
     job->taps = 1;
     for (int i = 0; i < job->spatial; i++) {
         job->dims[i] = x->dims[2 + i];
@@ -74,8 +75,8 @@ static float reflected(float at, float low, float high) {
 static float coordinate(const grid_job *job, float g, int64_t n) {
     float length = (float)n, at = job->align ? (g + 1) / 2 * (length - 1) : ((g + 1) * length - 1) / 2;
     float last = length - 1, margin = MOST_WIDE; /* farther out the taps read the same */
-    if (job->mode == MODE_NEAREST) at = rintf(at);
-    if (job->padding == PAD_REFLECTION) {
+    if (job->mode == ASC_GRID_NEAREST) at = rintf(at);
+    if (job->padding == ASC_GRID_PADDING_REFLECTION) {
         float low = job->align ? 0 : -0.5f, high = job->align ? last : last + 0.5f;
         if (!(at >= low && at <= high)) at = reflected(at, low, high);
         margin = 1; /* half an element past the ends */
@@ -94,8 +95,8 @@ static int32_t mirrored(int64_t at, int64_t n, int64_t align) {
 /* The element of an axis that a tap reads; -1 for nothing. */
 static int32_t element(const grid_job *job, int64_t at, int64_t n) {
     if (at >= 0 && at < n) return (int32_t)at;
-    if (job->padding == PAD_ZEROS) return -1;
-    if (job->padding == PAD_BORDER) return (int32_t)(at < 0 ? 0 : n - 1);
+    if (job->padding == ASC_GRID_PADDING_ZEROS) return -1;
+    if (job->padding == ASC_GRID_PADDING_BORDER) return (int32_t)(at < 0 ? 0 : n - 1);
     return mirrored(at, n, job->align);
 }
 
@@ -109,15 +110,15 @@ static float cubic_weight(float distance) {
 static void axis_taps(const grid_job *job, float g, int64_t n, int32_t *at, float *weight) {
     float from = coordinate(job, g, n), whole = floorf(from), t = from - whole;
     int64_t first = (int64_t)whole;
-    if (job->mode == MODE_NEAREST) {
+    if (job->mode == ASC_GRID_NEAREST) {
         at[0] = element(job, (int64_t)rintf(from), n);
         weight[0] = 1;
         return;
     }
-    if (job->mode == MODE_CUBIC) first--;
+    if (job->mode == ASC_GRID_CUBIC) first--;
     for (int k = 0; k < job->wide; k++) {
         at[k] = element(job, first + k, n);
-        weight[k] = job->mode == MODE_CUBIC ? cubic_weight((float)(k - 1) - t) : k ? t : 1 - t;
+        weight[k] = job->mode == ASC_GRID_CUBIC ? cubic_weight((float)(k - 1) - t) : k ? t : 1 - t;
     }
 }
 

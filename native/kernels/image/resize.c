@@ -1,7 +1,6 @@
 /* resize: one axis of a float32 tensor resampled; resize_nearest: of elements of any type, picked.
  *   x [outer.., n, inner..], scales, regions (both may be absent) -> y [outer.., m, inner..]
- * ints:   [axis, mode (0 nearest, 1 linear, 2 cubic), coordinate, rounding, antialias, exclude_outside, k]
- * floats: [scale or 0 for m/n, region's start, region's end, cubic coefficient, extrapolation value]
+ * ints:   asc_resize_params;  floats: asc_resize_floats
  * Numbers and operands as in resize_taps.h. A resize of several axes is one call for each. */
 #include <string.h>
 
@@ -19,6 +18,10 @@ typedef struct resize_job {
     int64_t size, items, per_chunk; /* an item: a row of m when inner is 1, else one slab of inner */
 } resize_job;
 
+static int64_t axis_of(const asc_call *call) {
+    return ASC_INTS_AS(asc_resize_params, call)->axis;
+}
+
 static int32_t prepare(asc_call *call, int nearest) {
     const asc_tensor *x = &call->in[0], *y = &call->out[0];
     resize_axis axis;
@@ -26,9 +29,9 @@ static int32_t prepare(asc_call *call, int nearest) {
     if (code != ASC_OK) return code;
     ASC_REQUIRE(call, x->dtype == y->dtype && x->rank == y->rank, "resize: type or rank differ");
     for (int i = 0; i < x->rank; i++)
-        ASC_REQUIRE(call, i == call->ints[0] || x->dims[i] == y->dims[i], "resize: another axis changes too");
-    ASC_REQUIRE(call, nearest == (axis.mode == RESIZE_NEAREST), "resize: the mode is another kernel's");
-    ASC_REQUIRE(call, !nearest || axis.coordinate != RESIZE_TF_CROP || x->dtype == ASC_FLOAT32,
+        ASC_REQUIRE(call, i == axis_of(call) || x->dims[i] == y->dims[i], "resize: another axis changes too");
+    ASC_REQUIRE(call, nearest == (axis.mode == ASC_RESIZE_NEAREST), "resize: the mode is another kernel's");
+    ASC_REQUIRE(call, !nearest || axis.coordinate != ASC_COORDINATE_TF_CROP_AND_RESIZE || x->dtype == ASC_FLOAT32,
                 "resize: only float32 is extrapolated");
     ASC_REQUIRE(call, (0x116 >> asc_dtype_bytes(x->dtype)) & 1, "resize: elements have 1, 2, 4 or 8 bytes");
     int64_t entries;
@@ -67,7 +70,7 @@ static void blend_slab(const resize_job *job, const float *x, int64_t i, float *
 /* A whole row along the axis, whose elements are neighbours. */
 static void blend_row(const resize_job *job, const float *x, float *y) {
     int64_t m = job->axis.m, i = 0;
-    int outside = job->axis.coordinate == RESIZE_TF_CROP; /* some at[] may be -1 */
+    int outside = job->axis.coordinate == ASC_COORDINATE_TF_CROP_AND_RESIZE; /* some at[] may be -1 */
     for (; !outside && i + ASC_VF <= m; i += ASC_VF) {
         vf sum = vf_gather(x, job->at + i) * vf_load(job->weights + i);
         for (int64_t k = i + m; k < job->axis.taps * m; k += m)
@@ -155,7 +158,7 @@ static void pick_chunk(const asc_call *call, int64_t chunk, int32_t worker, void
     int64_t bytes = job->split.inner * job->size, m = job->axis.m, slab = job->axis.n * bytes;
     const char *x = call->in[0].data;
     char *y = call->out[0].data;
-    int whole = job->split.inner == 1 && job->axis.coordinate != RESIZE_TF_CROP;
+    int whole = job->split.inner == 1 && job->axis.coordinate != ASC_COORDINATE_TF_CROP_AND_RESIZE;
     int64_t end = (chunk + 1) * job->per_chunk < job->items ? (chunk + 1) * job->per_chunk : job->items;
     for (int64_t i = chunk * job->per_chunk; i < end; i++) {
         if (whole) {
@@ -171,12 +174,12 @@ static int32_t run(const asc_call *call, asc_chunk_fn fn) {
     resize_job job = {.at = call->workspace, .size = (int64_t)asc_dtype_bytes(call->in[0].dtype)};
     int32_t code = ASC_FN(resize_read)(call, &job.axis, 1);
     if (code != ASC_OK || asc_numel(&call->out[0]) == 0) return code;
-    asc_split_axes(&call->in[0], call->ints[0], 1, &job.split);
+    asc_split_axes(&call->in[0], axis_of(call), 1, &job.split);
     int64_t entries = job.axis.m * job.axis.taps;
-    if ((uint64_t)entries * (job.axis.mode == RESIZE_NEAREST ? 4 : 8) > call->workspace_bytes)
+    if ((uint64_t)entries * (job.axis.mode == ASC_RESIZE_NEAREST ? 4 : 8) > call->workspace_bytes)
         return asc_fail(call->status, ASC_E_DECLARED, "resize: a scale needs more taps than the lengths do");
     int64_t whole_rows = job.split.inner == 1;
-    float *weights = job.axis.mode == RESIZE_NEAREST ? NULL : (float *)call->workspace + entries;
+    float *weights = job.axis.mode == ASC_RESIZE_NEAREST ? NULL : (float *)call->workspace + entries;
     job.weights = weights;
     ASC_FN(resize_taps)(&job.axis, call->workspace, weights);
     job.twice = !weights && job.size == 4 && doubles(&job.axis, job.at);

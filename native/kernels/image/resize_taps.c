@@ -10,7 +10,7 @@
 
 /* The float32 operands that come with the data, in place of the call's floats. */
 static int32_t read_data(const asc_call *call, resize_axis *axis, int has_data) {
-    int64_t k = call->ints[6];
+    int64_t k = ASC_INTS_AS(asc_resize_params, call)->index;
     if (asc_given(call, 1)) {
         ASC_REQUIRE(call, k >= 0 && k < asc_numel(&call->in[1]), "resize: there is no scale for the axis");
         const float *scales = has_data ? call->in[1].data : NULL;
@@ -33,36 +33,40 @@ static int32_t read_data(const asc_call *call, resize_axis *axis, int has_data) 
 }
 
 int32_t ASC_FN(resize_read)(const asc_call *call, resize_axis *axis, int has_data) {
-    ASC_REQUIRE(call, call->n_ints == 7 && call->n_floats == 5, "resize takes seven ints and five floats");
-    const int64_t *v = call->ints;
-    const double *f = call->floats;
-    ASC_REQUIRE(call, v[0] >= 0 && v[0] < call->in[0].rank, "resize: the axis is outside the rank");
+    ASC_REQUIRE(call,
+                call->n_ints == ASC_MEMBERS(asc_resize_params) && call->n_floats == ASC_MEMBERS(asc_resize_floats),
+                "resize takes seven ints and five floats");
+    const asc_resize_params *v = ASC_INTS_AS(asc_resize_params, call);
+    const asc_resize_floats *f = ASC_FLOATS_AS(asc_resize_floats, call);
+    ASC_REQUIRE(call, v->axis >= 0 && v->axis < call->in[0].rank, "resize: the axis is outside the rank");
     *axis = (resize_axis){
-        .n = call->in[0].dims[v[0]],
-        .m = call->out[0].dims[v[0]],
-        .mode = v[1],
-        .coordinate = v[2],
-        .rounding = v[3],
-        .antialias = v[4] != 0,
-        .exclude_outside = v[5] != 0,
-        .start = (float)f[1],
-        .end = (float)f[2],
-        .a = (float)f[3],
-        .extrapolation = (float)f[4],
+        .n = call->in[0].dims[v->axis],
+        .m = call->out[0].dims[v->axis],
+        .mode = v->mode,
+        .coordinate = v->coordinate,
+        .rounding = v->rounding,
+        .antialias = v->antialias != 0,
+        .exclude_outside = v->exclude_outside != 0,
+        .start = (float)f->start,
+        .end = (float)f->end,
+        .a = (float)f->cubic,
+        .extrapolation = (float)f->extrapolation,
     };
-    ASC_REQUIRE(call, v[1] >= 0 && v[1] <= RESIZE_CUBIC, "resize: the mode is unknown");
-    ASC_REQUIRE(call, v[2] >= 0 && v[2] < RESIZE_COORDINATES, "resize: the coordinate transformation is unknown");
-    ASC_REQUIRE(call, v[3] >= 0 && v[3] < RESIZE_ROUNDINGS, "resize: the rounding is unknown");
+    ASC_REQUIRE(call, v->mode >= 0 && v->mode <= ASC_RESIZE_CUBIC, "resize: the mode is unknown");
+    ASC_REQUIRE(call, v->coordinate >= 0 && v->coordinate < ASC_COORDINATE_COUNT,
+                "resize: the coordinate transformation is unknown");
+    ASC_REQUIRE(call, v->rounding >= 0 && v->rounding < ASC_NEAREST_COUNT, "resize: the rounding is unknown");
     ASC_REQUIRE(call, axis->n <= LARGEST && axis->m <= LARGEST, "resize: an axis is too long");
     ASC_REQUIRE(call, axis->n > 0 || axis->m == 0, "resize: an empty axis can't grow");
-    for (int i = 0; i < 5; i++) ASC_REQUIRE(call, isfinite(f[i]) || i == 4, "resize: an argument is not finite");
-    axis->scale = f[0] == 0 && axis->n ? (float)axis->m / (float)axis->n : (float)f[0];
+    int finite = isfinite(f->scale) && isfinite(f->start) && isfinite(f->end) && isfinite(f->cubic);
+    ASC_REQUIRE(call, finite, "resize: an argument is not finite");
+    axis->scale = f->scale == 0 && axis->n ? (float)axis->m / (float)axis->n : (float)f->scale;
     int32_t code = read_data(call, axis, has_data);
     if (code != ASC_OK) return code;
     if (axis->m == 0) axis->scale = 1;
     ASC_REQUIRE(call, axis->scale > 0, "resize: the scale is not positive");
-    axis->taps = axis->mode == RESIZE_NEAREST ? 1 : 2 * axis->mode;
-    if (axis->antialias && axis->mode != RESIZE_NEAREST && axis->scale < 1) {
+    axis->taps = axis->mode == ASC_RESIZE_NEAREST ? 1 : 2 * axis->mode;
+    if (axis->antialias && axis->mode != ASC_RESIZE_NEAREST && axis->scale < 1) {
         double reach = floor((double)-axis->mode / axis->scale) + 1;
         ASC_REQUIRE(call, reach > -MOST_TAPS / 2, "resize: the scale is too small to blend all it covers");
         axis->taps = 2 - 2 * (int64_t)reach;
@@ -74,15 +78,15 @@ int32_t ASC_FN(resize_read)(const asc_call *call, resize_axis *axis, int has_dat
 static float source_of(const resize_axis *x, int64_t i) {
     float at = (float)i, n = (float)x->n, m = (float)x->m;
     switch (x->coordinate) {
-        case RESIZE_HALF_PIXEL_SYMMETRIC: {
+        case ASC_COORDINATE_HALF_PIXEL_SYMMETRIC: {
             float wanted = x->scale * n, adjustment = m / wanted, centre = n / 2;
             return centre * (1 - adjustment) + (at + 0.5f) / x->scale - 0.5f;
         }
-        case RESIZE_PYTORCH_HALF_PIXEL: return x->m > 1 ? (at + 0.5f) / x->scale - 0.5f : 0;
-        case RESIZE_ALIGN_CORNERS: return x->m > 1 ? at * (n - 1) / (m - 1) : 0;
-        case RESIZE_ASYMMETRIC: return at / x->scale;
-        case RESIZE_TF_HALF_PIXEL_FOR_NN: return (at + 0.5f) / x->scale;
-        case RESIZE_TF_CROP:
+        case ASC_COORDINATE_PYTORCH_HALF_PIXEL: return x->m > 1 ? (at + 0.5f) / x->scale - 0.5f : 0;
+        case ASC_COORDINATE_ALIGN_CORNERS: return x->m > 1 ? at * (n - 1) / (m - 1) : 0;
+        case ASC_COORDINATE_ASYMMETRIC: return at / x->scale;
+        case ASC_COORDINATE_TF_HALF_PIXEL_FOR_NN: return (at + 0.5f) / x->scale;
+        case ASC_COORDINATE_TF_CROP_AND_RESIZE:
             if (x->m <= 1) return 0.5f * (x->start + x->end) * (n - 1);
             return x->start * (n - 1) + at * (x->end - x->start) * (n - 1) / (m - 1);
         default: return (at + 0.5f) / x->scale - 0.5f;
@@ -91,10 +95,10 @@ static float source_of(const resize_axis *x, int64_t i) {
 
 static float rounded(const resize_axis *x, float at) {
     switch (x->rounding) {
-        case RESIZE_ROUND_CEIL: return floorf(at + 0.5f);
-        case RESIZE_FLOOR: return floorf(at);
-        case RESIZE_CEIL: return ceilf(at);
-        case RESIZE_SIMPLE: /* of opset 10: forward where the axis shrinks */
+        case ASC_NEAREST_ROUND_PREFER_CEIL: return floorf(at + 0.5f);
+        case ASC_NEAREST_FLOOR: return floorf(at);
+        case ASC_NEAREST_CEIL: return ceilf(at);
+        case ASC_NEAREST_SIMPLE: /* of opset 10: forward where the axis shrinks */
             return x->scale < 1 ? ceilf(at) : floorf(at);
         default: return ceilf(at - 0.5f);
     }
@@ -107,7 +111,7 @@ static float cubic_weight(float distance, float a) {
 }
 
 static float weight_at(const resize_axis *x, float distance) {
-    if (x->mode == RESIZE_CUBIC) return cubic_weight(distance, x->a);
+    if (x->mode == ASC_RESIZE_CUBIC) return cubic_weight(distance, x->a);
     return fabsf(distance) < 1 ? 1 - fabsf(distance) : 0;
 }
 
@@ -134,13 +138,13 @@ static void blend(const resize_axis *x, float at, int32_t *places, float *weight
 void ASC_FN(resize_taps)(const resize_axis *x, int32_t *at, float *weights) {
     for (int64_t i = 0; i < x->m; i++) {
         float from = source_of(x, i), last = (float)(x->n - 1);
-        if (x->coordinate == RESIZE_TF_CROP && !(from >= 0 && from <= last)) {
+        if (x->coordinate == ASC_COORDINATE_TF_CROP_AND_RESIZE && !(from >= 0 && from <= last)) {
             at[i] = -1;
             continue;
         }
         float margin = (float)x->taps; /* farther out nothing changes, and converts to an integer */
         from = from > -margin ? from < last + margin ? from : last + margin : -margin;
-        if (x->mode == RESIZE_NEAREST)
+        if (x->mode == ASC_RESIZE_NEAREST)
             at[i] = clamped((int64_t)rounded(x, from), x->n);
         else
             blend(x, from, at + i, weights + i);

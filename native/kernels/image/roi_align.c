@@ -1,8 +1,9 @@
 /* roi_align: regions of images cut into cells, each the mean or maximum of samples between the elements.
  *   x [N, C, H, W], rois [R, 4] (x1, y1, x2, y2), images [R] int64 -> y [R, C, cells high, cells wide]
- * ints: [maximum, samples along a cell (0: as many as it covers), half_pixel]  floats: [scale of the rois]
+ * ints: asc_roi_align_params  floats: asc_roi_align_floats
  * Formula: the ONNX page of RoiAlign. An image number outside [0, N), or a region that asks for more than
  * MOST_SAMPLES along a cell, fails with ASC_E_RUN. */
+#include "asc_plan.h"
 #include "bilinear.h"
 #include "chunks.h"
 #include "indexing.h"
@@ -25,7 +26,11 @@ typedef struct region {
 
 static int32_t read_job(const asc_call *call, roi_job *job) {
     const asc_tensor *x = &call->in[0], *rois = &call->in[1], *images = &call->in[2], *y = &call->out[0];
-    ASC_REQUIRE(call, call->n_ints == 3 && call->n_floats == 1, "roi_align takes three ints and a float");
+    const asc_roi_align_params *p = ASC_INTS_AS(asc_roi_align_params, call);
+    double scale = ASC_FLOATS_AS(asc_roi_align_floats, call)->scale;
+    ASC_REQUIRE(
+        call, call->n_ints == ASC_MEMBERS(asc_roi_align_params) && call->n_floats == ASC_MEMBERS(asc_roi_align_floats),
+        "roi_align takes three ints and a float");
     ASC_REQUIRE(call, x->rank == 4 && y->rank == 4, "roi_align: the ranks don't fit");
     ASC_REQUIRE(call, rois->rank == 2 && rois->dims[1] == 4, "roi_align: regions are four numbers each");
     ASC_REQUIRE(call, images->rank == 1 && images->dims[0] == rois->dims[0] && y->dims[0] == rois->dims[0],
@@ -34,17 +39,17 @@ static int32_t read_job(const asc_call *call, roi_job *job) {
     ASC_REQUIRE(call, x->dims[2] <= LARGEST && x->dims[3] <= LARGEST, "roi_align: the images are too large");
     ASC_REQUIRE(call, x->dims[2] * x->dims[3] > 0 || asc_numel(y) == 0, "roi_align: the images are empty");
     ASC_REQUIRE(call, x->dims[2] * x->dims[3] <= INT32_MAX, "roi_align: the images are too large");
-    ASC_REQUIRE(call, call->ints[1] >= 0 && call->ints[1] <= MOST_SAMPLES, "roi_align: the samples are out of range");
-    ASC_REQUIRE(call, isfinite(call->floats[0]), "roi_align: the scale is not finite");
+    ASC_REQUIRE(call, p->samples >= 0 && p->samples <= MOST_SAMPLES, "roi_align: the samples are out of range");
+    ASC_REQUIRE(call, isfinite(scale), "roi_align: the scale is not finite");
     *job = (roi_job){.channels = x->dims[1],
                      .height = x->dims[2],
                      .width = x->dims[3],
                      .high = y->dims[2],
                      .wide = y->dims[3],
-                     .samples = call->ints[1],
-                     .maximum = call->ints[0] != 0,
-                     .half_pixel = call->ints[2] != 0,
-                     .scale = (float)call->floats[0]};
+                     .samples = p->samples,
+                     .maximum = p->mode != ASC_ROI_AVG,
+                     .half_pixel = p->half_pixel != 0,
+                     .scale = (float)scale};
     return ASC_OK;
 }
 

@@ -1,14 +1,12 @@
 /* pad: grows or crops every axis at both ends.
  *   in, optional value (scalar of in's type; absent = zero), optional pads and axes (int64) -> out
- * ints: [mode, begin of each axis..., end of each axis...]; a negative begin or end crops. With the operand
- *   pads, begins and then ends of the axes (of all without that operand), only the mode.
- * mode: 0 constant, 1 reflect (without the edge), 2 edge, 3 wrap. Cropping comes before growing. */
+ * ints: asc_pad_params; with the operand pads, begins and then ends of the axes (of all without that operand), only
+ *   the mode. Cropping comes before growing. */
 #include <string.h>
 
+#include "asc_plan.h"
 #include "chunks.h"
 #include "indexing.h"
-
-enum { CONSTANT, REFLECT, EDGE, WRAP };
 
 typedef struct pad_axis {
     int64_t out, start, kept; /* length; first element kept and how many, after cropping */
@@ -27,12 +25,16 @@ typedef struct pad_job {
 static int64_t source_of(const pad_axis *axis, int64_t mode, int64_t i) {
     int64_t at = i - axis->begin, n = axis->kept;
     if (at >= 0 && at < n) return axis->start + at;
-    if (mode == CONSTANT) return -1;
-    if (mode == EDGE) return axis->start + (at < 0 ? 0 : n - 1);
-    int64_t period = mode == WRAP || n == 1 ? n : 2 * n - 2;
+    if (mode == ASC_PAD_CONSTANT) return -1;
+    if (mode == ASC_PAD_EDGE) return axis->start + (at < 0 ? 0 : n - 1);
+    int64_t period = mode == ASC_PAD_WRAP || n == 1 ? n : 2 * n - 2;
     at %= period;
     if (at < 0) at += period;
     return axis->start + (at < n ? at : period - at);
+}
+
+static const asc_pad_params *params_of(const asc_call *call) {
+    return ASC_INTS_AS(asc_pad_params, call);
 }
 
 /* Begins and ends of every axis, from the operands. onnxruntime takes an axis that is there twice, in its way. */
@@ -63,7 +65,7 @@ static int32_t describe_axes(const asc_call *call, const int64_t *pads, pad_axis
         if (length != out->dims[i])
             return asc_fail(call->status, asc_given(call, 2) ? ASC_E_DECLARED : ASC_E_SHAPE,
                             "pad: the output's dims are wrong");
-        ASC_REQUIRE(call, call->ints[0] == CONSTANT || kept > 0 || length == 0,
+        ASC_REQUIRE(call, params_of(call)->mode == ASC_PAD_CONSTANT || kept > 0 || length == 0,
                     "pad: nothing to repeat in an empty axis");
         axes[i] = (pad_axis){length, begin < 0 ? -begin : 0, kept, begin > 0 ? begin : 0, stride};
         stride *= n;
@@ -76,12 +78,13 @@ int32_t ASC_FN(pad_prepare)(asc_call *call) {
     pad_axis axes[ASC_MAX_RANK];
     ASC_REQUIRE(call, in->rank == out->rank && in->dtype == out->dtype, "pad: ranks or types differ");
     int given = asc_given(call, 2);
-    ASC_REQUIRE(call, call->n_ints == 1 + (given ? 0 : 2 * in->rank), "pad takes its mode and two ints for each axis");
-    ASC_REQUIRE(call, call->ints[0] >= CONSTANT && call->ints[0] <= WRAP, "pad: no such mode");
+    ASC_REQUIRE(call, call->n_ints == ASC_MEMBERS(asc_pad_params) + (given ? 0 : 2 * in->rank),
+                "pad takes its mode and two ints for each axis");
+    ASC_REQUIRE(call, params_of(call)->mode >= 0 && params_of(call)->mode < ASC_PAD_COUNT, "pad: no such mode");
     if (asc_given(call, 1))
         ASC_REQUIRE(call, call->in[1].dtype == in->dtype && asc_numel(&call->in[1]) == 1,
                     "pad: the value is not one element of the data's type");
-    if (!given) return describe_axes(call, call->ints + 1, axes);
+    if (!given) return describe_axes(call, params_of(call)->pads, axes);
     int64_t padded = asc_given(call, 3) ? asc_numel(&call->in[3]) : in->rank;
     ASC_REQUIRE(call, asc_numel(&call->in[2]) == 2 * padded, "pad: not two pads for each axis");
     return ASC_OK;
@@ -107,7 +110,7 @@ static void fill(char *to, const char *value, int64_t n, int64_t size) {
 static void pad_row(const pad_job *job, const char *from, char *to) {
     const pad_axis *axis = &job->axes[job->rank - 1];
     int64_t size = job->size, end = axis->begin + axis->kept;
-    if (job->mode == CONSTANT) {
+    if (job->mode == ASC_PAD_CONSTANT) {
         fill(to, job->value, axis->begin, size);
         fill(to + end * size, job->value, axis->out - end, size);
     } else {
@@ -144,7 +147,7 @@ static void pad_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
 
 int32_t ASC_FN(pad_run)(const asc_call *call) {
     const asc_tensor *in = &call->in[0], *out = &call->out[0];
-    pad_job job = {.rank = in->rank, .mode = call->ints[0], .size = (int64_t)asc_dtype_bytes(in->dtype)};
+    pad_job job = {.rank = in->rank, .mode = params_of(call)->mode, .size = (int64_t)asc_dtype_bytes(in->dtype)};
     int64_t total = asc_numel(out);
     if (asc_given(call, 2)) {
         int64_t pads[2 * ASC_MAX_RANK];
@@ -152,7 +155,7 @@ int32_t ASC_FN(pad_run)(const asc_call *call) {
         if (code == ASC_OK) code = describe_axes(call, pads, job.axes);
         if (code != ASC_OK) return code;
     } else {
-        describe_axes(call, call->ints + 1, job.axes);
+        describe_axes(call, params_of(call)->pads, job.axes);
     }
     if (total == 0) return ASC_OK;
     if (job.rank == 0) {

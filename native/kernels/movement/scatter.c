@@ -1,11 +1,12 @@
 /* scatter_elements, scatter_nd: a copy of data into which updates are written, or combined, in the
  * order of the indices, so that duplicates have one defined result.
- *   scatter_elements  data, indices (int32, int64), updates of one rank; ints: [axis, reduction]
- *   scatter_nd        indices [m..., q], updates [m..., data dims after q]; ints: [reduction]
- * reduction: 0 none, 1 add, 2 mul, 3 min, 4 max (float32, float64, integers of a byte and more, bool, whose sum
- * is or and whose product is and); NaN wins min and max, integers wrap. */
+ *   scatter_elements  data, indices (int32, int64), updates of one rank
+ *   scatter_nd        indices [m..., q], updates [m..., data dims after q]
+ * The ints are asc_scatter_elements_params and asc_scatter_nd_params. A reduction takes elements (float32, float64,
+ * integers of a byte and more, bool, whose sum is or and whose product is and); NaN wins min and max, integers wrap. */
 #include <string.h>
 
+#include "asc_plan.h"
 #include "indexing.h"
 #include "strided_copy.h"
 
@@ -70,22 +71,27 @@ static void copy_data(const asc_call *call) {
     ASC_FN(asc_copy_block)(call, &block);
 }
 
+static const asc_scatter_elements_params *elements_params(const asc_call *call) {
+    return ASC_INTS_AS(asc_scatter_elements_params, call);
+}
+
 int32_t ASC_FN(scatter_elements_prepare)(asc_call *call) {
     const asc_tensor *data = &call->in[0], *indices = &call->in[1], *updates = &call->in[2];
-    ASC_REQUIRE(call, call->n_ints == 2, "scatter_elements takes two ints: axis and reduction");
-    int64_t axis = call->ints[0];
+    ASC_REQUIRE(call, call->n_ints == ASC_MEMBERS(asc_scatter_elements_params),
+                "scatter_elements takes two ints: axis and reduction");
+    int64_t axis = elements_params(call)->axis;
     ASC_REQUIRE(call, axis >= 0 && axis < data->rank, "scatter_elements: the axis is outside the rank");
     ASC_REQUIRE(call, asc_same_dims(indices, updates), "scatter_elements: indices and updates differ in shape");
     ASC_REQUIRE(call, indices->rank == data->rank, "scatter_elements: ranks differ");
     for (int i = 0; i < data->rank; i++)
         ASC_REQUIRE(call, i == axis || indices->dims[i] <= data->dims[i],
                     "scatter_elements: the indices are longer than the data off the axis");
-    return check_common(call, call->ints[1]);
+    return check_common(call, elements_params(call)->reduction);
 }
 
 int32_t ASC_FN(scatter_elements_run)(const asc_call *call) {
     const asc_tensor *data = &call->in[0], *indices = &call->in[1];
-    int axis = (int)call->ints[0], rank = data->rank;
+    int axis = (int)elements_params(call)->axis, rank = data->rank;
     int64_t strides[ASC_MAX_RANK] = {0}, at[ASC_MAX_RANK] = {0}, size = (int64_t)asc_dtype_bytes(data->dtype);
     int64_t count = asc_numel(indices), n = data->dims[axis], base = 0;
     asc_row_major(data->dims, rank, strides);
@@ -96,7 +102,7 @@ int32_t ASC_FN(scatter_elements_run)(const asc_call *call) {
         int64_t index = asc_index_at(indices, i), given = index;
         if (!asc_wrap_index(&index, n)) return asc_fail_index(call, given, n);
         write_slice((char *)call->out[0].data + (base + index * axis_stride) * size,
-                    (const char *)call->in[2].data + i * size, 1, data, call->ints[1]);
+                    (const char *)call->in[2].data + i * size, 1, data, elements_params(call)->reduction);
         for (int d = rank - 1; d >= 0; d--) {
             base += strides[d];
             if (++at[d] < indices->dims[d]) break;
@@ -109,7 +115,7 @@ int32_t ASC_FN(scatter_elements_run)(const asc_call *call) {
 
 int32_t ASC_FN(scatter_nd_prepare)(asc_call *call) {
     const asc_tensor *data = &call->in[0], *indices = &call->in[1], *updates = &call->in[2];
-    ASC_REQUIRE(call, call->n_ints == 1, "scatter_nd takes one int: the reduction");
+    ASC_REQUIRE(call, call->n_ints == ASC_MEMBERS(asc_scatter_nd_params), "scatter_nd takes one int: the reduction");
     ASC_REQUIRE(call, indices->rank >= 1, "scatter_nd: the indices are a scalar");
     int lead = indices->rank - 1;
     int64_t q = indices->dims[lead];
@@ -119,7 +125,7 @@ int32_t ASC_FN(scatter_nd_prepare)(asc_call *call) {
     ASC_REQUIRE(call,
                 asc_dims_match(updates, 0, indices, 0, lead) && asc_dims_match(updates, lead, data, (int)q, after),
                 "scatter_nd: the dims of the updates are wrong");
-    return check_common(call, call->ints[0]);
+    return check_common(call, ASC_INTS_AS(asc_scatter_nd_params, call)->reduction);
 }
 
 int32_t ASC_FN(scatter_nd_run)(const asc_call *call) {
@@ -138,7 +144,7 @@ int32_t ASC_FN(scatter_nd_run)(const asc_call *call) {
             offset += index * strides[i];
         }
         write_slice((char *)call->out[0].data + offset * size, (const char *)call->in[2].data + t * slice * size, slice,
-                    data, call->ints[0]);
+                    data, ASC_INTS_AS(asc_scatter_nd_params, call)->reduction);
     }
     return ASC_OK;
 }

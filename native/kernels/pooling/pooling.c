@@ -2,7 +2,7 @@
  *
  * in:   X [N, C, spatial..]
  * out:  Y [N, C, spatial..]; max_pool also, if wanted, the position of each maximum in X, flattened
- * ints: a mode, then for each spatial axis: kernel, stride, dilation, pad before, pad after.
+ * ints: asc_pool_params
  *       max_pool's mode is storage_order: 1 counts positions column by column (two axes at most).
  *       average_pool's mode is count_include_pad.
  * Windows are cut at the padded input; a maximum ignores padding, and NaN is larger than all. What a
@@ -32,7 +32,7 @@ int32_t ASC_FN(max_pool_prepare)(asc_call *call) {
     if (call->n_out > 1 && call->out[1].dtype != ASC_UNDEFINED) {
         ASC_REQUIRE(call, asc_same_dims(&call->out[0], &call->out[1]),
                     "max_pool: the indices have other dims than the maxima");
-        ASC_REQUIRE(call, call->n_ints < 1 || !call->ints[0] || call->in[0].rank <= 4,
+        ASC_REQUIRE(call, call->n_ints < 1 || !ASC_INTS_AS(asc_pool_params, call)->mode || call->in[0].rank <= 4,
                     "max_pool: storage_order needs one or two axes");
     }
     return prepare(call);

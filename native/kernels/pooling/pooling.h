@@ -2,6 +2,7 @@
 #ifndef ASC_KERNELS_POOLING_H
 #define ASC_KERNELS_POOLING_H
 
+#include "asc_plan.h"
 #include "chunks.h"
 #include "simd.h"
 

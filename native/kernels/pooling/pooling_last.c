@@ -2,7 +2,7 @@
  *
  * in:   X [N, spatial.., C], float32 or bfloat16
  * out:  Y [N, spatial.., C], likewise
- * ints: a mode, then for each spatial axis: kernel, stride, dilation, pad before, pad after.
+ * ints: asc_pool_params
  *       max_pool_last's mode is 0, average_pool_last's is count_include_pad.
  * An output folds its window in row-major order, a vector of channels at a time.
  */
@@ -39,7 +39,7 @@ int32_t ASC_FN(average_pool_last_prepare)(asc_call *call) {
 }
 
 int32_t ASC_FN(max_pool_last_prepare)(asc_call *call) {
-    ASC_REQUIRE(call, call->n_ints < 1 || call->ints[0] == 0, "max_pool_last: the mode is 0");
+    ASC_REQUIRE(call, call->n_ints < 1 || !ASC_INTS_AS(asc_pool_params, call)->mode, "max_pool_last: the mode is 0");
     return prepare(call);
 }
 

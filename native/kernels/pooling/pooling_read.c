@@ -22,17 +22,22 @@ int64_t ASC_FN(pool_counted)(const pool *p, int axis, int64_t o) {
     return t.end - t.first;
 }
 
-static int32_t read_axis(const asc_call *call, pool *p, int axis, const int64_t *v) {
-    p->kernel[axis] = v[0];
-    p->stride[axis] = v[1];
-    p->dilation[axis] = v[2];
-    p->before[axis] = v[3];
-    p->after[axis] = v[4];
-    for (int i = 0; i < 5; i++)
-        ASC_REQUIRE(call, v[i] >= (i < 3) && v[i] <= LARGEST,
-                    "pool: kernel, stride and dilation are at least 1, pads at least 0");
+static int is_within(int64_t n, int64_t least) {
+    return n >= least && n <= LARGEST;
+}
+
+static int32_t read_axis(const asc_call *call, pool *p, int axis, const asc_pool_axis *v) {
+    p->kernel[axis] = v->kernel;
+    p->stride[axis] = v->stride;
+    p->dilation[axis] = v->dilation;
+    p->before[axis] = v->before;
+    p->after[axis] = v->after;
+    ASC_REQUIRE(call,
+                is_within(v->kernel, 1) && is_within(v->stride, 1) && is_within(v->dilation, 1) &&
+                    is_within(v->before, 0) && is_within(v->after, 0),
+                "pool: kernel, stride and dilation are at least 1, pads at least 0");
     ASC_REQUIRE(call, p->in[axis] <= LARGEST && p->out[axis] <= LARGEST, "pool: a spatial axis is too long");
-    ASC_REQUIRE(call, (v[0] - 1) * v[2] < p->in[axis] + v[3] + v[4] || p->out[axis] == 0,
+    ASC_REQUIRE(call, (v->kernel - 1) * v->dilation < p->in[axis] + v->before + v->after || p->out[axis] == 0,
                 "pool: a window is larger than the padded input");
     return ASC_OK;
 }
@@ -41,11 +46,15 @@ int32_t ASC_FN(pool_read)(const asc_call *call, int channels_last, pool *p) {
     const asc_tensor *x = &call->in[0], *y = &call->out[0];
     int spatial = x->rank - 2;
     ASC_REQUIRE(call, spatial >= 1 && spatial <= AXES, "pool needs one to three spatial axes");
-    ASC_REQUIRE(call, call->n_ints == 1 + 5 * spatial && call->n_floats == 0, "pool: wrong number of arguments");
+    ASC_REQUIRE(
+        call,
+        call->n_ints == ASC_MEMBERS(asc_pool_params) + ASC_MEMBERS(asc_pool_axis) * spatial && call->n_floats == 0,
+        "pool: wrong number of arguments");
     int channel_axis = channels_last ? x->rank - 1 : 1, spatial_axis = channels_last ? 1 : 2;
     ASC_REQUIRE(call, y->rank == x->rank && y->dims[0] == x->dims[0] && y->dims[channel_axis] == x->dims[channel_axis],
                 "pool: the output has another batch or other channels");
-    *p = (pool){.mode = call->ints[0], .x = x->data, .y = y->data, .in_size = 1, .out_size = 1};
+    const asc_pool_params *given = ASC_INTS_AS(asc_pool_params, call);
+    *p = (pool){.mode = given->mode, .x = x->data, .y = y->data, .in_size = 1, .out_size = 1};
     p->x_narrow = x->dtype == ASC_BFLOAT16;
     p->y_narrow = y->dtype == ASC_BFLOAT16;
     ASC_REQUIRE(call, p->mode == 0 || p->mode == 1, "pool: the mode is 0 or 1");
@@ -56,7 +65,7 @@ int32_t ASC_FN(pool_read)(const asc_call *call, int channels_last, pool *p) {
         int a = AXES - spatial + i;
         p->in[a] = x->dims[spatial_axis + i];
         p->out[a] = y->dims[spatial_axis + i];
-        int32_t code = read_axis(call, p, a, call->ints + 1 + 5 * i);
+        int32_t code = read_axis(call, p, a, &given->axes[i]);
         if (code) return code;
     }
     for (int a = 0; a < AXES; a++)
