@@ -1,0 +1,148 @@
+"""Arguments of kernels are defined once, in native/include/asc_plan.h; a second definition is caught.
+
+Python reaches ints and floats of instructions by the names of that header (compiler/kernel_params.py), and
+has its constants from the library.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ascend_ep.compiler.kernel_params import MATMUL, Params, choices
+from ascend_ep.runtime._rt import ffi, lib
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+COMPILER = ROOT / "ascend_ep" / "compiler"
+HEADER = ROOT / "native" / "include" / "asc_plan.h"
+
+#: Kernels whose arguments have no struct yet: an axis and a flag or two each; and programs.
+WITHOUT_STRUCT = frozenset(
+    {
+        *("argmax", "argmin", "batch_norm", "concat", "copy", "cumprod", "cumsum", "dequantize", "gather"),
+        *(
+            "elementwise",
+            "expect_ints",
+            "gather_elements",
+            "gather_nd",
+            "group_norm",
+            "ints",
+            "one_hot",
+            "trilu",
+        ),
+        *(
+            "aipp",
+            "col2im",
+            "deform_columns",
+            "log_softmax",
+            "logsumexp",
+            "lp_norm",
+            "matmul_exact",
+            "qmatmul",
+        ),
+        *("quantize", "reverse_sequence", "softmax", "swiglu", "tensor_scatter", "topk", "trilu", "qmatmul"),
+    }
+)
+#: What indexes arguments of those.
+WITHOUT_NAMES = frozenset(
+    {
+        "rewrites/channels_last_insns.py: insn.ints[0]",  # concat
+        "rewrites/channels_last_insns.py: insn.ints[2::STEP_INTS]",
+        "rewrites/program_expression.py: insn.floats[a]",
+        "tile_program.py: ints[at:at + STEP_INTS]",
+        "tile_program.py: floats[_number(a)]",
+    }
+)
+
+
+def constants() -> dict[str, int]:
+    """What the header defines, by name."""
+    body = HEADER.read_text().split("/* cffi:begin */", 1)[1].split("/* cffi:end */", 1)[0]
+    return {
+        name: getattr(lib, name)
+        for name in re.findall(r"\bASC_\w+", re.sub(r"/\*.*?\*/", "", body, flags=re.S))
+    }
+
+
+def misfits(file: Path, names: dict[str, int]) -> Iterator[str]:
+    """Second definitions in a file."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        match node:
+            case ast.Subscript(value=ast.Attribute(attr="ints" | "floats") | ast.Name(id="ints" | "floats")):
+                yield ast.unparse(node)
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=int(value))):
+                if any(full.endswith(f"_{name}") and value == known for full, known in names.items()):
+                    yield ast.unparse(node)
+            case ast.Call(func=ast.Attribute(attr="emit"), args=[ast.Constant(value=kernel), _, _, *rest]):
+                if kernel not in WITHOUT_STRUCT and rest and isinstance(rest[0], ast.List | ast.Tuple):
+                    yield ast.unparse(node)
+            case _:
+                pass
+
+
+def test_no_second_definition_in_python() -> None:
+    names = constants()
+    found = {
+        f"{file.relative_to(COMPILER)}: {text}"
+        for file in sorted(COMPILER.rglob("*.py"))
+        if file.name != "kernel_params.py"
+        and not {"device", "codegen", "ascendc", "msopgen"} & set(file.parts)
+        for text in misfits(file, names)
+    }
+    assert not found - WITHOUT_NAMES
+    assert not WITHOUT_NAMES - found, "no longer there"
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        "if insn.ints[2] == 12: pass",
+        "alpha = product.floats[0]",
+        "MASK = insn.ints[ACTIVATION]",
+        "GATED = 12",
+        "class Activation(IntEnum):\n    RELU = 1",
+        "PANEL = 32",
+        "b.emit('matmul', ins, outs, [0, 0, 12], floats)",
+        "b.emit('pad', ins, outs, (mode, *pads))",
+    ],
+)
+def test_planted_definition_is_caught(tmp_path: Path, planted: str) -> None:
+    file = tmp_path / "planted.py"
+    file.write_text(planted)
+    assert list(misfits(file, constants()))
+
+
+def test_kernels_with_structs_index_nothing() -> None:
+    """No C file that reads its arguments by a struct reads them by position, too."""
+    for file in sorted((ROOT / "native" / "kernels").rglob("*.c")):
+        text = file.read_text()
+        for kind in ("ints", "floats"):
+            named = f"ASC_{kind.upper()}_AS" in text
+            assert not (named and re.search(rf"call->{kind}(\[| \+)", text)), file
+
+
+def test_arguments_are_named() -> None:
+    ints = MATMUL.pack(trans_a=0, trans_b=1, activation=choices("asc_activation")["gated"])
+    assert ints == (0, 1, lib.ASC_ACTIVATION_GATED)
+    assert MATMUL.put(ints, trans_b=0, block=64) == (0, 0, lib.ASC_ACTIVATION_GATED, 64)
+    assert (MATMUL.get(ints, "trans_b"), MATMUL.has(ints, "block")) == (1, False)
+    for wrong in ({"trans_a": 0, "activation": 0}, {"trans_a": 0, "trans_b": 0, "activate": 0}):
+        with pytest.raises(TypeError):
+            MATMUL.pack(**wrong)
+
+
+def test_a_struct_lies_as_its_ints_do() -> None:
+    """What Python packs by name is what C reads by name."""
+    from ascend_ep.compiler import kernel_params
+
+    for params in vars(kernel_params).values():
+        if isinstance(params, Params):
+            count = len(params.names)
+            kind = "double" if params.struct.endswith(("floats", "numbers")) else "int64_t"
+            packed = ffi.new(f"{kind}[]", list(params.pack(**{n: i for i, n in enumerate(params.names)})))
+            read = ffi.cast(f"{params.struct} *", packed)
+            assert [getattr(read, name) for name in params.names] == list(range(count))
