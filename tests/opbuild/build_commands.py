@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
+from ascend_ep.compiler.proof import compilations
+from ascend_ep.errors import AscendError
+
 #: A command's status, output and errors.
 Run = Callable[..., tuple[int, str, str]]
 
@@ -16,3 +21,12 @@ SWISH = (
     "--output_name",
     "swish_custom",
 )
+
+
+def shorten_proofs(patch: pytest.MonkeyPatch) -> None:
+    """Proofs at the ISA level in use, without sanitizers, which are most of their time."""
+    used = compilations.levels()[:1]
+    patch.setattr(compilations, "levels", lambda: used)
+    patch.setattr(compilations, "SANITIZERS", ())
+    left_out = AscendError("E43002", "cc", "left out of this test")
+    patch.setattr(compilations.Compilations, "sanitized", lambda *_: left_out)

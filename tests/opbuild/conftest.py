@@ -6,12 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from build_commands import Run
+from build_commands import Run, shorten_proofs
 
 from ascend_ep.cli.op import main
 from ascend_ep.compiler.codegen.compilers import has_compiler
-from ascend_ep.compiler.proof import compilations
-from ascend_ep.errors import AscendError
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -32,15 +30,9 @@ def compiler() -> None:
 
 @pytest.fixture(autouse=True)
 def short_proof(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Proofs at the ISA level in use, without sanitizers, which are most of their time. Tests of the proof
-    itself, and a sample of the examples, have the mark `whole_proof`."""
-    if request.node.get_closest_marker("whole_proof"):
-        return
-    used = compilations.levels()[:1]
-    monkeypatch.setattr(compilations, "levels", lambda: used)
-    monkeypatch.setattr(compilations, "SANITIZERS", ())
-    left_out = AscendError("E43002", "cc", "left out of this test")
-    monkeypatch.setattr(compilations.Compilations, "sanitized", lambda *_: left_out)
+    """Short ones, but in tests marked `whole_proof`: those of proofs, and a sample of the examples."""
+    if not request.node.get_closest_marker("whole_proof"):
+        shorten_proofs(monkeypatch)
 
 
 @pytest.fixture
