@@ -20,6 +20,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # Processes that tests start import the package these tests import: the installed one, whatever folder they
 # are started in, or the source tree when that is what is tested.
 os.environ["PYTHONSAFEPATH"] = "1"
+# Model and plan are checked between any two passes, in processes that tests start, too.
+os.environ.setdefault("ASCEND_EP_VERIFY", "1")
 package = importlib.util.find_spec("ascend_ep")
 if package and package.origin and Path(package.origin).parent.parent == ROOT:
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))

@@ -10,19 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import onnx_ir as ir
 
 from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.fusion.ledger import Ledger
+from ascend_ep.graph.passes.contract import is_verifying, verify
 from ascend_ep.graph.passes.pipeline import MODEL_STAGES
 from ascend_ep.graph.passes.stage import Pass, Stage
 from ascend_ep.graph.setbacks import optional
 from ascend_ep.opdef.registry import Registry
 
+from .claims import needed_symbols
 from .convert_options import ConvertOptions
 from .plan import NativePartition, Plan
+from .plan_check import check_partition, check_plan
 from .precision.precision import BFLOAT16_PRODUCTS, FLOAT32_PRODUCTS
 from .precision.precision_pass import apply_precision, is_needed
 from .rewrites.alone import take_alone
@@ -64,6 +67,9 @@ class TypedModel:
         lists = self.options.precision_lists
         return is_needed(self.model, self.facts, self.registry, self.options.precision, lists)
 
+    def check(self, when: str) -> None:
+        verify(self.model, when)
+
 
 @dataclass(frozen=True)
 class LoweredPartition:
@@ -82,6 +88,14 @@ class LoweredPartition:
     def title(self) -> str:
         return "-".join(filter(None, (self.part.name, self.variant)))
 
+    @cached_property
+    def symbols(self) -> set[str]:
+        """The symbols that it was lowered with: passes bring no others."""
+        return needed_symbols(self.part.values, self.part.insns)
+
+    def check(self, when: str) -> None:
+        check_partition(self.part, when, self.symbols)
+
 
 @dataclass(frozen=True)
 class WholePlan:
@@ -91,8 +105,17 @@ class WholePlan:
     options: ConvertOptions
     ledger: Ledger
 
+    def check(self, when: str) -> None:
+        check_plan(self.plan, when)
 
-Work = TypeVar("Work")
+
+class Checked(Protocol):
+    """What a pass works on; `check` raises E19999, saying `when`, where it is illegal."""
+
+    def check(self, when: str) -> None: ...
+
+
+Work = TypeVar("Work", bound=Checked)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -296,7 +319,16 @@ PIPELINE: tuple[Stage[Pass], ...] = (*MODEL_STAGES, TYPES, PARTITION, PLAN)
 
 
 def run_stage(stage: Stage[WorkPass[Work]], work: Work) -> None:
-    """Runs the passes of a stage that apply, in order; each is a step that a conversion can do without."""
+    """Runs the passes of a stage that apply, in order; each is a step that a conversion can do without. With
+    ASCEND_EP_VERIFY=1 the work is checked before the first and after every one."""
+    if is_verifying():
+        work.check(f"before {stage.title.lower()}")
     for each in stage.passes:
         if each.applies(work):
-            optional(f"pass {each.name}", partial(each.run, work), otherwise=None)
+            optional(f"pass {each.name}", partial(_run, each, work), otherwise=None)
+
+
+def _run(each: WorkPass[Work], work: Work) -> None:
+    each.run(work)
+    if is_verifying():
+        work.check(f"after pass {each.name}")

@@ -10,6 +10,7 @@ from ascend_ep.runtime._rt import ffi, lib
 STRIDED = lib.ASC_K_STRIDED
 INPLACE = lib.ASC_K_INPLACE
 BATCH_INVARIANT = lib.ASC_K_BATCH_INVARIANT
+PACKED = lib.ASC_K_PACKED
 
 
 def find_row(kernel: str, in_types: Sequence[int], out_types: Sequence[int]) -> int | None:

@@ -17,9 +17,8 @@ def nested(depth: int, each: int) -> str:
     """Nodes that make y{depth} of x: in each body `each` of Relu, a constant, and another If."""
     inner = f"{nested(depth - 1, each)} last = Neg(y{depth - 1})" if depth > 1 else "last = Neg(x)"
     chain = " ".join(f"a{depth}_{i} = Relu({'last' if not i else f'a{depth}_{i - 1}'})" for i in range(each))
-    yes = (
-        f"yes{depth} () => (float[n] a{depth}_{each - 1}) {{ k = Constant<value_int = 1>() {inner} {chain} }}"
-    )
+    constant = f"k{depth} = Constant<value_int = 1>()"
+    yes = f"yes{depth} () => (float[n] a{depth}_{each - 1}) {{ {constant} {inner} {chain} }}"
     no = f"no{depth} () => (float[n] o{depth}) {{ o{depth} = Identity(x) }}"
     return f"y{depth} = If<then_branch = {yes}, else_branch = {no}>(c)"
 

@@ -18,13 +18,18 @@ from ascend_ep.graph.setbacks import optional
 VERIFY_VARIABLE = "ASCEND_EP_VERIFY"
 
 
+def is_verifying() -> bool:
+    """Whether ASCEND_EP_VERIFY asks for checks between passes."""
+    return os.environ.get(VERIFY_VARIABLE, "0") not in ("", "0")
+
+
 def run_in_order(
     model: ir.Model,
     passes: Sequence[ir.passes.PassBase],
     on_change: Callable[[ir.passes.PassBase], None] = lambda _: None,
 ) -> bool:
     """Runs `passes` once each, `on_change` with each that modified the model; whether any did."""
-    verifying = os.environ.get(VERIFY_VARIABLE, "0") not in ("", "0")
+    verifying = is_verifying()
     rim = _rim(model.graph)
     if verifying:
         verify(model, "before the passes")
@@ -53,8 +58,8 @@ def _rim(graph: ir.Graph) -> tuple[list[str | None], list[str | None]]:
 def verify(model: ir.Model, when: str) -> None:
     """AscendError E19999, saying `when`, unless the graph is legal.
 
-    Every value has one definition, by name too; it is used only after it, within its graph or one inside;
-    initializers have data; nodes are in topological order.
+    Every value has one definition, by name too, which a graph inside may hide; it is used only after it,
+    within its graph or one inside; initializers have data; nodes are in topological order.
     """
     _verify_graph(model.graph, set(), set(), when)
 
@@ -87,7 +92,7 @@ def _verify_graph(graph: ir.Graph, outer: set[ir.Value], names: set[str], when: 
                 raise _invalid(when, f"{what} uses {value.name!r} before its definition")
         for attribute in node.attributes.values():
             if attribute.type == ir.AttributeType.GRAPH:
-                _verify_graph(attribute.as_graph(), visible, set(names), when)
+                _verify_graph(attribute.as_graph(), visible, set(), when)
         for value in node.outputs:
             if value.producer() is not node:
                 raise _invalid(when, f"output {value.name!r} of {what} has another producer")
