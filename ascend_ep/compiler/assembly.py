@@ -21,6 +21,7 @@ from ascend_ep.opdef.agreements import Agreement, OrOne
 from ascend_ep.opdef.dims import Dim, DimExpr, symbol, symbols
 
 from .claims import Claims, needed_symbols
+from .dump import OFF, Dump
 from .lowering import Lowering, PlanBuilder, Unsupported, lower_node
 from .pipeline import PARTITION, LoweredPartition, run_stage
 from .plan import MAX_RANK, Edge, HostPartition, NativePartition, Plan, Ref, SymbolRange
@@ -39,6 +40,7 @@ class Assembly:
         code: FormulaCode,
         fallback: bool = True,
         ledger: Ledger | None = None,
+        dump: Dump = OFF,
     ) -> None:
         """`fallback`: keep what is interpreted beside what calls compiled code. `ledger`: its switches and
         budget decide on fusions; the outcomes are in `fusions`."""
@@ -52,6 +54,7 @@ class Assembly:
         self._code = code
         self._fallback = fallback
         self._ledger = ledger or Ledger()
+        self._dump = dump
         self.fusions: list[Outcome] = []
         self._inner: dict[ir.Value, Edge] = {}
         self._sources = self._symbol_sources()
@@ -176,7 +179,7 @@ class Assembly:
             made.outputs.append((self._written_edge(value), result))
         ledger = self._ledger.fresh()
         variant = "compiled" if calls else ""
-        run_stage(PARTITION, LoweredPartition(made, ledger, alone if calls else (), variant))
+        run_stage(PARTITION, LoweredPartition(made, ledger, alone if calls else (), variant), self._dump)
         return made, builder, ledger
 
     def _input(self, made: NativePartition, builder: PlanBuilder, value: ir.Value) -> None:

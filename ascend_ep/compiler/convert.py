@@ -41,7 +41,7 @@ from .assembly import Assembly
 from .claims import NATIVE, NOT_LOWERED, Claims, check_hosts
 from .conversion import Conversion
 from .convert_options import ConvertOptions, Source
-from .dump import Dump
+from .dump import MODEL, OFF, Dump, model_text
 from .outputs import cast_outputs, read_half_inputs, select_outputs
 from .partition_table import partition_table
 from .pipeline import PLAN, TYPES, TypedModel, WholePlan, run_stage
@@ -60,7 +60,8 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
     """
     options = options or ConvertOptions()
     check_mode(options.precision)
-    conversion, setbacks = persevere(lambda: _convert(source, options))
+    dump = Dump(options.dump)
+    conversion, setbacks = persevere(lambda: _convert(source, options, dump))
     if conversion.facts.agreements.setback:
         setbacks["agreements of sizes"] = conversion.facts.agreements.setback
     for name, reason in setbacks.items():
@@ -69,10 +70,10 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
     return conversion
 
 
-def _convert(source: Source, options: ConvertOptions) -> Conversion:
+def _convert(source: Source, options: ConvertOptions, dump: Dump) -> Conversion:
+    dump.restart()
     where = str(source) if isinstance(source, str | os.PathLike) else "the given model"
     registry = options.registry or Registry.from_options()
-    dump = Dump(options.dump)
     options.progress("loading")
     model = load_model(source, base_dir=options.base_dir, memory=options.memory)
     dump.model("loaded", model)
@@ -137,7 +138,8 @@ def _planned(
     """The plan of a loaded model, whose nodes had these `names`. `believe` as in `infer_facts`."""
     known = KnownFacts(registry)
     if options.passes:
-        model = run_passes(model, registry, ledger=ledger, facts=known)
+        changed = partial(_dump_model, dump) if dump.is_on else None
+        model = run_passes(model, registry, ledger=ledger, facts=known, watch=changed)
         dump.model("simplified", model)
     options.precision_lists.check_names(names | node_names(model))
     facts = _typed(model, known.of(model), registry, options, dump)
@@ -149,8 +151,12 @@ def _planned(
     plan.symbols |= {s: SymbolRange(*r) for s, r in options.symbol_ranges.items() if s in plan.symbols}
     plan.profiles = [{s: n for s, n in p.items() if s in plan.symbols} for p in options.profiles]
     of_calls = ledger.fresh()
-    run_stage(PLAN, WholePlan(plan, options, of_calls))
+    run_stage(PLAN, WholePlan(plan, options, of_calls), dump)
     return _Planned(plan, model, facts, semantics, parts, (*fusions, *of_calls.outcomes))
+
+
+def _dump_model(dump: Dump, step: str, model: ir.Model) -> None:
+    dump.change(MODEL, step, partial(model_text, model))
 
 
 def _plan_apart(
@@ -167,7 +173,7 @@ def _plan_apart(
     ranges = ranges_apart(plan.edges, options.symbol_ranges)
     quiet = replace(options, codegen="off", symbol_ranges=ranges, dump=None, progress=lambda _: None)
     try:
-        apart = _planned(model, registry, quiet, names, Dump(None), where, ledger).plan
+        apart = _planned(model, registry, quiet, names, OFF, where, ledger).plan
     except (AscendError, Setback):
         return None
     align_rims(plan, apart)
@@ -207,9 +213,8 @@ def _limits(
 def _typed(model: ir.Model, facts: Facts, registry: Registry, options: ConvertOptions, dump: Dump) -> Facts:
     """Gives a simplified model the types that the precision asks for; the facts of what it is then."""
     work = TypedModel(model, facts, registry, options)
-    run_stage(TYPES, work)
+    run_stage(TYPES, work, dump)
     if work.needs_types:
-        dump.model("retyped", model)
         facts = infer_facts(model, registry, agreements=facts.agreements)
     if options.after_types is not None:
         options.after_types(model, facts)
@@ -253,6 +258,6 @@ def _build(
     check_hosts({n: why for p in parts for n, why in p.reasons.items()}, semantics, where)
     options.progress("lowering")
     code = FormulaCode(options.codegen)
-    assembly = Assembly(model, facts, semantics, claims, code, options.fallback, ledger)
+    assembly = Assembly(model, facts, semantics, claims, code, options.fallback, ledger, dump)
     plan = assembly.build(parts)
     return parts, plan, (*ledger.outcomes, *assembly.fusions)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import onnx.printer
@@ -11,9 +11,13 @@ import onnx_ir as ir
 from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.naming import label
 from ascend_ep.graph.partition import Partition
+from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.dims import Dim
 
-from .plan import HostPartition, Plan, Ref
+from .plan import HostPartition, NativePartition, Plan, Ref
+
+#: The subject of files that hold the model.
+MODEL = "model"
 
 
 class Dump:
@@ -24,31 +28,67 @@ class Dump:
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
-        self._count = 0
+        self._written: list[Path] = []
+        self._last: dict[str, str] = {}
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
 
+    @property
+    def is_on(self) -> bool:
+        return self._folder is not None
+
+    def restart(self) -> None:
+        """For a conversion that begins again: the files of its first attempt go."""
+        for path in self._written:
+            path.unlink(missing_ok=True)
+        self._written.clear()
+        self._last.clear()
+
     def model(self, step: str, model: ir.Model) -> None:
-        if self._folder is not None:
-            self._write(f"{step}.onnxtxt", onnx.printer.to_text(_without_weights(model)))
+        if self.is_on:
+            self._keep(MODEL, step, model_text(model))
 
     def facts(self, step: str, model: ir.Model, facts: Facts) -> None:
-        if self._folder is not None:
+        if self.is_on:
             values = (*model.graph.inputs, *(v for n in model.graph for v in n.outputs))
             self._write(f"{step}.txt", "\n".join(f"{v.name}: {facts[v]!r}" for v in values))
 
     def partitions(self, step: str, parts: Sequence[Partition]) -> None:
-        if self._folder is not None:
+        if self.is_on:
             self._write(f"{step}.txt", "\n".join(_partition_lines(parts)))
 
     def plan(self, step: str, plan: Plan) -> None:
-        if self._folder is not None:
+        if self.is_on:
             self._write(f"{step}.txt", plan_text(plan))
+
+    def state(self, subject: str, step: str, text: Callable[[], str]) -> None:
+        """What a stage of passes begins with; `subject` names it among others, as MODEL, "plan" or "p0"."""
+        if self.is_on:
+            self._keep(subject, step, text())
+
+    def change(self, subject: str, step: str, text: Callable[[], str]) -> None:
+        """The same after a pass, where it isn't what was last written of the subject."""
+        if self.is_on and (now := text()) != self._last.get(subject):
+            self._keep(subject, step, now)
+
+    def _keep(self, subject: str, step: str, text: str) -> None:
+        self._last[subject] = text
+        self._write(f"{step}.onnxtxt" if subject == MODEL else f"{subject}-{step}.txt", text)
 
     def _write(self, name: str, text: str) -> None:
         assert self._folder is not None
-        (self._folder / f"{self._count:02d}-{name}").write_text(text + "\n", encoding="utf-8")
-        self._count += 1
+        path = self._folder / f"{len(self._written):02d}-{name}"
+        path.write_text(text + "\n", encoding="utf-8")
+        self._written.append(path)
+
+
+#: Writes nothing.
+OFF = Dump(None)
+
+
+def model_text(model: ir.Model) -> str:
+    """A model in ONNX's own text form."""
+    return str(onnx.printer.to_text(_without_weights(model)))
 
 
 def plan_text(plan: Plan) -> str:
@@ -56,27 +96,34 @@ def plan_text(plan: Plan) -> str:
     return "\n".join(_plan_lines(plan))
 
 
+def partition_text(part: NativePartition) -> str:
+    """The same of one native partition."""
+    return "\n".join(_native_lines(part))
+
+
 def _plan_lines(plan: Plan) -> Iterator[str]:
     for edge in plan.edges:
         role = ("in" if edge.is_input else "") + ("out" if edge.is_output else "")
-        yield f"edge {edge.name} {edge.dtype}{_dims(edge.dims)} {role}".rstrip()
+        yield f"edge {edge.name} {dtypes.name(edge.dtype)}{_dims(edge.dims)} {role}".rstrip()
     for part in plan.partitions:
         if isinstance(part, HostPartition):
             rim = _rim([e.name for e in part.inputs], [e.name for e in part.outputs])
             yield f"host {part.name} {rim}: {part.reason}"
-            continue
-        yield f"native {part.name} " + _rim(
-            [e.name for e, _ in part.inputs], [e.name for e, _ in part.outputs]
-        )
-        if part.fallback is not None:
-            yield f"  with a fallback of {len(part.fallback.insns)} instructions"
-        names = {ref: f"%{i}" for i, ref in enumerate(part.values)}
-        for insn in part.insns:
-            given = ", ".join("-" if r is None else _operand(r, names) for r in insn.ins)
-            made = ", ".join(_operand(r, names) for r in insn.outs)
-            ints = f" ints=[{', '.join(map(str, insn.ints))}]" if insn.ints else ""
-            floats = f" floats={list(insn.floats)}" if insn.floats else ""
-            yield f"  {insn.name or insn.op_type}: {made} = {insn.kernel}({given}){ints}{floats}"
+        else:
+            yield from _native_lines(part)
+
+
+def _native_lines(part: NativePartition) -> Iterator[str]:
+    yield f"native {part.name} " + _rim([e.name for e, _ in part.inputs], [e.name for e, _ in part.outputs])
+    if part.fallback is not None:
+        yield f"  with a fallback of {len(part.fallback.insns)} instructions"
+    names: dict[Ref, str] = {}  # in the order in which they appear
+    for insn in part.insns:
+        given = ", ".join("-" if r is None else _operand(r, names) for r in insn.ins)
+        made = ", ".join(_operand(r, names) for r in insn.outs)
+        ints = f" ints=[{', '.join(map(str, insn.ints))}]" if insn.ints else ""
+        floats = f" floats={list(insn.floats)}" if insn.floats else ""
+        yield f"  {insn.name or insn.op_type}: {made} = {insn.kernel}({given}){ints}{floats}"
 
 
 def _rim(inputs: Sequence[str | None], outputs: Sequence[str | None]) -> str:
@@ -85,11 +132,16 @@ def _rim(inputs: Sequence[str | None], outputs: Sequence[str | None]) -> str:
 
 def _operand(ref: Ref, names: dict[Ref, str]) -> str:
     kind = ("in", "out", "temp", "weight", "view")[ref.kind]
-    text = f"{names[ref]}:{kind}{_dims(ref.dims)}"
+    layout = "" if ref.weight is None or ref.weight.layout == "plain" else f" in {ref.weight.layout}"
+    text = f"{_name(ref, names)}:{kind} {dtypes.name(ref.dtype)}{_dims(ref.dims)}{layout}"
     if ref.base is None:
         return text
     strides = "" if ref.strides is None else f"*{_dims(ref.strides)}"
-    return f"{text}@{names[ref.base]}+{ref.offset}{strides}"
+    return f"{text}@{_name(ref.base, names)}+{ref.offset}{strides}"
+
+
+def _name(ref: Ref, names: dict[Ref, str]) -> str:
+    return names.setdefault(ref, f"%{len(names)}")
 
 
 def _dims(dims: Sequence[Dim]) -> str:

@@ -24,6 +24,7 @@ from ascend_ep.opdef.registry import Registry
 
 from .claims import needed_symbols
 from .convert_options import ConvertOptions
+from .dump import MODEL, OFF, Dump, model_text, partition_text, plan_text
 from .plan import NativePartition, Plan
 from .plan_check import check_partition, check_plan
 from .precision.precision import BFLOAT16_PRODUCTS, FLOAT32_PRODUCTS
@@ -67,8 +68,15 @@ class TypedModel:
         lists = self.options.precision_lists
         return is_needed(self.model, self.facts, self.registry, self.options.precision, lists)
 
+    @property
+    def title(self) -> str:
+        return MODEL
+
     def check(self, when: str) -> None:
         verify(self.model, when)
+
+    def text(self) -> str:
+        return model_text(self.model)
 
 
 @dataclass(frozen=True)
@@ -96,6 +104,9 @@ class LoweredPartition:
     def check(self, when: str) -> None:
         check_partition(self.part, when, self.symbols)
 
+    def text(self) -> str:
+        return partition_text(self.part)
+
 
 @dataclass(frozen=True)
 class WholePlan:
@@ -105,17 +116,30 @@ class WholePlan:
     options: ConvertOptions
     ledger: Ledger
 
+    @property
+    def title(self) -> str:
+        return "plan"
+
     def check(self, when: str) -> None:
         check_plan(self.plan, when)
 
+    def text(self) -> str:
+        return plan_text(self.plan)
 
-class Checked(Protocol):
-    """What a pass works on; `check` raises E19999, saying `when`, where it is illegal."""
+
+class Seen(Protocol):
+    """What passes work on, and how it is seen between them: `check` raises E19999 where it is illegal, and
+    says `when`; `text` is for a dump, under its title."""
+
+    @property
+    def title(self) -> str: ...
 
     def check(self, when: str) -> None: ...
 
+    def text(self) -> str: ...
 
-Work = TypeVar("Work", bound=Checked)
+
+Work = TypeVar("Work", bound=Seen)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -318,17 +342,23 @@ PIPELINE: tuple[Stage[Pass], ...] = (*MODEL_STAGES, TYPES, PARTITION, PLAN)
 # --- running it -------------------------------------------------------------------------------------
 
 
-def run_stage(stage: Stage[WorkPass[Work]], work: Work) -> None:
-    """Runs the passes of a stage that apply, in order; each is a step that a conversion can do without. With
-    ASCEND_EP_VERIFY=1 the work is checked before the first and after every one."""
+def run_stage(stage: Stage[WorkPass[Work]], work: Work, dump: Dump = OFF) -> None:
+    """Runs the passes of a stage that apply, in order; each is a step that a conversion can do without.
+
+    `dump` gets what each changed. With ASCEND_EP_VERIFY=1 the work is checked before the first and after
+    every one.
+    """
+    if work.title != MODEL:  # of which the dump has all that came before
+        dump.state(work.title, "before", work.text)
     if is_verifying():
         work.check(f"before {stage.title.lower()}")
     for each in stage.passes:
         if each.applies(work):
-            optional(f"pass {each.name}", partial(_run, each, work), otherwise=None)
+            optional(f"pass {each.name}", partial(_run, each, work, dump), otherwise=None)
 
 
-def _run(each: WorkPass[Work], work: Work) -> None:
+def _run(each: WorkPass[Work], work: Work, dump: Dump) -> None:
     each.run(work)
+    dump.change(work.title, each.name, work.text)
     if is_verifying():
         work.check(f"after pass {each.name}")
