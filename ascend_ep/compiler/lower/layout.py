@@ -51,7 +51,7 @@ def lower_reshape(node: NodeView, b: PlanBuilder) -> None:
         copied = [i < source.rank and source.dims[i] == d for i, d in enumerate(target.dims)]
         copies = [same and not node.attr("allowzero", 0) for same in copied]
         expect_ints(b, given, [(d, -1, 0 if c else d) for d, c in zip(target.dims, copies, strict=True)])
-    elif is_run_time(given):
+    elif given is not None and is_run_time(given) and given.dims != (0,):  # none: every axis of 1
         both = (source.dims, target.dims) if node.op_type == "Squeeze" else (target.dims, source.dims)
         expect_ints(b, given, _places_of_ones(*both))
     b.bind(target, b.view(b.ref(source), target.dims))
