@@ -328,6 +328,40 @@ typedef struct asc_scatter_nd_params {
     int64_t reduction;
 } asc_scatter_nd_params;
 
+/* ---- the rest ------------------------------------------------------------------------------------ */
+
+/* col2im: one for each axis of the image */
+typedef struct asc_col2im_axis {
+    int64_t block; /* that of the operand counts where it is given */
+    int64_t dilation, stride, before, after;
+} asc_col2im_axis;
+
+typedef struct asc_deform_columns_params {
+    int64_t kernel_height, kernel_width;
+    int64_t stride_height, stride_width;
+    int64_t dilation_height, dilation_width;
+    int64_t pad_height, pad_width;
+    int64_t height, width; /* of the output */
+    int64_t groups;        /* of channels that move alike */
+} asc_deform_columns_params;
+
+/* quantize, dequantize */
+typedef struct asc_quantize_params {
+    int64_t axis;  /* of a vector of scales */
+    int64_t block; /* elements along the axis that share a scale; 0: each has its own */
+} asc_quantize_params;
+
+typedef struct asc_topk_params {
+    int64_t axis, k;
+    int64_t largest;
+} asc_topk_params;
+
+/* cumsum, cumprod */
+typedef struct asc_cumsum_params {
+    int64_t axis; /* that of the operand counts where it is given */
+    int64_t exclusive, reverse;
+} asc_cumsum_params;
+
 /* cffi:end */
 
 #endif

@@ -23,28 +23,10 @@ HEADER = ROOT / "native" / "include" / "asc_plan.h"
 #: Kernels whose arguments have no struct yet: an axis and a flag or two each; and programs.
 WITHOUT_STRUCT = frozenset(
     {
-        *("argmax", "argmin", "batch_norm", "concat", "copy", "cumprod", "cumsum", "dequantize", "gather"),
-        *(
-            "elementwise",
-            "expect_ints",
-            "gather_elements",
-            "gather_nd",
-            "group_norm",
-            "ints",
-            "one_hot",
-            "trilu",
-        ),
-        *(
-            "aipp",
-            "col2im",
-            "deform_columns",
-            "log_softmax",
-            "logsumexp",
-            "lp_norm",
-            "matmul_exact",
-            "qmatmul",
-        ),
-        *("quantize", "reverse_sequence", "softmax", "swiglu", "tensor_scatter", "topk", "trilu", "qmatmul"),
+        *("aipp", "argmax", "argmin", "batch_norm", "concat", "copy", "elementwise", "expect_ints", "gather"),
+        *("gather_elements", "gather_nd", "group_norm", "ints", "log_softmax", "logsumexp", "lp_norm"),
+        *("matmul_exact", "one_hot", "qmatmul", "reverse_sequence", "softmax", "swiglu", "tensor_scatter"),
+        "trilu",
     }
 )
 #: What indexes arguments of those.

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ascend_ep.compiler.kernel_params import REDUCE
+from ascend_ep.compiler.kernel_params import REDUCE, TOPK
 from ascend_ep.compiler.lower.elementwise import COMPUTABLE, Program, emit_program, input_value, power
 from ascend_ep.compiler.lower.formula_facts import FormulaFacts
 from ascend_ep.compiler.lower.formula_moves import emit_move
@@ -272,7 +272,8 @@ class _Formula(FormulaFacts):
         self.stored[values] = self.builder.temp(self.dtype, self.dims(node))
         self.positions[indices] = self.builder.temp(dtypes.INT64, self.dims(node))
         outs = [self.stored[values], self.positions[indices]]
-        self.builder.emit("topk", [self.memory(node.arg)], outs, [axis, node.k, int(bool(node.largest))])
+        ints = TOPK.pack(axis=axis, k=node.k, largest=int(bool(node.largest)))
+        self.builder.emit("topk", [self.memory(node.arg)], outs, ints)
 
     def position(self, node: Expression) -> Ref:
         """The int64 positions that a node of gives_positions() gives."""

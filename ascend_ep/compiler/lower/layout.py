@@ -13,7 +13,7 @@ from math import comb
 import numpy as np
 import onnx_ir as ir
 
-from ascend_ep.compiler.kernel_params import PAD, choices
+from ascend_ep.compiler.kernel_params import CUMSUM, PAD, choices
 from ascend_ep.compiler.lower.arguments import (
     axis_of,
     enum_of,
@@ -328,5 +328,6 @@ def _lower_running(node: NodeView, b: PlanBuilder, kernel: str) -> None:
     given = needed(node.inputs, 1)
     run_time = run_time_ints(b, given) if is_run_time(given) else None
     axis = 0 if run_time else wrap_axis(known_ints(given, "axis")[0], source.rank)
-    ints = [axis, int(node.attr("exclusive", 0)), int(node.attr("reverse", 0))]
+    exclusive, reverse = int(node.attr("exclusive", 0)), int(node.attr("reverse", 0))
+    ints = CUMSUM.pack(axis=axis, exclusive=exclusive, reverse=reverse)
     b.emit(kernel, [b.ref(source), run_time], [b.out(needed(node.outputs, 0))], ints)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep.compiler.kernel_params import QUANTIZE
 from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lower.elementwise import Program, emit_program, input_value
 from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Unsupported, lowers
@@ -84,7 +85,12 @@ def lower_quantize_linear(node: NodeView, b: PlanBuilder) -> None:
     emit_program(b, program, [out])
     if refs[0] is not None and refs[0].strides is None:
         b.insns[-1].alone = replace(
-            b.insns[-1], kernel="quantize", ins=tuple(refs), outs=(out,), ints=(0, 0), floats=()
+            b.insns[-1],
+            kernel="quantize",
+            ins=tuple(refs),
+            outs=(out,),
+            ints=QUANTIZE.pack(axis=0, block=0),
+            floats=(),
         )
 
 
@@ -94,7 +100,8 @@ def _is_single(given: Operand) -> bool:
 
 def _emit(node: NodeView, b: PlanBuilder, kernel: str, x: Operand, zero: Operand | None) -> None:
     scale, y = needed(node.inputs, 1), needed(node.outputs, 0)
-    ints = _axis_and_block(node, x, scale)
+    axis, block = _axis_and_block(node, x, scale)
+    ints = QUANTIZE.pack(axis=axis, block=block)
     b.emit(kernel, [b.ref(x), b.ref(scale), None if zero is None else b.ref(zero)], [b.out(y)], ints)
 
 

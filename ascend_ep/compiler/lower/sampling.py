@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from itertools import chain
 
-from ascend_ep.compiler.kernel_params import GRID_SAMPLE, ROI_ALIGN, ROI_ALIGN_FLOATS, choices
+from ascend_ep.compiler.kernel_params import (
+    COL2IM_AXIS,
+    DEFORM_COLUMNS,
+    GRID_SAMPLE,
+    ROI_ALIGN,
+    ROI_ALIGN_FLOATS,
+    choices,
+)
 from ascend_ep.compiler.lower.arguments import (
     enum_of,
     expect_ints,
@@ -61,9 +68,12 @@ def lower_col2im(node: NodeView, b: PlanBuilder) -> None:
         raise Unsupported(f"its block_shape {block} doesn't fit {count} axes")
     strides, dilations = spatial_ints(node, "strides", count), spatial_ints(node, "dilations", count)
     before, after = explicit_pads(node, count)
-    axes = zip(block, dilations, strides, before, after, strict=True)
+    axes = [
+        COL2IM_AXIS.pack(block=k, dilation=d, stride=s, before=first, after=last)
+        for k, d, s, first, last in zip(block, dilations, strides, before, after, strict=True)
+    ]
     ins = [b.ref(needed(node.inputs, 0)), *([run_time_ints(b, given)] if is_run_time(given) else [])]
-    b.emit("col2im", ins, [b.out(target)], [*chain.from_iterable(axes)])
+    b.emit("col2im", ins, [b.out(target)], tuple(chain.from_iterable(axes)))
 
 
 @lowers("deform_conv")
@@ -83,7 +93,19 @@ def lower_deform_conv(node: NodeView, b: PlanBuilder) -> None:
     places = target.dims[2] * target.dims[3]
     rows = x.dims[1] * (kernel[0] * kernel[1])
     columns = b.temp(x.dtype, [x.dims[0], rows, places])
-    ints = [*kernel, *strides, *dilations, *before, *target.dims[2:], int(node.attr("offset_group", 1))]
+    ints = DEFORM_COLUMNS.pack(
+        kernel_height=kernel[0],
+        kernel_width=kernel[1],
+        stride_height=strides[0],
+        stride_width=strides[1],
+        dilation_height=dilations[0],
+        dilation_width=dilations[1],
+        pad_height=before[0],
+        pad_width=before[1],
+        height=target.dims[2],
+        width=target.dims[3],
+        groups=int(node.attr("offset_group", 1)),
+    )
     b.emit("deform_columns", [b.ref(x), b.ref(offset), b.ref(mask) if mask else None], [columns], ints)
     grouped = b.view(columns, [x.dims[0], group, rows // group, places])
     weights = b.view(b.ref(w), [group, outputs // group, rows // group])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ascend_ep.compiler.kernel_params import TOPK
 from ascend_ep.compiler.lower.arguments import (
     axis_of,
     expect_ints,
@@ -43,4 +44,5 @@ def lower_topk(node: NodeView, b: PlanBuilder) -> None:
         b.out(values) if values else b.temp(source.dtype, dims),
         b.out(indices) if indices else b.temp(INT64, dims),
     ]
-    b.emit("topk", [b.ref(source)], outs, [axis, k, int(node.attr("largest", 1))])
+    ints = TOPK.pack(axis=axis, k=k, largest=int(node.attr("largest", 1)))
+    b.emit("topk", [b.ref(source)], outs, ints)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ascend_ep.compiler.kernel_params import MATMUL
+from ascend_ep.compiler.kernel_params import MATMUL, QUANTIZE
 from ascend_ep.compiler.plan import WEIGHT, Insn, NativePartition, Ref, Weight
 from ascend_ep.element_types import FLOAT32, INT8, UINT8
 from ascend_ep.opdef.dims import static
@@ -95,7 +95,7 @@ def _orientation(ref: Ref) -> bool | None:
 def _quantised(insn: Insn, transposed: bool) -> Quantised | None:
     """The operand that `insn` dequantises, transposed if asked; None when a product can't read it so."""
     x, scale, zero = (*insn.ins, None)[:3]
-    axis, block = (int(i) for i in insn.ints if isinstance(i, int))
+    axis, block = (int(str(QUANTIZE.get(insn.ints, name))) for name in ("axis", "block"))
     if x is None or scale is None or x.dtype not in (INT8, UINT8):
         return None
     if not all(r is None or (r.weight is not None and r.weight.layout == "plain") for r in (x, scale, zero)):

@@ -1,8 +1,9 @@
 /* col2im: columns of blocks added up where the blocks lie in an image.
  *   x [N, C * product of blocks, L], block [axes] int64 (absent: that of the ints) -> y [N, C, image..]
- * ints: [block, dilation, stride, before, after] for each of the image's axes; L counts the places of a block. */
+ * ints: an asc_col2im_axis for each of the image's axes; L counts the places of a block. */
 #include <string.h>
 
+#include "asc_plan.h"
 #include "chunks.h"
 
 #define AXES (ASC_MAX_RANK - 2)
@@ -14,23 +15,28 @@ typedef struct col2im_job {
     int64_t taps, count, area; /* elements of a block; places of a block; elements of an image */
 } col2im_job;
 
+static int is_within(int64_t n, int64_t least) {
+    return n >= least && n <= LARGEST;
+}
+
 /* `block` NULL: that of the ints. Whether x holds what the block asks for is checked by fits(). */
 static int32_t read_job(const asc_call *call, const int64_t *block, col2im_job *job) {
     const asc_tensor *x = &call->in[0], *y = &call->out[0];
     *job = (col2im_job){.axes = y->rank - 2, .taps = 1, .count = 1, .area = asc_count(y, 2, y->rank)};
     ASC_REQUIRE(call, x->rank == 3 && y->rank >= 3, "col2im: the ranks don't fit");
-    ASC_REQUIRE(call, call->n_ints == 5 * job->axes, "col2im takes five ints for each axis of the image");
+    ASC_REQUIRE(call, call->n_ints == ASC_MEMBERS(asc_col2im_axis) * job->axes,
+                "col2im takes five ints for each axis of the image");
     for (int i = 0; i < job->axes; i++) {
-        int64_t v[5];
-        memcpy(v, call->ints + 5 * i, sizeof v);
-        if (block) v[0] = block[i];
-        for (int k = 0; k < 5; k++)
-            ASC_REQUIRE(call, v[k] >= (k < 3) && v[k] <= LARGEST, "col2im: an argument is out of range");
+        asc_col2im_axis v = ASC_INTS_AS(asc_col2im_axis, call)[i];
+        if (block) v.block = block[i];
+        int fits = is_within(v.block, 1) && is_within(v.dilation, 1) && is_within(v.stride, 1);
+        ASC_REQUIRE(call, fits && is_within(v.before, 0) && is_within(v.after, 0),
+                    "col2im: an argument is out of range");
         job->image[i] = y->dims[2 + i];
-        job->block[i] = v[0], job->dilation[i] = v[1], job->stride[i] = v[2], job->before[i] = v[3];
+        job->block[i] = v.block, job->dilation[i] = v.dilation, job->stride[i] = v.stride, job->before[i] = v.before;
         ASC_REQUIRE(call, job->image[i] <= LARGEST, "col2im: the image is too large");
-        int64_t room = job->image[i] + v[3] + v[4] - (v[1] * (v[0] - 1) + 1);
-        job->places[i] = room < 0 ? 0 : room / v[2] + 1;
+        int64_t room = job->image[i] + v.before + v.after - (v.dilation * (v.block - 1) + 1);
+        job->places[i] = room < 0 ? 0 : room / v.stride + 1;
         ASC_REQUIRE(call, asc_mul_ok(job->taps, job->block[i], &job->taps), "col2im: the block is too large");
         ASC_REQUIRE(call, asc_mul_ok(job->count, job->places[i], &job->count), "col2im: too many places");
     }

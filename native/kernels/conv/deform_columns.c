@@ -1,7 +1,8 @@
 /* deform_columns: for each place of a deformable convolution, what its taps read where the offsets move them.
  *   x [N, C, H, W], offset [N, G*kh*kw*2, OH, OW], mask [N, G*kh*kw, OH, OW] (absent: 1)
  *   -> columns [N, C*kh*kw, OH*OW]
- * ints: [kh, kw, stride h, w, dilation h, w, pad h, w, OH, OW, G]. Outside the image there is 0. */
+ * ints: asc_deform_columns_params. Outside the image there is 0. */
+#include "asc_plan.h"
 #include "chunks.h"
 #include "image/bilinear.h"
 
@@ -11,15 +12,25 @@ typedef struct deform_job {
     int64_t channels, height, width, kh, kw, sh, sw, dh, dw, ph, pw, oh, ow, groups;
 } deform_job;
 
+static int is_within(int64_t n, int64_t least) {
+    return n >= least && n <= LARGEST;
+}
+
 static int32_t read_job(const asc_call *call, deform_job *job) {
     const asc_tensor *x = &call->in[0], *offset = &call->in[1], *y = &call->out[0];
-    const int64_t *v = call->ints;
-    ASC_REQUIRE(call, call->n_ints == 11, "deform_columns takes eleven ints");
+    const asc_deform_columns_params *p = ASC_INTS_AS(asc_deform_columns_params, call);
+    ASC_REQUIRE(call, call->n_ints == ASC_MEMBERS(asc_deform_columns_params), "deform_columns takes eleven ints");
     ASC_REQUIRE(call, x->rank == 4 && offset->rank == 4 && y->rank == 3, "deform_columns: the ranks don't fit");
-    for (int i = 0; i < 11; i++)
-        ASC_REQUIRE(call, v[i] >= (i < 6 || i == 10) && v[i] <= LARGEST, "deform_columns: an argument is out of range");
-    *job = (deform_job){x->dims[1], x->dims[2], x->dims[3], v[0], v[1], v[2], v[3],
-                        v[4],       v[5],       v[6],       v[7], v[8], v[9], v[10]};
+    int fits = is_within(p->kernel_height, 1) && is_within(p->kernel_width, 1) && is_within(p->groups, 1);
+    fits = fits && is_within(p->stride_height, 1) && is_within(p->stride_width, 1);
+    fits = fits && is_within(p->dilation_height, 1) && is_within(p->dilation_width, 1);
+    fits = fits && is_within(p->pad_height, 0) && is_within(p->pad_width, 0);
+    ASC_REQUIRE(call, fits && is_within(p->height, 0) && is_within(p->width, 0),
+                "deform_columns: an argument is out of range");
+    *job = (deform_job){.channels = x->dims[1], .height = x->dims[2], .width = x->dims[3], .groups = p->groups};
+    job->kh = p->kernel_height, job->kw = p->kernel_width, job->sh = p->stride_height, job->sw = p->stride_width;
+    job->dh = p->dilation_height, job->dw = p->dilation_width, job->ph = p->pad_height, job->pw = p->pad_width;
+    job->oh = p->height, job->ow = p->width;
     ASC_REQUIRE(call, job->height <= LARGEST && job->width <= LARGEST, "deform_columns: the image is too large");
     int64_t taps = job->kh * job->kw, rows, moved, places = job->oh * job->ow;
     ASC_REQUIRE(call, job->channels % job->groups == 0, "deform_columns: the groups don't divide the channels");

@@ -4,11 +4,12 @@
  *
  * in:   x, scale (float32), zero point (absent: 0; dims of scale, type of the integers)
  * out:  y, dims of x
- * ints: axis, block. One element of scale: for the whole tensor. A vector: one for each index of `axis` (block 0).
- *       As many axes as x: one for each `block` indices of `axis`, the other dims being x's.
+ * ints: asc_quantize_params. One element of scale: for the whole tensor. A vector: one for each index of `axis` (block
+ * 0). As many axes as x: one for each `block` indices of `axis`, the other dims being x's.
  */
 #include <math.h>
 
+#include "asc_plan.h"
 #include "chunks.h"
 #include "quantise_row.h"
 
@@ -21,10 +22,12 @@ typedef struct scaling {
 
 static int32_t read_scaling(const asc_call *call, scaling *s) {
     const asc_tensor *x = &call->in[0], *scale = &call->in[1], *y = &call->out[0];
-    ASC_REQUIRE(call, call->n_ints == 2 && asc_same_dims(x, y), "quantisation takes two ints and keeps the shape");
+    ASC_REQUIRE(call, call->n_ints == ASC_MEMBERS(asc_quantize_params) && asc_same_dims(x, y),
+                "quantisation takes two ints and keeps the shape");
     if (asc_given(call, 2))
         ASC_REQUIRE(call, asc_numel(&call->in[2]) == asc_numel(scale), "scale and zero point differ in shape");
-    int64_t axis = call->ints[0], block = call->ints[1];
+    const asc_quantize_params *p = ASC_INTS_AS(asc_quantize_params, call);
+    int64_t axis = p->axis, block = p->block;
     *s = (scaling){.outer = 1, .axis = asc_numel(x), .inner = 1, .block = 1, .blocks = 1};
     if (asc_numel(scale) == 1 && block == 0) {
         s->block = s->axis > 0 ? s->axis : 1;

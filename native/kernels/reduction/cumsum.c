@@ -1,13 +1,19 @@
 /* cumsum, cumprod: running sums and products along an axis; float32, float64, int32, int64 (integers wrap).
  *   in, optional axis (int64, one element) -> out
- * ints: [axis, exclusive, reverse]; the axis of the ints counts where the operand is absent. Taken in the order of the
- * axis, one element after the other. */
+ * ints: asc_cumsum_params. Taken in the order of the axis, one element after the other. */
+#include "asc_plan.h"
 #include "chunks.h"
 #include "indexing.h"
 
+static const asc_cumsum_params *params_of(const asc_call *call) {
+    return ASC_INTS_AS(asc_cumsum_params, call);
+}
+
 int32_t ASC_FN(cumsum_prepare)(asc_call *call) {
-    ASC_REQUIRE(call, call->n_ints == 3, "cumsum takes three ints: axis, exclusive, reverse");
-    ASC_REQUIRE(call, call->ints[0] >= 0 && call->ints[0] < call->in[0].rank, "cumsum: the axis is outside the rank");
+    ASC_REQUIRE(call, call->n_ints == ASC_MEMBERS(asc_cumsum_params),
+                "cumsum takes three ints: axis, exclusive, reverse");
+    ASC_REQUIRE(call, params_of(call)->axis >= 0 && params_of(call)->axis < call->in[0].rank,
+                "cumsum: the axis is outside the rank");
     ASC_REQUIRE(call, !asc_given(call, 1) || asc_numel(&call->in[1]) == 1, "cumsum: the axis is not one element");
     ASC_REQUIRE(call, call->in[0].dtype == call->out[0].dtype, "cumsum: types differ");
     ASC_REQUIRE(call, asc_same_dims(&call->in[0], &call->out[0]), "cumsum: shapes differ");
@@ -49,7 +55,7 @@ RUNNING(products_i64, int64_t, uint64_t, 1, *)
 static void cumsum_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     (void)worker;
     const cumsum_job *job = arg;
-    int64_t exclusive = call->ints[1] != 0, reverse = call->ints[2] != 0;
+    int64_t exclusive = params_of(call)->exclusive != 0, reverse = params_of(call)->reverse != 0;
     int64_t end = (chunk + 1) * job->per_chunk < job->items ? (chunk + 1) * job->per_chunk : job->items;
     for (int64_t i = chunk * job->per_chunk; i < end; i++) {
         int64_t lane = i % job->strips * job->lanes, lanes = job->inner - lane;
@@ -78,7 +84,7 @@ static void cumsum_chunk(const asc_call *call, int64_t chunk, int32_t worker, vo
 
 static int32_t run(const asc_call *call, int product) {
     const asc_tensor *in = &call->in[0];
-    int64_t axis = call->ints[0];
+    int64_t axis = params_of(call)->axis;
     if (asc_numel(in) == 0) return ASC_OK;
     if (asc_given(call, 1)) {
         int64_t given = axis = asc_index_at(&call->in[1], 0);

@@ -1,6 +1,6 @@
 /* topk: the k largest (or smallest) elements along an axis, best first, and where they were.
  *   x (float32, float64, int32, int64) -> values like x, indices int64, both with k along the axis
- * ints: [axis, k, largest]. Of equal elements the lower index comes first; -0 equals 0; NaN counts as
+ * ints: asc_topk_params. Of equal elements the lower index comes first; -0 equals 0; NaN counts as
  * larger than anything.
  *
  * The k best are kept in a heap whose root is the worst of them. A float32 line is read twice: first
@@ -11,6 +11,7 @@
  * (topk_rank.h): in most lines little more than k reach what two vectors of bins promise. */
 #include <math.h>
 
+#include "asc_plan.h"
 #include "axis_split.h"
 #include "chunks.h"
 #include "topk_rank.h"
@@ -255,9 +256,10 @@ static void topk_chunk(const asc_call *call, int64_t chunk, int32_t worker, void
 int32_t ASC_FN(topk_prepare)(asc_call *call) {
     const asc_tensor *x = &call->in[0], *values = &call->out[0], *indices = &call->out[1];
     asc_axis_split split;
-    ASC_REQUIRE(call, call->n_ints == 3, "topk takes three ints: axis, k, largest");
-    ASC_REQUIRE(call, asc_split_axes(x, call->ints[0], 1, &split), "topk: the axis is outside the rank");
-    int64_t axis = call->ints[0], k = call->ints[1];
+    const asc_topk_params *p = ASC_INTS_AS(asc_topk_params, call);
+    ASC_REQUIRE(call, call->n_ints == ASC_MEMBERS(asc_topk_params), "topk takes three ints: axis, k, largest");
+    ASC_REQUIRE(call, asc_split_axes(x, p->axis, 1, &split), "topk: the axis is outside the rank");
+    int64_t axis = p->axis, k = p->k;
     if (k < 0 || k > split.n)
         return asc_failn(call->status, ASC_E_SHAPE, "topk: k is %, the axis has % elements", 2,
                          (int64_t[]){k, split.n});
@@ -277,8 +279,9 @@ int32_t ASC_FN(topk_prepare)(asc_call *call) {
 }
 
 int32_t ASC_FN(topk_run)(const asc_call *call) {
-    topk_job job = {.k = call->ints[1], .largest = call->ints[2] != 0};
-    asc_split_axes(&call->in[0], call->ints[0], 1, &job.split);
+    const asc_topk_params *p = ASC_INTS_AS(asc_topk_params, call);
+    topk_job job = {.k = p->k, .largest = p->largest != 0};
+    asc_split_axes(&call->in[0], p->axis, 1, &job.split);
     job.scratch_bytes = call->scratch[0];
     job.items = job.split.outer * job.split.inner;
     if (job.items == 0 || job.k == 0) return ASC_OK;
