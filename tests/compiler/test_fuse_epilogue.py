@@ -98,7 +98,7 @@ def test_a_residual_block_is_two_convolutions() -> None:
         source.graph.initializer.append(onnx.numpy_helper.from_array(np.array([value], np.int64), name))
     feeds = {n: rng.standard_normal((1, c, 9, 9)).astype(np.float32) for n, c in [("x", 3), ("a2", 8)]}
     found = kernels_of(source, **feeds)
-    assert found["conv"] == 2
+    assert found["conv_last"] == 2
     assert found["elementwise"] == 0
 
 
