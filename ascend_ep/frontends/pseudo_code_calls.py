@@ -14,47 +14,14 @@ from ascend_ep.frontends.functions import LIBRARY, inline
 from ascend_ep.frontends.pseudo_code_parts import Parts
 from ascend_ep.frontends.pseudo_code_things import Dims, Helper, Thing
 from ascend_ep.opdef import dtypes
-from ascend_ep.opdef.expression import OPERATIONS
 from ascend_ep.opdef.formula_nodes import Options, Value
 from ascend_ep.opdef.formula_text import Token
+from ascend_ep.opdef.operations import OPERATIONS
 
 #: Names of torch and numpy for operations of the expression form.
 _OPERATIONS = {
     **{name: name for name in OPERATIONS if name not in ("select", "and", "or", "not", "min", "max")},
-    "absolute": "abs",
-    "negative": "neg",
-    "arcsin": "asin",
-    "arccos": "acos",
-    "arctan": "atan",
-    "arctan2": "atan2",
-    "arcsinh": "asinh",
-    "arccosh": "acosh",
-    "arctanh": "atanh",
-    "expit": "sigmoid",
-    "fabs": "abs",
-    "sgn": "sign",
-    "fix": "trunc",
-    "rint": "round",
-    "multiply": "mul",
-    "divide": "div",
-    "true_divide": "div",
-    "subtract": "sub",
-    "power": "pow",
-    "maximum": "max",
-    "minimum": "min",
-    "fmax": "max",
-    "fmin": "min",
-    "remainder": "mod",
-    "floor_divide": "floordiv",
-    "equal": "eq",
-    "not_equal": "ne",
-    "less": "lt",
-    "less_equal": "le",
-    "greater": "gt",
-    "greater_equal": "ge",
-    "logical_and": "and",
-    "logical_or": "or",
-    "logical_not": "not",
+    **{other: name for name, o in OPERATIONS.items() for other in o.names},
 }
 _SYNONYMS = {
     "log_sigmoid": "logsigmoid",

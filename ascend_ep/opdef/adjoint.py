@@ -6,7 +6,6 @@ shape matters: before a reduction, where several adjoints meet, and at the input
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, reduce
@@ -34,6 +33,7 @@ from ascend_ep.opdef.expression import (
     Windows,
     children,
 )
+from ascend_ep.opdef.operations import OPERATIONS
 from ascend_ep.opdef.simplify import Values
 from ascend_ep.opdef.value_shapes import ValueShapes
 
@@ -186,13 +186,14 @@ class Adjoints:
         return self.add(Reduce("sum", self.do("select", on, again, 0.0), (-2, -1), False))
 
     def apply(self, y: Leaf, node: Apply, g: Leaf) -> None:
+        operation = OPERATIONS[node.op]
         if len(node.args) == 1:
             (x,) = node.args
-            if x in self.active and node.op in UNARY:
-                self.give(x, self.do("mul", g, UNARY[node.op](self.do, x, y)))
-        elif node.op in BINARY:
+            if x in self.active and operation.slope is not None:
+                self.give(x, self.do("mul", g, operation.slope(self.do, x, y)))
+        elif operation.partials is not None:
             a, b = node.args
-            for x, derivative in zip((a, b), BINARY[node.op], strict=True):
+            for x, derivative in zip((a, b), operation.partials, strict=True):
                 if x in self.active:
                     self.give(x, derivative(self.do, g, a, b, y))
         elif node.op == "select":
@@ -279,82 +280,3 @@ class Adjoints:
             return None
         x, largest = node.args
         return x if self.values.meaning(largest) == Reduce("max", x, total.axes) else None
-
-
-Do = Callable[..., Leaf]
-
-#: Derivative of each operation of one number at x, where its value is y.
-UNARY: dict[str, Callable[[Do, Leaf, Leaf], Leaf]] = {
-    "neg": lambda do, x, y: Constant(-1.0),
-    "abs": lambda do, x, y: do("sign", x),
-    "exp": lambda do, x, y: y,
-    "expm1": lambda do, x, y: do("add", y, 1.0),
-    "log": lambda do, x, y: do("div", 1.0, x),
-    "log1p": lambda do, x, y: do("div", 1.0, do("add", 1.0, x)),
-    "log2": lambda do, x, y: do("div", 1 / math.log(2), x),
-    "log10": lambda do, x, y: do("div", 1 / math.log(10), x),
-    "sqrt": lambda do, x, y: do("div", 0.5, y),
-    "rsqrt": lambda do, x, y: do("mul", -0.5, do("mul", y, do("mul", y, y))),
-    "sin": lambda do, x, y: do("cos", x),
-    "cos": lambda do, x, y: do("neg", do("sin", x)),
-    "tan": lambda do, x, y: do("add", 1.0, do("mul", y, y)),
-    "asin": lambda do, x, y: do("rsqrt", do("sub", 1.0, do("mul", x, x))),
-    "acos": lambda do, x, y: do("neg", do("rsqrt", do("sub", 1.0, do("mul", x, x)))),
-    "atan": lambda do, x, y: do("div", 1.0, do("add", 1.0, do("mul", x, x))),
-    "sinh": lambda do, x, y: do("cosh", x),
-    "cosh": lambda do, x, y: do("sinh", x),
-    "tanh": lambda do, x, y: do("sub", 1.0, do("mul", y, y)),
-    "asinh": lambda do, x, y: do("rsqrt", do("add", do("mul", x, x), 1.0)),
-    "acosh": lambda do, x, y: do("rsqrt", do("sub", do("mul", x, x), 1.0)),
-    "atanh": lambda do, x, y: do("div", 1.0, do("sub", 1.0, do("mul", x, x))),
-    "erf": lambda do, x, y: do("mul", 2 / math.sqrt(math.pi), do("exp", do("neg", do("mul", x, x)))),
-    "sigmoid": lambda do, x, y: do("mul", y, do("sub", 1.0, y)),
-    "softplus": lambda do, x, y: do("sigmoid", x),
-}
-
-
-def _power_base(do: Do, g: Leaf, a: Leaf, b: Leaf, y: Leaf) -> Leaf:
-    if isinstance(b, Constant):
-        return do("mul", g, do("mul", b, do("pow", a, do("sub", b, 1.0))))
-    slope = do("mul", b, do("pow", a, do("sub", b, 1.0)))
-    return do("mul", g, do("select", do("eq", b, 0.0), 0.0, slope))
-
-
-def _power_exponent(do: Do, g: Leaf, a: Leaf, b: Leaf, y: Leaf) -> Leaf:
-    slope = do("mul", y, do("log", a))
-    return do("mul", g, do("select", do("eq", a, 0.0), 0.0, slope))
-
-
-def _angle(do: Do, g: Leaf, a: Leaf, b: Leaf) -> Leaf:
-    return do("div", g, do("add", do("mul", a, a), do("mul", b, b)))
-
-
-Partial = Callable[[Do, Leaf, Leaf, Leaf, Leaf], Leaf]
-
-#: Adjoints of the operands a and b of each operation of two numbers with value y, whose adjoint is g.
-BINARY: dict[str, tuple[Partial, Partial]] = {
-    "add": (lambda do, g, a, b, y: g, lambda do, g, a, b, y: g),
-    "sub": (lambda do, g, a, b, y: g, lambda do, g, a, b, y: do("neg", g)),
-    "mul": (lambda do, g, a, b, y: do("mul", g, b), lambda do, g, a, b, y: do("mul", g, a)),
-    "div": (
-        lambda do, g, a, b, y: do("div", g, b),
-        lambda do, g, a, b, y: do("neg", do("mul", g, do("div", y, b))),
-    ),
-    "mod": (
-        lambda do, g, a, b, y: g,
-        lambda do, g, a, b, y: do("neg", do("mul", g, do("floor", do("div", a, b)))),
-    ),
-    "pow": (_power_base, _power_exponent),
-    "max": (
-        lambda do, g, a, b, y: do("select", do("gt", a, b), g, 0.0),
-        lambda do, g, a, b, y: do("select", do("gt", a, b), 0.0, g),
-    ),
-    "min": (
-        lambda do, g, a, b, y: do("select", do("lt", a, b), g, 0.0),
-        lambda do, g, a, b, y: do("select", do("lt", a, b), 0.0, g),
-    ),
-    "atan2": (
-        lambda do, g, a, b, y: do("mul", b, _angle(do, g, a, b)),
-        lambda do, g, a, b, y: do("neg", do("mul", a, _angle(do, g, a, b))),
-    ),
-}

@@ -3,7 +3,7 @@
 A Program is straight-line: named intermediate values, then one expression per output. Expressions are
 trees of the node classes below; all tensors broadcast as NumPy's do. Arithmetic is in the compute
 type of the reader (float64 in the reference, float32 in kernels); results are rounded to the output's
-element type. Each operation takes and gives numbers or truth values as OPERATIONS says: the parser has
+element type. Each operation takes and gives numbers or truth values as operations.py says: the parser has
 put conversions where the text mixes them.
 """
 
@@ -66,7 +66,7 @@ class Given:
 
 @dataclass(frozen=True)
 class Apply:
-    """An elementwise operation of OPERATIONS on broadcast operands."""
+    """An elementwise operation (operations.py) on broadcast operands."""
 
     op: str
     args: tuple[Expression, ...]
@@ -246,87 +246,28 @@ class Program:
 
 
 @dataclass(frozen=True)
-class Operation:
-    """An elementwise operation: the kinds of its arguments, of its result, and what it computes."""
+class Reduction:
+    """The kinds of its argument and of its result, and what it computes."""
 
     takes: tuple[Kind, ...]
     gives: Kind
     doc: str
 
 
-_UNARY = {
-    "neg": "-x",
-    "abs": "|x|",
-    "sign": "-1, 0 or 1",
-    "exp": "e^x",
-    "expm1": "e^x - 1 without cancellation",
-    "log": "natural logarithm",
-    "log1p": "log(1 + x) without cancellation",
-    "log2": "logarithm to base 2",
-    "log10": "logarithm to base 10",
-    "sqrt": "square root",
-    "rsqrt": "1 / sqrt(x)",
-    "sin": "sine",
-    "cos": "cosine",
-    "tan": "tangent",
-    "asin": "arc sine",
-    "acos": "arc cosine",
-    "atan": "arc tangent",
-    "sinh": "hyperbolic sine",
-    "cosh": "hyperbolic cosine",
-    "tanh": "hyperbolic tangent",
-    "asinh": "inverse hyperbolic sine",
-    "acosh": "inverse hyperbolic cosine",
-    "atanh": "inverse hyperbolic tangent",
-    "erf": "error function",
-    "sigmoid": "1 / (1 + exp(-x))",
-    "softplus": "log(1 + exp(x)) without overflow",
-    "floor": "largest integer not above x",
-    "ceil": "smallest integer not below x",
-    "round": "nearest integer, ties to even",
-    "trunc": "integer part",
-}
-_BINARY = {
-    "add": "a + b",
-    "sub": "a - b",
-    "mul": "a * b",
-    "div": "a / b",
-    "floordiv": "floor(a / b)",
-    "mod": "a - b*floor(a / b), with the sign of b",
-    "pow": "a to the power b",
-    "min": "the smaller; NaN if either is",
-    "max": "the larger; NaN if either is",
-    "atan2": "angle of the point (b, a)",
-}
-_COMPARE = {"eq": "a == b", "ne": "a != b", "lt": "a < b", "le": "a <= b", "gt": "a > b", "ge": "a >= b"}
-
-#: Every elementwise operation. Its readers (reference, lowering, generators) have an entry for each name.
-OPERATIONS: dict[str, Operation] = {
-    **{name: Operation(("number",), "number", doc) for name, doc in _UNARY.items()},
-    **{name: Operation(("number",) * 2, "number", doc) for name, doc in _BINARY.items()},
-    **{name: Operation(("number",) * 2, "bool", doc) for name, doc in _COMPARE.items()},
-    "isnan": Operation(("number",), "bool", "whether x is NaN"),
-    "isinf": Operation(("number",), "bool", "whether x is infinite"),
-    "and": Operation(("bool",) * 2, "bool", "both"),
-    "or": Operation(("bool",) * 2, "bool", "either"),
-    "not": Operation(("bool",), "bool", "the opposite"),
-    "select": Operation(("bool", "number", "number"), "number", "a where the condition holds, else b"),
-}
-
 #: Every reduction. var is of the whole population; argmax and argmin give the first of equal positions, and
 #: NaN wins, as in max and min.
-REDUCTIONS: dict[str, Operation] = {
-    "sum": Operation(("number",), "number", "the sum"),
-    "mean": Operation(("number",), "number", "the arithmetic mean"),
-    "prod": Operation(("number",), "number", "the product"),
-    "max": Operation(("number",), "number", "the largest; NaN if any is"),
-    "min": Operation(("number",), "number", "the smallest; NaN if any is"),
-    "var": Operation(("number",), "number", "mean squared distance from the mean"),
-    "logsumexp": Operation(("number",), "number", "log(sum(exp(x))) without overflow"),
-    "any": Operation(("bool",), "bool", "whether one holds"),
-    "all": Operation(("bool",), "bool", "whether every one holds"),
-    "argmax": Operation(("number",), "number", "the position of the first largest"),
-    "argmin": Operation(("number",), "number", "the position of the first smallest"),
+REDUCTIONS: dict[str, Reduction] = {
+    "sum": Reduction(("number",), "number", "the sum"),
+    "mean": Reduction(("number",), "number", "the arithmetic mean"),
+    "prod": Reduction(("number",), "number", "the product"),
+    "max": Reduction(("number",), "number", "the largest; NaN if any is"),
+    "min": Reduction(("number",), "number", "the smallest; NaN if any is"),
+    "var": Reduction(("number",), "number", "mean squared distance from the mean"),
+    "logsumexp": Reduction(("number",), "number", "log(sum(exp(x))) without overflow"),
+    "any": Reduction(("bool",), "bool", "whether one holds"),
+    "all": Reduction(("bool",), "bool", "whether every one holds"),
+    "argmax": Reduction(("number",), "number", "the position of the first largest"),
+    "argmin": Reduction(("number",), "number", "the position of the first smallest"),
 }
 
 

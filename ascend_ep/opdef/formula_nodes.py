@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from ascend_ep.errors import did_you_mean
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.expression import (
-    OPERATIONS,
     REDUCTIONS,
     All,
     Apply,
@@ -29,6 +28,7 @@ from ascend_ep.opdef.expression import (
 )
 from ascend_ep.opdef.formula_moves import MOVING, move
 from ascend_ep.opdef.formula_text import Token, TokenReader
+from ascend_ep.opdef.operations import OPERATIONS
 
 MAX_NODES = 5_000
 MAX_HEIGHT = 200

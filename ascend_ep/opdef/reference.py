@@ -12,7 +12,7 @@ from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.attributes import bind_attributes
 from ascend_ep.opdef.definition import AttributeValue, Formula, Kernel, OpDef
-from ascend_ep.opdef.elementwise import ELEMENTWISE, Array, round_to
+from ascend_ep.opdef.elementwise import Array, round_to
 from ascend_ep.opdef.expression import (
     MOVES,
     Apply,
@@ -35,6 +35,7 @@ from ascend_ep.opdef.formula_shape import folded_dims, product_shape, resolve_ax
 from ascend_ep.opdef.infer import check_inputs
 from ascend_ep.opdef.kernel_references import KERNEL_REFERENCES, topk
 from ascend_ep.opdef.moves import moved
+from ascend_ep.opdef.operations import OPERATIONS
 from ascend_ep.opdef.quantised_references import QUANTISED_REFERENCES
 from ascend_ep.opdef.reductions import expanded
 from ascend_ep.opdef.shape_rule import Inapplicable
@@ -109,7 +110,7 @@ class _Evaluator:
         if isinstance(node, Cast):
             return round_to(self.value(node.arg), node.dtype)
         if isinstance(node, Apply):
-            return ELEMENTWISE[node.op](*map(self.value, node.args))
+            return OPERATIONS[node.op].numpy(*map(self.value, node.args))
         if isinstance(node, Reduce):
             return self.reduce(node)
         if isinstance(node, TopK):

@@ -13,7 +13,7 @@ import numpy as np
 
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.definition import AttributeValue
-from ascend_ep.opdef.elementwise import ELEMENTWISE, round_to
+from ascend_ep.opdef.elementwise import round_to
 from ascend_ep.opdef.expression import (
     Apply,
     AttributeRef,
@@ -40,6 +40,7 @@ from ascend_ep.opdef.expression import (
     walk,
     with_children,
 )
+from ascend_ep.opdef.operations import OPERATIONS
 
 
 def specialize(
@@ -165,7 +166,7 @@ def folded(op: str, values: Sequence[float | bool | str]) -> Constant:
     if isinstance(values[0], str):
         return Constant((values[0] == values[1]) == (op == "eq"))
     with np.errstate(all="ignore"):
-        result = ELEMENTWISE[op](*(v if isinstance(v, bool) else np.float64(v) for v in values))
+        result = OPERATIONS[op].numpy(*(v if isinstance(v, bool) else np.float64(v) for v in values))
     return Constant(bool(result)) if np.asarray(result).dtype == np.bool_ else Constant(float(result))
 
 

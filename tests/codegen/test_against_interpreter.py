@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ascend_ep.opdef.dtypes import BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT8, INT32
-from ascend_ep.opdef.expression import OPERATIONS
+from ascend_ep.opdef.operations import OPERATIONS
 
 UNARY = [n for n, o in OPERATIONS.items() if o.takes == ("number",) and o.gives == "number"]
 BINARY = [n for n, o in OPERATIONS.items() if o.takes == ("number",) * 2 and o.gives == "number"]

@@ -12,7 +12,6 @@ from random import Random
 from typing import Any
 
 from ascend_ep.opdef.expression import (
-    OPERATIONS,
     Apply,
     AttributeRef,
     Constant,
@@ -26,6 +25,7 @@ from ascend_ep.opdef.expression import (
     walk,
     with_children,
 )
+from ascend_ep.opdef.operations import OPERATIONS
 
 Shape = tuple[str, ...]
 #: Values that no operation has read yet are drawn this many times as often as others.

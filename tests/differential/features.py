@@ -15,7 +15,6 @@ from programs import Array, Operator
 from ascend_ep.compiler.codegen.graph import ELEMENTS
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.expression import (
-    OPERATIONS,
     REDUCTIONS,
     Apply,
     AttributeRef,
@@ -25,6 +24,7 @@ from ascend_ep.opdef.expression import (
     Reduce,
     TopK,
 )
+from ascend_ep.opdef.operations import OPERATIONS
 
 _TYPES = tuple(dtypes.name(t) for t in ELEMENTS)
 #: Products and parts of tensors: tests/codegen draws them (test_matrix_formulas, test_moved_formulas).

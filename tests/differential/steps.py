@@ -10,7 +10,6 @@ from drawing import MAX_RANK, Drawing, Shape, Typed, joined
 from ascend_ep.compiler.codegen.graph import ELEMENTS
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.expression import (
-    OPERATIONS,
     REDUCTIONS,
     Apply,
     Cast,
@@ -20,6 +19,7 @@ from ascend_ep.opdef.expression import (
     TopK,
     Unsqueeze,
 )
+from ascend_ep.opdef.operations import OPERATIONS
 
 #: Adds one node, or some that belong together; does nothing when no value of the pool suits it.
 Step = Callable[[Drawing], object]

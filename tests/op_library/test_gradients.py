@@ -12,9 +12,10 @@ from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.definition import OpDef, TensorSpec
 from ascend_ep.opdef.derivative import differentiate
-from ascend_ep.opdef.expression import OPERATIONS, REDUCTIONS, Apply, Input, Local, Program
+from ascend_ep.opdef.expression import REDUCTIONS, Apply, Input, Local, Program
 from ascend_ep.opdef.formula import formula_program
 from ascend_ep.opdef.loader import parse_definitions
+from ascend_ep.opdef.operations import OPERATIONS
 from ascend_ep.opdef.reference import evaluate, evaluate_program
 from ascend_ep.opdef.registry import Registry
 from ascend_ep.opdef.simplify import simplify

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.expression import (
-    OPERATIONS,
     REDUCTIONS,
     Apply,
     AttributeRef,
@@ -31,6 +30,7 @@ from ascend_ep.opdef.expression import (
 from ascend_ep.opdef.expression_text import to_text
 from ascend_ep.opdef.formula import MAX_DEPTH, parse_formula
 from ascend_ep.opdef.formula_nodes import MAX_HEIGHT, Names
+from ascend_ep.opdef.operations import OPERATIONS
 
 NAMES = Names(
     inputs={"x": "number", "w": "number", "m": "bool", "b": "number"},

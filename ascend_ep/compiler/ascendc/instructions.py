@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from ascend_ep.compiler.codegen.generate import NotGenerated
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.expression import (
-    OPERATIONS,
     Apply,
     Cast,
     Constant,
@@ -24,27 +23,12 @@ from ascend_ep.opdef.expression import (
     Program,
     Reduce,
 )
+from ascend_ep.opdef.operations import OPERATIONS
 
 from .values import Value, Values
 
 #: expression operation -> function of the high-level library that needs a scratch buffer
-LIBRARY = {
-    name: name.capitalize()
-    for name in (
-        "sin",
-        "cos",
-        "tan",
-        "asin",
-        "acos",
-        "atan",
-        "sinh",
-        "cosh",
-        "asinh",
-        "acosh",
-        "atanh",
-        "erf",
-    )
-}
+LIBRARY = {name: o.ascend_c for name, o in OPERATIONS.items() if o.ascend_c}
 _ROUNDINGS = {"floor": "CAST_FLOOR", "ceil": "CAST_CEIL", "round": "CAST_RINT", "trunc": "CAST_TRUNC"}
 _PLAIN = {"add", "sub", "mul", "div", "max", "min", "exp", "abs", "sqrt"}
 _COMPARES = {"eq": "EQ", "ne": "NE", "lt": "LT", "le": "LE", "gt": "GT", "ge": "GE"}

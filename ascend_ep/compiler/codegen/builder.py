@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.expression import (
     MOVES,
-    OPERATIONS,
     Apply,
     Cast,
     Concat,
@@ -31,6 +30,7 @@ from ascend_ep.opdef.expression import (
     with_children,
 )
 from ascend_ep.opdef.moves import Move
+from ascend_ep.opdef.operations import OPERATIONS
 from ascend_ep.opdef.reductions import ELEMENTARY, expanded
 
 from .axis_moves import moved_axes

@@ -9,19 +9,19 @@ from typing import Literal
 
 from ascend_ep.element_types import ELEMENT_TYPES
 from ascend_ep.opdef.moves import Move
+from ascend_ep.opdef.operations import OPERATIONS
 
 #: ONNX element type -> the name generated code has for it.
 ELEMENTS = {n: row.short for n, row in ELEMENT_TYPES.items() if row.short}
 FOLDS = ("sum", "prod", "max", "min")
 #: Rankings: operations that order the elements along an axis.
 RANKS = ("topk", "topk_indices", "argmax", "argmin")
-#: Rough work of an operation, an addition being 1.
-COSTS = {
-    "div": 3, "sqrt": 3, "rsqrt": 5, "exp": 8, "expm1": 10, "log": 12, "log1p": 16, "tanh": 10, "erf": 12,
-    "sigmoid": 10, "softplus": 24, "pow": 60, "mod": 100, "atan2": 60,
-    **dict.fromkeys(("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh"), 40),
-    **dict.fromkeys(("asinh", "acosh", "atanh"), 40),
-}  # fmt: skip
+
+
+def cost_of(op: str) -> int:
+    """Rough work of an operation, an addition being 1."""
+    operation = OPERATIONS.get(op)
+    return operation.cost if operation else int(op not in ("const", "load"))
 
 
 class NotGenerated(Exception):
@@ -164,7 +164,7 @@ class Node:
 
     @property
     def cost(self) -> int:
-        return COSTS.get(self.op, 0 if self.op in ("const", "load") else 1)
+        return cost_of(self.op)
 
 
 @dataclass(frozen=True)

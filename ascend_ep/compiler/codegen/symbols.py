@@ -5,18 +5,29 @@ from __future__ import annotations
 
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.elf_file import ElfFile
+from ascend_ep.opdef.operations import OPERATIONS
 
 from .library import CompiledLibrary
 
 #: Functions of the C library that a kernel may call: memory and mathematics, nothing that reaches outside.
 _MEMORY = "memcpy memset memmove memcmp strcmp strlen malloc free posix_memalign __stack_chk_fail"
-_MATHEMATICS = (
-    "exp expm1 exp2 log log1p log2 log10 pow sqrt sin cos sincos tan asin acos atan atan2 sinh cosh tanh "
-    "asinh acosh atanh erf erfc floor ceil rint nearbyint round roundeven trunc fmod fabs fmin fmax ldexp fma"
-)
-ALLOWED_IMPORTS = frozenset(
-    [*_MEMORY.split(), *_MATHEMATICS.split(), *(f"{name}f" for name in _MATHEMATICS.split())]
-)
+_MATHEMATICS = {o.libm for o in OPERATIONS.values() if o.libm} | {
+    *(
+        "exp2",
+        "sincos",
+        "erfc",
+        "nearbyint",
+        "round",
+        "roundeven",
+        "fmod",
+        "fabs",
+        "fmin",
+        "fmax",
+        "ldexp",
+        "fma",
+    )
+}
+ALLOWED_IMPORTS = frozenset([*_MEMORY.split(), *_MATHEMATICS, *(f"{name}f" for name in _MATHEMATICS)])
 
 
 def foreign_calls(file: ElfFile) -> list[str]:

@@ -7,7 +7,6 @@ from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.broadcast import broadcast
 from ascend_ep.opdef.expression import (
     MOVES,
-    OPERATIONS,
     REDUCTIONS,
     Apply,
     Cast,
@@ -31,6 +30,7 @@ from ascend_ep.opdef.formula_shape import (
     unsqueezed_shape,
 )
 from ascend_ep.opdef.moves import moved_shape
+from ascend_ep.opdef.operations import OPERATIONS
 from ascend_ep.opdef.shape_rule import Inapplicable
 
 

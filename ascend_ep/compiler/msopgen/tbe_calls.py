@@ -23,6 +23,7 @@ from ascend_ep.opdef.expression import (
     Program,
     Reduce,
 )
+from ascend_ep.opdef.operations import OPERATIONS
 from ascend_ep.opdef.reductions import ELEMENTARY, expanded
 
 #: number and fact are Python's, known while the file runs; tensor and truth are tensors of float32 and bool.
@@ -31,14 +32,10 @@ _TWO = {"add": "vadd", "sub": "vsub", "mul": "vmul", "div": "vdiv", "max": "vmax
 _WITH_NUMBER = {"add": "vadds", "mul": "vmuls", "max": "vmaxs", "min": "vmins"}
 _ONE = {"exp": "vexp", "abs": "vabs", "sqrt": "vsqrt", "log": "vlog"}
 _ROUNDINGS = ("floor", "ceil", "round", "trunc")
-_OWN = ("expm1", "log1p", "tanh", "sigmoid", "softplus", "erf", "sin", "cos", "tan", "sinh", "cosh", "asinh",
-        "acosh", "atanh", "sign")  # fmt: skip
 _OWN_TWO = ("pow", "mod", "floordiv")
 _COMPARISONS = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 _PYTHON = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**", "mod": "%", "floordiv": "//",
            "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=", "and": "and", "or": "or"}  # fmt: skip
-_MATH = ("exp", "log", "sqrt", "sin", "cos", "tan", "tanh", "erf", "floor", "ceil", "trunc", "log1p", "expm1", "log2",
-         "log10", "sinh", "cosh", "asinh", "acosh", "atanh", "asin", "acos", "atan")  # fmt: skip
 _LOGARITHMS = {"log2": 1.4426950408889634, "log10": 0.4342944819032518}
 _FACTS = ("lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not", "isnan", "isinf")
 _MAX_LINE = 90
@@ -141,8 +138,8 @@ class Calls:
             return Part(f"abs({texts[0]})", kind)
         if op == "rsqrt":
             return Part(f"1.0 / math.sqrt({texts[0]})", kind)
-        if op in _MATH:
-            return Part(f"math.{op}({texts[0]})", kind)
+        if function := OPERATIONS[op].math:
+            return Part(f"math.{function}({texts[0]})", kind)
         if op in ("isnan", "isinf"):
             return Part(f"math.{op}({texts[0]})", kind)
         raise NotGenerated(f"the tensor DSL has no {op} of numbers")
@@ -158,7 +155,7 @@ class Calls:
             return self.helped("_reciprocal", f"dsl.vsqrt({x.text})", x.shape)
         if op in _ROUNDINGS:
             return self.helped("_rounded", f"{x.text}, dsl.{op}", x.shape)
-        if op in _OWN:
+        if OPERATIONS[op].tbe_helper:
             return self.helped(f"_{op}", x.text, x.shape)
         if op == "isnan":
             x = self.kept(x)

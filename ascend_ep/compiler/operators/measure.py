@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ascend_ep.compiler.codegen.generate import InputType, Source, generate_c
-from ascend_ep.compiler.codegen.graph import COSTS
+from ascend_ep.compiler.codegen.graph import cost_of
 from ascend_ep.compiler.codegen.library import CompiledLibrary, compile_library
 from ascend_ep.compiler.codegen.schedule import Schedule
 from ascend_ep.compiler.codegen.session import TensorSpec, library_session
@@ -135,7 +135,7 @@ def work_of(program: Program) -> int:
     total = 0
     for node in program.expressions():
         if isinstance(node, Apply):
-            total += _work_of_power(node) if node.op == "pow" else COSTS.get(node.op, 1)
+            total += _work_of_power(node) if node.op == "pow" else cost_of(node.op)
         elif isinstance(node, Reduce):
             total += 3 if node.op == "var" else 1
         elif isinstance(node, MatMul):
@@ -147,7 +147,7 @@ def _work_of_power(node: Apply) -> int:
     """Small constant exponents are multiplications and roots."""
     exponent = node.args[1]
     known = isinstance(exponent, Constant) and not isinstance(exponent.value, str)
-    return 2 if known and abs(float(exponent.value)) <= 4 else COSTS["pow"]  # type: ignore[union-attr]
+    return 2 if known and abs(float(exponent.value)) <= 4 else cost_of("pow")  # type: ignore[union-attr]
 
 
 def _rounds(

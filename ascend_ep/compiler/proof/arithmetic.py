@@ -11,26 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ascend_ep.opdef.operations import OPERATIONS
+
 #: Correctly rounded, or computed in float64 and rounded once.
 ROUNDED = 0.51
-#: Of native/kernels/vmath.h, as tests/kernels/test_vmath.py holds it to, in the first row. A quotient by a
-#: constant is the product with its rounded reciprocal, a cube two products.
-ULPS = {
-    "exp": 1.5, "expm1": 2.0, "log": 1.5, "log1p": 1.5, "tanh": 4.0, "sigmoid": 3.0, "erf": 4.0,
-    "softplus": 2.0, "div": 1.5, "log2": 3.0, "log10": 3.0, "rsqrt": 2.0, "pow": 1.5,
-}  # fmt: skip
+ULPS = {name: o.ulp for name, o in OPERATIONS.items() if o.ulp is not None}
 #: Of the instruction sequences of ascendc/instructions.py: an exponential or a logarithm has one unit, and
 #: every step after it half a unit.
-ASCEND_C_ULPS = {
-    **ULPS, "exp": 1.0, "log": 1.0, "expm1": 4.0, "log1p": 4.0, "softplus": 5.0, "sigmoid": 3.0, "tanh": 6.0,
-    "atan2": 3.0, "mod": 1.5,
-}  # fmt: skip
-#: Of the C library's double precision functions and NumPy's together; the latter have up to 4 units.
-_DOUBLE_ULPS = dict.fromkeys(
-    ("exp", "expm1", "log", "log1p", "log2", "log10", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
-     "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "sigmoid", "softplus", "pow", "atan2"),
-    6.0,
-)  # fmt: skip
+ASCEND_C_ULPS = ULPS | {name: o.device_ulp for name, o in OPERATIONS.items() if o.device_ulp is not None}
+_DOUBLE_ULPS = {name: o.double_ulp for name, o in OPERATIONS.items() if o.double_ulp is not None}
 
 
 @dataclass(frozen=True)
@@ -58,7 +47,7 @@ FLOAT32 = Arithmetic(2.0**-23, 2.0**-149, float(np.finfo(np.float32).max), 2.0**
 #: The reference is in this type itself, so what lies between a kernel and it has two roundings.
 FLOAT64 = Arithmetic(
     2.0**-52, 5e-324, float(np.finfo(np.float64).max), 2.0**53,
-    {"div": 3.0, "rsqrt": 4.0, **_DOUBLE_ULPS}, 2 * ROUNDED,
+    _DOUBLE_ULPS, 2 * ROUNDED,
 )  # fmt: skip
 #: A vector unit may lose what lies below the normal numbers: 1/(1 + e^-x) is 0 where e^-x overflows.
 ASCEND_C = Arithmetic(FLOAT32.spacing, 2.0**-126, FLOAT32.most, FLOAT32.whole, ASCEND_C_ULPS, ROUNDED)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ascend_ep.compiler.proof.arithmetic import Arithmetic
-from ascend_ep.opdef.elementwise import ELEMENTWISE
+from ascend_ep.opdef.operations import OPERATIONS
 
 Array = NDArray[Any]
 
@@ -60,17 +60,17 @@ def apply(op: str, args: list[Bounded], arithmetic: Arithmetic) -> Bounded:
         a, b = args
         error = np.asarray(a.error + b.error)
         unsure = (distance(a.value, b.value) <= error) & (error > 0)
-        return Bounded(ELEMENTWISE[op](a.value, b.value), unsure * 1.0)
+        return Bounded(OPERATIONS[op].numpy(a.value, b.value), unsure * 1.0)
     if op in ("isnan", "isinf"):
-        return Bounded(ELEMENTWISE[op](args[0].value), ~np.isfinite(args[0].error) * 1.0)
+        return Bounded(OPERATIONS[op].numpy(args[0].value), ~np.isfinite(args[0].error) * 1.0)
     if op in _BOOLS:
         ends = [np.not_equal(x.value, np.asarray(x.error) > 0) for x in args]
         choices = itertools.product(*zip([x.value for x in args], ends, strict=True))
-        results = [ELEMENTWISE[op](*c) for c in choices]
+        results = [OPERATIONS[op].numpy(*c) for c in choices]
         return Bounded(results[0], np.any([r != results[0] for r in results], axis=0) * 1.0)
     if op == "select":
         return _select(*args)
-    result = _unsteady(op, args, at_ends(ELEMENTWISE[op], args))
+    result = _unsteady(op, args, at_ends(OPERATIONS[op].numpy, args))
     if op in ("floordiv", "mod"):
         result = _quotient(op, args, result, arithmetic)
     if op in ("max", "min"):  # of zeros of both signs either, which atan2 and 1/x tell apart

@@ -18,7 +18,6 @@ from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.elf_file import ElfFile
 from ascend_ep.opdef.expression import (
-    OPERATIONS,
     REDUCTIONS,
     Apply,
     Constant,
@@ -31,6 +30,7 @@ from ascend_ep.opdef.expression import (
     walk,
 )
 from ascend_ep.opdef.infer import infer
+from ascend_ep.opdef.operations import OPERATIONS
 
 ALLOWED_HEADERS = frozenset(
     {
