@@ -11,7 +11,7 @@ from ascend_ep.graph.facts import Fact, Facts
 from ascend_ep.graph.naming import label
 from ascend_ep.graph.setbacks import Setback, in_words, is_ours, of_node, why_off
 from ascend_ep.opdef.definition import canonical_domain
-from ascend_ep.opdef.dims import DimTooComplex, symbols
+from ascend_ep.opdef.dims import DimTooComplex, static, symbols
 
 from .lowering import NodeView, Operand, PlanBuilder, Unsupported, lower_node
 from .plan import Insn, Ref
@@ -105,6 +105,8 @@ class Claims:
         for result in _operands(view.outputs):
             if not symbols(result.dims) <= given:
                 raise Unsupported(f"the shape of its output {result.name!r} depends on the data")
+            if any((static(d) or 0) < 0 for d in result.dims):
+                raise Unsupported(f"a size of its output {result.name!r} is negative")
 
     def _check_needs(self, builder: PlanBuilder, view: NodeView) -> None:
         """The same for values within, of a node that is lowered as several."""
