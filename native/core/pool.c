@@ -275,6 +275,33 @@ static int turns_back(const asc_call *call, int64_t n_chunks) {
     return n_chunks > 1 && call->turns && atomic_fetch_add_explicit(&pool.turns, 1, memory_order_relaxed) & 1;
 }
 
+/* ---- threads of the embedder ------------------------------------------------------------------- */
+
+static _Thread_local asc_parallel_for_fn lent;
+static _Thread_local void *lender;
+
+void asc_lend_threads(asc_parallel_for_fn parallel_for, void *with) {
+    lent = parallel_for;
+    lender = with;
+}
+
+static void work_lent(void *arg, size_t i) {
+    job *j = arg;
+    uint64_t before = arithmetic();
+    if (j->arithmetic != before) set_arithmetic(j->arithmetic);
+    claim(j, (int32_t)i);
+    if (j->arithmetic != before) set_arithmetic(before);
+}
+
+/* A region within a chunk goes to the library's own pool: an embedder's may wait for itself. */
+static void run_lent(job *j) {
+    asc_parallel_for_fn parallel_for = lent;
+    lent = NULL;
+    parallel_for(lender, (size_t)j->max_workers, work_lent, j);
+    lent = parallel_for;
+    claim(j, 0); /* nothing is left, unless the embedder failed */
+}
+
 void asc_parallel(const asc_call *call, int64_t n_chunks, asc_chunk_fn fn, void *arg) {
     int backwards = turns_back(call, n_chunks);
     int32_t threads = call->threads < ASC_MAX_THREADS ? call->threads : ASC_MAX_THREADS;
@@ -294,6 +321,10 @@ void asc_parallel(const asc_call *call, int64_t n_chunks, asc_chunk_fn fn, void 
     j.arithmetic = arithmetic();
     j.backwards = backwards;
     cut_into_spans(&j, n_chunks);
+    if (lent) {
+        run_lent(&j);
+        return;
+    }
     pthread_mutex_lock(&pool.lock);
     grow_to(threads - 1);
     int slot = publish(&j);

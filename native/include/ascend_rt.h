@@ -460,6 +460,13 @@ ASC_API int32_t asc_execute(asc_bound *bound, const void *const *in, void *const
 ASC_API uint64_t asc_clock_ns(void);
 ASC_API int32_t asc_threads_default(void);
 
+/* Threads of the embedder: calls work(arg, i) for every i < n, on any threads, and returns when all have returned. */
+typedef void (*asc_work_fn)(void *arg, size_t i);
+typedef void (*asc_parallel_for_fn)(void *with, size_t n, asc_work_fn work, void *arg);
+/* What this thread executes from now on runs by parallel_for(with, ..) instead of on the library's own pool; two pools
+ * would wait for each other's CPUs. NULL: on its own pool again. */
+ASC_API void asc_lend_threads(asc_parallel_for_fn parallel_for, void *with);
+
 /* ---- bundle writing ----------------------------------------------------------------------- */
 
 /* What a layout of panels is made of: units that lie as the floats of PANEL32 do. The one description that packing,

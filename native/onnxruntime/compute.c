@@ -113,13 +113,23 @@ static int are_as_declared(const compute *self, const asc_tensor *inputs) {
     return 1;
 }
 
+/* On the threads of the session: its own workers spin while it runs, and would hold the CPUs that others need. */
+static void parallel_for(void *context, size_t n, asc_work_fn work, void *arg) {
+    ort_status *status = ort_parallel_for(context, work, n, 0, arg);
+    if (status) ort_release_status(status); /* what hasn't run, the caller runs */
+}
+
 /* One run of a partition. What onnxruntime refuses is returned; `result` says what the library did. */
 static ort_status *run_partition(const compute *self, asc_model *model, uint32_t partition, ort_kernel_context *context,
                                  const operands *o, asc_status *result) {
     asc_bound *bound = NULL;
     if (asc_bind(model, partition, o->in, self->n_inputs, &bound, result) != ASC_OK) return NULL;
     ort_status *status = make_outputs(self, bound, context, o);
-    if (!status) asc_execute(bound, o->in_data, o->out_data, NULL, result);
+    if (!status) {
+        asc_lend_threads(parallel_for, context);
+        asc_execute(bound, o->in_data, o->out_data, NULL, result);
+        asc_lend_threads(NULL, NULL);
+    }
     asc_bound_release(bound);
     return status;
 }

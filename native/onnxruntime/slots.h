@@ -168,6 +168,8 @@ static inline ort_status *ort_list_items(int slot, const void *of, const void **
 ORT_CALL(90, context_input, (const ort_kernel_context *context, size_t index, const ort_value **out), (context, index, out))
 ORT_CALL(91, context_output, (ort_kernel_context *context, size_t index, const int64_t *dims, size_t rank, ort_value **out),
          (context, index, dims, rank, out))
+ORT_CALL(274, parallel_for, (const ort_kernel_context *context, void (*work)(void *arg, size_t i), size_t n, size_t batches, void *arg),
+         (context, work, n, batches, arg))
 
 /* custom operators */
 ORT_CALL(26, create_domain, (const char *name, ort_domain **out), (name, out))

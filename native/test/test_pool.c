@@ -1,4 +1,5 @@
-/* The thread pool: every chunk once, many callers at a time, regions within regions, and after fork. */
+/* The thread pool: every chunk once, many callers at a time, regions within regions, on threads of the embedder, and
+ * after fork. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -84,6 +85,46 @@ static void regions_in_regions(void) {
     CHECK(!failed);
 }
 
+typedef struct half {
+    asc_work_fn work;
+    void *arg;
+    size_t from, to;
+} half;
+
+static void *run_half(void *given) {
+    half *h = given;
+    for (size_t i = h->to; i-- > h->from;) h->work(h->arg, i);
+    return NULL;
+}
+
+/* Two threads, of which each goes backwards. */
+static void on_two_threads(void *count, size_t n, asc_work_fn work, void *arg) {
+    half first = {work, arg, 0, n / 2}, second = {work, arg, n / 2, n};
+    pthread_t thread;
+    ++*(int *)count;
+    pthread_create(&thread, NULL, run_half, &second);
+    run_half(&first);
+    pthread_join(thread, NULL);
+}
+
+static void not_at_all(void *count, size_t n, asc_work_fn work, void *arg) {
+    (void)n, (void)work, (void)arg;
+    ++*(int *)count;
+}
+
+static void lent_threads(void) {
+    int count = 0;
+    asc_lend_threads(on_two_threads, &count);
+    for (int64_t n = 0; n < 40; n++) CHECK(region(4, n));
+    CHECK(count == 38 && region(1000, CHUNKS)); /* no chunk, or one, is the caller's */
+    regions_in_regions();
+    asc_lend_threads(not_at_all, &count);
+    CHECK(region(4, CHUNKS));
+    asc_lend_threads(NULL, NULL);
+    count = 0;
+    CHECK(region(4, CHUNKS) && count == 0);
+}
+
 static void *endless(void *stop) {
     while (!*(_Atomic int *)stop) region(3, 50);
     return NULL;
@@ -113,6 +154,7 @@ int main(void) {
     turns();
     many_callers();
     regions_in_regions();
+    lent_threads();
     forks();
     CHECK(region(4, CHUNKS));
     return check_failures();
