@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -369,6 +370,29 @@ def test_intra_op_threads_are_handed_on(
     monkeypatch.setenv("ASCEND_EP_THREADS", "2")
     ort.InferenceSession(two_layers(), so, providers=["AscendEP"])
     assert "num_threads" not in received[-1]
+
+
+PARALLEL = """
+import os
+import numpy as np, onnx.parser, onnxruntime, ascend_ep
+graph = "g (float[300,400] x, float[400,500] w) => (float[300,500] y) { h = MatMul(x, w) y = Softmax(h) }"
+model = onnx.parser.parse_model('<ir_version: 8, opset_import: ["": 17]> ' + graph)
+options = onnxruntime.SessionOptions()
+options.intra_op_num_threads = 3
+session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["AscendEP"])
+feeds = {"x": np.ones((300, 400), np.float32), "w": np.ones((400, 500), np.float32)}
+before = len(os.listdir("/proc/self/task"))
+for _ in range(3):
+    session.run(None, feeds)
+print(before, len(os.listdir("/proc/self/task")))
+"""
+
+
+def test_partitions_run_on_the_threads_of_the_session() -> None:
+    """Whose own workers spin while it runs: a second pool would wait for their CPUs."""
+    done = subprocess.run([sys.executable, "-c", PARALLEL], capture_output=True, text=True, check=True)
+    before, after = done.stdout.split()
+    assert before == after
 
 
 def test_dumps_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
