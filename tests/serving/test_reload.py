@@ -6,6 +6,8 @@ import gc
 import json
 import os
 import shutil
+import statistics
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -162,12 +164,13 @@ def test_reloads_under_load(tmp_path: Path, bundles: dict[float, bytes], pytestc
         assert (model.loads, model.load_failures) == (reloads + 1, 0)
         assert answer(running, "m") == factors[(reloads - 1) % 3]
     assert set(answers) == set(factors)
-    settled = memory[len(memory) // 4]
     print(
         f"\n{reloads} reloads, {len(answers)} requests; MB at the start, the middle, the end: "
         f"{memory[0] >> 20}, {memory[len(memory) // 2] >> 20}, {memory[-1] >> 20}"
     )
-    assert memory[-1] - settled < MEMORY_BOUND
+    assert usual_growth(memory) < 20 << 10
+    if reloads == 1000:
+        assert memory[-1] - memory[250] < MEMORY_BOUND
 
 
 def resident_bytes() -> int:
@@ -175,10 +178,15 @@ def resident_bytes() -> int:
     return pages * os.sysconf("SC_PAGESIZE")
 
 
+def usual_growth(memory: list[int]) -> float:
+    """What is lost is lost at every reload; a process of 1 GB grows now and then for reasons of its own."""
+    return statistics.median(after - before for before, after in pairwise(memory))
+
+
 def test_requests_in_flight_finish_on_the_version_that_took_them(
     tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
-    """A model of 8 MB, run by instances: every reload finds runs in flight. One session that stayed would
+    """A model of 4 MB, run by instances: every reload finds runs in flight. One session that stayed would
     show in memory at once."""
     bound_heaps()  # as the command does
     reloads = 200 if pytestconfig.getoption("--slow") else 6
@@ -199,8 +207,9 @@ def test_requests_in_flight_finish_on_the_version_that_took_them(
             file.truncate(10)  # what is served isn't in that file any more
         assert wide_answer(running) in answers
     assert set(answers) <= {1.0, 2.0}
-    settled = memory[len(memory) // 4]
-    assert memory[-1] - settled < 2 * len(bodies[0]), [m >> 20 for m in memory]
+    assert usual_growth(memory) < len(bodies[0]) / 2, [m >> 20 for m in memory]
+    if reloads == 200:
+        assert memory[-1] - memory[50] < 2 * len(bodies[0]), [m >> 20 for m in memory]
 
 
 def wide(factor: float) -> onnx.ModelProto:
