@@ -35,6 +35,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        # Neighbours take the machine's time now and then; a defect is there both times. The summary counts
+        # second attempts.
+        if "measures" in item.keywords or item.path.is_relative_to(ROOT / "tests" / "serving"):
+            item.add_marker(pytest.mark.flaky(reruns=1, reruns_delay=2))
     if not config.getoption("--slow"):
         skip = pytest.mark.skip(reason="takes minutes; run with --slow")
         for item in items:

@@ -78,6 +78,7 @@ def converted_in(model: Path, precision: str = "origin") -> float:
         ("mixed_bfloat16", False),
     ],
 )
+@pytest.mark.measures
 def test_memory_does_not_grow_with_the_model(tmp_path: Path, precision: str, transposed: bool) -> None:
     small, large = tmp_path / "small", tmp_path / "large"
     small.mkdir()
@@ -97,6 +98,7 @@ def test_memory_does_not_grow_with_the_model(tmp_path: Path, precision: str, tra
 @pytest.mark.parametrize(
     "sizes", [[(4096, 4096)] * 32, [(4096, 65536), (65536, 4096)]], ids=["of 64 MB each", "of 1 GB each"]
 )
+@pytest.mark.measures
 def test_two_gigabytes(tmp_path: Path, sizes: list[tuple[int, int]]) -> None:
     largest = max(k * n * 4 for k, n in sizes) / 2**20
     assert converted_in(save_products(tmp_path, sizes)) < 1.3 * largest + 500

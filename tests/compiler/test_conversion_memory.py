@@ -60,6 +60,7 @@ def peak(code: str, *arguments: str) -> tuple[int, str]:
     return int(done.stdout.split()[-1]), done.stderr
 
 
+@pytest.mark.measures
 def test_large_activations(tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     onnx.save(images(40, 901, 161), path)
@@ -71,6 +72,7 @@ def test_large_activations(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shared", ["Identity(w)", "Transpose(w)", "Relu(w)", "Reshape(w, s)"])
+@pytest.mark.measures
 def test_a_weight_that_many_layers_share(tmp_path: Path, shared: str) -> None:
     """Each layer has a node that copies, turns or changes the one weight, as exporters write it."""
     layers, size = 80, 1024  # 4 MB each: 320 MB of copies

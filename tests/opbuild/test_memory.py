@@ -142,6 +142,7 @@ def test_a_formula_that_no_case_fits_is_not_proven() -> None:
 
 
 @pytest.mark.usefixtures("compiler")
+@pytest.mark.measures
 def test_the_whole_of_build(tmp_path: Path) -> None:
     """Square sizes, an intermediate value of 6 GB, and results that no memory of this machine holds."""
     program = """

@@ -69,11 +69,13 @@ def leak_per_cycle(
     return float(growth)
 
 
+@pytest.mark.measures
 def test_compiled_models_leak_nothing(tmp_path: Path) -> None:
     # A leaked session, node or bundle is kilobytes. The heap grows in steps of up to 1 MB, not in every span.
     assert leak_per_cycle("context", 500, tmp_path, warm=300, spans=3) < 600
 
 
+@pytest.mark.measures
 def test_models_compiled_in_the_process_leak_nothing(tmp_path: Path) -> None:
     # 150 cycles end in the noise of the heap now and then; a leak is there both times.
     assert min(leak_per_cycle("plain", 150, tmp_path) for _ in range(2)) < 6000

@@ -95,6 +95,7 @@ def test_nodes_of_the_cpu_provider_share_the_memory() -> None:
     np.testing.assert_allclose(first, np.full((5000, 2), 2.5), rtol=1e-6)
 
 
+@pytest.mark.measures
 def test_memory_is_given_back_when_asked_to() -> None:
     s, x = strict(doubled()), weights(0, 2048, 4096)  # 32 MB
     shrink = ort.RunOptions()

@@ -58,6 +58,7 @@ def test_loading_a_bundle_imports_nothing_heavy(bundle: bytes, tmp_path: Path) -
     assert found.stdout.strip() == "[]", found.stdout + found.stderr
 
 
+@pytest.mark.measures
 def test_memory_is_flat_over_sessions(bundle: bytes, tmp_path: Path) -> None:
     """In a process of its own: what other tests leave behind moves the heap by more than a leak would."""
     path = tmp_path / "m.om"

@@ -241,6 +241,7 @@ def test_integers_among_floats_are_noted(tmp_path) -> None:
     np.testing.assert_allclose(computed(described, X), X - np.floor(X))
 
 
+@pytest.mark.measures
 def test_a_loop_over_an_attribute_is_bounded(tmp_path) -> None:
     """Probes go to where the file compares, which may be where a loop has no end."""
     text = """

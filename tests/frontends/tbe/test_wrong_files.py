@@ -112,6 +112,7 @@ def test_a_failure_in_a_build_list(tmp_path: Path) -> None:
 # ---- misbehaviour ----------------------------------------------------------------------------------
 
 
+@pytest.mark.measures
 def test_an_endless_loop_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox.run_file, "__defaults__", (1.0,))
     start = time.monotonic()
@@ -122,6 +123,7 @@ def test_an_endless_loop_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert time.monotonic() - start < 10
 
 
+@pytest.mark.measures
 def test_a_process_it_starts_ends_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor does one that holds the streams open keep us waiting."""
     monkeypatch.setattr(sandbox.run_file, "__defaults__", (3.0,))
