@@ -9,7 +9,6 @@ compiled `_ctx.onnx` models work all the same.
 from __future__ import annotations
 
 import functools
-import os
 import sys
 import threading
 import warnings
@@ -108,8 +107,8 @@ def declare(
     check_options(own)
     check_environment()
     threads = session_options.intra_op_num_threads
-    if threads > 0 and "num_threads" not in own and not os.environ.get("ASCEND_EP_THREADS"):
-        own["num_threads"] = str(threads)  # a plugin can't read the session's own setting
+    if threads > 0:
+        own.setdefault("session_threads", str(threads))  # a plugin can't read the session's own setting
     operators = read_operators(model) if model else ModelOperators()
     registry = registry_of(own).beside(operators.functions)
     declare_for(operators, registry, session_options)

@@ -11,6 +11,7 @@ typedef struct compute {
     ort_compute_info base;
     asc_model *model;
     uint32_t partition;
+    int32_t on_session_threads;
     uint32_t n_inputs;
     uint32_t n_outputs;
     const uint32_t *input_map;
@@ -123,13 +124,13 @@ static void parallel_for(void *context, size_t n, asc_work_fn work, void *arg) {
 static ort_status *run_partition(const compute *self, asc_model *model, uint32_t partition, ort_kernel_context *context,
                                  const operands *o, asc_status *result) {
     asc_bound *bound = NULL;
-    if (asc_bind(model, partition, o->in, self->n_inputs, &bound, result) != ASC_OK) return NULL;
-    ort_status *status = make_outputs(self, bound, context, o);
-    if (!status) {
-        asc_lend_threads(parallel_for, context);
-        asc_execute(bound, o->in_data, o->out_data, NULL, result);
-        asc_lend_threads(NULL, NULL);
+    ort_status *status = NULL;
+    if (self->on_session_threads) asc_lend_threads(parallel_for, context);
+    if (asc_bind(model, partition, o->in, self->n_inputs, &bound, result) == ASC_OK) {
+        status = make_outputs(self, bound, context, o);
+        if (!status) asc_execute(bound, o->in_data, o->out_data, NULL, result);
     }
+    asc_lend_threads(NULL, NULL);
     asc_bound_release(bound);
     return status;
 }
@@ -211,7 +212,8 @@ static ort_status *check_counts(asc_model *model, uint32_t partition, const oper
     return NULL;
 }
 
-ort_status *compute_create(asc_model *model, uint32_t partition, const operand_map *map, ort_compute_info **out) {
+ort_status *compute_create(asc_model *model, const asc_ep *ep, uint32_t partition, const operand_map *map,
+                           ort_compute_info **out) {
     ort_status *status = check_counts(model, partition, map);
     compute *self =
         status ? NULL : calloc(1, sizeof *self + ((size_t)map->n_inputs + map->n_outputs) * sizeof(uint32_t));
@@ -222,6 +224,7 @@ ort_status *compute_create(asc_model *model, uint32_t partition, const operand_m
     self->base = (ort_compute_info){ort.version, create_state, run, release_state};
     self->model = model;
     self->partition = partition;
+    self->on_session_threads = ep->options.on_session_threads;
     self->n_inputs = map->n_inputs;
     self->n_outputs = map->n_outputs;
     for (uint32_t i = 0; i < map->n_inputs; i++) self->maps[i] = map->inputs[i];

@@ -166,7 +166,7 @@ ort_status *context_compile(asc_ep *ep, const ort_graph *graph, const ort_node *
     TRY(open_context(ep, graph, node));
     TRY(find_partition(ep->context, node, &partition));
     TRY(map_by_node(node, fused, &map));
-    ort_status *status = compute_create(asc_model_retain(ep->context), partition, &map, out);
+    ort_status *status = compute_create(asc_model_retain(ep->context), ep, partition, &map, out);
     operand_map_free(&map);
     return status;
 }

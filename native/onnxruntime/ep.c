@@ -203,7 +203,7 @@ static ort_status *compile_one(asc_ep *ep, const ort_node *fused, ort_compute_in
     status = map_by_edges(program.compiled, program.partition, fused, &map);
     if (!status && map.n_outputs != program.n_outputs)
         status = fail(ORT_FAIL, "the compiled group lacks an output of its node", NULL);
-    if (!status) status = compute_create(asc_model_retain(program.compiled), program.partition, &map, out);
+    if (!status) status = compute_create(asc_model_retain(program.compiled), ep, program.partition, &map, out);
     operand_map_free(&map);
     asc_model_release(program.compiled);
     return status;

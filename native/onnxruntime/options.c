@@ -17,6 +17,7 @@ typedef struct known_option {
 
 static const known_option known[] = {
     {"num_threads", NULL, NULL, NUMBER},
+    {"session_threads", NULL, NULL, NUMBER},
     {"npu_mem_limit", NULL, NULL, SIZE},
     {"trust", NULL, NULL, TEXT},
     {"custom_op_info", NULL, NULL, TEXT},
@@ -151,16 +152,33 @@ static ort_status *read_pairs(ep_options *options, const ort_pairs *pairs, const
     return NULL;
 }
 
+static int32_t threads_of(const ep_options *options, const char *name) {
+    const char *text = options_find(options, name);
+    int64_t number = 0;
+    return text && text_to_int(text, &number) ? (int32_t)number : 0;
+}
+
+/* Partitions run on the session's own threads, unless a number is named that these may not reach. */
+static void read_threads(ep_options *options) {
+    int32_t named = threads_of(options, "num_threads"), session = threads_of(options, "session_threads");
+    const char *environment = getenv("ASCEND_EP_THREADS");
+    if (!named && (!environment || !*environment)) {
+        options->num_threads = session;
+        options->on_session_threads = 1;
+        return;
+    }
+    options->num_threads = named;
+    options->on_session_threads = (named ? named : atoi(environment)) <= session;
+}
+
 ort_status *options_read(ep_options *options, const ort_session_options *session, const ort_logger *logger) {
     ort_pairs *pairs = NULL;
     TRY(ort_session_config(session, &pairs));
     ort_status *status = read_pairs(options, pairs, logger);
     ort_release_pairs(pairs);
     TRY(status);
-    const char *threads = options_find(options, "num_threads");
+    read_threads(options);
     const char *memory = options_find(options, "npu_mem_limit");
-    int64_t number = 0;
-    if (threads && text_to_int(threads, &number)) options->num_threads = (int32_t)number;
     if (memory) text_to_size(memory, &options->max_memory);
     return NULL;
 }

@@ -53,6 +53,7 @@ typedef struct ep_options {
     uint32_t n;
     char *context_file; /* session option ep.context_file_path, or NULL */
     int32_t num_threads;
+    int32_t on_session_threads; /* whether onnxruntime's workers run the kernels' chunks, or the library's own */
     uint64_t max_memory;
 } ep_options;
 ort_status *options_read(ep_options *options, const ort_session_options *session, const ort_logger *logger);
@@ -107,7 +108,8 @@ ort_status *map_by_edges(const asc_model *model, uint32_t partition, const ort_n
 void operand_map_free(operand_map *map);
 
 /* ---- compute.c: runs partition `partition` of `model` for a fused node; takes over the reference. */
-ort_status *compute_create(asc_model *model, uint32_t partition, const operand_map *map, ort_compute_info **out);
+ort_status *compute_create(asc_model *model, const asc_ep *ep, uint32_t partition, const operand_map *map,
+                           ort_compute_info **out);
 void compute_release(ort_compute_info *info);
 
 /* ---- memory.c: an allocator of the memory that `info`, which outlives it, describes. */

@@ -358,28 +358,25 @@ def test_the_memory_limit_holds() -> None:
 
 
 def test_intra_op_threads_are_handed_on(
-    monkeypatch: pytest.MonkeyPatch, received: list[dict[str, str]]
+    received: list[dict[str, str]],
 ) -> None:
-    monkeypatch.delenv("ASCEND_EP_THREADS", raising=False)
     so = ort.SessionOptions()
     so.intra_op_num_threads = 3
     ort.InferenceSession(two_layers(), so, providers=["AscendEP"])
-    assert received[-1]["num_threads"] == "3"
+    assert received[-1]["session_threads"] == "3"
     ort.InferenceSession(two_layers(), so, providers=[("AscendEP", {"num_threads": 1})])
-    assert received[-1]["num_threads"] == "1"
-    monkeypatch.setenv("ASCEND_EP_THREADS", "2")
-    ort.InferenceSession(two_layers(), so, providers=["AscendEP"])
-    assert "num_threads" not in received[-1]
+    assert received[-1] == {"num_threads": "1", "session_threads": "3"}
 
 
 PARALLEL = """
-import os
+import os, sys
 import numpy as np, onnx.parser, onnxruntime, ascend_ep
 graph = "g (float[300,400] x, float[400,500] w) => (float[300,500] y) { h = MatMul(x, w) y = Softmax(h) }"
 model = onnx.parser.parse_model('<ir_version: 8, opset_import: ["": 17]> ' + graph)
 options = onnxruntime.SessionOptions()
-options.intra_op_num_threads = 3
-session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["AscendEP"])
+options.intra_op_num_threads = int(sys.argv[1])
+own = {"num_threads": sys.argv[2]} if sys.argv[2:] else {}
+session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=[("AscendEP", own)])
 feeds = {"x": np.ones((300, 400), np.float32), "w": np.ones((400, 500), np.float32)}
 before = len(os.listdir("/proc/self/task"))
 for _ in range(3):
@@ -390,9 +387,24 @@ print(before, len(os.listdir("/proc/self/task")))
 
 def test_partitions_run_on_the_threads_of_the_session() -> None:
     """Whose own workers spin while it runs: a second pool would wait for their CPUs."""
-    done = subprocess.run([sys.executable, "-c", PARALLEL], capture_output=True, text=True, check=True)
-    before, after = done.stdout.split()
-    assert before == after
+    assert [threads_added("3"), threads_added("3", "2")] == [0, 0]
+    assert [threads_added("3", environment="3"), threads_added("1")] == [0, 0]
+
+
+def test_threads_that_are_named_beyond_the_session_are_our_own() -> None:
+    assert [threads_added("1", "3"), threads_added("2", "3"), threads_added("1", environment="2")] == [
+        2,
+        2,
+        1,
+    ]
+
+
+def threads_added(*words: str, environment: str = "") -> int:
+    """Threads that the first runs of a session of words[0] threads start."""
+    command, own = [sys.executable, "-c", PARALLEL, *words], {**os.environ, "ASCEND_EP_THREADS": environment}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=own)
+    before, after = map(int, done.stdout.split())
+    return after - before
 
 
 def test_dumps_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
