@@ -89,8 +89,8 @@ def proof_state(opdef: OpDef) -> str:
 
 def _proven_again(opdef: OpDef, about: Mapping[str, Any]) -> Any:
     from ascend_ep.compiler.device.soc import find_soc
-    from ascend_ep.compiler.operators.stored_proof import subject_of
     from ascend_ep.compiler.proof.prove import NotGenerated, prove
+    from ascend_ep.compiler.proof.subject import subject_of
 
     try:
         return prove(

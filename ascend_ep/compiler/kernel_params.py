@@ -17,7 +17,7 @@ from itertools import chain
 from typing import Generic, TypeVar
 
 from ascend_ep.opdef.dims import Dim
-from ascend_ep.runtime._rt import ffi
+from ascend_ep.runtime._rt import ffi, lib
 
 T = TypeVar("T")
 
@@ -134,3 +134,8 @@ DEFORM_COLUMNS = _ints("asc_deform_columns_params")
 QUANTIZE = _ints("asc_quantize_params")
 TOPK = _ints("asc_topk_params")
 CUMSUM = _ints("asc_cumsum_params")
+
+
+def is_gated(ints: Sequence[Dim]) -> bool:
+    """Whether these are the arguments of a product of two sides, one the gate of the other."""
+    return bool(MATMUL.get(ints, "activation") == lib.ASC_ACTIVATION_GATED)

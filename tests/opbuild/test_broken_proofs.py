@@ -47,7 +47,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     variants = [(subject, generate(subject))]
     whole = assembly_of(variants)
     code = Code.of(opdef, compile_assembly(whole), assembly_object(whole))
-    about = _about(subject, soc) | identity(opdef, code)
+    about = _about(subject, soc) | identity(opdef, code.library, code.object)
     report = Report(about, [Check(layer, "all", True) for layer in LAYERS])
     write_files(folder, folder, "wobble", opdef, variants, code, report, [], soc, False)
     return folder

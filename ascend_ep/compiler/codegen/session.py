@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ascend_ep.compiler.lowering import Operand, PlanBuilder
+from ascend_ep.compiler.node_view import Operand
 from ascend_ep.compiler.plan import Edge, Native, NativePartition, Plan
+from ascend_ep.compiler.plan_builder import PlanBuilder
 from ascend_ep.compiler.writing.writer import write_bytes
 from ascend_ep.runtime.options import SessionOptions
 from ascend_ep.runtime.session import InferenceSession

@@ -135,7 +135,7 @@ def build(request: Request, soc: Soc, show: Show, make: Generate = generate) -> 
     show("measured", str(measured))
     code = Code.of(opdef, library, assembly_object(made.whole))
     times = {"seconds": measured.times.to_json(), "floor_seconds": measured.floor.to_json()}
-    report.about |= identity(opdef, code) | {"isa": library.isa} | times
+    report.about |= identity(opdef, code.library, code.object) | {"isa": library.isa} | times
     files = write_files(
         request.output,
         request.installed,

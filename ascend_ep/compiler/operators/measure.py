@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ascend_ep.compiler.codegen.generate import InputType, Source, generate_c
-from ascend_ep.compiler.codegen.graph import cost_of
 from ascend_ep.compiler.codegen.library import CompiledLibrary, compile_library
 from ascend_ep.compiler.codegen.schedule import Schedule
 from ascend_ep.compiler.codegen.session import TensorSpec, library_session
+from ascend_ep.compiler.proof.footprint import work_of
 from ascend_ep.element_types import numpy_dtype
 from ascend_ep.opdef import dtypes
-from ascend_ep.opdef.expression import Apply, Constant, Expression, Input, MatMul, Program, Reduce
+from ascend_ep.opdef.expression import Apply, Constant, Expression, Input, Program
 from ascend_ep.runtime.session import InferenceSession
 
 ROUNDS = 9
@@ -32,8 +32,6 @@ ROUNDS = 9
 MOST_BYTES = 64 << 20
 #: Seconds of one turn.
 TURN = 0.003
-#: Operations per element of a matrix product's operands, as a guess: the sizes aren't at hand.
-PRODUCT_WORK = 64
 #: The arithmetic kernel: so many independent chains of so many multiply-adds, each two operations. Fewer
 #: chains wait for their results, longer ones run out of registers; this pair comes as near to the peak as any
 #: that compiles as fast.
@@ -128,26 +126,6 @@ def measure(
 def floors() -> tuple[Source, Source]:
     """The kernels of the two floors: one that copies, and one that does nothing but arithmetic."""
     return _floor_source("Copied", _copying()), _floor_source("Worked", _working())
-
-
-def work_of(program: Program) -> int:
-    """Operations per element of the largest operand, by the generator's table of costs."""
-    total = 0
-    for node in program.expressions():
-        if isinstance(node, Apply):
-            total += _work_of_power(node) if node.op == "pow" else cost_of(node.op)
-        elif isinstance(node, Reduce):
-            total += 3 if node.op == "var" else 1
-        elif isinstance(node, MatMul):
-            total += PRODUCT_WORK
-    return max(total, 1)
-
-
-def _work_of_power(node: Apply) -> int:
-    """Small constant exponents are multiplications and roots."""
-    exponent = node.args[1]
-    known = isinstance(exponent, Constant) and not isinstance(exponent.value, str)
-    return 2 if known and abs(float(exponent.value)) <= 4 else cost_of("pow")  # type: ignore[union-attr]
 
 
 def _rounds(

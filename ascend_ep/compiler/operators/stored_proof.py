@@ -9,25 +9,22 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ascend_ep.compiler.codegen.schedule import Schedule
-from ascend_ep.compiler.codegen.session import TensorSpec
 from ascend_ep.compiler.proof.report import Report
-from ascend_ep.compiler.proof.subject import Subject
 from ascend_ep.errors import AscendError
-from ascend_ep.opdef import dtypes
+from ascend_ep.opdef.attributes import bind_attributes
 from ascend_ep.opdef.carried import carried_definitions
 from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.definition_json import definition_map
 from ascend_ep.opdef.elf_file import ElfFile
+from ascend_ep.opdef.formula import formula_program
 from ascend_ep.opdef.installed import META
 from ascend_ep.opdef.loader import load_definitions
+from ascend_ep.opdef.specialize import specialize
 
-from .operator_files import Code
 
-
-def identity(opdef: OpDef, code: Code) -> dict[str, Any]:
-    """What a proof says of the definition and the files that it is about."""
-    digests = {"library_sha256": _digest(code.library), "object_sha256": _digest(code.object)}
+def identity(opdef: OpDef, library: bytes, compiled: bytes) -> dict[str, Any]:
+    """What a proof says of the definition and the files that it is about: the library and its object."""
+    digests = {"library_sha256": _digest(library), "object_sha256": _digest(compiled)}
     return {"definition": _meaning(opdef)} | digests
 
 
@@ -89,7 +86,7 @@ def check_belongs(path: Path, opdef: OpDef, about: Mapping[str, Any]) -> None:
 
 def _changes(path: Path, opdef: OpDef, about: Mapping[str, Any]) -> Iterator[str]:
     proven = about.get("definition")
-    if proven != _meaning(opdef) if proven else str(subject_of(opdef, about).program) != about.get("formula"):
+    if proven != _meaning(opdef) if proven else _formula(opdef, about) != about.get("formula"):
         yield "the definition"
     for folder in (path.parent, path.parent / META):
         for suffix, key in ((".so", "library_sha256"), (".o", "object_sha256")):
@@ -130,16 +127,10 @@ def _meaning(opdef: OpDef) -> dict[str, Any] | None:
     return found
 
 
-def subject_of(opdef: OpDef, about: Mapping[str, Any]) -> Subject:
-    """The subject that a stored proof is about. Raises E43105 for a malformed one."""
+def _formula(opdef: OpDef, about: Mapping[str, Any]) -> str:
+    """The definition's formula for what was proven. Raises E43105 for a malformed proof."""
     try:
-        given = {
-            n: TensorSpec(dtypes.NUMBERS[t], tuple(map(int, d))) for n, (t, d) in about["inputs"].items()
-        }
-        parts = dict(p.split("=", 1) for p in str(about["schedule"]).split())
-        schedule = Schedule(**{k: int(v) for k, v in parts.items()})
-        return Subject(
-            opdef, tuple(given.get(t.name) for t in opdef.inputs), dict(about["attributes"]), schedule
-        )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        bound = bind_attributes(opdef, dict(about["attributes"]))
+        return str(specialize(formula_program(opdef), bound, set(about["inputs"])))
+    except (KeyError, TypeError, ValueError) as error:
         raise AscendError("E43105", opdef.op, f"the stored proof is malformed ({error})") from None

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from ascend_ep.compiler.codegen.leading import MOST_DIMS
-from ascend_ep.compiler.operators.measure import work_of
-from ascend_ep.compiler.proof.footprint import footprint
+from ascend_ep.compiler.proof.footprint import footprint, work_of
 from ascend_ep.compiler.proof.harness import Array, Case
 from ascend_ep.compiler.proof.sizes import Dims, Sizes, free_sizes
 from ascend_ep.compiler.proof.subject import Subject

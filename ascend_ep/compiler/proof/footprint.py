@@ -1,4 +1,5 @@
-"""How many bytes a proof takes for inputs of given shapes, told from the shapes alone."""
+"""How many bytes a proof takes for inputs of given shapes, told from the shapes alone; and the operations of
+a program."""
 
 from __future__ import annotations
 
@@ -6,14 +7,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ascend_ep.compiler.codegen.graph import cost_of
 from ascend_ep.compiler.proof.product_bound import MOST_PRODUCTS
 from ascend_ep.compiler.proof.subject import Subject
 from ascend_ep.element_types import numpy_dtype
 from ascend_ep.opdef.expression import (
+    Apply,
     Constant,
     Expression,
     Local,
     MatMul,
+    Program,
     Reduce,
     SumTo,
     TopK,
@@ -35,6 +39,8 @@ JUDGED = 136
 #: Bytes for an element of an output that stay until an element type is proven: reference, least, greatest,
 #: NaN. So many times the bytes of its results stay as well: of each way of running it, and of their files.
 KEPT, RESULTS = 32, 6
+#: Operations per element of a matrix product's operands, as a guess: the sizes aren't at hand.
+PRODUCT_WORK = 64
 
 
 @dataclass(frozen=True)
@@ -101,3 +107,23 @@ class _Counting(ShapeScope):
         self.peak = max(self.peak, self.live + work)
         self.live = before + HELD * elements
         return result
+
+
+def work_of(program: Program) -> int:
+    """Operations per element of the largest operand, by the generator's table of costs."""
+    total = 0
+    for node in program.expressions():
+        if isinstance(node, Apply):
+            total += _work_of_power(node) if node.op == "pow" else cost_of(node.op)
+        elif isinstance(node, Reduce):
+            total += 3 if node.op == "var" else 1
+        elif isinstance(node, MatMul):
+            total += PRODUCT_WORK
+    return max(total, 1)
+
+
+def _work_of_power(node: Apply) -> int:
+    """Small constant exponents are multiplications and roots."""
+    exponent = node.args[1]
+    known = isinstance(exponent, Constant) and not isinstance(exponent.value, str)
+    return 2 if known and abs(float(exponent.value)) <= 4 else cost_of("pow")  # type: ignore[union-attr]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
+from typing import Any
 
 from ascend_ep.compiler.codegen.assembly import Assembly, assemble
 from ascend_ep.compiler.codegen.builder import is_wide
@@ -119,6 +120,21 @@ class Subject:
                 others = [t for t in family if t != given.dtype and (not allowed or t in allowed)]
                 found[self._variable(i)] = [given.dtype, *others]
         return found
+
+
+def subject_of(opdef: OpDef, about: Mapping[str, Any]) -> Subject:
+    """What a stored proof is about. Raises E43105 for a malformed one."""
+    try:
+        given = {
+            n: TensorSpec(dtypes.NUMBERS[t], tuple(map(int, d))) for n, (t, d) in about["inputs"].items()
+        }
+        parts = dict(p.split("=", 1) for p in str(about["schedule"]).split())
+        schedule = Schedule(**{k: int(v) for k, v in parts.items()})
+        return Subject(
+            opdef, tuple(given.get(t.name) for t in opdef.inputs), dict(about["attributes"]), schedule
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise AscendError("E43105", opdef.op, f"the stored proof is malformed ({error})") from None
 
 
 #: Gives the C of a subject; tests plant wrong kernels here.

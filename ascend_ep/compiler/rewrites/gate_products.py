@@ -44,10 +44,6 @@ def gate_products(plan: Plan, ledger: Ledger | None = None) -> int:
     return sum(_gate_all(part, own) for part, own in decided_parts(plan, RULE, ledger))
 
 
-def is_gated(product: Insn) -> bool:
-    return bool(MATMUL.get(product.ints, "activation") == GATED)
-
-
 def _gate_all(part: NativePartition, ledger: Ledger) -> int:
     changed = 0
     for glu in [i for i in part.insns if i.kernel == "swiglu"]:

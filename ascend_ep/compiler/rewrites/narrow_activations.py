@@ -12,13 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ascend_ep.compiler.kernel_params import MATMUL
+from ascend_ep.compiler.kernel_params import MATMUL, is_gated
 from ascend_ep.compiler.plan import TEMP, Insn, NativePartition, Plan, Ref
 from ascend_ep.compiler.tile_program import ProgramError, TileProgram
 from ascend_ep.opdef.dims import static
 from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT32
 
-from .gate_products import is_gated
 from .value_uses import ValueUses
 
 #: Kernels whose first result may be bfloat16.
@@ -79,7 +78,7 @@ def _written_narrow(insn: Insn) -> Insn | None:
     """The instruction with its first result in bfloat16; None where its kernel can't write that."""
     if insn.kernel == "elementwise":
         return _cast(insn) if len(insn.outs) == 1 else None
-    gated = insn.kernel == "matmul" and is_gated(insn) and _reads_pairs(insn)
+    gated = insn.kernel == "matmul" and is_gated(insn.ints) and _reads_pairs(insn)
     return insn if gated or insn.kernel in WRITERS else None
 
 

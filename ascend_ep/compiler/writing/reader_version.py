@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ascend_ep.compiler.kernel_params import MATMUL_FLOATS
+from ascend_ep.compiler.kernel_params import MATMUL_FLOATS, is_gated
 from ascend_ep.compiler.plan import Insn, NativePartition, Plan
-from ascend_ep.compiler.rewrites.gate_products import is_gated
 from ascend_ep.opdef.agreements import OrOne
 from ascend_ep.opdef.dtypes import BFLOAT16
 from ascend_ep.runtime.layouts import LAYOUT_NAMES, LAYOUTS
@@ -37,7 +36,7 @@ def _reader_of(insn: Insn) -> int:
 
 
 def _is_of_9(insn: Insn) -> bool:
-    if insn.kernel == "matmul" and (MATMUL_FLOATS.has(insn.floats, "epsilon") or is_gated(insn)):
+    if insn.kernel == "matmul" and (MATMUL_FLOATS.has(insn.floats, "epsilon") or is_gated(insn.ints)):
         return True
     if insn.kernel in VOLUMES_SINCE_9 and insn.outs[0].rank == 5:
         return True
