@@ -21,7 +21,7 @@ def check_cores(given: Given) -> None:
     """Refuses a chip that isn't known, and cores that it doesn't have."""
     if not given.get("soc_version"):
         return
-    from ascend_ep.compiler.device.soc import find_soc
+    from ascend_ep.cann.soc import find_soc
 
     soc = find_soc(given["soc_version"])
     if given.get("core_type") == "VectorCore" and not soc.vector_cores:

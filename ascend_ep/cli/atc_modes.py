@@ -53,7 +53,7 @@ def convert_model(given: Given, words: Sequence[str]) -> str | None:
 
 def write_json(given: Given, words: Sequence[str]) -> None:
     """Mode 1: a bundle's MODEL_DEF, or a source model with inferred shapes, as JSON in atc's form."""
-    from ascend_ep.compiler.writing.model_def import model_def_json, model_def_of_bundle
+    from ascend_ep.plan.writing.model_def import model_def_json, model_def_of_bundle
 
     for name in ("om", "json"):
         if not given.get(name):
@@ -124,6 +124,6 @@ def report_fusions(given: Given, conversion: Conversion) -> None:
 
 
 def show_info(bundle: Path) -> None:
-    from ascend_ep.compiler.writing.model_def import model_info
+    from ascend_ep.plan.writing.model_def import model_info
 
     print(model_info(bundle))

@@ -37,8 +37,8 @@ def conversion_options(
     given: Given, words: Sequence[str], writes: bool, progress: Progress
 ) -> ConvertOptions:
     """The options of the conversion that these flags ask for."""
+    from ascend_ep.cann.soc import find_soc
     from ascend_ep.compiler.convert_options import ConvertOptions
-    from ascend_ep.compiler.device.soc import find_soc
     from ascend_ep.opdef.library import separate
     from ascend_ep.opdef.registry import Registry
 

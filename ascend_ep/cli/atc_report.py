@@ -100,7 +100,7 @@ def check_report(model: str, findings: Sequence[Finding], soc_version: str) -> s
         operators.append(entry | ({"cause": causes} if causes else {}))
     report = _report(model, operators)
     if soc_version:
-        from ascend_ep.compiler.device.soc import find_soc
+        from ascend_ep.cann.soc import find_soc
 
         report["soc"] = asdict(find_soc(soc_version))
         report["limits"] = sum(len(found.limits) for found in findings)

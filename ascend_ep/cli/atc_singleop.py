@@ -28,9 +28,9 @@ def convert_operators(given: Mapping[str, str], words: Sequence[str]) -> None:
     """Writes a bundle for each operator; all are read before the first is written."""
     from dataclasses import replace
 
+    from ascend_ep.cann.single_op import read_operators
+    from ascend_ep.cann.single_op_model import operator_model
     from ascend_ep.compiler.convert import convert
-    from ascend_ep.compiler.device.single_op import read_operators
-    from ascend_ep.compiler.device.single_op_model import operator_model
 
     for name in given:
         if name not in COMPANIONS:

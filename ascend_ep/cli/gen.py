@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from ascend_ep.errors import AscendError
 
 if TYPE_CHECKING:
-    from ascend_ep.compiler.msopgen.request import Request
-    from ascend_ep.compiler.msopgen.sources import Operator
+    from ascend_ep.opbuild.msopgen.request import Request
+    from ascend_ep.opbuild.msopgen.sources import Operator
 
 PATH_STATUS, JSON_STATUS, DATA_STATUS, COUNT_STATUS = 101, 107, 112, 114
 MAX_INPUT = 10 << 20
@@ -55,8 +55,8 @@ def generate_project(given: argparse.Namespace, environ: Mapping[str, str]) -> N
 
 
 def _generate(given: argparse.Namespace, environ: Mapping[str, str]) -> None:
-    from ascend_ep.compiler.msopgen.project import write_project
-    from ascend_ep.compiler.msopgen.request import (
+    from ascend_ep.opbuild.msopgen.project import write_project
+    from ascend_ep.opbuild.msopgen.request import (
         LANGUAGES,
         Request,
         check_texts,
@@ -101,10 +101,10 @@ def _generate(given: argparse.Namespace, environ: Mapping[str, str]) -> None:
 
 def _project(request: Request, empty: bool, environ: Mapping[str, str]) -> tuple[Operator, dict[str, str]]:
     """The operator and its files: filled in from its formula, or from what its name is known to mean."""
-    from ascend_ep.compiler.codegen.generate import NotGenerated
-    from ascend_ep.compiler.msopgen.known import filled_in
-    from ascend_ep.compiler.msopgen.project import project_files
-    from ascend_ep.compiler.msopgen.sources import Operator
+    from ascend_ep.codegen.generate import NotGenerated
+    from ascend_ep.opbuild.msopgen.known import filled_in
+    from ascend_ep.opbuild.msopgen.project import project_files
+    from ascend_ep.opbuild.msopgen.sources import Operator
     from ascend_ep.opdef.registry import Registry
 
     opdef = request.opdef
@@ -131,7 +131,7 @@ def _project(request: Request, empty: bool, environ: Mapping[str, str]) -> tuple
 
 def _status(error: AscendError) -> int:
     """msopgen's exit status of an error."""
-    from ascend_ep.compiler.msopgen.request import STATUS
+    from ascend_ep.opbuild.msopgen.request import STATUS
 
     if error.code == "E43103":
         flag = error.text.split("for [--", 1)[1].split("]", 1)[0]

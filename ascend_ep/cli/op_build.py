@@ -15,8 +15,8 @@ from ascend_ep.errors import AscendError
 from ascend_ep.opdef.registry import ENVIRONMENT_VARIABLE
 
 if TYPE_CHECKING:
-    from ascend_ep.compiler.operators.build_op import Built, Request
-    from ascend_ep.compiler.proof.prove import AscendC
+    from ascend_ep.opbuild.operators.build_op import Built, Request
+    from ascend_ep.opbuild.proof.prove import AscendC
 
 SEARCH_SECONDS = 5.0
 SOC_VERSION = "Ascend910B1"
@@ -116,8 +116,8 @@ def add_build_command(commands: Any) -> None:
 
 def build_operator(given: argparse.Namespace, environ: Mapping[str, str]) -> None:
     """ascend-op build."""
-    from ascend_ep.compiler.device.soc import find_soc
-    from ascend_ep.compiler.operators.build_op import build
+    from ascend_ep.cann.soc import find_soc
+    from ascend_ep.opbuild.operators.build_op import build
 
     _check(given)
     soc = find_soc(given.soc_version)
@@ -154,9 +154,9 @@ def _check(given: argparse.Namespace) -> None:
 
 
 def _request(given: argparse.Namespace, environ: Mapping[str, str]) -> Request:
-    from ascend_ep.compiler.operators.build_op import Request
     from ascend_ep.frontends.language_model import Endpoint
     from ascend_ep.frontends.tbe.layouts import read_layouts
+    from ascend_ep.opbuild.operators.build_op import Request
 
     folder = environ.get(ENVIRONMENT_VARIABLE) or None
     types = read_types(given.dtype or ["float32"])

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ascend_ep.opdef.dims import DimExpr
-
-from .plan import INPUT, Edge, NativePartition, Plan, Ref
+from ascend_ep.plan.plan import INPUT, Edge, NativePartition, Plan, Ref
 
 Range = tuple[int, int | None]
 

@@ -9,8 +9,7 @@ from functools import partial
 
 import onnx_ir as ir
 
-from ascend_ep.compiler.operators.native_op import FormulaCode
-from ascend_ep.compiler.writing.host_model import host_model
+from ascend_ep.compiler.custom_ops.native_op import FormulaCode
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.fusion.ledger import Ledger, Outcome
@@ -19,12 +18,13 @@ from ascend_ep.graph.partition import Partition
 from ascend_ep.graph.setbacks import of_node, optional, step
 from ascend_ep.opdef.agreements import Agreement, OrOne
 from ascend_ep.opdef.dims import Dim, DimExpr, symbol, symbols
+from ascend_ep.plan.plan import MAX_RANK, Edge, HostPartition, NativePartition, Plan, Ref, SymbolRange
+from ascend_ep.plan.writing.host_model import host_model
 
 from .claims import Claims, needed_symbols
 from .dump import OFF, Dump
 from .lowering import Lowering, PlanBuilder, Unsupported, lower_node
 from .pipeline import PARTITION, LoweredPartition, run_stage
-from .plan import MAX_RANK, Edge, HostPartition, NativePartition, Plan, Ref, SymbolRange
 from .semantics import Semantics, operand
 
 

@@ -12,9 +12,9 @@ from ascend_ep.graph.naming import label
 from ascend_ep.graph.setbacks import Setback, in_words, is_ours, of_node, why_off
 from ascend_ep.opdef.definition import canonical_domain
 from ascend_ep.opdef.dims import DimTooComplex, static, symbols
+from ascend_ep.plan.plan import Insn, Ref
 
 from .lowering import NodeView, Operand, PlanBuilder, Unsupported, lower_node
-from .plan import Insn, Ref
 from .semantics import Semantics, is_onnx_operator, operand, undefined
 
 #: Domains whose operators onnxruntime brings without a definition of ours.

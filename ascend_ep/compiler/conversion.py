@@ -15,18 +15,13 @@ import onnx
 import onnx_ir as ir
 
 from ascend_ep.compiler.aipp.aipp_image import Preprocessing
-from ascend_ep.compiler.device.soc_limits import Limit
 from ascend_ep.compiler.precision.implementation_modes import GELU_BOUND
 from ascend_ep.compiler.precision.precision import (
     BFLOAT16_PRODUCTS,
     EXACT,
     FLOAT32_PRODUCTS,
 )
-from ascend_ep.compiler.writing.context_model import context_model
-from ascend_ep.compiler.writing.image import Image, Room, make_image
-from ascend_ep.compiler.writing.model_def import model_def
-from ascend_ep.compiler.writing.weight_files import WeightFiles
-from ascend_ep.compiler.writing.writer import write_bytes, write_file
+from ascend_ep.compiler.soc_limits import Limit
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.declared import dropped_shapes
 from ascend_ep.graph.facts import Facts
@@ -34,6 +29,12 @@ from ascend_ep.graph.fusion.ledger import Outcome
 from ascend_ep.opdef.dims import static
 from ascend_ep.opdef.dtypes import INTEGERS
 from ascend_ep.opdef.registry import Registry
+from ascend_ep.plan.plan import Native, NativePartition, Plan
+from ascend_ep.plan.writing.context_model import context_model
+from ascend_ep.plan.writing.image import Image, Room, make_image
+from ascend_ep.plan.writing.model_def import model_def
+from ascend_ep.plan.writing.weight_files import WeightFiles
+from ascend_ep.plan.writing.writer import write_bytes, write_file
 from ascend_ep.runtime import trust
 from ascend_ep.runtime.bundle import SIZES
 from ascend_ep.runtime.comparison import BOUNDS
@@ -41,7 +42,6 @@ from ascend_ep.runtime.comparison import BOUNDS
 from . import samples
 from .convert_options import ConvertOptions, Source
 from .partition_table import PartitionRow
-from .plan import Native, NativePartition, Plan
 from .samples import OtherShapes
 from .self_check import (
     NoSamples,

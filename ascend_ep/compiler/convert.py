@@ -13,15 +13,14 @@ from functools import partial
 
 import onnx_ir as ir
 
+from ascend_ep.cann.soc import Soc, find_soc
 from ascend_ep.compiler.aipp.aipp import insert_aipp, insert_stored, metadata
-from ascend_ep.compiler.device.soc import Soc, find_soc
-from ascend_ep.compiler.device.soc_limits import Limit, soc_limits
-from ascend_ep.compiler.operators.library_trials import try_libraries
-from ascend_ep.compiler.operators.native_op import FormulaCode
-from ascend_ep.compiler.operators.notices import say_broken_proofs, say_idle_keys, say_unused
+from ascend_ep.compiler.custom_ops.library_trials import try_libraries
+from ascend_ep.compiler.custom_ops.native_op import FormulaCode
+from ascend_ep.compiler.custom_ops.notices import say_broken_proofs, say_idle_keys, say_unused
 from ascend_ep.compiler.precision.precision import check_mode
 from ascend_ep.compiler.precision.precision_pass import node_names
-from ascend_ep.compiler.writing.origin import origin
+from ascend_ep.compiler.soc_limits import Limit, soc_limits
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.apart import has_names, shares_names, without_names
 from ascend_ep.graph.declared import set_input_shapes
@@ -35,6 +34,8 @@ from ascend_ep.graph.passes.pipeline import run_passes
 from ascend_ep.graph.setbacks import Setback, optional, persevere, step
 from ascend_ep.graph.sizes_from_data import may_believe
 from ascend_ep.opdef.registry import Registry
+from ascend_ep.plan.plan import Plan, SymbolRange
+from ascend_ep.plan.writing.origin import origin
 
 from .apart import align_rims, ranges_apart
 from .assembly import Assembly
@@ -45,7 +46,6 @@ from .dump import MODEL, OFF, Dump, model_text
 from .outputs import cast_outputs, read_half_inputs, select_outputs
 from .partition_table import partition_table
 from .pipeline import PLAN, TYPES, TypedModel, WholePlan, run_stage
-from .plan import Plan, SymbolRange
 from .samples import bindings
 from .semantics import Semantics
 from .weighing import worthwhile_partitions

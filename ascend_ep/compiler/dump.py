@@ -13,8 +13,7 @@ from ascend_ep.graph.naming import label
 from ascend_ep.graph.partition import Partition
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.dims import Dim
-
-from .plan import HostPartition, NativePartition, Plan, Ref
+from ascend_ep.plan.plan import HostPartition, NativePartition, Plan, Ref
 
 #: The subject of files that hold the model.
 MODEL = "model"

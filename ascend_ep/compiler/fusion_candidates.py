@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ascend_ep.graph.fusion.assessment import Candidate, Kind, Step, Tensor
 from ascend_ep.graph.fusion.ledger import Ledger
 from ascend_ep.opdef.fusion_rules import Rule
-
-from .plan import Insn, NativePartition, Plan, Ref
+from ascend_ep.plan.plan import Insn, NativePartition, Plan, Ref
 
 KINDS = {
     **dict.fromkeys(("matmul", "conv", "attention", "attention_append"), Kind.PRODUCT),

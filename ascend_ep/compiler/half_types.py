@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from ascend_ep.graph.mapped import forget
 from ascend_ep.graph.widened import WidenedTensor
 from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT16, FLOAT32
-
-from .node_view import NodeView, Operand
-from .plan import TensorSource, elements
-from .plan_builder import PlanBuilder
+from ascend_ep.plan.node_view import NodeView, Operand
+from ascend_ep.plan.plan import TensorSource, elements
+from ascend_ep.plan.plan_builder import PlanBuilder
 
 HALVES = frozenset({FLOAT16, BFLOAT16})
 

@@ -16,11 +16,11 @@ from collections.abc import Callable
 from functools import cache, partial
 
 from ascend_ep.opdef.dims import Dim
+from ascend_ep.plan.node_view import NodeView, Operand, Unsupported
+from ascend_ep.plan.plan import Ref
+from ascend_ep.plan.plan_builder import PlanBuilder
 
 from .half_types import has_halves, lower_in_float32
-from .node_view import NodeView, Operand, Unsupported
-from .plan import Ref
-from .plan_builder import PlanBuilder
 
 __all__ = [
     "Dim",

@@ -18,12 +18,24 @@ from ascend_ep.element_types import numpy_dtype
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.setbacks import OURS
 from ascend_ep.opdef.dims import Dim, DimExpr, product, static, symbols
+from ascend_ep.plan.plan import (
+    INPUT,
+    MAX_RANK,
+    OUTPUT,
+    TEMP,
+    VIEW,
+    WEIGHT,
+    Edge,
+    Insn,
+    NativePartition,
+    Plan,
+    Ref,
+)
+from ascend_ep.plan.rows import PACKED, STRIDED, find_row
 from ascend_ep.runtime._rt import lib
 from ascend_ep.runtime.layouts import LAYOUTS
 
 from .claims import needed_symbols
-from .plan import INPUT, MAX_RANK, OUTPUT, TEMP, VIEW, WEIGHT, Edge, Insn, NativePartition, Plan, Ref
-from .rows import PACKED, STRIDED, find_row
 
 
 @dataclass(frozen=True)

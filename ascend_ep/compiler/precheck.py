@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
-from ascend_ep.compiler.device.soc import find_soc
-from ascend_ep.compiler.device.soc_limits import soc_limits
+from ascend_ep.cann.soc import find_soc
+from ascend_ep.compiler.soc_limits import soc_limits
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.infer import infer_believing
 from ascend_ep.graph.load import load_model

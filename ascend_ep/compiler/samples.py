@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.agreements import agreeing_sizes
 from ascend_ep.opdef.dims import evaluate, static, symbols
+from ascend_ep.plan.plan import Edge, Plan, Sample
 from ascend_ep.runtime.bundle import SIZES
-
-from .plan import Edge, Plan, Sample
 
 #: The size of a free dimension in samples, within its range.
 FREE_SIZE = 2

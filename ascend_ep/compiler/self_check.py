@@ -19,14 +19,13 @@ from ascend_ep.graph.facts import Facts
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.dims import evaluate, symbols
 from ascend_ep.opdef.registry import Registry
+from ascend_ep.plan.plan import Native, Plan
+from ascend_ep.plan.plan import NativePartition as PlannedPartition
 from ascend_ep.runtime.binding import lib, open_model
 from ascend_ep.runtime.bundle import Bundle
 from ascend_ep.runtime.comparison import BOUNDS, Difference, compare
 from ascend_ep.runtime.native_partition import NativePartition
 from ascend_ep.runtime.session import InferenceSession
-
-from .plan import Native, Plan
-from .plan import NativePartition as PlannedPartition
 
 Array = NDArray[Any]
 

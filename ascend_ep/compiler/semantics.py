@@ -11,8 +11,8 @@ from typing import Any
 import onnx.defs
 import onnx_ir as ir
 
-from ascend_ep.compiler.operators.library_shapes import infer_library
-from ascend_ep.compiler.operators.native_op import lower_library
+from ascend_ep.compiler.custom_ops.library_shapes import infer_library
+from ascend_ep.compiler.custom_ops.native_op import lower_library
 from ascend_ep.errors import AscendError, nearest
 from ascend_ep.graph.facts import Fact, Facts
 from ascend_ep.graph.naming import label

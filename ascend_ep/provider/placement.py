@@ -18,7 +18,6 @@ import onnx_ir as ir
 from ascend_ep.compiler.claims import Claims
 from ascend_ep.compiler.semantics import Semantics
 from ascend_ep.compiler.weighing import NO_GAIN, is_worthwhile_in_body
-from ascend_ep.compiler.writing.image import Room
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.infer import infer_believing
@@ -28,6 +27,7 @@ from ascend_ep.graph.partition import Partition, connected_groups
 from ascend_ep.graph.sizes_from_data import is_fed
 from ascend_ep.opdef.dtypes import SUB_BYTE
 from ascend_ep.opdef.registry import Registry
+from ascend_ep.plan.writing.image import Room
 from ascend_ep.provider import overridden_initializers, pending
 from ascend_ep.provider.declarations import not_declared
 from ascend_ep.provider.group import compile_model, group_model, image_bytes, value_info

@@ -6,7 +6,7 @@
  * never moved: a bundle holds them by position. Constants are what both sides need to know.
  *
  * Everything between "cffi:begin" and "cffi:end" is read by native/binding/generate.py; Python has it by name through
- * ascend_ep/compiler/kernel_params.py.
+ * ascend_ep/plan/kernel_params.py.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,6 +1,6 @@
 /* formula_abi.h - what every operator built from a formula exports: asc_get_custom_op (ascend_rt.h), and MindSpore's
  * aot function with its InferShape. Its parts are generated for one combination of element types each, and for
- * tensors whose leading dimensions are groups (compiler/codegen/leading.py); here a call of any of these types, with
+ * tensors whose leading dimensions are groups (codegen/leading.py); here a call of any of these types, with
  * any number of leading dimensions, becomes a call of a part.
  *
  * Before this text stand ascend_rt.h and

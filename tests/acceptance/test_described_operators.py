@@ -19,7 +19,7 @@ from onnx import helper, numpy_helper
 
 import ascend_ep
 from ascend_ep.cli.op import main as ascend_op
-from ascend_ep.compiler.codegen.compilers import has_compiler
+from ascend_ep.codegen.compilers import has_compiler
 from ascend_ep.runtime.binding import lib
 
 BATCH, WIDTH = 6, 96

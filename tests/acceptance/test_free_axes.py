@@ -18,8 +18,8 @@ import ascend_ep
 from ascend_ep.cli.om_inputs import input_arrays
 from ascend_ep.compiler.conversion import Conversion
 from ascend_ep.compiler.convert import convert
-from ascend_ep.compiler.plan import NativePartition
 from ascend_ep.errors import AscendError
+from ascend_ep.plan.plan import NativePartition
 
 #: batch, new positions, cached ones
 SIZES = ((1, 1, 4), (2, 3, 5), (3, 4, 1), (1, 6, 0))

@@ -11,7 +11,7 @@ import pytest
 from atc_models import EXACT, chain_model, failure, model, run, save, weight
 from onnx import TensorProto, helper
 
-from ascend_ep.compiler.device.soc import ALIASES, SOCS, find_soc
+from ascend_ep.cann.soc import ALIASES, SOCS, find_soc
 from ascend_ep.errors import AscendError
 
 CHECK = ["--mode=3", "--model=m.onnx", "--framework=5", EXACT]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from formula_models import conversion_of, session_of
 
-from ascend_ep.compiler.codegen.compilers import has_compiler
+from ascend_ep.codegen.compilers import has_compiler
 
 Formula = Callable[..., tuple[list[np.ndarray], list[np.ndarray]]]
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from ascend_ep.compiler.codegen import cache
-from ascend_ep.compiler.codegen.cache import FRESH, OLD, limit, locked, note_use, prune
-from ascend_ep.compiler.codegen.generate import InputType, generate_c
-from ascend_ep.compiler.codegen.library import compile_library
+from ascend_ep.codegen import cache
+from ascend_ep.codegen.cache import FRESH, OLD, limit, locked, note_use, prune
+from ascend_ep.codegen.generate import InputType, generate_c
+from ascend_ep.codegen.library import compile_library
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.expression import Apply, Constant, Input, Program
 
@@ -76,7 +76,7 @@ def test_nothing_else_is_touched(tmp_path: Path) -> None:
 def test_what_another_process_holds_stays(tmp_path: Path) -> None:
     path = entry(tmp_path, 1, 9)
     code = (
-        "import sys, pathlib\nfrom ascend_ep.compiler.codegen.cache import locked\n"
+        "import sys, pathlib\nfrom ascend_ep.codegen.cache import locked\n"
         f"with locked(pathlib.Path({str(tmp_path / f'{1:064x}.lock')!r})):\n"
         "    print('held', flush=True); sys.stdin.read()\n"
     )

@@ -10,7 +10,7 @@ import pytest
 from formula_models import conversion_of, session_of
 
 import ascend_ep
-from ascend_ep.compiler.plan import NativePartition
+from ascend_ep.plan.plan import NativePartition
 from ascend_ep.runtime.binding import lib
 
 FORMULA = "t = exp(x - max(x)); y0 = t/sum(t)"

@@ -11,8 +11,8 @@ import pytest
 from formula_models import conversion_of
 
 import ascend_ep
-from ascend_ep.compiler.writing import writer
 from ascend_ep.errors import AscendError
+from ascend_ep.plan.writing import writer
 from ascend_ep.runtime._rt import ffi, lib
 from ascend_ep.runtime.binding import open_model
 

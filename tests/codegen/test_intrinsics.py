@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ascend_ep.compiler.codegen import header_text
-from ascend_ep.compiler.codegen.generate import InputType, Schedule, Source, generate_c
-from ascend_ep.compiler.codegen.library import compile_library
-from ascend_ep.compiler.codegen.run import run_library
+from ascend_ep.codegen import header_text
+from ascend_ep.codegen.generate import InputType, Schedule, Source, generate_c
+from ascend_ep.codegen.library import compile_library
+from ascend_ep.codegen.run import run_library
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.expression import Apply, Input, Program
 

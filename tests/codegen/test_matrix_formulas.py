@@ -14,15 +14,15 @@ from onnx import helper
 
 import ascend_ep
 from ascend_ep.cli.op import main
-from ascend_ep.compiler.codegen.generate import InputType, generate_c
-from ascend_ep.compiler.codegen.library import compile_library
-from ascend_ep.compiler.codegen.run import run_library
-from ascend_ep.compiler.codegen.session import TensorSpec
-from ascend_ep.compiler.proof.harness import Case
-from ascend_ep.compiler.proof.interpreted import run_interpreted
-from ascend_ep.compiler.proof.subject import Subject
+from ascend_ep.codegen.generate import InputType, generate_c
+from ascend_ep.codegen.library import compile_library
+from ascend_ep.codegen.run import run_library
+from ascend_ep.codegen.session import TensorSpec
 from ascend_ep.errors import AscendError
 from ascend_ep.frontends.description import describe
+from ascend_ep.opbuild.proof.harness import Case
+from ascend_ep.opbuild.proof.interpreted import run_interpreted
+from ascend_ep.opbuild.proof.subject import Subject
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.derivative import differentiate
 from ascend_ep.opdef.formula import formula_program

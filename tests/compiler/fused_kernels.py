@@ -9,7 +9,7 @@ import onnxruntime as ort
 import ascend_ep
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
-from ascend_ep.compiler.plan import NativePartition
+from ascend_ep.plan.plan import NativePartition
 
 
 def fused_kernels(

@@ -12,9 +12,9 @@ from onnx import TensorProto, helper, numpy_helper
 import ascend_ep
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
-from ascend_ep.compiler.writing.image import make_image
-from ascend_ep.compiler.writing.writer import stamp
 from ascend_ep.errors import AscendError
+from ascend_ep.plan.writing.image import make_image
+from ascend_ep.plan.writing.writer import stamp
 from ascend_ep.runtime._rt import lib
 from ascend_ep.runtime.binding import open_model
 from ascend_ep.runtime.bundle import Bundle

@@ -12,7 +12,7 @@ import pytest
 import ascend_ep
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
-from ascend_ep.compiler.plan import NativePartition
+from ascend_ep.plan.plan import NativePartition
 
 rng = np.random.default_rng(0)
 WEIGHTS = {

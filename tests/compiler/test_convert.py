@@ -16,13 +16,13 @@ import ascend_ep
 from ascend_ep.compiler.claims import Claims
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
-from ascend_ep.compiler.plan import HostPartition, NativePartition
 from ascend_ep.compiler.semantics import Semantics
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.infer import infer_facts
 from ascend_ep.graph.load import load_model
 from ascend_ep.graph.reference import reference_run
 from ascend_ep.opdef.registry import Registry
+from ascend_ep.plan.plan import HostPartition, NativePartition
 from ascend_ep.runtime.binding import open_model
 from ascend_ep.runtime.bundle import Bundle
 

@@ -24,9 +24,9 @@ from ascend_ep.cli import om
 from ascend_ep.compiler.conversion import Conversion
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
-from ascend_ep.compiler.writing import weight_files
-from ascend_ep.compiler.writing.writer import stamp
 from ascend_ep.errors import AscendError
+from ascend_ep.plan.writing import weight_files
+from ascend_ep.plan.writing.writer import stamp
 from ascend_ep.runtime.binding import lib, open_model
 from ascend_ep.runtime.bundle import Bundle
 

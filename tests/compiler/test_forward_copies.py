@@ -13,8 +13,8 @@ from small_models import FLOAT, model
 import ascend_ep
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
-from ascend_ep.compiler.plan import NativePartition
 from ascend_ep.graph.reference import reference_run
+from ascend_ep.plan.plan import NativePartition
 
 EXACT = ConvertOptions(precision="origin", self_check=False)
 TO_FIRST, TO_LAST = [0, 3, 1, 2], [0, 2, 3, 1]

@@ -12,9 +12,9 @@ import ascend_ep
 from ascend_ep.compiler.conversion import Conversion
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
-from ascend_ep.compiler.plan import Insn, NativePartition, Weight
 from ascend_ep.compiler.rewrites import gate_products
 from ascend_ep.compiler.rewrites.gate_products import RULE
+from ascend_ep.plan.plan import Insn, NativePartition, Weight
 
 K, N = 24, 20
 rng = np.random.default_rng(4)

@@ -14,11 +14,11 @@ from ascend_ep.compiler import pipeline
 from ascend_ep.compiler.conversion import Conversion
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
-from ascend_ep.compiler.plan import NativePartition
 from ascend_ep.compiler.rewrites.half_weights import store_halves
 from ascend_ep.graph.load import load_model
 from ascend_ep.graph.passes.pipeline import run_passes
 from ascend_ep.graph.widened import WidenedTensor
+from ascend_ep.plan.plan import NativePartition
 
 K, N = 160, 130
 X = np.random.default_rng(1).standard_normal((3, K)).astype(np.float32)

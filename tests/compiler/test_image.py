@@ -15,7 +15,7 @@ from small_models import FLOAT, WEIGHT, mixed, model, projection
 
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
-from ascend_ep.compiler.writing.image import LEAST_ROOM, Image, Room
+from ascend_ep.plan.writing.image import LEAST_ROOM, Image, Room
 from ascend_ep.runtime.binding import Model, ffi, lib, new_status, open_model, text_of
 from ascend_ep.runtime.bundle import Bundle
 from ascend_ep.runtime.executor import Executor

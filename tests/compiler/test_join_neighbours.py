@@ -14,8 +14,8 @@ import ascend_ep
 from ascend_ep.compiler.conversion import Conversion
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
-from ascend_ep.compiler.plan import NativePartition
 from ascend_ep.graph.reference import reference_run
+from ascend_ep.plan.plan import NativePartition
 
 EXACT = ConvertOptions(precision="origin", self_check=False)
 

@@ -10,7 +10,7 @@ from small_models import projection, swish
 
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
-from ascend_ep.compiler.writing.model_def import model_def_json, model_def_of_bundle, model_info
+from ascend_ep.plan.writing.model_def import model_def_json, model_def_of_bundle, model_info
 
 
 def fields(body: bytes) -> Iterator[tuple[int, bytes | int]]:

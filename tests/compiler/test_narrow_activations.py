@@ -16,8 +16,8 @@ import ascend_ep
 from ascend_ep.compiler import pipeline
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
-from ascend_ep.compiler.plan import VIEW, NativePartition, Plan
 from ascend_ep.opdef.dtypes import BFLOAT16
+from ascend_ep.plan.plan import VIEW, NativePartition, Plan
 from ascend_ep.runtime._rt import ffi, lib
 
 WIDTH = 48

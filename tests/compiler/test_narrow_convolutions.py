@@ -15,8 +15,8 @@ from test_channels_last import CONV, model
 import ascend_ep
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
-from ascend_ep.compiler.plan import Insn, NativePartition
 from ascend_ep.compiler.precision.precision import BFLOAT16_PRODUCTS
+from ascend_ep.plan.plan import Insn, NativePartition
 
 X, BF16 = "float[1,8,12,12] x", 16
 rng = np.random.default_rng(0)

@@ -14,9 +14,9 @@ import ascend_ep
 from ascend_ep.compiler.conversion import Conversion
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
-from ascend_ep.compiler.plan import NativePartition
 from ascend_ep.compiler.precision.mixed_lists import MixedLists
 from ascend_ep.compiler.precision.precision import PrecisionLists
+from ascend_ep.plan.plan import NativePartition
 
 NARROW = ConvertOptions(self_check=False, precision="allow_mix_precision_bf16")
 CHANNELS, CLASSES = 64, 40

@@ -11,8 +11,8 @@ import pytest
 import ascend_ep
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
-from ascend_ep.compiler.plan import NativePartition
 from ascend_ep.compiler.rewrites.norm_prologue import RULE
+from ascend_ep.plan.plan import NativePartition
 
 K = 40
 rng = np.random.default_rng(6)

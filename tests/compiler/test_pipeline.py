@@ -7,12 +7,12 @@ from pathlib import Path
 
 from ascend_ep.compiler import rewrites
 from ascend_ep.compiler.pipeline import PARTITION, PIPELINE, PLAN, LoweredPartition, WorkPass, run_stage
-from ascend_ep.compiler.plan import NativePartition
 from ascend_ep.graph.fusion.ledger import Ledger
 from ascend_ep.graph.passes.known_facts import KnownFacts
 from ascend_ep.graph.passes.pipeline import MODEL_STAGES, Setting
 from ascend_ep.graph.passes.stage import Stage
 from ascend_ep.graph.setbacks import persevere
+from ascend_ep.plan.plan import NativePartition
 
 
 def test_model_passes_have_the_names_of_their_classes() -> None:

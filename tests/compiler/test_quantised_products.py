@@ -15,7 +15,7 @@ from ascend_ep.cli import om_inspect
 from ascend_ep.compiler.conversion import Conversion
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
-from ascend_ep.compiler.plan import Insn
+from ascend_ep.plan.plan import Insn
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "models"))
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ascend_ep.compiler.plan import OUTPUT, VIEW, Edge, Insn, NativePartition, Ref
 from ascend_ep.compiler.rewrites.value_uses import ValueUses, read_values
+from ascend_ep.plan.plan import OUTPUT, VIEW, Edge, Insn, NativePartition, Ref
 
 
 def test_uses_follow_views_and_changes():

@@ -10,8 +10,8 @@ import pytest
 import ascend_ep
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
-from ascend_ep.compiler.plan import NativePartition
 from ascend_ep.compiler.weighing import TOO_SMALL
+from ascend_ep.plan.plan import NativePartition
 
 YES, NO = "yes () => (float[n] p) { p = Exp(x) }", "no () => (float[n] q) { q = Neg(x) }"
 BRANCHES = f"then_branch = {YES}, else_branch = {NO}"

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from programs import Array, Operator
 
-from ascend_ep.compiler.proof.arithmetic import Arithmetic
-from ascend_ep.compiler.proof.bounded import Bounded
-from ascend_ep.compiler.proof.error_bound import interval, propagate
-from ascend_ep.compiler.proof.numerical import spacing
+from ascend_ep.opbuild.proof.arithmetic import Arithmetic
+from ascend_ep.opbuild.proof.bounded import Bounded
+from ascend_ep.opbuild.proof.error_bound import interval, propagate
+from ascend_ep.opbuild.proof.numerical import spacing
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.attributes import bind_attributes
 from ascend_ep.opdef.specialize import specialize

@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 from programs import Operator
 
-from ascend_ep.compiler.ascendc.cpu import CpuKernel, compile_many_for_cpu
-from ascend_ep.compiler.ascendc.generate import KernelSource, generate_ascend_c
-from ascend_ep.compiler.codegen.generate import NotGenerated
-from ascend_ep.compiler.device.soc import find_soc
+from ascend_ep.cann.soc import find_soc
+from ascend_ep.codegen.generate import NotGenerated
+from ascend_ep.opbuild.ascendc.cpu import CpuKernel, compile_many_for_cpu
+from ascend_ep.opbuild.ascendc.generate import KernelSource, generate_ascend_c
 from ascend_ep.opdef.definition import OpDef
 
 #: Kernels of a translation unit: each takes 0.17 s to compile, and a unit 2 s more for what it includes.

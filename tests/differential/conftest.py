@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ascend_ep.compiler.codegen.compilers import has_compiler
+from ascend_ep.codegen.compilers import has_compiler
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -12,7 +12,7 @@ from typing import get_args
 import numpy as np
 from programs import Array, Operator
 
-from ascend_ep.compiler.codegen.graph import ELEMENTS
+from ascend_ep.codegen.graph import ELEMENTS
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.expression import (
     REDUCTIONS,

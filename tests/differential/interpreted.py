@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from programs import Array, Operator
 
-from ascend_ep.compiler.codegen.session import TensorSpec
-from ascend_ep.compiler.proof.harness import Case
-from ascend_ep.compiler.proof.interpreted import run_interpreted
-from ascend_ep.compiler.proof.subject import Subject
+from ascend_ep.codegen.session import TensorSpec
+from ascend_ep.opbuild.proof.harness import Case
+from ascend_ep.opbuild.proof.interpreted import run_interpreted
+from ascend_ep.opbuild.proof.subject import Subject
 
 
 def subject_of(operator: Operator, inputs: Sequence[Array | None]) -> Subject:

@@ -13,7 +13,7 @@ import numpy as np
 from drawing import MAX_RANK, Drawing, Input, Local, Shape, Typed, joined, nodes_of
 from steps import STEPS
 
-from ascend_ep.compiler.codegen.graph import ELEMENTS
+from ascend_ep.codegen.graph import ELEMENTS
 from ascend_ep.element_types import numpy_dtype
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.definition import OpDef

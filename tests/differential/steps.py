@@ -7,7 +7,7 @@ from functools import partial
 
 from drawing import MAX_RANK, Drawing, Shape, Typed, joined
 
-from ascend_ep.compiler.codegen.graph import ELEMENTS
+from ascend_ep.codegen.graph import ELEMENTS
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.expression import (
     REDUCTIONS,

@@ -14,10 +14,10 @@ from drawing import nodes_of
 from features import EVERY, features_of
 from programs import MAX_NODES, Operator, drawn
 
-from ascend_ep.compiler.proof.arithmetic import FLOAT32, FLOAT64
-from ascend_ep.compiler.proof.execution import AGREEMENT_ULPS
-from ascend_ep.compiler.proof.prove import levels
 from ascend_ep.errors import AscendError
+from ascend_ep.opbuild.proof.arithmetic import FLOAT32, FLOAT64
+from ascend_ep.opbuild.proof.execution import AGREEMENT_ULPS
+from ascend_ep.opbuild.proof.prove import levels
 from ascend_ep.opdef.attributes import bind_attributes
 from ascend_ep.opdef.specialize import specialize
 

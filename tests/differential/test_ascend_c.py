@@ -12,8 +12,8 @@ from ascendc import compile_ascend_c
 from features import features_of
 from programs import Operator, drawn
 
-from ascend_ep.compiler.proof.arithmetic import ASCEND_C
 from ascend_ep.errors import AscendError
+from ascend_ep.opbuild.proof.arithmetic import ASCEND_C
 
 pytestmark = pytest.mark.skipif(
     not any(map(shutil.which, ("c++", "g++", "clang++"))), reason="no C++ compiler is installed"

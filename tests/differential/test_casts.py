@@ -11,8 +11,8 @@ import pytest
 from ascendc import compile_ascend_c
 from programs import Array, Operator
 
-from ascend_ep.compiler.codegen.graph import ELEMENTS
-from ascend_ep.compiler.proof.prove import levels
+from ascend_ep.codegen.graph import ELEMENTS
+from ascend_ep.opbuild.proof.prove import levels
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.formula import formula_program
 from ascend_ep.opdef.loader import parse_definitions

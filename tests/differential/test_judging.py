@@ -8,8 +8,8 @@ import pytest
 from agreement import Results, Tally, allowed, check_tally, compare, judge, ulps_between
 from programs import Array, Operator, drawn
 
-from ascend_ep.compiler.proof.arithmetic import FLOAT32
-from ascend_ep.compiler.proof.execution import AGREEMENT_ULPS
+from ascend_ep.opbuild.proof.arithmetic import FLOAT32
+from ascend_ep.opbuild.proof.execution import AGREEMENT_ULPS
 from ascend_ep.opdef import dtypes
 
 

@@ -12,19 +12,19 @@ import pytest
 from programs import Operator, drawn
 from promises import MOST_DIMS, call, promised
 
-from ascend_ep.compiler.codegen.builder import build_graph
-from ascend_ep.compiler.codegen.graph import Node, NotGenerated
-from ascend_ep.compiler.codegen.library import compile_assembly
-from ascend_ep.compiler.codegen.run import run_library
-from ascend_ep.compiler.codegen.schedule import Schedule
-from ascend_ep.compiler.codegen.session import TensorSpec
-from ascend_ep.compiler.operators.taken import taken
-from ascend_ep.compiler.proof.cases import values
-from ascend_ep.compiler.proof.harness import Case
-from ascend_ep.compiler.proof.numerical import expected
-from ascend_ep.compiler.proof.subject import Subject, assembly_of, generate
+from ascend_ep.codegen.builder import build_graph
+from ascend_ep.codegen.graph import Node, NotGenerated
+from ascend_ep.codegen.library import compile_assembly
+from ascend_ep.codegen.run import run_library
+from ascend_ep.codegen.schedule import Schedule
+from ascend_ep.codegen.session import TensorSpec
 from ascend_ep.errors import AscendError
 from ascend_ep.frontends.description import describe
+from ascend_ep.opbuild.operators.taken import taken
+from ascend_ep.opbuild.proof.cases import values
+from ascend_ep.opbuild.proof.harness import Case
+from ascend_ep.opbuild.proof.numerical import expected
+from ascend_ep.opbuild.proof.subject import Subject, assembly_of, generate
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.infer import OutputType, infer
 

@@ -16,11 +16,11 @@ from torch.nn import functional
 import ascend_ep
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
-from ascend_ep.compiler.plan import NativePartition
 from ascend_ep.graph import load_model, run_passes
 from ascend_ep.graph.fusion.ledger import Ledger
 from ascend_ep.opdef.fusion_rules import RULES
 from ascend_ep.opdef.registry import Registry
+from ascend_ep.plan.plan import NativePartition
 
 HIDDEN, HEADS, NOPE, ROPE, VALUE, RANK, LENGTH = 32, 2, 8, 4, 6, 16, 5
 

@@ -11,7 +11,7 @@ from simplified_models import build, node
 import ascend_ep
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
-from ascend_ep.compiler.plan import Insn, NativePartition
+from ascend_ep.plan.plan import Insn, NativePartition
 
 rng = np.random.default_rng(0)
 

@@ -18,6 +18,12 @@ PLANTED = {
     "runtime/planted.py": "import onnx\n",
     "runtime/planted_compile.py": "import ascend_ep.opdef.definition\n",
     "compiler/planted.py": "import ascend_ep.provider\n",
+    "opbuild/planted.py": "import ascend_ep.cli.gen\n",
+    "compiler/planted_opbuild.py": "import ascend_ep.opbuild.proof.prove\n",
+    "codegen/planted.py": "import ascend_ep.compiler.lowering\n",
+    "plan/planted.py": "import ascend_ep.codegen.library\n",
+    "cann/planted.py": "import ascend_ep.plan.plan\n",
+    "opbuild/proof/planted.py": "import ascend_ep.opbuild.operators.taken\n",
     "provider/planted.py": "import ascend_ep.cli.atc\n",
 }
 

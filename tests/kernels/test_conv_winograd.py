@@ -12,8 +12,8 @@ import pytest
 from kernel_call import KernelError, Panel32, call, isa_levels
 from test_conv_last import conv, last, packed
 
-from ascend_ep.compiler.plan import Weight
 from ascend_ep.compiler.rewrites.winograd import G, Transformed
+from ascend_ep.plan.plan import Weight
 
 EPS = 2.0**-24
 A = np.array([[1, 1, 1, 0], [0, 1, -1, -1]]).T

@@ -8,8 +8,8 @@ from kernel_call import KernelError, Panel32, call, isa_levels
 from test_conv_last import last
 from test_conv_winograd import EPS, RELU, SILU, A, B, G, by_tiles, normal
 
-from ascend_ep.compiler.plan import Weight
 from ascend_ep.compiler.rewrites.winograd import Transformed
+from ascend_ep.plan.plan import Weight
 
 isa_each = pytest.mark.parametrize("isa", isa_levels())
 

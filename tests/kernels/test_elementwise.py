@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kernel_call import DTYPES, isa_levels, isa_name
 from tile_run import Build, run
 
-from ascend_ep.compiler.tile_program import TileProgram, Value
+from ascend_ep.plan.tile_program import TileProgram, Value
 from ascend_ep.runtime._rt import ffi, lib
 
 RNG = np.random.default_rng(11)

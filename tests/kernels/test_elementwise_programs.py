@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from kernel_call import KernelError, call
 from tile_run import run
 
-from ascend_ep.compiler.tile_program import ProgramError, TileProgram, Value
-from ascend_ep.compiler.tile_value import OPCODES
+from ascend_ep.plan.tile_program import ProgramError, TileProgram, Value
+from ascend_ep.plan.tile_value import OPCODES
 
 RNG = np.random.default_rng(11)
 

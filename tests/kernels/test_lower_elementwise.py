@@ -14,9 +14,9 @@ from onnx import TensorProto, helper
 
 from ascend_ep.compiler.lower.elementwise import power
 from ascend_ep.compiler.lowering import NodeView, Unsupported
-from ascend_ep.compiler.tile_program import TileProgram
 from ascend_ep.opdef.definition import Formula, Kernel
 from ascend_ep.opdef.registry import Registry
+from ascend_ep.plan.tile_program import TileProgram
 
 REGISTRY = Registry.from_options()
 RNG = np.random.default_rng(7)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from kernel_call import call, isa_levels, isa_name
 
-from ascend_ep.compiler.tile_program import TileProgram
+from ascend_ep.plan.tile_program import TileProgram
 
 Float64 = np.ndarray[Any, np.dtype[np.float64]]
 STEP = 3001  # coprime to 2^32: every exponent and many mantissas

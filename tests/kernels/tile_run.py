@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from kernel_call import DTYPES, call
 
-from ascend_ep.compiler.tile_program import TileProgram, Value
+from ascend_ep.plan.tile_program import TileProgram, Value
 
 Build = Callable[..., Value]
 

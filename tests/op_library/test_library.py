@@ -1,6 +1,6 @@
 """Every formula of op_schemas: its bundle, interpreted in float32, against the float64 reference of its text.
 
-The bound is that of ascend_ep.compiler.proof.error_bound: the roundings of each operation, carried through
+The bound is that of ascend_ep.opbuild.proof.error_bound: the roundings of each operation, carried through
 the expression from its inputs. What it says nothing about is held to 1e-5 relative and absolute: top-k, and
 where it can't tell which way a comparison goes.
 """
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from library_cases import LIBRARY, Case, cases, run
 
-from ascend_ep.compiler.proof.error_bound import NoBound, propagate
+from ascend_ep.opbuild.proof.error_bound import NoBound, propagate
 from ascend_ep.opdef.attributes import bind_attributes
 from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.formula import formula_program

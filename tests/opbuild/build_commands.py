@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from ascend_ep.compiler.proof import compilations
 from ascend_ep.errors import AscendError
+from ascend_ep.opbuild.proof import compilations
 
 #: A command's status, output and errors.
 Run = Callable[..., tuple[int, str, str]]

@@ -9,7 +9,7 @@ import pytest
 from build_commands import Run, shorten_proofs
 
 from ascend_ep.cli.op import main
-from ascend_ep.compiler.codegen.compilers import has_compiler
+from ascend_ep.codegen.compilers import has_compiler
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -5,12 +5,12 @@ import shutil
 
 import pytest
 
-from ascend_ep.compiler.ascendc.cpu import compile_for_cpu
-from ascend_ep.compiler.codegen.session import TensorSpec
-from ascend_ep.compiler.device.soc import find_soc
-from ascend_ep.compiler.proof.ascend_c import check_ascend_c, kernel_of
-from ascend_ep.compiler.proof.cases import small_cases
-from ascend_ep.compiler.proof.subject import Subject
+from ascend_ep.cann.soc import find_soc
+from ascend_ep.codegen.session import TensorSpec
+from ascend_ep.opbuild.ascendc.cpu import compile_for_cpu
+from ascend_ep.opbuild.proof.ascend_c import check_ascend_c, kernel_of
+from ascend_ep.opbuild.proof.cases import small_cases
+from ascend_ep.opbuild.proof.subject import Subject
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.loader import parse_definitions
 

@@ -13,15 +13,15 @@ import pytest
 from build_commands import Run
 from onnx import TensorProto, helper
 
+from ascend_ep.cann.soc import find_soc
 from ascend_ep.cli.atc import main as atc
-from ascend_ep.compiler.codegen.library import assembly_object, compile_assembly
-from ascend_ep.compiler.codegen.session import TensorSpec
-from ascend_ep.compiler.device.soc import find_soc
-from ascend_ep.compiler.operators.operator_files import Code, write_files
-from ascend_ep.compiler.operators.stored_proof import identity
-from ascend_ep.compiler.proof.prove import _about
-from ascend_ep.compiler.proof.report import LAYERS, Check, Report
-from ascend_ep.compiler.proof.subject import Subject, assembly_of, generate
+from ascend_ep.codegen.library import assembly_object, compile_assembly
+from ascend_ep.codegen.session import TensorSpec
+from ascend_ep.compiler.custom_ops.proof_report import LAYERS, Check, Report
+from ascend_ep.compiler.custom_ops.stored_proof import identity
+from ascend_ep.opbuild.operators.operator_files import Code, write_files
+from ascend_ep.opbuild.proof.prove import _about
+from ascend_ep.opbuild.proof.subject import Subject, assembly_of, generate
 from ascend_ep.opdef.loader import parse_definitions
 
 pytestmark = pytest.mark.usefixtures("compiler")

@@ -14,12 +14,12 @@ import pytest
 from onnx import TensorProto, helper
 
 import ascend_ep
-from ascend_ep.compiler.codegen.library import compile_assembly
-from ascend_ep.compiler.codegen.session import TensorSpec
+from ascend_ep.codegen.library import compile_assembly
+from ascend_ep.codegen.session import TensorSpec
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
-from ascend_ep.compiler.proof.subject import Subject, assembly_of, generate
 from ascend_ep.errors import AscendError
+from ascend_ep.opbuild.proof.subject import Subject, assembly_of, generate
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.declared_types import column_of
 from ascend_ep.opdef.definition import OpDef

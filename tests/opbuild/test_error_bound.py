@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ascend_ep.compiler.codegen.session import TensorSpec
-from ascend_ep.compiler.proof import arithmetic
-from ascend_ep.compiler.proof.bounded import Bounded, apply
-from ascend_ep.compiler.proof.cases import small_cases
-from ascend_ep.compiler.proof.error_bound import interval, propagate
-from ascend_ep.compiler.proof.interpreted import run_interpreted
-from ascend_ep.compiler.proof.numerical import expected
-from ascend_ep.compiler.proof.subject import Subject
+from ascend_ep.codegen.session import TensorSpec
 from ascend_ep.frontends.description import describe
+from ascend_ep.opbuild.proof import arithmetic
+from ascend_ep.opbuild.proof.bounded import Bounded, apply
+from ascend_ep.opbuild.proof.cases import small_cases
+from ascend_ep.opbuild.proof.error_bound import interval, propagate
+from ascend_ep.opbuild.proof.interpreted import run_interpreted
+from ascend_ep.opbuild.proof.numerical import expected
+from ascend_ep.opbuild.proof.subject import Subject
 from ascend_ep.opdef.dtypes import BOOL, FLOAT16, FLOAT32
 
 FORMULAS = [

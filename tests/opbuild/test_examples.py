@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from build_commands import Run
 
-from ascend_ep.compiler.codegen.run import run_library
+from ascend_ep.codegen.run import run_library
 from ascend_ep.element_types import numpy_dtype
 from ascend_ep.opdef.loader import load_definitions
 
@@ -166,7 +166,7 @@ def test_every_element_type_and_level_is_in_the_proof(build: Run, run: Run, tmp_
         assert f"  {dtype}: guard pages, order and threads: ok" in out
     assert "ulp where" in out
     levels = [line for line in out.splitlines() if "against the level in use: ok" in line]
-    from ascend_ep.compiler.proof.prove import levels as here
+    from ascend_ep.opbuild.proof.prove import levels as here
 
     assert len(levels) == len(here()) - 1
     for check in ("compiled against interpreted", "AddressSanitizer", "ThreadSanitizer", "strided inputs"):

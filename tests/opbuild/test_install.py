@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from build_commands import SWISH, Run
 
-from ascend_ep.compiler.operators.install import put_in_place
 from ascend_ep.errors import AscendError
+from ascend_ep.opbuild.operators.install import put_in_place
 from ascend_ep.opdef.loader import load_definitions
 
 pytestmark = pytest.mark.usefixtures("compiler")

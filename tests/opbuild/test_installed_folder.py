@@ -15,15 +15,15 @@ from build_commands import Run
 from onnx import TensorProto, helper
 
 import ascend_ep
+from ascend_ep.cann.soc import find_soc
 from ascend_ep.cli.atc import main as atc
-from ascend_ep.compiler.codegen.generate import Source
-from ascend_ep.compiler.codegen.library import assembly_object, compile_assembly
-from ascend_ep.compiler.codegen.session import TensorSpec
-from ascend_ep.compiler.device.soc import find_soc
-from ascend_ep.compiler.operators.operator_files import Code, write_files
-from ascend_ep.compiler.proof.report import Report
-from ascend_ep.compiler.proof.subject import Subject, assembly_of, generate
+from ascend_ep.codegen.generate import Source
+from ascend_ep.codegen.library import assembly_object, compile_assembly
+from ascend_ep.codegen.session import TensorSpec
+from ascend_ep.compiler.custom_ops.proof_report import Report
 from ascend_ep.errors import AscendError
+from ascend_ep.opbuild.operators.operator_files import Code, write_files
+from ascend_ep.opbuild.proof.subject import Subject, assembly_of, generate
 from ascend_ep.opdef.carried import carried_definitions, carrying
 from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.elf_file import ElfFile

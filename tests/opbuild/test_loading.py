@@ -12,16 +12,16 @@ import pytest
 from build_commands import SWISH, Run
 
 import ascend_ep
-from ascend_ep.compiler.codegen.compilers import find_compiler
-from ascend_ep.compiler.codegen.generate import Source
-from ascend_ep.compiler.codegen.session import TensorSpec
+from ascend_ep.cann.soc import find_soc
+from ascend_ep.codegen.compilers import find_compiler
+from ascend_ep.codegen.generate import Source
+from ascend_ep.codegen.session import TensorSpec
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
-from ascend_ep.compiler.device.soc import find_soc
-from ascend_ep.compiler.proof.prove import prove
-from ascend_ep.compiler.proof.subject import Subject, generate
 from ascend_ep.errors import AscendError
 from ascend_ep.frontends.description import describe
+from ascend_ep.opbuild.proof.prove import prove
+from ascend_ep.opbuild.proof.subject import Subject, generate
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.registry import Registry
 

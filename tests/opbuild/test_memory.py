@@ -12,18 +12,18 @@ from pathlib import Path
 import pytest
 
 from ascend_ep.cli.op_build import MOST_MEMORY
-from ascend_ep.compiler.codegen.graph import NotGenerated
-from ascend_ep.compiler.codegen.session import TensorSpec
-from ascend_ep.compiler.proof.cases import MOST_BYTES, MOST_KEPT, large_case, small_cases
-from ascend_ep.compiler.proof.footprint import footprint
-from ascend_ep.compiler.proof.harness import Case
-from ascend_ep.compiler.proof.numerical import expected
-from ascend_ep.compiler.proof.prove import prove_type
-from ascend_ep.compiler.proof.report import Check
-from ascend_ep.compiler.proof.sizes import free_sizes
-from ascend_ep.compiler.proof.subject import Subject
+from ascend_ep.codegen.graph import NotGenerated
+from ascend_ep.codegen.session import TensorSpec
+from ascend_ep.compiler.custom_ops.proof_report import Check
 from ascend_ep.errors import AscendError
 from ascend_ep.frontends.description import describe
+from ascend_ep.opbuild.proof.cases import MOST_BYTES, MOST_KEPT, large_case, small_cases
+from ascend_ep.opbuild.proof.footprint import footprint
+from ascend_ep.opbuild.proof.harness import Case
+from ascend_ep.opbuild.proof.numerical import expected
+from ascend_ep.opbuild.proof.prove import prove_type
+from ascend_ep.opbuild.proof.sizes import free_sizes
+from ascend_ep.opbuild.proof.subject import Subject
 from ascend_ep.opdef.dtypes import FLOAT32
 
 UNARY = ["tanh({})", "exp({})", "sin({})", "{}**2", "30*{}", "sqrt(abs({}))", "softplus({})", "round({})"]
@@ -133,7 +133,7 @@ def test_a_formula_that_no_case_fits_is_not_proven() -> None:
     found: list[Check] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "ascend_ep.compiler.proof.prove.run_apart", lambda *_: pytest.fail("it has nothing to run")
+            "ascend_ep.opbuild.proof.prove.run_apart", lambda *_: pytest.fail("it has nothing to run")
         )
         prove_type(subject, True, None, found.append)  # type: ignore[arg-type]
     (check,) = found

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from ascend_ep.compiler.codegen import symbols
-from ascend_ep.compiler.codegen.generate import Source
-from ascend_ep.compiler.codegen.session import TensorSpec
-from ascend_ep.compiler.device.soc import find_soc
-from ascend_ep.compiler.proof import harness
-from ascend_ep.compiler.proof.prove import prove
-from ascend_ep.compiler.proof.report import Report
-from ascend_ep.compiler.proof.subject import Subject, generate
+from ascend_ep.cann.soc import find_soc
+from ascend_ep.codegen import symbols
+from ascend_ep.codegen.generate import Source
+from ascend_ep.codegen.session import TensorSpec
+from ascend_ep.compiler.custom_ops.proof_report import Report
 from ascend_ep.frontends.description import describe
+from ascend_ep.opbuild.proof import harness
+from ascend_ep.opbuild.proof.prove import prove
+from ascend_ep.opbuild.proof.subject import Subject, generate
 from ascend_ep.opdef import dtypes
 
 pytestmark = pytest.mark.usefixtures("compiler")

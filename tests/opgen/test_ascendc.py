@@ -8,11 +8,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from ascend_ep.compiler.ascendc.cpu import compile_for_cpu, compile_many_for_cpu
-from ascend_ep.compiler.ascendc.generate import generate_ascend_c
-from ascend_ep.compiler.codegen.generate import NotGenerated
-from ascend_ep.compiler.device.soc import find_soc
+from ascend_ep.cann.soc import find_soc
+from ascend_ep.codegen.generate import NotGenerated
 from ascend_ep.errors import AscendError
+from ascend_ep.opbuild.ascendc.cpu import compile_for_cpu, compile_many_for_cpu
+from ascend_ep.opbuild.ascendc.generate import generate_ascend_c
 from ascend_ep.opdef.loader import parse_definitions
 from ascend_ep.opdef.reference import evaluate
 

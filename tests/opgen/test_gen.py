@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from ascend_ep.cli.op import main
-from ascend_ep.compiler.ascendc.naming import config_name, snake_case
+from ascend_ep.opbuild.ascendc.naming import config_name, snake_case
 from ascend_ep.opdef.loader import load_definitions
 
 SWISH = {
@@ -143,7 +143,7 @@ def test_the_tests_of_a_project_pass_and_catch_a_wrong_kernel(gen, definition, f
     not any(map(shutil.which, ("c++", "g++", "clang++"))), reason="no C++ compiler is installed"
 )
 def test_declarations_compile(gen, tmp_path):
-    from ascend_ep.compiler.codegen.header_text import HEADERS
+    from ascend_ep.codegen.header_text import HEADERS
 
     status, out = gen(PROTOTYPE, "-f", "aclnn", "-lan", "cpp")
     assert status == 0

@@ -7,10 +7,10 @@ import subprocess
 
 import pytest
 
-from ascend_ep.compiler.ascendc.generate import generate_ascend_c
-from ascend_ep.compiler.ascendc.unit import joint_unit
-from ascend_ep.compiler.codegen.header_text import HEADERS
-from ascend_ep.compiler.device.soc import find_soc
+from ascend_ep.cann.soc import find_soc
+from ascend_ep.codegen.header_text import HEADERS
+from ascend_ep.opbuild.ascendc.generate import generate_ascend_c
+from ascend_ep.opbuild.ascendc.unit import joint_unit
 from ascend_ep.opdef.loader import parse_definitions
 
 COMPILER = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)

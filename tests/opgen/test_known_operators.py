@@ -8,9 +8,9 @@ import onnx.reference
 import pytest
 
 from ascend_ep.cli.op import main
-from ascend_ep.compiler.codegen.generate import NotGenerated
-from ascend_ep.compiler.msopgen.known import _IN_FLOAT, filled_in
+from ascend_ep.codegen.generate import NotGenerated
 from ascend_ep.errors import AscendError
+from ascend_ep.opbuild.msopgen.known import _IN_FLOAT, filled_in
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.attributes import bind_attributes
 from ascend_ep.opdef.definition import Formula

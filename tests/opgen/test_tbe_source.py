@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from ascend_ep.compiler.msopgen.tbe_source import tbe_text
 from ascend_ep.errors import AscendError
 from ascend_ep.frontends.tbe.description import describe_tbe
+from ascend_ep.opbuild.msopgen.tbe_source import tbe_text
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.definition import Formula, OpDef
 from ascend_ep.opdef.reference import evaluate

@@ -14,7 +14,7 @@ from running import Running
 from served_models import put
 
 import ascend_ep
-from ascend_ep.compiler.codegen.compilers import has_compiler
+from ascend_ep.codegen.compilers import has_compiler
 from ascend_ep.runtime import trust
 from ascend_ep.serving.settings import Settings
 

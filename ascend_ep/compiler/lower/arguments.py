@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ascend_ep.compiler.kernel_params import choices
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported
 from ascend_ep.opdef.dims import static
 from ascend_ep.opdef.dtypes import BOOL, INT64
+from ascend_ep.plan.kernel_params import choices
 
 REDUCTIONS = choices("asc_scatter")
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ascend_ep.compiler.kernel_params import ATTENTION, ATTENTION_FLOATS
 from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lower.views import permuted
 from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
 from ascend_ep.element_types import FLOAT32
+from ascend_ep.plan.kernel_params import ATTENTION, ATTENTION_FLOATS
 
 AXES = 4
 

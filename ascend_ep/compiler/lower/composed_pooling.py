@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 
-from ascend_ep.compiler.kernel_params import POOL, POOL_AXIS, REDUCE
 from ascend_ep.compiler.lower.arguments import needed
 from ascend_ep.compiler.lower.elementwise import Program, emit_program, power
 from ascend_ep.compiler.lower.matmul import require_float
 from ascend_ep.compiler.lower.pooling import pool_window
 from ascend_ep.compiler.lower.reduction import OPS
 from ascend_ep.compiler.lowering import Dim, NodeView, PlanBuilder, Ref, Unsupported, lowers
-from ascend_ep.compiler.tile_program import Value
 from ascend_ep.opdef.dims import max_, static
+from ascend_ep.plan.kernel_params import POOL, POOL_AXIS, REDUCE
+from ascend_ep.plan.tile_program import Value
 
 COUNT_PADDING = 1  # every tap counts, padding too
 

@@ -7,7 +7,6 @@ from math import prod
 
 import numpy as np
 
-from ascend_ep.compiler.kernel_params import CONV, CONV_FLOATS
 from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lower.matmul import require_float
 from ascend_ep.compiler.lower.windows import (
@@ -20,6 +19,7 @@ from ascend_ep.compiler.lower.windows import (
 )
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
 from ascend_ep.opdef.dims import max_, static
+from ascend_ep.plan.kernel_params import CONV, CONV_FLOATS
 from ascend_ep.runtime._rt import lib
 
 #: From so many output channels in a group on, weights are packed; fewer would mostly be padding.

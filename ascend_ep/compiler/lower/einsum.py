@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ascend_ep.compiler.kernel_params import REDUCE
 from ascend_ep.compiler.lower.arguments import needed
 from ascend_ep.compiler.lower.elementwise import Program, emit_program
 from ascend_ep.compiler.lower.matmul import emit_matmul, require_float
@@ -21,6 +20,7 @@ from ascend_ep.compiler.lower.reduction import OPS
 from ascend_ep.compiler.lower.views import permuted
 from ascend_ep.compiler.lowering import Dim, NodeView, PlanBuilder, Ref, Unsupported, lowers
 from ascend_ep.opdef.dims import product
+from ascend_ep.plan.kernel_params import REDUCE
 
 Letters = tuple[str, ...]
 

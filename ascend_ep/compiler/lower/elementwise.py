@@ -13,9 +13,9 @@ import numpy as np
 
 from ascend_ep.compiler.lower.arguments import enum_of, is_run_time, needed, operand
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
-from ascend_ep.compiler.tile_program import ProgramError, TileProgram, Value, computed_dtype
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.dims import static, symbols
+from ascend_ep.plan.tile_program import ProgramError, TileProgram, Value, computed_dtype
 
 Program = TileProgram[Ref]
 Expression = Callable[["Arguments"], Value]

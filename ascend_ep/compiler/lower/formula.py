@@ -13,7 +13,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ascend_ep.compiler.kernel_params import REDUCE, TOPK
 from ascend_ep.compiler.lower.elementwise import COMPUTABLE, Program, emit_program, input_value, power
 from ascend_ep.compiler.lower.formula_facts import FormulaFacts
 from ascend_ep.compiler.lower.formula_moves import emit_move
@@ -21,7 +20,6 @@ from ascend_ep.compiler.lower.matmul import emit_matmul, right_operand
 from ascend_ep.compiler.lower.matmul_exact import exact_product
 from ascend_ep.compiler.lower.reduction import OPS as REDUCE_OPS
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
-from ascend_ep.compiler.tile_program import ProgramError, Value
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.attributes import bind_attributes
@@ -51,6 +49,8 @@ from ascend_ep.opdef.formula_shape import folded_dims, reduced_shape, topk_axis
 from ascend_ep.opdef.moves import Move, single_axis
 from ascend_ep.opdef.reductions import expanded
 from ascend_ep.opdef.specialize import specialize
+from ascend_ep.plan.kernel_params import REDUCE, TOPK
+from ascend_ep.plan.tile_program import ProgramError, Value
 
 #: The kernel's number of each reduction.
 REDUCTIONS = {name.removeprefix("Reduce").lower(): number for name, number in REDUCE_OPS.items()}

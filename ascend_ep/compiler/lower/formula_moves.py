@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ascend_ep.compiler.kernel_params import PAD
 from ascend_ep.compiler.lower.views import permuted
 from ascend_ep.compiler.lowering import Dim, PlanBuilder, Ref
 from ascend_ep.opdef.dtypes import NUMPY
 from ascend_ep.opdef.expression import Concat, Expression, Slice, Take, Transpose, Windows
 from ascend_ep.opdef.moves import Move, part_limits, single_axis
+from ascend_ep.plan.kernel_params import PAD
 from ascend_ep.runtime._rt import lib
 
 

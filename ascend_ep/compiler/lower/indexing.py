@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ascend_ep.compiler.half_types import has_halves
-from ascend_ep.compiler.kernel_params import SCATTER_ELEMENTS, SCATTER_ND
 from ascend_ep.compiler.lower.arguments import REDUCTIONS, axis_of, enum_of, expect_ints, needed
 from ascend_ep.compiler.lowering import NodeView, PlanBuilder, Unsupported, lowers
 from ascend_ep.opdef.dims import static
+from ascend_ep.plan.kernel_params import SCATTER_ELEMENTS, SCATTER_ND
 
 
 def _as_view(node: NodeView, b: PlanBuilder, axis: int) -> bool:

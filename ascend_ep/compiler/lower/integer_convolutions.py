@@ -12,15 +12,15 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from ascend_ep.compiler.kernel_params import QCONV
 from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lower.integer_products import Tables, requantisation, right_zero
 from ascend_ep.compiler.lower.windows import kernel_shape, window_of
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Unsupported, lowers
-from ascend_ep.compiler.plan import TensorSource
 from ascend_ep.compiler.rewrites.packed_integers import ColumnSums, signed
 from ascend_ep.element_types import INT8, INT32, UINT8
 from ascend_ep.opdef.dims import static
+from ascend_ep.plan.kernel_params import QCONV
+from ascend_ep.plan.plan import TensorSource
 
 
 @dataclass(eq=False)

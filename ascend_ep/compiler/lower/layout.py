@@ -13,7 +13,6 @@ from math import comb
 import numpy as np
 import onnx_ir as ir
 
-from ascend_ep.compiler.kernel_params import CUMSUM, PAD, choices
 from ascend_ep.compiler.lower.arguments import (
     axis_of,
     enum_of,
@@ -30,6 +29,7 @@ from ascend_ep.compiler.lower.elementwise import COMPUTABLE, Program, emit_progr
 from ascend_ep.compiler.lower.views import broadcast, permuted
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
 from ascend_ep.opdef.dims import bounds, floordiv, max_, min_, static
+from ascend_ep.plan.kernel_params import CUMSUM, PAD, choices
 
 PAD_MODES = choices("asc_pad")
 TO_THE_END = 2**31 - 1  # what exporters write for "to the end", and beyond

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ascend_ep.compiler.half_types import Widened, narrow_source
-from ascend_ep.compiler.kernel_params import MATMUL, MATMUL_FLOATS
 from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lower.matmul_exact import exact_gemm, exact_product, is_exact
 from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
-from ascend_ep.compiler.plan import TensorSource
 from ascend_ep.opdef.dims import static
 from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
+from ascend_ep.plan.kernel_params import MATMUL, MATMUL_FLOATS
+from ascend_ep.plan.plan import TensorSource
 from ascend_ep.runtime._rt import lib
 
 #: How weights of products lie, by the type that they are kept in.

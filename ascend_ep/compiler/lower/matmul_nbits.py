@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ascend_ep.compiler.kernel_params import MATMUL, MATMUL_FLOATS
 from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lower.matmul import Activation, require_float
 from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Unsupported, lowers
-from ascend_ep.compiler.plan import TensorSource
 from ascend_ep.element_types import FLOAT32, INT8
 from ascend_ep.opdef.kernel_references import unpack_bits
+from ascend_ep.plan.kernel_params import MATMUL, MATMUL_FLOATS
+from ascend_ep.plan.plan import TensorSource
 
 
 @dataclass(eq=False)

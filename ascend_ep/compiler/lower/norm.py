@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ascend_ep.compiler.kernel_params import LAYER_NORM, REDUCE, RMS_NORM
 from ascend_ep.compiler.lower.arguments import axis_of, needed, operand
 from ascend_ep.compiler.lower.elementwise import Program, emit_program
 from ascend_ep.compiler.lower.reduction import OPS as REDUCE_OPS
 from ascend_ep.compiler.lower.views import broadcast
 from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
-from ascend_ep.compiler.tile_program import ProgramError
 from ascend_ep.opdef.dtypes import FLOAT32, FLOAT64
+from ascend_ep.plan.kernel_params import LAYER_NORM, REDUCE, RMS_NORM
+from ascend_ep.plan.tile_program import ProgramError
 from ascend_ep.runtime._rt import lib
 
 #: `approximate` of a GELU.

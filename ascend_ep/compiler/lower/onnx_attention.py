@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import math
 
-from ascend_ep.compiler.kernel_params import ATTENTION, ATTENTION_FLOATS
 from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lower.elementwise import Program, emit_program
 from ascend_ep.compiler.lower.views import permuted
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.dims import floordiv, static
+from ascend_ep.plan.kernel_params import ATTENTION, ATTENTION_FLOATS
 from ascend_ep.runtime._rt import lib
 
 Q, K, V, MASK, PAST_KEY, PAST_VALUE, NONPAD = range(7)

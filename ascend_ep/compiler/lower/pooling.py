@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ascend_ep.compiler.kernel_params import POOL, POOL_AXIS
 from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lower.windows import Window, spatial_ints, window_of
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Unsupported, lowers
 from ascend_ep.opdef.dtypes import FLOAT32, INT8, UINT8
+from ascend_ep.plan.kernel_params import POOL, POOL_AXIS
 
 
 def _input(node: NodeView) -> Operand:

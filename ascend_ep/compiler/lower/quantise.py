@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ascend_ep.compiler.kernel_params import QUANTIZE
 from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lower.elementwise import Program, emit_program, input_value
 from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Unsupported, lowers
-from ascend_ep.compiler.plan import TensorSource
 from ascend_ep.element_types import FLOAT32, INT4, INT8, INT16, UINT4, UINT8, UINT16
 from ascend_ep.opdef.dims import static
+from ascend_ep.plan.kernel_params import QUANTIZE
+from ascend_ep.plan.plan import TensorSource
 
 RANGES = {UINT8: (0, 255), INT8: (-128, 127), UINT16: (0, 65535), INT16: (-32768, 32767)}
 EXACT = (UINT8, INT8, UINT16, INT16)  # whose differences float32 holds

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ascend_ep.compiler.kernel_params import RECURRENT, RECURRENT_DIRECTION, RECURRENT_FLOATS, choices
 from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lower.elementwise import emit_program
 from ascend_ep.compiler.lower.matmul import emit_matmul, require_float, right_operand
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
-from ascend_ep.compiler.tile_program import TileProgram
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.dims import static
+from ascend_ep.plan.kernel_params import RECURRENT, RECURRENT_DIRECTION, RECURRENT_FLOATS, choices
+from ascend_ep.plan.tile_program import TileProgram
 
 KINDS = {name.upper(): number for name, number in choices("asc_recurrent").items()}
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}

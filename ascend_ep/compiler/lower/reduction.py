@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ascend_ep.compiler.kernel_params import REDUCE, REDUCE_GIVEN, choices
 from ascend_ep.compiler.lower.arguments import (
     axis_of,
     is_run_time,
@@ -27,6 +26,7 @@ from ascend_ep.opdef.dtypes import (
     UINT16,
     UINT32,
 )
+from ascend_ep.plan.kernel_params import REDUCE, REDUCE_GIVEN, choices
 
 #: The kernel's number of each operator.
 OPS = {

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ascend_ep.compiler.kernel_params import REDUCE, RESIZE, RESIZE_FLOATS, choices
 from ascend_ep.compiler.lower.arguments import (
     enum_of,
     expect_ints,
@@ -21,6 +20,7 @@ from ascend_ep.compiler.lower.reduction import OPS
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.dims import static
+from ascend_ep.plan.kernel_params import REDUCE, RESIZE, RESIZE_FLOATS, choices
 
 MODES = choices("asc_resize")
 COORDINATES = choices("asc_coordinate")

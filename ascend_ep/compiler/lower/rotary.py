@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ascend_ep.compiler.kernel_params import ROPE
 from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lower.views import broadcast
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
 from ascend_ep.opdef.dims import product, static
+from ascend_ep.plan.kernel_params import ROPE
 from ascend_ep.runtime._rt import lib
 
 

@@ -4,14 +4,6 @@ from __future__ import annotations
 
 from itertools import chain
 
-from ascend_ep.compiler.kernel_params import (
-    COL2IM_AXIS,
-    DEFORM_COLUMNS,
-    GRID_SAMPLE,
-    ROI_ALIGN,
-    ROI_ALIGN_FLOATS,
-    choices,
-)
 from ascend_ep.compiler.lower.arguments import (
     enum_of,
     expect_ints,
@@ -26,6 +18,14 @@ from ascend_ep.compiler.lower.matmul import emit_matmul, require_float
 from ascend_ep.compiler.lower.windows import explicit_pads, kernel_shape, spatial_ints
 from ascend_ep.compiler.lowering import NodeView, PlanBuilder, Unsupported, lowers
 from ascend_ep.opdef.dims import static
+from ascend_ep.plan.kernel_params import (
+    COL2IM_AXIS,
+    DEFORM_COLUMNS,
+    GRID_SAMPLE,
+    ROI_ALIGN,
+    ROI_ALIGN_FLOATS,
+    choices,
+)
 from ascend_ep.runtime._rt import lib
 
 GRID_MODES = choices("asc_grid") | {"bilinear": lib.ASC_GRID_LINEAR, "bicubic": lib.ASC_GRID_CUBIC}

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from ascend_ep.compiler.kernel_params import PAD, SCATTER_ELEMENTS
 from ascend_ep.compiler.lower.arguments import axis_of, expect_ints, is_run_time, needed, operand, wrap_axis
 from ascend_ep.compiler.lower.elementwise import COMPUTABLE, Program, emit_program
 from ascend_ep.compiler.lower.matmul import emit_matmul, require_float
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Unsupported, lowers
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.dims import product, static
+from ascend_ep.plan.kernel_params import PAD, SCATTER_ELEMENTS
 from ascend_ep.runtime._rt import lib
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ascend_ep.compiler.kernel_params import TOPK
 from ascend_ep.compiler.lower.arguments import (
     axis_of,
     expect_ints,
@@ -13,6 +12,7 @@ from ascend_ep.compiler.lower.arguments import (
 )
 from ascend_ep.compiler.lowering import Dim, NodeView, PlanBuilder, Unsupported, lowers
 from ascend_ep.element_types import INT64
+from ascend_ep.plan.kernel_params import TOPK
 
 
 def _count(node: NodeView, axis: int) -> Dim:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ascend_ep.compiler.kernel_params import CONV_AXIS
 from ascend_ep.compiler.lowering import Dim, NodeView, Unsupported
 from ascend_ep.opdef.dims import floordiv, max_, static
+from ascend_ep.plan.kernel_params import CONV_AXIS
 
 
 @dataclass(frozen=True)

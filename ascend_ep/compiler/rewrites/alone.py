@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ascend_ep.compiler.plan import WEIGHT, Insn, NativePartition
+from ascend_ep.plan.plan import WEIGHT, Insn, NativePartition
 
 from .value_uses import read_values
 

@@ -16,9 +16,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from ascend_ep.compiler.plan import OUTPUT, TEMP, VIEW, WEIGHT, Insn, NativePartition, Ref, contiguous_strides
 from ascend_ep.graph.components import Components
 from ascend_ep.opdef.dims import Dim, static
+from ascend_ep.plan.plan import OUTPUT, TEMP, VIEW, WEIGHT, Insn, NativePartition, Ref, contiguous_strides
 
 from .channels_last_insns import MOST_FIRST_CHANNELS, ImageInsn, first_to_last, image_insn, is_dense
 from .value_uses import ValueUses

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ascend_ep.compiler.half_types import HALVES
-from ascend_ep.compiler.kernel_params import CONV, CONV_AXIS, CONV_LAST, REDUCE
-from ascend_ep.compiler.plan import VIEW, WEIGHT, Insn, Ref, Weight
-from ascend_ep.compiler.tile_value import OPCODES, STEP_INTS
 from ascend_ep.element_types import FLOAT32
 from ascend_ep.opdef.dims import Dim, static
+from ascend_ep.plan.kernel_params import CONV, CONV_AXIS, CONV_LAST, REDUCE
+from ascend_ep.plan.plan import VIEW, WEIGHT, Insn, Ref, Weight
+from ascend_ep.plan.tile_value import OPCODES, STEP_INTS
 from ascend_ep.runtime._rt import lib
 
 MOST_TAPS = lib.ASC_CONV_MOST_TAPS

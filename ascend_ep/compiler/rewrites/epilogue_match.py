@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ascend_ep.compiler.lower.matmul import Activation
-from ascend_ep.compiler.plan import Ref
+from ascend_ep.plan.plan import Ref
 
 from .program_expression import Apply, Constant, Expression, Leaf, leaves
 

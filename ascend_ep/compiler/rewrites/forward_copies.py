@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ascend_ep.compiler.plan import TEMP, VIEW, Insn, NativePartition, Ref, contiguous_strides
 from ascend_ep.opdef.dims import static
+from ascend_ep.plan.plan import TEMP, VIEW, Insn, NativePartition, Ref, contiguous_strides
 
 from .value_uses import ValueUses
 

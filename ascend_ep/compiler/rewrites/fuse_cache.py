@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ascend_ep.compiler.fusion_candidates import candidate
-from ascend_ep.compiler.plan import Insn, NativePartition, Ref
 from ascend_ep.element_types import FLOAT32
 from ascend_ep.graph.fusion.ledger import Ledger
 from ascend_ep.opdef.fusion_rules import rule_of
+from ascend_ep.plan.plan import Insn, NativePartition, Ref
 
 POSITION = 2  #: axis of keys and values
 APPEND = rule_of("CacheAppend")

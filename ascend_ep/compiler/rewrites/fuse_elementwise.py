@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ascend_ep.compiler.fusion_candidates import candidate
-from ascend_ep.compiler.plan import TEMP, Insn, Ref
-from ascend_ep.compiler.tile_program import ProgramError, TileProgram, Value
 from ascend_ep.graph.fusion.ledger import Ledger, Outcome
 from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT16, INT8, INT16, UINT8, UINT16, UINT32
 from ascend_ep.opdef.fusion_rules import rule_of
+from ascend_ep.plan.plan import TEMP, Insn, Ref
+from ascend_ep.plan.tile_program import ProgramError, TileProgram, Value
 
 from .value_uses import ValueUses
 

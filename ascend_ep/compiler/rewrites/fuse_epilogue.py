@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ascend_ep.compiler.fusion_candidates import candidate
-from ascend_ep.compiler.kernel_params import CONV, CONV_FLOATS, MATMUL, MATMUL_FLOATS
 from ascend_ep.compiler.lower.matmul import Activation
-from ascend_ep.compiler.plan import TEMP, Insn, NativePartition, Ref
 from ascend_ep.element_types import FLOAT32
 from ascend_ep.graph.fusion.ledger import Ledger
 from ascend_ep.opdef.dims import Dim
 from ascend_ep.opdef.fusion_rules import rule_of
+from ascend_ep.plan.kernel_params import CONV, CONV_FLOATS, MATMUL, MATMUL_FLOATS
+from ascend_ep.plan.plan import TEMP, Insn, NativePartition, Ref
 
 from .epilogue_match import Epilogue, match
 from .program_expression import Expression, Leaf, read_program

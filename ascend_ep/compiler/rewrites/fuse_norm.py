@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ascend_ep.compiler.fusion_candidates import candidate
-from ascend_ep.compiler.kernel_params import LAYER_NORM
 from ascend_ep.compiler.lower.matmul import Activation
-from ascend_ep.compiler.plan import TEMP, Insn, NativePartition, Ref
 from ascend_ep.element_types import FLOAT32
 from ascend_ep.graph.fusion.ledger import Ledger
 from ascend_ep.opdef.fusion_rules import rule_of
+from ascend_ep.plan.kernel_params import LAYER_NORM
+from ascend_ep.plan.plan import TEMP, Insn, NativePartition, Ref
 from ascend_ep.runtime._rt import lib
 
 from .epilogue_match import match

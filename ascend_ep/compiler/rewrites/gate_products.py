@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ascend_ep.compiler.fusion_candidates import candidate, decided_parts
-from ascend_ep.compiler.kernel_params import MATMUL, MATMUL_FLOATS
-from ascend_ep.compiler.plan import TEMP, WEIGHT, Insn, NativePartition, Plan, Ref, Weight
 from ascend_ep.graph.fusion.ledger import Ledger
 from ascend_ep.opdef.dims import static
 from ascend_ep.opdef.dtypes import FLOAT32
 from ascend_ep.opdef.fusion_rules import rule_of
+from ascend_ep.plan.kernel_params import MATMUL, MATMUL_FLOATS
+from ascend_ep.plan.plan import TEMP, WEIGHT, Insn, NativePartition, Plan, Ref, Weight
 from ascend_ep.runtime._rt import lib
 from ascend_ep.runtime.layouts import LAYOUTS
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ascend_ep.compiler.plan import WEIGHT, Insn, NativePartition, Plan, Ref, Weight
 from ascend_ep.graph.mapped import forget
 from ascend_ep.opdef.dims import static
 from ascend_ep.opdef.dtypes import FLOAT16, FLOAT32
+from ascend_ep.plan.plan import WEIGHT, Insn, NativePartition, Plan, Ref, Weight
 
 #: Fewer elements than this are in a cache anyway.
 LEAST = 1 << 14

@@ -19,9 +19,9 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from ascend_ep.compiler.kernel_params import CONV_AXIS, CONV_LAST
-from ascend_ep.compiler.plan import TEMP, VIEW, WEIGHT, Insn, NativePartition, Plan, Ref, Weight
 from ascend_ep.opdef.dims import Dim, static
+from ascend_ep.plan.kernel_params import CONV_AXIS, CONV_LAST
+from ascend_ep.plan.plan import TEMP, VIEW, WEIGHT, Insn, NativePartition, Plan, Ref, Weight
 
 from .channels_last_insns import MOST_TAPS
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ascend_ep.compiler.kernel_params import MATMUL, is_gated
-from ascend_ep.compiler.plan import TEMP, Insn, NativePartition, Plan, Ref
-from ascend_ep.compiler.tile_program import ProgramError, TileProgram
 from ascend_ep.opdef.dims import static
 from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT32
+from ascend_ep.plan.kernel_params import MATMUL, is_gated
+from ascend_ep.plan.plan import TEMP, Insn, NativePartition, Plan, Ref
+from ascend_ep.plan.tile_program import ProgramError, TileProgram
 
 from .value_uses import ValueUses
 

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ascend_ep.compiler.kernel_params import CONV_AXIS, CONV_LAST
 from ascend_ep.compiler.lower.matmul import Activation
-from ascend_ep.compiler.plan import WEIGHT, Insn, NativePartition, Ref, Weight
 from ascend_ep.element_types import BFLOAT16, FLOAT32
 from ascend_ep.opdef.dims import static
+from ascend_ep.plan.kernel_params import CONV_AXIS, CONV_LAST
+from ascend_ep.plan.plan import WEIGHT, Insn, NativePartition, Ref, Weight
 
 from .value_uses import ValueUses
 

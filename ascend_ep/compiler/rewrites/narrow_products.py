@@ -18,10 +18,10 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from ascend_ep.compiler.kernel_params import ATTENTION
-from ascend_ep.compiler.plan import WEIGHT, NativePartition, Plan, Ref, Weight
 from ascend_ep.element_types import BFLOAT16
 from ascend_ep.opdef.dims import Dim, static
+from ascend_ep.plan.kernel_params import ATTENTION
+from ascend_ep.plan.plan import WEIGHT, NativePartition, Plan, Ref, Weight
 
 from .half_weights import halves, product_weight, replace_weight
 from .narrow_convolutions import narrow_convolutions

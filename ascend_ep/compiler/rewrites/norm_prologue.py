@@ -11,12 +11,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ascend_ep.compiler.fusion_candidates import candidate, decided_parts
-from ascend_ep.compiler.kernel_params import MATMUL, MATMUL_FLOATS, RMS_NORM
-from ascend_ep.compiler.plan import TEMP, Insn, NativePartition, Plan, Ref
 from ascend_ep.graph.fusion.ledger import Ledger
 from ascend_ep.opdef.dims import static
 from ascend_ep.opdef.dtypes import FLOAT32
 from ascend_ep.opdef.fusion_rules import rule_of
+from ascend_ep.plan.kernel_params import MATMUL, MATMUL_FLOATS, RMS_NORM
+from ascend_ep.plan.plan import TEMP, Insn, NativePartition, Plan, Ref
 from ascend_ep.runtime._rt import lib
 
 RULE = rule_of("NormPrologue")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ascend_ep.compiler.plan import TensorSource
+from ascend_ep.plan.plan import TensorSource
 
 
 @dataclass(eq=False)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ascend_ep.compiler.fusion_candidates import candidate, decided_parts
-from ascend_ep.compiler.plan import TEMP, NativePartition, Plan
 from ascend_ep.graph.fusion.ledger import Ledger
 from ascend_ep.opdef.fusion_rules import rule_of
+from ascend_ep.plan.plan import TEMP, NativePartition, Plan
 
 from .value_uses import ValueUses
 

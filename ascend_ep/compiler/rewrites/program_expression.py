@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ascend_ep.compiler.plan import Insn, Ref
-from ascend_ep.compiler.tile_value import OPCODES, STEP_INTS
 from ascend_ep.element_types import FLOAT32
+from ascend_ep.plan.plan import Insn, Ref
+from ascend_ep.plan.tile_value import OPCODES, STEP_INTS
 
 _NAMES = {code: name for name, code in OPCODES.items()}
 _UNREADABLE = frozenset({"iota", "select"})

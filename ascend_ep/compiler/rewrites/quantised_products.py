@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ascend_ep.compiler.kernel_params import MATMUL, QUANTIZE
-from ascend_ep.compiler.plan import WEIGHT, Insn, NativePartition, Ref, Weight
 from ascend_ep.element_types import FLOAT32, INT8, UINT8
 from ascend_ep.opdef.dims import static
+from ascend_ep.plan.kernel_params import MATMUL, QUANTIZE
+from ascend_ep.plan.plan import WEIGHT, Insn, NativePartition, Ref, Weight
 
 from .packed_integers import Int8Matrix
 from .value_uses import read_values

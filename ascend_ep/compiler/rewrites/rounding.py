@@ -16,12 +16,12 @@ import numpy as np
 import onnx_ir as ir
 
 from ascend_ep.compiler.half_types import HALVES
-from ascend_ep.compiler.kernel_params import CONV, MATMUL
 from ascend_ep.compiler.lower.matmul import Activation
-from ascend_ep.compiler.plan import Insn, NativePartition, Ref
-from ascend_ep.compiler.tile_program import TileProgram, casting
 from ascend_ep.opdef.dims import Dim
 from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT16, FLOAT32
+from ascend_ep.plan.kernel_params import CONV, MATMUL
+from ascend_ep.plan.plan import Insn, NativePartition, Ref
+from ascend_ep.plan.tile_program import TileProgram, casting
 from ascend_ep.runtime._rt import lib
 
 from .epilogue_match import match

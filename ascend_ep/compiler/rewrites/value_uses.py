@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from ascend_ep.compiler.plan import TEMP, VIEW, Insn, NativePartition, Ref
+from ascend_ep.plan.plan import TEMP, VIEW, Insn, NativePartition, Ref
 
 
 class ValueUses:

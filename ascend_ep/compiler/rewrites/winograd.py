@@ -15,10 +15,10 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from ascend_ep.compiler.kernel_params import CONV_AXIS, CONV_LAST
-from ascend_ep.compiler.plan import WEIGHT, Insn, NativePartition, Plan, Ref, Weight
 from ascend_ep.opdef.dims import static
 from ascend_ep.opdef.dtypes import FLOAT32
+from ascend_ep.plan.kernel_params import CONV_AXIS, CONV_LAST
+from ascend_ep.plan.plan import WEIGHT, Insn, NativePartition, Plan, Ref, Weight
 
 from .narrow_convolutions import taps_of
 

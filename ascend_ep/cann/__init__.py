@@ -1,0 +1,1 @@
+"""Files and facts of CANN: its chips, its model definitions, its single operators."""

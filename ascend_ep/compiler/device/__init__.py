@@ -1,1 +1,0 @@
-"""Files and facts of the real device: its chips and their limits, its model definitions, single operators."""

@@ -1,1 +1,0 @@
-"""Operators that are built: measured, installed, or a library of the user's."""

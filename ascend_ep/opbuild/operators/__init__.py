@@ -1,0 +1,1 @@
+"""Operators as they are built: expected, measured, and written with their proof."""

@@ -1,0 +1,45 @@
+"""The oldest reader that knows all that a plan holds (ASC_READER_VERSION in ascend_rt.h has the list).
+
+An older one then refuses the bundle at once and says what to update, where it would find no kernel for a
+call's types, or not know its arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ascend_ep.opdef.agreements import OrOne
+from ascend_ep.opdef.dtypes import BFLOAT16
+from ascend_ep.plan.kernel_params import MATMUL_FLOATS, is_gated
+from ascend_ep.plan.plan import Insn, NativePartition, Plan
+from ascend_ep.runtime.layouts import LAYOUT_NAMES, LAYOUTS
+
+#: Kernels whose first operand or result may be bfloat16 since 9; convolutions and poolings had it before.
+NARROW_SINCE_9 = frozenset({"matmul", "attention", "attention_append", "layer_norm", "rms_norm", "swiglu"})
+#: Convolutions with channels last that have three spatial axes since 9.
+VOLUMES_SINCE_9 = frozenset({"conv_last", "conv_winograd"})
+
+
+def min_reader(plan: Plan, layouts: Iterable[int], *, weight_files: bool) -> int:
+    """Of a plan whose values have these layouts (their numbers)."""
+    known = [4] if plan.profiles else [1]
+    known += [6] if weight_files else []
+    known += [8 if a.or_one == OrOne.EITHER else 7 for a in plan.agreements]
+    known += [2 for p in plan.partitions if isinstance(p, NativePartition) and p.fallback is not None]
+    known += [LAYOUTS[LAYOUT_NAMES[number]].reader for number in layouts]
+    known += [_reader_of(insn) for part in plan.native_parts() for insn in part.insns]
+    return max(known)
+
+
+def _reader_of(insn: Insn) -> int:
+    return 9 if insn.native is None and _is_of_9(insn) else 1
+
+
+def _is_of_9(insn: Insn) -> bool:
+    if insn.kernel == "matmul" and (MATMUL_FLOATS.has(insn.floats, "epsilon") or is_gated(insn.ints)):
+        return True
+    if insn.kernel in VOLUMES_SINCE_9 and insn.outs[0].rank == 5:
+        return True
+    first = [r for r in (*insn.ins[:1], *insn.outs) if r is not None]
+    is_narrow = insn.kernel in NARROW_SINCE_9 and any(r.dtype == BFLOAT16 for r in first)
+    return is_narrow or insn.kernel == "conv_transposed_last"
