@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "lent.h"
 #include "model.h"
 
 struct asc_context {
@@ -166,15 +167,27 @@ static void drop_weights(const asc_bound *b, uint32_t i) {
     }
 }
 
-static uint32_t run_calls(const asc_bound *b, asc_context *c, uint64_t *ns, int32_t *code) {
-    for (uint32_t i = 0; i < b->n_insns; i++) {
+/* One run of the plan's calls; `at` and `code` are of the call that failed. */
+typedef struct run {
+    const asc_bound *bound;
+    asc_context *context;
+    uint64_t *ns;
+    uint32_t at;
+    int32_t code;
+} run;
+
+static void run_calls(void *given) {
+    run *r = given;
+    const asc_bound *b = r->bound;
+    uint64_t *ns = r->ns;
+    for (r->at = 0; r->at < b->n_insns; r->at++) {
+        uint32_t i = r->at;
         if (ns) ns[2 * i] = asc_clock_ns();
-        *code = b->runs[i](&c->calls[i]);
+        r->code = b->runs[i](&r->context->calls[i]);
         if (ns) ns[2 * i + 1] = asc_clock_ns();
         if (b->model->flags & ASC_OPEN_LOW_MEMORY) drop_weights(b, i);
-        if (*code != ASC_OK) return i;
+        if (r->code != ASC_OK) return;
     }
-    return 0;
 }
 
 /* Moves the failure of instruction i from the context to the caller. */
@@ -194,8 +207,9 @@ int32_t asc_execute(asc_bound *b, const void *const *in, void *const *out, uint6
         return asc_failf(status, ASC_E_MEMORY, "no memory for %lu bytes of temporaries",
                          b->arena_bytes + b->workspace_bytes);
     set_buffers(b, c, in, out);
-    uint32_t failed = run_calls(b, c, ns, &code);
-    if (code != ASC_OK) report(b, c, failed, code, status);
+    run r = {b, c, ns, 0, ASC_OK};
+    b->regions = asc_lent_stay(b->model->threads, b->regions, run_calls, &r);
+    if (r.code != ASC_OK) report(b, c, r.at, r.code, status);
     return_context(b, c);
-    return code;
+    return r.code;
 }

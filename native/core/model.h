@@ -86,6 +86,7 @@ struct asc_bound {
     uint32_t n_rim_patches, n_arena_patches;
     uint64_t arena_bytes;
     uint64_t workspace_bytes;
+    _Atomic int32_t regions; /* on threads of the embedder, in the last run */
     int32_t max_idle;
     _Atomic(asc_context *) idle[ASC_IDLE_CONTEXTS];
 };

@@ -4,14 +4,14 @@
  * worker costs nothing but its own wake-up. Whoever has just been busy looks around before it sleeps, because a wake-up
  * takes as long as a small region; but for LOOK_NS only, and what it has saved of the time it was busy, since the CPUs
  * belong to others too. */
-#include "pool.h"
-
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#include "lent.h"
 
 #define MAX_JOBS 16 /* regions open at once, over all callers; more run on their caller alone */
 /* A worker looks around for longer than a caller's Python takes between two runs: that is some us, and 50 to 100 where
@@ -21,25 +21,6 @@
 #define LOOK_SHARE 8 /* an eighth of the time it was busy, a worker saves */
 #define LOOK_SAVED_NS 90000
 #define WAIT_NS 60000
-
-/* Chunks of one worker that nobody has claimed; a line of the cache of its own. */
-typedef struct span {
-    _Alignas(64) _Atomic int64_t next;
-    int64_t first, end;
-} span;
-
-typedef struct job {
-    const asc_call *call;
-    asc_chunk_fn fn;
-    void *arg;
-    int32_t max_workers;
-    int32_t workers;        /* joined so far, the caller included; under the lock */
-    _Atomic int32_t active; /* workers inside; changed under the lock, and the last thing a worker touches */
-    int cpu;                /* where the caller was when it published the job */
-    int backwards;          /* every span is taken from its end */
-    uint64_t arithmetic;    /* how the caller rounds, and what it does with denormals */
-    span spans[ASC_MAX_THREADS];
-} job;
 
 struct asc_pool {
     pthread_mutex_t lock;
@@ -52,7 +33,7 @@ struct asc_pool {
     _Atomic uint32_t published; /* counts jobs, for those who spin */
     cpu_set_t allowed;          /* where workers may run: what the first caller may use */
     _Atomic uint32_t turns;     /* regions that began where the one before had ended */
-    job *jobs[MAX_JOBS];
+    asc_job *jobs[MAX_JOBS];
 };
 
 static asc_pool pool = {.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -71,67 +52,10 @@ int32_t asc_threads_default(void) {
     return n < 1 ? 1 : n > ASC_MAX_THREADS ? ASC_MAX_THREADS : (int32_t)n;
 }
 
-static void relax(void) {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
-/* The state of floating-point arithmetic of this thread: rounding, denormals, masks; not what has happened. */
-static uint64_t arithmetic(void) {
-#if defined(__x86_64__)
-    return __builtin_ia32_stmxcsr() & 0xffc0u;
-#elif defined(__aarch64__)
-    uint64_t state;
-    __asm__ volatile("mrs %0, fpcr" : "=r"(state));
-    return state;
-#else
-    return 0;
-#endif
-}
-
-static void set_arithmetic(uint64_t state) {
-#if defined(__x86_64__)
-    __builtin_ia32_ldmxcsr((uint32_t)state);
-#elif defined(__aarch64__)
-    __asm__ volatile("msr fpcr, %0" : : "r"(state));
-#else
-    (void)state;
-#endif
-}
-
-static void cut_into_spans(job *j, int64_t n_chunks) {
-    for (int32_t i = 0; i < j->max_workers; i++) {
-        span *s = &j->spans[i];
-        s->first = n_chunks * i / j->max_workers;
-        s->end = n_chunks * (i + 1) / j->max_workers;
-        atomic_init(&s->next, s->first);
-    }
-}
-
-static void claim(job *j, int32_t worker) {
-    for (int32_t i = 0; i < j->max_workers; i++) {
-        span *s = &j->spans[(worker + i) % j->max_workers];
-        for (;;) {
-            int64_t chunk = atomic_fetch_add_explicit(&s->next, 1, memory_order_relaxed);
-            if (chunk >= s->end) break;
-            j->fn(j->call, j->backwards ? s->first + s->end - 1 - chunk : chunk, worker, j->arg);
-        }
-    }
-}
-
-static int has_chunks(job *j) {
-    for (int32_t i = 0; i < j->max_workers; i++)
-        if (atomic_load_explicit(&j->spans[i].next, memory_order_relaxed) < j->spans[i].end) return 1;
-    return 0;
-}
-
-static job *joinable(void) {
+static asc_job *joinable(void) {
     for (int i = 0; i < MAX_JOBS; i++) {
-        job *j = pool.jobs[i];
-        if (j && j->workers < j->max_workers && has_chunks(j)) return j;
+        asc_job *j = pool.jobs[i];
+        if (j && j->workers < j->max_workers && asc_job_has_chunks(j)) return j;
     }
     return NULL;
 }
@@ -151,7 +75,7 @@ static void look_around(patience *p) {
     if (p->saved > LOOK_SAVED_NS) p->saved = LOOK_SAVED_NS;
     for (uint64_t until = from + LOOK_NS + p->saved; now < until; now = asc_clock_ns()) {
         if (atomic_load_explicit(&pool.published, memory_order_relaxed) != seen) break;
-        for (int i = 0; i < 8; i++) relax();
+        for (int i = 0; i < 8; i++) asc_relax();
     }
     uint64_t beyond = now - from > LOOK_NS ? now - from - LOOK_NS : 0;
     p->saved -= beyond < p->saved ? beyond : p->saved;
@@ -175,7 +99,7 @@ static void *worker_main(void *unused) {
     patience patience = {.since = asc_clock_ns()};
     pthread_mutex_lock(&pool.lock);
     for (;;) {
-        job *j = joinable();
+        asc_job *j = joinable();
         if (!j && was_busy) {
             was_busy = 0;
             look_around(&patience);
@@ -192,8 +116,8 @@ static void *worker_main(void *unused) {
         j->active++;
         pthread_mutex_unlock(&pool.lock);
         leave_cpu(j->cpu);
-        if (j->arithmetic != arithmetic()) set_arithmetic(j->arithmetic);
-        claim(j, worker);
+        if (j->arithmetic != asc_arithmetic()) asc_set_arithmetic(j->arithmetic);
+        asc_job_claim(j, worker);
         was_busy = 1;
         pthread_mutex_lock(&pool.lock);
         if (--j->active == 0) pthread_cond_broadcast(&pool.idle);
@@ -244,7 +168,7 @@ static void grow_to(int32_t wanted) {
 }
 
 /* Enters a job and wakes as many sleepers as it can use; returns its slot, or -1. */
-static int publish(job *j) {
+static int publish(asc_job *j) {
     int slot = 0;
     while (slot < MAX_JOBS && pool.jobs[slot]) slot++;
     if (slot == MAX_JOBS) return -1;
@@ -256,13 +180,13 @@ static int publish(job *j) {
 }
 
 /* Takes a job out, so that nobody joins any more, and waits for those inside. */
-static void finish(job *j, int slot) {
+static void finish(asc_job *j, int slot) {
     pthread_mutex_lock(&pool.lock);
     pool.jobs[slot] = NULL;
     if (j->active) {
         pthread_mutex_unlock(&pool.lock);
         for (uint64_t until = asc_clock_ns() + WAIT_NS; j->active && asc_clock_ns() < until;)
-            for (int i = 0; i < 8; i++) relax();
+            for (int i = 0; i < 8; i++) asc_relax();
         pthread_mutex_lock(&pool.lock);
     }
     while (j->active) pthread_cond_wait(&pool.idle, &pool.lock);
@@ -275,33 +199,6 @@ static int turns_back(const asc_call *call, int64_t n_chunks) {
     return n_chunks > 1 && call->turns && atomic_fetch_add_explicit(&pool.turns, 1, memory_order_relaxed) & 1;
 }
 
-/* ---- threads of the embedder ------------------------------------------------------------------- */
-
-static _Thread_local asc_parallel_for_fn lent;
-static _Thread_local void *lender;
-
-void asc_lend_threads(asc_parallel_for_fn parallel_for, void *with) {
-    lent = parallel_for;
-    lender = with;
-}
-
-static void work_lent(void *arg, size_t i) {
-    job *j = arg;
-    uint64_t before = arithmetic();
-    if (j->arithmetic != before) set_arithmetic(j->arithmetic);
-    claim(j, (int32_t)i);
-    if (j->arithmetic != before) set_arithmetic(before);
-}
-
-/* A region within a chunk goes to the library's own pool: an embedder's may wait for itself. */
-static void run_lent(job *j) {
-    asc_parallel_for_fn parallel_for = lent;
-    lent = NULL;
-    parallel_for(lender, (size_t)j->max_workers, work_lent, j);
-    lent = parallel_for;
-    claim(j, 0); /* nothing is left, unless the embedder failed */
-}
-
 void asc_parallel(const asc_call *call, int64_t n_chunks, asc_chunk_fn fn, void *arg) {
     int backwards = turns_back(call, n_chunks);
     int32_t threads = call->threads < ASC_MAX_THREADS ? call->threads : ASC_MAX_THREADS;
@@ -310,7 +207,7 @@ void asc_parallel(const asc_call *call, int64_t n_chunks, asc_chunk_fn fn, void 
         for (int64_t i = 0; i < n_chunks; i++) fn(call, backwards ? n_chunks - 1 - i : i, 0, arg);
         return;
     }
-    job j;
+    asc_job j;
     j.call = call;
     j.fn = fn;
     j.arg = arg;
@@ -318,17 +215,14 @@ void asc_parallel(const asc_call *call, int64_t n_chunks, asc_chunk_fn fn, void 
     j.workers = 1;
     atomic_init(&j.active, 0);
     j.cpu = sched_getcpu();
-    j.arithmetic = arithmetic();
+    j.arithmetic = asc_arithmetic();
     j.backwards = backwards;
-    cut_into_spans(&j, n_chunks);
-    if (lent) {
-        run_lent(&j);
-        return;
-    }
+    asc_job_cut(&j, n_chunks);
+    if (asc_lent_run(&j)) return;
     pthread_mutex_lock(&pool.lock);
     grow_to(threads - 1);
     int slot = publish(&j);
     pthread_mutex_unlock(&pool.lock);
-    claim(&j, 0);
+    asc_job_claim(&j, 0);
     if (slot >= 0) finish(&j, slot);
 }

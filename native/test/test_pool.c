@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "pool.h"
+#include "lent.h"
 
 #define CHUNKS 500
 #define CALLERS 8
@@ -125,6 +125,66 @@ static void lent_threads(void) {
     CHECK(region(4, CHUNKS) && count == 0);
 }
 
+static void one_by_one(void *count, size_t n, asc_work_fn work, void *arg) {
+    ++*(int *)count;
+    for (size_t i = 0; i < n; i++) work(arg, i);
+}
+
+typedef struct others {
+    asc_work_fn work;
+    void *arg;
+    size_t i;
+} others;
+
+static void *run_one(void *given) {
+    others *o = given;
+    o->work(o->arg, o->i);
+    return NULL;
+}
+
+/* A thread for each of n, none of them the caller. */
+static void on_others(void *count, size_t n, asc_work_fn work, void *arg) {
+    pthread_t threads[16];
+    others all[16];
+    ++*(int *)count;
+    for (size_t i = 0; i < n; i++) {
+        all[i] = (others){work, arg, i};
+        pthread_create(&threads[i], NULL, run_one, &all[i]);
+    }
+    for (size_t i = 0; i < n; i++) pthread_join(threads[i], NULL);
+}
+
+enum { REGIONS = 40 };
+
+/* Regions of every size, with pauses after which members sleep, and regions within regions. */
+static void many_regions(void *given) {
+    int *good = given;
+    for (int n = 0; n < REGIONS; n++) {
+        *good &= region(4, n % 7 ? n : CHUNKS);
+        if (n % 16 == 3) usleep(300);
+    }
+    regions_in_regions();
+}
+
+/* The embedder is called once for all regions of a run, or for each when few are foreseen. */
+static void lent_for_a_run(asc_parallel_for_fn embedder) {
+    int count = 0, good = 1;
+    asc_lend_threads(embedder, &count);
+    int32_t regions = asc_lent_stay(4, 0, many_regions, &good);
+    CHECK(good && count == regions && regions > REGIONS);
+    for (int i = 0; i < 30; i++) CHECK(asc_lent_stay(4, regions, many_regions, &good) == regions && good);
+    CHECK(count == regions + 30);
+    asc_lend_threads(NULL, NULL);
+    CHECK(asc_lent_stay(4, regions, many_regions, &good) == 0 && good && count == regions + 30);
+}
+
+static void teams(void) {
+    lent_for_a_run(on_two_threads);
+    lent_for_a_run(not_at_all);
+    lent_for_a_run(one_by_one);
+    lent_for_a_run(on_others);
+}
+
 static void *endless(void *stop) {
     while (!*(_Atomic int *)stop) region(3, 50);
     return NULL;
@@ -155,6 +215,7 @@ int main(void) {
     many_callers();
     regions_in_regions();
     lent_threads();
+    teams();
     forks();
     CHECK(region(4, CHUNKS));
     return check_failures();
