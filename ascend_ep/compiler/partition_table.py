@@ -17,7 +17,7 @@ from .semantics import Semantics
 class PartitionRow:
     """Where one node runs: target is AscendEP or CPU; the reason says why it is CPU. `definition`: where the
     definition of an operator that isn't ONNX's was found. `inside`: name and operator of each node of its
-    bodies, which runs where it does; constants are none."""
+    bodies, which runs where it does; constants are none. `output`: the name of its first output."""
 
     node: str
     op_type: str
@@ -26,6 +26,7 @@ class PartitionRow:
     reason: str
     definition: str = ""
     inside: tuple[tuple[str, str], ...] = ()
+    output: str = ""
 
     @property
     def operators(self) -> list[str]:
@@ -44,6 +45,7 @@ def partition_table(parts: Sequence[Partition], semantics: Semantics) -> tuple[P
             part.reasons.get(node, ""),
             semantics.origin(node),
             tuple((label(inner), inner.op_type) for inner in _nodes_inside(node)),
+            next((value.name for value in node.outputs if value.name), ""),
         )
         for i, part in enumerate(parts)
         for node in part.nodes

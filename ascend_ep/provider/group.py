@@ -79,7 +79,7 @@ def compile_model(
         memory=memory,
     )
     conversion = convert(model, wanted)
-    left = {row.node: row.reason for row in conversion.partition_table if row.target != "AscendEP"}
+    left = {row.output: row.reason for row in conversion.partition_table if row.target != "AscendEP"}
     if left or len(conversion.plan.partitions) != 1:
         return None, left
     return conversion, {}

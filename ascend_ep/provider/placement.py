@@ -201,7 +201,8 @@ class _Graph:
             if not failed:
                 return self._keep(groups)
         for group in failed:
-            self.reasons |= dict.fromkeys(group.nodes, "its group does not compile")
+            why = "its group does not compile"
+            self.reasons |= {node: self.reasons.get(node, why) for node in group.nodes}
         return self._keep([g for g in groups if g not in failed])
 
     def _claim(self, node: ir.Node) -> str | None:
@@ -246,8 +247,9 @@ class _Graph:
             self._compiled[key] = compiled
             return True
         names = {value.name: node for node in group.nodes for value in node.outputs}
-        self.reasons |= {names[output]: why for output, why in unplaced.items() if output in names}
-        self.reasons |= {} if unplaced else dict.fromkeys(group.nodes, "its group does not compile whole")
+        found = {names[output]: why for output, why in unplaced.items() if output in names}
+        why = next(iter(unplaced.values()), "its group does not compile whole")
+        self.reasons |= found or dict.fromkeys(group.nodes, why)
         return False
 
     def _keep(self, groups: list[Partition]) -> list[Partition]:
