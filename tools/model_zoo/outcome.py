@@ -73,7 +73,8 @@ class Outcome:
         inside = self.steps.get("inside", {})
         if inside.get("gave_up"):
             found.append(f"inside: {inside['gave_up']}")
-        found += [f"inside: {reason}" for reason in inside.get("reasons", ()) if "its group does not" in reason][:1]
+        lost = [reason for reason in inside.get("reasons", ()) if "its group does not" in reason]
+        found += [f"inside: {reason}" for reason in lost[:1]]
         slow = [f"{r.value:.2f}" for r in self.ratios if r.value * math.exp(ERRORS * r.error) < LEAST_RATIO]
         if slow:
             found.append(f"speed: {', '.join(slow)} of onnxruntime's")
