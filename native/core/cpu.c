@@ -1,6 +1,8 @@
-/* ISA levels and the choice between them: a pure function of the CPU's flags and ASCEND_EP_CPU. */
+/* What the machine has: ISA levels, of which the choice is a pure function of the CPU's flags and ASCEND_EP_CPU; and
+ * a clock. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "kernel.h"
 
@@ -49,4 +51,10 @@ int32_t asc_isa_current(void) {
     for (int32_t isa = ASC_ISA_COUNT - 1; isa > 0; isa--)
         if (asc_isa_supported(isa)) return isa;
     return ASC_ISA_BASELINE;
+}
+
+uint64_t asc_clock_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "dispatch.h"
+#include "rows.h"
 
 #define MAX_CUSTOM_OUTPUTS 64
 

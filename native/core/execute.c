@@ -2,7 +2,6 @@
  * the bound's idle ones, which are kept in slots that are emptied and filled by single atomic exchanges. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "lent.h"
 #include "model.h"
@@ -17,12 +16,6 @@ struct asc_context {
     void **buffers; /* per value of the partition */
 #endif
 };
-
-uint64_t asc_clock_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 #if defined(__SANITIZE_ADDRESS__)
 

@@ -106,6 +106,8 @@ void asc_apart_free(asc_model *model);
 uint32_t asc_apart_partition(const asc_model *model, uint32_t partition, const asc_tensor *inputs, asc_status *why);
 
 void asc_model_log(const asc_model *model, int32_t level, const char *text);
+/* Says once which partitions run without their native code, and why. */
+void asc_model_log_fallbacks(const asc_model *model);
 
 /* Resolves a partition at these dims: symbols, value shapes, arena, prepared calls. */
 int32_t asc_bound_make(asc_model *model, uint32_t partition, const asc_tensor *inputs, asc_bound **out,

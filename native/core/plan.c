@@ -1,4 +1,4 @@
-/* Parsing the PLAN partition: its header and its section table. */
+/* The PLAN partition: parsing its header and its section table, and naming its instructions. */
 #include "plan.h"
 
 #include <stdlib.h>
@@ -106,4 +106,11 @@ void asc_plan_free(asc_plan *plan) {
     free(plan->roots);
     free(plan->rows);
     *plan = (asc_plan){0};
+}
+
+void asc_blame(asc_status *status, const asc_plan *plan, uint32_t insn) {
+    if (!status) return;
+    status->node = (int32_t)insn;
+    asc_format(status->node_name, sizeof status->node_name, "%s",
+               asc_plan_string(plan, asc_plan_insns(plan)[insn].name));
 }

@@ -1,9 +1,36 @@
+/* The table of kernel rows of an ISA level, and finding one in it. */
 #include "rows.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "dispatch.h"
+const asc_kernel *asc_kernel_rows(int32_t isa, uint32_t *count) {
+    switch (isa) {
+        case ASC_ISA_BASELINE: return asc_kernels_baseline(count);
+#if defined(ASC_HAVE_avx2)
+        case ASC_ISA_AVX2: return asc_kernels_avx2(count);
+#endif
+#if defined(ASC_HAVE_avx512)
+        case ASC_ISA_AVX512: return asc_kernels_avx512(count);
+#endif
+#if defined(ASC_HAVE_avx512bf16)
+        case ASC_ISA_AVX512BF16: return asc_kernels_avx512bf16(count);
+#endif
+        default: *count = 0; return NULL;
+    }
+}
+
+const asc_kernel *asc_kernel_lookup(int32_t isa, const char *op, const asc_tensor *in, uint32_t n_in,
+                                    const asc_tensor *out, uint32_t n_out) {
+    int32_t types[ASC_MAX_OPERANDS];
+    if (n_in > ASC_MAX_OPERANDS || n_out > ASC_MAX_OPERANDS - n_in) return NULL;
+    for (uint32_t i = 0; i < n_in; i++) types[i] = in[i].dtype;
+    for (uint32_t i = 0; i < n_out; i++) types[n_in + i] = out[i].dtype;
+    uint32_t count;
+    const asc_kernel *rows = asc_kernel_rows(isa, &count);
+    for (uint32_t i = 0; i < count; i++)
+        if (asc_row_takes(&rows[i], op, types, n_in, n_out)) return &rows[i];
+    return NULL;
+}
 
 static uint32_t bucket_of(const char *op) { /* FNV-1a of at most 64 bytes */
     uint32_t h = 2166136261u;

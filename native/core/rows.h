@@ -1,10 +1,16 @@
-/* rows.h - finding kernel rows by name in constant time. */
+/* rows.h - what kernel rows take, and finding them by name in constant time. */
 #ifndef ASC_CORE_ROWS_H
 #define ASC_CORE_ROWS_H
 
 #include "kernel.h"
 
+#define ASC_MAX_OPERANDS 256 /* of one instruction, inputs and outputs together */
 #define ASC_ROW_BUCKETS 1024
+
+/* Whether a row is of this operator and takes these types, inputs then outputs. */
+int asc_row_takes(const asc_kernel *row, const char *op, const int32_t *types, uint32_t n_in, uint32_t n_out);
+/* Writes the types in the notation of asc_kernel.types, "-" for an absent operand: n_in + n_out + 2 bytes. */
+void asc_signature(const int32_t *types, uint32_t n_in, uint32_t n_out, char *letters);
 
 typedef struct asc_row_index {
     const asc_kernel *rows;

@@ -3,17 +3,9 @@
 #include <string.h>
 
 #include "dims.h"
-#include "dispatch.h"
 #include "rows.h"
 
 #define MAX_TOTAL_RIM (1u << 18) /* inputs and outputs over all partitions */
-
-void asc_blame(asc_status *status, const asc_plan *plan, uint32_t insn) {
-    if (!status) return;
-    status->node = (int32_t)insn;
-    asc_format(status->node_name, sizeof status->node_name, "%s",
-               asc_plan_string(plan, asc_plan_insns(plan)[insn].name));
-}
 
 static int same_edges(const asc_plan *plan, uint32_t first, uint32_t other, uint32_t n) {
     const uint32_t *indices = asc_plan_indices(plan);

@@ -59,7 +59,7 @@ static int32_t verify_file(const asc_model *m, const asc_weight_file *f, uint64_
     asc_sha256(m->outside.bytes + start, f->bytes, digest);
     if (memcmp(digest, f->sha256, sizeof digest) == 0) return ASC_OK;
     return asc_failf(status, ASC_E_CHECKSUM, "a file of weights was changed after it was written: [%s]",
-                     asc_model_string(m, f->name));
+                     asc_plan_string(&m->plan, f->name));
 }
 
 int32_t asc_model_verify_weights(const asc_model *model, asc_status *status) {

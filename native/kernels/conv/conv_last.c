@@ -18,14 +18,6 @@
  */
 #include "conv_dense.h"
 
-/* Nanoseconds of one thread; only to size chunks. */
-int64_t ASC_FN(conv_cost)(const conv *c) {
-    double macs =
-        (double)c->batch * (double)c->out_channels * (double)c->out_size * (double)(c->group_depth * c->taps + 4);
-    double ns = macs / (ASC_VF * (c->group_in > 1 ? 7 : 2));
-    return ns > 1e15 ? (int64_t)1e15 : (int64_t)ns;
-}
-
 static int32_t read_weights(const asc_call *call, conv *c) {
     const asc_tensor *w = &call->in[CONV_W];
     c->pairs = w->layout == ASC_LAYOUT_PAIRS32;
