@@ -134,9 +134,11 @@ def describe(found: Resolved) -> list[str]:
     lines += [_attribute_line(a) for a in opdef.attributes]
     lines += [f"shape of {o.name}: {_shape_text(opdef, o.name)}" for o in opdef.outputs]
     if isinstance(opdef.semantics, Formula):
+        from ascend_ep.opdef.expression_text import program_text
         from ascend_ep.opdef.formula import formula_program
 
-        lines += ["formula:", *("  " + line for line in str(formula_program(opdef)).split("\n"))]
+        text = program_text(formula_program(opdef))
+        lines += ["formula:", *("  " + line for line in text.split("\n"))]
     else:
         lines.append(f"semantics: {_semantics_text(opdef.semantics)}")
     return lines

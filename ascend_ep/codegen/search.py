@@ -22,6 +22,7 @@ import numpy as np
 from ascend_ep.element_types import numpy_dtype
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.expression import Program
+from ascend_ep.opdef.expression_text import program_text
 from ascend_ep.runtime.binding import lib, text_of
 from ascend_ep.runtime.cache_folder import cache_path, open_cache
 from ascend_ep.runtime.session import InferenceSession
@@ -232,7 +233,7 @@ def _key(
     isa = text_of(lib.asc_isa_name(lib.asc_isa_current()))
     math = hashlib.sha256((mathematics(True) + mathematics(False)).encode()).hexdigest()
     parts = [
-        str(program),
+        program_text(program),
         program.outputs,
         kinds,
         list(output_types),

@@ -10,10 +10,8 @@ away, so a claim can't promise what lowering doesn't keep.
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 
 from ascend_ep.opdef.dims import Dim
 from ascend_ep.plan.node_view import NodeView, Operand, Unsupported
@@ -31,8 +29,8 @@ __all__ = [
     "Ref",
     "Unsupported",
     "lower_node",
-    "lowering",
     "lowers",
+    "registered",
 ]
 
 Lowering = Callable[[NodeView, PlanBuilder], None]
@@ -52,18 +50,9 @@ def lowers(*names: str) -> Callable[[Lowering], Lowering]:
     return register
 
 
-def lowering(name: str) -> Lowering | None:
-    """The registered lowering of that name. The modules of `compiler/lower` are loaded on first use."""
-    _load_lowerings()
+def registered(name: str) -> Lowering | None:
+    """The lowering of that name, of those that are loaded."""
     return _LOWERINGS.get(name)
-
-
-@cache
-def _load_lowerings() -> None:
-    from . import lower
-
-    for module in pkgutil.iter_modules(lower.__path__, lower.__name__ + "."):
-        importlib.import_module(module.name)
 
 
 def lower_node(node: NodeView, function: Lowering, b: PlanBuilder) -> None:

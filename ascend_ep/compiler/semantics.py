@@ -21,7 +21,8 @@ from ascend_ep.opdef.infer import set_library_inference
 from ascend_ep.opdef.registry import Registry
 
 from .half_types import has_halves
-from .lowering import Lowering, NodeView, Operand, PlanBuilder, Unsupported, lowering
+from .lower import lowering
+from .lowering import Lowering, NodeView, Operand, PlanBuilder, Unsupported
 
 _TYPE_NAMES = {
     ir.AttributeType.INT: "int",

@@ -21,6 +21,7 @@ from ascend_ep.opdef.expression import (
     gives_positions,
     walk,
 )
+from ascend_ep.opdef.expression_text import program_text
 from ascend_ep.opdef.formula import CONSTANTS, formula_program
 from ascend_ep.opdef.formula_nodes import FUNCTIONS, Names, Value
 
@@ -108,7 +109,7 @@ def operator(
             for p in parameters
             if p.type is not None
         ),
-        semantics=Formula(str(program)),
+        semantics=Formula(program_text(program)),
         doc=doc,
         origin=origin,
     )

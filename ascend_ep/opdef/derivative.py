@@ -29,6 +29,7 @@ from ascend_ep.opdef.expression import (
     walk,
     with_children,
 )
+from ascend_ep.opdef.expression_text import program_text
 from ascend_ep.opdef.formula import CONSTANTS, formula_program
 from ascend_ep.opdef.formula_nodes import FUNCTIONS
 from ascend_ep.opdef.simplify import Values
@@ -67,7 +68,7 @@ def differentiate(opdef: OpDef) -> OpDef:
         ),
         outputs=tuple(TensorSpec(names[t.name], t.types, t.variable) for t in wanted),
         attributes=opdef.attributes,
-        semantics=Formula(str(gradient)),
+        semantics=Formula(program_text(gradient)),
         doc=f"Gradient of {opdef.op}.",
         origin=opdef.origin,
     )

@@ -234,11 +234,6 @@ class Program:
     lets: tuple[tuple[str, Expression], ...]
     outputs: tuple[tuple[str, Expression], ...]
 
-    def __str__(self) -> str:
-        from ascend_ep.opdef.expression_text import program_text
-
-        return program_text(self)
-
     def expressions(self) -> Iterator[Expression]:
         """Every node of the program, operands before what uses them."""
         for _, value in (*self.lets, *self.outputs):

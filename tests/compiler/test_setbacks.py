@@ -15,7 +15,7 @@ from everywhere import stock
 from onnx import helper
 
 import ascend_ep
-from ascend_ep.compiler import assembly, convert, lowering
+from ascend_ep.compiler import assembly, convert, lower, lowering
 from ascend_ep.compiler.claims import NATIVE
 from ascend_ep.compiler.conversion import Conversion
 from ascend_ep.compiler.convert_options import ConvertOptions
@@ -141,7 +141,7 @@ def test_a_shape_rule_that_raises_costs_its_nodes_their_place(op_type: str, monk
 
 @pytest.mark.parametrize("kernel", ["conv", "matmul", "softmax", "transpose", "elementwise", "formula"])
 def test_a_lowering_that_raises_costs_its_nodes_their_place(kernel: str, monkeypatch: Patch) -> None:
-    lowering.lowering(kernel)
+    lower.lowering(kernel)
     monkeypatch.setitem(lowering._LOWERINGS, kernel, stumble)
     conversion, said = converted()
     assert "a mistake of ascend-ep keeps it from being native (Planted: planted)" in said
@@ -173,7 +173,7 @@ PLACES = {
     "a fusion's rewriting": ("graph.fusion.fuse.outline", "pass FuseOperators"),
     "constants": ("graph.passes.fold.FoldConstants.call", "pass FoldConstants"),
     "branches": ("graph.passes.branch.InlineBranches.call", "pass InlineBranches"),
-    "values that leave a partition": ("compiler.plan_builder.PlanBuilder.result", "native"),
+    "values that leave a partition": ("plan.plan_builder.PlanBuilder.result", "native"),
     "epilogues": ("compiler.rewrites.fuse_epilogue._find", "pass fuse_epilogues"),
     "sizes of samples": ("compiler.samples.bindings", "samples"),
 }
@@ -245,7 +245,7 @@ def test_an_operator_that_only_we_know_is_refused_with_the_mistake(monkeypatch: 
     value = helper.make_tensor_value_info
     graph = helper.make_graph([node], "g", [value("x", 1, ["N", 16])], [value("y", 1, ["N", 16])])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("my", 1)], ir_version=10)
-    lowering.lowering("formula")
+    lower.lowering("formula")
     monkeypatch.setitem(lowering._LOWERINGS, "formula", stumble)
     with pytest.raises(AscendError, match="Planted: planted") as info:
         convert.convert(model, ConvertOptions())

@@ -26,6 +26,7 @@ from ascend_ep.opbuild.proof.harness import Case
 from ascend_ep.opbuild.proof.numerical import expected
 from ascend_ep.opbuild.proof.subject import Subject, assembly_of, generate
 from ascend_ep.opdef import dtypes
+from ascend_ep.opdef.expression_text import program_text
 from ascend_ep.opdef.infer import OutputType, infer
 
 CALLS = 25
@@ -75,7 +76,7 @@ def _check(subject: Subject, random: Random, name: str) -> Iterator[str]:
         about = f"{name}: {list(zip(kinds, shapes, strict=True))}, {takes}"
         inputs: list[np.ndarray | None] = [None] * len(subject.inputs)
         for slot, kind, dims in zip(slots, _kinds(kinds), shapes, strict=True):
-            is_index = kind in (dtypes.INT32, dtypes.INT64) and "take" in str(subject.program)
+            is_index = kind in (dtypes.INT32, dtypes.INT64) and "take" in program_text(subject.program)
             inputs[slot] = (
                 np.zeros(dims, dtypes.NUMPY[kind]) if is_index else values(rng, dims, kind, "ordinary")
             )

@@ -15,7 +15,8 @@ import onnxruntime as ort
 from kernel_call import DTYPES, NUMPY, Halves32, Packed, Pairs32, Panel32, Quads32, call
 from numpy.lib.stride_tricks import as_strided
 
-from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, lower_node, lowering
+from ascend_ep.compiler.lower import lowering
+from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, lower_node
 from ascend_ep.opdef.dims import Dim, evaluate
 
 PANELS = {kind.layout: kind for kind in (Panel32, Pairs32, Halves32, Quads32)}

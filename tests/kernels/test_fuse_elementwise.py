@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from kernel_call import DTYPES
 from lowered import PlanRun
 
-from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, lower_node, lowering
+from ascend_ep.compiler.lower import lowering
+from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, lower_node
 from ascend_ep.compiler.rewrites.fuse_elementwise import fuse_elementwise
 from ascend_ep.graph.fusion.assessment import MOST, SIMPLE
 from ascend_ep.graph.fusion.ledger import Ledger

@@ -11,7 +11,8 @@ import pytest
 from kernel_call import DTYPES
 from lowered import run
 
-from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, lower_node, lowering
+from ascend_ep.compiler.lower import lowering
+from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, lower_node
 from ascend_ep.opdef.definition import Attribute, Formula, OpDef, TensorSpec
 from ascend_ep.opdef.dims import symbol
 from ascend_ep.opdef.reference import evaluate

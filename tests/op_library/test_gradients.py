@@ -13,6 +13,7 @@ from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.definition import OpDef, TensorSpec
 from ascend_ep.opdef.derivative import differentiate
 from ascend_ep.opdef.expression import REDUCTIONS, Apply, Input, Local, Program
+from ascend_ep.opdef.expression_text import program_text
 from ascend_ep.opdef.formula import formula_program
 from ascend_ep.opdef.loader import parse_definitions
 from ascend_ep.opdef.operations import OPERATIONS
@@ -186,7 +187,7 @@ def test_without_gradient(text: str) -> None:
     ],
 )
 def test_simplified(text: str, simple: str) -> None:
-    shown = str(simplify(formula_program(single(text))))
+    shown = program_text(simplify(formula_program(single(text))))
     assert shown == (simple if simple.startswith("t0") else f"y = {simple}")
 
 

@@ -27,7 +27,7 @@ from ascend_ep.opdef.expression import (
     TopK,
     Unsqueeze,
 )
-from ascend_ep.opdef.expression_text import to_text
+from ascend_ep.opdef.expression_text import program_text, to_text
 from ascend_ep.opdef.formula import MAX_DEPTH, parse_formula
 from ascend_ep.opdef.formula_nodes import MAX_HEIGHT, Names
 from ascend_ep.opdef.operations import OPERATIONS
@@ -41,7 +41,7 @@ NAMES = Names(
 
 
 def text(formula: str) -> str:
-    return str(parse_formula(formula, NAMES))
+    return program_text(parse_formula(formula, NAMES))
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_several_outputs() -> None:
     program = parse_formula("mean_ = mean(x)\nrstd = 1/sqrt(var(x) + 1e-5)\ny = (x - mean_)*rstd", names)
     assert [name for name, _ in program.outputs] == ["mean_", "rstd", "y"]
     assert [name for name, _ in program.lets] == ["mean_", "rstd"]
-    assert parse_formula(str(program), names) == program
+    assert parse_formula(program_text(program), names) == program
 
 
 @pytest.mark.parametrize(
@@ -260,4 +260,4 @@ def test_any_text_is_a_program_or_an_error(formula: str) -> None:
         program = parse_formula(formula, NAMES)
     except AscendError:
         return
-    assert parse_formula(str(program), NAMES) == program
+    assert parse_formula(program_text(program), NAMES) == program

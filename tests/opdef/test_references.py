@@ -19,6 +19,7 @@ from ascend_ep.opdef.attributes import bind_attributes
 from ascend_ep.opdef.definition import Formula, Kernel, OpDef
 from ascend_ep.opdef.elementwise import round_to
 from ascend_ep.opdef.expression import AttributeRef, Given
+from ascend_ep.opdef.expression_text import program_text
 from ascend_ep.opdef.formula import formula_program
 from ascend_ep.opdef.kernel_references import KERNEL_REFERENCES
 from ascend_ep.opdef.loader import parse_definitions
@@ -230,7 +231,8 @@ def test_specializing_folds_and_prunes() -> None:
             {"name": "axis", "type": "int", "default": -2},
         ]
         opdef = formula(formula_text, inputs=inputs, attr=attr)
-        return str(specialize(formula_program(opdef), bind_attributes(opdef, attributes), given_inputs))
+        bound = bind_attributes(opdef, attributes)
+        return program_text(specialize(formula_program(opdef), bound, given_inputs))
 
     assert text("x*sigmoid(k*x)", ["x"]) == "y = x*sigmoid(x)"
     assert text("x*(2*k + 1)", ["x"], k=3.0) == "y = x*7"

@@ -16,6 +16,7 @@ from ascend_ep.opdef.carried import carried_definitions
 from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.definition_json import definition_map
 from ascend_ep.opdef.elf_file import ElfFile
+from ascend_ep.opdef.expression_text import program_text
 from ascend_ep.opdef.formula import formula_program
 from ascend_ep.opdef.installed import META
 from ascend_ep.opdef.loader import load_definitions
@@ -131,6 +132,6 @@ def _formula(opdef: OpDef, about: Mapping[str, Any]) -> str:
     """The definition's formula for what was proven. Raises E43105 for a malformed proof."""
     try:
         bound = bind_attributes(opdef, dict(about["attributes"]))
-        return str(specialize(formula_program(opdef), bound, set(about["inputs"])))
+        return program_text(specialize(formula_program(opdef), bound, set(about["inputs"])))
     except (KeyError, TypeError, ValueError) as error:
         raise AscendError("E43105", opdef.op, f"the stored proof is malformed ({error})") from None

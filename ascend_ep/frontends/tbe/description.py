@@ -25,6 +25,7 @@ from ascend_ep.frontends.tbe.variation import Job, attribute_jobs, held_type, jo
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.definition import Attribute, AttributeValue, Formula, OpDef, TensorSpec
 from ascend_ep.opdef.expression import Program
+from ascend_ep.opdef.expression_text import program_text
 from ascend_ep.opdef.formula import formula_program
 
 Inputs = Sequence[tuple[int, tuple[int, ...]]]
@@ -262,7 +263,7 @@ class _Parts:
             attributes=tuple(
                 self.attribute(a) for a in self.signature.attributes if a.name in self.attributes
             ),
-            semantics=Formula(str(self.program)),
+            semantics=Formula(program_text(self.program)),
             doc=self.signature.doc,
             origin=where,
         )

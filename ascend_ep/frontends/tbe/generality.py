@@ -24,6 +24,7 @@ from ascend_ep.opdef.expression import (
     children,
     with_children,
 )
+from ascend_ep.opdef.expression_text import program_text
 from ascend_ep.opdef.reference import evaluate_program
 
 MAX_EVALUATED = 1 << 20
@@ -69,7 +70,7 @@ def _without_numbers(program: Program) -> tuple[str, list[float]]:
         numbers.append(value)
         return Constant(0.0)
 
-    return str(_mapped(program, note)), numbers
+    return program_text(_mapped(program, note)), numbers
 
 
 def _with_numbers(program: Program, replaced: Mapping[int, Expression]) -> Program:

@@ -11,6 +11,7 @@ from ascend_ep.opdef.attributes import bind_attributes
 from ascend_ep.opdef.declarations import check_interface, complete
 from ascend_ep.opdef.definition import Attribute, Formula, Kernel, OpDef, TensorSpec, canonical_domain
 from ascend_ep.opdef.expression import Expression, Local, Program, children, with_children
+from ascend_ep.opdef.expression_text import program_text
 from ascend_ep.opdef.formula import formula_program
 from ascend_ep.opdef.registry import Registry, Resolved
 from ascend_ep.opdef.specialize import specialize
@@ -93,7 +94,7 @@ def _in_its_terms(declared: OpDef, known: OpDef) -> OpDef:
         inputs=declared.inputs if types else _typed(declared.inputs, inputs),
         outputs=declared.outputs if types else _typed(declared.outputs, outputs),
         attributes=ours,
-        semantics=Formula(str(program)),
+        semantics=Formula(program_text(program)),
         standard=False,
         paired=declared.paired and types,
         doc=declared.doc or known.doc,

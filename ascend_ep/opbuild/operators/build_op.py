@@ -31,6 +31,7 @@ from ascend_ep.opdef.definition import AttributeValue, OpDef
 from ascend_ep.opdef.definition import TensorSpec as OpSpec
 from ascend_ep.opdef.dtypes import COMPUTE_FLOATS
 from ascend_ep.opdef.dtypes import name as dtype_name
+from ascend_ep.opdef.expression_text import program_text
 from ascend_ep.opdef.formula import formula_program
 from ascend_ep.opdef.infer import infer
 from ascend_ep.opdef.registry import ENVIRONMENT_VARIABLE
@@ -205,7 +206,7 @@ def _described(request: Request, soc: Soc, show: Show) -> OpDef:
         layouts=request.layouts,
     )
     opdef = described.opdef
-    text = str(formula_program(opdef))
+    text = program_text(formula_program(opdef))
     inputs = ", ".join([*(t.name for t in opdef.inputs), *(a.name for a in opdef.attributes)])
     show("expression", f"{opdef.op}({inputs}), from {described.kind}")
     for line in text.split("\n"):

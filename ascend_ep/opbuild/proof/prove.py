@@ -31,6 +31,7 @@ from ascend_ep.opbuild.proof.numerical import Expected, check_numbers, expected
 from ascend_ep.opbuild.proof.static import check_statically
 from ascend_ep.opbuild.proof.subject import Generate, Subject, generate
 from ascend_ep.opdef import dtypes
+from ascend_ep.opdef.expression_text import program_text
 
 #: Whether Ascend C is left out, run and reported, or must be right for the proof to hold.
 AscendC = Literal["", "told", "required"]
@@ -139,7 +140,7 @@ def _possible(cases: list[Case], wanted: list[Expected | None]) -> tuple[list[Ca
 def _about(subject: Subject, soc: Soc) -> dict[str, object]:
     return {
         "operator": subject.opdef.op,
-        "formula": str(subject.program),
+        "formula": program_text(subject.program),
         "inputs": {n: [dtypes.name(t.dtype), list(t.dims)] for n, t in subject.given.items()},
         "attributes": dict(subject.attributes),
         "schedule": str(subject.schedule),

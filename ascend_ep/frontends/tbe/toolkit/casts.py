@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ascend_ep.frontends.tbe.toolkit.elements import DTYPES, FLOATS
 from ascend_ep.frontends.tbe.toolkit.failure import DSL, DTYPE, DslError
 from ascend_ep.frontends.tbe.toolkit.nodes import Node, apply, constant
-from ascend_ep.frontends.tbe.toolkit.tensors import DTYPES, FLOATS, SESSION, Tensor
+from ascend_ep.frontends.tbe.toolkit.tensors import SESSION, Tensor
 from ascend_ep.frontends.tbe.toolkit.unknown import Unknown
 
 

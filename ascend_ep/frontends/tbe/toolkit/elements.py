@@ -6,9 +6,12 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ascend_ep.frontends.tbe.toolkit.failure import DSL, WARNINGS, DslError
+from ascend_ep.frontends.tbe.toolkit.failure import DSL, DslError
 from ascend_ep.frontends.tbe.toolkit.nodes import Node, node_of
-from ascend_ep.frontends.tbe.toolkit.tensors import DTYPES, FLOATS, INTEGERS, Tensor
+
+FLOATS = ("float16", "float32", "bfloat16")
+INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
+DTYPES = (*FLOATS, *INTEGERS, "bool")
 
 
 class Element:
@@ -112,6 +115,14 @@ class Element:
                 stack += element.args
 
 
+class Whole:
+    """What may stand among elements without indices: a tensor."""
+
+    def whole(self) -> Element:
+        """All of it, broadcast."""
+        raise NotImplementedError
+
+
 class Number(Element):
     """tvm.const: a number with an element type."""
 
@@ -166,12 +177,7 @@ def element_of(value: Any) -> Element:
     """A number, a tensor or an element as an element."""
     if isinstance(value, Element):
         return value
-    if isinstance(value, Tensor):
-        WARNINGS.add(
-            f"{value.name or 'a tensor'} stands without indices among elements; it is broadcast (write x(*i))"
-        )
-        return Element("whole", (), value.dtype, value)
-    return Number(value)
+    return value.whole() if isinstance(value, Whole) else Number(value)
 
 
 def combined(op: str, *values: Any) -> Element:
@@ -201,13 +207,3 @@ def _quotient(a: Any, b: Any) -> Element:
     if element.dtype not in FLOATS and not isinstance(element, Number):
         return Element("trunc", (element,), element.dtype)
     return element
-
-
-def read(tensor: Tensor, indices: Sequence[Any]) -> Element:
-    """x(i, j) or x[i, j]."""
-    if len(indices) != len(tensor.shape):
-        name = tensor.name or "the tensor"
-        raise DslError(
-            DSL, f"{name} has {len(tensor.shape)} dimensions, but {len(indices)} indices are given"
-        )
-    return Element("read", (), tensor.dtype, (tensor, tuple(indices)))

@@ -8,11 +8,10 @@ from typing import Any
 from ascend_ep.frontends.tbe.toolkit.casts import cast, tensor_argument
 from ascend_ep.frontends.tbe.toolkit.choice import vsel
 from ascend_ep.frontends.tbe.toolkit.compute import compute
-from ascend_ep.frontends.tbe.toolkit.elements import Element, Number
+from ascend_ep.frontends.tbe.toolkit.elements import DTYPES, Element, Number
 from ascend_ep.frontends.tbe.toolkit.failure import BROADCAST, DSL, DslError, Inexpressible, inexpressible
 from ascend_ep.frontends.tbe.toolkit.nodes import Node, node_of
 from ascend_ep.frontends.tbe.toolkit.tensors import (
-    DTYPES,
     Tensor,
     broadcast_dims,
     materialized,

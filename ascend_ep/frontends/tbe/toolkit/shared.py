@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ascend_ep.frontends.tbe.toolkit.casts import cast
+from ascend_ep.frontends.tbe.toolkit.elements import INTEGERS
 from ascend_ep.frontends.tbe.toolkit.nodes import Node, apply, constant
-from ascend_ep.frontends.tbe.toolkit.tensors import INTEGERS, Tensor
+from ascend_ep.frontends.tbe.toolkit.tensors import Tensor
 
 
 def sign(tensor: Tensor) -> Tensor:

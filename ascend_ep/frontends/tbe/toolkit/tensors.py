@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ascend_ep.frontends.tbe.toolkit.failure import BROADCAST, DSL, DslError, Inexpressible
+from ascend_ep.frontends.tbe.toolkit.elements import DTYPES, Element, IndexVariable, Whole
+from ascend_ep.frontends.tbe.toolkit.failure import BROADCAST, DSL, WARNINGS, DslError, Inexpressible
 from ascend_ep.frontends.tbe.toolkit.nodes import Node, apply, node_of, traced
 from ascend_ep.frontends.tbe.toolkit.unknown import Unknown
 from ascend_ep.frontends.tbe.toolkit.variables import resolve_variables
 
-FLOATS = ("float16", "float32", "bfloat16")
-INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
-DTYPES = (*FLOATS, *INTEGERS, "bool")
 MAX_RANK = 8
 
 
-class Tensor:
+class Tensor(Whole):
     """A tensor. `actual` is the shape the node has without the broadcasts that it leaves to later operations:
     `shape` is what the file believes. `packed`: a comparison's bits, eight to an element."""
 
@@ -51,15 +49,23 @@ class Tensor:
         return self is other
 
     def __call__(self, *indices: Any) -> Any:
-        from ascend_ep.frontends.tbe.toolkit.elements import Element, read
-
+        """x(i, j) or x[i, j]."""
         if any(isinstance(i, list | tuple) for i in indices):
             indices = tuple(j for i in indices for j in (i if isinstance(i, list | tuple) else [i]))
-        element: Element = read(self, indices)
-        return element
+        if len(indices) != len(self.shape):
+            name = self.name or "the tensor"
+            raise DslError(
+                DSL, f"{name} has {len(self.shape)} dimensions, but {len(indices)} indices are given"
+            )
+        return Element("read", (), self.dtype, (self, indices))
 
     def __getitem__(self, indices: Any) -> Any:
         return self(*(indices if isinstance(indices, tuple) else (indices,)))
+
+    def whole(self) -> Element:
+        name = self.name or "a tensor"
+        WARNINGS.add(f"{name} stands without indices among elements; it is broadcast (write x(*i))")
+        return Element("whole", (), self.dtype, self)
 
 
 class Operation:
@@ -77,8 +83,6 @@ class Operation:
 
     @property
     def axis(self) -> list[Any]:
-        from ascend_ep.frontends.tbe.toolkit.elements import IndexVariable
-
         return [IndexVariable(n, f"i{i}") for i, n in enumerate(self._tensor.shape)]
 
     reduce_axis = axis

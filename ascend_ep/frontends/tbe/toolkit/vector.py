@@ -7,10 +7,10 @@ from typing import Any
 
 from ascend_ep.frontends.tbe.toolkit.casts import tensor_argument
 from ascend_ep.frontends.tbe.toolkit.compute import scalar
-from ascend_ep.frontends.tbe.toolkit.elements import Element, Number
+from ascend_ep.frontends.tbe.toolkit.elements import FLOATS, Element, Number
 from ascend_ep.frontends.tbe.toolkit.failure import DSL, DTYPE, WARNINGS, DslError
 from ascend_ep.frontends.tbe.toolkit.nodes import Node, apply, constant
-from ascend_ep.frontends.tbe.toolkit.tensors import FLOATS, Tensor, elementwise, operand_node, plain
+from ascend_ep.frontends.tbe.toolkit.tensors import Tensor, elementwise, operand_node, plain
 
 #: The call that takes a number in place of the second tensor.
 _WITH_NUMBER = {
