@@ -28,9 +28,8 @@ from .plan import (
     Weight,
     contiguous_strides,
 )
-from .rows import STRIDED, find_row
+from .rows import STRIDED, find_row, wider_types
 from .tile_program import casting
-from .wider_types import wider_types
 
 
 class PlanBuilder:
@@ -94,7 +93,7 @@ class PlanBuilder:
         floats: Sequence[float] = (),
     ) -> None:
         """One kernel call. Strided inputs are copied first when the row can't read them; operands of types
-        that no row takes are converted (wider_types.py).
+        that no row takes are converted (rows.wider_types).
 
         Raises Unsupported when no row of the kernel table takes these dtypes, or wider ones.
         """

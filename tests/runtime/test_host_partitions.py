@@ -13,7 +13,7 @@ import pytest
 import ascend_ep
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
-from ascend_ep.runtime.host_options import STOP_SPINNING, host_session_options
+from ascend_ep.runtime.host_partition import STOP_SPINNING, host_session_options
 
 SPINNING = "session.intra_op.allow_spinning"
 

@@ -11,18 +11,23 @@ import io
 import os
 import re
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from math import prod
 from pathlib import Path
 from typing import BinaryIO
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ascend_ep.errors import AscendError
+from ascend_ep.graph.mapped import forget
 from ascend_ep.plan.plan import Ref, Weight
+from ascend_ep.plan.writing.packing import pack
 from ascend_ep.runtime._rt import lib
 
 from .packing import packed_bytes
 from .placement import Segment, WeightFile
-from .weight_stream import pieces
 
 FOLDER = "weight"
 #: ASC_MAX_WEIGHT_FILES of native/core/plan.h.
@@ -128,3 +133,34 @@ class WeightFiles:
 def _digest(path: Path) -> bytes:
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").digest()
+
+
+PANEL = lib.ASC_PANEL
+#: Bytes of a weight that are packed at a time.
+PIECE = 16 << 20
+
+
+def pieces(ref: Ref) -> Iterator[memoryview]:
+    """The bytes of a weight, those of `pack`, one piece after another; its elements are asked for once."""
+    assert ref.weight is not None
+    array = ref.weight.array()
+    if array.nbytes <= PIECE:
+        yield pack(Weight(array, ref.weight.layout), ref.dtype)
+    elif ref.weight.layout == "plain":
+        rows = array.reshape(-1) if array.flags.c_contiguous else array
+        for part in _split(rows, 0):
+            yield pack(Weight(part), ref.dtype)
+    else:
+        k, n = array.shape[-2:]
+        for matrix in array.reshape(prod(array.shape[:-2]), k, n):
+            for part in _split(matrix, 1, PANEL):  # panels are of columns, one after another
+                yield pack(Weight(part, ref.weight.layout), ref.dtype)
+    forget(array)
+
+
+def _split(array: NDArray[np.generic], axis: int, unit: int = 1) -> Iterator[NDArray[np.generic]]:
+    """Pieces along an axis, of whole units of it."""
+    length = array.shape[axis]
+    step = max(PIECE * length // array.nbytes // unit, 1) * unit
+    for start in range(0, length, step):
+        yield array[(slice(None),) * axis + (slice(start, start + step),)]

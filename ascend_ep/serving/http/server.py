@@ -14,11 +14,11 @@ from ascend_ep.errors import AscendError
 from ascend_ep.serving.security.tokens import Tokens
 from ascend_ep.serving.settings import Limits
 
-from .authorised import Authorised
+from . import page
 from .budget import Budget
 from .connection import Connection
 from .listener import settle, unix_socket
-from .message import Handler
+from .message import Handler, Request, Send
 from .receiving import SCRATCH
 
 _SWEEP_SECONDS = 0.5
@@ -135,3 +135,20 @@ class HttpServer:
 def _tls_options(tls: ssl.SSLContext | None) -> dict[str, Any]:
     """A client that doesn't finish a handshake, or the end of one, isn't waited for long."""
     return {} if tls is None else {"ssl": tls, "ssl_handshake_timeout": 10.0, "ssl_shutdown_timeout": 1.0}
+
+
+OPEN = page.OPEN | {"/v2/health/live", "/v2/health/ready"}
+
+
+class Authorised:
+    """Only requests with a token reach the handler. Health endpoints are open, for probes have none, and so
+    are the page's files: the page asks for a token."""
+
+    def __init__(self, handler: Handler, tokens: Tokens) -> None:
+        self._handler = handler
+        self._tokens = tokens
+
+    def __call__(self, request: Request, send: Send) -> None:
+        if request.path not in OPEN:
+            self._tokens.require(request.headers.get("authorization", ""))
+        self._handler(request, send)
