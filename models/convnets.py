@@ -112,14 +112,14 @@ class UNet(nn.Module):
     What comes up is padded to the size of the level it joins.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, width: int = 8) -> None:
         super().__init__()
-        self.enter = DoubleConvolution(3, 8)
-        self.down1, self.down2 = DoubleConvolution(8, 16), DoubleConvolution(16, 32)
-        self.up1 = nn.ConvTranspose2d(32, 16, 2, stride=2)
-        self.join1, self.join2 = DoubleConvolution(32, 16), DoubleConvolution(24, 8)
+        self.enter = DoubleConvolution(3, width)
+        self.down1, self.down2 = DoubleConvolution(width, 2 * width), DoubleConvolution(2 * width, 4 * width)
+        self.up1 = nn.ConvTranspose2d(4 * width, 2 * width, 2, stride=2)
+        self.join1, self.join2 = DoubleConvolution(4 * width, 2 * width), DoubleConvolution(3 * width, width)
         self.up2 = nn.Upsample(scale_factor=2, mode="bilinear", align_corners=True)
-        self.out = nn.Conv2d(8, 1, 1)
+        self.out = nn.Conv2d(width, 1, 1)
 
     @staticmethod
     def joined(x: torch.Tensor, level: torch.Tensor) -> torch.Tensor:
@@ -156,13 +156,14 @@ class Yolo(nn.Module):
     ANCHORS = (((10.0, 13.0), (16.0, 30.0)), ((30.0, 61.0), (62.0, 45.0)))
     STRIDES = (4, 8)
 
-    def __init__(self, classes: int = 3) -> None:
+    def __init__(self, width: int = 8, classes: int = 3) -> None:
         super().__init__()
         self.outputs = 5 + classes
-        self.stem = nn.Sequential(convolution(3, 8, 3, 2), convolution(8, 16, 3, 2))
-        self.deep = nn.Sequential(convolution(16, 32, 3, 2), Pyramid(32))
-        self.lateral, self.merge = convolution(32, 16), convolution(32, 16, 3)
-        self.heads = nn.ModuleList(nn.Conv2d(c, 2 * self.outputs, 1) for c in (16, 32))
+        w = width
+        self.stem = nn.Sequential(convolution(3, w, 3, 2), convolution(w, 2 * w, 3, 2))
+        self.deep = nn.Sequential(convolution(2 * w, 4 * w, 3, 2), Pyramid(4 * w))
+        self.lateral, self.merge = convolution(4 * w, 2 * w), convolution(4 * w, 2 * w, 3)
+        self.heads = nn.ModuleList(nn.Conv2d(c, 2 * self.outputs, 1) for c in (2 * w, 4 * w))
         self.register_buffer("anchors", torch.tensor(self.ANCHORS), persistent=False)
 
     def boxes(self, x: torch.Tensor, level: int) -> torch.Tensor:

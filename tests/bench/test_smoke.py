@@ -128,3 +128,20 @@ def test_int8_weights_are_close() -> None:
     restored = parts[f"{before.name}.int8"].astype(np.float32) * parts[f"{before.name}.scale"]
     original = onnx.numpy_helper.to_array(before)
     assert np.abs(restored - original).max() <= np.abs(original).max() / 254 * 1.01
+
+
+def test_the_wide_rows_need_nothing_to_be_listed() -> None:
+    """torchvision and transformers are installed only to make them."""
+    paths = [str(ROOT / "tools"), os.environ.get("PYTHONPATH", "")]
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "benchmark", "--wide", "--only=densenet121*,wav2vec2_b1", "--list"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert [line.split()[0] for line in done.stdout.splitlines()] == [
+        "densenet121_b1",
+        "densenet121_b4",
+        "wav2vec2_b1",
+    ]

@@ -13,12 +13,13 @@ from page_section import PAGES, write_section
 from .artefacts import MODELS
 from .fleet import Setting
 from .gate import NotComparable, broken, changes, confirmed
-from .markdown import END, START, table
+from .markdown import END, START, WIDE_END, WIDE_START, table
 from .measure import measure
 from .report import change_text, line, summary
 from .results import Results, this_machine
 from .rows import ROWS, Row
 from .stage import Schedule
+from .wide_rows import wide_rows
 
 ROOT = Path(__file__).resolve().parents[2]
 BASELINE = Path(__file__).with_name("baseline.json")
@@ -40,6 +41,7 @@ def parser() -> argparse.ArgumentParser:
     command = argparse.ArgumentParser(prog="tools/bench", description=__doc__)
     add = command.add_argument
     add("--list", action="store_true", help="show the rows and leave")
+    add("--wide", action="store_true", help="the rows of the wide table: architectures nobody tuned for")
     add("--only", default="", metavar="ROW,...", help="these rows; patterns like topk* name several")
     add("--rounds", type=count, default=5, help="each in new processes")
     add("--slot", type=float, default=0.15, metavar="SECONDS", help="of each backend in a round")
@@ -67,13 +69,13 @@ def parser() -> argparse.ArgumentParser:
     return command
 
 
-def chosen(names: str) -> list[Row]:
-    """The rows that the names or patterns (`topk*`) fit, or all."""
+def chosen(names: str, rows: tuple[Row, ...]) -> list[Row]:
+    """Those of the rows that the names or patterns (`topk*`) fit, or all."""
     if not names:
-        return list(ROWS)
+        return list(rows)
     found: list[Row] = []
     for name in names.split(","):
-        matching = [r for r in ROWS if fnmatch(r.name, name)]
+        matching = [r for r in rows if fnmatch(r.name, name)]
         if not matching:
             sys.exit(f"no row [{name}]; --list shows them")
         found += [r for r in matching if r not in found]
@@ -139,20 +141,21 @@ def main() -> int:
     if given.gate:
         given.against = given.against or BASELINE
         given.only = given.only or SAMPLE
+    sys.path.insert(0, str(MODELS))
     if given.margin is None:
         given.margin = BETWEEN_DAYS if given.gate else 0.0
-    rows = chosen(given.only)
+    rows = chosen(given.only, wide_rows() if given.wide else ROWS)
     if given.list:
         print("\n".join(f"{r.name:20} {r.title}" for r in rows))
         return 0
-    sys.path.insert(0, str(MODELS))
     results = Results.load(given.source) if given.source else measure_all(rows, given, given.rounds)
     rows = [r for r in rows if r.name in results.records]
     print(summary(rows, results))
     if given.markdown:
         print(table(rows, results))
     if given.write_docs:
-        write_section(PAGES / "benchmarks.md", START, END, table(rows, results))
+        markers = (WIDE_START, WIDE_END) if given.wide else (START, END)
+        write_section(PAGES / "benchmarks.md", *markers, table(rows, results))
     return compare(rows, results, given) if given.against else 0
 
 

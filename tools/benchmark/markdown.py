@@ -12,6 +12,7 @@ from .results import Results
 from .rows import Goal, Row
 
 START, END = "<!-- bench: written by tools/bench --write-docs -->", "<!-- end of bench -->"
+WIDE_START, WIDE_END = "<!-- wide: written by tools/bench --wide --write-docs -->", "<!-- end of wide -->"
 NOTHING = "–"
 LEGEND = """\
 A ratio above 1 means that ours is faster than the fastest of onnxruntime (run and io-binding) and OpenVINO

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
 
 from .gate import Change
@@ -93,7 +94,13 @@ def summary(rows: Sequence[Row], results: Results) -> str:
     found = [v for row in rows for v in verdicts(row, results.records[row.name])]
     asked = sum(len(row.goals) for row in rows)
     unclear = sum(v.disturbed for v in found)
-    return (
+    text = (
         f"{sum(v.reached for v in found)} of {asked} goals reached, {unclear} unclear on a busy machine, "
         f"{asked - len(found)} not measured"
     )
+    for own in dict.fromkeys(v.goal.own for v in found if v.peer):
+        ratios = [v.ratio.value for v in found if v.goal.own == own and v.peer]
+        text += (
+            f"; {LABELS[own]}: geometric mean {statistics.geometric_mean(ratios):.2f} of {len(ratios)} rows"
+        )
+    return text
