@@ -187,7 +187,7 @@ HOSTILE = [
     ({"geometry": [(3, 1, 1, 2**40)] * 2}, "padding"), ({"geometry": [(3, 1, 1, 1)]}, "number of arguments"),
     ({"geometry": [(5, 1, 1, 1)] * 2}, "packed"), ({"shape": (1, 4, 8)}, "ranks"),
     ({"geometry": [(100, 1, 1, 1)] * 2}, "kernel is too large"),
-    ({"geometry": [(3, 2**31 - 1, 2**31 - 1, 1)] * 2}, "reach too far"),
+    ({"geometry": [(3, 2**31 - 1, 1, 1)] * 2}, "reach too far"),
     ({"shape": (2, 4, 8, 8)}, "batches"), ({"shape": (1, 5, 8, 8)}, "packed"),
     ({"w": np.zeros((1, 18, 4), np.float32)}, "packed"), ({"group": 2}, "packed"),
     ({"bias": np.zeros(3, np.float32)}, "bias"),

@@ -10,6 +10,7 @@
 typedef struct conv_span {
     const float *x;
     int64_t first, across, down, lines, width, line, pixel;
+    int64_t plane, row; /* of the first line's outputs */
 } conv_span;
 
 #define STRIP_BYTES (320 << 10)     /* a strip leaves room for weights in L2 */
@@ -29,6 +30,11 @@ static int64_t run_taps(const conv *c) {
 /* Runs of a window. */
 static int64_t run_count(const conv *c) {
     return c->taps / run_taps(c);
+}
+
+/* A worker's runs of all windows, and of those of one tile. */
+static size_t runs_bytes(const conv *c) {
+    return 2 * (size_t)asc_ceil_div(run_count(c), 4) * 4 * sizeof(conv_run);
 }
 
 /* Whether the weights leave L2 while a span passes them. */
@@ -93,7 +99,7 @@ int32_t ASC_FN(conv_dense_prepare)(asc_call *call, const conv *of) {
     ASC_REQUIRE(call, floats <= MOST_STRIP_FLOATS, "conv_last: the windows of a row reach too far");
     ASC_REQUIRE(call,
                 asc_mul_ok(floats, sizeof(float), &bytes) &&
-                    asc_add_ok(bytes, (int64_t)sizeof(conv_worker) + run_count(c) * 8 + 2 * ASC_ALIGN, &bytes),
+                    asc_add_ok(bytes, (int64_t)(sizeof(conv_worker) + runs_bytes(c)) + 2 * ASC_ALIGN, &bytes),
                 "conv_last: the operands are too large");
     bytes = bytes / ASC_ALIGN * ASC_ALIGN;
     int64_t total;
@@ -136,6 +142,8 @@ static conv_span find_span(const asc_call *call, const conv *c, int64_t index, i
         int64_t image = index / per_plane / most_planes, place = index / per_plane % most_planes;
         s.width = c->out[WIDTH];
         if (place >= c->out[DEPTH] || row >= c->out[HEIGHT] || s.width == 0) return s;
+        s.plane = place;
+        s.row = row;
         int64_t plane = image * c->out[DEPTH] + place;
         s.first = place_in_y(c, plane, row);
         s.down = c->apart[HEIGHT] * c->whole[WIDTH];
@@ -147,17 +155,64 @@ static conv_span find_span(const asc_call *call, const conv *c, int64_t index, i
     return s;
 }
 
-static void find_runs(const conv *c, const conv_span *s, int64_t *starts) {
-    if (conv_is_flat(c)) {
-        starts[0] = 0;
-        return;
-    }
+/* Floats of a panel before tap [d, h, w] of those that count. */
+static int64_t weight_at(const conv *c, int64_t d, int64_t h, int64_t w) {
+    int64_t tap = ((d + c->first[DEPTH]) * c->held[HEIGHT] + h + c->first[HEIGHT]) * c->held[WIDTH];
+    return (tap + w + c->first[WIDTH]) * c->group_depth * GEMM_PANEL;
+}
+
+static void find_runs(const conv *c, const conv_span *s, conv_run *runs) {
     int64_t pixel = c->depth, line = ASC_FN(conv_strip_width)(c) * pixel, taps = run_taps(c);
     int64_t step = ASC_FN(conv_strip_step)(c, s->lines) * line, plane = ASC_FN(conv_strip_lines)(c, s->lines) * line;
+    int64_t across = ASC_FN(conv_strip_across)(c) * pixel;
     for (int64_t d = 0; d < c->kernel[DEPTH]; d++)
         for (int64_t h = 0; h < c->kernel[HEIGHT]; h++)
             for (int64_t w = 0; w < c->kernel[WIDTH]; w += taps)
-                *starts++ = d * plane + h * step + w * c->dilation[WIDTH] * pixel;
+                *runs++ = (conv_run){d * plane + h * step + w * across, weight_at(c, d, h, w)};
+}
+
+/* Taps of an axis that may read an input: those in [first, end). */
+typedef struct tap_range {
+    int64_t first, end;
+} tap_range;
+
+/* Of windows whose first taps read places [from, to] of an axis. */
+static tap_range taps_inside(const conv *c, int axis, int64_t from, int64_t to) {
+    int64_t d = c->dilation[axis], kernel = c->kernel[axis];
+    int64_t first = to < 0 ? asc_ceil_div(-to, d) : 0, left = c->in[axis] - from;
+    int64_t end = left <= 0 ? 0 : asc_least(kernel, asc_ceil_div(left, d));
+    return (tap_range){first, asc_most(first, end)};
+}
+
+static tap_range taps_of_places(const conv *c, int axis, int64_t place, int64_t count) {
+    int64_t from = place * c->stride[axis] - c->pad[axis];
+    return taps_inside(c, axis, from, from + (count - 1) * c->stride[axis]);
+}
+
+static int is_whole(const conv *c, int axis, tap_range r) {
+    return r.first == 0 && r.end == c->kernel[axis];
+}
+
+/* Sets the runs of a tile: all of them, or, at a border, a list without those that read padding only. Memory behind a
+ * list of all is the list's. */
+static void choose_runs(const conv *c, const conv_span *s, conv_run *all, int64_t line, int64_t at, int64_t pixels,
+                        conv_tile *t) {
+    t->of = all;
+    t->runs = run_count(c);
+    if (conv_is_flat(c)) return;
+    int64_t taps = run_taps(c);
+    tap_range d = taps_of_places(c, DEPTH, s->plane, 1), h = taps_of_places(c, HEIGHT, s->row + line, 1);
+    tap_range w = taps_of_places(c, WIDTH, at, pixels);
+    if (is_whole(c, DEPTH, d) && is_whole(c, HEIGHT, h) && is_whole(c, WIDTH, w)) return;
+    if (taps > 1) w = (tap_range){0, w.first < w.end ? taps : 0}; /* a run has all taps of a line */
+    conv_run *kept = all + asc_ceil_div(t->runs, 4) * 4;
+    int64_t per_line = c->kernel[WIDTH] / taps, n = 0;
+    for (int64_t i = d.first; i < d.end; i++)
+        for (int64_t j = h.first; j < h.end; j++)
+            for (int64_t k = w.first / taps; k * taps < w.end; k++)
+                kept[n++] = all[(i * c->kernel[HEIGHT] + j) * per_line + k];
+    t->of = kept;
+    t->runs = n;
 }
 
 /* What a pass of tiles brings into L2 for the next one: the next panel of heavy weights, or the inputs of the next
@@ -196,8 +251,8 @@ static int64_t pixel_of(const conv_span *s, place p) {
 }
 
 /* The tiles [tile, tile + tiles) of a span against one panel of weights; `first` of those that pass them. */
-static void run_panel(const conv *c, const conv_span *s, conv_tile t, int64_t panel, int first, int64_t tile,
-                      int64_t tiles) {
+static void run_panel(const conv *c, const conv_span *s, conv_tile t, conv_run *runs, int64_t panel, int first,
+                      int64_t tile, int64_t tiles) {
     int64_t group = panel / group_panels(c), within = panel % group_panels(c) * GEMM_PANEL;
     int64_t rows = c->group_depth * c->taps, left = asc_least(GEMM_PANEL, c->group_out - within);
     int64_t channel = group * c->group_out + within, per_line = asc_ceil_div(s->width, CONV_ROWS);
@@ -221,6 +276,7 @@ static void run_panel(const conv *c, const conv_span *s, conv_tile t, int64_t pa
             t.y = (void *)image_at(c->y, out, t.narrow);
             t.residual = residual ? image_at(residual, out, t.narrow) : NULL;
             int64_t pixels = here.pixels;
+            choose_runs(c, s, runs, here.line, here.at, pixels, &t);
             here = place_after(s, per_line, here);
             out = pixel_of(s, here) * c->out_channels + channel + column;
             t.next_y = (uintptr_t)image_at(c->y, out, t.narrow);
@@ -242,18 +298,17 @@ void ASC_FN(conv_dense_chunk)(const asc_call *call, int64_t chunk, int32_t worke
     int64_t panels = c->groups * group_panels(c);
     int64_t first = asc_split_at(panels, parts, chunk % parts), end = asc_split_at(panels, parts, chunk % parts + 1);
     conv_worker *state = conv_worker_of(call, worker, call->scratch[SCRATCH_BYTES]);
-    conv_tile t = {.x_step = c->depth * (conv_is_flat(c) ? 1 : c->stride[WIDTH]), .runs = run_count(c)};
-    int64_t *starts = (int64_t *)(state + 1);
-    float *strip = (float *)(starts + asc_ceil_div(t.runs, 8) * 8);
+    conv_tile t = {.x_step = c->depth * (conv_is_flat(c) ? 1 : c->stride[WIDTH])};
+    conv_run *runs = (conv_run *)(state + 1);
+    float *strip = (float *)((char *)runs + runs_bytes(c));
     conv_span s = find_span(call, c, span % spans, span, state, strip);
-    find_runs(c, &s, starts);
-    t.starts = starts;
-    t.length = c->group_depth * c->taps / t.runs;
+    find_runs(c, &s, runs);
+    t.length = c->group_depth * c->taps / run_count(c);
     t.y_step = s.across * c->out_channels;
     int64_t tiles = s.lines * asc_ceil_div(s.width, CONV_ROWS), block = tiles;
     if (!is_heavy(c))
-        block = asc_most(1, BLOCK_BYTES / (int64_t)sizeof(float) / CONV_ROWS / asc_most(1, t.runs * t.x_step));
+        block = asc_most(1, BLOCK_BYTES / (int64_t)sizeof(float) / CONV_ROWS / asc_most(1, run_count(c) * t.x_step));
     for (int64_t tile = 0; tile < tiles; tile += block)
         for (int64_t panel = first; panel < end; panel++)
-            run_panel(c, &s, t, panel, panel == first, tile, asc_least(block, tiles - tile));
+            run_panel(c, &s, t, runs, panel, panel == first, tile, asc_least(block, tiles - tile));
 }

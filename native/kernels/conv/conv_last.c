@@ -61,8 +61,36 @@ static int32_t read_conv(const asc_call *call, conv *c) {
     for (int a = 0; a < AXES; a++) {
         c->whole[a] = c->out[a];
         c->apart[a] = 1;
+        c->held[a] = c->kernel[a];
     }
     return read_weights(call, c);
+}
+
+/* Whether some window reads the input at this tap of an axis. */
+static int is_tap_used(const conv *c, int axis, int64_t tap) {
+    int64_t before = c->pad[axis] - tap * c->dilation[axis];
+    int64_t place = before > 0 ? asc_ceil_div(before, c->stride[axis]) : 0;
+    return place < c->out[axis] && place * c->stride[axis] < c->in[axis] + before;
+}
+
+/* Leaves out the outer taps that read padding only: those of wide dilations on small images. */
+static void drop_unused_taps(conv *c) {
+    c->taps = 1;
+    for (int a = 0; a < AXES; a++) {
+        int64_t first = 0, end = c->kernel[a];
+        while (first + 1 < end && !is_tap_used(c, a, first)) first++;
+        while (first + 1 < end && !is_tap_used(c, a, end - 1)) end--;
+        c->first[a] = first;
+        c->kernel[a] = end - first;
+        c->pad[a] -= first * c->dilation[a];
+        c->taps *= c->kernel[a];
+    }
+}
+
+static int32_t read_last(const asc_call *call, conv *c) {
+    int32_t code = read_conv(call, c);
+    if (!code && !conv_is_channelwise(c)) drop_unused_taps(c);
+    return code;
 }
 
 static int32_t read_transposed(const asc_call *call, conv *c) {
@@ -90,7 +118,7 @@ static int32_t prepare_channelwise(asc_call *call, const conv *c) {
 
 int32_t ASC_FN(conv_last_prepare)(asc_call *call) {
     conv c;
-    int32_t code = read_conv(call, &c);
+    int32_t code = read_last(call, &c);
     if (code || asc_numel(&call->out[0]) == 0) return code;
     return conv_is_channelwise(&c) ? prepare_channelwise(call, &c) : ASC_FN(conv_dense_prepare)(call, &c);
 }
@@ -128,7 +156,7 @@ static void run_dense(const asc_call *call, conv *c) {
 
 int32_t ASC_FN(conv_last_run)(const asc_call *call) {
     conv c;
-    int32_t code = read_conv(call, &c);
+    int32_t code = read_last(call, &c);
     if (code || asc_numel(&call->out[0]) == 0) return code;
     if (conv_is_channelwise(&c))
         run_chunks(call, channelwise_chunk, &c);

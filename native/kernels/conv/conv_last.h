@@ -35,8 +35,8 @@ static inline int conv_is_in_place(const conv *c) {
 
 /* Floats (or pairs) of the copy that windows of `count` rows (flat: pixels) of a plane read; INT64_MAX on overflow. */
 int64_t ASC_FN(conv_strip_size)(const conv *c, int64_t count);
-/* Makes that copy: rows [row, row + count) of output plane `plane` of the batch (image * depth of Y + place), or pixels
- * [row, row + count) of the batch. */
+/* Makes that copy, but for lines of padding, which are left as they were: rows [row, row + count) of output plane
+ * `plane` of the batch (image * depth of Y + place), or pixels [row, row + count) of the batch. */
 void ASC_FN(conv_fill_strip)(const conv *c, int64_t plane, int64_t row, int64_t count, float *strip);
 /* Pixels of a line of the copy, and its lines for each plane of taps. */
 int64_t ASC_FN(conv_strip_width)(const conv *c);
@@ -44,6 +44,8 @@ int64_t ASC_FN(conv_strip_lines)(const conv *c, int64_t count);
 /* Lines of the copy from what a row of taps reads to what the next one does: rows between them that no window of
  * `count` rows reads are left out. */
 int64_t ASC_FN(conv_strip_step)(const conv *c, int64_t count);
+/* Pixels of the copy from what a tap of a line reads to what the next one does, likewise. */
+int64_t ASC_FN(conv_strip_across)(const conv *c);
 
 /* Every group has one input and one output channel; weights are [taps, M]. */
 static inline int conv_is_channelwise(const conv *c) {

@@ -14,7 +14,7 @@ int64_t ASC_FN(conv_phases)(const conv *c) {
  * the first. */
 static void take_axis(const conv *c, int axis, int64_t r, conv *p) {
     int64_t s = c->stride[axis], first = modulo(r + c->pad[axis], s), base = (r + c->pad[axis] - first) / s;
-    p->kernel[axis] = asc_ceil_div(c->kernel[axis] - first, s);
+    p->kernel[axis] = p->held[axis] = asc_ceil_div(c->kernel[axis] - first, s);
     p->pad[axis] = p->kernel[axis] - 1 - base;
     p->out[axis] = r < c->out[axis] ? asc_ceil_div(c->out[axis] - r, s) : 0;
     p->stride[axis] = 1;

@@ -4,12 +4,20 @@
 #include "matmul/gemm_pack.h"
 #include "pairs.h"
 
-/* Columns that the windows of a row cover; INT64_MAX on overflow. */
+/* Columns that one tap reads for a row of output; both factors are below 2^31. */
+static int64_t tap_columns(const conv *c) {
+    return (c->out[WIDTH] - 1) * c->stride[WIDTH] + 1;
+}
+
+int64_t ASC_FN(conv_strip_across)(const conv *c) {
+    return asc_least(c->dilation[WIDTH], tap_columns(c));
+}
+
+/* INT64_MAX on overflow. */
 int64_t ASC_FN(conv_strip_width)(const conv *c) {
-    int64_t moved, wide, all;
-    if (!asc_mul_ok(c->out[WIDTH] - 1, c->stride[WIDTH], &moved)) return INT64_MAX;
-    if (!asc_mul_ok(c->kernel[WIDTH] - 1, c->dilation[WIDTH], &wide)) return INT64_MAX;
-    return asc_add_ok(moved, wide, &all) && asc_add_ok(all, 1, &all) ? all : INT64_MAX;
+    int64_t wide, all;
+    if (!asc_mul_ok(c->kernel[WIDTH] - 1, ASC_FN(conv_strip_across)(c), &wide)) return INT64_MAX;
+    return asc_add_ok(tap_columns(c), wide, &all) ? all : INT64_MAX;
 }
 
 /* Input rows that one row of taps reads for `count` rows of output. */
@@ -129,21 +137,27 @@ static void copy_pixels(const conv *c, int64_t image, int64_t plane, int64_t row
         memcpy(out, c->x + (image * c->in_size + at) * channels, (size_t)(count * channels) * sizeof *out);
 }
 
+/* `width` pixels of a row of a plane of an image from one on that may be padding. */
+static void fill_line(const conv *c, int64_t image, int64_t plane, int64_t row, int64_t column, int64_t width,
+                      float *out) {
+    int64_t before = asc_least(asc_most(-column, 0), width), from = column + before;
+    int64_t count = asc_most(asc_least(width - before, c->in[WIDTH] - from), 0), after = width - before - count;
+    zero(c, out, before);
+    if (count) copy_pixels(c, image, plane, row, from, count, out + before * c->depth);
+    zero(c, out + (before + count) * c->depth, after);
+}
+
 /* What one plane of taps reads, from a plane of an image. */
 static void fill_lines(const conv *c, int64_t image, int64_t plane, int64_t row, int64_t rows, float *strip) {
     int64_t width = ASC_FN(conv_strip_width)(c), lines = ASC_FN(conv_strip_lines)(c, rows);
     int64_t top = row * c->stride[HEIGHT] - c->pad[HEIGHT], step = ASC_FN(conv_strip_step)(c, rows);
-    int64_t before = asc_least(asc_most(c->pad[WIDTH], 0), width), from = before - c->pad[WIDTH];
-    int64_t count = asc_most(asc_least(width - before, c->in[WIDTH] - from), 0), after = width - before - count;
+    int64_t across = ASC_FN(conv_strip_across)(c), dilation = c->dilation[WIDTH];
+    int64_t pieces = across == dilation ? 1 : c->kernel[WIDTH], wide = width / pieces;
     for (int64_t i = 0; i < lines; i++, strip += width * c->depth) {
         int64_t tap = asc_least(i / step, c->kernel[HEIGHT] - 1), at = top + tap * c->dilation[HEIGHT] + i - tap * step;
-        if (at < 0 || at >= c->in[HEIGHT] || count == 0) {
-            zero(c, strip, width);
-            continue;
-        }
-        zero(c, strip, before);
-        copy_pixels(c, image, plane, at, from, count, strip + before * c->depth);
-        zero(c, strip + (before + count) * c->depth, after);
+        if (at < 0 || at >= c->in[HEIGHT]) continue;
+        for (int64_t k = 0; k < pieces; k++)
+            fill_line(c, image, plane, at, k * dilation - c->pad[WIDTH], wide, strip + k * wide * c->depth);
     }
 }
 
@@ -151,10 +165,7 @@ static void fill_rows(const conv *c, int64_t image, int64_t place, int64_t row, 
     int64_t pixels = ASC_FN(conv_strip_lines)(c, rows) * ASC_FN(conv_strip_width)(c);
     for (int64_t k = 0; k < c->kernel[DEPTH]; k++, strip += pixels * c->depth) {
         int64_t plane = place * c->stride[DEPTH] - c->pad[DEPTH] + k * c->dilation[DEPTH];
-        if (plane < 0 || plane >= c->in[DEPTH])
-            zero(c, strip, pixels);
-        else
-            fill_lines(c, image, plane, row, rows, strip);
+        if (plane >= 0 && plane < c->in[DEPTH]) fill_lines(c, image, plane, row, rows, strip);
     }
 }
 

@@ -10,13 +10,19 @@
 
 #define CONV_ROWS GEMM_ROWS /* most pixels of a tile */
 
+/* Consecutive floats that a window reads, each times one row of weights. */
+typedef struct conv_run {
+    int64_t start;  /* from the window's pixel */
+    int64_t weight; /* from the first float of the panel */
+} conv_run;
+
 /* y[i * y_step + j] = clamp(bias[j] + sum of x * w + residual[i * y_step + j]) for pixels i and columns j. */
 typedef struct conv_tile {
     const float *x; /* where the first pixel reads; the others follow, each x_step floats further */
     int64_t x_step;
-    const int64_t *starts; /* of the runs of a window, from its pixel */
-    int64_t runs, length;  /* a run: that many consecutive floats, each times one row of weights */
-    const float *w;        /* rows of GEMM_PANEL, those of a run after those of the one before */
+    const conv_run *of; /* the runs of a window */
+    int64_t runs, length;
+    const float *w; /* rows of GEMM_PANEL */
     void *y;
     int64_t y_step;
     int narrow;           /* y and the residual are bfloat16 */

@@ -68,7 +68,6 @@ static inline __attribute__((always_inline)) void fetch_line(fetcher *f) {
 }
 
 static inline __attribute__((always_inline)) void multiply(const conv_tile *t, int rows, int vectors, tile_sums *s) {
-    const float *w = t->w;
     uintptr_t ahead = t->ahead;
     int64_t one = t->x_step, three = 3 * one, five = 5 * one;
     fetcher near = fetcher_of(t, rows);
@@ -76,7 +75,7 @@ static inline __attribute__((always_inline)) void multiply(const conv_tile *t, i
     if (rows <= HALF)
         while (near.lines > 0) fetch_line(&near);
     for (int64_t r = 0; r < t->runs; r++) {
-        const float *first = t->x + t->starts[r], *second = first + HALF * one;
+        const float *first = t->x + t->of[r].start, *second = first + HALF * one, *w = t->w + t->of[r].weight;
         for (int64_t k = t->length; k > 0; k--, w += GEMM_PANEL) {
             vf right[2];
             OPAQUE(first);

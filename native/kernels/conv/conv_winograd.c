@@ -87,10 +87,11 @@ int32_t ASC_FN(conv_winograd_prepare)(asc_call *call) {
 
 /* All points of a block times one panel of their weights. */
 static void multiply(const tiling *t, const block *b, int64_t panel) {
-    int64_t depth = t->depth, size = depth * GEMM_PANEL, zero = 0;
+    const conv_run whole = {0, 0};
+    int64_t depth = t->depth, size = depth * GEMM_PANEL;
     int64_t matrix = asc_ceil_div(t->c.out_channels, GEMM_PANEL) * size, groups = asc_ceil_div(b->tiles, CONV_ROWS);
     const float *weights = t->c.weights + panel * size;
-    conv_tile tile = {.x_step = depth, .starts = &zero, .runs = 1, .length = depth, .y_step = GEMM_PANEL};
+    conv_tile tile = {.x_step = depth, .of = &whole, .runs = 1, .length = depth, .y_step = GEMM_PANEL};
     tile.low = -__builtin_inff();
     tile.high = __builtin_inff();
     tile.ahead_step = asc_ceil_div(GEMM_PANEL * (int64_t)sizeof(float), groups);
