@@ -3,14 +3,20 @@
 from ascend_ep.graph.shapes import (
     attention,
     conv,
-    create,
+    creation,
     elementwise,
-    index,
+    image,
+    indexing,
     matmul,
     movement,
+    movement_slicing,
     norm,
-    reduce,
-    slicing,
+    pooling,
+    quantize,
+    recurrent,
+    reduction,
+    signal,
+    sorting,
 )
 from ascend_ep.graph.shapes.foreign import infer_by_onnx, infer_defined
 from ascend_ep.graph.shapes.rule import RULES, Call, Rule, UnknownShape, VaryingRank
@@ -30,7 +36,10 @@ __all__ = [
     "rule_of",
 ]
 
-FAMILIES = (attention, conv, create, elementwise, index, matmul, movement, norm, reduce, slicing)
+FAMILIES = (
+    attention, conv, creation, elementwise, image, indexing, matmul, movement, movement_slicing,
+    norm, pooling, quantize, recurrent, reduction, signal, sorting,
+)  # fmt: skip
 
 
 def rule_of(domain: str, op_type: str) -> Rule | None:

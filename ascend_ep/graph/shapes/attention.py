@@ -1,4 +1,4 @@
-"""Shapes of RotaryEmbedding, Attention and recurrent layers."""
+"""Shapes of RotaryEmbedding and Attention."""
 
 from __future__ import annotations
 
@@ -41,19 +41,3 @@ def infer_attention(call: Call) -> list[Fact]:
     dtype = call.dtype(0)
     facts = [Fact(dtype, y), Fact(call.dtype(1), present_key), Fact(call.dtype(2), present_value)]
     return [*facts, Fact(dtype, [q[0], q[1], q[2], total])][: call.n_outputs]
-
-
-@infers("LSTM", "GRU", "RNN")
-def infer_recurrent(call: Call) -> list[Fact]:
-    x, r = call.dims(0, 3), call.dims(2, 3)
-    directions = 2 if call.attr("direction", "forward") == "bidirectional" else 1
-    hidden: Dim = int(call.attr("hidden_size", 0)) or r[-1]
-    batch_first = bool(call.attr("layout", 0))
-    steps, batch = (x[1], x[0]) if batch_first else (x[0], x[1])
-    sequence: list[Dim] = (
-        [batch, steps, directions, hidden] if batch_first else [steps, directions, batch, hidden]
-    )
-    state: list[Dim] = [batch, directions, hidden] if batch_first else [directions, batch, hidden]
-    return [Fact(call.dtype(0), sequence), Fact(call.dtype(0), state), Fact(call.dtype(0), state)][
-        : call.n_outputs
-    ]

@@ -9,20 +9,15 @@ import numpy as np
 from ascend_ep.element_types import BOOL
 from ascend_ep.graph.facts import INT_TYPES, TRACKED_TYPES, Fact
 from ascend_ep.graph.shapes.foreign import infer_by_onnx
-from ascend_ep.graph.shapes.rule import Call, Objects, broadcast, infers, tracked
+from ascend_ep.graph.shapes.rule import Call, Objects, broadcast, infers, same_as_input, tracked
 from ascend_ep.opdef.dims import Dim, DimTooComplex, bounds, floordiv, max_, min_, modulo
 
-
-@infers(
+infers(
     "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Bernoulli", "BitwiseNot", "Ceil", "Celu", "Clip",
-    "Cos", "Cosh", "CumProd", "CumSum", "DequantizeLinear", "Elu", "Erf", "Exp", "Floor", "Gelu",
-    "HardSigmoid", "HardSwish", "Hardmax", "IsInf", "IsNaN", "LRN", "LeakyRelu", "Log", "LogSoftmax",
-    "LpNormalization", "MeanVarianceNormalization", "Mish", "Reciprocal", "Relu", "ReverseSequence",
-    "Round", "Selu", "Shrink", "Sigmoid", "Sin", "Sinh", "Softmax", "Softplus", "Softsign", "Sqrt", "Swish",
-    "Tan", "Tanh", "TensorScatter", "ThresholdedRelu", "Trilu",
-)  # fmt: skip
-def same_as_input(call: Call) -> Fact:
-    return Fact(dims=call.dims(0))
+    "Cos", "Cosh", "Elu", "Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish", "IsInf", "IsNaN",
+    "LeakyRelu", "Log", "Mish", "Reciprocal", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sin", "Sinh",
+    "Softplus", "Softsign", "Sqrt", "Swish", "Tan", "Tanh", "ThresholdedRelu",
+)(same_as_input)  # fmt: skip
 
 
 def _each(call: Call, function: Callable[[Dim], Dim | None]) -> Fact | None:
@@ -42,12 +37,6 @@ def _from_results(results: list[Dim | None], shape: tuple[int, ...]) -> Fact | N
     array: Objects = np.empty(len(results), dtype=object)
     array[:] = results
     return tracked(array.reshape(shape))
-
-
-@infers("Identity")
-def infer_identity(call: Call) -> Fact:
-    fact = call.fact(0)
-    return Fact(fact.dtype, fact.dims, fact.shape_value, fact.tensor)
 
 
 @infers("OptionalGetElement")
@@ -235,17 +224,6 @@ def infer_where(call: Call) -> Fact:
 @infers("Dropout")
 def infer_dropout(call: Call) -> list[Fact]:
     return [Fact(dims=call.dims(0)), Fact(BOOL, call.dims(0))][: call.n_outputs]
-
-
-@infers("QuantizeLinear")
-def infer_quantize(call: Call) -> Fact:
-    given = int(call.attr("output_dtype", 0))
-    return Fact(given or (call.dtype(2) if call.has(2) else 2), call.dims(0))
-
-
-@infers("DynamicQuantizeLinear")
-def infer_dynamic_quantize(call: Call) -> list[Fact]:
-    return [Fact(2, call.fact(0).dims), Fact(1, ()), Fact(2, ())]
 
 
 @infers("BitCast")

@@ -8,8 +8,18 @@ import numpy as np
 
 from ascend_ep.graph.agreements import shared_factors_removed
 from ascend_ep.graph.facts import Fact
-from ascend_ep.graph.shapes.rule import Call, UnknownShape, VaryingRank, broadcast, infers, tracked
+from ascend_ep.graph.shapes.rule import (
+    Call,
+    UnknownShape,
+    VaryingRank,
+    broadcast,
+    infers,
+    same_as_input,
+    tracked,
+)
 from ascend_ep.opdef.dims import Dim, DimExpr, bounds, floordiv, product
+
+infers("Trilu")(same_as_input)
 
 
 def reshaped(call: Call, dims: Sequence[Dim]) -> Fact:
@@ -286,3 +296,9 @@ def infer_space_to_depth(call: Call) -> Fact:
 def _nchw(call: Call) -> tuple[Dim, Dim, Dim, Dim]:
     n, c, h, w = call.dims(0, 4)
     return n, c, h, w
+
+
+@infers("Identity")
+def infer_identity(call: Call) -> Fact:
+    fact = call.fact(0)
+    return Fact(fact.dtype, fact.dims, fact.shape_value, fact.tensor)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from ascend_ep.graph.facts import Fact
-from ascend_ep.graph.shapes.rule import Call, infers
+from ascend_ep.graph.shapes.rule import Call, infers, same_as_input
 from ascend_ep.opdef.dims import Dim
+
+infers("LRN", "LogSoftmax", "LpNormalization", "MeanVarianceNormalization", "Softmax")(same_as_input)
 
 
 @infers("InstanceNormalization", "GroupNormalization", "RMSNormalization")

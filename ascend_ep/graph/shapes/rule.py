@@ -18,7 +18,12 @@ from ascend_ep.graph.agreements import Agreements
 from ascend_ep.graph.facts import MAX_TRACKED, UNKNOWN, Array, Fact
 from ascend_ep.graph.naming import fresh_symbol
 from ascend_ep.opdef.broadcast import broadcast_free
-from ascend_ep.opdef.dims import Dim, DimExpr, DimTooComplex, symbol
+from ascend_ep.opdef.dims import (
+    Dim,
+    DimExpr,
+    DimTooComplex,
+    symbol,
+)
 
 Rule = Callable[["Call"], "Fact | Sequence[Fact]"]
 R = TypeVar("R", bound=Rule)
@@ -217,3 +222,14 @@ def broadcast(call: Call, *shapes: Sequence[Dim]) -> tuple[Dim, ...]:
         pairs = enumerate(zip(left, right, strict=True))
         result = tuple(broadcast_dim(call, a, b, axis - rank) for axis, (a, b) in pairs)
     return result
+
+
+def same_as_input(call: Call) -> Fact:
+    """The rule of operators whose output has the shape of their first input."""
+    return Fact(dims=call.dims(0))
+
+
+def unknown_at(call: Call, dims: list[Dim], axes: Sequence[int]) -> Fact:
+    for axis in axes:
+        dims[axis] = call.fresh(0, axis)
+    return Fact(dims=dims)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ascend_ep.graph.facts import Fact
-from ascend_ep.graph.shapes.rule import Call, VaryingRank, infers, tracked
+from ascend_ep.graph.shapes.rule import Call, VaryingRank, infers, same_as_input, tracked
 from ascend_ep.opdef.dims import Dim, DimExpr
+
+infers("ReverseSequence", "TensorScatter")(same_as_input)
 
 
 @infers("Gather")

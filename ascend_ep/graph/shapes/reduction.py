@@ -1,4 +1,4 @@
-"""Shapes of reductions, arg-reductions and TopK."""
+"""Shapes of reductions, arg-reductions and running sums."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from functools import reduce
 
 from ascend_ep.graph.facts import Fact
-from ascend_ep.graph.shapes.rule import Call, UnknownShape, infers, tracked
+from ascend_ep.graph.shapes.rule import Call, UnknownShape, infers, same_as_input, tracked
 from ascend_ep.opdef.dims import Dim, max_, min_, product
+
+infers("CumProd", "CumSum")(same_as_input)
 
 
 def _reduced(dims: Sequence[Dim], axes: Sequence[int], keep: bool) -> list[Dim]:
@@ -70,15 +72,3 @@ def infer_arg(call: Call) -> Fact:
     if dims[axis] == 0:
         call.fail("the reduced dimension is empty")
     return Fact(7, _reduced(dims, [axis], bool(call.attr("keepdims", 1))))
-
-
-@infers("TopK")
-def infer_topk(call: Call) -> list[Fact]:
-    dims = list(call.dims(0))
-    axis = call.axis(int(call.attr("axis", -1)), len(dims))
-    values = call.fact(1).shape_value if call.version >= 10 else [int(call.attr("k", 0))]
-    k: Dim = call.fresh(0, axis) if not values else values[0]
-    if isinstance(k, int) and (k < 0 or (isinstance(dims[axis], int) and k > dims[axis])):  # type: ignore[operator]
-        call.fail(f"k is {k} for a dimension of {dims[axis]}")
-    dims[axis] = k
-    return [Fact(call.dtype(0), dims), Fact(7, dims)]

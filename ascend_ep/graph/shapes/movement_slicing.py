@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ascend_ep.graph.facts import Fact
-from ascend_ep.graph.shapes.rule import Call, UnknownShape, infers, tracked
+from ascend_ep.graph.shapes.rule import Call, UnknownShape, infers, tracked, unknown_at
 from ascend_ep.opdef.dims import Dim, bounds, floordiv, max_, min_
 
 #: bounds of Slice at or beyond these mean "to the end"
@@ -105,3 +105,17 @@ def _clamped(position: Dim, dim: Dim) -> Dim | None:
     if high is not None and high < 0:
         return max_(dim + position, 0)
     return None
+
+
+@infers("CenterCropPad")
+def infer_center_crop_pad(call: Call) -> Fact:
+    dims = list(call.dims(0))
+    axes = call.axes(call.attr("axes") or range(len(dims)), len(dims))
+    sizes = call.fact(1).shape_value
+    if sizes is None:
+        return unknown_at(call, dims, axes)
+    if len(sizes) != len(axes):
+        call.fail(f"{len(sizes)} sizes for {len(axes)} axes")
+    for axis, size in zip(axes, sizes, strict=True):
+        dims[axis] = max_(size, 0)
+    return Fact(dims=dims)
