@@ -7,7 +7,7 @@ import onnx
 import pytest
 from lowered import run, view_of
 
-from ascend_ep.compiler.lower.einsum import parse_equation
+from ascend_ep.compiler.lower.matmul_einsum import parse_equation
 from ascend_ep.compiler.lowering import Unsupported
 from ascend_ep.opdef.dims import symbol
 

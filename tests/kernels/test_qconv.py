@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from kernel_call import KernelError, Quads32, call, isa_levels
 
-from ascend_ep.compiler.lower.integer_convolutions import Runs, TapsFirst
+from ascend_ep.compiler.lower.conv_integer import Runs, TapsFirst
 
 isa_each = pytest.mark.parametrize("isa", isa_levels())
 #: batch, channels, outputs, groups, image, kernel, stride, dilation, padding

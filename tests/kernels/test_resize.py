@@ -14,7 +14,7 @@ from kernel_call import KernelError, call, isa_levels
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
-from ascend_ep.compiler.lower.resize import COORDINATES, MODES, ROUNDINGS
+from ascend_ep.compiler.lower.image_resize import COORDINATES, MODES, ROUNDINGS
 
 rng = np.random.default_rng(5)
 NOT_AS_DECLARED = 13

@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import reduce
 
-import numpy as np
-
-from ascend_ep.compiler.lower.arguments import enum_of, is_run_time, needed, operand
-from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
+from ascend_ep.compiler.lower.arguments import enum_of, needed, operand
+from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
 from ascend_ep.opdef import dtypes
-from ascend_ep.opdef.dims import static, symbols
+from ascend_ep.opdef.dims import static
 from ascend_ep.plan.tile_program import ProgramError, TileProgram, Value, computed_dtype
 
 Program = TileProgram[Ref]
@@ -268,37 +266,6 @@ def lower_dropout(node: NodeView, b: PlanBuilder) -> None:
         emit_program(b, program, [b.out(mask)])
 
 
-@lowers("range")
-def lower_range(node: NodeView, b: PlanBuilder) -> None:
-    """Range: start + position * delta, in the output's type."""
-    target = needed(node.outputs, 0)
-    program = Program()
-    start, delta = (input_value(program, b, needed(node.inputs, i)) for i in (0, 2))
-    program.output(start + program.cast(program.position(), start.dtype) * delta, target.dtype)
-    if any(map(is_run_time, node.inputs)) and not symbols(target.dims):
-        _expect_length(node, b, target.dims[0])
-    emit_program(b, program, [b.out(target)])
-
-
-def _expect_length(node: NodeView, b: PlanBuilder, length: Dim) -> None:
-    """Has the run fail when a range whose ends come with the data has another length than the declared."""
-    program, made = Program(), b.temp(dtypes.INT64, (1,))
-    start, limit, delta = (input_value(program, b, needed(node.inputs, i)) for i in range(3))
-    steps = program.cast(limit - start, dtypes.FLOAT64) / program.cast(delta, dtypes.FLOAT64)
-    program.output(program.call("max", program.call("ceil", steps), 0.0), dtypes.INT64)
-    emit_program(b, program, [made])
-    b.emit("expect_ints", [made], [b.temp(dtypes.BOOL, ())], [1, length])
-
-
-@lowers("shape")
-def lower_shape(node: NodeView, b: PlanBuilder) -> None:
-    """Shape, Size: the elements that shape inference found, as a constant where they are numbers."""
-    target = needed(node.outputs, 0)
-    if target.shape_value is None:
-        raise Unsupported("its input's shape depends on the data")
-    known = [static(e) for e in target.shape_value]
-    if all(k is not None for k in known):
-        shape = [static(d) or 0 for d in target.dims]
-        b.bind(target, b.constant(np.array(known, np.int64).reshape(shape)))
-    else:
-        b.emit("ints", [], [b.out(target)], target.shape_value)
+@lowers("bit_cast")
+def lower_bit_cast(node: NodeView, b: PlanBuilder) -> None:
+    b.emit("bitcast", [b.ref(needed(node.inputs, 0))], [b.out(needed(node.outputs, 0))])

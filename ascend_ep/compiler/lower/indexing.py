@@ -1,9 +1,9 @@
-"""Operators whose indices come with the data: Gather and Scatter of all forms, OneHot."""
+"""Operators whose indices come with the data: Gather and Scatter of all forms, OneHot, sequences."""
 
 from __future__ import annotations
 
 from ascend_ep.compiler.half_types import has_halves
-from ascend_ep.compiler.lower.arguments import REDUCTIONS, axis_of, enum_of, expect_ints, needed
+from ascend_ep.compiler.lower.arguments import REDUCTIONS, axis_of, enum_of, expect_ints, needed, operand
 from ascend_ep.compiler.lowering import NodeView, PlanBuilder, Unsupported, lowers
 from ascend_ep.opdef.dims import static
 from ascend_ep.plan.kernel_params import SCATTER_ELEMENTS, SCATTER_ND
@@ -82,3 +82,18 @@ def lower_one_hot(node: NodeView, b: PlanBuilder) -> None:
     expect_ints(b, needed(node.inputs, 1), [(target.dims[axis],)])
     ins = [b.ref(needed(node.inputs, i)) for i in (0, 2)]
     b.emit("one_hot", ins, [b.out(target)], [axis])
+
+
+@lowers("reverse_sequence")
+def lower_reverse_sequence(node: NodeView, b: PlanBuilder) -> None:
+    ins = [b.ref(needed(node.inputs, i)) for i in range(2)]
+    ints = [int(node.attr("batch_axis", 1)), int(node.attr("time_axis", 0))]
+    b.emit("reverse_sequence", ins, [b.out(needed(node.outputs, 0))], ints)
+
+
+@lowers("tensor_scatter")
+def lower_tensor_scatter(node: NodeView, b: PlanBuilder) -> None:
+    past, update, places = needed(node.inputs, 0), needed(node.inputs, 1), operand(node.inputs, 2)
+    ins = [b.ref(past), b.ref(update), b.ref(places) if places else None]
+    ints = [axis_of(node, past.rank, -2), enum_of(node, "mode", ("linear", "circular"), "linear")]
+    b.emit("tensor_scatter", ins, [b.out(needed(node.outputs, 0))], ints)

@@ -1,4 +1,4 @@
-"""MatMul, Gemm and LinearAddGelu as calls of the matmul kernel (native/kernels/matmul/matmul.c).
+"""MatMul, Gemm and LinearAddGelu as calls of the matmul kernel (native/kernels/matmul/matmul.c); Det.
 
 y = activation(alpha op(A) op(B) + beta C + R). A constant right operand becomes a weight in panels: of
 float32, or of the float16 or bfloat16 that it was before it was widened.
@@ -163,3 +163,8 @@ def lower_linear_add_gelu(node: NodeView, b: PlanBuilder) -> None:
         residual=None if residual is None else b.ref(residual),
         activation=kinds[approximate],
     )
+
+
+@lowers("det")
+def lower_det(node: NodeView, b: PlanBuilder) -> None:
+    b.emit("det", [b.ref(needed(node.inputs, 0))], [b.out(needed(node.outputs, 0))])

@@ -1,4 +1,4 @@
-"""Reduce*, ArgMax and ArgMin."""
+"""Reduce*, ArgMax and ArgMin, CumSum and CumProd."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ascend_ep.opdef.dtypes import (
     UINT16,
     UINT32,
 )
-from ascend_ep.plan.kernel_params import REDUCE, REDUCE_GIVEN, choices
+from ascend_ep.plan.kernel_params import CUMSUM, REDUCE, REDUCE_GIVEN, choices
 
 #: The kernel's number of each operator.
 OPS = {
@@ -125,3 +125,23 @@ def lower_argmax(node: NodeView, b: PlanBuilder) -> None:
 @lowers("argmin")
 def lower_argmin(node: NodeView, b: PlanBuilder) -> None:
     _lower_arg("argmin", node, b)
+
+
+@lowers("cumsum")
+def lower_cumsum(node: NodeView, b: PlanBuilder) -> None:
+    _lower_running(node, b, "cumsum")
+
+
+@lowers("cumprod")
+def lower_cumprod(node: NodeView, b: PlanBuilder) -> None:
+    _lower_running(node, b, "cumprod")
+
+
+def _lower_running(node: NodeView, b: PlanBuilder, kernel: str) -> None:
+    source = needed(node.inputs, 0)
+    given = needed(node.inputs, 1)
+    run_time = run_time_ints(b, given) if is_run_time(given) else None
+    axis = 0 if run_time else wrap_axis(known_ints(given, "axis")[0], source.rank)
+    exclusive, reverse = int(node.attr("exclusive", 0)), int(node.attr("reverse", 0))
+    ints = CUMSUM.pack(axis=axis, exclusive=exclusive, reverse=reverse)
+    b.emit(kernel, [b.ref(source), run_time], [b.out(needed(node.outputs, 0))], ints)

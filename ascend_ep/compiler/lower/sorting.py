@@ -1,6 +1,9 @@
-"""TopK, of ONNX and the custom one; the result is always sorted."""
+"""TopK, of ONNX and the custom one, whose result is always sorted; and Hardmax."""
 
 from __future__ import annotations
+
+import numpy as np
+import onnx_ir as ir
 
 from ascend_ep.compiler.lower.arguments import (
     axis_of,
@@ -12,6 +15,8 @@ from ascend_ep.compiler.lower.arguments import (
 )
 from ascend_ep.compiler.lowering import Dim, NodeView, PlanBuilder, Unsupported, lowers
 from ascend_ep.element_types import INT64
+from ascend_ep.opdef import dtypes
+from ascend_ep.opdef.dims import product
 from ascend_ep.plan.kernel_params import TOPK
 
 
@@ -46,3 +51,21 @@ def lower_topk(node: NodeView, b: PlanBuilder) -> None:
     ]
     ints = TOPK.pack(axis=axis, k=k, largest=int(node.attr("largest", 1)))
     b.emit("topk", [b.ref(source)], outs, ints)
+
+
+@lowers("hardmax")
+def lower_hardmax(node: NodeView, b: PlanBuilder) -> None:
+    """1 at the first of the largest elements. Before opset 13 all axes from `axis` on are one."""
+    source, target = needed(node.inputs, 0), needed(node.outputs, 0)
+    x, axis = b.ref(source), axis_of(node, source.rank, -1 if node.version >= 13 else 1)
+    if node.version < 13:
+        x, axis = b.view(b.contiguous(x), [product(x.dims[:axis]), product(x.dims[axis:])]), 1
+    places = b.temp(dtypes.INT64, [*x.dims[:axis], *x.dims[axis + 1 :]])
+    b.emit("argmax", [x], [places], [axis, 0])
+    pair = b.constant(np.array([0, 1], ir.DataType(target.dtype).numpy()), dtype=target.dtype)
+    if node.version >= 13:
+        b.emit("one_hot", [places, pair], [b.out(target)], [axis])
+        return
+    rows = b.temp(target.dtype, x.dims)
+    b.emit("one_hot", [places, pair], [rows], [axis])
+    b.bind(target, b.view(rows, target.dims))

@@ -119,3 +119,9 @@ def _axis_and_block(node: NodeView, x: Operand, scale: Operand) -> tuple[int, in
             raise Unsupported(f"axis {axis} is outside a tensor of rank {x.rank}")
         return 0, 0
     return axis % x.rank, 0
+
+
+@lowers("dynamic_quantize_linear")
+def lower_dynamic_quantize_linear(node: NodeView, b: PlanBuilder) -> None:
+    outs = [b.out(needed(node.outputs, i)) for i in range(3)]
+    b.emit("dynamic_quantize", [b.ref(needed(node.inputs, 0))], outs)

@@ -165,9 +165,3 @@ def lower_qgemm(node: NodeView, b: PlanBuilder) -> None:
     tables = Tables(a_zero, b_zero, bias, a_scale, b_scale, y_scale, y_zero)
     both = bool(node.attr("transA", 0)), bool(node.attr("transB", 0))
     emit_product(b, b.ref(a), right, out, tables, both)
-
-
-@lowers("dynamic_quantize_linear")
-def lower_dynamic_quantize_linear(node: NodeView, b: PlanBuilder) -> None:
-    outs = [b.out(needed(node.outputs, i)) for i in range(3)]
-    b.emit("dynamic_quantize", [b.ref(needed(node.inputs, 0))], outs)

@@ -1,11 +1,10 @@
-"""Operators that read images at places that other tensors name."""
+"""Col2Im and DeformConv: columns of images, added up or times weights."""
 
 from __future__ import annotations
 
 from itertools import chain
 
 from ascend_ep.compiler.lower.arguments import (
-    enum_of,
     expect_ints,
     is_run_time,
     known_ints,
@@ -21,39 +20,7 @@ from ascend_ep.opdef.dims import static
 from ascend_ep.plan.kernel_params import (
     COL2IM_AXIS,
     DEFORM_COLUMNS,
-    GRID_SAMPLE,
-    ROI_ALIGN,
-    ROI_ALIGN_FLOATS,
-    choices,
 )
-from ascend_ep.runtime._rt import lib
-
-GRID_MODES = choices("asc_grid") | {"bilinear": lib.ASC_GRID_LINEAR, "bicubic": lib.ASC_GRID_CUBIC}
-GRID_PADDINGS = choices("asc_grid_padding")
-ROI_MODES = choices("asc_roi")
-
-
-@lowers("grid_sample")
-def lower_grid_sample(node: NodeView, b: PlanBuilder) -> None:
-    ints = GRID_SAMPLE.pack(
-        mode=enum_of(node, "mode", GRID_MODES, "linear"),
-        padding=enum_of(node, "padding_mode", GRID_PADDINGS, "zeros"),
-        align_corners=int(node.attr("align_corners", 0)),
-    )
-    ins = [b.ref(needed(node.inputs, i)) for i in range(2)]
-    b.emit("grid_sample", ins, [b.out(needed(node.outputs, 0))], ints)
-
-
-@lowers("roi_align")
-def lower_roi_align(node: NodeView, b: PlanBuilder) -> None:
-    """RoiAlign. Before opset 16 regions are not shifted by half a pixel."""
-    shifts = "half_pixel" if node.version >= 16 else "output_half_pixel"
-    pixels = enum_of(node, "coordinate_transformation_mode", ("output_half_pixel", "half_pixel"), shifts)
-    mode, samples = enum_of(node, "mode", ROI_MODES, "avg"), int(node.attr("sampling_ratio", 0))
-    ints = ROI_ALIGN.pack(mode=mode, samples=samples, half_pixel=pixels)
-    floats = ROI_ALIGN_FLOATS.pack(scale=float(node.attr("spatial_scale", 1.0)))
-    ins = [b.ref(needed(node.inputs, i)) for i in range(3)]
-    b.emit("roi_align", ins, [b.out(needed(node.outputs, 0))], ints, floats)
 
 
 @lowers("col2im")

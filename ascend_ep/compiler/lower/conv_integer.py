@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ascend_ep.compiler.lower.arguments import needed, operand
-from ascend_ep.compiler.lower.integer_products import Tables, requantisation, right_zero
+from ascend_ep.compiler.lower.matmul_integer import Tables, requantisation, right_zero
 from ascend_ep.compiler.lower.windows import kernel_shape, window_of
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Unsupported, lowers
 from ascend_ep.compiler.rewrites.packed_integers import ColumnSums, signed

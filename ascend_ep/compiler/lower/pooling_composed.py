@@ -1,18 +1,22 @@
-"""LpPool, GlobalLpPool and LRN: averages or sums of powers, between elementwise programs."""
+"""LpPool, GlobalLpPool: averages or sums of powers, between elementwise programs; MaxUnpool by scattering."""
 
 from __future__ import annotations
 
 import math
 
-from ascend_ep.compiler.lower.arguments import needed
+import numpy as np
+import onnx_ir as ir
+
+from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lower.elementwise import Program, emit_program, power
 from ascend_ep.compiler.lower.matmul import require_float
 from ascend_ep.compiler.lower.pooling import pool_window
 from ascend_ep.compiler.lower.reduction import OPS
 from ascend_ep.compiler.lowering import Dim, NodeView, PlanBuilder, Ref, Unsupported, lowers
-from ascend_ep.opdef.dims import max_, static
-from ascend_ep.plan.kernel_params import POOL, POOL_AXIS, REDUCE
+from ascend_ep.opdef.dims import max_, product
+from ascend_ep.plan.kernel_params import POOL, POOL_AXIS, REDUCE, SCATTER_ELEMENTS
 from ascend_ep.plan.tile_program import Value
+from ascend_ep.runtime._rt import lib
 
 COUNT_PADDING = 1  # every tap counts, padding too
 
@@ -24,7 +28,7 @@ def _order(node: NodeView) -> float:
     return p
 
 
-def _powers(b: PlanBuilder, x: Ref, p: float) -> Ref:
+def powers(b: PlanBuilder, x: Ref, p: float) -> Ref:
     """|x|^p"""
     program = Program()
     value = program.input(x, x.dtype)
@@ -58,7 +62,7 @@ def lower_lp_pool(node: NodeView, b: PlanBuilder) -> None:
             POOL_AXIS.pack(kernel=kernel, stride=stride, dilation=dilation, before=before, after=after)
         )
     means = b.temp(source.dtype, target.dims)
-    b.emit("average_pool", [_powers(b, b.ref(source), p)], [means], POOL.pack(*axes, mode=COUNT_PADDING))
+    b.emit("average_pool", [powers(b, b.ref(source), p)], [means], POOL.pack(*axes, mode=COUNT_PADDING))
     program = Program()
     sums = program.input(means, means.dtype) * float(math.prod(window.kernel))
     program.output(_root(program, sums, p), target.dtype)
@@ -74,39 +78,23 @@ def lower_global_lp_pool(node: NodeView, b: PlanBuilder) -> None:
         b.emit("reduce", [b.ref(source)], [b.out(target)], REDUCE.pack(axes, op=op))
         return
     sums = b.temp(source.dtype, target.dims)
-    b.emit("reduce", [_powers(b, b.ref(source), p)], [sums], REDUCE.pack(axes, op=OPS["ReduceSum"]))
+    b.emit("reduce", [powers(b, b.ref(source), p)], [sums], REDUCE.pack(axes, op=OPS["ReduceSum"]))
     program = Program()
     program.output(_root(program, program.input(sums, sums.dtype), p), target.dtype)
     emit_program(b, program, [b.out(target)])
 
 
-@lowers("lrn")
-def lower_lrn(node: NodeView, b: PlanBuilder) -> None:
-    """x / (bias + alpha * the mean of the squares around each channel) ^ beta."""
-    source, target = needed(node.inputs, 0), needed(node.outputs, 0)
-    require_float(source)
-    size = int(node.attr("size", 0))
-    if size < 1 or source.rank < 2:
-        raise Unsupported(f"its size {size} or its rank {source.rank} is too small")
-    x = b.contiguous(b.ref(source))
-    inner: Dim = 1
-    for d in source.dims[2:]:
-        inner = inner * d
-    planes = [source.dims[0], 1, source.dims[1], inner]
-    before = (size - 1) // 2
-    means = b.temp(x.dtype, planes)
-    channels = POOL_AXIS.pack(kernel=size, stride=1, dilation=1, before=before, after=size - 1 - before)
-    pixels = POOL_AXIS.pack(kernel=1, stride=1, dilation=1, before=0, after=0)
-    ints = POOL.pack(channels, pixels, mode=COUNT_PADDING)
-    if static(inner) == 0:
-        raise Unsupported("its images are empty")
-    b.emit("average_pool", [b.view(_powers(b, x, 2), planes)], [means], ints)
-    program = Program()
-    mean = program.input(b.view(means, source.dims), x.dtype)
-    scale = mean * float(node.attr("alpha", 1e-4)) + float(node.attr("bias", 1.0))
-    program.output(program.input(x, x.dtype) / power(program, scale, _beta(program, node, x)), target.dtype)
-    emit_program(b, program, [b.out(target)])
-
-
-def _beta(program: Program, node: NodeView, x: Ref) -> Value:
-    return program.const(float(node.attr("beta", 0.75)), x.dtype)
+@lowers("max_unpool")
+def lower_max_unpool(node: NodeView, b: PlanBuilder) -> None:
+    """Zeros with each element at the place that its index names in the whole output."""
+    source, indices, target = needed(node.inputs, 0), needed(node.inputs, 1), needed(node.outputs, 0)
+    if operand(node.inputs, 2) is not None:
+        raise Unsupported("its indices are of a tensor smaller than its output_shape")
+    x, places = (b.contiguous(b.ref(o)) for o in (source, indices))
+    total, count = [product(target.dims)], [product(source.dims)]
+    zero = b.constant(np.zeros((), ir.DataType(target.dtype).numpy()), dtype=target.dtype)
+    zeros, filled = (b.temp(target.dtype, total) for _ in range(2))
+    b.emit("copy", [b.view(zero, total, 0, [0])], [zeros])
+    ints = SCATTER_ELEMENTS.pack(axis=0, reduction=lib.ASC_SCATTER_NONE)
+    b.emit("scatter_elements", [zeros, b.view(places, count), b.view(x, count)], [filled], ints)
+    b.bind(target, b.view(filled, target.dims))

@@ -29,7 +29,8 @@ from ascend_ep.compiler.lower.elementwise import COMPUTABLE, Program, emit_progr
 from ascend_ep.compiler.lower.views import broadcast, permuted
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
 from ascend_ep.opdef.dims import bounds, floordiv, max_, min_, static
-from ascend_ep.plan.kernel_params import CUMSUM, PAD, choices
+from ascend_ep.plan.kernel_params import PAD, choices
+from ascend_ep.runtime._rt import lib
 
 PAD_MODES = choices("asc_pad")
 TO_THE_END = 2**31 - 1  # what exporters write for "to the end", and beyond
@@ -225,15 +226,6 @@ def _repeats(length: Dim, total: Dim) -> Dim:
     return repeats
 
 
-@lowers("constant_of_shape")
-def lower_constant_of_shape(node: NodeView, b: PlanBuilder) -> None:
-    target = needed(node.outputs, 0)
-    expect_ints(b, operand(node.inputs, 0), [(d,) for d in target.dims])
-    value = np.asarray(node.attr("value", np.zeros(1, np.float32))).reshape(())
-    element = b.constant(value, dtype=target.dtype)
-    b.emit("copy", [b.view(element, target.dims, 0, [0] * target.rank)], [b.out(target)])
-
-
 def _split_blocks(node: NodeView, x: Ref) -> tuple[Dim, Dim, Dim, Dim, int]:
     if x.rank != 4:
         raise Unsupported(f"it has rank {x.rank}; blocks are of images [N, C, H, W]")
@@ -313,21 +305,19 @@ def lower_trilu(node: NodeView, b: PlanBuilder) -> None:
     b.emit("trilu", [b.ref(needed(node.inputs, 0)), run_time], [b.out(needed(node.outputs, 0))], ints)
 
 
-@lowers("cumsum")
-def lower_cumsum(node: NodeView, b: PlanBuilder) -> None:
-    _lower_running(node, b, "cumsum")
-
-
-@lowers("cumprod")
-def lower_cumprod(node: NodeView, b: PlanBuilder) -> None:
-    _lower_running(node, b, "cumprod")
-
-
-def _lower_running(node: NodeView, b: PlanBuilder, kernel: str) -> None:
-    source = needed(node.inputs, 0)
-    given = needed(node.inputs, 1)
-    run_time = run_time_ints(b, given) if is_run_time(given) else None
-    axis = 0 if run_time else wrap_axis(known_ints(given, "axis")[0], source.rank)
-    exclusive, reverse = int(node.attr("exclusive", 0)), int(node.attr("reverse", 0))
-    ints = CUMSUM.pack(axis=axis, exclusive=exclusive, reverse=reverse)
-    b.emit(kernel, [b.ref(source), run_time], [b.out(needed(node.outputs, 0))], ints)
+@lowers("center_crop_pad")
+def lower_center_crop_pad(node: NodeView, b: PlanBuilder) -> None:
+    """Pads, negative where an axis is cropped; the odd element goes to the end."""
+    source, target = needed(node.inputs, 0), needed(node.outputs, 0)
+    axes = [wrap_axis(int(a), source.rank) for a in node.attr("axes") or range(source.rank)]
+    expect_ints(b, needed(node.inputs, 1), [(target.dims[a],) for a in axes])
+    before: list[Dim] = []
+    after: list[Dim] = []
+    for have, want in zip(source.dims, target.dims, strict=True):
+        more = static(want - have)
+        if more is None:
+            raise Unsupported("whether it crops or pads depends on the input shapes")
+        before.append(int(more / 2))
+        after.append(more - int(more / 2))
+    ints = PAD.pack(before, after, mode=lib.ASC_PAD_CONSTANT)
+    b.emit("pad", [b.ref(source), None], [b.out(target)], ints)
