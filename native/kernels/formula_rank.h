@@ -2,7 +2,7 @@
  * that rank. It stands after formula_code.h.
  *
  * Best first; of equal elements the lower index; -0 equals 0; NaN counts as larger than anything, except that
- * argmin takes NaN too. The selection is that of native/kernels/reduction/topk.c: the best of each lane of every group
+ * argmin takes NaN too. The selection is that of native/kernels/sorting/topk.c: the best of each lane of every group
  * of vectors bound the k-th best element from below, so only what reaches that bound is offered to a heap of k,
  * whatever the order of the data.
  */

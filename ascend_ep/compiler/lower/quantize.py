@@ -1,5 +1,5 @@
 """DequantizeLinear and QuantizeLinear: as elementwise programs where one scale belongs to a whole tensor, so
-that they merge with their neighbours; else as calls of the kernels of native/kernels/quantise/quantize.c.
+that they merge with their neighbours; else as calls of the kernels of native/kernels/quantize/quantize.c.
 
 A constant that is dequantised for a product is a matter of compiler/rewrites/quantised_products.py.
 """

@@ -4,7 +4,7 @@
 #include "float16.h"
 #include "gemm_pack.h"
 #include "gemm_place.h"
-#include "reduction/norm_pass.h"
+#include "norm/norm_pass.h"
 
 int64_t ASC_FN(gemm_scratch_bytes)(int64_t rows, int64_t k_block) {
     int64_t panels, floats, bytes;

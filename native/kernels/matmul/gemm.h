@@ -8,7 +8,7 @@
 
 typedef struct gemm gemm;
 
-/* A normalisation of A's rows as they are packed, with the bits of rms_norm (reduction/norm.c). Columns of such an A
+/* A normalisation of A's rows as they are packed, with the bits of rms_norm (norm/norm.c). Columns of such an A
  * are neighbours. */
 typedef struct gemm_norm {
     const float *scale; /* of the columns; NULL: A is taken as it is */

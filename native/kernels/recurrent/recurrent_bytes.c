@@ -5,7 +5,7 @@
 
 #include "chunks.h"
 #include "matmul/qgemm.h"
-#include "quantise/quantise_row.h"
+#include "quantize/quantise_row.h"
 #include "recurrent.h"
 
 /* A row of the state as it is multiplied. */
@@ -24,7 +24,7 @@ int64_t ASC_FN(recurrent_bytes_room)(const layer *l, int64_t rows) {
     return bytes / 64 * 64;
 }
 
-/* The scale and zero point of n floats, as dynamic_quantize has them (quantise/dynamic_quantize.c). */
+/* The scale and zero point of n floats, as dynamic_quantize has them (quantize/dynamic_quantize.c). */
 static byte_row scale_of(const float *x, int64_t n) {
     vf lows = {0}, highs = {0};
     int64_t i = 0;

@@ -8,7 +8,7 @@
 #include <math.h>
 
 #include "chunks.h"
-#include "row_sums.h"
+#include "reduction/row_sums.h"
 
 typedef struct channel_job {
     int64_t planes, plane, channels, per_group, per_chunk; /* a plane: one channel of one image */

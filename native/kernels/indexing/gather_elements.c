@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "indexing.h"
-#include "strided_copy.h"
+#include "movement/strided_copy.h"
 
 int32_t ASC_FN(gather_elements_prepare)(asc_call *call) {
     const asc_tensor *data = &call->in[0], *indices = &call->in[1], *out = &call->out[0];

@@ -10,7 +10,7 @@
 #include "axis_split.h"
 #include "chunks.h"
 #include "exp_below.h"
-#include "row_sums.h"
+#include "reduction/row_sums.h"
 
 static int32_t check(asc_call *call) {
     asc_axis_split split;

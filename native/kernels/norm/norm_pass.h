@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "row_sums.h"
+#include "reduction/row_sums.h"
 
 /* Which operands there are: constants where the usual ones are given, which then have loops of their own. */
 typedef struct norm_kind {

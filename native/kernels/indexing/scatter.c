@@ -8,7 +8,7 @@
 
 #include "asc_plan.h"
 #include "indexing.h"
-#include "strided_copy.h"
+#include "movement/strided_copy.h"
 
 static int combinable(int32_t dtype) {
     return (dtype >= ASC_FLOAT32 && dtype <= ASC_BOOL && dtype != ASC_STRING) ||
