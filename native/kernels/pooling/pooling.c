@@ -42,11 +42,16 @@ int32_t ASC_FN(max_pool_prepare)(asc_call *call) {
 static inline __attribute__((always_inline)) void fold_row(int maximum, float *y, const float *x, int64_t step,
                                                            int64_t n) {
     int64_t i = 0;
-    if (step == 1)
+    if (step == 1) {
         for (; i + ASC_VF <= n; i += ASC_VF) {
             vf a = vf_load(y + i), b = vf_load(x + i);
             vf_store(y + i, maximum ? pool_larger(a, b) : a + b);
         }
+        if (i == n) return;
+        vf a = vf_load_tail(y + i, n - i, 0), b = vf_load_tail(x + i, n - i, 0);
+        vf_store_tail(y + i, maximum ? pool_larger(a, b) : a + b, n - i);
+        return;
+    }
     for (; i < n; i++) {
         float a = y[i], b = x[i * step];
         y[i] = maximum ? (b > a || b != b ? b : a) : a + b;
@@ -68,8 +73,9 @@ static inline __attribute__((always_inline)) float fold_run(int maximum, float s
     return start;
 }
 
-/* One row of input folded into one row of output, over the taps of the width. */
-static inline __attribute__((always_inline)) void fold_line(const pool *p, int maximum, const float *x, float *y) {
+/* One row of input folded into outputs [from, to) of a row, over the taps of the width. */
+static inline __attribute__((always_inline)) void fold_line(const pool *p, int maximum, const float *x, int64_t from,
+                                                            int64_t to, float *y) {
     if (p->out[WIDTH] == 1 && p->dilation[WIDTH] == 1) {
         taps t = ASC_FN(pool_taps)(p, WIDTH, 0);
         y[0] = fold_run(maximum, y[0], x + pool_start(p, WIDTH, 0) + t.first, t.end - t.first);
@@ -78,7 +84,8 @@ static inline __attribute__((always_inline)) void fold_line(const pool *p, int m
     int64_t step = p->stride[WIDTH];
     for (int64_t k = 0; k < p->kernel[WIDTH]; k++) {
         int64_t shift = k * p->dilation[WIDTH] - p->before[WIDTH]; /* output o reads o * step + shift */
-        int64_t low = pool_steps(-shift, step), high = asc_least(pool_steps(p->in[WIDTH] - shift, step), p->out[WIDTH]);
+        int64_t low = asc_most(pool_steps(-shift, step), from);
+        int64_t high = asc_least(pool_steps(p->in[WIDTH] - shift, step), to);
         if (low >= high) continue;
         if (step == 1)
             fold_row(maximum, y + low, x + low + shift, 1, high - low);
@@ -89,30 +96,102 @@ static inline __attribute__((always_inline)) void fold_line(const pool *p, int m
     }
 }
 
-static void divide_line(const pool *p, int64_t others, float *y) {
-    for (int64_t o = 0; o < p->out[WIDTH]; o++) {
-        int64_t count = others * ASC_FN(pool_counted)(p, WIDTH, o);
+/* A line of output: its taps of the other axes, and where the first of them reads. */
+typedef struct line {
+    const float *x;
+    int64_t deep, high, plane, row; /* taps, and floats from one to the next */
+    int64_t counted;                /* by an average, of the other axes */
+} line;
+
+static line find_line(const pool *p, const float *x, int64_t d, int64_t h) {
+    taps deep = ASC_FN(pool_taps)(p, DEPTH, d), high = ASC_FN(pool_taps)(p, HEIGHT, h);
+    int64_t at_d = pool_start(p, DEPTH, d) + deep.first * p->dilation[DEPTH];
+    int64_t at_h = pool_start(p, HEIGHT, h) + high.first * p->dilation[HEIGHT];
+    line l = {x, deep.end - deep.first, high.end - high.first, 0, 0, 0};
+    if (l.deep > 0 && l.high > 0) l.x = x + (at_d * p->in[HEIGHT] + at_h) * p->in[WIDTH];
+    l.plane = p->dilation[DEPTH] * p->in[HEIGHT] * p->in[WIDTH];
+    l.row = p->dilation[HEIGHT] * p->in[WIDTH];
+    l.counted = ASC_FN(pool_counted)(p, DEPTH, d) * ASC_FN(pool_counted)(p, HEIGHT, h);
+    return l;
+}
+
+static void divide(const pool *p, const line *l, int64_t from, int64_t to, float *y) {
+    for (int64_t o = from; o < to; o++) {
+        int64_t count = l->counted * ASC_FN(pool_counted)(p, WIDTH, o);
         y[o] = count ? y[o] / (float)count : 0;
     }
+}
+
+/* Outputs [from, to) of a line, tap after tap. */
+static inline __attribute__((always_inline)) void pool_by_tap(const pool *p, int maximum, const line *l, int64_t from,
+                                                              int64_t to, float *y) {
+    for (int64_t o = from; o < to; o++) y[o] = maximum ? -INFINITY : 0;
+    for (int64_t i = 0; i < l->deep; i++)
+        for (int64_t j = 0; j < l->high; j++) fold_line(p, maximum, l->x + i * l->plane + j * l->row, from, to, y);
+    if (!maximum) divide(p, l, from, to, y);
+}
+
+/* Neighbours whose windows lie inside the width, a step of 1 apart: at most a vector of them, all taps in a row. */
+static inline __attribute__((always_inline)) void pool_vector(const pool *p, int maximum, const line *l, int64_t o,
+                                                              int tail, int64_t lanes, float *y) {
+    vf acc = vf_set(maximum ? -INFINITY : 0);
+    for (int64_t i = 0; i < l->deep; i++)
+        for (int64_t j = 0; j < l->high; j++) {
+            const float *x = l->x + i * l->plane + j * l->row + o - p->before[WIDTH];
+            for (int64_t k = 0; k < p->kernel[WIDTH]; k++, x += p->dilation[WIDTH]) {
+                vf value = tail ? vf_load_tail(x, lanes, 0) : vf_load(x);
+                acc = maximum ? pool_larger(acc, value) : acc + value;
+            }
+        }
+    int64_t count = l->counted * p->kernel[WIDTH];
+    if (!maximum) acc = count ? acc / vf_set((float)count) : vf_set(0);
+    if (tail)
+        vf_store_tail(y + o, acc, lanes);
+    else
+        vf_store(y + o, acc);
+}
+
+/* Neighbours at a border, a step of 1 apart. */
+static inline __attribute__((always_inline)) void pool_border(const pool *p, int maximum, const line *l, int64_t from,
+                                                              int64_t to, float *y) {
+    for (int64_t o = from; o < to; o++) {
+        float acc = maximum ? -INFINITY : 0;
+        for (int64_t i = 0; i < l->deep; i++)
+            for (int64_t j = 0; j < l->high; j++) {
+                const float *x = l->x + i * l->plane + j * l->row;
+                int64_t at = o - p->before[WIDTH];
+                for (int64_t k = 0; k < p->kernel[WIDTH]; k++, at += p->dilation[WIDTH]) {
+                    if (at < 0 || at >= p->in[WIDTH]) continue;
+                    acc = maximum ? (x[at] > acc || x[at] != x[at] ? x[at] : acc) : acc + x[at];
+                }
+            }
+        y[o] = acc;
+    }
+    if (!maximum) divide(p, l, from, to, y);
+}
+
+static inline __attribute__((always_inline)) void pool_line(const pool *p, int maximum, const line *l, float *y) {
+    int64_t wide = (p->kernel[WIDTH] - 1) * p->dilation[WIDTH], out = p->out[WIDTH];
+    int64_t low = asc_least(p->before[WIDTH], out);
+    int64_t high = asc_least(asc_most(p->in[WIDTH] + p->before[WIDTH] - wide, low), out), o = low;
+    if (p->stride[WIDTH] != 1 || high - low < 2) {
+        pool_by_tap(p, maximum, l, 0, out, y);
+        return;
+    }
+    pool_border(p, maximum, l, 0, low, y);
+    for (; o + ASC_VF <= high; o += ASC_VF) pool_vector(p, maximum, l, o, 0, 0, y);
+    if (o < high) pool_vector(p, maximum, l, o, 1, high - o, y);
+    pool_border(p, maximum, l, high, out, y);
 }
 
 static inline __attribute__((always_inline)) void pool_plane(const pool *p, int maximum, int64_t plane) {
     const float *x = p->x + plane * p->in_size;
     float *y = p->y + plane * p->out_size;
-    for (int64_t d = 0; d < p->out[DEPTH]; d++) {
-        taps deep = ASC_FN(pool_taps)(p, DEPTH, d);
+    for (int64_t d = 0; d < p->out[DEPTH]; d++)
         for (int64_t h = 0; h < p->out[HEIGHT]; h++, y += p->out[WIDTH]) {
-            taps high = ASC_FN(pool_taps)(p, HEIGHT, h);
-            for (int64_t o = 0; o < p->out[WIDTH]; o++) y[o] = maximum ? -INFINITY : 0;
-            for (int64_t i = deep.first; i < deep.end; i++)
-                for (int64_t j = high.first; j < high.end; j++) {
-                    int64_t at_d = pool_start(p, DEPTH, d) + i * p->dilation[DEPTH];
-                    int64_t at_h = pool_start(p, HEIGHT, h) + j * p->dilation[HEIGHT];
-                    fold_line(p, maximum, x + (at_d * p->in[HEIGHT] + at_h) * p->in[WIDTH], y);
-                }
-            if (!maximum) divide_line(p, ASC_FN(pool_counted)(p, DEPTH, d) * ASC_FN(pool_counted)(p, HEIGHT, h), y);
+            line l = find_line(p, x, d, h);
+            pool_line(p, maximum, &l, y);
         }
-    }
 }
 
 /* The maximum of one window and where it first occurs in its plane. */
