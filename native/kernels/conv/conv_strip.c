@@ -169,7 +169,18 @@ static void fill_rows(const conv *c, int64_t image, int64_t place, int64_t row, 
     }
 }
 
+/* Whether each output has the input at its own place. */
+static int reads_its_place(const conv *c) {
+    int same = c->x_last;
+    for (int a = 0; a < AXES; a++) same = same && c->stride[a] == 1 && c->pad[a] == 0 && c->in[a] == c->out[a];
+    return same;
+}
+
 static void fill_pixels(const conv *c, int64_t pixel, int64_t count, float *strip) {
+    if (c->pairs && reads_its_place(c)) {
+        pair_pixels(c, pixel, count, strip);
+        return;
+    }
     for (int64_t p = pixel; p < pixel + count; p++, strip += c->depth) {
         int64_t line = p % c->out_size / c->out[WIDTH];
         int64_t plane = line / c->out[HEIGHT] * c->stride[DEPTH] - c->pad[DEPTH];
