@@ -5,6 +5,7 @@
     MATMUL.put(insn.ints, activation=GATED)                   the ints with another one
     CONV.pack(*axes, group=1, activation=0, transposed=0)     the last member of the struct repeats
     CONV_AXIS.each(CONV.rest(insn.ints), "kernel")            one of each that repeats
+    AIPP.pack(format=1, order0=0, order1=1, ...)              a member that is an array counts its elements
 
 Ints are dims: numbers, or expressions of the model's symbols.
 """
@@ -74,16 +75,23 @@ class Params(Generic[T]):
         return tuple(packed[self.names.index(name) :: len(self.names)])
 
 
+def numbered(name: str, count: int) -> list[str]:
+    """The names of a member that is an array: order0, order1, ..."""
+    return [f"{name}{i}" for i in range(count)]
+
+
 def _members(struct: str) -> tuple[tuple[str, ...], bool]:
     names: list[str] = []
     repeats = False
     for name, field in ffi.typeof(struct).fields:
-        if field.type.kind == "array":
-            repeats = True
-        elif field.offset != 8 * len(names):
+        if field.offset != 8 * len(names):
             raise TypeError(f"{struct}.{name} is not where an argument lies")
-        else:
+        if field.type.kind != "array":
             names.append(name)
+        elif field.type.length is None:
+            repeats = True
+        else:
+            names += numbered(name, field.type.length)
     return tuple(names), repeats
 
 
@@ -116,22 +124,39 @@ RECURRENT_DIRECTION = _ints("asc_recurrent_direction")
 RECURRENT_FLOATS = _floats("asc_recurrent_floats")
 REDUCE = _ints("asc_reduce_params")
 REDUCE_GIVEN = _ints("asc_reduce_given_params")
+ARG_REDUCE = _ints("asc_arg_reduce_params")
 LAYER_NORM = _ints("asc_layer_norm_params")
 RMS_NORM = _ints("asc_rms_norm_params")
+GROUP_NORM = _ints("asc_group_norm_params")
+NORM_FLOATS = _floats("asc_norm_floats")
+LP_NORM = _ints("asc_lp_norm_params")
+SOFTMAX = _ints("asc_softmax_params")
 ATTENTION = _ints("asc_attention_params")
 ATTENTION_FLOATS = _floats("asc_attention_floats")
 ROPE = _ints("asc_rope_params")
+SWIGLU = _ints("asc_swiglu_params")
 RESIZE = _ints("asc_resize_params")
 RESIZE_FLOATS = _floats("asc_resize_floats")
 GRID_SAMPLE = _ints("asc_grid_sample_params")
 ROI_ALIGN = _ints("asc_roi_align_params")
 ROI_ALIGN_FLOATS = _floats("asc_roi_align_floats")
+AIPP = _ints("asc_aipp_params")
+AIPP_FLOATS = _floats("asc_aipp_floats")
 PAD = _ints("asc_pad_params")
+CONCAT = _ints("asc_concat_params")
+TRILU = _ints("asc_trilu_params")
+GATHER = _ints("asc_gather_params")
+GATHER_ND = _ints("asc_gather_nd_params")
+ONE_HOT = _ints("asc_one_hot_params")
+REVERSE_SEQUENCE = _ints("asc_reverse_sequence_params")
+TENSOR_SCATTER = _ints("asc_tensor_scatter_params")
 SCATTER_ELEMENTS = _ints("asc_scatter_elements_params")
 SCATTER_ND = _ints("asc_scatter_nd_params")
 COL2IM_AXIS = _ints("asc_col2im_axis")
 DEFORM_COLUMNS = _ints("asc_deform_columns_params")
 QUANTIZE = _ints("asc_quantize_params")
+REQUANTISE_FLOATS = _floats("asc_requantise_floats")
+EXPECT_INTS = _ints("asc_expect_ints_params")
 TOPK = _ints("asc_topk_params")
 CUMSUM = _ints("asc_cumsum_params")
 

@@ -183,6 +183,12 @@ typedef struct asc_reduce_given_params {
     int64_t noop; /* no axes are none, not all */
 } asc_reduce_given_params;
 
+/* argmax, argmin */
+typedef struct asc_arg_reduce_params {
+    int64_t axis;
+    int64_t last; /* of equal elements the last, not the first */
+} asc_arg_reduce_params;
+
 /* ---- normalisations ------------------------------------------------------------------------------ */
 
 typedef enum asc_norm_epilogue {
@@ -200,6 +206,25 @@ typedef struct asc_layer_norm_params {
 typedef struct asc_rms_norm_params {
     int64_t axis;
 } asc_rms_norm_params;
+
+typedef struct asc_group_norm_params {
+    int64_t groups; /* of channels */
+} asc_group_norm_params;
+
+/* layer_norm, rms_norm, group_norm, batch_norm */
+typedef struct asc_norm_floats {
+    double epsilon;
+} asc_norm_floats;
+
+typedef struct asc_lp_norm_params {
+    int64_t axis;
+    int64_t order; /* 1 or 2 */
+} asc_lp_norm_params;
+
+/* softmax, log_softmax, logsumexp: over neighbouring axes as one */
+typedef struct asc_softmax_params {
+    int64_t axis, axes; /* the first, and how many */
+} asc_softmax_params;
 
 /* ---- attention ----------------------------------------------------------------------------------- */
 
@@ -229,6 +254,14 @@ typedef struct asc_rope_params {
     int64_t rotary;        /* so many of the first are rotated */
     int64_t interleaved;   /* asc_rope */
 } asc_rope_params;
+
+/* ---- gated units --------------------------------------------------------------------------------- */
+
+/* How one input holds both sides. Two inputs ask for neither. */
+typedef struct asc_swiglu_params {
+    int64_t up_first;
+    int64_t interleaved; /* they alternate, not in halves */
+} asc_swiglu_params;
 
 /* ---- images -------------------------------------------------------------------------------------- */
 
@@ -296,6 +329,28 @@ typedef struct asc_roi_align_floats {
     double scale; /* of the regions */
 } asc_roi_align_floats;
 
+typedef enum asc_aipp_format {
+    ASC_AIPP_FORMAT_YUV420SP = 1,
+    ASC_AIPP_FORMAT_FOUR_BYTES,
+    ASC_AIPP_FORMAT_THREE_BYTES,
+    ASC_AIPP_FORMAT_ONE_BYTE
+} asc_aipp_format;
+
+typedef struct asc_aipp_params {
+    int64_t format;                   /* asc_aipp_format */
+    int64_t order[4];                 /* the source channel of each channel */
+    int64_t left, top, width, height; /* of the crop */
+    int64_t pad_left, pad_top;
+    int64_t convert;   /* colours; otherwise what follows is 0 */
+    int64_t matrix[9]; /* by rows */
+    int64_t in_bias[3], out_bias[3];
+} asc_aipp_params;
+
+typedef struct asc_aipp_floats {
+    double shift[4], scale[4]; /* of each channel */
+    double padding;
+} asc_aipp_floats;
+
 /* ---- movement ------------------------------------------------------------------------------------ */
 
 typedef enum asc_pad {
@@ -310,6 +365,40 @@ typedef struct asc_pad_params {
     int64_t mode;   /* asc_pad */
     int64_t pads[]; /* begins of all axes, then ends; negative ones crop. None when they are an operand */
 } asc_pad_params;
+
+typedef struct asc_concat_params {
+    int64_t axis;
+} asc_concat_params;
+
+/* Element (row, column) stays where column - row >= k, or <= k of the lower triangle. */
+typedef struct asc_trilu_params {
+    int64_t upper;
+    int64_t k; /* that of the operand counts where it is given */
+} asc_trilu_params;
+
+/* ---- indexing ------------------------------------------------------------------------------------ */
+
+/* gather, gather_elements */
+typedef struct asc_gather_params {
+    int64_t axis;
+} asc_gather_params;
+
+typedef struct asc_gather_nd_params {
+    int64_t batch_axes; /* how many */
+} asc_gather_nd_params;
+
+typedef struct asc_one_hot_params {
+    int64_t axis; /* of the output */
+} asc_one_hot_params;
+
+typedef struct asc_reverse_sequence_params {
+    int64_t batch_axis, time_axis; /* 0 and 1 in either order */
+} asc_reverse_sequence_params;
+
+typedef struct asc_tensor_scatter_params {
+    int64_t axis;
+    int64_t circular;
+} asc_tensor_scatter_params;
 
 typedef enum asc_scatter {
     ASC_SCATTER_NONE,
@@ -350,6 +439,17 @@ typedef struct asc_quantize_params {
     int64_t axis;  /* of a vector of scales */
     int64_t block; /* elements along the axis that share a scale; 0: each has its own */
 } asc_quantize_params;
+
+/* qmatmul, qconv: the bounds of results of 8 bits, zero point included */
+typedef struct asc_requantise_floats {
+    double low, high;
+} asc_requantise_floats;
+
+/* expect_ints */
+typedef struct asc_expect_ints_params {
+    int64_t choices;   /* of each element */
+    int64_t allowed[]; /* those of the first element, then of the next */
+} asc_expect_ints_params;
 
 typedef struct asc_topk_params {
     int64_t axis, k;

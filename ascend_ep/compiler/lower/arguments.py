@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported
 from ascend_ep.opdef.dims import static
 from ascend_ep.opdef.dtypes import BOOL, INT64
-from ascend_ep.plan.kernel_params import choices
+from ascend_ep.plan.kernel_params import EXPECT_INTS, choices
 
 REDUCTIONS = choices("asc_scatter")
 
@@ -57,7 +57,7 @@ def expect_ints(b: PlanBuilder, source: Operand | None, choices: Sequence[Sequen
     that come with the data where the plan has those that the model declares. Nothing for known elements."""
     if source is None or not is_run_time(source):
         return
-    ints = [len(choices[0]) if choices else 1, *(c for each in choices for c in each)]
+    ints = EXPECT_INTS.pack(*choices, choices=len(choices[0]) if choices else 1)
     b.emit("expect_ints", [run_time_ints(b, source)], [b.temp(BOOL, ())], ints)
 
 

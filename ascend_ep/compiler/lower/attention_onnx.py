@@ -11,7 +11,7 @@ from ascend_ep.compiler.lower.views import permuted
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.dims import floordiv, static
-from ascend_ep.plan.kernel_params import ATTENTION, ATTENTION_FLOATS
+from ascend_ep.plan.kernel_params import ATTENTION, ATTENTION_FLOATS, CONCAT
 from ascend_ep.runtime._rt import lib
 
 Q, K, V, MASK, PAST_KEY, PAST_VALUE, NONPAD = range(7)
@@ -92,7 +92,7 @@ def _present(node: NodeView, b: PlanBuilder, new: Ref, past: int, present: int) 
     dims = list(new.dims)
     dims[SEQUENCE] = before.dims[SEQUENCE] + dims[SEQUENCE]
     both = b.temp(new.dtype, dims) if wanted is None else b.out(wanted)
-    b.emit("concat", [b.ref(before), new], [both], [SEQUENCE])
+    b.emit("concat", [b.ref(before), new], [both], CONCAT.pack(axis=SEQUENCE))
     return both
 
 

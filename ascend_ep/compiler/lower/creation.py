@@ -14,6 +14,7 @@ from ascend_ep.compiler.lower.elementwise import COMPUTABLE, Program, emit_progr
 from ascend_ep.compiler.lowering import Dim, NodeView, PlanBuilder, Unsupported, lowers
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.dims import static, symbols
+from ascend_ep.plan.kernel_params import EXPECT_INTS
 
 
 @lowers("eye_like")
@@ -58,7 +59,7 @@ def _expect_length(node: NodeView, b: PlanBuilder, length: Dim) -> None:
     steps = program.cast(limit - start, dtypes.FLOAT64) / program.cast(delta, dtypes.FLOAT64)
     program.output(program.call("max", program.call("ceil", steps), 0.0), dtypes.INT64)
     emit_program(b, program, [made])
-    b.emit("expect_ints", [made], [b.temp(dtypes.BOOL, ())], [1, length])
+    b.emit("expect_ints", [made], [b.temp(dtypes.BOOL, ())], EXPECT_INTS.pack([length], choices=1))
 
 
 @lowers("shape")

@@ -49,7 +49,7 @@ from ascend_ep.opdef.formula_shape import folded_dims, reduced_shape, topk_axis
 from ascend_ep.opdef.moves import Move, single_axis
 from ascend_ep.opdef.reductions import expanded
 from ascend_ep.opdef.specialize import specialize
-from ascend_ep.plan.kernel_params import REDUCE, TOPK
+from ascend_ep.plan.kernel_params import ARG_REDUCE, REDUCE, TOPK
 from ascend_ep.plan.tile_program import ProgramError, Value
 
 #: The kernel's number of each reduction.
@@ -283,7 +283,8 @@ class _Formula(FormulaFacts):
             else:
                 assert isinstance(node, Reduce), "nothing else gives positions"
                 made = self.builder.temp(dtypes.INT64, self.dims(node))
-                self.builder.emit(node.op, [self.memory(node.arg)], [made], [self.axes(node)[0], 0])
+                ints = ARG_REDUCE.pack(axis=self.axes(node)[0], last=0)
+                self.builder.emit(node.op, [self.memory(node.arg)], [made], ints)
                 self.positions[node] = made
         return self.positions[node]
 

@@ -11,7 +11,7 @@ from ascend_ep.compiler.lowering import Dim, PlanBuilder, Ref
 from ascend_ep.opdef.dtypes import NUMPY
 from ascend_ep.opdef.expression import Concat, Expression, Slice, Take, Transpose, Windows
 from ascend_ep.opdef.moves import Move, part_limits, single_axis
-from ascend_ep.plan.kernel_params import PAD
+from ascend_ep.plan.kernel_params import CONCAT, GATHER, PAD
 from ascend_ep.runtime._rt import lib
 
 
@@ -33,11 +33,11 @@ def emit_move(
     axis = single_axis(node.axis, rank)
     if isinstance(node, Concat):
         made = b.temp(ref.dtype, dims)
-        b.emit("concat", list(refs), [made], [axis])
+        b.emit("concat", list(refs), [made], CONCAT.pack(axis=axis))
         return made
     if isinstance(node, Take):
         made = b.temp(ref.dtype, dims)
-        b.emit("gather", [ref, taken(node.indices)], [made], [axis])
+        b.emit("gather", [ref, taken(node.indices)], [made], GATHER.pack(axis=axis))
         return made
     if isinstance(node, Windows):
         return _windows(b, node, ref, axis, dims)

@@ -14,6 +14,7 @@ from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Unsuppor
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.dims import static
 from ascend_ep.plan.kernel_params import (
+    EXPECT_INTS,
     GRID_SAMPLE,
     ROI_ALIGN,
     ROI_ALIGN_FLOATS,
@@ -70,7 +71,8 @@ def _expect_size(b: PlanBuilder, size: Operand, target: Operand) -> None:
         return
     elements = b.cast(b.contiguous(b.ref(size)), dtypes.INT64)
     for first, dims in ((0, target.dims[:1]), (2, target.dims[1:-1])):
-        b.emit("expect_ints", [b.view(elements, [len(dims)], first)], [b.temp(dtypes.BOOL, ())], [1, *dims])
+        ints = EXPECT_INTS.pack(dims, choices=1)
+        b.emit("expect_ints", [b.view(elements, [len(dims)], first)], [b.temp(dtypes.BOOL, ())], ints)
 
 
 def _places(spatial: list[int], align: bool) -> np.ndarray:

@@ -6,7 +6,15 @@ from ascend_ep.compiler.half_types import has_halves
 from ascend_ep.compiler.lower.arguments import REDUCTIONS, axis_of, enum_of, expect_ints, needed, operand
 from ascend_ep.compiler.lowering import NodeView, PlanBuilder, Unsupported, lowers
 from ascend_ep.opdef.dims import static
-from ascend_ep.plan.kernel_params import SCATTER_ELEMENTS, SCATTER_ND
+from ascend_ep.plan.kernel_params import (
+    GATHER,
+    GATHER_ND,
+    ONE_HOT,
+    REVERSE_SEQUENCE,
+    SCATTER_ELEMENTS,
+    SCATTER_ND,
+    TENSOR_SCATTER,
+)
 
 
 def _as_view(node: NodeView, b: PlanBuilder, axis: int) -> bool:
@@ -34,21 +42,21 @@ def lower_gather(node: NodeView, b: PlanBuilder) -> None:
     source, indices, target = needed(node.inputs, 0), needed(node.inputs, 1), needed(node.outputs, 0)
     axis = axis_of(node, source.rank, 0)
     if not _as_view(node, b, axis):
-        b.emit("gather", [b.ref(source), b.ref(indices)], [b.out(target)], [axis])
+        b.emit("gather", [b.ref(source), b.ref(indices)], [b.out(target)], GATHER.pack(axis=axis))
 
 
 @lowers("gather_elements")
 def lower_gather_elements(node: NodeView, b: PlanBuilder) -> None:
     source, indices, target = needed(node.inputs, 0), needed(node.inputs, 1), needed(node.outputs, 0)
-    b.emit(
-        "gather_elements", [b.ref(source), b.ref(indices)], [b.out(target)], [axis_of(node, source.rank, 0)]
-    )
+    ints = GATHER.pack(axis=axis_of(node, source.rank, 0))
+    b.emit("gather_elements", [b.ref(source), b.ref(indices)], [b.out(target)], ints)
 
 
 @lowers("gather_nd")
 def lower_gather_nd(node: NodeView, b: PlanBuilder) -> None:
     ins = [b.ref(needed(node.inputs, i)) for i in range(2)]
-    b.emit("gather_nd", ins, [b.out(needed(node.outputs, 0))], [int(node.attr("batch_dims", 0))])
+    ints = GATHER_ND.pack(batch_axes=int(node.attr("batch_dims", 0)))
+    b.emit("gather_nd", ins, [b.out(needed(node.outputs, 0))], ints)
 
 
 def _reduction(node: NodeView) -> int:
@@ -81,13 +89,14 @@ def lower_one_hot(node: NodeView, b: PlanBuilder) -> None:
     axis = axis_of(node, target.rank, -1)
     expect_ints(b, needed(node.inputs, 1), [(target.dims[axis],)])
     ins = [b.ref(needed(node.inputs, i)) for i in (0, 2)]
-    b.emit("one_hot", ins, [b.out(target)], [axis])
+    b.emit("one_hot", ins, [b.out(target)], ONE_HOT.pack(axis=axis))
 
 
 @lowers("reverse_sequence")
 def lower_reverse_sequence(node: NodeView, b: PlanBuilder) -> None:
     ins = [b.ref(needed(node.inputs, i)) for i in range(2)]
-    ints = [int(node.attr("batch_axis", 1)), int(node.attr("time_axis", 0))]
+    batch, time = int(node.attr("batch_axis", 1)), int(node.attr("time_axis", 0))
+    ints = REVERSE_SEQUENCE.pack(batch_axis=batch, time_axis=time)
     b.emit("reverse_sequence", ins, [b.out(needed(node.outputs, 0))], ints)
 
 
@@ -95,5 +104,6 @@ def lower_reverse_sequence(node: NodeView, b: PlanBuilder) -> None:
 def lower_tensor_scatter(node: NodeView, b: PlanBuilder) -> None:
     past, update, places = needed(node.inputs, 0), needed(node.inputs, 1), operand(node.inputs, 2)
     ins = [b.ref(past), b.ref(update), b.ref(places) if places else None]
-    ints = [axis_of(node, past.rank, -2), enum_of(node, "mode", ("linear", "circular"), "linear")]
+    circular = enum_of(node, "mode", ("linear", "circular"), "linear")
+    ints = TENSOR_SCATTER.pack(axis=axis_of(node, past.rank, -2), circular=circular)
     b.emit("tensor_scatter", ins, [b.out(needed(node.outputs, 0))], ints)

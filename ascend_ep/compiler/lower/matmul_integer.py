@@ -14,8 +14,14 @@ from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref
 from ascend_ep.compiler.rewrites.packed_integers import ColumnSums, Int8Matrix, signed_zero
 from ascend_ep.element_types import FLOAT32, INT8, INT32, UINT8
 from ascend_ep.opdef.dims import static
+from ascend_ep.plan.kernel_params import REQUANTISE_FLOATS
 
-LIMITS = {UINT8: (0.0, 255.0), INT8: (-128.0, 127.0)}
+#: Results that are not rounded to 8 bits have no bounds.
+NO_LIMITS = REQUANTISE_FLOATS.pack(low=0.0, high=0.0)
+LIMITS = {
+    UINT8: REQUANTISE_FLOATS.pack(low=0.0, high=255.0),
+    INT8: REQUANTISE_FLOATS.pack(low=-128.0, high=127.0),
+}
 
 
 @dataclass(frozen=True)
@@ -36,7 +42,7 @@ class Call:
     """What the kernels of integer products read behind A and B (kernels/matmul/qgemm.h), and their floats."""
 
     tables: list[Ref | None]
-    floats: tuple[float, float] = (0.0, 0.0)
+    floats: tuple[float, ...] = NO_LIMITS
     refs: dict[str, Ref] = field(default_factory=dict)
 
 
@@ -54,7 +60,7 @@ def requantisation(
     refs = [sums, _ref(b, t.a_zero), zero, *(_ref(b, each) for each in rest)]
     while refs and refs[-1] is None:
         refs.pop()
-    return Call(refs, LIMITS.get(y_dtype, (0.0, 0.0)))
+    return Call(refs, LIMITS.get(y_dtype, NO_LIMITS))
 
 
 def count(given: Operand) -> int | None:

@@ -29,7 +29,7 @@ from ascend_ep.compiler.lower.elementwise import COMPUTABLE, Program, emit_progr
 from ascend_ep.compiler.lower.views import broadcast, permuted
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
 from ascend_ep.opdef.dims import bounds, floordiv, max_, min_, static
-from ascend_ep.plan.kernel_params import PAD, choices
+from ascend_ep.plan.kernel_params import CONCAT, PAD, TRILU, choices
 from ascend_ep.runtime._rt import lib
 
 PAD_MODES = choices("asc_pad")
@@ -94,7 +94,7 @@ def lower_concat(node: NodeView, b: PlanBuilder) -> None:
     axis = axis_of(node, target.rank, 1 if node.version < 4 else None)
     if len(parts) > 200:
         raise Unsupported(f"it has {len(parts)} inputs; the native concat takes up to 200")
-    b.emit("concat", [b.ref(part) for part in parts], [b.out(target)], [axis])
+    b.emit("concat", [b.ref(part) for part in parts], [b.out(target)], CONCAT.pack(axis=axis))
 
 
 @lowers("split")
@@ -301,7 +301,7 @@ def lower_trilu(node: NodeView, b: PlanBuilder) -> None:
     given = operand(node.inputs, 1)
     run_time = run_time_ints(b, given) if is_run_time(given) else None
     k = known_elements(given, "diagonal")[0] if given and run_time is None else 0
-    ints = [int(node.attr("upper", 1)), k]
+    ints = TRILU.pack(upper=int(node.attr("upper", 1)), k=k)
     b.emit("trilu", [b.ref(needed(node.inputs, 0)), run_time], [b.out(needed(node.outputs, 0))], ints)
 
 

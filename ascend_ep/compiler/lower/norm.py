@@ -8,7 +8,7 @@ from ascend_ep.compiler.lower.reduction import OPS as REDUCE_OPS
 from ascend_ep.compiler.lower.views import broadcast
 from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
 from ascend_ep.opdef.dtypes import FLOAT32, FLOAT64
-from ascend_ep.plan.kernel_params import LAYER_NORM, REDUCE, RMS_NORM
+from ascend_ep.plan.kernel_params import GROUP_NORM, LAYER_NORM, LP_NORM, NORM_FLOATS, REDUCE, RMS_NORM
 from ascend_ep.plan.tile_program import ProgramError
 from ascend_ep.runtime._rt import lib
 
@@ -27,8 +27,8 @@ def _row_operands(node: NodeView, b: PlanBuilder, axis: int, count: int) -> list
     return [b.ref(source), *rows]
 
 
-def _epsilon(node: NodeView) -> float:
-    return float(node.attr("epsilon", 1e-5))
+def _epsilon(node: NodeView) -> tuple[float, ...]:
+    return NORM_FLOATS.pack(epsilon=float(node.attr("epsilon", 1e-5)))
 
 
 @lowers("layer_norm")
@@ -45,7 +45,7 @@ def lower_layer_norm(node: NodeView, b: PlanBuilder) -> None:
         outs += [] if mean is not None else [b.temp(deviation.dtype, deviation.dims)]
         outs.append(b.out(deviation))
     ints = LAYER_NORM.pack(axis=axis, epilogue=lib.ASC_NORM_EPILOGUE_NONE)
-    b.emit("layer_norm", _row_operands(node, b, axis, 2), outs, ints, [_epsilon(node)])
+    b.emit("layer_norm", _row_operands(node, b, axis, 2), outs, ints, _epsilon(node))
 
 
 @lowers("layer_norm_gelu")
@@ -57,7 +57,7 @@ def lower_layer_norm_gelu(node: NodeView, b: PlanBuilder) -> None:
         raise Unsupported(f"its attribute approximate={node.attr('approximate')!r} is neither none nor tanh")
     outs = [b.out(needed(node.outputs, 0))]
     ints = LAYER_NORM.pack(axis=axis, epilogue=epilogue)
-    b.emit("layer_norm", _row_operands(node, b, axis, 2), outs, ints, [_epsilon(node)])
+    b.emit("layer_norm", _row_operands(node, b, axis, 2), outs, ints, _epsilon(node))
 
 
 @lowers("rms_norm")
@@ -67,7 +67,7 @@ def lower_rms_norm(node: NodeView, b: PlanBuilder) -> None:
         raise Unsupported("its second output has no native kernel")
     axis = axis_of(node, needed(node.inputs, 0).rank, -1)
     outs = [b.out(needed(node.outputs, 0))]
-    b.emit("rms_norm", _row_operands(node, b, axis, 1), outs, RMS_NORM.pack(axis=axis), [_epsilon(node)])
+    b.emit("rms_norm", _row_operands(node, b, axis, 1), outs, RMS_NORM.pack(axis=axis), _epsilon(node))
 
 
 @lowers("group_norm")
@@ -83,7 +83,7 @@ def lower_group_norm(node: NodeView, b: PlanBuilder) -> None:
         spread = [b.view(a, [groups, channels // groups], 0, [1, 0]) for a in affine]
         affine = [b.view(b.contiguous(a), [channels]) for a in spread]
     outs = [b.out(needed(node.outputs, 0))]
-    b.emit("group_norm", [b.ref(source), *affine], outs, [groups], [_epsilon(node)])
+    b.emit("group_norm", [b.ref(source), *affine], outs, GROUP_NORM.pack(groups=groups), _epsilon(node))
 
 
 @lowers("instance_norm")
@@ -91,7 +91,8 @@ def lower_instance_norm(node: NodeView, b: PlanBuilder) -> None:
     """InstanceNormalization: every channel is a group of its own."""
     source = needed(node.inputs, 0)
     ins = [b.ref(needed(node.inputs, i)) for i in range(3)]
-    b.emit("group_norm", ins, [b.out(needed(node.outputs, 0))], [source.dims[1]], [_epsilon(node)])
+    ints = GROUP_NORM.pack(groups=source.dims[1])
+    b.emit("group_norm", ins, [b.out(needed(node.outputs, 0))], ints, _epsilon(node))
 
 
 @lowers("batch_norm")
@@ -106,9 +107,11 @@ def lower_batch_norm(node: NodeView, b: PlanBuilder) -> None:
     if training:
         ins[3:] = _batch_statistics(node, b, ins)
     if training or ins[0].dtype == FLOAT64:
-        _normalise_channels(b, ins, b.out(needed(node.outputs, 0)), _epsilon(node))
+        _normalise_channels(
+            b, ins, b.out(needed(node.outputs, 0)), NORM_FLOATS.get(_epsilon(node), "epsilon")
+        )
     else:
-        b.emit("batch_norm", ins, [b.out(needed(node.outputs, 0))], [], [_epsilon(node)])
+        b.emit("batch_norm", ins, [b.out(needed(node.outputs, 0))], [], _epsilon(node))
 
 
 def _per_channel(b: PlanBuilder, x: Ref, given: Ref) -> Ref:
@@ -169,4 +172,4 @@ def lower_lp_norm(node: NodeView, b: PlanBuilder) -> None:
         program.output(program.select(program.call("eq", divisor, 0.0), 0.0, value / divisor), FLOAT64)
         emit_program(b, program, [target])
     else:
-        b.emit("lp_norm", [x], [target], [axis, order])
+        b.emit("lp_norm", [x], [target], LP_NORM.pack(axis=axis, order=order))

@@ -19,7 +19,7 @@ from ascend_ep.compiler.lower.matmul import emit_matmul, require_float, right_op
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.dims import static
-from ascend_ep.plan.kernel_params import RECURRENT, RECURRENT_DIRECTION, RECURRENT_FLOATS, choices
+from ascend_ep.plan.kernel_params import CONCAT, RECURRENT, RECURRENT_DIRECTION, RECURRENT_FLOATS, choices
 from ascend_ep.plan.tile_program import TileProgram
 
 KINDS = {name.upper(): number for name, number in choices("asc_recurrent").items()}
@@ -222,7 +222,12 @@ def biases(layer: Layer, b: PlanBuilder) -> tuple[Ref | None, Ref | None]:
     if not layer.reset_after:
         return b.view(_sum(b, part(0, rows), part(rows, rows)), (directions * rows,)), None
     joined = b.temp(dtypes.FLOAT32, (directions, rows))
-    b.emit("concat", [_sum(b, part(0, after), part(rows, after)), part(after, hidden)], [joined], [1])
+    b.emit(
+        "concat",
+        [_sum(b, part(0, after), part(rows, after)), part(after, hidden)],
+        [joined],
+        CONCAT.pack(axis=1),
+    )
     return b.view(joined, (directions * rows,)), part(rows + after, hidden)
 
 

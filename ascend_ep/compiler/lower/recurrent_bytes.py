@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ascend_ep.compiler.lower.arguments import needed
+from ascend_ep.compiler.lower.matmul_integer import NO_LIMITS
 from ascend_ep.compiler.lower.recurrent import (
     DIRECTIONS,
     GATES,
@@ -72,7 +73,7 @@ def _input_sums(layer: Layer, b: PlanBuilder) -> Ref:
         b.constant(_spread(layer, W_SCALE).reshape(-1)),
     ]
     made = b.temp(FLOAT32, (*x.dims[:2], width))
-    b.emit("qmatmul", [quantised, b.constant(matrix, "quads32"), *tables], [made], (), (0.0, 0.0))
+    b.emit("qmatmul", [quantised, b.constant(matrix, "quads32"), *tables], [made], (), NO_LIMITS)
     return made
 
 

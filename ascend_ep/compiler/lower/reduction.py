@@ -26,7 +26,7 @@ from ascend_ep.opdef.dtypes import (
     UINT16,
     UINT32,
 )
-from ascend_ep.plan.kernel_params import CUMSUM, REDUCE, REDUCE_GIVEN, choices
+from ascend_ep.plan.kernel_params import ARG_REDUCE, CUMSUM, REDUCE, REDUCE_GIVEN, SOFTMAX, choices
 
 #: The kernel's number of each operator.
 OPS = {
@@ -108,12 +108,14 @@ def lower_logsumexp(node: NodeView, b: PlanBuilder) -> None:
     if axes != list(range(first, first + len(axes))):
         kept = [i for i in range(x.rank) if i not in axes]
         x, first = permuted(b, x, [*kept, *axes]), len(kept)
-    b.emit("logsumexp", [x], [b.out(needed(node.outputs, 0))], [first, len(axes)])
+    ints = SOFTMAX.pack(axis=first, axes=len(axes))
+    b.emit("logsumexp", [x], [b.out(needed(node.outputs, 0))], ints)
 
 
 def _lower_arg(kernel: str, node: NodeView, b: PlanBuilder) -> None:
     source = needed(node.inputs, 0)
-    ints = [axis_of(node, source.rank, 0), int(node.attr("select_last_index", 0))]
+    last = int(node.attr("select_last_index", 0))
+    ints = ARG_REDUCE.pack(axis=axis_of(node, source.rank, 0), last=last)
     b.emit(kernel, [b.ref(source)], [b.out(needed(node.outputs, 0))], ints)
 
 

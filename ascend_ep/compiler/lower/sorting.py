@@ -17,7 +17,7 @@ from ascend_ep.compiler.lowering import Dim, NodeView, PlanBuilder, Unsupported,
 from ascend_ep.element_types import INT64
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.dims import product
-from ascend_ep.plan.kernel_params import TOPK
+from ascend_ep.plan.kernel_params import ARG_REDUCE, ONE_HOT, TOPK
 
 
 def _count(node: NodeView, axis: int) -> Dim:
@@ -61,11 +61,11 @@ def lower_hardmax(node: NodeView, b: PlanBuilder) -> None:
     if node.version < 13:
         x, axis = b.view(b.contiguous(x), [product(x.dims[:axis]), product(x.dims[axis:])]), 1
     places = b.temp(dtypes.INT64, [*x.dims[:axis], *x.dims[axis + 1 :]])
-    b.emit("argmax", [x], [places], [axis, 0])
+    b.emit("argmax", [x], [places], ARG_REDUCE.pack(axis=axis, last=0))
     pair = b.constant(np.array([0, 1], ir.DataType(target.dtype).numpy()), dtype=target.dtype)
     if node.version >= 13:
-        b.emit("one_hot", [places, pair], [b.out(target)], [axis])
+        b.emit("one_hot", [places, pair], [b.out(target)], ONE_HOT.pack(axis=axis))
         return
     rows = b.temp(target.dtype, x.dims)
-    b.emit("one_hot", [places, pair], [rows], [axis])
+    b.emit("one_hot", [places, pair], [rows], ONE_HOT.pack(axis=axis))
     b.bind(target, b.view(rows, target.dims))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ascend_ep.compiler.half_types import HALVES
 from ascend_ep.element_types import FLOAT32
 from ascend_ep.opdef.dims import Dim, static
-from ascend_ep.plan.kernel_params import CONV, CONV_AXIS, CONV_LAST, REDUCE
+from ascend_ep.plan.kernel_params import CONCAT, CONV, CONV_AXIS, CONV_LAST, REDUCE
 from ascend_ep.plan.plan import VIEW, WEIGHT, Insn, Ref, Weight
 from ascend_ep.plan.tile_value import OPCODES, STEP_INTS
 from ascend_ep.runtime._rt import lib
@@ -223,12 +223,15 @@ def _pooling(insn: Insn) -> ImageInsn | None:
 
 
 def _concat(insn: Insn) -> ImageInsn | None:
-    axis, rank = insn.ints[0], insn.outs[0].rank
+    axis, rank = CONCAT.get(insn.ints, "axis"), insn.outs[0].rank
     if not isinstance(axis, int):
         return None
     moved = first_to_last(range(rank)).index(axis)
     return ImageInsn(
-        insn, tuple(range(len(insn.ins))), True, lambda old, new: (replace(new, ints=(moved,)), [])
+        insn,
+        tuple(range(len(insn.ins))),
+        True,
+        lambda old, new: (replace(new, ints=CONCAT.pack(axis=moved)), []),
     )
 
 

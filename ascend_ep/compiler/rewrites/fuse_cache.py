@@ -14,6 +14,7 @@ from ascend_ep.compiler.fusion_candidates import candidate
 from ascend_ep.element_types import FLOAT32
 from ascend_ep.graph.fusion.ledger import Ledger
 from ascend_ep.opdef.fusion_rules import rule_of
+from ascend_ep.plan.kernel_params import CONCAT
 from ascend_ep.plan.plan import Insn, NativePartition, Ref
 
 POSITION = 2  #: axis of keys and values
@@ -72,6 +73,11 @@ def _append_of(part: NativePartition, x: Ref | None) -> Insn | None:
     """What puts these keys or values together of past and new ones, if that is their only maker."""
     for insn in part.insns:
         if x is not None and insn.kernel == "concat" and insn.outs[0] is x:
-            fits = insn.ints == (POSITION,) and len(insn.ins) == 2 and x.rank == 4 and x.dtype == FLOAT32
+            fits = (
+                insn.ints == CONCAT.pack(axis=POSITION)
+                and len(insn.ins) == 2
+                and x.rank == 4
+                and x.dtype == FLOAT32
+            )
             return insn if fits else None
     return None

@@ -15,7 +15,7 @@ from ascend_ep.graph.fusion.ledger import Ledger
 from ascend_ep.opdef.dims import static
 from ascend_ep.opdef.dtypes import FLOAT32
 from ascend_ep.opdef.fusion_rules import rule_of
-from ascend_ep.plan.kernel_params import MATMUL, MATMUL_FLOATS, RMS_NORM
+from ascend_ep.plan.kernel_params import MATMUL, MATMUL_FLOATS, NORM_FLOATS, RMS_NORM
 from ascend_ep.plan.plan import TEMP, Insn, NativePartition, Plan, Ref
 from ascend_ep.runtime._rt import lib
 
@@ -55,7 +55,7 @@ def _take(part: NativePartition, norm: Insn, products: list[Insn]) -> None:
     x, scale = norm.ins[:2]
     for product in products:
         rest = (*product.ins[1:], *[None] * BEFORE)[: BEFORE - 1]
-        (epsilon,) = norm.floats
+        epsilon = NORM_FLOATS.get(norm.floats, "epsilon")
         floats = MATMUL_FLOATS.put(product.floats, epsilon=epsilon)
         made = replace(product, ins=(x, *rest, scale), floats=floats)
         part.insns[part.insns.index(product)] = made

@@ -1,7 +1,7 @@
 /* ints - writes its integer arguments: the tensor of a shape computation whose elements are dims.
  *
  *   out 0    int64, int32 or bool, any shape
- *   ints[i]  element i in row-major order; wraps to int32; for bool, whether it is not 0
+ *   ints     the elements in row-major order; wraps to int32; for bool, whether it is not 0
  */
 #include "isa.h"
 
@@ -13,8 +13,9 @@ int32_t ASC_FN(ints_prepare)(asc_call *call) {
 
 int32_t ASC_FN(ints_run)(const asc_call *call) {
     const asc_tensor *out = &call->out[0];
+    const int64_t *elements = call->ints;
     for (int32_t i = 0; i < call->n_ints; i++) {
-        int64_t value = call->ints[i];
+        int64_t value = elements[i];
         if (out->dtype == ASC_INT64)
             ((int64_t *)out->data)[i] = value;
         else if (out->dtype == ASC_INT32)

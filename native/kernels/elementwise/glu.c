@@ -2,9 +2,9 @@
  *   two inputs   gate, up [..., N] -> y [..., N]
  *   one input    x [..., 2N] -> y [..., N]
  *   inputs may have strides, but for their last axis; y may be bfloat16: rounded as it is stored
- * ints: [up first, interleaved]: how one input holds the two: gate before up in halves unless told
- *   otherwise; interleaved, they alternate element by element.
+ * ints: asc_swiglu_params
  * Source: Shazeer, GLU Variants Improve Transformer, 2020. */
+#include "asc_plan.h"
 #include "bfloat16.h"
 #include "chunks.h"
 #include "swiglu.h"
@@ -24,7 +24,7 @@ typedef struct glu_job {
 
 int32_t ASC_FN(swiglu_prepare)(asc_call *call) {
     const asc_tensor *x = &call->in[0], *y = &call->out[0];
-    ASC_REQUIRE(call, call->n_ints == 2, "swiglu takes two ints: up first, interleaved");
+    ASC_REQUIRE(call, call->n_ints == ASC_MEMBERS(asc_swiglu_params), "swiglu takes two ints: up first, interleaved");
     for (int i = 0; i < call->n_in; i++) {
         const asc_tensor *t = &call->in[i];
         ASC_REQUIRE(call, asc_contiguous(t) || t->strides[t->rank - 1] == 1 || t->dims[t->rank - 1] == 1,
@@ -119,9 +119,10 @@ int32_t ASC_FN(swiglu_run)(const asc_call *call) {
         job.flat = asc_contiguous(&call->in[0]) && asc_contiguous(&call->in[1]);
         if (job.flat) job.n = total, job.rows = 1;
     } else {
-        job.step = call->ints[1] ? 2 : 1;
-        job.up = job.gate + (call->ints[1] ? 1 : job.n);
-        if (call->ints[0]) {
+        const asc_swiglu_params *p = ASC_INTS_AS(asc_swiglu_params, call);
+        job.step = p->interleaved ? 2 : 1;
+        job.up = job.gate + (p->interleaved ? 1 : job.n);
+        if (p->up_first) {
             const float *first = job.gate;
             job.gate = job.up;
             job.up = first;

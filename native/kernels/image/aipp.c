@@ -2,17 +2,14 @@
  *
  * in:   x uint8, channels last: [N, H, W, 3] or 4 or 1; YUV420SP is [N, 3H/2, W, 1]: H rows of Y, then H/2 of U V pairs
  * out:  y float32 [N, C, H', W'], C being the first C of the channels
- * ints: format (1 YUV420SP, 2 four bytes a pixel, 3 three, 4 one), the source channel of each of four channels,
- *       left, top, width and height of the crop, left and top padding, whether to convert colours and, 0 unless it
- *       does: matrix (9, by rows), input bias (3), output bias (3)
- * floats: shift (4), scale (4), padding value
+ * ints: asc_aipp_params  floats: asc_aipp_floats
  * y = (v - shift) * scale, where v = clamp(((matrix (x - input bias)) >> 8) + output bias, 0, 255), or x.
  * Rows and columns that the crop doesn't reach hold the padding value. */
+#include "asc_plan.h"
 #include "chunks.h"
 #include "simd.h"
 
-enum { YUV420SP = 1, FOUR_BYTES = 2, THREE_BYTES = 3, ONE_BYTE = 4 };
-enum { N_INTS = 27, N_FLOATS = 9, BLOCK = 256 };
+enum { BLOCK = 256 };
 
 typedef struct aipp_job {
     const uint8_t *x;
@@ -32,33 +29,44 @@ static int is_within(int64_t value, int64_t limit) {
     return value >= -limit && value <= limit;
 }
 
-static int32_t read_ints(const asc_call *call, aipp_job *job) {
-    const int64_t *i = call->ints;
-    ASC_REQUIRE(call, call->n_ints == N_INTS && call->n_floats == N_FLOATS, "aipp takes 27 ints and 9 floats");
-    job->format = i[0];
-    ASC_REQUIRE(call, job->format >= YUV420SP && job->format <= ONE_BYTE, "aipp: the format is not 1 to 4");
-    int64_t known = job->format == FOUR_BYTES ? 4 : job->format == ONE_BYTE ? 1 : 3;
-    for (int c = 0; c < 4; c++) {
-        job->order[c] = i[1 + c];
-        ASC_REQUIRE(call, c >= job->channels || (i[1 + c] >= 0 && i[1 + c] < known), "aipp: no such channel");
-    }
-    job->left = i[5], job->top = i[6], job->width = i[7], job->height = i[8];
-    job->pad_left = i[9], job->pad_top = i[10], job->convert = i[11];
+static int32_t read_colours(const asc_call *call, const asc_aipp_params *p, int64_t known, aipp_job *job) {
+    job->convert = p->convert;
     ASC_REQUIRE(call, !job->convert || known >= 3, "aipp: one channel has no colours to convert");
-    for (int c = 0; c < 15; c++)
-        ASC_REQUIRE(call, is_within(i[12 + c], c < 9 ? MATRIX_LIMIT : BIAS_LIMIT),
-                    "aipp: a colour matrix that overflows");
-    for (int c = 0; c < 9; c++) job->matrix[c] = (int32_t)i[12 + c];
-    for (int c = 0; c < 3; c++) job->in_bias[c] = (int32_t)i[21 + c], job->out_bias[c] = (int32_t)i[24 + c];
+    for (int c = 0; c < 9; c++) {
+        ASC_REQUIRE(call, is_within(p->matrix[c], MATRIX_LIMIT), "aipp: a colour matrix that overflows");
+        job->matrix[c] = (int32_t)p->matrix[c];
+    }
     int seen = 0;
-    for (int c = 0; c < 3 && job->convert; c++) {
+    for (int c = 0; c < 3; c++) {
+        ASC_REQUIRE(call, is_within(p->in_bias[c], BIAS_LIMIT) && is_within(p->out_bias[c], BIAS_LIMIT),
+                    "aipp: a colour matrix that overflows");
+        job->in_bias[c] = (int32_t)p->in_bias[c], job->out_bias[c] = (int32_t)p->out_bias[c];
+        if (!job->convert) continue;
         ASC_REQUIRE(call, job->order[c] >= 0 && job->order[c] < known, "aipp: no such channel");
         seen |= 1 << job->order[c];
     }
     ASC_REQUIRE(call, !job->convert || __builtin_popcount((unsigned)seen) == 3, "aipp: a channel is converted twice");
-    for (int c = 0; c < 4; c++) job->shift[c] = (float)call->floats[c], job->scale[c] = (float)call->floats[4 + c];
-    job->padding = (float)call->floats[8];
     return ASC_OK;
+}
+
+static int32_t read_arguments(const asc_call *call, aipp_job *job) {
+    ASC_REQUIRE(call, call->n_ints == ASC_MEMBERS(asc_aipp_params) && call->n_floats == ASC_MEMBERS(asc_aipp_floats),
+                "aipp takes 27 ints and 9 floats");
+    const asc_aipp_params *p = ASC_INTS_AS(asc_aipp_params, call);
+    const asc_aipp_floats *f = ASC_FLOATS_AS(asc_aipp_floats, call);
+    job->format = p->format;
+    ASC_REQUIRE(call, job->format >= ASC_AIPP_FORMAT_YUV420SP && job->format <= ASC_AIPP_FORMAT_ONE_BYTE,
+                "aipp: the format is not 1 to 4");
+    int64_t known = job->format == ASC_AIPP_FORMAT_FOUR_BYTES ? 4 : job->format == ASC_AIPP_FORMAT_ONE_BYTE ? 1 : 3;
+    for (int c = 0; c < 4; c++) {
+        job->order[c] = p->order[c];
+        ASC_REQUIRE(call, c >= job->channels || (p->order[c] >= 0 && p->order[c] < known), "aipp: no such channel");
+        job->shift[c] = (float)f->shift[c], job->scale[c] = (float)f->scale[c];
+    }
+    job->left = p->left, job->top = p->top, job->width = p->width, job->height = p->height;
+    job->pad_left = p->pad_left, job->pad_top = p->pad_top;
+    job->padding = (float)f->padding;
+    return read_colours(call, p, known, job);
 }
 
 static int is_inside(int64_t first, int64_t count, int64_t size) {
@@ -71,12 +79,12 @@ static int32_t describe(const asc_call *call, aipp_job *job) {
     ASC_REQUIRE(call, x->rank == 4 && y->rank == 4 && x->dims[0] == y->dims[0], "aipp: not one image for each image");
     *job = (aipp_job){.x = x->data, .y = y->data, .channels = y->dims[1]};
     ASC_REQUIRE(call, job->channels >= 1 && job->channels <= 4, "aipp: images have one to four channels");
-    int32_t code = read_ints(call, job);
+    int32_t code = read_arguments(call, job);
     if (code != ASC_OK) return code;
-    job->pixel = job->format == FOUR_BYTES ? 4 : job->format == THREE_BYTES ? 3 : 1;
+    job->pixel = job->format == ASC_AIPP_FORMAT_FOUR_BYTES ? 4 : job->format == ASC_AIPP_FORMAT_THREE_BYTES ? 3 : 1;
     job->rows = x->dims[1], job->columns = x->dims[2];
     ASC_REQUIRE(call, x->dims[3] == job->pixel, "aipp: a pixel has another number of bytes");
-    if (job->format == YUV420SP) {
+    if (job->format == ASC_AIPP_FORMAT_YUV420SP) {
         ASC_REQUIRE(call, job->rows % 3 == 0 && job->columns % 2 == 0, "aipp: YUV420SP of odd size");
         job->rows = job->rows / 3 * 2;
     }
@@ -97,19 +105,19 @@ int32_t ASC_FN(aipp_prepare)(asc_call *call) {
 
 /* The channels of n pixels from column `at` of source row `row` on, as they lie in the file. */
 static void read_pixels(const aipp_job *job, int64_t image, int64_t row, int64_t at, int64_t n, int32_t v[4][BLOCK]) {
-    int64_t image_bytes =
-        job->format == YUV420SP ? job->rows / 2 * 3 * job->columns : job->rows * job->columns * job->pixel;
+    int64_t image_bytes = job->format == ASC_AIPP_FORMAT_YUV420SP ? job->rows / 2 * 3 * job->columns
+                                                                  : job->rows * job->columns * job->pixel;
     const uint8_t *base = job->x + image * image_bytes;
     const uint8_t *restrict p = base + (row * job->columns + at) * job->pixel;
-    if (job->format == THREE_BYTES) {
+    if (job->format == ASC_AIPP_FORMAT_THREE_BYTES) {
         for (int64_t i = 0; i < n; i++) v[0][i] = p[3 * i], v[1][i] = p[3 * i + 1], v[2][i] = p[3 * i + 2];
-    } else if (job->format == FOUR_BYTES) {
+    } else if (job->format == ASC_AIPP_FORMAT_FOUR_BYTES) {
         for (int64_t i = 0; i < n; i++)
             v[0][i] = p[4 * i], v[1][i] = p[4 * i + 1], v[2][i] = p[4 * i + 2], v[3][i] = p[4 * i + 3];
     } else {
         for (int64_t i = 0; i < n; i++) v[0][i] = p[i];
     }
-    if (job->format == YUV420SP) {
+    if (job->format == ASC_AIPP_FORMAT_YUV420SP) {
         const uint8_t *restrict uv = base + (job->rows + row / 2) * job->columns;
         for (int64_t i = 0; i < n; i++) {
             int64_t pair = (at + i) / 2 * 2;

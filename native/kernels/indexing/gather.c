@@ -1,15 +1,16 @@
 /* gather: out = data with one axis indexed by a tensor of any rank.
  *   data [outer..., n, inner...], indices [m...] (int32, int64) -> out [outer..., m..., inner...]
- * ints: [axis]. Indices in [-n, n); any other fails with ASC_E_RUN before a byte is read. */
+ * ints: asc_gather_params. Indices in [-n, n); any other fails with ASC_E_RUN before a byte is read. */
 #include <string.h>
 
+#include "asc_plan.h"
 #include "chunks.h"
 #include "indexing.h"
 
 int32_t ASC_FN(gather_prepare)(asc_call *call) {
     const asc_tensor *data = &call->in[0], *indices = &call->in[1], *out = &call->out[0];
-    ASC_REQUIRE(call, call->n_ints == 1, "gather takes one int: the axis");
-    int64_t axis = call->ints[0];
+    ASC_REQUIRE(call, call->n_ints == ASC_MEMBERS(asc_gather_params), "gather takes one int: the axis");
+    int64_t axis = ASC_INTS_AS(asc_gather_params, call)->axis;
     ASC_REQUIRE(call, axis >= 0 && axis < data->rank, "gather: the axis is outside the rank");
     ASC_REQUIRE(call, data->dtype == out->dtype, "gather: types differ");
     ASC_REQUIRE(call, out->rank == data->rank - 1 + indices->rank, "gather: the output's rank is wrong");
@@ -54,7 +55,7 @@ static void gather_chunk(const asc_call *call, int64_t chunk, int32_t worker, vo
 
 int32_t ASC_FN(gather_run)(const asc_call *call) {
     const asc_tensor *data = &call->in[0], *indices = &call->in[1];
-    int axis = (int)call->ints[0];
+    int axis = (int)ASC_INTS_AS(asc_gather_params, call)->axis;
     gather_job job = {.n = data->dims[axis], .m = asc_numel(indices)};
     job.bytes = asc_count(data, axis + 1, data->rank) * (int64_t)asc_dtype_bytes(data->dtype);
     int32_t code = check_indices(call, indices, job.n);

@@ -1,15 +1,17 @@
 /* gather_nd: slices of data named by index tuples.
  *   data [batch..., rest...], indices [batch..., m..., q] -> out [batch..., m..., rest[q:]...]
- * ints: [number of batch axes] */
+ * ints: asc_gather_nd_params */
 #include <string.h>
 
+#include "asc_plan.h"
 #include "indexing.h"
 #include "movement/strided_copy.h"
 
 int32_t ASC_FN(gather_nd_prepare)(asc_call *call) {
     const asc_tensor *data = &call->in[0], *indices = &call->in[1], *out = &call->out[0];
-    ASC_REQUIRE(call, call->n_ints == 1, "gather_nd takes one int: the number of batch axes");
-    int64_t batch = call->ints[0];
+    ASC_REQUIRE(call, call->n_ints == ASC_MEMBERS(asc_gather_nd_params),
+                "gather_nd takes one int: the number of batch axes");
+    int64_t batch = ASC_INTS_AS(asc_gather_nd_params, call)->batch_axes;
     ASC_REQUIRE(call, data->dtype == out->dtype, "gather_nd: types differ");
     ASC_REQUIRE(call, indices->rank >= 1 && batch >= 0 && batch < indices->rank && batch <= data->rank,
                 "gather_nd: the number of batch axes is outside the ranks");
@@ -27,7 +29,8 @@ int32_t ASC_FN(gather_nd_prepare)(asc_call *call) {
 
 int32_t ASC_FN(gather_nd_run)(const asc_call *call) {
     const asc_tensor *data = &call->in[0], *indices = &call->in[1];
-    int batch = (int)call->ints[0], lead = indices->rank - 1, q = (int)indices->dims[lead];
+    int batch = (int)ASC_INTS_AS(asc_gather_nd_params, call)->batch_axes, lead = indices->rank - 1,
+        q = (int)indices->dims[lead];
     int64_t strides[ASC_MAX_RANK] = {0}, tuples = asc_count(indices, 0, lead);
     int64_t bytes = asc_count(data, batch + q, data->rank) * (int64_t)asc_dtype_bytes(data->dtype);
     asc_row_major(data->dims, data->rank, strides);

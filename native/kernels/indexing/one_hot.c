@@ -1,14 +1,15 @@
 /* one_hot: a new axis of length depth that holds `on` at the index and `off` elsewhere.
  *   indices (int32, int64), values [2] = off, on -> out: indices' dims with the axis inserted
- * ints: [axis in the output]. Negative indices count from the end; one outside [-depth, depth) gives all off. */
+ * ints: asc_one_hot_params. Negative indices count from the end; one outside [-depth, depth) gives all off. */
 #include <string.h>
 
+#include "asc_plan.h"
 #include "indexing.h"
 
 int32_t ASC_FN(one_hot_prepare)(asc_call *call) {
     const asc_tensor *indices = &call->in[0], *values = &call->in[1], *out = &call->out[0];
-    ASC_REQUIRE(call, call->n_ints == 1, "one_hot takes one int: the axis");
-    int64_t axis = call->ints[0];
+    ASC_REQUIRE(call, call->n_ints == ASC_MEMBERS(asc_one_hot_params), "one_hot takes one int: the axis");
+    int64_t axis = ASC_INTS_AS(asc_one_hot_params, call)->axis;
     ASC_REQUIRE(call, out->rank == indices->rank + 1, "one_hot: the output's rank is wrong");
     ASC_REQUIRE(call, axis >= 0 && axis < out->rank, "one_hot: the axis is outside the rank");
     int a = (int)axis;
@@ -22,7 +23,7 @@ int32_t ASC_FN(one_hot_prepare)(asc_call *call) {
 
 int32_t ASC_FN(one_hot_run)(const asc_call *call) {
     const asc_tensor *indices = &call->in[0], *out = &call->out[0];
-    int axis = (int)call->ints[0];
+    int axis = (int)ASC_INTS_AS(asc_one_hot_params, call)->axis;
     int64_t size = (int64_t)asc_dtype_bytes(out->dtype), depth = out->dims[axis], total = asc_numel(out);
     int64_t inner = asc_count(out, axis + 1, out->rank), count = asc_numel(indices);
     const char *off = call->in[1].data, *on = off + size;

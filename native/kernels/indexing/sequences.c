@@ -1,29 +1,34 @@
 /* reverse_sequence: the first elements of each batch row in reverse order.
  *   x [.., batch, .., time, ..] with batch and time as axes 0 and 1 in either order, lengths [batch] -> y like x
- *   ints: [batch axis, time axis]. A length outside [0, time] fails with ASC_E_RUN.
+ *   ints: asc_reverse_sequence_params. A length outside [0, time] fails with ASC_E_RUN.
  * tensor_scatter: slabs of each batch row written at a place of their own, as a key-value cache is filled.
  *   past [B, .., n, ..], update [B, .., m, ..], places [B] int64 (absent: 0) -> y like past
- *   ints: [axis, circular]. A place from which the update doesn't fit fails with ASC_E_RUN; circular ones wrap. */
+ *   ints: asc_tensor_scatter_params. A place from which the update doesn't fit fails with ASC_E_RUN; circular ones
+ * wrap. */
 #include <string.h>
 
+#include "asc_plan.h"
 #include "axis_split.h"
 #include "indexing.h"
 
 int32_t ASC_FN(reverse_sequence_prepare)(asc_call *call) {
+    const asc_reverse_sequence_params *p = ASC_INTS_AS(asc_reverse_sequence_params, call);
     const asc_tensor *x = &call->in[0], *lengths = &call->in[1], *y = &call->out[0];
-    ASC_REQUIRE(call, call->n_ints == 2, "reverse_sequence takes two ints: batch and time axis");
-    ASC_REQUIRE(call, call->ints[0] + call->ints[1] == 1 && (call->ints[0] == 0 || call->ints[0] == 1),
+    ASC_REQUIRE(call, call->n_ints == ASC_MEMBERS(asc_reverse_sequence_params),
+                "reverse_sequence takes two ints: batch and time axis");
+    ASC_REQUIRE(call, (p->batch_axis == 0 && p->time_axis == 1) || (p->batch_axis == 1 && p->time_axis == 0),
                 "reverse_sequence: batch and time are not the first two axes");
     ASC_REQUIRE(call, x->rank >= 2 && x->dtype == y->dtype && asc_same_dims(x, y), "reverse_sequence: shapes differ");
-    ASC_REQUIRE(call, lengths->rank == 1 && lengths->dims[0] == x->dims[call->ints[0]],
+    ASC_REQUIRE(call, lengths->rank == 1 && lengths->dims[0] == x->dims[p->batch_axis],
                 "reverse_sequence: not one length for each batch row");
     return ASC_OK;
 }
 
 int32_t ASC_FN(reverse_sequence_run)(const asc_call *call) {
     const asc_tensor *x = &call->in[0];
-    int time_first = call->ints[1] == 0;
-    int64_t rows = x->dims[call->ints[0]], steps = x->dims[call->ints[1]];
+    const asc_reverse_sequence_params *p = ASC_INTS_AS(asc_reverse_sequence_params, call);
+    int time_first = p->time_axis == 0;
+    int64_t rows = x->dims[p->batch_axis], steps = x->dims[p->time_axis];
     int64_t bytes = asc_count(x, 2, x->rank) * (int64_t)asc_dtype_bytes(x->dtype);
     int64_t row_step = (time_first ? 1 : steps) * bytes, time_step = (time_first ? rows : 1) * bytes;
     for (int64_t b = 0; b < rows; b++) {
@@ -39,8 +44,9 @@ int32_t ASC_FN(reverse_sequence_run)(const asc_call *call) {
 
 int32_t ASC_FN(tensor_scatter_prepare)(asc_call *call) {
     const asc_tensor *past = &call->in[0], *update = &call->in[1], *places = &call->in[2], *y = &call->out[0];
-    ASC_REQUIRE(call, call->n_ints == 2, "tensor_scatter takes two ints: axis, circular");
-    int64_t axis = call->ints[0];
+    ASC_REQUIRE(call, call->n_ints == ASC_MEMBERS(asc_tensor_scatter_params),
+                "tensor_scatter takes two ints: axis, circular");
+    int64_t axis = ASC_INTS_AS(asc_tensor_scatter_params, call)->axis;
     ASC_REQUIRE(call, axis > 0 && axis < past->rank, "tensor_scatter: the axis is the batch's or outside the rank");
     ASC_REQUIRE(call, past->dtype == y->dtype && asc_same_dims(past, y), "tensor_scatter: shapes differ");
     ASC_REQUIRE(call, update->dtype == y->dtype && update->rank == y->rank, "tensor_scatter: the update differs");
@@ -56,11 +62,12 @@ int32_t ASC_FN(tensor_scatter_prepare)(asc_call *call) {
 int32_t ASC_FN(tensor_scatter_run)(const asc_call *call) {
     const asc_tensor *past = &call->in[0], *update = &call->in[1], *y = &call->out[0];
     asc_axis_split split;
-    asc_split_axes(y, call->ints[0], 1, &split);
-    int64_t bytes = split.inner * (int64_t)asc_dtype_bytes(y->dtype), m = update->dims[call->ints[0]];
+    const asc_tensor_scatter_params *p = ASC_INTS_AS(asc_tensor_scatter_params, call);
+    asc_split_axes(y, p->axis, 1, &split);
+    int64_t bytes = split.inner * (int64_t)asc_dtype_bytes(y->dtype), m = update->dims[p->axis];
     if (split.outer * split.n * bytes == 0) return ASC_OK;
     if (y->data != past->data) memcpy(y->data, past->data, (size_t)(split.outer * split.n * bytes));
-    int given = asc_given(call, 2), circular = call->ints[1] != 0;
+    int given = asc_given(call, 2), circular = p->circular != 0;
     int64_t per_row = split.outer / y->dims[0];
     const char *from = update->data;
     for (int64_t i = 0; i < split.outer; i++) {

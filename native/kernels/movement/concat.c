@@ -1,13 +1,14 @@
 /* concat: inputs of equal dims but for one axis, one after the other along it.
- * ints: [axis] */
+ * ints: asc_concat_params */
 #include <string.h>
 
+#include "asc_plan.h"
 #include "strided_copy.h"
 
 int32_t ASC_FN(concat_prepare)(asc_call *call) {
     const asc_tensor *out = &call->out[0];
-    ASC_REQUIRE(call, call->n_ints == 1, "concat takes one int: the axis");
-    int64_t axis = call->ints[0], sum = 0;
+    ASC_REQUIRE(call, call->n_ints == ASC_MEMBERS(asc_concat_params), "concat takes one int: the axis");
+    int64_t axis = ASC_INTS_AS(asc_concat_params, call)->axis, sum = 0;
     ASC_REQUIRE(call, axis >= 0 && axis < out->rank, "concat: the axis is outside the rank");
     for (int i = 0; i < call->n_in; i++) {
         const asc_tensor *in = &call->in[i];
@@ -23,7 +24,7 @@ int32_t ASC_FN(concat_prepare)(asc_call *call) {
 
 int32_t ASC_FN(concat_run)(const asc_call *call) {
     const asc_tensor *out = &call->out[0];
-    int64_t axis = call->ints[0], at = 0;
+    int64_t axis = ASC_INTS_AS(asc_concat_params, call)->axis, at = 0;
     asc_block block = {.size = (int64_t)asc_dtype_bytes(out->dtype), .rank = out->rank};
     asc_row_major(out->dims, out->rank, block.to_strides);
     int64_t step = block.to_strides[axis];

@@ -1,12 +1,13 @@
 /* trilu: keeps one triangle of the last two axes, zero elsewhere.
- * ints: [upper, k]: element (r, c) is kept when c - r >= k (upper) or c - r <= k (lower). */
+ * ints: asc_trilu_params */
 #include <string.h>
 
+#include "asc_plan.h"
 #include "chunks.h"
 #include "indexing.h"
 
 int32_t ASC_FN(trilu_prepare)(asc_call *call) {
-    ASC_REQUIRE(call, call->n_ints == 2, "trilu takes two ints: upper and k");
+    ASC_REQUIRE(call, call->n_ints == ASC_MEMBERS(asc_trilu_params), "trilu takes two ints: upper and k");
     ASC_REQUIRE(call, !asc_given(call, 1) || asc_numel(&call->in[1]) == 1, "trilu: k is not one element");
     ASC_REQUIRE(call, call->in[0].rank >= 2, "trilu: the input has no matrix axes");
     ASC_REQUIRE(call, call->in[0].dtype == call->out[0].dtype, "trilu: types differ");
@@ -15,7 +16,7 @@ int32_t ASC_FN(trilu_prepare)(asc_call *call) {
 }
 
 typedef struct trilu_job {
-    int64_t k, rows, cols, size, items, per_chunk;
+    int64_t upper, k, rows, cols, size, items, per_chunk;
 } trilu_job;
 
 /* First column of row r that an upper triangle keeps, and one past the last that a lower one does. */
@@ -28,7 +29,7 @@ static int64_t clamp_column(int64_t r, int64_t k, int64_t cols) {
 static void trilu_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     (void)worker;
     const trilu_job *job = arg;
-    int64_t upper = call->ints[0] != 0, k = job->k;
+    int64_t upper = job->upper, k = job->k;
     int64_t end = (chunk + 1) * job->per_chunk < job->items ? (chunk + 1) * job->per_chunk : job->items;
     for (int64_t i = chunk * job->per_chunk; i < end; i++) {
         int64_t r = i % job->rows, from, to;
@@ -50,8 +51,9 @@ static void trilu_chunk(const asc_call *call, int64_t chunk, int32_t worker, voi
 int32_t ASC_FN(trilu_run)(const asc_call *call) {
     const asc_tensor *in = &call->in[0];
     if (asc_numel(in) == 0) return ASC_OK;
-    trilu_job job = {.rows = in->dims[in->rank - 2], .cols = in->dims[in->rank - 1]};
-    job.k = asc_given(call, 1) ? asc_index_at(&call->in[1], 0) : call->ints[1];
+    const asc_trilu_params *p = ASC_INTS_AS(asc_trilu_params, call);
+    trilu_job job = {.upper = p->upper != 0, .rows = in->dims[in->rank - 2], .cols = in->dims[in->rank - 1]};
+    job.k = asc_given(call, 1) ? asc_index_at(&call->in[1], 0) : p->k;
     job.size = (int64_t)asc_dtype_bytes(in->dtype);
     job.items = asc_count(in, 0, in->rank - 1);
     job.per_chunk = asc_chunk_items(call, job.items, job.cols * job.size);

@@ -1,16 +1,18 @@
 /* lp_norm: x divided by the p-norm along an axis of float32; zero where the norm is zero.
- * ints: [axis, p], p 1 or 2 */
+ * ints: asc_lp_norm_params */
 #include <math.h>
 
+#include "asc_plan.h"
 #include "axis_split.h"
 #include "chunks.h"
 #include "simd.h"
 
 int32_t ASC_FN(lp_norm_prepare)(asc_call *call) {
     asc_axis_split split;
-    ASC_REQUIRE(call, call->n_ints == 2, "lp_norm takes two ints: axis and p");
-    ASC_REQUIRE(call, asc_split_axes(&call->in[0], call->ints[0], 1, &split), "lp_norm: the axis is outside the rank");
-    ASC_REQUIRE(call, call->ints[1] == 1 || call->ints[1] == 2, "lp_norm: p is neither 1 nor 2");
+    const asc_lp_norm_params *p = ASC_INTS_AS(asc_lp_norm_params, call);
+    ASC_REQUIRE(call, call->n_ints == ASC_MEMBERS(asc_lp_norm_params), "lp_norm takes two ints: axis and p");
+    ASC_REQUIRE(call, asc_split_axes(&call->in[0], p->axis, 1, &split), "lp_norm: the axis is outside the rank");
+    ASC_REQUIRE(call, p->order == 1 || p->order == 2, "lp_norm: p is neither 1 nor 2");
     ASC_REQUIRE(call, asc_same_dims(&call->in[0], &call->out[0]), "lp_norm: shapes differ");
     return ASC_OK;
 }
@@ -43,8 +45,9 @@ static void lp_norm_chunk(const asc_call *call, int64_t chunk, int32_t worker, v
 }
 
 int32_t ASC_FN(lp_norm_run)(const asc_call *call) {
-    lp_job job = {.order = call->ints[1]};
-    asc_split_axes(&call->in[0], call->ints[0], 1, &job.split);
+    const asc_lp_norm_params *p = ASC_INTS_AS(asc_lp_norm_params, call);
+    lp_job job = {.order = p->order};
+    asc_split_axes(&call->in[0], p->axis, 1, &job.split);
     if (asc_numel(&call->in[0]) == 0) return ASC_OK;
     job.items = job.split.outer * job.split.inner;
     job.per_chunk = asc_chunk_items(call, job.items, job.split.n * 16);

@@ -49,7 +49,7 @@ static int64_t epilogue_of(const asc_call *call) {
 }
 
 static int32_t check_rows(asc_call *call, asc_axis_split *split) {
-    ASC_REQUIRE(call, call->n_floats == 1, "a normalisation takes one float: epsilon");
+    ASC_REQUIRE(call, call->n_floats == ASC_MEMBERS(asc_norm_floats), "a normalisation takes one float: epsilon");
     int64_t axis = axis_of(call), rank = call->in[0].rank;
     ASC_REQUIRE(call, axis >= 0 && axis <= rank && asc_split_axes(&call->in[0], axis, rank - axis, split),
                 "a normalisation's axis is outside the rank");
@@ -238,7 +238,7 @@ static int32_t run(const asc_call *call, norm_job *job, asc_chunk_fn fn, int64_t
     job->narrow = call->out[0].dtype == ASC_BFLOAT16 ? call->out[0].data : NULL;
     job->y = job->narrow ? call->workspace : call->out[0].data;
     job->scale = data_of(call->in, call->n_in, 1);
-    job->epsilon = (float)call->floats[0];
+    job->epsilon = (float)ASC_FLOATS_AS(asc_norm_floats, call)->epsilon;
     if (job->rows == 0 || (job->n == 0 && !job->mean && !job->deviation)) return ASC_OK;
     int64_t tensors = 2 + (job->residual != NULL) + (job->sum != NULL);
     int pays = job->rows * job->n * tensors * (int64_t)sizeof(float) >= ASC_STREAM_BYTES && !job->epilogue;

@@ -1,22 +1,24 @@
 /* group_norm, batch_norm: normalisation by channel of float32 [N, C, ...].
  *
- * group_norm  x, scale [C], bias [C]; ints: [number of groups], floats: [epsilon]
+ * group_norm  x, scale [C], bias [C]; ints: asc_group_norm_params, floats: asc_norm_floats
  *   y = (x - mean) / sqrt(var + epsilon) * scale + bias; mean and var over C / groups channels of an
  *   image. One group for each channel is instance normalisation.
- * batch_norm  x, scale, bias, mean, var, each [C]; floats: [epsilon]
+ * batch_norm  x, scale, bias, mean, var, each [C]; floats: asc_norm_floats
  *   y = (x - mean) * (scale / sqrt(var + epsilon)) + bias */
 #include <math.h>
 
+#include "asc_plan.h"
 #include "chunks.h"
 #include "reduction/row_sums.h"
 
 typedef struct channel_job {
     int64_t planes, plane, channels, per_group, per_chunk; /* a plane: one channel of one image */
+    float epsilon;
 } channel_job;
 
 static int32_t check_channels(asc_call *call, int n_in) {
     const asc_tensor *x = &call->in[0];
-    ASC_REQUIRE(call, call->n_floats == 1, "a normalisation takes one float: epsilon");
+    ASC_REQUIRE(call, call->n_floats == ASC_MEMBERS(asc_norm_floats), "a normalisation takes one float: epsilon");
     ASC_REQUIRE(call, x->rank >= 2 && asc_same_dims(x, &call->out[0]),
                 "a normalisation's shapes differ, or have no channels");
     for (int i = 1; i < n_in; i++)
@@ -26,10 +28,11 @@ static int32_t check_channels(asc_call *call, int n_in) {
 }
 
 int32_t ASC_FN(group_norm_prepare)(asc_call *call) {
-    ASC_REQUIRE(call, call->n_ints == 1, "group_norm takes one int: the number of groups");
+    ASC_REQUIRE(call, call->n_ints == ASC_MEMBERS(asc_group_norm_params),
+                "group_norm takes one int: the number of groups");
     int32_t code = check_channels(call, 3);
     if (code != ASC_OK) return code;
-    int64_t groups = call->ints[0], channels = call->in[0].dims[1];
+    int64_t groups = ASC_INTS_AS(asc_group_norm_params, call)->groups, channels = call->in[0].dims[1];
     ASC_REQUIRE(call, channels == 0 || (groups > 0 && channels % groups == 0),
                 "group_norm: the channels are no multiple of the groups");
     return ASC_OK;
@@ -52,14 +55,13 @@ static void group_norm_chunk(const asc_call *call, int64_t chunk, int32_t worker
     (void)worker;
     const channel_job *job = arg;
     const float *scale = call->in[1].data, *bias = call->in[2].data;
-    float epsilon = (float)call->floats[0];
     int64_t groups = job->planes / job->per_group, n = job->per_group * job->plane;
     int64_t end = (chunk + 1) * job->per_chunk < groups ? (chunk + 1) * job->per_chunk : groups;
     for (int64_t g = chunk * job->per_chunk; g < end; g++) {
         const float *x = (const float *)call->in[0].data + g * n;
         float *y = (float *)call->out[0].data + g * n;
         float mean = asc_row_sum(x, n) / (float)n;
-        float factor = 1.0f / sqrtf(asc_row_deviation(x, n, vf_set(mean)) / (float)n + epsilon);
+        float factor = 1.0f / sqrtf(asc_row_deviation(x, n, vf_set(mean)) / (float)n + job->epsilon);
         for (int64_t i = 0; i < job->per_group; i++) {
             int64_t channel = (g * job->per_group + i) % job->channels;
             affine_plane(x + i * job->plane, y + i * job->plane, job->plane, mean, factor * scale[channel],
@@ -75,7 +77,7 @@ static void batch_norm_chunk(const asc_call *call, int64_t chunk, int32_t worker
     int64_t end = (chunk + 1) * job->per_chunk < job->planes ? (chunk + 1) * job->per_chunk : job->planes;
     for (int64_t p = chunk * job->per_chunk; p < end; p++) {
         int64_t channel = p % job->channels;
-        float factor = scale[channel] / sqrtf(var[channel] + (float)call->floats[0]);
+        float factor = scale[channel] / sqrtf(var[channel] + job->epsilon);
         affine_plane((const float *)call->in[0].data + p * job->plane, (float *)call->out[0].data + p * job->plane,
                      job->plane, mean[channel], factor, bias[channel]);
     }
@@ -85,6 +87,7 @@ static int32_t run(const asc_call *call, int64_t per_group, asc_chunk_fn fn) {
     const asc_tensor *x = &call->in[0];
     if (asc_numel(x) == 0) return ASC_OK;
     channel_job job = {.channels = x->dims[1], .per_group = per_group};
+    job.epsilon = (float)ASC_FLOATS_AS(asc_norm_floats, call)->epsilon;
     job.planes = x->dims[0] * x->dims[1];
     job.plane = asc_count(x, 2, x->rank);
     int64_t items = job.planes / per_group;
@@ -95,7 +98,7 @@ static int32_t run(const asc_call *call, int64_t per_group, asc_chunk_fn fn) {
 
 int32_t ASC_FN(group_norm_run)(const asc_call *call) {
     int64_t channels = call->in[0].dims[1];
-    return run(call, channels ? channels / call->ints[0] : 1, group_norm_chunk);
+    return run(call, channels ? channels / ASC_INTS_AS(asc_group_norm_params, call)->groups : 1, group_norm_chunk);
 }
 int32_t ASC_FN(batch_norm_run)(const asc_call *call) {
     return run(call, 1, batch_norm_chunk);

@@ -1,5 +1,5 @@
 /* softmax, log_softmax, logsumexp over a run of neighbouring axes of a float32 tensor.
- * ints: [first axis, number of axes]
+ * ints: asc_softmax_params
  *   softmax      exp(x - max) / sum(exp(x - max))
  *   log_softmax  (x - max) - log(sum(exp(x - max)))
  *   logsumexp    max + log(sum(exp(x - max))), the axes kept with length 1 or dropped
@@ -7,16 +7,22 @@
  * its logsumexp is NaN, +Inf or -Inf. */
 #include <math.h>
 
+#include "asc_plan.h"
 #include "axis_split.h"
 #include "chunks.h"
 #include "exp_below.h"
 #include "reduction/row_sums.h"
 
+static int split_of(const asc_call *call, asc_axis_split *split) {
+    const asc_softmax_params *p = ASC_INTS_AS(asc_softmax_params, call);
+    return asc_split_axes(&call->in[0], p->axis, p->axes, split);
+}
+
 static int32_t check(asc_call *call) {
     asc_axis_split split;
-    ASC_REQUIRE(call, call->n_ints == 2, "softmax takes two ints: first axis and number of axes");
-    ASC_REQUIRE(call, asc_split_axes(&call->in[0], call->ints[0], call->ints[1], &split),
-                "softmax: the axes are outside the rank");
+    ASC_REQUIRE(call, call->n_ints == ASC_MEMBERS(asc_softmax_params),
+                "softmax takes two ints: first axis and number of axes");
+    ASC_REQUIRE(call, split_of(call, &split), "softmax: the axes are outside the rank");
     ASC_REQUIRE(call, asc_same_dims(&call->in[0], &call->out[0]), "softmax: shapes differ");
     return ASC_OK;
 }
@@ -168,9 +174,9 @@ static void softmax_columns(const float *x, float *y, int64_t n, int64_t step, i
 
 int32_t ASC_FN(logsumexp_prepare)(asc_call *call) {
     asc_axis_split split;
-    ASC_REQUIRE(call, call->n_ints == 2, "logsumexp takes two ints: first axis and number of axes");
-    ASC_REQUIRE(call, asc_split_axes(&call->in[0], call->ints[0], call->ints[1], &split),
-                "logsumexp: the axes are outside the rank");
+    ASC_REQUIRE(call, call->n_ints == ASC_MEMBERS(asc_softmax_params),
+                "logsumexp takes two ints: first axis and number of axes");
+    ASC_REQUIRE(call, split_of(call, &split), "logsumexp: the axes are outside the rank");
     ASC_REQUIRE(call, asc_numel(&call->out[0]) == split.outer * split.inner, "logsumexp: the output's shape is wrong");
     return ASC_OK;
 }
@@ -220,7 +226,7 @@ static void softmax_chunk(const asc_call *call, int64_t chunk, int32_t worker, v
 
 static int32_t run(const asc_call *call, int mode) {
     softmax_job job = {.mode = mode};
-    asc_split_axes(&call->in[0], call->ints[0], call->ints[1], &job.split);
+    split_of(call, &job.split);
     if (asc_numel(&call->out[0]) == 0) return ASC_OK;
     job.items = job.split.outer * asc_ceil_div(job.split.inner, ASC_VF);
     job.per_chunk = asc_chunk_items(call, job.items, asc_numel(&call->in[0]) / job.items * 16);

@@ -1,6 +1,7 @@
 /* The tables of a requantisation, from the operands that integer products share. */
 #include <string.h>
 
+#include "asc_plan.h"
 #include "matmul/qgemm.h"
 
 static int is_one_or(const asc_tensor *t, int64_t columns) {
@@ -11,7 +12,7 @@ static int is_one_or(const asc_tensor *t, int64_t columns) {
 int32_t ASC_FN(requantiser_check)(const asc_call *call, int64_t columns) {
     const asc_tensor *sums = q_operand(call, Q_SUMS), *bias = q_operand(call, Q_BIAS), *b = &call->in[Q_B];
     static const int singles[] = {Q_A_ZERO, Q_A_SCALE, Q_Y_SCALE, Q_Y_ZERO};
-    ASC_REQUIRE(call, call->n_floats == 2, "an integer product takes two floats");
+    ASC_REQUIRE(call, call->n_floats == ASC_MEMBERS(asc_requantise_floats), "an integer product takes two floats");
     ASC_REQUIRE(call, sums ? asc_numel(sums) == columns : b->layout == ASC_LAYOUT_PLAIN,
                 "an integer product with packed weights takes the sums of their columns");
     ASC_REQUIRE(call, !bias || asc_numel(bias) == columns, "the bias of an integer product has one element a column");
@@ -25,7 +26,8 @@ int32_t ASC_FN(requantiser_check)(const asc_call *call, int64_t columns) {
     if (dtype == ASC_INT32) return ASC_OK;
     ASC_REQUIRE(call, q_operand(call, Q_A_SCALE) && q_operand(call, Q_B_SCALE), "an integer product lacks its scales");
     if (dtype == ASC_FLOAT32) return ASC_OK;
-    double least = dtype == ASC_INT8 ? -128 : 0, low = call->floats[0], high = call->floats[1];
+    const asc_requantise_floats *bounds = ASC_FLOATS_AS(asc_requantise_floats, call);
+    double least = dtype == ASC_INT8 ? -128 : 0, low = bounds->low, high = bounds->high;
     ASC_REQUIRE(call, q_operand(call, Q_Y_SCALE), "an integer product lacks the scale of its result");
     ASC_REQUIRE(call, low >= least && low <= high && high <= least + 255, "bounds of 8 bits are out of their range");
     return ASC_OK;
@@ -78,7 +80,8 @@ requantiser ASC_FN(requantiser_make)(const asc_call *call, int64_t columns, int6
     r.scale = scale;
     if (addend && addend->dtype == ASC_FLOAT32) r.bias = memcpy(bias, addend->data, (size_t)columns * sizeof *bias);
     r.zero = byte_at(q_operand(call, Q_Y_ZERO), 0);
-    r.low = (float)(call->floats[0] - r.zero);
-    r.high = (float)(call->floats[1] - r.zero);
+    const asc_requantise_floats *bounds = ASC_FLOATS_AS(asc_requantise_floats, call);
+    r.low = (float)(bounds->low - r.zero);
+    r.high = (float)(bounds->high - r.zero);
     return r;
 }

@@ -1,8 +1,9 @@
 /* argmax, argmin: the index of the largest or smallest element along an axis.
  *   x (float32, float64, int32, int64) -> int64, the axis kept with length 1 or dropped
- * ints: [axis, select last]: of equal elements the first, or the last. NaN wins, as in numpy. */
+ * ints: asc_arg_reduce_params. NaN wins, as in numpy. */
 #include <math.h>
 
+#include "asc_plan.h"
 #include "axis_split.h"
 #include "chunks.h"
 #include "simd.h"
@@ -17,8 +18,10 @@ typedef struct arg_job {
 
 static int32_t check(asc_call *call) {
     asc_axis_split split;
-    ASC_REQUIRE(call, call->n_ints == 2, "argmax takes two ints: axis and select last");
-    ASC_REQUIRE(call, asc_split_axes(&call->in[0], call->ints[0], 1, &split), "argmax: the axis is outside the rank");
+    ASC_REQUIRE(call, call->n_ints == ASC_MEMBERS(asc_arg_reduce_params),
+                "argmax takes two ints: axis and select last");
+    ASC_REQUIRE(call, asc_split_axes(&call->in[0], ASC_INTS_AS(asc_arg_reduce_params, call)->axis, 1, &split),
+                "argmax: the axis is outside the rank");
     ASC_REQUIRE(call, split.n > 0 || split.outer * split.inner == 0, "argmax: the axis is empty");
     ASC_REQUIRE(call, asc_numel(&call->out[0]) == split.outer * split.inner, "argmax: the output's shape is wrong");
     return ASC_OK;
@@ -104,8 +107,9 @@ static void arg_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
 }
 
 static int32_t run(const asc_call *call, int smallest) {
-    arg_job job = {.last = call->ints[1] != 0, .smallest = smallest};
-    asc_split_axes(&call->in[0], call->ints[0], 1, &job.split);
+    const asc_arg_reduce_params *p = ASC_INTS_AS(asc_arg_reduce_params, call);
+    arg_job job = {.last = p->last != 0, .smallest = smallest};
+    asc_split_axes(&call->in[0], p->axis, 1, &job.split);
     if (asc_numel(&call->in[0]) == 0) return ASC_OK;
     job.strips = asc_ceil_div(job.split.inner, LANES);
     job.items = job.split.outer * job.strips;
