@@ -5,7 +5,7 @@ from ascend_ep.graph.facts import Fact, Facts
 from ascend_ep.graph.infer import infer_facts
 from ascend_ep.graph.load import load_model
 from ascend_ep.graph.partition import Partition, connected_groups, partition
-from ascend_ep.graph.passes import run_passes
+from ascend_ep.graph.passes.pipeline import run_passes
 
 __all__ = [
     "Fact",

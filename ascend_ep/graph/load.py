@@ -18,7 +18,8 @@ from ascend_ep.errors import AscendError
 from ascend_ep.graph.external_data import ExternalFiles, MemoryReader
 from ascend_ep.graph.old_opsets import modernised
 from ascend_ep.graph.partition import used_values
-from ascend_ep.graph.proto_checks import Limits, check_model, is_foreign, node_tensors
+from ascend_ep.graph.proto_checks import Limits, check_model, node_tensors
+from ascend_ep.graph.shapes.foreign import is_foreign
 
 #: the most protobuf can hold
 MAX_MODEL_BYTES = 2**31 - 1

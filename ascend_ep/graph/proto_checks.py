@@ -111,14 +111,6 @@ def check_tensor(tensor: onnx.TensorProto) -> None:
         )
 
 
-def is_foreign(declared: onnx.TypeProto) -> bool:
-    """Whether this is, or holds, what is no dense tensor, sequence or optional."""
-    kind = declared.WhichOneof("value")
-    if kind in ("sequence_type", "optional_type"):
-        return is_foreign(getattr(declared, kind).elem_type)
-    return kind not in (None, "tensor_type")
-
-
 def check_model(model: onnx.ModelProto, where: str, limits: Limits) -> None:
     """AscendError E10041 unless `model` is within `limits` and structurally sound."""
 

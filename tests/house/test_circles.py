@@ -59,7 +59,14 @@ def python_graph(root: Path) -> Graph:
     """Which module of the package imports which, at whatever depth; not what only type checkers read."""
     files = {".".join(p.relative_to(root).with_suffix("").parts): p for p in root.glob("ascend_ep/**/*.py")}
     modules = {name.removesuffix(".__init__"): file for name, file in files.items()}
-    return {name: set(_imported(name, file, modules)) - {name} for name, file in modules.items()}
+    imports = {name: set(_imported(name, file, modules)) for name, file in modules.items()}
+    return {name: _with_packages(name, named) & modules.keys() - {name} for name, named in imports.items()}
+
+
+def _with_packages(name: str, imported: Iterable[str]) -> set[str]:
+    """With the packages of what is imported, whose `__init__` runs first, unless `name` is inside them."""
+    every = {m.rsplit(".", up)[0] for m in imported for up in range(m.count("."))}
+    return {m for m in every if not name.startswith(f"{m}.")} | set(imported)
 
 
 def _imported(name: str, file: Path, modules: Mapping[str, Path]) -> Iterator[str]:
@@ -168,6 +175,15 @@ def test_core_is_seen() -> None:
             {"p", "p.a"},
         ),
         ({"a.py": "from .b import x", "b.py": "from .c import x", "c.py": ""}, set()),
+        (
+            {
+                "p/__init__.py": "from .a import x",
+                "p/a.py": "from ..b import x",
+                "p/c.py": "",
+                "b.py": "from .p.c import x",
+            },
+            {"p", "p.a", "b"},
+        ),
     ],
 )
 def test_planted_imports(tmp_path: Path, files: dict[str, str], found: set[str]) -> None:

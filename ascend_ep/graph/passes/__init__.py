@@ -1,5 +1,1 @@
-"""Passes over the graph, and the order in which the compiler runs them."""
-
-from ascend_ep.graph.passes.pipeline import run_passes
-
-__all__ = ["run_passes"]
+"""Passes over the graph, and the order in which the compiler runs them (pipeline.py)."""

@@ -6,7 +6,6 @@ import onnx
 import onnx_ir as ir
 
 from ascend_ep.graph.facts import Fact
-from ascend_ep.graph.proto_checks import is_foreign
 from ascend_ep.graph.shapes.rule import Call, UnknownShape
 from ascend_ep.graph.shapes.schema_types import find_schema
 from ascend_ep.opdef.definition import OpDef
@@ -98,3 +97,11 @@ def _dim(call: Call, dim: onnx.TensorShapeProto.Dimension, output: int, axis: in
             if isinstance(ours, DimExpr) and str(ours) == dim.dim_param:
                 return ours
     return call.fresh(output, axis)
+
+
+def is_foreign(declared: onnx.TypeProto) -> bool:
+    """Whether this is, or holds, what is no dense tensor, sequence or optional."""
+    kind = declared.WhichOneof("value")
+    if kind in ("sequence_type", "optional_type"):
+        return is_foreign(getattr(declared, kind).elem_type)
+    return kind not in (None, "tensor_type")
