@@ -13,6 +13,7 @@ from ascend_ep.graph.setbacks import Setback, in_words, is_ours, of_node, why_of
 from ascend_ep.opdef.definition import canonical_domain
 from ascend_ep.opdef.dims import DimTooComplex, static, symbols
 from ascend_ep.plan.plan import Insn, Ref
+from ascend_ep.plan.tile_expression import size_symbols
 
 from .lowering import NodeView, Operand, PlanBuilder, Unsupported, lower_node
 from .semantics import Semantics, is_onnx_operator, operand, undefined
@@ -126,7 +127,7 @@ def needed_symbols(values: Iterable[Ref], insns: Iterable[Insn]) -> set[str]:
     for ref in values:
         found |= symbols(ref.dims) | symbols([ref.offset]) | symbols(ref.strides or ())
     for insn in insns:
-        found |= symbols(insn.ints)
+        found |= symbols(insn.ints) | size_symbols(insn.expressions)
     return found
 
 

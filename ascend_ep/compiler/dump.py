@@ -14,6 +14,7 @@ from ascend_ep.graph.partition import Partition
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.dims import Dim
 from ascend_ep.plan.plan import HostPartition, NativePartition, Plan, Ref
+from ascend_ep.plan.tile_expression import expressions_text
 
 #: The subject of files that hold the model.
 MODEL = "model"
@@ -122,7 +123,8 @@ def _native_lines(part: NativePartition) -> Iterator[str]:
         made = ", ".join(_operand(r, names) for r in insn.outs)
         ints = f" ints=[{', '.join(map(str, insn.ints))}]" if insn.ints else ""
         floats = f" floats={list(insn.floats)}" if insn.floats else ""
-        yield f"  {insn.name or insn.op_type}: {made} = {insn.kernel}({given}){ints}{floats}"
+        what = f" {expressions_text(insn.expressions)}" if insn.expressions else ""
+        yield f"  {insn.name or insn.op_type}: {made} = {insn.kernel}({given}){ints}{floats}{what}"
 
 
 def _rim(inputs: Sequence[str | None], outputs: Sequence[str | None]) -> str:

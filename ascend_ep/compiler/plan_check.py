@@ -19,6 +19,7 @@ from ascend_ep.errors import AscendError
 from ascend_ep.graph.setbacks import OURS
 from ascend_ep.opdef.dims import Dim, DimExpr, product, static, symbols
 from ascend_ep.plan.plan import (
+    ELEMENTWISE,
     INPUT,
     MAX_RANK,
     OUTPUT,
@@ -32,6 +33,7 @@ from ascend_ep.plan.plan import (
     Ref,
 )
 from ascend_ep.plan.rows import PACKED, STRIDED, find_row
+from ascend_ep.plan.tile_expression import expressions_text, places
 from ascend_ep.runtime._rt import lib
 from ascend_ep.runtime.layouts import LAYOUTS
 
@@ -226,7 +228,7 @@ def elements_match(part: NativePartition) -> Faults:
             source, made = insn.ins[0].dims, insn.outs[0].dims
             if _differ(product(source), product(made)):
                 yield Fault(f"it copies {_text(source)} to {_text(made)}", insn)
-        if insn.kernel != "elementwise":
+        if insn.kernel != ELEMENTWISE:
             continue
         whole = insn.outs[0].dims
         for out in insn.outs[1:]:
@@ -248,6 +250,19 @@ def arguments_are_plain(part: NativePartition) -> Faults:
             yield Fault("a kernel of the library has attributes", insn)
 
 
+def expressions_fit(part: NativePartition) -> Faults:
+    """Elementwise instructions alone hold expressions: one for each output, of just their inputs, and no
+    arguments beside."""
+    for insn in part.insns:
+        count = len(insn.outs) if insn.kernel == ELEMENTWISE and insn.native is None else 0
+        if len(insn.expressions) != count:
+            yield Fault(f"it has {len(insn.expressions)} expressions for {count} outputs", insn)
+        elif count and (insn.ints or insn.floats):
+            yield Fault("it has arguments beside its expressions", insn)
+        elif count and sorted(places(insn.expressions)) != list(range(len(insn.ins))):
+            yield Fault(f"its expressions read {expressions_text(insn.expressions)}", insn)
+
+
 PARTITION_RULES: tuple[Callable[[NativePartition], Faults], ...] = (
     values_are_listed,
     types_are_known,
@@ -260,6 +275,7 @@ PARTITION_RULES: tuple[Callable[[NativePartition], Faults], ...] = (
     kernels_exist,
     elements_match,
     arguments_are_plain,
+    expressions_fit,
 )
 
 

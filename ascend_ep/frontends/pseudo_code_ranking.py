@@ -32,10 +32,10 @@ class Rankings(Reductions):
         node = value.node
         if isinstance(node, AttributeRef) and self.names.attributes.get(node.name) == "int":
             return node
-        known = isinstance(node, Constant) and value.kind == "number" and float(node.value) in range(MAX_K)
-        if not known:
+        known = node.value if isinstance(node, Constant) and value.kind == "number" else None
+        if known is None or float(known) not in range(MAX_K):
             self.refuse(call, f"k is a whole number below {MAX_K}, or a parameter with such a default")
-        return int(node.value)  # type: ignore[union-attr]
+        return int(known)
 
     def call_argmax(self, module: str, name: str, call: ast.Call, receiver: Value | None) -> Value:
         return self.reduced(name, self.bind(call, ("input", "dim", "keepdim"), receiver), call)

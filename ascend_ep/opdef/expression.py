@@ -5,6 +5,8 @@ trees of the node classes below; all tensors broadcast as NumPy's do. Arithmetic
 type of the reader (float64 in the reference, float32 in kernels); results are rounded to the output's
 element type. Each operation takes and gives numbers or truth values as operations.py says: the parser has
 put conversions where the text mixes them.
+
+Elementwise instructions of a plan hold such expressions, too, over typed values (plan/tile_expression.py).
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
+
+from ascend_ep.opdef.dims import Dim
 
 Kind = Literal["number", "bool", "text"]
 All = Literal["all"]
@@ -34,6 +38,29 @@ class Constant:
         if isinstance(value, bool | str):
             return type(value).__name__, str(value)
         return "number", repr(float(value))
+
+
+@dataclass(frozen=True, eq=False)
+class Number:
+    """A constant of an element type (ONNX number); a whole one may be a size of the model. In instructions
+    only."""
+
+    value: Dim | float
+    dtype: int
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Number) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[int, str]:
+        return self.dtype, repr(self.value)
+
+
+@dataclass(frozen=True)
+class Position:
+    """int64: each element's row-major position in the result. In instructions only."""
 
 
 @dataclass(frozen=True)
@@ -204,6 +231,8 @@ class Take:
 
 Expression = (
     Constant
+    | Number
+    | Position
     | Input
     | Local
     | AttributeRef

@@ -17,6 +17,7 @@ from ascend_ep.opdef.expression import (
     Index,
     Input,
     Local,
+    Number,
     Program,
     Reduce,
     Slice,
@@ -58,13 +59,16 @@ def program_text(program: Program) -> str:
 
 
 def to_text(node: Expression) -> str:
-    """The expression as formula text; parsing it gives the same tree."""
+    """The expression as formula text; parsing it gives the same tree, but for Number and Position, which no
+    formula has."""
     return _text(node)[0]
 
 
 def _text(node: Expression) -> tuple[str, int]:
     if isinstance(node, Constant):
         return _constant_text(node)
+    if isinstance(node, Number):
+        return f"{dtypes.name(node.dtype)}({node.value})", _TIGHTEST
     if isinstance(node, Input | Local | AttributeRef):
         return node.name, _TIGHTEST
     if isinstance(node, Given):

@@ -51,8 +51,9 @@ def number(value: Value) -> float | None:
     sign = 1.0
     while isinstance(node, Apply) and node.op == "neg":
         sign, node = -sign, node.args[0]
-    known = isinstance(node, Constant) and not isinstance(node.value, str | bool)
-    return sign * float(node.value) if known else None  # type: ignore[union-attr]
+    if not isinstance(node, Constant) or isinstance(node.value, str | bool):
+        return None
+    return sign * float(node.value)
 
 
 def _whole(values: Sequence[Value]) -> list[int] | None:

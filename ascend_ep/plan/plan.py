@@ -13,10 +13,13 @@ from numpy.typing import NDArray
 
 from ascend_ep.opdef.agreements import Agreement
 from ascend_ep.opdef.dims import Dim
+from ascend_ep.opdef.expression import Expression
 from ascend_ep.runtime._rt import lib
 
 INPUT, OUTPUT, TEMP, WEIGHT, VIEW = range(5)  # ASC_VALUE_...
 
+#: The kernel of instructions that hold expressions.
+ELEMENTWISE = "elementwise"
 MAX_RANK: int = lib.ASC_MAX_RANK
 
 AttrValue = Sequence[Dim] | Sequence[float] | str
@@ -97,7 +100,8 @@ class Native:
 
 @dataclass(eq=False)
 class Insn:
-    """One kernel call; with `native`, one call of a custom-operator library."""
+    """One kernel call; with `native`, one call of a custom-operator library. `expressions`: what an
+    elementwise one computes, by output, in the place of ints and floats (tile_expression.py)."""
 
     name: str
     kernel: str
@@ -108,6 +112,7 @@ class Insn:
     op_type: str = ""
     native: Native | None = None
     attrs: Mapping[str, AttrValue] = field(default_factory=dict)
+    expressions: tuple[Expression, ...] = ()
     alone: Insn | None = None  # of an elementwise one: what does the same faster, should nothing join it
 
 

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from ascend_ep.element_types import number_of, numpy_dtype
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.dims import Dim, static
+from ascend_ep.opdef.expression import Expression
 
 from .node_view import NodeView, Operand, Unsupported
 from .plan import (
+    ELEMENTWISE,
     INPUT,
     MAX_RANK,
     OUTPUT,
@@ -29,7 +31,7 @@ from .plan import (
     contiguous_strides,
 )
 from .rows import STRIDED, find_row, wider_types
-from .tile_program import casting
+from .tile_program import Computed, casting
 
 
 class PlanBuilder:
@@ -111,6 +113,11 @@ class PlanBuilder:
             ins = [None if r is None else self.contiguous(r) for r in ins]
         self._append(kernel, ins, outs, tuple(ints), tuple(float(f) for f in floats))
 
+    def compute(self, computed: Computed[Ref], outs: Sequence[Ref]) -> None:
+        """One elementwise instruction. Raises Unsupported when its kernel doesn't take these types."""
+        self._row(ELEMENTWISE, computed.inputs, outs)
+        self._append(ELEMENTWISE, computed.inputs, outs, expressions=computed.expressions)
+
     def emit_native(
         self,
         native: Native,
@@ -121,7 +128,7 @@ class PlanBuilder:
     ) -> None:
         """One call of a custom-operator library (asc_custom_op); its inputs are contiguous."""
         ins = [None if r is None else self.contiguous(r) for r in ins]
-        self._append(op_type, ins, outs, (), (), native=native, attrs=attrs)
+        self._append(op_type, ins, outs, native=native, attrs=attrs)
 
     def temp(self, dtype: int, dims: Sequence[Dim]) -> Ref:
         """A new value in the arena."""
@@ -141,8 +148,7 @@ class PlanBuilder:
 
     def convert(self, source: Ref, target: Ref) -> None:
         """One instruction that writes the elements in the target's type, rounded to nearest even."""
-        program = casting(source, source.dtype, target.dtype)
-        self.emit("elementwise", program.inputs, [target], program.ints, program.floats)
+        self.compute(casting(source, source.dtype, target.dtype), [target])
 
     def constant(self, array: NDArray[Any], layout: str = "plain", dtype: int | None = None) -> Ref:
         """A new weight. dtype (ONNX number) is needed for types numpy has no name for. A panel32 weight
@@ -322,10 +328,11 @@ class PlanBuilder:
         kernel: str,
         ins: Sequence[Ref | None],
         outs: Sequence[Ref],
-        ints: tuple[Dim, ...],
-        floats: tuple[float, ...],
+        ints: tuple[Dim, ...] = (),
+        floats: tuple[float, ...] = (),
         native: Native | None = None,
         attrs: Mapping[str, AttrValue] | None = None,
+        expressions: tuple[Expression, ...] = (),
     ) -> None:
         for out in outs:
             if out.kind not in (OUTPUT, TEMP):
@@ -333,8 +340,9 @@ class PlanBuilder:
         node = self._node
         name = node.name if node else ""
         op_type = f"{node.domain or 'ai.onnx'}::{node.op_type}" if node else ""
+        operands = tuple(ins), tuple(outs)
         self.insns.append(
-            Insn(name, kernel, tuple(ins), tuple(outs), ints, floats, op_type, native, dict(attrs or {}))
+            Insn(name, kernel, *operands, ints, floats, op_type, native, dict(attrs or {}), expressions)
         )
 
 

@@ -1,4 +1,4 @@
-"""The operations and limits of the "elementwise" kernel, and the values that its programs are built from.
+"""The operations and limits of the "elementwise" kernel, and handles of the expressions that it computes.
 
 A value's type is the ONNX number of what it holds: float16 and bfloat16 inputs count as float32; narrow
 integers are wrapped after every operation that can leave their range.
@@ -23,6 +23,7 @@ from ascend_ep.opdef.dtypes import (
     UINT32,
     UINT64,
 )
+from ascend_ep.opdef.expression import Expression, Number
 from ascend_ep.runtime._rt import lib
 
 #: primitive -> opcode, e.g. "add" -> ASC_EW_ADD
@@ -64,14 +65,16 @@ class Calls(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """A node: an operation of the kernel on earlier values. `immediate` is a constant, an input's position
-    or the type of a cast."""
+    """An expression of a program, with its element type. Equal ones of a program are one."""
 
     program: Calls = field(repr=False)
-    op: str
+    node: Expression
     dtype: int
-    args: tuple[Value, ...] = ()
-    immediate: Dim | float = 0
+
+    @property
+    def number(self) -> Dim | float | None:
+        """The number everywhere, of a constant."""
+        return self.node.value if isinstance(self.node, Number) else None
 
     def __add__(self, other: Value | float) -> Value:
         return self.program.call("add", self, other)

@@ -21,6 +21,7 @@ from ascend_ep.compiler.plan_check import PARTITION_RULES, PLAN_RULES, check_pla
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.dims import symbol
 from ascend_ep.plan.plan import OUTPUT, VIEW, Insn, Native, NativePartition, Plan, Ref
+from ascend_ep.plan.tile_expression import load
 
 QUICK = ConvertOptions(codegen="off", self_check=False, sample_seed=None)
 
@@ -183,6 +184,27 @@ def has_words_for_arguments(part: NativePartition) -> None:
     part.insns[-1].ints = ("one",)  # type: ignore[assignment]
 
 
+def elementwise(part: NativePartition) -> Insn:
+    return next(i for i in part.insns if i.expressions)
+
+
+def computes_nothing(part: NativePartition) -> None:
+    elementwise(part).expressions = ()
+
+
+def reads_an_input_that_is_not_there(part: NativePartition) -> None:
+    insn = elementwise(part)
+    insn.expressions = (load(len(insn.ins)),)
+
+
+def has_arguments_beside(part: NativePartition) -> None:
+    elementwise(part).ints = (1,)
+
+
+def holds_what_another_kernel_computes(part: NativePartition) -> None:
+    call(part, "copy").expressions = (load(0),)
+
+
 PLANTED: dict[str, list[Callable[[NativePartition], None]]] = {
     "values_are_listed": [forgets_a_value, lists_a_value_twice, lists_a_view_first],
     "types_are_known": [has_a_strange_type],
@@ -200,6 +222,12 @@ PLANTED: dict[str, list[Callable[[NativePartition], None]]] = {
     ],
     "elements_match": [adds_what_doesnt_broadcast, copies_another_size],
     "arguments_are_plain": [has_words_for_arguments],
+    "expressions_fit": [
+        computes_nothing,
+        reads_an_input_that_is_not_there,
+        has_arguments_beside,
+        holds_what_another_kernel_computes,
+    ],
 }
 
 

@@ -18,6 +18,7 @@ from numpy.lib.stride_tricks import as_strided
 from ascend_ep.compiler.lower import lowering
 from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, lower_node
 from ascend_ep.opdef.dims import Dim, evaluate
+from ascend_ep.plan.tile_encoding import kernel_arguments
 
 PANELS = {kind.layout: kind for kind in (Panel32, Pairs32, Halves32, Quads32)}
 
@@ -58,7 +59,8 @@ class PlanRun:
         for insn in b.insns:
             ins = [None if r is None else self.operand(r) for r in insn.ins]
             outs = [(NUMPY[r.dtype], self.dims(r.dims)) for r in insn.outs]
-            results = call(insn.kernel, ins, outs, self.dims(insn.ints), insn.floats, isa, threads)
+            ints, floats = kernel_arguments(insn)
+            results = call(insn.kernel, ins, outs, self.dims(ints), floats, isa, threads)
             self.arrays.update({id(r): a for r, a in zip(insn.outs, results, strict=True)})
 
 

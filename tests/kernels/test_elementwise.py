@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_call import DTYPES, isa_levels, isa_name
-from tile_run import Build, run
+from tile_run import Build, encoded_program, run
 
 from ascend_ep.plan.tile_program import TileProgram, Value
 from ascend_ep.runtime._rt import ffi, lib
@@ -269,7 +269,7 @@ def test_output_in_the_place_of_an_input() -> None:
             if late:
                 p.output(x * 1.0 - y, 1)
                 p.output(x, 1)
-            encoded = p.encode()
+            encoded = encoded_program(p)
             a, b = floats(n), floats(n)
             want = [a + b, a - b, a.copy()]
             tensors = ffi.new("asc_tensor[]", 5)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_call import KernelError, call
-from tile_run import run
+from tile_run import encoded_program, run
 
 from ascend_ep.plan.tile_program import ProgramError, TileProgram, Value
 from ascend_ep.plan.tile_value import OPCODES
@@ -30,7 +30,7 @@ def test_constants_positions_and_several_outputs() -> None:
     p.output(place * 3 + 7, 7)
     p.output(p.cast(place, 1) * 0.5, 1)
     p.output(p.const(1, 9), 9)
-    encoded = p.encode()
+    encoded = encoded_program(p)
     shapes = [(np.int64, (40, 50)), (np.float32, (40, 50)), (np.bool_, (40, 50))]
     whole, half, yes = call("elementwise", [], shapes, encoded.ints, encoded.floats)
     want = np.arange(2000).reshape(40, 50)
@@ -44,7 +44,7 @@ def test_equal_values_are_computed_once_and_unused_ones_never() -> None:
     x = p.input("x", 1)
     p.call("exp", p.input("unused", 1))
     p.output(p.call("exp", x) + p.call("exp", x), 1)
-    encoded = p.encode()
+    encoded = encoded_program(p)
     assert encoded.inputs == ("x",)
     assert encoded.ints[1] == 4  # load, exp, add, store
 
@@ -56,7 +56,7 @@ def test_a_gated_product_has_the_bits_of_its_two_steps() -> None:
     s = p.call("sigmoid", v)
     p.output(s * v, 1)
     p.output(s, 1)  # a second use: no gate
-    encoded = p.encode()
+    encoded = encoded_program(p)
     product, _ = call("elementwise", [x], [(np.float32, x.shape)] * 2, encoded.ints, encoded.floats)
     assert OPCODES["gate"] not in encoded.ints[2::5]
     np.testing.assert_array_equal(run(lambda p, v: v * p.call("sigmoid", v), x), product)
@@ -81,7 +81,7 @@ def test_limits_are_told() -> None:
         total = total + p.input(i, 1)
     p.output(total, 1)
     with pytest.raises(ProgramError, match="16 inputs"):
-        p.encode()
+        encoded_program(p)
 
 
 # ---- hostile programs -----------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from kernel_call import call, isa_levels, isa_name
+from tile_run import encoded_program
 
 from ascend_ep.plan.tile_program import TileProgram
 
@@ -76,7 +77,7 @@ def ulp_error(got: np.ndarray, exact: Float64) -> np.ndarray:
 def compute(op: str, *inputs: np.ndarray, isa: int) -> np.ndarray:
     p: TileProgram[int] = TileProgram()
     p.output(p.call(op, *(p.input(i, 1) for i in range(len(inputs)))), 1)
-    encoded = p.encode()
+    encoded = encoded_program(p)
     arrays = [inputs[i] for i in encoded.inputs]
     return call("elementwise", arrays, [(np.float32, inputs[0].shape)], encoded.ints, encoded.floats, isa)[0]
 

@@ -1,4 +1,4 @@
-"""Elementwise operators whose arithmetic depends on the element type, as tile programs.
+"""Elementwise operators whose arithmetic depends on the element type, as expressions over typed values.
 
 EXPRESSIONS says what each operator computes; activations and functions of floats alone are formulas in
 op_schemas and go through lower/formula.py.
@@ -13,6 +13,7 @@ from ascend_ep.compiler.lower.arguments import enum_of, needed, operand
 from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.dims import static
+from ascend_ep.opdef.expression import Cast, Number
 from ascend_ep.plan.tile_program import ProgramError, TileProgram, Value, computed_dtype
 
 Program = TileProgram[Ref]
@@ -61,10 +62,10 @@ def input_value(program: Program, b: PlanBuilder, source: Operand, stored: bool 
 def emit_program(b: PlanBuilder, program: Program, outputs: Sequence[Ref]) -> None:
     """Runs a program that has an output for each of `outputs`."""
     try:
-        encoded = program.encode()
+        computed = program.finish()
     except ProgramError as error:
         raise Unsupported(str(error)) from None
-    b.emit("elementwise", encoded.inputs, outputs, encoded.ints, encoded.floats)
+    b.compute(computed, outputs)
 
 
 # ---- what each operator computes ------------------------------------------------------------------
@@ -102,10 +103,10 @@ def _pow(a: Arguments) -> Value:
 
 def power(program: TileProgram[Ref], base: Value, exponent: Value) -> Value:
     """base ^ exponent; small whole exponents, of whatever type the model gives them, are multiplications."""
-    given = exponent.args[0] if exponent.op == "cast" else exponent
-    if given.op == "const" and given.immediate == 2:
+    given = exponent.node.arg if isinstance(exponent.node, Cast) else exponent.node
+    if isinstance(given, Number) and given.value == 2:
         return base * base
-    if given.op == "const" and given.immediate == 3:
+    if isinstance(given, Number) and given.value == 3:
         return base * base * base
     return program.call("pow", base, exponent)
 

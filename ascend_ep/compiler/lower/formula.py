@@ -75,8 +75,8 @@ COMPOSED: dict[str, Callable[..., Value]] = {
 
 def _divide(a: Value, b: Value) -> Value:
     """a / b; by a constant, the product with its reciprocal: at most one more rounding."""
-    if b.op == "const" and isinstance(b.immediate, float) and b.immediate != 0.0:
-        return a * (1.0 / b.immediate)
+    if isinstance(b.number, float) and b.number != 0.0:
+        return a * (1.0 / b.number)
     return a / b
 
 

@@ -90,7 +90,7 @@ def lower_quantize_linear(node: NodeView, b: PlanBuilder) -> None:
             ins=tuple(refs),
             outs=(out,),
             ints=QUANTIZE.pack(axis=0, block=0),
-            floats=(),
+            expressions=(),
         )
 
 

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from ascend_ep.compiler.half_types import HALVES
 from ascend_ep.element_types import FLOAT32
 from ascend_ep.opdef.dims import Dim, static
+from ascend_ep.opdef.expression import Position
 from ascend_ep.plan.kernel_params import CONCAT, CONV, CONV_AXIS, CONV_LAST, REDUCE
 from ascend_ep.plan.plan import VIEW, WEIGHT, Insn, Ref, Weight
-from ascend_ep.plan.tile_value import OPCODES, STEP_INTS
+from ascend_ep.plan.tile_expression import reachable
 from ascend_ep.runtime._rt import lib
 
 MOST_TAPS = lib.ASC_CONV_MOST_TAPS
@@ -246,10 +247,15 @@ def _same_shapes(insn: Insn) -> ImageInsn | None:
     return ImageInsn(insn, tuple(range(len(insn.ins))), True, _unchanged)
 
 
+def _counts(insn: Insn) -> bool:
+    """Whether its values depend on where they lie."""
+    return any(isinstance(node, Position) for node in reachable(insn.expressions))
+
+
 def _elementwise(insn: Insn) -> ImageInsn | None:
     """Inputs are images of the output's shape, or lie the same with either order of axes."""
     dims = insn.outs[0].dims
-    if any(o.dims != dims for o in insn.outs) or OPCODES["iota"] in insn.ints[2::STEP_INTS]:
+    if any(o.dims != dims for o in insn.outs) or _counts(insn):
         return None
     images = []
     for i, ref in enumerate(insn.ins):

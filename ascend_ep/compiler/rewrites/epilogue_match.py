@@ -7,17 +7,17 @@ of any length, agrees with GELU everywhere, and nothing else does.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import erf
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ascend_ep.compiler.lower.matmul import Activation
+from ascend_ep.opdef.expression import Apply, Constant, Expression, Input, walk
+from ascend_ep.opdef.operations import OPERATIONS
 from ascend_ep.plan.plan import Ref
-
-from .program_expression import Apply, Constant, Expression, Leaf, leaves
+from ascend_ep.plan.tile_expression import place
 
 Array = NDArray[np.float64]
 MOST_ADDENDS = 2
@@ -39,9 +39,9 @@ class Epilogue:
     high: float = 0.0
 
 
-def match(expression: Expression, x: Ref) -> Epilogue | None:
-    """The epilogue that turns x into the expression."""
-    head: Expression = next(leaf for leaf in leaves(expression) if leaf.ref is x)
+def match(expression: Expression, x: Input, leaves: Sequence[Ref]) -> Epilogue | None:
+    """The epilogue that turns x into the expression, whose inputs name places in `leaves`."""
+    head: Expression = x
     alpha, addends = 1.0, list[Ref]()
     while (parent := _only_parent(expression, head)) is not None:
         scale = _scale(parent, head)
@@ -49,18 +49,18 @@ def match(expression: Expression, x: Ref) -> Epilogue | None:
         if scale is not None and not addends:
             alpha *= scale
         elif addend is not None and len(addends) < MOST_ADDENDS:
-            addends.append(addend.ref)
+            addends.append(leaves[place(addend)])
         else:
             break
         head = parent
-    if any(leaf.ref is not x for leaf in leaves(_without(expression, head))):
+    if any(isinstance(node, Input) and node != x for node in walk(_without(expression, head))):
         return None
     found = _activation(expression, head)
     return None if found is None else Epilogue(alpha, tuple(addends), *found)
 
 
 def _same(a: Expression, b: Expression) -> bool:
-    return a is b or a == b or (isinstance(a, Leaf) and isinstance(b, Leaf) and a.ref is b.ref)
+    return a is b or a == b
 
 
 def _only_parent(root: Expression, child: Expression) -> Apply | None:
@@ -83,20 +83,20 @@ def _scale(parent: Apply, head: Expression) -> float | None:
         return None
     first, second = parent.args
     if parent.op == "mul" and isinstance(first, Constant):
-        return first.value
+        return float(first.value)
     if parent.op == "mul" and isinstance(second, Constant):
-        return second.value
+        return float(second.value)
     if parent.op == "div" and isinstance(second, Constant) and second.value and _same(first, head):
-        return 1.0 / second.value
+        return 1.0 / float(second.value)
     return None
 
 
-def _addend(parent: Apply, head: Expression) -> Leaf | None:
+def _addend(parent: Apply, head: Expression) -> Input | None:
     """The other value of a sum."""
     if parent.op != "add":
         return None
     others = [a for a in parent.args if not _same(a, head)]
-    return others[0] if len(others) == 1 and isinstance(others[0], Leaf) else None
+    return others[0] if len(others) == 1 and isinstance(others[0], Input) else None
 
 
 def _without(expression: Expression, head: Expression) -> Expression:
@@ -111,30 +111,12 @@ def _without(expression: Expression, head: Expression) -> Expression:
 # ---- functions of one number ----------------------------------------------------------------------
 
 
-def _sigmoid(x: Array) -> Array:
-    result: Array = 1.0 / (1.0 + np.exp(-x))
-    return result
-
-
-_erf: Callable[[Array], Array] = np.vectorize(erf, otypes=[np.float64])
-
+#: What activations are made of.
 PRIMITIVES: dict[str, Callable[..., Array]] = {
-    "abs": np.abs,
-    "add": np.add,
-    "div": np.divide,
-    "erf": _erf,
-    "exp": np.exp,
-    "gate": lambda a, b: a * _sigmoid(b),
-    "max": np.maximum,
-    "min": np.minimum,
-    "mul": np.multiply,
-    "neg": np.negative,
-    "pow": np.power,
-    "reciprocal": np.reciprocal,
-    "sigmoid": _sigmoid,
-    "sub": np.subtract,
-    "tanh": np.tanh,
-}
+    op: OPERATIONS[op].numpy
+    for op in ["abs", "add", "div", "erf", "exp", "max", "min", "mul", "neg", "pow", "sigmoid", "sub", "tanh"]
+} | {"reciprocal": np.reciprocal}
+_erf, _sigmoid = PRIMITIVES["erf"], PRIMITIVES["sigmoid"]
 
 ACTIVATIONS: dict[Activation, Callable[[Array], Array]] = {
     Activation.NONE: lambda x: x,
@@ -182,8 +164,8 @@ def _evaluate(expression: Expression, head: Expression) -> Array | None:
     if _same(expression, head):
         return POINTS
     if isinstance(expression, Constant):
-        return np.full_like(POINTS, expression.value)
-    if isinstance(expression, Leaf) or expression.op not in PRIMITIVES:
+        return np.full_like(POINTS, float(expression.value))
+    if not isinstance(expression, Apply) or expression.op not in PRIMITIVES:
         return None
     args = [_evaluate(a, head) for a in expression.args]
     return None if any(a is None for a in args) else PRIMITIVES[expression.op](*args)

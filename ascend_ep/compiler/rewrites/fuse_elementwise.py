@@ -7,7 +7,7 @@ rounded, so its results have the same bits.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ascend_ep.compiler.fusion_candidates import candidate
 from ascend_ep.graph.fusion.ledger import Ledger, Outcome
@@ -16,9 +16,9 @@ from ascend_ep.opdef.fusion_rules import rule_of
 from ascend_ep.plan.plan import TEMP, Insn, Ref
 from ascend_ep.plan.tile_program import ProgramError, TileProgram, Value
 
+from .elementwise_insns import computing, is_elementwise, loaded
 from .value_uses import ValueUses
 
-ELEMENTWISE = "elementwise"
 CHAIN = rule_of("ElementwiseChain")
 #: Types that a register holds in a wider one.
 ROUNDED = (FLOAT16, BFLOAT16, INT8, UINT8, INT16, UINT16, UINT32)
@@ -38,7 +38,7 @@ def fuse_elementwise(insns: Sequence[Insn], ledger: Ledger | None = None) -> lis
     made: list[_Grown | Insn | None] = []
     producer: dict[Ref, int] = {}
     for insn in insns:
-        if not _is_elementwise(insn):
+        if not is_elementwise(insn):
             made.append(insn)
             continue
         now = _Grown(insn, (insn,))
@@ -86,40 +86,26 @@ def _joined_with(first: _Grown, second: _Grown, ref: Ref, readers: int, ledger: 
     return _Grown(merged, parts, outcome) if outcome.is_fused else None
 
 
-def _is_elementwise(insn: Insn) -> bool:
-    return insn.kernel == ELEMENTWISE and insn.native is None
-
-
 def _merged(first: Insn, second: Insn, between: Ref) -> Insn | None:
     """One instruction for both, or None when the kernel's limits don't hold it."""
     program: TileProgram[Ref] = TileProgram()
-    (value,) = program.include(first.ints, first.floats, [_load(program, r) for r in first.ins])
-    inputs = [_held(program, value, between.dtype) if r is between else _load(program, r) for r in second.ins]
-    for value, out in zip(program.include(second.ints, second.floats, inputs), second.outs, strict=True):
+    (value,) = program.include(first.expressions, [loaded(program, r) for r in first.ins])
+    held = _held(program, value, between.dtype)
+    inputs = [held if r is between else loaded(program, r) for r in second.ins]
+    for value, out in zip(program.include(second.expressions, inputs), second.outs, strict=True):
         program.output(value, out.dtype)
     try:
-        encoded = program.encode()
+        computed = program.finish()
     except ProgramError:
         return None
-    return Insn(
-        _joined(first.name, second.name),
-        ELEMENTWISE,
-        encoded.inputs,
-        second.outs,
-        encoded.ints,
-        encoded.floats,
-        _joined(first.op_type, second.op_type),
-    )
+    name, op_type = _joined(first.name, second.name), _joined(first.op_type, second.op_type)
+    merged = replace(second, name=name, op_type=op_type, attrs={}, alone=None)
+    return computing(merged, computed, second.outs)
 
 
 def _held(program: TileProgram[Ref], value: Value, dtype: int) -> Value:
     """What a consumer would have read back from memory of that type."""
     return program.cast(value, dtype) if dtype in ROUNDED or value.dtype != dtype else value
-
-
-def _load(program: TileProgram[Ref], ref: Ref | None) -> Value:
-    assert ref is not None, "elementwise instructions have no absent inputs"
-    return program.input(ref, ref.dtype)
 
 
 def _joined(first: str, second: str) -> str:

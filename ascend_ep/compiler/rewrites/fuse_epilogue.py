@@ -17,12 +17,14 @@ from ascend_ep.compiler.lower.matmul import Activation
 from ascend_ep.element_types import FLOAT32
 from ascend_ep.graph.fusion.ledger import Ledger
 from ascend_ep.opdef.dims import Dim
+from ascend_ep.opdef.expression import Expression
 from ascend_ep.opdef.fusion_rules import rule_of
 from ascend_ep.plan.kernel_params import CONV, CONV_FLOATS, MATMUL, MATMUL_FLOATS
 from ascend_ep.plan.plan import TEMP, Insn, NativePartition, Ref
+from ascend_ep.plan.tile_expression import load
 
+from .elementwise_insns import in_float32, is_elementwise
 from .epilogue_match import Epilogue, match
-from .program_expression import Expression, Leaf, read_program
 from .value_uses import ValueUses
 
 EPILOGUE = rule_of("ProductEpilogue")
@@ -69,7 +71,8 @@ def _find(part: NativePartition, at: int, uses: ValueUses, ledger: Ledger) -> _F
     (target,) = product.outs
     if target.kind != TEMP:
         return None
-    chains = {id(target): _Chain(Leaf(target), frozenset())}
+    leaves = [target]  # what the chain reads
+    chains = {id(target): _Chain(load(0), frozenset())}
     best: _Fusion | None = None
     missed: tuple[frozenset[int], str] | None = None
     waiting = set(map(id, uses.memory_readers(target)))  # the rest reads no value of the chain
@@ -78,21 +81,20 @@ def _find(part: NativePartition, at: int, uses: ValueUses, ledger: Ledger) -> _F
         if id(insn) not in waiting:
             continue
         used = [chains[id(r)] for r in insn.ins if r is not None and id(r) in chains]
-        if not used or insn.kernel != "elementwise":
+        if not used or not is_elementwise(insn):
             continue
         members = frozenset({position}).union(*(c.insns for c in used))
         if not _keeps_shape(insn, target):
             missed = missed or (members, "its shape or type is not that of the product")
             continue
-        leaves = {key: chain.expression for key, chain in chains.items()}
-        expression = read_program(insn, leaves)
+        expression = in_float32(insn, {key: chain.expression for key, chain in chains.items()}, leaves)
         if expression is None:
             missed = missed or (members, "it computes what no epilogue can")
             continue
         chains[id(insn.outs[0])] = _Chain(expression, members)
         waiting |= set(map(id, uses.memory_readers(insn.outs[0])))
         if _is_closed(part, target, members, position, uses):
-            found = match(expression, target)
+            found = match(expression, load(0), leaves)
             fused = None if found is None else _with_epilogue(product, found, insn.outs[0])
             best = best if fused is None else _Fusion(position, members, fused)
             if fused is None:

@@ -17,13 +17,15 @@ from ascend_ep.compiler.fusion_candidates import candidate
 from ascend_ep.compiler.lower.matmul import Activation
 from ascend_ep.element_types import FLOAT32
 from ascend_ep.graph.fusion.ledger import Ledger
+from ascend_ep.opdef.expression import Apply, Input
 from ascend_ep.opdef.fusion_rules import rule_of
 from ascend_ep.plan.kernel_params import LAYER_NORM
 from ascend_ep.plan.plan import TEMP, Insn, NativePartition, Ref
+from ascend_ep.plan.tile_expression import load, place
 from ascend_ep.runtime._rt import lib
 
+from .elementwise_insns import in_float32, is_elementwise
 from .epilogue_match import match
-from .program_expression import Apply, Leaf, read_program
 
 #: Epilogues of layer_norm: its second int.
 RESIDUAL = rule_of("NormResidual")
@@ -77,17 +79,18 @@ def _take_sum(part: NativePartition, norm: Insn, ledger: Ledger) -> None:
 
 def _addends(insn: Insn) -> tuple[Ref, Ref] | None:
     """The operands of an instruction that only adds two tensors of its output's shape."""
-    if insn.kernel != "elementwise" or insn.native is not None or len(insn.outs) != 1:
+    if not is_elementwise(insn) or len(insn.outs) != 1:
         return None
-    expression = read_program(insn, {})
+    leaves: list[Ref] = []
+    expression = in_float32(insn, {}, leaves)
     if not isinstance(expression, Apply) or expression.op != "add":
         return None
     a, b = expression.args
-    if not isinstance(a, Leaf) or not isinstance(b, Leaf):
+    if not isinstance(a, Input) or not isinstance(b, Input):
         return None
-    out = insn.outs[0]
-    whole = all(r.dims == out.dims and r.dtype == FLOAT32 and r.strides is None for r in (a.ref, b.ref, out))
-    return (a.ref, b.ref) if whole else None
+    out, first, second = insn.outs[0], leaves[place(a)], leaves[place(b)]
+    whole = all(r.dims == out.dims and r.dtype == FLOAT32 and r.strides is None for r in (first, second, out))
+    return (first, second) if whole else None
 
 
 def _take_gelu(part: NativePartition, norm: Insn, ledger: Ledger) -> None:
@@ -98,14 +101,14 @@ def _take_gelu(part: NativePartition, norm: Insn, ledger: Ledger) -> None:
     if len(norm.outs) > 1 or not readers:
         return
     gelu = readers[0]
-    if gelu.kernel != "elementwise" or gelu.native is not None or len(gelu.outs) != 1:
+    if not is_elementwise(gelu) or len(gelu.outs) != 1:
         return
-    expression = read_program(gelu, {})
+    expression = in_float32(gelu, {}, [out])
     if expression is None or gelu.outs[0].dims != out.dims or gelu.outs[0].dtype != FLOAT32:
         return
     if any(r is not out for r in gelu.ins):
         return
-    found = match(expression, out)
+    found = match(expression, load(0), [out])
     if found is None or found.alpha != 1.0 or found.addends or found.activation not in EPILOGUES:
         return
     pair = candidate([norm, gelu])

@@ -16,8 +16,9 @@ from ascend_ep.opdef.dims import static
 from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT32
 from ascend_ep.plan.kernel_params import MATMUL, is_gated
 from ascend_ep.plan.plan import TEMP, Insn, NativePartition, Plan, Ref
-from ascend_ep.plan.tile_program import ProgramError, TileProgram
+from ascend_ep.plan.tile_program import ProgramError
 
+from .elementwise_insns import is_elementwise, rewritten
 from .value_uses import ValueUses
 
 #: Kernels whose first result may be bfloat16.
@@ -76,7 +77,7 @@ def _reads_pairs(product: Insn) -> bool:
 
 def _written_narrow(insn: Insn) -> Insn | None:
     """The instruction with its first result in bfloat16; None where its kernel can't write that."""
-    if insn.kernel == "elementwise":
+    if is_elementwise(insn):
         return _cast(insn) if len(insn.outs) == 1 else None
     gated = insn.kernel == "matmul" and is_gated(insn.ints) and _reads_pairs(insn)
     return insn if gated or insn.kernel in WRITERS else None
@@ -84,12 +85,8 @@ def _written_narrow(insn: Insn) -> Insn | None:
 
 def _cast(insn: Insn) -> Insn | None:
     """An elementwise instruction that rounds its result."""
-    program: TileProgram[Ref] = TileProgram()
-    loads = [program.input(r, r.dtype) for r in insn.ins if r is not None]
     try:
-        (value,) = program.include(insn.ints, insn.floats, loads)
-        program.output(program.cast(value, BFLOAT16), BFLOAT16)
-        encoded = program.encode()
+        made = rewritten(insn, lambda program, value: program.cast(value, BFLOAT16), BFLOAT16)
     except ProgramError:  # too long with another step
         return None
-    return replace(insn, ins=encoded.inputs, ints=encoded.ints, floats=encoded.floats, alone=None)
+    return replace(made, alone=None)

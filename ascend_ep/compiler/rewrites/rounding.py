@@ -10,22 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import onnx_ir as ir
 
 from ascend_ep.compiler.half_types import HALVES
 from ascend_ep.compiler.lower.matmul import Activation
-from ascend_ep.opdef.dims import Dim
 from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT16, FLOAT32
+from ascend_ep.opdef.expression import Cast
 from ascend_ep.plan.kernel_params import CONV, MATMUL
 from ascend_ep.plan.plan import Insn, NativePartition, Ref
-from ascend_ep.plan.tile_program import TileProgram, casting
+from ascend_ep.plan.tile_expression import load
 from ascend_ep.runtime._rt import lib
 
+from .elementwise_insns import in_float32, input_types, is_elementwise, rewritten
 from .epilogue_match import match
-from .program_expression import read_program
 from .value_uses import ValueUses
 
 #: The ints of each kernel that rounds its results.
@@ -43,7 +42,7 @@ def postpone_rounding(part: NativePartition) -> int:
     count = 0
     for at, insn in enumerate(part.insns):
         stored = insn.ins[0] if len(insn.ins) == 1 else None
-        if insn.kernel != "elementwise" or insn.native is not None or stored is None or len(insn.outs) != 1:
+        if not is_elementwise(insn) or stored is None or len(insn.outs) != 1:
             continue
         rounding = uses.maker(stored)
         out = insn.outs[0]
@@ -107,12 +106,8 @@ def _rounding(insn: Insn, kind: int, renamed: dict[int, Ref], rounded: dict[int,
 
 def _widely(insn: Insn, wide: Ref) -> Insn:
     """An elementwise instruction that writes its result, rounded to the type it had, as float32."""
-    program: TileProgram[Ref] = TileProgram()
-    loads = [program.input(r, r.dtype) for r in insn.ins if r is not None]
-    (value,) = program.include(insn.ints, insn.floats, loads)
-    program.output(program.cast(value, insn.outs[0].dtype), FLOAT32)
-    encoded = program.encode()
-    return replace(insn, ins=encoded.inputs, outs=(wide,), ints=encoded.ints, floats=encoded.floats)
+    kind = insn.outs[0].dtype
+    return rewritten(insn, lambda program, value: program.cast(value, kind), FLOAT32, wide)
 
 
 def _renamed(insn: Insn, renamed: dict[int, Ref]) -> Insn:
@@ -129,7 +124,7 @@ def _read_wide(
     left = not uses.is_inner(stored)
     for reader in uses.readers(stored):
         wide = reader.outs[0]
-        if reader.kernel == "elementwise" and reader.native is None:
+        if is_elementwise(reader):
             renamed[id(stored)] = result
             if _widens(reader) and uses.is_inner(wide):
                 renamed[id(wide)] = result
@@ -162,7 +157,7 @@ def _is_read_widened(uses: ValueUses, insn: Insn) -> bool:
     readers = uses.readers(out)
     if out.dtype not in HALVES or len(insn.outs) > 1 or len(readers) < 2 or not uses.is_inner(out):
         return False
-    if any(r.kernel != "elementwise" or r.native is not None for r in (insn, *readers)):
+    if not all(map(is_elementwise, (insn, *readers))):
         return False
     wide = [r.outs[0] for r in readers if _widens(r)]
     return bool(wide) and all(uses.is_inner(w) for w in wide)
@@ -173,31 +168,30 @@ def _is_read_widened(uses: ValueUses, insn: Insn) -> bool:
 
 def _rounds(insn: Insn) -> bool:
     """Whether it is one value of float32 rounded to a half type, and nothing else."""
-    ins, outs = insn.ins, insn.outs
-    if insn.kernel != "elementwise" or len(ins) != 1 or len(outs) != 1 or ins[0] is None:
-        return False
-    source, target = ins[0].dtype, outs[0].dtype
-    return source == FLOAT32 and target in HALVES and insn.ints == _casting(source, target)
+    source, target = _converts(insn)
+    return source == FLOAT32 and target in HALVES
 
 
 def _widens(insn: Insn) -> bool:
     """Whether it is one value of a half type widened to float32, and nothing else."""
-    ins, outs = insn.ins, insn.outs
-    if insn.kernel != "elementwise" or len(ins) != 1 or len(outs) != 1 or ins[0] is None:
-        return False
-    source, target = ins[0].dtype, outs[0].dtype
-    return source in HALVES and target == FLOAT32 and insn.ints == _casting(source, target)
+    source, target = _converts(insn)
+    return source in HALVES and target == FLOAT32
 
 
-@cache
-def _casting(source: int, target: int) -> tuple[Dim, ...]:
-    return casting("x", source, target).ints
+def _converts(insn: Insn) -> tuple[int, int]:
+    """The types of the one value that it reads and of that which it writes, when these are one, converted;
+    else (0, 0)."""
+    if not is_elementwise(insn) or len(insn.ins) != 1 or len(insn.outs) != 1:
+        return 0, 0
+    (source,), target = input_types(insn), insn.outs[0].dtype
+    return (source, target) if insn.expressions == (Cast(target, load(0)),) else (0, 0)
 
 
 def _limits(insn: Insn, stored: Ref) -> bool:
     """Whether it is a limit whose bounds are numbers of the half type."""
-    expression = read_program(insn, {})
-    found = None if expression is None else match(expression, stored)
+    leaves = [stored]
+    expression = in_float32(insn, {}, leaves)
+    found = None if expression is None else match(expression, load(0), leaves)
     if found is None or found.alpha != 1.0 or found.addends:
         return False
     if found.activation == Activation.CLIP:

@@ -125,5 +125,5 @@ def work_of(program: Program) -> int:
 def _work_of_power(node: Apply) -> int:
     """Small constant exponents are multiplications and roots."""
     exponent = node.args[1]
-    known = isinstance(exponent, Constant) and not isinstance(exponent.value, str)
-    return 2 if known and abs(float(exponent.value)) <= 4 else cost_of("pow")  # type: ignore[union-attr]
+    known = exponent.value if isinstance(exponent, Constant) and not isinstance(exponent.value, str) else None
+    return 2 if known is not None and abs(float(known)) <= 4 else cost_of("pow")

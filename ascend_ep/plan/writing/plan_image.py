@@ -23,6 +23,7 @@ from ascend_ep.plan.plan import (
     Plan,
     Ref,
 )
+from ascend_ep.plan.tile_encoding import kernel_arguments
 from ascend_ep.runtime._rt import ffi, lib
 from ascend_ep.runtime.layouts import LAYOUTS
 
@@ -240,16 +241,17 @@ class PlanImage:
         operands = [NONE if r is None else number[r] for r in (*insn.ins, *insn.outs)]
         first_attr = len(self._attrs)
         self._attrs += [self._attr(name, value) for name, value in insn.attrs.items()]
+        ints, floats = kernel_arguments(insn)
         return {
             "name": self._pools.string(insn.name),
             "kernel": self._pools.string(insn.kernel),
             "n_in": len(insn.ins),
             "n_out": len(insn.outs),
             "first_operand": self._pools.run(operands),
-            "first_int": self._pools.dim_run(insn.ints),
-            "n_ints": len(insn.ints),
-            "first_float": self._pools.float_run(insn.floats),
-            "n_floats": len(insn.floats),
+            "first_int": self._pools.dim_run(ints),
+            "n_ints": len(ints),
+            "first_float": self._pools.float_run(floats),
+            "n_floats": len(floats),
             "native": NONE if insn.native is None else self._native_at[insn.native],
             "first_attr": first_attr,
             "n_attrs": len(insn.attrs),
