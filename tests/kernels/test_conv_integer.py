@@ -16,6 +16,10 @@ CASES = [
     (1, 17, 9, 1, (20, 3), (3, 2), (2, 1), (1, 1), (2, 1)),
     (1, 6, 9, 3, (12, 10), (3, 3), (1, 1), (2, 2), (2, 2)),
     (2, 37, 37, 37, (6, 21), (3, 3), (1, 2), (1, 1), (1, 1)),
+    (1, 40, 40, 40, (9, 13), (7, 7), (2, 2), (1, 1), (3, 3)),
+    (2, 20, 20, 20, (11, 30), (5, 5), (1, 1), (2, 1), (4, 2)),
+    (1, 7, 7, 7, (6, 5), (3, 2), (1, 3), (1, 2), (1, 0)),
+    (1, 64, 64, 64, (3, 8), (1, 1), (1, 1), (1, 1), (0, 0)),
     (1, 4, 8, 1, (5, 40), (2, 3), (1, 1), (1, 2), (0, 2)),
     (1, 2, 3, 1, (1, 1), (3, 3), (1, 1), (1, 1), (1, 1)),
     (0, 2, 3, 1, (4, 4), (3, 3), (1, 1), (1, 1), (1, 1)),
@@ -42,14 +46,16 @@ def convolve(x: np.ndarray, w: np.ndarray, groups: int, stride: tuple, dilation:
 @isa_each
 @pytest.mark.parametrize("case", CASES, ids=str)
 @pytest.mark.parametrize("x_type", [np.uint8, np.int8])
-def test_sums_are_exact(isa: int, case: tuple, x_type: type) -> None:
+@pytest.mark.parametrize("zero", ["none", "small", "far"])
+def test_sums_are_exact(isa: int, case: tuple, x_type: type, zero: str) -> None:
     batch, channels, outputs, groups, image, kernel, stride, dilation, pad = case
     rng = np.random.default_rng(0)
     x = rng.integers(*((0, 256) if x_type == np.uint8 else (-128, 128)), (batch, channels, *image)).astype(
         x_type
     )
     w = rng.integers(-128, 128, (outputs, channels // groups, *kernel)).astype(np.int8)
-    x_zero, w_zero = np.asarray(100, x_type), rng.integers(-9, 9, outputs).astype(np.int8)
+    reach = {"none": 1, "small": 9, "far": 128}[zero]
+    x_zero, w_zero = np.asarray(100, x_type), rng.integers(1 - reach, reach, outputs).astype(np.int8)
     edges = ((0, 0), (0, 0), (pad[0], pad[0]), (pad[1], pad[1]))
     moved = np.pad(x.astype(np.int64) - int(x_zero), edges)
     wanted = convolve(moved, w.astype(np.int64) - w_zero.reshape(-1, 1, 1, 1), groups, stride, dilation)
