@@ -57,6 +57,21 @@ def test_windows(isa, dims, kernel, stride, dilation, pad, ceil_mode, channels, 
 
 @isa_each
 @pytest.mark.parametrize(("dims", "kernel", "stride", "dilation", "pad"), WINDOWS)
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+def test_bytes(isa, dims, kernel, stride, dilation, pad, dtype) -> None:
+    least = np.iinfo(dtype).min
+    x = rng.integers(least, least + 256, (2, 3, *dims)).astype(dtype)
+    geometry = list(zip(kernel, stride, dilation, pad, pad, strict=True))
+    expect = reference(
+        x.astype(np.float64), kernel, stride, dilation, [*pad, *pad], "NOTSET", False, average=False
+    )
+    ints = [0, *chain.from_iterable(geometry)]
+    (y,) = call("max_pool_bytes", [x], [(dtype, expect.shape)], ints, isa=isa)
+    np.testing.assert_array_equal(y, np.maximum(expect, least))
+
+
+@isa_each
+@pytest.mark.parametrize(("dims", "kernel", "stride", "dilation", "pad"), WINDOWS)
 def test_indices_point_at_the_first_maximum(isa, dims, kernel, stride, dilation, pad) -> None:
     x = rng.integers(0, 4, (2, 3, *dims)).astype(np.float32)
     geometry = list(zip(kernel, stride, dilation, pad, pad, strict=True))

@@ -38,7 +38,9 @@ def lower_max_pool(node: NodeView, b: PlanBuilder) -> None:
     arguments = _arguments(column_major if indices is not None else 0, pool_window(node, x))
     places = [] if indices is None else [b.out(indices)]
     target = needed(node.outputs, 0)
-    if x.dtype in (INT8, UINT8):  # float32 holds them all
+    if x.dtype in (INT8, UINT8) and indices is None:
+        b.emit("max_pool_bytes", [b.ref(x)], [b.out(target)], arguments)
+    elif x.dtype in (INT8, UINT8):  # float32 holds them all
         most = b.temp(FLOAT32, target.dims)
         b.emit("max_pool", [b.cast(b.ref(x), FLOAT32)], [most, *places], arguments)
         b.bind(target, b.cast(most, x.dtype))
