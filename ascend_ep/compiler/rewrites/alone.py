@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ascend_ep.plan.plan import WEIGHT, Insn, NativePartition
-
-from .value_uses import read_values
+from ascend_ep.plan.value_uses import read_values
 
 
 def take_alone(part: NativePartition) -> None:

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from ascend_ep.graph.components import Components
 from ascend_ep.opdef.dims import Dim, static
 from ascend_ep.plan.plan import OUTPUT, TEMP, VIEW, WEIGHT, Insn, NativePartition, Ref, contiguous_strides
+from ascend_ep.plan.value_uses import ValueUses, named_values
 
 from .channels_last_insns import MOST_FIRST_CHANNELS, ImageInsn, first_to_last, image_insn, is_dense
-from .value_uses import ValueUses
 
 
 def lay_channels_last(part: NativePartition, elementwise: Collection[str] = ()) -> int:
@@ -202,8 +202,6 @@ def _reads_first(image: ImageInsn, ref: Ref) -> bool:
 
 def _tidy(part: NativePartition) -> None:
     """Removes temporaries, weights and views that no instruction names, and puts views behind their bases."""
-    used = {id(r) for insn in part.insns for r in (*insn.ins, *insn.outs) if r is not None}
-    used |= {id(ref) for _, ref in (*part.inputs, *part.outputs)}
-    used |= {id(v.base) for v in part.values if id(v) in used and v.base is not None}
+    used = named_values(part)
     kept = [v for v in part.values if id(v) in used or v.kind not in (TEMP, WEIGHT, VIEW)]
     part.values[:] = sorted(kept, key=lambda v: v.kind == VIEW)

@@ -12,8 +12,7 @@ from dataclasses import replace
 
 from ascend_ep.opdef.dims import static
 from ascend_ep.plan.plan import TEMP, VIEW, Insn, NativePartition, Ref, contiguous_strides
-
-from .value_uses import ValueUses
+from ascend_ep.plan.value_uses import ValueUses, named_values
 
 
 def forward_copies(part: NativePartition) -> int:
@@ -86,9 +85,7 @@ def _drop(part: NativePartition) -> int:
         if len(kept) == len(part.insns):
             break
         part.insns[:] = kept
-    named = {id(r) for insn in part.insns for r in (*insn.ins, *insn.outs) if r is not None}
-    named |= {id(ref) for _, ref in (*part.inputs, *part.outputs)}
-    named |= {id(v.base) for v in part.values if id(v) in named and v.base is not None}
+    named = named_values(part)
     part.values[:] = [v for v in part.values if id(v) in named or v.kind not in (TEMP, VIEW)]
     part.values.sort(key=lambda v: v.kind == VIEW)
     return before - len(part.insns)

@@ -16,6 +16,7 @@ from ascend_ep.graph.fusion.ledger import Ledger
 from ascend_ep.opdef.fusion_rules import rule_of
 from ascend_ep.plan.kernel_params import CONCAT
 from ascend_ep.plan.plan import Insn, NativePartition, Ref
+from ascend_ep.plan.value_uses import ValueUses
 
 POSITION = 2  #: axis of keys and values
 APPEND = rule_of("CacheAppend")
@@ -26,14 +27,15 @@ def fuse_caches(part: NativePartition, ledger: Ledger | None = None) -> int:
     ledger = Ledger() if ledger is None else ledger
     before = len(part.insns)
     if ledger.is_on(APPEND):
+        uses = ValueUses.of(part)
         for insn in [i for i in part.insns if i.kernel == "attention"]:
-            _take_appends(part, insn, ledger)
+            _take_appends(part, insn, uses, ledger)
     return before - len(part.insns)
 
 
-def _take_appends(part: NativePartition, attention: Insn, ledger: Ledger) -> None:
+def _take_appends(part: NativePartition, attention: Insn, uses: ValueUses, ledger: Ledger) -> None:
     query, keys, values, *mask = attention.ins
-    appends = [_append_of(part, x) for x in (keys, values)]
+    appends = [_append_of(uses, x) for x in (keys, values)]
     if appends[0] is None or appends[1] is None or appends[0] is appends[1]:
         return
     presents = [a.outs[0] for a in appends if a is not None]
@@ -42,7 +44,7 @@ def _take_appends(part: NativePartition, attention: Insn, ledger: Ledger) -> Non
     assert past_keys is not None
     assert past_values is not None
     at = part.insns.index(attention)
-    reason = _read_before(part.insns[:at], (query, *mask), presents)
+    reason = _read_before(part.insns[:at], (query, *mask), presents, uses)
     if past_keys.dims[POSITION] != past_values.dims[POSITION]:
         reason = "there are not as many past values as keys"
     if reason:
@@ -52,32 +54,30 @@ def _take_appends(part: NativePartition, attention: Insn, ledger: Ledger) -> Non
         return
     ins = (query, new_keys, new_values, *(mask or [None]), past_keys, past_values)
     outs = (*attention.outs, *presents)
-    part.insns[at] = replace(attention, kernel="attention_append", ins=ins, outs=outs)
-    part.insns[:] = [i for i in part.insns if i is not appends[0] and i is not appends[1]]
+    fused = replace(attention, kernel="attention_append", ins=ins, outs=outs)
+    part.insns[at] = fused
+    for append in (appends[0], appends[1]):
+        part.insns.remove(append)
+        uses.remove(append)
+    uses.replace(attention, fused)
 
 
-def _read_before(insns: Sequence[Insn], others: Sequence[Ref | None], presents: Sequence[Ref]) -> str | None:
+def _read_before(
+    insns: Sequence[Insn], others: Sequence[Ref | None], presents: Sequence[Ref], uses: ValueUses
+) -> str | None:
     """Who reads what is appended although it isn't there yet: an instruction before attention, or attention
     itself by one of its `others`."""
+    readers = {id(i) for value in presents for i in uses.memory_readers(value)}
     for insn in insns:
-        if _reads(insn.ins, presents):
+        if id(insn) in readers:
             return f"what it appends is read before, by {insn.name!r}"
-    return "what it appends is its query or mask, too" if _reads(others, presents) else None
+    itself = any(r is not None and (r.base or r) in presents for r in others)
+    return "what it appends is its query or mask, too" if itself else None
 
 
-def _reads(ins: Sequence[Ref | None], values: Sequence[Ref]) -> bool:
-    return any(r is not None and (r.base or r) in values for r in ins)
-
-
-def _append_of(part: NativePartition, x: Ref | None) -> Insn | None:
-    """What puts these keys or values together of past and new ones, if that is their only maker."""
-    for insn in part.insns:
-        if x is not None and insn.kernel == "concat" and insn.outs[0] is x:
-            fits = (
-                insn.ints == CONCAT.pack(axis=POSITION)
-                and len(insn.ins) == 2
-                and x.rank == 4
-                and x.dtype == FLOAT32
-            )
-            return insn if fits else None
-    return None
+def _append_of(uses: ValueUses, x: Ref | None) -> Insn | None:
+    """What puts these keys or values together of past and new ones."""
+    made = None if x is None else uses.maker(x)
+    if x is None or made is None or made.kernel != "concat" or made.ints != CONCAT.pack(axis=POSITION):
+        return None
+    return made if len(made.ins) == 2 and x.rank == 4 and x.dtype == FLOAT32 else None

@@ -15,9 +15,9 @@ from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT16, INT8, INT16, UINT8, UINT16
 from ascend_ep.opdef.fusion_rules import rule_of
 from ascend_ep.plan.plan import TEMP, Insn, Ref
 from ascend_ep.plan.tile_program import ProgramError, TileProgram, Value
+from ascend_ep.plan.value_uses import ValueUses
 
 from .elementwise_insns import computing, is_elementwise, loaded
-from .value_uses import ValueUses
 
 CHAIN = rule_of("ElementwiseChain")
 #: Types that a register holds in a wider one.

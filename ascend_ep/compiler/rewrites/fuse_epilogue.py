@@ -22,10 +22,10 @@ from ascend_ep.opdef.fusion_rules import rule_of
 from ascend_ep.plan.kernel_params import CONV, CONV_FLOATS, MATMUL, MATMUL_FLOATS
 from ascend_ep.plan.plan import TEMP, Insn, NativePartition, Ref
 from ascend_ep.plan.tile_expression import load
+from ascend_ep.plan.value_uses import ValueUses
 
 from .elementwise_insns import in_float32, is_elementwise
 from .epilogue_match import Epilogue, match
-from .value_uses import ValueUses
 
 EPILOGUE = rule_of("ProductEpilogue")
 WINDOW = 64  # instructions after a product that may belong to its epilogue

@@ -10,7 +10,6 @@ An RMSNorm that only products read is a part of them in the end (norm_prologue.p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from ascend_ep.compiler.fusion_candidates import candidate
@@ -20,8 +19,9 @@ from ascend_ep.graph.fusion.ledger import Ledger
 from ascend_ep.opdef.expression import Apply, Input
 from ascend_ep.opdef.fusion_rules import rule_of
 from ascend_ep.plan.kernel_params import LAYER_NORM
-from ascend_ep.plan.plan import TEMP, Insn, NativePartition, Ref
+from ascend_ep.plan.plan import Insn, NativePartition, Ref
 from ascend_ep.plan.tile_expression import load, place
+from ascend_ep.plan.value_uses import ValueUses
 from ascend_ep.runtime._rt import lib
 
 from .elementwise_insns import in_float32, is_elementwise
@@ -40,17 +40,18 @@ def fuse_norms(part: NativePartition, ledger: Ledger | None = None) -> int:
     """Fuses in place, wherever possible and `ledger` decides so; the number of instructions that went."""
     ledger = Ledger() if ledger is None else ledger
     before = len(part.insns)
+    uses = ValueUses.of(part)
     for insn in list(part.insns):
         if insn.kernel == "rms_norm" and ledger.is_on(RESIDUAL):
-            _take_sum(part, insn, ledger)
+            _take_sum(part, insn, uses, ledger)
         elif insn.kernel == "layer_norm" and ledger.is_on(GELU):
-            _take_gelu(part, insn, ledger)
+            _take_gelu(part, insn, uses, ledger)
     return before - len(part.insns)
 
 
-def _take_sum(part: NativePartition, norm: Insn, ledger: Ledger) -> None:
+def _take_sum(part: NativePartition, norm: Insn, uses: ValueUses, ledger: Ledger) -> None:
     x, *rest = norm.ins
-    made = next((i for i in part.insns if x is not None and any(o is x for o in i.outs)), None)
+    made = None if x is None else uses.maker(x)
     if made is None or x is None or len(rest) > 1 or len(norm.outs) > 1:
         return
     addends = _addends(made)
@@ -58,21 +59,25 @@ def _take_sum(part: NativePartition, norm: Insn, ledger: Ledger) -> None:
         return
     at, start = part.insns.index(norm), part.insns.index(made)
     between = part.insns[start + 1 : at]
-    if not _readers(x, between):
+    others = [i for i in uses.memory_readers(x) if i is not norm]
+    if not any(i in between for i in others):
         place = at
     elif not any(o is r for i in between for o in i.outs for r in rest if r is not None):
         place = start
     else:
         ledger.refuse(RESIDUAL, candidate([made, norm]), "its sum is read before its weight is made")
         return
-    stays = _is_seen(part, x) or _readers(x, [i for i in part.insns if i is not norm])
+    stays = bool(others) or not uses.is_inner(x)
     if not ledger.weigh(RESIDUAL, candidate([made, norm], [x] if stays else [])):
         return
     outs = (*norm.outs, x) if stays else norm.outs
     first, second = addends
     fused = replace(norm, ins=(first, *(rest or [None]), second), outs=outs)
+    kept, gone = (made, norm) if place == start else (norm, made)
     part.insns[place] = fused
-    part.insns.remove(norm if place == start else made)
+    part.insns.remove(gone)
+    uses.remove(gone)
+    uses.replace(kept, fused)
     if not stays:
         part.values.remove(x)
 
@@ -93,9 +98,9 @@ def _addends(insn: Insn) -> tuple[Ref, Ref] | None:
     return (first, second) if whole else None
 
 
-def _take_gelu(part: NativePartition, norm: Insn, ledger: Ledger) -> None:
+def _take_gelu(part: NativePartition, norm: Insn, uses: ValueUses, ledger: Ledger) -> None:
     out = norm.outs[0]
-    readers = _readers(out, part.insns)
+    readers = uses.memory_readers(out)
     if LAYER_NORM.get(norm.ints, "epilogue") != lib.ASC_NORM_EPILOGUE_NONE:
         return
     if len(norm.outs) > 1 or not readers:
@@ -112,23 +117,15 @@ def _take_gelu(part: NativePartition, norm: Insn, ledger: Ledger) -> None:
     if found is None or found.alpha != 1.0 or found.addends or found.activation not in EPILOGUES:
         return
     pair = candidate([norm, gelu])
-    if _is_seen(part, out) or len(readers) != 1:
+    if not uses.is_inner(out) or len(readers) != 1:
         ledger.refuse(GELU, pair, f"its intermediate value {out.name!r} is used elsewhere")
         return
     if not ledger.weigh(GELU, pair):
         return
     ints = LAYER_NORM.put(norm.ints, epilogue=EPILOGUES[found.activation])
-    part.insns[part.insns.index(norm)] = replace(norm, outs=gelu.outs, ints=ints)
+    fused = replace(norm, outs=gelu.outs, ints=ints)
+    part.insns[part.insns.index(norm)] = fused
     part.insns.remove(gelu)
+    uses.remove(gelu)
+    uses.replace(norm, fused)
     part.values.remove(out)
-
-
-def _readers(value: Ref, among: Sequence[Insn]) -> list[Insn]:
-    """Those of some instructions that read a value, directly or through a view."""
-    return [i for i in among if any(r is not None and (r is value or r.base is value) for r in i.ins)]
-
-
-def _is_seen(part: NativePartition, value: Ref) -> bool:
-    """Whether a value is more than a temporary: it leaves the partition, or has views."""
-    leaves = any(r is value for _, r in part.outputs)
-    return value.kind != TEMP or leaves or any(r.base is value for r in part.values)

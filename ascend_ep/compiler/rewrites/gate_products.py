@@ -20,7 +20,8 @@ from ascend_ep.opdef.dims import static
 from ascend_ep.opdef.dtypes import FLOAT32
 from ascend_ep.opdef.fusion_rules import rule_of
 from ascend_ep.plan.kernel_params import MATMUL, MATMUL_FLOATS
-from ascend_ep.plan.plan import TEMP, WEIGHT, Insn, NativePartition, Plan, Ref, Weight
+from ascend_ep.plan.plan import WEIGHT, Insn, NativePartition, Plan, Ref, Weight
+from ascend_ep.plan.value_uses import ValueUses
 from ascend_ep.runtime._rt import lib
 from ascend_ep.runtime.layouts import LAYOUTS
 
@@ -46,24 +47,25 @@ def gate_products(plan: Plan, ledger: Ledger | None = None) -> int:
 
 def _gate_all(part: NativePartition, ledger: Ledger) -> int:
     changed = 0
+    uses = ValueUses.of(part)
     for glu in [i for i in part.insns if i.kernel == "swiglu"]:
-        sides = [_product(part, ref) for ref in glu.ins]
+        sides = [_product(uses, ref) for ref in glu.ins]
         if len(sides) != 2 or any(glu.ints):
             continue
         gate, up = sides
         if gate is None or up is None or gate is up:
             continue
         layer = candidate([gate, up, glu])
-        reason = _against(part, gate, up, glu)
+        reason = _against(uses, gate, up, glu)
         if reason:
             ledger.refuse(RULE, layer, reason)
         elif ledger.weigh(RULE, layer):
-            _gate(part, gate, up, glu)
+            _gate(part, uses, gate, up, glu)
             changed += 1
     return changed
 
 
-def _gate(part: NativePartition, gate: Insn, up: Insn, glu: Insn) -> None:
+def _gate(part: NativePartition, uses: ValueUses, gate: Insn, up: Insn, glu: Insn) -> None:
     v, w = gate.ins[1], up.ins[1]
     assert v is not None
     assert w is not None
@@ -79,30 +81,31 @@ def _gate(part: NativePartition, gate: Insn, up: Insn, glu: Insn) -> None:
     ints = MATMUL.put(PLAIN, activation=GATED)
     made = replace(gate, name=name, op_type=operators, ins=(gate.ins[0], both), outs=glu.outs, ints=ints)
     part.insns[part.insns.index(glu)] = made
+    uses.replace(glu, made)
     for insn in (gate, up):
         part.insns.remove(insn)
+        uses.remove(insn)
         part.values.remove(insn.outs[0])
     part.values.append(both)
     for weight in (v, w):
-        if not any(r is weight for i in part.insns for r in i.ins) and weight in part.values:
+        if not uses.readers(weight) and weight in part.values:
             part.values.remove(weight)
 
 
-def _product(part: NativePartition, ref: Ref | None) -> Insn | None:
+def _product(uses: ValueUses, ref: Ref | None) -> Insn | None:
     """The product that makes a value."""
-    makers = [i for i in part.insns if any(r is ref for r in i.outs)] if ref is not None else []
-    return makers[0] if len(makers) == 1 and makers[0].kernel == "matmul" else None
+    maker = None if ref is None else uses.maker(ref)
+    return maker if maker is not None and maker.kernel == "matmul" else None
 
 
-def _against(part: NativePartition, gate: Insn, up: Insn, glu: Insn) -> str:
+def _against(uses: ValueUses, gate: Insn, up: Insn, glu: Insn) -> str:
     """Why two products and what gates one by the other are not one call, or ""."""
     result = glu.outs[0]
     for insn in (gate, up):
         made = insn.outs[0]
         if made.dtype != FLOAT32 or made.dims != result.dims:
             return f"its intermediate value {made.name!r} is not float32 of its result's shape"
-        seen = any(r is made for _, r in part.outputs) or any(r.base is made for r in part.values)
-        if made.kind != TEMP or seen or any(r is made for i in part.insns if i is not glu for r in i.ins):
+        if not uses.is_inner(made) or uses.readers(made) != [glu]:
             return f"its intermediate value {made.name!r} is used elsewhere"
         if insn.ints != PLAIN or MATMUL_FLOATS.get(insn.floats, "alpha") != 1 or any(insn.ins[2:]):
             return f"its product {made.name!r} is transposed, scaled or has an epilogue"

@@ -17,9 +17,9 @@ from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT32
 from ascend_ep.plan.kernel_params import MATMUL, is_gated
 from ascend_ep.plan.plan import TEMP, Insn, NativePartition, Plan, Ref
 from ascend_ep.plan.tile_program import ProgramError
+from ascend_ep.plan.value_uses import ValueUses
 
 from .elementwise_insns import is_elementwise, rewritten
-from .value_uses import ValueUses
 
 #: Kernels whose first result may be bfloat16.
 WRITERS = frozenset({"rms_norm", "layer_norm", "swiglu", "attention", "attention_append"})

@@ -20,8 +20,7 @@ from ascend_ep.element_types import BFLOAT16, FLOAT32
 from ascend_ep.opdef.dims import static
 from ascend_ep.plan.kernel_params import CONV_AXIS, CONV_LAST
 from ascend_ep.plan.plan import WEIGHT, Insn, NativePartition, Ref, Weight
-
-from .value_uses import ValueUses
+from ascend_ep.plan.value_uses import ValueUses
 
 LIMITS = (Activation.NONE, Activation.RELU, Activation.CLIP)  # activations of a bfloat16 result
 

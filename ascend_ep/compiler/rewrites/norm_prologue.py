@@ -16,7 +16,8 @@ from ascend_ep.opdef.dims import static
 from ascend_ep.opdef.dtypes import FLOAT32
 from ascend_ep.opdef.fusion_rules import rule_of
 from ascend_ep.plan.kernel_params import MATMUL, MATMUL_FLOATS, NORM_FLOATS, RMS_NORM
-from ascend_ep.plan.plan import TEMP, Insn, NativePartition, Plan, Ref
+from ascend_ep.plan.plan import Insn, NativePartition, Plan, Ref
+from ascend_ep.plan.value_uses import ValueUses
 from ascend_ep.runtime._rt import lib
 
 RULE = rule_of("NormPrologue")
@@ -36,22 +37,23 @@ def take_norms(plan: Plan, ledger: Ledger | None = None) -> int:
 
 def _take_all(part: NativePartition, ledger: Ledger) -> int:
     changed = 0
+    uses = ValueUses.of(part)
     for norm in [i for i in part.insns if i.kernel == "rms_norm"]:
         out = norm.outs[0]
-        products = [i for i in part.insns if any(r is out for r in i.ins)]
+        products = uses.readers(out)
         if not products or any(i.kernel != "matmul" for i in products):
             continue
         call = candidate([norm, *products], [i.outs[0] for i in products[:-1]])
-        reason = _against(part, norm, products)
+        reason = _against(uses, norm, products)
         if reason:
             ledger.refuse(RULE, call, reason)
         elif ledger.weigh(RULE, call):
-            _take(part, norm, products)
+            _take(part, uses, norm, products)
             changed += 1
     return changed
 
 
-def _take(part: NativePartition, norm: Insn, products: list[Insn]) -> None:
+def _take(part: NativePartition, uses: ValueUses, norm: Insn, products: list[Insn]) -> None:
     x, scale = norm.ins[:2]
     for product in products:
         rest = (*product.ins[1:], *[None] * BEFORE)[: BEFORE - 1]
@@ -59,16 +61,17 @@ def _take(part: NativePartition, norm: Insn, products: list[Insn]) -> None:
         floats = MATMUL_FLOATS.put(product.floats, epsilon=epsilon)
         made = replace(product, ins=(x, *rest, scale), floats=floats)
         part.insns[part.insns.index(product)] = made
+        uses.replace(product, made)
     part.insns.remove(norm)
+    uses.remove(norm)
     part.values.remove(norm.outs[0])
 
 
-def _against(part: NativePartition, norm: Insn, products: list[Insn]) -> str:
+def _against(uses: ValueUses, norm: Insn, products: list[Insn]) -> str:
     """Why a norm is no part of the products that read it, or ""."""
     x, *rest = norm.ins
     out = norm.outs[0]
-    seen = any(r is out for _, r in part.outputs) or any(r.base is out for r in part.values)
-    if out.kind != TEMP or seen:
+    if not uses.is_inner(out):
         return f"its intermediate value {out.name!r} is used elsewhere"
     if x is None or len(norm.outs) > 1 or any(rest[1:]):
         return "its norm is of a sum"

@@ -13,8 +13,7 @@ from ascend_ep.compiler.fusion_candidates import candidate, decided_parts
 from ascend_ep.graph.fusion.ledger import Ledger
 from ascend_ep.opdef.fusion_rules import rule_of
 from ascend_ep.plan.plan import TEMP, NativePartition, Plan
-
-from .value_uses import ValueUses
+from ascend_ep.plan.value_uses import ValueUses
 
 RULE = rule_of("ProductChain")
 PRODUCTS = ("matmul", "matmul_exact", "qmatmul")

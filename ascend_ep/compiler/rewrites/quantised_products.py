@@ -18,9 +18,9 @@ from ascend_ep.element_types import FLOAT32, INT8, UINT8
 from ascend_ep.opdef.dims import static
 from ascend_ep.plan.kernel_params import MATMUL, QUANTIZE
 from ascend_ep.plan.plan import WEIGHT, Insn, NativePartition, Ref, Weight
+from ascend_ep.plan.value_uses import ValueUses, read_values
 
 from .packed_integers import Int8Matrix
-from .value_uses import read_values
 
 Floats = NDArray[np.float32]
 
@@ -53,15 +53,15 @@ class Quantised:
 
 def quantise_products(part: NativePartition) -> int:
     """Changes the partition in place; the number of products that now read integers."""
-    made_by = {id(i.outs[0]): i for i in part.insns if i.kernel == "dequantize"}
-    copied = {id(i.outs[0]): i.ins[0] for i in part.insns if i.kernel == "copy"}
+    uses = ValueUses.of(part)
     found: dict[tuple[int, bool], Quantised | None] = {}
     changed = 0
     for at, insn in enumerate(part.insns):
         right = insn.ins[1] if insn.kernel == "matmul" else None
-        right = right if right is None else copied.get(id(right), right)
+        copy = None if right is None else _made_by(uses, right, "copy")
+        right = right if copy is None else copy.ins[0]
         transposed = None if right is None else _orientation(right)
-        source = None if right is None else made_by.get(id(right.base or right))
+        source = None if right is None else _made_by(uses, right.base or right, "dequantize")
         if source is None or transposed is None:
             continue
         transposed ^= bool(MATMUL.get(insn.ints, "trans_b"))
@@ -75,8 +75,8 @@ def quantise_products(part: NativePartition) -> int:
             part.insns[at] = made.product(insn)
             changed += 1
     if changed:
-        _drop_unread(part, set(copied))
-        _drop_unread(part, set(made_by))
+        _drop_unread(part, "copy")
+        _drop_unread(part, "dequantize")
     return changed
 
 
@@ -129,8 +129,14 @@ def _table(array: Floats) -> Ref:
     return Ref("", FLOAT32, array.shape, WEIGHT, weight=Weight(np.ascontiguousarray(array), "panel32"))
 
 
-def _drop_unread(part: NativePartition, candidates: set[int]) -> None:
-    """Removes what makes values of these ids, and the values, where nothing reads them."""
-    unread = candidates - read_values(part)
+def _made_by(uses: ValueUses, value: Ref, kernel: str) -> Insn | None:
+    """The instruction that makes a value, if it is one of this kernel."""
+    maker = uses.maker(value)
+    return maker if maker is not None and maker.kernel == kernel else None
+
+
+def _drop_unread(part: NativePartition, kernel: str) -> None:
+    """Removes the instructions of a kernel whose values nothing reads, and these values."""
+    unread = {id(i.outs[0]) for i in part.insns if i.kernel == kernel} - read_values(part)
     part.insns[:] = [i for i in part.insns if id(i.outs[0]) not in unread]
     part.values[:] = [r for r in part.values if id(r) not in unread and id(r.base) not in unread]

@@ -21,11 +21,11 @@ from ascend_ep.opdef.expression import Cast
 from ascend_ep.plan.kernel_params import CONV, MATMUL
 from ascend_ep.plan.plan import Insn, NativePartition, Ref
 from ascend_ep.plan.tile_expression import load
+from ascend_ep.plan.value_uses import ValueUses
 from ascend_ep.runtime._rt import lib
 
 from .elementwise_insns import in_float32, input_types, is_elementwise, rewritten
 from .epilogue_match import match
-from .value_uses import ValueUses
 
 #: The ints of each kernel that rounds its results.
 PRODUCTS = {"matmul": MATMUL, "conv": CONV}

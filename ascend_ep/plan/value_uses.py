@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from ascend_ep.plan.plan import TEMP, VIEW, Insn, NativePartition, Ref
+from .plan import TEMP, VIEW, Insn, NativePartition, Ref
 
 
 class ValueUses:
-    """Taken once; `add` and `remove` follow instructions that come and go."""
+    """Taken once; `add`, `remove` and `replace` follow instructions that come and go."""
 
     def __init__(
         self, insns: Iterable[Insn], values: Iterable[Ref] = (), outputs: Iterable[Ref] = ()
@@ -45,6 +45,17 @@ class ValueUses:
                 self._readers[id(ref)].pop(id(insn), None)
                 self._memory_readers[id(_memory(ref))].pop(id(insn), None)
 
+    def replace(self, old: Insn, new: Insn) -> None:
+        """One instruction for another, in its place among the readers of what both read."""
+        for users, value in ((self._readers, lambda r: r), (self._memory_readers, _memory)):
+            for ref in {id(value(r)): value(r) for r in old.ins if r is not None}.values():
+                if any(r is not None and value(r) is ref for r in new.ins):
+                    users[id(ref)] = {
+                        id(new if i is old else i): new if i is old else i for i in users[id(ref)].values()
+                    }
+        self.remove(old)
+        self.add(new)
+
     def maker(self, ref: Ref) -> Insn | None:
         """The instruction that writes it, the last one if there are several."""
         return self._makers.get(id(ref))
@@ -75,6 +86,13 @@ def read_values(part: NativePartition) -> set[int]:
     read = [r for insn in part.insns for r in insn.ins if r is not None]
     read += [ref for _, ref in part.outputs]
     return {id(x) for ref in read for x in (ref, _memory(ref))}
+
+
+def named_values(part: NativePartition) -> set[int]:
+    """The ids of all values that instructions or the rim name, and of the bases of such."""
+    named = [r for insn in part.insns for r in (*insn.ins, *insn.outs) if r is not None]
+    named += [ref for _, ref in (*part.inputs, *part.outputs)]
+    return {id(x) for ref in named for x in (ref, _memory(ref))}
 
 
 def _memory(ref: Ref) -> Ref:

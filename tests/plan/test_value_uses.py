@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ascend_ep.compiler.rewrites.value_uses import ValueUses, read_values
 from ascend_ep.plan.plan import OUTPUT, VIEW, Edge, Insn, NativePartition, Ref
+from ascend_ep.plan.value_uses import ValueUses, read_values
 
 
 def test_uses_follow_views_and_changes():
@@ -27,6 +27,19 @@ def test_uses_follow_views_and_changes():
     assert uses.readers(y) == []
     uses.add(second)
     assert uses.readers(y) == [second]
+
+
+def test_what_replaces_an_instruction_has_its_place():
+    x, y, z, out = (Ref(name, 1, (4,)) for name in ("x", "y", "z", "out"))
+    view = Ref("view", 1, (2, 2), VIEW, base=x)
+    first, second = Insn("first", "copy", (x,), (y,)), Insn("second", "copy", (x, y), (z,))
+    uses = ValueUses([first, second], [x, y, z, view, out])
+    made = Insn("made", "add", (view, out), (y,))
+    uses.replace(first, made)
+    assert uses.maker(y) is made
+    assert uses.readers(x) == [second]
+    assert uses.memory_readers(x) == [made, second]
+    assert uses.readers(out) == [made]
 
 
 def test_whose_view_leaves_is_not_inner():
