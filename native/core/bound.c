@@ -4,7 +4,7 @@
 #include "model.h"
 
 typedef struct sizes {
-    uint64_t operands, ints, attrs, key;
+    uint64_t operands, ints, attrs, key, notes;
 } sizes;
 
 static sizes count_sizes(const asc_plan *plan, const asc_partition *p) {
@@ -16,6 +16,7 @@ static sizes count_sizes(const asc_plan *plan, const asc_partition *p) {
         n.operands += (uint64_t)insn->n_in + insn->n_out;
         n.ints += insn->n_ints;
         n.attrs += insn->n_attrs;
+        n.notes += asc_note_room(plan->rows[p->first_insn + i]);
         for (uint32_t k = 0; k < insn->n_attrs; k++) {
             const asc_attr_record *a = &asc_plan_attrs(plan)[insn->first_attr + k];
             n.ints += a->kind == ASC_ATTR_INTS ? a->count : 0;
@@ -34,6 +35,7 @@ static int allocate(asc_bound *b) {
     b->rim = calloc((uint64_t)p->n_inputs + p->n_outputs + 1, sizeof *b->rim);
     b->calls = calloc(p->n_insns + 1, sizeof *b->calls);
     b->runs = calloc(p->n_insns + 1, sizeof *b->runs);
+    b->notes = calloc(n.notes + 1, sizeof *b->notes);
     b->operands = calloc(n.operands + 1, sizeof *b->operands);
     b->ints = calloc(n.ints + 1, sizeof *b->ints);
     b->attrs = calloc(n.attrs + 1, sizeof *b->attrs);
@@ -43,8 +45,8 @@ static int allocate(asc_bound *b) {
     b->n_outputs = p->n_outputs;
     b->n_insns = p->n_insns;
     if (b->rim_patches) b->arena_patches = b->rim_patches + n.operands;
-    return b->key && b->values && b->storage && b->outputs && b->rim && b->calls && b->runs && b->operands && b->ints &&
-           b->attrs && b->rim_patches;
+    return b->key && b->values && b->storage && b->outputs && b->rim && b->calls && b->runs && b->notes &&
+           b->operands && b->ints && b->attrs && b->rim_patches;
 }
 
 void asc_bound_free(asc_bound *b) {
@@ -56,6 +58,7 @@ void asc_bound_free(asc_bound *b) {
     free(b->rim);
     free(b->calls);
     free(b->runs);
+    free(b->notes);
     free(b->operands);
     free(b->ints);
     free(b->attrs);

@@ -73,7 +73,10 @@ int32_t asc_kernel_call(int32_t isa, const char *op, asc_tensor *in, uint32_t n_
         if ((i >= n_in || !(row->flags & ASC_K_STRIDED)) && t->dtype != ASC_UNDEFINED && !asc_contiguous(t))
             return asc_fail(status, ASC_E_UNSUPPORTED, "this kernel takes contiguous operands only");
     }
+    call.note = calloc(1, asc_note_room(row) + 1);
+    if (!call.note) return asc_fail(status, ASC_E_MEMORY, "no memory for the kernel's note");
     int32_t code = row->prepare(&call);
-    if (code != ASC_OK) return code;
-    return call.workspace_bytes ? run_guarded(row, &call) : row->run(&call);
+    if (code == ASC_OK) code = call.workspace_bytes ? run_guarded(row, &call) : row->run(&call);
+    free(call.note);
+    return code;
 }

@@ -27,8 +27,8 @@ struct asc_call {
     const void *soon;         /* for run: the packed weights that a later call reads first; NULL: none */
     void *workspace;          /* 64-byte aligned; NULL in prepare */
     uint64_t workspace_bytes; /* set by prepare */
-    int64_t scratch[8];       /* prepare's notes to run: chunk sizes, chosen variant */
-    const void *native;       /* the asc_custom_op of a library call */
+    void *note;         /* what prepare found out for run, which only reads it: the row's struct, zeros at first */
+    const void *native; /* the asc_custom_op of a library call */
     const asc_attr *attrs;
     uint32_t n_attrs;
     asc_pool *pool;
@@ -54,14 +54,21 @@ typedef int32_t (*asc_run_fn)(const asc_call *call);
  *   S uint16  I uint32  L uint64  ? bool   * any fixed-size type
  *   w x y z float8 e4m3fn, e4m3fnuz, e5m2, e5m2fnuz   N uint4  n int4  Q uint2  q int2
  *   ~ before a letter: the operand may be absent;  + after the last letter of a side: one or more.
- * Absent trailing operands need not be given. */
+ * Absent trailing operands need not be given. `note_bytes` is the size of the struct at asc_call.note (ASC_KERNEL_NOTE
+ * in the kernel's file, ASC_KERNEL_NOTED in table.inc), NULL: the kernel has none. */
 typedef struct asc_kernel {
     const char *op;
     const char *types;
     uint32_t flags; /* ASC_K_... */
     asc_prepare_fn prepare;
     asc_run_fn run;
+    const uint32_t *note_bytes;
 } asc_kernel;
+
+/* The bytes of a call's note, rounded up to what aligns the next one. */
+static inline uint64_t asc_note_room(const asc_kernel *row) {
+    return row && row->note_bytes ? ((uint64_t)*row->note_bytes + 15) / 16 * 16 : 0;
+}
 
 /* Empties a status (which may be NULL): no error, no node. */
 void asc_status_begin(asc_status *status);

@@ -79,6 +79,7 @@ struct asc_bound {
     asc_rim *rim;     /* per input, then per output */
     asc_call *calls;  /* per instruction; operands point into `operands` */
     asc_run_fn *runs; /* per instruction */
+    uint8_t *notes;   /* of the calls that have one */
     asc_tensor *operands;
     int64_t *ints;
     asc_attr *attrs;

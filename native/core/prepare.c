@@ -159,12 +159,15 @@ int32_t asc_bound_prepare(asc_bound *b, const asc_dims *dims, uint32_t *slots, a
     int64_t *ints = b->ints;
     asc_attr *attrs = b->attrs;
     uint32_t operand = 0, last = ASC_NONE; /* instruction with a workspace */
+    uint8_t *note = b->notes;
     set_slots(b, slots);
     for (uint32_t i = 0; i < p->n_insns; i++) {
         uint32_t index = p->first_insn + i;
         const asc_insn *insn = &asc_plan_insns(plan)[index];
         asc_call *call = &b->calls[i];
         call->status = status;
+        call->note = note;
+        note += asc_note_room(plan->rows[index]);
         call->before = last != ASC_NONE && are_alike(plan, p->first_insn + last, index) ? &b->calls[last] : NULL;
         set_operands(b, insn, call, &operand, slots);
         int32_t code = set_arguments(plan, insn, dims, call, &ints, &attrs, status);

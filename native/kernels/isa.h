@@ -9,6 +9,11 @@
 #define ASC_PASTE(a, b) ASC_PASTE_(a, b)
 #define ASC_FN(name) ASC_PASTE(name, ASC_ISA)
 
+/* What a kernel's prepare tells its run: the type of asc_call.note. */
+#define ASC_KERNEL_NOTE(name, struct_name)           \
+    extern const uint32_t ASC_FN(name##_note_bytes); \
+    const uint32_t ASC_FN(name##_note_bytes) = sizeof(struct_name);
+
 #if defined(__AVX512F__)
 #define ASC_VF 16 /* floats in a vector */
 #elif defined(__AVX2__)

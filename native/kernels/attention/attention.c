@@ -23,7 +23,11 @@
 #define PACKED_BLOCKS 8
 
 /* prepare's notes to run */
-enum { FEW, BY_HEAD, SCRATCH_FLOATS, PACKED_K_FLOATS, PACKED_V_FLOATS, PACK_K, PACK_V, TURN_ONCE };
+ASC_KERNEL_NOTE(attention, attention_note)
+
+static attention_note *note_of(const asc_call *call) {
+    return call->note;
+}
 
 static int is_empty(const attention *p) {
     return !p->batch || !p->heads || !p->queries || !p->width;
@@ -70,8 +74,8 @@ static int32_t prepare_few(asc_call *call, const attention *p) {
     ASC_REQUIRE(call,
                 floats > 0 && asc_mul_ok(floats, sizeof(float), &floats) && asc_mul_ok(floats, call->threads, &bytes),
                 "attention: the operands are too large");
-    call->scratch[FEW] = 1;
-    call->scratch[SCRATCH_FLOATS] = floats / (int64_t)sizeof(float);
+    note_of(call)->few = 1;
+    note_of(call)->scratch_floats = floats / (int64_t)sizeof(float);
     call->workspace_bytes = (uint64_t)bytes;
     return ASC_OK;
 }
@@ -96,14 +100,14 @@ int32_t ASC_FN(attention_prepare)(asc_call *call) {
                     asc_add_ok(total, packed, &total) && asc_add_ok(total, turned, &total) &&
                     asc_mul_ok(total, sizeof(float), &total),
                 "attention: the operands are too large");
-    call->scratch[FEW] = 0;
-    call->scratch[BY_HEAD] = by_head;
-    call->scratch[SCRATCH_FLOATS] = floats;
-    call->scratch[PACKED_K_FLOATS] = k;
-    call->scratch[PACKED_V_FLOATS] = v;
-    call->scratch[PACK_K] = pack_k;
-    call->scratch[PACK_V] = pack_v;
-    call->scratch[TURN_ONCE] = turned > 0;
+    note_of(call)->few = 0;
+    note_of(call)->by_head = by_head;
+    note_of(call)->scratch_floats = floats;
+    note_of(call)->packed_k_floats = k;
+    note_of(call)->packed_v_floats = v;
+    note_of(call)->pack_k = pack_k;
+    note_of(call)->pack_v = pack_v;
+    note_of(call)->turn_once = turned > 0;
     call->workspace_bytes = (uint64_t)total;
     return ASC_OK;
 }
@@ -256,14 +260,14 @@ static void run_chunks(const asc_call *call, job *j, int64_t chunks, asc_chunk_f
 
 static void run_blocks(const asc_call *call, attention *p, job *j) {
     int64_t pairs = p->batch * p->kv_heads;
-    j->by_head = call->scratch[BY_HEAD] != 0;
-    j->pack_k = call->scratch[PACK_K] != 0;
-    j->pack_v = call->scratch[PACK_V] != 0;
-    j->k_floats = call->scratch[PACKED_K_FLOATS];
-    j->v_floats = call->scratch[PACKED_V_FLOATS];
+    j->by_head = note_of(call)->by_head != 0;
+    j->pack_k = note_of(call)->pack_k != 0;
+    j->pack_v = note_of(call)->pack_v != 0;
+    j->k_floats = note_of(call)->packed_k_floats;
+    j->v_floats = note_of(call)->packed_v_floats;
     j->packed = j->scratch + call->threads * j->scratch_floats;
     j->blocks = asc_ceil_div(p->queries, ATTENTION_LANES);
-    if (call->scratch[TURN_ONCE]) {
+    if (note_of(call)->turn_once) {
         p->turned = j->packed + (j->by_head ? call->threads : pairs) * (j->k_floats + j->v_floats);
         p->kinds = (uint8_t *)(p->turned + turned_mask_floats(p));
         run_chunks(call, j, turned_blocks(p), turn_chunk);
@@ -283,15 +287,15 @@ static void run_blocks(const asc_call *call, attention *p, job *j) {
 }
 
 int ASC_FN(attention_takes_few)(const asc_call *call) {
-    return call->scratch[FEW] != 0;
+    return note_of(call)->few != 0;
 }
 
 int32_t ASC_FN(attention_execute)(const asc_call *call, attention *p) {
     if (is_empty(p)) return ASC_OK;
     double work = (double)p->batch * (double)p->heads * (double)p->queries * (double)p->keys;
-    job j = {.p = p, .scratch = call->workspace, .scratch_floats = call->scratch[SCRATCH_FLOATS]};
+    job j = {.p = p, .scratch = call->workspace, .scratch_floats = note_of(call)->scratch_floats};
     j.serial = work * (double)(p->depth + p->width) < 400e3; /* multiply-adds: about ten microseconds */
-    if (call->scratch[FEW])
+    if (note_of(call)->few)
         run_chunks(call, &j, p->batch * p->kv_heads, few_chunk);
     else
         run_blocks(call, p, &j);

@@ -109,6 +109,13 @@ int32_t ASC_FN(attention_read)(const asc_call *call, attention *p);
 /* A tensor of four axes; strides of axes of 1 are 0, but for the last. */
 int32_t ASC_FN(attention_operand)(const asc_call *call, const asc_tensor *t, int64_t strides[4]);
 
+typedef struct attention_note {
+    int64_t few; /* queries; then only scratch_floats counts */
+    int64_t by_head, pack_k, pack_v;
+    int64_t turn_once; /* the mask */
+    int64_t scratch_floats, packed_k_floats, packed_v_floats;
+} attention_note;
+
 int32_t ASC_FN(attention_prepare)(asc_call *call);
 /* A prepared call whose operands were read. */
 int32_t ASC_FN(attention_execute)(const asc_call *call, attention *p);

@@ -70,6 +70,8 @@ static int32_t read_cache(const asc_call *call, attention_cache *c) {
     return ASC_OK;
 }
 
+ASC_KERNEL_NOTE(attention_append, attention_note)
+
 int32_t ASC_FN(attention_append_prepare)(asc_call *call) {
     attention_cache c;
     inner n;

@@ -11,7 +11,16 @@
  */
 #include "conv.h"
 
-enum { CHANNEL_BLOCKS, PIXEL_BLOCKS, SERIAL, SCRATCH_BYTES, STRIP_ROWS, STRIP_PLANES };
+typedef struct conv_note {
+    int64_t channel_blocks, pixel_blocks;
+    int64_t strip_rows, strip_planes; /* of depthwise ones */
+    int64_t serial, scratch_bytes;
+} conv_note;
+ASC_KERNEL_NOTE(conv, conv_note)
+
+static conv_note *note_of(const asc_call *call) {
+    return call->note;
+}
 
 static int32_t read_weights(const asc_call *call, conv *c) {
     const asc_tensor *w = &call->in[CONV_W];
@@ -97,12 +106,12 @@ static int32_t prepare_depthwise(asc_call *call, const conv *c) {
     int slides = ASC_FN(conv_slides)(c);
     int64_t rows = slides ? asc_ceil_div(c->out[HEIGHT], asc_ceil_div(chunks, planes)) : ASC_FN(conv_strip_rows)(c);
     int64_t strips = asc_ceil_div(c->out[HEIGHT], rows);
-    call->scratch[STRIP_ROWS] = rows;
-    call->scratch[STRIP_PLANES] = asc_ceil_div(planes, asc_ceil_div(chunks, strips));
-    call->scratch[SERIAL] = call->threads < 2 || ns < 16000;
+    note_of(call)->strip_rows = rows;
+    note_of(call)->strip_planes = asc_ceil_div(planes, asc_ceil_div(chunks, strips));
+    note_of(call)->serial = call->threads < 2 || ns < 16000;
     if (!slides)
         bytes = asc_ceil_div(ASC_FN(conv_strip_floats)(c, rows) * (int64_t)sizeof(float), ASC_ALIGN) * ASC_ALIGN;
-    call->scratch[SCRATCH_BYTES] = bytes;
+    note_of(call)->scratch_bytes = bytes;
     call->workspace_bytes = (uint64_t)bytes * (uint64_t)call->threads;
     return ASC_OK;
 }
@@ -128,10 +137,10 @@ static int32_t prepare_gemm(asc_call *call, const conv *c) {
     int64_t rows = c->panels ? 0 : asc_ceil_div(asc_ceil_div(g.m, channels), GEMM_PANEL) * GEMM_PANEL;
     int64_t bytes = ASC_FN(gemm_scratch_bytes)(rows, g.k_block);
     ASC_REQUIRE(call, bytes > 0 && asc_mul_ok(bytes, call->threads, &total), "conv: the operands are too large");
-    call->scratch[CHANNEL_BLOCKS] = channels;
-    call->scratch[PIXEL_BLOCKS] = pixels;
-    call->scratch[SERIAL] = wanted == 1;
-    call->scratch[SCRATCH_BYTES] = bytes;
+    note_of(call)->channel_blocks = channels;
+    note_of(call)->pixel_blocks = pixels;
+    note_of(call)->serial = wanted == 1;
+    note_of(call)->scratch_bytes = bytes;
     call->workspace_bytes = (uint64_t)total;
     return ASC_OK;
 }
@@ -144,14 +153,14 @@ int32_t ASC_FN(conv_prepare)(asc_call *call) {
 }
 
 static char *scratch_of(const asc_call *call, int64_t worker) {
-    return (char *)call->workspace + worker * call->scratch[SCRATCH_BYTES];
+    return (char *)call->workspace + worker * note_of(call)->scratch_bytes;
 }
 
 static void depthwise_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     const conv *c = arg;
-    int64_t strip = call->scratch[STRIP_ROWS], strips = asc_ceil_div(c->out[HEIGHT], strip),
+    int64_t strip = note_of(call)->strip_rows, strips = asc_ceil_div(c->out[HEIGHT], strip),
             row = chunk % strips * strip;
-    int64_t step = call->scratch[STRIP_PLANES], plane = chunk / strips * step;
+    int64_t step = note_of(call)->strip_planes, plane = chunk / strips * step;
     int64_t rows = asc_least(strip, c->out[HEIGHT] - row), planes = asc_least(step, c->batch * c->groups - plane);
     if (ASC_FN(conv_slides)(c))
         ASC_FN(conv_slide)(c, plane, planes, row, rows);
@@ -161,7 +170,7 @@ static void depthwise_chunk(const asc_call *call, int64_t chunk, int32_t worker,
 
 static void gemm_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     const conv *c = arg;
-    int64_t channels = call->scratch[CHANNEL_BLOCKS], pixels = call->scratch[PIXEL_BLOCKS];
+    int64_t channels = note_of(call)->channel_blocks, pixels = note_of(call)->pixel_blocks;
     int64_t product = chunk / (channels * pixels), pixel = chunk % pixels, channel = chunk / pixels % channels;
     gemm g = group_gemm(c, product / c->groups, product % c->groups);
     int64_t panels = asc_ceil_div(g.n, GEMM_PANEL), blocks = asc_ceil_div(g.m, GEMM_PANEL);
@@ -174,7 +183,7 @@ static void gemm_chunk(const asc_call *call, int64_t chunk, int32_t worker, void
 }
 
 static void run_chunks(const asc_call *call, int64_t chunks, asc_chunk_fn fn, conv *c) {
-    if (!call->scratch[SERIAL]) {
+    if (!note_of(call)->serial) {
         asc_parallel(call, chunks, fn, c);
         return;
     }
@@ -186,11 +195,11 @@ int32_t ASC_FN(conv_run)(const asc_call *call) {
     int32_t code = read_conv(call, &c);
     if (code || asc_numel(&call->out[0]) == 0) return code;
     if (is_depthwise(&c)) {
-        int64_t strips = asc_ceil_div(c.out[HEIGHT], call->scratch[STRIP_ROWS]);
-        run_chunks(call, asc_ceil_div(c.batch * c.groups, call->scratch[STRIP_PLANES]) * strips, depthwise_chunk, &c);
+        int64_t strips = asc_ceil_div(c.out[HEIGHT], note_of(call)->strip_rows);
+        run_chunks(call, asc_ceil_div(c.batch * c.groups, note_of(call)->strip_planes) * strips, depthwise_chunk, &c);
         return ASC_OK;
     }
     for (int64_t i = 0; i < call->threads; i++) ((gemm_scratch *)scratch_of(call, i))->packed = NULL;
-    run_chunks(call, c.batch * c.groups * call->scratch[CHANNEL_BLOCKS] * call->scratch[PIXEL_BLOCKS], gemm_chunk, &c);
+    run_chunks(call, c.batch * c.groups * note_of(call)->channel_blocks * note_of(call)->pixel_blocks, gemm_chunk, &c);
     return ASC_OK;
 }

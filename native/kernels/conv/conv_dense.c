@@ -104,12 +104,12 @@ int32_t ASC_FN(conv_dense_prepare)(asc_call *call, const conv *of) {
     bytes = bytes / ASC_ALIGN * ASC_ALIGN;
     int64_t total;
     ASC_REQUIRE(call, asc_mul_ok(bytes, call->threads, &total), "conv_last: the operands are too large");
-    call->scratch[SPANS] = spans;
-    call->scratch[SPAN] = span;
-    call->scratch[PARTS] = parts;
-    call->scratch[PIECES] = pieces;
-    call->scratch[SCRATCH_BYTES] = bytes;
-    call->scratch[SERIAL] = wanted == 1;
+    conv_last_note_of(call)->spans = spans;
+    conv_last_note_of(call)->span = span;
+    conv_last_note_of(call)->parts = parts;
+    conv_last_note_of(call)->pieces = pieces;
+    conv_last_note_of(call)->scratch_bytes = bytes;
+    conv_last_note_of(call)->serial = wanted == 1;
     call->workspace_bytes = (uint64_t)total;
     return ASC_OK;
 }
@@ -126,7 +126,7 @@ static int64_t place_in_y(const conv *c, int64_t plane, int64_t row) {
  * other phases have more rows or planes. */
 static conv_span find_span(const asc_call *call, const conv *c, int64_t index, int64_t key, conv_worker *state,
                            float *strip) {
-    int64_t size = call->scratch[SPAN];
+    int64_t size = conv_last_note_of(call)->span;
     conv_span s = {.x = strip, .pixel = c->depth * (conv_is_flat(c) ? 1 : c->stride[WIDTH]), .across = c->apart[WIDTH]};
     if (conv_is_flat(c)) {
         s.first = index * size;
@@ -290,14 +290,14 @@ static void run_panel(const conv *c, const conv_span *s, conv_tile t, conv_run *
 }
 
 void ASC_FN(conv_dense_chunk)(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
-    int64_t parts = call->scratch[PARTS], span = chunk / parts;
-    int64_t pieces = call->scratch[PIECES];
-    int64_t spans = call->scratch[SPANS] / ASC_FN(conv_phases)(arg) / pieces; /* of a piece */
+    int64_t parts = conv_last_note_of(call)->parts, span = chunk / parts;
+    int64_t pieces = conv_last_note_of(call)->pieces;
+    int64_t spans = conv_last_note_of(call)->spans / ASC_FN(conv_phases)(arg) / pieces; /* of a piece */
     const conv phase = ASC_FN(conv_phase)(arg, span / spans / pieces);
     const conv piece = pieces > 1 ? take_piece(&phase, pieces, span / spans % pieces) : phase, *c = &piece;
     int64_t panels = c->groups * group_panels(c);
     int64_t first = asc_split_at(panels, parts, chunk % parts), end = asc_split_at(panels, parts, chunk % parts + 1);
-    conv_worker *state = conv_worker_of(call, worker, call->scratch[SCRATCH_BYTES]);
+    conv_worker *state = conv_worker_of(call, worker, conv_last_note_of(call)->scratch_bytes);
     conv_tile t = {.x_step = c->depth * (conv_is_flat(c) ? 1 : c->stride[WIDTH])};
     conv_run *runs = (conv_run *)(state + 1);
     float *strip = (float *)((char *)runs + runs_bytes(c));

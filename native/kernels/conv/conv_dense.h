@@ -5,12 +5,21 @@
 #include "conv_last.h"
 
 /* prepare's notes to run. */
-enum { SPANS, SPAN, PARTS, SCRATCH_BYTES, SERIAL, PIECES };
+/* Of conv_last and conv_transposed_last. */
+typedef struct conv_last_note {
+    int64_t spans, span; /* how many, and the size of one */
+    int64_t parts, pieces;
+    int64_t scratch_bytes, serial;
+} conv_last_note;
+
+static inline conv_last_note *conv_last_note_of(const asc_call *call) {
+    return call->note;
+}
 
 /* Nanoseconds of one thread; only to size chunks. */
 int64_t ASC_FN(conv_cost)(const conv *c);
 
-/* The notes, and one of the SPANS times PARTS chunks. */
+/* The note, and one of its spans times parts chunks. */
 int32_t ASC_FN(conv_dense_prepare)(asc_call *call, const conv *c);
 void ASC_FN(conv_dense_chunk)(const asc_call *call, int64_t chunk, int32_t worker, void *arg);
 

@@ -103,16 +103,19 @@ static int32_t read_transposed(const asc_call *call, conv *c) {
     return ASC_OK;
 }
 
+ASC_KERNEL_NOTE(conv_last, conv_last_note)
+ASC_KERNEL_NOTE(conv_transposed_last, conv_last_note)
+
 /* Chunks of rows, and of channels when rows are few. */
 static int32_t prepare_channelwise(asc_call *call, const conv *c) {
     int64_t ns = ASC_FN(conv_cost)(c), vectors = asc_ceil_div(c->out_channels, ASC_VF);
     int64_t wanted = call->threads < 2 || ns < 16000 ? 1 : asc_least(ns / 8000, call->threads * 4);
     int64_t planes = c->batch * c->out[DEPTH], spans = asc_least(c->out[HEIGHT], asc_ceil_div(wanted, planes));
     if (c->out[HEIGHT] < 2 * wanted) spans = 1;
-    call->scratch[SPAN] = asc_ceil_div(c->out[HEIGHT], spans);
-    call->scratch[SPANS] = planes * asc_ceil_div(c->out[HEIGHT], call->scratch[SPAN]);
-    call->scratch[PARTS] = asc_least(vectors, asc_ceil_div(wanted, call->scratch[SPANS]));
-    call->scratch[SERIAL] = wanted == 1;
+    conv_last_note_of(call)->span = asc_ceil_div(c->out[HEIGHT], spans);
+    conv_last_note_of(call)->spans = planes * asc_ceil_div(c->out[HEIGHT], conv_last_note_of(call)->span);
+    conv_last_note_of(call)->parts = asc_least(vectors, asc_ceil_div(wanted, conv_last_note_of(call)->spans));
+    conv_last_note_of(call)->serial = wanted == 1;
     return ASC_OK;
 }
 
@@ -125,7 +128,8 @@ int32_t ASC_FN(conv_last_prepare)(asc_call *call) {
 
 static void channelwise_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     const conv *c = arg;
-    int64_t spans = call->scratch[SPANS], parts = call->scratch[PARTS], span = call->scratch[SPAN];
+    int64_t spans = conv_last_note_of(call)->spans, parts = conv_last_note_of(call)->parts,
+            span = conv_last_note_of(call)->span;
     int64_t per_plane = spans / (c->batch * c->out[DEPTH]), part = chunk / spans, index = chunk % spans;
     int64_t vectors = asc_ceil_div(c->out_channels, ASC_VF), row = index % per_plane * span;
     int64_t first = asc_split_at(vectors, parts, part) * ASC_VF, end = asc_split_at(vectors, parts, part + 1) * ASC_VF;
@@ -142,15 +146,16 @@ int32_t ASC_FN(conv_transposed_last_prepare)(asc_call *call) {
 }
 
 static void run_chunks(const asc_call *call, asc_chunk_fn fn, conv *c) {
-    int64_t chunks = call->scratch[SPANS] * call->scratch[PARTS];
-    if (!call->scratch[SERIAL])
+    int64_t chunks = conv_last_note_of(call)->spans * conv_last_note_of(call)->parts;
+    if (!conv_last_note_of(call)->serial)
         asc_parallel(call, chunks, fn, c);
     else
         for (int64_t i = 0; i < chunks; i++) fn(call, i, 0, c);
 }
 
 static void run_dense(const asc_call *call, conv *c) {
-    for (int64_t i = 0; i < call->threads; i++) conv_worker_of(call, i, call->scratch[SCRATCH_BYTES])->holds = -1;
+    for (int64_t i = 0; i < call->threads; i++)
+        conv_worker_of(call, i, conv_last_note_of(call)->scratch_bytes)->holds = -1;
     run_chunks(call, ASC_FN(conv_dense_chunk), c);
 }
 

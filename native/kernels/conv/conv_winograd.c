@@ -17,7 +17,15 @@
 
 #include "conv_tile.h"
 
-enum { BLOCKS, PARTS, SCRATCH_BYTES, SERIAL };
+typedef struct winograd_note {
+    int64_t blocks, parts; /* of tiles, and of the panels of each */
+    int64_t scratch_bytes, serial;
+} winograd_note;
+ASC_KERNEL_NOTE(conv_winograd, winograd_note)
+
+static winograd_note *note_of(const asc_call *call) {
+    return call->note;
+}
 #define INPUT_BYTES (768 << 10) /* transformed inputs of a block */
 #define MOST_TILES (8 * CONV_ROWS)
 #define APART 16 /* floats between the points of a block, so that they don't fall on the same sets of the cache */
@@ -64,9 +72,9 @@ static void split(asc_call *call, const tiling *t) {
         else
             parts = asc_least(asc_ceil_div(call->threads, blocks), asc_ceil_div(t->c.out_channels, GEMM_PANEL));
     }
-    call->scratch[BLOCKS] = blocks;
-    call->scratch[PARTS] = parts;
-    call->scratch[SERIAL] = serial;
+    note_of(call)->blocks = blocks;
+    note_of(call)->parts = parts;
+    note_of(call)->serial = serial;
 }
 
 int32_t ASC_FN(conv_winograd_prepare)(asc_call *call) {
@@ -74,13 +82,13 @@ int32_t ASC_FN(conv_winograd_prepare)(asc_call *call) {
     int32_t code = read_tiling(call, &t);
     if (code || asc_numel(&call->out[0]) == 0) return code;
     split(call, &t);
-    int64_t tiles = asc_ceil_div(t.count, call->scratch[BLOCKS]), floats, bytes, total;
+    int64_t tiles = asc_ceil_div(t.count, note_of(call)->blocks), floats, bytes, total;
     int fits = asc_mul_ok(tiles, t.depth + GEMM_PANEL, &floats) && asc_add_ok(floats, 2 * APART, &floats) &&
                asc_mul_ok(floats, POINTS * (int64_t)sizeof(float), &bytes) &&
                asc_add_ok(bytes, (int64_t)sizeof(conv_worker) + ASC_ALIGN, &bytes);
     bytes = fits ? bytes / ASC_ALIGN * ASC_ALIGN : 0;
     ASC_REQUIRE(call, fits && asc_mul_ok(bytes, call->threads, &total), "conv_winograd: the operands are too large");
-    call->scratch[SCRATCH_BYTES] = bytes;
+    note_of(call)->scratch_bytes = bytes;
     call->workspace_bytes = (uint64_t)total;
     return ASC_OK;
 }
@@ -116,9 +124,9 @@ static void multiply(const tiling *t, const block *b, int64_t panel) {
 
 static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     const tiling *t = arg;
-    int64_t blocks = call->scratch[BLOCKS], parts = call->scratch[PARTS], index = chunk / parts;
+    int64_t blocks = note_of(call)->blocks, parts = note_of(call)->parts, index = chunk / parts;
     int64_t panels = asc_ceil_div(t->c.out_channels, GEMM_PANEL), part = chunk % parts;
-    conv_worker *state = conv_worker_of(call, worker, call->scratch[SCRATCH_BYTES]);
+    conv_worker *state = conv_worker_of(call, worker, note_of(call)->scratch_bytes);
     block b = {.first = asc_split_at(t->count, blocks, index), .inputs = (float *)(state + 1)};
     b.tiles = asc_split_at(t->count, blocks, index + 1) - b.first;
     b.input_point = b.tiles * t->depth + APART;
@@ -141,9 +149,9 @@ int32_t ASC_FN(conv_winograd_run)(const asc_call *call) {
     tiling t;
     int32_t code = read_tiling(call, &t);
     if (code || asc_numel(&call->out[0]) == 0) return code;
-    int64_t chunks = call->scratch[BLOCKS] * call->scratch[PARTS];
-    for (int64_t i = 0; i < call->threads; i++) conv_worker_of(call, i, call->scratch[SCRATCH_BYTES])->holds = -1;
-    if (!call->scratch[SERIAL])
+    int64_t chunks = note_of(call)->blocks * note_of(call)->parts;
+    for (int64_t i = 0; i < call->threads; i++) conv_worker_of(call, i, note_of(call)->scratch_bytes)->holds = -1;
+    if (!note_of(call)->serial)
         asc_parallel(call, chunks, run_chunk, &t);
     else
         for (int64_t i = 0; i < chunks; i++) run_chunk(call, i, 0, &t);

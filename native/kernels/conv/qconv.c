@@ -24,7 +24,15 @@ typedef struct job {
 } job;
 
 /* prepare's notes to run: where in the workspace each thing lies. */
-enum { TABLES, SEGMENTS, STAGES, STAGE_BYTES, IMAGES };
+typedef struct qconv_note {
+    int64_t tables, segments, stages, images; /* where they lie in the workspace */
+    int64_t stage_bytes;
+} qconv_note;
+ASC_KERNEL_NOTE(qconv, qconv_note)
+
+static const qconv_note *note_of(const asc_call *call) {
+    return call->note;
+}
 
 static int add_part(int64_t *end, int64_t *at, int64_t count, int64_t bytes) {
     int64_t size;
@@ -35,29 +43,30 @@ static int add_part(int64_t *end, int64_t *at, int64_t count, int64_t bytes) {
 
 int32_t ASC_FN(qconv_prepare)(asc_call *call) {
     qconv c;
-    int64_t end = 0, *at = call->scratch;
+    int64_t end = 0;
+    qconv_note *at = call->note;
     int32_t code = ASC_FN(qconv_read)(call, &c);
     if (code) return code;
     ASC_REQUIRE(call, c.line < INT64_MAX / 1024, "qconv: the output is too wide");
-    at[STAGE_BYTES] = (c.line * QGEMM_PANEL * 4 + 63) / 64 * 64;
+    at->stage_bytes = (c.line * QGEMM_PANEL * 4 + 63) / 64 * 64;
     ASC_REQUIRE(call,
-                add_part(&end, &at[TABLES], 1, requantiser_bytes(c.outputs)) &&
-                    add_part(&end, &at[SEGMENTS], c.n_segments, 8) &&
-                    add_part(&end, &at[STAGES], call->threads, at[STAGE_BYTES]) &&
-                    add_part(&end, &at[IMAGES], c.batch, c.image_bytes),
+                add_part(&end, &at->tables, 1, requantiser_bytes(c.outputs)) &&
+                    add_part(&end, &at->segments, c.n_segments, 8) &&
+                    add_part(&end, &at->stages, call->threads, at->stage_bytes) &&
+                    add_part(&end, &at->images, c.batch, c.image_bytes),
                 "qconv: the operands are too large");
     call->workspace_bytes = (uint64_t)end;
     return ASC_OK;
 }
 
-static void *part(const asc_call *call, int which) {
-    return (char *)call->workspace + call->scratch[which];
+static void *part(const asc_call *call, int64_t at) {
+    return (char *)call->workspace + at;
 }
 
 static void pad_row(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     const job *j = arg;
     (void)worker;
-    ASC_FN(qconv_pad)(call, &j->c, chunk, part(call, IMAGES));
+    ASC_FN(qconv_pad)(call, &j->c, chunk, part(call, note_of(call)->images));
 }
 
 /* Where the results of one strip of a line go: with channels last into y, else into the stage. */
@@ -108,7 +117,8 @@ static void run_line(const asc_call *call, const job *j, qgemm *g, int64_t image
     char *y = (char *)call->out[0].data + image * c->outputs * c->positions * element;
     target t = {y + (at * c->outputs + channel) * element, c->outputs * element};
     if (!c->y_last)
-        t = (target){(char *)part(call, STAGES) + worker * call->scratch[STAGE_BYTES], QGEMM_COLUMNS * element};
+        t = (target){(char *)part(call, note_of(call)->stages) + worker * note_of(call)->stage_bytes,
+                     QGEMM_COLUMNS * element};
     g->a = j->images + image * c->image_bytes + line * c->line_step + (c->apart ? 0 : group * c->fan_in);
     run_strip(j, g, group, col, n, count, t);
     if (!c->y_last) store_planes(call, c, t.out, count, n, y + (channel * c->positions + at) * element);
@@ -143,11 +153,12 @@ int32_t ASC_FN(qconv_run)(const asc_call *call) {
     int32_t code = ASC_FN(qconv_read)(call, &j.c);
     const qconv *c = &j.c;
     if (code || c->batch == 0 || c->positions == 0 || c->outputs == 0) return code;
-    find_segments(c, part(call, SEGMENTS));
-    j.segments = part(call, SEGMENTS);
-    j.images = part(call, IMAGES);
+    find_segments(c, part(call, note_of(call)->segments));
+    j.segments = part(call, note_of(call)->segments);
+    j.images = part(call, note_of(call)->images);
     int64_t taps = c->kernel[0] * c->kernel[1], groups = c->apart ? 1 : c->groups;
-    j.requantiser = ASC_FN(requantiser_make)(call, c->outputs, taps * c->fan_in, NULL, part(call, TABLES));
+    j.requantiser =
+        ASC_FN(requantiser_make)(call, c->outputs, taps * c->fan_in, NULL, part(call, note_of(call)->tables));
     int64_t cost = c->line * taps * c->fan_in * (c->outputs / groups) / 32 + 1;
     j.lines_per_chunk = asc_chunk_items(call, c->lines, cost);
     j.chunks_per_group = asc_ceil_div(c->lines, j.lines_per_chunk);

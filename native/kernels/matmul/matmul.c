@@ -29,8 +29,18 @@
 #define FAR_BYTES (2 << 20) /* of an output of which L2 keeps little from one panel to the next */
 
 /* Split of the work: prepare's notes to run. */
-enum { ROW_BLOCKS, PANEL_BLOCKS, SERIAL, PACK_FIRST, SCRATCH_BYTES, ROWS, BY_BLOCKS, SAME_ROWS };
-#define TURNED 2 /* of SAME_ROWS: a worker's blocks of rows come in the other order */
+typedef struct matmul_note {
+    int64_t row_blocks, panel_blocks;
+    int64_t serial, pack_first, by_blocks;
+    int64_t scratch_bytes;
+    int64_t rows, same_rows; /* of A; whether they lie packed as the product before left them */
+} matmul_note;
+ASC_KERNEL_NOTE(matmul, matmul_note)
+
+static matmul_note *note_of(const asc_call *call) {
+    return call->note;
+}
+#define TURNED 2 /* of same_rows: a worker's blocks of rows come in the other order */
 
 static int64_t batch_offset(const matmul_problem *p, int operand, int64_t batch) {
     int64_t offset = 0;
@@ -111,11 +121,11 @@ static void split(asc_call *call, const matmul_problem *p) {
         else
             break;
     }
-    call->scratch[ROW_BLOCKS] = rows;
-    call->scratch[PANEL_BLOCKS] = columns;
-    call->scratch[SERIAL] = wanted == 1;
+    note_of(call)->row_blocks = rows;
+    note_of(call)->panel_blocks = columns;
+    note_of(call)->serial = wanted == 1;
     int plain = p->gemm.pack == ASC_FN(gemm_pack_strided);
-    call->scratch[PACK_FIRST] = plain && (rows > 1 || b_batches(p) < p->batches);
+    note_of(call)->pack_first = plain && (rows > 1 || b_batches(p) < p->batches);
 }
 
 /* Whether int8 weights meet so few rows that they are not widened first (gemm_bytes.c). */
@@ -126,7 +136,7 @@ static int streams_bytes(const gemm *g, int64_t rows) {
 /* Whether the workers take a block of K after the other, each for all columns: a worker's chunks are panels for the
  * same rows of A, and each chunk would pack all blocks anew. */
 static int goes_by_blocks(const asc_call *call, const matmul_problem *p) {
-    int64_t rows = call->scratch[ROW_BLOCKS], columns = call->scratch[PANEL_BLOCKS], tall = p->gemm.m / rows;
+    int64_t rows = note_of(call)->row_blocks, columns = note_of(call)->panel_blocks, tall = p->gemm.m / rows;
     int several = p->batches == 1 && columns > 1 && rows * columns > call->threads && p->gemm.k > p->gemm.k_block;
     return several && tall > 1 && !streams_bytes(&p->gemm, tall);
 }
@@ -144,9 +154,9 @@ static int has_same_norm(const asc_call *call, const asc_call *before) {
 static int finds_rows(const asc_call *call, const matmul_problem *p) {
     const asc_call *before = call->before;
     if (!before || p->batches != 1) return 0;
-    const int64_t *now = call->scratch, *then = before->scratch;
-    return then[ROWS] == now[ROWS] && then[ROW_BLOCKS] == now[ROW_BLOCKS] && then[BY_BLOCKS] == now[BY_BLOCKS] &&
-           then[SCRATCH_BYTES] == now[SCRATCH_BYTES] &&
+    const matmul_note *now = note_of(call), *then = note_of(before);
+    return then->rows == now->rows && then->row_blocks == now->row_blocks && then->by_blocks == now->by_blocks &&
+           then->scratch_bytes == now->scratch_bytes &&
            matmul_params(before)->trans_a == matmul_params(call)->trans_a &&
            (before->in[B].layout == ASC_LAYOUT_PAIRS32) == p->gemm.pairs && has_same_norm(call, before);
 }
@@ -177,25 +187,25 @@ int32_t ASC_FN(matmul_prepare)(asc_call *call) {
     int32_t code = read_problem(call, &p);
     if (code || is_empty(&p)) return code;
     split(call, &p);
-    call->scratch[BY_BLOCKS] = goes_by_blocks(call, &p);
+    note_of(call)->by_blocks = goes_by_blocks(call, &p);
     call->turns = 0; /* the panel that is fetched ahead comes after */
-    int64_t rows = asc_ceil_div(p.gemm.m, call->scratch[ROW_BLOCKS]), total;
+    int64_t rows = asc_ceil_div(p.gemm.m, note_of(call)->row_blocks), total;
     int64_t scratch = ASC_FN(gemm_scratch_bytes)(rows, p.gemm.k_block);
     int64_t packed = asc_packed_bytes(ASC_LAYOUT_PANEL32, p.gemm.k, p.gemm.n);
     int fits = scratch > 0 && asc_mul_ok(scratch, call->threads, &total) && packed >= 0 &&
                asc_add_ok(total, norm_rows(call, &p) * (int64_t)sizeof(float), &total);
-    if (fits && call->scratch[PACK_FIRST])
+    if (fits && note_of(call)->pack_first)
         fits = asc_mul_ok(packed, b_batches(&p), &packed) && asc_add_ok(total, packed, &total);
     ASC_REQUIRE(call, fits, "matmul: the operands are too large");
-    call->scratch[SCRATCH_BYTES] = scratch;
-    call->scratch[ROWS] = p.batches == 1 ? p.gemm.m : 0;
-    call->scratch[SAME_ROWS] = !finds_rows(call, &p) ? 0 : call->before->scratch[SAME_ROWS] == TURNED ? 1 : TURNED;
+    note_of(call)->scratch_bytes = scratch;
+    note_of(call)->rows = p.batches == 1 ? p.gemm.m : 0;
+    note_of(call)->same_rows = !finds_rows(call, &p) ? 0 : note_of(call->before)->same_rows == TURNED ? 1 : TURNED;
     call->workspace_bytes = (uint64_t)total;
     return ASC_OK;
 }
 
 static gemm_scratch *scratch_of(const asc_call *call, int64_t worker) {
-    return (gemm_scratch *)((char *)call->workspace + worker * call->scratch[SCRATCH_BYTES]);
+    return (gemm_scratch *)((char *)call->workspace + worker * note_of(call)->scratch_bytes);
 }
 
 static float *norm_factors(const asc_call *call) {
@@ -229,15 +239,15 @@ static int streams(const matmul_problem *p) {
 /* The block of rows that a worker comes to. It has several, and only the last of them stays packed: where it may find
  * them so it begins with that one, in the other order. */
 static int64_t row_block(const asc_call *call, int64_t index) {
-    int64_t share = call->scratch[ROW_BLOCKS] / call->threads;
-    if (call->scratch[SAME_ROWS] != TURNED || share * call->threads != call->scratch[ROW_BLOCKS]) return index;
+    int64_t share = note_of(call)->row_blocks / call->threads;
+    if (note_of(call)->same_rows != TURNED || share * call->threads != note_of(call)->row_blocks) return index;
     return index / share * share + share - 1 - index % share;
 }
 
 static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     const matmul_problem *p = arg;
     gemm g = p->gemm;
-    int64_t rows = call->scratch[ROW_BLOCKS], columns = call->scratch[PANEL_BLOCKS], batch = chunk / (rows * columns);
+    int64_t rows = note_of(call)->row_blocks, columns = note_of(call)->panel_blocks, batch = chunk / (rows * columns);
     int64_t row = row_block(call, chunk % (rows * columns) / columns), column = chunk % columns;
     int64_t panels = asc_ceil_div(g.n, GEMM_PANEL);
     g.a += batch_offset(p, A, batch);
@@ -245,7 +255,7 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
     g.c = (float *)((char *)g.c + batch * g.m * g.ldc * (g.c_narrow ? 2 : 4));
     if (g.epilogue.bias.data) g.epilogue.bias.data += batch_offset(p, C, batch);
     if (g.epilogue.residual.data) g.epilogue.residual.data += batch_offset(p, R, batch);
-    if (call->scratch[PACK_FIRST]) {
+    if (note_of(call)->pack_first) {
         g.pack = NULL;
         g.b = packed_b(call, p) + b_batch(p, batch) * panels * g.k * GEMM_PANEL;
     } else {
@@ -273,7 +283,7 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
 }
 
 static void run_chunks(const asc_call *call, int64_t chunks, asc_chunk_fn fn, matmul_problem *p) {
-    if (!call->scratch[SERIAL]) {
+    if (!note_of(call)->serial) {
         asc_parallel(call, chunks, fn, p);
         return;
     }
@@ -290,10 +300,10 @@ int32_t ASC_FN(matmul_run)(const asc_call *call) {
     matmul_problem p;
     int32_t code = read_problem(call, &p);
     if (code || is_empty(&p)) return code;
-    if (!call->scratch[SAME_ROWS]) forget_rows(call, &p);
-    if (call->scratch[PACK_FIRST]) run_chunks(call, b_batches(&p) * asc_ceil_div(p.gemm.n, GEMM_PANEL), pack_panel, &p);
-    int64_t k = p.gemm.k, chunks = p.batches * call->scratch[ROW_BLOCKS] * call->scratch[PANEL_BLOCKS];
-    int64_t step = call->scratch[BY_BLOCKS] ? p.gemm.k_block : k;
+    if (!note_of(call)->same_rows) forget_rows(call, &p);
+    if (note_of(call)->pack_first) run_chunks(call, b_batches(&p) * asc_ceil_div(p.gemm.n, GEMM_PANEL), pack_panel, &p);
+    int64_t k = p.gemm.k, chunks = p.batches * note_of(call)->row_blocks * note_of(call)->panel_blocks;
+    int64_t step = note_of(call)->by_blocks ? p.gemm.k_block : k;
     do {
         p.gemm.k_to = asc_least(p.gemm.k_from + step, k);
         run_chunks(call, chunks, run_chunk, &p);

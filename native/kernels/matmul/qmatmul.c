@@ -25,7 +25,15 @@ typedef struct problem {
 } problem;
 
 /* prepare's notes to run: where in the workspace each thing lies. */
-enum { TABLES, REQUANTISERS, B_SUMS, PACKED, ROWS, ROW_SUMS };
+/* Where they lie in the workspace. */
+typedef struct qmatmul_note {
+    int64_t tables, requantisers, b_sums, packed, rows, row_sums;
+} qmatmul_note;
+ASC_KERNEL_NOTE(qmatmul, qmatmul_note)
+
+static const qmatmul_note *note_of(const asc_call *call) {
+    return call->note;
+}
 
 static int64_t round_up(int64_t n, int64_t to) {
     return (n + to - 1) / to * to;
@@ -122,20 +130,21 @@ int32_t ASC_FN(qmatmul_prepare)(asc_call *call) {
     problem p;
     int32_t code = read_problem(call, &p);
     if (code || p.batches == 0 || p.m == 0 || p.n == 0) return code;
-    int64_t end = 0, *at = call->scratch, rows = p.a_matrices, made = p.packs ? p.b_matrices : 0;
-    int fits = add_part(&end, &at[TABLES], requantiser_bytes(p.n), p.b_matrices, 1) &&
-               add_part(&end, &at[REQUANTISERS], p.b_matrices, sizeof(requantiser), 1) &&
-               add_part(&end, &at[B_SUMS], made, p.panels * QGEMM_PANEL, 4) &&
-               add_part(&end, &at[PACKED], made * p.panels, QGEMM_PANEL, p.a_row) && asc_mul_ok(rows, p.m, &rows) &&
-               add_part(&end, &at[ROWS], p.pads ? rows : 0, p.a_row, 1) &&
-               add_part(&end, &at[ROW_SUMS], p.needs_sums ? rows : 0, 4, 1);
+    qmatmul_note *at = call->note;
+    int64_t end = 0, rows = p.a_matrices, made = p.packs ? p.b_matrices : 0;
+    int fits = add_part(&end, &at->tables, requantiser_bytes(p.n), p.b_matrices, 1) &&
+               add_part(&end, &at->requantisers, p.b_matrices, sizeof(requantiser), 1) &&
+               add_part(&end, &at->b_sums, made, p.panels * QGEMM_PANEL, 4) &&
+               add_part(&end, &at->packed, made * p.panels, QGEMM_PANEL, p.a_row) && asc_mul_ok(rows, p.m, &rows) &&
+               add_part(&end, &at->rows, p.pads ? rows : 0, p.a_row, 1) &&
+               add_part(&end, &at->row_sums, p.needs_sums ? rows : 0, 4, 1);
     ASC_REQUIRE(call, fits, "qmatmul: the operands are too large");
     call->workspace_bytes = (uint64_t)end;
     return ASC_OK;
 }
 
-static void *part(const asc_call *call, int which) {
-    return (char *)call->workspace + call->scratch[which];
+static void *part(const asc_call *call, int64_t at) {
+    return (char *)call->workspace + at;
 }
 
 /* One panel of one matrix of B into quads, and the sums of its columns. */
@@ -145,7 +154,7 @@ static void pack_panel(const asc_call *call, int64_t chunk, int32_t worker, void
     int64_t matrix = chunk / p->panels, first = chunk % p->panels * QGEMM_PANEL, left = p->n - first;
     int64_t width = left < QGEMM_PANEL ? left : QGEMM_PANEL;
     const uint8_t *from = (const uint8_t *)call->in[Q_B].data + matrix * p->k * p->n + first;
-    uint8_t *out = (uint8_t *)part(call, PACKED) + chunk * QGEMM_PANEL * p->a_row;
+    uint8_t *out = (uint8_t *)part(call, note_of(call)->packed) + chunk * QGEMM_PANEL * p->a_row;
     uint8_t flip = call->in[Q_B].dtype == ASC_UINT8 ? 128 : 0;
     uint32_t sums[QGEMM_PANEL] = {0};
     memset(out, 0, (size_t)(QGEMM_PANEL * p->a_row));
@@ -156,7 +165,7 @@ static void pack_panel(const asc_call *call, int64_t chunk, int32_t worker, void
             sums[j] += (uint32_t)(int8_t)quad[4 * j];
         }
     }
-    memcpy((uint32_t *)part(call, B_SUMS) + chunk * QGEMM_PANEL, sums, sizeof sums);
+    memcpy((uint32_t *)part(call, note_of(call)->b_sums) + chunk * QGEMM_PANEL, sums, sizeof sums);
 }
 
 #define ROWS_AT_ONCE 32
@@ -170,9 +179,9 @@ static void prepare_rows(const asc_call *call, int64_t chunk, int32_t worker, vo
     qgemm g = {.a = call->in[Q_A].data, .a_row = p->k, .segments = &zero, .n_segments = 1};
     g.flip = call->in[Q_A].dtype == ASC_INT8;
     for (int64_t i = from; i < to; i++) {
-        if (p->needs_sums) ((int32_t *)part(call, ROW_SUMS))[i] = ASC_FN(qgemm_row_sum)(&g, i, p->k);
+        if (p->needs_sums) ((int32_t *)part(call, note_of(call)->row_sums))[i] = ASC_FN(qgemm_row_sum)(&g, i, p->k);
         if (!p->pads) continue;
-        uint8_t *row = (uint8_t *)part(call, ROWS) + i * p->a_row;
+        uint8_t *row = (uint8_t *)part(call, note_of(call)->rows) + i * p->a_row;
         memcpy(row, g.a + i * p->k, (size_t)p->k);
         memset(row + p->k, 0, (size_t)(p->a_row - p->k));
     }
@@ -227,12 +236,12 @@ int32_t ASC_FN(qmatmul_run)(const asc_call *call) {
     if (code || p.batches == 0 || p.m == 0 || p.n == 0) return code;
     if (p.packs) asc_parallel(call, p.b_matrices * p.panels, pack_panel, &p);
     if (p.pads || p.needs_sums) asc_parallel(call, asc_ceil_div(p.a_matrices * p.m, ROWS_AT_ONCE), prepare_rows, &p);
-    p.a = p.pads ? part(call, ROWS) : call->in[Q_A].data;
-    p.a_sums = part(call, ROW_SUMS);
-    p.b = p.packs ? part(call, PACKED) : call->in[Q_B].data;
-    p.requantisers = part(call, REQUANTISERS);
-    const int32_t *b_sums = part(call, B_SUMS);
-    char *tables = part(call, TABLES);
+    p.a = p.pads ? part(call, note_of(call)->rows) : call->in[Q_A].data;
+    p.a_sums = part(call, note_of(call)->row_sums);
+    p.b = p.packs ? part(call, note_of(call)->packed) : call->in[Q_B].data;
+    p.requantisers = part(call, note_of(call)->requantisers);
+    const int32_t *b_sums = part(call, note_of(call)->b_sums);
+    char *tables = part(call, note_of(call)->tables);
     for (int64_t i = 0; i < p.b_matrices; i++)
         p.requantisers[i] = ASC_FN(requantiser_make)(call, p.n, p.k, b_sums + i * p.panels * QGEMM_PANEL,
                                                      tables + i * requantiser_bytes(p.n));

@@ -13,32 +13,46 @@
 #include "exp_below.h"
 #include "reduction/row_sums.h"
 
-static int split_of(const asc_call *call, asc_axis_split *split) {
-    const asc_softmax_params *p = ASC_INTS_AS(asc_softmax_params, call);
-    return asc_split_axes(&call->in[0], p->axis, p->axes, split);
-}
-
-static int32_t check(asc_call *call) {
-    asc_axis_split split;
-    ASC_REQUIRE(call, call->n_ints == ASC_MEMBERS(asc_softmax_params),
-                "softmax takes two ints: first axis and number of axes");
-    ASC_REQUIRE(call, split_of(call, &split), "softmax: the axes are outside the rank");
-    ASC_REQUIRE(call, asc_same_dims(&call->in[0], &call->out[0]), "softmax: shapes differ");
-    return ASC_OK;
-}
-
-int32_t ASC_FN(softmax_prepare)(asc_call *call) {
-    return check(call);
-}
-int32_t ASC_FN(log_softmax_prepare)(asc_call *call) {
-    return check(call);
-}
-
 typedef struct softmax_job {
     asc_axis_split split;
     int64_t items, per_chunk; /* an item: a row, or ASC_VF neighbouring columns */
     enum { SOFTMAX, LOG_SOFTMAX, LOGSUMEXP } mode;
 } softmax_job;
+ASC_KERNEL_NOTE(softmax, softmax_job)
+ASC_KERNEL_NOTE(log_softmax, softmax_job)
+ASC_KERNEL_NOTE(logsumexp, softmax_job)
+
+/* No items where there is nothing to write. */
+static void note(asc_call *call, const asc_axis_split *split, int mode) {
+    softmax_job *job = call->note;
+    *job = (softmax_job){.split = *split, .mode = mode};
+    if (asc_numel(&call->out[0]) == 0) return;
+    job->items = split->outer * asc_ceil_div(split->inner, ASC_VF);
+    job->per_chunk = asc_chunk_items(call, job->items, asc_numel(&call->in[0]) / job->items * 16);
+}
+
+static int split_of(const asc_call *call, asc_axis_split *split) {
+    const asc_softmax_params *p = ASC_INTS_AS(asc_softmax_params, call);
+    return asc_split_axes(&call->in[0], p->axis, p->axes, split);
+}
+
+static int32_t check(asc_call *call, int mode) {
+    asc_axis_split split;
+    ASC_REQUIRE(call, call->n_ints == ASC_MEMBERS(asc_softmax_params),
+                "softmax takes two ints: first axis and number of axes");
+    ASC_REQUIRE(call, split_of(call, &split), "softmax: the axes are outside the rank");
+    ASC_REQUIRE(call, asc_same_dims(&call->in[0], &call->out[0]), "softmax: shapes differ");
+    note(call, &split, mode);
+    return ASC_OK;
+}
+
+int32_t ASC_FN(softmax_prepare)(asc_call *call) {
+    return check(call, SOFTMAX);
+}
+
+int32_t ASC_FN(log_softmax_prepare)(asc_call *call) {
+    return check(call, LOG_SOFTMAX);
+}
 
 static float row_max(const float *x, int64_t n) {
     vf low = vf_set(-INFINITY), m0 = low, m1 = low, m2 = low, m3 = low;
@@ -178,6 +192,7 @@ int32_t ASC_FN(logsumexp_prepare)(asc_call *call) {
                 "logsumexp takes two ints: first axis and number of axes");
     ASC_REQUIRE(call, split_of(call, &split), "logsumexp: the axes are outside the rank");
     ASC_REQUIRE(call, asc_numel(&call->out[0]) == split.outer * split.inner, "logsumexp: the output's shape is wrong");
+    note(call, &split, LOGSUMEXP);
     return ASC_OK;
 }
 
@@ -224,22 +239,18 @@ static void softmax_chunk(const asc_call *call, int64_t chunk, int32_t worker, v
     }
 }
 
-static int32_t run(const asc_call *call, int mode) {
-    softmax_job job = {.mode = mode};
-    split_of(call, &job.split);
-    if (asc_numel(&call->out[0]) == 0) return ASC_OK;
-    job.items = job.split.outer * asc_ceil_div(job.split.inner, ASC_VF);
-    job.per_chunk = asc_chunk_items(call, job.items, asc_numel(&call->in[0]) / job.items * 16);
-    asc_parallel(call, asc_ceil_div(job.items, job.per_chunk), softmax_chunk, &job);
+static int32_t run(const asc_call *call) {
+    const softmax_job *job = call->note;
+    if (job->items) asc_parallel(call, asc_ceil_div(job->items, job->per_chunk), softmax_chunk, call->note);
     return ASC_OK;
 }
 
 int32_t ASC_FN(softmax_run)(const asc_call *call) {
-    return run(call, SOFTMAX);
+    return run(call);
 }
 int32_t ASC_FN(log_softmax_run)(const asc_call *call) {
-    return run(call, LOG_SOFTMAX);
+    return run(call);
 }
 int32_t ASC_FN(logsumexp_run)(const asc_call *call) {
-    return run(call, LOGSUMEXP);
+    return run(call);
 }

@@ -12,7 +12,15 @@
 
 #include <math.h>
 
-enum { STEP }; /* prepare's note: planes of a chunk */
+typedef struct pool_note {
+    int64_t step; /* planes of a chunk */
+} pool_note;
+ASC_KERNEL_NOTE(average_pool, pool_note)
+ASC_KERNEL_NOTE(max_pool, pool_note)
+
+static pool_note *note_of(const asc_call *call) {
+    return call->note;
+}
 
 static int32_t prepare(asc_call *call) {
     pool p = {0};
@@ -20,7 +28,7 @@ static int32_t prepare(asc_call *call) {
     if (code) return code;
     double window = (double)p.kernel[DEPTH] * (double)p.kernel[HEIGHT] * (double)p.kernel[WIDTH];
     double ns = ((double)p.out_size * window / (p.out[WIDTH] > 4 ? 4 : 1) + 30) / 2;
-    call->scratch[STEP] = ns > 8000 ? 1 : 1 + (int64_t)(8000 / ns);
+    note_of(call)->step = ns > 8000 ? 1 : 1 + (int64_t)(8000 / ns);
     return ASC_OK;
 }
 
@@ -227,7 +235,7 @@ static void index_plane(const pool *p, int64_t plane) {
 
 static void max_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     const pool *p = arg;
-    int64_t first = chunk * call->scratch[STEP], end = asc_least(first + call->scratch[STEP], p->batch * p->channels);
+    int64_t first = chunk * note_of(call)->step, end = asc_least(first + note_of(call)->step, p->batch * p->channels);
     (void)worker;
     for (int64_t i = first; i < end; i++) {
         if (p->index)
@@ -239,7 +247,7 @@ static void max_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
 
 static void average_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     const pool *p = arg;
-    int64_t first = chunk * call->scratch[STEP], end = asc_least(first + call->scratch[STEP], p->batch * p->channels);
+    int64_t first = chunk * note_of(call)->step, end = asc_least(first + note_of(call)->step, p->batch * p->channels);
     (void)worker;
     for (int64_t i = first; i < end; i++) pool_plane(p, 0, i);
 }
@@ -249,7 +257,7 @@ static int32_t run(const asc_call *call, asc_chunk_fn fn, int64_t *index) {
     int32_t code = ASC_FN(pool_read)(call, 0, &p);
     if (code || asc_numel(&call->out[0]) == 0) return code;
     p.index = index;
-    asc_parallel(call, asc_ceil_div(p.batch * p.channels, call->scratch[STEP]), fn, &p);
+    asc_parallel(call, asc_ceil_div(p.batch * p.channels, note_of(call)->step), fn, &p);
     return ASC_OK;
 }
 

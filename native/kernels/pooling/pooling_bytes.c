@@ -8,7 +8,14 @@
 
 #include "pooling.h"
 
-enum { STEP }; /* prepare's note: planes of a chunk */
+typedef struct pool_bytes_note {
+    int64_t step; /* planes of a chunk */
+} pool_bytes_note;
+ASC_KERNEL_NOTE(max_pool_bytes, pool_bytes_note)
+
+static pool_bytes_note *note_of(const asc_call *call) {
+    return call->note;
+}
 
 int32_t ASC_FN(max_pool_bytes_prepare)(asc_call *call) {
     pool p = {0};
@@ -17,7 +24,7 @@ int32_t ASC_FN(max_pool_bytes_prepare)(asc_call *call) {
     ASC_REQUIRE(call, p.mode == 0, "max_pool_bytes: the mode is 0");
     int64_t window = asc_least(p.kernel[DEPTH] * p.kernel[HEIGHT], 1 << 20) * p.kernel[WIDTH];
     int64_t size = asc_least(p.out_size, 1 << 20), cost = asc_least(window, 1 << 20) * size / 16 + 1;
-    call->scratch[STEP] = asc_chunk_items(call, p.batch * p.channels, cost);
+    note_of(call)->step = asc_chunk_items(call, p.batch * p.channels, cost);
     return ASC_OK;
 }
 
@@ -67,7 +74,7 @@ static void pool_plane(const pool *p, int is_signed, const uint8_t *x, uint8_t *
 
 static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     const pool *p = arg;
-    int64_t first = chunk * call->scratch[STEP], end = asc_least(first + call->scratch[STEP], p->batch * p->channels);
+    int64_t first = chunk * note_of(call)->step, end = asc_least(first + note_of(call)->step, p->batch * p->channels);
     (void)worker;
     for (int64_t i = first; i < end; i++)
         pool_plane(p, call->in[0].dtype == ASC_INT8, (const uint8_t *)call->in[0].data + i * p->in_size,
@@ -78,6 +85,6 @@ int32_t ASC_FN(max_pool_bytes_run)(const asc_call *call) {
     pool p = {0};
     int32_t code = ASC_FN(pool_read)(call, 0, &p);
     if (code || asc_numel(&call->out[0]) == 0) return code;
-    asc_parallel(call, asc_ceil_div(p.batch * p.channels, call->scratch[STEP]), run_chunk, &p);
+    asc_parallel(call, asc_ceil_div(p.batch * p.channels, note_of(call)->step), run_chunk, &p);
     return ASC_OK;
 }

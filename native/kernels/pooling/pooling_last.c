@@ -11,7 +11,15 @@
 #include "bfloat16.h"
 #include "pooling.h"
 
-enum { LINES, VECTORS }; /* prepare's notes: output lines and channel vectors of a chunk */
+typedef struct pool_last_note {
+    int64_t lines, vectors; /* output lines and channel vectors of a chunk */
+} pool_last_note;
+ASC_KERNEL_NOTE(average_pool_last, pool_last_note)
+ASC_KERNEL_NOTE(max_pool_last, pool_last_note)
+
+static pool_last_note *note_of(const asc_call *call) {
+    return call->note;
+}
 
 #define STRIP 4 /* vectors that pass a window together */
 
@@ -27,10 +35,10 @@ static int32_t prepare(asc_call *call) {
     double bytes = (double)p.out[WIDTH] * (double)p.channels * (window + 1);
     int64_t cost = bytes > 1e9 ? (int64_t)1e9 : (int64_t)bytes;
     int64_t vectors = asc_ceil_div(p.channels, ASC_VF), lines = line_count(&p);
-    call->scratch[LINES] = asc_chunk_items(call, lines, cost);
-    call->scratch[VECTORS] = vectors;
+    note_of(call)->lines = asc_chunk_items(call, lines, cost);
+    note_of(call)->vectors = vectors;
     if (lines < 2 * call->threads) /* few lines: channels are split instead */
-        call->scratch[VECTORS] = asc_chunk_items(call, vectors, cost / vectors * lines);
+        note_of(call)->vectors = asc_chunk_items(call, vectors, cost / vectors * lines);
     return ASC_OK;
 }
 
@@ -112,10 +120,10 @@ static inline __attribute__((always_inline)) void pool_line(const pool *p, foldi
 
 static inline __attribute__((always_inline)) void run_chunk(const asc_call *call, int64_t chunk, const pool *p,
                                                             folding f) {
-    int64_t parts = asc_ceil_div(asc_ceil_div(p->channels, ASC_VF), call->scratch[VECTORS]);
-    int64_t from = chunk % parts * call->scratch[VECTORS] * ASC_VF;
-    int64_t to = asc_least(from + call->scratch[VECTORS] * ASC_VF, p->channels);
-    int64_t first = chunk / parts * call->scratch[LINES], end = asc_least(first + call->scratch[LINES], line_count(p));
+    int64_t parts = asc_ceil_div(asc_ceil_div(p->channels, ASC_VF), note_of(call)->vectors);
+    int64_t from = chunk % parts * note_of(call)->vectors * ASC_VF;
+    int64_t to = asc_least(from + note_of(call)->vectors * ASC_VF, p->channels);
+    int64_t first = chunk / parts * note_of(call)->lines, end = asc_least(first + note_of(call)->lines, line_count(p));
     for (int64_t line = first; line < end; line++) pool_line(p, f, line, from, to);
 }
 
@@ -141,8 +149,8 @@ static int32_t run(const asc_call *call, asc_chunk_fn fn) {
     pool p;
     int32_t code = ASC_FN(pool_read)(call, 1, &p);
     if (code || asc_numel(&call->out[0]) == 0) return code;
-    int64_t parts = asc_ceil_div(asc_ceil_div(p.channels, ASC_VF), call->scratch[VECTORS]);
-    asc_parallel(call, asc_ceil_div(line_count(&p), call->scratch[LINES]) * parts, fn, &p);
+    int64_t parts = asc_ceil_div(asc_ceil_div(p.channels, ASC_VF), note_of(call)->vectors);
+    asc_parallel(call, asc_ceil_div(line_count(&p), note_of(call)->lines) * parts, fn, &p);
     return ASC_OK;
 }
 

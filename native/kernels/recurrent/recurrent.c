@@ -22,6 +22,8 @@
 /* --- room ------------------------------------------------------------------------------------- */
 
 /* What a worker needs: sums of a step, those of a candidate, and r h; then the product's scratch. */
+ASC_KERNEL_NOTE(recurrent, recurrent_note)
+
 typedef struct room {
     float *sums, *candidate, *reset;
     gemm_scratch *product;
@@ -35,9 +37,9 @@ static int64_t room_floats(const layer *l, int64_t rows) {
 
 static room room_of(const layer *l, int32_t worker) {
     const asc_call *call = l->call;
-    char *base = (char *)call->workspace + call->scratch[RECURRENT_PACK_FLOATS] * (int64_t)sizeof(float) +
-                 worker * call->scratch[RECURRENT_SCRATCH_BYTES];
-    int64_t rows = call->scratch[RECURRENT_ROWS];
+    char *base = (char *)call->workspace + recurrent_note_of(call)->pack_floats * (int64_t)sizeof(float) +
+                 worker * recurrent_note_of(call)->scratch_bytes;
+    int64_t rows = recurrent_note_of(call)->rows;
     float *sums = (float *)base;
     return (room){sums, sums + rows * l->columns, sums + rows * (l->columns + l->hidden),
                   (gemm_scratch *)(base + room_floats(l, rows) * (int64_t)sizeof(float))};
@@ -52,10 +54,10 @@ static void split(asc_call *call, const layer *l) {
         rows = asc_ceil_div(rows, shares < rows ? shares : rows);
     int alone = l->directions == 1 && rows == l->batch;
     if (l->quantised) weights /= (int64_t)sizeof(float);
-    call->scratch[RECURRENT_ROWS] = rows;
-    call->scratch[RECURRENT_COLUMNS] = 0;
+    recurrent_note_of(call)->rows = rows;
+    recurrent_note_of(call)->columns = 0;
     if (call->threads > 1 && alone && weights >= LARGE_WEIGHTS)
-        call->scratch[RECURRENT_COLUMNS] =
+        recurrent_note_of(call)->columns =
             asc_ceil_div(asc_ceil_div(l->hidden, GEMM_PANEL), call->threads) * GEMM_PANEL;
 }
 
@@ -64,7 +66,7 @@ int32_t ASC_FN(recurrent_prepare)(asc_call *call) {
     int32_t code = ASC_FN(recurrent_read)(call, &l);
     if (code || l.batch == 0 || l.hidden == 0) return code;
     split(call, &l);
-    int64_t rows = call->scratch[RECURRENT_ROWS], own = room_floats(&l, rows), bytes, total, packed;
+    int64_t rows = recurrent_note_of(call)->rows, own = room_floats(&l, rows), bytes, total, packed;
     int64_t product = l.quantised ? ASC_FN(recurrent_bytes_room)(&l, rows)
                                   : ASC_FN(gemm_scratch_bytes)(rows, gemm_k_block(l.hidden, GEMM_MANY_ROWS));
     int fits = own > 0 && product > 0 && l.r_step > 0 && l.rc_step > 0 && asc_mul_ok(own, sizeof(float), &bytes) &&
@@ -74,8 +76,8 @@ int32_t ASC_FN(recurrent_prepare)(asc_call *call) {
     int64_t packed_bytes;
     fits = fits && asc_mul_ok(packed, sizeof(float), &packed_bytes) && asc_add_ok(total, packed_bytes, &total);
     ASC_REQUIRE(call, fits, "recurrent: the operands are too large");
-    call->scratch[RECURRENT_SCRATCH_BYTES] = bytes;
-    call->scratch[RECURRENT_PACK_FLOATS] = packed;
+    recurrent_note_of(call)->scratch_bytes = bytes;
+    recurrent_note_of(call)->pack_floats = packed;
     call->workspace_bytes = (uint64_t)total;
     return ASC_OK;
 }
@@ -107,7 +109,7 @@ static void multiply(const layer *l, const float *state, int64_t rows, const flo
     p.g.k_block = gemm_k_block(l->hidden, GEMM_MANY_ROWS);
     p.g.k_to = l->hidden;
     p.g.epilogue = (epilogue){.alpha = 1, .beta = 1, .residual = added};
-    int64_t share = l->call->scratch[RECURRENT_COLUMNS];
+    int64_t share = recurrent_note_of(l->call)->columns;
     p.columns = share ? share * (columns / l->hidden) : asc_ceil_div(columns, GEMM_PANEL) * GEMM_PANEL;
     if (share)
         asc_parallel(l->call, asc_ceil_div(columns, p.columns), product_chunk, &p);
@@ -171,7 +173,7 @@ static void begin(const layer *l, int operand, int output, int64_t d, int64_t ro
 
 static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     const layer *l = arg;
-    int64_t each = call->scratch[RECURRENT_ROWS], blocks = asc_ceil_div(l->batch, each), d = chunk / blocks;
+    int64_t each = recurrent_note_of(call)->rows, blocks = asc_ceil_div(l->batch, each), d = chunk / blocks;
     int64_t row = chunk % blocks * each, rows = row + each < l->batch ? each : l->batch - row;
     room m = room_of(l, worker);
     begin(l, H0, 1, d, row, rows);
@@ -211,7 +213,7 @@ int32_t ASC_FN(recurrent_run)(const asc_call *call) {
         pack(&l, l.rc, l.hidden, l.rc_step, to);
         l.rc = to;
     }
-    int64_t chunks = l.directions * asc_ceil_div(l.batch, call->scratch[RECURRENT_ROWS]);
+    int64_t chunks = l.directions * asc_ceil_div(l.batch, recurrent_note_of(call)->rows);
     if (chunks == 1)
         run_chunk(call, 0, 0, &l);
     else

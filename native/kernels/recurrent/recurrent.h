@@ -7,8 +7,14 @@
 
 enum { X, R, RC, BIAS, LENGTHS, H0, C0, PEEPHOLE, R_SUMS, R_SCALE, R_ZERO, INPUTS };
 
-/* prepare's notes: rows of a chunk; columns of one for each of the state's (0: all) */
-enum { RECURRENT_ROWS, RECURRENT_COLUMNS, RECURRENT_SCRATCH_BYTES, RECURRENT_PACK_FLOATS };
+typedef struct recurrent_note {
+    int64_t rows, columns; /* of a chunk; columns of one for each of the state's (0: all) */
+    int64_t scratch_bytes, pack_floats;
+} recurrent_note;
+
+static inline recurrent_note *recurrent_note_of(const asc_call *call) {
+    return call->note;
+}
 
 typedef struct cell_activation {
     int64_t code;

@@ -101,7 +101,7 @@ static void product_chunk(const asc_call *call, int64_t chunk, int32_t worker, v
 
 void ASC_FN(recurrent_bytes_multiply)(const layer *l, int64_t d, const float *state, int64_t rows, const float *x,
                                       int64_t x_row, float *sums, void *room) {
-    int64_t each = row_bytes(l), share = l->call->scratch[RECURRENT_COLUMNS], none = 0;
+    int64_t each = row_bytes(l), share = recurrent_note_of(l->call)->columns, none = 0;
     byte_row *quantised = room;
     uint8_t *bytes = (uint8_t *)(quantised + rows);
     quantise(l, state, rows, quantised, bytes);

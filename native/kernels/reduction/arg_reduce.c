@@ -13,10 +13,12 @@ typedef struct arg_job {
     int64_t last, strips, items, per_chunk; /* an item: up to LANES neighbouring lines */
     int smallest;
 } arg_job;
+ASC_KERNEL_NOTE(argmax, arg_job)
+ASC_KERNEL_NOTE(argmin, arg_job)
 
 #define LANES 16
 
-static int32_t check(asc_call *call) {
+static int32_t prepare(asc_call *call, int smallest) {
     asc_axis_split split;
     ASC_REQUIRE(call, call->n_ints == ASC_MEMBERS(asc_arg_reduce_params),
                 "argmax takes two ints: axis and select last");
@@ -24,14 +26,20 @@ static int32_t check(asc_call *call) {
                 "argmax: the axis is outside the rank");
     ASC_REQUIRE(call, split.n > 0 || split.outer * split.inner == 0, "argmax: the axis is empty");
     ASC_REQUIRE(call, asc_numel(&call->out[0]) == split.outer * split.inner, "argmax: the output's shape is wrong");
+    arg_job *job = call->note;
+    *job = (arg_job){.split = split, .last = ASC_INTS_AS(asc_arg_reduce_params, call)->last != 0, .smallest = smallest};
+    if (asc_numel(&call->in[0]) == 0) return ASC_OK; /* no items */
+    job->strips = asc_ceil_div(split.inner, LANES);
+    job->items = split.outer * job->strips;
+    job->per_chunk = asc_chunk_items(call, job->items, asc_numel(&call->in[0]) / job->items * 8);
     return ASC_OK;
 }
 
 int32_t ASC_FN(argmax_prepare)(asc_call *call) {
-    return check(call);
+    return prepare(call, 0);
 }
 int32_t ASC_FN(argmin_prepare)(asc_call *call) {
-    return check(call);
+    return prepare(call, 1);
 }
 
 /* Whether v takes the place of best. */
@@ -106,21 +114,15 @@ static void arg_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
     }
 }
 
-static int32_t run(const asc_call *call, int smallest) {
-    const asc_arg_reduce_params *p = ASC_INTS_AS(asc_arg_reduce_params, call);
-    arg_job job = {.last = p->last != 0, .smallest = smallest};
-    asc_split_axes(&call->in[0], p->axis, 1, &job.split);
-    if (asc_numel(&call->in[0]) == 0) return ASC_OK;
-    job.strips = asc_ceil_div(job.split.inner, LANES);
-    job.items = job.split.outer * job.strips;
-    job.per_chunk = asc_chunk_items(call, job.items, asc_numel(&call->in[0]) / job.items * 8);
-    asc_parallel(call, asc_ceil_div(job.items, job.per_chunk), arg_chunk, &job);
+static int32_t run(const asc_call *call) {
+    const arg_job *job = call->note;
+    if (job->items) asc_parallel(call, asc_ceil_div(job->items, job->per_chunk), arg_chunk, call->note);
     return ASC_OK;
 }
 
 int32_t ASC_FN(argmax_run)(const asc_call *call) {
-    return run(call, 0);
+    return run(call);
 }
 int32_t ASC_FN(argmin_run)(const asc_call *call) {
-    return run(call, 1);
+    return run(call);
 }

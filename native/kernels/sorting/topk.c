@@ -25,6 +25,7 @@ typedef struct topk_job {
     int64_t k, largest;
     int64_t scratch_bytes, items, per_chunk;
 } topk_job;
+ASC_KERNEL_NOTE(topk, topk_job)
 
 #define GROUP TOPK_GROUP
 #define BINS 4 /* vectors that group g falls into as g % BINS */
@@ -273,19 +274,17 @@ int32_t ASC_FN(topk_prepare)(asc_call *call) {
                     asc_add_ok(bytes, total, &bytes) && asc_add_ok(bytes, 2 * ASC_ALIGN, &bytes) &&
                     asc_mul_ok(bytes, call->threads, &total),
                 "topk: the axis is too long");
-    call->scratch[0] = bytes / ASC_ALIGN * ASC_ALIGN;
+    topk_job *job = call->note;
+    *job = (topk_job){.k = k, .largest = p->largest != 0, .split = split};
+    job->scratch_bytes = bytes / ASC_ALIGN * ASC_ALIGN;
+    job->items = k ? split.outer * split.inner : 0;
+    if (job->items) job->per_chunk = asc_chunk_items(call, job->items, split.n * 4);
     call->workspace_bytes = (uint64_t)total;
     return ASC_OK;
 }
 
 int32_t ASC_FN(topk_run)(const asc_call *call) {
-    const asc_topk_params *p = ASC_INTS_AS(asc_topk_params, call);
-    topk_job job = {.k = p->k, .largest = p->largest != 0};
-    asc_split_axes(&call->in[0], p->axis, 1, &job.split);
-    job.scratch_bytes = call->scratch[0];
-    job.items = job.split.outer * job.split.inner;
-    if (job.items == 0 || job.k == 0) return ASC_OK;
-    job.per_chunk = asc_chunk_items(call, job.items, job.split.n * 4);
-    asc_parallel(call, asc_ceil_div(job.items, job.per_chunk), topk_chunk, &job);
+    const topk_job *job = call->note;
+    if (job->items) asc_parallel(call, asc_ceil_div(job->items, job->per_chunk), topk_chunk, call->note);
     return ASC_OK;
 }
