@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lowered import check, run
+from lowered import check, run, view_of
 from onnx.helper import make_node
 from test_rope_glu import rope64, swiglu64
 
-from ascend_ep.compiler.lowering import NodeView, Operand, Unsupported
+from ascend_ep.compiler.lower import lowering
+from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Unsupported, lower_node
 from ascend_ep.opdef.dims import symbol
 
 rng = np.random.default_rng(3)
@@ -164,3 +165,43 @@ def test_refusals_give_the_reason(
 ) -> None:
     with pytest.raises(Unsupported, match=reason):
         custom(kernel, op, [f32(*s) for s in shapes], **attrs)
+
+
+BATCH = (2, 6, 5, 7), (1, 3, 9), (4, 5)
+
+
+@pytest.mark.parametrize("shape", BATCH)
+@pytest.mark.parametrize("mean", [0.0, 3.0, 1e4])
+def test_batch_norm_of_known_statistics(shape: tuple[int, ...], mean: float) -> None:
+    """A scale and an offset for each channel, unless a mean is so far from zero that they would cost bits."""
+    channels = shape[1]
+    statistics = [f32(channels), f32(channels), f32(channels) + np.float32(mean), positive(channels)]
+    inputs = {"x": f32(*shape) + np.float32(mean), **dict(zip("sbmv", statistics, strict=True))}
+    node = make_node("BatchNormalization", ["x", *"sbmv"], ["y"], epsilon=1e-3)
+    shaped = {
+        n: a.astype(np.float64).reshape(-1, *[1] * (len(shape) - 2)) for n, a in inputs.items() if n != "x"
+    }
+    factor = shaped["s"] / np.sqrt(shaped["v"] + 1e-3)
+    wanted = (inputs["x"] - shaped["m"]) * factor + shaped["b"]
+    (got,) = run("batch_norm", view_of(node, inputs, {"y": (1, shape)}, 15, known="sbmv"), inputs)
+    # Three roundings of terms up to |x| s: of x s, of the offset, of their sum. Far from zero, of x - mean alone.
+    largest = np.abs(inputs["x"]).max() if mean < 1e3 else np.abs(inputs["x"] - shaped["m"]).max()
+    assert got is not None
+    assert (
+        np.abs(got - wanted).max()
+        <= 3 * 2.0**-24 * (np.abs(factor).max() * largest + np.abs(wanted).max()) * 2
+    )
+
+
+def test_a_batch_norm_of_known_statistics_is_elementwise() -> None:
+    inputs = {"x": f32(2, 3, 4), "s": f32(3), "b": f32(3), "m": f32(3), "v": positive(3)}
+    node = make_node("BatchNormalization", ["x", *"sbmv"], ["y"])
+    for mean, kernel in [(0, "elementwise"), (1e4, "batch_norm")]:
+        inputs["m"] = np.full(3, mean, np.float32)
+        builder, lowered = PlanBuilder(outputs=["y"]), lowering("batch_norm")
+        view = view_of(node, inputs, {"y": (1, (2, 3, 4))}, 15, known="sbmv")
+        assert view.inputs[0] is not None
+        assert lowered is not None
+        builder.input(view.inputs[0])
+        lower_node(view, lowered, builder)
+        assert [i.kernel for i in builder.insns] == [kernel]

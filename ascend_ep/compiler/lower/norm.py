@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ascend_ep.compiler.lower.arguments import axis_of, needed, operand
 from ascend_ep.compiler.lower.elementwise import Program, emit_program
 from ascend_ep.compiler.lower.reduction import OPS as REDUCE_OPS
@@ -11,6 +14,9 @@ from ascend_ep.opdef.dtypes import FLOAT32, FLOAT64
 from ascend_ep.plan.kernel_params import GROUP_NORM, LAYER_NORM, LP_NORM, NORM_FLOATS, REDUCE, RMS_NORM
 from ascend_ep.plan.tile_program import ProgramError
 from ascend_ep.runtime._rt import lib
+
+#: |mean| / sqrt(var) up to which x s + (bias - mean s) stands for (x - mean) s + bias: four bits are lost.
+MOST_DEVIATIONS = 16
 
 #: `approximate` of a GELU.
 EPILOGUES = {"none": lib.ASC_NORM_EPILOGUE_GELU, "tanh": lib.ASC_NORM_EPILOGUE_GELU_TANH}
@@ -103,6 +109,9 @@ def lower_batch_norm(node: NodeView, b: PlanBuilder) -> None:
         raise Unsupported("it computes statistics, as in training before opset 14")
     if int(node.attr("spatial", 1)) != 1:
         raise Unsupported("its statistics are not one for each channel")
+    if not training and (folded := _scale_and_offset(node)) is not None:
+        _scale_channels(b, node, *folded)
+        return
     ins = [b.ref(needed(node.inputs, i)) for i in range(5)]
     if training:
         ins[3:] = _batch_statistics(node, b, ins)
@@ -112,6 +121,35 @@ def lower_batch_norm(node: NodeView, b: PlanBuilder) -> None:
         )
     else:
         b.emit("batch_norm", ins, [b.out(needed(node.outputs, 0))], [], _epsilon(node))
+
+
+def _scale_and_offset(node: NodeView) -> tuple[NDArray[np.float32], NDArray[np.float32]] | None:
+    """Of float32 and constant statistics: s = scale / sqrt(var + epsilon) and bias - mean s, rounded once.
+
+    x s + offset then has the rounding errors of terms as large as |mean| s, so it is done only where no mean
+    is many deviations from zero.
+    """
+    given = [needed(node.inputs, i) for i in range(5)]
+    constants = [o.const.astype(np.float64) for o in given[1:] if o.const is not None]
+    if len(constants) < 4 or any(o.dtype != FLOAT32 for o in given) or given[0].rank < 2:
+        return None
+    scale, bias, mean, variance = constants
+    deviation = np.sqrt(variance + float(node.attr("epsilon", 1e-5)))
+    if not np.all(np.abs(mean) <= MOST_DEVIATIONS * deviation):  # nor where it is NaN
+        return None
+    factor = scale / deviation
+    return factor.astype(np.float32), (bias - mean * factor).astype(np.float32)
+
+
+def _scale_channels(
+    b: PlanBuilder, node: NodeView, factor: NDArray[np.float32], offset: NDArray[np.float32]
+) -> None:
+    """x factor + offset as an elementwise instruction, which others of its kind join and channels may end."""
+    x, program = b.ref(needed(node.inputs, 0)), Program()
+    shape = (len(factor), *[1] * (x.rank - 2))
+    by_channel = [program.input(b.constant(a.reshape(shape)), FLOAT32) for a in (factor, offset)]
+    program.output(program.input(x, FLOAT32) * by_channel[0] + by_channel[1], FLOAT32)
+    emit_program(b, program, [b.out(needed(node.outputs, 0))])
 
 
 def _per_channel(b: PlanBuilder, x: Ref, given: Ref) -> Ref:
