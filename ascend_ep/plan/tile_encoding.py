@@ -112,13 +112,15 @@ def _gated(
     uses = Counter([id(a) for node in order for a in operands(node)] + [id(r) for r in roots])
     made: dict[int, Expression] = {}
     for node in order:
-        args = tuple(made[id(a)] for a in operands(node))
-        gates = [isinstance(a, Apply) and a.op == "sigmoid" and uses[id(a)] == 1 for a in operands(node)]
-        if any(gates) and _primitive(node) == "mul" and types[id(node)] == FLOAT32:
+        args = tuple([made[id(a)] for a in operands(node)])
+        gates = [False]
+        if isinstance(node, Apply) and node.op == "mul" and types[id(node)] == FLOAT32:
+            gates = [isinstance(a, Apply) and a.op == "sigmoid" and uses[id(a)] == 1 for a in node.args]
+        if any(gates):
             at = gates.index(True)
             made[id(node)] = Apply("gate", (args[1 - at], made[id(operands(operands(node)[at])[0])]))
         else:
-            made[id(node)] = with_operands(node, args)
+            made[id(node)] = with_operands(node, args) if args else node
     return [made[id(r)] for r in roots]
 
 
@@ -149,16 +151,15 @@ class _Registers:
         """A register for what step `at` makes, which may be one that it reads for the last time, unless the
         element width changes."""
         lasting = isinstance(node, Number | Input)
+        done = dict.fromkeys(
+            id(a) for a in operands(node) if self._last_use[id(a)] == at and not isinstance(a, Number | Input)
+        )
         own = width(self._types[id(node)])
-        done = [a for a in {id(a): a for a in operands(node)}.values() if self._returns(a, at)]
-        reusable = [a for a in done if not lasting and width(self._types[id(a)]) == own]
-        self._free += [self.taken[id(a)] for a in reusable]
+        reusable = [a for a in done if width(self._types[a]) == own]
+        self._free += [self.taken[a] for a in reusable]
         if lasting or not self._free:
             register, self.count = self.count, self.count + 1
         else:
             register = self._free.pop()
-        self._free += [self.taken[id(a)] for a in done if not any(a is r for r in reusable)]
+        self._free += [self.taken[a] for a in done if a not in reusable]
         self.taken[id(node)] = register
-
-    def _returns(self, node: Expression, at: int) -> bool:
-        return not isinstance(node, Number | Input) and self._last_use.get(id(node)) == at

@@ -59,7 +59,7 @@ def reachable(roots: Sequence[Expression]) -> list[Expression]:
         given = () if ready else operands(node)
         if given:
             stack.append((node, True))
-            stack += [(a, False) for a in reversed(given)]
+            stack += [(a, False) for a in reversed(given) if id(a) not in seen]
         else:
             seen[id(node)] = node
     numbers = [n for n in seen.values() if isinstance(n, Number)]

@@ -169,8 +169,9 @@ class TileProgram(Generic[Source]):
         return self.const(node.value, node.dtype) if isinstance(node, Number) else self.position()
 
     def _apply(self, op: str, dtype: int, *args: Value) -> Value:
-        nodes = tuple(a.node for a in args)
-        return self._value((op, *map(id, nodes)), Apply(op, nodes), dtype)
+        key = (op, *[id(a.node) for a in args])
+        found = self._values.get(key)
+        return found or self._value(key, Apply(op, tuple(a.node for a in args)), dtype)
 
     def _cast(self, value: Value, dtype: int) -> Value:
         return self._value(("cast", id(value.node), dtype), Cast(dtype, value.node), computed_dtype(dtype))
