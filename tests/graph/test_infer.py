@@ -38,6 +38,10 @@ def plain_cases() -> Iterator[SimpleNamespace]:
             yield SimpleNamespace(name=case.name, model=model, feeds=feeds, results=arrays)
 
 
+#: Scan of opset 8 and an optional's element: whoever runs them tells their types.
+RUN_BY_HOST = ("test_scan_sum", "test_optional_get_element_optional_tensor")
+
+
 def is_operand(array: np.ndarray) -> bool:
     """Small integer vectors are shapes, axes, counts: known when a model is converted."""
     return array.dtype.kind in "iub" and array.ndim <= 1 and array.size <= 8
@@ -47,7 +51,7 @@ def is_operand(array: np.ndarray) -> bool:
 @pytest.mark.parametrize("symbolic", [False, True])
 def test_onnx_node_cases(symbolic: bool) -> None:
     """Dims (with numbers put for symbols), element types and tracked elements are those of the results."""
-    checked = 0
+    checked, wrong = 0, []
     for case in plain_cases():
         graph, env = case.model.graph, {}
         for info, array in zip(graph.input, case.feeds, strict=True):
@@ -57,20 +61,27 @@ def test_onnx_node_cases(symbolic: bool) -> None:
                 names = [f"{info.name}.{axis}" for axis in range(array.ndim)]
                 env |= dict(zip(names, array.shape, strict=True))
                 info.type.CopyFrom(helper.make_tensor_type_proto(info.type.tensor_type.elem_type, names))
-        for info in graph.output:
+        for (
+            info
+        ) in graph.output:  # behind a node, so that what the graph declares of it isn't what it is known by
+            graph.node.append(node("Identity", [info.name], [f"{info.name}.same"]))
+            info.name = f"{info.name}.same"
             info.type.tensor_type.ClearField("shape")
         del graph.value_info[:]
         model = load_model(case.model)
         facts = infer_facts(model)
         for value, result, info in zip(model.graph.outputs, case.results, graph.output, strict=True):
-            fact = facts[value]
-            if fact.dims is None or facts.depends_on_data(value):
+            made = value.producer().inputs[0]
+            fact = facts[made]
+            if fact.dtype != info.type.tensor_type.elem_type:
+                wrong.append(f"{case.name}: {fact.dtype}, not {info.type.tensor_type.elem_type}")
+            if fact.dims is None or facts.depends_on_data(made):
                 continue
             assert tuple(evaluate(d, env) for d in fact.dims) == result.shape, case.name
-            assert fact.dtype == info.type.tensor_type.elem_type, case.name
             if fact.shape_value is not None:
                 assert [evaluate(v, env) for v in fact.shape_value] == result.reshape(-1).tolist(), case.name
             checked += 1
+    assert [w for w in wrong if w.partition(":")[0] not in RUN_BY_HOST] == []
     assert checked > (1700 if symbolic else 1800)
 
 

@@ -184,7 +184,7 @@ def test_batch_norm_of_known_statistics(shape: tuple[int, ...], mean: float) -> 
     factor = shaped["s"] / np.sqrt(shaped["v"] + 1e-3)
     wanted = (inputs["x"] - shaped["m"]) * factor + shaped["b"]
     (got,) = run("batch_norm", view_of(node, inputs, {"y": (1, shape)}, 15, known="sbmv"), inputs)
-    # Three roundings of terms up to |x| s: of x s, of the offset, of their sum. Far from zero, of x - mean alone.
+    # Roundings of terms up to |x| s: of x s, of the offset, of the sum. Far from zero of x - mean alone.
     largest = np.abs(inputs["x"]).max() if mean < 1e3 else np.abs(inputs["x"] - shaped["m"]).max()
     assert got is not None
     assert (

@@ -122,7 +122,7 @@ def infer_random(call: Call) -> Fact:
     return Fact(int(call.attr("dtype", 1)), shape)
 
 
-@infers("EyeLike", "RandomNormalLike", "RandomUniformLike")
+@infers("Bernoulli", "EyeLike", "RandomNormalLike", "RandomUniformLike")
 def infer_like(call: Call) -> Fact:
     rank = 2 if call.node.op_type == "EyeLike" else None
     return Fact(int(call.attr("dtype", call.dtype(0))), call.dims(0, rank))

@@ -13,7 +13,7 @@ from ascend_ep.graph.shapes.rule import Call, Objects, broadcast, infers, same_a
 from ascend_ep.opdef.dims import Dim, DimTooComplex, bounds, floordiv, max_, min_, modulo
 
 infers(
-    "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Bernoulli", "BitwiseNot", "Ceil", "Celu", "Clip",
+    "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BitwiseNot", "Ceil", "Celu", "Clip",
     "Cos", "Cosh", "Elu", "Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish", "IsInf", "IsNaN",
     "LeakyRelu", "Log", "Mish", "Reciprocal", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sin", "Sinh",
     "Softplus", "Softsign", "Sqrt", "Swish", "Tan", "Tanh", "ThresholdedRelu",

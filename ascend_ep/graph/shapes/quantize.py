@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from ascend_ep.graph.facts import Fact
-from ascend_ep.graph.shapes.rule import Call, infers, same_as_input
+from ascend_ep.graph.shapes.rule import Call, infers
 
-infers("DequantizeLinear")(same_as_input)
+
+@infers("DequantizeLinear")
+def infer_dequantize(call: Call) -> Fact:
+    """Of `output_dtype`, which opset 23 brought, or else of the scale's type."""
+    return Fact(int(call.attr("output_dtype", 0)) or call.dtype(1), call.dims(0))
 
 
 @infers("QuantizeLinear")
