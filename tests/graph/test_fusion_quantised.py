@@ -104,3 +104,43 @@ def test_a_value_with_two_readers_is_dequantised_for_each(registry: Registry) ->
     model.graph.output.append(helper.make_tensor_value_info("y2", TensorProto.UINT8, None))
     operators, _ = fused(ir.from_proto(model), registry)
     assert operators == ["QLinearMatMul", "QLinearMatMul"]
+
+
+def pooled(opset: int = 21, outputs: int = 1, **changes: object) -> ir.Model:
+    """Q(MaxPool(DQ(x))), with `changes` of the scales and zero points."""
+    kept = {"s": np.float32(SCALE), "z": np.uint8(3), "ys": np.float32(SCALE), "yz": np.uint8(3)} | changes
+    nodes = [
+        helper.make_node("DequantizeLinear", ["x", "s", "z"], ["dx"]),
+        helper.make_node("MaxPool", ["dx"], ["p", "at"][:outputs], kernel_shape=[3, 3], strides=[2, 2]),
+        helper.make_node("QuantizeLinear", ["p", "ys", "yz"], ["y"]),
+    ]
+    made = helper.make_graph(
+        nodes,
+        "pooled",
+        [helper.make_tensor_value_info("x", TensorProto.UINT8, [1, 4, 9, 9])],
+        [helper.make_tensor_value_info("y", TensorProto.UINT8, None)]
+        + [helper.make_tensor_value_info("at", TensorProto.INT64, None)] * (outputs - 1),
+        [numpy_helper.from_array(np.asarray(a), n) for n, a in kept.items()],
+    )
+    return ir.from_proto(
+        helper.make_model(made, opset_imports=[helper.make_opsetid("", opset)], ir_version=7)
+    )
+
+
+@pytest.mark.parametrize("opset", [11, 13, 21])
+def test_the_maximum_of_quantised_elements_is_one_of_integers(opset: int, registry: Registry) -> None:
+    assert fused(pooled(opset), registry) == (["MaxPool"], [])
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"ys": np.float32(0.1)}, "it is quantised otherwise behind"),
+        ({"outputs": 2}, "its intermediate value 'at' is used elsewhere"),
+        ({"s": np.float32(-1), "ys": np.float32(-1)}, "its scale is not known to be positive"),
+    ],
+)
+def test_other_maxima_stay_floats(changes: dict[str, object], reason: str, registry: Registry) -> None:
+    operators, reasons = fused(pooled(**changes), registry)
+    assert operators == ["DequantizeLinear", "MaxPool", "QuantizeLinear"]
+    assert reasons == [reason]

@@ -246,7 +246,17 @@ class QuantisedMovementFusion(Fusion):
     """Elements that only change places, or whose maximum is taken, keep their integers."""
 
     rule = rule_of("QuantisedMovement")
-    _moves = ("Reshape", "Transpose", "Flatten", "Squeeze", "Unsqueeze", "Slice", "Gather", "Expand")
+    _moves = (
+        "Reshape",
+        "Transpose",
+        "Flatten",
+        "Squeeze",
+        "Unsqueeze",
+        "Slice",
+        "Gather",
+        "Expand",
+        "MaxPool",
+    )
     pattern = Op(
         "QuantizeLinear", Either(*(Op(move, _dequantised("a"), name="move") for move in _moves)), name="y"
     )
@@ -256,6 +266,8 @@ class QuantisedMovementFusion(Fusion):
         refusal = check_tables(a, facts) or check_tables(y, facts)
         if refusal is not None:
             return refusal
+        if match.nodes["move"].op_type == "MaxPool" and (refusal := _check_pooling(match, facts)) is not None:
+            return refusal
         pairs = list(zip(tables(a), tables(y), strict=True))
         same = all(u is v or _equal(constant(u, facts), constant(v, facts)) for u, v in pairs)
         return None if same else "it is quantised otherwise behind"
@@ -264,6 +276,18 @@ class QuantisedMovementFusion(Fusion):
         move = match.nodes["move"]
         operands = [match.values["a"], *(v for v in move.inputs[1:] if v is not None)]
         return Replacement(move.op_type, operands, move.attributes, "")
+
+
+def _check_pooling(match: Match, facts: Facts) -> str | None:
+    """Unless the greatest float32 is the greatest of the 8-bit integers."""
+    scale = constant(tables(match.nodes["a"])[0], facts)
+    if facts[match.values["a"]].dtype not in (UINT8, INT8):
+        return "its maxima are not of 8 bits"
+    return (
+        None
+        if scale is not None and (scale.astype(np.float64) > 0).all()
+        else "its scale is not known to be positive"
+    )
 
 
 def _equal(a: Array | None, b: Array | None) -> bool:

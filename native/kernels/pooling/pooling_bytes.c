@@ -10,6 +10,7 @@
 
 typedef struct pool_bytes_note {
     int64_t step; /* planes of a chunk */
+    int64_t line; /* bytes of the workspace for a line of the image with its padding */
 } pool_bytes_note;
 ASC_KERNEL_NOTE(max_pool_bytes, pool_bytes_note)
 
@@ -17,68 +18,85 @@ static pool_bytes_note *note_of(const asc_call *call) {
     return call->note;
 }
 
+/* What the windows of a line of outputs see, padding and all. */
+static int64_t seen(const pool *p) {
+    return (p->out[WIDTH] - 1) * p->stride[WIDTH] + (p->kernel[WIDTH] - 1) * p->dilation[WIDTH] + 1;
+}
+
 int32_t ASC_FN(max_pool_bytes_prepare)(asc_call *call) {
     pool p = {0};
+    int64_t bytes = 0;
     int32_t code = ASC_FN(pool_read)(call, 0, &p);
     if (code) return code;
     ASC_REQUIRE(call, p.mode == 0, "max_pool_bytes: the mode is 0");
     int64_t window = asc_least(p.kernel[DEPTH] * p.kernel[HEIGHT], 1 << 20) * p.kernel[WIDTH];
-    int64_t size = asc_least(p.out_size, 1 << 20), cost = asc_least(window, 1 << 20) * size / 16 + 1;
+    int64_t size = asc_least(p.out_size, 1 << 20), cost = asc_least(window, 1 << 20) * size / 64 + 1;
     note_of(call)->step = asc_chunk_items(call, p.batch * p.channels, cost);
+    note_of(call)->line = (asc_least(asc_most(seen(&p), 0), INT64_MAX / 2) / 64 + 2) * 64;
+    ASC_REQUIRE(call, asc_mul_ok(2 * (int64_t)call->threads, note_of(call)->line, &bytes),
+                "max_pool_bytes: the window is too large");
+    call->workspace_bytes = (uint64_t)bytes;
     return ASC_OK;
 }
 
-/* y[i] = max(y[i], x[i * step]); constant steps become whole vectors. */
-#define FOLD(type)                                                                                           \
-    static inline __attribute__((always_inline)) void fold_##type(type *restrict y, const type *restrict x,  \
-                                                                  int64_t step, int64_t n) {                 \
-        for (int64_t i = 0; i < n; i++) y[i] = x[i * step] > y[i] ? x[i * step] : y[i];                      \
-    }                                                                                                        \
-    static void line_##type(const pool *p, const void *row, void *out) {                                     \
-        const type *x = row;                                                                                 \
-        type *y = out;                                                                                       \
-        int64_t step = p->stride[WIDTH];                                                                     \
-        for (int64_t k = 0; k < p->kernel[WIDTH]; k++) {                                                     \
-            int64_t shift = k * p->dilation[WIDTH] - p->before[WIDTH]; /* output o reads o * step + shift */ \
-            int64_t low = pool_steps(-shift, step);                                                          \
-            int64_t n = asc_least(pool_steps(p->in[WIDTH] - shift, step), p->out[WIDTH]) - low;              \
-            if (n <= 0) continue;                                                                            \
-            if (step == 1)                                                                                   \
-                fold_##type(y + low, x + low + shift, 1, n);                                                 \
-            else if (step == 2)                                                                              \
-                fold_##type(y + low, x + low * 2 + shift, 2, n);                                             \
-            else                                                                                             \
-                fold_##type(y + low, x + low * step + shift, step, n);                                       \
-        }                                                                                                    \
+/* `most`: the maxima down the taps of a line of outputs, from the first place its windows see. `wide`: those along
+ * them, of each place; the outputs are every stride-th. The loops over places are of whole vectors. */
+#define LINES(type, nothing)                                                                              \
+    static void fold_##type(type *restrict y, const type *restrict x, int64_t n) {                        \
+        for (int64_t i = 0; i < n; i++) y[i] = x[i] > y[i] ? x[i] : y[i];                                 \
+    }                                                                                                     \
+    static void down_##type(const pool *p, const type *x, int64_t d, int64_t h, type *most) {             \
+        taps deep = ASC_FN(pool_taps)(p, DEPTH, d), high = ASC_FN(pool_taps)(p, HEIGHT, h);               \
+        int64_t to = asc_most(p->before[WIDTH], 0), from = asc_most(-p->before[WIDTH], 0);                \
+        int64_t n = asc_least(p->in[WIDTH] - from, seen(p) - to);                                         \
+        memset(most, nothing, (size_t)seen(p));                                                           \
+        for (int64_t i = deep.first; i < deep.end; i++)                                                   \
+            for (int64_t j = high.first; j < high.end; j++) {                                             \
+                int64_t at = (pool_start(p, DEPTH, d) + i * p->dilation[DEPTH]) * p->in[HEIGHT];          \
+                at += pool_start(p, HEIGHT, h) + j * p->dilation[HEIGHT];                                 \
+                fold_##type(most + to, x + at * p->in[WIDTH] + from, n);                                  \
+            }                                                                                             \
+    }                                                                                                     \
+    static void along_##type(const pool *p, const type *most, type *wide, type *y) {                      \
+        int64_t step = p->stride[WIDTH], n = (p->out[WIDTH] - 1) * step + 1;                              \
+        type *to = step == 1 ? y : wide;                                                                  \
+        memcpy(to, most, (size_t)n);                                                                      \
+        for (int64_t k = 1; k < p->kernel[WIDTH]; k++) fold_##type(to, most + k * p->dilation[WIDTH], n); \
+        if (step == 2)                                                                                    \
+            halve((const uint8_t *)wide, (uint8_t *)y, p->out[WIDTH]);                                    \
+        else if (step > 2)                                                                                \
+            for (int64_t i = 0; i < p->out[WIDTH]; i++) y[i] = wide[i * step];                            \
+    }                                                                                                     \
+    static void plane_##type(const pool *p, const void *plane, void *out, char *lines, int64_t line) {    \
+        type *most = (type *)lines, *wide = (type *)(lines + line), *y = out;                             \
+        for (int64_t d = 0; d < p->out[DEPTH]; d++)                                                       \
+            for (int64_t h = 0; h < p->out[HEIGHT]; h++, y += p->out[WIDTH]) {                            \
+                down_##type(p, plane, d, h, most);                                                        \
+                along_##type(p, most, wide, y);                                                           \
+            }                                                                                             \
     }
-FOLD(uint8_t)
-FOLD(int8_t)
 
-static void pool_plane(const pool *p, int is_signed, const uint8_t *x, uint8_t *y) {
-    for (int64_t d = 0; d < p->out[DEPTH]; d++)
-        for (int64_t h = 0; h < p->out[HEIGHT]; h++, y += p->out[WIDTH]) {
-            taps deep = ASC_FN(pool_taps)(p, DEPTH, d), high = ASC_FN(pool_taps)(p, HEIGHT, h);
-            memset(y, is_signed ? INT8_MIN : 0, (size_t)p->out[WIDTH]);
-            for (int64_t i = deep.first; i < deep.end; i++)
-                for (int64_t j = high.first; j < high.end; j++) {
-                    int64_t at_d = pool_start(p, DEPTH, d) + i * p->dilation[DEPTH];
-                    int64_t at_h = pool_start(p, HEIGHT, h) + j * p->dilation[HEIGHT];
-                    const uint8_t *row = x + (at_d * p->in[HEIGHT] + at_h) * p->in[WIDTH];
-                    if (is_signed)
-                        line_int8_t(p, row, y);
-                    else
-                        line_uint8_t(p, row, y);
-                }
-        }
+/* Every second byte, each read with its neighbour: the last one's is in the line's bytes to spare. */
+static void halve(const uint8_t *restrict wide, uint8_t *restrict y, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        uint16_t both;
+        memcpy(&both, wide + 2 * i, 2);
+        y[i] = (uint8_t)both; /* little-endian */
+    }
 }
+LINES(uint8_t, 0)
+LINES(int8_t, INT8_MIN)
 
 static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     const pool *p = arg;
-    int64_t first = chunk * note_of(call)->step, end = asc_least(first + note_of(call)->step, p->batch * p->channels);
-    (void)worker;
-    for (int64_t i = first; i < end; i++)
-        pool_plane(p, call->in[0].dtype == ASC_INT8, (const uint8_t *)call->in[0].data + i * p->in_size,
-                   (uint8_t *)call->out[0].data + i * p->out_size);
+    const pool_bytes_note *note = note_of(call);
+    int64_t first = chunk * note->step, end = asc_least(first + note->step, p->batch * p->channels);
+    char *lines = (char *)call->workspace + worker * 2 * note->line;
+    for (int64_t i = first; i < end; i++) {
+        const uint8_t *x = (const uint8_t *)call->in[0].data + i * p->in_size;
+        uint8_t *y = (uint8_t *)call->out[0].data + i * p->out_size;
+        (call->in[0].dtype == ASC_INT8 ? plane_int8_t : plane_uint8_t)(p, x, y, lines, note->line);
+    }
 }
 
 int32_t ASC_FN(max_pool_bytes_run)(const asc_call *call) {
