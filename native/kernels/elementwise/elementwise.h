@@ -34,6 +34,7 @@
 #include <string.h>
 
 #include "isa.h"
+#include "vmath_wide.h"
 
 typedef enum { EW_NONE = 0, EW_F32, EW_F64, EW_I32, EW_I64, EW_B8, EW_CLASSES } ew_class;
 
@@ -55,10 +56,14 @@ extern const ew_primitive ASC_FN(asc_ew_i64)[ASC_EW_COUNT];
 extern const ew_primitive ASC_FN(asc_ew_b8)[ASC_EW_COUNT];
 
 /* float32 functions computed in float64 and rounded once (elementwise_wide.c). */
-#define EW_WIDE_FUNCTIONS(X) \
-    X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(asinh) X(acosh) X(atanh) X(pow) X(atan2)
-#define EW_DECLARE(name) void ASC_FN(asc_ew_wide_##name)(void *, const void *, const void *, const void *, int64_t);
-EW_WIDE_FUNCTIONS(EW_DECLARE)
+#define EW_DECLARE(name, ...) \
+    void ASC_FN(asc_ew_wide_##name)(void *, const void *, const void *, const void *, int64_t);
+EW_DECLARE(sin)
+EW_DECLARE(cos)
+EW_DECLARE(tan)
+VD_FUNCTIONS(EW_DECLARE)
+EW_DECLARE(pow)
+EW_DECLARE(atan2)
 #undef EW_DECLARE
 
 /* Conversions (elementwise_cast.c). dtype is an ONNX type; NULL means the bytes are already right. */

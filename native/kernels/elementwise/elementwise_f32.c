@@ -65,6 +65,8 @@ static void f32_gate(void *dst, const void *a, const void *b, const void *c, int
     EW_VECTORS(vf_load((const float *)a + at) * vf_sigmoid(vf_load((const float *)b + at)))
 }
 
+#define WIDE_ROW(name, NAME, cost, ...) , [ASC_EW_##NAME] = {ASC_FN(asc_ew_wide_##name), EW_F32, cost}
+
 const ew_primitive ASC_FN(asc_ew_f32)[ASC_EW_COUNT] = {
     [ASC_EW_SELECT] = {f32_select, EW_F32, 1},
     [ASC_EW_ADD] = {f32_add, EW_F32, 1},
@@ -96,16 +98,8 @@ const ew_primitive ASC_FN(asc_ew_f32)[ASC_EW_COUNT] = {
     [ASC_EW_SIN] = {ASC_FN(asc_ew_wide_sin), EW_F32, 8},
     [ASC_EW_COS] = {ASC_FN(asc_ew_wide_cos), EW_F32, 8},
     [ASC_EW_TAN] = {ASC_FN(asc_ew_wide_tan), EW_F32, 12},
-    [ASC_EW_ASIN] = {ASC_FN(asc_ew_wide_asin), EW_F32, 16},
-    [ASC_EW_ACOS] = {ASC_FN(asc_ew_wide_acos), EW_F32, 16},
-    [ASC_EW_ATAN] = {ASC_FN(asc_ew_wide_atan), EW_F32, 12},
-    [ASC_EW_SINH] = {ASC_FN(asc_ew_wide_sinh), EW_F32, 12},
-    [ASC_EW_COSH] = {ASC_FN(asc_ew_wide_cosh), EW_F32, 12},
     [ASC_EW_TANH] = {f32_tanh, EW_F32, 4},
-    [ASC_EW_ASINH] = {ASC_FN(asc_ew_wide_asinh), EW_F32, 16},
-    [ASC_EW_ACOSH] = {ASC_FN(asc_ew_wide_acosh), EW_F32, 16},
-    [ASC_EW_ATANH] = {ASC_FN(asc_ew_wide_atanh), EW_F32, 16},
     [ASC_EW_ERF] = {f32_erf, EW_F32, 5},
     [ASC_EW_SIGMOID] = {f32_sigmoid, EW_F32, 4},
-    [ASC_EW_SOFTPLUS] = {f32_softplus, EW_F32, 12},
+    [ASC_EW_SOFTPLUS] = {f32_softplus, EW_F32, 12} VD_FUNCTIONS(WIDE_ROW),
 };

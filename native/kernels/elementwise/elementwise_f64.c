@@ -34,7 +34,7 @@ EW_UNARY(f64_ceil, double, double, __builtin_ceil(x))
 EW_UNARY(f64_round, double, double, __builtin_rint(x))
 EW_UNARY(f64_trunc, double, double, __builtin_trunc(x))
 
-#define EW_LIBRARY(name) EW_UNARY(f64_##name, double, double, name(x))
+#define EW_LIBRARY(name, ...) EW_UNARY(f64_##name, double, double, name(x))
 EW_UNARY(f64_sigmoid, double, double, wide_sigmoid(x))
 EW_UNARY(f64_softplus, double, double, wide_softplus(x))
 EW_LIBRARY(exp)
@@ -44,16 +44,11 @@ EW_LIBRARY(log1p)
 EW_LIBRARY(sin)
 EW_LIBRARY(cos)
 EW_LIBRARY(tan)
-EW_LIBRARY(asin)
-EW_LIBRARY(acos)
-EW_LIBRARY(atan)
-EW_LIBRARY(sinh)
-EW_LIBRARY(cosh)
 EW_LIBRARY(tanh)
-EW_LIBRARY(asinh)
-EW_LIBRARY(acosh)
-EW_LIBRARY(atanh)
+VD_FUNCTIONS(EW_LIBRARY)
 EW_LIBRARY(erf)
+
+#define LIBRARY_ROW(name, NAME, narrow_cost, cost) , [ASC_EW_##NAME] = {f64_##name, EW_F64, cost}
 
 const ew_primitive ASC_FN(asc_ew_f64)[ASC_EW_COUNT] = {
     [ASC_EW_SELECT] = {f64_select, EW_F64, 2},
@@ -85,16 +80,8 @@ const ew_primitive ASC_FN(asc_ew_f64)[ASC_EW_COUNT] = {
     [ASC_EW_SIN] = {f64_sin, EW_F64, 120},
     [ASC_EW_COS] = {f64_cos, EW_F64, 120},
     [ASC_EW_TAN] = {f64_tan, EW_F64, 200},
-    [ASC_EW_ASIN] = {f64_asin, EW_F64, 150},
-    [ASC_EW_ACOS] = {f64_acos, EW_F64, 150},
-    [ASC_EW_ATAN] = {f64_atan, EW_F64, 150},
-    [ASC_EW_SINH] = {f64_sinh, EW_F64, 200},
-    [ASC_EW_COSH] = {f64_cosh, EW_F64, 200},
     [ASC_EW_TANH] = {f64_tanh, EW_F64, 200},
-    [ASC_EW_ASINH] = {f64_asinh, EW_F64, 250},
-    [ASC_EW_ACOSH] = {f64_acosh, EW_F64, 250},
-    [ASC_EW_ATANH] = {f64_atanh, EW_F64, 250},
     [ASC_EW_ERF] = {f64_erf, EW_F64, 200},
     [ASC_EW_SIGMOID] = {f64_sigmoid, EW_F64, 80},
-    [ASC_EW_SOFTPLUS] = {f64_softplus, EW_F64, 200},
+    [ASC_EW_SOFTPLUS] = {f64_softplus, EW_F64, 200} VD_FUNCTIONS(LIBRARY_ROW),
 };

@@ -5,20 +5,13 @@
 
 /* ---- over tiles --------------------------------------------------------------------------- */
 
-#define UNARY(name)                                                                                      \
+#define UNARY(name, ...)                                                                                 \
     void ASC_FN(asc_ew_wide_##name)(void *dst, const void *a, const void *b, const void *c, int64_t n) { \
         (void)b, (void)c;                                                                                \
         for (int64_t i = 0; i < n; i += ASC_VD)                                                          \
             vd_store_f32((float *)dst + i, vd_##name(vd_load_f32((const float *)a + i)));                \
     }
-UNARY(asin)
-UNARY(acos)
-UNARY(atan)
-UNARY(sinh)
-UNARY(cosh)
-UNARY(asinh)
-UNARY(acosh)
-UNARY(atanh)
+VD_FUNCTIONS(UNARY)
 
 static int any_large(const float *a, int64_t n) {
     int32_t most = 0, limit;
