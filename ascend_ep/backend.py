@@ -24,9 +24,9 @@ from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.compiler.partition_table import PartitionRow
 from ascend_ep.errors import AscendError
 from ascend_ep.plan.writing.host_model import IR_VERSION
-from ascend_ep.provider.library import EP_NAME
 from ascend_ep.provider.onnx_session import session as onnxruntime_session
 from ascend_ep.provider.options import check_options, precision_of, registry_of
+from ascend_ep.provider.plugin_library import EP_NAME
 from ascend_ep.runtime.host_session import HostSession
 from ascend_ep.runtime.options import SessionOptions
 from ascend_ep.runtime.session import InferenceSession

@@ -13,7 +13,7 @@ IR_VERSION = 10  # read by onnxruntime 1.25
 
 
 class GraphBuilder:
-    """Collects nodes, initializers and the rim of one graph; node outputs are named as they are made."""
+    """Collects nodes, initializers and the boundary of one graph; node outputs are named as they are made."""
 
     def __init__(self, name: str, seed: int = 0) -> None:
         self.name = name

@@ -101,7 +101,7 @@ def _generate(given: argparse.Namespace, environ: Mapping[str, str]) -> None:
 
 def _project(request: Request, empty: bool, environ: Mapping[str, str]) -> tuple[Operator, dict[str, str]]:
     """The operator and its files: filled in from its formula, or from what its name is known to mean."""
-    from ascend_ep.codegen.generate import NotGenerated
+    from ascend_ep.codegen.c_source import NotGenerated
     from ascend_ep.opbuild.msopgen.known import filled_in
     from ascend_ep.opbuild.msopgen.project import project_files
     from ascend_ep.opbuild.msopgen.sources import Operator

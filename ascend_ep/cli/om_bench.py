@@ -205,9 +205,9 @@ def memory_floor(trial: Trial) -> Found:
     """The bytes that a run can't avoid (weights and inputs once, outputs once), and the seconds that the copy
     kernel takes to move as many here and now."""
     results = trial.open().run(None, trial.feeds)
-    rim = sum(a.nbytes for a in (*trial.feeds.values(), *results) if isinstance(a, np.ndarray))
+    boundary = sum(a.nbytes for a in (*trial.feeds.values(), *results) if isinstance(a, np.ndarray))
     weights = Bundle(open_model(trial.path, flags=lib.ASC_OPEN_NO_NATIVE)).weights
-    moved = rim + sum(w.size for w in weights)
+    moved = boundary + sum(w.size for w in weights)
     half = min(max(moved // 2, 4), LARGEST_COPY) // 4
     source, target = np.ones(half, np.float32), np.ones(half, np.float32)
     least = min(_copy(source, target, trial.threads) for _ in range(5))

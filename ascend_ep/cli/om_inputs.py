@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ascend_ep.cli.atc_shapes import parse_input_shape
 from ascend_ep.element_types import dtype_of_name
 from ascend_ep.errors import AscendError
-from ascend_ep.opdef.agreements import Agreement, OrOne, agreeing_sizes
+from ascend_ep.opdef.constraints import Constraint, OrOne, agreeing_sizes
 from ascend_ep.opdef.dim_text import parse_dim
 from ascend_ep.opdef.dims import evaluate
 
@@ -48,15 +48,16 @@ def _shapes(session: InferenceSession, sizes: dict[str, int]) -> dict[str, list[
     """The shape of every input, with these sizes of free dimensions and others that agree with them."""
     bundle = session.bundle
     ranges = {symbol.name: (symbol.min, symbol.max) for symbol in bundle.symbols}
-    agreements = [
-        Agreement(parse_dim(str(a.left)), parse_dim(str(a.right)), OrOne(a.or_one)) for a in bundle.agreements
+    constraints = [
+        Constraint(parse_dim(str(a.left)), parse_dim(str(a.right)), OrOne(a.or_one))
+        for a in bundle.constraints
     ]
     fixed = {name: size for name, size in sizes.items() if name in ranges}
     if not fixed:  # the sizes of the bundle's samples agree in ways that it doesn't store
         pairs = (p for e, x in bundle.samples() for p in zip(e.dims, x.shape, strict=False) if e.is_input)
         fixed = {name: size for name, size in (*bundle.sizes.items(), *pairs) if name in ranges}
     profile = next((p for p in bundle.profiles if fixed.items() <= p.items()), {})
-    chosen = agreeing_sizes(ranges, fixed | profile, agreements, ranges, FREE_SIZE)
+    chosen = agreeing_sizes(ranges, fixed | profile, constraints, ranges, FREE_SIZE)
     return {
         edge.name: [d if isinstance(d, int) else evaluate(parse_dim(d), chosen) for d in edge.dims]
         for edge in bundle.edges

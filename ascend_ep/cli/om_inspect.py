@@ -113,11 +113,12 @@ def _lines(found: Found) -> Iterator[str]:
     for profile in found["profiles"]:
         yield "profile " + ", ".join(f"{name}={size}" for name, size in profile.items())
     for partition in found["partitions"]:
-        rim = f"({', '.join(partition['inputs'])}) -> ({', '.join(partition['outputs'])})"
+        boundary = f"({', '.join(partition['inputs'])}) -> ({', '.join(partition['outputs'])})"
         if partition["kind"] == "host":
-            yield f"host partition {partition['name']} {rim}, {partition['bytes']} B: {partition['reason']}"
+            size, reason = partition["bytes"], partition["reason"]
+            yield f"host partition {partition['name']} {boundary}, {size} B: {reason}"
             continue
-        yield f"native partition {partition['name']} {rim}"
+        yield f"native partition {partition['name']} {boundary}"
         for i, insn in enumerate(partition["instructions"]):
             yield f"  {i:4d} {insn['kernel']:<16} {insn['node'] or '-'} ({insn['op_type'] or '-'})"
             yield f"         {', '.join(insn['inputs'])} -> {', '.join(insn['outputs'])}"

@@ -11,7 +11,7 @@ from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
 
 if TYPE_CHECKING:
-    from ascend_ep.codegen.session import TensorSpec
+    from ascend_ep.codegen.library_session import TensorSpec
 
 _SIZES = r"(\d{1,12}\s*(?:,\s*\d{1,12}\s*)*)"
 _DIMS = re.compile(rf"\s*(?:\[\s*{_SIZES}?\]|{_SIZES})\s*", re.ASCII)
@@ -19,7 +19,7 @@ _DIMS = re.compile(rf"\s*(?:\[\s*{_SIZES}?\]|{_SIZES})\s*", re.ASCII)
 
 def read_inputs(shapes: str, kinds: Sequence[Sequence[int]]) -> tuple[TensorSpec, ...]:
     """`[4,33];[33]` as inputs of the first of their types (read_types). Raises E43103 with a caret."""
-    from ascend_ep.codegen.session import TensorSpec
+    from ascend_ep.codegen.library_session import TensorSpec
 
     found = []
     at = 0

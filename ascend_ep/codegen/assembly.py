@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from .generate import Source
+from .c_source import Source
 from .header_text import abi
 from .leading import Form
 from .source_text import quoted, table

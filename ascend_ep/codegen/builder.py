@@ -329,8 +329,8 @@ class _Builder:
 
     def order(self, a: Node, b: Node, rank: int) -> tuple[int, int, int]:
         """The places of m, k and n."""
-        turned = _is_turned(a), _is_turned(b)
-        places = {(False, False): (0, 1, 2), (False, True): (0, 2, 1)}.get(turned, (1, 0, 2))
+        transposed = _is_transposed(a), _is_transposed(b)
+        places = {(False, False): (0, 1, 2), (False, True): (0, 2, 1)}.get(transposed, (1, 0, 2))
         m, k, n = (rank - 3 + p for p in places)
         return m, k, n
 
@@ -383,7 +383,7 @@ def unmoved(node: Node) -> Node:
     return node
 
 
-def _is_turned(factor: Node) -> bool:
+def _is_transposed(factor: Node) -> bool:
     """Whether the last two axes of a matrix are in memory the other way round."""
     if len(factor.axes) < 2 or None in factor.axes[-2:]:
         return False

@@ -27,12 +27,12 @@ from ascend_ep.runtime.binding import lib, text_of
 from ascend_ep.runtime.cache_folder import cache_path, open_cache
 from ascend_ep.runtime.session import InferenceSession
 
+from .c_source import InputType, Source, generate_c, mathematics
 from .cache import note_use
+from .compiled_library import compile_library
 from .compilers import find_compiler
-from .generate import InputType, Source, generate_c, mathematics
-from .library import compile_library
+from .library_session import TensorSpec, library_session
 from .schedule import Schedule
-from .session import TensorSpec, library_session
 
 #: Seconds that one turn of a candidate should take.
 TURN = 0.004

@@ -144,7 +144,7 @@ def _folds_in_order(fold: Node, order: Sequence[Axis], groups: Sequence[tuple[Ax
 # ---- cutting a graph -----------------------------------------------------------------------------
 
 
-def _turned_in(nodes: Sequence[Node]) -> list[Node]:
+def _transposed_in(nodes: Sequence[Node]) -> list[Node]:
     """Of each chain of "same" nodes that ends with its operand's dimensions in another order, the first that
     changes it."""
     inner = {a for n in nodes if n.op == "same" for a in n.args}
@@ -175,11 +175,11 @@ class _Planner:
         self.temps: list[tuple[int, Axes]] = []
         self.memory: dict[Node, Memory] = {}  # by node of the formula
         self.cuts: dict[Node, None] = {}
-        self.turned: set[Node] = set()
+        self.transposed: set[Node] = set()
 
     def is_apart(self, node: Node) -> bool:
         """Whether the node is a stage of its own."""
-        return node.is_rank or node.is_move or node in self.turned
+        return node.is_rank or node.is_move or node in self.transposed
 
     def plan(self) -> Plan:
         outputs = list(dict.fromkeys(node for node, _ in self.graph.outputs))
@@ -235,12 +235,12 @@ class _Planner:
         folds = [n for n in nodes if n.is_fold and n is not root]
         kept = root.folded if root.is_fold else self._best(root, folds)
         cut = [f for f in folds if f.folded != kept] or ([] if root.is_fold else folds)
-        turned = [] if cut else _turned_in(nodes)
-        cut = cut or turned or [a for a in root.args if a.op != "load"]
+        transposed = [] if cut else _transposed_in(nodes)
+        cut = cut or transposed or [a for a in root.args if a.op != "load"]
         if not cut or all(c in self.cuts for c in cut):
             raise NotGenerated("its tensors have their axes in different orders")
-        self.turned.update(turned)
-        self.cuts.update(dict.fromkeys(a for n in turned for a in n.args if a.op != "load"))
+        self.transposed.update(transposed)
+        self.cuts.update(dict.fromkeys(a for n in transposed for a in n.args if a.op != "load"))
         self.cuts.update(dict.fromkeys(cut))
 
     def _best(self, root: Node, folds: Sequence[Node]) -> frozenset[Axis]:

@@ -7,7 +7,7 @@ from ascend_ep.errors import AscendError
 from ascend_ep.opdef.elf_file import ElfFile
 from ascend_ep.opdef.operations import OPERATIONS
 
-from .library import CompiledLibrary
+from .compiled_library import CompiledLibrary
 
 #: Functions of the C library that a kernel may call: memory and mathematics, nothing that reaches outside.
 _MEMORY = "memcpy memset memmove memcmp strcmp strlen malloc free posix_memalign __stack_chk_fail"

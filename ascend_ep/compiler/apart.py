@@ -1,6 +1,6 @@
 """What a plan and the one made without names and declared shapes have to do with each other.
 
-Where both have a partition with the same rim, one can run in the place of the other (native/core/apart.c).
+Where both have a partition with the same boundary, one can run instead of the other (native/core/apart.c).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def ranges_apart(edges: Sequence[Edge], ranges: Mapping[str, Range]) -> dict[str
     }
 
 
-def align_rims(plan: Plan, apart: Plan) -> None:
+def align_boundaries(plan: Plan, apart: Plan) -> None:
     """Gives partitions that make the same the same inputs, in one order: each also takes what only the other
     reads, for its sizes, as far as that is an input of the model."""
     theirs = {_outputs(part): part for part in apart.partitions if isinstance(part, NativePartition)}
@@ -35,12 +35,12 @@ def align_rims(plan: Plan, apart: Plan) -> None:
         ours, others = _inputs(part), _inputs(other)
         if not all(edge.is_input for edge in (*_missing(ours, others), *_missing(others, ours))):
             continue
-        for owner, lacking, rim in (
+        for owner, lacking, boundary in (
             (part, _missing(ours, others), plan),
             (other, _missing(others, ours), apart),
         ):
             for edge in lacking:
-                own = next(e for e in rim.edges if e.name == edge.name and e.is_input)
+                own = next(e for e in boundary.edges if e.name == edge.name and e.is_input)
                 for taker in _with_fallback(owner):
                     _take(taker, own)
         order = {name: i for i, name in enumerate(_inputs(part))}

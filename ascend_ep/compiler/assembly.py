@@ -16,7 +16,7 @@ from ascend_ep.graph.fusion.ledger import Ledger, Outcome
 from ascend_ep.graph.naming import label
 from ascend_ep.graph.partition import Partition
 from ascend_ep.graph.setbacks import of_node, optional, step
-from ascend_ep.opdef.agreements import Agreement, OrOne
+from ascend_ep.opdef.constraints import Constraint, OrOne
 from ascend_ep.opdef.dims import Dim, DimExpr, symbol, symbols
 from ascend_ep.plan.plan import MAX_RANK, Edge, HostPartition, NativePartition, Plan, Ref, SymbolRange
 from ascend_ep.plan.writing.host_model import host_model
@@ -61,7 +61,7 @@ class Assembly:
 
     def build(self, parts: Sequence[Partition]) -> Plan:
         """The plan. Partitions are named p0, p1, ... in execution order."""
-        parts = self._with_rim(parts)
+        parts = self._with_boundary(parts)
         natives = {}
         for i, part in enumerate(parts):
             if part.kind == "native":
@@ -77,7 +77,7 @@ class Assembly:
 
     def _edge(self, value: ir.Value, is_input: bool = False, is_output: bool = False) -> Edge:
         fact = self._facts[value]
-        dims, dtype = self._facts.rim_dims(value), fact.dtype
+        dims, dtype = self._facts.boundary_dims(value), fact.dtype
         if dims is None or len(dims) > MAX_RANK:
             dims, dtype = (), 0
         edge = Edge(value.name or "", dtype, dims, is_input, is_output)
@@ -87,7 +87,7 @@ class Assembly:
         return edge
 
     def _keep_declaration(self, value: ir.Value, edge: Edge) -> None:
-        """Notes how the model writes a rim value's dims, where the edge would show them differently."""
+        """Notes how the model writes a boundary value's dims, where the edge would show them differently."""
         if edge.dtype == 0 and self._facts[value].dtype:
             self.plan.meta[f"type:{edge.name}"] = str(self._facts[value].dtype)
         if value.shape is None:
@@ -110,7 +110,7 @@ class Assembly:
             self._inner[value] = self._edge(value)
         return self._inner[value]
 
-    def _with_rim(self, parts: Sequence[Partition]) -> list[Partition]:
+    def _with_boundary(self, parts: Sequence[Partition]) -> list[Partition]:
         """Adds a native partition that copies outputs of the model that no node makes: inputs, constants."""
         loose = [v for v in dict.fromkeys(self._model.graph.outputs) if v.producer() is None]
         for value in loose:
@@ -135,14 +135,14 @@ class Assembly:
             made.fallback = plain if self._fallback else None
             lowered = [(made, builder), *(lowered if self._fallback else [])]
         needed = set[str]().union(*(needed_symbols(p.values, p.insns) for p, _ in lowered))
-        for missing in sorted(needed - _pure_symbols(_dims_at_rim(e, r) for e, r in plain.inputs)):
+        for missing in sorted(needed - _pure_symbols(_dims_at_boundary(e, r) for e, r in plain.inputs)):
             if missing not in self._sources:
                 raise Unsupported("the shape of a value within a node depends on the data")
             for made, builder in lowered:
                 self._input(made, builder, self._sources[missing])
         for made, _ in lowered:
             for edge, ref in made.inputs:
-                ref.dims = _dims_at_rim(edge, ref)
+                ref.dims = _dims_at_boundary(edge, ref)
         self.fusions += ledger.outcomes
         return lowered[0][0]
 
@@ -208,7 +208,7 @@ class Assembly:
         found: dict[str, ir.Value] = {}
         inner = (v for node in self._model.graph for v in node.outputs)
         for value in (*self._model.graph.inputs, *inner):
-            for name in _pure_symbols([self._facts.rim_dims(value) or ()]):
+            for name in _pure_symbols([self._facts.boundary_dims(value) or ()]):
                 found.setdefault(name, value)
         return found
 
@@ -220,35 +220,35 @@ class Assembly:
             if isinstance(part, NativePartition):
                 names |= dict.fromkeys(sorted(needed_symbols(part.values, part.insns)))
         self.plan.symbols = {name: SymbolRange() for name in names}
-        agreements = self._facts.agreements
-        found: list[Agreement] = optional("agreements of sizes", agreements.found, otherwise=[])
-        self.plan.agreements = [
-            replace(a, text=self._agreement_text(a)) for a in found if _symbols_of(a) <= names.keys()
+        constraints = self._facts.constraints
+        found: list[Constraint] = optional("constraints of sizes", constraints.found, otherwise=[])
+        self.plan.constraints = [
+            replace(a, text=self._constraint_text(a)) for a in found if _symbols_of(a) <= names.keys()
         ]
 
-    def _agreement_text(self, agreement: Agreement) -> str:
+    def _constraint_text(self, constraint: Constraint) -> str:
         """One sentence that names the axes and the node, to which the runtime adds the sizes."""
         places: dict[str, str] = {}
         for edge in self._inputs.values():
             for axis, dim in enumerate(edge.dims):
                 places.setdefault(str(dim), f"axis {axis} of input [{edge.name}]")
-        wanted = f"'{agreement.right}'" if isinstance(agreement.right, DimExpr) else str(agreement.right)
-        own = f"'{agreement.left}'"
-        subject = f"{places[str(agreement.left)]} ({own})" if str(agreement.left) in places else own
-        names = sorted(_symbols_of(agreement) - {str(agreement.left)})
+        wanted = f"'{constraint.right}'" if isinstance(constraint.right, DimExpr) else str(constraint.right)
+        own = f"'{constraint.left}'"
+        subject = f"{places[str(constraint.left)]} ({own})" if str(constraint.left) in places else own
+        names = sorted(_symbols_of(constraint) - {str(constraint.left)})
         where = ", ".join(f"'{n}' is {places[n]}" for n in names if n in places)
-        needed = f"{subject} must be {wanted}{_BUT_ONE[agreement.or_one]} for node [{agreement.text}]"
+        needed = f"{subject} must be {wanted}{_BUT_ONE[constraint.or_one]} for node [{constraint.text}]"
         return needed + (where and f"; {where}")
 
 
 _BUT_ONE = {OrOne.NONE: "", OrOne.LEFT: ", or 1,", OrOne.EITHER: ", unless either is 1,"}
 
 
-def _symbols_of(agreement: Agreement) -> frozenset[str]:
-    return symbols([agreement.left, agreement.right])
+def _symbols_of(constraint: Constraint) -> frozenset[str]:
+    return symbols([constraint.left, constraint.right])
 
 
-def _dims_at_rim(edge: Edge, ref: Ref) -> tuple[Dim, ...]:
+def _dims_at_boundary(edge: Edge, ref: Ref) -> tuple[Dim, ...]:
     """Those of a value that enters a partition; inputs of the model have the names that this gives them."""
     return edge.dims if edge.is_input else ref.dims
 

@@ -26,18 +26,18 @@ from ascend_ep.graph.apart import has_names, shares_names, without_names
 from ascend_ep.graph.declared import set_input_shapes
 from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.fusion.ledger import Ledger, Outcome
-from ascend_ep.graph.infer import infer_believing, infer_facts
 from ascend_ep.graph.load import load_model
 from ascend_ep.graph.partition import Partition
 from ascend_ep.graph.passes.known_facts import KnownFacts
 from ascend_ep.graph.passes.pipeline import run_passes
 from ascend_ep.graph.setbacks import Setback, optional, persevere, step
+from ascend_ep.graph.shape_inference import infer_believing, infer_facts
 from ascend_ep.graph.sizes_from_data import may_believe
 from ascend_ep.opdef.registry import Registry
 from ascend_ep.plan.plan import Plan, SymbolRange
 from ascend_ep.plan.writing.origin import origin
 
-from .apart import align_rims, ranges_apart
+from .apart import align_boundaries, ranges_apart
 from .assembly import Assembly
 from .claims import NATIVE, NOT_LOWERED, Claims, check_hosts
 from .conversion import Conversion
@@ -62,8 +62,8 @@ def convert(source: Source, options: ConvertOptions | None = None) -> Conversion
     check_mode(options.precision)
     dump = Dump(options.dump)
     conversion, setbacks = persevere(lambda: _convert(source, options, dump))
-    if conversion.facts.agreements.setback:
-        setbacks["agreements of sizes"] = conversion.facts.agreements.setback
+    if conversion.facts.constraints.setback:
+        setbacks["constraints of sizes"] = conversion.facts.constraints.setback
     for name, reason in setbacks.items():
         text = f"the conversion does without [{name}], which raised {reason}: a mistake of ascend-ep"
         warnings.warn(text, RuntimeWarning, stacklevel=2)
@@ -95,7 +95,7 @@ def _convert(source: Source, options: ConvertOptions, dump: Dump) -> Conversion:
     options.progress("simplifying")
     ledger = Ledger(options.fusions_off, soc.ub if soc else None)
     planned = _planned(model, registry, options, names, dump, where, ledger, believe=copy is not None)
-    if copy is not None and (shared or planned.facts.agreements.by_declaration):
+    if copy is not None and (shared or planned.facts.constraints.by_declaration):
         fresh = ledger.fresh()
         apart = partial(_plan_apart, copy, planned.plan, registry, options, names, where, fresh)
         planned.plan.apart = optional("plan without names of sizes", apart, otherwise=None)
@@ -144,7 +144,7 @@ def _planned(
     options.precision_lists.check_names(names | node_names(model))
     facts = _typed(model, known.of(model), registry, options, dump)
     if believe and may_believe(model):
-        facts = infer_believing(model, registry, facts.agreements)
+        facts = infer_believing(model, registry, facts.constraints)
     semantics = Semantics(model, registry)
     with step(NATIVE):
         parts, plan, fusions = _lowered(model, facts, semantics, options, dump, where, ledger)
@@ -176,7 +176,7 @@ def _plan_apart(
         apart = _planned(model, registry, quiet, names, OFF, where, ledger).plan
     except (AscendError, Setback):
         return None
-    align_rims(plan, apart)
+    align_boundaries(plan, apart)
     return apart
 
 
@@ -215,10 +215,10 @@ def _typed(model: ir.Model, facts: Facts, registry: Registry, options: ConvertOp
     work = TypedModel(model, facts, registry, options)
     run_stage(TYPES, work, dump)
     if work.needs_types:
-        facts = infer_facts(model, registry, agreements=facts.agreements)
+        facts = infer_facts(model, registry, constraints=facts.constraints)
     if options.after_types is not None:
         options.after_types(model, facts)
-        facts = infer_facts(model, registry, agreements=facts.agreements)
+        facts = infer_facts(model, registry, constraints=facts.constraints)
     return facts
 
 

@@ -107,14 +107,16 @@ def _plan_lines(plan: Plan) -> Iterator[str]:
         yield f"edge {edge.name} {dtypes.name(edge.dtype)}{_dims(edge.dims)} {role}".rstrip()
     for part in plan.partitions:
         if isinstance(part, HostPartition):
-            rim = _rim([e.name for e in part.inputs], [e.name for e in part.outputs])
-            yield f"host {part.name} {rim}: {part.reason}"
+            boundary = _boundary([e.name for e in part.inputs], [e.name for e in part.outputs])
+            yield f"host {part.name} {boundary}: {part.reason}"
         else:
             yield from _native_lines(part)
 
 
 def _native_lines(part: NativePartition) -> Iterator[str]:
-    yield f"native {part.name} " + _rim([e.name for e, _ in part.inputs], [e.name for e, _ in part.outputs])
+    yield f"native {part.name} " + _boundary(
+        [e.name for e, _ in part.inputs], [e.name for e, _ in part.outputs]
+    )
     if part.fallback is not None:
         yield f"  with a fallback of {len(part.fallback.insns)} instructions"
     names: dict[Ref, str] = {}  # in the order in which they appear
@@ -127,7 +129,7 @@ def _native_lines(part: NativePartition) -> Iterator[str]:
         yield f"  {insn.name or insn.op_type}: {made} = {insn.kernel}({given}){ints}{floats}{what}"
 
 
-def _rim(inputs: Sequence[str | None], outputs: Sequence[str | None]) -> str:
+def _boundary(inputs: Sequence[str | None], outputs: Sequence[str | None]) -> str:
     return f"({', '.join(map(str, inputs))}) -> ({', '.join(map(str, outputs))})"
 
 
@@ -151,7 +153,7 @@ def _dims(dims: Sequence[Dim]) -> str:
 
 def _partition_lines(parts: Sequence[Partition]) -> Iterator[str]:
     for i, part in enumerate(parts):
-        yield f"{part.kind} p{i} " + _rim([v.name for v in part.inputs], [v.name for v in part.outputs])
+        yield f"{part.kind} p{i} " + _boundary([v.name for v in part.inputs], [v.name for v in part.outputs])
         for node in part.nodes:
             reason = part.reasons.get(node)
             yield f"  {label(node)} {node.op_type}" + (f": {reason}" if reason else "")

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ascend_ep.graph.mapped import forget
+from ascend_ep.graph.mapped import release_pages
 from ascend_ep.graph.widened import WidenedTensor
 from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT16, FLOAT32
 from ascend_ep.plan.node_view import NodeView, Operand
 from ascend_ep.plan.plan import TensorSource, elements
 from ascend_ep.plan.plan_builder import PlanBuilder
 
-HALVES = frozenset({FLOAT16, BFLOAT16})
+HALF_TYPES = frozenset({FLOAT16, BFLOAT16})
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,13 +32,13 @@ class Widened:
     def numpy(self) -> NDArray[Any]:
         array = elements(self.source)
         wide: NDArray[Any] = array.astype(np.float32)
-        forget(array)
+        release_pages(array)
         return wide
 
 
-def has_halves(node: NodeView) -> bool:
+def has_half_types(node: NodeView) -> bool:
     """Whether any operand is float16 or bfloat16."""
-    return any(o is not None and o.dtype in HALVES for o in (*node.inputs, *node.outputs))
+    return any(o is not None and o.dtype in HALF_TYPES for o in (*node.inputs, *node.outputs))
 
 
 def narrow_source(source: NDArray[Any] | TensorSource) -> tuple[NDArray[Any] | TensorSource, int]:
@@ -53,7 +53,7 @@ def lower_in_float32(
 ) -> None:
     """Lowers a node with every half operand widened; its half outputs are rounded from float32."""
     inputs = [None if o is None else _wide_input(o, b) for o in node.inputs]
-    outputs = [o if o is None or o.dtype not in HALVES else _wide_output(o) for o in node.outputs]
+    outputs = [o if o is None or o.dtype not in HALF_TYPES else _wide_output(o) for o in node.outputs]
     function(replace(node, inputs=inputs, outputs=outputs), b)
     for wide, half in zip(outputs, node.outputs, strict=True):
         if wide is not None and half is not None and wide is not half:
@@ -61,7 +61,7 @@ def lower_in_float32(
 
 
 def _wide_input(operand: Operand, b: PlanBuilder) -> Operand:
-    if operand.dtype not in HALVES:
+    if operand.dtype not in HALF_TYPES:
         return operand
 
     def make() -> Operand:

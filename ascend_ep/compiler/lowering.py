@@ -18,7 +18,7 @@ from ascend_ep.plan.node_view import NodeView, Operand, Unsupported
 from ascend_ep.plan.plan import Ref
 from ascend_ep.plan.plan_builder import PlanBuilder
 
-from .half_types import has_halves, lower_in_float32
+from .half_types import has_half_types, lower_in_float32
 
 __all__ = [
     "Dim",
@@ -59,7 +59,7 @@ def lower_node(node: NodeView, function: Lowering, b: PlanBuilder) -> None:
     """Runs a lowering; every wanted output must have a value afterwards. What has no kernel for float16 or
     bfloat16 is computed in float32 between casts."""
     reason = b.attempt(node, function)
-    if reason is not None and has_halves(node):
+    if reason is not None and has_half_types(node):
         reason = b.attempt(node, partial(lower_in_float32, function))
     if reason is not None:
         raise reason

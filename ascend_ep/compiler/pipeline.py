@@ -29,7 +29,6 @@ from .dump import MODEL, OFF, Dump, model_text, partition_text, plan_text
 from .plan_check import check_partition, check_plan
 from .precision.precision import BFLOAT16_PRODUCTS, FLOAT32_PRODUCTS
 from .precision.precision_pass import apply_precision, is_needed
-from .rewrites.alone import take_alone
 from .rewrites.channels_last import lay_channels_last
 from .rewrites.forward_copies import forward_copies
 from .rewrites.fuse_cache import fuse_caches
@@ -37,7 +36,7 @@ from .rewrites.fuse_elementwise import fuse_elementwise
 from .rewrites.fuse_epilogue import fuse_epilogues
 from .rewrites.fuse_norm import fuse_norms
 from .rewrites.gate_products import gate_products
-from .rewrites.half_weights import store_halves
+from .rewrites.half_weights import store_fp16_weights
 from .rewrites.join_neighbours import join_neighbours
 from .rewrites.narrow_activations import narrow_activations
 from .rewrites.narrow_products import narrow_products
@@ -45,6 +44,7 @@ from .rewrites.norm_prologue import take_norms
 from .rewrites.product_chains import weigh_product_chains
 from .rewrites.quantised_products import quantise_products
 from .rewrites.rounding import postpone_rounding, round_in_epilogues
+from .rewrites.unfused import take_unfused
 from .rewrites.winograd import use_winograd
 
 FUSION_SWITCH = "`--fusion_switch_file`, rule {}"
@@ -252,10 +252,10 @@ PARTITION = Stage[OfPartition](
             run=_merge_elementwise,
         ),
         OfPartition(
-            "take_alone",
+            "take_unfused",
             needs="elementwise instructions as merged as they will be",
             leaves="the kernel of just that in the place of what nothing joined",
-            run=lambda w: take_alone(w.part),
+            run=lambda w: take_unfused(w.part),
         ),
     ),
 )
@@ -288,10 +288,10 @@ PLAN = Stage[OfPlan](
             run=_narrow,
         ),
         OfPlan(
-            "store_halves",
+            "store_fp16_weights",
             needs="weights that stay float32",
             leaves="those that float16 holds exactly as float16",
-            run=lambda w: store_halves(w.plan),
+            run=lambda w: store_fp16_weights(w.plan),
         ),
         OfPlan(
             "gate_products",

@@ -129,13 +129,13 @@ def values_are_written_once(part: NativePartition) -> Faults:
             written.add(id(out))
 
 
-def rims_are_whole(part: NativePartition) -> Faults:
+def boundaries_are_whole(part: NativePartition) -> Faults:
     """The partition's inputs and outputs are just the values of these kinds, once, as their edges say; the
     outputs are written."""
     written = {id(out) for insn in part.insns for out in insn.outs}
-    for kind, rim in ((INPUT, part.inputs), (OUTPUT, part.outputs)):
-        listed = Counter(id(ref) for _, ref in rim)
-        for edge, ref in rim:
+    for kind, boundary in ((INPUT, part.inputs), (OUTPUT, part.outputs)):
+        listed = Counter(id(ref) for _, ref in boundary)
+        for edge, ref in boundary:
             if ref.kind != kind or listed[id(ref)] > 1:
                 yield Fault(f"edge {edge.name!r} has a value of another kind, or one that it shares")
             if (ref.dtype, ref.rank) != (edge.dtype, len(edge.dims)):
@@ -268,7 +268,7 @@ PARTITION_RULES: tuple[Callable[[NativePartition], Faults], ...] = (
     types_are_known,
     reads_follow_writes,
     values_are_written_once,
-    rims_are_whole,
+    boundaries_are_whole,
     views_have_bases,
     views_lie_inside,
     weights_fit,
@@ -289,7 +289,7 @@ def edges_are_made(plan: Plan) -> Faults:
         yield Fault("an edge is listed twice")
     made = {id(edge) for edge in plan.edges if edge.is_input}
     for part in plan.partitions:
-        reads, writes = ([_edge(e) for e in rim] for rim in (part.inputs, part.outputs))
+        reads, writes = ([_edge(e) for e in boundary] for boundary in (part.inputs, part.outputs))
         for edge in (*reads, *writes):
             if id(edge) not in listed:
                 yield Fault(f"edge {edge.name!r} of partition {part.name} is not listed")
@@ -334,10 +334,10 @@ PLAN_RULES: tuple[Callable[[Plan], Faults], ...] = (edges_are_made, fallbacks_re
 
 
 def _named(part: NativePartition) -> Iterator[tuple[Ref, Insn | None]]:
-    """The values that instructions and the rim name, and their bases, each once with who named it first."""
+    """The values of instructions and of the boundary, and their bases, each once with who named it first."""
     seen: set[int] = set()
-    rim = ((None, ref) for _, ref in (*part.inputs, *part.outputs))
-    for insn, ref in chain(rim, ((i, r) for i in part.insns for r in (*i.ins, *i.outs))):
+    boundary = ((None, ref) for _, ref in (*part.inputs, *part.outputs))
+    for insn, ref in chain(boundary, ((i, r) for i in part.insns for r in (*i.ins, *i.outs))):
         for each in (ref, ref.base) if ref is not None else ():
             if each is not None and id(each) not in seen:
                 seen.add(id(each))

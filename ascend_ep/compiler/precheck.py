@@ -9,9 +9,9 @@ import onnx_ir as ir
 from ascend_ep.cann.soc import find_soc
 from ascend_ep.compiler.soc_limits import soc_limits
 from ascend_ep.errors import AscendError
-from ascend_ep.graph.infer import infer_believing
 from ascend_ep.graph.load import load_model
 from ascend_ep.graph.naming import label
+from ascend_ep.graph.shape_inference import infer_believing
 from ascend_ep.opdef.definition import canonical_domain
 from ascend_ep.opdef.registry import Registry
 

@@ -10,7 +10,7 @@ import onnx_ir as ir
 from numpy.typing import NDArray
 
 from ascend_ep.errors import AscendError
-from ascend_ep.opdef.agreements import agreeing_sizes
+from ascend_ep.opdef.constraints import agreeing_sizes
 from ascend_ep.opdef.dims import evaluate, static, symbols
 from ascend_ep.plan.plan import Edge, Plan, Sample
 from ascend_ep.runtime.bundle import SIZES
@@ -42,7 +42,7 @@ def bindings(
         for r in (plan.symbols[name],)
     }
     fixed = hinted | dict(plan.profiles[0] if plan.profiles else {})
-    return agreeing_sizes(plan.symbols, fixed, plan.agreements, ranges, size)
+    return agreeing_sizes(plan.symbols, fixed, plan.constraints, ranges, size)
 
 
 def _hinted(plan: Plan, hints: Mapping[int, Sequence[int]]) -> dict[str, int]:

@@ -17,10 +17,10 @@ from ascend_ep.errors import AscendError, nearest
 from ascend_ep.graph.facts import Fact, Facts
 from ascend_ep.graph.naming import label
 from ascend_ep.opdef.definition import Formula, Kernel, Library, OpDef, Source, canonical_domain
-from ascend_ep.opdef.infer import set_library_inference
+from ascend_ep.opdef.output_types import set_library_inference
 from ascend_ep.opdef.registry import Registry
 
-from .half_types import has_halves
+from .half_types import has_half_types
 from .lower import lowering
 from .lowering import Lowering, NodeView, Operand, PlanBuilder, Unsupported
 
@@ -178,7 +178,7 @@ def _or_body(function: Lowering, body: Lowering) -> Lowering:
 
     def lower(node: NodeView, b: PlanBuilder) -> None:
         reason = b.attempt(node, function)
-        if reason is not None and (has_halves(node) or b.attempt(node, body) is not None):
+        if reason is not None and (has_half_types(node) or b.attempt(node, body) is not None):
             raise reason
 
     return lower

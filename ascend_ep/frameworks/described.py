@@ -15,12 +15,12 @@ import onnx_ir as ir
 from ascend_ep.element_types import numpy_dtype
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.facts import INT_TYPES, Fact
-from ascend_ep.graph.infer import infer_facts
+from ascend_ep.graph.shape_inference import infer_facts
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.declared_types import output_dtypes, spec_of_input
 from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.dims import Dim, static, symbol
-from ascend_ep.opdef.infer import check_inputs, infer
+from ascend_ep.opdef.output_types import check_inputs, infer
 
 #: The domain that nodes of a definition without one are given.
 DOMAIN = "ai.ascend"

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import onnx_ir as ir
 
 from ascend_ep.errors import AscendError
-from ascend_ep.graph.agreements import Agreements
 from ascend_ep.graph.facts import UNKNOWN, Fact, Facts
+from ascend_ep.graph.shape_constraints import Constraints
 from ascend_ep.opdef.dim_text import parse_dim
 from ascend_ep.opdef.dims import Dim, DimExpr, symbol, symbols
 
@@ -90,8 +90,8 @@ def declare_backwards(graph: ir.Graph) -> None:
             source.shape = shape.copy()
 
 
-def declare_inputs(model: ir.Model, agreements: Agreements | None = None) -> Facts:
-    """The facts of the graph's inputs, as far as `agreements` are known.
+def declare_inputs(model: ir.Model, constraints: Constraints | None = None) -> Facts:
+    """The facts of the graph's inputs, as far as `constraints` are known.
 
     A dim_param that is an expression (`past+seq`) counts as one only when its symbols are dims of inputs by
     themselves, so that they can be solved; otherwise its text names an opaque symbol.
@@ -107,9 +107,9 @@ def declare_inputs(model: ir.Model, agreements: Agreements | None = None) -> Fac
                 d if symbols((d,)) <= alone else symbol(_dim_text(value, i)) for i, d in enumerate(fact.dims)
             )
             solvable |= symbols(fact.dims)
-    facts = Facts(frozenset(solvable), agreements)
+    facts = Facts(frozenset(solvable), constraints)
     for value, fact in found.items():
-        if fact.dims is not None and (dims := facts.agreements.canonical(fact.dims)) != fact.dims:
+        if fact.dims is not None and (dims := facts.constraints.canonical(fact.dims)) != fact.dims:
             facts.declared_dims[value] = fact.dims
             fact.dims = dims
         facts[value] = fact

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from ascend_ep.element_types import BOOL
-from ascend_ep.graph.agreements import Agreements
+from ascend_ep.graph.shape_constraints import Constraints
 from ascend_ep.opdef.dims import Dim, DimExpr, symbols
 
 #: the largest tensor of integers whose elements are tracked one by one
@@ -104,16 +104,16 @@ UNKNOWN = Fact()
 class Facts:
     """A Fact per value of a model; `input_symbols` are those that the shapes of the model's inputs give.
 
-    A dim with any other symbol depends on the data. `agreements`: what inputs must satisfy; dims are written
+    A dim with any other symbol depends on the data. `constraints`: what inputs must satisfy; dims are written
     as these allow, those of inputs too.
     """
 
     def __init__(
-        self, input_symbols: frozenset[str] = frozenset(), agreements: Agreements | None = None
+        self, input_symbols: frozenset[str] = frozenset(), constraints: Constraints | None = None
     ) -> None:
         self.input_symbols = input_symbols
-        self.agreements = agreements or Agreements()
-        #: of inputs whose dims the agreements write in another way: as they are declared
+        self.constraints = constraints or Constraints()
+        #: of inputs whose dims the constraints write in another way: as they are declared
         self.declared_dims: dict[ir.Value, tuple[Dim, ...]] = {}
         #: nodes whose inference raised what it shouldn't, and what that was
         self.setbacks: dict[ir.Node, str] = {}
@@ -134,12 +134,12 @@ class Facts:
 
     def copy(self) -> Facts:
         """The same, to be changed without changing these."""
-        made = Facts(self.input_symbols, self.agreements)
+        made = Facts(self.input_symbols, self.constraints)
         made.declared_dims, made.setbacks = dict(self.declared_dims), dict(self.setbacks)
         made._facts = dict(self._facts)
         return made
 
-    def rim_dims(self, value: ir.Value) -> tuple[Dim, ...] | None:
+    def boundary_dims(self, value: ir.Value) -> tuple[Dim, ...] | None:
         """The dims of `value`, with the names that an input declares."""
         return self.declared_dims.get(value, self[value].dims)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def forget(array: NDArray[Any]) -> None:
+def release_pages(array: NDArray[Any]) -> None:
     """Gives back the memory of a file that the array is a read-only view of; what it holds stays readable."""
     if array.flags.writeable or array.nbytes < mmap.PAGESIZE:
         return

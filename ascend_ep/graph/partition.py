@@ -105,7 +105,7 @@ class _Partitioner:
             kind: Kind = "native" if self.native[members[0]] else "host"
             nodes = [self.nodes[i] for i in members]
             reasons = {self.nodes[i]: reason for i in members if (reason := self.reasons[i]) is not None}
-            result.append(Partition(kind, nodes, *self._rim(nodes), reasons))
+            result.append(Partition(kind, nodes, *self._boundary(nodes), reasons))
         return result
 
     def _levels(self, native_first: bool) -> list[int]:
@@ -132,7 +132,7 @@ class _Partitioner:
                     found.join(i, p)
         return [found.of(i) for i in range(len(levels))]
 
-    def _rim(self, nodes: list[ir.Node]) -> tuple[list[ir.Value], list[ir.Value]]:
+    def _boundary(self, nodes: list[ir.Node]) -> tuple[list[ir.Value], list[ir.Value]]:
         members = {self.index[node] for node in nodes}
         outside = set(self.graph.outputs)
         inputs: dict[ir.Value, None] = {}

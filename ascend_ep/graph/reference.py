@@ -17,8 +17,8 @@ import onnx.inliner
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
-from ascend_ep.graph.infer import Registry, definition
 from ascend_ep.graph.reference_ops import FAST_OPS
+from ascend_ep.graph.shape_inference import Registry, definition
 from ascend_ep.opdef.definition import canonical_domain
 
 Array = npt.NDArray[Any]

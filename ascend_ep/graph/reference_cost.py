@@ -11,10 +11,10 @@ import onnx
 import onnx_ir as ir
 
 from ascend_ep.graph.facts import Fact, Facts
-from ascend_ep.graph.infer import Registry, infer_facts
 from ascend_ep.graph.load import load_model
 from ascend_ep.graph.partition import used_values
 from ascend_ep.graph.reference_windows import BLOCK
+from ascend_ep.graph.shape_inference import Registry, infer_facts
 
 WIDTH = 8  #: bytes of an element, of whatever type
 #: Copies of the weights: as they are read, in the reference's own model, and widened.

@@ -30,8 +30,8 @@ from ascend_ep.opdef.definition import (
     TensorSpec,
 )
 from ascend_ep.opdef.formula import formula_program
-from ascend_ep.opdef.infer import rule_names
 from ascend_ep.opdef.jsontext import Document, escape_pointer, parse_document, read_document
+from ascend_ep.opdef.output_types import rule_names
 from ascend_ep.opdef.shape_rule_text import parse_rule
 from ascend_ep.opdef.structure import check_structure, short
 

@@ -32,10 +32,10 @@ from ascend_ep.opdef.expression import (
 )
 from ascend_ep.opdef.formula import formula_program
 from ascend_ep.opdef.formula_shape import folded_dims, product_shape, resolve_axes, topk_axis
-from ascend_ep.opdef.infer import check_inputs
 from ascend_ep.opdef.kernel_references import KERNEL_REFERENCES, topk
 from ascend_ep.opdef.moves import moved
 from ascend_ep.opdef.operations import OPERATIONS
+from ascend_ep.opdef.output_types import check_inputs
 from ascend_ep.opdef.quantised_references import QUANTISED_REFERENCES
 from ascend_ep.opdef.reductions import expanded
 from ascend_ep.opdef.shape_rule import Inapplicable

@@ -63,18 +63,18 @@ class ValueShapes:
         kept = (a for a in shape if not (isinstance(a, tuple) and a[0] == "kept" and a[1] <= shape))
         return frozenset(kept)
 
-    def _turned(self, node: Transpose) -> Shape:
+    def _transposed(self, node: Transpose) -> Shape:
         """Two axes swapped; swapped twice they are as they were."""
         shape = self.of(node.arg)
         (only, *more) = shape or (None,)
         if (
             not more
             and isinstance(only, tuple)
-            and only[0] == "turned"
+            and only[0] == "transposed"
             and only[2:] == (node.first, node.second)
         ):
             return frozenset(only[1])
-        return frozenset({("turned", shape, node.first, node.second)})
+        return frozenset({("transposed", shape, node.first, node.second)})
 
     def _of_node(self, node: Expression) -> Shape:
         if isinstance(node, Apply):
@@ -89,7 +89,7 @@ class ValueShapes:
         if isinstance(node, MatMul):
             return frozenset({("product", self.of(node.a), self.of(node.b))})
         if isinstance(node, Transpose):
-            return self._turned(node)
+            return self._transposed(node)
         if isinstance(node, MOVES):
             parts = tuple(map(self.of, children(node)))
             without = with_children(node, [Constant(0.0) for _ in children(node)])

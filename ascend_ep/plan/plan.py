@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ascend_ep.opdef.agreements import Agreement
+from ascend_ep.opdef.constraints import Constraint
 from ascend_ep.opdef.dims import Dim
 from ascend_ep.opdef.expression import Expression
 from ascend_ep.runtime._rt import lib
@@ -41,8 +41,8 @@ class Weight:
     """A constant of the model. `source` is read when the bundle is written, not before.
 
     layout "panel32" packs [K, N] matrices, [..., K, N], at write time (ascend_rt.h, ASC_LAYOUT_PANEL32);
-    "pairs32" rounds float32 ones to bfloat16 as well (ASC_LAYOUT_PAIRS32); "halves32" is panels of float16,
-    "bytes32" of int8, "nibbles32" of its low four bits, "quads32" of int8 with four rows side by side.
+    "vnni2_32" rounds float32 ones to bfloat16 as well (ASC_LAYOUT_VNNI2_32); "fp16_32" is panels of float16,
+    "bytes32" of int8, "nibbles32" of its low four bits, "vnni4_32" of int8 with four rows side by side.
     """
 
     source: NDArray[np.generic] | TensorSource
@@ -113,12 +113,12 @@ class Insn:
     native: Native | None = None
     attrs: Mapping[str, AttrValue] = field(default_factory=dict)
     expressions: tuple[Expression, ...] = ()
-    alone: Insn | None = None  # of an elementwise one: what does the same faster, should nothing join it
+    unfused: Insn | None = None  # of an elementwise one: what does the same faster, should nothing join it
 
 
 @dataclass(eq=False)
 class Edge:
-    """A tensor between partitions or at the rim of the model. dtype 0: no tensor (host to host only)."""
+    """A tensor between partitions or at the boundary of the model. dtype 0: no tensor (host to host only)."""
 
     name: str
     dtype: int
@@ -183,7 +183,7 @@ class Plan:
     #: the only sizes of free dimensions at which the model runs, each with the same symbols; none: any
     profiles: list[Mapping[str, int]] = field(default_factory=list)
     #: what sizes of inputs must satisfy
-    agreements: list[Agreement] = field(default_factory=list)
+    constraints: list[Constraint] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
     #: the same model for sizes that contradict the names of its inputs' dims
     apart: Plan | None = None

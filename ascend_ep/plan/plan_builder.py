@@ -45,7 +45,7 @@ class PlanBuilder:
         self.insns: list[Insn] = []
         self._outputs = frozenset(outputs)
         self._refs: dict[str, Ref] = {}
-        self._turned: dict[str, tuple[Ref, NodeView | None]] = {}
+        self._transposed: dict[str, tuple[Ref, NodeView | None]] = {}
         self._results: dict[str, Ref] = {}
         self._weights: dict[tuple[int, str, tuple[Dim, ...]], Ref] = {}
         self._wide: dict[str, Operand] = {}
@@ -59,7 +59,7 @@ class PlanBuilder:
         found = self._refs.get(operand.name)
         if found is not None:
             return found
-        if operand.name in self._turned:
+        if operand.name in self._transposed:
             return self._copied(operand)
         if operand.constant is not None:
             made = self._weight(operand.name, operand.dtype, operand.dims, operand.constant, "plain")
@@ -72,9 +72,9 @@ class PlanBuilder:
 
     def strided(self, operand: Operand) -> Ref:
         """The value of a node's input for a kernel that reads any strides as well as neighbours."""
-        if operand.name in self._refs or operand.name not in self._turned:
+        if operand.name in self._refs or operand.name not in self._transposed:
             return self.ref(operand)
-        return self._turned[operand.name][0]
+        return self._transposed[operand.name][0]
 
     def out(self, operand: Operand) -> Ref:
         """The value of a node's output, for `emit` to write."""
@@ -196,13 +196,13 @@ class PlanBuilder:
             ref = out
         self._refs[operand.name] = ref
 
-    def bind_turned(self, operand: Operand, view: Ref) -> None:
+    def bind_transposed(self, operand: Operand, view: Ref) -> None:
         """The same of a view whose last axis has no neighbours: it is copied for the first node that takes it
         by `ref`, and for none if all take it by `strided`."""
         if operand.name in self._outputs:
             self.emit("copy", [view], [self.out(operand)])
         else:
-            self._turned[operand.name] = view, self._node
+            self._transposed[operand.name] = view, self._node
 
     def contiguous(self, ref: Ref) -> Ref:
         """`ref` itself, or a copy of it when it is strided."""
@@ -215,7 +215,7 @@ class PlanBuilder:
 
     def has(self, operand: Operand) -> bool:
         """Whether the operand has a value by now."""
-        return operand.name in self._refs or operand.name in self._turned
+        return operand.name in self._refs or operand.name in self._transposed
 
     # --- used by the converter --------------------------------------------------------------
 
@@ -245,7 +245,7 @@ class PlanBuilder:
         the reason returned."""
         lists: tuple[list[Any], ...] = self.values, self.insns
         tables: list[dict[Any, Any]]  # only grow
-        tables = [self._refs, self._turned, self._results, self._weights, self._wide]
+        tables = [self._refs, self._transposed, self._results, self._weights, self._wide]
         sizes = [len(each) for each in (*lists, *tables)]
         outer, self._node = self._node, node
         try:
@@ -272,9 +272,9 @@ class PlanBuilder:
     # --- inside -----------------------------------------------------------------------------
 
     def _copied(self, operand: Operand) -> Ref:
-        """The copy of what `bind_turned` got, an instruction of the node that turned it."""
-        view, turned_by = self._turned[operand.name]
-        reader, self._node = self._node, turned_by
+        """The copy of what `bind_transposed` got, an instruction of the node that transposed it."""
+        view, transposed_by = self._transposed[operand.name]
+        reader, self._node = self._node, transposed_by
         try:
             made = self.out(operand)
             self.emit("copy", [view], [made])

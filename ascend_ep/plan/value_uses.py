@@ -89,7 +89,7 @@ def read_values(part: NativePartition) -> set[int]:
 
 
 def named_values(part: NativePartition) -> set[int]:
-    """The ids of all values that instructions or the rim name, and of the bases of such."""
+    """The ids of all values that instructions or the boundary name, and of the bases of such."""
     named = [r for insn in part.insns for r in (*insn.ins, *insn.outs) if r is not None]
     named += [ref for _, ref in (*part.inputs, *part.outputs)]
     return {id(x) for ref in named for x in (ref, _memory(ref))}

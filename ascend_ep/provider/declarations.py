@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ascend_ep.errors import AscendError
-from ascend_ep.provider.library import get_library_path
 from ascend_ep.provider.model_operators import ModelOperators
+from ascend_ep.provider.plugin_library import get_library_path
 from ascend_ep.runtime.binding import ffi, lib
 
 if TYPE_CHECKING:

@@ -37,7 +37,9 @@ def group_model(
     graph.node.extend(whole.graph.node[i] for i in nodes)
     used = {name for node in graph.node for name in node.input}
     graph.initializer.extend(t for t in whole.graph.initializer if t.name in used)
-    graph.input.extend(_value_info(v.name or "", Fact(facts[v].dtype, facts.rim_dims(v))) for v in inputs)
+    graph.input.extend(
+        _value_info(v.name or "", Fact(facts[v].dtype, facts.boundary_dims(v))) for v in inputs
+    )
     graph.output.extend(value_info(v, facts) for v in outputs)
     return model
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ascend_ep.opdef.dims import Dim, symbol
-from ascend_ep.opdef.infer import InputType, infer
+from ascend_ep.opdef.output_types import InputType, infer
 from ascend_ep.provider.declarations import definition
 from ascend_ep.runtime.binding import ffi, lib, text_of
 

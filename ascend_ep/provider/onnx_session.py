@@ -12,7 +12,7 @@ from typing import Any
 
 from ascend_ep.errors import AscendError
 from ascend_ep.provider import overridden_initializers, pending, registration, session_hook
-from ascend_ep.provider.library import ALIAS, EP_NAME
+from ascend_ep.provider.plugin_library import ALIAS, EP_NAME
 from ascend_ep.runtime.options import SessionOptions, onnxruntime
 
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview

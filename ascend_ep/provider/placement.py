@@ -20,10 +20,10 @@ from ascend_ep.compiler.semantics import Semantics
 from ascend_ep.compiler.weighing import NO_GAIN, is_worthwhile_in_body
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.facts import Facts
-from ascend_ep.graph.infer import infer_believing
 from ascend_ep.graph.load import load_model
 from ascend_ep.graph.naming import label
 from ascend_ep.graph.partition import Partition, connected_groups
+from ascend_ep.graph.shape_inference import infer_believing
 from ascend_ep.graph.sizes_from_data import is_fed
 from ascend_ep.opdef.dtypes import SUB_BYTE
 from ascend_ep.opdef.registry import Registry
@@ -31,8 +31,8 @@ from ascend_ep.plan.writing.image import Room
 from ascend_ep.provider import overridden_initializers, pending
 from ascend_ep.provider.declarations import not_declared
 from ascend_ep.provider.group import compile_model, group_model, image_bytes, value_info
-from ascend_ep.provider.library import EP_NAME
 from ascend_ep.provider.options import options_of, registry_of
+from ascend_ep.provider.plugin_library import EP_NAME
 from ascend_ep.provider.report import CPU, Placement, Report, of_session
 from ascend_ep.provider.whole_graph import may_be_one_group
 from ascend_ep.runtime.binding import fail, ffi, lib, new_status, text_of

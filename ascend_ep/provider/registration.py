@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-from ascend_ep.provider.library import EP_NAME, get_library_path
+from ascend_ep.provider.plugin_library import EP_NAME, get_library_path
 
 #: The first release whose `providers=[...]` finds plugin providers.
 OLDEST = (1, 25)

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from ascend_ep.provider.library import EP_NAME
+from ascend_ep.provider.plugin_library import EP_NAME
 
 #: What a node that isn't claimed runs on, as reports call it.
 CPU = "CPU"

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from ascend_ep.provider import overridden_initializers, pending, shared_options, weights_in_place
 from ascend_ep.provider.declarations import declare_for, is_defined
-from ascend_ep.provider.library import ALIAS, EP_NAME
 from ascend_ep.provider.model_operators import ModelOperators, read_operators
 from ascend_ep.provider.options import check_options, registry_of
+from ascend_ep.provider.plugin_library import ALIAS, EP_NAME
 from ascend_ep.runtime import session_calls
 from ascend_ep.runtime.binding import check_environment
 

@@ -18,7 +18,7 @@ from ascend_ep.errors import AscendError
 
 from .binding import Model, ffi, lib, text_of
 from .bundle_records import (
-    Agreement,
+    Constraint,
     DimText,
     Edge,
     Instruction,
@@ -112,10 +112,10 @@ class Bundle:
         return {name: n for name, n in sizes if type(n) is int and 0 <= n < 2**31}
 
     @cached_property
-    def agreements(self) -> tuple[Agreement, ...]:
+    def constraints(self) -> tuple[Constraint, ...]:
         return tuple(
-            Agreement(self._dim_text(a.left), self._dim_text(a.right), a.or_one, self.string(a.text))
-            for a in self._section(lib.ASC_SEC_AGREEMENTS, "asc_agreement")
+            Constraint(self._dim_text(a.left), self._dim_text(a.right), a.or_one, self.string(a.text))
+            for a in self._section(lib.ASC_SEC_CONSTRAINTS, "asc_constraint")
         )
 
     @cached_property

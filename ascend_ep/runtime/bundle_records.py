@@ -10,7 +10,7 @@ DimText = int | str
 
 @dataclass(frozen=True)
 class Edge:
-    """A tensor between partitions or at the rim. dtype 0: not a tensor. dims: sizes, or text over symbols."""
+    """A tensor between partitions or at the boundary. dtype 0: none. dims: sizes, or text over symbols."""
 
     index: int
     name: str
@@ -88,7 +88,7 @@ class Symbol:
 
 
 @dataclass(frozen=True)
-class Agreement:
+class Constraint:
     """What inputs must satisfy: `left` is `right`, or `or_one` (1: the left, 2: either) is 1; `text` says it
     in words."""
 

@@ -33,7 +33,7 @@ _DOUBTFUL = (_UNFIT, _REFUSED, _DECLARED)
 
 
 class Executor:
-    """Any number of threads may run it at once. Feeds and results are in the order of the model's rim."""
+    """Any number of threads may run it at once. Feeds and results have the order of the model's boundary."""
 
     def __init__(
         self, bundle: Bundle, session_options: Any, profile: Profile | None, num_threads: int = 0
@@ -75,8 +75,8 @@ class Executor:
         self._taken: list[tuple[str, np.dtype[Any], tuple[int, ...]]] = []
 
     def _single_native(self) -> NativePartition | None:
-        """The only partition, when it is native and its rim is the model's, with inputs in any order: then a
-        run is one call."""
+        """The only partition, when it is native and its boundary is the model's, with inputs in any order:
+        then a run is one call."""
         if len(self.partitions) != 1 or self._profile is not None:
             return None
         info, only = self.bundle.partitions[0], self.partitions[0]

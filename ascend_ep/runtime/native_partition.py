@@ -37,7 +37,7 @@ HAS_CALL = _layout_is_known()
 class Bound:
     """The partition at one set of shapes: the asc_bound and the outputs to allocate.
 
-    `call` runs it on a feed by name; None where it can't (bfloat16 at the rim, many operands).
+    `call` runs it on a feed by name; None where it can't (bfloat16 at the boundary, many operands).
     """
 
     __slots__ = ("call", "outputs", "pointer", "renamed")

@@ -62,7 +62,7 @@ static int names_hold(const asc_plan *plan, const shape *shapes, const asc_tenso
     if (asc_dims_make(&dims, plan, NULL) != ASC_OK) return 1;
     int hold = symbols_hold(plan, &dims, shapes, inputs, n, why) &&
                expressions_hold(plan, &dims, shapes, inputs, n, why) &&
-               asc_check_agreements(&dims, plan, why) == ASC_OK;
+               asc_check_constraints(&dims, plan, why) == ASC_OK;
     asc_dims_free(&dims);
     return hold;
 }
@@ -126,7 +126,7 @@ static uint32_t next_edge(const asc_plan *plan, uint32_t at, uint32_t role) {
 }
 
 /* Whether both have the same inputs, and outputs of the same names. */
-static int same_rim(const asc_plan *one, const asc_plan *other) {
+static int same_boundary(const asc_plan *one, const asc_plan *other) {
     for (uint32_t role = ASC_EDGE_INPUT; role <= ASC_EDGE_OUTPUT; role++) {
         uint32_t a = next_edge(one, 0, role), b = next_edge(other, 0, role);
         for (; a < asc_plan_n_edges(one) && b < asc_plan_n_edges(other);
@@ -192,7 +192,7 @@ static int32_t open_plan(asc_model *m, asc_model *a, const asc_table *section, a
     if (code == ASC_OK) code = asc_plan_verify(&a->plan, &a->frame, m->region.bytes, m->isa, status);
     if (code != ASC_OK) return code;
     if (a->plan.tables[ASC_SEC_APART].count || a->plan.tables[ASC_SEC_APART_HOST].count ||
-        !same_blobs(&m->plan, &a->plan) || !same_rim(&m->plan, &a->plan))
+        !same_blobs(&m->plan, &a->plan) || !same_boundary(&m->plan, &a->plan))
         return asc_fail(status, ASC_E_FORMAT, "the plan without names is of another model");
     uint32_t n = asc_plan_n_partitions(&m->plan);
     a->caches = calloc(asc_plan_n_partitions(&a->plan) + 1, sizeof *a->caches);

@@ -32,21 +32,21 @@ static int allocate(asc_bound *b) {
     b->values = calloc(p->n_values + 1, sizeof *b->values);
     b->storage = calloc(p->n_values + 1, sizeof *b->storage);
     b->outputs = calloc(p->n_outputs + 1, sizeof *b->outputs);
-    b->rim = calloc((uint64_t)p->n_inputs + p->n_outputs + 1, sizeof *b->rim);
+    b->boundary = calloc((uint64_t)p->n_inputs + p->n_outputs + 1, sizeof *b->boundary);
     b->calls = calloc(p->n_insns + 1, sizeof *b->calls);
     b->runs = calloc(p->n_insns + 1, sizeof *b->runs);
     b->notes = calloc(n.notes + 1, sizeof *b->notes);
     b->operands = calloc(n.operands + 1, sizeof *b->operands);
     b->ints = calloc(n.ints + 1, sizeof *b->ints);
     b->attrs = calloc(n.attrs + 1, sizeof *b->attrs);
-    b->rim_patches = calloc(n.operands + 1, sizeof *b->rim_patches);
+    b->boundary_patches = calloc(n.operands + 1, sizeof *b->boundary_patches);
     b->n_operands = (uint32_t)n.operands;
     b->n_inputs = p->n_inputs;
     b->n_outputs = p->n_outputs;
     b->n_insns = p->n_insns;
-    if (b->rim_patches) b->arena_patches = b->rim_patches + n.operands;
-    return b->key && b->values && b->storage && b->outputs && b->rim && b->calls && b->runs && b->notes &&
-           b->operands && b->ints && b->attrs && b->rim_patches;
+    if (b->boundary_patches) b->arena_patches = b->boundary_patches + n.operands;
+    return b->key && b->values && b->storage && b->outputs && b->boundary && b->calls && b->runs && b->notes &&
+           b->operands && b->ints && b->attrs && b->boundary_patches;
 }
 
 void asc_bound_free(asc_bound *b) {
@@ -55,18 +55,18 @@ void asc_bound_free(asc_bound *b) {
     free(b->values);
     free(b->storage);
     free(b->outputs);
-    free(b->rim);
+    free(b->boundary);
     free(b->calls);
     free(b->runs);
     free(b->notes);
     free(b->operands);
     free(b->ints);
     free(b->attrs);
-    free(b->rim_patches);
+    free(b->boundary_patches);
     free(b);
 }
 
-static uint32_t rim_value(const asc_bound *b, uint32_t slot) {
+static uint32_t boundary_value(const asc_bound *b, uint32_t slot) {
     const asc_partition *p = asc_bound_partition(b);
     const uint32_t *indices = asc_plan_indices(&b->model->plan);
     uint32_t v = slot < p->n_inputs ? indices[p->first_input + 2 * slot + 1]
@@ -74,16 +74,16 @@ static uint32_t rim_value(const asc_bound *b, uint32_t slot) {
     return v - p->first_value;
 }
 
-static void set_rim(asc_bound *b, const asc_tensor *inputs) {
+static void set_boundary(asc_bound *b, const asc_tensor *inputs) {
     int64_t *key = b->key;
     for (uint32_t s = 0; s < b->n_inputs + b->n_outputs; s++) {
-        const asc_tensor *t = &b->values[rim_value(b, s)];
-        b->rim[s].align = asc_dtype_bytes(t->dtype);
-        b->rim[s].bytes = (uint64_t)asc_numel(t) * b->rim[s].align;
+        const asc_tensor *t = &b->values[boundary_value(b, s)];
+        b->boundary[s].align = asc_dtype_bytes(t->dtype);
+        b->boundary[s].bytes = (uint64_t)asc_numel(t) * b->boundary[s].align;
         if (s >= b->n_inputs) b->outputs[s - b->n_inputs] = *t;
     }
     for (uint32_t i = 0; i < b->n_inputs; i++)
-        for (int32_t d = 0; d < b->values[rim_value(b, i)].rank; d++) *key++ = inputs[i].dims[d];
+        for (int32_t d = 0; d < b->values[boundary_value(b, i)].rank; d++) *key++ = inputs[i].dims[d];
 }
 
 static int32_t check_memory(asc_bound *b, asc_status *status) {
@@ -111,7 +111,7 @@ int32_t asc_bound_make(asc_model *model, uint32_t partition, const asc_tensor *i
     if (code == ASC_OK) code = asc_bound_place(b, status);
     if (code == ASC_OK) code = asc_bound_prepare(b, &dims, slots, status);
     if (code == ASC_OK) code = check_memory(b, status);
-    if (code == ASC_OK) set_rim(b, inputs);
+    if (code == ASC_OK) set_boundary(b, inputs);
     asc_dims_free(&dims);
     free(slots);
     if (code == ASC_OK)

@@ -28,8 +28,8 @@ int32_t asc_dims_take(const asc_dims *dims, uint32_t node, const char *what, con
 /* Fails with ASC_E_SHAPE, naming the sizes and some profiles, when the plan has profiles and the known symbols have
  * the sizes of none. */
 int32_t asc_check_profiles(const asc_dims *dims, const asc_plan *plan, asc_status *status);
-/* Fails with ASC_E_SHAPE, saying which axes and sizes they are, unless the evaluated dims keep every agreement of the
+/* Fails with ASC_E_SHAPE, saying which axes and sizes they are, unless the evaluated dims keep every constraint of the
  * plan whose symbols are known. */
-int32_t asc_check_agreements(const asc_dims *dims, const asc_plan *plan, asc_status *status);
+int32_t asc_check_constraints(const asc_dims *dims, const asc_plan *plan, asc_status *status);
 
 #endif

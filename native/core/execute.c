@@ -123,8 +123,8 @@ void asc_contexts_free(asc_bound *b) {
 }
 
 static int32_t check_buffer(const asc_bound *b, uint32_t slot, const void *data, asc_status *status) {
-    const asc_rim *rim = &b->rim[slot];
-    if (rim->bytes == 0 || (data && (uintptr_t)data % rim->align == 0)) return ASC_OK;
+    const asc_boundary *boundary = &b->boundary[slot];
+    if (boundary->bytes == 0 || (data && (uintptr_t)data % boundary->align == 0)) return ASC_OK;
     int input = slot < b->n_inputs;
     return asc_failf(status, ASC_E_ARGUMENT, "the buffer of %s %u is %s", input ? "input" : "output",
                      input ? slot : slot - b->n_inputs, data ? "not aligned to its element type" : "NULL");
@@ -139,8 +139,8 @@ static int32_t check_buffers(const asc_bound *b, const void *const *in, void *co
 }
 
 static void set_buffers(const asc_bound *b, asc_context *c, const void *const *in, void *const *out) {
-    for (uint32_t i = 0; i < b->n_rim_patches; i++) {
-        const asc_patch *p = &b->rim_patches[i];
+    for (uint32_t i = 0; i < b->n_boundary_patches; i++) {
+        const asc_patch *p = &b->boundary_patches[i];
         void *base = p->slot < b->n_inputs ? (void *)in[p->slot] : out[p->slot - b->n_inputs];
         c->operands[p->operand].data = (char *)(base ? base : c->arena) + p->delta; /* NULL: no elements */
     }

@@ -22,9 +22,9 @@ struct asc_call {
     int32_t threads; /* most workers a run may use; worker numbers are below it */
     int32_t isa;
     int32_t turns;            /* every second region goes backwards (pool.c); prepare may say no */
-    const asc_call *before;   /* for prepare: who leaves the workspace as run finds it, if that is the same kernel with
+    const asc_call *previous; /* for prepare: who leaves the workspace as run finds it, if that is the same kernel with
                                  the same first operand; else NULL */
-    const void *soon;         /* for run: the packed weights that a later call reads first; NULL: none */
+    const void *prefetch;     /* for run: the packed weights that a later call reads first; NULL: none */
     void *workspace;          /* 64-byte aligned; NULL in prepare */
     uint64_t workspace_bytes; /* set by prepare */
     void *note;         /* what prepare found out for run, which only reads it: the row's struct, zeros at first */
@@ -42,7 +42,7 @@ struct asc_call {
 #define ASC_MEMBERS(struct_name) ((int)(sizeof(struct_name) / sizeof(int64_t)))
 
 /* Whether the call has that input. */
-static inline int asc_given(const asc_call *call, int32_t i) {
+static inline int asc_has_input(const asc_call *call, int32_t i) {
     return i < call->n_in && call->in[i].dtype != ASC_UNDEFINED;
 }
 

@@ -36,7 +36,7 @@ struct asc_model {
     asc_bound_cache *caches; /* per partition */
     asc_model *apart;        /* made without names of dims and declared shapes; NULL: there is none */
     asc_model *owner;        /* of such a model, the one that it belongs to, which counts its references */
-    uint32_t *stands_in;     /* per partition: that of `apart` with the same rim, or ASC_NONE */
+    uint32_t *stands_in;     /* per partition: that of `apart` with the same boundary, or ASC_NONE */
     _Atomic int32_t said_apart;
 };
 
@@ -58,10 +58,10 @@ typedef struct asc_patch {
 } asc_patch;
 
 /* A buffer of the caller's. */
-typedef struct asc_rim {
+typedef struct asc_boundary {
     uint64_t bytes;
     uint64_t align; /* of its elements */
-} asc_rim;
+} asc_boundary;
 
 #define ASC_IDLE_CONTEXTS 32
 
@@ -76,15 +76,15 @@ struct asc_bound {
     asc_tensor *values;   /* per value of the partition; data only where it is a weight's */
     asc_storage *storage; /* per value of the partition */
     asc_tensor *outputs;
-    asc_rim *rim;     /* per input, then per output */
-    asc_call *calls;  /* per instruction; operands point into `operands` */
-    asc_run_fn *runs; /* per instruction */
-    uint8_t *notes;   /* of the calls that have one */
+    asc_boundary *boundary; /* per input, then per output */
+    asc_call *calls;        /* per instruction; operands point into `operands` */
+    asc_run_fn *runs;       /* per instruction */
+    uint8_t *notes;         /* of the calls that have one */
     asc_tensor *operands;
     int64_t *ints;
     asc_attr *attrs;
-    asc_patch *rim_patches, *arena_patches; /* from the front and from the back of one array */
-    uint32_t n_rim_patches, n_arena_patches;
+    asc_patch *boundary_patches, *arena_patches; /* from the front and from the back of one array */
+    uint32_t n_boundary_patches, n_arena_patches;
     uint64_t arena_bytes;
     uint64_t workspace_bytes;
     _Atomic int32_t regions; /* on threads of the embedder, in the last run */

@@ -13,11 +13,11 @@
 static const asc_layout LAYOUTS[ASC_LAYOUT_COUNT] = {
     [ASC_LAYOUT_PLAIN] = {"plain", 0, 0, 0, 0, 1},
     [ASC_LAYOUT_PANEL32] = {"panel32", ASC_FLOAT32, ASC_FLOAT32, 1, 4, 1},
-    [ASC_LAYOUT_PAIRS32] = {"pairs32", ASC_BFLOAT16, ASC_FLOAT32, 2, 4, 1},
+    [ASC_LAYOUT_VNNI2_32] = {"vnni2_32", ASC_BFLOAT16, ASC_FLOAT32, 2, 4, 1},
     [ASC_LAYOUT_BYTES32] = {"bytes32", ASC_INT8, ASC_INT8, 1, 1, 3},
     [ASC_LAYOUT_NIBBLES32] = {"nibbles32", ASC_INT8, ASC_INT8, 2, 1, 3},
-    [ASC_LAYOUT_HALVES32] = {"halves32", ASC_FLOAT16, ASC_FLOAT16, 1, 2, 5},
-    [ASC_LAYOUT_QUADS32] = {"quads32", ASC_INT8, ASC_INT8, 4, 4, 5},
+    [ASC_LAYOUT_FP16_32] = {"fp16_32", ASC_FLOAT16, ASC_FLOAT16, 1, 2, 5},
+    [ASC_LAYOUT_VNNI4_32] = {"vnni4_32", ASC_INT8, ASC_INT8, 4, 4, 5},
 };
 
 const asc_layout *asc_layout_of(int32_t layout) {
@@ -119,11 +119,11 @@ void asc_pack(int32_t layout, const void *b, int64_t k, int64_t n, int64_t row_s
     int64_t col = col_stride * size;
     switch (layout) {
         case ASC_LAYOUT_PANEL32: pack(b, k, n, row, col, 4, out, 1, 4, copy_float); break;
-        case ASC_LAYOUT_PAIRS32: pack(b, k, n, row, col, 4, out, 2, 4, join_pair); break;
+        case ASC_LAYOUT_VNNI2_32: pack(b, k, n, row, col, 4, out, 2, 4, join_pair); break;
         case ASC_LAYOUT_BYTES32: pack(b, k, n, row, col, 1, out, 1, 1, copy_byte); break;
         case ASC_LAYOUT_NIBBLES32: pack(b, k, n, row, col, 1, out, 2, 1, join_nibbles); break;
-        case ASC_LAYOUT_HALVES32: pack(b, k, n, row, col, 2, out, 1, 2, copy_half); break;
-        case ASC_LAYOUT_QUADS32: pack(b, k, n, row, col, 1, out, 4, 4, join_quad); break;
+        case ASC_LAYOUT_FP16_32: pack(b, k, n, row, col, 2, out, 1, 2, copy_half); break;
+        case ASC_LAYOUT_VNNI4_32: pack(b, k, n, row, col, 1, out, 4, 4, join_quad); break;
         default: break;
     }
 }

@@ -27,7 +27,7 @@ static const section_rule RULES[ASC_SECTION_KINDS] = {
     [ASC_SEC_SAMPLES] = {sizeof(asc_sample), ASC_MAX_SAMPLES, 0},
     [ASC_SEC_PROFILES] = {sizeof(asc_profile_size), ASC_MAX_PROFILE_SIZES, 0},
     [ASC_SEC_WEIGHT_FILES] = {sizeof(asc_weight_file), ASC_MAX_WEIGHT_FILES, 0},
-    [ASC_SEC_AGREEMENTS] = {sizeof(asc_agreement), ASC_MAX_AGREEMENTS, 0},
+    [ASC_SEC_CONSTRAINTS] = {sizeof(asc_constraint), ASC_MAX_CONSTRAINTS, 0},
     [ASC_SEC_APART] = {1, UINT32_MAX, 1},
     [ASC_SEC_APART_HOST] = {1, UINT32_MAX, 1},
 };

@@ -19,7 +19,7 @@
 #define ASC_MAX_META (1u << 12)
 #define ASC_MAX_SAMPLES (1u << 12)
 #define ASC_MAX_PROFILE_SIZES (1u << 16)
-#define ASC_MAX_AGREEMENTS (1u << 12)
+#define ASC_MAX_CONSTRAINTS (1u << 12)
 #define ASC_MAX_TOTAL_OPERANDS (1u << 19) /* over all instructions */
 #define ASC_MAX_TOTAL_INTS (1u << 20)
 #define ASC_MAX_NAME 4096 /* bytes of a name, the NUL included */
@@ -63,7 +63,7 @@ ASC_PLAN_TABLE(metas, asc_meta, ASC_SEC_META)
 ASC_PLAN_TABLE(samples, asc_sample, ASC_SEC_SAMPLES)
 ASC_PLAN_TABLE(profile_sizes, asc_profile_size, ASC_SEC_PROFILES)
 ASC_PLAN_TABLE(weight_files, asc_weight_file, ASC_SEC_WEIGHT_FILES)
-ASC_PLAN_TABLE(agreements, asc_agreement, ASC_SEC_AGREEMENTS)
+ASC_PLAN_TABLE(constraints, asc_constraint, ASC_SEC_CONSTRAINTS)
 
 /* The string at an offset; "" beyond the section. */
 static inline const char *asc_plan_string(const asc_plan *p, uint32_t offset) {
@@ -87,7 +87,7 @@ int32_t asc_verify_insns(asc_plan *plan, int32_t isa, asc_status *status);
 int32_t asc_verify_ranges(const asc_plan *plan, asc_status *status);
 int32_t asc_verify_edges(const asc_plan *plan, asc_status *status);
 int32_t asc_verify_profiles(const asc_plan *plan, asc_status *status);
-int32_t asc_verify_agreements(const asc_plan *plan, asc_status *status);
+int32_t asc_verify_constraints(const asc_plan *plan, asc_status *status);
 /* Notes the instruction a failure belongs to. */
 void asc_blame(asc_status *status, const asc_plan *plan, uint32_t insn);
 /* Bytes of a weight of these dims in its layout; returns 0 when they overflow. */

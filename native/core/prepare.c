@@ -14,7 +14,7 @@ static void add_patch(asc_bound *b, uint32_t operand, uint32_t v, const uint32_t
     if (patch.slot == ASC_NONE)
         *(--b->arena_patches) = patch, b->n_arena_patches++;
     else
-        b->rim_patches[b->n_rim_patches++] = patch;
+        b->boundary_patches[b->n_boundary_patches++] = patch;
 }
 
 /* Copies the operands of one instruction to their place. */
@@ -143,13 +143,13 @@ static void set_slots(const asc_bound *b, uint32_t *slots) {
 }
 
 /* Tells each call what packed weights come next, for it to fetch them. */
-static void foresee_weights(const asc_bound *b) {
-    const void *soon = NULL;
+static void prefetch_weights(const asc_bound *b) {
+    const void *prefetch = NULL;
     for (uint32_t i = asc_bound_partition(b)->n_insns; i-- > 0;) {
         asc_call *call = &b->calls[i];
-        call->soon = soon;
+        call->prefetch = prefetch;
         for (int32_t j = 0; j < call->n_in; j++)
-            if (call->in[j].flags & ASC_T_CONST && call->in[j].layout != ASC_LAYOUT_PLAIN) soon = call->in[j].data;
+            if (call->in[j].flags & ASC_T_CONST && call->in[j].layout != ASC_LAYOUT_PLAIN) prefetch = call->in[j].data;
     }
 }
 
@@ -168,7 +168,7 @@ int32_t asc_bound_prepare(asc_bound *b, const asc_dims *dims, uint32_t *slots, a
         call->status = status;
         call->note = note;
         note += asc_note_room(plan->rows[index]);
-        call->before = last != ASC_NONE && are_alike(plan, p->first_insn + last, index) ? &b->calls[last] : NULL;
+        call->previous = last != ASC_NONE && are_alike(plan, p->first_insn + last, index) ? &b->calls[last] : NULL;
         set_operands(b, insn, call, &operand, slots);
         int32_t code = set_arguments(plan, insn, dims, call, &ints, &attrs, status);
         if (code == ASC_OK) code = prepare_call(b, index, call, &b->runs[i]);
@@ -181,6 +181,6 @@ int32_t asc_bound_prepare(asc_bound *b, const asc_dims *dims, uint32_t *slots, a
         if (call->workspace_bytes) last = i;
         if (call->workspace_bytes > b->workspace_bytes) b->workspace_bytes = call->workspace_bytes;
     }
-    foresee_weights(b);
+    prefetch_weights(b);
     return ASC_OK;
 }

@@ -141,7 +141,7 @@ int32_t asc_bound_resolve(asc_bound *b, const asc_tensor *inputs, asc_dims *dims
     if (code == ASC_OK) code = asc_check_profiles(dims, plan, status);
     if (code == ASC_OK) {
         asc_dims_evaluate(dims, plan);
-        code = asc_check_agreements(dims, plan, status);
+        code = asc_check_constraints(dims, plan, status);
         if (code == ASC_OK) code = check_inputs(b, inputs, dims, status);
     }
     for (uint32_t v = p->first_value; v < p->first_value + p->n_values && code == ASC_OK; v++) {

@@ -45,8 +45,8 @@ static int names_are_good(const asc_plan *p) {
         if (!is_name(p, asc_plan_metas(p)[i].key) || !is_text(p, asc_plan_metas(p)[i].value)) return 0;
     for (uint32_t i = 0; i < asc_plan_n_weight_files(p); i++)
         if (!is_name(p, asc_plan_weight_files(p)[i].name)) return 0;
-    for (uint32_t i = 0; i < asc_plan_n_agreements(p); i++)
-        if (!is_text(p, asc_plan_agreements(p)[i].text)) return 0;
+    for (uint32_t i = 0; i < asc_plan_n_constraints(p); i++)
+        if (!is_text(p, asc_plan_constraints(p)[i].text)) return 0;
     for (uint32_t i = 0; i < asc_plan_n_attrs(p); i++) {
         const asc_attr_record *a = &asc_plan_attrs(p)[i];
         if (!is_name(p, a->name) || (a->kind == ASC_ATTR_STRING && !is_text(p, a->first))) return 0;
@@ -186,7 +186,7 @@ int32_t asc_plan_verify(asc_plan *plan, const asc_frame *frame, const uint8_t *f
     if (code == ASC_OK) code = asc_verify_dims(plan, status);
     if (code == ASC_OK) code = asc_verify_ranges(plan, status);
     if (code == ASC_OK) code = asc_verify_profiles(plan, status);
-    if (code == ASC_OK) code = asc_verify_agreements(plan, status);
+    if (code == ASC_OK) code = asc_verify_constraints(plan, status);
     if (code == ASC_OK) code = asc_verify_weight_files(plan, status);
     if (code == ASC_OK) code = asc_verify_segments(plan, frame, file, status);
     if (code == ASC_OK) code = asc_verify_values(plan, status);

@@ -5,7 +5,7 @@
 #include "dims.h"
 #include "rows.h"
 
-#define MAX_TOTAL_RIM (1u << 18) /* inputs and outputs over all partitions */
+#define MAX_TOTAL_BOUNDARY (1u << 18) /* inputs and outputs over all partitions */
 
 static int same_edges(const asc_plan *plan, uint32_t first, uint32_t other, uint32_t n) {
     const uint32_t *indices = asc_plan_indices(plan);
@@ -35,7 +35,7 @@ static int fallback_replaces(const asc_plan *plan, const asc_partition *p) {
 
 /* Every value and instruction belongs to one partition, in order. */
 int32_t asc_verify_ranges(const asc_plan *plan, asc_status *status) {
-    uint64_t values = 0, insns = 0, rim = 0;
+    uint64_t values = 0, insns = 0, boundary = 0;
     for (uint32_t i = 0; i < asc_plan_n_partitions(plan); i++) {
         const asc_partition *p = &asc_plan_partitions(plan)[i];
         int host = p->kind == ASC_PARTITION_HOST;
@@ -44,9 +44,10 @@ int32_t asc_verify_ranges(const asc_plan *plan, asc_status *status) {
             return asc_failf(status, ASC_E_FORMAT, "partition %u does not continue the one before it", i);
         values += p->n_values;
         insns += p->n_insns;
-        rim += (uint64_t)p->n_inputs + p->n_outputs;
+        boundary += (uint64_t)p->n_inputs + p->n_outputs;
         if (!asc_in_table(plan, ASC_SEC_INDICES, p->first_input, 2 * (uint64_t)p->n_inputs) ||
-            !asc_in_table(plan, ASC_SEC_INDICES, p->first_output, 2 * (uint64_t)p->n_outputs) || rim > MAX_TOTAL_RIM)
+            !asc_in_table(plan, ASC_SEC_INDICES, p->first_output, 2 * (uint64_t)p->n_outputs) ||
+            boundary > MAX_TOTAL_BOUNDARY)
             return asc_failf(status, ASC_E_FORMAT, "partition %u has its inputs or outputs outside the indices", i);
     }
     if (values != asc_plan_n_values(plan) || insns != asc_plan_n_insns(plan))
@@ -243,8 +244,8 @@ int32_t asc_verify_insns(asc_plan *plan, int32_t isa, asc_status *status) {
 }
 
 /* Edges of one side of a partition: each value of `kind` in it once, with the edge's type and rank. */
-static const char *check_rim(const asc_plan *p, const asc_partition *part, uint32_t kind, uint8_t *seen,
-                             uint8_t *made) {
+static const char *check_boundary(const asc_plan *p, const asc_partition *part, uint32_t kind, uint8_t *seen,
+                                  uint8_t *made) {
     int input = kind == ASC_VALUE_INPUT;
     const uint32_t *pairs = asc_plan_indices(p) + (input ? part->first_input : part->first_output);
     uint32_t n = input ? part->n_inputs : part->n_outputs, expected = 0;
@@ -273,7 +274,7 @@ static const char *check_rim(const asc_plan *p, const asc_partition *part, uint3
 }
 
 /* The last of ONNX's element types. Strings, complex numbers, float8 and types of less than a byte travel
- * between host partitions and the rim alone. */
+ * between host partitions and the boundary alone. */
 enum { LAST_TYPE = 26 };
 
 static int32_t check_edges(const asc_plan *plan, uint8_t *seen, uint8_t *made, asc_status *status) {
@@ -287,10 +288,10 @@ static int32_t check_edges(const asc_plan *plan, uint8_t *seen, uint8_t *made, a
     }
     for (uint32_t i = 0; i < asc_plan_n_partitions(plan); i++) {
         const asc_partition *p = &asc_plan_partitions(plan)[i];
-        const char *fault = check_rim(plan, p, ASC_VALUE_INPUT, seen, made);
+        const char *fault = check_boundary(plan, p, ASC_VALUE_INPUT, seen, made);
         if (!fault && p->fallback && !fallback_replaces(plan, p))
             fault = "has a fallback of other edges or with libraries";
-        if (!fault) fault = check_rim(plan, p, ASC_VALUE_OUTPUT, seen, made);
+        if (!fault) fault = check_boundary(plan, p, ASC_VALUE_OUTPUT, seen, made);
         if (fault) return asc_failf(status, ASC_E_FORMAT, "partition %u %s", i, fault);
     }
     for (uint32_t e = 0; e < asc_plan_n_edges(plan); e++)

@@ -90,10 +90,10 @@ static int64_t work_of(const asc_bound *b) {
 
 /* 0, 1, 0, 1, ... in the lowest byte of every element: indices that most tables have, and tiny floats; 0, 1, 2
  * in types of one byte, so that there are bools that are neither 0 nor 1. */
-static void *filled(const asc_rim *rim) {
-    uint8_t *data = calloc(rim->bytes, 1);
-    for (uint64_t i = 0; data && i < rim->bytes; i += rim->align)
-        data[i] = (uint8_t)(i / rim->align % (rim->align == 1 ? 3 : 2));
+static void *filled(const asc_boundary *boundary) {
+    uint8_t *data = calloc(boundary->bytes, 1);
+    for (uint64_t i = 0; data && i < boundary->bytes; i += boundary->align)
+        data[i] = (uint8_t)(i / boundary->align % (boundary->align == 1 ? 3 : 2));
     return data;
 }
 
@@ -103,7 +103,7 @@ static void execute(asc_bound *b, case_counts *counts) {
     void **buffers = calloc(n + 1, sizeof *buffers);
     int ok = buffers != NULL;
     for (uint32_t i = 0; i < n && ok; i++) {
-        buffers[i] = i < b->n_inputs ? filled(&b->rim[i]) : malloc(b->rim[i].bytes);
+        buffers[i] = i < b->n_inputs ? filled(&b->boundary[i]) : malloc(b->boundary[i].bytes);
         ok = buffers[i] != NULL;
     }
     if (ok) {

@@ -4,7 +4,7 @@
  *   partition 2: gather(z, index) by way of strided views
  *   partition 3: matmul(x [2,3], w [3,33] int8 in panels, scale and zero point for each two rows)
  *   partition 4: a library call that is never trusted
- * N has profiles, and an agreement. */
+ * N has profiles, and a constraint. */
 #include "sample_bundle.h"
 
 #include "bundle_builder.h"
@@ -114,8 +114,8 @@ uint8_t *sample_bundle(uint64_t *size) {
         asc_profile_size size = {.profile = i, .symbol = 0, .size = i + 1};
         bb_add(&b, ASC_SEC_PROFILES, &size);
     }
-    asc_agreement agreement = {n, n, 1, bb_string(&b, "'N' is itself")};
-    bb_add(&b, ASC_SEC_AGREEMENTS, &agreement);
+    asc_constraint constraint = {n, n, 1, bb_string(&b, "'N' is itself")};
+    bb_add(&b, ASC_SEC_CONSTRAINTS, &constraint);
     asc_meta meta = {.key = bb_string(&b, "producer"), .value = bb_string(&b, "a test")};
     bb_add(&b, ASC_SEC_META, &meta);
     bb_bytes file = bb_finish(&b);

@@ -58,10 +58,10 @@ typedef enum asc_matmul_operand {
     ASC_MATMUL_ZERO
 } asc_matmul_operand;
 
-#define ASC_PANEL 32          /* columns of a packed panel, on every ISA */
-#define ASC_GATED_GROUP 4     /* columns of a gate that lie side by side, then as many of what it lets through */
-#define ASC_NARROW_COLUMNS 31 /* up to so many columns, many rows have a kernel that normalises nothing */
-#define ASC_K_BLOCK 1152      /* lines of panels that are multiplied at once by many rows */
+#define ASC_PANEL 32           /* columns of a packed panel, on every ISA */
+#define ASC_GATED_GROUP 4      /* columns of a gate that lie side by side, then as many of what it lets through */
+#define ASC_SMALL_N_COLUMNS 31 /* up to so many columns, many rows have a kernel that normalises nothing */
+#define ASC_K_BLOCK 1152       /* lines of panels that are multiplied at once by many rows */
 
 /* ---- convolutions ------------------------------------------------------------------------------ */
 

@@ -62,13 +62,13 @@ extern "C" {
 #define ASC_LAYOUT_PLAIN 0 /* row-major */
 #define ASC_LAYOUT_PANEL32 \
     1 /* [K,N] as ceil(N/32) panels of K rows of 32 columns, zero padded; the same on every ISA */
-#define ASC_LAYOUT_PAIRS32 \
+#define ASC_LAYOUT_VNNI2_32 \
     2 /* bfloat16 [K,N] as PANEL32 of [ceil(K/2),N] pairs: rows 2k and 2k+1 of a column side by side */
 #define ASC_LAYOUT_BYTES32 3 /* int8 [K,N] as PANEL32 of bytes */
 #define ASC_LAYOUT_NIBBLES32 \
     4 /* int8 [K,N] of -8..7 as PANEL32 of [ceil(K/2),N] bytes: row 2k in the low four bits, 2k+1 in the high */
-#define ASC_LAYOUT_HALVES32 5 /* float16 [K,N] as PANEL32 of float16 */
-#define ASC_LAYOUT_QUADS32 \
+#define ASC_LAYOUT_FP16_32 5 /* float16 [K,N] as PANEL32 of float16 */
+#define ASC_LAYOUT_VNNI4_32 \
     6 /* int8 [K,N] as PANEL32 of [ceil(K/4),N] quads: rows 4k to 4k+3 of a column side by side */
 #define ASC_LAYOUT_COUNT 7
 
@@ -121,7 +121,7 @@ typedef struct asc_tensor {
 #define ASC_PLAN_MAGIC 0x4E4C5041 /* "APLN" */
 #define ASC_PLAN_VERSION 1
 /* 2: fallback partitions; 3: int8 in panels; 4: profiles; 5: float16 in panels, int8 in quads; 6: weights in files;
- * 7: agreements; 8: those of which either side may be 1; 9: products that normalise rows or are gated, bfloat16
+ * 7: constraints; 8: those of which either side may be 1; 9: products that normalise rows or are gated, bfloat16
  * between products, norms and attention, and convolutions with channels last that are transposed or of volumes */
 #define ASC_READER_VERSION 9
 #define ASC_ALIGN 64
@@ -154,9 +154,9 @@ typedef struct asc_plan_header {
 #define ASC_SEC_SAMPLES 14      /* asc_sample */
 #define ASC_SEC_PROFILES 15     /* asc_profile_size */
 #define ASC_SEC_WEIGHT_FILES 16 /* asc_weight_file */
-#define ASC_SEC_AGREEMENTS 17   /* asc_agreement */
-/* The same model for sizes that contradict the names of dims or the agreements: bytes, a PLAN partition of its own that
- * has the weights and native code of this one, but no samples; and the ONNX models of its host partitions. */
+#define ASC_SEC_CONSTRAINTS 17  /* asc_constraint */
+/* The same model for sizes that contradict the names of dims or the constraints: bytes, a PLAN partition of its own
+ * that has the weights and native code of this one, but no samples; and the ONNX models of its host partitions. */
 #define ASC_SEC_APART 18
 #define ASC_SEC_APART_HOST 19
 
@@ -274,7 +274,7 @@ typedef struct asc_partition {
                           FALLBACK that runs in its place where one of them isn't loaded; 0: there is none */
 } asc_partition;
 
-/* A tensor between partitions, or at the model's rim. Partitions are stored in execution order. */
+/* A tensor between partitions, or at the model's boundary. Partitions are stored in execution order. */
 #define ASC_EDGE_INPUT 1
 #define ASC_EDGE_OUTPUT 2
 typedef struct asc_edge {
@@ -328,12 +328,12 @@ typedef struct asc_profile_size {
 /* What the sizes of inputs must satisfy: dim `left` is dim `right`; or `left` is 1 (or_one 1), or either is (or_one 2).
  * `text` says which axes that are and who needs it. Of dims that no input of a partition gives, nothing is checked
  * there. */
-typedef struct asc_agreement {
+typedef struct asc_constraint {
     uint32_t left;
     uint32_t right;
     uint32_t or_one;
     uint32_t text;
-} asc_agreement;
+} asc_constraint;
 
 /* ---- library ------------------------------------------------------------------------------ */
 
@@ -433,7 +433,7 @@ ASC_API uint32_t asc_model_partition_in_use(const asc_model *model, uint32_t par
  * NULL. It lives as long as the first. */
 ASC_API asc_model *asc_model_apart(const asc_model *model);
 /* Whether tensors of these shapes, the model's inputs in the order of their edges, have one size for each name and keep
- * the agreements; if not, `why` says what doesn't. Inputs of another rank contradict nothing. */
+ * the constraints; if not, `why` says what doesn't. Inputs of another rank contradict nothing. */
 ASC_API int32_t asc_model_names_hold(const asc_model *model, const asc_tensor *inputs, uint32_t n_inputs,
                                      asc_status *why);
 /* The partition of asc_model_apart() with the same inputs and outputs as this one; ASC_NONE: there is none. */
@@ -443,7 +443,7 @@ ASC_API void asc_model_say_apart(asc_model *model, const asc_status *why);
 
 /* Resolves a partition for the dims and dtypes of these inputs (data is not read) and returns a
  * reference; the same shapes give the same asc_bound while it stays cached. Shapes that contradict names of dims
- * or agreements are bound by the partition of asc_model_apart() with the same inputs and outputs, if it has one. */
+ * or constraints are bound by the partition of asc_model_apart() with the same inputs and outputs, if it has one. */
 ASC_API int32_t asc_bind(asc_model *model, uint32_t partition, const asc_tensor *inputs, uint32_t n_inputs,
                          asc_bound **out, asc_status *status);
 ASC_API void asc_bound_release(asc_bound *bound);
@@ -640,7 +640,7 @@ ASC_ASSERT_SIZE(asc_native, 56);
 ASC_ASSERT_SIZE(asc_meta, 8);
 ASC_ASSERT_SIZE(asc_sample, 88);
 ASC_ASSERT_SIZE(asc_profile_size, 16);
-ASC_ASSERT_SIZE(asc_agreement, 16);
+ASC_ASSERT_SIZE(asc_constraint, 16);
 
 #ifdef __cplusplus
 }

@@ -40,7 +40,7 @@ static const uint32_t BB_STRIDE[BB_KINDS] = {0,
                                              sizeof(asc_sample),
                                              sizeof(asc_profile_size),
                                              sizeof(asc_weight_file),
-                                             sizeof(asc_agreement)};
+                                             sizeof(asc_constraint)};
 
 /* Appends at the next multiple of align, zeros before; returns the offset. */
 static inline uint64_t bb_append(bb_bytes *b, uint64_t align, const void *bytes, uint64_t size) {
@@ -144,7 +144,7 @@ static inline uint64_t bb_count(const builder *b, uint32_t kind) {
     return b->sections[kind].size / BB_STRIDE[kind];
 }
 
-static inline uint32_t bb_rim(builder *b, const uint32_t *values, uint64_t n, uint32_t role) {
+static inline uint32_t bb_boundary(builder *b, const uint32_t *values, uint64_t n, uint32_t role) {
     uint32_t pairs[64];
     for (uint64_t i = 0; i < n; i++) {
         pairs[2 * i] = bb_edge(b, values[i], role);
@@ -159,9 +159,9 @@ static inline uint32_t bb_partition(builder *b, const char *name, const uint32_t
     asc_partition p = {.name = bb_string(b, name), .first_value = b->first_value, .first_insn = b->first_insn};
     p.n_values = (uint32_t)bb_count(b, ASC_SEC_VALUES) - b->first_value;
     p.n_insns = (uint32_t)bb_count(b, ASC_SEC_INSNS) - b->first_insn;
-    p.first_input = bb_rim(b, in, n_in, ASC_EDGE_INPUT);
+    p.first_input = bb_boundary(b, in, n_in, ASC_EDGE_INPUT);
     p.n_inputs = (uint32_t)n_in;
-    p.first_output = bb_rim(b, out, n_out, ASC_EDGE_OUTPUT);
+    p.first_output = bb_boundary(b, out, n_out, ASC_EDGE_OUTPUT);
     p.n_outputs = (uint32_t)n_out;
     b->first_value += p.n_values;
     b->first_insn += p.n_insns;

@@ -248,8 +248,8 @@ def test_definitions_from_several_files(capsys: pytest.CaptureFixture[str], word
         }
         Path(f"{op.lower()}.json").write_text(json.dumps({"op": op, **tensors, "formula": f"y = {factor}*x"}))
     nodes = [helper.make_node("Twice", ["x"], ["t"]), helper.make_node("Half", ["t"], ["y"])]
-    rims = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4]) for name in ("x", "y")]
-    save(model(nodes, rims[:1], rims[1:]))
+    boundaries = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4]) for name in ("x", "y")]
+    save(model(nodes, boundaries[:1], boundaries[1:]))
     status, lines, _ = run(capsys, *LINE, *words)
     assert (status, [line.split(":")[0].strip() for line in lines if "defined by" in line]) == (
         0,

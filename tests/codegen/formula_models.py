@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 
 import ascend_ep
-from ascend_ep.codegen.run import element_type
+from ascend_ep.codegen.library_call import element_type
 from ascend_ep.compiler.conversion import Conversion
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions

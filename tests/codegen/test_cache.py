@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from ascend_ep.codegen import cache
+from ascend_ep.codegen.c_source import InputType, generate_c
 from ascend_ep.codegen.cache import FRESH, OLD, limit, locked, note_use, prune
-from ascend_ep.codegen.generate import InputType, generate_c
-from ascend_ep.codegen.library import compile_library
+from ascend_ep.codegen.compiled_library import compile_library
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.expression import Apply, Constant, Input, Program
 

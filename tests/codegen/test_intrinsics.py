@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from ascend_ep.codegen import header_text
-from ascend_ep.codegen.generate import InputType, Schedule, Source, generate_c
-from ascend_ep.codegen.library import compile_library
-from ascend_ep.codegen.run import run_library
+from ascend_ep.codegen.c_source import InputType, Schedule, Source, generate_c
+from ascend_ep.codegen.compiled_library import compile_library
+from ascend_ep.codegen.library_call import run_library
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.expression import Apply, Input, Program
 

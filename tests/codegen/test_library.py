@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from ascend_ep.codegen import compilers
 from ascend_ep.codegen.assembly import assemble
-from ascend_ep.codegen.generate import InputType, NotGenerated, Schedule, Source, generate_c, symbol_of
+from ascend_ep.codegen.c_source import InputType, NotGenerated, Schedule, Source, generate_c, symbol_of
+from ascend_ep.codegen.compiled_library import CompiledLibrary, compile_assembly, compile_library
 from ascend_ep.codegen.leading import Form
-from ascend_ep.codegen.library import CompiledLibrary, compile_assembly, compile_library
-from ascend_ep.codegen.run import run_library
+from ascend_ep.codegen.library_call import run_library
+from ascend_ep.codegen.library_session import TensorSpec, library_session
 from ascend_ep.codegen.search import candidates, known_schedule, search
-from ascend_ep.codegen.session import TensorSpec, library_session
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.expression import Apply, Constant, Expression, Index, Input, Local, Program, Reduce
 from ascend_ep.opdef.reference import evaluate_program
@@ -196,8 +196,8 @@ def test_the_same_source_is_compiled_once(tmp_path: Path) -> None:
 def test_two_processes_compile_once(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path\n"
-        "from ascend_ep.codegen.generate import InputType, generate_c\n"
-        "from ascend_ep.codegen.library import compile_library\n"
+        "from ascend_ep.codegen.c_source import InputType, generate_c\n"
+        "from ascend_ep.codegen.compiled_library import compile_library\n"
         "from ascend_ep.opdef.expression import Apply, Input, Program\n"
         "made = Program((), (('y', Apply('tanh', (Input('x'),))),))\n"
         "text = generate_c('Twice', made, ['x'], [InputType(1, ('n',))], [1])\n"

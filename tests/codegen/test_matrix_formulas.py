@@ -14,10 +14,10 @@ from onnx import helper
 
 import ascend_ep
 from ascend_ep.cli.op import main
-from ascend_ep.codegen.generate import InputType, generate_c
-from ascend_ep.codegen.library import compile_library
-from ascend_ep.codegen.run import run_library
-from ascend_ep.codegen.session import TensorSpec
+from ascend_ep.codegen.c_source import InputType, generate_c
+from ascend_ep.codegen.compiled_library import compile_library
+from ascend_ep.codegen.library_call import run_library
+from ascend_ep.codegen.library_session import TensorSpec
 from ascend_ep.errors import AscendError
 from ascend_ep.frontends.description import describe
 from ascend_ep.opbuild.proof.harness import Case
@@ -26,7 +26,7 @@ from ascend_ep.opbuild.proof.subject import Subject
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.derivative import differentiate
 from ascend_ep.opdef.formula import formula_program
-from ascend_ep.opdef.infer import infer
+from ascend_ep.opdef.output_types import infer
 from ascend_ep.opdef.reference import evaluate
 from ascend_ep.opdef.specialize import specialize
 
@@ -90,7 +90,7 @@ def test_formulas_of_products_in_our_kernels(data: st.DataObject) -> None:
     value, shape = data.draw(st.sampled_from([("x", (m, k)), ("tanh(x)", (m, k)), ("x*2 - 1", (m, k))]))
     text, columns = value, shape[1]
     for _ in range(data.draw(st.integers(1, 3))):
-        step = data.draw(st.sampled_from(["w", "own", "turned"]))
+        step = data.draw(st.sampled_from(["w", "own", "transposed"]))
         if step == "w" and columns == k:
             text, columns = f"({text}) @ w^T", n
         elif step == "own":

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from numpy.lib.stride_tricks import sliding_window_view
 
-from ascend_ep.codegen.generate import InputType, generate_c
-from ascend_ep.codegen.library import compile_library
-from ascend_ep.codegen.run import run_library
-from ascend_ep.codegen.session import TensorSpec
+from ascend_ep.codegen.c_source import InputType, generate_c
+from ascend_ep.codegen.compiled_library import compile_library
+from ascend_ep.codegen.library_call import run_library
+from ascend_ep.codegen.library_session import TensorSpec
 from ascend_ep.errors import AscendError
 from ascend_ep.frontends.description import describe
 from ascend_ep.opbuild.proof.harness import Case

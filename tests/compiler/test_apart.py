@@ -34,12 +34,12 @@ def blocks(n: int, *names: str) -> onnx.ModelProto:
             helper.make_node("Relu", [f"s{i}"], [f"r{i}"]),
         ]
         last = f"r{i}"
-    rims = [
+    boundaries = [
         helper.make_tensor_value_info(name, TensorProto.FLOAT, [dim, WIDE])
         for name, dim in zip("xy", names, strict=True)
     ]
     out = helper.make_tensor_value_info(last, TensorProto.FLOAT, None)
-    graph = helper.make_graph(nodes, "g", rims, [out], weights)
+    graph = helper.make_graph(nodes, "g", boundaries, [out], weights)
     return helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 17)])
 
 

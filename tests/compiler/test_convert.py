@@ -1,4 +1,4 @@
-"""Conversion: partitions, the rim of a model, unknown operators, options, checks of what was written."""
+"""Conversion: partitions, the boundary of a model, unknown operators, options, checks of what was written."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.compiler.semantics import Semantics
 from ascend_ep.errors import AscendError
-from ascend_ep.graph.infer import infer_facts
 from ascend_ep.graph.load import load_model
 from ascend_ep.graph.reference import reference_run
+from ascend_ep.graph.shape_inference import infer_facts
 from ascend_ep.opdef.registry import Registry
 from ascend_ep.plan.plan import HostPartition, NativePartition
 from ascend_ep.runtime.binding import open_model
@@ -152,7 +152,7 @@ def test_input_shapes() -> None:
         made.run(None, {"x": rows(3)})
 
 
-def test_rims_without_a_node_between() -> None:
+def test_boundaries_without_a_node_between() -> None:
     source = model(
         [helper.make_node("Identity", ["x"], ["y"]), helper.make_node("Flatten", ["x"], ["z"])],
         [("x", FLOAT, ["N", 2]), ("unused", INT64, [1])],

@@ -69,14 +69,14 @@ def test_a_file_shows_what_its_pass_changed(tmp_path: Path) -> None:
     assert "elementwise(" in texts["p0-before.txt"]
     assert "elementwise(" not in texts["p0-fuse_epilogues.txt"]
     assert "weight float32[128,128] in panel32" in texts["plan-before.txt"]
-    assert "weight bfloat16[128,128] in pairs32" in texts["plan-narrow_products.txt"]
+    assert "weight bfloat16[128,128] in vnni2_32" in texts["plan-narrow_products.txt"]
     assert texts["plan-narrow_products.txt"] == texts["plan.txt"]
 
 
 def test_weights_of_another_layout_are_a_change(tmp_path: Path) -> None:
     texts = dumped(tmp_path)
     assert "in panel32" in texts["plan-before.txt"]
-    assert "in halves32" in texts["plan-store_halves.txt"]
+    assert "in fp16_32" in texts["plan-store_fp16_weights.txt"]
 
 
 def test_a_conversion_that_begins_again_leaves_one_series(

@@ -39,7 +39,7 @@ def convolution(x: str, y: str) -> onnx.NodeProto:
     return helper.make_node("Conv", [x, "w"], [y], y, pads=[1, 1, 1, 1])
 
 
-def turned(x: str, y: str, perm: list[int]) -> onnx.NodeProto:
+def transposed(x: str, y: str, perm: list[int]) -> onnx.NodeProto:
     return helper.make_node("Transpose", [x], [y], y, perm=perm)
 
 
@@ -53,9 +53,9 @@ def test_transpositions_around_a_convolution_go() -> None:
     """As exporters of frameworks with channels last write each convolution."""
     nodes = [
         helper.make_node("Relu", ["x"], ["r"]),
-        turned("r", "a", TO_FIRST),
+        transposed("r", "a", TO_FIRST),
         convolution("a", "b"),
-        turned("b", "c", TO_LAST),
+        transposed("b", "c", TO_LAST),
         helper.make_node("ReduceMax", ["c"], ["y"], axes=[3], keepdims=0),
     ]
     assert kernels(around(nodes, "y"), 2, 5, 7, CHANNELS) == ["elementwise", "conv_last", "reduce"]
@@ -63,9 +63,9 @@ def test_transpositions_around_a_convolution_go() -> None:
 
 def test_what_others_read_stays() -> None:
     nodes = [
-        turned("x", "a", TO_FIRST),
+        transposed("x", "a", TO_FIRST),
         convolution("a", "b"),
-        turned("b", "y", TO_LAST),
+        transposed("b", "y", TO_LAST),
         helper.make_node("Softmax", ["a"], ["z"], axis=2),
     ]
     found = kernels(around(nodes, "y", "z"), 2, 5, 7, CHANNELS)
@@ -74,8 +74,8 @@ def test_what_others_read_stays() -> None:
 
 def test_a_copy_of_a_copy_reads_what_was_there_first() -> None:
     nodes = [
-        turned("x", "a", [1, 0, 3, 2]),
-        turned("a", "b", [2, 3, 1, 0]),
+        transposed("x", "a", [1, 0, 3, 2]),
+        transposed("a", "b", [2, 3, 1, 0]),
         helper.make_node("Softmax", ["a"], ["z"]),
         helper.make_node("Softmax", ["b"], ["y"]),
     ]
@@ -95,7 +95,7 @@ def test_random_chains(seed: int) -> None:
             nodes.append(convolution(x, y))
         elif kind == "turn":
             perm = rng.choice([TO_FIRST, TO_LAST, rng.sample(range(4), 4)])
-            nodes.append(turned(x, y, perm))
+            nodes.append(transposed(x, y, perm))
             dims = tuple(dims[axis] for axis in perm)  # type: ignore[assignment]
         elif kind == "sum":
             other = rng.choice([name for name, d in values if d == dims])

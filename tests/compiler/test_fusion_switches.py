@@ -1,4 +1,4 @@
-"""Every rule of the kernels' calls can be turned off by itself; results stay."""
+"""Every rule of the kernels' calls can be transposed off by itself; results stay."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def layouts(conversion: Conversion) -> dict[str, str]:
 
 def test_a_head_is_float16_and_computes_float32() -> None:
     made = convert(classifier(), NARROW)
-    assert layouts(made) == {"conv_last": "pairs32", "matmul": "halves32"}
+    assert layouts(made) == {"conv_last": "vnni2_32", "matmul": "fp16_32"}
     x = np.random.default_rng(1).standard_normal((2, 16, 12, 12)).astype(np.float32)
     exact = ascend_ep.InferenceSession(convert(classifier(), ConvertOptions(self_check=False)).to_bytes())
     wanted, got = (s.run(None, {"x": x})[0] for s in (exact, ascend_ep.InferenceSession(made.to_bytes())))
@@ -61,17 +61,17 @@ def test_a_head_is_float16_and_computes_float32() -> None:
 
 @pytest.mark.parametrize("scale", [1e6, 1e-9])
 def test_what_float16_cannot_hold_is_bfloat16(scale: float) -> None:
-    assert layouts(convert(classifier(scale), NARROW))["matmul"] == "pairs32"
+    assert layouts(convert(classifier(scale), NARROW))["matmul"] == "vnni2_32"
 
 
 def test_a_product_that_takes_time_is_bfloat16() -> None:
-    assert layouts(convert(classifier(pooled=False), NARROW))["matmul"] == "pairs32"
+    assert layouts(convert(classifier(pooled=False), NARROW))["matmul"] == "vnni2_32"
 
 
 @pytest.mark.parametrize(
-    ("name", "layout"), [("Gemm", "pairs32"), ("MatMulV2", "pairs32"), ("Conv", "halves32")]
+    ("name", "layout"), [("Gemm", "vnni2_32"), ("MatMulV2", "vnni2_32"), ("Conv", "fp16_32")]
 )
 def test_a_head_that_the_white_list_names_is_bfloat16(name: str, layout: str) -> None:
     lists = PrecisionLists(mixed=MixedLists(white={name}))
     made = convert(classifier(), replace(NARROW, precision_lists=lists))
-    assert layouts(made) == {"conv_last": "pairs32", "matmul": layout}
+    assert layouts(made) == {"conv_last": "vnni2_32", "matmul": layout}

@@ -210,7 +210,7 @@ PLANTED: dict[str, list[Callable[[NativePartition], None]]] = {
     "types_are_known": [has_a_strange_type],
     "reads_follow_writes": [reads_too_early, reads_a_view_too_early],
     "values_are_written_once": [writes_twice, writes_an_input],
-    "rims_are_whole": [forgets_an_output, has_an_output_without_edge, shares_an_edges_value],
+    "boundaries_are_whole": [forgets_an_output, has_an_output_without_edge, shares_an_edges_value],
     "views_have_bases": [lies_on_a_view, is_a_view_of_another_type, has_strides_without_a_base],
     "views_lie_inside": [looks_outside],
     "weights_fit": [has_other_data, lies_in_no_such_layout, has_a_weight_of_free_size],

@@ -152,7 +152,7 @@ def test_strings_and_sequences_pass_between_partitions(runtime: str) -> None:
         assert targets["SequenceAt"] == "CPU"
 
 
-def test_sequences_and_optionals_at_the_rim(runtime: str) -> None:
+def test_sequences_and_optionals_at_the_boundary(runtime: str) -> None:
     of = helper.make_sequence_type_proto(helper.make_tensor_type_proto(TensorProto.FLOAT, [3, 4]))
     m = model(
         [

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from programs import Operator
 
 from ascend_ep.cann.soc import find_soc
-from ascend_ep.codegen.generate import NotGenerated
+from ascend_ep.codegen.c_source import NotGenerated
 from ascend_ep.opbuild.ascendc.cpu import CpuKernel, compile_many_for_cpu
 from ascend_ep.opbuild.ascendc.generate import KernelSource, generate_ascend_c
 from ascend_ep.opdef.definition import OpDef

@@ -13,10 +13,10 @@ from dataclasses import replace
 
 from programs import Array, Operator
 
-from ascend_ep.codegen.generate import InputType, NotGenerated, Schedule, Source, generate_c, mathematics
+from ascend_ep.codegen.c_source import InputType, NotGenerated, Schedule, Source, generate_c, mathematics
+from ascend_ep.codegen.compiled_library import CompiledLibrary, compile_library
 from ascend_ep.codegen.header_text import HEADERS
-from ascend_ep.codegen.library import CompiledLibrary, compile_library
-from ascend_ep.codegen.run import run_library
+from ascend_ep.codegen.library_call import run_library
 from ascend_ep.opdef.attributes import bind_attributes
 from ascend_ep.opdef.specialize import specialize
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from programs import Array, Operator
 
-from ascend_ep.codegen.session import TensorSpec
+from ascend_ep.codegen.library_session import TensorSpec
 from ascend_ep.opbuild.proof.harness import Case
 from ascend_ep.opbuild.proof.interpreted import run_interpreted
 from ascend_ep.opbuild.proof.subject import Subject

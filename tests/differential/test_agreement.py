@@ -16,7 +16,7 @@ from programs import MAX_NODES, Operator, drawn
 
 from ascend_ep.errors import AscendError
 from ascend_ep.opbuild.proof.arithmetic import FLOAT32, FLOAT64
-from ascend_ep.opbuild.proof.execution import AGREEMENT_ULPS
+from ascend_ep.opbuild.proof.execution import SAME_ULPS
 from ascend_ep.opbuild.proof.prove import levels
 from ascend_ep.opdef.attributes import bind_attributes
 from ascend_ep.opdef.specialize import specialize
@@ -89,6 +89,6 @@ def check_level(operators: list[Operator], level: str) -> None:
             judge(f"case {case}, interpreted", operator, first, right, bounds)
             second = compiled.run(libraries[operator.opdef.op, level], operator, inputs)
             judge(f"case {case}, compiled", operator, second, right, bounds)
-            compare(f"case {case}", operator, first, second, AGREEMENT_ULPS, apart)
+            compare(f"case {case}", operator, first, second, SAME_ULPS, apart)
     check_tally(bounds)
     assert not apart.failures, report(apart)

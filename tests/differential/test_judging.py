@@ -9,7 +9,7 @@ from agreement import Results, Tally, allowed, check_tally, compare, judge, ulps
 from programs import Array, Operator, drawn
 
 from ascend_ep.opbuild.proof.arithmetic import FLOAT32
-from ascend_ep.opbuild.proof.execution import AGREEMENT_ULPS
+from ascend_ep.opbuild.proof.execution import SAME_ULPS
 from ascend_ep.opdef import dtypes
 
 
@@ -32,7 +32,7 @@ def failures(example: tuple[Operator, list[Array]], wrong: Array) -> tuple[list[
     bounds, apart = Tally(), Tally()
     results = [wrong, *right[1:]]
     judge("planted", operator, results, allowed(operator, operator.inputs(0), FLOAT32), bounds)
-    compare("planted", operator, right, results, AGREEMENT_ULPS, apart)
+    compare("planted", operator, right, results, SAME_ULPS, apart)
     return bounds.failures, apart.failures
 
 

@@ -13,11 +13,11 @@ from programs import Operator, drawn
 from promises import MOST_DIMS, call, promised
 
 from ascend_ep.codegen.builder import build_graph
+from ascend_ep.codegen.compiled_library import compile_assembly
 from ascend_ep.codegen.graph import Node, NotGenerated
-from ascend_ep.codegen.library import compile_assembly
-from ascend_ep.codegen.run import run_library
+from ascend_ep.codegen.library_call import run_library
+from ascend_ep.codegen.library_session import TensorSpec
 from ascend_ep.codegen.schedule import Schedule
-from ascend_ep.codegen.session import TensorSpec
 from ascend_ep.errors import AscendError
 from ascend_ep.frontends.description import describe
 from ascend_ep.opbuild.operators.taken import taken
@@ -27,7 +27,7 @@ from ascend_ep.opbuild.proof.numerical import expected
 from ascend_ep.opbuild.proof.subject import Subject, assembly_of, generate
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.expression_text import program_text
-from ascend_ep.opdef.infer import OutputType, infer
+from ascend_ep.opdef.output_types import OutputType, infer
 
 CALLS = 25
 QUICK = Schedule(unroll=1, optimize=1)

@@ -1,4 +1,4 @@
-"""Dimension expressions: canonical form, and agreement with Python's integers."""
+"""Dimension expressions: canonical form, and constraint with Python's integers."""
 
 from __future__ import annotations
 

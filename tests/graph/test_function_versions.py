@@ -38,10 +38,10 @@ OTHER: list[tuple[int, list[NodeProto]]] = [
 
 def _with(version: int, nodes: list[NodeProto]) -> bytes:
     function = oh.make_function("mine", "F", ["x"], ["y"], nodes, [oh.make_opsetid("", version)])
-    rim = [oh.make_tensor_value_info(name, 1, None) for name in ("x", "z")]
-    rim[0].CopyFrom(oh.make_tensor_value_info("x", 1, [2, 3, 4]))
+    boundary = [oh.make_tensor_value_info(name, 1, None) for name in ("x", "z")]
+    boundary[0].CopyFrom(oh.make_tensor_value_info("x", 1, [2, 3, 4]))
     calls = [NODE("F", ["x"], ["h"], domain="mine"), NODE("Neg", ["h"], ["z"])]
-    graph = oh.make_graph(calls, "versions", rim[:1], rim[1:])
+    graph = oh.make_graph(calls, "versions", boundary[:1], boundary[1:])
     imports = [oh.make_opsetid("", 20), oh.make_opsetid("mine", 1)]
     return oh.make_model(graph, functions=[function], opset_imports=imports, ir_version=9).SerializeToString()
 

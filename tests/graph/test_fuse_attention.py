@@ -171,7 +171,7 @@ def test_the_plain_pattern_is_fused() -> None:
     assert attempt() == ([NAME], [])
 
 
-def test_keys_turned_in_another_way_are_taken_as_they_come() -> None:
+def test_keys_transposed_in_another_way_are_taken_as_they_come() -> None:
     assert attempt({"Transpose": {"perm": [1, 0, 3, 2]}})[0] == ["Transpose", NAME]
 
 

@@ -17,8 +17,8 @@ import pytest
 
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.facts import Facts
-from ascend_ep.graph.infer import infer_facts
 from ascend_ep.graph.load import load_model
+from ascend_ep.graph.shape_inference import infer_facts
 from ascend_ep.opdef.dim_tree import tree
 from ascend_ep.opdef.dims import (
     Dim,
@@ -170,10 +170,10 @@ def entangled(seed: int) -> str:
 
 
 @pytest.mark.parametrize("first", range(0, 80, 20))
-def test_entangled_axes_end_in_agreements_or_in_an_error_that_names_the_node(first: int) -> None:
+def test_entangled_axes_end_in_constraints_or_in_an_error_that_names_the_node(first: int) -> None:
     for seed in range(first, first + 20):
         with suppress(AscendError):
-            facts_of(entangled(seed)).agreements.found()
+            facts_of(entangled(seed)).constraints.found()
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_a_quotient_that_is_made_of_itself(nodes: str) -> None:
     """What is divided and multiplied by the same again leads back to the fact that it came from."""
     weights = "int64[1] million = {1000000}, int64[1] sixteen = {16}, int64[1] minus = {-1}"
     sizes = "n = Shape<start=0, end=1>(x) k = Shape<start=1, end=2>(x)"
-    assert facts_of(f"g (float[N,K] x) => (t) <{weights}> {{ {sizes} {nodes} }}").agreements.found()
+    assert facts_of(f"g (float[N,K] x) => (t) <{weights}> {{ {sizes} {nodes} }}").constraints.found()
 
 
 def nested(levels: int) -> Iterator[Dim]:

@@ -8,8 +8,8 @@ import pytest
 from simplified_models import build, node, ops, simplified
 
 from ascend_ep.graph import load_model, run_passes
-from ascend_ep.graph.infer import infer_facts
 from ascend_ep.graph.passes.known_facts import KnownFacts
+from ascend_ep.graph.shape_inference import infer_facts
 from ascend_ep.opdef.registry import Registry
 
 ROWS, COLUMNS = 6, 5

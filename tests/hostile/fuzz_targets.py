@@ -10,9 +10,9 @@ from google.protobuf.message import DecodeError, Message
 
 from ascend_ep.errors import AscendError
 from ascend_ep.frontends.description import describe
-from ascend_ep.graph.infer import infer_facts
 from ascend_ep.graph.load import load_model
 from ascend_ep.graph.passes.pipeline import run_passes
+from ascend_ep.graph.shape_inference import infer_facts
 from ascend_ep.opdef.registry import Registry
 
 warnings.simplefilter("ignore")

@@ -90,8 +90,8 @@ def integers() -> GraphBuilder:
     one, w_zero = g.constant("one", np.asarray(0.5, np.float32)), g.constant("w_zero", np.asarray(1, np.int8))
     ins = [q, scale, zero, w, one, w_zero, one, g.constant("y_zero", np.asarray(3, np.uint8))]
     y = g.node("QLinearMatMul", ins, "y8")
-    turned = g.node("Transpose", [y], "turned", perm=[1, 0])
-    g.node("MatMulInteger", [turned, y], g.output("y", [5, 5], onnx.TensorProto.INT32))
+    transposed = g.node("Transpose", [y], "transposed", perm=[1, 0])
+    g.node("MatMulInteger", [transposed, y], g.output("y", [5, 5], onnx.TensorProto.INT32))
     image = g.input("image", [1, 3, 5, 6], onnx.TensorProto.INT8)
     filters = g.constant("filters", np.arange(54, dtype=np.int8).reshape(2, 3, 3, 3))
     i_zero = g.constant("i_zero", np.asarray(-7, np.int8))

@@ -21,7 +21,7 @@ PLANTED = {
     "opbuild/planted.py": "import ascend_ep.cli.gen\n",
     "compiler/planted_opbuild.py": "import ascend_ep.opbuild.proof.prove\n",
     "codegen/planted.py": "import ascend_ep.compiler.lowering\n",
-    "plan/planted.py": "import ascend_ep.codegen.library\n",
+    "plan/planted.py": "import ascend_ep.codegen.compiled_library\n",
     "cann/planted.py": "import ascend_ep.plan.plan\n",
     "opbuild/proof/planted.py": "import ascend_ep.opbuild.operators.taken\n",
     "provider/planted.py": "import ascend_ep.cli.atc\n",

@@ -67,11 +67,11 @@ class Panel32(Packed):
 class Pairs32(Packed):
     """Of a float32 weight, which is rounded to bfloat16."""
 
-    layout = "pairs32"
+    layout = "vnni2_32"
 
 
 class Halves32(Packed):
-    layout = "halves32"
+    layout = "fp16_32"
 
 
 class Bytes32(Packed):
@@ -85,7 +85,7 @@ class Nibbles32(Packed):
 
 
 class Quads32(Packed):
-    layout = "quads32"
+    layout = "vnni4_32"
 
 
 Operand = np.ndarray | Packed | None

@@ -177,27 +177,27 @@ def test_only_rows_without_keys_are_zero(queries):
 
 
 def test_strides():
-    """As exporters leave them: heads split from the last axis, K turned."""
+    """As exporters leave them: heads split from the last axis, K transposed."""
     random = np.random.default_rng(2)
     packed = random.standard_normal((2, 37, 3, 4, 24)).astype(np.float32)
     q, k, v = (packed[:, :, i].transpose(0, 2, 1, 3) for i in range(3))
     expected = reference(q, k, v, scale=0.2)
     for isa in isa_levels():
         check(attend(q, k, v, scale=0.2, isa=isa), expected)
-    turned = np.ascontiguousarray(k.swapaxes(-1, -2)).swapaxes(-1, -2)
-    check(attend(q, turned, v, scale=0.2), expected)
-    check(attend(q[:, :, :3], turned, v, scale=0.2), expected[:, :, :3])
+    transposed = np.ascontiguousarray(k.swapaxes(-1, -2)).swapaxes(-1, -2)
+    check(attend(q, transposed, v, scale=0.2), expected)
+    check(attend(q[:, :, :3], transposed, v, scale=0.2), expected[:, :, :3])
 
 
 @pytest.mark.parametrize("depth", [1, 2, 5, 7])
-def test_turned_keys_of_little_depth(depth):
+def test_transposed_keys_of_little_depth(depth):
     """Packed by two threads, one of which begins within a head: neither writes where the other has."""
     q, k, v = draw(1, 3, 3, 8, 4096, depth, 16)
-    turned = np.ascontiguousarray(k.swapaxes(-1, -2)).swapaxes(-1, -2)
+    transposed = np.ascontiguousarray(k.swapaxes(-1, -2)).swapaxes(-1, -2)
     for isa in isa_levels():
-        expected = attend(q, turned, v, isa=isa, threads=1)
+        expected = attend(q, transposed, v, isa=isa, threads=1)
         for _ in range(10):
-            np.testing.assert_array_equal(attend(q, turned, v, isa=isa), expected)
+            np.testing.assert_array_equal(attend(q, transposed, v, isa=isa), expected)
 
 
 @pytest.mark.parametrize("isa", isa_levels())

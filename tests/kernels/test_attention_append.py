@@ -78,17 +78,17 @@ def test_keys_that_nobody_sees_are_appended_too():
 
 @pytest.mark.parametrize("queries", [1, 7])
 def test_strides_and_special_values(queries):
-    """New heads split from the last axis, past ones turned; NaN and infinity reach only who reads them."""
+    """New heads split from the last axis, past ones transposed; NaN and infinity reach only their readers."""
     q, k, v = draw(2, 4, 2, queries, 35 + queries, 24, 24)
     k[1, 0, 3, 5], v[0, 1, 7, 2], v[0, 0, 9, 1] = np.nan, np.inf, np.nan
     new, past = cut(k, v, 35)
     split = [np.ascontiguousarray(a.transpose(0, 2, 1, 3)).transpose(0, 2, 1, 3) for a in new]
-    turned = [np.ascontiguousarray(a.swapaxes(-1, -2)).swapaxes(-1, -2) for a in past]
+    transposed = [np.ascontiguousarray(a.swapaxes(-1, -2)).swapaxes(-1, -2) for a in past]
     for isa in isa_levels():
         expected = attend(q, k, v, isa=isa)
         assert np.isnan(expected).any()
         assert np.isfinite(expected).any()
-        for before in (past, turned):
+        for before in (past, transposed):
             y, keys, values = append(q, split, before, isa=isa)
             np.testing.assert_array_equal(keys, k)
             np.testing.assert_array_equal(values, v)

@@ -115,7 +115,7 @@ def test_depthwise(isa, multiplier, size, stride) -> None:
 @isa_each
 @pytest.mark.parametrize("size", [3, 5])
 @pytest.mark.parametrize("pad", [(0, 0), (0, 2), (1, 0), (7, 19), (2, 40)])
-def test_depthwise_at_the_rim(isa, size, pad) -> None:
+def test_depthwise_at_the_boundary(isa, size, pad) -> None:
     """Vectors that lie partly, or wholly, beside the image; windows of which one element is inside."""
     for dims in [(5, 5), (6, 15), (5, 34), (9, 67)]:
         check(isa, 1, 3, 3, dims, (size, size), (1, 1), (1, 1), pad, 3)
@@ -189,9 +189,9 @@ def test_transposed(isa, group, stride, dilation, pad, extra) -> None:
     arguments = (group, stride, dilation, [*pad, *pad], "NOTSET", extra, None)
     expect = convolve_transposed(x.astype(np.float64), w.astype(np.float64), None, *arguments)
     size = convolve_transposed(abs(x).astype(np.float64), abs(w).astype(np.float64), None, *arguments)
-    turned = w.reshape(group, 6 // group, 5, 3, 4).swapaxes(1, 2).reshape(5 * group, 6 // group, 3, 4)
+    transposed = w.reshape(group, 6 // group, 5, 3, 4).swapaxes(1, 2).reshape(5 * group, 6 // group, 3, 4)
     geometry = list(zip((3, 4), stride, dilation, pad, strict=True))
-    y = conv(x, turned.copy(), expect.shape, geometry, group=group, transposed=1, isa=isa)
+    y = conv(x, transposed.copy(), expect.shape, geometry, group=group, transposed=1, isa=isa)
     assert (np.abs(y - expect) <= (6 // group * 12 + 1) * EPS * size).all()
 
 

@@ -54,8 +54,8 @@ def test_rows_alone_and_threads_change_no_bit(isa: int, packed: type, k: int) ->
 def test_addends_of_other_strides(isa: int, packed: type) -> None:
     rng = np.random.default_rng(1)
     a, b = normal(rng, 131, 60), packed(normal(rng, 60, 96))
-    row, column, turned = normal(rng, 96), normal(rng, 131, 1), normal(rng, 96, 131).T
-    for bias, residual in ((column, row), (row, column), (turned, turned), (None, row)):
+    row, column, transposed = normal(rng, 96), normal(rng, 131, 1), normal(rng, 96, 131).T
+    for bias, residual in ((column, row), (row, column), (transposed, transposed), (None, row)):
         whole = matmul(a, b, bias, residual, GELU, isa=isa)
         for rows in FEW:
             parts = [x[rows] if x is not None and x.ndim == 2 else x for x in (bias, residual)]

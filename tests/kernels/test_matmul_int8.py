@@ -101,8 +101,8 @@ def test_strides_and_batches(isa: int) -> None:
     assert_close(matmul(a, w, ints=(1, 0, 0), isa=isa), a.T, w)
     x = normal(rng, 2, 3, 66)[:, :, 33:]
     assert_close(matmul(x, w, isa=isa), x, w)
-    turned = np.moveaxis(normal(rng, 5, 2, 33), 0, 1)
-    assert_close(matmul(turned, w, isa=isa), turned, w)
+    transposed = np.moveaxis(normal(rng, 5, 2, 33), 0, 1)
+    assert_close(matmul(transposed, w, isa=isa), transposed, w)
     assert_close(matmul(x[0, 0], w, isa=isa), x[0, 0], w)
 
 

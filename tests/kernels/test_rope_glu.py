@@ -25,12 +25,12 @@ def rope64(x: Any, cos: Any, sin: Any, seq_axis: int, rotary: int, interleaved: 
         double = (lambda t: np.repeat(t, 2, -1)) if interleaved else (lambda t: np.concatenate([t, t], -1))
         cos, sin = double(cos), double(sin)
     cos, sin = (np.expand_dims(t, 3 - seq_axis) for t in (cos, sin))
-    turned, rest = x[..., :rotary], x[..., rotary:]
+    transposed, rest = x[..., :rotary], x[..., rotary:]
     if interleaved:
-        partner = np.stack([-turned[..., 1::2], turned[..., ::2]], -1).reshape(turned.shape)
+        partner = np.stack([-transposed[..., 1::2], transposed[..., ::2]], -1).reshape(transposed.shape)
     else:
-        partner = np.concatenate([-turned[..., half:], turned[..., :half]], -1)
-    return np.concatenate([turned * cos + partner * sin, rest], -1)
+        partner = np.concatenate([-transposed[..., half:], transposed[..., :half]], -1)
+    return np.concatenate([transposed * cos + partner * sin, rest], -1)
 
 
 @pytest.mark.parametrize("isa", isa_levels())

@@ -142,8 +142,8 @@ def test_a_model_of_the_quantiser(tmp_path: Path) -> None:
         helper.make_node("MatMul", ["u", "o"], ["y"]),
     ]
     weights.append(numpy_helper.from_array(np.array([0, 0, 96], np.int64), "shape"))
-    rim = [helper.make_tensor_value_info(n, 1, ["steps", 1, d]) for n, d in (("x", 20), ("y", 5))]
-    graph = helper.make_graph(nodes, "layers", rim[:1], rim[1:], weights)
+    boundary = [helper.make_tensor_value_info(n, 1, ["steps", 1, d]) for n, d in (("x", 20), ("y", 5))]
+    graph = helper.make_graph(nodes, "layers", boundary[:1], boundary[1:], weights)
     onnx.save(
         helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
         tmp_path / "f.onnx",

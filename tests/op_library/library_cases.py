@@ -18,7 +18,7 @@ from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.definition import Formula, OpDef, TensorSpec
-from ascend_ep.opdef.infer import infer
+from ascend_ep.opdef.output_types import infer
 from ascend_ep.opdef.registry import Registry
 from ascend_ep.runtime.session import InferenceSession
 

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from ascend_ep.cann.soc import find_soc
-from ascend_ep.codegen.session import TensorSpec
+from ascend_ep.codegen.library_session import TensorSpec
 from ascend_ep.opbuild.ascendc.cpu import compile_for_cpu
 from ascend_ep.opbuild.proof.ascend_c import check_ascend_c, kernel_of
 from ascend_ep.opbuild.proof.cases import small_cases

@@ -14,8 +14,8 @@ import pytest
 from onnx import TensorProto, helper
 
 import ascend_ep
-from ascend_ep.codegen.library import compile_assembly
-from ascend_ep.codegen.session import TensorSpec
+from ascend_ep.codegen.compiled_library import compile_assembly
+from ascend_ep.codegen.library_session import TensorSpec
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.errors import AscendError

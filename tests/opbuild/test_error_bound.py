@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ascend_ep.codegen.session import TensorSpec
+from ascend_ep.codegen.library_session import TensorSpec
 from ascend_ep.frontends.description import describe
 from ascend_ep.opbuild.proof import arithmetic
 from ascend_ep.opbuild.proof.bounded import Bounded, apply

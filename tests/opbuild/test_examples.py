@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from build_commands import Run
 
-from ascend_ep.codegen.run import run_library
+from ascend_ep.codegen.library_call import run_library
 from ascend_ep.element_types import numpy_dtype
 from ascend_ep.opdef.loader import load_definitions
 

@@ -17,9 +17,9 @@ from onnx import TensorProto, helper
 import ascend_ep
 from ascend_ep.cann.soc import find_soc
 from ascend_ep.cli.atc import main as atc
-from ascend_ep.codegen.generate import Source
-from ascend_ep.codegen.library import assembly_object, compile_assembly
-from ascend_ep.codegen.session import TensorSpec
+from ascend_ep.codegen.c_source import Source
+from ascend_ep.codegen.compiled_library import assembly_object, compile_assembly
+from ascend_ep.codegen.library_session import TensorSpec
 from ascend_ep.compiler.custom_ops.proof_report import Report
 from ascend_ep.errors import AscendError
 from ascend_ep.opbuild.operators.operator_files import Code, write_files

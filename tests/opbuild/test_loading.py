@@ -13,9 +13,9 @@ from build_commands import SWISH, Run
 
 import ascend_ep
 from ascend_ep.cann.soc import find_soc
+from ascend_ep.codegen.c_source import Source
 from ascend_ep.codegen.compilers import find_compiler
-from ascend_ep.codegen.generate import Source
-from ascend_ep.codegen.session import TensorSpec
+from ascend_ep.codegen.library_session import TensorSpec
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.errors import AscendError

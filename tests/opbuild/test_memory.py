@@ -13,7 +13,7 @@ import pytest
 
 from ascend_ep.cli.op_build import MOST_MEMORY
 from ascend_ep.codegen.graph import NotGenerated
-from ascend_ep.codegen.session import TensorSpec
+from ascend_ep.codegen.library_session import TensorSpec
 from ascend_ep.compiler.custom_ops.proof_report import Check
 from ascend_ep.errors import AscendError
 from ascend_ep.frontends.description import describe

@@ -13,7 +13,7 @@ import pytest
 from build_commands import Run
 from served_model import Answer, Model, models
 
-from ascend_ep.codegen.run import run_library
+from ascend_ep.codegen.library_call import run_library
 
 pytestmark = pytest.mark.usefixtures("compiler")
 

@@ -17,7 +17,7 @@ from onnx import TensorProto, helper
 
 import ascend_ep
 from ascend_ep.cli.op_values import read_types
-from ascend_ep.codegen.run import run_library
+from ascend_ep.codegen.library_call import run_library
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.errors import AscendError

@@ -9,8 +9,8 @@ import pytest
 
 from ascend_ep.cann.soc import find_soc
 from ascend_ep.codegen import symbols
-from ascend_ep.codegen.generate import Source
-from ascend_ep.codegen.session import TensorSpec
+from ascend_ep.codegen.c_source import Source
+from ascend_ep.codegen.library_session import TensorSpec
 from ascend_ep.compiler.custom_ops.proof_report import Report
 from ascend_ep.frontends.description import describe
 from ascend_ep.opbuild.proof import harness

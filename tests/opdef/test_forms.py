@@ -10,8 +10,8 @@ import pytest
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.definition import Formula, Kernel, Source
-from ascend_ep.opdef.infer import infer
 from ascend_ep.opdef.loader import load_definitions, parse_definitions
+from ascend_ep.opdef.output_types import infer
 
 SWISH_OP = """{
 "op": "Swish",

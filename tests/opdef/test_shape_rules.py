@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.dims import Dim, symbol
-from ascend_ep.opdef.infer import infer
 from ascend_ep.opdef.loader import parse_definitions
+from ascend_ep.opdef.output_types import infer
 from ascend_ep.opdef.registry import Registry
 
 N, S = symbol("N"), symbol("S")

@@ -13,8 +13,8 @@ from ascend_ep.errors import AscendError
 from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.expression import REDUCTIONS, Input, Reduce
 from ascend_ep.opdef.formula import formula_program
-from ascend_ep.opdef.infer import infer
 from ascend_ep.opdef.loader import parse_definitions
+from ascend_ep.opdef.output_types import infer
 from ascend_ep.opdef.reductions import ELEMENTARY, expanded
 from ascend_ep.opdef.reference import evaluate, evaluate_program
 

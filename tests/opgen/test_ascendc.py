@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ascend_ep.cann.soc import find_soc
-from ascend_ep.codegen.generate import NotGenerated
+from ascend_ep.codegen.c_source import NotGenerated
 from ascend_ep.errors import AscendError
 from ascend_ep.opbuild.ascendc.cpu import compile_for_cpu, compile_many_for_cpu
 from ascend_ep.opbuild.ascendc.generate import generate_ascend_c
@@ -89,14 +89,14 @@ CASES = {
 }
 
 
-HALVES = [(name, column) for name in ("gelu", "softmax") for column in (1, 2)]
+HALF_TYPES = [(name, column) for name in ("gelu", "softmax") for column in (1, 2)]
 
 
 @pytest.fixture(scope="module")
 def kernels():
-    """CASES, and HALVES by name and column, compiled in one program."""
+    """CASES, and HALF_TYPES by name and column, compiled in one program."""
     wanted = [(name, CASES[name][0], 0) for name in CASES]
-    wanted += [((name, column), CASES[name][0], column) for name, column in HALVES]
+    wanted += [((name, column), CASES[name][0], column) for name, column in HALF_TYPES]
     made = compile_many_for_cpu([(generate_ascend_c(o, SOC), o, column) for _, o, column in wanted])
     return {key: kernel for (key, _, _), kernel in zip(wanted, made, strict=True)}
 
@@ -115,7 +115,7 @@ def test_rows_longer_than_a_tile(kernels, name):
     check(opdef, long, compiled=kernels[name], ub=24576, cores=3, ulps=32)
 
 
-@pytest.mark.parametrize(("name", "column"), HALVES)
+@pytest.mark.parametrize(("name", "column"), HALF_TYPES)
 def test_half_types_are_computed_in_float32(kernels, name, column):
     kind = np.dtype([np.float32, np.float16, ml_dtypes.bfloat16][column])
     opdef, shapes = CASES[name]

@@ -8,7 +8,7 @@ import onnx.reference
 import pytest
 
 from ascend_ep.cli.op import main
-from ascend_ep.codegen.generate import NotGenerated
+from ascend_ep.codegen.c_source import NotGenerated
 from ascend_ep.errors import AscendError
 from ascend_ep.opbuild.msopgen.known import _IN_FLOAT, filled_in
 from ascend_ep.opdef import dtypes

@@ -204,11 +204,11 @@ def random_model(rng: random.Random) -> bytes:
             nodes.append(f"{made} = {kind}({a}{f', {b}' if kind in TWO else ''})")
         values.append(made)
         read |= {a} if kind in ONE and kind != "Shape" else {a, b}
-    rims = ", ".join(f"float[{d[0]},{d[1]}] {name}" for name, d in inputs)
+    boundaries = ", ".join(f"float[{d[0]},{d[1]}] {name}" for name, d in inputs)
     ends = [
         f"float[{rng.choice(names)},{rng.choice(names)}] {v}" for v in values if v[0] == "v" and v not in read
     ]
-    return parsed(f"g ({rims}) => ({', '.join(ends)}) <int64[1] one = {{1}}> {{ {' '.join(nodes)} }}")
+    return parsed(f"g ({boundaries}) => ({', '.join(ends)}) <int64[1] one = {{1}}> {{ {' '.join(nodes)} }}")
 
 
 def check_or_refuse(sessions: Everywhere, feeds: Feeds) -> bool:

@@ -56,8 +56,8 @@ def test_parts_that_do_not_hang_together_are_groups_of_their_own() -> None:
         oh.make_node("Neg", ["p"], ["x"], name="two"),
         oh.make_node("Exp", ["b"], ["y"], name="three"),
     ]
-    rim = [value(name, ["N"]) for name in "abxy"]
-    s = strict(model(nodes, rim[:2], rim[2:]))
+    boundary = [value(name, ["N"]) for name in "abxy"]
+    s = strict(model(nodes, boundary[:2], boundary[2:]))
     a, b = weights(1, 5), weights(2, 5)
     x, y = s.run(None, {"a": a, "b": b})
     np.testing.assert_array_equal(x, -np.maximum(a, 0))

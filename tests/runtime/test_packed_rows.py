@@ -14,7 +14,7 @@ K = 3100  # several blocks of K, however few the rows
 RNG = np.random.default_rng(7)
 WIDTHS = {"a": 320, "b": 320, "c": 96}
 WEIGHTS = {n: (RNG.standard_normal((K, w)) / 56).astype(np.float32) for n, w in WIDTHS.items()}
-#: Operand and weight, in order. The operand is the input x, or its columns turned by so many: a temporary
+#: Operand and weight, in order. The operand is the input x, or its columns transposed by so many: a temporary
 #: that lies where the last one lay.
 PRODUCTS = [(0, "a"), (0, "b"), (0, "c"), (1, "a"), (1, "b"), (2, "b"), (3, "c")]
 
@@ -45,7 +45,7 @@ def test_products_of_one_operand_have_the_bits_of_each_alone(precision: str) -> 
         for (turn, weight), result in zip(PRODUCTS, together.run(None, {"x0": x}), strict=True):
             expected = alone[weight].run(None, {"x0": np.roll(x, turn, axis=1)})[0]
             np.testing.assert_array_equal(
-                result, expected, err_msg=f"{rows} rows turned by {turn} @ {weight}"
+                result, expected, err_msg=f"{rows} rows transposed by {turn} @ {weight}"
             )
 
 

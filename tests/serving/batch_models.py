@@ -15,9 +15,9 @@ def _model(
     y: Sequence[int | str | None],
     **constants: np.ndarray,
 ) -> onnx.ModelProto:
-    rim = [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in (("x", x), ("y", y))]
+    boundary = [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in (("x", x), ("y", y))]
     weights = [numpy_helper.from_array(a, n) for n, a in constants.items()]
-    graph = helper.make_graph(nodes, "model", rim[:1], rim[1:], weights)
+    graph = helper.make_graph(nodes, "model", boundary[:1], boundary[1:], weights)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 

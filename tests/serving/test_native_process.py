@@ -23,7 +23,7 @@ from moody_models import Mood, put_moody
 from prometheus_client.parser import text_string_to_metric_families
 from running import Running
 
-from ascend_ep.serving.native import session
+from ascend_ep.serving.native import native_session
 from ascend_ep.serving.settings import Settings
 
 #: What the client is told where nothing stands in: the status in HTTP and in gRPC, and words.
@@ -51,7 +51,7 @@ def moody(tmp_path_factory: pytest.TempPathFactory, moody_library: Path) -> Iter
     folder = tmp_path_factory.mktemp("moody")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ASCEND_EP_TRUST", str(folder / "trust"))
-        patch.setattr(session, "_FREE", 100)
+        patch.setattr(native_session, "_FREE", 100)
         for name in ("alone", "backed", "batched"):
             put_moody(folder / "models", name, moody_library, original=name == "backed")
         (folder / "models" / "batched" / "config.pbtxt").write_text(BATCHES)

@@ -20,9 +20,9 @@ from served_models import TYPES
 
 from ascend_ep.errors import AscendError
 from ascend_ep.serving.datatypes import BYTES, DTYPES
-from ascend_ep.serving.native import session as session_module
+from ascend_ep.serving.native import native_session as session_module
 from ascend_ep.serving.native.line import Line
-from ascend_ep.serving.native.session import NativeSession
+from ascend_ep.serving.native.native_session import NativeSession
 from ascend_ep.serving.repository.sessions import Sessions
 from ascend_ep.serving.settings import Settings
 

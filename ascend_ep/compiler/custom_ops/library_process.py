@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ascend_ep.codegen.run import Array, element_type, run_library
+from ascend_ep.codegen.library_call import Array, element_type, run_library
 from ascend_ep.element_types import numpy_dtype
 from ascend_ep.errors import AscendError
 from ascend_ep.plan.plan import AttrValue

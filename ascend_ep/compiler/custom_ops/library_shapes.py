@@ -12,15 +12,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ascend_ep.codegen.run import attribute_records
+from ascend_ep.codegen.library_call import attribute_records
 from ascend_ep.compiler.lowering import Unsupported
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.attributes import bind_attributes
 from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.dims import Dim, evaluate, symbols
 from ascend_ep.opdef.elf_file import ElfFile
-from ascend_ep.opdef.infer import InputType, OutputType
 from ascend_ep.opdef.installed import ENTRY_POINT
+from ascend_ep.opdef.output_types import InputType, OutputType
 from ascend_ep.plan.plan import MAX_RANK, AttrValue
 from ascend_ep.runtime.binding import ffi, lib, new_status, text_of
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import onnx_ir as ir
 
-from ascend_ep.codegen.run import Array
+from ascend_ep.codegen.library_call import Array
 from ascend_ep.compiler.lowering import NodeView, Operand, Unsupported
 from ascend_ep.compiler.semantics import Semantics
 from ascend_ep.element_types import numpy_dtype
@@ -58,7 +58,7 @@ def try_libraries(
     """Warns of each library that disagrees with the built-in operator that it replaces (E41016), or that
     fails on samples (E41017). Whether all survived them.
 
-    sizes: of free dimensions. `note` gets agreement, and why something isn't compared.
+    sizes: of free dimensions. `note` gets constraint, and why something isn't compared.
     """
     survived = True
     seen: dict[str, set[object]] = {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ascend_ep.codegen.library import compile_source, link_object
+from ascend_ep.codegen.compiled_library import compile_source, link_object
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.definition import Library, OpDef, Source
 

@@ -8,13 +8,13 @@ import warnings
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from ascend_ep.codegen.c_source import InputType, NotGenerated, generate_c
+from ascend_ep.codegen.c_source import Source as GeneratedSource
+from ascend_ep.codegen.compiled_library import CompiledLibrary, compile_library
 from ascend_ep.codegen.compilers import has_compiler
-from ascend_ep.codegen.generate import InputType, NotGenerated, generate_c
-from ascend_ep.codegen.generate import Source as GeneratedSource
-from ascend_ep.codegen.library import CompiledLibrary, compile_library
+from ascend_ep.codegen.library_session import TensorSpec
 from ascend_ep.codegen.schedule import Schedule
 from ascend_ep.codegen.search import known_schedule
-from ascend_ep.codegen.session import TensorSpec
 from ascend_ep.codegen.symbols import loadable
 from ascend_ep.compiler.lowering import Lowering, NodeView, Operand, PlanBuilder, Unsupported
 from ascend_ep.errors import AscendError

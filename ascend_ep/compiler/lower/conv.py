@@ -101,20 +101,20 @@ def _transposed_window(node: NodeView, x: Operand, out: Sequence[Dim], kernel: S
 
 
 def _transposed_weights(b: PlanBuilder, w: Operand, group: int, kernel: Sequence[int]) -> Ref:
-    """[C, M/group, kernel..] turned into [M, C/group, kernel..]."""
+    """[C, M/group, kernel..] transposed into [M, C/group, kernel..]."""
     inputs, outputs = static(w.dims[0]), static(w.dims[1])
     if inputs is None or outputs is None or inputs % group:
         raise Unsupported(
             "its weight's channels are known only at run time, or its group doesn't divide them"
         )
-    turned = (group * outputs, inputs // group, *kernel)
+    transposed = (group * outputs, inputs // group, *kernel)
     if w.const is not None:
         array = w.const.reshape(group, inputs // group, outputs, *kernel)
-        return b.constant(np.ascontiguousarray(array.swapaxes(1, 2)).reshape(turned))
+        return b.constant(np.ascontiguousarray(array.swapaxes(1, 2)).reshape(transposed))
     taps = prod(kernel)
     split = (group, outputs, inputs // group, taps)
     strides = (inputs // group * outputs * taps, taps, outputs * taps, 1)
-    return b.view(b.contiguous(b.view(b.contiguous(b.ref(w)), split, 0, strides)), turned)
+    return b.view(b.contiguous(b.view(b.contiguous(b.ref(w)), split, 0, strides)), transposed)
 
 
 @lowers("conv_transpose")

@@ -84,7 +84,7 @@ def emit_convolution(node: NodeView, b: PlanBuilder, x: Operand, w: Operand, tab
         matrix = Runs(w.constant, group, joined)
         last = dims[-1] if joined else 1
         rows = prod(dims[2:]) // last * (-(-last * dims[1] // 4) * 4)
-        weights = b.packed(matrix, (group, rows, dims[0] // group), INT8, "quads32")
+        weights = b.packed(matrix, (group, rows, dims[0] // group), INT8, "vnni4_32")
     sums = b.packed(ColumnSums(matrix), (dims[0],), INT32, "plain")
     call = requantisation(b, tables, dims[0], out.dtype, sums, right_zero(b, w.dtype, tables.b_zero))
     ints = QCONV.pack(*window.conv_axes(), group=group, x_last=0, y_last=0)

@@ -189,15 +189,18 @@ class _Formula(FormulaFacts):
         if self.dtype == dtypes.FLOAT64:
             exact_product(self.builder, self.memory(node.a), self.memory(node.b), made)
             return self.builder.ref(made)
-        (left, left_turned), (right, right_turned) = map(self.factor, (node.a, node.b))
+        (left, left_transposed), (right, right_transposed) = map(self.factor, (node.a, node.b))
         weight = self.operands.get(right.name) if isinstance(right, Input) else None
         if weight is not None and weight.dtype == self.dtype:
-            panels, right_turned = right_operand(self.builder, weight, bool(right_turned))
+            panels, right_transposed = right_operand(self.builder, weight, bool(right_transposed))
         else:
             panels = self.memory(right)
         operands = (self.memory(left), panels)
         emit_matmul(
-            self.builder, operands, self.builder.out(made), transposed=(left_turned, int(right_turned))
+            self.builder,
+            operands,
+            self.builder.out(made),
+            transposed=(left_transposed, int(right_transposed)),
         )
         return self.builder.ref(made)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ascend_ep.compiler.half_types import has_halves
+from ascend_ep.compiler.half_types import has_half_types
 from ascend_ep.compiler.lower.arguments import REDUCTIONS, axis_of, enum_of, expect_ints, needed, operand
 from ascend_ep.compiler.lowering import NodeView, PlanBuilder, Unsupported, lowers
 from ascend_ep.opdef.dims import static
@@ -62,7 +62,7 @@ def lower_gather_nd(node: NodeView, b: PlanBuilder) -> None:
 def _reduction(node: NodeView) -> int:
     """The number of the reduction. Half numbers are combined in float32, which has kernels."""
     reduction = enum_of(node, "reduction", REDUCTIONS, "none")
-    if reduction and has_halves(node):
+    if reduction and has_half_types(node):
         raise Unsupported("halves are combined in float32")
     return reduction
 

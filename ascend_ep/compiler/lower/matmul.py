@@ -23,7 +23,7 @@ from ascend_ep.plan.plan import TensorSource
 from ascend_ep.runtime._rt import lib
 
 #: How weights of products lie, by the type that they are kept in.
-LAYOUTS = {FLOAT32: "panel32", FLOAT16: "halves32", BFLOAT16: "pairs32"}
+LAYOUTS = {FLOAT32: "panel32", FLOAT16: "fp16_32", BFLOAT16: "vnni2_32"}
 
 
 class Activation(IntEnum):
@@ -52,14 +52,14 @@ def right_operand(b: PlanBuilder, right: Operand, transposed: bool = False) -> t
     source, dtype = narrow_source(right.constant)
     dims = right.dims
     if transposed:
-        source, dims = _turned(source), (*dims[:-2], dims[-1], dims[-2])
+        source, dims = _transposed(source), (*dims[:-2], dims[-1], dims[-2])
     if dtype == BFLOAT16:  # beside a bfloat16 left operand
         source = Widened(source, dtype)
     return b.packed(source, dims, dtype, LAYOUTS[dtype]), 0
 
 
 @dataclass(frozen=True, eq=False)
-class Turned:
+class Transposed:
     """A constant with its last two axes swapped."""
 
     source: TensorSource
@@ -68,8 +68,8 @@ class Turned:
         return self.source.numpy().swapaxes(-1, -2)
 
 
-def _turned(source: NDArray[np.generic] | TensorSource) -> NDArray[np.generic] | TensorSource:
-    return source.swapaxes(-1, -2) if isinstance(source, np.ndarray) else Turned(source)
+def _transposed(source: NDArray[np.generic] | TensorSource) -> NDArray[np.generic] | TensorSource:
+    return source.swapaxes(-1, -2) if isinstance(source, np.ndarray) else Transposed(source)
 
 
 #: Rows from which a matrix is multiplied as fast as many of them as one; columns that make a copy of A cheap.
@@ -123,10 +123,10 @@ def lower_gemm(node: NodeView, b: PlanBuilder) -> None:
     left, right, bias = needed(node.inputs, 0), needed(node.inputs, 1), operand(node.inputs, 2)
     alpha, beta = float(node.attr("alpha", 1.0)), float(node.attr("beta", 1.0))
     if is_exact(left, right, bias) and (left.dtype == FLOAT64 or (alpha.is_integer() and beta.is_integer())):
-        turned = int(bool(node.attr("transA", 0))), int(bool(node.attr("transB", 0)))
+        transposed = int(bool(node.attr("transA", 0))), int(bool(node.attr("transB", 0)))
         addend = b.ref(bias) if bias is not None and beta != 0 else None
         product = b.ref(left), b.ref(right)
-        exact_gemm(b, product, addend, needed(node.outputs, 0), turned, (alpha, beta))
+        exact_gemm(b, product, addend, needed(node.outputs, 0), transposed, (alpha, beta))
         return
     require_float(left, right, bias)
     panels, trans_b = right_operand(b, right, bool(node.attr("transB", 0)))

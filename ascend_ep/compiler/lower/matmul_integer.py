@@ -104,7 +104,7 @@ def emit_product(
     if right.constant is not None and right.rank == 2 and zero_is_known:
         matrix = Int8Matrix(right.constant, transposed[1])
         dims = right.dims[::-1] if transposed[1] else right.dims
-        packed = b.packed(matrix, dims, INT8, "quads32")
+        packed = b.packed(matrix, dims, INT8, "vnni4_32")
         sums = b.packed(ColumnSums(matrix), (columns,), INT32, "plain")
         zero = right_zero(b, right.dtype, tables.b_zero)
     else:

@@ -41,7 +41,7 @@ def _hand_on(b: PlanBuilder, target: Operand, view: Ref) -> None:
     if not strides or static(strides[-1]) == 1:
         b.bind(target, view)
     else:
-        b.bind_turned(target, view)
+        b.bind_transposed(target, view)
 
 
 @lowers("reshape")

@@ -84,7 +84,7 @@ def lower_quantize_linear(node: NodeView, b: PlanBuilder) -> None:
     out, refs = b.out(y), [b.ref(x), b.ref(scale), None if zero is None else b.ref(zero)]
     emit_program(b, program, [out])
     if refs[0] is not None and refs[0].strides is None:
-        b.insns[-1].alone = replace(
+        b.insns[-1].unfused = replace(
             b.insns[-1],
             kernel="quantize",
             ins=tuple(refs),

@@ -44,7 +44,7 @@ def lower_dynamic_quantize_lstm(node: NodeView, b: PlanBuilder) -> None:
     lengths, (bias, _) = layer.given(4), biases(layer, b)
     ins: list[Ref | None] = [
         _input_sums(layer, b),
-        b.constant(weights, "quads32"),
+        b.constant(weights, "vnni4_32"),
         None,
         None if bias is None else b.view(bias, sums.shape),
         None if lengths is None else b.ref(lengths),
@@ -73,7 +73,7 @@ def _input_sums(layer: Layer, b: PlanBuilder) -> Ref:
         b.constant(_spread(layer, W_SCALE).reshape(-1)),
     ]
     made = b.temp(FLOAT32, (*x.dims[:2], width))
-    b.emit("qmatmul", [quantised, b.constant(matrix, "quads32"), *tables], [made], (), NO_LIMITS)
+    b.emit("qmatmul", [quantised, b.constant(matrix, "vnni4_32"), *tables], [made], (), NO_LIMITS)
     return made
 
 

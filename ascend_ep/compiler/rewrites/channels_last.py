@@ -89,7 +89,7 @@ class _Change:
         self._leaving = self._read_outside()
 
     def copies(self) -> int:
-        """How many values must be transposed at the rim, less the transpositions that then aren't needed."""
+        """How many values must be transposed at the boundary, less the transpositions that this saves."""
         entering = {
             id(ref): ref
             for image in self.region.values()

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ascend_ep.compiler.half_types import HALVES
+from ascend_ep.compiler.half_types import HALF_TYPES
 from ascend_ep.element_types import FLOAT32
 from ascend_ep.opdef.dims import Dim, static
 from ascend_ep.opdef.expression import Position
@@ -69,7 +69,7 @@ class ImageInsn:
 def image_insn(insn: Insn, elementwise: Collection[str] = ()) -> ImageInsn | None:
     """How this instruction takes images with channels last, or None when it doesn't. `elementwise` names
     outputs of library calls that are functions of each element by itself."""
-    types = (FLOAT32, *HALVES) if insn.kernel == "elementwise" else (FLOAT32,)
+    types = (FLOAT32, *HALF_TYPES) if insn.kernel == "elementwise" else (FLOAT32,)
     if any(o.dtype not in types for o in insn.outs) or not insn.outs or not 3 <= insn.outs[0].rank <= 5:
         return _reduction(insn)
     if insn.native is not None:
@@ -169,8 +169,8 @@ def _conv_last(old: Insn, new: Insn) -> tuple[Insn, list[Ref]]:
     taps, group = prod(_taps(old)), int(str(CONV.get(old.ints, "group")))
     fan_in, outputs = _channels(old) or (0, 0)
     dims = (taps, group) if apart else (group, taps * fan_in, outputs)
-    turned = _is_transposed(old)
-    order = tuple(_phases(old) or ()) if turned else tuple(range(taps))
+    transposed = _is_transposed(old)
+    order = tuple(_phases(old) or ()) if transposed else tuple(range(taps))
     source = _TapsFirst(w.weight, group, fan_in, order, outputs, dims)
     weights = Ref(w.name, w.dtype, dims, WEIGHT, weight=Weight(source, "plain" if apart else "panel32"))
     first = int(new.ins[0] is x)
@@ -181,7 +181,7 @@ def _conv_last(old: Insn, new: Insn) -> tuple[Insn, list[Ref]]:
         channels_first=first,
     )
     ins = (new.ins[0], weights, *new.ins[2:])
-    kernel = "conv_transposed_last" if turned else "conv_last"
+    kernel = "conv_transposed_last" if transposed else "conv_last"
     return replace(new, kernel=kernel, ins=ins, ints=ints), [weights]
 
 

@@ -3,7 +3,7 @@
     copy(view of B), B = copy(view of A)     becomes     copy(view of A)
 
 A copy in the order in which the memory lies is a view of it, and none is left where nothing reads it. So
-transpositions at the rim of a region with channels last end those that the model has there.
+transpositions at the boundary of a region with channels last end those that the model has there.
 """
 
 from __future__ import annotations

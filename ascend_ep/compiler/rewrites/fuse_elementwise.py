@@ -99,7 +99,7 @@ def _merged(first: Insn, second: Insn, between: Ref) -> Insn | None:
     except ProgramError:
         return None
     name, op_type = _joined(first.name, second.name), _joined(first.op_type, second.op_type)
-    merged = replace(second, name=name, op_type=op_type, attrs={}, alone=None)
+    merged = replace(second, name=name, op_type=op_type, attrs={}, unfused=None)
     return computing(merged, computed, second.outs)
 
 

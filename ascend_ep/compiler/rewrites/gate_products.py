@@ -32,7 +32,7 @@ PLAIN = MATMUL.pack(trans_a=0, trans_b=0, activation=lib.ASC_ACTIVATION_NONE)
 GROUP = lib.ASC_GATED_GROUP
 #: Rows of weights, by layout, up to which a product is one block of K in the caches: it has nowhere to keep
 #: sums of several.
-MOST_ROWS = {name: lib.ASC_K_BLOCK * LAYOUTS[name].rows for name in ("panel32", "halves32", "pairs32")}
+MOST_ROWS = {name: lib.ASC_K_BLOCK * LAYOUTS[name].rows for name in ("panel32", "fp16_32", "vnni2_32")}
 #: Rows of x from which on it pays: products of fewer wait for their weights alone. Free sizes count as many.
 LEAST_ROWS = 8
 #: Elements of a weight, of which conversion holds a copy: 256 MB of float32.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ascend_ep.graph.mapped import forget
+from ascend_ep.graph.mapped import release_pages
 from ascend_ep.opdef.dims import static
 from ascend_ep.opdef.dtypes import FLOAT16, FLOAT32
 from ascend_ep.plan.plan import WEIGHT, Insn, NativePartition, Plan, Ref, Weight
@@ -32,11 +32,11 @@ class Rounded:
         array = self.weight.array()
         with np.errstate(over="ignore"):
             rounded = array.astype(np.float16)
-        forget(array)
+        release_pages(array)
         return rounded
 
 
-def store_halves(plan: Plan, rounding: bool = False) -> int:
+def store_fp16_weights(plan: Plan, rounding: bool = False) -> int:
     """Changes the plan in place; the number of products that now read float16.
 
     Those whose weights float16 holds exactly; with `rounding` all of float32.
@@ -55,7 +55,7 @@ def _store(part: NativePartition, found: dict[Weight, Ref | None], rounding: boo
         if right is None or right.weight is None or right.weight.layout != "panel32":
             continue
         if right.weight not in found:
-            found[right.weight] = halves(right) if rounding or _is_exact(right) else None
+            found[right.weight] = fp16_weight(right) if rounding or _is_exact(right) else None
         made = found[right.weight]
         if made is not None:
             replace_weight(part, i, made)
@@ -63,16 +63,16 @@ def _store(part: NativePartition, found: dict[Weight, Ref | None], rounding: boo
     return changed
 
 
-def halves(ref: Ref) -> Ref:
+def fp16_weight(ref: Ref) -> Ref:
     """A constant weight of products as float16, to take the place of one in panels of floats."""
     assert ref.weight is not None
-    return Ref(ref.name, FLOAT16, ref.dims, WEIGHT, weight=Weight(Rounded(ref.weight), "halves32"))
+    return Ref(ref.name, FLOAT16, ref.dims, WEIGHT, weight=Weight(Rounded(ref.weight), "fp16_32"))
 
 
 def product_weight(insn: Insn) -> Ref | None:
     """The right operand of a product, when it is a constant in panels of floats."""
     right = insn.ins[1] if insn.kernel == "matmul" else None
-    if right is None or right.weight is None or right.weight.layout not in ("panel32", "halves32"):
+    if right is None or right.weight is None or right.weight.layout not in ("panel32", "fp16_32"):
         return None
     return right if right.dtype in (FLOAT32, FLOAT16) else None
 
@@ -96,7 +96,7 @@ def _is_exact(ref: Ref) -> bool:
         return False
     step = max(CHUNK // max(array.size // len(rows), 1), 1)
     exact = all(_survives(rows[i : i + step]) for i in range(0, len(rows), step))
-    forget(array)
+    release_pages(array)
     return exact
 
 

@@ -56,30 +56,30 @@ def _is_for_products(alike: Sequence[Ref], uses: ValueUses) -> bool:
     if value.kind != TEMP or value.dtype != FLOAT32 or any(v.dtype != FLOAT32 for v in alike):
         return False
     read = [(ref, insn) for ref in alike for insn in uses.readers(ref)]
-    return bool(read) and all(_is_left_of_pairs(ref, insn) for ref, insn in read)
+    return bool(read) and all(_is_left_of_vnni2(ref, insn) for ref, insn in read)
 
 
-def _is_left_of_pairs(ref: Ref, insn: Insn) -> bool:
+def _is_left_of_vnni2(ref: Ref, insn: Insn) -> bool:
     """Whether all that the instruction does with `ref` is to multiply its rows, of neighbouring pairs."""
     left, right = insn.ins[:2] if insn.kernel == "matmul" else (None, None)
     if left is not ref or right is None or any(r is ref for r in insn.ins[1:]):
         return False
-    if not _reads_pairs(insn) or MATMUL.get(insn.ints, "trans_a"):
+    if not _reads_vnni2(insn) or MATMUL.get(insn.ints, "trans_a"):
         return False
     columns = static(ref.dims[-1]) if ref.dims else None
     return columns is not None and columns % 2 == 0 and ref.strides is None and ref.offset == 0
 
 
-def _reads_pairs(product: Insn) -> bool:
+def _reads_vnni2(product: Insn) -> bool:
     right = product.ins[1]
-    return right is not None and right.weight is not None and right.weight.layout == "pairs32"
+    return right is not None and right.weight is not None and right.weight.layout == "vnni2_32"
 
 
 def _written_narrow(insn: Insn) -> Insn | None:
     """The instruction with its first result in bfloat16; None where its kernel can't write that."""
     if is_elementwise(insn):
         return _cast(insn) if len(insn.outs) == 1 else None
-    gated = insn.kernel == "matmul" and is_gated(insn.ints) and _reads_pairs(insn)
+    gated = insn.kernel == "matmul" and is_gated(insn.ints) and _reads_vnni2(insn)
     return insn if gated or insn.kernel in WRITERS else None
 
 
@@ -89,4 +89,4 @@ def _cast(insn: Insn) -> Insn | None:
         made = rewritten(insn, lambda program, value: program.cast(value, BFLOAT16), BFLOAT16)
     except ProgramError:  # too long with another step
         return None
-    return replace(made, alone=None)
+    return replace(made, unfused=None)

@@ -32,7 +32,7 @@ def narrow_convolutions(
     says of an instruction's node names and operators whether it may be."""
     changed = 0
     for i, insn in enumerate(part.insns):
-        made = _in_pairs(insn) if insn.kernel == "conv_last" and chosen(insn.name, insn.op_type) else None
+        made = _in_vnni2(insn) if insn.kernel == "conv_last" and chosen(insn.name, insn.op_type) else None
         if made is not None and made.ins[1] is not None:
             part.values.append(made.ins[1])
             part.insns[i] = made
@@ -51,7 +51,7 @@ def taps_of(insn: Insn) -> int:
     return prod(int(k) for k in CONV_AXIS.each(CONV_LAST.rest(insn.ints), "kernel") if isinstance(k, int))
 
 
-def _in_pairs(insn: Insn) -> Insn | None:
+def _in_vnni2(insn: Insn) -> Insn | None:
     """The convolution with its weights in pairs of channels; None when they can't be."""
     x, w = insn.ins[:2]
     group = CONV_LAST.get(insn.ints, "group")
@@ -70,8 +70,8 @@ def _in_pairs(insn: Insn) -> Insn | None:
     channels = rows // taps
     source = _EvenChannels(w.weight, (groups, taps, channels, outputs))
     dims = (groups, taps * (channels + channels % 2), outputs)
-    pairs = Ref(w.name, BFLOAT16, dims, WEIGHT, weight=Weight(source, "pairs32"))
-    return replace(insn, ins=(x, pairs, *insn.ins[2:]))
+    rounded = Ref(w.name, BFLOAT16, dims, WEIGHT, weight=Weight(source, "vnni2_32"))
+    return replace(insn, ins=(x, rounded, *insn.ins[2:]))
 
 
 @dataclass(frozen=True)

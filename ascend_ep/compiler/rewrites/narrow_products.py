@@ -23,7 +23,7 @@ from ascend_ep.opdef.dims import Dim, static
 from ascend_ep.plan.kernel_params import ATTENTION
 from ascend_ep.plan.plan import WEIGHT, NativePartition, Plan, Ref, Weight
 
-from .half_weights import halves, product_weight, replace_weight
+from .half_weights import fp16_weight, product_weight, replace_weight
 from .narrow_convolutions import narrow_convolutions
 
 #: A product with fewer multiplications, for each of the convolutions', is a head.
@@ -75,15 +75,17 @@ def _narrow(
         small = not named(insn.name, insn.op_type) and _multiplications(insn.ins[0], right) < head
         key = (right.weight, small)
         if key not in narrowed:
-            narrowed[key] = halves(right) if small and _suits_halves(right.weight) else _pairs(right)
+            narrowed[key] = (
+                fp16_weight(right) if small and _suits_fp16(right.weight) else _vnni2_weight(right)
+            )
         replace_weight(part, i, narrowed[key])
         changed += 1
     return changed
 
 
-def _pairs(right: Ref) -> Ref:
+def _vnni2_weight(right: Ref) -> Ref:
     assert right.weight is not None
-    made = Weight(_Wide(right.weight), "pairs32")
+    made = Weight(_Wide(right.weight), "vnni2_32")
     return Ref(right.name, BFLOAT16, right.dims, WEIGHT, weight=made)
 
 
@@ -108,7 +110,7 @@ def _size(dims: Sequence[Dim]) -> int:
     return prod(static(d) or 1 for d in dims)
 
 
-def _suits_halves(weight: Weight) -> bool:
+def _suits_fp16(weight: Weight) -> bool:
     """Whether float16 holds the weights in its range: neither too large for it nor nearly all tiny."""
     array = weight.array().astype(np.float32, copy=False)
     with np.errstate(over="ignore", invalid="ignore"):

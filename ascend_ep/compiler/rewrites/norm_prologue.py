@@ -22,9 +22,9 @@ from ascend_ep.runtime._rt import lib
 
 RULE = rule_of("NormPrologue")
 #: Layouts of the weights of products that have such a prologue (native/kernels/matmul/matmul.c).
-LAYOUTS = frozenset({"panel32", "pairs32", "halves32"})
+LAYOUTS = frozenset({"panel32", "vnni2_32", "fp16_32"})
 #: Columns up to which products of many rows have a kernel that normalises nothing.
-NARROW = lib.ASC_NARROW_COLUMNS
+NARROW = lib.ASC_SMALL_N_COLUMNS
 #: Operands in front of the norm's scale.
 BEFORE = lib.ASC_MATMUL_SCALE
 

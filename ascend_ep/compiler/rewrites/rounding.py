@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 import onnx_ir as ir
 
-from ascend_ep.compiler.half_types import HALVES
+from ascend_ep.compiler.half_types import HALF_TYPES
 from ascend_ep.compiler.lower.matmul import Activation
 from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT16, FLOAT32
 from ascend_ep.opdef.expression import Cast
@@ -155,7 +155,7 @@ def _is_read_widened(uses: ValueUses, insn: Insn) -> bool:
     elementwise instructions are all that read it."""
     out = insn.outs[0]
     readers = uses.readers(out)
-    if out.dtype not in HALVES or len(insn.outs) > 1 or len(readers) < 2 or not uses.is_inner(out):
+    if out.dtype not in HALF_TYPES or len(insn.outs) > 1 or len(readers) < 2 or not uses.is_inner(out):
         return False
     if not all(map(is_elementwise, (insn, *readers))):
         return False
@@ -169,13 +169,13 @@ def _is_read_widened(uses: ValueUses, insn: Insn) -> bool:
 def _rounds(insn: Insn) -> bool:
     """Whether it is one value of float32 rounded to a half type, and nothing else."""
     source, target = _converts(insn)
-    return source == FLOAT32 and target in HALVES
+    return source == FLOAT32 and target in HALF_TYPES
 
 
 def _widens(insn: Insn) -> bool:
     """Whether it is one value of a half type widened to float32, and nothing else."""
     source, target = _converts(insn)
-    return source in HALVES and target == FLOAT32
+    return source in HALF_TYPES and target == FLOAT32
 
 
 def _converts(insn: Insn) -> tuple[int, int]:

@@ -8,6 +8,6 @@
 PyTorch is imported when something is registered.
 """
 
-from ascend_ep.frameworks.torch.registration import register, translations
+from ascend_ep.frameworks.torch.torch_library import register, translations
 
 __all__ = ["register", "translations"]

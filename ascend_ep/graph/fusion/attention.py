@@ -36,8 +36,8 @@ def repeated(name: str) -> Pattern:
 #: k with its last axes exchanged, also by way of three axes as the newer exporter does, or whatever gives kt
 FLAT = Op("Reshape", Either(widened("k"), repeated("k")), name="k_flat")
 KEYS = Either(
-    Op("Transpose", repeated("k"), name="k_turned"),
-    Op("Reshape", Op("Transpose", FLAT, name="k_turned"), name="k_whole"),
+    Op("Transpose", repeated("k"), name="k_transposed"),
+    Op("Reshape", Op("Transpose", FLAT, name="k_transposed"), name="k_whole"),
     Var("kt"),
 )
 QK = Op("MatMul", scaled(Var("q"), "q"), scaled(KEYS, "k"), name="qk")
@@ -64,7 +64,7 @@ class AttentionFusion(Fusion):
         return (
             check_floating(match.values["q"], facts)
             or _check_softmax(match)
-            or _check_turned(match, facts)
+            or _check_transposed(match, facts)
             or _check_mask(match, (*q[:3], keys), facts)
         )
 
@@ -77,7 +77,7 @@ class AttentionFusion(Fusion):
             {
                 "scale": _scale(match),
                 "key_transposed": int(key == "kt"),
-                "heads_last": int("turned" in match.nodes),
+                "heads_last": int("transposed" in match.nodes),
                 "nan_to_zero": int("guard" in match.nodes),
             },
         )
@@ -87,12 +87,12 @@ class HeadsLastAttentionFusion(AttentionFusion):
     """With the transposition to [batch, positions, heads, size] that follows it."""
 
     rule = rule_of("AttentionHeadsLast")
-    pattern = Op("Transpose", ATTENTION, name="turned")
+    pattern = Op("Transpose", ATTENTION, name="transposed")
 
     def check(self, match: Match, facts: Facts) -> str | None:
-        perm = match.nodes["turned"].attributes.get("perm")
+        perm = match.nodes["transposed"].attributes.get("perm")
         if perm is None or tuple(perm.as_ints()) != (0, 2, 1, 3):
-            return "its result is turned in another way than heads behind positions"
+            return "its result is transposed in another way than heads behind positions"
         return super().check(match, facts)
 
 
@@ -144,23 +144,23 @@ def _has_constants(node: ir.Node) -> bool:
     return all(v is not None and v.const_value is not None for v in node.inputs[1:])
 
 
-def _check_turned(match: Match, facts: Facts) -> str | None:
+def _check_transposed(match: Match, facts: Facts) -> str | None:
     """Unless kt is k with its last two axes exchanged."""
-    turned, flat, whole = (match.nodes.get(n) for n in ("k_turned", "k_flat", "k_whole"))
-    if turned is None:
+    transposed, flat, whole = (match.nodes.get(n) for n in ("k_transposed", "k_flat", "k_whole"))
+    if transposed is None:
         return None
-    given = turned.attributes.get("perm")
+    given = transposed.attributes.get("perm")
     perm = tuple(given.as_ints()) if given is not None else ()
     if flat is None or whole is None:
-        return None if perm == (0, 1, 3, 2) else "its keys are turned in another way"
+        return None if perm == (0, 1, 3, 2) else "its keys are transposed in another way"
     assert flat.inputs[0] is not None
     source, middle, result = (facts[v].dims for v in (flat.inputs[0], flat.outputs[0], whole.outputs[0]))
     if not (_has_constants(flat) and _has_constants(whole)) or perm != (0, 2, 1):
-        return "its keys are turned in another way"
+        return "its keys are transposed in another way"
     if source is None or middle is None or len(middle) != 3 or middle[1:] != source[-2:]:
-        return "its keys are turned in another way"
+        return "its keys are transposed in another way"
     batch, heads, keys, size = _merged(source)
-    return None if result == (batch, heads, size, keys) else "its keys are turned in another way"
+    return None if result == (batch, heads, size, keys) else "its keys are transposed in another way"
 
 
 def _scale(match: Match) -> float:
@@ -188,6 +188,6 @@ def _check_mask(match: Match, scores: tuple[Dim, ...], facts: Facts) -> str | No
     if dims is None or len(dims) > len(scores):
         return "its mask has unknown rank or more axes than the scores"
     pairs = zip(dims[::-1], scores[::-1], strict=False)
-    if not all(facts.agreements.broadcasts(d, s) for d, s in pairs):
+    if not all(facts.constraints.broadcasts(d, s) for d, s in pairs):
         return "its mask does not fit the scores"
     return None

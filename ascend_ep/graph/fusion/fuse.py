@@ -20,8 +20,8 @@ from ascend_ep.graph.fusion.rope import InterleavedRoPEFusion, RegroupedRoPEFusi
 from ascend_ep.graph.fusion.rule import Fusion
 from ascend_ep.graph.fusion.silu import SiLUFusion, SwiGLUFusion
 from ascend_ep.graph.fusion.softmax import SoftmaxFusion
-from ascend_ep.graph.infer import Registry, infer_facts
 from ascend_ep.graph.passes.known_facts import KnownFacts
+from ascend_ep.graph.shape_inference import Registry, infer_facts
 
 #: in the order they are tried at a node: a larger pattern before one inside it
 FUSIONS: tuple[Fusion, ...] = (

@@ -54,14 +54,16 @@ def stacked(first: Pattern, second: Pattern) -> Pattern:
     return Op("Reshape", Op("Concat", *lifted, name="joined"), name="flat")
 
 
-def turned(x: Pattern, partner: Pattern) -> Pattern:
+def rotation(x: Pattern, partner: Pattern) -> Pattern:
     """x*cos + partner*sin"""
     return Op("Add", Op("Mul", x, COS), Op("Mul", partner, SIN))
 
 
 class RoPEFusion(Fusion):
     rule = rule_of("RoPE")
-    pattern: Pattern = Either(turned(X, rotated(X)), Op("Concat", *sums(cut(X, 0), cut(X, 1)), name="joined"))
+    pattern: Pattern = Either(
+        rotation(X, rotated(X)), Op("Concat", *sums(cut(X, 0), cut(X, 1)), name="joined")
+    )
     interleaved = 0
 
     def check(self, match: Match, facts: Facts) -> str | None:
@@ -87,7 +89,7 @@ class InterleavedRoPEFusion(RoPEFusion):
     """Every second element, stacked and flattened."""
 
     rule = rule_of("InterleavedRoPE")
-    pattern = Either(stacked(*sums(pick(0), pick(1))), turned(X, stacked(Op("Neg", pick(1)), pick(0))))
+    pattern = Either(stacked(*sums(pick(0), pick(1))), rotation(X, stacked(Op("Neg", pick(1)), pick(0))))
     interleaved = 1
 
     def check_layout(self, match: Match, size: int, facts: Facts) -> str | None:
@@ -105,7 +107,7 @@ class RegroupedRoPEFusion(RoPEFusion):
 
     rule = rule_of("RegroupedRoPE")
     pattern = Either(
-        turned(GROUPED, rotated(GROUPED)),
+        rotation(GROUPED, rotated(GROUPED)),
         Op("Concat", *sums(cut(GROUPED, 0), cut(GROUPED, 1)), name="joined"),
     )
     interleaved = 2

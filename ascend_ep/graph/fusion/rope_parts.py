@@ -114,5 +114,5 @@ def check_regrouped(match: Match, size: int, facts: Facts) -> str | None:
     return (
         None
         if perm is not None and tuple(perm.as_ints()) == wanted
-        else "its pairs are turned in another way"
+        else "its pairs are rotated in another way"
     )

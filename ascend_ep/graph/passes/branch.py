@@ -13,9 +13,9 @@ from onnx_ir.passes import common
 from ascend_ep.graph.control_flow import taken_branch
 from ascend_ep.graph.declared import contradicts, declared_fact
 from ascend_ep.graph.facts import Fact, Facts
-from ascend_ep.graph.infer import symbols_in_order, works_with
 from ascend_ep.graph.passes.known_facts import KnownFacts
 from ascend_ep.graph.passes.rewire import add_constant, attribute, integers, is_standard
+from ascend_ep.graph.shape_inference import symbols_in_order, works_with
 from ascend_ep.opdef.dims import Dim
 
 
@@ -70,7 +70,7 @@ def _needs_condition(node: ir.Node, branch: ir.Graph, facts: Facts, model: ir.Mo
     if len(sizes) != 2 or 1 not in sizes:
         return False
     size = sizes[0] if sizes[1] == 1 else sizes[1]
-    if not facts.agreements.can_say(size, 1, symbols_in_order(model, facts)):
+    if not facts.constraints.can_say(size, 1, symbols_in_order(model, facts)):
         return False
     return any(size in _squeezed(each, facts) for each in branch if is_standard(each, "Squeeze"))
 

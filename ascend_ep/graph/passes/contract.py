@@ -30,7 +30,7 @@ def run_in_order(
 ) -> bool:
     """Runs `passes` once each, `on_change` with each that modified the model; whether any did."""
     verifying = is_verifying()
-    rim = _rim(model.graph)
+    boundary = _boundary(model.graph)
     if verifying:
         verify(model, "before the passes")
     modified = False
@@ -43,7 +43,7 @@ def run_in_order(
                 on_change(step)
             if verifying:
                 verify(model, f"after {name}")
-                if _rim(model.graph) != rim:
+                if _boundary(model.graph) != boundary:
                     raise _invalid(f"after {name}", "the graph's inputs or outputs changed")
             return changed
 
@@ -51,7 +51,7 @@ def run_in_order(
     return modified
 
 
-def _rim(graph: ir.Graph) -> tuple[list[str | None], list[str | None]]:
+def _boundary(graph: ir.Graph) -> tuple[list[str | None], list[str | None]]:
     return [v.name for v in graph.inputs], [v.name for v in graph.outputs]
 
 

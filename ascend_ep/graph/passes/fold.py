@@ -10,9 +10,9 @@ import onnx_ir as ir
 from onnx.reference import ReferenceEvaluator
 
 from ascend_ep.graph.facts import Array, Fact, Facts
-from ascend_ep.graph.infer import definition
 from ascend_ep.graph.passes.known_facts import KnownFacts
 from ascend_ep.graph.passes.rewire import attribute, is_standard, replace_by_constant
+from ascend_ep.graph.shape_inference import definition
 from ascend_ep.graph.widened import WidenedTensor
 
 #: a folded result may take this many bytes, or as many as the constants it came from
@@ -57,7 +57,7 @@ class FoldConstants(ir.passes.InPlacePass):
                     facts[constant] = Fact(int(tensor.dtype), array.shape, tensor=tensor)
                     modified, learned = True, learned or not facts[output].is_const
         if learned:
-            self.facts.forget()
+            self.facts.invalidate()
         return ir.passes.PassResult(model, modified)
 
     def _evaluate(self, node: ir.Node, version: int, facts: Facts) -> list[Array] | None:

@@ -7,7 +7,7 @@ import onnx_ir as ir
 from onnx_ir.passes import common
 
 from ascend_ep.errors import AscendError
-from ascend_ep.graph.infer import Registry
+from ascend_ep.graph.shape_inference import Registry
 from ascend_ep.graph.shapes.schema_types import find_schema
 
 

@@ -11,7 +11,6 @@ from onnx_ir.passes import common
 from ascend_ep.graph.facts import Fact, Facts
 from ascend_ep.graph.fusion.fuse import FuseOperators
 from ascend_ep.graph.fusion.ledger import Ledger
-from ascend_ep.graph.infer import Registry
 from ascend_ep.graph.passes import repeated_heads  # noqa: F401 (registers its rules)
 from ascend_ep.graph.passes.batchnorm import FoldBatchNorm
 from ascend_ep.graph.passes.branch import InlineBranches
@@ -27,6 +26,7 @@ from ascend_ep.graph.passes.subpixel import SubpixelConvolutions
 from ascend_ep.graph.passes.trim_padding import TrimPadding
 from ascend_ep.graph.passes.unflatten import UnflattenProducts
 from ascend_ep.graph.passes.unique_dequantize import UniqueDequantize
+from ascend_ep.graph.shape_inference import Registry
 
 #: rounds of simplification; each round of a chain removes at least one link, most need two or three
 MAX_ROUNDS = 16
@@ -216,7 +216,7 @@ def _run(model: ir.Model, stage: Stage[ModelPass], setting: Setting, watch: Watc
     def changed(step: ir.passes.PassBase) -> None:
         each = row[id(step)]
         if not each.keeps_facts:
-            setting.facts.forget()
+            setting.facts.invalidate()
         if watch is not None:
             watch(each.name, model)
 

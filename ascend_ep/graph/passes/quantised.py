@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import onnx_ir as ir
 
-from ascend_ep.graph.infer import Registry, definition
+from ascend_ep.graph.shape_inference import Registry, definition
 
 MICROSOFT = "com.microsoft"
 

@@ -1,4 +1,4 @@
-"""Heads repeated for grouped queries, and keys turned, where sizes are free: exporters compute targets of
+"""Heads repeated for grouped queries, and keys transposed, where sizes are free: exporters compute targets of
 Reshape and Expand for them, which no fusion can take in. Gather and Transpose say the same without any size.
 """
 
@@ -27,18 +27,18 @@ def _gathered_heads(node: ir.Node, facts: Facts, version: int) -> bool:
 
 
 @simplifies("Reshape")
-def _turned_keys(node: ir.Node, facts: Facts, version: int) -> bool:
+def _transposed_keys(node: ir.Node, facts: Facts, version: int) -> bool:
     """[B, H, S, D] with its last axes exchanged by way of [B*H, S, D], of any B and S."""
-    turned = None if node.inputs[0] is None else node.inputs[0].producer()
-    flat = None if turned is None or turned.inputs[0] is None else turned.inputs[0].producer()
+    transposed = None if node.inputs[0] is None else node.inputs[0].producer()
+    flat = None if transposed is None or transposed.inputs[0] is None else transposed.inputs[0].producer()
     if (
-        turned is None
+        transposed is None
         or flat is None
-        or not (is_standard(turned, "Transpose") and is_standard(flat, "Reshape"))
+        or not (is_standard(transposed, "Transpose") and is_standard(flat, "Reshape"))
     ):
         return False
     source = flat.inputs[0]
-    if source is None or _has_fixed_target(node) or list(attribute(turned, "perm", ())) != [0, 2, 1]:  # type: ignore[call-overload]
+    if source is None or _has_fixed_target(node) or list(attribute(transposed, "perm", ())) != [0, 2, 1]:  # type: ignore[call-overload]
         return False
     dims, middle = facts[source].dims, facts[flat.outputs[0]].dims
     if dims is None or middle is None or len(middle) != 3 or len(dims) not in (4, 5):
@@ -49,7 +49,7 @@ def _turned_keys(node: ir.Node, facts: Facts, version: int) -> bool:
     whole = source if len(dims) == 4 else _gather(node, source, facts)
     if whole is None:
         return False
-    made = ir.node("Transpose", [whole], {"perm": [0, 1, 3, 2]}, name=turned.name)
+    made = ir.node("Transpose", [whole], {"perm": [0, 1, 3, 2]}, name=transposed.name)
     return bypass(node, _insert(node, made, (batch, heads, size, keys), facts))
 
 

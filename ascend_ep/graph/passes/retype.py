@@ -15,10 +15,10 @@ import onnx_ir as ir
 from numpy.typing import NDArray
 
 from ascend_ep.graph.facts import Facts
-from ascend_ep.graph.infer import Registry, definition
-from ascend_ep.graph.mapped import forget
+from ascend_ep.graph.mapped import release_pages
 from ascend_ep.graph.partition import used_values
 from ascend_ep.graph.passes.rewire import add_constant, is_standard
+from ascend_ep.graph.shape_inference import Registry, definition
 from ascend_ep.graph.shapes import find_schema
 from ascend_ep.opdef.declared_types import spec_of_input
 from ascend_ep.opdef.definition import Library, Source
@@ -157,7 +157,7 @@ class _Retyping:
         def convert() -> ir.TensorProtocol:
             given = tensor.numpy()
             made = _converted(given, kind.numpy(), clip)
-            forget(given)
+            release_pages(given)
             return ir.Tensor(made, name=name)
 
         lazy = ir.LazyTensor(convert, dtype=kind, shape=ir.Shape(tensor.shape.numpy()), name=name)

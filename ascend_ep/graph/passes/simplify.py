@@ -49,7 +49,7 @@ class Simplify(ir.passes.InPlacePass):
                     modified, learned = True, learned or reveals
                     break
         if learned:
-            self.facts.forget()
+            self.facts.invalidate()
         return ir.passes.PassResult(model, modified)
 
 

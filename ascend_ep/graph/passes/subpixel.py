@@ -125,7 +125,7 @@ def _replace(node: ir.Node, axes: Sequence[_Axis]) -> bool:
         made = step.add(
             "Reshape", [made, step.ints(f"{base}.split", [0, outputs, stride, -1])], f"{base}.parts"
         )
-        made = step.add("Transpose", [made], f"{base}.turned", perm=[0, 1, 3, 2])
+        made = step.add("Transpose", [made], f"{base}.transposed", perm=[0, 1, 3, 2])
         made = step.add("Reshape", [made, step.ints(f"{base}.joined", [0, outputs, -1])], f"{base}.places")
     begins, ends = zip(*(a.cut() for a in axes), strict=True)
     if any((*begins, *ends)):

@@ -52,8 +52,8 @@ def _unflatten(last: ir.Node, facts: Facts) -> bool:
 
 def _is_plain(node: ir.Node) -> bool:
     scales = attribute(node, "alpha", 1.0), attribute(node, "beta", 1.0)
-    turned = attribute(node, "transA", 0) or attribute(node, "transB", 0)
-    return is_standard(node, "Gemm") and scales == (1.0, 1.0) and not turned
+    transposed = attribute(node, "transA", 0) or attribute(node, "transB", 0)
+    return is_standard(node, "Gemm") and scales == (1.0, 1.0) and not transposed
 
 
 def _keeps_rows(x: ir.Value, rows: ir.Value, flat: ir.Value, result: ir.Value, facts: Facts) -> bool:

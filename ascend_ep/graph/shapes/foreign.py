@@ -10,7 +10,7 @@ from ascend_ep.graph.shapes.rule import Call, UnknownShape
 from ascend_ep.graph.shapes.schema_types import find_schema
 from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.dims import DimExpr
-from ascend_ep.opdef.infer import infer
+from ascend_ep.opdef.output_types import infer
 
 _MAX_CONST = 4096
 

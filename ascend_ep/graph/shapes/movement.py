@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ascend_ep.graph.agreements import shared_factors_removed
 from ascend_ep.graph.facts import Fact
+from ascend_ep.graph.shape_constraints import shared_factors_removed
 from ascend_ep.graph.shapes.rule import (
     Call,
     UnknownShape,
@@ -65,7 +65,7 @@ def infer_reshape(call: Call) -> Fact:
     total, rest = product(call.dims(0)), product(dims)
     if unknown is not None:
         dims[unknown] = _remaining(call, total, rest)
-        call.agreements.see_quotient(dims[unknown], total, rest)
+        call.constraints.see_quotient(dims[unknown], total, rest)
     elif isinstance(total, int) and isinstance(rest, int) and total != rest:
         call.fail(f"{total} elements don't fit shape {list(wanted)}")
     else:

@@ -14,9 +14,9 @@ import numpy.typing as npt
 import onnx_ir as ir
 
 from ascend_ep.errors import AscendError
-from ascend_ep.graph.agreements import Agreements
 from ascend_ep.graph.facts import MAX_TRACKED, UNKNOWN, Array, Fact
 from ascend_ep.graph.naming import fresh_symbol
+from ascend_ep.graph.shape_constraints import Constraints
 from ascend_ep.opdef.broadcast import broadcast_free
 from ascend_ep.opdef.dims import (
     Dim,
@@ -62,10 +62,10 @@ class Call:
         node: ir.Node,
         version: int,
         inputs: Sequence[Fact | None],
-        agreements: Agreements | None = None,
+        constraints: Constraints | None = None,
     ) -> None:
         self.node = node
-        self.agreements = agreements or Agreements()
+        self.constraints = constraints or Constraints()
         self.version = version
         self.inputs = list(inputs)
         self.n_outputs = len(node.outputs)
@@ -172,7 +172,7 @@ class Call:
             return a
         if isinstance(a, int) and isinstance(b, int):
             return self.fail(f"{what}: {a} and {b} differ")
-        self.agreements.see_equal(a, b, self.node)
+        self.constraints.see_equal(a, b, self.node)
         return b if isinstance(b, int) else a
 
     def fail(self, reason: str) -> NoReturn:
@@ -202,13 +202,13 @@ def broadcast_dim(call: Call, a: Dim, b: Dim, place: int | str) -> Dim:
         return b
     if isinstance(a, int) and isinstance(b, int):
         call.fail(f"dimensions {a} and {b} don't broadcast")
-    if call.agreements.broadcasts(a, b) or call.agreements.broadcasts(b, a):
-        return b if call.agreements.broadcasts(a, b) else a
+    if call.constraints.broadcasts(a, b) or call.constraints.broadcasts(b, a):
+        return b if call.constraints.broadcasts(a, b) else a
     try:
         result = broadcast_free(a, b)
     except DimTooComplex:
         result = symbol(f"{call.node.outputs[0].name}:broadcast{place}")
-    call.agreements.see_broadcast(a, b, result, call.node)
+    call.constraints.see_broadcast(a, b, result, call.node)
     return result
 
 

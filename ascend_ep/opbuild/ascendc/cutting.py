@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from ascend_ep.codegen.generate import NotGenerated
+from ascend_ep.codegen.c_source import NotGenerated
 from ascend_ep.opdef.expression import (
     Apply,
     Cast,

@@ -10,9 +10,9 @@ from ascend_ep.opdef.definition import OpDef
 
 from .budget import held_bytes, stage_bytes, tile_tensors
 from .division import DIVISION_TEXT
+from .host_registration import registration
 from .kernel import Signature
 from .naming import GE_TYPES, Column
-from .registration import registration
 from .shapes import SHAPE_FUNCTIONS, SHAPES_TEXT
 from .stage_text import Integers
 from .stages import Stage, Staged

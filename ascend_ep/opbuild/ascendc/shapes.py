@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ascend_ep.codegen.generate import NotGenerated
+from ascend_ep.codegen.c_source import NotGenerated
 from ascend_ep.opdef.expression import (
     Apply,
     Cast,

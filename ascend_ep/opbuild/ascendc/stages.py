@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from ascend_ep.codegen.generate import NotGenerated
+from ascend_ep.codegen.c_source import NotGenerated
 from ascend_ep.opdef.expression import Program
 
 from .instructions import Selected, select_instructions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ascend_ep.codegen.generate import NotGenerated
+from ascend_ep.codegen.c_source import NotGenerated
 from ascend_ep.errors import AscendError
 from ascend_ep.opbuild.ascendc.identifiers import renamed_program
 from ascend_ep.opdef.attributes import bind_attributes

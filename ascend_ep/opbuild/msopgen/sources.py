@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from ascend_ep.codegen.generate import NotGenerated
+from ascend_ep.codegen.c_source import NotGenerated
 from ascend_ep.opbuild.ascendc.generate import KernelSource, can_sync, element_columns, generate_ascend_c
+from ascend_ep.opbuild.ascendc.host_registration import registration
 from ascend_ep.opbuild.ascendc.naming import GE_TYPES, Column, config_name, snake_case
-from ascend_ep.opbuild.ascendc.registration import registration
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.definition import Formula, OpDef, TensorSpec
 

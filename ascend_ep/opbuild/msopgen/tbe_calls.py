@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from ascend_ep.codegen.generate import NotGenerated
+from ascend_ep.codegen.c_source import NotGenerated
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.definition import OpDef, TensorSpec
 from ascend_ep.opdef.expression import (
@@ -172,11 +172,11 @@ class Calls:
         if op == "div" and b.kind == "number":
             return self.two("mul", a, self.python("div", [Part("1.0", "number"), b]))
         if op in ("sub", "div") and a.kind == "number":
-            turned = self.one("neg", b) if op == "sub" else self.helped("_reciprocal", b.text, b.shape)
+            negated = self.one("neg", b) if op == "sub" else self.helped("_reciprocal", b.text, b.shape)
             return (
-                turned
+                negated
                 if op == "div" and a.text == "1.0"
-                else self.two("add" if op == "sub" else "mul", turned, a)
+                else self.two("add" if op == "sub" else "mul", negated, a)
             )
         if op in _WITH_NUMBER and "number" in (a.kind, b.kind):
             tensor, number = (a, b) if b.kind == "number" else (b, a)

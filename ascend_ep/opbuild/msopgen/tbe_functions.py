@@ -162,8 +162,8 @@ def _pow(a, b):
     size = dsl.vexp(dsl.vmul(b, dsl.vlog(dsl.vabs(a))))
     whole = _rounded(b, dsl.floor)
     odd = dsl.vadd(whole, dsl.vmuls(_rounded(dsl.vmuls(whole, 0.5), dsl.floor), -2.0))
-    turned = dsl.vmul(size, dsl.vadds(dsl.vmuls(odd, -2.0), 1.0))
-    below = dsl.vcmpsel(b, whole, "eq", turned, _filled(b, float("nan")))
+    sign = dsl.vmul(size, dsl.vadds(dsl.vmuls(odd, -2.0), 1.0))
+    below = dsl.vcmpsel(b, whole, "eq", sign, _filled(b, float("nan")))
     return _chosen(b, "eq", 0.0, _filled(b, 1.0), _chosen(a, "lt", 0.0, below, size))
 ''',
     "_floordiv": '''

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ascend_ep.codegen.generate import NotGenerated
+from ascend_ep.codegen.c_source import NotGenerated
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.definition import Attribute, Formula
 from ascend_ep.opdef.formula import formula_program

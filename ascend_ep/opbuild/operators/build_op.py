@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ascend_ep.cann.soc import Soc
+from ascend_ep.codegen.compiled_library import CompiledLibrary, assembly_object, compile_library
 from ascend_ep.codegen.graph import NotGenerated
-from ascend_ep.codegen.library import CompiledLibrary, assembly_object, compile_library
+from ascend_ep.codegen.library_session import TensorSpec
 from ascend_ep.codegen.search import SearchResult, search
-from ascend_ep.codegen.session import TensorSpec
 from ascend_ep.compiler.custom_ops.proof_report import Check, Report
 from ascend_ep.compiler.custom_ops.stored_proof import identity
 from ascend_ep.errors import AscendError
@@ -33,7 +33,7 @@ from ascend_ep.opdef.dtypes import COMPUTE_FLOATS
 from ascend_ep.opdef.dtypes import name as dtype_name
 from ascend_ep.opdef.expression_text import program_text
 from ascend_ep.opdef.formula import formula_program
-from ascend_ep.opdef.infer import infer
+from ascend_ep.opdef.output_types import infer
 from ascend_ep.opdef.registry import ENVIRONMENT_VARIABLE
 
 from .expectations import Expectations

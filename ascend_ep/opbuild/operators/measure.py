@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ascend_ep.codegen.generate import InputType, Source, generate_c
-from ascend_ep.codegen.library import CompiledLibrary, compile_library
+from ascend_ep.codegen.c_source import InputType, Source, generate_c
+from ascend_ep.codegen.compiled_library import CompiledLibrary, compile_library
+from ascend_ep.codegen.library_session import TensorSpec, library_session
 from ascend_ep.codegen.schedule import Schedule
-from ascend_ep.codegen.session import TensorSpec, library_session
 from ascend_ep.element_types import numpy_dtype
 from ascend_ep.opbuild.proof.footprint import work_of
 from ascend_ep.opdef import dtypes

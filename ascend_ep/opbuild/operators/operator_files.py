@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from ascend_ep.cann.soc import Soc
-from ascend_ep.codegen.generate import Source
-from ascend_ep.codegen.library import CompiledLibrary
+from ascend_ep.codegen.c_source import Source
+from ascend_ep.codegen.compiled_library import CompiledLibrary
 from ascend_ep.compiler.custom_ops.proof_report import Report
 from ascend_ep.errors import AscendError
 from ascend_ep.opbuild.proof.subject import Subject

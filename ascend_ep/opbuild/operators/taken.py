@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ascend_ep.codegen.builder import build_graph
-from ascend_ep.codegen.generate import Source
+from ascend_ep.codegen.c_source import Source
 from ascend_ep.codegen.graph import Axis, Graph
 from ascend_ep.codegen.leading import MOST_DIMS, Form
 from ascend_ep.opbuild.proof.subject import Subject
@@ -68,7 +68,7 @@ class _Sizes:
                 for derived in () if made is None else made.root().derived:
                     yield derived.axes[0], derived.least
 
-    def agreements(self) -> list[str]:
+    def constraints(self) -> list[str]:
         """What sizes that the formula makes of others must be."""
         found = []
         for axis in {a.root(): None for n in self.graph.nodes() for a in n.axes if a is not None}:
@@ -115,7 +115,7 @@ def _sentences(sizes: _Sizes) -> list[str]:
         how = "broadcast" if sizes.form.spreads else "are the same for all inputs that have them"
         found.append(f"leading dimensions {how}, and a tensor has at most {MOST_DIMS} dimensions")
     found += [f"{name} is at least {least}" for name, least in sizes.least().items()]
-    return found + sizes.agreements()
+    return found + sizes.constraints()
 
 
 def _required(subject: Subject) -> list[str]:

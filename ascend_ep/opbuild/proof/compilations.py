@@ -9,9 +9,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from ascend_ep.codegen.assembly import Assembly
+from ascend_ep.codegen.c_source import Source
+from ascend_ep.codegen.compiled_library import CompiledLibrary, compile_assembly, compile_object
 from ascend_ep.codegen.compilers import flags_of
-from ascend_ep.codegen.generate import Source
-from ascend_ep.codegen.library import CompiledLibrary, compile_assembly, compile_object
 from ascend_ep.errors import AscendError
 from ascend_ep.opbuild.proof.harness import Sanitizer, compile_harness
 from ascend_ep.opbuild.proof.subject import Generate, Subject, assembly_of, generate

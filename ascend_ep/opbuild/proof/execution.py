@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ascend_ep.codegen.library import CompiledLibrary
-from ascend_ep.codegen.session import TensorSpec, library_session
+from ascend_ep.codegen.compiled_library import CompiledLibrary
+from ascend_ep.codegen.library_session import TensorSpec, library_session
 from ascend_ep.compiler.custom_ops.proof_report import Check
 from ascend_ep.compiler.lowering import Unsupported
 from ascend_ep.errors import AscendError
@@ -18,7 +18,7 @@ from ascend_ep.opbuild.proof.subject import Subject
 from ascend_ep.opdef import dtypes
 
 #: Two ways of computing one result may be so far apart, or both within the bound of the float64 reference.
-AGREEMENT_ULPS = 2.0
+SAME_ULPS = 2.0
 
 
 def check_watched(name: str, outcome: Outcome, runs: str, n_cases: int) -> Check:
@@ -59,7 +59,7 @@ def check_level(
     outcome = run_apart(library, cases, len(subject.output_types))
     if outcome.findings:
         return Check("execution", name, False, "; ".join(outcome.findings[:3]))
-    return _agreement(name, subject, cases, wanted, reference.outputs, dict(enumerate(outcome.outputs)))
+    return _compared(name, subject, cases, wanted, reference.outputs, dict(enumerate(outcome.outputs)))
 
 
 def check_interpreted(
@@ -75,7 +75,7 @@ def check_interpreted(
         return Check("execution", name, None, f"it can't be interpreted: {reason}")
     except AscendError as error:
         return Check("execution", name, False, f"the interpreter fails: {error.text} ({case.about})")
-    return _agreement(name, subject, cases, wanted, reference.outputs, found)
+    return _compared(name, subject, cases, wanted, reference.outputs, found)
 
 
 def check_strides(subject: Subject, library: CompiledLibrary, case: Case) -> Check:
@@ -120,7 +120,7 @@ def _transposed(array: Array) -> Array:
     return np.asarray(array.T, order="C").T
 
 
-def _agreement(
+def _compared(
     name: str,
     subject: Subject,
     cases: Sequence[Case],
@@ -139,12 +139,12 @@ def _agreement(
             problem = _disagreement(a, b, subject.output_types[o], expect, o)
             if problem:
                 return Check("execution", name, False, f"output {o}{problem} ({case.about})")
-    detail = "the same bits" if same else f"within {AGREEMENT_ULPS:.0f} ulp or the reference's bound"
+    detail = "the same bits" if same else f"within {SAME_ULPS:.0f} ulp or the reference's bound"
     return Check("execution", name, True, f"{len(theirs)} cases, {detail}")
 
 
 def _disagreement(a: Array, b: Array, dtype: int, expect: Expected | None, o: int) -> str:
-    """The worst pair of results further apart than AGREEMENT_ULPS and outside the bound; "" for none."""
+    """The worst pair of results further apart than SAME_ULPS and outside the bound; "" for none."""
     x, y = a.astype(np.float64), b.astype(np.float64)
     equal = (x == y) | (np.isnan(x) & np.isnan(y))
     if np.all(equal):
@@ -157,7 +157,7 @@ def _disagreement(a: Array, b: Array, dtype: int, expect: Expected | None, o: in
     if expect is not None:
         ulps = np.where(expect.lost(o) | (expect.holds(o, x) & expect.holds(o, y)), 0.0, ulps)
     worst = float(np.max(ulps))
-    if worst <= AGREEMENT_ULPS:
+    if worst <= SAME_ULPS:
         return ""
     at = tuple(int(i) for i in np.unravel_index(int(np.argmax(ulps)), ulps.shape))
     return f" at {list(at)} is {x[at]:.9g} and {y[at]:.9g}, {worst:.1f} ulp apart"

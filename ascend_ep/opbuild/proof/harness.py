@@ -16,8 +16,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ascend_ep.codegen.library import CompiledLibrary, compile_program
-from ascend_ep.codegen.run import element_type
+from ascend_ep.codegen.compiled_library import CompiledLibrary, compile_program
+from ascend_ep.codegen.library_call import element_type
 from ascend_ep.codegen.symbols import loadable
 from ascend_ep.element_types import numpy_dtype
 from ascend_ep.errors import AscendError

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ascend_ep.codegen.run import element_type
+from ascend_ep.codegen.library_call import element_type
 from ascend_ep.compiler.lower.formula import lower_formula
 from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, lower_node
 from ascend_ep.opbuild.proof.harness import Array, Case
 from ascend_ep.opbuild.proof.subject import Subject
-from ascend_ep.opdef.infer import infer
+from ascend_ep.opdef.output_types import infer
 from ascend_ep.plan.plan import Edge, NativePartition, Plan
 from ascend_ep.plan.writing.writer import write_bytes
 from ascend_ep.runtime.options import SessionOptions

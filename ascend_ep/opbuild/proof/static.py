@@ -8,8 +8,8 @@ import numpy as np
 
 from ascend_ep.cann.soc import Soc
 from ascend_ep.codegen.builder import build_graph
-from ascend_ep.codegen.generate import InputType, Source, dims_of_outputs
-from ascend_ep.codegen.library import CompiledLibrary
+from ascend_ep.codegen.c_source import InputType, Source, dims_of_outputs
+from ascend_ep.codegen.compiled_library import CompiledLibrary
 from ascend_ep.codegen.symbols import foreign_calls
 from ascend_ep.compiler.custom_ops.proof_report import Check
 from ascend_ep.element_types import numpy_dtype
@@ -29,8 +29,8 @@ from ascend_ep.opdef.expression import (
     children,
     walk,
 )
-from ascend_ep.opdef.infer import infer
 from ascend_ep.opdef.operations import OPERATIONS
+from ascend_ep.opdef.output_types import infer
 
 ALLOWED_HEADERS = frozenset(
     {

@@ -9,10 +9,10 @@ from typing import Any
 
 from ascend_ep.codegen.assembly import Assembly, assemble
 from ascend_ep.codegen.builder import is_wide
-from ascend_ep.codegen.generate import InputType, Source, generate_c
+from ascend_ep.codegen.c_source import InputType, Source, generate_c
 from ascend_ep.codegen.leading import Form, leading_form
+from ascend_ep.codegen.library_session import TensorSpec
 from ascend_ep.codegen.schedule import Schedule
-from ascend_ep.codegen.session import TensorSpec
 from ascend_ep.errors import AscendError
 from ascend_ep.frontends.interface import ELEMENT_TYPES, INDEX_TYPES
 from ascend_ep.opdef import dtypes

@@ -38,8 +38,8 @@ def context_model(model: ir.Model, facts: Facts, plan: Plan, bundle_name: str) -
             graph.node.append(_context_node(part, bundle_name))
     opsets.setdefault("", model.opset_imports.get("", 17))
     proto.opset_import.extend(onnx.helper.make_opsetid(d, v) for d, v in sorted(opsets.items()))
-    graph.input.extend(_rim_info(v, facts) for v in model.graph.inputs)
-    graph.output.extend(_rim_info(v, facts) for v in model.graph.outputs)
+    graph.input.extend(_boundary_info(v, facts) for v in model.graph.inputs)
+    graph.output.extend(_boundary_info(v, facts) for v in model.graph.outputs)
     graph.value_info.extend(_edge_infos(plan.edges))
     constants = (v for v in model.graph.outputs if v.is_initializer())
     graph.initializer.extend(initializer(v) for v in constants)
@@ -71,7 +71,7 @@ def _context_node(part: NativePartition, bundle_name: str) -> onnx.NodeProto:
     )
 
 
-def _rim_info(value: ir.Value, facts: Facts) -> onnx.ValueInfoProto:
+def _boundary_info(value: ir.Value, facts: Facts) -> onnx.ValueInfoProto:
     """An input or output as the source model declares it; its inferred type when it declares no shape."""
     if value.type is not None and value.shape is not None:
         return ir.to_proto(value)

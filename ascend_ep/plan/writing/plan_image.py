@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from ascend_ep.errors import AscendError
-from ascend_ep.opdef.agreements import Agreement
+from ascend_ep.opdef.constraints import Constraint
 from ascend_ep.plan.plan import (
     VIEW,
     WEIGHT,
@@ -63,7 +63,7 @@ class PlanImage:
                 for k, v in self._plan.meta.items()
             ),
         )
-        agreements = self._structs("asc_agreement", map(self._agreement, self._plan.agreements))
+        constraints = self._structs("asc_constraint", map(self._constraint, self._plan.constraints))
         dims = ({"op": op, "a": a, "b": b, "value": value} for op, a, b, value in self._pools.dims)
         return assemble(
             [
@@ -85,7 +85,7 @@ class PlanImage:
                 (lib.ASC_SEC_SAMPLES, samples),
                 (lib.ASC_SEC_PROFILES, self._structs("asc_profile_size", self._profile_sizes())),
                 (lib.ASC_SEC_WEIGHT_FILES, self._structs("asc_weight_file", self._weight_files())),
-                (lib.ASC_SEC_AGREEMENTS, agreements),
+                (lib.ASC_SEC_CONSTRAINTS, constraints),
                 *self._apart(),
                 (lib.ASC_SEC_STRINGS, (1, bytes(self._pools.strings))),
             ],
@@ -147,12 +147,12 @@ class PlanImage:
             for name, size in profile.items()
         ]
 
-    def _agreement(self, agreement: Agreement) -> dict[str, int]:
+    def _constraint(self, constraint: Constraint) -> dict[str, int]:
         return {
-            "left": self._pools.dim(agreement.left),
-            "right": self._pools.dim(agreement.right),
-            "or_one": int(agreement.or_one),
-            "text": self._pools.string(agreement.text),
+            "left": self._pools.dim(constraint.left),
+            "right": self._pools.dim(constraint.right),
+            "or_one": int(constraint.or_one),
+            "text": self._pools.string(constraint.text),
         }
 
     def _weight_files(self) -> list[dict[str, Any]]:
@@ -299,7 +299,7 @@ def _digested(place: Segment) -> dict[str, Any]:
 
 
 def _referenced(partition: NativePartition) -> list[Ref]:
-    """The values that an instruction or the partition's rim needs, with their bases, in order of making."""
+    """The values that an instruction or the boundary needs, with their bases, in order of making."""
     used = {r for insn in partition.insns for r in (*insn.ins, *insn.outs) if r is not None}
     used |= {ref for _, ref in (*partition.inputs, *partition.outputs)}
     used |= {r.base for r in used if r.base is not None}

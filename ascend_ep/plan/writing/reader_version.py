@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ascend_ep.opdef.agreements import OrOne
+from ascend_ep.opdef.constraints import OrOne
 from ascend_ep.opdef.dtypes import BFLOAT16
 from ascend_ep.plan.kernel_params import MATMUL_FLOATS, is_gated
 from ascend_ep.plan.plan import Insn, NativePartition, Plan
@@ -24,7 +24,7 @@ def min_reader(plan: Plan, layouts: Iterable[int], *, weight_files: bool) -> int
     """Of a plan whose values have these layouts (their numbers)."""
     known = [4] if plan.profiles else [1]
     known += [6] if weight_files else []
-    known += [8 if a.or_one == OrOne.EITHER else 7 for a in plan.agreements]
+    known += [8 if a.or_one == OrOne.EITHER else 7 for a in plan.constraints]
     known += [2 for p in plan.partitions if isinstance(p, NativePartition) and p.fallback is not None]
     known += [LAYOUTS[LAYOUT_NAMES[number]].reader for number in layouts]
     known += [_reader_of(insn) for part in plan.native_parts() for insn in part.insns]

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ascend_ep.errors import AscendError
-from ascend_ep.graph.mapped import forget
+from ascend_ep.graph.mapped import release_pages
 from ascend_ep.plan.plan import Ref, Weight
 from ascend_ep.plan.writing.packing import pack
 from ascend_ep.runtime._rt import lib
@@ -155,7 +155,7 @@ def pieces(ref: Ref) -> Iterator[memoryview]:
         for matrix in array.reshape(prod(array.shape[:-2]), k, n):
             for part in _split(matrix, 1, PANEL):  # panels are of columns, one after another
                 yield pack(Weight(part, ref.weight.layout), ref.dtype)
-    forget(array)
+    release_pages(array)
 
 
 def _split(array: NDArray[np.generic], axis: int, unit: int = 1) -> Iterator[NDArray[np.generic]]:

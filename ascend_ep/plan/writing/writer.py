@@ -231,7 +231,7 @@ def _pad(file: BinaryIO, align: int, start: int = 0) -> int:
 
 
 def plan_weights(plan: Plan) -> list[Ref]:
-    """The weights that instructions or partition rims use, each once, in order of use."""
+    """The weights that instructions or partition boundaries use, each once, in order of use."""
     found: dict[Weight, Ref] = {}
     for partition in _parts(plan):
         operands = [r for i in partition.insns for r in (*i.ins, *i.outs) if r is not None]

@@ -66,20 +66,20 @@ class BatchedScheduler:
             group.due = min(group.due, self._due(job))
         self._idle.clear()
         if rules.max_rows > 1:
-            self._soon()
+            self._schedule()
         else:
             self._start()
 
     async def close(self) -> None:
         """Jobs that wait for others don't any more."""
         self._closed = True
-        self._soon()
+        self._schedule()
         await self._idle.wait()
         if self._timer is not None:
             self._timer.cancel()
         self._workers.close()
 
-    def _soon(self) -> None:
+    def _schedule(self) -> None:
         """At the end of this turn of the loop, when all that has arrived by now is here."""
         if not self._called:
             self._called = True
@@ -147,7 +147,7 @@ class BatchedScheduler:
             statistics.executed(ran.rows, ran.input_ns, ran.infer_ns, ran.output_ns)
         self._running -= len(batch.jobs)
         if self._waiting.count:
-            self._soon()
+            self._schedule()
         batch.finish()
         if not self.pending:
             self._idle.set()

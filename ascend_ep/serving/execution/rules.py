@@ -13,7 +13,7 @@ from .job import Job
 from .waiting import Key
 
 #: An input's name, and its sizes or what they are called.
-Rim = tuple[str, tuple[int | str, ...]]
+Boundary = tuple[str, tuple[int | str, ...]]
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class BatchRules:
     timeout: seconds a request may wait to be run; one with a deadline of its own waits for that instead, if
     allow_override."""
 
-    inputs: tuple[Rim, ...]
+    inputs: tuple[Boundary, ...]
     max_rows: int = 1
     preferred: tuple[int, ...] = ()
     max_delay: float = 0.0

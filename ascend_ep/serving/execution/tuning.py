@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from ascend_ep.serving.repository.config import Batching, ModelConfig
 
 from .batch import Run, padded_run
+from .boundary import BatchBoundary
 from .independence import Rows, check
 from .measure import cost_curve, run_seconds, runs_per_second
-from .rim import BatchRim
-from .rules import BatchRules, Rim
+from .rules import BatchRules, Boundary
 from .samples import Samples
 
 #: A run that takes longer than this goes to a thread: handing it over costs about half as much.
@@ -80,7 +80,7 @@ class Tuning:
     run: Run
     single: Callable[[], Run]
     samples: Samples
-    rim: BatchRim | str
+    boundary: BatchBoundary | str
     config: ModelConfig
     seconds: float
     like: Execution | None = None
@@ -99,7 +99,7 @@ class Tuning:
 
     def _choose(self) -> Execution:
         self._until = time.perf_counter() + self.seconds
-        row = None if isinstance(self.rim, str) else self._sizes()[0]
+        row = None if isinstance(self.boundary, str) else self._sizes()[0]
         try:
             one = run_seconds(self.run, self.samples, row)
         except Exception as failure:  # nothing is known of what the model takes
@@ -121,8 +121,11 @@ class Tuning:
 
     def _is_like(self, like: Execution, one: float) -> bool:
         """Whether what was chosen for a version before, of the same config, can be taken for this one too."""
-        rim, rules = self.rim, like.rules
-        same = isinstance(rim, BatchRim) and (rim.inputs, rim.profiles) == (rules.inputs, rules.profiles)
+        boundary, rules = self.boundary, like.rules
+        same = isinstance(boundary, BatchBoundary) and (boundary.inputs, boundary.profiles) == (
+            rules.inputs,
+            rules.profiles,
+        )
         same = same and (self.here or not like.inline)
         return same and rules.batched and like.seconds / _LIKE < one < like.seconds * _LIKE
 
@@ -137,13 +140,13 @@ class Tuning:
     # --- batches ------------------------------------------------------------------------------
 
     def _rules(self, one: float, inline: bool) -> BatchRules:
-        rim, config = self.rim, self.config
-        if isinstance(rim, str):
-            return self._alone(rim)
+        boundary, config = self.boundary, self.config
+        if isinstance(boundary, str):
+            return self._alone(boundary)
         if config.max_batch_size == 0:
             return self._alone("its config says so")
-        if rim.doubt and not self._insisted:
-            return self._alone(rim.doubt)
+        if boundary.doubt and not self._insisted:
+            return self._alone(boundary.doubt)
         sizes = self._sizes()
         longest = _INLINE_BATCH if inline else _LONGEST_BATCH
         most = config.max_batch_size or sizes[-1]
@@ -151,12 +154,12 @@ class Tuning:
             self._curve = cost_curve(self.run, self.samples, sizes, longest, self._half_time())
         if not self._insisted:
             most = min(most, self._best(min(one, self._curve.get(sizes[0], one))))
-            if most == 1 and not rim.profiles:
+            if most == 1 and not boundary.profiles:
                 return self._alone("batches of it are no faster")
-        return self._checked(self._base(rim.inputs, most, rim.profiles))
+        return self._checked(self._base(boundary.inputs, most, boundary.profiles))
 
     def _base(
-        self, inputs: tuple[Rim, ...], most: int, profiles: tuple[Mapping[str, int], ...]
+        self, inputs: tuple[Boundary, ...], most: int, profiles: tuple[Mapping[str, int], ...]
     ) -> BatchRules:
         """What the config says, with batches of at most so many rows."""
         given = self.config.batching or Batching()
@@ -185,14 +188,14 @@ class Tuning:
 
     def _alone(self, why: str) -> BatchRules:
         self._say(f"not batched: {why}")
-        return self._base(self.rim.inputs if isinstance(self.rim, BatchRim) else (), 1, ())
+        return self._base(self.boundary.inputs if isinstance(self.boundary, BatchBoundary) else (), 1, ())
 
     def _sizes(self) -> list[int]:
         """Numbers of rows to measure, ascending: powers of two, or those that the model runs at."""
-        assert isinstance(self.rim, BatchRim)
+        assert isinstance(self.boundary, BatchBoundary)
         limit = self.config.max_batch_size or _MAX_ROWS
-        name = self.rim.inputs[0][1][0]
-        fits = self.rim.profiles
+        name = self.boundary.inputs[0][1][0]
+        fits = self.boundary.profiles
         if fits:
             known = self.samples.sizes
             same = [p for p in fits if all(p.get(d, n) == n for d, n in known.items() if d != name)]
@@ -211,8 +214,8 @@ class Tuning:
 
     def _tried(self, most: int) -> list[int]:
         """Sizes for the check of rows: the largest first, then odd and even ones."""
-        assert isinstance(self.rim, BatchRim)
-        if self.rim.profiles:
+        assert isinstance(self.boundary, BatchBoundary)
+        if self.boundary.profiles:
             return [n for n in reversed(self._sizes()) if n > 1]
         return [n for n in dict.fromkeys([most, 2, 3, most - 1, 5, most // 2, 7, 12]) if 1 < n <= most]
 

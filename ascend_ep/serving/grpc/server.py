@@ -26,7 +26,7 @@ from ascend_ep.serving.service import InferenceService
 from ascend_ep.serving.settings import Limits, Settings
 
 from .health import Health
-from .infer import Inference
+from .model_infer import Inference
 from .queries import UNSUPPORTED, Queries, Query, response
 from .receiving import Receiver
 from .reflection import Reflection

@@ -11,8 +11,8 @@ from ascend_ep.runtime.binding import lib, open_model
 from ascend_ep.runtime.bundle import Bundle
 from ascend_ep.serving.checked_session import checked_session
 from ascend_ep.serving.execution.host_model import HostModel
+from ascend_ep.serving.native.native_session import NativeSession
 from ascend_ep.serving.native.process import Opening
-from ascend_ep.serving.native.session import NativeSession
 from ascend_ep.serving.settings import Settings
 
 from . import layout

@@ -17,16 +17,16 @@ from ascend_ep.runtime.bundle import Bundle
 from ascend_ep.runtime.bundle_records import Segment
 from ascend_ep.serving.execution import candidates
 from ascend_ep.serving.execution.batch import Run
+from ascend_ep.serving.execution.boundary import BatchBoundary, batch_boundary
 from ascend_ep.serving.execution.host_model import HostModel
 from ascend_ep.serving.execution.implementations import Implementations
 from ascend_ep.serving.execution.job import Job
-from ascend_ep.serving.execution.rim import BatchRim, batch_rim
 from ascend_ep.serving.execution.samples import Samples
 from ascend_ep.serving.execution.scheduler import Scheduler
 from ascend_ep.serving.execution.schedulers import make_scheduler
 from ascend_ep.serving.execution.tuning import Execution, Tuning
 from ascend_ep.serving.execution.waiting import WaitingJobs
-from ascend_ep.serving.native.session import NativeSession
+from ascend_ep.serving.native.native_session import NativeSession
 from ascend_ep.serving.request import Array
 from ascend_ep.serving.settings import Settings
 from ascend_ep.serving.signature import Signature
@@ -76,10 +76,10 @@ class LoadedVersion:
             self.statistics.processes = self.native.counts
         check_config(model, config, self.signature)
         bundle: Bundle | None = session.bundle
-        rim: BatchRim | str = "its bundle can't be read"
+        boundary: BatchBoundary | str = "its bundle can't be read"
         if bundle is not None:
-            rim = batch_rim(bundle, insisted=bool(config.max_batch_size))
-        self.rows_input = rim.inputs[0][0] if isinstance(rim, BatchRim) else None
+            boundary = batch_boundary(bundle, insisted=bool(config.max_batch_size))
+        self.rows_input = boundary.inputs[0][0] if isinstance(boundary, BatchBoundary) else None
         # copies: an array of the bundle's keeps all of it in memory
         stored = {edge.name: np.array(array) for edge, array in bundle.samples()} if bundle else {}
         inputs = {spec.name: stored[spec.name] for spec in self.signature.inputs if spec.name in stored}
@@ -89,7 +89,7 @@ class LoadedVersion:
             log.info("%s, version %d: its bundle has no samples; it is tried at %s", model, number, tried)
         self._samples = Samples(self.signature, inputs, sizes)
         self._run: Run = partial(session.run, None)
-        self.execution = self._tuned(rim, open_session, self._chosen_before(old))
+        self.execution = self._tuned(boundary, open_session, self._chosen_before(old))
         self.implementations = self._alternatives(open_session, original, stored)
         self.scheduler: Scheduler | None = None
         del self._samples  # views of the bundle's memory
@@ -160,7 +160,9 @@ class LoadedVersion:
         )
         return old.execution if same else None
 
-    def _tuned(self, rim: BatchRim | str, open_session: OpenSession, like: Execution | None) -> Execution:
+    def _tuned(
+        self, boundary: BatchBoundary | str, open_session: OpenSession, like: Execution | None
+    ) -> Execution:
         opened: dict[int, Any] = {0: self.session}
 
         def single() -> Run:
@@ -168,7 +170,7 @@ class LoadedVersion:
             return partial(opened[1].run, None)
 
         here = self.native is None
-        tuning = Tuning(self._run, single, self._samples, rim, self.config, self._tuning, like, here)
+        tuning = Tuning(self._run, single, self._samples, boundary, self.config, self._tuning, like, here)
         execution = tuning.choose()
         if execution.threads == 1 and 1 in opened:
             self.session = opened[1]

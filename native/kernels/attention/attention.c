@@ -15,7 +15,7 @@
 
 #include "chunks.h"
 #include "matmul/gemm_pack.h"
-#include "pairs.h"
+#include "vnni2.h"
 
 #define HELD_FLOATS 16 /* of a worker's scratch: a line of the cache */
 
@@ -39,21 +39,21 @@ static int64_t packed_floats(int64_t lines, int64_t columns) {
     return asc_mul_ok(lines, columns, &floats) && floats < INT64_MAX / 64 ? asc_ceil_div(floats, 16) * 16 : -1;
 }
 
-#define MOST_TURNED (4 << 20) /* floats of a turned mask that is kept for all heads */
+#define MOST_TRANSPOSED (4 << 20) /* floats of a transposed mask that is kept for all heads */
 
-static int64_t turned_blocks(const attention *p) {
+static int64_t transposed_blocks(const attention *p) {
     return asc_ceil_div(p->queries, ATTENTION_LANES) * (p->mask_strides[0] ? p->batch : 1);
 }
 
-static int64_t turned_mask_floats(const attention *p) {
-    return turned_blocks(p) * ATTENTION_LANES * p->keys;
+static int64_t transposed_mask_floats(const attention *p) {
+    return transposed_blocks(p) * ATTENTION_LANES * p->keys;
 }
 
-/* Floats of the mask turned once for all heads, and its kinds, or 0: each block turns its own. */
-static int64_t turned_floats(const attention *p) {
-    double floats = (double)turned_blocks(p) * ATTENTION_LANES * (double)p->keys;
-    if (!attention_turns(p) || p->mask_strides[1] || p->heads < 2 || floats > MOST_TURNED) return 0;
-    return turned_mask_floats(p) + asc_ceil_div(turned_blocks(p) * attention_kinds(p), 64) * 16;
+/* Floats of the mask transposed once for all heads, and its kinds, or 0: each block turns its own. */
+static int64_t transposed_floats(const attention *p) {
+    double floats = (double)transposed_blocks(p) * ATTENTION_LANES * (double)p->keys;
+    if (!attention_turns(p) || p->mask_strides[1] || p->heads < 2 || floats > MOST_TRANSPOSED) return 0;
+    return transposed_mask_floats(p) + asc_ceil_div(transposed_blocks(p) * attention_kinds(p), 64) * 16;
 }
 
 /* Whether the rows of K that a tile reads lie in one set of a first-level cache, as often as they are read that it pays
@@ -91,13 +91,14 @@ int32_t ASC_FN(attention_prepare)(asc_call *call) {
     int pack_v = p.narrow || p.v_strides[3] != 1 || p.v_strides[2] != p.width || p.width % ASC_VF;
     int pack_k = p.narrow || p.k_strides[3] != 1 || keys_share_sets(&p);
     int by_head = goes_by_head(&p, call->threads);
-    int64_t floats = ASC_FN(attention_block_floats)(&p) + HELD_FLOATS, turned = turned_floats(&p), total, packed;
+    int64_t floats = ASC_FN(attention_block_floats)(&p) + HELD_FLOATS, transposed = transposed_floats(&p), total,
+            packed;
     int64_t k = pack_k ? packed_floats(p.keys, attention_lines(&p, p.depth)) : 0;
     int64_t v = pack_v ? packed_floats(attention_lines(&p, p.keys), attention_panels(p.width) * GEMM_PANEL) : 0;
     ASC_REQUIRE(call,
                 floats > HELD_FLOATS && k >= 0 && v >= 0 && asc_mul_ok(floats, call->threads, &total) &&
                     asc_mul_ok(k + v, by_head ? call->threads : p.batch * p.kv_heads, &packed) &&
-                    asc_add_ok(total, packed, &total) && asc_add_ok(total, turned, &total) &&
+                    asc_add_ok(total, packed, &total) && asc_add_ok(total, transposed, &total) &&
                     asc_mul_ok(total, sizeof(float), &total),
                 "attention: the operands are too large");
     note_of(call)->few = 0;
@@ -107,7 +108,7 @@ int32_t ASC_FN(attention_prepare)(asc_call *call) {
     note_of(call)->packed_v_floats = v;
     note_of(call)->pack_k = pack_k;
     note_of(call)->pack_v = pack_v;
-    note_of(call)->turn_once = turned > 0;
+    note_of(call)->turn_once = transposed > 0;
     call->workspace_bytes = (uint64_t)total;
     return ASC_OK;
 }
@@ -152,7 +153,7 @@ static void pack_keys(const attention *p, const float *from, int64_t keys, float
     }
     for (int64_t i = 0; i < keys && from != to; i++)
         if (p->narrow)
-            pairs_from(from + i * step, p->depth, to + i * lines);
+            vnni2_from(from + i * step, p->depth, to + i * lines);
         else
             memcpy(to + i * lines, from + i * step, (size_t)lines * sizeof *to);
 }
@@ -166,7 +167,7 @@ static void pack_columns(const attention *p, const float *from, int64_t columns,
     }
     for (int64_t at = 0; at < p->keys; at += ATTENTION_KEYS) { /* an even number, and no more than there is room for */
         int64_t some = p->keys - at < ATTENTION_KEYS ? p->keys - at : ATTENTION_KEYS;
-        ASC_FN(gemm_interleave_pairs)(from + at * s[2], s[3], s[2], columns, some, GEMM_PANEL, room,
+        ASC_FN(gemm_interleave_vnni2)(from + at * s[2], s[3], s[2], columns, some, GEMM_PANEL, room,
                                       to + at / 2 * GEMM_PANEL);
     }
 }
@@ -198,7 +199,8 @@ static void turn_chunk(const asc_call *call, int64_t block, int32_t worker, void
     (void)call, (void)worker;
     const attention *p = j->p;
     ASC_FN(attention_turn_mask)(p, block / j->blocks, 0, block % j->blocks,
-                                p->turned + block * p->keys * ATTENTION_LANES, p->kinds + block * attention_kinds(p));
+                                p->transposed + block * p->keys * ATTENTION_LANES,
+                                p->kinds + block * attention_kinds(p));
 }
 
 static void block_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
@@ -268,9 +270,9 @@ static void run_blocks(const asc_call *call, attention *p, job *j) {
     j->packed = j->scratch + call->threads * j->scratch_floats;
     j->blocks = asc_ceil_div(p->queries, ATTENTION_LANES);
     if (note_of(call)->turn_once) {
-        p->turned = j->packed + (j->by_head ? call->threads : pairs) * (j->k_floats + j->v_floats);
-        p->kinds = (uint8_t *)(p->turned + turned_mask_floats(p));
-        run_chunks(call, j, turned_blocks(p), turn_chunk);
+        p->transposed = j->packed + (j->by_head ? call->threads : pairs) * (j->k_floats + j->v_floats);
+        p->kinds = (uint8_t *)(p->transposed + transposed_mask_floats(p));
+        run_chunks(call, j, transposed_blocks(p), turn_chunk);
     }
     int64_t cost = ATTENTION_LANES * p->keys * (p->depth + p->width) / 16;
     if (j->by_head || !packed_pieces(j)) {

@@ -44,9 +44,9 @@ typedef struct attention {
     float scale;
     int64_t offset; /* query i sees the keys [0, i + offset]; INT64_MAX: all */
     int nan_to_zero;
-    int narrow;                   /* products of bfloat16 pairs (pairs.h): along depth, then along keys */
+    int narrow;                   /* products of bfloat16 pairs (vnni2.h): along depth, then along keys */
     const attention_cache *cache; /* few queries: K and V are read, and moved, from where they are; NULL: not */
-    float *turned;                /* [1 or batch][block][keys][ATTENTION_LANES] of a mask that heads share, or NULL */
+    float *transposed;            /* [1 or batch][block][keys][ATTENTION_LANES] of a mask that heads share, or NULL */
     uint8_t *kinds;               /* [1 or batch][block][attention_kinds] of it */
 } attention;
 
@@ -127,7 +127,7 @@ static inline int64_t attention_reach(const attention *p, int64_t i) {
     return p->keys - i - 1 <= p->offset ? p->keys : i + 1 + p->offset;
 }
 
-/* Whether the mask differs between queries, so that it must be turned. */
+/* Whether the mask differs between queries, so that it must be transposed. */
 static inline int attention_turns(const attention *p) {
     return p->mask && p->mask_strides[2];
 }

@@ -5,8 +5,8 @@
 #include "bfloat16.h"
 #include "chunks.h"
 #include "matmul/gemm_pack.h"
-#include "pairs.h"
 #include "vmath.h"
+#include "vnni2.h"
 
 #define LANES ATTENTION_LANES
 #define VECTORS ATTENTION_VECTORS
@@ -16,7 +16,7 @@ typedef struct state {
     const attention *p;
     const float *k, *packed_v, *v, *mask; /* of the head; mask of all queries */
     int64_t k_step;                       /* from key to key */
-    const float *turned;                  /* mask of the block as [keys][LANES], or NULL */
+    const float *transposed;              /* mask of the block as [keys][LANES], or NULL */
     const uint8_t *kinds;                 /* of it */
     float *q, *scores, *sums;
     int64_t first, lanes; /* queries of the block */
@@ -59,7 +59,7 @@ static void product(state *s, int narrow, const float *a, int64_t rows, int64_t 
             tile.resume = resume;
             int vectors = columns - at > ASC_VF ? 2 : 1;
             if (narrow)
-                ASC_FN(gemm_tile_pairs_run)((int)(to - from), vectors, &tile);
+                ASC_FN(gemm_tile_vnni2_run)((int)(to - from), vectors, &tile);
             else
                 ASC_FN(gemm_tile_run)((int)(to - from), vectors, &tile);
             attention_fetch(&s->streams, s->fetched_rows);
@@ -72,7 +72,7 @@ static void find_queries(const state *s, const float *q) {
     ASC_FN(gemm_interleave)(q, p->q_strides[2], p->q_strides[3], s->lanes, p->depth, LANES, s->q);
     vf scale = vf_set(p->scale * attention_unit(p));
     for (int64_t i = 0; i < LANES * p->depth; i += ASC_VF) vf_store(s->q + i, vf_load(s->q + i) * scale);
-    if (p->narrow) ASC_FN(gemm_interleave_pairs)(s->q, 1, LANES, LANES, p->depth, LANES, NULL, s->q);
+    if (p->narrow) ASC_FN(gemm_interleave_vnni2)(s->q, 1, LANES, LANES, p->depth, LANES, NULL, s->q);
 }
 
 /* One row of scores for each key, plus the mask. Whether that changed any. */
@@ -89,8 +89,8 @@ static int add_mask(const state *s, int64_t key, int64_t keys, float *scores) {
         changed = 1;
         for (int64_t v = 0; v < vectors; v++) {
             float *at = scores + i * LANES + v * ASC_VF;
-            vf mask = s->turned ? vf_load(s->turned + (key + i) * LANES + v * ASC_VF)
-                                : attention_mask_in_unit(p, vf_set(s->mask[(key + i) * step]));
+            vf mask = s->transposed ? vf_load(s->transposed + (key + i) * LANES + v * ASC_VF)
+                                    : attention_mask_in_unit(p, vf_set(s->mask[(key + i) * step]));
             vf_store(at, vf_load(at) + mask);
         }
     }
@@ -157,7 +157,7 @@ static void run_keys(state *s, int64_t key, int64_t keys) {
     s->started = 1;
 }
 
-/* The mask of the block, if any, turned unless all queries share it, and its kinds. */
+/* The mask of the block, if any, transposed unless all queries share it, and its kinds. */
 static void find_mask(state *s, int64_t batch, int64_t head, int64_t block, float *room) {
     const attention *p = s->p;
     if (!p->mask) return;
@@ -168,14 +168,14 @@ static void find_mask(state *s, int64_t batch, int64_t head, int64_t block, floa
         return;
     }
     int64_t blocks = (p->queries + LANES - 1) / LANES, index = (p->mask_strides[0] ? batch : 0) * blocks + block;
-    if (p->turned) {
-        s->turned = p->turned + index * p->keys * LANES;
+    if (p->transposed) {
+        s->transposed = p->transposed + index * p->keys * LANES;
         s->kinds = p->kinds + index * attention_kinds(p);
         return;
     }
     uint8_t *kinds = (uint8_t *)(room + p->keys * LANES);
     ASC_FN(attention_turn_mask)(p, batch, head, block, room, kinds);
-    s->turned = room;
+    s->transposed = room;
     s->kinds = kinds;
 }
 

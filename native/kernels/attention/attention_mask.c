@@ -1,5 +1,5 @@
-/* Masks of blocks of queries: turned to lie as scores do unless one is for all queries, and searched for keys that no
- * query sees, and for those that all see as they are. */
+/* Masks of blocks of queries: transposed to lie as scores do unless one is for all queries, and searched for keys that
+ * no query sees, and for those that all see as they are. */
 #include <math.h>
 
 #include "attention.h"

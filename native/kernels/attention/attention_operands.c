@@ -14,7 +14,7 @@ int32_t ASC_FN(attention_operand)(const asc_call *call, const asc_tensor *t, int
 }
 
 static int32_t read_mask(const asc_call *call, attention *p) {
-    if (!asc_given(call, MASK)) return ASC_OK;
+    if (!asc_has_input(call, MASK)) return ASC_OK;
     int32_t code = ASC_FN(attention_operand)(call, &call->in[MASK], p->mask_strides);
     if (code) return code;
     const int64_t *dims = call->in[MASK].dims, full[4] = {p->batch, p->heads, p->queries, p->keys};

@@ -4,7 +4,7 @@
 
 #include "attention.h"
 #include "exp_below.h"
-#include "pairs.h"
+#include "vnni2.h"
 
 #define LANES ATTENTION_LANES
 #define VECTORS ATTENTION_VECTORS
@@ -104,19 +104,19 @@ static void narrow_exponentials(attention_softmax *s, float *scores, int64_t key
             for (int u = 0; u < 4; u++) e[u] = coarse_exp(vf_load(at + u * LANES) - shift);
 #pragma GCC unroll 2
             for (int u = 0; u < 4; u += 2) {
-                vf pair = pairs_zip(e[u], e[u + 1]);
+                vf pair = vnni2_zip(e[u], e[u + 1]);
                 vf_store(out + u / 2 * LANES, pair);
-                sum[u] += pairs_first(pair);
-                sum[u + 1] += pairs_second(pair);
+                sum[u] += vnni2_first(pair);
+                sum[u + 1] += vnni2_second(pair);
             }
         }
         for (; i < keys; i += 2, at += 2 * LANES, out += LANES) {
             vf first = coarse_exp(vf_load(at) - shift), second = {0};
             if (i + 1 < keys) second = coarse_exp(vf_load(at + LANES) - shift);
-            vf pair = pairs_zip(first, second);
+            vf pair = vnni2_zip(first, second);
             vf_store(out, pair);
-            sum[0] += pairs_first(pair);
-            sum[1] += pairs_second(pair);
+            sum[0] += vnni2_first(pair);
+            sum[1] += vnni2_second(pair);
         }
         s->total[v] += (sum[0] + sum[1]) + (sum[2] + sum[3]);
     }

@@ -1,12 +1,12 @@
 /* Scores of a run of keys: register tiles of keys by queries. K is read as its rows lie, one element in all lanes
- * at a time, so that nothing of it has to be turned. While a tile multiplies, scores of the tile before it become
+ * at a time, so that nothing of it has to be transposed. While a tile multiplies, scores of the tile before it become
  * weights: exponentials need other pipes of the core most of the time, so that beside a product they take less than
  * half of the time that they take alone. */
 #include <math.h>
 
 #include "attention.h"
 #include "exp_below.h"
-#include "pairs.h"
+#include "vnni2.h"
 
 #define LANES ATTENTION_LANES
 #define VECTORS ATTENTION_VECTORS
@@ -100,7 +100,7 @@ static inline vf floats_broadcast(const float *p) {
 }
 
 HEIGHTS(PAIR, floats, floats_broadcast, vf_fma)
-HEIGHTS(PAIR, pairs, pairs_broadcast, pairs_multiply)
+HEIGHTS(PAIR, pairs, vnni2_broadcast, vnni2_multiply)
 
 #define ENTRY(kind, rows) ROW(kind, rows),
 static const tile_fn FLOATS[GEMM_ROWS][2] = {HEIGHTS(ENTRY, floats)}, PAIRS[GEMM_ROWS][2] = {HEIGHTS(ENTRY, pairs)};

@@ -28,14 +28,14 @@ typedef struct rope_job {
 } rope_job;
 
 /* Whether heads are neighbours in memory: then an item's next is the next head of its position. */
-static int is_turned(const asc_call *call, const rope_job *job) {
+static int is_transposed(const asc_call *call, const rope_job *job) {
     const int64_t *strides = call->in[0].strides;
     return strides[1] < strides[2] && job->p > 1 && job->q > 1;
 }
 
 static int32_t describe(const asc_call *call, rope_job *job) {
     const asc_tensor *x = &call->in[0], *cos = &call->in[1], *sin = &call->in[2];
-    const asc_tensor *positions = asc_given(call, 3) ? &call->in[3] : NULL;
+    const asc_tensor *positions = asc_has_input(call, 3) ? &call->in[3] : NULL;
     const asc_rope_params *given = ASC_INTS_AS(asc_rope_params, call);
     ASC_REQUIRE(call, call->n_ints == ASC_MEMBERS(asc_rope_params),
                 "rope takes three ints: sequence axis, rotary dim, interleaved");
@@ -66,7 +66,7 @@ static int32_t describe(const asc_call *call, rope_job *job) {
     job->rotary = rotary, job->columns = cos->dims[2], job->table = cos->dims[1];
     job->per_batch = cos->dims[0] == 1 ? 0 : cos->dims[1] * cos->dims[2];
     job->seq_axis = given->sequence_axis, job->interleaved = given->interleaved;
-    job->heads = job->interleaved == ASC_ROPE_HALVES && job->seq_axis == 2 && !is_turned(call, job) ? 2 : 1;
+    job->heads = job->interleaved == ASC_ROPE_HALVES && job->seq_axis == 2 && !is_transposed(call, job) ? 2 : 1;
     job->positions = positions;
     job->position_step = positions && positions->dims[0] != 1 ? length : 0;
     return ASC_OK;
@@ -174,13 +174,13 @@ static void rope_chunk(const asc_call *call, int64_t chunk, int32_t worker, void
     int64_t end = (chunk + 1) * job->per_chunk < job->items ? (chunk + 1) * job->per_chunk : job->items;
     const int64_t *strides = call->in[0].strides;
     /* As x lies: where heads are neighbours in memory, all of a position, and then the next position. */
-    int turned = is_turned(call, job); /* as x lies: all heads of a position, and then the next position */
+    int transposed = is_transposed(call, job); /* as x lies: all heads of a position, and then the next position */
     int64_t groups = asc_ceil_div(job->p, job->heads);
-    int64_t inner_count = turned ? groups : job->q, outer_count = turned ? job->q : groups;
+    int64_t inner_count = transposed ? groups : job->q, outer_count = transposed ? job->q : groups;
     int64_t i = chunk * job->per_chunk, inner = i % inner_count, outer = i / inner_count % outer_count;
     int64_t b = i / (groups * job->q), second = own_columns ? half : 0;
     for (; i < end; i++) {
-        int64_t p = (turned ? inner : outer) * job->heads, q = turned ? outer : inner;
+        int64_t p = (transposed ? inner : outer) * job->heads, q = transposed ? outer : inner;
         int64_t step = job->seq_axis == 2 ? q : p;
         if (job->positions) step = asc_index_at(job->positions, b * job->position_step + step);
         const float *cos = job->cos + b * job->per_batch + step * job->columns;

@@ -47,14 +47,14 @@ static int32_t fits(const asc_call *call, const col2im_job *job) {
     const asc_tensor *x = &call->in[0], *y = &call->out[0];
     int64_t rows;
     if (!asc_mul_ok(y->dims[1], job->taps, &rows) || x->dims[1] != rows || x->dims[0] != y->dims[0])
-        return asc_fail(call->status, asc_given(call, 1) ? ASC_E_DECLARED : ASC_E_SHAPE,
+        return asc_fail(call->status, asc_has_input(call, 1) ? ASC_E_DECLARED : ASC_E_SHAPE,
                         "col2im: batch or channels don't fit");
     ASC_REQUIRE(call, x->dims[2] == job->count, "col2im: not as many columns as places");
     return ASC_OK;
 }
 
 static int has_block(const asc_call *call) {
-    return asc_given(call, 1);
+    return asc_has_input(call, 1);
 }
 
 int32_t ASC_FN(col2im_prepare)(asc_call *call) {

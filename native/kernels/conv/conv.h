@@ -24,7 +24,7 @@ typedef struct conv {
     const float *x, *weights;
     float *y;
     /* with channels last: */
-    int pairs;                       /* weights are pairs of bfloat16, and X is read in such */
+    int vnni2;                       /* weights are pairs of bfloat16, and X is read in such */
     int x_narrow, y_narrow;          /* X is bfloat16; Y and the residual are */
     int64_t depth, group_depth;      /* floats, or pairs, that are read of a pixel, and of a group of it */
     int64_t rows;                    /* of a panel of weights */

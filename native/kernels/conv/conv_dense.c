@@ -281,7 +281,7 @@ static void run_panel(const conv *c, const conv_span *s, conv_tile t, conv_run *
             out = pixel_of(s, here) * c->out_channels + channel + column;
             t.next_y = (uintptr_t)image_at(c->y, out, t.narrow);
             t.next_residual = residual ? (uintptr_t)image_at(residual, out, t.narrow) : t.next_y;
-            (c->pairs ? ASC_FN(conv_tile_pairs_run) : ASC_FN(conv_tile_run))((int)pixels, &t);
+            (c->vnni2 ? ASC_FN(conv_tile_vnni2_run) : ASC_FN(conv_tile_run))((int)pixels, &t);
             t.ahead += (uintptr_t)(t.ahead_step * rows);
             epilogue_rows done = epilogue_in_place(t.y, t.y_step, pixels, t.columns);
             if (!limits) ASC_FN(epilogue_apply)(&after, &done, 0, 0);

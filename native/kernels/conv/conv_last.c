@@ -4,7 +4,7 @@
  *         residual (absent, or the dims of Y). One to three spatial axes.
  *         W is [group, taps * C / group, M / group] in ASC_LAYOUT_PANEL32, a row for each tap and channel, the
  *         channels of a tap together; or [taps, M] when each group has one input and one output channel.
- *         Or W is in ASC_LAYOUT_PAIRS32, the channels of a tap and group made even by a zero; an odd number of
+ *         Or W is in ASC_LAYOUT_VNNI2_32, the channels of a tap and group made even by a zero; an odd number of
  *         them takes one group. Then X is rounded to bfloat16 as well, and sums stay float32.
  *         X may be bfloat16 when W is in pairs or its channels are apart, and its own channels come last.
  * out:    Y [N, spatial.., M]; bfloat16 together with the residual, when the activation only limits.
@@ -20,10 +20,10 @@
 
 static int32_t read_weights(const asc_call *call, conv *c) {
     const asc_tensor *w = &call->in[CONV_W];
-    c->pairs = w->layout == ASC_LAYOUT_PAIRS32;
-    c->group_depth = c->pairs ? asc_ceil_div(c->group_in, 2) : c->group_in;
+    c->vnni2 = w->layout == ASC_LAYOUT_VNNI2_32;
+    c->group_depth = c->vnni2 ? asc_ceil_div(c->group_in, 2) : c->group_in;
     c->depth = c->group_depth * c->groups;
-    ASC_REQUIRE(call, c->pairs == (w->dtype == ASC_BFLOAT16), "conv_last: pairs are of bfloat16");
+    ASC_REQUIRE(call, c->vnni2 == (w->dtype == ASC_BFLOAT16), "conv_last: pairs are of bfloat16");
     if (conv_is_channelwise(c)) {
         ASC_REQUIRE(
             call,
@@ -32,13 +32,13 @@ static int32_t read_weights(const asc_call *call, conv *c) {
         ASC_REQUIRE(call, c->x_last, "conv_last: channels apart come last");
         return ASC_OK;
     }
-    ASC_REQUIRE(call, c->pairs || !c->x_narrow, "conv_last: a bfloat16 image takes weights in pairs");
-    ASC_REQUIRE(call, !c->pairs || c->groups == 1 || c->group_in % 2 == 0,
+    ASC_REQUIRE(call, c->vnni2 || !c->x_narrow, "conv_last: a bfloat16 image takes weights in pairs");
+    ASC_REQUIRE(call, !c->vnni2 || c->groups == 1 || c->group_in % 2 == 0,
                 "conv_last: pairs take an even number of channels in a group");
     int64_t rows = c->rows = c->group_depth * c->taps;
     ASC_REQUIRE(call,
-                (c->pairs || w->layout == ASC_LAYOUT_PANEL32) && w->rank == 3 && w->dims[0] == c->groups &&
-                    w->dims[1] == (c->pairs ? 2 : 1) * rows && w->dims[2] == c->group_out,
+                (c->vnni2 || w->layout == ASC_LAYOUT_PANEL32) && w->rank == 3 && w->dims[0] == c->groups &&
+                    w->dims[1] == (c->vnni2 ? 2 : 1) * rows && w->dims[2] == c->group_out,
                 "conv_last: weights are packed [group, taps * C / group, M / group]");
     int64_t bytes = asc_packed_bytes(w->layout, w->dims[1], w->dims[2]);
     ASC_REQUIRE(call, bytes >= 0 && asc_mul_ok(bytes, c->groups, &bytes), "conv_last: the weights are too large");
@@ -97,7 +97,7 @@ static int32_t read_transposed(const asc_call *call, conv *c) {
     int32_t code = read_conv(call, c);
     if (code) return code;
     c->transposed = 1;
-    int fits = c->groups == 1 && !c->pairs && !conv_is_channelwise(c);
+    int fits = c->groups == 1 && !c->vnni2 && !conv_is_channelwise(c);
     for (int a = 0; a < AXES; a++) fits = fits && c->dilation[a] == 1 && c->stride[a] <= c->kernel[a];
     ASC_REQUIRE(call, fits, "conv_transposed_last: one group of panels, no dilation, no stride beyond the kernel");
     return ASC_OK;

@@ -89,13 +89,13 @@ static int32_t read_epilogue(const asc_call *call, conv *c) {
     const asc_conv_floats *f = ASC_FLOATS_AS(asc_conv_floats, call);
     c->epilogue = (epilogue){.alpha = 1, .beta = 1, .low = (float)f->low, .high = (float)f->high};
     ASC_REQUIRE(call, epilogue_read(conv_params(call)->activation, &c->epilogue), "conv: unknown activation code");
-    if (asc_given(call, CONV_BIAS)) {
+    if (asc_has_input(call, CONV_BIAS)) {
         const asc_tensor *bias = &call->in[CONV_BIAS];
         ASC_REQUIRE(call, bias->layout == ASC_LAYOUT_PLAIN && bias->rank == 1 && bias->dims[0] == c->out_channels,
                     "conv: bias is [M]");
         c->epilogue.bias = c->y_last ? (epilogue_addend){bias->data, 0, 1} : (epilogue_addend){bias->data, 1, 0};
     }
-    if (asc_given(call, CONV_RESIDUAL)) {
+    if (asc_has_input(call, CONV_RESIDUAL)) {
         const asc_tensor *r = &call->in[CONV_RESIDUAL];
         ASC_REQUIRE(call, r->layout == ASC_LAYOUT_PLAIN && asc_same_dims(r, y),
                     "conv: the residual has the output's dims");

@@ -2,7 +2,7 @@
  * each plane of taps in turn. */
 #include "conv_last.h"
 #include "matmul/gemm_pack.h"
-#include "pairs.h"
+#include "vnni2.h"
 
 /* Columns that one tap reads for a row of output; both factors are below 2^31. */
 static int64_t tap_columns(const conv *c) {
@@ -75,20 +75,20 @@ static inline void store_in_turn(float *out, vf even, vf odd) {
 }
 
 /* Pixels in two rounded pairs, of three or four channels: whole vectors of pixels. Returns how many. */
-static int64_t interleave_two_pairs(const float *x, int64_t plane, int64_t channels, int64_t count, float *out) {
+static int64_t interleave_two_vnni2(const float *x, int64_t plane, int64_t channels, int64_t count, float *out) {
     int64_t i = 0;
     for (; i + ASC_VF <= count; i += ASC_VF, x += ASC_VF) {
         vf last = channels == 4 ? vf_load(x + 3 * plane) : (vf){0};
-        vf first = pairs_zip(vf_load(x), vf_load(x + plane)), second = pairs_zip(vf_load(x + 2 * plane), last);
+        vf first = vnni2_zip(vf_load(x), vf_load(x + plane)), second = vnni2_zip(vf_load(x + 2 * plane), last);
         store_in_turn(out + 2 * i, first, second);
     }
     return i;
 }
 
 /* The same, rounded, in pairs of channels. */
-static void interleave_pairs(const float *x, int64_t plane, int64_t channels, int64_t count, float *out) {
+static void interleave_vnni2(const float *x, int64_t plane, int64_t channels, int64_t count, float *out) {
     int64_t depth = (channels + 1) / 2, whole = 0;
-    if (depth == 2) whole = interleave_two_pairs(x, plane, channels, count, out);
+    if (depth == 2) whole = interleave_two_vnni2(x, plane, channels, count, out);
     for (int64_t d = 0; d < depth; d++) {
         const float *first = x + 2 * d * plane, *second = first + plane;
         int alone = 2 * d + 1 == channels;
@@ -97,7 +97,7 @@ static void interleave_pairs(const float *x, int64_t plane, int64_t channels, in
             float pairs[ASC_VF];
             vf left = image_load(first, i, 0, lanes < ASC_VF, lanes);
             vf right = alone ? (vf){0} : image_load(second, i, 0, lanes < ASC_VF, lanes);
-            vf_store(pairs, pairs_zip(left, right));
+            vf_store(pairs, vnni2_zip(left, right));
             for (int64_t j = 0; j < lanes; j++) memcpy(out + (i + j) * depth + d, &pairs[j], sizeof *pairs);
         }
     }
@@ -111,7 +111,7 @@ static void pair_pixels(const conv *c, int64_t pixel, int64_t count, float *out)
         if (c->x_narrow)
             memcpy(out, x, (size_t)(count * channels) * sizeof(uint16_t));
         else
-            pairs_from(x, count * channels, out);
+            vnni2_from(x, count * channels, out);
         return;
     }
     for (int64_t i = 0; i < count; i++, out += c->depth) {
@@ -119,7 +119,7 @@ static void pair_pixels(const conv *c, int64_t pixel, int64_t count, float *out)
             out[c->depth - 1] = 0;
             memcpy(out, image_at(x, i * channels, 1), (size_t)channels * sizeof(uint16_t));
         } else {
-            pairs_from((const float *)x + i * channels, channels, out);
+            vnni2_from((const float *)x + i * channels, channels, out);
         }
     }
 }
@@ -129,9 +129,9 @@ static void copy_pixels(const conv *c, int64_t image, int64_t plane, int64_t row
                         float *out) {
     int64_t at = (plane * c->in[HEIGHT] + row) * c->in[WIDTH] + column, channels = c->in_channels;
     if (!c->x_last)
-        (c->pairs ? interleave_pairs : interleave)(c->x + image * channels * c->in_size + at, c->in_size, channels,
+        (c->vnni2 ? interleave_vnni2 : interleave)(c->x + image * channels * c->in_size + at, c->in_size, channels,
                                                    count, out);
-    else if (c->pairs)
+    else if (c->vnni2)
         pair_pixels(c, image * c->in_size + at, count, out);
     else
         memcpy(out, c->x + (image * c->in_size + at) * channels, (size_t)(count * channels) * sizeof *out);
@@ -177,7 +177,7 @@ static int reads_its_place(const conv *c) {
 }
 
 static void fill_pixels(const conv *c, int64_t pixel, int64_t count, float *strip) {
-    if (c->pairs && reads_its_place(c)) {
+    if (c->vnni2 && reads_its_place(c)) {
         pair_pixels(c, pixel, count, strip);
         return;
     }

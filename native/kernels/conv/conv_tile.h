@@ -39,7 +39,7 @@ typedef struct conv_tile {
 /* `pixels` is 1..CONV_ROWS, columns at most GEMM_TILE_COLS. */
 void ASC_FN(conv_tile_run)(int pixels, const conv_tile *t);
 
-/* The same on pairs of bfloat16 (pairs.h): x and w hold one where they held a float, and length counts them. */
-void ASC_FN(conv_tile_pairs_run)(int pixels, const conv_tile *t);
+/* The same on pairs of bfloat16 (vnni2.h): x and w hold one where they held a float, and length counts them. */
+void ASC_FN(conv_tile_vnni2_run)(int pixels, const conv_tile *t);
 
 #endif

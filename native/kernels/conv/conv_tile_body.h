@@ -9,7 +9,7 @@
 #include "bfloat16.h"
 #include "conv_tile.h"
 #include "float16.h"
-#include "pairs.h"
+#include "vnni2.h"
 
 typedef struct tile_sums {
     vf of[CONV_ROWS][2];
@@ -119,7 +119,7 @@ static inline __attribute__((always_inline)) void finish(const conv_tile *t, int
     if (narrow && vectors == 2 && last == ASC_VF) {
         _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++, at += t->y_step) {
             vf low = ended(t, &e, s->of[i][0], at, 0, 0), high = ended(t, &e, s->of[i][1], at + ASC_VF, 0, 0);
-            vf_store((float *)image_at(t->y, at, 1), pairs_join_neighbours(low, high));
+            vf_store((float *)image_at(t->y, at, 1), vnni2_join_neighbours(low, high));
         }
         return;
     }

@@ -42,7 +42,7 @@ static int32_t read_job(const asc_call *call, deform_job *job) {
                 offset->dims[0] == x->dims[0] && offset->dims[1] == moved && offset->dims[2] == job->oh &&
                     offset->dims[3] == job->ow,
                 "deform_columns: the offsets' dims are wrong");
-    if (asc_given(call, 2)) {
+    if (asc_has_input(call, 2)) {
         const asc_tensor *mask = &call->in[2];
         ASC_REQUIRE(call,
                     mask->rank == 4 && mask->dims[0] == x->dims[0] && 2 * mask->dims[1] == moved &&
@@ -65,7 +65,7 @@ static void deform_chunk(const asc_call *call, int64_t chunk, int32_t worker, vo
     int64_t tap = chunk % taps, group = chunk / taps % job->groups, n = chunk / taps / job->groups;
     int64_t each = job->channels / job->groups, row = (n * job->groups + group) * taps + tap;
     const float *offset = (const float *)call->in[1].data + 2 * row * places;
-    const float *mask = asc_given(call, 2) ? (const float *)call->in[2].data : NULL;
+    const float *mask = asc_has_input(call, 2) ? (const float *)call->in[2].data : NULL;
     const float *x = (const float *)call->in[0].data + (n * job->channels + group * each) * area;
     float *y = (float *)call->out[0].data + ((n * job->channels + group * each) * taps + tap) * places;
     for (int64_t p = 0; p < places; p++) {

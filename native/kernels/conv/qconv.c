@@ -1,7 +1,7 @@
 /* qconv: a convolution of 8-bit integers in exact int32, with zero points; Y is int32 or 8 bits.
  *
  * in:     x [N, C, spatial..] or [N, spatial.., C], padded with its zero point; int8 weights, as [groups, runs of
- *         taps and channels, M / groups] in ASC_LAYOUT_QUADS32, each run whole quads, or [taps, C] when each channel
+ *         taps and channels, M / groups] in ASC_LAYOUT_VNNI4_32, each run whole quads, or [taps, C] when each channel
  *         is apart; then what qgemm.h lists
  * out:    y [N, M, spatial..] or [N, spatial.., M]
  * ints:   groups; whether x, and y, have channels last; for each spatial axis kernel, stride, dilation, padding
@@ -134,8 +134,8 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
     int64_t columns = c->apart ? c->channels : c->outputs / c->groups;
     qgemm g = {.n = columns, .a_row = c->stride[1] * c->channels, .segments = j->segments};
     g.n_segments = c->n_segments;
-    g.quads = c->quads;
-    g.b_panel = c->n_segments * c->quads * 4 * QGEMM_PANEL;
+    g.vnni4 = c->vnni4;
+    g.b_panel = c->n_segments * c->vnni4 * 4 * QGEMM_PANEL;
     g.b = (const int8_t *)call->in[Q_B].data + group * asc_ceil_div(columns, QGEMM_PANEL) * g.b_panel;
     for (int64_t col = 0; col < columns; col += QGEMM_COLUMNS)
         for (int64_t line = from; line < to && line < c->lines; line++)

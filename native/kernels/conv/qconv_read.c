@@ -61,12 +61,12 @@ static int32_t read_weights(const asc_call *call, qconv *c) {
     int joined = c->groups == 1 && c->dilation[1] == 1; /* neighbouring taps are neighbouring bytes */
     c->n_segments = joined ? c->kernel[0] : taps;
     c->length = joined ? c->kernel[1] * c->fan_in : c->fan_in;
-    c->quads = (c->length + 3) / 4;
+    c->vnni4 = (c->length + 3) / 4;
     int64_t rows;
-    ASC_REQUIRE(call, c->length < INT32_MAX && asc_mul_ok(c->n_segments, 4 * c->quads, &rows) && rows < INT32_MAX,
+    ASC_REQUIRE(call, c->length < INT32_MAX && asc_mul_ok(c->n_segments, 4 * c->vnni4, &rows) && rows < INT32_MAX,
                 "qconv: the window is too large");
     ASC_REQUIRE(call,
-                w->layout == ASC_LAYOUT_QUADS32 && w->rank == 3 && w->dims[0] == c->groups && w->dims[1] == rows &&
+                w->layout == ASC_LAYOUT_VNNI4_32 && w->rank == 3 && w->dims[0] == c->groups && w->dims[1] == rows &&
                     w->dims[2] == c->outputs / c->groups,
                 "qconv: weights are [groups, runs of taps and channels, outputs of a group] in quads");
     return ASC_OK;

@@ -30,7 +30,7 @@ int32_t ASC_FN(swiglu_prepare)(asc_call *call) {
         ASC_REQUIRE(call, asc_contiguous(t) || t->strides[t->rank - 1] == 1 || t->dims[t->rank - 1] == 1,
                     "swiglu: the last axis of an input has a stride");
     }
-    if (asc_given(call, 1)) {
+    if (asc_has_input(call, 1)) {
         ASC_REQUIRE(call, asc_same_dims(x, &call->in[1]) && asc_same_dims(x, y), "swiglu: shapes differ");
         return ASC_OK;
     }
@@ -113,7 +113,7 @@ int32_t ASC_FN(swiglu_run)(const asc_call *call) {
     job.gate_rows = job.up_rows = &call->in[0];
     job.n = y->rank ? y->dims[y->rank - 1] : 1;
     job.rows = total / job.n;
-    if (asc_given(call, 1)) {
+    if (asc_has_input(call, 1)) {
         job.up = call->in[1].data;
         job.up_rows = &call->in[1];
         job.flat = asc_contiguous(&call->in[0]) && asc_contiguous(&call->in[1]);

@@ -11,7 +11,7 @@
 /* The float32 operands that come with the data, in place of the call's floats. */
 static int32_t read_data(const asc_call *call, resize_axis *axis, int has_data) {
     int64_t k = ASC_INTS_AS(asc_resize_params, call)->index;
-    if (asc_given(call, 1)) {
+    if (asc_has_input(call, 1)) {
         ASC_REQUIRE(call, k >= 0 && k < asc_numel(&call->in[1]), "resize: there is no scale for the axis");
         const float *scales = has_data ? call->in[1].data : NULL;
         axis->scale = scales ? scales[k] : ((float)axis->m - 0.5f) / (float)axis->n;
@@ -21,7 +21,7 @@ static int32_t read_data(const asc_call *call, resize_axis *axis, int has_data) 
             return asc_failn(call->status, ASC_E_DECLARED, "scale % takes an axis of length % to another length than %",
                              3, (int64_t[]){k, axis->n, axis->m});
     }
-    if (asc_given(call, 2)) {
+    if (asc_has_input(call, 2)) {
         int64_t count = asc_numel(&call->in[2]) / 2;
         ASC_REQUIRE(call, k >= 0 && k < count, "resize: there is no region for the axis");
         if (!has_data) return ASC_OK;

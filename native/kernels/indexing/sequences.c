@@ -67,7 +67,7 @@ int32_t ASC_FN(tensor_scatter_run)(const asc_call *call) {
     int64_t bytes = split.inner * (int64_t)asc_dtype_bytes(y->dtype), m = update->dims[p->axis];
     if (split.outer * split.n * bytes == 0) return ASC_OK;
     if (y->data != past->data) memcpy(y->data, past->data, (size_t)(split.outer * split.n * bytes));
-    int given = asc_given(call, 2), circular = p->circular != 0;
+    int given = asc_has_input(call, 2), circular = p->circular != 0;
     int64_t per_row = split.outer / y->dims[0];
     const char *from = update->data;
     for (int64_t i = 0; i < split.outer; i++) {

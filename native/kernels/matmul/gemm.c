@@ -20,7 +20,7 @@ void ASC_FN(gemm_pack_strided)(const gemm *g, int64_t panel, int64_t k0, int64_t
     ASC_FN(gemm_interleave)(g->b + col * g->b_col + k0 * g->b_k, g->b_col, g->b_k, lanes, k, GEMM_PANEL, out);
 }
 
-void ASC_FN(gemm_pack_halves)(const gemm *g, int64_t panel, int64_t k0, int64_t k, float *out) {
+void ASC_FN(gemm_pack_fp16)(const gemm *g, int64_t panel, int64_t k0, int64_t k, float *out) {
     const uint16_t *from = (const uint16_t *)(g->b + (panel * g->k + k0) * gemm_line(g));
     for (int64_t i = 0; i < k * GEMM_PANEL; i += ASC_VF) vf_store(out + i, vf_load_f16(from + i));
 }
@@ -36,7 +36,7 @@ static int64_t tile_count(int64_t rows) {
 
 /* What a normalisation multiplies a tile's rows by, most likely for the first time. They are in a cache afterwards. */
 static void find_factors(const gemm *g, int64_t row, int64_t rows, float *out) {
-    norm_pass p = {.n = g->pairs ? g->a_columns : g->k, .kind = {.rms = 1}, .sums = 1};
+    norm_pass p = {.n = g->vnni2 ? g->a_columns : g->k, .kind = {.rms = 1}, .sums = 1};
     float *factors = g->norm.factors + row;
     for (int64_t i = 0; i < rows; i++) {
         __atomic_load(factors + i, out + i, __ATOMIC_RELAXED);
@@ -58,7 +58,7 @@ static void pack_tile(const gemm_rows_block *k, int64_t row, int64_t rows, float
         find_factors(g, row, rows, factors);
         ASC_FN(gemm_interleave_scaled)(a, g->a_row, rows, columns, g->rounds, &scaling, room, out);
     } else if (g->rounds) {
-        ASC_FN(gemm_interleave_pairs)(a, g->a_row, g->a_k, rows, columns, rows, room, out);
+        ASC_FN(gemm_interleave_vnni2)(a, g->a_row, g->a_k, rows, columns, rows, room, out);
     } else {
         ASC_FN(gemm_interleave)(a, g->a_row, g->a_k, rows, columns, rows, out);
     }
@@ -116,7 +116,7 @@ static void run_group(const gemm_rows_block *k, int64_t first, int64_t rows, int
         if (rows == 1 && end - col > 2 * ASC_VF && room >= 8 * ASC_VF && at % GEMM_PANEL == 0) vectors = 8;
         if (rows == 2 && end - col > 2 * ASC_VF && room >= 4 * ASC_VF) vectors = 4;
         run_strip(k, first, rows, col, end - col, vectors,
-                  b + at / GEMM_PANEL * k->b_panel + at % GEMM_PANEL / (k->halves ? 2 : 1));
+                  b + at / GEMM_PANEL * k->b_panel + at % GEMM_PANEL / (k->fp16 ? 2 : 1));
     }
 }
 
@@ -183,8 +183,8 @@ static int64_t group_panels(const gemm_rows_block *k) {
  * contiguous serve a single row tile as they are. */
 static const float *find_panels(gemm_rows_block *k, int64_t panel, int64_t panels, float *packed) {
     const gemm *g = k->g;
-    k->halves = g->halves && (!g->pack || k->rows <= GEMM_ROWS);
-    if (!g->pack || k->halves) {
+    k->fp16 = g->fp16 && (!g->pack || k->rows <= GEMM_ROWS);
+    if (!g->pack || k->fp16) {
         k->b_step = gemm_line(g);
         k->b_panel = g->k * k->b_step;
         return g->b + (panel * g->k + k->k0) * k->b_step;
@@ -209,7 +209,7 @@ static const float *after_panel(const gemm_rows_block *k, int64_t p, int64_t pan
     if (p + 1 < panel_end) return g->b + ((p + 1) * g->k + k->k0) * line;
     if (k_end < g->k_to) return g->b + (panel * g->k + k_end) * line;
     if ((p + 1) * GEMM_PANEL < g->n) return g->b + ((p + 1) * g->k + g->k_from) * line;
-    return k_end < g->k ? g->b + k_end * line : g->soon;
+    return k_end < g->k ? g->b + k_end * line : g->prefetch;
 }
 
 void ASC_FN(gemm_block)(const gemm *g, int64_t row, int64_t rows, int64_t panel, int64_t panel_end,

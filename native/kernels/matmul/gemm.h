@@ -25,10 +25,10 @@ struct gemm {
     const float *a;
     int64_t a_row, a_k; /* strides of A */
     gemm_norm norm;
-    int pairs;          /* B holds pairs of bfloat16 and k counts them; A as well, unless it `rounds` */
+    int vnni2;          /* B holds pairs of bfloat16 and k counts them; A as well, unless it `rounds` */
     int rounds;         /* A is float32 and rounded to pairs as it is packed */
     int64_t a_columns;  /* of such an A: 2 k, or one less */
-    int halves;         /* B holds float16, in panels; `pack` widens them for many rows where tiles had better not */
+    int fp16;           /* B holds float16, in panels; `pack` widens them for many rows where tiles had better not */
     int a_panels;       /* A is the transpose of a matrix in ASC_LAYOUT_PANEL32, [K,M]: strides are unused */
     const float *b;     /* in panels of 32 columns, or what `pack` reads */
     int64_t b_k, b_col; /* strides of B, for gemm_pack_strided */
@@ -39,8 +39,8 @@ struct gemm {
     int far;     /* C is larger than L2: what a tile ends with is fetched before */
     int streams; /* finished rows of C are stored past the caches */
     int64_t k_block;
-    const float *soon;    /* read after the last panel, by others; NULL: unknown */
-    int64_t k_from, k_to; /* what of K is multiplied: all, or blocks behind those that others did */
+    const float *prefetch; /* read after the last panel, by others; NULL: unknown */
+    int64_t k_from, k_to;  /* what of K is multiplied: all, or blocks behind those that others did */
     epilogue epilogue;
     int gated;    /* see gemm_store_gated; all of K is one block, and there is no epilogue */
     int c_narrow; /* C is bfloat16: of gated products only */
@@ -58,11 +58,11 @@ typedef struct gemm_scratch {
 void ASC_FN(gemm_pack_strided)(const gemm *g, int64_t panel, int64_t k0, int64_t k, float *out);
 
 /* A pack function for B in panels of float16. */
-void ASC_FN(gemm_pack_halves)(const gemm *g, int64_t panel, int64_t k0, int64_t k, float *out);
+void ASC_FN(gemm_pack_fp16)(const gemm *g, int64_t panel, int64_t k0, int64_t k, float *out);
 
 /* Floats of memory in a row of one of B's panels. */
 static inline int64_t gemm_line(const gemm *g) {
-    return g->halves ? GEMM_PANEL / 2 : GEMM_PANEL;
+    return g->fp16 ? GEMM_PANEL / 2 : GEMM_PANEL;
 }
 
 #define GEMM_MANY_ROWS 65
@@ -91,13 +91,13 @@ int64_t ASC_FN(gemm_scratch_bytes)(int64_t rows, int64_t k_block);
 void ASC_FN(gemm_store_gated)(const gemm *g, const float *sums, int64_t width, int64_t row, int64_t rows, int64_t col,
                               int64_t cols);
 
-/* Columns up to which many rows are better multiplied by gemm_narrow, and how many rows those are. */
-#define GEMM_NARROW ASC_NARROW_COLUMNS
-#define GEMM_NARROW_LEAST 32
+/* Columns up to which many rows are better multiplied by gemm_small_n, and how many rows those are. */
+#define GEMM_SMALL_N ASC_SMALL_N_COLUMNS
+#define GEMM_SMALL_N_LEAST 32
 
-/* Computes rows [row, row + rows), epilogue included, of at most GEMM_NARROW columns; ldc is n. B is not in halves,
+/* Computes rows [row, row + rows), epilogue included, of at most GEMM_SMALL_N columns; ldc is n. B is not in halves,
  * unless `pack` widens them; A isn't normalised. */
-void ASC_FN(gemm_narrow)(const gemm *g, int64_t row, int64_t rows);
+void ASC_FN(gemm_small_n)(const gemm *g, int64_t row, int64_t rows);
 
 /* The same for float32, rows of A that lie in one run each and B in panels. */
 void ASC_FN(gemm_unpacked)(const gemm *g, int64_t row, int64_t rows);

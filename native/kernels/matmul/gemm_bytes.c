@@ -56,11 +56,11 @@ void ASC_FN(gemm_pack_bytes)(const gemm *g, int64_t panel, int64_t k0, int64_t k
         for (int v = 0; v < PER_PANEL; v++) scale[v] = vf_load(s + v * ASC_VF);
         for (int v = 0; v < PER_PANEL; v++) zero[v] = b->zero ? vf_load(z + v * ASC_VF) : (vf){0};
         for (; k0 < last; k0++, out += GEMM_PANEL) {
-            const int8_t *row = from + (b->halves ? k0 / 2 : k0) * GEMM_PANEL;
+            const int8_t *row = from + (b->nibbles ? k0 / 2 : k0) * GEMM_PANEL;
 #pragma GCC unroll 8
             for (int v = 0; v < PER_PANEL; v++) {
                 vi bytes = load_bytes(row + v * ASC_VF);
-                if (b->halves) bytes = k0 % 2 ? high_half(bytes) : low_half(bytes);
+                if (b->nibbles) bytes = k0 % 2 ? high_half(bytes) : low_half(bytes);
                 vf_store(out + v * ASC_VF, dequantise(bytes, scale[v], zero[v], 1));
             }
         }
@@ -76,7 +76,7 @@ typedef struct strip {
     int64_t block, panel, table_panel; /* panels of B are so many bytes apart, those of the tables so many floats */
     float *c;
     int64_t ldc;
-    int halves;
+    int nibbles;
 } strip;
 
 /* What a strip needs in registers while it passes the rows of a block of scales. */
@@ -105,7 +105,7 @@ ALWAYS void add_row(vf sum[TALL][8], const float *a, int64_t a_row, const vi *in
     }
 }
 
-ALWAYS void stream(const strip *t, const int rows, const int vectors, const int has_zero, const int halves) {
+ALWAYS void stream(const strip *t, const int rows, const int vectors, const int has_zero, const int nibbles) {
     vf sum[TALL][8];
 #pragma GCC unroll 8
     for (int i = 0; i < rows; i++)
@@ -118,17 +118,17 @@ ALWAYS void stream(const strip *t, const int rows, const int vectors, const int 
         tables table;
         read_tables(&table, scales, zeros, t->table_panel, vectors, has_zero);
         int64_t k = left < t->block ? left : t->block;
-        for (; k > 0; k -= halves ? 2 : 1, b += GEMM_PANEL, a += halves ? 2 : 1) {
+        for (; k > 0; k -= nibbles ? 2 : 1, b += GEMM_PANEL, a += nibbles ? 2 : 1) {
             vi bytes[8], part[8];
 #pragma GCC unroll 8
             for (int v = 0; v < vectors; v++) {
                 const int8_t *p = b + v / PER_PANEL * panel + v % PER_PANEL * ASC_VF;
                 if (v % PER_PANEL == 0) __builtin_prefetch(p + AHEAD, 0, 0); /* once: not to be kept in the caches */
                 bytes[v] = load_bytes(p);
-                part[v] = halves ? low_half(bytes[v]) : bytes[v];
+                part[v] = nibbles ? low_half(bytes[v]) : bytes[v];
             }
             add_row(sum, a, a_row, part, &table, rows, vectors, has_zero);
-            if (!halves || k == 1) continue;
+            if (!nibbles || k == 1) continue;
 #pragma GCC unroll 8
             for (int v = 0; v < vectors; v++) part[v] = high_half(bytes[v]);
             add_row(sum, a + 1, a_row, part, &table, rows, vectors, has_zero);
@@ -142,9 +142,9 @@ ALWAYS void stream(const strip *t, const int rows, const int vectors, const int 
 
 #define STREAM(rows, vectors)                               \
     static void stream_##rows##x##vectors(const strip *t) { \
-        if (t->halves && t->zero)                           \
+        if (t->nibbles && t->zero)                          \
             stream(t, rows, vectors, 1, 1);                 \
-        else if (t->halves)                                 \
+        else if (t->nibbles)                                \
             stream(t, rows, vectors, 0, 1);                 \
         else if (t->zero)                                   \
             stream(t, rows, vectors, 1, 0);                 \
@@ -199,7 +199,7 @@ static void run_strip(const gemm *g, strip *t, int vectors, int64_t row, int64_t
 void ASC_FN(gemm_bytes_stream)(const gemm *g, int64_t row, int64_t rows, int64_t panel, int64_t panel_end) {
     const gemm_bytes *b = g->source;
     int64_t end = panel_end * GEMM_PANEL, groups = (rows + TALL - 1) / TALL, most = (rows + groups - 1) / groups;
-    strip t = {.a_row = g->a_row, .k = g->k, .block = b->block, .halves = b->halves};
+    strip t = {.a_row = g->a_row, .k = g->k, .block = b->block, .nibbles = b->nibbles};
     t.panel = gemm_bytes_panel(b, g->k);
     t.table_panel = b->blocks * GEMM_PANEL;
     for (int64_t col = panel * GEMM_PANEL, width; col < end && col < g->n; col += width) {

@@ -10,7 +10,7 @@
  * and lie in ASC_LAYOUT_PANEL32. */
 typedef struct gemm_bytes {
     const int8_t *weights; /* [K,N] in ASC_LAYOUT_BYTES32 or NIBBLES32 */
-    int halves;            /* NIBBLES32: two rows of B in a row of bytes; no block but the last is odd */
+    int nibbles;           /* NIBBLES32: two rows of B in a row of bytes; no block but the last is odd */
     const float *scale;
     const float *zero; /* NULL: none */
     int64_t block;
@@ -26,7 +26,7 @@ typedef struct gemm_bytes {
 
 /* Bytes of a panel of weights. */
 static inline int64_t gemm_bytes_panel(const gemm_bytes *b, int64_t k) {
-    return (b->halves ? k / 2 + k % 2 : k) * GEMM_PANEL;
+    return (b->nibbles ? k / 2 + k % 2 : k) * GEMM_PANEL;
 }
 
 void ASC_FN(gemm_pack_bytes)(const gemm *g, int64_t panel, int64_t k0, int64_t k, float *out);

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "pairs.h"
 #include "reduction/row_sums.h"
+#include "vnni2.h"
 
 static void copy_lanes(const float *from, int64_t k_stride, int64_t lanes, int64_t k, int64_t width, float *out) {
     for (int64_t i = 0; i < k; i++, from += k_stride, out += width) {
@@ -68,22 +68,22 @@ static int64_t whole_lines(int64_t lanes, int64_t lines, int64_t width) {
 
 /* Up to sixteen lanes of k consecutive elements each, or their pairs, by squares. */
 static inline __attribute__((always_inline)) void transpose_squares(const float *from, int64_t lane_stride,
-                                                                    int64_t lanes, int64_t k, int pairs,
+                                                                    int64_t lanes, int64_t k, int vnni2,
                                                                     const gemm_scaling *scaling, int64_t width,
                                                                     float *out) {
-    int64_t n = pairs ? (k + 1) / 2 : k, step = pairs ? 2 * ASC_VF : ASC_VF;
+    int64_t n = vnni2 ? (k + 1) / 2 : k, step = vnni2 ? 2 * ASC_VF : ASC_VF;
     int64_t whole = whole_lines(lanes, n, width);
     const float *scales = scaling ? scaling->lines : NULL;
     for (int64_t i = 0; i < n; i += ASC_VF, from += step, k -= step) {
         vf lines[16], scale[2];
-        for (int j = 0; scaling && j < 1 + pairs; j++, scales += ASC_VF) scale[j] = load_some(scales, k - j * ASC_VF);
+        for (int j = 0; scaling && j < 1 + vnni2; j++, scales += ASC_VF) scale[j] = load_some(scales, k - j * ASC_VF);
         for (int j = 0; j < 16; j++) {
             int64_t lane = j < lanes ? j : lanes - 1;
             const float *p = from + lane * lane_stride;
-            vf low = load_some(p, k), high = pairs ? load_some(p + ASC_VF, k - ASC_VF) : low;
+            vf low = load_some(p, k), high = vnni2 ? load_some(p + ASC_VF, k - ASC_VF) : low;
             if (scaling) low = scaled(low, scaling->lanes[lane], scale[0], k);
-            if (scaling && pairs) high = scaled(high, scaling->lanes[lane], scale[1], k - ASC_VF);
-            lines[j] = pairs ? pairs_join_neighbours(low, high) : low;
+            if (scaling && vnni2) high = scaled(high, scaling->lanes[lane], scale[1], k - ASC_VF);
+            lines[j] = vnni2 ? vnni2_join_neighbours(low, high) : low;
         }
         transpose_square(lines);
         for (int64_t j = 0; j < 16; j++, out += width) {
@@ -111,7 +111,7 @@ static inline quad quad_load(const float *p) {
 }
 
 /* Four lanes of k consecutive elements each. */
-static void transpose_quads(const float *from, int64_t lane_stride, int64_t k, int64_t width, float *out) {
+static void transpose_4x4(const float *from, int64_t lane_stride, int64_t k, int64_t width, float *out) {
     const float *a = from, *b = a + lane_stride, *c = b + lane_stride, *d = c + lane_stride;
     int64_t i = 0;
     for (; i + 4 <= k; i += 4, out += 4 * width) {
@@ -132,7 +132,7 @@ static void transpose_quads(const float *from, int64_t lane_stride, int64_t k, i
 /* Lanes of k consecutive elements each. */
 static void transpose(const float *from, int64_t lane_stride, int64_t lanes, int64_t k, int64_t width, float *out) {
     int64_t lane = 0;
-    for (; lane + 4 <= lanes; lane += 4) transpose_quads(from + lane * lane_stride, lane_stride, k, width, out + lane);
+    for (; lane + 4 <= lanes; lane += 4) transpose_4x4(from + lane * lane_stride, lane_stride, k, width, out + lane);
     gather_lanes(from + lane * lane_stride, lane_stride, 1, lanes - lane, k, width, out + lane);
 }
 #endif
@@ -166,7 +166,7 @@ static int64_t zip_whole_lines(const float *from, int64_t k_stride, int64_t k, i
     int64_t i = 0;
     for (; i + 2 <= k; i += 2, from += 2 * k_stride, out += width)
         for (int64_t j = 0; j < width; j += ASC_VF)
-            vf_store(out + j, pairs_zip(vf_load(from + j), vf_load(from + k_stride + j)));
+            vf_store(out + j, vnni2_zip(vf_load(from + j), vf_load(from + k_stride + j)));
     return i;
 }
 
@@ -178,7 +178,7 @@ static void zip_lines(const float *from, int64_t k_stride, int64_t lanes, int64_
     for (; i < k; i += 2, from += 2 * k_stride, out += width)
         for (int64_t j = 0; j < width; j += ASC_VF) {
             const float *next = i + 1 < k ? from + k_stride + j : NULL;
-            vf pairs = pairs_zip(load_lanes(from + j, lanes - j), load_lanes(next, lanes - j));
+            vf pairs = vnni2_zip(load_lanes(from + j, lanes - j), load_lanes(next, lanes - j));
             if (width - j < ASC_VF)
                 vf_store_tail(out + j, pairs, width - j);
             else
@@ -186,7 +186,7 @@ static void zip_lines(const float *from, int64_t k_stride, int64_t lanes, int64_
         }
 }
 
-void ASC_FN(gemm_interleave_pairs)(const float *from, int64_t lane_stride, int64_t k_stride, int64_t lanes, int64_t k,
+void ASC_FN(gemm_interleave_vnni2)(const float *from, int64_t lane_stride, int64_t k_stride, int64_t lanes, int64_t k,
                                    int64_t width, float *room, float *out) {
     int64_t pairs = (k + 1) / 2;
     if (lane_stride == 1 && k_stride != 1) {
@@ -204,22 +204,22 @@ void ASC_FN(gemm_interleave_pairs)(const float *from, int64_t lane_stride, int64
 #endif
     for (int64_t i = 0; i < lanes; i++, from += lane_stride) {
         if (k_stride == 1) {
-            pairs_from(from, k, room + i * pairs);
+            vnni2_from(from, k, room + i * pairs);
             continue;
         }
         for (int64_t j = 0; j < pairs; j++)
-            room[i * pairs + j] = pairs_join(from[2 * j * k_stride], 2 * j + 1 < k ? from[(2 * j + 1) * k_stride] : 0);
+            room[i * pairs + j] = vnni2_join(from[2 * j * k_stride], 2 * j + 1 < k ? from[(2 * j + 1) * k_stride] : 0);
     }
     ASC_FN(gemm_interleave)(room, pairs, 1, lanes, pairs, width, out);
 }
 
 #if ASC_VF == 16
-static void interleave_scaled(const float *from, int64_t lane_stride, int64_t lanes, int64_t k, int pairs,
+static void interleave_scaled(const float *from, int64_t lane_stride, int64_t lanes, int64_t k, int vnni2,
                               const gemm_scaling *scaling, float *out) {
     for (int64_t lane = 0; lane < lanes; lane += 16, from += 16 * lane_stride) {
         gemm_scaling some = {.lanes = scaling->lanes + lane, .lines = scaling->lines};
         int64_t most = lanes - lane < 16 ? lanes - lane : 16;
-        if (pairs)
+        if (vnni2)
             transpose_squares(from, lane_stride, most, k, 1, &some, lanes, out + lane);
         else
             transpose_squares(from, lane_stride, most, k, 0, &some, lanes, out + lane);
@@ -235,21 +235,21 @@ static void scale_row(const float *from, int64_t k, float factor, const float *s
     vf_store_tail(out + i, v, k - i);
 }
 
-void ASC_FN(gemm_interleave_scaled)(const float *from, int64_t lane_stride, int64_t lanes, int64_t k, int pairs,
+void ASC_FN(gemm_interleave_scaled)(const float *from, int64_t lane_stride, int64_t lanes, int64_t k, int vnni2,
                                     const gemm_scaling *scaling, float *room, float *out) {
 #if ASC_VF == 16
     if (lanes > 1) {
-        interleave_scaled(from, lane_stride, lanes, k, pairs, scaling, out);
+        interleave_scaled(from, lane_stride, lanes, k, vnni2, scaling, out);
         return;
     }
 #endif
-    float *rows = lanes == 1 && !pairs ? out : room;
+    float *rows = lanes == 1 && !vnni2 ? out : room;
     for (int64_t i = 0; i < lanes; i++, from += lane_stride)
         scale_row(from, k, scaling->lanes[i], scaling->lines, rows + i * k);
-    if (lanes == 1 && pairs)
-        pairs_from(rows, k, out);
-    else if (pairs)
-        ASC_FN(gemm_interleave_pairs)(rows, k, 1, lanes, k, lanes, room + lanes * k, out);
+    if (lanes == 1 && vnni2)
+        vnni2_from(rows, k, out);
+    else if (vnni2)
+        ASC_FN(gemm_interleave_vnni2)(rows, k, 1, lanes, k, lanes, room + lanes * k, out);
     else if (lanes > 1)
         ASC_FN(gemm_interleave)(rows, k, 1, lanes, k, lanes, out);
 }

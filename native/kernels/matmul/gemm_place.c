@@ -4,10 +4,10 @@
 #include "chunks.h"
 
 static void run_register_tile(const gemm_rows_block *k, int rows, int vectors, const gemm_tile *t) {
-    if (k->halves)
-        ASC_FN(gemm_tile_halves_run)(rows, vectors, t);
-    else if (k->g->pairs)
-        ASC_FN(gemm_tile_pairs_run)(rows, vectors, t);
+    if (k->fp16)
+        ASC_FN(gemm_tile_fp16_run)(rows, vectors, t);
+    else if (k->g->vnni2)
+        ASC_FN(gemm_tile_vnni2_run)(rows, vectors, t);
     else
         ASC_FN(gemm_tile_run)(rows, vectors, t);
 }
@@ -58,7 +58,7 @@ static void store_tile(const gemm *g, const epilogue *e, epilogue_rows *sums, in
 static int ends_beside(const gemm *g) {
     const epilogue *e = &g->epilogue;
     int adds = (!e->bias.data || (e->bias.row == 0 && e->bias.col == 1)) && (!e->residual.data || e->residual.col == 1);
-    int activates = e->activation == (g->pairs ? EPILOGUE_GELU_COARSE : ASC_ACTIVATION_GELU);
+    int activates = e->activation == (g->vnni2 ? EPILOGUE_GELU_COARSE : ASC_ACTIVATION_GELU);
     if (g->gated) return GEMM_TILE_ENDS;
     return GEMM_TILE_ENDS && adds && e->alpha == 1 && e->beta == 1 && e->rounding == ASC_ROUND_NONE &&
            (activates || (e->activation == ASC_ACTIVATION_NONE && (g->streams || !epilogue_is_plain(e))));

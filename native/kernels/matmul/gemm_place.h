@@ -24,7 +24,7 @@ typedef struct gemm_rows_block {
     int64_t k0, k;
     const float *a; /* packed tiles, panels, or one row as it is */
     int64_t b_step, b_panel;
-    int halves;        /* what the tiles read of B is float16 */
+    int fp16;          /* what the tiles read of B is float16 */
     const float *next; /* the panels after these, fetched while these are multiplied; NULL: none, or not ready */
 } gemm_rows_block;
 

@@ -78,10 +78,10 @@ typedef struct gemm_tile {
  * for 2 rows and 8 for 1 row also possible: narrow tiles need more columns to hide latency. */
 void ASC_FN(gemm_tile_run)(int rows, int vectors, const gemm_tile *t);
 
-/* The same on pairs of bfloat16 (pairs.h): k counts pairs, and a and b hold one where they held a float. */
-void ASC_FN(gemm_tile_pairs_run)(int rows, int vectors, const gemm_tile *t);
+/* The same on pairs of bfloat16 (vnni2.h): k counts pairs, and a and b hold one where they held a float. */
+void ASC_FN(gemm_tile_vnni2_run)(int rows, int vectors, const gemm_tile *t);
 
 /* The same with B in float16, whose bits are those of the float32 it stands for. */
-void ASC_FN(gemm_tile_halves_run)(int rows, int vectors, const gemm_tile *t);
+void ASC_FN(gemm_tile_fp16_run)(int rows, int vectors, const gemm_tile *t);
 
 #endif

@@ -4,9 +4,9 @@
  *      row, B of rank 1 a column, and Y lacks that axis. Constant weights B lie packed, their matrices back to back:
  *
  *      - ASC_LAYOUT_PANEL32: float32;
- *      - ASC_LAYOUT_PAIRS32: bfloat16; A is rounded to it as well, or bfloat16 already, with rows of pairs: even K,
+ *      - ASC_LAYOUT_VNNI2_32: bfloat16; A is rounded to it as well, or bfloat16 already, with rows of pairs: even K,
  *        contiguous, even strides; sums stay float32;
- *      - ASC_LAYOUT_HALVES32: float16, with the bits of the product with these numbers as float32;
+ *      - ASC_LAYOUT_FP16_32: float16, with the bits of the product with these numbers as float32;
  *      - ASC_LAYOUT_BYTES32, NIBBLES32: int8 q [K, N], which is (q - zero) * scale, in float32; behind R stand scale
  *        and zero (which may be absent), each [ceil(K / block), N] in ASC_LAYOUT_PANEL32.
  *
@@ -40,7 +40,7 @@ ASC_KERNEL_NOTE(matmul, matmul_note)
 static matmul_note *note_of(const asc_call *call) {
     return call->note;
 }
-#define TURNED 2 /* of same_rows: a worker's blocks of rows come in the other order */
+#define REVERSED 2 /* of same_rows: a worker's blocks of rows come in the other order */
 
 static int64_t batch_offset(const matmul_problem *p, int operand, int64_t batch) {
     int64_t offset = 0;
@@ -71,15 +71,15 @@ static int64_t b_batch(const matmul_problem *p, int64_t batch) {
     return index;
 }
 
-/* Whether few columns meet many rows (gemm_narrow.c). */
+/* Whether few columns meet many rows (gemm_small_n.c). */
 static int is_narrow(const gemm *g) {
-    return !g->gated && !g->norm.scale && g->n <= GEMM_NARROW && g->m >= GEMM_NARROW_LEAST;
+    return !g->gated && !g->norm.scale && g->n <= GEMM_SMALL_N && g->m >= GEMM_SMALL_N_LEAST;
 }
 
 /* Whether these few columns are multiplied by rows where they lie (gemm_unpacked.c): where fewer lanes of vectors are
  * idle than packing costs columns. */
 static int is_unpacked(const gemm *g) {
-    return (g->n + 3) % 16 < 4 && g->a_k == 1 && !g->pack && !g->pairs && !g->halves;
+    return (g->n + 3) % 16 < 4 && g->a_k == 1 && !g->pack && !g->vnni2 && !g->fp16;
 }
 
 /* Nanoseconds of one thread, from multiply-adds and from the bytes of B, and for few columns from packing A: only to
@@ -92,13 +92,13 @@ static int64_t cost(const matmul_problem *p) {
     return ns > 1e15 ? (int64_t)1e15 : (int64_t)ns;
 }
 
-#define PAIRS_OWN_COLUMNS 1024 /* up to which bfloat16 takes longer to pack all rows than to read all of B */
+#define VNNI2_OWN_COLUMNS 1024 /* up to which bfloat16 takes longer to pack all rows than to read all of B */
 
 /* Whether every worker gets rows of its own, of which nobody else packs or reads any: some tiles each, for which it
  * pays that all workers read all of B. */
 static int has_own_rows(const asc_call *call, const matmul_problem *p) {
     const gemm *g = &p->gemm;
-    int pays = !g->pairs || g->n <= PAIRS_OWN_COLUMNS;
+    int pays = !g->vnni2 || g->n <= VNNI2_OWN_COLUMNS;
     return pays && p->batches == 1 && !g->pack && g->m / call->threads >= 4 * GEMM_ROWS;
 }
 
@@ -152,13 +152,13 @@ static int has_same_norm(const asc_call *call, const asc_call *before) {
 /* Whether the workers find the rows of A packed as this product wants them: the one before it had the same A, as the
  * products of queries, keys and values do, or those of a gate and what it lets through. */
 static int finds_rows(const asc_call *call, const matmul_problem *p) {
-    const asc_call *before = call->before;
+    const asc_call *before = call->previous;
     if (!before || p->batches != 1) return 0;
     const matmul_note *now = note_of(call), *then = note_of(before);
     return then->rows == now->rows && then->row_blocks == now->row_blocks && then->by_blocks == now->by_blocks &&
            then->scratch_bytes == now->scratch_bytes &&
            matmul_params(before)->trans_a == matmul_params(call)->trans_a &&
-           (before->in[B].layout == ASC_LAYOUT_PAIRS32) == p->gemm.pairs && has_same_norm(call, before);
+           (before->in[B].layout == ASC_LAYOUT_VNNI2_32) == p->gemm.vnni2 && has_same_norm(call, before);
 }
 
 /* Floats for factors of all rows that are normalised, in whole lines. */
@@ -199,7 +199,9 @@ int32_t ASC_FN(matmul_prepare)(asc_call *call) {
     ASC_REQUIRE(call, fits, "matmul: the operands are too large");
     note_of(call)->scratch_bytes = scratch;
     note_of(call)->rows = p.batches == 1 ? p.gemm.m : 0;
-    note_of(call)->same_rows = !finds_rows(call, &p) ? 0 : note_of(call->before)->same_rows == TURNED ? 1 : TURNED;
+    note_of(call)->same_rows = !finds_rows(call, &p)                            ? 0
+                               : note_of(call->previous)->same_rows == REVERSED ? 1
+                                                                                : REVERSED;
     call->workspace_bytes = (uint64_t)total;
     return ASC_OK;
 }
@@ -240,7 +242,7 @@ static int streams(const matmul_problem *p) {
  * them so it begins with that one, in the other order. */
 static int64_t row_block(const asc_call *call, int64_t index) {
     int64_t share = note_of(call)->row_blocks / call->threads;
-    if (note_of(call)->same_rows != TURNED || share * call->threads != note_of(call)->row_blocks) return index;
+    if (note_of(call)->same_rows != REVERSED || share * call->threads != note_of(call)->row_blocks) return index;
     return index / share * share + share - 1 - index % share;
 }
 
@@ -261,16 +263,17 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
     } else {
         g.b += batch_offset(p, B, batch);
     }
-    g.soon = rows <= call->threads ? call->soon : NULL; /* otherwise most chunks are followed by others of this call */
+    g.prefetch =
+        rows <= call->threads ? call->prefetch : NULL; /* otherwise most chunks are followed by others of this call */
     g.far = (double)g.m * (double)g.n * sizeof(float) >= FAR_BYTES;
     g.streams = !g.c_narrow && streams(p);
     int64_t from = asc_split_at(g.m, rows, row), to = asc_split_at(g.m, rows, row + 1);
     if (is_narrow(&p->gemm)) {
-        if (g.halves && !g.pack) g.pack = ASC_FN(gemm_pack_halves);
+        if (g.fp16 && !g.pack) g.pack = ASC_FN(gemm_pack_fp16);
         if (is_unpacked(&g))
             ASC_FN(gemm_unpacked)(&g, from, to - from);
         else
-            ASC_FN(gemm_narrow)(&g, from, to - from);
+            ASC_FN(gemm_small_n)(&g, from, to - from);
         return;
     }
     if (streams_bytes(&g, to - from)) {

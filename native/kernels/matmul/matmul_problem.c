@@ -68,14 +68,14 @@ static int32_t stride_panels(const asc_call *call, matmul_problem *p, const asc_
 }
 
 /* A in bfloat16, of which pairs are read as they lie: its strides count them. */
-static int32_t stride_pairs(const asc_call *call, matmul_problem *p) {
+static int32_t stride_vnni2(const asc_call *call, matmul_problem *p) {
     gemm *g = &p->gemm;
     int even = !g->k || (g->a_columns % 2 == 0 && g->a_k == 1 && g->a_row % 2 == 0);
     for (int i = 0; i < p->axes; i++) {
         even = even && p->strides[A][i] % 2 == 0;
         p->strides[A][i] /= 2;
     }
-    ASC_REQUIRE(call, g->pairs && even, "matmul: a bfloat16 A has contiguous rows of pairs, as B has");
+    ASC_REQUIRE(call, g->vnni2 && even, "matmul: a bfloat16 A has contiguous rows of pairs, as B has");
     g->a_row /= 2;
     return ASC_OK;
 }
@@ -143,7 +143,7 @@ static int32_t read_norm(const asc_call *call, gemm *g) {
     }
     ASC_REQUIRE(call, !is_bytes(call) && call->in[A].dtype == ASC_FLOAT32 && !matmul_params(call)->trans_a,
                 "matmul: a norm is of float32, which isn't transposed, and not beside int8");
-    int64_t columns = g->pairs ? g->a_columns : g->k;
+    int64_t columns = g->vnni2 ? g->a_columns : g->k;
     int fits = call->n_in > SCALE && scale->dtype == ASC_FLOAT32 && scale->layout == ASC_LAYOUT_PLAIN &&
                scale->rank == 1 && scale->dims[0] == columns;
     fits = fits && (columns < 2 || g->m == 0 || (g->a_k == 1 && scale->strides[0] == 1));
@@ -167,14 +167,14 @@ static int32_t read_bytes(const asc_call *call, matmul_problem *p) {
     const asc_tensor *b = &call->in[B];
     int64_t block = matmul_params(call)->block;
     int32_t code;
-    int halves = b->layout == ASC_LAYOUT_NIBBLES32, bytes = b->layout == ASC_LAYOUT_BYTES32;
-    ASC_REQUIRE(call, (bytes || halves) && b->rank == 2 && !matmul_params(call)->trans_b && call->n_in > SCALE,
+    int nibbles = b->layout == ASC_LAYOUT_NIBBLES32, bytes = b->layout == ASC_LAYOUT_BYTES32;
+    ASC_REQUIRE(call, (bytes || nibbles) && b->rank == 2 && !matmul_params(call)->trans_b && call->n_in > SCALE,
                 "matmul: int8 weights are one matrix in panels, with scales");
     ASC_REQUIRE(call, block >= 1, "matmul: a block of int8 weights has at least one row");
-    ASC_REQUIRE(call, !halves || block % 2 == 0 || block >= p->gemm.k,
+    ASC_REQUIRE(call, !nibbles || block % 2 == 0 || block >= p->gemm.k,
                 "matmul: a block of 4-bit weights has an even number of rows");
     p->bytes.weights = b->data;
-    p->bytes.halves = halves;
+    p->bytes.nibbles = nibbles;
     p->bytes.block = block;
     p->bytes.blocks = asc_ceil_div(p->gemm.k, p->bytes.block);
     p->bytes.zero = NULL;
@@ -211,15 +211,15 @@ static int32_t read_right(const asc_call *call, matmul_problem *p, const int64_t
                 "matmul: a B in panels is not a vector and not transposed");
     const asc_layout *layout = asc_layout_of(b->layout);
     ASC_REQUIRE(call, layout && layout->dtype == b->dtype, "matmul: B has an unknown layout");
-    if (b->layout == ASC_LAYOUT_PAIRS32) {
-        g->pairs = 1;
+    if (b->layout == ASC_LAYOUT_VNNI2_32) {
+        g->vnni2 = 1;
         g->rounds = call->in[A].dtype == ASC_FLOAT32;
         g->a_columns = g->k;
         g->k = g->k / 2 + g->k % 2;
         if (g->epilogue.activation == ASC_ACTIVATION_GELU) g->epilogue.activation = EPILOGUE_GELU_COARSE;
     }
-    g->halves = b->layout == ASC_LAYOUT_HALVES32;
-    if (g->halves && !TILES_WIDEN) g->pack = ASC_FN(gemm_pack_halves);
+    g->fp16 = b->layout == ASC_LAYOUT_FP16_32;
+    if (g->fp16 && !TILES_WIDEN) g->pack = ASC_FN(gemm_pack_fp16);
     return ASC_OK;
 }
 
@@ -251,7 +251,7 @@ int32_t ASC_FN(matmul_read)(const asc_call *call, matmul_problem *p) {
     if ((code = read_batch(call, p, A, a, row ? a->rank - 2 : 0))) return code;
     if ((code = read_batch(call, p, B, b, col ? b->rank - 2 : 0))) return code;
     if (is_packed(b) && (code = stride_panels(call, p, b))) return code;
-    if (a->dtype == ASC_BFLOAT16 && (code = stride_pairs(call, p))) return code;
+    if (a->dtype == ASC_BFLOAT16 && (code = stride_vnni2(call, p))) return code;
     if ((code = read_addend(call, p, C, row, col, &g->epilogue.bias))) return code;
     return read_addend(call, p, R, row, col, &g->epilogue.residual);
 }

@@ -49,7 +49,7 @@ ALWAYS vi multiply(vi sum, vi a, quad b) {
 }
 #endif
 
-ALWAYS vi load_quads(const int8_t *p) {
+ALWAYS vi load_vnni4(const int8_t *p) {
     vi v;
     memcpy(&v, p, sizeof v);
     return v;
@@ -64,13 +64,13 @@ ALWAYS vi broadcast_quad(const uint8_t *p, const int flip) {
 /* Constant `rows` and `flip` make the loops vanish and keep the sums in registers. */
 ALWAYS void tile(const qgemm *g, const uint8_t *first, const int8_t *b, int32_t *sums, const int rows, const int flip) {
     vi sum[QGEMM_ROWS][2];
-    const int64_t a_row = g->a_row, quads = g->quads;
+    const int64_t a_row = g->a_row, vnni4 = g->vnni4;
 #pragma GCC unroll 16
     for (int i = 0; i < rows; i++) sum[i][0] = sum[i][1] = (vi){0};
     for (int64_t s = 0; s < g->n_segments; s++) {
         const uint8_t *a = first + g->segments[s];
-        for (int64_t q = 0; q < quads; q++, a += 4, b += 4 * QGEMM_PANEL) {
-            quad left = split(load_quads(b)), right = split(load_quads(b + 4 * ASC_VF));
+        for (int64_t q = 0; q < vnni4; q++, a += 4, b += 4 * QGEMM_PANEL) {
+            quad left = split(load_vnni4(b)), right = split(load_vnni4(b + 4 * ASC_VF));
 #pragma GCC unroll 16
             for (int i = 0; i < rows; i++) {
                 vi each = broadcast_quad(a + i * a_row, flip);

@@ -1,4 +1,4 @@
-/* qgemm.h - exact integer products: uint8 rows of A times int8 columns of B in ASC_LAYOUT_QUADS32, summed in int32,
+/* qgemm.h - exact integer products: uint8 rows of A times int8 columns of B in ASC_LAYOUT_VNNI4_32, summed in int32,
  * and what becomes of the sums: integers, floats, or integers of 8 bits again.
  *
  * A row of A is one run of bytes or, for a convolution, several runs (segments) that lie anywhere: K counts whole
@@ -10,7 +10,7 @@
 #include "asc_plan.h"
 #include "isa.h"
 
-#define QGEMM_PANEL ASC_PANEL /* columns of a panel of ASC_LAYOUT_QUADS32 */
+#define QGEMM_PANEL ASC_PANEL /* columns of a panel of ASC_LAYOUT_VNNI4_32 */
 #if ASC_VF == 16
 #define QGEMM_ROWS 12 /* rows of a register tile */
 #else
@@ -23,7 +23,7 @@ typedef struct qgemm {
     const uint8_t *a;
     int64_t a_row;           /* bytes from a row to the next */
     const int64_t *segments; /* offsets of the runs of a row */
-    int64_t n_segments, quads;
+    int64_t n_segments, vnni4;
     int flip; /* A is int8: its top bits are flipped as they are read, which adds 128 */
     const int8_t *b;
     int64_t b_panel; /* bytes from a panel to the next */

@@ -1,6 +1,6 @@
 /* qmatmul: Y = A B in exact integers, with zero points; Y is int32, float32 (times scales, plus bias), or 8 bits.
  *
- * in:     A [.., M, K] and B [.., K, N] of 8 bits; B may be an int8 weight [K, N] in ASC_LAYOUT_QUADS32; then what
+ * in:     A [.., M, K] and B [.., K, N] of 8 bits; B may be an int8 weight [K, N] in ASC_LAYOUT_VNNI4_32; then what
  *         qgemm.h lists
  * out:    Y [.., M, N]; A of rank 1 is a row, B of rank 1 a column, and Y lacks that axis
  * floats: the least and greatest 8-bit result
@@ -98,7 +98,7 @@ static int32_t read_problem(const asc_call *call, problem *p) {
     int32_t code;
     *p = (problem){.packs = b->layout == ASC_LAYOUT_PLAIN};
     ASC_REQUIRE(call, a->rank >= 1 && b->rank >= 1 && call->n_ints == 0, "qmatmul: A and B need at least one axis");
-    ASC_REQUIRE(call, p->packs || (b->layout == ASC_LAYOUT_QUADS32 && b->rank == 2 && b->dtype == ASC_INT8),
+    ASC_REQUIRE(call, p->packs || (b->layout == ASC_LAYOUT_VNNI4_32 && b->rank == 2 && b->dtype == ASC_INT8),
                 "qmatmul: B in panels is one int8 matrix of quads");
     p->m = row ? a->dims[a->rank - 2] : 1;
     p->k = a->dims[a->rank - 1];
@@ -216,7 +216,7 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
     int64_t per_batch = p->row_blocks * p->column_blocks, batch = chunk / per_batch, a, b, zero = 0;
     int64_t block = chunk % per_batch, row = block % p->row_blocks, column = block / p->row_blocks;
     locate(p, batch, &a, &b);
-    qgemm g = {.m = p->m, .n = p->n, .a_row = p->a_row, .segments = &zero, .n_segments = 1, .quads = p->a_row / 4};
+    qgemm g = {.m = p->m, .n = p->n, .a_row = p->a_row, .segments = &zero, .n_segments = 1, .vnni4 = p->a_row / 4};
     g.a = p->a + a * p->m * p->a_row;
     g.flip = call->in[Q_A].dtype == ASC_INT8;
     g.b_panel = QGEMM_PANEL * p->a_row;

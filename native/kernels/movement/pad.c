@@ -43,7 +43,7 @@ static int32_t read_pads(const asc_call *call, int64_t *pads) {
     int rank = call->in[0].rank, chosen[ASC_MAX_RANK];
     int64_t count = asc_numel(given) / 2;
     for (int i = 0; i < rank; i++) chosen[i] = i;
-    int32_t code = asc_given(call, 3) ? asc_read_axes(call, &call->in[3], rank, chosen, ASC_E_DECLARED) : ASC_OK;
+    int32_t code = asc_has_input(call, 3) ? asc_read_axes(call, &call->in[3], rank, chosen, ASC_E_DECLARED) : ASC_OK;
     for (int i = 0; i < rank && code == ASC_OK; i++) {
         pads[i] = chosen[i] < 0 ? 0 : asc_index_at(given, chosen[i]);
         pads[rank + i] = chosen[i] < 0 ? 0 : asc_index_at(given, count + chosen[i]);
@@ -63,7 +63,7 @@ static int32_t describe_axes(const asc_call *call, const int64_t *pads, pad_axis
                     asc_add_ok(kept, begin > 0 ? begin : 0, &length) && asc_add_ok(length, end > 0 ? end : 0, &length),
                     "pad: the axis is too long");
         if (length != out->dims[i])
-            return asc_fail(call->status, asc_given(call, 2) ? ASC_E_DECLARED : ASC_E_SHAPE,
+            return asc_fail(call->status, asc_has_input(call, 2) ? ASC_E_DECLARED : ASC_E_SHAPE,
                             "pad: the output's dims are wrong");
         ASC_REQUIRE(call, params_of(call)->mode == ASC_PAD_CONSTANT || kept > 0 || length == 0,
                     "pad: nothing to repeat in an empty axis");
@@ -77,15 +77,15 @@ int32_t ASC_FN(pad_prepare)(asc_call *call) {
     const asc_tensor *in = &call->in[0], *out = &call->out[0];
     pad_axis axes[ASC_MAX_RANK];
     ASC_REQUIRE(call, in->rank == out->rank && in->dtype == out->dtype, "pad: ranks or types differ");
-    int given = asc_given(call, 2);
+    int given = asc_has_input(call, 2);
     ASC_REQUIRE(call, call->n_ints == ASC_MEMBERS(asc_pad_params) + (given ? 0 : 2 * in->rank),
                 "pad takes its mode and two ints for each axis");
     ASC_REQUIRE(call, params_of(call)->mode >= 0 && params_of(call)->mode < ASC_PAD_COUNT, "pad: no such mode");
-    if (asc_given(call, 1))
+    if (asc_has_input(call, 1))
         ASC_REQUIRE(call, call->in[1].dtype == in->dtype && asc_numel(&call->in[1]) == 1,
                     "pad: the value is not one element of the data's type");
     if (!given) return describe_axes(call, params_of(call)->pads, axes);
-    int64_t padded = asc_given(call, 3) ? asc_numel(&call->in[3]) : in->rank;
+    int64_t padded = asc_has_input(call, 3) ? asc_numel(&call->in[3]) : in->rank;
     ASC_REQUIRE(call, asc_numel(&call->in[2]) == 2 * padded, "pad: not two pads for each axis");
     return ASC_OK;
 }
@@ -149,7 +149,7 @@ int32_t ASC_FN(pad_run)(const asc_call *call) {
     const asc_tensor *in = &call->in[0], *out = &call->out[0];
     pad_job job = {.rank = in->rank, .mode = params_of(call)->mode, .size = (int64_t)asc_dtype_bytes(in->dtype)};
     int64_t total = asc_numel(out);
-    if (asc_given(call, 2)) {
+    if (asc_has_input(call, 2)) {
         int64_t pads[2 * ASC_MAX_RANK];
         int32_t code = read_pads(call, pads);
         if (code == ASC_OK) code = describe_axes(call, pads, job.axes);

@@ -14,7 +14,7 @@ int32_t ASC_FN(slice_prepare)(asc_call *call) {
     int64_t count = asc_numel(&call->in[1]);
     ASC_REQUIRE(call, count <= in->rank, "slice: more starts than axes");
     for (int i = 1; i < call->n_in; i++)
-        ASC_REQUIRE(call, !asc_given(call, i) || (call->in[i].rank <= 1 && asc_numel(&call->in[i]) == count),
+        ASC_REQUIRE(call, !asc_has_input(call, i) || (call->in[i].rank <= 1 && asc_numel(&call->in[i]) == count),
                     "slice: starts, ends, axes and steps differ in length");
     return ASC_OK;
 }
@@ -37,7 +37,7 @@ static int64_t cut(int64_t n, int64_t start, int64_t end, int64_t step, int64_t 
 }
 
 static int32_t cut_axis(const asc_call *call, int axis, int place, asc_block *block, int64_t *offset) {
-    int64_t step = asc_given(call, 4) ? asc_index_at(&call->in[4], place) : 1, first;
+    int64_t step = asc_has_input(call, 4) ? asc_index_at(&call->in[4], place) : 1, first;
     if (step == 0) return asc_fail(call->status, ASC_E_RUN, "slice: a step is 0");
     int64_t start = asc_index_at(&call->in[1], place), end = asc_index_at(&call->in[2], place);
     int64_t length = cut(call->in[0].dims[axis], start, end, step, &first);
@@ -56,7 +56,7 @@ int32_t ASC_FN(slice_run)(const asc_call *call) {
     int places[ASC_MAX_RANK];
     int64_t offset = 0;
     for (int i = 0; i < in->rank; i++) places[i] = i < asc_numel(&call->in[1]) ? i : -1;
-    int32_t code = asc_given(call, 3) ? asc_read_axes(call, &call->in[3], in->rank, places, ASC_E_RUN) : ASC_OK;
+    int32_t code = asc_has_input(call, 3) ? asc_read_axes(call, &call->in[3], in->rank, places, ASC_E_RUN) : ASC_OK;
     memcpy(block.dims, out->dims, sizeof block.dims);
     memcpy(block.from_strides, in->strides, sizeof block.from_strides);
     asc_row_major(out->dims, out->rank, block.to_strides);

@@ -8,7 +8,7 @@
 
 int32_t ASC_FN(trilu_prepare)(asc_call *call) {
     ASC_REQUIRE(call, call->n_ints == ASC_MEMBERS(asc_trilu_params), "trilu takes two ints: upper and k");
-    ASC_REQUIRE(call, !asc_given(call, 1) || asc_numel(&call->in[1]) == 1, "trilu: k is not one element");
+    ASC_REQUIRE(call, !asc_has_input(call, 1) || asc_numel(&call->in[1]) == 1, "trilu: k is not one element");
     ASC_REQUIRE(call, call->in[0].rank >= 2, "trilu: the input has no matrix axes");
     ASC_REQUIRE(call, call->in[0].dtype == call->out[0].dtype, "trilu: types differ");
     ASC_REQUIRE(call, asc_same_dims(&call->in[0], &call->out[0]), "trilu: shapes differ");
@@ -53,7 +53,7 @@ int32_t ASC_FN(trilu_run)(const asc_call *call) {
     if (asc_numel(in) == 0) return ASC_OK;
     const asc_trilu_params *p = ASC_INTS_AS(asc_trilu_params, call);
     trilu_job job = {.upper = p->upper != 0, .rows = in->dims[in->rank - 2], .cols = in->dims[in->rank - 1]};
-    job.k = asc_given(call, 1) ? asc_index_at(&call->in[1], 0) : p->k;
+    job.k = asc_has_input(call, 1) ? asc_index_at(&call->in[1], 0) : p->k;
     job.size = (int64_t)asc_dtype_bytes(in->dtype);
     job.items = asc_count(in, 0, in->rank - 1);
     job.per_chunk = asc_chunk_items(call, job.items, job.cols * job.size);

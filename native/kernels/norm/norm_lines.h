@@ -35,7 +35,7 @@ static inline __attribute__((always_inline)) void norm_turn_lines(const norm_pas
 }
 
 /* Lanes from `past` on, then those of `next` before it. */
-static inline vf norm_turned(vf lanes, vf next, int64_t past) {
+static inline vf norm_rotated(vf lanes, vf next, int64_t past) {
 #if ASC_VF == 16
     return (vf)_mm512_permutex2var_ps((__m512)lanes, (__m512i)(vi_iota() + vi_set((int32_t)past)), (__m512)next);
 #else
@@ -51,7 +51,7 @@ static inline __attribute__((always_inline)) float norm_run_lines(const norm_pas
     for (; i + NORM_TURN < p->n; i += NORM_TURN) norm_turn_lines(p, i, past, 0, sums);
     norm_turn_lines(p, i, past, 1, sums);
     vf s[4];
-    for (int u = 0; u < 4; u++) s[u] = norm_turned(sums[u], sums[(u + 1) % 4], past);
+    for (int u = 0; u < 4; u++) s[u] = norm_rotated(sums[u], sums[(u + 1) % 4], past);
     return vf_sum((s[0] + s[1]) + (s[2] + s[3]));
 }
 

@@ -24,7 +24,7 @@ static int32_t read_scaling(const asc_call *call, scaling *s) {
     const asc_tensor *x = &call->in[0], *scale = &call->in[1], *y = &call->out[0];
     ASC_REQUIRE(call, call->n_ints == ASC_MEMBERS(asc_quantize_params) && asc_same_dims(x, y),
                 "quantisation takes two ints and keeps the shape");
-    if (asc_given(call, 2))
+    if (asc_has_input(call, 2))
         ASC_REQUIRE(call, asc_numel(&call->in[2]) == asc_numel(scale), "scale and zero point differ in shape");
     const asc_quantize_params *p = ASC_INTS_AS(asc_quantize_params, call);
     int64_t axis = p->axis, block = p->block;

@@ -4,7 +4,7 @@
  *       R [D, H, N] in ASC_LAYOUT_PANEL32, or [D, N, H] plain: N is G*H, of GRU 2*H for its gates z and r
  *       Rc of GRU's candidate, likewise with N = H;  bias [D, H] of that product, if the reset comes after it
  *       lengths [B] int32;  h0 [D, B, H];  c0 [D, B, H];  peephole [D, 3*H]: each may be absent
- *       of R of LSTM in int8, [D, H, N] in ASC_LAYOUT_QUADS32: bias [D, N], of both products; the sums of its columns
+ *       of R of LSTM in int8, [D, H, N] in ASC_LAYOUT_VNNI4_32: bias [D, N], of both products; the sums of its columns
  *       int32 [D, N], their scales float32 [D, N], and zero points int8 [D, N], absent when all are 0
  * out:  Y [S, D, B, H], zero from a row's length on;  h [D, B, H];  of LSTM c [D, B, H]
  * ints: asc_recurrent_params;  floats: asc_recurrent_floats
@@ -118,7 +118,7 @@ static void multiply(const layer *l, const float *state, int64_t rows, const flo
 }
 
 static int runs(const layer *l, int64_t row, int64_t t) {
-    return !asc_given(l->call, LENGTHS) || t < ((const int32_t *)l->call->in[LENGTHS].data)[row];
+    return !asc_has_input(l->call, LENGTHS) || t < ((const int32_t *)l->call->in[LENGTHS].data)[row];
 }
 
 /* One step of rows [row, row + rows) of a direction. */
@@ -163,7 +163,7 @@ static void begin(const layer *l, int operand, int output, int64_t d, int64_t ro
     float *state = (float *)l->call->out[output].data + offset;
     const float *initial = floats_of(l->call, operand, offset);
     for (int64_t i = 0; i < rows; i++) {
-        int never = asc_given(l->call, LENGTHS) && !runs(l, row + i, 0);
+        int never = asc_has_input(l->call, LENGTHS) && !runs(l, row + i, 0);
         if (initial && !never)
             memcpy(state + i * n, initial + i * n, (size_t)n * sizeof *state);
         else
@@ -190,7 +190,7 @@ static void pack(const layer *l, const float *from, int64_t columns, int64_t ste
 }
 
 static int32_t check_lengths(const layer *l) {
-    const int32_t *lengths = asc_given(l->call, LENGTHS) ? l->call->in[LENGTHS].data : NULL;
+    const int32_t *lengths = asc_has_input(l->call, LENGTHS) ? l->call->in[LENGTHS].data : NULL;
     for (int64_t i = 0; lengths && i < l->batch; i++)
         if (lengths[i] < 0 || lengths[i] > l->steps)
             return asc_failf(l->call->status, ASC_E_RUN, "recurrent: the length %ld of row %ld is outside 0 to %ld",
@@ -208,7 +208,7 @@ int32_t ASC_FN(recurrent_run)(const asc_call *call) {
         pack(&l, l.r, l.columns, l.r_step, to);
         l.r = to;
     }
-    if (asc_given(call, RC) && call->in[RC].layout == ASC_LAYOUT_PLAIN) {
+    if (asc_has_input(call, RC) && call->in[RC].layout == ASC_LAYOUT_PLAIN) {
         float *to = (float *)call->workspace + l.directions * l.r_step;
         pack(&l, l.rc, l.hidden, l.rc_step, to);
         l.rc = to;

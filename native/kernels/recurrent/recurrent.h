@@ -60,7 +60,7 @@ typedef struct layer {
 } layer;
 
 static inline const float *floats_of(const asc_call *call, int operand, int64_t offset) {
-    const float *data = asc_given(call, operand) ? call->in[operand].data : NULL; /* there is none in prepare */
+    const float *data = asc_has_input(call, operand) ? call->in[operand].data : NULL; /* there is none in prepare */
     return data ? data + offset : NULL;
 }
 

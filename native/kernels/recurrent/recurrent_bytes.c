@@ -107,7 +107,7 @@ void ASC_FN(recurrent_bytes_multiply)(const layer *l, int64_t d, const float *st
     quantise(l, state, rows, quantised, bytes);
     bytes_product p = {.layer = l, .rows = quantised, .d = d, .x = x, .x_row = x_row, .sums = sums};
     p.g = (qgemm){.m = rows, .n = l->columns, .a = bytes, .a_row = each, .segments = &none, .n_segments = 1};
-    p.g.quads = each / 4;
+    p.g.vnni4 = each / 4;
     p.g.b_panel = QGEMM_PANEL * each;
     p.g.b = l->bytes + d * l->r_step;
     p.columns = share ? share * (l->columns / l->hidden) : l->columns;

@@ -17,9 +17,9 @@ static int has_dims(const asc_tensor *t, int rank, const int64_t *dims) {
 
 /* A weight of `columns` columns: in panels, or transposed and plain. Bytes are in panels of their own. */
 static int is_weight(const asc_call *call, int operand, int64_t directions, int64_t hidden, int64_t columns) {
-    if (!asc_given(call, operand)) return 0;
+    if (!asc_has_input(call, operand)) return 0;
     const asc_tensor *t = &call->in[operand];
-    int bytes = t->dtype == ASC_INT8, packed = t->layout == (bytes ? ASC_LAYOUT_QUADS32 : ASC_LAYOUT_PANEL32);
+    int bytes = t->dtype == ASC_INT8, packed = t->layout == (bytes ? ASC_LAYOUT_VNNI4_32 : ASC_LAYOUT_PANEL32);
     if (bytes && !packed) return 0;
     int64_t dims[3] = {directions, packed ? hidden : columns, packed ? columns : hidden};
     return (packed || t->layout == ASC_LAYOUT_PLAIN) && has_dims(t, 3, dims);
@@ -53,12 +53,13 @@ static int32_t read_states(const asc_call *call, const layer *l) {
     for (int i = 1; i < call->n_out; i++)
         ASC_REQUIRE(call, has_dims(&call->out[i], 3, y + 1), "recurrent: a last state is [D, B, H]");
     for (int i = H0; i <= C0; i++)
-        ASC_REQUIRE(call, !asc_given(call, i) || has_dims(&call->in[i], 3, y + 1),
+        ASC_REQUIRE(call, !asc_has_input(call, i) || has_dims(&call->in[i], 3, y + 1),
                     "recurrent: an initial state is [D, B, H]");
-    ASC_REQUIRE(call, lstm || (!asc_given(call, C0) && !asc_given(call, PEEPHOLE)), "recurrent: only LSTM has cells");
-    ASC_REQUIRE(call, !asc_given(call, PEEPHOLE) || has_dims(&call->in[PEEPHOLE], 2, hole),
+    ASC_REQUIRE(call, lstm || (!asc_has_input(call, C0) && !asc_has_input(call, PEEPHOLE)),
+                "recurrent: only LSTM has cells");
+    ASC_REQUIRE(call, !asc_has_input(call, PEEPHOLE) || has_dims(&call->in[PEEPHOLE], 2, hole),
                 "recurrent: the peephole is [D, 3 H]");
-    ASC_REQUIRE(call, !asc_given(call, LENGTHS) || has_dims(&call->in[LENGTHS], 1, &l->batch),
+    ASC_REQUIRE(call, !asc_has_input(call, LENGTHS) || has_dims(&call->in[LENGTHS], 1, &l->batch),
                 "recurrent: there is one length a row");
     return ASC_OK;
 }
@@ -71,15 +72,16 @@ static int32_t read_states(const asc_call *call, const layer *l) {
 static int32_t read_bytes(const asc_call *call, layer *l) {
     int64_t dims[2] = {l->directions, l->columns};
     ASC_REQUIRE(call, params_of(call)->kind == ASC_RECURRENT_LSTM, "recurrent: only LSTM has int8 weights");
-    ASC_REQUIRE(call, !asc_given(call, BIAS) || has_dims(&call->in[BIAS], 2, dims), "recurrent: a bias is [D, gates]");
+    ASC_REQUIRE(call, !asc_has_input(call, BIAS) || has_dims(&call->in[BIAS], 2, dims),
+                "recurrent: a bias is [D, gates]");
     for (int i = R_SUMS; i <= R_ZERO; i++)
-        ASC_REQUIRE(call, asc_given(call, i) ? has_dims(&call->in[i], 2, dims) : i == R_ZERO,
+        ASC_REQUIRE(call, asc_has_input(call, i) ? has_dims(&call->in[i], 2, dims) : i == R_ZERO,
                     "recurrent: int8 weights have sums, scales and zero points [D, gates]");
-    l->r_step = asc_packed_bytes(ASC_LAYOUT_QUADS32, l->hidden, l->columns);
+    l->r_step = asc_packed_bytes(ASC_LAYOUT_VNNI4_32, l->hidden, l->columns);
     l->bytes = call->in[R].data;
     l->r_sums = call->in[R_SUMS].data;
     l->r_scale = call->in[R_SCALE].data;
-    l->r_zero = asc_given(call, R_ZERO) ? call->in[R_ZERO].data : NULL;
+    l->r_zero = asc_has_input(call, R_ZERO) ? call->in[R_ZERO].data : NULL;
     l->bias = floats_of(call, BIAS, 0);
     l->shared = l->batch > 1 && l->batch <= SHARING_ROWS && l->hidden > SHARING_HIDDEN;
     return ASC_OK;
@@ -112,10 +114,10 @@ int32_t ASC_FN(recurrent_read)(const asc_call *call, layer *l) {
     int64_t bias[2] = {l->directions, l->hidden};
     l->columns = gru ? 2 * l->hidden : l->gates;
     ASC_REQUIRE(call, is_weight(call, R, l->directions, l->hidden, l->columns), "recurrent: R doesn't fit");
-    ASC_REQUIRE(call, gru ? is_weight(call, RC, l->directions, l->hidden, l->hidden) : !asc_given(call, RC),
+    ASC_REQUIRE(call, gru ? is_weight(call, RC, l->directions, l->hidden, l->hidden) : !asc_has_input(call, RC),
                 "recurrent: GRU alone has weights of a candidate, [D, H, H]");
     ASC_REQUIRE(call, !gru || call->in[RC].layout == call->in[R].layout, "recurrent: weights of two layouts");
-    ASC_REQUIRE(call, l->quantised || !asc_given(call, BIAS) || (gru && has_dims(&call->in[BIAS], 2, bias)),
+    ASC_REQUIRE(call, l->quantised || !asc_has_input(call, BIAS) || (gru && has_dims(&call->in[BIAS], 2, bias)),
                 "recurrent: GRU alone has a bias of the product, [D, H]");
     l->r_step = asc_packed_bytes(ASC_LAYOUT_PANEL32, l->hidden, l->columns) / (int64_t)sizeof(float);
     l->rc_step = asc_packed_bytes(ASC_LAYOUT_PANEL32, l->hidden, l->hidden) / (int64_t)sizeof(float);

@@ -14,7 +14,7 @@ int32_t ASC_FN(cumsum_prepare)(asc_call *call) {
                 "cumsum takes three ints: axis, exclusive, reverse");
     ASC_REQUIRE(call, params_of(call)->axis >= 0 && params_of(call)->axis < call->in[0].rank,
                 "cumsum: the axis is outside the rank");
-    ASC_REQUIRE(call, !asc_given(call, 1) || asc_numel(&call->in[1]) == 1, "cumsum: the axis is not one element");
+    ASC_REQUIRE(call, !asc_has_input(call, 1) || asc_numel(&call->in[1]) == 1, "cumsum: the axis is not one element");
     ASC_REQUIRE(call, call->in[0].dtype == call->out[0].dtype, "cumsum: types differ");
     ASC_REQUIRE(call, asc_same_dims(&call->in[0], &call->out[0]), "cumsum: shapes differ");
     return ASC_OK;
@@ -86,7 +86,7 @@ static int32_t run(const asc_call *call, int product) {
     const asc_tensor *in = &call->in[0];
     int64_t axis = params_of(call)->axis;
     if (asc_numel(in) == 0) return ASC_OK;
-    if (asc_given(call, 1)) {
+    if (asc_has_input(call, 1)) {
         int64_t given = axis = asc_index_at(&call->in[1], 0);
         if (!asc_wrap_index(&axis, in->rank)) return asc_fail_index(call, given, in->rank);
     }

@@ -149,7 +149,7 @@ static const asc_reduce_params *params_of(const asc_call *call) {
 
 static int32_t read_axes(const asc_call *call, int *reduced) {
     const asc_tensor *x = &call->in[0];
-    if (asc_given(call, 1)) {
+    if (asc_has_input(call, 1)) {
         int32_t code = asc_read_axes(call, &call->in[1], x->rank, reduced, ASC_OK);
         int all = asc_numel(&call->in[1]) == 0 && !ASC_INTS_AS(asc_reduce_given_params, call)->noop;
         for (int i = 0; i < x->rank; i++) reduced[i] = all || reduced[i] >= 0;
@@ -172,7 +172,7 @@ static int32_t check_output(const asc_call *call, const int *reduced) {
     int count = 0, at = 0;
     for (int i = 0; i < x->rank; i++) count += reduced[i];
     int dropped = y->rank == x->rank - count;
-    int32_t wrong = asc_given(call, 1) ? ASC_E_DECLARED : ASC_E_SHAPE;
+    int32_t wrong = asc_has_input(call, 1) ? ASC_E_DECLARED : ASC_E_SHAPE;
     if (!dropped && y->rank != x->rank) return asc_fail(call->status, wrong, "reduce: the output's rank is wrong");
     for (int i = 0; i < x->rank; i++) {
         if (reduced[i] && dropped) continue;
@@ -202,7 +202,7 @@ int32_t ASC_FN(reduce_prepare)(asc_call *call) {
     int64_t op = params_of(call)->op;
     ASC_REQUIRE(call, op >= 0 && op < ASC_REDUCE_COUNT, "reduce: no such op");
     ASC_REQUIRE(call, floats(call) || (op != ASC_REDUCE_L2 && op != ASC_REDUCE_LOGSUM), "reduce: this op takes floats");
-    if (asc_given(call, 1)) {
+    if (asc_has_input(call, 1)) {
         ASC_REQUIRE(call, call->n_ints == ASC_MEMBERS(asc_reduce_given_params),
                     "reduce: with axes as an operand it takes its op and noop");
         return ASC_OK;
@@ -261,7 +261,7 @@ int32_t ASC_FN(reduce_run)(const asc_call *call) {
     int reduced[ASC_MAX_RANK];
     reduce_job job = {.op = params_of(call)->op};
     int32_t code = read_axes(call, reduced);
-    if (code == ASC_OK && asc_given(call, 1)) code = check_axes(call, reduced);
+    if (code == ASC_OK && asc_has_input(call, 1)) code = check_axes(call, reduced);
     if (code != ASC_OK || asc_numel(&call->out[0]) == 0) return code;
     describe(call, reduced, &job);
     turn(&job.kept);

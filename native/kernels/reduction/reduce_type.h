@@ -33,7 +33,7 @@
     }                                                                                                           \
     /* LANES rows of n elements, element i of all of them at x + i * LANES, to the fold of each in its lane: */ \
     /* s holds what `run` would have in a0 to a3 for every row, a vector for each lane of those. */             \
-    static V NAME(fold##_turned)(const T *x, int64_t n) {                                                       \
+    static V NAME(fold##_transposed)(const T *x, int64_t n) {                                                   \
         V s[4 * LANES];                                                                                         \
         int64_t fours = n / (4 * LANES) * (4 * LANES), used = fours ? 4 * LANES : LANES;                        \
         for (int64_t l = 0; l < used; l++) s[l] = NAME(set)(fill);                                              \
@@ -110,7 +110,7 @@ VECTOR_FOLD(squares, 0, MUL(v, v), ADD(a, v))
 
 typedef struct NAME(fold) {
     T fill;
-    V (*run)(const T *, int64_t), (*turned)(const T *, int64_t);
+    V (*run)(const T *, int64_t), (*transposed)(const T *, int64_t);
     void (*rows)(const T *, int64_t, int64_t, int64_t, V *);
     V (*join)(V, V);
 } NAME(fold);
@@ -118,16 +118,16 @@ typedef struct NAME(fold) {
 static NAME(fold) NAME(fold_of)(int64_t op) {
     switch (op) {
         case ASC_REDUCE_PROD:
-            return (NAME(fold)){1, NAME(prod_run), NAME(prod_turned), NAME(prod_rows), NAME(prod_join)};
+            return (NAME(fold)){1, NAME(prod_run), NAME(prod_transposed), NAME(prod_rows), NAME(prod_join)};
         case ASC_REDUCE_MAX:
-            return (NAME(fold)){LOWEST, NAME(max_run), NAME(max_turned), NAME(max_rows), NAME(max_join)};
+            return (NAME(fold)){LOWEST, NAME(max_run), NAME(max_transposed), NAME(max_rows), NAME(max_join)};
         case ASC_REDUCE_MIN:
-            return (NAME(fold)){HIGHEST, NAME(min_run), NAME(min_turned), NAME(min_rows), NAME(min_join)};
-        case ASC_REDUCE_L1: return (NAME(fold)){0, NAME(l1_run), NAME(l1_turned), NAME(l1_rows), NAME(sum_join)};
+            return (NAME(fold)){HIGHEST, NAME(min_run), NAME(min_transposed), NAME(min_rows), NAME(min_join)};
+        case ASC_REDUCE_L1: return (NAME(fold)){0, NAME(l1_run), NAME(l1_transposed), NAME(l1_rows), NAME(sum_join)};
         case ASC_REDUCE_L2:
         case ASC_REDUCE_SUMSQUARE:
-            return (NAME(fold)){0, NAME(squares_run), NAME(squares_turned), NAME(squares_rows), NAME(sum_join)};
-        default: return (NAME(fold)){0, NAME(sum_run), NAME(sum_turned), NAME(sum_rows), NAME(sum_join)};
+            return (NAME(fold)){0, NAME(squares_run), NAME(squares_transposed), NAME(squares_rows), NAME(sum_join)};
+        default: return (NAME(fold)){0, NAME(sum_run), NAME(sum_transposed), NAME(sum_rows), NAME(sum_join)};
     }
 }
 
@@ -177,14 +177,14 @@ static void NAME(reduce_item)(const reduce_job *job, const T *x, T *y, int64_t c
  * are those of reduce_item, and so of code generated from a formula. */
 static void NAME(reduce_short)(const reduce_job *job, const T *x, T *y, int64_t first, int64_t end) {
     NAME(fold) fold = NAME(fold_of)(job->op);
-    T turned[SHORT_ROW * LANES], out[LANES];
+    T transposed[SHORT_ROW * LANES], out[LANES];
     for (int64_t at = first; at < end; at += LANES) {
         int64_t rows = end - at < LANES ? end - at : LANES;
         for (int64_t r = 0; r < LANES; r++) {
             const T *row = x + (at + (r < rows ? r : 0)) * job->n;
-            for (int64_t i = 0; i < job->n; i++) turned[i * LANES + r] = row[i];
+            for (int64_t i = 0; i < job->n; i++) transposed[i * LANES + r] = row[i];
         }
-        V totals = fold.turned(turned, job->n);
+        V totals = fold.transposed(transposed, job->n);
         memcpy(out, &totals, sizeof out);
         for (int64_t r = 0; r < rows; r++) y[at + r] = NAME(finish)(out[r], job);
     }

@@ -7,7 +7,7 @@ import pytest
 from tbe_files import BINARY, computed, describe_file, formula
 
 from ascend_ep.opdef import dtypes
-from ascend_ep.opdef.infer import infer
+from ascend_ep.opdef.output_types import infer
 
 FLOATS = (dtypes.FLOAT32, dtypes.FLOAT16)
 

@@ -10,7 +10,7 @@ from tbe_files import computed, describe_file, formula
 
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
-from ascend_ep.opdef.infer import infer
+from ascend_ep.opdef.output_types import infer
 
 MEAN = """
     import math

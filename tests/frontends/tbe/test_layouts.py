@@ -8,7 +8,7 @@ from tbe_files import computed, describe_file, formula
 
 from ascend_ep.errors import AscendError
 from ascend_ep.frontends.tbe.layouts import FORMATS, Layout, original_shape, read_layouts
-from ascend_ep.opdef.infer import infer
+from ascend_ep.opdef.output_types import infer
 
 #: scales by channel: in blocks of 16 channels, or as NCHW with a vector of channels
 BY_CHANNEL = """

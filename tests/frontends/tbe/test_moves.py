@@ -11,7 +11,7 @@ import pytest
 from tbe_files import computed, describe_file, formula
 
 from ascend_ep.errors import AscendError
-from ascend_ep.opdef.infer import infer
+from ascend_ep.opdef.output_types import infer
 
 #: The documents' depthwise convolution with its mistakes corrected: four indices, reduced axes declared.
 DEPTHWISE = """

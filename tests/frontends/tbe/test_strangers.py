@@ -12,8 +12,8 @@ from tbe_files import computed, describe_file, formula
 from ascend_ep.errors import AscendError
 from ascend_ep.frontends.tbe.layouts import read_layouts
 from ascend_ep.opdef.definition_json import definition_map
-from ascend_ep.opdef.infer import infer
 from ascend_ep.opdef.loader import parse_definitions
+from ascend_ep.opdef.output_types import infer
 
 SHIFTED = """
     import te.lang.cce

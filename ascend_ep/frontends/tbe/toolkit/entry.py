@@ -10,7 +10,7 @@ from typing import Any
 from ascend_ep.frontends.tbe.toolkit.checks import KERNEL_NAME
 from ascend_ep.frontends.tbe.toolkit.failure import WARNINGS, Inexpressible
 from ascend_ep.frontends.tbe.toolkit.nodes import Node, traced
-from ascend_ep.frontends.tbe.toolkit.registration import REGISTERED, described_roles
+from ascend_ep.frontends.tbe.toolkit.register_decorators import REGISTERED, described_roles
 from ascend_ep.frontends.tbe.toolkit.tensors import SESSION, Tensor, placeholder
 
 _NEVER = ("check_supported", "op_select_format", "get_op_support_info", "get_op_specific_info", "main")

@@ -12,12 +12,14 @@ from ascend_ep.frontends.tbe.toolkit import (
     choice,
     moving,
     platform,
-    registration,
     shapes,
     shaping,
     shared,
     updates,
     vector,
+)
+from ascend_ep.frontends.tbe.toolkit import (
+    register_decorators as registration,
 )
 from ascend_ep.frontends.tbe.toolkit import tensor_machine as tvm
 from ascend_ep.frontends.tbe.toolkit.unknown import Unknown

@@ -24,8 +24,8 @@ from ascend_ep.frontends.tbe.toolkit.building import cases_of
 from ascend_ep.frontends.tbe.toolkit.confinement import confine
 from ascend_ep.frontends.tbe.toolkit.entry import Entry, call, describe_parameters, find_entry
 from ascend_ep.frontends.tbe.toolkit.failure import WARNINGS, DslError, Inexpressible
-from ascend_ep.frontends.tbe.toolkit.formula import bound_inputs, formula_text
 from ascend_ep.frontends.tbe.toolkit.modules import Importing
+from ascend_ep.frontends.tbe.toolkit.recorded_formula import bound_inputs, formula_text
 from ascend_ep.frontends.tbe.toolkit.tensors import SESSION, Tensor, materialized
 from ascend_ep.opdef.formula_nodes import FUNCTIONS
 

@@ -14,7 +14,7 @@ RNG = np.random.default_rng(11)
 
 
 def attention(*more: onnx.NodeProto, outputs: Sequence[str] = ("y",)) -> onnx.ModelProto:
-    """Of q, k and v [1, POSITIONS, HEADS, SIZE], whose keys are turned in one step, and `more` nodes."""
+    """Of q, k and v [1, POSITIONS, HEADS, SIZE], whose keys are transposed in one step, and `more` nodes."""
     nodes = [
         helper.make_node("Transpose", ["q"], ["qh"], perm=[0, 2, 1, 3]),
         helper.make_node("Transpose", ["k"], ["kt"], perm=[0, 2, 3, 1]),
@@ -38,11 +38,11 @@ def kernels_of(model: onnx.ModelProto) -> list[str]:
     return fused_kernels(model, feeds)
 
 
-def test_attention_reads_turned_keys_where_they_lie() -> None:
+def test_attention_reads_transposed_keys_where_they_lie() -> None:
     assert kernels_of(attention()) == ["attention"]
 
 
-def test_other_readers_of_turned_keys_share_a_copy() -> None:
+def test_other_readers_of_transposed_keys_share_a_copy() -> None:
     more = [
         helper.make_node("MatMul", ["kt", "k2"], ["products"]),
         helper.make_node("Relu", ["kt"], ["positive"]),
@@ -52,7 +52,7 @@ def test_other_readers_of_turned_keys_share_a_copy() -> None:
     assert sorted(found) == ["attention", "copy", "elementwise", "matmul"]
 
 
-def test_turned_keys_that_leave_the_model_are_copied_once() -> None:
+def test_transposed_keys_that_leave_the_model_are_copied_once() -> None:
     found = kernels_of(attention(outputs=("y", "kt")))
     assert sorted(found) == ["attention", "copy"]
 
@@ -65,8 +65,8 @@ def product(perm: Sequence[int], dims: Sequence[int], columns: int) -> list[str]
         helper.make_node("MatMul", ["t", "w"], ["y"]),
     ]
     info = helper.make_tensor_value_info
-    rim = [info("x", TensorProto.FLOAT, dims)], [info("y", TensorProto.FLOAT, None)]
-    graph = helper.make_graph(nodes, "product", *rim, [numpy_helper.from_array(weights, "w")])
+    boundary = [info("x", TensorProto.FLOAT, dims)], [info("y", TensorProto.FLOAT, None)]
+    graph = helper.make_graph(nodes, "product", *boundary, [numpy_helper.from_array(weights, "w")])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
     return fused_kernels(model, {"x": RNG.standard_normal(dims).astype(np.float32)})
 

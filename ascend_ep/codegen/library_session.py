@@ -12,7 +12,7 @@ from ascend_ep.plan.writing.writer import write_bytes
 from ascend_ep.runtime.options import SessionOptions
 from ascend_ep.runtime.session import InferenceSession
 
-from .library import CompiledLibrary
+from .compiled_library import CompiledLibrary
 from .symbols import loadable
 
 #: A ge.proto.ModelDef of a name and no graph.

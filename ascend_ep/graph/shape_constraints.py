@@ -12,18 +12,18 @@ from itertools import product
 import onnx_ir as ir
 
 from ascend_ep.graph.naming import label
-from ascend_ep.opdef.agreements import Agreement, OrOne, solved
+from ascend_ep.opdef.constraints import Constraint, OrOne, solved
 from ascend_ep.opdef.dims import Dim, DimTooComplex, common_factors_removed, substitute, symbol, symbols
 
-#: Agreements that are kept: more say nothing new.
+#: Constraints that are kept: more say nothing new.
 MOST = 256
 #: Facts of each kind that an inference may record; conclusions take time that grows with their number.
 MOST_SEEN = 4096
-#: Characters of an agreement that a message could show; what is longer, kernels find out.
+#: Characters of a constraint that a message could show; what is longer, kernels find out.
 LONGEST = 160
 
 
-class Agreements:
+class Constraints:
     """What is known so far; grows from one inference to the next over the same model.
 
     `same`: what a symbol always is, in terms of others. `into`: pairs of which the first is the second or 1.
@@ -115,16 +115,16 @@ class Agreements:
             self._quotients.clear()
         return changed
 
-    def found(self) -> list[Agreement]:
+    def found(self) -> list[Constraint]:
         """What inputs must satisfy, but what nobody could read; `text` names the node that asks for it."""
         found = [
-            Agreement(a, b, or_one, node)
+            Constraint(a, b, or_one, node)
             for (a, b, or_one), node in self._found.items()
             if str(a) in self.same or len(str(a)) + len(str(b)) <= LONGEST
         ]
         return found + self._either_one()[: max(0, MOST - len(found))]
 
-    def _either_one(self) -> list[Agreement]:
+    def _either_one(self) -> list[Constraint]:
         """What broadcasting asks of sizes of which either may be 1, pair by pair."""
         pairs: dict[tuple[Dim, Dim], str] = {}
         for (a, b), (_, node) in self._beside.items():
@@ -135,7 +135,7 @@ class Agreements:
                 numbers = isinstance(one, int) or isinstance(other, int)  # those are known otherwise
                 if one != other and not numbers and len(str(one)) + len(str(other)) <= LONGEST:
                     pairs.setdefault((one, other), node)
-        return [Agreement(a, b, OrOne.EITHER, node) for (a, b), node in pairs.items()]
+        return [Constraint(a, b, OrOne.EITHER, node) for (a, b), node in pairs.items()]
 
     def _broadcast_from(self, dim: Dim) -> list[Dim]:
         """The sizes that broadcasting made this one of, or only itself."""

@@ -1,37 +1,37 @@
-/* pairs.h - two neighbouring bfloat16 along K in the 32 bits of one float: what a product reads at a time.
+/* vnni2.h - two neighbouring bfloat16 along K in the 32 bits of one float: what a product reads at a time.
  *
  * A pair's first element is in its low half, as in memory. Sums are float32; the products of a pair are added
  * one after the other, the second first, as vdpbf16ps does. Subnormal bfloat16 may count as zero.
  */
-#ifndef ASC_KERNELS_PAIRS_H
-#define ASC_KERNELS_PAIRS_H
+#ifndef ASC_KERNELS_VNNI2_H
+#define ASC_KERNELS_VNNI2_H
 
 #include "bfloat16.h"
 
 /* The pair at p in every lane, whatever its bits mean as a float. */
-static inline vf pairs_broadcast(const float *p) {
+static inline vf vnni2_broadcast(const float *p) {
     int32_t bits;
     memcpy(&bits, p, sizeof bits);
     return (vf)vi_set(bits);
 }
 
 /* Both elements of each lane's pair as floats. */
-static inline vf pairs_first(vf pair) {
+static inline vf vnni2_first(vf pair) {
     return (vf)((vw)pair << 16);
 }
-static inline vf pairs_second(vf pair) {
+static inline vf vnni2_second(vf pair) {
     return (vf)((vi)pair & vi_set(INT32_C(-65536)));
 }
 
-static inline vf pairs_multiply(vf left, vf right, vf sum) {
+static inline vf vnni2_multiply(vf left, vf right, vf sum) {
 #if defined(__AVX512BF16__)
     return (vf)_mm512_dpbf16_ps((__m512)sum, (__m512bh)left, (__m512bh)right);
 #else
-    return vf_fma(pairs_first(left), pairs_first(right), vf_fma(pairs_second(left), pairs_second(right), sum));
+    return vf_fma(vnni2_first(left), vnni2_first(right), vf_fma(vnni2_second(left), vnni2_second(right), sum));
 #endif
 }
 
-static inline float pairs_join(float first, float second) {
+static inline float vnni2_join(float first, float second) {
     uint32_t bits = bf16_round(first) | bf16_round(second) << 16;
     float pair;
     memcpy(&pair, &bits, sizeof pair);
@@ -39,7 +39,7 @@ static inline float pairs_join(float first, float second) {
 }
 
 /* The pair of each lane: its element of `first` in the low half, that of `second` in the high one. */
-static inline vf pairs_zip(vf first, vf second) {
+static inline vf vnni2_zip(vf first, vf second) {
 #if defined(__AVX512BF16__)
     __m512i halves = (__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first);
     __m512i turns = _mm512_add_epi32(_mm512_set1_epi32(16 << 16), (__m512i)(vi_iota() * 0x10001));
@@ -51,19 +51,19 @@ static inline vf pairs_zip(vf first, vf second) {
 
 #if ASC_VF == 16
 /* The pairs of 32 neighbours, of which `low` are the first. */
-static inline vf pairs_join_neighbours(vf low, vf high) {
+static inline vf vnni2_join_neighbours(vf low, vf high) {
 #if defined(__AVX512BF16__)
     return (vf)_mm512_cvtne2ps_pbh((__m512)high, (__m512)low);
 #else
     vi even = vi_iota() * 2;
-    return pairs_zip((vf)_mm512_permutex2var_ps((__m512)low, (__m512i)even, (__m512)high),
+    return vnni2_zip((vf)_mm512_permutex2var_ps((__m512)low, (__m512i)even, (__m512)high),
                      (vf)_mm512_permutex2var_ps((__m512)low, (__m512i)(even + 1), (__m512)high));
 #endif
 }
 #endif
 
 /* The pairs of n neighbouring floats; of an odd n the last is paired with zero. */
-static inline void pairs_from(const float *x, int64_t n, float *out) {
+static inline void vnni2_from(const float *x, int64_t n, float *out) {
     int64_t i = 0;
 #if defined(__AVX512BF16__)
     for (; i + 32 <= n; i += 32) {
@@ -71,8 +71,8 @@ static inline void pairs_from(const float *x, int64_t n, float *out) {
         memcpy(out + i / 2, &both, sizeof both);
     }
 #endif
-    for (; i + 1 < n; i += 2) out[i / 2] = pairs_join(x[i], x[i + 1]);
-    if (i < n) out[i / 2] = pairs_join(x[i], 0);
+    for (; i + 1 < n; i += 2) out[i / 2] = vnni2_join(x[i], x[i + 1]);
+    if (i < n) out[i / 2] = vnni2_join(x[i], 0);
 }
 
 #endif

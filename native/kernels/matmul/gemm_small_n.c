@@ -25,7 +25,7 @@ static void pack_rows(const group *s, int64_t first, int64_t lanes, int64_t k0, 
     const gemm *g = s->g;
     const float *from = g->a + (s->row + first) * g->a_row;
     if (g->rounds)
-        ASC_FN(gemm_interleave_pairs)(from + 2 * k0 * g->a_k, g->a_row, g->a_k, lanes,
+        ASC_FN(gemm_interleave_vnni2)(from + 2 * k0 * g->a_k, g->a_row, g->a_k, lanes,
                                       asc_least(2 * k, g->a_columns - 2 * k0), width, s->room, s->a);
     else
         ASC_FN(gemm_interleave)(from + k0 * g->a_k, g->a_row, g->a_k, lanes, k, width, s->a);
@@ -45,8 +45,8 @@ static void add_block(const group *s, int64_t k0, int64_t k, const float *b) {
             t.ldc = GROUP_ROWS;
             t.resume = k0 > 0;
             t.fetch = (const char *)t.a;
-            if (g->pairs)
-                ASC_FN(gemm_tile_pairs_run)((int)tall, (int)(width / ASC_VF), &t);
+            if (g->vnni2)
+                ASC_FN(gemm_tile_vnni2_run)((int)tall, (int)(width / ASC_VF), &t);
             else
                 ASC_FN(gemm_tile_run)((int)tall, (int)(width / ASC_VF), &t);
         }
@@ -54,7 +54,7 @@ static void add_block(const group *s, int64_t k0, int64_t k, const float *b) {
 }
 
 /* What the epilogue sees of sums that lie by columns. */
-static epilogue turned(const epilogue *e) {
+static epilogue transposed(const epilogue *e) {
     epilogue found = *e;
     found.bias.row = e->bias.col, found.bias.col = e->bias.row;
     found.residual.row = e->residual.col, found.residual.col = e->residual.row;
@@ -68,7 +68,7 @@ static void store_rows(const group *s) {
     float *c = g->c + s->row * g->ldc;
     int plain = epilogue_is_plain(&g->epilogue), first = g->n == 1 || !g->epilogue.residual.data;
     if (!plain && first) {
-        epilogue e = turned(&g->epilogue);
+        epilogue e = transposed(&g->epilogue);
         epilogue_rows sums = epilogue_in_place(s->sums, GROUP_ROWS, g->n, s->rows);
         ASC_FN(epilogue_apply)(&e, &sums, 0, s->row);
     }
@@ -81,8 +81,8 @@ static void store_rows(const group *s) {
     ASC_FN(epilogue_apply)(&g->epilogue, &done, s->row, 0);
 }
 
-void ASC_FN(gemm_narrow)(const gemm *g, int64_t row, int64_t rows) {
-    _Alignas(64) float a[BLOCK_FLOATS], room[BLOCK_FLOATS], sums[GEMM_NARROW * GROUP_ROWS];
+void ASC_FN(gemm_small_n)(const gemm *g, int64_t row, int64_t rows) {
+    _Alignas(64) float a[BLOCK_FLOATS], room[BLOCK_FLOATS], sums[GEMM_SMALL_N * GROUP_ROWS];
     _Alignas(64) float b[BLOCK_ROWS_OF_B * GEMM_PANEL];
     int64_t most = asc_least(BLOCK_FLOATS / tile_width(g->n), BLOCK_ROWS_OF_B);
     for (int64_t end = row + rows; row < end; row += GROUP_ROWS) {

@@ -6,5 +6,5 @@
 #define GEMM_BROADCAST(p) vf_set(*(p))
 #define GEMM_MULTIPLY(left, right, sum) vf_fma(left, right, sum)
 #define GEMM_GELU ASC_ACTIVATION_GELU
-#define GEMM_TILE_RUN ASC_FN(gemm_tile_halves_run)
+#define GEMM_TILE_RUN ASC_FN(gemm_tile_fp16_run)
 #include "gemm_tile_body.h"

@@ -109,6 +109,6 @@ def test_refusals() -> None:
     with pytest.raises(KernelError, match="layout"):
         matmul(a, b)
     wrong = Halves32(b)
-    wrong.kind = replace(wrong.kind, number=LAYOUTS["pairs32"].number)
+    wrong.kind = replace(wrong.kind, number=LAYOUTS["vnni2_32"].number)
     with pytest.raises(KernelError, match="layout"):
         matmul(a, wrong)

@@ -106,13 +106,13 @@ def test_a_row_that_is_masked_everywhere_counts_every_key_alike(isa):
 
 @isa_each
 def test_strides(isa):
-    """Heads split from the last axis; K, V, or both turned."""
+    """Heads split from the last axis; K, V, or both transposed."""
     packed = np.random.default_rng(2).standard_normal((2, 137, 3, 4, 24)).astype(np.float32)
     q, k, v = (packed[:, :, i].transpose(0, 2, 1, 3) for i in range(3))
     expected = narrow_reference(q, k, v, scale=0.2)
-    turned = [np.ascontiguousarray(a.swapaxes(-1, -2)).swapaxes(-1, -2) for a in (k, v)]
+    transposed = [np.ascontiguousarray(a.swapaxes(-1, -2)).swapaxes(-1, -2) for a in (k, v)]
     apart = [np.repeat(a, 2, axis=-1)[..., ::2] for a in (k, v)]
-    for keys, values in ((k, v), (turned[0], v), (k, turned[1]), apart):
+    for keys, values in ((k, v), (transposed[0], v), (k, transposed[1]), apart):
         check(attend(q, keys, values, scale=0.2, narrow=1, isa=isa), expected, v)
 
 

@@ -10,7 +10,6 @@ from typing import Any, Protocol
 import onnx_ir as ir
 
 from ascend_ep.errors import AscendError
-from ascend_ep.graph.agreements import Agreements
 from ascend_ep.graph.control_flow import OPERATORS, infer_control_flow
 from ascend_ep.graph.declared import (
     Declared,
@@ -24,6 +23,7 @@ from ascend_ep.graph.declared import (
 from ascend_ep.graph.facts import UNKNOWN, Fact, Facts
 from ascend_ep.graph.naming import fresh_symbol, label
 from ascend_ep.graph.setbacks import in_words, is_ours
+from ascend_ep.graph.shape_constraints import Constraints
 from ascend_ep.graph.shapes import (
     Call,
     UnknownShape,
@@ -76,13 +76,13 @@ def infer_facts(
     model: ir.Model,
     registry: Registry | None = None,
     given: Mapping[str, Fact] | None = None,
-    agreements: Agreements | None = None,
+    constraints: Constraints | None = None,
     believe: bool = False,
 ) -> Facts:
     """The facts of every value of the main graph (and of the branches of If).
 
     `given`: what is known of every input, by name, instead of what the model declares of them.
-    `agreements`: those of an earlier inference over the same model, whose nodes may be others now.
+    `constraints`: those of an earlier inference over the same model, whose nodes may be others now.
     `believe`: numbers declared of sizes that come with the data count (graph/sizes_from_data.py). Not for
     those who leave out nodes by what is inferred: the nodes compare the numbers with the data.
     What the model declares of a value and its node contradicts doesn't count (`dropped_shapes`).
@@ -91,29 +91,29 @@ def infer_facts(
     declare_backwards(model.graph)
     if given is not None:
         return _infer(model, registry, given_inputs(model, given))
-    agreements = agreements or Agreements()
+    constraints = constraints or Constraints()
     for left in reversed(range(ROUNDS)):
-        facts = declare_inputs(model, agreements)
+        facts = declare_inputs(model, constraints)
         order = symbols_in_order(model, facts)
-        agreements.recording = left > 0
+        constraints.recording = left > 0
         _infer(model, registry, facts, believe)
         _see_outputs(model, facts)
-        agreements.recording = False
-        if left == 0 or not _learned(agreements, order):
+        constraints.recording = False
+        if left == 0 or not _learned(constraints, order):
             break
     return facts
 
 
 def infer_believing(
-    model: ir.Model, registry: Registry | None = None, agreements: Agreements | None = None
+    model: ir.Model, registry: Registry | None = None, constraints: Constraints | None = None
 ) -> Facts:
     """As `infer_facts` with `believe`, as far as the nodes can work with the declared numbers."""
     if may_believe(model):
         try:
-            return infer_facts(model, registry, agreements=agreements, believe=True)
+            return infer_facts(model, registry, constraints=constraints, believe=True)
         except AscendError:
-            agreements = None  # it has learnt from them
-    return infer_facts(model, registry, agreements=agreements)
+            constraints = None  # it has learnt from them
+    return infer_facts(model, registry, constraints=constraints)
 
 
 def works_with(
@@ -137,14 +137,14 @@ def works_with(
     return True
 
 
-def _learned(agreements: Agreements, order: Mapping[str, int]) -> bool:
-    """`agreements.learn`; one that raises what it shouldn't has learnt nothing and concludes nothing more."""
+def _learned(constraints: Constraints, order: Mapping[str, int]) -> bool:
+    """`constraints.learn`; one that raises what it shouldn't has learnt nothing and concludes no more."""
     try:
-        return agreements.learn(order)
+        return constraints.learn(order)
     except Exception as error:
         if not is_ours(error):
             raise
-        agreements.give_up(in_words(error))
+        constraints.give_up(in_words(error))
         return True
 
 
@@ -161,14 +161,14 @@ def _see_outputs(model: ir.Model, facts: Facts) -> None:
     for value in model.graph.outputs:
         inferred, declared, node = facts[value].dims, declared_fact(value).dims, value.producer()
         if node is not None and inferred and declared and len(inferred) == len(declared):
-            for a, b in zip(inferred, facts.agreements.canonical(declared), strict=True):
+            for a, b in zip(inferred, facts.constraints.canonical(declared), strict=True):
                 if not isinstance(b, int):
-                    facts.agreements.see_declared(a, b, node)
+                    facts.constraints.see_declared(a, b, node)
 
 
 def symbols_in_order(model: ir.Model, facts: Facts) -> dict[str, int]:
     """The symbols that are dims of inputs by themselves, numbered as these declare them."""
-    dims = (d for value in model.graph.inputs for d in facts.rim_dims(value) or ())
+    dims = (d for value in model.graph.inputs for d in facts.boundary_dims(value) or ())
     alone = dict.fromkeys(str(d) for d in dims if isinstance(d, DimExpr) and d == symbol(str(d)))
     return {name: i for i, name in enumerate(alone)}
 
@@ -204,7 +204,7 @@ class _Inference:
         domain = "" if node.domain == "ai.onnx" else node.domain
         version = node.version or self.opsets.get(domain, 1)
         inputs = [None if v is None else self.facts[v] for v in node.inputs]
-        call = Call(node, version, inputs, self.facts.agreements)
+        call = Call(node, version, inputs, self.facts.constraints)
         try:
             self._infer_call(call, domain)
         except Exception as error:
@@ -267,8 +267,8 @@ class _Inference:
         """The outputs of a control-flow body whose inputs have these facts."""
         for value, fact in zip(body.inputs, given, strict=False):
             self.facts[value] = fact
-        agreements, believes = self.facts.agreements, self._believes
-        recording, agreements.recording = agreements.recording, False  # it may never run
+        constraints, believes = self.facts.constraints, self._believes
+        recording, constraints.recording = constraints.recording, False  # it may never run
         self._believes = False  # what stays a body runs on the host
         try:
             self.infer_graph(body)
@@ -277,7 +277,7 @@ class _Inference:
                 raise
             return [Fact() for _ in body.outputs]
         finally:
-            agreements.recording, self._believes = recording, believes
+            constraints.recording, self._believes = recording, believes
         return [self.facts[v] for v in body.outputs]
 
     def _settle(self, node: ir.Node, value: ir.Value, fact: Fact) -> Fact:
@@ -294,7 +294,7 @@ class _Inference:
             return fact
         believed = declared_sizes(node, value, fact, declared, self.facts) if self._believes else None
         if believed is not None and not contradicts(fact, declared):
-            self.facts.agreements.by_declaration = True
+            self.facts.constraints.by_declaration = True
             return Fact(fact.dtype, believed)
         if fact.dims is None:
             follow = node in self._too_complex

@@ -5,25 +5,25 @@ from __future__ import annotations
 import onnx
 import pytest
 
-from ascend_ep.graph.infer import infer_facts
 from ascend_ep.graph.load import load_model
-from ascend_ep.opdef.agreements import Agreement, OrOne, agreeing_sizes
+from ascend_ep.graph.shape_inference import infer_facts
+from ascend_ep.opdef.constraints import Constraint, OrOne, agreeing_sizes
 from ascend_ep.opdef.dim_text import parse_dim
 
 #: equal; the left may be 1; either may be
 SIGNS = {OrOne.NONE: "=", OrOne.LEFT: "into", OrOne.EITHER: "beside"}
 
 
-def agreements(inputs: str, nodes: str, weights: str) -> list[str]:
+def constraints(inputs: str, nodes: str, weights: str) -> list[str]:
     text = f'<ir_version: 10, opset_import: ["": 17]> g ({inputs}) => (y) <{weights}> {{ {nodes} }}'
     facts = infer_facts(load_model(onnx.parser.parse_model(text)))
-    return [f"{a.left} {SIGNS[a.or_one]} {a.right}" for a in facts.agreements.found()]
+    return [f"{a.left} {SIGNS[a.or_one]} {a.right}" for a in facts.constraints.found()]
 
 
-def agreement(text: str) -> Agreement:
+def constraint(text: str) -> Constraint:
     or_one = next(o for o, sign in SIGNS.items() if f" {sign} " in text)
     left, _, right = text.partition(f" {SIGNS[or_one]} ")
-    return Agreement(parse_dim(left), parse_dim(right), or_one)
+    return Constraint(parse_dim(left), parse_dim(right), or_one)
 
 
 SCORES = """k = Concat<axis=1>(past, new) kt = Transpose<perm=[0, 2, 1]>(k) s = MatMul(q, kt) m = Add(s, mask)
@@ -51,7 +51,7 @@ CACHED = "float[B,P,8] past, float[B,S,8] new, float[B,S,8] q, float[M,T] mask"
     ],
 )  # fmt: skip
 def test_found(inputs: str, nodes: str, found: list[str]) -> None:
-    assert agreements(inputs, nodes, "int64[2] shape = {4, 64}") == found
+    assert constraints(inputs, nodes, "int64[2] shape = {4, 64}") == found
 
 
 def test_inputs_keep_the_names_that_they_declare() -> None:
@@ -60,7 +60,7 @@ def test_inputs_keep_the_names_that_they_declare() -> None:
     facts = infer_facts(load_model(onnx.parser.parse_model(text)))
     value = next(v for v in facts if v.name == "b")
     assert [str(d) for d in facts[value].dims or ()] == ["K", "M"]
-    assert [str(d) for d in facts.rim_dims(value) or ()] == ["L", "M"]
+    assert [str(d) for d in facts.boundary_dims(value) or ()] == ["L", "M"]
 
 
 @pytest.mark.parametrize(
@@ -81,9 +81,9 @@ def test_inputs_keep_the_names_that_they_declare() -> None:
     ],
 )
 def test_sizes(known: list[str], fixed: dict[str, int], expected: dict[str, int]) -> None:
-    assert agreeing_sizes(expected, fixed, [agreement(k) for k in known], {}, 2) == expected
+    assert agreeing_sizes(expected, fixed, [constraint(k) for k in known], {}, 2) == expected
 
 
 def test_sizes_stay_in_their_ranges() -> None:
-    known = [agreement("T = P+S")]
+    known = [constraint("T = P+S")]
     assert agreeing_sizes("TPS", {}, known, {"T": (8, 8), "S": (1, 1)}, 2) == {"T": 8, "P": 7, "S": 1}

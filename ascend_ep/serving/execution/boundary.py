@@ -9,20 +9,20 @@ from ascend_ep.element_types import STRING
 from ascend_ep.runtime.binding import ffi, lib, text_of
 from ascend_ep.runtime.bundle import Bundle
 
-from .rules import Rim
+from .rules import Boundary
 
 
 @dataclass(frozen=True)
-class BatchRim:
+class BatchBoundary:
     """inputs: names and dims as the plan calls them; the first of each counts rows. profiles: as the
     bundle's. doubt: what in the model doesn't promise a row's bits whatever its batch; "" when all does."""
 
-    inputs: tuple[Rim, ...]
+    inputs: tuple[Boundary, ...]
     profiles: tuple[Mapping[str, int], ...]
     doubt: str = ""
 
 
-def batch_rim(bundle: Bundle, *, insisted: bool) -> BatchRim | str:
+def batch_boundary(bundle: Bundle, *, insisted: bool) -> BatchBoundary | str:
     """How the model is batched, or why it can't be. insisted: the first free dims count rows even if they are
     called differently."""
     edges = [e for e in bundle.edges if e.is_input or e.is_output]
@@ -38,8 +38,8 @@ def batch_rim(bundle: Bundle, *, insisted: bool) -> BatchRim | str:
         return "no first dimension is common to all its inputs and outputs"
     if any(free[0] in d for e in edges for d in e.dims[1:] if isinstance(d, str)):
         return f"the size [{free[0]}] isn't only that of the first dimension"
-    rims = tuple((e.name, e.dims) for e in inputs)
-    return BatchRim(rims, bundle.profiles, _doubt(bundle))
+    boundaries = tuple((e.name, e.dims) for e in inputs)
+    return BatchBoundary(boundaries, bundle.profiles, _doubt(bundle))
 
 
 def _doubt(bundle: Bundle) -> str:

@@ -1,4 +1,4 @@
-/* Agreements: sizes of inputs that must fit together, and which records of them are refused at load. */
+/* Constraints: sizes of inputs that must fit together, and which records of them are refused at load. */
 #include "bundle_builder.h"
 #include "check.h"
 
@@ -8,10 +8,10 @@ static int32_t open_copy(uint32_t or_one, uint32_t beyond, asc_model **model, as
     uint32_t t = bb_symbol(&b, "T", 1, 100), p = bb_symbol(&b, "P", 1, 100);
     uint32_t x = bb_value(&b, "x", ASC_FLOAT32, ASC_VALUE_INPUT, BB_LIST(t, p));
     uint32_t y = bb_value(&b, "y", ASC_FLOAT32, ASC_VALUE_OUTPUT, BB_LIST(t, p));
-    asc_agreement a = {t, p + beyond, or_one, bb_string(&b, "'T' must be 'P'")};
+    asc_constraint a = {t, p + beyond, or_one, bb_string(&b, "'T' must be 'P'")};
     bb_insn(&b, "copy", &x, 1, &y, 1, BB_NOTHING);
     bb_partition(&b, "main", &x, 1, &y, 1);
-    bb_add(&b, ASC_SEC_AGREEMENTS, &a);
+    bb_add(&b, ASC_SEC_CONSTRAINTS, &a);
     bb_bytes file = bb_finish(&b);
     int32_t code = asc_model_from_memory(file.at, file.size, NULL, model, status);
     free(file.at);

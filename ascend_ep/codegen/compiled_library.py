@@ -19,9 +19,9 @@ from ascend_ep.runtime.binding import lib, text_of
 from ascend_ep.runtime.cache_folder import open_cache
 
 from .assembly import Assembly
+from .c_source import Source
 from .cache import limit, locked, note_use, prune
 from .compilers import COMMON_FLAGS, Compiler, find_compiler, flags_of
-from .generate import Source
 from .header_text import HEADERS
 
 #: A compiler that takes longer is stopped.

@@ -9,14 +9,14 @@ from itertools import chain, islice, product
 
 from ascend_ep.opdef.dims import Atom, Dim, DimExpr, evaluate, symbols
 
-#: Sizes that are tried, and how many sets of them, when agreements can't be solved one by one.
+#: Sizes that are tried, and how many sets of them, when constraints can't be solved one by one.
 TRIED = (2, 1, 3, 4, 8, 16, 32, 64, 5, 6, 7, 14, 28, 56, 112, 224)
 MOST_TRIES = 5000
 ROUNDS = 8
 
 
 class OrOne(IntEnum):
-    """Which side of an agreement may also be 1 (asc_agreement.or_one)."""
+    """Which side of a constraint may also be 1 (asc_constraint.or_one)."""
 
     NONE = 0
     LEFT = 1
@@ -24,7 +24,7 @@ class OrOne(IntEnum):
 
 
 @dataclass(frozen=True)
-class Agreement:
+class Constraint:
     """`left` is `right`, or what `or_one` says is 1. `text` says who asks for it."""
 
     left: Dim
@@ -56,17 +56,17 @@ def solved(left: Dim, right: Dim, name: str) -> Dim | None:
 def agreeing_sizes(
     names: Iterable[str],
     fixed: Mapping[str, int],
-    agreements: Sequence[Agreement],
+    constraints: Sequence[Constraint],
     ranges: Mapping[str, tuple[int, int | None]],
     size: int,
 ) -> dict[str, int]:
-    """A size for each name: as `fixed`, or about `size` within its range, so that the agreements hold.
+    """A size for each name: as `fixed`, or about `size` within its range, so that the constraints hold.
 
     Where that can't be had, some don't. Sides of which either may be 1 are equal if they can be.
     """
     free = [n for n in names if n not in fixed]
     found = {n: _clamped(size, ranges.get(n, (0, None))) for n in free} | dict(fixed)
-    known = [a for a in agreements if symbols([a.left, a.right]) <= found.keys()]
+    known = [a for a in constraints if symbols([a.left, a.right]) <= found.keys()]
     hoped = [replace(a, or_one=OrOne.NONE) for a in known if a.or_one == OrOne.EITHER]
     needed = [a for a in known if a.or_one != OrOne.EITHER]
     settled = _solve(found, free, needed, ranges)
@@ -81,16 +81,18 @@ def agreeing_sizes(
 def _solve(
     sizes: Mapping[str, int],
     free: Collection[str],
-    agreements: Sequence[Agreement],
+    constraints: Sequence[Constraint],
     ranges: Mapping[str, tuple[int, int | None]],
 ) -> dict[str, int]:
-    """`sizes`, changed where one symbol settles an agreement; each symbol once, so that this ends."""
+    """`sizes`, changed where one symbol settles a constraint; each symbol once, so that this ends."""
     found, left = dict(sizes), set(free)
     for _ in range(ROUNDS):
-        open_ones = [a for a in agreements if not a.holds(found)]
-        for agreement in open_ones:
-            for name in sorted(symbols([agreement.left, agreement.right]) & left, key=_sums_first(agreement)):
-                value = _value(solved(agreement.left, agreement.right, name), found)
+        open_ones = [a for a in constraints if not a.holds(found)]
+        for constraint in open_ones:
+            for name in sorted(
+                symbols([constraint.left, constraint.right]) & left, key=_sums_first(constraint)
+            ):
+                value = _value(solved(constraint.left, constraint.right, name), found)
                 if value is not None and _clamped(value, ranges.get(name, (0, None))) == value > 0:
                     found[name] = value
                     left.discard(name)
@@ -100,24 +102,24 @@ def _solve(
     return found
 
 
-def _sums_first(agreement: Agreement) -> Callable[[str], tuple[bool, str]]:
+def _sums_first(constraint: Constraint) -> Callable[[str], tuple[bool, str]]:
     """Sorts symbols: those that are a whole side, which is one of the sizes, before parts of a sum."""
-    sides = (str(agreement.left), str(agreement.right))
+    sides = (str(constraint.left), str(constraint.right))
     return lambda name: (name not in sides, name)
 
 
 def _search(
     sizes: Mapping[str, int],
     free: Collection[str],
-    agreements: Sequence[Agreement],
+    constraints: Sequence[Constraint],
     ranges: Mapping[str, tuple[int, int | None]],
 ) -> dict[str, int] | None:
-    names = sorted(set(free) & symbols([d for a in agreements for d in (a.left, a.right)]))
+    names = sorted(set(free) & symbols([d for a in constraints for d in (a.left, a.right)]))
     tried = chain(((size,) * len(names) for size in TRIED), product(TRIED, repeat=len(names)))
     for values in islice(tried, MOST_TRIES):
         found = dict(sizes) | dict(zip(names, values, strict=True))
         inside = all(_clamped(found[n], ranges.get(n, (0, None))) == found[n] for n in names)
-        if inside and all(a.holds(found) for a in agreements):
+        if inside and all(a.holds(found) for a in constraints):
             return found
     return None
 

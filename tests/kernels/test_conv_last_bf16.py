@@ -147,7 +147,7 @@ def test_channels_apart(isa, channels, size, stride) -> None:
 @pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize("pad", [0, 1])
 def test_channels_apart_of_any_width(isa, stride, pad) -> None:
-    """Blocks of 3 x 3 of every number of pixels, at both rims, one or two rows high."""
+    """Blocks of 3 x 3 of every number of pixels, at both boundaries, one or two rows high."""
     channels = 19
     w, bias = normal(channels, 1, 3, 3), normal(channels)
     arguments = {"bias": bias, "group": channels, "isa": isa}

@@ -1,0 +1,10 @@
+/* Register tiles of bfloat16 pairs. */
+#include "vnni2.h"
+
+#define GEMM_VECTOR ASC_VF
+#define GEMM_LOAD(p) vf_load(p)
+#define GEMM_BROADCAST(p) vnni2_broadcast(p)
+#define GEMM_MULTIPLY(left, right, sum) vnni2_multiply(left, right, sum)
+#define GEMM_GELU EPILOGUE_GELU_COARSE
+#define GEMM_TILE_RUN ASC_FN(gemm_tile_vnni2_run)
+#include "gemm_tile_body.h"
