@@ -166,9 +166,9 @@ def test_a_lowering_that_raises_only_in_its_partition(monkeypatch: Patch) -> Non
 
 #: module, what in it raises, and a word of what is said
 PLACES = {
-    "conclusions about sizes": ("graph.constraints.Constraints.learn", "constraints of sizes"),
-    "constraints": ("graph.constraints.Constraints.found", "constraints of sizes"),
-    "declared shapes": ("graph.infer._Inference._settle", "native"),
+    "conclusions about sizes": ("graph.shape_constraints.Constraints.learn", "constraints of sizes"),
+    "constraints": ("graph.shape_constraints.Constraints.found", "constraints of sizes"),
+    "declared shapes": ("graph.shape_inference._Inference._settle", "native"),
     "a fusion's check": ("graph.fusion.gelu.GeluFusion.check", "pass FuseOperators"),
     "a fusion's rewriting": ("graph.fusion.fuse.outline", "pass FuseOperators"),
     "constants": ("graph.passes.fold.FoldConstants.call", "pass FoldConstants"),

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import re
+import tokenize
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
 ROWS = [
     tuple(cell.strip() for cell in line.strip("| \n").split("|"))
-    for line in (ROOT / "docs" / "glossary.md").read_text().splitlines()
+    for line in GLOSSARY.partition("## Words that names")[0].splitlines()
     if line.startswith("| ") and not line.startswith("| the field's")
 ]
+RETIRED = re.findall(r"^\| (\w+) \|", GLOSSARY.partition("## Words that names")[2], re.MULTILINE)[1:]
 
 
 def sources() -> str:
@@ -29,3 +33,42 @@ def test_every_word_is_used() -> None:
     text = sources()
     unused = [word for _, word, _ in ROWS if not re.search(rf"\b{word.replace(' ', '[ _-]')}s?\b", text)]
     assert unused == []
+
+
+def parts(name: str) -> set[str]:
+    """The words of an identifier: of `asc_plan_n_rims` or `BatchRim`."""
+    return {p.lower() for p in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)}
+
+
+def names(path: Path) -> set[str]:
+    """The identifiers of a source file, without those of its comments and texts."""
+    text = path.read_text()
+    if path.suffix == ".py":
+        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+        return {t.string for t in tokens if t.type == tokenize.NAME}
+    code = re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\])*"', " ", text, flags=re.DOTALL)
+    return set(re.findall(r"[A-Za-z_]\w*", code))
+
+
+def retired(name: str) -> bool:
+    """Whether a word that the glossary retired is part of the name, alone or with a plural's s."""
+    return any(word in RETIRED or word.removesuffix("s") in RETIRED for word in parts(name))
+
+
+def test_no_name_has_a_retired_word() -> None:
+    paths = [
+        p
+        for top in ("ascend_ep", "native")
+        for p in (ROOT / top).rglob("*")
+        if p.suffix in (".py", ".c", ".h")
+    ]
+    found = {f"{p.relative_to(ROOT)}: {n}" for p in paths for n in names(p) if retired(n)}
+    assert {f for f in found if "call_soon" not in f} == set()  # asyncio's
+
+
+def test_a_retired_word_is_found() -> None:
+    assert len(RETIRED) >= 6
+    assert [n for n in ("asc_plan_n_rims", "BatchRim", "trim_padding") if retired(n)] == [
+        "asc_plan_n_rims",
+        "BatchRim",
+    ]

@@ -1,11 +1,11 @@
 """conv_last where padding reaches far into the windows: wide dilations and large kernels on small images, of
-which whole taps read nothing but padding. Tolerances as in test_conv and test_conv_last_pairs."""
+which whole taps read nothing but padding. Tolerances as in test_conv and test_conv_last_bf16."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-import test_conv_last_pairs as pairs
+import test_conv_last_bf16 as pairs
 from kernel_call import isa_levels
 from test_conv_last import check, conv, normal, packed
 

@@ -1,10 +1,10 @@
-"""conv_last on volumes, against float64; tolerances as in test_conv and test_conv_last_pairs."""
+"""conv_last on volumes, against float64; tolerances as in test_conv and test_conv_last_bf16."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-import test_conv_last_pairs as pairs
+import test_conv_last_bf16 as pairs
 from kernel_call import isa_levels
 from test_conv_last import RELU, SILU, check, conv, normal, packed
 
