@@ -29,11 +29,17 @@ from ascend_ep.opdef.operations import OPERATIONS
 _TYPES = tuple(dtypes.name(t) for t in ELEMENTS)
 #: Products and parts of tensors: tests/codegen draws them (test_matrix_formulas, test_moved_formulas).
 ELSEWHERE = frozenset({"Chunk", "Concat", "MatMul", "Slice", "Take", "Transpose", "Windows"})
+#: What only instructions of a plan hold: tests/plan and tests/kernels/test_elementwise.py draw it.
+IN_INSTRUCTIONS = frozenset({"Number", "Position"})
 EVERY = frozenset(
     {
         *(f"operation {op}" for op in OPERATIONS),
         *(f"reduction {op}" for op in REDUCTIONS),
-        *(f"node {kind.__name__}" for kind in get_args(Expression) if kind.__name__ not in ELSEWHERE),
+        *(
+            f"node {kind.__name__}"
+            for kind in get_args(Expression)
+            if kind.__name__ not in ELSEWHERE | IN_INSTRUCTIONS
+        ),
         *(f"{what} {kind}" for what in ("cast", "input", "output") for kind in _TYPES),
         *(f"{kind} attribute" for kind in ("float", "int", "bool", "string")),
         *(f"rank {n}" for n in range(5)),

@@ -157,7 +157,7 @@ def turned_elsewhere(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         (read_twice, SIZE // 2, "used elsewhere"),
         (other_way, SIZE // 2, ""),
         (third_part, SIZE // 2, ""),
-        (turned_elsewhere, SIZE, "turned in another way"),
+        (turned_elsewhere, SIZE, "rotated in another way"),
     ],
 )
 def test_what_only_looks_like_one(
