@@ -69,3 +69,13 @@ def test_convolutions_with_channels_last(body: str, x: str, kernel: tuple[int, .
     made = convert(source, ConvertOptions(self_check=False, sample_seed=None, precision=F32))
     assert any(i.kernel.endswith("_last") for p in made.plan.native_parts() for i in p.insns)
     assert min_reader(made.to_bytes()) == reader
+
+
+@pytest.mark.parametrize(("dtype", "reader"), [("float", 1), ("uint8", 9), ("int8", 9)])
+def test_maxima_of_bytes(dtype: str, reader: int) -> None:
+    source = onnx.parser.parse_model(
+        f"""<ir_version: 10, opset_import: ["" : 20]>
+        m ({dtype}[1,2,8,8] x) => ({dtype}[1,2,7,7] y) {{ y = MaxPool<kernel_shape = [2, 2]>(x) }}"""
+    )
+    made = convert(source, ConvertOptions(self_check=False, sample_seed=None, precision=F32))
+    assert min_reader(made.to_bytes()) == reader

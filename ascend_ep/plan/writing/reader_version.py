@@ -16,6 +16,8 @@ from ascend_ep.runtime.layouts import LAYOUT_NAMES, LAYOUTS
 
 #: Kernels whose first operand or result may be bfloat16 since 9; convolutions and poolings had it before.
 NARROW_SINCE_9 = frozenset({"matmul", "attention", "attention_append", "layer_norm", "rms_norm", "swiglu"})
+#: Kernels that are there since 9.
+KERNELS_SINCE_9 = frozenset({"conv_transposed_last", "max_pool_bytes"})
 #: Convolutions with channels last that have three spatial axes since 9.
 VOLUMES_SINCE_9 = frozenset({"conv_last", "conv_winograd"})
 
@@ -42,4 +44,4 @@ def _is_of_9(insn: Insn) -> bool:
         return True
     first = [r for r in (*insn.ins[:1], *insn.outs) if r is not None]
     is_narrow = insn.kernel in NARROW_SINCE_9 and any(r.dtype == BFLOAT16 for r in first)
-    return is_narrow or insn.kernel == "conv_transposed_last"
+    return is_narrow or insn.kernel in KERNELS_SINCE_9
