@@ -214,6 +214,10 @@ CODES: dict[str, Code] = {
     "E40011": Code("%s", "Check the values fed to the model (indices, sizes)."),
     "E40012": Code("%s", "Report it with the bundle."),
     "E40013": Code("%s", "Feed data that make the shapes that the model declares, or remove these from it."),
+    "E40014": Code(
+        "%s",
+        "Open the session again. Replace a file that is in use by renaming a new one over it, not by writing into it.",
+    ),
     # --- ours: operator definitions --------------------------------------------------------------
     "E41001": Code("The definition is not JSON: %s.", "Correct the text at this place."),
     "E41002": Code("%s.", "Make the definition smaller."),
@@ -366,7 +370,7 @@ CODES: dict[str, Code] = {
 }
 
 #: asc_status.code -> our code
-NATIVE_CODES: dict[int, str] = {n: f"E400{n:02d}" for n in range(1, 14)}
+NATIVE_CODES: dict[int, str] = {n: f"E400{n:02d}" for n in range(1, 15)}
 
 
 MAX_ARGUMENT = 1000

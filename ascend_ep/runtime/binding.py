@@ -89,7 +89,7 @@ def open_model(
 ) -> Model:
     """Opens a bundle, a file or its bytes. `trust` and `flags` as in asc_options.
 
-    Raises AscendError E40001..E40012, with the file in `where`.
+    Raises AscendError E40001..E40014, with the file in `where`.
     """
     check_environment()
     keep: list[Any] = []

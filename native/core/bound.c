@@ -112,6 +112,7 @@ int32_t asc_bound_make(asc_model *model, uint32_t partition, const asc_tensor *i
     if (code == ASC_OK) code = asc_bound_prepare(b, &dims, slots, status);
     if (code == ASC_OK) code = check_memory(b, status);
     if (code == ASC_OK) set_boundary(b, inputs);
+    if (asc_files_unchanged(model, status) != ASC_OK) code = ASC_E_CHANGED; /* weights that prepare() read */
     asc_dims_free(&dims);
     free(slots);
     if (code == ASC_OK)

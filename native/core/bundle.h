@@ -31,6 +31,29 @@ int32_t asc_frame_check(const asc_frame *frame, const uint8_t *file, asc_status 
 /* The partition of this type, or NULL. */
 const asc_part *asc_frame_part(const asc_frame *frame, uint32_t type);
 
+/* Mapped pages; those that their file loses become zeros instead of a signal. */
+typedef struct asc_guard {
+    _Atomic uintptr_t begin, end;
+    _Atomic int32_t taken;
+    _Atomic int32_t lost; /* whether pages are gone */
+    struct asc_guard *next;
+} asc_guard;
+
+/* NULL: no memory. */
+asc_guard *asc_guard_new(const uint8_t *begin, uint64_t bytes);
+void asc_guard_free(asc_guard *guard);
+
+/* A mapped file as it was when it was opened. */
+typedef struct asc_watched {
+    uint64_t device, inode, bytes;
+    int64_t modified; /* ns */
+} asc_watched;
+
+int32_t asc_watch(asc_watched *watched, int fd);
+/* Whether the file is as it was: fd's own, or that of this name in the folder fd. One that can't be found, or is
+ * another by now, counts as unchanged: what was mapped is still there. */
+int32_t asc_unchanged(const asc_watched *watched, int fd, const char *name);
+
 /* A bundle in memory: read-only bytes, followed by a page that can't be accessed. */
 typedef struct asc_region {
     uint8_t *bytes;
@@ -38,10 +61,15 @@ typedef struct asc_region {
     uint64_t reserved; /* address space, guard page included */
     uint8_t *mapped;   /* the pages that are the file's own, which can be dropped and come back */
     uint64_t mapped_bytes;
+    asc_guard *guard;
+    asc_watched *watched; /* the files that are mapped */
+    uint32_t n_watched;
+    int32_t fd; /* of the one file, or of the folder of several; open as long as there is one to watch */
 } asc_region;
 
-/* Everything but the weights is read, so that what was verified can't change under the reader; the
- * weights are mapped from the file, unless flags has ASC_OPEN_NO_MMAP. */
+/* Everything but the weights is read, so that what was verified can't change under the reader; weights of
+ * ASC_LEAST_MAPPED bytes and more are mapped from the file, unless flags has ASC_OPEN_NO_MMAP. */
+#define ASC_LEAST_MAPPED (1u << 20)
 int32_t asc_region_load(asc_region *region, asc_frame *frame, const char *path, uint32_t flags, asc_status *status);
 int32_t asc_region_copy(asc_region *region, asc_frame *frame, const void *bytes, uint64_t size, asc_status *status);
 /* Zeros to write a bundle into, and their end: the frame is read and the bytes become read-only. */
@@ -60,10 +88,11 @@ typedef struct asc_populating {
 void asc_region_populate(const asc_region *region, asc_populating *state, uint64_t end);
 /* Keeps the first `size` bytes, once threads that populate have stopped. */
 void asc_region_shrink(asc_region *region, asc_populating *state, uint64_t size);
-/* Address space for several files, and one of them at a multiple of the page size there, followed by a page that
- * can't be accessed. The bytes are mapped, unless flags has ASC_OPEN_NO_MMAP. */
-int32_t asc_region_reserve(asc_region *region, uint64_t size, asc_status *status);
-int32_t asc_region_place(asc_region *region, uint64_t at, int fd, uint64_t size, uint32_t flags, asc_status *status);
+/* Address space for so many files of a folder, and one of them at a multiple of the page size there, followed by a page
+ * that can't be accessed. The bytes are mapped, unless flags has ASC_OPEN_NO_MMAP. */
+int32_t asc_region_reserve(asc_region *region, uint64_t size, uint32_t files, int folder, asc_status *status);
+int32_t asc_region_place(asc_region *region, uint32_t file, uint64_t at, int fd, uint64_t size, uint32_t flags,
+                         asc_status *status);
 uint64_t asc_page_bytes(void);
 /* Gives back the memory of these bytes, as far as they are mapped; the next access reads them again. */
 void asc_region_drop(const asc_region *region, const uint8_t *at, uint64_t bytes);

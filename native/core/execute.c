@@ -204,5 +204,6 @@ int32_t asc_execute(asc_bound *b, const void *const *in, void *const *out, uint6
     b->regions = asc_lent_stay(b->model->threads, b->regions, run_calls, &r);
     if (r.code != ASC_OK) report(b, c, r.at, r.code, status);
     return_context(b, c);
-    return r.code;
+    int32_t files = asc_files_unchanged(b->model, status);
+    return files == ASC_OK ? r.code : files;
 }

@@ -99,6 +99,8 @@ void asc_weights_free(asc_model *model);
 int32_t asc_weight_files_open(asc_region *region, const asc_plan *plan, const char *path, uint32_t flags,
                               asc_status *status);
 uint64_t asc_weight_file_room(const asc_weight_file *file);
+/* ASC_E_CHANGED when a mapped file isn't what it was: what was computed since is void. */
+int32_t asc_files_unchanged(const asc_model *model, asc_status *status);
 
 /* Opens the plan without names, once everything else of `model` is there. */
 int32_t asc_apart_open(asc_model *model, asc_status *status);

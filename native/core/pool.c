@@ -152,6 +152,7 @@ static void grow_to(int32_t wanted) {
     pthread_attr_t attr;
     sigset_t all, before;
     sigfillset(&all);
+    sigdelset(&all, SIGBUS); /* of a mapped file (guard.c): a blocked one ends the process */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_attr_init(&attr);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);

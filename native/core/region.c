@@ -1,6 +1,7 @@
 /* Reading a bundle into address space that ends at a guard page. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -29,6 +30,9 @@ static int32_t seal(asc_region *region, asc_status *status) {
 }
 
 void asc_region_free(asc_region *region) {
+    if (region->n_watched) close(region->fd);
+    free(region->watched);
+    asc_guard_free(region->guard);
     if (region->bytes) munmap(region->bytes, region->reserved);
     *region = (asc_region){0};
 }
@@ -66,15 +70,28 @@ static int read_range(int fd, uint8_t *to, uint64_t from, uint64_t size) {
     return 1;
 }
 
+/* Guards what is mapped, and makes room to watch so many files, which are fd or in the folder fd. */
+static int guard(asc_region *region, uint32_t files, int fd) {
+    region->guard = asc_guard_new(region->mapped, asc_align_up(region->mapped_bytes, asc_page_bytes()));
+    region->watched = calloc(files, sizeof *region->watched);
+    region->fd = region->guard && region->watched ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+    region->n_watched = region->fd < 0 ? 0 : files;
+    return region->n_watched > 0;
+}
+
 /* Maps the whole pages of the weights; returns how many bytes that covers, 0 when it can't be done. */
 static uint64_t map_weights(int fd, asc_region *region, const asc_part *weights) {
     uint64_t page = asc_page_bytes(), whole = weights->size / page * page;
     if (weights->offset + weights->size == region->size) whole = asc_align_up(weights->size, page);
-    if (!whole || weights->offset % page) return 0;
+    if (weights->size < ASC_LEAST_MAPPED || weights->offset % page) return 0;
     void *at = region->bytes + weights->offset;
-    if (mmap(at, whole, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, (off_t)weights->offset) == MAP_FAILED) return 0;
     region->mapped = at;
     region->mapped_bytes = whole;
+    if (!guard(region, 1, fd) || !asc_watch(region->watched, fd) ||
+        mmap(at, whole, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, (off_t)weights->offset) == MAP_FAILED) {
+        region->mapped = NULL; /* they are read */
+        return 0;
+    }
     (void)madvise(at, whole, MADV_WILLNEED);
     return whole < weights->size ? whole : weights->size;
 }
@@ -105,23 +122,27 @@ static int32_t load_fd(asc_region *region, asc_frame *frame, int fd, uint32_t fl
     return seal(region, status);
 }
 
-int32_t asc_region_reserve(asc_region *region, uint64_t size, asc_status *status) {
+int32_t asc_region_reserve(asc_region *region, uint64_t size, uint32_t files, int folder, asc_status *status) {
     int32_t code = reserve(region, size, status);
     if (code != ASC_OK) return code;
     region->mapped = region->bytes;
     region->mapped_bytes = size;
-    return ASC_OK;
+    if (guard(region, files, folder)) return ASC_OK;
+    asc_region_free(region);
+    return asc_fail(status, ASC_E_MEMORY, "no memory or no file descriptor to watch files of weights");
 }
 
-int32_t asc_region_place(asc_region *region, uint64_t at, int fd, uint64_t size, uint32_t flags, asc_status *status) {
+int32_t asc_region_place(asc_region *region, uint32_t file, uint64_t at, int fd, uint64_t size, uint32_t flags,
+                         asc_status *status) {
     uint64_t page = asc_page_bytes(), whole = asc_align_up(size, page);
     uint8_t *to = region->bytes + at;
-    int mapped =
-        !(flags & ASC_OPEN_NO_MMAP) && mmap(to, whole, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) != MAP_FAILED;
+    int mapped = !(flags & ASC_OPEN_NO_MMAP) && asc_watch(&region->watched[file], fd) &&
+                 mmap(to, whole, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) != MAP_FAILED;
     if (mapped) {
         (void)madvise(to, whole, MADV_WILLNEED);
     } else {
         region->mapped = NULL; /* what was read would not come back */
+        region->watched[file] = (asc_watched){0};
         if (!read_range(fd, to, 0, size)) return asc_fail(status, ASC_E_IO, "a file of weights can't be read");
         if (mprotect(to, whole, PROT_READ) != 0)
             return asc_fail(status, ASC_E_MEMORY, "the memory of weights can't be made read-only");

@@ -86,13 +86,14 @@ static int32_t check_file(int fd, const asc_weight_file *f, const char *name, as
                      (uint64_t)info.st_size, f->bytes, name);
 }
 
-static int32_t map_file(asc_region *region, uint64_t at, int folder, const asc_weight_file *f, const char *name,
-                        uint32_t flags, asc_status *status) {
-    const char *why = "";
+static int32_t map_file(asc_region *region, uint64_t at, int folder, const asc_plan *plan, uint32_t i, uint32_t flags,
+                        asc_status *status) {
+    const asc_weight_file *f = &asc_plan_weight_files(plan)[i];
+    const char *name = asc_plan_string(plan, f->name), *why = "";
     int fd = open_below(folder, name, &why);
     if (fd < 0) return refuse(why, name, status);
     int32_t code = check_file(fd, f, name, status);
-    if (code == ASC_OK) code = asc_region_place(region, at, fd, f->bytes, flags, status);
+    if (code == ASC_OK) code = asc_region_place(region, i, at, fd, f->bytes, flags, status);
     close(fd);
     return code;
 }
@@ -114,13 +115,29 @@ int32_t asc_weight_files_open(asc_region *region, const asc_plan *plan, const ch
                          "its path, or convert with --external_weight=0: [%s]",
                          asc_plan_string(plan, files[0].name));
     for (uint32_t i = 0; i < n; i++) room += asc_weight_file_room(&files[i]);
-    int32_t code = asc_region_reserve(region, room, status);
-    if (code != ASC_OK) return code;
     int folder = open_folder(path);
-    if (folder < 0) code = asc_failf(status, ASC_E_IO, "the bundle's folder can't be opened: %s", strerror(errno));
+    if (folder < 0) return asc_failf(status, ASC_E_IO, "the bundle's folder can't be opened: %s", strerror(errno));
+    int32_t code = asc_region_reserve(region, room, n, folder, status);
     uint64_t at = 0;
     for (uint32_t i = 0; i < n && code == ASC_OK; at += asc_weight_file_room(&files[i++]))
-        code = map_file(region, at, folder, &files[i], asc_plan_string(plan, files[i].name), flags, status);
-    if (folder >= 0) close(folder);
+        code = map_file(region, at, folder, plan, i, flags, status);
+    close(folder);
     return code;
+}
+
+static int32_t changed(const char *name, asc_status *status) {
+    return asc_failf(status, ASC_E_CHANGED, "the file was written to or cut short while a session maps it: [%s]", name);
+}
+
+int32_t asc_files_unchanged(const asc_model *model, asc_status *status) {
+    const asc_model *m = model->owner ? model->owner : model;
+    const asc_region *bundle = &m->region, *outside = &m->outside;
+    if (bundle->n_watched && (atomic_load(&bundle->guard->lost) || !asc_unchanged(bundle->watched, bundle->fd, NULL)))
+        return changed("the bundle", status);
+    for (uint32_t i = 0; i < outside->n_watched; i++) {
+        const char *name = asc_plan_string(&m->plan, asc_plan_weight_files(&m->plan)[i].name);
+        if (!asc_unchanged(&outside->watched[i], outside->fd, name)) return changed(name, status);
+    }
+    if (outside->n_watched && atomic_load(&outside->guard->lost)) return changed("weights", status);
+    return ASC_OK;
 }

@@ -81,5 +81,5 @@ int32_t asc_model_verify_weights(const asc_model *model, asc_status *status) {
             return asc_failf(status, ASC_E_CHECKSUM, "weight %u was changed after it was written", i);
         end = w->offset + w->bytes;
     }
-    return ASC_OK;
+    return asc_files_unchanged(model, status);
 }

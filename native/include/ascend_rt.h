@@ -87,6 +87,7 @@ extern "C" {
 #define ASC_E_RUN 11        /* a kernel refused its data at run time (an index out of range, ...) */
 #define ASC_E_INTERNAL 12
 #define ASC_E_DECLARED 13 /* data contradict sizes that the model declares, and the plan relies on */
+#define ASC_E_CHANGED 14  /* a file was written to or cut short while a session maps it */
 
 typedef struct asc_status {
     int32_t code; /* ASC_OK or ASC_E_... */
