@@ -22,7 +22,6 @@
 /* Blocks in a chunk at least where a worker that takes over a part of a head has to pack its K or V too. */
 #define PACKED_BLOCKS 8
 
-/* prepare's notes to run */
 ASC_KERNEL_NOTE(attention, attention_note)
 
 static attention_note *note_of(const asc_call *call) {
@@ -83,7 +82,10 @@ static int32_t prepare_few(asc_call *call, const attention *p) {
 int32_t ASC_FN(attention_prepare)(asc_call *call) {
     attention p;
     int32_t code = ASC_FN(attention_read)(call, &p);
-    if (code || is_empty(&p)) return code;
+    if (code) return code;
+    ASC_FN(attention_point)(call, &p);
+    note_of(call)->problem = p;
+    if (is_empty(&p)) return ASC_OK;
     call->turns = 0; /* what is fetched ahead comes after */
     if (p.queries <= ATTENTION_FEW && p.k_strides[3] == 1 && p.v_strides[3] == 1 && p.q_strides[3] == 1)
         return prepare_few(call, &p);
@@ -305,7 +307,7 @@ int32_t ASC_FN(attention_execute)(const asc_call *call, attention *p) {
 }
 
 int32_t ASC_FN(attention_run)(const asc_call *call) {
-    attention p;
-    int32_t code = ASC_FN(attention_read)(call, &p);
-    return code ? code : ASC_FN(attention_execute)(call, &p);
+    attention p = note_of(call)->problem;
+    ASC_FN(attention_point)(call, &p);
+    return ASC_FN(attention_execute)(call, &p);
 }

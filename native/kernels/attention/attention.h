@@ -105,11 +105,15 @@ static inline void attention_fetch(attention_streams *s, int64_t rows) {
     }
 }
 
+/* Checks and reads what shapes decide; points nowhere yet. */
 int32_t ASC_FN(attention_read)(const asc_call *call, attention *p);
+/* The pointers: in prepare, of what is only there in a run, any but NULL. */
+void ASC_FN(attention_point)(const asc_call *call, attention *p);
 /* A tensor of four axes; strides of axes of 1 are 0, but for the last. */
 int32_t ASC_FN(attention_operand)(const asc_call *call, const asc_tensor *t, int64_t strides[4]);
 
 typedef struct attention_note {
+    attention problem; /* whose pointers are prepare's */
     int64_t few; /* queries; then only scratch_floats counts */
     int64_t by_head, pack_k, pack_v;
     int64_t turn_once; /* the mask */
@@ -117,7 +121,7 @@ typedef struct attention_note {
 } attention_note;
 
 int32_t ASC_FN(attention_prepare)(asc_call *call);
-/* A prepared call whose operands were read. */
+/* A prepared call, `p` being a copy of its problem that points to its operands. */
 int32_t ASC_FN(attention_execute)(const asc_call *call, attention *p);
 /* Whether prepare has chosen attention_few. */
 int ASC_FN(attention_takes_few)(const asc_call *call);

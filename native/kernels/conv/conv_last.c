@@ -123,6 +123,7 @@ int32_t ASC_FN(conv_last_prepare)(asc_call *call) {
     conv c;
     int32_t code = read_last(call, &c);
     if (code || asc_numel(&call->out[0]) == 0) return code;
+    conv_last_note_of(call)->conv = c;
     return conv_is_channelwise(&c) ? prepare_channelwise(call, &c) : ASC_FN(conv_dense_prepare)(call, &c);
 }
 
@@ -142,6 +143,7 @@ int32_t ASC_FN(conv_transposed_last_prepare)(asc_call *call) {
     conv c;
     int32_t code = read_transposed(call, &c);
     if (code || asc_numel(&call->out[0]) == 0) return code;
+    conv_last_note_of(call)->conv = c;
     return ASC_FN(conv_dense_prepare)(call, &c);
 }
 
@@ -160,9 +162,8 @@ static void run_dense(const asc_call *call, conv *c) {
 }
 
 int32_t ASC_FN(conv_last_run)(const asc_call *call) {
-    conv c;
-    int32_t code = read_last(call, &c);
-    if (code || asc_numel(&call->out[0]) == 0) return code;
+    if (asc_numel(&call->out[0]) == 0) return ASC_OK;
+    conv c = ASC_FN(conv_at)(call, &conv_last_note_of(call)->conv);
     if (conv_is_channelwise(&c))
         run_chunks(call, channelwise_chunk, &c);
     else
@@ -171,8 +172,8 @@ int32_t ASC_FN(conv_last_run)(const asc_call *call) {
 }
 
 int32_t ASC_FN(conv_transposed_last_run)(const asc_call *call) {
-    conv c;
-    int32_t code = read_transposed(call, &c);
-    if (!code && asc_numel(&call->out[0]) > 0) run_dense(call, &c);
-    return code;
+    if (asc_numel(&call->out[0]) == 0) return ASC_OK;
+    conv c = ASC_FN(conv_at)(call, &conv_last_note_of(call)->conv);
+    run_dense(call, &c);
+    return ASC_OK;
 }

@@ -24,9 +24,9 @@ typedef struct problem {
     int64_t row_blocks, column_blocks;
 } problem;
 
-/* prepare's notes to run: where in the workspace each thing lies. */
-/* Where they lie in the workspace. */
+/* What prepare finds out: the products, and where in the workspace each thing lies. */
 typedef struct qmatmul_note {
+    problem problem; /* without pointers */
     int64_t tables, requantisers, b_sums, packed, rows, row_sums;
 } qmatmul_note;
 ASC_KERNEL_NOTE(qmatmul, qmatmul_note)
@@ -118,6 +118,10 @@ static int32_t read_problem(const asc_call *call, problem *p) {
     return ASC_OK;
 }
 
+static int is_empty(const problem *p) {
+    return p->batches == 0 || p->m == 0 || p->n == 0;
+}
+
 /* Adds a part of the workspace of a * b * c bytes at *end; 0 on overflow. */
 static int add_part(int64_t *end, int64_t *at, int64_t a, int64_t b, int64_t c) {
     int64_t bytes;
@@ -129,8 +133,9 @@ static int add_part(int64_t *end, int64_t *at, int64_t a, int64_t b, int64_t c) 
 int32_t ASC_FN(qmatmul_prepare)(asc_call *call) {
     problem p;
     int32_t code = read_problem(call, &p);
-    if (code || p.batches == 0 || p.m == 0 || p.n == 0) return code;
     qmatmul_note *at = call->note;
+    at->problem = p;
+    if (code || is_empty(&p)) return code;
     int64_t end = 0, rows = p.a_matrices, made = p.packs ? p.b_matrices : 0;
     int fits = add_part(&end, &at->tables, requantiser_bytes(p.n), p.b_matrices, 1) &&
                add_part(&end, &at->requantisers, p.b_matrices, sizeof(requantiser), 1) &&
@@ -231,9 +236,8 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
 }
 
 int32_t ASC_FN(qmatmul_run)(const asc_call *call) {
-    problem p;
-    int32_t code = read_problem(call, &p);
-    if (code || p.batches == 0 || p.m == 0 || p.n == 0) return code;
+    problem p = note_of(call)->problem;
+    if (is_empty(&p)) return ASC_OK;
     if (p.packs) asc_parallel(call, p.b_matrices * p.panels, pack_panel, &p);
     if (p.pads || p.needs_sums) asc_parallel(call, asc_ceil_div(p.a_matrices * p.m, ROWS_AT_ONCE), prepare_rows, &p);
     p.a = p.pads ? part(call, note_of(call)->rows) : call->in[Q_A].data;
