@@ -6,7 +6,7 @@
  *         channels of a tap together; or [taps, M] when each group has one input and one output channel.
  *         Or W is in ASC_LAYOUT_VNNI2_32, the channels of a tap and group made even by a zero; an odd number of
  *         them takes one group. Then X is rounded to bfloat16 as well, and sums stay float32.
- *         X may be bfloat16 when W is in pairs or its channels are apart, and its own channels come last.
+ *         X may be bfloat16 when W is in VNNI2_32 or its channels are apart, and its own channels come last.
  * out:    Y [N, spatial.., M]; bfloat16 together with the residual, when the activation only limits.
  * ints:   asc_conv_last_params
  * floats: asc_conv_floats
@@ -32,9 +32,9 @@ static int32_t read_weights(const asc_call *call, conv *c) {
         ASC_REQUIRE(call, c->x_last, "conv_last: channels apart come last");
         return ASC_OK;
     }
-    ASC_REQUIRE(call, c->vnni2 || !c->x_narrow, "conv_last: a bfloat16 image takes weights in pairs");
+    ASC_REQUIRE(call, c->vnni2 || !c->x_narrow, "conv_last: a bfloat16 image takes weights in VNNI2_32");
     ASC_REQUIRE(call, !c->vnni2 || c->groups == 1 || c->group_in % 2 == 0,
-                "conv_last: pairs take an even number of channels in a group");
+                "conv_last: VNNI2_32 takes an even number of channels in a group");
     int64_t rows = c->rows = c->group_depth * c->taps;
     ASC_REQUIRE(call,
                 (c->vnni2 || w->layout == ASC_LAYOUT_PANEL32) && w->rank == 3 && w->dims[0] == c->groups &&

@@ -297,7 +297,7 @@ static void run_chunks(const asc_call *call, int64_t chunks, asc_chunk_fn fn, ma
 }
 
 /* What products before have left of their rows. */
-static void forget_rows(const asc_call *call, const matmul_problem *p) {
+static void reset_rows(const asc_call *call, const matmul_problem *p) {
     for (int64_t i = 0; i < call->threads; i++) scratch_of(call, i)->packed = NULL;
     for (int64_t i = 0, rows = norm_rows(call, p); i < rows; i++) norm_factors(call)[i] = GEMM_UNKNOWN;
 }
@@ -306,7 +306,7 @@ int32_t ASC_FN(matmul_run)(const asc_call *call) {
     matmul_problem p = note_of(call)->problem;
     if (is_empty(&p)) return ASC_OK;
     ASC_FN(matmul_point)(call, &p);
-    if (!note_of(call)->same_rows) forget_rows(call, &p);
+    if (!note_of(call)->same_rows) reset_rows(call, &p);
     if (note_of(call)->pack_first) run_chunks(call, b_batches(&p) * asc_ceil_div(p.gemm.n, GEMM_PANEL), pack_panel, &p);
     int64_t k = p.gemm.k, chunks = p.batches * note_of(call)->row_blocks * note_of(call)->panel_blocks;
     int64_t step = note_of(call)->by_blocks ? p.gemm.k_block : k;

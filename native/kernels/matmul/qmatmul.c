@@ -15,7 +15,7 @@ typedef struct problem {
     int axes;                                                               /* batch axes of Y */
     int64_t dims[ASC_MAX_RANK], a_step[ASC_MAX_RANK], b_step[ASC_MAX_RANK]; /* in whole matrices */
     int64_t a_matrices, b_matrices, panels;
-    int packs, pads, needs_sums; /* B is packed here; rows of A are padded to quads; rows of A are summed */
+    int packs, pads, needs_sums; /* B is packed here; rows of A are padded to multiples of four; rows of A are summed */
     int64_t a_row;
     const uint8_t *a; /* the matrices as the tiles read them, and the sums of their rows */
     const int32_t *a_sums;
@@ -99,7 +99,7 @@ static int32_t read_problem(const asc_call *call, problem *p) {
     *p = (problem){.packs = b->layout == ASC_LAYOUT_PLAIN};
     ASC_REQUIRE(call, a->rank >= 1 && b->rank >= 1 && call->n_ints == 0, "qmatmul: A and B need at least one axis");
     ASC_REQUIRE(call, p->packs || (b->layout == ASC_LAYOUT_VNNI4_32 && b->rank == 2 && b->dtype == ASC_INT8),
-                "qmatmul: B in panels is one int8 matrix of quads");
+                "qmatmul: B in panels is one int8 matrix in VNNI4_32");
     p->m = row ? a->dims[a->rank - 2] : 1;
     p->k = a->dims[a->rank - 1];
     p->n = col ? b->dims[b->rank - 1] : 1;
@@ -152,7 +152,7 @@ static void *part(const asc_call *call, int64_t at) {
     return (char *)call->workspace + at;
 }
 
-/* One panel of one matrix of B into quads, and the sums of its columns. */
+/* One panel of one matrix of B into VNNI4_32, and the sums of its columns. */
 static void pack_panel(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     const problem *p = arg;
     (void)worker;
@@ -164,10 +164,10 @@ static void pack_panel(const asc_call *call, int64_t chunk, int32_t worker, void
     uint32_t sums[QGEMM_PANEL] = {0};
     memset(out, 0, (size_t)(QGEMM_PANEL * p->a_row));
     for (int64_t k = 0; k < p->k; k++, from += p->n) {
-        uint8_t *quad = out + k / 4 * 4 * QGEMM_PANEL + k % 4;
+        uint8_t *four = out + k / 4 * 4 * QGEMM_PANEL + k % 4;
         for (int64_t j = 0; j < width; j++) {
-            quad[4 * j] = from[j] ^ flip;
-            sums[j] += (uint32_t)(int8_t)quad[4 * j];
+            four[4 * j] = from[j] ^ flip;
+            sums[j] += (uint32_t)(int8_t)four[4 * j];
         }
     }
     memcpy((uint32_t *)part(call, note_of(call)->b_sums) + chunk * QGEMM_PANEL, sums, sizeof sums);
@@ -175,7 +175,7 @@ static void pack_panel(const asc_call *call, int64_t chunk, int32_t worker, void
 
 #define ROWS_AT_ONCE 32
 
-/* Rows of A padded to whole quads, and their sums. */
+/* Rows of A padded to multiples of four, and their sums. */
 static void prepare_rows(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     const problem *p = arg;
     (void)worker;

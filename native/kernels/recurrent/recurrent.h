@@ -43,7 +43,7 @@ typedef struct layer {
     int backwards[2];
     int64_t r_step, rc_step; /* floats (of bytes, bytes) between the directions' weights in panels */
     const float *r, *rc;     /* in panels */
-    int quantised;           /* R is int8, in quads, and these belong to its columns */
+    int quantised;           /* R is int8, in VNNI4_32, and these belong to its columns */
     const int8_t *bytes, *r_zero;
     const int32_t *r_sums;
     const float *r_scale, *bias;
