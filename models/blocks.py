@@ -45,9 +45,11 @@ def rope_nodes(g: GraphBuilder, x: str, cos: str, sin: str, width: int, output: 
     )
     first = g.node("Slice", [x, start, half, axis, step], f"{output}.first")
     second = g.node("Slice", [x, half, end, axis, step], f"{output}.second")
-    turned = g.node("Concat", [g.node("Neg", [second], f"{output}.neg"), first], f"{output}.turned", axis=-1)
+    rotated = g.node(
+        "Concat", [g.node("Neg", [second], f"{output}.neg"), first], f"{output}.rotated", axis=-1
+    )
     left = g.node("Mul", [x, cos], f"{output}.cos")
-    return g.node("Add", [left, g.node("Mul", [turned, sin], f"{output}.sin")], output)
+    return g.node("Add", [left, g.node("Mul", [rotated, sin], f"{output}.sin")], output)
 
 
 def swish_nodes(g: GraphBuilder, x: str, output: str) -> str:

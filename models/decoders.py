@@ -125,7 +125,7 @@ def rotate_half(x: torch.Tensor) -> torch.Tensor:
 
 
 def rotate(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    """x [B, H, S, D] turned by the angles of [B, S, D]."""
+    """x [B, H, S, D] rotated by the angles of [B, S, D]."""
     return x * cos.unsqueeze(1) + rotate_half(x) * sin.unsqueeze(1)
 
 

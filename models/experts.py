@@ -62,13 +62,13 @@ class LatentAttention(nn.Module):
     """DeepSeek's MLA: keys and values from one low-rank latent, one rotated key shared by all heads."""
 
     def __init__(
-        self, heads: int = 4, rank: int = 16, plain: int = 8, turned: int = 4, value: int = 8
+        self, heads: int = 4, rank: int = 16, plain: int = 8, rotated: int = 4, value: int = 8
     ) -> None:
         super().__init__()
-        self.heads, self.rank, self.plain, self.turned, self.value = heads, rank, plain, turned, value
+        self.heads, self.rank, self.plain, self.rotated, self.value = heads, rank, plain, rotated, value
         self.q_down, self.q_norm = nn.Linear(WIDTH, rank, bias=False), RMSNorm(rank)
-        self.q_up = nn.Linear(rank, heads * (plain + turned), bias=False)
-        self.kv_down, self.kv_norm = nn.Linear(WIDTH, rank + turned, bias=False), RMSNorm(rank)
+        self.q_up = nn.Linear(rank, heads * (plain + rotated), bias=False)
+        self.kv_down, self.kv_norm = nn.Linear(WIDTH, rank + rotated, bias=False), RMSNorm(rank)
         self.kv_up = nn.Linear(rank, heads * (plain + value), bias=False)
         self.o = nn.Linear(heads * value, WIDTH, bias=False)
 
@@ -80,15 +80,15 @@ class LatentAttention(nn.Module):
     def forward(self, x: torch.Tensor, turn: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
         b, s, _ = x.shape
         q = self.q_up(self.q_norm(self.q_down(x))).view(b, s, self.heads, -1).transpose(1, 2)
-        q_plain, q_turned = torch.split(q, [self.plain, self.turned], dim=-1)
-        latent, k_turned = torch.split(self.kv_down(x), [self.rank, self.turned], dim=-1)
-        k_turned = k_turned.view(b, s, 1, self.turned).transpose(1, 2)
+        q_plain, q_rotated = torch.split(q, [self.plain, self.rotated], dim=-1)
+        latent, k_rotated = torch.split(self.kv_down(x), [self.rank, self.rotated], dim=-1)
+        k_rotated = k_rotated.view(b, s, 1, self.rotated).transpose(1, 2)
         kv = self.kv_up(self.kv_norm(latent)).view(b, s, self.heads, -1).transpose(1, 2)
         k_plain, v = torch.split(kv, [self.plain, self.value], dim=-1)
-        q_turned, k_turned = (rotate(self.regroup(t), *turn) for t in (q_turned, k_turned))
-        q = torch.cat((q_plain, q_turned), dim=-1)
-        k = torch.cat((k_plain, k_turned.expand(b, self.heads, s, self.turned)), dim=-1)
-        scores = torch.matmul(q, k.transpose(2, 3)) * (self.plain + self.turned) ** -0.5
+        q_rotated, k_rotated = (rotate(self.regroup(t), *turn) for t in (q_rotated, k_rotated))
+        q = torch.cat((q_plain, q_rotated), dim=-1)
+        k = torch.cat((k_plain, k_rotated.expand(b, self.heads, s, self.rotated)), dim=-1)
+        scores = torch.matmul(q, k.transpose(2, 3)) * (self.plain + self.rotated) ** -0.5
         weights = F.softmax(scores + causal_mask(x, s), dim=-1, dtype=torch.float32).to(q.dtype)
         return self.o(torch.matmul(weights, v).transpose(1, 2).reshape(b, s, -1))
 

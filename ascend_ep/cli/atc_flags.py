@@ -171,7 +171,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag(
         "buffer_optimize",
         "text",
-        "off_optimize: no kernel takes in its neighbours (the rules of UBFusion are off)",
+        "off_optimize: no kernel fuses its neighbours (the rules of UBFusion are off)",
         "l2_optimize",
         ("l1_optimize", "l2_optimize", "off_optimize"),
     ),

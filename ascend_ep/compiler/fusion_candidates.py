@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 
 from ascend_ep.graph.fusion.assessment import Candidate, Kind, Step, Tensor
 from ascend_ep.graph.fusion.ledger import Ledger
@@ -16,15 +16,21 @@ KINDS = {
 }
 
 
-def candidate(insns: Sequence[Insn], stays: Sequence[Ref] = ()) -> Candidate:
+def candidate(
+    insns: Sequence[Insn], stays: Sequence[Ref] = (), known: MutableMapping[Ref, Tensor] | None = None
+) -> Candidate:
     """The calls, in order and the last of them the result's, as what one call would do.
 
-    Besides the last one's results the fused call writes those in `stays`.
+    Besides the last one's results the fused call writes those in `stays`. `known` keeps the tensors of
+    values from one candidate to the next.
     """
-    tensors: dict[Ref, Tensor] = {}
+    tensors = {} if known is None else known
 
     def tensor(ref: Ref) -> Tensor:
-        return tensors.setdefault(ref, Tensor(ref.dims, ref.dtype))
+        found = tensors.get(ref)
+        if found is None:
+            found = tensors[ref] = Tensor(ref.dims, ref.dtype)
+        return found
 
     steps = tuple(
         Step(

@@ -66,7 +66,7 @@ def layer_norm_gelu(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array
 
 
 def swiglu(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
-    """gate * sigmoid(gate) * up; without `up` the last axis holds gate and up in halves."""
+    """gate * sigmoid(gate) * up; without `up` the last axis holds gate, then up."""
     gate, up = _required(inputs, 0), given(inputs, 1)
     if up is None:
         if gate.shape[-1] % 2:

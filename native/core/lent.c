@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-#define LOOK_NS 50000 /* how long a member looks for the next region before it sleeps */
+#define SPIN_NS 50000 /* how long a member looks for the next region before it sleeps */
 #define WAIT_NS 60000 /* how long a leader looks at a member's last chunk before it gives up its CPU */
 
 typedef struct team {
@@ -41,7 +41,7 @@ static int is_news(team *t, uint32_t seen) {
 }
 
 static void await_news(team *t, uint32_t seen) {
-    for (uint64_t until = asc_clock_ns() + LOOK_NS; asc_clock_ns() < until;)
+    for (uint64_t until = asc_clock_ns() + SPIN_NS; asc_clock_ns() < until;)
         for (int i = 0; i < 8; i++) {
             if (is_news(t, seen)) return;
             asc_relax();

@@ -70,7 +70,7 @@ ALWAYS void join_nibbles(const char *element, int64_t step, int64_t rows, char *
     *unit = (char)(((uint8_t)*element & 15) | (uint8_t)(second << 4));
 }
 
-ALWAYS void join_quad(const char *element, int64_t step, int64_t rows, char *unit) {
+ALWAYS void join_vnni4(const char *element, int64_t step, int64_t rows, char *unit) {
     for (int64_t i = 0; i < 4; i++) unit[i] = i < rows ? element[i * step] : 0;
 }
 
@@ -123,7 +123,7 @@ void asc_pack(int32_t layout, const void *b, int64_t k, int64_t n, int64_t row_s
         case ASC_LAYOUT_BYTES32: pack(b, k, n, row, col, 1, out, 1, 1, copy_byte); break;
         case ASC_LAYOUT_NIBBLES32: pack(b, k, n, row, col, 1, out, 2, 1, join_nibbles); break;
         case ASC_LAYOUT_FP16_32: pack(b, k, n, row, col, 2, out, 1, 2, copy_half); break;
-        case ASC_LAYOUT_VNNI4_32: pack(b, k, n, row, col, 1, out, 4, 4, join_quad); break;
+        case ASC_LAYOUT_VNNI4_32: pack(b, k, n, row, col, 1, out, 4, 4, join_vnni4); break;
         default: break;
     }
 }

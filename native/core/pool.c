@@ -1,8 +1,8 @@
 /* One process-wide pool of workers. A parallel region publishes a job whose chunks are cut into one run of
  * neighbours per worker: memory is read in long streams, and a core finds in its cache what it wrote in the region
  * before. Whoever has finished its own run goes on with the others', so the caller alone ends every job, and a late
- * worker costs nothing but its own wake-up. Whoever has just been busy looks around before it sleeps, because a wake-up
- * takes as long as a small region; but for LOOK_NS only, and what it has saved of the time it was busy, since the CPUs
+ * worker costs nothing but its own wake-up. Whoever has just been busy spins before it sleeps, because a wake-up
+ * takes as long as a small region; but for SPIN_NS only, and what it has saved of the time it was busy, since the CPUs
  * belong to others too. */
 #include <pthread.h>
 #include <sched.h>
@@ -14,12 +14,12 @@
 #include "lent.h"
 
 #define MAX_JOBS 16 /* regions open at once, over all callers; more run on their caller alone */
-/* A worker looks around for longer than a caller's Python takes between two runs: that is some us, and 50 to 100 where
+/* A worker spins for longer than a caller's Python takes between two runs: that is some us, and 50 to 100 where
  * the run has driven the caller's code out of the caches. A caller waits for the last chunk of a worker for about as
  * long as that takes. */
-#define LOOK_NS 30000
-#define LOOK_SHARE 8 /* an eighth of the time it was busy, a worker saves */
-#define LOOK_SAVED_NS 90000
+#define SPIN_NS 30000
+#define SPIN_SHARE 8 /* an eighth of the time it was busy, a worker saves */
+#define SPIN_SAVED_NS 90000
 #define WAIT_NS 60000
 
 struct asc_pool {
@@ -60,24 +60,24 @@ static asc_job *joinable(void) {
     return NULL;
 }
 
-/* A worker's time: since when it has been busy, and what it may look around for beyond LOOK_NS. */
+/* A worker's time: since when it has been busy, and what it may spin for beyond SPIN_NS. */
 typedef struct patience {
     uint64_t since, saved;
 } patience;
 
 /* Waits a moment for another job; called and left with the lock. */
-static void look_around(patience *p) {
+static void spin(patience *p) {
     uint32_t seen = pool.published;
     pool.spinning++;
     pthread_mutex_unlock(&pool.lock);
     uint64_t from = asc_clock_ns(), now = from;
-    p->saved += (from - p->since) / LOOK_SHARE;
-    if (p->saved > LOOK_SAVED_NS) p->saved = LOOK_SAVED_NS;
-    for (uint64_t until = from + LOOK_NS + p->saved; now < until; now = asc_clock_ns()) {
+    p->saved += (from - p->since) / SPIN_SHARE;
+    if (p->saved > SPIN_SAVED_NS) p->saved = SPIN_SAVED_NS;
+    for (uint64_t until = from + SPIN_NS + p->saved; now < until; now = asc_clock_ns()) {
         if (atomic_load_explicit(&pool.published, memory_order_relaxed) != seen) break;
         for (int i = 0; i < 8; i++) asc_relax();
     }
-    uint64_t beyond = now - from > LOOK_NS ? now - from - LOOK_NS : 0;
+    uint64_t beyond = now - from > SPIN_NS ? now - from - SPIN_NS : 0;
     p->saved -= beyond < p->saved ? beyond : p->saved;
     p->since = now;
     pthread_mutex_lock(&pool.lock);
@@ -102,7 +102,7 @@ static void *worker_main(void *unused) {
         asc_job *j = joinable();
         if (!j && was_busy) {
             was_busy = 0;
-            look_around(&patience);
+            spin(&patience);
             continue;
         }
         if (!j) {

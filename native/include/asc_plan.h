@@ -260,7 +260,7 @@ typedef struct asc_rope_params {
 /* How one input holds both sides. Two inputs ask for neither. */
 typedef struct asc_swiglu_params {
     int64_t up_first;
-    int64_t interleaved; /* they alternate, not in halves */
+    int64_t interleaved; /* they alternate, not one half after the other */
 } asc_swiglu_params;
 
 /* ---- images -------------------------------------------------------------------------------------- */

@@ -69,7 +69,7 @@ extern "C" {
     4 /* int8 [K,N] of -8..7 as PANEL32 of [ceil(K/2),N] bytes: row 2k in the low four bits, 2k+1 in the high */
 #define ASC_LAYOUT_FP16_32 5 /* float16 [K,N] as PANEL32 of float16 */
 #define ASC_LAYOUT_VNNI4_32 \
-    6 /* int8 [K,N] as PANEL32 of [ceil(K/4),N] quads: rows 4k to 4k+3 of a column side by side */
+    6 /* int8 [K,N] as PANEL32 of [ceil(K/4),N] groups of four: rows 4k to 4k+3 of a column side by side */
 #define ASC_LAYOUT_COUNT 7
 
 /* Status codes. The Python catalogue (ascend_ep/errors.py) gives each its E-code and fix. */
@@ -121,7 +121,7 @@ typedef struct asc_tensor {
 
 #define ASC_PLAN_MAGIC 0x4E4C5041 /* "APLN" */
 #define ASC_PLAN_VERSION 1
-/* 2: fallback partitions; 3: int8 in panels; 4: profiles; 5: float16 in panels, int8 in quads; 6: weights in files;
+/* 2: fallback partitions; 3: int8 in panels; 4: profiles; 5: float16 in panels, int8 in fours; 6: weights in files;
  * 7: constraints; 8: those of which either side may be 1; 9: products that normalise rows or are gated, bfloat16
  * between products, norms and attention, convolutions with channels last that are transposed or of volumes, and maxima
  * of bytes */
@@ -478,7 +478,7 @@ typedef struct asc_layout {
     int32_t dtype;      /* of the elements, as values and kernels have it; 0: any (PLAIN) */
     int32_t source;     /* of the elements they are packed from */
     int32_t rows;       /* of the matrix, which share a unit; 0: there are no units */
-    int32_t unit_bytes; /* what they take in a column */
+    int32_t unit_bytes; /* what a column of them takes */
     int32_t reader;     /* the first reader that knows it (ASC_READER_VERSION) */
 } asc_layout;
 /* NULL when the number is no layout. */

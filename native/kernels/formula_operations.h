@@ -148,7 +148,7 @@ WIDENED(atan2, (V x, V y), vd_atan2(vd_load_f32(a + i), vd_load_f32(b + i)))
 #define PART 32    /* elements of a fold down a strided axis that are added up before they join the block */
 
 /* As kernels/reduction/reduce.c folds, so the same bits: blocks of four vectors, or of parts, which join a vector of
- * totals; at the end the lanes of that, in halves. */
+ * totals; at the end the lanes of that, half by half. */
 #define FOLD(name, start, step)                                                                                      \
     FN V start_##name(void) {                                                                                        \
         return v_set(start);                                                                                         \

@@ -166,7 +166,7 @@ static void many_regions(void *given) {
     regions_in_regions();
 }
 
-/* The embedder is called once for all regions of a run, or for each when few are foreseen. */
+/* The embedder is called once for all regions of a run, or for each when few are expected. */
 static void lent_for_a_run(asc_parallel_for_fn embedder) {
     int count = 0, good = 1;
     asc_lend_threads(embedder, &count);

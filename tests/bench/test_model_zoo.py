@@ -1,4 +1,4 @@
-"""What tools/real_models decides by itself: inputs, agreement, verdicts. No network, no model of others."""
+"""What tools/real_models decides by itself: inputs, comparisons, verdicts. No network, no model of others."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def test_what_only_looks_like_one(
     ledger = Ledger()
     model = run_passes(load_model(original), registry, ledger=ledger)
     made = [n.attributes["interleaved"].as_int() for n in model.graph if n.op_type == "RoPE"]
-    assert made == ([0] if form is turned_elsewhere else [])  # which rotates what was turned
+    assert made == ([0] if form is turned_elsewhere else [])  # which rotates what was rotated
     assert any(reason in o.reason for o in ledger.outcomes) or not reason
     assert_same(original, model, inputs, registry)
 

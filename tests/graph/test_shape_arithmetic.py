@@ -1,7 +1,7 @@
 """Sizes that models compute: random chains of any length, and facts about sizes that point at each other.
 
-Whatever a model computes, inference ends soon, raises nothing of its own, and what it says of a size is what
-the size is.
+Whatever a model computes, inference ends in little time, raises nothing of its own, and what it says of a
+size is what the size is.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Models as an attacker would write them: each must end in a coded error, soon and in little memory."""
+"""Models as an attacker would write them: each must end in a coded error, in little time and memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/glossary.md: one line for each word, and only words that the sources use."""
+"""docs/glossary.md: one line for each word, only words that the sources use, no retired one."""
 
 from __future__ import annotations
 
@@ -7,14 +7,19 @@ import re
 import tokenize
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
 ROWS = [
     tuple(cell.strip() for cell in line.strip("| \n").split("|"))
-    for line in GLOSSARY.partition("## Words that names")[0].splitlines()
+    for line in GLOSSARY.partition("## Words that are no longer")[0].splitlines()
     if line.startswith("| ") and not line.startswith("| the field's")
 ]
-RETIRED = re.findall(r"^\| (\w+) \|", GLOSSARY.partition("## Words that names")[2], re.MULTILINE)[1:]
+GONE = re.findall(r"^\| ([a-z ]+) \|", GLOSSARY.partition("## Words that are no longer")[2], re.MULTILINE)[1:]
+RETIRED = [word for word in GONE if " " not in word]
+#: A retired word in a text, but for ordinary English.
+MENTION = re.compile(rf"(?<!as )\b(?:{'|'.join(w.replace(' ', '[ _*]+') for w in GONE)})s?\b(?! as\b)", re.I)
 
 
 def sources() -> str:
@@ -67,8 +72,54 @@ def test_no_name_has_a_retired_word() -> None:
 
 
 def test_a_retired_word_is_found() -> None:
-    assert len(RETIRED) >= 6
+    assert len(RETIRED) >= 7
     assert [n for n in ("asc_plan_n_rims", "BatchRim", "trim_padding") if retired(n)] == [
         "asc_plan_n_rims",
         "BatchRim",
     ]
+
+
+def remarks(path: Path) -> list[str]:
+    """The comments of a source file, and its docstrings; the whole of a page."""
+    text = path.read_text()
+    if path.suffix == ".md":
+        return [text]
+    if path.suffix != ".py":
+        return re.findall(r"/\*.*?\*/|//[^\n]*", text, re.DOTALL)
+    return re.findall(r'^ *""".*?"""|#[^\n]*', text, re.DOTALL | re.MULTILINE)
+
+
+def mentions(remark: str) -> list[str]:
+    """The retired words that a comment mentions, over ends of lines, too."""
+    return MENTION.findall(re.sub(r"\s*\n[\s*#]*", " ", remark))
+
+
+def test_no_comment_has_a_retired_word() -> None:
+    tops = ("ascend_ep", "native", "models", "tools", "tests", "docs")
+    paths = [
+        p for top in tops for p in (ROOT / top).rglob("*") if p.suffix in (".py", ".c", ".h", ".inc", ".md")
+    ]
+    paths += ROOT.glob("*.md")
+    skipped = {ROOT / "docs" / "glossary.md", Path(__file__)}
+    found = {
+        f"{p.relative_to(ROOT)}: {m}"
+        for p in paths
+        if p not in skipped and "ascend_ep/include" not in p.as_posix()  # native/include, installed
+        for r in remarks(p)
+        for m in mentions(r)
+    }
+    assert found == set()
+
+
+@pytest.mark.parametrize(
+    ("remark", "found"),
+    [
+        ("/* rows made up to\n * whole quads */", ["quads"]),
+        ("# weights in\n# pairs", ["in pairs"]),
+        ("What is read soon: rows", ["soon"]),
+        ("As soon as it is imported; pairs of numbers, halves of a tensor, trim", []),
+        ("A worker looks around before it sleeps.", ["looks around"]),
+    ],
+)
+def test_a_retired_word_in_a_comment_is_found(remark: str, found: list[str]) -> None:
+    assert mentions(remark) == found

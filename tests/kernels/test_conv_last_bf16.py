@@ -1,4 +1,4 @@
-"""conv_last with bfloat16: weights in pairs, and images of either type.
+"""conv_last with bfloat16: weights in VNNI2_32, and images of either type.
 
 Operands are rounded as ml_dtypes rounds; products of two bfloat16 are exact in float32, so what is left is
 the error of K float32 additions, |error| <= (K + 2) eps sum |x w|; and where the result is bfloat16, its

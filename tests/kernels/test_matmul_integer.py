@@ -19,7 +19,7 @@ def full_range(rng: np.random.Generator, dtype: type, dims: tuple[int, ...]) -> 
 
 
 def packed(b: np.ndarray, zero: np.ndarray | None) -> tuple[Quads32, np.ndarray, np.ndarray | None]:
-    """A right operand as the converter stores it: int8 in quads, sums of its columns, zero point."""
+    """A right operand as the converter stores it: int8 in VNNI4_32, sums of its columns, zero point."""
     if b.dtype == np.uint8:
         b = (b ^ np.uint8(128)).view(np.int8)
         zero = (np.zeros((), np.uint8) if zero is None else zero) ^ np.uint8(128)
@@ -60,10 +60,10 @@ def test_requantisation_rounds_half_to_even_and_saturates(isa, y_type, per_colum
     bias = rng.integers(-9999, 9999, n, np.int32)
     a_scale, y_scale = np.float32(0.02), np.float32(0.37)
     b_scale = rng.uniform(1e-4, 1e-2, n).astype(np.float32) if per_column else np.float32(0.004)
-    quads, sums, _ = packed(b, None)
+    vnni4, sums, _ = packed(b, None)
     ins = [
         a,
-        quads,
+        vnni4,
         sums,
         np.asarray(a_zero),
         None,

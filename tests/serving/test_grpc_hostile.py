@@ -46,7 +46,7 @@ def server(repository: Path) -> Iterator[Running]:
 
 @pytest.fixture(autouse=True)
 def alive(server: Running) -> Iterator[None]:
-    """Behind every attack another client is answered soon, and what was sent isn't kept. gRPC reads ahead by
+    """Behind every attack another client is answered, and what was sent isn't kept. gRPC reads ahead by
     some 50 MB, once, which the heaps of its threads don't give back."""
     before = resident()
     yield

@@ -1,4 +1,4 @@
-"""The forms that a tensor takes in an HTTP request, and how the answer of each is read."""
+"""The forms of a tensor in an HTTP request, and how the answer of each is read."""
 
 from __future__ import annotations
 

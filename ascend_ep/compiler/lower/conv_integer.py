@@ -1,6 +1,6 @@
 """ConvInteger and QLinearConv as calls of native/kernels/conv/qconv.c.
 
-Weights are stored as the kernel reads a window: runs of bytes, each made up to whole quads by zeros.
+Weights are stored as the kernel reads a window: runs of bytes, each made up to a multiple of four by zeros.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Attention takes in what appends new keys and values to a cache:
+"""Attention fuses what appends new keys and values to a cache:
 
     concat(past, new) -> keys, concat(past, new) -> values, attention     becomes    attention_append
 

@@ -1,4 +1,4 @@
-"""Normalisations take in what stands beside them, for which their kernels have operands:
+"""Normalisations fuse what stands beside them, for which their kernels have operands:
 
     a + b -> rms_norm              becomes    rms_norm with a residual, whose second output is the sum
     layer_norm -> elementwise      becomes    layer_norm with an epilogue, when the elementwise part is a GELU

@@ -1,4 +1,4 @@
-"""Convolutions with channels last in bfloat16: their weights are stored rounded, in pairs, and the images
+"""Convolutions with channels last in bfloat16: their weights are stored rounded, as VNNI2_32, and the images
 between them are bfloat16 in memory. Sums, biases and activations are float32 until an image is stored.
 
 Channels apart (depthwise) keep float32 weights and products; they, pooling and concatenation read and write
@@ -52,7 +52,7 @@ def taps_of(insn: Insn) -> int:
 
 
 def _in_vnni2(insn: Insn) -> Insn | None:
-    """The convolution with its weights in pairs of channels; None when they can't be."""
+    """The convolution with its weights as VNNI2_32; None when they can't be."""
     x, w = insn.ins[:2]
     group = CONV_LAST.get(insn.ints, "group")
     if (

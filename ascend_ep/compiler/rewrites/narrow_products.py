@@ -1,4 +1,4 @@
-"""Products in bfloat16: constant right operands are stored rounded, in pairs, and what they are multiplied
+"""Products in bfloat16: constant right operands are stored rounded, as VNNI2_32, and what they are multiplied
 with is rounded as it is read; so are both operands of attention's two products. Sums, biases, activations,
 softmax and everything between matrix products stay float32, but for images between convolutions
 (narrow_convolutions) and what products alone read (narrow_activations).

@@ -30,7 +30,7 @@ USABLE = 0.8
 NOTICEABLE = 0.3
 #: Operators of a fusion that isn't complex, and of any.
 SIMPLE, MOST = 32, 128
-#: Bytes that a vector instruction takes in one repetition, and rows and columns of a product's least tile.
+#: Bytes of one repetition of a vector instruction, and rows and columns of a product's least tile.
 VECTOR, FRACTAL = 256, 16
 
 

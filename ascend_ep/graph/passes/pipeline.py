@@ -113,7 +113,7 @@ SIMPLIFICATION = Stage(
         ModelPass(
             "InlineBranches",
             needs="folded conditions",
-            leaves="the branch that an If takes in its place",
+            leaves="the branch that is taken, instead of the If",
             make=lambda s: InlineBranches(s.facts),
         ),
         ModelPass(

@@ -1,5 +1,5 @@
 """Heads repeated for grouped queries, and keys transposed, where sizes are free: exporters compute targets of
-Reshape and Expand for them, which no fusion can take in. Gather and Transpose say the same without any size.
+Reshape and Expand for them, which no fusion covers. Gather and Transpose say the same without any size.
 """
 
 from __future__ import annotations

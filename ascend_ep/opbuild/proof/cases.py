@@ -21,7 +21,7 @@ from ascend_ep.opdef.shape_rule import Inapplicable
 
 #: Sizes of the last dimension: around the lengths of vectors (4 to 16, unrolled to 64), and a long one.
 TAILS = (1, 2, 3, 5, 7, 8, 15, 17, 31, 33, 63, 64, 65, 100, 129, 1030)
-#: Sizes that other dimensions take in turn.
+#: Sizes that other dimensions take one after the other.
 OTHERS = (3, 1, 5, 2)
 #: Leading dimensions that are tried.
 LEADS: tuple[tuple[int, ...], ...] = ((), (3,), (2, 3), (3, 1, 2), (2, 1, 2, 3), (2, 2, 1, 3, 1))

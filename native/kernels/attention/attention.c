@@ -22,7 +22,6 @@
 /* Blocks in a chunk at least where a worker that takes over a part of a head has to pack its K or V too. */
 #define PACKED_BLOCKS 8
 
-/* prepare's notes to run */
 ASC_KERNEL_NOTE(attention, attention_note)
 
 static attention_note *note_of(const asc_call *call) {
@@ -49,10 +48,10 @@ static int64_t transposed_mask_floats(const attention *p) {
     return transposed_blocks(p) * ATTENTION_LANES * p->keys;
 }
 
-/* Floats of the mask transposed once for all heads, and its kinds, or 0: each block turns its own. */
+/* Floats of the mask transposed once for all heads, and its kinds, or 0: each block transposes its own. */
 static int64_t transposed_floats(const attention *p) {
     double floats = (double)transposed_blocks(p) * ATTENTION_LANES * (double)p->keys;
-    if (!attention_turns(p) || p->mask_strides[1] || p->heads < 2 || floats > MOST_TRANSPOSED) return 0;
+    if (!attention_transposes_mask(p) || p->mask_strides[1] || p->heads < 2 || floats > MOST_TRANSPOSED) return 0;
     return transposed_mask_floats(p) + asc_ceil_div(transposed_blocks(p) * attention_kinds(p), 64) * 16;
 }
 
@@ -83,7 +82,10 @@ static int32_t prepare_few(asc_call *call, const attention *p) {
 int32_t ASC_FN(attention_prepare)(asc_call *call) {
     attention p;
     int32_t code = ASC_FN(attention_read)(call, &p);
-    if (code || is_empty(&p)) return code;
+    if (code) return code;
+    ASC_FN(attention_point)(call, &p);
+    note_of(call)->problem = p;
+    if (is_empty(&p)) return ASC_OK;
     call->turns = 0; /* what is fetched ahead comes after */
     if (p.queries <= ATTENTION_FEW && p.k_strides[3] == 1 && p.v_strides[3] == 1 && p.q_strides[3] == 1)
         return prepare_few(call, &p);
@@ -108,7 +110,7 @@ int32_t ASC_FN(attention_prepare)(asc_call *call) {
     note_of(call)->packed_v_floats = v;
     note_of(call)->pack_k = pack_k;
     note_of(call)->pack_v = pack_v;
-    note_of(call)->turn_once = transposed > 0;
+    note_of(call)->transpose_once = transposed > 0;
     call->workspace_bytes = (uint64_t)total;
     return ASC_OK;
 }
@@ -194,13 +196,13 @@ static void pack_chunk(const asc_call *call, int64_t chunk, int32_t worker, void
     pack_piece(j, pair, chunk % pieces, &packed, scratch_of(j, worker));
 }
 
-static void turn_chunk(const asc_call *call, int64_t block, int32_t worker, void *arg) {
+static void transpose_chunk(const asc_call *call, int64_t block, int32_t worker, void *arg) {
     const job *j = arg;
     (void)call, (void)worker;
     const attention *p = j->p;
-    ASC_FN(attention_turn_mask)(p, block / j->blocks, 0, block % j->blocks,
-                                p->transposed + block * p->keys * ATTENTION_LANES,
-                                p->kinds + block * attention_kinds(p));
+    ASC_FN(attention_transpose_mask)(p, block / j->blocks, 0, block % j->blocks,
+                                     p->transposed + block * p->keys * ATTENTION_LANES,
+                                     p->kinds + block * attention_kinds(p));
 }
 
 static void block_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
@@ -269,10 +271,10 @@ static void run_blocks(const asc_call *call, attention *p, job *j) {
     j->v_floats = note_of(call)->packed_v_floats;
     j->packed = j->scratch + call->threads * j->scratch_floats;
     j->blocks = asc_ceil_div(p->queries, ATTENTION_LANES);
-    if (note_of(call)->turn_once) {
+    if (note_of(call)->transpose_once) {
         p->transposed = j->packed + (j->by_head ? call->threads : pairs) * (j->k_floats + j->v_floats);
         p->kinds = (uint8_t *)(p->transposed + transposed_mask_floats(p));
-        run_chunks(call, j, transposed_blocks(p), turn_chunk);
+        run_chunks(call, j, transposed_blocks(p), transpose_chunk);
     }
     int64_t cost = ATTENTION_LANES * p->keys * (p->depth + p->width) / 16;
     if (j->by_head || !packed_pieces(j)) {
@@ -305,7 +307,7 @@ int32_t ASC_FN(attention_execute)(const asc_call *call, attention *p) {
 }
 
 int32_t ASC_FN(attention_run)(const asc_call *call) {
-    attention p;
-    int32_t code = ASC_FN(attention_read)(call, &p);
-    return code ? code : ASC_FN(attention_execute)(call, &p);
+    attention p = note_of(call)->problem;
+    ASC_FN(attention_point)(call, &p);
+    return ASC_FN(attention_execute)(call, &p);
 }

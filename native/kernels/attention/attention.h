@@ -74,8 +74,8 @@ typedef struct attention_softmax {
     vf max[ATTENTION_VECTORS], shift[ATTENTION_VECTORS], total[ATTENTION_VECTORS], product[ATTENTION_VECTORS];
 } attention_softmax;
 
-/* What is read soon: rows of neighbouring floats. Fetched a few rows at a time, because a core that waits for many
- * lines at once waits with all that it does. */
+/* What is to be prefetched: rows of neighbouring floats. Fetched a few rows at a time, because a core that waits for
+ * many lines at once waits with all that it does. */
 typedef struct attention_stream {
     const float *row;
     int64_t step, rows, floats;
@@ -105,19 +105,23 @@ static inline void attention_fetch(attention_streams *s, int64_t rows) {
     }
 }
 
+/* Checks and reads what shapes decide; points nowhere yet. */
 int32_t ASC_FN(attention_read)(const asc_call *call, attention *p);
+/* The pointers: in prepare, of what is only there in a run, any but NULL. */
+void ASC_FN(attention_point)(const asc_call *call, attention *p);
 /* A tensor of four axes; strides of axes of 1 are 0, but for the last. */
 int32_t ASC_FN(attention_operand)(const asc_call *call, const asc_tensor *t, int64_t strides[4]);
 
 typedef struct attention_note {
-    int64_t few; /* queries; then only scratch_floats counts */
+    attention problem; /* whose pointers are prepare's */
+    int64_t few;       /* queries; then only scratch_floats counts */
     int64_t by_head, pack_k, pack_v;
-    int64_t turn_once; /* the mask */
+    int64_t transpose_once; /* the mask */
     int64_t scratch_floats, packed_k_floats, packed_v_floats;
 } attention_note;
 
 int32_t ASC_FN(attention_prepare)(asc_call *call);
-/* A prepared call whose operands were read. */
+/* A prepared call, `p` being a copy of its problem that points to its operands. */
 int32_t ASC_FN(attention_execute)(const asc_call *call, attention *p);
 /* Whether prepare has chosen attention_few. */
 int ASC_FN(attention_takes_few)(const asc_call *call);
@@ -128,7 +132,7 @@ static inline int64_t attention_reach(const attention *p, int64_t i) {
 }
 
 /* Whether the mask differs between queries, so that it must be transposed. */
-static inline int attention_turns(const attention *p) {
+static inline int attention_transposes_mask(const attention *p) {
     return p->mask && p->mask_strides[2];
 }
 
@@ -185,8 +189,8 @@ static inline int attention_may_skip(const attention *p, const uint8_t *kinds) {
 
 /* The mask of a block of queries as [keys][ATTENTION_LANES] in the scores' unit, and its kinds; lanes without a query
  * are masked. Panels that nobody adds are not written. */
-void ASC_FN(attention_turn_mask)(const attention *p, int64_t batch, int64_t head, int64_t block, float *out,
-                                 uint8_t *kinds);
+void ASC_FN(attention_transpose_mask)(const attention *p, int64_t batch, int64_t head, int64_t block, float *out,
+                                      uint8_t *kinds);
 
 /* The kinds of a mask that is the same for all queries of a head. */
 void ASC_FN(attention_mask_kinds)(const attention *p, const float *mask, uint8_t *kinds);

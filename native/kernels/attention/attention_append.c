@@ -52,10 +52,13 @@ static int32_t read_appended(const asc_call *call, int kind, attention_appended 
         ASC_REQUIRE(call, (i == POSITION || new->dims[i] == sum) && present->dims[i] == sum,
                     "attention_append: present is not what is past, then what is new");
     }
-    a->past = past->data;
-    a->new = new->data;
-    a->present = present->data;
     return ASC_OK;
+}
+
+static void point_appended(const asc_call *call, int kind, attention_appended *a) {
+    a->past = call->in[PAST_K + kind].data;
+    a->new = call->in[K + kind].data;
+    a->present = call->out[1 + kind].data;
 }
 
 static int32_t read_cache(const asc_call *call, attention_cache *c) {
@@ -70,12 +73,17 @@ static int32_t read_cache(const asc_call *call, attention_cache *c) {
     return ASC_OK;
 }
 
-ASC_KERNEL_NOTE(attention_append, attention_note)
+/* The note of attention on present, which comes first, and what is put together there. */
+typedef struct append_note {
+    attention_note attention;
+    attention_cache cache;
+} append_note;
+ASC_KERNEL_NOTE(attention_append, append_note)
 
 int32_t ASC_FN(attention_append_prepare)(asc_call *call) {
-    attention_cache c;
+    append_note *note = call->note;
     inner n;
-    int32_t code = read_cache(call, &c);
+    int32_t code = read_cache(call, &note->cache);
     if (code) return code;
     find_inner(call, &n);
     if ((code = ASC_FN(attention_prepare)(&n.call))) return code;
@@ -111,13 +119,14 @@ static void append(const asc_call *call, int kind) {
 }
 
 int32_t ASC_FN(attention_append_run)(const asc_call *call) {
-    attention_cache c;
-    attention p;
+    const append_note *note = call->note;
+    attention_cache c = note->cache;
+    attention p = note->attention.problem;
     inner n;
-    int32_t code = read_cache(call, &c);
-    if (code) return code;
     find_inner(call, &n);
-    if ((code = ASC_FN(attention_read)(&n.call, &p))) return code;
+    ASC_FN(attention_point)(&n.call, &p);
+    point_appended(call, 0, &c.k);
+    point_appended(call, 1, &c.v);
     if (moves_by_head(call, &p, &c) && p.heads && p.queries && p.width) {
         p.cache = &c;
     } else {

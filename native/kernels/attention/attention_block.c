@@ -38,7 +38,7 @@ static int64_t kinds_lines(const attention *p) {
 
 int64_t ASC_FN(attention_block_floats)(const attention *p) {
     int64_t lines = asc_least(p->keys, ATTENTION_KEYS), floats;
-    if (attention_turns(p) && !asc_add_ok(lines, p->keys, &lines)) return 0;
+    if (attention_transposes_mask(p) && !asc_add_ok(lines, p->keys, &lines)) return 0;
     if (p->mask && !asc_add_ok(lines, kinds_lines(p), &lines)) return 0;
     if (!asc_add_ok(lines, p->depth, &lines) || !asc_add_ok(lines, p->width, &lines)) return 0;
     if (!asc_add_ok(lines, GEMM_TILE_COLS, &lines) || !asc_mul_ok(lines, LANES, &floats)) return 0;
@@ -162,7 +162,7 @@ static void find_mask(state *s, int64_t batch, int64_t head, int64_t block, floa
     const attention *p = s->p;
     if (!p->mask) return;
     s->mask = p->mask + batch * p->mask_strides[0] + head * p->mask_strides[1];
-    if (!attention_turns(p)) {
+    if (!attention_transposes_mask(p)) {
         ASC_FN(attention_mask_kinds)(p, s->mask, (uint8_t *)room);
         s->kinds = (uint8_t *)room;
         return;
@@ -174,7 +174,7 @@ static void find_mask(state *s, int64_t batch, int64_t head, int64_t block, floa
         return;
     }
     uint8_t *kinds = (uint8_t *)(room + p->keys * LANES);
-    ASC_FN(attention_turn_mask)(p, batch, head, block, room, kinds);
+    ASC_FN(attention_transpose_mask)(p, batch, head, block, room, kinds);
     s->transposed = room;
     s->kinds = kinds;
 }

@@ -46,7 +46,7 @@ void ASC_FN(attention_mask_kinds)(const attention *p, const float *mask, uint8_t
     kinds[panels] = seeing != 0;
 }
 
-static void turn_panel(const attention *p, const float *mask, int64_t lanes, int64_t keys, float *out) {
+static void transpose_panel(const attention *p, const float *mask, int64_t lanes, int64_t keys, float *out) {
     ASC_FN(gemm_interleave)(mask, p->mask_strides[2], p->mask_strides[3], lanes, keys, LANES, out);
     for (int64_t i = 0; !p->narrow && i < keys * LANES; i += ASC_VF)
         vf_store(out + i, attention_mask_in_unit(p, vf_load(out + i)));
@@ -54,8 +54,8 @@ static void turn_panel(const attention *p, const float *mask, int64_t lanes, int
         for (int64_t j = lanes; j < LANES; j++) out[i * LANES + j] = -INFINITY;
 }
 
-void ASC_FN(attention_turn_mask)(const attention *p, int64_t batch, int64_t head, int64_t block, float *out,
-                                 uint8_t *kinds) {
+void ASC_FN(attention_transpose_mask)(const attention *p, int64_t batch, int64_t head, int64_t block, float *out,
+                                      uint8_t *kinds) {
     const int64_t *strides = p->mask_strides;
     const float *mask = p->mask + batch * strides[0] + head * strides[1] + block * LANES * strides[2];
     int64_t lanes = asc_least(LANES, p->queries - block * LANES), panels = attention_panels(p->keys), seeing = 0;
@@ -71,5 +71,5 @@ void ASC_FN(attention_turn_mask)(const attention *p, int64_t batch, int64_t head
     int skips = attention_may_skip(p, kinds);
     for (int64_t i = 0, key = 0; i < panels; i++, key += GEMM_PANEL)
         if (kinds[i] == MASK_ADDS || (kinds[i] == MASK_HIDES && !skips))
-            turn_panel(p, mask + key * strides[3], lanes, asc_least(GEMM_PANEL, p->keys - key), out + key * LANES);
+            transpose_panel(p, mask + key * strides[3], lanes, asc_least(GEMM_PANEL, p->keys - key), out + key * LANES);
 }

@@ -22,7 +22,6 @@ static int32_t read_mask(const asc_call *call, attention *p) {
         ASC_REQUIRE(call, dims[i] == 1 || dims[i] == full[i], "attention: the mask does not broadcast to the scores");
         if (dims[i] == 1) p->mask_strides[i] = 0;
     }
-    p->mask = call->in[MASK].data;
     return ASC_OK;
 }
 
@@ -50,7 +49,6 @@ static int32_t read_output(const asc_call *call, attention *p) {
                 y->rank == 4 && y->layout == ASC_LAYOUT_PLAIN && y->dims[0] == p->batch &&
                     y->dims[last ? 2 : 1] == p->heads && y->dims[last ? 1 : 2] == p->queries && y->dims[3] == p->width,
                 "attention: the output's shape is wrong");
-    p->y = y->data;
     p->y_narrow = y->dtype == ASC_BFLOAT16;
     p->y_strides[0] = p->heads * p->queries * p->width;
     p->y_strides[1] = last ? p->width : p->queries * p->width;
@@ -77,9 +75,14 @@ int32_t ASC_FN(attention_read)(const asc_call *call, attention *p) {
     p->keys = k[2];
     p->depth = q[3];
     p->width = v[3];
+    if ((code = read_mask(call, p))) return code;
+    return read_output(call, p);
+}
+
+void ASC_FN(attention_point)(const asc_call *call, attention *p) {
     p->q = call->in[Q].data;
     p->k = call->in[K].data;
     p->v = call->in[V].data;
-    if ((code = read_mask(call, p))) return code;
-    return read_output(call, p);
+    p->mask = asc_has_input(call, MASK) ? call->in[MASK].data : NULL;
+    p->y = call->out[0].data;
 }

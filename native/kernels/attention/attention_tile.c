@@ -24,7 +24,7 @@ typedef struct score_tile {
 
 typedef void (*tile_fn)(const score_tile *);
 
-/* Of products in a step: as long as a key's scores take to become weights. And few steps are foreseen to their end. */
+/* Of products in a step: as long as a key's scores take to become weights. And of few steps the end is predicted. */
 #define LINES 4
 
 /* One key's scores. Nothing stays in registers, which are the product's. */

@@ -12,6 +12,8 @@
 #include "conv.h"
 
 typedef struct conv_note {
+    conv conv;      /* whose pointers are prepare's */
+    int depthwise; /* else a product of blocks of channels and pixels */
     int64_t channel_blocks, pixel_blocks;
     int64_t strip_rows, strip_planes; /* of depthwise ones */
     int64_t serial, scratch_bytes;
@@ -149,7 +151,9 @@ int32_t ASC_FN(conv_prepare)(asc_call *call) {
     conv c;
     int32_t code = read_conv(call, &c);
     if (code || asc_numel(&call->out[0]) == 0) return code;
-    return is_depthwise(&c) ? prepare_depthwise(call, &c) : prepare_gemm(call, &c);
+    note_of(call)->conv = c;
+    note_of(call)->depthwise = is_depthwise(&c);
+    return note_of(call)->depthwise ? prepare_depthwise(call, &c) : prepare_gemm(call, &c);
 }
 
 static char *scratch_of(const asc_call *call, int64_t worker) {
@@ -191,10 +195,9 @@ static void run_chunks(const asc_call *call, int64_t chunks, asc_chunk_fn fn, co
 }
 
 int32_t ASC_FN(conv_run)(const asc_call *call) {
-    conv c;
-    int32_t code = read_conv(call, &c);
-    if (code || asc_numel(&call->out[0]) == 0) return code;
-    if (is_depthwise(&c)) {
+    if (asc_numel(&call->out[0]) == 0) return ASC_OK;
+    conv c = ASC_FN(conv_at)(call, &note_of(call)->conv);
+    if (note_of(call)->depthwise) {
         int64_t strips = asc_ceil_div(c.out[HEIGHT], note_of(call)->strip_rows);
         run_chunks(call, asc_ceil_div(c.batch * c.groups, note_of(call)->strip_planes) * strips, depthwise_chunk, &c);
         return ASC_OK;

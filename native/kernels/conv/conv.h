@@ -46,6 +46,9 @@ _Static_assert(offsetof(asc_conv_params, axes) == offsetof(asc_conv_last_params,
 
 /* Checks and reads what all convolutions share, asc_conv_params but for `transposed`. Not the weights. */
 int32_t ASC_FN(conv_read)(const asc_call *call, int x_last, int y_last, conv *c);
+/* What prepare has found, of a call that runs: with its pointers. In prepare, those of what is only there in a run are
+ * any but NULL. */
+conv ASC_FN(conv_at)(const asc_call *call, const conv *found);
 
 /* gemm pack functions: rows are (channel, tap), columns are output pixels; g->b is the group's first
  * input channel, g->source the conv. */

@@ -4,9 +4,9 @@
 
 #include "conv_last.h"
 
-/* prepare's notes to run. */
 /* Of conv_last and conv_transposed_last. */
 typedef struct conv_last_note {
+    conv conv;           /* whose pointers are prepare's */
     int64_t spans, span; /* how many, and the size of one */
     int64_t parts, pieces;
     int64_t scratch_bytes, serial;

@@ -6,7 +6,7 @@
  *         channels of a tap together; or [taps, M] when each group has one input and one output channel.
  *         Or W is in ASC_LAYOUT_VNNI2_32, the channels of a tap and group made even by a zero; an odd number of
  *         them takes one group. Then X is rounded to bfloat16 as well, and sums stay float32.
- *         X may be bfloat16 when W is in pairs or its channels are apart, and its own channels come last.
+ *         X may be bfloat16 when W is in VNNI2_32 or its channels are apart, and its own channels come last.
  * out:    Y [N, spatial.., M]; bfloat16 together with the residual, when the activation only limits.
  * ints:   asc_conv_last_params
  * floats: asc_conv_floats
@@ -32,9 +32,9 @@ static int32_t read_weights(const asc_call *call, conv *c) {
         ASC_REQUIRE(call, c->x_last, "conv_last: channels apart come last");
         return ASC_OK;
     }
-    ASC_REQUIRE(call, c->vnni2 || !c->x_narrow, "conv_last: a bfloat16 image takes weights in pairs");
+    ASC_REQUIRE(call, c->vnni2 || !c->x_narrow, "conv_last: a bfloat16 image takes weights in VNNI2_32");
     ASC_REQUIRE(call, !c->vnni2 || c->groups == 1 || c->group_in % 2 == 0,
-                "conv_last: pairs take an even number of channels in a group");
+                "conv_last: VNNI2_32 takes an even number of channels in a group");
     int64_t rows = c->rows = c->group_depth * c->taps;
     ASC_REQUIRE(call,
                 (c->vnni2 || w->layout == ASC_LAYOUT_PANEL32) && w->rank == 3 && w->dims[0] == c->groups &&
@@ -123,6 +123,7 @@ int32_t ASC_FN(conv_last_prepare)(asc_call *call) {
     conv c;
     int32_t code = read_last(call, &c);
     if (code || asc_numel(&call->out[0]) == 0) return code;
+    conv_last_note_of(call)->conv = c;
     return conv_is_channelwise(&c) ? prepare_channelwise(call, &c) : ASC_FN(conv_dense_prepare)(call, &c);
 }
 
@@ -142,6 +143,7 @@ int32_t ASC_FN(conv_transposed_last_prepare)(asc_call *call) {
     conv c;
     int32_t code = read_transposed(call, &c);
     if (code || asc_numel(&call->out[0]) == 0) return code;
+    conv_last_note_of(call)->conv = c;
     return ASC_FN(conv_dense_prepare)(call, &c);
 }
 
@@ -160,9 +162,8 @@ static void run_dense(const asc_call *call, conv *c) {
 }
 
 int32_t ASC_FN(conv_last_run)(const asc_call *call) {
-    conv c;
-    int32_t code = read_last(call, &c);
-    if (code || asc_numel(&call->out[0]) == 0) return code;
+    if (asc_numel(&call->out[0]) == 0) return ASC_OK;
+    conv c = ASC_FN(conv_at)(call, &conv_last_note_of(call)->conv);
     if (conv_is_channelwise(&c))
         run_chunks(call, channelwise_chunk, &c);
     else
@@ -171,8 +172,8 @@ int32_t ASC_FN(conv_last_run)(const asc_call *call) {
 }
 
 int32_t ASC_FN(conv_transposed_last_run)(const asc_call *call) {
-    conv c;
-    int32_t code = read_transposed(call, &c);
-    if (!code && asc_numel(&call->out[0]) > 0) run_dense(call, &c);
-    return code;
+    if (asc_numel(&call->out[0]) == 0) return ASC_OK;
+    conv c = ASC_FN(conv_at)(call, &conv_last_note_of(call)->conv);
+    run_dense(call, &c);
+    return ASC_OK;
 }

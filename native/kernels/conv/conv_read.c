@@ -93,23 +93,33 @@ static int32_t read_epilogue(const asc_call *call, conv *c) {
         const asc_tensor *bias = &call->in[CONV_BIAS];
         ASC_REQUIRE(call, bias->layout == ASC_LAYOUT_PLAIN && bias->rank == 1 && bias->dims[0] == c->out_channels,
                     "conv: bias is [M]");
-        c->epilogue.bias = c->y_last ? (epilogue_addend){bias->data, 0, 1} : (epilogue_addend){bias->data, 1, 0};
+        c->epilogue.bias = c->y_last ? (epilogue_addend){NULL, 0, 1} : (epilogue_addend){NULL, 1, 0};
     }
     if (asc_has_input(call, CONV_RESIDUAL)) {
         const asc_tensor *r = &call->in[CONV_RESIDUAL];
         ASC_REQUIRE(call, r->layout == ASC_LAYOUT_PLAIN && asc_same_dims(r, y),
                     "conv: the residual has the output's dims");
-        c->epilogue.residual = (epilogue_addend){r->data, c->y_last ? c->out_channels : c->out_size, 1};
+        c->epilogue.residual = (epilogue_addend){NULL, c->y_last ? c->out_channels : c->out_size, 1};
     }
     return ASC_OK;
 }
 
 int32_t ASC_FN(conv_read)(const asc_call *call, int x_last, int y_last, conv *c) {
     int32_t code;
-    *c = (conv){.x_last = x_last, .y_last = y_last, .x = call->in[CONV_X].data};
-    c->weights = call->in[CONV_W].data;
-    c->y = call->out[0].data;
+    *c = (conv){.x_last = x_last, .y_last = y_last};
     if ((code = read_axes(call, c))) return code;
     if ((code = read_channels(call, c))) return code;
-    return read_epilogue(call, c);
+    if ((code = read_epilogue(call, c))) return code;
+    *c = ASC_FN(conv_at)(call, c);
+    return ASC_OK;
+}
+
+conv ASC_FN(conv_at)(const asc_call *call, const conv *found) {
+    conv c = *found;
+    c.x = call->in[CONV_X].data;
+    c.weights = call->in[CONV_W].data;
+    c.y = call->out[0].data;
+    c.epilogue.bias.data = asc_has_input(call, CONV_BIAS) ? call->in[CONV_BIAS].data : NULL;
+    c.epilogue.residual.data = asc_has_input(call, CONV_RESIDUAL) ? call->in[CONV_RESIDUAL].data : NULL;
+    return c;
 }

@@ -85,7 +85,7 @@ static int64_t interleave_two_vnni2(const float *x, int64_t plane, int64_t chann
     return i;
 }
 
-/* The same, rounded, in pairs of channels. */
+/* The same, rounded, two channels at a time. */
 static void interleave_vnni2(const float *x, int64_t plane, int64_t channels, int64_t count, float *out) {
     int64_t depth = (channels + 1) / 2, whole = 0;
     if (depth == 2) whole = interleave_two_vnni2(x, plane, channels, count, out);
@@ -103,7 +103,7 @@ static void interleave_vnni2(const float *x, int64_t plane, int64_t channels, in
     }
 }
 
-/* Neighbouring pixels that have channels last, in pairs of channels. */
+/* Neighbouring pixels that have channels last, two channels at a time. */
 static void pair_pixels(const conv *c, int64_t pixel, int64_t count, float *out) {
     int64_t channels = c->in_channels, even = channels % 2 == 0;
     const void *x = image_at(c->x, pixel * channels, c->x_narrow);

@@ -18,6 +18,7 @@
 #include "conv_tile.h"
 
 typedef struct winograd_note {
+    tiling tiling;         /* whose pointers are prepare's */
     int64_t blocks, parts; /* of tiles, and of the panels of each */
     int64_t scratch_bytes, serial;
 } winograd_note;
@@ -81,6 +82,7 @@ int32_t ASC_FN(conv_winograd_prepare)(asc_call *call) {
     tiling t;
     int32_t code = read_tiling(call, &t);
     if (code || asc_numel(&call->out[0]) == 0) return code;
+    note_of(call)->tiling = t;
     split(call, &t);
     int64_t tiles = asc_ceil_div(t.count, note_of(call)->blocks), floats, bytes, total;
     int fits = asc_mul_ok(tiles, t.depth + GEMM_PANEL, &floats) && asc_add_ok(floats, 2 * APART, &floats) &&
@@ -146,9 +148,9 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
 }
 
 int32_t ASC_FN(conv_winograd_run)(const asc_call *call) {
-    tiling t;
-    int32_t code = read_tiling(call, &t);
-    if (code || asc_numel(&call->out[0]) == 0) return code;
+    if (asc_numel(&call->out[0]) == 0) return ASC_OK;
+    tiling t = note_of(call)->tiling;
+    t.c = ASC_FN(conv_at)(call, &t.c);
     int64_t chunks = note_of(call)->blocks * note_of(call)->parts;
     for (int64_t i = 0; i < call->threads; i++) conv_worker_of(call, i, note_of(call)->scratch_bytes)->holds = -1;
     if (!note_of(call)->serial)

@@ -1,7 +1,7 @@
 /* qconv: a convolution of 8-bit integers in exact int32, with zero points; Y is int32 or 8 bits.
  *
  * in:     x [N, C, spatial..] or [N, spatial.., C], padded with its zero point; int8 weights, as [groups, runs of
- *         taps and channels, M / groups] in ASC_LAYOUT_VNNI4_32, each run whole quads, or [taps, C] when each channel
+ *         taps and channels, M / groups] in ASC_LAYOUT_VNNI4_32, each run whole fours, or [taps, C] when each channel
  *         is apart; then what qgemm.h lists
  * out:    y [N, M, spatial..] or [N, spatial.., M]
  * ints:   groups; whether x, and y, have channels last; for each spatial axis kernel, stride, dilation, padding

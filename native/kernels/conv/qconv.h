@@ -16,7 +16,7 @@ typedef struct qconv {
      */
     int64_t padded[QCONV_AXES], image_bytes;
     int64_t fan_in; /* channels of a group */
-    /* A window as runs of `length` bytes, each whole quads in the weights */
+    /* A window as runs of `length` bytes, each a multiple of four in the weights */
     int64_t n_segments, length, vnni4;
     /* Output positions as lines of neighbours whose windows are stride[1] * channels bytes apart */
     int64_t lines, line, positions, line_step;

@@ -68,7 +68,7 @@ static int32_t read_weights(const asc_call *call, qconv *c) {
     ASC_REQUIRE(call,
                 w->layout == ASC_LAYOUT_VNNI4_32 && w->rank == 3 && w->dims[0] == c->groups && w->dims[1] == rows &&
                     w->dims[2] == c->outputs / c->groups,
-                "qconv: weights are [groups, runs of taps and channels, outputs of a group] in quads");
+                "qconv: weights are [groups, runs of taps and channels, outputs of a group] in VNNI4_32");
     return ASC_OK;
 }
 
@@ -111,7 +111,7 @@ void ASC_FN(qconv_pad)(const asc_call *call, const qconv *c, int64_t chunk, uint
     int64_t n = chunk / c->padded[0], row = chunk % c->padded[0] - c->pad[0], pitch = c->padded[1] * c->channels;
     uint8_t *out = images + n * c->image_bytes + chunk % c->padded[0] * pitch, fill = padding(call);
     uint8_t flip = call->in[Q_A].dtype == ASC_INT8 ? 128 : 0;
-    if (row + c->pad[0] == c->padded[0] - 1) /* the last row: what a last quad may read past it */
+    if (row + c->pad[0] == c->padded[0] - 1) /* the last row: what the last four may read past it */
         memset(out + pitch, 0, (size_t)(c->image_bytes - c->padded[0] * pitch));
     int64_t left = c->pad[1] < c->padded[1] ? c->pad[1] : c->padded[1], room = c->padded[1] - left;
     int64_t width = c->in[1] < room ? c->in[1] : room;

@@ -95,7 +95,7 @@ void ASC_FN(gemm_store_gated)(const gemm *g, const float *sums, int64_t width, i
 #define GEMM_SMALL_N ASC_SMALL_N_COLUMNS
 #define GEMM_SMALL_N_LEAST 32
 
-/* Computes rows [row, row + rows), epilogue included, of at most GEMM_SMALL_N columns; ldc is n. B is not in halves,
+/* Computes rows [row, row + rows), epilogue included, of at most GEMM_SMALL_N columns; ldc is n. B is not float16,
  * unless `pack` widens them; A isn't normalised. */
 void ASC_FN(gemm_small_n)(const gemm *g, int64_t row, int64_t rows);
 

@@ -102,10 +102,10 @@ static void transpose(const float *from, int64_t lane_stride, int64_t lanes, int
                           width, out + lane);
 }
 #else
-typedef float quad __attribute__((vector_size(16)));
+typedef float vf4 __attribute__((vector_size(16)));
 
-static inline quad quad_load(const float *p) {
-    quad q;
+static inline vf4 vf4_load(const float *p) {
+    vf4 q;
     memcpy(&q, p, sizeof q);
     return q;
 }
@@ -115,16 +115,14 @@ static void transpose_4x4(const float *from, int64_t lane_stride, int64_t k, int
     const float *a = from, *b = a + lane_stride, *c = b + lane_stride, *d = c + lane_stride;
     int64_t i = 0;
     for (; i + 4 <= k; i += 4, out += 4 * width) {
-        quad qa = quad_load(a + i), qb = quad_load(b + i), qc = quad_load(c + i), qd = quad_load(d + i);
-        quad ab_low = __builtin_shufflevector(qa, qb, 0, 4, 1, 5),
-             ab_high = __builtin_shufflevector(qa, qb, 2, 6, 3, 7);
-        quad cd_low = __builtin_shufflevector(qc, qd, 0, 4, 1, 5),
-             cd_high = __builtin_shufflevector(qc, qd, 2, 6, 3, 7);
-        quad columns[4] = {__builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5),
-                           __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7),
-                           __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5),
-                           __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7)};
-        for (int j = 0; j < 4; j++) memcpy(out + j * width, &columns[j], sizeof(quad));
+        vf4 qa = vf4_load(a + i), qb = vf4_load(b + i), qc = vf4_load(c + i), qd = vf4_load(d + i);
+        vf4 ab_low = __builtin_shufflevector(qa, qb, 0, 4, 1, 5), ab_high = __builtin_shufflevector(qa, qb, 2, 6, 3, 7);
+        vf4 cd_low = __builtin_shufflevector(qc, qd, 0, 4, 1, 5), cd_high = __builtin_shufflevector(qc, qd, 2, 6, 3, 7);
+        vf4 columns[4] = {__builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5),
+                          __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7),
+                          __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5),
+                          __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7)};
+        for (int j = 0; j < 4; j++) memcpy(out + j * width, &columns[j], sizeof(vf4));
     }
     gather_lanes(from + i, lane_stride, 1, 4, k - i, width, out);
 }

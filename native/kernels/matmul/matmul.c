@@ -28,8 +28,9 @@
 
 #define FAR_BYTES (2 << 20) /* of an output of which L2 keeps little from one panel to the next */
 
-/* Split of the work: prepare's notes to run. */
+/* What prepare finds out: the product, and how its work is split. */
 typedef struct matmul_note {
+    matmul_problem problem; /* whose pointers are prepare's */
     int64_t row_blocks, panel_blocks;
     int64_t serial, pack_first, by_blocks;
     int64_t scratch_bytes;
@@ -170,22 +171,24 @@ static int is_empty(const matmul_problem *p) {
     return p->batches == 0 || p->gemm.m == 0 || p->gemm.n == 0;
 }
 
-/* Reads the arguments, and finds the product that they ask for, unless it is empty. */
-static int32_t read_problem(const asc_call *call, matmul_problem *p) {
+/* How K is walked. */
+static void split_k(const asc_call *call, matmul_problem *p) {
     gemm *g = &p->gemm;
-    int32_t code = ASC_FN(matmul_read)(call, p);
-    if (code || is_empty(p)) return code;
-    ASC_FN(matmul_fold)(p);
     int64_t rows = has_own_rows(call, p) ? asc_ceil_div(g->m, call->threads) : g->m;
     g->k_block = g->gated ? g->k : gemm_k_block(g->k, g->pack ? GEMM_MANY_ROWS : rows);
     g->k_to = g->k;
-    return ASC_OK;
 }
 
 int32_t ASC_FN(matmul_prepare)(asc_call *call) {
     matmul_problem p;
-    int32_t code = read_problem(call, &p);
-    if (code || is_empty(&p)) return code;
+    int32_t code = ASC_FN(matmul_read)(call, &p);
+    if (code) return code;
+    ASC_FN(matmul_point)(call, &p);
+    note_of(call)->problem = p;
+    if (is_empty(&p)) return ASC_OK;
+    ASC_FN(matmul_fold)(&p);
+    split_k(call, &p);
+    note_of(call)->problem = p;
     split(call, &p);
     note_of(call)->by_blocks = goes_by_blocks(call, &p);
     call->turns = 0; /* the panel that is fetched ahead comes after */
@@ -294,16 +297,16 @@ static void run_chunks(const asc_call *call, int64_t chunks, asc_chunk_fn fn, ma
 }
 
 /* What products before have left of their rows. */
-static void forget_rows(const asc_call *call, const matmul_problem *p) {
+static void reset_rows(const asc_call *call, const matmul_problem *p) {
     for (int64_t i = 0; i < call->threads; i++) scratch_of(call, i)->packed = NULL;
     for (int64_t i = 0, rows = norm_rows(call, p); i < rows; i++) norm_factors(call)[i] = GEMM_UNKNOWN;
 }
 
 int32_t ASC_FN(matmul_run)(const asc_call *call) {
-    matmul_problem p;
-    int32_t code = read_problem(call, &p);
-    if (code || is_empty(&p)) return code;
-    if (!note_of(call)->same_rows) forget_rows(call, &p);
+    matmul_problem p = note_of(call)->problem;
+    if (is_empty(&p)) return ASC_OK;
+    ASC_FN(matmul_point)(call, &p);
+    if (!note_of(call)->same_rows) reset_rows(call, &p);
     if (note_of(call)->pack_first) run_chunks(call, b_batches(&p) * asc_ceil_div(p.gemm.n, GEMM_PANEL), pack_panel, &p);
     int64_t k = p.gemm.k, chunks = p.batches * note_of(call)->row_blocks * note_of(call)->panel_blocks;
     int64_t step = note_of(call)->by_blocks ? p.gemm.k_block : k;

@@ -1,4 +1,4 @@
-/* Reading the arguments of matmul (matmul.c), and checking them. */
+/* Reading the arguments of matmul (matmul.c), and checking them: what shapes decide, and then what each run points to. */
 #include "matmul_problem.h"
 
 #include "chunks.h"
@@ -88,7 +88,6 @@ static int32_t read_addend(const asc_call *call, matmul_problem *p, int operand,
     if (operand >= call->n_in || call->in[operand].dtype == ASC_UNDEFINED) return ASC_OK;
     const asc_tensor *t = &call->in[operand];
     ASC_REQUIRE(call, t->layout == ASC_LAYOUT_PLAIN, "matmul: only B may be in panels");
-    out->data = t->data;
     int axis = t->rank - 1;
     if (col && axis >= 0) {
         ASC_REQUIRE(call, t->dims[axis] == 1 || t->dims[axis] == p->gemm.n,
@@ -118,7 +117,6 @@ static int32_t read_output(const asc_call *call, matmul_problem *p, int row, int
         p->dims[i] = y->dims[i];
         p->batches *= y->dims[i];
     }
-    p->gemm.c = y->data;
     return ASC_OK;
 }
 
@@ -148,14 +146,13 @@ static int32_t read_norm(const asc_call *call, gemm *g) {
                scale->rank == 1 && scale->dims[0] == columns;
     fits = fits && (columns < 2 || g->m == 0 || (g->a_k == 1 && scale->strides[0] == 1));
     ASC_REQUIRE(call, fits, "matmul: a norm is of contiguous rows, with a scale for each column");
-    g->norm = (gemm_norm){.scale = scale->data, .epsilon = (float)matmul_floats(call)->epsilon};
+    g->norm.epsilon = (float)matmul_floats(call)->epsilon;
     return ASC_OK;
 }
 
 /* A table of int8 weights: a row for each block of K. */
-static int32_t read_table(const asc_call *call, const matmul_problem *p, int operand, const float **out) {
+static int32_t check_table(const asc_call *call, const matmul_problem *p, int operand) {
     const asc_tensor *t = &call->in[operand];
-    *out = t->data;
     ASC_REQUIRE(
         call,
         t->layout == ASC_LAYOUT_PANEL32 && t->rank == 2 && t->dims[0] == p->bytes.blocks && t->dims[1] == p->gemm.n,
@@ -173,17 +170,12 @@ static int32_t read_bytes(const asc_call *call, matmul_problem *p) {
     ASC_REQUIRE(call, block >= 1, "matmul: a block of int8 weights has at least one row");
     ASC_REQUIRE(call, !nibbles || block % 2 == 0 || block >= p->gemm.k,
                 "matmul: a block of 4-bit weights has an even number of rows");
-    p->bytes.weights = b->data;
     p->bytes.nibbles = nibbles;
     p->bytes.block = block;
     p->bytes.blocks = asc_ceil_div(p->gemm.k, p->bytes.block);
-    p->bytes.zero = NULL;
-    if ((code = read_table(call, p, SCALE, &p->bytes.scale))) return code;
-    if (call->n_in > ZERO && call->in[ZERO].dtype != ASC_UNDEFINED &&
-        (code = read_table(call, p, ZERO, &p->bytes.zero)))
-        return code;
+    if ((code = check_table(call, p, SCALE))) return code;
+    if (asc_has_input(call, ZERO) && (code = check_table(call, p, ZERO))) return code;
     p->gemm.pack = ASC_FN(gemm_pack_bytes);
-    p->gemm.source = &p->bytes;
     return ASC_OK;
 }
 
@@ -228,7 +220,7 @@ int32_t ASC_FN(matmul_read)(const asc_call *call, matmul_problem *p) {
     gemm *g = &p->gemm;
     int64_t a_dims[2] = {0}, a_strides[2] = {0}, b_dims[2] = {0}, b_strides[2] = {0};
     int32_t code;
-    *g = (gemm){0};
+    *p = (matmul_problem){0};
     if ((code = read_arguments(call, &g->epilogue))) return code;
     if ((code = read_matrix(call, a, matmul_params(call)->trans_a, 0, a_dims, a_strides))) return code;
     if ((code = read_matrix(call, b, matmul_params(call)->trans_b, 1, b_dims, b_strides))) return code;
@@ -237,11 +229,9 @@ int32_t ASC_FN(matmul_read)(const asc_call *call, matmul_problem *p) {
     g->m = a_dims[0];
     g->k = a_dims[1];
     g->n = b_dims[1];
-    g->a = a->data;
     g->c_narrow = call->out[0].dtype == ASC_BFLOAT16;
     g->a_row = a_strides[0];
     g->a_k = a_dims[1] == 1 ? 1 : a_strides[1];
-    g->b = b->data;
     if ((code = read_right(call, p, b_strides)) || (code = read_norm(call, g))) return code;
     g->gated = is_gated(call);
     if (g->gated && (code = check_gated(call, g))) return code;
@@ -254,6 +244,25 @@ int32_t ASC_FN(matmul_read)(const asc_call *call, matmul_problem *p) {
     if (a->dtype == ASC_BFLOAT16 && (code = stride_vnni2(call, p))) return code;
     if ((code = read_addend(call, p, C, row, col, &g->epilogue.bias))) return code;
     return read_addend(call, p, R, row, col, &g->epilogue.residual);
+}
+
+static const void *data_of(const asc_call *call, int operand) {
+    return asc_has_input(call, operand) ? call->in[operand].data : NULL;
+}
+
+void ASC_FN(matmul_point)(const asc_call *call, matmul_problem *p) {
+    gemm *g = &p->gemm;
+    g->a = call->in[A].data;
+    g->b = call->in[B].data;
+    g->c = call->out[0].data;
+    g->epilogue.bias.data = data_of(call, C);
+    g->epilogue.residual.data = data_of(call, R);
+    g->norm.scale = matmul_norm(call) ? matmul_norm(call)->data : NULL;
+    if (!is_bytes(call)) return;
+    p->bytes.weights = call->in[B].data;
+    p->bytes.scale = call->in[SCALE].data;
+    p->bytes.zero = data_of(call, ZERO);
+    g->source = &p->bytes;
 }
 
 /* Whether all batches of an operand are one run of rows `step` apart. */

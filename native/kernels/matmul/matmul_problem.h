@@ -22,6 +22,7 @@ static inline const asc_matmul_floats *matmul_floats(const asc_call *call) {
     return ASC_FLOATS_AS(asc_matmul_floats, call);
 }
 
+/* What shapes decide is found once (matmul_read, matmul_fold); a run takes a copy and points it at its operands. */
 typedef struct matmul_problem {
     gemm gemm;        /* pointers of batch 0 */
     gemm_bytes bytes; /* its source, when B is int8 */
@@ -31,8 +32,11 @@ typedef struct matmul_problem {
     int64_t batches;
 } matmul_problem;
 
-/* Checks and reads the arguments. */
+/* Checks and reads the arguments; points nowhere yet. */
 int32_t ASC_FN(matmul_read)(const asc_call *call, matmul_problem *p);
+
+/* The pointers, of batch 0: in prepare, of what is only there in a run, any but NULL. */
+void ASC_FN(matmul_point)(const asc_call *call, matmul_problem *p);
 
 /* With one B for all batches, the batches of A are more rows of one product. */
 void ASC_FN(matmul_fold)(matmul_problem *p);

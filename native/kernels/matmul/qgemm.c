@@ -11,11 +11,11 @@
 
 /* Four products of each lane: unsigned bytes of A times signed bytes of B. */
 #if defined(__AVX512VNNI__)
-typedef vi quad;
-ALWAYS quad split(vi b) {
+typedef vi operand;
+ALWAYS operand split(vi b) {
     return b;
 }
-ALWAYS vi multiply(vi sum, vi a, quad b) {
+ALWAYS vi multiply(vi sum, vi a, operand b) {
     return (vi)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)a, (__m512i)b);
 }
 #elif defined(__SSE4_1__)
@@ -28,22 +28,22 @@ ALWAYS vi multiply(vi sum, vi a, quad b) {
 #define MULTIPLY_PAIRS(a, b) ((vi)_mm_madd_epi16((__m128i)(a), (__m128i)(b)))
 #endif
 typedef int16_t vs __attribute__((vector_size(ASC_VF * 4)));
-typedef struct quad {
+typedef struct operand {
     vs even, odd;
-} quad;
-ALWAYS quad split(vi b) {
-    return (quad){(vs)((vs)b << 8) >> 8, (vs)b >> 8};
+} operand;
+ALWAYS operand split(vi b) {
+    return (operand){(vs)((vs)b << 8) >> 8, (vs)b >> 8};
 }
-ALWAYS vi multiply(vi sum, vi a, quad b) {
+ALWAYS vi multiply(vi sum, vi a, operand b) {
     vi even = a & 0x00ff00ff, odd = (vi)((vw)a >> 8) & 0x00ff00ff;
     return sum + MULTIPLY_PAIRS(even, b.even) + MULTIPLY_PAIRS(odd, b.odd);
 }
 #else
-typedef vi quad;
-ALWAYS quad split(vi b) {
+typedef vi operand;
+ALWAYS operand split(vi b) {
     return b;
 }
-ALWAYS vi multiply(vi sum, vi a, quad b) {
+ALWAYS vi multiply(vi sum, vi a, operand b) {
     for (int i = 0; i < 4; i++) sum += ((a >> 8 * i) & 255) * ((vi)((vw)b << (24 - 8 * i)) >> 24);
     return sum;
 }
@@ -55,7 +55,7 @@ ALWAYS vi load_vnni4(const int8_t *p) {
     return v;
 }
 
-ALWAYS vi broadcast_quad(const uint8_t *p, const int flip) {
+ALWAYS vi broadcast_vnni4(const uint8_t *p, const int flip) {
     int32_t q;
     memcpy(&q, p, sizeof q);
     return vi_set(flip ? q ^ (int32_t)0x80808080 : q);
@@ -70,10 +70,10 @@ ALWAYS void tile(const qgemm *g, const uint8_t *first, const int8_t *b, int32_t 
     for (int64_t s = 0; s < g->n_segments; s++) {
         const uint8_t *a = first + g->segments[s];
         for (int64_t q = 0; q < vnni4; q++, a += 4, b += 4 * QGEMM_PANEL) {
-            quad left = split(load_vnni4(b)), right = split(load_vnni4(b + 4 * ASC_VF));
+            operand left = split(load_vnni4(b)), right = split(load_vnni4(b + 4 * ASC_VF));
 #pragma GCC unroll 16
             for (int i = 0; i < rows; i++) {
-                vi each = broadcast_quad(a + i * a_row, flip);
+                vi each = broadcast_vnni4(a + i * a_row, flip);
                 sum[i][0] = multiply(sum[i][0], each, left);
                 sum[i][1] = multiply(sum[i][1], each, right);
             }

@@ -2,7 +2,7 @@
  * and what becomes of the sums: integers, floats, or integers of 8 bits again.
  *
  * A row of A is one run of bytes or, for a convolution, several runs (segments) that lie anywhere: K counts whole
- * quads of each, and what a run's last quad reads past its end is multiplied by zero weights.
+ * fours of each, and what a run's last four reads past its end is multiplied by zero weights.
  */
 #ifndef ASC_KERNELS_QGEMM_H
 #define ASC_KERNELS_QGEMM_H
@@ -52,7 +52,7 @@ void ASC_FN(requantise)(const requantiser *r, const int32_t *sums, const int32_t
                         int64_t n, void *out, int64_t step);
 
 /* Operands that integer products share, in this order; those of index 2 and up may be absent.
- *   SUMS    int32 [columns], sums of B's columns as they are stored; needed when B is in quads
+ *   SUMS    int32 [columns], sums of B's columns as they are stored; needed when B is in VNNI4_32
  *   A_ZERO  one element of A's type;  B_ZERO  of B's type, one or [columns]
  *   BIAS    [columns], int32 and added to the sums, or float32 and added to a float32 result
  *   A_SCALE, B_SCALE, Y_SCALE, Y_ZERO   one element, but B_SCALE may be [columns]

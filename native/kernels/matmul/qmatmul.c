@@ -15,7 +15,7 @@ typedef struct problem {
     int axes;                                                               /* batch axes of Y */
     int64_t dims[ASC_MAX_RANK], a_step[ASC_MAX_RANK], b_step[ASC_MAX_RANK]; /* in whole matrices */
     int64_t a_matrices, b_matrices, panels;
-    int packs, pads, needs_sums; /* B is packed here; rows of A are padded to quads; rows of A are summed */
+    int packs, pads, needs_sums; /* B is packed here; rows of A are padded to multiples of four; rows of A are summed */
     int64_t a_row;
     const uint8_t *a; /* the matrices as the tiles read them, and the sums of their rows */
     const int32_t *a_sums;
@@ -24,9 +24,9 @@ typedef struct problem {
     int64_t row_blocks, column_blocks;
 } problem;
 
-/* prepare's notes to run: where in the workspace each thing lies. */
-/* Where they lie in the workspace. */
+/* What prepare finds out: the products, and where in the workspace each thing lies. */
 typedef struct qmatmul_note {
+    problem problem; /* without pointers */
     int64_t tables, requantisers, b_sums, packed, rows, row_sums;
 } qmatmul_note;
 ASC_KERNEL_NOTE(qmatmul, qmatmul_note)
@@ -99,7 +99,7 @@ static int32_t read_problem(const asc_call *call, problem *p) {
     *p = (problem){.packs = b->layout == ASC_LAYOUT_PLAIN};
     ASC_REQUIRE(call, a->rank >= 1 && b->rank >= 1 && call->n_ints == 0, "qmatmul: A and B need at least one axis");
     ASC_REQUIRE(call, p->packs || (b->layout == ASC_LAYOUT_VNNI4_32 && b->rank == 2 && b->dtype == ASC_INT8),
-                "qmatmul: B in panels is one int8 matrix of quads");
+                "qmatmul: B in panels is one int8 matrix in VNNI4_32");
     p->m = row ? a->dims[a->rank - 2] : 1;
     p->k = a->dims[a->rank - 1];
     p->n = col ? b->dims[b->rank - 1] : 1;
@@ -118,6 +118,10 @@ static int32_t read_problem(const asc_call *call, problem *p) {
     return ASC_OK;
 }
 
+static int is_empty(const problem *p) {
+    return p->batches == 0 || p->m == 0 || p->n == 0;
+}
+
 /* Adds a part of the workspace of a * b * c bytes at *end; 0 on overflow. */
 static int add_part(int64_t *end, int64_t *at, int64_t a, int64_t b, int64_t c) {
     int64_t bytes;
@@ -129,8 +133,9 @@ static int add_part(int64_t *end, int64_t *at, int64_t a, int64_t b, int64_t c) 
 int32_t ASC_FN(qmatmul_prepare)(asc_call *call) {
     problem p;
     int32_t code = read_problem(call, &p);
-    if (code || p.batches == 0 || p.m == 0 || p.n == 0) return code;
     qmatmul_note *at = call->note;
+    at->problem = p;
+    if (code || is_empty(&p)) return code;
     int64_t end = 0, rows = p.a_matrices, made = p.packs ? p.b_matrices : 0;
     int fits = add_part(&end, &at->tables, requantiser_bytes(p.n), p.b_matrices, 1) &&
                add_part(&end, &at->requantisers, p.b_matrices, sizeof(requantiser), 1) &&
@@ -147,7 +152,7 @@ static void *part(const asc_call *call, int64_t at) {
     return (char *)call->workspace + at;
 }
 
-/* One panel of one matrix of B into quads, and the sums of its columns. */
+/* One panel of one matrix of B into VNNI4_32, and the sums of its columns. */
 static void pack_panel(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     const problem *p = arg;
     (void)worker;
@@ -159,10 +164,10 @@ static void pack_panel(const asc_call *call, int64_t chunk, int32_t worker, void
     uint32_t sums[QGEMM_PANEL] = {0};
     memset(out, 0, (size_t)(QGEMM_PANEL * p->a_row));
     for (int64_t k = 0; k < p->k; k++, from += p->n) {
-        uint8_t *quad = out + k / 4 * 4 * QGEMM_PANEL + k % 4;
+        uint8_t *four = out + k / 4 * 4 * QGEMM_PANEL + k % 4;
         for (int64_t j = 0; j < width; j++) {
-            quad[4 * j] = from[j] ^ flip;
-            sums[j] += (uint32_t)(int8_t)quad[4 * j];
+            four[4 * j] = from[j] ^ flip;
+            sums[j] += (uint32_t)(int8_t)four[4 * j];
         }
     }
     memcpy((uint32_t *)part(call, note_of(call)->b_sums) + chunk * QGEMM_PANEL, sums, sizeof sums);
@@ -170,7 +175,7 @@ static void pack_panel(const asc_call *call, int64_t chunk, int32_t worker, void
 
 #define ROWS_AT_ONCE 32
 
-/* Rows of A padded to whole quads, and their sums. */
+/* Rows of A padded to multiples of four, and their sums. */
 static void prepare_rows(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     const problem *p = arg;
     (void)worker;
@@ -231,9 +236,8 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
 }
 
 int32_t ASC_FN(qmatmul_run)(const asc_call *call) {
-    problem p;
-    int32_t code = read_problem(call, &p);
-    if (code || p.batches == 0 || p.m == 0 || p.n == 0) return code;
+    problem p = note_of(call)->problem;
+    if (is_empty(&p)) return ASC_OK;
     if (p.packs) asc_parallel(call, p.b_matrices * p.panels, pack_panel, &p);
     if (p.pads || p.needs_sums) asc_parallel(call, asc_ceil_div(p.a_matrices * p.m, ROWS_AT_ONCE), prepare_rows, &p);
     p.a = p.pads ? part(call, note_of(call)->rows) : call->in[Q_A].data;

@@ -16,6 +16,7 @@
 #include "gelu.h"
 #include "norm_lines.h"
 
+/* What prepare finds out; a run takes a copy, and points it at its operands. */
 typedef struct norm_job {
     int64_t rows, n, per_chunk;
     int64_t epilogue;
@@ -25,6 +26,8 @@ typedef struct norm_job {
     float *y, *sum, *mean, *deviation;
     uint16_t *narrow; /* y in bfloat16, or NULL; then there is room for one row at y */
 } norm_job;
+ASC_KERNEL_NOTE(layer_norm, norm_job)
+ASC_KERNEL_NOTE(rms_norm, norm_job)
 
 static const asc_tensor *given(const asc_tensor *operands, int32_t n, int32_t i) {
     return i < n && operands[i].dtype != ASC_UNDEFINED ? &operands[i] : NULL;
@@ -46,6 +49,17 @@ static int64_t axis_of(const asc_call *call) {
 
 static int64_t epilogue_of(const asc_call *call) {
     return ASC_INTS_AS(asc_layer_norm_params, call)->epilogue;
+}
+
+/* The note. `tensors`: those as large as x; `cost`: of an element. */
+static void note(asc_call *call, const asc_axis_split *split, int64_t epilogue, int64_t tensors, int64_t cost) {
+    norm_job *job = call->note;
+    *job = (norm_job){.rows = split->outer, .n = split->n, .epilogue = epilogue};
+    job->epsilon = (float)ASC_FLOATS_AS(asc_norm_floats, call)->epsilon;
+    double bytes = (double)job->rows * (double)job->n * (double)tensors * sizeof(float);
+    int pays = bytes >= ASC_STREAM_BYTES && !epilogue;
+    job->streams = pays && call->out[0].dtype == ASC_FLOAT32 && job->n % ASC_VF == 0;
+    job->per_chunk = asc_chunk_items(call, job->rows, asc_least(job->n, 1 << 30) * cost);
 }
 
 static int32_t check_rows(asc_call *call, asc_axis_split *split) {
@@ -75,6 +89,7 @@ int32_t ASC_FN(layer_norm_prepare)(asc_call *call) {
         const asc_tensor *out = given(call->out, call->n_out, i);
         ASC_REQUIRE(call, !out || asc_numel(out) == split.outer, "layer_norm: a statistic is not one for each row");
     }
+    note(call, &split, epilogue_of(call), 2, epilogue_of(call) ? 24 : 8);
     return ASC_OK;
 }
 
@@ -86,6 +101,7 @@ int32_t ASC_FN(rms_norm_prepare)(asc_call *call) {
     const asc_tensor *residual = given(call->in, call->n_in, 2), *sum = given(call->out, call->n_out, 1);
     ASC_REQUIRE(call, !residual || asc_same_dims(residual, &call->in[0]), "rms_norm: the residual's shape differs");
     ASC_REQUIRE(call, !sum || asc_same_dims(sum, &call->in[0]), "rms_norm: the sum's shape differs");
+    note(call, &split, ASC_NORM_EPILOGUE_NONE, 2 + (residual != NULL) + (sum != NULL), 8);
     return ASC_OK;
 }
 
@@ -229,34 +245,28 @@ static void rms_norm_chunk(const asc_call *call, int64_t chunk, int32_t worker, 
         rms_norm_rows(job, row, end, (norm_kind){.rms = 1, .scale = 1});
 }
 
-static int32_t run(const asc_call *call, norm_job *job, asc_chunk_fn fn, int64_t cost) {
-    asc_axis_split split;
-    asc_split_axes(&call->in[0], axis_of(call), call->in[0].rank - axis_of(call), &split);
-    job->rows = split.outer;
-    job->n = split.n;
+static int32_t run(const asc_call *call, norm_job *job, asc_chunk_fn fn) {
+    if (job->rows == 0 || (job->n == 0 && !job->mean && !job->deviation)) return ASC_OK;
     job->x = call->in[0].data;
     job->narrow = call->out[0].dtype == ASC_BFLOAT16 ? call->out[0].data : NULL;
     job->y = job->narrow ? call->workspace : call->out[0].data;
     job->scale = data_of(call->in, call->n_in, 1);
-    job->epsilon = (float)ASC_FLOATS_AS(asc_norm_floats, call)->epsilon;
-    if (job->rows == 0 || (job->n == 0 && !job->mean && !job->deviation)) return ASC_OK;
-    int64_t tensors = 2 + (job->residual != NULL) + (job->sum != NULL);
-    int pays = job->rows * job->n * tensors * (int64_t)sizeof(float) >= ASC_STREAM_BYTES && !job->epilogue;
-    pays = pays && !job->narrow;
-    job->streams = pays && (uintptr_t)job->y % sizeof(vf) == 0 && job->n % ASC_VF == 0;
-    job->per_chunk = asc_chunk_items(call, job->rows, job->n * cost);
+    job->streams = job->streams && (uintptr_t)job->y % sizeof(vf) == 0;
     asc_parallel(call, asc_ceil_div(job->rows, job->per_chunk), fn, job);
     return ASC_OK;
 }
 
 int32_t ASC_FN(layer_norm_run)(const asc_call *call) {
-    norm_job job = {.epilogue = epilogue_of(call), .bias = data_of(call->in, call->n_in, 2)};
+    norm_job job = *(const norm_job *)call->note;
+    job.bias = data_of(call->in, call->n_in, 2);
     job.mean = data_of(call->out, call->n_out, 1);
     job.deviation = data_of(call->out, call->n_out, 2);
-    return run(call, &job, layer_norm_chunk, job.epilogue ? 24 : 8);
+    return run(call, &job, layer_norm_chunk);
 }
 
 int32_t ASC_FN(rms_norm_run)(const asc_call *call) {
-    norm_job job = {.residual = data_of(call->in, call->n_in, 2), .sum = data_of(call->out, call->n_out, 1)};
-    return run(call, &job, rms_norm_chunk, 8);
+    norm_job job = *(const norm_job *)call->note;
+    job.residual = data_of(call->in, call->n_in, 2);
+    job.sum = data_of(call->out, call->n_out, 1);
+    return run(call, &job, rms_norm_chunk);
 }

@@ -15,6 +15,20 @@ typedef struct channel_job {
     int64_t planes, plane, channels, per_group, per_chunk; /* a plane: one channel of one image */
     float epsilon;
 } channel_job;
+ASC_KERNEL_NOTE(group_norm, channel_job)
+ASC_KERNEL_NOTE(batch_norm, channel_job)
+
+/* No planes where there is nothing to write. */
+static void note(asc_call *call, int64_t per_group) {
+    const asc_tensor *x = &call->in[0];
+    channel_job *job = call->note;
+    if (asc_numel(x) == 0) return;
+    *job = (channel_job){.channels = x->dims[1], .per_group = per_group};
+    job->epsilon = (float)ASC_FLOATS_AS(asc_norm_floats, call)->epsilon;
+    job->planes = x->dims[0] * x->dims[1];
+    job->plane = asc_count(x, 2, x->rank);
+    job->per_chunk = asc_chunk_items(call, job->planes / per_group, asc_least(job->plane * per_group, 1 << 30) * 8);
+}
 
 static int32_t check_channels(asc_call *call, int n_in) {
     const asc_tensor *x = &call->in[0];
@@ -35,12 +49,15 @@ int32_t ASC_FN(group_norm_prepare)(asc_call *call) {
     int64_t groups = ASC_INTS_AS(asc_group_norm_params, call)->groups, channels = call->in[0].dims[1];
     ASC_REQUIRE(call, channels == 0 || (groups > 0 && channels % groups == 0),
                 "group_norm: the channels are no multiple of the groups");
+    note(call, channels ? channels / groups : 1);
     return ASC_OK;
 }
 
 int32_t ASC_FN(batch_norm_prepare)(asc_call *call) {
     ASC_REQUIRE(call, call->n_ints == 0, "batch_norm takes no ints");
-    return check_channels(call, 5);
+    int32_t code = check_channels(call, 5);
+    if (code == ASC_OK) note(call, 1);
+    return code;
 }
 
 /* y = (x - mean) * factor + bias */
@@ -83,23 +100,15 @@ static void batch_norm_chunk(const asc_call *call, int64_t chunk, int32_t worker
     }
 }
 
-static int32_t run(const asc_call *call, int64_t per_group, asc_chunk_fn fn) {
-    const asc_tensor *x = &call->in[0];
-    if (asc_numel(x) == 0) return ASC_OK;
-    channel_job job = {.channels = x->dims[1], .per_group = per_group};
-    job.epsilon = (float)ASC_FLOATS_AS(asc_norm_floats, call)->epsilon;
-    job.planes = x->dims[0] * x->dims[1];
-    job.plane = asc_count(x, 2, x->rank);
-    int64_t items = job.planes / per_group;
-    job.per_chunk = asc_chunk_items(call, items, job.plane * per_group * 8);
-    asc_parallel(call, asc_ceil_div(items, job.per_chunk), fn, &job);
+static int32_t run(const asc_call *call, asc_chunk_fn fn) {
+    const channel_job *job = call->note;
+    if (job->planes) asc_parallel(call, asc_ceil_div(job->planes / job->per_group, job->per_chunk), fn, call->note);
     return ASC_OK;
 }
 
 int32_t ASC_FN(group_norm_run)(const asc_call *call) {
-    int64_t channels = call->in[0].dims[1];
-    return run(call, channels ? channels / ASC_INTS_AS(asc_group_norm_params, call)->groups : 1, group_norm_chunk);
+    return run(call, group_norm_chunk);
 }
 int32_t ASC_FN(batch_norm_run)(const asc_call *call) {
-    return run(call, 1, batch_norm_chunk);
+    return run(call, batch_norm_chunk);
 }

@@ -3,7 +3,7 @@
  *
  * A vector across two lines is read twice. So squares are summed of whole lines: in line k of a row that begins `past`
  * elements into its first one, lanes from `past` on belong to vector k of the row, the others to vector k - 1, and each
- * goes where that vector's sums are, its lanes turned by `past`. Every sum has its terms in the order of norm_pass.h:
+ * goes where that vector's sums are, its lanes rotated by `past`. Every sum has its terms in the order of norm_pass.h:
  * the bits are the same. (Finishing rows of whole lines, by permutations, gains nothing.) */
 #ifndef ASC_KERNELS_NORM_LINES_H
 #define ASC_KERNELS_NORM_LINES_H

@@ -13,6 +13,7 @@
 #include <math.h>
 
 typedef struct pool_note {
+    pool pool;    /* without pointers */
     int64_t step; /* planes of a chunk */
 } pool_note;
 ASC_KERNEL_NOTE(average_pool, pool_note)
@@ -23,9 +24,10 @@ static pool_note *note_of(const asc_call *call) {
 }
 
 static int32_t prepare(asc_call *call) {
-    pool p = {0};
+    pool p;
     int32_t code = ASC_FN(pool_read)(call, 0, &p);
     if (code) return code;
+    note_of(call)->pool = p;
     double window = (double)p.kernel[DEPTH] * (double)p.kernel[HEIGHT] * (double)p.kernel[WIDTH];
     double ns = ((double)p.out_size * window / (p.out[WIDTH] > 4 ? 4 : 1) + 30) / 2;
     note_of(call)->step = ns > 8000 ? 1 : 1 + (int64_t)(8000 / ns);
@@ -252,19 +254,16 @@ static void average_chunk(const asc_call *call, int64_t chunk, int32_t worker, v
     for (int64_t i = first; i < end; i++) pool_plane(p, 0, i);
 }
 
-static int32_t run(const asc_call *call, asc_chunk_fn fn, int64_t *index) {
-    pool p = {0};
-    int32_t code = ASC_FN(pool_read)(call, 0, &p);
-    if (code || asc_numel(&call->out[0]) == 0) return code;
-    p.index = index;
-    asc_parallel(call, asc_ceil_div(p.batch * p.channels, note_of(call)->step), fn, &p);
+static int32_t run(const asc_call *call, asc_chunk_fn fn) {
+    pool p = ASC_FN(pool_at)(call, &note_of(call)->pool);
+    if (p.out_size) asc_parallel(call, asc_ceil_div(p.batch * p.channels, note_of(call)->step), fn, &p);
     return ASC_OK;
 }
 
 int32_t ASC_FN(max_pool_run)(const asc_call *call) {
-    return run(call, max_chunk, call->n_out > 1 ? call->out[1].data : NULL);
+    return run(call, max_chunk);
 }
 
 int32_t ASC_FN(average_pool_run)(const asc_call *call) {
-    return run(call, average_chunk, NULL);
+    return run(call, average_chunk);
 }

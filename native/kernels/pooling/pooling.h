@@ -18,8 +18,10 @@ typedef struct pool {
     int64_t *index;
 } pool;
 
-/* Checks and reads the arguments; the channels of X and Y are their second axis, or the last. */
+/* Checks and reads what shapes decide; the channels of X and Y are their second axis, or the last. */
 int32_t ASC_FN(pool_read)(const asc_call *call, int channels_last, pool *p);
+/* The same, of a call that runs: with its pointers. */
+pool ASC_FN(pool_at)(const asc_call *call, const pool *found);
 
 /* Taps [first, end) of a window. */
 typedef struct taps {

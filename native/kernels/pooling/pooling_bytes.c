@@ -9,6 +9,7 @@
 #include "pooling.h"
 
 typedef struct pool_bytes_note {
+    pool pool;    /* without pointers */
     int64_t step; /* planes of a chunk */
     int64_t line; /* bytes of the workspace for a line of the image with its padding */
 } pool_bytes_note;
@@ -24,10 +25,11 @@ static int64_t seen(const pool *p) {
 }
 
 int32_t ASC_FN(max_pool_bytes_prepare)(asc_call *call) {
-    pool p = {0};
+    pool p;
     int64_t bytes = 0;
     int32_t code = ASC_FN(pool_read)(call, 0, &p);
     if (code) return code;
+    note_of(call)->pool = p;
     ASC_REQUIRE(call, p.mode == 0, "max_pool_bytes: the mode is 0");
     int64_t window = asc_least(p.kernel[DEPTH] * p.kernel[HEIGHT], 1 << 20) * p.kernel[WIDTH];
     int64_t size = asc_least(p.out_size, 1 << 20), cost = asc_least(window, 1 << 20) * size / 64 + 1;
@@ -88,8 +90,8 @@ LINES(uint8_t, 0)
 LINES(int8_t, INT8_MIN)
 
 static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
-    const pool *p = arg;
-    const pool_bytes_note *note = note_of(call);
+    const pool_bytes_note *note = arg;
+    const pool *p = &note->pool;
     int64_t first = chunk * note->step, end = asc_least(first + note->step, p->batch * p->channels);
     char *lines = (char *)call->workspace + worker * 2 * note->line;
     for (int64_t i = first; i < end; i++) {
@@ -100,9 +102,8 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
 }
 
 int32_t ASC_FN(max_pool_bytes_run)(const asc_call *call) {
-    pool p = {0};
-    int32_t code = ASC_FN(pool_read)(call, 0, &p);
-    if (code || asc_numel(&call->out[0]) == 0) return code;
-    asc_parallel(call, asc_ceil_div(p.batch * p.channels, note_of(call)->step), run_chunk, &p);
+    pool_bytes_note *note = note_of(call);
+    if (asc_numel(&call->out[0]) == 0) return ASC_OK;
+    asc_parallel(call, asc_ceil_div(note->pool.batch * note->pool.channels, note->step), run_chunk, note);
     return ASC_OK;
 }

@@ -12,6 +12,7 @@
 #include "pooling.h"
 
 typedef struct pool_last_note {
+    pool pool;              /* without pointers */
     int64_t lines, vectors; /* output lines and channel vectors of a chunk */
 } pool_last_note;
 ASC_KERNEL_NOTE(average_pool_last, pool_last_note)
@@ -31,6 +32,7 @@ static int32_t prepare(asc_call *call) {
     pool p;
     int32_t code = ASC_FN(pool_read)(call, 1, &p);
     if (code || asc_numel(&call->out[0]) == 0) return code;
+    note_of(call)->pool = p;
     double window = (double)p.kernel[DEPTH] * (double)p.kernel[HEIGHT] * (double)p.kernel[WIDTH];
     double bytes = (double)p.out[WIDTH] * (double)p.channels * (window + 1);
     int64_t cost = bytes > 1e9 ? (int64_t)1e9 : (int64_t)bytes;
@@ -146,9 +148,8 @@ static void average_chunk(const asc_call *call, int64_t chunk, int32_t worker, v
 }
 
 static int32_t run(const asc_call *call, asc_chunk_fn fn) {
-    pool p;
-    int32_t code = ASC_FN(pool_read)(call, 1, &p);
-    if (code || asc_numel(&call->out[0]) == 0) return code;
+    if (asc_numel(&call->out[0]) == 0) return ASC_OK;
+    pool p = ASC_FN(pool_at)(call, &note_of(call)->pool);
     int64_t parts = asc_ceil_div(asc_ceil_div(p.channels, ASC_VF), note_of(call)->vectors);
     asc_parallel(call, asc_ceil_div(line_count(&p), note_of(call)->lines) * parts, fn, &p);
     return ASC_OK;

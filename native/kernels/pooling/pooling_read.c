@@ -54,7 +54,7 @@ int32_t ASC_FN(pool_read)(const asc_call *call, int channels_last, pool *p) {
     ASC_REQUIRE(call, y->rank == x->rank && y->dims[0] == x->dims[0] && y->dims[channel_axis] == x->dims[channel_axis],
                 "pool: the output has another batch or other channels");
     const asc_pool_params *given = ASC_INTS_AS(asc_pool_params, call);
-    *p = (pool){.mode = given->mode, .x = x->data, .y = y->data, .in_size = 1, .out_size = 1};
+    *p = (pool){.mode = given->mode, .in_size = 1, .out_size = 1};
     p->x_narrow = x->dtype == ASC_BFLOAT16;
     p->y_narrow = y->dtype == ASC_BFLOAT16;
     ASC_REQUIRE(call, p->mode == 0 || p->mode == 1, "pool: the mode is 0 or 1");
@@ -73,4 +73,12 @@ int32_t ASC_FN(pool_read)(const asc_call *call, int channels_last, pool *p) {
                     asc_mul_ok(p->in_size, p->in[a], &p->in_size) && asc_mul_ok(p->out_size, p->out[a], &p->out_size),
                     "pool: an image is too large");
     return ASC_OK;
+}
+
+pool ASC_FN(pool_at)(const asc_call *call, const pool *found) {
+    pool p = *found;
+    p.x = call->in[0].data;
+    p.y = call->out[0].data;
+    p.index = call->n_out > 1 ? call->out[1].data : NULL;
+    return p;
 }

@@ -21,9 +21,9 @@
 
 /* --- room ------------------------------------------------------------------------------------- */
 
-/* What a worker needs: sums of a step, those of a candidate, and r h; then the product's scratch. */
 ASC_KERNEL_NOTE(recurrent, recurrent_note)
 
+/* What a worker needs: sums of a step, those of a candidate, and r h; then the product's scratch. */
 typedef struct room {
     float *sums, *candidate, *reset;
     gemm_scratch *product;
@@ -64,7 +64,9 @@ static void split(asc_call *call, const layer *l) {
 int32_t ASC_FN(recurrent_prepare)(asc_call *call) {
     layer l;
     int32_t code = ASC_FN(recurrent_read)(call, &l);
-    if (code || l.batch == 0 || l.hidden == 0) return code;
+    if (code) return code;
+    recurrent_note_of(call)->layer = l;
+    if (l.batch == 0 || l.hidden == 0) return ASC_OK;
     split(call, &l);
     int64_t rows = recurrent_note_of(call)->rows, own = room_floats(&l, rows), bytes, total, packed;
     int64_t product = l.quantised ? ASC_FN(recurrent_bytes_room)(&l, rows)
@@ -199,9 +201,8 @@ static int32_t check_lengths(const layer *l) {
 }
 
 int32_t ASC_FN(recurrent_run)(const asc_call *call) {
-    layer l;
-    int32_t code = ASC_FN(recurrent_read)(call, &l);
-    if (!code) code = check_lengths(&l);
+    layer l = ASC_FN(recurrent_at)(call, &recurrent_note_of(call)->layer);
+    int32_t code = check_lengths(&l);
     if (code || l.batch == 0 || l.hidden == 0) return code;
     if (call->in[R].layout == ASC_LAYOUT_PLAIN) {
         float *to = call->workspace;

@@ -7,15 +7,6 @@
 
 enum { X, R, RC, BIAS, LENGTHS, H0, C0, PEEPHOLE, R_SUMS, R_SCALE, R_ZERO, INPUTS };
 
-typedef struct recurrent_note {
-    int64_t rows, columns; /* of a chunk; columns of one for each of the state's (0: all) */
-    int64_t scratch_bytes, pack_floats;
-} recurrent_note;
-
-static inline recurrent_note *recurrent_note_of(const asc_call *call) {
-    return call->note;
-}
-
 typedef struct cell_activation {
     int64_t code;
     float alpha, beta;
@@ -52,15 +43,25 @@ typedef struct layer {
     int backwards[2];
     int64_t r_step, rc_step; /* floats (of bytes, bytes) between the directions' weights in panels */
     const float *r, *rc;     /* in panels */
-    int quantised;           /* R is int8, in quads, and these belong to its columns */
+    int quantised;           /* R is int8, in VNNI4_32, and these belong to its columns */
     const int8_t *bytes, *r_zero;
     const int32_t *r_sums;
     const float *r_scale, *bias;
     int shared; /* the rows of a step have one scale */
 } layer;
 
+typedef struct recurrent_note {
+    layer layer;           /* without pointers */
+    int64_t rows, columns; /* of a chunk; columns of one for each of the state's (0: all) */
+    int64_t scratch_bytes, pack_floats;
+} recurrent_note;
+
+static inline recurrent_note *recurrent_note_of(const asc_call *call) {
+    return call->note;
+}
+
 static inline const float *floats_of(const asc_call *call, int operand, int64_t offset) {
-    const float *data = asc_has_input(call, operand) ? call->in[operand].data : NULL; /* there is none in prepare */
+    const float *data = asc_has_input(call, operand) ? call->in[operand].data : NULL;
     return data ? data + offset : NULL;
 }
 
@@ -70,7 +71,9 @@ void ASC_FN(recurrent_bytes_multiply)(const layer *l, int64_t d, const float *st
 /* Bytes of that room; 0 when they are too many. */
 int64_t ASC_FN(recurrent_bytes_room)(const layer *l, int64_t rows);
 
-/* Checks all that a run relies on but the lengths. */
+/* Checks all that a run relies on but the lengths, and reads what shapes decide. */
 int32_t ASC_FN(recurrent_read)(const asc_call *call, layer *l);
+/* What was read, of a call that runs: with its pointers. */
+layer ASC_FN(recurrent_at)(const asc_call *call, const layer *found);
 
 #endif

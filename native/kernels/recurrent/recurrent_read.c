@@ -35,7 +35,6 @@ static int32_t read_cells(const asc_call *call, layer *l) {
         *k = (cell){.kind = p->kind, .hidden = l->hidden, .clip = (float)f->clip};
         k->reset_after = p->reset_after != 0;
         k->coupled = p->coupled != 0;
-        k->peephole = floats_of(call, PEEPHOLE, d * 3 * l->hidden);
         l->backwards[d] = codes->backwards != 0;
         k->f[0] = (cell_activation){codes->f, (float)n->f_alpha, (float)n->f_beta};
         k->f[1] = (cell_activation){codes->g, (float)n->g_alpha, (float)n->g_beta};
@@ -78,11 +77,6 @@ static int32_t read_bytes(const asc_call *call, layer *l) {
         ASC_REQUIRE(call, asc_has_input(call, i) ? has_dims(&call->in[i], 2, dims) : i == R_ZERO,
                     "recurrent: int8 weights have sums, scales and zero points [D, gates]");
     l->r_step = asc_packed_bytes(ASC_LAYOUT_VNNI4_32, l->hidden, l->columns);
-    l->bytes = call->in[R].data;
-    l->r_sums = call->in[R_SUMS].data;
-    l->r_scale = call->in[R_SCALE].data;
-    l->r_zero = asc_has_input(call, R_ZERO) ? call->in[R_ZERO].data : NULL;
-    l->bias = floats_of(call, BIAS, 0);
     l->shared = l->batch > 1 && l->batch <= SHARING_ROWS && l->hidden > SHARING_HIDDEN;
     return ASC_OK;
 }
@@ -92,7 +86,7 @@ int32_t ASC_FN(recurrent_read)(const asc_call *call, layer *l) {
                 call->n_ints > ASC_MEMBERS(asc_recurrent_params) && call->in[X].rank == 3 && call->out[0].rank == 4,
                 "recurrent takes its kind, X [S, B, gates] and Y [S, D, B, H]");
     int64_t kind = params_of(call)->kind, count;
-    *l = (layer){.call = call, .steps = call->in[X].dims[0], .batch = call->in[X].dims[1]};
+    *l = (layer){.steps = call->in[X].dims[0], .batch = call->in[X].dims[1]};
     l->directions = call->out[0].dims[1];
     l->hidden = call->out[0].dims[3];
     ASC_REQUIRE(call, kind >= 0 && kind < ASC_RECURRENT_COUNT && (l->directions == 1 || l->directions == 2),
@@ -121,9 +115,24 @@ int32_t ASC_FN(recurrent_read)(const asc_call *call, layer *l) {
                 "recurrent: GRU alone has a bias of the product, [D, H]");
     l->r_step = asc_packed_bytes(ASC_LAYOUT_PANEL32, l->hidden, l->columns) / (int64_t)sizeof(float);
     l->rc_step = asc_packed_bytes(ASC_LAYOUT_PANEL32, l->hidden, l->hidden) / (int64_t)sizeof(float);
-    l->r = l->quantised ? NULL : floats_of(call, R, 0);
-    l->rc = floats_of(call, RC, 0);
     int32_t code = l->quantised ? read_bytes(call, l) : ASC_OK;
     if (!code) code = read_states(call, l);
     return code ? code : read_cells(call, l);
+}
+
+layer ASC_FN(recurrent_at)(const asc_call *call, const layer *found) {
+    layer l = *found;
+    l.call = call;
+    for (int64_t d = 0; d < l.directions; d++) l.cells[d].peephole = floats_of(call, PEEPHOLE, d * 3 * l.hidden);
+    l.rc = floats_of(call, RC, 0);
+    if (!l.quantised) {
+        l.r = call->in[R].data;
+        return l;
+    }
+    l.bytes = call->in[R].data;
+    l.r_sums = call->in[R_SUMS].data;
+    l.r_scale = call->in[R_SCALE].data;
+    l.r_zero = asc_has_input(call, R_ZERO) ? call->in[R_ZERO].data : NULL;
+    l.bias = floats_of(call, BIAS, 0);
+    return l;
 }

@@ -53,7 +53,7 @@ static inline int64_t key_i64(int64_t x) {
     return x;
 }
 
-/* Smaller is better: the order is turned around. */
+/* Smaller is better: the order is reversed. */
 static inline int64_t directed(int64_t key, int64_t largest) {
     return largest ? key : ~key;
 }

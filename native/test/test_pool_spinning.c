@@ -1,4 +1,4 @@
-/* How long a worker looks around before it sleeps: time of CPUs that belong to others, so it is counted, as what the
+/* How long a worker spins before it sleeps: time of CPUs that belong to others, so it is counted, as what the
  * process uses beyond its caller and the chunks. What else runs on the machine makes that no more. */
 #include <stdatomic.h>
 #include <time.h>
@@ -38,7 +38,7 @@ static void meet(const asc_call *call, int64_t chunk, int32_t worker, void *arg)
 }
 
 /* What workers use beside their chunks, per region, of a caller that comes back after a pause. */
-static uint64_t looking_ns(int regions, uint64_t work_ns, useconds_t pause_us) {
+static uint64_t spinning_ns(int regions, uint64_t work_ns, useconds_t pause_us) {
     asc_call call = {.threads = 2, .pool = asc_pool_shared()};
     pair p = {.work_ns = work_ns};
     asc_parallel(&call, 2, meet, &p); /* starts the worker */
@@ -58,10 +58,10 @@ static uint64_t looking_ns(int regions, uint64_t work_ns, useconds_t pause_us) {
     return process > known ? (process - known) / (uint64_t)regions : 0;
 }
 
-static uint64_t least_looking_ns(int regions, uint64_t work_ns, useconds_t pause_us) {
+static uint64_t least_spinning_ns(int regions, uint64_t work_ns, useconds_t pause_us) {
     uint64_t least = UINT64_MAX;
     for (int i = 0; i < ATTEMPTS; i++) {
-        uint64_t found = looking_ns(regions, work_ns, pause_us);
+        uint64_t found = spinning_ns(regions, work_ns, pause_us);
         if (found < least) least = found;
     }
     fprintf(stderr, "after %6.3f ms: %.3f ms\n", (double)work_ns / 1e6, (double)least / 1e6);
@@ -69,7 +69,7 @@ static uint64_t least_looking_ns(int regions, uint64_t work_ns, useconds_t pause
 }
 
 int main(void) {
-    CHECK(least_looking_ns(100, 2000, 200) < 80000);     /* LOOK_NS and a wake-up, though it comes back often */
-    CHECK(least_looking_ns(20, 4000000, 4000) < 250000); /* and LOOK_SAVED_NS after much work, no eighth of it */
+    CHECK(least_spinning_ns(100, 2000, 200) < 80000);     /* SPIN_NS and a wake-up, though it comes back often */
+    CHECK(least_spinning_ns(20, 4000000, 4000) < 250000); /* and SPIN_SAVED_NS after much work, no eighth of it */
     return check_failures();
 }
