@@ -312,6 +312,11 @@ CODES: dict[str, Code] = {
     "E43003": Code(
         "The Ascend C kernel [%s] failed on the CPU: %s.", "Correct the kernel, or the shapes it is given."
     ),
+    # --- profiles ----------------------------------------------------------------------------------
+    "E44001": Code("[%s] can't be read as a trace: %s.", "Profile again with this version."),
+    "E44002": Code("There is no profile in [%s].", "Give a folder that `ascend-prof run` has written."),
+    "E44003": Code("The command can't be started: %s.", "Check its name and path."),
+    "E44004": Code("[%s] recorded nothing: %s.", "See the reason."),
     # --- ascend-serve ------------------------------------------------------------------------------
     "E50001": Code("The request is malformed: %s.", "Correct the request."),
     "E50002": Code("There is no model [%s].%s", "The index of the repository names the models."),

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from ascend_ep.element_types import BFLOAT16, numpy_dtype, type_name
 from ascend_ep.errors import AscendError
 
-from . import feed
+from . import feed, tracing
 from ._call import Call
-from .binding import ffi
+from .binding import ffi, lib
 from .bundle import Bundle
 from .bundle_records import Edge
 from .contradictions import Contradictions, contradiction_of
@@ -244,22 +244,27 @@ class Executor:
     def _run_partitions(self, arrays: Sequence[Any], run_options: Any) -> list[Any]:
         """Partition after partition; the values between them are kept until the end of the run."""
         profile = self._profile
+        traced = tracing.is_on()
         values: dict[int, Any] = dict(zip(self._fed, arrays, strict=True))
-        start = profile.now() if profile else 0
+        start = lib.asc_clock_ns() if profile or traced else 0
         for partition, read, written in self._steps:
             if run_options is not None and run_options.terminate:
                 why, fix = "the run was terminated by its run options", "Set terminate to False to run again."
                 raise AscendError("E40011", why, where=self.where, fix=fix)
-            began = profile.now() if profile else 0
+            began = lib.asc_clock_ns() if profile or traced else 0
             if isinstance(partition, NativePartition):
                 outs = self._run_native(partition, [(edge, values[edge.index]) for edge in read])
             else:
                 outs = partition.run([_shown(values[edge.index], edge) for edge in read], run_options)
             if profile:
                 profile.partition(partition.name, began)
+            if traced and not isinstance(partition, NativePartition):
+                tracing.span(lib.ASC_SPAN_HOST, partition.name, began)
             values.update(zip(written, outs, strict=True))
         if profile:
             profile.model(start)
+        if traced:
+            tracing.span(lib.ASC_SPAN_MODEL, self.where, start)
         return [_shown(values[e.index], e) for e in self.outputs]
 
     def _run_native(self, partition: NativePartition, ins: Sequence[tuple[Edge, Any]]) -> list[Array]:

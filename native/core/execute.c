@@ -5,6 +5,7 @@
 
 #include "lent.h"
 #include "model.h"
+#include "trace.h"
 
 struct asc_context {
     asc_status status;
@@ -12,6 +13,7 @@ struct asc_context {
     asc_tensor *operands;
     uint8_t *arena;
     uint8_t *workspace;
+    uint64_t *ns, *counts; /* of calls, once a trace has wanted them: start and end; counters behind each call */
 #if defined(__SANITIZE_ADDRESS__)
     void **buffers; /* per value of the partition */
 #endif
@@ -72,6 +74,8 @@ static void free_context(asc_context *c, const asc_bound *b) {
     unplace_context(c, b);
     free(c->calls);
     free(c->operands);
+    free(c->ns);
+    free(c->counts);
     free(c);
 }
 
@@ -162,22 +166,38 @@ static void drop_weights(const asc_bound *b, uint32_t i) {
 
 /* One run of the plan's calls; `at` and `code` are of the call that failed. */
 typedef struct run {
-    const asc_bound *bound;
+    asc_bound *bound;
     asc_context *context;
     uint64_t *ns;
+    uint64_t *counts; /* NULL: nothing is counted */
+    uint32_t counters, thread;
     uint32_t at;
     int32_t code;
 } run;
 
+/* What call i added to the counters, in the place of what they were before it. */
+static void count_call(const run *r, uint64_t *before, uint32_t i) {
+    uint64_t now[ASC_COUNTERS];
+    uint32_t n = (uint32_t)__builtin_popcount(r->counters);
+    asc_counters_read(r->counters, now);
+    for (uint32_t k = 0; k < n; k++) {
+        r->counts[i * n + k] = now[k] - before[k];
+        before[k] = now[k];
+    }
+}
+
 static void run_calls(void *given) {
     run *r = given;
     const asc_bound *b = r->bound;
-    uint64_t *ns = r->ns;
+    uint64_t *ns = r->ns, before[ASC_COUNTERS];
+    if (r->counters) asc_counters_read(r->counters, before);
+    if (ns) r->thread = asc_trace_thread();
     for (r->at = 0; r->at < b->n_insns; r->at++) {
         uint32_t i = r->at;
         if (ns) ns[2 * i] = asc_clock_ns();
         r->code = b->runs[i](&r->context->calls[i]);
         if (ns) ns[2 * i + 1] = asc_clock_ns();
+        if (r->counters) count_call(r, before, i);
         if (b->model->flags & ASC_OPEN_LOW_MEMORY) drop_weights(b, i);
         if (r->code != ASC_OK) return;
     }
@@ -191,7 +211,37 @@ static void report(const asc_bound *b, asc_context *c, uint32_t i, int32_t code,
     asc_status_begin(&c->status);
 }
 
+/* Room for what a trace wants of each call; the run goes on without it when there is no memory. */
+static void make_room(run *r) {
+    asc_context *c = r->context;
+    uint32_t n = r->bound->n_insns + 1, counters = asc_trace_counters();
+    if (!r->ns) {
+        if (!c->ns) c->ns = malloc(2 * n * sizeof *c->ns);
+        r->ns = c->ns;
+    }
+    if (counters && !c->counts) c->counts = malloc(ASC_COUNTERS * n * sizeof *c->counts);
+    r->counts = counters ? c->counts : NULL;
+    r->counters = r->counts ? counters : 0;
+}
+
+static void trace(const run *r, uint64_t began) {
+    if (!r->ns) {
+        asc_trace_lose_run();
+        return;
+    }
+    asc_traced_run made = {.start = began,
+                           .end = asc_clock_ns(),
+                           .ns = r->ns,
+                           .counts = r->counts,
+                           .n_calls = r->at,
+                           .thread = r->thread,
+                           .code = r->code};
+    asc_trace_add_run(r->bound, &made);
+}
+
 int32_t asc_execute(asc_bound *b, const void *const *in, void *const *out, uint64_t *ns, asc_status *status) {
+    int traced = asc_trace_is_on();
+    uint64_t began = traced ? asc_clock_ns() : 0;
     asc_status_begin(status);
     int32_t code = check_buffers(b, in, out, status);
     if (code != ASC_OK) return code;
@@ -200,8 +250,10 @@ int32_t asc_execute(asc_bound *b, const void *const *in, void *const *out, uint6
         return asc_failf(status, ASC_E_MEMORY, "no memory for %lu bytes of temporaries",
                          b->arena_bytes + b->workspace_bytes);
     set_buffers(b, c, in, out);
-    run r = {b, c, ns, 0, ASC_OK};
+    run r = {.bound = b, .context = c, .ns = ns, .code = ASC_OK};
+    if (traced) make_room(&r);
     b->regions = asc_lent_stay(b->model->threads, b->regions, run_calls, &r);
+    if (traced) trace(&r, began);
     if (r.code != ASC_OK) report(b, c, r.at, r.code, status);
     return_context(b, c);
     int32_t files = asc_files_unchanged(b->model, status);

@@ -19,6 +19,7 @@ typedef struct asc_bound_cache {
 
 struct asc_model {
     _Atomic int32_t references;
+    char *path; /* NULL: from memory */
     asc_region region;
     asc_region outside; /* weights in files beside the bundle */
     asc_frame frame;
@@ -87,7 +88,8 @@ struct asc_bound {
     uint32_t n_boundary_patches, n_arena_patches;
     uint64_t arena_bytes;
     uint64_t workspace_bytes;
-    _Atomic int32_t regions; /* on threads of the embedder, in the last run */
+    _Atomic int32_t regions;                 /* on threads of the embedder, in the last run */
+    uint32_t trace, trace_pid, trace_number; /* the trace that describes it, and under which number */
     int32_t max_idle;
     _Atomic(asc_context *) idle[ASC_IDLE_CONTEXTS];
 };

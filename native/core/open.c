@@ -4,6 +4,7 @@
 
 #include "model.h"
 #include "pool.h"
+#include "trace.h"
 
 #define KNOWN_FLAGS (ASC_OPEN_VERIFY_WEIGHTS | ASC_OPEN_NO_NATIVE | ASC_OPEN_NO_MMAP | ASC_OPEN_LOW_MEMORY)
 #define DEFAULT_BOUND 16
@@ -63,11 +64,13 @@ static int32_t open_model(const source *from, const asc_options *options, asc_mo
     asc_options o;
     asc_status_begin(status);
     *out = NULL;
+    asc_trace_from_environment();
     int32_t code = take_options(options, &o, status);
     if (code != ASC_OK) return code;
     asc_model *m = calloc(1, sizeof *m);
     if (!m) return asc_fail(status, ASC_E_MEMORY, "no memory for the model");
     m->references = 1;
+    m->path = from->path ? strdup(from->path) : NULL;
     m->isa = asc_isa_current();
     m->threads = o.num_threads > 0 ? o.num_threads : asc_threads_default();
     if (m->threads > ASC_MAX_THREADS) m->threads = ASC_MAX_THREADS;
@@ -146,5 +149,6 @@ void asc_model_release(asc_model *m) {
     asc_plan_free(&m->plan);
     asc_region_free(&m->region);
     pthread_mutex_destroy(&m->lock);
+    free(m->path);
     free(m);
 }

@@ -1,0 +1,119 @@
+"""ascend-prof: where the time of models goes, in msprof's files, tables and timelines.
+
+Exit status: that of the command which was run; else 0, or 1 when something is wrong, with the coded error on
+stderr.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from ascend_ep.cli.closed_pipe import ends_with_its_reader
+from ascend_ep.errors import AscendError
+
+
+@ends_with_its_reader
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command line and returns its exit status."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        given = _parser().parse_args(words)
+        return int(given.run(given))
+    except AscendError as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="ascend-prof", description="Where the time of models goes.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    add_run(commands)
+    add_analyze(commands)
+    add_export(commands)
+    return parser
+
+
+def add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    text = "run a command and record every model that runs in it"
+    command = commands.add_parser("run", help=text, description=text[0].upper() + text[1:] + ".")
+    command.add_argument("--output", default=".", metavar="DIR", help="where the folder PROF_... is made")
+    command.add_argument(
+        "--counters", action="store_true", help="count cycles, cache misses, ... of each call, where possible"
+    )
+    command.add_argument(
+        "--storage-limit", type=int, default=0, metavar="MB", help="of a process's trace (default 1024)"
+    )
+    command.add_argument("--aic-metrics", default="", metavar="GROUP", help="as msprof's")
+    command.add_argument("--quiet", action="store_true", help="print no table")
+    command.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND ...")
+    command.set_defaults(run=run)
+
+
+def add_analyze(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    text = "print where the time went"
+    command = commands.add_parser("analyze", help=text, description=text[0].upper() + text[1:] + ".")
+    command.add_argument("folder", metavar="DIR", help="a folder PROF_..., or one that holds some")
+    command.add_argument("--json", action="store_true", help="print JSON")
+    command.set_defaults(run=analyze)
+
+
+def add_export(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    text = "write msprof's files of a profile again"
+    command = commands.add_parser("export", help=text, description=text[0].upper() + text[1:] + ".")
+    command.add_argument("folder", metavar="DIR", help="a folder PROF_..., or one that holds some")
+    command.add_argument("--aic-metrics", default="", metavar="GROUP", help="as msprof's")
+    command.set_defaults(run=export)
+
+
+def run(given: argparse.Namespace) -> int:
+    from ascend_ep.profiling import tables
+    from ascend_ep.profiling.collect import run_command
+    from ascend_ep.profiling.export import write_files
+    from ascend_ep.profiling.metrics import DEFAULT, columns_of
+    from ascend_ep.profiling.profile import open_profile
+    from ascend_ep.runtime.tracing import ALL_COUNTERS
+
+    command = given.command[1:] if given.command[:1] == ["--"] else given.command
+    if not command:
+        raise AscendError("E10004", "application", fix="ascend-prof run --output=DIR -- COMMAND ...")
+    metrics = given.aic_metrics or DEFAULT
+    columns_of(metrics)
+    counters = ALL_COUNTERS if given.counters else 0
+    made = run_command(command, given.output, counters, given.storage_limit << 20)
+    try:
+        profile = open_profile(made.folder)
+    except AscendError as error:
+        if error.code != "E44002":
+            raise
+        reason = "no model ran in it, in this or any process that it began"
+        print(AscendError("E44004", " ".join(command), reason), file=sys.stderr)
+        return made.status or 1
+    write_files(profile, metrics)
+    if not given.quiet:
+        print(tables.text(profile, sys.stdout.isatty()))
+    return made.status
+
+
+def analyze(given: argparse.Namespace) -> int:
+    from ascend_ep.profiling import tables
+    from ascend_ep.profiling.profile import open_profile
+
+    profile = open_profile(given.folder)
+    print(tables.as_json(profile) if given.json else tables.text(profile, sys.stdout.isatty()))
+    return 0
+
+
+def export(given: argparse.Namespace) -> int:
+    from ascend_ep.profiling.export import write_files
+    from ascend_ep.profiling.metrics import DEFAULT
+    from ascend_ep.profiling.profile import open_profile
+
+    for path in write_files(open_profile(given.folder), given.aic_metrics or DEFAULT):
+        print(path)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

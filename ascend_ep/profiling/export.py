@@ -1,0 +1,17 @@
+"""All files that msprof makes of a profile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ascend_ep.profiling.msprof_files import write_csv_files
+from ascend_ep.profiling.profile import Profile
+from ascend_ep.profiling.timeline import write_timeline
+
+
+def write_files(profile: Profile, metrics: str) -> list[Path]:
+    """Into mindstudio_profiler_output of the profile's folder; returns their paths.
+
+    Raises AscendError E40002, and E10001 for a group of metrics that there isn't.
+    """
+    return [*write_csv_files(profile, metrics), write_timeline(profile)]

@@ -1,0 +1,210 @@
+"""A profile as tables in a terminal: where the time went, by operator and by node, with bars."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ascend_ep.profiling.profile import Profile, Site
+from ascend_ep.profiling.work import Work
+
+BAR = 20
+SLOWEST = 10
+
+
+@dataclass
+class Row:
+    """What calls of one kind took: seconds in all, and of a call; bytes and operations of all calls."""
+
+    name: str
+    kernel: str
+    core: str
+    calls: int
+    seconds: float
+    least: float
+    most: float
+    bytes: int
+    work: Work | None
+
+    @property
+    def mean(self) -> float:
+        return self.seconds / self.calls
+
+    @property
+    def gigabytes(self) -> float:
+        """A second, in GB."""
+        return self.bytes / self.seconds / 1e9 if self.seconds else 0.0
+
+    @property
+    def gigaops(self) -> float | None:
+        if self.work is None:
+            return None
+        return self.work.operations / self.seconds / 1e9 if self.seconds else 0.0
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "kernel": self.kernel,
+            "core": self.core,
+            "calls": self.calls,
+            "seconds": self.seconds,
+            "mean": self.mean,
+            "least": self.least,
+            "most": self.most,
+            "bytes": self.bytes,
+            "operations": self.work.operations if self.work else None,
+        }
+
+
+def by_type(profile: Profile) -> list[Row]:
+    """By operator type and kernel, the longest first; host partitions are a type of their own."""
+    return _rows(profile, lambda site: (site.op_type, site.call.kernel))
+
+
+def by_node(profile: Profile) -> list[Row]:
+    """By node of each model."""
+    return _rows(profile, lambda site: (site.name, site.call.kernel, site.bound.model))
+
+
+def _rows(profile: Profile, key: Any) -> list[Row]:
+    rows: dict[tuple[str, ...], Row] = {}
+    for site, spent in profile.sums:
+        _add(rows, key(site), site, spent)
+    for _, span in profile.host_spans():
+        seconds = (span.end - span.start) / 1e9
+        row = rows.setdefault(
+            ("HostPartition", span.name),
+            Row("HostPartition", span.name, "AI_CPU", 0, 0.0, seconds, seconds, 0, None),
+        )
+        row.calls += 1
+        row.seconds += seconds
+        row.least, row.most = min(row.least, seconds), max(row.most, seconds)
+    return sorted(rows.values(), key=lambda row: -row.seconds)
+
+
+def _add(rows: dict[tuple[str, ...], Row], key: tuple[str, ...], site: Site, spent: Any) -> None:
+    seconds, count = spent.astype(np.float64) / 1e9, len(spent)
+    moved = (site.call.bytes_read + site.call.bytes_written) * count
+    work = site.work and Work(
+        site.work.products * count, site.work.vector * count, site.work.functions * count
+    )
+    least, most = float(seconds.min()), float(seconds.max())
+    row = rows.get(key)
+    if row is None:
+        rows[key] = Row(key[0], key[1], site.core, count, float(seconds.sum()), least, most, moved, work)
+        return
+    row.calls += count
+    row.seconds += float(seconds.sum())
+    row.least, row.most = min(row.least, least), max(row.most, most)
+    row.bytes += moved
+    row.work = row.work + work if row.work and work else None
+
+
+def summary(profile: Profile) -> dict[str, Any]:
+    """Everything that the tables show, as numbers in seconds."""
+    wall = profile.wall_ns / 1e9
+    counters: dict[str, int] = {}
+    for process in profile.processes:
+        for i, name in enumerate(process.counters if len(process.counts) else ()):
+            counters[name] = counters.get(name, 0) + int(process.counts[:, i].sum())
+    return {
+        "folder": str(profile.folder),
+        "processes": [
+            {"pid": p.pid, "command": p.command, "isa": p.isa, "complete": p.complete, "lost": p.lost}
+            for p in profile.processes
+        ],
+        "runs": sum(len(p.runs) for p in profile.processes),
+        "calls": sum(len(p.calls) for p in profile.processes),
+        "wall": wall,
+        "kernels": profile.kernel_ns / 1e9,
+        "counters": counters,
+        "absent_counters": sorted({name for p in profile.processes for name in p.absent_counters}),
+        "operators": [row.as_json() for row in by_type(profile)],
+        "nodes": [row.as_json() for row in by_node(profile)[:SLOWEST]],
+    }
+
+
+def text(profile: Profile, colour: bool = False) -> str:
+    """The tables."""
+    total = profile.wall_ns / 1e9 or 1e-9
+    operators = by_type(profile)
+    lines = [*_head(profile), "", *table(operators, total, "operator", colour)]
+    in_rows = sum(row.seconds for row in operators)
+    lines.append(_line("outside kernels", "", "", "", total - in_rows, total, None, colour))
+    nodes = by_node(profile)[:SLOWEST]
+    lines += ["", "slowest nodes:", *table(nodes, total, "node", colour)]
+    return "\n".join(lines)
+
+
+def _head(profile: Profile) -> list[str]:
+    found = summary(profile)
+    lines = [
+        f"{found['folder']}",
+        f"{len(profile.processes)} process{'es' * (len(profile.processes) != 1)}, {found['runs']} runs, "
+        f"{found['calls']} kernel calls, {duration(found['wall'])} in runs",
+    ]
+    for process in profile.processes:
+        if process.lost:
+            lines.append(f"process {process.pid}: {process.lost} runs lost, for which there was no room")
+        if not process.complete:
+            lines.append(f"process {process.pid} was killed: its last half second may be missing")
+    if found["counters"]:
+        lines.append("counted: " + ", ".join(f"{n} {c:,}" for n, c in found["counters"].items()))
+    if found["absent_counters"]:
+        lines.append("not counted on this machine: " + ", ".join(found["absent_counters"]))
+    return lines
+
+
+def table(rows: Sequence[Row], total: float, title: str, colour: bool = False) -> list[str]:
+    """Lines of a table with its head; shares are of `total` seconds."""
+    head = (
+        f"{title:28} {'kernel':18} {'calls':>8} {'mean':>10} {'total':>10} {'share':>6} "
+        f"{'':{BAR}} {'GB/s':>7} {'GOP/s':>8}"
+    )
+    lines = [head]
+    for row in rows:
+        lines.append(
+            _line(row.name, row.kernel, str(row.calls), duration(row.mean), row.seconds, total, row, colour)
+        )
+    return lines
+
+
+def _line(
+    name: str, kernel: str, calls: str, mean: str, seconds: float, total: float, row: Row | None, colour: bool
+) -> str:
+    share = max(0.0, min(1.0, seconds / total))
+    eighths = round(share * BAR * 8)
+    full, rest = divmod(eighths, 8)
+    bar = "█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
+    shown = f"{bar:{BAR}}"
+    if colour:
+        shown = f"\x1b[3{1 if share > 0.5 else 3 if share > 0.2 else 2}m{shown}\x1b[0m"
+    rates = ""
+    if row is not None and row.bytes:
+        operations = f"{row.gigaops:8.1f}" if row.gigaops else f"{'':8}"
+        rates = f"{row.gigabytes:7.1f} {operations}"
+    line = (
+        f"{shorten(name, 28):28} {shorten(kernel, 18):18} {calls:>8} {mean:>10} {duration(seconds):>10} "
+        f"{100 * share:5.1f}% {shown} {rates}"
+    )
+    return line.rstrip()
+
+
+def shorten(name: str, room: int) -> str:
+    """The end of a long name says more than its beginning."""
+    return name if len(name) <= room else "…" + name[-(room - 1) :]
+
+
+def duration(seconds: float) -> str:
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.4g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+def as_json(profile: Profile) -> str:
+    return json.dumps(summary(profile), indent=2, ensure_ascii=False)

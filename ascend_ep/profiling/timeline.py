@@ -1,0 +1,126 @@
+"""The timeline of a profile as Chrome trace events, as msprof writes them: for Perfetto and MindStudio.
+
+Runs stand under "CANN" by thread, kernel calls under "Ascend Hardware" by stream, with arrows HostToDevice
+between. Timestamps are texts of microseconds with three digits behind the point: as numbers, times since 1970
+don't hold nanoseconds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ascend_ep.errors import AscendError
+from ascend_ep.profiling.msprof_files import OUTPUT, streams, tasks, us
+from ascend_ep.profiling.profile import Profile
+
+#: Calls that a timeline shows; a page with more doesn't open.
+MOST_CALLS = 1_000_000
+Event = dict[str, Any]
+
+
+def write_timeline(profile: Profile, path: Path | None = None) -> Path:
+    """Writes msprof_<stamp>.json, or the file that is named. Raises AscendError E40002."""
+    target = path or profile.folder / OUTPUT / f"msprof_{profile.stamp}.json"
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with open(target, "w", encoding="utf-8") as file:
+            between = "["
+            for event in events(profile):
+                file.write(between + json.dumps(event))
+                between = ",\n"
+            file.write("]\n" if between != "[" else "[]\n")
+    except OSError as error:
+        raise AscendError("E40002", f"can't write [{target}]: {error.strerror}") from error
+    return target
+
+
+def events(profile: Profile) -> Iterator[Event]:
+    """Names of processes and threads first, then slices with their arrows."""
+    host, device = {}, {}
+    for p, process in enumerate(profile.processes):
+        host[p], device[p] = 10 * process.pid + 1, 10 * process.pid + 2
+        yield from _process(host[p], "CANN", "CPU", 2 * p)
+        yield from _process(device[p], "Ascend Hardware", "NPU", 2 * p + 1)
+    for (p, thread), stream in streams(profile).items():
+        yield _named("thread_name", host[p], thread, f"Thread {thread}")
+        yield _named("thread_name", device[p], stream, f"Stream {stream}")
+    yield from _runs(profile, host)
+    yield from _calls(profile, device)
+
+
+def _process(pid: int, name: str, label: str, order: int) -> Iterator[Event]:
+    yield _named("process_name", pid, 0, name)
+    yield {"name": "process_labels", "ph": "M", "pid": pid, "tid": 0, "args": {"labels": label}}
+    yield {"name": "process_sort_index", "ph": "M", "pid": pid, "tid": 0, "args": {"sort_index": order}}
+
+
+def _named(kind: str, pid: int, tid: int, name: str) -> Event:
+    return {"name": kind, "ph": "M", "pid": pid, "tid": tid, "args": {"name": name}}
+
+
+def _slice(name: str, pid: int, tid: int, start: int, duration: int, args: Event) -> Event:
+    return {
+        "name": name,
+        "pid": pid,
+        "tid": tid,
+        "ts": us(start),
+        "dur": duration / 1000,
+        "args": args,
+        "ph": "X",
+    }
+
+
+def _flow(phase: str, pid: int, tid: int, at: int, number: int) -> Event:
+    name = "HostToDevice"
+    flow = {"ph": phase, "name": name, "cat": name, "id": str(number), "pid": pid, "tid": tid, "ts": us(at)}
+    return flow | ({"bp": "e"} if phase == "f" else {})
+
+
+def _runs(profile: Profile, host: dict[int, int]) -> Iterator[Event]:
+    number = 0
+    for p, process in enumerate(profile.processes):
+        bounds = {b.number: b for b in process.bounds}
+        for span in process.spans:
+            level = {"Mode": "model" if span.is_model else "host partition"}
+            start = span.start + process.epoch_ns
+            name = "InferenceSession.run" if span.is_model else span.name
+            yield _slice(name, host[p], span.thread, start, span.end - span.start, level)
+        for run in process.runs[: MOST_CALLS - number].tolist():
+            bound, thread, start, end, code, n_calls, _first = run
+            args = {
+                "Mode": "model",
+                "partition": bounds[bound].partition,
+                "model": bounds[bound].model,
+                "connection_id": number,
+            }
+            failed = {"code": code} if code else {}
+            begins = start + process.epoch_ns
+            yield _slice("ModelExecute", host[p], thread, begins, end - start, args | failed)
+            if n_calls:
+                yield _flow("s", host[p], thread, begins, number)
+            number += 1
+
+
+def _calls(profile: Profile, device: dict[int, int]) -> Iterator[Event]:
+    at = {id(process): p for p, process in enumerate(profile.processes)}
+    number = -1
+    for count, task in enumerate(tasks(profile)):
+        if count >= MOST_CALLS:
+            return
+        site, pid = task.site, device[at[id(task.site.process)]]
+        number += site.index == 0
+        args = {
+            "Model Id": site.bound.number + 1,
+            "Task Type": site.core,
+            "Stream Id": task.stream,
+            "Task Id": task.number,
+            "OP Type": site.op_type,
+            "kernel": site.call.kernel,
+            "connection_id": number,
+        }
+        yield _slice(site.name, pid, task.stream, task.start, task.duration, args)
+        if site.index == 0:
+            yield _flow("f", pid, task.stream, task.start, number)

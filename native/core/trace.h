@@ -1,0 +1,47 @@
+/* trace.h - the recorder of runs: one file per process, see asc_trace.h. */
+#ifndef ASC_CORE_TRACE_H
+#define ASC_CORE_TRACE_H
+
+#include <stdatomic.h>
+
+#include "asc_trace.h"
+#include "model.h"
+
+/* Bytes that are collected before they are written. */
+typedef struct asc_trace_buffer {
+    uint8_t *bytes;
+    uint64_t used, room;
+} asc_trace_buffer;
+
+/* Room for `bytes` more, zeroed; NULL without memory. */
+void *asc_trace_reserve(asc_trace_buffer *buffer, uint64_t bytes);
+/* Appends the description of a bound partition as record `number`; 0 without memory. */
+int asc_trace_describe(asc_trace_buffer *buffer, const asc_bound *bound, uint32_t number);
+
+extern _Atomic uint32_t asc_trace_state; /* the number of the trace that is on; 0: none */
+
+/* Begins a trace when the environment asks for one; once in the life of a process. */
+void asc_trace_from_environment(void);
+/* The number that tells the kernel's threads apart. */
+uint32_t asc_trace_thread(void);
+
+/* What one run leaves. `ns` has the start and end of each call, `counts` asc_trace_counters() numbers per call. */
+typedef struct asc_traced_run {
+    uint64_t start, end;
+    const uint64_t *ns, *counts;
+    uint32_t n_calls, thread;
+    int32_t code;
+} asc_traced_run;
+void asc_trace_add_run(asc_bound *bound, const asc_traced_run *run);
+/* A run that could not be recorded. */
+void asc_trace_lose_run(void);
+
+/* ---- counters.c ---- */
+/* Of these counters, those that this thread can have. */
+uint32_t asc_counters_try(uint32_t asked);
+/* Reads them in the order of their bits; zeros where this thread has none. */
+void asc_counters_read(uint32_t counters, uint64_t *values);
+/* Those that the trace in hand records. */
+uint32_t asc_trace_counters(void);
+
+#endif

@@ -1,0 +1,114 @@
+/* Traces that the environment asks for. ASCEND_EP_PROFILE names a folder and, behind a '?', counters and a limit as
+ * ascend-prof sets them; PROFILING_MODE and PROFILING_OPTIONS are written as for CANN. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "trace.h"
+
+enum { PATH_ROOM = 1024 };
+
+static void say(const char *text) {
+    char line[PATH_ROOM + 600];
+    asc_format(line, sizeof line, "[WARNING] PROFILING(%d): %s\n", (int)getpid(), text);
+    ssize_t written = write(STDERR_FILENO, line, strlen(line));
+    (void)written;
+}
+
+static void begin(const char *folder, const asc_trace_options *options) {
+    asc_status status;
+    if (asc_trace_start(folder, options, &status) != ASC_OK) say(status.text);
+}
+
+/* FOLDER?counters=N&limit=BYTES */
+static void begin_as_told(const char *told) {
+    asc_trace_options options = {.struct_bytes = sizeof options};
+    char folder[PATH_ROOM];
+    const char *more = strrchr(told, '?');
+    size_t n = more ? (size_t)(more - told) : strlen(told);
+    if (n >= sizeof folder) {
+        say("ASCEND_EP_PROFILE is too long");
+        return;
+    }
+    memcpy(folder, told, n);
+    folder[n] = 0;
+    const char *counters = more ? strstr(more, "counters=") : NULL, *limit = more ? strstr(more, "limit=") : NULL;
+    if (counters) options.counters = (uint32_t)strtoul(counters + 9, NULL, 10);
+    if (limit) options.max_bytes = strtoull(limit + 6, NULL, 10);
+    begin(folder, &options);
+}
+
+/* The value of a key in a flat JSON object of strings, without escapes; 0 when it isn't there or too long. */
+static int json_text(const char *json, const char *key, char *out, size_t room) {
+    char quoted[64];
+    asc_format(quoted, sizeof quoted, "\"%s\"", key);
+    const char *at = json ? strstr(json, quoted) : NULL;
+    if (!at) return 0;
+    at += strlen(quoted);
+    at += strspn(at, " \t\n:");
+    const char *end = *at == '"' ? strchr(at + 1, '"') : NULL;
+    if (!end || (size_t)(end - at) > room) return 0;
+    memcpy(out, at + 1, (size_t)(end - at - 1));
+    out[end - at - 1] = 0;
+    return 1;
+}
+
+/* PROF_000001_<year to milliseconds>_<16 letters> */
+static int make_folder(const char *output, char *folder, size_t room) {
+    struct timeval now;
+    struct tm t;
+    gettimeofday(&now, NULL);
+    localtime_r(&now.tv_sec, &t);
+    char letters[17] = {0}, stamp[16];
+    uint64_t seed = asc_clock_ns() ^ (uint64_t)getpid() << 40;
+    for (int i = 0; i < 16; i++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        letters[i] = (char)('A' + (seed >> 33) % 26);
+    }
+    strftime(stamp, sizeof stamp, "%Y%m%d%H%M%S", &t);
+    uint32_t ms = (uint32_t)(now.tv_usec / 1000);
+    asc_format(folder, room, "%s/PROF_000001_%s%u%u%u_%s", output, stamp, ms / 100, ms / 10 % 10, ms % 10, letters);
+    const char *inside[] = {"", "/host", "/host/data"};
+    char path[PATH_ROOM + 64];
+    for (int i = 0; i < 3; i++) {
+        asc_format(path, sizeof path, "%s%s", folder, inside[i]);
+        if (mkdir(path, 0755) != 0 && errno != EEXIST) return 0;
+    }
+    asc_format(folder, room, "%s", path);
+    return 1;
+}
+
+static void begin_as_for_cann(const char *options) {
+    char output[PATH_ROOM] = ".", folder[PATH_ROOM + 128];
+    asc_trace_options how = {.struct_bytes = sizeof how};
+    json_text(options, "output", output, sizeof output);
+    if (!make_folder(output, folder, sizeof folder)) {
+        char text[PATH_ROOM + 128];
+        asc_format(text, sizeof text, "nothing is recorded: can't make a folder in '%s': %s", output, strerror(errno));
+        say(text);
+        return;
+    }
+    begin(folder, &how);
+}
+
+static int is_switched_on(const char *mode) {
+    return mode && (strcmp(mode, "1") == 0 || strcmp(mode, "true") == 0 || strcmp(mode, "on") == 0);
+}
+
+static void look(void) {
+    const char *told = getenv("ASCEND_EP_PROFILE");
+    if (told && *told)
+        begin_as_told(told);
+    else if (is_switched_on(getenv("PROFILING_MODE")))
+        begin_as_for_cann(getenv("PROFILING_OPTIONS"));
+}
+
+void asc_trace_from_environment(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, look);
+}

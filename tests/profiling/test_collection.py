@@ -1,0 +1,220 @@
+"""What is recorded: every run of every model, of whatever program, and what happens when it can't be."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from profiled import PROGRAM, RUNS
+
+import ascend_ep
+from ascend_ep.errors import AscendError
+from ascend_ep.profiling.collect import run_command
+from ascend_ep.profiling.profile import DATA, Profile, open_profile
+from ascend_ep.profiling.trace_file import ProcessTrace, read_trace
+from ascend_ep.runtime import tracing
+
+ONNXRUNTIME = """
+import sys, numpy as np, ascend_ep, onnxruntime
+session = onnxruntime.InferenceSession(sys.argv[1], providers=["AscendEP"])
+for _ in range(5):
+    session.run(None, {"x": np.ones((2, 64), np.float32)})
+"""
+
+
+def feed(rows: int = 2) -> dict[str, np.ndarray]:
+    return {"x": np.ones((rows, 64), np.float32)}
+
+
+def only_trace(folder: Path) -> ProcessTrace:
+    (path,) = folder.glob("*.trace")
+    return read_trace(path)
+
+
+def test_every_call_of_every_run(profile: Profile, small: Path) -> None:
+    (process,) = profile.processes
+    assert process.command[1:] == (str(small.with_name("program.py")), str(small), str(RUNS))
+    assert (process.complete, process.lost, len(process.runs)) == (True, 0, RUNS)
+    assert [b.calls[0].inputs[0].dims for b in process.bounds] == [(n, 64) for n in (1, 2, 3)]
+    assert {b.model for b in process.bounds} == {"small"}
+    calls = process.calls.reshape(RUNS, 3)
+    assert (calls["index"] == [0, 1, 2]).all()
+    assert (calls["run"] == np.arange(RUNS)[:, None]).all()
+    assert (calls["start"] <= calls["end"]).all()
+    assert (calls["end"][:, :-1] <= calls["start"][:, 1:]).all()
+    assert (process.runs["start"] <= calls["start"][:, 0]).all()
+    assert (calls["end"][:, -1] <= process.runs["end"]).all()
+
+
+def test_what_each_call_moves_and_computes(profile: Profile) -> None:
+    product, softmax, last = profile.sites[0, 1]
+    assert product.bound.calls[0].inputs[0].dims == (2, 64)
+    assert (product.call.bytes_read, product.call.bytes_written) == (2 * 256 + 64 * 64 * 4, 2 * 256)
+    assert product.work is not None
+    assert product.work.products == 2 * 2 * 64 * 64
+    assert (softmax.op_type, softmax.core) == ("Softmax", "AI_VECTOR_CORE")
+    assert last.op_type == "Add+Tanh"
+    assert last.work is not None
+    assert (last.work.vector, last.work.functions) == (128, 128)
+
+
+def test_counters(profile: Profile) -> None:
+    (process,) = profile.processes
+    assert set(process.counters) | set(process.absent_counters) == set(tracing.COUNTERS)
+    if "task_clock_ns" in process.counters:
+        at = process.counters.index("task_clock_ns")
+        assert process.counts[:, at].sum() > 0
+
+
+def test_inside_onnxruntime(small: Path, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(ONNXRUNTIME)
+    command = [sys.executable, str(tmp_path / "program.py"), str(small.with_suffix(".onnx"))]
+    made = run_command(command, tmp_path)
+    (process,) = open_profile(made.folder).processes
+    assert (made.status, len(process.runs), len(process.calls)) == (0, 5, 15)
+
+
+def test_many_threads_at_once(small: Path, tmp_path: Path) -> None:
+    session = ascend_ep.InferenceSession(small)
+    tracing.start(tmp_path)
+
+    def run() -> None:
+        for rows in (1, 2, 3) * 20:
+            session.run(None, feed(rows))
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert tracing.stop() is None
+    trace = only_trace(tmp_path)
+    assert (len(trace.runs), len(trace.calls)) == (240, 720)
+    assert len(set(trace.runs["thread"].tolist())) == 4
+    for run_, n in zip(trace.runs, np.bincount(trace.calls["run"]), strict=True):
+        mine = trace.calls[int(run_["first_call"]) : int(run_["first_call"]) + n]
+        assert (mine["bound"] == run_["bound"]).all()
+        assert (mine["start"] >= run_["start"]).all()
+
+
+def test_off_means_off(small: Path, tmp_path: Path) -> None:
+    session = ascend_ep.InferenceSession(small)
+    session.run(None, feed())
+    tracing.start(tmp_path)
+    with pytest.raises(AscendError, match="already"):
+        tracing.start(tmp_path)
+    session.run(None, feed())
+    assert tracing.stop() is None
+    assert tracing.stop() is None
+    session.run(None, feed())
+    assert len(only_trace(tmp_path).runs) == 1
+    again = tmp_path / "again"
+    again.mkdir()
+    tracing.start(again)  # a bound that an earlier trace described is described again
+    session.run(None, feed())
+    tracing.stop()
+    assert [b.number for b in only_trace(again).bounds] == [0]
+
+
+def test_a_limit_counts_what_it_leaves_out(small: Path, tmp_path: Path) -> None:
+    session = ascend_ep.InferenceSession(small)
+    tracing.start(tmp_path, max_bytes=20_000)
+    for _ in range(1000):
+        session.run(None, feed())
+    lost = tracing.stop()
+    assert lost is not None
+    assert "of 1000 runs: it is as large as it may get" in str(lost)
+    trace = only_trace(tmp_path)
+    assert trace.complete
+    assert 0 < trace.lost == 1000 - len(trace.runs)
+    assert next(tmp_path.glob("*.trace")).stat().st_size < 21_000
+
+
+def test_a_folder_that_cannot_be_written(small: Path, tmp_path: Path) -> None:
+    with pytest.raises(AscendError, match="can't write a trace in") as refused:
+        tracing.start(tmp_path / "absent")
+    assert refused.value.code == "E40002"
+    told = {**os.environ, "ASCEND_EP_PROFILE": str(tmp_path / "absent")}
+    command = [sys.executable, "-c", PROGRAM, str(small), "2"]
+    ran = subprocess.run(command, env=told, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0
+    assert "can't write a trace" in ran.stderr
+
+
+def test_a_full_disk_costs_records_and_no_run(small: Path, tmp_path: Path) -> None:
+    """As the limit on the size of files ends writing in the middle, so does a full disk."""
+    program = f"import signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n{PROGRAM}print('ran')"
+    limit = 300_000
+    ran = subprocess.run(
+        [sys.executable, "-c", program, str(small), "9000"],
+        env={**os.environ, "ASCEND_EP_PROFILE": str(tmp_path)},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout) == (0, "ran\n"), ran.stderr
+    trace = only_trace(tmp_path)
+    assert not trace.complete
+    assert 0 < len(trace.runs) < 9000
+    assert 3 * len(trace.runs) == len(trace.calls)
+
+
+def test_a_killed_process_leaves_what_it_wrote(small: Path, tmp_path: Path) -> None:
+    program = PROGRAM.replace("sys, ", "sys, os, signal, ") + "os.kill(os.getpid(), signal.SIGKILL)\n"
+    made = run_command([sys.executable, "-c", program, str(small), "9000"], tmp_path)
+    assert made.status == 128 + signal.SIGKILL
+    (process,) = open_profile(made.folder).processes
+    assert not process.complete
+    assert len(process.runs) > 1000
+
+
+def test_forked_processes_have_files_of_their_own(small: Path, tmp_path: Path) -> None:
+    program = PROGRAM + (
+        "import os\npid = os.fork()\nfor _ in range(7 if pid == 0 else 3):\n"
+        "    session.run(None, {'x': np.ones((1, 64), np.float32)})\n"
+        "if pid:\n    os.waitpid(pid, 0)\n"
+    )
+    made = run_command([sys.executable, "-c", program, str(small), "2"], tmp_path)
+    assert sorted(len(p.runs) for p in open_profile(made.folder).processes) == [5, 7]
+
+
+@pytest.mark.parametrize(
+    "options", ['{"output":"there","training_trace":"on"}', "trace:task;training_trace;acl"]
+)
+def test_as_switched_on_for_cann(small: Path, tmp_path: Path, options: str) -> None:
+    (tmp_path / "there").mkdir()
+    told = {**os.environ, "PROFILING_MODE": "1", "PROFILING_OPTIONS": options}
+    subprocess.run([sys.executable, "-c", PROGRAM, str(small), "4"], env=told, cwd=tmp_path, check=True)
+    found = open_profile(tmp_path / "there" if "output" in options else tmp_path)
+    assert len(found.processes[0].runs) == 4
+    assert found.folder.name.startswith("PROF_000001_")
+
+
+def test_a_command_that_is_none(tmp_path: Path) -> None:
+    with pytest.raises(AscendError, match="No such file") as refused:
+        run_command(["./no_such_program"], tmp_path)
+    assert refused.value.code == "E44003"
+    assert not list(tmp_path.iterdir())
+
+
+def test_files_that_are_no_traces(tmp_path: Path, profile: Profile) -> None:
+    with pytest.raises(AscendError, match="E44002"):
+        open_profile(tmp_path)
+    whole = Path(profile.processes[0].path).read_bytes()
+    (tmp_path / DATA).mkdir(parents=True)
+    target = tmp_path / DATA / "x.trace"
+    target.write_bytes(b"\0" * 100)
+    with pytest.raises(AscendError, match="E44001"):
+        open_profile(tmp_path)
+    rng = np.random.default_rng(1)
+    for size in rng.integers(56 + 400, len(whole), 30):
+        target.write_bytes(whole[:size])
+        read_trace(target)
