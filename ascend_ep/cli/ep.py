@@ -11,6 +11,7 @@ from typing import Any
 
 from ascend_ep.cli.closed_pipe import ends_with_its_reader
 from ascend_ep.cli.doctor import examine
+from ascend_ep.cli.older_tools import OLDER_TOOLS, run_older_tool
 from ascend_ep.cli.run_program import run_program
 from ascend_ep.errors import AscendError
 
@@ -28,6 +29,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     command.add_argument("words", nargs=argparse.REMAINDER)
     command.set_defaults(run=lambda given: run_program(given.words))
+    for tool, said in OLDER_TOOLS.items():
+        command = commands.add_parser(tool, help=said, prefix_chars="\0", add_help=False)
+        command.add_argument("words", nargs=argparse.REMAINDER)
+        command.set_defaults(run=lambda given, tool=tool: run_older_tool(tool, given.words))
     given = parser.parse_args(arguments)
     try:
         status: int = given.run(given)
