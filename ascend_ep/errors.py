@@ -317,6 +317,18 @@ CODES: dict[str, Code] = {
     "E44002": Code("There is no profile in [%s].", "Give a folder that `ascend-prof run` has written."),
     "E44003": Code("The command can't be started: %s.", "Check its name and path."),
     "E44004": Code("[%s] recorded nothing: %s.", "See the reason."),
+    # --- programs of ACL: aclruntime, ais_bench, msame
+    "E45001": Code("The value of [--%s] is invalid: %s.", "--help has the options."),
+    "E45002": Code("The options are wrong: %s.", "--help has the options."),
+    "E45003": Code("[%s] is refused: %s.", "Give what the model takes; --debug 1 shows it."),
+    "E45004": Code("The shapes [%s] aren't for this model: %s."),
+    "E45005": Code(
+        "Output [%s] has %s bytes, its buffer %s.",
+        "Give room for every output with --outputSize or custom_sizes, as a device needs it.",
+    ),
+    "E45006": Code("There is no device [%s]: %s.", "Set ASCEND_EP_DEVICES."),
+    "E45007": Code("[%s] isn't supported: %s."),
+    "E45008": Code("[%s] can't be written: %s.", "Choose another folder, or make it writable."),
     # --- ascend-serve ------------------------------------------------------------------------------
     "E50001": Code("The request is malformed: %s.", "Correct the request."),
     "E50002": Code("There is no model [%s].%s", "The index of the repository names the models."),

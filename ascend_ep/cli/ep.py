@@ -1,4 +1,5 @@
-"""ascend-ep: the check-up of an installation. Exit status 0 when everything needed is there, else 1."""
+"""ascend-ep: the check-up of an installation, with exit status 0 when everything needed is there, else 1; and
+programs of strangers, run as they are."""
 
 from __future__ import annotations
 
@@ -10,6 +11,8 @@ from typing import Any
 
 from ascend_ep.cli.closed_pipe import ends_with_its_reader
 from ascend_ep.cli.doctor import examine
+from ascend_ep.cli.older_tools import OLDER_TOOLS, run_older_tool
+from ascend_ep.cli.run_program import run_program
 from ascend_ep.errors import AscendError
 
 
@@ -21,6 +24,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = commands.add_parser("doctor", help="check Python, libraries, CPU, compiler and folders")
     command.add_argument("--json", action="store_true", help="print JSON")
     command.set_defaults(run=doctor)
+    command = commands.add_parser(
+        "run", help="run a program with acl, ais_bench and aclruntime", prefix_chars="\0", add_help=False
+    )
+    command.add_argument("words", nargs=argparse.REMAINDER)
+    command.set_defaults(run=lambda given: run_program(given.words))
+    for tool, said in OLDER_TOOLS.items():
+        command = commands.add_parser(tool, help=said, prefix_chars="\0", add_help=False)
+        command.add_argument("words", nargs=argparse.REMAINDER)
+        command.set_defaults(run=lambda given, tool=tool: run_older_tool(tool, given.words))
     given = parser.parse_args(arguments)
     try:
         status: int = given.run(given)

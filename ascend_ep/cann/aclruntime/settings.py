@@ -1,0 +1,40 @@
+"""The settings file of ACL (acl.json): what of it is done here, and what is said not to be."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from .failure import Failure
+
+
+@dataclass(frozen=True)
+class Settings:
+    """profile: the folder for a trace, or None. remarks: what the file asks for in vain."""
+
+    profile: Path | None = None
+    remarks: tuple[str, ...] = ()
+
+
+def read_settings(path: str | os.PathLike[str] | None) -> Settings:
+    """The settings in a file; those of no file for None or "". Raises Failure E45003."""
+    if not path:
+        return Settings()
+    try:
+        found = json.loads(Path(path).read_bytes() or b"{}")
+    except OSError as error:
+        raise Failure("E45003", path, f"it can't be read: {error.strerror}") from None
+    except (ValueError, RecursionError):
+        raise Failure("E45003", path, "it isn't JSON") from None
+    if not isinstance(found, dict):
+        raise Failure("E45003", path, "it isn't an object of settings")
+    profiler, profile = found.get("profiler"), None
+    if isinstance(profiler, dict) and profiler.get("switch") == "on":
+        profile = Path(str(profiler.get("output") or "."))
+    remarks = [f"acl.json: [{key}] has no effect here" for key in found if key not in ("profiler", "dump")]
+    dump = found.get("dump")
+    if isinstance(dump, dict) and (dump.get("dump_path") or dump.get("dump_list")):
+        remarks.append("acl.json: no layers are dumped here; `ascend-om diff --per-node` compares them")
+    return Settings(profile, tuple(remarks))

@@ -1,0 +1,162 @@
+"""Which shapes a model runs at: the only ones, those of a profile, or any within ranges."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from ascend_ep.runtime.bundle import Bundle
+
+from .failure import Failure
+
+Shape = tuple[int, ...]
+
+#: The entries of a bundle's metadata that say what its profiles are of, and what chooses one.
+_KINDS = {
+    "dynamic_batch_size": ("dymbatch", "--dymBatch"),
+    "dynamic_image_size": ("dymhw", "--dymHW"),
+    "dynamic_dims": ("dymdims", "--dymDims"),
+}
+
+
+class ShapeChoice:
+    """The shapes of all inputs, in order, for each way to choose them. Every method raises Failure E45004."""
+
+    def __init__(self, bundle: Bundle) -> None:
+        self.where = bundle.model.where
+        self.inputs = [e for e in bundle.edges if e.is_input]
+        self.profiles = bundle.profiles
+        self._ranges = {s.name: (s.min, s.max) for s in bundle.symbols}
+        is_static = all(isinstance(d, int) for e in self.inputs for d in e.dims)
+        found = next(
+            (kind for entry, kind in _KINDS.items() if entry in bundle.meta), ("dymshape", "--dymShape")
+        )
+        #: static, dymbatch, dymhw, dymdims or dymshape
+        self.kind, self._option = ("static", "") if is_static else found
+
+    def largest(self) -> list[Shape] | None:
+        """Without a choice: the only shapes, or those of the profile with the most elements. None where one
+        must be made."""
+        if self.kind == "static":
+            return self._of_sizes({})
+        if self.kind in ("dymbatch", "dymhw"):
+            return max(map(self._of_sizes, self.profiles), key=lambda shapes: sum(map(math.prod, shapes)))
+        return None
+
+    def needed(self) -> Failure:
+        """What to say to a run without a choice."""
+        free = "; ".join(f"{e.name}:{','.join(map(str, e.dims))}" for e in self.inputs)
+        text = f"its inputs have free sizes ({free})"
+        return Failure(
+            "E45004", "", text, where=self.where, fix=f"Choose them with {self._option}. {self._allowed()}"
+        )
+
+    def of_batch(self, size: int) -> list[Shape]:
+        """Those of the profile with this batch."""
+        self._require("dymbatch", str(size))
+        return self._of_profile(dict.fromkeys(self.profiles[0], size), str(size))
+
+    def largest_batch(self) -> int:
+        """The largest batch of any profile."""
+        self._require("dymbatch", "")
+        return max(max(profile.values()) for profile in self.profiles)
+
+    def of_image(self, height: int, width: int) -> list[Shape]:
+        """Those of the profile with images of this size."""
+        self._require("dymhw", f"{height},{width}")
+        names = list(self.profiles[0])
+        sizes = dict(zip(names, (height, width) if len(names) == 2 else (height,), strict=False))
+        return self._of_profile(sizes, f"{height},{width}")
+
+    def of_dims(self, text: str) -> list[Shape]:
+        """Those that `a:1,2;b:3,4` says, which are a profile's."""
+        self._require("dymdims", text)
+        return self._of_text(text)
+
+    def of_shapes(self, text: str) -> list[Shape]:
+        """Those that `a:1,2;b:3,4` says, within the ranges of the model."""
+        return self._of_text(text)
+
+    # --- inside -----------------------------------------------------------------------------
+
+    def _require(self, kind: str, chosen: str) -> None:
+        if self.kind != kind:
+            wants = f"Choose its shapes with {self._option}." if self._option else "Its shapes are fixed."
+            option = next(option for name, option in _KINDS.values() if name == kind)
+            why = f"the model wasn't converted for {option}"
+            raise Failure("E45004", chosen, why, where=self.where, fix=wants)
+
+    def _of_sizes(self, sizes: Mapping[str, int]) -> list[Shape]:
+        return [tuple(sizes[d] if isinstance(d, str) else d for d in e.dims) for e in self.inputs]
+
+    def _of_profile(self, sizes: Mapping[str, int], chosen: str) -> list[Shape]:
+        if sizes not in self.profiles:
+            raise self._refused(chosen, "it is no profile of the model")
+        return self._of_sizes(sizes)
+
+    def _of_text(self, text: str) -> list[Shape]:
+        given = parse_shapes(text, self.where)
+        names = [e.name for e in self.inputs]
+        for name in given:
+            if name not in names:
+                raise self._refused(text, f"the model has no input [{name}]; it has {', '.join(names)}")
+        sizes: dict[str, int] = {}
+        shapes = []
+        for edge in self.inputs:
+            shape = given.get(edge.name)
+            if shape is None:
+                if any(isinstance(d, str) for d in edge.dims):
+                    raise self._refused(text, f"input [{edge.name}] is missing")
+                shape = tuple(d for d in edge.dims if isinstance(d, int))
+            if len(shape) != len(edge.dims):
+                raise self._refused(text, f"input [{edge.name}] has {len(edge.dims)} dims")
+            for want, size in zip(edge.dims, shape, strict=True):
+                self._check(text, edge.name, want, size)
+                if isinstance(want, str):
+                    sizes[want] = size
+            shapes.append(shape)
+        if self.profiles and sizes not in self.profiles:
+            raise self._refused(text, "it is no profile of the model")
+        return shapes
+
+    def _check(self, text: str, name: str, want: int | str, size: int) -> None:
+        if isinstance(want, int):
+            if want != size:
+                raise self._refused(text, f"a dim of input [{name}] is {want}, not {size}")
+        elif want in self._ranges:
+            least, most = self._ranges[want]
+            if size < least or (most is not None and size > most):
+                within = f"{least} to {'any' if most is None else most}"
+                raise self._refused(
+                    text, f"dim [{want}] of input [{name}] goes from {within}, which {size} isn't in"
+                )
+
+    def _refused(self, chosen: str, why: str) -> Failure:
+        return Failure("E45004", chosen, why, where=self.where, fix=self._allowed())
+
+    def _allowed(self) -> str:
+        if not self.profiles:
+            return "Give a size within its range to every free dim."
+        shown = [", ".join(map(str, s)) for s in map(self._of_sizes, self.profiles)]
+        return f"The profiles are {'; '.join(shown)}."
+
+
+def parse_shapes(text: str, where: str = "") -> dict[str, Shape]:
+    """The shapes in `a:1,2;b:3,4` by name. Raises Failure E45004."""
+    found: dict[str, Shape] = {}
+    for part in filter(None, (p.strip() for p in text.split(";"))):
+        name, colon, dims = part.rpartition(":")
+        try:
+            shape = tuple(int(d) for d in dims.split(",") if d.strip())
+        except ValueError:
+            shape = (-1,)
+        if not colon or not name.strip() or any(d < 0 for d in shape):
+            fix = "Write name:1,2;other:3,4."
+            raise Failure("E45004", text, f"[{part}] is no name with sizes", where=where, fix=fix)
+        found[name.strip()] = shape
+    return found
+
+
+def shape_text(names: Sequence[str], shapes: Sequence[Sequence[int]]) -> str:
+    """The shapes of named inputs as `a:1,2;b:3,4`."""
+    return ";".join(f"{n}:{','.join(map(str, s))}" for n, s in zip(names, shapes, strict=True))

@@ -1,0 +1,1 @@
+"""ais_bench on bundles: its sessions for programs, and its command line."""

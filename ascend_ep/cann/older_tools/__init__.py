@@ -1,0 +1,1 @@
+"""Command lines that ais_bench replaced: msame and benchmark."""

@@ -1,0 +1,66 @@
+"""`ascend-ep run`: programs as they would run alone, with the modules that Ascend programs import."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import acl_bundles
+import pytest
+
+from ascend_ep.cli.run_program import MODULES, environment
+
+
+def test_a_program_runs_as_it_does_alone(tmp_path: Path) -> None:
+    bundle = acl_bundles.make(tmp_path, "static")["static"]
+    (tmp_path / "prog.py").write_text(
+        "import sys, aclruntime\nfrom ais_bench.infer.interface import InferSession, MemorySummary\n"
+        "from ais_bench.infer.summary import summary\n"
+        "print(sys.argv, __name__, int(aclruntime.float16))\n"
+        f"print(InferSession(0, {bundle!r}).get_outputs()[0].name)\nsys.exit(3)\n"
+    )
+    ended = acl_bundles.run(tmp_path, "prog.py", "-m", "x", "--help")
+    assert ended.returncode == 3, ended.stderr
+    assert "['prog.py', '-m', 'x', '--help'] __main__ 1" in ended.stdout
+    assert ended.stdout.endswith("y\n")
+
+
+def test_tracebacks_are_those_of_the_program(tmp_path: Path) -> None:
+    (tmp_path / "prog.py").write_text("def fails():\n    return 1 / 0\n\nfails()\n")
+    ended = acl_bundles.run(tmp_path, "prog.py")
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("Traceback (most recent call last):\n  File ")
+    assert "run_program" not in ended.stderr
+
+
+def test_commands_and_what_they_start(tmp_path: Path) -> None:
+    (tmp_path / "bench.sh").write_text("python3 -m ais_bench --help | head -1\nexit 5\n")
+    ended = acl_bundles.run(tmp_path, "bash", "bench.sh")
+    assert (ended.returncode, ended.stdout.startswith("usage: ais_bench")) == (5, True)
+    (tmp_path / "prog").write_text("#!/bin/sh\necho $1\n")
+    (tmp_path / "prog").chmod(0o755)
+    assert acl_bundles.run(tmp_path, "./prog", "-x").stdout == "-x\n"
+
+
+def test_nothing_changes_elsewhere() -> None:
+    """Neither this process, nor anything without `ascend-ep run`, sees the modules."""
+    assert importlib.util.find_spec("ais_bench") is None
+    made = environment({"PYTHONPATH": "/mine", "PATH": "/bin"})
+    assert made["PYTHONPATH"].split(":") == [str(MODULES), "/mine"]
+    assert environment(made) == made
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ([], "E45002"),
+        (["-m"], "E45002"),
+        (["none.py"], "E10410"),
+        (["./none"], "E10410"),
+        (["no-such-command"], "E10410"),
+    ],
+)
+def test_there_must_be_a_program(tmp_path: Path, words: list[str], expected: str) -> None:
+    ended = acl_bundles.run(tmp_path, *words)
+    assert (ended.returncode, expected in ended.stderr) == (1, True)
+    assert "Traceback" not in ended.stderr
