@@ -108,26 +108,24 @@ inline int run(const Operator &wanted) {
     }
     if (op.core.tiling(&tiling) != ge::GRAPH_SUCCESS) return refuse("TilingFunc refuses these shapes");
     std::vector<uint8_t *> addresses;
-    std::vector<std::vector<Stamp>> written(n_in + n_out);
     for (uint64_t i = 0; i < n_in + n_out; i++) {
         addresses.push_back(tensors[i].data());
-        written[i].resize(i >= n_in ? tensors[i].size() / 4 + 1 : 0);
-        globals().push_back({tensors[i].data(), tensors[i].size(), wanted.names[i], i >= n_in, &written[i]});
+        add_global(tensors[i].data(), tensors[i].size(), wanted.names[i], i >= n_in, i >= n_in);
     }
     std::vector<uint8_t> workspace(tiling.workspaces.empty() ? 0 : tiling.workspaces[0], 0xA5);
-    std::vector<Stamp> stamps(workspace.size() / 4 + 1);
     const uint64_t library = std::min<uint64_t>(workspace.size(), LIBRARY_WORKSPACE);
-    globals().push_back({workspace.data() + library, workspace.size() - library, "the workspace", true, &stamps});
+    add_global(workspace.data() + library, workspace.size() - library, "the workspace", true, true);
+    settings().strict = true;
     Blocks blocks;
     try {
         blocks.run(tiling.block_dim, uint32_t(ub), [&] {
             wanted.launch(addresses.data(), workspace.data(), static_cast<uint8_t *>(tiling.tiling.GetData()));
         });
-        for (uint64_t i = n_in; i < n_in + n_out; i++)
-            for (uint64_t k = 0; k * 4 < tensors[i].size(); k++)
-                if (written[i][k].block == ~0u)
-                    fail("ErrorWrite5", "tensor %s: byte %llu was never written", wanted.names[i],
-                         (unsigned long long)k * 4);
+        for (const Global &g : globals()) {
+            const uint64_t at = first_unwritten(g);
+            if (g.tracked && &g != &globals().back() && at < g.bytes)
+                fail("ErrorWrite5", "tensor %s: byte %llu was never written", g.name, (unsigned long long)at);
+        }
     } catch (const Fault &fault) {
         return refuse(fault.text);
     }
