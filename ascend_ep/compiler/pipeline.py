@@ -29,6 +29,7 @@ from .dump import MODEL, OFF, Dump, model_text, partition_text, plan_text
 from .plan_check import check_partition, check_plan
 from .precision.precision import BFLOAT16_PRODUCTS, FLOAT32_PRODUCTS
 from .precision.precision_pass import apply_precision, is_needed
+from .rewrites.byte_tables import tabulate_bytes
 from .rewrites.channels_last import lay_channels_last
 from .rewrites.forward_copies import forward_copies
 from .rewrites.fuse_cache import fuse_caches
@@ -250,6 +251,12 @@ PARTITION = Stage[OfPartition](
             leaves="neighbouring elementwise instructions as one",
             switch=FUSION_SWITCH.format("ElementwiseChainFusionPass"),
             run=_merge_elementwise,
+        ),
+        OfPartition(
+            "tabulate_bytes",
+            needs="elementwise instructions as merged as they will be",
+            leaves="functions of one 8-bit image as tables of their 256 results",
+            run=lambda w: tabulate_bytes(w.part),
         ),
         OfPartition(
             "take_unfused",

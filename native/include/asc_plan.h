@@ -440,6 +440,10 @@ typedef struct asc_quantize_params {
     int64_t block; /* elements along the axis that share a scale; 0: each has its own */
 } asc_quantize_params;
 
+typedef struct asc_byte_table_params {
+    int64_t axis; /* whose indices have a table each; of a single table 0 */
+} asc_byte_table_params;
+
 /* qmatmul, qconv: the bounds of results of 8 bits, zero point included */
 typedef struct asc_requantise_floats {
     double low, high;

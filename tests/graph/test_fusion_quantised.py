@@ -144,3 +144,35 @@ def test_other_maxima_stay_floats(changes: dict[str, object], reason: str, regis
     operators, reasons = fused(pooled(**changes), registry)
     assert operators == ["DequantizeLinear", "MaxPool", "QuantizeLinear"]
     assert reasons == [reason]
+
+
+@pytest.mark.parametrize(
+    ("op", "dims", "folded"),
+    [("Add", (3,), True), ("Mul", (4, 1, 1), True), ("Add", (4, 3, 1), False), ("MatMul", (3, 1), False)],
+)
+def test_constants_of_one_axis_become_floats(op: str, dims: tuple[int, ...], folded: bool) -> None:
+    rng = np.random.default_rng(2)
+    constants = {
+        "w": rng.integers(-99, 99, dims).astype(np.int32), "s": np.float32(0.03), "z": np.int32(0),
+    }  # fmt: skip
+    nodes = [
+        helper.make_node("DequantizeLinear", ["w", "s", "z"], ["d"]),
+        helper.make_node(op, ["x", "d"], ["y"]),
+    ]
+    made = helper.make_graph(
+        nodes,
+        "constants",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 4, 3, 3])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(np.asarray(a), n) for n, a in constants.items()],
+    )
+    model = ir.from_proto(helper.make_model(made, opset_imports=[helper.make_opsetid("", 13)]))
+    run_passes(model)
+    operand = next(n for n in model.graph if n.op_type == op).inputs[1]
+    assert operand is not None
+    assert operand.is_initializer() == folded
+    if folded:
+        assert operand.const_value is not None
+        np.testing.assert_array_equal(
+            operand.const_value.numpy(), constants["w"].astype(np.float32) * constants["s"]
+        )

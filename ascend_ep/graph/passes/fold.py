@@ -9,7 +9,8 @@ import onnx
 import onnx_ir as ir
 from onnx.reference import ReferenceEvaluator
 
-from ascend_ep.graph.facts import Array, Fact, Facts
+from ascend_ep.element_types import FLOAT32
+from ascend_ep.graph.facts import INT_TYPES, Array, Fact, Facts
 from ascend_ep.graph.passes.known_facts import KnownFacts
 from ascend_ep.graph.passes.rewire import attribute, is_standard, replace_by_constant
 from ascend_ep.graph.shape_inference import definition
@@ -24,6 +25,9 @@ KEPT = frozenset({
     "Dropout", "If", "Loop", "Scan", "Constant",
     "QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear",
 })  # fmt: skip
+
+#: whose second operand is a matrix of weights, whatever its shape
+PRODUCTS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 
 
 class FoldConstants(ir.passes.InPlacePass):
@@ -60,9 +64,12 @@ class FoldConstants(ir.passes.InPlacePass):
             self.facts.invalidate()
         return ir.passes.PassResult(model, modified)
 
+    def _takes(self, node: ir.Node, facts: Facts) -> bool:
+        return node.op_type not in KEPT
+
     def _evaluate(self, node: ir.Node, version: int, facts: Facts) -> list[Array] | None:
         """The constant results of `node`, or None."""
-        if node.domain not in ("", "ai.onnx") or node.op_type in KEPT or not node.outputs:
+        if node.domain not in ("", "ai.onnx") or not node.outputs or not self._takes(node, facts):
             return None
         if node.op_type == "Identity":  # its readers are given what it reads (simplify.py), not a copy of it
             return None
@@ -78,6 +85,24 @@ class FoldConstants(ir.passes.InPlacePass):
         if not _is_affordable(known, [f for f in operands if f is not None]):
             return None
         return _compute(node, version, [None if f is None else f.const for f in operands])
+
+
+class FoldDequantized(FoldConstants):
+    """Scales, biases and the like that fusing left behind a DequantizeLinear: constants of one axis at most.
+
+    Weights of products stay the integers that they are.
+    """
+
+    def _takes(self, node: ir.Node, facts: Facts) -> bool:
+        if node.op_type != "DequantizeLinear" or attribute(node, "block_size", 0):
+            return False
+        dims, scale = facts[node.outputs[0]].static_dims, node.inputs[1]
+        if dims is None or sum(d != 1 for d in dims) > 1:
+            return False
+        x = node.inputs[0]
+        if x is None or facts[x].dtype not in INT_TYPES or scale is None or facts[scale].dtype != FLOAT32:
+            return False
+        return not any(is_standard(use.node, *PRODUCTS) and use.idx == 1 for use in node.outputs[0].uses())
 
 
 def _widened(node: ir.Node, facts: Facts) -> WidenedTensor | None:
@@ -109,10 +134,10 @@ def _bytes(fact: Fact) -> int | None:
 
 
 def _compute(node: ir.Node, version: int, operands: list[Array | None]) -> list[Array] | None:
-    """By a view of NumPy's where one exists, else by onnx.reference; None when that can't."""
-    view = _VIEWS.get(node.op_type)
-    if view is not None and operands and operands[0] is not None:
-        return [view(node, version, operands)]
+    """By NumPy where that is as simple, else by onnx.reference; None when that can't."""
+    simple = _SIMPLE.get(node.op_type)
+    if simple is not None and operands and operands[0] is not None:
+        return [simple(node, version, operands)]
     names = [f"i{i}" if a is not None else "" for i, a in enumerate(operands)]
     proto = ir.to_proto(node)
     del proto.input[:]
@@ -153,7 +178,23 @@ def _unchanged(node: ir.Node, version: int, operands: list[Array | None]) -> Arr
     return operands[0]
 
 
-_VIEWS: dict[str, Callable[[ir.Node, int, list[Array | None]], Array]] = {
+def _dequantized(node: ir.Node, version: int, operands: list[Array | None]) -> Array:
+    """(x - zero) scale as the kernels round it; onnx.reference has it since operator set 19 only."""
+    x, scale, zero = (*operands, None)[:3]
+    assert x is not None
+    assert scale is not None
+    axis = attribute(node, "axis", 1)
+    assert isinstance(axis, int)
+    spread = [-1 if i == axis % max(x.ndim, 1) else 1 for i in range(x.ndim)]
+    scale, zero = (
+        a.reshape([] if a.size == 1 else spread) for a in (scale, np.zeros(1) if zero is None else zero)
+    )
+    exact = (x.astype(np.int64) - zero.astype(np.int64)).astype(np.float32)
+    return np.multiply(exact, scale, dtype=np.float32)
+
+
+_SIMPLE: dict[str, Callable[[ir.Node, int, list[Array | None]], Array]] = {
     "Transpose": _transposed,
     "Identity": _unchanged,
+    "DequantizeLinear": _dequantized,
 }

@@ -15,7 +15,7 @@ from ascend_ep.graph.passes import repeated_heads  # noqa: F401 (registers its r
 from ascend_ep.graph.passes.batchnorm import FoldBatchNorm
 from ascend_ep.graph.passes.branch import InlineBranches
 from ascend_ep.graph.passes.contract import run_in_order
-from ascend_ep.graph.passes.fold import FoldConstants
+from ascend_ep.graph.passes.fold import FoldConstants, FoldDequantized
 from ascend_ep.graph.passes.inline import InlineFunctions
 from ascend_ep.graph.passes.known_facts import KnownFacts
 from ascend_ep.graph.passes.quantised import SpellOutQuantised
@@ -169,6 +169,13 @@ FUSION = Stage(
             leaves="attention, norms, activations and quantised operators as one node each",
             switch="`--fusion_switch_file`, rules of GraphFusion",
             make=lambda s: FuseOperators(s.facts, s.ledger),
+            keeps_facts=True,
+        ),
+        ModelPass(
+            "FoldDequantized",
+            needs="quantised products as one node",
+            leaves="scales and biases in 8 bits that they don't take as float constants",
+            make=lambda s: FoldDequantized(s.facts),
             keeps_facts=True,
         ),
         _UNUSED,

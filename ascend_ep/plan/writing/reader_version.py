@@ -17,7 +17,7 @@ from ascend_ep.runtime.layouts import LAYOUT_NAMES, LAYOUTS
 #: Kernels whose first operand or result may be bfloat16 since 9; convolutions and poolings had it before.
 NARROW_SINCE_9 = frozenset({"matmul", "attention", "attention_append", "layer_norm", "rms_norm", "swiglu"})
 #: Kernels that are there since 9.
-KERNELS_SINCE_9 = frozenset({"conv_transposed_last", "max_pool_bytes"})
+KERNELS_SINCE_9 = frozenset({"conv_transposed_last", "max_pool_bytes", "byte_table"})
 #: Convolutions with channels last that have three spatial axes since 9.
 VOLUMES_SINCE_9 = frozenset({"conv_last", "conv_winograd"})
 
@@ -29,11 +29,12 @@ def min_reader(plan: Plan, layouts: Iterable[int], *, weight_files: bool) -> int
     known += [8 if a.or_one == OrOne.EITHER else 7 for a in plan.constraints]
     known += [2 for p in plan.partitions if isinstance(p, NativePartition) and p.fallback is not None]
     known += [LAYOUTS[LAYOUT_NAMES[number]].reader for number in layouts]
-    known += [_reader_of(insn) for part in plan.native_parts() for insn in part.insns]
+    known += [kernel_reader(insn) for part in plan.native_parts() for insn in part.insns]
     return max(known)
 
 
-def _reader_of(insn: Insn) -> int:
+def kernel_reader(insn: Insn) -> int:
+    """The first reader that has the kernel of an instruction, for its types and arguments."""
     return 9 if insn.native is None and _is_of_9(insn) else 1
 
 
