@@ -53,7 +53,7 @@ static void install(void) {
     struct sigaction ours = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
     ours.sa_sigaction = on_bus_error;
     sigemptyset(&ours.sa_mask);
-    page_bytes = (uintptr_t)asc_page_bytes();
+    page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
     (void)sigaction(SIGBUS, NULL, &before);
     (void)sigaction(SIGBUS, &ours, NULL);
 }
