@@ -112,6 +112,9 @@ def test_a_process_for_each_device(bundles: dict[str, str]) -> None:
     found = MultiDeviceSession(bundles["static"]).infer({0: [[x]], 1: [[2 * x]]})
     np.testing.assert_array_equal(found[0][0][1], -x)
     np.testing.assert_array_equal(found[1][0][1], -2 * x)
+    with pytest.raises(RuntimeError, match="has 768 bytes") as failed:
+        MultiDeviceSession(bundles["static"]).infer({0: [[x[:1]]]})
+    assert failed.value.code == "E45003"  # type: ignore[attr-defined]
 
 
 def test_aclruntime_keeps_tensors_on_the_device(bundles: dict[str, str]) -> None:
@@ -134,6 +137,10 @@ def test_aclruntime_keeps_tensors_on_the_device(bundles: dict[str, str]) -> None
     np.testing.assert_array_equal(np.array(out), -x)
     base = aclruntime.BaseTensor(x.ctypes.data, x.nbytes)
     np.testing.assert_array_equal(session.run(["z"], [base])[0].memory, -x)
+    with pytest.raises(TypeError, match="not ndarray"):
+        session.run(["z"], [x])
+    with pytest.raises(RuntimeError, match="E45006"):
+        tensor.to_device(100)
     with pytest.raises(RuntimeError, match=r"\[q\] is refused: it is no output"):
         session.run(["q"], [base])
     session.free_resource()

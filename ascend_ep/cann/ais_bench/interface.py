@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -14,6 +13,8 @@ from numpy.typing import NDArray
 from ascend_ep.cann import aclruntime
 from ascend_ep.cann.aclruntime.failure import Failure
 from ascend_ep.cann.aclruntime.shape_choice import shape_text
+
+from .processes import fresh_processes
 
 Array = NDArray[Any]
 Sizes = int | Sequence[int] | None
@@ -287,7 +288,7 @@ class MultiDeviceSession:
     ) -> dict[int, list[Any]]:
         jobs = [(device, feed) for device, each in feeds.items() for feed in each]
         found: dict[int, list[Any]] = {}
-        with ProcessPoolExecutor(max(len(jobs), 1), multiprocessing.get_context("spawn")) as pool:
+        with fresh_processes() as context, ProcessPoolExecutor(max(len(jobs), 1), context) as pool:
             runs = [pool.submit(_run_on, self.given, device, method, (feed, *rest)) for device, feed in jobs]
             for (device, _), run in zip(jobs, runs, strict=True):
                 outputs, began, ended = run.result()
