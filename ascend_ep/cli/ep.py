@@ -1,4 +1,5 @@
-"""ascend-ep: the check-up of an installation. Exit status 0 when everything needed is there, else 1."""
+"""ascend-ep: the check-up of an installation, and what programs for Ascend look for on a machine.
+Exit status 0 when all is well, else 1."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from ascend_ep.cli import npu_smi, toolkit
 from ascend_ep.cli.closed_pipe import ends_with_its_reader
 from ascend_ep.cli.doctor import examine
 from ascend_ep.errors import AscendError
@@ -21,6 +23,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = commands.add_parser("doctor", help="check Python, libraries, CPU, compiler and folders")
     command.add_argument("--json", action="store_true", help="print JSON")
     command.set_defaults(run=doctor)
+    command = commands.add_parser("toolkit", help="lay out a folder as a CANN toolkit, for build files")
+    toolkit.add_arguments(command)
+    command.set_defaults(run=toolkit.run)
+    command = commands.add_parser("npu-smi", help="the table of npu-smi, of the simulated devices")
+    npu_smi.add_arguments(command)
+    command.set_defaults(run=npu_smi.run)
     given = parser.parse_args(arguments)
     try:
         status: int = given.run(given)
