@@ -119,7 +119,10 @@ def test_every_shape_in_a_range(bundles: dict[str, str], capfd: pytest.CaptureFi
     assert re.search(r"0 dymshape:a:\d,\d;b:\d,\d  result:OK throughput:[1-9]", text)
 
 
-def test_several_devices(bundles: dict[str, str], images: Path, tmp_path: Path) -> None:
+def test_several_devices(
+    bundles: dict[str, str], images: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASCEND_EP_DEVICES", "2")
     given = ["--model", bundles["static"], "--input", images, "--divide_input=1", "--device=0,1"]
     ended = acl_bundles.run(tmp_path, "-m", "ais_bench", *given, "--output", "r", "--output_dirname=o")
     assert ended.returncode == 0, ended.stdout + ended.stderr

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ascend_ep.cann import aclruntime
 from ascend_ep.cann.aclruntime.failure import Failure
 from ascend_ep.cann.aclruntime.shape_choice import shape_text
+from ascend_ep.errors import AscendError
 
 from .processes import fresh_processes
 
@@ -245,7 +246,10 @@ def _first_free(inputs: Sequence[Any], shapes: Sequence[Sequence[int]], count: i
 
 
 class MultiDeviceSession:
-    """The calls of InferSession for feeds by device, in a process for each list of feeds."""
+    """The calls of InferSession for feeds by device, in a process for each list of feeds.
+
+    A process that fails says so, and its outputs are missing.
+    """
 
     def __init__(
         self, model_path: str, acl_json_path: str | None = None, debug: bool = False, loop: int = 1
@@ -291,7 +295,11 @@ class MultiDeviceSession:
         with fresh_processes() as context, ProcessPoolExecutor(max(len(jobs), 1), context) as pool:
             runs = [pool.submit(_run_on, self.given, device, method, (feed, *rest)) for device, feed in jobs]
             for (device, _), run in zip(jobs, runs, strict=True):
-                outputs, began, ended = run.result()
+                try:
+                    outputs, began, ended = run.result()
+                except AscendError as error:
+                    print(f"[ERROR] subprocess run failed error_callback:{error}", flush=True)
+                    continue
                 print(f"[INFO] device {device}, start_time:{began}, end_time:{ended}", flush=True)
                 found.setdefault(device, []).append(outputs)
         return found
