@@ -8,14 +8,17 @@ from typing import Any
 
 from .library import ffi
 
-#: Those that the library may still call. A function that is registered again and again is kept once.
-_kept: dict[tuple[Any, ...], Any] = {}
+#: Those that the library may still call, and their data.
+_kept: dict[int, tuple[Any, Any]] = {}
+#: Those that it has called for the only time; let go when the next is made, since they may not have ended.
+_over: list[int] = []
+_ONCE = ("aclrtCallback", "aclrtHostFunc")
 _threads: dict[int, threading.Thread] = {}
 
 
 def as_callback(ctype: str, function: Callable[..., Any] | int | None, user_data: Any) -> Any:
-    """A C function of this type which calls `function` with what it gets, numbers and addresses; `user_data` takes
-    the place of its last argument, the caller's data. NULL for None or 0."""
+    """A C function of this type which calls `function` with numbers and addresses; the last of them, that of
+    the caller's data, becomes `user_data`. NULL for None or 0."""
     if function is None or function == 0:
         return ffi().NULL
     if not callable(function):
@@ -24,16 +27,23 @@ def as_callback(ctype: str, function: Callable[..., Any] | int | None, user_data
     arguments = signature.args
     takes_data = bool(arguments) and arguments[-1].cname == "void *"
     returns = signature.result.kind != "void"
+    while _over:
+        _kept.pop(_over.pop(), None)
 
     def call(*given: Any) -> Any:
         plain = [_plain(g) for g in given]
         if takes_data:
             plain[-1] = user_data
-        found = function(*plain)
+        try:
+            found = function(*plain)
+        finally:
+            if ctype in _ONCE:
+                _over.append(number)
         return (found or 0) if returns else None
 
     made = ffi().callback(ctype, call)
-    _kept[(ctype, function, id(user_data))] = (made, user_data)
+    number = id(made)
+    _kept[number] = (made, user_data)
     return made
 
 

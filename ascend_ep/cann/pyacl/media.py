@@ -1,4 +1,4 @@
-"""`acl.media` as far as the library lacks it: the functions of DVPP, which answer that they aren't supported."""
+"""`acl.media` as far as the library lacks it: functions of DVPP, which answer that they aren't supported."""
 
 from __future__ import annotations
 
