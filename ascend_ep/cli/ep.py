@@ -1,5 +1,5 @@
-"""ascend-ep: the check-up of an installation, with exit status 0 when everything needed is there, else 1; and
-programs of strangers, run as they are."""
+"""ascend-ep: the check-up of an installation, what programs for Ascend look for on a machine, and those
+programs, run as they are. Exit status 0 when all is well, else 1."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from ascend_ep.cli import npu_smi, toolkit
 from ascend_ep.cli.closed_pipe import ends_with_its_reader
 from ascend_ep.cli.doctor import examine
 from ascend_ep.cli.older_tools import OLDER_TOOLS, run_older_tool
@@ -33,6 +34,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command = commands.add_parser(tool, help=said, prefix_chars="\0", add_help=False)
         command.add_argument("words", nargs=argparse.REMAINDER)
         command.set_defaults(run=lambda given, tool=tool: run_older_tool(tool, given.words))
+    command = commands.add_parser("toolkit", help="lay out a folder as a CANN toolkit, for build files")
+    toolkit.add_arguments(command)
+    command.set_defaults(run=toolkit.run)
+    command = commands.add_parser("npu-smi", help="the table of npu-smi, of the simulated devices")
+    npu_smi.add_arguments(command)
+    command.set_defaults(run=npu_smi.run)
     given = parser.parse_args(arguments)
     try:
         status: int = given.run(given)

@@ -107,11 +107,16 @@ def test_runs_that_feed_each_other(bundles: dict[str, str]) -> None:
     np.testing.assert_array_equal(s, b + 5)
 
 
-def test_a_process_for_each_device(bundles: dict[str, str]) -> None:
+def test_a_process_for_each_device(
+    bundles: dict[str, str], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ASCEND_EP_DEVICES", "2")
     x = image(2, 3, 8, 8)
     found = MultiDeviceSession(bundles["static"]).infer({0: [[x]], 1: [[2 * x]]})
     np.testing.assert_array_equal(found[0][0][1], -x)
     np.testing.assert_array_equal(found[1][0][1], -2 * x)
+    assert MultiDeviceSession(bundles["static"]).infer({0: [[x[:1]]]}) == {}
+    assert "subprocess run failed error_callback:E45003" in capfd.readouterr().out
 
 
 def test_aclruntime_keeps_tensors_on_the_device(bundles: dict[str, str]) -> None:
@@ -134,6 +139,10 @@ def test_aclruntime_keeps_tensors_on_the_device(bundles: dict[str, str]) -> None
     np.testing.assert_array_equal(np.array(out), -x)
     base = aclruntime.BaseTensor(x.ctypes.data, x.nbytes)
     np.testing.assert_array_equal(session.run(["z"], [base])[0].memory, -x)
+    with pytest.raises(TypeError, match="not ndarray"):
+        session.run(["z"], [x])
+    with pytest.raises(RuntimeError, match="E45006"):
+        tensor.to_device(100)
     with pytest.raises(RuntimeError, match=r"\[q\] is refused: it is no output"):
         session.run(["q"], [base])
     session.free_resource()
@@ -141,7 +150,7 @@ def test_aclruntime_keeps_tensors_on_the_device(bundles: dict[str, str]) -> None
         session.run(["z"], [base])
 
 
-@pytest.mark.parametrize("device", [-1, 8, 100])
+@pytest.mark.parametrize("device", [-1, 1, 100])
 def test_there_are_as_many_devices_as_set(bundles: dict[str, str], device: int) -> None:
     with pytest.raises(RuntimeError, match="E45006") as found:
         InferSession(device, bundles["static"])

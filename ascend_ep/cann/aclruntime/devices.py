@@ -6,8 +6,8 @@ import os
 
 from .failure import Failure
 
-#: How many there are without ASCEND_EP_DEVICES: as many as in a common server.
-USUAL = 8
+#: How many there are without ASCEND_EP_DEVICES, as in libascendcl.
+USUAL = 1
 
 
 def device_count() -> int:
@@ -24,6 +24,6 @@ def check_device(number: int) -> int:
     """The number of a device that there is. Raises Failure E45006."""
     count = device_count()
     if not 0 <= number < count:
-        fix = f"Use 0 to {count - 1}, or set ASCEND_EP_DEVICES."
-        raise Failure("E45006", number, f"there are {count}", fix=fix)
+        fix = f"ASCEND_EP_DEVICES={number + 1} simulates so many." if number >= 0 else None
+        raise Failure("E45006", number, f"there are {count}, numbered from 0", fix=fix)
     return number

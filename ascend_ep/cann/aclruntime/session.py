@@ -180,12 +180,13 @@ class InferenceSession:
         self._use(self._remembered("dims", text))
 
     def set_dynamic_shape(self, text: str) -> None:
-        """`a:1,2;b:3,4`, any within the model's ranges."""
+        """`a:1,2;b:3,4`, any within the model's ranges; a run says whether they are."""
         self._use(self._remembered("shape", text))
 
     def set_custom_outsize(self, sizes: Sequence[int]) -> None:
         """Room for each output in bytes. A run whose outputs take more fails, as on a device."""
         self._custom_sizes = [int(n) for n in sizes]
+        self._is_checked = False
 
     def _remembered(self, how: str, text: str) -> list[Shape]:
         found = self._chosen.get((how, text))
@@ -198,6 +199,7 @@ class InferenceSession:
         if shapes is not None and shapes is self._in_force:
             return
         self._in_force = shapes
+        self._is_checked = False
         for i, desc in enumerate(self._inputs):
             size = 0 if shapes is None else int(np.prod(shapes[i], dtype=np.int64)) * self._types[i].itemsize
             desc.realsize = desc.size if shapes is None else size
@@ -209,7 +211,7 @@ class InferenceSession:
     # --- running ------------------------------------------------------------------------------
 
     def run(self, names: Sequence[str], feeds: Any) -> list[Tensor]:
-        """The named outputs, as tensors of the device, for arrays or tensors by name or in order."""
+        """The named outputs, as tensors of the device, for tensors by name or in order."""
         results = self.run_arrays(self._ordered(feeds))
         found = dict(zip(self._names, results, strict=True))
         unknown = [n for n in names if n not in found]
@@ -224,6 +226,8 @@ class InferenceSession:
             raise self._shapes.needed()
         if self._session is None:
             raise Failure("E45003", self.model_path, "the session was finalized", fix="Make a new one.")
+        if not self._is_checked:
+            self._check_choice(self._in_force)
         if len(arrays) != len(self._expected):
             text = f"{len(arrays)} are given, the model takes {len(self._expected)}"
             raise Failure("E45003", "inputs", text, where=self._shapes.where)
@@ -249,6 +253,18 @@ class InferenceSession:
         if self._custom_sizes:
             self._check_room(results)
         return results
+
+    def _check_choice(self, shapes: Sequence[Shape]) -> None:
+        """Whether a model whose shapes are free can run at these, with room for its outputs."""
+        self._shapes.check_ranges(shapes)
+        room = [desc.size for desc in self._outputs]
+        room[: len(self._custom_sizes)] = self._custom_sizes[: len(room)]
+        unknown = [desc.name for desc, size in zip(self._outputs, room, strict=True) if not size]
+        if unknown:
+            fix = "Give --outputSize, or set_custom_outsize: bytes for each output."
+            text = f"the size of output [{unknown[0]}] isn't known before a run"
+            raise Failure("E45003", "outputs", text, where=self._shapes.where, fix=fix)
+        self._is_checked = True
 
     def _repeat(self, run: Any, feed: Mapping[str, Array], options: session_options) -> list[Array]:
         clock, stamps, loop = time.perf_counter_ns, self._summary.stamps, options.loop
@@ -278,7 +294,10 @@ class InferenceSession:
                 text = f"they are {', '.join(feeds)}; the model's are {', '.join(names)}"
                 raise Failure("E45003", "inputs", text, where=self._shapes.where)
             feeds = [feeds[n] for n in names]
-        return [f.memory if isinstance(f, Tensor | BaseTensor) else np.asarray(f) for f in feeds]
+        for feed in feeds:
+            if not isinstance(feed, Tensor | BaseTensor):
+                raise TypeError(f"a Tensor or BaseTensor is needed, not {type(feed).__name__}")
+        return [feed.memory for feed in feeds]
 
     def _check_room(self, results: Sequence[Array]) -> None:
         for desc, result, room in zip(self._outputs, results, self._custom_sizes, strict=False):
@@ -289,7 +308,7 @@ class InferenceSession:
 
     def first_inner_run(self, names: Sequence[str], feeds: Any) -> None:
         """Runs, and keeps inputs and outputs for inner_run."""
-        self._carried = [*self._ordered(feeds)]
+        self._carried = [f if isinstance(f, np.ndarray) else f.memory for f in feeds]
         self._last = self.run_arrays(self._carried)
 
     def inner_run(

@@ -74,8 +74,18 @@ class ShapeChoice:
         return self._of_text(text)
 
     def of_shapes(self, text: str) -> list[Shape]:
-        """Those that `a:1,2;b:3,4` says, within the ranges of the model."""
+        """Those that `a:1,2;b:3,4` says; check_ranges says whether the model runs at them."""
         return self._of_text(text)
+
+    def check_ranges(self, shapes: Sequence[Shape]) -> None:
+        """Raises Failure E45004 unless every size is in the range of its dim."""
+        for edge, shape in zip(self.inputs, shapes, strict=True):
+            for want, size in zip(edge.dims, shape, strict=True):
+                least, most = self._ranges.get(str(want), (size, None))
+                if size < least or (most is not None and size > most):
+                    within = f"{least} to {'any' if most is None else most}"
+                    why = f"dim [{want}] of input [{edge.name}] goes from {within}, which {size} isn't in"
+                    raise self._refused(shape_text([e.name for e in self.inputs], shapes), why)
 
     # --- inside -----------------------------------------------------------------------------
 
@@ -111,25 +121,14 @@ class ShapeChoice:
             if len(shape) != len(edge.dims):
                 raise self._refused(text, f"input [{edge.name}] has {len(edge.dims)} dims")
             for want, size in zip(edge.dims, shape, strict=True):
-                self._check(text, edge.name, want, size)
                 if isinstance(want, str):
                     sizes[want] = size
+                elif want != size:
+                    raise self._refused(text, f"a dim of input [{edge.name}] is {want}, not {size}")
             shapes.append(shape)
         if self.profiles and sizes not in self.profiles:
             raise self._refused(text, "it is no profile of the model")
         return shapes
-
-    def _check(self, text: str, name: str, want: int | str, size: int) -> None:
-        if isinstance(want, int):
-            if want != size:
-                raise self._refused(text, f"a dim of input [{name}] is {want}, not {size}")
-        elif want in self._ranges:
-            least, most = self._ranges[want]
-            if size < least or (most is not None and size > most):
-                within = f"{least} to {'any' if most is None else most}"
-                raise self._refused(
-                    text, f"dim [{want}] of input [{name}] goes from {within}, which {size} isn't in"
-                )
 
     def _refused(self, chosen: str, why: str) -> Failure:
         return Failure("E45004", chosen, why, where=self.where, fix=self._allowed())

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import data_types
+from .devices import check_device
 from .failure import Failure
 from .memory_summary import MemorySummary
 
@@ -37,9 +38,9 @@ class Tensor:
         return self._array
 
     def to_device(self, device: int) -> None:
-        """Moves it to a device."""
+        """Moves it to a device. Raises Failure E45006 for one that isn't there."""
         began = time.perf_counter_ns()
-        self._device = int(device)
+        self._device = check_device(int(device))
         MemorySummary.H2D_time_list.append((time.perf_counter_ns() - began) / 1e6)
 
     to_dvpp = to_device

@@ -75,8 +75,6 @@ class Benchmark:
             session.set_staticbatch()
         if given.outputSize:
             session.set_custom_outsize(given.outputSize)
-        elif any(desc.size == 0 for desc in session.get_outputs()):
-            logger.warning("the sizes of outputs aren't known before a run: a device needs --outputSize")
 
     def _batch(self) -> int:
         """The first dim of the first input."""

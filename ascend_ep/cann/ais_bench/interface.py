@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -14,6 +13,9 @@ from numpy.typing import NDArray
 from ascend_ep.cann import aclruntime
 from ascend_ep.cann.aclruntime.failure import Failure
 from ascend_ep.cann.aclruntime.shape_choice import shape_text
+from ascend_ep.errors import AscendError
+
+from .processes import fresh_processes
 
 Array = NDArray[Any]
 Sizes = int | Sequence[int] | None
@@ -244,7 +246,10 @@ def _first_free(inputs: Sequence[Any], shapes: Sequence[Sequence[int]], count: i
 
 
 class MultiDeviceSession:
-    """The calls of InferSession for feeds by device, in a process for each list of feeds."""
+    """The calls of InferSession for feeds by device, in a process for each list of feeds.
+
+    A process that fails says so, and its outputs are missing.
+    """
 
     def __init__(
         self, model_path: str, acl_json_path: str | None = None, debug: bool = False, loop: int = 1
@@ -287,10 +292,14 @@ class MultiDeviceSession:
     ) -> dict[int, list[Any]]:
         jobs = [(device, feed) for device, each in feeds.items() for feed in each]
         found: dict[int, list[Any]] = {}
-        with ProcessPoolExecutor(max(len(jobs), 1), multiprocessing.get_context("spawn")) as pool:
+        with fresh_processes() as context, ProcessPoolExecutor(max(len(jobs), 1), context) as pool:
             runs = [pool.submit(_run_on, self.given, device, method, (feed, *rest)) for device, feed in jobs]
             for (device, _), run in zip(jobs, runs, strict=True):
-                outputs, began, ended = run.result()
+                try:
+                    outputs, began, ended = run.result()
+                except AscendError as error:
+                    print(f"[ERROR] subprocess run failed error_callback:{error}", flush=True)
+                    continue
                 print(f"[INFO] device {device}, start_time:{began}, end_time:{ended}", flush=True)
                 found.setdefault(device, []).append(outputs)
         return found

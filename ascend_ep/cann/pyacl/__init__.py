@@ -1,0 +1,1 @@
+"""pyACL: AscendCL's functions for Python, over libascendcl."""

@@ -1,0 +1,133 @@
+"""`ascend-ep toolkit DIR`: a folder laid out as an installation of CANN, so that build files and scripts find
+in it our headers, libraries and commands. It holds links, and is never a folder that someone else made."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shutil
+import sys
+from pathlib import Path
+
+from ascend_ep.errors import AscendError
+
+PACKAGE = Path(__file__).resolve().parent.parent
+#: The file by which a folder is known to be ours.
+MARKER = ".ascend_ep_toolkit"
+#: The version of CANN whose interface this is; the library says the same.
+VERSION = "8.5.0"
+#: Names under which build files link AscendCL; all of it is in the first.
+LIBRARIES = (
+    "ascendcl",
+    "acl_dvpp",
+    "acl_dvpp_mpi",
+    "acl_cblas",
+    "acl_op_compiler",
+    "acl_retr",
+    "acl_tdt_channel",
+    "acl_tdt_queue",
+    "acl_mdl",
+    "acl_rtc",
+    "msprofiler",
+)
+#: Folders of CANN's releases in which headers and libraries were.
+PARTS = ("runtime", "acllib", "fwkacllib", "compiler", "atc", "devlib")
+#: Command -> module, and what comes first on its command line.
+COMMANDS = {
+    "atc": ("ascend_ep.cli.atc",),
+    "ascend-atc": ("ascend_ep.cli.atc",),
+    "msopgen": ("ascend_ep.cli.op",),
+    "npu-smi": ("ascend_ep.cli.ep", "npu-smi"),
+    "ascend-ep": ("ascend_ep.cli.ep",),
+    "ascend-om": ("ascend_ep.cli.om",),
+    "ascend-op": ("ascend_ep.cli.op",),
+}
+
+_ENVIRONMENT = """\
+# Sourced by a shell: the folders of a CANN toolkit are these. Made by `ascend-ep toolkit`.
+export ASCEND_TOOLKIT_HOME='{folder}'
+export ASCEND_HOME_PATH='{folder}'
+export ASCEND_HOME_DIR='{folder}'
+export ASCEND_OPP_PATH='{folder}/opp'
+export DDK_PATH='{folder}'
+export NPU_HOST_LIB='{folder}/runtime/lib64/stub'
+export INSTALL_DIR='{folder}'
+export CANN_PATH='{folder}'
+export CPU_ARCH='{machine}'
+export THIRDPART_PATH="${{THIRDPART_PATH:-{folder}/thirdpart}}"
+export PATH='{folder}/bin':"$PATH"
+export LD_LIBRARY_PATH='{folder}/lib64'"${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
+export LIBRARY_PATH='{folder}/lib64'"${{LIBRARY_PATH:+:$LIBRARY_PATH}}"
+export PYTHONPATH='{folder}/python/site-packages'"${{PYTHONPATH:+:$PYTHONPATH}}"
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "folder", metavar="DIR", type=Path, help="an empty or new folder, or one made by this"
+    )
+
+
+def run(given: argparse.Namespace) -> int:
+    """Prints the line that a shell is to source."""
+    folder = make(given.folder)
+    print(f"source '{folder / 'set_env.sh'}'")
+    return 0
+
+
+def make(folder: Path) -> Path:
+    """Lays out the folder, or lays it out again, and returns it as an absolute path.
+
+    Raises AscendError E10001 where the folder is someone else's, or can't be written.
+    """
+    folder = folder.absolute()
+    _take(folder)
+    machine = platform.machine()
+    for part in ("", *(f"{p}/" for p in PARTS)):
+        _link(folder / f"{part}include" / "acl", PACKAGE / "include" / "acl")
+        _link(folder / f"{part}include" / "ascend_rt.h", PACKAGE / "include" / "ascend_rt.h")
+        for libraries in (f"{part}lib64", f"{part}lib64/stub"):
+            _link(folder / libraries / "libascend_rt.so", PACKAGE / "lib" / "libascend_rt.so")
+            for name in LIBRARIES:
+                _link(folder / libraries / f"lib{name}.so", PACKAGE / "lib" / "libascendcl.so")
+    for name in ("latest", "ascend-toolkit", f"{machine}-linux"):
+        _link(folder / name, Path("."))
+    for command, call in COMMANDS.items():
+        _script(folder / "bin" / command, call)
+    for name in ("opp/vendors", "thirdpart", "python/site-packages"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    (folder / "version.cfg").write_text(
+        f"# version: 1.0\nruntime_running_version=[{VERSION}:ascend-ep]\n", encoding="utf-8"
+    )
+    text = _ENVIRONMENT.format(folder=str(folder).replace("'", "'\\''"), machine=machine)
+    for name in ("set_env.sh", "bin/setenv.bash"):
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+def _take(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()) and not (folder / MARKER).is_file():
+            reason = "It isn't empty, and `ascend-ep toolkit` didn't make it."
+            raise AscendError("E10001", str(folder), "DIR", reason)
+        (folder / MARKER).touch()
+    except OSError as error:
+        raise AscendError("E10001", str(folder), "DIR", f"{error.strerror}.") from None
+
+
+def _link(place: Path, target: Path) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if place.is_symlink() or place.is_file():
+        place.unlink()
+    elif place.is_dir():
+        shutil.rmtree(place)
+    os.symlink(target, place)
+
+
+def _script(place: Path, call: tuple[str, ...]) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    words = " ".join(f"'{word}'" for word in ("-m", *call))
+    place.write_text(f"#!/bin/sh\nexec '{sys.executable}' {words} \"$@\"\n", encoding="utf-8")
+    place.chmod(0o755)

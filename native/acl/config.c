@@ -1,0 +1,61 @@
+/* config.c - what acl.json asks for: a default device; the rest is said to change nothing here. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "context.h"
+#include "json.h"
+
+#define MOST_BYTES (10u << 20)
+
+aclError asc_config_read(const char *path, char **text) {
+    FILE *file = fopen(path, "rbe");
+    if (!file) return asc_fail(ACL_ERROR_INVALID_FILE, "configPath (%s) can't be opened", path);
+    char *bytes = malloc(MOST_BYTES + 1);
+    size_t n = bytes ? fread(bytes, 1, MOST_BYTES + 1, file) : 0;
+    fclose(file);
+    if (!bytes) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    aclError code = ACL_SUCCESS;
+    if (n > MOST_BYTES)
+        code = asc_fail(ACL_ERROR_INVALID_FILE_SIZE, "configPath (%s) has more than 10 MB", path);
+    else {
+        bytes[n] = 0;
+        size_t line;
+        const char *first = bytes + strspn(bytes, " \t\r\n");
+        /* An empty file asks for nothing. */
+        if (*first && (*first != '{' || !asc_json_check(bytes, &line)))
+            code = asc_fail(ACL_ERROR_PARSE_FILE, "configPath (%s) is not one JSON object%s%zu", path,
+                            *first == '{' ? ": look at line " : "; line ", *first == '{' ? line : 1);
+    }
+    if (code != ACL_SUCCESS)
+        free(bytes);
+    else
+        *text = bytes;
+    return code;
+}
+
+/* What CANN's file may ask for that has no effect on a CPU, and what serves instead. */
+static const struct {
+    const char *key, *instead;
+} without_effect[] = {
+    {"dump", "ascend-om and ascend_ep.InferenceSession show the values of nodes"},
+    {"profiler", "ascend-om bench shows the time of each node"},
+    {"max_opqueue_num", "single operators aren't cached by the queue"},
+    {"err_msg_mode", "texts are always those of the thread"},
+    {"GeFinalize", "nothing of the graph engine is kept"},
+    {"StackSize", "kernels use the program's stack"},
+    {"device_limit", "a device has the machine's memory (ASCEND_EP_DEVICE_MEMORY)"},
+};
+
+void asc_config_apply(const char *text, const char *path) {
+    char device[32];
+    if (!text) return;
+    for (size_t i = 0; i < sizeof without_effect / sizeof *without_effect; i++)
+        if (asc_json_find(text, without_effect[i].key, NULL, 0))
+            fprintf(stderr, "[WARNING] %s: [%s] changes nothing here: %s\n", path, without_effect[i].key,
+                    without_effect[i].instead);
+    const char *inner = asc_json_find(text, "defaultDevice", NULL, 0);
+    if (inner && asc_json_find(inner, "default_device", device, sizeof device)) asc_device_open(atoi(device));
+}

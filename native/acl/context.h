@@ -1,0 +1,58 @@
+/* context.h - devices, the contexts on them, and the streams of those: objects behind handles, and what is current. */
+#ifndef ASC_ACL_CONTEXT_H
+#define ASC_ACL_CONTEXT_H
+
+#include "error.h"
+#include "queue.h"
+
+typedef struct asc_context {
+    aclrtContext handle;
+    int32_t device;
+    bool is_default;    /* that aclrtSetDevice made */
+    aclrtStream stream; /* the default stream */
+    int64_t options[3]; /* of aclrtCtxSetSysParamOpt */
+    bool is_set[3];
+} asc_context;
+
+typedef struct asc_stream {
+    aclrtStream handle;
+    aclrtContext context;
+    int32_t device;
+    int32_t id;
+    uint32_t priority, flags, overflow, tag;
+    uint64_t failure_mode;
+    bool is_default;
+    uint64_t subscriber; /* the thread of aclrtSubscribeReport; 0: none */
+    asc_queue *queue;
+    struct asc_stream *next, *before; /* of all */
+} asc_stream;
+
+/* What this thread works in; NULL, with the text set, when aclrtSetDevice or aclrtSetCurrentContext was not called. */
+asc_context *asc_current_context(void);
+/* As asc_current_context, without a failure. */
+asc_context *asc_peek_context(void);
+void asc_set_current(asc_context *context);
+
+/* A context on the device, with a default stream; NULL when there is no memory. */
+asc_context *asc_context_new(int32_t device, bool is_default);
+/* Ends its streams. Its handle lives no more. */
+void asc_context_free(asc_context *context);
+
+aclError asc_stream_new(asc_context *context, uint32_t priority, uint32_t flags, asc_stream **made);
+void asc_stream_free(asc_stream *stream, bool drop);
+/* The stream of a handle, NULL being the default stream of this thread's context; fails unless it is of that context.
+ */
+aclError asc_stream_get(aclrtStream handle, asc_stream **stream);
+/* Brings work to the stream. On failure `end` was called. */
+aclError asc_stream_push(asc_stream *stream, aclError (*run)(void *), void (*end)(void *), void *argument);
+/* Waits for all streams of a device; of one context, when given. */
+aclError asc_streams_wait(int32_t device, aclrtContext context, int32_t timeout);
+
+/* aclrtSetDevice and aclrtResetDevice. */
+aclError asc_device_open(int32_t device);
+aclError asc_device_close(int32_t device, bool force);
+aclError asc_device_check(int64_t device);
+bool asc_device_is_open(int32_t device);
+void asc_devices_close(void);
+
+#endif

@@ -1,0 +1,70 @@
+/* error.c - codes and texts of failures. */
+#include "error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "acl/acl.h"
+#include "report.h"
+
+typedef struct thread_state {
+    asc_site site;
+    char text[ASC_TEXT_BYTES];  /* what asc_fail wrote */
+    char given[ASC_TEXT_BYTES]; /* what aclGetRecentErrMsg returned last */
+} thread_state;
+static _Thread_local thread_state state;
+
+void asc_enter(const char *function, const void *caller) {
+    state.site = (asc_site){function, caller};
+}
+
+asc_site asc_current_site(void) {
+    return state.site;
+}
+
+/* The letters and number before a text, by whose fault it is. */
+static const char *number_of(aclError code) {
+    if (code == ACL_ERROR_FEATURE_UNSUPPORTED) return "EH9997";
+    if (code / 100000 == 1) return code >= 107000 && code < 108000 ? "EE1001" : "EH0001";
+    if (code / 100000 == 2) return "EE1004";
+    return "EZ9999";
+}
+
+aclError asc_fail(aclError code, const char *format, ...) {
+    char what[ASC_TEXT_BYTES - 200];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+
+    struct timespec now;
+    struct tm day;
+    char date[32];
+    clock_gettime(CLOCK_REALTIME, &now);
+    localtime_r(&now.tv_sec, &day);
+    strftime(date, sizeof date, "%Y-%m-%d-%H:%M:%S", &day);
+    const char *function = state.site.function ? state.site.function : "AscendCL";
+    snprintf(state.text, sizeof state.text, "%s: [PID: %d] %s.%03ld %s failed with %d: %s.\n", number_of(code),
+             (int)getpid(), date, now.tv_nsec / 1000000, function, code, what);
+    asc_report_failure(state.site, code, what);
+    return code;
+}
+
+aclError asc_fail_with(aclError code, const char *text) {
+    snprintf(state.text, sizeof state.text, "%s", text);
+    return code;
+}
+
+const char *asc_last_text(void) {
+    return state.text;
+}
+
+const char *aclGetRecentErrMsg(void) {
+    if (!state.text[0]) return NULL;
+    memcpy(state.given, state.text, sizeof state.given);
+    state.text[0] = 0;
+    return state.given;
+}

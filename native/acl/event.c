@@ -1,0 +1,290 @@
+/* event.c - aclrt's events: points in streams that others wait for, and that are timed. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "acl/acl_rt.h"
+#include "ascend_rt.h"
+#include "context.h"
+#include "deadline.h"
+#include "handle.h"
+
+/* Recordings are counted; a wait is for the recordings there were when it was called. Shared by the handle and by work
+ * in streams. */
+typedef struct event {
+    pthread_mutex_t lock;
+    pthread_cond_t reached;
+    uint32_t uses, id;
+    uint64_t recorded, passed; /* recordings asked for, and done */
+    uint64_t waits, waited;
+    uint64_t ns; /* when the last one was done */
+} event;
+
+typedef struct step {
+    event *event;
+    uint64_t recording;
+    int32_t timeout;
+} step;
+
+static atomic_uint next_id;
+
+static void release(event *e) {
+    pthread_mutex_lock(&e->lock);
+    uint32_t left = --e->uses;
+    pthread_mutex_unlock(&e->lock);
+    if (left) return;
+    pthread_mutex_destroy(&e->lock);
+    pthread_cond_destroy(&e->reached);
+    free(e);
+}
+
+static aclError create(aclrtEvent *result) {
+    if (!result) return asc_fail(ACL_ERROR_INVALID_PARAM, "event must not be NULL");
+    if (!asc_current_context()) return ACL_ERROR_RT_CONTEXT_NULL;
+    event *e = calloc(1, sizeof *e);
+    void *handle = e ? asc_handle_new(ASC_KIND_EVENT, e) : NULL;
+    if (!handle) {
+        free(e);
+        return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for one more event");
+    }
+    pthread_mutex_init(&e->lock, NULL);
+    asc_deadline_condition(&e->reached);
+    e->uses = 1;
+    e->id = atomic_fetch_add(&next_id, 1);
+    *result = handle;
+    return ACL_SUCCESS;
+}
+
+aclError aclrtCreateEvent(aclrtEvent *event) {
+    ASC_ENTER();
+    return create(event);
+}
+
+aclError aclrtCreateEventWithFlag(aclrtEvent *event, uint32_t flag) {
+    ASC_ENTER();
+    (void)flag; /* which kinds of use a device prepares for; all are ready here */
+    return create(event);
+}
+
+aclError aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag) {
+    ASC_ENTER();
+    (void)flag;
+    return create(event);
+}
+
+aclError aclrtDestroyEvent(aclrtEvent given) {
+    ASC_ENTER();
+    ASC_NEED(given);
+    event *e = asc_handle_take(ASC_KIND_EVENT, given);
+    if (!e) return asc_handle_fail(ACL_ERROR_RT_PARAM_INVALID, ASC_KIND_EVENT, given, "event");
+    release(e);
+    return ACL_SUCCESS;
+}
+
+static aclError get(aclrtEvent given, event **found) {
+    *found = asc_handle_get(ASC_KIND_EVENT, given);
+    return *found ? ACL_SUCCESS
+                  : asc_handle_fail(given ? ACL_ERROR_RT_PARAM_INVALID : ACL_ERROR_INVALID_PARAM, ASC_KIND_EVENT, given,
+                                    "event");
+}
+
+/* ---- in streams ---------------------------------------------------------------------------------- */
+
+static aclError wait_until(event *e, uint64_t recording, int32_t timeout) {
+    struct timespec deadline = asc_deadline(timeout);
+    pthread_mutex_lock(&e->lock);
+    int late = 0;
+    while (e->passed < recording && late != ETIMEDOUT)
+        late = timeout < 0 ? pthread_cond_wait(&e->reached, &e->lock)
+                           : pthread_cond_timedwait(&e->reached, &e->lock, &deadline);
+    bool reached = e->passed >= recording;
+    pthread_mutex_unlock(&e->lock);
+    return reached ? ACL_SUCCESS : asc_fail(ACL_ERROR_RT_WAIT_TIMEOUT, "the event isn't reached after %d ms", timeout);
+}
+
+static aclError run_record(void *argument) {
+    step *s = argument;
+    pthread_mutex_lock(&s->event->lock);
+    s->event->passed = s->recording;
+    s->event->ns = asc_clock_ns();
+    pthread_cond_broadcast(&s->event->reached);
+    pthread_mutex_unlock(&s->event->lock);
+    return ACL_SUCCESS;
+}
+
+/* Also when it was dropped: those that wait go on. */
+static void end_record(void *argument) {
+    step *s = argument;
+    pthread_mutex_lock(&s->event->lock);
+    if (s->event->passed < s->recording) s->event->passed = s->recording;
+    pthread_cond_broadcast(&s->event->reached);
+    pthread_mutex_unlock(&s->event->lock);
+    release(s->event);
+    free(s);
+}
+
+static aclError run_wait(void *argument) {
+    step *s = argument;
+    return wait_until(s->event, s->recording, s->timeout);
+}
+
+static void end_wait(void *argument) {
+    step *s = argument;
+    pthread_mutex_lock(&s->event->lock);
+    s->event->waited++;
+    pthread_mutex_unlock(&s->event->lock);
+    release(s->event);
+    free(s);
+}
+
+static aclError run_reset(void *argument) {
+    (void)argument;
+    return ACL_SUCCESS;
+}
+
+typedef enum action { RECORD, WAIT, RESET } action;
+
+static aclError push(aclrtEvent given, aclrtStream stream, action what, int32_t timeout) {
+    static aclError (*const run[])(void *) = {run_record, run_wait, run_reset};
+    event *e = NULL;
+    asc_stream *target = NULL;
+    aclError code = get(given, &e);
+    if (code == ACL_SUCCESS) code = asc_stream_get(stream, &target);
+    if (code != ACL_SUCCESS) return code;
+    step *s = malloc(sizeof *s);
+    if (!s) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    pthread_mutex_lock(&e->lock);
+    if (what == RECORD) e->recorded++;
+    if (what == WAIT) e->waits++;
+    if (what == RESET) e->recorded = e->passed = e->recorded + 1;
+    e->uses++;
+    *s = (step){e, e->recorded, timeout};
+    pthread_mutex_unlock(&e->lock);
+    return asc_stream_push(target, run[what], what == RECORD ? end_record : end_wait, s);
+}
+
+aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
+    ASC_ENTER();
+    return push(event, stream, RECORD, -1);
+}
+
+aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
+    ASC_ENTER();
+    return push(event, stream, RESET, -1);
+}
+
+aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
+    ASC_ENTER();
+    return push(event, stream, WAIT, -1);
+}
+
+aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t timeout) {
+    ASC_ENTER();
+    if (timeout < -1) return asc_fail(ACL_ERROR_RT_PARAM_INVALID, "timeout is %d; it is -1 or milliseconds", timeout);
+    return push(event, stream, WAIT, timeout);
+}
+
+/* ---- from the host ------------------------------------------------------------------------------------ */
+
+static aclError synchronize(aclrtEvent given, int32_t timeout) {
+    event *e = NULL;
+    aclError code = get(given, &e);
+    if (code != ACL_SUCCESS) return code;
+    pthread_mutex_lock(&e->lock);
+    uint64_t recording = e->recorded;
+    e->uses++;
+    pthread_mutex_unlock(&e->lock);
+    code = wait_until(e, recording, timeout);
+    release(e);
+    return code;
+}
+
+aclError aclrtSynchronizeEvent(aclrtEvent event) {
+    ASC_ENTER();
+    return synchronize(event, -1);
+}
+
+aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
+    ASC_ENTER();
+    if (timeout < -1) return asc_fail(ACL_ERROR_RT_PARAM_INVALID, "timeout is %d; it is -1 or milliseconds", timeout);
+    return synchronize(event, timeout);
+}
+
+typedef struct state {
+    bool reached, waited, timed;
+    uint64_t ns;
+    uint32_t id;
+} state;
+
+static aclError look(aclrtEvent given, const void *result, state *now) {
+    event *e = NULL;
+    ASC_NEED(result);
+    aclError code = get(given, &e);
+    if (code != ACL_SUCCESS) return code;
+    pthread_mutex_lock(&e->lock);
+    *now = (state){e->passed >= e->recorded, e->waited >= e->waits, e->ns != 0, e->ns, e->id};
+    pthread_mutex_unlock(&e->lock);
+    return ACL_SUCCESS;
+}
+
+aclError aclrtQueryEvent(aclrtEvent event, aclrtEventStatus *status) {
+    ASC_ENTER();
+    state now = {0};
+    aclError code = look(event, status, &now);
+    if (code == ACL_SUCCESS) *status = now.reached ? ACL_EVENT_STATUS_COMPLETE : ACL_EVENT_STATUS_NOT_READY;
+    return code;
+}
+
+aclError aclrtQueryEventStatus(aclrtEvent event, aclrtEventRecordedStatus *status) {
+    ASC_ENTER();
+    state now = {0};
+    aclError code = look(event, status, &now);
+    if (code == ACL_SUCCESS)
+        *status = now.reached ? ACL_EVENT_RECORDED_STATUS_COMPLETE : ACL_EVENT_RECORDED_STATUS_NOT_READY;
+    return code;
+}
+
+aclError aclrtQueryEventWaitStatus(aclrtEvent event, aclrtEventWaitStatus *status) {
+    ASC_ENTER();
+    state now = {0};
+    aclError code = look(event, status, &now);
+    if (code == ACL_SUCCESS) *status = now.waited ? ACL_EVENT_WAIT_STATUS_COMPLETE : ACL_EVENT_WAIT_STATUS_NOT_READY;
+    return code;
+}
+
+aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endEvent) {
+    ASC_ENTER();
+    state first = {0}, last = {0};
+    ASC_NEED(ms);
+    aclError code = look(startEvent, ms, &first);
+    if (code == ACL_SUCCESS) code = look(endEvent, ms, &last);
+    if (code != ACL_SUCCESS) return code;
+    if (!first.timed || !last.timed || !first.reached || !last.reached)
+        return asc_fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID,
+                        "%s isn't reached yet; record it and synchronize its stream first",
+                        first.timed && first.reached ? "endEvent" : "startEvent");
+    if (last.ns < first.ns)
+        return asc_fail(ACL_ERROR_RT_EVENT_TIMESTAMP_REVERSAL, "endEvent was reached before startEvent");
+    *ms = (float)((double)(last.ns - first.ns) / 1e6);
+    return ACL_SUCCESS;
+}
+
+aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp) {
+    ASC_ENTER();
+    state now = {0};
+    aclError code = look(event, timestamp, &now);
+    if (code != ACL_SUCCESS) return code;
+    if (!now.timed || !now.reached)
+        return asc_fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, "the event isn't reached yet");
+    *timestamp = now.ns / 1000;
+    return ACL_SUCCESS;
+}
+
+aclError aclrtGetEventId(aclrtEvent event, uint32_t *eventId) {
+    ASC_ENTER();
+    state now = {0};
+    aclError code = look(event, eventId, &now);
+    if (code == ACL_SUCCESS) *eventId = now.id;
+    return code;
+}

@@ -1,0 +1,26 @@
+/* om.c - the life of a model's description. */
+#include <stdlib.h>
+
+#include "model.h"
+#include "run.h"
+
+asc_om *asc_om_retain(asc_om *om) {
+    atomic_fetch_add(&om->uses, 1);
+    return om;
+}
+
+void asc_om_release(asc_om *om) {
+    if (atomic_fetch_sub(&om->uses, 1) != 1) return;
+    if (om->fixed) asc_chain_free(om, om->fixed);
+    if (om->model) asc_model_release(om->model);
+    free(om->inputs);
+    free(om->outputs);
+    free(om->gears);
+    free(om->columns);
+    free(om->partitions);
+    free(om);
+}
+
+uint32_t asc_om_chooser(const asc_om *om) {
+    return om->n_inputs && om->inputs[om->n_inputs - 1].edge == ASC_NONE ? om->n_inputs - 1 : ASC_NONE;
+}

@@ -1,0 +1,65 @@
+"""Programs on AscendCL load bundles and run them: fixed sizes, gears, ranges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from .conftest import Runner
+
+Convert = Callable[..., Path]
+DOUBLE = "m (float[2, 3] x) => (float[2, 3] y) { y = Add(x, x) }"
+BATCH = "m (float[N, 3] x) => (float[N, 3] y) { y = Add(x, x) }"
+IMAGE = "m (float[1, 1, H, W] x) => (float[1, 1, H, W] y) { y = Add(x, x) }"
+
+
+def doubled(count: int) -> str:
+    return " ".join(f"{2 * i:g}" for i in range(count))
+
+
+@pytest.mark.parametrize("check", ["0", "1"])
+def test_fixed_sizes(run: Runner, convert: Convert, check: str) -> None:
+    done = run("infer.c", convert(DOUBLE), ASCEND_EP_ACL_CHECK=check)
+    assert (done.status, done.err) == (0, "")
+    assert done.out == f"y [2,3] {doubled(6)}\n"
+
+
+def test_batches(run: Runner, convert: Convert) -> None:
+    model = convert(BATCH, "--input_shape=x:-1,3", "--dynamic_batch_size=1,2,4")
+    assert run("infer.c", model, "batch", 2).out == f"y [2,3] {doubled(6)}\n"
+    assert run("infer.c", model).out == f"y [4,3] {doubled(12)}\n"
+    refused = run("infer.c", model, "batch", 3)
+    assert refused.status == 1
+    assert "145013" in refused.err
+    assert "3 is none of the model's gears (1; 2; 4)" in refused.err
+
+
+def test_image_sizes(run: Runner, convert: Convert) -> None:
+    flags = ["--input_shape=x:1,1,-1,-1", "--dynamic_image_size=2,2;3,4", "--input_format=NCHW"]
+    assert run("infer.c", convert(IMAGE, *flags), "hw", 2, 2).out == f"y [1,1,2,2] {doubled(4)}\n"
+    assert run("infer.c", convert(IMAGE, *flags), "hw", 3, 4).out == f"y [1,1,3,4] {doubled(12)}\n"
+
+
+def test_sets_of_dims(run: Runner, convert: Convert) -> None:
+    flags = ["--input_shape=x:1,1,-1,-1", "--dynamic_dims=2,2;3,4", "--input_format=ND"]
+    assert run("infer.c", convert(IMAGE, *flags), "dims", 1, 1, 3, 4).out == f"y [1,1,3,4] {doubled(12)}\n"
+
+
+def test_ranges(run: Runner, convert: Convert) -> None:
+    model = convert(BATCH, "--input_shape=x:-1,3")
+    assert run("infer.c", model, "shape", 5, 3).out == f"y [5,3] {doubled(15)}\n"
+    assert "aclmdlSetDatasetTensorDesc says which" in run("infer.c", model).err
+
+
+def test_a_model_of_a_device_is_refused(run: Runner, tmp_path: Path) -> None:
+    other = tmp_path / "real.om"
+    other.write_bytes(b"IMOD" + bytes(500))
+    refused = run("infer.c", other)
+    assert refused.status == 1
+    assert "real.om can't be loaded" in refused.err
+
+
+def test_no_such_file(run: Runner) -> None:
+    assert "145002" in run("infer.c", "none.om").err
