@@ -8,17 +8,9 @@
 
 #define CHOOSER_BYTES_EACH sizeof(int64_t)
 
-static const char *meta_of(const asc_model *model, const char *key) {
-    uint64_t count;
-    const asc_meta *meta = asc_model_section(model, ASC_SEC_META, &count);
-    for (uint64_t i = 0; i < count; i++)
-        if (!strcmp(asc_model_string(model, meta[i].key), key)) return asc_model_string(model, meta[i].value);
-    return NULL;
-}
-
 /* The layout that the command line names, for tensors of the rank that it is for. */
 static aclFormat format_of(const asc_model *model, int32_t rank) {
-    const char *line = meta_of(model, "atc_cmdline");
+    const char *line = asc_meta_of(model, "atc_cmdline");
     const char *given = line ? strstr(line, "input_format=") : NULL;
     given = given ? given + strlen("input_format=") : "NCHW";
     if (rank == 4 && !strncmp(given, "NHWC", 4)) return ACL_FORMAT_NHWC;
@@ -158,10 +150,10 @@ static aclError describe_gears(asc_om *om) {
     if (!om->gears) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     for (size_t i = 0; i < (size_t)om->n_gears * n_symbols; i++) om->gears[i] = -1;
     for (uint64_t i = 0; i < n; i++) om->gears[sizes[i].profile * n_symbols + sizes[i].symbol] = sizes[i].size;
-    const char *columns = meta_of(om->model, "profile_columns");
-    om->variety = meta_of(om->model, "dynamic_batch_size")   ? ASC_BATCHES
-                  : meta_of(om->model, "dynamic_image_size") ? ASC_IMAGES
-                                                             : ASC_GEARS;
+    const char *columns = asc_meta_of(om->model, "profile_columns");
+    om->variety = asc_meta_of(om->model, "dynamic_batch_size")   ? ASC_BATCHES
+                  : asc_meta_of(om->model, "dynamic_image_size") ? ASC_IMAGES
+                                                                 : ASC_GEARS;
     aclError code = read_columns(om, columns ? columns : "[]");
     if (code != ACL_SUCCESS) return code;
     for (uint32_t g = 1; g < om->n_gears; g++)
@@ -181,13 +173,6 @@ static aclError describe_gears(asc_om *om) {
 }
 
 /* ---- sizes ------------------------------------------------------------------------------------------ */
-
-static size_t bytes_of(const asc_tensor *t) {
-    size_t bytes = asc_dtype_bytes(t->dtype);
-    for (int32_t i = 0; i < t->rank; i++)
-        if (__builtin_mul_overflow(bytes, (size_t)t->dims[i], &bytes)) return 0;
-    return bytes;
-}
 
 /* The sizes of the largest inputs; false when some have no limit. */
 static bool largest_sizes(const asc_om *om, int64_t *sizes) {
@@ -211,10 +196,10 @@ static aclError describe_sizes(asc_om *om) {
     if (code != ACL_SUCCESS && om->variety == ASC_RANGES) code = ACL_SUCCESS; /* a range may be wider than what runs */
     if (!chain) return code;
     for (uint32_t i = 0; i < om->n_inputs; i++)
-        if (om->inputs[i].edge != ASC_NONE) om->inputs[i].bytes = bytes_of(&chain->edges[om->inputs[i].edge]);
+        if (om->inputs[i].edge != ASC_NONE) om->inputs[i].bytes = asc_tensor_bytes(&chain->edges[om->inputs[i].edge]);
     for (uint32_t i = 0; i < om->n_outputs; i++) {
         const asc_tensor *t = &chain->edges[om->outputs[i].edge];
-        om->outputs[i].bytes = bytes_of(t);
+        om->outputs[i].bytes = asc_tensor_bytes(t);
         memcpy(om->outputs[i].most, t->dims, sizeof om->outputs[i].most);
     }
     om->work_bytes = chain->work_bytes;

@@ -25,6 +25,10 @@ aclError asc_fail_with(aclError code, const char *text);
 /* The text of the last failure, still there for aclGetRecentErrMsg; "" when there is none. */
 const char *asc_last_text(void);
 
+/* The code of this thread's last failure since asc_forget_code; ACL_SUCCESS when there is none. */
+aclError asc_last_code(void);
+void asc_forget_code(void);
+
 #define ASC_TEXT_BYTES 1024
 
 /* Fails with ACL_ERROR_INVALID_PARAM where a pointer that must be given is NULL. */

@@ -6,39 +6,12 @@
 #include <string.h>
 
 #include "acl/acl_mdl.h"
+#include "call.h"
 #include "context.h"
 #include "dataset.h"
 #include "handle.h"
 #include "memory.h"
-#include "run.h"
 #include "tensor_desc.h"
-
-/* A run: what it needs is taken from the datasets when it is asked for, so that they may change afterwards. */
-typedef struct run {
-    asc_om *om;
-    asc_chain *chain; /* NULL: the model's own */
-    uint32_t n_in, n_out;
-    void *addresses[]; /* as programs see them: n_in, then n_out */
-} run;
-
-static size_t bytes_of(const asc_tensor *t) {
-    size_t bytes = asc_dtype_bytes(t->dtype);
-    for (int32_t i = 0; i < t->rank; i++) bytes *= (size_t)t->dims[i];
-    return bytes;
-}
-
-static const asc_chain *chain_of(const run *r) {
-    return r->chain ? r->chain : r->om->fixed;
-}
-
-static void end_run(void *argument) {
-    run *r = argument;
-    for (uint32_t i = 0; i < r->n_in + r->n_out; i++)
-        if (r->addresses[i]) asc_memory_unpin(r->addresses[i], i >= r->n_in);
-    if (r->chain) asc_chain_free(r->om, r->chain);
-    asc_om_release(r->om);
-    free(r);
-}
 
 /* ---- shapes of inputs ---------------------------------------------------------------------------- */
 
@@ -105,24 +78,24 @@ static aclError place(const asc_buffer *buffer, const asc_io *io, size_t need, c
     return need ? asc_memory_check(buffer->data, need, ASC_PLACE_DEVICE, name) : ACL_SUCCESS;
 }
 
-static aclError place_inputs(run *r, const asc_dataset *inputs) {
+static aclError place_inputs(asc_call *r, const asc_dataset *inputs) {
     aclError code = ACL_SUCCESS;
     for (uint32_t i = 0; code == ACL_SUCCESS && i < r->n_in; i++) {
         const asc_io *io = &r->om->inputs[i];
         if (io->edge == ASC_NONE) continue;
-        size_t need = bytes_of(&chain_of(r)->edges[io->edge]);
+        size_t need = asc_tensor_bytes(&asc_call_chain(r)->edges[io->edge]);
         code = place(buffer_of(inputs, i, "input"), io, need, "input", i, &r->addresses[i]);
     }
     return code;
 }
 
 /* An output without memory gets some, which the program frees. */
-static aclError place_outputs(run *r, asc_dataset *outputs, int32_t device) {
+static aclError place_outputs(asc_call *r, asc_dataset *outputs, int32_t device) {
     for (uint32_t i = 0; i < r->n_out; i++) {
         const asc_io *io = &r->om->outputs[i];
-        const asc_tensor *t = &chain_of(r)->edges[io->edge];
+        const asc_tensor *t = &asc_call_chain(r)->edges[io->edge];
         asc_buffer *buffer = buffer_of(outputs, i, "output");
-        size_t need = bytes_of(t);
+        size_t need = asc_tensor_bytes(t);
         if (buffer && !buffer->data && !buffer->bytes && need) {
             buffer->data = asc_memory_new(need, ASC_PLACE_DEVICE, device);
             if (!buffer->data) return (aclError)ACL_ERROR_GE_MEMORY_ALLOCATION;
@@ -147,7 +120,7 @@ static aclError check_counts(const asc_om *om, const asc_dataset *inputs, const 
     return ACL_SUCCESS;
 }
 
-static aclError prepare(uint32_t id, const aclmdlDataset *input, aclmdlDataset *output, run **made) {
+static aclError prepare(uint32_t id, const aclmdlDataset *input, aclmdlDataset *output, asc_call **made) {
     asc_om *om = NULL;
     asc_context *context = asc_current_context();
     if (!context) return ACL_ERROR_RT_CONTEXT_NULL;
@@ -157,54 +130,41 @@ static aclError prepare(uint32_t id, const aclmdlDataset *input, aclmdlDataset *
     aclError code = asc_om_get(id, &om);
     if (code != ACL_SUCCESS) return code;
     code = check_counts(om, inputs, outputs);
-    run *r = code == ACL_SUCCESS ? calloc(1, sizeof *r + (om->n_inputs + om->n_outputs) * sizeof(void *)) : NULL;
-    if (!r) {
+    if (code != ACL_SUCCESS) {
         asc_om_release(om);
-        return code != ACL_SUCCESS ? code : asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+        return code;
     }
-    r->om = om;
-    r->n_in = om->n_inputs;
-    r->n_out = om->n_outputs;
+    asc_call *r = asc_call_new(om);
+    if (!r) return ACL_ERROR_BAD_ALLOC;
     code = bind(om, inputs, &r->chain);
     if (code == ACL_SUCCESS) code = place_inputs(r, inputs);
     if (code == ACL_SUCCESS) code = place_outputs(r, outputs, context->device);
-    for (uint32_t i = 0; i < r->n_in + r->n_out; i++)
-        if (r->addresses[i]) asc_memory_pin(r->addresses[i], i >= r->n_in);
+    asc_call_pin(r);
     if (code != ACL_SUCCESS) {
-        end_run(r);
+        asc_call_end(r);
         return code;
     }
     *made = r;
     return ACL_SUCCESS;
 }
 
-static aclError do_run(void *argument) {
-    run *r = argument;
-    void *few[32] = {0};
-    uint32_t count = r->n_in + r->n_out;
-    void **at = count <= 32 ? few : malloc(count * sizeof *at);
-    if (!at) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
-    for (uint32_t i = 0; i < count; i++) at[i] = asc_real(r->addresses[i]);
-    aclError code = asc_chain_run(r->om, chain_of(r), (const void *const *)at, at + r->n_in);
-    if (at != few) free(at);
-    return code;
-}
-
 aclError asc_execute_model(uint32_t id, const aclmdlDataset *input, aclmdlDataset *output) {
-    run *r = NULL;
+    asc_call *r = NULL;
     aclError code = prepare(id, input, output, &r);
     if (code != ACL_SUCCESS) return code;
-    code = do_run(r);
-    end_run(r);
+    for (uint32_t i = 0; i < r->n_in; i++)
+        if (r->addresses[i]) asc_memory_report_unwritten(r->addresses[i]);
+    code = asc_call_run(r);
+    asc_call_end(r);
     return code;
 }
 
 aclError asc_execute_model_in(uint32_t id, const aclmdlDataset *input, aclmdlDataset *output, aclrtStream stream) {
-    run *r = NULL;
+    asc_call *r = NULL;
     asc_stream *target = NULL;
     aclError code = asc_stream_get(stream, &target);
     if (code == ACL_SUCCESS) code = prepare(id, input, output, &r);
-    return code == ACL_SUCCESS ? asc_stream_push(target, do_run, end_run, r) : code;
+    return code == ACL_SUCCESS ? asc_stream_push(target, asc_call_run, asc_call_end, r) : code;
 }
 
 aclError aclmdlExecute(uint32_t modelId, const aclmdlDataset *input, aclmdlDataset *output) {

@@ -48,7 +48,8 @@ static const char *const names[ASC_KIND_COUNT] = {
     "a region",
     "a resize configuration",
     "an encoding configuration",
-    "an allocator description",
+    "a batch of picture descriptions",
+    "a stream of bytes",
 };
 
 static slot *slot_at(uint32_t index) {

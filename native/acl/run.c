@@ -4,6 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+size_t asc_tensor_bytes(const asc_tensor *t) {
+    size_t bytes = asc_dtype_bytes(t->dtype);
+    for (int32_t i = 0; i < t->rank; i++)
+        if (__builtin_mul_overflow(bytes, (size_t)t->dims[i], &bytes)) return SIZE_MAX;
+    return bytes;
+}
+
 static const uint32_t *indices_of(const asc_om *om) {
     uint64_t ignored;
     return asc_model_section(om->model, ASC_SEC_INDICES, &ignored);
@@ -84,12 +91,6 @@ void asc_chain_free(const asc_om *om, asc_chain *chain) {
 
 /* ---- running ---------------------------------------------------------------------------------------- */
 
-static size_t bytes_of(const asc_tensor *t) {
-    size_t bytes = asc_dtype_bytes(t->dtype);
-    for (int32_t i = 0; i < t->rank; i++) bytes *= (size_t)t->dims[i];
-    return bytes;
-}
-
 /* Addresses of all edges: those of the caller, and memory for what lies between partitions. */
 static aclError place_edges(asc_om *om, const asc_chain *chain, const void *const *in, void *const *out, void **at,
                             void **between) {
@@ -106,7 +107,7 @@ static aclError place_edges(asc_om *om, const asc_chain *chain, const void *cons
                 uint32_t edge = indices_of(om)[p->first_output + 2 * k];
                 if (at[edge]) continue;
                 if (pass) at[edge] = (char *)*between + used;
-                used += (bytes_of(&chain->edges[edge]) + ASC_ALIGN) / ASC_ALIGN * ASC_ALIGN;
+                used += (asc_tensor_bytes(&chain->edges[edge]) + ASC_ALIGN) / ASC_ALIGN * ASC_ALIGN;
             }
         }
         if (pass || !used) break;
@@ -150,7 +151,7 @@ aclError asc_chain_run(asc_om *om, const asc_chain *chain, const void *const *in
     /* An input that is an output too, or an output named twice, is copied. */
     for (uint32_t i = 0; code == ACL_SUCCESS && i < om->n_outputs; i++)
         if (at[om->outputs[i].edge] != out[i])
-            memcpy(out[i], at[om->outputs[i].edge], bytes_of(&chain->edges[om->outputs[i].edge]));
+            memcpy(out[i], at[om->outputs[i].edge], asc_tensor_bytes(&chain->edges[om->outputs[i].edge]));
     free(between);
     if (at != few) free(at);
     return code;
