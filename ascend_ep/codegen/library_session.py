@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ascend_ep.plan.node_view import Operand
-from ascend_ep.plan.plan import Edge, Native, NativePartition, Plan
+from ascend_ep.plan.plan import Edge, Native, NativePartition, Plan, Ref
 from ascend_ep.plan.plan_builder import PlanBuilder
 from ascend_ep.plan.writing.writer import write_bytes
 from ascend_ep.runtime.options import SessionOptions
@@ -39,19 +39,19 @@ def library_session(
     """
     loadable(library)
     builder = PlanBuilder([f"y{i}" for i in range(len(outputs))])
-    part = NativePartition("p0", builder.values, builder.insns)
-    plan = Plan(partitions=[part])
+    plan, read, written = Plan(), list[tuple[Edge, Ref]](), list[tuple[Edge, Ref]]()
     refs = []
     for i, spec in enumerate(inputs):
         refs.append(None if spec is None else builder.input(Operand(f"x{i}", spec.dtype, spec.dims)))
         if spec is not None:
             plan.edges.append(Edge(f"x{i}", spec.dtype, spec.dims, is_input=True))
-            part.inputs.append((plan.edges[-1], builder.values[-1]))
+            read.append((plan.edges[-1], builder.values[-1]))
     outs = [builder.out(Operand(f"y{i}", spec.dtype, spec.dims)) for i, spec in enumerate(outputs)]
     for i, (spec, ref) in enumerate(zip(outputs, outs, strict=True)):
         plan.edges.append(Edge(f"y{i}", spec.dtype, spec.dims, is_output=True))
-        part.outputs.append((plan.edges[-1], ref))
+        written.append((plan.edges[-1], ref))
     builder.emit_native(Native(f"{library.symbol}.so", str(library.path)), library.op_type, refs, outs, {})
+    plan.partitions.append(NativePartition("p0", builder.values, builder.insns, read, written))
     options = SessionOptions()
     options.intra_op_num_threads = threads
     trusted = {"trust": f"sha256:{library.sha256}"}

@@ -139,7 +139,9 @@ class Assembly:
             if missing not in self._sources:
                 raise Unsupported("the shape of a value within a node depends on the data")
             for made, builder in lowered:
-                self._input(made, builder, self._sources[missing])
+                edge, ref = self._input(builder, self._sources[missing])
+                made.inputs.append((edge, ref))
+                made.values.append(ref)
         for made, _ in lowered:
             for edge, ref in made.inputs:
                 ref.dims = _dims_at_boundary(edge, ref)
@@ -166,24 +168,21 @@ class Assembly:
     ) -> tuple[NativePartition, PlanBuilder, Ledger]:
         """With `calls` of compiled code in the place of the lowerings of these nodes."""
         builder = PlanBuilder([v.name for v in part.outputs if v.name])
-        made = NativePartition(name, builder.values, builder.insns)
-        for value in part.inputs:
-            self._input(made, builder, value)
+        inputs = [self._input(builder, value) for value in part.inputs]
         for node in part.nodes:
             if not self._claims.is_known(node):
                 with step(of_node(node)):
                     function, view = self._semantics.lowered_view(node, self._facts)
                     lower_node(view, calls.get(node, function), builder)
-        for value in part.outputs:
-            result = builder.result(operand(value, self._facts[value]))
-            made.outputs.append((self._written_edge(value), result))
+        outputs = [(self._written_edge(v), builder.result(operand(v, self._facts[v]))) for v in part.outputs]
+        made = NativePartition(name, builder.values, builder.insns, inputs, outputs)
         ledger = self._ledger.fresh()
         variant = "compiled" if calls else ""
         run_stage(PARTITION, LoweredPartition(made, ledger, alone if calls else (), variant), self._dump)
         return made, builder, ledger
 
-    def _input(self, made: NativePartition, builder: PlanBuilder, value: ir.Value) -> None:
-        made.inputs.append((self._read_edge(value), builder.input(operand(value, self._facts[value]))))
+    def _input(self, builder: PlanBuilder, value: ir.Value) -> tuple[Edge, Ref]:
+        return self._read_edge(value), builder.input(operand(value, self._facts[value]))
 
     def _host(self, name: str, part: Partition) -> HostPartition:
         wanted = set(part.outputs)

@@ -16,6 +16,8 @@ from ascend_ep.opdef.dims import Dim
 from ascend_ep.opdef.expression import Expression
 from ascend_ep.runtime._rt import lib
 
+from .watched import Watched
+
 INPUT, OUTPUT, TEMP, WEIGHT, VIEW = range(5)  # ASC_VALUE_...
 
 #: The kernel of instructions that hold expressions.
@@ -132,6 +134,7 @@ class NativePartition:
     """Instructions for libascend_rt. inputs and outputs pair an edge with the value that holds it.
 
     `fallback` has the same edges and calls no library: it runs where the libraries of this one may not.
+    `version` counts the changes of its lists, so that what was found out of them is known to hold.
     """
 
     name: str
@@ -140,6 +143,15 @@ class NativePartition:
     inputs: list[tuple[Edge, Ref]] = field(default_factory=list)
     outputs: list[tuple[Edge, Ref]] = field(default_factory=list)
     fallback: NativePartition | None = None
+    version: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        self.values = Watched(self.values, self._changed)
+        self.insns = Watched(self.insns, self._changed)
+        self.outputs = Watched(self.outputs, self._changed)
+
+    def _changed(self) -> None:
+        self.version += 1
 
 
 @dataclass(eq=False)

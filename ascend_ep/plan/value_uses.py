@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from typing import ClassVar
+from weakref import WeakKeyDictionary
 
 from .plan import TEMP, VIEW, Insn, NativePartition, Ref
 
 
 class ValueUses:
-    """Taken once; `add`, `remove` and `replace` follow instructions that come and go."""
+    """`add`, `remove` and `replace` follow instructions that come and go.
+
+    Those of a partition, `of`, are kept with it, and taken anew when its lists have changed; `put` and `drop`
+    change the partition and what is kept of it alike.
+    """
+
+    _kept: ClassVar[WeakKeyDictionary[NativePartition, tuple[int, ValueUses]]] = WeakKeyDictionary()
 
     def __init__(
         self, insns: Iterable[Insn], values: Iterable[Ref] = (), outputs: Iterable[Ref] = ()
@@ -27,7 +35,24 @@ class ValueUses:
 
     @classmethod
     def of(cls, part: NativePartition) -> ValueUses:
-        return cls(part.insns, part.values, [ref for _, ref in part.outputs])
+        version, kept = cls._kept.get(part, (-1, None))
+        if kept is None or version != part.version:
+            kept = cls(part.insns, part.values, [ref for _, ref in part.outputs])
+            cls._kept[part] = part.version, kept
+        return kept
+
+    def put(self, part: NativePartition, old: Insn, new: Insn) -> None:
+        """One instruction of the partition for another, which has the old one's place in it."""
+        at = next(i for i, insn in enumerate(part.insns) if insn is old)
+        part.insns[at] = new
+        self.replace(old, new)
+        self._kept[part] = part.version, self
+
+    def drop(self, part: NativePartition, insn: Insn) -> None:
+        """An instruction of the partition goes."""
+        del part.insns[next(i for i, other in enumerate(part.insns) if other is insn)]
+        self.remove(insn)
+        self._kept[part] = part.version, self
 
     def add(self, insn: Insn) -> None:
         for out in insn.outs:

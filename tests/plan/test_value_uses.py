@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ascend_ep.plan.plan import OUTPUT, VIEW, Edge, Insn, NativePartition, Ref
 from ascend_ep.plan.value_uses import ValueUses, read_values
+from ascend_ep.plan.watched import CHANGING
 
 
 def test_uses_follow_views_and_changes():
@@ -50,3 +53,38 @@ def test_whose_view_leaves_is_not_inner():
     assert uses.leaves(x)
     assert not uses.is_inner(x)
     assert {id(x), id(view)} == read_values(part)
+
+
+def test_uses_are_kept_until_the_partition_changes():
+    x, y, z = (Ref(name, 1, (4,)) for name in "xyz")
+    first, second = Insn("first", "copy", (x,), (y,)), Insn("second", "copy", (y,), (z,))
+    part = NativePartition("", [x, y, z], [first, second])
+    uses = ValueUses.of(part)
+    assert ValueUses.of(part) is uses
+    made = Insn("made", "copy", (x,), (z,))
+    uses.put(part, second, made)
+    uses.drop(part, first)
+    assert list(part.insns) == [made]
+    assert ValueUses.of(part) is uses
+    assert (uses.readers(x), uses.readers(y), uses.maker(z)) == ([made], [], made)
+    part.insns[0] = second
+    assert ValueUses.of(part) is not uses
+    assert ValueUses.of(part).readers(y) == [second]
+
+
+@pytest.mark.parametrize("name", ["values", "insns", "outputs"])
+def test_every_change_of_a_list_is_noticed(name: str):
+    part = NativePartition("", [], [], outputs=[])
+    some, changes = getattr(part, name), 0
+    for change in (
+        lambda: some.append(1), lambda: some.extend([2, 3]), lambda: some.insert(0, 0), lambda: some.sort(),
+        lambda: some.reverse(), lambda: some.remove(2), lambda: some.pop(), lambda: some.__setitem__(0, 1),
+        lambda: some.__setitem__(slice(None), [4, 5]), lambda: some.__delitem__(0),
+        lambda: some.__iadd__([6]), lambda: some.__imul__(2), lambda: some.clear(),
+    ):  # fmt: skip
+        before = part.version
+        change()
+        changes += 1
+        assert part.version > before
+    changing = {n for n in vars(list) if n in CHANGING}
+    assert changes >= len(changing) == len(CHANGING)

@@ -19,14 +19,12 @@ def forward_copies(part: NativePartition) -> int:
     """Changes the partition in place; the number of copies that now read elsewhere or are gone."""
     uses = ValueUses.of(part)
     changed = 0
-    for i, insn in enumerate(part.insns):
+    for insn in list(part.insns):
         found = _behind(insn, uses)
         if found is None:
             continue
-        uses.remove(insn)
         part.values.append(found)
-        part.insns[i] = replace(insn, ins=(found,))
-        uses.add(part.insns[i])
+        uses.put(part, insn, replace(insn, ins=(found,)))
         changed += 1
     return changed + _drop(part) if changed else 0
 

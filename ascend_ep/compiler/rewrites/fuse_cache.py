@@ -55,11 +55,9 @@ def _take_appends(part: NativePartition, attention: Insn, uses: ValueUses, ledge
     ins = (query, new_keys, new_values, *(mask or [None]), past_keys, past_values)
     outs = (*attention.outs, *presents)
     fused = replace(attention, kernel="attention_append", ins=ins, outs=outs)
-    part.insns[at] = fused
+    uses.put(part, attention, fused)
     for append in (appends[0], appends[1]):
-        part.insns.remove(append)
-        uses.remove(append)
-    uses.replace(attention, fused)
+        uses.drop(part, append)
 
 
 def _read_before(

@@ -74,10 +74,8 @@ def _take_sum(part: NativePartition, norm: Insn, uses: ValueUses, ledger: Ledger
     first, second = addends
     fused = replace(norm, ins=(first, *(rest or [None]), second), outs=outs)
     kept, gone = (made, norm) if place == start else (norm, made)
-    part.insns[place] = fused
-    part.insns.remove(gone)
-    uses.remove(gone)
-    uses.replace(kept, fused)
+    uses.put(part, kept, fused)
+    uses.drop(part, gone)
     if not stays:
         part.values.remove(x)
 
@@ -124,8 +122,6 @@ def _take_gelu(part: NativePartition, norm: Insn, uses: ValueUses, ledger: Ledge
         return
     ints = LAYER_NORM.put(norm.ints, epilogue=EPILOGUES[found.activation])
     fused = replace(norm, outs=gelu.outs, ints=ints)
-    part.insns[part.insns.index(norm)] = fused
-    part.insns.remove(gelu)
-    uses.remove(gelu)
-    uses.replace(norm, fused)
+    uses.put(part, norm, fused)
+    uses.drop(part, gelu)
     part.values.remove(out)

@@ -80,11 +80,9 @@ def _gate(part: NativePartition, uses: ValueUses, gate: Insn, up: Insn, glu: Ins
     )
     ints = MATMUL.put(PLAIN, activation=GATED)
     made = replace(gate, name=name, op_type=operators, ins=(gate.ins[0], both), outs=glu.outs, ints=ints)
-    part.insns[part.insns.index(glu)] = made
-    uses.replace(glu, made)
+    uses.put(part, glu, made)
     for insn in (gate, up):
-        part.insns.remove(insn)
-        uses.remove(insn)
+        uses.drop(part, insn)
         part.values.remove(insn.outs[0])
     part.values.append(both)
     for weight in (v, w):

@@ -60,10 +60,8 @@ def _take(part: NativePartition, uses: ValueUses, norm: Insn, products: list[Ins
         epsilon = NORM_FLOATS.get(norm.floats, "epsilon")
         floats = MATMUL_FLOATS.put(product.floats, epsilon=epsilon)
         made = replace(product, ins=(x, *rest, scale), floats=floats)
-        part.insns[part.insns.index(product)] = made
-        uses.replace(product, made)
-    part.insns.remove(norm)
-    uses.remove(norm)
+        uses.put(part, product, made)
+    uses.drop(part, norm)
     part.values.remove(norm.outs[0])
 
 

@@ -10,7 +10,7 @@ from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, lower_no
 from ascend_ep.opbuild.proof.harness import Array, Case
 from ascend_ep.opbuild.proof.subject import Subject
 from ascend_ep.opdef.output_types import infer
-from ascend_ep.plan.plan import Edge, NativePartition, Plan
+from ascend_ep.plan.plan import Edge, NativePartition, Plan, Ref
 from ascend_ep.plan.writing.writer import write_bytes
 from ascend_ep.runtime.options import SessionOptions
 from ascend_ep.runtime.session import InferenceSession
@@ -30,20 +30,20 @@ def interpreted_session(subject: Subject, arrays: Sequence[Array | None]) -> Inf
     opdef = subject.for_every_shape
     outputs = infer(opdef, types, subject.attributes)
     builder = PlanBuilder([f"y{i}" for i in range(len(outputs))])
-    part = NativePartition("p0", builder.values, builder.insns)
-    plan = Plan(partitions=[part])
+    plan, read, written = Plan(), list[tuple[Edge, Ref]](), list[tuple[Edge, Ref]]()
     operands = [None if t is None else Operand(f"x{i}", t[0], tuple(t[1])) for i, t in enumerate(types)]
     for operand in operands:
         if operand is not None:
             builder.input(operand)
             plan.edges.append(Edge(operand.name, operand.dtype, operand.dims, is_input=True))
-            part.inputs.append((plan.edges[-1], builder.values[-1]))
+            read.append((plan.edges[-1], builder.values[-1]))
     made = [Operand(f"y{i}", dtype, tuple(dims or ())) for i, (dtype, dims) in enumerate(outputs)]
     node = NodeView(opdef.op, operands, made, dict(subject.attributes), opdef=opdef)
     lower_node(node, lower_formula, builder)
     for operand in made:
         plan.edges.append(Edge(operand.name, operand.dtype, operand.dims, is_output=True))
-        part.outputs.append((plan.edges[-1], builder.result(operand)))
+        written.append((plan.edges[-1], builder.result(operand)))
+    plan.partitions.append(NativePartition("p0", builder.values, builder.insns, read, written))
     options = SessionOptions()
     options.intra_op_num_threads = 1
     return InferenceSession(write_bytes(plan, _MODEL_DEF), options)
