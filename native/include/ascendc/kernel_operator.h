@@ -17,4 +17,5 @@
 #pragma once
 
 #include "cpu/copy.h"
+#include "cpu/cube.h"
 #include "cpu/kernel.h"
