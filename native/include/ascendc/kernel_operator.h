@@ -18,4 +18,5 @@
 
 #include "cpu/copy.h"
 #include "cpu/cube.h"
+#include "cpu/high_level.h"
 #include "cpu/kernel.h"
