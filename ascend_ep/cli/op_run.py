@@ -185,12 +185,12 @@ def _print_run(made: Run, request: RunRequest) -> None:
     blocks = f"{answer.blocks} block{'s' if answer.blocks != 1 else ''}"
     sizes = f"{len(answer.tiling)} bytes of tiling data, {answer.workspace} of workspace"
     _say("run", f"{blocks}, tiling key {answer.key}, {sizes}; {times}")
+    files = _all_files(request)
     for line in answer.lines:
-        place, text = fault_place(line)
-        word = "advice" if line.startswith("advice") else "fault"
-        _say(word, f"{place + ': ' if place else ''}{text}")
-        shown = source_line(place.removeprefix("advice "), _all_files(request))
-        if shown:
+        word, text = ("advice", line[7:]) if line.startswith("advice ") else ("fault", line)
+        place, text = fault_place(text)
+        _say(word, f"{Path(place).name + ': ' if place else ''}{text}")
+        if shown := source_line(place, files):
             _say("", f"    {shown}")
 
 

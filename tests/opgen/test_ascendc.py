@@ -256,7 +256,7 @@ MISTAKES = [
     (lambda k: k.replace("DataCopyPad(tile, from[offset], copy, pad)", "DataCopy(tile, from[offset], n)"), "ErrorRead4"),
     (lambda k: k.replace("Duplicate(to[clear]", "Duplicate(to[clear - 7]"), "ErrorWrite4"),
     (lambda k: k.replace("    PipeBarrier<PIPE_V>();\n", ""), "ErrorSync1"),
-    (lambda k: k.replace("    WaitFlag<HardEvent::V_S>(done);\n", ""), "ErrorSync3"),
+    (lambda k: k.replace("    WaitFlag<HardEvent::V_S>(done);\n", ""), "ErrorSync2"),
     (lambda k: k.replace("DataCopyPad(tile, from[offset], copy, pad);", ""), "ErrorRead2"),
     (lambda k: k.replace("    queue.FreeTensor(ready);\n", "    queue.FreeTensor(ready);\n    queue.FreeTensor(ready);\n"), "ErrorFree"),
     (lambda k: k.replace("pipe->InitBuffer(xTileBuf_, tile_ * sizeof(float));\n", ""), "ErrorBuffer0"),

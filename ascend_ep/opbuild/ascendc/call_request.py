@@ -43,7 +43,8 @@ class Plain:
 @dataclass(frozen=True)
 class CallRequest:
     """inputs: by place in the definition an array, None (absent), or a list of arrays (a dynamic one).
-    attributes: by place (kind, value). values: arguments that are no addresses, as bytes. ub, cores: another chip's."""
+    attributes: by place (kind, value). values: arguments that are no addresses, as bytes. ub, cores: another chip's.
+    strict: every synchronisation must be written, none is the compiler's. stop: the first fault ends the run."""
 
     soc: Soc
     inputs: Sequence[Array | None | Sequence[Array]]
@@ -53,6 +54,8 @@ class CallRequest:
     values: Sequence[bytes] = ()
     ub: int | None = None
     cores: int | None = None
+    strict: bool = False
+    stop: bool = False
 
 
 @dataclass
@@ -91,6 +94,7 @@ def chip_numbers(soc: Soc, ub: int | None = None, cores: int | None = None) -> t
 
 
 def _parts(request: CallRequest) -> Iterator[bytes]:
+    yield _number(request.strict) + _number(request.stop)
     yield _bytes(request.soc.name.encode())
     yield from map(_number, chip_numbers(request.soc, request.ub, request.cores))
     yield _number(len(request.inputs))

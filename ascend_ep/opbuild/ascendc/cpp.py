@@ -31,13 +31,15 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTI
 
 @dataclass(frozen=True)
 class Unit:
-    """One translation unit. files: what it may include beside what is in `folders`, by name."""
+    """One translation unit. files: what it may include beside what is in `folders`, by name. kept: the only symbol that
+    other units see, "" for all: units with functions of one name and different bodies need it."""
 
     name: str
     text: str
     files: Mapping[str, str] = field(default_factory=dict, hash=False)
     folders: tuple[Path, ...] = ()
     flags: tuple[str, ...] = ("-std=c++17", "-Og")
+    kept: str = ""
 
 
 def find_cpp() -> tuple[str, ...]:
@@ -77,7 +79,7 @@ def linked(units: Sequence[Unit], kind: Literal["run", "so"], cache: Path | None
 
 def _object(unit: Unit, command: Sequence[str], folder: Path) -> Path:
     flags = [*unit.flags, *FLAGS, *_gnu_flags(tuple(command))]
-    parts = [unit.text, *(f"{n}\0{t}" for n, t in sorted(unit.files.items())), *command, *flags]
+    parts = [unit.text, *(f"{n}\0{t}" for n, t in sorted(unit.files.items())), *command, *flags, unit.kept]
     key = hashlib.sha256("\0".join(parts).encode())
     key.update(_headers_digest())
     for path in sources_of(unit.text, unit.folders):
@@ -92,8 +94,22 @@ def _object(unit: Unit, command: Sequence[str], folder: Path) -> Path:
         for name, content in unit.files.items():
             (Path(work) / name).write_text(content, encoding="utf-8")
         includes = [f"-I{p}" for p in (work, *unit.folders, HEADERS / "ascendc", HEADERS)]
-        _run_compiler([*command, "-c", str(file), *includes, *flags], target)
+        compile_it = [*command, "-c", str(file), *includes, *flags]
+        if not unit.kept:
+            _run_compiler(compile_it, target)
+            return target
+        whole, joined = Path(work) / "whole.o", Path(work) / "joined.o"
+        _run_compiler(compile_it, whole)
+        _run_compiler([_tool("ld"), "-r", "--force-group-allocation", str(whole)], joined)
+        _run_compiler([_tool("objcopy"), f"--keep-global-symbol={unit.kept}", str(joined)], target, out=())
     return target
+
+
+def _tool(name: str) -> str:
+    """A tool of binutils. Raises AscendError E43001."""
+    if shutil.which(name) is None:
+        raise AscendError("E43001", name, fix=f"Install {name} of GNU binutils.")
+    return name
 
 
 @cache
@@ -136,13 +152,13 @@ def _candidates(name: str, beside: Path | None, folders: Sequence[Path]) -> Iter
         yield folder / name
 
 
-def _run_compiler(command: Sequence[str], target: Path) -> None:
+def _run_compiler(command: Sequence[str], target: Path, out: tuple[str, ...] = ("-o",)) -> None:
     """Runs a compiler, whose result takes the place of `target` when it is whole. Raises E43002."""
     handle, made = tempfile.mkstemp(dir=target.parent, prefix=".compile-")
     os.close(handle)
     try:
         answer = subprocess.run(
-            [*command, "-o", made], capture_output=True, text=True, timeout=SECONDS, check=False
+            [*command, *out, made], capture_output=True, text=True, timeout=SECONDS, check=False
         )
         if answer.returncode != 0:
             raise _failed(command[0], answer.stderr, answer.returncode)

@@ -61,6 +61,8 @@ class CpuKernel:
             [(a.type, bound.get(a.name)) for a in self.opdef.attributes],
             ub=ub,
             cores=cores or max(self.source.soc.vector_cores, 1),
+            strict=True,
+            stop=True,
         )
         try:
             answer = run_program(self.path, request, self.source.function, SECONDS, self.number)

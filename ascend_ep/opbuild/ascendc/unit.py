@@ -15,6 +15,7 @@ _C_TYPES = {n: row.c for n, row in ELEMENT_TYPES.items() if row.c}
 # A kernel may have the name of a function of the C library: the headers come first.
 _HEADERS = (
     '#include "kernel_operator.h"',
+    '#include "host/launch.h"',
     '#include "host/program.h"',
     "#include <algorithm>",
 )
@@ -63,8 +64,6 @@ def _macros(source: KernelSource, types: Column) -> list[str]:
 def _kernel(source: KernelSource, text: str, space: str) -> list[str]:
     """The kernel, and what the driver needs to know of the operator."""
     name = f"asc_kernel_{space}_{source.function}"
-    tensors = (*source.inputs, *source.outputs)
-    names = ", ".join(f'"{n}"' for n in (*tensors, "workspace", "tiling"))
     kinds = [
         *(f"{{Spec::INPUT, {i}}}" for i in range(len(source.inputs))),
         *(f"{{Spec::OUTPUT, {i}}}" for i in range(len(source.outputs))),
@@ -77,7 +76,7 @@ def _kernel(source: KernelSource, text: str, space: str) -> list[str]:
         f"#define {source.function} {name}",
         text,
         f"#undef {source.function}",
-        f"ASC_KERNEL_ROW(asc_row, {name}, {names})",
+        f"ASC_KERNEL_ROW(asc_row, {name})",
         "using Spec = ::asc_host::ArgumentSpec;",
         f"static const Spec asc_arguments[] = {{{', '.join(kinds)}}};",
         "static const ::asc_host::Column asc_columns[] = {{&asc_row, nullptr, 0, 0, false}};",

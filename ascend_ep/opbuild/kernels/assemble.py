@@ -25,7 +25,6 @@ def host_assembly(
             kernel.file,
             name or kernel.name,
             column,
-            tuple(p.name for p in kernel.parameters),
             (*inputs, *outputs),
             host.tiling,
             tiling_class,
@@ -99,7 +98,7 @@ def plain_assembly(
         reason = f"it takes {len(inputs)} tensors, {n_in} inputs are given"
         raise AscendError("E43203", kernel.name, reason, where=kernel.place)
     unit = KernelUnit(
-        kernel.file, name or kernel.name, column, tuple(p.name for p in kernel.parameters), (*inputs, *outputs),
+        kernel.file, name or kernel.name, column, (*inputs, *outputs),
         folders=sources.folders,
     )  # fmt: skip
     return Assembly((unit,), tuple(arguments), tuple(inputs), tuple(outputs))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -179,10 +180,13 @@ def _plain_outputs(request: RunRequest, kernel: KernelFunction, n_out: int, note
     return outputs
 
 
+_PLACED = re.compile(r"(?P<place>.+?:\d+): (?P<text>(?:block|\[).*)", re.DOTALL)
+
+
 def fault_place(line: str) -> tuple[str, str]:
     """A line of an answer as its place ("" without one) and its text."""
-    place, found, text = line.partition(": [")
-    return (place, f"[{text}") if found else ("", line)
+    match = _PLACED.fullmatch(line)
+    return (match["place"], match["text"]) if match else ("", line)
 
 
 def source_line(place: str, files: Sequence[Path]) -> str:

@@ -41,7 +41,6 @@ class KernelUnit:
     file: Path
     name: str
     column: TypeColumn = TypeColumn()
-    arguments: tuple[str, ...] = ()
     tensors: tuple[str, ...] = ()
     tiling: str = ""
     tiling_class: str = ""
@@ -52,11 +51,10 @@ class KernelUnit:
         """text: what takes the place of the file, if it was rewritten."""
         plain, angle, rest = self.name.partition("<")
         symbol = f"asc_kernel_{number}"
-        names = ", ".join(f'"{n}"' for n in self.arguments) or '""'
         included = f'#include "{self.file}"' if text is None else f'#line 1 "{self.file}"\n{text}'
         lines = [
             '#include "kernel_operator.h"',
-            '#include "host/kernel.h"',
+            '#include "host/launch.h"',
             "#include <cmath>",
             *_type_macros(self.column, self.tensors),
             *([self.tiling] if self.tiling else []),
@@ -67,9 +65,10 @@ class KernelUnit:
             f"#undef {plain}",
         ]
         called = f"{symbol}_{plain}{angle}{rest}"
-        lines.append(f"ASC_KERNEL_ROW({symbol}, ({called}), {names})")
+        lines.append(f"ASC_KERNEL_ROW({symbol}, ({called}))")
         flags = CHECKED if is_checked else UNCHECKED
-        return Unit(f"kernel{number}", "\n".join(lines) + "\n", {}, (self.file.parent, *self.folders), flags)
+        folders = (self.file.parent, *self.folders)
+        return Unit(f"kernel{number}", "\n".join(lines) + "\n", {}, folders, flags, symbol)
 
 
 def _type_macros(column: TypeColumn, tensors: Sequence[str]) -> Iterable[str]:
@@ -119,19 +118,18 @@ def host_units(files: Sequence[Path], folders: Sequence[Path]) -> list[Unit]:
 
 def describing_units(files: Sequence[Path], folders: Sequence[Path]) -> list[Unit]:
     """A program that says what host files register."""
-    return [*host_units(files, folders), _parts_unit(Assembly((), (), (), ()), HOST), _main_unit(HOST)]
+    return [*host_units(files, folders), _parts_unit(Assembly((), (), (), ())), _main_unit()]
 
 
 def program_units(assembly: Assembly, is_checked: bool) -> list[Unit]:
     """A program that makes one call."""
-    flags = CHECKED if is_checked else UNCHECKED
-    return [*_shared_units(assembly, is_checked), _parts_unit(assembly, flags), _main_unit(flags)]
+    return [*_shared_units(assembly, is_checked), _parts_unit(assembly), _main_unit()]
 
 
-def _main_unit(flags: tuple[str, ...]) -> Unit:
+def _main_unit() -> Unit:
     """The same for all programs, so that it is compiled once."""
     call = "return asc_host::main(n, arguments, asc_host::the_parts);"
-    return Unit("main", f'#include "host/program.h"\nint main(int n, char **arguments) {{ {call} }}\n', {}, (), flags)
+    return Unit("main", f'#include "host/program.h"\nint main(int n, char **arguments) {{ {call} }}\n', {}, (), HOST)
 
 
 @dataclass(frozen=True)
@@ -173,7 +171,7 @@ def library_units(assembly: Assembly, op_type: str, soc: Soc, more: LibraryText)
         "}",
         "",
     ])  # fmt: skip
-    return [*_shared_units(assembly, False), _parts_unit(assembly, UNCHECKED), Unit("library", text, {}, (), UNCHECKED)]
+    return [*_shared_units(assembly, False), _parts_unit(assembly), Unit("library", text, {}, (), HOST)]
 
 
 def _shared_units(assembly: Assembly, is_checked: bool) -> list[Unit]:
@@ -181,7 +179,7 @@ def _shared_units(assembly: Assembly, is_checked: bool) -> list[Unit]:
     return [*host_units(assembly.host, assembly.host_folders), *kernels]
 
 
-def _parts_unit(assembly: Assembly, flags: tuple[str, ...]) -> Unit:
+def _parts_unit(assembly: Assembly) -> Unit:
     lines = ['#include "host/parts.h"']
     lines += [f"extern const asc_host::Kernel asc_kernel_{i};" for i in range(len(assembly.kernels))]
     lines.append("namespace asc_host {")
@@ -205,4 +203,4 @@ def _parts_unit(assembly: Assembly, flags: tuple[str, ...]) -> Unit:
             lines.append(f"static const {kind} {name}[] = {{{', '.join(rows)}}};")
         tables += [name if rows else "nullptr", str(len(rows))]
     lines.append(f'extern const Parts the_parts; const Parts the_parts = {{"{assembly.op}", {", ".join(tables)}}};')
-    return Unit("parts", "\n".join([*lines, "}", ""]), {}, (), flags)
+    return Unit("parts", "\n".join([*lines, "}", ""]), {}, (), HOST)

@@ -1,58 +1,111 @@
-/* The blocks of a launch on a CPU: each is a thread, and one runs at a time, until it ends or waits in SyncAll. */
+/* The cores of a launch on a CPU: each is a thread, and one runs at a time, until it ends or waits for another. */
 #pragma once
 
 #include <condition_variable>
-#include <memory>
 #include <mutex>
 #include <thread>
 
-#include "core.h"
+#include "events.h"
 
 namespace asc_cpu {
 
 /* What a block that waits throws when another one has failed. */
 struct Stopped {};
 
+/* Cores of a block: vector cores, cube cores, or one cube core with `ratio` vector cores. */
+enum class Kernel : uint8_t { Vector, Cube, Mix };
+
 class Blocks {
    public:
-    /* Runs body() for every block. Throws the first Fault, naming its block. */
+    /* Runs body() for every block on a core with `ub` bytes of unified buffer. Throws the first Fault, naming its
+     * block. */
     template <typename F>
     void run(uint32_t n, uint32_t ub, F body) {
-        for (uint32_t i = 0; i < n; i++) {
-            cores_.push_back(std::make_unique<Core>());
-            cores_[i]->block_idx = i;
-            cores_[i]->block_num = n;
-        }
-        reached_.assign(n, 0);
+        Chip chip;
+        chip.ub = ub;
+        run(n, chip, Kernel::Vector, 1, body);
+    }
+    /* The same on a chip's cores. A mixed kernel's body runs once on the cube core and on each of its vector cores. */
+    template <typename F>
+    void run(uint32_t n, const Chip &chip, Kernel kernel, uint32_t ratio, F body) {
+        const uint32_t per_block = kernel == Kernel::Mix ? 1 + ratio : 1;
+        for (uint32_t i = 0; i < n * per_block; i++) add(i, n, per_block, kernel, ratio);
+        ready_.assign(cores_.size(), nullptr);
         the_blocks() = this;
         std::vector<std::thread> threads;
-        for (uint32_t i = 0; i < n; i++)
-            threads.emplace_back([this, i, ub, &body] {
+        for (uint32_t i = 0; i < cores_.size(); i++)
+            threads.emplace_back([this, i, &chip, &body] {
                 try {
                     wait(i);
-                    core().start(ub);
+                    core().start(chip);
                     body();
-                    if (core().flags) fail("ErrorSync3", "%lld SetFlag without WaitFlag", (long long)core().flags);
+                    place().where = {};
+                    core().drain();
+                    if (CHECKED) check_flags();
                 } catch (const Fault &fault) {
-                    std::snprintf(fault_.text, sizeof fault_.text, "block %u: %.480s", i, fault.text);
-                    stopped_ = true;
+                    if (!stopped_) end(fault);
                 } catch (const Stopped &) {
                 }
-                cores_[i] = nullptr;
+                ended_[i] = true;
+                cores_[i]->waiting[0].clear();
+                for (uint32_t s = 0; s < SPACES; s++) cores_[i]->memory[s].start(Space(s), 0);
                 pass(i);
             });
         for (std::thread &t : threads) t.join();
+        the_core = nullptr;
+        the_blocks() = nullptr;
         if (stopped_) throw fault_;
     }
-    /* SyncAll: on return every block has called it as often as this one. */
+    /* SyncAll: on return every core of this kind has called it as often as this one. */
     void sync() {
         Core &mine = core();
-        if (mine.storing) fail("ErrorSync5", "SyncAll with no PipeBarrier<PIPE_ALL> since a copy to global memory");
-        reached_[size_t(mine.block_idx)] = ++mine.syncs;
-        pass(uint32_t(mine.block_idx));
-        wait(uint32_t(mine.block_idx));
-        for (uint32_t other : reached_)
-            if (other < mine.syncs) fail("ErrorSync6", "SyncAll number %u, which not every block reaches", mine.syncs);
+        if (CHECKED && mine.storing && settings().strict)
+            fail("ErrorSync5", "SyncAll with no PipeBarrier<PIPE_ALL> since a copy to global memory");
+        mine.barrier_all();
+        const uint32_t round = ++mine.syncs;
+        mine.time++;
+        const auto arrived = [this, round, kind = mine.kind] {
+            for (size_t i = 0; i < cores_.size(); i++)
+                if (cores_[i]->kind == kind && cores_[i]->syncs < round) {
+                    if (ended_[i]) fail("ErrorSync6", "SyncAll number %u, which not every block reaches", round);
+                    return false;
+                }
+            return true;
+        };
+        wait_until(arrived, "SyncAll");
+        for (size_t i = 0; i < cores_.size(); i++)
+            if (cores_[i]->kind == mine.kind) mine.seen[i] = cores_[i]->time;
+    }
+    /* Lets other cores run until `condition` holds. */
+    void wait_until(const std::function<bool()> &condition, const char *what) {
+        const uint32_t i = core().number;
+        const Where where = place().where;
+        if (condition()) return;
+        ready_[i] = condition;
+        if (!pass(i)) {
+            ready_[i] = nullptr;
+            place().where = where;
+            fail_with("ErrorSync6", "let another core release it, and all wait in the same order",
+                      "%s waits for what no core will do", what);
+        }
+        wait(i);
+        ready_[i] = nullptr;
+        place().where = where;
+    }
+    size_t size() const { return cores_.size(); }
+    Core &at(size_t i) { return *cores_[i]; }
+    uint32_t ratio() const { return ratio_; }
+    Kernel kernel() const { return kernel_; }
+    /* Counters that cores share, by a caller's number: CrossCoreSetFlag, IBSet. */
+    struct Signal {
+        uint32_t count = 0;
+        std::vector<uint32_t> seen;
+    };
+    Signal &signal_of(uint64_t key) {
+        for (auto &[k, s] : signals_)
+            if (k == key) return s;
+        signals_.emplace_back(key, Signal{});
+        return signals_.back().second;
     }
     static Blocks *&the_blocks() {
         static Blocks *blocks = nullptr;
@@ -60,31 +113,124 @@ class Blocks {
     }
 
    private:
+    void add(uint32_t i, uint32_t n, uint32_t per_block, Kernel kernel, uint32_t ratio) {
+        auto made = std::make_unique<Core>();
+        const uint32_t block = i / per_block, part = i % per_block;
+        made->number = i;
+        made->block_num = n;
+        made->seen.assign(n * per_block, 0);
+        const bool vector = kernel == Kernel::Vector || (kernel == Kernel::Mix && part > 0);
+        made->kind = vector ? CoreKind::Vector : CoreKind::Cube;
+        made->block_idx = block;
+        if (kernel == Kernel::Mix && vector) {
+            made->sub_block = part - 1, made->sub_blocks = ratio;
+            made->block_idx = block * ratio + part - 1;
+        }
+        cores_.push_back(std::move(made));
+        turns_.push_back(std::make_unique<std::condition_variable>());
+        ended_.push_back(false);
+        ratio_ = ratio, kernel_ = kernel;
+    }
+    void end(const Fault &fault) {
+        fault_ = fault;
+        char at[96] = "";
+        if (fault.where.line) {
+            const char *name = std::strrchr(fault.where.file, '/');
+            std::snprintf(at, sizeof at, "%.64s, line %d, ", name ? name + 1 : fault.where.file, fault.where.line);
+        }
+        std::snprintf(fault_.text, sizeof fault_.text, "%sblock %lld: %.400s", at, (long long)fault.block, fault.text);
+        stopped_ = true;
+    }
     void wait(uint32_t i) {
         std::unique_lock<std::mutex> lock(mutex_);
-        changed_.wait(lock, [this, i] { return turn_ == i; });
-        current() = cores_[i].get();
+        turns_[i]->wait(lock, [this, i] { return turn_ == i; });
+        the_core = cores_[i].get();
+        place().block = the_core->block_idx;
         if (stopped_) throw Stopped();
     }
-    /* To the next block that has not ended. */
-    void pass(uint32_t i) {
+    /* To the next core that has not ended and can go on. False when there is none though one waits. */
+    bool pass(uint32_t i) {
         std::lock_guard<std::mutex> lock(mutex_);
         const uint32_t n = uint32_t(cores_.size());
-        for (uint32_t k = 1; k <= n; k++)
-            if (cores_[(i + k) % n]) {
-                turn_ = (i + k) % n;
-                break;
+        for (uint32_t k = 1; k <= n; k++) {
+            const uint32_t next = (i + k) % n;
+            if (ended_[next]) continue;
+            try {
+                if (!stopped_ && ready_[next] && !ready_[next]()) continue;
+            } catch (const Fault &fault) {
+                place().block = cores_[next]->block_idx;
+                end(fault);
+                fault_.block = place().block;
             }
-        changed_.notify_all();
+            turn_ = next;
+            turns_[next]->notify_one();
+            return true;
+        }
+        for (uint32_t k = 0; k < n; k++)
+            if (!ended_[k] && k != i) {
+                /* All that are left wait: the first of them says so. */
+                if (ended_[i]) {
+                    ready_[k] = nullptr;
+                    end(describe_deadlock(k));
+                    turn_ = k;
+                    turns_[k]->notify_one();
+                }
+                return false;
+            }
+        return false;
+    }
+    Fault describe_deadlock(uint32_t k) {
+        try {
+            place().block = cores_[k]->block_idx;
+            fail_with("ErrorSync6", "let another core release it, and all wait in the same order",
+                      "it waits for what no core will do");
+        } catch (const Fault &fault) {
+            return fault;
+        }
     }
 
     std::vector<std::unique_ptr<Core>> cores_;
-    std::vector<uint32_t> reached_; /* SyncAll of each block so far */
+    std::vector<std::unique_ptr<std::condition_variable>> turns_;
+    std::vector<std::function<bool()>> ready_;
+    std::vector<char> ended_;
+    std::deque<std::pair<uint64_t, Signal>> signals_;
     std::mutex mutex_;
-    std::condition_variable changed_;
-    uint32_t turn_ = 0;
+    uint32_t turn_ = 0, ratio_ = 1;
+    Kernel kernel_ = Kernel::Vector;
     bool stopped_ = false;
-    Fault fault_;
+    Fault fault_{};
 };
 
 }  // namespace asc_cpu
+
+namespace AscendC {
+
+inline int64_t GetBlockIdx() {
+    return asc_cpu::core().block_idx;
+}
+inline int64_t GetBlockNum() {
+    return asc_cpu::core().block_num;
+}
+inline int64_t GetSubBlockIdx() {
+    return asc_cpu::core().sub_block;
+}
+inline int64_t GetSubBlockNum() {
+    return asc_cpu::core().sub_blocks;
+}
+/* Vector cores to a cube core. */
+inline int64_t GetTaskRation() {
+    return asc_cpu::core().kind == asc_cpu::CoreKind::Vector ? asc_cpu::core().sub_blocks : 1;
+}
+inline int64_t GetTaskRatio() {
+    return GetTaskRation();
+}
+template <bool vector_only = true>
+inline void SyncAll(asc_cpu::Where w = asc_cpu::Where::here()) {
+    if (w.line) asc_cpu::place().where = w;
+    asc_cpu::Blocks::the_blocks()->sync();
+}
+inline GM_ADDR GetUserWorkspace(GM_ADDR workspace) {
+    return workspace + asc_cpu::LIBRARY_WORKSPACE;
+}
+
+}  // namespace AscendC

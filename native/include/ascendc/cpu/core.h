@@ -1,164 +1,163 @@
-/* One AI core on a CPU: its unified buffer, what is known of each byte of it, and the global tensors. */
+/* One core on a CPU: its memories, its pipes, and what each pipe knows to be finished on the others.
+ *
+ * Instructions of one pipe take effect in order. Between pipes nothing is certain but what flags, queues and barriers
+ * say: every pipe has a clock, the numbers of the last instructions of all pipes that are finished before its next one
+ * begins. An instruction takes effect only when something that waits for it does; one that nobody waits for, after
+ * those that should have waited.
+ */
 #pragma once
 
-#include <cstdarg>
-#include <cstdint>
-#include <cstdio>
-#include <cstring>
-#include <vector>
+#include <array>
+#include <deque>
+#include <functional>
 
-#define __global__
-#define __aicore__
-#define __gm__
-#define __ubuf__
-#define GM_ADDR uint8_t *
+#include "global.h"
 
-using half = _Float16;
-
-struct bfloat16_t {
-    uint16_t bits = 0;
-    bfloat16_t() = default;
-    explicit bfloat16_t(float value) {
-        uint32_t word;
-        std::memcpy(&word, &value, 4);
-        bits = value != value ? uint16_t(word >> 16 | 0x40) : uint16_t((word + 0x7FFF + (word >> 16 & 1)) >> 16);
-    }
-    explicit bfloat16_t(int value) : bfloat16_t(float(value)) {}
-    operator float() const {
-        uint32_t word = uint32_t(bits) << 16;
-        float value;
-        std::memcpy(&value, &word, 4);
-        return value;
-    }
+enum pipe_t : uint8_t {
+    PIPE_S,
+    PIPE_V,
+    PIPE_M,
+    PIPE_MTE1,
+    PIPE_MTE2,
+    PIPE_MTE3,
+    PIPE_ALL,
+    PIPE_MTE4,
+    PIPE_MTE5,
+    PIPE_V2,
+    PIPE_FIX
 };
 
 namespace asc_cpu {
 
-/* A broken rule. `kind` is npuchk's name of it. */
-struct Fault {
-    char text[512];
-};
-
-[[noreturn]] inline void fail(const char *kind, const char *format, ...) {
-    Fault fault;
-    int n = std::snprintf(fault.text, sizeof fault.text, "[%s] ", kind);
-    va_list arguments;
-    va_start(arguments, format);
-    std::vsnprintf(fault.text + n, sizeof fault.text - size_t(n), format, arguments);
-    va_end(arguments);
-    throw fault;
+/* A pipe's place in clocks. */
+constexpr uint32_t index_of(pipe_t pipe) {
+    return pipe == PIPE_FIX ? 6 : pipe < PIPE_ALL ? uint32_t(pipe) : pipe == PIPE_V2 ? 1 : 5;
+}
+inline const char *name_of_pipe(uint32_t index) {
+    static const char *const names[PIPES] = {"S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX"};
+    return names[index];
 }
 
-constexpr uint32_t BLOCK = 32;
+using Clock = std::array<uint32_t, PIPES>;
+inline void merge(Clock &into, const Clock &from) {
+    for (uint32_t p = 0; p < PIPES; p++)
+        if (from[p] > into[p]) into[p] = from[p];
+}
 
-/* A region of the unified buffer made by InitBuffer; `owner` is the queue or buffer, numbered from 0. */
-struct Region {
-    uint32_t begin, bytes, owner, part;
-};
-
-/* When four bytes of global memory were written: by which block, after how many SyncAll and PipeBarrier<PIPE_ALL>. */
-struct Stamp {
-    uint32_t block = ~0u, syncs = 0, drains = 0;
-};
-
-struct Global {
-    uint8_t *begin;
-    uint64_t bytes;
+/* An instruction of a core, by its number in the core's log: where, what, and its number in its pipe. */
+struct Issued {
+    Where where;
     const char *name;
-    bool writable;
-    std::vector<Stamp> *stamps = nullptr; /* empty for inputs */
+    uint32_t number;
+    uint8_t pipe;
 };
-/* The global tensors, which all blocks share. */
-inline std::vector<Global> &globals() {
-    static std::vector<Global> the_globals;
-    return the_globals;
-}
+/* An instruction that has not taken effect. */
+struct Pending {
+    Clock needs;
+    uint32_t number;
+    std::function<void()> work;
+};
+struct Flag {
+    bool set = false;
+    Clock clock{};
+    Where where;
+};
 
-/* Of the workspace, in front of what is the operator's. */
-constexpr uint32_t LIBRARY_WORKSPACE = 4096;
+enum class CoreKind : uint8_t { Any, Cube, Vector };
+enum class Atomic : uint8_t { None, Add, Max, Min };
+/* The masks of vector instructions that take none of their own: bits, or a number of elements in counter mode. */
+struct VectorMask {
+    uint64_t bits[2] = {~uint64_t(0), ~uint64_t(0)};
+    bool counter = false;
+};
 
 struct Core {
+    uint32_t number = 0; /* among all cores of the launch */
     int64_t block_idx = 0, block_num = 1;
-    uint32_t ub_total = 0, ub_used = 0;
-    uint32_t owners = 0;
-    uint32_t epoch = 1;             /* advanced by barriers of the vector pipe */
-    bool strict = true;             /* whether vector instructions need barriers between them */
-    int64_t flags = 0;              /* set and not yet waited for */
-    uint32_t syncs = 0, drains = 0; /* SyncAll and PipeBarrier<PIPE_ALL> so far */
-    bool storing = false;           /* whether a copy to global memory may be under way */
-    void *pipe = nullptr;
-    std::vector<uint8_t> ub, written;
-    std::vector<uint32_t> writer; /* per block: the epoch of the last vector instruction that wrote it */
-    std::vector<Region> regions;
+    uint32_t sub_block = 0, sub_blocks = 1;
+    CoreKind kind = CoreKind::Any;
+    Memory memory[SPACES];
+    void *tpipe = nullptr; /* the TPipe in use */
+    uint32_t owners = 0;   /* queues and buffers that InitBuffer has made */
 
-    void start(uint32_t ub_bytes) {
-        ub_total = ub_bytes;
-        ub.assign(ub_bytes, 0);
-        written.assign(ub_bytes, 0);
-        writer.assign(ub_bytes / BLOCK, 0);
+    std::vector<Issued> log;
+    Clock issued{}, done{};
+    Clock known[PIPES] = {};
+    std::deque<Pending> waiting[PIPES];
+    Flag flags[PIPES][PIPES][16];
+    std::vector<uint32_t> seen; /* of each core, the time up to which its writes to global memory are known */
+    uint32_t time = 1;
+    uint32_t syncs = 0;
+    bool hasty = false;   /* the instruction being issued overtakes one that it should have waited for */
+    bool storing = false; /* whether a copy to global memory may be under way */
+
+    Atomic atomic = Atomic::None;
+    VectorMask mask;
+    uint64_t compare_mask[2] = {}; /* what Compare without a destination leaves */
+    float deq_scale = 1.0f;
+    int64_t accumulated = 0; /* GetAccVal, as bits of a float */
+
+    void start(const Chip &chip) {
+        for (uint32_t s = 0; s < SPACES; s++) memory[s].start(Space(s), chip.of(Space(s)));
+        log.push_back({{}, "", 0, 0});
     }
-    /* An empty unified buffer, for a new TPipe. */
+    Memory &in(Space space) { return memory[size_t(space)]; }
+    /* Empty memories, for a new TPipe. */
     void empty() {
-        ub_used = owners = 0;
-        std::memset(written.data(), 0, written.size());
-        regions.clear();
+        drain();
+        for (Memory &m : memory) m.forget();
+        owners = 0;
+    }
+
+    /* What is finished before the next instruction of a pipe: it is issued after all that the scalar unit waited for.
+     */
+    Clock before(uint32_t pipe) const {
+        Clock clock = known[pipe];
+        const uint32_t scalar = clock[0];
+        merge(clock, known[0]);
+        if (pipe) clock[0] = scalar;
+        return clock;
+    }
+    /* The clock of a pipe once all that it has been given is finished. */
+    Clock after(uint32_t pipe) const {
+        Clock clock = before(pipe);
+        clock[pipe] = issued[pipe];
+        return clock;
+    }
+    void learn(uint32_t pipe, const Clock &clock) {
+        merge(known[pipe], clock);
+        if (pipe == 0) catch_up(clock);
+    }
+    void catch_up(const Clock &clock) {
+        for (uint32_t p = 1; p < PIPES; p++) force(p, clock[p]);
+    }
+    /* Lets the instructions of a pipe up to a number take effect, after all that they wait for. */
+    void force(uint32_t pipe, uint32_t upto) {
+        while (done[pipe] < upto && !waiting[pipe].empty()) {
+            Pending next = std::move(waiting[pipe].front());
+            waiting[pipe].pop_front();
+            done[pipe] = next.number;
+            catch_up(next.needs);
+            next.work();
+        }
+    }
+    /* Everything takes effect: first what would read, then what it should have waited for. */
+    void drain() {
+        for (const uint32_t p : {5u, 6u, 2u, 1u, 3u, 4u}) force(p, issued[p]);
+    }
+    /* PipeBarrier<PIPE_ALL>. */
+    void barrier_all() {
+        Clock all = issued;
+        catch_up(all);
+        for (Clock &clock : known) clock = all;
+        storing = false;
     }
 };
 
 /* The core whose turn it is. */
-inline Core *&current() {
-    static Core *the_core = nullptr;
-    return the_core;
-}
+inline Core *the_core = nullptr;
 inline Core &core() {
-    return *current();
-}
-
-/* Takes `bytes` of the unified buffer, rounded up to blocks. */
-inline uint32_t reserve(uint64_t bytes, uint32_t owner, uint32_t part) {
-    Core &c = core();
-    uint64_t rounded = (bytes + BLOCK - 1) / BLOCK * BLOCK;
-    if (rounded > c.ub_total - c.ub_used)
-        fail("ErrorBuffer0", "buffer %u (part %u) of %llu bytes: the unified buffer holds %u bytes, %u are taken",
-             owner, part, (unsigned long long)rounded, c.ub_total, c.ub_used);
-    uint32_t begin = c.ub_used;
-    c.ub_used += uint32_t(rounded);
-    c.regions.push_back({begin, uint32_t(rounded), owner, part});
-    return begin;
-}
-
-/* Whether what this block reads of the workspace was written, and is there. */
-inline void check_stamps(const Global &g, uint64_t offset, uint64_t bytes) {
-    const Core &c = core();
-    for (uint64_t i = offset / 4; i * 4 < offset + bytes; i++) {
-        const Stamp &s = (*g.stamps)[i];
-        if (s.block == ~0u) fail("ErrorRead2", "%s: byte %llu was never written", g.name, (unsigned long long)i * 4);
-        if (s.block == uint32_t(c.block_idx) ? s.drains == c.drains : s.syncs == c.syncs)
-            fail("ErrorSync4", "%s: byte %llu is read with no %s since block %u wrote it", g.name,
-                 (unsigned long long)i * 4, s.block == uint32_t(c.block_idx) ? "PipeBarrier<PIPE_ALL>" : "SyncAll",
-                 s.block);
-    }
-}
-
-/* Checks an access of global memory and names the tensor. */
-inline void check_global(const void *at, uint64_t bytes, bool write) {
-    const uint8_t *p = static_cast<const uint8_t *>(at);
-    for (const Global &g : globals())
-        if (p >= g.begin && p <= g.begin + g.bytes) {
-            uint64_t offset = uint64_t(p - g.begin);
-            if (bytes > g.bytes - offset)
-                fail(write ? "ErrorWrite2" : "ErrorRead3", "tensor %s: %llu bytes at offset %llu, it has %llu", g.name,
-                     (unsigned long long)bytes, (unsigned long long)offset, (unsigned long long)g.bytes);
-            if (write && !g.writable) fail("ErrorWrite1", "tensor %s is an input", g.name);
-            if (write) core().storing = true;
-            if (!g.stamps || g.stamps->empty() || !bytes) return;
-            if (!write) return check_stamps(g, offset, bytes);
-            const Core &c = core();
-            for (uint64_t i = offset / 4; i * 4 < offset + bytes; i++)
-                (*g.stamps)[i] = {uint32_t(c.block_idx), c.syncs, c.drains};
-            return;
-        }
-    fail(write ? "ErrorWrite1" : "ErrorRead1", "an address outside of every global tensor");
+    return *the_core;
 }
 
 }  // namespace asc_cpu

@@ -1,213 +1,273 @@
-/* TPipe, TQue, TBuf: who holds which buffer; and the core's numbers, barriers and event flags. */
+/* Queues and buffers: who holds which buffer, and which pipe has to wait for which. */
 #pragma once
 
-#include <deque>
 #include <exception>
-#include <memory>
 
 #include "blocks.h"
-#include "tensor.h"
 
 namespace AscendC {
 
-enum pipe_t { PIPE_S, PIPE_V, PIPE_M, PIPE_MTE1, PIPE_MTE2, PIPE_MTE3, PIPE_ALL };
-enum class HardEvent : uint8_t {
-    MTE2_V,
-    V_MTE2,
-    MTE3_V,
-    V_MTE3,
-    V_S,
-    S_V,
-    MTE2_S,
-    S_MTE2,
-    S_MTE3,
-    MTE3_S,
-    V_V,
-    MTE3_MTE2,
-    MTE2_MTE3
+struct TQueConfig {
+    bool nd2nz = false, nz2nd = false, scmBlockGroup = false;
+    uint32_t bufferLen = 0, bufferNumber = 0, consumerSize = 0;
+    TPosition consumer[8] = {};
+    bool enableStaticEvtId = false, enableLoopQueue = false;
 };
-using event_t = int32_t;
-
-inline int64_t GetBlockIdx() {
-    return asc_cpu::core().block_idx;
-}
-inline int64_t GetBlockNum() {
-    return asc_cpu::core().block_num;
-}
-inline int64_t GetSubBlockIdx() {
-    return 0;
-}
-inline int64_t GetSubBlockNum() {
-    return 1;
+constexpr TQueConfig GetTQueConfig(bool nd2nz, bool nz2nd = false, bool scm = false, uint32_t length = 0,
+                                   uint32_t number = 0) {
+    return {nd2nz, nz2nd, scm, length, number, 0, {}, false, false};
 }
 
-template <pipe_t pipe>
-inline void PipeBarrier() {
-    asc_cpu::Core &c = asc_cpu::core();
-    if (pipe == PIPE_V || pipe == PIPE_ALL) c.epoch++;
-    if (pipe == PIPE_ALL) {
-        c.drains++;
-        c.storing = false;
-    }
-}
-template <bool vector_only = true>
-inline void SyncAll() {
-    asc_cpu::Blocks::the_blocks()->sync();
-}
-inline GM_ADDR GetUserWorkspace(GM_ADDR workspace) {
-    return workspace + asc_cpu::LIBRARY_WORKSPACE;
-}
-template <HardEvent event>
-inline void SetFlag(event_t) {
-    asc_cpu::core().flags++;
-    if (event == HardEvent::V_S || event == HardEvent::V_MTE3 || event == HardEvent::V_MTE2) asc_cpu::core().epoch++;
-}
-template <HardEvent event>
-inline void WaitFlag(event_t) {
-    if (asc_cpu::core().flags-- <= 0) asc_cpu::fail("ErrorSync3", "WaitFlag without SetFlag");
-}
-
-template <TPosition position, int32_t depth, auto mask = 0>
-class TQue {
+/* A queue of tensors between two positions. */
+template <TPosition from, TPosition to, int32_t depth, auto mask = 0>
+class TQueBind {
    public:
-    static constexpr TPosition POSITION = position;
+    static constexpr TPosition POSITION = asc_cpu::home_of(from, to);
+    TQueBind() = default;
+    TQueBind(const TQueBind &) = delete;
+    TQueBind(TQueBind &&) = default;
+    TQueBind &operator=(TQueBind &&) = default;
 
     template <typename T>
-    LocalTensor<T> AllocTensor() {
+    LocalTensor<T> AllocTensor(asc_cpu::Where w = asc_cpu::Where::here()) {
+        at(w);
         need_buffers();
         for (auto &b : buffers_)
             if (b->stage == Stage::Free) {
                 b->stage = Stage::Allocated;
-                std::memset(asc_cpu::core().written.data() + b->begin, 0, b->bytes);
-                return LocalTensor<T>(b.get(), b->begin, b->bytes);
+                b->where = asc_cpu::place().where;
+                b->user = 0;
+                if constexpr (asc_cpu::CHECKED) {
+                    asc_cpu::core().in(b->space).clear(b->begin, b->bytes);
+                    asc_cpu::core().learn(filler, b->ready);
+                }
+                return tensor<T>(b.get());
             }
-        asc_cpu::fail("ErrorBuffer3", "queue %u: AllocTensor, but all of its %zu buffers are in use", owner_,
-                      buffers_.size());
+        asc_cpu::fail_with("ErrorBuffer3", "call FreeTensor after use, or give the queue more buffers",
+                           "queue %u: AllocTensor, but all of its %zu buffers are in use", owner_, buffers_.size());
     }
     template <typename T>
-    bool EnQue(const LocalTensor<T> &tensor) {
-        Buffer *b = mine(tensor.buffer(), "EnQue");
-        if (b->stage != Stage::Allocated)
-            asc_cpu::fail("ErrorBuffer3", "queue %u: EnQue of a tensor that is not freshly allocated", owner_);
+    void AllocTensor(LocalTensor<T> &to_fill, asc_cpu::Where w = asc_cpu::Where::here()) {
+        to_fill = AllocTensor<T>(w);
+    }
+    template <typename T>
+    bool EnQue(const LocalTensor<T> &tensor, asc_cpu::Where w = asc_cpu::Where::here()) {
+        at(w);
+        asc_cpu::Buffer *b = mine(tensor.buffer(), "EnQue");
+        if (b->stage != Stage::Allocated && !(b->stage == Stage::Taken && !asc_cpu::settings().strict))
+            asc_cpu::fail_with("ErrorBuffer3", "EnQue what AllocTensor returned, once",
+                               "queue %u: EnQue of a tensor that is not freshly allocated", owner_);
         b->stage = Stage::Queued;
         waiting_.push_back(b);
-        asc_cpu::core().epoch++;
+        if constexpr (asc_cpu::CHECKED) {
+            b->ready = asc_cpu::signal(filler);
+            asc_cpu::merge(b->ready, asc_cpu::signal(scalar_too() ? 0 : filler));
+        }
         return true;
     }
+    template <TPosition, TPosition, typename T>
+    bool EnQue(const LocalTensor<T> &tensor, asc_cpu::Where w = asc_cpu::Where::here()) {
+        return EnQue(tensor, w);
+    }
     template <typename T>
-    LocalTensor<T> DeQue() {
+    LocalTensor<T> DeQue(asc_cpu::Where w = asc_cpu::Where::here()) {
+        at(w);
         need_buffers();
         if (waiting_.empty())
-            asc_cpu::fail("ErrorBuffer3", "queue %u: DeQue, but nothing is queued (is an EnQue missing?)", owner_);
-        Buffer *b = waiting_.front();
+            asc_cpu::fail_with("ErrorBuffer3", "EnQue the tensor first",
+                               "queue %u: DeQue, but nothing is queued (is an EnQue missing?)", owner_);
+        asc_cpu::Buffer *b = waiting_.front();
         waiting_.pop_front();
         b->stage = Stage::Taken;
-        return LocalTensor<T>(b, b->begin, b->bytes);
+        if constexpr (asc_cpu::CHECKED) asc_cpu::core().learn(user, b->ready);
+        return tensor<T>(b);
+    }
+    template <TPosition, TPosition, typename T>
+    LocalTensor<T> DeQue(asc_cpu::Where w = asc_cpu::Where::here()) {
+        return DeQue<T>(w);
     }
     template <typename T>
-    void FreeTensor(const LocalTensor<T> &tensor) {
-        Buffer *b = mine(tensor.buffer(), "FreeTensor");
-        if (b->stage == Stage::Free)
-            asc_cpu::fail("ErrorFree", "queue %u: FreeTensor of a tensor that is free", owner_);
-        if (b->stage == Stage::Queued)
-            asc_cpu::fail("ErrorFree", "queue %u: FreeTensor of a tensor that is queued", owner_);
-        b->stage = Stage::Free;
+    void DeQue(LocalTensor<T> &taken, asc_cpu::Where w = asc_cpu::Where::here()) {
+        taken = DeQue<T>(w);
     }
-    void init(uint8_t count, uint32_t bytes) {
-        asc_cpu::Core &c = asc_cpu::core();
-        owner_ = c.owners++;
-        for (uint32_t part = 0; part < count; part++) {
-            uint32_t begin = asc_cpu::reserve(bytes, owner_, part);
-            buffers_.push_back(
-                std::make_unique<Buffer>(Buffer{Stage::Free, position, begin, c.ub_used - begin, owner_, part}));
+    template <typename T>
+    void FreeTensor(const LocalTensor<T> &tensor, asc_cpu::Where w = asc_cpu::Where::here()) {
+        at(w);
+        asc_cpu::Buffer *b = mine(tensor.buffer(), "FreeTensor");
+        if (b->stage == Stage::Free)
+            asc_cpu::fail_with("ErrorFree", "free it once", "queue %u: FreeTensor of a tensor that is free", owner_);
+        if (b->stage == Stage::Queued)
+            asc_cpu::fail_with("ErrorFree", "free what DeQue returns",
+                               "queue %u: FreeTensor of a tensor that is queued", owner_);
+        b->stage = Stage::Free;
+        if constexpr (asc_cpu::CHECKED) {
+            b->ready = asc_cpu::signal(user);
+            asc_cpu::merge(b->ready, asc_cpu::signal(filler));
         }
     }
-    ~TQue() noexcept(false) {
+    bool VacantInQue() const { return waiting_.size() < buffers_.size(); }
+    bool HasTensorInQue() const { return !waiting_.empty(); }
+    int32_t GetTensorCountInQue() const { return int32_t(waiting_.size()); }
+    bool HasIdleBuffer() const {
         for (auto &b : buffers_)
-            if (b->stage != Stage::Free && !std::uncaught_exceptions())
-                asc_cpu::fail("ErrorLeak", "queue %u: a tensor was never freed", owner_);
+            if (b->stage == Stage::Free) return true;
+        return false;
     }
+    void FreeAllEvent() {}
+    template <typename T>
+    LocalTensor<T> alloc_tensor(asc_cpu::Where w = asc_cpu::Where::here()) {
+        return AllocTensor<T>(w);
+    }
+    template <typename T>
+    bool enque(const LocalTensor<T> &tensor, asc_cpu::Where w = asc_cpu::Where::here()) {
+        return EnQue(tensor, w);
+    }
+    template <typename T>
+    LocalTensor<T> deque(asc_cpu::Where w = asc_cpu::Where::here()) {
+        return DeQue<T>(w);
+    }
+    template <typename T>
+    void free_tensor(const LocalTensor<T> &tensor, asc_cpu::Where w = asc_cpu::Where::here()) {
+        FreeTensor(tensor, w);
+    }
+
+    /* Buffers [begin, begin + bytes) each, of which InitBuffer says where they lie. */
+    void init(uint32_t owner) {
+        check_leaks();
+        owner_ = owner;
+        buffers_.clear();
+        waiting_.clear();
+    }
+    void add(uint32_t part, uint32_t begin, uint32_t bytes) {
+        buffers_.push_back(std::make_unique<asc_cpu::Buffer>(
+            asc_cpu::Buffer{Stage::Free, space, POSITION == TPosition::VECIN, begin, bytes, owner_, part}));
+    }
+    ~TQueBind() noexcept(false) {
+        if (!std::uncaught_exceptions() && asc_cpu::the_core) check_leaks();
+    }
+    static constexpr asc_cpu::Space space = asc_cpu::space_of(POSITION);
 
    private:
-    void need_buffers() const {
-        if (buffers_.empty()) asc_cpu::fail("ErrorBuffer0", "a queue without InitBuffer");
+    using Stage = asc_cpu::Stage;
+    static constexpr uint32_t filler = asc_cpu::index_of(asc_cpu::filler_of(from, to));
+    static constexpr uint32_t user = asc_cpu::index_of(asc_cpu::user_of(from, to));
+    static bool scalar_too() { return !asc_cpu::settings().strict; }
+    static void at(asc_cpu::Where w) {
+        if (w.line) asc_cpu::place().where = w;
     }
-    Buffer *mine(Buffer *b, const char *what) const {
+    template <typename T>
+    static LocalTensor<T> tensor(asc_cpu::Buffer *b) {
+        LocalTensor<T> made(b->space, b, b->begin, b->bytes);
+        made.SetPosition(POSITION);
+        return made;
+    }
+    void check_leaks() const {
+        if constexpr (!asc_cpu::CHECKED) return;
+        for (auto &b : buffers_)
+            if (b->stage != Stage::Free) {
+                asc_cpu::place().where = b->where;
+                asc_cpu::report("ErrorLeak", "call FreeTensor when it is used up", nullptr, -1,
+                                "queue %u: a tensor was never freed", owner_);
+            }
+    }
+    void need_buffers() const {
+        if (buffers_.empty())
+            asc_cpu::fail_with("ErrorBuffer0", "call TPipe::InitBuffer first", "a queue without InitBuffer");
+    }
+    asc_cpu::Buffer *mine(asc_cpu::Buffer *b, const char *what) const {
         for (auto &own : buffers_)
             if (own.get() == b) return b;
-        asc_cpu::fail("ErrorBuffer4", "queue %u: %s of a tensor of another queue", owner_, what);
+        asc_cpu::fail_with("ErrorBuffer4", "give it back to the queue it came from",
+                           "queue %u: %s of a tensor of another queue", owner_, what);
     }
 
-    std::vector<std::unique_ptr<Buffer>> buffers_;
-    std::deque<Buffer *> waiting_;
+    std::vector<std::unique_ptr<asc_cpu::Buffer>> buffers_;
+    std::deque<asc_cpu::Buffer *> waiting_;
     uint32_t owner_ = 0;
 };
 
-template <TPosition position>
+}  // namespace AscendC
+
+namespace asc_cpu {
+constexpr TPosition queue_from(TPosition p) {
+    return p == TPosition::VECIN || p == TPosition::A1 || p == TPosition::B1 || p == TPosition::C1 ? TPosition::GM
+           : p == TPosition::A2                                                                    ? TPosition::A1
+           : p == TPosition::B2                                                                    ? TPosition::B1
+           : p == TPosition::C2                                                                    ? TPosition::C1
+                                                                                                   : p;
+}
+constexpr TPosition queue_to(TPosition p) {
+    return p == TPosition::VECOUT ? TPosition::GM : p == TPosition::CO1 ? TPosition::CO2 : p;
+}
+}  // namespace asc_cpu
+
+namespace AscendC {
+
+template <TPosition position, int32_t depth = 1, auto mask = 0>
+class TQue : public TQueBind<asc_cpu::queue_from(position), asc_cpu::queue_to(position), depth, mask> {
+   public:
+    static constexpr TPosition POSITION = position;
+};
+template <TPosition position, int32_t depth = 1>
+using TSCM = TQueBind<position, TPosition::TSCM, depth>;
+
+/* A buffer that is always there. */
+template <TPosition position = TPosition::LCM>
 class TBuf {
    public:
+    static constexpr TPosition POSITION = position;
+    static constexpr asc_cpu::Space space = asc_cpu::space_of(position);
+
     template <typename T>
-    LocalTensor<T> Get() {
-        if (!buffer_.bytes) asc_cpu::fail("ErrorBuffer0", "a TBuf without InitBuffer");
-        return LocalTensor<T>(&buffer_, buffer_.begin, buffer_.bytes);
+    LocalTensor<T> Get(asc_cpu::Where w = asc_cpu::Where::here()) {
+        there(w);
+        LocalTensor<T> made(space, &buffer_, buffer_.begin, buffer_.bytes);
+        made.SetPosition(position);
+        return made;
     }
     template <typename T>
-    LocalTensor<T> Get(uint32_t length) {
-        return GetWithOffset<T>(length, 0);
+    LocalTensor<T> Get(uint32_t length, asc_cpu::Where w = asc_cpu::Where::here()) {
+        return GetWithOffset<T>(length, 0, w);
     }
     template <typename T>
-    LocalTensor<T> GetWithOffset(uint32_t length, uint32_t offset) {
-        if (uint64_t(length) * sizeof(T) + offset > buffer_.bytes)
-            asc_cpu::fail("ErrorRead3", "buffer %u has %u bytes", buffer_.owner, buffer_.bytes);
-        return LocalTensor<T>(&buffer_, buffer_.begin + offset, length * uint32_t(sizeof(T)));
+    LocalTensor<T> GetWithOffset(uint32_t length, uint32_t offset, asc_cpu::Where w = asc_cpu::Where::here()) {
+        there(w);
+        if (asc_cpu::CHECKED && asc_cpu::bytes_of<T>(length) + offset > buffer_.bytes)
+            asc_cpu::fail_with("ErrorRead3", "make it larger in InitBuffer", "buffer %u has %u bytes, not %llu",
+                               buffer_.owner, buffer_.bytes,
+                               (unsigned long long)(asc_cpu::bytes_of<T>(length) + offset));
+        LocalTensor<T> made(space, &buffer_, buffer_.begin + offset, uint32_t(asc_cpu::bytes_of<T>(length)));
+        made.SetPosition(position);
+        return made;
     }
-    void init(uint32_t bytes) {
-        asc_cpu::Core &c = asc_cpu::core();
-        uint32_t owner = c.owners++, begin = asc_cpu::reserve(bytes, owner, 0);
-        buffer_ = Buffer{Stage::Calc, position, begin, c.ub_used - begin, owner, 0};
+    /* A TBuf answers as a queue of one tensor that is always there. */
+    template <typename T>
+    LocalTensor<T> AllocTensor(asc_cpu::Where w = asc_cpu::Where::here()) {
+        return Get<T>(w);
+    }
+    template <typename T>
+    bool EnQue(const LocalTensor<T> &) {
+        return true;
+    }
+    template <typename T>
+    LocalTensor<T> DeQue(asc_cpu::Where w = asc_cpu::Where::here()) {
+        return Get<T>(w);
+    }
+    template <typename T>
+    void FreeTensor(const LocalTensor<T> &) {}
+    uint32_t GetBufLen() const { return buffer_.bytes; }
+
+    void init(uint32_t owner, uint32_t begin, uint32_t bytes) {
+        buffer_ = asc_cpu::Buffer{asc_cpu::Stage::Calc, space, false, begin, bytes, owner, 0};
     }
 
    private:
-    Buffer buffer_;
+    void there(asc_cpu::Where w) const {
+        if (w.line) asc_cpu::place().where = w;
+        if (!buffer_.bytes)
+            asc_cpu::fail_with("ErrorBuffer0", "call TPipe::InitBuffer first", "a TBuf without InitBuffer");
+    }
+    asc_cpu::Buffer buffer_;
 };
-
-class TPipe {
-   public:
-    TPipe() {
-        asc_cpu::Core &c = asc_cpu::core();
-        if (c.pipe) asc_cpu::fail("ErrorBuffer5", "a TPipe while another one is in use");
-        c.pipe = this;
-        c.empty();
-    }
-    TPipe(const TPipe &) = delete;
-    ~TPipe() { Destroy(); }
-    template <TPosition position, int32_t depth, auto mask>
-    bool InitBuffer(TQue<position, depth, mask> &queue, uint8_t count, uint32_t bytes) {
-        queue.init(count, bytes);
-        return true;
-    }
-    template <TPosition position>
-    bool InitBuffer(TBuf<position> &buffer, uint32_t bytes) {
-        buffer.init(bytes);
-        return true;
-    }
-    event_t FetchEventID(HardEvent) { return 0; }
-    event_t AllocEventID(HardEvent) { return 0; }
-    void ReleaseEventID(event_t) {}
-    void Destroy() {
-        if (asc_cpu::core().pipe == this) asc_cpu::core().pipe = nullptr;
-    }
-};
-
-inline TPipe *GetTPipePtr() {
-    return static_cast<TPipe *>(asc_cpu::core().pipe);
-}
 
 }  // namespace AscendC
-
-#define GET_TILING_DATA_WITH_STRUCT(type, name, address) \
-    type name;                                           \
-    std::memcpy(&name, address, sizeof name)
-#define GET_TILING_DATA(name, address) GET_TILING_DATA_WITH_STRUCT(ASC_TILING_STRUCT, name, address)
-#define KERNEL_TASK_TYPE_DEFAULT(type)
-#define TILING_KEY_IS(key) (asc_cpu_tiling_key == (key))

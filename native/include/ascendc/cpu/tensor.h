@@ -1,29 +1,63 @@
 /* LocalTensor and GlobalTensor: typed views with their bounds. */
 #pragma once
 
-#include "core.h"
+#include "position.h"
 
 namespace AscendC {
 
-enum class TPosition : uint8_t { GM, A1, A2, B1, B2, C1, C2, CO1, CO2, VECIN, VECOUT, VECCALC };
-using QuePosition = TPosition;
-
+/* A, B: IsSameType<A, B>::value, as std::is_same_v. */
 template <typename A, typename B>
 struct IsSameType {
-    static constexpr bool value = false;
-};
-template <typename A>
-struct IsSameType<A, A> {
-    static constexpr bool value = true;
+    static constexpr bool value = std::is_same_v<A, B>;
 };
 
-/* Where a buffer of a queue is in its cycle; buffers of TBuf are always Free to use. */
-enum class Stage : uint8_t { Calc, Free, Allocated, Queued, Taken };
+enum class CacheMode : uint8_t { CACHE_MODE_DISABLE, CACHE_MODE_NORMAL, CACHE_MODE_LAST, CACHE_MODE_PERSISTENT };
+enum class CacheRwMode : uint8_t { READ = 1, WRITE = 2, RW = 3 };
 
-struct Buffer {
-    Stage stage = Stage::Calc;
-    TPosition position = TPosition::VECCALC;
-    uint32_t begin = 0, bytes = 0, owner = 0, part = 0;
+/* What a tensor may be told about its shape. */
+struct ShapeInfo {
+    uint8_t shapeDim = 0, originalShapeDim = 0;
+    uint32_t shape[8] = {}, originalShape[8] = {};
+    int dataFormat = 0;
+    ShapeInfo() = default;
+    ShapeInfo(uint8_t dims, const uint32_t *sizes, int format = 0)
+        : shapeDim(dims), originalShapeDim(dims), dataFormat(format) {
+        for (uint32_t i = 0; i < dims && i < 8; i++) shape[i] = originalShape[i] = sizes[i];
+    }
+    ShapeInfo(uint8_t dims, const uint32_t *sizes, uint8_t originals, const uint32_t *original, int format = 0)
+        : shapeDim(dims), originalShapeDim(originals), dataFormat(format) {
+        for (uint32_t i = 0; i < dims && i < 8; i++) shape[i] = sizes[i];
+        for (uint32_t i = 0; i < originals && i < 8; i++) originalShape[i] = original[i];
+    }
+};
+
+/* Shapes live as long as the run, so that tensors stay small. */
+inline const ShapeInfo *keep_shape(const ShapeInfo &info) {
+    static std::deque<ShapeInfo> shapes;
+    shapes.push_back(info);
+    return &shapes.back();
+}
+
+template <typename T>
+class LocalTensor;
+
+/* t(i) = x: an element as something to assign to. */
+template <typename T>
+struct Element {
+    const LocalTensor<T> tensor;
+    uint32_t index;
+    operator T() const { return tensor.GetValue(index); }
+    const Element &operator=(T value) const {
+        tensor.SetValue(index, value);
+        return *this;
+    }
+};
+
+/* z = x + y of tensors: computed by the assignment, which knows where to. */
+template <typename T>
+struct Expression {
+    void (*compute)(const LocalTensor<T> &to, const LocalTensor<T> &left, const LocalTensor<T> &right);
+    const LocalTensor<T> &left, &right;
 };
 
 template <typename T>
@@ -31,123 +65,193 @@ class LocalTensor {
    public:
     using PrimType = T;
     LocalTensor() = default;
-    LocalTensor(Buffer *buffer, uint32_t begin, uint32_t bytes) : buffer_(buffer), begin_(begin), bytes_(bytes) {}
+    LocalTensor(asc_cpu::Space space, asc_cpu::Buffer *buffer, uint32_t begin, uint32_t bytes)
+        : buffer_(buffer), begin_(begin), bytes_(bytes), space_(space), there_(true) {}
+    /* `size` elements at an address of a position's memory, without a queue or buffer. */
+    LocalTensor(TPosition position, uint32_t address, uint32_t size)
+        : LocalTensor(asc_cpu::space_of(position), nullptr, address, uint32_t(asc_cpu::bytes_of<T>(size))) {
+        position_ = position;
+    }
+    explicit LocalTensor(uint32_t address)
+        : LocalTensor(asc_cpu::Space::UB, nullptr, address, asc_cpu::core().in(asc_cpu::Space::UB).size() - address) {}
+    LocalTensor(const LocalTensor &) = default;
+    LocalTensor &operator=(const LocalTensor &) = default;
+    void operator=(const Expression<T> &value) { value.compute(*this, value.left, value.right); }
 
     LocalTensor operator[](uint32_t offset) const {
-        if (uint64_t(offset) * sizeof(T) > bytes_)
-            asc_cpu::fail("ErrorRead3", "%s: element %u of a tensor of %u", where(), offset, GetSize());
-        return LocalTensor(buffer_, begin_ + offset * uint32_t(sizeof(T)), bytes_ - offset * uint32_t(sizeof(T)));
+        const uint64_t bytes = asc_cpu::bytes_of<T>(offset);
+        if (asc_cpu::CHECKED && bytes > bytes_)
+            asc_cpu::fail_with("ErrorRead3", "check the offset and the size of the buffer",
+                               "%s: element %u of a tensor of %u", where(), offset, GetSize());
+        LocalTensor part = *this;
+        part.begin_ += uint32_t(bytes), part.bytes_ -= uint32_t(bytes);
+        return part;
     }
+    Element<T> operator()(uint32_t offset) const { return {*this, offset}; }
     template <typename U>
     LocalTensor<U> ReinterpretCast() const {
-        return LocalTensor<U>(buffer_, begin_, bytes_);
+        LocalTensor<U> other(space_, buffer_, begin_, bytes_);
+        other.SetPosition(position_);
+        if (!there_) return LocalTensor<U>();
+        return other;
     }
-    uint32_t GetSize() const { return bytes_ / uint32_t(sizeof(T)); }
-    uint64_t GetPhyAddr() const { return begin_; }
-    T GetValue(uint32_t i) const { return *read(i, 1, false); }
-    void SetValue(uint32_t i, T value) const { *write(i, 1, false) = value; }
+    uint32_t GetSize() const { return uint32_t(uint64_t(bytes_) * 8 / asc_cpu::bits_of<T>); }
+    uint32_t GetLength() const { return bytes_; }
+    void SetSize(uint32_t size) { bytes_ = uint32_t(asc_cpu::bytes_of<T>(size)); }
+    void SetBufferLen(uint32_t bytes) { bytes_ = bytes; }
+    void SetAddr(uint32_t address) { begin_ = address, there_ = true; }
+    void SetAddrWithOffset(const LocalTensor &other, uint32_t offset) { *this = other[offset]; }
+    /* An address that the snake_case instructions take. */
+    uint64_t GetPhyAddr(uint32_t offset = 0) const {
+        return uint64_t(reinterpret_cast<uintptr_t>(data() + asc_cpu::bytes_of<T>(offset) / sizeof(T)));
+    }
+    TPosition GetPosition() const { return position_; }
+    void SetPosition(TPosition position) { position_ = position; }
+    void SetUserTag(uint32_t tag) {
+        if (buffer_) buffer_->user = tag;
+    }
+    uint32_t GetUserTag() const { return buffer_ ? buffer_->user : 0; }
+    void SetShapeInfo(const ShapeInfo &info) { shape_ = keep_shape(info); }
+    ShapeInfo GetShapeInfo() const { return shape_ ? *shape_ : ShapeInfo(); }
 
-    /* The elements [first, first + n), checked to be there and written. vector: read by a vector instruction. */
-    const T *read(uint32_t first, uint64_t n, bool vector = true) const {
-        check(first, n, "ErrorRead", false, vector);
-        asc_cpu::Core &c = asc_cpu::core();
-        const uint32_t begin = begin_ + first * uint32_t(sizeof(T)), end = begin + uint32_t(n * sizeof(T));
-        for (uint32_t i = begin; i < end; i++)
-            if (!c.written[i]) asc_cpu::fail("ErrorRead2", "%s: byte %u was never written", where(), i - begin_);
-        if (vector && c.strict)
-            for (uint32_t b = begin / asc_cpu::BLOCK; b * asc_cpu::BLOCK < end; b++)
-                if (c.writer[b] == c.epoch)
-                    asc_cpu::fail("ErrorSync1", "%s: read with no PipeBarrier since a vector instruction wrote it",
-                                  where());
-        return reinterpret_cast<const T *>(c.ub.data() + begin);
+    T GetValue(uint32_t i, asc_cpu::Where w = asc_cpu::Where::here()) const {
+        if constexpr (asc_cpu::CHECKED) asc_cpu::issue(PIPE_S, "GetValue", w, {reads(i, 1).aligned(1)}, [] {});
+        if constexpr (asc_cpu::bits_of<T> == 4) {
+            const int8_t both = reinterpret_cast<const int8_t *>(bytes())[i / 2];
+            return T(i % 2 ? both >> 4 : int8_t(both << 4) >> 4);
+        } else {
+            return data()[i];
+        }
     }
-    T *write(uint32_t first, uint64_t n, bool vector = true) const {
-        check(first, n, "ErrorWrite", true, vector);
-        asc_cpu::Core &c = asc_cpu::core();
-        const uint32_t begin = begin_ + first * uint32_t(sizeof(T)), end = begin + uint32_t(n * sizeof(T));
-        std::memset(c.written.data() + begin, 1, end - begin);
-        if (vector)
-            for (uint32_t b = begin / asc_cpu::BLOCK; b * asc_cpu::BLOCK < end; b++) c.writer[b] = c.epoch;
-        return reinterpret_cast<T *>(c.ub.data() + begin);
+    template <typename V>
+    void SetValue(uint32_t i, V value, asc_cpu::Where w = asc_cpu::Where::here()) const {
+        if constexpr (asc_cpu::CHECKED) asc_cpu::issue(PIPE_S, "SetValue", w, {writes(i, 1).aligned(1)}, [] {});
+        if constexpr (asc_cpu::bits_of<T> == 4) {
+            uint8_t &both = bytes()[i / 2];
+            both = uint8_t(i % 2 ? (both & 15) | (int(value) & 15) << 4 : (both & 0xF0) | (int(value) & 15));
+        } else {
+            data()[i] = T(value);
+        }
     }
-    /* Vector instructions and copies start at blocks. */
-    void aligned(const char *kind) const {
-        if (begin_ % asc_cpu::BLOCK)
-            asc_cpu::fail(kind, "%s: address %u is not aligned to %u bytes", where(), begin_, asc_cpu::BLOCK);
-    }
+
+    /* Operands of an instruction: elements [first, first + n), or runs of bytes. */
+    asc_cpu::Operand reads(uint64_t first, uint64_t n) const { return operand(false, run(first, n)); }
+    asc_cpu::Operand writes(uint64_t first, uint64_t n) const { return operand(true, run(first, n)); }
+    asc_cpu::Operand reads(uint64_t n) const { return reads(0, n); }
+    asc_cpu::Operand writes(uint64_t n) const { return writes(0, n); }
+    asc_cpu::Operand reads_runs(const std::vector<asc_cpu::Run> &runs) const { return operand(false, runs); }
+    asc_cpu::Operand writes_runs(const std::vector<asc_cpu::Run> &runs) const { return operand(true, runs); }
+
+    uint8_t *bytes() const { return there_ ? asc_cpu::core().in(space_).data() + begin_ : nullptr; }
+    T *data() const { return reinterpret_cast<T *>(bytes()); }
+    asc_cpu::Space space() const { return space_; }
+    asc_cpu::Buffer *buffer() const { return buffer_; }
+    uint32_t begin() const { return begin_; }
+    bool there() const { return there_; }
     const char *where() const {
-        static char text[4][96];
+        static char text[4][128];
         static int next = 0;
         char *t = text[next++ % 4];
-        if (!buffer_) {
+        if (there_)
+            std::snprintf(t, sizeof text[0], "%s", asc_cpu::Name(operand(false, asc_cpu::Run{})).text);
+        else
             std::snprintf(t, sizeof text[0], "an empty LocalTensor");
-            return t;
-        }
-        std::snprintf(t, sizeof text[0], "buffer %u (part %u) at byte %u of %u (unified buffer %u)", buffer_->owner,
-                      buffer_->part, begin_ - buffer_->begin, buffer_->bytes, asc_cpu::core().ub_total);
         return t;
     }
-    Buffer *buffer() const { return buffer_; }
-    uint32_t begin() const { return begin_; }
+
+    LocalTensor set_size(uint32_t size) { return SetSize(size), *this; }
+    T get_value(uint32_t i, asc_cpu::Where w = asc_cpu::Where::here()) const { return GetValue(i, w); }
+    template <typename V>
+    void set_value(uint32_t i, V value, asc_cpu::Where w = asc_cpu::Where::here()) const {
+        SetValue(i, value, w);
+    }
+    uint32_t get_size() const { return GetSize(); }
+    uint64_t get_phy_addr() const { return GetPhyAddr(); }
 
    private:
-    void check(uint32_t first, uint64_t n, const char *kind, bool write, bool vector) const {
-        char full[16];
-        std::snprintf(full, sizeof full, "%s%d", kind, 1);
-        if (!buffer_) asc_cpu::fail(full, "%s: it was never allocated", where());
-        if (buffer_->stage == Stage::Free) asc_cpu::fail(full, "%s: it was freed", where());
-        if (buffer_->stage == Stage::Queued) asc_cpu::fail("ErrorBuffer1", "%s: used between EnQue and DeQue", where());
-        if (vector && !write && buffer_->stage == Stage::Allocated && buffer_->position == TPosition::VECIN)
-            asc_cpu::fail("ErrorBuffer2", "%s: a VECIN tensor is read before EnQue and DeQue", where());
-        if ((uint64_t(first) + n) * sizeof(T) > bytes_) {
-            std::snprintf(full, sizeof full, "%s%d", kind, write ? 2 : 3);
-            asc_cpu::fail(full, "%s: elements %u to %llu of a tensor of %u", where(), first,
-                          (unsigned long long)(first + n), GetSize());
-        }
+    static asc_cpu::Run run(uint64_t first, uint64_t n) {
+        const uint64_t begin = asc_cpu::bytes_of<T>(first), end = (n * asc_cpu::bits_of<T> + 7) / 8;
+        return {int64_t(begin), end, 1, 0};
+    }
+    asc_cpu::Operand operand(bool write, const asc_cpu::Run &run) const {
+        return {space_, write, asc_cpu::bits_of<T>, asc_cpu::BLOCK, buffer_, bytes(), bytes_, run};
+    }
+    asc_cpu::Operand operand(bool write, const std::vector<asc_cpu::Run> &runs) const {
+        asc_cpu::Operand made = operand(write, runs.empty() ? asc_cpu::Run{} : runs[0]);
+        if (runs.size() > 1) made.more = runs.data() + 1, made.n_more = uint32_t(runs.size() - 1);
+        return made;
     }
 
-    Buffer *buffer_ = nullptr;
+    asc_cpu::Buffer *buffer_ = nullptr;
     uint32_t begin_ = 0, bytes_ = 0;
+    asc_cpu::Space space_ = asc_cpu::Space::UB;
+    TPosition position_ = TPosition::VECCALC;
+    bool there_ = false;
+    const ShapeInfo *shape_ = nullptr;
 };
 
 template <typename T>
 class GlobalTensor {
    public:
     using PrimType = T;
-    void SetGlobalBuffer(T *address, uint64_t size = ~uint64_t(0) / sizeof(T)) { address_ = address, size_ = size; }
+    void SetGlobalBuffer(T *address, uint64_t size) { address_ = address, size_ = size; }
+    void SetGlobalBuffer(T *address) { address_ = address, size_ = ~uint64_t(0) / 16; }
+    void set_global_buffer(T *address, uint64_t size = ~uint64_t(0) / 16) { SetGlobalBuffer(address, size); }
     GlobalTensor operator[](uint64_t offset) const {
-        GlobalTensor part;
-        if (offset > size_)
-            asc_cpu::fail("ErrorRead3", "element %llu of a GlobalTensor of %llu", (unsigned long long)offset,
-                          (unsigned long long)size_);
-        part.SetGlobalBuffer(address_ + offset, size_ - offset);
+        if (asc_cpu::CHECKED && offset > size_)
+            asc_cpu::fail_with("ErrorRead3", "check the offset of the block", "element %llu of a GlobalTensor of %llu",
+                               (unsigned long long)offset, (unsigned long long)size_);
+        GlobalTensor part = *this;
+        part.address_ += asc_cpu::bytes_of<T>(offset) / sizeof(T), part.size_ -= offset;
         return part;
     }
-    T GetValue(uint64_t i) const { return *read(i, 1); }
-    void SetValue(uint64_t i, T value) const { *write(i, 1) = value; }
+    GlobalTensor operator()(uint64_t offset) const { return (*this)[offset]; }
+    template <typename U>
+    GlobalTensor<U> ReinterpretCast() const {
+        GlobalTensor<U> other;
+        other.SetGlobalBuffer(reinterpret_cast<U *>(address_), size_ * asc_cpu::bits_of<T> / asc_cpu::bits_of<U>);
+        return other;
+    }
+    T GetValue(uint64_t i, asc_cpu::Where w = asc_cpu::Where::here()) const {
+        if constexpr (asc_cpu::CHECKED) asc_cpu::issue(PIPE_S, "GetValue", w, {reads(i, 1)}, [] {});
+        return address_[i];
+    }
+    template <typename V>
+    void SetValue(uint64_t i, V value, asc_cpu::Where w = asc_cpu::Where::here()) const {
+        if constexpr (asc_cpu::CHECKED) asc_cpu::issue(PIPE_S, "SetValue", w, {writes(i, 1)}, [] {});
+        address_[i] = T(value);
+    }
+    T get_value(uint64_t i, asc_cpu::Where w = asc_cpu::Where::here()) const { return GetValue(i, w); }
     uint64_t GetSize() const { return size_; }
-    T *GetPhyAddr(uint64_t offset = 0) const { return address_ + offset; }
+    T *GetPhyAddr(uint64_t offset = 0) const { return address_ + asc_cpu::bytes_of<T>(offset) / sizeof(T); }
+    void SetShapeInfo(const ShapeInfo &info) { shape_ = keep_shape(info); }
+    ShapeInfo GetShapeInfo() const { return shape_ ? *shape_ : ShapeInfo(); }
+    template <CacheRwMode mode = CacheRwMode::RW>
+    void SetL2CacheHint(CacheMode) {}
 
-    const T *read(uint64_t first, uint64_t n) const {
-        check(first, n, false);
-        return address_ + first;
-    }
-    T *write(uint64_t first, uint64_t n) const {
-        check(first, n, true);
-        return address_ + first;
-    }
+    asc_cpu::Operand reads(uint64_t first, uint64_t n) const { return operand(false, first, n); }
+    asc_cpu::Operand writes(uint64_t first, uint64_t n) const { return operand(true, first, n); }
+    asc_cpu::Operand reads_runs(const std::vector<asc_cpu::Run> &runs) const { return operand(false, runs); }
+    asc_cpu::Operand writes_runs(const std::vector<asc_cpu::Run> &runs) const { return operand(true, runs); }
+    T *data() const { return address_; }
+    uint8_t *bytes() const { return reinterpret_cast<uint8_t *>(address_); }
 
    private:
-    void check(uint64_t first, uint64_t n, bool write) const {
-        if (!address_) asc_cpu::fail(write ? "ErrorWrite1" : "ErrorRead1", "a GlobalTensor without SetGlobalBuffer");
-        if (first > size_ || n > size_ - first)
-            asc_cpu::fail(write ? "ErrorWrite2" : "ErrorRead3", "elements %llu to %llu of a GlobalTensor of %llu",
-                          (unsigned long long)first, (unsigned long long)(first + n), (unsigned long long)size_);
-        asc_cpu::check_global(address_ + first, n * sizeof(T), write);
+    asc_cpu::Operand operand(bool write, uint64_t first, uint64_t n) const {
+        const asc_cpu::Run run{int64_t(asc_cpu::bytes_of<T>(first)), (n * asc_cpu::bits_of<T> + 7) / 8, 1, 0};
+        return {asc_cpu::Space::GM, write, asc_cpu::bits_of<T>, 1, nullptr, bytes(), limit(), run};
     }
+    asc_cpu::Operand operand(bool write, const std::vector<asc_cpu::Run> &runs) const {
+        asc_cpu::Operand made = operand(write, 0, 0);
+        if (!runs.empty()) made.run = runs[0];
+        if (runs.size() > 1) made.more = runs.data() + 1, made.n_more = uint32_t(runs.size() - 1);
+        return made;
+    }
+    uint64_t limit() const { return asc_cpu::bytes_of<T>(size_); }
 
     T *address_ = nullptr;
     uint64_t size_ = 0;
+    const ShapeInfo *shape_ = nullptr;
 };
 
 }  // namespace AscendC

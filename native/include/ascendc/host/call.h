@@ -1,7 +1,8 @@
 /* One call of an operator or kernel: the column of element types it has, its arguments, and the run. */
 #pragma once
 
-#include "launch.h"
+#include <deque>
+
 #include "operator.h"
 #include "parts.h"
 
@@ -51,6 +52,12 @@ inline std::vector<uint64_t> tensor_list(const std::vector<gert::Tensor> &tensor
     return words;
 }
 
+/* What a launch found: faults and advice, a line each. */
+struct Findings {
+    bool failed = false;
+    std::vector<std::string> lines;
+};
+
 class Call {
    public:
     Call(const Parts &parts, Node &node) : parts_(parts), node_(node) {}
@@ -61,10 +68,10 @@ class Call {
         const Column &column = column_of(parts_, node_);
         add_tensors(node_.input_groups, node_.inputs, parts_.input_names, parts_.n_inputs, Role::INPUT);
         add_tensors(node_.output_groups, node_.outputs, parts_.output_names, parts_.n_outputs, Role::OUTPUT);
-        if (workspace_bytes) buffers_.push_back({"the workspace", workspace, workspace_bytes, Role::WORKSPACE});
+        if (workspace_bytes) add({"the workspace", workspace, workspace_bytes, Role::WORKSPACE});
         uint8_t *tiling = static_cast<uint8_t *>(node_.tiling.GetData());
         if (node_.tiling.GetDataSize())
-            buffers_.push_back({"the tiling data", tiling, node_.tiling.GetDataSize(), Role::READABLE});
+            add({"the tiling data", tiling, node_.tiling.GetDataSize(), Role::READABLE});
         std::vector<void *> addresses;
         for (size_t i = 0; i < parts_.n_arguments; i++) {
             const ArgumentSpec &a = parts_.arguments[i];
@@ -83,12 +90,26 @@ class Call {
         }
         if (addresses.size() < column.kernel->n_arguments) throw Refusal{"the kernel takes more arguments"};
         for (auto &list : lists_)
-            buffers_.push_back({"the list of tensors", reinterpret_cast<uint8_t *>(list.data()),
+            add({"the list of tensors", reinterpret_cast<uint8_t *>(list.data()),
                                 list.size() * sizeof list[0], Role::READABLE});
-        return Launch(*node_.chip, buffers_).run(node_.blocks, node_.key, *column.kernel, addresses.data());
+        for (size_t i = 0; i < buffers_.size(); i++) buffers_[i].name = names_[i].c_str();
+        Findings found;
+        column.kernel->launch({node_.blocks, node_.key, node_.chip->name.c_str(), node_.chip->ub, buffers_.data(),
+                               buffers_.size(), addresses.data(), strict, stop, tell, &found});
+        return found;
     }
+    bool strict = false, stop = true; /* of LaunchRequest */
 
    private:
+    static void tell(void *to, bool advice, const char *line) {
+        Findings &found = *static_cast<Findings *>(to);
+        found.failed |= !advice;
+        found.lines.push_back((advice ? "advice " : "") + std::string(line));
+    }
+    void add(const Buffer &buffer, const std::string &name = "") {
+        names_.push_back(name.empty() ? buffer.name : name);
+        buffers_.push_back(buffer);
+    }
     void add_tensors(const std::vector<Node::Group> &groups, std::vector<gert::Tensor> &tensors,
                      const char *const *names, size_t n_names, Role role) {
         for (size_t g = 0; g < groups.size(); g++) {
@@ -96,8 +117,8 @@ class Call {
             for (size_t i = 0; i < groups[g].count; i++) {
                 gert::Tensor &t = tensors[groups[g].first + i];
                 const std::string name = g < n_names ? names[g] : "tensor";
-                buffers_.push_back({groups[g].count > 1 ? name + "[" + std::to_string(i) + "]" : name,
-                                    static_cast<uint8_t *>(t.GetAddr()), t.GetSize(), role});
+                add({nullptr, static_cast<uint8_t *>(t.GetAddr()), t.GetSize(), role},
+                    groups[g].count > 1 ? name + "[" + std::to_string(i) + "]" : name);
             }
         }
     }
@@ -110,6 +131,7 @@ class Call {
     const Parts &parts_;
     Node &node_;
     std::vector<Buffer> buffers_;
+    std::deque<std::string> names_;
     std::deque<std::vector<uint64_t>> lists_;
 };
 

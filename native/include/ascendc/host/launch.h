@@ -1,74 +1,113 @@
-/* Running a kernel's blocks with the buffers it may touch: the one place where the host meets the cores. */
+/* Launching a kernel on the cores, and its row in the tables of the host. Included after kernel_operator.h. */
 #pragma once
 
 #include <cstring>
 #include <string>
-#include <vector>
+#include <type_traits>
+#include <utility>
 
 #include "../cpu/blocks.h"
-#include "../tiling/platform/platform_ascendc.h"
 #include "kernel.h"
 
 namespace asc_host {
 
-static_assert(asc_cpu::LIBRARY_WORKSPACE == platform_ascendc::LIBRARY_WORKSPACE);
+static_assert(asc_cpu::LIBRARY_WORKSPACE == WORKSPACE_IN_FRONT);
 
-enum class Role { INPUT, OUTPUT, BOTH, WORKSPACE, READABLE };
+/* The tiling key of the launch, which TILING_KEY_IS compares. */
+inline uint64_t &tiling_key() {
+    static uint64_t key = 0;
+    return key;
+}
 
-/* Memory that a kernel may use. */
-struct Buffer {
-    std::string name;
-    uint8_t *begin = nullptr;
-    uint64_t bytes = 0;
-    Role role = Role::INPUT;
-};
-
-/* What a run found. */
-struct Findings {
-    bool failed = false;
-    std::vector<std::string> lines; /* a fault or advice each: "file:line: [Kind] text" */
-};
-
-/* Runs `blocks` blocks of a kernel, its buffers registered. */
+/* One launch: its buffers known to the cores, its faults told. */
 class Launch {
    public:
-    Launch(const fe::PlatFormInfos &chip, std::vector<Buffer> buffers) : chip_(chip), buffers_(std::move(buffers)) {}
+    explicit Launch(const LaunchRequest &request) : request_(request) {}
 
-    Findings run(uint32_t blocks, uint64_t key, const Kernel &kernel, void *const *arguments) {
-        tiling_key() = key;
-        std::vector<std::vector<asc_cpu::Stamp>> written(buffers_.size());
+    template <typename F>
+    void run(F body) {
+        tiling_key() = request_.key;
+        asc_cpu::settings().strict = request_.strict;
+        asc_cpu::settings().stop = request_.stop;
+        asc_cpu::faults().clear();
         asc_cpu::globals().clear();
-        for (size_t i = 0; i < buffers_.size(); i++) {
-            const Buffer &b = buffers_[i];
-            const bool writable = b.role != Role::INPUT && b.role != Role::READABLE;
-            if (b.role == Role::OUTPUT || b.role == Role::WORKSPACE) written[i].resize(size_t(b.bytes / 4 + 1));
-            const uint64_t skipped =
-                b.role == Role::WORKSPACE && b.bytes > asc_cpu::LIBRARY_WORKSPACE ? asc_cpu::LIBRARY_WORKSPACE : 0;
-            asc_cpu::globals().push_back(
-                {b.begin + skipped, b.bytes - skipped, b.name.c_str(), writable, &written[i]});
-        }
-        Findings found;
-        asc_cpu::Blocks all;
+        asc_cpu::events().resize(1);
+        for (size_t i = 0; i < request_.n_buffers; i++) add(request_.buffers[i]);
         try {
-            all.run(blocks, uint32_t(chip_.ub), [&] { kernel.call(arguments); });
-            for (size_t i = 0; i < buffers_.size(); i++)
-                if (buffers_[i].role == Role::OUTPUT) check_written(buffers_[i], written[i]);
+            asc_cpu::Blocks all;
+            all.run(request_.blocks, memories(), asc_cpu::Kernel::Vector, 1, body);
+            if (asc_cpu::CHECKED) check_outputs();
         } catch (const asc_cpu::Fault &fault) {
-            found.failed = true;
-            found.lines.push_back(fault.text);
+            tell(fault);
         }
-        return found;
+        for (const asc_cpu::Fault &fault : asc_cpu::faults()) tell(fault);
     }
 
    private:
-    static void check_written(const Buffer &b, const std::vector<asc_cpu::Stamp> &written) {
-        for (uint64_t k = 0; k * 4 < b.bytes; k++)
-            if (written[size_t(k)].block == ~0u)
-                asc_cpu::fail("ErrorWrite5", "tensor %s: byte %llu was never written", b.name.c_str(),
-                              (unsigned long long)k * 4);
+    static void add(const Buffer &b) {
+        const bool written = b.role == Role::OUTPUT || b.role == Role::WORKSPACE;
+        const uint64_t skipped = b.role == Role::WORKSPACE && b.bytes > WORKSPACE_IN_FRONT ? WORKSPACE_IN_FRONT : 0;
+        asc_cpu::add_global(b.begin + skipped, b.bytes - skipped, b.name, written || b.role == Role::BOTH, written);
     }
-    const fe::PlatFormInfos &chip_;
-    std::vector<Buffer> buffers_;
+    asc_cpu::Chip memories() const {
+        asc_cpu::Chip chip = asc_cpu::chip_of(request_.chip);
+        chip.ub = uint32_t(request_.ub);
+        return chip;
+    }
+    /* A tail that no block wrote. */
+    void check_outputs() const {
+        for (size_t i = 0; i < request_.n_buffers; i++) {
+            const asc_cpu::Global &g = asc_cpu::globals()[i];
+            const uint64_t at = request_.buffers[i].role == Role::OUTPUT ? asc_cpu::first_unwritten(g) : g.bytes;
+            if (at < g.bytes)
+                asc_cpu::report("ErrorWrite5", "write every element, those of the last tile too", g.name, -1,
+                                "tensor %s: byte %llu was never written", g.name, (unsigned long long)at);
+        }
+    }
+    void tell(const asc_cpu::Fault &fault) const {
+        const char *text = fault.text;
+        if (fault.where.line)
+            if (const char *block = std::strstr(text, "block ")) text = block;
+        std::string line;
+        if (fault.where.line) line = std::string(fault.where.file) + ":" + std::to_string(fault.where.line) + ": ";
+        if (std::strncmp(text, "block ", 6) != 0 && fault.block >= 0)
+            line += "block " + std::to_string(fault.block) + ": ";
+        request_.tell(request_.to, fault.advice, (line + text).c_str());
+    }
+    const LaunchRequest &request_;
+};
+
+template <typename T>
+inline T argument_of(void *address) {
+    if constexpr (std::is_pointer_v<T>) return reinterpret_cast<T>(address);
+    else return *static_cast<const std::remove_reference_t<T> *>(address);
+}
+
+/* A kernel's function with arguments of any types. */
+template <auto function>
+struct KernelOf;
+template <typename... A, void (*function)(A...)>
+struct KernelOf<function> {
+    static constexpr size_t COUNT = sizeof...(A);
+    static constexpr size_t BYTES[COUNT + 1] = {(std::is_pointer_v<A> ? 0 : sizeof(A))..., 0};
+    static void launch(const LaunchRequest &request) {
+        Launch(request).run([&] { call(request.arguments, std::make_index_sequence<COUNT>()); });
+    }
+
+   private:
+    template <size_t... i>
+    static void call([[maybe_unused]] void *const *arguments, std::index_sequence<i...>) {
+        function(argument_of<A>(arguments[i])...);
+    }
 };
 
 }  // namespace asc_host
+
+#define asc_cpu_tiling_key (::asc_host::tiling_key())
+
+/* Defines the table row `symbol` of a kernel. */
+#define ASC_KERNEL_ROW(symbol, function)                                        \
+    extern const ::asc_host::Kernel symbol;                                      \
+    const ::asc_host::Kernel symbol = {&::asc_host::KernelOf<&function>::launch, \
+                                       ::asc_host::KernelOf<&function>::COUNT,   \
+                                       ::asc_host::KernelOf<&function>::BYTES};

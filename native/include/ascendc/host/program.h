@@ -2,7 +2,8 @@
  * `describe` as argument writes what the program was built of.
  *
  * All numbers are 8 bytes, little-endian; a text is its length, then its bytes.
- *   request: the chip: text name; ub, l1, l0a, l0b, l0c, l2, hbm, cube cores, vector cores, extra vector cores, separate
+ *   request: 1 if every synchronisation must be written (cpu/fault.h, strict), 1 if the first fault ends it
+ *     the chip: text name; ub, l1, l0a, l0b, l0c, l2, hbm, cube cores, vector cores, extra vector cores, separate
  *     inputs: number of places in the definition; each: number of tensors (-1: absent), 1 if it is a list; each tensor:
  *       type, format, rank, dims, text bytes
  *     outputs: as inputs, of each tensor: type (-1: as the host says), like (input, or -1), rank (-1: as the host says),
@@ -20,6 +21,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 
 #include "describe.h"
 
@@ -75,8 +77,11 @@ class Request {
     std::vector<OutputRule> rules;
     std::vector<std::vector<uint8_t>> values;
     uint64_t workspace = 0;
+    bool strict = false, stop = true;
 
     void take() {
+        strict = take_number() != 0;
+        stop = take_number() != 0;
         take_chip();
         take_inputs();
         take_outputs();
@@ -228,7 +233,10 @@ inline int answer(const Parts &parts, ops::OpDef *definition) {
             request.workspace = node.workspaces.empty() ? 0 : node.workspaces[0];
         }
         std::vector<uint8_t> workspace(request.workspace, 0xA5);
-        const Findings found = Call(parts, node).run(workspace.data(), workspace.size(), request.values);
+        Call call(parts, node);
+        call.strict = request.strict;
+        call.stop = request.stop;
+        const Findings found = call.run(workspace.data(), workspace.size(), request.values);
         give_answer(node, workspace.size(), found);
     } catch (const Refusal &refusal) {
         return give_refusal(refusal.text);

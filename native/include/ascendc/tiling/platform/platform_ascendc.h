@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "../../host/kernel.h"
 #include "../../platform/platform_infos_def.h"
 
 namespace platform_ascendc {
@@ -21,7 +22,7 @@ enum class SocVersion {
 };
 
 /* Of the workspace, in front of what is the operator's; kernels skip it by GetUserWorkspace. */
-constexpr uint32_t LIBRARY_WORKSPACE = 4096;
+constexpr uint32_t LIBRARY_WORKSPACE = asc_host::WORKSPACE_IN_FRONT;
 
 class PlatformAscendC {
    public:

@@ -1,0 +1,148 @@
+/* Arithmetic on one element, and the loops that apply it: floats in float, half types rounding once, integers wrapping
+ * in their own type. */
+#pragma once
+
+#include <cmath>
+#include <limits>
+
+#include "lanes.h"
+
+namespace asc_cpu {
+
+using AscendC::GlobalTensor;
+using AscendC::LocalTensor;
+
+template <typename T>
+using Unsigned = std::make_unsigned_t<T>;
+
+/* a op b in T; integers as unsigned ones, which wrap. */
+#define ASC_WRAPPING(name, op)                                                           \
+    template <typename T>                                                                \
+    inline T name(T a, T b) {                                                            \
+        if constexpr (std::is_integral_v<T>)                                             \
+            return T(Unsigned<T>(uint64_t(Unsigned<T>(a)) op uint64_t(Unsigned<T>(b)))); \
+        else                                                                             \
+            return a op b;                                                               \
+    }
+ASC_WRAPPING(plus, +)
+ASC_WRAPPING(minus, -)
+ASC_WRAPPING(times, *)
+#undef ASC_WRAPPING
+template <typename T>
+inline T over(T a, T b) {
+    if constexpr (std::is_integral_v<T>) {
+        if (b == 0) return T(std::is_signed_v<T> ? -1 : std::numeric_limits<T>::max());
+        if constexpr (std::is_signed_v<T>)
+            if (b == T(-1)) return minus(T(0), a);
+    }
+    return T(a / b);
+}
+/* NaN where there is one. */
+template <typename T>
+inline T larger(T a, T b) {
+    return a != a || a > b ? a : b;
+}
+template <typename T>
+inline T smaller(T a, T b) {
+    return a != a || a < b ? a : b;
+}
+template <typename T>
+inline T negative(T a) {
+    return minus(T(0), a);
+}
+template <typename T>
+inline T size_of(T a) {
+    if constexpr (std::is_unsigned_v<T>)
+        return a;
+    else if constexpr (std::is_integral_v<T>)
+        return a < 0 ? negative(a) : a;
+    else
+        return std::fabs(a);
+}
+
+/* d[i] = f(x[i]) */
+template <typename D, typename S, typename F>
+inline void unary(const char *name, Where w, const LocalTensor<D> &d, const LocalTensor<S> &x, const Lanes &lanes,
+                  Stride to, Stride from, F f) {
+    D *y = d.data();
+    const S *a = x.data();
+    if (lanes.simple()) {
+        const int64_t n = lanes.count();
+        issue_lanes(PIPE_V, name, w, {d.writes(uint64_t(n)), x.reads(uint64_t(n))}, [=] {
+            for (int64_t i = 0; i < n; i++) y[i] = D(f(Compute<S>(a[i])));
+        });
+        return;
+    }
+    const std::vector<Run> written = lanes.runs(to, bits_of<D>), read = lanes.runs(from, bits_of<S>);
+    issue_lanes(PIPE_V, name, w, {d.writes_runs(written), x.reads_runs(read)}, [=] {
+        lanes.each([&](int32_t r, uint32_t k) {
+            y[Lanes::at(r, k, to, bits_of<D>)] = D(f(Compute<S>(a[Lanes::at(r, k, from, bits_of<S>)])));
+        });
+    });
+}
+/* d[i] = f(x[i], y[i]) */
+template <typename D, typename S, typename R, typename F>
+inline void binary(const char *name, Where w, const LocalTensor<D> &d, const LocalTensor<S> &x, const LocalTensor<R> &y,
+                   const Lanes &lanes, const AscendC::BinaryRepeatParams &p, F f) {
+    D *z = d.data();
+    const S *a = x.data();
+    const R *b = y.data();
+    if (lanes.simple()) {
+        const int64_t n = lanes.count();
+        const uint64_t size = uint64_t(n);
+        issue_lanes(PIPE_V, name, w, {d.writes(size), x.reads(size), y.reads(size)}, [=] {
+            for (int64_t i = 0; i < n; i++) z[i] = D(f(Compute<S>(a[i]), Compute<R>(b[i])));
+        });
+        return;
+    }
+    const Stride to{p.dstBlkStride, p.dstRepStride}, left{p.src0BlkStride, p.src0RepStride},
+        right{p.src1BlkStride, p.src1RepStride};
+    const std::vector<Run> written = lanes.runs(to, bits_of<D>), first = lanes.runs(left, bits_of<S>),
+                           second = lanes.runs(right, bits_of<R>);
+    issue_lanes(PIPE_V, name, w, {d.writes_runs(written), x.reads_runs(first), y.reads_runs(second)}, [=] {
+        lanes.each([&](int32_t r, uint32_t k) {
+            z[Lanes::at(r, k, to, bits_of<D>)] = D(
+                f(Compute<S>(a[Lanes::at(r, k, left, bits_of<S>)]), Compute<R>(b[Lanes::at(r, k, right, bits_of<R>)])));
+        });
+    });
+}
+/* d[i] = f(d[i], x[i], y[i]) */
+template <typename D, typename S, typename F>
+inline void ternary(const char *name, Where w, const LocalTensor<D> &d, const LocalTensor<S> &x,
+                    const LocalTensor<S> &y, const Lanes &lanes, const AscendC::BinaryRepeatParams &p, F f) {
+    D *z = d.data();
+    const S *a = x.data(), *b = y.data();
+    if (lanes.simple()) {
+        const int64_t n = lanes.count();
+        const uint64_t size = uint64_t(n);
+        issue_lanes(PIPE_V, name, w, {d.writes(size), d.reads(size), x.reads(size), y.reads(size)}, [=] {
+            for (int64_t i = 0; i < n; i++) z[i] = D(f(Compute<D>(z[i]), Compute<S>(a[i]), Compute<S>(b[i])));
+        });
+        return;
+    }
+    const Stride to{p.dstBlkStride, p.dstRepStride}, left{p.src0BlkStride, p.src0RepStride},
+        right{p.src1BlkStride, p.src1RepStride};
+    const std::vector<Run> written = lanes.runs(to, bits_of<D>), first = lanes.runs(left, bits_of<S>),
+                           second = lanes.runs(right, bits_of<S>);
+    issue_lanes(PIPE_V, name, w,
+                {d.writes_runs(written), d.reads_runs(written), x.reads_runs(first), y.reads_runs(second)}, [=] {
+                    lanes.each([&](int32_t r, uint32_t k) {
+                        D &c = z[Lanes::at(r, k, to, bits_of<D>)];
+                        c = D(f(Compute<D>(c), Compute<S>(a[Lanes::at(r, k, left, bits_of<S>)]),
+                                Compute<S>(b[Lanes::at(r, k, right, bits_of<S>)])));
+                    });
+                });
+}
+
+/* The wider of two element types says how many elements a repeat has. */
+template <typename A, typename B>
+constexpr uint32_t wider_bits = bits_of<A> > bits_of<B> ? bits_of<A> : bits_of<B>;
+
+inline Stride to_of(const AscendC::UnaryRepeatParams &p) {
+    return {p.dstBlkStride, p.dstRepStride};
+}
+inline Stride from_of(const AscendC::UnaryRepeatParams &p) {
+    return {p.srcBlkStride, p.srcRepStride};
+}
+
+}  // namespace asc_cpu
