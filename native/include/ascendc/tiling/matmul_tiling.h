@@ -13,7 +13,7 @@
 #include <cstring>
 
 #include "../kernel_tiling/kernel_tiling.h"
-#include "cube_tiling_data.h"
+#include "library_tiling_data.h"
 #include "platform/platform_ascendc.h"
 
 namespace matmul_tiling {
@@ -180,9 +180,9 @@ class MatmulApiTilingBase {
         AscendC::TCubeTiling tiling;
         fill(tiling);
         const char *from = reinterpret_cast<const char *>(&tiling);
-#define ASC_TILING_FIELD(type, name) set_field(to, &Tiling::name, from, offsetof(AscendC::TCubeTiling, name));
-        ASC_CUBE_TILING_FIELDS(ASC_TILING_FIELD)
-#undef ASC_TILING_FIELD
+#define ASC_LIBRARY_FIELD(type, name) set_field(to, &Tiling::name, from, offsetof(AscendC::TCubeTiling, name));
+        ASC_CUBE_TILING_FIELDS(ASC_LIBRARY_FIELD)
+#undef ASC_LIBRARY_FIELD
         return 0;
     }
 
