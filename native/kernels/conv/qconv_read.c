@@ -45,6 +45,16 @@ static int span_image(qconv *c) {
     return 1;
 }
 
+/* Windows that read no padding read x itself where it lies as the products see it. */
+static void look_in_place(const asc_call *call, qconv *c) {
+    int whole = c->apart || c->length % 4 == 0; /* else a last quad would read past x */
+    c->in_place = c->x_last && call->in[Q_A].dtype == ASC_UINT8 && whole;
+    for (int i = 0; i < QCONV_AXES; i++) c->in_place &= c->pad[i] == 0 && c->padded[i] <= c->in[i];
+    if (!c->in_place) return;
+    memcpy(c->padded, c->in, sizeof c->padded);
+    c->image_bytes = c->channels * c->in[0] * c->in[1];
+}
+
 static int32_t read_weights(const asc_call *call, qconv *c) {
     const asc_tensor *w = &call->in[Q_B];
     int64_t taps = c->kernel[0] * c->kernel[1];
@@ -92,6 +102,7 @@ int32_t ASC_FN(qconv_read)(const asc_call *call, qconv *c) {
     c->fan_in = c->channels / c->groups;
     if ((code = read_axes(call, c, spatial)) || (code = read_weights(call, c))) return code;
     ASC_REQUIRE(call, span_image(c), "qconv: the image is too large");
+    look_in_place(call, c);
     int flat = c->padded[1] * c->stride[0] == c->out[1] * c->stride[1];
     c->positions = c->out[0] * c->out[1];
     c->line = flat ? 8 * QGEMM_ROWS : c->out[1];
