@@ -232,6 +232,7 @@ def _reads_first(image: ImageInsn, ref: Ref) -> bool:
 
 def _tidy(part: NativePartition) -> None:
     """Removes temporaries, weights and views that no instruction names, and puts views behind their bases."""
-    used = named_values(part)
+    others = [i.unfused for i in part.insns if i.unfused is not None]
+    used = named_values(part) | {id(r) for i in others for r in i.ins}
     kept = [v for v in part.values if id(v) in used or v.kind not in (TEMP, WEIGHT, VIEW)]
     part.values[:] = sorted(kept, key=lambda v: v.kind == VIEW)

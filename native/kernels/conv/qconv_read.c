@@ -118,6 +118,10 @@ static uint8_t padding(const asc_call *call) {
     return (uint8_t)((zero ? *(const uint8_t *)zero->data : 0) ^ flip);
 }
 
+static void copy_flipped(uint8_t *restrict out, const uint8_t *restrict x, int64_t n) {
+    for (int64_t i = 0; i < n; i++) out[i] = x[i] ^ 128;
+}
+
 void ASC_FN(qconv_pad)(const asc_call *call, const qconv *c, int64_t chunk, uint8_t *images) {
     int64_t n = chunk / c->padded[0], row = chunk % c->padded[0] - c->pad[0], pitch = c->padded[1] * c->channels;
     uint8_t *out = images + n * c->image_bytes + chunk % c->padded[0] * pitch, fill = padding(call);
@@ -139,5 +143,8 @@ void ASC_FN(qconv_pad)(const asc_call *call, const qconv *c, int64_t chunk, uint
         return;
     }
     x += row * c->in[1] * c->channels;
-    for (int64_t i = 0; i < width * c->channels; i++) out[i] = x[i] ^ flip;
+    if (flip)
+        copy_flipped(out, x, width * c->channels);
+    else
+        memcpy(out, x, (size_t)(width * c->channels));
 }
