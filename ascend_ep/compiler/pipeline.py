@@ -253,16 +253,16 @@ PARTITION = Stage[OfPartition](
             run=_merge_elementwise,
         ),
         OfPartition(
-            "tabulate_bytes",
-            needs="elementwise instructions as merged as they will be",
-            leaves="functions of one 8-bit image as tables of their 256 results",
-            run=lambda w: tabulate_bytes(w.part),
-        ),
-        OfPartition(
             "take_unfused",
             needs="elementwise instructions as merged as they will be",
             leaves="the kernel of just that in the place of what nothing joined",
             run=lambda w: take_unfused(w.part),
+        ),
+        OfPartition(
+            "tabulate_bytes",
+            needs="elementwise instructions as merged as they will be",
+            leaves="functions of one 8-bit image as tables of their 256 results",
+            run=lambda w: tabulate_bytes(w.part),
         ),
     ),
 )

@@ -105,7 +105,7 @@ typedef struct asc_pool_axis {
     int64_t kernel, stride, dilation, before, after; /* the last two: padding */
 } asc_pool_axis;
 
-/* max_pool, max_pool_bytes, average_pool, max_pool_last, average_pool_last */
+/* max_pool, max_pool_bytes, average_pool, and each of them with _last */
 typedef struct asc_pool_params {
     int64_t mode; /* of max_pool: positions count column by column; of average_pool: taps in the padding count */
     asc_pool_axis axes[];

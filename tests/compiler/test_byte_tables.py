@@ -45,6 +45,11 @@ CASES = {
         f"{NORM} {SWISH} d = {D}(y, s3, z3) e = Exp(d) y2 = {Q}(e, s2, z2)",
         ["byte_table", "byte_table"],
     ),
+    "beside a kernel of its own": (
+        f"""f = {D}(x, s, z) g = Tanh(f) u = {Q}(g, s2, z2) e = {D}(u, s2, z2) r = Softmax(e)
+        y2 = {Q}(r, s2, z2) d = {D}(u, s2, z2) k = Exp(d) y = {Q}(k, s2, z2)""",
+        ["byte_table", "elementwise", "softmax", "quantize", "byte_table"],
+    ),
     "two images": (
         f"f = {D}(x, s, z) g = {D}(x2, s2, z2) h = Add(f, g) y = {Q}(h, s2, z2)",
         ["elementwise"],

@@ -4,7 +4,8 @@ A convolution with channels last reads its inputs where they lie and writes whol
 runs of convolutions, poolings and elementwise instructions between them are laid out that way, with a
 transposing copy where a value enters or leaves. A region is taken when it has more convolutions than such
 copies. Values whose spatial axes are all 1 lie the same either way and cost nothing; so does an image of
-few channels that a convolution reads. A transposition that the model has there anyway, and that then isn't
+few channels that a convolution reads, and what convolutions of integers alone read or make at the boundary:
+they copy or stage it in either order. A transposition that the model has there anyway, and that then isn't
 needed, counts for the region. A convolution with windows and sums that are not short counts as three: alone
 between two copies it takes as long as with channels first or less (up to 3 times; 1 x 1 and the 3 x 3 of one
 channel don't). So does a transposed one, which with channels first multiplies the zeros between its inputs.
@@ -21,7 +22,18 @@ from ascend_ep.opdef.dims import Dim, static
 from ascend_ep.plan.plan import OUTPUT, TEMP, VIEW, WEIGHT, Insn, NativePartition, Ref, contiguous_strides
 from ascend_ep.plan.value_uses import ValueUses, named_values
 
-from .channels_last_insns import MOST_FIRST_CHANNELS, ImageInsn, first_to_last, image_insn, is_dense
+from .channels_last_insns import (
+    MOST_FIRST_CHANNELS,
+    ImageInsn,
+    by_channel,
+    first_to_last,
+    image_insn,
+    is_dense,
+    is_of_integers,
+)
+
+#: What looking up bytes by channel loses with channels last, in copies of an image.
+CHANNEL_TABLE = 2
 
 
 def lay_channels_last(part: NativePartition, elementwise: Collection[str] = ()) -> int:
@@ -83,7 +95,13 @@ class _Change:
     region: dict[int, ImageInsn]  # by id of the instruction
 
     def __post_init__(self) -> None:
-        self._made = {id(o) for i in self.region.values() for o in i.outs()}
+        read = {id(r) for i in self.region.values() for r in i.images()}
+        self._made = {
+            id(o)
+            for i in self.region.values()
+            for o in i.outs()
+            if id(o) in read or not is_of_integers(i.insn)  # which else writes channels first itself
+        }
         self._last: dict[int, Ref] = {}  # by id of the value with channels first
         self._uses = ValueUses.of(self.part)
         self._leaving = self._read_outside()
@@ -97,7 +115,16 @@ class _Change:
             if id(ref) not in self._made and not is_flat(ref.dims) and not _reads_first(image, ref)
         }
         leaving = [o for i in self.region.values() for o in i.outs() if id(o) in self._leaving]
-        return sum(map(self._to_enter, entering.values())) + sum(map(self._to_leave, leaving))
+        return (
+            sum(map(self._to_enter, entering.values())) + sum(map(self._to_leave, leaving)) + self._tables()
+        )
+
+    def _tables(self) -> int:
+        """What lookups lose: elementwise instructions between convolutions of integers become such."""
+        insns = [i.insn for i in self.region.values()]
+        if not any(map(is_of_integers, insns)) or any(map(is_dense, insns)):
+            return 0
+        return CHANNEL_TABLE * sum(map(by_channel, insns))
 
     def _to_enter(self, ref: Ref) -> int:
         """1: a copy more; 0: its channels lie last where it was copied from; -1: and that copy goes."""
@@ -140,13 +167,14 @@ class _Change:
                 continue
             ins = {}
             for ref in image.images():
-                if not _reads_first(image, ref) or id(ref) in self._made:
+                if not _reads_first(image, ref) or id(ref) in self._made or id(ref) in self._last:
                     ins[id(ref)] = self._entered(ref, insns)
-            outs = {id(o): self._new(TEMP, o, o.dims) for o in image.outs()}
+            made_last = [o for o in image.outs() if id(o) in self._made]
+            outs = {id(o): self._new(TEMP, o, o.dims) for o in made_last}
             made, weights = image.with_last(ins, outs)
             self.part.values += weights
             insns.append(made)
-            for out in image.outs():
+            for out in made_last:
                 self._last[id(out)] = outs[id(out)]
                 self._leave(out, outs[id(out)], insns)
         self.part.insns[:] = insns
@@ -193,6 +221,8 @@ class _Change:
 
 def _reads_first(image: ImageInsn, ref: Ref) -> bool:
     """Whether the instruction reads this value with channels first as well as last."""
+    if is_of_integers(image.insn):
+        return ref.strides is None
     channels = static(ref.dims[1])
     few = channels is not None and channels <= MOST_FIRST_CHANNELS
     insn = image.insn
@@ -202,6 +232,7 @@ def _reads_first(image: ImageInsn, ref: Ref) -> bool:
 
 def _tidy(part: NativePartition) -> None:
     """Removes temporaries, weights and views that no instruction names, and puts views behind their bases."""
-    used = named_values(part)
+    others = [i.unfused for i in part.insns if i.unfused is not None]
+    used = named_values(part) | {id(r) for i in others for r in i.ins}
     kept = [v for v in part.values if id(v) in used or v.kind not in (TEMP, WEIGHT, VIEW)]
     part.values[:] = sorted(kept, key=lambda v: v.kind == VIEW)

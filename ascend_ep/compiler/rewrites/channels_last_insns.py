@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ascend_ep.compiler.half_types import HALF_TYPES
-from ascend_ep.element_types import FLOAT32
+from ascend_ep.element_types import FLOAT32, INT8, INT32, UINT8
 from ascend_ep.opdef.dims import Dim, static
 from ascend_ep.opdef.expression import Position
-from ascend_ep.plan.kernel_params import CONCAT, CONV, CONV_AXIS, CONV_LAST, REDUCE
+from ascend_ep.plan.kernel_params import CONCAT, CONV, CONV_AXIS, CONV_LAST, QCONV, REDUCE
 from ascend_ep.plan.plan import VIEW, WEIGHT, Insn, Ref, Weight
 from ascend_ep.plan.tile_expression import reachable
 from ascend_ep.runtime._rt import lib
@@ -24,6 +24,15 @@ MOST_TAPS = lib.ASC_CONV_MOST_TAPS
 LEAST_SUM, WINDOW_COPIES = 16, 2  # windows with so many products a sum pay for two copies more
 FARTHEST = 1 << 10  # a window or padding beyond it is left to the kernel with channels first
 MOST_FIRST_CHANNELS = 4  # of an image that a convolution reads with channels first
+
+BYTES = (UINT8, INT8)
+#: Types of results that an image may have, where they aren't float32 alone.
+TYPES = {
+    "elementwise": (FLOAT32, *HALF_TYPES, *BYTES),
+    "concat": (FLOAT32, *BYTES),
+    "max_pool_bytes": BYTES,
+    "qconv": (*BYTES, INT32),
+}
 
 T = TypeVar("T")
 Refs = Mapping[int, Ref]
@@ -69,13 +78,14 @@ class ImageInsn:
 def image_insn(insn: Insn, elementwise: Collection[str] = ()) -> ImageInsn | None:
     """How this instruction takes images with channels last, or None when it doesn't. `elementwise` names
     outputs of library calls that are functions of each element by itself."""
-    types = (FLOAT32, *HALF_TYPES) if insn.kernel == "elementwise" else (FLOAT32,)
+    types = TYPES.get(insn.kernel, (FLOAT32,))
     if any(o.dtype not in types for o in insn.outs) or not insn.outs or not 3 <= insn.outs[0].rank <= 5:
         return _reduction(insn)
     if insn.native is not None:
         return _same_shapes(insn) if insn.outs[0].name in elementwise else None
     kinds = {"conv": _convolution, "max_pool": _pooling, "average_pool": _pooling, "concat": _concat}
     kinds |= {"elementwise": _elementwise, "reduce": _reduction}
+    kinds |= {"qconv": _integer_convolution, "max_pool_bytes": _pooling}
     return kinds[insn.kernel](insn) if insn.kernel in kinds else None
 
 
@@ -210,6 +220,20 @@ class _TapsFirst:
         return np.ascontiguousarray(array).reshape(self.dims)
 
 
+def is_of_integers(insn: Insn) -> bool:
+    """Whether it is a convolution of integers, which takes and gives images with either order of axes."""
+    return insn.kernel == "qconv"
+
+
+def _integer_convolution(insn: Insn) -> ImageInsn:
+    return ImageInsn(insn, (0,), True, _qconv_last, 1)
+
+
+def _qconv_last(old: Insn, new: Insn) -> tuple[Insn, list[Ref]]:
+    x_last, y_last = (int(a is not b) for a, b in ((old.ins[0], new.ins[0]), (old.outs[0], new.outs[0])))
+    return replace(new, ints=QCONV.put(old.ints, x_last=x_last, y_last=y_last)), []
+
+
 # --- the others -------------------------------------------------------------------------------
 
 
@@ -268,6 +292,13 @@ def _elementwise(insn: Insn) -> ImageInsn | None:
     return ImageInsn(insn, tuple(images), True, _broadcast_last)
 
 
+def by_channel(insn: Insn) -> bool:
+    """Whether it is elementwise, of an operand that has one element for each channel."""
+    rank = insn.outs[0].rank
+    others = [r for r in insn.ins if insn.kernel == "elementwise" and r is not None and r.rank <= rank]
+    return any(r.dims != insn.outs[0].dims and static(_aligned(r, rank)[1]) != 1 for r in others)
+
+
 def _aligned(ref: Ref, rank: int) -> tuple[Dim, ...]:
     return (1,) * (rank - ref.rank) + ref.dims
 
@@ -288,7 +319,8 @@ def _broadcast_last(old: Insn, new: Insn) -> tuple[Insn, list[Ref]]:
         dims = first_to_last(_aligned(ref, old.outs[0].rank))
         views.append(Ref(ref.name, ref.dtype, dims, VIEW, base=base, offset=offset))
         ins.append(views[-1])
-    return replace(new, ins=tuple(ins)), views
+    unfused = old.unfused and replace(old.unfused, ins=(ins[0], *old.unfused.ins[1:]), outs=new.outs)
+    return replace(new, ins=tuple(ins), unfused=unfused), views
 
 
 def _reduction(insn: Insn) -> ImageInsn | None:

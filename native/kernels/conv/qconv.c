@@ -53,7 +53,7 @@ int32_t ASC_FN(qconv_prepare)(asc_call *call) {
                 add_part(&end, &at->tables, 1, requantiser_bytes(c.outputs)) &&
                     add_part(&end, &at->segments, c.n_segments, 8) &&
                     add_part(&end, &at->stages, call->threads, at->stage_bytes) &&
-                    add_part(&end, &at->images, c.batch, c.image_bytes),
+                    add_part(&end, &at->images, c.in_place ? 0 : c.batch, c.image_bytes),
                 "qconv: the operands are too large");
     call->workspace_bytes = (uint64_t)end;
     return ASC_OK;
@@ -155,14 +155,14 @@ int32_t ASC_FN(qconv_run)(const asc_call *call) {
     if (code || c->batch == 0 || c->positions == 0 || c->outputs == 0) return code;
     find_segments(c, part(call, note_of(call)->segments));
     j.segments = part(call, note_of(call)->segments);
-    j.images = part(call, note_of(call)->images);
+    j.images = c->in_place ? call->in[Q_A].data : part(call, note_of(call)->images);
     int64_t taps = c->kernel[0] * c->kernel[1], groups = c->apart ? 1 : c->groups;
     j.requantiser =
         ASC_FN(requantiser_make)(call, c->outputs, taps * c->fan_in, NULL, part(call, note_of(call)->tables));
     int64_t cost = c->line * taps * c->fan_in * (c->outputs / groups) / 32 + 1;
     j.lines_per_chunk = asc_chunk_items(call, c->lines, cost);
     j.chunks_per_group = asc_ceil_div(c->lines, j.lines_per_chunk);
-    asc_parallel(call, c->batch * c->padded[0], pad_row, &j);
+    if (!c->in_place) asc_parallel(call, c->batch * c->padded[0], pad_row, &j);
     asc_parallel(call, c->batch * groups * j.chunks_per_group, run_chunk, &j);
     return ASC_OK;
 }

@@ -12,8 +12,9 @@ typedef struct qconv {
     int64_t kernel[QCONV_AXES], stride[QCONV_AXES], dilation[QCONV_AXES], pad[QCONV_AXES];
     int x_last, y_last; /* channels last */
     int apart;          /* each channel is a group of its own with one output */
-    /* The image that the products read: uint8, channels last, padded with the zero point; it spans what windows reach
-     */
+    /* The image that the products read: uint8, channels last, padded with the zero point; it spans what windows
+     * reach. It is x itself (`in_place`) or a copy. */
+    int in_place;
     int64_t padded[QCONV_AXES], image_bytes;
     int64_t fan_in; /* channels of a group */
     /* A window as runs of `length` bytes, each a multiple of four in the weights */

@@ -45,6 +45,16 @@ static int span_image(qconv *c) {
     return 1;
 }
 
+/* Windows that read no padding read x itself where it lies as the products see it. */
+static void look_in_place(const asc_call *call, qconv *c) {
+    int whole = c->apart || c->length % 4 == 0; /* else a last quad would read past x */
+    c->in_place = c->x_last && call->in[Q_A].dtype == ASC_UINT8 && whole;
+    for (int i = 0; i < QCONV_AXES; i++) c->in_place &= c->pad[i] == 0 && c->padded[i] <= c->in[i];
+    if (!c->in_place) return;
+    memcpy(c->padded, c->in, sizeof c->padded);
+    c->image_bytes = c->channels * c->in[0] * c->in[1];
+}
+
 static int32_t read_weights(const asc_call *call, qconv *c) {
     const asc_tensor *w = &call->in[Q_B];
     int64_t taps = c->kernel[0] * c->kernel[1];
@@ -92,6 +102,7 @@ int32_t ASC_FN(qconv_read)(const asc_call *call, qconv *c) {
     c->fan_in = c->channels / c->groups;
     if ((code = read_axes(call, c, spatial)) || (code = read_weights(call, c))) return code;
     ASC_REQUIRE(call, span_image(c), "qconv: the image is too large");
+    look_in_place(call, c);
     int flat = c->padded[1] * c->stride[0] == c->out[1] * c->stride[1];
     c->positions = c->out[0] * c->out[1];
     c->line = flat ? 8 * QGEMM_ROWS : c->out[1];
@@ -105,6 +116,10 @@ static uint8_t padding(const asc_call *call) {
     const asc_tensor *zero = q_operand(call, Q_A_ZERO);
     uint8_t flip = call->in[Q_A].dtype == ASC_INT8 ? 128 : 0;
     return (uint8_t)((zero ? *(const uint8_t *)zero->data : 0) ^ flip);
+}
+
+static void copy_flipped(uint8_t *restrict out, const uint8_t *restrict x, int64_t n) {
+    for (int64_t i = 0; i < n; i++) out[i] = x[i] ^ 128;
 }
 
 void ASC_FN(qconv_pad)(const asc_call *call, const qconv *c, int64_t chunk, uint8_t *images) {
@@ -128,5 +143,8 @@ void ASC_FN(qconv_pad)(const asc_call *call, const qconv *c, int64_t chunk, uint
         return;
     }
     x += row * c->in[1] * c->channels;
-    for (int64_t i = 0; i < width * c->channels; i++) out[i] = x[i] ^ flip;
+    if (flip)
+        copy_flipped(out, x, width * c->channels);
+    else
+        memcpy(out, x, (size_t)(width * c->channels));
 }
