@@ -66,6 +66,12 @@ class OpDesc:
     outputs: tuple[TensorDesc, ...]
     attributes: Mapping[str, Any]
 
+    def meta(self) -> dict[str, str]:
+        """What the bundle says of it, by which programs on AscendCL find it: its type, and a line
+        `name=value` for each attribute, as native/acl/op_attr.c writes them."""
+        lines = [f"{name}={_text(value)}" for name, value in sorted(self.attributes.items())]
+        return {"single_op": self.op, "single_op_attributes": "\n".join(lines)}
+
     def file_name(self, index: int) -> str:
         """The name of its .om, without suffix."""
         if self.name:
@@ -75,6 +81,16 @@ class OpDesc:
             if tensor is not None:
                 parts += [str(tensor.type_number), str(FORMATS[tensor.format]), *map(str, tensor.shape)]
         return "_".join(parts)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, float):
+        return f"{np.float32(value):.9g}"
+    if isinstance(value, list | tuple):
+        return f"[{','.join(map(_text, value))}]"
+    return str(value)
 
 
 def read_operators(path: str) -> list[OpDesc]:

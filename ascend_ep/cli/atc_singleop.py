@@ -46,7 +46,8 @@ def convert_operators(given: Mapping[str, str], words: Sequence[str]) -> None:
             operator_model(desc, options.registry, f"{path}[{index}]") for index, desc in enumerate(operators)
         ]
         for index, (desc, (model, ranges)) in enumerate(zip(operators, models, strict=True)):
-            conversion = convert(model, replace(options, symbol_ranges=ranges))
+            meta = {**options.meta, **desc.meta()}
+            conversion = convert(model, replace(options, symbol_ranges=ranges, meta=meta))
             if wrong := conversion.dropped_shapes:
                 raise AscendError("E19014", wrong[0], desc.op, "the operator's output has another shape")
             target = folder / f"{desc.file_name(index)}.om"

@@ -8,17 +8,9 @@
 
 #define CHOOSER_BYTES_EACH sizeof(int64_t)
 
-static const char *meta_of(const asc_model *model, const char *key) {
-    uint64_t count;
-    const asc_meta *meta = asc_model_section(model, ASC_SEC_META, &count);
-    for (uint64_t i = 0; i < count; i++)
-        if (!strcmp(asc_model_string(model, meta[i].key), key)) return asc_model_string(model, meta[i].value);
-    return NULL;
-}
-
 /* The layout that the command line names, for tensors of the rank that it is for. */
 static aclFormat format_of(const asc_model *model, int32_t rank) {
-    const char *line = meta_of(model, "atc_cmdline");
+    const char *line = asc_meta_of(model, "atc_cmdline");
     const char *given = line ? strstr(line, "input_format=") : NULL;
     given = given ? given + strlen("input_format=") : "NCHW";
     if (rank == 4 && !strncmp(given, "NHWC", 4)) return ACL_FORMAT_NHWC;
@@ -54,7 +46,7 @@ static aclError describe_edges(asc_om *om) {
     const asc_edge *edges = asc_model_section(om->model, ASC_SEC_EDGES, &n_edges);
     om->inputs = calloc(n_edges + 1, sizeof *om->inputs);
     om->outputs = calloc(n_edges + 1, sizeof *om->outputs);
-    if (!om->inputs || !om->outputs) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    if (!om->inputs || !om->outputs) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     for (uint32_t i = 0; i < n_edges; i++) {
         if (edges[i].role & ASC_EDGE_INPUT) describe_edge(om, i, &om->inputs[om->n_inputs++]);
         if (edges[i].role & ASC_EDGE_OUTPUT) describe_edge(om, i, &om->outputs[om->n_outputs++]);
@@ -62,8 +54,9 @@ static aclError describe_edges(asc_om *om) {
     for (uint32_t i = 0; i < om->n_inputs + om->n_outputs; i++) {
         const asc_io *io = i < om->n_inputs ? &om->inputs[i] : &om->outputs[i - om->n_inputs];
         if (!asc_dtype_bytes(io->dtype))
-            return asc_fail(ACL_ERROR_UNSUPPORTED_DATA_TYPE,
-                            "[%s] has elements of type %d, which has no fixed size in memory", io->name, (int)io->type);
+            return asc_acl_fail(ACL_ERROR_UNSUPPORTED_DATA_TYPE,
+                                "[%s] has elements of type %d, which has no fixed size in memory", io->name,
+                                (int)io->type);
     }
     return ACL_SUCCESS;
 }
@@ -73,10 +66,10 @@ static aclError list_partitions(asc_om *om) {
     uint64_t count;
     const asc_partition *all = asc_model_section(om->model, ASC_SEC_PARTITIONS, &count);
     om->partitions = calloc(count + 1, sizeof *om->partitions);
-    if (!om->partitions) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    if (!om->partitions) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     for (uint32_t i = 0; i < count; i++) {
         if (all[i].kind == ASC_PARTITION_HOST)
-            return asc_fail(
+            return asc_acl_fail(
                 ACL_ERROR_FEATURE_UNSUPPORTED,
                 "the part [%s] of the model needs onnxruntime (%s), which only Python has; run the model with "
                 "ascend_ep.InferenceSession, or convert it without what that names",
@@ -105,9 +98,9 @@ static aclError read_columns(asc_om *om, const char *text) {
     uint32_t room = 1;
     for (const char *c = text; *c; c++) room += *c == ',';
     om->columns = calloc((size_t)room * om->n_gears, sizeof *om->columns);
-    if (!om->columns) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    if (!om->columns) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     int64_t *row = calloc(room, sizeof *row); /* below 0: symbol -(n + 1) */
-    if (!row) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    if (!row) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     while (*text && om->n_columns < room) {
         if (*text == '"') {
             const char *end = strchr(text + 1, '"');
@@ -128,8 +121,8 @@ static aclError read_columns(asc_om *om, const char *text) {
                 row[c] < 0 ? om->gears[(size_t)g * om->n_symbols + (uint32_t)-(row[c] + 1)] : row[c];
     free(row);
     return known ? ACL_SUCCESS
-                 : asc_fail((aclError)ACL_ERROR_GE_EXEC_LOAD_MODEL_PARTITION_FAILED,
-                            "the bundle's note of gears is not valid");
+                 : asc_acl_fail((aclError)ACL_ERROR_GE_EXEC_LOAD_MODEL_PARTITION_FAILED,
+                                "the bundle's note of gears is not valid");
 }
 
 static int64_t elements_at(const asc_om *om, const int64_t *sizes) {
@@ -155,13 +148,13 @@ static aclError describe_gears(asc_om *om) {
     if (!n) return ACL_SUCCESS;
     om->n_gears = sizes[n - 1].profile + 1;
     om->gears = malloc((size_t)om->n_gears * n_symbols * sizeof *om->gears);
-    if (!om->gears) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    if (!om->gears) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     for (size_t i = 0; i < (size_t)om->n_gears * n_symbols; i++) om->gears[i] = -1;
     for (uint64_t i = 0; i < n; i++) om->gears[sizes[i].profile * n_symbols + sizes[i].symbol] = sizes[i].size;
-    const char *columns = meta_of(om->model, "profile_columns");
-    om->variety = meta_of(om->model, "dynamic_batch_size")   ? ASC_BATCHES
-                  : meta_of(om->model, "dynamic_image_size") ? ASC_IMAGES
-                                                             : ASC_GEARS;
+    const char *columns = asc_meta_of(om->model, "profile_columns");
+    om->variety = asc_meta_of(om->model, "dynamic_batch_size")   ? ASC_BATCHES
+                  : asc_meta_of(om->model, "dynamic_image_size") ? ASC_IMAGES
+                                                                 : ASC_GEARS;
     aclError code = read_columns(om, columns ? columns : "[]");
     if (code != ACL_SUCCESS) return code;
     for (uint32_t g = 1; g < om->n_gears; g++)
@@ -182,13 +175,6 @@ static aclError describe_gears(asc_om *om) {
 
 /* ---- sizes ------------------------------------------------------------------------------------------ */
 
-static size_t bytes_of(const asc_tensor *t) {
-    size_t bytes = asc_dtype_bytes(t->dtype);
-    for (int32_t i = 0; i < t->rank; i++)
-        if (__builtin_mul_overflow(bytes, (size_t)t->dims[i], &bytes)) return 0;
-    return bytes;
-}
-
 /* The sizes of the largest inputs; false when some have no limit. */
 static bool largest_sizes(const asc_om *om, int64_t *sizes) {
     uint64_t ignored;
@@ -203,7 +189,7 @@ static bool largest_sizes(const asc_om *om, int64_t *sizes) {
 /* Binds at fixed sizes, or the largest, which also finds what can't be run before it is. */
 static aclError describe_sizes(asc_om *om) {
     int64_t *sizes = calloc(om->n_symbols + 1, sizeof *sizes);
-    if (!sizes) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    if (!sizes) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     bool known = largest_sizes(om, sizes);
     asc_chain *chain = NULL;
     aclError code = known ? asc_chain_bind(om, sizes, NULL, &chain) : ACL_SUCCESS;
@@ -211,10 +197,10 @@ static aclError describe_sizes(asc_om *om) {
     if (code != ACL_SUCCESS && om->variety == ASC_RANGES) code = ACL_SUCCESS; /* a range may be wider than what runs */
     if (!chain) return code;
     for (uint32_t i = 0; i < om->n_inputs; i++)
-        if (om->inputs[i].edge != ASC_NONE) om->inputs[i].bytes = bytes_of(&chain->edges[om->inputs[i].edge]);
+        if (om->inputs[i].edge != ASC_NONE) om->inputs[i].bytes = asc_tensor_bytes(&chain->edges[om->inputs[i].edge]);
     for (uint32_t i = 0; i < om->n_outputs; i++) {
         const asc_tensor *t = &chain->edges[om->outputs[i].edge];
-        om->outputs[i].bytes = bytes_of(t);
+        om->outputs[i].bytes = asc_tensor_bytes(t);
         memcpy(om->outputs[i].most, t->dims, sizeof om->outputs[i].most);
     }
     om->work_bytes = chain->work_bytes;
@@ -229,7 +215,7 @@ aclError asc_om_describe(asc_model *model, asc_om **made) {
     asc_om *om = calloc(1, sizeof *om);
     if (!om) {
         asc_model_release(model);
-        return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for one more model");
+        return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for one more model");
     }
     om->uses = 1;
     om->model = model;

@@ -12,7 +12,8 @@
 
 typedef struct thread_state {
     asc_site site;
-    char text[ASC_TEXT_BYTES];  /* what asc_fail wrote */
+    aclError code;
+    char text[ASC_TEXT_BYTES];  /* what asc_acl_fail wrote */
     char given[ASC_TEXT_BYTES]; /* what aclGetRecentErrMsg returned last */
 } thread_state;
 static _Thread_local thread_state state;
@@ -33,7 +34,7 @@ static const char *number_of(aclError code) {
     return "EZ9999";
 }
 
-aclError asc_fail(aclError code, const char *format, ...) {
+aclError asc_acl_fail(aclError code, const char *format, ...) {
     char what[ASC_TEXT_BYTES - 200];
     va_list arguments;
     va_start(arguments, format);
@@ -49,13 +50,23 @@ aclError asc_fail(aclError code, const char *format, ...) {
     const char *function = state.site.function ? state.site.function : "AscendCL";
     snprintf(state.text, sizeof state.text, "%s: [PID: %d] %s.%03ld %s failed with %d: %s.\n", number_of(code),
              (int)getpid(), date, now.tv_nsec / 1000000, function, code, what);
+    state.code = code;
     asc_report_failure(state.site, code, what);
     return code;
 }
 
-aclError asc_fail_with(aclError code, const char *text) {
+aclError asc_acl_fail_with(aclError code, const char *text) {
     snprintf(state.text, sizeof state.text, "%s", text);
+    state.code = code;
     return code;
+}
+
+aclError asc_last_code(void) {
+    return state.code;
+}
+
+void asc_forget_code(void) {
+    state.code = ACL_SUCCESS;
 }
 
 const char *asc_last_text(void) {

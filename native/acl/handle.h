@@ -28,7 +28,8 @@ typedef enum asc_kind {
     ASC_KIND_REGION,
     ASC_KIND_RESIZE,
     ASC_KIND_ENCODING,
-    ASC_KIND_ALLOCATOR,
+    ASC_KIND_PICTURES,
+    ASC_KIND_BYTES,
     ASC_KIND_COUNT
 } asc_kind;
 

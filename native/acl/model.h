@@ -50,6 +50,9 @@ typedef struct asc_om {
     struct asc_chain *fixed; /* bound at fixed sizes; NULL: sizes vary */
 } asc_om;
 
+/* What the bundle says under a key; NULL: nothing. */
+const char *asc_meta_of(const asc_model *model, const char *key);
+
 /* The input by which gears are chosen, or ASC_NONE. */
 uint32_t asc_om_chooser(const asc_om *om);
 

@@ -1,5 +1,6 @@
 /* om.c - the life of a model's description. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "model.h"
 #include "run.h"
@@ -23,4 +24,12 @@ void asc_om_release(asc_om *om) {
 
 uint32_t asc_om_chooser(const asc_om *om) {
     return om->n_inputs && om->inputs[om->n_inputs - 1].edge == ASC_NONE ? om->n_inputs - 1 : ASC_NONE;
+}
+
+const char *asc_meta_of(const asc_model *model, const char *key) {
+    uint64_t count;
+    const asc_meta *meta = asc_model_section(model, ASC_SEC_META, &count);
+    for (uint64_t i = 0; i < count; i++)
+        if (!strcmp(asc_model_string(model, meta[i].key), key)) return asc_model_string(model, meta[i].value);
+    return NULL;
 }

@@ -11,6 +11,9 @@ typedef struct asc_chain {
     uint64_t work_bytes;
 } asc_chain;
 
+/* SIZE_MAX when they overflow. */
+size_t asc_tensor_bytes(const asc_tensor *t);
+
 /* Binds at the sizes of all symbols, or, when `inputs` is given, for tensors of these shapes in the order of the
  * model's inputs (without the one that chooses a gear). */
 aclError asc_chain_bind(asc_om *om, const int64_t *sizes, const asc_tensor *inputs, asc_chain **made);
