@@ -10,7 +10,7 @@ from typing import Any
 
 from ascend_ep.errors import nearest
 
-from . import callbacks, media, memory
+from . import callbacks, memory
 from .calls import python_function
 from .library import constants, declarations, native
 from .names import MODULES, python_name
@@ -48,8 +48,6 @@ class Functions(ModuleType):
         made: Any
         if c_name is not None:
             made = python_function(c_name, declarations()[c_name])
-        elif self._part == "media" and media.NAMES.fullmatch(name):
-            made = media.unsupported(name)
         elif self._part == "" and name == "app_log":
             made = _app_log
         elif self._part == "" and name in constants():
