@@ -18,9 +18,9 @@ from ascend_ep.runtime.cache_folder import open_cache
 
 USAGE = """usage: ascend-ep run [-m MODULE | PROGRAM] [ARGUMENTS ...]
 
-Runs a Python program, module, or any other command in the environment of a CANN toolkit that is ours: with the
-modules acl, ais_bench and aclruntime importable, libascendcl where the loader looks, and commands such as atc and
-msame on the path, for it and what it starts. Elsewhere nothing changes.
+Runs a Python program, module, or any other command in the environment of a CANN toolkit that is ours: with
+the modules acl, ais_bench and aclruntime importable, libascendcl where the loader looks, and commands such as
+atc and msame on the path, for it and what it starts. Elsewhere nothing changes.
 
   ascend-ep run prog.py --its-flag
   ascend-ep run -m ais_bench --model m.om --loop 10
@@ -81,7 +81,7 @@ def _command(words: Sequence[str], path: str) -> list[str]:
 
 
 def environment(given: Mapping[str, str]) -> dict[str, str]:
-    """What a program needs: the modules first on PYTHONPATH; this Python and the toolkit's commands on PATH."""
+    """What a program needs: the modules on PYTHONPATH; this Python and the toolkit's commands on PATH."""
     made = dict(given)
     made["PYTHONPATH"] = _in_front([str(MODULES)], given.get("PYTHONPATH", ""))
     folders = [str(Path(sys.executable).parent), str(_toolkit() / "bin")]
@@ -95,7 +95,7 @@ def _in_front(folders: Sequence[str], path: str) -> str:
 
 
 def _toolkit() -> Path:
-    """A toolkit of this installation, in the cache; made when there is none yet. Raises AscendError E40002."""
+    """This installation's toolkit, in the cache; made when there is none. Raises AscendError E40002."""
     version = f"{ascend_ep.__version__} {Path(toolkit.__file__).stat().st_mtime_ns}"
     key = hashlib.sha256(f"{version} {toolkit.PACKAGE} {sys.executable}".encode()).hexdigest()[:16]
     folder = open_cache() / "toolkit" / key

@@ -45,7 +45,7 @@ def test_commands_and_what_they_start(tmp_path: Path) -> None:
 
 
 def test_what_a_toolkit_has_is_there(tmp_path: Path) -> None:
-    """Commands by their real names, the library where the loader looks, the variables that build files read."""
+    """Commands by their real names, the library where the loader looks, variables that build files read."""
     (tmp_path / "all.sh").write_text(
         "msame --help | head -1; benchmark.x86_64 --help | head -1; atc --help | head -1\n"
         "ls $ASCEND_HOME_PATH/python/site-packages\n"
