@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import acl_bundles
 import numpy as np
 import pytest
 
@@ -228,6 +230,17 @@ def test_addresses_of_data(acl: Any) -> None:
         acl.util.ptr_to_numpy(address, (3, 2), 9999)
     with pytest.raises(TypeError, match="bytes are needed"):
         acl.util.bytes_to_ptr(array)
+
+
+def test_programs_write_to_the_log(tmp_path: Path) -> None:
+    program = (
+        "import acl\nacl.init()\ndef named():\n    acl.app_log(acl.ACL_ERROR, 'all 100% wrong')\nnamed()\n"
+    )
+    (tmp_path / "prog.py").write_text(program)
+    environment = {"ASCEND_SLOG_PRINT_TO_STDOUT": "1"}
+    ended = acl_bundles.run(tmp_path, "prog.py", **environment)
+    assert "all 100% wrong" in ended.stdout + ended.stderr
+    assert "named" in ended.stdout + ended.stderr
 
 
 def test_wrong_calls_are_named(acl: Any) -> None:

@@ -12,7 +12,7 @@ from ascend_ep.errors import nearest
 
 from . import callbacks, memory
 from .calls import python_function
-from .library import constants, declarations, native
+from .library import constants, declarations, ffi, native
 from .names import MODULES, python_name
 
 _UTIL: dict[str, Callable[..., Any]] = {
@@ -63,12 +63,13 @@ class Functions(ModuleType):
         return sorted({*super().__dir__(), *functions()[self._part]})
 
 
-def _app_log(log_level: int, func: str, file: str, line: int, fmt: str, *_: Any) -> None:
-    """Writes a line of the program to the log of the library."""
-    from .library import ffi
-
-    texts = [ffi().new("char[]", str(text).encode()) for text in (func, file, "%s", fmt)]
-    native("aclAppLog")(log_level, texts[0], texts[1], line, texts[2], texts[3])
+def _app_log(log_level: int, message: str) -> None:
+    """Writes a line of the program to the log of the library, with the place in the program."""
+    caller = sys._getframe(1)
+    code = caller.f_code
+    words = (code.co_name, code.co_filename, "%s", message)
+    func, file, form, text = (ffi().new("char[]", str(word).encode()) for word in words)
+    native("aclAppLog")(log_level, func, file, caller.f_lineno, form, text)
 
 
 def make() -> Functions:
