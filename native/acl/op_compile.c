@@ -118,6 +118,10 @@ static const char *format_name(aclFormat format) {
 }
 
 static void add_tensor(asc_text *text, const asc_desc *desc) {
+    if (desc->type == ACL_DT_UNDEFINED) { /* an optional input that isn't given */
+        asc_text_add(text, "{\"format\":\"RESERVED\",\"type\":\"UNDEFINED\",\"shape\":[]}");
+        return;
+    }
     asc_text_add(text, "{\"format\":\"%s\",\"type\":\"%s\",\"shape\":[", format_name(desc->format),
                  asc_type_name(desc->type));
     for (int i = 0; i < desc->shape.rank; i++)
