@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import os
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import ascend_ep
 from ascend_ep import cann
+from ascend_ep.cli import toolkit
 from ascend_ep.errors import AscendError
+from ascend_ep.runtime.cache_folder import open_cache
 
 USAGE = """usage: ascend-ep run [-m MODULE | PROGRAM] [ARGUMENTS ...]
 
-Runs a Python program, module, or any other command with the modules acl, ais_bench and aclruntime importable,
-for it and the commands that it starts; elsewhere nothing changes.
+Runs a Python program, module, or any other command in the environment of a CANN toolkit that is ours: with
+the modules acl, ais_bench and aclruntime importable, libascendcl where the loader looks, and commands such as
+atc and msame on the path, for it and what it starts. Elsewhere nothing changes.
 
   ascend-ep run prog.py --its-flag
   ascend-ep run -m ais_bench --model m.om --loop 10
+  ascend-ep run ./main
   ascend-ep run bash benchmark.sh"""
 
 #: The folder that holds the importable modules.
 MODULES = Path(cann.__file__).parent / "python"
+#: Commands that old scripts call by these names, and what they are here.
+COMMANDS = {
+    "msame": ("ascend_ep.cli.ep", "msame"),
+    "benchmark.x86_64": ("ascend_ep.cli.ep", "benchmark"),
+    "benchmark.aarch64": ("ascend_ep.cli.ep", "benchmark"),
+    "ais_bench": ("ascend_ep.cli.ep", "run", "-m", "ais_bench"),
+}
 
 
 def run_program(words: Sequence[str]) -> int:
@@ -29,16 +43,20 @@ def run_program(words: Sequence[str]) -> int:
     if words and words[0] in ("-h", "--help"):
         print(USAGE)
         return 0
-    command = _command(words)
+    made = environment(os.environ)
+    command = _command(words, made["PATH"])
+    settings = str(_toolkit() / "set_env.sh")
     sys.stdout.flush()
     sys.stderr.flush()
+    # The toolkit's own file says what else a program finds there; then the shell becomes the program.
+    script = 'path=$PATH modules=$PYTHONPATH; . "$0"; PATH=$path PYTHONPATH=$modules; exec "$@"'
     try:
-        os.execve(command[0], command, environment(os.environ))
+        os.execve("/bin/sh", ["sh", "-c", script, settings, *command], made)
     except OSError as error:
         raise AscendError("E40002", f"can't run [{command[0]}]: {error.strerror}") from None
 
 
-def _command(words: Sequence[str]) -> list[str]:
+def _command(words: Sequence[str], path: str) -> list[str]:
     if not words or (words[0] == "-m" and len(words) == 1):
         raise AscendError(
             "E45002", "there is no program", fix="ascend-ep run prog.py, or ascend-ep run -m module"
@@ -46,28 +64,56 @@ def _command(words: Sequence[str]) -> list[str]:
     first = words[0]
     if first == "-m":
         return [sys.executable, *words]
-    if first.endswith(".py") or (Path(first).is_dir() and (Path(first) / "__main__.py").exists()):
+    if first.endswith(".py") or (Path(first) / "__main__.py").exists():
         if not Path(first).exists():
             raise AscendError("E10410", first)
         return [sys.executable, *words]
     if os.sep in first or Path(first).is_file():
         if not Path(first).is_file():
             raise AscendError("E10410", first)
+        if not os.access(first, os.X_OK):
+            raise AscendError("E40002", f"can't run [{first}]: it isn't executable", fix=f"chmod +x {first}")
         return [os.path.join(".", first), *words[1:]]
-    found = shutil.which(first, path=environment(os.environ)["PATH"])
+    found = shutil.which(first, path=path)
     if found is None:
         raise AscendError("E10410", first)
     return [found, *words[1:]]
 
 
 def environment(given: Mapping[str, str]) -> dict[str, str]:
-    """What a program needs: the modules first on PYTHONPATH, and this Python first on PATH."""
+    """What a program needs: the modules on PYTHONPATH; this Python and the toolkit's commands on PATH."""
     made = dict(given)
     made["PYTHONPATH"] = _in_front([str(MODULES)], given.get("PYTHONPATH", ""))
-    made["PATH"] = _in_front([str(Path(sys.executable).parent)], given.get("PATH", os.defpath))
+    folders = [str(Path(sys.executable).parent), str(_toolkit() / "bin")]
+    made["PATH"] = _in_front(folders, given.get("PATH", os.defpath))
     return made
 
 
 def _in_front(folders: Sequence[str], path: str) -> str:
     rest = [p for p in path.split(os.pathsep) if p and p not in folders]
     return os.pathsep.join([*folders, *rest])
+
+
+def _toolkit() -> Path:
+    """This installation's toolkit, in the cache; made when there is none. Raises AscendError E40002."""
+    version = f"{ascend_ep.__version__} {Path(toolkit.__file__).stat().st_mtime_ns}"
+    key = hashlib.sha256(f"{version} {toolkit.PACKAGE} {sys.executable}".encode()).hexdigest()[:16]
+    folder = open_cache() / "toolkit" / key
+    complete = folder / ".complete"
+    if not complete.exists():
+        folder.parent.mkdir(exist_ok=True)
+        with open(folder.parent / f"{key}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # several programs may start at once
+            if not complete.exists():
+                toolkit.make(folder)
+                add_tools(folder)
+                complete.touch()
+    return folder
+
+
+def add_tools(folder: Path) -> None:
+    """The commands of COMMANDS and the importable modules, in a toolkit."""
+    for name, call in COMMANDS.items():
+        toolkit._script(folder / "bin" / name, call)
+    for module in MODULES.iterdir():
+        toolkit._link(folder / "python" / "site-packages" / module.name, module)

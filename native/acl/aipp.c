@@ -20,15 +20,15 @@ typedef struct aipp {
 aclmdlAIPP *aclmdlCreateAIPP(uint64_t batchSize) {
     ASC_ENTER();
     if (batchSize == 0 || batchSize > MOST_BATCH) {
-        asc_fail(ACL_ERROR_INVALID_PARAM, "batchSize is %llu; it is 1 to %d", (unsigned long long)batchSize,
-                 MOST_BATCH);
+        asc_acl_fail(ACL_ERROR_INVALID_PARAM, "batchSize is %llu; it is 1 to %d", (unsigned long long)batchSize,
+                     MOST_BATCH);
         return NULL;
     }
     aipp *a = calloc(1, sizeof *a);
     void *handle = a ? asc_handle_new(ASC_KIND_AIPP, a) : NULL;
     if (!handle) {
         free(a);
-        asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for one more set of parameters");
+        asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for one more set of parameters");
         return NULL;
     }
     a->batch = batchSize;
@@ -54,10 +54,10 @@ static aclError check(const aclmdlAIPP *handle, int8_t on, uint64_t batch) {
     aipp *a = NULL;
     aclError code = get(handle, &a);
     if (code != ACL_SUCCESS) return code;
-    if (on != 0 && on != 1) return asc_fail(ACL_ERROR_INVALID_PARAM, "the switch is %d, neither 0 nor 1", on);
+    if (on != 0 && on != 1) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "the switch is %d, neither 0 nor 1", on);
     if (batch >= a->batch)
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "batchIndex is %llu; the set is for %llu pictures",
-                        (unsigned long long)batch, (unsigned long long)a->batch);
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "batchIndex is %llu; the set is for %llu pictures",
+                            (unsigned long long)batch, (unsigned long long)a->batch);
     return ACL_SUCCESS;
 }
 
@@ -67,7 +67,7 @@ aclError aclmdlSetAIPPInputFormat(aclmdlAIPP *aippParmsSet, aclAippInputFormat i
     aclError code = get(aippParmsSet, &a);
     if (code != ACL_SUCCESS) return code;
     if (inputFormat < ACL_YUV420SP_U8 || inputFormat > ACL_RAW24)
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "inputFormat is %d, no aclAippInputFormat", (int)inputFormat);
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "inputFormat is %d, no aclAippInputFormat", (int)inputFormat);
     a->format = inputFormat;
     return ACL_SUCCESS;
 }
@@ -78,8 +78,8 @@ aclError aclmdlSetAIPPSrcImageSize(aclmdlAIPP *aippParmsSet, int32_t srcImageSiz
     aclError code = get(aippParmsSet, &a);
     if (code != ACL_SUCCESS) return code;
     if (srcImageSizeW < 2 || srcImageSizeW > 4096 || srcImageSizeH < 1 || srcImageSizeH > 4096)
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "the picture has %d by %d pixels; it has 2 to 4096 by 1 to 4096",
-                        srcImageSizeW, srcImageSizeH);
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "the picture has %d by %d pixels; it has 2 to 4096 by 1 to 4096",
+                            srcImageSizeW, srcImageSizeH);
     a->width = srcImageSizeW;
     a->height = srcImageSizeH;
     return ACL_SUCCESS;
@@ -115,7 +115,7 @@ aclError aclmdlSetAIPPScfParams(aclmdlAIPP *aippParmsSet, int8_t scfSwitch, int3
     aclError code = check(aippParmsSet, scfSwitch, batchIndex);
     if (code == ACL_SUCCESS && scfSwitch &&
         (scfInputSizeW <= 0 || scfInputSizeH <= 0 || scfOutputSizeW <= 0 || scfOutputSizeH <= 0))
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "sizes must be positive");
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "sizes must be positive");
     return code;
 }
 
@@ -125,7 +125,7 @@ aclError aclmdlSetAIPPCropParams(aclmdlAIPP *aippParmsSet, int8_t cropSwitch, in
     aclError code = check(aippParmsSet, cropSwitch, batchIndex);
     if (code == ACL_SUCCESS && cropSwitch &&
         (cropStartPosW < 0 || cropStartPosH < 0 || cropSizeW <= 0 || cropSizeH <= 0))
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "the crop must begin at 0 or later, and its sizes be positive");
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "the crop must begin at 0 or later, and its sizes be positive");
     return code;
 }
 
@@ -136,7 +136,7 @@ aclError aclmdlSetAIPPPaddingParams(aclmdlAIPP *aippParmsSet, int8_t paddingSwit
     aclError code = check(aippParmsSet, paddingSwitch, batchIndex);
     if (code == ACL_SUCCESS &&
         (paddingSizeTop < 0 || paddingSizeBottom < 0 || paddingSizeLeft < 0 || paddingSizeRight < 0))
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "sizes of padding must not be negative");
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "sizes of padding must not be negative");
     return code;
 }
 
@@ -170,9 +170,9 @@ static aclError set_input(uint32_t id, aclmdlDataset *dataset, const aclmdlAIPP 
     code = asc_om_get(id, &om);
     if (code != ACL_SUCCESS) return code;
     asc_om_release(om);
-    return asc_fail((aclError)ACL_ERROR_GE_AIPP_NOT_EXIST, "the model has no input [" ACL_DYNAMIC_AIPP_NAME
-                                                           "]: bundles take static AIPP only (atc --insert_op_conf "
-                                                           "with aipp_mode: static)");
+    return asc_acl_fail((aclError)ACL_ERROR_GE_AIPP_NOT_EXIST, "the model has no input [" ACL_DYNAMIC_AIPP_NAME
+                                                               "]: bundles take static AIPP only (atc --insert_op_conf "
+                                                               "with aipp_mode: static)");
 }
 
 aclError aclmdlSetInputAIPP(uint32_t modelId, aclmdlDataset *dataset, size_t index, const aclmdlAIPP *aippParmsSet) {
@@ -197,7 +197,7 @@ aclError aclmdlGetAippType(uint32_t modelId, size_t index, aclmdlInputAippType *
     aclError code = asc_om_get(modelId, &om);
     if (code != ACL_SUCCESS) return code;
     if (index >= om->n_inputs)
-        code = asc_fail(ACL_ERROR_INVALID_PARAM, "index is %zu; the model has %u inputs", index, om->n_inputs);
+        code = asc_acl_fail(ACL_ERROR_INVALID_PARAM, "index is %zu; the model has %u inputs", index, om->n_inputs);
     else {
         const char *images = asc_meta_of(om->model, "custom:ascend_ep.aipp");
         bool image = images && asc_json_find(images, om->inputs[index].name, NULL, 0);

@@ -14,21 +14,21 @@
 
 aclDataBuffer *aclCreateDataBuffer(void *data, size_t size) {
     ASC_ENTER();
-    asc_buffer *buffer = malloc(sizeof *buffer);
+    asc_acl_buffer *buffer = malloc(sizeof *buffer);
     void *handle = buffer ? asc_handle_new(ASC_KIND_DATA_BUFFER, buffer) : NULL;
     if (!handle) {
         free(buffer);
-        asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for one more data buffer");
+        asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for one more data buffer");
         return NULL;
     }
-    *buffer = (asc_buffer){data, size};
+    *buffer = (asc_acl_buffer){data, size};
     return handle;
 }
 
 aclError aclDestroyDataBuffer(const aclDataBuffer *dataBuffer) {
     ASC_ENTER();
     ASC_NEED(dataBuffer);
-    asc_buffer *buffer = asc_handle_take(ASC_KIND_DATA_BUFFER, dataBuffer);
+    asc_acl_buffer *buffer = asc_handle_take(ASC_KIND_DATA_BUFFER, dataBuffer);
     if (!buffer) return asc_handle_fail(ACL_ERROR_INVALID_PARAM, ASC_KIND_DATA_BUFFER, dataBuffer, "dataBuffer");
     free(buffer);
     return ACL_SUCCESS;
@@ -37,33 +37,33 @@ aclError aclDestroyDataBuffer(const aclDataBuffer *dataBuffer) {
 aclError aclUpdateDataBuffer(aclDataBuffer *dataBuffer, void *data, size_t size) {
     ASC_ENTER();
     ASC_NEED(dataBuffer);
-    asc_buffer *buffer = asc_handle_get(ASC_KIND_DATA_BUFFER, dataBuffer);
+    asc_acl_buffer *buffer = asc_handle_get(ASC_KIND_DATA_BUFFER, dataBuffer);
     if (!buffer) return asc_handle_fail(ACL_ERROR_INVALID_PARAM, ASC_KIND_DATA_BUFFER, dataBuffer, "dataBuffer");
-    *buffer = (asc_buffer){data, size};
+    *buffer = (asc_acl_buffer){data, size};
     return ACL_SUCCESS;
 }
 
-static const asc_buffer *look(const aclDataBuffer *given) {
-    const asc_buffer *buffer = asc_handle_get(ASC_KIND_DATA_BUFFER, given);
+static const asc_acl_buffer *look(const aclDataBuffer *given) {
+    const asc_acl_buffer *buffer = asc_handle_get(ASC_KIND_DATA_BUFFER, given);
     if (!buffer) asc_handle_fail(ACL_ERROR_INVALID_PARAM, ASC_KIND_DATA_BUFFER, given, "dataBuffer");
     return buffer;
 }
 
 void *aclGetDataBufferAddr(const aclDataBuffer *dataBuffer) {
     ASC_ENTER();
-    const asc_buffer *buffer = look(dataBuffer);
+    const asc_acl_buffer *buffer = look(dataBuffer);
     return buffer ? buffer->data : NULL;
 }
 
 size_t aclGetDataBufferSizeV2(const aclDataBuffer *dataBuffer) {
     ASC_ENTER();
-    const asc_buffer *buffer = look(dataBuffer);
+    const asc_acl_buffer *buffer = look(dataBuffer);
     return buffer ? buffer->bytes : 0;
 }
 
 uint32_t aclGetDataBufferSize(const aclDataBuffer *dataBuffer) {
     ASC_ENTER();
-    const asc_buffer *buffer = look(dataBuffer);
+    const asc_acl_buffer *buffer = look(dataBuffer);
     return buffer ? (uint32_t)buffer->bytes : 0;
 }
 
@@ -159,7 +159,7 @@ aclError aclGetCannAttribute(aclCannAttr cannAttr, int32_t *value) {
     ASC_ENTER();
     ASC_NEED(value);
     if (cannAttr != ACL_CANN_ATTR_INF_NAN && cannAttr != ACL_CANN_ATTR_JIT_COMPILE)
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "cannAttr is %d, no aclCannAttr", (int)cannAttr);
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "cannAttr is %d, no aclCannAttr", (int)cannAttr);
     *value = cannAttr == ACL_CANN_ATTR_INF_NAN; /* infinities and NaN are kept; nothing is compiled at run time */
     return ACL_SUCCESS;
 }

@@ -27,7 +27,7 @@ static aclError run_product(void *argument) {
     if (!row || !column) {
         free(row);
         free(column);
-        return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+        return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     }
     for (size_t j = 0; j < (size_t)p->n; j++)
         for (size_t l = 0; l < depth; l++)
@@ -59,13 +59,13 @@ static void end_product(void *argument) {
 
 static aclError check_matrix(const void *matrix, int rows, int columns, int *pitch, aclDataType type,
                              const char *name) {
-    if (!matrix) return asc_fail(ACL_ERROR_INVALID_PARAM, "%s must not be NULL", name);
+    if (!matrix) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "%s must not be NULL", name);
     if (!asc_is_number(type))
-        return asc_fail(ACL_ERROR_UNSUPPORTED_DATA_TYPE, "%s has elements of type %d", name, (int)type);
+        return asc_acl_fail(ACL_ERROR_UNSUPPORTED_DATA_TYPE, "%s has elements of type %d", name, (int)type);
     if (*pitch == -1) *pitch = columns;
     if (*pitch < columns)
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "the leading dimension of %s is %d; its rows have %d elements", name,
-                        *pitch, columns);
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "the leading dimension of %s is %d; its rows have %d elements",
+                            name, *pitch, columns);
     size_t bytes = ((size_t)(rows - 1) * (size_t)*pitch + (size_t)columns) * aclDataTypeSize(type);
     return asc_memory_check(matrix, bytes, ASC_PLACE_ANY, name);
 }
@@ -73,9 +73,9 @@ static aclError check_matrix(const void *matrix, int rows, int columns, int *pit
 static aclError check_transpose(aclTransType type, const char *name) {
     if (type == ACL_TRANS_N || type == ACL_TRANS_T) return ACL_SUCCESS;
     if (type == ACL_TRANS_NZ || type == ACL_TRANS_NZ_T)
-        return asc_fail(ACL_ERROR_FEATURE_UNSUPPORTED,
-                        "%s asks for the layout FRACTAL_NZ, which is of a chip; give rows", name);
-    return asc_fail(ACL_ERROR_INVALID_PARAM, "%s is %d, no aclTransType", name, (int)type);
+        return asc_acl_fail(ACL_ERROR_FEATURE_UNSUPPORTED,
+                            "%s asks for the layout FRACTAL_NZ, which is of a chip; give rows", name);
+    return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "%s is %d, no aclTransType", name, (int)type);
 }
 
 /* The products that CANN has. */
@@ -85,7 +85,7 @@ static aclError check_types(const product *p) {
     bool bytes = p->type_a == ACL_INT8 && p->type_b == ACL_INT8 && (p->type_c == ACL_INT32 || p->type_c == ACL_FLOAT);
     bool single = p->type_a == ACL_FLOAT && p->type_b == ACL_FLOAT && p->type_c == ACL_FLOAT;
     if (half || bytes || single) return ACL_SUCCESS;
-    return asc_fail(
+    return asc_acl_fail(
         ACL_ERROR_UNSUPPORTED_DATA_TYPE,
         "there is no product of types %d and %d that gives %d; there are float16 to float16 or float, int8 to "
         "int32 or float, float to float",
@@ -99,17 +99,17 @@ static aclError multiply(product given, aclTransType trans_a, aclTransType trans
     p->trans_a = trans_a == ACL_TRANS_T;
     p->trans_b = trans_b == ACL_TRANS_T;
     p->type_scale = p->type_c;
-    if (!p->alpha || !p->beta) return asc_fail(ACL_ERROR_INVALID_PARAM, "alpha and beta must not be NULL");
+    if (!p->alpha || !p->beta) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "alpha and beta must not be NULL");
     if (p->m <= 0 || p->n <= 0 || p->k <= 0)
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "m, n and k are %d, %d and %d; each must be positive", p->m, p->n,
-                        p->k);
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "m, n and k are %d, %d and %d; each must be positive", p->m, p->n,
+                            p->k);
     if (compute != ACL_COMPUTE_HIGH_PRECISION && compute != ACL_COMPUTE_LOW_PRECISION)
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "type is %d, no aclComputeType", (int)compute);
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "type is %d, no aclComputeType", (int)compute);
     aclError code = check_transpose(trans_a, "transA");
     if (code == ACL_SUCCESS) code = check_transpose(trans_b, "transB");
     if (code == ACL_SUCCESS) code = check_transpose(trans_c, "transC");
     if (code == ACL_SUCCESS && trans_c == ACL_TRANS_T)
-        code = asc_fail(ACL_ERROR_INVALID_PARAM, "transC must be ACL_TRANS_N");
+        code = asc_acl_fail(ACL_ERROR_INVALID_PARAM, "transC must be ACL_TRANS_N");
     if (code == ACL_SUCCESS) code = check_types(p);
     if (code == ACL_SUCCESS)
         code = check_matrix(p->a, p->trans_a ? p->k : p->m, p->trans_a ? p->m : p->k, &p->lda, p->type_a, "matrixA");
@@ -119,7 +119,7 @@ static aclError multiply(product given, aclTransType trans_a, aclTransType trans
     if (code == ACL_SUCCESS) code = asc_stream_get(stream, &found);
     if (code != ACL_SUCCESS) return code;
     product *kept = malloc(sizeof *kept);
-    if (!kept) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    if (!kept) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     *kept = *p;
     asc_memory_pin(p->a, false);
     asc_memory_pin(p->b, false);
@@ -195,7 +195,7 @@ aclError aclblasS8gemm(aclTransType transA, aclTransType transB, aclTransType tr
 static aclError multiply_vector(aclTransType trans_a, int m, int n, product p, int incx, int incy, aclComputeType type,
                                 aclrtStream stream) {
     if (incx == 0 || incy == 0 || incx < -1 || incy < -1)
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "incx and incy are %d and %d; each is -1 or positive", incx, incy);
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "incx and incy are %d and %d; each is -1 or positive", incx, incy);
     p.m = trans_a == ACL_TRANS_T ? n : m;
     p.k = trans_a == ACL_TRANS_T ? m : n;
     p.n = 1;

@@ -4,9 +4,9 @@
 
 #include <stddef.h>
 
-typedef struct asc_buffer {
+typedef struct asc_acl_buffer {
     void *data;
     size_t bytes;
-} asc_buffer;
+} asc_acl_buffer;
 
 #endif

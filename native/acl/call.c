@@ -5,11 +5,11 @@
 
 #include "memory.h"
 
-asc_call *asc_call_new(asc_om *om) {
-    asc_call *call = calloc(1, sizeof *call + (om->n_inputs + om->n_outputs) * sizeof(void *));
+asc_acl_call *asc_acl_call_new(asc_om *om) {
+    asc_acl_call *call = calloc(1, sizeof *call + (om->n_inputs + om->n_outputs) * sizeof(void *));
     if (!call) {
         asc_om_release(om);
-        asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+        asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
         return NULL;
     }
     call->om = om;
@@ -18,29 +18,29 @@ asc_call *asc_call_new(asc_om *om) {
     return call;
 }
 
-const asc_chain *asc_call_chain(const asc_call *call) {
+const asc_chain *asc_acl_call_chain(const asc_acl_call *call) {
     return call->chain ? call->chain : call->om->fixed;
 }
 
-void asc_call_pin(asc_call *call) {
+void asc_acl_call_pin(asc_acl_call *call) {
     for (uint32_t i = 0; i < call->n_in + call->n_out; i++)
         if (call->addresses[i]) asc_memory_pin(call->addresses[i], i >= call->n_in);
 }
 
-aclError asc_call_run(void *argument) {
-    asc_call *call = argument;
+aclError asc_acl_call_run(void *argument) {
+    asc_acl_call *call = argument;
     void *few[32] = {0};
     uint32_t count = call->n_in + call->n_out;
     void **at = count <= 32 ? few : malloc(count * sizeof *at);
-    if (!at) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    if (!at) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     for (uint32_t i = 0; i < count; i++) at[i] = asc_real(call->addresses[i]);
-    aclError code = asc_chain_run(call->om, asc_call_chain(call), (const void *const *)at, at + call->n_in);
+    aclError code = asc_chain_run(call->om, asc_acl_call_chain(call), (const void *const *)at, at + call->n_in);
     if (at != few) free(at);
     return code;
 }
 
-void asc_call_end(void *argument) {
-    asc_call *call = argument;
+void asc_acl_call_end(void *argument) {
+    asc_acl_call *call = argument;
     for (uint32_t i = 0; i < call->n_in + call->n_out; i++)
         if (call->addresses[i]) asc_memory_unpin(call->addresses[i], i >= call->n_in);
     if (call->chain) asc_chain_free(call->om, call->chain);

@@ -4,21 +4,21 @@
 
 #include "run.h"
 
-typedef struct asc_call {
+typedef struct asc_acl_call {
     asc_om *om;       /* a reference */
     asc_chain *chain; /* NULL: the model's own */
     uint32_t n_in, n_out;
-    void *addresses[]; /* as programs see them: n_in, then n_out; pinned by asc_call_pin */
-} asc_call;
+    void *addresses[]; /* as programs see them: n_in, then n_out; pinned by asc_acl_call_pin */
+} asc_acl_call;
 
 /* Takes the reference over, also when it fails (NULL, with the text set). */
-asc_call *asc_call_new(asc_om *om);
+asc_acl_call *asc_acl_call_new(asc_om *om);
 /* How its tensors are bound. */
-const asc_chain *asc_call_chain(const asc_call *call);
-/* Once all addresses are set: their memory is in use until asc_call_end. */
-void asc_call_pin(asc_call *call);
+const asc_chain *asc_acl_call_chain(const asc_acl_call *call);
+/* Once all addresses are set: their memory is in use until asc_acl_call_end. */
+void asc_acl_call_pin(asc_acl_call *call);
 /* Work of a queue: runs it; ends it, whether it ran or not. */
-aclError asc_call_run(void *call);
-void asc_call_end(void *call);
+aclError asc_acl_call_run(void *call);
+void asc_acl_call_end(void *call);
 
 #endif

@@ -41,18 +41,18 @@ static aclError subscribe(uint64_t thread, aclrtStream stream) {
     asc_stream *found = NULL;
     pthread_once(&all.once, prepare);
     if (!thread)
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "threadId is 0; it is what pthread_self() gives in the thread");
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "threadId is 0; it is what pthread_self() gives in the thread");
     aclError code = asc_stream_get(stream, &found);
     if (code != ACL_SUCCESS) return code;
     if (found->subscriber)
-        return asc_fail(ACL_ERROR_REPEAT_SUBSCRIBE,
-                        "the stream has its thread already; call aclrtUnSubscribeReport first");
+        return asc_acl_fail(ACL_ERROR_REPEAT_SUBSCRIBE,
+                            "the stream has its thread already; call aclrtUnSubscribeReport first");
     pthread_mutex_lock(&all.lock);
     bool room = all.count < sizeof all.threads / sizeof *all.threads;
     if (room) all.threads[all.count++] = thread;
     if (room) found->subscriber = thread;
     pthread_mutex_unlock(&all.lock);
-    return room ? ACL_SUCCESS : asc_fail(ACL_ERROR_STORAGE_OVER_LIMIT, "no more than 256 streams have threads");
+    return room ? ACL_SUCCESS : asc_acl_fail(ACL_ERROR_STORAGE_OVER_LIMIT, "no more than 256 streams have threads");
 }
 
 static aclError unsubscribe(uint64_t thread, aclrtStream stream) {
@@ -60,9 +60,10 @@ static aclError unsubscribe(uint64_t thread, aclrtStream stream) {
     aclError code = asc_stream_get(stream, &found);
     if (code != ACL_SUCCESS) return code;
     if (!found->subscriber)
-        return asc_fail(ACL_ERROR_STREAM_NOT_SUBSCRIBE, "the stream has no thread; aclrtSubscribeReport gives it one");
+        return asc_acl_fail(ACL_ERROR_STREAM_NOT_SUBSCRIBE,
+                            "the stream has no thread; aclrtSubscribeReport gives it one");
     if (found->subscriber != thread)
-        return asc_fail(ACL_ERROR_THREAD_NOT_SUBSCRIBE, "the stream's thread is another one");
+        return asc_acl_fail(ACL_ERROR_THREAD_NOT_SUBSCRIBE, "the stream's thread is another one");
     asc_queue_wait(found->queue, -1);
     pthread_mutex_lock(&all.lock);
     found->subscriber = 0;
@@ -100,7 +101,7 @@ aclError aclrtUnSubscribeHostFunc(uint64_t hostFuncThreadId, aclrtStream exeStre
 static aclError run_call(void *argument) {
     call *c = argument;
     call *kept = malloc(sizeof *kept);
-    if (!kept) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    if (!kept) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     *kept = *c;
     pthread_mutex_lock(&all.lock);
     if (all.last)
@@ -120,16 +121,16 @@ aclError aclrtLaunchCallback(aclrtCallback fn, void *userData, aclrtCallbackBloc
     ASC_ENTER();
     ASC_NEED(fn);
     if (blockType != ACL_CALLBACK_BLOCK && blockType != ACL_CALLBACK_NO_BLOCK)
-        return asc_fail(ACL_ERROR_INVALID_PARAM,
-                        "blockType is %d, neither ACL_CALLBACK_BLOCK nor ACL_CALLBACK_NO_BLOCK", (int)blockType);
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM,
+                            "blockType is %d, neither ACL_CALLBACK_BLOCK nor ACL_CALLBACK_NO_BLOCK", (int)blockType);
     asc_stream *found = NULL;
     aclError code = asc_stream_get(stream, &found);
     if (code != ACL_SUCCESS) return code;
     if (!found->subscriber)
-        return asc_fail(ACL_ERROR_STREAM_NOT_SUBSCRIBE,
-                        "the stream has no thread for callbacks; call aclrtSubscribeReport first");
+        return asc_acl_fail(ACL_ERROR_STREAM_NOT_SUBSCRIBE,
+                            "the stream has no thread for callbacks; call aclrtSubscribeReport first");
     call *c = malloc(sizeof *c);
-    if (!c) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    if (!c) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     *c = (call){
         .function = fn, .data = userData, .thread = found->subscriber, .blocks = blockType == ACL_CALLBACK_BLOCK};
     return asc_stream_push(found, run_call, free, c);
@@ -155,7 +156,7 @@ static aclError process(int32_t timeout) {
     struct timespec deadline = asc_deadline(timeout);
     pthread_once(&all.once, prepare);
     if (timeout < -1 || timeout == 0)
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "timeout is %d; it is -1 or positive milliseconds", timeout);
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "timeout is %d; it is -1 or positive milliseconds", timeout);
     call *found = NULL;
     int late = 0;
     pthread_mutex_lock(&all.lock);
@@ -168,8 +169,10 @@ static aclError process(int32_t timeout) {
     if (!found) found = take(thread);
     pthread_mutex_unlock(&all.lock);
     if (!found && !mine)
-        return asc_fail(ACL_ERROR_THREAD_NOT_SUBSCRIBE, "no stream has this thread; call aclrtSubscribeReport with it");
-    if (!found) return asc_fail(ACL_ERROR_WAIT_CALLBACK_TIMEOUT, "no stream called this thread within %d ms", timeout);
+        return asc_acl_fail(ACL_ERROR_THREAD_NOT_SUBSCRIBE,
+                            "no stream has this thread; call aclrtSubscribeReport with it");
+    if (!found)
+        return asc_acl_fail(ACL_ERROR_WAIT_CALLBACK_TIMEOUT, "no stream called this thread within %d ms", timeout);
     found->function(found->data);
     pthread_mutex_lock(&all.lock);
     bool blocks = found->blocks;
@@ -210,7 +213,7 @@ aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args) {
     aclError code = asc_stream_get(stream, &found);
     if (code != ACL_SUCCESS) return code;
     host_call *c = malloc(sizeof *c);
-    if (!c) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    if (!c) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     *c = (host_call){fn, args};
     return asc_stream_push(found, run_host_call, free, c);
 }

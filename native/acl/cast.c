@@ -38,15 +38,15 @@ static aclError operand(const aclTensorDesc *desc, const aclDataBuffer *given, s
                         const asc_desc **found, void **at) {
     *found = asc_desc_get(desc, name);
     if (!*found) return ACL_ERROR_INVALID_PARAM;
-    const asc_buffer *buffer = asc_handle_get(ASC_KIND_DATA_BUFFER, given);
+    const asc_acl_buffer *buffer = asc_handle_get(ASC_KIND_DATA_BUFFER, given);
     if (!buffer) return asc_handle_fail(ACL_ERROR_INVALID_PARAM, ASC_KIND_DATA_BUFFER, given, name);
     if (!asc_is_number((*found)->type))
-        return asc_fail(ACL_ERROR_UNSUPPORTED_DATA_TYPE, "%s has elements of type %d, which are no numbers", name,
-                        (int)(*found)->type);
+        return asc_acl_fail(ACL_ERROR_UNSUPPORTED_DATA_TYPE, "%s has elements of type %d, which are no numbers", name,
+                            (int)(*found)->type);
     size_t need = (count == SIZE_MAX ? asc_desc_elements(*found) : count) * aclDataTypeSize((*found)->type);
     if (!buffer->data || buffer->bytes < need)
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "%s has a data buffer of %zu bytes; its elements take %zu", name,
-                        buffer->bytes, need);
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "%s has a data buffer of %zu bytes; its elements take %zu", name,
+                            buffer->bytes, need);
     *at = buffer->data;
     return asc_memory_check(buffer->data, need, ASC_PLACE_ANY, name);
 }
@@ -63,7 +63,7 @@ aclError aclopCast(const aclTensorDesc *srcDesc, const aclDataBuffer *srcBuffer,
     if (code == ACL_SUCCESS) code = asc_stream_get(stream, &found);
     if (code != ACL_SUCCESS) return code;
     cast *c = malloc(sizeof *c);
-    if (!c) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    if (!c) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     *c = (cast){source, target, asc_desc_elements(from), from->type, to->type};
     asc_memory_pin(source, false);
     asc_memory_pin(target, true);

@@ -12,22 +12,22 @@
 
 aclError asc_config_read(const char *path, char **text) {
     FILE *file = fopen(path, "rbe");
-    if (!file) return asc_fail(ACL_ERROR_INVALID_FILE, "configPath (%s) can't be opened", path);
+    if (!file) return asc_acl_fail(ACL_ERROR_INVALID_FILE, "configPath (%s) can't be opened", path);
     char *bytes = malloc(MOST_BYTES + 1);
     size_t n = bytes ? fread(bytes, 1, MOST_BYTES + 1, file) : 0;
     fclose(file);
-    if (!bytes) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    if (!bytes) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     aclError code = ACL_SUCCESS;
     if (n > MOST_BYTES)
-        code = asc_fail(ACL_ERROR_INVALID_FILE_SIZE, "configPath (%s) has more than 10 MB", path);
+        code = asc_acl_fail(ACL_ERROR_INVALID_FILE_SIZE, "configPath (%s) has more than 10 MB", path);
     else {
         bytes[n] = 0;
         size_t line;
         const char *first = bytes + strspn(bytes, " \t\r\n");
         /* An empty file asks for nothing. */
         if (*first && (*first != '{' || !asc_json_check(bytes, &line)))
-            code = asc_fail(ACL_ERROR_PARSE_FILE, "configPath (%s) is not one JSON object%s%zu", path,
-                            *first == '{' ? ": look at line " : "; line ", *first == '{' ? line : 1);
+            code = asc_acl_fail(ACL_ERROR_PARSE_FILE, "configPath (%s) is not one JSON object%s%zu", path,
+                                *first == '{' ? ": look at line " : "; line ", *first == '{' ? line : 1);
     }
     if (code != ACL_SUCCESS)
         free(bytes);

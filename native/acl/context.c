@@ -10,7 +10,7 @@
 static struct {
     pthread_mutex_t lock;
     struct {
-        asc_context *context; /* the default one */
+        asc_acl_context *context; /* the default one */
         uint32_t uses;
     } devices[ASC_MAX_DEVICES];
     asc_stream *streams;
@@ -19,27 +19,27 @@ static struct {
 
 static _Thread_local aclrtContext current;
 
-asc_context *asc_peek_context(void) {
+asc_acl_context *asc_peek_context(void) {
     return asc_handle_get(ASC_KIND_CONTEXT, current);
 }
 
-asc_context *asc_current_context(void) {
-    asc_context *context = asc_peek_context();
+asc_acl_context *asc_current_context(void) {
+    asc_acl_context *context = asc_peek_context();
     if (!context)
-        asc_fail(ACL_ERROR_RT_CONTEXT_NULL,
-                 current ? "the context of this thread was destroyed, or its device reset; call aclrtSetDevice or "
-                           "aclrtSetCurrentContext"
-                         : "this thread has no context; call aclrtSetDevice or aclrtSetCurrentContext in it first");
+        asc_acl_fail(ACL_ERROR_RT_CONTEXT_NULL,
+                     current ? "the context of this thread was destroyed, or its device reset; call aclrtSetDevice or "
+                               "aclrtSetCurrentContext"
+                             : "this thread has no context; call aclrtSetDevice or aclrtSetCurrentContext in it first");
     return context;
 }
 
-void asc_set_current(asc_context *context) {
+void asc_set_current(asc_acl_context *context) {
     current = context ? context->handle : NULL;
 }
 
 /* ---- streams --------------------------------------------------------------------------------- */
 
-aclError asc_stream_new(asc_context *context, uint32_t priority, uint32_t flags, asc_stream **made) {
+aclError asc_stream_new(asc_acl_context *context, uint32_t priority, uint32_t flags, asc_stream **made) {
     asc_stream *stream = calloc(1, sizeof *stream);
     if (stream) {
         *stream =
@@ -50,7 +50,7 @@ aclError asc_stream_new(asc_context *context, uint32_t priority, uint32_t flags,
     if (!stream || !stream->handle) {
         if (stream && stream->queue) asc_queue_free(stream->queue, true);
         free(stream);
-        return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for one more stream");
+        return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for one more stream");
     }
     pthread_mutex_lock(&all.lock);
     stream->id = all.next_id++;
@@ -76,12 +76,12 @@ void asc_stream_free(asc_stream *stream, bool drop) {
 }
 
 aclError asc_stream_get(aclrtStream handle, asc_stream **stream) {
-    asc_context *context = asc_current_context();
+    asc_acl_context *context = asc_current_context();
     if (!context) return ACL_ERROR_RT_CONTEXT_NULL;
     asc_stream *found = asc_handle_get(ASC_KIND_STREAM, handle ? handle : context->stream);
     if (!found) return asc_handle_fail(ACL_ERROR_RT_PARAM_INVALID, ASC_KIND_STREAM, handle, "stream");
     if (found->context != context->handle)
-        return asc_fail(
+        return asc_acl_fail(
             ACL_ERROR_RT_STREAM_CONTEXT,
             "the stream belongs to another context than this thread's; call aclrtSetCurrentContext with that "
             "in which it was created");
@@ -120,7 +120,7 @@ static aclError failure_of(int32_t device, aclrtContext context) {
         __builtin_memcpy(text, asc_last_text(), sizeof text);
     }
     pthread_mutex_unlock(&all.lock);
-    return first == ACL_SUCCESS ? first : asc_fail_with(first, text);
+    return first == ACL_SUCCESS ? first : asc_acl_fail_with(first, text);
 }
 
 aclError asc_streams_wait(int32_t device, aclrtContext context, int32_t timeout) {
@@ -134,11 +134,11 @@ aclError asc_streams_wait(int32_t device, aclrtContext context, int32_t timeout)
 
 /* ---- contexts --------------------------------------------------------------------------------- */
 
-asc_context *asc_context_new(int32_t device, bool is_default) {
+asc_acl_context *asc_acl_context_new(int32_t device, bool is_default) {
     asc_stream *stream;
-    asc_context *context = calloc(1, sizeof *context);
+    asc_acl_context *context = calloc(1, sizeof *context);
     if (!context) {
-        asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for one more context");
+        asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for one more context");
         return NULL;
     }
     context->device = device;
@@ -147,7 +147,7 @@ asc_context *asc_context_new(int32_t device, bool is_default) {
     if (!context->handle || asc_stream_new(context, 0, 0, &stream) != ACL_SUCCESS) {
         asc_handle_take(ASC_KIND_CONTEXT, context->handle);
         free(context);
-        asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for one more context");
+        asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for one more context");
         return NULL;
     }
     stream->is_default = true;
@@ -155,7 +155,7 @@ asc_context *asc_context_new(int32_t device, bool is_default) {
     return context;
 }
 
-void asc_context_free(asc_context *context) {
+void asc_acl_context_free(asc_acl_context *context) {
     if (!asc_handle_take(ASC_KIND_CONTEXT, context->handle)) return;
     for (;;) {
         asc_stream *stream;
@@ -173,18 +173,18 @@ void asc_context_free(asc_context *context) {
 aclError asc_device_check(int64_t device) {
     uint32_t count = asc_get_settings()->devices;
     if (device >= 0 && device < (int64_t)count) return ACL_SUCCESS;
-    return asc_fail(ACL_ERROR_RT_INVALID_DEVICEID,
-                    "there is no device %lld, only 0 to %u (ASCEND_EP_DEVICES=N gives more)", (long long)device,
-                    count - 1);
+    return asc_acl_fail(ACL_ERROR_RT_INVALID_DEVICEID,
+                        "there is no device %lld, only 0 to %u (ASCEND_EP_DEVICES=N gives more)", (long long)device,
+                        count - 1);
 }
 
 aclError asc_device_open(int32_t device) {
     aclError code = asc_device_check(device);
     if (code != ACL_SUCCESS) return code;
     pthread_mutex_lock(&all.lock);
-    asc_context *context = all.devices[device].context;
+    asc_acl_context *context = all.devices[device].context;
     pthread_mutex_unlock(&all.lock);
-    asc_context *fresh = context ? NULL : asc_context_new(device, true);
+    asc_acl_context *fresh = context ? NULL : asc_acl_context_new(device, true);
     if (!context && !fresh) return ACL_ERROR_BAD_ALLOC;
     pthread_mutex_lock(&all.lock);
     if (!all.devices[device].context) {
@@ -194,7 +194,7 @@ aclError asc_device_open(int32_t device) {
     context = all.devices[device].context;
     all.devices[device].uses++;
     pthread_mutex_unlock(&all.lock);
-    if (fresh) asc_context_free(fresh);
+    if (fresh) asc_acl_context_free(fresh);
     asc_set_current(context);
     return ACL_SUCCESS;
 }
@@ -204,11 +204,11 @@ aclError asc_device_close(int32_t device, bool force) {
     if (code != ACL_SUCCESS) return code;
     pthread_mutex_lock(&all.lock);
     uint32_t uses = all.devices[device].uses;
-    asc_context *last = uses == 1 || force ? all.devices[device].context : NULL;
+    asc_acl_context *last = uses == 1 || force ? all.devices[device].context : NULL;
     if (uses) all.devices[device].uses = force ? 0 : uses - 1;
     if (last) all.devices[device].context = NULL;
     pthread_mutex_unlock(&all.lock);
-    if (last) asc_context_free(last);
+    if (last) asc_acl_context_free(last);
     return ACL_SUCCESS;
 }
 

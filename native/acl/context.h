@@ -5,14 +5,14 @@
 #include "error.h"
 #include "queue.h"
 
-typedef struct asc_context {
+typedef struct asc_acl_context {
     aclrtContext handle;
     int32_t device;
     bool is_default;    /* that aclrtSetDevice made */
     aclrtStream stream; /* the default stream */
     int64_t options[3]; /* of aclrtCtxSetSysParamOpt */
     bool is_set[3];
-} asc_context;
+} asc_acl_context;
 
 typedef struct asc_stream {
     aclrtStream handle;
@@ -28,17 +28,17 @@ typedef struct asc_stream {
 } asc_stream;
 
 /* What this thread works in; NULL, with the text set, when aclrtSetDevice or aclrtSetCurrentContext was not called. */
-asc_context *asc_current_context(void);
+asc_acl_context *asc_current_context(void);
 /* As asc_current_context, without a failure. */
-asc_context *asc_peek_context(void);
-void asc_set_current(asc_context *context);
+asc_acl_context *asc_peek_context(void);
+void asc_set_current(asc_acl_context *context);
 
 /* A context on the device, with a default stream; NULL when there is no memory. */
-asc_context *asc_context_new(int32_t device, bool is_default);
+asc_acl_context *asc_acl_context_new(int32_t device, bool is_default);
 /* Ends its streams. Its handle lives no more. */
-void asc_context_free(asc_context *context);
+void asc_acl_context_free(asc_acl_context *context);
 
-aclError asc_stream_new(asc_context *context, uint32_t priority, uint32_t flags, asc_stream **made);
+aclError asc_stream_new(asc_acl_context *context, uint32_t priority, uint32_t flags, asc_stream **made);
 void asc_stream_free(asc_stream *stream, bool drop);
 /* The stream of a handle, NULL being the default stream of this thread's context; fails unless it is of that context.
  */

@@ -9,12 +9,12 @@
 /* ---- allocation ---------------------------------------------------------------------------------- */
 
 static aclError allocate(void **pointer, size_t size, aclrtMemMallocPolicy policy) {
-    if (!pointer) return asc_fail(ACL_ERROR_INVALID_PARAM, "devPtr must not be NULL");
-    if (!size) return asc_fail(ACL_ERROR_INVALID_PARAM, "size is 0");
+    if (!pointer) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "devPtr must not be NULL");
+    if (!size) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "size is 0");
     unsigned low = (unsigned)policy & 0xFF;
     if (policy < 0 || low > ACL_MEM_MALLOC_HUGE1G_ONLY_P2P)
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "policy is %d, no aclrtMemMallocPolicy", (int)policy);
-    asc_context *context = asc_current_context();
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "policy is %d, no aclrtMemMallocPolicy", (int)policy);
+    asc_acl_context *context = asc_current_context();
     if (!context) return ACL_ERROR_RT_CONTEXT_NULL;
     void *made = asc_memory_new(size, ASC_PLACE_DEVICE, context->device);
     if (!made) return ACL_ERROR_RT_MEMORY_ALLOCATION;
@@ -39,13 +39,15 @@ aclError aclrtMallocCached(void **devPtr, size_t size, aclrtMemMallocPolicy poli
 
 aclError aclrtMallocWithCfg(void **devPtr, size_t size, aclrtMemMallocPolicy policy, aclrtMallocConfig *cfg) {
     ASC_ENTER();
-    if (cfg && cfg->numAttrs && !cfg->attrs) return asc_fail(ACL_ERROR_INVALID_PARAM, "cfg->attrs must not be NULL");
+    if (cfg && cfg->numAttrs && !cfg->attrs)
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "cfg->attrs must not be NULL");
     return allocate(devPtr, size, policy);
 }
 
 aclError aclrtMallocForTaskScheduler(void **devPtr, size_t size, aclrtMemMallocPolicy policy, aclrtMallocConfig *cfg) {
     ASC_ENTER();
-    if (cfg && cfg->numAttrs && !cfg->attrs) return asc_fail(ACL_ERROR_INVALID_PARAM, "cfg->attrs must not be NULL");
+    if (cfg && cfg->numAttrs && !cfg->attrs)
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "cfg->attrs must not be NULL");
     return allocate(devPtr, size, policy);
 }
 
@@ -56,8 +58,8 @@ aclError aclrtFree(void *devPtr) {
 }
 
 static aclError allocate_host(void **pointer, size_t size) {
-    if (!pointer) return asc_fail(ACL_ERROR_INVALID_PARAM, "hostPtr must not be NULL");
-    if (!size) return asc_fail(ACL_ERROR_INVALID_PARAM, "size is 0");
+    if (!pointer) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "hostPtr must not be NULL");
+    if (!size) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "size is 0");
     void *made = asc_memory_new(size, ASC_PLACE_HOST, 0);
     if (!made) return ACL_ERROR_RT_MEMORY_ALLOCATION;
     *pointer = made;
@@ -71,7 +73,8 @@ aclError aclrtMallocHost(void **hostPtr, size_t size) {
 
 aclError aclrtMallocHostWithCfg(void **ptr, uint64_t size, aclrtMallocConfig *cfg) {
     ASC_ENTER();
-    if (cfg && cfg->numAttrs && !cfg->attrs) return asc_fail(ACL_ERROR_INVALID_PARAM, "cfg->attrs must not be NULL");
+    if (cfg && cfg->numAttrs && !cfg->attrs)
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "cfg->attrs must not be NULL");
     return allocate_host(ptr, size);
 }
 
@@ -83,8 +86,8 @@ aclError aclrtFreeHost(void *hostPtr) {
 
 /* There is one cache for host and device: nothing to write back. */
 static aclError cached(void *pointer, size_t size) {
-    if (!pointer) return asc_fail(ACL_ERROR_INVALID_PARAM, "devPtr must not be NULL");
-    if (!size) return asc_fail(ACL_ERROR_INVALID_PARAM, "size is 0");
+    if (!pointer) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "devPtr must not be NULL");
+    if (!size) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "size is 0");
     return asc_memory_check(pointer, size, ASC_PLACE_DEVICE, "devPtr");
 }
 
@@ -102,7 +105,7 @@ aclError aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *attribut
     ASC_ENTER();
     ASC_NEED(ptr);
     ASC_NEED(attributes);
-    asc_block block;
+    asc_acl_block block;
     *attributes = (aclrtPtrAttributes){.location = {0, ACL_MEM_LOCATION_TYPE_UNREGISTERED}, .pageSize = 4096};
     if (asc_memory_find(ptr, &block)) {
         attributes->location.id = (uint32_t)block.device;
@@ -116,9 +119,9 @@ aclError aclrtHostRegister(void *ptr, uint64_t size, aclrtHostRegisterType type,
     ASC_ENTER();
     ASC_NEED(ptr);
     ASC_NEED(devPtr);
-    if (!size) return asc_fail(ACL_ERROR_INVALID_PARAM, "size is 0");
+    if (!size) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "size is 0");
     if (type != ACL_HOST_REG_MAPPED && type != ACL_HOST_REG_PINNED)
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "type is %d, no aclrtHostRegisterType", (int)type);
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "type is %d, no aclrtHostRegisterType", (int)type);
     *devPtr = ptr;
     return ACL_SUCCESS;
 }
@@ -152,7 +155,7 @@ static aclError places(aclrtMemcpyKind kind, asc_place *from, asc_place *to) {
         [ACL_MEMCPY_INTER_DEVICE_TO_DEVICE] = {ASC_PLACE_DEVICE, ASC_PLACE_DEVICE},
     };
     if (kind < 0 || (size_t)kind >= sizeof table / sizeof *table)
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "kind is %d, no aclrtMemcpyKind", (int)kind);
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "kind is %d, no aclrtMemcpyKind", (int)kind);
     *from = table[kind][0];
     *to = table[kind][1];
     return ACL_SUCCESS;
@@ -174,7 +177,8 @@ static aclError check_copy(const void *dst, size_t room, const void *src, size_t
     asc_place from = ASC_PLACE_ANY, to = ASC_PLACE_ANY;
     aclError code = places(kind, &from, &to);
     if (code != ACL_SUCCESS) return code;
-    if (count > room) return asc_fail(ACL_ERROR_RT_PARAM_INVALID, "count is %zu, more than destMax (%zu)", count, room);
+    if (count > room)
+        return asc_acl_fail(ACL_ERROR_RT_PARAM_INVALID, "count is %zu, more than destMax (%zu)", count, room);
     *c = (copy){(char *)(uintptr_t)dst, src, count, count, count, 1, -1, from, to};
     return check_memory(c);
 }
@@ -187,20 +191,21 @@ static aclError check_rows(const void *dst, size_t dst_pitch, const void *src, s
     aclError code = places(kind, &from, &to);
     if (code != ACL_SUCCESS) return code;
     if (!width || !height || width > dst_pitch || width > src_pitch)
-        return asc_fail(ACL_ERROR_RT_PARAM_INVALID,
-                        "width (%zu) and height (%zu) must be positive, width at most dpitch (%zu) "
-                        "and spitch (%zu)",
-                        width, height, dst_pitch, src_pitch);
+        return asc_acl_fail(ACL_ERROR_RT_PARAM_INVALID,
+                            "width (%zu) and height (%zu) must be positive, width at most dpitch (%zu) "
+                            "and spitch (%zu)",
+                            width, height, dst_pitch, src_pitch);
     if (height > SIZE_MAX / 2 / (dst_pitch > src_pitch ? dst_pitch : src_pitch))
-        return asc_fail(ACL_ERROR_RT_PARAM_INVALID, "height (%zu) rows are more than an address space holds", height);
+        return asc_acl_fail(ACL_ERROR_RT_PARAM_INVALID, "height (%zu) rows are more than an address space holds",
+                            height);
     *c = (copy){(char *)(uintptr_t)dst, src, dst_pitch, src_pitch, width, height, -1, from, to};
     return check_memory(c);
 }
 
 static aclError check_set(const void *dst, size_t room, int32_t value, size_t count, copy *c) {
-    if (!dst) return asc_fail(ACL_ERROR_INVALID_PARAM, "devPtr must not be NULL");
+    if (!dst) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "devPtr must not be NULL");
     if (count > room)
-        return asc_fail(ACL_ERROR_RT_PARAM_INVALID, "count is %zu, more than maxCount (%zu)", count, room);
+        return asc_acl_fail(ACL_ERROR_RT_PARAM_INVALID, "count is %zu, more than maxCount (%zu)", count, room);
     *c = (copy){(char *)(uintptr_t)dst, NULL, count, 0, count, 1, value & 0xFF, ASC_PLACE_ANY, ASC_PLACE_ANY};
     return check_memory(c);
 }
@@ -242,7 +247,7 @@ static aclError later(aclError code, const copy *c, aclrtStream stream) {
     if (code == ACL_SUCCESS) code = asc_stream_get(stream, &found);
     if (code != ACL_SUCCESS) return code;
     copy *kept = malloc(sizeof *kept);
-    if (!kept) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    if (!kept) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     *kept = *c;
     asc_memory_pin(c->dst, true);
     if (c->value < 0) asc_memory_pin(c->src, false);
@@ -301,7 +306,7 @@ aclError aclrtCmoAsync(void *src, size_t size, aclrtCmoType cmoType, aclrtStream
     ASC_NEED(src);
     asc_stream *found = NULL;
     if (cmoType < ACL_RT_CMO_TYPE_PREFETCH || cmoType > ACL_RT_CMO_TYPE_INVALID)
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "cmoType is %d, no aclrtCmoType", (int)cmoType);
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "cmoType is %d, no aclrtCmoType", (int)cmoType);
     aclError code = asc_memory_check(src, size, ASC_PLACE_DEVICE, "src");
     return code == ACL_SUCCESS ? asc_stream_get(stream, &found) : code; /* caches look after themselves */
 }

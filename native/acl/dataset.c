@@ -19,7 +19,7 @@ aclmdlDataset *aclmdlCreateDataset(void) {
     void *handle = dataset ? asc_handle_new(ASC_KIND_DATASET, dataset) : NULL;
     if (!handle) {
         free(dataset);
-        asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for one more dataset");
+        asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for one more dataset");
         return NULL;
     }
     dataset->gear = ASC_NO_GEAR;
@@ -65,7 +65,7 @@ aclError aclmdlAddDatasetBuffer(aclmdlDataset *given, aclDataBuffer *dataBuffer)
     if (!asc_handle_get(ASC_KIND_DATA_BUFFER, dataBuffer))
         return asc_handle_fail(ACL_ERROR_INVALID_PARAM, ASC_KIND_DATA_BUFFER, dataBuffer, "dataBuffer");
     if (dataset->count == dataset->room && !grow(dataset))
-        return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for one more buffer");
+        return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for one more buffer");
     dataset->buffers[dataset->count] = dataBuffer;
     dataset->descs[dataset->count] = NULL;
     dataset->own_desc[dataset->count++] = false;
@@ -83,13 +83,13 @@ aclDataBuffer *aclmdlGetDatasetBuffer(const aclmdlDataset *given, size_t index) 
     const asc_dataset *dataset = asc_dataset_get(given, "dataset");
     if (!dataset) return NULL;
     if (index < dataset->count) return dataset->buffers[index];
-    asc_fail(ACL_ERROR_INVALID_PARAM, "index is %zu; the dataset has %u buffers", index, dataset->count);
+    asc_acl_fail(ACL_ERROR_INVALID_PARAM, "index is %zu; the dataset has %u buffers", index, dataset->count);
     return NULL;
 }
 
 static aclError check_index(const asc_dataset *dataset, size_t index) {
     if (index < dataset->count) return ACL_SUCCESS;
-    return asc_fail(ACL_ERROR_INVALID_PARAM, "index is %zu; the dataset has %u buffers", index, dataset->count);
+    return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "index is %zu; the dataset has %u buffers", index, dataset->count);
 }
 
 aclError aclmdlSetDatasetTensorDesc(aclmdlDataset *given, aclTensorDesc *tensorDesc, size_t index) {

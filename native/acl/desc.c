@@ -19,7 +19,7 @@ aclmdlDesc *aclmdlCreateDesc(void) {
     void *handle = d ? asc_handle_new(ASC_KIND_MODEL_DESC, d) : NULL;
     if (!handle) {
         free(d);
-        asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for one more description");
+        asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for one more description");
     }
     return handle;
 }
@@ -79,7 +79,7 @@ static asc_om *om_of(const aclmdlDesc *handle) {
     if (!d)
         asc_handle_fail(ACL_ERROR_INVALID_PARAM, ASC_KIND_MODEL_DESC, handle, "modelDesc");
     else if (!d->om)
-        asc_fail(ACL_ERROR_INVALID_PARAM, "modelDesc describes no model yet; call aclmdlGetDesc");
+        asc_acl_fail(ACL_ERROR_INVALID_PARAM, "modelDesc describes no model yet; call aclmdlGetDesc");
     return d ? d->om : NULL;
 }
 
@@ -88,8 +88,8 @@ static const asc_io *io_of(const aclmdlDesc *handle, bool output, size_t index) 
     if (!om) return NULL;
     size_t count = output ? om->n_outputs : om->n_inputs;
     if (index < count) return output ? &om->outputs[index] : &om->inputs[index];
-    asc_fail(ACL_ERROR_INVALID_PARAM, "index is %zu; the model has %zu %s", index, count,
-             output ? "outputs" : "inputs");
+    asc_acl_fail(ACL_ERROR_INVALID_PARAM, "index is %zu; the model has %zu %s", index, count,
+                 output ? "outputs" : "inputs");
     return NULL;
 }
 
@@ -170,7 +170,7 @@ const char *aclmdlGetTensorRealName(const aclmdlDesc *modelDesc, const char *nam
     const asc_om *om = om_of(modelDesc);
     if (!om) return NULL;
     if (!name) {
-        asc_fail(ACL_ERROR_INVALID_PARAM, "name must not be NULL");
+        asc_acl_fail(ACL_ERROR_INVALID_PARAM, "name must not be NULL");
         return NULL;
     }
     for (int output = 0; output < 2; output++)
@@ -179,7 +179,7 @@ const char *aclmdlGetTensorRealName(const aclmdlDesc *modelDesc, const char *nam
             short_name(om, output, i, known);
             if (!strcmp(name, known) || !strcmp(name, real)) return real;
         }
-    asc_fail(ACL_ERROR_INVALID_PARAM, "the model has no tensor [%s] among its inputs and outputs", name);
+    asc_acl_fail(ACL_ERROR_INVALID_PARAM, "the model has no tensor [%s] among its inputs and outputs", name);
     return NULL;
 }
 
@@ -200,8 +200,8 @@ static aclError index_by_name(const aclmdlDesc *handle, bool output, const char 
         size_t used = strlen(all);
         snprintf(all + used, sizeof all - used, "%s%s", used ? ", " : "", real);
     }
-    return asc_fail(ACL_ERROR_INVALID_PARAM, "the model has no %s [%s]; it has %s", output ? "output" : "input", name,
-                    all);
+    return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "the model has no %s [%s]; it has %s", output ? "output" : "input",
+                        name, all);
 }
 
 aclError aclmdlGetInputIndexByName(const aclmdlDesc *modelDesc, const char *name, size_t *index) {
@@ -266,8 +266,8 @@ aclError aclmdlGetInputDimsRange(const aclmdlDesc *modelDesc, size_t index, int6
     const asc_io *io = io_of(modelDesc, false, index);
     if (!io) return ACL_ERROR_INVALID_PARAM;
     if (dimRangeNum < 2 * (size_t)io->rank)
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "dimRangeNum is %zu; %d dims have 2 numbers each", dimRangeNum,
-                        io->rank);
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "dimRangeNum is %zu; %d dims have 2 numbers each", dimRangeNum,
+                            io->rank);
     for (int32_t d = 0; d < io->rank; d++) {
         dimRange[2 * d] = io->least[d];
         dimRange[2 * d + 1] = io->most[d];
@@ -304,7 +304,7 @@ aclError aclmdlGetDynamicHW(const aclmdlDesc *modelDesc, size_t index, aclmdlHW 
 
 static aclError check_all_inputs(size_t index) {
     if (index == (size_t)-1) return ACL_SUCCESS;
-    return asc_fail(ACL_ERROR_INVALID_PARAM, "index is %zu; it must be -1, as gears are of all inputs", index);
+    return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "index is %zu; it must be -1, as gears are of all inputs", index);
 }
 
 aclError aclmdlGetInputDynamicGearCount(const aclmdlDesc *modelDesc, size_t index, size_t *gearCount) {
@@ -326,7 +326,7 @@ aclError aclmdlGetInputDynamicDims(const aclmdlDesc *modelDesc, size_t index, ac
     if (code != ACL_SUCCESS) return code;
     uint32_t count = om->variety == ASC_GEARS ? om->n_gears : 0;
     if (gearCount < count)
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "gearCount is %zu; the model has %u gears", gearCount, count);
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "gearCount is %zu; the model has %u gears", gearCount, count);
     for (uint32_t g = 0; g < count; g++) {
         memset(&dims[g], 0, sizeof dims[g]);
         for (uint32_t i = 0; i < om->n_inputs; i++) {

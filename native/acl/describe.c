@@ -46,7 +46,7 @@ static aclError describe_edges(asc_om *om) {
     const asc_edge *edges = asc_model_section(om->model, ASC_SEC_EDGES, &n_edges);
     om->inputs = calloc(n_edges + 1, sizeof *om->inputs);
     om->outputs = calloc(n_edges + 1, sizeof *om->outputs);
-    if (!om->inputs || !om->outputs) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    if (!om->inputs || !om->outputs) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     for (uint32_t i = 0; i < n_edges; i++) {
         if (edges[i].role & ASC_EDGE_INPUT) describe_edge(om, i, &om->inputs[om->n_inputs++]);
         if (edges[i].role & ASC_EDGE_OUTPUT) describe_edge(om, i, &om->outputs[om->n_outputs++]);
@@ -54,8 +54,9 @@ static aclError describe_edges(asc_om *om) {
     for (uint32_t i = 0; i < om->n_inputs + om->n_outputs; i++) {
         const asc_io *io = i < om->n_inputs ? &om->inputs[i] : &om->outputs[i - om->n_inputs];
         if (!asc_dtype_bytes(io->dtype))
-            return asc_fail(ACL_ERROR_UNSUPPORTED_DATA_TYPE,
-                            "[%s] has elements of type %d, which has no fixed size in memory", io->name, (int)io->type);
+            return asc_acl_fail(ACL_ERROR_UNSUPPORTED_DATA_TYPE,
+                                "[%s] has elements of type %d, which has no fixed size in memory", io->name,
+                                (int)io->type);
     }
     return ACL_SUCCESS;
 }
@@ -65,10 +66,10 @@ static aclError list_partitions(asc_om *om) {
     uint64_t count;
     const asc_partition *all = asc_model_section(om->model, ASC_SEC_PARTITIONS, &count);
     om->partitions = calloc(count + 1, sizeof *om->partitions);
-    if (!om->partitions) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    if (!om->partitions) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     for (uint32_t i = 0; i < count; i++) {
         if (all[i].kind == ASC_PARTITION_HOST)
-            return asc_fail(
+            return asc_acl_fail(
                 ACL_ERROR_FEATURE_UNSUPPORTED,
                 "the part [%s] of the model needs onnxruntime (%s), which only Python has; run the model with "
                 "ascend_ep.InferenceSession, or convert it without what that names",
@@ -97,9 +98,9 @@ static aclError read_columns(asc_om *om, const char *text) {
     uint32_t room = 1;
     for (const char *c = text; *c; c++) room += *c == ',';
     om->columns = calloc((size_t)room * om->n_gears, sizeof *om->columns);
-    if (!om->columns) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    if (!om->columns) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     int64_t *row = calloc(room, sizeof *row); /* below 0: symbol -(n + 1) */
-    if (!row) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    if (!row) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     while (*text && om->n_columns < room) {
         if (*text == '"') {
             const char *end = strchr(text + 1, '"');
@@ -120,8 +121,8 @@ static aclError read_columns(asc_om *om, const char *text) {
                 row[c] < 0 ? om->gears[(size_t)g * om->n_symbols + (uint32_t)-(row[c] + 1)] : row[c];
     free(row);
     return known ? ACL_SUCCESS
-                 : asc_fail((aclError)ACL_ERROR_GE_EXEC_LOAD_MODEL_PARTITION_FAILED,
-                            "the bundle's note of gears is not valid");
+                 : asc_acl_fail((aclError)ACL_ERROR_GE_EXEC_LOAD_MODEL_PARTITION_FAILED,
+                                "the bundle's note of gears is not valid");
 }
 
 static int64_t elements_at(const asc_om *om, const int64_t *sizes) {
@@ -147,7 +148,7 @@ static aclError describe_gears(asc_om *om) {
     if (!n) return ACL_SUCCESS;
     om->n_gears = sizes[n - 1].profile + 1;
     om->gears = malloc((size_t)om->n_gears * n_symbols * sizeof *om->gears);
-    if (!om->gears) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    if (!om->gears) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     for (size_t i = 0; i < (size_t)om->n_gears * n_symbols; i++) om->gears[i] = -1;
     for (uint64_t i = 0; i < n; i++) om->gears[sizes[i].profile * n_symbols + sizes[i].symbol] = sizes[i].size;
     const char *columns = asc_meta_of(om->model, "profile_columns");
@@ -188,7 +189,7 @@ static bool largest_sizes(const asc_om *om, int64_t *sizes) {
 /* Binds at fixed sizes, or the largest, which also finds what can't be run before it is. */
 static aclError describe_sizes(asc_om *om) {
     int64_t *sizes = calloc(om->n_symbols + 1, sizeof *sizes);
-    if (!sizes) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    if (!sizes) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     bool known = largest_sizes(om, sizes);
     asc_chain *chain = NULL;
     aclError code = known ? asc_chain_bind(om, sizes, NULL, &chain) : ACL_SUCCESS;
@@ -214,7 +215,7 @@ aclError asc_om_describe(asc_model *model, asc_om **made) {
     asc_om *om = calloc(1, sizeof *om);
     if (!om) {
         asc_model_release(model);
-        return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for one more model");
+        return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for one more model");
     }
     om->uses = 1;
     om->model = model;

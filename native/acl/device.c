@@ -27,7 +27,7 @@ aclError aclrtResetDeviceForce(int32_t deviceId) {
 aclError aclrtGetDevice(int32_t *deviceId) {
     ASC_ENTER();
     ASC_NEED(deviceId);
-    asc_context *context = asc_current_context();
+    asc_acl_context *context = asc_current_context();
     if (!context) return ACL_ERROR_RT_CONTEXT_NULL;
     *deviceId = context->device;
     return ACL_SUCCESS;
@@ -55,11 +55,12 @@ const char *aclrtGetSocName(void) {
 aclError aclrtSetTsDevice(aclrtTsId tsId) {
     ASC_ENTER();
     if (tsId == ACL_TS_ID_AICORE || tsId == ACL_TS_ID_AIVECTOR) return ACL_SUCCESS;
-    return asc_fail(ACL_ERROR_INVALID_PARAM, "tsId is %d, neither ACL_TS_ID_AICORE nor ACL_TS_ID_AIVECTOR", (int)tsId);
+    return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "tsId is %d, neither ACL_TS_ID_AICORE nor ACL_TS_ID_AIVECTOR",
+                        (int)tsId);
 }
 
 static aclError synchronize(int32_t timeout) {
-    asc_context *context = asc_current_context();
+    asc_acl_context *context = asc_current_context();
     if (!context) return ACL_ERROR_RT_CONTEXT_NULL;
     return asc_streams_wait(context->device, NULL, timeout);
 }
@@ -71,7 +72,8 @@ aclError aclrtSynchronizeDevice(void) {
 
 aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout) {
     ASC_ENTER();
-    if (timeout < -1) return asc_fail(ACL_ERROR_RT_PARAM_INVALID, "timeout is %d; it is -1 or milliseconds", timeout);
+    if (timeout < -1)
+        return asc_acl_fail(ACL_ERROR_RT_PARAM_INVALID, "timeout is %d; it is -1 or milliseconds", timeout);
     return synchronize(timeout);
 }
 
@@ -98,8 +100,8 @@ aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr, int64_t *value
         case ACL_DEV_ATTR_PHY_CHIP_ID: *value = deviceId; break;
         case ACL_DEV_ATTR_IS_VIRTUAL: *value = 1; break;
         default:
-            return asc_fail(ACL_ERROR_FEATURE_UNSUPPORTED, "attribute %d is of a chip; this device is a CPU",
-                            (int)attr);
+            return asc_acl_fail(ACL_ERROR_FEATURE_UNSUPPORTED, "attribute %d is of a chip; this device is a CPU",
+                                (int)attr);
     }
     return ACL_SUCCESS;
 }
@@ -113,7 +115,8 @@ aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo, int
         *value = asc_threads_default();
         return ACL_SUCCESS;
     }
-    return asc_fail(ACL_ERROR_FEATURE_UNSUPPORTED, "capability %d is of a chip; this device is a CPU", (int)deviceInfo);
+    return asc_acl_fail(ACL_ERROR_FEATURE_UNSUPPORTED, "capability %d is of a chip; this device is a CPU",
+                        (int)deviceInfo);
 }
 
 static aclError same_device(int32_t given, const int32_t *result) {
@@ -154,7 +157,7 @@ aclError aclrtDeviceCanAccessPeer(int32_t *canAccessPeer, int32_t deviceId, int3
 
 aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags) {
     ASC_ENTER();
-    if (flags) return asc_fail(ACL_ERROR_INVALID_PARAM, "flags is %u; it must be 0", flags);
+    if (flags) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "flags is %u; it must be 0", flags);
     return asc_device_check(peerDeviceId);
 }
 
@@ -168,8 +171,8 @@ aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total) {
     ASC_NEED(free);
     ASC_NEED(total);
     if (attr < ACL_DDR_MEM || attr > ACL_HBM_MEM_P2P_HUGE1G)
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "attr is %d, no kind of memory", (int)attr);
-    asc_context *context = asc_current_context();
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "attr is %d, no kind of memory", (int)attr);
+    asc_acl_context *context = asc_current_context();
     if (!context) return ACL_ERROR_RT_CONTEXT_NULL;
     *total = asc_get_settings()->memory;
     *free = *total - asc_memory_used(context->device);
@@ -183,7 +186,7 @@ aclError aclrtCreateContext(aclrtContext *context, int32_t deviceId) {
     ASC_NEED(context);
     aclError code = asc_device_check(deviceId);
     if (code != ACL_SUCCESS) return code;
-    asc_context *made = asc_context_new(deviceId, false);
+    asc_acl_context *made = asc_acl_context_new(deviceId, false);
     if (!made) return ACL_ERROR_BAD_ALLOC;
     asc_set_current(made);
     *context = made->handle;
@@ -193,19 +196,19 @@ aclError aclrtCreateContext(aclrtContext *context, int32_t deviceId) {
 aclError aclrtDestroyContext(aclrtContext context) {
     ASC_ENTER();
     ASC_NEED(context);
-    asc_context *found = asc_handle_get(ASC_KIND_CONTEXT, context);
+    asc_acl_context *found = asc_handle_get(ASC_KIND_CONTEXT, context);
     if (!found) return asc_handle_fail(ACL_ERROR_RT_CONTEXT_NULL, ASC_KIND_CONTEXT, context, "context");
     if (found->is_default)
-        return asc_fail(ACL_ERROR_RT_PARAM_INVALID,
-                        "the context is the device's default one; aclrtResetDevice ends it");
-    asc_context_free(found);
+        return asc_acl_fail(ACL_ERROR_RT_PARAM_INVALID,
+                            "the context is the device's default one; aclrtResetDevice ends it");
+    asc_acl_context_free(found);
     return ACL_SUCCESS;
 }
 
 aclError aclrtSetCurrentContext(aclrtContext context) {
     ASC_ENTER();
     ASC_NEED(context);
-    asc_context *found = asc_handle_get(ASC_KIND_CONTEXT, context);
+    asc_acl_context *found = asc_handle_get(ASC_KIND_CONTEXT, context);
     if (!found) return asc_handle_fail(ACL_ERROR_RT_CONTEXT_NULL, ASC_KIND_CONTEXT, context, "context");
     asc_set_current(found);
     return ACL_SUCCESS;
@@ -214,7 +217,7 @@ aclError aclrtSetCurrentContext(aclrtContext context) {
 aclError aclrtGetCurrentContext(aclrtContext *context) {
     ASC_ENTER();
     ASC_NEED(context);
-    asc_context *found = asc_current_context();
+    asc_acl_context *found = asc_current_context();
     if (!found) return ACL_ERROR_RT_CONTEXT_NULL;
     *context = found->handle;
     return ACL_SUCCESS;
@@ -233,7 +236,7 @@ aclError aclrtGetPrimaryCtxState(int32_t deviceId, uint32_t *flags, int32_t *act
 aclError aclrtCtxGetCurrentDefaultStream(aclrtStream *stream) {
     ASC_ENTER();
     ASC_NEED(stream);
-    asc_context *context = asc_current_context();
+    asc_acl_context *context = asc_current_context();
     if (!context) return ACL_ERROR_RT_CONTEXT_NULL;
     *stream = context->stream;
     return ACL_SUCCESS;

@@ -13,7 +13,7 @@
 typedef struct thread_state {
     asc_site site;
     aclError code;
-    char text[ASC_TEXT_BYTES];  /* what asc_fail wrote */
+    char text[ASC_TEXT_BYTES];  /* what asc_acl_fail wrote */
     char given[ASC_TEXT_BYTES]; /* what aclGetRecentErrMsg returned last */
 } thread_state;
 static _Thread_local thread_state state;
@@ -34,7 +34,7 @@ static const char *number_of(aclError code) {
     return "EZ9999";
 }
 
-aclError asc_fail(aclError code, const char *format, ...) {
+aclError asc_acl_fail(aclError code, const char *format, ...) {
     char what[ASC_TEXT_BYTES - 200];
     va_list arguments;
     va_start(arguments, format);
@@ -55,7 +55,7 @@ aclError asc_fail(aclError code, const char *format, ...) {
     return code;
 }
 
-aclError asc_fail_with(aclError code, const char *text) {
+aclError asc_acl_fail_with(aclError code, const char *text) {
     snprintf(state.text, sizeof state.text, "%s", text);
     state.code = code;
     return code;

@@ -17,10 +17,10 @@ asc_site asc_current_site(void);
 
 /* Keeps the text for aclGetRecentErrMsg, says it in checking mode, and returns the code. The text is one sentence:
  * what is wrong, why, and what to do, without the function's name. */
-aclError asc_fail(aclError code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+aclError asc_acl_fail(aclError code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* As asc_fail for what another thread found: the text as aclGetRecentErrMsg is to give it. */
-aclError asc_fail_with(aclError code, const char *text);
+/* As asc_acl_fail for what another thread found: the text as aclGetRecentErrMsg is to give it. */
+aclError asc_acl_fail_with(aclError code, const char *text);
 
 /* The text of the last failure, still there for aclGetRecentErrMsg; "" when there is none. */
 const char *asc_last_text(void);
@@ -32,9 +32,9 @@ void asc_forget_code(void);
 #define ASC_TEXT_BYTES 1024
 
 /* Fails with ACL_ERROR_INVALID_PARAM where a pointer that must be given is NULL. */
-#define ASC_NEED(pointer)                                                                          \
-    do {                                                                                           \
-        if (!(pointer)) return asc_fail(ACL_ERROR_INVALID_PARAM, "%s must not be NULL", #pointer); \
+#define ASC_NEED(pointer)                                                                              \
+    do {                                                                                               \
+        if (!(pointer)) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "%s must not be NULL", #pointer); \
     } while (0)
 
 #endif

@@ -40,13 +40,13 @@ static void release(event *e) {
 }
 
 static aclError create(aclrtEvent *result) {
-    if (!result) return asc_fail(ACL_ERROR_INVALID_PARAM, "event must not be NULL");
+    if (!result) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "event must not be NULL");
     if (!asc_current_context()) return ACL_ERROR_RT_CONTEXT_NULL;
     event *e = calloc(1, sizeof *e);
     void *handle = e ? asc_handle_new(ASC_KIND_EVENT, e) : NULL;
     if (!handle) {
         free(e);
-        return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for one more event");
+        return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for one more event");
     }
     pthread_mutex_init(&e->lock, NULL);
     asc_deadline_condition(&e->reached);
@@ -100,7 +100,8 @@ static aclError wait_until(event *e, uint64_t recording, int32_t timeout) {
                            : pthread_cond_timedwait(&e->reached, &e->lock, &deadline);
     bool reached = e->passed >= recording;
     pthread_mutex_unlock(&e->lock);
-    return reached ? ACL_SUCCESS : asc_fail(ACL_ERROR_RT_WAIT_TIMEOUT, "the event isn't reached after %d ms", timeout);
+    return reached ? ACL_SUCCESS
+                   : asc_acl_fail(ACL_ERROR_RT_WAIT_TIMEOUT, "the event isn't reached after %d ms", timeout);
 }
 
 static aclError run_record(void *argument) {
@@ -153,7 +154,7 @@ static aclError push(aclrtEvent given, aclrtStream stream, action what, int32_t 
     if (code == ACL_SUCCESS) code = asc_stream_get(stream, &target);
     if (code != ACL_SUCCESS) return code;
     step *s = malloc(sizeof *s);
-    if (!s) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    if (!s) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     pthread_mutex_lock(&e->lock);
     if (what == RECORD) e->recorded++;
     if (what == WAIT) e->waits++;
@@ -181,7 +182,8 @@ aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
 
 aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t timeout) {
     ASC_ENTER();
-    if (timeout < -1) return asc_fail(ACL_ERROR_RT_PARAM_INVALID, "timeout is %d; it is -1 or milliseconds", timeout);
+    if (timeout < -1)
+        return asc_acl_fail(ACL_ERROR_RT_PARAM_INVALID, "timeout is %d; it is -1 or milliseconds", timeout);
     return push(event, stream, WAIT, timeout);
 }
 
@@ -207,7 +209,8 @@ aclError aclrtSynchronizeEvent(aclrtEvent event) {
 
 aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t timeout) {
     ASC_ENTER();
-    if (timeout < -1) return asc_fail(ACL_ERROR_RT_PARAM_INVALID, "timeout is %d; it is -1 or milliseconds", timeout);
+    if (timeout < -1)
+        return asc_acl_fail(ACL_ERROR_RT_PARAM_INVALID, "timeout is %d; it is -1 or milliseconds", timeout);
     return synchronize(event, timeout);
 }
 
@@ -261,11 +264,11 @@ aclError aclrtEventElapsedTime(float *ms, aclrtEvent startEvent, aclrtEvent endE
     if (code == ACL_SUCCESS) code = look(endEvent, ms, &last);
     if (code != ACL_SUCCESS) return code;
     if (!first.timed || !last.timed || !first.reached || !last.reached)
-        return asc_fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID,
-                        "%s isn't reached yet; record it and synchronize its stream first",
-                        first.timed && first.reached ? "endEvent" : "startEvent");
+        return asc_acl_fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID,
+                            "%s isn't reached yet; record it and synchronize its stream first",
+                            first.timed && first.reached ? "endEvent" : "startEvent");
     if (last.ns < first.ns)
-        return asc_fail(ACL_ERROR_RT_EVENT_TIMESTAMP_REVERSAL, "endEvent was reached before startEvent");
+        return asc_acl_fail(ACL_ERROR_RT_EVENT_TIMESTAMP_REVERSAL, "endEvent was reached before startEvent");
     *ms = (float)((double)(last.ns - first.ns) / 1e6);
     return ACL_SUCCESS;
 }
@@ -276,7 +279,7 @@ aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *timestamp) {
     aclError code = look(event, timestamp, &now);
     if (code != ACL_SUCCESS) return code;
     if (!now.timed || !now.reached)
-        return asc_fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, "the event isn't reached yet");
+        return asc_acl_fail(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID, "the event isn't reached yet");
     *timestamp = now.ns / 1000;
     return ACL_SUCCESS;
 }

@@ -32,11 +32,12 @@ static aclError read_shapes(const asc_om *om, const asc_dataset *inputs, asc_ten
         const asc_desc *desc = inputs->descs[i] ? asc_desc_get(inputs->descs[i], "tensorDesc") : NULL;
         if (!desc && !open) continue;
         if (!desc)
-            return asc_fail((aclError)ACL_ERROR_GE_SHAPE_INVALID,
-                            "input %u [%s] has free dims; aclmdlSetDatasetTensorDesc says which they are", i, io->name);
+            return asc_acl_fail((aclError)ACL_ERROR_GE_SHAPE_INVALID,
+                                "input %u [%s] has free dims; aclmdlSetDatasetTensorDesc says which they are", i,
+                                io->name);
         if (desc->shape.rank < 0 || desc->shape.rank > ASC_MAX_RANK)
-            return asc_fail((aclError)ACL_ERROR_GE_SHAPE_INVALID, "input %u [%s] is given %d dims, not %d", i, io->name,
-                            desc->shape.rank, io->rank);
+            return asc_acl_fail((aclError)ACL_ERROR_GE_SHAPE_INVALID, "input %u [%s] is given %d dims, not %d", i,
+                                io->name, desc->shape.rank, io->rank);
         shapes[i].rank = desc->shape.rank;
         memcpy(shapes[i].dims, desc->shape.dims, (size_t)desc->shape.rank * sizeof *desc->shape.dims);
     }
@@ -47,7 +48,7 @@ static aclError bind(asc_om *om, const asc_dataset *inputs, asc_chain **chain) {
     if (om->variety == ASC_FIXED) return ACL_SUCCESS;
     if (om->n_gears) return asc_chain_bind(om, gear_sizes(om, inputs), NULL, chain);
     asc_tensor *shapes = calloc(om->n_inputs + 1, sizeof *shapes);
-    if (!shapes) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    if (!shapes) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     aclError code = read_shapes(om, inputs, shapes);
     if (code == ACL_SUCCESS) code = asc_chain_bind(om, NULL, shapes, chain);
     free(shapes);
@@ -56,45 +57,45 @@ static aclError bind(asc_om *om, const asc_dataset *inputs, asc_chain **chain) {
 
 /* ---- addresses --------------------------------------------------------------------------------------- */
 
-static asc_buffer *buffer_of(const asc_dataset *dataset, uint32_t i, const char *what) {
-    asc_buffer *buffer = asc_handle_get(ASC_KIND_DATA_BUFFER, dataset->buffers[i]);
+static asc_acl_buffer *buffer_of(const asc_dataset *dataset, uint32_t i, const char *what) {
+    asc_acl_buffer *buffer = asc_handle_get(ASC_KIND_DATA_BUFFER, dataset->buffers[i]);
     if (!buffer) asc_handle_fail(ACL_ERROR_INVALID_PARAM, ASC_KIND_DATA_BUFFER, dataset->buffers[i], what);
     return buffer;
 }
 
-static aclError place(const asc_buffer *buffer, const asc_io *io, size_t need, const char *what, uint32_t i,
+static aclError place(const asc_acl_buffer *buffer, const asc_io *io, size_t need, const char *what, uint32_t i,
                       void **at) {
     char name[160];
     if (!buffer) return ACL_ERROR_INVALID_PARAM;
     if (!buffer->data && need)
-        return asc_fail((aclError)ACL_ERROR_GE_PARAM_INVALID,
-                        "%s %u [%s] has no memory: its data buffer's address is NULL", what, i, io->name);
+        return asc_acl_fail((aclError)ACL_ERROR_GE_PARAM_INVALID,
+                            "%s %u [%s] has no memory: its data buffer's address is NULL", what, i, io->name);
     if (buffer->bytes < need)
-        return asc_fail((aclError)ACL_ERROR_GE_EXEC_MODEL_DATA_SIZE_INVALID,
-                        "%s %u [%s] has a data buffer of %zu bytes; the model needs %zu", what, i, io->name,
-                        buffer->bytes, need);
+        return asc_acl_fail((aclError)ACL_ERROR_GE_EXEC_MODEL_DATA_SIZE_INVALID,
+                            "%s %u [%s] has a data buffer of %zu bytes; the model needs %zu", what, i, io->name,
+                            buffer->bytes, need);
     *at = buffer->data;
     snprintf(name, sizeof name, "%s %u [%s]", what, i, io->name);
     return need ? asc_memory_check(buffer->data, need, ASC_PLACE_DEVICE, name) : ACL_SUCCESS;
 }
 
-static aclError place_inputs(asc_call *r, const asc_dataset *inputs) {
+static aclError place_inputs(asc_acl_call *r, const asc_dataset *inputs) {
     aclError code = ACL_SUCCESS;
     for (uint32_t i = 0; code == ACL_SUCCESS && i < r->n_in; i++) {
         const asc_io *io = &r->om->inputs[i];
         if (io->edge == ASC_NONE) continue;
-        size_t need = asc_tensor_bytes(&asc_call_chain(r)->edges[io->edge]);
+        size_t need = asc_tensor_bytes(&asc_acl_call_chain(r)->edges[io->edge]);
         code = place(buffer_of(inputs, i, "input"), io, need, "input", i, &r->addresses[i]);
     }
     return code;
 }
 
 /* An output without memory gets some, which the program frees. */
-static aclError place_outputs(asc_call *r, asc_dataset *outputs, int32_t device) {
+static aclError place_outputs(asc_acl_call *r, asc_dataset *outputs, int32_t device) {
     for (uint32_t i = 0; i < r->n_out; i++) {
         const asc_io *io = &r->om->outputs[i];
-        const asc_tensor *t = &asc_call_chain(r)->edges[io->edge];
-        asc_buffer *buffer = buffer_of(outputs, i, "output");
+        const asc_tensor *t = &asc_acl_call_chain(r)->edges[io->edge];
+        asc_acl_buffer *buffer = buffer_of(outputs, i, "output");
         size_t need = asc_tensor_bytes(t);
         if (buffer && !buffer->data && !buffer->bytes && need) {
             buffer->data = asc_memory_new(need, ASC_PLACE_DEVICE, device);
@@ -111,18 +112,19 @@ static aclError place_outputs(asc_call *r, asc_dataset *outputs, int32_t device)
 
 static aclError check_counts(const asc_om *om, const asc_dataset *inputs, const asc_dataset *outputs) {
     if (inputs->count != om->n_inputs)
-        return asc_fail(ACL_ERROR_MODEL_INPUT_NOT_MATCH, "the input dataset has %u buffers; the model has %u inputs%s",
-                        inputs->count, om->n_inputs,
-                        asc_om_chooser(om) == ASC_NONE ? "" : ", one of them " ACL_DYNAMIC_TENSOR_NAME);
+        return asc_acl_fail(ACL_ERROR_MODEL_INPUT_NOT_MATCH,
+                            "the input dataset has %u buffers; the model has %u inputs%s", inputs->count, om->n_inputs,
+                            asc_om_chooser(om) == ASC_NONE ? "" : ", one of them " ACL_DYNAMIC_TENSOR_NAME);
     if (outputs->count != om->n_outputs)
-        return asc_fail(ACL_ERROR_MODEL_OUTPUT_NOT_MATCH, "the output dataset has %u buffers; the model has %u outputs",
-                        outputs->count, om->n_outputs);
+        return asc_acl_fail(ACL_ERROR_MODEL_OUTPUT_NOT_MATCH,
+                            "the output dataset has %u buffers; the model has %u outputs", outputs->count,
+                            om->n_outputs);
     return ACL_SUCCESS;
 }
 
-static aclError prepare(uint32_t id, const aclmdlDataset *input, aclmdlDataset *output, asc_call **made) {
+static aclError prepare(uint32_t id, const aclmdlDataset *input, aclmdlDataset *output, asc_acl_call **made) {
     asc_om *om = NULL;
-    asc_context *context = asc_current_context();
+    asc_acl_context *context = asc_current_context();
     if (!context) return ACL_ERROR_RT_CONTEXT_NULL;
     const asc_dataset *inputs = asc_dataset_get(input, "input");
     asc_dataset *outputs = inputs ? asc_dataset_get(output, "output") : NULL;
@@ -134,14 +136,14 @@ static aclError prepare(uint32_t id, const aclmdlDataset *input, aclmdlDataset *
         asc_om_release(om);
         return code;
     }
-    asc_call *r = asc_call_new(om);
+    asc_acl_call *r = asc_acl_call_new(om);
     if (!r) return ACL_ERROR_BAD_ALLOC;
     code = bind(om, inputs, &r->chain);
     if (code == ACL_SUCCESS) code = place_inputs(r, inputs);
     if (code == ACL_SUCCESS) code = place_outputs(r, outputs, context->device);
-    asc_call_pin(r);
+    asc_acl_call_pin(r);
     if (code != ACL_SUCCESS) {
-        asc_call_end(r);
+        asc_acl_call_end(r);
         return code;
     }
     *made = r;
@@ -149,22 +151,22 @@ static aclError prepare(uint32_t id, const aclmdlDataset *input, aclmdlDataset *
 }
 
 aclError asc_execute_model(uint32_t id, const aclmdlDataset *input, aclmdlDataset *output) {
-    asc_call *r = NULL;
+    asc_acl_call *r = NULL;
     aclError code = prepare(id, input, output, &r);
     if (code != ACL_SUCCESS) return code;
     for (uint32_t i = 0; i < r->n_in; i++)
         if (r->addresses[i]) asc_memory_report_unwritten(r->addresses[i]);
-    code = asc_call_run(r);
-    asc_call_end(r);
+    code = asc_acl_call_run(r);
+    asc_acl_call_end(r);
     return code;
 }
 
 aclError asc_execute_model_in(uint32_t id, const aclmdlDataset *input, aclmdlDataset *output, aclrtStream stream) {
-    asc_call *r = NULL;
+    asc_acl_call *r = NULL;
     asc_stream *target = NULL;
     aclError code = asc_stream_get(stream, &target);
     if (code == ACL_SUCCESS) code = prepare(id, input, output, &r);
-    return code == ACL_SUCCESS ? asc_stream_push(target, asc_call_run, asc_call_end, r) : code;
+    return code == ACL_SUCCESS ? asc_stream_push(target, asc_acl_call_run, asc_acl_call_end, r) : code;
 }
 
 aclError aclmdlExecute(uint32_t modelId, const aclmdlDataset *input, aclmdlDataset *output) {

@@ -23,10 +23,10 @@ static aclError begin(uint32_t id, aclmdlDataset *given, size_t index, asc_varie
     if (code != ACL_SUCCESS) return code;
     uint32_t chooser = asc_om_chooser(*om);
     if ((*om)->variety != variety)
-        code = asc_fail(ACL_ERROR_MODEL_NOT_DYNAMIC, "the model has %s", asked[(*om)->variety]);
+        code = asc_acl_fail(ACL_ERROR_MODEL_NOT_DYNAMIC, "the model has %s", asked[(*om)->variety]);
     else if (index != chooser)
-        code = asc_fail(ACL_ERROR_INVALID_PARAM, "index is %zu; that of [%s] is %u (aclmdlGetInputIndexByName)", index,
-                        ACL_DYNAMIC_TENSOR_NAME, chooser);
+        code = asc_acl_fail(ACL_ERROR_INVALID_PARAM, "index is %zu; that of [%s] is %u (aclmdlGetInputIndexByName)",
+                            index, ACL_DYNAMIC_TENSOR_NAME, chooser);
     if (code != ACL_SUCCESS) asc_om_release(*om);
     return code;
 }
@@ -49,8 +49,8 @@ static aclError choose(asc_om *om, asc_dataset *dataset, uint32_t gear, const ch
     list(om, all, sizeof all);
     aclError code = ACL_SUCCESS;
     if (gear == ASC_NO_GEAR)
-        code = asc_fail((aclError)ACL_ERROR_GE_DYNAMIC_BATCH_SIZE_INVALID, "%s is none of the model's gears (%s)",
-                        wanted, all);
+        code = asc_acl_fail((aclError)ACL_ERROR_GE_DYNAMIC_BATCH_SIZE_INVALID, "%s is none of the model's gears (%s)",
+                            wanted, all);
     else {
         dataset->gear = gear;
         dataset->gear_model = om->id;
@@ -113,8 +113,8 @@ aclError aclmdlSetInputDynamicDims(uint32_t modelId, aclmdlDataset *dataset, siz
     char wanted[200] = "[";
     ASC_NEED(dims);
     if (dims->dimCount > ACL_MAX_DIM_CNT)
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "dims->dimCount is %zu; it is at most %d", dims->dimCount,
-                        ACL_MAX_DIM_CNT);
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "dims->dimCount is %zu; it is at most %d", dims->dimCount,
+                            ACL_MAX_DIM_CNT);
     aclError code = begin(modelId, dataset, index, ASC_GEARS, &om, &found);
     if (code != ACL_SUCCESS) return code;
     uint32_t gear = 0;

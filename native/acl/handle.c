@@ -130,14 +130,14 @@ void *asc_handle_take(asc_kind kind, const void *handle) {
 
 aclError asc_handle_fail(aclError code, asc_kind kind, const void *handle, const char *name) {
     uint64_t use = 0;
-    if (!handle) return asc_fail(code, "%s must not be NULL", name);
+    if (!handle) return asc_acl_fail(code, "%s must not be NULL", name);
     slot *s = slot_of(handle, &use);
     uint64_t tag = s ? atomic_load(&s->tag) : 0;
     if (!s || use == 0 || use > tag >> 8)
-        return asc_fail(code, "%s (%p) is not %s: no call returned it", name, handle, names[kind]);
+        return asc_acl_fail(code, "%s (%p) is not %s: no call returned it", name, handle, names[kind]);
     if (use == tag >> 8 && (tag & 255) != ASC_KIND_NONE)
-        return asc_fail(code, "%s (%p) is %s, not %s", name, handle, names[tag & 255], names[kind]);
-    return asc_fail(code, "%s (%p) was destroyed before", name, handle);
+        return asc_acl_fail(code, "%s (%p) is %s, not %s", name, handle, names[tag & 255], names[kind]);
+    return asc_acl_fail(code, "%s (%p) was destroyed before", name, handle);
 }
 
 void asc_handle_report_left(void) {

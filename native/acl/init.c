@@ -38,7 +38,7 @@ uint32_t asc_init_count(void) {
 
 aclError asc_need_init(void) {
     if (asc_init_count()) return ACL_SUCCESS;
-    return asc_fail(ACL_ERROR_UNINITIALIZE, "aclInit was not called");
+    return asc_acl_fail(ACL_ERROR_UNINITIALIZE, "aclInit was not called");
 }
 
 /* Calls what was registered, without the lock. */
@@ -70,8 +70,8 @@ aclError aclInit(const char *configPath) {
     }
     free(config);
     if (!again) return ACL_SUCCESS;
-    return asc_fail(ACL_ERROR_REPEAT_INITIALIZE,
-                    "aclInit was called before; this call counts, and needs an aclFinalize too");
+    return asc_acl_fail(ACL_ERROR_REPEAT_INITIALIZE,
+                        "aclInit was called before; this call counts, and needs an aclFinalize too");
 }
 
 static aclError finalize(uint64_t *left) {
@@ -83,8 +83,8 @@ static aclError finalize(uint64_t *left) {
     bool before = state.ended;
     if (last) state.ended = true;
     pthread_mutex_unlock(&state.lock);
-    if (!was && before) return asc_fail(ACL_ERROR_REPEAT_FINALIZE, "aclFinalize was called before");
-    if (!was) return asc_fail(ACL_ERROR_UNINITIALIZE, "aclInit was not called");
+    if (!was && before) return asc_acl_fail(ACL_ERROR_REPEAT_FINALIZE, "aclFinalize was called before");
+    if (!was) return asc_acl_fail(ACL_ERROR_UNINITIALIZE, "aclInit was not called");
     if (!last) return ACL_SUCCESS;
     call_back(false, NULL);
     asc_om_unload_all();
@@ -112,7 +112,8 @@ static aclError add(registered one) {
     bool room = state.n_callbacks < sizeof state.callbacks / sizeof *state.callbacks;
     if (room) state.callbacks[state.n_callbacks++] = one;
     pthread_mutex_unlock(&state.lock);
-    return room ? ACL_SUCCESS : asc_fail(ACL_ERROR_STORAGE_OVER_LIMIT, "no more than 64 callbacks can be registered");
+    return room ? ACL_SUCCESS
+                : asc_acl_fail(ACL_ERROR_STORAGE_OVER_LIMIT, "no more than 64 callbacks can be registered");
 }
 
 static aclError drop(registered one) {
@@ -127,7 +128,7 @@ static aclError drop(registered one) {
         state.n_callbacks--;
     }
     pthread_mutex_unlock(&state.lock);
-    return found ? ACL_SUCCESS : asc_fail(ACL_ERROR_INVALID_PARAM, "cbFunc was not registered for this type");
+    return found ? ACL_SUCCESS : asc_acl_fail(ACL_ERROR_INVALID_PARAM, "cbFunc was not registered for this type");
 }
 
 aclError aclInitCallbackRegister(aclRegisterCallbackType type, aclInitCallbackFunc cbFunc, void *userData) {
@@ -174,7 +175,7 @@ aclError aclsysGetCANNVersion(aclCANNPackageName name, aclCANNPackageVersion *ve
     ASC_ENTER();
     ASC_NEED(version);
     if (name < ACL_PKG_NAME_CANN || name > ACL_PKG_NAME_DRIVER)
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "name is %d, no aclCANNPackageName", (int)name);
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "name is %d, no aclCANNPackageName", (int)name);
     *version =
         (aclCANNPackageVersion){.version = VERSION, .majorVersion = "8", .minorVersion = "5", .releaseVersion = "0"};
     return ACL_SUCCESS;

@@ -23,16 +23,16 @@ static aclError ready(void) {
 
 static aclError open_file(const char *path, asc_om **om) {
     struct stat info;
-    if (!path) return asc_fail(ACL_ERROR_INVALID_PARAM, "modelPath must not be NULL");
+    if (!path) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "modelPath must not be NULL");
     if (stat(path, &info) != 0)
-        return asc_fail((aclError)ACL_ERROR_GE_EXEC_MODEL_PATH_INVALID,
-                        "there is no file %s (seen from the folder in which the program runs)", path);
+        return asc_acl_fail((aclError)ACL_ERROR_GE_EXEC_MODEL_PATH_INVALID,
+                            "there is no file %s (seen from the folder in which the program runs)", path);
     return asc_om_open(path, om);
 }
 
 static aclError open_memory(const void *model, size_t size, asc_om **om) {
     ASC_NEED(model);
-    if (!size) return asc_fail(ACL_ERROR_INVALID_PARAM, "modelSize is 0");
+    if (!size) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "modelSize is 0");
     return asc_om_from_memory(model, size, om);
 }
 
@@ -40,12 +40,13 @@ static aclError open_memory(const void *model, size_t size, asc_om **om) {
 static aclError check_room(const asc_om *om, const void *work, size_t work_bytes, const void *weight,
                            size_t weight_bytes) {
     if (work && work_bytes < whole(om->work_bytes))
-        return asc_fail((aclError)ACL_ERROR_GE_PARAM_INVALID, "workSize is %zu; the model needs %zu (aclmdlQuerySize)",
-                        work_bytes, whole(om->work_bytes));
+        return asc_acl_fail((aclError)ACL_ERROR_GE_PARAM_INVALID,
+                            "workSize is %zu; the model needs %zu (aclmdlQuerySize)", work_bytes,
+                            whole(om->work_bytes));
     if (weight && weight_bytes < whole(om->weight_bytes))
-        return asc_fail((aclError)ACL_ERROR_GE_PARAM_INVALID,
-                        "weightSize is %zu; the model needs %zu (aclmdlQuerySize)", weight_bytes,
-                        whole(om->weight_bytes));
+        return asc_acl_fail((aclError)ACL_ERROR_GE_PARAM_INVALID,
+                            "weightSize is %zu; the model needs %zu (aclmdlQuerySize)", weight_bytes,
+                            whole(om->weight_bytes));
     return ACL_SUCCESS;
 }
 
@@ -104,9 +105,9 @@ aclError aclmdlUnload(uint32_t modelId) {
 static aclError sizes_of(aclError code, asc_om *om, size_t *work, size_t *weight) {
     if (code != ACL_SUCCESS) return code;
     if (om->variety == ASC_RANGES)
-        code =
-            asc_fail(ACL_ERROR_API_NOT_SUPPORT,
-                     "the model's inputs have ranges of sizes; load it without memory of yours (aclmdlLoadFromFile)");
+        code = asc_acl_fail(
+            ACL_ERROR_API_NOT_SUPPORT,
+            "the model's inputs have ranges of sizes; load it without memory of yours (aclmdlLoadFromFile)");
     *work = whole(om->work_bytes);
     *weight = whole(om->weight_bytes);
     asc_om_release(om);
@@ -148,7 +149,7 @@ aclmdlConfigHandle *aclmdlCreateConfigHandle(void) {
     void *handle = c ? asc_handle_new(ASC_KIND_MODEL_CONFIG, c) : NULL;
     if (!handle) {
         free(c);
-        asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for one more configuration");
+        asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for one more configuration");
     }
     return handle;
 }
@@ -170,7 +171,7 @@ aclError aclmdlDestroyConfigHandle(aclmdlConfigHandle *handle) {
 
 static aclError take(void *field, size_t bytes, const void *value, size_t given) {
     if (given != bytes)
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "valueSize is %zu; this setting has %zu bytes", given, bytes);
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "valueSize is %zu; this setting has %zu bytes", given, bytes);
     memcpy(field, value, bytes);
     return ACL_SUCCESS;
 }
@@ -198,19 +199,19 @@ aclError aclmdlSetConfigOpt(aclmdlConfigHandle *handle, aclmdlConfigAttr attr, c
         case ACL_MDL_PATH_PTR:
             code = take(&path, sizeof path, attrValue, valueSize);
             if (code != ACL_SUCCESS) return code;
-            if (!path) return asc_fail(ACL_ERROR_INVALID_PARAM, "the path must not be NULL");
+            if (!path) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "the path must not be NULL");
             free(c->path);
             c->path = strdup(path);
-            return c->path ? ACL_SUCCESS : asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+            return c->path ? ACL_SUCCESS : asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
         case ACL_MDL_INPUTQ_NUM_SIZET:
         case ACL_MDL_INPUTQ_ADDR_PTR:
         case ACL_MDL_OUTPUTQ_NUM_SIZET:
         case ACL_MDL_OUTPUTQ_ADDR_PTR:
-            return asc_fail(ACL_ERROR_FEATURE_UNSUPPORTED,
-                            "models fed by queues are not supported; execute with datasets");
+            return asc_acl_fail(ACL_ERROR_FEATURE_UNSUPPORTED,
+                                "models fed by queues are not supported; execute with datasets");
         default:
-            return asc_fail(ACL_ERROR_FEATURE_UNSUPPORTED,
-                            "setting %d is of a device's tasks, which bundles don't have", (int)attr);
+            return asc_acl_fail(ACL_ERROR_FEATURE_UNSUPPORTED,
+                                "setting %d is of a device's tasks, which bundles don't have", (int)attr);
     }
 }
 
@@ -226,22 +227,23 @@ aclError aclmdlLoadWithConfig(const aclmdlConfigHandle *handle, uint32_t *modelI
         case ACL_MDL_LOAD_FROM_FILE:
         case ACL_MDL_LOAD_FROM_FILE_WITH_MEM:
             if (!c->path)
-                return asc_fail(ACL_ERROR_INVALID_PARAM, "ACL_MDL_PATH_PTR isn't set, which this way of loading needs");
+                return asc_acl_fail(ACL_ERROR_INVALID_PARAM,
+                                    "ACL_MDL_PATH_PTR isn't set, which this way of loading needs");
             code = open_file(c->path, &om);
             break;
         case ACL_MDL_LOAD_FROM_MEM:
         case ACL_MDL_LOAD_FROM_MEM_WITH_MEM:
             if (!c->memory || !c->memory_bytes)
-                return asc_fail(
+                return asc_acl_fail(
                     ACL_ERROR_INVALID_PARAM,
                     "ACL_MDL_MEM_ADDR_PTR and ACL_MDL_MEM_SIZET aren't set, which this way of loading needs");
             code = open_memory(c->memory, c->memory_bytes, &om);
             break;
         case ACL_MDL_LOAD_FROM_FILE_WITH_Q:
         case ACL_MDL_LOAD_FROM_MEM_WITH_Q:
-            return asc_fail(ACL_ERROR_FEATURE_UNSUPPORTED,
-                            "models fed by queues are not supported; execute with datasets");
-        default: return asc_fail(ACL_ERROR_INVALID_PARAM, "ACL_MDL_LOAD_TYPE_SIZET is %zu; it is 1 to 6", c->type);
+            return asc_acl_fail(ACL_ERROR_FEATURE_UNSUPPORTED,
+                                "models fed by queues are not supported; execute with datasets");
+        default: return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "ACL_MDL_LOAD_TYPE_SIZET is %zu; it is 1 to 6", c->type);
     }
     if (code != ACL_SUCCESS) return code;
     bool with = c->type == ACL_MDL_LOAD_FROM_FILE_WITH_MEM || c->type == ACL_MDL_LOAD_FROM_MEM_WITH_MEM;

@@ -12,7 +12,7 @@
 #define ALIGNMENT 512
 
 typedef struct entry {
-    asc_block block;
+    asc_acl_block block;
     uint32_t pins, writes;
     bool freed; /* kept in checking mode, whose addresses aren't used twice */
     asc_site freed_at;
@@ -45,7 +45,7 @@ static entry *entry_of(const void *pointer) {
     return (uintptr_t)pointer - e->block.start <= e->block.bytes ? e : NULL;
 }
 
-static bool insert(asc_block block) {
+static bool insert(asc_acl_block block) {
     if (map.count == map.room) {
         size_t room = map.room ? map.room * 2 : 256;
         entry *items = realloc(map.items, room * sizeof *items);
@@ -67,7 +67,7 @@ static bool is_apart(asc_place place) {
 void *asc_memory_new(size_t bytes, asc_place place, int32_t device) {
     const asc_settings *settings = asc_get_settings();
     if (bytes > SIZE_MAX - 2 * ALIGNMENT) {
-        asc_fail(ACL_ERROR_BAD_ALLOC, "%zu bytes are more than an address space holds", bytes);
+        asc_acl_fail(ACL_ERROR_BAD_ALLOC, "%zu bytes are more than an address space holds", bytes);
         return NULL;
     }
     pthread_rwlock_wrlock(&map.lock);
@@ -75,13 +75,13 @@ void *asc_memory_new(size_t bytes, asc_place place, int32_t device) {
     void *made = NULL;
     if (bytes <= there) {
         if (is_apart(place))
-            made = asc_apart_new(bytes);
+            made = asc_acl_apart_new(bytes);
         else if (posix_memalign(&made, ALIGNMENT, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT) != 0)
             made = NULL;
     }
-    if (made && !insert((asc_block){(uintptr_t)made, bytes, place, device, asc_current_site()})) {
+    if (made && !insert((asc_acl_block){(uintptr_t)made, bytes, place, device, asc_current_site()})) {
         if (is_apart(place))
-            asc_apart_free(made, bytes);
+            asc_acl_apart_free(made, bytes);
         else
             free(made);
         made = NULL;
@@ -89,23 +89,23 @@ void *asc_memory_new(size_t bytes, asc_place place, int32_t device) {
     if (made && place == ASC_PLACE_DEVICE) map.used[device] += bytes;
     pthread_rwlock_unlock(&map.lock);
     if (!made && bytes > there)
-        asc_fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "device %d has %llu bytes left, not %zu", device,
-                 (unsigned long long)there, bytes);
+        asc_acl_fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "device %d has %llu bytes left, not %zu", device,
+                     (unsigned long long)there, bytes);
     else if (!made)
-        asc_fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "this machine has no %zu bytes left", bytes);
+        asc_acl_fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "this machine has no %zu bytes left", bytes);
     return made;
 }
 
 static aclError not_a_block(const void *pointer, asc_place place, aclError code) {
     const char *kind = place == ASC_PLACE_DEVICE ? "aclrtMalloc" : "aclrtMallocHost";
-    asc_block block;
+    asc_acl_block block;
     if (!asc_memory_find(pointer, &block))
-        return asc_fail(code, "%p is not what %s returned, or was freed", pointer, kind);
+        return asc_acl_fail(code, "%p is not what %s returned, or was freed", pointer, kind);
     if (block.place != place)
-        return asc_fail(
+        return asc_acl_fail(
             code, "%p is memory of %s", pointer,
             place == ASC_PLACE_DEVICE ? "the host; aclrtFreeHost frees it" : "a device; aclrtFree frees it");
-    return asc_fail(code, "%p lies inside a block that starts at %p; free that", pointer, (void *)block.start);
+    return asc_acl_fail(code, "%p lies inside a block that starts at %p; free that", pointer, (void *)block.start);
 }
 
 aclError asc_memory_free(void *pointer, asc_place place, aclError code) {
@@ -118,7 +118,7 @@ aclError asc_memory_free(void *pointer, asc_place place, aclError code) {
         if (!twice) return not_a_block(pointer, place, code);
         char text[512];
         asc_describe_site(before.caller, text, sizeof text);
-        return asc_fail(code, "%p was freed before, by %s at %s", pointer, before.function, text);
+        return asc_acl_fail(code, "%p was freed before, by %s at %s", pointer, before.function, text);
     }
     entry copy = *e;
     if (copy.block.place == ASC_PLACE_DEVICE) map.used[copy.block.device] -= copy.block.bytes;
@@ -134,13 +134,13 @@ aclError asc_memory_free(void *pointer, asc_place place, aclError code) {
     if (copy.pins)
         asc_report(asc_current_site(), "a stream has yet to use this memory; synchronize it before memory is freed");
     if (is_apart(place))
-        asc_apart_free(pointer, copy.block.bytes);
+        asc_acl_apart_free(pointer, copy.block.bytes);
     else
         free(pointer);
     return ACL_SUCCESS;
 }
 
-bool asc_memory_find(const void *pointer, asc_block *found) {
+bool asc_memory_find(const void *pointer, asc_acl_block *found) {
     pthread_rwlock_rdlock(&map.lock);
     entry *e = entry_of(pointer);
     bool is = e && !e->freed;
@@ -153,8 +153,8 @@ static aclError after_free(const entry *e, const void *pointer, const char *name
     char made[512], gone[512];
     asc_describe_site(e->block.made.caller, made, sizeof made);
     asc_describe_site(e->freed_at.caller, gone, sizeof gone);
-    return asc_fail(ACL_ERROR_RT_PARAM_INVALID, "%s (%p) was freed at %s; it was allocated at %s", name, pointer, gone,
-                    made);
+    return asc_acl_fail(ACL_ERROR_RT_PARAM_INVALID, "%s (%p) was freed at %s; it was allocated at %s", name, pointer,
+                        gone, made);
 }
 
 aclError asc_memory_check(const void *pointer, size_t bytes, asc_place place, const char *name) {
@@ -166,28 +166,28 @@ aclError asc_memory_check(const void *pointer, size_t bytes, asc_place place, co
     pthread_rwlock_unlock(&map.lock);
     if (!e) {
         if (!check || place != ASC_PLACE_DEVICE) return ACL_SUCCESS;
-        return asc_fail(ACL_ERROR_RT_INVALID_MEMORY_TYPE,
-                        "%s (%p) is memory of the host where memory of a device is asked for", name, pointer);
+        return asc_acl_fail(ACL_ERROR_RT_INVALID_MEMORY_TYPE,
+                            "%s (%p) is memory of the host where memory of a device is asked for", name, pointer);
     }
     if (copy.freed) return after_free(&copy, pointer, name);
     size_t left = copy.block.bytes - ((uintptr_t)pointer - copy.block.start);
     if (bytes > left) {
         if (check) asc_describe_site(copy.block.made.caller, made, sizeof made);
-        return asc_fail(ACL_ERROR_RT_PARAM_INVALID, "%s has %zu bytes left in its block of %zu, not %zu%s%s", name,
-                        left, copy.block.bytes, bytes, check ? "; allocated at " : "", made);
+        return asc_acl_fail(ACL_ERROR_RT_PARAM_INVALID, "%s has %zu bytes left in its block of %zu, not %zu%s%s", name,
+                            left, copy.block.bytes, bytes, check ? "; allocated at " : "", made);
     }
     if (check && place != ASC_PLACE_ANY && place != copy.block.place) {
         asc_describe_site(copy.block.made.caller, made, sizeof made);
-        return asc_fail(ACL_ERROR_RT_INVALID_MEMORY_TYPE,
-                        "%s (%p) is memory of %s where that of %s is asked for; allocated at %s", name, pointer,
-                        copy.block.place == ASC_PLACE_DEVICE ? "a device" : "the host",
-                        place == ASC_PLACE_DEVICE ? "a device" : "the host", made);
+        return asc_acl_fail(ACL_ERROR_RT_INVALID_MEMORY_TYPE,
+                            "%s (%p) is memory of %s where that of %s is asked for; allocated at %s", name, pointer,
+                            copy.block.place == ASC_PLACE_DEVICE ? "a device" : "the host",
+                            place == ASC_PLACE_DEVICE ? "a device" : "the host", made);
     }
     return ACL_SUCCESS;
 }
 
 void *asc_real(const void *pointer) {
-    return asc_get_settings()->check ? asc_apart_real(pointer) : (void *)(uintptr_t)pointer;
+    return asc_get_settings()->check ? asc_acl_apart_real(pointer) : (void *)(uintptr_t)pointer;
 }
 
 uint64_t asc_memory_used(int32_t device) {

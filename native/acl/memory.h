@@ -9,20 +9,20 @@
 
 typedef enum asc_place { ASC_PLACE_ANY, ASC_PLACE_HOST, ASC_PLACE_DEVICE } asc_place;
 
-typedef struct asc_block {
+typedef struct asc_acl_block {
     uintptr_t start;
     size_t bytes; /* as asked for */
     asc_place place;
     int32_t device;
     asc_site made;
-} asc_block;
+} asc_acl_block;
 
 /* At least `bytes` bytes, aligned to 512. NULL when there is no memory; the text is then set. */
 void *asc_memory_new(size_t bytes, asc_place place, int32_t device);
 /* Fails with `code` when it isn't the start of a block of this kind. */
 aclError asc_memory_free(void *pointer, asc_place place, aclError code);
 /* The block that the address lies in (its end included); false when none does. */
-bool asc_memory_find(const void *pointer, asc_block *found);
+bool asc_memory_find(const void *pointer, asc_acl_block *found);
 /* Whether `bytes` bytes from there may be used as memory of that place. What runs over the end of a block always fails;
  * what lies in no block, in a freed one, or at the other place fails in checking mode. */
 aclError asc_memory_check(const void *pointer, size_t bytes, asc_place place, const char *name);

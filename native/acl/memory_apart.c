@@ -61,7 +61,7 @@ static void map_region(void) {
     sigaction(SIGSEGV, &action, &region.before);
 }
 
-void *asc_apart_new(size_t bytes) {
+void *asc_acl_apart_new(size_t bytes) {
     pthread_once(&region.once, map_region);
     if (!region.shown) return NULL;
     size_t whole = (bytes + PAGE - 1) / PAGE * PAGE + PAGE;
@@ -69,12 +69,12 @@ void *asc_apart_new(size_t bytes) {
     return at + whole <= REGION_BYTES ? region.shown + at : NULL;
 }
 
-void asc_apart_free(void *pointer, size_t bytes) {
+void asc_acl_apart_free(void *pointer, size_t bytes) {
     size_t whole = (bytes + PAGE - 1) / PAGE * PAGE;
     fallocate(region.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (char *)pointer - region.shown, (off_t)whole);
 }
 
-void *asc_apart_real(const void *pointer) {
+void *asc_acl_apart_real(const void *pointer) {
     const char *address = pointer;
     if (!region.shown || address < region.shown || address >= region.shown + REGION_BYTES)
         return (void *)(uintptr_t)pointer;

@@ -5,9 +5,9 @@
 
 #include <stddef.h>
 
-void *asc_apart_new(size_t bytes); /* NULL when there is no room */
-void asc_apart_free(void *pointer, size_t bytes);
+void *asc_acl_apart_new(size_t bytes); /* NULL when there is no room */
+void asc_acl_apart_free(void *pointer, size_t bytes);
 /* Where the bytes at a program's address are; other addresses as they are. */
-void *asc_apart_real(const void *pointer);
+void *asc_acl_apart_real(const void *pointer);
 
 #endif

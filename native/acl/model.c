@@ -42,15 +42,16 @@ aclError asc_om_load(asc_om *om, uint32_t *id) {
         *id = om->id;
     }
     pthread_rwlock_unlock(&loaded.lock);
-    return items ? ACL_SUCCESS : asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for one more model");
+    return items ? ACL_SUCCESS
+                 : asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for one more model");
 }
 
 static aclError no_model(uint32_t id) {
     pthread_rwlock_rdlock(&loaded.lock);
     bool was = id && id <= loaded.count;
     pthread_rwlock_unlock(&loaded.lock);
-    return asc_fail((aclError)ACL_ERROR_GE_EXEC_MODEL_ID_INVALID, "modelId %u %s", id,
-                    was ? "was unloaded before" : "is of no model; aclmdlLoadFromFile and its kind give numbers");
+    return asc_acl_fail((aclError)ACL_ERROR_GE_EXEC_MODEL_ID_INVALID, "modelId %u %s", id,
+                        was ? "was unloaded before" : "is of no model; aclmdlLoadFromFile and its kind give numbers");
 }
 
 aclError asc_om_get(uint32_t id, asc_om **om) {

@@ -19,7 +19,7 @@ aclopAttr *aclopCreateAttr(void) {
     void *handle = attrs ? asc_handle_new(ASC_KIND_OP_ATTR, attrs) : NULL;
     if (!handle) {
         free(attrs);
-        asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for more attributes");
+        asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for more attributes");
     }
     return handle;
 }
@@ -63,9 +63,9 @@ static aclError set(aclopAttr *handle, const char *name, const char *kind, char 
     if (!attrs)
         code = asc_handle_fail(ACL_ERROR_INVALID_PARAM, ASC_KIND_OP_ATTR, handle, "attr");
     else if (!name)
-        code = asc_fail(ACL_ERROR_INVALID_PARAM, "attrName must not be NULL");
+        code = asc_acl_fail(ACL_ERROR_INVALID_PARAM, "attrName must not be NULL");
     else if (!value.name || !plain || !json || !(items = realloc(attrs->items, (attrs->count + 1) * sizeof *items)))
-        code = asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+        code = asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     if (code != ACL_SUCCESS) {
         forget(&value);
         return code;
@@ -148,11 +148,11 @@ static aclError set_one(aclopAttr *attr, const char *name, const char *word, kin
 }
 
 static aclError set_list(aclopAttr *attr, const char *name, const char *word, kind of, int count, const void *values) {
-    if (count < 0) return asc_fail(ACL_ERROR_INVALID_PARAM, "numValues is %d", count);
-    if (count && !values) return asc_fail(ACL_ERROR_INVALID_PARAM, "values must not be NULL");
+    if (count < 0) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "numValues is %d", count);
+    if (count && !values) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "values must not be NULL");
     for (int i = 0; of == STRINGS && i < count; i++)
         if (!((const char *const *)values)[i])
-            return asc_fail(ACL_ERROR_INVALID_PARAM, "values[%d] must not be NULL", i);
+            return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "values[%d] must not be NULL", i);
     return set(attr, name, word, list(of, values, count, false), list(of, values, count, true));
 }
 
@@ -212,15 +212,15 @@ aclError aclopSetAttrListString(aclopAttr *attr, const char *attrName, int numVa
 aclError aclopSetAttrListListInt(aclopAttr *attr, const char *attrName, int numLists, const int *numValues,
                                  const int64_t *const values[]) {
     ASC_ENTER();
-    if (numLists < 0) return asc_fail(ACL_ERROR_INVALID_PARAM, "numLists is %d", numLists);
+    if (numLists < 0) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "numLists is %d", numLists);
     if (numLists && (!numValues || !values))
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "numValues and values must not be NULL");
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "numValues and values must not be NULL");
     asc_text text = {0};
     asc_text_add(&text, "[");
     for (int i = 0; i < numLists; i++) {
         if (numValues[i] < 0 || (numValues[i] && !values[i])) {
             free(asc_text_take(&text));
-            return asc_fail(ACL_ERROR_INVALID_PARAM, "list %d has %d values and no address", i, numValues[i]);
+            return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "list %d has %d values and no address", i, numValues[i]);
         }
         if (i) asc_text_add(&text, ",");
         add_list(&text, INTS, values[i], numValues[i], false);

@@ -47,7 +47,7 @@ static const struct {
 
 static aclError check_option(aclCompileOpt opt) {
     if (opt >= ACL_PRECISION_MODE && opt < OPTIONS) return ACL_SUCCESS;
-    return asc_fail(ACL_ERROR_INVALID_PARAM, "opt is %d, no aclCompileOpt", (int)opt);
+    return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "opt is %d, no aclCompileOpt", (int)opt);
 }
 
 aclError aclSetCompileopt(aclCompileOpt opt, const char *value) {
@@ -56,7 +56,7 @@ aclError aclSetCompileopt(aclCompileOpt opt, const char *value) {
     aclError code = check_option(opt);
     if (code != ACL_SUCCESS) return code;
     char *copy = strdup(value);
-    if (!copy) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    if (!copy) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     pthread_mutex_lock(&options.lock);
     free(options.values[opt]);
     options.values[opt] = copy;
@@ -88,20 +88,20 @@ aclError aclGetCompileopt(aclCompileOpt opt, char *value, size_t length) {
     aclError code = check_option(opt);
     if (code != ACL_SUCCESS) return code;
     char *found = option(opt);
-    if (!found) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    if (!found) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     size_t need = strlen(found) + 1;
     if (length >= need) memcpy(value, found, need);
     free(found);
     return length >= need ? ACL_SUCCESS
-                          : asc_fail(ACL_ERROR_INVALID_PARAM, "length is %zu; the value has %zu (aclGetCompileoptSize)",
-                                     length, need);
+                          : asc_acl_fail(ACL_ERROR_INVALID_PARAM,
+                                         "length is %zu; the value has %zu (aclGetCompileoptSize)", length, need);
 }
 
 aclError aclopSetCompileFlag(aclOpCompileFlag flag) {
     ASC_ENTER();
     if (flag == ACL_OP_COMPILE_DEFAULT || flag == ACL_OP_COMPILE_FUZZ)
         return ACL_SUCCESS; /* both compile for these dims */
-    return asc_fail(ACL_ERROR_INVALID_PARAM, "flag is %d, no aclOpCompileFlag", (int)flag);
+    return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "flag is %d, no aclOpCompileFlag", (int)flag);
 }
 
 /* ---- the list of operators ------------------------------------------------------------------------------- */
@@ -118,6 +118,10 @@ static const char *format_name(aclFormat format) {
 }
 
 static void add_tensor(asc_text *text, const asc_desc *desc) {
+    if (desc->type == ACL_DT_UNDEFINED) { /* an optional input that isn't given */
+        asc_text_add(text, "{\"format\":\"RESERVED\",\"type\":\"UNDEFINED\",\"shape\":[]}");
+        return;
+    }
     asc_text_add(text, "{\"format\":\"%s\",\"type\":\"%s\",\"shape\":[", format_name(desc->format),
                  asc_type_name(desc->type));
     for (int i = 0; i < desc->shape.rank; i++)
@@ -210,14 +214,14 @@ static aclError convert(const char *folder, const char *log) {
     char *const arguments[] = {program, list, output, soc, precision, NULL};
     int status = 0, failed = spawn(program, arguments, log, &status);
     if (failed || (WIFEXITED(status) && WEXITSTATUS(status) == 127))
-        return asc_fail(
+        return asc_acl_fail(
             ACL_ERROR_FEATURE_UNSUPPORTED,
             "operators are compiled by ascend-atc, which is not on the PATH, nor in $ASCEND_HOME_PATH/bin; source "
             "the set_env.sh that `ascend-ep toolkit` made, or load operators with aclopSetModelDir");
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return ACL_SUCCESS;
     char reason[600];
     read_reason(log, reason, sizeof reason);
-    return asc_fail(ACL_ERROR_GE_FAILURE, "ascend-atc refuses the operator: %s", reason);
+    return asc_acl_fail(ACL_ERROR_GE_FAILURE, "ascend-atc refuses the operator: %s", reason);
 }
 
 static void remove_folder(const char *folder) {
@@ -236,16 +240,16 @@ static void remove_folder(const char *folder) {
 static aclError compile(const asc_op *op) {
     char folder[] = "/tmp/ascend_ep-op-XXXXXX", path[60], log[60], out[60];
     char *text = describe(op);
-    if (!text) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    if (!text) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     if (!mkdtemp(folder)) {
         free(text);
-        return asc_fail(ACL_ERROR_WRITE_FILE, "no folder can be made under /tmp: %s", strerror(errno));
+        return asc_acl_fail(ACL_ERROR_WRITE_FILE, "no folder can be made under /tmp: %s", strerror(errno));
     }
     snprintf(path, sizeof path, "%s/op.json", folder);
     snprintf(log, sizeof log, "%s/log", folder);
     snprintf(out, sizeof out, "%s/out", folder);
     aclError code =
-        write_file(path, text) ? convert(folder, log) : asc_fail(ACL_ERROR_WRITE_FILE, "%s can't be written", path);
+        write_file(path, text) ? convert(folder, log) : asc_acl_fail(ACL_ERROR_WRITE_FILE, "%s can't be written", path);
     free(text);
     if (code == ACL_SUCCESS) code = asc_op_add_folder(out);
     remove_folder(folder);
@@ -269,8 +273,8 @@ static aclError prepare(const asc_op *op) {
 static aclError check_path(aclopCompileType flag, const char *path) {
     if (flag == ACL_COMPILE_SYS) return ACL_SUCCESS;
     if (flag != ACL_COMPILE_UNREGISTERED)
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "compileFlag is %d, no aclopCompileType", (int)flag);
-    return asc_fail(
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "compileFlag is %d, no aclopCompileType", (int)flag);
+    return asc_acl_fail(
         ACL_ERROR_FEATURE_UNSUPPORTED,
         "the operator in %s is source for a chip's compiler; make it known with ascend-op, and compile with "
         "ACL_COMPILE_SYS",

@@ -29,17 +29,17 @@ aclError asc_op_begin(asc_op_arguments *arguments, const char *type, int n_in, c
     *arguments = (asc_op_arguments){0};
     aclError code = asc_need_init();
     if (code != ACL_SUCCESS) return code;
-    if (!type) return asc_fail(ACL_ERROR_INVALID_PARAM, "opType must not be NULL");
+    if (!type) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "opType must not be NULL");
     if (n_in < 0 || n_out < 0 || n_in > MOST_TENSORS || n_out > MOST_TENSORS)
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "numInputs is %d and numOutputs %d; each is 0 to %d", n_in, n_out,
-                        MOST_TENSORS);
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "numInputs is %d and numOutputs %d; each is 0 to %d", n_in, n_out,
+                            MOST_TENSORS);
     if ((n_in && !inputs) || (n_out && !outputs))
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "inputDesc and outputDesc must not be NULL");
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "inputDesc and outputDesc must not be NULL");
     const asc_attrs *attrs;
     code = asc_attrs_get(attr, &attrs);
     if (code != ACL_SUCCESS) return code;
     arguments->descs = calloc((size_t)(n_in + n_out) + 1, sizeof *arguments->descs);
-    if (!arguments->descs) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    if (!arguments->descs) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     code = read_descs(arguments->descs, n_in, inputs, "inputDesc");
     if (code == ACL_SUCCESS) code = read_descs(arguments->descs + n_in, n_out, outputs, "outputDesc");
     arguments->op = (asc_op){type, (uint32_t)n_in, (uint32_t)n_out, arguments->descs, arguments->descs + n_in, attrs};
@@ -55,21 +55,22 @@ void asc_op_end(asc_op_arguments *arguments) {
 static aclError place(const aclDataBuffer *given, size_t need, const char *what, uint32_t i, void **at) {
     char name[40];
     snprintf(name, sizeof name, "%s[%u]", what, i);
-    const asc_buffer *buffer = asc_handle_get(ASC_KIND_DATA_BUFFER, given);
+    const asc_acl_buffer *buffer = asc_handle_get(ASC_KIND_DATA_BUFFER, given);
     if (!buffer) return asc_handle_fail(ACL_ERROR_INVALID_PARAM, ASC_KIND_DATA_BUFFER, given, name);
-    if (need && !buffer->data) return asc_fail(ACL_ERROR_INVALID_PARAM, "the address of %s is NULL", name);
+    if (need && !buffer->data) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "the address of %s is NULL", name);
     if (buffer->bytes < need)
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "%s has %zu bytes; the operator needs %zu", name, buffer->bytes, need);
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "%s has %zu bytes; the operator needs %zu", name, buffer->bytes,
+                            need);
     *at = buffer->data;
     return need ? asc_memory_check(buffer->data, need, ASC_PLACE_ANY, name) : ACL_SUCCESS;
 }
 
 /* Of a model whose sizes have ranges: the dims of this call. */
-static aclError bind(asc_call *call, const asc_op *op) {
+static aclError bind(asc_acl_call *call, const asc_op *op) {
     asc_om *om = call->om;
     if (om->variety == ASC_FIXED) return ACL_SUCCESS;
     asc_tensor *shapes = calloc(om->n_inputs + 1, sizeof *shapes);
-    if (!shapes) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    if (!shapes) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     for (uint32_t i = 0; i < om->n_inputs; i++) {
         const asc_desc *desc = op->inputs[asc_op_place(&om->inputs[i])];
         shapes[i] = (asc_tensor){.dtype = om->inputs[i].dtype, .rank = om->inputs[i].rank};
@@ -80,9 +81,9 @@ static aclError bind(asc_call *call, const asc_op *op) {
     return code;
 }
 
-static aclError place_all(asc_call *call, const aclDataBuffer *const inputs[], aclDataBuffer *const outputs[]) {
+static aclError place_all(asc_acl_call *call, const aclDataBuffer *const inputs[], aclDataBuffer *const outputs[]) {
     aclError code = ACL_SUCCESS;
-    const asc_tensor *edges = asc_call_chain(call)->edges;
+    const asc_tensor *edges = asc_acl_call_chain(call)->edges;
     for (uint32_t i = 0; code == ACL_SUCCESS && i < call->n_in; i++) {
         const asc_io *io = &call->om->inputs[i];
         uint32_t at = asc_op_place(io);
@@ -99,17 +100,17 @@ aclError asc_op_execute(const asc_op *op, const aclDataBuffer *const inputs[], a
     asc_stream *target = NULL;
     asc_om *om = NULL;
     if ((op->n_in && !inputs) || (op->n_out && !outputs))
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "inputs and outputs must not be NULL");
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "inputs and outputs must not be NULL");
     aclError code = asc_stream_get(stream, &target);
     if (code == ACL_SUCCESS) code = asc_op_find(op, &om);
     if (code != ACL_SUCCESS) return code;
-    asc_call *call = asc_call_new(om);
+    asc_acl_call *call = asc_acl_call_new(om);
     if (!call) return ACL_ERROR_BAD_ALLOC;
     code = bind(call, op);
     if (code == ACL_SUCCESS) code = place_all(call, inputs, outputs);
-    asc_call_pin(call);
-    if (code == ACL_SUCCESS) return asc_stream_push(target, asc_call_run, asc_call_end, call);
-    asc_call_end(call);
+    asc_acl_call_pin(call);
+    if (code == ACL_SUCCESS) return asc_stream_push(target, asc_acl_call_run, asc_acl_call_end, call);
+    asc_acl_call_end(call);
     return code;
 }
 
@@ -125,7 +126,7 @@ aclError aclopSetModelDir(const char *modelDir) {
 aclError aclopLoad(const void *model, size_t modelSize) {
     ASC_ENTER();
     ASC_NEED(model);
-    if (!modelSize) return asc_fail(ACL_ERROR_INVALID_PARAM, "modelSize is 0");
+    if (!modelSize) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "modelSize is 0");
     asc_om *om = NULL;
     aclError code = asc_need_init();
     if (code == ACL_SUCCESS) code = asc_om_from_memory(model, modelSize, &om);

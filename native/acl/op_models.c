@@ -21,7 +21,7 @@ static struct {
 aclError asc_op_add(asc_om *om) {
     if (!asc_meta_of(om->model, "single_op")) {
         asc_om_release(om);
-        return asc_fail(ACL_ERROR_OP_LOAD_FAILED, "the bundle is not of a single operator (atc --singleop)");
+        return asc_acl_fail(ACL_ERROR_OP_LOAD_FAILED, "the bundle is not of a single operator (atc --singleop)");
     }
     pthread_rwlock_wrlock(&all.lock);
     asc_om **items = realloc(all.items, (all.count + 1) * sizeof *items);
@@ -32,12 +32,12 @@ aclError asc_op_add(asc_om *om) {
     pthread_rwlock_unlock(&all.lock);
     if (items) return ACL_SUCCESS;
     asc_om_release(om);
-    return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
 }
 
 static aclError add_folder(const char *folder, int depth, uint32_t *added) {
     DIR *dir = opendir(folder);
-    if (!dir) return asc_fail(ACL_ERROR_READ_MODEL_FAILURE, "modelDir (%s) is no folder that can be read", folder);
+    if (!dir) return asc_acl_fail(ACL_ERROR_READ_MODEL_FAILURE, "modelDir (%s) is no folder that can be read", folder);
     aclError code = ACL_SUCCESS;
     const struct dirent *entry;
     while (code == ACL_SUCCESS && (entry = readdir(dir)) != NULL) {
@@ -62,8 +62,8 @@ aclError asc_op_add_folder(const char *folder) {
     uint32_t added = 0;
     aclError code = add_folder(folder, 0, &added);
     if (code == ACL_SUCCESS && !added)
-        return asc_fail(ACL_ERROR_READ_MODEL_FAILURE, "modelDir (%s) has no .om files; atc --singleop makes them",
-                        folder);
+        return asc_acl_fail(ACL_ERROR_READ_MODEL_FAILURE, "modelDir (%s) has no .om files; atc --singleop makes them",
+                            folder);
     return code;
 }
 
@@ -143,7 +143,7 @@ bool asc_op_is_known(const asc_op *op) {
 aclError asc_op_find(const asc_op *op, asc_om **om) {
     aclError code;
     char *attrs = asc_attrs_text(op->attrs), known[300] = "";
-    if (!attrs) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    if (!attrs) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     *om = search(op, attrs, &code, known, sizeof known);
     if (*om) {
         free(attrs);
@@ -153,10 +153,10 @@ aclError asc_op_find(const asc_op *op, asc_om **om) {
                        : code == ACL_ERROR_OP_OUTPUT_NOT_MATCH ? "these types and dims of outputs"
                                                                : "that type";
     if (code == ACL_ERROR_OP_ATTR_NOT_MATCH)
-        asc_fail(code, "operator [%s] was loaded with the attributes {%s}, not {%s}", op->type, known, attrs);
+        asc_acl_fail(code, "operator [%s] was loaded with the attributes {%s}, not {%s}", op->type, known, attrs);
     else
-        asc_fail(code, "no operator [%s] with %s was loaded (aclopSetModelDir) or compiled (aclopCompile)", op->type,
-                 what);
+        asc_acl_fail(code, "no operator [%s] with %s was loaded (aclopSetModelDir) or compiled (aclopCompile)",
+                     op->type, what);
     free(attrs);
     return code;
 }

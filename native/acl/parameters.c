@@ -20,7 +20,7 @@ static struct {
 
 static aclError check_option(aclSysParamOpt opt) {
     if (opt >= ACL_OPT_DETERMINISTIC && opt < OPTIONS) return ACL_SUCCESS;
-    return asc_fail(ACL_ERROR_INVALID_PARAM, "opt is %d, no aclSysParamOpt", (int)opt);
+    return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "opt is %d, no aclSysParamOpt", (int)opt);
 }
 
 aclError aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
@@ -43,14 +43,14 @@ aclError aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t *value) {
     bool is_set = all.is_set[opt];
     if (is_set) *value = all.options[opt];
     pthread_mutex_unlock(&all.lock);
-    return is_set ? ACL_SUCCESS : asc_fail(ACL_ERROR_RT_SYSPARAMOPT_NOT_SET, "option %d was not set", (int)opt);
+    return is_set ? ACL_SUCCESS : asc_acl_fail(ACL_ERROR_RT_SYSPARAMOPT_NOT_SET, "option %d was not set", (int)opt);
 }
 
 aclError aclrtCtxSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
     ASC_ENTER();
     aclError code = check_option(opt);
     if (code != ACL_SUCCESS) return code;
-    asc_context *context = asc_current_context();
+    asc_acl_context *context = asc_current_context();
     if (!context) return ACL_ERROR_RT_CONTEXT_NULL;
     context->options[opt] = value;
     context->is_set[opt] = true;
@@ -62,10 +62,10 @@ aclError aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t *value) {
     ASC_NEED(value);
     aclError code = check_option(opt);
     if (code != ACL_SUCCESS) return code;
-    asc_context *context = asc_current_context();
+    asc_acl_context *context = asc_current_context();
     if (!context) return ACL_ERROR_RT_CONTEXT_NULL;
     if (!context->is_set[opt])
-        return asc_fail(ACL_ERROR_RT_SYSPARAMOPT_NOT_SET, "option %d was not set in this context", (int)opt);
+        return asc_acl_fail(ACL_ERROR_RT_SYSPARAMOPT_NOT_SET, "option %d was not set in this context", (int)opt);
     *value = context->options[opt];
     return ACL_SUCCESS;
 }
@@ -74,10 +74,10 @@ aclError aclrtCtxGetSysParamOpt(aclSysParamOpt opt, int64_t *value) {
 aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode) {
     ASC_ENTER();
     if (mode == ACL_RT_OVERFLOW_MODE_SATURATION)
-        return asc_fail(ACL_ERROR_FEATURE_UNSUPPORTED,
-                        "sums that overflow become infinities here, never the largest number");
+        return asc_acl_fail(ACL_ERROR_FEATURE_UNSUPPORTED,
+                            "sums that overflow become infinities here, never the largest number");
     if (mode != ACL_RT_OVERFLOW_MODE_INFNAN)
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "mode is %d, no aclrtFloatOverflowMode", (int)mode);
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "mode is %d, no aclrtFloatOverflowMode", (int)mode);
     return ACL_SUCCESS;
 }
 
@@ -178,7 +178,7 @@ uint32_t aclrtGetErrorCodeFromExceptionInfo(const aclrtExceptionInfo *info) {
 aclError aclrtSetGroup(int32_t groupId) {
     ASC_ENTER();
     if (groupId == 0) return ACL_SUCCESS;
-    return asc_fail(ACL_ERROR_GROUP_NOT_CREATE, "groupId is %d; a device has one group, 0", groupId);
+    return asc_acl_fail(ACL_ERROR_GROUP_NOT_CREATE, "groupId is %d; a device has one group, 0", groupId);
 }
 
 aclError aclrtGetGroupCount(uint32_t *count) {
@@ -219,11 +219,11 @@ aclError aclrtGetGroupInfoDetail(const aclrtGroupInfo *groupInfo, int32_t groupI
     ASC_NEED(attrValue);
     ASC_NEED(paramRetSize);
     if (groupIndex != 0)
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "groupIndex is %d; a device has one group, 0", groupIndex);
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "groupIndex is %d; a device has one group, 0", groupIndex);
     if (attr < ACL_GROUP_AICORE_INT || attr > ACL_GROUP_GROUPID_INT)
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "attr is %d, no aclrtGroupAttr", (int)attr);
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "attr is %d, no aclrtGroupAttr", (int)attr);
     if (valueLen < sizeof(int32_t))
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "valueLen is %zu; the value has 4 bytes", valueLen);
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "valueLen is %zu; the value has 4 bytes", valueLen);
     bool cores = attr == ACL_GROUP_AICORE_INT || attr == ACL_GROUP_AIV_INT || attr == ACL_GROUP_AIC_INT;
     *(int32_t *)attrValue = cores ? asc_threads_default() : 0;
     *paramRetSize = sizeof(int32_t);

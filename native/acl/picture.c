@@ -34,7 +34,7 @@ static void *fresh(asc_kind kind, size_t size, void *object) {
     void *handle = object ? asc_handle_new(kind, object) : NULL;
     if (!handle) {
         free(object);
-        asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for a description of %zu bytes", size);
+        asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for a description of %zu bytes", size);
     }
     return handle;
 }
@@ -56,7 +56,7 @@ asc_picture *asc_picture_get(const acldvppPicDesc *handle, const char *name) {
     return get(ASC_KIND_PICTURE, handle, name);
 }
 
-asc_region *asc_region_get(const acldvppRoiConfig *handle, const char *name) {
+asc_acl_region *asc_acl_region_get(const acldvppRoiConfig *handle, const char *name) {
     return get(ASC_KIND_REGION, handle, name);
 }
 
@@ -64,7 +64,7 @@ aclError asc_channel_check(const acldvppChannelDesc *handle) {
     const channel *c = get(ASC_KIND_CHANNEL, handle, "channelDesc");
     if (!c) return ACL_ERROR_INVALID_PARAM;
     return c->created ? ACL_SUCCESS
-                      : asc_fail(ACL_ERROR_INVALID_PARAM, "the channel was not created; call acldvppCreateChannel");
+                      : asc_acl_fail(ACL_ERROR_INVALID_PARAM, "the channel was not created; call acldvppCreateChannel");
 }
 
 /* A member of a description, set and given back. */
@@ -88,8 +88,8 @@ aclError asc_channel_check(const acldvppChannelDesc *handle) {
 aclError acldvppMalloc(void **devPtr, size_t size) {
     ASC_ENTER();
     ASC_NEED(devPtr);
-    if (!size) return asc_fail(ACL_ERROR_INVALID_PARAM, "size is 0");
-    asc_context *context = asc_current_context();
+    if (!size) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "size is 0");
+    asc_acl_context *context = asc_current_context();
     if (!context) return ACL_ERROR_RT_CONTEXT_NULL;
     *devPtr = asc_memory_new(size, ASC_PLACE_DEVICE, context->device);
     return *devPtr ? ACL_SUCCESS : ACL_ERROR_RT_MEMORY_ALLOCATION;
@@ -121,7 +121,7 @@ aclError acldvppCreateChannel(acldvppChannelDesc *channelDesc) {
     channel *c = get(ASC_KIND_CHANNEL, channelDesc, "channelDesc");
     if (!c) return ACL_ERROR_INVALID_PARAM;
     if (!asc_current_context()) return ACL_ERROR_RT_CONTEXT_NULL;
-    if (c->created) return asc_fail(ACL_ERROR_INVALID_PARAM, "the channel was created before");
+    if (c->created) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "the channel was created before");
     c->created = true;
     c->id = atomic_fetch_add(&next_channel, 1);
     return ACL_SUCCESS;
@@ -168,7 +168,7 @@ GETTER(acldvppGetPicDescRetCode, acldvppPicDesc, picDesc, ASC_KIND_PICTURE, asc_
 acldvppBatchPicDesc *acldvppCreateBatchPicDesc(uint32_t batchSize) {
     ASC_ENTER();
     if (!batchSize || batchSize > 128) {
-        asc_fail(ACL_ERROR_INVALID_PARAM, "batchSize is %u; it is 1 to 128", batchSize);
+        asc_acl_fail(ACL_ERROR_INVALID_PARAM, "batchSize is %u; it is 1 to 128", batchSize);
         return NULL;
     }
     batch *b = calloc(1, sizeof *b + batchSize * sizeof *b->pictures);
@@ -183,7 +183,7 @@ acldvppPicDesc *acldvppGetPicDesc(acldvppBatchPicDesc *batchPicDesc, uint32_t in
     const batch *b = get(ASC_KIND_PICTURES, batchPicDesc, "batchPicDesc");
     if (!b) return NULL;
     if (index < b->count) return b->pictures[index];
-    asc_fail(ACL_ERROR_INVALID_PARAM, "index is %u; there are %u pictures", index, b->count);
+    asc_acl_fail(ACL_ERROR_INVALID_PARAM, "index is %u; there are %u pictures", index, b->count);
     return NULL;
 }
 
@@ -198,8 +198,8 @@ aclError acldvppDestroyBatchPicDesc(acldvppBatchPicDesc *batchPicDesc) {
 
 acldvppRoiConfig *acldvppCreateRoiConfig(uint32_t left, uint32_t right, uint32_t top, uint32_t bottom) {
     ASC_ENTER();
-    asc_region *region = calloc(1, sizeof *region);
-    if (region) *region = (asc_region){left, right, top, bottom};
+    asc_acl_region *region = calloc(1, sizeof *region);
+    if (region) *region = (asc_acl_region){left, right, top, bottom};
     return fresh(ASC_KIND_REGION, sizeof *region, region);
 }
 
@@ -210,15 +210,15 @@ aclError acldvppDestroyRoiConfig(acldvppRoiConfig *roiConfig) {
 
 aclError acldvppSetRoiConfig(acldvppRoiConfig *config, uint32_t left, uint32_t right, uint32_t top, uint32_t bottom) {
     ASC_ENTER();
-    asc_region *region = asc_region_get(config, "config");
-    if (region) *region = (asc_region){left, right, top, bottom};
+    asc_acl_region *region = asc_acl_region_get(config, "config");
+    if (region) *region = (asc_acl_region){left, right, top, bottom};
     return region ? ACL_SUCCESS : ACL_ERROR_INVALID_PARAM;
 }
 
-SETTER(acldvppSetRoiConfigLeft, acldvppRoiConfig, config, ASC_KIND_REGION, asc_region, uint32_t, left)
-SETTER(acldvppSetRoiConfigRight, acldvppRoiConfig, config, ASC_KIND_REGION, asc_region, uint32_t, right)
-SETTER(acldvppSetRoiConfigTop, acldvppRoiConfig, config, ASC_KIND_REGION, asc_region, uint32_t, top)
-SETTER(acldvppSetRoiConfigBottom, acldvppRoiConfig, config, ASC_KIND_REGION, asc_region, uint32_t, bottom)
+SETTER(acldvppSetRoiConfigLeft, acldvppRoiConfig, config, ASC_KIND_REGION, asc_acl_region, uint32_t, left)
+SETTER(acldvppSetRoiConfigRight, acldvppRoiConfig, config, ASC_KIND_REGION, asc_acl_region, uint32_t, right)
+SETTER(acldvppSetRoiConfigTop, acldvppRoiConfig, config, ASC_KIND_REGION, asc_acl_region, uint32_t, top)
+SETTER(acldvppSetRoiConfigBottom, acldvppRoiConfig, config, ASC_KIND_REGION, asc_acl_region, uint32_t, bottom)
 
 acldvppResizeConfig *acldvppCreateResizeConfig(void) {
     ASC_ENTER();

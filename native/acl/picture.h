@@ -12,9 +12,9 @@ typedef struct asc_picture {
 } asc_picture;
 
 /* Pixels from left to right and top to bottom, both ends included. */
-typedef struct asc_region {
+typedef struct asc_acl_region {
     uint32_t left, right, top, bottom;
-} asc_region;
+} asc_acl_region;
 
 /* One number: how to interpolate, or the quality of an encoding. */
 typedef struct asc_setting {
@@ -22,7 +22,7 @@ typedef struct asc_setting {
 } asc_setting;
 
 asc_picture *asc_picture_get(const acldvppPicDesc *handle, const char *name);
-asc_region *asc_region_get(const acldvppRoiConfig *handle, const char *name);
+asc_acl_region *asc_acl_region_get(const acldvppRoiConfig *handle, const char *name);
 /* Fails unless the handle is a channel that was created. */
 aclError asc_channel_check(const acldvppChannelDesc *handle);
 

@@ -73,7 +73,8 @@ static void *loop(void *argument) {
 
 aclError asc_queue_push(asc_queue *queue, const asc_work *work) {
     piece *one = malloc(sizeof *one);
-    if (!one) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for one more task of the stream");
+    if (!one)
+        return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for one more task of the stream");
     *one = (piece){.work = *work};
     pthread_mutex_lock(&queue->lock);
     if (!queue->started) {
@@ -81,8 +82,8 @@ aclError asc_queue_push(asc_queue *queue, const asc_work *work) {
         if (failed) {
             pthread_mutex_unlock(&queue->lock);
             free(one);
-            return asc_fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, "no thread can be made for the stream: %s",
-                            strerror(failed));
+            return asc_acl_fail(ACL_ERROR_RT_NO_STREAM_RESOURCE, "no thread can be made for the stream: %s",
+                                strerror(failed));
         }
         queue->started = true;
     }
@@ -101,7 +102,7 @@ aclError asc_queue_push(asc_queue *queue, const asc_work *work) {
 static aclError take_failure(asc_queue *queue) {
     aclError code = queue->code;
     queue->code = ACL_SUCCESS;
-    if (code != ACL_SUCCESS) asc_fail_with(code, queue->text);
+    if (code != ACL_SUCCESS) asc_acl_fail_with(code, queue->text);
     return code;
 }
 
@@ -115,8 +116,8 @@ aclError asc_queue_wait(asc_queue *queue, int32_t timeout) {
         if (late == ETIMEDOUT && queue->finished < until) {
             unsigned long long left = until - queue->finished;
             pthread_mutex_unlock(&queue->lock);
-            return asc_fail(ACL_ERROR_RT_WAIT_TIMEOUT, "%llu tasks of the stream are not done after %d ms", left,
-                            timeout);
+            return asc_acl_fail(ACL_ERROR_RT_WAIT_TIMEOUT, "%llu tasks of the stream are not done after %d ms", left,
+                                timeout);
         }
     }
     aclError code = take_failure(queue);

@@ -6,8 +6,8 @@
 
 typedef struct asc_queue asc_queue;
 
-/* A piece of work. `run` returns a code, with the text set (asc_fail); `end`, when given, is called afterwards, or when
- * the piece is dropped. */
+/* A piece of work. `run` returns a code, with the text set (asc_acl_fail); `end`, when given, is called afterwards, or
+ * when the piece is dropped. */
 typedef struct asc_work {
     aclError (*run)(void *argument);
     void (*end)(void *argument);

@@ -42,7 +42,7 @@ static aclError bind_one(asc_om *om, uint32_t i, asc_chain *chain) {
     const uint32_t *indices = indices_of(om);
     asc_status status;
     asc_tensor *inputs = calloc(p->n_inputs + 1, sizeof *inputs);
-    if (!inputs) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    if (!inputs) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     for (uint32_t k = 0; k < p->n_inputs; k++) inputs[k] = chain->edges[indices[p->first_input + 2 * k]];
     int32_t code = asc_bind(om->model, om->partitions[i], inputs, p->n_inputs, &chain->bounds[i], &status);
     free(inputs);
@@ -68,7 +68,7 @@ aclError asc_chain_bind(asc_om *om, const int64_t *sizes, const asc_tensor *inpu
     }
     if (!chain || !chain->edges || !chain->bounds) {
         if (chain) asc_chain_free(om, chain);
-        return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+        return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     }
     set_inputs(om, sizes, inputs, chain->edges);
     aclError code = ACL_SUCCESS;
@@ -113,7 +113,7 @@ static aclError place_edges(asc_om *om, const asc_chain *chain, const void *cons
         if (pass || !used) break;
         total = used;
         if (posix_memalign(between, ASC_ALIGN, total) != 0)
-            return asc_fail((aclError)ACL_ERROR_GE_MEMORY_ALLOCATION, "this machine has no %zu bytes left", total);
+            return asc_acl_fail((aclError)ACL_ERROR_GE_MEMORY_ALLOCATION, "this machine has no %zu bytes left", total);
     }
     return ACL_SUCCESS;
 }
@@ -144,7 +144,7 @@ aclError asc_chain_run(asc_om *om, const asc_chain *chain, const void *const *in
     asc_model_section(om->model, ASC_SEC_EDGES, &n_edges);
     void *few[64] = {0}, *between = NULL;
     void **at = n_edges <= 64 ? few : calloc(n_edges, sizeof *at);
-    if (!at) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    if (!at) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     aclError code = place_edges(om, chain, in, out, at, &between);
     for (uint32_t i = 0; code == ACL_SUCCESS && i < om->n_partitions; i++)
         code = run_one(om, chain->bounds[i], partition_of(om, i), at);

@@ -16,7 +16,7 @@ typedef struct stream_config {
 
 static aclError create(aclrtStream *stream, uint32_t priority, uint32_t flags) {
     ASC_NEED(stream);
-    asc_context *context = asc_current_context();
+    asc_acl_context *context = asc_current_context();
     if (!context) return ACL_ERROR_RT_CONTEXT_NULL;
     asc_stream *made = NULL;
     aclError code = asc_stream_new(context, priority, flags, &made);
@@ -32,7 +32,8 @@ aclError aclrtCreateStream(aclrtStream *stream) {
 aclError aclrtCreateStreamWithConfig(aclrtStream *stream, uint32_t priority, uint32_t flag) {
     ASC_ENTER();
     if (priority > MAX_PRIORITY)
-        return asc_fail(ACL_ERROR_RT_PARAM_INVALID, "priority is %u; it is 0 (first) to %u", priority, MAX_PRIORITY);
+        return asc_acl_fail(ACL_ERROR_RT_PARAM_INVALID, "priority is %u; it is 0 (first) to %u", priority,
+                            MAX_PRIORITY);
     return create(stream, priority, flag);
 }
 
@@ -62,9 +63,9 @@ aclError aclrtSetStreamConfigOpt(aclrtStreamConfigHandle *handle, aclrtStreamCon
     if (!config) return asc_handle_fail(ACL_ERROR_INVALID_PARAM, ASC_KIND_STREAM_CONFIG, handle, "handle");
     size_t need = attr == ACL_RT_STREAM_PRIORITY ? sizeof(uint32_t) : sizeof(size_t);
     if (attr < ACL_RT_STREAM_WORK_ADDR_PTR || attr > ACL_RT_STREAM_PRIORITY)
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "attr is %d, no setting of a stream", (int)attr);
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "attr is %d, no setting of a stream", (int)attr);
     if (valueSize != need)
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "valueSize is %zu; this setting has %zu bytes", valueSize, need);
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "valueSize is %zu; this setting has %zu bytes", valueSize, need);
     if (attr == ACL_RT_STREAM_PRIORITY) memcpy(&config->priority, attrValue, need);
     if (attr == ACL_RT_STREAM_FLAG) memcpy(&config->flags, attrValue, need);
     return ACL_SUCCESS; /* work memory is the stream's own here, whoever brings some */
@@ -83,8 +84,8 @@ static aclError destroy(aclrtStream stream, bool drop) {
     asc_stream *found = asc_handle_get(ASC_KIND_STREAM, stream);
     if (!found) return asc_handle_fail(ACL_ERROR_RT_PARAM_INVALID, ASC_KIND_STREAM, stream, "stream");
     if (found->is_default)
-        return asc_fail(ACL_ERROR_RT_PARAM_INVALID,
-                        "the stream is its context's default one, which ends with the context");
+        return asc_acl_fail(ACL_ERROR_RT_PARAM_INVALID,
+                            "the stream is its context's default one, which ends with the context");
     asc_stream_free(found, drop);
     return ACL_SUCCESS;
 }
@@ -104,7 +105,7 @@ static aclError synchronize(aclrtStream stream, int32_t timeout) {
     aclError code = asc_stream_get(stream, &found);
     if (code != ACL_SUCCESS) return code;
     if (asc_queue_is_own(found->queue))
-        return asc_fail(ACL_ERROR_RT_PARAM_INVALID, "a callback of the stream can't wait for the stream");
+        return asc_acl_fail(ACL_ERROR_RT_PARAM_INVALID, "a callback of the stream can't wait for the stream");
     return asc_queue_wait(found->queue, timeout);
 }
 
@@ -115,7 +116,8 @@ aclError aclrtSynchronizeStream(aclrtStream stream) {
 
 aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout) {
     ASC_ENTER();
-    if (timeout < -1) return asc_fail(ACL_ERROR_RT_PARAM_INVALID, "timeout is %d; it is -1 or milliseconds", timeout);
+    if (timeout < -1)
+        return asc_acl_fail(ACL_ERROR_RT_PARAM_INVALID, "timeout is %d; it is -1 or milliseconds", timeout);
     return synchronize(stream, timeout);
 }
 
@@ -185,9 +187,9 @@ aclError aclrtDeviceGetStreamPriorityRange(int32_t *leastPriority, int32_t *grea
 
 static aclError set_failure_mode(asc_stream *stream, uint64_t mode) {
     if (mode > ACL_STOP_ON_FAILURE)
-        return asc_fail(ACL_ERROR_RT_PARAM_INVALID,
-                        "mode is %llu, neither ACL_CONTINUE_ON_FAILURE nor ACL_STOP_ON_FAILURE",
-                        (unsigned long long)mode);
+        return asc_acl_fail(ACL_ERROR_RT_PARAM_INVALID,
+                            "mode is %llu, neither ACL_CONTINUE_ON_FAILURE nor ACL_STOP_ON_FAILURE",
+                            (unsigned long long)mode);
     stream->failure_mode = mode;
     asc_queue_stop_on_failure(stream->queue, mode == ACL_STOP_ON_FAILURE);
     return ACL_SUCCESS;
@@ -228,7 +230,8 @@ aclError aclrtSetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType
         case ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK: found->overflow = value->overflowSwitch != 0; return ACL_SUCCESS;
         case ACL_STREAM_ATTR_USER_CUSTOM_TAG: found->tag = value->userCustomTag; return ACL_SUCCESS;
         default:
-            return asc_fail(ACL_ERROR_INVALID_PARAM, "stmAttrType is %d, no attribute of streams", (int)stmAttrType);
+            return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "stmAttrType is %d, no attribute of streams",
+                                (int)stmAttrType);
     }
 }
 
@@ -243,6 +246,7 @@ aclError aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType
         case ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK: value->overflowSwitch = found->overflow; return ACL_SUCCESS;
         case ACL_STREAM_ATTR_USER_CUSTOM_TAG: value->userCustomTag = found->tag; return ACL_SUCCESS;
         default:
-            return asc_fail(ACL_ERROR_INVALID_PARAM, "stmAttrType is %d, no attribute of streams", (int)stmAttrType);
+            return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "stmAttrType is %d, no attribute of streams",
+                                (int)stmAttrType);
     }
 }

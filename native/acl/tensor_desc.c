@@ -15,15 +15,16 @@ asc_desc *asc_desc_get(const aclTensorDesc *handle, const char *name) {
 
 static aclError set_shape(asc_shape *shape, int rank, const int64_t *dims) {
     if (rank < 0 || rank > ASC_DESC_RANK)
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "numDims is %d; it is 0 to %d", rank, ASC_DESC_RANK);
-    if (rank > 0 && !dims) return asc_fail(ACL_ERROR_INVALID_PARAM, "dims must not be NULL when numDims is %d", rank);
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "numDims is %d; it is 0 to %d", rank, ASC_DESC_RANK);
+    if (rank > 0 && !dims)
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "dims must not be NULL when numDims is %d", rank);
     /* One dim of -2 stands for a shape of unknown rank. */
     if (rank == 1 && dims[0] == -2) {
         shape->rank = -1;
         return ACL_SUCCESS;
     }
     for (int i = 0; i < rank; i++)
-        if (dims[i] < -1) return asc_fail(ACL_ERROR_INVALID_PARAM, "dims[%d] is %lld", i, (long long)dims[i]);
+        if (dims[i] < -1) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "dims[%d] is %lld", i, (long long)dims[i]);
     shape->rank = rank;
     if (rank) memcpy(shape->dims, dims, (size_t)rank * sizeof *dims);
     return ACL_SUCCESS;
@@ -32,7 +33,7 @@ static aclError set_shape(asc_shape *shape, int rank, const int64_t *dims) {
 aclTensorDesc *asc_desc_new(aclDataType type, int rank, const int64_t *dims, aclFormat format) {
     asc_desc *desc = calloc(1, sizeof *desc);
     if (!desc) {
-        asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for one more tensor description");
+        asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for one more tensor description");
         return NULL;
     }
     *desc = (asc_desc){.type = type, .format = format, .origin_format = format, .storage_format = ACL_FORMAT_UNDEFINED};
@@ -107,7 +108,7 @@ static aclError dim_of(const aclTensorDesc *desc, size_t index, int64_t *size) {
     const asc_desc *found = asc_desc_get(desc, "desc");
     if (!found) return ACL_ERROR_INVALID_PARAM;
     if (found->shape.rank < 0 || index >= (size_t)found->shape.rank)
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "index is %zu; the shape has %d dims", index, found->shape.rank);
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "index is %zu; the shape has %d dims", index, found->shape.rank);
     *size = found->shape.dims[index];
     return ACL_SUCCESS;
 }
@@ -132,7 +133,7 @@ aclError aclGetTensorDescDimRange(const aclTensorDesc *desc, size_t index, size_
     aclError code = dim_of(desc, index, &size);
     if (code != ACL_SUCCESS) return code;
     if (dimRangeNum < 2)
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "dimRangeNum is %zu; a range has 2 numbers", dimRangeNum);
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "dimRangeNum is %zu; a range has 2 numbers", dimRangeNum);
     const asc_desc *found = asc_desc_get(desc, "desc");
     dimRange[0] = found->range ? found->range[index][0] : size < 0 ? 0 : size;
     dimRange[1] = found->range ? found->range[index][1] : size;
@@ -146,10 +147,10 @@ aclError aclSetTensorShapeRange(aclTensorDesc *desc, size_t dimsCount,
     if (!found) return ACL_ERROR_INVALID_PARAM;
     ASC_NEED(dimsRange);
     if (dimsCount > ASC_DESC_RANK || (found->shape.rank >= 0 && dimsCount != (size_t)found->shape.rank))
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "dimsCount is %zu; the shape has %d dims", dimsCount,
-                        found->shape.rank);
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "dimsCount is %zu; the shape has %d dims", dimsCount,
+                            found->shape.rank);
     int64_t (*range)[2] = malloc((dimsCount + 1) * sizeof *range);
-    if (!range) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    if (!range) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     memcpy(range, dimsRange, dimsCount * sizeof *range);
     free(found->range);
     found->range = range;
@@ -166,7 +167,7 @@ aclError aclSetTensorValueRange(aclTensorDesc *desc, size_t valueCount,
 
 static aclError set_text(char **text, const char *value) {
     char *copy = value ? strdup(value) : NULL;
-    if (value && !copy) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    if (value && !copy) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     free(*text);
     *text = copy;
     return ACL_SUCCESS;
@@ -239,9 +240,9 @@ aclError aclSetTensorConst(aclTensorDesc *desc, void *dataBuffer, size_t length)
     asc_desc *found = asc_desc_get(desc, "desc");
     if (!found) return ACL_ERROR_INVALID_PARAM;
     ASC_NEED(dataBuffer);
-    if (!length) return asc_fail(ACL_ERROR_INVALID_PARAM, "length is 0");
+    if (!length) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "length is 0");
     void *copy = malloc(length);
-    if (!copy) return asc_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    if (!copy) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     memcpy(copy, dataBuffer, length);
     free(found->constant);
     found->constant = copy;
@@ -254,7 +255,7 @@ aclError aclSetTensorPlaceMent(aclTensorDesc *desc, aclMemType memType) {
     asc_desc *found = asc_desc_get(desc, "desc");
     if (!found) return ACL_ERROR_INVALID_PARAM;
     if (memType < ACL_MEMTYPE_DEVICE || memType > ACL_MEMTYPE_HOST_COMPILE_INDEPENDENT)
-        return asc_fail(ACL_ERROR_INVALID_PARAM, "memType is %d, no aclMemType", (int)memType);
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "memType is %d, no aclMemType", (int)memType);
     found->place = memType;
     return ACL_SUCCESS;
 }
@@ -263,7 +264,7 @@ aclTensorDesc *aclGetTensorDescByIndex(aclTensorDesc *desc, size_t index) {
     ASC_ENTER();
     if (!asc_desc_get(desc, "desc")) return NULL;
     if (index == 0) return desc;
-    asc_fail(ACL_ERROR_INVALID_PARAM, "index is %zu; the description is of one tensor", index);
+    asc_acl_fail(ACL_ERROR_INVALID_PARAM, "index is %zu; the description is of one tensor", index);
     return NULL;
 }
 
@@ -284,8 +285,9 @@ aclError aclTransTensorDescFormat(const aclTensorDesc *srcDesc, aclFormat dstFor
                                                                                          : NULL;
     int64_t dims[ASC_DESC_RANK];
     if (dstFormat != from->format && (!order || from->shape.rank != 4))
-        return asc_fail(ACL_ERROR_FORMAT_NOT_MATCH, "format %d of %d dims can't become format %d; NCHW and NHWC can",
-                        (int)from->format, from->shape.rank, (int)dstFormat);
+        return asc_acl_fail(ACL_ERROR_FORMAT_NOT_MATCH,
+                            "format %d of %d dims can't become format %d; NCHW and NHWC can", (int)from->format,
+                            from->shape.rank, (int)dstFormat);
     for (int i = 0; i < from->shape.rank; i++) dims[i] = from->shape.dims[order ? order[i] : i];
     *dstDesc = asc_desc_new(from->type, from->shape.rank < 0 ? 0 : from->shape.rank, dims, dstFormat);
     return *dstDesc ? ACL_SUCCESS : ACL_ERROR_BAD_ALLOC;

@@ -53,6 +53,6 @@ aclError asc_runtime_fail(int32_t code, const asc_status *status, const char *do
         case ASC_E_DECLARED: as = ACL_ERROR_RT_MODEL_EXECUTE; break;
         default: break;
     }
-    if (status->node_name[0]) return asc_fail(as, "%s: node [%s]: %s", doing, status->node_name, status->text);
-    return asc_fail(as, "%s: %s", doing, status->text);
+    if (status->node_name[0]) return asc_acl_fail(as, "%s: node [%s]: %s", doing, status->node_name, status->text);
+    return asc_acl_fail(as, "%s: %s", doing, status->text);
 }

@@ -10,16 +10,16 @@
 #include "acl/ops/acl_fv.h"
 #include "error.h"
 
-#define NOT_HERE(name, parameters, why)                                           \
-    aclError name parameters {                                                    \
-        ASC_ENTER();                                                              \
-        return asc_fail(ACL_ERROR_FEATURE_UNSUPPORTED, "not supported: %s", why); \
+#define NOT_HERE(name, parameters, why)                                               \
+    aclError name parameters {                                                        \
+        ASC_ENTER();                                                                  \
+        return asc_acl_fail(ACL_ERROR_FEATURE_UNSUPPORTED, "not supported: %s", why); \
     }
-#define NONE_HERE(type, name, parameters, none, why)                       \
-    type name parameters {                                                 \
-        ASC_ENTER();                                                       \
-        asc_fail(ACL_ERROR_FEATURE_UNSUPPORTED, "not supported: %s", why); \
-        return none;                                                       \
+#define NONE_HERE(type, name, parameters, none, why)                           \
+    type name parameters {                                                     \
+        ASC_ENTER();                                                           \
+        asc_acl_fail(ACL_ERROR_FEATURE_UNSUPPORTED, "not supported: %s", why); \
+        return none;                                                           \
     }
 
 #define CHIP "it asks for what only a chip has"

@@ -23,12 +23,12 @@ def ordered(include: Path) -> list[Path]:
     def visit(header: Path) -> None:
         if header in found:
             return
-        for name in re.findall(r'^#include "(acl/[^"]+)"', header.read_text(), flags=re.M):
-            visit(include / name)
+        for name in re.findall(r'^#include "([^"]+)"', header.read_text(), flags=re.M):
+            visit(next(p for p in (header.parent / name, include / name) if p.exists()).resolve())
         found.append(header)
 
     for header in sorted((include / "acl").rglob("*.h")):
-        visit(header)
+        visit(header.resolve())
     return found
 
 

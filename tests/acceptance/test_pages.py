@@ -33,6 +33,18 @@ def test_c_programs(printed: str) -> None:
     ]
 
 
+@pytest.mark.parametrize("printed", ["ais-bench.md"], indirect=True)
+def test_ais_bench(printed: str) -> None:
+    assert printed.count("throughput 1000*batchsize.mean(2)/NPU_compute_time.mean(") == 2, printed
+    assert "throughput 1000*batchsize.mean(8)/" in printed
+    assert "12.000000 12.000000 12.000000 12.000000 \n" in printed
+    assert "total [3. 3. 3. 3.] top [2. 2. 2. 2.]\nruns: 1\n" in printed
+    assert "sum [3. 3. 3. 3.]\n" in printed
+    assert "it has 16 bytes (int8[16]); the model takes 32" in printed
+    assert "Execute sample success" in printed
+    assert "PureInfer result saved in ./result/PureInfer_perf_of_pair_in_device_0.txt" in printed
+
+
 @pytest.mark.parametrize("printed", ["onnxruntime.md"], indirect=True)
 def test_onnxruntime(printed: str) -> None:
     wanted = "-0.15625, -0.5    , -1.     ]], dtype=float32)]"

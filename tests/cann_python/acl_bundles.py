@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import onnx
@@ -38,9 +40,10 @@ def make(folder: Path, *names: str) -> dict[str, str]:
     return made
 
 
-def run(folder: Path, *words: object) -> subprocess.CompletedProcess[str]:
-    """`ascend-ep run` with these words, in a folder."""
-    import sys
-
+def run(folder: Path, *words: object, **variables: str) -> subprocess.CompletedProcess[str]:
+    """`ascend-ep run` with these words, in a folder, with these variables in the environment."""
     command = [sys.executable, "-m", "ascend_ep.cli.ep", "run", *map(str, words)]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    environment = {**os.environ, **variables}
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )

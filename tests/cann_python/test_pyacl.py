@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import acl_bundles
 import numpy as np
 import pytest
 
@@ -230,6 +232,17 @@ def test_addresses_of_data(acl: Any) -> None:
         acl.util.bytes_to_ptr(array)
 
 
+def test_programs_write_to_the_log(tmp_path: Path) -> None:
+    program = (
+        "import acl\nacl.init()\ndef named():\n    acl.app_log(acl.ACL_ERROR, 'all 100% wrong')\nnamed()\n"
+    )
+    (tmp_path / "prog.py").write_text(program)
+    environment = {"ASCEND_SLOG_PRINT_TO_STDOUT": "1"}
+    ended = acl_bundles.run(tmp_path, "prog.py", **environment)
+    assert "all 100% wrong" in ended.stdout + ended.stderr
+    assert "named" in ended.stdout + ended.stderr
+
+
 def test_wrong_calls_are_named(acl: Any) -> None:
     with pytest.raises(TypeError, match=r"malloc\(size, policy\) takes 2 arguments, not 1"):
         acl.rt.malloc(8)
@@ -243,10 +256,16 @@ def test_wrong_calls_are_named(acl: Any) -> None:
     assert "aclmdlExecute" in acl.get_recent_err_msg()
 
 
-def test_there_is_no_dvpp(acl: Any, capfd: pytest.CaptureFixture[str]) -> None:
-    assert acl.media.dvpp_malloc(64) == (0, acl.ACL_ERROR_FEATURE_UNSUPPORTED)
-    assert acl.media.dvpp_create_channel(0) == acl.ACL_ERROR_FEATURE_UNSUPPORTED
-    assert acl.media.dvpp_create_pic_desc() == 0
-    assert capfd.readouterr().err.count("there is no DVPP here") == 1
-    with pytest.raises(AttributeError):
-        _ = acl.media.picture
+def test_pictures_and_video(acl: Any) -> None:
+    """Batches of regions are lists; video has a code and a reason."""
+    assert acl.rt.set_device(0) == 0
+    address, code = acl.media.dvpp_malloc(64)
+    assert (code, acl.media.dvpp_free(address)) == (0, 0)
+    areas = [acl.media.dvpp_create_roi_config(0, 63, 0, 63)]
+    pictures = [acl.media.dvpp_create_batch_pic_desc(1) for _ in range(2)]
+    found = acl.media.dvpp_vpc_batch_crop_async(0, pictures[0], [1], pictures[1], areas, 0)
+    assert found[0] == pictures[1]
+    assert found[1] != 0  # there is no channel
+    channel = acl.media.vdec_create_channel_desc()
+    assert acl.media.vdec_send_frame(channel, 0, 0, 0, [1, "data"]) != 0
+    assert acl.get_recent_err_msg()

@@ -38,8 +38,24 @@ def test_commands_and_what_they_start(tmp_path: Path) -> None:
     ended = acl_bundles.run(tmp_path, "bash", "bench.sh")
     assert (ended.returncode, ended.stdout.startswith("usage: ais_bench")) == (5, True)
     (tmp_path / "prog").write_text("#!/bin/sh\necho $1\n")
+    ended = acl_bundles.run(tmp_path, "./prog", "-x")
+    assert (ended.returncode, "chmod +x ./prog" in ended.stderr) == (1, True)
     (tmp_path / "prog").chmod(0o755)
     assert acl_bundles.run(tmp_path, "./prog", "-x").stdout == "-x\n"
+
+
+def test_what_a_toolkit_has_is_there(tmp_path: Path) -> None:
+    """Commands by their real names, the library where the loader looks, variables that build files read."""
+    (tmp_path / "all.sh").write_text(
+        "msame --help | head -1; benchmark.x86_64 --help | head -1; atc --help | head -1\n"
+        "ls $ASCEND_HOME_PATH/python/site-packages\n"
+        "python3 -c 'import ctypes; ctypes.CDLL(\"libascendcl.so\")'\n"
+    )
+    ended = acl_bundles.run(tmp_path, "bash", "all.sh")
+    assert ended.returncode == 0, ended.stderr
+    lines = ended.stdout.splitlines()
+    assert [lines[0][:12], lines[1][:23]] == ["usage: msame", "usage: benchmark.x86_64"]
+    assert {"acl.py", "aclruntime.py", "ais_bench"} <= set(lines)
 
 
 def test_nothing_changes_elsewhere() -> None:
@@ -47,6 +63,7 @@ def test_nothing_changes_elsewhere() -> None:
     assert importlib.util.find_spec("ais_bench") is None
     made = environment({"PYTHONPATH": "/mine", "PATH": "/bin"})
     assert made["PYTHONPATH"].split(":") == [str(MODULES), "/mine"]
+    assert made["PATH"].endswith(":/bin")
     assert environment(made) == made
 
 

@@ -17,8 +17,13 @@ _NOT_GIVEN = (*_RETURNED, Role.COUNT, Role.LENGTHS)
 #: Functions whose last argument may be left out.
 _LAST_MAY_LACK = frozenset({"aclInit"})
 
-#: Functions that also return their first argument, before the code.
-_RETURN_FIRST = frozenset({"aclmdlAddDatasetBuffer", "aclmdlSetDatasetTensorDesc"})
+#: Functions that also return one of their arguments, before the code.
+_RETURN_GIVEN = {
+    "aclmdlAddDatasetBuffer": "dataset",
+    "aclmdlSetDatasetTensorDesc": "dataset",
+    "acldvppVpcBatchCropAsync": "dstBatchPicDescs",
+    "acldvppVpcBatchCropAndPasteAsync": "dstBatchPicDescs",
+}
 
 
 def python_function(name: str, declaration: Declaration) -> Callable[..., Any]:
@@ -47,7 +52,7 @@ def python_function(name: str, declaration: Declaration) -> Callable[..., Any]:
             for a, t, is_address in zip(arguments, types, addresses, strict=True)
         ]
         found = native(name)(*values)
-        return found if result == "aclError" and not returns_first else shown(found, arguments)
+        return found if result == "aclError" and back is None else shown(found, arguments)
 
     def general(*arguments: Any) -> Any:
         arguments = check(arguments)
@@ -57,11 +62,12 @@ def python_function(name: str, declaration: Declaration) -> Callable[..., Any]:
         return (*outs, found) if outs else shown(found, arguments)
 
     def shown(found: Any, arguments: Sequence[Any]) -> Any:
-        if returns_first:
-            return arguments[0], found
+        if back is not None:
+            return arguments[back], found
         return plain_value(found, result)
 
-    returns_first = name in _RETURN_FIRST
+    names = [p.name for p in given]
+    back = names.index(_RETURN_GIVEN[name]) if name in _RETURN_GIVEN else None
     function = quick if plain else general
     function.__name__ = python_name(name)[1]
     function.__doc__ = f"{name}({', '.join(f'{p.ctype} {p.name}' for p in parameters)})"
@@ -124,7 +130,8 @@ class Call:
         if role is Role.OUT_LIST:
             return self._keep(types.new(f"{parameter.ctype}[]", self._count(parameter)))
         if role is Role.OUT_TEXT:
-            return self._keep(types.new("char[]", 1024))
+            room = [n for n in self.given if type(n) is int and 0 < n < 1 << 20]
+            return self._keep(types.new("char[]", max(1024, *room) + 1 if room else 1024))
         return self._keep(types.new(f"{parameter.ctype} *"))
 
     def _length(self, i: int, parameter: Parameter) -> int:

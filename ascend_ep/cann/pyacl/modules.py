@@ -10,9 +10,9 @@ from typing import Any
 
 from ascend_ep.errors import nearest
 
-from . import callbacks, media, memory
+from . import callbacks, memory
 from .calls import python_function
-from .library import constants, declarations, native
+from .library import constants, declarations, ffi, native
 from .names import MODULES, python_name
 
 _UTIL: dict[str, Callable[..., Any]] = {
@@ -48,8 +48,6 @@ class Functions(ModuleType):
         made: Any
         if c_name is not None:
             made = python_function(c_name, declarations()[c_name])
-        elif self._part == "media" and media.NAMES.fullmatch(name):
-            made = media.unsupported(name)
         elif self._part == "" and name == "app_log":
             made = _app_log
         elif self._part == "" and name in constants():
@@ -65,12 +63,13 @@ class Functions(ModuleType):
         return sorted({*super().__dir__(), *functions()[self._part]})
 
 
-def _app_log(log_level: int, func: str, file: str, line: int, fmt: str, *_: Any) -> None:
-    """Writes a line of the program to the log of the library."""
-    from .library import ffi
-
-    texts = [ffi().new("char[]", str(text).encode()) for text in (func, file, "%s", fmt)]
-    native("aclAppLog")(log_level, texts[0], texts[1], line, texts[2], texts[3])
+def _app_log(log_level: int, message: str) -> None:
+    """Writes a line of the program to the log of the library, with the place in the program."""
+    caller = sys._getframe(1)
+    code = caller.f_code
+    words = (code.co_name, code.co_filename, "%s", message)
+    func, file, form, text = (ffi().new("char[]", str(word).encode()) for word in words)
+    native("aclAppLog")(log_level, func, file, caller.f_lineno, form, text)
 
 
 def make() -> Functions:

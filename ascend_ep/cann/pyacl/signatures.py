@@ -50,6 +50,14 @@ _ROLES = {
     ("aclrtMemGetAllocationGranularity", "prop"): Role.DICT,
     ("aclrtMemSetPidToShareableHandle", "pid"): Role.LIST,
     ("aclrtIpcMemSetImportPid", "pid"): Role.LIST,
+    ("acldvppJpegEncodeAsync", "size"): Role.ADDRESS,
+    ("acldvppVpcBatchCropAsync", "roiNums"): Role.LIST,
+    ("acldvppVpcBatchCropResizeAsync", "roiNums"): Role.LIST,
+    ("acldvppVpcBatchCropAndPasteAsync", "roiNums"): Role.LIST,
+    ("acldvppVpcBatchCropResizePasteAsync", "roiNums"): Role.LIST,
+    ("aclvdecSendFrame", "userData"): Role.USER_DATA,
+    ("aclvdecSendSkippedFrame", "userData"): Role.USER_DATA,
+    ("aclprofCreateConfig", "deviceIdList"): Role.LIST,
     ("aclsysGetVersionNum", "pkgName"): Role.TEXT,
     ("aclsysGetVersionStr", "pkgName"): Role.TEXT,
 }
@@ -68,6 +76,8 @@ def parameters_of(name: str, declaration: Declaration) -> list[Parameter]:
             at = _count_of(found, i)
             if at is not None and found[at].role is Role.NUMBER:
                 found[at] = Parameter(found[at].name, found[at].ctype, Role.COUNT, i)
+            if parameter.name == "roiNums":
+                found[i + 1] = Parameter(found[i + 1].name, found[i + 1].ctype, Role.COUNT, i)
             if parameter.role is Role.LISTS and i and found[i - 1].role is Role.LIST:
                 found[i - 1] = Parameter(found[i - 1].name, found[i - 1].ctype, Role.LENGTHS, i)
         elif parameter.role is Role.OUT_LIST:
@@ -98,7 +108,8 @@ def _parameter(function: str, kind: str, name: str, has_code: bool) -> Parameter
     constant, plain = kind.startswith("const "), kind.removeprefix("const ")
     forced = _ROLES.get((function, name))
     if forced is not None:
-        ctype = plain if forced is Role.TEXT else plain.removesuffix("*")
+        is_list = forced in (Role.LIST, Role.OUT_LIST, Role.DICT)
+        ctype = plain.removesuffix("*") if is_list else plain
         return Parameter(name, ctype, forced)
     if plain.endswith("[][]"):
         return Parameter(name, plain.removesuffix("[][]"), Role.LISTS)
@@ -119,6 +130,8 @@ def _parameter(function: str, kind: str, name: str, has_code: bool) -> Parameter
     asks = _ASKS.search(function) is not None
     if is_known(pointed):
         return Parameter(name, target, Role.OUT_DICT if has_code and asks and not constant else Role.DICT)
+    if pointed.kind in _SCALARS and function.startswith("aclblas"):  # matrices, on the device
+        return Parameter(name, plain, Role.ADDRESS)
     if pointed.kind in _SCALARS and constant:
         return Parameter(name, target, Role.LIST)
     if pointed.kind in ("pointer", "function", *_SCALARS) and has_code and not constant:

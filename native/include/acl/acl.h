@@ -5,9 +5,9 @@
 #ifndef ASCEND_EP_ACL_H
 #define ASCEND_EP_ACL_H
 
-#include "acl/acl_mdl.h"
-#include "acl/acl_op.h"
-#include "acl/acl_rt.h"
+#include "acl_mdl.h"
+#include "acl_op.h"
+#include "acl_rt.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "acl/error_codes/ge_error_codes.h"
-#include "acl/error_codes/rt_error_codes.h"
+#include "error_codes/ge_error_codes.h"
+#include "error_codes/rt_error_codes.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -5,8 +5,8 @@
 #ifndef ASCEND_EP_ACL_OP_H
 #define ASCEND_EP_ACL_OP_H
 
-#include "acl/acl_base.h"
-#include "acl/acl_rt.h"
+#include "acl_base.h"
+#include "acl_rt.h"
 
 #ifdef __cplusplus
 extern "C" {

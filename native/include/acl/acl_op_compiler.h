@@ -5,8 +5,8 @@
 #ifndef ASCEND_EP_ACL_OP_COMPILER_H
 #define ASCEND_EP_ACL_OP_COMPILER_H
 
-#include "acl/acl_base.h"
-#include "acl/acl_op.h"
+#include "acl_base.h"
+#include "acl_op.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -5,7 +5,7 @@
 #ifndef ASCEND_EP_ACL_PROF_H
 #define ASCEND_EP_ACL_PROF_H
 
-#include "acl/acl_base.h"
+#include "acl_base.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -6,7 +6,7 @@
 #ifndef ASCEND_EP_ACL_TDT_H
 #define ASCEND_EP_ACL_TDT_H
 
-#include "acl/acl_base.h"
+#include "acl_base.h"
 
 #ifdef __cplusplus
 extern "C" {

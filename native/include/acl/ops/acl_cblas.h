@@ -5,7 +5,7 @@
 #ifndef ASCEND_EP_ACL_CBLAS_H
 #define ASCEND_EP_ACL_CBLAS_H
 
-#include "acl/acl.h"
+#include "../acl.h"
 
 #ifdef __cplusplus
 extern "C" {

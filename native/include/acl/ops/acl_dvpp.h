@@ -5,8 +5,8 @@
 #ifndef ASCEND_EP_ACL_DVPP_H
 #define ASCEND_EP_ACL_DVPP_H
 
-#include "acl/acl.h"
-#include "acl/acl_base.h"
+#include "../acl.h"
+#include "../acl_base.h"
 
 #ifdef __cplusplus
 extern "C" {

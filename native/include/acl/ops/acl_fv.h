@@ -6,7 +6,7 @@
 #ifndef ASCEND_EP_ACL_FV_H
 #define ASCEND_EP_ACL_FV_H
 
-#include "acl/acl.h"
+#include "../acl.h"
 
 #ifdef __cplusplus
 extern "C" {

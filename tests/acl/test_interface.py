@@ -1,0 +1,98 @@
+"""Every function that the headers declare is there, and refuses what is no good with a code of theirs."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from .interface import WAYS, Function, functions, program
+
+#: They end what the others need, wait, or don't return to their caller.
+ENDS = frozenset({"aclFinalize", "aclFinalizeReference", "aclrtResetDevice", "aclrtResetDeviceForce"})
+#: Without a pointer these are sound calls.
+SOUND = frozenset(
+    (
+        "aclInit",
+        "aclrtSetDevice",
+        "aclrtSynchronizeDevice",
+        "aclrtSynchronizeDeviceWithTimeout",
+        "aclrtSynchronizeStream",
+        "aclrtSetTsDevice",
+        "aclrtSetGroup",
+        "aclrtSynchronizeStreamWithTimeout",
+        "aclrtDeviceEnablePeerAccess",
+        "aclrtDeviceDisablePeerAccess",
+        "aclrtSetOpWaitTimeout",
+        "aclrtSetOpExecuteTimeOut",
+        "aclrtSetOpExecuteTimeOutWithMs",
+        "aclrtSetStreamFailureMode",
+        "aclrtSetStreamOverflowSwitch",
+        "aclrtSetSysParamOpt",
+        "aclrtCtxSetSysParamOpt",
+        "aclrtStreamAbort",
+        "aclrtStreamStop",
+        "aclrtSetExceptionInfoCallback",
+        "aclopSetCompileFlag",
+        "aclrtPeekAtLastError",
+        "aclrtGetLastError",
+    )
+)
+
+
+@pytest.fixture(scope="module")
+def declared(toolkit: Path) -> list[Function]:
+    return functions(toolkit / "include" / "acl")
+
+
+def build(toolkit: Path, source: Path, compiler: list[str]) -> Path:
+    target = source.with_suffix("")
+    command = [*compiler, "-w", str(source), "-o", str(target), f"-I{toolkit}/runtime/include"]
+    command += [f"-L{toolkit}/runtime/lib64/stub", "-lascendcl", "-lacl_dvpp", "-lacl_cblas"]
+    subprocess.run(command, check=True, timeout=100)
+    return target
+
+
+def test_all_are_there(declared: list[Function], toolkit: Path, tmp_path: Path) -> None:
+    assert len(declared) > 550
+    assert len({f.name for f in declared}) == len(declared)
+    listed = subprocess.run(
+        ["nm", "-D", "--defined-only", f"{toolkit}/lib64/libascendcl.so"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    shown = set(re.findall(r" T (\w+)", listed))
+    assert shown == {f.name for f in declared}
+
+
+def test_what_is_no_good_gets_a_code(declared: list[Function], toolkit: Path, tmp_path: Path) -> None:
+    source = tmp_path / "calls.c"
+    source.write_text(program(declared, ENDS))
+    binary = build(toolkit, source, ["gcc", "-std=c11"])
+    env = {**os.environ, "LD_LIBRARY_PATH": f"{toolkit}/lib64"}
+    done = subprocess.run([str(binary)], env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, f"crashed after {done.stdout.splitlines()[-1]}"
+    codes = set()
+    for header in ("acl_base.h", "error_codes/rt_error_codes.h", "error_codes/ge_error_codes.h"):
+        text = (toolkit / "include" / "acl" / header).read_text()
+        codes |= {int(n) for n in re.findall(r"_\w+ = (\d{6})", text)}
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert len(rows) > 450 * len(WAYS)
+    undocumented = {(name, code) for name, _, code in rows if int(code) and int(code) not in codes}
+    assert not undocumented
+    assert not {name for name, _, code in rows if code == "0"} - SOUND
+
+
+@pytest.mark.parametrize("compiler", [["g++", "-std=c++11"], ["gcc", "-std=c99"]])
+def test_each_header_compiles_by_itself(compiler: list[str], toolkit: Path) -> None:
+    from .interface import HEADERS
+
+    for header in HEADERS:
+        language = "c++" if compiler[0] == "g++" else "c"
+        command = [*compiler, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", language, "-"]
+        text = f'#include "acl/{header}"\n'
+        subprocess.run([*command, f"-I{toolkit}/include"], input=text, text=True, check=True, timeout=60)
