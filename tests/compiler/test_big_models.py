@@ -84,9 +84,9 @@ def test_memory_does_not_grow_with_the_model(tmp_path: Path, precision: str, tra
     small.mkdir()
     large.mkdir()
     base = converted_in(save_products(small, [(64, 64)], transposed), precision)
-    sizes = [(2048, 2048)] * 20 + [(2048, 6144)]
+    sizes = [(2048, 2048)] * 10 + [(2048, 6144)]
     peak = converted_in(save_products(large, sizes, transposed), precision)
-    assert peak - base < 1.3 * 48 + 64, "384 MB of weights, the largest 48 MB"
+    assert peak - base < 1.3 * 48 + 64, "224 MB of weights, the largest 48 MB"
     x = np.full((2, 2048), 1e-3, np.float32)
     session = ascend_ep.InferenceSession(large / "m.om")
     frugal = ascend_ep.InferenceSession(large / "m.om", providers=[("AscendEP", {"low_memory": "1"})])

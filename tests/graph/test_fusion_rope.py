@@ -89,8 +89,14 @@ FORMS = [
 ]
 
 
-@pytest.mark.parametrize("exporter", EXPORTERS)
-@pytest.mark.parametrize("free", [False, True], ids=["static", "free"])
+#: Exporter, and whether axes are free. The dynamo exporter takes a second each.
+WRITTEN = [("torchscript", False), ("torchscript", True), ("dynamo", True)]
+IDS = ["static-torchscript", "free-torchscript", "free-dynamo", "static-dynamo"]
+
+
+@pytest.mark.parametrize(
+    ("exporter", "free"), [*WRITTEN, pytest.param("dynamo", False, marks=pytest.mark.slow)], ids=IDS
+)
 @pytest.mark.parametrize(("form", "width", "interleaved"), FORMS, ids=[f[0].__name__ for f in FORMS])
 def test_what_exporters_write(
     form: Callable[..., Tensor],

@@ -105,7 +105,7 @@ def include_graph(files: Iterable[Path]) -> Graph:
 
 def call_graph(files: Iterable[Path]) -> Graph:
     """Which file names functions that another one defines."""
-    texts = {file.name: _plain(file.read_text()) for file in files}
+    texts = {file.name: plain(file.read_text()) for file in files}
     names = {file: _defined(text) for file, text in texts.items()}
     owners = {name: file for file, (shared, _) in names.items() for name in shared}
     graph: Graph = {}
@@ -115,7 +115,7 @@ def call_graph(files: Iterable[Path]) -> Graph:
     return graph
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """C without comments, strings and directives; ASC_FN(name) and the like as the name."""
     text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.DOTALL)
     text = re.sub(r"""'(\\.|[^'\\\n])*'|"(\\.|[^"\\\n])*\"""", "0", text)

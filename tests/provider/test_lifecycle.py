@@ -78,7 +78,7 @@ def test_compiled_models_leak_nothing(tmp_path: Path) -> None:
 @pytest.mark.measures
 def test_models_compiled_in_the_process_leak_nothing(tmp_path: Path) -> None:
     # 150 cycles end in the noise of the heap now and then; a leak is there both times.
-    assert min(leak_per_cycle("plain", 150, tmp_path) for _ in range(2)) < 6000
+    assert any(leak_per_cycle("plain", 150, tmp_path) < 6000 for _ in range(2))
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@
 #include "indexing.h"
 #include "simd.h"
 
+/* What prepare finds out; a run takes a copy, and points it at its operands. */
 typedef struct rope_job {
     const float *x, *cos, *sin;
     float *y;
@@ -26,6 +27,7 @@ typedef struct rope_job {
     int64_t position_step;    /* positions of one batch entry, or 0 */
     int64_t items, per_chunk; /* an item: `heads` rows of x */
 } rope_job;
+ASC_KERNEL_NOTE(rope, rope_job)
 
 /* Whether heads are neighbours in memory: then an item's next is the next head of its position. */
 static int is_transposed(const asc_call *call, const rope_job *job) {
@@ -61,20 +63,20 @@ static int32_t describe(const asc_call *call, rope_job *job) {
     } else {
         ASC_REQUIRE(call, cos->dims[1] == length, "rope: the tables are not as long as the sequence");
     }
-    *job = (rope_job){.x = x->data, .cos = cos->data, .sin = sin->data, .y = call->out[0].data};
-    job->batch = batch, job->p = x->dims[1], job->q = x->dims[2], job->d = x->dims[3];
+    *job = (rope_job){.batch = batch};
+    job->p = x->dims[1], job->q = x->dims[2], job->d = x->dims[3];
     job->rotary = rotary, job->columns = cos->dims[2], job->table = cos->dims[1];
     job->per_batch = cos->dims[0] == 1 ? 0 : cos->dims[1] * cos->dims[2];
     job->seq_axis = given->sequence_axis, job->interleaved = given->interleaved;
     job->heads = job->interleaved == ASC_ROPE_HALVES && job->seq_axis == 2 && !is_transposed(call, job) ? 2 : 1;
-    job->positions = positions;
     job->position_step = positions && positions->dims[0] != 1 ? length : 0;
+    job->items = batch * asc_ceil_div(job->p, job->heads) * job->q;
+    job->per_chunk = asc_chunk_items(call, job->items, job->heads * asc_least(job->d, 1 << 30) * 16);
     return ASC_OK;
 }
 
 int32_t ASC_FN(rope_prepare)(asc_call *call) {
-    rope_job job;
-    return describe(call, &job);
+    return describe(call, call->note);
 }
 
 /* The last elements of both halves, from j on. */
@@ -207,9 +209,12 @@ static void rope_chunk(const asc_call *call, int64_t chunk, int32_t worker, void
 }
 
 int32_t ASC_FN(rope_run)(const asc_call *call) {
-    rope_job job;
-    int32_t code = describe(call, &job);
-    if (code != ASC_OK) return code;
+    rope_job job = *(const rope_job *)call->note;
+    job.x = call->in[0].data;
+    job.cos = call->in[1].data;
+    job.sin = call->in[2].data;
+    job.y = call->out[0].data;
+    job.positions = asc_has_input(call, 3) ? &call->in[3] : NULL;
     int64_t count = job.positions ? asc_numel(job.positions) : 0;
     for (int64_t i = 0; i < count; i++) {
         int64_t position = asc_index_at(job.positions, i);
@@ -217,9 +222,6 @@ int32_t ASC_FN(rope_run)(const asc_call *call) {
             return asc_failn(call->status, ASC_E_RUN, "rope: position % is outside the tables' % rows", 2,
                              (int64_t[]){position, job.table});
     }
-    job.items = job.batch * asc_ceil_div(job.p, job.heads) * job.q;
-    if (job.items == 0) return ASC_OK;
-    job.per_chunk = asc_chunk_items(call, job.items, job.heads * job.d * 16);
     asc_parallel(call, asc_ceil_div(job.items, job.per_chunk), rope_chunk, &job);
     return ASC_OK;
 }

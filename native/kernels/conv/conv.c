@@ -12,7 +12,7 @@
 #include "conv.h"
 
 typedef struct conv_note {
-    conv conv;      /* whose pointers are prepare's */
+    conv conv;     /* whose pointers are prepare's */
     int depthwise; /* else a product of blocks of channels and pixels */
     int64_t channel_blocks, pixel_blocks;
     int64_t strip_rows, strip_planes; /* of depthwise ones */

@@ -11,6 +11,7 @@
 typedef struct deform_job {
     int64_t channels, height, width, kh, kw, sh, sw, dh, dw, ph, pw, oh, ow, groups;
 } deform_job;
+ASC_KERNEL_NOTE(deform_columns, deform_job)
 
 static int is_within(int64_t n, int64_t least) {
     return n >= least && n <= LARGEST;
@@ -53,8 +54,7 @@ static int32_t read_job(const asc_call *call, deform_job *job) {
 }
 
 int32_t ASC_FN(deform_columns_prepare)(asc_call *call) {
-    deform_job job;
-    return read_job(call, &job);
+    return read_job(call, call->note);
 }
 
 /* One tap of one group of channels of one image: a row of columns for each of its channels. */
@@ -80,9 +80,8 @@ static void deform_chunk(const asc_call *call, int64_t chunk, int32_t worker, vo
 }
 
 int32_t ASC_FN(deform_columns_run)(const asc_call *call) {
-    deform_job job;
-    int32_t code = read_job(call, &job);
-    if (code != ASC_OK || asc_numel(&call->out[0]) == 0) return code;
-    asc_parallel(call, call->in[0].dims[0] * job.groups * job.kh * job.kw, deform_chunk, &job);
+    const deform_job *job = call->note;
+    if (asc_numel(&call->out[0]) == 0) return ASC_OK;
+    asc_parallel(call, call->in[0].dims[0] * job->groups * job->kh * job->kw, deform_chunk, call->note);
     return ASC_OK;
 }

@@ -15,12 +15,35 @@ typedef struct glu_job {
     const asc_tensor *gate_rows, *up_rows; /* the tensors whose leading axes locate a row of each */
     int flat;                              /* rows follow each other without gaps: one long row */
     int64_t step;                          /* elements from column to column: 2 when interleaved */
+    int up_first;                          /* of one input: what is let through comes before the gate */
     void *y;
     int narrow;  /* y is bfloat16 */
     int streams; /* y is stored past the caches */
 } glu_job;
+ASC_KERNEL_NOTE(swiglu, glu_job)
 
 #define COLUMNS 4096 /* of one item */
+
+/* No rows where there is nothing to write. */
+static void find_job(const asc_call *call, glu_job *job) {
+    const asc_tensor *y = &call->out[0];
+    int64_t total = asc_numel(y);
+    if (total == 0) return;
+    *job = (glu_job){.n = y->rank ? y->dims[y->rank - 1] : 1, .step = 1};
+    job->rows = total / job->n;
+    if (asc_has_input(call, 1)) {
+        job->flat = asc_contiguous(&call->in[0]) && asc_contiguous(&call->in[1]);
+    } else {
+        const asc_swiglu_params *p = ASC_INTS_AS(asc_swiglu_params, call);
+        job->step = p->interleaved ? 2 : 1;
+        job->up_first = p->up_first != 0;
+    }
+    if (job->flat) job->n = total, job->rows = 1;
+    job->narrow = y->dtype == ASC_BFLOAT16;
+    job->streams = !job->narrow && 3 * (double)total * sizeof(float) >= ASC_STREAM_BYTES;
+    job->blocks = asc_ceil_div(job->n, COLUMNS);
+    job->per_chunk = asc_chunk_items(call, job->rows * job->blocks, asc_least(job->n, COLUMNS) * 16);
+}
 
 int32_t ASC_FN(swiglu_prepare)(asc_call *call) {
     const asc_tensor *x = &call->in[0], *y = &call->out[0];
@@ -32,6 +55,7 @@ int32_t ASC_FN(swiglu_prepare)(asc_call *call) {
     }
     if (asc_has_input(call, 1)) {
         ASC_REQUIRE(call, asc_same_dims(x, &call->in[1]) && asc_same_dims(x, y), "swiglu: shapes differ");
+        find_job(call, call->note);
         return ASC_OK;
     }
     ASC_REQUIRE(call, x->rank >= 1 && x->rank == y->rank, "swiglu: ranks differ");
@@ -39,6 +63,7 @@ int32_t ASC_FN(swiglu_prepare)(asc_call *call) {
     ASC_REQUIRE(call, x->dims[last] % 2 == 0 && x->dims[last] / 2 == y->dims[last],
                 "swiglu: the input's last axis is not twice the output's");
     for (int i = 0; i < last; i++) ASC_REQUIRE(call, x->dims[i] == y->dims[i], "swiglu: dims differ");
+    find_job(call, call->note);
     return ASC_OK;
 }
 
@@ -106,32 +131,19 @@ static void swiglu_chunk(const asc_call *call, int64_t chunk, int32_t worker, vo
 }
 
 int32_t ASC_FN(swiglu_run)(const asc_call *call) {
-    const asc_tensor *y = &call->out[0];
-    int64_t total = asc_numel(y);
-    if (total == 0) return ASC_OK;
-    glu_job job = {.gate = call->in[0].data, .y = y->data, .step = 1};
+    glu_job job = *(const glu_job *)call->note;
+    if (job.rows == 0) return ASC_OK;
+    job.y = call->out[0].data;
+    job.gate = call->in[0].data;
     job.gate_rows = job.up_rows = &call->in[0];
-    job.n = y->rank ? y->dims[y->rank - 1] : 1;
-    job.rows = total / job.n;
     if (asc_has_input(call, 1)) {
         job.up = call->in[1].data;
         job.up_rows = &call->in[1];
-        job.flat = asc_contiguous(&call->in[0]) && asc_contiguous(&call->in[1]);
-        if (job.flat) job.n = total, job.rows = 1;
     } else {
-        const asc_swiglu_params *p = ASC_INTS_AS(asc_swiglu_params, call);
-        job.step = p->interleaved ? 2 : 1;
-        job.up = job.gate + (p->interleaved ? 1 : job.n);
-        if (p->up_first) {
-            const float *first = job.gate;
-            job.gate = job.up;
-            job.up = first;
-        }
+        const float *second = job.gate + (job.step == 2 ? 1 : job.n);
+        job.up = job.up_first ? job.gate : second;
+        job.gate = job.up_first ? second : job.gate;
     }
-    job.narrow = y->dtype == ASC_BFLOAT16;
-    job.streams = !job.narrow && 3 * total * (int64_t)sizeof(float) >= ASC_STREAM_BYTES;
-    job.blocks = asc_ceil_div(job.n, COLUMNS);
-    job.per_chunk = asc_chunk_items(call, job.rows * job.blocks, (job.n < COLUMNS ? job.n : COLUMNS) * 16);
     asc_parallel(call, asc_ceil_div(job.rows * job.blocks, job.per_chunk), swiglu_chunk, &job);
     return ASC_OK;
 }

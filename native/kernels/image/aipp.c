@@ -21,6 +21,7 @@ typedef struct aipp_job {
     int64_t channels, out_rows, out_columns;
     int64_t items, per_chunk;
 } aipp_job;
+ASC_KERNEL_NOTE(aipp, aipp_job)
 
 /* Sums of three products of a matrix and a biased byte of these sizes don't overflow 32 bits. */
 enum { MATRIX_LIMIT = 1 << 15, BIAS_LIMIT = 1 << 12 };
@@ -77,7 +78,7 @@ static int is_inside(int64_t first, int64_t count, int64_t size) {
 static int32_t describe(const asc_call *call, aipp_job *job) {
     const asc_tensor *x = &call->in[0], *y = &call->out[0];
     ASC_REQUIRE(call, x->rank == 4 && y->rank == 4 && x->dims[0] == y->dims[0], "aipp: not one image for each image");
-    *job = (aipp_job){.x = x->data, .y = y->data, .channels = y->dims[1]};
+    *job = (aipp_job){.channels = y->dims[1]};
     ASC_REQUIRE(call, job->channels >= 1 && job->channels <= 4, "aipp: images have one to four channels");
     int32_t code = read_arguments(call, job);
     if (code != ASC_OK) return code;
@@ -95,12 +96,13 @@ static int32_t describe(const asc_call *call, aipp_job *job) {
         call,
         is_inside(job->pad_left, job->width, job->out_columns) && is_inside(job->pad_top, job->height, job->out_rows),
         "aipp: the crop is larger than the result");
+    job->items = job->out_columns ? y->dims[0] * job->out_rows : 0;
+    job->per_chunk = asc_chunk_items(call, job->items, asc_least(job->out_columns, 1 << 30) * job->channels * 8);
     return ASC_OK;
 }
 
 int32_t ASC_FN(aipp_prepare)(asc_call *call) {
-    aipp_job job;
-    return describe(call, &job);
+    return describe(call, call->note);
 }
 
 /* The channels of n pixels from column `at` of source row `row` on, as they lie in the file. */
@@ -180,12 +182,10 @@ static void aipp_chunk(const asc_call *call, int64_t chunk, int32_t worker, void
 }
 
 int32_t ASC_FN(aipp_run)(const asc_call *call) {
-    aipp_job job;
-    int32_t code = describe(call, &job);
-    if (code != ASC_OK) return code;
-    job.items = call->out[0].dims[0] * job.out_rows;
-    if (job.items == 0 || job.out_columns == 0) return ASC_OK;
-    job.per_chunk = asc_chunk_items(call, job.items, job.out_columns * job.channels * 8);
+    aipp_job job = *(const aipp_job *)call->note;
+    if (job.items == 0) return ASC_OK;
+    job.x = call->in[0].data;
+    job.y = call->out[0].data;
     asc_parallel(call, asc_ceil_div(job.items, job.per_chunk), aipp_chunk, &job);
     return ASC_OK;
 }

@@ -20,6 +20,7 @@ typedef struct grid_job {
     int64_t dims[3], area, places, channels, blocks;
     int taps;
 } grid_job;
+ASC_KERNEL_NOTE(grid_sample, grid_job)
 
 /* The taps of a block: tap k of place i reads at[k][i], -1 for nothing, and weighs weight[k][i]. */
 typedef struct block_taps {
@@ -59,8 +60,7 @@ static int32_t read_job(const asc_call *call, grid_job *job) {
 }
 
 int32_t ASC_FN(grid_sample_prepare)(asc_call *call) {
-    grid_job job;
-    return read_job(call, &job);
+    return read_job(call, call->note);
 }
 
 /* Mirrors at both ends of [low, high] until it lies inside. */
@@ -181,9 +181,8 @@ static void grid_chunk(const asc_call *call, int64_t chunk, int32_t worker, void
 }
 
 int32_t ASC_FN(grid_sample_run)(const asc_call *call) {
-    grid_job job;
-    int32_t code = read_job(call, &job);
-    if (code != ASC_OK || asc_numel(&call->out[0]) == 0) return code;
-    asc_parallel(call, call->in[0].dims[0] * job.blocks, grid_chunk, &job);
+    const grid_job *job = call->note;
+    if (asc_numel(&call->out[0]) == 0) return ASC_OK;
+    asc_parallel(call, call->in[0].dims[0] * job->blocks, grid_chunk, call->note);
     return ASC_OK;
 }

@@ -18,6 +18,7 @@ typedef struct roi_job {
     int maximum, half_pixel;
     float scale;
 } roi_job;
+ASC_KERNEL_NOTE(roi_align, roi_job)
 
 typedef struct region {
     float top, left, cell_high, cell_wide;
@@ -54,8 +55,7 @@ static int32_t read_job(const asc_call *call, roi_job *job) {
 }
 
 int32_t ASC_FN(roi_align_prepare)(asc_call *call) {
-    roi_job job;
-    return read_job(call, &job);
+    return read_job(call, call->note);
 }
 
 static region region_of(const roi_job *job, const float *roi) {
@@ -143,17 +143,16 @@ static void roi_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
 }
 
 int32_t ASC_FN(roi_align_run)(const asc_call *call) {
-    roi_job job;
-    int32_t code = read_job(call, &job);
-    if (code != ASC_OK || asc_numel(&call->out[0]) == 0) return code;
+    const roi_job *job = call->note;
+    if (asc_numel(&call->out[0]) == 0) return ASC_OK;
     for (int64_t n = 0; n < call->in[1].dims[0]; n++) {
         int64_t image = asc_index_at(&call->in[2], n);
         if (image < 0 || image >= call->in[0].dims[0]) return asc_fail_index(call, image, call->in[0].dims[0]);
-        region r = region_of(&job, (const float *)call->in[1].data + 4 * n);
+        region r = region_of(job, (const float *)call->in[1].data + 4 * n);
         if (r.samples_high < 0 || r.samples_wide < 0)
             return asc_failn(call->status, ASC_E_RUN, "region % asks for more than % samples along a cell", 2,
                              (int64_t[]){n, MOST_SAMPLES});
     }
-    asc_parallel(call, call->in[1].dims[0] * job.high, roi_chunk, &job);
+    asc_parallel(call, call->in[1].dims[0] * job->high, roi_chunk, call->note);
     return ASC_OK;
 }

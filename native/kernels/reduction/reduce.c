@@ -30,13 +30,15 @@ typedef struct axis_list {
 } axis_list;
 
 typedef struct reduce_job {
-    int64_t op, count;          /* elements folded into one output */
-    int64_t n;                  /* length of the last reduced axis */
-    int64_t columns;            /* elements of the kept axis inside it; 1 when it is innermost */
-    int64_t outer_reduced;      /* of the axes in `reduced` */
-    int64_t outputs, per_chunk; /* of the axes in `kept` */
+    int64_t op, count;        /* elements folded into one output */
+    int64_t n;                /* length of the last reduced axis */
+    int64_t columns;          /* elements of the kept axis inside it; 1 when it is innermost */
+    int64_t outer_reduced;    /* of the axes in `reduced` */
+    int64_t outputs;          /* of the axes in `kept` */
+    int64_t items, per_chunk; /* an item: some columns of an output */
     axis_list kept, reduced;
 } reduce_job;
+ASC_KERNEL_NOTE(reduce, reduce_job)
 
 static int64_t list_offset(const axis_list *list, int64_t index) {
     int64_t offset = 0;
@@ -196,21 +198,6 @@ static int32_t check_axes(const asc_call *call, const int *reduced) {
     return ASC_OK;
 }
 
-int32_t ASC_FN(reduce_prepare)(asc_call *call) {
-    int reduced[ASC_MAX_RANK];
-    ASC_REQUIRE(call, call->n_ints >= ASC_MEMBERS(asc_reduce_params), "reduce takes its op and axes");
-    int64_t op = params_of(call)->op;
-    ASC_REQUIRE(call, op >= 0 && op < ASC_REDUCE_COUNT, "reduce: no such op");
-    ASC_REQUIRE(call, floats(call) || (op != ASC_REDUCE_L2 && op != ASC_REDUCE_LOGSUM), "reduce: this op takes floats");
-    if (asc_has_input(call, 1)) {
-        ASC_REQUIRE(call, call->n_ints == ASC_MEMBERS(asc_reduce_given_params),
-                    "reduce: with axes as an operand it takes its op and noop");
-        return ASC_OK;
-    }
-    int32_t code = read_axes(call, reduced);
-    return code == ASC_OK ? check_axes(call, reduced) : code;
-}
-
 /* Merges neighbours of one fate; returns how many axes are left. */
 static int merge_axes(const asc_tensor *x, const int *reduced, int64_t *dims, int *fate) {
     int n = 0;
@@ -249,7 +236,7 @@ static void describe(const asc_call *call, const int *reduced, reduce_job *job) 
 }
 
 /* describe() meets the innermost axis first; offsets want it last. */
-static void turn(axis_list *list) {
+static void reverse(axis_list *list) {
     for (int i = 0, j = list->count - 1; i < j; i++, j--) {
         int64_t dim = list->dims[i], stride = list->strides[i];
         list->dims[i] = list->dims[j], list->strides[i] = list->strides[j];
@@ -257,24 +244,52 @@ static void turn(axis_list *list) {
     }
 }
 
-int32_t ASC_FN(reduce_run)(const asc_call *call) {
-    int reduced[ASC_MAX_RANK];
-    reduce_job job = {.op = params_of(call)->op};
-    int32_t code = read_axes(call, reduced);
-    if (code == ASC_OK && asc_has_input(call, 1)) code = check_axes(call, reduced);
-    if (code != ASC_OK || asc_numel(&call->out[0]) == 0) return code;
-    describe(call, reduced, &job);
-    turn(&job.kept);
-    turn(&job.reduced);
+/* What is to be done; no items where there is nothing to write. */
+static void find_job(const asc_call *call, const int *reduced, reduce_job *job) {
+    *job = (reduce_job){.op = params_of(call)->op};
+    if (asc_numel(&call->out[0]) == 0) return;
+    describe(call, reduced, job);
+    reverse(&job->kept);
+    reverse(&job->reduced);
     int32_t dtype = call->in[0].dtype;
-    int64_t lanes = dtype == ASC_INT64 || dtype == ASC_FLOAT64 ? ASC_VD : ASC_VF,
-            items = job.outputs * asc_ceil_div(job.columns, STRIP * lanes);
-    job.per_chunk =
-        asc_chunk_items(call, items, job.count * 4 * (job.columns < STRIP * lanes ? job.columns : STRIP * lanes));
+    int64_t lanes = dtype == ASC_INT64 || dtype == ASC_FLOAT64 ? ASC_VD : ASC_VF;
+    job->items = job->outputs * asc_ceil_div(job->columns, STRIP * lanes);
+    job->per_chunk =
+        asc_chunk_items(call, job->items, asc_least(job->count, 1 << 30) * 4 * asc_least(job->columns, STRIP * lanes));
+}
+
+int32_t ASC_FN(reduce_prepare)(asc_call *call) {
+    int reduced[ASC_MAX_RANK];
+    ASC_REQUIRE(call, call->n_ints >= ASC_MEMBERS(asc_reduce_params), "reduce takes its op and axes");
+    int64_t op = params_of(call)->op;
+    ASC_REQUIRE(call, op >= 0 && op < ASC_REDUCE_COUNT, "reduce: no such op");
+    ASC_REQUIRE(call, floats(call) || (op != ASC_REDUCE_L2 && op != ASC_REDUCE_LOGSUM), "reduce: this op takes floats");
+    if (asc_has_input(call, 1)) {
+        ASC_REQUIRE(call, call->n_ints == ASC_MEMBERS(asc_reduce_given_params),
+                    "reduce: with axes as an operand it takes its op and noop");
+        return ASC_OK;
+    }
+    int32_t code = read_axes(call, reduced);
+    if (code == ASC_OK) code = check_axes(call, reduced);
+    if (code == ASC_OK) find_job(call, reduced, call->note);
+    return code;
+}
+
+int32_t ASC_FN(reduce_run)(const asc_call *call) {
+    reduce_job job = *(const reduce_job *)call->note;
+    if (asc_has_input(call, 1)) { /* which says what the axes are */
+        int reduced[ASC_MAX_RANK];
+        int32_t code = read_axes(call, reduced);
+        if (code == ASC_OK) code = check_axes(call, reduced);
+        if (code != ASC_OK) return code;
+        find_job(call, reduced, &job);
+    }
+    if (job.items == 0) return ASC_OK;
+    int32_t dtype = call->in[0].dtype;
     asc_chunk_fn fn = dtype == ASC_FLOAT32   ? reduce_chunk_f32
                       : dtype == ASC_FLOAT64 ? reduce_chunk_f64
                       : dtype == ASC_INT32   ? reduce_chunk_i32
                                              : reduce_chunk_i64;
-    asc_parallel(call, asc_ceil_div(items, job.per_chunk), fn, &job);
+    asc_parallel(call, asc_ceil_div(job.items, job.per_chunk), fn, &job);
     return ASC_OK;
 }
