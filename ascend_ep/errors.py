@@ -313,6 +313,7 @@ CODES: dict[str, Code] = {
     "E44002": Code("There is no profile in [%s].", "Give a folder that `ascend-prof run` has written."),
     "E44003": Code("The command can't be started: %s.", "Check its name and path."),
     "E44004": Code("[%s] recorded nothing: %s.", "See the reason."),
+    "E44005": Code("There is no flag [--%s].%s", "ascend-prof msprof --help lists them."),
     # --- ascend-serve ------------------------------------------------------------------------------
     "E50001": Code("The request is malformed: %s.", "Correct the request."),
     "E50002": Code("There is no model [%s].%s", "The index of the repository names the models."),
