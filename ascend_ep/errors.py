@@ -314,6 +314,8 @@ CODES: dict[str, Code] = {
     "E44003": Code("The command can't be started: %s.", "Check its name and path."),
     "E44004": Code("[%s] recorded nothing: %s.", "See the reason."),
     "E44005": Code("There is no flag [--%s].%s", "ascend-prof msprof --help lists them."),
+    "E44006": Code("The bundles can't be compared: they give %s.", "Compare bundles of the same model."),
+    "E44007": Code("[%s] is no baseline.", "Write one with `ascend-prof gate --record=B.json M.om`."),
     # --- ascend-serve ------------------------------------------------------------------------------
     "E50001": Code("The request is malformed: %s.", "Correct the request."),
     "E50002": Code("There is no model [%s].%s", "The index of the repository names the models."),

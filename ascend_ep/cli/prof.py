@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from ascend_ep.cli.closed_pipe import ends_with_its_reader
 from ascend_ep.cli.prof_collect import collect
+from ascend_ep.cli.prof_gate import add_gate
 from ascend_ep.cli.prof_msprof import main as msprof
 from ascend_ep.errors import AscendError
 
@@ -36,6 +37,7 @@ def _parser() -> argparse.ArgumentParser:
     add_run(commands)
     add_analyze(commands)
     add_export(commands)
+    add_gate(commands)
     return parser
 
 
