@@ -315,6 +315,7 @@ CODES: dict[str, Code] = {
     "E44004": Code("[%s] recorded nothing: %s.", "See the reason."),
     "E44005": Code("There is no flag [--%s].%s", "ascend-prof msprof --help lists them."),
     "E44006": Code("The bundles can't be compared: they give %s.", "Compare bundles of the same model."),
+    "E44008": Code("ascend-atc failed: %s", "Run it with the command shown."),
     "E44007": Code("[%s] is no baseline.", "Write one with `ascend-prof gate --record=B.json M.om`."),
     # --- ascend-serve ------------------------------------------------------------------------------
     "E50001": Code("The request is malformed: %s.", "Correct the request."),

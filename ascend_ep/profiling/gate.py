@@ -77,7 +77,7 @@ def percent(share: float) -> str:
 
 
 def difference(old: list[Any], new: list[Any]) -> float:
-    """The largest difference of outputs, relative to the largest value of each; NaN where one alone has it."""
+    """The largest difference of outputs, relative to the largest of each; NaN where one has it alone."""
     if len(old) != len(new):
         raise AscendError("E44006", f"{len(old)} outputs and {len(new)}")
     worst = 0.0
