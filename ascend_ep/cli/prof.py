@@ -15,6 +15,7 @@ from ascend_ep.cli.prof_advise import add_advise
 from ascend_ep.cli.prof_collect import collect
 from ascend_ep.cli.prof_gate import add_gate
 from ascend_ep.cli.prof_msprof import main as msprof
+from ascend_ep.cli.prof_report import add_report
 from ascend_ep.errors import AscendError
 
 
@@ -38,6 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     add_run(commands)
     add_analyze(commands)
     add_export(commands)
+    add_report(commands)
     add_gate(commands)
     add_advise(commands)
     return parser

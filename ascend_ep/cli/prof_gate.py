@@ -54,7 +54,7 @@ def gate(given: argparse.Namespace) -> int:
     from ascend_ep.profiling.gate import baseline_bundle, judge, junit, markdown, record
 
     path = Path(given.bundle)
-    new = _open(path, given.threads)
+    new = open_bundle(path, given.threads)
     if given.record:
         record(path, Path(given.record))
         print(f"{given.record}: the baseline is {path}")
@@ -62,7 +62,7 @@ def gate(given: argparse.Namespace) -> int:
     if not given.baseline:
         raise AscendError("E10004", "baseline", fix="Give --baseline=B.json, or --record=B.json first.")
     allowed = share(given.max_slowdown)
-    old = _open(baseline_bundle(Path(given.baseline)), given.threads)
+    old = open_bundle(baseline_bundle(Path(given.baseline)), given.threads)
     feeds = input_arrays(new, [], given.dim, given.seed)
     clock = time.process_time if given.clock == "cpu" else None
     verdict = judge(old, new, feeds, allowed, given.max_error, given.seconds, clock)
@@ -74,7 +74,7 @@ def gate(given: argparse.Namespace) -> int:
     return 0 if verdict.passed else 1
 
 
-def _open(path: Path, threads: int) -> Any:
+def open_bundle(path: Path, threads: int) -> Any:
     from ascend_ep.runtime.options import SessionOptions
     from ascend_ep.runtime.session import InferenceSession
 
