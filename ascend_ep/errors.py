@@ -312,11 +312,22 @@ CODES: dict[str, Code] = {
     "E43003": Code(
         "The Ascend C kernel [%s] failed on the CPU: %s.", "Correct the kernel, or the shapes it is given."
     ),
+    # --- Ascend C sources ---------------------------------------------------------------------------
+    "E43201": Code("Kernel [%s] breaks a rule of the chip: %s.", "Correct the kernel at this place."),
+    "E43202": Code("No kernel can be taken from [%s]: %s.", "Name another file or kernel."),
+    "E43203": Code("Kernel [%s] can't be called: %s.", "Correct the arguments."),
+    "E43204": Code("Kernel [%s] computes something else than %s: %s.", "Correct the kernel, or the reference."),
+    "E43205": Code("The host code of [%s] fails: %s.", "Correct the host code, or the inputs it is given."),
+    "E43206": Code("Kernel [%s] ends its process: %s.", "Correct the kernel; run it with checks to see where."),
     # --- profiles ----------------------------------------------------------------------------------
     "E44001": Code("[%s] can't be read as a trace: %s.", "Profile again with this version."),
     "E44002": Code("There is no profile in [%s].", "Give a folder that `ascend-prof run` has written."),
     "E44003": Code("The command can't be started: %s.", "Check its name and path."),
     "E44004": Code("[%s] recorded nothing: %s.", "See the reason."),
+    "E44005": Code("There is no flag [--%s].%s", "ascend-prof msprof --help lists them."),
+    "E44006": Code("The bundles can't be compared: they give %s.", "Compare bundles of the same model."),
+    "E44007": Code("[%s] is no baseline.", "Write one with `ascend-prof gate --record=B.json M.om`."),
+    "E44008": Code("ascend-atc failed: %s", "Run it with the command shown."),
     # --- programs of ACL: aclruntime, ais_bench, msame
     "E45001": Code("The value of [--%s] is invalid: %s.", "--help has the options."),
     "E45002": Code("The options are wrong: %s.", "--help has the options."),
@@ -329,13 +340,6 @@ CODES: dict[str, Code] = {
     "E45006": Code("There is no device [%s]: %s.", "Set ASCEND_EP_DEVICES."),
     "E45007": Code("[%s] isn't supported: %s."),
     "E45008": Code("[%s] can't be written: %s.", "Choose another folder, or make it writable."),
-    # --- Ascend C sources ---------------------------------------------------------------------------
-    "E43201": Code("Kernel [%s] breaks a rule of the chip: %s.", "Correct the kernel at this place."),
-    "E43202": Code("No kernel can be taken from [%s]: %s.", "Name another file or kernel."),
-    "E43203": Code("Kernel [%s] can't be called: %s.", "Correct the arguments."),
-    "E43204": Code("Kernel [%s] computes something else than %s: %s.", "Correct the kernel, or the reference."),
-    "E43205": Code("The host code of [%s] fails: %s.", "Correct the host code, or the inputs it is given."),
-    "E43206": Code("Kernel [%s] ends its process: %s.", "Correct the kernel; run it with checks to see where."),
     # --- ascend-serve ------------------------------------------------------------------------------
     "E50001": Code("The request is malformed: %s.", "Correct the request."),
     "E50002": Code("There is no model [%s].%s", "The index of the repository names the models."),

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ascend_ep.runtime.binding import fail, ffi, lib, new_status, open_model
+from ascend_ep.profiling.copying import copy_seconds
+from ascend_ep.runtime.binding import ffi, lib, open_model
 from ascend_ep.runtime.bundle import Bundle
 from ascend_ep.runtime.bundle_records import Instruction
 from ascend_ep.runtime.executor import Executor
@@ -210,21 +211,8 @@ def memory_floor(trial: Trial) -> Found:
     moved = boundary + sum(w.size for w in weights)
     half = min(max(moved // 2, 4), LARGEST_COPY) // 4
     source, target = np.ones(half, np.float32), np.ones(half, np.float32)
-    least = min(_copy(source, target, trial.threads) for _ in range(5))
+    least = min(copy_seconds(source, target, trial.threads) for _ in range(5))
     return {"bytes": moved, "seconds": least * moved / (2 * source.nbytes)}
-
-
-def _copy(source: NDArray[np.float32], target: NDArray[np.float32], threads: int) -> float:
-    tensors = ffi.new("asc_tensor[2]")
-    for tensor, array in zip(tensors, (source, target), strict=True):
-        tensor.data = ffi.cast("void *", array.ctypes.data)
-        tensor.dtype, tensor.rank = lib.ASC_FLOAT32, 1
-        tensor.dims[0], tensor.strides[0] = array.size, 1
-    status, nothing = new_status(), ffi.NULL
-    began = time.perf_counter()
-    if lib.asc_kernel_call(-1, b"copy", tensors, 1, tensors + 1, 1, nothing, 0, nothing, 0, threads, status):
-        raise fail(status, "copy")
-    return time.perf_counter() - began
 
 
 def bench_text(found: Found) -> str:

@@ -11,6 +11,11 @@ import sys
 from collections.abc import Sequence
 
 from ascend_ep.cli.closed_pipe import ends_with_its_reader
+from ascend_ep.cli.prof_advise import add_advise
+from ascend_ep.cli.prof_collect import collect
+from ascend_ep.cli.prof_gate import add_gate
+from ascend_ep.cli.prof_msprof import main as msprof
+from ascend_ep.cli.prof_report import add_report
 from ascend_ep.errors import AscendError
 
 
@@ -19,6 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
+        if words[:1] == ["msprof"]:
+            return msprof(words[1:])
         given = _parser().parse_args(words)
         return int(given.run(given))
     except AscendError as error:
@@ -32,6 +39,9 @@ def _parser() -> argparse.ArgumentParser:
     add_run(commands)
     add_analyze(commands)
     add_export(commands)
+    add_report(commands)
+    add_gate(commands)
+    add_advise(commands)
     return parser
 
 
@@ -64,36 +74,20 @@ def add_export(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     command = commands.add_parser("export", help=text, description=text[0].upper() + text[1:] + ".")
     command.add_argument("folder", metavar="DIR", help="a folder PROF_..., or one that holds some")
     command.add_argument("--aic-metrics", default="", metavar="GROUP", help="as msprof's")
+    command.add_argument(
+        "--type",
+        choices=("text", "pytorch"),
+        default="text",
+        help="msprof's files, or a folder ..._ascend_pt as the PyTorch profiler for Ascend writes it",
+    )
     command.set_defaults(run=export)
 
 
 def run(given: argparse.Namespace) -> int:
-    from ascend_ep.profiling import tables
-    from ascend_ep.profiling.collect import run_command
-    from ascend_ep.profiling.export import write_files
-    from ascend_ep.profiling.metrics import DEFAULT, columns_of
-    from ascend_ep.profiling.profile import open_profile
-    from ascend_ep.runtime.tracing import ALL_COUNTERS
-
     command = given.command[1:] if given.command[:1] == ["--"] else given.command
     if not command:
         raise AscendError("E10004", "application", fix="ascend-prof run --output=DIR -- COMMAND ...")
-    metrics = given.aic_metrics or DEFAULT
-    columns_of(metrics)
-    counters = ALL_COUNTERS if given.counters else 0
-    made = run_command(command, given.output, counters, given.storage_limit << 20)
-    try:
-        profile = open_profile(made.folder)
-    except AscendError as error:
-        if error.code != "E44002":
-            raise
-        reason = "no model ran in it, in this or any process that it began"
-        print(AscendError("E44004", " ".join(command), reason), file=sys.stderr)
-        return made.status or 1
-    write_files(profile, metrics)
-    if not given.quiet:
-        print(tables.text(profile, sys.stdout.isatty()))
-    return made.status
+    return collect(command, given.output, given.aic_metrics, given.counters, given.storage_limit, given.quiet)
 
 
 def analyze(given: argparse.Namespace) -> int:
@@ -109,9 +103,14 @@ def export(given: argparse.Namespace) -> int:
     from ascend_ep.profiling.export import write_files
     from ascend_ep.profiling.metrics import DEFAULT
     from ascend_ep.profiling.profile import open_profile
+    from ascend_ep.profiling.torch_files import write_torch_files
 
-    for path in write_files(open_profile(given.folder), given.aic_metrics or DEFAULT):
-        print(path)
+    profile = open_profile(given.folder)
+    if given.type == "pytorch":
+        written = [write_torch_files(profile)]
+    else:
+        written = write_files(profile, given.aic_metrics or DEFAULT)
+    print(*written, sep="\n")
     return 0
 
 

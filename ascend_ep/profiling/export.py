@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ascend_ep.profiling.database import write_database
 from ascend_ep.profiling.msprof_files import write_csv_files
 from ascend_ep.profiling.profile import Profile
 from ascend_ep.profiling.timeline import write_timeline
+
+__all__ = ["write_database", "write_files"]
 
 
 def write_files(profile: Profile, metrics: str) -> list[Path]:

@@ -128,6 +128,7 @@ class Task:
     number: int
     stream: int
     infer: int
+    run: int  #: among those of the profile
     start: int  #: nanoseconds since 1970
     duration: int
     wait: int  #: since the task before it on the stream ended
@@ -146,7 +147,7 @@ def streams(profile: Profile) -> dict[tuple[int, int], int]:
 
 def tasks(profile: Profile) -> Iterator[Task]:
     """All calls, by process in the order in which they were recorded."""
-    numbers, count = streams(profile), 0
+    numbers, count, first_run = streams(profile), 0, 0
     for p, process in enumerate(profile.processes):
         last: dict[int, int] = {}
         infers = _infers(process)
@@ -163,12 +164,14 @@ def tasks(profile: Profile) -> Iterator[Task]:
                 count,
                 numbers[p, thread],
                 infers[runs[i]],
+                first_run + runs[i],
                 start + process.epoch_ns,
                 ends[i] - start,
                 wait,
                 process.counts[i] if has_counts else None,
             )
             count += 1
+        first_run += len(process.runs)
 
 
 def _infers(process: ProcessTrace) -> list[int]:

@@ -8,7 +8,8 @@ don't hold nanoseconds.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +22,23 @@ MOST_CALLS = 1_000_000
 Event = dict[str, Any]
 
 
-def write_timeline(profile: Profile, path: Path | None = None) -> Path:
-    """Writes msprof_<stamp>.json, or the file that is named. Raises AscendError E40002."""
-    target = path or profile.folder / OUTPUT / f"msprof_{profile.stamp}.json"
+def write_timeline(profile: Profile) -> Path:
+    """Writes msprof_<stamp>.json and returns its path. Raises AscendError E40002."""
+    return write_events(profile.folder / OUTPUT / f"msprof_{profile.stamp}.json", events(profile))
+
+
+def write_trace_view(profile: Profile, target: Path) -> Path:
+    """The same with what the PyTorch profiler adds: each call as an operator of the host, with an arrow
+    async_npu to its kernel, and which time is Computing and which Free. Raises AscendError E40002."""
+    return write_events(target, chain(events(profile), _operators(profile)))
+
+
+def write_events(target: Path, found: Iterable[Event]) -> Path:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with open(target, "w", encoding="utf-8") as file:
             between = "["
-            for event in events(profile):
+            for event in found:
                 file.write(between + json.dumps(event))
                 between = ",\n"
             file.write("]\n" if between != "[" else "[]\n")
@@ -73,8 +83,7 @@ def _slice(name: str, pid: int, tid: int, start: int, duration: int, args: Event
     }
 
 
-def _flow(phase: str, pid: int, tid: int, at: int, number: int) -> Event:
-    name = "HostToDevice"
+def _flow(phase: str, pid: int, tid: int, at: int, number: int, name: str = "HostToDevice") -> Event:
     flow = {"ph": phase, "name": name, "cat": name, "id": str(number), "pid": pid, "tid": tid, "ts": us(at)}
     return flow | ({"bp": "e"} if phase == "f" else {})
 
@@ -124,3 +133,25 @@ def _calls(profile: Profile, device: dict[int, int]) -> Iterator[Event]:
         yield _slice(site.name, pid, task.stream, task.start, task.duration, args)
         if site.index == 0:
             yield _flow("f", pid, task.stream, task.start, number)
+
+
+def _operators(profile: Profile) -> Iterator[Event]:
+    first = {id(process): 10 * process.pid for process in profile.processes}
+    for p, process in enumerate(profile.processes):
+        yield from _process(10 * process.pid + 3, "Python", "CPU", 100 + p)
+        yield from _process(10 * process.pid + 4, "Overlap Analysis", "NPU", 200 + p)
+    last: dict[tuple[int, int], tuple[int, int]] = {}
+    for count, task in enumerate(tasks(profile)):
+        if count >= MOST_CALLS:
+            return
+        base, stream, start = first[id(task.site.process)], task.stream, task.start
+        name = f"AscendEP::{task.site.op_type}"
+        yield _slice(name, base + 3, stream, start, task.duration, {}) | {"cat": "cpu_op"}
+        number = MOST_CALLS + count
+        yield _flow("s", base + 3, stream, start, number, "async_npu")
+        yield _flow("f", base + 2, stream, start, number, "async_npu")
+        yield _slice("Computing", base + 4, stream, start, task.duration, {})
+        run, ended = last.get((base, stream), (-1, 0))
+        if run == task.run and start > ended:
+            yield _slice("Free", base + 4, stream, ended, start - ended, {})
+        last[base, stream] = (task.run, start + task.duration)

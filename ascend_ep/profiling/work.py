@@ -131,7 +131,7 @@ def _operand(call: KernelCall, place: int) -> Operand:
 
 def _matmul(call: KernelCall) -> Work:
     a, b, out = _operand(call, 0), _operand(call, 1), elements(call.outputs[0])
-    trans_a, trans_b = call.ints[:2]
+    trans_a, trans_b = (*call.ints, 0, 0)[:2]
     terms = a.dims[-2 if trans_a and len(a.dims) > 1 else -1]
     columns = 1 if len(b.dims) < 2 else b.dims[-2 if trans_b else -1]
     gated = len(call.ints) > 2 and is_gated(call.ints)

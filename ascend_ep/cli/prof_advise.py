@@ -1,0 +1,194 @@
+"""`ascend-prof advise m.onnx`: changes that make a model faster, each of them tried."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ascend_ep.errors import AscendError
+
+if TYPE_CHECKING:
+    import onnx
+
+    from ascend_ep.profiling.advice.tries import Outcome, Trial
+    from ascend_ep.profiling.roofline import Bound
+
+
+#: To profile the model as it is.
+LIMITS_SECONDS = 0.2
+
+
+def add_advise(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    text = "try what could make a model faster, and say what did"
+    command = commands.add_parser("advise", help=text, description=text[0].upper() + text[1:] + ".")
+    command.add_argument("model", metavar="M.onnx")
+    command.add_argument("--seconds", type=float, default=60.0, help="to spend in all (default 60)")
+    command.add_argument("--each", type=float, default=1.0, help="to measure one change (default 1)")
+    command.add_argument("--threads", type=int, default=0, help="threads of a run (default: all)")
+    command.add_argument("--dim", action="append", default=[], metavar="NAME=SIZE", help="default 1")
+    command.add_argument("--atc", action="append", default=[], metavar="FLAG", help="flags of ascend-atc")
+    command.add_argument("--apply", metavar="NAME", help="write the edited model, and measure nothing")
+    command.add_argument("--output", metavar="FILE", help="where --apply writes it")
+    command.add_argument("--json", action="store_true", help="print JSON")
+    command.set_defaults(run=advise)
+
+
+def advise(given: argparse.Namespace) -> int:
+    source = Path(given.model)
+    if not source.is_file():
+        raise AscendError("E10410", source)
+    model = _load(source)
+    if given.apply:
+        return _apply(given, model)
+    from ascend_ep.profiling.advice.tries import Trial
+    from ascend_ep.runtime.binding import lib
+
+    threads = given.threads or int(lib.asc_threads_default())
+    with tempfile.TemporaryDirectory(prefix="ascend_ep_advice_") as folder:
+        trial = Trial(
+            source,
+            Path(folder),
+            lambda m, b, flags: _convert(m, b, [*given.atc, *flags]),
+            lambda session: _feeds(session, given.dim),
+            threads,
+            given.each,
+        )
+        outcomes = sorted(trial.outcomes(model, given.seconds), key=_order)
+        limits = _limits(trial)
+    if given.json:
+        print(json.dumps([_as_json(o) for o in outcomes], indent=2))
+    else:
+        print(_text(source.name, outcomes, limits))
+    return 0
+
+
+def _load(source: Path) -> onnx.ModelProto:
+    import onnx
+
+    try:
+        return onnx.load(source)
+    except Exception as error:  # whatever protobuf raises for bytes that are no model
+        raise AscendError("E10041", source, f"{type(error).__name__}") from error
+
+
+def _apply(given: argparse.Namespace, model: onnx.ModelProto) -> int:
+    import onnx
+
+    from ascend_ep.profiling.advice.edits import EDITS
+    from ascend_ep.profiling.advice.tries import widen
+
+    edits = {edit.name: edit.apply for edit in EDITS} | {"batch": widen}
+    if given.apply not in edits or not given.output:
+        names = f"--apply takes {', '.join(edits)}, with --output=FILE."
+        raise AscendError("E10001", given.apply, "--apply", names)
+    count = edits[given.apply](model)
+    onnx.save(model, given.output)
+    print(f"{given.output}: {count} place{'s' * (count != 1)} changed")
+    return 0
+
+
+def _convert(source: Path, bundle: Path, flags: Sequence[str]) -> list[str]:
+    """By the command line of ascend-atc, whose words are shown where it fails."""
+    from ascend_ep.cli.atc import main
+
+    words = [f"--model={source}", "--framework=5", f"--output={bundle.with_suffix('')}", *flags]
+    if not any(flag.startswith("--soc_version") for flag in flags):
+        words.append("--soc_version=Ascend910B3")
+    if not any(flag.startswith("--precision_mode") for flag in flags):
+        words.append("--precision_mode_v2=origin")
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        status = main(words)
+    if status:
+        lines = [line for line in said.getvalue().splitlines() if line.startswith("E")]
+        raise AscendError("E44008", lines[0] if lines else f"exit status {status}")
+    return words
+
+
+def _feeds(session: Any, dims: Sequence[str]) -> dict[str, Any]:
+    from ascend_ep.cli.om_inputs import input_arrays
+
+    known = {dim.partition("=")[0] for dim in dims}
+    free = {d for i in session.get_inputs() for d in i.shape if isinstance(d, str) and d.isidentifier()}
+    return input_arrays(session, [], [*dims, *(f"{name}=1" for name in sorted(free - known))], 0)
+
+
+def _order(outcome: Outcome) -> tuple[int, float]:
+    rank = 0 if outcome.helps else 1 if outcome.trades else 2 if outcome.comparison else 3
+    return rank, -outcome.gain
+
+
+def _limits(trial: Trial) -> list[Bound]:
+    """The longest calls of the model as it is, and what bounds them."""
+    import ascend_ep
+    from ascend_ep.profiling.machine import measure
+    from ascend_ep.profiling.roofline import bounds
+
+    end = time.perf_counter() + LIMITS_SECONDS
+    with ascend_ep.profile() as recording:
+        while time.perf_counter() < end:
+            trial.base.run(None, trial.feeds)
+    return list(bounds(recording.profile, measure(trial.threads)))
+
+
+def _as_json(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "name": outcome.change.name,
+        "weakness": outcome.change.weakness,
+        "gain": outcome.gain,
+        "error": outcome.error,
+        "helps": outcome.helps,
+        "trades": outcome.trades,
+        "note": outcome.note,
+        "commands": outcome.commands,
+    }
+
+
+def _text(name: str, outcomes: Sequence[Outcome], limits: Sequence[Bound]) -> str:
+    lines = []
+    helping = [o for o in outcomes if o.helps]
+    trading = [o for o in outcomes if o.trades]
+    if helping:
+        lines.append(f"{name} gains:")
+        for outcome in helping:
+            lines += _advice(outcome)
+    else:
+        lines.append(f"{name}: nothing that was tried makes it faster.")
+    if trading:
+        lines.append("faster, less exact:")
+        for outcome in trading:
+            lines += _advice(outcome)
+    rest = [o for o in outcomes if not o.helps and not o.trades]
+    lines += ["", f"{'tried without gain':18} {'gain':>7} {'interval':>15} {'error':>9}"]
+    lines += [_tried(outcome) for outcome in rest]
+    whole = sum(b.row.seconds for b in limits) or 1e-9
+    lines += ["", "what bounds it (of what this machine attains):"]
+    for bound in limits[:5]:
+        share = f"{100 * bound.row.seconds / whole:5.1f}%"
+        lines.append(f"  {share} {bound.row.name[-30:]:30} {bound.kind:24} {100 * bound.attained:5.1f}%")
+    return "\n".join(lines)
+
+
+def _advice(outcome: Outcome) -> list[str]:
+    c, batch = outcome.comparison, outcome.change.batch
+    assert c is not None
+    head = (
+        f"  {outcome.change.name}: {outcome.gain:.2f} times as fast ({batch / c.high:.2f} to "
+        f"{batch / c.low:.2f}), error {outcome.error:.2g}: {outcome.change.weakness}"
+    )
+    return [head, *(f"      {command}" for command in outcome.commands)]
+
+
+def _tried(outcome: Outcome) -> str:
+    c, batch = outcome.comparison, outcome.change.batch
+    if c is None:
+        return f"{outcome.change.name:18} {outcome.note}"
+    interval = f"{batch / c.high:.2f} to {batch / c.low:.2f}"
+    return f"{outcome.change.name:18} {outcome.gain:7.2f} {interval:>15} {outcome.error:9.2g}"

@@ -1,0 +1,51 @@
+"""`ascend-prof report`: a profile, or a bundle that is profiled for it, as one HTML page."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ascend_ep.profiling.profile import Profile
+
+
+def add_report(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    text = "write a page: timeline, roofline, time by operator and layer, memory"
+    command = commands.add_parser("report", help=text, description=text[0].upper() + text[1:] + ".")
+    command.add_argument("source", metavar="DIR|M.om", help="a profile, or a bundle to run on random inputs")
+    command.add_argument("--output", default="profile.html", metavar="FILE", help="default: profile.html")
+    command.add_argument("--seconds", type=float, default=1.0, help="to run a bundle (default 1)")
+    command.add_argument("--threads", type=int, default=0, help="threads of a run (default: all)")
+    command.add_argument("--dim", action="append", default=[], metavar="NAME=SIZE", help="of a free axis")
+    command.set_defaults(run=report)
+
+
+def report(given: argparse.Namespace) -> int:
+    from ascend_ep.profiling.machine import measure
+    from ascend_ep.profiling.profile import open_profile
+    from ascend_ep.profiling.report import write_report
+
+    source = Path(given.source)
+    profile = open_profile(source) if source.is_dir() else _of_bundle(source, given)
+    write_report(profile, measure(given.threads), Path(given.output))
+    print(given.output)
+    return 0
+
+
+def _of_bundle(path: Path, given: argparse.Namespace) -> Profile:
+    import ascend_ep
+    from ascend_ep.cli.om_inputs import input_arrays
+    from ascend_ep.cli.prof_gate import open_bundle
+
+    session = open_bundle(path, given.threads)
+    feeds = input_arrays(session, [], given.dim, 0)
+    session.run(None, feeds)
+    end = time.perf_counter() + given.seconds
+    with ascend_ep.profile() as recording:
+        while time.perf_counter() < end:
+            session.run(None, feeds)
+    profile = recording.profile
+    profile.folder = path
+    return profile

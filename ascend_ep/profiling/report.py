@@ -1,0 +1,162 @@
+"""A profile as one HTML page that needs no network.
+
+Timeline, roofline, time by operator, node and layer, memory, and what moves between calls that weren't fused.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ascend_ep.errors import AscendError
+from ascend_ep.profiling import tables
+from ascend_ep.profiling.machine import Machine
+from ascend_ep.profiling.msprof_files import streams
+from ascend_ep.profiling.profile import Profile
+from ascend_ep.profiling.roofline import bounds
+from ascend_ep.profiling.torch_files import live_bytes
+from ascend_ep.profiling.trace_file import BoundPartition
+
+TEMPLATE = Path(__file__).with_name("report.html")
+#: Calls that the timeline holds; sums are of all.
+MOST_CALLS = 1_000_000
+MOST_NODES, MOST_TENSORS = 200, 30
+
+
+def write_report(profile: Profile, machine: Machine, target: Path) -> None:
+    """Raises AscendError E40002."""
+    page = TEMPLATE.read_text(encoding="utf-8")
+    data = json.dumps(contents(profile, machine)).replace("</", "<\\/")
+    try:
+        target.write_text(page.replace("/*PROFILE*/null", data), encoding="utf-8")
+    except OSError as error:
+        raise AscendError("E40002", f"can't write [{target}]: {error.strerror}") from error
+
+
+def contents(profile: Profile, machine: Machine) -> dict[str, Any]:
+    """What the page shows. Arrays are base64 of little-endian numbers; times in nanoseconds."""
+    return {
+        "summary": tables.summary(profile),
+        "machine": machine.as_json(),
+        "operators": [row.as_json() for row in tables.by_type(profile)],
+        "nodes": [row.as_json() for row in tables.by_node(profile)[:MOST_NODES]],
+        "layers": layers(profile),
+        "roofline": [
+            {
+                "name": b.row.name,
+                "kind": b.kind,
+                "attained": b.attained,
+                "intensity": b.intensity,
+                "rate": b.row.gigaops or 0,
+                "seconds": b.row.seconds,
+            }
+            for b in bounds(profile, machine)
+            if b.intensity > 0
+        ][:MOST_NODES],
+        "memory": [memory(b) for p in profile.processes for b in p.bounds],
+        "between": between(profile),
+        "timeline": timeline(profile),
+    }
+
+
+def timeline(profile: Profile) -> dict[str, Any]:
+    """Calls by stream and start: `site` into `sites`, `stream` into `streams`, start since the first."""
+    numbers = streams(profile)
+    sites: dict[int, int] = {}
+    names: list[list[str]] = []
+    columns: dict[str, list[Any]] = defaultdict(list)
+    for p, process in enumerate(profile.processes):
+        calls = process.calls[: MOST_CALLS - sum(map(len, columns["start"]))]
+        if not len(calls):
+            continue
+        keys = calls["bound"].astype(np.int64) << 32 | calls["index"]
+        unique, places = np.unique(keys, return_inverse=True)
+        places_of = []
+        for key in unique.tolist():
+            site = profile.sites[p, key >> 32][key & 0xFFFFFFFF]
+            if id(site) not in sites:
+                sites[id(site)] = len(names)
+                names.append([site.name, site.op_type, site.call.kernel, site.bound.model])
+            places_of.append(sites[id(site)])
+        columns["site"].append(np.array(places_of, np.uint32)[places])
+        threads, which = np.unique(calls["thread"], return_inverse=True)
+        lanes = np.array([numbers[p, t] for t in threads.tolist()], np.uint32)
+        columns["stream"].append(lanes[which])
+        columns["start"].append(calls["start"].astype(np.float64) + process.epoch_ns)
+        columns["duration"].append((calls["end"] - calls["start"]).astype(np.float32))
+    joined = {name: np.concatenate(parts) for name, parts in columns.items() if parts}
+    if not joined:
+        return {"sites": [], "streams": [], "count": 0}
+    order = np.lexsort((joined["start"], joined["stream"]))
+    joined["start"] -= joined["start"].min()
+    encoded = {name: base64.b64encode(array[order].tobytes()).decode() for name, array in joined.items()}
+    labels = [f"process {profile.processes[p].pid}, thread {thread}" for p, thread in numbers]
+    return {"sites": names, "streams": labels, "count": len(order), **encoded}
+
+
+def layers(profile: Profile) -> list[dict[str, Any]]:
+    """Time by layer: the first parts of the nodes' names, as exporters write them."""
+    found: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for site, spent in profile.sums:
+        layer = layer_of(site.call.node)
+        found[layer][0] += float(spent.sum()) / 1e9
+        found[layer][1] += len(spent)
+    rows = [{"name": name, "seconds": s, "calls": int(n)} for name, (s, n) in found.items()]
+    return sorted(rows, key=lambda row: -row["seconds"])
+
+
+def layer_of(node: str) -> str:
+    """/model/layers.3/attn/MatMul -> model/layers.3; a name without parts is its own layer."""
+    parts = [part for part in re.split(r"[/:]", node) if part]
+    return "/".join(parts[:2]) if len(parts) > 2 else parts[0] if len(parts) == 2 else node or "(unnamed)"
+
+
+def memory(bound: BoundPartition) -> dict[str, Any]:
+    """Bytes alive at each call, and the largest temporaries."""
+    count = len(bound.calls)
+    largest = sorted(bound.memory, key=lambda m: -m.bytes)[:MOST_TENSORS]
+    return {
+        "model": bound.model,
+        "partition": bound.partition,
+        "arena": bound.arena_bytes,
+        "weights": bound.weight_bytes,
+        "workspace": bound.workspace_bytes,
+        "alive": [live_bytes(bound, i) for i in range(count)],
+        "values": [
+            {
+                "made by": bound.calls[m.first_use].name if count else "",
+                "bytes": m.bytes,
+                "first": m.first_use,
+                "last": m.last_use,
+            }
+            for m in largest
+        ],
+    }
+
+
+def between(profile: Profile) -> list[dict[str, Any]]:
+    """Temporaries by the bytes that a run moves because they are stored: written once, read by each reader.
+    What a fusion of maker and reader would save."""
+    rows = []
+    for process in profile.processes:
+        runs = np.bincount(process.runs["bound"], minlength=len(process.bounds)).tolist()
+        for bound in process.bounds:
+            makers = {o.value: c for c in bound.calls for o in c.outputs if o and o.kind == "temp"}
+            readers: dict[int, list[str]] = defaultdict(list)
+            sizes: dict[int, int] = defaultdict(int)
+            for call in bound.calls:
+                for o in call.inputs:
+                    if o and o.value in makers:
+                        readers[o.value].append(call.name)
+                        sizes[o.value] += o.bytes
+            for value, maker in makers.items():
+                written = next(o.bytes for o in maker.outputs if o and o.value == value)
+                total = (written + sizes[value]) * runs[bound.number]
+                rows.append({"maker": maker.name, "readers": readers[value], "bytes": total})
+    return sorted(rows, key=lambda row: -row["bytes"])[:MOST_TENSORS]

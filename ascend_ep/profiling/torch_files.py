@@ -1,0 +1,183 @@
+"""A profile in the files of the PyTorch profiler for Ascend, for comparing tools and TensorBoard's plugin.
+
+A step is a run of a partition. Memory is what the plan keeps in the arena, over the first run of each set of
+shapes.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ascend_ep.errors import AscendError
+from ascend_ep.profiling.metrics import DEFAULT, columns_of
+from ascend_ep.profiling.msprof_files import (
+    ABSENT,
+    API_STATISTIC,
+    OP_STATISTIC,
+    Row,
+    api_statistic,
+    formats_of,
+    given,
+    op_statistic,
+    shapes_of,
+    tasks,
+    types_of,
+    us,
+    write_table,
+)
+from ascend_ep.profiling.profile import Profile
+from ascend_ep.profiling.timeline import write_trace_view
+from ascend_ep.profiling.trace_file import BoundPartition, ProcessTrace
+
+KERNEL_DETAILS = [
+    *("Step Id", "Device_id", "Model ID", "Task ID", "Stream ID", "Name", "Type", "OP State"),
+    *("Accelerator Core", "Start Time(us)", "Duration(us)", "Wait Time(us)", "Block Dim", "Mix Block Dim"),
+    *("HF32 Eligible", "Input Shapes", "Input Data Types", "Input Formats", "Output Shapes"),
+    *("Output Data Types", "Output Formats", "Context ID"),
+]
+OPERATOR_MEMORY = [
+    *("Name", "Size(KB)", "Allocation Time(us)", "Release Time(us)", "Active Release Time(us)"),
+    *("Duration(us)", "Active Duration(us)", "Allocation Total Allocated(MB)"),
+    *("Allocation Total Reserved(MB)", "Allocation Total Active(MB)", "Release Total Allocated(MB)"),
+    *("Release Total Reserved(MB)", "Release Total Active(MB)", "Stream Ptr", "Device Type"),
+]
+MEMORY_RECORD = [
+    *("Component", "Timestamp(us)", "Total Allocated(MB)", "Total Reserved(MB)", "Total Active(MB)"),
+    *("Stream Ptr", "Device Type"),
+]
+STEP_TRACE_TIME = [
+    *("Step", "Computing", "Communication(Not Overlapped)", "Overlapped", "Communication", "Free", "Stage"),
+    *("Bubble", "Communication(Not Overlapped and Exclude Receive)", "Preparing"),
+]
+DEVICE = "NPU:0"
+OUTPUT = "ASCEND_PROFILER_OUTPUT"
+_MB = 1 << 20
+
+
+def write_torch_files(profile: Profile, output: Path | None = None) -> Path:
+    """Writes and returns a folder ..._ascend_pt beside the profile, or in `output`.
+
+    Raises AscendError E40002.
+    """
+    pid = profile.processes[0].pid if profile.processes else 0
+    folder = (output or profile.folder.parent) / f"ascend-ep_{pid}_{profile.stamp}000_ascend_pt"
+    target = folder / OUTPUT
+    write_table(
+        target / "kernel_details.csv", [*KERNEL_DETAILS, *columns_of(DEFAULT)], kernel_details(profile)
+    )
+    write_table(target / "op_statistic.csv", OP_STATISTIC[1:], (row[1:] for row in op_statistic(profile)))
+    write_table(target / "api_statistic.csv", API_STATISTIC, api_statistic(profile))
+    write_table(target / "operator_memory.csv", OPERATOR_MEMORY, operator_memory(profile))
+    write_table(target / "memory_record.csv", MEMORY_RECORD, memory_record(profile))
+    write_table(target / "step_trace_time.csv", STEP_TRACE_TIME, step_trace_time(profile))
+    write_trace_view(profile, target / "trace_view.json")
+    try:
+        (folder / "profiler_info.json").write_text(json.dumps(_info(profile), indent=2))
+        (folder / "profiler_metadata.json").write_text("{}")
+        shutil.copytree(profile.folder / "host", folder / profile.folder.name / "host", dirs_exist_ok=True)
+    except OSError as error:
+        raise AscendError("E40002", f"can't write [{folder}]: {error.strerror}") from error
+    return folder
+
+
+def _info(profile: Profile) -> dict[str, Any]:
+    common = {"_export_type": ["text"], "_profiler_level": "Level1", "_aic_metrics": DEFAULT}
+    return {
+        "config": {
+            "common_config": {"with_stack": False, "record_shapes": True, "profile_memory": True},
+            "experimental_config": common,
+        },
+        "rank_id": -1,
+        "start_info": {"syscnt_enable": False},
+        "end_info": {},
+    }
+
+
+def kernel_details(profile: Profile) -> Iterator[Row]:
+    pmu = [ABSENT] * len(columns_of(DEFAULT))
+    for task in tasks(profile):
+        site = task.site
+        sides = (given(site.call.inputs), given(site.call.outputs))
+        operands = [part(side) for side in sides for part in (shapes_of, types_of, formats_of)]
+        yield [
+            *(
+                task.run,
+                0,
+                site.bound.number + 1,
+                task.number,
+                task.stream,
+                site.name,
+                site.op_type,
+                "static",
+            ),
+            *(
+                site.core,
+                us(task.start) + "\t",
+                us(task.duration),
+                us(task.wait),
+                site.bound.threads,
+                0,
+                "NO",
+            ),
+            *(*operands, ABSENT, *pmu),
+        ]
+
+
+def step_trace_time(profile: Profile) -> Iterator[Row]:
+    """All in microseconds; what lies between kernels is Free."""
+    number = 0
+    for process in profile.processes:
+        spent = (process.calls["end"] - process.calls["start"]).tolist()
+        for run in process.runs.tolist():
+            _, _, start, end, _, count, first = run
+            computing = sum(spent[first : first + count])
+            yield [number, us(computing), 0, 0, 0, us(end - start - computing), 0, 0, 0, 0]
+            number += 1
+
+
+# --- memory ----------------------------------------------------------------------------------------
+
+
+def _first_runs(profile: Profile) -> Iterator[tuple[ProcessTrace, BoundPartition, list[tuple[int, int]]]]:
+    """Of each bound partition the start and end of each call in its first whole run, since 1970."""
+    for process in profile.processes:
+        seen: set[int] = set()
+        for run in process.runs.tolist():
+            number, _, _, _, code, count, first = run
+            if number in seen or code or not count:
+                continue
+            seen.add(number)
+            calls = process.calls[first : first + count]
+            times = [(int(c["start"]) + process.epoch_ns, int(c["end"]) + process.epoch_ns) for c in calls]
+            yield process, process.bounds[number], times
+
+
+def operator_memory(profile: Profile) -> Iterator[Row]:
+    for _, bound, times in _first_runs(profile):
+        reserved = bound.arena_bytes / _MB
+        for memory in bound.memory:
+            begins, ends = times[memory.first_use][0], times[memory.last_use][1]
+            alive = [live_bytes(bound, at) / _MB for at in (memory.first_use, memory.last_use)]
+            spent = us(ends - begins)
+            name = bound.calls[memory.first_use].name
+            yield [
+                *(name, f"{memory.bytes / 1024:.3f}", us(begins) + "\t", us(ends) + "\t", us(ends) + "\t"),
+                *(spent, spent, f"{alive[0]:.6f}", f"{reserved:.6f}", f"{alive[0]:.6f}"),
+                *(f"{alive[1]:.6f}", f"{reserved:.6f}", f"{alive[1]:.6f}", 0, DEVICE),
+            ]
+
+
+def memory_record(profile: Profile) -> Iterator[Row]:
+    for _, bound, times in _first_runs(profile):
+        for at, (start, _) in enumerate(times):
+            alive = f"{live_bytes(bound, at) / _MB:.6f}"
+            yield ["APP", us(start) + "\t", alive, f"{bound.arena_bytes / _MB:.6f}", alive, 0, DEVICE]
+
+
+def live_bytes(bound: BoundPartition, at: int) -> int:
+    """Of temporaries that call `at` finds or makes in the arena."""
+    return sum(m.bytes for m in bound.memory if m.first_use <= at <= m.last_use)

@@ -1,0 +1,134 @@
+"""msprof's command line and the documents' commands; profiling a part of a Python program."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+from profiled import PROGRAM, RUNS, model
+from test_files import overlaps
+
+import ascend_ep
+from ascend_ep.cli.prof import main
+from ascend_ep.errors import AscendError
+from ascend_ep.profiling.database import write_database
+from ascend_ep.profiling.machine import Machine
+from ascend_ep.profiling.profile import Profile
+from ascend_ep.profiling.roofline import CLASSES, bounds
+
+
+def test_application(small: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    program = f"{sys.executable} {small.with_name('program.py')} {small} 3"
+    flags = [f"--application={program}", f"--output={tmp_path}", "--aic-metrics=MemoryUB", "--l2=on"]
+    assert main(["msprof", *flags]) == 0
+    shown = capfd.readouterr()
+    assert "9 kernel calls" in shown.out
+    assert "--l2=on: there is nothing of it to record on a CPU" in shown.err
+    (summary,) = tmp_path.glob("PROF_*/mindstudio_profiler_output/op_summary_*.csv")
+    assert "aiv_ub_read_bw_vector(GB/s)" in summary.read_text()
+    assert main(["msprof", "--export=on", f"--output={tmp_path}", "--type=db"]) == 0
+    assert capfd.readouterr().out.strip().endswith(".db")
+    assert main(["msprof", "--aplication=x"]) == 1
+    assert "Did you mean --application?" in capfd.readouterr().err
+
+
+def test_the_documents_way(
+    small: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PROFILING_MODE=1, the script, then `msprof --analyze=kernel`."""
+    monkeypatch.chdir(tmp_path)
+    told = {**os.environ, "PROFILING_MODE": "1", "PROFILING_OPTIONS": "trace:task;training_trace;acl"}
+    subprocess.run([sys.executable, "-c", PROGRAM, str(small), "9"], env=told, check=True)
+    assert main(["msprof", "--analyze=kernel", "--output=./profile"]) == 0
+    with open("profile/kernel.csv", newline="") as file:
+        found = {row["Metric"]: row for row in csv.DictReader(file)}
+    assert list(found) == [
+        *("AICORE Compute Efficiency", "L2 Cache Hit Rate", "Vector Compute Ratio", "Memory Bandwidth Used")
+    ]
+    assert 0 < float(found["AICORE Compute Efficiency"]["Value"].rstrip("%")) < 100
+    assert [row["Ideal"] for row in found.values()][:3] == [">60%", ">85%", ">90%"]
+    assert "Memory Bandwidth Used" in capfd.readouterr().out
+
+
+def test_the_database(profile: Profile) -> None:
+    with closing(sqlite3.connect(write_database(profile))) as database:
+        rows = database.execute(
+            "SELECT s.value, count(*), sum(t.endNs - t.startNs) FROM TASK t "
+            "JOIN COMPUTE_TASK_INFO c ON c.globalTaskId = t.globalTaskId "
+            "JOIN STRING_IDS s ON s.id = c.opType "
+            "GROUP BY s.value ORDER BY 1"
+        ).fetchall()
+    assert [(name, count) for name, count, _ in rows] == [
+        *(("Add+Tanh", RUNS), ("MatMul", RUNS), ("Softmax", RUNS))
+    ]
+    assert sum(spent for _, _, spent in rows) == profile.kernel_ns
+
+
+def test_a_part_of_a_program(small: Path, tmp_path: Path) -> None:
+    session = ascend_ep.InferenceSession(small)
+    feed = {"x": np.ones((2, 64), np.float32)}
+    session.run(None, feed)
+    with ascend_ep.profile() as recording:
+        for _ in range(4):
+            session.run(None, feed)
+        with pytest.raises(AscendError, match="Ask for it behind"):
+            recording.table()
+    session.run(None, feed)
+    assert recording.lost is None
+    assert "4 runs, 12 kernel calls" in recording.table()
+    assert {row["name"] for row in recording.summary()["operators"]} == {"MatMul", "Softmax", "Add+Tanh"}
+    events = json.loads(recording.export_chrome_trace(tmp_path / "t.json").read_text())
+    assert sum(e["ph"] == "X" for e in events) == 16
+    assert overlaps(events) == 0
+    assert len(recording.export_msprof(tmp_path / "there")) == 7
+
+
+def test_an_exception_ends_a_recording(small: Path) -> None:
+    with pytest.raises(ZeroDivisionError), ascend_ep.profile():
+        raise ZeroDivisionError
+    with ascend_ep.profile() as recording:
+        ascend_ep.InferenceSession(small).run(None, {"x": np.ones((1, 64), np.float32)})
+    assert len(recording.profile.processes[0].runs) == 1
+
+
+def test_host_partitions_are_recorded() -> None:
+    from small_models import mixed
+
+    from ascend_ep.compiler.convert import convert
+
+    session = ascend_ep.InferenceSession(convert(mixed()).to_bytes())
+    feeds = {
+        i.name: np.ones([d if isinstance(d, int) else 3 for d in i.shape], np.float32)
+        for i in session.get_inputs()
+    }
+    with ascend_ep.profile() as recording:
+        session.run(None, feeds)
+    (process,) = recording.profile.processes
+    whole = [s for s in process.spans if s.is_model]
+    host = [s for s in process.spans if not s.is_model]
+    assert len(whole) == 1
+    assert host
+    assert all(whole[0].start <= s.start <= s.end <= whole[0].end for s in host)
+    assert "HostPartition" in recording.table()
+
+
+def test_the_roofline(profile: Profile) -> None:
+    """Of a machine so slow that each call attains more than it can, and one so fast that none does."""
+    slow, fast = Machine(1e6, 1e3, 1e6, 1), Machine(1e15, 1e15, 1e15, 1)
+    found = {bound.row.name: bound for bound in bounds(profile, slow)}
+    assert set(found) == {"matmul_0", "softmax_1", "elementwise_2"}
+    assert all(bound.attained > 1 and "memory" in bound.kind for bound in found.values())
+    assert all(b.attained < 0.1 and b.kind in CLASSES for b in bounds(profile, fast))
+    rows, work = sum(i % 3 + 1 for i in range(RUNS)), 2 * 64 * 64
+    product = found["matmul_0"].row
+    assert product.work is not None
+    assert product.work.products == rows * work
+    assert len(model().graph.node) == 5
