@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "../cpu/blocks.h"
+#include "../cpu/task_type.h"
 #include "kernel.h"
 
 namespace asc_host {
@@ -29,13 +29,14 @@ class Launch {
         tiling_key() = request_.key;
         asc_cpu::settings().strict = request_.strict;
         asc_cpu::settings().stop = request_.stop;
-        asc_cpu::faults().clear();
-        asc_cpu::globals().clear();
-        asc_cpu::events().resize(1);
-        for (size_t i = 0; i < request_.n_buffers; i++) add(request_.buffers[i]);
+        const auto begin = [this] {
+            asc_cpu::faults().clear();
+            asc_cpu::globals().clear();
+            asc_cpu::events().resize(1);
+            for (size_t i = 0; i < request_.n_buffers; i++) add(request_.buffers[i]);
+        };
         try {
-            asc_cpu::Blocks all;
-            all.run(request_.blocks, memories(), asc_cpu::Kernel::Vector, 1, body);
+            asc_cpu::run_on_its_cores(request_.blocks, memories(), begin, body);
             if (asc_cpu::CHECKED) check_outputs();
         } catch (const asc_cpu::Fault &fault) {
             tell(fault);
