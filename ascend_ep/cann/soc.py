@@ -14,7 +14,8 @@ KIB, MIB = 1 << 10, 1 << 20
 
 @dataclass(frozen=True)
 class Soc:
-    """Cores and on-chip memory in bytes; every chip moves its unified buffer in blocks of `block` bytes."""
+    """Cores and memory in bytes; every chip moves its unified buffer in blocks of `block` bytes. `hbm` is what
+    tiling is told of, not a fact of the configuration files."""
 
     name: str
     ai_cores: int
@@ -24,6 +25,9 @@ class Soc:
     l0c: int
     l2: int
     block: int = 32
+    l0a: int = 64 * KIB
+    l0b: int = 64 * KIB
+    hbm: int = 64 << 30
 
     @property
     def is_second_generation(self) -> bool:

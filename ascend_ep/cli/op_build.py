@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ascend_ep.cli.interrupt import watching
+from ascend_ep.cli.op_run import add_kernel_arguments
 from ascend_ep.cli.op_values import at_flag, read_attributes, read_inputs, read_seconds, read_types
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.registry import ENVIRONMENT_VARIABLE
 
 if TYPE_CHECKING:
     from ascend_ep.opbuild.operators.build_op import Built, Request
+    from ascend_ep.opbuild.operators.operator_files import Files
     from ascend_ep.opbuild.proof.prove import AscendC
 
 SEARCH_SECONDS = 5.0
@@ -57,7 +59,8 @@ def add_build_command(commands: Any) -> None:
     add(
         "file",
         nargs="?",
-        help="a .py or .txt file with the description, instead of --prompt; a TBE file is code and is run",
+        help="a .py or .txt file with the description, instead of --prompt; a TBE file is code and is run; so is"
+        " Ascend C: a .cpp file or a project's folder",
     )
     add("--prompt", metavar="TEXT", help='a formula, a def, or prose: "Swish(x) = x * sigmoid(x)"')
     add(
@@ -111,6 +114,7 @@ def add_build_command(commands: Any) -> None:
     add("--llm-url", metavar="URL", help="OpenAI-compatible endpoint that turns prose into a def")
     add("--llm-model", metavar="NAME", help="the model there")
     add("--force", action="store_true", help="replace a different definition of the same name")
+    add_kernel_arguments(build.add_argument_group("Ascend C (a .cpp file, or a project's folder), beside these"))
     build.set_defaults(run=build_operator)
 
 
@@ -119,6 +123,8 @@ def build_operator(given: argparse.Namespace, environ: Mapping[str, str]) -> Non
     from ascend_ep.cann.soc import find_soc
     from ascend_ep.opbuild.operators.build_op import build
 
+    if given.file is not None and _is_kernel(Path(given.file)):
+        return build_ascend_c(given, environ)
     _check(given)
     soc = find_soc(given.soc_version)
     request = _request(given, environ)
@@ -135,6 +141,41 @@ def build_operator(given: argparse.Namespace, environ: Mapping[str, str]) -> Non
             interrupt.check()
             raise at_flag(error, given.input_shape, " ".join(given.dtype or ["float32"])) from None
     for stage, text in _outcome(built):
+        show(stage, text)
+
+
+def _is_kernel(path: Path) -> bool:
+    from ascend_ep.opbuild.kernels.sources import is_kernel_source
+
+    return path.exists() and is_kernel_source(path)
+
+
+def build_ascend_c(given: argparse.Namespace, environ: Mapping[str, str]) -> None:
+    """ascend-op build of an Ascend C source or project."""
+    from ascend_ep.cli.op_run import kernel_request
+    from ascend_ep.opbuild.kernels.build_kernel import BuildRequest, build_kernel
+
+    if given.prompt is not None:
+        raise AscendError("E43103", given.file, "prompt", "give either --prompt or a file")
+    if given.input_shape is None and not given.input:
+        raise AscendError("E10007", "input_shape", "the shape of each input, [4,33];[33], or --input FILE")
+    given.input_shape = given.input_shape or ""
+    run, golden = kernel_request(given, [given.file])
+    folder = environ.get(ENVIRONMENT_VARIABLE) or None
+    installed = None if folder is None else Path(folder)
+    request = BuildRequest(run, given.formula, golden, given.output_name, Path(given.output), installed, given.force)
+    start = time.monotonic()
+
+    def show(stage: str, text: str) -> None:
+        print(f"[{time.monotonic() - start:6.2f} s] {stage}: {text}", flush=True)
+
+    built = build_kernel(request, show)
+    if built.report is None:
+        show("unproven", f"{built.unproven}; give --formula, or --input and --golden")
+    else:
+        show("proven", f"{sum(c.passed is True for c in built.report.checks)} checks passed")
+    show("written", f"{built.files.definition}, {built.files.library}")
+    for stage, text in _in_force(built.files, built.opdef.op):
         show(stage, text)
 
 
@@ -185,8 +226,12 @@ def _outcome(built: Built) -> Iterator[tuple[str, str]]:
     passed = sum(c.passed is True for c in built.report.checks)
     yield "proven", f"{passed} checks passed, see {files.definition.parent}/kernel_meta"
     yield "written", f"{files.definition}, {files.library}"
+    yield from _in_force(files, built.opdef.op)
+
+
+def _in_force(files: Files, op: str) -> Iterator[tuple[str, str]]:
     if files.installed:
-        yield "installed", f"{files.installed}: {built.opdef.op} is in force for conversions and sessions"
+        yield "installed", f"{files.installed}: {op} is in force for conversions and sessions"
     else:
         hint = f"set {ENVIRONMENT_VARIABLE} to a folder, or use --custom_op_info={files.definition}"
         yield "not installed", hint

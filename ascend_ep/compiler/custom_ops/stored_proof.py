@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from ascend_ep.compiler.custom_ops.proof_report import Report
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.attributes import bind_attributes
 from ascend_ep.opdef.carried import carried_definitions
-from ascend_ep.opdef.definition import OpDef
+from ascend_ep.opdef.definition import Library, OpDef
 from ascend_ep.opdef.definition_json import definition_map
 from ascend_ep.opdef.elf_file import ElfFile
 from ascend_ep.opdef.expression_text import program_text
@@ -119,9 +120,10 @@ def _digest(content: bytes) -> str:
 
 
 def _meaning(opdef: OpDef) -> dict[str, Any] | None:
-    """A definition without what it says about itself; None for one by a file, which isn't built."""
+    """A definition without what it says about itself, and without the path of its library, whose bytes have a digest
+    of their own; None for one by a source, which isn't built."""
     try:
-        found = definition_map(opdef)
+        found = definition_map(replace(opdef, semantics=None) if isinstance(opdef.semantics, Library) else opdef)
     except ValueError:
         return None
     found.pop("doc", None)

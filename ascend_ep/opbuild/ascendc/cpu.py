@@ -6,13 +6,6 @@ kernel runs block by block with every rule of native/include/ascendc checked.
 
 from __future__ import annotations
 
-import hashlib
-import os
-import shlex
-import shutil
-import struct
-import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,27 +16,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ascend_ep.cann.soc import Soc
-from ascend_ep.codegen.cache import note_use
-from ascend_ep.codegen.header_text import HEADERS
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.attributes import bind_attributes
 from ascend_ep.opdef.definition import OpDef
-from ascend_ep.runtime.cache_folder import open_cache
 
+from .call_request import CallRequest, Wanted
+from .cpp import Unit, linked
 from .generate import KernelSource, generate_ascend_c
 from .naming import Column
+from .program_process import run_program
 from .unit import joint_unit, single_unit
 
 Array = NDArray[Any]
 #: A run that takes longer is stopped.
 SECONDS = 60
-#: ge::DataType of each element type
-_GE_NUMBERS = {
-    dtypes.FLOAT32: 0, dtypes.FLOAT16: 1, dtypes.BFLOAT16: 27, dtypes.INT32: 3, dtypes.INT8: 2, dtypes.UINT8: 4,
-    dtypes.BOOL: 12, dtypes.INT16: 6, dtypes.INT64: 9, dtypes.UINT16: 7,
-    dtypes.UINT32: 8, dtypes.UINT64: 10,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -63,58 +50,31 @@ class CpuKernel:
         """The outputs; None for an input that is not given. ub, cores: another chip's, to make tiles small. Raises AscendError E43003 with
         what the checks or the tiling say."""
         bound = bind_attributes(self.opdef, attributes or {})
-        numbers = [
-            float(v) if isinstance(v := bound.get(a.name), int | float) else 0.0
-            for a in self.opdef.attributes
+        arrays = [
+            None if a is None else np.asarray(a, dtype=_numpy(self.column[n]), order="C")
+            for n, a in zip(self.source.inputs, inputs, strict=True)
         ]
-        request = [
-            struct.pack("<5Q", ub or self.source.soc.ub, cores or max(self.source.soc.vector_cores, 1),
-                        len(inputs), len(self.source.outputs), len(numbers)),
-            struct.pack(f"<{len(numbers)}d", *numbers),
-        ]  # fmt: skip
-        for name, array in zip(self.source.inputs, inputs, strict=True):
-            kind = self.column[name]
-            if array is None:
-                request.append(struct.pack("<2q", _GE_NUMBERS[kind], -1))
-                continue
-            dense = np.asarray(array, dtype=_numpy(kind), order="C")
-            request.append(struct.pack(f"<{2 + dense.ndim}q", _GE_NUMBERS[kind], dense.ndim, *dense.shape))
-            request.append(dense.tobytes())
-        request += [struct.pack("<q", _GE_NUMBERS[self.column[n]]) for n in self.source.outputs]
+        request = CallRequest(
+            self.source.soc,
+            arrays,
+            [Wanted(self.column[n]) for n in self.source.outputs],
+            [(a.type, bound.get(a.name)) for a in self.opdef.attributes],
+            ub=ub,
+            cores=cores or max(self.source.soc.vector_cores, 1),
+            strict=True,
+            stop=True,
+        )
         try:
-            answer = subprocess.run(
-                [str(self.path), str(self.number)],
-                input=b"".join(request),
-                capture_output=True,
-                timeout=SECONDS,
-                check=False,
-            )
-        except subprocess.TimeoutExpired as error:
-            raise AscendError("E43003", self.source.function, f"it ran longer than {SECONDS} s") from error
-        if answer.returncode != 0:
-            said = answer.stderr.decode("utf-8", "replace").strip()[-500:]
-            ending = f"it ended with status {answer.returncode}" + (said and f": {said}")
-            raise AscendError("E43003", self.source.function, ending)
-        return self._tensors(answer.stdout)
+            answer = run_program(self.path, request, self.source.function, SECONDS, self.number)
+        except AscendError as error:
+            raise AscendError("E43003", self.source.function, error.text, details=error.details) from error
+        if answer.refused or answer.failed:
+            raise AscendError("E43003", self.source.function, answer.refused or answer.lines[0])
+        return answer.outputs
 
     def rounded(self, place: int, values: Array) -> Array:
         """`values` in the element type of input number `place`."""
         return values.astype(_numpy(self.column[self.source.inputs[place]]))
-
-    def _tensors(self, answer: bytes) -> list[Array]:
-        (failed,) = struct.unpack_from("<Q", answer)
-        if failed:
-            raise AscendError("E43003", self.source.function, answer[16:].decode("utf-8", "replace"))
-        at, found = 16, []
-        for name in self.source.outputs:
-            (rank,) = struct.unpack_from("<q", answer, at)
-            shape = struct.unpack_from(f"<{rank}q", answer, at + 8)
-            at += 8 + 8 * rank
-            kind = _numpy(self.column[name])
-            size = int(np.prod(shape, dtype=np.int64))
-            found.append(np.frombuffer(answer, kind, size, at).reshape(shape))
-            at += size * kind.itemsize
-        return found
 
 
 def compile_for_cpu(
@@ -156,63 +116,7 @@ def compile_many_for_cpu(
 
 def _program(text: str, files: Mapping[str, str], cache: Path | None) -> Path:
     """The compiled program of a translation unit that includes `files`, kept in the cache."""
-    command = [
-        *_find_cpp(),
-        "-std=c++17",
-        "-Og",
-        "-w",
-        "-pthread",
-        "-fno-strict-aliasing",
-        f"-I{HEADERS / 'ascendc'}",
-    ]
-    key = hashlib.sha256("\0".join([text, *files.values(), *command]).encode())
-    for header in sorted((HEADERS / "ascendc").rglob("*.h")):
-        key.update(header.read_bytes())
-    target = open_cache(cache) / f"{key.hexdigest()}.run"
-    if target.exists():
-        note_use(target)
-    else:
-        _compile(text, files, command, target)
-    return target
-
-
-def _find_cpp() -> tuple[str, ...]:
-    """$CXX, c++, g++ or clang++."""
-    given = os.environ.get("CXX", "")
-    candidates: Sequence[tuple[str, ...]] = [
-        *([tuple(shlex.split(given))] if given.strip() else []),
-        ("c++",),
-        ("g++",),
-        ("clang++",),
-    ]
-    for command in candidates:
-        if shutil.which(command[0]):
-            return command
-    raise AscendError("E43001", ", ".join(" ".join(c) for c in candidates))
-
-
-def _compile(text: str, files: Mapping[str, str], command: Sequence[str], target: Path) -> None:
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".compile-") as work:
-        file, made = Path(work) / "operator.cpp", Path(work) / "operator.run"
-        file.write_text(text, encoding="utf-8")
-        for name, content in files.items():
-            (Path(work) / name).write_text(content, encoding="utf-8")
-        try:
-            answer = subprocess.run(
-                [*command, str(file), "-o", str(made)],
-                capture_output=True,
-                text=True,
-                timeout=120,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise AscendError("E43002", command[0], error) from error
-        if answer.returncode != 0:
-            errors = [line for line in answer.stderr.splitlines() if "error" in line] or [
-                f"status {answer.returncode}"
-            ]
-            raise AscendError("E43002", " ".join(command), errors[0], details=answer.stderr.splitlines()[:20])
-        os.replace(made, target)
+    return linked([Unit("operator", text, files, (), ("-std=c++20", "-Og"))], "run", cache)
 
 
 def _numpy(dtype: int) -> np.dtype[Any]:

@@ -15,8 +15,8 @@ _C_TYPES = {n: row.c for n, row in ELEMENT_TYPES.items() if row.c}
 # A kernel may have the name of a function of the C library: the headers come first.
 _HEADERS = (
     '#include "kernel_operator.h"',
-    '#include "cpu/driver.h"',
-    '#include "register/tilingdata_base.h"',
+    '#include "host/launch.h"',
+    '#include "host/program.h"',
     "#include <algorithm>",
 )
 
@@ -63,28 +63,41 @@ def _macros(source: KernelSource, types: Column) -> list[str]:
 
 def _kernel(source: KernelSource, text: str, space: str) -> list[str]:
     """The kernel, and what the driver needs to know of the operator."""
-    tensors = (*source.inputs, *source.outputs)
     name = f"asc_kernel_{space}_{source.function}"
-    arguments = ", ".join([*(f"t[{i}]" for i in range(len(tensors))), "workspace", "tiling"])
-    names = ", ".join(f'"{n}"' for n in tensors)
+    kinds = [
+        *(f"{{Spec::INPUT, {i}}}" for i in range(len(source.inputs))),
+        *(f"{{Spec::OUTPUT, {i}}}" for i in range(len(source.outputs))),
+        "{Spec::WORKSPACE, 0}",
+        "{Spec::TILING, 0}",
+    ]
+    listed = [", ".join(f'"{n}"' for n in tensors) for tensors in (source.inputs, source.outputs)]
+    counts = len(source.inputs), len(source.outputs)
     return [
         f"#define {source.function} {name}",
         text,
         f"#undef {source.function}",
-        "static void asc_launch(uint8_t **t, uint8_t *workspace, uint8_t *tiling) {",
-        f"    {name}({arguments});",
-        "}",
-        f"static const char *const asc_names[] = {{{names}}};",
-        "static const std::unique_ptr<::ops::OpDef> asc_op = std::move(::ops::registered());",
+        f"ASC_KERNEL_ROW(asc_row, {name})",
+        "using Spec = ::asc_host::ArgumentSpec;",
+        f"static const Spec asc_arguments[] = {{{', '.join(kinds)}}};",
+        "static const ::asc_host::Column asc_columns[] = {{&asc_row, nullptr, 0, 0, false}};",
+        f"static const char *const asc_inputs[] = {{{listed[0]}}};",
+        f"static const char *const asc_outputs[] = {{{listed[1]}}};",
+        f'static const ::asc_host::Parts asc_parts = {{"{source.op}", asc_columns, 1, asc_arguments, {len(kinds)}, '
+        f"asc_inputs, {counts[0]}, asc_outputs, {counts[1]}}};",
+        "static ::ops::OpDef &asc_op = *::ops::registered().back();",
     ]
 
 
 def _main(spaces: Sequence[str]) -> list[str]:
-    rows = ", ".join(f"{{*{s}::asc_op, {s}::asc_launch, {s}::asc_names}}" for s in spaces)
+    parts = ", ".join(f"&{s}::asc_parts" for s in spaces)
+    operators = ", ".join(f"&{s}::asc_op" for s in spaces)
     return [
         "int main(int argc, char **argv) {",
-        f"    const asc_cpu::Operator operators[] = {{{rows}}};",
-        f"    return asc_cpu::run(argc, argv, operators, {len(spaces)});",
+        f"    const asc_host::Parts *const parts[] = {{{parts}}};",
+        f"    ops::OpDef *const operators[] = {{{operators}}};",
+        "    const unsigned long number = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 0;",
+        f"    if (number >= {len(spaces)}) return 2;",
+        "    return asc_host::answered(*parts[number], operators[number]);",
         "}",
         "",
     ]

@@ -151,6 +151,7 @@ class Blocks {
         const bool vector = kernel == Kernel::Vector || (kernel == Kernel::Mix && part > 0);
         made->kind = vector ? CoreKind::Vector : CoreKind::Cube;
         made->block_idx = block;
+        made->apart = kernel == Kernel::Mix;
         if (kernel == Kernel::Mix && vector) {
             made->sub_block = part - 1, made->sub_blocks = ratio;
             made->block_idx = block * ratio + part - 1;

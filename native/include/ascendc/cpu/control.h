@@ -84,8 +84,6 @@ inline int64_t GetICachePreloadStatus() {
 }
 
 /* Control bits of the vector unit; of them only the saturation of casts would change a result. */
-inline void SetHF32Mode(bool) {}
-inline void SetHF32TransMode(bool) {}
 inline void SetCastOverflowMode(uint32_t) {}
 template <int8_t begin, int8_t end>
 inline void SetCtrlSpr(int64_t) {}

@@ -76,6 +76,7 @@ struct Core {
     int64_t block_idx = 0, block_num = 1;
     uint32_t sub_block = 0, sub_blocks = 1;
     CoreKind kind = CoreKind::Any;
+    bool apart = false; /* one of a mixed kernel, which leaves the other kind's instructions to the others */
     Memory memory[SPACES];
     void *tpipe = nullptr; /* the TPipe in use */
     uint32_t owners = 0;   /* queues and buffers that InitBuffer has made */

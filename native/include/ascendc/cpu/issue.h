@@ -396,9 +396,18 @@ inline void later(pipe_t which, const Clock &needs, F &&work) {
     if (c.waiting[pipe].size() > MOST_PENDING) c.force(pipe, c.issued[pipe] - uint32_t(MOST_PENDING / 2));
 }
 
+/* Whether an instruction is of a core of the other kind, beside this one in a mixed kernel. */
+inline bool is_foreign(std::initializer_list<Operand> operands) {
+    if (!core().apart) return false;
+    for (const Operand &o : operands)
+        if (o.space != Space::GM) return (core().kind == CoreKind::Cube) == (o.space == Space::UB);
+    return false;
+}
+
 /* An instruction whose result takes every element that it reads. */
 template <typename F>
 inline void issue(pipe_t pipe, const char *name, Where where, std::initializer_list<Operand> operands, F &&work) {
+    if (is_foreign(operands)) return;
     if constexpr (CHECKED)
         later(pipe, check(pipe, name, where, operands.begin(), operands.size(), false), std::forward<F>(work));
     else
@@ -407,6 +416,7 @@ inline void issue(pipe_t pipe, const char *name, Where where, std::initializer_l
 /* An elementwise instruction. */
 template <typename F>
 inline void issue_lanes(pipe_t pipe, const char *name, Where where, std::initializer_list<Operand> operands, F &&work) {
+    if (is_foreign(operands)) return;
     if constexpr (CHECKED)
         later(pipe, check(pipe, name, where, operands.begin(), operands.size(), true), std::forward<F>(work));
     else

@@ -1,6 +1,7 @@
 /* What a kernel's entry takes from the tool chain: tiling data, keys, the kind of its cores. */
 #pragma once
 
+#include "task_type.h"
 #include "workspace.h"
 
 /* The structure that the tiling of the operator is registered with, unless the kernel says so itself. */
@@ -29,9 +30,11 @@
 #define TILING_KEY_IS(key) (asc_cpu::tiling_key() == uint64_t(key))
 #define TILING_KEY_LIST(a, b) (TILING_KEY_IS(a) || TILING_KEY_IS(b))
 
-/* Which cores run the kernel is the caller's to say (Blocks::run). */
-#define KERNEL_TASK_TYPE_DEFAULT(type)
-#define KERNEL_TASK_TYPE(key, type)
+#define KERNEL_TASK_TYPE_DEFAULT(type) asc_cpu::take_task_type(type)
+#define KERNEL_TASK_TYPE(key, type)                            \
+    do {                                                       \
+        if (TILING_KEY_IS(key)) asc_cpu::take_task_type(type); \
+    } while (0)
 #define ASCEND_IS_AIC (asc_cpu::core().kind == asc_cpu::CoreKind::Cube)
 #define ASCEND_IS_AIV (asc_cpu::core().kind != asc_cpu::CoreKind::Cube)
 #define ASCEND_IS_NOT_AIC (!ASCEND_IS_AIC)

@@ -1,36 +1,107 @@
-/* Tiling data as a plain structure, which host and kernel share. Our own implementation of public names. */
+/* Tiling data: a plain structure on the host, whose fields are recorded, so that the kernel gets the same one. Our own
+ * implementation of public names. */
 #pragma once
 
 #include <cstdint>
 #include <cstring>
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
 
-#define BEGIN_TILING_DATA_DEF(name)                                                   \
-    struct name {                                                                     \
-        using Self = name;                                                            \
-        void SaveToBuffer(void *to, size_t capacity) const {                          \
-            std::memcpy(to, this, capacity < sizeof *this ? capacity : sizeof *this); \
-        }                                                                             \
+namespace asc_host {
+
+struct TilingField {
+    std::string type, name;
+    uint64_t count; /* elements of an array; 0: no array */
+};
+struct TilingClass {
+    const void *key;
+    std::string name;
+    size_t bytes;
+    std::vector<TilingField> fields;
+};
+inline std::deque<TilingClass> &tiling_classes() {
+    static std::deque<TilingClass> all;
+    return all;
+}
+/* By an operator's type, or type_key: the name of its class. */
+inline std::map<std::string, std::string> &tiling_of_operators() {
+    static std::map<std::string, std::string> all;
+    return all;
+}
+
+template <typename T>
+struct TilingTag {
+    static inline const char tag = 0;
+};
+inline bool add_class(const void *key, const char *name) {
+    tiling_classes().push_back({key, name, 0, {}});
+    return true;
+}
+inline bool add_field(const void *key, const char *type, const char *name, uint64_t count) {
+    for (TilingClass &c : tiling_classes())
+        if (c.key == key) c.fields.push_back({type, name, count});
+    return true;
+}
+inline bool add_size(const void *key, size_t bytes) {
+    for (TilingClass &c : tiling_classes())
+        if (c.key == key) c.bytes = bytes;
+    return true;
+}
+
+}  // namespace asc_host
+
+#define ASC_TILING_KEY &::asc_host::TilingTag<AscSelf>::tag
+
+#define BEGIN_TILING_DATA_DEF(name)                                                                \
+    class name {                                                                                   \
+       public:                                                                                     \
+        using AscSelf = name;                                                                      \
+        [[maybe_unused]] static inline const bool asc_named = ::asc_host::add_class(ASC_TILING_KEY, #name); \
+        static const char *GetTilingClassName() { return #name; }                                  \
+        void SaveToBuffer(void *to, size_t capacity) const {                                       \
+            std::memcpy(to, this, capacity < sizeof *this ? capacity : sizeof *this);              \
+        }                                                                                          \
         size_t GetDataSize() const { return sizeof *this; }
 
-#define TILING_DATA_FIELD_DEF(type, field) \
-    type field = 0;                        \
-    void set_##field(type value) {         \
-        field = value;                     \
-    }                                      \
-    type get_##field() const {             \
-        return field;                      \
+#define ASC_TILING_FIELD(text, count, field) \
+    [[maybe_unused]] static inline const bool asc_field_##field = ::asc_host::add_field(ASC_TILING_KEY, text, #field, count)
+
+#define TILING_DATA_FIELD_DEF(type, field)  \
+    ASC_TILING_FIELD(#type, 0, field);      \
+    type field = 0;                         \
+    void set_##field(type value) {          \
+        field = value;                      \
+    }                                       \
+    type get_##field() const {              \
+        return field;                       \
     }
 
-#define TILING_DATA_FIELD_DEF_ARR(type, count, field) \
-    type field[count] = {};                           \
-    void set_##field(const type *values) {            \
-        std::memcpy(field, values, sizeof field);     \
-    }                                                 \
-    const type *get_##field() const {                 \
-        return field;                                 \
+#define TILING_DATA_FIELD_DEF_ARR(type, count, field)     \
+    ASC_TILING_FIELD(#type, count, field);                \
+    type field[count] = {};                               \
+    void set_##field(const type *values) {                \
+        std::memcpy(field, values, sizeof field);         \
+    }                                                     \
+    type *get_##field() {                                 \
+        return field;                                     \
+    }                                                     \
+    const type *get_##field() const {                     \
+        return field;                                     \
     }
 
-#define TILING_DATA_FIELD_DEF_STRUCT(type, field) type field
+#define TILING_DATA_FIELD_DEF_STRUCT(type, field) \
+    ASC_TILING_FIELD(#type, 0, field);            \
+    type field;
 
-#define END_TILING_DATA_DEF }
-#define REGISTER_TILING_DATA_CLASS(op, type)
+#define END_TILING_DATA_DEF \
+    }                       \
+    ;
+
+#define ASC_TILING_JOIN_(a, b) a##b
+#define ASC_TILING_JOIN(a, b) ASC_TILING_JOIN_(a, b)
+#define REGISTER_TILING_DATA_CLASS(op, type)                                                     \
+    [[maybe_unused]] static const bool ASC_TILING_JOIN(asc_tiling_of_##op##_, __COUNTER__) =     \
+        (::asc_host::tiling_of_operators()[#op] = type::GetTilingClassName(),                    \
+         ::asc_host::add_size(&::asc_host::TilingTag<type>::tag, sizeof(type)));

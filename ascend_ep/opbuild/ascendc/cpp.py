@@ -1,0 +1,179 @@
+"""C++ for this CPU: translation units compiled side by side and linked, kept in the user's cache."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from ascend_ep.codegen.cache import limit, note_use, prune
+from ascend_ep.codegen.header_text import HEADERS
+from ascend_ep.errors import AscendError
+from ascend_ep.runtime.cache_folder import open_cache
+
+#: A compiler that takes longer is stopped.
+SECONDS = 180
+#: Compilers at once.
+PARALLEL = 2
+FLAGS = ("-w", "-pthread", "-fPIC", "-fno-strict-aliasing", "-fvisibility=hidden", "-ffp-contract=off")
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One translation unit. files: what it may include beside what is in `folders`, by name. kept: the only symbol that
+    other units see, "" for all: units with functions of one name and different bodies need it."""
+
+    name: str
+    text: str
+    files: Mapping[str, str] = field(default_factory=dict, hash=False)
+    folders: tuple[Path, ...] = ()
+    flags: tuple[str, ...] = ("-std=c++17", "-Og")
+    kept: str = ""
+
+
+def find_cpp() -> tuple[str, ...]:
+    """$CXX, c++, g++ or clang++. Raises AscendError E43001."""
+    given = os.environ.get("CXX", "")
+    candidates: Sequence[tuple[str, ...]] = [
+        *([tuple(shlex.split(given))] if given.strip() else []),
+        ("c++",),
+        ("g++",),
+        ("clang++",),
+    ]
+    for command in candidates:
+        if shutil.which(command[0]):
+            return command
+    raise AscendError("E43001", ", ".join(" ".join(c) for c in candidates))
+
+
+def linked(units: Sequence[Unit], kind: Literal["run", "so"], cache: Path | None = None) -> Path:
+    """The program or shared library of `units`.
+
+    Raises AscendError E43001 without a C++ compiler, E43002 with the compiler's first error and its place.
+    """
+    command = find_cpp()
+    folder = open_cache(cache)
+    with ThreadPoolExecutor(PARALLEL) as pool:
+        objects = list(pool.map(lambda unit: _object(unit, command, folder), units))
+    flags = ["-pthread", *(["-shared", "-Wl,-Bsymbolic", "-static-libstdc++", "-static-libgcc"] if kind == "so" else [])]
+    key = hashlib.sha256("\0".join([*command, *flags, *(o.stem for o in objects)]).encode())
+    target = folder / f"{key.hexdigest()}.{kind}"
+    if target.exists():
+        note_use(target)
+    else:
+        _run_compiler([*command, *map(str, objects), *flags], target)
+        prune(folder, limit())
+    return target
+
+
+def _object(unit: Unit, command: Sequence[str], folder: Path) -> Path:
+    flags = [*unit.flags, *FLAGS, *_gnu_flags(tuple(command))]
+    parts = [unit.text, *(f"{n}\0{t}" for n, t in sorted(unit.files.items())), *command, *flags, unit.kept]
+    key = hashlib.sha256("\0".join(parts).encode())
+    key.update(_headers_digest())
+    for path in sources_of(unit.text, unit.folders):
+        key.update(str(path).encode() + path.read_bytes())
+    target = folder / f"{key.hexdigest()}.o"
+    if target.exists():
+        note_use(target)
+        return target
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".compile-") as work:
+        file = Path(work) / f"{unit.name}.cpp"
+        file.write_text(unit.text, encoding="utf-8")
+        for name, content in unit.files.items():
+            (Path(work) / name).write_text(content, encoding="utf-8")
+        includes = [f"-I{p}" for p in (work, *unit.folders, HEADERS / "ascendc", HEADERS)]
+        compile_it = [*command, "-c", str(file), *includes, *flags]
+        if not unit.kept:
+            _run_compiler(compile_it, target)
+            return target
+        whole, joined = Path(work) / "whole.o", Path(work) / "joined.o"
+        _run_compiler(compile_it, whole)
+        _run_compiler([_tool("ld"), "-r", "--force-group-allocation", str(whole)], joined)
+        _run_compiler([_tool("objcopy"), f"--keep-global-symbol={unit.kept}", str(joined)], target, out=())
+    return target
+
+
+def _tool(name: str) -> str:
+    """A tool of binutils. Raises AscendError E43001."""
+    if shutil.which(name) is None:
+        raise AscendError("E43001", name, fix=f"Install {name} of GNU binutils.")
+    return name
+
+
+@cache
+def _gnu_flags(command: tuple[str, ...]) -> tuple[str, ...]:
+    """g++ makes variables of inline functions unique in a process; libraries here have their own."""
+    answer = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=30, check=False)
+    return () if "clang" in answer.stdout else ("-fno-gnu-unique",)
+
+
+def _headers_digest() -> bytes:
+    key = hashlib.sha256()
+    for header in sorted((HEADERS / "ascendc").rglob("*.h")):
+        key.update(header.read_bytes())
+    return key.digest()
+
+
+def sources_of(text: str, folders: Iterable[Path]) -> list[Path]:
+    """Files that a text includes, and those that they include, where they are found: by an absolute path, beside
+    the file, or in `folders`."""
+    found: dict[Path, None] = {}
+    waiting: list[tuple[str, Path | None]] = [(name, None) for name in _INCLUDE.findall(text)]
+    folders = tuple(folders)
+    while waiting:
+        name, beside = waiting.pop()
+        path = next((p for p in _candidates(name, beside, folders) if p.is_file()), None)
+        if path is None or path.resolve() in found:
+            continue
+        path = path.resolve()
+        found[path] = None
+        inner = path.read_text(encoding="utf-8", errors="replace")
+        waiting += [(included, path.parent) for included in _INCLUDE.findall(inner)]
+    return sorted(found)
+
+
+def _candidates(name: str, beside: Path | None, folders: Sequence[Path]) -> Iterator[Path]:
+    if name.startswith("/"):
+        yield Path(name)
+        return
+    for folder in (*([beside] if beside else []), *folders):
+        yield folder / name
+
+
+def _run_compiler(command: Sequence[str], target: Path, out: tuple[str, ...] = ("-o",)) -> None:
+    """Runs a compiler, whose result takes the place of `target` when it is whole. Raises E43002."""
+    handle, made = tempfile.mkstemp(dir=target.parent, prefix=".compile-")
+    os.close(handle)
+    try:
+        answer = subprocess.run(
+            [*command, *out, made], capture_output=True, text=True, timeout=SECONDS, check=False
+        )
+        if answer.returncode != 0:
+            raise _failed(command[0], answer.stderr, answer.returncode)
+        os.chmod(made, 0o700)
+        os.replace(made, target)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise AscendError("E43002", command[0], error) from error
+    finally:
+        Path(made).unlink(missing_ok=True)
+
+
+def _failed(command: str, said: str, status: int) -> AscendError:
+    lines = [
+        line for line in said.splitlines() if re.search(r"\berror\b|undefined reference", line)
+    ] or said.splitlines()[-1:]
+    first = lines[0].strip() if lines else f"status {status}"
+    fix = "Correct the source at this place."
+    return AscendError("E43002", command, first, details=said.splitlines()[:20], fix=fix)

@@ -1,0 +1,1 @@
+"""Ascend C sources of anybody as operators: compiled, run, proven and built."""

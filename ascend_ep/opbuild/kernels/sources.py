@@ -1,0 +1,114 @@
+"""The files of a kernel that a user names: the kernel's, and the host's beside it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ascend_ep.cann.soc import Soc
+from ascend_ep.errors import AscendError
+from ascend_ep.opbuild.ascendc.naming import snake_case
+
+from .host_code import HostCode, HostOperator, read_host
+from .signature import KernelFunction, chosen_kernel, kernels_of, without_comments
+
+SUFFIXES = (".cpp", ".cc", ".cxx", ".asc")
+_REGISTERS = re.compile(r"\bOP_ADD\s*\(\s*(\w+)|\bIMPL_OP\w*\s*\(\s*(\w+)")
+
+
+@dataclass(frozen=True)
+class Sources:
+    """kernels: files with kernel functions. host: files of the host side, none for a kernel alone."""
+
+    kernels: tuple[Path, ...]
+    host: tuple[Path, ...] = ()
+    op_type: str = ""
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Where includes are looked for beside the including file."""
+        places = [p.parent for p in (*self.kernels, *self.host)]
+        around = [f for place in places for f in (place, place.parent, place.parent / "op_kernel", place.parent / "op_host")]
+        return tuple(dict.fromkeys(f for f in around if f.is_dir()))
+
+
+def is_kernel_source(path: Path) -> bool:
+    """Whether a file is Ascend C, or a folder a project of it."""
+    if path.is_dir():
+        return (path / "op_kernel").is_dir()
+    return path.suffix in SUFFIXES
+
+
+def find_sources(paths: Sequence[Path], host: Sequence[Path] = (), op_type: str = "") -> Sources:
+    """The sources that files or a project's folder name. Without `host`, the files of ../op_host that register the
+    operator of the kernel's file are taken. Raises AscendError E10410, E43202."""
+    for path in (*paths, *host):
+        if not path.exists():
+            raise AscendError("E10410", path)
+    files: list[Path] = []
+    for path in paths:
+        files += _kernel_files(path) if path.is_dir() else [path.resolve()]
+    found = tuple(p.resolve() for p in host) or _host_beside(files, op_type)
+    wanted = op_type or _named_like(files, found)
+    kernels = _of_operator(files, wanted) if wanted and len(files) > 1 else files
+    return Sources(tuple(kernels), found, wanted)
+
+
+def _kernel_files(project: Path) -> list[Path]:
+    folder = (project / "op_kernel").resolve()
+    if not folder.is_dir():
+        raise AscendError("E43202", project, "it has no folder op_kernel", fix="Name a project as msopgen makes it.")
+    files = [p for p in sorted(folder.rglob("*")) if p.suffix in SUFFIXES and kernels_of(p)]
+    if not files:
+        raise AscendError("E43202", folder, "it has no kernel function")
+    return files
+
+
+def _host_beside(files: Sequence[Path], op_type: str) -> tuple[Path, ...]:
+    """Host files in ../op_host: of the operator named, or all that register anything."""
+    folders = dict.fromkeys(p.parent.parent / "op_host" for p in files if p.parent.name == "op_kernel")
+    found = [p for f in folders if f.is_dir() for p in sorted(f.glob("*")) if p.suffix in SUFFIXES]
+    registering = {p: registered_types(p) for p in found}
+    mine = [p for p, types in registering.items() if op_type in types]
+    by_name = [p for p in found for f in files if p.stem.removesuffix("_tiling").removesuffix("_def") == f.stem]
+    chosen = [p for p, types in registering.items() if types]
+    if op_type and mine:
+        chosen = mine
+    elif len(files) == 1 and by_name and any(registering[p] for p in by_name):
+        chosen = by_name
+    helpers = [p for p in found if p not in registering or not registering[p]]
+    return tuple(dict.fromkeys([*chosen, *(p for p in helpers if chosen and p not in chosen)]))
+
+
+def registered_types(path: Path) -> list[str]:
+    """The operator types that a host file registers."""
+    text = without_comments(path.read_text(encoding="utf-8", errors="replace"))
+    return list(dict.fromkeys(a or b for a, b in _REGISTERS.findall(text)))
+
+
+def _named_like(files: Sequence[Path], host: Sequence[Path]) -> str:
+    """Of several registered operators, the one that the kernel's file is named after; "" for the only one."""
+    types = list(dict.fromkeys(t for p in host for t in registered_types(p)))
+    if len(types) < 2 or len(files) != 1:
+        return types[0] if len(types) == 1 else ""
+    return next((t for t in types if snake_case(t) == files[0].stem), "")
+
+
+def _of_operator(files: Sequence[Path], op_type: str) -> list[Path]:
+    named = [p for p in files if p.stem == snake_case(op_type)]
+    return named or list(files)
+
+
+def read_sources(sources: Sources, name: str, soc: Soc) -> tuple[KernelFunction, HostCode | None, HostOperator | None]:
+    """The kernel, and the host's code and operator where there is any."""
+    if not sources.host:
+        return chosen_kernel(list(sources.kernels), name), None, None
+    host = read_host(sources.host, sources.folders, soc)
+    operator = host.operator(sources.op_type)
+    if not name:
+        wanted = operator.kernel_file or snake_case(operator.op)
+        names = [k.name for p in sources.kernels for k in kernels_of(p)]
+        name = wanted if wanted in names else ""
+    return chosen_kernel(list(sources.kernels), name), host, operator

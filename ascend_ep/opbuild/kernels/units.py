@@ -1,0 +1,206 @@
+"""Translation units around the files of others: a kernel's, a program's and a library's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from ascend_ep.cann.soc import Soc
+from ascend_ep.element_types import ELEMENT_TYPES
+from ascend_ep.opbuild.ascendc.cpp import Unit
+
+from ascend_ep.opbuild.ascendc.call_request import GE_NUMBERS, OF_GE, chip_numbers
+
+ArgumentKind = Literal["INPUT", "OUTPUT", "WORKSPACE", "TILING", "VALUE"]
+#: What kernels may compare ORIG_DTYPE_... and FORMAT_... with in #if.
+_TYPE_MACROS = {row.ge: GE_NUMBERS[n] for n, row in ELEMENT_TYPES.items() if n in GE_NUMBERS and row.ge}
+_FORMAT_MACROS = {
+    "NCHW": 0, "NHWC": 1, "ND": 2, "NC1HWC0": 3, "FRACTAL_Z": 4, "HWCN": 16, "NDHWC": 27, "FRACTAL_NZ": 29, "NCDHW": 30,
+}  # fmt: skip
+CHECKED = ("-std=c++20", "-O1", "-g1")
+UNCHECKED = ("-std=c++20", "-O2", "-DASCENDC_CPU_NO_CHECK")
+HOST = ("-std=c++20", "-O1")
+
+
+@dataclass(frozen=True)
+class TypeColumn:
+    """Element types (ONNX's numbers) of every input, then of every output, that a kernel is compiled for; None is
+    any. key: the tiling key that it is compiled for, if each has a kernel of its own."""
+
+    types: tuple[int | None, ...] = ()
+    key: int | None = None
+
+
+@dataclass(frozen=True)
+class KernelUnit:
+    """A kernel in its file. name: how it is called, with template arguments. tensors: names of what columns list.
+    tiling: text of tiling structures; tiling_class: the one of GET_TILING_DATA."""
+
+    file: Path
+    name: str
+    column: TypeColumn = TypeColumn()
+    tensors: tuple[str, ...] = ()
+    tiling: str = ""
+    tiling_class: str = ""
+    folders: tuple[Path, ...] = ()
+    defines: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def unit(self, number: int, is_checked: bool, text: str | None = None) -> Unit:
+        """text: what takes the place of the file, if it was rewritten."""
+        plain, angle, rest = self.name.partition("<")
+        symbol = f"asc_kernel_{number}"
+        included = f'#include "{self.file}"' if text is None else f'#line 1 "{self.file}"\n{text}'
+        lines = [
+            '#include "kernel_operator.h"',
+            '#include "host/launch.h"',
+            "#include <cmath>",
+            *_type_macros(self.column, self.tensors),
+            *([self.tiling] if self.tiling else []),
+            *([f"#define ASC_TILING_STRUCT {self.tiling_class}"] if self.tiling_class else []),
+            *(f"#define {name} {value}" for name, value in self.defines.items()),
+            f"#define {plain} {symbol}_{plain}",
+            included,
+            f"#undef {plain}",
+        ]
+        called = f"{symbol}_{plain}{angle}{rest}"
+        lines.append(f"ASC_KERNEL_ROW({symbol}, ({called}))")
+        flags = CHECKED if is_checked else UNCHECKED
+        folders = (self.file.parent, *self.folders)
+        return Unit(f"kernel{number}", "\n".join(lines) + "\n", {}, folders, flags, symbol)
+
+
+def _type_macros(column: TypeColumn, tensors: Sequence[str]) -> Iterable[str]:
+    for name, number in _TYPE_MACROS.items():
+        yield f"#define {name} {number}"
+    for name, number in _FORMAT_MACROS.items():
+        yield f"#define FORMAT_{name} {number}"
+    for name, dtype in zip(tensors, column.types, strict=False):
+        yield f"#define FORMAT_{name.upper()} FORMAT_ND"
+        if dtype is None:
+            continue
+        row = ELEMENT_TYPES[dtype]
+        yield f"#define DTYPE_{name.upper()} {row.c or 'uint8_t'}"
+        yield f"#define ORIG_DTYPE_{name.upper()} {row.ge}"
+
+
+@dataclass(frozen=True)
+class ArgumentSpec:
+    """What an argument of the kernel is: an input or output by its place, or one of the values."""
+
+    kind: ArgumentKind
+    index: int = 0
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """What goes into one program or library: kernels (one per column), host files, and how a kernel is called.
+
+    op: the operator's type in the host files, "" without any.
+    """
+
+    kernels: tuple[KernelUnit, ...]
+    arguments: tuple[ArgumentSpec, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    op: str = ""
+    host: tuple[Path, ...] = ()
+    host_folders: tuple[Path, ...] = ()
+
+
+def host_units(files: Sequence[Path], folders: Sequence[Path]) -> list[Unit]:
+    """A unit for each host file, as it is."""
+    return [
+        Unit(f"host{i}", f'#include "{path}"\n', {}, (path.parent, *folders), HOST) for i, path in enumerate(files)
+    ]
+
+
+def describing_units(files: Sequence[Path], folders: Sequence[Path]) -> list[Unit]:
+    """A program that says what host files register."""
+    return [*host_units(files, folders), _parts_unit(Assembly((), (), (), ())), _main_unit()]
+
+
+def program_units(assembly: Assembly, is_checked: bool) -> list[Unit]:
+    """A program that makes one call."""
+    return [*_shared_units(assembly, is_checked), _parts_unit(assembly), _main_unit()]
+
+
+def _main_unit() -> Unit:
+    """The same for all programs, so that it is compiled once."""
+    call = "return asc_host::main(n, arguments, asc_host::the_parts);"
+    return Unit("main", f'#include "host/program.h"\nint main(int n, char **arguments) {{ {call} }}\n', {}, (), HOST)
+
+
+@dataclass(frozen=True)
+class LibraryText:
+    """What a library has beside the assembly's parts: lines that fill asc_host::Library, its inputs' counts."""
+
+    lines: tuple[str, ...]
+    min_inputs: int
+    max_inputs: int
+
+
+def library_units(assembly: Assembly, op_type: str, soc: Soc, more: LibraryText) -> list[Unit]:
+    """A library that exports asc_get_custom_op."""
+    numbers = chip_numbers(soc)
+    fields = "ub l1 l0a l0b l0c l2 hbm cube_cores vector_cores extra_vector_cores separate".split()
+    types = ", ".join(f"{{{GE_NUMBERS[n]}, {n}}}" for n in OF_GE.values())
+    text = "\n".join([
+        '#include "host/library.h"',
+        "static asc_host::Library &the_library() {",
+        "    static const bool made = [] {",
+        "        asc_host::Library &library = asc_host::Library::the();",
+        "        library.host = asc_host::host_of(asc_host::the_parts);",
+        f'        library.chip.name = "{soc.name}";',
+        *(f"        library.chip.{name} = {value}ull;" for name, value in zip(fields, numbers, strict=True)),
+        f"        library.types = {{{types}}};",
+        *(f"        {line}" for line in more.lines),
+        "        return true;",
+        "    }();",
+        "    (void)made;",
+        "    return asc_host::Library::the();",
+        "}",
+        "static int32_t infer(asc_custom_call *call) { return the_library().infer(call); }",
+        "static int32_t compute(const asc_custom_call *call) { return the_library().compute(call); }",
+        "static const asc_custom_op the_operator = {ASC_CUSTOM_OP_VERSION, sizeof(asc_custom_op), "
+        f'"{op_type}", {more.min_inputs}, {more.max_inputs}, {len(assembly.outputs)}, 0, infer, nullptr, compute}};',
+        'extern "C" __attribute__((visibility("default"))) const asc_custom_op *asc_get_custom_op(uint32_t, '
+        "const char *type) {",
+        "    return std::strcmp(type, the_operator.op_type) == 0 ? &the_operator : nullptr;",
+        "}",
+        "",
+    ])  # fmt: skip
+    return [*_shared_units(assembly, False), _parts_unit(assembly), Unit("library", text, {}, (), HOST)]
+
+
+def _shared_units(assembly: Assembly, is_checked: bool) -> list[Unit]:
+    kernels = [kernel.unit(i, is_checked) for i, kernel in enumerate(assembly.kernels)]
+    return [*host_units(assembly.host, assembly.host_folders), *kernels]
+
+
+def _parts_unit(assembly: Assembly) -> Unit:
+    lines = ['#include "host/parts.h"']
+    lines += [f"extern const asc_host::Kernel asc_kernel_{i};" for i in range(len(assembly.kernels))]
+    lines.append("namespace asc_host {")
+    columns = []
+    for i, kernel in enumerate(assembly.kernels):
+        types = [-1 if t is None else GE_NUMBERS[t] for t in kernel.column.types]
+        key = kernel.column.key
+        lines.append(f"static const int types{i}[] = {{{', '.join(map(str, [*types, -1]))}}};")
+        columns.append(
+            f"{{&::asc_kernel_{i}, types{i}, {len(types)}, {key or 0}ull, {'false' if key is None else 'true'}}}"
+        )
+    arguments = [f"{{ArgumentSpec::{a.kind}, {a.index}}}" for a in assembly.arguments]
+    tables = []
+    for kind, name, rows in (
+        ("Column", "columns", columns),
+        ("ArgumentSpec", "arguments", arguments),
+        ("char *const", "inputs", [f'"{n}"' for n in assembly.inputs]),
+        ("char *const", "outputs", [f'"{n}"' for n in assembly.outputs]),
+    ):
+        if rows:
+            lines.append(f"static const {kind} {name}[] = {{{', '.join(rows)}}};")
+        tables += [name if rows else "nullptr", str(len(rows))]
+    lines.append(f'extern const Parts the_parts; const Parts the_parts = {{"{assembly.op}", {", ".join(tables)}}};')
+    return Unit("parts", "\n".join([*lines, "}", ""]), {}, (), HOST)

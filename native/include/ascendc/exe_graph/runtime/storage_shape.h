@@ -1,0 +1,3 @@
+/* Forwards to shape.h, which has StorageShape. */
+#pragma once
+#include "shape.h"

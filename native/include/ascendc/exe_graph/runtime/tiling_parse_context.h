@@ -1,0 +1,3 @@
+/* Forwards to tiling_context.h, which has TilingParseContext. */
+#pragma once
+#include "tiling_context.h"

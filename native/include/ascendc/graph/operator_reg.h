@@ -1,0 +1,3 @@
+/* Forwards to the registration of operators. */
+#pragma once
+#include "../register/op_def_registry.h"

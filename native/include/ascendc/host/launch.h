@@ -1,0 +1,107 @@
+/* Launching a kernel on the cores, and its row in the tables of the host. Included after kernel_operator.h. */
+#pragma once
+
+#include <cstring>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "../cpu/kernel.h"
+#include "kernel.h"
+
+namespace asc_host {
+
+static_assert(asc_cpu::LIBRARY_WORKSPACE == WORKSPACE_IN_FRONT);
+
+
+/* One launch: its buffers known to the cores, its faults told. */
+class Launch {
+   public:
+    explicit Launch(const LaunchRequest &request) : request_(request) {}
+
+    template <typename F>
+    void run(F body) {
+        asc_cpu::tiling_key() = request_.key;
+        asc_cpu::settings().strict = request_.strict;
+        asc_cpu::settings().stop = request_.stop;
+        const auto begin = [this] {
+            asc_cpu::faults().clear();
+            asc_cpu::globals().clear();
+            asc_cpu::events().resize(1);
+            for (size_t i = 0; i < request_.n_buffers; i++) add(request_.buffers[i]);
+        };
+        try {
+            asc_cpu::run_on_its_cores(request_.blocks, memories(), begin, body);
+            if (asc_cpu::CHECKED) check_outputs();
+        } catch (const asc_cpu::Fault &fault) {
+            tell(fault);
+        }
+        for (const asc_cpu::Fault &fault : asc_cpu::faults()) tell(fault);
+    }
+
+   private:
+    static void add(const Buffer &b) {
+        const bool written = b.role == Role::OUTPUT || b.role == Role::WORKSPACE;
+        const uint64_t skipped = b.role == Role::WORKSPACE && b.bytes > WORKSPACE_IN_FRONT ? WORKSPACE_IN_FRONT : 0;
+        asc_cpu::add_global(b.begin + skipped, b.bytes - skipped, b.name, written || b.role == Role::BOTH, written);
+    }
+    asc_cpu::Chip memories() const {
+        asc_cpu::Chip chip = asc_cpu::chip_of(request_.chip);
+        chip.ub = uint32_t(request_.ub);
+        return chip;
+    }
+    /* A tail that no block wrote. */
+    void check_outputs() const {
+        for (size_t i = 0; i < request_.n_buffers; i++) {
+            const asc_cpu::Global &g = asc_cpu::globals()[i];
+            const uint64_t at = request_.buffers[i].role == Role::OUTPUT ? asc_cpu::first_unwritten(g) : g.bytes;
+            if (at < g.bytes)
+                asc_cpu::report("ErrorWrite5", "write every element, those of the last tile too", g.name, -1,
+                                "tensor %s: byte %llu was never written", g.name, (unsigned long long)at);
+        }
+    }
+    void tell(const asc_cpu::Fault &fault) const {
+        const char *text = fault.text;
+        if (fault.where.line)
+            if (const char *block = std::strstr(text, "block ")) text = block;
+        std::string line;
+        if (fault.where.line) line = std::string(fault.where.file) + ":" + std::to_string(fault.where.line) + ": ";
+        if (std::strncmp(text, "block ", 6) != 0 && fault.block >= 0)
+            line += "block " + std::to_string(fault.block) + ": ";
+        request_.tell(request_.to, fault.advice, (line + text).c_str());
+    }
+    const LaunchRequest &request_;
+};
+
+template <typename T>
+inline T argument_of(void *address) {
+    if constexpr (std::is_pointer_v<T>) return reinterpret_cast<T>(address);
+    else return *static_cast<const std::remove_reference_t<T> *>(address);
+}
+
+/* A kernel's function with arguments of any types. */
+template <auto function>
+struct KernelOf;
+template <typename... A, void (*function)(A...)>
+struct KernelOf<function> {
+    static constexpr size_t COUNT = sizeof...(A);
+    static constexpr size_t BYTES[COUNT + 1] = {(std::is_pointer_v<A> ? 0 : sizeof(A))..., 0};
+    static void launch(const LaunchRequest &request) {
+        Launch(request).run([&] { call(request.arguments, std::make_index_sequence<COUNT>()); });
+    }
+
+   private:
+    template <size_t... i>
+    static void call([[maybe_unused]] void *const *arguments, std::index_sequence<i...>) {
+        function(argument_of<A>(arguments[i])...);
+    }
+};
+
+}  // namespace asc_host
+
+/* Defines the table row `symbol` of a kernel. */
+#define ASC_KERNEL_ROW(symbol, function)                                        \
+    extern const ::asc_host::Kernel symbol;                                      \
+    const ::asc_host::Kernel symbol = {&::asc_host::KernelOf<&function>::launch, \
+                                       ::asc_host::KernelOf<&function>::COUNT,   \
+                                       ::asc_host::KernelOf<&function>::BYTES};

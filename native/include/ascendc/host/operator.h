@@ -1,0 +1,147 @@
+/* An operator's host functions, run: shapes and types of outputs, then tiling. */
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../register/op_def_registry.h"
+
+namespace asc_host {
+
+/* Where outputs' shapes come from when no InferShape is registered. */
+struct OutputRule {
+    int32_t like = -1;         /* the shape and type of this input */
+    int32_t type = -1;         /* ge::DataType; -1: as InferDataType or `like` says */
+    std::vector<int64_t> dims; /* where like < 0 */
+    bool given = false;
+};
+
+/* A fault of the host side, in one sentence. */
+struct Refusal {
+    std::string text;
+};
+
+inline ops::OpDef *find_operator(const std::string &type) {
+    for (auto &op : ops::registered())
+        if (op && (type.empty() || op->name == type)) return op.get();
+    return nullptr;
+}
+
+/* The functions of one operator: its definition's, else what IMPL_OP... registered for its type. */
+class HostOperator {
+   public:
+    explicit HostOperator(ops::OpDef *definition) : definition_(definition) {
+        const auto &all = gert::asc_implementations();
+        const auto found = all.find(definition->name);
+        if (found != all.end()) impl_ = found->second;
+        if (definition->infer_shape) impl_.infer_shape = definition->infer_shape;
+        if (definition->infer_type) impl_.infer_type = definition->infer_type;
+        if (definition->core.tiling) impl_.tiling = definition->core.tiling;
+        if (definition->core.parse) {
+            impl_.parse = definition->core.parse;
+            impl_.compile_info = definition->compile_info;
+        }
+    }
+    const ops::OpDef &definition() const { return *definition_; }
+    bool infers_shapes() const { return impl_.infer_shape != nullptr; }
+
+    /* The outputs' shapes and types of a call whose inputs are there. Throws Refusal. */
+    void infer(Node &node, const std::vector<OutputRule> &rules) const {
+        if (impl_.infer_shape) {
+            gert::InferShapeContext context(&node);
+            if (impl_.infer_shape(&context) != ge::GRAPH_SUCCESS)
+                throw Refusal{"InferShape refuses these shapes: " + text_of_shapes(node)};
+        }
+        if (impl_.infer_type) {
+            gert::InferDataTypeContext context(&node);
+            if (impl_.infer_type(&context) != ge::GRAPH_SUCCESS)
+                throw Refusal{"InferDataType refuses these types of " + text_of_shapes(node)};
+        }
+        for (size_t i = 0; i < node.outputs.size(); i++) complete(node, i, i < rules.size() ? rules[i] : OutputRule());
+    }
+
+    /* Decides blocks, key, tiling data and workspace. Throws Refusal. */
+    void tile(Node &node) const {
+        std::shared_ptr<void> compiled;
+        if (impl_.parse && impl_.compile_info) {
+            compiled = impl_.compile_info();
+            node.compile_info = compiled.get();
+            gert::TilingParseContext context(&node);
+            if (impl_.parse(&context) != ge::GRAPH_SUCCESS) throw Refusal{"TilingParse fails"};
+        }
+        if (!impl_.tiling) throw Refusal{"no tiling function is registered for " + definition_->name};
+        gert::TilingContext context(&node);
+        const ge::graphStatus status = impl_.tiling(&context);
+        node.compile_info = nullptr;
+        if (status != ge::GRAPH_SUCCESS) throw Refusal{"TilingFunc refuses these shapes: " + text_of_shapes(node)};
+        if (node.blocks == 0) throw Refusal{"TilingFunc sets a block dim of 0"};
+        if (node.tiling.GetDataSize() > node.tiling.GetCapacity()) throw Refusal{"TilingFunc writes too much tiling data"};
+    }
+
+   private:
+    /* What neither InferShape nor InferDataType said of an output. */
+    void complete(Node &node, size_t i, const OutputRule &rule) const {
+        gert::Tensor &out = node.outputs[i];
+        gert::StorageShape &shape = *out.asc_shape();
+        const gert::Tensor *like = rule.like >= 0 ? node.input(size_t(rule.like)) : nullptr;
+        if (!impl_.infer_shape) {
+            if (like) shape.MutableOriginShape() = like->GetOriginShape();
+            else if (rule.given) {
+                shape.MutableOriginShape() = gert::Shape();
+                for (int64_t d : rule.dims) shape.MutableOriginShape().AppendDim(d);
+            } else {
+                throw Refusal{"no InferShape is registered, and nothing else says the shape of output " +
+                              std::to_string(i)};
+            }
+        }
+        shape.MutableStorageShape() = shape.GetOriginShape();
+        ge::DataType type = out.GetDataType();
+        if (rule.type >= 0) {
+            if (impl_.infer_type && type != ge::DT_UNDEFINED && type != ge::DataType(rule.type))
+                throw Refusal{"InferDataType gives an output another type"};
+            type = ge::DataType(rule.type);
+        }
+        if (type == ge::DT_UNDEFINED) type = declared(node, i);
+        if (type == ge::DT_UNDEFINED && like) type = like->GetDataType();
+        if (type == ge::DT_UNDEFINED && node.input(0)) type = node.input(0)->GetDataType();
+        out.asc_desc()->SetDataType(type);
+        for (size_t d = 0; d < shape.GetOriginShape().GetDimNum(); d++)
+            if (shape.GetOriginShape().GetDim(d) < 0)
+                throw Refusal{"InferShape leaves a size of output " + std::to_string(i) + " unknown"};
+    }
+
+    /* The type that the definition's column of the inputs' types gives an output. */
+    ge::DataType declared(const Node &node, size_t output) const {
+        if (output >= definition_->outputs.size()) return ge::DT_UNDEFINED;
+        const ops::OpParamDef &spec = definition_->outputs[output];
+        for (size_t column = 0; column < spec.types.size(); column++) {
+            bool fits = true;
+            for (size_t i = 0; i < definition_->inputs.size() && i < node.input_groups.size(); i++) {
+                const auto &types = definition_->inputs[i].types;
+                const Node::Group &g = node.input_groups[i];
+                if (g.absent || g.count == 0 || types.empty()) continue;
+                fits &= types[std::min(column, types.size() - 1)] == node.inputs[g.first].GetDataType();
+            }
+            if (fits) return spec.types[column];
+        }
+        return spec.types.size() == 1 ? spec.types[0] : ge::DT_UNDEFINED;
+    }
+
+    static std::string text_of_shapes(const Node &node) {
+        std::string text;
+        for (size_t i = 0; i < node.inputs.size(); i++) {
+            text += i ? ", [" : "[";
+            const gert::Shape &shape = node.inputs[i].GetOriginShape();
+            for (size_t d = 0; d < shape.GetDimNum(); d++) text += (d ? "," : "") + std::to_string(shape.GetDim(d));
+            text += "]";
+        }
+        return text;
+    }
+
+    ops::OpDef *definition_;
+    gert::OpImpl impl_;
+};
+
+}  // namespace asc_host

@@ -1,0 +1,3 @@
+/* Forwards to log.h. */
+#pragma once
+#include "log.h"
