@@ -89,8 +89,10 @@ struct Core {
     std::vector<uint32_t> seen; /* of each core, the time up to which its writes to global memory are known */
     uint32_t time = 1;
     uint32_t syncs = 0;
-    bool hasty = false;   /* the instruction being issued overtakes one that it should have waited for */
-    bool storing = false; /* whether a copy to global memory may be under way */
+    uint32_t scalar_event = 0;     /* the number of the last instruction, where that is a scalar write */
+    uint32_t scalar_knows[8] = {}; /* instructions that the scalar unit knows to be finished */
+    bool hasty = false;            /* the instruction being issued overtakes one that it should have waited for */
+    bool storing = false;          /* whether a copy to global memory may be under way */
 
     Atomic atomic = Atomic::None;
     VectorMask mask;
@@ -149,6 +151,7 @@ struct Core {
     /* PipeBarrier<PIPE_ALL>. */
     void barrier_all() {
         Clock all = issued;
+        scalar_event = 0;
         catch_up(all);
         for (Clock &clock : known) clock = all;
         storing = false;

@@ -6,18 +6,13 @@
 #include <type_traits>
 #include <utility>
 
-#include "../cpu/task_type.h"
+#include "../cpu/kernel.h"
 #include "kernel.h"
 
 namespace asc_host {
 
 static_assert(asc_cpu::LIBRARY_WORKSPACE == WORKSPACE_IN_FRONT);
 
-/* The tiling key of the launch, which TILING_KEY_IS compares. */
-inline uint64_t &tiling_key() {
-    static uint64_t key = 0;
-    return key;
-}
 
 /* One launch: its buffers known to the cores, its faults told. */
 class Launch {
@@ -26,7 +21,7 @@ class Launch {
 
     template <typename F>
     void run(F body) {
-        tiling_key() = request_.key;
+        asc_cpu::tiling_key() = request_.key;
         asc_cpu::settings().strict = request_.strict;
         asc_cpu::settings().stop = request_.stop;
         const auto begin = [this] {
@@ -103,8 +98,6 @@ struct KernelOf<function> {
 };
 
 }  // namespace asc_host
-
-#define asc_cpu_tiling_key (::asc_host::tiling_key())
 
 /* Defines the table row `symbol` of a kernel. */
 #define ASC_KERNEL_ROW(symbol, function)                                        \
