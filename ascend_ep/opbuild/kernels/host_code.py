@@ -19,7 +19,18 @@ from .units import describing_units
 
 _OCCURRENCES: dict[int, Occurrence] = {1: "optional", 2: "required", 3: "variadic"}
 #: Types of kernel_tiling/kernel_tiling.h, which kernels have already.
-_GIVEN = frozenset({"TCubeTiling", "SoftMaxTiling", "LayerNormTiling", "TopkTiling", "BatchNormTiling"})
+_GIVEN = frozenset(
+    {
+        "TCubeTiling",
+        "SoftMaxTiling",
+        "LogSoftMaxTiling",
+        "LayerNormTiling",
+        "RmsNormTiling",
+        "TopkTiling",
+        "PadTiling",
+        "UnPadTiling",
+    }
+)
 
 
 @dataclass(frozen=True)

@@ -17,4 +17,6 @@
 #pragma once
 
 #include "cpu/copy.h"
+#include "cpu/cube.h"
+#include "cpu/high_level.h"
 #include "cpu/kernel.h"

@@ -60,6 +60,11 @@ constexpr pipe_t mover(Space from, Space to) {
     return to == Space::L0C ? PIPE_V : PIPE_V;
 }
 
+/* Bytes that a block of DataCopyParams stands for: more on the way into the small memories beside L0. */
+constexpr int64_t copy_unit(Space to) {
+    return to == Space::BT ? 64 : to == Space::FB ? 128 : 32;
+}
+
 inline void whole_blocks(uint64_t bytes, const char *kind) {
     if (CHECKED && bytes % BLOCK)
         report(kind, "copy any number of bytes with DataCopyPad", nullptr, -1,
@@ -150,9 +155,9 @@ inline void DataCopy(const GlobalTensor<T> &dst, const LocalTensor<T> &src, cons
 template <typename T>
 inline void DataCopy(const LocalTensor<T> &dst, const LocalTensor<T> &src, const DataCopyParams &p,
                      asc_cpu::Where w = asc_cpu::Where::here()) {
-    const int64_t bytes = p.blockLen * 32;
+    const int64_t unit = asc_cpu::copy_unit(dst.space()), bytes = p.blockLen * unit;
     asc_cpu::copy_runs("DataCopy", w, dst, src, asc_cpu::mover(src.space(), dst.space()), p.blockCount, uint64_t(bytes),
-                       bytes + p.srcStride * 32, bytes + p.dstStride * 32, asc_cpu::Atomic::None);
+                       bytes + p.srcStride * 32, bytes + p.dstStride * unit, asc_cpu::Atomic::None);
 }
 
 }  // namespace AscendC

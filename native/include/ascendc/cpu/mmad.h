@@ -1,0 +1,93 @@
+/* Mmad: C in L0C = A in L0A times B in L0B, from zero, from what C holds, or from a bias. */
+#pragma once
+
+#include "cube_operand.h"
+#include "mmad_values.h"
+
+namespace AscendC {
+
+/* C starts from zero where cmatrixInitVal is true and isBias is not; else from the bias table where cmatrixSource is
+ * true, else from what it holds. unitFlag 2 or 3 lets Fixpipe and Mmad wait for each other by themselves. */
+struct MmadParams {
+    MmadParams() = default;
+    MmadParams(uint16_t m_in, uint16_t n_in, uint16_t k_in, bool bias, uint8_t offset = 0, bool sparse = false,
+               bool winograd_a = false, bool winograd_b = false)
+        : m(m_in),
+          n(n_in),
+          k(k_in),
+          isBias(bias),
+          fmOffset(offset),
+          enSsparse(sparse),
+          enWinogradA(winograd_a),
+          enWinogradB(winograd_b) {}
+    MmadParams(uint16_t m_in, uint16_t n_in, uint16_t k_in, uint8_t unit, bool source, bool zero)
+        : m(m_in), n(n_in), k(k_in), unitFlag(unit), cmatrixSource(source), cmatrixInitVal(zero) {}
+    uint16_t m = 0, n = 0, k = 0;
+    bool isBias = false;
+    int32_t fmOffset = 0;
+    bool enSsparse = false, enWinogradA = false, enWinogradB = false;
+    uint8_t unitFlag = 0;
+    bool kDirectionAlign = false, cmatrixSource = false, cmatrixInitVal = true, disableGemv = false;
+};
+
+}  // namespace AscendC
+
+namespace asc_cpu {
+
+/* What a sum of products of A and B is held in. */
+template <typename A>
+using SumOf = std::conditional_t<bits_of<A> <= 8 && !is_floating<A>, int32_t, float>;
+
+template <typename C, typename A, typename B>
+inline void multiply_in_cube(const AscendC::LocalTensor<C> &c, const AscendC::LocalTensor<A> &a,
+                             const AscendC::LocalTensor<B> &b, const Operand *bias, const AscendC::MmadParams &p,
+                             Where w) {
+    static_assert(sizeof(C) == 4, "Mmad sums in float or int32_t");
+    using Sum = std::conditional_t<std::is_same_v<C, float>, float, int32_t>;
+    need_parameter(p.m && p.n && p.k, "Mmad", "m, n and k are not 0");
+    need_parameter(!p.enSsparse, "Mmad", "sparse matrices are not simulated");
+    const CubeModes &modes = cube_modes();
+    const MmadShape shape{p.m, p.n, p.k, p.kDirectionAlign, !p.disableGemv, modes.hf32};
+    const bool zero = p.cmatrixInitVal && !p.isBias;
+    if (zero && bias)
+        advise("ErrorParam", "set cmatrixInitVal = false", "Mmad: C starts from zero, and the bias is not added");
+    const bool from_table = bias ? bias->space == Space::BT : p.cmatrixSource;
+    const MmadInitial initial = zero ? MmadInitial::Zero : from_table ? MmadInitial::Bias : MmadInitial::Sums;
+    const Operand target = writes_bytes(c, {0, shape.bytes_c()});
+    const Operand sums = reads_bytes(c, {0, initial == MmadInitial::Sums ? shape.bytes_c() : 0});
+    const Operand left = reads_bytes(a, {0, shape.template bytes_a<A>()}, L0_ALIGN);
+    const Operand right = reads_bytes(b, {0, shape.template bytes_b<B>()}, L0_ALIGN);
+    need_space(target, Space::L0C, "Mmad", "L0C (CO1)");
+    need_space(left, Space::L0A, "Mmad", "L0A (A2)");
+    need_space(right, Space::L0B, "Mmad", "L0B (B2)");
+    Memory &biases = core().in(Space::BT);
+    Operand table =
+        from_table && bias ? *bias : Operand{Space::BT, false, 32, 1, nullptr, biases.data(), biases.size(), {}};
+    if (initial == MmadInitial::Bias) table.run = {0, shape.n * uint64_t(4)};
+    if (p.unitFlag) wait_by_unit_flag(PIPE_M, PIPE_FIX);
+    Sum *const out = reinterpret_cast<Sum *>(target.base);
+    const uint8_t *const l = left.base, *const r = right.base;
+    const Sum *const t = reinterpret_cast<const Sum *>(table.base);
+    issue(PIPE_M, "Mmad", w, {target, sums, left, right, table},
+          [=] { mmad_values<A, B, Sum>(out, l, r, t, initial, shape); });
+}
+
+}  // namespace asc_cpu
+
+namespace AscendC {
+
+template <typename C, typename A, typename B>
+inline void Mmad(const LocalTensor<C> &c, const LocalTensor<A> &a, const LocalTensor<B> &b, const MmadParams &p,
+                 asc_cpu::Where w = asc_cpu::Where::here()) {
+    asc_cpu::multiply_in_cube(c, a, b, nullptr, p, w);
+}
+/* With a bias of n elements in the bias table (C2), or sums in L0C. */
+template <typename C, typename A, typename B, typename D>
+inline void Mmad(const LocalTensor<C> &c, const LocalTensor<A> &a, const LocalTensor<B> &b, const LocalTensor<D> &bias,
+                 const MmadParams &p, asc_cpu::Where w = asc_cpu::Where::here()) {
+    static_assert(sizeof(D) == 4, "a bias in the bias table is float or int32_t");
+    const asc_cpu::Operand table = asc_cpu::reads_bytes(bias, {}, 1);
+    asc_cpu::multiply_in_cube(c, a, b, &table, p, w);
+}
+
+}  // namespace AscendC

@@ -1,0 +1,55 @@
+/* The tiling structures of the libraries as kernels see them. Our own implementation of public names. */
+#pragma once
+
+#include <cstdint>
+
+#include "fields.h"
+
+namespace AscendC::tiling {
+
+#define ASC_LIBRARY_FIELD(type, name) type name = 0;
+struct TCubeTiling {
+    ASC_CUBE_TILING_FIELDS(ASC_LIBRARY_FIELD)
+};
+struct SoftMaxTiling {
+    ASC_SOFTMAX_TILING_FIELDS(ASC_LIBRARY_FIELD)
+};
+struct LayerNormTiling {
+    ASC_LAYER_NORM_TILING_FIELDS(ASC_LIBRARY_FIELD)
+};
+struct RmsNormTiling {
+    ASC_RMS_NORM_TILING_FIELDS(ASC_LIBRARY_FIELD)
+};
+struct TopkTiling {
+    ASC_TOPK_TILING_FIELDS(ASC_LIBRARY_FIELD)
+};
+struct PadTiling {
+    ASC_PAD_TILING_FIELDS(ASC_LIBRARY_FIELD)
+};
+struct UnPadTiling {
+    ASC_UNPAD_TILING_FIELDS(ASC_LIBRARY_FIELD)
+};
+#undef ASC_LIBRARY_FIELD
+using LogSoftMaxTiling = SoftMaxTiling;
+
+}  // namespace AscendC::tiling
+
+namespace AscendC {
+using tiling::LayerNormTiling;
+using tiling::LogSoftMaxTiling;
+using tiling::PadTiling;
+using tiling::RmsNormTiling;
+using tiling::SoftMaxTiling;
+using tiling::TCubeTiling;
+using tiling::TopkTiling;
+using tiling::UnPadTiling;
+}  // namespace AscendC
+
+using AscendC::tiling::LayerNormTiling;
+using AscendC::tiling::LogSoftMaxTiling;
+using AscendC::tiling::PadTiling;
+using AscendC::tiling::RmsNormTiling;
+using AscendC::tiling::SoftMaxTiling;
+using AscendC::tiling::TCubeTiling;
+using AscendC::tiling::TopkTiling;
+using AscendC::tiling::UnPadTiling;

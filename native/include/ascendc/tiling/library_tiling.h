@@ -1,0 +1,251 @@
+/* What the library's functions of whole tensors ask of the host: bytes of scratch, and tilings.
+ *
+ * The functions need no scratch of a CPU. The sizes stand for a chip's: `live` tensors of float at a time, over the
+ * whole source at most and over 256 bytes at least. Our own implementation of public names.
+ */
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "../graph/operator.h"
+#include "library_tiling_data.h"
+#include "platform/platform_ascendc.h"
+
+namespace asc_host {
+
+constexpr uint32_t SCRATCH_STEP = 256;
+
+inline uint32_t scratch_of(const ge::Shape &shape, uint32_t live) {
+    const uint64_t bytes = (uint64_t(shape.GetShapeSize()) * 4 + SCRATCH_STEP - 1) / SCRATCH_STEP * SCRATCH_STEP;
+    return uint32_t(bytes) * live;
+}
+inline void scratch_range(const ge::Shape &shape, uint32_t live, uint32_t &most, uint32_t &least) {
+    least = live * SCRATCH_STEP;
+    most = std::max(scratch_of(shape, live), least);
+}
+
+/* A shape as rows of its last axis. */
+struct RowsOf {
+    uint32_t m = 1, k = 1;
+    explicit RowsOf(const ge::Shape &shape) {
+        const size_t n = shape.GetDimNum();
+        for (size_t i = 0; i + 1 < n; i++) m *= uint32_t(shape.GetDim(i));
+        if (n) k = uint32_t(shape.GetDim(n - 1));
+    }
+};
+
+/* Rows of softmax, in steps whose scratch fits `scratch` bytes: one value and one block for each element and row. */
+template <typename Tiling>
+inline void softmax_tiling(const ge::Shape &shape, uint32_t type_bytes, uint32_t scratch, Tiling &t) {
+    const RowsOf rows(shape);
+    const uint32_t block = 32 / std::max(type_bytes, 1u), row_bytes = (rows.k + 3 * block) * 4;
+    const uint32_t step = std::min(std::max(scratch / row_bytes, 1u), rows.m);
+    t.set_srcM(rows.m), t.set_srcK(rows.k), t.set_srcSize(rows.m * rows.k);
+    t.set_outMaxM(rows.m), t.set_outMaxK(block), t.set_outMaxSize(rows.m * block);
+    t.set_splitM(step), t.set_splitK(rows.k), t.set_splitSize(step * rows.k);
+    t.set_reduceM(step), t.set_reduceK(block), t.set_reduceSize(step * block);
+    t.set_rangeM(rows.m / step), t.set_tailM(rows.m % step);
+    t.set_tailSplitSize(rows.m % step * rows.k), t.set_tailReduceSize(rows.m % step * block);
+}
+
+}  // namespace asc_host
+
+namespace AscendC {
+
+/* Elementwise functions: Get<Name>MaxMinTmpSize and Get<Name>TmpBufferFactorSize. */
+#define ASC_SCRATCH(name, live)                                                                              \
+    inline void Get##name##MaxMinTmpSize(const ge::Shape &shape, const uint32_t, const bool, uint32_t &most, \
+                                         uint32_t &least) {                                                  \
+        asc_host::scratch_range(shape, live, most, least);                                                   \
+    }                                                                                                        \
+    inline void Get##name##TmpBufferFactorSize(const uint32_t, uint32_t &tensors, uint32_t &bytes) {         \
+        tensors = live, bytes = 0;                                                                           \
+    }
+ASC_SCRATCH(Acos, 4)
+ASC_SCRATCH(Acosh, 3)
+ASC_SCRATCH(Asin, 4)
+ASC_SCRATCH(Asinh, 4)
+ASC_SCRATCH(Atan, 4)
+ASC_SCRATCH(Atanh, 3)
+ASC_SCRATCH(Axpy, 2)
+ASC_SCRATCH(Ceil, 2)
+ASC_SCRATCH(ClampMax, 1)
+ASC_SCRATCH(ClampMin, 1)
+ASC_SCRATCH(Cos, 4)
+ASC_SCRATCH(Cosh, 3)
+ASC_SCRATCH(Digamma, 7)
+ASC_SCRATCH(Erf, 4)
+ASC_SCRATCH(Erfc, 5)
+ASC_SCRATCH(Exp, 3)
+ASC_SCRATCH(Floor, 2)
+ASC_SCRATCH(Fmod, 3)
+ASC_SCRATCH(Frac, 2)
+ASC_SCRATCH(Gelu, 3)
+ASC_SCRATCH(GeGLU, 3)
+ASC_SCRATCH(Hypot, 3)
+ASC_SCRATCH(Lgamma, 8)
+ASC_SCRATCH(Log, 2)
+ASC_SCRATCH(Log2, 2)
+ASC_SCRATCH(Log10, 2)
+ASC_SCRATCH(ReGlu, 3)
+ASC_SCRATCH(Round, 2)
+ASC_SCRATCH(Sigmoid, 2)
+ASC_SCRATCH(Sign, 3)
+ASC_SCRATCH(Silu, 2)
+ASC_SCRATCH(Sin, 4)
+ASC_SCRATCH(Sinh, 3)
+ASC_SCRATCH(SwiGLU, 3)
+ASC_SCRATCH(Swish, 2)
+ASC_SCRATCH(Tan, 5)
+ASC_SCRATCH(Tanh, 2)
+ASC_SCRATCH(Trunc, 2)
+ASC_SCRATCH(Xor, 2)
+ASC_SCRATCH(DropOut, 2)
+ASC_SCRATCH(LayerNorm, 4)
+ASC_SCRATCH(DeepNorm, 5)
+ASC_SCRATCH(Normalize, 3)
+#undef ASC_SCRATCH
+
+inline void GetPowerMaxMinTmpSize(const ge::Shape &x, const ge::Shape &, const bool, const uint32_t, const bool,
+                                  uint32_t &most, uint32_t &least) {
+    asc_host::scratch_range(x, 6, most, least);
+}
+#define ASC_SCRATCH_OF_SHAPE(name, live)                                                                            \
+    inline void Get##name##MaxMinTmpSize(const ge::Shape &shape, const uint32_t, uint32_t &most, uint32_t &least) { \
+        asc_host::scratch_range(shape, live, most, least);                                                          \
+    }
+ASC_SCRATCH_OF_SHAPE(AscendQuant, 2)
+ASC_SCRATCH_OF_SHAPE(AscendDequant, 2)
+ASC_SCRATCH_OF_SHAPE(Pad, 2)
+ASC_SCRATCH_OF_SHAPE(UnPad, 2)
+#undef ASC_SCRATCH_OF_SHAPE
+template <typename InputType, typename OutputType>
+inline void GetAscendAntiQuantMaxMinTmpSize(const ge::Shape &shape, const ge::Shape &, bool, InputType, OutputType,
+                                            uint32_t &most, uint32_t &least) {
+    asc_host::scratch_range(shape, 2, most, least);
+}
+inline void GetSumMaxMinTmpSize(const uint32_t n, const uint32_t, const bool, uint32_t &most, uint32_t &least) {
+    asc_host::scratch_range(ge::Shape({int64_t(n)}), 1, most, least);
+}
+inline void GetMeanMaxMinTmpSize(const uint32_t n, const uint32_t, const uint32_t, const bool, uint32_t &most,
+                                 uint32_t &least) {
+    asc_host::scratch_range(ge::Shape({int64_t(n)}), 2, most, least);
+}
+inline bool GetCumSumMaxMinTmpSize(const ge::Shape &shape, const uint32_t, const bool, const bool, uint32_t &most,
+                                   uint32_t &least) {
+    asc_host::scratch_range(shape, 2, most, least);
+    return true;
+}
+inline void GetBroadCastMaxMinTmpSize(const platform_ascendc::PlatformAscendC &, const ge::Shape &,
+                                      const ge::Shape &result, uint32_t, const bool, uint32_t &most, uint32_t &least) {
+    asc_host::scratch_range(result, 1, most, least);
+}
+
+/* Softmax and its forms. */
+#define ASC_SOFTMAX_SCRATCH(name, ...)                                                                      \
+    inline uint32_t Get##name##MaxTmpSize(const ge::Shape &shape, const uint32_t, __VA_ARGS__) {            \
+        return std::max(asc_host::scratch_of(shape, 2), 2 * asc_host::SCRATCH_STEP);                        \
+    }                                                                                                       \
+    inline uint32_t Get##name##MinTmpSize(const ge::Shape &shape, const uint32_t, __VA_ARGS__) {            \
+        const asc_host::RowsOf rows(shape);                                                                 \
+        return std::max(asc_host::scratch_of(ge::Shape({int64_t(rows.k)}), 2), 2 * asc_host::SCRATCH_STEP); \
+    }
+ASC_SOFTMAX_SCRATCH(SoftMax, const bool)
+ASC_SOFTMAX_SCRATCH(LogSoftMax, const bool)
+ASC_SOFTMAX_SCRATCH(SoftMaxFlash, const bool, const bool)
+ASC_SOFTMAX_SCRATCH(SoftMaxGrad, const bool, const bool)
+ASC_SOFTMAX_SCRATCH(SoftMaxFlashV2, const uint32_t, const bool, const bool = false, const bool = false)
+#undef ASC_SOFTMAX_SCRATCH
+
+inline void SoftMaxTilingFunc(const ge::Shape &shape, const uint32_t typeBytes, const uint32_t scratch,
+                              optiling::SoftMaxTiling &tiling) {
+    asc_host::softmax_tiling(shape, typeBytes, scratch, tiling);
+}
+inline void SoftMaxFlashTilingFunc(const ge::Shape &shape, const uint32_t typeBytes, const uint32_t scratch,
+                                   optiling::SoftMaxTiling &tiling, const bool = false) {
+    asc_host::softmax_tiling(shape, typeBytes, scratch, tiling);
+}
+inline void SoftMaxFlashV2TilingFunc(const ge::Shape &shape, const uint32_t typeBytes, const uint32_t,
+                                     const uint32_t scratch, optiling::SoftMaxTiling &tiling, const bool,
+                                     const bool = false, const bool = false) {
+    asc_host::softmax_tiling(shape, typeBytes, scratch, tiling);
+}
+inline void SoftMaxGradTilingFunc(const ge::Shape &shape, const uint32_t typeBytes, const uint32_t scratch,
+                                  optiling::SoftMaxTiling &tiling, const bool = false) {
+    asc_host::softmax_tiling(shape, typeBytes, scratch, tiling);
+}
+inline void LogSoftMaxTilingFunc(const ge::Shape &shape, const uint32_t typeBytes, const uint32_t scratch,
+                                 optiling::LogSoftMaxTiling &tiling) {
+    asc_host::softmax_tiling(shape, typeBytes, scratch, tiling);
+}
+/* Whether each step of the tiling is of whole blocks of eight rows and 64 columns. */
+template <typename Tiling>
+inline bool IsBasicBlockInSoftMax(Tiling &tiling, const uint32_t = 2) {
+    return tiling.get_srcM() % 8 == 0 && tiling.get_srcK() % 64 == 0 && tiling.get_reduceM() % 8 == 0;
+}
+
+/* [b, s, h] of LayerNorm; the last axis is as long as it counts. */
+inline void GetLayerNormNDTillingInfo(const ge::Shape &shape, const uint32_t scratch, const uint32_t typeBytes,
+                                      const bool, optiling::LayerNormTiling &tiling) {
+    const asc_host::RowsOf rows(shape);
+    const uint32_t b = shape.GetDimNum() > 2 ? uint32_t(shape.GetDim(0)) : 1, s = rows.m / std::max(b, 1u);
+    const uint32_t block = 32 / std::max(typeBytes, 1u);
+    tiling.set_bLength(b), tiling.set_sLength(s), tiling.set_hLength((rows.k + block - 1) / block * block);
+    tiling.set_originalHLength(rows.k);
+    tiling.set_inputXSize(rows.m * tiling.get_hLength()), tiling.set_meanVarSize(rows.m);
+    tiling.set_numberOfTmpBuf(3), tiling.set_tmpBufSize(scratch / 4), tiling.set_oneTmpSize(scratch / 12);
+    tiling.set_loopRound(1), tiling.set_lastDimValueBack(1.0f / float(std::max(rows.k, 1u)));
+}
+inline void GetLayerNormNDTilingInfo(const ge::Shape &shape, const uint32_t scratch, const uint32_t typeBytes,
+                                     const bool reuse, optiling::LayerNormTiling &tiling) {
+    GetLayerNormNDTillingInfo(shape, scratch, typeBytes, reuse, tiling);
+}
+inline bool GetRmsNormMaxMinTmpSize(const ge::Shape &shape, const uint32_t, uint32_t &most, uint32_t &least,
+                                    const bool = false) {
+    asc_host::scratch_range(shape, 2, most, least);
+    return true;
+}
+inline bool GetRmsNormTilingInfo(const ge::Shape &shape, const ge::Shape &original, const uint32_t, const uint32_t,
+                                 optiling::RmsNormTiling &tiling, const bool = false) {
+    const asc_host::RowsOf rows(shape), counted(original);
+    const uint32_t b = shape.GetDimNum() > 2 ? uint32_t(shape.GetDim(0)) : 1;
+    tiling.set_bLength(b), tiling.set_sLength(rows.m / std::max(b, 1u)), tiling.set_hLength(rows.k);
+    tiling.set_originalHLength(counted.k);
+    tiling.set_reciprocalOfHLength(1.0f / float(std::max(counted.k, 1u)));
+    tiling.set_mainBshLength(rows.m * rows.k), tiling.set_mainBsLength(rows.m), tiling.set_loopRound(1);
+    return true;
+}
+
+inline void PadTilingFunc(const ge::Shape &shape, const ge::Shape &original, const uint32_t, const uint32_t typeBytes,
+                          optiling::PadTiling &tiling) {
+    const asc_host::RowsOf rows(shape), counted(original);
+    tiling.set_srcHeight(rows.m), tiling.set_srcWidth(rows.k), tiling.set_srcOriWidth(counted.k);
+    tiling.set_blocksPerRow(rows.k * typeBytes / 32);
+}
+inline void UnPadTilingFunc(const ge::Shape &shape, const uint32_t, const uint32_t, optiling::UnPadTiling &tiling) {
+    const asc_host::RowsOf rows(shape);
+    tiling.set_srcHeight(rows.m), tiling.set_srcWidth(rows.k);
+}
+
+template <typename Mode>
+inline bool GetTopKMaxMinTmpSize(const platform_ascendc::PlatformAscendC &, const int32_t inner, const int32_t outter,
+                                 const bool, const bool, Mode, const bool, const uint32_t, uint32_t &most,
+                                 uint32_t &least) {
+    asc_host::scratch_range(ge::Shape({int64_t(inner) * outter}), 4, most, least);
+    least = most;
+    return true;
+}
+template <typename Mode>
+inline bool TopKTilingFunc(const platform_ascendc::PlatformAscendC &, const int32_t inner, const int32_t outter,
+                           const int32_t k, const uint32_t, const bool, Mode, const bool,
+                           optiling::TopkTiling &tiling) {
+    tiling.set_allDataSize(inner * outter), tiling.set_innerDataSize(inner),
+        tiling.set_tmpLocalSize(4 * inner * outter);
+    tiling.set_sortRepeat(uint32_t(inner / 32)), tiling.set_kAlignFourBytes((k + 7) / 8 * 8);
+    tiling.set_kAlignTwoBytes((k + 15) / 16 * 16);
+    return inner % 32 == 0 && k > 0 && k <= inner;
+}
+
+}  // namespace AscendC

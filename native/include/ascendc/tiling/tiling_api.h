@@ -1,0 +1,5 @@
+/* tiling/tiling_api.h: what the libraries offer to hosts. Our own implementation of public names. */
+#pragma once
+
+#include "library_tiling.h"
+#include "matmul_tiling.h"

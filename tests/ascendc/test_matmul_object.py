@@ -1,0 +1,95 @@
+"""The library's Matmul, with the tiling that the host's library computes, against numpy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from kernel_launch import BFLOAT16, COMPILER, CUBE, MIXED, KernelFault, Program, compile_program
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler is installed")
+KERNELS = Path(__file__).with_name("matmul_object.cpp")
+ALL, TILE_BY_TILE, THROUGH_WORKSPACE, TO_LOCAL = range(4)
+
+
+@pytest.fixture(scope="module")
+def matmul(tmp_path_factory: pytest.TempPathFactory) -> Program:
+    return compile_program(KERNELS, tmp_path_factory.mktemp("matmul"))
+
+
+def integers(seed: int, *shape: int) -> np.ndarray[Any, Any]:
+    return np.random.default_rng(seed).integers(-4, 5, shape).astype(np.float64)
+
+
+@pytest.mark.parametrize("way", [ALL, TILE_BY_TILE, THROUGH_WORKSPACE, TO_LOCAL])
+@pytest.mark.parametrize(
+    ("case", "dtype", "result", "shape", "transposed"),
+    [
+        (0, np.float16, np.float32, (64, 64, 32), (False, False)),
+        (0, np.float16, np.float32, (70, 49, 33), (True, False)),
+        (1, BFLOAT16, BFLOAT16, (33, 100, 40), (False, True)),
+        (2, np.float32, np.float32, (5, 7, 3), (True, True)),
+        (0, np.float16, np.float32, (200, 130, 96), (True, True)),
+    ],
+)
+def test_every_way_gives_the_product(
+    matmul: Program,
+    way: int,
+    case: int,
+    dtype: Any,
+    result: Any,
+    shape: tuple[int, int, int],
+    transposed: tuple[bool, bool],
+) -> None:
+    m, n, k = shape
+    a, b, bias = integers(1, m, k), integers(2, k, n), integers(3, n)
+    inputs = [(a.T if transposed[0] else a).astype(dtype), (b.T if transposed[1] else b).astype(dtype)]
+    inputs.append(bias.astype(np.float32))
+    cores = 4
+    room = np.zeros(cores * (m + 32) * (n + 32), result)
+    numbers = [case, way, m, n, k, *map(int, transposed), cores, 32, 16]
+    c, _ = matmul(numbers, inputs, [np.zeros((m, n), result), room], cores=cores)
+    np.testing.assert_array_equal(c, (a @ b + bias).astype(result))
+
+
+def test_vector_cores_of_a_mixed_kernel_use_the_product(matmul: Program) -> None:
+    m, n, k = 32, 48, 20
+    a, b = integers(4, m, k), integers(5, k, n)
+    outputs = [np.zeros((m, n), np.float32), np.zeros((m, n), np.float32)]
+    numbers = [3, 0, m, n, k, 0, 0, 1, 0, 0]
+    c, _ = matmul(numbers, [a.astype(np.float16), b.astype(np.float16)], outputs, kind=MIXED, ratio=2)
+    np.testing.assert_array_equal(c, 2 * (a @ b))
+
+
+@pytest.mark.parametrize("by_column", [False, True])
+def test_quantisation_by_a_scalar_and_by_columns(matmul: Program, by_column: bool) -> None:
+    m, n, k = 19, 37, 50
+    a, b = integers(6, m, k), integers(7, k, n)
+    scales = np.exp2(np.arange(n) % 5 - 2).astype(np.float32) if by_column else np.full(n, 0.25, np.float32)
+    factors = scales.view(np.uint32).astype(np.uint64)
+    inputs = [a.astype(np.int8), b.astype(np.int8), factors]
+    numbers = [4, int(by_column), m, n, k, 0, 0, 1, 0, 0]
+    (c,) = matmul(numbers, inputs, [np.zeros((m, n), np.float16)], kind=CUBE)
+    np.testing.assert_array_equal(c, (a @ b * scales).astype(np.float16))
+
+
+def test_batches_of_heads(matmul: Program) -> None:
+    s, heads, d = 18, 3, 24
+    q, key = integers(8, s, heads, d), integers(9, s, heads, d)
+    inputs = [q.astype(np.float16), key.astype(np.float16)]
+    numbers = [5, 0, s, heads, d, 0, 0, 1, 0, 0]
+    (c,) = matmul(numbers, inputs, [np.zeros((heads, s, s), np.float32)], kind=CUBE)
+    np.testing.assert_array_equal(c, np.einsum("snd,tnd->nst", q, key))
+
+
+def test_a_result_that_is_too_small_is_named(matmul: Program) -> None:
+    a, b, bias = integers(1, 32, 16), integers(2, 16, 32), integers(3, 32)
+    inputs = [a.astype(np.float16), b.astype(np.float16), bias.astype(np.float32)]
+    with pytest.raises(KernelFault, match=r"ErrorWrite2.*Matmul"):
+        matmul(
+            [0, ALL, 32, 32, 16, 0, 0, 1, 0, 0],
+            inputs,
+            [np.zeros((31, 32), np.float32), np.zeros(1, np.float32)],
+        )
