@@ -36,6 +36,7 @@ class Launch {
         try {
             asc_cpu::Blocks all;
             all.run(request_.blocks, memories(), asc_cpu::Kernel::Vector, 1, body);
+            asc_cpu::place() = {};
             if (asc_cpu::CHECKED) check_outputs();
         } catch (const asc_cpu::Fault &fault) {
             tell(fault);
