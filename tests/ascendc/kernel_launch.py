@@ -17,8 +17,8 @@ from ascend_ep.codegen.header_text import HEADERS
 
 COMPILER = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
-#: A kernel's kind: which cores its blocks run on.
-VECTOR, CUBE, MIXED = range(3)
+#: A kernel's kind: which cores its blocks run on; ITS_OWN: as the kernel says.
+VECTOR, CUBE, MIXED, ITS_OWN = range(4)
 #: C++ names of element types.
 C_TYPES: Mapping[np.dtype[Any], str] = {
     np.dtype(np.float16): "half",

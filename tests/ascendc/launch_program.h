@@ -1,8 +1,8 @@
 /* The main program of a test: launches a kernel on arrays that a request names, and answers with them.
  *
- * Standard input: uint64 cores, kind (0 vector, 1 cube, 2 mixed), vector cores to a cube core, numbers, arrays;
- * int64 numbers[]; per array uint64 bytes, uint64 written (0 or 1), the bytes. Standard output: uint64 length of a
- * fault's text, int64 its line, the text; then the bytes of each written array. */
+ * Standard input: uint64 cores, kind (0 vector, 1 cube, 2 mixed, 3 as it says), vector cores to a cube core, numbers,
+ * arrays; int64 numbers[]; per array uint64 bytes, uint64 written (0 or 1), the bytes. Standard output: uint64 length
+ * of a fault's text, int64 its line, the text; then the bytes of each written array. */
 #pragma once
 
 #include <cstdio>
@@ -45,12 +45,23 @@ inline int serve(Launch launch) {
         read_exactly(r.arrays[i].data(), r.arrays[i].size());
         names.push_back("array " + std::to_string(i));
     }
-    for (size_t i = 0; i < r.arrays.size(); i++)
-        asc_cpu::add_global(r.arrays[i].data(), r.arrays[i].size(), names[i].c_str(), written[i] != 0, written[i] == 1);
+    const auto begin = [&] {
+        asc_cpu::globals().clear();
+        for (size_t i = 0; i < r.arrays.size(); i++)
+            asc_cpu::add_global(r.arrays[i].data(), r.arrays[i].size(), names[i].c_str(), written[i] != 0,
+                                written[i] == 1);
+    };
     asc_cpu::Fault fault{};
     try {
-        asc_cpu::Blocks blocks;
-        blocks.run(uint32_t(cores), asc_cpu::Chip(), asc_cpu::Kernel(kind), uint32_t(ratio), [&] { launch(r); });
+        const asc_cpu::Chip chip;
+        const auto body = [&] { launch(r); };
+        if (kind == 3) {
+            asc_cpu::run_on_its_cores(uint32_t(cores), chip, begin, body);
+        } else {
+            begin();
+            asc_cpu::Blocks blocks;
+            blocks.run(uint32_t(cores), chip, asc_cpu::Kernel(kind), uint32_t(ratio), body);
+        }
     } catch (const asc_cpu::Fault &caught) {
         fault = caught;
     }

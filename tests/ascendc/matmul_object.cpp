@@ -195,6 +195,26 @@ void batched(Request &r) {
     mm.End();
 }
 
+/* Each core of a kind notes that it ran. */
+void note(Request &r, bool on_cube_cores) {
+    if ((asc_cpu::core().kind == asc_cpu::CoreKind::Cube) != on_cube_cores) return;
+    GlobalTensor<int32_t> noted;
+    noted.SetGlobalBuffer(r.of<int32_t>(0), 64);
+    noted[uint64_t(GetBlockIdx()) * 16].SetValue(0, 1);
+}
+void on_vector_cores(Request &r) {
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+    note(r, false);
+}
+void on_both(Request &r) {
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
+    note(r, false);
+}
+void on_cube_cores(Request &r) {
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
+    note(r, true);
+}
+
 int main() {
     return serve([](Request &r) {
         switch (r.numbers[0]) {
@@ -204,6 +224,9 @@ int main() {
             case 3: return mixed(r);
             case 4: return quantised(r);
             case 5: return batched(r);
+            case 6: return on_vector_cores(r);
+            case 7: return on_both(r);
+            case 8: return on_cube_cores(r);
             default: std::abort();
         }
     });

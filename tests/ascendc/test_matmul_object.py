@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernel_launch import BFLOAT16, COMPILER, CUBE, MIXED, KernelFault, Program, compile_program
+from kernel_launch import BFLOAT16, COMPILER, CUBE, ITS_OWN, MIXED, KernelFault, Program, compile_program
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler is installed")
 KERNELS = Path(__file__).with_name("matmul_object.cpp")
@@ -54,13 +54,21 @@ def test_every_way_gives_the_product(
     np.testing.assert_array_equal(c, (a @ b + bias).astype(result))
 
 
-def test_vector_cores_of_a_mixed_kernel_use_the_product(matmul: Program) -> None:
+@pytest.mark.parametrize("kind", [MIXED, ITS_OWN])
+def test_vector_cores_of_a_mixed_kernel_use_the_product(matmul: Program, kind: int) -> None:
     m, n, k = 32, 48, 20
     a, b = integers(4, m, k), integers(5, k, n)
     outputs = [np.zeros((m, n), np.float32), np.zeros((m, n), np.float32)]
     numbers = [3, 0, m, n, k, 0, 0, 1, 0, 0]
-    c, _ = matmul(numbers, [a.astype(np.float16), b.astype(np.float16)], outputs, kind=MIXED, ratio=2)
+    c, _ = matmul(numbers, [a.astype(np.float16), b.astype(np.float16)], outputs, kind=kind, ratio=2)
     np.testing.assert_array_equal(c, 2 * (a @ b))
+
+
+@pytest.mark.parametrize(("case", "expected"), [(6, [1, 1, 0, 0]), (7, [1, 1, 1, 1]), (8, [1, 1, 0, 0])])
+def test_a_kernel_says_which_cores_it_runs_on(matmul: Program, case: int, expected: list[int]) -> None:
+    """Two blocks each note the number of every core that they have: vector, mixed 1:2, cube."""
+    (noted,) = matmul([case], [], [np.zeros((4, 16), np.int32)], cores=2, kind=ITS_OWN, tracked=False)
+    assert noted[:, 0].tolist() == expected
 
 
 @pytest.mark.parametrize("by_column", [False, True])

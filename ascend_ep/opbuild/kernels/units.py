@@ -58,7 +58,7 @@ class KernelUnit:
             "#include <cmath>",
             *_type_macros(self.column, self.tensors),
             *([self.tiling] if self.tiling else []),
-            *([f"#define ASC_TILING_STRUCT {self.tiling_class}"] if self.tiling_class else []),
+            *(["#undef ASC_TILING_STRUCT", f"#define ASC_TILING_STRUCT {self.tiling_class}"] if self.tiling_class else []),
             *(f"#define {name} {value}" for name, value in self.defines.items()),
             f"#define {plain} {symbol}_{plain}",
             included,

@@ -16,7 +16,22 @@
  */
 #pragma once
 
+#include "cpu/control.h"
 #include "cpu/copy.h"
+#include "cpu/copy_slices.h"
+#include "cpu/cross_core.h"
 #include "cpu/cube.h"
+#include "cpu/debug.h"
+#include "cpu/gather.h"
 #include "cpu/high_level.h"
 #include "cpu/kernel.h"
+#include "cpu/library.h"
+#include "cpu/scalar.h"
+#include "cpu/sort.h"
+#include "cpu/vector_binary.h"
+#include "cpu/workspace.h"
+
+/* The name of 2023. */
+namespace tik2 {
+using namespace AscendC;
+}

@@ -1,7 +1,9 @@
 /* The cores of a launch on a CPU: each is a thread, and one runs at a time, until it ends or waits for another. */
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
+#include <map>
 #include <mutex>
 #include <thread>
 
@@ -56,17 +58,21 @@ class Blocks {
         the_blocks() = nullptr;
         if (stopped_) throw fault_;
     }
-    /* SyncAll: on return every core of this kind has called it as often as this one. */
-    void sync() {
+    /* SyncAll: on return every core of this kind, or of both, has called it as often as this one. `used`: of the first
+     * so many blocks. */
+    void sync(bool both = false, int64_t used = 0) {
         Core &mine = core();
         if (CHECKED && mine.storing && settings().strict)
             fail("ErrorSync5", "SyncAll with no PipeBarrier<PIPE_ALL> since a copy to global memory");
         mine.barrier_all();
         const uint32_t round = ++mine.syncs;
         mine.time++;
-        const auto arrived = [this, round, kind = mine.kind] {
+        const auto takes_part = [both, used, kind = mine.kind](const Core &other) {
+            return (both || other.kind == kind) && (used <= 0 || other.block_idx < used);
+        };
+        const auto arrived = [this, round, takes_part] {
             for (size_t i = 0; i < cores_.size(); i++)
-                if (cores_[i]->kind == kind && cores_[i]->syncs < round) {
+                if (takes_part(*cores_[i]) && cores_[i]->syncs < round) {
                     if (ended_[i]) fail("ErrorSync6", "SyncAll number %u, which not every block reaches", round);
                     return false;
                 }
@@ -74,7 +80,14 @@ class Blocks {
         };
         wait_until(arrived, "SyncAll");
         for (size_t i = 0; i < cores_.size(); i++)
-            if (cores_[i]->kind == mine.kind) mine.seen[i] = cores_[i]->time;
+            if (takes_part(*cores_[i])) merge_seen(*cores_[i]);
+    }
+    /* What a core has written before it said so is known to this one. */
+    void merge_seen(const Core &other) { merge_seen(other.seen, other.number, other.time); }
+    void merge_seen(const std::vector<uint32_t> &seen, uint32_t from, uint32_t time) {
+        Core &mine = core();
+        for (size_t i = 0; i < seen.size(); i++) mine.seen[i] = std::max(mine.seen[i], seen[i]);
+        mine.seen[from] = std::max(mine.seen[from], time);
     }
     /* Lets other cores run until `condition` holds. */
     void wait_until(const std::function<bool()> &condition, const char *what) {
@@ -98,14 +111,30 @@ class Blocks {
     Kernel kernel() const { return kernel_; }
     /* Counters that cores share, by a caller's number: CrossCoreSetFlag, IBSet. */
     struct Signal {
-        uint32_t count = 0;
+        uint32_t count = 0, from = 0, time = 0;
         std::vector<uint32_t> seen;
     };
-    Signal &signal_of(uint64_t key) {
-        for (auto &[k, s] : signals_)
-            if (k == key) return s;
-        signals_.emplace_back(key, Signal{});
-        return signals_.back().second;
+    Signal &signal_of(uint64_t key) { return signals_[key]; }
+    /* Raises a signal: what this core has given its pipe is finished then. */
+    void raise(uint64_t key, pipe_t pipe) {
+        Core &mine = core();
+        if (pipe == PIPE_ALL || pipe == PIPE_S)
+            mine.drain();
+        else
+            mine.catch_up(mine.after(index_of(pipe)));
+        Signal &signal = signals_[key];
+        signal.count++;
+        signal.from = mine.number;
+        signal.time = mine.time + 1;
+        signal.seen = mine.seen;
+    }
+    /* Takes one of each signal, once all are raised. */
+    void take(const std::vector<uint64_t> &keys) {
+        for (const uint64_t key : keys) {
+            Signal &signal = signals_[key];
+            signal.count--;
+            merge_seen(signal.seen, signal.from, signal.time);
+        }
     }
     static Blocks *&the_blocks() {
         static Blocks *blocks = nullptr;
@@ -122,6 +151,7 @@ class Blocks {
         const bool vector = kernel == Kernel::Vector || (kernel == Kernel::Mix && part > 0);
         made->kind = vector ? CoreKind::Vector : CoreKind::Cube;
         made->block_idx = block;
+        made->apart = kernel == Kernel::Mix;
         if (kernel == Kernel::Mix && vector) {
             made->sub_block = part - 1, made->sub_blocks = ratio;
             made->block_idx = block * ratio + part - 1;
@@ -193,7 +223,7 @@ class Blocks {
     std::vector<std::unique_ptr<std::condition_variable>> turns_;
     std::vector<std::function<bool()>> ready_;
     std::vector<char> ended_;
-    std::deque<std::pair<uint64_t, Signal>> signals_;
+    std::map<uint64_t, Signal> signals_;
     std::mutex mutex_;
     uint32_t turn_ = 0, ratio_ = 1;
     Kernel kernel_ = Kernel::Vector;
@@ -223,14 +253,6 @@ inline int64_t GetTaskRation() {
 }
 inline int64_t GetTaskRatio() {
     return GetTaskRation();
-}
-template <bool vector_only = true>
-inline void SyncAll(asc_cpu::Where w = asc_cpu::Where::here()) {
-    if (w.line) asc_cpu::place().where = w;
-    asc_cpu::Blocks::the_blocks()->sync();
-}
-inline GM_ADDR GetUserWorkspace(GM_ADDR workspace) {
-    return workspace + asc_cpu::LIBRARY_WORKSPACE;
 }
 
 }  // namespace AscendC

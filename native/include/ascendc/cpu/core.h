@@ -76,6 +76,7 @@ struct Core {
     int64_t block_idx = 0, block_num = 1;
     uint32_t sub_block = 0, sub_blocks = 1;
     CoreKind kind = CoreKind::Any;
+    bool apart = false; /* one of a mixed kernel, which leaves the other kind's instructions to the others */
     Memory memory[SPACES];
     void *tpipe = nullptr; /* the TPipe in use */
     uint32_t owners = 0;   /* queues and buffers that InitBuffer has made */
@@ -88,8 +89,10 @@ struct Core {
     std::vector<uint32_t> seen; /* of each core, the time up to which its writes to global memory are known */
     uint32_t time = 1;
     uint32_t syncs = 0;
-    bool hasty = false;   /* the instruction being issued overtakes one that it should have waited for */
-    bool storing = false; /* whether a copy to global memory may be under way */
+    uint32_t scalar_event = 0;     /* the number of the last instruction, where that is a scalar write */
+    uint32_t scalar_knows[8] = {}; /* instructions that the scalar unit knows to be finished */
+    bool hasty = false;            /* the instruction being issued overtakes one that it should have waited for */
+    bool storing = false;          /* whether a copy to global memory may be under way */
 
     Atomic atomic = Atomic::None;
     VectorMask mask;
@@ -148,6 +151,7 @@ struct Core {
     /* PipeBarrier<PIPE_ALL>. */
     void barrier_all() {
         Clock all = issued;
+        scalar_event = 0;
         catch_up(all);
         for (Clock &clock : known) clock = all;
         storing = false;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "mmad_values.h"
+#include "task_type.h"
 #include "tensor.h"
 
 namespace asc_cpu {

@@ -140,6 +140,7 @@ inline void barrier(pipe_t pipe, Where w) {
     Core &c = core();
     if (pipe == PIPE_ALL) return c.barrier_all();
     const uint32_t p = index_of(pipe);
+    c.scalar_event = 0;
     c.known[p][p] = c.issued[p];
     if (p == 0) c.known[0] = c.after(0);
 }
@@ -148,6 +149,7 @@ inline void barrier(pipe_t pipe, Where w) {
  */
 inline Clock signal(uint32_t pipe) {
     Core &c = core();
+    c.scalar_event = 0;
     if (pipe == 1) c.known[1][1] = c.issued[1];
     return c.after(pipe);
 }

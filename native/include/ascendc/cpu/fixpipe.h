@@ -136,6 +136,7 @@ inline void append_target_runs(std::vector<Run> &runs, const FixpipeShape &s, ui
 template <typename T, typename Sum, typename Target>
 inline void fixpipe(const Target &to, const AscendC::LocalTensor<Sum> &from, const Operand *factors,
                     const FixpipeShape &shape, FixpipeConversion how, const FixpipeMatrices &all, Where w) {
+    mark_cube_code<T>();
     need_parameter(sizeof(T) == sizeof(Sum) || how.mode != NoQuant, "Fixpipe",
                    "a target narrower than the sums needs a quantPre");
     std::vector<Run> written, read;

@@ -49,7 +49,13 @@ struct Operand {
     Run run;
     const Run *more = nullptr;
     uint32_t n_more = 0;
+    bool loose = false; /* not all of it is read: what is unwritten may be among it */
 
+    Operand loosely() const {
+        Operand other = *this;
+        other.loose = true;
+        return other;
+    }
     Operand aligned(uint32_t bytes) const {
         Operand other = *this;
         other.align = bytes;
@@ -173,7 +179,7 @@ inline void unwritten(const Operand &o, Now &now, Memory &m, uint64_t begin, uin
 inline void check_read(const Operand &o, Now &now, uint64_t begin, uint64_t bytes) {
     Core &c = core();
     Memory &m = c.in(o.space);
-    if (!m.written.all(begin, bytes)) unwritten(o, now, m, begin, bytes);
+    if (!o.loose && !m.written.all(begin, bytes)) unwritten(o, now, m, begin, bytes);
     uint32_t last = 0;
     auto &reader = m.reader[now.pipe];
     const uint32_t number = c.issued[now.pipe];
@@ -320,7 +326,8 @@ inline void spread_holes(const Operand *operands, size_t n) {
     for (size_t d = 0; d < n; d++)
         for (size_t s = 0; operands[d].write && s < n; s++) {
             const Operand &to = operands[d], &from = operands[s];
-            if (from.write || from.n_more || to.n_more || from.run.repeats > 1 || to.run.repeats > 1) continue;
+            if (from.write || from.loose || from.n_more || to.n_more || from.run.repeats > 1 || to.run.repeats > 1)
+                continue;
             Memory &m = core().in(from.space), &target = core().in(to.space);
             const uint64_t x = uint64_t(from.base - m.data() + from.run.begin),
                            y = uint64_t(to.base - target.data() + to.run.begin);
@@ -331,12 +338,16 @@ inline void spread_holes(const Operand *operands, size_t n) {
 }
 
 /* Checks an instruction and returns what is finished before it. */
-inline Clock check(pipe_t which, const char *name, Where where, const Operand *operands, size_t n, bool lanes) {
+[[gnu::noinline]] inline Clock check(pipe_t which, const char *name, Where where, const Operand *operands, size_t n,
+                                     bool lanes) {
     Core &c = core();
     if (where.line) place().where = where;
     const uint32_t pipe = index_of(which);
-    c.issued[pipe]++;
-    c.log.push_back({place().where, name, c.issued[pipe], uint8_t(pipe)});
+    if (pipe || !c.scalar_event || c.scalar_event != c.log.size() - 1) {
+        c.issued[pipe]++;
+        c.log.push_back({place().where, name, c.issued[pipe], uint8_t(pipe)});
+        c.scalar_event = pipe ? 0 : uint32_t(c.log.size() - 1);
+    }
     Now now{pipe, uint32_t(c.log.size() - 1), name, c.before(pipe), lanes};
     for (size_t i = 0; i < n; i++) {
         use(operands[i], now);
@@ -385,9 +396,18 @@ inline void later(pipe_t which, const Clock &needs, F &&work) {
     if (c.waiting[pipe].size() > MOST_PENDING) c.force(pipe, c.issued[pipe] - uint32_t(MOST_PENDING / 2));
 }
 
+/* Whether an instruction is of a core of the other kind, beside this one in a mixed kernel. */
+inline bool is_foreign(std::initializer_list<Operand> operands) {
+    if (!core().apart) return false;
+    for (const Operand &o : operands)
+        if (o.space != Space::GM) return (core().kind == CoreKind::Cube) == (o.space == Space::UB);
+    return false;
+}
+
 /* An instruction whose result takes every element that it reads. */
 template <typename F>
 inline void issue(pipe_t pipe, const char *name, Where where, std::initializer_list<Operand> operands, F &&work) {
+    if (is_foreign(operands)) return;
     if constexpr (CHECKED)
         later(pipe, check(pipe, name, where, operands.begin(), operands.size(), false), std::forward<F>(work));
     else
@@ -396,10 +416,47 @@ inline void issue(pipe_t pipe, const char *name, Where where, std::initializer_l
 /* An elementwise instruction. */
 template <typename F>
 inline void issue_lanes(pipe_t pipe, const char *name, Where where, std::initializer_list<Operand> operands, F &&work) {
+    if (is_foreign(operands)) return;
     if constexpr (CHECKED)
         later(pipe, check(pipe, name, where, operands.begin(), operands.size(), true), std::forward<F>(work));
     else
         work();
+}
+
+/* The access of one element by the scalar unit. */
+[[gnu::noinline]] inline void scalar_issue(const char *name, Where w, const Operand &o) {
+    issue(PIPE_S, name, w, {o}, [] {});
+    if (o.space == Space::GM) return;
+    const Memory &m = core().in(o.space);
+    const uint32_t id = m.writer[size_t((o.base - m.begun() + o.run.begin) / BLOCK)];
+    core().scalar_knows[id % 8] = id;
+}
+/* Whether nothing needs to be looked at: in range, written, and by an instruction known to be finished. */
+inline bool scalar_reads(Where w, const Buffer *buffer, Space space, const uint8_t *base, uint64_t limit,
+                         uint64_t offset, uint64_t bytes) {
+    Core &c = *the_core;
+    const Memory &m = c.memory[size_t(space)];
+    if (!base || offset + bytes > limit || (buffer && (buffer->stage == Stage::Free || buffer->stage == Stage::Queued)))
+        return false;
+    const uint64_t at = uint64_t(base - m.begun()) + offset;
+    const uint32_t id = m.writer[size_t(at / BLOCK)];
+    if (c.scalar_knows[id % 8] != id || !m.written.element(at, bytes)) return false;
+    place().where = w;
+    return true;
+}
+/* Whether the last instruction was a scalar write to the same block. */
+inline bool scalar_writes(Where w, const Buffer *buffer, Space space, const uint8_t *base, uint64_t limit,
+                          uint64_t offset, uint64_t bytes) {
+    Core &c = *the_core;
+    Memory &m = c.memory[size_t(space)];
+    if (!c.scalar_event || !base || offset + bytes > limit ||
+        (buffer && (buffer->stage == Stage::Free || buffer->stage == Stage::Queued)))
+        return false;
+    const uint64_t at = uint64_t(base - m.begun()) + offset;
+    if (m.writer[size_t(at / BLOCK)] != c.scalar_event || c.scalar_event != c.log.size() - 1) return false;
+    m.written.set(at, bytes);
+    place().where = w;
+    return true;
 }
 
 }  // namespace asc_cpu

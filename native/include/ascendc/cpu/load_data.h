@@ -88,6 +88,7 @@ inline uint32_t load_align(const Operand &o) {
 template <typename T, typename Source>
 inline void load_2d(const AscendC::LocalTensor<T> &to, const Source &from, const AscendC::LoadData2DParams &p,
                     Where w) {
+    mark_cube_code<T>();
     const int64_t step = p.addrMode ? -int64_t(p.srcStride) : int64_t(p.srcStride);
     const FractalWalk walk{p.startIndex, step, int64_t(p.dstGap) + 1, p.repeatTimes, p.ifTranspose};
     need_parameter(!p.ifTranspose || bits_of<T> == 16, "LoadData",
@@ -103,6 +104,7 @@ inline void load_2d(const AscendC::LocalTensor<T> &to, const Source &from, const
 template <typename T>
 inline void load_squares_of(const AscendC::LocalTensor<T> &to, const AscendC::LocalTensor<T> &from,
                             const AscendC::LoadData2dTransposeParams &p, Where w) {
+    mark_cube_code<T>();
     constexpr uint32_t bits = bits_of<T>, parts = fractals_of_square<bits>;
     const int64_t step = p.addrMode ? -int64_t(p.srcStride) : int64_t(p.srcStride);
     const SquareWalk walk{p.startIndex, step, int64_t(p.dstGap) + 1, int64_t(p.dstFracGap) + 1, p.repeatTimes};

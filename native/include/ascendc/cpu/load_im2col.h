@@ -82,6 +82,7 @@ inline uint32_t pad_bits_of(T value) {
 template <typename T>
 inline void load_3d(const AscendC::LocalTensor<T> &to, const AscendC::LocalTensor<T> &from, const Im2col &map,
                     const Im2colPart &wanted, uint32_t pad, Where w) {
+    mark_cube_code<T>();
     constexpr uint32_t bits = bits_of<T>, c0 = c0_of<T>;
     need_parameter(map.filter_w && map.filter_h && map.stride_w && map.stride_h && map.dilation_w && map.dilation_h,
                    "LoadData", "filters, strides and dilations are not 0");

@@ -58,6 +58,11 @@ class Bits {
     bool none(uint64_t begin, uint64_t n) {
         return each(begin, n, [](uint64_t &word, uint64_t mask) { return (word & mask) == 0; });
     }
+    /* n bytes within one word, as an element has them */
+    bool element(uint64_t begin, uint64_t n) const {
+        const uint64_t mask = ((n == 64 ? 0 : uint64_t(1) << n) - 1) << begin % 64;
+        return (words_[size_t(begin / 64)] & mask) == mask;
+    }
     bool at(uint64_t i) const { return words_[size_t(i / 64)] >> i % 64 & 1; }
 
    private:
@@ -81,7 +86,7 @@ constexpr uint32_t PIPES = 7; /* S, V, M, MTE1, MTE2, MTE3, FIX */
 class Memory {
    public:
     void start(Space space, uint32_t bytes) {
-        space_ = space, size_ = bytes;
+        space_ = space, size_ = bytes, data_ = nullptr;
         room_.reset();
     }
     Space space() const { return space_; }
@@ -91,6 +96,8 @@ class Memory {
         if (!room_) begin();
         return data_;
     }
+    /* The bytes, where something has used them. */
+    uint8_t *begun() const { return data_; }
     bool holds(const void *at) const {
         const uint8_t *p = static_cast<const uint8_t *>(at);
         return room_ && p >= data_ && p < data_ + size_;

@@ -42,6 +42,7 @@ template <typename C, typename A, typename B>
 inline void multiply_in_cube(const AscendC::LocalTensor<C> &c, const AscendC::LocalTensor<A> &a,
                              const AscendC::LocalTensor<B> &b, const Operand *bias, const AscendC::MmadParams &p,
                              Where w) {
+    mark_cube_code<C>();
     static_assert(sizeof(C) == 4, "Mmad sums in float or int32_t");
     using Sum = std::conditional_t<std::is_same_v<C, float>, float, int32_t>;
     need_parameter(p.m && p.n && p.k, "Mmad", "m, n and k are not 0");

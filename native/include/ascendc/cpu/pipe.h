@@ -160,7 +160,10 @@ class TPipe {
         if (!asc_cpu::the_core || asc_cpu::core().tpipe != this) return;
         asc_cpu::core().tpipe = before_;
         if (before_ || std::uncaught_exceptions()) return;
-        if (!asc_cpu::settings().strict) asc_cpu::core().barrier_all();
+        /* Its buffers are another's from here on; SyncAll still wants a barrier of the kernel's own. */
+        const bool storing = asc_cpu::core().storing;
+        asc_cpu::core().barrier_all();
+        asc_cpu::core().storing = storing && asc_cpu::settings().strict;
     }
     /* `length` elements at an address of a position's memory. */
     template <TPosition position, typename T>

@@ -38,8 +38,8 @@ using AscendC::TPosition;
 
 constexpr Space space_of(TPosition position) {
     switch (position) {
-        case TPosition::GM:
-        case TPosition::CO2: return Space::GM;
+        case TPosition::GM: return Space::GM;
+        case TPosition::CO2: return Space::UB; /* of the older chips; newer ones have no such buffer */
         case TPosition::A1:
         case TPosition::B1:
         case TPosition::C1:
@@ -82,6 +82,7 @@ constexpr pipe_t filler_of(TPosition from, TPosition to) {
 constexpr pipe_t user_of(TPosition from, TPosition to) {
     switch (home_of(from, to)) {
         case TPosition::VECIN: return PIPE_V;
+        case TPosition::CO2:
         case TPosition::VECOUT: return PIPE_MTE3;
         case TPosition::A1:
         case TPosition::B1:

@@ -66,7 +66,7 @@ class LocalTensor {
     using PrimType = T;
     LocalTensor() = default;
     LocalTensor(asc_cpu::Space space, asc_cpu::Buffer *buffer, uint32_t begin, uint32_t bytes)
-        : buffer_(buffer), begin_(begin), bytes_(bytes), space_(space), there_(true) {}
+        : buffer_(buffer), at_(asc_cpu::core().in(space).data() + begin), bytes_(bytes), space_(space) {}
     /* `size` elements at an address of a position's memory, without a queue or buffer. */
     LocalTensor(TPosition position, uint32_t address, uint32_t size)
         : LocalTensor(asc_cpu::space_of(position), nullptr, address, uint32_t(asc_cpu::bytes_of<T>(size))) {
@@ -84,22 +84,22 @@ class LocalTensor {
             asc_cpu::fail_with("ErrorRead3", "check the offset and the size of the buffer",
                                "%s: element %u of a tensor of %u", where(), offset, GetSize());
         LocalTensor part = *this;
-        part.begin_ += uint32_t(bytes), part.bytes_ -= uint32_t(bytes);
+        part.at_ += bytes, part.bytes_ -= uint32_t(bytes);
         return part;
     }
     Element<T> operator()(uint32_t offset) const { return {*this, offset}; }
     template <typename U>
     LocalTensor<U> ReinterpretCast() const {
-        LocalTensor<U> other(space_, buffer_, begin_, bytes_);
+        if (!at_) return LocalTensor<U>();
+        LocalTensor<U> other(space_, buffer_, begin(), bytes_);
         other.SetPosition(position_);
-        if (!there_) return LocalTensor<U>();
         return other;
     }
     uint32_t GetSize() const { return uint32_t(uint64_t(bytes_) * 8 / asc_cpu::bits_of<T>); }
     uint32_t GetLength() const { return bytes_; }
     void SetSize(uint32_t size) { bytes_ = uint32_t(asc_cpu::bytes_of<T>(size)); }
     void SetBufferLen(uint32_t bytes) { bytes_ = bytes; }
-    void SetAddr(uint32_t address) { begin_ = address, there_ = true; }
+    void SetAddr(uint32_t address) { at_ = asc_cpu::core().in(space_).data() + address; }
     void SetAddrWithOffset(const LocalTensor &other, uint32_t offset) { *this = other[offset]; }
     /* An address that the snake_case instructions take. */
     uint64_t GetPhyAddr(uint32_t offset = 0) const {
@@ -115,7 +115,11 @@ class LocalTensor {
     ShapeInfo GetShapeInfo() const { return shape_ ? *shape_ : ShapeInfo(); }
 
     T GetValue(uint32_t i, asc_cpu::Where w = asc_cpu::Where::here()) const {
-        if constexpr (asc_cpu::CHECKED) asc_cpu::issue(PIPE_S, "GetValue", w, {reads(i, 1).aligned(1)}, [] {});
+        if constexpr (asc_cpu::CHECKED) {
+            if (!asc_cpu::scalar_reads(w, buffer_, space_, at_, bytes_, uint64_t(i) * sizeof(T), sizeof(T)) ||
+                asc_cpu::bits_of<T> == 4)
+                asc_cpu::scalar_issue("GetValue", w, reads(i, 1).aligned(1));
+        }
         if constexpr (asc_cpu::bits_of<T> == 4) {
             const int8_t both = reinterpret_cast<const int8_t *>(bytes())[i / 2];
             return T(i % 2 ? both >> 4 : int8_t(both << 4) >> 4);
@@ -125,7 +129,11 @@ class LocalTensor {
     }
     template <typename V>
     void SetValue(uint32_t i, V value, asc_cpu::Where w = asc_cpu::Where::here()) const {
-        if constexpr (asc_cpu::CHECKED) asc_cpu::issue(PIPE_S, "SetValue", w, {writes(i, 1).aligned(1)}, [] {});
+        if constexpr (asc_cpu::CHECKED) {
+            if (!asc_cpu::scalar_writes(w, buffer_, space_, at_, bytes_, uint64_t(i) * sizeof(T), sizeof(T)) ||
+                asc_cpu::bits_of<T> == 4)
+                asc_cpu::scalar_issue("SetValue", w, writes(i, 1).aligned(1));
+        }
         if constexpr (asc_cpu::bits_of<T> == 4) {
             uint8_t &both = bytes()[i / 2];
             both = uint8_t(i % 2 ? (both & 15) | (int(value) & 15) << 4 : (both & 0xF0) | (int(value) & 15));
@@ -142,17 +150,17 @@ class LocalTensor {
     asc_cpu::Operand reads_runs(const std::vector<asc_cpu::Run> &runs) const { return operand(false, runs); }
     asc_cpu::Operand writes_runs(const std::vector<asc_cpu::Run> &runs) const { return operand(true, runs); }
 
-    uint8_t *bytes() const { return there_ ? asc_cpu::core().in(space_).data() + begin_ : nullptr; }
+    uint8_t *bytes() const { return at_; }
     T *data() const { return reinterpret_cast<T *>(bytes()); }
     asc_cpu::Space space() const { return space_; }
     asc_cpu::Buffer *buffer() const { return buffer_; }
-    uint32_t begin() const { return begin_; }
-    bool there() const { return there_; }
+    uint32_t begin() const { return uint32_t(at_ - asc_cpu::core().in(space_).data()); }
+    bool there() const { return at_ != nullptr; }
     const char *where() const {
         static char text[4][128];
         static int next = 0;
         char *t = text[next++ % 4];
-        if (there_)
+        if (at_)
             std::snprintf(t, sizeof text[0], "%s", asc_cpu::Name(operand(false, asc_cpu::Run{})).text);
         else
             std::snprintf(t, sizeof text[0], "an empty LocalTensor");
@@ -183,10 +191,10 @@ class LocalTensor {
     }
 
     asc_cpu::Buffer *buffer_ = nullptr;
-    uint32_t begin_ = 0, bytes_ = 0;
+    uint8_t *at_ = nullptr;
+    uint32_t bytes_ = 0;
     asc_cpu::Space space_ = asc_cpu::Space::UB;
     TPosition position_ = TPosition::VECCALC;
-    bool there_ = false;
     const ShapeInfo *shape_ = nullptr;
 };
 
@@ -213,12 +221,12 @@ class GlobalTensor {
         return other;
     }
     T GetValue(uint64_t i, asc_cpu::Where w = asc_cpu::Where::here()) const {
-        if constexpr (asc_cpu::CHECKED) asc_cpu::issue(PIPE_S, "GetValue", w, {reads(i, 1)}, [] {});
+        if constexpr (asc_cpu::CHECKED) asc_cpu::scalar_issue("GetValue", w, reads(i, 1));
         return address_[i];
     }
     template <typename V>
     void SetValue(uint64_t i, V value, asc_cpu::Where w = asc_cpu::Where::here()) const {
-        if constexpr (asc_cpu::CHECKED) asc_cpu::issue(PIPE_S, "SetValue", w, {writes(i, 1)}, [] {});
+        if constexpr (asc_cpu::CHECKED) asc_cpu::scalar_issue("SetValue", w, writes(i, 1));
         address_[i] = T(value);
     }
     T get_value(uint64_t i, asc_cpu::Where w = asc_cpu::Where::here()) const { return GetValue(i, w); }

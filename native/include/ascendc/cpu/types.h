@@ -38,6 +38,14 @@
 #define __kfc_workspace__
 #define GM_ADDR uint8_t *
 
+/* The generation that kernels ask for: of Ascend910B. */
+#ifndef __CCE_AICORE__
+#define __CCE_AICORE__ 220
+#endif
+#ifndef __NPU_ARCH__
+#define __NPU_ARCH__ 2201
+#endif
+
 namespace asc_cpu {
 
 template <typename To, typename From>

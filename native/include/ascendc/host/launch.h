@@ -6,18 +6,12 @@
 #include <type_traits>
 #include <utility>
 
-#include "../cpu/blocks.h"
+#include "../cpu/kernel.h"
 #include "kernel.h"
 
 namespace asc_host {
 
 static_assert(asc_cpu::LIBRARY_WORKSPACE == WORKSPACE_IN_FRONT);
-
-/* The tiling key of the launch, which TILING_KEY_IS compares. */
-inline uint64_t &tiling_key() {
-    static uint64_t key = 0;
-    return key;
-}
 
 /* One launch: its buffers known to the cores, its faults told. */
 class Launch {
@@ -26,16 +20,18 @@ class Launch {
 
     template <typename F>
     void run(F body) {
-        tiling_key() = request_.key;
+        asc_cpu::tiling_key() = request_.key;
         asc_cpu::settings().strict = request_.strict;
         asc_cpu::settings().stop = request_.stop;
-        asc_cpu::faults().clear();
-        asc_cpu::globals().clear();
-        asc_cpu::events().resize(1);
-        for (size_t i = 0; i < request_.n_buffers; i++) add(request_.buffers[i]);
+        const auto begin = [this] {
+            asc_cpu::faults().clear();
+            asc_cpu::globals().clear();
+            asc_cpu::events().resize(1);
+            for (size_t i = 0; i < request_.n_buffers; i++) add(request_.buffers[i]);
+            for (size_t i = 0; i < request_.n_buffers; i++) add_front(request_.buffers[i]);
+        };
         try {
-            asc_cpu::Blocks all;
-            all.run(request_.blocks, memories(), asc_cpu::Kernel::Vector, 1, body);
+            asc_cpu::run_on_its_cores(request_.blocks, memories(), begin, body);
             asc_cpu::place() = {};
             if (asc_cpu::CHECKED) check_outputs();
         } catch (const asc_cpu::Fault &fault) {
@@ -49,6 +45,13 @@ class Launch {
         const bool written = b.role == Role::OUTPUT || b.role == Role::WORKSPACE;
         const uint64_t skipped = b.role == Role::WORKSPACE && b.bytes > WORKSPACE_IN_FRONT ? WORKSPACE_IN_FRONT : 0;
         asc_cpu::add_global(b.begin + skipped, b.bytes - skipped, b.name, written || b.role == Role::BOTH, written);
+    }
+    /* What of the workspace is the libraries'. */
+    static void add_front(const Buffer &b) {
+        if (b.role != Role::WORKSPACE) return;
+        AscendC::SetSysWorkspace(b.begin);
+        if (b.bytes > WORKSPACE_IN_FRONT)
+            asc_cpu::add_global(b.begin, WORKSPACE_IN_FRONT, "the libraries' workspace", true, false);
     }
     asc_cpu::Chip memories() const {
         asc_cpu::Chip chip = asc_cpu::chip_of(request_.chip);
@@ -103,8 +106,6 @@ struct KernelOf<function> {
 };
 
 }  // namespace asc_host
-
-#define asc_cpu_tiling_key (::asc_host::tiling_key())
 
 /* Defines the table row `symbol` of a kernel. */
 #define ASC_KERNEL_ROW(symbol, function)                                        \

@@ -45,6 +45,7 @@ class Matmul {
     /* tiling: a TCubeTiling of the host's or the kernel's, or the address of one; without one, nothing is known yet. */
     template <typename Tiling>
     void Init(const Tiling &tiling, TPipe * = nullptr) {
+        asc_cpu::mark_cube_code<TC>();
         if constexpr (std::is_pointer_v<Tiling>) {
             if (tiling) Init(*tiling);
         } else {
@@ -301,6 +302,7 @@ class Matmul {
         if (!bias.set) reads_bias = reads_a, reads_bias.run = {};
         Sums sums = std::make_shared<std::vector<Sum>>();
         wait_for_core(PIPE_M);
+        const Together together;
         const uint64_t columns = tile.columns;
         const Hf32 mode = hf32_;
         const uint64_t number_a = a.bits, number_b = b.bits;

@@ -82,6 +82,16 @@ struct Destination {
 inline void wait_for_core(pipe_t pipe) {
     if constexpr (CHECKED) core().learn(index_of(pipe), core().issued);
 }
+/* While it lives, no instruction is left to the cube core beside this one: a vector core computes its products. */
+class Together {
+   public:
+    Together() : was_apart_(core().apart) { core().apart = false; }
+    ~Together() { core().apart = was_apart_; }
+    Together(const Together &) = delete;
+
+   private:
+    bool was_apart_;
+};
 /* The scalar unit waits for what the product has written. */
 inline void wait_for_product() {
     if constexpr (CHECKED) core().learn(0, core().after(index_of(PIPE_FIX)));

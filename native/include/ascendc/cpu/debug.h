@@ -1,0 +1,103 @@
+/* What a kernel says: prints, dumps of tensors, assertions, the clock. */
+#pragma once
+
+#include <chrono>
+
+#include "cross_core.h"
+
+namespace asc_cpu {
+
+/* Where prints go. */
+inline std::FILE *&kernel_output() {
+    static std::FILE *output = stdout;
+    return output;
+}
+template <typename T>
+inline auto printable(T value) {
+    if constexpr (is_half_type<T>)
+        return double(float(value));
+    else
+        return value;
+}
+template <typename... Values>
+inline void print(const char *format, Values... values) {
+    if constexpr (sizeof...(values) == 0)
+        std::fputs(format, kernel_output());
+    else
+        std::fprintf(kernel_output(), format, printable(values)...);
+}
+template <typename Tensor>
+inline void dump(const Tensor &tensor, uint32_t desc, uint32_t n, Where w) {
+    using T = typename Tensor::PrimType;
+    std::fprintf(kernel_output(), "DumpTensor: desc=%u, block=%lld, line=%d, %u elements:", desc,
+                 (long long)core().block_idx, w.line, n);
+    for (uint32_t i = 0; i < n; i++) {
+        if (i % 8 == 0) std::fprintf(kernel_output(), "\n ");
+        if constexpr (is_floating<T>)
+            std::fprintf(kernel_output(), " %f", double(float(tensor.GetValue(i, w))));
+        else
+            std::fprintf(kernel_output(), " %lld", (long long)tensor.GetValue(i, w));
+    }
+    std::fprintf(kernel_output(), "\n");
+}
+
+}  // namespace asc_cpu
+
+namespace AscendC {
+
+template <typename... Values>
+inline void printf(const char *format, Values... values) {
+    asc_cpu::print(format, values...);
+}
+template <typename T>
+inline void DumpTensor(const LocalTensor<T> &tensor, uint32_t desc, uint32_t dumpSize,
+                       asc_cpu::Where w = asc_cpu::Where::here()) {
+    asc_cpu::dump(tensor, desc, dumpSize, w);
+}
+template <typename T>
+inline void DumpTensor(const GlobalTensor<T> &tensor, uint32_t desc, uint32_t dumpSize,
+                       asc_cpu::Where w = asc_cpu::Where::here()) {
+    asc_cpu::dump(tensor, desc, dumpSize, w);
+}
+template <typename T, typename Shape>
+inline void DumpTensor(const T &tensor, uint32_t desc, uint32_t dumpSize, const Shape &,
+                       asc_cpu::Where w = asc_cpu::Where::here()) {
+    asc_cpu::dump(tensor, desc, dumpSize, w);
+}
+template <typename T>
+inline void DumpAccChkPoint(const T &tensor, uint32_t index, uint32_t countOff, uint32_t dumpSize,
+                            asc_cpu::Where w = asc_cpu::Where::here()) {
+    asc_cpu::dump(tensor[countOff], index, dumpSize, w);
+}
+/* In steps of 20 ns. */
+inline int64_t GetSystemCycle() {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+               .count() /
+           20;
+}
+inline void Trap(asc_cpu::Where w = asc_cpu::Where::here()) {
+    asc_cpu::at(w);
+    asc_cpu::fail("ErrorAssert", "Trap");
+}
+inline void PrintTimeStamp(uint32_t) {}
+
+}  // namespace AscendC
+
+inline int64_t get_system_cycle() {
+    return AscendC::GetSystemCycle();
+}
+inline void trap() {
+    AscendC::Trap();
+}
+
+#define PRINTF(...) asc_cpu::print(__VA_ARGS__)
+#define ASC_FIRST(first, ...) first
+#define ASCENDC_ASSERT(condition, ...)                                                          \
+    do {                                                                                        \
+        if (!(condition)) {                                                                     \
+            asc_cpu::at(asc_cpu::Where::here());                                                \
+            asc_cpu::fail_with("ErrorAssert", "see the condition", "assertion %s", #condition); \
+        }                                                                                       \
+    } while (0)
+#undef ASSERT
+#define ASSERT(...) ASCENDC_ASSERT((__VA_ARGS__))
