@@ -45,6 +45,15 @@ def test_ais_bench(printed: str) -> None:
     assert "PureInfer result saved in ./result/PureInfer_perf_of_pair_in_device_0.txt" in printed
 
 
+@pytest.mark.parametrize("printed", ["ascend-c.md"], indirect=True)
+def test_ascend_c(printed: str) -> None:
+    page = (DOCS / "ascend-c.md").read_text()
+    (fault,) = re.findall(r"^fault .*$", page, re.MULTILINE)
+    assert re.findall(r"^fault .*$", printed, re.MULTILINE) == [fault]
+    assert "status 1\n" in printed
+    assert "proof holds" in printed
+
+
 @pytest.mark.parametrize("printed", ["onnxruntime.md"], indirect=True)
 def test_onnxruntime(printed: str) -> None:
     wanted = "-0.15625, -0.5    , -1.     ]], dtype=float32)]"

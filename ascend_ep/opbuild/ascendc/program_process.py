@@ -37,7 +37,9 @@ def run_program(
     try:
         return unpack(ended.stdout)
     except (struct.error, ValueError, KeyError) as error:
-        raise AscendError("E43206", kernel, f"its answer is malformed ({error})", details=said[-8:]) from error
+        raise AscendError(
+            "E43206", kernel, f"its answer is malformed ({error})", details=said[-8:]
+        ) from error
 
 
 def describe_program(program: Path, about: str) -> str:

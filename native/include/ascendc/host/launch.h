@@ -13,7 +13,6 @@ namespace asc_host {
 
 static_assert(asc_cpu::LIBRARY_WORKSPACE == WORKSPACE_IN_FRONT);
 
-
 /* One launch: its buffers known to the cores, its faults told. */
 class Launch {
    public:
@@ -29,9 +28,11 @@ class Launch {
             asc_cpu::globals().clear();
             asc_cpu::events().resize(1);
             for (size_t i = 0; i < request_.n_buffers; i++) add(request_.buffers[i]);
+            for (size_t i = 0; i < request_.n_buffers; i++) add_front(request_.buffers[i]);
         };
         try {
             asc_cpu::run_on_its_cores(request_.blocks, memories(), begin, body);
+            asc_cpu::place() = {};
             if (asc_cpu::CHECKED) check_outputs();
         } catch (const asc_cpu::Fault &fault) {
             tell(fault);
@@ -44,6 +45,13 @@ class Launch {
         const bool written = b.role == Role::OUTPUT || b.role == Role::WORKSPACE;
         const uint64_t skipped = b.role == Role::WORKSPACE && b.bytes > WORKSPACE_IN_FRONT ? WORKSPACE_IN_FRONT : 0;
         asc_cpu::add_global(b.begin + skipped, b.bytes - skipped, b.name, written || b.role == Role::BOTH, written);
+    }
+    /* What of the workspace is the libraries'. */
+    static void add_front(const Buffer &b) {
+        if (b.role != Role::WORKSPACE) return;
+        AscendC::SetSysWorkspace(b.begin);
+        if (b.bytes > WORKSPACE_IN_FRONT)
+            asc_cpu::add_global(b.begin, WORKSPACE_IN_FRONT, "the libraries' workspace", true, false);
     }
     asc_cpu::Chip memories() const {
         asc_cpu::Chip chip = asc_cpu::chip_of(request_.chip);
