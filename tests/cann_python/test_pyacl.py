@@ -219,6 +219,29 @@ def test_descriptions_of_tensors(acl: Any) -> None:
     assert acl.float16_to_float(acl.float_to_float16(1.5)) == 1.5
 
 
+def test_an_operator_runs(acl: Any) -> None:
+    assert acl.rt.set_device(0) == 0
+    stream, code = acl.rt.create_stream()
+    assert code == 0
+    arrays = [np.full((2, 3), n, np.float32) for n in (1, 2, 0)]
+    addresses = [acl.rt.malloc(24, 0)[0] for _ in arrays]
+    for address, array in zip(addresses, arrays, strict=True):
+        assert acl.rt.memcpy(address, 24, acl.util.numpy_to_ptr(array), 24, H2D) == 0
+    descs = [acl.create_tensor_desc(acl.ACL_FLOAT, [2, 3], acl.ACL_FORMAT_ND) for _ in arrays]
+    buffers = [acl.create_data_buffer(address, 24) for address in addresses]
+    attr = acl.op.create_attr()
+    given = (descs[:2], buffers[:2], descs[2:], buffers[2:], attr, 0, 0, None, stream)
+    assert acl.op.compile_and_execute("Add", *given) == 0, acl.get_recent_err_msg()
+    assert acl.rt.synchronize_stream(stream) == 0
+    assert acl.rt.memcpy(acl.util.numpy_to_ptr(arrays[2]), 24, addresses[2], 24, D2H) == 0
+    np.testing.assert_array_equal(arrays[2], np.full((2, 3), 3))
+    assert acl.op.set_attr_list_int(attr, "axes", [1, 2]) == 0
+    assert acl.op.set_attr_list_list_int(attr, "pads", [[1, 2], [3]]) == 0
+    assert acl.op.set_attr_list_string(attr, "names", ["a", "b"]) == 0
+    acl.op.destroy_attr(attr)
+    assert acl.rt.destroy_stream(stream) == 0
+
+
 def test_addresses_of_data(acl: Any) -> None:
     array = np.arange(6, dtype=np.int32).reshape(2, 3)
     assert acl.util.ptr_to_bytes(acl.util.numpy_to_ptr(array), 24) == array.tobytes()
