@@ -255,6 +255,18 @@ def test_addresses_of_data(acl: Any) -> None:
         acl.util.bytes_to_ptr(array)
 
 
+def test_programs_clean_up_as_they_end(tmp_path: Path) -> None:
+    """In a destructor, where Python imports nothing any more, functions that were never called before."""
+    (tmp_path / "prog.py").write_text(
+        "import acl\nacl.init()\nacl.rt.set_device(0)\nclass Model:\n    def __del__(self):\n"
+        "        print(acl.mdl.unload(77) != 0, acl.mdl.query_size('none.om')[2] != 0,\n"
+        "              acl.mdl.get_input_dims(0, 0)[1] != 0, acl.rt.reset_device(0), acl.finalize())\n"
+        "model = Model()\n"
+    )
+    ended = acl_bundles.run(tmp_path, "prog.py")
+    assert (ended.stdout, ended.stderr) == ("True True True 0 0\n", "")
+
+
 def test_programs_write_to_the_log(tmp_path: Path) -> None:
     program = (
         "import acl\nacl.init()\ndef named():\n    acl.app_log(acl.ACL_ERROR, 'all 100% wrong')\nnamed()\n"
