@@ -278,6 +278,18 @@ def test_programs_write_to_the_log(tmp_path: Path) -> None:
     assert "named" in ended.stdout + ended.stderr
 
 
+def test_addresses_of_temporaries_last_until_the_copy(acl: Any) -> None:
+    assert acl.rt.set_device(0) == 0
+    for size in (8, 100, 5000):
+        host, _ = acl.rt.malloc_host(size)
+        pointer = acl.util.bytes_to_ptr(bytes([7]) * size)
+        others = [bytes([9]) * size for _ in range(20)]
+        assert acl.rt.memcpy(host, size, pointer, size, 0) == 0
+        assert acl.util.ptr_to_bytes(host, size) == bytes([7]) * size
+        assert len(others) == 20
+        assert acl.rt.free_host(host) == 0
+
+
 def test_wrong_calls_are_named(acl: Any) -> None:
     with pytest.raises(TypeError, match=r"malloc\(size, policy\) takes 2 arguments, not 1"):
         acl.rt.malloc(8)
