@@ -18,7 +18,7 @@ _TYPES: dict[int, np.dtype[Any]] = {
 }
 
 #: Programs take the address of a temporary, as in `bytes_to_ptr(array.tobytes())`, and copy from it at once.
-#: That works on a device, where no Python runs in between. So the last ones are kept: so many, of so many bytes.
+#: That works on a device, where no Python runs in between. So the last ones are kept, up to so many bytes.
 _RECENT, _RECENT_BYTES = 16, 64 << 20
 _recent: deque[tuple[Any, int]] = deque(maxlen=_RECENT)
 
