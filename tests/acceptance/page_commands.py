@@ -15,6 +15,7 @@ PRELUDE = "set -euo pipefail\npip() { :; }\n" + "".join(
         ("ascend-atc", "ascend_ep.cli.atc"),
         ("ascend-om", "ascend_ep.cli.om"),
         ("ascend-op", "ascend_ep.cli.op"),
+        ("ascend-ep", "ascend_ep.cli.ep"),
         ("ascend-serve", "ascend_ep.cli.serve"),
     )
 )
