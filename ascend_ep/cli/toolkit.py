@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -55,7 +56,7 @@ export NPU_HOST_LIB='{folder}/runtime/lib64/stub'
 export INSTALL_DIR='{folder}'
 export CANN_PATH='{folder}'
 export CPU_ARCH='{machine}'
-export THIRDPART_PATH="${{THIRDPART_PATH:-{folder}/thirdpart}}"
+[ -n "${{THIRDPART_PATH:-}}" ] || export THIRDPART_PATH='{folder}/thirdpart'
 export PATH='{folder}/bin':"$PATH"
 export LD_LIBRARY_PATH='{folder}/lib64'"${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
 export LIBRARY_PATH='{folder}/lib64'"${{LIBRARY_PATH:+:$LIBRARY_PATH}}"
@@ -72,7 +73,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """Prints the line that a shell is to source."""
     folder = make(given.folder)
-    print(f"source '{folder / 'set_env.sh'}'")
+    print(f"source {shlex.quote(str(folder / 'set_env.sh'))}")
     return 0
 
 

@@ -178,3 +178,72 @@ aclError aclmdlExecuteAsync(uint32_t modelId, const aclmdlDataset *input, aclmdl
     ASC_ENTER();
     return asc_execute_model_in(modelId, input, output, stream);
 }
+
+/* ---- with settings: limits of time, and memory that the runtime brings itself ---------------------------------- */
+
+typedef struct run_config {
+    int32_t stream_timeout, event_timeout;
+} run_config;
+
+aclmdlExecConfigHandle *aclmdlCreateExecConfigHandle(void) {
+    ASC_ENTER();
+    run_config *config = calloc(1, sizeof *config);
+    void *handle = config ? asc_handle_new(ASC_KIND_RUN_CONFIG, config) : NULL;
+    if (!handle) {
+        free(config);
+        asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for one more configuration");
+        return NULL;
+    }
+    *config = (run_config){-1, -1};
+    return handle;
+}
+
+aclError aclmdlDestroyExecConfigHandle(const aclmdlExecConfigHandle *handle) {
+    ASC_ENTER();
+    run_config *config = asc_handle_take(ASC_KIND_RUN_CONFIG, handle);
+    if (!config) return asc_handle_fail(ACL_ERROR_INVALID_PARAM, ASC_KIND_RUN_CONFIG, handle, "handle");
+    free(config);
+    return ACL_SUCCESS;
+}
+
+aclError aclmdlSetExecConfigOpt(aclmdlExecConfigHandle *handle, aclmdlExecConfigAttr attr, const void *attrValue,
+                                size_t valueSize) {
+    ASC_ENTER();
+    run_config *config = asc_handle_get(ASC_KIND_RUN_CONFIG, handle);
+    if (!config) return asc_handle_fail(ACL_ERROR_INVALID_PARAM, ASC_KIND_RUN_CONFIG, handle, "handle");
+    ASC_NEED(attrValue);
+    if (attr < ACL_MDL_STREAM_SYNC_TIMEOUT || attr > ACL_MDL_MEC_TIMETHR_SIZET)
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "attr is %d, no aclmdlExecConfigAttr", (int)attr);
+    bool timeout = attr == ACL_MDL_STREAM_SYNC_TIMEOUT || attr == ACL_MDL_EVENT_SYNC_TIMEOUT;
+    size_t need = timeout ? sizeof(int32_t) : sizeof(size_t);
+    if (valueSize != need)
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "valueSize is %zu; this setting has %zu bytes", valueSize, need);
+    if (attr == ACL_MDL_STREAM_SYNC_TIMEOUT) memcpy(&config->stream_timeout, attrValue, need);
+    if (attr == ACL_MDL_EVENT_SYNC_TIMEOUT) memcpy(&config->event_timeout, attrValue, need);
+    return ACL_SUCCESS;
+}
+
+static aclError check_config(const aclmdlExecConfigHandle *handle) {
+    if (!handle || asc_handle_get(ASC_KIND_RUN_CONFIG, handle)) return ACL_SUCCESS;
+    return asc_handle_fail(ACL_ERROR_INVALID_PARAM, ASC_KIND_RUN_CONFIG, handle, "handle");
+}
+
+/* In its place among the stream's work, and awaited. */
+aclError aclmdlExecuteV2(uint32_t modelId, const aclmdlDataset *input, aclmdlDataset *output, aclrtStream stream,
+                         const aclmdlExecConfigHandle *handle) {
+    ASC_ENTER();
+    asc_stream *target = NULL;
+    aclError code = check_config(handle);
+    if (code == ACL_SUCCESS) code = asc_stream_get(stream, &target);
+    if (code == ACL_SUCCESS) code = asc_execute_model_in(modelId, input, output, stream);
+    if (code != ACL_SUCCESS) return code;
+    const run_config *config = asc_handle_get(ASC_KIND_RUN_CONFIG, handle);
+    return asc_queue_wait(target->queue, config ? config->stream_timeout : -1);
+}
+
+aclError aclmdlExecuteAsyncV2(uint32_t modelId, const aclmdlDataset *input, aclmdlDataset *output, aclrtStream stream,
+                              const aclmdlExecConfigHandle *handle) {
+    ASC_ENTER();
+    aclError code = check_config(handle);
+    return code == ACL_SUCCESS ? asc_execute_model_in(modelId, input, output, stream) : code;
+}

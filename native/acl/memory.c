@@ -8,6 +8,7 @@
 #include "memory_apart.h"
 #include "report.h"
 #include "settings.h"
+#include "usage.h"
 
 #define ALIGNMENT 512
 
@@ -86,7 +87,10 @@ void *asc_memory_new(size_t bytes, asc_place place, int32_t device) {
             free(made);
         made = NULL;
     }
-    if (made && place == ASC_PLACE_DEVICE) map.used[device] += bytes;
+    if (made && place == ASC_PLACE_DEVICE) {
+        map.used[device] += bytes;
+        asc_usage_write(map.used, settings->devices);
+    }
     pthread_rwlock_unlock(&map.lock);
     if (!made && bytes > there)
         asc_acl_fail(ACL_ERROR_RT_MEMORY_ALLOCATION, "device %d has %llu bytes left, not %zu", device,
@@ -121,7 +125,10 @@ aclError asc_memory_free(void *pointer, asc_place place, aclError code) {
         return asc_acl_fail(code, "%p was freed before, by %s at %s", pointer, before.function, text);
     }
     entry copy = *e;
-    if (copy.block.place == ASC_PLACE_DEVICE) map.used[copy.block.device] -= copy.block.bytes;
+    if (copy.block.place == ASC_PLACE_DEVICE) {
+        map.used[copy.block.device] -= copy.block.bytes;
+        asc_usage_write(map.used, asc_get_settings()->devices);
+    }
     if (is_apart(place)) {
         e->freed = true;
         e->freed_at = asc_current_site();

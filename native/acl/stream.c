@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "acl/acl_mdl.h"
 #include "acl/acl_rt.h"
 #include "context.h"
 #include "handle.h"
@@ -249,4 +250,35 @@ aclError aclrtGetStreamAttribute(aclrtStream stream, aclrtStreamAttr stmAttrType
             return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "stmAttrType is %d, no attribute of streams",
                                 (int)stmAttrType);
     }
+}
+
+/* Streams are not captured. */
+aclError aclmdlRICaptureGetInfo(aclrtStream stream, aclmdlRICaptureStatus *status, aclmdlRI *modelRI) {
+    ASC_ENTER();
+    ASC_NEED(status);
+    asc_stream *found = NULL;
+    aclError code = asc_stream_get(stream, &found);
+    if (code != ACL_SUCCESS) return code;
+    *status = ACL_MODEL_RI_CAPTURE_STATUS_NONE;
+    if (modelRI) *modelRI = NULL;
+    return ACL_SUCCESS;
+}
+
+/* As many as there are handles. */
+#define MOST_STREAMS 65536
+
+aclError aclrtGetStreamAvailableNum(uint32_t *streamCount) {
+    ASC_ENTER();
+    ASC_NEED(streamCount);
+    if (!asc_current_context()) return ACL_ERROR_RT_CONTEXT_NULL;
+    *streamCount = MOST_STREAMS;
+    return ACL_SUCCESS;
+}
+
+aclError aclrtGetEventAvailNum(uint32_t *eventCount) {
+    ASC_ENTER();
+    ASC_NEED(eventCount);
+    if (!asc_current_context()) return ACL_ERROR_RT_CONTEXT_NULL;
+    *eventCount = MOST_STREAMS;
+    return ACL_SUCCESS;
 }

@@ -29,9 +29,7 @@ NOT_HERE(aclrtDeviceTaskAbort, (int32_t deviceId, uint32_t timeout), CHIP)
 NOT_HERE(aclrtSetDeviceTaskAbortCallback, (const char *regName, aclrtDeviceTaskAbortCallback callback, void *args),
          CHIP)
 NOT_HERE(aclrtRegDeviceStateCallback, (const char *regName, aclrtDeviceStateCallback callback, void *args), CHIP)
-NOT_HERE(aclrtGetStreamAvailableNum, (uint32_t *streamCount), CHIP)
 NOT_HERE(aclrtActiveStream, (aclrtStream activeStream, aclrtStream stream), CHIP)
-NOT_HERE(aclrtGetEventAvailNum, (uint32_t *eventCount), CHIP)
 NOT_HERE(aclmdlCreateAndGetOpDesc,
          (uint32_t deviceId, uint32_t streamId, uint32_t taskId, char *opName, size_t opNameLen,
           aclTensorDesc **inputDesc, size_t *numInputs, aclTensorDesc **outputDesc, size_t *numOutputs),
@@ -40,18 +38,6 @@ NONE_HERE(const char *, aclmdlGetOpAttr, (aclmdlDesc * modelDesc, const char *op
 NOT_HERE(aclmdlSetExternalWeightAddress,
          (aclmdlConfigHandle * handle, const char *weightFileName, void *devPtr, size_t size), CHIP)
 NOT_HERE(aclmdlQueryExeOMDesc, (const char *fileName, void *mdlPartitionSize), CHIP)
-NOT_HERE(aclmdlExecuteV2,
-         (uint32_t modelId, const aclmdlDataset *input, aclmdlDataset *output, aclrtStream stream,
-          const aclmdlExecConfigHandle *handle),
-         CHIP)
-NOT_HERE(aclmdlExecuteAsyncV2,
-         (uint32_t modelId, const aclmdlDataset *input, aclmdlDataset *output, aclrtStream stream,
-          const aclmdlExecConfigHandle *handle),
-         CHIP)
-NONE_HERE(aclmdlExecConfigHandle *, aclmdlCreateExecConfigHandle, (void), NULL, CHIP)
-NOT_HERE(aclmdlDestroyExecConfigHandle, (const aclmdlExecConfigHandle *handle), CHIP)
-NOT_HERE(aclmdlSetExecConfigOpt,
-         (aclmdlExecConfigHandle * handle, aclmdlExecConfigAttr attr, const void *attrValue, size_t valueSize), CHIP)
 
 #define LIMITS "a device has the CPUs of the process (ASCEND_EP_THREADS)"
 NOT_HERE(aclrtGetDeviceResLimit, (int32_t deviceId, aclrtDevResLimitType type, uint32_t *value), LIMITS)
@@ -176,7 +162,6 @@ NOT_HERE(aclmdlBundleQueryInfoFromFile, (const char *fileName, aclmdlBundleQuery
 
 #define CAPTURE "streams are not captured; bring the work again"
 NOT_HERE(aclmdlRICaptureBegin, (aclrtStream stream, aclmdlRICaptureMode mode), CAPTURE)
-NOT_HERE(aclmdlRICaptureGetInfo, (aclrtStream stream, aclmdlRICaptureStatus *status, aclmdlRI *modelRI), CAPTURE)
 NOT_HERE(aclmdlRICaptureEnd, (aclrtStream stream, aclmdlRI *modelRI), CAPTURE)
 NOT_HERE(aclmdlRICaptureThreadExchangeMode, (aclmdlRICaptureMode * mode), CAPTURE)
 NOT_HERE(aclmdlRICaptureTaskGrpBegin, (aclrtStream stream), CAPTURE)
@@ -338,14 +323,6 @@ NOT_HERE(acltdtGetDimsFromItem, (const acltdtDataItem *dataItem, int64_t *dims, 
 
 #define PICTURES \
     "this step is of the DVPP hardware; use a library for images, or AIPP in the model (atc --insert_op_conf)"
-NOT_HERE(acldvppJpegGetImageInfo,
-         (const void *data, uint32_t size, uint32_t *width, uint32_t *height, int32_t *components), PICTURES)
-NOT_HERE(acldvppJpegGetImageInfoV2,
-         (const void *data, uint32_t size, uint32_t *width, uint32_t *height, int32_t *components,
-          acldvppJpegFormat *format),
-         PICTURES)
-NOT_HERE(acldvppJpegPredictDecSize,
-         (const void *data, uint32_t dataSize, acldvppPixelFormat outputPixelFormat, uint32_t *decSize), PICTURES)
 NOT_HERE(acldvppJpegPredictEncSize, (const acldvppPicDesc *inputDesc, const acldvppJpegeConfig *config, uint32_t *size),
          PICTURES)
 NOT_HERE(acldvppPngGetImageInfo,
@@ -364,27 +341,6 @@ NOT_HERE(acldvppPngDecodeAsync,
          (acldvppChannelDesc * channelDesc, const void *data, uint32_t size, acldvppPicDesc *outputDesc,
           aclrtStream stream),
          PICTURES)
-NOT_HERE(acldvppVpcResizeAsync,
-         (acldvppChannelDesc * channelDesc, acldvppPicDesc *inputDesc, acldvppPicDesc *outputDesc,
-          acldvppResizeConfig *resizeConfig, aclrtStream stream),
-         PICTURES)
-NOT_HERE(acldvppVpcCropAsync,
-         (acldvppChannelDesc * channelDesc, acldvppPicDesc *inputDesc, acldvppPicDesc *outputDesc,
-          acldvppRoiConfig *cropArea, aclrtStream stream),
-         PICTURES)
-NOT_HERE(acldvppVpcCropResizeAsync,
-         (acldvppChannelDesc * channelDesc, acldvppPicDesc *inputDesc, acldvppPicDesc *outputDesc,
-          acldvppRoiConfig *cropArea, acldvppResizeConfig *resizeConfig, aclrtStream stream),
-         PICTURES)
-NOT_HERE(acldvppVpcCropAndPasteAsync,
-         (acldvppChannelDesc * channelDesc, acldvppPicDesc *inputDesc, acldvppPicDesc *outputDesc,
-          acldvppRoiConfig *cropArea, acldvppRoiConfig *pasteArea, aclrtStream stream),
-         PICTURES)
-NOT_HERE(acldvppVpcCropResizePasteAsync,
-         (acldvppChannelDesc * channelDesc, acldvppPicDesc *inputDesc, acldvppPicDesc *outputDesc,
-          acldvppRoiConfig *cropArea, acldvppRoiConfig *pasteArea, acldvppResizeConfig *resizeConfig,
-          aclrtStream stream),
-         PICTURES)
 NOT_HERE(acldvppVpcConvertColorAsync,
          (acldvppChannelDesc * channelDesc, acldvppPicDesc *inputDesc, acldvppPicDesc *outputDesc, aclrtStream stream),
          PICTURES)
@@ -399,25 +355,6 @@ NOT_HERE(acldvppVpcEqualizeHistAsync,
 NOT_HERE(acldvppVpcMakeBorderAsync,
          (const acldvppChannelDesc *channelDesc, const acldvppPicDesc *inputDesc, acldvppPicDesc *outputDesc,
           const acldvppBorderConfig *borderConfig, aclrtStream stream),
-         PICTURES)
-NOT_HERE(acldvppVpcBatchCropAsync,
-         (acldvppChannelDesc * channelDesc, acldvppBatchPicDesc *srcBatchPicDescs, uint32_t *roiNums, uint32_t size,
-          acldvppBatchPicDesc *dstBatchPicDescs, acldvppRoiConfig *cropAreas[], aclrtStream stream),
-         PICTURES)
-NOT_HERE(acldvppVpcBatchCropResizeAsync,
-         (acldvppChannelDesc * channelDesc, acldvppBatchPicDesc *srcBatchPicDescs, uint32_t *roiNums, uint32_t size,
-          acldvppBatchPicDesc *dstBatchPicDescs, acldvppRoiConfig *cropAreas[], acldvppResizeConfig *resizeConfig,
-          aclrtStream stream),
-         PICTURES)
-NOT_HERE(acldvppVpcBatchCropAndPasteAsync,
-         (acldvppChannelDesc * channelDesc, acldvppBatchPicDesc *srcBatchPicDescs, uint32_t *roiNums, uint32_t size,
-          acldvppBatchPicDesc *dstBatchPicDescs, acldvppRoiConfig *cropAreas[], acldvppRoiConfig *pasteAreas[],
-          aclrtStream stream),
-         PICTURES)
-NOT_HERE(acldvppVpcBatchCropResizePasteAsync,
-         (acldvppChannelDesc * channelDesc, acldvppBatchPicDesc *srcBatchPicDescs, uint32_t *roiNums, uint32_t size,
-          acldvppBatchPicDesc *dstBatchPicDescs, acldvppRoiConfig *cropAreas[], acldvppRoiConfig *pasteAreas[],
-          acldvppResizeConfig *resizeConfig, aclrtStream stream),
          PICTURES)
 NONE_HERE(acldvppHist *, acldvppCreateHist, (void), NULL, PICTURES)
 NOT_HERE(acldvppDestroyHist, (acldvppHist * hist), PICTURES)
