@@ -239,6 +239,10 @@ def test_an_operator_runs(acl: Any) -> None:
     assert acl.op.set_attr_list_list_int(attr, "pads", [[1, 2], [3]]) == 0
     assert acl.op.set_attr_list_string(attr, "names", ["a", "b"]) == 0
     acl.op.destroy_attr(attr)
+    assert [acl.destroy_data_buffer(buffer) for buffer in buffers] == [0, 0, 0]
+    assert [acl.rt.free(address) for address in addresses] == [0, 0, 0]
+    for desc in descs:
+        acl.destroy_tensor_desc(desc)
     assert acl.rt.destroy_stream(stream) == 0
 
 
