@@ -31,6 +31,15 @@ LIBRARIES = (
     "acl_mdl",
     "acl_rtc",
     "msprofiler",
+    # Libraries that torch_npu and programs on aclnn load beside it; their operators aren't in them.
+    "opapi",
+    "nnopbase",
+    "hccl",
+    "ge_runner",
+    "graph",
+    "fmk_parser",
+    "ascend_protobuf",
+    "atb",
 )
 #: Folders of CANN's releases in which headers and libraries were.
 PARTS = ("runtime", "acllib", "fwkacllib", "compiler", "atc", "devlib")
@@ -86,7 +95,8 @@ def make(folder: Path) -> Path:
     _take(folder)
     machine = platform.machine()
     for part in ("", *(f"{p}/" for p in PARTS)):
-        _link(folder / f"{part}include" / "acl", PACKAGE / "include" / "acl")
+        for headers in ("acl", "aclnn"):
+            _link(folder / f"{part}include" / headers, PACKAGE / "include" / headers)
         _link(folder / f"{part}include" / "ascend_rt.h", PACKAGE / "include" / "ascend_rt.h")
         for libraries in (f"{part}lib64", f"{part}lib64/stub"):
             _link(folder / libraries / "libascend_rt.so", PACKAGE / "lib" / "libascend_rt.so")

@@ -27,7 +27,7 @@ aclmdlDataset *aclmdlCreateDataset(void) {
 }
 
 static void forget_desc(asc_dataset *dataset, uint32_t index) {
-    if (dataset->own_desc[index]) aclDestroyTensorDesc(dataset->descs[index]);
+    if (dataset->own_desc[index]) asc_desc_destroy(dataset->descs[index]);
     dataset->descs[index] = NULL;
     dataset->own_desc[index] = false;
 }

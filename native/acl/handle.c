@@ -50,6 +50,13 @@ static const char *const names[ASC_KIND_COUNT] = {
     "an encoding configuration",
     "a batch of picture descriptions",
     "a stream of bytes",
+    "a tensor",
+    "a scalar",
+    "an array of integers",
+    "an array of floats",
+    "an array of truth values",
+    "a list of tensors",
+    "a list of scalars",
 };
 
 static slot *slot_at(uint32_t index) {

@@ -178,13 +178,17 @@ acldvppBatchPicDesc *acldvppCreateBatchPicDesc(uint32_t batchSize) {
     return fresh(ASC_KIND_PICTURES, sizeof *b, b);
 }
 
-acldvppPicDesc *acldvppGetPicDesc(acldvppBatchPicDesc *batchPicDesc, uint32_t index) {
-    ASC_ENTER();
-    const batch *b = get(ASC_KIND_PICTURES, batchPicDesc, "batchPicDesc");
+acldvppPicDesc *asc_pictures_at(const acldvppBatchPicDesc *handle, uint32_t index, const char *name) {
+    const batch *b = get(ASC_KIND_PICTURES, handle, name);
     if (!b) return NULL;
     if (index < b->count) return b->pictures[index];
-    asc_acl_fail(ACL_ERROR_INVALID_PARAM, "index is %u; there are %u pictures", index, b->count);
+    asc_acl_fail(ACL_ERROR_INVALID_PARAM, "%s has %u pictures; number %u is asked for", name, b->count, index);
     return NULL;
+}
+
+acldvppPicDesc *acldvppGetPicDesc(acldvppBatchPicDesc *batchPicDesc, uint32_t index) {
+    ASC_ENTER();
+    return asc_pictures_at(batchPicDesc, index, "batchPicDesc");
 }
 
 aclError acldvppDestroyBatchPicDesc(acldvppBatchPicDesc *batchPicDesc) {
@@ -234,6 +238,10 @@ SETTER(acldvppSetResizeConfigInterpolation, acldvppResizeConfig, resizeConfig, A
        value)
 GETTER(acldvppGetResizeConfigInterpolation, acldvppResizeConfig, resizeConfig, ASC_KIND_RESIZE, asc_setting, uint32_t,
        value, 0)
+
+aclError asc_resize_check(const acldvppResizeConfig *handle) {
+    return get(ASC_KIND_RESIZE, handle, "resizeConfig") ? ACL_SUCCESS : ACL_ERROR_INVALID_PARAM;
+}
 
 acldvppJpegeConfig *acldvppCreateJpegeConfig(void) {
     ASC_ENTER();

@@ -23,6 +23,10 @@ typedef struct asc_setting {
 
 asc_picture *asc_picture_get(const acldvppPicDesc *handle, const char *name);
 asc_acl_region *asc_acl_region_get(const acldvppRoiConfig *handle, const char *name);
+/* A picture of several. */
+acldvppPicDesc *asc_pictures_at(const acldvppBatchPicDesc *handle, uint32_t index, const char *name);
+/* Fails unless the handle is a setting of how to scale. */
+aclError asc_resize_check(const acldvppResizeConfig *handle);
 /* Fails unless the handle is a channel that was created. */
 aclError asc_channel_check(const acldvppChannelDesc *handle);
 

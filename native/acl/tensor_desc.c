@@ -48,18 +48,20 @@ aclTensorDesc *aclCreateTensorDesc(aclDataType dataType, int numDims, const int6
     return asc_desc_new(dataType, numDims, dims, format);
 }
 
-void aclDestroyTensorDesc(const aclTensorDesc *given) {
-    ASC_ENTER();
+bool asc_desc_destroy(const aclTensorDesc *given) {
     asc_desc *desc = asc_handle_take(ASC_KIND_TENSOR_DESC, given);
-    if (!desc) {
-        if (given) asc_handle_fail(ACL_ERROR_INVALID_PARAM, ASC_KIND_TENSOR_DESC, given, "desc");
-        return;
-    }
+    if (!desc) return false;
     free(desc->range);
     free(desc->name);
     free(desc->dynamic_input);
     free(desc->constant);
     free(desc);
+    return true;
+}
+
+void aclDestroyTensorDesc(const aclTensorDesc *desc) {
+    ASC_ENTER();
+    if (desc && !asc_desc_destroy(desc)) asc_handle_fail(ACL_ERROR_INVALID_PARAM, ASC_KIND_TENSOR_DESC, desc, "desc");
 }
 
 aclDataType aclGetTensorDescType(const aclTensorDesc *desc) {

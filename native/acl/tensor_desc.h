@@ -25,6 +25,8 @@ typedef struct asc_desc {
 /* The description behind a handle; NULL, with the text set, when it is none. */
 asc_desc *asc_desc_get(const aclTensorDesc *handle, const char *name);
 aclTensorDesc *asc_desc_new(aclDataType type, int rank, const int64_t *dims, aclFormat format);
+/* False when the handle is none. */
+bool asc_desc_destroy(const aclTensorDesc *handle);
 /* Elements; 0 where a dim or the rank isn't known, or the product overflows. */
 size_t asc_desc_elements(const asc_desc *desc);
 

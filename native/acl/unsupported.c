@@ -323,14 +323,6 @@ NOT_HERE(acltdtGetDimsFromItem, (const acltdtDataItem *dataItem, int64_t *dims, 
 
 #define PICTURES \
     "this step is of the DVPP hardware; use a library for images, or AIPP in the model (atc --insert_op_conf)"
-NOT_HERE(acldvppJpegGetImageInfo,
-         (const void *data, uint32_t size, uint32_t *width, uint32_t *height, int32_t *components), PICTURES)
-NOT_HERE(acldvppJpegGetImageInfoV2,
-         (const void *data, uint32_t size, uint32_t *width, uint32_t *height, int32_t *components,
-          acldvppJpegFormat *format),
-         PICTURES)
-NOT_HERE(acldvppJpegPredictDecSize,
-         (const void *data, uint32_t dataSize, acldvppPixelFormat outputPixelFormat, uint32_t *decSize), PICTURES)
 NOT_HERE(acldvppJpegPredictEncSize, (const acldvppPicDesc *inputDesc, const acldvppJpegeConfig *config, uint32_t *size),
          PICTURES)
 NOT_HERE(acldvppPngGetImageInfo,
@@ -349,27 +341,6 @@ NOT_HERE(acldvppPngDecodeAsync,
          (acldvppChannelDesc * channelDesc, const void *data, uint32_t size, acldvppPicDesc *outputDesc,
           aclrtStream stream),
          PICTURES)
-NOT_HERE(acldvppVpcResizeAsync,
-         (acldvppChannelDesc * channelDesc, acldvppPicDesc *inputDesc, acldvppPicDesc *outputDesc,
-          acldvppResizeConfig *resizeConfig, aclrtStream stream),
-         PICTURES)
-NOT_HERE(acldvppVpcCropAsync,
-         (acldvppChannelDesc * channelDesc, acldvppPicDesc *inputDesc, acldvppPicDesc *outputDesc,
-          acldvppRoiConfig *cropArea, aclrtStream stream),
-         PICTURES)
-NOT_HERE(acldvppVpcCropResizeAsync,
-         (acldvppChannelDesc * channelDesc, acldvppPicDesc *inputDesc, acldvppPicDesc *outputDesc,
-          acldvppRoiConfig *cropArea, acldvppResizeConfig *resizeConfig, aclrtStream stream),
-         PICTURES)
-NOT_HERE(acldvppVpcCropAndPasteAsync,
-         (acldvppChannelDesc * channelDesc, acldvppPicDesc *inputDesc, acldvppPicDesc *outputDesc,
-          acldvppRoiConfig *cropArea, acldvppRoiConfig *pasteArea, aclrtStream stream),
-         PICTURES)
-NOT_HERE(acldvppVpcCropResizePasteAsync,
-         (acldvppChannelDesc * channelDesc, acldvppPicDesc *inputDesc, acldvppPicDesc *outputDesc,
-          acldvppRoiConfig *cropArea, acldvppRoiConfig *pasteArea, acldvppResizeConfig *resizeConfig,
-          aclrtStream stream),
-         PICTURES)
 NOT_HERE(acldvppVpcConvertColorAsync,
          (acldvppChannelDesc * channelDesc, acldvppPicDesc *inputDesc, acldvppPicDesc *outputDesc, aclrtStream stream),
          PICTURES)
@@ -384,25 +355,6 @@ NOT_HERE(acldvppVpcEqualizeHistAsync,
 NOT_HERE(acldvppVpcMakeBorderAsync,
          (const acldvppChannelDesc *channelDesc, const acldvppPicDesc *inputDesc, acldvppPicDesc *outputDesc,
           const acldvppBorderConfig *borderConfig, aclrtStream stream),
-         PICTURES)
-NOT_HERE(acldvppVpcBatchCropAsync,
-         (acldvppChannelDesc * channelDesc, acldvppBatchPicDesc *srcBatchPicDescs, uint32_t *roiNums, uint32_t size,
-          acldvppBatchPicDesc *dstBatchPicDescs, acldvppRoiConfig *cropAreas[], aclrtStream stream),
-         PICTURES)
-NOT_HERE(acldvppVpcBatchCropResizeAsync,
-         (acldvppChannelDesc * channelDesc, acldvppBatchPicDesc *srcBatchPicDescs, uint32_t *roiNums, uint32_t size,
-          acldvppBatchPicDesc *dstBatchPicDescs, acldvppRoiConfig *cropAreas[], acldvppResizeConfig *resizeConfig,
-          aclrtStream stream),
-         PICTURES)
-NOT_HERE(acldvppVpcBatchCropAndPasteAsync,
-         (acldvppChannelDesc * channelDesc, acldvppBatchPicDesc *srcBatchPicDescs, uint32_t *roiNums, uint32_t size,
-          acldvppBatchPicDesc *dstBatchPicDescs, acldvppRoiConfig *cropAreas[], acldvppRoiConfig *pasteAreas[],
-          aclrtStream stream),
-         PICTURES)
-NOT_HERE(acldvppVpcBatchCropResizePasteAsync,
-         (acldvppChannelDesc * channelDesc, acldvppBatchPicDesc *srcBatchPicDescs, uint32_t *roiNums, uint32_t size,
-          acldvppBatchPicDesc *dstBatchPicDescs, acldvppRoiConfig *cropAreas[], acldvppRoiConfig *pasteAreas[],
-          acldvppResizeConfig *resizeConfig, aclrtStream stream),
          PICTURES)
 NONE_HERE(acldvppHist *, acldvppCreateHist, (void), NULL, PICTURES)
 NOT_HERE(acldvppDestroyHist, (acldvppHist * hist), PICTURES)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "acl/acl.h"
+#include "aclnn/acl_meta.h"
 #include "check.h"
 
 static void test_init_is_counted(void) {
@@ -199,7 +200,37 @@ static void test_half(void) {
         CHECK(aclFloatToFloat16(aclFloat16ToFloat((aclFloat16)bits)) == bits);
 }
 
+static void test_operands(void) {
+    int64_t dims[2] = {3, 4}, *got, offset;
+    uint64_t count;
+    float one = 1;
+    void *data;
+    aclDataType type;
+    aclTensor *tensor = aclCreateTensor(dims, 2, ACL_FLOAT, NULL, 5, ACL_FORMAT_ND, dims, 2, &one);
+    CHECK(aclGetViewShape(tensor, &got, &count) == ACLNN_SUCCESS && count == 2 && got[0] == 3 && got[1] == 4);
+    free(got);
+    CHECK(aclGetViewStrides(tensor, &got, &count) == ACLNN_SUCCESS && got[0] == 4 && got[1] == 1);
+    free(got);
+    CHECK(aclGetViewOffset(tensor, &offset) == ACLNN_SUCCESS && offset == 5);
+    CHECK(aclGetDataType(tensor, &type) == ACLNN_SUCCESS && type == ACL_FLOAT);
+    CHECK(aclGetRawTensorAddr(tensor, &data) == ACLNN_SUCCESS && data == &one);
+    CHECK(aclGetDataType(NULL, &type) == ACLNN_ERR_PARAM_NULLPTR);
+    CHECK(aclCreateTensor(NULL, 2, ACL_FLOAT, NULL, 0, ACL_FORMAT_ND, NULL, 0, NULL) == NULL);
+    const aclTensor *both[2] = {tensor, aclCreateTensor(NULL, 0, ACL_INT32, NULL, 0, ACL_FORMAT_ND, NULL, 0, NULL)};
+    aclTensorList *list = aclCreateTensorList(both, 2);
+    CHECK(aclGetTensorListSize(list, &count) == ACLNN_SUCCESS && count == 2);
+    CHECK(aclDestroyTensorList(list) == ACLNN_SUCCESS);
+    CHECK(aclDestroyTensor(tensor) == ACLNN_ERR_PARAM_INVALID); /* the list's */
+    aclIntArray *numbers = aclCreateIntArray(dims, 2);
+    CHECK(aclGetIntArraySize(numbers, &count) == ACLNN_SUCCESS && count == 2);
+    CHECK(aclDestroyBoolArray((aclBoolArray *)numbers) == ACLNN_ERR_PARAM_INVALID);
+    CHECK(aclDestroyIntArray(numbers) == ACLNN_SUCCESS);
+    aclScalar *scalar = aclCreateScalar(&one, ACL_FLOAT);
+    CHECK(scalar && aclDestroyScalar(scalar) == ACLNN_SUCCESS && aclDestroyScalar(scalar) == ACLNN_ERR_PARAM_INVALID);
+}
+
 int main(void) {
+    test_operands();
     test_init_is_counted();
     test_contexts();
     test_memory();

@@ -33,6 +33,13 @@ def test_c_programs(printed: str) -> None:
     ]
 
 
+@pytest.mark.parametrize("printed", ["acl.md"], indirect=True)
+def test_programs_on_ascendcl(printed: str) -> None:
+    assert printed.count("0.0321 0.0871 0.2369 0.6439\n") == 2
+    assert "| npu-smi " in printed
+    assert "| No running processes found in NPU 0 " in printed
+
+
 @pytest.mark.parametrize("printed", ["ais-bench.md"], indirect=True)
 def test_ais_bench(printed: str) -> None:
     assert printed.count("throughput 1000*batchsize.mean(2)/NPU_compute_time.mean(") == 2, printed

@@ -3,6 +3,7 @@ no good."""
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ HEADERS = (
     "ops/acl_cblas.h",
     "ops/acl_dvpp.h",
     "ops/acl_fv.h",
+    "../aclnn/acl_meta.h",
 )
 _DECLARATION = re.compile(r"ACL_FUNC_VISIBILITY\s+([\w \*]+?[\s\*])(\w+)\((.*?)\);", re.DOTALL)
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
@@ -42,8 +44,13 @@ MAKERS = {
 OPAQUE = {"aclrtStream", "aclrtContext", "aclrtEvent"}
 
 
+def _path(folder: Path, header: str) -> Path:
+    """Without following the links of a toolkit."""
+    return Path(os.path.normpath(folder / header))
+
+
 def opaque_types(folder: Path) -> set[str]:
-    text = "".join((folder / header).read_text() for header in HEADERS)
+    text = "".join(_path(folder, header).read_text() for header in HEADERS)
     return {name + " *" for name in re.findall(r"typedef struct (\w+) \1;", text)}
 
 
@@ -60,7 +67,7 @@ def functions(folder: Path) -> list[Function]:
     found = []
     OPAQUE.update(opaque_types(folder))
     for header in HEADERS:
-        text = _COMMENT.sub("", (folder / header).read_text())
+        text = _COMMENT.sub("", _path(folder, header).read_text())
         for result, name, parameters in _DECLARATION.findall(text):
             given = [p for p in parameters.split(",") if p.strip() not in ("void", "...")]
             found.append(Function(" ".join(result.split()), name, tuple(map(_type, given))))
@@ -105,7 +112,7 @@ def program(found: list[Function], skip: frozenset[str]) -> str:
         for way in WAYS:
             arguments = ", ".join(_argument(kind, way) for kind in function.parameters)
             call = f"{function.name}({arguments})"
-            if function.result == "aclError":
+            if function.result in ("aclError", "aclnnStatus"):
                 lines.append(f'  printf("{function.name} {way} %d\\n", {call}); fflush(stdout);')
             else:
                 lines.append(f"  (void){call};")

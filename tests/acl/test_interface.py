@@ -16,6 +16,8 @@ ENDS = frozenset({"aclFinalize", "aclFinalizeReference", "aclrtResetDevice", "ac
 #: Without a pointer these are sound calls.
 SOUND = frozenset(
     (
+        "aclnnInit",
+        "aclnnFinalize",
         "aclInit",
         "aclrtSetDevice",
         "aclrtSynchronizeDevice",
@@ -77,8 +79,13 @@ def test_what_is_no_good_gets_a_code(declared: list[Function], toolkit: Path, tm
     done = subprocess.run([str(binary)], env=env, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, f"crashed after {done.stdout.splitlines()[-1]}"
     codes = set()
-    for header in ("acl_base.h", "error_codes/rt_error_codes.h", "error_codes/ge_error_codes.h"):
-        text = (toolkit / "include" / "acl" / header).read_text()
+    for header in (
+        "acl_base.h",
+        "error_codes/rt_error_codes.h",
+        "error_codes/ge_error_codes.h",
+        "../aclnn/acl_meta.h",
+    ):
+        text = Path(os.path.normpath(toolkit / "include" / "acl" / header)).read_text()
         codes |= {int(n) for n in re.findall(r"_\w+ = (\d{6})", text)}
     rows = [line.split() for line in done.stdout.splitlines()]
     assert len(rows) > 450 * len(WAYS)

@@ -219,6 +219,33 @@ def test_descriptions_of_tensors(acl: Any) -> None:
     assert acl.float16_to_float(acl.float_to_float16(1.5)) == 1.5
 
 
+def test_an_operator_runs(acl: Any) -> None:
+    assert acl.rt.set_device(0) == 0
+    stream, code = acl.rt.create_stream()
+    assert code == 0
+    arrays = [np.full((2, 3), n, np.float32) for n in (1, 2, 0)]
+    addresses = [acl.rt.malloc(24, 0)[0] for _ in arrays]
+    for address, array in zip(addresses, arrays, strict=True):
+        assert acl.rt.memcpy(address, 24, acl.util.numpy_to_ptr(array), 24, H2D) == 0
+    descs = [acl.create_tensor_desc(acl.ACL_FLOAT, [2, 3], acl.ACL_FORMAT_ND) for _ in arrays]
+    buffers = [acl.create_data_buffer(address, 24) for address in addresses]
+    attr = acl.op.create_attr()
+    given = (descs[:2], buffers[:2], descs[2:], buffers[2:], attr, 0, 0, None, stream)
+    assert acl.op.compile_and_execute("Add", *given) == 0, acl.get_recent_err_msg()
+    assert acl.rt.synchronize_stream(stream) == 0
+    assert acl.rt.memcpy(acl.util.numpy_to_ptr(arrays[2]), 24, addresses[2], 24, D2H) == 0
+    np.testing.assert_array_equal(arrays[2], np.full((2, 3), 3))
+    assert acl.op.set_attr_list_int(attr, "axes", [1, 2]) == 0
+    assert acl.op.set_attr_list_list_int(attr, "pads", [[1, 2], [3]]) == 0
+    assert acl.op.set_attr_list_string(attr, "names", ["a", "b"]) == 0
+    acl.op.destroy_attr(attr)
+    assert [acl.destroy_data_buffer(buffer) for buffer in buffers] == [0, 0, 0]
+    assert [acl.rt.free(address) for address in addresses] == [0, 0, 0]
+    for desc in descs:
+        acl.destroy_tensor_desc(desc)
+    assert acl.rt.destroy_stream(stream) == 0
+
+
 def test_addresses_of_data(acl: Any) -> None:
     array = np.arange(6, dtype=np.int32).reshape(2, 3)
     assert acl.util.ptr_to_bytes(acl.util.numpy_to_ptr(array), 24) == array.tobytes()
@@ -232,6 +259,18 @@ def test_addresses_of_data(acl: Any) -> None:
         acl.util.bytes_to_ptr(array)
 
 
+def test_programs_clean_up_as_they_end(tmp_path: Path) -> None:
+    """In a destructor, where Python imports nothing any more, functions that were never called before."""
+    (tmp_path / "prog.py").write_text(
+        "import acl\nacl.init()\nacl.rt.set_device(0)\nclass Model:\n    def __del__(self):\n"
+        "        print(acl.mdl.unload(77) != 0, acl.mdl.query_size('none.om')[2] != 0,\n"
+        "              acl.mdl.get_input_dims(0, 0)[1] != 0, acl.rt.reset_device(0), acl.finalize())\n"
+        "model = Model()\n"
+    )
+    ended = acl_bundles.run(tmp_path, "prog.py")
+    assert (ended.stdout, ended.stderr) == ("True True True 0 0\n", "")
+
+
 def test_programs_write_to_the_log(tmp_path: Path) -> None:
     program = (
         "import acl\nacl.init()\ndef named():\n    acl.app_log(acl.ACL_ERROR, 'all 100% wrong')\nnamed()\n"
@@ -241,6 +280,18 @@ def test_programs_write_to_the_log(tmp_path: Path) -> None:
     ended = acl_bundles.run(tmp_path, "prog.py", **environment)
     assert "all 100% wrong" in ended.stdout + ended.stderr
     assert "named" in ended.stdout + ended.stderr
+
+
+def test_addresses_of_temporaries_last_until_the_copy(acl: Any) -> None:
+    assert acl.rt.set_device(0) == 0
+    for size in (8, 100, 5000):
+        host, _ = acl.rt.malloc_host(size)
+        pointer = acl.util.bytes_to_ptr(bytes([7]) * size)
+        others = [bytes([9]) * size for _ in range(20)]
+        assert acl.rt.memcpy(host, size, pointer, size, 0) == 0
+        assert acl.util.ptr_to_bytes(host, size) == bytes([7]) * size
+        assert len(others) == 20
+        assert acl.rt.free_host(host) == 0
 
 
 def test_wrong_calls_are_named(acl: Any) -> None:

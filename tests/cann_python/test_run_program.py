@@ -8,6 +8,7 @@ from pathlib import Path
 import acl_bundles
 import pytest
 
+from ascend_ep.cli.ep import main
 from ascend_ep.cli.run_program import MODULES, environment
 
 
@@ -77,7 +78,6 @@ def test_nothing_changes_elsewhere() -> None:
         (["no-such-command"], "E10410"),
     ],
 )
-def test_there_must_be_a_program(tmp_path: Path, words: list[str], expected: str) -> None:
-    ended = acl_bundles.run(tmp_path, *words)
-    assert (ended.returncode, expected in ended.stderr) == (1, True)
-    assert "Traceback" not in ended.stderr
+def test_there_must_be_a_program(capsys: pytest.CaptureFixture[str], words: list[str], expected: str) -> None:
+    assert main(["run", *words]) == 1
+    assert expected in capsys.readouterr().err

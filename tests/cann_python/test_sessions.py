@@ -34,13 +34,6 @@ def test_inputs_are_bytes(bundles: dict[str, str]) -> None:
         session.infer([x[:1]])
 
 
-def test_tensors_of_pytorch_are_taken(bundles: dict[str, str]) -> None:
-    torch = pytest.importorskip("torch")
-    session, x = InferSession(0, bundles["static"]), image(2, 8, 8, 3)
-    given = torch.from_numpy(x).permute(0, 3, 1, 2)
-    np.testing.assert_array_equal(session.infer([given])[1], -x.transpose(0, 3, 1, 2))
-
-
 @pytest.mark.parametrize(
     ("kind", "mode", "shape"),
     [

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .library import ffi
+from .library import constants, ffi
 
 #: Those that the library may still call, and their data.
 _kept: dict[int, tuple[Any, Any]] = {}
@@ -69,8 +69,6 @@ def start_thread(thr_func: Callable[[Sequence[Any]], Any], args_list: Sequence[A
 
 def stop_thread(thr_id: int) -> int:
     """Waits for the end of a thread of start_thread. Returns 0, or ACL_ERROR_INVALID_PARAM for another."""
-    from .library import constants
-
     thread = _threads.pop(thr_id, None)
     if thread is None:
         return int(constants()["ACL_ERROR_INVALID_PARAM"])

@@ -7,7 +7,7 @@ from typing import Any
 
 from .callbacks import as_callback
 from .library import Declaration, ffi, native
-from .names import python_name, snake_case
+from .names import snake_case
 from .signatures import Parameter, Role, parameters_of
 from .structures import from_dict, is_known, to_dict
 
@@ -26,8 +26,12 @@ _RETURN_GIVEN = {
 }
 
 
-def python_function(name: str, declaration: Declaration) -> Callable[..., Any]:
-    """The function of pyACL for a C function. It raises TypeError for arguments of other numbers or types."""
+def python_function(name: str, called: str, declaration: Declaration) -> Callable[..., Any]:
+    """The function `called` of pyACL for a C function. It raises TypeError for arguments of other numbers or
+    types.
+
+    Programs call some functions only as the interpreter ends, where nothing can be imported any more.
+    """
     result, _ = declaration
     parameters = parameters_of(name, declaration)
     given = [p for p in parameters if p.role not in _NOT_GIVEN]
@@ -69,7 +73,7 @@ def python_function(name: str, declaration: Declaration) -> Callable[..., Any]:
     names = [p.name for p in given]
     back = names.index(_RETURN_GIVEN[name]) if name in _RETURN_GIVEN else None
     function = quick if plain else general
-    function.__name__ = python_name(name)[1]
+    function.__name__ = called
     function.__doc__ = f"{name}({', '.join(f'{p.ctype} {p.name}' for p in parameters)})"
     return function
 

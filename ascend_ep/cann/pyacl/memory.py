@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,11 +17,23 @@ _TYPES: dict[int, np.dtype[Any]] = {
     np.dtype(code).num: np.dtype(code) for code in np.typecodes["All"] if np.dtype(code).itemsize
 }
 
+#: Programs take the address of a temporary, as in `bytes_to_ptr(array.tobytes())`, and copy from it at once.
+#: That works on a device, where no Python runs in between. So the last ones are kept, up to so many bytes.
+_RECENT, _RECENT_BYTES = 16, 64 << 20
+_recent: deque[tuple[Any, int]] = deque(maxlen=_RECENT)
+
+
+def _keep(data: Any, size: int) -> None:
+    _recent.append((data, size))
+    while len(_recent) > 1 and sum(n for _, n in _recent) > _RECENT_BYTES:
+        _recent.popleft()
+
 
 def bytes_to_ptr(data: bytes) -> int:
     """The address of the bytes, which the caller keeps. Raises TypeError for what are none."""
     if not isinstance(data, bytes | bytearray):
         raise TypeError(f"bytes are needed, not {type(data).__name__}")
+    _keep(data, len(data))
     return int(ffi().cast("uintptr_t", ffi().from_buffer(data)))
 
 
@@ -38,6 +51,7 @@ def numpy_to_ptr(array: NDArray[Any]) -> int:
         raise TypeError(f"an array is needed, not {type(array).__name__}")
     if not array.flags.c_contiguous:
         raise ValueError("the array isn't contiguous; np.ascontiguousarray makes one that is")
+    _keep(array, array.nbytes)
     return int(array.ctypes.data)
 
 

@@ -47,7 +47,7 @@ class Functions(ModuleType):
         c_name = functions()[self._part].get(name)
         made: Any
         if c_name is not None:
-            made = python_function(c_name, declarations()[c_name])
+            made = python_function(c_name, name, declarations()[c_name])
         elif self._part == "" and name == "app_log":
             made = _app_log
         elif self._part == "" and name in constants():
@@ -74,6 +74,7 @@ def _app_log(log_level: int, message: str) -> None:
 
 def make() -> Functions:
     """The module acl with its parts, in sys.modules."""
+    functions()
     made = Functions("acl", "")
     made.__path__ = []
     util = ModuleType("acl.util", "Addresses, bytes, arrays, threads.")

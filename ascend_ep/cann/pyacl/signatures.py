@@ -80,6 +80,9 @@ def parameters_of(name: str, declaration: Declaration) -> list[Parameter]:
                 found[i + 1] = Parameter(found[i + 1].name, found[i + 1].ctype, Role.COUNT, i)
             if parameter.role is Role.LISTS and i and found[i - 1].role is Role.LIST:
                 found[i - 1] = Parameter(found[i - 1].name, found[i - 1].ctype, Role.LENGTHS, i)
+                found[: i - 1] = [
+                    Parameter(p.name, p.ctype, p.role, i) if p.of == i - 1 else p for p in found[: i - 1]
+                ]
         elif parameter.role is Role.OUT_LIST:
             at = _count_of(found, i)
             found[i] = Parameter(parameter.name, parameter.ctype, Role.OUT_LIST, -1 if at is None else at)

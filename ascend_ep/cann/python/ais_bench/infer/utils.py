@@ -1,0 +1,3 @@
+from ascend_ep.cann.ais_bench.log import logger
+
+__all__ = ["logger"]
