@@ -1,6 +1,6 @@
 """Writes the C source of the cffi module `ascend_ep.runtime._rt`.
 
-The declarations are those of ascend_rt.h, asc_plan.h, asc_trace.h and onnxruntime/callbacks.h between their
+The declarations are those of ascend_rt.h, asc_plan.h, asc_frame.h, asc_trace.h and onnxruntime/callbacks.h between their
 cffi:begin and cffi:end marks, so the C compiler checks every one of them against the header itself.
 """
 
@@ -32,7 +32,7 @@ def python_functions(header: Path) -> str:
 def main(target: str) -> None:
     ffi = cffi.FFI()
     source = ""
-    for header in ("ascend_rt.h", "asc_plan.h", "asc_trace.h"):
+    for header in ("ascend_rt.h", "asc_plan.h", "asc_frame.h", "asc_trace.h"):
         ffi.cdef(declarations(NATIVE / "include" / header))
         source += f'#include "{header}"\n'
     callbacks = NATIVE / "onnxruntime" / "callbacks.h"

@@ -3,31 +3,11 @@
  * All integers are little-endian. A bundle is
  *
  *   [0, 256)          header
- *   [256, T)          table, T = 264 + 24 * num
+ *   [256, T)          table of num partitions
  *   [T, file size)    partitions
  *
- * Header                                            Table at 256
- *     0 u32 magic          "IMOD"                     0 u32 num           1..16
- *     4 u32 headsize       256                        4 u32 pad           0
- *     8 u32 version        0x20000000                 8 num entries of 24 bytes:
- *    12 u8  checksum[64]   SHA-256, then 32 zeros         0 u32 type        ASC_PART_..., each at most once
- *    76 u32 length         low 32 bits of model_length    4 u32 pad         0
- *    80 u8  is_encrypt     0                              8 u64 mem_offset  from T
- *    81 u8  is_checksum    0                             16 u64 mem_size    >= 1; empty partitions are left out
- *    82 u8  modeltype      0
- *    83 u8  genmode        0
- *    84 u8  name[32]       "ascend-ep...", NUL-padded
- *   116 u32 ops            0
- *   120 u8  userdefineinfo[32]  zeros
- *   152 u32 om_ir_version  0
- *   156 u32 model_num      1
- *   160 u8  platform_version[20]  the soc version, NUL-padded ("Ascend910B3"), at most 19 bytes
- *   180 u8  platform_type  0xAE
- *   181 u8  pad[3]         zeros
- *   184 u64 model_length   file size - 256
- *   192 u8  need_check_os_cpu_info  0
- *   193 u8  is_unknow_model  1 when a dimension is dynamic, else 0
- *   194 u8  reserved[62]   zeros
+ * Header and table are asc_om_header, asc_om_table and asc_om_entry of asc_frame.h; num is 1..16, each type there at
+ * most once, and empty partitions are left out.
  *
  * Partitions lie in the order of their entries. Each starts at the first file offset, not before the
  * end of the previous one (of the table, for the first), that is a multiple of
@@ -56,26 +36,14 @@
  */
 #include "bundle.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "sha256.h"
 
-#define CHECKSUM_AT 12
-#define CHECKSUM_BYTES 64
-#define OM_VERSION 0x20000000u
-#define PLATFORM_TYPE 0xAE
-
-static uint32_t u32_at(const uint8_t *p) {
-    uint32_t v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
-
-static uint64_t u64_at(const uint8_t *p) {
-    uint64_t v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
+#define CHECKSUM_AT offsetof(asc_om_header, checksum)
+#define CHECKSUM_BYTES sizeof(((asc_om_header *)0)->checksum)
+#define DIGEST_BYTES 32
 
 int asc_all_zero(const uint8_t *bytes, uint64_t size) {
     for (uint64_t i = 0; i < size; i++)
@@ -90,23 +58,27 @@ static int is_padded_text(const uint8_t *field, uint64_t size) {
 }
 
 static int32_t parse_header(const uint8_t *head, uint64_t file_size, asc_status *status) {
-    if (file_size < ASC_OM_HEADER_BYTES + 8 || memcmp(head, "IMOD", 4) != 0)
+    asc_om_header h;
+    if (file_size < sizeof h + sizeof(asc_om_table) || memcmp(head, "IMOD", 4) != 0)
         return asc_fail(status, ASC_E_FORMAT, "not an .om file: it does not begin with an IMOD header");
-    if (head[180] != PLATFORM_TYPE || memcmp(head + 84, "ascend-ep", 9) != 0)
+    memcpy(&h, head, sizeof h);
+    if (h.platform_type != ASC_OM_PLATFORM_TYPE || memcmp(h.name, "ascend-ep", 9) != 0)
         return asc_fail(status, ASC_E_VERSION,
                         "this .om was compiled for an Ascend NPU and holds device code; convert the ONNX model with "
                         "ascend-atc to get a bundle that runs here");
-    if (u32_at(head + 4) != ASC_OM_HEADER_BYTES || u32_at(head + 8) != OM_VERSION)
+    if (h.header_bytes != sizeof h || h.version != ASC_OM_VERSION)
         return asc_fail(status, ASC_E_VERSION, "the header is of another version than this reader's (0x20000000)");
-    uint64_t length = u64_at(head + 184);
-    if (length != file_size - ASC_OM_HEADER_BYTES)
+    uint64_t length = h.model_length;
+    if (length != file_size - sizeof h)
         return asc_failf(status, ASC_E_FORMAT,
                          "the file has %lu bytes behind its header, which says %lu: truncated or appended to",
-                         file_size - ASC_OM_HEADER_BYTES, length);
-    if (u32_at(head + 76) != (uint32_t)length || !asc_all_zero(head + 44, 32) || !asc_all_zero(head + 80, 4) ||
-        !is_padded_text(head + 84, 32) || !asc_all_zero(head + 116, 40) || u32_at(head + 156) != 1 ||
-        !is_padded_text(head + 160, 20) || !asc_all_zero(head + 181, 3) || head[192] || head[193] > 1 ||
-        !asc_all_zero(head + 194, 62))
+                         file_size - sizeof h, length);
+    int zeros = !h.is_encrypt && !h.is_checksum && !h.modeltype && !h.genmode && !h.ops && !h.om_ir_version &&
+                !h.need_check_os_cpu_info && asc_all_zero(h.checksum + DIGEST_BYTES, CHECKSUM_BYTES - DIGEST_BYTES) &&
+                asc_all_zero(h.userdefineinfo, sizeof h.userdefineinfo) && asc_all_zero(h.pad, sizeof h.pad) &&
+                asc_all_zero(h.reserved, sizeof h.reserved);
+    if (!zeros || h.length_low != (uint32_t)length || !is_padded_text(h.name, sizeof h.name) || h.model_num != 1 ||
+        !is_padded_text(h.platform_version, sizeof h.platform_version) || h.is_unknown_model > 1)
         return asc_fail(status, ASC_E_FORMAT, "the header has a field with a value no bundle has");
     return ASC_OK;
 }
@@ -123,19 +95,23 @@ static int is_known(uint32_t type) {
 int32_t asc_frame_parse(asc_frame *frame, const uint8_t *head, uint64_t file_size, asc_status *status) {
     int32_t code = parse_header(head, file_size, status);
     if (code != ASC_OK) return code;
-    const uint8_t *table = head + ASC_OM_HEADER_BYTES;
-    uint32_t n = u32_at(table);
-    if (n < 1 || n > ASC_MAX_PARTS || u32_at(table + 4) || file_size < ASC_OM_HEADER_BYTES + 8 + 24 * (uint64_t)n)
+    const uint8_t *entries = head + sizeof(asc_om_header) + sizeof(asc_om_table);
+    asc_om_table table;
+    memcpy(&table, head + sizeof(asc_om_header), sizeof table);
+    uint32_t n = table.count;
+    uint64_t table_end = sizeof(asc_om_header) + sizeof table + sizeof(asc_om_entry) * (uint64_t)n;
+    if (n < 1 || n > ASC_MAX_PARTS || table.pad || file_size < table_end)
         return asc_fail(status, ASC_E_FORMAT, "the partition table is damaged");
-    *frame = (asc_frame){.n_parts = n, .table_end = ASC_OM_HEADER_BYTES + 8 + 24 * (uint64_t)n, .file_size = file_size};
+    *frame = (asc_frame){.n_parts = n, .table_end = table_end, .file_size = file_size};
     uint64_t at = frame->table_end;
     for (uint32_t i = 0; i < n; i++) {
-        const uint8_t *entry = table + 8 + 24 * i;
-        asc_part part = {u32_at(entry), u64_at(entry + 8), u64_at(entry + 16)};
+        asc_om_entry entry;
+        memcpy(&entry, entries + sizeof entry * i, sizeof entry);
+        asc_part part = {entry.type, entry.mem_offset, entry.mem_size};
         if (!is_known(part.type) || asc_frame_part(frame, part.type) || (part.type == ASC_PART_MODEL_DEF && i))
             return asc_failf(status, ASC_E_FORMAT, "partition %u has an unknown or repeated type (%u)", i, part.type);
         at = asc_align_up(at, alignment_of(part.type));
-        if (u32_at(entry + 4) || at > file_size || part.offset != at - frame->table_end || !part.size ||
+        if (entry.pad || at > file_size || part.offset != at - frame->table_end || !part.size ||
             part.size > file_size - at)
             return asc_failf(status, ASC_E_FORMAT, "partition %u (type %u) does not lie where the format puts it", i,
                              part.type);

@@ -4,11 +4,12 @@
 
 #include <stdatomic.h>
 
+#include "asc_frame.h"
 #include "kernel.h"
 
-#define ASC_OM_HEADER_BYTES 256
 #define ASC_MAX_PARTS 16
-#define ASC_FRAME_BYTES (ASC_OM_HEADER_BYTES + 8 + 24 * ASC_MAX_PARTS) /* enough to parse any frame */
+#define ASC_FRAME_BYTES \
+    (ASC_OM_HEADER_BYTES + sizeof(asc_om_table) + ASC_OM_ENTRY_BYTES * ASC_MAX_PARTS) /* enough to parse any frame */
 #define ASC_WEIGHTS_ALIGN 4096
 
 typedef struct asc_part {

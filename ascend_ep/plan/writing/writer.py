@@ -11,7 +11,6 @@ import io
 import mmap
 import os
 import secrets
-import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
@@ -26,11 +25,11 @@ from .placement import Placement, Segment
 from .plan_image import PlanImage
 from .weight_files import WeightFiles, Weights
 
-HEADER = 256
-ENTRY = 24
+HEADER: int = lib.ASC_OM_HEADER_BYTES
+TABLE: int = ffi.sizeof("asc_om_table")
+ENTRY: int = lib.ASC_OM_ENTRY_BYTES
 ALIGN: int = lib.ASC_ALIGN
 PAGE = 4096
-PLATFORM_TYPE = 0xAE
 PRODUCER = "ascend-ep"
 
 
@@ -136,7 +135,7 @@ class _Frame:
     def __init__(self, file: BinaryIO, count: int) -> None:
         self._file = file
         self._count = count
-        self._start = HEADER + 8 + ENTRY * count
+        self._start = HEADER + TABLE + ENTRY * count
         self._entries: list[tuple[int, int, int]] = []
         file.write(bytes(self._start))
 
@@ -158,45 +157,40 @@ class _Frame:
         length = self._file.tell() - HEADER
         self._file.seek(0)
         self._file.write(_header(length, soc_version, is_dynamic))
-        self._file.write(struct.pack("<II", self._count, 0))
-        for kind, offset, size in self._entries:
-            self._file.write(struct.pack("<IIQQ", kind, 0, offset, size))
+        self._file.write(_table(self._entries))
         self._file.seek(0, io.SEEK_END)
 
 
 def frame(parts: Sequence[tuple[int, int, int]]) -> tuple[bytes, dict[int, int], int]:
     """Header and table of a bundle of parts (kind, alignment, bytes), not stamped; where each kind begins;
     and the size of the whole."""
-    table_end = end = HEADER + 8 + ENTRY * len(parts)
+    table_end = end = HEADER + TABLE + ENTRY * len(parts)
     starts: dict[int, int] = {}
-    entries = b""
+    entries: list[tuple[int, int, int]] = []
     for kind, align, size in parts:
         starts[kind] = -(-end // align) * align
         end = starts[kind] + size
-        entries += struct.pack("<IIQQ", kind, 0, starts[kind] - table_end, size)
-    return _header(end - HEADER, "", False) + struct.pack("<II", len(parts), 0) + entries, starts, end
+        entries.append((kind, starts[kind] - table_end, size))
+    return _header(end - HEADER, "", False) + _table(entries), starts, end
 
 
 def _header(length: int, soc_version: str, is_dynamic: bool) -> bytes:
-    return struct.pack(
-        "<4sII64sI4B32sI32sII20sB3xQBB62x",
-        b"IMOD",
-        HEADER,
-        0x20000000,
-        b"",  # checksum, stamped last
-        length & 0xFFFFFFFF,
-        *(0, 0, 0, 0),  # is_encrypt, is_checksum, modeltype, genmode
-        PRODUCER.encode(),
-        0,  # ops
-        b"",  # userdefineinfo
-        0,  # om_ir_version
-        1,  # model_num
-        soc_version.encode()[:19],
-        PLATFORM_TYPE,
-        length,
-        0,  # need_check_os_cpu_info
-        is_dynamic,
-    )
+    header = ffi.new("asc_om_header *")
+    header.magic, header.header_bytes, header.version = lib.ASC_OM_MAGIC, HEADER, lib.ASC_OM_VERSION
+    header.length_low, header.model_length = length & 0xFFFFFFFF, length
+    for field, text in ((header.name, PRODUCER), (header.platform_version, soc_version)):
+        known = text.encode()[: len(field) - 1]
+        ffi.memmove(field, known, len(known))
+    header.platform_type, header.model_num = lib.ASC_OM_PLATFORM_TYPE, 1
+    header.is_unknown_model = int(is_dynamic)
+    return bytes(ffi.buffer(header))  # the checksum is stamped last
+
+
+def _table(entries: Sequence[tuple[int, int, int]]) -> bytes:
+    """Of kinds, offsets and sizes."""
+    table = ffi.new("asc_om_table *", {"count": len(entries)})
+    rows = ffi.new("asc_om_entry[]", [{"type": k, "mem_offset": o, "mem_size": n} for k, o, n in entries])
+    return bytes(ffi.buffer(table)) + bytes(ffi.buffer(rows))
 
 
 def stamp(image: memoryview | mmap.mmap) -> None:
@@ -206,7 +200,8 @@ def stamp(image: memoryview | mmap.mmap) -> None:
     with ffi.from_buffer("uint8_t[]", image) as view:
         if lib.asc_bundle_digest(view, len(view), digest, status) != lib.ASC_OK:
             raise AscendError("E40012", ffi.string(status.text).decode())
-    image[12:44] = bytes(digest)
+    at = ffi.offsetof("asc_om_header", "checksum")
+    image[at : at + 32] = bytes(digest)
 
 
 def _write_weights(file: BinaryIO, refs: Iterable[Ref], weights: Weights) -> None:
