@@ -113,8 +113,8 @@ aclError acldvppDestroyChannelDesc(acldvppChannelDesc *channelDesc) {
     return destroy(ASC_KIND_CHANNEL, channelDesc, "channelDesc");
 }
 
-SETTER(acldvppSetChannelDescMode, acldvppChannelDesc, channelDesc, ASC_KIND_CHANNEL, channel, uint32_t, mode)
-GETTER(acldvppGetChannelDescChannelId, acldvppChannelDesc, channelDesc, ASC_KIND_CHANNEL, channel, uint64_t, id, 0)
+SETTER(acldvppSetChannelDescMode, acldvppChannelDesc, channelDesc, ASC_KIND_CHANNEL, channel, uint32_t, mode);
+GETTER(acldvppGetChannelDescChannelId, acldvppChannelDesc, channelDesc, ASC_KIND_CHANNEL, channel, uint64_t, id, 0);
 
 aclError acldvppCreateChannel(acldvppChannelDesc *channelDesc) {
     ASC_ENTER();
@@ -146,24 +146,24 @@ aclError acldvppDestroyPicDesc(acldvppPicDesc *picDesc) {
     return destroy(ASC_KIND_PICTURE, picDesc, "picDesc");
 }
 
-SETTER(acldvppSetPicDescData, acldvppPicDesc, picDesc, ASC_KIND_PICTURE, asc_picture, void *, data)
-GETTER(acldvppGetPicDescData, acldvppPicDesc, picDesc, ASC_KIND_PICTURE, asc_picture, void *, data, NULL)
-SETTER(acldvppSetPicDescSize, acldvppPicDesc, picDesc, ASC_KIND_PICTURE, asc_picture, uint32_t, bytes)
-GETTER(acldvppGetPicDescSize, acldvppPicDesc, picDesc, ASC_KIND_PICTURE, asc_picture, uint32_t, bytes, 0)
-SETTER(acldvppSetPicDescFormat, acldvppPicDesc, picDesc, ASC_KIND_PICTURE, asc_picture, acldvppPixelFormat, format)
+SETTER(acldvppSetPicDescData, acldvppPicDesc, picDesc, ASC_KIND_PICTURE, asc_picture, void *, data);
+GETTER(acldvppGetPicDescData, acldvppPicDesc, picDesc, ASC_KIND_PICTURE, asc_picture, void *, data, NULL);
+SETTER(acldvppSetPicDescSize, acldvppPicDesc, picDesc, ASC_KIND_PICTURE, asc_picture, uint32_t, bytes);
+GETTER(acldvppGetPicDescSize, acldvppPicDesc, picDesc, ASC_KIND_PICTURE, asc_picture, uint32_t, bytes, 0);
+SETTER(acldvppSetPicDescFormat, acldvppPicDesc, picDesc, ASC_KIND_PICTURE, asc_picture, acldvppPixelFormat, format);
 GETTER(acldvppGetPicDescFormat, acldvppPicDesc, picDesc, ASC_KIND_PICTURE, asc_picture, acldvppPixelFormat, format,
-       PIXEL_FORMAT_YUV_400)
-SETTER(acldvppSetPicDescWidth, acldvppPicDesc, picDesc, ASC_KIND_PICTURE, asc_picture, uint32_t, width)
-GETTER(acldvppGetPicDescWidth, acldvppPicDesc, picDesc, ASC_KIND_PICTURE, asc_picture, uint32_t, width, 0)
-SETTER(acldvppSetPicDescHeight, acldvppPicDesc, picDesc, ASC_KIND_PICTURE, asc_picture, uint32_t, height)
-GETTER(acldvppGetPicDescHeight, acldvppPicDesc, picDesc, ASC_KIND_PICTURE, asc_picture, uint32_t, height, 0)
-SETTER(acldvppSetPicDescWidthStride, acldvppPicDesc, picDesc, ASC_KIND_PICTURE, asc_picture, uint32_t, width_stride)
-GETTER(acldvppGetPicDescWidthStride, acldvppPicDesc, picDesc, ASC_KIND_PICTURE, asc_picture, uint32_t, width_stride, 0)
-SETTER(acldvppSetPicDescHeightStride, acldvppPicDesc, picDesc, ASC_KIND_PICTURE, asc_picture, uint32_t, height_stride)
+       PIXEL_FORMAT_YUV_400);
+SETTER(acldvppSetPicDescWidth, acldvppPicDesc, picDesc, ASC_KIND_PICTURE, asc_picture, uint32_t, width);
+GETTER(acldvppGetPicDescWidth, acldvppPicDesc, picDesc, ASC_KIND_PICTURE, asc_picture, uint32_t, width, 0);
+SETTER(acldvppSetPicDescHeight, acldvppPicDesc, picDesc, ASC_KIND_PICTURE, asc_picture, uint32_t, height);
+GETTER(acldvppGetPicDescHeight, acldvppPicDesc, picDesc, ASC_KIND_PICTURE, asc_picture, uint32_t, height, 0);
+SETTER(acldvppSetPicDescWidthStride, acldvppPicDesc, picDesc, ASC_KIND_PICTURE, asc_picture, uint32_t, width_stride);
+GETTER(acldvppGetPicDescWidthStride, acldvppPicDesc, picDesc, ASC_KIND_PICTURE, asc_picture, uint32_t, width_stride, 0);
+SETTER(acldvppSetPicDescHeightStride, acldvppPicDesc, picDesc, ASC_KIND_PICTURE, asc_picture, uint32_t, height_stride);
 GETTER(acldvppGetPicDescHeightStride, acldvppPicDesc, picDesc, ASC_KIND_PICTURE, asc_picture, uint32_t, height_stride,
-       0)
-SETTER(acldvppSetPicDescRetCode, acldvppPicDesc, picDesc, ASC_KIND_PICTURE, asc_picture, uint32_t, code)
-GETTER(acldvppGetPicDescRetCode, acldvppPicDesc, picDesc, ASC_KIND_PICTURE, asc_picture, uint32_t, code, 0)
+       0);
+SETTER(acldvppSetPicDescRetCode, acldvppPicDesc, picDesc, ASC_KIND_PICTURE, asc_picture, uint32_t, code);
+GETTER(acldvppGetPicDescRetCode, acldvppPicDesc, picDesc, ASC_KIND_PICTURE, asc_picture, uint32_t, code, 0);
 
 acldvppBatchPicDesc *acldvppCreateBatchPicDesc(uint32_t batchSize) {
     ASC_ENTER();
@@ -219,10 +219,10 @@ aclError acldvppSetRoiConfig(acldvppRoiConfig *config, uint32_t left, uint32_t r
     return region ? ACL_SUCCESS : ACL_ERROR_INVALID_PARAM;
 }
 
-SETTER(acldvppSetRoiConfigLeft, acldvppRoiConfig, config, ASC_KIND_REGION, asc_acl_region, uint32_t, left)
-SETTER(acldvppSetRoiConfigRight, acldvppRoiConfig, config, ASC_KIND_REGION, asc_acl_region, uint32_t, right)
-SETTER(acldvppSetRoiConfigTop, acldvppRoiConfig, config, ASC_KIND_REGION, asc_acl_region, uint32_t, top)
-SETTER(acldvppSetRoiConfigBottom, acldvppRoiConfig, config, ASC_KIND_REGION, asc_acl_region, uint32_t, bottom)
+SETTER(acldvppSetRoiConfigLeft, acldvppRoiConfig, config, ASC_KIND_REGION, asc_acl_region, uint32_t, left);
+SETTER(acldvppSetRoiConfigRight, acldvppRoiConfig, config, ASC_KIND_REGION, asc_acl_region, uint32_t, right);
+SETTER(acldvppSetRoiConfigTop, acldvppRoiConfig, config, ASC_KIND_REGION, asc_acl_region, uint32_t, top);
+SETTER(acldvppSetRoiConfigBottom, acldvppRoiConfig, config, ASC_KIND_REGION, asc_acl_region, uint32_t, bottom);
 
 acldvppResizeConfig *acldvppCreateResizeConfig(void) {
     ASC_ENTER();
@@ -235,9 +235,9 @@ aclError acldvppDestroyResizeConfig(acldvppResizeConfig *resizeConfig) {
 }
 
 SETTER(acldvppSetResizeConfigInterpolation, acldvppResizeConfig, resizeConfig, ASC_KIND_RESIZE, asc_setting, uint32_t,
-       value)
+       value);
 GETTER(acldvppGetResizeConfigInterpolation, acldvppResizeConfig, resizeConfig, ASC_KIND_RESIZE, asc_setting, uint32_t,
-       value, 0)
+       value, 0);
 
 aclError asc_resize_check(const acldvppResizeConfig *handle) {
     return get(ASC_KIND_RESIZE, handle, "resizeConfig") ? ACL_SUCCESS : ACL_ERROR_INVALID_PARAM;
@@ -253,8 +253,8 @@ aclError acldvppDestroyJpegeConfig(acldvppJpegeConfig *jpegeConfig) {
     return destroy(ASC_KIND_ENCODING, jpegeConfig, "jpegeConfig");
 }
 
-SETTER(acldvppSetJpegeConfigLevel, acldvppJpegeConfig, jpegeConfig, ASC_KIND_ENCODING, asc_setting, uint32_t, value)
-GETTER(acldvppGetJpegeConfigLevel, acldvppJpegeConfig, jpegeConfig, ASC_KIND_ENCODING, asc_setting, uint32_t, value, 0)
+SETTER(acldvppSetJpegeConfigLevel, acldvppJpegeConfig, jpegeConfig, ASC_KIND_ENCODING, asc_setting, uint32_t, value);
+GETTER(acldvppGetJpegeConfigLevel, acldvppJpegeConfig, jpegeConfig, ASC_KIND_ENCODING, asc_setting, uint32_t, value, 0);
 
 /* ---- streams of bytes --------------------------------------------------------------------------------------- */
 
@@ -268,17 +268,18 @@ aclError acldvppDestroyStreamDesc(acldvppStreamDesc *streamDesc) {
     return destroy(ASC_KIND_BYTES, streamDesc, "streamDesc");
 }
 
-SETTER(acldvppSetStreamDescData, acldvppStreamDesc, streamDesc, ASC_KIND_BYTES, bytes_desc, void *, data)
-GETTER(acldvppGetStreamDescData, acldvppStreamDesc, streamDesc, ASC_KIND_BYTES, bytes_desc, void *, data, NULL)
-SETTER(acldvppSetStreamDescSize, acldvppStreamDesc, streamDesc, ASC_KIND_BYTES, bytes_desc, uint32_t, bytes)
-GETTER(acldvppGetStreamDescSize, acldvppStreamDesc, streamDesc, ASC_KIND_BYTES, bytes_desc, uint32_t, bytes, 0)
+SETTER(acldvppSetStreamDescData, acldvppStreamDesc, streamDesc, ASC_KIND_BYTES, bytes_desc, void *, data);
+GETTER(acldvppGetStreamDescData, acldvppStreamDesc, streamDesc, ASC_KIND_BYTES, bytes_desc, void *, data, NULL);
+SETTER(acldvppSetStreamDescSize, acldvppStreamDesc, streamDesc, ASC_KIND_BYTES, bytes_desc, uint32_t, bytes);
+GETTER(acldvppGetStreamDescSize, acldvppStreamDesc, streamDesc, ASC_KIND_BYTES, bytes_desc, uint32_t, bytes, 0);
 SETTER(acldvppSetStreamDescFormat, acldvppStreamDesc, streamDesc, ASC_KIND_BYTES, bytes_desc, acldvppStreamFormat,
-       format)
+       format);
 GETTER(acldvppGetStreamDescFormat, acldvppStreamDesc, streamDesc, ASC_KIND_BYTES, bytes_desc, acldvppStreamFormat,
-       format, H265_MAIN_LEVEL)
-SETTER(acldvppSetStreamDescTimestamp, acldvppStreamDesc, streamDesc, ASC_KIND_BYTES, bytes_desc, uint64_t, timestamp)
-GETTER(acldvppGetStreamDescTimestamp, acldvppStreamDesc, streamDesc, ASC_KIND_BYTES, bytes_desc, uint64_t, timestamp, 0)
-SETTER(acldvppSetStreamDescRetCode, acldvppStreamDesc, streamDesc, ASC_KIND_BYTES, bytes_desc, uint32_t, code)
-GETTER(acldvppGetStreamDescRetCode, acldvppStreamDesc, streamDesc, ASC_KIND_BYTES, bytes_desc, uint32_t, code, 0)
-SETTER(acldvppSetStreamDescEos, acldvppStreamDesc, streamDesc, ASC_KIND_BYTES, bytes_desc, uint8_t, eos)
-GETTER(acldvppGetStreamDescEos, acldvppStreamDesc, streamDesc, ASC_KIND_BYTES, bytes_desc, uint8_t, eos, 0)
+       format, H265_MAIN_LEVEL);
+SETTER(acldvppSetStreamDescTimestamp, acldvppStreamDesc, streamDesc, ASC_KIND_BYTES, bytes_desc, uint64_t, timestamp);
+GETTER(acldvppGetStreamDescTimestamp, acldvppStreamDesc, streamDesc, ASC_KIND_BYTES, bytes_desc, uint64_t, timestamp,
+       0);
+SETTER(acldvppSetStreamDescRetCode, acldvppStreamDesc, streamDesc, ASC_KIND_BYTES, bytes_desc, uint32_t, code);
+GETTER(acldvppGetStreamDescRetCode, acldvppStreamDesc, streamDesc, ASC_KIND_BYTES, bytes_desc, uint32_t, code, 0);
+SETTER(acldvppSetStreamDescEos, acldvppStreamDesc, streamDesc, ASC_KIND_BYTES, bytes_desc, uint8_t, eos);
+GETTER(acldvppGetStreamDescEos, acldvppStreamDesc, streamDesc, ASC_KIND_BYTES, bytes_desc, uint8_t, eos, 0);
