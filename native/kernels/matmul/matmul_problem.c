@@ -1,4 +1,5 @@
-/* Reading the arguments of matmul (matmul.c), and checking them: what shapes decide, and then what each run points to. */
+/* Reading the arguments of matmul (matmul.c), and checking them: what shapes decide, and then what each run points to.
+ */
 #include "matmul_problem.h"
 
 #include "chunks.h"
