@@ -16,6 +16,7 @@ PRELUDE = "set -euo pipefail\npip() { :; }\n" + "".join(
         ("ascend-om", "ascend_ep.cli.om"),
         ("ascend-op", "ascend_ep.cli.op"),
         ("ascend-serve", "ascend_ep.cli.serve"),
+        ("ascend-prof", "ascend_ep.cli.prof"),
     )
 )
 PRELUDE += f'python() {{ {shlex.quote(sys.executable)} "$@"; }}\n'
