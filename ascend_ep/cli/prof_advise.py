@@ -55,7 +55,7 @@ def advise(given: argparse.Namespace) -> int:
         trial = Trial(
             source,
             Path(folder),
-            lambda m, b, flags: _convert(m, b, [*given.atc, *flags]),
+            lambda m, b, flags: convert_model(m, b, [*given.atc, *flags]),
             lambda session: _feeds(session, given.dim),
             threads,
             given.each,
@@ -94,7 +94,7 @@ def _apply(given: argparse.Namespace, model: onnx.ModelProto) -> int:
     return 0
 
 
-def _convert(source: Path, bundle: Path, flags: Sequence[str]) -> list[str]:
+def convert_model(source: Path, bundle: Path, flags: Sequence[str]) -> list[str]:
     """By the command line of ascend-atc, whose words are shown where it fails."""
     from ascend_ep.cli.atc import main
 
