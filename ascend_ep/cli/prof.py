@@ -14,6 +14,7 @@ from ascend_ep.cli.closed_pipe import ends_with_its_reader
 from ascend_ep.cli.prof_advise import add_advise
 from ascend_ep.cli.prof_collect import collect
 from ascend_ep.cli.prof_gate import add_gate
+from ascend_ep.cli.prof_msadvisor import main as msadvisor
 from ascend_ep.cli.prof_msprof import main as msprof
 from ascend_ep.cli.prof_report import add_report
 from ascend_ep.errors import AscendError
@@ -26,6 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if words[:1] == ["msprof"]:
             return msprof(words[1:])
+        if words[:1] == ["msadvisor"]:
+            return msadvisor(words[1:])
         given = _parser().parse_args(words)
         return int(given.run(given))
     except AscendError as error:

@@ -55,7 +55,7 @@ def advise(given: argparse.Namespace) -> int:
         trial = Trial(
             source,
             Path(folder),
-            lambda m, b, flags: _convert(m, b, [*given.atc, *flags]),
+            lambda m, b, flags: convert_model(m, b, [*given.atc, *flags]),
             lambda session: _feeds(session, given.dim),
             threads,
             given.each,
@@ -94,7 +94,7 @@ def _apply(given: argparse.Namespace, model: onnx.ModelProto) -> int:
     return 0
 
 
-def _convert(source: Path, bundle: Path, flags: Sequence[str]) -> list[str]:
+def convert_model(source: Path, bundle: Path, flags: Sequence[str]) -> list[str]:
     """By the command line of ascend-atc, whose words are shown where it fails."""
     from ascend_ep.cli.atc import main
 
@@ -168,10 +168,10 @@ def _text(name: str, outcomes: Sequence[Outcome], limits: Sequence[Bound]) -> st
     rest = [o for o in outcomes if not o.helps and not o.trades]
     lines += ["", f"{'tried without gain':18} {'gain':>7} {'interval':>15} {'error':>9}"]
     lines += [_tried(outcome) for outcome in rest]
-    whole = sum(b.row.seconds for b in limits) or 1e-9
+    whole = sum(b.row.usual for b in limits) or 1e-9
     lines += ["", "what bounds it (of what this machine attains):"]
     for bound in limits[:5]:
-        share = f"{100 * bound.row.seconds / whole:5.1f}%"
+        share = f"{100 * bound.row.usual / whole:5.1f}%"
         lines.append(f"  {share} {bound.row.name[-30:]:30} {bound.kind:24} {100 * bound.attained:5.1f}%")
     return "\n".join(lines)
 

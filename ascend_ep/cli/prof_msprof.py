@@ -83,14 +83,19 @@ def _run(command: list[str], output: str, flags: dict[str, str]) -> int:
 
 def _export(folder: str, flags: dict[str, str]) -> int:
     from ascend_ep.profiling.export import write_database, write_files
+    from ascend_ep.profiling.machine import measure
     from ascend_ep.profiling.metrics import DEFAULT
+    from ascend_ep.profiling.msprof_files import OUTPUT
     from ascend_ep.profiling.profile import open_profile
+    from ascend_ep.profiling.rules import findings, write_findings
 
     profile = open_profile(folder)
     kind = flags.get("type", "text")
     if kind not in ("text", "db"):
         raise AscendError("E10001", kind, "--type", "The value must be text or db.")
     written = write_files(profile, flags.get("aic-metrics", "") or DEFAULT) if kind == "text" else []
+    if "analyze" in flags:
+        written.append(write_findings(findings(profile, measure()), profile.folder / OUTPUT))
     print(*written, write_database(profile), sep="\n")
     return 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,21 +29,26 @@ def report(given: argparse.Namespace) -> int:
     from ascend_ep.profiling.report import write_report
 
     source = Path(given.source)
-    profile = open_profile(source) if source.is_dir() else _of_bundle(source, given)
+    profile = (
+        open_profile(source)
+        if source.is_dir()
+        else profile_bundle(source, given.threads, given.dim, given.seconds)
+    )
     write_report(profile, measure(given.threads), Path(given.output))
     print(given.output)
     return 0
 
 
-def _of_bundle(path: Path, given: argparse.Namespace) -> Profile:
+def profile_bundle(path: Path, threads: int, dims: Sequence[str], seconds: float) -> Profile:
+    """Of runs on random inputs for so many seconds. Raises AscendError E10410, E40003 and the like."""
     import ascend_ep
     from ascend_ep.cli.om_inputs import input_arrays
     from ascend_ep.cli.prof_gate import open_bundle
 
-    session = open_bundle(path, given.threads)
-    feeds = input_arrays(session, [], given.dim, 0)
+    session = open_bundle(path, threads)
+    feeds = input_arrays(session, [], dims, 0)
     session.run(None, feeds)
-    end = time.perf_counter() + given.seconds
+    end = time.perf_counter() + seconds
     with ascend_ep.profile() as recording:
         while time.perf_counter() < end:
             session.run(None, feeds)

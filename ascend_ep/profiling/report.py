@@ -54,7 +54,7 @@ def contents(profile: Profile, machine: Machine) -> dict[str, Any]:
                 "attained": b.attained,
                 "intensity": b.intensity,
                 "rate": b.row.gigaops or 0,
-                "seconds": b.row.seconds,
+                "seconds": b.row.usual,
             }
             for b in bounds(profile, machine)
             if b.intensity > 0

@@ -37,15 +37,16 @@ class Bound:
 
 
 def bounds(profile: Profile, machine: Machine) -> Iterator[Bound]:
-    """By node, the longest first; what has no known work is unknown."""
-    for row in by_node(profile):
+    """By node, the longest first; what has no known work is unknown. Of the usual time of calls, since a mean
+    has what neighbours took."""
+    for row in sorted(by_node(profile), key=lambda row: -row.usual):
         if row.work is None or not row.bytes:
             yield Bound(row, "unknown", 0.0, 0.0, 0.0)
             continue
         work = row.work
         least, limit = machine.bound_seconds(work.products, work.functions, row.bytes)
-        attained = least / row.seconds if row.seconds else 0.0
-        if row.mean < SHORT:
+        attained = least / row.usual if row.usual else 0.0
+        if row.usual / row.calls < SHORT:
             kind = f"latency bound ({limit})"
         else:
             kind = f"{limit} bound" if attained >= LOW else "low pipeline"

@@ -18,7 +18,8 @@ SLOWEST = 10
 
 @dataclass
 class Row:
-    """What calls of one kind took: seconds in all, and of a call; bytes and operations of all calls."""
+    """What calls of one kind took: seconds in all, and of a call; bytes and operations of all calls.
+    `usual`: seconds in all if each call took the median of its kind, as without neighbours."""
 
     name: str
     kernel: str
@@ -29,6 +30,7 @@ class Row:
     most: float
     bytes: int
     work: Work | None
+    usual: float = 0.0
 
     @property
     def mean(self) -> float:
@@ -82,6 +84,7 @@ def _rows(profile: Profile, key: Any) -> list[Row]:
         )
         row.calls += 1
         row.seconds += seconds
+        row.usual += seconds
         row.least, row.most = min(row.least, seconds), max(row.most, seconds)
     return sorted(rows.values(), key=lambda row: -row.seconds)
 
@@ -93,12 +96,15 @@ def _add(rows: dict[tuple[str, ...], Row], key: tuple[str, ...], site: Site, spe
         site.work.products * count, site.work.vector * count, site.work.functions * count
     )
     least, most = float(seconds.min()), float(seconds.max())
+    usual = float(np.median(seconds)) * count
     row = rows.get(key)
     if row is None:
-        rows[key] = Row(key[0], key[1], site.core, count, float(seconds.sum()), least, most, moved, work)
+        whole = float(seconds.sum())
+        rows[key] = Row(key[0], key[1], site.core, count, whole, least, most, moved, work, usual)
         return
     row.calls += count
     row.seconds += float(seconds.sum())
+    row.usual += usual
     row.least, row.most = min(row.least, least), max(row.most, most)
     row.bytes += moved
     row.work = row.work + work if row.work and work else None

@@ -96,8 +96,18 @@ static void begin_as_for_cann(const char *options) {
     begin(folder, &how);
 }
 
+static int is_one_of(const char *mode, const char *const *words, int n) {
+    for (int i = 0; i < n; i++)
+        if (strcmp(mode, words[i]) == 0) return 1;
+    return 0;
+}
+
 static int is_switched_on(const char *mode) {
-    return mode && (strcmp(mode, "1") == 0 || strcmp(mode, "true") == 0 || strcmp(mode, "on") == 0);
+    static const char *const on[] = {"1", "true", "on"}, *const off[] = {"", "0", "false", "off"};
+    if (!mode || is_one_of(mode, off, 4)) return 0;
+    if (is_one_of(mode, on, 3)) return 1;
+    say("nothing is recorded: PROFILING_MODE is true (1) or false (0) here");
+    return 0;
 }
 
 static void look(void) {

@@ -17,6 +17,7 @@ PRELUDE = "set -euo pipefail\npip() { :; }\n" + "".join(
         ("ascend-op", "ascend_ep.cli.op"),
         ("ascend-ep", "ascend_ep.cli.ep"),
         ("ascend-serve", "ascend_ep.cli.serve"),
+        ("ascend-prof", "ascend_ep.cli.prof"),
     )
 )
 PRELUDE += f'python() {{ {shlex.quote(sys.executable)} "$@"; }}\n'

@@ -76,6 +76,15 @@ def test_the_bundle_format(printed: str) -> None:
     assert re.search(r"^plan version \d+, for readers from 1 on$", printed, re.MULTILINE)
 
 
+@pytest.mark.parametrize("printed", ["profiling.md"], indirect=True)
+def test_profiling(printed: str) -> None:
+    assert printed.count("100 runs, 200 kernel calls") == 2, printed
+    assert "AICORE Compute Efficiency" in printed
+    assert "1 runs, 2 kernel calls" in printed
+    assert "what bounds it" in printed
+    assert "### ✅ layer.om: " in printed
+
+
 def test_every_reader_has_a_row() -> None:
     """docs/bundle-format.md says what each number of ASC_READER_VERSION knows."""
     rows = re.findall(r"^\| (\d+) \| ", (DOCS / "bundle-format.md").read_text(), re.MULTILINE)

@@ -198,6 +198,20 @@ def test_as_switched_on_for_cann(small: Path, tmp_path: Path, options: str) -> N
     assert found.folder.name.startswith("PROF_000001_")
 
 
+def test_a_mode_that_there_is_not(small: Path, tmp_path: Path) -> None:
+    told = {**os.environ, "PROFILING_MODE": "dynamic"}
+    ran = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(small), "2"],
+        env=told,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "PROFILING_MODE is true (1) or false (0)" in ran.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_command_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(AscendError, match="No such file") as refused:
         run_command(["./no_such_program"], tmp_path)
