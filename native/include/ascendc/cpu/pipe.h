@@ -191,9 +191,14 @@ class TPipe {
     TPipe *before_ = nullptr;
 };
 
-inline TPipe *GetTPipePtr() {
-    return static_cast<TPipe *>(asc_cpu::core().tpipe);
+}  // namespace AscendC
+
+inline AscendC::TPipe *GetTPipePtr() {
+    return static_cast<AscendC::TPipe *>(asc_cpu::core().tpipe);
 }
+
+namespace AscendC {
+using ::GetTPipePtr;
 
 /* Takes tensors one behind the other from a memory, without queues. */
 template <asc_cpu::Space space = asc_cpu::Space::UB>
