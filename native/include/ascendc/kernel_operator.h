@@ -23,6 +23,7 @@
 #include "cpu/cube.h"
 #include "cpu/debug.h"
 #include "cpu/gather.h"
+#include "cpu/intrinsics.h"
 #include "cpu/high_level.h"
 #include "cpu/kernel.h"
 #include "cpu/library.h"

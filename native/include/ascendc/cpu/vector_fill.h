@@ -1,7 +1,7 @@
 /* Instructions that fill or rearrange: Duplicate, Copy, Brcb, CreateVecIndex. */
 #pragma once
 
-#include "vector_compare.h"
+#include "vector_select.h"
 
 namespace AscendC {
 
