@@ -7,7 +7,6 @@ from test_project import TWICE
 
 from ascend_ep.opbuild.kernels.launches import has_launches, rewritten
 
-
 CALL = "::asc_host::launcher(%s)([&](auto &&...asc_argument) { %s(asc_argument...); })"
 
 
