@@ -31,12 +31,17 @@ namespace AscendC {
 #define ASC_LIST(...) __VA_ARGS__
 /* The (count) form again with no parameter behind, less special than the first: calls take that one, and pointers to
  * functions this. */
-#define ASC_SAME(name, ...)                                                                             \
-    ASC_BINARY(name, binary, T, T, (typename T), [](auto a, auto b) { return __VA_ARGS__; })            \
-    template <typename T, bool isSetMask = true, typename U = T, typename V = T>                        \
-    inline void name(const LocalTensor<T> &dst, const LocalTensor<U> &src0, const LocalTensor<V> &src1, \
-                     const int32_t &count) {                                                            \
-        name<T, isSetMask>(dst, src0, src1, count, asc_cpu::Where{});                                   \
+#define ASC_SAME(name, ...)                                                                                            \
+    ASC_BINARY(name, binary, T, T, (typename T), [](auto a, auto b) { return __VA_ARGS__; })                           \
+    template <typename T, bool isSetMask = true, typename U = T, typename V = T>                                       \
+    inline void name(const LocalTensor<T> &dst, const LocalTensor<U> &src0, const LocalTensor<V> &src1,                \
+                     const int32_t &count) {                                                                           \
+        name<T, isSetMask>(dst, src0, src1, count, asc_cpu::Where{});                                                  \
+    }                                                                                                                  \
+    template <typename T, bool isSetMask = true, typename U = T, typename V = T>                                       \
+    inline void name(const LocalTensor<T> &dst, const LocalTensor<U> &src0, const LocalTensor<V> &src1, uint64_t mask, \
+                     const uint8_t repeatTimes, const BinaryRepeatParams &repeatParams) {                              \
+        name<T, isSetMask>(dst, src0, src1, mask, repeatTimes, repeatParams, asc_cpu::Where{});                        \
     }
 
 ASC_SAME(Add, asc_cpu::plus(a, b))
