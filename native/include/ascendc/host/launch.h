@@ -32,7 +32,7 @@ class Launch {
                 asc_cpu::events().resize(1);
             }
             for (size_t i = 0; i < request_.n_buffers; i++) add(request_.buffers[i]);
-            for (size_t i = 0; i < request_.n_buffers; i++) add_front(request_.buffers[i]);
+            for (size_t i = 0; !request_.strict && i < request_.n_buffers; i++) add_front(request_.buffers[i]);
         };
         try {
             asc_cpu::run_on_its_cores(request_.blocks, memories(), begin, body);
