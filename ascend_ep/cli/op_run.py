@@ -105,7 +105,12 @@ def add_kernel_arguments(group: Any) -> None:
 def run_command(given: argparse.Namespace, environ: Mapping[str, str]) -> None:
     """Runs it and prints what happened. Raises E43201 for a broken rule, E43204 for other values."""
     from ascend_ep.opbuild.kernels.run_kernel import run_kernel
+    from ascend_ep.opbuild.kernels.sources import is_program
 
+    files = [Path(f) for f in given.files]
+    if is_program(files) and not given.kernel:
+        _run_program(given, files)
+        return
     request, golden = kernel_request(given, given.files)
     made = run_kernel(request)
     _print_run(made, request)
@@ -115,6 +120,21 @@ def run_command(given: argparse.Namespace, environ: Mapping[str, str]) -> None:
         faults = [line for line in made.answer.lines if not line.startswith("advice")]
         raise AscendError("E43201", made.kernel.name, faults[0] if faults else "see above")
     _compare(given, made, request, golden)
+
+
+def _run_program(given: argparse.Namespace, files: Sequence[Path]) -> None:
+    """Sources with a main function: compiled together, and run in the present folder."""
+    from ascend_ep.cann.soc import find_soc
+    from ascend_ep.opbuild.ascendc.cpp import linked
+    from ascend_ep.opbuild.ascendc.program_process import run_source_program
+    from ascend_ep.opbuild.kernels.units import source_program_units
+
+    soc = find_soc(given.soc_version)
+    paths = [f.resolve() for f in files]
+    folders = tuple(dict.fromkeys(p.parent for p in paths))
+    program = linked(source_program_units(paths, folders, not given.no_check), "run")
+    _say("program", ", ".join(p.name for p in files))
+    print(run_source_program(program, files[0].name, soc.name, given.seconds), end="")
 
 
 def kernel_request(given: argparse.Namespace, files: Sequence[str]) -> tuple[RunRequest, list[Array]]:

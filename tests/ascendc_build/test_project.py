@@ -247,7 +247,7 @@ def test_the_compilers_first_error_is_shown(run, tmp_path):
     status, _, err = run("run", kernel, "--input_shape", "[64]", "--arg", "factor=2")
     assert status == 1
     assert "E43002" in err
-    assert "broken.cpp:18" in err
+    assert "broken.cpp:17" in err
 
 
 def test_what_is_no_project_is_refused(tmp_path):

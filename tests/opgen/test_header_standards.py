@@ -22,7 +22,7 @@ GENERATED = ("-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror")
 #: Every instruction, once or more, on the types that it has.
 KERNEL = """
 #include "kernel_operator.h"
-#include "cpu/driver.h"
+#include "host/launch.h"
 #include "register/tilingdata_base.h"
 using namespace AscendC;
 
@@ -47,6 +47,7 @@ void common(const LocalTensor<T> &d, const LocalTensor<T> &x, const LocalTensor<
     WholeReduceMax(d, x, bits, 1, 1, 1, 8); WholeReduceMin(d, x, mask, 1, 1, 1, 8, ReduceOrder::ORDER_ONLY_VALUE);
     BlockReduceSum(d, x, 1, mask, 1, 1, 8); BlockReduceMax(d, x, 1, mask, 1, 1, 8);
     BlockReduceMin(d, x, 1, bits, 1, 1, 8); PairReduceSum(d, x, 1, mask, 1, 1, 8);
+    SetCmpMask(m); GetCmpMask(m); SelectWithBytesMask(d, x, T(0), m, m, SelectWithBytesMaskShapeInfo{1, 8, 8});
 }
 template <typename T>
 void floating(const LocalTensor<T> &d, const LocalTensor<T> &x, const LocalTensor<uint8_t> &m, uint32_t n) {

@@ -15,6 +15,7 @@ from .host_code import HostCode, HostOperator, read_host
 from .signature import KernelFunction, chosen_kernel, kernels_of, without_comments
 
 SUFFIXES = (".cpp", ".cc", ".cxx", ".asc")
+_MAIN = re.compile(r"\b(?:int|int32_t|auto)\s+main\s*\(")
 _REGISTERS = re.compile(r"\bOP_ADD\s*\(\s*(\w+)|\bIMPL_OP\w*\s*\(\s*(\w+)")
 
 
@@ -58,6 +59,12 @@ def find_sources(paths: Sequence[Path], host: Sequence[Path] = (), op_type: str 
     wanted = op_type or _named_like(files, found)
     kernels = _of_operator(files, wanted) if wanted and len(files) > 1 else files
     return Sources(tuple(kernels), found, wanted)
+
+
+def is_program(paths: Sequence[Path]) -> bool:
+    """Whether one of the files has a main function: they are a program that launches its kernels itself."""
+    texts = (p.read_text(encoding="utf-8", errors="replace") for p in paths if p.is_file())
+    return any(_MAIN.search(without_comments(text)) for text in texts)
 
 
 def _kernel_files(project: Path) -> list[Path]:

@@ -12,6 +12,8 @@ from ascend_ep.element_types import ELEMENT_TYPES
 from ascend_ep.opbuild.ascendc.call_request import GE_NUMBERS, OF_GE, chip_numbers
 from ascend_ep.opbuild.ascendc.cpp import Unit
 
+from .launches import has_launches, rewritten
+
 ArgumentKind = Literal["INPUT", "OUTPUT", "WORKSPACE", "TILING", "VALUE"]
 #: What kernels may compare ORIG_DTYPE_... and FORMAT_... with in #if.
 _TYPE_MACROS = {row.ge: GE_NUMBERS[n] for n, row in ELEMENT_TYPES.items() if n in GE_NUMBERS and row.ge}
@@ -47,18 +49,22 @@ class KernelUnit:
     folders: tuple[Path, ...] = ()
     defines: Mapping[str, str] = field(default_factory=dict, hash=False)
 
-    def unit(self, number: int, is_checked: bool, text: str | None = None) -> Unit:
-        """text: what takes the place of the file, if it was rewritten."""
+    def unit(self, number: int, is_checked: bool) -> Unit:
+        """The kernel behind a row of its own. Launches in its file are rewritten."""
         plain, angle, rest = self.name.partition("<")
         symbol = f"asc_kernel_{number}"
-        included = f'#include "{self.file}"' if text is None else f'#line 1 "{self.file}"\n{text}'
+        included = included_source(self.file)
         lines = [
             '#include "kernel_operator.h"',
             '#include "host/launch.h"',
             "#include <cmath>",
             *_type_macros(self.column, self.tensors),
             *([self.tiling] if self.tiling else []),
-            *(["#undef ASC_TILING_STRUCT", f"#define ASC_TILING_STRUCT {self.tiling_class}"] if self.tiling_class else []),
+            *(
+                ["#undef ASC_TILING_STRUCT", f"#define ASC_TILING_STRUCT {self.tiling_class}"]
+                if self.tiling_class
+                else []
+            ),
             *(f"#define {name} {value}" for name, value in self.defines.items()),
             f"#define {plain} {symbol}_{plain}",
             included,
@@ -69,6 +75,12 @@ class KernelUnit:
         flags = CHECKED if is_checked else UNCHECKED
         folders = (self.file.parent, *self.folders)
         return Unit(f"kernel{number}", "\n".join(lines) + "\n", {}, folders, flags, symbol)
+
+
+def included_source(path: Path) -> str:
+    """What includes a source: with its launches as plain C++ where it has any."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return f'#line 1 "{path}"\n{rewritten(text)}' if has_launches(text) else f'#include "{path}"'
 
 
 def _type_macros(column: TypeColumn, tensors: Sequence[str]) -> Iterable[str]:
@@ -212,3 +224,15 @@ def _parts_unit(assembly: Assembly) -> Unit:
         f'extern const Parts the_parts; const Parts the_parts = {{"{assembly.op}", {", ".join(tables)}}};'
     )
     return Unit("parts", "\n".join([*lines, "}", ""]), {}, (), HOST)
+
+
+def source_program_units(files: Sequence[Path], folders: Sequence[Path], is_checked: bool) -> list[Unit]:
+    """A program of kernels and of a main function that launches them, as its sources stand."""
+    flags = (*(CHECKED if is_checked else UNCHECKED), "-DASCENDC_CPU_DEBUG", "-D__CCE_KT_TEST__")
+    units = []
+    for i, path in enumerate(files):
+        head = '#include "kernel_operator.h"\n#include "host/launch.h"\n'
+        units.append(
+            Unit(f"source{i}", head + included_source(path) + "\n", {}, (path.parent, *folders), flags)
+        )
+    return units

@@ -27,6 +27,7 @@ inline void use_scratch(const LocalTensor<uint8_t> &scratch, uint64_t bytes, asc
                    [] {});
 }
 
+/* The (count) form again with no parameter behind, for pointers to functions. */
 #define ASC_LIBRARY1(name, value)                                                                                   \
     template <typename T, bool isReuseSource = false>                                                               \
     inline void name(const LocalTensor<T> &d, const LocalTensor<T> &x, const LocalTensor<uint8_t> &scratch,         \
@@ -47,6 +48,10 @@ inline void use_scratch(const LocalTensor<uint8_t> &scratch, uint64_t bytes, asc
     template <typename T, bool isReuseSource = false>                                                               \
     inline void name(const LocalTensor<T> &d, const LocalTensor<T> &x, asc_cpu::Where w = asc_cpu::Where::here()) { \
         name(d, x, x.GetSize(), w);                                                                                 \
+    }                                                                                                               \
+    template <typename T, bool isReuseSource = false, typename U = T>                                               \
+    inline void name(const LocalTensor<T> &d, const LocalTensor<U> &x, const uint32_t n) {                          \
+        name<T, isReuseSource>(d, x, n, asc_cpu::Where{});                                                          \
     }
 ASC_LIBRARY1(Sin, std::sin(double(a)))
 ASC_LIBRARY1(Cos, std::cos(double(a)))

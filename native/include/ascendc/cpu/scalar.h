@@ -59,6 +59,11 @@ inline constexpr uint32_t CeilDivision(int32_t a, int32_t b) {
 
 }  // namespace AscendC
 
+#ifndef likely
+#define likely(condition) __builtin_expect(!!(condition), 1)
+#define unlikely(condition) __builtin_expect(!!(condition), 0)
+#endif
+
 /* The compiler's own. */
 template <typename A, typename B>
 constexpr std::common_type_t<A, B> min(A a, B b) {

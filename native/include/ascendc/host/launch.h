@@ -1,6 +1,8 @@
 /* Launching a kernel on the cores, and its row in the tables of the host. Included after kernel_operator.h. */
 #pragma once
 
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <type_traits>
@@ -25,10 +27,12 @@ class Launch {
         asc_cpu::settings().stop = request_.stop;
         const auto begin = [this] {
             asc_cpu::faults().clear();
-            asc_cpu::globals().clear();
-            asc_cpu::events().resize(1);
+            if (request_.n_buffers) {
+                asc_cpu::globals().clear();
+                asc_cpu::events().resize(1);
+            }
             for (size_t i = 0; i < request_.n_buffers; i++) add(request_.buffers[i]);
-            for (size_t i = 0; i < request_.n_buffers; i++) add_front(request_.buffers[i]);
+            for (size_t i = 0; !request_.strict && i < request_.n_buffers; i++) add_front(request_.buffers[i]);
         };
         try {
             asc_cpu::run_on_its_cores(request_.blocks, memories(), begin, body);
@@ -104,6 +108,35 @@ struct KernelOf<function> {
         function(argument_of<A>(arguments[i])...);
     }
 };
+
+/* The chip that a program runs for: $ASCEND_EP_SOC_VERSION. */
+inline const char *chip_of_programs() {
+    const char *name = std::getenv("ASCEND_EP_SOC_VERSION");
+    return name ? name : "Ascend910B1";
+}
+
+/* name<<<blocks, l2, stream>>>(...) of a source: the launch in place, in a program's own memory. A fault ends the
+ * program with status 3. */
+template <typename... Rest>
+inline auto launcher(uint32_t blocks, Rest &&...) {
+    return [blocks](auto kernel) {
+        return [blocks, kernel](auto &&...arguments) {
+            LaunchRequest request{};
+            bool failed = false;
+            request.blocks = blocks;
+            request.key = asc_cpu::tiling_key();
+            request.chip = chip_of_programs();
+            request.ub = asc_cpu::chip_of(request.chip).ub;
+            request.tell = [](void *to, bool advice, const char *line) {
+                std::fprintf(stderr, "%s: %s\n", advice ? "advice" : "fault", line);
+                if (!advice) *static_cast<bool *>(to) = true;
+            };
+            request.to = &failed;
+            Launch(request).run([&] { kernel(arguments...); });
+            if (failed) std::exit(3);
+        };
+    };
+}
 
 }  // namespace asc_host
 

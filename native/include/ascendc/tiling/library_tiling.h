@@ -134,6 +134,14 @@ inline void GetAscendAntiQuantMaxMinTmpSize(const ge::Shape &shape, const ge::Sh
                                             uint32_t &most, uint32_t &least) {
     asc_host::scratch_range(shape, 2, most, least);
 }
+inline uint32_t GetSelectWithBytesMaskMaxTmpSize(const ge::Shape &x, const ge::Shape &, const uint32_t,
+                                                 const ge::Shape &, const uint32_t, const bool) {
+    return std::max(asc_host::scratch_of(x, 1), asc_host::SCRATCH_STEP);
+}
+inline uint32_t GetSelectWithBytesMaskMinTmpSize(const ge::Shape &, const ge::Shape &, const uint32_t,
+                                                 const ge::Shape &, const uint32_t, const bool) {
+    return asc_host::SCRATCH_STEP;
+}
 inline void GetSumMaxMinTmpSize(const uint32_t n, const uint32_t, const bool, uint32_t &most, uint32_t &least) {
     asc_host::scratch_range(ge::Shape({int64_t(n)}), 1, most, least);
 }

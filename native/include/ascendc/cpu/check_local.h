@@ -1,0 +1,188 @@
+/* The checks of an operand in a core's memories: alignment, bounds, what was written, and the order of the pipes. */
+#pragma once
+
+#include "operand.h"
+
+namespace asc_cpu {
+
+/* The instruction that is being checked. */
+struct Now {
+    uint32_t pipe, id;
+    const char *name;
+    Clock known;
+    bool lanes; /* each element of the result depends on the same element of the operands */
+    bool holes = false;
+};
+
+inline void use(const Operand &o, const Now &now) {
+    const char *const kind = o.write ? "ErrorWrite1" : "ErrorRead1";
+    if (!o.base)
+        fail_with(
+            kind, o.space == Space::GM ? "call SetGlobalBuffer first" : "take it from AllocTensor, DeQue or Get",
+            "%s: %s", now.name,
+            o.space == Space::GM ? "a GlobalTensor without SetGlobalBuffer" : "a tensor that was never allocated");
+    if (!o.buffer) return;
+    if (o.buffer->stage == Stage::Free)
+        fail_with(kind, "call FreeTensor after the last use", "%s: %s was freed", now.name, Name(o).text);
+    if (o.buffer->stage == Stage::Queued)
+        fail_with("ErrorBuffer1", "use what DeQue returns", "%s: %s is used between EnQue and DeQue", now.name,
+                  Name(o).text);
+    if (now.pipe == 1 && !o.write && o.buffer->stage == Stage::Allocated && o.buffer->input && settings().strict)
+        fail_with("ErrorBuffer2", "EnQue it after the copy and DeQue it before use",
+                  "%s: %s, a VECIN tensor, is read before EnQue and DeQue", now.name, Name(o).text);
+}
+
+inline void bounds(const Operand &o, const Now &now) {
+    o.each_run([&](const Run &run) {
+        if (!run.bytes || !run.repeats) return;
+        const int64_t far = run.begin + run.stride * int64_t(run.repeats - 1);
+        const int64_t low = far < run.begin ? far : run.begin,
+                      high = (far < run.begin ? run.begin : far) + int64_t(run.bytes);
+        if (low >= 0 && uint64_t(high) <= o.limit) return;
+        /* The size of a GlobalTensor is what the kernel says; the tensor itself is looked at by check_global. */
+        if (low >= 0 && o.space == Space::GM && !settings().strict &&
+            (!o.write || uint64_t(high) <= (o.limit + BLOCK - 1) / BLOCK * BLOCK))
+            return;
+        fail_with(o.write ? "ErrorWrite2" : "ErrorRead3", "check the count, the offset, and the size of the buffer",
+                  "%s: %s: elements %lld to %lld of a tensor of %llu", now.name, Name(o).text,
+                  (long long)(low * 8 / int64_t(o.bits)), (long long)(high * 8 / int64_t(o.bits)),
+                  (unsigned long long)(o.limit * 8 / o.bits));
+    });
+    if (o.space != Space::GM && o.align > 1 && reinterpret_cast<uintptr_t>(o.base) % o.align)
+        report(o.write ? "ErrorWrite4" : "ErrorRead4", "begin at a multiple of 32 bytes, or copy with DataCopyPad",
+               Name(o).text, -1, "%s: %s: its address is not aligned to %u bytes", now.name, Name(o).text, o.align);
+}
+
+/* Two instructions in the wrong order: the one being checked, and number `other` of pipe `pipe`, which it does not
+ * know to be finished. */
+inline void unordered(const Operand &o, Now &now, uint32_t pipe, uint32_t other, const char *did,
+                      const Issued *issued) {
+    Core &c = core();
+    const bool automatic = !settings().strict && (pipe == 0 || now.pipe == 0 || pipe == now.pipe);
+    if (!automatic) {
+        char fix[160];
+        const char *const a = name_of_pipe(pipe), *const b = name_of_pipe(now.pipe);
+        if (pipe == now.pipe)
+            std::snprintf(fix, sizeof fix, "write PipeBarrier<PIPE_%s>() between them", a);
+        else
+            std::snprintf(fix, sizeof fix,
+                          "write EnQue and DeQue, or SetFlag<HardEvent::%s_%s>(id) and WaitFlag<HardEvent::%s_%s>(id), "
+                          "between them",
+                          a, b, a, b);
+        char from[160] = "";
+        if (issued && issued->where.line)
+            std::snprintf(from, sizeof from, " (%s, line %d)", issued->name, issued->where.line);
+        report(pipe == now.pipe ? "ErrorSync1" : "ErrorSync2", fix, Name(o).text, -1,
+               "%s: %s: %s on PIPE_%s with no %s since an instruction of PIPE_%s%s %s it", now.name, Name(o).text,
+               o.write ? "written" : "read", b, pipe == now.pipe ? "PipeBarrier" : "wait", a, from, did);
+    }
+    if (automatic) {
+        now.known[pipe] = other;
+        if (c.known[now.pipe][pipe] < other) c.known[now.pipe][pipe] = other;
+    } else if (o.write) {
+        c.hasty = true;
+    }
+}
+
+inline void unwritten(const Operand &o, Now &now, Memory &m, uint64_t begin, uint64_t bytes) {
+    if (now.lanes && !settings().strict && !m.written.none(begin, bytes)) {
+        now.holes = true;
+        return;
+    }
+    uint64_t at = begin;
+    while (m.written.at(at)) at++;
+    const int64_t element = int64_t(at - uint64_t(o.base - m.data())) * 8 / int64_t(o.bits);
+    report("ErrorRead2", "copy or Duplicate into it first", Name(o).text, element,
+           "%s: %s: element %lld was never written", now.name, Name(o).text, (long long)element);
+    m.written.set(begin, bytes);
+}
+
+inline void check_read(const Operand &o, Now &now, uint64_t begin, uint64_t bytes) {
+    Core &c = core();
+    Memory &m = c.in(o.space);
+    if (!o.loose && !m.written.all(begin, bytes)) unwritten(o, now, m, begin, bytes);
+    m.loaded.clear(begin, bytes);
+    uint32_t last = 0;
+    auto &reader = m.reader[now.pipe];
+    const uint32_t number = c.issued[now.pipe];
+    for (uint64_t b = begin / BLOCK, end = (begin + bytes + BLOCK - 1) / BLOCK; b < end; b++) {
+        const uint32_t id = m.writer[b];
+        reader[b] = number;
+        if (id == last || id == now.id) continue;
+        last = id;
+        const Issued &w = c.log[id];
+        if (w.number > now.known[w.pipe] && (w.pipe != now.pipe || (w.pipe == 1 && settings().strict)))
+            unordered(o, now, w.pipe, w.number, "wrote", &w);
+        if (now.pipe == 0 && c.done[w.pipe] < w.number && now.known[w.pipe] >= w.number) c.force(w.pipe, w.number);
+    }
+}
+
+inline void check_write(const Operand &o, Now &now, uint64_t begin, uint64_t bytes) {
+    Core &c = core();
+    Memory &m = c.in(o.space);
+    const uint64_t first = begin / BLOCK, end = (begin + bytes + BLOCK - 1) / BLOCK;
+    for (uint32_t p = 1; p < PIPES; p++) {
+        if (p == now.pipe || now.known[p] >= c.issued[p]) continue;
+        uint32_t latest = 0;
+        for (uint64_t b = first; b < end; b++) latest = m.reader[p][b] > latest ? m.reader[p][b] : latest;
+        if (latest > now.known[p]) {
+            unordered(o, now, p, latest, "read", nullptr);
+            if (now.pipe == 0 && now.known[p] >= latest) c.force(p, latest);
+        }
+    }
+    uint32_t last = 0;
+    for (uint64_t b = first; b < end; b++) {
+        const uint32_t id = m.writer[b];
+        m.writer[b] = now.id;
+        if (id == last || id == now.id) continue;
+        last = id;
+        const Issued &w = c.log[id];
+        if (w.number > now.known[w.pipe] && w.pipe != now.pipe) unordered(o, now, w.pipe, w.number, "wrote", &w);
+        if (now.pipe == 0 && now.known[w.pipe] >= w.number) c.force(w.pipe, w.number);
+    }
+    m.written.set(begin, bytes);
+    if (now.pipe != index_of(PIPE_MTE2)) {
+        m.loaded.clear(begin, bytes);
+    } else if (m.loaded.all(begin, bytes)) {
+        report("ErrorWrite3", "use what was loaded, or load it once", Name(o).text, -1,
+               "%s: %s: what line %d loaded is overwritten before anything has read it", now.name, Name(o).text,
+               c.log[last].where.line);
+    } else {
+        m.loaded.set(begin, bytes);
+    }
+}
+
+inline void check_local(const Operand &o, Now &now) {
+    Memory &m = core().in(o.space);
+    const uint64_t base = uint64_t(o.base - m.data());
+    o.each_run([&](const Run &run) {
+        if (!run.bytes) return;
+        if (run.repeats > 1 && run.stride == int64_t(run.bytes)) {
+            const uint64_t begin = base + uint64_t(run.begin), bytes = run.bytes * run.repeats;
+            o.write ? check_write(o, now, begin, bytes) : check_read(o, now, begin, bytes);
+            return;
+        }
+        for (uint32_t i = 0; i < run.repeats; i++) {
+            const uint64_t begin = base + uint64_t(run.begin + run.stride * int64_t(i));
+            o.write ? check_write(o, now, begin, run.bytes) : check_read(o, now, begin, run.bytes);
+        }
+    });
+}
+
+/* Elements of the result that come from elements which nothing wrote count as unwritten themselves. */
+inline void spread_holes(const Operand *operands, size_t n) {
+    for (size_t d = 0; d < n; d++)
+        for (size_t s = 0; operands[d].write && s < n; s++) {
+            const Operand &to = operands[d], &from = operands[s];
+            if (from.write || from.loose || from.n_more || to.n_more || from.run.repeats > 1 || to.run.repeats > 1)
+                continue;
+            Memory &m = core().in(from.space), &target = core().in(to.space);
+            const uint64_t x = uint64_t(from.base - m.data() + from.run.begin),
+                           y = uint64_t(to.base - target.data() + to.run.begin);
+            if (x == y && &m == &target) continue;
+            for (uint64_t i = 0; i * from.bits < from.run.bytes * 8; i++)
+                if (!m.written.at(x + i * from.bits / 8)) target.written.clear(y + i * to.bits / 8, (to.bits + 7) / 8);
+        }
+}
+
+}  // namespace asc_cpu
