@@ -312,9 +312,13 @@ CODES: dict[str, Code] = {
     "E43201": Code("Kernel [%s] breaks a rule of the chip: %s.", "Correct the kernel at this place."),
     "E43202": Code("No kernel can be taken from [%s]: %s.", "Name another file or kernel."),
     "E43203": Code("Kernel [%s] can't be called: %s.", "Correct the arguments."),
-    "E43204": Code("Kernel [%s] computes something else than %s: %s.", "Correct the kernel, or the reference."),
+    "E43204": Code(
+        "Kernel [%s] computes something else than %s: %s.", "Correct the kernel, or the reference."
+    ),
     "E43205": Code("The host code of [%s] fails: %s.", "Correct the host code, or the inputs it is given."),
-    "E43206": Code("Kernel [%s] ends its process: %s.", "Correct the kernel; run it with checks to see where."),
+    "E43206": Code(
+        "Kernel [%s] ends its process: %s.", "Correct the kernel; run it with checks to see where."
+    ),
     # --- ascend-serve ------------------------------------------------------------------------------
     "E50001": Code("The request is malformed: %s.", "Correct the request."),
     "E50002": Code("There is no model [%s].%s", "The index of the repository names the models."),

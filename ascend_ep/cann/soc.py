@@ -14,8 +14,8 @@ KIB, MIB = 1 << 10, 1 << 20
 
 @dataclass(frozen=True)
 class Soc:
-    """Cores and memory in bytes; every chip moves its unified buffer in blocks of `block` bytes. `hbm` is what
-    tiling is told of, not a fact of the configuration files."""
+    """Cores and memory in bytes; every chip moves its unified buffer in blocks of `block` bytes. `hbm` is
+    what tiling is told of, not a fact of the configuration files."""
 
     name: str
     ai_cores: int

@@ -59,8 +59,8 @@ def add_build_command(commands: Any) -> None:
     add(
         "file",
         nargs="?",
-        help="a .py or .txt file with the description, instead of --prompt; a TBE file is code and is run; so is"
-        " Ascend C: a .cpp file or a project's folder",
+        help="a .py or .txt file with the description, instead of --prompt; a TBE file is code and is run;"
+        " so is Ascend C: a .cpp file or a project's folder",
     )
     add("--prompt", metavar="TEXT", help='a formula, a def, or prose: "Swish(x) = x * sigmoid(x)"')
     add(
@@ -114,7 +114,9 @@ def add_build_command(commands: Any) -> None:
     add("--llm-url", metavar="URL", help="OpenAI-compatible endpoint that turns prose into a def")
     add("--llm-model", metavar="NAME", help="the model there")
     add("--force", action="store_true", help="replace a different definition of the same name")
-    add_kernel_arguments(build.add_argument_group("Ascend C (a .cpp file, or a project's folder), beside these"))
+    add_kernel_arguments(
+        build.add_argument_group("Ascend C (a .cpp file, or a project's folder), beside these")
+    )
     build.set_defaults(run=build_operator)
 
 
@@ -124,7 +126,8 @@ def build_operator(given: argparse.Namespace, environ: Mapping[str, str]) -> Non
     from ascend_ep.opbuild.operators.build_op import build
 
     if given.file is not None and _is_kernel(Path(given.file)):
-        return build_ascend_c(given, environ)
+        build_ascend_c(given, environ)
+        return
     _check(given)
     soc = find_soc(given.soc_version)
     request = _request(given, environ)
@@ -163,7 +166,9 @@ def build_ascend_c(given: argparse.Namespace, environ: Mapping[str, str]) -> Non
     run, golden = kernel_request(given, [given.file])
     folder = environ.get(ENVIRONMENT_VARIABLE) or None
     installed = None if folder is None else Path(folder)
-    request = BuildRequest(run, given.formula, golden, given.output_name, Path(given.output), installed, given.force)
+    request = BuildRequest(
+        run, given.formula, golden, given.output_name, Path(given.output), installed, given.force
+    )
     start = time.monotonic()
 
     def show(stage: str, text: str) -> None:

@@ -12,8 +12,8 @@ from ascend_ep.cli.op_values import read_attributes, read_inputs, read_types
 from ascend_ep.errors import AscendError
 
 if TYPE_CHECKING:
-    from ascend_ep.opbuild.kernels.arrays import Array
     from ascend_ep.opbuild.ascendc.call_request import Wanted
+    from ascend_ep.opbuild.kernels.arrays import Array
     from ascend_ep.opbuild.kernels.run_kernel import Run, RunRequest
 
 SOC_VERSION = "Ascend910B1"
@@ -25,8 +25,8 @@ examples:
   ascend-op run op_kernel/add_custom.cpp --input_shape "[8,2048];[8,2048]" --dtype float16
   ascend-op run ./GeluCustom --input x.npy --attr approximate=tanh
 
-The file is code, and is run: in a process of its own, with limits, and with your rights. Host code (../op_host, --host)
-decides shapes, blocks and tiling data, as the tool chain has it decide.
+The file is code, and is run: in a process of its own, with limits, and with your rights. Host code
+(../op_host, --host) decides shapes, blocks and tiling data, as the tool chain has it decide.
 """
 
 
@@ -35,19 +35,35 @@ def add_run_command(commands: Any) -> None:
     run = commands.add_parser(
         "run",
         help="an Ascend C kernel over arrays",
-        description="Compiles an Ascend C kernel for this CPU, runs it over arrays and names every rule it breaks.",
+        description="Compiles an Ascend C kernel for this CPU, runs it over arrays, names every broken rule.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = run.add_argument
     add("files", nargs="+", metavar="FILE", help="the kernel's source, or a project's folder")
     add("--input_shape", default="", metavar="SHAPES", help='random inputs instead of --input: "[4,33];[33]"')
-    add("--dtype", action="append", metavar="TYPES", help='their element types, one or by ";" (default: float32)')
+    add(
+        "--dtype",
+        action="append",
+        metavar="TYPES",
+        help='their element types, one or by ";" (default: float32)',
+    )
     add("--op_type", default="", metavar="TYPE", help="which operator of the host code")
     add("--rtol", type=float, help="relative tolerance of a comparison (default: by element type)")
     add("--atol", type=float, help="absolute tolerance")
-    add("--attr", action="append", default=[], metavar="NAME=VALUE", help="an attribute of the host code's operator")
-    add("--output", default="", metavar="DIR", help="folder for the outputs, NAME.npy (default: none are written)")
+    add(
+        "--attr",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="an attribute of the host code's operator",
+    )
+    add(
+        "--output",
+        default="",
+        metavar="DIR",
+        help="folder for the outputs, NAME.npy (default: none are written)",
+    )
     add("--no-check", action="store_true", help="values only, at full speed")
     add("--seconds", type=float, default=60, help="how long it may run (default: 60)")
     add("--soc_version", default=SOC_VERSION, metavar="CHIP", help=f"the chip (default: {SOC_VERSION})")
@@ -61,11 +77,23 @@ def add_kernel_arguments(group: Any) -> None:
     add("--kernel", default="", metavar="NAME", help="which of its kernels; name<half> for a template")
     add("--host", action="append", default=[], metavar="FILE", help="its host code (default: of ../op_host)")
     add("--no-host", action="store_true", help="the kernel alone, whatever ../op_host has")
-    add("--input", action="append", default=[], metavar="FILE", help="x.npy, or x.bin:float16:[8,2048]; in order")
+    add(
+        "--input",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="x.npy, or x.bin:float16:[8,2048]; in order",
+    )
     add("--seed", type=int, default=0, help="of random inputs")
     add("--output_shape", default="", metavar="SHAPES", help="of outputs, where nothing else says them")
     add("--output_dtype", default="", metavar="TYPES", help='of outputs, by ";"')
-    add("--golden", action="append", default=[], metavar="FILE", help="what an output should be, as --input; in order")
+    add(
+        "--golden",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="what an output should be, as --input; in order",
+    )
     add("--formula", default="", metavar="TEXT", help="what the outputs should be, in the inputs' names")
     add("--block_dim", type=int, default=0, metavar="N", help="blocks, without host code (default: 1)")
     add("--tiling", default="", metavar="TEXT", help='tiling data: a file, "1024,8", or "total=1024,tiles=8"')
@@ -77,7 +105,12 @@ def add_kernel_arguments(group: Any) -> None:
 def run_command(given: argparse.Namespace, environ: Mapping[str, str]) -> None:
     """Runs it and prints what happened. Raises E43201 for a broken rule, E43204 for other values."""
     from ascend_ep.opbuild.kernels.run_kernel import run_kernel
+    from ascend_ep.opbuild.kernels.sources import is_program
 
+    files = [Path(f) for f in given.files]
+    if is_program(files) and not given.kernel:
+        _run_program(given, files)
+        return
     request, golden = kernel_request(given, given.files)
     made = run_kernel(request)
     _print_run(made, request)
@@ -89,11 +122,26 @@ def run_command(given: argparse.Namespace, environ: Mapping[str, str]) -> None:
     _compare(given, made, request, golden)
 
 
+def _run_program(given: argparse.Namespace, files: Sequence[Path]) -> None:
+    """Sources with a main function: compiled together, and run in the present folder."""
+    from ascend_ep.cann.soc import find_soc
+    from ascend_ep.opbuild.ascendc.cpp import linked
+    from ascend_ep.opbuild.ascendc.program_process import run_source_program
+    from ascend_ep.opbuild.kernels.units import source_program_units
+
+    soc = find_soc(given.soc_version)
+    paths = [f.resolve() for f in files]
+    folders = tuple(dict.fromkeys(p.parent for p in paths))
+    program = linked(source_program_units(paths, folders, not given.no_check), "run")
+    _say("program", ", ".join(p.name for p in files))
+    print(run_source_program(program, files[0].name, soc.name, given.seconds), end="")
+
+
 def kernel_request(given: argparse.Namespace, files: Sequence[str]) -> tuple[RunRequest, list[Array]]:
     """The call that the flags describe, and the golden outputs."""
     from ascend_ep.cann.soc import find_soc
-    from ascend_ep.opbuild.kernels.arrays import read_array
     from ascend_ep.opbuild.ascendc.call_request import Wanted
+    from ascend_ep.opbuild.kernels.arrays import read_array
     from ascend_ep.opbuild.kernels.run_kernel import RunRequest
     from ascend_ep.opbuild.kernels.sources import Sources, find_sources
 
@@ -157,7 +205,8 @@ def _outputs(shapes: str, kinds: str) -> list[Wanted]:
     count = max(len(types), len(dims))
     types = types * count if len(types) == 1 else types
     return [
-        Wanted(types[i] if i < len(types) else None, -1, dims[i] if i < len(dims) else None) for i in range(count)
+        Wanted(types[i] if i < len(types) else None, -1, dims[i] if i < len(dims) else None)
+        for i in range(count)
     ]
 
 

@@ -33,6 +33,15 @@ def test_c_programs(printed: str) -> None:
     ]
 
 
+@pytest.mark.parametrize("printed", ["ascend-c.md"], indirect=True)
+def test_ascend_c(printed: str) -> None:
+    page = (DOCS / "ascend-c.md").read_text()
+    (fault,) = re.findall(r"^fault .*$", page, re.MULTILINE)
+    assert re.findall(r"^fault .*$", printed, re.MULTILINE) == [fault]
+    assert "status 1\n" in printed
+    assert "proof holds" in printed
+
+
 @pytest.mark.parametrize("printed", ["onnxruntime.md"], indirect=True)
 def test_onnxruntime(printed: str) -> None:
     wanted = "-0.15625, -0.5    , -1.     ]], dtype=float32)]"

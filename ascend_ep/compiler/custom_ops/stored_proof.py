@@ -120,10 +120,11 @@ def _digest(content: bytes) -> str:
 
 
 def _meaning(opdef: OpDef) -> dict[str, Any] | None:
-    """A definition without what it says about itself, and without the path of its library, whose bytes have a digest
-    of their own; None for one by a source, which isn't built."""
+    """A definition without what it says about itself, and without the path of its library, whose bytes
+    have a digest of their own; None for one by a source, which isn't built."""
     try:
-        found = definition_map(replace(opdef, semantics=None) if isinstance(opdef.semantics, Library) else opdef)
+        by_library = isinstance(opdef.semantics, Library)
+        found = definition_map(replace(opdef, semantics=None) if by_library else opdef)
     except ValueError:
         return None
     found.pop("doc", None)

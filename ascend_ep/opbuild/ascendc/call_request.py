@@ -47,7 +47,7 @@ class CallRequest:
     strict: every synchronisation must be written, none is the compiler's. stop: the first fault ends the run."""
 
     soc: Soc
-    inputs: Sequence[Array | None | Sequence[Array]]
+    inputs: Sequence[Array | Sequence[Array] | None]
     outputs: Sequence[Wanted]
     attributes: Sequence[tuple[str, Any]] = ()
     plain: Plain = Plain()
@@ -90,7 +90,19 @@ def chip_numbers(soc: Soc, ub: int | None = None, cores: int | None = None) -> t
     separate = soc.is_second_generation
     vectors = cores or (soc.vector_cores if separate else soc.ai_cores)
     extra = 0 if separate else soc.vector_cores
-    return (ub or soc.ub, soc.l1, soc.l0a, soc.l0b, soc.l0c, soc.l2, soc.hbm, soc.ai_cores, vectors, extra, int(separate))
+    return (
+        ub or soc.ub,
+        soc.l1,
+        soc.l0a,
+        soc.l0b,
+        soc.l0c,
+        soc.l2,
+        soc.hbm,
+        soc.ai_cores,
+        vectors,
+        extra,
+        int(separate),
+    )
 
 
 def _parts(request: CallRequest) -> Iterator[bytes]:

@@ -26,6 +26,9 @@ SECONDS = 180
 #: Compilers at once.
 PARALLEL = 2
 FLAGS = ("-w", "-pthread", "-fPIC", "-fno-strict-aliasing", "-fvisibility=hidden", "-ffp-contract=off")
+#: A library has its own C++ runtime and exports one function: several of them share a process with others'.
+_SHARED = ("-shared", "-Wl,-Bsymbolic", "-static-libstdc++", "-static-libgcc")
+_EXPORTED = "{ global: asc_get_custom_op; local: *; };\n"
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
 
 
@@ -66,14 +69,18 @@ def linked(units: Sequence[Unit], kind: Literal["run", "so"], cache: Path | None
     folder = open_cache(cache)
     with ThreadPoolExecutor(PARALLEL) as pool:
         objects = list(pool.map(lambda unit: _object(unit, command, folder), units))
-    flags = ["-pthread", *(["-shared", "-Wl,-Bsymbolic", "-static-libstdc++", "-static-libgcc"] if kind == "so" else [])]
-    key = hashlib.sha256("\0".join([*command, *flags, *(o.stem for o in objects)]).encode())
+    flags = ["-pthread", *(_SHARED if kind == "so" else ())]
+    key = hashlib.sha256("\0".join([*command, *flags, _EXPORTED, *(o.stem for o in objects)]).encode())
     target = folder / f"{key.hexdigest()}.{kind}"
     if target.exists():
         note_use(target)
-    else:
-        _run_compiler([*command, *map(str, objects), *flags], target)
-        prune(folder, limit())
+        return target
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".compile-") as work:
+        script = Path(work) / "exported"
+        script.write_text(_EXPORTED, encoding="utf-8")
+        scripted = [f"-Wl,--version-script={script}"] if kind == "so" else []
+        _run_compiler([*command, *map(str, objects), *flags, *scripted], target)
+    prune(folder, limit())
     return target
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import signal
 import struct
@@ -37,7 +38,35 @@ def run_program(
     try:
         return unpack(ended.stdout)
     except (struct.error, ValueError, KeyError) as error:
-        raise AscendError("E43206", kernel, f"its answer is malformed ({error})", details=said[-8:]) from error
+        raise AscendError(
+            "E43206", kernel, f"its answer is malformed ({error})", details=said[-8:]
+        ) from error
+
+
+def run_source_program(program: Path, about: str, soc_version: str, seconds: float = SECONDS) -> str:
+    """A program with a main function of its own, in the present folder: what it prints. Raises AscendError E43201 for
+    a broken rule, E43206 when it fails."""
+    environment = {**os.environ, "ASCEND_EP_SOC_VERSION": soc_version}
+    try:
+        ended = subprocess.run(
+            [str(program)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=seconds,
+            check=False,
+            env=environment,
+            preexec_fn=_limited,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise AscendError("E43206", about, f"it ran longer than {seconds:g} s and was stopped") from error
+    printed, said = (text.decode("utf-8", "replace") for text in (ended.stdout, ended.stderr))
+    faults = [line.removeprefix("fault: ") for line in said.splitlines() if line.startswith("fault: ")]
+    if faults:
+        raise AscendError("E43201", about, faults[0], details=[*printed.splitlines()[-5:], *faults[1:8]])
+    if ended.returncode != 0:
+        lines = [*printed.splitlines()[-5:], *said.splitlines()[-8:]]
+        raise AscendError("E43206", about, _ending(ended.returncode), details=lines)
+    return printed + said
 
 
 def describe_program(program: Path, about: str) -> str:

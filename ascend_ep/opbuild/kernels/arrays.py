@@ -16,8 +16,8 @@ from ascend_ep.opdef import dtypes
 
 Array = NDArray[Any]
 _BINARY = re.compile(r"(?P<file>.+?):(?P<type>\w+)(?::\[?(?P<dims>[\d, ]*)\]?)?")
-#: rtol and atol of a comparison by element type, where none are given: half a percent of float16's and bfloat16's
-#: precision would be exact, a kernel's intermediate roundings need some units in the last place.
+#: rtol and atol of a comparison by element type, where none are given: some units in the last place, which a
+#: kernel's intermediate roundings need.
 TOLERANCES: dict[int, tuple[float, float]] = {
     dtypes.FLOAT32: (1e-4, 1e-4),
     dtypes.FLOAT16: (1e-3, 1e-3),
@@ -27,7 +27,8 @@ TOLERANCES: dict[int, tuple[float, float]] = {
 
 
 def read_array(text: str, flag: str) -> Array:
-    """`x.npy`, or `x.bin:float16:[8,2048]` (without a shape: one dimension). Raises AscendError E41010, E43103."""
+    """`x.npy`, or `x.bin:float16:[8,2048]` (without a shape: one dimension). Raises AscendError E41010,
+    E43103."""
     match = _BINARY.fullmatch(text)
     name = match["file"] if match and not Path(text).exists() else text
     path = Path(name)
@@ -70,8 +71,8 @@ def write_array(path: Path, array: Array) -> None:
 
 @dataclass(frozen=True)
 class Difference:
-    """largest: distance, of the element `at`, which has `value` where `wanted` should be. beyond: elements that differ by
-    more than the tolerance."""
+    """largest: distance, of the element `at`, which has `value` where `wanted` should be. beyond: elements
+    that differ by more than the tolerance."""
 
     largest: float
     at: tuple[int, ...]
@@ -87,9 +88,13 @@ class Difference:
         return f"{self.beyond} elements differ; {text}" if self.beyond else text
 
 
-def difference(made: Array, wanted: Array, rtol: float | None = None, atol: float | None = None) -> Difference:
+def difference(
+    made: Array, wanted: Array, rtol: float | None = None, atol: float | None = None
+) -> Difference:
     """How far two arrays of one shape differ; NaN equals NaN."""
-    number = next((n for n in dtypes.NAMES if n in (*dtypes.NUMPY, BFLOAT16) and numpy_dtype(n) == made.dtype), 0)
+    number = next(
+        (n for n in dtypes.NAMES if n in (*dtypes.NUMPY, BFLOAT16) and numpy_dtype(n) == made.dtype), 0
+    )
     usual = TOLERANCES.get(number, (0.0, 0.0))
     rtol, atol = usual[0] if rtol is None else rtol, usual[1] if atol is None else atol
     a, b = np.asarray(made, np.float64), np.asarray(wanted, np.float64)

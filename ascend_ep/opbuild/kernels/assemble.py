@@ -14,9 +14,13 @@ from .units import ArgumentSpec, Assembly, KernelUnit, TypeColumn
 
 
 def host_assembly(
-    sources: Sources, kernel: KernelFunction, host: HostCode, operator: HostOperator, columns: Sequence[TypeColumn],
+    sources: Sources,
+    kernel: KernelFunction,
+    host: HostCode,
+    operator: HostOperator,
+    columns: Sequence[TypeColumn],
     name: str = "",
-) -> Assembly:  # fmt: skip
+) -> Assembly:
     """The kernel of an operator that host code registers. Raises AscendError E43203."""
     inputs, outputs = tuple(t.name for t in operator.inputs), tuple(t.name for t in operator.outputs)
     tiling_class = host.tiling_of.get(operator.op, "")
@@ -67,11 +71,15 @@ def column_of(operator: HostOperator, given: Sequence[int | None]) -> TypeColumn
 
 
 def plain_assembly(
-    sources: Sources, kernel: KernelFunction, n_in: int, column: TypeColumn, name: str = "",
+    sources: Sources,
+    kernel: KernelFunction,
+    n_in: int,
+    column: TypeColumn,
+    name: str = "",
     values: Mapping[str, bytes] | None = None,
-) -> Assembly:  # fmt: skip
-    """A kernel alone: of its pointers the first `n_in` are inputs, the others outputs, but for workspace and tiling.
-    values: arguments that are no addresses. Raises AscendError E43203."""
+) -> Assembly:
+    """A kernel alone: of its pointers the first `n_in` are inputs, the others outputs, but for workspace
+    and tiling. values: arguments that are no addresses. Raises AscendError E43203."""
     given = dict(values or {})
     arguments: list[ArgumentSpec] = []
     inputs: list[str] = []
@@ -81,7 +89,9 @@ def plain_assembly(
         if p.name in given or (not p.is_pointer and not p.is_tiling):
             if p.name not in given:
                 fix = f"Give --arg {p.name}=VALUE."
-                raise AscendError("E43203", kernel.name, f"the value of {p.name} ({p.type}) isn't given", fix=fix)
+                raise AscendError(
+                    "E43203", kernel.name, f"the value of {p.name} ({p.type}) isn't given", fix=fix
+                )
             arguments.append(ArgumentSpec("VALUE", len(numbers)))
             numbers.append(p.name)
         elif p.is_workspace:
@@ -107,5 +117,7 @@ def plain_assembly(
 def tensor_parameters(kernel: KernelFunction, given: Mapping[str, bytes]) -> list[Parameter]:
     """The pointers that are tensors of a kernel alone."""
     return [
-        p for p in kernel.parameters if p.is_pointer and p.name not in given and not p.is_workspace and not p.is_tiling
+        p
+        for p in kernel.parameters
+        if p.is_pointer and p.name not in given and not p.is_workspace and not p.is_tiling
     ]

@@ -1,4 +1,5 @@
-"""build_kernel: an Ascend C kernel of anybody as an operator: its library, definition, description and proof."""
+"""build_kernel: an Ascend C kernel of anybody as an operator: its library, definition, description and
+proof."""
 
 from __future__ import annotations
 
@@ -12,10 +13,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ascend_ep.compiler.custom_ops.proof_report import Report
 from ascend_ep.compiler.custom_ops.stored_proof import identity
 from ascend_ep.element_types import number_of
 from ascend_ep.errors import AscendError
+from ascend_ep.opbuild.ascendc.call_request import Array, CallRequest, Plain, list_bytes
 from ascend_ep.opbuild.ascendc.cpp import find_cpp, linked
 from ascend_ep.opbuild.ascendc.naming import snake_case
 from ascend_ep.opbuild.operators.install import exclusively, put_in_place
@@ -28,7 +32,6 @@ from ascend_ep.opdef.installed import META
 
 from .assemble import column_of, host_assembly
 from .host_code import HostCode, HostOperator
-from ascend_ep.opbuild.ascendc.call_request import Array, CallRequest, Plain, list_bytes
 from .run_kernel import RunRequest, plain_call
 from .signature import KernelFunction
 from .sources import read_sources
@@ -39,8 +42,9 @@ Show = Callable[[str, str], None]
 
 @dataclass(frozen=True)
 class BuildRequest:
-    """run: sources, chip, one set of inputs and, without host code, what the kernel is launched with. formula, golden:
-    what the outputs should be; the proof is of that. output, installed: as of a formula's build."""
+    """run: sources, chip, one set of inputs and, without host code, what the kernel is launched with.
+    formula, golden: what the outputs should be; the proof is of that. output, installed: as of a formula's
+    build."""
 
     run: RunRequest
     formula: str = ""
@@ -73,21 +77,34 @@ class _Made:
 
 
 def build_kernel(request: BuildRequest, show: Show) -> BuiltKernel:
-    """Builds and proves it; nothing is written before. Raises AscendError as run_kernel does, E43101 (another definition
-    is there), E43102 (the proof failed), E43104 (folders)."""
+    """Builds and proves it; nothing is written before. Raises AscendError as run_kernel does, E43101
+    (another definition is there), E43102 (the proof failed), E43104 (folders)."""
     from .kernel_proof import prove_kernel
 
     made = _made(request, show)
     name = request.name or snake_case(made.opdef.op)
     opdef = replace(made.opdef, semantics=Library((request.output / f"{name}.so").resolve()))
-    for folder, place, in_force in ((request.output, "--output", False), (request.installed, "$ASCEND_CUSTOM_OPS", True)):
+    for folder, place, in_force in (
+        (request.output, "--output", False),
+        (request.installed, "$ASCEND_CUSTOM_OPS", True),
+    ):
         if folder is not None:
             check_writable(folder, place)
-            check_replaces(folder, name, replace(opdef, semantics=Library((folder / f"{name}.so").resolve())), request.force, in_force)
+            check_replaces(
+                folder,
+                name,
+                replace(opdef, semantics=Library((folder / f"{name}.so").resolve())),
+                request.force,
+                in_force,
+            )
     report: Report | None = None
-    unproven = "" if request.formula or request.golden else "no formula and no golden file says what it computes"
+    unproven = (
+        "" if request.formula or request.golden else "no formula and no golden file says what it computes"
+    )
     if not unproven:
-        report = prove_kernel(request, made.opdef, made.columns, made.library, lambda c: show("proof", f"{c.layer}, {c}"))
+        report = prove_kernel(
+            request, made.opdef, made.columns, made.library, lambda c: show("proof", f"{c.layer}, {c}")
+        )
         if not report.passed:
             failed = [f"{c.layer}, {c.name}: {c.detail}" for c in report.failures()]
             raise AscendError(
@@ -104,7 +121,10 @@ def _made(request: BuildRequest, show: Show) -> _Made:
     show("kernel", f"{kernel}: {kernel.place}")
     name = run.kernel if "<" in run.kernel else ""
     if host is not None and operator is not None:
-        show("host", f"{operator.op} of {', '.join(p.name for p in host.files)}, for {', '.join(operator.chips)}")
+        show(
+            "host",
+            f"{operator.op} of {', '.join(p.name for p in host.files)}, for {', '.join(operator.chips)}",
+        )
         made = _hosted(run, kernel, host, operator, name)
     else:
         made = _plain(request, kernel, name, show)
@@ -119,7 +139,9 @@ def _column_text(opdef: OpDef, column: TypeColumn) -> str:
     return ", ".join(f"{n} {dtypes.name(t) if t is not None else 'any'}" for n, t in pairs)
 
 
-def _hosted(run: RunRequest, kernel: KernelFunction, host: HostCode, operator: HostOperator, name: str) -> _Made:
+def _hosted(
+    run: RunRequest, kernel: KernelFunction, host: HostCode, operator: HostOperator, name: str
+) -> _Made:
     """An operator that takes whatever its host code accepts."""
     if not operator.tiles:
         fix = "Register it: AICore().SetTiling(f), or IMPL_OP_OPTILING."
@@ -130,8 +152,9 @@ def _hosted(run: RunRequest, kernel: KernelFunction, host: HostCode, operator: H
     first = column_of(operator, [None if a is None else number_of(a.dtype) for a in run.inputs])
     columns = (first, *(c for c in columns if c != first))
     assembly = host_assembly(run.sources, kernel, host, operator, columns, name)
+    lists = [str(t.occurrence == "variadic").lower() for t in operator.inputs]
     lines = [
-        f"library.dynamic = {{{', '.join(str(t.occurrence == 'variadic').lower() for t in operator.inputs)}}};",
+        f"library.dynamic = {{{', '.join(lists)}}};",
         *_attribute_lines(operator.attributes),
         *([] if operator.infers_shapes else [_rule_lines(operator)]),
     ]
@@ -160,7 +183,11 @@ def _attribute_lines(attributes: Sequence[Attribute]) -> list[str]:
     names = ", ".join(f'"{a.name}"' for a in attributes)
     kinds = ", ".join(f'"{a.type}"' for a in attributes)
     values = ", ".join(f"std::string({_c_text(b)}, {len(b)})" for b in map(_default_bytes, attributes))
-    return [f"library.attributes = {{{names}}};", f"library.kinds = {{{kinds}}};", f"library.defaults = {{{values}}};"]
+    return [
+        f"library.attributes = {{{names}}};",
+        f"library.kinds = {{{kinds}}};",
+        f"library.defaults = {{{values}}};",
+    ]
 
 
 def _default_bytes(attribute: Attribute) -> bytes:
@@ -186,7 +213,8 @@ def _rule_lines(operator: HostOperator) -> str:
 
 
 def _plain(request: BuildRequest, kernel: KernelFunction, name: str, show: Show) -> _Made:
-    """An operator for the shapes and types that it is built with: nothing says how to launch it for others."""
+    """An operator for the shapes and types that it is built with: nothing says how to launch it for
+    others."""
     notes: list[str] = []
     run = request.run
     assembly, call = plain_call(run, kernel, name, notes)
@@ -209,11 +237,11 @@ def _plain_text(assembly: Assembly, call: CallRequest) -> LibraryText:
     from ascend_ep.opbuild.ascendc.call_request import GE_NUMBERS
 
     plain: Plain = call.plain
-    shapes = ", ".join(
-        "{" + ", ".join(map(str, a.shape)) + "}" for a in call.inputs if a is not None and not isinstance(a, list | tuple)
-    )
+    given = [np.shape(a) for a in call.inputs if a is not None and not isinstance(a, list | tuple)]
+    shapes = ", ".join("{" + ", ".join(map(str, shape)) + "}" for shape in given)
     rules = ", ".join(
-        f"{{-1, {GE_NUMBERS[w.dtype or 1]}, {{{', '.join(map(str, w.dims or ()))}}}, true}}" for w in call.outputs
+        f"{{-1, {GE_NUMBERS[w.dtype or 1]}, {{{', '.join(map(str, w.dims or ()))}}}, true}}"
+        for w in call.outputs
     )
     values = ", ".join("{" + ", ".join(map(str, [*v, *[0] * 64])) + "}" for v in call.values)
     lines = (
@@ -249,7 +277,11 @@ def _write(
             in_force = request.installed is not None and folder == request.installed.resolve()
             there = replace(opdef, semantics=Library((folder / f"{name}.so").resolve()))
             check_replaces(folder, name, there, request.force, in_force)
-        put_in_place(folders, contents, [_proof_file(f, name) for f in folders if report is None and _proof_file(f, name).exists()])
+        put_in_place(
+            folders,
+            contents,
+            [_proof_file(f, name) for f in folders if report is None and _proof_file(f, name).exists()],
+        )
     installed = (request.installed / f"{name}.json") if request.installed else None
     return Files(request.output / f"{name}.json", request.output / f"{name}.so", installed)
 
@@ -259,10 +291,13 @@ def _proof_file(folder: Path, name: str) -> Path:
 
 
 def _doc(made: _Made, unproven: str) -> str:
-    files = [made.kernel.file.name, *(p.name for p in made.host.files)] if made.host else [made.kernel.file.name]
+    files = (
+        [made.kernel.file.name, *(p.name for p in made.host.files)] if made.host else [made.kernel.file.name]
+    )
     text = f"Ascend C of {' and '.join(files)}, compiled for this CPU."
     if made.host is None:
-        text += " It takes the shapes it was built for alone: without host code nothing says how to launch it for others."
+        text += " It takes the shapes it was built for alone: without host code nothing says how to launch it"
+        text += " for others."
     return text + (f" Unproven: {unproven}." if unproven else "")
 
 

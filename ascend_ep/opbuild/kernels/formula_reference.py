@@ -19,9 +19,13 @@ _HEADED = re.compile(r"\s*[A-Za-z_]\w*\s*\([^()]*\)\s*(?:->[^=]*)?=")
 
 
 def formula_definition(text: str, names: Sequence[str], attributes: Mapping[str, AttributeValue]) -> OpDef:
-    """The operator of a formula: as it is written, or of the inputs' names where it has no head such as `f(x) =`.
-    Raises AscendError of the formula."""
-    headed = text if _HEADED.match(text) or "\n" in text else f"Golden({', '.join([*names, *attributes])}) = {text}"
+    """The operator of a formula: as it is written, or of the inputs' names where it has no head such as
+    `f(x) =`. Raises AscendError of the formula."""
+    headed = (
+        text
+        if _HEADED.match(text) or "\n" in text
+        else f"Golden({', '.join([*names, *attributes])}) = {text}"
+    )
     plain = {k: v for k, v in attributes.items() if isinstance(v, int | float | bool | str)}
     return describe(headed, attributes=plain).opdef
 
@@ -29,7 +33,8 @@ def formula_definition(text: str, names: Sequence[str], attributes: Mapping[str,
 def formula_outputs(
     text: str, names: Sequence[str], inputs: Sequence[Array], attributes: Mapping[str, Any]
 ) -> list[Array]:
-    """The outputs of a formula in float64. Raises AscendError of the formula, E43203 for other inputs than it has."""
+    """The outputs of a formula in float64. Raises AscendError of the formula, E43203 for other inputs than
+    it has."""
     opdef = formula_definition(text, names, attributes)
     if len(opdef.inputs) != len(inputs):
         known = ", ".join(t.name for t in opdef.inputs)

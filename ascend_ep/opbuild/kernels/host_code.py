@@ -10,11 +10,11 @@ from typing import Any, cast
 
 from ascend_ep.cann.soc import Soc
 from ascend_ep.errors import AscendError, did_you_mean
+from ascend_ep.opbuild.ascendc.call_request import OF_GE
 from ascend_ep.opbuild.ascendc.cpp import linked
+from ascend_ep.opbuild.ascendc.program_process import describe_program
 from ascend_ep.opdef.definition import Attribute, AttributeType, AttributeValue, Occurrence, OpDef, TensorSpec
 
-from ascend_ep.opbuild.ascendc.program_process import describe_program
-from ascend_ep.opbuild.ascendc.call_request import OF_GE
 from .units import describing_units
 
 _OCCURRENCES: dict[int, Occurrence] = {1: "optional", 2: "required", 3: "variadic"}
@@ -60,7 +60,8 @@ class HostOperator:
 
     @property
     def columns(self) -> list[tuple[int | None, ...]]:
-        """Element types of inputs, then outputs, each combination once; types that the runtime lacks are left out."""
+        """Element types of inputs, then outputs, each combination once; types that the runtime lacks are
+        left out."""
         specs = (*self.inputs, *self.outputs)
         width = max((len(s.types) for s in specs if not s.free_types), default=1)
         found: dict[tuple[int | None, ...], None] = {}
@@ -87,7 +88,8 @@ class HostOperator:
 
 @dataclass(frozen=True)
 class HostCode:
-    """tiling: text of the structures that kernels read; tiling_of: an operator's (or operator_key's) class."""
+    """tiling: text of the structures that kernels read; tiling_of: an operator's (or operator_key's)
+    class."""
 
     files: tuple[Path, ...]
     folders: tuple[Path, ...]
@@ -117,7 +119,9 @@ def read_host(files: Sequence[Path], folders: Sequence[Path], soc: Soc) -> HostC
     except ValueError as error:
         raise AscendError("E43205", about, f"what it registers can't be read ({error})") from None
     operators = tuple(_operator(o, soc) for o in found["operators"])
-    return HostCode(tuple(files), tuple(folders), operators, _tiling_text(found["tiling"]), found["tiling_of"])
+    return HostCode(
+        tuple(files), tuple(folders), operators, _tiling_text(found["tiling"]), found["tiling_of"]
+    )
 
 
 def _operator(entry: Mapping[str, Any], soc: Soc) -> HostOperator:
@@ -160,8 +164,10 @@ def _attribute(entry: Mapping[str, Any]) -> Attribute:
 
 
 def _spec(tensor: HostTensor) -> TensorSpec:
-    types = tuple(dict.fromkeys(OF_GE[t] for t in tensor.types if t in OF_GE)) if tensor.free_types else tuple(
-        OF_GE[t] for t in tensor.types if t in OF_GE
+    types = (
+        tuple(dict.fromkeys(OF_GE[t] for t in tensor.types if t in OF_GE))
+        if tensor.free_types
+        else tuple(OF_GE[t] for t in tensor.types if t in OF_GE)
     )
     return TensorSpec(tensor.name, types, occurrence=tensor.occurrence)
 

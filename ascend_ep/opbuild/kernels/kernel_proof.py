@@ -1,8 +1,8 @@
 """The proof of a kernel of anybody: the layers of a formula's, by running it.
 
-static: its host code and its parameters fit, and a library was made of it. numerical: on the inputs given, and on others
-of other sizes, its outputs are those of the formula or golden file. execution: no rule of the chip is broken, and the
-library gives what the checked run gives.
+static: its host code and its parameters fit, and a library was made of it. numerical: on the inputs given,
+and on others of other sizes, its outputs are those of the formula or golden file. execution: no rule of
+the chip is broken, and the library gives what the checked run gives.
 """
 
 from __future__ import annotations
@@ -81,7 +81,12 @@ def _numbers(made: Run, wanted: Sequence[Array], about: str) -> Check:
     lines, passed = [], bool(wanted)
     for name, array, right in zip(made.names, made.answer.outputs, wanted, strict=False):
         if array.shape != right.shape:
-            return Check("numerical", about, False, f"{name} has the shape {list(array.shape)}, not {list(right.shape)}")
+            return Check(
+                "numerical",
+                about,
+                False,
+                f"{name} has the shape {list(array.shape)}, not {list(right.shape)}",
+            )
         found = difference(array, right)
         passed = passed and not found.beyond
         lines.append(f"{name}: {found}")
@@ -120,7 +125,9 @@ def _other_shapes(request: BuildRequest) -> Check:
         for other in dict.fromkeys(f(size) for f in _OTHERS):
             if other < 1 or other == size:
                 continue
-            changed = replace(run, inputs=[None if a is None else _resized(a, size, other) for a in run.inputs])
+            changed = replace(
+                run, inputs=[None if a is None else _resized(a, size, other) for a in run.inputs]
+            )
             shapes = ";".join(str(list(a.shape)) for a in _present(changed))
             try:
                 made = run_kernel(changed)

@@ -12,13 +12,13 @@ from typing import Any
 from ascend_ep.cann.soc import Soc
 from ascend_ep.element_types import number_of
 from ascend_ep.errors import AscendError
+from ascend_ep.opbuild.ascendc.call_request import Answer, Array, CallRequest, Plain, Wanted
 from ascend_ep.opbuild.ascendc.cpp import linked
+from ascend_ep.opbuild.ascendc.program_process import SECONDS, run_program
 from ascend_ep.opdef.attributes import bind_attributes
 
 from .assemble import column_of, host_assembly, plain_assembly, tensor_parameters
 from .host_code import HostOperator
-from ascend_ep.opbuild.ascendc.program_process import SECONDS, run_program
-from ascend_ep.opbuild.ascendc.call_request import Answer, Array, CallRequest, Plain, Wanted
 from .signature import KernelFunction
 from .sources import Sources, read_sources
 from .tiling_values import tiling_bytes, value_bytes
@@ -27,8 +27,9 @@ from .units import Assembly, TypeColumn, program_units
 
 @dataclass(frozen=True)
 class RunRequest:
-    """inputs: None for one that is absent. outputs: what is said of them; fewer, or none, where the host's InferShape
-    or the first input says it. plain values are for kernels without host code: blocks, key, workspace, tiling (text).
+    """inputs: None for one that is absent. outputs: what is said of them; fewer, or none, where the host's
+    InferShape or the first input says it. plain values are for kernels without host code: blocks, key,
+    workspace, tiling (text).
     """
 
     sources: Sources
@@ -60,8 +61,8 @@ class Run:
 
 
 def run_kernel(request: RunRequest) -> Run:
-    """Compiles and runs it. Faults are in the answer. Raises AscendError: E43001 and E43002 (compiler), E43202 (no
-    kernel), E43203 (arguments), E43205 (the host refuses), E43206 (the process ends)."""
+    """Compiles and runs it. Faults are in the answer. Raises AscendError: E43001 and E43002 (compiler),
+    E43202 (no kernel), E43203 (arguments), E43205 (the host refuses), E43206 (the process ends)."""
     start = time.perf_counter()
     kernel, host, operator = read_sources(request.sources, request.kernel.partition("<")[0], request.soc)
     name = request.kernel if "<" in request.kernel else ""
@@ -71,7 +72,9 @@ def run_kernel(request: RunRequest) -> Run:
         column = column_of(operator, [None if a is None else number_of(a.dtype) for a in given])
         assembly = host_assembly(request.sources, kernel, host, operator, [column], name)
         if not operator.tiles:
-            notes.append("the host code registers no tiling: blocks, key and tiling data are those of the command")
+            notes.append(
+                "the host code registers no tiling: blocks, key and tiling data are those of the command"
+            )
         call = _hosted_call(request, operator, given, column, notes)
     else:
         assembly, call = plain_call(request, kernel, name, notes)
@@ -97,7 +100,11 @@ def _placed(operator: HostOperator, inputs: Sequence[Array | None]) -> list[Arra
 
 
 def _hosted_call(
-    request: RunRequest, operator: HostOperator, given: Sequence[Array | None], column: TypeColumn, notes: list[str]
+    request: RunRequest,
+    operator: HostOperator,
+    given: Sequence[Array | None],
+    column: TypeColumn,
+    notes: list[str],
 ) -> CallRequest:
     bound = bind_attributes(operator.opdef(), request.attributes)
     attributes = [(a.type, bound.get(a.name)) for a in operator.attributes]
@@ -106,15 +113,18 @@ def _hosted_call(
         outputs.append(Wanted() if operator.infers_shapes else Wanted(like=0))
         if not operator.infers_shapes:
             name = operator.outputs[i].name
-            notes.append(f"no InferShape is registered: {name} has the shape of {operator.inputs[0].name} "
-                         "(--output_shape says another)")
+            notes.append(
+                f"no InferShape is registered: {name} has the shape of {operator.inputs[0].name} "
+                "(--output_shape says another)"
+            )
     declared = column.types[len(operator.inputs) :]
     outputs = [
         Wanted(declared[i] if w.dtype is None and i < len(declared) else w.dtype, w.like, w.dims)
         for i, w in enumerate(outputs)
     ]
     inputs = [
-        [a] if t.occurrence == "variadic" and a is not None else a for t, a in zip(operator.inputs, given, strict=True)
+        [a] if t.occurrence == "variadic" and a is not None else a
+        for t, a in zip(operator.inputs, given, strict=True)
     ]
     return CallRequest(request.soc, inputs, outputs, attributes)
 
@@ -170,7 +180,9 @@ def _plain_outputs(request: RunRequest, kernel: KernelFunction, n_out: int, note
         dims, dtype = given.dims, given.dtype
         if (dims is None or dtype is None) and first is None:
             fix = "Give --output_shape and --output_dtype."
-            raise AscendError("E43203", kernel.name, "nothing says the shape and type of its outputs", fix=fix)
+            raise AscendError(
+                "E43203", kernel.name, "nothing says the shape and type of its outputs", fix=fix
+            )
         if first is not None and dims is None:
             dims = tuple(map(int, first.shape))
             notes.append(f"output {i} has the shape of the first input (--output_shape says another)")

@@ -107,7 +107,9 @@ def chosen_kernel(paths: list[Path], name: str) -> KernelFunction:
         raise AscendError("E43202", where, "it has no kernel function", fix=fix)
     if name:
         raise AscendError("E43202", where, f"it has no kernel {plain}.{did_you_mean(plain, names)}")
-    raise AscendError("E43202", where, f"it has {len(names)} kernels: {', '.join(names)}", fix="Give --kernel NAME.")
+    raise AscendError(
+        "E43202", where, f"it has {len(names)} kernels: {', '.join(names)}", fix="Give --kernel NAME."
+    )
 
 
 def _is_directive(text: str, at: int) -> bool:

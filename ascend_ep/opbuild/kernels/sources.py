@@ -15,6 +15,7 @@ from .host_code import HostCode, HostOperator, read_host
 from .signature import KernelFunction, chosen_kernel, kernels_of, without_comments
 
 SUFFIXES = (".cpp", ".cc", ".cxx", ".asc")
+_MAIN = re.compile(r"\b(?:int|int32_t|auto)\s+main\s*\(")
 _REGISTERS = re.compile(r"\bOP_ADD\s*\(\s*(\w+)|\bIMPL_OP\w*\s*\(\s*(\w+)")
 
 
@@ -30,7 +31,11 @@ class Sources:
     def folders(self) -> tuple[Path, ...]:
         """Where includes are looked for beside the including file."""
         places = [p.parent for p in (*self.kernels, *self.host)]
-        around = [f for place in places for f in (place, place.parent, place.parent / "op_kernel", place.parent / "op_host")]
+        around = [
+            f
+            for place in places
+            for f in (place, place.parent, place.parent / "op_kernel", place.parent / "op_host")
+        ]
         return tuple(dict.fromkeys(f for f in around if f.is_dir()))
 
 
@@ -42,8 +47,8 @@ def is_kernel_source(path: Path) -> bool:
 
 
 def find_sources(paths: Sequence[Path], host: Sequence[Path] = (), op_type: str = "") -> Sources:
-    """The sources that files or a project's folder name. Without `host`, the files of ../op_host that register the
-    operator of the kernel's file are taken. Raises AscendError E10410, E43202."""
+    """The sources that files or a project's folder name. Without `host`, the files of ../op_host that
+    register the operator of the kernel's file are taken. Raises AscendError E10410, E43202."""
     for path in (*paths, *host):
         if not path.exists():
             raise AscendError("E10410", path)
@@ -56,10 +61,18 @@ def find_sources(paths: Sequence[Path], host: Sequence[Path] = (), op_type: str 
     return Sources(tuple(kernels), found, wanted)
 
 
+def is_program(paths: Sequence[Path]) -> bool:
+    """Whether one of the files has a main function: they are a program that launches its kernels itself."""
+    texts = (p.read_text(encoding="utf-8", errors="replace") for p in paths if p.is_file())
+    return any(_MAIN.search(without_comments(text)) for text in texts)
+
+
 def _kernel_files(project: Path) -> list[Path]:
     folder = (project / "op_kernel").resolve()
     if not folder.is_dir():
-        raise AscendError("E43202", project, "it has no folder op_kernel", fix="Name a project as msopgen makes it.")
+        raise AscendError(
+            "E43202", project, "it has no folder op_kernel", fix="Name a project as msopgen makes it."
+        )
     files = [p for p in sorted(folder.rglob("*")) if p.suffix in SUFFIXES and kernels_of(p)]
     if not files:
         raise AscendError("E43202", folder, "it has no kernel function")
@@ -72,7 +85,9 @@ def _host_beside(files: Sequence[Path], op_type: str) -> tuple[Path, ...]:
     found = [p for f in folders if f.is_dir() for p in sorted(f.glob("*")) if p.suffix in SUFFIXES]
     registering = {p: registered_types(p) for p in found}
     mine = [p for p, types in registering.items() if op_type in types]
-    by_name = [p for p in found for f in files if p.stem.removesuffix("_tiling").removesuffix("_def") == f.stem]
+    by_name = [
+        p for p in found for f in files if p.stem.removesuffix("_tiling").removesuffix("_def") == f.stem
+    ]
     chosen = [p for p, types in registering.items() if types]
     if op_type and mine:
         chosen = mine
@@ -101,7 +116,9 @@ def _of_operator(files: Sequence[Path], op_type: str) -> list[Path]:
     return named or list(files)
 
 
-def read_sources(sources: Sources, name: str, soc: Soc) -> tuple[KernelFunction, HostCode | None, HostOperator | None]:
+def read_sources(
+    sources: Sources, name: str, soc: Soc
+) -> tuple[KernelFunction, HostCode | None, HostOperator | None]:
     """The kernel, and the host's code and operator where there is any."""
     if not sources.host:
         return chosen_kernel(list(sources.kernels), name), None, None

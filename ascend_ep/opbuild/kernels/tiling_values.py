@@ -1,4 +1,5 @@
-"""Tiling data from the command line: a file's bytes, numbers in order, or values of a structure's fields by name."""
+"""Tiling data from the command line: a file's bytes, numbers in order, or values of a structure's fields
+by name."""
 
 from __future__ import annotations
 
@@ -14,15 +15,22 @@ from ascend_ep.opbuild.ascendc.cpp import sources_of
 from .signature import KernelFunction, without_comments
 
 _FORMATS = {
-    "uint8_t": "B", "int8_t": "b", "bool": "?", "uint16_t": "H", "int16_t": "h", "uint32_t": "I", "int32_t": "i",
-    "int": "i", "unsigned": "I", "unsigned int": "I", "uint64_t": "Q", "int64_t": "q", "size_t": "Q", "float": "f",
-    "double": "d", "half": "e", "float32_t": "f",
+    "uint8_t": "B", "int8_t": "b", "bool": "?", "uint16_t": "H", "int16_t": "h", "uint32_t": "I",
+    "int32_t": "i", "int": "i", "unsigned": "I", "unsigned int": "I", "uint64_t": "Q", "int64_t": "q",
+    "size_t": "Q", "float": "f", "double": "d", "half": "e", "float32_t": "f",
 }  # fmt: skip
-_STRUCT = r"\bstruct\s+{name}\s*\{{(?P<body>[^{{}}]*)\}}|\btypedef\s+struct\s*\w*\s*\{{(?P<older>[^{{}}]*)\}}\s*{name}\b"
+_STRUCT = (
+    r"\bstruct\s+{name}\s*\{{(?P<body>[^{{}}]*)\}}"
+    r"|\btypedef\s+struct\s*\w*\s*\{{(?P<older>[^{{}}]*)\}}\s*{name}\b"
+)
 _DEFINED = r"BEGIN_TILING_DATA_DEF\s*\(\s*{name}\s*\)(?P<fields>.*?)END_TILING_DATA_DEF"
-_FIELD = re.compile(r"(?P<type>[A-Za-z_][\w ]*?)\s+(?P<names>\w+(?:\s*\[\s*\d+\s*\])?(?:\s*=[^,;]*)?(?:\s*,\s*\w+)*)\s*;")
+_FIELD = re.compile(
+    r"(?P<type>[A-Za-z_][\w ]*?)\s+(?P<names>\w+(?:\s*\[\s*\d+\s*\])?(?:\s*=[^,;]*)?(?:\s*,\s*\w+)*)\s*;"
+)
 _MACRO = re.compile(r"TILING_DATA_FIELD_DEF(?P<array>_ARR)?\s*\(([^)]*)\)")
-_USED = re.compile(r"GET_TILING_DATA_WITH_STRUCT\s*\(\s*([\w:]+)|REGISTER_TILING_DEFAULT\s*\(\s*([\w:]+)|GET_TILING_DATA_MEMBER\s*\(\s*([\w:]+)")
+_USED = re.compile(
+    r"GET_TILING_DATA_WITH_STRUCT\s*\(\s*([\w:]+)|REGISTER_TILING_DEFAULT\s*\(\s*([\w:]+)|GET_TILING_DATA_MEMBER\s*\(\s*([\w:]+)"
+)
 
 
 @dataclass(frozen=True)
@@ -50,7 +58,9 @@ def tiling_bytes(text: str, kernel: KernelFunction, folders: Sequence[Path]) -> 
         given = [_number(p, f, text) for p, f in zip(parts, formats, strict=False)]
         return struct.pack("@" + "".join(formats), *given, *[0] * (len(formats) - len(given)))
     formats = ["f" if "." in p or p.endswith("f") else "I" for p in parts]
-    return struct.pack("@" + "".join(formats), *(_number(p, f, text) for p, f in zip(parts, formats, strict=True)))
+    return struct.pack(
+        "@" + "".join(formats), *(_number(p, f, text) for p, f in zip(parts, formats, strict=True))
+    )
 
 
 def _file_bytes(path: Path) -> bytes:
@@ -69,8 +79,12 @@ def structure_fields(kernel: KernelFunction, folders: Sequence[Path]) -> list[Fi
     """The fields of the structure that the kernel takes its tiling data as; none where it isn't found."""
     text = without_comments(kernel.file.read_text(encoding="utf-8", errors="replace"))
     included = [kernel.file, *sources_of(f'#include "{kernel.file}"', folders)]
-    whole = "\n".join(without_comments(p.read_text(encoding="utf-8", errors="replace")) for p in dict.fromkeys(included))
-    names = [p.pointee or p.type for p in kernel.parameters if p.is_tiling and (p.pointee or not p.is_pointer)]
+    whole = "\n".join(
+        without_comments(p.read_text(encoding="utf-8", errors="replace")) for p in dict.fromkeys(included)
+    )
+    names = [
+        p.pointee or p.type for p in kernel.parameters if p.is_tiling and (p.pointee or not p.is_pointer)
+    ]
     names += [n for match in _USED.findall(text) for n in match if n]
     if not names:
         names = re.findall(r"BEGIN_TILING_DATA_DEF\s*\(\s*(\w+)", whole)
@@ -110,7 +124,9 @@ def _macro_field(match: re.Match[str]) -> Field | None:
 def _named(text: str, parts: Sequence[str], fields: Sequence[Field], kernel: KernelFunction) -> bytes:
     if not fields:
         reason = f"no structure of tiling data with plain fields is found for {kernel.name}"
-        raise AscendError("E43103", text, "tiling", reason, fix="Give the numbers in order, or a file of bytes.")
+        raise AscendError(
+            "E43103", text, "tiling", reason, fix="Give the numbers in order, or a file of bytes."
+        )
     values: dict[str, list[str]] = {}
     last = ""
     for part in parts:
@@ -120,7 +136,9 @@ def _named(text: str, parts: Sequence[str], fields: Sequence[Field], kernel: Ker
     known = [f.name for f in fields]
     for name in values:
         if name not in known:
-            raise AscendError("E43103", text, "tiling", f"there is no field {name}.{did_you_mean(name, known)}")
+            raise AscendError(
+                "E43103", text, "tiling", f"there is no field {name}.{did_you_mean(name, known)}"
+            )
     numbers = []
     for f in fields:
         given = [_number(v, f.format, text) for v in values.get(f.name, [])][: f.count]

@@ -9,15 +9,17 @@ from typing import Literal
 
 from ascend_ep.cann.soc import Soc
 from ascend_ep.element_types import ELEMENT_TYPES
+from ascend_ep.opbuild.ascendc.call_request import GE_NUMBERS, OF_GE, chip_numbers
 from ascend_ep.opbuild.ascendc.cpp import Unit
 
-from ascend_ep.opbuild.ascendc.call_request import GE_NUMBERS, OF_GE, chip_numbers
+from .launches import has_launches, rewritten
 
 ArgumentKind = Literal["INPUT", "OUTPUT", "WORKSPACE", "TILING", "VALUE"]
 #: What kernels may compare ORIG_DTYPE_... and FORMAT_... with in #if.
 _TYPE_MACROS = {row.ge: GE_NUMBERS[n] for n, row in ELEMENT_TYPES.items() if n in GE_NUMBERS and row.ge}
 _FORMAT_MACROS = {
-    "NCHW": 0, "NHWC": 1, "ND": 2, "NC1HWC0": 3, "FRACTAL_Z": 4, "HWCN": 16, "NDHWC": 27, "FRACTAL_NZ": 29, "NCDHW": 30,
+    "NCHW": 0, "NHWC": 1, "ND": 2, "NC1HWC0": 3, "FRACTAL_Z": 4, "HWCN": 16, "NDHWC": 27, "FRACTAL_NZ": 29,
+    "NCDHW": 30,
 }  # fmt: skip
 CHECKED = ("-std=c++20", "-O1", "-g1")
 UNCHECKED = ("-std=c++20", "-O2", "-DASCENDC_CPU_NO_CHECK")
@@ -26,8 +28,8 @@ HOST = ("-std=c++20", "-O1")
 
 @dataclass(frozen=True)
 class TypeColumn:
-    """Element types (ONNX's numbers) of every input, then of every output, that a kernel is compiled for; None is
-    any. key: the tiling key that it is compiled for, if each has a kernel of its own."""
+    """Element types (ONNX's numbers) of every input, then of every output, that a kernel is compiled for;
+    None is any. key: the tiling key that it is compiled for, if each has a kernel of its own."""
 
     types: tuple[int | None, ...] = ()
     key: int | None = None
@@ -35,8 +37,8 @@ class TypeColumn:
 
 @dataclass(frozen=True)
 class KernelUnit:
-    """A kernel in its file. name: how it is called, with template arguments. tensors: names of what columns list.
-    tiling: text of tiling structures; tiling_class: the one of GET_TILING_DATA."""
+    """A kernel in its file. name: how it is called, with template arguments. tensors: names of what
+    columns list. tiling: text of tiling structures; tiling_class: the one of GET_TILING_DATA."""
 
     file: Path
     name: str
@@ -47,18 +49,22 @@ class KernelUnit:
     folders: tuple[Path, ...] = ()
     defines: Mapping[str, str] = field(default_factory=dict, hash=False)
 
-    def unit(self, number: int, is_checked: bool, text: str | None = None) -> Unit:
-        """text: what takes the place of the file, if it was rewritten."""
+    def unit(self, number: int, is_checked: bool) -> Unit:
+        """The kernel behind a row of its own. Launches in its file are rewritten."""
         plain, angle, rest = self.name.partition("<")
         symbol = f"asc_kernel_{number}"
-        included = f'#include "{self.file}"' if text is None else f'#line 1 "{self.file}"\n{text}'
+        included = included_source(self.file)
         lines = [
             '#include "kernel_operator.h"',
             '#include "host/launch.h"',
             "#include <cmath>",
             *_type_macros(self.column, self.tensors),
             *([self.tiling] if self.tiling else []),
-            *([f"#define ASC_TILING_STRUCT {self.tiling_class}"] if self.tiling_class else []),
+            *(
+                ["#undef ASC_TILING_STRUCT", f"#define ASC_TILING_STRUCT {self.tiling_class}"]
+                if self.tiling_class
+                else []
+            ),
             *(f"#define {name} {value}" for name, value in self.defines.items()),
             f"#define {plain} {symbol}_{plain}",
             included,
@@ -69,6 +75,12 @@ class KernelUnit:
         flags = CHECKED if is_checked else UNCHECKED
         folders = (self.file.parent, *self.folders)
         return Unit(f"kernel{number}", "\n".join(lines) + "\n", {}, folders, flags, symbol)
+
+
+def included_source(path: Path) -> str:
+    """What includes a source: with its launches as plain C++ where it has any."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return f'#line 1 "{path}"\n{rewritten(text)}' if has_launches(text) else f'#include "{path}"'
 
 
 def _type_macros(column: TypeColumn, tensors: Sequence[str]) -> Iterable[str]:
@@ -95,7 +107,8 @@ class ArgumentSpec:
 
 @dataclass(frozen=True)
 class Assembly:
-    """What goes into one program or library: kernels (one per column), host files, and how a kernel is called.
+    """What goes into one program or library: kernels (one per column), host files, and how a kernel is
+    called.
 
     op: the operator's type in the host files, "" without any.
     """
@@ -112,7 +125,8 @@ class Assembly:
 def host_units(files: Sequence[Path], folders: Sequence[Path]) -> list[Unit]:
     """A unit for each host file, as it is."""
     return [
-        Unit(f"host{i}", f'#include "{path}"\n', {}, (path.parent, *folders), HOST) for i, path in enumerate(files)
+        Unit(f"host{i}", f'#include "{path}"\n', {}, (path.parent, *folders), HOST)
+        for i, path in enumerate(files)
     ]
 
 
@@ -129,12 +143,15 @@ def program_units(assembly: Assembly, is_checked: bool) -> list[Unit]:
 def _main_unit() -> Unit:
     """The same for all programs, so that it is compiled once."""
     call = "return asc_host::main(n, arguments, asc_host::the_parts);"
-    return Unit("main", f'#include "host/program.h"\nint main(int n, char **arguments) {{ {call} }}\n', {}, (), HOST)
+    return Unit(
+        "main", f'#include "host/program.h"\nint main(int n, char **arguments) {{ {call} }}\n', {}, (), HOST
+    )
 
 
 @dataclass(frozen=True)
 class LibraryText:
-    """What a library has beside the assembly's parts: lines that fill asc_host::Library, its inputs' counts."""
+    """What a library has beside the assembly's parts: lines that fill asc_host::Library, its inputs'
+    counts."""
 
     lines: tuple[str, ...]
     min_inputs: int
@@ -144,7 +161,8 @@ class LibraryText:
 def library_units(assembly: Assembly, op_type: str, soc: Soc, more: LibraryText) -> list[Unit]:
     """A library that exports asc_get_custom_op."""
     numbers = chip_numbers(soc)
-    fields = "ub l1 l0a l0b l0c l2 hbm cube_cores vector_cores extra_vector_cores separate".split()
+    fields = ["ub", "l1", "l0a", "l0b", "l0c", "l2", "hbm"]
+    fields += ["cube_cores", "vector_cores", "extra_vector_cores", "separate"]
     types = ", ".join(f"{{{GE_NUMBERS[n]}, {n}}}" for n in OF_GE.values())
     text = "\n".join([
         '#include "host/library.h"',
@@ -164,7 +182,8 @@ def library_units(assembly: Assembly, op_type: str, soc: Soc, more: LibraryText)
         "static int32_t infer(asc_custom_call *call) { return the_library().infer(call); }",
         "static int32_t compute(const asc_custom_call *call) { return the_library().compute(call); }",
         "static const asc_custom_op the_operator = {ASC_CUSTOM_OP_VERSION, sizeof(asc_custom_op), "
-        f'"{op_type}", {more.min_inputs}, {more.max_inputs}, {len(assembly.outputs)}, 0, infer, nullptr, compute}};',
+        f'"{op_type}", {more.min_inputs}, {more.max_inputs}, {len(assembly.outputs)}, 0, infer, nullptr, '
+        "compute};",
         'extern "C" __attribute__((visibility("default"))) const asc_custom_op *asc_get_custom_op(uint32_t, '
         "const char *type) {",
         "    return std::strcmp(type, the_operator.op_type) == 0 ? &the_operator : nullptr;",
@@ -188,9 +207,8 @@ def _parts_unit(assembly: Assembly) -> Unit:
         types = [-1 if t is None else GE_NUMBERS[t] for t in kernel.column.types]
         key = kernel.column.key
         lines.append(f"static const int types{i}[] = {{{', '.join(map(str, [*types, -1]))}}};")
-        columns.append(
-            f"{{&::asc_kernel_{i}, types{i}, {len(types)}, {key or 0}ull, {'false' if key is None else 'true'}}}"
-        )
+        has_key = "false" if key is None else "true"
+        columns.append(f"{{&::asc_kernel_{i}, types{i}, {len(types)}, {key or 0}ull, {has_key}}}")
     arguments = [f"{{ArgumentSpec::{a.kind}, {a.index}}}" for a in assembly.arguments]
     tables = []
     for kind, name, rows in (
@@ -202,5 +220,19 @@ def _parts_unit(assembly: Assembly) -> Unit:
         if rows:
             lines.append(f"static const {kind} {name}[] = {{{', '.join(rows)}}};")
         tables += [name if rows else "nullptr", str(len(rows))]
-    lines.append(f'extern const Parts the_parts; const Parts the_parts = {{"{assembly.op}", {", ".join(tables)}}};')
+    lines.append(
+        f'extern const Parts the_parts; const Parts the_parts = {{"{assembly.op}", {", ".join(tables)}}};'
+    )
     return Unit("parts", "\n".join([*lines, "}", ""]), {}, (), HOST)
+
+
+def source_program_units(files: Sequence[Path], folders: Sequence[Path], is_checked: bool) -> list[Unit]:
+    """A program of kernels and of a main function that launches them, as its sources stand."""
+    flags = (*(CHECKED if is_checked else UNCHECKED), "-DASCENDC_CPU_DEBUG", "-D__CCE_KT_TEST__")
+    units = []
+    for i, path in enumerate(files):
+        head = '#include "kernel_operator.h"\n#include "host/launch.h"\n'
+        units.append(
+            Unit(f"source{i}", head + included_source(path) + "\n", {}, (path.parent, *folders), flags)
+        )
+    return units

@@ -3,7 +3,7 @@
 
 #include <deque>
 
-#include "operator.h"
+#include "host_operator.h"
 #include "parts.h"
 
 namespace asc_host {

@@ -1,6 +1,8 @@
 /* Launching a kernel on the cores, and its row in the tables of the host. Included after kernel_operator.h. */
 #pragma once
 
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <type_traits>
@@ -12,7 +14,6 @@
 namespace asc_host {
 
 static_assert(asc_cpu::LIBRARY_WORKSPACE == WORKSPACE_IN_FRONT);
-
 
 /* One launch: its buffers known to the cores, its faults told. */
 class Launch {
@@ -26,12 +27,16 @@ class Launch {
         asc_cpu::settings().stop = request_.stop;
         const auto begin = [this] {
             asc_cpu::faults().clear();
-            asc_cpu::globals().clear();
-            asc_cpu::events().resize(1);
+            if (request_.n_buffers) {
+                asc_cpu::globals().clear();
+                asc_cpu::events().resize(1);
+            }
             for (size_t i = 0; i < request_.n_buffers; i++) add(request_.buffers[i]);
+            for (size_t i = 0; i < request_.n_buffers; i++) add_front(request_.buffers[i]);
         };
         try {
             asc_cpu::run_on_its_cores(request_.blocks, memories(), begin, body);
+            asc_cpu::place() = {};
             if (asc_cpu::CHECKED) check_outputs();
         } catch (const asc_cpu::Fault &fault) {
             tell(fault);
@@ -44,6 +49,13 @@ class Launch {
         const bool written = b.role == Role::OUTPUT || b.role == Role::WORKSPACE;
         const uint64_t skipped = b.role == Role::WORKSPACE && b.bytes > WORKSPACE_IN_FRONT ? WORKSPACE_IN_FRONT : 0;
         asc_cpu::add_global(b.begin + skipped, b.bytes - skipped, b.name, written || b.role == Role::BOTH, written);
+    }
+    /* What of the workspace is the libraries'. */
+    static void add_front(const Buffer &b) {
+        if (b.role != Role::WORKSPACE) return;
+        AscendC::SetSysWorkspace(b.begin);
+        if (b.bytes > WORKSPACE_IN_FRONT)
+            asc_cpu::add_global(b.begin, WORKSPACE_IN_FRONT, "the libraries' workspace", true, false);
     }
     asc_cpu::Chip memories() const {
         asc_cpu::Chip chip = asc_cpu::chip_of(request_.chip);
@@ -96,6 +108,35 @@ struct KernelOf<function> {
         function(argument_of<A>(arguments[i])...);
     }
 };
+
+/* The chip that a program runs for: $ASCEND_EP_SOC_VERSION. */
+inline const char *chip_of_programs() {
+    const char *name = std::getenv("ASCEND_EP_SOC_VERSION");
+    return name ? name : "Ascend910B1";
+}
+
+/* name<<<blocks, l2, stream>>>(...) of a source: the launch in place, in a program's own memory. A fault ends the
+ * program with status 3. */
+template <typename... Rest>
+inline auto launcher(uint32_t blocks, Rest &&...) {
+    return [blocks](auto kernel) {
+        return [blocks, kernel](auto &&...arguments) {
+            LaunchRequest request{};
+            bool failed = false;
+            request.blocks = blocks;
+            request.key = asc_cpu::tiling_key();
+            request.chip = chip_of_programs();
+            request.ub = asc_cpu::chip_of(request.chip).ub;
+            request.tell = [](void *to, bool advice, const char *line) {
+                std::fprintf(stderr, "%s: %s\n", advice ? "advice" : "fault", line);
+                if (!advice) *static_cast<bool *>(to) = true;
+            };
+            request.to = &failed;
+            Launch(request).run([&] { kernel(arguments...); });
+            if (failed) std::exit(3);
+        };
+    };
+}
 
 }  // namespace asc_host
 

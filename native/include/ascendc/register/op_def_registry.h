@@ -23,6 +23,13 @@
 #include "op_impl_registry.h"
 #include "tilingdata_base.h"
 
+/* Host files in this namespace use these unqualified. */
+namespace optiling {
+using std::map;
+using std::string;
+using std::vector;
+}  // namespace optiling
+
 /* A second argument is the structure that TilingParse fills. */
 #define OP_ADD(type, ...) \
     [[maybe_unused]] static const bool type##_asc_added = ::ops::add<type __VA_OPT__(, ) __VA_ARGS__>(#type);

@@ -50,6 +50,22 @@ inline bool add_size(const void *key, size_t bytes) {
     return true;
 }
 
+/* Tiling data that SetDataPtr gave a buffer: what is set is written there too. For one call of a tiling function. */
+struct BoundTiling {
+    const uint8_t *from;
+    size_t bytes;
+    uint8_t *to;
+};
+inline std::vector<BoundTiling> &bound_tilings() {
+    static thread_local std::vector<BoundTiling> all;
+    return all;
+}
+inline void mirror(const void *changed, size_t bytes) {
+    const uint8_t *p = static_cast<const uint8_t *>(changed);
+    for (const BoundTiling &b : bound_tilings())
+        if (p >= b.from && p + bytes <= b.from + b.bytes) std::memcpy(b.to + (p - b.from), p, bytes);
+}
+
 }  // namespace asc_host
 
 #define ASC_TILING_KEY &::asc_host::TilingTag<AscSelf>::tag
@@ -63,6 +79,11 @@ inline bool add_size(const void *key, size_t bytes) {
         void SaveToBuffer(void *to, size_t capacity) const {                                       \
             std::memcpy(to, this, capacity < sizeof *this ? capacity : sizeof *this);              \
         }                                                                                          \
+        void SetDataPtr(void *to) {                                                                \
+            ::asc_host::bound_tilings().push_back(                                                 \
+                {reinterpret_cast<const uint8_t *>(this), sizeof *this, static_cast<uint8_t *>(to)}); \
+            ::asc_host::mirror(this, sizeof *this);                                                \
+        }                                                                                          \
         size_t GetDataSize() const { return sizeof *this; }
 
 #define ASC_TILING_FIELD(text, count, field) \
@@ -73,6 +94,7 @@ inline bool add_size(const void *key, size_t bytes) {
     type field = 0;                         \
     void set_##field(type value) {          \
         field = value;                      \
+        ::asc_host::mirror(&field, sizeof field); \
     }                                       \
     type get_##field() const {              \
         return field;                       \
@@ -83,6 +105,7 @@ inline bool add_size(const void *key, size_t bytes) {
     type field[count] = {};                               \
     void set_##field(const type *values) {                \
         std::memcpy(field, values, sizeof field);         \
+        ::asc_host::mirror(&field, sizeof field);         \
     }                                                     \
     type *get_##field() {                                 \
         return field;                                     \

@@ -73,6 +73,7 @@ class HostOperator {
         }
         if (!impl_.tiling) throw Refusal{"no tiling function is registered for " + definition_->name};
         gert::TilingContext context(&node);
+        bound_tilings().clear();
         const ge::graphStatus status = impl_.tiling(&context);
         node.compile_info = nullptr;
         if (status != ge::GRAPH_SUCCESS) throw Refusal{"TilingFunc refuses these shapes: " + text_of_shapes(node)};

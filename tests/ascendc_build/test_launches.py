@@ -1,0 +1,57 @@
+"""Launches by <<<...>>> and programs with a main function of their own."""
+
+from __future__ import annotations
+
+import pytest
+from test_project import TWICE
+
+from ascend_ep.opbuild.kernels.launches import has_launches, rewritten
+
+CALL = "::asc_host::launcher(%s)([&](auto &&...asc_argument) { %s(asc_argument...); })"
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("add<<<8, nullptr, s>>>(x, y);", CALL % ("8, nullptr, s", "add") + "(x, y);"),
+        (
+            " k::f<half, 2> <<<f(a, b), 0, s >>> (x);",
+            " " + CALL % ("f(a, b), 0, s ", "k::f<half, 2> ") + " (x);",
+        ),
+    ],
+)
+def test_a_launch_becomes_a_call(text, wanted):
+    assert has_launches(text)
+    assert rewritten(text) == wanted
+
+
+@pytest.mark.parametrize("text", ["a << b << c", "// f<<<1, 2, 3>>>(x)", 'print("<<<")', "x <<< y"])
+def test_what_is_no_launch_stays(text):
+    assert not has_launches(text)
+    assert rewritten(text) == text
+
+
+MAIN = """
+#include <cstdio>
+#include <vector>
+int main() {
+    std::vector<float> x(64, 1.5f), y(64);
+    twice<<<1, nullptr, nullptr>>>((uint8_t *)x.data(), (uint8_t *)y.data(), 2.0f);
+    std::printf("%g %g\\n", y[0], y[63]);
+    return 0;
+}
+"""
+
+
+def test_a_program_launches_its_kernels(run, tmp_path):
+    source = tmp_path / "main.cpp"
+    source.write_text(TWICE + MAIN)
+    status, out, err = run("run", source)
+    assert status == 0, err
+    assert out.endswith("3 3\n")
+    source.write_text(TWICE.replace("    out.EnQue(b);\n", "") + MAIN)
+    status, _, err = run("run", source)
+    assert status == 1
+    assert "E43201" in err
+    assert "main.cpp:" in err
+    assert "ErrorBuffer3" in err

@@ -1,0 +1,63 @@
+"""Kernel functions are found as people write them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ascend_ep.errors import AscendError
+from ascend_ep.opbuild.kernels.signature import chosen_kernel, kernels_of
+
+TEXT = """\
+// __global__ __aicore__ void in_a_comment(GM_ADDR x) {}
+extern "C" __global__ __aicore__ void declared(GM_ADDR x);
+extern "C" __global__ __aicore__ void first(GM_ADDR x, GM_ADDR usrWorkspace,
+                                            GM_ADDR tiling)
+{ }
+template <typename T, int N>
+__global__ __aicore__ void second(__gm__ T* x, const __gm__ half *y, float alpha = 1.0f, __gm__ Tiling* t) { }
+__aicore__ __global__ inline void third(__gm__ uint8_t* __restrict__ a, ThirdTiling tilingData) { }
+[[maybe_unused]] __global__ __mix__(1, 2) void fourth(GM_ADDR x) { }
+#define KERNEL(T) extern "C" __global__ __aicore__ void made_##T(GM_ADDR x) { }
+const char *text = "__global__ __aicore__ void in_a_text(GM_ADDR x) { }";
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "kernels.cpp"
+    path.write_text(TEXT)
+    return path
+
+
+def test_every_definition_is_found_with_its_parameters(file):
+    found = {k.name: k for k in kernels_of(file)}
+    assert list(found) == ["first", "second", "third", "fourth"]
+    assert found["first"].line == 3
+    assert [p.is_workspace for p in found["first"].parameters] == [False, True, False]
+    assert [p.is_tiling for p in found["first"].parameters] == [False, False, True]
+    assert [(p.name, p.type) for p in found["second"].parameters] == [
+        ("x", "T*"),
+        ("y", "const half*"),
+        ("alpha", "float"),
+        ("t", "Tiling*"),
+    ]
+    assert found["second"].template == "typename T, int N"
+    assert [p.is_pointer for p in found["third"].parameters] == [True, False]
+    assert found["third"].parameters[1].is_tiling
+
+
+def test_a_kernel_is_chosen_by_name_or_because_it_is_the_only_one(file):
+    assert chosen_kernel([file], "second<half, 2>").name == "second"
+    with pytest.raises(AscendError, match="4 kernels: first, fourth, second, third"):
+        chosen_kernel([file], "")
+    with pytest.raises(AscendError, match=r"no kernel secnd.*second"):
+        chosen_kernel([file], "secnd")
+
+
+def test_a_file_without_kernels_is_refused(tmp_path):
+    path = tmp_path / "host.cpp"
+    path.write_text("int main() { return 0; }")
+    with pytest.raises(AscendError, match=r"E43202.*no kernel function"):
+        chosen_kernel([Path(path)], "")
