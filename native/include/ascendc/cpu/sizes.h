@@ -1,8 +1,14 @@
-/* Sizes of elements, blocks and repeats by name. Our own implementation of public names.
+/* Sizes of elements, blocks and repeats by name, and divisions that round up. Our own implementation of public names.
  */
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
+
+#ifndef likely
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+#endif
 
 namespace AscendC {
 
@@ -11,4 +17,10 @@ constexpr int32_t B8_DATA_NUM_PER_BLOCK = 32, B16_DATA_NUM_PER_BLOCK = 16, B32_D
 constexpr int32_t B8_DATA_NUM_PER_REPEAT = 256, B16_DATA_NUM_PER_REPEAT = 128, B32_DATA_NUM_PER_REPEAT = 64;
 constexpr int32_t B64_DATA_NUM_PER_BLOCK = 4, B64_DATA_NUM_PER_REPEAT = 32;
 
+/* a / b, rounded up; of any integers. */
+template <typename A, typename B, typename = std::enable_if_t<std::is_integral_v<A> && std::is_integral_v<B>>>
+constexpr std::common_type_t<A, B> Ceil(A a, B b) {
+    using C = std::common_type_t<A, B>;
+    return b == 0 ? C(a) : C((C(a) + C(b) - 1) / C(b));
+}
 }  // namespace AscendC
