@@ -120,7 +120,13 @@ void product(Request &r, bool with_bias, bool wait) {
     uint32_t word;
     std::memcpy(&word, &scale, 4);
     f.deqScalar = word;
-    Fixpipe(gc, c, f);
+    if (r.numbers[4] == 2) { /* the older form */
+        SetFixpipeNz2ndFlag(1, 0, 0);
+        SetFixpipePreQuantFlag(f.deqScalar);
+        DataCopy(gc, c, DataCopyCO12DstParams(f.nSize, f.mSize, f.dstStride, f.srcStride, f.quantPre, 0, false, true));
+    } else {
+        Fixpipe(gc, c, f);
+    }
     co1.FreeTensor(c);
     a1.FreeTensor(a), b1.FreeTensor(b), a2.FreeTensor(la), b2.FreeTensor(lb);
 }

@@ -240,9 +240,16 @@ void dequantised(Request &r) {
     b.finish();
 }
 
+void exclusive_or(Request &r) {
+    Buffers b(r, 2);
+    Xor(b.at<int16_t>(2), b.at<int16_t>(0), b.at<int16_t>(1), b.scratch(), uint32_t(r.numbers[2]));
+    b.finish();
+}
+
 int main() {
     return serve([](Request &r) {
         if (r.numbers[0] == 60) return dequantised(r);
+        if (r.numbers[0] == 61) return exclusive_or(r);
         r.numbers[1] ? run<half>(r) : run<float>(r);
     });
 }

@@ -58,11 +58,13 @@ def test_sums_come_out_as_bfloat16(cube: Program) -> None:
     np.testing.assert_array_equal(c, (a.astype(np.float32) @ b.astype(np.float32)).astype(BFLOAT16))
 
 
-def test_dequantisation_scales_integer_sums(cube: Program) -> None:
+@pytest.mark.parametrize("form", [0, 2])
+def test_dequantisation_scales_integer_sums(cube: Program, form: int) -> None:
+    """By Fixpipe, and by DataCopy out of L0C."""
     a, b = operands(33, 37, 70, np.int8)
     bias = np.zeros(64, np.int32)
     bias[:37] = np.arange(37)
-    (c,) = cube([6, 33, 37, 70, 0], [a, b, bias], [np.zeros((33, 37), np.float16)], kind=CUBE)
+    (c,) = cube([6, 33, 37, 70, form], [a, b, bias], [np.zeros((33, 37), np.float16)], kind=CUBE)
     expected = 0.5 * (a.astype(np.int32) @ b.astype(np.int32) + bias[:37])
     np.testing.assert_array_equal(c, expected.astype(np.float16))
 

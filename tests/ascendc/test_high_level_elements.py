@@ -135,3 +135,9 @@ def test_quantisation(high_level: Program) -> None:
     factors = np.exp2(np.arange(32) % 4 - 3).astype(np.float32)
     (found,) = high_level([60, 0, 5, 32], [sums, factors], [np.zeros((5, 32), np.float16)])
     np.testing.assert_array_equal(found, (sums * factors).astype(np.float16))
+
+
+def test_exclusive_or(high_level: Program) -> None:
+    x, y = np.random.default_rng(3).integers(-(2**15), 2**15, (2, 77)).astype(np.int16)
+    (found,) = high_level([61, 0, 77], [x, y], [np.zeros_like(x)])
+    np.testing.assert_array_equal(found, x ^ y)

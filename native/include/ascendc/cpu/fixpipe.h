@@ -182,11 +182,9 @@ inline void fixpipe_by_size(const Target &to, const AscendC::LocalTensor<Sum> &f
 template <typename T, typename Sum, typename Target>
 inline void fixpipe_by_strips(const Target &to, const AscendC::LocalTensor<Sum> &from, const Operand *factors,
                               const AscendC::FixpipeParams<Sum> &p, Where w) {
-    const CubeModes &modes = cube_modes();
     const uint32_t rows = uint32_t(p.burstLen) * C0_BYTES / (FRACTAL_ROWS * sizeof(Sum));
     const uint64_t source_strip = rows + uint64_t(p.srcStride) * C0_BYTES / (FRACTAL_ROWS * sizeof(Sum));
-    FixpipeConversion how{p.quantParams.quantPre, p.quantParams.deqScalar, nullptr, p.reluEn};
-    if (!how.scalar) how.scalar = modes.quant_scalar;
+    const FixpipeConversion how{p.quantParams.quantPre, p.quantParams.deqScalar, nullptr, p.reluEn};
     if (p.nz2ndParams.nz2ndEn) {
         const FixpipeShape shape{rows, p.nz2ndParams.originalNSize ? p.nz2ndParams.originalNSize : p.cburstNum,
                                  source_strip, p.dstStride};
@@ -197,6 +195,16 @@ inline void fixpipe_by_strips(const Target &to, const AscendC::LocalTensor<Sum> 
     const uint32_t strip = strip_of<T>(false), columns = uint32_t(p.cburstNum) * FRACTAL_ROWS;
     const uint64_t apart = uint64_t(rows) * strip + uint64_t(p.dstStride) * C0_BYTES / sizeof(T);
     fixpipe<T>(to, from, factors, {rows, columns, source_strip, apart, true, strip}, how, {1, 0, 0, p.unitFlag}, w);
+}
+
+template <typename T, typename Sum, typename Target, typename Params>
+inline void copy_out_of_l0c(const Target &to, const AscendC::LocalTensor<Sum> &from, const Params &p, Where w) {
+    const CubeModes &modes = cube_modes();
+    const uint64_t apart = p.nz2ndEn ? p.dstStride : uint64_t(p.dstStride) * C0_BYTES / sizeof(T);
+    const FixpipeShape shape{p.mSize, p.nSize, p.srcStride, apart, !p.nz2ndEn, strip_of<T>(p.channelSplit)};
+    FixpipeMatrices all{1, 0, 0, p.unitFlag};
+    if (p.nz2ndEn) all = {modes.nd_number, modes.nd_source * uint64_t(256), modes.nd_target, p.unitFlag};
+    fixpipe<T>(to, from, nullptr, shape, {p.quantPre, modes.quant_scalar, modes.quant_vector, p.reluPre != 0}, all, w);
 }
 
 template <typename Params>
@@ -250,7 +258,7 @@ ASC_FIXPIPE(GlobalTensor)
 ASC_FIXPIPE(LocalTensor)
 #undef ASC_FIXPIPE
 
-/* Registers of the older form: FixpipeParams take from them what they don't say. */
+/* What DataCopy out of L0C takes beside its parameters: matrices, one factor, or a factor per column. */
 inline void SetFixpipeNz2ndFlag(uint16_t number, uint16_t source_stride, uint16_t target_stride) {
     asc_cpu::CubeModes &modes = asc_cpu::cube_modes();
     modes.nd_number = number, modes.nd_source = source_stride, modes.nd_target = target_stride;
@@ -266,5 +274,37 @@ template <typename T>
 inline void SetFixPipeConfig(const LocalTensor<T> &, const LocalTensor<T> &factors, bool = false) {
     asc_cpu::cube_modes().quant_vector = reinterpret_cast<const uint64_t *>(factors.bytes());
 }
+
+/* mSize rows and nSize columns; strides as of FixpipeParamsV220. */
+struct DataCopyCO12DstParams {
+    DataCopyCO12DstParams() = default;
+    DataCopyCO12DstParams(uint16_t n, uint16_t m, uint32_t target_stride, uint16_t source_stride, QuantMode_t mode,
+                          uint8_t relu, bool split, bool nd)
+        : nSize(n),
+          mSize(m),
+          dstStride(target_stride),
+          srcStride(source_stride),
+          quantPre(mode),
+          reluPre(relu),
+          channelSplit(split),
+          nz2ndEn(nd) {}
+    uint8_t sid = 0;
+    uint16_t nSize = 0, mSize = 0;
+    uint32_t dstStride = 0;
+    uint16_t srcStride = 0;
+    uint8_t unitFlag = 0, clipReluPre = 0, eltWiseOp = 0;
+    QuantMode_t quantPre = NoQuant;
+    uint8_t reluPre = 0;
+    bool channelSplit = false, nz2ndEn = false;
+};
+#define ASC_COPY_OUT(Target)                                                                              \
+    template <typename T, typename U>                                                                     \
+    inline void DataCopy(const Target<T> &to, const LocalTensor<U> &from, const DataCopyCO12DstParams &p, \
+                         asc_cpu::Where w = asc_cpu::Where::here()) {                                     \
+        asc_cpu::copy_out_of_l0c<T>(to, from, p, w);                                                      \
+    }
+ASC_COPY_OUT(GlobalTensor)
+ASC_COPY_OUT(LocalTensor)
+#undef ASC_COPY_OUT
 
 }  // namespace AscendC

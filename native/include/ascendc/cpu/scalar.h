@@ -46,6 +46,11 @@ inline int64_t GetProgramCounter() {
 inline int16_t GetArchVersion() {
     return 220;
 }
+/* a, rounded up to a multiple of b. */
+template <typename T>
+inline constexpr T Align(T a, asc_cpu::Same<T> b) {
+    return b == 0 ? T(0) : T((a + b - 1) / b * b);
+}
 template <typename T>
 inline constexpr T AlignUp(T a, asc_cpu::Same<T> b) {
     return b == 0 ? 0 : T((a + b - 1) / b * b);

@@ -100,15 +100,17 @@ inline void mark_joined_code() {
     (void)&JoinedCode<T>::found;
 }
 
+/* Whether it defines ASCENDC_CUBE_ONLY: its products are the cube cores' own. */
+inline bool &is_cube_only() {
+    static bool yes = false;
+    return yes;
+}
+
 /* The cores of a kernel that says nothing. */
 inline TaskCores default_cores(const Chip &chip) {
     const bool apart = chip.l1 <= 512 * 1024 && !has_joined_code();
     if (!has_cube_code() || !apart) return {Kernel::Vector, 1};
-#ifdef ASCENDC_CUBE_ONLY
-    return {Kernel::Cube, 1};
-#else
-    return {Kernel::Mix, 2};
-#endif
+    return is_cube_only() ? TaskCores{Kernel::Cube, 1} : TaskCores{Kernel::Mix, 2};
 }
 
 /* Runs body() on the cores that the kernel asks for. begin() makes global memory as it was before the launch. */

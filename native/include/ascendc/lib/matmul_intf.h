@@ -6,6 +6,10 @@
 
 namespace asc_cpu {
 
+#ifdef ASCENDC_CUBE_ONLY
+inline const bool cube_only_noted = is_cube_only() = true;
+#endif
+
 /* Objects, each with the address of its tiling behind it, or none where Init is called later. */
 inline void init_products() {}
 template <typename Object>

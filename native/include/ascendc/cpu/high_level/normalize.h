@@ -111,6 +111,16 @@ inline void DeepNorm(const LocalTensor<T> &dst, const LocalTensor<T> &mean, cons
                    });
 }
 
+template <typename T, bool isReuseSource = false, bool isBasicBlock = false>
+inline void DeepNorm(const LocalTensor<T> &dst, const LocalTensor<T> &mean, const LocalTensor<T> &rstd,
+                     const LocalTensor<T> &x, const LocalTensor<T> &gx, const LocalTensor<T> &beta,
+                     const LocalTensor<T> &gamma, const LocalTensor<uint8_t> &scratch, const asc_cpu::Same<T> alpha,
+                     const asc_cpu::Same<T> epsilon, const LayerNormTiling &tiling,
+                     asc_cpu::Where w = asc_cpu::Where::here()) {
+    asc_cpu::take_scratch(scratch, scratch.GetSize(), w);
+    DeepNorm<T, isReuseSource, isBasicBlock>(dst, mean, rstd, x, gx, beta, gamma, alpha, epsilon, tiling, w);
+}
+
 /* x / sqrt(mean(x^2) + epsilon) * gamma of [b, s, h]. */
 template <typename T, bool isBasicBlock = false>
 inline void RmsNorm(const LocalTensor<T> &dst, const LocalTensor<T> &x, const LocalTensor<T> &gamma,

@@ -7,6 +7,9 @@ namespace AscendC {
 
 ASC_FORMS2(Hypot, std::hypot(double(a), double(b)))
 
+/* Of integers, bit by bit. */
+ASC_FORMS2(Xor, a ^ b)
+
 /* pow with a number as exponent or as base; [scratch] and [n] as with the others. */
 #define ASC_POWER(X, Y, x, y, first, second, value)                                                               \
     template <typename T, bool isReuseSource = false>                                                             \

@@ -130,17 +130,25 @@ inline uint64_t softmax_scratch(const Rows &rows) {
 
 namespace AscendC {
 
-/* On the device: a tiling of rows whose scratch is `scratch` elements of four bytes. */
+/* On the device: a tiling of rows whose scratch is `scratch` bytes. */
+constexpr SoftMaxTiling SoftMaxFlashV2TilingFunc(const SoftMaxShapeInfo &info, const uint32_t bytes, const uint32_t,
+                                                 const uint32_t scratch, const bool = false, const bool = false,
+                                                 const bool = false, const bool = false) {
+    const uint32_t block = 32 / (bytes ? bytes : 4), fits = scratch / 4 / (info.srcK + 3 * block);
+    const uint32_t step = fits < 1 ? 1 : fits < info.srcM ? fits : info.srcM;
+    SoftMaxTiling t;
+    t.srcM = info.srcM, t.srcK = info.srcK, t.srcSize = info.srcM * info.srcK;
+    t.outMaxM = info.srcM, t.outMaxK = block, t.outMaxSize = info.srcM * block;
+    t.splitM = t.reduceM = step, t.splitK = info.srcK, t.splitSize = step * info.srcK;
+    t.reduceK = block, t.reduceSize = step * block;
+    if (step) t.rangeM = info.srcM / step, t.tailM = info.srcM % step;
+    t.tailSplitSize = t.tailM * info.srcK, t.tailReduceSize = t.tailM * block;
+    return t;
+}
+/* The same with the scratch in elements of four bytes. */
 inline bool SoftMaxTilingFunc(const uint32_t scratch, const SoftMaxShapeInfo &info, SoftMaxTiling &tiling,
                               const uint32_t bytes, const uint32_t = 0, bool = false, bool = false) {
-    const uint32_t block = 32 / (bytes ? bytes : 4),
-                   step = std::max(1u, std::min(scratch / (info.srcK + 3 * block), info.srcM));
-    tiling.srcM = info.srcM, tiling.srcK = info.srcK, tiling.srcSize = info.srcM * info.srcK;
-    tiling.outMaxM = info.srcM, tiling.outMaxK = block, tiling.outMaxSize = info.srcM * block;
-    tiling.splitM = tiling.reduceM = step, tiling.splitK = info.srcK, tiling.splitSize = step * info.srcK;
-    tiling.reduceK = block, tiling.reduceSize = step * block, tiling.rangeM = info.srcM / step;
-    tiling.tailM = info.srcM % step, tiling.tailSplitSize = tiling.tailM * info.srcK;
-    tiling.tailReduceSize = tiling.tailM * block;
+    tiling = SoftMaxFlashV2TilingFunc(info, bytes, bytes, scratch * 4);
     return true;
 }
 

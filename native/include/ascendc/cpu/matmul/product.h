@@ -8,14 +8,11 @@
 
 namespace asc_cpu {
 
-/* Whether this core only serves the products of the vector cores beside it: they compute them themselves, so the
- * objects of such a core do nothing. */
+/* Whether this core leaves products to the others of a mixed kernel: the cube core to the vector cores that ask for
+ * them, or (ASCENDC_CUBE_ONLY, which stands in front of lib/matmul_intf.h) the vector cores to the cube core. */
 inline bool serves_products() {
-#ifdef ASCENDC_CUBE_ONLY
-    return false;
-#else
-    return core().kind == CoreKind::Cube && Blocks::the_blocks() && Blocks::the_blocks()->kernel() == Kernel::Mix;
-#endif
+    if (!core().apart) return false;
+    return (core().kind == CoreKind::Cube) != is_cube_only();
 }
 
 /* A rectangle of C. */
