@@ -29,6 +29,7 @@ from .dump import MODEL, OFF, Dump, model_text, partition_text, plan_text
 from .plan_check import check_partition, check_plan
 from .precision.precision import BFLOAT16_PRODUCTS, FLOAT32_PRODUCTS
 from .precision.precision_pass import apply_precision, is_needed
+from .rewrites.byte_binary import combine_bytes
 from .rewrites.byte_tables import tabulate_bytes
 from .rewrites.channels_last import lay_channels_last
 from .rewrites.forward_copies import forward_copies
@@ -263,6 +264,12 @@ PARTITION = Stage[OfPartition](
             needs="elementwise instructions as merged as they will be",
             leaves="functions of one 8-bit image as tables of their 256 results",
             run=lambda w: tabulate_bytes(w.part),
+        ),
+        OfPartition(
+            "combine_bytes",
+            needs="elementwise instructions as merged as they will be",
+            leaves="sums and products of two 8-bit images as one kernel",
+            run=lambda w: combine_bytes(w.part),
         ),
     ),
 )

@@ -5,14 +5,16 @@ from __future__ import annotations
 import onnx
 
 from ascend_ep.graph.components import Components
+from ascend_ep.graph.passes.quantised import SPELLED_OUT
 from ascend_ep.opdef.registry import Registry
 
 _BODIES = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
 
 
 def may_be_one_group(model: onnx.ModelProto, registry: Registry) -> bool:
-    """Every operator has a definition, no node has a body, nodes make all outputs, and all hang together, as
-    onnxruntime asks of a group."""
+    """Every operator has a definition or is spelled out by those that have one, no node has a body, nodes
+    make all outputs, and all hang together, as onnxruntime asks of a group.
+    """
     nodes = model.graph.node
     opsets = {entry.domain: entry.version for entry in model.opset_import}
     operators = {(n.domain, n.op_type) for n in nodes}
@@ -21,7 +23,7 @@ def may_be_one_group(model: onnx.ModelProto, registry: Registry) -> bool:
         len(nodes) > 0
         and not any(a.type in _BODIES for n in nodes for a in n.attribute)
         and all(output.name in made for output in model.graph.output)
-        and all(registry.resolve(d, name, opsets.get(d, 1)) is not None for d, name in operators)
+        and all(registry.resolve(d, n, opsets.get(d, 1)) is not None for d, n in operators - SPELLED_OUT)
         and _is_connected(model.graph)
     )
 

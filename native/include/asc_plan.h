@@ -444,6 +444,18 @@ typedef struct asc_byte_table_params {
     int64_t axis; /* whose indices have a table each; of a single table 0 */
 } asc_byte_table_params;
 
+typedef enum asc_byte_binary { ASC_BYTE_BINARY_ADD, ASC_BYTE_BINARY_MULTIPLY, ASC_BYTE_BINARY_COUNT } asc_byte_binary;
+
+typedef struct asc_byte_binary_params {
+    int64_t op;                     /* asc_byte_binary */
+    int64_t a_zero, b_zero, y_zero; /* as the types have them */
+} asc_byte_binary_params;
+
+typedef struct asc_byte_binary_floats {
+    double a_scale, b_scale, y_scale; /* float32 */
+    double low, high;                 /* bounds of the float result */
+} asc_byte_binary_floats;
+
 /* qmatmul, qconv: the bounds of results of 8 bits, zero point included */
 typedef struct asc_requantise_floats {
     double low, high;

@@ -13,8 +13,10 @@ from onnx.backend.test.loader import load_model_tests
 from quantised_models import FORMS, MODELS, quantised
 
 import ascend_ep
+import ascend_ep.provider
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
+from ascend_ep.plan.kernel_params import QCONV
 
 BASIC = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
 ALL = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
@@ -89,3 +91,29 @@ def _stored(case: object, model: onnx.ModelProto) -> list[tuple[list[np.ndarray]
             for side, values in (("input", model.graph.input), ("output", model.graph.output))
         )
     ]  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("form", ["qdq", "qdq_int8", "qoperator"])
+def test_images_of_bytes_lie_with_channels_last(form: str) -> None:
+    """From the first convolution to the mean nothing is copied, and sums are taken in one kernel."""
+    made = convert(quantised("residual", form), ConvertOptions(self_check=False))
+    insns = [i for p in made.plan.native_parts() for i in p.insns]
+    kernels = [i.kernel for i in insns]
+    assert "copy" not in kernels
+    assert kernels.count("max_pool_bytes_last") == 1
+    assert kernels.count("byte_binary") == 1
+    layouts = [
+        (QCONV.get(i.ints, "x_last"), QCONV.get(i.ints, "y_last")) for i in insns if i.kernel == "qconv"
+    ]
+    assert layouts == [(0, 1), *[(1, 1)] * 4]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_onnxruntime_hands_over_the_whole_model(form: str) -> None:
+    model = quantised("residual", form)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["AscendEP"])
+    placements = ascend_ep.provider.report(session).placements
+    assert placements
+    assert {p.target for p in placements} == {"AscendEP"}

@@ -43,7 +43,7 @@ def lay_channels_last(part: NativePartition, elementwise: Collection[str] = ()) 
     """
     found = [image_insn(insn, elementwise) for insn in part.insns]
     changed = 0
-    for region in _regions(part, found):
+    for region in map(_without_stems, _regions(part, found)):
         change = _Change(part, {id(i.insn): i for i in region})
         if sum(i.worth for i in region) > change.copies():
             changed += len(region)
@@ -64,6 +64,24 @@ def _regions(part: NativePartition, found: Sequence[ImageInsn | None]) -> Iterab
         if image is not None:
             members[connected.of(i)].append(image)
     return members.values()
+
+
+def _without_stems(region: list[ImageInsn]) -> list[ImageInsn]:
+    """The region without what only brings images that its convolutions read with channels first as well."""
+    while True:
+        made = {id(o) for i in region for o in i.outs()}
+        kept = [i for i in region if not _is_stem(i, region, made)]
+        if len(kept) == len(region):
+            return region
+        region = kept
+
+
+def _is_stem(image: ImageInsn, region: list[ImageInsn], made: set[int]) -> bool:
+    if image.worth or not image.outs() or any(id(r) in made for r in image.images()):
+        return False
+    outs = {id(o) for o in image.outs()}
+    read = [(i, r) for i in region for r in i.images() if id(r) in outs]
+    return bool(read) and all(_reads_first(i, r) for i, r in read)
 
 
 def is_flat(dims: Sequence[Dim]) -> bool:

@@ -39,6 +39,8 @@ MEANINGS = {
     "QLinearSoftmax": Meaning("Softmax", UNARY, 3, (("opset", 13),)),
 }
 
+SPELLED_OUT = frozenset({(MICROSOFT, name) for name in (*MEANINGS, "QLinearConcat")})
+
 
 class SpellOutQuantised(ir.passes.InPlacePass):
     """Replaces the operators of MEANINGS, and QLinearConcat, unless `registry` defines them."""

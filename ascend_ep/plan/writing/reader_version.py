@@ -17,7 +17,9 @@ from ascend_ep.runtime.layouts import LAYOUT_NAMES, LAYOUTS
 #: Kernels whose first operand or result may be bfloat16 since 9; convolutions and poolings had it before.
 NARROW_SINCE_9 = frozenset({"matmul", "attention", "attention_append", "layer_norm", "rms_norm", "swiglu"})
 #: Kernels that are there since 9.
-KERNELS_SINCE_9 = frozenset({"conv_transposed_last", "max_pool_bytes", "max_pool_bytes_last", "byte_table"})
+KERNELS_SINCE_9 = frozenset({
+    "conv_transposed_last", "max_pool_bytes", "max_pool_bytes_last", "byte_table", "byte_binary",
+})  # fmt: skip
 #: Convolutions with channels last that have three spatial axes since 9.
 VOLUMES_SINCE_9 = frozenset({"conv_last", "conv_winograd"})
 

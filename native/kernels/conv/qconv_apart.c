@@ -134,6 +134,62 @@ ALWAYS void one_vector(const qconv *c, const uint8_t *window, const int8_t *weig
     }
 }
 
+#if TAPS == 4
+/* The bytes of a column of three rows; the fourth reads the last again. */
+ALWAYS vi column(const uint8_t *p, int64_t pitch) {
+    const uint8_t *const rows[TAPS] = {p, p + pitch, p + 2 * pitch, p + 2 * pitch};
+    return group_bytes(rows);
+}
+
+/* 3 x 3 whose columns are neighbours, one or two of them apart: a column is grouped once for all windows that see it.
+ */
+ALWAYS void three_by_three(const qconv *c, const uint8_t *window, const int8_t *weights, const int32_t *zero, int64_t n,
+                           int32_t *sums, const int64_t from, const int64_t stride) {
+    static const int8_t zeros[ASC_VF];
+    const int64_t channels = c->channels, pitch = c->dilation[0] * c->padded[1] * channels;
+    const vi ones = (vi)_mm512_set1_epi32(0x00010101);
+    vi w[3], z = {0};
+    for (int64_t s = 0; s < 3; s++) {
+        const int8_t *const rows[TAPS] = {weights + s * channels, weights + (3 + s) * channels,
+                                          weights + (6 + s) * channels, zeros};
+        w[s] = group_weights(rows);
+    }
+    if (zero) memcpy(&z, zero, sizeof z);
+    vi first = column(window, pitch), second = first;
+    if (stride == 1) second = column(window + channels, pitch);
+    for (int64_t i = 0; i < n; i++, sums += QGEMM_COLUMNS) {
+        const uint8_t *x = window + i * stride * channels;
+        if (stride == 2) second = column(x + channels, pitch);
+        vi third = column(x + 2 * channels, pitch), sum = multiply((vi){0}, first, w[0]);
+        sum = multiply(multiply(sum, second, w[1]), third, w[2]);
+        if (zero) {
+            vi bytes = multiply(multiply(multiply((vi){0}, first, ones), second, ones), third, ones);
+            sum = (vi)((vw)sum - (vw)bytes * (vw)z);
+        }
+        memcpy(sums, (int32_t *)&sum + from, (size_t)(ASC_VF - from) * sizeof *sums);
+        first = stride == 1 ? second : third;
+        second = third;
+    }
+}
+#endif
+
+/* As one_vector. */
+ALWAYS void few_taps(const qconv *c, const uint8_t *window, const int8_t *weights, const int32_t *zero, int64_t n,
+                     int32_t *sums, const int64_t from) {
+#if TAPS == 4
+    int fits = c->kernel[0] == 3 && c->kernel[1] == 3 && c->dilation[1] == 1;
+    if (fits && c->stride[1] == 1) {
+        three_by_three(c, window, weights, zero, n, sums, from, 1);
+        return;
+    }
+    if (fits && c->stride[1] == 2) {
+        three_by_three(c, window, weights, zero, n, sums, from, 2);
+        return;
+    }
+#endif
+    one_vector(c, window, weights, zero, n, sums, from);
+}
+
 static void one_channel(const qconv *c, const uint8_t *window, const int8_t *weights, int32_t zero, int64_t n,
                         int32_t *sums) {
     const int64_t step = c->stride[1] * c->channels, pitch = c->padded[1] * c->channels;
@@ -151,10 +207,10 @@ void ASC_FN(qconv_apart)(const qconv *c, const uint8_t *window, const int8_t *we
                          int64_t n, int32_t *sums) {
     int64_t end = c->channels - col < QGEMM_COLUMNS ? c->channels - col : QGEMM_COLUMNS, j = 0;
     for (; j + ASC_VF <= end; j += ASC_VF)
-        one_vector(c, window + col + j, weights + col + j, zero ? zero + col + j : NULL, n, sums + j, 0);
+        few_taps(c, window + col + j, weights + col + j, zero ? zero + col + j : NULL, n, sums + j, 0);
     if (j < end && c->channels >= ASC_VF) { /* the last whole vector, which begins before what is left */
         int64_t at = c->channels - ASC_VF;
-        one_vector(c, window + at, weights + at, zero ? zero + at : NULL, n, sums + j, ASC_VF - (end - j));
+        few_taps(c, window + at, weights + at, zero ? zero + at : NULL, n, sums + j, ASC_VF - (end - j));
         return;
     }
     for (; j < end; j++) one_channel(c, window + col + j, weights + col + j, zero ? zero[col + j] : 0, n, sums + j);

@@ -44,6 +44,7 @@ typedef struct requantiser {
     float low, high;       /* bounds of an 8-bit result, less its zero point */
     int32_t zero;          /* of an 8-bit result */
     int32_t dtype;         /* of the result */
+    int saturates;         /* the bounds are those of the type, and no scaled sum leaves int32 */
 } requantiser;
 
 /* A tile's `rows` rows of sums, of columns [col, col + n), become elements of the result: the first row from `out` on,

@@ -83,5 +83,7 @@ requantiser ASC_FN(requantiser_make)(const asc_call *call, int64_t columns, int6
     const asc_requantise_floats *bounds = ASC_FLOATS_AS(asc_requantise_floats, call);
     r.low = (float)(bounds->low - r.zero);
     r.high = (float)(bounds->high - r.zero);
+    r.saturates = bounds->high - bounds->low == 255;
+    for (int64_t j = 0; j < columns; j++) r.saturates &= scale[j] > -0.5f && scale[j] < 0.5f;
     return r;
 }

@@ -1,0 +1,129 @@
+"""Sums and products of two 8-bit images between DequantizeLinear and QuantizeLinear as one kernel.
+
+    y = QuantizeLinear(Relu(DequantizeLinear(a) + DequantizeLinear(b)))     becomes     y = byte_binary(a, b)
+
+It does the steps of the elementwise program in registers, with the same roundings: the bits are the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import inf
+
+import numpy as np
+
+from ascend_ep.element_types import FLOAT32, INT8, UINT8
+from ascend_ep.opdef.expression import Apply, Cast, Expression, Input, Number
+from ascend_ep.plan.kernel_params import BYTE_BINARY, BYTE_BINARY_FLOATS
+from ascend_ep.plan.plan import Insn, NativePartition, Ref
+from ascend_ep.plan.tile_expression import place
+from ascend_ep.runtime._rt import lib
+
+from .elementwise_insns import is_elementwise
+
+RANGES = {UINT8: (0.0, 255.0), INT8: (-128.0, 127.0)}
+OPS = {"add": lib.ASC_BYTE_BINARY_ADD, "mul": lib.ASC_BYTE_BINARY_MULTIPLY}
+MOST_SCALE = 1e30
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """(x - zero) scale of an input's bytes."""
+
+    place: int
+    zero: float
+    scale: float
+
+
+def combine_bytes(part: NativePartition) -> int:
+    """Changes the partition in place; the number of instructions that are this kernel now."""
+    changed = 0
+    for at, insn in enumerate(part.insns):
+        made = _combined(insn) if is_elementwise(insn) and len(insn.outs) == 1 else None
+        if made is not None:
+            part.insns[at] = made
+            changed += 1
+    return changed
+
+
+def _combined(insn: Insn) -> Insn | None:
+    out = insn.outs[0]
+    if out.dtype not in RANGES or any(not _is_image(r, out) for r in insn.ins):
+        return None
+    quotient = _quantised(insn.expressions[0], out.dtype)
+    if quotient is None:
+        return None
+    value, y_scale, y_zero = quotient
+    value, low, high = _cut(value)
+    if not isinstance(value, Apply) or value.op not in OPS:
+        return None
+    sides = [_scaled(arg, out.dtype) for arg in value.args]
+    a, b = sides
+    if a is None or b is None or not all(0 < s < MOST_SCALE for s in (a.scale, b.scale, y_scale)):
+        return None
+    zeros = [int(z) for z in (a.zero, b.zero, y_zero)]
+    ints = BYTE_BINARY.pack(op=OPS[value.op], a_zero=zeros[0], b_zero=zeros[1], y_zero=zeros[2])
+    floats = BYTE_BINARY_FLOATS.pack(a_scale=a.scale, b_scale=b.scale, y_scale=y_scale, low=low, high=high)
+    ins = (insn.ins[a.place], insn.ins[b.place])
+    return replace(
+        insn, kernel="byte_binary", ins=ins, ints=ints, floats=floats, expressions=(), unfused=None
+    )
+
+
+def _is_image(ref: Ref | None, out: Ref) -> bool:
+    return ref is not None and ref.dtype == out.dtype and ref.dims == out.dims and ref.strides is None
+
+
+def _number(node: Expression) -> float | None:
+    """A constant of float32 or 8 bits, perhaps cast from one to the other."""
+    if isinstance(node, Number) and isinstance(node.value, int | float):
+        return float(np.float32(node.value))
+    return _number(node.arg) if isinstance(node, Cast) and node.dtype in (FLOAT32, *RANGES) else None
+
+
+def _with_number(node: Expression, op: str) -> tuple[Expression, float] | None:
+    """The operand and the constant of an operation of both, the constant on the right."""
+    if not isinstance(node, Apply) or node.op != op:
+        return None
+    left, right = node.args
+    number = _number(right)
+    return None if number is None else (left, number)
+
+
+def _quantised(node: Expression, dtype: int) -> tuple[Expression, float, float] | None:
+    """x, scale and zero point of saturate(round(x / scale) + zero)."""
+    if not isinstance(node, Cast) or node.dtype != dtype:
+        return None
+    low, high = RANGES[dtype]
+    cut = _with_number(node.arg, "min")
+    cut = None if cut is None or cut[1] != high else _with_number(cut[0], "max")
+    if cut is None or cut[1] != low:
+        return None
+    moved = _with_number(cut[0], "add")
+    rounded, zero = (cut[0], 0.0) if moved is None else moved
+    if not isinstance(rounded, Apply) or rounded.op != "round" or not low <= zero <= high:
+        return None
+    quotient = _with_number(rounded.args[0], "div")
+    return None if quotient is None else (*quotient, zero)
+
+
+def _cut(node: Expression) -> tuple[Expression, float, float]:
+    """What an activation cuts, and its bounds."""
+    low, high = -inf, inf
+    if (above := _with_number(node, "min")) is not None:
+        node, high = above
+    if (below := _with_number(node, "max")) is not None:
+        node, low = below
+    return (node, low, high) if low <= high else (node, -inf, inf)
+
+
+def _scaled(node: Expression, dtype: int) -> Scaled | None:
+    product = _with_number(node, "mul")
+    if product is None:
+        return None
+    moved = _with_number(product[0], "sub")
+    source, zero = (product[0], 0.0) if moved is None else moved
+    low, high = RANGES[dtype]
+    if not isinstance(source, Cast) or source.dtype != FLOAT32 or not isinstance(source.arg, Input):
+        return None
+    return Scaled(place(source.arg), zero, product[1]) if low <= zero <= high else None
