@@ -87,8 +87,10 @@ class Launch {
 
 template <typename T>
 inline T argument_of(void *address) {
-    if constexpr (std::is_pointer_v<T>) return reinterpret_cast<T>(address);
-    else return *static_cast<const std::remove_reference_t<T> *>(address);
+    if constexpr (std::is_pointer_v<T>)
+        return reinterpret_cast<T>(address);
+    else
+        return *static_cast<const std::remove_reference_t<T> *>(address);
 }
 
 /* A kernel's function with arguments of any types. */
@@ -141,7 +143,7 @@ inline auto launcher(uint32_t blocks, Rest &&...) {
 }  // namespace asc_host
 
 /* Defines the table row `symbol` of a kernel. */
-#define ASC_KERNEL_ROW(symbol, function)                                        \
+#define ASC_KERNEL_ROW(symbol, function)                                         \
     extern const ::asc_host::Kernel symbol;                                      \
     const ::asc_host::Kernel symbol = {&::asc_host::KernelOf<&function>::launch, \
                                        ::asc_host::KernelOf<&function>::COUNT,   \
