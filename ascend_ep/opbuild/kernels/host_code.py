@@ -29,6 +29,7 @@ _GIVEN = frozenset(
         "TopkTiling",
         "PadTiling",
         "UnPadTiling",
+        "CopyTransposeTiling",
     }
 )
 

@@ -28,6 +28,8 @@
 #include "cpu/kernel.h"
 #include "cpu/library.h"
 #include "cpu/scalar.h"
+#include "cpu/sizes.h"
+#include "cpu/type_choice.h"
 #include "cpu/sort.h"
 #include "cpu/vector_binary.h"
 #include "cpu/workspace.h"

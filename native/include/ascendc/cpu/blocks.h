@@ -7,7 +7,7 @@
 #include <mutex>
 #include <thread>
 
-#include "events.h"
+#include "advice.h"
 
 namespace asc_cpu {
 
@@ -33,6 +33,7 @@ class Blocks {
         const uint32_t per_block = kernel == Kernel::Mix ? 1 + ratio : 1;
         for (uint32_t i = 0; i < n * per_block; i++) add(i, n, per_block, kernel, ratio);
         ready_.assign(cores_.size(), nullptr);
+        places_.assign(cores_.size(), Where{});
         the_blocks() = this;
         std::vector<std::thread> threads;
         for (uint32_t i = 0; i < cores_.size(); i++)
@@ -43,7 +44,10 @@ class Blocks {
                     body();
                     place().where = {};
                     core().drain();
-                    if (CHECKED) check_flags();
+                    if (CHECKED) {
+                        check_flags();
+                        if (i == 0) advise_on_block(chip.ub);
+                    }
                 } catch (const Fault &fault) {
                     if (!stopped_) end(fault);
                 } catch (const Stopped &) {
@@ -54,6 +58,7 @@ class Blocks {
                 pass(i);
             });
         for (std::thread &t : threads) t.join();
+        if (CHECKED && !stopped_) advise_on_globals();
         the_core = nullptr;
         the_blocks() = nullptr;
         if (stopped_) throw fault_;
@@ -95,6 +100,7 @@ class Blocks {
         const Where where = place().where;
         if (condition()) return;
         ready_[i] = condition;
+        places_[i] = where;
         if (!pass(i)) {
             ready_[i] = nullptr;
             place().where = where;
@@ -186,6 +192,7 @@ class Blocks {
             const uint32_t next = (i + k) % n;
             if (ended_[next]) continue;
             try {
+                place().where = places_[next];
                 if (!stopped_ && ready_[next] && !ready_[next]()) continue;
             } catch (const Fault &fault) {
                 place().block = cores_[next]->block_idx;
@@ -211,7 +218,7 @@ class Blocks {
     }
     Fault describe_deadlock(uint32_t k) {
         try {
-            place().block = cores_[k]->block_idx;
+            place() = {places_[k], cores_[k]->block_idx};
             fail_with("ErrorSync6", "let another core release it, and all wait in the same order",
                       "it waits for what no core will do");
         } catch (const Fault &fault) {
@@ -222,6 +229,7 @@ class Blocks {
     std::vector<std::unique_ptr<Core>> cores_;
     std::vector<std::unique_ptr<std::condition_variable>> turns_;
     std::vector<std::function<bool()>> ready_;
+    std::vector<Where> places_; /* of their waits */
     std::vector<char> ended_;
     std::map<uint64_t, Signal> signals_;
     std::mutex mutex_;

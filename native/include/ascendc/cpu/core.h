@@ -94,6 +94,12 @@ struct Core {
     bool hasty = false;            /* the instruction being issued overtakes one that it should have waited for */
     bool storing = false;          /* whether a copy to global memory may be under way */
 
+    /* For advice: copies to and from global memory, those of less than 512 bytes, elements that the scalar unit read,
+     * bytes of the unified buffer in use at most. */
+    uint64_t copies = 0, short_copies = 0, scalar_reads = 0;
+    Where short_copy;
+    uint32_t ub_most = 0;
+
     Atomic atomic = Atomic::None;
     VectorMask mask;
     uint64_t compare_mask[2] = {}; /* what Compare without a destination leaves */

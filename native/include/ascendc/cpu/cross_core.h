@@ -6,9 +6,6 @@
 
 namespace asc_cpu {
 
-inline void at(Where w) {
-    if (w.line) place().where = w;
-}
 inline Blocks &blocks() {
     return *Blocks::the_blocks();
 }

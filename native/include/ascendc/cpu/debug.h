@@ -26,6 +26,10 @@ inline void print(const char *format, Values... values) {
     else
         std::fprintf(kernel_output(), format, printable(values)...);
 }
+[[noreturn]] inline int assertion_failed(const char *condition, Where w) {
+    at(w);
+    fail_with("ErrorAssert", "see the condition", "assertion %s", condition);
+}
 template <typename Tensor>
 inline void dump(const Tensor &tensor, uint32_t desc, uint32_t n, Where w) {
     using T = typename Tensor::PrimType;
@@ -91,13 +95,9 @@ inline void trap() {
 }
 
 #define PRINTF(...) asc_cpu::print(__VA_ARGS__)
-#define ASC_FIRST(first, ...) first
-#define ASCENDC_ASSERT(condition, ...)                                                          \
-    do {                                                                                        \
-        if (!(condition)) {                                                                     \
-            asc_cpu::at(asc_cpu::Where::here());                                                \
-            asc_cpu::fail_with("ErrorAssert", "see the condition", "assertion %s", #condition); \
-        }                                                                                       \
-    } while (0)
+/* Begins with a sign so that what lacks a semicolon before it goes on, as with the device's compiler, for which an
+ * assertion is no text at all. */
+#define ASCENDC_ASSERT(condition, ...) \
+    +((condition) ? 0 : asc_cpu::assertion_failed(#condition, asc_cpu::Where::here()))
 #undef ASSERT
 #define ASSERT(...) ASCENDC_ASSERT((__VA_ARGS__))

@@ -71,6 +71,10 @@ using event_t = int32_t;
 enum : event_t { EVENT_ID0, EVENT_ID1, EVENT_ID2, EVENT_ID3, EVENT_ID4, EVENT_ID5, EVENT_ID6, EVENT_ID7 };
 using TEventID = int8_t;
 constexpr TEventID INVALID_TEVENTID = -1;
+namespace AscendC {
+using ::event_t;
+using ::TEventID;
+}  // namespace AscendC
 
 namespace asc_cpu {
 

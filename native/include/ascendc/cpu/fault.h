@@ -82,6 +82,10 @@ inline Place &place() {
     return the_place;
 }
 
+inline void at(Where w) {
+    if (w.line) place().where = w;
+}
+
 inline Fault describe(const char *kind, const char *fix, const char *tensor, int64_t element, const char *format,
                       va_list arguments) {
     Fault fault{};

@@ -60,15 +60,21 @@ inline void set_bits(uint8_t *memory, uint64_t i, uint32_t value) {
  * its bands of 16 rows, those of 32 bits its strips of 8 columns. Source fractals lie one after the other, those of
  * the result `apart` bytes. */
 template <uint32_t bits>
+constexpr uint32_t side_of_square = bits == 32 ? FRACTAL_ROWS : 8 * C0_BYTES / bits;
+/* The element of a square's fractals, which lie `apart` bytes from each other, at (row, column). */
+template <uint32_t bits>
+constexpr uint64_t square_offset(uint32_t row, uint32_t column, uint64_t apart) {
+    constexpr uint32_t c0 = 8 * C0_BYTES / bits;
+    const uint32_t fractal = row / FRACTAL_ROWS + column / c0;
+    return fractal * apart * 8 / bits + row % FRACTAL_ROWS * c0 + column % c0;
+}
+template <uint32_t bits>
 inline void transpose_square(uint8_t *to, const uint8_t *from, uint64_t apart) {
-    constexpr uint32_t c0 = 8 * C0_BYTES / bits, side = c0 < FRACTAL_ROWS ? FRACTAL_ROWS : c0;
-    auto place = [](uint32_t row, uint32_t column, uint64_t distance) {
-        const uint32_t fractal = row / FRACTAL_ROWS + column / c0;
-        return fractal * distance * 8 / bits + row % FRACTAL_ROWS * c0 + column % c0;
-    };
+    constexpr uint32_t side = side_of_square<bits>;
     for (uint32_t row = 0; row < side; row++)
         for (uint32_t column = 0; column < side; column++)
-            set_bits<bits>(to, place(row, column, apart), bits_at<bits>(from, place(column, row, FRACTAL_BYTES)));
+            set_bits<bits>(to, square_offset<bits>(row, column, apart),
+                           bits_at<bits>(from, square_offset<bits>(column, row, FRACTAL_BYTES)));
 }
 /* Fractals of a square. */
 template <uint32_t bits>

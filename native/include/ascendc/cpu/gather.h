@@ -70,6 +70,7 @@ inline void Gather(const LocalTensor<T> &dst, const LocalTensor<T> &src, const L
         const uint32_t *at = srcOffset.data();                                                                       \
         const uint64_t most = src.GetLength();                                                                       \
         const asc_cpu::Stride to{1, dstRepStride};                                                                   \
+        asc_cpu::at(w);                                                                                              \
         const asc_cpu::Lanes lanes(mask, is_set, repeatTimes, asc_cpu::bits_of<T>, "Gather");                        \
         const std::vector<asc_cpu::Run> written = lanes.runs(to, asc_cpu::bits_of<T>);                               \
         const uint64_t n = uint64_t(lanes.repeats()) * lanes.per_repeat();                                           \

@@ -27,6 +27,7 @@ struct Global {
     bool writable;
     bool tracked;
     std::vector<uint32_t> stamps = {}; /* events, from the first write on */
+    uint64_t read = 0;                 /* bytes that instructions have read of it */
 
     bool wrote(uint64_t offset) const { return !stamps.empty() && stamps[size_t(offset / 4)] != 0; }
 };
@@ -36,7 +37,7 @@ inline std::vector<Global> &globals() {
     return the_globals;
 }
 inline void add_global(void *begin, uint64_t bytes, const char *name, bool writable, bool tracked) {
-    globals().push_back({static_cast<uint8_t *>(begin), bytes, name, writable, tracked, {}});
+    globals().push_back({static_cast<uint8_t *>(begin), bytes, name, writable, tracked, {}, 0});
 }
 inline void remove_global(const void *begin) {
     auto &all = globals();

@@ -180,6 +180,7 @@ inline void check_read(const Operand &o, Now &now, uint64_t begin, uint64_t byte
     Core &c = core();
     Memory &m = c.in(o.space);
     if (!o.loose && !m.written.all(begin, bytes)) unwritten(o, now, m, begin, bytes);
+    m.loaded.clear(begin, bytes);
     uint32_t last = 0;
     auto &reader = m.reader[now.pipe];
     const uint32_t number = c.issued[now.pipe];
@@ -219,6 +220,15 @@ inline void check_write(const Operand &o, Now &now, uint64_t begin, uint64_t byt
         if (now.pipe == 0 && now.known[w.pipe] >= w.number) c.force(w.pipe, w.number);
     }
     m.written.set(begin, bytes);
+    if (now.pipe != index_of(PIPE_MTE2)) {
+        m.loaded.clear(begin, bytes);
+    } else if (m.loaded.all(begin, bytes)) {
+        report("ErrorWrite3", "use what was loaded, or load it once", Name(o).text, -1,
+               "%s: %s: what line %d loaded is overwritten before anything has read it", now.name, Name(o).text,
+               c.log[last].where.line);
+    } else {
+        m.loaded.set(begin, bytes);
+    }
 }
 
 inline void check_global_read(const Operand &o, Now &now, Global &g, uint64_t offset, uint64_t bytes) {
@@ -337,12 +347,29 @@ inline void spread_holes(const Operand *operands, size_t n) {
         }
 }
 
+/* What advice.h looks at when the block has ended. */
+inline void count(const Operand *operands, size_t n) {
+    Core &c = core();
+    for (size_t i = 0; i < n; i++) {
+        const Operand &o = operands[i];
+        if (o.space != Space::GM || !o.run.bytes) continue;
+        c.copies += o.run.repeats;
+        if (o.run.bytes < 512) {
+            c.short_copies += o.run.repeats;
+            c.short_copy = place().where;
+        }
+        if (o.write) continue;
+        if (Global *g = global_at(o.base)) g->read += o.run.bytes * o.run.repeats;
+    }
+}
+
 /* Checks an instruction and returns what is finished before it. */
 [[gnu::noinline]] inline Clock check(pipe_t which, const char *name, Where where, const Operand *operands, size_t n,
                                      bool lanes) {
     Core &c = core();
     if (where.line) place().where = where;
     const uint32_t pipe = index_of(which);
+    if (pipe) count(operands, n);
     if (pipe || !c.scalar_event || c.scalar_event != c.log.size() - 1) {
         c.issued[pipe]++;
         c.log.push_back({place().where, name, c.issued[pipe], uint8_t(pipe)});
@@ -442,6 +469,7 @@ inline bool scalar_reads(Where w, const Buffer *buffer, Space space, const uint8
     const uint32_t id = m.writer[size_t(at / BLOCK)];
     if (c.scalar_knows[id % 8] != id || !m.written.element(at, bytes)) return false;
     place().where = w;
+    c.scalar_reads++;
     return true;
 }
 /* Whether the last instruction was a scalar write to the same block. */

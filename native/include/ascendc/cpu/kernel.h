@@ -26,7 +26,14 @@
     type to[n];                                   \
     std::memcpy((void *)(to), (const void *)(from), sizeof(to))
 
-#define TILING_KEY_VAR (asc_cpu::tiling_key())
+/* One word, so that #if may compare it where no one has defined it for a variant. */
+struct asc_cpu_key {
+    operator uint64_t() const { return asc_cpu::tiling_key(); }
+};
+constexpr asc_cpu_key asc_cpu_tiling_key{};
+#ifndef TILING_KEY_VAR
+#define TILING_KEY_VAR asc_cpu_tiling_key
+#endif
 #define TILING_KEY_IS(key) (asc_cpu::tiling_key() == uint64_t(key))
 #define TILING_KEY_LIST(a, b) (TILING_KEY_IS(a) || TILING_KEY_IS(b))
 

@@ -78,11 +78,34 @@ struct LoadData2dTransposeParamsV2 : LoadData2dTransposeParams {
 
 namespace asc_cpu {
 
+/* Loads move whole fractals, of which a part may never have been written: it counts as unwritten in the target too. The
+ * `n` elements at `from` of the source become the elements place(0 ... n - 1) at `to` of the target. */
+template <uint32_t bits, typename Place>
+inline void carry_unwritten(const Operand &target, const Operand &source, int64_t to, int64_t from, uint32_t n,
+                            Place place) {
+    if (!CHECKED || source.space == Space::GM || is_foreign({target, source})) return;
+    Memory &read = core().in(source.space), &written = core().in(target.space);
+    const uint64_t s = uint64_t(source.base - read.data() + from), t = uint64_t(target.base - written.data() + to);
+    if (read.written.all(s, uint64_t(n) * bits / 8)) return;
+    for (uint32_t i = 0; i < n; i++)
+        if (!read.written.at(s + uint64_t(i) * bits / 8))
+            written.written.clear(t + uint64_t(place(i)) * bits / 8, (bits + 7) / 8);
+}
+
 inline pipe_t load_pipe(Space source) {
     return source == Space::GM ? PIPE_MTE2 : PIPE_MTE1;
 }
 inline uint32_t load_align(const Operand &o) {
     return o.space == Space::L0A || o.space == Space::L0B ? L0_ALIGN : C0_BYTES;
+}
+
+template <uint32_t bits>
+inline void carry_fractals(const Operand &target, const Operand &source, const FractalWalk &walk) {
+    constexpr uint32_t n = FRACTAL_BYTES * 8 / bits;
+    for (uint32_t i = 0; i < walk.count; i++)
+        carry_unwritten<bits>(target, source, walk.target(i), walk.source(i), n, [&](uint32_t e) {
+            return walk.transposed ? e % FRACTAL_ROWS * FRACTAL_ROWS + e / FRACTAL_ROWS : e;
+        });
 }
 
 template <typename T, typename Source>
@@ -98,7 +121,8 @@ inline void load_2d(const AscendC::LocalTensor<T> &to, const Source &from, const
     Operand source = reads_bytes(from, {walk.source(0), FRACTAL_BYTES, walk.count, step * int64_t(FRACTAL_BYTES)});
     uint8_t *const t = target.base;
     const uint8_t *const s = source.base;
-    issue(load_pipe(source.space), "LoadData", w, {target, source}, [=] { load_fractals(t, s, walk); });
+    issue(load_pipe(source.space), "LoadData", w, {target, source.loosely()}, [=] { load_fractals(t, s, walk); });
+    carry_fractals<bits_of<T>>(target, source, walk);
 }
 
 template <typename T>
@@ -118,7 +142,16 @@ inline void load_squares_of(const AscendC::LocalTensor<T> &to, const AscendC::Lo
     const Operand source = reads_bytes(from, {walk.source<bits>(0), square, walk.count, step * int64_t(square)});
     uint8_t *const t = target.base;
     const uint8_t *const s = source.base;
-    issue(PIPE_MTE1, "LoadDataWithTranspose", w, {target, source}, [=] { load_squares<bits>(t, s, walk); });
+    issue(PIPE_MTE1, "LoadDataWithTranspose", w, {target, source.loosely()}, [=] { load_squares<bits>(t, s, walk); });
+    constexpr uint32_t side = side_of_square<bits>, c0 = c0_of<T>;
+    for (uint32_t i = 0; i < walk.count; i++)
+        carry_unwritten<bits>(target, source, walk.target(i), walk.source<bits>(i), side * side, [&](uint32_t e) {
+            const uint32_t fractal = e / (FRACTAL_ROWS * c0), row = e / c0 % FRACTAL_ROWS, column = e % c0;
+            const bool across = bits == 32; /* fractals side by side */
+            return square_offset<bits>(column + (across ? fractal * c0 : 0),
+                                       row + (across ? 0 : fractal * FRACTAL_ROWS),
+                                       uint64_t(walk.apart) * FRACTAL_BYTES);
+        });
 }
 
 }  // namespace asc_cpu
@@ -152,7 +185,11 @@ inline void LoadData(const LocalTensor<T> &to, const LocalTensor<T> &from, const
             asc_cpu::reads_bytes(from, {walk.source(0), uint64_t(bytes), walk.count, bytes});
         uint8_t *const t = target.base + int64_t(k) * strip * bytes;
         const uint8_t *const s = source.base;
-        asc_cpu::issue(PIPE_MTE1, "LoadData", w, {target, source}, [=] { asc_cpu::load_fractals(t, s, walk); });
+        asc_cpu::issue(PIPE_MTE1, "LoadData", w, {target, source.loosely()},
+                       [=] { asc_cpu::load_fractals(t, s, walk); });
+        asc_cpu::Operand strip_target = target;
+        strip_target.base += int64_t(k) * strip * bytes;
+        asc_cpu::carry_fractals<asc_cpu::bits_of<T>>(strip_target, source, walk);
     }
 }
 

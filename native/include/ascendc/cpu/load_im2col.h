@@ -98,7 +98,7 @@ inline void load_3d(const AscendC::LocalTensor<T> &to, const AscendC::LocalTenso
     const Operand source = reads_bytes(from, {0, bytes_of<T>(channels * map.height * map.width)});
     uint8_t *const t = target.base;
     const uint8_t *const s = source.base;
-    issue(PIPE_MTE1, "LoadData", w, {target, source}, [=] { load_im2col<bits>(t, s, map, part, pad); });
+    issue(PIPE_MTE1, "LoadData", w, {target, source.loosely()}, [=] { load_im2col<bits>(t, s, map, part, pad); });
 }
 
 }  // namespace asc_cpu

@@ -104,16 +104,22 @@ class Memory {
     }
     /* Nothing is written any more, for a new TPipe. */
     void forget() {
-        if (room_ && CHECKED) written.resize(size_);
+        if (room_ && CHECKED) {
+            written.resize(size_);
+            loaded.resize(size_);
+        }
         used = 0;
     }
 
     /* Bytes that are unwritten again. */
     void clear(uint64_t begin, uint64_t n) {
-        if (room_) written.clear(begin, n);
+        if (!room_) return;
+        written.clear(begin, n);
+        loaded.clear(begin, n);
     }
 
     Bits written;
+    Bits loaded; /* from global memory, and not read since */
     std::vector<uint32_t> writer;
     std::vector<uint32_t> reader[PIPES];
     uint32_t used = 0; /* by InitBuffer */
@@ -124,6 +130,7 @@ class Memory {
         data_ = room_.get() + (512 - reinterpret_cast<uintptr_t>(room_.get()) % 512);
         if (!CHECKED) return;
         written.resize(size_);
+        loaded.resize(size_);
         writer.assign(size_ / BLOCK + 1, 0);
         for (auto &last : reader) last.assign(size_ / BLOCK + 1, 0);
     }

@@ -38,6 +38,44 @@ namespace asc_cpu {
 template <typename A>
 using SumOf = std::conditional_t<bits_of<A> <= 8 && !is_floating<A>, int32_t, float>;
 
+/* Whether nothing of an operand was ever written. */
+inline bool is_blank(const Operand &o) {
+    Memory &m = core().in(o.space);
+    bool blank = true;
+    o.each_run([&](const Run &run) {
+        for (uint32_t i = 0; blank && o.base && m.holds(o.base) && i < run.repeats; i++)
+            blank = m.written.none(uint64_t(o.base - m.data() + run.begin + run.stride * int64_t(i)), run.bytes);
+    });
+    return blank;
+}
+/* Whether k elements from fractal `at` on, every `step`-th fractal, were written: a row of A or a column of B. */
+template <typename T>
+inline bool is_line_written(Memory &m, uint64_t at, uint64_t step, uint32_t k) {
+    for (uint32_t left = k; left;) {
+        const uint32_t here = left < c0_of<T> ? left : c0_of<T>;
+        if (!m.written.all(at, (uint64_t(here) * bits_of<T> + 7) / 8)) return false;
+        at += step, left -= here;
+    }
+    return true;
+}
+/* Whole fractals are multiplied, of which rows and columns may lack: what they make of C counts as unwritten. */
+template <typename A, typename B>
+inline void leave_unwritten(const MmadShape &s, const Operand &c, const Operand &a, const Operand &b) {
+    Memory &out = core().in(c.space), &in_a = core().in(a.space), &in_b = core().in(b.space);
+    const uint64_t at_c = uint64_t(c.base - out.data()), at_a = uint64_t(a.base - in_a.data());
+    const uint64_t at_b = uint64_t(b.base - in_b.data()), bands = s.bands<A>();
+    const uint64_t step_b = divide_up(s.n, FRACTAL_ROWS) * FRACTAL_BYTES;
+    const auto clear = [&](uint32_t row, uint32_t column) {
+        out.written.clear(at_c + nz_offset(row, column, s.rows_c(), FRACTAL_ROWS) * 4, 4);
+    };
+    for (uint32_t row = 0; !s.single_row() && row < s.m; row++)
+        if (!is_line_written<A>(in_a, at_a + bytes_of<A>(zz_offset(row, 0, bands, c0_of<A>)), FRACTAL_BYTES, s.k))
+            for (uint32_t column = 0; column < s.n; column++) clear(row, column);
+    for (uint32_t column = 0; column < s.n; column++)
+        if (!is_line_written<B>(in_b, at_b + column * uint64_t(C0_BYTES), step_b, s.k))
+            for (uint32_t row = 0; row < s.m; row++) clear(row, column);
+}
+
 template <typename C, typename A, typename B>
 inline void multiply_in_cube(const AscendC::LocalTensor<C> &c, const AscendC::LocalTensor<A> &a,
                              const AscendC::LocalTensor<B> &b, const Operand *bias, const AscendC::MmadParams &p,
@@ -55,9 +93,11 @@ inline void multiply_in_cube(const AscendC::LocalTensor<C> &c, const AscendC::Lo
     const bool from_table = bias ? bias->space == Space::BT : p.cmatrixSource;
     const MmadInitial initial = zero ? MmadInitial::Zero : from_table ? MmadInitial::Bias : MmadInitial::Sums;
     const Operand target = writes_bytes(c, {0, shape.bytes_c()});
-    const Operand sums = reads_bytes(c, {0, initial == MmadInitial::Sums ? shape.bytes_c() : 0});
-    const Operand left = reads_bytes(a, {0, shape.template bytes_a<A>()}, L0_ALIGN);
-    const Operand right = reads_bytes(b, {0, shape.template bytes_b<B>()}, L0_ALIGN);
+    const Operand sums = reads_bytes(c, {0, initial == MmadInitial::Sums ? shape.bytes_c() : 0}).loosely();
+    std::vector<Run> of_a, of_b;
+    shape.template add_runs_a<A>(of_a);
+    shape.template add_runs_b<B>(of_b);
+    const Operand left = a.reads_runs(of_a).aligned(L0_ALIGN), right = b.reads_runs(of_b).aligned(L0_ALIGN);
     need_space(target, Space::L0C, "Mmad", "L0C (CO1)");
     need_space(left, Space::L0A, "Mmad", "L0A (A2)");
     need_space(right, Space::L0B, "Mmad", "L0B (B2)");
@@ -69,8 +109,12 @@ inline void multiply_in_cube(const AscendC::LocalTensor<C> &c, const AscendC::Lo
     Sum *const out = reinterpret_cast<Sum *>(target.base);
     const uint8_t *const l = left.base, *const r = right.base;
     const Sum *const t = reinterpret_cast<const Sum *>(table.base);
-    issue(PIPE_M, "Mmad", w, {target, sums, left, right, table},
+    const bool known = !CHECKED || is_foreign({target, left, right});
+    const Operand used_a = known || is_blank(left) ? left : left.loosely();
+    const Operand used_b = known || is_blank(right) ? right : right.loosely();
+    issue(PIPE_M, "Mmad", w, {target, sums, used_a, used_b, table},
           [=] { mmad_values<A, B, Sum>(out, l, r, t, initial, shape); });
+    if (!known) leave_unwritten<A, B>(shape, target, left, right);
 }
 
 }  // namespace asc_cpu

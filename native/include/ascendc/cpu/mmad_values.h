@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "fractal.h"
+#include "issue.h"
 #include "multiply.h"
 
 namespace asc_cpu {
@@ -52,6 +53,33 @@ struct MmadShape {
     template <typename T>
     uint64_t bytes_b() const {
         return divide_up(n, FRACTAL_ROWS) * divide_up(k, c0_of<T>) * FRACTAL_BYTES;
+    }
+    /* What of these bytes the product takes: m rows, n columns and k of either. */
+    template <typename T>
+    void add_runs_a(std::vector<Run> &runs) const {
+        constexpr uint32_t c0 = c0_of<T>;
+        if (single_row()) {
+            runs.push_back({0, (uint64_t(k) * bits_of<T> + 7) / 8});
+            return;
+        }
+        const int64_t band = int64_t(bands<T>()) * FRACTAL_BYTES;
+        for (uint32_t row = 0; row < m; row += FRACTAL_ROWS) {
+            const uint32_t rows = m - row < FRACTAL_ROWS ? m - row : FRACTAL_ROWS, whole = k / c0;
+            const int64_t begin = int64_t(row / FRACTAL_ROWS) * band;
+            if (whole) runs.push_back({begin, rows * uint64_t(C0_BYTES), whole, FRACTAL_BYTES});
+            if (k % c0) runs.push_back({begin + int64_t(whole) * FRACTAL_BYTES, tail_bytes<T>(), rows, C0_BYTES});
+        }
+    }
+    template <typename T>
+    void add_runs_b(std::vector<Run> &runs) const {
+        const uint32_t whole = k / c0_of<T>;
+        const int64_t band = int64_t(divide_up(n, FRACTAL_ROWS)) * FRACTAL_BYTES;
+        if (whole) runs.push_back({0, n * uint64_t(C0_BYTES), whole, band});
+        if (k % c0_of<T>) runs.push_back({int64_t(whole) * band, tail_bytes<T>(), n, C0_BYTES});
+    }
+    template <typename T>
+    uint64_t tail_bytes() const {
+        return (uint64_t(k % c0_of<T>) * bits_of<T> + 7) / 8;
     }
     uint64_t rows_c() const { return align_up(m, FRACTAL_ROWS); }
     uint64_t bytes_c() const { return rows_c() * align_up(n, FRACTAL_ROWS) * 4; }

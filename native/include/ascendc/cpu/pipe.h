@@ -15,6 +15,7 @@ inline uint32_t reserve(Space space, uint64_t bytes, uint32_t owner, uint32_t pa
                   (unsigned long long)rounded, name_of(space), m.size(), m.used);
     const uint32_t begin = m.used;
     m.used += uint32_t(rounded);
+    if (space == Space::UB && m.used > core().ub_most) core().ub_most = m.used;
     return begin;
 }
 
@@ -190,9 +191,14 @@ class TPipe {
     TPipe *before_ = nullptr;
 };
 
-inline TPipe *GetTPipePtr() {
-    return static_cast<TPipe *>(asc_cpu::core().tpipe);
+}  // namespace AscendC
+
+inline AscendC::TPipe *GetTPipePtr() {
+    return static_cast<AscendC::TPipe *>(asc_cpu::core().tpipe);
 }
+
+namespace AscendC {
+using ::GetTPipePtr;
 
 /* Takes tensors one behind the other from a memory, without queues. */
 template <asc_cpu::Space space = asc_cpu::Space::UB>

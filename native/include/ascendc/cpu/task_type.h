@@ -22,6 +22,17 @@ enum KernelMetaType {
     KERNEL_TYPE_MAX
 };
 
+namespace AscendC {
+
+constexpr int32_t AIC = 1, AIV = 2, MIX = 3;
+/* AIC or AIV: what the kernel runs on at the moment. */
+struct CoreTypeNow {
+    operator int32_t() const { return asc_cpu::core().kind == asc_cpu::CoreKind::Cube ? AIC : AIV; }
+};
+constexpr CoreTypeNow g_coreType{};
+
+}  // namespace AscendC
+
 namespace asc_cpu {
 
 struct TaskCores {

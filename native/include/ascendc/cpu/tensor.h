@@ -41,6 +41,14 @@ inline const ShapeInfo *keep_shape(const ShapeInfo &info) {
 template <typename T>
 class LocalTensor;
 
+/* An index in brackets, and where they stand. */
+struct Offset {
+    uint64_t value;
+    asc_cpu::Where where;
+    template <typename I>
+    Offset(I i, asc_cpu::Where w = asc_cpu::Where::here()) : value(uint64_t(i)), where(w) {}
+};
+
 /* t(i) = x: an element as something to assign to. */
 template <typename T>
 struct Element {
@@ -78,8 +86,10 @@ class LocalTensor {
     LocalTensor &operator=(const LocalTensor &) = default;
     void operator=(const Expression<T> &value) { value.compute(*this, value.left, value.right); }
 
-    LocalTensor operator[](uint32_t offset) const {
+    LocalTensor operator[](Offset index) const {
+        const uint32_t offset = uint32_t(index.value);
         const uint64_t bytes = asc_cpu::bytes_of<T>(offset);
+        if (asc_cpu::CHECKED && bytes > bytes_) asc_cpu::at(index.where);
         if (asc_cpu::CHECKED && bytes > bytes_)
             asc_cpu::fail_with("ErrorRead3", "check the offset and the size of the buffer",
                                "%s: element %u of a tensor of %u", where(), offset, GetSize());
@@ -205,7 +215,9 @@ class GlobalTensor {
     void SetGlobalBuffer(T *address, uint64_t size) { address_ = address, size_ = size; }
     void SetGlobalBuffer(T *address) { address_ = address, size_ = ~uint64_t(0) / 16; }
     void set_global_buffer(T *address, uint64_t size = ~uint64_t(0) / 16) { SetGlobalBuffer(address, size); }
-    GlobalTensor operator[](uint64_t offset) const {
+    GlobalTensor operator[](Offset index) const {
+        const uint64_t offset = index.value;
+        if (asc_cpu::CHECKED && offset > size_) asc_cpu::at(index.where);
         if (asc_cpu::CHECKED && offset > size_)
             asc_cpu::fail_with("ErrorRead3", "check the offset of the block", "element %llu of a GlobalTensor of %llu",
                                (unsigned long long)offset, (unsigned long long)size_);

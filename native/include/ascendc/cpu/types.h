@@ -11,6 +11,9 @@
 #include <type_traits>
 
 #define __global__
+#ifndef __forceinline__
+#define __forceinline__ inline __attribute__((always_inline))
+#endif
 #define __aicore__
 #define __host_aicore__
 #define __vector__

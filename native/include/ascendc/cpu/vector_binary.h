@@ -15,6 +15,7 @@ namespace AscendC {
     inline void name(const LocalTensor<D> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1, uint64_t mask, \
                      const uint8_t repeatTimes, const BinaryRepeatParams &repeatParams,                                \
                      asc_cpu::Where w = asc_cpu::Where::here()) {                                                      \
+        asc_cpu::at(w);                                                                                                \
         const asc_cpu::Lanes lanes(mask, isSetMask && mask != MASK_PLACEHOLDER, repeatTimes,                           \
                                    asc_cpu::wider_bits<D, T>, #name);                                                  \
         asc_cpu::apply(#name, w, dst, src0, src1, lanes, repeatParams, __VA_ARGS__);                                   \
@@ -23,11 +24,20 @@ namespace AscendC {
     inline void name(const LocalTensor<D> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1,                \
                      const uint64_t mask[], const uint8_t repeatTimes, const BinaryRepeatParams &repeatParams,         \
                      asc_cpu::Where w = asc_cpu::Where::here()) {                                                      \
+        asc_cpu::at(w);                                                                                                \
         const asc_cpu::Lanes lanes(mask, isSetMask, repeatTimes, asc_cpu::wider_bits<D, T>, #name);                    \
         asc_cpu::apply(#name, w, dst, src0, src1, lanes, repeatParams, __VA_ARGS__);                                   \
     }
 #define ASC_LIST(...) __VA_ARGS__
-#define ASC_SAME(name, ...) ASC_BINARY(name, binary, T, T, (typename T), [](auto a, auto b) { return __VA_ARGS__; })
+/* The (count) form again with no parameter behind, less special than the first: calls take that one, and pointers to
+ * functions this. */
+#define ASC_SAME(name, ...)                                                                             \
+    ASC_BINARY(name, binary, T, T, (typename T), [](auto a, auto b) { return __VA_ARGS__; })            \
+    template <typename T, bool isSetMask = true, typename U = T, typename V = T>                        \
+    inline void name(const LocalTensor<T> &dst, const LocalTensor<U> &src0, const LocalTensor<V> &src1, \
+                     const int32_t &count) {                                                            \
+        name<T, isSetMask>(dst, src0, src1, count, asc_cpu::Where{});                                   \
+    }
 
 ASC_SAME(Add, asc_cpu::plus(a, b))
 ASC_SAME(Sub, asc_cpu::minus(a, b))

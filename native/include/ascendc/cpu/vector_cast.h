@@ -77,6 +77,7 @@ inline void Cast(const LocalTensor<U> &dst, const LocalTensor<T> &src, const Rou
 template <typename U, typename T, bool isSetMask = true>
 inline void Cast(const LocalTensor<U> &dst, const LocalTensor<T> &src, const RoundMode &mode, const uint64_t mask,
                  const uint8_t repeatTimes, const UnaryRepeatParams &p, asc_cpu::Where w = asc_cpu::Where::here()) {
+    asc_cpu::at(w);
     const asc_cpu::Lanes lanes(mask, isSetMask && mask != MASK_PLACEHOLDER, repeatTimes, asc_cpu::wider_bits<U, T>,
                                "Cast");
     asc_cpu::cast(w, dst, src, mode, lanes, asc_cpu::to_of(p), asc_cpu::from_of(p));
@@ -84,6 +85,7 @@ inline void Cast(const LocalTensor<U> &dst, const LocalTensor<T> &src, const Rou
 template <typename U, typename T, bool isSetMask = true>
 inline void Cast(const LocalTensor<U> &dst, const LocalTensor<T> &src, const RoundMode &mode, const uint64_t mask[],
                  const uint8_t repeatTimes, const UnaryRepeatParams &p, asc_cpu::Where w = asc_cpu::Where::here()) {
+    asc_cpu::at(w);
     const asc_cpu::Lanes lanes(mask, isSetMask, repeatTimes, asc_cpu::wider_bits<U, T>, "Cast");
     asc_cpu::cast(w, dst, src, mode, lanes, asc_cpu::to_of(p), asc_cpu::from_of(p));
 }

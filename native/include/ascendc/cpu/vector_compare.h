@@ -86,6 +86,7 @@ inline void Compare(const LocalTensor<U> &dst, const LocalTensor<T> &src0, const
     inline void Compare(const LocalTensor<U> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1,          \
                         CMPMODE mode, Mask, uint8_t repeatTimes, const BinaryRepeatParams &p,                       \
                         asc_cpu::Where w = asc_cpu::Where::here()) {                                                \
+        asc_cpu::at(w);                                                                                             \
         const asc_cpu::Lanes lanes(mask, is_set, repeatTimes, asc_cpu::bits_of<T>, "Compare");                      \
         const asc_cpu::Stride left{p.src0BlkStride, p.src0RepStride}, right{p.src1BlkStride, p.src1RepStride};      \
         const std::vector<asc_cpu::Run> read = lanes.runs(right, asc_cpu::bits_of<T>);                              \
@@ -99,6 +100,7 @@ inline void Compare(const LocalTensor<U> &dst, const LocalTensor<T> &src0, const
     inline void CompareScalar(const LocalTensor<U> &dst, const LocalTensor<T> &src0, const asc_cpu::Same<T> scalar, \
                               CMPMODE mode, Mask, uint8_t repeatTimes, const UnaryRepeatParams &p,                  \
                               asc_cpu::Where w = asc_cpu::Where::here()) {                                          \
+        asc_cpu::at(w);                                                                                             \
         const asc_cpu::Lanes lanes(mask, is_set, repeatTimes, asc_cpu::bits_of<T>, "CompareScalar");                \
         const asc_cpu::Compute<T> b = asc_cpu::Compute<T>(scalar);                                                  \
         asc_cpu::compare_repeats("CompareScalar", w, dst, src0, src0.reads(0), lanes, asc_cpu::from_of(p), mode,    \

@@ -24,6 +24,7 @@ inline void Duplicate(const LocalTensor<T> &dst, const asc_cpu::Same<T> &scalar,
         T *y = dst.data();                                                                                            \
         const T value = scalar;                                                                                       \
         const asc_cpu::Stride to{dstBlockStride, dstRepeatStride};                                                    \
+        asc_cpu::at(w);                                                                                               \
         const asc_cpu::Lanes lanes(mask, is_set, repeatTimes, asc_cpu::bits_of<T>, "Duplicate");                      \
         const std::vector<asc_cpu::Run> written = lanes.runs(to, asc_cpu::bits_of<T>);                                \
         asc_cpu::issue_lanes(PIPE_V, "Duplicate", w, {dst.writes_runs(written)}, [=] {                                \
@@ -39,6 +40,7 @@ ASC_DUPLICATE(const uint64_t mask[], isSetMask)
     inline void Copy(const LocalTensor<T> &dst, const LocalTensor<T> &src, Mask, const uint8_t repeatTimes,          \
                      const CopyRepeatParams &p, asc_cpu::Where w = asc_cpu::Where::here()) {                         \
         using Word = std::conditional_t<sizeof(T) == 2, uint16_t, std::conditional_t<sizeof(T) == 4, uint32_t, T>>;  \
+        asc_cpu::at(w);                                                                                              \
         const asc_cpu::Lanes lanes(mask, is_set, repeatTimes, asc_cpu::bits_of<T>, "Copy");                          \
         asc_cpu::unary("Copy", w, dst.template ReinterpretCast<Word>(), src.template ReinterpretCast<Word>(), lanes, \
                        asc_cpu::Stride{p.dstStride, p.dstRepeatSize}, asc_cpu::Stride{p.srcStride, p.srcRepeatSize}, \
@@ -98,6 +100,7 @@ inline void CreateVecIndex(const LocalTensor<T> &dst, const asc_cpu::Same<T> &fi
         T *y = dst.data();                                                                                          \
         const T start = first;                                                                                      \
         const asc_cpu::Stride to{dstBlkStride, dstRepStride};                                                       \
+        asc_cpu::at(w);                                                                                             \
         const asc_cpu::Lanes lanes(mask, is_set, repeatTimes, asc_cpu::bits_of<T>, "CreateVecIndex");               \
         const std::vector<asc_cpu::Run> written = lanes.runs(to, asc_cpu::bits_of<T>);                              \
         asc_cpu::issue_lanes(PIPE_V, "CreateVecIndex", w, {dst.writes_runs(written)}, [=] {                         \

@@ -271,6 +271,7 @@ ASC_REDUCE_ALL(const uint64_t mask[])
     inline void WholeReduceSum(const LocalTensor<T> &dst, const LocalTensor<T> &src, Mask, const int32_t repeatTimes,  \
                                const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,     \
                                asc_cpu::Where w = asc_cpu::Where::here()) {                                            \
+        asc_cpu::at(w);                                                                                                \
         const asc_cpu::Lanes lanes(mask, is_set, repeatTimes, asc_cpu::bits_of<T>, "WholeReduceSum");                  \
         asc_cpu::reduce_repeats("WholeReduceSum", w, dst, src, lanes, 1, uint32_t(dstRepStride),                       \
                                 {uint32_t(srcBlkStride), uint32_t(srcRepStride)}, asc_cpu::AddUp{});                   \
@@ -280,6 +281,7 @@ ASC_REDUCE_ALL(const uint64_t mask[])
                                 const int32_t dstBlkStride, const int32_t srcBlkStride, const int32_t dstRepStride,    \
                                 const int32_t srcRepStride, asc_cpu::Where w = asc_cpu::Where::here()) {               \
         (void)dstBlkStride;                                                                                            \
+        asc_cpu::at(w);                                                                                                \
         const asc_cpu::Lanes lanes(mask, is_set, repeatTimes, asc_cpu::bits_of<T>, "RepeatReduceSum");                 \
         asc_cpu::reduce_repeats("RepeatReduceSum", w, dst, src, lanes, 1, uint32_t(dstRepStride),                      \
                                 {uint32_t(srcBlkStride), uint32_t(srcRepStride)}, asc_cpu::AddUp{});                   \
@@ -289,6 +291,7 @@ ASC_REDUCE_ALL(const uint64_t mask[])
                                const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,     \
                                ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX,                                     \
                                asc_cpu::Where w = asc_cpu::Where::here()) {                                            \
+        asc_cpu::at(w);                                                                                                \
         const asc_cpu::Lanes lanes(mask, is_set, repeatTimes, asc_cpu::bits_of<T>, "WholeReduceMax");                  \
         const uint32_t n = asc_cpu::numbers_of(order);                                                                 \
         asc_cpu::reduce_repeats("WholeReduceMax", w, dst, src, lanes, n, n * uint32_t(dstRepStride),                   \
@@ -300,6 +303,7 @@ ASC_REDUCE_ALL(const uint64_t mask[])
                                const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,     \
                                ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX,                                     \
                                asc_cpu::Where w = asc_cpu::Where::here()) {                                            \
+        asc_cpu::at(w);                                                                                                \
         const asc_cpu::Lanes lanes(mask, is_set, repeatTimes, asc_cpu::bits_of<T>, "WholeReduceMin");                  \
         const uint32_t n = asc_cpu::numbers_of(order);                                                                 \
         asc_cpu::reduce_repeats("WholeReduceMin", w, dst, src, lanes, n, n * uint32_t(dstRepStride),                   \
@@ -310,6 +314,7 @@ ASC_REDUCE_ALL(const uint64_t mask[])
     inline void BlockReduceSum(const LocalTensor<T> &dst, const LocalTensor<T> &src, const int32_t repeatTimes, Mask,  \
                                const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,     \
                                asc_cpu::Where w = asc_cpu::Where::here()) {                                            \
+        asc_cpu::at(w);                                                                                                \
         const asc_cpu::Lanes lanes(mask, is_set, repeatTimes, asc_cpu::bits_of<T>, "BlockReduceSum");                  \
         asc_cpu::reduce_blocks("BlockReduceSum", w, dst, src, lanes, uint32_t(dstRepStride),                           \
                                {uint32_t(srcBlkStride), uint32_t(srcRepStride)},                                       \
@@ -319,6 +324,7 @@ ASC_REDUCE_ALL(const uint64_t mask[])
     inline void BlockReduceMax(const LocalTensor<T> &dst, const LocalTensor<T> &src, const int32_t repeatTimes, Mask,  \
                                const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,     \
                                asc_cpu::Where w = asc_cpu::Where::here()) {                                            \
+        asc_cpu::at(w);                                                                                                \
         const asc_cpu::Lanes lanes(mask, is_set, repeatTimes, asc_cpu::bits_of<T>, "BlockReduceMax");                  \
         asc_cpu::reduce_blocks("BlockReduceMax", w, dst, src, lanes, uint32_t(dstRepStride),                           \
                                {uint32_t(srcBlkStride), uint32_t(srcRepStride)},                                       \
@@ -328,6 +334,7 @@ ASC_REDUCE_ALL(const uint64_t mask[])
     inline void BlockReduceMin(const LocalTensor<T> &dst, const LocalTensor<T> &src, const int32_t repeatTimes, Mask,  \
                                const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,     \
                                asc_cpu::Where w = asc_cpu::Where::here()) {                                            \
+        asc_cpu::at(w);                                                                                                \
         const asc_cpu::Lanes lanes(mask, is_set, repeatTimes, asc_cpu::bits_of<T>, "BlockReduceMin");                  \
         asc_cpu::reduce_blocks("BlockReduceMin", w, dst, src, lanes, uint32_t(dstRepStride),                           \
                                {uint32_t(srcBlkStride), uint32_t(srcRepStride)},                                       \
@@ -337,6 +344,7 @@ ASC_REDUCE_ALL(const uint64_t mask[])
     inline void PairReduceSum(const LocalTensor<T> &dst, const LocalTensor<T> &src, const int32_t repeatTimes, Mask,   \
                               const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,      \
                               asc_cpu::Where w = asc_cpu::Where::here()) {                                             \
+        asc_cpu::at(w);                                                                                                \
         const asc_cpu::Lanes lanes(mask, is_set, repeatTimes, asc_cpu::bits_of<T>, "PairReduceSum");                   \
         asc_cpu::reduce_pairs(w, dst, src, lanes, uint32_t(dstRepStride),                                              \
                               {uint32_t(srcBlkStride), uint32_t(srcRepStride)});                                       \

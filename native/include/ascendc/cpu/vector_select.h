@@ -47,6 +47,7 @@ namespace AscendC {
     inline void Select(const LocalTensor<T> &dst, const LocalTensor<U> &selMask, const LocalTensor<T> &src0,        \
                        const LocalTensor<T> &src1, SELMODE mode, Mask, uint8_t repeatTimes,                         \
                        const BinaryRepeatParams &p, asc_cpu::Where w = asc_cpu::Where::here()) {                    \
+        asc_cpu::at(w);                                                                                             \
         const asc_cpu::Lanes lanes(mask, is_set, repeatTimes, asc_cpu::bits_of<T>, "Select");                       \
         const asc_cpu::Stride right{p.src1BlkStride, p.src1RepStride};                                              \
         const std::vector<asc_cpu::Run> read = lanes.runs(right, asc_cpu::bits_of<T>);                              \
@@ -62,6 +63,7 @@ namespace AscendC {
     inline void Select(const LocalTensor<T> &dst, const LocalTensor<U> &selMask, const LocalTensor<T> &src0,        \
                        const asc_cpu::Same<T> scalar, SELMODE mode, Mask, uint8_t repeatTimes,                      \
                        const BinaryRepeatParams &p, asc_cpu::Where w = asc_cpu::Where::here()) {                    \
+        asc_cpu::at(w);                                                                                             \
         const asc_cpu::Lanes lanes(mask, is_set, repeatTimes, asc_cpu::bits_of<T>, "Select");                       \
         const bool same = mode == SELMODE::VSEL_CMPMASK_SPR;                                                        \
         const uint64_t n = lanes.per_repeat(), bytes = same ? n / 8 : uint64_t(lanes.repeats()) * n / 8;            \
@@ -73,6 +75,7 @@ namespace AscendC {
     template <typename T, bool isSetMask = true>                                                                    \
     inline void Compare(const LocalTensor<T> &src0, const LocalTensor<T> &src1, CMPMODE mode, Mask,                 \
                         const BinaryRepeatParams &p, asc_cpu::Where w = asc_cpu::Where::here()) {                   \
+        asc_cpu::at(w);                                                                                             \
         const asc_cpu::Lanes lanes(mask, is_set, 1, asc_cpu::bits_of<T>, "Compare");                                \
         const asc_cpu::Stride left{p.src0BlkStride, p.src0RepStride}, right{p.src1BlkStride, p.src1RepStride};      \
         const std::vector<asc_cpu::Run> first = lanes.runs(left, asc_cpu::bits_of<T>),                              \
@@ -120,6 +123,56 @@ inline void GetCmpMask(const LocalTensor<T> &dst, asc_cpu::Where w = asc_cpu::Wh
     uint8_t *y = dst.bytes();
     const void *mask = asc_cpu::core().compare_mask;
     asc_cpu::issue(PIPE_V, "GetCmpMask", w, {dst.writes(16 / sizeof(T))}, [=] { std::memcpy(y, mask, 16); });
+}
+
+}  // namespace AscendC
+
+namespace AscendC {
+
+/* Axes of SelectWithBytesMask: rows, and elements of a row in the source and in the mask. */
+struct SelectWithBytesMaskShapeInfo {
+    uint32_t firstAxis = 0, srcLastAxis = 0, maskLastAxis = 0;
+};
+
+}  // namespace AscendC
+
+namespace asc_cpu {
+
+/* dst = mask ? chosen : other, of which one is a number; the mask has a byte or more to an element. */
+template <typename T, typename M>
+inline void select_bytes(Where w, const LocalTensor<T> &dst, const LocalTensor<T> &src, T number, bool number_at_zero,
+                         const LocalTensor<M> &mask, const LocalTensor<uint8_t> &scratch,
+                         const AscendC::SelectWithBytesMaskShapeInfo &info) {
+    const uint64_t rows = info.firstAxis, n = info.srcLastAxis, step = info.maskLastAxis;
+    T *y = dst.data();
+    const T *x = src.data();
+    const M *m = mask.data();
+    issue(PIPE_V, "SelectWithBytesMask", w,
+          {dst.writes(rows * n), src.reads(rows * n), mask.reads(rows * step),
+           scratch.there() ? scratch.writes(scratch.GetSize()) : nothing(dst.reads(0))},
+          [=] {
+              for (uint64_t i = 0; i < rows; i++)
+                  for (uint64_t k = 0; k < n; k++)
+                      y[i * n + k] = (m[i * step + k] == M(0)) == number_at_zero ? number : x[i * n + k];
+          });
+}
+
+}  // namespace asc_cpu
+
+namespace AscendC {
+
+/* src0 where the mask is 0, src1 elsewhere. */
+template <typename T, typename U, bool reuseMask = true>
+inline void SelectWithBytesMask(const LocalTensor<T> &dst, const LocalTensor<T> &src0, asc_cpu::Same<T> src1,
+                                const LocalTensor<U> &mask, const LocalTensor<uint8_t> &sharedTmpBuffer,
+                                const SelectWithBytesMaskShapeInfo &info, asc_cpu::Where w = asc_cpu::Where::here()) {
+    asc_cpu::select_bytes(w, dst, src0, src1, false, mask, sharedTmpBuffer, info);
+}
+template <typename T, typename U, bool reuseMask = true>
+inline void SelectWithBytesMask(const LocalTensor<T> &dst, asc_cpu::Same<T> src0, const LocalTensor<T> &src1,
+                                const LocalTensor<U> &mask, const LocalTensor<uint8_t> &sharedTmpBuffer,
+                                const SelectWithBytesMaskShapeInfo &info, asc_cpu::Where w = asc_cpu::Where::here()) {
+    asc_cpu::select_bytes(w, dst, src1, src0, true, mask, sharedTmpBuffer, info);
 }
 
 }  // namespace AscendC

@@ -5,6 +5,8 @@
 
 namespace AscendC {
 
+/* The (count) forms again with no parameter behind, less special than the first: calls take that one, and pointers to
+ * functions these. */
 #define ASC_UNARY(name, ...)                                                                                          \
     template <typename T, bool isSetMask = true>                                                                      \
     inline void name(const LocalTensor<T> &dst, const LocalTensor<T> &src, const int32_t &count,                      \
@@ -14,6 +16,7 @@ namespace AscendC {
     template <typename T, bool isSetMask = true>                                                                      \
     inline void name(const LocalTensor<T> &dst, const LocalTensor<T> &src, uint64_t mask, const uint8_t repeatTimes,  \
                      const UnaryRepeatParams &p, asc_cpu::Where w = asc_cpu::Where::here()) {                         \
+        asc_cpu::at(w);                                                                                               \
         const asc_cpu::Lanes lanes(mask, isSetMask && mask != MASK_PLACEHOLDER, repeatTimes, asc_cpu::bits_of<T>,     \
                                    #name);                                                                            \
         asc_cpu::unary(#name, w, dst, src, lanes, asc_cpu::to_of(p), asc_cpu::from_of(p),                             \
@@ -23,9 +26,14 @@ namespace AscendC {
     inline void name(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uint64_t mask[],                     \
                      const uint8_t repeatTimes, const UnaryRepeatParams &p,                                           \
                      asc_cpu::Where w = asc_cpu::Where::here()) {                                                     \
+        asc_cpu::at(w);                                                                                               \
         const asc_cpu::Lanes lanes(mask, isSetMask, repeatTimes, asc_cpu::bits_of<T>, #name);                         \
         asc_cpu::unary(#name, w, dst, src, lanes, asc_cpu::to_of(p), asc_cpu::from_of(p),                             \
                        [](auto a) { return __VA_ARGS__; });                                                           \
+    }                                                                                                                 \
+    template <typename T, bool isSetMask = true, typename U = T>                                                      \
+    inline void name(const LocalTensor<T> &dst, const LocalTensor<U> &src, const int32_t &count) {                    \
+        name<T, isSetMask>(dst, src, count, asc_cpu::Where{});                                                        \
     }
 ASC_UNARY(Exp, std::exp(a))
 ASC_UNARY(Ln, std::log(a))
@@ -50,6 +58,7 @@ ASC_UNARY(Neg, asc_cpu::negative(a))
                      uint64_t mask, const uint8_t repeatTimes, const UnaryRepeatParams &p,                             \
                      asc_cpu::Where w = asc_cpu::Where::here()) {                                                      \
         const asc_cpu::Compute<T> b = asc_cpu::Compute<T>(scalar);                                                     \
+        asc_cpu::at(w);                                                                                                \
         const asc_cpu::Lanes lanes(mask, isSetMask && mask != MASK_PLACEHOLDER, repeatTimes, asc_cpu::bits_of<T>,      \
                                    #name);                                                                             \
         asc_cpu::unary(#name, w, dst, src, lanes, asc_cpu::to_of(p), asc_cpu::from_of(p),                              \
@@ -60,9 +69,15 @@ ASC_UNARY(Neg, asc_cpu::negative(a))
                      const uint64_t mask[], const uint8_t repeatTimes, const UnaryRepeatParams &p,                     \
                      asc_cpu::Where w = asc_cpu::Where::here()) {                                                      \
         const asc_cpu::Compute<T> b = asc_cpu::Compute<T>(scalar);                                                     \
+        asc_cpu::at(w);                                                                                                \
         const asc_cpu::Lanes lanes(mask, isSetMask, repeatTimes, asc_cpu::bits_of<T>, #name);                          \
         asc_cpu::unary(#name, w, dst, src, lanes, asc_cpu::to_of(p), asc_cpu::from_of(p),                              \
                        [b](auto a) { return __VA_ARGS__; });                                                           \
+    }                                                                                                                  \
+    template <typename T, bool isSetMask = true, typename U = T>                                                       \
+    inline void name(const LocalTensor<T> &dst, const LocalTensor<U> &src, const asc_cpu::Same<T> &scalar,             \
+                     const int32_t &count) {                                                                           \
+        name<T, isSetMask>(dst, src, scalar, count, asc_cpu::Where{});                                                 \
     }
 ASC_SCALAR(Adds, asc_cpu::plus(a, b))
 ASC_SCALAR(Subs, asc_cpu::minus(a, b))
@@ -136,6 +151,7 @@ namespace AscendC {
                      asc_cpu::Where w = asc_cpu::Where::here()) {                                                      \
         const int64_t b = int64_t(scalar);                                                                             \
         (void)round;                                                                                                   \
+        asc_cpu::at(w);                                                                                                \
         const asc_cpu::Lanes lanes(mask, isSetMask && mask != MASK_PLACEHOLDER, repeatTimes, asc_cpu::bits_of<T>,      \
                                    #name);                                                                             \
         asc_cpu::unary(#name, w, dst, src, lanes, asc_cpu::to_of(p), asc_cpu::from_of(p),                              \
@@ -147,6 +163,7 @@ namespace AscendC {
                      asc_cpu::Where w = asc_cpu::Where::here()) {                                                      \
         const int64_t b = int64_t(scalar);                                                                             \
         (void)round;                                                                                                   \
+        asc_cpu::at(w);                                                                                                \
         const asc_cpu::Lanes lanes(mask, isSetMask, repeatTimes, asc_cpu::bits_of<T>, #name);                          \
         asc_cpu::unary(#name, w, dst, src, lanes, asc_cpu::to_of(p), asc_cpu::from_of(p),                              \
                        [=](auto a) { return __VA_ARGS__; });                                                           \
@@ -163,6 +180,7 @@ inline void Axpy(const LocalTensor<T> &dst, const LocalTensor<U> &src, const asc
 template <typename T, typename U, bool isSetMask = true>
 inline void Axpy(const LocalTensor<T> &dst, const LocalTensor<U> &src, const asc_cpu::Same<U> &scalar, uint64_t mask,
                  const uint8_t repeatTimes, const UnaryRepeatParams &p, asc_cpu::Where w = asc_cpu::Where::here()) {
+    asc_cpu::at(w);
     const asc_cpu::Lanes lanes(mask, isSetMask && mask != MASK_PLACEHOLDER, repeatTimes, asc_cpu::wider_bits<T, U>,
                                "Axpy");
     asc_cpu::axpy<T, U>(w, dst, src, scalar, lanes, asc_cpu::to_of(p), asc_cpu::from_of(p));
@@ -171,6 +189,7 @@ template <typename T, typename U, bool isSetMask = true>
 inline void Axpy(const LocalTensor<T> &dst, const LocalTensor<U> &src, const asc_cpu::Same<U> &scalar,
                  const uint64_t mask[], const uint8_t repeatTimes, const UnaryRepeatParams &p,
                  asc_cpu::Where w = asc_cpu::Where::here()) {
+    asc_cpu::at(w);
     const asc_cpu::Lanes lanes(mask, isSetMask, repeatTimes, asc_cpu::wider_bits<T, U>, "Axpy");
     asc_cpu::axpy<T, U>(w, dst, src, scalar, lanes, asc_cpu::to_of(p), asc_cpu::from_of(p));
 }

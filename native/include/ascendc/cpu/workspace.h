@@ -108,3 +108,5 @@ class ListTensorDesc {
 };
 
 }  // namespace AscendC
+
+using AscendC::GetSysWorkSpacePtr; /* kernels name it so */

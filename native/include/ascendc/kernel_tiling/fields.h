@@ -189,3 +189,22 @@
     FIELD(uint32_t, widthTiling)        \
     FIELD(uint32_t, widthFractal)       \
     FIELD(uint32_t, widthFractalTail)
+
+/* A copy from [B, N, S, H/N] to [B, S, N, H/N] and its like. */
+#define ASC_COPY_TRANSPOSE_TILING_FIELDS(FIELD)     \
+    FIELD(uint32_t, dstShapeB)                      \
+    FIELD(uint32_t, dstShapeN)                      \
+    FIELD(uint32_t, dstShapeS)                      \
+    FIELD(uint32_t, dstShapeHN)                     \
+    FIELD(uint32_t, dstShapeH)                      \
+    FIELD(uint32_t, srcShapeB)                      \
+    FIELD(uint32_t, srcShapeN)                      \
+    FIELD(uint32_t, srcShapeS)                      \
+    FIELD(uint32_t, srcShapeHN)                     \
+    FIELD(uint32_t, originalShapeNLen)              \
+    FIELD(uint32_t, shapeSHValue)                   \
+    FIELD(uint32_t, shapeNsValue)                   \
+    FIELD(uint32_t, shapeNsnValue)                  \
+    FIELD(uint32_t, invalidParamCopyTransposeTiling) \
+    FIELD(uint32_t, shapeBHValue)                   \
+    FIELD(uint32_t, paramsAlign)

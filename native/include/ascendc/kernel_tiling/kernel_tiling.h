@@ -20,6 +20,9 @@ struct LayerNormTiling {
 struct RmsNormTiling {
     ASC_RMS_NORM_TILING_FIELDS(ASC_LIBRARY_FIELD)
 };
+struct CopyTransposeTiling {
+    ASC_COPY_TRANSPOSE_TILING_FIELDS(ASC_LIBRARY_FIELD)
+};
 struct TopkTiling {
     ASC_TOPK_TILING_FIELDS(ASC_LIBRARY_FIELD)
 };
@@ -35,6 +38,7 @@ using LogSoftMaxTiling = SoftMaxTiling;
 }  // namespace AscendC::tiling
 
 namespace AscendC {
+using tiling::CopyTransposeTiling;
 using tiling::LayerNormTiling;
 using tiling::LogSoftMaxTiling;
 using tiling::PadTiling;
@@ -45,6 +49,7 @@ using tiling::TopkTiling;
 using tiling::UnPadTiling;
 }  // namespace AscendC
 
+using AscendC::tiling::CopyTransposeTiling;
 using AscendC::tiling::LayerNormTiling;
 using AscendC::tiling::LogSoftMaxTiling;
 using AscendC::tiling::PadTiling;

@@ -35,6 +35,7 @@ inline void init_products(Object &object, Next &&next, Rest &&...rest) {
 namespace matmul {
 using namespace AscendC;
 using AscendC::Matmul;
+using AscendC::MatmulCallBackFunc;
 using AscendC::MatmulImpl;
 using AscendC::MatmulType;
 }  // namespace matmul

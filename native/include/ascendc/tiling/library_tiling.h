@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "../graph/operator.h"
+#include "../kernel_tiling/kernel_tiling.h"
 #include "library_tiling_data.h"
 #include "platform/platform_ascendc.h"
 
@@ -36,18 +37,25 @@ struct RowsOf {
     }
 };
 
+/* Hosts keep tilings in their own classes or in the kernel's structures, which have the same bytes. */
+template <typename Tiling, typename Plain>
+inline void store_tiling(Tiling &to, const Plain &from) {
+    static_assert(sizeof(Tiling) == sizeof(Plain), "a tiling of another function");
+    std::memcpy(static_cast<void *>(&to), &from, sizeof from);
+}
+
 /* Rows of softmax, in steps whose scratch fits `scratch` bytes: one value and one block for each element and row. */
-template <typename Tiling>
-inline void softmax_tiling(const ge::Shape &shape, uint32_t type_bytes, uint32_t scratch, Tiling &t) {
+inline AscendC::SoftMaxTiling softmax_tiling(const ge::Shape &shape, uint32_t type_bytes, uint32_t scratch) {
     const RowsOf rows(shape);
     const uint32_t block = 32 / std::max(type_bytes, 1u), row_bytes = (rows.k + 3 * block) * 4;
-    const uint32_t step = std::min(std::max(scratch / row_bytes, 1u), rows.m);
-    t.set_srcM(rows.m), t.set_srcK(rows.k), t.set_srcSize(rows.m * rows.k);
-    t.set_outMaxM(rows.m), t.set_outMaxK(block), t.set_outMaxSize(rows.m * block);
-    t.set_splitM(step), t.set_splitK(rows.k), t.set_splitSize(step * rows.k);
-    t.set_reduceM(step), t.set_reduceK(block), t.set_reduceSize(step * block);
-    t.set_rangeM(rows.m / step), t.set_tailM(rows.m % step);
-    t.set_tailSplitSize(rows.m % step * rows.k), t.set_tailReduceSize(rows.m % step * block);
+    const uint32_t step = std::min(std::max(scratch / row_bytes, 1u), rows.m), rest = rows.m % step;
+    AscendC::SoftMaxTiling t;
+    t.srcM = rows.m, t.srcK = rows.k, t.srcSize = rows.m * rows.k;
+    t.outMaxM = rows.m, t.outMaxK = block, t.outMaxSize = rows.m * block;
+    t.splitM = step, t.splitK = rows.k, t.splitSize = step * rows.k;
+    t.reduceM = step, t.reduceK = block, t.reduceSize = step * block;
+    t.rangeM = rows.m / step, t.tailM = rest, t.tailSplitSize = rest * rows.k, t.tailReduceSize = rest * block;
+    return t;
 }
 
 }  // namespace asc_host
@@ -126,6 +134,14 @@ inline void GetAscendAntiQuantMaxMinTmpSize(const ge::Shape &shape, const ge::Sh
                                             uint32_t &most, uint32_t &least) {
     asc_host::scratch_range(shape, 2, most, least);
 }
+inline uint32_t GetSelectWithBytesMaskMaxTmpSize(const ge::Shape &x, const ge::Shape &, const uint32_t,
+                                                 const ge::Shape &, const uint32_t, const bool) {
+    return std::max(asc_host::scratch_of(x, 1), asc_host::SCRATCH_STEP);
+}
+inline uint32_t GetSelectWithBytesMaskMinTmpSize(const ge::Shape &, const ge::Shape &, const uint32_t,
+                                                 const ge::Shape &, const uint32_t, const bool) {
+    return asc_host::SCRATCH_STEP;
+}
 inline void GetSumMaxMinTmpSize(const uint32_t n, const uint32_t, const bool, uint32_t &most, uint32_t &least) {
     asc_host::scratch_range(ge::Shape({int64_t(n)}), 1, most, least);
 }
@@ -159,74 +175,90 @@ ASC_SOFTMAX_SCRATCH(SoftMaxGrad, const bool, const bool)
 ASC_SOFTMAX_SCRATCH(SoftMaxFlashV2, const uint32_t, const bool, const bool = false, const bool = false)
 #undef ASC_SOFTMAX_SCRATCH
 
+template <typename Tiling>
 inline void SoftMaxTilingFunc(const ge::Shape &shape, const uint32_t typeBytes, const uint32_t scratch,
-                              optiling::SoftMaxTiling &tiling) {
-    asc_host::softmax_tiling(shape, typeBytes, scratch, tiling);
+                              Tiling &tiling) {
+    asc_host::store_tiling(tiling, asc_host::softmax_tiling(shape, typeBytes, scratch));
 }
+template <typename Tiling>
 inline void SoftMaxFlashTilingFunc(const ge::Shape &shape, const uint32_t typeBytes, const uint32_t scratch,
-                                   optiling::SoftMaxTiling &tiling, const bool = false) {
-    asc_host::softmax_tiling(shape, typeBytes, scratch, tiling);
+                                   Tiling &tiling, const bool = false) {
+    SoftMaxTilingFunc(shape, typeBytes, scratch, tiling);
 }
+template <typename Tiling>
 inline void SoftMaxFlashV2TilingFunc(const ge::Shape &shape, const uint32_t typeBytes, const uint32_t,
-                                     const uint32_t scratch, optiling::SoftMaxTiling &tiling, const bool,
-                                     const bool = false, const bool = false) {
-    asc_host::softmax_tiling(shape, typeBytes, scratch, tiling);
+                                     const uint32_t scratch, Tiling &tiling, const bool, const bool = false,
+                                     const bool = false) {
+    SoftMaxTilingFunc(shape, typeBytes, scratch, tiling);
 }
+template <typename Tiling>
 inline void SoftMaxGradTilingFunc(const ge::Shape &shape, const uint32_t typeBytes, const uint32_t scratch,
-                                  optiling::SoftMaxTiling &tiling, const bool = false) {
-    asc_host::softmax_tiling(shape, typeBytes, scratch, tiling);
+                                  Tiling &tiling, const bool = false) {
+    SoftMaxTilingFunc(shape, typeBytes, scratch, tiling);
 }
+template <typename Tiling>
 inline void LogSoftMaxTilingFunc(const ge::Shape &shape, const uint32_t typeBytes, const uint32_t scratch,
-                                 optiling::LogSoftMaxTiling &tiling) {
-    asc_host::softmax_tiling(shape, typeBytes, scratch, tiling);
+                                 Tiling &tiling) {
+    SoftMaxTilingFunc(shape, typeBytes, scratch, tiling);
 }
 /* Whether each step of the tiling is of whole blocks of eight rows and 64 columns. */
 template <typename Tiling>
-inline bool IsBasicBlockInSoftMax(Tiling &tiling, const uint32_t = 2) {
-    return tiling.get_srcM() % 8 == 0 && tiling.get_srcK() % 64 == 0 && tiling.get_reduceM() % 8 == 0;
+inline bool IsBasicBlockInSoftMax(const Tiling &tiling, const uint32_t = 2) {
+    return tiling.srcM % 8 == 0 && tiling.srcK % 64 == 0 && tiling.reduceM % 8 == 0;
 }
 
 /* [b, s, h] of LayerNorm; the last axis is as long as it counts. */
-inline void GetLayerNormNDTillingInfo(const ge::Shape &shape, const uint32_t scratch, const uint32_t typeBytes,
-                                      const bool, optiling::LayerNormTiling &tiling) {
-    const asc_host::RowsOf rows(shape);
-    const uint32_t b = shape.GetDimNum() > 2 ? uint32_t(shape.GetDim(0)) : 1, s = rows.m / std::max(b, 1u);
-    const uint32_t block = 32 / std::max(typeBytes, 1u);
-    tiling.set_bLength(b), tiling.set_sLength(s), tiling.set_hLength((rows.k + block - 1) / block * block);
-    tiling.set_originalHLength(rows.k);
-    tiling.set_inputXSize(rows.m * tiling.get_hLength()), tiling.set_meanVarSize(rows.m);
-    tiling.set_numberOfTmpBuf(3), tiling.set_tmpBufSize(scratch / 4), tiling.set_oneTmpSize(scratch / 12);
-    tiling.set_loopRound(1), tiling.set_lastDimValueBack(1.0f / float(std::max(rows.k, 1u)));
-}
+template <typename Tiling>
 inline void GetLayerNormNDTilingInfo(const ge::Shape &shape, const uint32_t scratch, const uint32_t typeBytes,
-                                     const bool reuse, optiling::LayerNormTiling &tiling) {
-    GetLayerNormNDTillingInfo(shape, scratch, typeBytes, reuse, tiling);
+                                     const bool, Tiling &tiling) {
+    const asc_host::RowsOf rows(shape);
+    const uint32_t block = 32 / std::max(typeBytes, 1u);
+    LayerNormTiling t;
+    t.bLength = shape.GetDimNum() > 2 ? uint32_t(shape.GetDim(0)) : 1, t.sLength = rows.m / std::max(t.bLength, 1u);
+    t.hLength = (rows.k + block - 1) / block * block, t.originalHLength = rows.k;
+    t.inputXSize = rows.m * t.hLength, t.meanVarSize = rows.m;
+    t.numberOfTmpBuf = 3, t.tmpBufSize = scratch / 4, t.oneTmpSize = scratch / 12, t.loopRound = 1;
+    t.lastDimValueBack = 1.0f / float(std::max(rows.k, 1u));
+    asc_host::store_tiling(tiling, t);
+}
+/* As it is spelt in older versions. */
+template <typename Tiling>
+inline void GetLayerNormNDTillingInfo(const ge::Shape &shape, const uint32_t scratch, const uint32_t typeBytes,
+                                      const bool reuse, Tiling &tiling) {
+    GetLayerNormNDTilingInfo(shape, scratch, typeBytes, reuse, tiling);
 }
 inline bool GetRmsNormMaxMinTmpSize(const ge::Shape &shape, const uint32_t, uint32_t &most, uint32_t &least,
                                     const bool = false) {
     asc_host::scratch_range(shape, 2, most, least);
     return true;
 }
+template <typename Tiling>
 inline bool GetRmsNormTilingInfo(const ge::Shape &shape, const ge::Shape &original, const uint32_t, const uint32_t,
-                                 optiling::RmsNormTiling &tiling, const bool = false) {
+                                 Tiling &tiling, const bool = false) {
     const asc_host::RowsOf rows(shape), counted(original);
-    const uint32_t b = shape.GetDimNum() > 2 ? uint32_t(shape.GetDim(0)) : 1;
-    tiling.set_bLength(b), tiling.set_sLength(rows.m / std::max(b, 1u)), tiling.set_hLength(rows.k);
-    tiling.set_originalHLength(counted.k);
-    tiling.set_reciprocalOfHLength(1.0f / float(std::max(counted.k, 1u)));
-    tiling.set_mainBshLength(rows.m * rows.k), tiling.set_mainBsLength(rows.m), tiling.set_loopRound(1);
+    RmsNormTiling t;
+    t.bLength = shape.GetDimNum() > 2 ? uint32_t(shape.GetDim(0)) : 1, t.sLength = rows.m / std::max(t.bLength, 1u);
+    t.hLength = rows.k, t.originalHLength = counted.k;
+    t.reciprocalOfHLength = 1.0f / float(std::max(counted.k, 1u));
+    t.mainBshLength = rows.m * rows.k, t.mainBsLength = rows.m, t.loopRound = 1;
+    asc_host::store_tiling(tiling, t);
     return true;
 }
 
+template <typename Tiling>
 inline void PadTilingFunc(const ge::Shape &shape, const ge::Shape &original, const uint32_t, const uint32_t typeBytes,
-                          optiling::PadTiling &tiling) {
+                          Tiling &tiling) {
     const asc_host::RowsOf rows(shape), counted(original);
-    tiling.set_srcHeight(rows.m), tiling.set_srcWidth(rows.k), tiling.set_srcOriWidth(counted.k);
-    tiling.set_blocksPerRow(rows.k * typeBytes / 32);
+    PadTiling t;
+    t.srcHeight = rows.m, t.srcWidth = rows.k, t.srcOriWidth = counted.k, t.blocksPerRow = rows.k * typeBytes / 32;
+    asc_host::store_tiling(tiling, t);
 }
-inline void UnPadTilingFunc(const ge::Shape &shape, const uint32_t, const uint32_t, optiling::UnPadTiling &tiling) {
+template <typename Tiling>
+inline void UnPadTilingFunc(const ge::Shape &shape, const uint32_t, const uint32_t, Tiling &tiling) {
     const asc_host::RowsOf rows(shape);
-    tiling.set_srcHeight(rows.m), tiling.set_srcWidth(rows.k);
+    UnPadTiling t;
+    t.srcHeight = rows.m, t.srcWidth = rows.k;
+    asc_host::store_tiling(tiling, t);
 }
 
 template <typename Mode>
@@ -237,14 +269,13 @@ inline bool GetTopKMaxMinTmpSize(const platform_ascendc::PlatformAscendC &, cons
     least = most;
     return true;
 }
-template <typename Mode>
+template <typename Mode, typename Tiling>
 inline bool TopKTilingFunc(const platform_ascendc::PlatformAscendC &, const int32_t inner, const int32_t outter,
-                           const int32_t k, const uint32_t, const bool, Mode, const bool,
-                           optiling::TopkTiling &tiling) {
-    tiling.set_allDataSize(inner * outter), tiling.set_innerDataSize(inner),
-        tiling.set_tmpLocalSize(4 * inner * outter);
-    tiling.set_sortRepeat(uint32_t(inner / 32)), tiling.set_kAlignFourBytes((k + 7) / 8 * 8);
-    tiling.set_kAlignTwoBytes((k + 15) / 16 * 16);
+                           const int32_t k, const uint32_t, const bool, Mode, const bool, Tiling &tiling) {
+    TopkTiling t;
+    t.allDataSize = inner * outter, t.innerDataSize = inner, t.tmpLocalSize = 4 * inner * outter;
+    t.sortRepeat = uint32_t(inner / 32), t.kAlignFourBytes = (k + 7) / 8 * 8, t.kAlignTwoBytes = (k + 15) / 16 * 16;
+    asc_host::store_tiling(tiling, t);
     return inner % 32 == 0 && k > 0 && k <= inner;
 }
 

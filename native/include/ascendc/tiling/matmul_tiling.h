@@ -179,10 +179,8 @@ class MatmulApiTilingBase {
         if (!compute()) return -1;
         AscendC::TCubeTiling tiling;
         fill(tiling);
-        const char *from = reinterpret_cast<const char *>(&tiling);
-#define ASC_LIBRARY_FIELD(type, name) set_field(to, &Tiling::name, from, offsetof(AscendC::TCubeTiling, name));
-        ASC_CUBE_TILING_FIELDS(ASC_LIBRARY_FIELD)
-#undef ASC_LIBRARY_FIELD
+        static_assert(sizeof(Tiling) == sizeof tiling, "the tiling of a Matmul is TCubeTiling");
+        std::memcpy(static_cast<void *>(&to), &tiling, sizeof tiling);
         return 0;
     }
 
@@ -229,10 +227,6 @@ class MatmulApiTilingBase {
     static int32_t layout(int32_t (&to)[5], int32_t b, int32_t s, int32_t n, int32_t g, int32_t d) {
         to[0] = b, to[1] = s, to[2] = n, to[3] = g, to[4] = d;
         return 0;
-    }
-    template <typename Tiling, typename Field>
-    static void set_field(Tiling &to, Field Tiling::*field, const char *from, size_t offset) {
-        std::memcpy(&(to.*field), from + offset, sizeof(Field));
     }
     /* base_*: sums that fill L0C, and the depth of k that fits L0A and L0B. */
     bool tiles() {

@@ -130,6 +130,20 @@ inline uint64_t softmax_scratch(const Rows &rows) {
 
 namespace AscendC {
 
+/* On the device: a tiling of rows whose scratch is `scratch` elements of four bytes. */
+inline bool SoftMaxTilingFunc(const uint32_t scratch, const SoftMaxShapeInfo &info, SoftMaxTiling &tiling,
+                              const uint32_t bytes, const uint32_t = 0, bool = false, bool = false) {
+    const uint32_t block = 32 / (bytes ? bytes : 4),
+                   step = std::max(1u, std::min(scratch / (info.srcK + 3 * block), info.srcM));
+    tiling.srcM = info.srcM, tiling.srcK = info.srcK, tiling.srcSize = info.srcM * info.srcK;
+    tiling.outMaxM = info.srcM, tiling.outMaxK = block, tiling.outMaxSize = info.srcM * block;
+    tiling.splitM = tiling.reduceM = step, tiling.splitK = info.srcK, tiling.splitSize = step * info.srcK;
+    tiling.reduceK = block, tiling.reduceSize = step * block, tiling.rangeM = info.srcM / step;
+    tiling.tailM = info.srcM % step, tiling.tailSplitSize = tiling.tailM * info.srcK;
+    tiling.tailReduceSize = tiling.tailM * block;
+    return true;
+}
+
 #define ASC_ROWS(x, nz) asc_cpu::rows_of(x, info, tiling.srcM, tiling.srcK, nz)
 #define ASC_FLAGS bool isReuseSource = false, bool isBasicBlock = false, bool isDataFormatNZ = false
 

@@ -180,3 +180,16 @@ constexpr MatmulConfig CFG_IBSHARE_NORM = GetIBShareNormConfig();
 constexpr MatmulConfig MM_CFG_BB = GetBasicConfig(128, 128, 128);
 
 }  // namespace AscendC
+
+/* Names that kernels use without the namespace. */
+using AscendC::CFG_IBSHARE_NORM;
+using AscendC::CFG_MDL;
+using AscendC::CFG_NORM;
+using AscendC::GetBasicConfig;
+using AscendC::GetIBShareNormConfig;
+using AscendC::GetMDLConfig;
+using AscendC::GetNormalConfig;
+using AscendC::GetSpecialBasicConfig;
+using AscendC::GetSpecialMDLConfig;
+using AscendC::MatmulConfig;
+using AscendC::MM_CFG_BB;

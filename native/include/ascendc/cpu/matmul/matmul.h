@@ -6,7 +6,8 @@
  */
 #pragma once
 
-#include "product.h"
+#include "batch_layout.h"
+#include "tiles.h"
 
 namespace AscendC {
 
@@ -31,8 +32,7 @@ class Matmul {
     using TB = typename B::T;
     using TC = typename C::T;
     using TBias = typename Bias::T;
-    using Sum = std::conditional_t<asc_cpu::is_floating<TA> || asc_cpu::is_floating<TB>, float, int32_t>;
-    using Sums = std::shared_ptr<std::vector<Sum>>;
+    using Sums = typename asc_cpu::Tiles<A, B, C, Bias>::Sums;
     using Where = asc_cpu::Where;
 
    public:
@@ -51,7 +51,7 @@ class Matmul {
         } else {
             static_assert(sizeof(Tiling) >= sizeof(tiling_), "the tiling of a Matmul is TCubeTiling");
             std::memcpy(static_cast<void *>(&tiling_), &tiling, sizeof tiling_);
-            shape_.take(tiling_);
+            tiles_.shape.take(tiling_);
             begin();
         }
     }
@@ -59,43 +59,44 @@ class Matmul {
 
     void SetOrgShape(int m, int n, int k) { SetOrgShape(m, n, k, k); }
     void SetOrgShape(int m, int n, int ka, int kb, int c_row = 0) {
-        shape_.m = uint64_t(m), shape_.n = uint64_t(n), shape_.ka = uint64_t(ka), shape_.kb = uint64_t(kb);
-        shape_.c_row = uint64_t(c_row);
+        tiles_.shape.m = uint64_t(m), tiles_.shape.n = uint64_t(n), tiles_.shape.ka = uint64_t(ka),
+        tiles_.shape.kb = uint64_t(kb);
+        tiles_.shape.c_row = uint64_t(c_row);
     }
     void SetSingleShape(int m, int n, int k) { SetTail(m, n, k); }
     void SetTail(int m = -1, int n = -1, int k = -1) {
-        if (m >= 0) shape_.single_m = uint64_t(m);
-        if (n >= 0) shape_.single_n = uint64_t(n);
-        if (k >= 0) shape_.single_k = uint64_t(k);
+        if (m >= 0) tiles_.shape.single_m = uint64_t(m);
+        if (n >= 0) tiles_.shape.single_n = uint64_t(n);
+        if (k >= 0) tiles_.shape.single_k = uint64_t(k);
         begin();
     }
     void SetTensorA(const GlobalTensor<TA> &a, bool transposed = false) {
-        set(a_, a.reads(0, 0), transposed, A::isTrans);
+        set(tiles_.a, a.reads(0, 0), transposed, A::isTrans);
     }
     void SetTensorA(const LocalTensor<TA> &a, bool transposed = false) {
-        set(a_, a.reads(0, 0), transposed, A::isTrans);
+        set(tiles_.a, a.reads(0, 0), transposed, A::isTrans);
     }
-    void SetTensorA(TA a) { set_number(a_, a); }
+    void SetTensorA(TA a) { set_number(tiles_.a, a); }
     void SetTensorB(const GlobalTensor<TB> &b, bool transposed = false) {
-        set(b_, b.reads(0, 0), transposed, B::isTrans);
+        set(tiles_.b, b.reads(0, 0), transposed, B::isTrans);
     }
     void SetTensorB(const LocalTensor<TB> &b, bool transposed = false) {
-        set(b_, b.reads(0, 0), transposed, B::isTrans);
+        set(tiles_.b, b.reads(0, 0), transposed, B::isTrans);
     }
-    void SetTensorB(TB b) { set_number(b_, b); }
-    void SetBias(const GlobalTensor<TBias> &bias) { set(bias_, bias.reads(0, 0), false, true); }
-    void SetBias(const LocalTensor<TBias> &bias) { set(bias_, bias.reads(0, 0), false, true); }
-    void ClearBias() { bias_.set = false; }
-    void DisableBias() { bias_.set = false; }
+    void SetTensorB(TB b) { set_number(tiles_.b, b); }
+    void SetBias(const GlobalTensor<TBias> &bias) { set(tiles_.bias, bias.reads(0, 0), false, true); }
+    void SetBias(const LocalTensor<TBias> &bias) { set(tiles_.bias, bias.reads(0, 0), false, true); }
+    void ClearBias() { tiles_.bias.set = false; }
+    void DisableBias() { tiles_.bias.set = false; }
     void SetHF32(bool on = false, int32_t towards_zero = 0) {
-        hf32_ = !on ? asc_cpu::Hf32::Off : towards_zero ? asc_cpu::Hf32::Truncate : asc_cpu::Hf32::Nearest;
+        tiles_.hf32 = !on ? asc_cpu::Hf32::Off : towards_zero ? asc_cpu::Hf32::Truncate : asc_cpu::Hf32::Nearest;
     }
-    void SetQuantScalar(uint64_t scale) { scalar_ = scale, quant_ = true, vector_.set = false; }
+    void SetQuantScalar(uint64_t scale) { tiles_.scalar = scale, tiles_.quant = true, tiles_.vector.set = false; }
     void SetQuantVector(const GlobalTensor<uint64_t> &scales) {
-        set(vector_, scales.reads(0, 0), false, true), quant_ = true;
+        set(tiles_.vector, scales.reads(0, 0), false, true), tiles_.quant = true;
     }
     void SetQuantVector(const LocalTensor<uint64_t> &scales) {
-        set(vector_, scales.reads(0, 0), false, true), quant_ = true;
+        set(tiles_.vector, scales.reads(0, 0), false, true), tiles_.quant = true;
     }
     template <typename T>
     void SetSelfDefineData(T) {}
@@ -117,11 +118,11 @@ class Matmul {
     template <bool sync = true>
     bool Iterate(bool partial = false, Where w = Where::here()) {
         if (idle()) return false;
-        shape_.check("Iterate");
-        if (!sync && next_ < shape_.tiles()) return to_workspace(w);
-        if (next_ >= shape_.tiles()) return false;
-        tile_ = shape_.tile(next_++);
-        sums_ = multiply_tile(tile_, partial ? sums_ : nullptr, a_, b_, bias_, w);
+        tiles_.shape.check("Iterate");
+        if (!sync && next_ < tiles_.shape.tiles()) return to_workspace(w);
+        if (next_ >= tiles_.shape.tiles()) return false;
+        tile_ = tiles_.shape.tile(next_++);
+        sums_ = tiles_.multiply_tile(tile_, partial ? sums_ : nullptr, tiles_.a, tiles_.b, tiles_.bias, w);
         return true;
     }
     template <bool sync = true, typename T>
@@ -145,7 +146,7 @@ class Matmul {
         if (queued()) return fetch(c, w);
         need_tile("GetTensorC");
         const asc_cpu::Tile at_origin{0, 0, tile_.rows, tile_.columns};
-        store(c, sums_, at_origin, at_origin, local_place(tile_), atomic, w);
+        tiles_.store(c, sums_, at_origin, at_origin, tiles_.local_place(tile_), atomic, w);
         asc_cpu::wait_for_product();
     }
     /* To global memory and to a copy of the tile at once. */
@@ -164,12 +165,12 @@ class Matmul {
             asc_cpu::fail_with("ErrorParam", "call Iterate<false> first",
                                "GetTensorC: no tile is left in the workspace");
         asc_cpu::wait_for_product();
-        return workspace_[fetched_++ * shape_.base_m * shape_.base_n];
+        return workspace_[fetched_++ * tiles_.shape.base_m * tiles_.shape.base_n];
     }
     void WaitGetTensorC() { asc_cpu::wait_for_product(); }
     void AsyncGetTensorC(const LocalTensor<TC> &c, Where w = Where::here()) { GetTensorC<false>(c, 0, false, w); }
     MatrixOffset GetOffsetC() const {
-        return {int32_t(tile_.row * shape_.n + tile_.column), int32_t(tile_.row), int32_t(tile_.column),
+        return {int32_t(tile_.row * tiles_.shape.n + tile_.column), int32_t(tile_.row), int32_t(tile_.column),
                 int32_t(tile_.rows), int32_t(tile_.columns)};
     }
 
@@ -177,22 +178,22 @@ class Matmul {
     void IterateAll(const GlobalTensor<TC> &c, uint8_t atomic = 0, bool sequential = false, bool = false, bool = false,
                     Where w = Where::here()) {
         if (idle()) return;
-        shape_.check("IterateAll");
+        tiles_.shape.check("IterateAll");
         if (sequential) {
             for (next_ = 0; Iterate(false, w);)
-                store_tile(c[(next_ - 1) * shape_.base_m * shape_.base_n], true, atomic, w);
+                store_tile(c[(next_ - 1) * tiles_.shape.base_m * tiles_.shape.base_n], true, atomic, w);
         } else {
-            all(c, a_, b_, bias_, global_place(0), atomic, w);
+            all(c, tiles_.a, tiles_.b, tiles_.bias, tiles_.global_place(0), atomic, w);
         }
-        next_ = shape_.tiles();
+        next_ = tiles_.shape.tiles();
         if (sync) asc_cpu::wait_for_product();
     }
     template <bool sync = true>
     void IterateAll(const LocalTensor<TC> &c, uint8_t atomic = 0, Where w = Where::here()) {
         if (idle()) return;
-        shape_.check("IterateAll");
-        all(c, a_, b_, bias_, local_place(shape_.whole()), atomic, w);
-        next_ = shape_.tiles();
+        tiles_.shape.check("IterateAll");
+        all(c, tiles_.a, tiles_.b, tiles_.bias, tiles_.local_place(tiles_.shape.whole()), atomic, w);
+        next_ = tiles_.shape.tiles();
         if (sync) asc_cpu::wait_for_product();
     }
     void WaitIterateAll() { asc_cpu::wait_for_product(); }
@@ -204,18 +205,18 @@ class Matmul {
                       uint32_t step_b = 0, uint32_t step_c = 0, bool = false, uint8_t atomic = 0,
                       Where w = Where::here()) {
         if (idle()) return;
-        shape_.check("IterateBatch");
+        tiles_.shape.check("IterateBatch");
         const uint32_t n = std::max(batch_a, batch_b);
         for (uint32_t i = 0; i < n; i++) {
-            asc_cpu::Source a = a_, b = b_, bias = bias_;
-            const Laid la = laid(A::layout, false, step_a), lb = laid(B::layout, true, step_b), lc = laid_c(step_c);
+            asc_cpu::Source a = tiles_.a, b = tiles_.b, bias = tiles_.bias;
+            const asc_cpu::BatchLayout la = layout_a(step_a), lb = layout_b(step_b), lc = layout_c(step_c);
             move<TA>(a, la.offset(i / (n / batch_a)));
             move<TB>(b, lb.offset(i / (n / batch_b)));
-            if (bias.set && config.isBiasBatch) move<TBias>(bias, uint64_t(i) * shape_.single_n);
-            row_a_ = la.row, row_b_ = lb.row;
+            if (bias.set && config.isBiasBatch) move<TBias>(bias, uint64_t(i) * tiles_.shape.single_n);
+            tiles_.row_a = la.row, tiles_.row_b = lb.row;
             all(c, a, b, bias, {lc.offset(i), lc.row, false, 16}, atomic, w);
         }
-        row_a_ = row_b_ = 0;
+        tiles_.row_a = tiles_.row_b = 0;
         if (sync) asc_cpu::wait_for_product();
     }
     template <bool sync = true, bool wait = false>
@@ -225,13 +226,13 @@ class Matmul {
         (void)sequential;
         const uint32_t n = std::max(batch_a, batch_b);
         for (uint32_t i = 0; !idle() && i < n; i++) {
-            asc_cpu::Source a = a_, b = b_;
-            const Laid la = laid(A::layout, false, step_a), lb = laid(B::layout, true, step_b);
+            asc_cpu::Source a = tiles_.a, b = tiles_.b;
+            const asc_cpu::BatchLayout la = layout_a(step_a), lb = layout_b(step_b);
             move<TA>(a, la.offset(i / (n / batch_a)));
             move<TB>(b, lb.offset(i / (n / batch_b)));
-            asc_cpu::Destination place = local_place(shape_.whole());
-            place.first = i * (step_c ? step_c : shape_.single_m * place.apart);
-            all(c, a, b, bias_, place, 0, w);
+            asc_cpu::Destination place = tiles_.local_place(tiles_.shape.whole());
+            place.first = i * (step_c ? step_c : tiles_.shape.single_m * place.apart);
+            all(c, a, b, tiles_.bias, place, 0, w);
         }
         asc_cpu::wait_for_product();
     }
@@ -264,148 +265,28 @@ class Matmul {
     }
     bool queued() const { return produced_ > fetched_; }
 
-    /* The operands as matrices: whole rows apart in global memory, of this core's share in a local one. */
-    template <typename Type>
-    asc_cpu::Matrix matrix(const asc_cpu::Source &s, uint64_t rows, uint64_t columns, uint64_t all_rows,
-                           uint64_t all_columns, uint64_t row) const {
-        using T = typename Type::T;
-        const bool local = s.memory.space != asc_cpu::Space::GM;
-        asc_cpu::Matrix m{s.memory.base,    rows, columns, 0, s.transposed, Type::format == CubeFormat::NZ,
-                          asc_cpu::c0_of<T>};
-        const uint64_t r = s.transposed ? (local ? columns : all_columns) : (local ? rows : all_rows);
-        const uint64_t c = s.transposed ? (local ? rows : all_rows) : (local ? columns : all_columns);
-        const bool aligned = local || Type::format == CubeFormat::ND_ALIGN;
-        m.apart = m.strips ? asc_cpu::align_up(r, 16) : aligned ? asc_cpu::align_up(c, asc_cpu::c0_of<T>) : c;
-        if (row) m.apart = row;
-        return m;
-    }
-    asc_cpu::Matrix matrix_a(const asc_cpu::Source &a) const {
-        return matrix<A>(a, shape_.single_m, shape_.single_k, shape_.m, shape_.ka, row_a_);
-    }
-    asc_cpu::Matrix matrix_b(const asc_cpu::Source &b) const {
-        return matrix<B>(b, shape_.single_k, shape_.single_n, shape_.kb, shape_.n, row_b_);
-    }
-
-    /* The sums of one tile, which the cube will have computed when a later instruction of it runs. */
-    Sums multiply_tile(const asc_cpu::Tile &tile, const Sums &before, const asc_cpu::Source &a,
-                       const asc_cpu::Source &b, const asc_cpu::Source &bias, Where w) {
-        using namespace asc_cpu;
-        if (!a.set || !b.set)
-            fail_with("ErrorParam", "call SetTensorA and SetTensorB", "Matmul: an operand was not set");
-        const Matrix left = matrix_a(a).template part<TA>(tile.row, 0, tile.rows, shape_.single_k);
-        const Matrix right = matrix_b(b).template part<TB>(0, tile.column, shape_.single_k, tile.columns);
-        Operand reads_a = a.memory, reads_b = b.memory, reads_bias = bias.memory;
-        place_operand(reads_a, a, left.base, left.bytes(bits_of<TA>));
-        place_operand(reads_b, b, right.base, right.bytes(bits_of<TB>));
-        const uint8_t *const add = bias.set ? bias.memory.base + tile.column * sizeof(TBias) : nullptr;
-        place_operand(reads_bias, bias, add, {0, bias.set ? tile.columns * sizeof(TBias) : 0});
-        if (!bias.set) reads_bias = reads_a, reads_bias.run = {};
-        Sums sums = std::make_shared<std::vector<Sum>>();
-        wait_for_core(PIPE_M);
-        const Together together;
-        const uint64_t columns = tile.columns;
-        const Hf32 mode = hf32_;
-        const uint64_t number_a = a.bits, number_b = b.bits;
-        const bool is_a = a.number, is_b = b.number;
-        issue(PIPE_M, "Matmul", w, {reads_a, reads_b, reads_bias}, [=] {
-            if (before) *sums = *before;
-            sums->resize(left.rows * columns, Sum(0));
-            Matrix l = left, r = right;
-            if (is_a) l = one_number(number_a, left);
-            if (is_b) r = one_number(number_b, right);
-            add_product<TA, TB, Sum>(*sums, l, r, mode);
-            for (uint64_t i = 0; add && i < sums->size(); i++)
-                (*sums)[i] += operand_at<TBias, Sum>(add, i % columns, Hf32::Off);
-        });
-        return sums;
-    }
-    static void place_operand(asc_cpu::Operand &o, const asc_cpu::Source &s, const uint8_t *from,
-                              const asc_cpu::Run &run) {
-        o.align = 1;
-        o.run = s.number ? asc_cpu::Run{} : run;
-        if (s.number)
-            o.base = asc_cpu::core().in(asc_cpu::Space::UB).data(), o.buffer = nullptr, o.space = asc_cpu::Space::UB;
-        else
-            o.run.begin += from - o.base;
-    }
-    static asc_cpu::Matrix one_number(const uint64_t &bits, asc_cpu::Matrix like) {
-        like.base = reinterpret_cast<const uint8_t *>(&bits), like.rows = like.columns = 1;
-        return like;
-    }
-
-    QuantMode_t mode() const {
-        const bool vector = vector_.set;
-        if (!quant_) return NoQuant;
-        if constexpr (std::is_same_v<Sum, int32_t>)
-            return asc_cpu::quant_to_b8<TC> ? (vector ? VREQ8 : REQ8) : (vector ? VDEQF16 : DEQF16);
-        else
-            return asc_cpu::quant_to_b8<TC> ? (vector ? VQF322B8_PRE : QF322B8_PRE)
-                                            : (vector ? VQF322F16_PRE : QF322F16_PRE);
-    }
-    /* Stores the rectangle `at` of sums, whose first column is column `from.column` of this core's share. */
-    template <typename Target>
-    void store(const Target &c, const Sums &sums, const asc_cpu::Tile &at, const asc_cpu::Tile &from,
-               const asc_cpu::Destination &place, uint8_t atomic, Where w) {
-        using namespace asc_cpu;
-        Operand target = c.writes(0, 0);
-        target.run = place.bytes(at, bits_of<TC>), target.align = 1;
-        const QuantMode_t how = mode();
-        Operand factors = vector_.set ? vector_.memory : target;
-        factors.write = vector_.set ? false : target.write;
-        factors.run = {int64_t(from.column * 8), vector_.set ? at.columns * 8 : 0};
-        const uint64_t *const scales =
-            vector_.set ? reinterpret_cast<const uint64_t *>(vector_.memory.base) + from.column : nullptr;
-        const uint64_t scalar = scalar_;
-        const Atomic add = atomic == 1                 ? Atomic::Add
-                           : atomic == 2               ? Atomic::Max
-                           : atomic == 3               ? Atomic::Min
-                           : target.space == Space::GM ? core().atomic
-                                                       : Atomic::None;
-        TC *const to = reinterpret_cast<TC *>(target.base);
-        wait_for_core(PIPE_FIX);
-        issue(PIPE_FIX, "Matmul", w, {target, factors}, [=] {
-            for (uint64_t column = 0; column < at.columns; column++) {
-                const QuantFactor factor =
-                    how == NoQuant ? QuantFactor() : QuantFactor(scales ? scales[column] : scalar);
-                for (uint64_t row = 0; row < at.rows; row++)
-                    store_by(to[place.at(at.row + row, at.column + column)],
-                             quantised<TC>((*sums)[row * at.columns + column], how, factor, false), add);
-            }
-        });
-    }
-    asc_cpu::Destination global_place(uint64_t first) const {
-        const uint64_t row = shape_.c_row ? shape_.c_row : shape_.n;
-        if (C::format == CubeFormat::NZ)
-            return {first, asc_cpu::align_up(shape_.m, 16), true, asc_cpu::strip_of<TC>(false)};
-        return {first, C::format == CubeFormat::ND_ALIGN ? asc_cpu::align_up(row, 32 / sizeof(TC)) : row, false, 16};
-    }
-    static asc_cpu::Destination local_place(const asc_cpu::Tile &tile) {
-        if (C::format == CubeFormat::NZ)
-            return {0, asc_cpu::align_up(tile.rows, 16), true, asc_cpu::strip_of<TC>(false)};
-        return {0, asc_cpu::align_up(tile.columns, 32 / sizeof(TC)), false, 16};
-    }
     void store_tile(const GlobalTensor<TC> &c, bool sequential, uint8_t atomic, Where w) {
         const asc_cpu::Tile at_origin{0, 0, tile_.rows, tile_.columns};
         if (sequential)
-            store(c, sums_, at_origin, tile_, {0, tile_.columns, false, 16}, atomic, w);
+            tiles_.store(c, sums_, at_origin, tile_, {0, tile_.columns, false, 16}, atomic, w);
         else
-            store(c, sums_, tile_, tile_, global_place(0), atomic, w);
+            tiles_.store(c, sums_, tile_, tile_, tiles_.global_place(0), atomic, w);
     }
     template <typename Target>
     void all(const Target &c, const asc_cpu::Source &a, const asc_cpu::Source &b, const asc_cpu::Source &bias,
              const asc_cpu::Destination &place, uint8_t atomic, Where w) {
-        const asc_cpu::Tile whole = shape_.whole();
-        store(c, multiply_tile(whole, nullptr, a, b, bias, w), whole, whole, place, atomic, w);
+        const asc_cpu::Tile whole = tiles_.shape.whole();
+        tiles_.store(c, tiles_.multiply_tile(whole, nullptr, a, b, bias, w), whole, whole, place, atomic, w);
     }
 
     /* Iterate<false>: all tiles at once, one behind the other in the workspace; true until each was fetched. */
     bool to_workspace(Where w) {
         if (!workspace_.data())
             asc_cpu::fail_with("ErrorParam", "call SetWorkspace", "Iterate<false> without a workspace");
-        while (next_ < shape_.tiles()) {
-            tile_ = shape_.tile(next_);
-            sums_ = multiply_tile(tile_, nullptr, a_, b_, bias_, w);
-            store_tile(workspace_[next_++ * shape_.base_m * shape_.base_n], true, 0, w);
+        while (next_ < tiles_.shape.tiles()) {
+            tile_ = tiles_.shape.tile(next_);
+            sums_ = tiles_.multiply_tile(tile_, nullptr, tiles_.a, tiles_.b, tiles_.bias, w);
+            store_tile(workspace_[next_++ * tiles_.shape.base_m * tiles_.shape.base_n], true, 0, w);
         }
         produced_ = next_;
         return true;
@@ -414,8 +295,8 @@ class Matmul {
     template <typename Copy>
     void fetch_with(Copy copy, Where w) {
         if (w.line) asc_cpu::place().where = w;
-        tile_ = shape_.tile(fetched_);
-        const GlobalTensor<TC> from = workspace_[fetched_++ * shape_.base_m * shape_.base_n];
+        tile_ = tiles_.shape.tile(fetched_);
+        const GlobalTensor<TC> from = workspace_[fetched_++ * tiles_.shape.base_m * tiles_.shape.base_n];
         asc_cpu::wait_for_product();
         copy(from);
     }
@@ -423,7 +304,7 @@ class Matmul {
         fetch_with(
             [&](const GlobalTensor<TC> &from) {
                 using namespace asc_cpu;
-                const Destination place = local_place(tile_);
+                const Destination place = tiles_.local_place(tile_);
                 const Tile at{0, 0, tile_.rows, tile_.columns};
                 Operand target = c.writes(0, 0), source = from.reads(0, tile_.rows * tile_.columns);
                 target.run = place.bytes(at, bits_of<TC>), target.align = 1;
@@ -442,7 +323,8 @@ class Matmul {
         fetch_with(
             [&](const GlobalTensor<TC> &from) {
                 using namespace asc_cpu;
-                const Destination place = sequential ? Destination{0, tile_.columns, false, 16} : global_place(0);
+                const Destination place =
+                    sequential ? Destination{0, tile_.columns, false, 16} : tiles_.global_place(0);
                 const Tile at = sequential ? Tile{0, 0, tile_.rows, tile_.columns} : tile_;
                 Operand target = c.writes(0, 0);
                 target.run = place.bytes(at, bits_of<TC>);
@@ -458,43 +340,18 @@ class Matmul {
             w);
     }
 
-    /* One matrix of a batch: elements from row to row, and from matrix to matrix. Layouts name the axes: B batches,
-     * S rows, N heads, G groups, D columns; N and G count as batches. */
-    struct Laid {
-        uint64_t row = 0, step = 0, inner = 0, outer = 0;
-        uint64_t offset(uint64_t i) const { return inner ? i / inner * outer + i % inner * step : i * step; }
-    };
-    static Laid laid_as(LayoutMode mode, uint64_t b, uint64_t s, uint64_t n, uint64_t g, uint64_t d) {
-        if (mode == LayoutMode::BSNGD) return {n * g * d, d, n * g, s * n * g * d};
-        if (mode == LayoutMode::SBNGD) return {b * n * g * d, d, 0, 0};
-        return {d, s * d, 0, 0};
+    asc_cpu::BatchLayout layout_a(uint64_t step) const {
+        return asc_cpu::layout_of_a(A::layout, tiling_, tiles_.shape.m * tiles_.shape.ka, step);
     }
-    Laid laid(LayoutMode mode, bool right, uint64_t step) const {
-        const auto &t = tiling_;
-        const bool shaped = mode != LayoutMode::NONE && mode != LayoutMode::NORMAL;
-        Laid l = right ? laid_as(mode, uint64_t(t.BLayoutInfoB), uint64_t(t.BLayoutInfoS), uint64_t(t.BLayoutInfoN),
-                                 uint64_t(t.BLayoutInfoG), uint64_t(t.BLayoutInfoD))
-                       : laid_as(mode, uint64_t(t.ALayoutInfoB), uint64_t(t.ALayoutInfoS), uint64_t(t.ALayoutInfoN),
-                                 uint64_t(t.ALayoutInfoG), uint64_t(t.ALayoutInfoD));
-        if (!shaped) l = {0, right ? shape_.kb * shape_.n : shape_.m * shape_.ka, 0, 0};
-        if (step) l = {l.row, step, 0, 0};
-        return l;
+    asc_cpu::BatchLayout layout_b(uint64_t step) const {
+        return asc_cpu::layout_of_b(B::layout, tiling_, tiles_.shape.kb * tiles_.shape.n, step);
     }
-    Laid laid_c(uint64_t step) const {
-        const auto &t = tiling_;
-        Laid l = laid_as(C::layout, uint64_t(t.CLayoutInfoB), uint64_t(t.CLayoutInfoS1), uint64_t(t.CLayoutInfoN),
-                         uint64_t(t.CLayoutInfoG), uint64_t(t.CLayoutInfoS2));
-        if (C::layout == LayoutMode::NONE || C::layout == LayoutMode::NORMAL) l = {shape_.n, shape_.m * shape_.n, 0, 0};
-        if (step) l = {l.row, step, 0, 0};
-        return l;
+    asc_cpu::BatchLayout layout_c(uint64_t step) const {
+        return asc_cpu::layout_of_c(C::layout, tiling_, tiles_.shape, step);
     }
 
     AscendC::TCubeTiling tiling_;
-    asc_cpu::ProductShape shape_;
-    asc_cpu::Source a_, b_, bias_, vector_;
-    asc_cpu::Hf32 hf32_ = asc_cpu::Hf32::Off;
-    uint64_t scalar_ = 0, row_a_ = 0, row_b_ = 0;
-    bool quant_ = false;
+    asc_cpu::Tiles<A, B, C, Bias> tiles_;
     uint32_t batch_a_ = 1, batch_b_ = 1;
     GlobalTensor<TC> workspace_;
     /* Tiles: the next to compute, how many the workspace has been given, how many were fetched; the last one's sums. */
