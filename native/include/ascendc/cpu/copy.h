@@ -97,9 +97,15 @@ inline void copy_runs(const char *name, Where w, const D &to, const S &from, pip
     const std::vector<Run> written{{0, bytes, count, to_step}}, read{{0, bytes, count, from_step}};
     uint8_t *y = to.bytes();
     const uint8_t *x = from.bytes();
+    const bool global_source = std::is_same_v<S, GlobalTensor<typename S::PrimType>>;
+    const bool global_target = std::is_same_v<D, GlobalTensor<T>>;
     const auto work = [=] {
-        for (uint32_t i = 0; i < count; i++)
-            combine<T>(y + int64_t(i) * to_step, x + int64_t(i) * from_step, bytes, atomic);
+        for (uint32_t i = 0; i < count; i++) {
+            uint8_t *const target = y + int64_t(i) * to_step;
+            const uint8_t *const source = x + int64_t(i) * from_step;
+            const uint64_t n = global_source ? inside(source, bytes) : global_target ? inside(target, bytes) : bytes;
+            combine<T>(target, source, n, atomic);
+        }
     };
     const Operand target = to.writes_runs(written), source = from.reads_runs(read);
     if (source.space != Space::GM && target.space != Space::GM)
@@ -189,7 +195,8 @@ inline void copy_padded(Where w, const LocalTensor<T> &to, const GlobalTensor<T>
                 for (uint32_t k = 0; k < left; k++) std::memcpy(at + k * sizeof(T), &value, sizeof(T));
                 for (uint32_t k = 0; k < right; k++) std::memcpy(at + ahead + bytes + k * sizeof(T), &value, sizeof(T));
             }
-            std::memcpy(at + ahead, x + int64_t(i) * from_step, bytes);
+            const uint8_t *const source = x + int64_t(i) * from_step;
+            std::memcpy(at + ahead, source, inside(source, bytes));
         }
     });
 }

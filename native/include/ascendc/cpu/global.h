@@ -54,6 +54,12 @@ inline Global *global_at(const void *at) {
     }
     return ending;
 }
+/* Of `bytes` from an address on, those before its tensor's end: copies of whole blocks may go beyond. */
+inline uint64_t inside(const void *at, uint64_t bytes) {
+    const uint8_t *p = static_cast<const uint8_t *>(at);
+    const Global *g = global_at(at);
+    return g && p + bytes > g->begin + g->bytes ? uint64_t(g->begin + g->bytes - p) : bytes;
+}
 /* The first byte that nothing wrote, or g.bytes. */
 inline uint64_t first_unwritten(const Global &g) {
     for (uint64_t at = 0; at < g.bytes; at += 4)

@@ -53,11 +53,6 @@ inline constexpr T AlignUp(T a, asc_cpu::Same<T> b) {
 inline constexpr uint32_t DivCeil(uint32_t a, uint32_t b) {
     return (a + b - 1) / b;
 }
-/* How many b it takes for a. */
-template <typename A, typename B, typename = std::enable_if_t<std::is_integral_v<A> && std::is_integral_v<B>>>
-inline constexpr std::common_type_t<A, B> Ceil(A a, B b) {
-    return b == 0 ? 0 : std::common_type_t<A, B>((a + b - 1) / b);
-}
 inline constexpr uint32_t CeilDivision(int32_t a, int32_t b) {
     return uint32_t(b == 0 ? a : (a + b - 1) / b);
 }
