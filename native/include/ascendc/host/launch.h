@@ -50,11 +50,11 @@ class Launch {
         const uint64_t skipped = b.role == Role::WORKSPACE && b.bytes > WORKSPACE_IN_FRONT ? WORKSPACE_IN_FRONT : 0;
         asc_cpu::add_global(b.begin + skipped, b.bytes - skipped, b.name, written || b.role == Role::BOTH, written);
     }
-    /* What of the workspace is the libraries'. */
-    static void add_front(const Buffer &b) {
+    /* What of the workspace is the libraries'; generated kernels call none that have any. */
+    void add_front(const Buffer &b) const {
         if (b.role != Role::WORKSPACE) return;
         AscendC::SetSysWorkspace(b.begin);
-        if (b.bytes > WORKSPACE_IN_FRONT)
+        if (b.bytes > WORKSPACE_IN_FRONT && !request_.strict)
             asc_cpu::add_global(b.begin, WORKSPACE_IN_FRONT, "the libraries' workspace", true, false);
     }
     asc_cpu::Chip memories() const {
