@@ -76,6 +76,7 @@ def add_kernel_arguments(group: Any) -> None:
     add = group.add_argument
     add("--kernel", default="", metavar="NAME", help="which of its kernels; name<half> for a template")
     add("--host", action="append", default=[], metavar="FILE", help="its host code (default: of ../op_host)")
+    add("--include", action="append", default=[], metavar="DIR", help="where its files include from, too")
     add("--no-host", action="store_true", help="the kernel alone, whatever ../op_host has")
     add(
         "--input",
@@ -145,9 +146,12 @@ def kernel_request(given: argparse.Namespace, files: Sequence[str]) -> tuple[Run
     from ascend_ep.opbuild.kernels.run_kernel import RunRequest
     from ascend_ep.opbuild.kernels.sources import Sources, find_sources
 
-    sources = find_sources([Path(f) for f in files], [Path(h) for h in given.host], given.op_type or "")
+    included = [Path(f) for f in given.include]
+    sources = find_sources(
+        [Path(f) for f in files], [Path(h) for h in given.host], given.op_type or "", included
+    )
     if given.no_host:
-        sources = Sources(sources.kernels)
+        sources = Sources(sources.kernels, included=sources.included)
     golden = [read_array(text, "golden") for text in given.golden]
     outputs = _outputs(given.output_shape, given.output_dtype)
     for i, array in enumerate(golden):

@@ -109,6 +109,7 @@ def test_other_values_than_the_formula_says_are_an_error(run):
     assert "the formula: z: 1" in err
 
 
+@pytest.mark.slow
 def test_a_wrong_kernel_is_not_written(run, tmp_path):
     wrong = copy_of(
         tmp_path, "op_kernel/scaled_add.cpp", lambda t: t.replace("Add(c, c, b, n)", "Sub(c, c, b, n)")

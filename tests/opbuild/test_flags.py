@@ -65,8 +65,8 @@ def test_a_search_is_logged_and_kept(run: Run, tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_file_that_is_no_description(build: Run, tmp_path: Path) -> None:
-    path = tmp_path / "swish.cpp"
-    path.write_text("int main() {}")
+    path = tmp_path / "swish.md"
+    path.write_text("x * sigmoid(x)")
     status, _, err = build(str(path), "--input_shape", "[4]")
     assert (status, err.partition(":")[0]) == (1, f"E42001 {path}")
     assert "must end in .py or .txt" in err

@@ -26,17 +26,18 @@ class Sources:
     kernels: tuple[Path, ...]
     host: tuple[Path, ...] = ()
     op_type: str = ""
+    included: tuple[Path, ...] = ()
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """Where includes are looked for beside the including file."""
-        places = [p.parent for p in (*self.kernels, *self.host)]
-        around = [
-            f
-            for place in places
-            for f in (place, place.parent, place.parent / "op_kernel", place.parent / "op_host")
+        """Where includes are looked for beside the including file: `included`, the project's folders, and the
+        folders include and common/include of what it lies in."""
+        places = dict.fromkeys(p.parent for p in (*self.kernels, *self.host))
+        around = [f for p in places for f in (p, p.parent, p.parent / "op_kernel", p.parent / "op_host")]
+        above = [
+            f for p in places for a in list(p.parents)[:5] for f in (a / "common" / "include", a / "include")
         ]
-        return tuple(dict.fromkeys(f for f in around if f.is_dir()))
+        return tuple(dict.fromkeys(f for f in (*self.included, *around, *above) if f.is_dir()))
 
 
 def is_kernel_source(path: Path) -> bool:
@@ -46,7 +47,9 @@ def is_kernel_source(path: Path) -> bool:
     return path.suffix in SUFFIXES
 
 
-def find_sources(paths: Sequence[Path], host: Sequence[Path] = (), op_type: str = "") -> Sources:
+def find_sources(
+    paths: Sequence[Path], host: Sequence[Path] = (), op_type: str = "", included: Sequence[Path] = ()
+) -> Sources:
     """The sources that files or a project's folder name. Without `host`, the files of ../op_host that
     register the operator of the kernel's file are taken. Raises AscendError E10410, E43202."""
     for path in (*paths, *host):
@@ -58,7 +61,7 @@ def find_sources(paths: Sequence[Path], host: Sequence[Path] = (), op_type: str 
     found = tuple(p.resolve() for p in host) or _host_beside(files, op_type)
     wanted = op_type or _named_like(files, found)
     kernels = _of_operator(files, wanted) if wanted and len(files) > 1 else files
-    return Sources(tuple(kernels), found, wanted)
+    return Sources(tuple(kernels), found, wanted, tuple(p.resolve() for p in included))
 
 
 def is_program(paths: Sequence[Path]) -> bool:

@@ -70,13 +70,14 @@ class Call {
         add_tensors(node_.output_groups, node_.outputs, parts_.output_names, parts_.n_outputs, Role::OUTPUT);
         if (workspace_bytes) add({"the workspace", workspace, workspace_bytes, Role::WORKSPACE});
         uint8_t *tiling = static_cast<uint8_t *>(node_.tiling.GetData());
-        if (node_.tiling.GetDataSize())
-            add({"the tiling data", tiling, node_.tiling.GetDataSize(), Role::READABLE});
+        if (node_.tiling.GetDataSize()) add({"the tiling data", tiling, node_.tiling.GetDataSize(), Role::READABLE});
         std::vector<void *> addresses;
         for (size_t i = 0; i < parts_.n_arguments; i++) {
             const ArgumentSpec &a = parts_.arguments[i];
             switch (a.kind) {
-                case ArgumentSpec::INPUT: addresses.push_back(pointer(node_.input_groups, node_.inputs, a.index)); break;
+                case ArgumentSpec::INPUT:
+                    addresses.push_back(pointer(node_.input_groups, node_.inputs, a.index));
+                    break;
                 case ArgumentSpec::OUTPUT:
                     addresses.push_back(pointer(node_.output_groups, node_.outputs, a.index));
                     break;
@@ -90,8 +91,8 @@ class Call {
         }
         if (addresses.size() < column.kernel->n_arguments) throw Refusal{"the kernel takes more arguments"};
         for (auto &list : lists_)
-            add({"the list of tensors", reinterpret_cast<uint8_t *>(list.data()),
-                                list.size() * sizeof list[0], Role::READABLE});
+            add({"the list of tensors", reinterpret_cast<uint8_t *>(list.data()), list.size() * sizeof list[0],
+                 Role::READABLE});
         for (size_t i = 0; i < buffers_.size(); i++) buffers_[i].name = names_[i].c_str();
         Findings found;
         column.kernel->launch({node_.blocks, node_.key, node_.chip->name.c_str(), node_.chip->ub, buffers_.data(),

@@ -78,7 +78,8 @@ class HostOperator {
         node.compile_info = nullptr;
         if (status != ge::GRAPH_SUCCESS) throw Refusal{"TilingFunc refuses these shapes: " + text_of_shapes(node)};
         if (node.blocks == 0) throw Refusal{"TilingFunc sets a block dim of 0"};
-        if (node.tiling.GetDataSize() > node.tiling.GetCapacity()) throw Refusal{"TilingFunc writes too much tiling data"};
+        if (node.tiling.GetDataSize() > node.tiling.GetCapacity())
+            throw Refusal{"TilingFunc writes too much tiling data"};
     }
 
    private:
@@ -88,7 +89,8 @@ class HostOperator {
         gert::StorageShape &shape = *out.asc_shape();
         const gert::Tensor *like = rule.like >= 0 ? node.input(size_t(rule.like)) : nullptr;
         if (!impl_.infer_shape) {
-            if (like) shape.MutableOriginShape() = like->GetOriginShape();
+            if (like)
+                shape.MutableOriginShape() = like->GetOriginShape();
             else if (rule.given) {
                 shape.MutableOriginShape() = gert::Shape();
                 for (int64_t d : rule.dims) shape.MutableOriginShape().AppendDim(d);

@@ -50,11 +50,11 @@ class Launch {
         const uint64_t skipped = b.role == Role::WORKSPACE && b.bytes > WORKSPACE_IN_FRONT ? WORKSPACE_IN_FRONT : 0;
         asc_cpu::add_global(b.begin + skipped, b.bytes - skipped, b.name, written || b.role == Role::BOTH, written);
     }
-    /* What of the workspace is the libraries'. */
-    static void add_front(const Buffer &b) {
+    /* What of the workspace is the libraries'; generated kernels call none that have any. */
+    void add_front(const Buffer &b) const {
         if (b.role != Role::WORKSPACE) return;
         AscendC::SetSysWorkspace(b.begin);
-        if (b.bytes > WORKSPACE_IN_FRONT)
+        if (b.bytes > WORKSPACE_IN_FRONT && !request_.strict)
             asc_cpu::add_global(b.begin, WORKSPACE_IN_FRONT, "the libraries' workspace", true, false);
     }
     asc_cpu::Chip memories() const {
@@ -87,8 +87,10 @@ class Launch {
 
 template <typename T>
 inline T argument_of(void *address) {
-    if constexpr (std::is_pointer_v<T>) return reinterpret_cast<T>(address);
-    else return *static_cast<const std::remove_reference_t<T> *>(address);
+    if constexpr (std::is_pointer_v<T>)
+        return reinterpret_cast<T>(address);
+    else
+        return *static_cast<const std::remove_reference_t<T> *>(address);
 }
 
 /* A kernel's function with arguments of any types. */
@@ -141,7 +143,7 @@ inline auto launcher(uint32_t blocks, Rest &&...) {
 }  // namespace asc_host
 
 /* Defines the table row `symbol` of a kernel. */
-#define ASC_KERNEL_ROW(symbol, function)                                        \
+#define ASC_KERNEL_ROW(symbol, function)                                         \
     extern const ::asc_host::Kernel symbol;                                      \
     const ::asc_host::Kernel symbol = {&::asc_host::KernelOf<&function>::launch, \
                                        ::asc_host::KernelOf<&function>::COUNT,   \

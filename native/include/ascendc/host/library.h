@@ -23,11 +23,11 @@ class Library {
     std::unique_ptr<HostOperator> host; /* null: a kernel without host code */
     std::vector<OutputRule> rules;
     fe::PlatFormInfos chip;
-    std::vector<TypeRow> types;            /* element types: ge's and ascend_rt.h's numbers */
-    std::vector<bool> dynamic;             /* of every input of the definition: whether it stands for several */
-    std::vector<std::string> attributes;   /* names, in the definition's order */
-    std::vector<const char *> kinds;       /* of attributes */
-    std::vector<std::string> defaults;     /* of attributes: bytes, as RuntimeAttrs has them */
+    std::vector<TypeRow> types;          /* element types: ge's and ascend_rt.h's numbers */
+    std::vector<bool> dynamic;           /* of every input of the definition: whether it stands for several */
+    std::vector<std::string> attributes; /* names, in the definition's order */
+    std::vector<const char *> kinds;     /* of attributes */
+    std::vector<std::string> defaults;   /* of attributes: bytes, as RuntimeAttrs has them */
     /* Of a kernel without host code. */
     uint32_t blocks = 1;
     uint64_t key = 0, workspace = 0;
@@ -38,8 +38,10 @@ class Library {
     int32_t infer(asc_custom_call *call) {
         return guarded(call, [&] {
             Node node = described(*call);
-            if (host) host->infer(node, rules);
-            else infer_plain(node);
+            if (host)
+                host->infer(node, rules);
+            else
+                infer_plain(node);
             for (uint32_t i = 0; i < call->n_out; i++) {
                 const gert::Shape &shape = node.outputs[i].GetOriginShape();
                 if (shape.GetDimNum() > ASC_MAX_RANK) throw Refusal{"an output has too many dimensions"};
@@ -129,8 +131,8 @@ class Library {
     gert::Tensor tensor(const asc_tensor &t) const {
         gert::Shape shape;
         for (int d = 0; d < t.rank; d++) shape.AppendDim(t.dims[d]);
-        return gert::Tensor(gert::StorageShape(shape),
-                            gert::CompileTimeTensorDesc(ge_type(t.dtype), ge::FORMAT_ND), t.data);
+        return gert::Tensor(gert::StorageShape(shape), gert::CompileTimeTensorDesc(ge_type(t.dtype), ge::FORMAT_ND),
+                            t.data);
     }
     void place_outputs(Node &node, const asc_custom_call &call) const {
         for (uint32_t i = 0; i < call.n_out; i++) node.outputs[i] = tensor(call.out[i]);
@@ -147,8 +149,9 @@ class Library {
         for (size_t i = 0; i < node.outputs.size(); i++) {
             gert::Shape shape;
             for (int64_t d : rules[i].dims) shape.AppendDim(d);
-            node.outputs[i] = gert::Tensor(gert::StorageShape(shape),
-                gert::CompileTimeTensorDesc(ge::DataType(rules[i].type), ge::FORMAT_ND), nullptr);
+            node.outputs[i] =
+                gert::Tensor(gert::StorageShape(shape),
+                             gert::CompileTimeTensorDesc(ge::DataType(rules[i].type), ge::FORMAT_ND), nullptr);
         }
         column_of(parts, node);
     }
@@ -162,7 +165,8 @@ class Library {
         const bool whole = given->kind == ASC_ATTR_INTS;
         const auto at = [&](int32_t k) { return whole ? double(given->ints[k]) : given->floats[k]; };
         if (kind == "string") return to.asc_string(given->string ? given->string : "");
-        if (kind == "int" || kind == "bool") return to.asc_int(given->count ? (whole ? given->ints[0] : int64_t(at(0))) : 0);
+        if (kind == "int" || kind == "bool")
+            return to.asc_int(given->count ? (whole ? given->ints[0] : int64_t(at(0))) : 0);
         if (kind == "float") return to.asc_float(given->count ? float(at(0)) : 0);
         if (kind == "floats") {
             std::vector<float> values;

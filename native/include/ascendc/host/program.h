@@ -6,14 +6,12 @@
  *     the chip: text name; ub, l1, l0a, l0b, l0c, l2, hbm, cube cores, vector cores, extra vector cores, separate
  *     inputs: number of places in the definition; each: number of tensors (-1: absent), 1 if it is a list; each tensor:
  *       type, format, rank, dims, text bytes
- *     outputs: as inputs, of each tensor: type (-1: as the host says), like (input, or -1), rank (-1: as the host says),
- *       dims
- *     attributes: number; each: kind (0 absent, 1 int, 2 float, 3 bool, 4 string, 5 ints, 6 floats, 7 bools); values
- *     of a kernel without host code: blocks, tiling key, bytes of workspace, text tiling data
- *     values: number; each a text: arguments that are no addresses
- *   answer: status (0: done; 1: refused, nothing ran; 2: ran and broke a rule); number of lines, each a text
- *     unless refused: blocks, tiling key, bytes of workspace, text tiling data; number of outputs; each: type, rank, dims,
- *     text bytes
+ *     outputs: as inputs, of each tensor: type (-1: as the host says), like (input, or -1), rank (-1: as the host
+ * says), dims attributes: number; each: kind (0 absent, 1 int, 2 float, 3 bool, 4 string, 5 ints, 6 floats, 7 bools);
+ * values of a kernel without host code: blocks, tiling key, bytes of workspace, text tiling data values: number; each a
+ * text: arguments that are no addresses answer: status (0: done; 1: refused, nothing ran; 2: ran and broke a rule);
+ * number of lines, each a text unless refused: blocks, tiling key, bytes of workspace, text tiling data; number of
+ * outputs; each: type, rank, dims, text bytes
  */
 #pragma once
 

@@ -1,5 +1,5 @@
-/* Logging of host code: what operators write goes nowhere unless ASCEND_SLOG_PRINT_TO_STDOUT is 1. Our own implementation
- * of public names. */
+/* Logging of host code: what operators write goes nowhere unless ASCEND_SLOG_PRINT_TO_STDOUT is 1. Our own
+ * implementation of public names. */
 #pragma once
 
 #include <cstdio>
@@ -20,8 +20,10 @@ template <typename... A>
 inline void log(const char *level, const char *format, A... arguments) {
     if (!logs()) return;
     std::fprintf(stderr, "[%s] ", level);
-    if constexpr (sizeof...(A) == 0) std::fputs(format, stderr);
-    else std::fprintf(stderr, format, arguments...);
+    if constexpr (sizeof...(A) == 0)
+        std::fputs(format, stderr);
+    else
+        std::fprintf(stderr, format, arguments...);
     std::fputc('\n', stderr);
 }
 }  // namespace asc_host
@@ -50,12 +52,12 @@ inline void log(const char *level, const char *format, A... arguments) {
     } while (0)
 #endif
 #ifndef OP_CHECK_NULL_WITH_CONTEXT
-#define OP_CHECK_NULL_WITH_CONTEXT(context, pointer) \
-    do {                                             \
-        if ((pointer) == nullptr) {                  \
+#define OP_CHECK_NULL_WITH_CONTEXT(context, pointer)  \
+    do {                                              \
+        if ((pointer) == nullptr) {                   \
             OP_LOGE(context, "%s is null", #pointer); \
-            return ge::GRAPH_FAILED;                 \
-        }                                            \
+            return ge::GRAPH_FAILED;                  \
+        }                                             \
     } while (0)
 #endif
 #ifndef OP_TILING_CHECK

@@ -1,4 +1,5 @@
-/* ops::OpDef: what an operator takes and gives, and its functions on the host. Our own implementation of public names. */
+/* ops::OpDef: what an operator takes and gives, and its functions on the host. Our own implementation of public names.
+ */
 #pragma once
 
 #include <deque>
@@ -37,9 +38,7 @@ class OpParamDef {
         return Format(std::move(list));
     }
     OpParamDef &UnknownShapeFormat(std::vector<ge::Format>) { return *this; }
-    OpParamDef &ValueDepend(Option how, DependScope = DependScope::ALL) {
-        return value_depends = how != IGNORE, *this;
-    }
+    OpParamDef &ValueDepend(Option how, DependScope = DependScope::ALL) { return value_depends = how != IGNORE, *this; }
     OpParamDef &AutoContiguous() { return *this; }
     OpParamDef &IgnoreContiguous() { return *this; }
     OpParamDef &Scalar() { return *this; }

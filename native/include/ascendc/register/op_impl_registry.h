@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "../securec.h"
 #include "op_def.h"
 
 namespace gert {
@@ -63,7 +64,7 @@ using OpImplRegister = OpImplRegisterV2;
 
 #define ASC_IMPL_JOIN_(a, b) a##b
 #define ASC_IMPL_JOIN(a, b) ASC_IMPL_JOIN_(a, b)
-#define IMPL_OP(type)                                                                            \
+#define IMPL_OP(type)                                                                              \
     [[maybe_unused]] static ::gert::OpImplRegisterV2 ASC_IMPL_JOIN(asc_impl_##type, __COUNTER__) = \
         ::gert::OpImplRegisterV2(#type)
 #define IMPL_OP_OPTILING(type) IMPL_OP(type)

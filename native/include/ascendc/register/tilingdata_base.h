@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "../securec.h"
+
 namespace asc_host {
 
 struct TilingField {
@@ -70,48 +72,49 @@ inline void mirror(const void *changed, size_t bytes) {
 
 #define ASC_TILING_KEY &::asc_host::TilingTag<AscSelf>::tag
 
-#define BEGIN_TILING_DATA_DEF(name)                                                                \
-    class name {                                                                                   \
-       public:                                                                                     \
-        using AscSelf = name;                                                                      \
+#define BEGIN_TILING_DATA_DEF(name)                                                                         \
+    class name {                                                                                            \
+       public:                                                                                              \
+        using AscSelf = name;                                                                               \
         [[maybe_unused]] static inline const bool asc_named = ::asc_host::add_class(ASC_TILING_KEY, #name); \
-        static const char *GetTilingClassName() { return #name; }                                  \
-        void SaveToBuffer(void *to, size_t capacity) const {                                       \
-            std::memcpy(to, this, capacity < sizeof *this ? capacity : sizeof *this);              \
-        }                                                                                          \
-        void SetDataPtr(void *to) {                                                                \
-            ::asc_host::bound_tilings().push_back(                                                 \
-                {reinterpret_cast<const uint8_t *>(this), sizeof *this, static_cast<uint8_t *>(to)}); \
-            ::asc_host::mirror(this, sizeof *this);                                                \
-        }                                                                                          \
+        static const char *GetTilingClassName() { return #name; }                                           \
+        void SaveToBuffer(void *to, size_t capacity) const {                                                \
+            std::memcpy(to, this, capacity < sizeof *this ? capacity : sizeof *this);                       \
+        }                                                                                                   \
+        void SetDataPtr(void *to) {                                                                         \
+            ::asc_host::bound_tilings().push_back(                                                          \
+                {reinterpret_cast<const uint8_t *>(this), sizeof *this, static_cast<uint8_t *>(to)});       \
+            ::asc_host::mirror(this, sizeof *this);                                                         \
+        }                                                                                                   \
         size_t GetDataSize() const { return sizeof *this; }
 
-#define ASC_TILING_FIELD(text, count, field) \
-    [[maybe_unused]] static inline const bool asc_field_##field = ::asc_host::add_field(ASC_TILING_KEY, text, #field, count)
+#define ASC_TILING_FIELD(text, count, field)                      \
+    [[maybe_unused]] static inline const bool asc_field_##field = \
+        ::asc_host::add_field(ASC_TILING_KEY, text, #field, count)
 
-#define TILING_DATA_FIELD_DEF(type, field)  \
-    ASC_TILING_FIELD(#type, 0, field);      \
-    type field = 0;                         \
-    void set_##field(type value) {          \
-        field = value;                      \
+#define TILING_DATA_FIELD_DEF(type, field)        \
+    ASC_TILING_FIELD(#type, 0, field);            \
+    type field = 0;                               \
+    void set_##field(type value) {                \
+        field = value;                            \
         ::asc_host::mirror(&field, sizeof field); \
-    }                                       \
-    type get_##field() const {              \
-        return field;                       \
+    }                                             \
+    type get_##field() const {                    \
+        return field;                             \
     }
 
-#define TILING_DATA_FIELD_DEF_ARR(type, count, field)     \
-    ASC_TILING_FIELD(#type, count, field);                \
-    type field[count] = {};                               \
-    void set_##field(const type *values) {                \
-        std::memcpy(field, values, sizeof field);         \
-        ::asc_host::mirror(&field, sizeof field);         \
-    }                                                     \
-    type *get_##field() {                                 \
-        return field;                                     \
-    }                                                     \
-    const type *get_##field() const {                     \
-        return field;                                     \
+#define TILING_DATA_FIELD_DEF_ARR(type, count, field) \
+    ASC_TILING_FIELD(#type, count, field);            \
+    type field[count] = {};                           \
+    void set_##field(const type *values) {            \
+        std::memcpy(field, values, sizeof field);     \
+        ::asc_host::mirror(&field, sizeof field);     \
+    }                                                 \
+    type *get_##field() {                             \
+        return field;                                 \
+    }                                                 \
+    const type *get_##field() const {                 \
+        return field;                                 \
     }
 
 #define TILING_DATA_FIELD_DEF_STRUCT(type, field) \
@@ -124,7 +127,7 @@ inline void mirror(const void *changed, size_t bytes) {
 
 #define ASC_TILING_JOIN_(a, b) a##b
 #define ASC_TILING_JOIN(a, b) ASC_TILING_JOIN_(a, b)
-#define REGISTER_TILING_DATA_CLASS(op, type)                                                     \
-    [[maybe_unused]] static const bool ASC_TILING_JOIN(asc_tiling_of_##op##_, __COUNTER__) =     \
-        (::asc_host::tiling_of_operators()[#op] = type::GetTilingClassName(),                    \
+#define REGISTER_TILING_DATA_CLASS(op, type)                                                 \
+    [[maybe_unused]] static const bool ASC_TILING_JOIN(asc_tiling_of_##op##_, __COUNTER__) = \
+        (::asc_host::tiling_of_operators()[#op] = type::GetTilingClassName(),                \
          ::asc_host::add_size(&::asc_host::TilingTag<type>::tag, sizeof(type)));

@@ -1,0 +1,3 @@
+/* Forwards to the logging of host code. */
+#pragma once
+#include "../log/ops_log.h"

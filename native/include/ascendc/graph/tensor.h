@@ -1,0 +1,3 @@
+/* Forwards to the tensors' descriptions. */
+#pragma once
+#include "operator.h"
