@@ -216,7 +216,7 @@ CODES: dict[str, Code] = {
     "E40013": Code("%s", "Feed data that make the shapes that the model declares, or remove these from it."),
     "E40014": Code(
         "%s",
-        "Open the session again. Replace a file that is in use by renaming a new one over it, not by writing into it.",
+        "Open the session again. Replace a file that is in use by renaming a new one over it.",
     ),
     # --- ours: operator definitions --------------------------------------------------------------
     "E41001": Code("The definition is not JSON: %s.", "Correct the text at this place."),

@@ -30,6 +30,7 @@ READ = {
     **dict.fromkeys(("reverse_sequence",), "two axes"),
     "qmatmul": "two bounds beside the scales, which are operands",
     "qconv": "its geometry, and bounds as qmatmul",
+    "byte_binary": "scales, zero points and bounds, which are used as they are",
     "elementwise": "the program, of any length",
     "ints": "the elements that it writes",
 }

@@ -47,7 +47,7 @@ static int span_image(qconv *c) {
 
 /* Windows that read no padding read x itself where it lies as the products see it. */
 static void look_in_place(const asc_call *call, qconv *c) {
-    int whole = c->apart || c->length % 4 == 0; /* else a last quad would read past x */
+    int whole = c->apart || c->length % 4 == 0; /* else the last four bytes would reach past x */
     c->in_place = c->x_last && call->in[Q_A].dtype == ASC_UINT8 && whole;
     for (int i = 0; i < QCONV_AXES; i++) c->in_place &= c->pad[i] == 0 && c->padded[i] <= c->in[i];
     if (!c->in_place) return;
