@@ -155,7 +155,7 @@ def _is_kernel(path: Path) -> bool:
 
 def build_ascend_c(given: argparse.Namespace, environ: Mapping[str, str]) -> None:
     """ascend-op build of an Ascend C source or project."""
-    from ascend_ep.cli.op_run import kernel_request
+    from ascend_ep.cli.op_run import kernel_request, refuse_flags
     from ascend_ep.opbuild.kernels.build_kernel import BuildRequest, build_kernel
 
     if given.prompt is not None:
@@ -164,6 +164,8 @@ def build_ascend_c(given: argparse.Namespace, environ: Mapping[str, str]) -> Non
         raise AscendError("E10007", "input_shape", "the shape of each input, [4,33];[33], or --input FILE")
     given.input_shape = given.input_shape or ""
     run, golden = kernel_request(given, [given.file])
+    if run.sources.host:
+        refuse_flags(given, ("output_shape",), "the host code's InferShape decides it")
     folder = environ.get(ENVIRONMENT_VARIABLE) or None
     installed = None if folder is None else Path(folder)
     request = BuildRequest(

@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from ascend_ep.opbuild.kernels.run_kernel import Run, RunRequest
 
 SOC_VERSION = "Ascend910B1"
+#: Flags about what host code decides.
+DECIDED_BY_HOST = ("block_dim", "tiling", "tiling_key", "workspace", "arg")
+#: Flags about a call, which a program with a main function makes itself.
+OF_A_CALL = (
+    *("input", "input_shape", "dtype", "attr", "output", "output_shape", "output_dtype"),
+    *("golden", "formula", "host", "op_type", *DECIDED_BY_HOST),
+)
 EPILOG = """\
 examples:
   ascend-op run add_custom.cpp --input x.npy --input y.npy --block_dim 8 --golden z.npy
@@ -110,6 +117,9 @@ def run_command(given: argparse.Namespace, environ: Mapping[str, str]) -> None:
 
     files = [Path(f) for f in given.files]
     if is_program(files) and not given.kernel:
+        refuse_flags(
+            given, OF_A_CALL, "the program has a main function, which makes the call; --kernel calls a kernel"
+        )
         _run_program(given, files)
         return
     request, golden = kernel_request(given, given.files)
@@ -121,6 +131,13 @@ def run_command(given: argparse.Namespace, environ: Mapping[str, str]) -> None:
         faults = [line for line in made.answer.lines if not line.startswith("advice")]
         raise AscendError("E43201", made.kernel.name, faults[0] if faults else "see above")
     _compare(given, made, request, golden)
+
+
+def refuse_flags(given: argparse.Namespace, flags: Sequence[str], reason: str) -> None:
+    """AscendError E43103 for the first of these flags that was given."""
+    for flag in flags:
+        if value := getattr(given, flag):
+            raise AscendError("E43103", value, flag, reason, fix=f"Leave out --{flag}.")
 
 
 def _run_program(given: argparse.Namespace, files: Sequence[Path]) -> None:
@@ -152,6 +169,8 @@ def kernel_request(given: argparse.Namespace, files: Sequence[str]) -> tuple[Run
     )
     if given.no_host:
         sources = Sources(sources.kernels, included=sources.included)
+    if sources.host:
+        refuse_flags(given, DECIDED_BY_HOST, "the host code decides it; --no-host runs the kernel alone")
     golden = [read_array(text, "golden") for text in given.golden]
     outputs = _outputs(given.output_shape, given.output_dtype)
     for i, array in enumerate(golden):

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import ascend_ep
-from ascend_ep import cann
 from ascend_ep.cli import toolkit
 from ascend_ep.errors import AscendError
 from ascend_ep.runtime.cache_folder import open_cache
@@ -26,16 +25,6 @@ atc and msame on the path, for it and what it starts. Elsewhere nothing changes.
   ascend-ep run -m ais_bench --model m.om --loop 10
   ascend-ep run ./main
   ascend-ep run bash benchmark.sh"""
-
-#: The folder that holds the importable modules.
-MODULES = Path(cann.__file__).parent / "python"
-#: Commands that old scripts call by these names, and what they are here.
-COMMANDS = {
-    "msame": ("ascend_ep.cli.ep", "msame"),
-    "benchmark.x86_64": ("ascend_ep.cli.ep", "benchmark"),
-    "benchmark.aarch64": ("ascend_ep.cli.ep", "benchmark"),
-    "ais_bench": ("ascend_ep.cli.ep", "run", "-m", "ais_bench"),
-}
 
 
 def run_program(words: Sequence[str]) -> int:
@@ -83,7 +72,7 @@ def _command(words: Sequence[str], path: str) -> list[str]:
 def environment(given: Mapping[str, str]) -> dict[str, str]:
     """What a program needs: the modules on PYTHONPATH; this Python and the toolkit's commands on PATH."""
     made = dict(given)
-    made["PYTHONPATH"] = _in_front([str(MODULES)], given.get("PYTHONPATH", ""))
+    made["PYTHONPATH"] = _in_front([str(toolkit.MODULES)], given.get("PYTHONPATH", ""))
     folders = [str(Path(sys.executable).parent), str(_toolkit() / "bin")]
     made["PATH"] = _in_front(folders, given.get("PATH", os.defpath))
     return made
@@ -106,14 +95,5 @@ def _toolkit() -> Path:
             fcntl.flock(lock, fcntl.LOCK_EX)  # several programs may start at once
             if not complete.exists():
                 toolkit.make(folder)
-                add_tools(folder)
                 complete.touch()
     return folder
-
-
-def add_tools(folder: Path) -> None:
-    """The commands of COMMANDS and the importable modules, in a toolkit."""
-    for name, call in COMMANDS.items():
-        toolkit._script(folder / "bin" / name, call)
-    for module in MODULES.iterdir():
-        toolkit._link(folder / "python" / "site-packages" / module.name, module)

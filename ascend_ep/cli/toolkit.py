@@ -11,6 +11,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from ascend_ep import cann
 from ascend_ep.errors import AscendError
 
 PACKAGE = Path(__file__).resolve().parent.parent
@@ -48,11 +49,20 @@ COMMANDS = {
     "atc": ("ascend_ep.cli.atc",),
     "ascend-atc": ("ascend_ep.cli.atc",),
     "msopgen": ("ascend_ep.cli.op",),
+    "msprof": ("ascend_ep.cli.prof", "msprof"),
+    "msadvisor": ("ascend_ep.cli.prof", "msadvisor"),
+    "ais_bench": ("ascend_ep.cli.ep", "run", "-m", "ais_bench"),
+    "msame": ("ascend_ep.cli.ep", "msame"),
+    "benchmark.x86_64": ("ascend_ep.cli.ep", "benchmark"),
+    "benchmark.aarch64": ("ascend_ep.cli.ep", "benchmark"),
     "npu-smi": ("ascend_ep.cli.ep", "npu-smi"),
     "ascend-ep": ("ascend_ep.cli.ep",),
     "ascend-om": ("ascend_ep.cli.om",),
     "ascend-op": ("ascend_ep.cli.op",),
+    "ascend-prof": ("ascend_ep.cli.prof",),
 }
+#: The folder of the modules acl, ais_bench and aclruntime.
+MODULES = Path(cann.__file__).parent / "python"
 
 _ENVIRONMENT = """\
 # Sourced by a shell: the folders of a CANN toolkit are these. Made by `ascend-ep toolkit`.
@@ -106,7 +116,9 @@ def make(folder: Path) -> Path:
         _link(folder / name, Path("."))
     for command, call in COMMANDS.items():
         _script(folder / "bin" / command, call)
-    for name in ("opp/vendors", "thirdpart", "python/site-packages"):
+    for module in MODULES.iterdir():
+        _link(folder / "python" / "site-packages" / module.name, module)
+    for name in ("opp/vendors", "thirdpart"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     (folder / "version.cfg").write_text(
         f"# version: 1.0\nruntime_running_version=[{VERSION}:ascend-ep]\n", encoding="utf-8"

@@ -26,6 +26,9 @@ SOURCE = """#include "acl/acl.h"
 #include <cstdio>
 int main() { uint32_t n = 0; aclrtGetDeviceCount(&n); printf("%u %s\\n", n, aclrtGetSocName()); }
 """
+#: Tools and modules that scripts expect of an installation.
+PROGRAM = "import acl, ais_bench; print(acl.init(), ais_bench.__name__)"
+TOOLS = f"msprof --help && msame --help && python3 -c '{PROGRAM}'"
 
 
 def test_a_build_file_finds_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -37,7 +40,7 @@ def test_a_build_file_finds_it(tmp_path: Path, capsys: pytest.CaptureFixture[str
     script = f"{line} && cmake -S . -B build >/dev/null && cmake --build build >/dev/null && ./build/main"
     env = {k: v for k, v in os.environ.items() if not k.startswith("ASCEND")} | {"ASCEND_EP_DEVICES": "3"}
     done = subprocess.run(
-        ["sh", "-c", f"{script} && atc --help | head -1 && npu-smi info -l"],
+        ["sh", "-c", f"{script} && atc --help | head -1 && npu-smi info -l && {TOOLS}"],
         cwd=tmp_path,
         env=env,
         capture_output=True,
@@ -48,6 +51,9 @@ def test_a_build_file_finds_it(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("3 Ascend910B3\n")
     assert "Total Count                   : 3" in done.stdout
+    assert done.stdout.splitlines()[-1] == "0 ais_bench"
+    for usage in ("ascend-prof msprof", "msame"):
+        assert usage in done.stdout
 
 
 def test_again_and_never_over_another(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

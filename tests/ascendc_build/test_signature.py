@@ -61,3 +61,21 @@ def test_a_file_without_kernels_is_refused(tmp_path):
     path.write_text("int main() { return 0; }")
     with pytest.raises(AscendError, match=r"E43202.*no kernel function"):
         chosen_kernel([Path(path)], "")
+
+
+@pytest.mark.parametrize(
+    "words", [["--block_dim", "4"], ["--tiling", "1,2"], ["--tiling_key", "1"], ["--arg", "a=1"]]
+)
+def test_what_host_code_decides_is_refused(run, words):
+    project = Path(__file__).parent / "projects" / "ScaledAdd"
+    status, _, said = run("run", project, "--input_shape", "[3,40];[3,40]", "--dtype", "float16", *words)
+    assert status
+    assert "E43103" in said
+    assert "the host code decides it" in said
+
+
+def test_a_program_makes_its_own_call(run, tmp_path):
+    (tmp_path / "main.cpp").write_text("int main() { return 0; }")
+    status, _, said = run("run", tmp_path / "main.cpp", "--block_dim", "4")
+    assert status
+    assert "the program has a main function" in said

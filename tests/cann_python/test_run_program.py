@@ -9,7 +9,8 @@ import acl_bundles
 import pytest
 
 from ascend_ep.cli.ep import main
-from ascend_ep.cli.run_program import MODULES, environment
+from ascend_ep.cli.run_program import environment
+from ascend_ep.cli.toolkit import MODULES
 
 
 def test_a_program_runs_as_it_does_alone(tmp_path: Path) -> None:
