@@ -150,7 +150,8 @@ def _run_program(given: argparse.Namespace, files: Sequence[Path]) -> None:
     soc = find_soc(given.soc_version)
     paths = [f.resolve() for f in files]
     folders = tuple(dict.fromkeys(p.parent for p in paths))
-    program = linked(source_program_units(paths, folders, not given.no_check), "run")
+    units = source_program_units(paths, folders, not given.no_check)
+    program = linked(units, "run", libraries=["ascendcl"])
     _say("program", ", ".join(p.name for p in files))
     print(run_source_program(program, files[0].name, soc.name, given.seconds), end="")
 

@@ -55,3 +55,38 @@ def test_a_program_launches_its_kernels(run, tmp_path):
     assert "E43201" in err
     assert "main.cpp:" in err
     assert "ErrorBuffer3" in err
+
+
+#: As samples have it: the parts of two cores, in memory whose bounds are known.
+ON_A_CPU = """
+#ifdef __CCE_KT_TEST__
+#include "tikicpulib.h"
+#endif
+extern "C" __global__ __aicore__ void part(GM_ADDR x, GM_ADDR y) {
+    twice(ParamOffset<float>(x, 64), ParamOffset<float>(y, 64), 2.0f);
+}
+int main() {
+    float *x = (float *)AscendC::GmAlloc(512), *y = (float *)AscendC::GmAlloc(CORES * 64 * 4);
+    for (int i = 0; i < 128; i++) x[i] = i;
+    AscendC::SetKernelMode(KernelMode::AIV_MODE);
+    ICPU_RUN_KF(part, CORES, (uint8_t *)x, (uint8_t *)y);
+    std::printf("%g %g %g\\n", y[0], y[63], y[127]);
+    AscendC::GmFree(x);
+    AscendC::GmFree(y);
+    return aclFloat16ToFloat(0) != 0;
+}
+"""
+
+
+@pytest.mark.parametrize(("cores", "said"), [(2, "0 126 254\n"), (3, "ErrorRead3")])
+def test_a_program_calls_its_kernel_on_a_cpu(run, tmp_path, cores, said):
+    kernel, main = tmp_path / "twice.cpp", tmp_path / "main.cpp"
+    kernel.write_text(TWICE)
+    includes = (
+        '#include "acl/acl.h"\n#include <cstdio>\n#include "kernel_operator.h"\nusing namespace AscendC;\n'
+    )
+    declared = 'extern "C" __global__ __aicore__ void twice(GM_ADDR x, GM_ADDR y, float factor);\n'
+    main.write_text(includes + declared + ON_A_CPU.replace("CORES", str(cores)))
+    status, out, err = run("run", main, kernel)
+    assert (status == 0) == (cores == 2), err
+    assert said in out + err

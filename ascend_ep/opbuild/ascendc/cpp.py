@@ -21,6 +21,8 @@ from ascend_ep.codegen.header_text import HEADERS
 from ascend_ep.errors import AscendError
 from ascend_ep.runtime.cache_folder import open_cache
 
+#: This package's libraries.
+LIBRARIES = HEADERS.parent / "lib"
 #: A compiler that takes longer is stopped.
 SECONDS = 180
 #: Compilers at once.
@@ -60,8 +62,13 @@ def find_cpp() -> tuple[str, ...]:
     raise AscendError("E43001", ", ".join(" ".join(c) for c in candidates))
 
 
-def linked(units: Sequence[Unit], kind: Literal["run", "so"], cache: Path | None = None) -> Path:
-    """The program or shared library of `units`.
+def linked(
+    units: Sequence[Unit],
+    kind: Literal["run", "so"],
+    cache: Path | None = None,
+    libraries: Sequence[str] = (),
+) -> Path:
+    """The program or shared library of `units`, linked with `libraries` of this package.
 
     Raises AscendError E43001 without a C++ compiler, E43002 with the compiler's first error and its place.
     """
@@ -69,7 +76,8 @@ def linked(units: Sequence[Unit], kind: Literal["run", "so"], cache: Path | None
     folder = open_cache(cache)
     with ThreadPoolExecutor(PARALLEL) as pool:
         objects = list(pool.map(lambda unit: _object(unit, command, folder), units))
-    flags = ["-pthread", *(_SHARED if kind == "so" else ())]
+    found = [f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", *(f"-l{name}" for name in libraries)]
+    flags = ["-pthread", *(_SHARED if kind == "so" else ()), *(found if libraries else ())]
     key = hashlib.sha256("\0".join([*command, *flags, _EXPORTED, *(o.stem for o in objects)]).encode())
     target = folder / f"{key.hexdigest()}.{kind}"
     if target.exists():

@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include <optional>
+
 #include "blocks.h"
 
 enum KernelMetaType {
@@ -113,10 +115,16 @@ inline TaskCores default_cores(const Chip &chip) {
     return is_cube_only() ? TaskCores{Kernel::Cube, 1} : TaskCores{Kernel::Mix, 2};
 }
 
+/* The cores that a program has chosen for its launches (SetKernelMode). */
+inline std::optional<TaskCores> &chosen_cores() {
+    static std::optional<TaskCores> cores;
+    return cores;
+}
+
 /* Runs body() on the cores that the kernel asks for. begin() makes global memory as it was before the launch. */
 template <typename Begin, typename F>
 inline void run_on_its_cores(uint32_t n, const Chip &chip, Begin begin, F body) {
-    task() = {default_cores(chip), true};
+    task() = {chosen_cores().value_or(default_cores(chip)), !chosen_cores()};
     for (bool again = true; again;) {
         again = false;
         begin();

@@ -27,10 +27,10 @@ inline void SetSysWorkspaceForce(GM_ADDR workspace) {
 inline GM_ADDR GetSysWorkSpacePtr() {
     return asc_cpu::system_workspace();
 }
-/* The address `offset` elements of T behind one. */
+/* Where the core's part of a tensor begins, each part having `elements` of T. */
 template <typename T>
-inline GM_ADDR ParamOffset(GM_ADDR address, uint64_t offset) {
-    return address + offset * sizeof(T);
+inline GM_ADDR ParamOffset(GM_ADDR address, uint64_t elements) {
+    return address + uint64_t(asc_cpu::core().block_idx) * elements * sizeof(T);
 }
 inline void clearWorkspace(GM_ADDR) {}
 
