@@ -120,6 +120,7 @@ void cases(Request &r) {
         one(c, t[2], t[0], t[1]);
         PipeBarrier<PIPE_ALL>();
         DataCopy(g[2][i * size], t[2], uint32_t(size));
+        for (uint32_t k = 0; k < 3; k++) (void)t[k].GetValue(0); /* loading over what nobody read is a fault */
         PipeBarrier<PIPE_ALL>();
     }
 }

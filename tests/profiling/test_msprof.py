@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from profiled import PROGRAM, RUNS, model
-from test_files import overlaps
+from test_msprof_files import overlaps
 
 import ascend_ep
 from ascend_ep.cli.prof import main
