@@ -5,6 +5,7 @@ What records things that a CPU doesn't have is taken, and said to record nothing
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from pathlib import Path
 from ascend_ep.errors import AscendError, nearest
 
 #: Switches whose content a trace always has.
-ALWAYS = {"ai-core", "task-time", "ascendcl", "model-execution", "runtime-api", "environment", "python-path"}
+ALWAYS = {"ai-core", "task-time", "ascendcl", "model-execution", "runtime-api"}
 #: Switches about hardware, processes or the system that aren't here.
 NOTHING = {
     *("aicpu", "hccl", "l2", "ge-api", "msproftx", "mstx-domain-include", "mstx-domain-exclude"),
@@ -26,8 +27,10 @@ NOTHING = {
 }
 OURS = {
     *("application", "output", "aic-metrics", "export", "analyze", "parse", "query", "type", "storage-limit"),
-    *("clear", "help"),
+    *("clear", "help", "environment", "python-path"),
 }
+#: Flags whose value may be the next word.
+VALUED = {"application", "output", "aic-metrics", "type", "storage-limit", "environment", "python-path"}
 
 
 def main(words: Sequence[str]) -> int:
@@ -43,6 +46,10 @@ def main(words: Sequence[str]) -> int:
                 f"[WARNING] --{name}={flags[name]}: there is nothing of it to record on a CPU",
                 file=sys.stderr,
             )
+    if flags.get("python-path"):
+        print(
+            "[WARNING] --python-path isn't needed: the Python of this command reads the data", file=sys.stderr
+        )
     output = flags.get("output", "")
     if flags.get("analyze") == "kernel":
         return _kernel(output or ".")
@@ -61,15 +68,16 @@ def main(words: Sequence[str]) -> int:
 def _parse(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
     """The flags, and the command behind them. Raises AscendError E44005."""
     flags: dict[str, str] = {}
-    for i, word in enumerate(words):
-        if not word.startswith("--"):
-            return flags, list(words[i:])
-        name, _, value = word[2:].partition("=")
+    rest = list(words)
+    while rest and rest[0].startswith("--"):
+        name, given, value = rest.pop(0)[2:].partition("=")
+        if name in VALUED and not given and rest:
+            value = rest.pop(0)
         if name not in OURS | ALWAYS | NOTHING:
             near = nearest(name, OURS | ALWAYS | NOTHING)
             raise AscendError("E44005", name, f" Did you mean --{near[0]}?" if near else "")
         flags[name] = value
-    return flags, []
+    return flags, rest
 
 
 def _run(command: list[str], output: str, flags: dict[str, str]) -> int:
@@ -78,6 +86,11 @@ def _run(command: list[str], output: str, flags: dict[str, str]) -> int:
     limit = flags.get("storage-limit", "").upper().removesuffix("MB")
     if limit and not limit.isdigit():
         raise AscendError("E10001", flags["storage-limit"], "--storage-limit", "It is a number of MB.")
+    for setting in filter(None, flags.get("environment", "").split(";")):
+        name, given, value = setting.partition("=")
+        if not given:
+            raise AscendError("E10001", setting, "--environment", "Write NAME=VALUE, several with ;.")
+        os.environ[name] = value
     return collect(command, output, flags.get("aic-metrics", ""), True, int(limit or 0), quiet=False)
 
 

@@ -40,6 +40,25 @@ def test_application(small: Path, tmp_path: Path, capfd: pytest.CaptureFixture[s
     assert "Did you mean --application?" in capfd.readouterr().err
 
 
+def test_flags_and_values_apart(small: Path, tmp_path: Path) -> None:
+    program = [
+        "sh",
+        "-c",
+        'echo "told $TOLD"; exec "$0" "$@"',
+        sys.executable,
+        small.with_name("program.py"),
+        small,
+        3,
+    ]
+    flags = ["--output", tmp_path / "found", "--environment", "TOLD=7", "--python-path=/usr/bin/python3"]
+    command = [sys.executable, "-m", "ascend_ep.cli.prof", "msprof", *flags, *program]
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, check=True)
+    assert "told 7" in done.stdout
+    assert "9 kernel calls" in done.stdout
+    assert "--python-path isn't needed" in done.stderr
+    assert main(["msprof", "--environment=TOLD", "--output", str(tmp_path), "true"]) == 1
+
+
 def test_the_documents_way(
     small: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
