@@ -168,7 +168,7 @@ class MatmulApiTilingBase {
     int32_t SetMatmulConfigParams(Ignored...) {
         return 0;
     }
-    int32_t SetSparse(bool = false) { return 0; }
+    int32_t SetSparse(bool sparse = false) { return sparse ? -1 : 0; } /* not simulated */
     int32_t GetBaseM() const { return base_m_; }
     int32_t GetBaseN() const { return base_n_; }
     int32_t GetBaseK() const { return base_k_; }
