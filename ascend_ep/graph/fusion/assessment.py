@@ -65,7 +65,8 @@ class Tensor:
 
     @property
     def item(self) -> float:
-        return float(ir.DataType(self.dtype).itemsize) if self.dtype else 4.0
+        known = self.dtype and self.dtype != ir.DataType.STRING
+        return float(ir.DataType(self.dtype).itemsize) if known else 4.0
 
     @cached_property
     def bytes(self) -> int:

@@ -96,6 +96,8 @@ class FoldDequantized(FoldConstants):
     def _takes(self, node: ir.Node, facts: Facts) -> bool:
         if node.op_type != "DequantizeLinear" or attribute(node, "block_size", 0):
             return False
+        if len(node.inputs) < 2 or not node.outputs:
+            return False
         dims, scale = facts[node.outputs[0]].static_dims, node.inputs[1]
         if dims is None or sum(d != 1 for d in dims) > 1:
             return False
@@ -107,7 +109,9 @@ class FoldDequantized(FoldConstants):
 
 def _widened(node: ir.Node, facts: Facts) -> WidenedTensor | None:
     """A large float16 constant that `node` widens, or turns when it is widened: it stays narrow."""
-    if not is_standard(node, "Cast", "Transpose") or node.inputs[0] is None:
+    if not is_standard(node, "Cast", "Transpose") or len(node.inputs) != 1 or node.inputs[0] is None:
+        return None
+    if not node.outputs:
         return None
     given, output = facts[node.inputs[0]].tensor, node.outputs[0]
     if not output.uses() or output.is_graph_output() or given is None or given.size * 4 <= MAX_FOLDED:
