@@ -79,7 +79,9 @@ def declare_backwards(graph: ir.Graph) -> None:
     A sum over axes that come with the data has a rank before a run only by what is declared of the result.
     """
     for node in reversed(graph):
-        if node.op_type not in _SAME_SHAPE or node.domain not in ("", "ai.onnx") or not node.inputs:
+        if node.op_type not in _SAME_SHAPE or node.domain not in ("", "ai.onnx"):
+            continue
+        if not node.inputs or not node.outputs:
             continue
         source, shape = node.inputs[0], node.outputs[0].shape
         if source is None or source.producer() is None or shape is None or not shape.is_static():
