@@ -19,7 +19,7 @@ from ascend_ep.graph.shape_inference import infer_facts
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.declared_types import output_dtypes, spec_of_input
 from ascend_ep.opdef.definition import OpDef
-from ascend_ep.opdef.dims import Dim, static, symbol
+from ascend_ep.opdef.dims import Dim, product, static, symbol
 from ascend_ep.opdef.output_types import check_inputs, infer
 
 #: The domain that nodes of a definition without one are given.
@@ -32,10 +32,11 @@ MOST_VALUES = 64
 
 @dataclass(frozen=True)
 class Operand:
-    """One tensor that an operator is given. content: its bytes, where they are known and few."""
+    """One tensor that an operator is given. content: its bytes, where they are known and few; the dims of
+    such a tensor are numbers."""
 
     dtype: int
-    dims: tuple[int, ...]
+    dims: tuple[Dim, ...]
     content: bytes | None = None
 
     @classmethod
@@ -53,7 +54,12 @@ class Operand:
         """The elements, where they are known."""
         if self.content is None:
             return None
-        return np.frombuffer(self.content, numpy_dtype(self.dtype)).reshape(self.dims)
+        return np.frombuffer(self.content, numpy_dtype(self.dtype)).reshape(self.sizes)
+
+    @property
+    def sizes(self) -> list[int]:
+        """The dims, which are numbers where the elements are known."""
+        return [d for d in self.dims if isinstance(d, int)]
 
     @property
     def alone(self) -> Operand:
@@ -62,11 +68,12 @@ class Operand:
 
     def elements(self, name: str) -> list[Dim] | None:
         """The elements of integers, as symbols where they aren't known; None of other tensors."""
-        if self.dtype not in INT_TYPES or len(self.dims) > 1 or int(np.prod(self.dims)) > MOST_VALUES:
+        count = static(product(self.dims))
+        if self.dtype not in INT_TYPES or len(self.dims) > 1 or count is None or count > MOST_VALUES:
             return None
         if (known := self.array) is not None:
             return [int(v) for v in known.reshape(-1)]
-        return [symbol(f"{name}_{i}") for i in range(int(np.prod(self.dims)))]
+        return [symbol(f"{name}_{i}") for i in range(count)]
 
 
 Operands = tuple[Operand | None, ...]
@@ -160,10 +167,12 @@ def one_operator(
     info = onnx.helper.make_tensor_value_info
     names = ["" if o is None else f"x{i}" for i, o in enumerate(operands)]
     inputs = [
-        info(f"x{i}", o.dtype, o.dims) for i, o in enumerate(operands) if o is not None and i not in fixed
+        info(f"x{i}", o.dtype, [static(d) for d in o.dims])
+        for i, o in enumerate(operands)
+        if o is not None and i not in fixed
     ]
     constants = [
-        onnx.helper.make_tensor(f"x{i}", o.dtype, o.dims, o.content or b"", raw=True)
+        onnx.helper.make_tensor(f"x{i}", o.dtype, o.sizes, o.content or b"", raw=True)
         for i, o in fixed.items()
     ]
     outputs = [onnx.ValueInfoProto(name=f"y{i}") for i in range(len(opdef.outputs))]

@@ -9,9 +9,9 @@ from ascend_ep.element_types import numpy_dtype
 from ascend_ep.errors import AscendError
 from ascend_ep.frameworks import runner
 from ascend_ep.frameworks.described import Operand, output_kinds
+from ascend_ep.frameworks.torch.sizes import Sizes
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.definition import OpDef
-from ascend_ep.opdef.dims import Dim, static
 
 
 def run(opdef: OpDef, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[Any]:
@@ -24,34 +24,18 @@ def run(opdef: OpDef, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> l
 
 
 def describe(opdef: OpDef, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[Any]:
-    """Empty tensors of the outputs' shapes and types. An output that the definition gives an input's shape
-    keeps symbolic sizes; other rules are evaluated for the sizes at hand. A size that elements decide is one
-    that nobody knows yet, unless the trace has the elements as constants."""
+    """Empty tensors of the outputs' shapes and types. Symbolic sizes stay symbolic: an output's are
+    expressions of the inputs', and sizes that must be equal are made so by a guard. A size that elements
+    decide is one that nobody knows yet, unless the trace has the elements as constants."""
     import torch
 
-    operands = tuple(None if t is None else _operand(t, opdef.op) for t in inputs)
-    named = {spec.name: t for spec, t in zip(opdef.inputs, inputs, strict=False) if t is not None}
-    results = []
-    sizes: dict[Any, Any] = {}  # outputs that have one unknown size in common have one symbol for it
-    for spec, (dtype, dims) in zip(opdef.outputs, output_kinds(opdef, operands, attributes), strict=True):
-        like = named.get(opdef.shape.get(spec.name, "").strip())
-        shape = like.shape if like is not None else [_size(d, sizes) for d in dims]
-        results.append(torch.empty(shape, dtype=_torch_types()[dtype]))
-    return results
+    sizes = Sizes()
+    operands = tuple(None if t is None else _operand(t, opdef.op, sizes) for t in inputs)
+    kinds = sizes.solved(operands, lambda known: output_kinds(opdef, known, attributes))
+    return [torch.empty(sizes.torch_shape(dims), dtype=_torch_types()[dtype]) for dtype, dims in kinds]
 
 
-def _size(dim: Dim, sizes: dict[Any, Any]) -> Any:
-    import torch
-
-    number = static(dim)
-    if number is not None:
-        return number
-    if dim not in sizes:
-        sizes[dim] = torch.library.get_ctx().new_dynamic_size()
-    return sizes[dim]
-
-
-def _operand(tensor: Any, op: str) -> Operand:
+def _operand(tensor: Any, op: str, sizes: Sizes) -> Operand:
     """What a trace knows of a tensor."""
     from torch.utils._python_dispatch import _disable_current_modes
 
@@ -59,7 +43,7 @@ def _operand(tensor: Any, op: str) -> Operand:
     if constant is not None:
         with _disable_current_modes():
             return Operand.of(_array(constant), op)
-    return Operand(_number(tensor.dtype, op), tuple(int(d) for d in tensor.shape))
+    return Operand(_number(tensor.dtype, op), tuple(map(sizes.dim, tensor.shape)))
 
 
 def _torch_types() -> dict[int, Any]:
