@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ascend_ep.element_types import numpy_dtype
 from ascend_ep.errors import AscendError
 from ascend_ep.frameworks import runner
@@ -19,8 +21,8 @@ def run(opdef: OpDef, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> l
     for tensor in inputs:
         if tensor is not None:
             _number(tensor.dtype, opdef.op)
-    arrays = [None if t is None else _array(t) for t in inputs]
-    return [_tensor(y) for y in runner.run(opdef, arrays, attributes)]
+    arrays = [None if t is None else array_of(t) for t in inputs]
+    return [tensor_of(np.array(y)) for y in runner.run(opdef, arrays, attributes)]
 
 
 def describe(opdef: OpDef, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[Any]:
@@ -42,7 +44,7 @@ def _operand(tensor: Any, op: str, sizes: Sizes) -> Operand:
     constant = getattr(tensor, "constant", None)
     if constant is not None:
         with _disable_current_modes():
-            return Operand.of(_array(constant), op)
+            return Operand.of(array_of(constant), op)
     return Operand(_number(tensor.dtype, op), tuple(map(sizes.dim, tensor.shape)))
 
 
@@ -60,7 +62,8 @@ def _number(dtype: Any, op: str) -> int:
     return number
 
 
-def _array(tensor: Any) -> Any:
+def array_of(tensor: Any) -> Any:
+    """The tensor's elements in memory order, without a copy where they lie so."""
     import torch
 
     plain = tensor.detach().resolve_conj().resolve_neg().contiguous()
@@ -69,10 +72,10 @@ def _array(tensor: Any) -> Any:
     return plain.numpy()
 
 
-def _tensor(array: Any) -> Any:
-    import numpy as np
+def tensor_of(array: Any) -> Any:
+    """The array as a tensor on its memory."""
     import torch
 
     if array.dtype == numpy_dtype(dtypes.BFLOAT16):
-        return torch.from_numpy(np.ascontiguousarray(array).view(np.int16).copy()).view(torch.bfloat16)
-    return torch.from_numpy(np.array(array))
+        return torch.from_numpy(np.ascontiguousarray(array).view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)

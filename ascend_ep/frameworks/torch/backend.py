@@ -1,0 +1,192 @@
+"""`torch.compile(backend="ascend")`: graphs that Dynamo captures run as bundles in memory.
+
+AOTAutograd gives graphs of ATen operators, forward and backward. What torch.onnx has a translation for is a
+bundle; the rest stays with PyTorch, and `reports()` says which operators and why. In inference, parameters
+and buffers are constants of the bundle, so that they are packed for its kernels; one that changes afterwards
+is an input from then on.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ascend_ep.errors import AscendError
+from ascend_ep.frameworks.torch.graph_program import GraphProgram, Unsupported
+from ascend_ep.frameworks.torch.partitions import partitioned
+
+_log = logging.getLogger("ascend_ep.torch")
+
+#: A share of the largest magnitude, of float32: orders of summation stay below, other meanings don't.
+MOST_DIFFERENCE = 1e-3
+
+
+@dataclass
+class Report:
+    """What became of one graph: its operators in bundles, those left to PyTorch with the reason."""
+
+    bundles: int = 0
+    operators: int = 0
+    eager: dict[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        left = ", ".join(f"{name} ({reason})" for name, reason in self.eager.items())
+        return f"{self.operators} operators in {self.bundles} bundles" + (
+            f"; PyTorch runs {left}" if left else ""
+        )
+
+
+_reports: list[Report] = []
+
+
+def reports() -> list[Report]:
+    """One of each graph compiled so far in this process."""
+    return list(_reports)
+
+
+def ascend(graph: Any, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+    """The backend, for torch.compile: tensors on the CPU in, tensors on the CPU out."""
+    import torch
+    from torch._dynamo.backends.common import aot_autograd
+    from torch._functorch.aot_autograd import make_boxed_func  # type: ignore[attr-defined]
+
+    constants = {
+        i: t
+        for i, t in enumerate(example_inputs)
+        if isinstance(t, torch.nn.Parameter) or getattr(t, "_dynamo_static_input_type", None) is not None
+    }
+
+    def compiled(aten: Any, _: Sequence[Any]) -> Any:
+        return make_boxed_func(_Compiled(aten, {}))
+
+    def frozen(aten: Any, given: Sequence[Any]) -> Any:
+        alike = len(given) == len(example_inputs)
+        return make_boxed_func(_Compiled(aten, constants if alike else {}))
+
+    backend = aot_autograd(
+        fw_compiler=compiled,
+        bw_compiler=compiled,
+        inference_compiler=frozen,
+        decompositions=_decompositions(),
+    )
+    return backend(graph, example_inputs)
+
+
+def _decompositions() -> dict[Any, Any]:
+    """ATen's core operators. Normalisation by a batch's own statistics is taken apart too: torch.onnx's
+    translation of it takes the running ones."""
+    import torch
+    from torch._decomp import core_aten_decompositions, get_decompositions
+
+    of_batch = get_decompositions([torch.ops.aten._native_batch_norm_legit_functional])
+    return {**core_aten_decompositions(), **of_batch}
+
+
+class _Compiled:
+    """A graph that is compiled when it first runs, outside of PyTorch's tracing, with constants until one of
+    them changes."""
+
+    def __init__(self, graph: Any, constants: Mapping[int, Any]) -> None:
+        self.graph = graph
+        self.constants = dict(constants)
+        self.seen: dict[int, tuple[int, int]] = {}
+        self.run: Callable[..., Any] | None = None
+        self.lock = threading.Lock()
+
+    def __call__(self, *arguments: Any) -> Any:
+        import torch
+
+        changed = [i for i, seen in self.seen.items() if seen != _state(arguments[i])]
+        run = None if changed else self.run
+        if run is None:
+            with self.lock:
+                self.constants = {i: t for i, t in self.constants.items() if i not in changed}
+                with torch.utils._python_dispatch._disable_current_modes(), torch._guards.tracing(None):
+                    compile_now = torch.compiler.disable(_compiled)  # type: ignore[no-untyped-call]
+                    run = self.run = compile_now(self.graph, self.constants)
+                self.seen = {i: _state(t) for i, t in self.constants.items()}
+        return run(*arguments)
+
+
+def _state(tensor: Any) -> tuple[int, int]:
+    return tensor.data_ptr(), tensor._version
+
+
+def _compiled(graph: Any, constants: Mapping[int, Any]) -> Callable[..., Any]:
+    """The graph with its parts as bundles."""
+    report = Report()
+    _reports.append(report)
+    whole = partitioned(graph, constants, lambda part, fixed: _program(part, fixed, report), report.eager)
+    _log.info("%s", report)
+    return whole
+
+
+def _program(part: Any, fixed: Mapping[int, Any], report: Report) -> Callable[..., Any]:
+    """A part as a bundle, or as it is."""
+    operators = [n for n in part.graph.nodes if n.op == "call_function"]
+    try:
+        program = GraphProgram(part, fixed)
+    except (Unsupported, AscendError) as error:
+        _left(report, sorted({str(n.target) for n in operators}), str(error))
+        return part  # type: ignore[no-any-return]
+    report.bundles += 1
+    report.operators += len(operators)
+    return _Checked(program, part, report)
+
+
+class _Checked:
+    """A program whose first results are compared with PyTorch's: a translation that means something else goes
+    back to PyTorch."""
+
+    def __init__(self, program: GraphProgram, part: Any, report: Report) -> None:
+        self.program: GraphProgram | None = program
+        self.part = part
+        self.report = report
+        self.seen = False
+
+    def __call__(self, *arguments: Any) -> Any:
+        if self.program is None:
+            return self.part(*arguments)
+        results = tuple(self.program(arguments))
+        if self.seen:
+            return results
+        expected = self.part(*arguments)
+        error = max((_difference(a, b) for a, b in zip(results, expected, strict=True)), default=0.0)
+        self.seen = True
+        if error <= MOST_DIFFERENCE:
+            return results
+        names = sorted({str(n.target) for n in self.part.graph.nodes if n.op == "call_function"})
+        self.report.bundles -= 1
+        self.report.operators -= len(names)
+        _left(self.report, names, f"the bundle's results differ by {error:.1g} of the largest")
+        self.program = None
+        return expected
+
+
+def _difference(result: Any, expected: Any) -> float:
+    """The largest difference as a share of the largest magnitude; of half floats, by their coarser step."""
+    import torch
+
+    if not isinstance(expected, torch.Tensor):
+        return 0.0
+    if result.shape != expected.shape or result.dtype != expected.dtype:
+        return float("inf")
+    if not expected.numel():
+        return 0.0
+    if not expected.is_floating_point():
+        return 0.0 if torch.equal(result, expected) else float("inf")
+    share = torch.finfo(torch.float32).eps / max(torch.finfo(expected.dtype).eps, 2**-23)
+    a, b = result.double(), expected.double()
+    same = (a == b) | (a.isnan() & b.isnan())
+    off = torch.where(same, 0.0, (a - b).abs())
+    largest = torch.where(b.isfinite(), b, 0.0).abs().max()
+    return float(off.max() / torch.clamp(largest, min=1e-30)) * share
+
+
+def _left(report: Report, names: Sequence[str], reason: str) -> None:
+    shown = ", ".join(names[:3]) + ("..." if len(names) > 3 else "")
+    report.eager[shown] = reason
+    _log.warning("PyTorch runs %s itself: %s", shown, reason)

@@ -1,0 +1,212 @@
+"""One graph of PyTorch's ATen operators as a bundle in memory, called with tensors."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ascend_ep.compiler.conversion import Conversion
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
+from ascend_ep.frameworks.torch.tensors import array_of, tensor_of
+from ascend_ep.frameworks.torch.torch_library import translations
+from ascend_ep.runtime.session import InferenceSession
+
+
+class Unsupported(Exception):
+    """The graph can't be a bundle; the text says why."""
+
+
+def converted(exported: Any, input_names: Sequence[str] = (), output_names: Sequence[str] = ()) -> Conversion:
+    """An exported program (`torch.export.export`) as a conversion in its own precision. Free sizes stay free.
+
+    Raises Unsupported where torch.onnx has no translation of an operator, AscendError of the converter.
+    """
+    import torch
+
+    with _quiet():
+        try:
+            program = torch.onnx.export(
+                exported,
+                dynamo=True,
+                custom_translation_table=translations(),
+                input_names=list(input_names) or None,
+                output_names=list(output_names) or None,
+                verbose=False,
+            )
+        except torch.onnx.errors.OnnxExporterError as error:
+            raise Unsupported(_first_line(error)) from error
+    assert program is not None
+    return convert(program.model_proto, ConvertOptions(sample_seed=None))
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where a result of a graph comes from: an output of the session, an input, or nothing."""
+
+    made: int | None = None
+    passed: int | None = None
+
+
+class GraphProgram:
+    """A graph module of ATen operators whose inputs are tensors and sizes.
+
+    `fixed`: by position, inputs whose values are constants of the bundle. Sizes among the inputs are those of
+    tensors among them. Raises Unsupported, AscendError.
+    """
+
+    def __init__(self, graph: Any, fixed: Mapping[int, Any]) -> None:
+        module = _Tensors(graph, fixed)
+        self.inputs = module.tensors
+        self.outputs = module.outputs
+        names = [f"x{i}" for i in range(len(self.inputs))]
+        self.session: InferenceSession | None = None
+        if any(o.made is not None for o in self.outputs):
+            made = converted(module.exported(), names, [f"y{i}" for i in range(module.count)])
+            self.session = InferenceSession(made.to_bytes())
+            taken = {i.name for i in self.session.get_inputs()}
+            self.fed = [(p, n) for p, n in zip(self.inputs, names, strict=True) if n in taken]
+
+    def __call__(self, arguments: Sequence[Any]) -> list[Any]:
+        """The graph's results: tensors, and what it passes on."""
+        made: list[Any] = []
+        if self.session is not None:
+            fed = {name: array_of(arguments[place]) for place, name in self.fed}
+            made = [tensor_of(y) for y in self.session.run(None, fed)]
+        return [
+            made[o.made] if o.made is not None else None if o.passed is None else arguments[o.passed]
+            for o in self.outputs
+        ]
+
+
+class _Tensors:
+    """A graph brought to tensors only: sizes are asked of a tensor that has them, constants are in it."""
+
+    def __init__(self, graph: Any, fixed: Mapping[int, Any]) -> None:
+        import torch
+
+        copy = torch.fx.Graph()
+        self.tensors: list[int] = []
+        self.outputs: list[Output] = []
+        self.examples: list[Any] = []
+        self.free: list[dict[int, Any]] = []
+        places = [n for n in graph.graph.nodes if n.op == "placeholder"]
+        known: dict[Any, Any] = {}
+        constants: dict[str, Any] = {}
+        for place, node in enumerate(places):
+            value = node.meta["val"]
+            if place in fixed:
+                constants[f"constant{place}"] = fixed[place].detach()
+                known[node] = copy.get_attr(f"constant{place}")
+            elif isinstance(value, torch.Tensor):
+                known[node] = copy.placeholder(f"x{len(self.tensors)}")
+                self.tensors.append(place)
+                self._take(value)
+        for node in places:
+            if node not in known:
+                known[node] = self._size(copy, node.meta["val"], places, known)
+        for node in graph.graph.nodes:
+            if node.op not in ("placeholder", "output"):
+                if node.op == "get_attr":
+                    constants[node.target] = getattr(graph, node.target)
+                known[node] = copy.node_copy(node, known.__getitem__)
+        self.count = self._give(copy, graph, places, known)
+        self.module = torch.fx.GraphModule(_holder(constants), copy)
+
+    def _take(self, value: Any) -> None:
+        import torch
+
+        if value.is_complex() or value.layout != torch.strided:
+            raise Unsupported(f"a tensor of {value.dtype} and layout {value.layout}")
+        free = {i: torch.export.Dim.AUTO for i, d in enumerate(value.shape) if _is_free(d)}
+        self.free.append(free)
+        sizes = [int(d.node.hint) if isinstance(d, torch.SymInt) else d for d in value.shape]
+        self.examples.append(torch.zeros(sizes, dtype=value.dtype))
+
+    def _size(self, copy: Any, wanted: Any, places: Sequence[Any], known: Mapping[Any, Any]) -> Any:
+        """A size among the inputs, as that of a tensor that has it."""
+        import torch
+
+        if isinstance(wanted, int):
+            return wanted
+        if isinstance(wanted, torch.SymInt):
+            for node in places:
+                value = node.meta["val"]
+                if isinstance(value, torch.Tensor) and node in known:
+                    for axis, size in enumerate(value.shape):
+                        if isinstance(size, torch.SymInt) and size.node.expr == wanted.node.expr:
+                            return copy.call_function(torch.ops.aten.sym_size.int, (known[node], axis))
+        raise Unsupported(f"an input is {wanted}, which no tensor among them has as a size")
+
+    def _give(self, copy: Any, graph: Any, places: Sequence[Any], known: Mapping[Any, Any]) -> int:
+        import torch
+
+        (results,) = graph.graph.output_node().args
+        made: dict[Any, int] = {}
+        for node in results:
+            if node is None:
+                self.outputs.append(Output())
+            elif node in places:
+                self.outputs.append(Output(passed=places.index(node)))
+            elif isinstance(node, torch.fx.Node) and isinstance(node.meta["val"], torch.Tensor):
+                self.outputs.append(Output(made=made.setdefault(node, len(made))))
+            else:
+                raise Unsupported(f"a result is {node}, not a tensor")
+        copy.output(tuple(known[n] for n in made))
+        return len(made)
+
+    def exported(self) -> Any:
+        import torch
+
+        shapes = {f"x{i}": free for i, free in enumerate(self.free)} or None
+        with _quiet():
+            try:
+                return torch.export.export(
+                    self.module, tuple(self.examples), dynamic_shapes=shapes, strict=False
+                )
+            except Exception as error:  # torch documents no class of its own for what it can't export
+                raise Unsupported(_first_line(error)) from error
+
+
+def _holder(constants: Mapping[str, Any]) -> Any:
+    import torch
+
+    root = torch.nn.Module()
+    for name, value in constants.items():
+        if isinstance(value, torch.Tensor):
+            root.register_buffer(name, value, persistent=False)
+        else:
+            setattr(root, name, value)
+    return root
+
+
+def _is_free(size: Any) -> bool:
+    import torch
+
+    return isinstance(size, torch.SymInt) and size.node.maybe_as_int() is None
+
+
+def _first_line(error: BaseException) -> str:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0] if lines else ''}"
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the exporter's talk on standard output and its log."""
+    log = logging.getLogger("torch.onnx")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        log.setLevel(level)

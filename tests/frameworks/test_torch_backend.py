@@ -1,0 +1,104 @@
+"""`torch.compile(backend="ascend")`: inference with free sizes, changed weights, training, what stays with
+PyTorch."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+
+from ascend_ep.frameworks.torch import register
+from ascend_ep.frameworks.torch.backend import ascend, reports
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> None:
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+
+
+def network() -> torch.nn.Sequential:
+    return torch.nn.Sequential(
+        torch.nn.Conv2d(3, 4, 3, padding=1),
+        torch.nn.BatchNorm2d(4),
+        torch.nn.ReLU(),
+        torch.nn.MaxPool2d(2),
+        torch.nn.Flatten(),
+        torch.nn.Linear(64, 5),
+    )
+
+
+def close(result: Any, expected: Any) -> None:
+    torch.testing.assert_close(result, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_one_bundle_for_every_batch_and_weights_that_change() -> None:
+    module = network().eval()
+    compiled = torch.compile(module, backend=ascend, dynamic=True)
+    before = len(reports())
+    with torch.no_grad():
+        for batch in (4, 2, 7):
+            x = torch.randn(batch, 3, 8, 8)
+            close(compiled(x), module(x))
+        (report,) = reports()[before:]
+        assert report.bundles == 1
+        assert not report.eager
+        module.get_parameter("5.weight").mul_(3)
+        close(compiled(x), module(x))
+        module.get_parameter("5.weight").add_(1)
+        close(compiled(x), module(x))
+    assert len(reports()) == before + 2  # the weight is an input from its first change on
+
+
+@pytest.mark.slow
+def test_training_steps_are_those_of_eager_pytorch() -> None:
+    plain = network()
+    other = copy.deepcopy(plain)
+    compiled = torch.compile(other, backend=ascend)
+    before = len(reports())
+    pairs = [(m, f, torch.optim.SGD(m.parameters(), 0.01)) for m, f in ((plain, plain), (other, compiled))]
+    for _ in range(3):
+        x, target = torch.randn(4, 3, 8, 8), torch.randint(5, (4,))
+        losses = []
+        for _, function, optimizer in pairs:
+            optimizer.zero_grad()
+            losses.append(torch.nn.functional.cross_entropy(function(x), target))
+            losses[-1].backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+        close(losses[1], losses[0])
+    for mine, theirs in zip(other.state_dict().values(), plain.state_dict().values(), strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-3, atol=1e-4)
+    assert len(reports()) == before + 2
+    assert sum(r.bundles for r in reports()[before:]) >= 2
+
+
+def test_what_no_translation_is_known_of_stays_with_pytorch() -> None:
+    swish = register("Swish")
+
+    def function(x: torch.Tensor) -> Any:
+        return swish(torch.special.bessel_j0(x * 2) + 1, 1.5)
+
+    compiled = torch.compile(function, backend=ascend)
+    before = len(reports())
+    x = torch.rand(3, 9)
+    close(compiled(x), function(x))
+    (report,) = reports()[before:]
+    assert "bessel_j0" in " ".join(report.eager)
+    assert report.bundles == 2
+    assert "bessel_j0" in str(report)
+
+
+@pytest.mark.slow
+def test_random_numbers_are_pytorchs() -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.dropout(x * 2, 0.5) + 1
+
+    compiled = torch.compile(function, backend=ascend)
+    x = torch.rand(64)
+    torch.manual_seed(3)
+    first = compiled(x)
+    torch.manual_seed(3)
+    assert torch.equal(compiled(x), first)
+    assert 5 < int((first == 1).sum()) < 59
