@@ -1,0 +1,123 @@
+"""The executions of a program beside onnxruntime's on the same inputs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+
+from acl_programs import aipp
+from acl_programs.bundles import Bundle
+
+TOLERANCE = 1e-4
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`worst` is the largest difference, relative to the largest value of that output."""
+
+    executions: int
+    worst: float
+    failure: str = ""
+    #: The numbers that the reference has first, to be looked for in what the program prints.
+    top: tuple[float, ...] = ()
+
+    @property
+    def agreed(self) -> bool:
+        return self.executions > 0 and not self.failure and self.worst <= TOLERANCE
+
+
+def compare(record: Path, bundles: list[Bundle]) -> Comparison:
+    folders = sorted((f for f in record.glob("*") if f.name.isdigit()), key=lambda f: int(f.name))
+    worst, top, failure = 0.0, [], ""
+    sessions: dict[Path, onnxruntime.InferenceSession] = {}
+    for folder in folders:
+        opened = Path((folder / "model").read_text())
+        bundle = _bundle(opened, bundles)
+        if bundle is None:
+            failure = f"{opened.name or 'a model from memory'} isn't one of the page's"
+            continue
+        session = sessions.get(bundle.source)
+        if session is None:
+            session = sessions[bundle.source] = onnxruntime.InferenceSession(
+                str(bundle.source), providers=["CPUExecutionProvider"]
+            )
+        feeds = _feeds(folder, session, bundle)
+        expected = session.run(None, feeds)
+        for i, want in enumerate(expected):
+            got = np.fromfile(folder / f"out_{i}.bin", want.dtype)
+            if got.size < want.size:
+                failure = f"output {i} has {got.size} values, not {want.size}"
+                continue
+            got = got[: want.size]
+            scale = float(np.abs(want).max()) or 1.0
+            worst = max(worst, float(np.abs(got.astype(np.float64) - want.ravel()).max()) / scale)
+            top.append(float(want.max()))
+    return Comparison(len(folders), worst, failure, tuple(top))
+
+
+def _bundle(opened: Path, bundles: list[Bundle]) -> Bundle | None:
+    same = [b for b in bundles if opened.name == b.path.name]
+    if same:
+        return same[0]
+    if opened.exists():
+        data = opened.read_bytes()
+        return next((b for b in bundles if b.path.read_bytes() == data), None)
+    return None
+
+
+def _feeds(
+    folder: Path, session: onnxruntime.InferenceSession, bundle: Bundle
+) -> dict[str, NDArray[np.generic]]:
+    """Bytes of each input as the model takes them; where sizes are chosen, those that the extra input holds."""
+    wanted = session.get_inputs()
+    chosen = folder / f"in_{len(wanted)}.bin"
+    feeds = {}
+    sizes = [int(n) for n in np.fromfile(chosen, np.int32)] if chosen.exists() else []
+    for i, entry in enumerate(wanted):
+        raw = np.fromfile(folder / f"in_{i}.bin", np.uint8)
+        dims = bundle.dims.get(entry.name, list(entry.shape))
+        if bundle.preprocessing and i == 0:
+            data = aipp.apply(bundle.preprocessing, raw, dims)
+            batch = sizes[0] if len(sizes) == 1 and dims[0] < 0 else len(data)
+            feeds[entry.name] = data[:batch]
+            continue
+        kind = np.dtype(
+            {
+                "tensor(float)": "f4",
+                "tensor(int32)": "i4",
+                "tensor(int64)": "i8",
+                "tensor(uint8)": "u1",
+                "tensor(bool)": "?",
+                "tensor(float16)": "f2",
+            }[entry.type]
+        )
+        shape = [d if isinstance(d, int) else -1 for d in dims]
+        for at, d in enumerate(shape):
+            if d < 0 and sizes:
+                shape[at] = sizes[0] if len(sizes) == 1 else sizes.pop(0)
+        count = int(np.prod(shape)) if all(d >= 0 for d in shape) else 0
+        if kind == np.float32 and raw.nbytes == 2 * count:  # --input_fp16_nodes
+            values = raw.view(np.float16).astype(np.float32)
+        else:
+            values = raw[: raw.nbytes // kind.itemsize * kind.itemsize].view(kind)
+        if count:
+            values = values[:count]
+        feeds[entry.name] = values.reshape(shape)
+    return feeds
+
+
+_NUMBER = re.compile(r"\d+\.\d{3,}")
+
+
+def printed(text: str, comparison: Comparison) -> str:
+    """Whether the reference's largest value is among the numbers that the program prints: "yes", "no" or "-"."""
+    numbers = [float(n) for n in _NUMBER.findall(text)]
+    if not numbers or not comparison.top:
+        return "-"
+    found = [any(abs(n - t) <= 2e-3 * max(abs(t), 1e-2) for n in numbers) for t in comparison.top]
+    return "yes" if any(found) else "no"

@@ -1,0 +1,44 @@
+"""What came of the programs, as lines and as a page's table."""
+
+from __future__ import annotations
+
+from acl_programs.trial import Outcome
+
+
+def agreed(outcome: Outcome) -> str:
+    found = outcome.comparison
+    if found is None or not found.executions:
+        return "-"
+    if found.agreed and outcome.shown != "no":
+        return f"{found.worst:.0e}" if found.worst else "every bit"
+    return "no"
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"
+
+
+def line(o: Outcome) -> str:
+    runs = o.comparison.executions if o.comparison else 0
+    return f"{o.name}: built {_yes(o.built)}, ran {_yes(o.ran)} ({runs} executions), agreed {agreed(o)}, printed {o.shown}  {o.reason}"
+
+
+def counts(outcomes: list[Outcome]) -> str:
+    said = []
+    for language in sorted({o.language for o in outcomes}):
+        of = [o for o in outcomes if o.language == language]
+        same = sum(agreed(o) not in ("-", "no") for o in of)
+        said.append(
+            f"{language}: {len(of)} programs, {sum(o.built for o in of)} built, {sum(o.ran for o in of)} ran, {same} agreed"
+        )
+    return "\n".join(said)
+
+
+def markdown(outcomes: list[Outcome]) -> str:
+    rows = ["| program | language | built | ran | agreed | reason |", "|---|---|---|---|---|---|"]
+    for o in outcomes:
+        name = o.name.rsplit("/", 1)[-1]
+        rows.append(
+            f"| {name} | {o.language} | {_yes(o.built)} | {_yes(o.ran)} | {agreed(o)} | {o.reason.replace('|', '/')} |"
+        )
+    return "\n".join([*rows, "", counts(outcomes)])
