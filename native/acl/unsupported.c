@@ -325,24 +325,6 @@ NOT_HERE(acltdtGetDimsFromItem, (const acltdtDataItem *dataItem, int64_t *dims, 
 
 #define PICTURES \
     "this step is of the DVPP hardware; use a library for images, or AIPP in the model (atc --insert_op_conf)"
-NOT_HERE(acldvppJpegPredictEncSize, (const acldvppPicDesc *inputDesc, const acldvppJpegeConfig *config, uint32_t *size),
-         PICTURES);
-NOT_HERE(acldvppPngGetImageInfo,
-         (const void *data, uint32_t dataSize, uint32_t *width, uint32_t *height, int32_t *components), PICTURES);
-NOT_HERE(acldvppPngPredictDecSize,
-         (const void *data, uint32_t dataSize, acldvppPixelFormat outputPixelFormat, uint32_t *decSize), PICTURES);
-NOT_HERE(acldvppJpegDecodeAsync,
-         (acldvppChannelDesc * channelDesc, const void *data, uint32_t size, acldvppPicDesc *outputDesc,
-          aclrtStream stream),
-         PICTURES);
-NOT_HERE(acldvppJpegEncodeAsync,
-         (acldvppChannelDesc * channelDesc, acldvppPicDesc *inputDesc, const void *data, uint32_t *size,
-          acldvppJpegeConfig *config, aclrtStream stream),
-         PICTURES);
-NOT_HERE(acldvppPngDecodeAsync,
-         (acldvppChannelDesc * channelDesc, const void *data, uint32_t size, acldvppPicDesc *outputDesc,
-          aclrtStream stream),
-         PICTURES);
 NOT_HERE(acldvppVpcConvertColorAsync,
          (acldvppChannelDesc * channelDesc, acldvppPicDesc *inputDesc, acldvppPicDesc *outputDesc, aclrtStream stream),
          PICTURES);
