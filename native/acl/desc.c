@@ -111,10 +111,18 @@ size_t aclmdlGetInputSizeByIndex(aclmdlDesc *modelDesc, size_t index) {
     return io ? io->bytes : 0;
 }
 
+static bool has_free_dim(const asc_io *io) {
+    for (int32_t i = 0; i < io->rank; i++)
+        if (io->dims[i] < 0) return true;
+    return false;
+}
+
 size_t aclmdlGetOutputSizeByIndex(aclmdlDesc *modelDesc, size_t index) {
     ASC_ENTER();
-    const asc_io *io = io_of(modelDesc, true, index);
-    return io ? io->bytes : 0;
+    const asc_om *om = om_of(modelDesc);
+    const asc_io *io = om ? io_of(modelDesc, true, index) : NULL;
+    if (!io || (om->variety == ASC_RANGES && has_free_dim(io))) return 0; /* known once it ran */
+    return io->bytes;
 }
 
 aclFormat aclmdlGetInputFormat(const aclmdlDesc *modelDesc, size_t index) {

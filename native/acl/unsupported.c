@@ -249,17 +249,7 @@ NOT_HERE(aclopSetMaxOpQueueNum, (uint64_t maxOpNum), OWN_KERNELS);
 NOT_HERE(aclopStartDumpArgs, (uint32_t dumpType, const char *path), OWN_KERNELS);
 NOT_HERE(aclopStopDumpArgs, (uint32_t dumpType), OWN_KERNELS);
 
-#define PROFILING "models are profiled by ascend-om bench, and by ascend_ep.SessionOptions.enable_profiling"
-NOT_HERE(aclprofInit, (const char *profilerResultPath, size_t length), PROFILING);
-NOT_HERE(aclprofFinalize, (void), PROFILING);
-NOT_HERE(aclprofSetConfig, (aclprofConfigType configType, const char *config, size_t configLength), PROFILING);
-NONE_HERE(aclprofConfig *, aclprofCreateConfig,
-          (uint32_t *deviceIdList, uint32_t deviceNums, aclprofAicoreMetrics aicoreMetrics,
-           const aclprofAicoreEvents *aicoreEvents, uint64_t dataTypeConfig),
-          NULL, PROFILING);
-NOT_HERE(aclprofDestroyConfig, (const aclprofConfig *profilerConfig), PROFILING);
-NOT_HERE(aclprofStart, (const aclprofConfig *profilerConfig), PROFILING);
-NOT_HERE(aclprofStop, (const aclprofConfig *profilerConfig), PROFILING);
+#define PROFILING "runs are recorded between aclprofStart and aclprofStop; msprof --export shows them"
 NOT_HERE(aclprofModelSubscribe, (uint32_t modelId, const aclprofSubscribeConfig *profSubscribeConfig), PROFILING);
 NOT_HERE(aclprofModelUnSubscribe, (uint32_t modelId), PROFILING);
 NONE_HERE(aclprofSubscribeConfig *, aclprofCreateSubscribeConfig,
