@@ -349,6 +349,7 @@ NOT_HERE(aclvdecSetChannelDescOutPicWidth, (aclvdecChannelDesc * channelDesc, ui
 NOT_HERE(aclvdecSetChannelDescOutPicHeight, (aclvdecChannelDesc * channelDesc, uint32_t outPicHeight), VIDEO);
 NOT_HERE(aclvdecSetChannelDescRefFrameNum, (aclvdecChannelDesc * channelDesc, uint32_t refFrameNum), VIDEO);
 NOT_HERE(aclvdecSetChannelDescOutMode, (aclvdecChannelDesc * channelDesc, uint32_t outMode), VIDEO);
+NONE_HERE(uint32_t, aclvdecGetChannelDescOutMode, (const aclvdecChannelDesc *channelDesc), 0, VIDEO);
 NOT_HERE(aclvdecSetChannelDescBitDepth, (aclvdecChannelDesc * channelDesc, uint32_t bitDepth), VIDEO);
 NOT_HERE(aclvdecCreateChannel, (aclvdecChannelDesc * channelDesc), VIDEO);
 NOT_HERE(aclvdecDestroyChannel, (aclvdecChannelDesc * channelDesc), VIDEO);

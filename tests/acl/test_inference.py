@@ -63,3 +63,7 @@ def test_a_model_of_a_device_is_refused(run: Runner, tmp_path: Path) -> None:
 
 def test_no_such_file(run: Runner) -> None:
     assert "145002" in run("infer.c", "none.om").err
+
+
+def test_a_limit_of_waits_for_events(run: Runner) -> None:
+    assert run("waits.c").out == "0 107019 0 0\n"

@@ -14,7 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from acl_programs import programs, table
+from acl_programs import libraries, programs, table
 from acl_programs.trial import attempt
 from ascend_ep.cli import toolkit
 
@@ -40,12 +40,23 @@ def main() -> int:
     work = given.work.resolve()
     work.mkdir(parents=True, exist_ok=True)
     made = environment(toolkit.make(work / "cann"), given.prefix, given.python_path)
+    linked = libraries.build_all(folder, work, made)
+    for library in linked:
+        print(f"library {library.source.relative_to(folder)}: {library.reason or 'built'}", flush=True)
     outcomes = []
     for name, program in found:
-        outcomes.append(attempt(program, name, made, work))
+        library = libraries.nearest(linked, program.root)
+        outcomes.append(attempt(program, name, with_library(made, library), work))
         print(table.line(outcomes[-1]), flush=True)
     print(table.markdown(outcomes) if given.markdown else table.counts(outcomes))
     return 0
+
+
+def with_library(made: dict[str, str], library: libraries.Library | None) -> dict[str, str]:
+    if library is None:
+        return made
+    path = os.pathsep.join([made["LD_LIBRARY_PATH"], str(library.prefix / "lib")])
+    return {**made, "THIRDPART_PATH": str(library.prefix), "LD_LIBRARY_PATH": path}
 
 
 def environment(folder: Path, prefix: Path | None, modules: str) -> dict[str, str]:
@@ -67,6 +78,8 @@ def environment(folder: Path, prefix: Path | None, modules: str) -> dict[str, st
             ("CPLUS_INCLUDE_PATH", headers),
         ):
             made[name] = os.pathsep.join([*filter(None, [made.get(name, "")]), *folders])
+        # Names of OpenCV 3 that OpenCV 4 dropped; the samples were written for the former.
+        made["CXXFLAGS"] = "-DCV_LOAD_IMAGE_COLOR=1 -DCV_LOAD_IMAGE_GRAYSCALE=0 -DCV_LOAD_IMAGE_UNCHANGED=-1"
     if modules:
         made["PYTHONPATH"] = os.pathsep.join([made["PYTHONPATH"], modules])
     made.pop("CC", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
+from acl_programs.bundles import Bundle
 from acl_programs.programs import Program, code_of, pages
 
 _NAMED = re.compile(r"([\w.-]+\.(?:jpe?g|png|bmp|yuv|JPEG|rgb))\b")
@@ -21,11 +23,12 @@ USUAL = (1024, 683)
 def make(program: Program, environment: dict[str, str]) -> None:
     """Writes the files that aren't there, and runs the folder's own scripts that make more of them."""
     folder = program.root / "data"
-    folder.mkdir(exist_ok=True)
+    for place in (folder, program.root / "out" / "output", program.root / "output", program.root / "model"):
+        place.mkdir(parents=True, exist_ok=True)
     text = pages(program.root).replace("\\_", "_") + code_of(program)
     text += "".join(f.read_text(errors="replace") for f in program.root.rglob("*.sh"))
     for name in sorted(set(_NAMED.findall(text))):
-        if not re.search(r"out(put)?[_.\d]|result|ascend|\.\.", name.lower()):
+        if not re.search(r"^out(put)?[_.\d]|result|ascend|\.\.", name.lower()):
             write_picture(folder / name)
     if not any(f.suffix.lower() in (".jpg", ".jpeg", ".png") for f in folder.iterdir()):
         write_picture(folder / "dog1_1024_683.jpg")
@@ -38,6 +41,29 @@ def make(program: Program, environment: dict[str, str]) -> None:
             _run([str(script)], folder, environment)
     for script in [*program.root.rglob("generate_data*.py"), *program.root.rglob("generate_conv2d.py")]:
         _run([str(script)], script.parent, environment)
+
+
+def make_numbers(program: Program, bundles: list[Bundle]) -> None:
+    """The .bin files that it downloads or opens: of one image of the first input of its first bundle."""
+    text = pages(program.root).replace("\\_", "_") + code_of(program)
+    text += "".join(f.read_text(errors="replace") for f in program.root.rglob("*.sh"))
+    names = sorted(set(re.findall(r"data/([\w.-]+\.bin)\b", text)))
+    if not bundles:
+        return
+    dims = next(iter(bundles[0].dims.values()))
+    count = math.prod(abs(d) for d in dims[1:]) if len(dims) > 1 else dims[0]
+    for name in names:
+        file = program.root / "data" / name
+        random = np.random.default_rng(sum(name.encode()))
+        if file.exists():
+            continue
+        if bundles[0].preprocessing:
+            shape = (dims[2], dims[3]) if dims[1] in (1, 3, 4) else (dims[1], dims[2])
+            yuv = "YUV420SP" in bundles[0].preprocessing
+            image = np.asarray(picture(shape[1], shape[0], sum(name.encode())))
+            file.write_bytes(as_nv12(image) if yuv else image.tobytes())
+        else:
+            file.write_bytes(random.random(count, np.float32).tobytes())
 
 
 def _run(command: list[str], folder: Path, environment: dict[str, str]) -> None:

@@ -112,9 +112,11 @@ def run_command(program: Program) -> list[str]:
     else:
         pattern = re.compile(r"\./main\b([^\n`\"*;)]*)")
     scripts = "\n".join(_text(f) for f in program.root.rglob("*run*.sh"))
-    for text in (scripts, pages(program.root)):
+    for text in (pages(program.root), scripts):
         found = pattern.search(text)
         if found:
+            if not found.group(1).strip() and text is not scripts:
+                continue  # its script may give some
             words = re.sub(r"[，。].*", "", found.group(1))
             return [w for w in words.split() if "[" not in w and w != "--"]
     return []

@@ -46,7 +46,7 @@ FAMILIES: tuple[tuple[str, tuple[Output, ...]], ...] = (
     (r"pose", (Output((25, 16, 16)), Output((52, 16, 16)))),
     (r"vgg16_cat_dog", (Output((2,), "Softmax"),)),
     (r"bert_text", (Output((5,), "Softmax"),)),
-    (r"mnist|lenet", (Output((10,), "Softmax"),)),
+    (r"mnist|\blenet", (Output((10,), "Softmax"),)),
     (r"", (Output((1000,), "Softmax", 1.0),)),
 )
 #: Inputs of models whose lines have none.

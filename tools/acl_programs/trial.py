@@ -51,6 +51,7 @@ def attempt(program: Program, name: str, environment: dict[str, str], work: Path
     try:
         inputs.make(moved, environment)
         bundles = convert_all(moved, environment)
+        inputs.make_numbers(moved, bundles)
     except NoBundle as error:
         without = str(error)
     except subprocess.TimeoutExpired:

@@ -1,0 +1,67 @@
+"""Libraries that programs of the same repository link, such as the samples' acllite: built and installed once."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+SECONDS = 600
+
+
+@dataclass(frozen=True)
+class Library:
+    """`source` is the folder in the repository, `prefix` where its Makefile installed it; `reason`: why not."""
+
+    source: Path
+    prefix: Path
+    reason: str = ""
+
+
+def build_all(folder: Path, work: Path, environment: dict[str, str]) -> list[Library]:
+    """Each folder whose Makefile links a shared library with AscendCL and installs it in THIRDPART_PATH."""
+    made = []
+    for makefile in sorted(folder.rglob("Makefile")):
+        text = makefile.read_text(errors="replace")
+        if re.search(r"-shared\b", text) and "ascendcl" in text and "THIRDPART_PATH" in text:
+            made.append(_build(makefile.parent, work / f"library_{len(made)}", environment))
+    return made
+
+
+def _build(source: Path, place: Path, environment: dict[str, str]) -> Library:
+    prefix = place / "thirdpart"
+    if (prefix / "lib").is_dir():
+        return Library(source, prefix)
+    shutil.rmtree(place, ignore_errors=True)
+    shutil.copytree(source, place / "source")
+    prefix.mkdir()
+    made = {**environment, "THIRDPART_PATH": str(prefix)}
+    try:
+        for goal in ("all", "install"):
+            subprocess.run(
+                ["make", "-j2", goal],
+                cwd=place / "source",
+                env=made,
+                capture_output=True,
+                text=True,
+                timeout=SECONDS,
+                check=True,
+            )
+    except subprocess.CalledProcessError as error:
+        found = re.search(r"error: (.*)", error.stderr)
+        return Library(source, prefix, found.group(1)[:120] if found else error.stderr[-120:])
+    except subprocess.TimeoutExpired:
+        return Library(source, prefix, "the build took too long")
+    return Library(source, prefix)
+
+
+def nearest(libraries: list[Library], root: Path) -> Library | None:
+    """The library that lies closest to a program in the repository."""
+
+    def shared(library: Library) -> int:
+        pairs = zip(library.source.parts, root.parts, strict=False)
+        return next((i for i, (a, b) in enumerate(pairs) if a != b), len(root.parts))
+
+    return max(libraries, key=shared, default=None)
