@@ -240,10 +240,16 @@ static aclError dims_of(const aclmdlDesc *handle, bool output, size_t index, acl
 
 aclError aclmdlGetInputDims(const aclmdlDesc *modelDesc, size_t index, aclmdlIODims *dims) {
     ASC_ENTER();
-    return dims_of(modelDesc, false, index, dims);
+    aclError code = dims_of(modelDesc, false, index, dims);
+    /* An image before static AIPP: pixels, each with its three colours. */
+    if (code == ACL_SUCCESS && io_of(modelDesc, false, index)->is_yuv) {
+        if (dims->dims[1] > 0) dims->dims[1] = dims->dims[1] / 3 * 2;
+        dims->dims[3] = 3;
+    }
+    return code;
 }
 
-/* Bundles with static AIPP describe the image that comes in, which both functions give. */
+/* An image before static AIPP: as its bytes lie in memory. */
 aclError aclmdlGetInputDimsV2(const aclmdlDesc *modelDesc, size_t index, aclmdlIODims *dims) {
     ASC_ENTER();
     return dims_of(modelDesc, false, index, dims);
