@@ -1,8 +1,9 @@
 """Builds and runs programs on AscendCL, in C++ and Python, that others wrote, and compares with onnxruntime.
 
-FOLDER holds them as their repository does. Each is copied, built by its own build file in a toolkit folder, given
-bundles by the atc lines of its page (with small models of the same signature in place of those it downloads) and
-pictures of the named sizes, and run. Every execution of a model is compared with onnxruntime's CPU provider.
+FOLDER holds them as their repository does. Each is copied, built by its own build file in a toolkit folder,
+given bundles by the atc lines of its page (with small models of the same signature in place of those it
+downloads) and pictures of the named sizes, and run. Every execution of a model is compared with
+onnxruntime's CPU provider, those of single operators with numpy.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from pathlib import Path
 from acl_programs import libraries, programs, table
 from acl_programs.trial import attempt
 from ascend_ep.cli import toolkit
+
+#: What scripts of samples call to fetch what they lack.
+INSTALLERS = ("pip3", "pip", "wget", "sudo", "apt-get")
 
 
 def main() -> int:
@@ -39,7 +43,12 @@ def main() -> int:
         return 0
     work = given.work.resolve()
     work.mkdir(parents=True, exist_ok=True)
+    (work / "bin").mkdir(exist_ok=True)
+    for name in INSTALLERS:
+        (work / "bin" / name).write_text("#!/bin/sh\necho nothing is installed here >&2\nexit 1\n")
+        (work / "bin" / name).chmod(0o755)
     made = environment(toolkit.make(work / "cann"), given.prefix, given.python_path)
+    made["PATH"] = os.pathsep.join([str(work / "bin"), made["PATH"]])
     linked = libraries.build_all(folder, work, made)
     for library in linked:
         print(f"library {library.source.relative_to(folder)}: {library.reason or 'built'}", flush=True)

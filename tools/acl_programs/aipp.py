@@ -12,10 +12,10 @@ YUV_TO_RGB = ((256, 0, 359), (256, -88, -183), (256, 454, 0))
 INPUT_BIAS = (0, 128, 128)
 
 
-def settings_text(options: dict[str, str], height: int, width: int) -> str:
+def settings_text(options: dict[str, str], height: int, width: int, coloured: bool) -> str:
     """A file as the one that the line names: by its name of coloured rows, or of YUV from DVPP."""
     rows = [f"src_image_size_w: {width}", f"src_image_size_h: {height}", "crop: false"]
-    if re.search("bgr|rgb", options["insert_op_conf"].lower()):
+    if coloured or re.search("bgr|rgb", options["insert_op_conf"].lower()):
         rows += ["input_format: RGB888_U8", "csc_switch: false"]
     else:
         rows += ["input_format: YUV420SP_U8", "csc_switch: true", "rbuv_swap_switch: false"]
@@ -27,7 +27,7 @@ def settings_text(options: dict[str, str], height: int, width: int) -> str:
 
 
 def apply(text: str, data: NDArray[np.uint8], dims: list[int]) -> NDArray[np.float32]:
-    """[N, C, H, W], or [N, H, W, C] where `dims` has channels last, of a file's settings and an input's bytes."""
+    """[N, C, H, W], or [N, H, W, C] where `dims` has channels last, of a file's settings and bytes."""
     said = dict(re.findall(r"^\s*(\w+)\s*:\s*([\w.\-]+)", text, re.MULTILINE))
     height, width = int(said["src_image_size_h"]), int(said["src_image_size_w"])
     if said["input_format"].startswith("YUV420SP"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
@@ -78,7 +79,8 @@ def _convert(program: Program, options: dict[str, str], environment: dict[str, s
         given.setdefault("input_format", "NHWC")  # what atc takes for TensorFlow's models
     text = ""
     if "insert_op_conf" in options:
-        given["insert_op_conf"], text = _preprocessing(folder, options, next(iter(dims.values())))
+        rows = _gives_rows(program)
+        given["insert_op_conf"], text = _preprocessing(folder, options, next(iter(dims.values())), rows)
     if not given.get("input_shape") and not re.search(r"\.onnx$", options.get("model", "")):
         given["input_shape"] = ";".join(f"{n}:{','.join(map(str, d))}" for n, d in dims.items())
     command = ["atc", f"--model={source}", "--framework=5", f"--output={target}"]
@@ -97,17 +99,24 @@ def _chip(said: str) -> str:
 
 
 def _reason(text: str) -> str:
+    text = re.sub(r"\[PID: \d+\] [\d.:-]+ |(/\S+/)(?=[\w.-]+)", "", text)
     lines = [line.strip() for line in text.splitlines() if re.search(r"E\d{5}", line)]
     return (lines or text.strip().splitlines()[-1:] or ["no reason"])[0][:160]
 
 
-def _preprocessing(folder: Path, options: dict[str, str], dims: list[int]) -> tuple[str, str]:
+def _gives_rows(program: Program) -> bool:
+    """Whether images come from OpenCV, as rows of pixels, and not from DVPP."""
+    code = code_of(program)
+    return "imread" in code and not re.search("acldvpp|ImageProc|dvpp", code)
+
+
+def _preprocessing(folder: Path, options: dict[str, str], dims: list[int], rows: bool) -> tuple[str, str]:
     file = folder / options["insert_op_conf"]
     if not file.is_file():
         first = dims[1] in (1, 3, 4) and len(dims) == 4
         height, width = (dims[2], dims[3]) if first else (dims[1], dims[2])
         file = folder / "aipp_stand_in.cfg"
-        file.write_text(aipp.settings_text(options, height, width))
+        file.write_text(aipp.settings_text(options, height, width, rows))
     return str(file), file.read_text()
 
 
@@ -116,15 +125,10 @@ def _convert_operators(program: Program, options: dict[str, str], environment: d
     found = next((f for f in sorted(program.root.rglob(wanted)) if "build" not in f.parts), None)
     if found is None:
         raise NoBundle(f"{options['singleop']} isn't in the folder")
-    output = next(
-        (
-            o
-            for o in (program.root / options["output"], program.root / "run/out/op_models")
-            if o.parent.exists() and o.name == "op_models"
-        ),
-        program.root / options["output"],
-    )
-    for target in {output, program.root / "run" / "out" / "op_models", program.root / "out" / "op_models"}:
+    targets = {program.root / "run" / "out" / "op_models", program.root / "out" / "op_models"}
+    if options["output"].startswith("."):
+        targets = {found.parent / options["output"]}
+    for target in targets:
         command = [
             "atc",
             f"--singleop={found}",
@@ -153,4 +157,7 @@ def _under_opened_names(program: Program, made: list[Bundle]) -> None:
 
 
 def _alike(a: str, b: str) -> int:
-    return len(os.path.commonprefix([a.lower(), b.lower()]))
+    """How many letters they begin with in common."""
+    return sum(
+        1 for _ in itertools.takewhile(lambda p: p[0] == p[1], zip(a.lower(), b.lower(), strict=False))
+    )

@@ -39,8 +39,20 @@ def make(program: Program, environment: dict[str, str]) -> None:
     for script in scripts:
         if script.name == "transferPic.py":
             _run([str(script)], folder, environment)
+    for script, words in _named_generators(program, text):
+        _run([str(script), *words], folder, environment)
     for script in [*program.root.rglob("generate_data*.py"), *program.root.rglob("generate_conv2d.py")]:
         _run([str(script)], script.parent, environment)
+
+
+def _named_generators(program: Program, text: str) -> list[tuple[Path, list[str]]]:
+    """Scripts that the page runs with arguments: `tools_generate_data.py input -s [1,3,416,416] ...`."""
+    found = []
+    for name, words in re.findall(r"python3[\d.]*\s+\S*?(\w*generate\w*\.py)([^\n`*]*)", text):
+        script = next(program.root.rglob(name), None)
+        if script and words.split():
+            found.append((script, words.split()))
+    return found
 
 
 def make_numbers(program: Program, bundles: list[Bundle]) -> None:
@@ -79,6 +91,8 @@ def write_picture(path: Path) -> None:
     found = _SIZE.search(path.name)
     width, height = (int(found.group(1)), int(found.group(2))) if found else USUAL
     width, height = min(width, 4096), min(height, 4096)
+    if path.suffix.lower() == ".yuv" and not found:
+        height = (height + 15) // 16 * 16  # as a decoder of DVPP leaves it
     image = picture(width, height, sum(path.name.encode()))
     kind = path.suffix.lower()
     if kind == ".yuv":

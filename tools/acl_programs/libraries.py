@@ -1,4 +1,4 @@
-"""Libraries that programs of the same repository link, such as the samples' acllite: built and installed once."""
+"""Libraries that programs of the same repository link, such as acllite: built and installed once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SECONDS = 600
 
 @dataclass(frozen=True)
 class Library:
-    """`source` is the folder in the repository, `prefix` where its Makefile installed it; `reason`: why not."""
+    """`source` is its folder, `prefix` where its Makefile installed it; `reason` says why it didn't."""
 
     source: Path
     prefix: Path

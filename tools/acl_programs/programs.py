@@ -1,4 +1,4 @@
-"""Programs on AscendCL in a folder of somebody's: where each is, and what its page says of models and commands."""
+"""Programs on AscendCL in a folder: where each is, and what its page says of models and commands."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Models with random weights in place of those that a sample downloads: inputs as its atc line has them, outputs
-by the family that the model's name says. Small, and every output depends on every input."""
+"""Models with random weights in place of those that a sample downloads: inputs as its atc line has them,
+outputs by the family that the model's name says. Small, and every output depends on every input."""
 
 from __future__ import annotations
 

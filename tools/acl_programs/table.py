@@ -20,25 +20,23 @@ def _yes(value: bool) -> str:
 
 def line(o: Outcome) -> str:
     runs = o.comparison.executions if o.comparison else 0
-    return f"{o.name}: built {_yes(o.built)}, ran {_yes(o.ran)} ({runs} executions), agreed {agreed(o)}, printed {o.shown}  {o.reason}"
+    steps = f"built {_yes(o.built)}, ran {_yes(o.ran)} ({runs} executions), agreed {agreed(o)}"
+    return f"{o.name}: {steps}, printed {o.shown}  {o.reason}"
 
 
 def counts(outcomes: list[Outcome]) -> str:
     said = []
     for language in sorted({o.language for o in outcomes}):
         of = [o for o in outcomes if o.language == language]
+        built, ran = sum(o.built for o in of), sum(o.ran for o in of)
         same = sum(agreed(o) not in ("-", "no") for o in of)
-        said.append(
-            f"{language}: {len(of)} programs, {sum(o.built for o in of)} built, {sum(o.ran for o in of)} ran, {same} agreed"
-        )
+        said.append(f"{language}: {len(of)} programs, {built} built, {ran} ran, {same} agreed")
     return "\n".join(said)
 
 
 def markdown(outcomes: list[Outcome]) -> str:
     rows = ["| program | language | built | ran | agreed | reason |", "|---|---|---|---|---|---|"]
     for o in outcomes:
-        name = o.name.rsplit("/", 1)[-1]
-        rows.append(
-            f"| {name} | {o.language} | {_yes(o.built)} | {_yes(o.ran)} | {agreed(o)} | {o.reason.replace('|', '/')} |"
-        )
+        name, reason = o.name.rsplit("/", 1)[-1], o.reason.replace("|", "/")
+        rows.append(f"| {name} | {o.language} | {_yes(o.built)} | {_yes(o.ran)} | {agreed(o)} | {reason} |")
     return "\n".join([*rows, "", counts(outcomes)])

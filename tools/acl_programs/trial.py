@@ -82,7 +82,7 @@ def _ran(
 
 
 def build(program: Program, environment: dict[str, str]) -> str:
-    """By cmake in build/intermediates/host, as the samples' pages have it, or by make. "" or what is wrong."""
+    """By cmake in build/intermediates/host, as pages of samples have it, or by make: "" or what is wrong."""
     if (program.sources / "CMakeLists.txt").exists():
         folder = program.root / "build" / "intermediates" / "host"
         folder.mkdir(parents=True, exist_ok=True)
@@ -136,6 +136,9 @@ def run(program: Program, environment: dict[str, str], record: Path) -> tuple[in
         if binary is None:
             return 1, "ERROR: the build left no program"
         folder, command = binary.parent, [f"./{binary.name}", *arguments]
+        script = next(program.root.glob("scripts/*run*.sh"), None)
+        if script and "/main" in script.read_text() and "sample_common" not in script.read_text():
+            folder, command = script.parent, ["bash", script.name]
         made = {**environment, "LD_PRELOAD": str(recorder(environment, record.parent))}
     made |= {"ACL_RECORD": str(record)}
     try:
@@ -156,9 +159,9 @@ def run(program: Program, environment: dict[str, str], record: Path) -> tuple[in
 def _binary(program: Program) -> Path | None:
     for folder in ("out", "run/out", "output", "."):
         for file in sorted((program.root / folder).glob("*")):
-            if file.is_file() and os.access(file, os.X_OK) and file.read_bytes()[:4] == b"\x7fELF":
-                if ".so" not in file.name:
-                    return file
+            runs = file.is_file() and os.access(file, os.X_OK) and ".so" not in file.name
+            if runs and file.read_bytes()[:4] == b"\x7fELF":
+                return file
     return None
 
 
