@@ -59,4 +59,4 @@ def _from_yuv(said: dict[str, str], data: NDArray[np.uint8], height: int, width:
     matrix = np.array([[float(said.get(f"matrix_r{i}c{j}", 0)) for j in range(3)] for i in range(3)])
     bias = np.array([float(said.get(f"input_bias_{i}", 0)) for i in range(3)])
     result = ((planes - bias) @ matrix.T) / 256
-    return np.clip(np.floor(result + 0.5), 0, 255)
+    return np.clip(np.floor(result), 0, 255)  # a shift by 8 bits

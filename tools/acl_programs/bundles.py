@@ -107,7 +107,7 @@ def _reason(text: str) -> str:
 def _gives_rows(program: Program) -> bool:
     """Whether images come from OpenCV, as rows of pixels, and not from DVPP."""
     code = code_of(program)
-    return "imread" in code and not re.search("acldvpp|ImageProc|dvpp", code)
+    return "imread" in code and not re.search(r"acldvpp|JpegD\(|[.>]Resize\(", code)
 
 
 def _preprocessing(folder: Path, options: dict[str, str], dims: list[int], rows: bool) -> tuple[str, str]:

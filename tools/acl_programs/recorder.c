@@ -85,11 +85,39 @@ static void write_model(const char *folder, uint32_t id) {
     fclose(file);
 }
 
+/* The sizes that were chosen last, for the next execution. */
+static char chosen[2048];
+
+aclError aclmdlSetDynamicBatchSize(uint32_t id, aclmdlDataset *dataset, size_t index, uint64_t batch) {
+    snprintf(chosen, sizeof chosen, "batch %llu", (unsigned long long)batch);
+    return REAL(aclmdlSetDynamicBatchSize)(id, dataset, index, batch);
+}
+
+aclError aclmdlSetDynamicHWSize(uint32_t id, aclmdlDataset *dataset, size_t index, uint64_t height, uint64_t width) {
+    snprintf(chosen, sizeof chosen, "hw %llu %llu", (unsigned long long)height, (unsigned long long)width);
+    return REAL(aclmdlSetDynamicHWSize)(id, dataset, index, height, width);
+}
+
+aclError aclmdlSetInputDynamicDims(uint32_t id, aclmdlDataset *dataset, size_t index, const aclmdlIODims *dims) {
+    snprintf(chosen, sizeof chosen, "dims");
+    for (size_t i = 0; i < dims->dimCount && i < ACL_MAX_DIM_CNT && strlen(chosen) < sizeof chosen - 30; i++)
+        snprintf(chosen + strlen(chosen), 24, " %lld", (long long)dims->dims[i]);
+    return REAL(aclmdlSetInputDynamicDims)(id, dataset, index, dims);
+}
+
+static void write_chosen(const char *folder) {
+    FILE *file = open_text(folder, "chosen");
+    if (!file) return;
+    fputs(chosen, file);
+    fclose(file);
+}
+
 static aclError execute(uint32_t id, const aclmdlDataset *in, aclmdlDataset *out, aclrtStream stream, int waits) {
     char place[1100];
     pthread_mutex_lock(&lock);
     const char *folder = next_folder(place, sizeof place);
     if (folder) write_model(folder, id);
+    if (folder && chosen[0]) write_chosen(folder);
     if (folder && !waits) aclrtSynchronizeStream(stream);
     if (folder) write_dataset(folder, "in", in);
     aclError code = waits ? REAL(aclmdlExecute)(id, in, out) : REAL(aclmdlExecuteAsync)(id, in, out, stream);

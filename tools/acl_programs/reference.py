@@ -94,41 +94,50 @@ def _feeds(
     folder: Path, session: onnxruntime.InferenceSession, bundle: Bundle
 ) -> dict[str, NDArray[np.generic]]:
     """Bytes of each input as the model takes them, at the sizes that an extra input chooses."""
-    wanted = session.get_inputs()
-    chosen = folder / f"in_{len(wanted)}.bin"
     feeds = {}
-    sizes = [int(n) for n in np.fromfile(chosen, np.int32)] if chosen.exists() else []
-    for i, entry in enumerate(wanted):
-        raw = np.fromfile(folder / f"in_{i}.bin", np.uint8)
-        dims = bundle.dims.get(entry.name, list(entry.shape))
+    shapes = _chosen_shapes(folder, [(e.name, e.shape) for e in session.get_inputs()], bundle)
+    for i, entry in enumerate(session.get_inputs()):
+        raw, shape = np.fromfile(folder / f"in_{i}.bin", np.uint8), shapes[entry.name]
         if bundle.preprocessing and i == 0:
-            data = aipp.apply(bundle.preprocessing, raw, dims)
-            batch = sizes[0] if len(sizes) == 1 and dims[0] < 0 else len(data)
-            feeds[entry.name] = data[:batch]
+            data = aipp.apply(bundle.preprocessing, raw, shape)
+            feeds[entry.name] = data[: shape[0]] if shape[0] > 0 else data
             continue
-        kind = np.dtype(
-            {
-                "tensor(float)": "f4",
-                "tensor(int32)": "i4",
-                "tensor(int64)": "i8",
-                "tensor(uint8)": "u1",
-                "tensor(bool)": "?",
-                "tensor(float16)": "f2",
-            }[entry.type]
-        )
-        shape = [d if isinstance(d, int) else -1 for d in dims]
-        for at, d in enumerate(shape):
-            if d < 0 and sizes:
-                shape[at] = sizes[0] if len(sizes) == 1 else sizes.pop(0)
+        kind = np.dtype(KINDS[entry.type])
         count = int(np.prod(shape)) if all(d >= 0 for d in shape) else 0
         if kind == np.float32 and raw.nbytes == 2 * count:  # --input_fp16_nodes
             values = raw.view(np.float16).astype(np.float32)
         else:
             values = raw[: raw.nbytes // kind.itemsize * kind.itemsize].view(kind)
-        if count:
-            values = values[:count]
-        feeds[entry.name] = values.reshape(shape)
+        feeds[entry.name] = values[: count or None].reshape(shape)
     return feeds
+
+
+KINDS = {
+    "tensor(float)": "f4",
+    "tensor(float16)": "f2",
+    "tensor(int32)": "i4",
+    "tensor(int64)": "i8",
+    "tensor(uint8)": "u1",
+    "tensor(bool)": "?",
+}
+
+
+def _chosen_shapes(
+    folder: Path, inputs: list[tuple[str, list[int | str]]], bundle: Bundle
+) -> dict[str, list[int]]:
+    """Shapes of all inputs at the sizes that the program chose; -1 where nothing says them."""
+    file = folder / "chosen"
+    word, *rest = file.read_text().split() if file.exists() else [""]
+    numbers = [int(n) for n in rest]
+    shapes = {}
+    for name, declared in inputs:
+        dims = bundle.dims.get(name) or [d if isinstance(d, int) else -1 for d in declared]
+        if word == "dims":
+            shapes[name], numbers = numbers[: len(dims)], numbers[len(dims) :]
+            continue
+        free = iter(numbers * (len(dims) if word == "batch" else 1))
+        shapes[name] = [next(free, -1) if d < 0 else d for d in dims]
+    return shapes
 
 
 _NUMBER = re.compile(r"\d+\.\d{3,}")

@@ -18,7 +18,7 @@ from acl_programs.reference import Comparison, compare, printed
 HERE = Path(__file__).parent
 BUILD_SECONDS, RUN_SECONDS = 400, 180
 #: What a program says where it failed though its status is 0.
-_FAILED = re.compile(r"\[ERROR\]|ERROR:|Traceback|[Ff]ailed", re.MULTILINE)
+_FAILED = re.compile(r"\[ERROR\]|ERROR:|Traceback|^(?!\[WARN).*[Ff]ailed", re.MULTILINE)
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,24 @@ def _wrap(acl: Any) -> None:
         paths[model] = os.path.abspath(path)
         return model, code
 
+    chosen: list[str] = []
+
+    def noting(name: str, word: str) -> None:
+        real = getattr(mdl, name)
+
+        def call(*arguments: Any) -> Any:
+            numbers = arguments[3:]
+            if word == "dims":
+                numbers = arguments[3]["dims"][: arguments[3]["dimCount"]]
+            chosen[:] = [f"{word} " + " ".join(map(str, numbers))]
+            return real(*arguments)
+
+        setattr(mdl, name, call)
+
+    noting("set_dynamic_batch_size", "batch")
+    noting("set_dynamic_hw_size", "hw")
+    noting("set_input_dynamic_dims", "dims")
+
     def write(folder: Path, side: str, dataset: Any) -> None:
         for i in range(mdl.get_dataset_num_buffers(dataset)):
             buffer = mdl.get_dataset_buffer(dataset, i)
@@ -56,6 +74,8 @@ def _wrap(acl: Any) -> None:
         folder = root / str(number)
         folder.mkdir(parents=True)
         (folder / "model").write_text(paths.get(model, ""))
+        for text in chosen:
+            (folder / "chosen").write_text(text)
         write(folder, "in", inputs)
         code = run()
         if code == 0:
