@@ -75,4 +75,4 @@ def test_a_program_is_compared(tmp_path: Path, factor: str, printed: str) -> Non
     line, total = done.stdout.strip().splitlines()
     assert line.startswith("sample: built yes, ran yes (1 executions), agreed ")
     assert f"printed {printed}" in line
-    assert total == f"C++: 1 programs, 1 built, 1 ran, {int(printed == 'yes')} agreed"
+    assert total == f"C++: 1 programs, 1 built, 1 ran, 1 agreed, {int(printed == 'yes')} printed it"

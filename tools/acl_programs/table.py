@@ -9,7 +9,7 @@ def agreed(outcome: Outcome) -> str:
     found = outcome.comparison
     if found is None or not found.executions:
         return "-"
-    if found.agreed and outcome.shown != "no":
+    if found.agreed:
         return f"{found.worst:.0e}" if found.worst else "every bit"
     return "no"
 
@@ -30,13 +30,20 @@ def counts(outcomes: list[Outcome]) -> str:
         of = [o for o in outcomes if o.language == language]
         built, ran = sum(o.built for o in of), sum(o.ran for o in of)
         same = sum(agreed(o) not in ("-", "no") for o in of)
-        said.append(f"{language}: {len(of)} programs, {built} built, {ran} ran, {same} agreed")
+        shown = sum(o.shown == "yes" for o in of)
+        said.append(
+            f"{language}: {len(of)} programs, {built} built, {ran} ran, {same} agreed, {shown} printed it"
+        )
     return "\n".join(said)
 
 
 def markdown(outcomes: list[Outcome]) -> str:
-    rows = ["| program | language | built | ran | agreed | reason |", "|---|---|---|---|---|---|"]
+    rows = [
+        "| program | language | built | ran | agreed | printed | reason |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for o in outcomes:
         name, reason = o.name.rsplit("/", 1)[-1], o.reason.replace("|", "/")
-        rows.append(f"| {name} | {o.language} | {_yes(o.built)} | {_yes(o.ran)} | {agreed(o)} | {reason} |")
+        steps = f"{_yes(o.built)} | {_yes(o.ran)} | {agreed(o)} | {o.shown}"
+        rows.append(f"| {name} | {o.language} | {steps} | {reason} |")
     return "\n".join([*rows, "", counts(outcomes)])
