@@ -38,10 +38,7 @@ def counts(outcomes: list[Outcome]) -> str:
 
 
 def markdown(outcomes: list[Outcome]) -> str:
-    rows = [
-        "| program | language | built | ran | agreed | printed | reason |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    rows = ["| program | language | built | ran | agreed | printed | reason |", "|---" * 7 + "|"]
     for o in outcomes:
         name, reason = o.name.rsplit("/", 1)[-1], o.reason.replace("|", "/")
         steps = f"{_yes(o.built)} | {_yes(o.ran)} | {agreed(o)} | {o.shown}"
