@@ -192,16 +192,7 @@ NOT_HERE(aclGenGraphAndDumpForOp,
 NONE_HERE(aclGraphDumpOption *, aclCreateGraphDumpOpt, (void), NULL, DUMP);
 NOT_HERE(aclDestroyGraphDumpOpt, (const aclGraphDumpOption *graphDumpOpt), DUMP);
 
-#define HANDLES "operators have no handles here; call aclopExecuteV2, which finds an operator it has run before"
-NOT_HERE(aclopCreateHandle,
-         (const char *opType, int numInputs, const aclTensorDesc *const inputDesc[], int numOutputs,
-          const aclTensorDesc *const outputDesc[], const aclopAttr *opAttr, aclopHandle **handle),
-         HANDLES);
-NONE_HERE(void, aclopDestroyHandle, (aclopHandle * handle), , HANDLES);
-NOT_HERE(aclopExecWithHandle,
-         (aclopHandle * handle, int numInputs, const aclDataBuffer *const inputs[], int numOutputs,
-          aclDataBuffer *const outputs[], aclrtStream stream),
-         HANDLES);
+#define HANDLES "casts and products have no handles; call aclopCast and aclblasGemmEx"
 NOT_HERE(aclopCreateHandleForCast,
          (aclTensorDesc * srcDesc, aclTensorDesc *dstDesc, uint8_t truncate, aclopHandle **handle), HANDLES);
 NOT_HERE(aclblasCreateHandleForGemmEx,
