@@ -58,6 +58,7 @@ static const char *const names[ASC_KIND_COUNT] = {
     "a list of tensors",
     "a list of scalars",
     "a profiling configuration",
+    "a notification",
 };
 
 static slot *slot_at(uint32_t index) {

@@ -55,13 +55,6 @@ NOT_HERE(aclrtGetOverflowStatus, (void *outputAddr, size_t outputSize, aclrtStre
 NOT_HERE(aclrtResetOverflowStatus, (aclrtStream stream), OVERFLOW);
 NOT_HERE(aclrtCtxGetFloatOverflowAddr, (void **overflowAddr), OVERFLOW);
 
-#define NOTIFIES "there are no notifications between devices; use events"
-NOT_HERE(aclrtCreateNotify, (aclrtNotify * notify, uint64_t flag), NOTIFIES);
-NOT_HERE(aclrtDestroyNotify, (aclrtNotify notify), NOTIFIES);
-NOT_HERE(aclrtRecordNotify, (aclrtNotify notify, aclrtStream stream), NOTIFIES);
-NOT_HERE(aclrtWaitAndResetNotify, (aclrtNotify notify, aclrtStream stream, uint32_t timeout), NOTIFIES);
-NOT_HERE(aclrtGetNotifyId, (aclrtNotify notify, uint32_t *notifyId), NOTIFIES);
-
 #define ALLOCATORS "memory of models comes from the runtime"
 NONE_HERE(aclrtAllocatorDesc, aclrtAllocatorCreateDesc, (void), NULL, ALLOCATORS);
 NOT_HERE(aclrtAllocatorDestroyDesc, (aclrtAllocatorDesc allocatorDesc), ALLOCATORS);

@@ -78,4 +78,9 @@ def test_no_such_file(run: Runner) -> None:
 
 
 def test_a_limit_of_waits_for_events(run: Runner) -> None:
-    assert run("waits.c").out == "0 107019 0 0\n"
+    assert run("waits.c", "event").out == "0 107019 0 0\n"
+
+
+def test_streams_of_two_devices_take_turns(run: Runner) -> None:
+    done = run("waits.c", "notify", ASCEND_EP_DEVICES="2")
+    assert done.out == "0 0 0 107019 abc 1 0 107000\n"
