@@ -25,7 +25,8 @@ def make(program: Program, environment: dict[str, str]) -> None:
     folder = program.root / "data"
     for place in (folder, program.root / "out" / "output", program.root / "output", program.root / "model"):
         place.mkdir(parents=True, exist_ok=True)
-    text = pages(program.root).replace("\\_", "_") + code_of(program)
+    text = pages(program.root).replace("\\_", "_").replace(".png", "")  # those of a page are its figures
+    text += code_of(program)
     text += "".join(f.read_text(errors="replace") for f in program.root.rglob("*.sh"))
     for name in sorted(set(_NAMED.findall(text))):
         if not re.search(r"^out(put)?[_.\d]|result|ascend|\.\.", name.lower()):

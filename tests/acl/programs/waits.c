@@ -45,8 +45,10 @@ static int take_turns(void) {
     aclrtLaunchHostFunc(one, note, "c");
     printf(" %d", aclrtSynchronizeStream(one));
     aclrtSetCurrentContext(contexts[1]);
-    printf(" %d %s %d", aclrtSynchronizeStream(other), order, first != second);
-    printf(" %d %d\n", aclrtDestroyNotify(go), aclrtRecordNotify(go, other));
+    printf(" %d", aclrtSynchronizeStream(other));
+    printf(" %s %d", order, first != second);
+    printf(" %d", aclrtDestroyNotify(go));
+    printf(" %d\n", aclrtRecordNotify(go, other));
     return 0;
 }
 
