@@ -32,6 +32,7 @@ def main() -> int:
         "--prefix", type=Path, help="a folder with usr/include and usr/lib of libraries that they need"
     )
     parser.add_argument("--python-path", default="", help="folders of modules that they need, e.g. acllite's")
+    parser.add_argument("--keep", action="store_true", help="runs what was built in the work folder before")
     parser.add_argument("--list", action="store_true", help="shows the programs, and runs none")
     parser.add_argument("--markdown", action="store_true", help="the table as a page has it")
     given = parser.parse_args()
@@ -55,7 +56,7 @@ def main() -> int:
     outcomes = []
     for name, program in found:
         library = libraries.nearest(linked, program.root)
-        outcomes.append(attempt(program, name, with_library(made, library), work))
+        outcomes.append(attempt(program, name, with_library(made, library), work, given.keep))
         print(table.line(outcomes[-1]), flush=True)
     print(table.markdown(outcomes) if given.markdown else table.counts(outcomes))
     return 0

@@ -67,6 +67,7 @@ def _convert(program: Program, options: dict[str, str], environment: dict[str, s
     folder = _folder(program, options["output"])
     target = folder / options["output"]
     target.parent.mkdir(parents=True, exist_ok=True)
+    options = _channels_first(options)
     dims = stand_ins.inputs_of(options)
     source = folder / options.get("model", "")
     if source.suffix != ".onnx" or not source.exists():
@@ -75,8 +76,8 @@ def _convert(program: Program, options: dict[str, str], environment: dict[str, s
     given = {k: v for k, v in options.items() if k not in DROPPED}
     given |= {"soc_version": _chip(options.get("soc_version", "")), "precision_mode_v2": "origin"}
     given.pop("precision_mode", None)
-    if options.get("framework") == "3":
-        given.setdefault("input_format", "NHWC")  # what atc takes for TensorFlow's models
+    if given.get("input_format") == "NHWC":
+        given["input_format"] = "ND"  # what atc takes for ONNX
     text = ""
     if "insert_op_conf" in options:
         rows = _gives_rows(program)
@@ -92,6 +93,17 @@ def _convert(program: Program, options: dict[str, str], environment: dict[str, s
         raise NoBundle(f"atc: {_reason(done.stdout + done.stderr)}")
     gears = any(o.startswith("dynamic_") for o in given)
     return Bundle(target.with_name(target.name + ".om"), source, dims, text, gears)
+
+
+def _channels_first(options: dict[str, str]) -> dict[str, str]:
+    """AIPP gives ONNX models [N, C, H, W]; the image that comes in is the same."""
+    shapes = options.get("input_shape", "")
+    found = re.fullmatch(r"([^:;]+:)([-\d]+),([-\d]+),([-\d]+),([134])", shapes.strip())
+    if "insert_op_conf" not in options or not found:
+        return options
+    name, batch, rows, columns, channels = found.groups()
+    shape = f"{name}{batch},{channels},{rows},{columns}"
+    return {**options, "input_shape": shape, "input_format": "NCHW"}
 
 
 def _chip(said: str) -> str:

@@ -32,18 +32,24 @@ class Outcome:
     reason: str
 
 
-def attempt(program: Program, name: str, environment: dict[str, str], work: Path) -> Outcome:
-    """All of it, in a copy of the program's folder; never raises for what the program does."""
+def attempt(
+    program: Program, name: str, environment: dict[str, str], work: Path, keep: bool = False
+) -> Outcome:
+    """All of it, in a copy of the program's folder; never raises for what the program does. `keep`: a program
+    that was built there before is run as it is."""
     root = work / name.replace("/", "+")
-    shutil.rmtree(root, ignore_errors=True)
-    shutil.copytree(program.root, root, symlinks=True)
+    keep = keep and root.is_dir()
+    shutil.rmtree(root / "recorded" if keep else root, ignore_errors=True)
+    if not keep:
+        shutil.copytree(program.root, root, symlinks=True)
     moved = Program(
         root,
         root / program.sources.relative_to(program.root),
         root / program.script.relative_to(program.root) if program.script else None,
         program.conversions,
     )
-    reason = build(moved, environment) if not program.script else ""
+    built = bool(program.script) or (keep and _binary(moved) is not None)
+    reason = "" if built else build(moved, environment)
     if reason:
         return Outcome(name, program.language, False, False, None, "-", reason)
     bundles: list[Bundle] = []
