@@ -31,9 +31,17 @@ def build_all(folder: Path, work: Path, environment: dict[str, str]) -> list[Lib
 
 
 def _build(source: Path, place: Path, environment: dict[str, str]) -> Library:
+    """What was tried in this work folder before is not tried again."""
+    prefix, outcome = place / "thirdpart", place / "outcome"
+    if not outcome.exists():
+        found = _try(source, place, environment)
+        outcome.write_text(found)
+    return Library(source, prefix, outcome.read_text())
+
+
+def _try(source: Path, place: Path, environment: dict[str, str]) -> str:
+    """Why it can't be built, or ""."""
     prefix = place / "thirdpart"
-    if (prefix / "lib").is_dir():
-        return Library(source, prefix)
     shutil.rmtree(place, ignore_errors=True)
     shutil.copytree(source, place / "source")
     prefix.mkdir()
@@ -51,10 +59,10 @@ def _build(source: Path, place: Path, environment: dict[str, str]) -> Library:
             )
     except subprocess.CalledProcessError as error:
         found = re.search(r"error: (.*)", error.stderr)
-        return Library(source, prefix, found.group(1)[:120] if found else error.stderr[-120:])
+        return found.group(1)[:120] if found else error.stderr.strip()[-120:]
     except subprocess.TimeoutExpired:
-        return Library(source, prefix, "the build took too long")
-    return Library(source, prefix)
+        return "the build took too long"
+    return ""
 
 
 def nearest(libraries: list[Library], root: Path) -> Library | None:
