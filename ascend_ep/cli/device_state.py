@@ -10,6 +10,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from ascend_ep.cann.device_count import USUAL, device_count
+from ascend_ep.errors import AscendError
+
 STATE = "ASCEND_EP_DEVICE_STATE"
 
 
@@ -39,7 +42,10 @@ def state_folder() -> Path:
 
 def devices() -> list[Device]:
     """All of them, as libascendcl counts them (ASCEND_EP_DEVICES, ASCEND_EP_DEVICE_MEMORY, ASCEND_EP_SOC)."""
-    count = _number("ASCEND_EP_DEVICES", 1, 64, 1)
+    try:
+        count = device_count()
+    except AscendError:
+        count = USUAL  # as libascendcl does, which warns
     machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     mebibytes = _number("ASCEND_EP_DEVICE_MEMORY", 1, 1 << 30, 0)
     total = mebibytes << 20 if mebibytes else machine // count

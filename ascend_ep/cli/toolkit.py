@@ -41,6 +41,7 @@ LIBRARIES = (
     "fmk_parser",
     "ascend_protobuf",
     "atb",
+    "ascend_hal",
 )
 #: Folders of CANN's releases in which headers and libraries were.
 PARTS = ("runtime", "acllib", "fwkacllib", "compiler", "atc", "devlib")

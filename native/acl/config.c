@@ -1,4 +1,4 @@
-/* config.c - what acl.json asks for: a default device; the rest is said to change nothing here. */
+/* config.c - what acl.json asks for: a default device, a trace; the rest is said to change nothing here. */
 #include "config.h"
 
 #include <stdio.h>
@@ -7,6 +7,7 @@
 
 #include "context.h"
 #include "json.h"
+#include "profile.h"
 
 #define MOST_BYTES (10u << 20)
 
@@ -41,13 +42,21 @@ static const struct {
     const char *key, *instead;
 } without_effect[] = {
     {"dump", "ascend-om and ascend_ep.InferenceSession show the values of nodes"},
-    {"profiler", "ascend-om bench shows the time of each node"},
     {"max_opqueue_num", "single operators aren't cached by the queue"},
     {"err_msg_mode", "texts are always those of the thread"},
     {"GeFinalize", "nothing of the graph engine is kept"},
     {"StackSize", "kernels use the program's stack"},
     {"device_limit", "a device has the machine's memory (ASCEND_EP_DEVICE_MEMORY)"},
 };
+
+/* {"switch": "on", "output": FOLDER}; without a folder the trace is written where the program runs. */
+static void apply_profiler(const char *settings, const char *path) {
+    char on[8] = "", output[1024] = "";
+    if (!settings || !asc_json_find(settings, "switch", on, sizeof on) || strcmp(on, "on") != 0) return;
+    asc_json_find(settings, "output", output, sizeof output);
+    if (asc_profile_begin(*output ? output : ".") != ACL_SUCCESS)
+        fprintf(stderr, "[WARNING] %s: [profiler]: %s", path, asc_last_text());
+}
 
 void asc_config_apply(const char *text, const char *path) {
     char device[32];
@@ -56,6 +65,7 @@ void asc_config_apply(const char *text, const char *path) {
         if (asc_json_find(text, without_effect[i].key, NULL, 0))
             fprintf(stderr, "[WARNING] %s: [%s] changes nothing here: %s\n", path, without_effect[i].key,
                     without_effect[i].instead);
+    apply_profiler(asc_json_find(text, "profiler", NULL, 0), path);
     const char *inner = asc_json_find(text, "defaultDevice", NULL, 0);
     if (inner && asc_json_find(inner, "default_device", device, sizeof device)) asc_device_open(atoi(device));
 }

@@ -111,10 +111,18 @@ size_t aclmdlGetInputSizeByIndex(aclmdlDesc *modelDesc, size_t index) {
     return io ? io->bytes : 0;
 }
 
+static bool has_free_dim(const asc_io *io) {
+    for (int32_t i = 0; i < io->rank; i++)
+        if (io->dims[i] < 0) return true;
+    return false;
+}
+
 size_t aclmdlGetOutputSizeByIndex(aclmdlDesc *modelDesc, size_t index) {
     ASC_ENTER();
-    const asc_io *io = io_of(modelDesc, true, index);
-    return io ? io->bytes : 0;
+    const asc_om *om = om_of(modelDesc);
+    const asc_io *io = om ? io_of(modelDesc, true, index) : NULL;
+    if (!io || (om->variety == ASC_RANGES && has_free_dim(io))) return 0; /* known once it ran */
+    return io->bytes;
 }
 
 aclFormat aclmdlGetInputFormat(const aclmdlDesc *modelDesc, size_t index) {
@@ -232,10 +240,16 @@ static aclError dims_of(const aclmdlDesc *handle, bool output, size_t index, acl
 
 aclError aclmdlGetInputDims(const aclmdlDesc *modelDesc, size_t index, aclmdlIODims *dims) {
     ASC_ENTER();
-    return dims_of(modelDesc, false, index, dims);
+    aclError code = dims_of(modelDesc, false, index, dims);
+    /* An image before static AIPP: pixels, each with its three colours. */
+    if (code == ACL_SUCCESS && io_of(modelDesc, false, index)->is_yuv) {
+        if (dims->dims[1] > 0) dims->dims[1] = dims->dims[1] / 3 * 2;
+        dims->dims[3] = 3;
+    }
+    return code;
 }
 
-/* Bundles with static AIPP describe the image that comes in, which both functions give. */
+/* An image before static AIPP: as its bytes lie in memory. */
 aclError aclmdlGetInputDimsV2(const aclmdlDesc *modelDesc, size_t index, aclmdlIODims *dims) {
     ASC_ENTER();
     return dims_of(modelDesc, false, index, dims);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "json.h"
 #include "model.h"
 #include "run.h"
 
@@ -17,6 +18,16 @@ static aclFormat format_of(const asc_model *model, int32_t rank) {
     if (rank == 4 && !strncmp(given, "NCHW", 4)) return ACL_FORMAT_NCHW;
     if (rank == 5 && !strncmp(given, "NCDHW", 5)) return ACL_FORMAT_NCDHW;
     return ACL_FORMAT_ND;
+}
+
+/* Inputs before static AIPP are images, as the converter notes: {"name": {"format": 1, ...}}, 1 being YUV 420. */
+static void describe_image(const asc_om *om, asc_io *io) {
+    char format[16];
+    const char *images = asc_meta_of(om->model, "custom:ascend_ep.aipp");
+    const char *image = images && io->rank == 4 ? asc_json_find(images, io->name, NULL, 0) : NULL;
+    io->is_image = image != NULL;
+    io->is_yuv = image && asc_json_find(image, "format", format, sizeof format) && !strcmp(format, "1");
+    if (io->is_image) io->format = ACL_FORMAT_NHWC;
 }
 
 static void describe_edge(const asc_om *om, uint32_t number, asc_io *io) {
@@ -48,7 +59,10 @@ static aclError describe_edges(asc_om *om) {
     om->outputs = calloc(n_edges + 1, sizeof *om->outputs);
     if (!om->inputs || !om->outputs) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     for (uint32_t i = 0; i < n_edges; i++) {
-        if (edges[i].role & ASC_EDGE_INPUT) describe_edge(om, i, &om->inputs[om->n_inputs++]);
+        if (edges[i].role & ASC_EDGE_INPUT) {
+            describe_edge(om, i, &om->inputs[om->n_inputs]);
+            describe_image(om, &om->inputs[om->n_inputs++]);
+        }
         if (edges[i].role & ASC_EDGE_OUTPUT) describe_edge(om, i, &om->outputs[om->n_outputs++]);
     }
     for (uint32_t i = 0; i < om->n_inputs + om->n_outputs; i++) {

@@ -175,9 +175,18 @@ aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
     return push(event, stream, RESET, -1);
 }
 
+/* Milliseconds that a stream waits for an event where the call says nothing; -1: without end. */
+static atomic_int wait_limit = -1;
+
+aclError aclrtSetOpWaitTimeout(uint32_t timeout) {
+    ASC_ENTER();
+    atomic_store(&wait_limit, timeout == 0 ? -1 : timeout > INT32_MAX / 1000 ? INT32_MAX : (int32_t)timeout * 1000);
+    return ACL_SUCCESS;
+}
+
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
     ASC_ENTER();
-    return push(event, stream, WAIT, -1);
+    return push(event, stream, WAIT, atomic_load(&wait_limit));
 }
 
 aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t timeout) {

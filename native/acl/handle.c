@@ -57,6 +57,8 @@ static const char *const names[ASC_KIND_COUNT] = {
     "an array of truth values",
     "a list of tensors",
     "a list of scalars",
+    "a profiling configuration",
+    "a notification",
 };
 
 static slot *slot_at(uint32_t index) {

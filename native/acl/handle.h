@@ -37,6 +37,8 @@ typedef enum asc_kind {
     ASC_KIND_BOOLS,
     ASC_KIND_TENSORS,
     ASC_KIND_SCALARS,
+    ASC_KIND_PROFILE,
+    ASC_KIND_NOTIFICATION,
     ASC_KIND_COUNT
 } asc_kind;
 

@@ -13,6 +13,7 @@
 #include "handle.h"
 #include "memory.h"
 #include "model.h"
+#include "profile.h"
 
 typedef struct registered {
     aclRegisterCallbackType type;
@@ -87,6 +88,7 @@ static aclError finalize(uint64_t *left) {
     if (!was) return asc_acl_fail(ACL_ERROR_UNINITIALIZE, "aclInit was not called");
     if (!last) return ACL_SUCCESS;
     call_back(false, NULL);
+    asc_profile_end();
     asc_om_unload_all();
     asc_devices_close();
     asc_handle_report_left();

@@ -97,13 +97,21 @@ static aclError place_all(asc_acl_call *call, const aclDataBuffer *const inputs[
 
 aclError asc_op_execute(const asc_op *op, const aclDataBuffer *const inputs[], aclDataBuffer *const outputs[],
                         aclrtStream stream) {
-    asc_stream *target = NULL;
     asc_om *om = NULL;
-    if ((op->n_in && !inputs) || (op->n_out && !outputs))
-        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "inputs and outputs must not be NULL");
-    aclError code = asc_stream_get(stream, &target);
-    if (code == ACL_SUCCESS) code = asc_op_find(op, &om);
-    if (code != ACL_SUCCESS) return code;
+    aclError code = asc_op_find(op, &om);
+    return code == ACL_SUCCESS ? asc_op_execute_on(om, op, inputs, outputs, stream) : code;
+}
+
+aclError asc_op_execute_on(asc_om *om, const asc_op *op, const aclDataBuffer *const inputs[],
+                           aclDataBuffer *const outputs[], aclrtStream stream) {
+    asc_stream *target = NULL;
+    aclError code = (op->n_in && !inputs) || (op->n_out && !outputs)
+                        ? asc_acl_fail(ACL_ERROR_INVALID_PARAM, "inputs and outputs must not be NULL")
+                        : asc_stream_get(stream, &target);
+    if (code != ACL_SUCCESS) {
+        asc_om_release(om);
+        return code;
+    }
     asc_acl_call *call = asc_acl_call_new(om);
     if (!call) return ACL_ERROR_BAD_ALLOC;
     code = bind(call, op);

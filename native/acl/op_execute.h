@@ -16,5 +16,8 @@ void asc_op_end(asc_op_arguments *arguments);
 /* Brings the operator to the stream. */
 aclError asc_op_execute(const asc_op *op, const aclDataBuffer *const inputs[], aclDataBuffer *const outputs[],
                         aclrtStream stream);
+/* As asc_op_execute on a bundle that was found before; takes the reference over. */
+aclError asc_op_execute_on(asc_om *om, const asc_op *op, const aclDataBuffer *const inputs[],
+                           aclDataBuffer *const outputs[], aclrtStream stream);
 
 #endif

@@ -88,13 +88,8 @@ aclError aclrtGetDeviceSatMode(aclrtFloatOverflowMode *mode) {
     return ACL_SUCCESS;
 }
 
-/* ---- limits of time: nothing is ended by them ------------------------------------------------------------ */
-
-aclError aclrtSetOpWaitTimeout(uint32_t timeout) {
-    ASC_ENTER();
-    (void)timeout;
-    return ACL_SUCCESS;
-}
+/* ---- limits of time of operators: a CPU ends none of them
+ * ------------------------------------------------------------ */
 
 static aclError set_timeout(uint64_t microseconds) {
     pthread_mutex_lock(&all.lock);

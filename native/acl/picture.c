@@ -256,6 +256,13 @@ aclError acldvppDestroyJpegeConfig(acldvppJpegeConfig *jpegeConfig) {
 SETTER(acldvppSetJpegeConfigLevel, acldvppJpegeConfig, jpegeConfig, ASC_KIND_ENCODING, asc_setting, uint32_t, value);
 GETTER(acldvppGetJpegeConfigLevel, acldvppJpegeConfig, jpegeConfig, ASC_KIND_ENCODING, asc_setting, uint32_t, value, 0);
 
+aclError asc_jpege_level(const acldvppJpegeConfig *handle, uint32_t *level) {
+    const asc_setting *setting = get(ASC_KIND_ENCODING, handle, "config");
+    if (!setting) return ACL_ERROR_INVALID_PARAM;
+    *level = setting->value;
+    return ACL_SUCCESS;
+}
+
 /* ---- streams of bytes --------------------------------------------------------------------------------------- */
 
 acldvppStreamDesc *acldvppCreateStreamDesc(void) {

@@ -27,6 +27,8 @@ asc_acl_region *asc_acl_region_get(const acldvppRoiConfig *handle, const char *n
 acldvppPicDesc *asc_pictures_at(const acldvppBatchPicDesc *handle, uint32_t index, const char *name);
 /* Fails unless the handle is a setting of how to scale. */
 aclError asc_resize_check(const acldvppResizeConfig *handle);
+/* The quality that a setting of how to encode has. */
+aclError asc_jpege_level(const acldvppJpegeConfig *handle, uint32_t *level);
 /* Fails unless the handle is a channel that was created. */
 aclError asc_channel_check(const acldvppChannelDesc *handle);
 

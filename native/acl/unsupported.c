@@ -55,13 +55,6 @@ NOT_HERE(aclrtGetOverflowStatus, (void *outputAddr, size_t outputSize, aclrtStre
 NOT_HERE(aclrtResetOverflowStatus, (aclrtStream stream), OVERFLOW);
 NOT_HERE(aclrtCtxGetFloatOverflowAddr, (void **overflowAddr), OVERFLOW);
 
-#define NOTIFIES "there are no notifications between devices; use events"
-NOT_HERE(aclrtCreateNotify, (aclrtNotify * notify, uint64_t flag), NOTIFIES);
-NOT_HERE(aclrtDestroyNotify, (aclrtNotify notify), NOTIFIES);
-NOT_HERE(aclrtRecordNotify, (aclrtNotify notify, aclrtStream stream), NOTIFIES);
-NOT_HERE(aclrtWaitAndResetNotify, (aclrtNotify notify, aclrtStream stream, uint32_t timeout), NOTIFIES);
-NOT_HERE(aclrtGetNotifyId, (aclrtNotify notify, uint32_t *notifyId), NOTIFIES);
-
 #define ALLOCATORS "memory of models comes from the runtime"
 NONE_HERE(aclrtAllocatorDesc, aclrtAllocatorCreateDesc, (void), NULL, ALLOCATORS);
 NOT_HERE(aclrtAllocatorDestroyDesc, (aclrtAllocatorDesc allocatorDesc), ALLOCATORS);
@@ -192,16 +185,7 @@ NOT_HERE(aclGenGraphAndDumpForOp,
 NONE_HERE(aclGraphDumpOption *, aclCreateGraphDumpOpt, (void), NULL, DUMP);
 NOT_HERE(aclDestroyGraphDumpOpt, (const aclGraphDumpOption *graphDumpOpt), DUMP);
 
-#define HANDLES "operators have no handles here; call aclopExecuteV2, which finds an operator it has run before"
-NOT_HERE(aclopCreateHandle,
-         (const char *opType, int numInputs, const aclTensorDesc *const inputDesc[], int numOutputs,
-          const aclTensorDesc *const outputDesc[], const aclopAttr *opAttr, aclopHandle **handle),
-         HANDLES);
-NONE_HERE(void, aclopDestroyHandle, (aclopHandle * handle), , HANDLES);
-NOT_HERE(aclopExecWithHandle,
-         (aclopHandle * handle, int numInputs, const aclDataBuffer *const inputs[], int numOutputs,
-          aclDataBuffer *const outputs[], aclrtStream stream),
-         HANDLES);
+#define HANDLES "casts and products have no handles; call aclopCast and aclblasGemmEx"
 NOT_HERE(aclopCreateHandleForCast,
          (aclTensorDesc * srcDesc, aclTensorDesc *dstDesc, uint8_t truncate, aclopHandle **handle), HANDLES);
 NOT_HERE(aclblasCreateHandleForGemmEx,
@@ -249,17 +233,7 @@ NOT_HERE(aclopSetMaxOpQueueNum, (uint64_t maxOpNum), OWN_KERNELS);
 NOT_HERE(aclopStartDumpArgs, (uint32_t dumpType, const char *path), OWN_KERNELS);
 NOT_HERE(aclopStopDumpArgs, (uint32_t dumpType), OWN_KERNELS);
 
-#define PROFILING "models are profiled by ascend-om bench, and by ascend_ep.SessionOptions.enable_profiling"
-NOT_HERE(aclprofInit, (const char *profilerResultPath, size_t length), PROFILING);
-NOT_HERE(aclprofFinalize, (void), PROFILING);
-NOT_HERE(aclprofSetConfig, (aclprofConfigType configType, const char *config, size_t configLength), PROFILING);
-NONE_HERE(aclprofConfig *, aclprofCreateConfig,
-          (uint32_t *deviceIdList, uint32_t deviceNums, aclprofAicoreMetrics aicoreMetrics,
-           const aclprofAicoreEvents *aicoreEvents, uint64_t dataTypeConfig),
-          NULL, PROFILING);
-NOT_HERE(aclprofDestroyConfig, (const aclprofConfig *profilerConfig), PROFILING);
-NOT_HERE(aclprofStart, (const aclprofConfig *profilerConfig), PROFILING);
-NOT_HERE(aclprofStop, (const aclprofConfig *profilerConfig), PROFILING);
+#define PROFILING "runs are recorded between aclprofStart and aclprofStop; msprof --export shows them"
 NOT_HERE(aclprofModelSubscribe, (uint32_t modelId, const aclprofSubscribeConfig *profSubscribeConfig), PROFILING);
 NOT_HERE(aclprofModelUnSubscribe, (uint32_t modelId), PROFILING);
 NONE_HERE(aclprofSubscribeConfig *, aclprofCreateSubscribeConfig,
@@ -325,24 +299,6 @@ NOT_HERE(acltdtGetDimsFromItem, (const acltdtDataItem *dataItem, int64_t *dims, 
 
 #define PICTURES \
     "this step is of the DVPP hardware; use a library for images, or AIPP in the model (atc --insert_op_conf)"
-NOT_HERE(acldvppJpegPredictEncSize, (const acldvppPicDesc *inputDesc, const acldvppJpegeConfig *config, uint32_t *size),
-         PICTURES);
-NOT_HERE(acldvppPngGetImageInfo,
-         (const void *data, uint32_t dataSize, uint32_t *width, uint32_t *height, int32_t *components), PICTURES);
-NOT_HERE(acldvppPngPredictDecSize,
-         (const void *data, uint32_t dataSize, acldvppPixelFormat outputPixelFormat, uint32_t *decSize), PICTURES);
-NOT_HERE(acldvppJpegDecodeAsync,
-         (acldvppChannelDesc * channelDesc, const void *data, uint32_t size, acldvppPicDesc *outputDesc,
-          aclrtStream stream),
-         PICTURES);
-NOT_HERE(acldvppJpegEncodeAsync,
-         (acldvppChannelDesc * channelDesc, acldvppPicDesc *inputDesc, const void *data, uint32_t *size,
-          acldvppJpegeConfig *config, aclrtStream stream),
-         PICTURES);
-NOT_HERE(acldvppPngDecodeAsync,
-         (acldvppChannelDesc * channelDesc, const void *data, uint32_t size, acldvppPicDesc *outputDesc,
-          aclrtStream stream),
-         PICTURES);
 NOT_HERE(acldvppVpcConvertColorAsync,
          (acldvppChannelDesc * channelDesc, acldvppPicDesc *inputDesc, acldvppPicDesc *outputDesc, aclrtStream stream),
          PICTURES);
@@ -377,6 +333,7 @@ NOT_HERE(aclvdecSetChannelDescOutPicWidth, (aclvdecChannelDesc * channelDesc, ui
 NOT_HERE(aclvdecSetChannelDescOutPicHeight, (aclvdecChannelDesc * channelDesc, uint32_t outPicHeight), VIDEO);
 NOT_HERE(aclvdecSetChannelDescRefFrameNum, (aclvdecChannelDesc * channelDesc, uint32_t refFrameNum), VIDEO);
 NOT_HERE(aclvdecSetChannelDescOutMode, (aclvdecChannelDesc * channelDesc, uint32_t outMode), VIDEO);
+NONE_HERE(uint32_t, aclvdecGetChannelDescOutMode, (const aclvdecChannelDesc *channelDesc), 0, VIDEO);
 NOT_HERE(aclvdecSetChannelDescBitDepth, (aclvdecChannelDesc * channelDesc, uint32_t bitDepth), VIDEO);
 NOT_HERE(aclvdecCreateChannel, (aclvdecChannelDesc * channelDesc), VIDEO);
 NOT_HERE(aclvdecDestroyChannel, (aclvdecChannelDesc * channelDesc), VIDEO);

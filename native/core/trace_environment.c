@@ -83,17 +83,22 @@ static int make_folder(const char *output, char *folder, size_t room) {
     return 1;
 }
 
+int32_t asc_trace_start_inside(const char *output, const asc_trace_options *options, asc_status *status) {
+    char folder[PATH_ROOM + 128];
+    if (strlen(output) < PATH_ROOM && make_folder(output, folder, sizeof folder))
+        return asc_trace_start(folder, options, status);
+    if (strlen(output) >= PATH_ROOM) errno = ENAMETOOLONG;
+    char text[PATH_ROOM + 128];
+    asc_format(text, sizeof text, "nothing is recorded: can't make a folder in '%s': %s", output, strerror(errno));
+    return asc_fail(status, ASC_E_IO, text);
+}
+
 static void begin_as_for_cann(const char *options) {
-    char output[PATH_ROOM] = ".", folder[PATH_ROOM + 128];
+    char output[PATH_ROOM] = ".";
+    asc_status status;
     asc_trace_options how = {.struct_bytes = sizeof how};
     json_text(options, "output", output, sizeof output);
-    if (!make_folder(output, folder, sizeof folder)) {
-        char text[PATH_ROOM + 128];
-        asc_format(text, sizeof text, "nothing is recorded: can't make a folder in '%s': %s", output, strerror(errno));
-        say(text);
-        return;
-    }
-    begin(folder, &how);
+    if (asc_trace_start_inside(output, &how, &status) != ASC_OK) say(status.text);
 }
 
 static int is_one_of(const char *mode, const char *const *words, int n) {

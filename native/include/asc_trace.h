@@ -134,6 +134,9 @@ typedef struct asc_trace_options {
  * ASCEND_EP_PROFILE=FOLDER in the environment does the same when the first model is opened; so does PROFILING_MODE=1
  * (true), into a new PROF_... folder. */
 ASC_API int32_t asc_trace_start(const char *folder, const asc_trace_options *options, asc_status *status);
+/* As asc_trace_start, into a new folder of `output` that is named and laid out as msprof's: PROF_000001_..., with the
+ * trace in host/data. */
+ASC_API int32_t asc_trace_start_inside(const char *output, const asc_trace_options *options, asc_status *status);
 /* Ends it; fails with ASC_E_IO when runs were lost. Without a trace nothing happens. */
 ASC_API int32_t asc_trace_stop(asc_status *status);
 ASC_API int32_t asc_trace_is_on(void);

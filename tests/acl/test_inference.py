@@ -51,6 +51,18 @@ def test_ranges(run: Runner, convert: Convert) -> None:
     model = convert(BATCH, "--input_shape=x:-1,3")
     assert run("infer.c", model, "shape", 5, 3).out == f"y [5,3] {doubled(15)}\n"
     assert "aclmdlSetDatasetTensorDesc says which" in run("infer.c", model).err
+    assert run("infer.c", model, "sizes").out.split()[-1] == "0"  # known once it ran
+
+
+def test_an_image_before_static_aipp(run: Runner, convert: Convert, tmp_path: Path) -> None:
+    settings = tmp_path / "aipp.cfg"
+    settings.write_text(
+        "aipp_op { aipp_mode: static input_format: YUV420SP_U8 src_image_size_w: 6 src_image_size_h: 4 }"
+    )
+    model = convert(
+        "m (float[1, 3, 4, 6] x) => (float[1, 3, 4, 6] y) { y = Add(x, x) }", f"--insert_op_conf={settings}"
+    )
+    assert run("infer.c", model, "sizes").out == f"1 0 1,4,6,3 0 1,6,6,1 36 {4 * 72}\n"
 
 
 def test_a_model_of_a_device_is_refused(run: Runner, tmp_path: Path) -> None:
@@ -63,3 +75,12 @@ def test_a_model_of_a_device_is_refused(run: Runner, tmp_path: Path) -> None:
 
 def test_no_such_file(run: Runner) -> None:
     assert "145002" in run("infer.c", "none.om").err
+
+
+def test_a_limit_of_waits_for_events(run: Runner) -> None:
+    assert run("waits.c", "event").out == "0 107019 0 0\n"
+
+
+def test_streams_of_two_devices_take_turns(run: Runner) -> None:
+    done = run("waits.c", "notify", ASCEND_EP_DEVICES="2")
+    assert done.out == "0 0 0 107019 abc 1 0 107000\n"

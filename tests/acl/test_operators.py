@@ -38,6 +38,7 @@ def results(done: Run) -> dict[str, str]:
     assert done.status == 0, done.err
     rows = [line for line in done.out.splitlines() if line]
     names = ("loaded", "absent", "other types", "softmax", "other attributes", "cast", "compiled", "product")
+    names += ("handle", "by handle", "too few", "gone")
     return {name: row[len(name) + 1 :] for row in rows for name in names if row.startswith(f"{name} ")}
 
 
@@ -57,6 +58,8 @@ def test_loaded_compiled_and_computed(run: Runner, folder: Path, toolkit: Path) 
     assert np.allclose(values(got["cast"]), [7, -8, 9, 1, 2, 3])
     assert np.allclose(values(got["compiled"]), (x * x).ravel())
     assert np.allclose(values(got["product"]), (2 * x @ x.T).ravel() + np.arange(4))
+    assert np.allclose(values(got["by handle"]), (x + x).ravel())
+    assert (got["handle"], got["too few"], got["gone"]) == ("0", "100000", "100000")
     assert got["absent"].startswith("100024 0")
     assert got["other types"].startswith("100021 0")
     assert got["other attributes"].startswith("100023 0")

@@ -1,5 +1,6 @@
 /* infer.c - `infer m.om [batch B | hw H W | dims D... | shape D...]`: runs a model on 0, 1, 2, ... and prints names,
- * dims and the elements of each output, one line each. */
+ * dims and the elements of each output, one line each. `infer m.om sizes` prints what is said of the first input and
+ * output. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +69,22 @@ static void show(aclmdlDesc *desc, aclmdlDataset *out, size_t i, int shaped) {
     free(host);
 }
 
+static void show_dims(aclError code, const aclmdlIODims *dims) {
+    printf(" %d", code);
+    for (size_t d = 0; d < dims->dimCount; d++) printf("%c%ld", d ? ',' : ' ', (long)dims->dims[d]);
+}
+
+static int show_sizes(aclmdlDesc *desc) {
+    aclmdlIODims dims, stored;
+    aclError code = aclmdlGetInputDims(desc, 0, &dims);
+    printf("%d", aclmdlGetInputFormat(desc, 0));
+    show_dims(code, &dims);
+    code = aclmdlGetInputDimsV2(desc, 0, &stored);
+    show_dims(code, &stored);
+    printf(" %zu %zu\n", aclmdlGetInputSizeByIndex(desc, 0), aclmdlGetOutputSizeByIndex(desc, 0));
+    return 0;
+}
+
 int main(int argc, char **argv) {
     uint32_t model;
     size_t in_bytes[8], out_bytes[8];
@@ -78,6 +95,7 @@ int main(int argc, char **argv) {
     MUST(aclmdlLoadFromFile(argv[1], &model));
     aclmdlDesc *desc = aclmdlCreateDesc();
     MUST(aclmdlGetDesc(desc, model));
+    if (argc > 2 && !strcmp(argv[2], "sizes")) return show_sizes(desc);
     size_t n_in = aclmdlGetNumInputs(desc), n_out = aclmdlGetNumOutputs(desc);
     for (size_t i = 0; i < n_in; i++) {
         in_bytes[i] = aclmdlGetInputSizeByIndex(desc, i);

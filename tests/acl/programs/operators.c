@@ -47,6 +47,15 @@ int main(int argc, char **argv) {
     show("absent", aclopExecuteV2("Sub", 2, two, in_two, 1, one, outs, NULL, stream), out, 6);
     show("other types", aclopExecuteV2("Add", 2, (aclTensorDesc *[]){ints, ints}, in_two, 1, one, outs, NULL, stream),
          out, 6);
+    aclopHandle *handle = NULL;
+    aclError code = aclopCreateHandle("Add", 2, (const aclTensorDesc *const *)two, 1, (const aclTensorDesc *const *)one,
+                                      NULL, &handle);
+    printf("handle %d\n", code);
+    aclrtMemset(aclGetDataBufferAddr(out), sizeof x, 0, sizeof x);
+    show("by handle", aclopExecWithHandle(handle, 2, (const aclDataBuffer *const *)in_two, 1, outs, stream), out, 6);
+    printf("too few %d\n", aclopExecWithHandle(handle, 1, (const aclDataBuffer *const *)in_two, 1, outs, stream));
+    aclopDestroyHandle(handle);
+    printf("gone %d\n", aclopExecWithHandle(handle, 2, (const aclDataBuffer *const *)in_two, 1, outs, stream));
     aclopSetAttrListInt(attr, "axes", 1, axes);
     show("softmax", aclopExecuteV2("SoftmaxV2", 1, one, in_one, 1, one, outs, attr, stream), out, 6);
     aclopSetAttrListInt(attr, "axes", 1, first);

@@ -1,0 +1,73 @@
+/* waits.c - `waits event`: a stream waits for an event of another stream that comes too late for
+ * aclrtSetOpWaitTimeout. `waits notify`: streams of two devices take turns by notifications. */
+#include <stdio.h>
+#include <string.h>
+#include <threads.h>
+#include <time.h>
+
+#include "acl/acl.h"
+
+static void sleep_long(void *argument) {
+    (void)argument;
+    struct timespec time = {1, 300000000};
+    thrd_sleep(&time, NULL);
+}
+
+static char order[8];
+static int at;
+
+static void note(void *letter) {
+    order[at++] = *(const char *)letter;
+}
+
+/* The second device's stream is fed first, and works when the first one says so; then the other way round. */
+static int take_turns(void) {
+    aclrtStream one, other;
+    aclrtNotify go, back;
+    uint32_t first, second;
+    aclrtContext contexts[2];
+    aclrtCreateContext(&contexts[1], 1);
+    aclrtCreateStream(&other);
+    aclrtCreateContext(&contexts[0], 0);
+    aclrtCreateStream(&one);
+    printf("%d %d", aclrtCreateNotify(&go, 0), aclrtCreateNotify(&back, 0));
+    aclrtGetNotifyId(go, &first);
+    aclrtGetNotifyId(back, &second);
+    aclrtSetCurrentContext(contexts[1]);
+    aclrtWaitAndResetNotify(go, other, 0);
+    aclrtLaunchHostFunc(other, note, "b");
+    aclrtRecordNotify(back, other);
+    aclrtWaitAndResetNotify(go, other, 20);
+    aclrtSetCurrentContext(contexts[0]);
+    aclrtLaunchHostFunc(one, note, "a");
+    aclrtRecordNotify(go, one);
+    aclrtWaitAndResetNotify(back, one, 0);
+    aclrtLaunchHostFunc(one, note, "c");
+    printf(" %d", aclrtSynchronizeStream(one));
+    aclrtSetCurrentContext(contexts[1]);
+    printf(" %d", aclrtSynchronizeStream(other));
+    printf(" %s %d", order, first != second);
+    printf(" %d", aclrtDestroyNotify(go));
+    printf(" %d\n", aclrtRecordNotify(go, other));
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    aclrtStream late, waiting;
+    aclrtEvent event;
+    aclInit(NULL);
+    aclrtSetDevice(0);
+    if (argc > 1 && !strcmp(argv[1], "notify")) return take_turns();
+    aclrtCreateStream(&late);
+    aclrtCreateStream(&waiting);
+    aclrtCreateEvent(&event);
+    printf("%d", aclrtSetOpWaitTimeout(1));
+    aclrtLaunchHostFunc(late, sleep_long, NULL);
+    aclrtRecordEvent(event, late);
+    aclrtStreamWaitEvent(waiting, event);
+    printf(" %d", aclrtSynchronizeStream(waiting));
+    printf(" %d", aclrtSetOpWaitTimeout(0));
+    aclrtStreamWaitEvent(waiting, event);
+    printf(" %d\n", aclrtSynchronizeStream(waiting));
+    return 0;
+}

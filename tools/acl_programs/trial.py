@@ -1,0 +1,198 @@
+"""One program: built in a toolkit, given bundles and inputs, run, and compared."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from acl_programs import inputs
+from acl_programs.bundles import Bundle, NoBundle, convert_all
+from acl_programs.programs import ABSENT, Program, code_of, run_command
+from acl_programs.reference import Comparison, compare, printed
+
+HERE = Path(__file__).parent
+BUILD_SECONDS, RUN_SECONDS = 400, 180
+#: What a program says where it failed though its status is 0.
+_FAILED = re.compile(r"\[ERROR\]|ERROR:|Traceback|^(?!\[WARN).*[Ff]ailed", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    name: str
+    language: str
+    built: bool
+    ran: bool
+    comparison: Comparison | None
+    shown: str
+    reason: str
+
+
+def attempt(
+    program: Program, name: str, environment: dict[str, str], work: Path, keep: bool = False
+) -> Outcome:
+    """All of it, in a copy of the program's folder; never raises for what the program does. `keep`: a program
+    that was built there before is run as it is."""
+    root = work / name.replace("/", "+")
+    keep = keep and root.is_dir()
+    shutil.rmtree(root / "recorded" if keep else root, ignore_errors=True)
+    if not keep:
+        shutil.copytree(program.root, root, symlinks=True)
+    moved = Program(
+        root,
+        root / program.sources.relative_to(program.root),
+        root / program.script.relative_to(program.root) if program.script else None,
+        program.conversions,
+    )
+    built = bool(program.script) or (keep and _binary(moved) is not None)
+    reason = "" if built else build(moved, environment)
+    if reason:
+        return Outcome(name, program.language, False, False, None, "-", reason)
+    bundles: list[Bundle] = []
+    without = ""
+    try:
+        inputs.make(moved, environment)
+        bundles = convert_all(moved, environment)
+        inputs.make_numbers(moved, bundles)
+    except NoBundle as error:
+        without = str(error)
+    except subprocess.TimeoutExpired:
+        without = "a conversion took too long"
+    return _ran(moved, name, environment, bundles, without)
+
+
+def _ran(
+    program: Program, name: str, environment: dict[str, str], bundles: list[Bundle], without: str
+) -> Outcome:
+    record = program.root / "recorded"
+    record.mkdir(exist_ok=True)
+    status, text = run(program, environment, record)
+    (program.root / "said.txt").write_text(text)
+    failed = status != 0 or _FAILED.search(text)
+    reason = _first_failure(text, status) if failed else ""
+    comparison = None
+    if any(record.iterdir()):
+        try:
+            comparison = compare(record, bundles)
+            reason = reason or comparison.failure
+        except Exception as error:  # a shape that the reference refuses, a file that isn't there
+            reason = reason or f"not comparable: {str(error).splitlines()[0][:120]}"
+    if without and failed:
+        reason = without
+    shown = printed(text, comparison) if comparison else "-"
+    return Outcome(name, program.language, True, not failed, comparison, shown, reason)
+
+
+def build(program: Program, environment: dict[str, str]) -> str:
+    """By cmake in build/intermediates/host, as pages of samples have it, or by make: "" or what is wrong."""
+    if (program.sources / "CMakeLists.txt").exists():
+        folder = program.root / "build" / "intermediates" / "host"
+        folder.mkdir(parents=True, exist_ok=True)
+        (program.root / "out").mkdir(exist_ok=True)
+        flags = ["-DCMAKE_CXX_COMPILER=g++", "-DCMAKE_SKIP_RPATH=TRUE", "-DCMAKE_POLICY_VERSION_MINIMUM=3.5"]
+        commands = [["cmake", str(program.sources), *flags], ["make", "-k"]]
+    else:
+        folder, commands = program.sources, [["make"]]
+    for command in commands:
+        try:
+            done = subprocess.run(
+                command,
+                cwd=folder,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=BUILD_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return "the build took too long"
+        if done.returncode:
+            return _build_failure(program, done.stdout + done.stderr)
+    return ""
+
+
+def _build_failure(program: Program, text: str) -> str:
+    code = code_of(program)
+    for header, what in ABSENT.items():
+        if header in code and header in text:
+            return what
+    for pattern in (r"fatal error: (\S+): No such file", r"cannot find -l(\S+)", r"(?:error|Error): (.*)"):
+        found = re.search(pattern, text)
+        if found:
+            return {"f": "needs ", "c": "needs lib", "(": ""}[pattern[0]] + found.group(1)[:120]
+    return text.strip().splitlines()[-1][:120]
+
+
+def run(program: Program, environment: dict[str, str], record: Path) -> tuple[int, str]:
+    """Its status, and all that it says."""
+    arguments = run_command(program)
+    if program.script:
+        folder = (
+            program.script.parent if "../data" in " ".join(arguments) + code_of(program) else program.root
+        )
+        command = [sys.executable, str(program.script), *arguments]
+        path = [str(HERE / "recording"), environment["PYTHONPATH"]]
+        made = {**environment, "PYTHONPATH": os.pathsep.join(path)}
+    else:
+        binary = _binary(program)
+        if binary is None:
+            return 1, "ERROR: the build left no program"
+        folder, command = binary.parent, [f"./{binary.name}", *arguments]
+        script = next(program.root.glob("scripts/*run*.sh"), None)
+        if script and "/main" in script.read_text() and "sample_common" not in script.read_text():
+            folder, command = script.parent, ["bash", script.name]
+        made = {**environment, "LD_PRELOAD": str(recorder(environment, record.parent))}
+    made |= {"ACL_RECORD": str(record)}
+    try:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env=made,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=RUN_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as late:
+        return 124, (late.stdout or b"").decode(errors="replace") + "\nERROR: it didn't end"
+    return done.returncode, (done.stdout + done.stderr).decode(errors="replace")
+
+
+def _binary(program: Program) -> Path | None:
+    for folder in ("out", "run/out", "output", "."):
+        for file in sorted((program.root / folder).glob("*")):
+            runs = file.is_file() and os.access(file, os.X_OK) and ".so" not in file.name
+            if runs and file.read_bytes()[:4] == b"\x7fELF":
+                return file
+    return None
+
+
+def recorder(environment: dict[str, str], folder: Path) -> Path:
+    library = folder / "librecorder.so"
+    command = [
+        "gcc",
+        "-shared",
+        "-fPIC",
+        "-O1",
+        str(HERE / "recorder.c"),
+        "-o",
+        str(library),
+        f"-I{environment['DDK_PATH']}/runtime/include",
+        "-ldl",
+        "-pthread",
+    ]
+    subprocess.run(command, env=environment, check=True, timeout=60)
+    return library
+
+
+def _first_failure(text: str, status: int) -> str:
+    lines = [line.strip() for line in text.splitlines() if _FAILED.search(line)]
+    if "Traceback" in text:
+        lines = [text.strip().splitlines()[-1]]
+    if not lines:
+        lines = [f"status {status}", *text.strip().splitlines()[-1:]][:2]
+    return " ".join(lines[:1])[:150]
