@@ -41,7 +41,24 @@ LIBRARIES = (
     "fmk_parser",
     "ascend_protobuf",
     "atb",
+    # Of projects of operators: what they link of the host's functions is in headers.
+    "exe_graph",
+    "register",
+    "tiling_api",
+    "rt2_registry",
+    "opp_registry",
+    "platform",
+    "metadef",
+    "graph_base",
+    "error_manager",
+    "ascendalog",
+    "alog",
+    "c_sec",
+    "runtime",
+    "profapi",
 )
+#: Where build files of projects look for op_build.
+OP_BUILD = ("tools/opbuild", "toolkit/tools/opbuild", "compiler/tools/opbuild")
 #: Folders of CANN's releases in which headers and libraries were.
 PARTS = ("runtime", "acllib", "fwkacllib", "compiler", "atc", "devlib")
 #: Command -> module, and what comes first on its command line.
@@ -49,6 +66,8 @@ COMMANDS = {
     "atc": ("ascend_ep.cli.atc",),
     "ascend-atc": ("ascend_ep.cli.atc",),
     "msopgen": ("ascend_ep.cli.op",),
+    "opc": ("ascend_ep.cli.opc",),
+    "asc_opc": ("ascend_ep.cli.opc",),
     "msprof": ("ascend_ep.cli.prof", "msprof"),
     "msadvisor": ("ascend_ep.cli.prof", "msadvisor"),
     "ais_bench": ("ascend_ep.cli.ep", "run", "-m", "ais_bench"),
@@ -108,12 +127,16 @@ def make(folder: Path) -> Path:
         for headers in ("acl", "aclnn"):
             _link(folder / f"{part}include" / headers, PACKAGE / "include" / headers)
         _link(folder / f"{part}include" / "ascend_rt.h", PACKAGE / "include" / "ascend_rt.h")
+        for entry in (PACKAGE / "include" / "ascendc").iterdir():
+            _link(folder / f"{part}include" / entry.name, entry)
         for libraries in (f"{part}lib64", f"{part}lib64/stub"):
             _link(folder / libraries / "libascend_rt.so", PACKAGE / "lib" / "libascend_rt.so")
             for name in LIBRARIES:
                 _link(folder / libraries / f"lib{name}.so", PACKAGE / "lib" / "libascendcl.so")
     for name in ("latest", "ascend-toolkit", f"{machine}-linux"):
         _link(folder / name, Path("."))
+    for place in OP_BUILD:
+        _script(folder / place / "op_build", ("ascend_ep.cli.op_build_tool",))
     for command, call in COMMANDS.items():
         _script(folder / "bin" / command, call)
     for module in MODULES.iterdir():
@@ -123,6 +146,9 @@ def make(folder: Path) -> Path:
     (folder / "version.cfg").write_text(
         f"# version: 1.0\nruntime_running_version=[{VERSION}:ascend-ep]\n", encoding="utf-8"
     )
+    for part in ("", "compiler/", "opp/", "runtime/", "toolkit/"):
+        text = f"Version={VERSION}\nversion_dir={VERSION}\n"
+        (folder / f"{part}version.info").write_text(text, encoding="utf-8")
     text = _ENVIRONMENT.format(folder=str(folder).replace("'", "'\\''"), machine=machine)
     for name in ("set_env.sh", "bin/setenv.bash"):
         (folder / name).write_text(text, encoding="utf-8")
