@@ -3,14 +3,6 @@
 
 #include "operator.h"
 
-void asc_op_divide(asc_run *run);
-void asc_op_clamp(asc_run *run);
-void asc_op_bitwise_not(asc_run *run);
-void asc_op_prelu(asc_run *run);
-void asc_op_gelu(asc_run *run);
-void asc_op_gelu_backward(asc_run *run);
-void asc_op_swiglu(asc_run *run);
-
 /* self, other, mode, and the output unless it is self: 0 divides, 1 truncates, 2 goes down. */
 void asc_op_divide(asc_run *run) {
     int64_t mode = asc_int(run, 2);

@@ -68,6 +68,7 @@ static bool read_tensors(asc_argument *a, const char *name, const void *handle) 
     const asc_list *items = list ? asc_handle_get(ASC_KIND_TENSORS, handle) : NULL;
     if (list && !items) return asc_handle_fail(ACLNN_ERR_PARAM_INVALID, ASC_KIND_TENSORS, handle, name), false;
     a->count = list ? (int32_t)items->count : 1;
+    a->handle = handle;
     a->tensors = calloc((size_t)a->count + 1, sizeof *a->tensors);
     if (!a->tensors) return asc_acl_fail(ACLNN_ERR_INNER, "this machine has no memory left"), false;
     for (int32_t k = 0; k < a->count; k++) {
@@ -242,4 +243,16 @@ aclnnStatus asc_operator_launch(const asc_operator *row, aclOpExecutor *handle, 
     asc_handle_take(ASC_KIND_EXECUTOR, handle);
     pin(e, asc_memory_pin);
     return asc_stream_push(found, run, end, e) == ACL_SUCCESS ? ACLNN_SUCCESS : ACLNN_ERR_RUNTIME_ERROR;
+}
+
+void asc_operator_resize(const asc_argument *tensor, int32_t rank, const int64_t *dims) {
+    asc_operand *o = asc_handle_get(ASC_KIND_TENSOR, tensor->handle);
+    if (!o) return; /* destroyed meanwhile: nobody asks */
+    o->view.rank = o->strides.rank = rank;
+    int64_t step = 1;
+    for (int32_t i = rank - 1; i >= 0; i--) {
+        o->view.dims[i] = dims[i];
+        o->strides.dims[i] = step;
+        step *= dims[i];
+    }
 }

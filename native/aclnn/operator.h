@@ -32,6 +32,8 @@ int64_t asc_int(const asc_run *run, int i);        /* of a number, or a scalar *
 double asc_float(const asc_run *run, int i);
 /* The value as the output i, which may be absent: rounded to its type, in its strides. Of as many elements. */
 void asc_put(asc_run *run, int i, tensor value);
+/* An output whose size the data decide: the value goes to the first of its elements, and the tensor has its dims. */
+void asc_put_sized(asc_run *run, int i, tensor value);
 
 void asc_stop(asc_run *run, int32_t code, const char *format, ...) __attribute__((noreturn, format(printf, 3, 4)));
 #define ASC_STOP_UNLESS(run, condition, ...)                         \

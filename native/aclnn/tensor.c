@@ -136,6 +136,16 @@ void asc_put(asc_run *run, int i, tensor value) {
     asc_store(run, to, asc_reshape(run, value, to.rank, to.dims));
 }
 
+void asc_put_sized(asc_run *run, int i, tensor value) {
+    tensor to = asc_in(run, i);
+    ASC_STOP_UNLESS(run, asc_elements(to) >= asc_elements(value) && asc_is_contiguous(to),
+                    "%s has room for %lld elements; the result has %lld", asc_run_row(run)->names[i],
+                    (long long)asc_elements(to), (long long)asc_elements(value));
+    value = asc_cast(run, value, to.dtype);
+    if (asc_elements(value)) memcpy(to.data, value.data, (size_t)asc_elements(value) * asc_dtype_bytes(to.dtype));
+    asc_operator_resize(asc_arg(run, i), value.rank, value.dims);
+}
+
 void asc_fill(asc_run *run, tensor t, double value) {
     if (asc_elements(t) == 0) return;
     asc_number number = {.dtype = ASC_BOOL, .i = (int64_t)value, .d = value};

@@ -47,6 +47,7 @@ typedef struct asc_argument {
     };
     int64_t i; /* of a single number, or aclDataType as asc_tensor has it */
     double d;
+    const void *handle; /* of a single tensor */
 } asc_argument;
 
 typedef struct asc_operator asc_operator;
@@ -75,6 +76,10 @@ ACL_FUNC_VISIBILITY aclnnStatus asc_operator_prepare(const asc_operator *row, co
 /* The second. The executor lives no more afterwards. */
 ACL_FUNC_VISIBILITY aclnnStatus asc_operator_launch(const asc_operator *row, aclOpExecutor *executor,
                                                     aclrtStream stream, const void *caller);
+
+/* For operators whose results decide how large they are: aclGetViewShape gives these dims once the stream was waited
+ * for. */
+ACL_FUNC_VISIBILITY void asc_operator_resize(const asc_argument *tensor, int32_t rank, const int64_t *dims);
 
 #ifdef __cplusplus
 }
