@@ -57,6 +57,7 @@ static const char *const names[ASC_KIND_COUNT] = {
     "an array of truth values",
     "a list of tensors",
     "a list of scalars",
+    "an executor of an operator",
 };
 
 static slot *slot_at(uint32_t index) {

@@ -37,6 +37,7 @@ typedef enum asc_kind {
     ASC_KIND_BOOLS,
     ASC_KIND_TENSORS,
     ASC_KIND_SCALARS,
+    ASC_KIND_EXECUTOR,
     ASC_KIND_COUNT
 } asc_kind;
 
