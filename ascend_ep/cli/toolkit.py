@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 
 from ascend_ep import cann
+from ascend_ep.cann.soc import ALIASES, SOCS, find_soc
+from ascend_ep.cli.toolkit_cmake import cmake_files
 from ascend_ep.errors import AscendError
 
 PACKAGE = Path(__file__).resolve().parent.parent
@@ -98,6 +100,7 @@ export CPU_ARCH='{machine}'
 export PATH='{folder}/bin':"$PATH"
 export LD_LIBRARY_PATH='{folder}/lib64'"${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
 export LIBRARY_PATH='{folder}/lib64'"${{LIBRARY_PATH:+:$LIBRARY_PATH}}"
+export CMAKE_PREFIX_PATH='{folder}/lib64/cmake'"${{CMAKE_PREFIX_PATH:+:$CMAKE_PREFIX_PATH}}"
 export PYTHONPATH='{folder}/python/site-packages'"${{PYTHONPATH:+:$PYTHONPATH}}"
 """
 
@@ -135,6 +138,10 @@ def make(folder: Path) -> Path:
                 _link(folder / libraries / f"lib{name}.so", PACKAGE / "lib" / "libascendcl.so")
     for name in ("latest", "ascend-toolkit", f"{machine}-linux"):
         _link(folder / name, Path("."))
+    _script(folder / "tools" / "ascendc" / "asc_launchers", ("ascend_ep.cli.launchers_tool",))
+    for name, content in cmake_files(str(folder), VERSION, _chips()):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content, encoding="utf-8")
     for place in OP_BUILD:
         _script(folder / place / "op_build", ("ascend_ep.cli.op_build_tool",))
     for command, call in COMMANDS.items():
@@ -153,6 +160,12 @@ def make(folder: Path) -> Path:
     for name in ("set_env.sh", "bin/setenv.bash"):
         (folder / name).write_text(text, encoding="utf-8")
     return folder
+
+
+def _chips() -> dict[str, str]:
+    """The chip of every name that build files have for it: Ascend910B1, Ascend910B, ascend910b."""
+    named = {name: name for name in SOCS} | {name: find_soc(name).name for name in ALIASES}
+    return named | {name.lower(): chip for name, chip in named.items()}
 
 
 def _take(folder: Path) -> None:

@@ -12,10 +12,7 @@ from pathlib import Path
 from ascend_ep.opbuild.ascendc.naming import snake_case
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.definition import Attribute, OpDef, TensorSpec
-
-#: The section of libraries and objects in which operators lie: each is the definition's JSON and its library.
-SECTION = ".asc_operators"
-MAGIC = b"asc_operator\0\0\0\1"
+from ascend_ep.opdef.packages import MAGIC, SECTION
 
 _ATTRIBUTES = {
     "int": ("int64_t", "i"),
@@ -29,10 +26,7 @@ _ATTRIBUTES = {
 _GIVEN = {"i": "asc_given_int", "b": "asc_given_int", "d": "asc_given_double"}
 #: C++'s words, which tensors may be called.
 _WORDS = frozenset(
-    "and auto bool break case catch char class const continue default delete do double else enum explicit export"
-    " extern false final float for friend goto if inline int long mutable namespace new not operator or private"
-    " protected public register return short signed sizeof static struct switch template this throw true try"
-    " typedef typename union unsigned using virtual void volatile while xor".split()
+    ["and", "auto", "bool", "break", "case", "catch", "char", "class", "const", "continue", "default", "delete", "do", "double", "else", "enum", "explicit", "export", "extern", "false", "final", "float", "for", "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "not", "operator", "or", "private", "protected", "public", "register", "return", "short", "signed", "sizeof", "static", "struct", "switch", "template", "this", "throw", "true", "try", "typedef", "typename", "union", "unsigned", "using", "virtual", "void", "volatile", "while", "xor"]
 )
 
 
@@ -97,7 +91,7 @@ def source_text(opdef: OpDef, definition: Path, library: Path, by_value: Sequenc
 
 #include "aclnn/asc_custom_library.h"
 
-/* An operator of this section: {len(MAGIC)} bytes of magic, the sizes of what follows, JSON, library. */
+/* An operator, for whoever reads the library: magic, the sizes of what follows, JSON, library. */
 __asm__(
     ".pushsection {SECTION},\\"a\\",%progbits\\n"
     ".balign 16\\n"
