@@ -1,4 +1,4 @@
-"""asc_launchers DIR FILE...: what ascendc_library of build files compiles for these kernels, a name a line."""
+"""asc_launchers DIR FILE...: writes what ascendc_library of build files compiles, and says the names."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""op_build LIBRARY DIR, as build files of projects call it: what a compiled op_host registers becomes operators, and
-their sources of aclnn, in DIR."""
+"""op_build LIBRARY DIR, as build files of projects call it: what a compiled op_host registers becomes
+operators, and their sources of aclnn, in DIR."""
 
 from __future__ import annotations
 

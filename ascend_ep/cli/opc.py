@@ -1,5 +1,5 @@
-"""opc, as build files of projects call it for each combination of element types: the operator that op_build made, as
-a binary of a package and its description."""
+"""opc, as build files of projects call it for each combination of element types: the operator that op_build
+made, as a binary of a package and its description."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Installed packages of operators (custom_opp_*.run): vendors' folders, as the tool chain finds them.
 
 $ASCEND_CUSTOM_OPP_PATH names vendors' folders, the first before the others; then come those in
-$ASCEND_OPP_PATH/vendors, in the order of load_priority in its config.ini. The operators of a package that was built
-here lie in a section of its op_api/lib/libcust_opapi.so: each is 16 bytes of magic, the sizes of what follows,
-the definition's JSON and the library. Nothing of a package is run by reading it.
+$ASCEND_OPP_PATH/vendors, in the order of load_priority in its config.ini. The operators of a package that was
+built here lie in a section of its op_api/lib/libcust_opapi.so: each is 16 bytes of magic, the sizes of what
+follows, the definition's JSON and the library. Nothing of a package is run by reading it.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def _priorities(config: Path) -> list[str]:
 
 
 class PackagePlace:
-    """The operators of installed packages, read when first asked. Of one operator in two packages the first is in
-    force."""
+    """The operators of installed packages, read when first asked. Of one operator in two packages the first
+    is in force."""
 
     name = "installed packages"
 
@@ -79,8 +79,8 @@ class PackagePlace:
 
 
 def read_package(folder: Path) -> list[OpDef]:
-    """The definitions of a vendor's folder; none where it has no operators built here. Their libraries are put
-    into the cache. Raises AscendError E41010 for a package that is damaged."""
+    """The definitions of a vendor's folder; none where it has no operators built here. Their libraries are
+    put into the cache. Raises AscendError E41010 for a package that is damaged."""
     library = folder / _LIBRARY
     try:
         content = library.read_bytes()

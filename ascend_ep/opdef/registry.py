@@ -1,9 +1,10 @@
 """Which definition a node means: the places definitions come from, in order, and what each contributes.
 
 The order: a library given with --custom_op; definitions given with --custom_op_info; the folder
-$ASCEND_CUSTOM_OPS; installed packages (packages.py); the functions of the model itself (`beside`); the built-in op_schemas. A definition
-without semantics of its own (the short form `{"op","input_num","output_num","attr"}`, or an msopgen
-prototype) declares the operator and takes its semantics from the next place that has them.
+$ASCEND_CUSTOM_OPS; installed packages (packages.py); the functions of the model itself (`beside`); the
+built-in op_schemas. A definition without semantics of its own (the short form `{"op","input_num",
+"output_num","attr"}`, or an msopgen prototype) declares the operator and takes its semantics from the next
+place that has them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""aclnn<Op>GetWorkspaceSize and aclnn<Op> of a definition, called by a C++ program; and packages that hold them."""
+"""aclnn<Op>GetWorkspaceSize and aclnn<Op> of a definition, in C++ programs; packages that hold them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ OPERATOR = r"""
 #include <stdio.h>
 #include <string.h>
 #include "asc_tiled_op.h"
-static long count(const asc_tensor *t) { long n = 1; for (int i = 0; i < t->rank; i++) n *= t->dims[i]; return n; }
+static long count(const asc_tensor *t) { return t->dims[0]; }
 static int32_t infer(asc_custom_call *c) { c->out[0] = c->in[0]; c->out[1] = c->in[0]; return 0; }
 static int32_t tile(asc_custom_call *c) {
     if (count(&c->in[0]) == count(&c->in[1])) return 0;
@@ -44,10 +44,12 @@ static int32_t compute(const asc_custom_call *c) {
     if (c->n_in != 3 || c->in[2].dtype != ASC_UNDEFINED || c->n_out != 2) return 1;
     const float *x = c->in[0].data; float *y = c->out[0].data, *sum = c->out[1].data;
     memmove(y, c->in[1].data, count(&c->in[1]) * sizeof *y);
-    for (long i = 0; i < count(&c->in[0]); i++) y[i] += (float)c->attrs[0].floats[0] * x[i], sum[i] = x[i] + y[i];
+    float alpha = (float)c->attrs[0].floats[0];
+    for (long i = 0; i < count(&c->in[0]); i++) y[i] += alpha * x[i], sum[i] = x[i] + y[i];
     return 0;
 }
-static const asc_tiled_op op = {{ASC_CUSTOM_OP_VERSION, sizeof op, "ScaleInto", 2, 3, 2, 0, infer, 0, compute}, tile};
+#define OP {ASC_CUSTOM_OP_VERSION, sizeof(asc_tiled_op), "ScaleInto", 2, 3, 2, 0, infer, 0, compute}
+static const asc_tiled_op op = {OP, tile};
 const asc_custom_op *asc_get_custom_op(uint32_t version, const char *type) {
     (void)version;
     return strcmp(type, op.op.op_type) ? 0 : &op.op;
@@ -76,12 +78,12 @@ int main() {
     void *dx = on_device(x), *dy = on_device(y), *ds = on_device(nullptr);
     uint64_t size = 1;
     aclOpExecutor *executor = nullptr;
-    int code = aclnnScaleIntoGetWorkspaceSize(tensor(dx, 3, 2), tensor(dy, 4, 1), nullptr, 0.5, tensor(ds, 4, 1), &size,
-                                              &executor);
+    aclTensor *in = tensor(dx, 3, 2), *into = tensor(dy, 4, 1), *sum = tensor(ds, 4, 1);
+    int code = aclnnScaleIntoGetWorkspaceSize(in, into, nullptr, 0.5, sum, &size, &executor);
     std::printf("%d %s", code, aclGetRecentErrMsg());
-    code = aclnnScaleIntoGetWorkspaceSize(nullptr, tensor(dy, 4, 1), nullptr, 0.5, tensor(ds, 4, 1), &size, &executor);
+    code = aclnnScaleIntoGetWorkspaceSize(nullptr, into, nullptr, 0.5, sum, &size, &executor);
     std::printf("%d\n", code);
-    aclTensor *in = tensor(dx, 4, 2), *into = tensor(dy, 4, 1), *sum = tensor(ds, 4, 1);
+    in = tensor(dx, 4, 2);
     code = aclnnScaleIntoGetWorkspaceSize(in, into, nullptr, 0.5, sum, &size, &executor);
     std::printf("%d %d", code, int(size));
     std::printf(" %d", aclnnScaleInto(nullptr, 0, executor, stream));

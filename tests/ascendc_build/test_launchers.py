@@ -21,7 +21,8 @@ def test_a_kernel_gets_a_header_and_a_function(tmp_path: Path, capsys: pytest.Ca
     (tmp_path / "twice.cpp").write_text(KERNEL)
     assert launchers_tool.main([str(tmp_path / "made"), str(tmp_path / "twice.cpp")]) == 0
     made = Path(capsys.readouterr().out.strip())
-    declared = "uint32_t aclrtlaunch_twice(uint32_t asc_blocks, aclrtStream asc_stream, void *x, void *y, uint32_t n)"
+    declared = "uint32_t aclrtlaunch_twice(uint32_t asc_blocks, aclrtStream asc_stream, void *x, void *y, "
+    declared += "uint32_t n)"
     assert declared in (tmp_path / "made/aclrtlaunch_twice.h").read_text()
     assert not (tmp_path / "made/aclrtlaunch_any.h").exists()
     text = made.read_text()

@@ -32,7 +32,8 @@ file(GLOB api ${autogen}/aclnn_*.cpp)
 add_library(cust_opapi SHARED ${api})
 target_link_libraries(cust_opapi ascendcl nnopbase)
 add_library(cust_optiling SHARED ${sources})
-target_link_libraries(cust_optiling exe_graph register tiling_api -Wl,--whole-archive rt2_registry -Wl,--no-whole-archive)
+target_link_libraries(cust_optiling exe_graph register tiling_api
+  -Wl,--whole-archive rt2_registry -Wl,--no-whole-archive)
 add_library(cust_op_proto SHARED ${sources} ${autogen}/op_proto.cc)
 """
 KERNELS = """cmake_minimum_required(VERSION 3.16)

@@ -1,5 +1,5 @@
-"""aclnn<Op>GetWorkspaceSize and aclnn<Op> of a definition: a header and a C++ source that holds the operator's
-library. Both are C++11, as build files of projects compile them."""
+"""aclnn<Op>GetWorkspaceSize and aclnn<Op> of a definition: a header, and a C++ source that holds the
+operator's library. Both are C++11, as build files of projects compile them."""
 
 from __future__ import annotations
 
@@ -25,9 +25,14 @@ _ATTRIBUTES = {
 }
 _GIVEN = {"i": "asc_given_int", "b": "asc_given_int", "d": "asc_given_double"}
 #: C++'s words, which tensors may be called.
-_WORDS = frozenset(
-    ["and", "auto", "bool", "break", "case", "catch", "char", "class", "const", "continue", "default", "delete", "do", "double", "else", "enum", "explicit", "export", "extern", "false", "final", "float", "for", "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "not", "operator", "or", "private", "protected", "public", "register", "return", "short", "signed", "sizeof", "static", "struct", "switch", "template", "this", "throw", "true", "try", "typedef", "typename", "union", "unsigned", "using", "virtual", "void", "volatile", "while", "xor"]
-)
+_WORDS = frozenset({
+    "auto", "bool", "break", "case", "catch", "char", "class", "const", "continue", "default", "delete",
+    "do", "double", "else", "enum", "explicit", "extern", "false", "final", "float", "for", "friend",
+    "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "operator", "private",
+    "protected", "public", "register", "return", "short", "signed", "sizeof", "static", "struct",
+    "switch", "template", "this", "throw", "true", "try", "typedef", "typename", "union", "unsigned",
+    "using", "virtual", "void", "volatile", "while",
+})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,7 @@ def header_text(opdef: OpDef, by_value: Sequence[str] = ()) -> str:
 extern "C" {{
 #endif
 
-/* Says whether the operator takes these arguments, and makes what {run.partition("(")[0].split()[-1]} runs. */
+/* Says whether the operator takes these arguments, and makes what aclnn{opdef.op} runs. */
 {export} {size};
 /* Brings it to the stream. The executor is used up. */
 {export} {run};

@@ -1,5 +1,5 @@
-"""What op_build makes of a compiled op_host, as build files of projects expect it in their autogen folder: for each
-operator its library, aclnn_<op>.h and .cpp, a section of aic-<chip>-ops-info.ini, and its prototype."""
+"""What op_build makes of a compiled op_host, as build files of projects expect it in their autogen folder:
+for each operator its library, aclnn_<op>.h and .cpp, a section of aic-<chip>-ops-info.ini, its prototype."""
 
 from __future__ import annotations
 

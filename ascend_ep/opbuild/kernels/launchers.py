@@ -1,5 +1,5 @@
-"""Kernels as functions of a program, as ascendc_library of build files has it: aclrtlaunch_<kernel>(blocks, stream,
-arguments) and its header, behind which the kernel runs on this CPU."""
+"""Kernels as functions of a program, as ascendc_library of build files has it: aclrtlaunch_<kernel>(blocks,
+stream, arguments) and its header, behind which the kernel runs on this CPU."""
 
 from __future__ import annotations
 
@@ -65,7 +65,8 @@ def _launcher(kernel: KernelFunction) -> str:
     return f"""
 extern "C" uint32_t aclrtlaunch_{kernel.name}({_parameters(kernel)}) {{
     if (aclrtSynchronizeStream(asc_stream) != ACL_SUCCESS) return 1;
-    ::asc_host::launcher(asc_blocks)([&](auto &&...asc_argument) {{ {kernel.name}(asc_argument...); }})({given});
+    const auto run = [&](auto &&...asc_argument) {{ {kernel.name}(asc_argument...); }};
+    ::asc_host::launcher(asc_blocks)(run)({given});
     return 0;
 }}"""
 
