@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import math
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper
 from scaled_add_project import PROJECT
 
+import ascend_ep
 from ascend_ep.cli.toolkit import make
 
 pytestmark = pytest.mark.slow
@@ -128,6 +135,32 @@ def test_an_op_host_becomes_libraries_and_headers(tmp_path: Path) -> None:
     assert (autogen / "aic-ascend310p-ops-info.ini").read_text() == section
     assert "aclnnScaledAddGetWorkspaceSize" in (autogen / "aclnn_scaled_add.h").read_text()
     assert (project / "build_out" / "libcust_opapi.so").stat().st_size > 100_000
+
+
+def test_the_pages_commands_end_in_a_served_operator(tmp_path: Path) -> None:
+    """The block of docs/ascend-c.md, letter for letter."""
+    page = (Path(__file__).parents[2] / "docs" / "ascend-c.md").read_text()
+    (script,) = re.findall(r"```console\n(.*?)```", page, re.DOTALL)
+    tensor = {"param_type": "required", "format": ["ND"], "type": ["float16"]}
+    prototype = {"op": "GELUCustom", "language": "cpp"}
+    prototype |= {"input_desc": [{"name": "x", **tensor}], "output_desc": [{"name": "y", **tensor}]}
+    (tmp_path / "gelu_custom.json").write_text(json.dumps([prototype]))
+    x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT16, ["n", 32]) for n in "xy")
+    graph = helper.make_graph([helper.make_node("GELUCustom", ["x"], ["y"])], "g", [x], [y])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), tmp_path / "model.onnx")
+    done = subprocess.run(
+        ["bash", "-ec", script], cwd=tmp_path, capture_output=True, text=True, timeout=900, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "GELUCustom: defined by installed packages" in done.stdout + done.stderr
+    values = np.linspace(-4, 4, 96, dtype=np.float16).reshape(3, 32)
+    wanted = values * (0.5 + 0.5 * np.vectorize(math.erf)(values / math.sqrt(2)))
+    onnxruntime = pytest.importorskip("onnxruntime")
+    for session in (
+        ascend_ep.InferenceSession(str(tmp_path / "model.om")),
+        onnxruntime.InferenceSession(str(tmp_path / "model_ctx.onnx"), providers=["AscendEP"]),
+    ):
+        np.testing.assert_allclose(session.run(None, {"x": values})[0], wanted, rtol=2e-3, atol=2e-3)
 
 
 def test_kernels_are_launched_by_programs(tmp_path: Path) -> None:
