@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 
 from ascend_ep import cann
+from ascend_ep.cann.soc import ALIASES, SOCS, find_soc
+from ascend_ep.cli.toolkit_cmake import cmake_files
 from ascend_ep.errors import AscendError
 
 PACKAGE = Path(__file__).resolve().parent.parent
@@ -42,7 +44,24 @@ LIBRARIES = (
     "ascend_protobuf",
     "atb",
     "ascend_hal",
+    # Of projects of operators: what they link of the host's functions is in headers.
+    "exe_graph",
+    "register",
+    "tiling_api",
+    "rt2_registry",
+    "opp_registry",
+    "platform",
+    "metadef",
+    "graph_base",
+    "error_manager",
+    "ascendalog",
+    "alog",
+    "c_sec",
+    "runtime",
+    "profapi",
 )
+#: Where build files of projects look for op_build.
+OP_BUILD = ("tools/opbuild", "toolkit/tools/opbuild", "compiler/tools/opbuild")
 #: Folders of CANN's releases in which headers and libraries were.
 PARTS = ("runtime", "acllib", "fwkacllib", "compiler", "atc", "devlib")
 #: Command -> module, and what comes first on its command line.
@@ -50,6 +69,8 @@ COMMANDS = {
     "atc": ("ascend_ep.cli.atc",),
     "ascend-atc": ("ascend_ep.cli.atc",),
     "msopgen": ("ascend_ep.cli.op",),
+    "opc": ("ascend_ep.cli.opc",),
+    "asc_opc": ("ascend_ep.cli.opc",),
     "msprof": ("ascend_ep.cli.prof", "msprof"),
     "msadvisor": ("ascend_ep.cli.prof", "msadvisor"),
     "ais_bench": ("ascend_ep.cli.ep", "run", "-m", "ais_bench"),
@@ -80,6 +101,7 @@ export CPU_ARCH='{machine}'
 export PATH='{folder}/bin':"$PATH"
 export LD_LIBRARY_PATH='{folder}/lib64'"${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"
 export LIBRARY_PATH='{folder}/lib64'"${{LIBRARY_PATH:+:$LIBRARY_PATH}}"
+export CMAKE_PREFIX_PATH='{folder}/lib64/cmake'"${{CMAKE_PREFIX_PATH:+:$CMAKE_PREFIX_PATH}}"
 export PYTHONPATH='{folder}/python/site-packages'"${{PYTHONPATH:+:$PYTHONPATH}}"
 """
 
@@ -109,12 +131,20 @@ def make(folder: Path) -> Path:
         for headers in ("acl", "aclnn"):
             _link(folder / f"{part}include" / headers, PACKAGE / "include" / headers)
         _link(folder / f"{part}include" / "ascend_rt.h", PACKAGE / "include" / "ascend_rt.h")
+        for entry in (PACKAGE / "include" / "ascendc").iterdir():
+            _link(folder / f"{part}include" / entry.name, entry)
         for libraries in (f"{part}lib64", f"{part}lib64/stub"):
             _link(folder / libraries / "libascend_rt.so", PACKAGE / "lib" / "libascend_rt.so")
             for name in LIBRARIES:
                 _link(folder / libraries / f"lib{name}.so", PACKAGE / "lib" / "libascendcl.so")
     for name in ("latest", "ascend-toolkit", f"{machine}-linux"):
         _link(folder / name, Path("."))
+    _script(folder / "tools" / "ascendc" / "asc_launchers", ("ascend_ep.cli.launchers_tool",))
+    for name, content in cmake_files(str(folder), VERSION, _chips()):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content, encoding="utf-8")
+    for place in OP_BUILD:
+        _script(folder / place / "op_build", ("ascend_ep.cli.op_build_tool",))
     for command, call in COMMANDS.items():
         _script(folder / "bin" / command, call)
     for module in MODULES.iterdir():
@@ -124,10 +154,19 @@ def make(folder: Path) -> Path:
     (folder / "version.cfg").write_text(
         f"# version: 1.0\nruntime_running_version=[{VERSION}:ascend-ep]\n", encoding="utf-8"
     )
+    for part in ("", "compiler/", "opp/", "runtime/", "toolkit/"):
+        text = f"Version={VERSION}\nversion_dir={VERSION}\n"
+        (folder / f"{part}version.info").write_text(text, encoding="utf-8")
     text = _ENVIRONMENT.format(folder=str(folder).replace("'", "'\\''"), machine=machine)
     for name in ("set_env.sh", "bin/setenv.bash"):
         (folder / name).write_text(text, encoding="utf-8")
     return folder
+
+
+def _chips() -> dict[str, str]:
+    """The chip of every name that build files have for it: Ascend910B1, Ascend910B, ascend910b."""
+    named = {name: name for name in SOCS} | {name: find_soc(name).name for name in ALIASES}
+    return named | {name.lower(): chip for name, chip in named.items()}
 
 
 def _take(folder: Path) -> None:

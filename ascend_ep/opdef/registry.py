@@ -1,9 +1,10 @@
 """Which definition a node means: the places definitions come from, in order, and what each contributes.
 
 The order: a library given with --custom_op; definitions given with --custom_op_info; the folder
-$ASCEND_CUSTOM_OPS; the functions of the model itself (`beside`); the built-in op_schemas. A definition
-without semantics of its own (the short form `{"op","input_num","output_num","attr"}`, or an msopgen
-prototype) declares the operator and takes its semantics from the next place that has them.
+$ASCEND_CUSTOM_OPS; installed packages (packages.py); the functions of the model itself (`beside`); the
+built-in op_schemas. A definition without semantics of its own (the short form `{"op","input_num",
+"output_num","attr"}`, or an msopgen prototype) declares the operator and takes its semantics from the next
+place that has them.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from ascend_ep.opdef.definition import OWN_DOMAIN, OpDef, canonical_domain
 from ascend_ep.opdef.installed import Unused
 from ascend_ep.opdef.library import library_definition, parse_custom_op, separate
 from ascend_ep.opdef.loader import load_definitions
+from ascend_ep.opdef.packages import PackagePlace, vendor_folders
 from ascend_ep.opdef.places import BuiltinPlace, FolderPlace, GivenPlace, Place
 
 ENVIRONMENT_VARIABLE = "ASCEND_CUSTOM_OPS"
@@ -47,15 +49,24 @@ class Registry:
         libraries: Mapping[str, str | Path] | None = None,
         definitions: Iterable[OpDef] = (),
         folder: str | Path | None = None,
+        packages: Iterable[Path] = (),
         builtin: bool = True,
     ) -> None:
-        """`libraries`: operator type (or domain::Type) to shared library; `folder` None: none installed."""
+        """`libraries`: operator type (or domain::Type) to shared library; `folder` None: none installed;
+        `packages`: vendors' folders."""
         opened = [library_definition(name, Path(path)) for name, path in (libraries or {}).items()]
         self._libraries = GivenPlace("--custom_op", opened)
         self._given = GivenPlace("--custom_op_info", definitions)
         self._folder = FolderPlace(f"${ENVIRONMENT_VARIABLE}", None if folder is None else Path(folder))
         self._builtin = BuiltinPlace("built-in", builtin)
-        self._places: tuple[Place, ...] = (self._libraries, self._given, self._folder, self._builtin)
+        self._packages = PackagePlace(packages)
+        self._places: tuple[Place, ...] = (
+            self._libraries,
+            self._given,
+            self._folder,
+            self._packages,
+            self._builtin,
+        )
         self._functions: frozenset[tuple[str, str]] = frozenset()
         self._resolved: dict[tuple[str, str, int], Resolved | None] = {}
 
@@ -75,6 +86,7 @@ class Registry:
             libraries=dict(parse_custom_op(item) for text in custom_op for item in separate(text) or [text]),
             definitions=definitions,
             folder=folder,
+            packages=vendor_folders(environ),
         )
 
     def beside(self, functions: Collection[tuple[str, str]]) -> Registry:
@@ -114,7 +126,7 @@ class Registry:
             return self._with_library(library, domain, op_type, version)
         declared: OpDef | None = None
         is_function = (domain, op_type) in self._functions
-        for place in (self._given, self._folder, self._builtin):
+        for place in (self._given, self._folder, self._packages, self._builtin):
             found = place.find(domain, op_type, version)
             if found is None or (place is self._builtin and is_function and found.domain is None):
                 continue
@@ -156,7 +168,7 @@ class Registry:
         The built-in definition of the same name isn't used: the library may have another interface.
         """
         source = f"--custom_op ({library.origin})"
-        for place in (self._given, self._folder):
+        for place in (self._given, self._folder, self._packages):
             found = place.find(domain, op_type, version)
             if found is not None and (found.inputs or found.outputs):
                 opdef = replace(found, semantics=library.semantics, shape={})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import string
 import subprocess
@@ -53,7 +54,7 @@ def run_command(
     told = tracing.environment_value(folder / DATA, counters, max_bytes)
     environment = {**os.environ, "ASCEND_EP_PROFILE": told}
     try:
-        process = subprocess.Popen(list(command), env=environment)
+        process = subprocess.Popen([_program(command[0]), *command[1:]], env=environment)
     except OSError as error:
         with suppress(OSError):
             (folder / DATA).rmdir()
@@ -61,6 +62,12 @@ def run_command(
             folder.rmdir()
         raise AscendError("E44003", f"{command[0]}: {error.strerror}") from error
     return Collection(folder, _wait(process))
+
+
+def _program(name: str) -> str:
+    """The command of this name, else the program of this name in the present folder, as msprof takes it."""
+    here = Path(name)
+    return f"./{name}" if here.name == name and not shutil.which(name) and here.is_file() else name
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int:

@@ -59,6 +59,7 @@ static const char *const names[ASC_KIND_COUNT] = {
     "a list of scalars",
     "a profiling configuration",
     "a notification",
+    "an executor of an operator",
 };
 
 static slot *slot_at(uint32_t index) {

@@ -39,6 +39,7 @@ typedef enum asc_kind {
     ASC_KIND_SCALARS,
     ASC_KIND_PROFILE,
     ASC_KIND_NOTIFICATION,
+    ASC_KIND_EXECUTOR,
     ASC_KIND_COUNT
 } asc_kind;
 

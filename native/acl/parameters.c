@@ -13,7 +13,6 @@
 static struct {
     pthread_mutex_t lock;
     int64_t options[OPTIONS];
-    bool is_set[OPTIONS];
     aclrtFloatOverflowMode overflow;
     uint64_t execute_timeout;
 } all = {.lock = PTHREAD_MUTEX_INITIALIZER, .overflow = ACL_RT_OVERFLOW_MODE_INFNAN};
@@ -29,7 +28,6 @@ aclError aclrtSetSysParamOpt(aclSysParamOpt opt, int64_t value) {
     if (code != ACL_SUCCESS) return code;
     pthread_mutex_lock(&all.lock);
     all.options[opt] = value;
-    all.is_set[opt] = true;
     pthread_mutex_unlock(&all.lock);
     return ACL_SUCCESS;
 }
@@ -40,10 +38,9 @@ aclError aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t *value) {
     aclError code = check_option(opt);
     if (code != ACL_SUCCESS) return code;
     pthread_mutex_lock(&all.lock);
-    bool is_set = all.is_set[opt];
-    if (is_set) *value = all.options[opt];
+    *value = all.options[opt]; /* 0 until it was set: torch_npu asks before it sets */
     pthread_mutex_unlock(&all.lock);
-    return is_set ? ACL_SUCCESS : asc_acl_fail(ACL_ERROR_RT_SYSPARAMOPT_NOT_SET, "option %d was not set", (int)opt);
+    return ACL_SUCCESS;
 }
 
 aclError aclrtCtxSetSysParamOpt(aclSysParamOpt opt, int64_t value) {

@@ -33,6 +33,7 @@ def host_assembly(
             host.tiling,
             tiling_class,
             sources.folders,
+            {"__CCE_KT_TEST__": "1"},  # a CPU's run: what launches the kernel on a device is left out
         )
         for column in columns
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,7 +13,15 @@ from ascend_ep.errors import AscendError, did_you_mean
 from ascend_ep.opbuild.ascendc.call_request import OF_GE
 from ascend_ep.opbuild.ascendc.cpp import linked
 from ascend_ep.opbuild.ascendc.program_process import describe_program
-from ascend_ep.opdef.definition import Attribute, AttributeType, AttributeValue, Occurrence, OpDef, TensorSpec
+from ascend_ep.opdef.definition import (
+    IN_PLACE,
+    Attribute,
+    AttributeType,
+    AttributeValue,
+    Occurrence,
+    OpDef,
+    TensorSpec,
+)
 
 from .units import describing_units
 
@@ -81,7 +89,7 @@ class HostOperator:
         return OpDef(
             self.op,
             inputs=tuple(_spec(t) for t in self.inputs),
-            outputs=tuple(_spec(t) for t in self.outputs),
+            outputs=tuple(_output(t, [i.name for i in self.inputs]) for t in self.outputs),
             attributes=self.attributes,
         )
 
@@ -170,6 +178,12 @@ def _spec(tensor: HostTensor) -> TensorSpec:
         else tuple(OF_GE[t] for t in tensor.types if t in OF_GE)
     )
     return TensorSpec(tensor.name, types, occurrence=tensor.occurrence)
+
+
+def _output(tensor: HostTensor, inputs: Sequence[str]) -> TensorSpec:
+    """An output of an input's name is that input's memory."""
+    spec = _spec(tensor)
+    return replace(spec, name=spec.name + IN_PLACE, overwrites=True) if tensor.name in inputs else spec
 
 
 def _tiling_text(classes: Sequence[Mapping[str, Any]]) -> str:

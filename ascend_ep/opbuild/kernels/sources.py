@@ -106,6 +106,12 @@ def registered_types(path: Path) -> list[str]:
     return list(dict.fromkeys(a or b for a, b in _REGISTERS.findall(text)))
 
 
+def defined_types(path: Path) -> list[str]:
+    """The operator types that a host file defines, by OP_ADD."""
+    text = without_comments(path.read_text(encoding="utf-8", errors="replace"))
+    return list(dict.fromkeys(a for a, _ in _REGISTERS.findall(text) if a))
+
+
 def _named_like(files: Sequence[Path], host: Sequence[Path]) -> str:
     """Of several registered operators, the one that the kernel's file is named after; "" for the only one."""
     types = list(dict.fromkeys(t for p in host for t in registered_types(p)))

@@ -181,12 +181,13 @@ def library_units(assembly: Assembly, op_type: str, soc: Soc, more: LibraryText)
         "}",
         "static int32_t infer(asc_custom_call *call) { return the_library().infer(call); }",
         "static int32_t compute(const asc_custom_call *call) { return the_library().compute(call); }",
-        "static const asc_custom_op the_operator = {ASC_CUSTOM_OP_VERSION, sizeof(asc_custom_op), "
+        "static int32_t tile(asc_custom_call *call) { return the_library().tile(call); }",
+        "static const asc_tiled_op the_operator = {{ASC_CUSTOM_OP_VERSION, sizeof(asc_tiled_op), "
         f'"{op_type}", {more.min_inputs}, {more.max_inputs}, {len(assembly.outputs)}, 0, infer, nullptr, '
-        "compute};",
+        "compute}, tile};",
         'extern "C" __attribute__((visibility("default"))) const asc_custom_op *asc_get_custom_op(uint32_t, '
         "const char *type) {",
-        "    return std::strcmp(type, the_operator.op_type) == 0 ? &the_operator : nullptr;",
+        "    return std::strcmp(type, the_operator.op.op_type) == 0 ? &the_operator.op : nullptr;",
         "}",
         "",
     ])  # fmt: skip

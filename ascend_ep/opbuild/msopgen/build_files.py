@@ -18,7 +18,7 @@ def cpp_build_files(configs: Sequence[str]) -> dict[str, str]:
         "cmake/device_task.cmake": _DEVICE,
         "cmake/makeself.cmake": _PACKAGE,
         "cmake/util/stage_kernels.py": _STAGE,
-        "op_host/CMakeLists.txt": _HOST,
+        "op_host/CMakeLists.txt": _HOST + _API,
         "op_kernel/CMakeLists.txt": "stage_kernel_sources(${CMAKE_CURRENT_SOURCE_DIR})\n",
         "framework/CMakeLists.txt": _FRAMEWORK,
         "scripts/install.sh": _INSTALL,
@@ -73,7 +73,7 @@ def presets_text(configs: Sequence[str]) -> str:
                        "configurePresets": [preset]}, indent=2) + "\n"  # fmt: skip
 
 
-_ROOT = """cmake_minimum_required(VERSION 3.16)
+_ROOT = """cmake_minimum_required(VERSION 3.19)
 project(custom_operators LANGUAGES CXX)
 
 include(cmake/config.cmake)
@@ -160,7 +160,8 @@ set(run_file ${CMAKE_BINARY_DIR}/custom_opp_${CMAKE_MATCH_1}_${CMAKE_SYSTEM_PROC
 install(FILES ${CMAKE_SOURCE_DIR}/scripts/install.sh ${CMAKE_SOURCE_DIR}/scripts/upgrade.sh DESTINATION .)
 add_custom_target(package
   COMMAND ${CMAKE_COMMAND} --install ${CMAKE_BINARY_DIR} --prefix ${CMAKE_BINARY_DIR}/stage
-  COMMAND ${CMAKE_COMMAND} -E tar czf ${CMAKE_BINARY_DIR}/stage.tgz -C ${CMAKE_BINARY_DIR}/stage .
+  COMMAND ${CMAKE_COMMAND} -E chdir ${CMAKE_BINARY_DIR}/stage
+          ${CMAKE_COMMAND} -E tar czf ${CMAKE_BINARY_DIR}/stage.tgz .
   COMMAND sh -c "{ printf '#!/bin/sh\\\\nset -e\\\\nd=$(mktemp -d)\\\\ntail -n +6 \\"$0\\" | tar xz -C \\"$d\\"\\\\nexec sh \\"$d/install.sh\\" \\"$@\\"\\\\n'; cat stage.tgz; } > ${run_file} && chmod +x ${run_file}"
   WORKING_DIRECTORY ${CMAKE_BINARY_DIR}
   VERBATIM)
@@ -170,6 +171,28 @@ _HOST = """file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp
 add_library(cust_opmaster SHARED ${sources})
 target_link_libraries(cust_opmaster PRIVATE intf_pub exe_graph register tiling_api)
 install(TARGETS cust_opmaster DESTINATION ${vendor_dir}/op_impl/ai_core/tbe/op_tiling)
+"""
+
+_API = """
+# The operators' C functions, aclnn<Op>, which op_build makes of what the sources register.
+find_program(op_build op_build NO_DEFAULT_PATH
+  PATHS ${ASCEND_CANN_PACKAGE_PATH}/toolkit/tools/opbuild ${ASCEND_CANN_PACKAGE_PATH}/tools/opbuild)
+if(op_build)
+  set(autogen ${CMAKE_BINARY_DIR}/autogen)
+  file(MAKE_DIRECTORY ${autogen})
+  execute_process(
+    COMMAND ${CMAKE_CXX_COMPILER} -fPIC -shared -std=c++17 ${sources} -I ${ASCEND_CANN_PACKAGE_PATH}/include
+            -L ${ASCEND_CANN_PACKAGE_PATH}/lib64 -lexe_graph -lregister -ltiling_api
+            -o ${autogen}/libascend_all_ops.so
+    COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND ${op_build} ${autogen}/libascend_all_ops.so ${autogen} COMMAND_ERROR_IS_FATAL ANY)
+  file(GLOB api_sources ${autogen}/aclnn_*.cpp)
+  file(GLOB api_headers ${autogen}/aclnn_*.h)
+  add_library(cust_opapi SHARED ${api_sources})
+  target_link_libraries(cust_opapi PRIVATE intf_pub ascendcl nnopbase)
+  install(TARGETS cust_opapi DESTINATION ${vendor_dir}/op_api/lib)
+  install(FILES ${api_headers} DESTINATION ${vendor_dir}/op_api/include)
+endif()
 """
 
 _FRAMEWORK = """foreach(plugin onnx_plugin tf_plugin caffe_plugin)

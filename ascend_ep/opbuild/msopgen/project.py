@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from ascend_ep.errors import AscendError
-from ascend_ep.opbuild.ascendc.naming import GE_TYPES
+from ascend_ep.opbuild.ascendc.naming import GE_TYPES, Column
 from ascend_ep.opdef.definition import Attribute, OpDef
 
 from .build_files import cpp_build_files, py_build_files
@@ -127,15 +128,28 @@ def _py_files(operator: Operator) -> dict[str, str]:
 def _proto_header(operator: Operator) -> str:
     opdef = operator.opdef
     lines = [f"#ifndef GE_OP_{operator.file.upper()}_H", f"#define GE_OP_{operator.file.upper()}_H", ""]
-    lines += ['#include "graph/operator_reg.h"', "", "namespace ge {", f"REG_OP({opdef.op})"]
+    lines += [
+        '#include "graph/operator_reg.h"',
+        "",
+        "namespace ge {",
+        *prototype_lines(opdef, operator.columns),
+    ]
+    return "\n".join([*lines, "}  // namespace ge", "", "#endif", ""])
+
+
+def prototype_lines(opdef: OpDef, columns: Sequence[Column]) -> list[str]:
+    """REG_OP."""
+    lines = [f"REG_OP({opdef.op})"]
     prefix = {"required": "", "optional": "OPTIONAL_", "variadic": "DYNAMIC_"}
     for kind, specs in (("INPUT", opdef.inputs), ("OUTPUT", opdef.outputs)):
         for spec in specs:
-            types = ", ".join(GE_TYPES[t] for t in dict.fromkeys(c[spec.name] for c in operator.columns))
+            types = ", ".join(
+                GE_TYPES[t] for t in dict.fromkeys(c[spec.name] for c in columns if spec.name in c)
+            )
             mark = prefix[spec.occurrence] if kind == "INPUT" or spec.occurrence == "variadic" else ""
             lines.append(f"    .{mark}{kind}({spec.device_name}, TensorType({{{types}}}))")
     lines += [f"    {_proto_attribute(a)}" for a in opdef.attributes]
-    return "\n".join([*lines, f"    .OP_END_FACTORY_REG({opdef.op})", "}  // namespace ge", "", "#endif", ""])
+    return [*lines, f"    .OP_END_FACTORY_REG({opdef.op})"]
 
 
 def _proto_attribute(attribute: Attribute) -> str:

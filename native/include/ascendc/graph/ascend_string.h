@@ -1,5 +1,6 @@
 /* ge::AscendString. Our own implementation of public names. */
 #pragma once
+#pragma GCC system_header
 
 #include <cstddef>
 #include <string>

@@ -1,6 +1,7 @@
 /* ge::Operator as the functions of a host file may ask it: tensors by name or place. Our own implementation of public
  * names. */
 #pragma once
+#pragma GCC system_header
 
 #include <map>
 #include <string>
@@ -68,8 +69,8 @@ class Operator {
    private:
     using Tensors = std::vector<std::pair<std::string, TensorDesc>>;
     static TensorDesc named(const Tensors &tensors, const char *name) {
-        for (const auto &[key, desc] : tensors)
-            if (key == name) return desc;
+        for (const auto &tensor : tensors)
+            if (tensor.first == name) return tensor.second;
         return TensorDesc();
     }
     std::string name_, type_;

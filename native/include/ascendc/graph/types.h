@@ -1,5 +1,6 @@
 /* Element types, formats and statuses of the graph engine. Our own implementation of public names. */
 #pragma once
+#pragma GCC system_header
 
 #include <cstdint>
 

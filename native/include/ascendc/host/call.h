@@ -66,8 +66,10 @@ class Call {
      * for. Throws Refusal where the call can't be made. */
     Findings run(uint8_t *workspace, uint64_t workspace_bytes, const std::vector<std::vector<uint8_t>> &values) {
         const Column &column = column_of(parts_, node_);
-        add_tensors(node_.input_groups, node_.inputs, parts_.input_names, parts_.n_inputs, Role::INPUT);
-        add_tensors(node_.output_groups, node_.outputs, parts_.output_names, parts_.n_outputs, Role::OUTPUT);
+        std::vector<bool> shared_in(parts_.n_inputs), shared_out(parts_.n_outputs);
+        for (size_t i = 0; i < parts_.n_outputs; i++) shared_out[i] = overwrite(i, shared_in);
+        add_tensors(node_.input_groups, node_.inputs, parts_.input_names, shared_in, Role::INPUT);
+        add_tensors(node_.output_groups, node_.outputs, parts_.output_names, shared_out, Role::OUTPUT);
         if (workspace_bytes) add({"the workspace", workspace, workspace_bytes, Role::WORKSPACE});
         uint8_t *tiling = static_cast<uint8_t *>(node_.tiling.GetData());
         if (node_.tiling.GetDataSize()) add({"the tiling data", tiling, node_.tiling.GetDataSize(), Role::READABLE});
@@ -111,10 +113,30 @@ class Call {
         names_.push_back(name.empty() ? buffer.name : name);
         buffers_.push_back(buffer);
     }
+    /* An output of an input's name is the input's memory on the device: it begins with what the input has, and both are
+     * one buffer of the kernel's. */
+    bool overwrite(size_t output, std::vector<bool> &shared_in) {
+        for (size_t i = 0; i < parts_.n_inputs && i < node_.input_groups.size(); i++) {
+            const Node::Group &from = node_.input_groups[i];
+            if (std::strcmp(parts_.input_names[i], parts_.output_names[output]) != 0 || from.absent || from.dynamic)
+                continue;
+            gert::Tensor &in = node_.inputs[from.first], &out = node_.outputs[node_.output_groups[output].first];
+            if (in.GetSize() != out.GetSize()) return false;
+            if (in.GetAddr() != out.GetAddr()) std::memmove(out.GetAddr(), in.GetAddr(), in.GetSize());
+            in = gert::Tensor(*in.asc_shape(), *in.asc_desc(), out.GetAddr());
+            add({nullptr, static_cast<uint8_t *>(out.GetAddr()), out.GetSize(), Role::BOTH},
+                parts_.output_names[output]);
+            return shared_in[i] = true;
+        }
+        return false;
+    }
+    /* But for those of `left_out`. */
     void add_tensors(const std::vector<Node::Group> &groups, std::vector<gert::Tensor> &tensors,
-                     const char *const *names, size_t n_names, Role role) {
+                     const char *const *names, std::vector<bool> left_out, Role role) {
+        const size_t n_names = left_out.size();
+        left_out.resize(groups.size());
         for (size_t g = 0; g < groups.size(); g++) {
-            if (groups[g].absent) continue;
+            if (groups[g].absent || left_out[g]) continue;
             for (size_t i = 0; i < groups[g].count; i++) {
                 gert::Tensor &t = tensors[groups[g].first + i];
                 const std::string name = g < n_names ? names[g] : "tensor";

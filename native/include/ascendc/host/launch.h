@@ -111,10 +111,15 @@ struct KernelOf<function> {
     }
 };
 
-/* The chip that a program runs for: $ASCEND_EP_SOC_VERSION. */
+/* What a build file says that a program runs for. */
+#ifndef ASC_CHIP_OF_PROGRAM
+#define ASC_CHIP_OF_PROGRAM "Ascend910B1"
+#endif
+
+/* The chip that a program runs for: $ASCEND_EP_SOC_VERSION before all. */
 inline const char *chip_of_programs() {
     const char *name = std::getenv("ASCEND_EP_SOC_VERSION");
-    return name ? name : "Ascend910B1";
+    return name ? name : ASC_CHIP_OF_PROGRAM;
 }
 
 /* name<<<blocks, l2, stream>>>(...) of a source: the launch in place, in a program's own memory. A fault ends the

@@ -3,7 +3,7 @@
 
 #include <mutex>
 
-#include "ascend_rt.h"
+#include "asc_tiled_op.h"
 #include "call.h"
 
 namespace asc_host {
@@ -52,27 +52,42 @@ class Library {
         });
     }
 
+    /* asc_tiled_op's. */
+    int32_t tile(asc_custom_call *call) {
+        return guarded(call, [&] {
+            Node node = described(*call);
+            place_outputs(node, *call);
+            call->workspace_bytes = decide(node);
+        });
+    }
+
     int32_t compute(const asc_custom_call *call) {
         return guarded(call, [&] {
             Node node = described(*call);
-            std::vector<uint8_t> room;
             place_outputs(node, *call);
-            if (host) {
-                host->tile(node);
-                room.resize(node.workspaces.empty() ? 0 : node.workspaces[0]);
-            } else {
-                node.blocks = blocks;
-                node.key = key;
-                std::memcpy(node.tiling.GetData(), tiling.data(), tiling.size());
-                node.tiling.SetDataSize(tiling.size());
-                room.resize(workspace);
-            }
-            const Findings found = Call(parts, node).run(room.data(), room.size(), values);
+            const uint64_t bytes = decide(node);
+            const bool given = call->workspace && call->workspace_bytes >= bytes;
+            std::vector<uint8_t> room(given ? 0 : bytes);
+            uint8_t *workspace = given ? static_cast<uint8_t *>(call->workspace) : room.data();
+            const Findings found = Call(parts, node).run(workspace, bytes, values);
             if (found.failed) throw Refusal{found.lines.empty() ? "the kernel fails" : found.lines[0]};
         });
     }
 
    private:
+    /* Blocks, key and tiling data of a launch. Returns the bytes of workspace. */
+    uint64_t decide(Node &node) const {
+        if (host) {
+            host->tile(node);
+            return node.workspaces.empty() ? 0 : node.workspaces[0];
+        }
+        node.blocks = blocks;
+        node.key = key;
+        std::memcpy(node.tiling.GetData(), tiling.data(), tiling.size());
+        node.tiling.SetDataSize(tiling.size());
+        return workspace;
+    }
+
     /* Contexts, chip and cores are shared by all calls of a library: one runs at a time. */
     template <typename F>
     int32_t guarded(const asc_custom_call *call, F f) {

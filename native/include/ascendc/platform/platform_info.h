@@ -1,3 +1,4 @@
 /* Forwards to the chip's description. */
 #pragma once
+#pragma GCC system_header
 #include "platform_infos_def.h"

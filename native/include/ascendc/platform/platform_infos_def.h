@@ -1,5 +1,6 @@
 /* fe::PlatFormInfos: what is known of a chip. Our own implementation of public names. */
 #pragma once
+#pragma GCC system_header
 
 #include <cstdint>
 #include <map>

@@ -1,6 +1,7 @@
 /* ops::OpDef: what an operator takes and gives, and its functions on the host. Our own implementation of public names.
  */
 #pragma once
+#pragma GCC system_header
 
 #include <deque>
 #include <memory>
@@ -129,8 +130,8 @@ class OpAICoreConfig {
    public:
     OpAICoreConfig() = default;
     explicit OpAICoreConfig(const char *) {}
-    OpParamDef &Input(const char *tensor) { return inputs.emplace_back(tensor); }
-    OpParamDef &Output(const char *tensor) { return outputs.emplace_back(tensor); }
+    OpParamDef &Input(const char *tensor) { return inputs.emplace_back(tensor), inputs.back(); }
+    OpParamDef &Output(const char *tensor) { return outputs.emplace_back(tensor), outputs.back(); }
     OpAICoreConfig &AsyncFlag(bool) { return *this; }
     OpAICoreConfig &RangeLimitValue(const char *) { return *this; }
     OpAICoreConfig &HeavyOpFlag(bool) { return *this; }
@@ -200,9 +201,9 @@ class OpAICoreDef {
 class OpDef {
    public:
     explicit OpDef(const char *type) : name(type) {}
-    OpParamDef &Input(const char *tensor) { return inputs.emplace_back(tensor); }
-    OpParamDef &Output(const char *tensor) { return outputs.emplace_back(tensor); }
-    OpAttrDef &Attr(const char *attribute) { return attributes.emplace_back(attribute); }
+    OpParamDef &Input(const char *tensor) { return inputs.emplace_back(tensor), inputs.back(); }
+    OpParamDef &Output(const char *tensor) { return outputs.emplace_back(tensor), outputs.back(); }
+    OpAttrDef &Attr(const char *attribute) { return attributes.emplace_back(attribute), attributes.back(); }
     template <typename... T>
     OpDef &Comment(T...) {
         return *this;
@@ -238,7 +239,7 @@ inline std::vector<std::unique_ptr<OpDef>> &registered() {
 }
 template <typename T, typename CompileInfo = uint64_t>
 inline bool add(const char *type) {
-    registered().push_back(std::make_unique<T>(type));
+    registered().emplace_back(new T(type));
     registered().back()->compile_info = [] { return std::shared_ptr<void>(std::make_shared<CompileInfo>()); };
     return true;
 }

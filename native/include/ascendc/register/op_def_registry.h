@@ -1,5 +1,6 @@
 /* Registration of operators: OP_ADD. Our own implementation of public names. */
 #pragma once
+#pragma GCC system_header
 
 /* Host files use these without naming them. */
 #include <algorithm>
@@ -30,6 +31,27 @@ using std::string;
 using std::vector;
 }  // namespace optiling
 
+namespace asc_host {
+
+/* The files that register operators, a line each. */
+inline std::string &registering_files() {
+    static std::string all;
+    return all;
+}
+inline bool add_file(const char *path) {
+    if (registering_files().find(std::string(path) + "\n") == std::string::npos)
+        registering_files() += path + std::string("\n");
+    return true;
+}
+
+}  // namespace asc_host
+
+/* Of a library of host files: where their sources are, for op_build. */
+extern "C" __attribute__((weak, visibility("default"))) const char *asc_op_host_files() {
+    return ::asc_host::registering_files().c_str();
+}
+
 /* A second argument is the structure that TilingParse fills. */
-#define OP_ADD(type, ...) \
-    [[maybe_unused]] static const bool type##_asc_added = ::ops::add<type __VA_OPT__(, ) __VA_ARGS__>(#type);
+#define OP_ADD(type, ...)                                        \
+    __attribute__((unused)) static const bool type##_asc_added = \
+        ::ops::add<type __VA_OPT__(, ) __VA_ARGS__>(#type) && ::asc_host::add_file(__FILE__);

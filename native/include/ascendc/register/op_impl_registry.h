@@ -1,5 +1,6 @@
 /* IMPL_OP...: an operator's functions, registered apart from its definition. Our own implementation of public names. */
 #pragma once
+#pragma GCC system_header
 
 #include <map>
 #include <memory>

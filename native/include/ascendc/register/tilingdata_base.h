@@ -1,6 +1,7 @@
 /* Tiling data: a plain structure on the host, whose fields are recorded, so that the kernel gets the same one. Our own
  * implementation of public names. */
 #pragma once
+#pragma GCC system_header
 
 #include <cstdint>
 #include <cstring>

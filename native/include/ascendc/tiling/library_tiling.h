@@ -4,6 +4,7 @@
  * whole source at most and over 256 bytes at least. Our own implementation of public names.
  */
 #pragma once
+#pragma GCC system_header
 
 #include <algorithm>
 #include <cstdint>

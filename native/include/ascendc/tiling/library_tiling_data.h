@@ -1,5 +1,6 @@
 /* The tiling structures of the libraries as hosts see them. Our own implementation of public names. */
 #pragma once
+#pragma GCC system_header
 
 #include <cstdint>
 

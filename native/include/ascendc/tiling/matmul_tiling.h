@@ -6,6 +6,7 @@
  * a chip's own library may choose others.
  */
 #pragma once
+#pragma GCC system_header
 
 #include <algorithm>
 #include <cstddef>

@@ -1,5 +1,6 @@
 /* Lists that attributes hold. Our own implementation of public names. */
 #pragma once
+#pragma GCC system_header
 
 #include <cstdint>
 #include <cstring>
@@ -35,7 +36,7 @@ class ContinuousVectorVector {
    public:
     size_t GetSize() const { return lists_.size(); }
     const ContinuousVector *Get(size_t i) const { return i < lists_.size() ? &lists_[i] : nullptr; }
-    ContinuousVector &asc_append() { return lists_.emplace_back(); }
+    ContinuousVector &asc_append() { return lists_.emplace_back(), lists_.back(); }
 
    private:
     std::vector<ContinuousVector> lists_;

@@ -1,5 +1,6 @@
 /* gert::InferShapeContext and InferDataTypeContext. Our own implementation of public names. */
 #pragma once
+#pragma GCC system_header
 
 #include <deque>
 

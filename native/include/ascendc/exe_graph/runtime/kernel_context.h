@@ -1,5 +1,6 @@
 /* What all contexts have in common. Our own implementation of public names. */
 #pragma once
+#pragma GCC system_header
 
 #include "node.h"
 

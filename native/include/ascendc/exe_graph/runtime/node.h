@@ -1,5 +1,6 @@
 /* The operator call behind the contexts: its tensors, attributes, and what tiling decides. */
 #pragma once
+#pragma GCC system_header
 
 #include <string>
 #include <vector>

@@ -1,5 +1,6 @@
 /* gert::RuntimeAttrs: attributes by their place in the definition. Our own implementation of public names. */
 #pragma once
+#pragma GCC system_header
 
 #include <memory>
 #include <string>

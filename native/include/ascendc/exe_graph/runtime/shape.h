@@ -1,5 +1,6 @@
 /* gert::Shape and StorageShape. Our own implementation of public names. */
 #pragma once
+#pragma GCC system_header
 
 #include <cstddef>
 #include <cstdint>

@@ -1,3 +1,4 @@
 /* Forwards to shape.h, which has StorageShape. */
 #pragma once
+#pragma GCC system_header
 #include "shape.h"

@@ -1,5 +1,6 @@
 /* gert::Tensor and CompileTimeTensorDesc. Our own implementation of public names. */
 #pragma once
+#pragma GCC system_header
 
 #include "../../graph/types.h"
 #include "shape.h"

@@ -1,5 +1,6 @@
 /* gert::TilingContext. Our own implementation of public names. */
 #pragma once
+#pragma GCC system_header
 
 #include "kernel_context.h"
 

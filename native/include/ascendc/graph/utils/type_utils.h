@@ -1,5 +1,6 @@
 /* Names and sizes of element types and formats. Our own implementation of public names. */
 #pragma once
+#pragma GCC system_header
 
 #include <string>
 

@@ -1,5 +1,6 @@
 /* What tiling asks of the chip. Our own implementation of public names. */
 #pragma once
+#pragma GCC system_header
 
 #include <cstdint>
 

@@ -1,0 +1,147 @@
+"""Writes the C source of the aclnn functions from operators.def.
+
+A row of the table is one operator, aclnn<Name>:
+
+    Name(kind argument, ...) = formula        a formula of the arguments (expression.h), into the first that is written
+    Name(kind argument, ...) : function       asc_op_<function>(run), or with what stands in parentheses behind it
+    Name~(...)                                the same, and Inplace<Name>, which writes its first tensor
+
+Kinds are those of asc_operator.h, a '?' behind them where NULL may be given, and y int8_t, n int32_t, f float.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+C_TYPES = {
+    "T": "const aclTensor *",
+    "O": "aclTensor *",
+    "R": "aclTensor *",
+    "L": "const aclTensorList *",
+    "M": "aclTensorList *",
+    "Q": "aclTensorList *",
+    "S": "const aclScalar *",
+    "Z": "const aclScalarList *",
+    "I": "const aclIntArray *",
+    "F": "const aclFloatArray *",
+    "B": "const aclBoolArray *",
+    "i": "int64_t ",
+    "y": "int8_t ",
+    "n": "int32_t ",
+    "d": "double ",
+    "f": "float ",
+    "b": "bool ",
+    "t": "aclDataType ",
+    "c": "const char *",
+}
+KEPT_AS = {"y": "i", "n": "i", "f": "d"}
+MEMBER = {"i": "i", "b": "i", "t": "i", "d": "d"}
+
+_ROW = re.compile(r"(?P<name>\w+)(?P<inplace>~?)\((?P<arguments>[^)]*)\)\s*(?P<how>[=:])\s*(?P<recipe>.+)")
+
+
+class Argument(NamedTuple):
+    kind: str
+    optional: str
+    name: str
+
+    def declared(self) -> str:
+        return f"{C_TYPES[self.kind]}{self.name}"
+
+    def given(self) -> str:
+        return f"{{.{MEMBER.get(KEPT_AS.get(self.kind, self.kind), 'handle')} = {self.name}}}"
+
+
+class Operator(NamedTuple):
+    name: str
+    arguments: list[Argument]
+    formula: str | None
+    function: str | None
+
+    def source(self) -> str:
+        declared = ", ".join(a.declared() for a in self.arguments)
+        kinds = "".join(KEPT_AS.get(a.kind, a.kind) + a.optional for a in self.arguments)
+        names = ", ".join(f'"{a.name}"' for a in self.arguments)
+        given = ", ".join(a.given() for a in self.arguments)
+        if self.formula is not None:
+            lines = [f'static const asc_recipe recipe_{self.name} = {{.formula = "{self.formula}"}};']
+        else:
+            function, extra = re.fullmatch(r"(\w+)(?:\((.*)\))?", self.function or "").groups()  # type: ignore[union-attr]
+            parameters = "void" if extra is None else ""
+            lines = [f"void asc_op_{function}(asc_run *{'' if extra is None else ', int'});"]
+            if extra is not None:
+                lines.append(
+                    f"static void compute_{self.name}(asc_run *run) {{ asc_op_{function}(run, {extra}); }}"
+                )
+            compute = f"asc_op_{function}" if parameters else f"compute_{self.name}"
+            lines.append(f"static const asc_recipe recipe_{self.name} = {{.compute = {compute}}};")
+        lines += [
+            f"static const char *const names_{self.name}[] = {{{names}}};",
+            f'static const asc_operator row_{self.name} = {{.name = "aclnn{self.name}", .kinds = "{kinds}", '
+            f".names = names_{self.name}, .check = asc_recipe_check, .run = asc_recipe_run, .own = &recipe_{self.name}}};",
+            f"ACL_FUNC_VISIBILITY aclnnStatus aclnn{self.name}GetWorkspaceSize({declared}, uint64_t *workspaceSize, "
+            "aclOpExecutor **executor) {",
+            f"    const asc_given given[] = {{{given}}};",
+            f"    return asc_operator_prepare(&row_{self.name}, given, workspaceSize, executor, "
+            "__builtin_return_address(0));",
+            "}",
+            f"ACL_FUNC_VISIBILITY aclnnStatus aclnn{self.name}(void *workspace, uint64_t workspaceSize, "
+            "aclOpExecutor *executor, aclrtStream stream) {",
+            "    (void)workspace, (void)workspaceSize;",
+            f"    return asc_operator_launch(&row_{self.name}, executor, stream, __builtin_return_address(0));",
+            "}",
+        ]
+        return "\n".join(lines)
+
+
+def arguments_of(text: str) -> list[Argument]:
+    found = []
+    for part in filter(None, (p.strip() for p in text.split(","))):
+        kind, name = part.split()
+        found.append(Argument(kind[0], kind[1:], name))
+    return found
+
+
+def inplace(operator: Operator) -> Operator:
+    """The same in its first tensor, without the output."""
+    first = next(i for i, a in enumerate(operator.arguments) if a.kind == "T")
+    kept = [
+        a._replace(kind="R") if i == first else a for i, a in enumerate(operator.arguments) if a.kind != "O"
+    ]
+    return operator._replace(name="Inplace" + operator.name, arguments=kept)
+
+
+def read(text: str) -> list[Operator]:
+    text = re.sub(r"^#.*\n", "", text, flags=re.M)
+    rows: list[Operator] = []
+    for line in filter(str.strip, re.sub(r"\n[ \t]+", " ", text).splitlines()):
+        found = _ROW.fullmatch(line.strip())
+        if not found:
+            raise SystemExit(f"operators.def: no row: {line}")
+        is_formula = found["how"] == "="
+        made = Operator(
+            found["name"],
+            arguments_of(found["arguments"]),
+            found["recipe"].strip() if is_formula else None,
+            None if is_formula else found["recipe"].strip(),
+        )
+        rows.append(made)
+        if found["inplace"]:
+            rows.append(inplace(made))
+    return rows
+
+
+def main() -> None:
+    table, target = map(Path, sys.argv[1:])
+    rows = read(table.read_text())
+    head = (
+        '/* Generated from operators.def by generate.py. */\n#include <stdbool.h>\n\n#include "operator.h"\n'
+    )
+    target.write_text("\n\n".join([head, *(r.source() for r in rows)]) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,193 @@
+/* loss.c - losses and their gradients. A reduction is 0 none, 1 mean, 2 sum. */
+#include <string.h>
+
+#include "asc_plan.h"
+#include "operator.h"
+
+static void put_reduced(asc_run *run, int out, tensor t, int64_t reduction) {
+    if (reduction == 0)
+        asc_put(run, out, t);
+    else
+        asc_put(run, out,
+                asc_reduce_axes(run, reduction == 1 ? ASC_REDUCE_MEAN : ASC_REDUCE_SUM, asc_flat(run, t), 0, NULL));
+}
+
+static int32_t real_of(tensor t) {
+    return t.dtype == ASC_FLOAT64 ? ASC_FLOAT64 : ASC_FLOAT32;
+}
+
+/* What a mean divides by. */
+static double share(tensor t, int64_t reduction) {
+    int64_t n = asc_elements(t);
+    return reduction == 1 && n ? 1 / (double)n : 1;
+}
+
+enum { SQUARES, DISTANCES, LOGISTIC, DIVERGENCE };
+static const char *const losses[] = {
+    "(a - b) * (a - b)",
+    "abs(a - b)",
+    "-(b * max(log(a), 0 - 100) + (1 - b) * max(log1p(-a), 0 - 100))",
+    "b > 0 ? b * (log(b) - a) : 0 * b",
+};
+/* c is the gradient of the loss, p what a mean divides by. */
+static const char *const gradients[] = {
+    "c * p * 2 * (a - b)",
+    "c * p * sign(a - b)",
+    "c * p * (a - b) / max((1 - a) * a, 0.000000000001)",
+    "b > 0 ? 0 - c * p * b : 0 * b",
+};
+
+/* self, target, reduction, out. */
+void asc_op_loss(asc_run *run, int which) {
+    tensor x = asc_in(run, 0);
+    put_reduced(run, 3, ASC_COMPUTE(run, real_of(x), losses[which], x, asc_in(run, 1)), asc_int(run, 2));
+}
+
+/* gradOutput, self, target, reduction, out. */
+void asc_op_loss_backward(asc_run *run, int which) {
+    tensor x = asc_in(run, 1);
+    double p = share(x, asc_int(run, 3));
+    asc_put(run, 4, ASC_COMPUTE_WITH(run, real_of(x), gradients[which], p, x, asc_in(run, 2), asc_in(run, 0)));
+}
+
+/* self, target, reduction, logTarget, out. */
+void asc_op_divergence(asc_run *run) {
+    tensor x = asc_in(run, 0);
+    const char *formula = asc_int(run, 3) ? "exp(b) * (b - a)" : losses[DIVERGENCE];
+    put_reduced(run, 4, ASC_COMPUTE(run, real_of(x), formula, x, asc_in(run, 1)), asc_int(run, 2));
+}
+
+/* gradOutput, self, target, reduction, logTarget, out. */
+void asc_op_divergence_backward(asc_run *run) {
+    tensor x = asc_in(run, 1);
+    double p = share(x, asc_int(run, 3));
+    const char *formula = asc_int(run, 4) ? "0 - c * p * exp(b)" : gradients[DIVERGENCE];
+    asc_put(run, 5, ASC_COMPUTE_WITH(run, real_of(x), formula, p, x, asc_in(run, 2), asc_in(run, 0)));
+}
+
+/* self, target, reduction, beta, out. */
+void asc_op_smooth_l1(asc_run *run) {
+    tensor x = asc_in(run, 0);
+    double beta = asc_float(run, 3);
+    const char *formula = "abs(a - b) < p ? 0.5 * (a - b) * (a - b) / p : abs(a - b) - 0.5 * p";
+    put_reduced(run, 4, ASC_COMPUTE_WITH(run, real_of(x), formula, beta, x, asc_in(run, 1)), asc_int(run, 2));
+}
+
+/* gradOut, self, target, reduction, beta, out. */
+void asc_op_smooth_l1_backward(asc_run *run) {
+    tensor x = asc_in(run, 1), in[] = {x, asc_in(run, 2), asc_in(run, 0)};
+    double numbers[] = {share(x, asc_int(run, 3)), asc_float(run, 4)};
+    asc_put(run, 5,
+            asc_formula(run, real_of(x), "c * p * (abs(a - b) < q ? (a - b) / q : sign(a - b))", 3, in, numbers, 2));
+}
+
+/* self, target, weight, reduction, out. */
+void asc_op_cross_entropy_of_two(asc_run *run) {
+    tensor x = asc_in(run, 0), loss = ASC_COMPUTE(run, real_of(x), losses[LOGISTIC], x, asc_in(run, 1));
+    if (asc_given_at(run, 2)) loss = ASC_COMPUTE(run, loss.dtype, "a * b", loss, asc_in(run, 2));
+    put_reduced(run, 4, loss, asc_int(run, 3));
+}
+
+/* gradOutput, self, target, weight, reduction, out. */
+void asc_op_cross_entropy_of_two_backward(asc_run *run) {
+    tensor x = asc_in(run, 1);
+    tensor g = ASC_COMPUTE_WITH(run, real_of(x), gradients[LOGISTIC], share(x, asc_int(run, 4)), x, asc_in(run, 2),
+                                asc_in(run, 0));
+    if (asc_given_at(run, 3)) g = ASC_COMPUTE(run, g.dtype, "a * b", g, asc_in(run, 3));
+    asc_put(run, 5, g);
+}
+
+static tensor ones(asc_run *run, int i, int32_t type) {
+    if (asc_given_at(run, i)) return asc_in(run, i);
+    tensor one = asc_new(run, type, 0, NULL);
+    asc_fill(run, one, 1);
+    return one;
+}
+
+/* self, target, weight, posWeight, reduction, out. */
+void asc_op_cross_entropy_of_logits(asc_run *run) {
+    tensor x = asc_in(run, 0);
+    int32_t type = real_of(x);
+    tensor loss = ASC_COMPUTE(run, type, "d * ((1 - b) * a + (1 + (c - 1) * b) * (log1p(exp(-abs(a))) + max(-a, 0)))",
+                              x, asc_in(run, 1), ones(run, 3, type), ones(run, 2, type));
+    put_reduced(run, 5, loss, asc_int(run, 4));
+}
+
+/* gradOutput, self, target, weight, posWeight, reduction, out. */
+void asc_op_cross_entropy_of_logits_backward(asc_run *run) {
+    tensor x = asc_in(run, 1);
+    int32_t type = real_of(x);
+    asc_put(
+        run, 6,
+        ASC_COMPUTE_WITH(run, type, "e * p * d * ((1 + (c - 1) * b) * sigmoid(a) - c * b)", share(x, asc_int(run, 5)),
+                         x, asc_in(run, 2), ones(run, 4, type), ones(run, 3, type), asc_in(run, 0)));
+}
+
+/* ---- by class ------------------------------------------------------------------------------------------------ */
+
+/* Images and rows alike: [n, classes, rest]. */
+typedef struct classes {
+    int64_t n, classes, rest, ignored;
+    const int64_t *target;
+    const float *weight; /* NULL: all 1 */
+} classes;
+
+static classes classes_of(asc_run *run, tensor x, int target, int weight, int ignored) {
+    classes c = {1, x.dims[x.rank > 1], 1, asc_int(run, ignored), NULL, NULL};
+    if (x.rank > 1) c.n = x.dims[0];
+    for (int i = 2; i < x.rank; i++) c.rest *= x.dims[i];
+    c.target = asc_of(run, target, ASC_INT64).data;
+    if (asc_given_at(run, weight)) c.weight = asc_f32(run, weight).data;
+    for (int64_t i = 0; i < c.n * c.rest; i++)
+        ASC_STOP_UNLESS(run, c.target[i] == c.ignored || (c.target[i] >= 0 && c.target[i] < c.classes),
+                        "class %lld of %lld", (long long)c.target[i], (long long)c.classes);
+    return c;
+}
+
+static float weight_of(const classes *c, int64_t i) {
+    int64_t t = c->target[i];
+    return t == c->ignored ? 0 : c->weight ? c->weight[t] : 1;
+}
+
+static int64_t place(const classes *c, int64_t i) {
+    return (i / c->rest * c->classes + c->target[i]) * c->rest + i % c->rest;
+}
+
+/* self, target, weight, reduction, ignoreIndex, out, totalWeight. */
+void asc_op_nll(asc_run *run) {
+    tensor x = asc_f32(run, 0);
+    classes c = classes_of(run, x, 1, 2, 4);
+    int64_t count = c.n * c.rest, reduction = asc_int(run, 3);
+    tensor each = asc_new(run, ASC_FLOAT32, 1, &count), total = asc_new(run, ASC_FLOAT32, 0, NULL);
+    double sum = 0, weights = 0;
+    for (int64_t i = 0; i < count; i++) {
+        float w = weight_of(&c, i);
+        float loss = c.target[i] == c.ignored ? 0 : -w * ((const float *)x.data)[place(&c, i)];
+        ((float *)each.data)[i] = loss;
+        sum += (double)loss;
+        weights += (double)w;
+    }
+    *(float *)total.data = (float)weights;
+    asc_put(run, 6, total);
+    if (reduction == 0) {
+        asc_put(run, 5, each);
+        return;
+    }
+    *(float *)total.data = (float)(reduction == 1 ? sum / weights : sum);
+    asc_put(run, 5, total);
+}
+
+/* gradOutput, self, target, weight, reduction, ignoreIndex, totalWeight, out. */
+void asc_op_nll_backward(asc_run *run) {
+    tensor g = asc_f32(run, 0), x = asc_in(run, 1), made = asc_like(run, x, ASC_FLOAT32);
+    classes c = classes_of(run, x, 2, 3, 5);
+    int64_t reduction = asc_int(run, 4);
+    float total = *(const float *)asc_f32(run, 6).data;
+    asc_fill(run, made, 0);
+    for (int64_t i = 0; i < c.n * c.rest; i++) {
+        if (c.target[i] == c.ignored) continue;
+        float upstream = ((const float *)g.data)[reduction == 0 ? i : 0];
+        ((float *)made.data)[place(&c, i)] = -weight_of(&c, i) * upstream / (reduction == 1 ? total : 1);
+    }
+    asc_put(run, 7, made);
+}

@@ -1,0 +1,174 @@
+"""Projects through their own CMake, in the folder of `ascend-ep toolkit`."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+from scaled_add_project import PROJECT
+
+import ascend_ep
+from ascend_ep.cli.toolkit import make
+
+pytestmark = pytest.mark.slow
+
+#: The steps of an op_host as projects have them: C++11, op_build, three libraries.
+OP_HOST = """cmake_minimum_required(VERSION 3.16)
+project(opp CXX)
+set(CANN $ENV{ASCEND_HOME_PATH})
+set(autogen ${CMAKE_BINARY_DIR}/autogen)
+file(MAKE_DIRECTORY ${autogen})
+aux_source_directory(${CMAKE_SOURCE_DIR}/op_host sources)
+execute_process(COMMAND ${CMAKE_CXX_COMPILER} -g -fPIC -shared -std=c++11 -Wall -Werror ${sources}
+  -D_GLIBCXX_USE_CXX11_ABI=0 -I ${CANN}/include -L ${CANN}/lib64 -lexe_graph -lregister -ltiling_api
+  -o ${autogen}/libascend_all_ops.so COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${CANN}/toolkit/tools/opbuild/op_build ${autogen}/libascend_all_ops.so ${autogen}
+  COMMAND_ERROR_IS_FATAL ANY)
+set(CMAKE_CXX_STANDARD 11)
+include_directories(${CANN}/include)
+link_directories(${CANN}/lib64)
+file(GLOB api ${autogen}/aclnn_*.cpp)
+add_library(cust_opapi SHARED ${api})
+target_link_libraries(cust_opapi ascendcl nnopbase)
+add_library(cust_optiling SHARED ${sources})
+target_link_libraries(cust_optiling exe_graph register tiling_api
+  -Wl,--whole-archive rt2_registry -Wl,--no-whole-archive)
+add_library(cust_op_proto SHARED ${sources} ${autogen}/op_proto.cc)
+"""
+KERNELS = """cmake_minimum_required(VERSION 3.16)
+project(launch CXX)
+find_package(CANN REQUIRED)
+ascendc_library(kernels STATIC twice.cpp)
+ascendc_compile_options(kernels PRIVATE -mllvm -cce-aicore-addr-transform -O1)
+add_executable(main main.cpp)
+target_link_libraries(main PRIVATE kernels ${CANN_LIBRARIES})
+find_package(tikicpulib REQUIRED)
+add_executable(cpu cpu.cpp twice.cpp)
+target_link_libraries(cpu PRIVATE tikicpulib::ascend910b1)
+"""
+TWICE = """#include "kernel_operator.h"
+using namespace AscendC;
+extern "C" __global__ __aicore__ void twice(GM_ADDR x, GM_ADDR y) {
+    TPipe pipe;
+    TQue<QuePosition::VECIN, 1> in;
+    TQue<QuePosition::VECOUT, 1> out;
+    pipe.InitBuffer(in, 1, 256);
+    pipe.InitBuffer(out, 1, 256);
+    GlobalTensor<float> from, to;
+    from.SetGlobalBuffer((__gm__ float *)x + 64 * GetBlockIdx(), 64);
+    to.SetGlobalBuffer((__gm__ float *)y + 64 * GetBlockIdx(), 64);
+    LocalTensor<float> a = in.AllocTensor<float>(), b = out.AllocTensor<float>();
+    DataCopy(a, from, 64);
+    in.EnQue(a);
+    a = in.DeQue<float>();
+    Adds(b, a, a.GetValue(0), 64);
+    out.EnQue(b);
+    in.FreeTensor(a);
+    b = out.DeQue<float>();
+    DataCopy(to, b, 64);
+    out.FreeTensor(b);
+}
+"""
+MAIN = """#include <cstdio>
+#include "acl/acl.h"
+#include "aclrtlaunch_twice.h"
+int main() {
+    aclInit(nullptr);
+    aclrtSetDevice(0);
+    aclrtStream stream;
+    aclrtCreateStream(&stream);
+    float x[128], *dx, *dy;
+    for (int i = 0; i < 128; i++) x[i] = i;
+    aclrtMalloc((void **)&dx, 512, ACL_MEM_MALLOC_HUGE_FIRST);
+    aclrtMalloc((void **)&dy, 512, ACL_MEM_MALLOC_HUGE_FIRST);
+    aclrtMemcpyAsync(dx, 512, x, 512, ACL_MEMCPY_HOST_TO_DEVICE, stream);
+    ACLRT_LAUNCH_KERNEL(twice)(2, stream, dx, dy);
+    aclrtSynchronizeStream(stream);
+    aclrtMemcpy(x, 512, dy, 512, ACL_MEMCPY_DEVICE_TO_HOST);
+    std::printf("%g %g\\n", x[63], x[127]);
+}
+"""
+CPU = """#include <cstdio>
+#include "tikicpulib.h"
+extern "C" __global__ __aicore__ void twice(GM_ADDR x, GM_ADDR y);
+int main() {
+    float *x = (float *)AscendC::GmAlloc(512), *y = (float *)AscendC::GmAlloc(512);
+    for (int i = 0; i < 128; i++) x[i] = i;
+    ICPU_RUN_KF(twice, 2, (uint8_t *)x, (uint8_t *)y);
+    std::printf("%g %g\\n", y[63], y[127]);
+    AscendC::GmFree(x);
+    AscendC::GmFree(y);
+}
+"""
+
+
+def in_toolkit(folder: Path, toolkit: Path, script: str) -> str:
+    done = subprocess.run(
+        ["sh", "-c", f". '{make(toolkit)}/set_env.sh' && {script}"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_an_op_host_becomes_libraries_and_headers(tmp_path: Path) -> None:
+    project = tmp_path / "ScaledAdd"
+    shutil.copytree(PROJECT, project)
+    (project / "CMakeLists.txt").write_text(OP_HOST)
+    out = in_toolkit(project, tmp_path / "cann", "cmake -S . -B build_out && cmake --build build_out")
+    assert "op_build: host: ScaledAdd of scaled_add.cpp, for ascend910b, ascend310p" in out
+    autogen = project / "build_out" / "autogen"
+    section = (autogen / "aic-ascend910b-ops-info.ini").read_text()
+    assert section.startswith("[ScaledAdd]\ninput0.name=x\ninput0.dtype=float16,float\n")
+    assert (autogen / "aic-ascend310p-ops-info.ini").read_text() == section
+    assert "aclnnScaledAddGetWorkspaceSize" in (autogen / "aclnn_scaled_add.h").read_text()
+    assert (project / "build_out" / "libcust_opapi.so").stat().st_size > 100_000
+
+
+def test_the_pages_commands_end_in_a_served_operator(tmp_path: Path) -> None:
+    """The block of docs/ascend-c.md, letter for letter."""
+    page = (Path(__file__).parents[2] / "docs" / "ascend-c.md").read_text()
+    (script,) = re.findall(r"```console\n(.*?)```", page, re.DOTALL)
+    tensor = {"param_type": "required", "format": ["ND"], "type": ["float16"]}
+    prototype = {"op": "GELUCustom", "language": "cpp"}
+    prototype |= {"input_desc": [{"name": "x", **tensor}], "output_desc": [{"name": "y", **tensor}]}
+    (tmp_path / "gelu_custom.json").write_text(json.dumps([prototype]))
+    x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT16, ["n", 32]) for n in "xy")
+    graph = helper.make_graph([helper.make_node("GELUCustom", ["x"], ["y"])], "g", [x], [y])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), tmp_path / "model.onnx")
+    done = subprocess.run(
+        ["bash", "-ec", script], cwd=tmp_path, capture_output=True, text=True, timeout=900, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "GELUCustom: defined by installed packages" in done.stdout + done.stderr
+    values = np.linspace(-4, 4, 96, dtype=np.float16).reshape(3, 32)
+    wanted = values * (0.5 + 0.5 * np.vectorize(math.erf)(values / math.sqrt(2)))
+    onnxruntime = pytest.importorskip("onnxruntime")
+    for session in (
+        ascend_ep.InferenceSession(str(tmp_path / "model.om")),
+        onnxruntime.InferenceSession(str(tmp_path / "model_ctx.onnx"), providers=["AscendEP"]),
+    ):
+        np.testing.assert_allclose(session.run(None, {"x": values})[0], wanted, rtol=2e-3, atol=2e-3)
+
+
+def test_kernels_are_launched_by_programs(tmp_path: Path) -> None:
+    for name, text in (
+        ("CMakeLists.txt", KERNELS), ("twice.cpp", TWICE), ("main.cpp", MAIN), ("cpu.cpp", CPU),
+    ):  # fmt: skip
+        (tmp_path / name).write_text(text)
+    script = "cmake -S . -B build && cmake --build build && ./build/main && ./build/cpu"
+    out = in_toolkit(tmp_path, tmp_path / "cann", script)
+    assert "kernels: without effect on this CPU: -mllvm;-cce-aicore-addr-transform" in out
+    assert out.splitlines()[-2:] == ["63 191", "63 191"]
