@@ -72,7 +72,7 @@ static void layer(asc_run *run, const network *n, int64_t number, tensor x, bool
         tensor values[] = {i, j, f, o, *h, *c, tanh_c};
         for (int k = 0; k < KEPT_END - KEPT_I; k++) asc_store(run, asc_select(kept[k], 0, t), values[k]);
     }
-    for (int k = 0; k < KEPT_END - KEPT_I; k++) put_in_list(run, KEPT_I + k, number, kept[k]);
+    for (int k = 0; k < KEPT_END - KEPT_I && asc_int(run, 7); k++) put_in_list(run, KEPT_I + k, number, kept[k]);
 }
 
 /* input, params, hx, batchSizes, hasBiases, layers, dropout, train, bidirectional, batchFirst, output, hy, cy, and the
