@@ -318,7 +318,7 @@ static bool is_real(const char *formula) {
     return false;
 }
 
-static bool mentions(const char *formula, const char *name) {
+bool asc_mentions(const char *formula, const char *name) {
     size_t length = strlen(name);
     for (const char *at = formula; (at = strstr(at, name)); at++)
         if ((at == formula || !(isalnum((unsigned char)at[-1]) || at[-1] == '_')) && word(at) == length) return true;
@@ -330,7 +330,7 @@ static int32_t type_of(const char *formula, int n, const asc_name *names, int32_
     int32_t type = ASC_BOOL, numbers = ASC_BOOL;
     bool tensors = false;
     for (int i = 0; i < n; i++) {
-        if (!mentions(formula, names[i].name)) continue;
+        if (!asc_mentions(formula, names[i].name)) continue;
         tensors |= names[i].tensor != NULL;
         if (names[i].tensor)
             type = asc_promote(type, names[i].tensor->dtype);

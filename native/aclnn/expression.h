@@ -24,4 +24,7 @@ typedef struct asc_program {
 /* The program that stores the formula's value as `dtype`. Stops the run where the formula is not one. */
 void asc_compile(asc_run *run, const char *formula, int n, const asc_name *names, int32_t dtype, asc_program *program);
 
+/* Whether the formula has the name in it. */
+bool asc_mentions(const char *formula, const char *name);
+
 #endif
