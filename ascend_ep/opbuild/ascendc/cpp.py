@@ -173,7 +173,12 @@ def _run_compiler(command: Sequence[str], target: Path, out: tuple[str, ...] = (
     os.close(handle)
     try:
         answer = subprocess.run(
-            [*command, *out, made], capture_output=True, text=True, timeout=SECONDS, check=False
+            [*command, *out, made],
+            capture_output=True,
+            text=True,
+            errors="replace",  # a message quotes the source, whatever its encoding
+            timeout=SECONDS,
+            check=False,
         )
         if answer.returncode != 0:
             raise _failed(command[0], answer.stderr, answer.returncode)
