@@ -29,7 +29,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="tools/kernel_table", description=__doc__.splitlines()[0])
     add = parser.add_argument
     add("folders", nargs="+", type=Path)
-    add("--run", action="store_true", help="run and compare kernels that have a reference, instead of compiling all")
+    add(
+        "--run",
+        action="store_true",
+        help="run and compare kernels that have a reference, instead of compiling all",
+    )
     add("--rows", type=int, default=2, help="cases of a kernel (default: 2)")
     add("--elements", type=int, default=1 << 17, help="of a case's inputs, at most (default: 131072)")
     add("--only", default="", help="files whose path has this text")
@@ -40,7 +44,10 @@ def main() -> int:
     given = parser.parse_args()
     soc = find_soc(given.soc_version)
     began = time.monotonic()
-    found = {f.name: [k for k in kernel_files(f, given.licence) if given.only in str(k.path)] for f in given.folders}
+    found = {
+        f.name: [k for k in kernel_files(f, given.licence) if given.only in str(k.path)]
+        for f in given.folders
+    }
     files = {name: [k for k in rows if isinstance(k, KernelFile)] for name, rows in found.items()}
     if given.run:
         values: dict[str, list[Compared]] = {}
@@ -62,7 +69,11 @@ def main() -> int:
             for c in compiled:
                 if given.verbose:
                     print(f"{c.reason or 'compiles'}\t{c.detail}\t{c.place}\t{c.file.path}", flush=True)
-            print(f"{name}: {sum(not c.reason for c in compiled)} of {len(compiled)}", file=sys.stderr, flush=True)
+            print(
+                f"{name}: {sum(not c.reason for c in compiled)} of {len(compiled)}",
+                file=sys.stderr,
+                flush=True,
+            )
     print(compile_table(results), end="\n\n")
     print(reason_table(results))
     print(f"{sum(map(len, files.values()))} files in {time.monotonic() - began:.0f} s", file=sys.stderr)

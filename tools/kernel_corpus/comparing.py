@@ -69,7 +69,9 @@ def _judged(case: Case, outputs: Sequence[Array]) -> Compared:
             return Compared(case.file, case.name, "differs", f"output {i}: the shape {shapes}")
         found = difference(made.reshape(right.shape), right.astype(made.dtype))
         if found.beyond:
-            return Compared(case.file, case.name, "differs", f"output {i} of {right.size} {made.dtype}: {found}")
+            return Compared(
+                case.file, case.name, "differs", f"output {i} of {right.size} {made.dtype}: {found}"
+            )
     return Compared(case.file, case.name, "right")
 
 
@@ -90,4 +92,6 @@ def _call(case: Case, operator: HostOperator | None) -> tuple[list[Array | None]
     if len(scalars) > len(operator.attributes):
         raise NoReference(f"{len(scalars)} scalars, {len(operator.attributes)} attributes")
     named = zip(operator.attributes, scalars, strict=False)
-    return inputs, {a.name: float(v) if a.type == "float" and v is not None else v for a, v in named if v is not None}
+    return inputs, {
+        a.name: float(v) if a.type == "float" and v is not None else v for a, v in named if v is not None
+    }

@@ -64,7 +64,9 @@ class Compiler:
         names = ("kernel_operator.h", "host/launch.h", "lib/matmul_intf.h", "cmath")
         header.write_text("".join(f"#include <{n}>\n" for n in names), encoding="utf-8")
         made = header.with_suffix(".h.gch")
-        subprocess.run([*self._command(CHECKED), "-x", "c++-header", str(header), "-o", str(made)], check=True)
+        subprocess.run(
+            [*self._command(CHECKED), "-x", "c++-header", str(header), "-o", str(made)], check=True
+        )
         return header
 
     def _command(self, flags: Sequence[str]) -> list[str]:
@@ -101,7 +103,11 @@ class Compiler:
         """A file whose kernels are templates: as it stands, as no call says the arguments."""
         unit = kernel.unit(0, True)
         plain = kernel.name.partition("<")[0]
-        lines = [line for line in unit.text.splitlines() if not line.startswith(("ASC_KERNEL_ROW", f"#define {plain} "))]
+        lines = [
+            line
+            for line in unit.text.splitlines()
+            if not line.startswith(("ASC_KERNEL_ROW", f"#define {plain} "))
+        ]
         return replace(unit, text="\n".join(lines) + "\n")  # fmt: skip
 
     def _units(self, file: KernelFile, units: Sequence[Unit], host: bool) -> Compiled:

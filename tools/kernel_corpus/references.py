@@ -65,7 +65,14 @@ def _scripts_near(path: Path) -> list[Path]:
 
 def _by_script(file: KernelFile, script: str, where: Path, rows: int, largest: int) -> Iterator[Case]:
     with tempfile.TemporaryDirectory(prefix="kernel-case-") as folder:
-        command = [sys.executable, str(Path(__file__).with_name(script)), str(where), folder, str(rows), str(largest)]
+        command = [
+            sys.executable,
+            str(Path(__file__).with_name(script)),
+            str(where),
+            folder,
+            str(rows),
+            str(largest),
+        ]
         try:
             done = subprocess.run(
                 command, capture_output=True, text=True, timeout=SECONDS, check=False, cwd=folder

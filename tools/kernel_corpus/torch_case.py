@@ -47,7 +47,9 @@ def main() -> None:
             if isinstance(value, torch.Tensor):
                 entry["inputs"].append(_written(into, f"{number}_in{i}", value))
             elif isinstance(value, tuple | list) and value and isinstance(value[0], torch.Tensor):
-                entry["inputs"].append([_written(into, f"{number}_in{i}_{j}", x) for j, x in enumerate(value)])
+                entry["inputs"].append(
+                    [_written(into, f"{number}_in{i}_{j}", x) for j, x in enumerate(value)]
+                )
             else:
                 entry["scalars"].append(value)
         entry["outputs"] = [_written(into, f"{number}_out{i}", x) for i, x in enumerate(outputs)]

@@ -28,7 +28,11 @@ def main() -> None:
         array = about.__self__
         for path in sorted(p for p in into.rglob("*") if p.is_file() and p not in known):
             known.add(path)
-            entry = {"file": str(path.relative_to(into)), "dtype": array.dtype.name, "shape": list(array.shape)}
+            entry = {
+                "file": str(path.relative_to(into)),
+                "dtype": array.dtype.name,
+                "shape": list(array.shape),
+            }
             written.append(entry)
 
     for name in ("input", "output"):
@@ -43,7 +47,9 @@ def main() -> None:
     finally:
         sys.setprofile(None)
     for entry in written:
-        assert (into / entry["file"]).stat().st_size == np.dtype(entry["dtype"]).itemsize * int(np.prod(entry["shape"]))
+        assert (into / entry["file"]).stat().st_size == np.dtype(entry["dtype"]).itemsize * int(
+            np.prod(entry["shape"])
+        )
     golden = [e for e in written if "golden" in e["file"] or e["file"].startswith("output")]
     inputs = [e for e in written if e not in golden and "tiling" not in e["file"]]
     case = {"name": script.name, "inputs": inputs, "outputs": golden}
