@@ -1,6 +1,6 @@
 /* Kernels with one fault each, and the same ones mended. The request's numbers are the kernel's and whether it is
- * mended. Above the line that is named stands a comment: the kernel's number and its kind of fault. Arrays: x and y of
- * 1024 half, and a workspace of 1024 half. */
+ * mended. Above the line that is named stands a comment: the kernel's number and its kind of fault. Arrays: x of
+ * 1024 half, another of 4096 half, y and a workspace of 1024 half. */
 #include "launch_program.h"
 
 using namespace AscendC;
@@ -10,8 +10,9 @@ constexpr uint32_t N = 256;
 struct Kernel {
     explicit Kernel(Request &r) : number(r.numbers[0]), mended(r.numbers[1] != 0) {
         x.SetGlobalBuffer(r.of<half>(0), 1024);
-        y.SetGlobalBuffer(r.of<half>(1), 1024);
-        workspace.SetGlobalBuffer(r.of<half>(2), 1024);
+        y.SetGlobalBuffer(r.of<half>(2), 1024);
+        workspace.SetGlobalBuffer(r.of<half>(3), 1024);
+        wide.SetGlobalBuffer(r.of<half>(1), 4096);
         pipe.InitBuffer(in, 2, N * sizeof(half));
         pipe.InitBuffer(out, 2, N * sizeof(half));
         pipe.InitBuffer(room, 2 * N * sizeof(half));
@@ -36,11 +37,13 @@ struct Kernel {
     void ranges();
     void order();
     void cores();
+    void advice();
     void run() {
         queues();
         ranges();
         order();
         cores();
+        advice();
     }
 
     int64_t number;
@@ -49,8 +52,9 @@ struct Kernel {
     TQue<TPosition::VECIN, 2> in;
     TQue<TPosition::VECOUT, 2> out;
     TQue<TPosition::VECIN, 2> never;
-    TBuf<> room, second;
-    GlobalTensor<half> x, y, workspace, nowhere;
+    TBuf<> room, second, large;
+    TBufPool<TPosition::VECCALC, 2> pool;
+    GlobalTensor<half> x, y, workspace, nowhere, wide;
 };
 
 void Kernel::queues() {
@@ -122,6 +126,68 @@ void Kernel::queues() {
         Adds(z, t, half(1), N);
         in.FreeTensor(t);
         store(z);
+    }
+    if (is(10)) {
+        LocalTensor<half> t = in.AllocTensor<half>();
+        DataCopy(t, x, N);
+        in.EnQue(t);
+        if (mended) t = in.DeQue<half>();
+        // 10 ErrorFree
+        in.FreeTensor(t);
+    }
+    if (is(11)) {
+        LocalTensor<half> t = in.AllocTensor<half>();
+        DataCopy(t, x, N);
+        in.EnQue(t);
+        // 11 ErrorBuffer3
+        if (!mended) in.EnQue(t);
+        in.FreeTensor(in.DeQue<half>());
+    }
+    if (is(12)) {
+        if (mended) pipe.InitBuffer(large, 64);
+        // 12 ErrorBuffer0
+        LocalTensor<half> t = large.Get<half>();
+        t.SetUserTag(1);
+    }
+    if (is(13)) {
+        // 13 ErrorRead3
+        LocalTensor<half> t = room.Get<half>(mended ? 2 * N : 4 * N);
+        t.SetUserTag(1);
+    }
+    if (is(14)) {
+        // 14 ErrorLeak
+        LocalTensor<half> t = loaded(), z = out.AllocTensor<half>();
+        Adds(z, t, half(1), N);
+        in.FreeTensor(t);
+        out.EnQue(z);
+        z = out.DeQue<half>();
+        DataCopy(y, z, N);
+        if (mended) out.FreeTensor(z);
+    }
+    if (is(16)) {
+        LocalTensor<half> t = loaded(), z = out.AllocTensor<half>();
+        if (!mended) out.FreeTensor(z);
+        // 16 ErrorWrite1
+        Adds(z, t, half(1), N);
+        in.FreeTensor(t);
+        if (mended) store(z);
+    }
+    if (is(17)) {
+        // 17 ErrorBuffer0
+        pipe.InitBuffer(large, mended ? 1024 : 200000);
+    }
+    if (is(18)) {
+        LocalTensor<half> t = in.AllocTensor<half>(), z = out.AllocTensor<half>();
+        DataCopy(t, x, N);
+        // 18 ErrorBuffer4
+        mended ? in.EnQue(t) : out.EnQue(t);
+        in.FreeTensor(in.DeQue<half>());
+        out.FreeTensor(z);
+    }
+    if (is(19)) {
+        pipe.InitBufPool(pool, 1024);
+        // 19 ErrorBuffer0
+        pool.InitBuffer(large, mended ? 512 : 2048);
     }
 }
 
@@ -227,6 +293,69 @@ void Kernel::ranges() {
         // 37 ErrorRead2
         DataCopy(b, workspace, N);
     }
+    if (is(38)) {
+        const DataCopyExtParams copy{1, 200, 0, 0, 0};
+        // 38 ErrorRead3
+        DataCopyPad(a, x[mended ? 900 : 1000], copy, DataCopyPadExtParams<half>{});
+    }
+    if (is(39)) {
+        Duplicate(a, half(1), 2 * N);
+        PipeBarrier<PIPE_ALL>();
+        // 39 ErrorWrite2
+        DataCopy(y, a, DataCopyParams{4, 8, 0, uint16_t(mended ? 8 : 20)});
+    }
+    if (is(70)) {
+        Duplicate(a, half(1), 2 * N);
+        // 70 ErrorRead3
+        b.SetValue(0, a.GetValue(mended ? 0 : 2 * N));
+    }
+    if (is(71)) {
+        // 71 ErrorWrite2
+        a.SetValue(mended ? 0 : 2 * N, half(1));
+    }
+    if (is(72)) {
+        Duplicate(a, half(1), N);
+        LocalTensor<float> wider = b.ReinterpretCast<float>();
+        // 72 ErrorWrite4
+        Cast(wider[mended ? 8 : 4], a, RoundMode::CAST_NONE, 64);
+    }
+    if (is(73)) {
+        Duplicate(a, half(1), 2 * N);
+        // 73 ErrorRead3
+        Adds(b, a, half(1), uint64_t(128), 2, {1, 1, 8, uint8_t(mended ? 8 : 30)});
+    }
+    if (is(74)) {
+        Duplicate(a, half(1), 2 * N);
+        // 74 ErrorParam
+        WholeReduceSum(b, a, 128, mended ? 2 : 256, 1, 1, 0);
+    }
+    if (is(75)) {
+        // 75 ErrorWrite2
+        DataCopy(a[mended ? 0 : N + 16], x, N);
+    }
+    if (is(76)) {
+        Duplicate(a, half(1), N);
+        PipeBarrier<PIPE_ALL>();
+        // 76 ErrorRead4
+        DataCopy(y, a[mended ? 16 : 8], 16);
+    }
+    if (is(77)) {
+        Duplicate(a, half(1), 2 * N);
+        LocalTensor<uint8_t> mask = b[N].ReinterpretCast<uint8_t>();
+        if (mended) Duplicate(b[N], half(1), 128);
+        // 77 ErrorRead2
+        Select(b, mask, a, half(0), SELMODE::VSEL_TENSOR_SCALAR_MODE, 128);
+    }
+    if (is(78)) {
+        Duplicate(a, half(1), mended ? N : N - 1);
+        // 78 ErrorRead2
+        ReduceMax<half>(b, a, b[N], N);
+    }
+    if (is(79)) {
+        Duplicate(a, half(1), N);
+        // 79 ErrorParam
+        Adds(b, a, half(1), mended ? 128 : -128);
+    }
 }
 
 void Kernel::order() {
@@ -240,6 +369,7 @@ void Kernel::order() {
     using V_MTE3 = std::integral_constant<HardEvent, HardEvent::V_MTE3>;
     using V_MTE2 = std::integral_constant<HardEvent, HardEvent::V_MTE2>;
     using MTE3_V = std::integral_constant<HardEvent, HardEvent::MTE3_V>;
+    using MTE2_MTE3 = std::integral_constant<HardEvent, HardEvent::MTE2_MTE3>;
     using MTE3_MTE2 = std::integral_constant<HardEvent, HardEvent::MTE3_MTE2>;
     if (is(40)) {
         DataCopy(a, x, N);
@@ -305,6 +435,50 @@ void Kernel::order() {
         // 48 ErrorSync4
         DataCopy(b, workspace, N);
     }
+    if (is(50)) {
+        DataCopy(a, x, N);
+        SetFlag<HardEvent::MTE2_V>(EVENT_ID2);
+        // 50 ErrorSync3
+        WaitFlag<HardEvent::MTE2_V>(mended ? EVENT_ID2 : EVENT_ID3);
+    }
+    if (is(51)) {
+        DataCopy(a, x, N);
+        if (mended) SetFlag<HardEvent::MTE2_V>(EVENT_ID2), WaitFlag<HardEvent::MTE2_V>(EVENT_ID2);
+        if (!mended) SetFlag<HardEvent::MTE2_MTE3>(EVENT_ID2), WaitFlag<HardEvent::MTE2_MTE3>(EVENT_ID2);
+        // 51 ErrorSync2
+        Adds(b, a, half(1), N);
+    }
+    if (is(52)) {
+        if (!mended) SetFlag<HardEvent::MTE2_V>(EVENT_ID2);
+        DataCopy(a, x, N);
+        if (mended) SetFlag<HardEvent::MTE2_V>(EVENT_ID2);
+        WaitFlag<HardEvent::MTE2_V>(EVENT_ID2);
+        // 52 ErrorSync2
+        Adds(b, a, half(1), N);
+    }
+    if (is(53)) {
+        DataCopy(a, x, N);
+        mended ? PipeBarrier<PIPE_ALL>() : PipeBarrier<PIPE_V>();
+        // 53 ErrorSync2
+        Adds(b, a, half(1), N);
+    }
+    if (is(54)) {
+        DataCopy(a, x, N);
+        SetFlag<HardEvent::MTE2_V>(EVENT_ID0);
+        DataCopy(b, x, N);
+        SetFlag<HardEvent::MTE2_V>(EVENT_ID1);
+        WaitFlag<HardEvent::MTE2_V>(EVENT_ID0);
+        if (mended) WaitFlag<HardEvent::MTE2_V>(EVENT_ID1);
+        // 54 ErrorSync2
+        Add(a, a, b, N);
+        if (!mended) WaitFlag<HardEvent::MTE2_V>(EVENT_ID1);
+    }
+    if (is(55)) {
+        DataCopy(a, x, N);
+        wait(MTE2_MTE3());
+        // 55 ErrorSync2
+        DataCopy(y, a, N);
+    }
 }
 
 void Kernel::cores() {
@@ -334,6 +508,75 @@ void Kernel::cores() {
     }
 }
 
+void Kernel::advice() {
+    LocalTensor<half> a = room.Get<half>(), b = second.Get<half>();
+    if (is(80)) {
+        for (uint32_t i = 0; i < 16; i++) {
+            // 80 AdviceCopy
+            DataCopy(a[i * 16], x[i * 16], mended ? 256 : 16);
+            PipeBarrier<PIPE_ALL>();
+            if (mended) break;
+            Adds(b, a[i * 16], half(1), 16);
+            PipeBarrier<PIPE_ALL>();
+        }
+    }
+    if (is(81)) {
+        for (uint32_t i = 0; i < 16; i++) {
+            DataCopyExtParams copy{uint16_t(mended ? 1 : 4), mended ? 512u : 32u, 0, 0, 0};
+            // 81 AdviceCopy
+            DataCopyPad(a, x[mended ? 256 : 0], copy, DataCopyPadExtParams<half>{});
+            PipeBarrier<PIPE_ALL>();
+            if (mended) break;
+            Adds(b, a, half(1), 64);
+            PipeBarrier<PIPE_ALL>();
+        }
+    }
+    if (is(82)) {
+        Duplicate(a, half(1), N);
+        half sum = 0;
+        for (uint32_t i = 0; i < (mended ? 8u : 1100u); i++)
+            // 82 AdviceScalar
+            sum = half(float(sum) + float(a.GetValue(i % N)));
+        b.SetValue(0, sum);
+    }
+    if (is(83)) {
+        // 83 AdviceBuffer
+        pipe.InitBuffer(large, mended ? 100000 : 64);
+        for (uint32_t i = 0; i < 17; i++) {
+            DataCopy(a, wide, N);
+            PipeBarrier<PIPE_ALL>();
+            Adds(b, a, half(1), N);
+            PipeBarrier<PIPE_ALL>();
+        }
+    }
+    if (is(84)) {
+        pipe.InitBuffer(large, 100000);
+        for (uint32_t i = 0; i < (mended ? 1 : 28); i++) {
+            // 84 AdviceRead
+            DataCopy(a, wide[i * N % 2048], 2 * N);
+            PipeBarrier<PIPE_ALL>();
+            Adds(b, a, half(1), N);
+            PipeBarrier<PIPE_ALL>();
+        }
+    }
+    if (is(85)) {
+        pipe.InitBuffer(large, 100000);
+        LocalTensor<float> t = large.Get<float>();
+        Duplicate(t, 1.0f, 25000);
+        // 85 AdviceBank
+        for (uint32_t i = 0; i < 20; i++) Add(t[16384], t, t[mended ? 8256 : 8192], 4096);
+    }
+    if (is(86)) {
+        pipe.InitBuffer(large, 100000);
+        LocalTensor<float> t = large.Get<float>();
+        Duplicate(t, 1.0f, 25000);
+        const uint8_t stride = mended ? 1 : 16;
+        const UnaryRepeatParams spread{1, stride, 8, 8};
+        // 86 AdviceBank
+        for (uint32_t i = 0; i < 20; i++) Adds(t[20000], t, 1.0f, 64, 60, spread);
+    }
+}
+
 int main() {
-    return serve([](Request &r) { Kernel(r).run(); });
+    return serve([](Request &r) { Kernel(r).run(); }, true);
 }

@@ -141,6 +141,17 @@ def _headers_digest() -> bytes:
     return key.digest()
 
 
+def missing_includes(path: Path, folders: Sequence[Path]) -> list[str]:
+    """What a file and those that it includes include, and neither `folders` nor our own headers have: standard headers too."""
+    names: dict[str, None] = {}
+    ours = (HEADERS / "ascendc", HEADERS)
+    for source in (path, *sources_of(f'#include "{path}"', folders)):
+        for name in _INCLUDE.findall(source.read_text(encoding="utf-8", errors="replace")):
+            if not any(p.is_file() for p in _candidates(name, source.parent, (*folders, *ours))):
+                names[name] = None
+    return list(names)
+
+
 def sources_of(text: str, folders: Iterable[Path]) -> list[Path]:
     """Files that a text includes, and those that they include, where they are found: by an absolute path, beside
     the file, or in `folders`."""
@@ -173,7 +184,12 @@ def _run_compiler(command: Sequence[str], target: Path, out: tuple[str, ...] = (
     os.close(handle)
     try:
         answer = subprocess.run(
-            [*command, *out, made], capture_output=True, text=True, timeout=SECONDS, check=False
+            [*command, *out, made],
+            capture_output=True,
+            text=True,
+            errors="replace",  # a message quotes the source, whatever its encoding
+            timeout=SECONDS,
+            check=False,
         )
         if answer.returncode != 0:
             raise _failed(command[0], answer.stderr, answer.returncode)

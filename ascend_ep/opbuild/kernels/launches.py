@@ -7,6 +7,8 @@ import re
 from .signature import without_comments
 
 _OPEN = re.compile(r"<<<")
+#: What stands before the body of a function.
+_FUNCTION = re.compile(r"\)\s*(?:const\b|noexcept\b|override\b|->[^;{}()]*|\s)*\Z")
 _NAME = re.compile(r"[A-Za-z_][\w:]*\Z")
 
 
@@ -25,6 +27,39 @@ def rewritten(text: str) -> str:
         parts.append("asc_argument...); })")
         at = closed + 3
     return "".join([*parts, text[at:]])
+
+
+def without_launchers(text: str) -> str:
+    """The source without the bodies of functions that launch kernels, which are for the host; lines stay."""
+    plain, parts, at = without_comments(text), [], 0
+    while (found := _next(plain, at)) is not None:
+        opened = _body_around(plain, found[0])
+        closed = -1 if opened is None else _closing_brace(plain, opened)
+        if opened is None or closed < 0:
+            return rewritten(text)
+        parts += [text[at : opened + 1], "\n" * text.count("\n", opened, closed)]
+        at = closed
+    return "".join([*parts, text[at:]])
+
+
+def _body_around(plain: str, at: int) -> int | None:
+    """Where the body of the outermost function around a place opens; None outside of functions."""
+    opened: list[int] = []
+    for i, c in enumerate(plain[:at]):
+        if c == "{":
+            opened.append(i)
+        elif c == "}" and opened:
+            opened.pop()
+    return next((i for i in opened if _FUNCTION.search(plain, max(0, i - 200), i)), None)
+
+
+def _closing_brace(plain: str, opened: int) -> int:
+    depth = 0
+    for i in range(opened, len(plain)):
+        depth += {"{": 1, "}": -1}.get(plain[i], 0)
+        if depth == 0:
+            return i
+    return -1
 
 
 def _next(plain: str, at: int) -> tuple[int, int, int] | None:

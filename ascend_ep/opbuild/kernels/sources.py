@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from ascend_ep.cann.soc import Soc
 from ascend_ep.errors import AscendError
+from ascend_ep.opbuild.ascendc.cpp import missing_includes
 from ascend_ep.opbuild.ascendc.naming import snake_case
 
 from .host_code import HostCode, HostOperator, read_host
@@ -37,7 +39,35 @@ class Sources:
         above = [
             f for p in places for a in list(p.parents)[:5] for f in (a / "common" / "include", a / "include")
         ]
-        return tuple(dict.fromkeys(f for f in (*self.included, *around, *above) if f.is_dir()))
+        known = tuple(dict.fromkeys(f for f in (*self.included, *around, *above) if f.is_dir()))
+        return (*known, *_folders_of_missing((*self.kernels, *self.host), known))
+
+
+def _folders_of_missing(files: Sequence[Path], known: Sequence[Path]) -> list[Path]:
+    """Folders of the project, which its build files name, with headers that nothing else has: those that exactly one
+    file's path ends with."""
+    found: dict[Path, None] = {}
+    for path in files:
+        for name in missing_includes(path, (*known, *found)):
+            tail = Path(name)
+            fitting = [p for p in _headers_of(_project_of(path)) if p.parts[-len(tail.parts) :] == tail.parts]
+            if len(fitting) == 1:
+                found[fitting[0].parents[len(tail.parts) - 1]] = None
+    return list(found)
+
+
+def _project_of(path: Path) -> Path:
+    """The folder that a file's project begins with: the highest, five up at most, that has build files."""
+    above = list(path.parents)[:5]
+    building = [a for a in above if (a / "CMakeLists.txt").is_file() or (a / "build.sh").is_file()]
+    return building[-1] if building else path.parent
+
+
+@cache
+def _headers_of(folder: Path) -> tuple[Path, ...]:
+    """The headers of a project, 20000 files at most."""
+    found = (p for _, p in zip(range(20000), folder.rglob("*"), strict=False))
+    return tuple(p for p in found if p.suffix in (".h", ".hpp"))
 
 
 def is_kernel_source(path: Path) -> bool:

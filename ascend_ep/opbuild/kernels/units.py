@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -12,7 +12,7 @@ from ascend_ep.element_types import ELEMENT_TYPES
 from ascend_ep.opbuild.ascendc.call_request import GE_NUMBERS, OF_GE, chip_numbers
 from ascend_ep.opbuild.ascendc.cpp import Unit
 
-from .launches import has_launches, rewritten
+from .launches import has_launches, rewritten, without_launchers
 
 ArgumentKind = Literal["INPUT", "OUTPUT", "WORKSPACE", "TILING", "VALUE"]
 #: What kernels may compare ORIG_DTYPE_... and FORMAT_... with in #if.
@@ -21,8 +21,10 @@ _FORMAT_MACROS = {
     "NCHW": 0, "NHWC": 1, "ND": 2, "NC1HWC0": 3, "FRACTAL_Z": 4, "HWCN": 16, "NDHWC": 27, "FRACTAL_NZ": 29,
     "NCDHW": 30,
 }  # fmt: skip
-CHECKED = ("-std=c++20", "-O1", "-g1")
-UNCHECKED = ("-std=c++20", "-O2", "-DASCENDC_CPU_NO_CHECK")
+#: Kernels are told that they run on a CPU, as in the tool chain's own CPU mode.
+_ON_CPU = ("-DASCENDC_CPU_DEBUG", "-D__CCE_KT_TEST__")
+CHECKED = ("-std=c++20", "-O1", "-g1", *_ON_CPU)
+UNCHECKED = ("-std=c++20", "-O2", "-DASCENDC_CPU_NO_CHECK", *_ON_CPU)
 HOST = ("-std=c++20", "-O1")
 
 
@@ -50,21 +52,17 @@ class KernelUnit:
     defines: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def unit(self, number: int, is_checked: bool) -> Unit:
-        """The kernel behind a row of its own. Launches in its file are rewritten."""
+        """The kernel behind a row of its own. Functions of its file that launch kernels have no bodies."""
         plain, angle, rest = self.name.partition("<")
         symbol = f"asc_kernel_{number}"
-        included = included_source(self.file)
+        included = included_source(self.file, without_launchers)
         lines = [
             '#include "kernel_operator.h"',
             '#include "host/launch.h"',
             "#include <cmath>",
             *_type_macros(self.column, self.tensors),
             *([self.tiling] if self.tiling else []),
-            *(
-                ["#undef ASC_TILING_STRUCT", f"#define ASC_TILING_STRUCT {self.tiling_class}"]
-                if self.tiling_class
-                else []
-            ),
+            *([f"using AscTilingDefault = {self.tiling_class};"] if self.tiling_class else []),
             *(f"#define {name} {value}" for name, value in self.defines.items()),
             f"#define {plain} {symbol}_{plain}",
             included,
@@ -77,10 +75,10 @@ class KernelUnit:
         return Unit(f"kernel{number}", "\n".join(lines) + "\n", {}, folders, flags, symbol)
 
 
-def included_source(path: Path) -> str:
-    """What includes a source: with its launches as plain C++ where it has any."""
+def included_source(path: Path, changed: Callable[[str], str] = rewritten) -> str:
+    """What includes a source: where it has launches, as `changed` makes it."""
     text = path.read_text(encoding="utf-8", errors="replace")
-    return f'#line 1 "{path}"\n{rewritten(text)}' if has_launches(text) else f'#include "{path}"'
+    return f'#line 1 "{path}"\n{changed(text)}' if has_launches(text) else f'#include "{path}"'
 
 
 def _type_macros(column: TypeColumn, tensors: Sequence[str]) -> Iterable[str]:
@@ -229,7 +227,7 @@ def _parts_unit(assembly: Assembly) -> Unit:
 
 def source_program_units(files: Sequence[Path], folders: Sequence[Path], is_checked: bool) -> list[Unit]:
     """A program of kernels and of a main function that launches them, as its sources stand."""
-    flags = (*(CHECKED if is_checked else UNCHECKED), "-DASCENDC_CPU_DEBUG", "-D__CCE_KT_TEST__")
+    flags = CHECKED if is_checked else UNCHECKED
     units = []
     for i, path in enumerate(files):
         head = '#include "kernel_operator.h"\n#include "host/launch.h"\n'

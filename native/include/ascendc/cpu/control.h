@@ -32,6 +32,19 @@ inline void ResetMask() {
     asc_cpu::core().mask.bits[0] = asc_cpu::core().mask.bits[1] = ~uint64_t(0);
 }
 
+/* The first `length` elements of a repeat, or bits, as the mask of instructions that are given none. */
+struct AscendCUtils {
+    template <typename T>
+    static void SetMask(int32_t length) {
+        SetVectorMask<T>(length);
+    }
+    template <typename T>
+    static void SetMask(uint64_t high, uint64_t low) {
+        SetVectorMask<T>(high, low);
+    }
+    static void ResetMask() { AscendC::ResetMask(); }
+};
+
 /* What copies to global memory do from here on. */
 template <typename T>
 inline void SetAtomicAdd() {

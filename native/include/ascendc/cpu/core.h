@@ -97,8 +97,11 @@ struct Core {
     /* For advice: copies to and from global memory, those of less than 512 bytes, elements that the scalar unit read,
      * bytes of the unified buffer in use at most. */
     uint64_t copies = 0, short_copies = 0, scalar_reads = 0;
-    Where short_copy;
+    Where short_copy, scalar_read, last_buffer;
     uint32_t ub_most = 0;
+    /* Repeats of vector instructions that wait for a bank of the unified buffer, and the first such instruction. */
+    uint64_t bank_waits = 0;
+    Where bank_wait;
 
     Atomic atomic = Atomic::None;
     VectorMask mask;

@@ -216,6 +216,13 @@ template <pipe_t from, pipe_t to>
 inline void WaitFlag(int32_t id, asc_cpu::Where w = asc_cpu::Where::here()) {
     asc_cpu::wait_flag(from, to, id, w);
 }
+/* Flags of one pair of pipes. */
+template <pipe_t from, pipe_t to>
+class TQueSync {
+   public:
+    void SetFlag(TEventID id, asc_cpu::Where w = asc_cpu::Where::here()) { asc_cpu::set_flag(from, to, id, w); }
+    void WaitFlag(TEventID id, asc_cpu::Where w = asc_cpu::Where::here()) { asc_cpu::wait_flag(from, to, id, w); }
+};
 enum class MemDsbT : uint8_t { ALL, DDR, UB, SEQ };
 template <MemDsbT mode>
 inline void DataSyncBarrier(asc_cpu::Where w = asc_cpu::Where::here()) {

@@ -28,6 +28,7 @@ struct Global {
     bool tracked;
     std::vector<uint32_t> stamps = {}; /* events, from the first write on */
     uint64_t read = 0;                 /* bytes that instructions have read of it */
+    Where reader = {};                 /* the last one */
 
     bool wrote(uint64_t offset) const { return !stamps.empty() && stamps[size_t(offset / 4)] != 0; }
 };

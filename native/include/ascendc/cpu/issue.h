@@ -27,8 +27,47 @@ inline void count(const Operand *operands, size_t n) {
             c.short_copy = place().where;
         }
         if (o.write) continue;
-        if (Global *g = global_at(o.base)) g->read += o.run.bytes * o.run.repeats;
+        if (Global *g = global_at(o.base)) g->read += o.run.bytes * o.run.repeats, g->reader = place().where;
     }
+}
+
+/* The bank of the unified buffer that a block of 32 bytes lies in: 16 side by side, in each 64 KB. */
+constexpr uint32_t bank_of(uint64_t at) {
+    return uint32_t(at / 65536 * 16 + at / 32 % 16);
+}
+/* Whether the blocks of a repeat lie in one group of banks, which gives one block at a time. */
+inline bool in_one_bank(const Operand &o) {
+    if (!o.n_more) return false;
+    uint32_t blocks = 1;
+    for (uint32_t i = 0; i < o.n_more; i++) {
+        if ((o.more[i].begin - o.run.begin) % 512) return false;
+        blocks++;
+    }
+    return blocks >= 2;
+}
+/* Repeats that wait for one another's banks: two sources in one bank, or an operand whose blocks all lie in one. */
+inline void count_banks(const Operand *operands, size_t n) {
+    Core &c = core();
+    const Operand *first = nullptr;
+    bool waits = false;
+    uint64_t repeats = 0;
+    for (size_t i = 0; i < n; i++) {
+        const Operand &o = operands[i];
+        if (o.space != Space::UB || !o.run.bytes) continue;
+        const uint64_t bytes = o.run.bytes * o.run.repeats;
+        if ((bytes + 255) / 256 > repeats) repeats = o.n_more ? o.run.repeats : (bytes + 255) / 256;
+        waits = waits || in_one_bank(o);
+        if (o.write) continue;
+        const uint64_t at = uint64_t(o.base - c.in(Space::UB).data() + o.run.begin);
+        if (!first)
+            first = &o;
+        else if (first->base != o.base &&
+                 bank_of(at) == bank_of(uint64_t(first->base - c.in(Space::UB).data() + first->run.begin)))
+            waits = true;
+    }
+    if (!waits) return;
+    if (!c.bank_waits) c.bank_wait = place().where;
+    c.bank_waits += repeats;
 }
 
 /* Checks an instruction and returns what is finished before it. */
@@ -38,6 +77,7 @@ inline void count(const Operand *operands, size_t n) {
     if (where.line) place().where = where;
     const uint32_t pipe = index_of(which);
     if (pipe) count(operands, n);
+    if (pipe == 1 && lanes) count_banks(operands, n);
     if (pipe || !c.scalar_event || c.scalar_event != c.log.size() - 1) {
         c.issued[pipe]++;
         c.log.push_back({place().where, name, c.issued[pipe], uint8_t(pipe)});
@@ -137,7 +177,7 @@ inline bool scalar_reads(Where w, const Buffer *buffer, Space space, const uint8
     const uint32_t id = m.writer[size_t(at / BLOCK)];
     if (c.scalar_knows[id % 8] != id || !m.written.element(at, bytes)) return false;
     place().where = w;
-    c.scalar_reads++;
+    c.scalar_reads++, c.scalar_read = w;
     return true;
 }
 /* Whether the last instruction was a scalar write to the same block. */

@@ -26,8 +26,10 @@ struct Stride {
 class Lanes {
    public:
     /* count elements */
-    explicit Lanes(int64_t count, const char *name) : count_(count), name_(name) {
-        if (count < 0) fail("ErrorParam", "%s of %lld elements", name, (long long)count);
+    explicit Lanes(int64_t count, const char *name, Where w = {}) : count_(count), name_(name) {
+        if (count >= 0) return;
+        asc_cpu::at(w);
+        fail("ErrorParam", "%s of %lld elements", name, (long long)count);
     }
     /* `bits`: of the widest operand, which says how many elements eight blocks have. */
     Lanes(uint64_t mask, bool is_set, int32_t repeats, uint32_t bits, const char *name)

@@ -15,7 +15,7 @@ inline uint32_t reserve(Space space, uint64_t bytes, uint32_t owner, uint32_t pa
                   (unsigned long long)rounded, name_of(space), m.size(), m.used);
     const uint32_t begin = m.used;
     m.used += uint32_t(rounded);
-    if (space == Space::UB && m.used > core().ub_most) core().ub_most = m.used;
+    if (space == Space::UB && m.used > core().ub_most) core().ub_most = m.used, core().last_buffer = place().where;
     return begin;
 }
 
@@ -47,13 +47,16 @@ template <TPosition position, uint32_t buffers = 4>
 class TBufPool {
    public:
     template <TPosition from, TPosition to, int32_t depth, auto mask>
-    bool InitBuffer(TQueBind<from, to, depth, mask> &queue, uint8_t count, uint32_t bytes) {
+    bool InitBuffer(TQueBind<from, to, depth, mask> &queue, uint8_t count, uint32_t bytes,
+                    asc_cpu::Where w = asc_cpu::Where::here()) {
+        asc_cpu::at(w);
         queue.init(asc_cpu::core().owners++);
         for (uint32_t part = 0; part < count; part++) queue.add(part, take(bytes), rounded(bytes));
         return true;
     }
     template <TPosition where>
-    bool InitBuffer(TBuf<where> &buffer, uint32_t bytes) {
+    bool InitBuffer(TBuf<where> &buffer, uint32_t bytes, asc_cpu::Where w = asc_cpu::Where::here()) {
+        asc_cpu::at(w);
         const uint32_t begin = take(bytes);
         buffer.init(asc_cpu::core().owners++, begin, rounded(bytes));
         return true;
@@ -110,6 +113,11 @@ class TPipe {
                        begin = asc_cpu::reserve(TBuf<position>::space, bytes, owner, 0);
         buffer.init(owner, begin, (bytes + 31) / 32 * 32);
         return true;
+    }
+    /* A buffer as a queue of `count` parts, one behind the other. */
+    template <TPosition position>
+    bool InitBuffer(TBuf<position> &buffer, uint8_t count, uint32_t bytes, asc_cpu::Where w = asc_cpu::Where::here()) {
+        return InitBuffer(buffer, count * ((bytes + 31) / 32 * 32), w);
     }
     template <TPosition position, uint32_t n>
     bool InitBufPool(TBufPool<position, n> &pool, uint32_t bytes, asc_cpu::Where w = asc_cpu::Where::here()) {

@@ -1,6 +1,7 @@
 /* LocalTensor and GlobalTensor: typed views with their bounds. */
 #pragma once
 
+#include "params.h"
 #include "position.h"
 
 namespace AscendC {
@@ -68,6 +69,13 @@ struct Expression {
     const LocalTensor<T> &left, &right;
 };
 
+/* mask = x < y of tensors: a bit for each element of x. */
+template <typename T>
+struct Comparison {
+    CMPMODE mode;
+    const LocalTensor<T> &left, &right;
+};
+
 template <typename T>
 class LocalTensor {
    public:
@@ -85,6 +93,10 @@ class LocalTensor {
     LocalTensor(const LocalTensor &) = default;
     LocalTensor &operator=(const LocalTensor &) = default;
     void operator=(const Expression<T> &value) { value.compute(*this, value.left, value.right); }
+    template <typename S>
+    void operator=(const Comparison<S> &value) {
+        Compare(*this, value.left, value.right, value.mode, value.left.GetSize(), asc_cpu::Where{});
+    }
 
     LocalTensor operator[](Offset index) const {
         const uint32_t offset = uint32_t(index.value);

@@ -149,4 +149,18 @@ inline void Select(const LocalTensor<T> &dst, const LocalTensor<U> &selMask, con
         w, dst, selMask.reads((bytes + sizeof(U) - 1) / sizeof(U)), bits, src0.reads(count), src0.reads(0),
         int64_t(count), [a](int64_t i) { return a[i]; }, [b](int64_t) { return b; });
 }
+
+#define ASC_OPERATOR(sign, mode)                                                                  \
+    template <typename T>                                                                         \
+    inline Comparison<T> operator sign(const LocalTensor<T> &left, const LocalTensor<T> &right) { \
+        return {CMPMODE::mode, left, right};                                                      \
+    }
+ASC_OPERATOR(<, LT)
+ASC_OPERATOR(>, GT)
+ASC_OPERATOR(==, EQ)
+ASC_OPERATOR(<=, LE)
+ASC_OPERATOR(>=, GE)
+ASC_OPERATOR(!=, NE)
+#undef ASC_OPERATOR
+
 }  // namespace AscendC

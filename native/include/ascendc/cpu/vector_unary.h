@@ -11,7 +11,7 @@ namespace AscendC {
     template <typename T, bool isSetMask = true>                                                                      \
     inline void name(const LocalTensor<T> &dst, const LocalTensor<T> &src, const int32_t &count,                      \
                      asc_cpu::Where w = asc_cpu::Where::here()) {                                                     \
-        asc_cpu::unary(#name, w, dst, src, asc_cpu::Lanes(count, #name), {}, {}, [](auto a) { return __VA_ARGS__; }); \
+        asc_cpu::unary(#name, w, dst, src, asc_cpu::Lanes(count, #name, w), {}, {}, [](auto a) { return __VA_ARGS__; }); \
     }                                                                                                                 \
     template <typename T, bool isSetMask = true>                                                                      \
     inline void name(const LocalTensor<T> &dst, const LocalTensor<T> &src, uint64_t mask, const uint8_t repeatTimes,  \
@@ -51,7 +51,7 @@ ASC_UNARY(Neg, asc_cpu::negative(a))
     inline void name(const LocalTensor<T> &dst, const LocalTensor<T> &src, const asc_cpu::Same<T> &scalar,             \
                      const int32_t &count, asc_cpu::Where w = asc_cpu::Where::here()) {                                \
         const asc_cpu::Compute<T> b = asc_cpu::Compute<T>(scalar);                                                     \
-        asc_cpu::unary(#name, w, dst, src, asc_cpu::Lanes(count, #name), {}, {}, [b](auto a) { return __VA_ARGS__; }); \
+        asc_cpu::unary(#name, w, dst, src, asc_cpu::Lanes(count, #name, w), {}, {}, [b](auto a) { return __VA_ARGS__; }); \
     }                                                                                                                  \
     template <typename T, bool isSetMask = true>                                                                       \
     inline void name(const LocalTensor<T> &dst, const LocalTensor<T> &src, const asc_cpu::Same<T> &scalar,             \
@@ -143,7 +143,7 @@ namespace AscendC {
         const int64_t b = int64_t(scalar);                                                                             \
         constexpr bool round = false;                                                                                  \
         (void)round;                                                                                                   \
-        asc_cpu::unary(#name, w, dst, src, asc_cpu::Lanes(count, #name), {}, {}, [b](auto a) { return __VA_ARGS__; }); \
+        asc_cpu::unary(#name, w, dst, src, asc_cpu::Lanes(count, #name, w), {}, {}, [b](auto a) { return __VA_ARGS__; }); \
     }                                                                                                                  \
     template <typename T, bool isSetMask = true>                                                                       \
     inline void name(const LocalTensor<T> &dst, const LocalTensor<T> &src, const asc_cpu::Same<T> &scalar,             \
@@ -175,7 +175,7 @@ ASC_SHIFT(ShiftRight, , asc_cpu::shifted_right(a, b, round))
 template <typename T, typename U, bool isSetMask = true>
 inline void Axpy(const LocalTensor<T> &dst, const LocalTensor<U> &src, const asc_cpu::Same<U> &scalar,
                  const int32_t &count, asc_cpu::Where w = asc_cpu::Where::here()) {
-    asc_cpu::axpy<T, U>(w, dst, src, scalar, asc_cpu::Lanes(count, "Axpy"), {}, {});
+    asc_cpu::axpy<T, U>(w, dst, src, scalar, asc_cpu::Lanes(count, "Axpy", w), {}, {});
 }
 template <typename T, typename U, bool isSetMask = true>
 inline void Axpy(const LocalTensor<T> &dst, const LocalTensor<U> &src, const asc_cpu::Same<U> &scalar, uint64_t mask,

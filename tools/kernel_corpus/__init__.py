@@ -1,0 +1,1 @@
+"""Ascend C kernels of others, compiled, run and compared; see __main__."""

@@ -1,0 +1,89 @@
+"""Ascend C kernels of others: how many compile as `ascend-op build` compiles them, and compute what they should.
+
+Takes folders, fetches nothing. Prints a table by folder, and the reasons of what fails, those first that most files have.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from ascend_ep.cann.soc import find_soc
+
+from .comparing import Compared, compare
+from .compiling import Compiled, Compiler
+from .found import LICENCES, KernelFile, Left, kernel_files
+from .table import compile_table, reason_table, value_table
+
+T = TypeVar("T")
+
+
+def main() -> int:
+    """Runs the command line; 1 if a case gives other values."""
+    parser = argparse.ArgumentParser(prog="tools/kernel_table", description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("folders", nargs="+", type=Path)
+    add(
+        "--run",
+        action="store_true",
+        help="run and compare kernels that have a reference, instead of compiling all",
+    )
+    add("--rows", type=int, default=2, help="cases of a kernel (default: 2)")
+    add("--elements", type=int, default=1 << 17, help="of a case's inputs, at most (default: 131072)")
+    add("--only", default="", help="files whose path has this text")
+    add("--licence", action="append", default=list(LICENCES), help="a text of headers whose files are left")
+    add("--soc_version", default="Ascend910B1")
+    add("--processes", type=int, default=2)
+    add("--verbose", action="store_true", help="a line for each file")
+    given = parser.parse_args()
+    soc = find_soc(given.soc_version)
+    began = time.monotonic()
+    found = {
+        f.name: [k for k in kernel_files(f, given.licence) if given.only in str(k.path)]
+        for f in given.folders
+    }
+    files = {name: [k for k in rows if isinstance(k, KernelFile)] for name, rows in found.items()}
+    if given.run:
+        values: dict[str, list[Compared]] = {}
+        for name, rows in files.items():
+            made = _side_by_side(lambda f: compare(f, soc, given.rows, given.elements), rows, given.processes)
+            values[name] = [c for group in made for c in group]
+            for c in values[name]:
+                if given.verbose or c.outcome != "right":
+                    print(f"{c.outcome:8} {c.file.path.name} {c.case}: {c.detail}", flush=True)
+        print(value_table(values))
+        return int(any(c.outcome == "differs" for rows in values.values() for c in rows))
+    with tempfile.TemporaryDirectory(prefix="kernel-table-") as folder:
+        compiler = Compiler(soc, Path(folder))
+        _ = compiler.header
+        results: dict[str, list[Compiled | Left]] = {}
+        for name, rows in files.items():
+            compiled = _side_by_side(compiler, rows, given.processes)
+            results[name] = [*compiled, *(k for k in found[name] if isinstance(k, Left))]
+            for c in compiled:
+                if given.verbose:
+                    print(f"{c.reason or 'compiles'}\t{c.detail}\t{c.place}\t{c.file.path}", flush=True)
+            print(
+                f"{name}: {sum(not c.reason for c in compiled)} of {len(compiled)}",
+                file=sys.stderr,
+                flush=True,
+            )
+    print(compile_table(results), end="\n\n")
+    print(reason_table(results))
+    print(f"{sum(map(len, files.values()))} files in {time.monotonic() - began:.0f} s", file=sys.stderr)
+    return 0
+
+
+def _side_by_side(one: Callable[[KernelFile], T], files: Iterable[KernelFile], processes: int) -> list[T]:
+    with ThreadPoolExecutor(processes) as pool:
+        return list(pool.map(one, files))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

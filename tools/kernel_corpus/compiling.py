@@ -1,0 +1,141 @@
+"""A kernel file through the compiler with the flags of `ascend-op build`, and why it fails."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from ascend_ep.cann.soc import Soc
+from ascend_ep.codegen.header_text import HEADERS
+from ascend_ep.errors import AscendError
+from ascend_ep.opbuild.ascendc.cpp import FLAGS, Unit, find_cpp
+from ascend_ep.opbuild.kernels.assemble import host_assembly
+from ascend_ep.opbuild.kernels.sources import Sources, find_sources, read_sources
+from ascend_ep.opbuild.kernels.units import (
+    CHECKED,
+    KernelUnit,
+    TypeColumn,
+    source_program_units,
+)
+from ascend_ep.opdef import dtypes
+
+from .found import KernelFile
+
+SECONDS = 120
+_TYPE_NAMES = re.compile(r"\b(?:ORIG_)?DTYPE_(\w+)\b")
+#: What a compiler says, and the class of reasons that it belongs to.
+_REASONS = (
+    (re.compile(r"fatal error: (\S+): No such file"), "missing header"),
+    (re.compile(r"[‘'](?:\w+::)*(\w+)[’'] (?:was not declared|is not a member|has not been declared)"), "missing name"),
+    (re.compile(r"has no member named [‘'](\w+)"), "missing member"),
+    (re.compile(r"[‘'](?:\w+::)*(\w+)[’'] does not name a type"), "missing name"),
+    (re.compile(r"no matching function for call to [‘'](?:\w+::)*(\w+)"), "no such form"),
+    (re.compile(r"(?:static assertion failed|error): (.*)"), "other"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What the compiler made of a file. reason: a class, "" where it compiles; detail: the name or text. host: whether
+    host code gave its types and tiling structures."""
+
+    file: KernelFile
+    reason: str = ""
+    detail: str = ""
+    place: str = ""
+    host: bool = False
+
+
+class Compiler:
+    """The compiler with the header precompiled, in a folder."""
+
+    def __init__(self, soc: Soc, folder: Path) -> None:
+        self.soc, self.folder = soc, folder
+
+    @cached_property
+    def header(self) -> Path:
+        """The precompiled header, which a unit includes before its first line."""
+        header = self.folder / "all.h"
+        names = ("kernel_operator.h", "host/launch.h", "lib/matmul_intf.h", "cmath")
+        header.write_text("".join(f"#include <{n}>\n" for n in names), encoding="utf-8")
+        made = header.with_suffix(".h.gch")
+        subprocess.run(
+            [*self._command(CHECKED), "-x", "c++-header", str(header), "-o", str(made)], check=True
+        )
+        return header
+
+    def _command(self, flags: Sequence[str]) -> list[str]:
+        return [*find_cpp(), *flags, *FLAGS, f"-I{HEADERS / 'ascendc'}", f"-I{HEADERS}"]
+
+    def __call__(self, file: KernelFile) -> Compiled:
+        """The file's first kernel, or the whole of a program. Host code in ../op_host is compiled and run first, as it says types and
+        tiling structures; where it fails, that is the reason."""
+        sources = find_sources([file.path])
+        if file.is_program:
+            return self._units(file, source_program_units([file.path], sources.folders, True), False)
+        try:
+            unit = self._unit(file, sources)
+        except AscendError as error:
+            said = _said(error.text + "\n" + "\n".join(error.details or ()), file.path)
+            return Compiled(file, "host code", f"{said[0]}: {said[1]}", said[2], True)
+        return self._units(file, [unit], bool(sources.host))
+
+    def _unit(self, file: KernelFile, sources: Sources) -> Unit:
+        kernel = file.kernels[0]
+        if sources.host:
+            _, host, operator = read_sources(sources, kernel.name, self.soc)
+            if host is not None and operator is not None:
+                column = TypeColumn(operator.columns[0] if operator.columns else ())
+                made = host_assembly(sources, kernel, host, operator, [column]).kernels[0]
+                return self._bare(made) if kernel.template else made.unit(0, True)
+        text = file.path.read_text(encoding="utf-8", errors="replace")
+        names = tuple(dict.fromkeys(_TYPE_NAMES.findall(text)))
+        column = TypeColumn((dtypes.FLOAT32,) * len(names))
+        plain = KernelUnit(file.path, kernel.name, column, names, folders=sources.folders)
+        return self._bare(plain) if kernel.template else plain.unit(0, True)
+
+    def _bare(self, kernel: KernelUnit) -> Unit:
+        """A file whose kernels are templates: as it stands, as no call says the arguments."""
+        unit = kernel.unit(0, True)
+        plain = kernel.name.partition("<")[0]
+        lines = [
+            line
+            for line in unit.text.splitlines()
+            if not line.startswith(("ASC_KERNEL_ROW", f"#define {plain} "))
+        ]
+        return replace(unit, text="\n".join(lines) + "\n")  # fmt: skip
+
+    def _units(self, file: KernelFile, units: Sequence[Unit], host: bool) -> Compiled:
+        for unit in units:
+            with tempfile.NamedTemporaryFile("w", dir=self.folder, suffix=".cpp") as written:
+                written.write(unit.text)
+                written.flush()
+                folders = [f"-I{f}" for f in unit.folders]
+                more = [f for f in unit.flags if f not in CHECKED]
+                command = [*self._command(CHECKED), *more, *folders]
+                try:
+                    done = subprocess.run(
+                        [*command, "-include", str(self.header), "-fsyntax-only", written.name],
+                        capture_output=True, text=True, errors="replace", timeout=SECONDS, check=False,
+                    )  # fmt: skip
+                except subprocess.TimeoutExpired:
+                    return Compiled(file, "time", f"{SECONDS} s", "", host)
+            if done.returncode:
+                return Compiled(file, *_said(done.stderr, file.path), host)
+        return Compiled(file, host=host)
+
+
+def _said(text: str, path: Path) -> tuple[str, str, str]:
+    """The class of reasons of a compiler's first error, what it is about, and where."""
+    lines = [line for line in text.splitlines() if re.search(r"\berror\b", line)] or text.splitlines()[:1]
+    for line in lines[:1]:
+        for pattern, reason in _REASONS:
+            if match := pattern.search(line):
+                place = re.match(r"(\S+?:\d+)", line)
+                return reason, match[1][:90], place[1] if place else ""
+    return "other", lines[0][:90] if lines else "", ""

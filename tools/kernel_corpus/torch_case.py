@@ -1,0 +1,96 @@
+"""In a process of its own: the cases of a validation folder (module.py, prepare_inputs.py, test_cases.csv).
+
+Arguments: the folder, where to write, how many rows, how many elements at most. torch_npu and the like, which
+modules import for the device, are empty modules here; the reference runs on the CPU.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import json
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import torch
+
+
+def main() -> None:
+    where, into, rows, largest = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+    for name in ("torch_npu", "torch_npu.contrib", "torch_npu.contrib.transfer_to_npu", "kernel_gen_ops"):
+        sys.modules[name] = types.ModuleType(name)
+    sys.modules["torch_npu.contrib"].transfer_to_npu = None  # type: ignore[attr-defined]
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    module = _module(where / "module.py")
+    maker = module if hasattr(module, "get_inputs") else _module(where / "prepare_inputs.py")
+    cases: list[dict[str, Any]] = []
+    with (where / "test_cases.csv").open(encoding="utf-8-sig") as file:
+        table = list(csv.DictReader(file, delimiter=";"))
+    for row in sorted((_values(r) for r in table), key=lambda r: len(str(r.get("shape", "")))):
+        if len(cases) == rows:
+            break
+        inputs = maker.get_inputs(row, "cpu")
+        if _elements(inputs) > largest:
+            continue
+        model = module.Model(*maker.get_init_inputs(row))
+        copied = [x.clone() if isinstance(x, torch.Tensor) else x for x in inputs]
+        with torch.no_grad():
+            outputs = model(*copied)
+        if not isinstance(outputs, tuple | list):
+            outputs = (outputs,)
+        number = len(cases)
+        entry: dict[str, Any] = {"name": f"row {row.get('case_id', number)}", "inputs": [], "scalars": []}
+        for i, value in enumerate(inputs):
+            if isinstance(value, torch.Tensor):
+                entry["inputs"].append(_written(into, f"{number}_in{i}", value))
+            elif isinstance(value, tuple | list) and value and isinstance(value[0], torch.Tensor):
+                entry["inputs"].append(
+                    [_written(into, f"{number}_in{i}_{j}", x) for j, x in enumerate(value)]
+                )
+            else:
+                entry["scalars"].append(value)
+        entry["outputs"] = [_written(into, f"{number}_out{i}", x) for i, x in enumerate(outputs)]
+        cases.append(entry)
+    (into / "cases.json").write_text(json.dumps(cases), encoding="utf-8")
+
+
+def _module(path: Path) -> Any:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _values(row: dict[str, str]) -> dict[str, Any]:
+    """Numbers and truth values as themselves, as a table of pandas has them; other cells are text."""
+    found: dict[str, Any] = {}
+    for key, text in row.items():
+        try:
+            found[key] = int(text)
+        except (TypeError, ValueError):
+            try:
+                found[key] = float(text)
+            except (TypeError, ValueError):
+                found[key] = {"True": True, "False": False}.get(text, text)
+    return found
+
+
+def _elements(value: Any) -> int:
+    if isinstance(value, torch.Tensor):
+        return value.numel()
+    return sum(_elements(x) for x in value) if isinstance(value, tuple | list) else 0
+
+
+def _written(folder: Path, name: str, value: Any) -> dict[str, Any]:
+    value = value.detach().contiguous() if isinstance(value, torch.Tensor) else torch.tensor(value)
+    kind = str(value.dtype).removeprefix("torch.")
+    plain = value.view(torch.int16) if value.dtype == torch.bfloat16 else value
+    plain.numpy().tofile(folder / f"{name}.bin")
+    return {"file": f"{name}.bin", "dtype": kind, "shape": list(value.shape)}
+
+
+main()
