@@ -206,7 +206,11 @@ def reason(limits: Sequence[Bound]) -> str:
         return "No kernel ran."
     kind = max(spent, key=lambda k: spent[k])
     attained = sum(b.attained * b.row.usual for b in limits if b.kind == kind) / spent[kind]
-    rate = f" ({100 * attained:.0f}% of its measured rate)" if attained else ""
+    rate = ""
+    if attained > 1:
+        rate = f" (from its caches, {attained:.1f} times memory's rate)" * (kind == "memory bound")
+    elif attained:
+        rate = f" ({100 * attained:.0f}% of its measured rate)"
     return f"{100 * spent[kind] / whole:.0f}% of its time {WHY[kind]}{rate}."
 
 

@@ -32,7 +32,8 @@ from torch_tb_profiler.profiler.data import RunProfileData
 from torch_tb_profiler.profiler.run_generator import RunGenerator
 data = RunProfileData.parse_npu("w", "1", sys.argv[1] + "/ASCEND_PROFILER_OUTPUT", tempfile.mkdtemp())
 run = RunGenerator("w", "1", data, "Ascend").generate_run_profile()
-print(json.dumps({"views": [v.display_name.lower() for v in run.views], "kernels": run.kernel_table["data"]["rows"]}))
+views = [v.display_name.lower() for v in run.views]
+print(json.dumps({"views": views, "kernels": run.kernel_table["data"]["rows"]}))
 """
 
 
