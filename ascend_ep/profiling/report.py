@@ -1,6 +1,6 @@
 """A profile as one HTML page that needs no network.
 
-Timeline, roofline, time by operator, node, layer and line of the source, memory, what moves between calls that
+Timeline, roofline, time by operator, node, layer and source line, memory, what moves between calls that
 weren't fused, and another profile beside it.
 """
 
