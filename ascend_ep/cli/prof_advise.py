@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import io
 import json
+import os
 import tempfile
 import time
 from collections.abc import Sequence
@@ -34,6 +35,9 @@ def add_advise(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     command.add_argument("--threads", type=int, default=0, help="threads of a run (default: all)")
     command.add_argument("--dim", action="append", default=[], metavar="NAME=SIZE", help="default 1")
     command.add_argument("--atc", action="append", default=[], metavar="FLAG", help="flags of ascend-atc")
+    command.add_argument(
+        "--clock", choices=("wall", "cpu"), default="wall", help="cpu: the process's time, for busy machines"
+    )
     command.add_argument("--apply", metavar="NAME", help="write the edited model, and measure nothing")
     command.add_argument("--output", metavar="FILE", help="where --apply writes it")
     command.add_argument("--json", action="store_true", help="print JSON")
@@ -47,7 +51,7 @@ def advise(given: argparse.Namespace) -> int:
     model = _load(source)
     if given.apply:
         return _apply(given, model)
-    from ascend_ep.profiling.advice.tries import Trial
+    from ascend_ep.profiling.advice.tries import Trial, ranked
     from ascend_ep.runtime.binding import lib
 
     threads = given.threads or int(lib.asc_threads_default())
@@ -55,12 +59,15 @@ def advise(given: argparse.Namespace) -> int:
         trial = Trial(
             source,
             Path(folder),
-            lambda m, b, flags: convert_model(m, b, [*given.atc, *flags]),
+            convert_model,
             lambda session: _feeds(session, given.dim),
             threads,
             given.each,
+            given.atc,
+            time.process_time if given.clock == "cpu" else time.perf_counter,
+            0 if given.threads else len(os.sched_getaffinity(0)),
         )
-        outcomes = sorted(trial.outcomes(model, given.seconds), key=_order)
+        outcomes = ranked(list(trial.outcomes(model, given.seconds)))
         limits = _limits(trial)
     if given.json:
         print(json.dumps([_as_json(o) for o in outcomes], indent=2))
@@ -120,11 +127,6 @@ def _feeds(session: Any, dims: Sequence[str]) -> dict[str, Any]:
     return input_arrays(session, [], [*dims, *(f"{name}=1" for name in sorted(free - known))], 0)
 
 
-def _order(outcome: Outcome) -> tuple[int, float]:
-    rank = 0 if outcome.helps else 1 if outcome.trades else 2 if outcome.comparison else 3
-    return rank, -outcome.gain
-
-
 def _limits(trial: Trial) -> list[Bound]:
     """The longest calls of the model as it is, and what bounds them."""
     import ascend_ep
@@ -133,6 +135,7 @@ def _limits(trial: Trial) -> list[Bound]:
 
     end = time.perf_counter() + LIMITS_SECONDS
     with ascend_ep.profile() as recording:
+        trial.base.run(None, trial.feeds)
         while time.perf_counter() < end:
             trial.base.run(None, trial.feeds)
     return list(bounds(recording.profile, measure(trial.threads)))
@@ -160,20 +163,55 @@ def _text(name: str, outcomes: Sequence[Outcome], limits: Sequence[Bound]) -> st
         for outcome in helping:
             lines += _advice(outcome)
     else:
-        lines.append(f"{name}: nothing that was tried makes it faster.")
+        lines.append(f"{name}: nothing that was tried makes it faster{' as exact as it is' * bool(trading)}.")
+        lines.append(f"  {reason(limits)}")
     if trading:
         lines.append("faster, less exact:")
         for outcome in trading:
             lines += _advice(outcome)
+    cpus, load = len(os.sched_getaffinity(0)), os.getloadavg()[0]
+    if load > 1.5 * cpus:
+        lines.append(f"others use this machine (load {load:.0f} on {cpus} CPUs): --clock=cpu is surer, and")
+        lines.append("what threads gain can't be told now")
     rest = [o for o in outcomes if not o.helps and not o.trades]
     lines += ["", f"{'tried without gain':18} {'gain':>7} {'interval':>15} {'error':>9}"]
     lines += [_tried(outcome) for outcome in rest]
-    whole = sum(b.row.usual for b in limits) or 1e-9
     lines += ["", "what bounds it (of what this machine attains):"]
+    whole = sum(b.row.usual for b in limits) or 1e-9
     for bound in limits[:5]:
         share = f"{100 * bound.row.usual / whole:5.1f}%"
         lines.append(f"  {share} {bound.row.name[-30:]:30} {bound.kind:24} {100 * bound.attained:5.1f}%")
     return "\n".join(lines)
+
+
+SHORT_CALLS = "is in calls so short that their beginning and end count: give it larger shapes"
+#: What a class of calls says of a model that nothing makes faster.
+WHY = {
+    "memory bound": "moves data as fast as this machine's memory and caches do",
+    "compute bound": "computes as fast as this machine does",
+    "low pipeline": "runs kernels that attain less than half of what the machine does; no change avoids them",
+    "latency bound (memory)": SHORT_CALLS,
+    "latency bound (compute)": SHORT_CALLS,
+    "unknown": "is in host partitions and kernels whose operations aren't counted",
+}
+
+
+def reason(limits: Sequence[Bound]) -> str:
+    """Why there is nothing to gain: the class in which most of the time is spent, and what it attains."""
+    spent: dict[str, float] = {}
+    for bound in limits:
+        spent[bound.kind] = spent.get(bound.kind, 0.0) + bound.row.usual
+    whole = sum(spent.values())
+    if not whole:
+        return "No kernel ran."
+    kind = max(spent, key=lambda k: spent[k])
+    attained = sum(b.attained * b.row.usual for b in limits if b.kind == kind) / spent[kind]
+    rate = ""
+    if attained > 1:
+        rate = f" (from its caches, {attained:.1f} times memory's rate)" * (kind == "memory bound")
+    elif attained:
+        rate = f" ({100 * attained:.0f}% of its measured rate)"
+    return f"{100 * spent[kind] / whole:.0f}% of its time {WHY[kind]}{rate}."
 
 
 def _advice(outcome: Outcome) -> list[str]:
@@ -191,4 +229,5 @@ def _tried(outcome: Outcome) -> str:
     if c is None:
         return f"{outcome.change.name:18} {outcome.note}"
     interval = f"{batch / c.high:.2f} to {batch / c.low:.2f}"
-    return f"{outcome.change.name:18} {outcome.gain:7.2f} {interval:>15} {outcome.error:9.2g}"
+    row = f"{outcome.change.name:18} {outcome.gain:7.2f} {interval:>15} {outcome.error:9.2g}"
+    return f"{row}  {outcome.note}".rstrip()

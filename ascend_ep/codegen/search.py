@@ -67,9 +67,11 @@ def search(
     budget_seconds: float = 5.0,
     log: Callable[[str], None] = lambda _: None,
     threads: int = 0,
+    anew: bool = False,
 ) -> SearchResult:
     """Measures candidates for at most about `budget_seconds`, compiling included; with 0 the cost model alone
-    decides. `inputs` say the shape to measure at. The result is kept by expression, shape class and CPU.
+    decides. `inputs` say the shape to measure at. The result is kept by expression, shape class and CPU;
+    `anew` replaces what was kept.
 
     Raises NotGenerated, and AscendError as compile_library does.
     """
@@ -79,7 +81,7 @@ def search(
     if budget_seconds <= 0:
         return SearchResult(first, ())
     kept = open_cache() / f"{_key(program, types, output_types, inputs)}.search.json"
-    found = _read(kept)
+    found = None if anew else _read(kept)
     if found is not None:
         note_use(kept)
         for candidate in found.candidates:

@@ -44,10 +44,11 @@ class Site:
 
 @dataclass
 class Profile:
-    """The traces of a folder PROF_...; `folder` is the profile's own."""
+    """The traces of a folder PROF_...; `folder` is the profile's own, and there as long as `holder` is."""
 
     folder: Path
     processes: list[ProcessTrace]
+    holder: object = None
 
     @cached_property
     def begun(self) -> datetime:

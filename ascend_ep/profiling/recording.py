@@ -57,6 +57,7 @@ class Recording:
             if self._temporary is None or tracing.is_on():
                 raise AscendError("E44002", "this recording", fix="Ask for it behind the `with` block.")
             self._profile = open_profile(self._temporary.name)
+            self._profile.holder = self._temporary
         return self._profile
 
     def table(self, colour: bool = False) -> str:

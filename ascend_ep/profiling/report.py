@@ -1,6 +1,7 @@
 """A profile as one HTML page that needs no network.
 
-Timeline, roofline, time by operator, node and layer, memory, and what moves between calls that weren't fused.
+Timeline, roofline, time by operator, node, layer and source line, memory, what moves between calls that
+weren't fused, and another profile beside it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ import base64
 import json
 import re
 from collections import defaultdict
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,6 +23,7 @@ from ascend_ep.profiling.machine import Machine
 from ascend_ep.profiling.msprof_files import streams
 from ascend_ep.profiling.profile import Profile
 from ascend_ep.profiling.roofline import bounds
+from ascend_ep.profiling.source_lines import Source
 from ascend_ep.profiling.torch_files import live_bytes
 from ascend_ep.profiling.trace_file import BoundPartition
 
@@ -29,24 +33,40 @@ MOST_CALLS = 1_000_000
 MOST_NODES, MOST_TENSORS = 200, 30
 
 
-def write_report(profile: Profile, machine: Machine, target: Path) -> None:
-    """Raises AscendError E40002."""
+def write_report(
+    profile: Profile,
+    machine: Machine,
+    target: Path,
+    sources: Mapping[str, Source] | None = None,
+    beside: Profile | None = None,
+) -> None:
+    """`sources`: lines of the program that the nodes come from; `beside`: another profile to compare with.
+
+    Raises AscendError E40002.
+    """
     page = TEMPLATE.read_text(encoding="utf-8")
-    data = json.dumps(contents(profile, machine)).replace("</", "<\\/")
+    data = json.dumps(contents(profile, machine, sources or {}, beside)).replace("</", "<\\/")
     try:
         target.write_text(page.replace("/*PROFILE*/null", data), encoding="utf-8")
     except OSError as error:
         raise AscendError("E40002", f"can't write [{target}]: {error.strerror}") from error
 
 
-def contents(profile: Profile, machine: Machine) -> dict[str, Any]:
+def contents(
+    profile: Profile,
+    machine: Machine,
+    sources: Mapping[str, Source] = MappingProxyType({}),
+    beside: Profile | None = None,
+) -> dict[str, Any]:
     """What the page shows. Arrays are base64 of little-endian numbers; times in nanoseconds."""
     return {
         "summary": tables.summary(profile),
         "machine": machine.as_json(),
         "operators": [row.as_json() for row in tables.by_type(profile)],
         "nodes": [row.as_json() for row in tables.by_node(profile)[:MOST_NODES]],
-        "layers": layers(profile),
+        "layers": layers(profile, sources),
+        "lines": grouped(profile, lambda n: sources[n].line if n in sources else "") if sources else [],
+        "beside": side_by_side(beside, profile) if beside else None,
         "roofline": [
             {
                 "name": b.row.name,
@@ -100,15 +120,45 @@ def timeline(profile: Profile) -> dict[str, Any]:
     return {"sites": names, "streams": labels, "count": len(order), **encoded}
 
 
-def layers(profile: Profile) -> list[dict[str, Any]]:
-    """Time by layer: the first parts of the nodes' names, as exporters write them."""
+def grouped(profile: Profile, key: Callable[[str], str]) -> list[dict[str, Any]]:
+    """Time by what `key` says of nodes, the longest first."""
     found: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
     for site, spent in profile.sums:
-        layer = layer_of(site.call.node)
-        found[layer][0] += float(spent.sum()) / 1e9
-        found[layer][1] += len(spent)
+        name = key(site.call.node) or "(unknown)"
+        found[name][0] += float(spent.sum()) / 1e9
+        found[name][1] += len(spent)
     rows = [{"name": name, "seconds": s, "calls": int(n)} for name, (s, n) in found.items()]
     return sorted(rows, key=lambda row: -row["seconds"])
+
+
+def layers(profile: Profile, sources: Mapping[str, Source]) -> list[dict[str, Any]]:
+    """Time by layer: the module that the exporter names, else the first parts of the nodes' names."""
+    return grouped(profile, lambda node: sources[node].layer if node in sources else layer_of(node))
+
+
+def runs_of(profile: Profile) -> int:
+    """How often models ran: as often as the partition of each process that ran most."""
+    return sum(int(np.bincount(p.runs["bound"]).max()) for p in profile.processes if len(p.runs))
+
+
+def side_by_side(old: Profile, new: Profile) -> dict[str, Any]:
+    """What a run spends in each kind of call and in each node, in both; the greatest differences first.
+    Of usual times, since a mean has what neighbours took."""
+
+    def rows(by: Callable[[Profile], list[tables.Row]]) -> list[tuple[str, float, float]]:
+        spent: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+        for side, profile in enumerate((old, new)):
+            for row in by(profile):
+                spent[row.name][side] += row.usual / max(1, runs_of(profile))
+        found = [(name, both[0], both[1]) for name, both in spent.items()]
+        return sorted(found, key=lambda row: -abs(row[2] - row[1]))[:MOST_NODES]
+
+    return {
+        "old": str(old.folder),
+        "new": str(new.folder),
+        "operators": rows(tables.by_type),
+        "nodes": rows(tables.by_node),
+    }
 
 
 def layer_of(node: str) -> str:

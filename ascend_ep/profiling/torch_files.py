@@ -71,8 +71,9 @@ def write_torch_files(profile: Profile, output: Path | None = None) -> Path:
     )
     write_table(target / "op_statistic.csv", OP_STATISTIC[1:], (row[1:] for row in op_statistic(profile)))
     write_table(target / "api_statistic.csv", API_STATISTIC, api_statistic(profile))
-    write_table(target / "operator_memory.csv", OPERATOR_MEMORY, operator_memory(profile))
-    write_table(target / "memory_record.csv", MEMORY_RECORD, memory_record(profile))
+    if memory := list(operator_memory(profile)):  # TensorBoard's reader doesn't take tables without rows
+        write_table(target / "operator_memory.csv", OPERATOR_MEMORY, memory)
+        write_table(target / "memory_record.csv", MEMORY_RECORD, memory_record(profile))
     write_table(target / "step_trace_time.csv", STEP_TRACE_TIME, step_trace_time(profile))
     write_trace_view(profile, target / "trace_view.json")
     try:

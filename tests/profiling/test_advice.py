@@ -14,10 +14,12 @@ import pytest
 import ascend_ep
 from ascend_ep.cli.prof import main
 from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.custom_ops.native_op import search_seconds
+from ascend_ep.errors import AscendError
 from ascend_ep.profiling.advice.edits import join_products, narrow_doubles, raise_opset
 from ascend_ep.profiling.advice.loops import unroll_loops
 from ascend_ep.profiling.advice.spellings import respell
-from ascend_ep.profiling.advice.tries import Change, Outcome, widen
+from ascend_ep.profiling.advice.tries import Change, Outcome, changes, ranked, widen
 from ascend_ep.profiling.interleaved import Comparison
 
 HEAD = '<ir_version: 8, opset_import: ["": 17]> g '
@@ -67,7 +69,7 @@ def double_boundary() -> onnx.ModelProto:
         (loop, unroll_loops, 1, "Loop"),
         (swish, respell, 1, "Exp"),
         (products, join_products, 2, "Never"),
-        (swish, raise_opset, 1, "Never"),
+        (swish, raise_opset, 2, "Exp"),
     ],
 )
 def test_an_edit_keeps_results(
@@ -121,8 +123,41 @@ def test_what_helps() -> None:
     assert Outcome(batch, 4.0, Comparison(2.0, 1.9, 2.1, 1, 2, 20, 0.1), 0, "", ()).helps
 
 
+def test_ranks() -> None:
+    """Of gains that noise doesn't tell apart the change named first; trades behind, errors never."""
+
+    def outcome(name: str, ratio: float, error: float = 0.0) -> Outcome:
+        found = Comparison(ratio, ratio * 0.9, ratio * 1.1, 1, ratio, 20, 0.1)
+        return Outcome(Change(name, ""), 1 / ratio, found, error, "", ())
+
+    given = [
+        *(outcome("slower", 1.5), outcome("wrong", 0.1, 0.5), outcome("trade", 0.2, 1e-2)),
+        *(outcome("simple", 0.52), outcome("other", 0.5), outcome("best", 0.3)),
+    ]
+    names = [o.change.name for o in ranked(given)]
+    assert names[:4] == ["best", "simple", "other", "trade"]
+    assert not any(o.helps or o.trades for o in given[:2])
+
+
+def test_flags_that_cost_are_tried_without() -> None:
+    made = model("(float[8,64] x) => (float[8,64] y) { y = MatMul(x, w) }", w=SQUARE)
+    flags = ["--keep_dtype=k.txt", "--soc_version=Ascend910B3", "--precision_mode_v2=fp16"]
+    found = {c.name: c for c in changes(made, 2, flags, 8)}
+    assert found["keep_dtype"].without == ("--keep_dtype=k.txt",)
+    assert found["threads"].threads == 8
+    assert "bfloat16" not in found
+    assert "schedule" not in found
+
+
+def test_seconds_of_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    for text in ("-1", "later", "nan"):
+        monkeypatch.setenv("ASCEND_EP_SEARCH", text)
+        with pytest.raises(AscendError, match="ASCEND_EP_SEARCH"):
+            search_seconds()
+
+
 @pytest.mark.measures
-@pytest.mark.parametrize(("source", "first"), [(doubles, "float32"), (loop, "unroll")])
+@pytest.mark.parametrize(("source", "first"), [(doubles, "float32")])
 def test_the_first_advice(
     source: Callable[[], onnx.ModelProto],
     first: str,
@@ -133,7 +168,7 @@ def test_the_first_advice(
     """Names the weakness, and its command lines make the model that was measured."""
     monkeypatch.chdir(tmp_path)
     onnx.save(source(), "m.onnx")
-    assert main(["advise", "m.onnx", "--each=0.1", "--threads=1", "--json"]) == 0
+    assert main(["advise", "m.onnx", "--each=0.1", "--threads=1", "--clock=cpu", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found[0]["name"], found[0]["helps"]) == (first, True), found
     assert found[0]["gain"] > 1.5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -11,9 +12,10 @@ import numpy as np
 import onnx
 import pytest
 
+import ascend_ep
 from ascend_ep.cli.prof import main
 from ascend_ep.compiler.convert import convert
-from ascend_ep.profiling.gate import difference
+from ascend_ep.profiling.gate import difference, judge
 from ascend_ep.profiling.interleaved import compare, estimate
 
 
@@ -66,6 +68,22 @@ def test_what_is_found_in_noise() -> None:
     """Of twenty trials each: five percent in nineteen, none in none."""
     assert sum(alarm(0.05, seed) for seed in range(20)) >= 19
     assert sum(alarm(0.0, seed) for seed in range(20)) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.measures
+def test_what_is_found_on_this_machine() -> None:
+    """The same twenty trials with real bundles: 42 products beside 40, and 40 beside 40."""
+    options = ascend_ep.SessionOptions()
+    options.intra_op_num_threads = 1
+    feeds = {"a0": np.eye(64, dtype=np.float32)}
+
+    def fails(layers: int) -> bool:
+        pair = [ascend_ep.InferenceSession(convert(chain(n)).to_bytes(), options) for n in (40, layers)]
+        return not judge(*pair, feeds, 0.05, 1e9, 4.0, time.process_time).passed
+
+    assert sum(fails(42) for _ in range(20)) >= 19
+    assert sum(fails(40) for _ in range(20)) == 0
 
 
 def test_the_interval_holds_the_median() -> None:

@@ -14,9 +14,12 @@ import pytest
 from profiled import RUNS
 
 from ascend_ep.cli.prof import main
+from ascend_ep.compiler.convert import convert
 from ascend_ep.profiling.machine import Machine
 from ascend_ep.profiling.profile import Profile
-from ascend_ep.profiling.report import contents, layer_of, write_report
+from ascend_ep.profiling.report import contents, layer_of, side_by_side, write_report
+from ascend_ep.profiling.source_lines import SCOPES, Source, line_of, sources_of
+from ascend_ep.profiling.source_lines import STACK as STACK_KEY
 from ascend_ep.profiling.trace_file import CALLS
 from ascend_ep.profiling.trace_file import RUNS as RUN_TYPE
 
@@ -87,6 +90,52 @@ def test_of_a_bundle(small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["report", str(tmp_path / "none.om")]) == 1
     assert main(["report", str(small), f"--output={tmp_path / 'no' / 'p.html'}", "--seconds=0.01"]) == 1
     assert "can't write" in capsys.readouterr().err
+
+
+STACK = """File "/usr/lib/python3/site-packages/torch/nn/container.py", line 253, in forward
+    input = module(input)
+  File "/home/me/net.py", line 6, in forward
+    h = gelu(self.up(h))
+  File "/usr/lib/python3/site-packages/torch/nn/linear.py", line 134, in forward
+    return F.linear(input)"""
+
+
+def test_lines_of_the_source(small: Path, tmp_path: Path) -> None:
+    """Of the metadata that torch's exporter writes."""
+    import onnx
+    from profiled import model
+
+    made = model()
+    made.graph.node[0].name = "matmul"
+    for key, value in ((STACK_KEY, STACK), (SCOPES, "['', '0', '0.up', 'linear']")):
+        made.graph.node[0].metadata_props.add(key=key, value=value)
+    onnx.save(made, tmp_path / "m.onnx")
+    assert sources_of(tmp_path / "m.onnx") == {
+        "matmul": Source("net.py:6 forward: h = gelu(self.up(h))", "0.up")
+    }
+    (tmp_path / "m.om").write_bytes(convert(made).to_bytes())
+    flags = [f"--model={tmp_path / 'm.onnx'}", f"--beside={small}", "--seconds=0.02"]
+    assert main(["report", str(tmp_path / "m.om"), f"--output={tmp_path / 'p.html'}", *flags]) == 0
+    texts = run_page(tmp_path / "p.html")["texts"]
+    assert "net.py:6 forward: h = gelu(self.up(h))" in texts["lines"]
+    assert "(unknown)" in texts["lines"]
+    assert "0.up" in texts["layers"]
+    assert texts["besideNames"].startswith(f"{small} and {tmp_path / 'm.om'}")
+    assert "Softmax" in texts["besideOperators"]
+
+
+def test_two_profiles_side_by_side(profile: Profile) -> None:
+    same = side_by_side(profile, profile)
+    assert {row[0] for row in same["operators"]} == {"MatMul", "Softmax", "Add+Tanh"}
+    assert all(old == new > 0 for _, old, new in same["operators"])
+
+
+@pytest.mark.parametrize(
+    ("stack", "line"),
+    [("", ""), (STACK.split("  File")[0], "container.py:253 forward: input = module(input)")],
+)
+def test_stacks(stack: str, line: str) -> None:
+    assert line_of(stack) == line
 
 
 @pytest.mark.parametrize(

@@ -13,15 +13,13 @@ from ascend_ep.codegen.c_source import Source as GeneratedSource
 from ascend_ep.codegen.compiled_library import CompiledLibrary, compile_library
 from ascend_ep.codegen.compilers import has_compiler
 from ascend_ep.codegen.library_session import TensorSpec
-from ascend_ep.codegen.schedule import Schedule
-from ascend_ep.codegen.search import known_schedule
+from ascend_ep.codegen.search import known_schedule, search
 from ascend_ep.codegen.symbols import loadable
 from ascend_ep.compiler.lowering import Lowering, NodeView, Operand, PlanBuilder, Unsupported
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.attributes import bind_attributes
 from ascend_ep.opdef.definition import Formula, Library, OpDef, Source
 from ascend_ep.opdef.dims import static
-from ascend_ep.opdef.expression import Program
 from ascend_ep.opdef.formula import formula_program
 from ascend_ep.opdef.specialize import specialize
 from ascend_ep.plan.plan import AttrValue, Native
@@ -50,6 +48,7 @@ class FormulaCode:
             raise ValueError(f"codegen is auto, always or off, not {mode!r}")
         off = os.environ.get("ASCEND_EP_CODEGEN") == "0"
         self._mode = "off" if off or (mode == "auto" and not has_compiler()) else mode
+        self._search_seconds = search_seconds()
         self._sources: dict[object, GeneratedSource | NotGenerated] = {}  # of nodes that are alike
         self._libraries: dict[object, CompiledLibrary] = {}
 
@@ -73,6 +72,8 @@ class FormulaCode:
             if self._mode == "auto" and not (source.pays and mine):
                 return None
             if key not in self._libraries:
+                if self._search_seconds > 0:
+                    source = self._sources[key] = node_source(view, opdef, self._search_seconds)
                 self._libraries[key] = loadable(compile_library(source))
         except AscendError as error:
             if self._mode == "always":
@@ -91,6 +92,18 @@ class FormulaCode:
         return self._sources[key]
 
 
+def search_seconds() -> float:
+    """$ASCEND_EP_SEARCH: how long schedules of each operator's code are tried. Raises AscendError E10001."""
+    text = os.environ.get("ASCEND_EP_SEARCH", "0")
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= 3600:
+        raise AscendError("E10001", text, "ASCEND_EP_SEARCH", "It is seconds, at most 3600.")
+    return seconds
+
+
 def _likeness(view: NodeView, opdef: OpDef) -> object:
     """Equal for nodes whose code is the same."""
     operands = [None if o is None else (o.dtype, o.dims) for o in (*view.inputs, None, *view.outputs)]
@@ -98,8 +111,9 @@ def _likeness(view: NodeView, opdef: OpDef) -> object:
     return id(opdef), tuple(operands), tuple(attributes)
 
 
-def node_source(view: NodeView, opdef: OpDef) -> GeneratedSource:
-    """The C of one node. Raises NotGenerated, or AscendError for attributes that don't fit."""
+def node_source(view: NodeView, opdef: OpDef, seconds: float = 0) -> GeneratedSource:
+    """The C of one node; `seconds` for its schedule, 0: as known. Raises NotGenerated, or AscendError for
+    attributes that don't fit."""
     operands = [*view.inputs, *[None] * (len(opdef.inputs) - len(view.inputs))]
     names = [spec.name for spec in opdef.inputs]
     if len(operands) != len(names) or any(o is None for o in view.outputs):
@@ -109,21 +123,27 @@ def node_source(view: NodeView, opdef: OpDef) -> GeneratedSource:
     types = [None if o is None else InputType(o.dtype, _dims(o)) for o in operands]
     outputs = [o for o in view.outputs if o is not None]
     kinds = [o.dtype for o in outputs]
-    source = generate_c(opdef.op, program, names, types, kinds, _schedule(program, operands, kinds))
+    specs = _static_specs(operands)
+    schedule = None
+    if specs is not None and seconds:
+        schedule = search(opdef.op, program, names, specs, kinds, seconds, anew=True).best
+    elif specs is not None:
+        schedule = known_schedule(program, specs, kinds)
+    source = generate_c(opdef.op, program, names, types, kinds, schedule)
     if [_dims(o) for o in outputs] != list(source.output_dims):
         raise NotGenerated("its outputs have other dimensions than its formula")
     return source
 
 
-def _schedule(program: Program, operands: Sequence[Operand | None], kinds: Sequence[int]) -> Schedule | None:
-    """What was searched for these shapes, where they are numbers."""
-    specs = []
+def _static_specs(operands: Sequence[Operand | None]) -> list[TensorSpec | None] | None:
+    """What schedules are kept by; None where a dimension isn't a number."""
+    specs: list[TensorSpec | None] = []
     for o in operands:
         dims = () if o is None else [static(d) for d in o.dims]
         if None in dims:
             return None
         specs.append(None if o is None else TensorSpec(o.dtype, tuple(d for d in dims if d is not None)))
-    return known_schedule(program, specs, kinds)
+    return specs
 
 
 def _dims(operand: Operand) -> tuple[str, ...]:

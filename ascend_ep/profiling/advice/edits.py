@@ -13,8 +13,11 @@ import numpy as np
 import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
+from ascend_ep.profiling.advice.graphs import all_nodes, opset_of
+from ascend_ep.profiling.advice.integers import narrow_integers
 from ascend_ep.profiling.advice.loops import unroll_loops
 from ascend_ep.profiling.advice.spellings import respell
+from ascend_ep.profiling.advice.transposes import keep_layout, move_transposes
 
 FLOAT, DOUBLE = TensorProto.FLOAT, TensorProto.DOUBLE
 #: Operators whose output has a type of their attribute.
@@ -45,7 +48,7 @@ def narrow_doubles(model: ModelProto) -> int:
             array = numpy_helper.to_array(tensor).astype(np.float32)
             tensor.CopyFrom(numpy_helper.from_array(array, tensor.name))
             changed += 1
-    for node in _nodes(graph):
+    for node in all_nodes(graph):
         for attribute in node.attribute:
             if attribute.name == _TYPED.get(node.op_type) and attribute.i == DOUBLE:
                 attribute.i = FLOAT
@@ -77,17 +80,16 @@ def join_products(model: ModelProto) -> int:
     """Products of one input with constant matrices become one product, which is split."""
     graph = model.graph
     weights = {t.name: t for t in graph.initializer}
-    uses = Counter(name for node in _nodes(graph) for name in node.input)
+    uses = Counter(name for node in all_nodes(graph) for name in node.input)
     groups: dict[str, list[NodeProto]] = {}
     for node in graph.node:
         if node.op_type == "MatMul" and node.input[1] in weights:
             weight = weights[node.input[1]]
             if len(weight.dims) == 2 and weight.data_type == FLOAT and uses[weight.name] == 1:
                 groups.setdefault(node.input[0], []).append(node)
-    opset = next(o.version for o in model.opset_import if o.domain in ("", "ai.onnx"))
     joined = 0
     for source, nodes in groups.items():
-        if len(nodes) < 2 or opset < 13:
+        if len(nodes) < 2 or opset_of(model) < 13:
             continue
         joined += len(nodes)
         _join(graph, source, nodes, weights)
@@ -115,12 +117,11 @@ def _join(graph: GraphProto, source: str, nodes: list[NodeProto], weights: dict[
 
 
 def raise_opset(model: ModelProto) -> int:
-    """The newest operator set that the converter of onnx reaches."""
-    before = next(o.version for o in model.opset_import if o.domain in ("", "ai.onnx"))
-    if before >= NEWEST:
+    """The newest operator set that the converter of onnx reaches, and what its operators say in one word."""
+    if opset_of(model) >= NEWEST:
         return 0
     model.CopyFrom(onnx.version_converter.convert_version(model, NEWEST))
-    return 1
+    return 1 + respell(model)
 
 
 NEWEST = 21
@@ -128,18 +129,13 @@ NEWEST = 21
 EDITS = (
     Edit("unroll", "Loops of a known number of rounds, which run outside of kernels", unroll_loops),
     Edit("float32", "float64 inside the model", narrow_doubles),
+    Edit("int32", "arithmetic in int64, of values that int32 holds", narrow_integers),
+    Edit("transposes", "transpositions between operators that would be fused", move_transposes),
+    Edit("layout", "images that change their layout between operators", keep_layout),
     Edit("respell", "operators spelled in primitives that no fusion knows", respell),
     Edit("join_products", "several products of one input", join_products),
-    Edit("opset", "an old operator set", raise_opset),
+    Edit("opset", "an operator set that is too old for what the model spells out", raise_opset),
 )
-
-
-def _nodes(graph: GraphProto) -> Iterator[NodeProto]:
-    for node in graph.node:
-        yield node
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                yield from _nodes(attribute.g)
 
 
 def _tensors(graph: GraphProto) -> Iterator[TensorProto]:
