@@ -461,11 +461,16 @@ class AscendError(Exception):
 
 
 def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
-    """The known names most like `name`, best first (the same letters swapped are closest), or none."""
+    """The known names most like `name`, best first (the same letters swapped are closest), or none.
+
+    A name of less than half its length, or more than twice, is never meant: three letters of MyThing
+    make Min.
+    """
     by_folded: dict[str, str] = {}
-    for candidate in known:
-        by_folded.setdefault(candidate.casefold(), candidate)
     wanted = name[:200].casefold()
+    for candidate in known:
+        if 2 * min(len(candidate), len(wanted)) >= max(len(candidate), len(wanted)):
+            by_folded.setdefault(candidate.casefold(), candidate)
     close = difflib.get_close_matches(wanted, by_folded, n=max(count, 3), cutoff=0.6)
     close.sort(key=lambda match: sorted(match) != sorted(wanted))
     return [by_folded[match] for match in close[:count]]

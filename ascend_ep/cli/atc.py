@@ -111,9 +111,9 @@ def failure_text(error: AscendError) -> str:
     ]
     if error.fix:
         lines.append(f"        Solution: {error.fix}")
-    if error.details:
+    if error.nodes and error.details:  # atc's place for all operators that it is about
         lines.append("        TraceBack (most recent call last):")
-        lines += [f"        {detail}" for detail in error.details]
+    lines += [f"        {detail}" for detail in error.details]
     return "\n".join(lines)
 
 
