@@ -218,6 +218,7 @@ CODES: dict[str, Code] = {
         "%s",
         "Open the session again. Replace a file that is in use by renaming a new one over it.",
     ),
+    "E40020": Code('%s needs the module [%s], which isn\'t installed: pip install "%s"'),
     # --- ours: operator definitions --------------------------------------------------------------
     "E41001": Code("The definition is not JSON: %s.", "Correct the text at this place."),
     "E41002": Code("%s.", "Make the definition smaller."),
@@ -304,7 +305,7 @@ CODES: dict[str, Code] = {
         "No code can be generated for [%s]: %s.", "Give other shapes, or write the formula another way."
     ),
     "E43107": Code("The proof of [%s] doesn't hold: %s.", "Build the operator again with `ascend-op build`."),
-    "E43108": Code("Interrupted: nothing was written.", "Start it again."),
+    "E43108": Code("Interrupted: nothing was written."),
     "E43004": Code(
         "The library made for [%s] isn't loaded: %s.",
         "Check what the C compiler ($CC) adds to what it compiles; ASCEND_EP_CODEGEN=0 does without.",

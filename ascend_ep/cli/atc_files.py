@@ -45,10 +45,11 @@ def write_renamed(path: Path, data: bytes, flag: str) -> None:
         sibling.write_bytes(data)
         sibling.replace(path)
     except OSError as error:
-        sibling.unlink(missing_ok=True)
         raise AscendError(
             "E10001", str(path), flag, f"The file cannot be written: {error.strerror}."
         ) from error
+    finally:  # it is there after a failure or an interrupt
+        sibling.unlink(missing_ok=True)
 
 
 def write_text(target: str, text: str, flag: str) -> None:

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from ascend_ep.cli import npu_smi, toolkit
-from ascend_ep.cli.closed_pipe import ends_with_its_reader
+from ascend_ep.cli.command import command
 from ascend_ep.cli.doctor import examine
 from ascend_ep.cli.older_tools import OLDER_TOOLS, run_older_tool
 from ascend_ep.cli.run_program import run_program
 from ascend_ep.errors import AscendError
 
 
-@ends_with_its_reader
+@command("ascend-ep")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit status."""
     parser = argparse.ArgumentParser(prog="ascend-ep", description="ascend-ep on this machine.")

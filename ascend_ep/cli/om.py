@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ascend_ep.cli.closed_pipe import ends_with_its_reader
+from ascend_ep.cli.command import command
 from ascend_ep.cli.om_inputs import dims_of_shapes, input_arrays
 from ascend_ep.cli.om_inspect import bundle_text, describe
 from ascend_ep.errors import AscendError
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Found = dict[str, Any]
 
 
-@ends_with_its_reader
+@command("ascend-om")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit status."""
     given = _parser().parse_args(arguments)

@@ -10,7 +10,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from ascend_ep.cli.closed_pipe import ends_with_its_reader
+from ascend_ep.cli.command import command
 from ascend_ep.cli.prof_advise import add_advise
 from ascend_ep.cli.prof_collect import collect
 from ascend_ep.cli.prof_gate import add_gate
@@ -20,7 +20,7 @@ from ascend_ep.cli.prof_report import add_report
 from ascend_ep.errors import AscendError
 
 
-@ends_with_its_reader
+@command("ascend-prof")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
