@@ -6,7 +6,7 @@
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from .errors import AscendError
-from .provider import get_ep_name, get_ep_names, get_include, get_library_path
+from .provider import get_ep_name, get_ep_names, get_include, get_library_path, get_runtime_library_path
 from .provider.onnx_session import model_session as _model_session
 from .provider.registration import install as _install_provider
 from .runtime.binding import lib as _lib
@@ -35,6 +35,7 @@ __all__ = [
     "get_ep_names",
     "get_include",
     "get_library_path",
+    "get_runtime_library_path",
     "profile",
 ]
 
