@@ -6,9 +6,14 @@ ours. A code is defined here and nowhere else; `ascend-atc --explain CODE` print
 
 from __future__ import annotations
 
+import builtins
 import difflib
+import errno
+import functools
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, Self, cast
 
 
 @dataclass(frozen=True)
@@ -418,6 +423,20 @@ def _shown(argument: object) -> str:
     return text if len(text) <= MAX_ARGUMENT else text[:MAX_ARGUMENT] + "..."
 
 
+#: The built-in exceptions that codes mean as well, for programs that catch those.
+_MEANT: dict[str, type[Exception]] = {
+    "E10410": FileNotFoundError,
+    **dict.fromkeys(("E10001", "E10002", "E10003", "E40001", "E40003", "E40007"), ValueError),
+    **dict.fromkeys(("E40010", "E40020"), ModuleNotFoundError),
+}
+
+
+@functools.cache
+def _class(name: str) -> type[AscendError]:
+    meant: type[Exception] = getattr(builtins, name)
+    return type("AscendError", (AscendError, meant), {"__module__": __name__, "__doc__": AscendError.__doc__})
+
+
 class AscendError(Exception):
     """Every failure: `code`, the sentence, `where` (file, node, line), `fix`, `details` (more lines), `nodes`
     (name and operator of each node that it is about, where there may be several).
@@ -426,6 +445,18 @@ class AscendError(Exception):
     Control characters of an argument are shown by number, and what exceeds MAX_ARGUMENT characters is cut:
     names in files are attackers' text.
     """
+
+    def __new__(cls, code: str, *args: object, **named: Any) -> Self:
+        """One that is the built-in exception which the code means, too."""
+        meant = _MEANT.get(code)
+        if code == "E40002" and args and str(args[0]).endswith(os.strerror(errno.ENOENT)):
+            meant = FileNotFoundError
+        if meant is None or cls is not AscendError:
+            return super().__new__(cls)
+        made: Any = meant.__new__(_class(meant.__name__))
+        if isinstance(made, OSError):
+            made.errno = errno.ENOENT
+        return cast(Self, made)
 
     def __init__(
         self,
@@ -455,10 +486,25 @@ class AscendError(Exception):
             lines.append(f"   fix: {self.fix}")
         return "\n".join(lines)
 
+    def __reduce__(self) -> Any:
+        return _unpickled, (self.code, self.__dict__.copy())
+
+    def apart(self) -> AscendError:
+        """The same without what else its code means: for callers that take these for their own."""
+        return _unpickled(self.code, self.__dict__.copy(), AscendError)
+
     @property
     def line(self) -> str:
         """Code, sentence and details, for a table or a log."""
         return f"{self.code}: {' '.join([self.text, *self.details])}"
+
+
+def _unpickled(code: str, state: dict[str, Any], kind: type[AscendError] | None = None) -> AscendError:
+    """An error as it was, of the class that its code means, or of `kind`."""
+    error = AscendError.__new__(AscendError, code, state["text"]) if kind is None else Exception.__new__(kind)
+    error.__dict__.update(state)
+    error.args = (str(error),)
+    return error
 
 
 def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from ascend_ep.errors import AscendError
 from ascend_ep.provider import overridden_initializers, pending, shared_options, undeclared, weights_in_place
 from ascend_ep.provider.declarations import declare_for, is_defined
 from ascend_ep.provider.model_operators import ModelOperators, read_operators
@@ -158,6 +159,8 @@ def _wrap_creation(module: ModuleType) -> None:
             original(self, providers, *args, **named)
         except Exception as error:
             refuse(error, self._model_path or self._model_bytes, _creating.registry)
+            if isinstance(error, AscendError) and isinstance(error, ValueError):
+                raise error.apart() from error.__cause__  # of a ValueError it would go on without us
             raise
         finally:
             _creating.session, _creating.registry = outer, None
