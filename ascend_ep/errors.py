@@ -208,8 +208,8 @@ CODES: dict[str, Code] = {
     # --- ours: bundle and runtime (native status codes) ------------------------------------------
     "E40001": Code("%s", "Check the names, shapes and types of the arguments."),
     "E40002": Code("%s", "Check the path and its permissions."),
-    "E40003": Code("%s", "The file is not a bundle of ascend-atc; convert the model again."),
-    "E40004": Code("%s", "The file was changed after it was written; convert the model again."),
+    "E40003": Code("%s", "Convert the model with ascend-atc, and give the .om that it writes."),
+    "E40004": Code("%s", "Convert the model again, or copy the bundle again."),
     "E40005": Code("%s", "Convert the model again with this version of ascend-atc."),
     "E40006": Code("%s", "Run `ascend-om inspect` to see what the bundle needs."),
     "E40007": Code("%s", "Feed the shapes that get_inputs() shows, with sizes that agree with each other."),
@@ -224,6 +224,7 @@ CODES: dict[str, Code] = {
         "Open the session again. Replace a file that is in use by renaming a new one over it.",
     ),
     "E40020": Code('%s needs the module [%s], which isn\'t installed: pip install "%s"'),
+    "E40021": Code("The command line is wrong: %s"),
     # --- ours: operator definitions --------------------------------------------------------------
     "E41001": Code("The definition is not JSON: %s.", "Correct the text at this place."),
     "E41002": Code("%s.", "Make the definition smaller."),
@@ -369,7 +370,7 @@ CODES: dict[str, Code] = {
     "E50016": Code("The encoding [%s] isn't supported.", "Use gzip or deflate."),
     "E50017": Code("The request wasn't complete in time.", "Send it faster."),
     "E50018": Code("The request was cancelled."),
-    "E50019": Code("Can't listen on [%s]: %s.", "Choose another address or port."),
+    "E50019": Code("Can't listen on [%s]: %s.", "Choose another --http-port, --grpc-port or --metrics-port."),
     "E50020": Code("Output [%s] has a value that JSON can't hold: %s.", "Ask for it in binary."),
     "E50021": Code("There is no folder [%s].", "Give the folder of models with --model-repository."),
     "E50022": Code("The server needs the module [%s].", 'pip install "ascend-ep[serve]"'),

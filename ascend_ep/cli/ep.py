@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ascend_ep.cli import build_config, npu_smi, toolkit
-from ascend_ep.cli.command import command
+from ascend_ep.cli.command import Parser, command
 from ascend_ep.cli.doctor import examine
 from ascend_ep.cli.older_tools import OLDER_TOOLS, run_older_tool
 from ascend_ep.cli.run_program import run_program
@@ -20,7 +20,7 @@ from ascend_ep.errors import AscendError
 @command("ascend-ep")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit status."""
-    parser = argparse.ArgumentParser(prog="ascend-ep", description="ascend-ep on this machine.")
+    parser: argparse.ArgumentParser = Parser(prog="ascend-ep", description="ascend-ep on this machine.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     command = commands.add_parser("doctor", help="check Python, libraries, CPU, compiler and folders")
     command.add_argument("--json", action="store_true", help="print JSON")

@@ -8,7 +8,7 @@ import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 
-from ascend_ep.cli.command import command
+from ascend_ep.cli.command import Parser, command
 from ascend_ep.cli.gen import add_gen_command
 from ascend_ep.cli.op_build import add_build_command
 from ascend_ep.cli.op_run import add_run_command
@@ -52,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="TYPE:LIBRARY",
         help="a shared library of an operator",
     )
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = Parser(
         prog="ascend-op", description="Custom operators: definitions and where they come from."
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")

@@ -10,7 +10,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from ascend_ep.cli.command import command
+from ascend_ep.cli.command import Parser, command
 from ascend_ep.cli.prof_advise import add_advise
 from ascend_ep.cli.prof_collect import collect
 from ascend_ep.cli.prof_gate import add_gate
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="ascend-prof", description="Where the time of models goes.")
+    parser: argparse.ArgumentParser = Parser(prog="ascend-prof", description="Where the time of models goes.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     add_run(commands)
     add_analyze(commands)
