@@ -1,28 +1,37 @@
 """Custom operators on the Ascend workflow: the public API.
 
-`InferenceSession` runs bundles of ascend-atc; it and the option classes have onnxruntime's interface.
+`InferenceSession` runs bundles of ascend-atc; it and the option classes have onnxruntime's interface, so that
+a program which only makes sessions runs with `import ascend_ep as ort`. `convert` makes bundles.
 """
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
 from .errors import AscendError
-from .provider import get_ep_name, get_ep_names, get_include, get_library_path
+from .provider import get_ep_name, get_ep_names, get_include, get_library_path, get_runtime_library_path
 from .provider.onnx_session import model_session as _model_session
 from .provider.registration import install as _install_provider
 from .runtime.binding import lib as _lib
 from .runtime.binding import text_of as _text_of
+from .runtime.enumerations import ExecutionMode, GraphOptimizationLevel
+from .runtime.enumerations import available_providers as get_available_providers
+from .runtime.enumerations import device as get_device
 from .runtime.io_binding import IOBinding, OrtValue
 from .runtime.options import ModelMetadata, NodeArg, RunOptions, SessionOptions
 from .runtime.session import InferenceSession
 from .runtime.session import open_models_with as _open_models_with
 
 if _TYPE_CHECKING:
+    from .converting import Bundle as _Bundle
     from .profiling.recording import Recording as _Recording
+    from .provider.report import Report as _Report
 
 __version__ = _text_of(_lib.asc_version())
 
 __all__ = [
     "AscendError",
+    "ExecutionMode",
+    "GraphOptimizationLevel",
     "IOBinding",
     "InferenceSession",
     "ModelMetadata",
@@ -31,12 +40,31 @@ __all__ = [
     "RunOptions",
     "SessionOptions",
     "__version__",
+    "convert",
+    "get_available_providers",
+    "get_device",
     "get_ep_name",
     "get_ep_names",
     "get_include",
     "get_library_path",
+    "get_runtime_library_path",
     "profile",
+    "report",
 ]
+
+
+def convert(model: _Any, **options: _Any) -> "_Bundle":
+    """The bundle of a model, to be saved, run or looked at; see ascend_ep.converting.convert."""
+    from .converting import convert
+
+    return convert(model, **options)
+
+
+def report(session: _Any) -> "_Report":
+    """Where each node of a session runs, and why; see ascend_ep.provider.report."""
+    from .provider.report import report
+
+    return report(session)
 
 
 def profile(counters: bool = False) -> "_Recording":

@@ -6,9 +6,14 @@ ours. A code is defined here and nowhere else; `ascend-atc --explain CODE` print
 
 from __future__ import annotations
 
+import builtins
 import difflib
+import errno
+import functools
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, Self, cast
 
 
 @dataclass(frozen=True)
@@ -203,8 +208,8 @@ CODES: dict[str, Code] = {
     # --- ours: bundle and runtime (native status codes) ------------------------------------------
     "E40001": Code("%s", "Check the names, shapes and types of the arguments."),
     "E40002": Code("%s", "Check the path and its permissions."),
-    "E40003": Code("%s", "The file is not a bundle of ascend-atc; convert the model again."),
-    "E40004": Code("%s", "The file was changed after it was written; convert the model again."),
+    "E40003": Code("%s", "Convert the model with ascend-atc, and give the .om that it writes."),
+    "E40004": Code("%s", "Convert the model again, or copy the bundle again."),
     "E40005": Code("%s", "Convert the model again with this version of ascend-atc."),
     "E40006": Code("%s", "Run `ascend-om inspect` to see what the bundle needs."),
     "E40007": Code("%s", "Feed the shapes that get_inputs() shows, with sizes that agree with each other."),
@@ -218,6 +223,8 @@ CODES: dict[str, Code] = {
         "%s",
         "Open the session again. Replace a file that is in use by renaming a new one over it.",
     ),
+    "E40020": Code('%s needs the module [%s], which isn\'t installed: pip install "%s"'),
+    "E40021": Code("The command line is wrong: %s"),
     # --- ours: operator definitions --------------------------------------------------------------
     "E41001": Code("The definition is not JSON: %s.", "Correct the text at this place."),
     "E41002": Code("%s.", "Make the definition smaller."),
@@ -304,7 +311,7 @@ CODES: dict[str, Code] = {
         "No code can be generated for [%s]: %s.", "Give other shapes, or write the formula another way."
     ),
     "E43107": Code("The proof of [%s] doesn't hold: %s.", "Build the operator again with `ascend-op build`."),
-    "E43108": Code("Interrupted: nothing was written.", "Start it again."),
+    "E43108": Code("Interrupted: nothing was written."),
     "E43004": Code(
         "The library made for [%s] isn't loaded: %s.",
         "Check what the C compiler ($CC) adds to what it compiles; ASCEND_EP_CODEGEN=0 does without.",
@@ -363,7 +370,7 @@ CODES: dict[str, Code] = {
     "E50016": Code("The encoding [%s] isn't supported.", "Use gzip or deflate."),
     "E50017": Code("The request wasn't complete in time.", "Send it faster."),
     "E50018": Code("The request was cancelled."),
-    "E50019": Code("Can't listen on [%s]: %s.", "Choose another address or port."),
+    "E50019": Code("Can't listen on [%s]: %s.", "Choose another --http-port, --grpc-port or --metrics-port."),
     "E50020": Code("Output [%s] has a value that JSON can't hold: %s.", "Ask for it in binary."),
     "E50021": Code("There is no folder [%s].", "Give the folder of models with --model-repository."),
     "E50022": Code("The server needs the module [%s].", 'pip install "ascend-ep[serve]"'),
@@ -417,6 +424,20 @@ def _shown(argument: object) -> str:
     return text if len(text) <= MAX_ARGUMENT else text[:MAX_ARGUMENT] + "..."
 
 
+#: The built-in exceptions that codes mean as well, for programs that catch those.
+_MEANT: dict[str, type[Exception]] = {
+    "E10410": FileNotFoundError,
+    **dict.fromkeys(("E10001", "E10002", "E10003", "E40001", "E40003", "E40007"), ValueError),
+    **dict.fromkeys(("E40010", "E40020"), ModuleNotFoundError),
+}
+
+
+@functools.cache
+def _class(name: str) -> type[AscendError]:
+    meant: type[Exception] = getattr(builtins, name)
+    return type("AscendError", (AscendError, meant), {"__module__": __name__, "__doc__": AscendError.__doc__})
+
+
 class AscendError(Exception):
     """Every failure: `code`, the sentence, `where` (file, node, line), `fix`, `details` (more lines), `nodes`
     (name and operator of each node that it is about, where there may be several).
@@ -425,6 +446,18 @@ class AscendError(Exception):
     Control characters of an argument are shown by number, and what exceeds MAX_ARGUMENT characters is cut:
     names in files are attackers' text.
     """
+
+    def __new__(cls, code: str, *args: object, **named: Any) -> Self:
+        """One that is the built-in exception which the code means, too."""
+        meant = _MEANT.get(code)
+        if code == "E40002" and args and str(args[0]).endswith(os.strerror(errno.ENOENT)):
+            meant = FileNotFoundError
+        if meant is None or cls is not AscendError:
+            return super().__new__(cls)
+        made: Any = meant.__new__(_class(meant.__name__))
+        if isinstance(made, OSError):
+            made.errno = errno.ENOENT
+        return cast(Self, made)
 
     def __init__(
         self,
@@ -454,18 +487,38 @@ class AscendError(Exception):
             lines.append(f"   fix: {self.fix}")
         return "\n".join(lines)
 
+    def __reduce__(self) -> Any:
+        return _unpickled, (self.code, self.__dict__.copy())
+
+    def apart(self) -> AscendError:
+        """The same without what else its code means: for callers that take these for their own."""
+        return _unpickled(self.code, self.__dict__.copy(), AscendError)
+
     @property
     def line(self) -> str:
         """Code, sentence and details, for a table or a log."""
         return f"{self.code}: {' '.join([self.text, *self.details])}"
 
 
+def _unpickled(code: str, state: dict[str, Any], kind: type[AscendError] | None = None) -> AscendError:
+    """An error as it was, of the class that its code means, or of `kind`."""
+    error = AscendError.__new__(AscendError, code, state["text"]) if kind is None else Exception.__new__(kind)
+    error.__dict__.update(state)
+    error.args = (str(error),)
+    return error
+
+
 def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
-    """The known names most like `name`, best first (the same letters swapped are closest), or none."""
+    """The known names most like `name`, best first (the same letters swapped are closest), or none.
+
+    A name of less than half its length, or more than twice, is never meant: three letters of MyThing
+    make Min.
+    """
     by_folded: dict[str, str] = {}
-    for candidate in known:
-        by_folded.setdefault(candidate.casefold(), candidate)
     wanted = name[:200].casefold()
+    for candidate in known:
+        if 2 * min(len(candidate), len(wanted)) >= max(len(candidate), len(wanted)):
+            by_folded.setdefault(candidate.casefold(), candidate)
     close = difflib.get_close_matches(wanted, by_folded, n=max(count, 3), cutoff=0.6)
     close.sort(key=lambda match: sorted(match) != sorted(wanted))
     return [by_folded[match] for match in close[:count]]

@@ -92,7 +92,8 @@ def find_soc(name: str) -> Soc:
     known = ALIASES.get(name, name)
     if known in SOCS:
         return SOCS[known]
-    near = nearest(name, [*SOCS, *ALIASES])
+    tails = [known for known in SOCS if name and known.casefold().endswith(name.casefold())]
+    near = tails[:1] or nearest(name, [*SOCS, *ALIASES])
     details = [f"did you mean {', '.join(near)}?"] if near else []
     raise AscendError(
         "E10001", name, "--soc_version", f"The value must be one of {', '.join(SOCS)}.", details=details

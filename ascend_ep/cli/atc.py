@@ -17,15 +17,16 @@ from ascend_ep.cli.atc_device import check_cores, operator_cache
 from ascend_ep.cli.atc_explain import FAILED, explain
 from ascend_ep.cli.atc_flags import BY_NAME, usage
 from ascend_ep.cli.atc_log import own_warnings, warn
-from ascend_ep.cli.closed_pipe import ends_with_its_reader
+from ascend_ep.cli.command import command
 from ascend_ep.errors import AscendError
+from ascend_ep.extras import lacking
 
 START = "ATC start working now, please wait for a moment."
 SUCCESS = "ATC run success, welcome to the next use."
 FAILURE = "ATC run failed, Please check the detail log, Try 'atc --help' for more information"
 
 
-@ends_with_its_reader
+@command("ascend-atc")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -62,11 +63,7 @@ def run(given: dict[str, str], words: Sequence[str]) -> int:
     except BrokenPipeError:
         raise
     except Exception as error:
-        import traceback
-
-        traceback.print_exc()
-        unknown = AscendError("E19999", details=[f"{type(error).__name__}: {error}"])
-        print("...", FAILURE, failure_text(unknown), sep="\n")
+        print("...", FAILURE, failure_text(lacking(error) or unknown(error)), sep="\n")
         return FAILED
     print("...", *([remark] if remark else []), SUCCESS, sep="\n")
     return 0
@@ -99,6 +96,14 @@ def note_idle_flags(given: dict[str, str]) -> None:
             warn(given, f"--{name} has no effect: {flag.effect}.")
 
 
+def unknown(error: Exception) -> AscendError:
+    """What is said of a mistake of ours; the traceback, for the report, goes to stderr."""
+    import traceback
+
+    traceback.print_exception(error)
+    return AscendError("E19999", details=[f"{type(error).__name__}: {error}"])
+
+
 def failure_text(error: AscendError) -> str:
     """The error as atc prints it under its verdict."""
     now = time.time()
@@ -111,9 +116,9 @@ def failure_text(error: AscendError) -> str:
     ]
     if error.fix:
         lines.append(f"        Solution: {error.fix}")
-    if error.details:
+    if error.nodes and error.details:  # atc's place for all operators that it is about
         lines.append("        TraceBack (most recent call last):")
-        lines += [f"        {detail}" for detail in error.details]
+    lines += [f"        {detail}" for detail in error.details]
     return "\n".join(lines)
 
 

@@ -27,6 +27,10 @@ PAIRS = (
 )
 
 
+#: What one letter may mean.
+SHORT = ("model", "framework", "output", "soc_version", "input_shape", "precision_mode_v2")
+
+
 class UsageError(Exception):
     """What atc prints to stderr before its verdict, for a line it cannot read at all."""
 
@@ -42,7 +46,8 @@ def parse(arguments: Sequence[str]) -> dict[str, str]:
         if word == "-h":
             word = "--help"
         if not word.startswith("-") or word in ("-", "--"):
-            raise UsageError(f"Non-option parameter: {word}")
+            hint = f" (did you mean '--model={word}'?)" if word.endswith(".onnx") else ""
+            raise UsageError(f"Non-option parameter: {word}{hint}")
         name, equals, value = word.lstrip("-").partition("=")
         flag = find(name)
         if not equals and flag.kind not in ("switch", "bool", "optional"):
@@ -63,9 +68,26 @@ def find(name: str) -> Flag:
     if name in BY_NAME:
         return BY_NAME[name]
     starting = [flag.name for flag in FLAGS if name and flag.name.startswith(name)]
-    near = starting if len(starting) == 1 else nearest(name, BY_NAME, 1)
+    near = starting if len(starting) == 1 or len(name) == 1 else nearest(name, BY_NAME, 1)
+    near = [n for n in SHORT if n.startswith(name)] if len(name) == 1 else near
     hint = f" (did you mean '--{near[0]}'?)" if near else ""
     raise UsageError(f"unknown command line flag '{name}'{hint}")
+
+
+def elsewhere(name: str, value: str) -> list[str]:
+    """The flag whose value this is, for the two flags of precision."""
+    exact = {
+        "fp32": "--precision_mode=force_fp32, or --precision_mode_v2=origin",
+        "float32": "",
+        "float16": "",
+    }
+    exact |= {"float32": exact["fp32"], "float16": "--precision_mode_v2=fp16"}
+    if not name.startswith("precision_mode"):
+        return []
+    for other in ("precision_mode", "precision_mode_v2"):
+        if other != name and value in BY_NAME[other].values:
+            return [f"--{other}={value}"]
+    return [exact[value]] if value in exact else []
 
 
 def check(given: dict[str, str]) -> None:
@@ -88,7 +110,9 @@ def check(given: dict[str, str]) -> None:
                 reason = "Sizes are digits, separated by commas and semicolons."
                 raise AscendError("E10003", value, name, reason)
         if flag.kind == "int" and not (value.isascii() and value.isdigit()):
-            raise AscendError("E10003", value, name, "The value must be a non-negative integer.")
+            reason = "The value must be a non-negative integer."
+            hint = ["5 is ONNX"] if name == "framework" else []
+            raise AscendError("E10003", value, name, reason, details=hint)
         if flag.kind == "int" and (len(value) > 10 or int(value) >= 2**31):
             raise AscendError("E10013", value, name)
         if flag.kind == "switch" and name != "help" and value not in ("0", "1"):
@@ -97,7 +121,7 @@ def check(given: dict[str, str]) -> None:
             raise AscendError("E10005", value, name)
         if flag.values and value and value not in flag.values:
             allowed = f"The value must be one of [{', '.join(flag.values)}]."
-            near = nearest(value, flag.values, 1)
+            near = elsewhere(name, value) or nearest(value, flag.values, 1)
             code = "E10010" if name == "log" else "E10001"
             details = [f"did you mean {near[0]}?"] if near else []
             raise AscendError(

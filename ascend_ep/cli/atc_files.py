@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 import sys
 from pathlib import Path
 
-from ascend_ep.errors import AscendError
+from ascend_ep.errors import AscendError, nearest
 
 #: Bytes of --output; the rest of what a file system takes is for suffixes and for files half written.
 MAX_NAME, MAX_PATH = 200, 4000
 
 
 def existing(path: str) -> Path:
+    """The path of a file that is there. Raises AscendError E10410, or E41010 for what is no file."""
     found = Path(path)
+    if found.exists() and not found.is_file():
+        raise AscendError("E41010", path, "it is a folder" if found.is_dir() else "it is no regular file")
     if not found.is_file():
-        detail = ["it is no regular file"] if found.exists() else []
-        raise AscendError("E10410", path, details=detail)
+        near = [f"{stem}{found.suffix}" for stem in nearest(found.stem, _beside(found))]
+        raise AscendError("E10410", path, details=[f"near it: {', '.join(near)}"] if near else [])
     return found
+
+
+def _beside(path: Path) -> list[str]:
+    """The names, without it, of files with this suffix in the folder, as long as that isn't large."""
+    with contextlib.suppress(OSError):
+        return [f.stem for f in itertools.islice(path.parent.iterdir(), 1000) if f.suffix == path.suffix]
+    return []
 
 
 def output_path(text: str) -> Path:
@@ -45,10 +57,11 @@ def write_renamed(path: Path, data: bytes, flag: str) -> None:
         sibling.write_bytes(data)
         sibling.replace(path)
     except OSError as error:
-        sibling.unlink(missing_ok=True)
         raise AscendError(
             "E10001", str(path), flag, f"The file cannot be written: {error.strerror}."
         ) from error
+    finally:  # it is there after a failure or an interrupt
+        sibling.unlink(missing_ok=True)
 
 
 def write_text(target: str, text: str, flag: str) -> None:

@@ -24,6 +24,7 @@ from ascend_ep.cli.atc_shapes import (
     parse_out_nodes,
 )
 from ascend_ep.cli.progress import Progress
+from ascend_ep.element_types import ELEMENT_TYPES
 from ascend_ep.errors import AscendError
 from ascend_ep.runtime.profiles import COLUMNS
 
@@ -151,8 +152,12 @@ def output_types(given: Given) -> dict[str, str]:
 
 def output_type(name: str, text: str) -> str:
     if name not in OUTPUT_TYPES:
+        reason = f"The type must be one of {', '.join(OUTPUT_TYPES)}."
+        numbers = (row for row in ELEMENT_TYPES.values() if row.atc)
+        near = [row.atc for row in numbers if name.casefold() in (row.atc.casefold(), row.name.casefold())]
+        near = near or (["node1:0:FP16;node2:0:FP32 with --out_nodes"] if "," in name else [])
         raise AscendError(
-            "E10001", text, "--output_type", f"The type must be one of {', '.join(OUTPUT_TYPES)}."
+            "E10001", text, "--output_type", reason, details=[f"did you mean {n}?" for n in near]
         )
     return name
 

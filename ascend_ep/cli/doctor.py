@@ -7,19 +7,29 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from ascend_ep.errors import AscendError
+from ascend_ep.errors import AscendError, did_you_mean
 
 State = Literal["good", "note", "wrong"]
 
 #: Distribution -> lowest version, and what needs it; "" when the package can't do without.
 REQUIRED = {"numpy": (1, 26), "cffi": (1, 17)}
-CONVERTER = {"onnx": (1, 21), "onnx-ir": (1, 0), "onnxscript": (0, 7), "jsonschema": (4, 20)}
-ONNXRUNTIME = (1, 25)
+#: Extra -> what it brings, and what it is for.
+EXTRAS: dict[str, tuple[dict[str, tuple[int, int]], str]] = {
+    "convert": (
+        {"onnx": (1, 21), "onnx-ir": (1, 0), "jsonschema": (4, 20), "ml_dtypes": (0, 5), "protobuf": (5, 0)},
+        "the converter",
+    ),
+    "onnxruntime": ({"onnxruntime": (1, 25)}, "host partitions and the execution provider"),
+    "serve": ({"grpcio": (1, 66), "httptools": (0, 6), "msgspec": (0, 19)}, "the server"),
+}
+#: Distributions of onnxruntime, which write the same folder.
+RIVALS = ("onnxruntime", "onnxruntime-gpu", "onnxruntime-openvino", "onnxruntime-directml", "ort-nightly")
 
 
 @dataclass(frozen=True)
@@ -34,9 +44,19 @@ def examine() -> list[Check]:
     """All checks, in the order they are shown."""
     checks = [_python()]
     checks += [_package(name, least, "wrong", "") for name, least in REQUIRED.items()]
-    checks += [_package(name, least, "wrong", "the converter") for name, least in CONVERTER.items()]
-    checks.append(_package("onnxruntime", ONNXRUNTIME, "note", "host partitions and the execution provider"))
-    for check in (_library, _isa, _threads, _compiler, _trust_store, _custom_ops):
+    checks += [_extra(name) for name in EXTRAS]
+    for check in (
+        _library,
+        _isa,
+        _threads,
+        _compiler,
+        _provider,
+        _cache,
+        _trust_store,
+        _custom_ops,
+        _variables,
+        _commands,
+    ):
         checks.append(_guarded(check))
     return checks
 
@@ -45,7 +65,7 @@ def _guarded(check: Callable[[], Check]) -> Check:
     try:
         return check()
     except AscendError as error:
-        return Check(check.__name__.strip("_"), "wrong", error.text, error.fix)
+        return Check(check.__name__.strip("_").replace("_", " "), "wrong", error.text, error.fix)
 
 
 def _python() -> Check:
@@ -66,6 +86,19 @@ def _package(name: str, least: tuple[int, int], absent: State, need: str) -> Che
             name, absent, f"{found} is older than {wanted}{purpose}", f"pip install '{name}>={wanted}'"
         )
     return Check(name, "good", found)
+
+
+def _extra(extra: str) -> Check:
+    """All or nothing of an extra is fine; a part of it, or a part that is too old, is wrong."""
+    packages, purpose = EXTRAS[extra]
+    install = f'pip install "ascend-ep[{extra}]"'
+    found = [_package(name, least, "note", purpose) for name, least in packages.items()]
+    faults = [f"{c.name} {c.found}" for c in found if c.state != "good"]
+    if not faults:
+        return Check(extra, "good", ", ".join(f"{c.name} {c.found}" for c in found))
+    if all(c.found.startswith("not installed") for c in found):
+        return Check(extra, "note", f"not installed, for {purpose}", install)
+    return Check(extra, "wrong", "; ".join(faults), install)
 
 
 def _release(version: str) -> tuple[int, ...]:
@@ -103,21 +136,62 @@ def _threads() -> Check:
 
 
 def _compiler() -> Check:
-    """The C compiler that builds fused operators: $CC, cc, gcc, clang, or zig."""
-    named = os.environ.get("CC")
-    for command in ([named.split()[0]] if named else []) + ["cc", "gcc", "clang"]:
-        path = shutil.which(command)
-        if path is None:
-            continue
-        run = subprocess.run([path, "--version"], capture_output=True, text=True, check=False, timeout=20)
-        if run.returncode == 0:
-            return Check("compiler", "good", run.stdout.partition("\n")[0] or path)
-    return Check(
-        "compiler",
-        "note",
-        "none found; formulas run interpreted",
-        "Install gcc or clang, or: pip install ziglang",
-    )
+    """The C compiler that builds fused operators, tried on a program: $CC, cc, gcc, clang, or zig."""
+    from ascend_ep.codegen.compilers import find_compiler
+
+    try:
+        compiler = find_compiler()
+    except AscendError as error:
+        return Check("compiler", "note", "none found; formulas run interpreted", error.fix)
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "trial.c"
+        source.write_text("#include <math.h>\nfloat trial(float x) { return expf(x); }\n")
+        words = [*compiler.command, "-O2", "-shared", "-fPIC", str(source), "-o", f"{folder}/trial.so", "-lm"]
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    if done.returncode != 0:
+        said = (done.stderr.strip().splitlines() or ["it says nothing"])[0]
+        return Check("compiler", "wrong", f"{compiler.version} can't compile: {said}", "Install its headers.")
+    return Check("compiler", "good", compiler.version)
+
+
+def _provider() -> Check:
+    """Whether onnxruntime takes the plugin, if it is there at all."""
+    there = [name for name in RIVALS if _installed(name)]
+    if not there:
+        return Check("provider", "good", "not needed: there is no onnxruntime")
+    if len(there) > 1:
+        fix = f"pip uninstall {' '.join(there)}, then install one of them"
+        return Check("provider", "wrong", f"{' and '.join(there)} overwrite each other's files", fix)
+    from ascend_ep.provider import registration
+    from ascend_ep.provider.plugin_library import EP_NAME
+
+    try:
+        registration.register()
+    except (RuntimeError, ImportError) as error:
+        return Check("provider", "wrong", str(error), 'pip install "onnxruntime>=1.25"')
+    return Check("provider", "good", f"{EP_NAME} is registered with {there[0]}")
+
+
+def _installed(name: str) -> bool:
+    try:
+        importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def _cache() -> Check:
+    from ascend_ep.runtime.cache_folder import open_cache
+
+    folder = open_cache()
+    if not os.access(folder, os.W_OK):
+        return Check(
+            "cache", "wrong", f"{folder} isn't writable", "Set ASCEND_EP_CACHE to a folder of yours."
+        )
+    free = shutil.disk_usage(folder).free >> 20
+    if free < 64:
+        return Check("cache", "wrong", f"{folder}: {free} MiB are left on its disk", "Make room.")
+    return Check("cache", "good", str(folder))
 
 
 def _trust_store() -> Check:
@@ -140,4 +214,42 @@ def _custom_ops() -> Check:
     from ascend_ep.opdef.registry import Registry
 
     registry = Registry(folder=folder, builtin=False)
-    return Check("ASCEND_CUSTOM_OPS", "good", f"{folder}: {len(registry.definitions())} definitions")
+    definitions, unused = registry.definitions(), registry.unused()
+    if unused:
+        fix = "ascend-op list names each with the reason."
+        return Check("ASCEND_CUSTOM_OPS", "wrong", f"{folder}: {len(unused)} files aren't used", fix)
+    return Check("ASCEND_CUSTOM_OPS", "good", f"{folder}: {len(definitions)} definitions")
+
+
+def _variables() -> Check:
+    """Variables of ours that nothing reads: misspelt ones."""
+    from ascend_ep.cli.environment import VARIABLES
+
+    strangers = [name for name in os.environ if name.startswith("ASCEND_EP_") and name not in VARIABLES]
+    strangers = [name for name in strangers if not name.startswith("ASCEND_EP_TEST_")]
+    if not strangers:
+        return Check("variables", "good", ", ".join(sorted(VARIABLES & os.environ.keys())) or "none set")
+    near = did_you_mean(strangers[0], VARIABLES).strip()
+    return Check("variables", "wrong", f"nothing reads {', '.join(strangers)}", near or "Unset it.")
+
+
+def _commands() -> Check:
+    """Whether the commands on the path are those of this Python."""
+    found, wanted = shutil.which("ascend-atc"), Path(sys.executable).parent
+    if found is None:
+        return Check(
+            "commands", "note", f"ascend-atc isn't on the path; it is in {wanted}", "Add it to PATH."
+        )
+    if Path(found).parent.resolve() != wanted.resolve() and not _is_ours(Path(found)):
+        text = f"{found} belongs to another Python than {sys.executable}"
+        return Check("commands", "wrong", text, f"Put {wanted} first on PATH.")
+    return Check("commands", "good", str(Path(found).parent))
+
+
+def _is_ours(script: Path) -> bool:
+    """Whether a command, elsewhere, is run by this Python."""
+    try:
+        with open(script, "rb") as file:
+            return os.fsencode(sys.executable) in file.readline()
+    except OSError:
+        return False

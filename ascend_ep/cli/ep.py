@@ -9,22 +9,25 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from ascend_ep.cli import npu_smi, toolkit
-from ascend_ep.cli.closed_pipe import ends_with_its_reader
+from ascend_ep.cli import build_config, npu_smi, toolkit
+from ascend_ep.cli.command import Parser, command
 from ascend_ep.cli.doctor import examine
 from ascend_ep.cli.older_tools import OLDER_TOOLS, run_older_tool
 from ascend_ep.cli.run_program import run_program
 from ascend_ep.errors import AscendError
 
 
-@ends_with_its_reader
+@command("ascend-ep")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit status."""
-    parser = argparse.ArgumentParser(prog="ascend-ep", description="ascend-ep on this machine.")
+    parser: argparse.ArgumentParser = Parser(prog="ascend-ep", description="ascend-ep on this machine.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     command = commands.add_parser("doctor", help="check Python, libraries, CPU, compiler and folders")
     command.add_argument("--json", action="store_true", help="print JSON")
     command.set_defaults(run=doctor)
+    command = commands.add_parser("config", help="flags and folders for building C and C++ programs")
+    build_config.add_arguments(command)
+    command.set_defaults(run=build_config.run)
     command = commands.add_parser(
         "run", help="run a program with acl, ais_bench and aclruntime", prefix_chars="\0", add_help=False
     )
@@ -64,6 +67,8 @@ def doctor(given: argparse.Namespace) -> int:
         print(f"{marks[check.state]}  {check.name:<20} {check.found}")
         if check.fix and check.state != "good":
             print(f"       {'':<20} -> {check.fix}")
+    wrong = [c.name for c in checks if c.state == "wrong"]
+    print(f"WRONG: {', '.join(wrong)}" if wrong else "Nothing is wrong.")
     return 0 if ok else 1
 
 

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ascend_ep.cli.closed_pipe import ends_with_its_reader
+from ascend_ep.cli.atc_files import existing
+from ascend_ep.cli.command import Parser, command
 from ascend_ep.cli.om_inputs import dims_of_shapes, input_arrays
 from ascend_ep.cli.om_inspect import bundle_text, describe
 from ascend_ep.errors import AscendError
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 Found = dict[str, Any]
 
 
-@ends_with_its_reader
+@command("ascend-om")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit status."""
     given = _parser().parse_args(arguments)
@@ -39,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="ascend-om", description="Bundles (.om) of ascend-atc.")
+    parser: argparse.ArgumentParser = Parser(prog="ascend-om", description="Bundles (.om) of ascend-atc.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def add(name: str, run: Any, text: str) -> argparse.ArgumentParser:
@@ -167,9 +168,12 @@ def diff(given: argparse.Namespace) -> tuple[Found, str, bool]:
     from ascend_ep.graph.reference import reference_run
     from ascend_ep.opdef.registry import Registry
     from ascend_ep.runtime.comparison import compare
+    from ascend_ep.runtime.session import is_bundle
 
-    if not Path(given.model).is_file():
-        raise AscendError("E10410", given.model)
+    existing(given.model)
+    if is_bundle(given.model):
+        fix = "ascend-om diff MODEL.onnx BUNDLE.om"
+        raise AscendError("E40001", "the model comes first, then the bundle", where=given.model, fix=fix)
     session = _session(given.bundle, None)
     feeds = input_arrays(session, given.input, given.dim, given.seed)
     registry = Registry.from_options(given.custom_op, given.custom_op_info)
@@ -219,10 +223,9 @@ def trust(given: argparse.Namespace) -> tuple[Found, str, bool]:
 def _session(path: str, trusted: str | None) -> InferenceSession:
     from ascend_ep.runtime.session import InferenceSession, is_bundle
 
-    if not Path(path).is_file():
-        raise AscendError("E10410", path)
+    existing(path)
     if not is_bundle(path):
-        raise AscendError("E40003", f"[{path}] is no bundle", where=path)
+        raise AscendError("E40003", "this is no bundle", where=path)
     options = [{"trust": trusted}] if trusted else None
     return InferenceSession(path, providers=["AscendEP"] if options else None, provider_options=options)
 

@@ -108,8 +108,11 @@ def _load(path: str) -> NDArray[Any] | dict[str, NDArray[Any]]:
         return dict(loaded) if isinstance(loaded, np.lib.npyio.NpzFile) else loaded
     except FileNotFoundError:
         raise AscendError("E10410", path) from None
-    except (OSError, ValueError) as error:
-        raise AscendError("E40002", f"[{path}] is no .npy or .npz file: {error}") from error
+    except OSError as error:
+        raise AscendError("E40002", f"can't read [{path}]: {error.strerror}") from error
+    except (ValueError, EOFError) as error:
+        fix = "Save arrays with numpy.save or numpy.savez."
+        raise AscendError("E40002", f"[{path}] is no .npy or .npz file", fix=fix) from error
 
 
 def _sizes(dims: Sequence[str], free: set[str]) -> dict[str, int]:

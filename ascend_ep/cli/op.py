@@ -8,7 +8,7 @@ import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 
-from ascend_ep.cli.closed_pipe import ends_with_its_reader
+from ascend_ep.cli.command import Parser, command
 from ascend_ep.cli.gen import add_gen_command
 from ascend_ep.cli.op_build import add_build_command
 from ascend_ep.cli.op_run import add_run_command
@@ -18,10 +18,10 @@ from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.definition import Attribute, Formula, Kernel, OpDef, Semantics, TensorSpec
 from ascend_ep.opdef.registry import Registry, Resolved
 
-FAILED, INTERRUPTED = 1, 130
+FAILED = 1
 
 
-@ends_with_its_reader
+@command("ascend-op")
 def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os.environ) -> int:
     """Runs one command line and returns its exit status: 0, 1 for an AscendError, 2 for wrong usage, 130
     when it was interrupted."""
@@ -37,9 +37,6 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os
         where = error.filename or "a file"
         print(AscendError("E43104", where, error.strerror or error, fix=""), file=sys.stderr)
         return FAILED
-    except KeyboardInterrupt:
-        print(AscendError("E43108"), file=sys.stderr)
-        return INTERRUPTED
     return 0
 
 
@@ -55,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="TYPE:LIBRARY",
         help="a shared library of an operator",
     )
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = Parser(
         prog="ascend-op", description="Custom operators: definitions and where they come from."
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")

@@ -37,7 +37,7 @@ memory:
 
 environment:
   ASCEND_CUSTOM_OPS      folder where proven operators are installed; unset: nothing is installed
-  ASCEND_EP_CACHE        what was compiled and measured (default: ~/.cache/ascend_ep)
+  ASCEND_EP_CACHE        what was compiled and measured (default: ascend_ep in $XDG_CACHE_HOME or ~/.cache)
   ASCEND_EP_LLM_URL, ASCEND_EP_LLM_MODEL, ASCEND_EP_LLM_KEY
                          the endpoint for prose
   ASCEND_EP_LLM_ROUNDS, ASCEND_EP_LLM_SECONDS

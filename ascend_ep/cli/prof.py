@@ -10,7 +10,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from ascend_ep.cli.closed_pipe import ends_with_its_reader
+from ascend_ep.cli.command import Parser, command
 from ascend_ep.cli.prof_advise import add_advise
 from ascend_ep.cli.prof_collect import collect
 from ascend_ep.cli.prof_gate import add_gate
@@ -20,7 +20,7 @@ from ascend_ep.cli.prof_report import add_report
 from ascend_ep.errors import AscendError
 
 
-@ends_with_its_reader
+@command("ascend-prof")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="ascend-prof", description="Where the time of models goes.")
+    parser: argparse.ArgumentParser = Parser(prog="ascend-prof", description="Where the time of models goes.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     add_run(commands)
     add_analyze(commands)

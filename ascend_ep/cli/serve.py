@@ -12,11 +12,13 @@ from ascend_ep.errors import AscendError
 from ascend_ep.serving.logs.setup import set_up
 from ascend_ep.serving.settings import Settings
 
+from .command import command
 from .serve_arguments import parse
 
 log = logging.getLogger("ascend_ep.serving")
 
 
+@command("ascend-serve")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serves until SIGTERM or SIGINT. Returns 0; 1 when it can't serve; 2 for wrong flags."""
     try:

@@ -226,9 +226,14 @@ def definition_stub(node: ir.Node) -> dict[str, Any]:
     return found
 
 
-def undefined(nodes: Mapping[ir.Node, list[str]], where: str, opsets: Mapping[ir.Node, int]) -> AscendError:
+def undefined(
+    nodes: Mapping[ir.Node, list[str]],
+    where: str,
+    opsets: Mapping[ir.Node, int],
+    option: str = "--custom_op_info={file}",
+) -> AscendError:
     """The error of operators that nobody defines: all at once, each with what it may have been meant to be
-    and a definition to fill in."""
+    and a definition to fill in, which `option` then gives."""
     details = []
     kinds: dict[tuple[str, str], list[ir.Node]] = {}
     for node in nodes:
@@ -244,9 +249,11 @@ def undefined(nodes: Mapping[ir.Node, list[str]], where: str, opsets: Mapping[ir
             details.append(f"  near it: {', '.join(near[:3])}")
         stub = shlex.quote(json.dumps(definition_stub(users[0])))
         file = f"{re.sub('[^A-Za-z0-9_]', '_', op_type)}.json"
-        details.append(f"  to define it, complete this file's formula and give --custom_op_info={file}:")
+        given = option.format(file=file)
+        details.append(f"  to define it, complete this file's formula and give {given}:")
         details.append(f"  echo {stub} > {file}")
     first = next(iter(nodes))
     full = f"{canonical_domain(first.domain) or 'ai.onnx'}::{opsets[first]}::{first.op_type}"
     named = [(label(n), n.op_type) for n in nodes]
-    return AscendError("E19010", label(first), full, where=where, details=details, nodes=named)
+    fix = None if option.startswith("--") else f"Describe the operator: {option.format(file='FILE')}"
+    return AscendError("E19010", label(first), full, where=where, fix=fix, details=details, nodes=named)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 
 import onnx_ir as ir
@@ -154,6 +155,7 @@ def set_input_shapes(model: ir.Model, shapes: Mapping[str, Sequence[int | str]])
                 f"the model has no such input; it has {', '.join(map(str, inputs))}",
             )
         _check_override(name, dims, declared_fact(value))
+        _say_other_sizes(name, dims, value)
         value.shape = ir.Shape([_override(name, i, d) for i, d in enumerate(dims)])
     if shapes:
         for node in model.graph.all_nodes():
@@ -163,6 +165,17 @@ def set_input_shapes(model: ir.Model, shapes: Mapping[str, Sequence[int | str]])
 
 def _override(name: str, index: int, dim: int | str) -> int | str:
     return f"{name}_d{index}" if dim == -1 else dim
+
+
+def _say_other_sizes(name: str, dims: Sequence[int | str], value: ir.Value) -> None:
+    """Warns where a size that the model declares as a number becomes another: its nodes may rely on it."""
+    declared = list(value.shape) if value.shape is not None else []
+    if any(
+        isinstance(a, int) and isinstance(b, int) and b != a for a, b in zip(declared, dims, strict=False)
+    ):
+        was, now = (", ".join(map(str, sizes)) for sizes in (declared, dims))
+        text = f"input {name} becomes [{now}], as the shapes given say; the model declares [{was}]"
+        warnings.warn(text, RuntimeWarning, stacklevel=3)
 
 
 def _check_override(name: str, dims: Sequence[int | str], declared: Fact) -> None:

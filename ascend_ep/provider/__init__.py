@@ -8,6 +8,7 @@ from ascend_ep.provider.plugin_library import (
     get_ep_names,
     get_include,
     get_library_path,
+    get_runtime_library_path,
 )
 from ascend_ep.provider.registration import register, unregister
 from ascend_ep.provider.report import Placement, Report, report
@@ -21,6 +22,7 @@ __all__ = [
     "get_ep_names",
     "get_include",
     "get_library_path",
+    "get_runtime_library_path",
     "register",
     "report",
     "session",

@@ -13,6 +13,7 @@ from typing import Any
 from ascend_ep.errors import AscendError
 from ascend_ep.provider import overridden_initializers, pending, registration, session_hook
 from ascend_ep.provider.plugin_library import ALIAS, EP_NAME
+from ascend_ep.provider.undeclared import is_of_onnxruntime
 from ascend_ep.runtime.options import SessionOptions, onnxruntime
 
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview
@@ -42,8 +43,12 @@ def session(
         else str(path_or_bytes)
     )
     pending.override(overridden_initializers.of(options))  # for releases without the hook
-    session_hook.declare(model, options, names, settings)
-    return ort.InferenceSession(model, options, providers=names, provider_options=settings, **kwargs)
+    declared = session_hook.declare(model, options, names, settings)
+    try:
+        return ort.InferenceSession(model, options, providers=names, provider_options=settings, **kwargs)
+    except Exception as error:  # for releases without the hook
+        session_hook.refuse(error, model, declared[0] if declared else None)
+        raise
 
 
 def model_session(source: Source, *args: Any, **kwargs: Any) -> Any:
@@ -55,7 +60,7 @@ def model_session(source: Source, *args: Any, **kwargs: Any) -> Any:
     try:
         return session(source, *args, **kwargs)
     except Exception as error:
-        if not type(error).__module__.startswith("onnxruntime."):
+        if not is_of_onnxruntime(error):
             raise
         raise AscendError("E10041", where, str(error)) from error
 

@@ -17,6 +17,11 @@ def get_library_path() -> str:
     return str(_PACKAGE / "lib" / "libascend_ep.so")
 
 
+def get_runtime_library_path() -> str:
+    """The absolute path of libascend_rt, which runs bundles in C programs."""
+    return str(_PACKAGE / "lib" / "libascend_rt.so")
+
+
 def get_ep_name() -> str:
     """The provider's name."""
     return EP_NAME

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import html
 import weakref
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from ascend_ep.provider.model_operators import read_operators
 from ascend_ep.provider.plugin_library import EP_NAME
+from ascend_ep.runtime.bundle import Bundle
+from ascend_ep.runtime.bundle_records import Instruction
+from ascend_ep.runtime.session import InferenceSession
 
 #: What a node that isn't claimed runs on, as reports call it.
 CPU = "CPU"
@@ -57,6 +62,15 @@ class Report:
         rows = [f"{p.target:9} {p.op_type:24} {p.node:32} {p.reason}".rstrip() for p in self.placements]
         return "\n".join([*rows, self.summary()])
 
+    def _repr_html_(self) -> str:
+        """The same as a table, for notebooks."""
+        cells = "".join(
+            f"<tr><td>{'</td><td>'.join(map(html.escape, (p.target, p.op_type, p.node, p.reason)))}</td></tr>"
+            for p in self.placements
+        )
+        head = "<tr><th>runs on</th><th>operator</th><th>node</th><th>why not AscendEP</th></tr>"
+        return f"<p>{html.escape(self.summary())}</p><table>{head}{cells}</table>"
+
 
 _reports: weakref.WeakKeyDictionary[Any, Report] = weakref.WeakKeyDictionary()
 
@@ -67,12 +81,35 @@ def of_session(session: Any) -> Report:
 
 
 def report(session: Any) -> Report:
-    """The placement report of an onnxruntime or ascend_ep session.
+    """Where the nodes of a session run: onnxruntime's session, or one on a bundle, whose native nodes are
+    those that are left after fusion.
 
     Raises LookupError when AscendEP wasn't asked about its nodes.
     """
+    if isinstance(session, InferenceSession):
+        return of_bundle(session.bundle)
     inner = getattr(session, "_session", session)
     found = _reports.get(session) or _reports.get(inner)
     if found is None:
         raise LookupError(f"this session has no report: {EP_NAME} wasn't asked about its nodes")
     return found
+
+
+def of_bundle(bundle: Bundle) -> Report:
+    """The report of a bundle: each instruction of native partitions, and operator of host partitions."""
+    made = Report()
+    for part in bundle.partitions:
+        if part.model is not None:
+            names = sorted(op_type for _, op_type in read_operators(bytes(part.model)).operators)
+            made.placements += [Placement(part.name, name, CPU, part.reason, part.name) for name in names]
+            continue
+        made.groups += 1
+        made.placements += [
+            Placement(insn.node or "-", _operator(insn), EP_NAME, graph=part.name)
+            for insn in bundle.instructions(part)
+        ]
+    return made
+
+
+def _operator(insn: Instruction) -> str:
+    return insn.op_type.removeprefix("ai.onnx::") or insn.kernel

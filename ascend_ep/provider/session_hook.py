@@ -16,7 +16,8 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ascend_ep.provider import overridden_initializers, pending, shared_options, weights_in_place
+from ascend_ep.errors import AscendError
+from ascend_ep.provider import overridden_initializers, pending, shared_options, undeclared, weights_in_place
 from ascend_ep.provider.declarations import declare_for, is_defined
 from ascend_ep.provider.model_operators import ModelOperators, read_operators
 from ascend_ep.provider.options import check_options, registry_of
@@ -82,6 +83,7 @@ def prepare(
         pending.announce_functions(read_operators(model).functions)
     if declared is not None:
         registry, operators = declared
+        _creating.registry = registry
         pending.announce(session, registry)
         overridden_initializers.check(overridden, operators.operators)
         may_lend = bool(path) and providers[0] == EP_NAME and is_defined(operators, registry)
@@ -119,8 +121,20 @@ def _rename(name: str) -> str:
     return EP_NAME if name == ALIAS else name
 
 
+def refuse(error: Exception, model: str | bytes | None, registry: Registry | None) -> None:
+    """Raises what there is to say instead of onnxruntime's `error`, if there is anything: with AscendEP's
+    definitions, `registry`, about operators that nobody declares."""
+    if registry is None or not model:
+        return
+    better = undeclared.explain(error, model, registry)
+    if better is not None:
+        raise better from error
+
+
 class _Creating(threading.local):
     session: Any = None
+    #: The definitions in force, once AscendEP's options were read.
+    registry: Registry | None = None
 
 
 #: The session that this thread is creating inside of what `_wrap_creation` wrapped.
@@ -140,10 +154,16 @@ def _wrap_creation(module: ModuleType) -> None:
         if not self._sess_options and (EP_NAME in names or ALIAS in names):
             self._sess_options = module.SessionOptions()  # onnxruntime's are shared by all such sessions
         outer, _creating.session = _creating.session, self
+        _creating.registry = None
         try:
             original(self, providers, *args, **named)
+        except Exception as error:
+            refuse(error, self._model_path or self._model_bytes, _creating.registry)
+            if isinstance(error, AscendError) and isinstance(error, ValueError):
+                raise error.apart() from error.__cause__  # of a ValueError it would go on without us
+            raise
         finally:
-            _creating.session = outer
+            _creating.session, _creating.registry = outer, None
             shared_options.leave(self)
             weights_in_place.give_back(self)
 

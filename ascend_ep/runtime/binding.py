@@ -30,7 +30,8 @@ def fail(status: Any, where: str = "") -> AscendError:
     node = text_of(status.node_name)
     code = NATIVE_CODES.get(status.code, "E40012")
     place = f"{where}, node [{node}]" if where and node else where or (f"node [{node}]" if node else "")
-    return AscendError(code, text_of(status.text) or "the native library gave no reason", where=place)
+    text = text_of(status.text) or "the native library gave no reason"
+    return AscendError(code, text.removeprefix(f"{place}: "), where=place)
 
 
 def isa_name() -> str:

@@ -10,17 +10,22 @@ from pathlib import Path
 from ascend_ep.errors import AscendError
 
 
+def user_folder(variable: str, beside_home: str) -> Path | None:
+    """Where this user's files of a kind are: in $XDG_..._HOME where that is an absolute path, as its
+    specification has it, else in the folder of the home; None without a home."""
+    given, home = os.environ.get(variable, ""), os.environ.get("HOME")
+    if os.path.isabs(given):
+        return Path(given) / "ascend_ep"
+    return Path(home) / beside_home / "ascend_ep" if home else None
+
+
 def cache_path() -> Path:
-    """$ASCEND_EP_CACHE, else ~/.cache/ascend_ep, whether it exists or not."""
+    """$ASCEND_EP_CACHE, else ascend_ep in $XDG_CACHE_HOME or ~/.cache, whether it exists or not."""
     given = os.environ.get("ASCEND_EP_CACHE")
     if given:
         return Path(given)
-    home = os.environ.get("HOME")
-    return (
-        Path(home) / ".cache" / "ascend_ep"
-        if home
-        else Path(tempfile.gettempdir()) / f"ascend_ep-{os.geteuid()}"
-    )
+    own = user_folder("XDG_CACHE_HOME", ".cache")
+    return own or Path(tempfile.gettempdir()) / f"ascend_ep-{os.geteuid()}"
 
 
 def open_cache(given: Path | None = None) -> Path:

@@ -45,7 +45,7 @@ def normalise(value: Any, edge: Edge, declared: NodeArg, where: str) -> Any:
     if edge.dtype == 0:
         return value
     if not isinstance(value, np.ndarray):
-        value = value.numpy() if hasattr(value, "numpy") else np.asarray(value)
+        value = value.numpy() if hasattr(value, "numpy") else _array_of(value, edge, where)
     if not matches(value, edge.dtype):
         raise AscendError(
             "E40001",
@@ -64,6 +64,25 @@ def normalise(value: Any, edge: Edge, declared: NodeArg, where: str) -> Any:
     except MemoryError as error:
         raise AscendError("E40008", f"input [{edge.name}] can't be copied: {error}", where=where) from error
     return value.view(np.uint16) if edge.dtype == BFLOAT16 else value
+
+
+def _array_of(value: Any, edge: Edge, where: str) -> Array:
+    """Lists and numbers of Python as the model's type, if it holds them; else what numpy makes of them."""
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise AscendError("E40001", f"input [{edge.name}] is no tensor: {error}", where=where) from error
+    if not isinstance(value, list | tuple | int | float | bool) or edge.dtype == STRING:
+        return array
+    wanted = numpy_dtype(edge.dtype)
+    whole = array.dtype.kind in "iub" and wanted.kind in "iu"
+    fits = (whole and (array.size == 0 or _holds(wanted, array))) or wanted.kind not in "iub"
+    return array.astype(wanted) if fits and array.dtype.kind in "iufb" else array
+
+
+def _holds(wanted: np.dtype[Any], array: Array) -> bool:
+    limits = np.iinfo(wanted)
+    return bool(array.min() >= limits.min and array.max() <= limits.max)
 
 
 def _check_shape(shape: tuple[int, ...], edge: Edge, declared: NodeArg, where: str) -> None:

@@ -45,6 +45,13 @@ class OrtValue:
         """Shares the memory of a CPU tensor of another library."""
         return OrtValue(np.from_dlpack(data))
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """The memory itself, unless another type or a copy is asked for."""
+        same = dtype is None or np.dtype(dtype) == self._array.dtype
+        if copy is False and not same:
+            raise ValueError(f"elements of {self._array.dtype} can't become {dtype} without a copy")
+        return self._array if same and not copy else np.array(self._array, dtype=dtype)
+
     def __dlpack__(self, **named: Any) -> Any:
         return self._array.__dlpack__(**named)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from enum import IntEnum
 from typing import Any
 
-from ascend_ep.errors import AscendError
+from ascend_ep.errors import AscendError, did_you_mean
 
 from . import refused_members, session_calls
 
@@ -96,7 +98,7 @@ class SessionOptions:
         options = onnxruntime().SessionOptions()
         for name in names:
             if name in self.__dict__:
-                setattr(options, name, self.__dict__[name])
+                setattr(options, name, _theirs(self.__dict__[name]))
         for key, value in self._config.items():
             options.add_session_config_entry(key, value)
         for name, args in session_calls.of(self):
@@ -148,6 +150,11 @@ class RunOptions:
         for key, value in self._config.items():
             options.add_run_config_entry(key, value)
         return options
+
+
+def _theirs(value: Any) -> Any:
+    """A value of ours (enumerations.py) as onnxruntime's own."""
+    return getattr(onnxruntime(), type(value).__name__)(int(value)) if isinstance(value, IntEnum) else value
 
 
 def for_host(options: Any) -> Any:
@@ -207,7 +214,8 @@ _OPTIONS = frozenset(field.name for field in fields(ProviderOptions))
 def provider_options(providers: Any, options: Any, session_options: Any) -> ProviderOptions:
     """Reads `providers` and `provider_options` as onnxruntime takes them: names, or (name, options) pairs.
 
-    Raises AscendError E40001 for a provider or an option that a bundle has no use for.
+    A provider that isn't here is warned of, as onnxruntime does, and the bundle runs on AscendEP. Raises
+    AscendError E40001 for an option that a bundle has no use for, and for the CPU's provider alone.
     """
     names: list[str] = []
     given: dict[str, Any] = {}
@@ -217,11 +225,11 @@ def provider_options(providers: Any, options: Any, session_options: Any) -> Prov
         name, own = entry if isinstance(entry, tuple) else (entry, {})
         own = {**own, **(options[i] if options else {})}
         if name not in ("AscendEP", "CPUExecutionProvider"):
-            raise AscendError(
-                "E40001",
-                f"provider [{name}] can't run a bundle",
-                fix='Use providers=["AscendEP"], or leave it out.',
-            )
+            near = did_you_mean(str(name), ("AscendEP", "CPUExecutionProvider"))
+            text = f"provider [{name}] isn't here; the bundle runs on AscendEP.{near}"
+            warnings.warn(text, UserWarning, stacklevel=4)
+            names.append("AscendEP")
+            continue
         names.append(name)
         if name == "AscendEP":
             given = own

@@ -1,7 +1,8 @@
 """The user's trust store: digests of native code that may run from bundles.
 
-Lines "sha256 <64 hex digits> [comment]" in $ASCEND_EP_TRUST, else ~/.config/ascend_ep/trust. libascend_rt
-reads it (native/core/trust.c), and only when it belongs to the user and nobody else may write it.
+Lines "sha256 <64 hex digits> [comment]" in $ASCEND_EP_TRUST, else ascend_ep/trust in $XDG_CONFIG_HOME or
+~/.config. libascend_rt reads it (native/core/trust.c), and only when it belongs to the user and nobody else
+may write it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ascend_ep.errors import AscendError
+from ascend_ep.runtime.cache_folder import user_folder
 
 
 def store_path() -> Path:
@@ -19,12 +21,12 @@ def store_path() -> Path:
     given = os.environ.get("ASCEND_EP_TRUST")
     if given:
         return Path(given)
-    home = os.environ.get("HOME")
-    if not home:
+    folder = user_folder("XDG_CONFIG_HOME", ".config")
+    if folder is None:
         raise AscendError(
             "E40002", "there is no HOME for the trust store", fix="Set ASCEND_EP_TRUST to a file."
         )
-    return Path(home) / ".config" / "ascend_ep" / "trust"
+    return folder / "trust"
 
 
 def trusted() -> set[str]:

@@ -4,6 +4,10 @@
 #include <string.h>
 #include <time.h>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include "kernel.h"
 
 static const char *const NAMES[ASC_ISA_COUNT] = {"baseline", "avx2", "avx512", "avx512bf16"};
@@ -18,13 +22,19 @@ int32_t asc_isa_by_name(const char *name) {
     return -1;
 }
 
+#if defined(__x86_64__)
+static int has_f16c(void) { /* clang 14 has no name for it */
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+#endif
+
 static int cpu_has(int32_t isa) {
 #if defined(__x86_64__)
     __builtin_cpu_init();
     switch (isa) {
         case ASC_ISA_BASELINE: return 1;
-        case ASC_ISA_AVX2:
-            return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+        case ASC_ISA_AVX2: return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
         case ASC_ISA_AVX512:
             return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                    __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && cpu_has(ASC_ISA_AVX2);

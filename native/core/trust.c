@@ -1,6 +1,6 @@
 /* Which native code may run: digests named by the caller, or by the user's own trust store.
  *
- * The store is $ASCEND_EP_TRUST, else ~/.config/ascend_ep/trust: lines "sha256 <64 hex digits> [comment]".
+ * The store is $ASCEND_EP_TRUST, else ascend_ep/trust in $XDG_CONFIG_HOME or ~/.config: lines "sha256 <64 hex digits> [comment]".
  * It counts only when it belongs to this user and nobody else may write it. */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -49,8 +49,11 @@ static int option_trusts(const char *option, const char *hex) {
 static int open_store(void) {
     char path[4096];
     const char *given = secure_getenv("ASCEND_EP_TRUST"), *home = secure_getenv("HOME");
+    const char *config = secure_getenv("XDG_CONFIG_HOME");
     if (given && *given)
         asc_format(path, sizeof path, "%s", given);
+    else if (config && *config == '/') /* by its specification a relative one doesn't count */
+        asc_format(path, sizeof path, "%s/ascend_ep/trust", config);
     else if (home && *home)
         asc_format(path, sizeof path, "%s/.config/ascend_ep/trust", home);
     else

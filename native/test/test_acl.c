@@ -101,7 +101,7 @@ static void *process(void *unused) {
 
 static void test_streams_keep_order(void) {
     aclrtStream one, two;
-    aclrtEvent event, start;
+    aclrtEvent event, start = NULL;
     aclrtEventRecordedStatus status;
     float ms = -1;
     CHECK(aclrtSetDevice(0) == ACL_SUCCESS);
@@ -147,7 +147,7 @@ static void wait_a_moment(void *gate) {
 }
 
 static void test_timeouts_and_drops(void) {
-    aclrtStream stream;
+    aclrtStream stream = NULL;
     aclrtStreamStatus status;
     atomic_int gate = 0;
     CHECK(aclrtSetDevice(0) == ACL_SUCCESS && aclrtCreateStream(&stream) == ACL_SUCCESS);

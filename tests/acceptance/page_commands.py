@@ -25,12 +25,13 @@ PRELUDE += f'python() {{ {shlex.quote(sys.executable)} "$@"; }}\n'
 
 def blocks(text: str) -> list[tuple[str, str]]:
     """Kind and text of every command or program of a page."""
-    return re.findall(r"^```(sh|python|c|cpp)\n(.*?)^```", text, re.S | re.M)
+    return re.findall(r"^```(sh|python|c|cpp|cmake)\n(.*?)^```", text, re.S | re.M)
 
 
 def ran(folder: Path, kind: str, text: str) -> str:
-    """What a block prints. It must succeed. C and C++ are only written, to the file that it names first."""
-    if kind in ("c", "cpp"):
+    """What a block prints. It must succeed. What is compiled is only written, to the file that it names
+    first."""
+    if kind in ("c", "cpp", "cmake"):
         (folder / text.split()[1]).write_text(text)
         return ""
     command = ["bash", "-c", PRELUDE + text] if kind == "sh" else [sys.executable, "-c", text]

@@ -16,7 +16,6 @@ from ascend_ep.errors import AscendError
 @pytest.mark.parametrize(
     ("providers", "options", "words"),
     [
-        (["CUDAExecutionProvider"], None, "CUDAExecutionProvider"),
         (["CPUExecutionProvider"], None, "leaves out"),
         (["AscendEP"], [{"speed": "high"}], "speed"),
         (["AscendEP"], [{"num_threads": "many"}], "many"),
@@ -28,6 +27,16 @@ def test_wrong_providers(
 ) -> None:
     with pytest.raises(AscendError, match=words):
         ascend_ep.InferenceSession(bundle, providers=providers, provider_options=options)
+
+
+def test_providers_for_other_machines_are_warned_of(bundle: bytes) -> None:
+    with pytest.warns(UserWarning, match="CUDAExecutionProvider"):
+        session = ascend_ep.InferenceSession(
+            bundle, providers=["CUDAExecutionProvider", "CPUExecutionProvider"]
+        )
+    assert session.get_providers() == ["AscendEP"]
+    with pytest.warns(UserWarning, match=r"Did you mean \[AscendEP\]"):
+        ascend_ep.InferenceSession(bundle, providers=["AscendEp"])
 
 
 def test_options_of_both_kinds(bundle: bytes, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -134,13 +134,13 @@ def _fill(tensor: Any, dtype: int, dims: Sequence[int]) -> None:
 def _load(path: str, op_type: str) -> Any:
     """The asc_custom_op of a library; libraries stay open. One that exports none isn't loaded: that would run
     its constructors."""
-    where = f"--custom_op={op_type}:{path}"
+    where, fix = f"--custom_op={op_type}", "Give a shared library that was built for this machine."
     if reason := why_not_loaded(Path(path)):
-        raise AscendError("E10041", path, reason, where=where)
+        raise AscendError("E10041", path, reason, where=where, fix=fix)
     status = new_status()
     op = lib.asc_custom_op_load(path.encode(), op_type.encode(), status)
     if op == ffi.NULL:
-        raise AscendError("E10041", path, text_of(status.text), where=where)
+        raise AscendError("E10041", path, text_of(status.text), where=where, fix=fix)
     return op
 
 

@@ -48,7 +48,7 @@ def parse_framework(text: str) -> str:
     """The canonical name. Raises E43103."""
     found = FRAMEWORKS.get(text.lower())
     if found is None:
-        near = did_you_mean(text, FRAMEWORKS)
+        near = did_you_mean(text, FRAMEWORKS).rstrip("?")
         raise AscendError("E43103", text, "f", f"it must be one of {', '.join(FRAMEWORKS)}.{near}")
     return found
 

@@ -5,6 +5,7 @@
 #include "attention.h"
 #include "bfloat16.h"
 #include "chunks.h"
+#include "shuffle.h"
 #include "vmath.h"
 
 #define NEAR 16 /* keys at a time: what is moved is multiplied while it lies in L1, and the next are fetched */
@@ -114,7 +115,7 @@ static int find_segments(const few *f, int values, segment out[2]) {
 static inline __attribute__((always_inline)) vf fold(vf a, vf b, int width) {
     vi lane = vi_iota(), odd = (lane & width) != 0;
     vi low = lane + (odd & (ASC_VF - width)), high = lane + width + (odd & (ASC_VF - width));
-    return __builtin_shuffle(a, b, low) + __builtin_shuffle(a, b, high);
+    return asc_shuffle2(a, b, low) + asc_shuffle2(a, b, high);
 }
 
 /* Lane i: the sum of all lanes of s[i], whichever i it is in the same order. */

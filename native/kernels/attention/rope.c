@@ -14,6 +14,7 @@
 #include "asc_plan.h"
 #include "chunks.h"
 #include "indexing.h"
+#include "shuffle.h"
 #include "simd.h"
 
 /* What prepare finds out; a run takes a copy, and points it at its operands. */
@@ -124,7 +125,7 @@ static void rotate_halves_twice(const float *x, const float *x2, float *y, float
 static inline vf rotate_pairs_vector(vf x, vf cos, vf sin) {
     vi even = (vi_iota() & 1) == 0;
     vf signed_sin = (vf)((vi)sin ^ (even & INT32_MIN));
-    return x * cos + __builtin_shuffle(x, vi_iota() ^ 1) * signed_sin;
+    return x * cos + asc_shuffle(x, vi_iota() ^ 1) * signed_sin;
 }
 
 static void rotate_pairs(const float *x, float *y, const float *cos, const float *sin, int64_t half, int own_columns) {
@@ -138,9 +139,8 @@ static void rotate_pairs(const float *x, float *y, const float *cos, const float
                      rotate_pairs_vector(b, vf_load(cos + 2 * j + ASC_VF), vf_load(sin + 2 * j + ASC_VF)));
         } else {
             vf c = vf_load(cos + j), s = vf_load(sin + j);
-            vf_store(y + 2 * j, rotate_pairs_vector(a, __builtin_shuffle(c, low), __builtin_shuffle(s, low)));
-            vf_store(y + 2 * j + ASC_VF,
-                     rotate_pairs_vector(b, __builtin_shuffle(c, high), __builtin_shuffle(s, high)));
+            vf_store(y + 2 * j, rotate_pairs_vector(a, asc_shuffle(c, low), asc_shuffle(s, low)));
+            vf_store(y + 2 * j + ASC_VF, rotate_pairs_vector(b, asc_shuffle(c, high), asc_shuffle(s, high)));
         }
     }
     for (; j < half; j++) {
@@ -157,7 +157,7 @@ static void regroup_pairs(const float *x, float *y, const float *cos, const floa
     int64_t j = 0;
     for (; j + ASC_VF <= half; j += ASC_VF) {
         vf low = vf_load(x + 2 * j), high = vf_load(x + 2 * j + ASC_VF);
-        vf a = __builtin_shuffle(low, high, even), b = __builtin_shuffle(low, high, odd);
+        vf a = asc_shuffle2(low, high, even), b = asc_shuffle2(low, high, odd);
         vf_store(y + j, a * vf_load(cos + j) - b * vf_load(sin + j));
         vf_store(y + j + half, b * vf_load(cos + j + second) + a * vf_load(sin + j + second));
     }

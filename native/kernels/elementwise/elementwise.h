@@ -94,7 +94,12 @@ static inline float ew_float(uint32_t u) {
 }
 
 /* A loop over n elements, n a multiple of EW_LANES, whose destination may be one of its sources. */
-#define EW_LOOP _Pragma("GCC ivdep") for (int64_t i = 0, end = n & ~(int64_t)(EW_LANES - 1); i < end; i++)
+#if defined(__clang__)
+#define EW_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define EW_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+#define EW_LOOP EW_INDEPENDENT for (int64_t i = 0, end = n & ~(int64_t)(EW_LANES - 1); i < end; i++)
 /* A conversion: `expression` of x. */
 #define EW_CONVERT(name, from, to, expression)                \
     static void name(void *dst, const void *src, int64_t n) { \

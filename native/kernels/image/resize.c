@@ -7,6 +7,7 @@
 #include "axis_split.h"
 #include "chunks.h"
 #include "resize_taps.h"
+#include "shuffle.h"
 #include "simd_gather.h"
 
 typedef struct resize_job {
@@ -112,14 +113,12 @@ static void pick_4(const float *x, const int32_t *at, int64_t m, float *y) {
 /* Every element twice. */
 static void pick_twice(const float *x, int64_t n, float *y) {
     int64_t i = 0;
-#if !defined(__clang__)
     vi low = vi_iota() / 2, high = low + ASC_VF / 2;
     for (; i + ASC_VF <= n; i += ASC_VF) {
         vf v = vf_load(x + i);
-        vf_store(y + 2 * i, __builtin_shuffle(v, low));
-        vf_store(y + 2 * i + ASC_VF, __builtin_shuffle(v, high));
+        vf_store(y + 2 * i, asc_shuffle(v, low));
+        vf_store(y + 2 * i + ASC_VF, asc_shuffle(v, high));
     }
-#endif
     for (; i < n; i++) memcpy(y + 2 * i, x + i, 4), memcpy(y + 2 * i + 1, x + i, 4);
 }
 

@@ -4,12 +4,13 @@
 #define ASC_KERNELS_GEMM_GATED_H
 
 #include "gemm.h"
+#include "shuffle.h"
 #include "swiglu.h"
 
 /* Lane i of the result is in group i / ASC_GATED_GROUP. */
 static inline __attribute__((always_inline)) vf gemm_gate(vf low, vf high) {
     vi lane = vi_iota(), gates = lane + (lane & ~(ASC_GATED_GROUP - 1));
-    return vf_swiglu(__builtin_shuffle(low, high, gates), __builtin_shuffle(low, high, gates + ASC_GATED_GROUP));
+    return vf_swiglu(asc_shuffle2(low, high, gates), asc_shuffle2(low, high, gates + ASC_GATED_GROUP));
 }
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "chunks.h"
+#include "shuffle.h"
 #include "simd.h"
 
 #define TILE 16 /* rows and columns of a transposed tile */
@@ -91,8 +92,8 @@ static inline void transpose_step(vf *rows, int width) {
     for (int i = 0; i < ASC_VF; i++) {
         if (i / width % 2) continue;
         vf a = rows[i], b = rows[i + width];
-        rows[i] = __builtin_shuffle(a, b, low);
-        rows[i + width] = __builtin_shuffle(a, b, high);
+        rows[i] = asc_shuffle2(a, b, low);
+        rows[i + width] = asc_shuffle2(a, b, high);
     }
 }
 

@@ -17,6 +17,7 @@
 #include "chunks.h"
 #include "indexing.h"
 #include "row_sums.h"
+#include "shuffle.h"
 #include "simd.h"
 
 #define REDUCE_BLOCK 1024 /* elements of one block */

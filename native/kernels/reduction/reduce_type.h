@@ -134,7 +134,7 @@ static NAME(fold) NAME(fold_of)(int64_t op) {
 /* Halves, quarters, ... of a vector folded into its first lane. */
 static T NAME(fold_lanes)(const NAME(fold) * fold, V v) {
 #pragma GCC unroll 4
-    for (int half = LANES / 2; half; half /= 2) v = fold->join(v, __builtin_shuffle(v, LANE_NUMBERS ^ half));
+    for (int half = LANES / 2; half; half /= 2) v = fold->join(v, asc_shuffle(v, LANE_NUMBERS ^ half));
     return v[0];
 }
 

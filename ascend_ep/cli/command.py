@@ -1,0 +1,81 @@
+"""How every command begins and ends: --version; Ctrl-C or a part that isn't installed in one line, never as a
+traceback; in silence when its reader has gone, as in `ascend-atc --help | head`."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import os
+import re
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from ascend_ep.errors import AscendError, did_you_mean
+from ascend_ep.extras import lacking
+
+#: What a shell reports of a program that SIGPIPE or SIGINT ended.
+CLOSED, INTERRUPTED = 128 + 13, 128 + 2
+FAILED, WRONG_USAGE = 1, 2
+
+Main = Callable[..., int]
+
+
+def command(name: str) -> Callable[[Main], Main]:
+    """Makes `main(arguments, ...)` the command `name`."""
+
+    def wrap(main: Main) -> Main:
+        @functools.wraps(main)
+        def run(arguments: Sequence[str] | None = None, *args: Any, **kwargs: Any) -> int:
+            if list(sys.argv[1:] if arguments is None else arguments) == ["--version"]:
+                return _print_version(name)
+            try:
+                status = main(arguments, *args, **kwargs)
+                sys.stdout.flush()
+            except BrokenPipeError:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                return CLOSED
+            except KeyboardInterrupt:
+                print(AscendError("E43108"), file=sys.stderr)
+                return INTERRUPTED
+            except AscendError as error:
+                print(error, file=sys.stderr)
+                return FAILED
+            except ModuleNotFoundError as error:
+                without = lacking(error)
+                if without is None:
+                    raise
+                print(without, file=sys.stderr)
+                return FAILED
+            return status
+
+        return run
+
+    return wrap
+
+
+def _print_version(name: str) -> int:
+    from ascend_ep import __version__
+
+    print(f"{name} {__version__}")
+    return 0
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse's, but what is wrong with a line is one coded error, with what may have been meant."""
+
+    def error(self, message: str) -> NoReturn:
+        """Ends the command with status 2, as argparse does."""
+        near = ""
+        if choice := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message):
+            near = did_you_mean(choice[1], re.findall(r"[\w.-]+", choice[2]))
+        elif stranger := re.search(r"unrecognized arguments: (-\S+)", message):
+            near = did_you_mean(stranger[1].partition("=")[0], self._every_flag())
+        print(AscendError("E40021", f"{message}.{near}", fix=f"{self.prog} --help"), file=sys.stderr)
+        raise SystemExit(WRONG_USAGE)
+
+    def _every_flag(self) -> list[str]:
+        """Those of this command and of its own commands: argparse reports strangers at the top."""
+        flags = [flag for action in self._actions for flag in action.option_strings]
+        below = (a.choices for a in self._actions if isinstance(a, argparse._SubParsersAction))
+        return flags + [f for parsers in below for parser in parsers.values() for f in parser._every_flag()]

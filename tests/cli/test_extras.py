@@ -1,0 +1,70 @@
+"""An installation without extras: each command that needs one names it in one line, and the run side runs."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from ascend_ep.extras import NEEDED, lacking
+
+ROOT = Path(__file__).parents[2]
+#: Python without the modules of extras; then what follows.
+BARE = "import sys; sys.modules.update(dict.fromkeys({absent!r})); "
+START = "from ascend_ep.cli.{module} import main; sys.exit(main({words!r}))"
+
+
+def bare(module: str, *words: str) -> tuple[int, str]:
+    code = BARE.format(absent=sorted(NEEDED)) + START.format(module=module, words=list(words))
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("module", "words", "extra"),
+    [
+        ("atc", ["--model=m.onnx", "--framework=5", "--output=m", "--soc_version=Ascend910B3"], "convert"),
+        ("op", ["explain", "Swish"], "convert"),
+        ("op", ["build", "--prompt", "F(x) = 2 * x", "--output", "out"], "convert"),
+        ("om", ["diff", "m.om", "m.onnx"], "convert"),
+        ("serve", ["--model-repository=."], "serve"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value[0],
+)
+def test_the_extra_is_named(module: str, words: list[str], extra: str) -> None:
+    status, said = bare(module, *words)
+    assert status not in (0, None)
+    assert f'pip install "ascend-ep[{extra}]"' in said
+    assert "Traceback" not in said
+    assert "E19999" not in said
+
+
+@pytest.mark.parametrize(
+    "words", [["doctor"], ["config", "--libs"], ["--version"]], ids=lambda words: words[0]
+)
+def test_what_needs_none(words: list[str]) -> None:
+    status, said = bare("ep", *words)
+    assert "Traceback" not in said
+    assert status == 0 or "WRONG" in said
+
+
+def test_every_module_belongs_to_an_extra_that_exists() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for _, what in NEEDED.values():
+        named = re.fullmatch(r"ascend-ep\[(\w+)\]", what)
+        assert named is None or named[1] in extras
+
+
+def test_a_module_that_a_users_program_lacks_is_its_own() -> None:
+    """ais_bench's programs and pyACL's run in this process."""
+    absent = 'raise ModuleNotFoundError("No module named torch", name="torch")'
+    for file, ours in (("/home/me/program.py", False), (str(ROOT / "ascend_ep" / "any.py"), True)):
+        with pytest.raises(ModuleNotFoundError) as caught:
+            exec(compile(absent, file, "exec"))
+        assert (lacking(caught.value) is not None) is ours
