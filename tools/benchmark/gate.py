@@ -35,7 +35,7 @@ class Change:
 
 
 def check_comparable(earlier: Results, machine: Mapping[str, Any], threads: float) -> None:
-    """Raises NotComparable when a run on this machine with so many threads can't be compared with the earlier one."""
+    """Raises NotComparable when a run on `machine` with so many threads isn't like the earlier one."""
     if earlier.machine != machine:
         raise NotComparable(f"it was measured on {earlier.machine}, this is {machine}")
     if earlier.settings["threads"] != threads:
