@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmark import __main__ as command
 from benchmark.feeds import BEHIND, PAGE, read_feeds
 from benchmark.gate import Change, NotComparable, broken, changes, confirmed
 from benchmark.markdown import END, START, table
@@ -115,6 +116,16 @@ def test_a_regression_is_measured_again(second: float, count: int) -> None:
 def test_another_machine_is_not_compared() -> None:
     with pytest.raises(NotComparable):
         falls(results(gelu(1.0), machine={"cpu": "other"}), results(gelu(1.0)))
+
+
+def test_the_gate_measures_nothing_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "this_machine", lambda: {"cpu": "other"})
+    monkeypatch.setattr(command, "measure_all", lambda *_: pytest.fail("it measures"))
+    monkeypatch.setattr("sys.argv", ["bench", "--gate"])
+    assert command.main() == 0
+    assert "nothing is measured: " in capsys.readouterr().out
 
 
 def test_what_broke_is_said() -> None:

@@ -12,7 +12,7 @@ from page_section import PAGES, write_section
 
 from .artefacts import MODELS
 from .fleet import Setting
-from .gate import NotComparable, broken, changes, confirmed
+from .gate import NotComparable, broken, changes, check_comparable, confirmed
 from .markdown import END, START, WIDE_END, WIDE_START, table
 from .measure import measure
 from .report import change_text, line, summary
@@ -148,6 +148,12 @@ def main() -> int:
     if given.list:
         print("\n".join(f"{r.name:20} {r.title}" for r in rows))
         return 0
+    if given.gate and not given.source:
+        try:
+            check_comparable(Results.load(given.against), this_machine(), given.threads)
+        except NotComparable as error:
+            print(f"nothing is measured: {given.against} can't be compared: {error}")
+            return 0
     results = Results.load(given.source) if given.source else measure_all(rows, given, given.rounds)
     rows = [r for r in rows if r.name in results.records]
     print(summary(rows, results))

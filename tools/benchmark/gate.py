@@ -8,8 +8,9 @@ backends that ran side by side, and only of rows that other processes left alone
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from .noise import Ratio, has_fallen, ratio, typical_error
 from .record import Record, verdict
@@ -33,12 +34,17 @@ class Change:
     fallen: bool
 
 
+def check_comparable(earlier: Results, machine: Mapping[str, Any], threads: float) -> None:
+    """Raises NotComparable when a run on `machine` with so many threads isn't like the earlier one."""
+    if earlier.machine != machine:
+        raise NotComparable(f"it was measured on {earlier.machine}, this is {machine}")
+    if earlier.settings["threads"] != threads:
+        raise NotComparable("it was measured with another number of threads")
+
+
 def changes(rows: Iterable[Row], earlier: Results, current: Results, margin: float = 0.0) -> list[Change]:
     """Every peer of every goal that both runs measured undisturbed. Raises NotComparable."""
-    if earlier.machine != current.machine:
-        raise NotComparable(f"it was measured on {earlier.machine}, this is {current.machine}")
-    if earlier.settings["threads"] != current.settings["threads"]:
-        raise NotComparable("it was measured with another number of threads")
+    check_comparable(earlier, current.machine, current.settings["threads"])
     typical = _typical_error(earlier), _typical_error(current)
     found = []
     for row in rows:
