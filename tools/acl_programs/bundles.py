@@ -45,8 +45,8 @@ class NoBundle(Exception):
 
 
 def convert_all(program: Program, environment: dict[str, str], keep: bool = False) -> list[Bundle]:
-    """Runs every atc line of the program's page, and puts bundles under the names that its sources open. `keep`:
-    bundles that are there are taken as they are."""
+    """Runs every atc line of the program's page, and puts bundles under the names that its sources open.
+    `keep`: bundles that are there are taken as they are."""
     models, operators = [], [o for o in program.conversions if "singleop" in o]
     for options in operators:
         _convert_operators(program, options, environment, keep)
