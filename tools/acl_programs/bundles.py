@@ -84,7 +84,7 @@ def _convert(program: Program, options: dict[str, str], environment: dict[str, s
     text = ""
     if "insert_op_conf" in options:
         rows = _gives_rows(program)
-        given["insert_op_conf"], text = _preprocessing(folder, options, next(iter(dims.values())), rows)
+        given["insert_op_conf"], text = _preprocessing(folder, options, next(iter(dims.values())), rows, keep)
     if not given.get("input_shape") and not re.search(r"\.onnx$", options.get("model", "")):
         given["input_shape"] = ";".join(f"{n}:{','.join(map(str, d))}" for n, d in dims.items())
     if keep:
@@ -126,13 +126,16 @@ def _gives_rows(program: Program) -> bool:
     return "imread" in code and not re.search(r"acldvpp|JpegD\(|[.>]Resize\(", code)
 
 
-def _preprocessing(folder: Path, options: dict[str, str], dims: list[int], rows: bool) -> tuple[str, str]:
+def _preprocessing(
+    folder: Path, options: dict[str, str], dims: list[int], rows: bool, keep: bool
+) -> tuple[str, str]:
     file = folder / options["insert_op_conf"]
     if not file.is_file():
         first = dims[1] in (1, 3, 4) and len(dims) == 4
         height, width = (dims[2], dims[3]) if first else (dims[1], dims[2])
         file = folder / "aipp_stand_in.cfg"
-        file.write_text(aipp.settings_text(options, height, width, rows))
+        if not (keep and file.exists()):
+            file.write_text(aipp.settings_text(options, height, width, rows))
     return str(file), file.read_text()
 
 
