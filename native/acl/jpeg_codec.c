@@ -5,12 +5,70 @@
 
 #include "error.h"
 #include "image_codec.h"
+#include "loaded.h"
 
 #ifdef ASC_HAVE_JPEG
 #include <setjmp.h>
 #include <stdio.h>
 /* after stdio.h */
 #include <jpeglib.h>
+#include <pthread.h>
+
+/* libjpeg, whose number is its interface's. */
+#if JPEG_LIB_VERSION >= 80
+#define LIBRARY "libjpeg.so.8"
+#else
+#define LIBRARY "libjpeg.so.62"
+#endif
+
+static struct {
+    __typeof__(&jpeg_std_error) std_error;
+    __typeof__(&jpeg_CreateDecompress) create_decompress;
+    __typeof__(&jpeg_mem_src) mem_src;
+    __typeof__(&jpeg_read_header) read_header;
+    __typeof__(&jpeg_start_decompress) start_decompress;
+    __typeof__(&jpeg_read_raw_data) read_raw_data;
+    __typeof__(&jpeg_finish_decompress) finish_decompress;
+    __typeof__(&jpeg_destroy_decompress) destroy_decompress;
+    __typeof__(&jpeg_CreateCompress) create_compress;
+    __typeof__(&jpeg_mem_dest) mem_dest;
+    __typeof__(&jpeg_set_defaults) set_defaults;
+    __typeof__(&jpeg_set_quality) set_quality;
+    __typeof__(&jpeg_start_compress) start_compress;
+    __typeof__(&jpeg_write_raw_data) write_raw_data;
+    __typeof__(&jpeg_finish_compress) finish_compress;
+    __typeof__(&jpeg_destroy_compress) destroy_compress;
+} jpeg;
+static bool is_loaded;
+
+static void load(void) {
+    const asc_loaded_name names[] = {
+        {"jpeg_std_error", &jpeg.std_error},
+        {"jpeg_CreateDecompress", &jpeg.create_decompress},
+        {"jpeg_mem_src", &jpeg.mem_src},
+        {"jpeg_read_header", &jpeg.read_header},
+        {"jpeg_start_decompress", &jpeg.start_decompress},
+        {"jpeg_read_raw_data", &jpeg.read_raw_data},
+        {"jpeg_finish_decompress", &jpeg.finish_decompress},
+        {"jpeg_destroy_decompress", &jpeg.destroy_decompress},
+        {"jpeg_CreateCompress", &jpeg.create_compress},
+        {"jpeg_mem_dest", &jpeg.mem_dest},
+        {"jpeg_set_defaults", &jpeg.set_defaults},
+        {"jpeg_set_quality", &jpeg.set_quality},
+        {"jpeg_start_compress", &jpeg.start_compress},
+        {"jpeg_write_raw_data", &jpeg.write_raw_data},
+        {"jpeg_finish_compress", &jpeg.finish_compress},
+        {"jpeg_destroy_compress", &jpeg.destroy_compress},
+    };
+    is_loaded = asc_load_library(LIBRARY, names, sizeof names / sizeof *names);
+}
+
+static aclError need_library(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, load);
+    if (is_loaded) return ACL_SUCCESS;
+    return asc_acl_fail(ACL_ERROR_FEATURE_UNSUPPORTED, "there is no " LIBRARY "; install libjpeg");
+}
 
 typedef struct failure {
     struct jpeg_error_mgr base; /* first, so that it is what libjpeg holds */
@@ -29,7 +87,7 @@ static void say_nothing(j_common_ptr info) {
 }
 
 static struct jpeg_error_mgr *errors_of(failure *f) {
-    jpeg_std_error(&f->base);
+    jpeg.std_error(&f->base);
     f->base.error_exit = fail_back;
     f->base.output_message = say_nothing;
     return &f->base;
@@ -74,7 +132,7 @@ static bool read_planes(decoding *d) {
                 rows[c][r] = d->planes[c].rows + at * d->planes[c].pitch;
             }
         }
-        if (!jpeg_read_raw_data(info, pointers, step)) return false;
+        if (!jpeg.read_raw_data(info, pointers, step)) return false;
     }
     return true;
 }
@@ -126,41 +184,49 @@ static void write_planes(const decoding *d, const asc_picture *p, uint8_t *to) {
 
 static aclError decode_planes(decoding *d, const asc_picture *p, uint8_t *to) {
     struct jpeg_decompress_struct *info = &d->info;
-    jpeg_read_header(info, TRUE);
+    jpeg.read_header(info, TRUE);
     bool plain = info->jpeg_color_space == JCS_YCbCr || info->jpeg_color_space == JCS_GRAYSCALE;
     if (!plain || (info->num_components != 1 && info->num_components != 3))
         return asc_acl_fail(ACL_ERROR_UNSUPPORTED_JPEG,
                             "the file has %d components that aren't YCbCr or grey; the decoder takes no others",
                             info->num_components);
-    if (info->image_width > p->width_stride || info->image_height > p->height_stride)
-        return asc_acl_fail(ACL_ERROR_INVALID_PARAM,
-                            "the file has %u by %u pixels; the strides of outputDesc are %u by %u", info->image_width,
-                            info->image_height, p->width_stride, p->height_stride);
+    uint32_t across, down;
+    sampling_of(p->format, &across, &down);
+    /* Colours that stand for two pixels need whole pairs. */
+    uint32_t wide = (info->image_width + across - 1) / across * across;
+    uint32_t high = (info->image_height + down - 1) / down * down;
+    if (p->format == PIXEL_FORMAT_YUV_400) wide = info->image_width, high = info->image_height;
+    if (wide > p->width_stride || high > p->height_stride)
+        return asc_acl_fail(
+            ACL_ERROR_INVALID_PARAM,
+            "the file has %u by %u pixels, which take strides of %u by %u; those of outputDesc are %u by %u",
+            info->image_width, info->image_height, wide, high, p->width_stride, p->height_stride);
     d->count = info->num_components;
     info->raw_data_out = TRUE;
     info->do_fancy_upsampling = FALSE;
     info->dct_method = JDCT_ISLOW;
     info->out_color_space = info->jpeg_color_space;
-    jpeg_start_decompress(info);
+    jpeg.start_decompress(info);
     if (!read_planes(d)) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for the picture");
     write_planes(d, p, to);
-    jpeg_finish_decompress(info);
+    jpeg.finish_decompress(info);
     return ACL_SUCCESS;
 }
 
 aclError asc_jpeg_decode(const void *data, size_t size, const asc_picture *p, uint8_t *to) {
+    aclError code = need_library();
+    if (code != ACL_SUCCESS) return code;
     decoding *d = calloc(1, sizeof *d);
     if (!d) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for the picture");
     d->info.err = errors_of(&d->failed);
-    aclError code;
     if (setjmp(d->failed.back)) {
         code = asc_acl_fail(ACL_ERROR_UNSUPPORTED_JPEG, "the file can't be decoded: %s", d->failed.text);
     } else {
-        jpeg_create_decompress(&d->info);
-        jpeg_mem_src(&d->info, data, size);
+        jpeg.create_decompress(&d->info, JPEG_LIB_VERSION, sizeof d->info);
+        jpeg.mem_src(&d->info, data, size);
         code = decode_planes(d, p, to);
     }
-    jpeg_destroy_decompress(&d->info);
+    jpeg.destroy_decompress(&d->info);
     for (int c = 0; c < 3; c++) free(d->planes[c].rows);
     free(d);
     return code;
@@ -199,7 +265,7 @@ static void encode_lines(encoding *e, const asc_picture *p, const uint8_t *from,
                 row[x] = line[2 * (x < colours ? x : colours - 1) + (uint32_t)(swap ? 1 - c : c)];
         }
     }
-    jpeg_write_raw_data(&e->info, pointers, 16);
+    jpeg.write_raw_data(&e->info, pointers, 16);
 }
 
 static void encode_all(encoding *e, const asc_picture *p, const uint8_t *from, int quality) {
@@ -208,15 +274,17 @@ static void encode_all(encoding *e, const asc_picture *p, const uint8_t *from, i
     info->image_height = p->height;
     info->input_components = 3;
     info->in_color_space = JCS_YCbCr;
-    jpeg_set_defaults(info);
-    jpeg_set_quality(info, quality, TRUE);
+    jpeg.set_defaults(info);
+    jpeg.set_quality(info, quality, TRUE);
     info->raw_data_in = TRUE;
-    jpeg_start_compress(info, TRUE);
+    jpeg.start_compress(info, TRUE);
     for (uint32_t y = 0; y < p->height; y += 16) encode_lines(e, p, from, y);
-    jpeg_finish_compress(info);
+    jpeg.finish_compress(info);
 }
 
 aclError asc_jpeg_encode(const asc_picture *p, const uint8_t *from, int quality, uint8_t *to, uint32_t *size) {
+    aclError code = need_library();
+    if (code != ACL_SUCCESS) return code;
     encoding *e = calloc(1, sizeof *e);
     uint32_t wide = (p->width + 15) / 16 * 16;
     if (e) e->rows = malloc((size_t)wide * 24);
@@ -225,12 +293,11 @@ aclError asc_jpeg_encode(const asc_picture *p, const uint8_t *from, int quality,
         return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for the picture");
     }
     e->info.err = errors_of(&e->failed);
-    aclError code = ACL_SUCCESS;
     if (setjmp(e->failed.back)) {
         code = asc_acl_fail(ACL_ERROR_INTERNAL_ERROR, "the picture can't be encoded: %s", e->failed.text);
     } else {
-        jpeg_create_compress(&e->info);
-        jpeg_mem_dest(&e->info, &e->bytes, &e->size);
+        jpeg.create_compress(&e->info, JPEG_LIB_VERSION, sizeof e->info);
+        jpeg.mem_dest(&e->info, &e->bytes, &e->size);
         encode_all(e, p, from, quality);
     }
     if (code == ACL_SUCCESS && e->size > *size)
@@ -239,7 +306,7 @@ aclError asc_jpeg_encode(const asc_picture *p, const uint8_t *from, int quality,
         memcpy(to, e->bytes, e->size);
         *size = (uint32_t)e->size;
     }
-    jpeg_destroy_compress(&e->info);
+    jpeg.destroy_compress(&e->info);
     free(e->bytes);
     free(e->rows);
     free(e);

@@ -38,21 +38,21 @@ class Bundle:
     source: Path
     dims: dict[str, list[int]]
     preprocessing: str = ""
-    gears: bool = False
 
 
 class NoBundle(Exception):
     """Why there is none, in a line."""
 
 
-def convert_all(program: Program, environment: dict[str, str]) -> list[Bundle]:
-    """Runs every atc line of the program's page, and puts bundles under the names that its sources open."""
+def convert_all(program: Program, environment: dict[str, str], keep: bool = False) -> list[Bundle]:
+    """Runs every atc line of the program's page, and puts bundles under the names that its sources open.
+    `keep`: bundles that are there are taken as they are."""
     models, operators = [], [o for o in program.conversions if "singleop" in o]
     for options in operators:
-        _convert_operators(program, options, environment)
+        _convert_operators(program, options, environment, keep)
     for options in program.conversions:
         if "singleop" not in options and options.get("output"):
-            models.append(_convert(program, options, environment))
+            models.append(_convert(program, options, environment, keep))
     _under_opened_names(program, models)
     return models
 
@@ -63,15 +63,18 @@ def _folder(program: Program, path: str) -> Path:
     return program.root if inner else program.root / "model"
 
 
-def _convert(program: Program, options: dict[str, str], environment: dict[str, str]) -> Bundle:
+def _convert(program: Program, options: dict[str, str], environment: dict[str, str], keep: bool) -> Bundle:
     folder = _folder(program, options["output"])
     target = folder / options["output"]
     target.parent.mkdir(parents=True, exist_ok=True)
     options = _channels_first(options)
     dims = stand_ins.inputs_of(options)
     source = folder / options.get("model", "")
+    made = target.with_name(target.name + ".om")
     if source.suffix != ".onnx" or not source.exists():
         source = target.with_name(target.name + "_stand_in.onnx")
+    keep = keep and made.exists() and source.exists()
+    if not keep and source.name.endswith("_stand_in.onnx"):
         onnx.save(stand_ins.model(options), source)
     given = {k: v for k, v in options.items() if k not in DROPPED}
     given |= {"soc_version": _chip(options.get("soc_version", "")), "precision_mode_v2": "origin"}
@@ -81,9 +84,11 @@ def _convert(program: Program, options: dict[str, str], environment: dict[str, s
     text = ""
     if "insert_op_conf" in options:
         rows = _gives_rows(program)
-        given["insert_op_conf"], text = _preprocessing(folder, options, next(iter(dims.values())), rows)
+        given["insert_op_conf"], text = _preprocessing(folder, options, next(iter(dims.values())), rows, keep)
     if not given.get("input_shape") and not re.search(r"\.onnx$", options.get("model", "")):
         given["input_shape"] = ";".join(f"{n}:{','.join(map(str, d))}" for n, d in dims.items())
+    if keep:
+        return Bundle(made, source, dims, text)
     command = ["atc", f"--model={source}", "--framework=5", f"--output={target}"]
     command += [f"--{name}={value}" for name, value in given.items()]
     done = subprocess.run(
@@ -91,8 +96,7 @@ def _convert(program: Program, options: dict[str, str], environment: dict[str, s
     )
     if done.returncode:
         raise NoBundle(f"atc: {_reason(done.stdout + done.stderr)}")
-    gears = any(o.startswith("dynamic_") for o in given)
-    return Bundle(target.with_name(target.name + ".om"), source, dims, text, gears)
+    return Bundle(made, source, dims, text)
 
 
 def _channels_first(options: dict[str, str]) -> dict[str, str]:
@@ -122,17 +126,22 @@ def _gives_rows(program: Program) -> bool:
     return "imread" in code and not re.search(r"acldvpp|JpegD\(|[.>]Resize\(", code)
 
 
-def _preprocessing(folder: Path, options: dict[str, str], dims: list[int], rows: bool) -> tuple[str, str]:
+def _preprocessing(
+    folder: Path, options: dict[str, str], dims: list[int], rows: bool, keep: bool
+) -> tuple[str, str]:
     file = folder / options["insert_op_conf"]
     if not file.is_file():
         first = dims[1] in (1, 3, 4) and len(dims) == 4
         height, width = (dims[2], dims[3]) if first else (dims[1], dims[2])
         file = folder / "aipp_stand_in.cfg"
-        file.write_text(aipp.settings_text(options, height, width, rows))
+        if not (keep and file.exists()):
+            file.write_text(aipp.settings_text(options, height, width, rows))
     return str(file), file.read_text()
 
 
-def _convert_operators(program: Program, options: dict[str, str], environment: dict[str, str]) -> None:
+def _convert_operators(
+    program: Program, options: dict[str, str], environment: dict[str, str], keep: bool
+) -> None:
     wanted = Path(options["singleop"]).name
     found = next((f for f in sorted(program.root.rglob(wanted)) if "build" not in f.parts), None)
     if found is None:
@@ -141,6 +150,8 @@ def _convert_operators(program: Program, options: dict[str, str], environment: d
     if options["output"].startswith("."):
         targets = {found.parent / options["output"]}
     for target in targets:
+        if keep and list(target.glob("*.om")):
+            continue
         command = [
             "atc",
             f"--singleop={found}",

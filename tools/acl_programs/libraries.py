@@ -66,10 +66,10 @@ def _try(source: Path, place: Path, environment: dict[str, str]) -> str:
 
 
 def nearest(libraries: list[Library], root: Path) -> Library | None:
-    """The library that lies closest to a program in the repository."""
+    """The library that lies closest to a program in the repository, of those that were built."""
 
     def shared(library: Library) -> int:
         pairs = zip(library.source.parts, root.parts, strict=False)
         return next((i for i, (a, b) in enumerate(pairs) if a != b), len(root.parts))
 
-    return max(libraries, key=shared, default=None)
+    return max((x for x in libraries if not x.reason), key=shared, default=None)

@@ -56,7 +56,7 @@ def attempt(
     without = ""
     try:
         inputs.make(moved, environment)
-        bundles = convert_all(moved, environment)
+        bundles = convert_all(moved, environment, keep)
         inputs.make_numbers(moved, bundles)
     except NoBundle as error:
         without = str(error)
