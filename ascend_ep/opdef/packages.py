@@ -8,11 +8,13 @@ follows, the definition's JSON and the library. Nothing of a package is run by r
 
 from __future__ import annotations
 
-import hashlib
 import os
 import struct
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
+from dataclasses import replace
+from functools import cache, cached_property
+from json import loads as read_json
 from pathlib import Path
 
 from ascend_ep.errors import AscendError
@@ -20,7 +22,6 @@ from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.elf_file import ElfFile
 from ascend_ep.opdef.loader import load_definitions
 from ascend_ep.opdef.places import GivenPlace
-from ascend_ep.runtime.cache_folder import open_cache
 
 SECTION = ".asc_operators"
 MAGIC = b"asc_operator\0\0\0\1"
@@ -80,7 +81,7 @@ class PackagePlace:
 
 def read_package(folder: Path) -> list[OpDef]:
     """The definitions of a vendor's folder; none where it has no operators built here. Their libraries are
-    put into the cache. Raises AscendError E41010 for a package that is damaged."""
+    files while this process lives. Raises AscendError E41010 for a package that is damaged."""
     library = folder / _LIBRARY
     try:
         content = library.read_bytes()
@@ -91,7 +92,11 @@ def read_package(folder: Path) -> list[OpDef]:
         raise AscendError("E41010", library, error) from None
     if section is None:
         return []
-    return [d for json, code in _records(section, library) for d in load_definitions(_kept(json, code))]
+    found = []
+    for json, code in _records(section, library):
+        file = Path(_unpacked(json, code).name) / "operator.json"
+        found += [replace(d, origin=str(library)) for d in load_definitions(file)]
+    return found
 
 
 def _records(section: bytes, library: Path) -> Iterator[tuple[bytes, bytes]]:
@@ -109,17 +114,11 @@ def _records(section: bytes, library: Path) -> Iterator[tuple[bytes, bytes]]:
         at = code + code_bytes
 
 
-def _kept(json: bytes, code: bytes) -> Path:
-    """The definition's file in the cache, its library beside it under the name that the definition has."""
-    import json as text_of
-
-    name = Path(str(text_of.loads(json)["library"])).name
-    folder = open_cache() / f"package-{hashlib.sha256(json + code).hexdigest()}"
-    definition = folder / Path(name).with_suffix(".json").name
-    if not definition.exists():
-        folder.mkdir(mode=0o700, exist_ok=True)
-        for path, content in ((folder / name, code), (definition, json)):
-            beside = path.with_name(f".{path.name}.{os.getpid()}")
-            beside.write_bytes(content)
-            beside.replace(path)
-    return definition
+@cache
+def _unpacked(json: bytes, code: bytes) -> tempfile.TemporaryDirectory[str]:
+    """The definition's file and its library, under the name that it has for it, while this process lives."""
+    name = Path(str(read_json(json)["library"])).name
+    folder = tempfile.TemporaryDirectory(prefix="ascend_ep-package-")
+    (Path(folder.name) / name).write_bytes(code)
+    (Path(folder.name) / "operator.json").write_bytes(json)
+    return folder

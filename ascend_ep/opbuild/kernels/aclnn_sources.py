@@ -80,7 +80,7 @@ extern "C" {{
 
 
 def source_text(opdef: OpDef, definition: Path, library: Path, by_value: Sequence[str] = ()) -> str:
-    """The source. definition, library: files whose contents it takes in when it is compiled."""
+    """The source. definition, library: files whose contents it includes when it is compiled."""
     arguments = _arguments(opdef, by_value)
     size, run = _signatures(opdef, arguments)
     symbol = f"asc_library_{snake_case(opdef.op)}"

@@ -19,7 +19,7 @@ from .host_code import HostOperator, read_host
 from .run_kernel import RunRequest
 from .sources import SUFFIXES, Sources, defined_types, find_sources
 
-#: Below the autogen folder: definitions and libraries, which aclnn_<op>.cpp takes in.
+#: Below the autogen folder: definitions and libraries, which aclnn_<op>.cpp includes.
 LIBRARIES = "asc_operators"
 Show = Callable[[str, str], None]
 
