@@ -20,7 +20,7 @@ void asc_op_clamp(asc_run *run) {
 }
 
 void asc_op_bitwise_not(asc_run *run) {
-    asc_run_formula(run, asc_in(run, 0).dtype == ASC_BOOL ? "!self" : "bnot(self)");
+    asc_run_formula(run, asc_in(run, 0).dtype == ASC_BOOL ? "!self" : "not(self)");
 }
 
 /* self, weight, out: a weight for each channel (axis 1). */

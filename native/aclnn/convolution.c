@@ -32,7 +32,7 @@ static geometry geometry_of(asc_run *run, int first, tensor weight) {
 }
 
 /* Weights [C, M / groups, taps] of a transposed convolution as the kernel takes them, [M, C / groups, taps]. */
-static tensor turned(asc_run *run, tensor w, int64_t groups) {
+static tensor with_channels_swapped(asc_run *run, tensor w, int64_t groups) {
     int64_t dims[ASC_MAX_RANK + 1] = {groups, w.dims[0] / groups},
                                 back[ASC_MAX_RANK] = {groups * w.dims[1], w.dims[0] / groups};
     memcpy(dims + 2, w.dims + 1, (size_t)(w.rank - 1) * sizeof *dims);
@@ -49,7 +49,7 @@ static tensor convolve(asc_run *run, tensor x, tensor w, tensor bias, const geom
         asc_conv_axis axis = {w.dims[2 + i], g->stride[i], g->dilation[i], g->padding[i]};
         memcpy(ints + 3 + 4 * i, &axis, sizeof axis);
     }
-    tensor in[] = {x, g->transposed ? turned(run, w, g->groups) : w, bias};
+    tensor in[] = {x, g->transposed ? with_channels_swapped(run, w, g->groups) : w, bias};
     if (asc_elements(out) == 0) return out;
     if (asc_elements(x) == 0)
         asc_fill(run, out, 0);
