@@ -1,12 +1,14 @@
 """In a process of its own: the cases of a validation folder (module.py, prepare_inputs.py, test_cases.csv).
 
-Arguments: the folder, where to write, how many rows, how many elements at most. torch_npu and the like, which
-modules import for the device, are empty modules here; the reference runs on the CPU.
+Arguments: the folder, where to write, how many rows, how many elements at most. Modules that are not installed,
+as those for the device, are there without content; the reference runs on the CPU.
 """
 
 from __future__ import annotations
 
 import csv
+import importlib.abc
+import importlib.machinery
 import importlib.util
 import json
 import sys
@@ -19,9 +21,7 @@ import torch
 
 def main() -> None:
     where, into, rows, largest = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
-    for name in ("torch_npu", "torch_npu.contrib", "torch_npu.contrib.transfer_to_npu", "kernel_gen_ops"):
-        sys.modules[name] = types.ModuleType(name)
-    sys.modules["torch_npu.contrib"].transfer_to_npu = None  # type: ignore[attr-defined]
+    sys.meta_path.append(NotInstalled())
     torch.manual_seed(0)
     torch.set_num_threads(1)
     module = _module(where / "module.py")
@@ -57,9 +57,20 @@ def main() -> None:
     (into / "cases.json").write_text(json.dumps(cases), encoding="utf-8")
 
 
+class NotInstalled(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds every module, after all others: each name in it is None."""
+
+    def find_spec(self, name: str, path: object, target: object = None) -> importlib.machinery.ModuleSpec:
+        return importlib.machinery.ModuleSpec(name, self, is_package=True)
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        module.__dict__["__getattr__"] = lambda name: None
+
+
 def _module(path: Path) -> Any:
     spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -50,6 +50,7 @@ struct Issued {
     const char *name;
     uint32_t number;
     uint8_t pipe;
+    uint64_t begin = 0, bytes = 0; /* of a load: where to, and how much */
 };
 /* An instruction that has not taken effect. */
 struct Pending {
