@@ -1,6 +1,6 @@
-"""Ascend C kernels of others: how many compile as `ascend-op build` compiles them, and compute what they should.
+"""Ascend C kernels of others: how many compile as `ascend-op build` does it, and compute what they should.
 
-Takes folders, fetches nothing. Prints a table by folder, and the reasons of what fails, those first that most files have.
+Takes folders, fetches nothing. Prints a table by folder, and the reasons of what fails, the commonest first.
 """
 
 from __future__ import annotations

@@ -1,16 +1,19 @@
 """In a process of its own: the cases of a validation folder (module.py, prepare_inputs.py, test_cases.csv).
 
-Arguments: the folder, where to write, how many rows, how many elements at most. Modules that are not installed,
-as those for the device, are there without content; the reference runs on the CPU.
+A line of the input has the folder, where to write, how many rows, how many elements at most. Modules that are
+not installed, as those for the device, are there without content; the reference runs on the CPU.
 """
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import importlib.abc
 import importlib.machinery
 import importlib.util
 import json
+import os
+import signal
 import sys
 import types
 from pathlib import Path
@@ -18,12 +21,38 @@ from typing import Any
 
 import torch
 
+SECONDS = 60
+
 
 def main() -> None:
-    where, into, rows, largest = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+    """Answers each line of the input, a list of arguments, with a line: "" or why there are no cases."""
     sys.meta_path.append(NotInstalled())
-    torch.manual_seed(0)
     torch.set_num_threads(1)
+    for line in sys.stdin:
+        where, into, rows, largest = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            os._exit(_answered(Path(where), Path(into), rows, largest))
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        told = Path(into) / "error.txt"
+        print(told.read_text() if told.exists() else f"status {status}" if status else "", flush=True)
+
+
+def _answered(where: Path, into: Path, rows: int, largest: int) -> int:
+    signal.alarm(SECONDS)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            cases = _cases(where, into, rows, largest)
+        (into / "cases.json").write_text(json.dumps(cases), encoding="utf-8")
+    except Exception as error:  # the reference is anybody's code
+        text = " ".join(f"{type(error).__name__}: {error}".split())
+        (into / "error.txt").write_text(text[:160], encoding="utf-8")
+        return 1
+    return 0
+
+
+def _cases(where: Path, into: Path, rows: int, largest: int) -> list[dict[str, Any]]:
+    torch.manual_seed(0)
     module = _module(where / "module.py")
     maker = module if hasattr(module, "get_inputs") else _module(where / "prepare_inputs.py")
     cases: list[dict[str, Any]] = []
@@ -39,22 +68,22 @@ def main() -> None:
         copied = [x.clone() if isinstance(x, torch.Tensor) else x for x in inputs]
         with torch.no_grad():
             outputs = model(*copied)
-        if not isinstance(outputs, tuple | list):
-            outputs = (outputs,)
-        number = len(cases)
-        entry: dict[str, Any] = {"name": f"row {row.get('case_id', number)}", "inputs": [], "scalars": []}
-        for i, value in enumerate(inputs):
-            if isinstance(value, torch.Tensor):
-                entry["inputs"].append(_written(into, f"{number}_in{i}", value))
-            elif isinstance(value, tuple | list) and value and isinstance(value[0], torch.Tensor):
-                entry["inputs"].append(
-                    [_written(into, f"{number}_in{i}_{j}", x) for j, x in enumerate(value)]
-                )
-            else:
-                entry["scalars"].append(value)
-        entry["outputs"] = [_written(into, f"{number}_out{i}", x) for i, x in enumerate(outputs)]
-        cases.append(entry)
-    (into / "cases.json").write_text(json.dumps(cases), encoding="utf-8")
+        cases.append(_entry(into, len(cases), row, inputs, outputs))
+    return cases
+
+
+def _entry(into: Path, number: int, row: dict[str, Any], inputs: Any, outputs: Any) -> dict[str, Any]:
+    entry: dict[str, Any] = {"name": f"row {row.get('case_id', number)}", "inputs": [], "scalars": []}
+    for i, value in enumerate(inputs):
+        if isinstance(value, torch.Tensor):
+            entry["inputs"].append(_written(into, f"{number}_in{i}", value))
+        elif isinstance(value, tuple | list) and value and isinstance(value[0], torch.Tensor):
+            entry["inputs"].append([_written(into, f"{number}_in{i}_{j}", x) for j, x in enumerate(value)])
+        else:
+            entry["scalars"].append(value)
+    made = outputs if isinstance(outputs, tuple | list) else (outputs,)
+    entry["outputs"] = [_written(into, f"{number}_out{i}", x) for i, x in enumerate(made)]
+    return entry
 
 
 class NotInstalled(importlib.abc.MetaPathFinder, importlib.abc.Loader):
