@@ -12,7 +12,9 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import json
+import math
 import os
+import re
 import signal
 import sys
 import types
@@ -58,8 +60,8 @@ def _cases(where: Path, into: Path, rows: int, largest: int) -> list[dict[str, A
     cases: list[dict[str, Any]] = []
     with (where / "test_cases.csv").open(encoding="utf-8-sig") as file:
         table = list(csv.DictReader(file, delimiter=";"))
-    for row in sorted((_values(r) for r in table), key=lambda r: len(str(r.get("shape", "")))):
-        if len(cases) == rows:
+    for row in sorted((_values(r) for r in table), key=_size_said):
+        if len(cases) == rows or _size_said(row) > largest:
             break
         inputs = maker.get_inputs(row, "cpu")
         if _elements(inputs) > largest:
@@ -116,6 +118,15 @@ def _values(row: dict[str, str]) -> dict[str, Any]:
                 found[key] = float(text)
             except (TypeError, ValueError):
                 found[key] = {"True": True, "False": False}.get(text, text)
+    return found
+
+
+def _size_said(row: dict[str, Any]) -> int:
+    """Elements of the largest shape among the cells of a row."""
+    found = 0
+    for text in row.values():
+        for inner in re.findall(r"\[([\d, ]+)\]", str(text)):
+            found = max(found, math.prod(int(n) for n in inner.split(",") if n.strip()))
     return found
 
 

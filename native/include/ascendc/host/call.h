@@ -67,6 +67,7 @@ class Call {
     Findings run(uint8_t *workspace, uint64_t workspace_bytes, const std::vector<std::vector<uint8_t>> &values) {
         const Column &column = column_of(parts_, node_);
         add_tensors(node_.input_groups, node_.inputs, parts_.input_names, parts_.n_inputs, Role::INPUT);
+        for (size_t o = 0; o < node_.output_groups.size(); o++) share_input(o);
         add_tensors(node_.output_groups, node_.outputs, parts_.output_names, parts_.n_outputs, Role::OUTPUT);
         if (workspace_bytes) add({"the workspace", workspace, workspace_bytes, Role::WORKSPACE});
         uint8_t *tiling = static_cast<uint8_t *>(node_.tiling.GetData());
@@ -76,7 +77,10 @@ class Call {
             const ArgumentSpec &a = parts_.arguments[i];
             switch (a.kind) {
                 case ArgumentSpec::INPUT:
-                    addresses.push_back(pointer(node_.input_groups, node_.inputs, a.index));
+                    if (const gert::Tensor *same = changed_in_place(a.index))
+                        addresses.push_back(const_cast<gert::Tensor *>(same)->GetAddr());
+                    else
+                        addresses.push_back(pointer(node_.input_groups, node_.inputs, a.index));
                     break;
                 case ArgumentSpec::OUTPUT:
                     addresses.push_back(pointer(node_.output_groups, node_.outputs, a.index));
@@ -111,6 +115,28 @@ class Call {
         names_.push_back(name.empty() ? buffer.name : name);
         buffers_.push_back(buffer);
     }
+    /* An output with the name of an input is that tensor, changed in place: it begins as a copy, so that the caller's
+     * input stays. */
+    void share_input(size_t output) {
+        if (output >= parts_.n_outputs) return;
+        gert::Tensor *to = single(node_.output_groups, node_.outputs, output);
+        for (size_t i = 0; to && i < node_.input_groups.size() && i < parts_.n_inputs; i++) {
+            gert::Tensor *from = single(node_.input_groups, node_.inputs, i);
+            if (!from || from->GetSize() != to->GetSize() ||
+                std::strcmp(parts_.input_names[i], parts_.output_names[output]))
+                continue;
+            std::memcpy(to->GetAddr(), from->GetAddr(), to->GetSize());
+            shared_.push_back({i, output});
+        }
+    }
+    gert::Tensor *changed_in_place(size_t input) {
+        for (const auto &[i, output] : shared_)
+            if (i == input) return single(node_.output_groups, node_.outputs, output);
+        return nullptr;
+    }
+    static gert::Tensor *single(const std::vector<Node::Group> &groups, std::vector<gert::Tensor> &tensors, size_t i) {
+        return i < groups.size() && !groups[i].absent && !groups[i].dynamic ? &tensors[groups[i].first] : nullptr;
+    }
     void add_tensors(const std::vector<Node::Group> &groups, std::vector<gert::Tensor> &tensors,
                      const char *const *names, size_t n_names, Role role) {
         for (size_t g = 0; g < groups.size(); g++) {
@@ -118,7 +144,9 @@ class Call {
             for (size_t i = 0; i < groups[g].count; i++) {
                 gert::Tensor &t = tensors[groups[g].first + i];
                 const std::string name = g < n_names ? names[g] : "tensor";
-                add({nullptr, static_cast<uint8_t *>(t.GetAddr()), t.GetSize(), role},
+                bool shared = false;
+                for (const auto &pair : shared_) shared |= role == Role::OUTPUT && pair.second == g;
+                add({nullptr, static_cast<uint8_t *>(t.GetAddr()), t.GetSize(), shared ? Role::BOTH : role},
                     groups[g].count > 1 ? name + "[" + std::to_string(i) + "]" : name);
             }
         }
@@ -132,6 +160,7 @@ class Call {
     const Parts &parts_;
     Node &node_;
     std::vector<Buffer> buffers_;
+    std::vector<std::pair<size_t, size_t>> shared_; /* inputs and outputs that are one tensor */
     std::deque<std::string> names_;
     std::deque<std::vector<uint64_t>> lists_;
 };
