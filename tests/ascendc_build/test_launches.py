@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from test_project import TWICE
 
-from ascend_ep.opbuild.kernels.launches import has_launches, rewritten
+from ascend_ep.opbuild.kernels.launches import has_launches, rewritten, without_launchers
+from ascend_ep.opbuild.kernels.sources import Sources
 
 CALL = "::asc_host::launcher(%s)([&](auto &&...asc_argument) { %s(asc_argument...); })"
 
@@ -29,6 +30,31 @@ def test_a_launch_becomes_a_call(text, wanted):
 def test_what_is_no_launch_stays(text):
     assert not has_launches(text)
     assert rewritten(text) == text
+
+
+LAUNCHERS = """
+namespace a { class K { void run() { work(); } }; }
+extern "C" __global__ __aicore__ void k(GM_ADDR x) { a::K().run(); }
+#ifndef A
+void k_do(uint32_t n, void *stream, uint8_t *x) {
+    if (n) { k<<<n, nullptr, stream>>>(undeclared); }
+    aclrtSynchronizeStream(stream);
+}
+#endif
+namespace b {
+template <typename T> void launch(T *x) const { k<<<1, nullptr, nullptr>>>(x); }
+int after() { return 1; }
+}
+"""
+
+
+def test_functions_that_launch_have_no_bodies_beside_a_kernel():
+    left = without_launchers(LAUNCHERS)
+    assert "<<<" not in left
+    assert "aclrt" not in left
+    assert "a::K().run(); }" in left
+    assert "int after() { return 1; }" in left
+    assert left.count("\n") == LAUNCHERS.count("\n")
 
 
 MAIN = """
@@ -90,3 +116,18 @@ def test_a_program_calls_its_kernel_on_a_cpu(run, tmp_path, cores, said):
     status, out, err = run("run", main, kernel)
     assert (status == 0) == (cores == 2), err
     assert said in out + err
+
+
+def test_headers_of_the_project_are_found_by_their_names(tmp_path):
+    for name, text in {
+        "CMakeLists.txt": "include_directories(csrc/shared/inc)",
+        "csrc/shared/inc/tiles/sizes.h": "",
+        "csrc/shared/inc/math.h": "",
+        "csrc/op/op_kernel/k.cpp": '#include <math.h>\n#include "tiles/sizes.h"\n#include "absent.h"\n',
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    folders = Sources((tmp_path / "csrc/op/op_kernel/k.cpp",)).folders
+    assert folders[-1] == tmp_path / "csrc/shared/inc"
+    (tmp_path / "csrc/op/op_kernel/k.cpp").write_text("#include <math.h>\n")
+    assert tmp_path / "csrc/shared/inc" not in Sources((tmp_path / "csrc/op/op_kernel/k.cpp",)).folders

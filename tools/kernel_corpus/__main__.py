@@ -1,6 +1,6 @@
-"""Ascend C kernels of others: how many compile as `ascend-op build` compiles them, and compute what they should.
+"""Ascend C kernels of others: how many compile as `ascend-op build` does it, and compute what they should.
 
-Takes folders, fetches nothing. Prints a table by folder, and the reasons of what fails, those first that most files have.
+Takes folders, fetches nothing. Prints a table by folder, and the reasons of what fails, the commonest first.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from ascend_ep.cann.soc import find_soc
+from ascend_ep.cann.soc import Soc, find_soc
 
 from .comparing import Compared, compare
 from .compiling import Compiled, Compiler
@@ -52,11 +52,8 @@ def main() -> int:
     if given.run:
         values: dict[str, list[Compared]] = {}
         for name, rows in files.items():
-            made = _side_by_side(lambda f: compare(f, soc, given.rows, given.elements), rows, given.processes)
-            values[name] = [c for group in made for c in group]
-            for c in values[name]:
-                if given.verbose or c.outcome != "right":
-                    print(f"{c.outcome:8} {c.file.path.name} {c.case}: {c.detail}", flush=True)
+            compared = _side_by_side(lambda f: _compared(f, given, soc), rows, given.processes)
+            values[name] = [c for group in compared for c in group]
         print(value_table(values))
         return int(any(c.outcome == "differs" for rows in values.values() for c in rows))
     with tempfile.TemporaryDirectory(prefix="kernel-table-") as folder:
@@ -64,13 +61,13 @@ def main() -> int:
         _ = compiler.header
         results: dict[str, list[Compiled | Left]] = {}
         for name, rows in files.items():
-            compiled = _side_by_side(compiler, rows, given.processes)
-            results[name] = [*compiled, *(k for k in found[name] if isinstance(k, Left))]
-            for c in compiled:
+            made = _side_by_side(compiler, rows, given.processes)
+            results[name] = [*made, *(k for k in found[name] if isinstance(k, Left))]
+            for c in made:
                 if given.verbose:
                     print(f"{c.reason or 'compiles'}\t{c.detail}\t{c.place}\t{c.file.path}", flush=True)
             print(
-                f"{name}: {sum(not c.reason for c in compiled)} of {len(compiled)}",
+                f"{name}: {sum(not c.reason for c in made)} of {len(made)}",
                 file=sys.stderr,
                 flush=True,
             )
@@ -78,6 +75,14 @@ def main() -> int:
     print(reason_table(results))
     print(f"{sum(map(len, files.values()))} files in {time.monotonic() - began:.0f} s", file=sys.stderr)
     return 0
+
+
+def _compared(file: KernelFile, given: argparse.Namespace, soc: Soc) -> list[Compared]:
+    made = compare(file, soc, given.rows, given.elements)
+    for c in made:
+        if given.verbose or c.outcome != "right":
+            print(f"{c.outcome:8} {c.file.path.name} {c.case}: {c.detail}", flush=True)
+    return made
 
 
 def _side_by_side(one: Callable[[KernelFile], T], files: Iterable[KernelFile], processes: int) -> list[T]:

@@ -25,7 +25,7 @@ Outcome = Literal["right", "differs", "fault", "no run"]
 
 @dataclass(frozen=True)
 class Compared:
-    """detail: the difference, the first fault, or why it doesn't run. faults: what the checks said, advice apart."""
+    """detail: the difference, the first fault, or why it doesn't run. faults: what the checks said."""
 
     file: KernelFile
     case: str
@@ -76,7 +76,7 @@ def _judged(case: Case, outputs: Sequence[Array]) -> Compared:
 
 
 def _call(case: Case, operator: HostOperator | None) -> tuple[list[Array | None], dict[str, Any]]:
-    """The inputs and attributes of the operator: arrays in order, then what is a scalar, in order. Raises NoReference."""
+    """The inputs and attributes of the operator: arrays, then scalars, in order. Raises NoReference."""
     if operator is None:
         return [a for a in case.inputs if isinstance(a, np.ndarray)], {}
     given = list(case.inputs)

@@ -31,7 +31,8 @@ _TYPE_NAMES = re.compile(r"\b(?:ORIG_)?DTYPE_(\w+)\b")
 #: What a compiler says, and the class of reasons that it belongs to.
 _REASONS = (
     (re.compile(r"fatal error: (\S+): No such file"), "missing header"),
-    (re.compile(r"[‘'](?:\w+::)*(\w+)[’'] (?:was not declared|is not a member|has not been declared)"), "missing name"),
+    (re.compile(r"[‘'](?:\w+::)*(\w+)[’'] (?:was not declared|is not a member)"), "missing name"),
+    (re.compile(r"[‘'](?:\w+::)*(\w+)[’'] has not been declared"), "missing name"),
     (re.compile(r"has no member named [‘'](\w+)"), "missing member"),
     (re.compile(r"[‘'](?:\w+::)*(\w+)[’'] does not name a type"), "missing name"),
     (re.compile(r"no matching function for call to [‘'](?:\w+::)*(\w+)"), "no such form"),
@@ -41,8 +42,8 @@ _REASONS = (
 
 @dataclass(frozen=True)
 class Compiled:
-    """What the compiler made of a file. reason: a class, "" where it compiles; detail: the name or text. host: whether
-    host code gave its types and tiling structures."""
+    """What the compiler made of a file. reason: a class, "" where it compiles; detail: the name or text.
+    host: whether host code gave its types and tiling structures."""
 
     file: KernelFile
     reason: str = ""
@@ -73,8 +74,8 @@ class Compiler:
         return [*find_cpp(), *flags, *FLAGS, f"-I{HEADERS / 'ascendc'}", f"-I{HEADERS}"]
 
     def __call__(self, file: KernelFile) -> Compiled:
-        """The file's first kernel, or the whole of a program. Host code in ../op_host is compiled and run first, as it says types and
-        tiling structures; where it fails, that is the reason."""
+        """The file's first kernel, or the whole of a program. Host code in ../op_host is compiled and run
+        first, as it says types and tiling structures; where it fails, that is the reason."""
         sources = find_sources([file.path])
         if file.is_program:
             return self._units(file, source_program_units([file.path], sources.folders, True), False)

@@ -1,8 +1,7 @@
 """What kernels should compute, by what lies beside them: the inputs of a call, and the outputs.
 
-Three layouts are known. `validation/{module,prepare_inputs}.py` with `test_cases.csv` (torch; a row is a case);
-`scripts/gen_data.py`, which writes input/*.bin and output/golden*.bin; and a file of cases (--cases), a list of
-{"file", "inputs": shapes, "dtypes", "attributes", "formula" or "golden", and what else `ascend-op run` takes}.
+Two layouts are known: `validation/{module,prepare_inputs}.py` with `test_cases.csv` (torch; a row is a case),
+and `gen_data.py`, which writes input/*.bin and output/golden*.bin.
 """
 
 from __future__ import annotations
@@ -11,8 +10,10 @@ import json
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,20 +24,19 @@ from numpy.typing import NDArray
 from .found import KernelFile
 
 Array = NDArray[Any]
-SECONDS = 60
+SECONDS = 180
 
 
 @dataclass(frozen=True)
 class Case:
-    """One call. inputs: in order, a list for a list of tensors. scalars: arguments that are no arrays, in order (attributes of the
-    operator). outputs: what should come out."""
+    """One call. inputs: in order, a list for a list of tensors. scalars: arguments that are no arrays, in
+    order (attributes of the operator). outputs: what should come out."""
 
     file: KernelFile
     name: str
     inputs: tuple[Array | list[Array], ...]
     outputs: tuple[Array, ...]
     scalars: tuple[Any, ...] = ()
-    flags: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 class NoReference(Exception):
@@ -47,11 +47,41 @@ def cases_of(file: KernelFile, rows: int, largest: int) -> Iterator[Case]:
     """Up to `rows` cases of at most `largest` elements. Raises NoReference."""
     for above in list(file.path.parents)[1:5]:
         if (above / "validation" / "module.py").is_file():
-            yield from _by_script(file, "torch_case.py", above / "validation", rows, largest)
+            with tempfile.TemporaryDirectory(prefix="kernel-case-") as folder:
+                torch_process().ask(above / "validation", Path(folder), rows, largest)
+                yield from _read(file, Path(folder))
             return
     for script in _scripts_near(file.path):
-        yield from _by_script(file, "written_case.py", script, 1, largest)
+        with tempfile.TemporaryDirectory(prefix="kernel-case-") as folder:
+            _run(script, folder)
+            yield from _read(file, Path(folder))
         return
+
+
+class TorchProcess:
+    """One process with torch, which takes seconds to start, that answers for all kernels."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, str(Path(__file__).with_name("torch_case.py"))]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        self._lock = threading.Lock()
+
+    def ask(self, where: Path, into: Path, rows: int, largest: int) -> None:
+        """Writes the cases of a validation folder. Raises NoReference."""
+        read, write = self._process.stdout, self._process.stdin
+        assert read is not None
+        assert write is not None
+        with self._lock:
+            write.write(json.dumps([str(where), str(into), rows, largest]) + "\n")
+            write.flush()
+            answer = read.readline()
+        if answer.strip() or not answer:
+            raise NoReference(answer.strip() or "torch is not installed")
+
+
+torch_process = cache(TorchProcess)
 
 
 def _scripts_near(path: Path) -> list[Path]:
@@ -63,35 +93,31 @@ def _scripts_near(path: Path) -> list[Path]:
     return []
 
 
-def _by_script(file: KernelFile, script: str, where: Path, rows: int, largest: int) -> Iterator[Case]:
-    with tempfile.TemporaryDirectory(prefix="kernel-case-") as folder:
-        command = [
-            sys.executable,
-            str(Path(__file__).with_name(script)),
-            str(where),
-            folder,
-            str(rows),
-            str(largest),
-        ]
-        try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=SECONDS, check=False, cwd=folder
-            )
-        except subprocess.TimeoutExpired:
-            raise NoReference(f"{where.name} takes more than {SECONDS} s") from None
-        if done.returncode:
-            raise NoReference((done.stderr.strip().splitlines() or ["?"])[-1][:160])
-        for entry in json.loads((Path(folder) / "cases.json").read_text(encoding="utf-8")):
-            inputs = tuple(_loaded(folder, e) for e in entry["inputs"])
-            outputs = tuple(_array(folder, e) for e in entry["outputs"])
-            yield Case(file, entry["name"], inputs, outputs, tuple(entry.get("scalars", ())))
+def _run(script: Path, folder: str) -> None:
+    """The files that a gen_data.py writes. Raises NoReference."""
+    command = [sys.executable, str(Path(__file__).with_name("written_case.py")), str(script), folder]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=SECONDS, check=False, cwd=folder
+        )
+    except subprocess.TimeoutExpired:
+        raise NoReference(f"{script.name} takes more than {SECONDS} s") from None
+    if done.returncode:
+        raise NoReference((done.stderr.strip().splitlines() or ["?"])[-1][:160])
 
 
-def _loaded(folder: str, entry: Any) -> Array | list[Array]:
+def _read(file: KernelFile, folder: Path) -> Iterator[Case]:
+    for entry in json.loads((folder / "cases.json").read_text(encoding="utf-8")):
+        inputs = tuple(_loaded(folder, e) for e in entry["inputs"])
+        outputs = tuple(_array(folder, e) for e in entry["outputs"])
+        yield Case(file, entry["name"], inputs, outputs, tuple(entry.get("scalars", ())))
+
+
+def _loaded(folder: Path, entry: Any) -> Array | list[Array]:
     return [_array(folder, e) for e in entry] if isinstance(entry, list) else _array(folder, entry)
 
 
-def _array(folder: str, entry: Mapping[str, Any]) -> Array:
-    data = (Path(folder) / entry["file"]).read_bytes()
+def _array(folder: Path, entry: Mapping[str, Any]) -> Array:
+    data = (folder / entry["file"]).read_bytes()
     kind = ml_dtypes.bfloat16 if entry["dtype"] == "bfloat16" else entry["dtype"]
     return np.frombuffer(data, np.dtype(kind)).reshape(entry["shape"])

@@ -1,7 +1,7 @@
 """In a process of its own: the call that a gen_data.py writes (input/*.bin, output/golden*.bin).
 
-Arguments: the script, where to write, two numbers that other scripts take. Files of bytes say neither type nor
-shape: while the script runs, each ndarray.tofile is observed.
+Arguments: the script, and where to write. Files of bytes say neither type nor shape: while the script runs,
+each ndarray.tofile is observed.
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ FLAGS = ("-w", "-pthread", "-fPIC", "-fno-strict-aliasing", "-fvisibility=hidden
 #: A library has its own C++ runtime and exports one function: several of them share a process with others'.
 _SHARED = ("-shared", "-Wl,-Bsymbolic", "-static-libstdc++", "-static-libgcc")
 _EXPORTED = "{ global: asc_get_custom_op; local: *; };\n"
+_QUOTED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
 
 
@@ -142,12 +143,12 @@ def _headers_digest() -> bytes:
 
 
 def missing_includes(path: Path, folders: Sequence[Path]) -> list[str]:
-    """What a file and those that it includes include, and neither `folders` nor our own headers have: standard headers too."""
+    """What a file and those that it includes include by `"name"`, and neither `folders` nor our own headers have."""
     names: dict[str, None] = {}
-    ours = (HEADERS / "ascendc", HEADERS)
+    places = (*folders, HEADERS / "ascendc", HEADERS)
     for source in (path, *sources_of(f'#include "{path}"', folders)):
-        for name in _INCLUDE.findall(source.read_text(encoding="utf-8", errors="replace")):
-            if not any(p.is_file() for p in _candidates(name, source.parent, (*folders, *ours))):
+        for name in _QUOTED.findall(source.read_text(encoding="utf-8", errors="replace")):
+            if not any(p.is_file() for p in _candidates(name, source.parent, places)):
                 names[name] = None
     return list(names)
 

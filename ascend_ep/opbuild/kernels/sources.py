@@ -44,8 +44,8 @@ class Sources:
 
 
 def _folders_of_missing(files: Sequence[Path], known: Sequence[Path]) -> list[Path]:
-    """Folders of the project, which its build files name, with headers that nothing else has: those that exactly one
-    file's path ends with."""
+    """Folders of the project, which its build files name, with headers that nothing else has: those that
+    exactly one file's path ends with."""
     found: dict[Path, None] = {}
     for path in files:
         for name in missing_includes(path, (*known, *found)):

@@ -2,6 +2,7 @@
  * in their own type. */
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -60,6 +61,41 @@ inline T size_of(T a) {
         return std::fabs(a);
 }
 
+/* Whether n elements from y share bytes with n from x. */
+template <typename D, typename S>
+inline bool meet(const D *y, const S *x, int64_t n) {
+    const auto *const to = reinterpret_cast<const uint8_t *>(y), *const from = reinterpret_cast<const uint8_t *>(x);
+    return to < from + n * int64_t(sizeof(S)) && from < to + n * int64_t(sizeof(D));
+}
+inline bool meet(const uint8_t *to, const std::vector<Run> &written, const uint8_t *from,
+                 const std::vector<Run> &read) {
+    const auto ends = [](const std::vector<Run> &runs) {
+        int64_t low = INT64_MAX, high = INT64_MIN;
+        for (const Run &r : runs) {
+            low = std::min(low, r.begin);
+            high = std::max(high, r.begin + r.stride * int64_t(r.repeats - 1) + int64_t(r.bytes));
+        }
+        return std::pair<int64_t, int64_t>(low, high);
+    };
+    if (written.empty() || read.empty()) return false;
+    const auto w = ends(written), r = ends(read);
+    return to + w.first < from + r.second && from + r.first < to + w.second;
+}
+/* y[i] = value(i): where y meets a source, `step` elements are read before one of them is written. */
+template <typename D, typename F>
+inline void put(D *y, int64_t n, bool meets, int64_t step, F value) {
+    if (!meets) {
+        for (int64_t i = 0; i < n; i++) y[i] = value(i);
+        return;
+    }
+    std::vector<D> made(static_cast<size_t>(std::min(n, step)));
+    for (int64_t begin = 0; begin < n; begin += step) {
+        const int64_t end = std::min(n, begin + step);
+        for (int64_t i = begin; i < end; i++) made[size_t(i - begin)] = value(i);
+        std::copy(made.begin(), made.begin() + (end - begin), y + begin);
+    }
+}
+
 /* d[i] = f(x[i]) */
 template <typename D, typename S, typename F>
 inline void unary(const char *name, Where w, const LocalTensor<D> &d, const LocalTensor<S> &x, const Lanes &lanes,
@@ -68,16 +104,17 @@ inline void unary(const char *name, Where w, const LocalTensor<D> &d, const Loca
     const S *a = x.data();
     if (lanes.simple()) {
         const int64_t n = lanes.count();
-        issue_lanes(PIPE_V, name, w, {d.writes(uint64_t(n)), x.reads(uint64_t(n))}, [=] {
-            for (int64_t i = 0; i < n; i++) y[i] = D(f(Compute<S>(a[i])));
-        });
+        const bool meets = static_cast<const void *>(y) != a && meet(y, a, n);
+        const int64_t step = lanes.at_once(std::max(sizeof(D), sizeof(S)));
+        issue_lanes(PIPE_V, name, w, {d.writes(uint64_t(n)), x.reads(uint64_t(n))},
+                    [=] { put(y, n, meets, step, [=](int64_t i) { return D(f(Compute<S>(a[i]))); }); });
         return;
     }
     const std::vector<Run> written = lanes.runs(to, bits_of<D>), read = lanes.runs(from, bits_of<S>);
+    const bool meets = meet(d.bytes(), written, x.bytes(), read);
     issue_lanes(PIPE_V, name, w, {d.writes_runs(written), x.reads_runs(read)}, [=] {
-        lanes.each([&](int32_t r, uint32_t k) {
-            y[Lanes::at(r, k, to, bits_of<D>)] = D(f(Compute<S>(a[Lanes::at(r, k, from, bits_of<S>)])));
-        });
+        lanes.put(y, to, meets,
+                  [=](int32_t r, uint32_t k) { return D(f(Compute<S>(a[Lanes::at(r, k, from, bits_of<S>)]))); });
     });
 }
 /* d[i] = f(x[i], y[i]) */
@@ -90,8 +127,11 @@ inline void binary(const char *name, Where w, const LocalTensor<D> &d, const Loc
     if (lanes.simple()) {
         const int64_t n = lanes.count();
         const uint64_t size = uint64_t(n);
+        const bool meets = (static_cast<const void *>(z) != a && meet(z, a, n)) ||
+                           (static_cast<const void *>(z) != b && meet(z, b, n));
+        const int64_t step = lanes.at_once(std::max(sizeof(D), sizeof(S)));
         issue_lanes(PIPE_V, name, w, {d.writes(size), x.reads(size), y.reads(size)}, [=] {
-            for (int64_t i = 0; i < n; i++) z[i] = D(f(Compute<S>(a[i]), Compute<R>(b[i])));
+            put(z, n, meets, step, [=](int64_t i) { return D(f(Compute<S>(a[i]), Compute<R>(b[i]))); });
         });
         return;
     }
@@ -99,9 +139,10 @@ inline void binary(const char *name, Where w, const LocalTensor<D> &d, const Loc
         right{p.src1BlkStride, p.src1RepStride};
     const std::vector<Run> written = lanes.runs(to, bits_of<D>), first = lanes.runs(left, bits_of<S>),
                            second = lanes.runs(right, bits_of<R>);
+    const bool meets = meet(d.bytes(), written, x.bytes(), first) || meet(d.bytes(), written, y.bytes(), second);
     issue_lanes(PIPE_V, name, w, {d.writes_runs(written), x.reads_runs(first), y.reads_runs(second)}, [=] {
-        lanes.each([&](int32_t r, uint32_t k) {
-            z[Lanes::at(r, k, to, bits_of<D>)] = D(
+        lanes.put(z, to, meets, [=](int32_t r, uint32_t k) {
+            return D(
                 f(Compute<S>(a[Lanes::at(r, k, left, bits_of<S>)]), Compute<R>(b[Lanes::at(r, k, right, bits_of<R>)])));
         });
     });
@@ -115,8 +156,12 @@ inline void ternary(const char *name, Where w, const LocalTensor<D> &d, const Lo
     if (lanes.simple()) {
         const int64_t n = lanes.count();
         const uint64_t size = uint64_t(n);
+        const bool meets = (static_cast<const void *>(z) != a && meet(z, a, n)) ||
+                           (static_cast<const void *>(z) != b && meet(z, b, n));
+        const int64_t step = lanes.at_once(std::max(sizeof(D), sizeof(S)));
         issue_lanes(PIPE_V, name, w, {d.writes(size), d.reads(size), x.reads(size), y.reads(size)}, [=] {
-            for (int64_t i = 0; i < n; i++) z[i] = D(f(Compute<D>(z[i]), Compute<S>(a[i]), Compute<S>(b[i])));
+            put(z, n, meets, step,
+                [=](int64_t i) { return D(f(Compute<D>(z[i]), Compute<S>(a[i]), Compute<S>(b[i]))); });
         });
         return;
     }
@@ -124,12 +169,13 @@ inline void ternary(const char *name, Where w, const LocalTensor<D> &d, const Lo
         right{p.src1BlkStride, p.src1RepStride};
     const std::vector<Run> written = lanes.runs(to, bits_of<D>), first = lanes.runs(left, bits_of<S>),
                            second = lanes.runs(right, bits_of<S>);
+    const bool meets = meet(d.bytes(), written, x.bytes(), first) || meet(d.bytes(), written, y.bytes(), second);
     issue_lanes(PIPE_V, name, w,
                 {d.writes_runs(written), d.reads_runs(written), x.reads_runs(first), y.reads_runs(second)}, [=] {
-                    lanes.each([&](int32_t r, uint32_t k) {
-                        D &c = z[Lanes::at(r, k, to, bits_of<D>)];
-                        c = D(f(Compute<D>(c), Compute<S>(a[Lanes::at(r, k, left, bits_of<S>)]),
-                                Compute<S>(b[Lanes::at(r, k, right, bits_of<S>)])));
+                    lanes.put(z, to, meets, [=](int32_t r, uint32_t k) {
+                        return D(f(Compute<D>(z[Lanes::at(r, k, to, bits_of<D>)]),
+                                   Compute<S>(a[Lanes::at(r, k, left, bits_of<S>)]),
+                                   Compute<S>(b[Lanes::at(r, k, right, bits_of<S>)])));
                     });
                 });
 }

@@ -141,20 +141,34 @@ inline void check_write(const Operand &o, Now &now, uint64_t begin, uint64_t byt
         if (now.pipe == 0 && now.known[w.pipe] >= w.number) c.force(w.pipe, w.number);
     }
     m.written.set(begin, bytes);
-    if (now.pipe != index_of(PIPE_MTE2)) {
-        m.loaded.clear(begin, bytes);
-    } else if (m.loaded.all(begin, bytes)) {
+    now.pipe == index_of(PIPE_MTE2) ? m.loaded.set(begin, bytes) : m.loaded.clear(begin, bytes);
+}
+
+/* A load whose bytes are those of an earlier one, of which nothing was read: that one is lost. One that lies over a
+ * part of it, as where rows are copied over padding, is none. */
+inline void load_over_load(const Operand &o, const Now &now, Memory &m, uint64_t base) {
+    Core &c = core();
+    uint64_t bytes = 0;
+    bool lost = true;
+    o.each_run([&](const Run &run) {
+        bytes += run.bytes * run.repeats;
+        for (uint32_t i = 0; lost && i < run.repeats; i++)
+            lost = !run.bytes || m.loaded.all(base + uint64_t(run.begin + run.stride * int64_t(i)), run.bytes);
+    });
+    if (!bytes) return;
+    const uint64_t begin = base + uint64_t(o.run.begin);
+    const Issued &before = c.log[m.writer[begin / BLOCK]];
+    if (lost && before.bytes == bytes && before.begin == begin)
         report("ErrorWrite3", "use what was loaded, or load it once", Name(o).text, -1,
                "%s: %s: what line %d loaded is overwritten before anything has read it", now.name, Name(o).text,
-               c.log[last].where.line);
-    } else {
-        m.loaded.set(begin, bytes);
-    }
+               before.where.line);
+    c.log[now.id].begin = begin, c.log[now.id].bytes = bytes;
 }
 
 inline void check_local(const Operand &o, Now &now) {
     Memory &m = core().in(o.space);
     const uint64_t base = uint64_t(o.base - m.data());
+    if (o.write && now.pipe == index_of(PIPE_MTE2)) load_over_load(o, now, m, base);
     o.each_run([&](const Run &run) {
         if (!run.bytes) return;
         if (run.repeats > 1 && run.stride == int64_t(run.bytes)) {

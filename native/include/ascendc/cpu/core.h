@@ -50,6 +50,7 @@ struct Issued {
     const char *name;
     uint32_t number;
     uint8_t pipe;
+    uint64_t begin = 0, bytes = 0; /* of a load: where to, and how much */
 };
 /* An instruction that has not taken effect. */
 struct Pending {
@@ -107,7 +108,7 @@ struct Core {
     VectorMask mask;
     uint64_t compare_mask[2] = {}; /* what Compare without a destination leaves */
     float deq_scale = 1.0f;
-    int64_t accumulated = 0; /* GetAccVal, as bits of a float */
+    uint64_t accumulated = 0, best = 0, best_at = 0; /* bits of what ReduceSum, ReduceMax and ReduceMin found last */
 
     void start(const Chip &chip) {
         for (uint32_t s = 0; s < SPACES; s++) memory[s].start(Space(s), chip.of(Space(s)));

@@ -16,7 +16,7 @@ struct InitConstValueParams {
     T initValue = T(0);
 };
 
-template <typename T, typename U>
+template <typename T, typename U = T>
 inline void InitConstValue(const LocalTensor<T> &to, const InitConstValueParams<U> &p,
                            asc_cpu::Where w = asc_cpu::Where::here()) {
     using namespace asc_cpu;

@@ -31,6 +31,12 @@ class Lanes {
         asc_cpu::at(w);
         fail("ErrorParam", "%s of %lld elements", name, (long long)count);
     }
+    /* count elements of a function of the library, which reads all of its sources before it writes */
+    static Lanes whole(int64_t count, const char *name, Where w = {}) {
+        Lanes made(count, name, w);
+        made.whole_ = true;
+        return made;
+    }
     /* `bits`: of the widest operand, which says how many elements eight blocks have. */
     Lanes(uint64_t mask, bool is_set, int32_t repeats, uint32_t bits, const char *name)
         : repeats_(repeats), bits_(bits), name_(name) {
@@ -65,6 +71,8 @@ class Lanes {
 
     bool simple() const { return count_ >= 0 && !counter_; }
     int64_t count() const { return count_; }
+    /* Elements that are read before the first of them is written, where each has `bytes` bytes. */
+    int64_t at_once(size_t bytes) const { return whole_ ? count_ : int64_t(256 / bytes); }
     uint32_t per_repeat() const { return 2048 / bits_; }
     int32_t repeats() const { return counter_ ? int32_t((count_ + per_repeat() - 1) / per_repeat()) : repeats_; }
     bool has(int32_t repeat, uint32_t lane) const {
@@ -92,6 +100,23 @@ class Lanes {
     static int64_t at(int32_t repeat, uint32_t lane, Stride stride, uint32_t bits) {
         const uint32_t block = 256 / bits;
         return (int64_t(repeat) * stride.repeat + int64_t(lane / block) * stride.block) * block + lane % block;
+    }
+    /* y of each lane becomes value(repeat, lane): of a repeat all are read before one is written, where `meets`. */
+    template <typename D, typename F>
+    void put(D *y, Stride to, bool meets, F value) const {
+        const uint32_t lanes = per_repeat();
+        D made[256];
+        for (int32_t r = 0; r < repeats(); r++) {
+            if (!meets) {
+                for (uint32_t k = 0; k < lanes; k++)
+                    if (has(r, k)) y[at(r, k, to, bits_of<D>)] = value(r, k);
+                continue;
+            }
+            for (uint32_t k = 0; k < lanes; k++)
+                if (has(r, k)) made[k] = value(r, k);
+            for (uint32_t k = 0; k < lanes; k++)
+                if (has(r, k)) y[at(r, k, to, bits_of<D>)] = made[k];
+        }
     }
     /* f(repeat, lane) for each. */
     template <typename F>
@@ -142,7 +167,7 @@ class Lanes {
     int32_t repeats_ = 1;
     uint32_t bits_ = 8;
     uint64_t words_[2] = {~uint64_t(0), ~uint64_t(0)};
-    bool counter_ = false;
+    bool counter_ = false, whole_ = false;
     const char *name_;
 };
 

@@ -33,7 +33,8 @@ inline void use_scratch(const LocalTensor<uint8_t> &scratch, uint64_t bytes, asc
     inline void name(const LocalTensor<T> &d, const LocalTensor<T> &x, const LocalTensor<uint8_t> &scratch,         \
                      const uint32_t n, asc_cpu::Where w = asc_cpu::Where::here()) {                                 \
         use_scratch(scratch, n * sizeof(T), w);                                                                     \
-        asc_cpu::unary(#name, w, d, x, asc_cpu::Lanes(int64_t(n), #name, w), {}, {}, [](auto a) { return value; });    \
+        asc_cpu::unary(#name, w, d, x, asc_cpu::Lanes::whole(int64_t(n), #name, w), {}, {},                         \
+                       [](auto a) { return value; });                                                               \
     }                                                                                                               \
     template <typename T, bool isReuseSource = false>                                                               \
     inline void name(const LocalTensor<T> &d, const LocalTensor<T> &x, const LocalTensor<uint8_t> &scratch,         \
@@ -43,7 +44,8 @@ inline void use_scratch(const LocalTensor<uint8_t> &scratch, uint64_t bytes, asc
     template <typename T, bool isReuseSource = false>                                                               \
     inline void name(const LocalTensor<T> &d, const LocalTensor<T> &x, const uint32_t n,                            \
                      asc_cpu::Where w = asc_cpu::Where::here()) {                                                   \
-        asc_cpu::unary(#name, w, d, x, asc_cpu::Lanes(int64_t(n), #name, w), {}, {}, [](auto a) { return value; });    \
+        asc_cpu::unary(#name, w, d, x, asc_cpu::Lanes::whole(int64_t(n), #name, w), {}, {},                         \
+                       [](auto a) { return value; });                                                               \
     }                                                                                                               \
     template <typename T, bool isReuseSource = false>                                                               \
     inline void name(const LocalTensor<T> &d, const LocalTensor<T> &x, asc_cpu::Where w = asc_cpu::Where::here()) { \
@@ -92,7 +94,7 @@ ASC_LIBRARY1(Sigmoid, 1.0 / (1.0 + std::exp(-double(a))))
     template <typename T, bool isReuseSource = false>                                                             \
     inline void name(const LocalTensor<T> &d, const LocalTensor<T> &x, const LocalTensor<T> &y, const uint32_t n, \
                      asc_cpu::Where w = asc_cpu::Where::here()) {                                                 \
-        asc_cpu::binary(#name, w, d, x, y, asc_cpu::Lanes(int64_t(n), #name, w), {},                                 \
+        asc_cpu::binary(#name, w, d, x, y, asc_cpu::Lanes::whole(int64_t(n), #name, w), {},                       \
                         [](auto a, auto b) { return value; });                                                    \
     }
 ASC_LIBRARY2(Power, std::pow(double(a), double(b)))

@@ -186,7 +186,7 @@ inline void GetMrgSortResult(uint16_t &a, uint16_t &b, uint16_t &c, uint16_t &d)
     a = uint16_t(taken[0]), b = uint16_t(taken[1]), c = uint16_t(taken[2]), d = uint16_t(taken[3]);
 }
 template <typename T>
-inline void MrgSort4(const LocalTensor<T> &dst, const MrgSortSrcList<T> &src, const MrgSort4Info &p,
+inline void MrgSort4(const LocalTensor<T> &dst, const MrgSortSrcList<asc_cpu::Same<T>> &src, const MrgSort4Info &p,
                      asc_cpu::Where w = asc_cpu::Where::here()) {
     const std::array<uint32_t, 4> lengths{p.elementLengths[0], p.elementLengths[1], p.elementLengths[2],
                                           p.elementLengths[3]};

@@ -46,6 +46,25 @@ inline T index_as(int64_t i) {
         return T(i);
 }
 
+template <typename T>
+inline uint64_t to_bits(T value) {
+    uint64_t bits = 0;
+    std::memcpy(&bits, &value, sizeof value);
+    return bits;
+}
+template <typename T>
+inline T of_bits(uint64_t bits) {
+    T value;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+}
+/* All that the vector unit has been given is done. */
+inline Core &after_vectors() {
+    Core &c = core();
+    if constexpr (CHECKED) c.force(index_of(PIPE_V), c.issued[index_of(PIPE_V)]);
+    return c;
+}
+
 template <typename T, typename F>
 inline void reduce(const char *name, Where w, const LocalTensor<T> &to, const LocalTensor<T> &from,
                    const LocalTensor<T> &work, int64_t n, F f) {
@@ -57,7 +76,10 @@ inline void reduce(const char *name, Where w, const LocalTensor<T> &to, const Lo
     issue(PIPE_V, name, w,
           {work.writes(work.GetSize() < repeats ? work.GetSize() : repeats), from.reads(uint64_t(n)),
            to.writes(1).aligned(sizeof(T))},
-          [=] { f(y, x); });
+          [=] {
+              f(y, x);
+              core().accumulated = to_bits(*y);
+          });
 }
 template <typename T, typename Better>
 inline void reduce_best(const char *name, Where w, const LocalTensor<T> &to, const LocalTensor<T> &from,
@@ -72,6 +94,7 @@ inline void reduce_best(const char *name, Where w, const LocalTensor<T> &to, con
           [=] {
               const int64_t i = first_best(x, n, better);
               const T value = x[i];
+              core().best = to_bits(value), core().best_at = to_bits(index_as<T>(i));
               if (index) y[1] = index_as<T>(i);
               y[0] = value;
           });
@@ -192,6 +215,25 @@ template <typename T>
 inline void ReduceMin(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<T> &work,
                       const int32_t count, bool calIndex = false, asc_cpu::Where w = asc_cpu::Where::here()) {
     asc_cpu::reduce_best("ReduceMin", w, dst, src, work, count, calIndex, asc_cpu::Less{});
+}
+
+/* What the last ReduceSum of a number of elements gave, as bits or as a number. */
+inline uint64_t GetAccVal() {
+    return asc_cpu::after_vectors().accumulated;
+}
+template <typename T>
+inline T GetAccVal() {
+    return asc_cpu::of_bits<T>(GetAccVal());
+}
+/* What the last ReduceMax or ReduceMin of a number of elements gave, and where: bits of an integer as wide as T. */
+template <typename T>
+inline void GetReduceMaxMinCount(T &value, T &index) {
+    const asc_cpu::Core &c = asc_cpu::after_vectors();
+    value = asc_cpu::of_bits<T>(c.best), index = asc_cpu::of_bits<T>(c.best_at);
+}
+template <typename T>
+inline void GetReduceMaxMinCount(T &value) {
+    value = asc_cpu::of_bits<T>(asc_cpu::after_vectors().best);
 }
 
 /* With a mask: of all repeats. */

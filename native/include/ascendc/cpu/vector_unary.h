@@ -7,33 +7,34 @@ namespace AscendC {
 
 /* The (count) forms again with no parameter behind, less special than the first: calls take that one, and pointers to
  * functions these. */
-#define ASC_UNARY(name, ...)                                                                                          \
-    template <typename T, bool isSetMask = true>                                                                      \
-    inline void name(const LocalTensor<T> &dst, const LocalTensor<T> &src, const int32_t &count,                      \
-                     asc_cpu::Where w = asc_cpu::Where::here()) {                                                     \
-        asc_cpu::unary(#name, w, dst, src, asc_cpu::Lanes(count, #name, w), {}, {}, [](auto a) { return __VA_ARGS__; }); \
-    }                                                                                                                 \
-    template <typename T, bool isSetMask = true>                                                                      \
-    inline void name(const LocalTensor<T> &dst, const LocalTensor<T> &src, uint64_t mask, const uint8_t repeatTimes,  \
-                     const UnaryRepeatParams &p, asc_cpu::Where w = asc_cpu::Where::here()) {                         \
-        asc_cpu::at(w);                                                                                               \
-        const asc_cpu::Lanes lanes(mask, isSetMask && mask != MASK_PLACEHOLDER, repeatTimes, asc_cpu::bits_of<T>,     \
-                                   #name);                                                                            \
-        asc_cpu::unary(#name, w, dst, src, lanes, asc_cpu::to_of(p), asc_cpu::from_of(p),                             \
-                       [](auto a) { return __VA_ARGS__; });                                                           \
-    }                                                                                                                 \
-    template <typename T, bool isSetMask = true>                                                                      \
-    inline void name(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uint64_t mask[],                     \
-                     const uint8_t repeatTimes, const UnaryRepeatParams &p,                                           \
-                     asc_cpu::Where w = asc_cpu::Where::here()) {                                                     \
-        asc_cpu::at(w);                                                                                               \
-        const asc_cpu::Lanes lanes(mask, isSetMask, repeatTimes, asc_cpu::bits_of<T>, #name);                         \
-        asc_cpu::unary(#name, w, dst, src, lanes, asc_cpu::to_of(p), asc_cpu::from_of(p),                             \
-                       [](auto a) { return __VA_ARGS__; });                                                           \
-    }                                                                                                                 \
-    template <typename T, bool isSetMask = true, typename U = T>                                                      \
-    inline void name(const LocalTensor<T> &dst, const LocalTensor<U> &src, const int32_t &count) {                    \
-        name<T, isSetMask>(dst, src, count, asc_cpu::Where{});                                                        \
+#define ASC_UNARY(name, ...)                                                                                         \
+    template <typename T, bool isSetMask = true>                                                                     \
+    inline void name(const LocalTensor<T> &dst, const LocalTensor<T> &src, const int32_t &count,                     \
+                     asc_cpu::Where w = asc_cpu::Where::here()) {                                                    \
+        asc_cpu::unary(#name, w, dst, src, asc_cpu::Lanes(count, #name, w), {}, {},                                  \
+                       [](auto a) { return __VA_ARGS__; });                                                          \
+    }                                                                                                                \
+    template <typename T, bool isSetMask = true>                                                                     \
+    inline void name(const LocalTensor<T> &dst, const LocalTensor<T> &src, uint64_t mask, const uint8_t repeatTimes, \
+                     const UnaryRepeatParams &p, asc_cpu::Where w = asc_cpu::Where::here()) {                        \
+        asc_cpu::at(w);                                                                                              \
+        const asc_cpu::Lanes lanes(mask, isSetMask && mask != MASK_PLACEHOLDER, repeatTimes, asc_cpu::bits_of<T>,    \
+                                   #name);                                                                           \
+        asc_cpu::unary(#name, w, dst, src, lanes, asc_cpu::to_of(p), asc_cpu::from_of(p),                            \
+                       [](auto a) { return __VA_ARGS__; });                                                          \
+    }                                                                                                                \
+    template <typename T, bool isSetMask = true>                                                                     \
+    inline void name(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uint64_t mask[],                    \
+                     const uint8_t repeatTimes, const UnaryRepeatParams &p,                                          \
+                     asc_cpu::Where w = asc_cpu::Where::here()) {                                                    \
+        asc_cpu::at(w);                                                                                              \
+        const asc_cpu::Lanes lanes(mask, isSetMask, repeatTimes, asc_cpu::bits_of<T>, #name);                        \
+        asc_cpu::unary(#name, w, dst, src, lanes, asc_cpu::to_of(p), asc_cpu::from_of(p),                            \
+                       [](auto a) { return __VA_ARGS__; });                                                          \
+    }                                                                                                                \
+    template <typename T, bool isSetMask = true, typename U = T>                                                     \
+    inline void name(const LocalTensor<T> &dst, const LocalTensor<U> &src, const int32_t &count) {                   \
+        name<T, isSetMask>(dst, src, count, asc_cpu::Where{});                                                       \
     }
 ASC_UNARY(Exp, std::exp(a))
 ASC_UNARY(Ln, std::log(a))
@@ -46,38 +47,39 @@ ASC_UNARY(Not, ~a)
 ASC_UNARY(Neg, asc_cpu::negative(a))
 #undef ASC_UNARY
 
-#define ASC_SCALAR(name, ...)                                                                                          \
-    template <typename T, bool isSetMask = true>                                                                       \
-    inline void name(const LocalTensor<T> &dst, const LocalTensor<T> &src, const asc_cpu::Same<T> &scalar,             \
-                     const int32_t &count, asc_cpu::Where w = asc_cpu::Where::here()) {                                \
-        const asc_cpu::Compute<T> b = asc_cpu::Compute<T>(scalar);                                                     \
-        asc_cpu::unary(#name, w, dst, src, asc_cpu::Lanes(count, #name, w), {}, {}, [b](auto a) { return __VA_ARGS__; }); \
-    }                                                                                                                  \
-    template <typename T, bool isSetMask = true>                                                                       \
-    inline void name(const LocalTensor<T> &dst, const LocalTensor<T> &src, const asc_cpu::Same<T> &scalar,             \
-                     uint64_t mask, const uint8_t repeatTimes, const UnaryRepeatParams &p,                             \
-                     asc_cpu::Where w = asc_cpu::Where::here()) {                                                      \
-        const asc_cpu::Compute<T> b = asc_cpu::Compute<T>(scalar);                                                     \
-        asc_cpu::at(w);                                                                                                \
-        const asc_cpu::Lanes lanes(mask, isSetMask && mask != MASK_PLACEHOLDER, repeatTimes, asc_cpu::bits_of<T>,      \
-                                   #name);                                                                             \
-        asc_cpu::unary(#name, w, dst, src, lanes, asc_cpu::to_of(p), asc_cpu::from_of(p),                              \
-                       [b](auto a) { return __VA_ARGS__; });                                                           \
-    }                                                                                                                  \
-    template <typename T, bool isSetMask = true>                                                                       \
-    inline void name(const LocalTensor<T> &dst, const LocalTensor<T> &src, const asc_cpu::Same<T> &scalar,             \
-                     const uint64_t mask[], const uint8_t repeatTimes, const UnaryRepeatParams &p,                     \
-                     asc_cpu::Where w = asc_cpu::Where::here()) {                                                      \
-        const asc_cpu::Compute<T> b = asc_cpu::Compute<T>(scalar);                                                     \
-        asc_cpu::at(w);                                                                                                \
-        const asc_cpu::Lanes lanes(mask, isSetMask, repeatTimes, asc_cpu::bits_of<T>, #name);                          \
-        asc_cpu::unary(#name, w, dst, src, lanes, asc_cpu::to_of(p), asc_cpu::from_of(p),                              \
-                       [b](auto a) { return __VA_ARGS__; });                                                           \
-    }                                                                                                                  \
-    template <typename T, bool isSetMask = true, typename U = T>                                                       \
-    inline void name(const LocalTensor<T> &dst, const LocalTensor<U> &src, const asc_cpu::Same<T> &scalar,             \
-                     const int32_t &count) {                                                                           \
-        name<T, isSetMask>(dst, src, scalar, count, asc_cpu::Where{});                                                 \
+#define ASC_SCALAR(name, ...)                                                                                     \
+    template <typename T, bool isSetMask = true>                                                                  \
+    inline void name(const LocalTensor<T> &dst, const LocalTensor<T> &src, const asc_cpu::Same<T> &scalar,        \
+                     const int32_t &count, asc_cpu::Where w = asc_cpu::Where::here()) {                           \
+        const asc_cpu::Compute<T> b = asc_cpu::Compute<T>(scalar);                                                \
+        asc_cpu::unary(#name, w, dst, src, asc_cpu::Lanes(count, #name, w), {}, {},                               \
+                       [b](auto a) { return __VA_ARGS__; });                                                      \
+    }                                                                                                             \
+    template <typename T, bool isSetMask = true>                                                                  \
+    inline void name(const LocalTensor<T> &dst, const LocalTensor<T> &src, const asc_cpu::Same<T> &scalar,        \
+                     uint64_t mask, const uint8_t repeatTimes, const UnaryRepeatParams &p,                        \
+                     asc_cpu::Where w = asc_cpu::Where::here()) {                                                 \
+        const asc_cpu::Compute<T> b = asc_cpu::Compute<T>(scalar);                                                \
+        asc_cpu::at(w);                                                                                           \
+        const asc_cpu::Lanes lanes(mask, isSetMask && mask != MASK_PLACEHOLDER, repeatTimes, asc_cpu::bits_of<T>, \
+                                   #name);                                                                        \
+        asc_cpu::unary(#name, w, dst, src, lanes, asc_cpu::to_of(p), asc_cpu::from_of(p),                         \
+                       [b](auto a) { return __VA_ARGS__; });                                                      \
+    }                                                                                                             \
+    template <typename T, bool isSetMask = true>                                                                  \
+    inline void name(const LocalTensor<T> &dst, const LocalTensor<T> &src, const asc_cpu::Same<T> &scalar,        \
+                     const uint64_t mask[], const uint8_t repeatTimes, const UnaryRepeatParams &p,                \
+                     asc_cpu::Where w = asc_cpu::Where::here()) {                                                 \
+        const asc_cpu::Compute<T> b = asc_cpu::Compute<T>(scalar);                                                \
+        asc_cpu::at(w);                                                                                           \
+        const asc_cpu::Lanes lanes(mask, isSetMask, repeatTimes, asc_cpu::bits_of<T>, #name);                     \
+        asc_cpu::unary(#name, w, dst, src, lanes, asc_cpu::to_of(p), asc_cpu::from_of(p),                         \
+                       [b](auto a) { return __VA_ARGS__; });                                                      \
+    }                                                                                                             \
+    template <typename T, bool isSetMask = true, typename U = T>                                                  \
+    inline void name(const LocalTensor<T> &dst, const LocalTensor<U> &src, const asc_cpu::Same<T> &scalar,        \
+                     const int32_t &count) {                                                                      \
+        name<T, isSetMask>(dst, src, scalar, count, asc_cpu::Where{});                                            \
     }
 ASC_SCALAR(Adds, asc_cpu::plus(a, b))
 ASC_SCALAR(Subs, asc_cpu::minus(a, b))
@@ -116,18 +118,19 @@ inline void axpy(Where w, const LocalTensor<D> &d, const LocalTensor<S> &x, S sc
     const auto one = [s](D before, S element) {
         return D(plus(Compute<D>(before), Compute<D>(times(Compute<S>(element), s))));
     };
+    const size_t wide = std::max(sizeof(D), sizeof(S));
     if (lanes.simple()) {
         const int64_t n = lanes.count();
-        issue_lanes(PIPE_V, "Axpy", w, {d.writes(uint64_t(n)), d.reads(uint64_t(n)), x.reads(uint64_t(n))}, [=] {
-            for (int64_t i = 0; i < n; i++) y[i] = one(y[i], a[i]);
-        });
+        const bool meets = static_cast<const void *>(y) != a && meet(y, a, n);
+        issue_lanes(PIPE_V, "Axpy", w, {d.writes(uint64_t(n)), d.reads(uint64_t(n)), x.reads(uint64_t(n))},
+                    [=] { put(y, n, meets, int64_t(256 / wide), [=](int64_t i) { return one(y[i], a[i]); }); });
         return;
     }
     const std::vector<Run> written = lanes.runs(to, bits_of<D>), read = lanes.runs(from, bits_of<S>);
+    const bool meets = meet(d.bytes(), written, x.bytes(), read);
     issue_lanes(PIPE_V, "Axpy", w, {d.writes_runs(written), d.reads_runs(written), x.reads_runs(read)}, [=] {
-        lanes.each([&](int32_t r, uint32_t k) {
-            D &z = y[Lanes::at(r, k, to, bits_of<D>)];
-            z = one(z, a[Lanes::at(r, k, from, bits_of<S>)]);
+        lanes.put(y, to, meets, [=](int32_t r, uint32_t k) {
+            return one(y[Lanes::at(r, k, to, bits_of<D>)], a[Lanes::at(r, k, from, bits_of<S>)]);
         });
     });
 }
@@ -143,7 +146,8 @@ namespace AscendC {
         const int64_t b = int64_t(scalar);                                                                             \
         constexpr bool round = false;                                                                                  \
         (void)round;                                                                                                   \
-        asc_cpu::unary(#name, w, dst, src, asc_cpu::Lanes(count, #name, w), {}, {}, [b](auto a) { return __VA_ARGS__; }); \
+        asc_cpu::unary(#name, w, dst, src, asc_cpu::Lanes(count, #name, w), {}, {},                                    \
+                       [b](auto a) { return __VA_ARGS__; });                                                           \
     }                                                                                                                  \
     template <typename T, bool isSetMask = true>                                                                       \
     inline void name(const LocalTensor<T> &dst, const LocalTensor<T> &src, const asc_cpu::Same<T> &scalar,             \

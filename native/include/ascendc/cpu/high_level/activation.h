@@ -38,7 +38,7 @@ template <typename T, bool isReuseSource = false>
 inline void Swish(const LocalTensor<T> &d, const LocalTensor<T> &x, uint32_t n, const asc_cpu::Same<T> beta,
                   asc_cpu::Where w = asc_cpu::Where::here()) {
     const double factor = double(beta);
-    asc_cpu::unary("Swish", w, d, x, asc_cpu::Lanes(int64_t(n), "Swish"), {}, {},
+    asc_cpu::unary("Swish", w, d, x, asc_cpu::Lanes::whole(int64_t(n), "Swish"), {}, {},
                    [factor](auto a) { return asc_cpu::swish(double(a), factor); });
 }
 
@@ -47,7 +47,7 @@ template <typename T, bool isReuseSource = false>
 inline void SwiGLU(const LocalTensor<T> &d, const LocalTensor<T> &x, const LocalTensor<T> &y, const float &beta,
                    uint32_t n, asc_cpu::Where w = asc_cpu::Where::here()) {
     const double factor = beta;
-    asc_cpu::binary("SwiGLU", w, d, x, y, asc_cpu::Lanes(int64_t(n), "SwiGLU"), {},
+    asc_cpu::binary("SwiGLU", w, d, x, y, asc_cpu::Lanes::whole(int64_t(n), "SwiGLU"), {},
                     [factor](auto a, auto b) { return double(a) * asc_cpu::swish(double(b), factor); });
 }
 template <typename T, bool isReuseSource = false>

@@ -6,29 +6,31 @@
 
 #define ASC_PARAMETERS(...) __VA_ARGS__
 /* name(d, x, [scratch], [n]) of one tensor; the value of an element is an expression of a. */
-#define ASC_FORMS1(name, PARAMETERS, ...)                                                                              \
-    template <PARAMETERS>                                                                                              \
-    inline void name(const LocalTensor<T> &d, const LocalTensor<T> &x, uint32_t n,                                     \
-                     asc_cpu::Where w = asc_cpu::Where::here()) {                                                      \
-        asc_cpu::unary(#name, w, d, x, asc_cpu::Lanes(int64_t(n), #name), {}, {}, [](auto a) { return __VA_ARGS__; }); \
-    }                                                                                                                  \
-    template <PARAMETERS>                                                                                              \
-    inline void name(const LocalTensor<T> &d, const LocalTensor<T> &x, asc_cpu::Where w = asc_cpu::Where::here()) {    \
-        asc_cpu::unary(#name, w, d, x, asc_cpu::Lanes(int64_t(x.GetSize()), #name), {}, {},                            \
-                       [](auto a) { return __VA_ARGS__; });                                                            \
-    }                                                                                                                  \
-    template <PARAMETERS>                                                                                              \
-    inline void name(const LocalTensor<T> &d, const LocalTensor<T> &x, const LocalTensor<uint8_t> &scratch,            \
-                     uint32_t n, asc_cpu::Where w = asc_cpu::Where::here()) {                                          \
-        asc_cpu::take_scratch(scratch, scratch.GetSize(), w);                                                          \
-        asc_cpu::unary(#name, w, d, x, asc_cpu::Lanes(int64_t(n), #name), {}, {}, [](auto a) { return __VA_ARGS__; }); \
-    }                                                                                                                  \
-    template <PARAMETERS>                                                                                              \
-    inline void name(const LocalTensor<T> &d, const LocalTensor<T> &x, const LocalTensor<uint8_t> &scratch,            \
-                     asc_cpu::Where w = asc_cpu::Where::here()) {                                                      \
-        asc_cpu::take_scratch(scratch, scratch.GetSize(), w);                                                          \
-        asc_cpu::unary(#name, w, d, x, asc_cpu::Lanes(int64_t(x.GetSize()), #name), {}, {},                            \
-                       [](auto a) { return __VA_ARGS__; });                                                            \
+#define ASC_FORMS1(name, PARAMETERS, ...)                                                                           \
+    template <PARAMETERS>                                                                                           \
+    inline void name(const LocalTensor<T> &d, const LocalTensor<T> &x, uint32_t n,                                  \
+                     asc_cpu::Where w = asc_cpu::Where::here()) {                                                   \
+        asc_cpu::unary(#name, w, d, x, asc_cpu::Lanes::whole(int64_t(n), #name), {}, {},                            \
+                       [](auto a) { return __VA_ARGS__; });                                                         \
+    }                                                                                                               \
+    template <PARAMETERS>                                                                                           \
+    inline void name(const LocalTensor<T> &d, const LocalTensor<T> &x, asc_cpu::Where w = asc_cpu::Where::here()) { \
+        asc_cpu::unary(#name, w, d, x, asc_cpu::Lanes::whole(int64_t(x.GetSize()), #name), {}, {},                  \
+                       [](auto a) { return __VA_ARGS__; });                                                         \
+    }                                                                                                               \
+    template <PARAMETERS>                                                                                           \
+    inline void name(const LocalTensor<T> &d, const LocalTensor<T> &x, const LocalTensor<uint8_t> &scratch,         \
+                     uint32_t n, asc_cpu::Where w = asc_cpu::Where::here()) {                                       \
+        asc_cpu::take_scratch(scratch, scratch.GetSize(), w);                                                       \
+        asc_cpu::unary(#name, w, d, x, asc_cpu::Lanes::whole(int64_t(n), #name), {}, {},                            \
+                       [](auto a) { return __VA_ARGS__; });                                                         \
+    }                                                                                                               \
+    template <PARAMETERS>                                                                                           \
+    inline void name(const LocalTensor<T> &d, const LocalTensor<T> &x, const LocalTensor<uint8_t> &scratch,         \
+                     asc_cpu::Where w = asc_cpu::Where::here()) {                                                   \
+        asc_cpu::take_scratch(scratch, scratch.GetSize(), w);                                                       \
+        asc_cpu::unary(#name, w, d, x, asc_cpu::Lanes::whole(int64_t(x.GetSize()), #name), {}, {},                  \
+                       [](auto a) { return __VA_ARGS__; });                                                         \
     }
 
 /* name(d, x, y, [scratch], [n]) of two. */
@@ -36,7 +38,7 @@
     template <typename T, bool isReuseSource = false>                                                              \
     inline void name(const LocalTensor<T> &d, const LocalTensor<T> &x, const LocalTensor<T> &y, uint32_t n,        \
                      asc_cpu::Where w = asc_cpu::Where::here()) {                                                  \
-        asc_cpu::binary(#name, w, d, x, y, asc_cpu::Lanes(int64_t(n), #name), {},                                  \
+        asc_cpu::binary(#name, w, d, x, y, asc_cpu::Lanes::whole(int64_t(n), #name), {},                           \
                         [](auto a, auto b) { return __VA_ARGS__; });                                               \
     }                                                                                                              \
     template <typename T, bool isReuseSource = false>                                                              \

@@ -15,7 +15,7 @@ ASC_FORMS2(Xor, a ^ b)
     template <typename T, bool isReuseSource = false>                                                             \
     inline void Power(const LocalTensor<T> &d, X x, Y y, uint32_t n, asc_cpu::Where w = asc_cpu::Where::here()) { \
         const double number = double(second);                                                                     \
-        asc_cpu::unary("Power", w, d, first, asc_cpu::Lanes(int64_t(n), "Power"), {}, {},                         \
+        asc_cpu::unary("Power", w, d, first, asc_cpu::Lanes::whole(int64_t(n), "Power"), {}, {},                  \
                        [number](auto a) { return value; });                                                       \
     }                                                                                                             \
     template <typename T, bool isReuseSource = false>                                                             \
@@ -43,7 +43,7 @@ template <typename T, auto level, bool isReuseSource = false,
           typename = std::enable_if_t<!std::is_same_v<decltype(level), bool>>>
 inline void Exp(const LocalTensor<T> &d, const LocalTensor<T> &x, uint32_t n,
                 asc_cpu::Where w = asc_cpu::Where::here()) {
-    asc_cpu::unary("Exp", w, d, x, asc_cpu::Lanes(int64_t(n), "Exp"), {}, {},
+    asc_cpu::unary("Exp", w, d, x, asc_cpu::Lanes::whole(int64_t(n), "Exp"), {}, {},
                    [](auto a) { return std::exp(double(a)); });
 }
 template <typename T, auto level, bool isReuseSource = false,
@@ -54,18 +54,19 @@ inline void Exp(const LocalTensor<T> &d, const LocalTensor<T> &x, const LocalTen
     Exp<T, level, isReuseSource>(d, x, n, w);
 }
 
-#define ASC_CLAMP(name, value)                                                                                    \
-    template <typename T, bool isReuseSource = false>                                                             \
-    inline void name(const LocalTensor<T> &d, const LocalTensor<T> &x, const asc_cpu::Same<T> bound, uint32_t n,  \
-                     asc_cpu::Where w = asc_cpu::Where::here()) {                                                 \
-        const asc_cpu::Compute<T> b = asc_cpu::Compute<T>(bound);                                                 \
-        asc_cpu::unary(#name, w, d, x, asc_cpu::Lanes(int64_t(n), #name), {}, {}, [b](auto a) { return value; }); \
-    }                                                                                                             \
-    template <typename T, bool isReuseSource = false>                                                             \
-    inline void name(const LocalTensor<T> &d, const LocalTensor<T> &x, const LocalTensor<uint8_t> &scratch,       \
-                     const asc_cpu::Same<T> bound, uint32_t n, asc_cpu::Where w = asc_cpu::Where::here()) {       \
-        asc_cpu::take_scratch(scratch, scratch.GetSize(), w);                                                     \
-        name<T, isReuseSource>(d, x, bound, n, w);                                                                \
+#define ASC_CLAMP(name, value)                                                                                   \
+    template <typename T, bool isReuseSource = false>                                                            \
+    inline void name(const LocalTensor<T> &d, const LocalTensor<T> &x, const asc_cpu::Same<T> bound, uint32_t n, \
+                     asc_cpu::Where w = asc_cpu::Where::here()) {                                                \
+        const asc_cpu::Compute<T> b = asc_cpu::Compute<T>(bound);                                                \
+        asc_cpu::unary(#name, w, d, x, asc_cpu::Lanes::whole(int64_t(n), #name), {}, {},                         \
+                       [b](auto a) { return value; });                                                           \
+    }                                                                                                            \
+    template <typename T, bool isReuseSource = false>                                                            \
+    inline void name(const LocalTensor<T> &d, const LocalTensor<T> &x, const LocalTensor<uint8_t> &scratch,      \
+                     const asc_cpu::Same<T> bound, uint32_t n, asc_cpu::Where w = asc_cpu::Where::here()) {      \
+        asc_cpu::take_scratch(scratch, scratch.GetSize(), w);                                                    \
+        name<T, isReuseSource>(d, x, bound, n, w);                                                               \
     }
 ASC_CLAMP(ClampMax, asc_cpu::smaller(a, b))
 ASC_CLAMP(ClampMin, asc_cpu::larger(a, b))
@@ -75,7 +76,7 @@ inline void Clamp(const LocalTensor<T> &d, const LocalTensor<T> &x, const asc_cp
                   const asc_cpu::Same<T> high, uint32_t n, asc_cpu::Where w = asc_cpu::Where::here()) {
     using C = asc_cpu::Compute<T>;
     const C least = C(low), most = C(high);
-    asc_cpu::unary("Clamp", w, d, x, asc_cpu::Lanes(int64_t(n), "Clamp"), {}, {},
+    asc_cpu::unary("Clamp", w, d, x, asc_cpu::Lanes::whole(int64_t(n), "Clamp"), {}, {},
                    [=](auto a) { return asc_cpu::smaller(asc_cpu::larger(a, least), most); });
 }
 

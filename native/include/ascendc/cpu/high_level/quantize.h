@@ -21,7 +21,7 @@ struct AscendQuantConfig {
 template <typename T, bool isReuseSource = false>
 inline void AscendQuant(const LocalTensor<int8_t> &dst, const LocalTensor<T> &src, const float scale,
                         const float offset, const uint32_t n, asc_cpu::Where w = asc_cpu::Where::here()) {
-    asc_cpu::unary("AscendQuant", w, dst, src, asc_cpu::Lanes(int64_t(n), "AscendQuant"), {}, {},
+    asc_cpu::unary("AscendQuant", w, dst, src, asc_cpu::Lanes::whole(int64_t(n), "AscendQuant"), {}, {},
                    [=](auto a) { return asc_cpu::saturated<int8_t>(std::nearbyint(float(a) * scale + offset)); });
 }
 template <typename T, bool isReuseSource = false>
@@ -148,8 +148,8 @@ inline void AscendAntiQuant(const LocalTensor<O> &dst, const LocalTensor<I> &src
                             const AntiQuantShapeInfo & = {}, asc_cpu::Where w = asc_cpu::Where::here()) {
     asc_cpu::take_scratch(scratch, scratch.GetSize(), w);
     const float add = float(offset), factor = float(scale);
-    asc_cpu::unary("AscendAntiQuant", w, dst, src, asc_cpu::Lanes(int64_t(src.GetSize()), "AscendAntiQuant"), {}, {},
-                   [=](auto a) { return O((float(a) + add) * factor); });
+    asc_cpu::unary("AscendAntiQuant", w, dst, src, asc_cpu::Lanes::whole(int64_t(src.GetSize()), "AscendAntiQuant"), {},
+                   {}, [=](auto a) { return O((float(a) + add) * factor); });
 }
 /* With an offset and a scale for each column of [K, N], or (isTranspose) for each row of [N, K]. */
 template <typename I, typename O, bool isTranspose>

@@ -1,0 +1,173 @@
+/* Each name that independent kernels use, once or more, in the forms that they use it in. */
+#include "kernel_operator.h"
+#include "lib/matmul_intf.h"
+using namespace AscendC;
+
+struct Tiling {
+    uint32_t n;
+    TCubeTiling cube;
+    SoftMaxTiling soft;
+};
+
+using A = matmul::MatmulType<TPosition::GM, CubeFormat::ND, half>;
+using C = matmul::MatmulType<TPosition::GM, CubeFormat::ND, float>;
+
+inline void queues(GM_ADDR x, TPipe &pipe) {
+    GlobalTensor<half> g;
+    g.SetGlobalBuffer((__gm__ half *)x, 1024);
+    TQue<TPosition::VECIN, 2> in;
+    TQueBind<TPosition::VECIN, TPosition::VECOUT, 1> bound;
+    TBuf<TPosition::VECCALC> room;
+    pipe.InitBuffer(in, 2, 512);
+    pipe.InitBuffer(bound, 1, 512);
+    pipe.InitBuffer(room, 4096);
+    LocalTensor<half> t = in.AllocTensor<half>();
+    DataCopy(t, g, 256);
+    in.EnQue(t);
+    t = in.DeQue<half>();
+    in.FreeTensor(t);
+    LocalTensor<half> r = room.Get<half>(), part = room.GetWithOffset<half>(64, 64);
+    DataCopy(r, g, {1, 8, 0, 0});
+    DataCopyPad(r, g, {1, 20, 0, 0, 0}, {false, 0, 0, 0});
+    DataCopyPad(r, g, {1, 20, 0, 0}, {false, 0, 0, 0});
+    DataCopyPad(g, r, {1, 20, 0, 0, 0});
+    r.SetValue(0, part.GetValue(1));
+    r.SetSize(64);
+    r.SetShapeInfo(ShapeInfo(1, (const uint32_t[]){64}));
+    (void)r.ReinterpretCast<int16_t>().GetPhyAddr();
+    (void)(r.GetSize() + GetBlockIdx() + GetBlockNum() + GetSubBlockIdx() + GetSubBlockNum());
+    g.SetL2CacheHint(CacheMode::CACHE_MODE_DISABLE);
+    DataCacheCleanAndInvalid<half, CacheLine::SINGLE_CACHE_LINE, DcciDst::CACHELINE_OUT>(g);
+    InitOutput<half>(g, 64, half(0));
+    InitGlobalMemory(g, 64, half(0));
+    ListTensorDesc list((__gm__ void *)x);
+    (void)list.GetDataPtr<half>(0);
+    ICachePreLoad(1);
+    GetTPipePtr()->Reset();
+    pipe.Destroy();
+}
+
+inline void order(TPipe &pipe, GlobalTensor<int32_t> g, LocalTensor<int32_t> t) {
+    const TEventID id = pipe.AllocEventID<HardEvent::MTE2_V>(), other = GetTPipePtr()->FetchEventID(HardEvent::MTE2_V);
+    SetFlag<HardEvent::MTE2_V>(id);
+    WaitFlag<HardEvent::MTE2_V>(id);
+    TQueSync<PIPE_MTE2, PIPE_V> sync;
+    sync.SetFlag(other);
+    sync.WaitFlag(other);
+    pipe.ReleaseEventID<HardEvent::MTE2_V>(id);
+    PipeBarrier<PIPE_ALL>();
+    SyncAll();
+    SyncAll(g, t);
+    CrossCoreSetFlag<0x2, PIPE_MTE3>(1);
+    CrossCoreWaitFlag(1);
+    IBSet(g, t, 0, 0);
+    IBWait(g, t, 0, 0);
+    SetAtomicAdd<float>();
+    SetAtomicNone();
+    SetMaskNorm();
+    SetMaskCount();
+    SetVectorMask<float, MaskMode::NORMAL>(0, 64);
+    AscendCUtils::SetMask<float>(64);
+    AscendCUtils::ResetMask();
+    ResetMask();
+    DumpTensor(t, 1, 8);
+    ASSERT(GetBlockNum() > 0);
+}
+
+template <typename T>
+inline void vectors(LocalTensor<T> d, LocalTensor<T> a, LocalTensor<T> b, LocalTensor<uint8_t> m, uint32_t n) {
+    const int32_t count = int32_t(n);
+    const uint64_t bits[2] = {~uint64_t(0), 0};
+    const BinaryRepeatParams two{1, 1, 1, 8, 8, 8};
+    const UnaryRepeatParams one{1, 1, 8, 8};
+    Add(d, a, b, count), Add(d, a, b, 64, 1, two), Add(d, a, b, bits, 1, {1, 1, 1, 8, 8, 8}), Sub(d, a, b, count);
+    Mul(d, a, b, count), Div(d, a, b, count), Max(d, a, b, count), Min(d, a, b, count);
+    Adds(d, a, T(1), count), Adds(d, a, T(1), 64, 1, one), Muls(d, a, T(1), count), Mins(d, a, T(1), count);
+    Maxs(d, a, T(1), count), Exp(d, a, count), Abs(d, a, count), Sqrt(d, a, count), Rsqrt(d, a, count);
+    Relu(d, a, count), Ln(d, a, count), Axpy(d, a, T(2), count), MulAddDst(d, a, b, count);
+    d = a + b, d = a - b, d = a * b, d = a / b;
+    m = a<b, m = a> b, m = a == b, m = a <= b, m = a >= b, m = a != b;
+    Duplicate(d, T(0), count), Duplicate(d, T(0), 64, 1, 1, 8), Copy(d, a, 64, 1, {1, 1, 8, 8}), Brcb(d, a, 1, {1, 8});
+    ReduceSum<T>(d, a, b, count), ReduceMax<T>(d, a, b, count, true), ReduceMin<T>(d, a, b, count);
+    ReduceSum<T>(d, a, b, 64, 1, 8), BlockReduceSum<T>(d, a, 1, 64, 1, 1, 8), BlockReduceMax<T>(d, a, 1, 64, 1, 1, 8);
+    WholeReduceSum<T>(d, a, 64, 1, 1, 1, 8), WholeReduceMax<T>(d, a, 64, 1, 1, 1, 8);
+    WholeReduceMin<T>(d, a, 64, 1, 1, 1, 8), PairReduceSum<T>(d, a, 1, 64, 1, 1, 8);
+    RepeatReduceSum<T>(d, a, 1, 64, 0, 1, 1, 8);
+    Compare(m, a, b, CMPMODE::LT, n), Compare(m, a, b, CMPMODE::LT, bits, 1, two);
+    CompareScalar(m, a, T(0), CMPMODE::GE, n), Select(d, m, a, T(0), SELMODE::VSEL_TENSOR_SCALAR_MODE, n);
+    Select(d, m, a, b, SELMODE::VSEL_TENSOR_TENSOR_MODE, n);
+    CreateVecIndex(d, T(0), n), ArithProgression<T>(d, T(0), T(1), count);
+    uint64_t taken = 0;
+    GatherMask(d, a, uint8_t(1), false, 0, {1, 1, 8, 0}, taken);
+    GatherMask(d, a, m.ReinterpretCast<std::conditional_t<sizeof(T) == 2, uint16_t, uint32_t>>(), true, 64,
+               {1, 1, 8, 8}, taken);
+    Gather(d, a, m.ReinterpretCast<uint32_t>(), 0, n);
+    Power(d, a, b, n), Sigmoid(d, a, m, n), Silu(d, a, n), Tanh(d, a, n), Sign(d, a, n), Log(d, a, n), Log2(d, a, n);
+    Log10(d, a, n), Ceil(d, a, n), SwiGLU(d, a, b, 1.0f, n);
+    Sum(d, a, SumParams{1, 64, 64}), Mean(d, a, MeanParams{1, 64, 64});
+    const uint32_t wide[2] = {8, 8}, narrow[2] = {8, 1};
+    Broadcast<T, 2, 1>(d, a, wide, narrow);
+    const uint64_t sum = GetAccVal();
+    T best = GetAccVal<T>(), place;
+    GetReduceMaxMinCount<T>(best, place);
+    GetReduceMaxMinCount<T>(best);
+    (void)sum;
+}
+
+inline void others(LocalTensor<half> h, LocalTensor<float> f, LocalTensor<int32_t> i, LocalTensor<int16_t> s,
+                   LocalTensor<uint32_t> u, LocalTensor<uint8_t> m, const Tiling &tiling) {
+    Cast(f, h, RoundMode::CAST_NONE, 64), Cast(h, f, RoundMode::CAST_RINT, 64, 1, {1, 1, 4, 8});
+    And(s, s, s, 8), Or(s, s, s, 8), Not(s, s, 8), ShiftLeft(i, i, 1, 8), ShiftRight(i, i, 1, 8);
+    SetDeqScale(half(1));
+    Transpose(h, h);
+    Sort32(f, f, u, 1), Sort<float, true>(f, f, u, f, 1), Concat(f, f, f, 1), Extract(f, u, f, 1);
+    RpSort16(h, h, 1), MrgSort4(h, {h, h, h, h}, MrgSort4Info()), ProposalConcat(h, h, 1, 4),
+        ProposalExtract(h, h, 1, 4);
+    MrgSort<float>(f, MrgSortSrcList<float>(f, f, f, f), MrgSort4Info());
+    SoftMax<float>(f, f, f, f, tiling.soft);
+    SoftmaxFlashV2<float>(f, f, f, f, f, f, f, tiling.soft);
+}
+
+inline void cube(LocalTensor<half> a1, LocalTensor<half> a2, LocalTensor<half> b2, LocalTensor<float> c,
+                 GlobalTensor<float> out) {
+    LoadData(a2, a1, {0, 1, 1, 0, 0, false, 0});
+    LoadDataWithTranspose(a2, a1, {0, 1, 1, 0, 0});
+    InitConstValue(a1, {1, 1, 0, half(0)});
+    Mmad(c, a2, b2, {16, 16, 16, false, 0, false, false, false});
+    SetFixpipeNz2ndFlag(1, 0, 0);
+    FixpipeParamsV220 params;
+    Fixpipe<float, float, CFG_ROW_MAJOR>(out, c, params);
+}
+
+extern "C" __global__ __aicore__ void names(GM_ADDR x, GM_ADDR workspace, GM_ADDR tiling) {
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+    REGISTER_TILING_DEFAULT(Tiling);
+    GET_TILING_DATA(data, tiling);
+    GET_TILING_DATA_WITH_STRUCT(Tiling, again, tiling);
+    TPipe pipe;
+    if (TILING_KEY_IS(1)) queues(x, pipe);
+    LocalTensor<float> f;
+    LocalTensor<half> h;
+    LocalTensor<int32_t> i;
+    LocalTensor<uint8_t> m;
+    if (TILING_KEY_IS(2)) {
+        order(pipe, GlobalTensor<int32_t>(), i);
+        vectors(f, f, f, m, data.n);
+        vectors(h, h, h, m, again.n);
+        others(h, f, i, LocalTensor<int16_t>(), LocalTensor<uint32_t>(), m, data);
+        cube(h, h, h, f, GlobalTensor<float>());
+    }
+    matmul::Matmul<A, A, C> product;
+    REGIST_MATMUL_OBJ(&pipe, GetSysWorkSpacePtr(), product, &data.cube);
+    GlobalTensor<half> g;
+    GlobalTensor<float> to;
+    product.SetOrgShape(16, 16, 16);
+    product.SetSingleShape(16, 16, 16);
+    product.SetTail(16, 16, 16);
+    product.SetTensorA(g);
+    product.SetTensorB(g, true);
+    product.IterateAll(to);
+    while (product.Iterate()) product.GetTensorC(to);
+    product.End();
+    (void)workspace;
+}
