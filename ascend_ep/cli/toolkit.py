@@ -51,6 +51,7 @@ COMMANDS = {
     "msopgen": ("ascend_ep.cli.op",),
     "msprof": ("ascend_ep.cli.prof", "msprof"),
     "msadvisor": ("ascend_ep.cli.prof", "msadvisor"),
+    "profdash": ("ascend_ep.cli.prof", "profdash"),
     "ais_bench": ("ascend_ep.cli.ep", "run", "-m", "ais_bench"),
     "msame": ("ascend_ep.cli.ep", "msame"),
     "benchmark.x86_64": ("ascend_ep.cli.ep", "benchmark"),
