@@ -56,6 +56,7 @@ COMMANDS = {
     "msame": ("ascend_ep.cli.ep", "msame"),
     "benchmark.x86_64": ("ascend_ep.cli.ep", "benchmark"),
     "benchmark.aarch64": ("ascend_ep.cli.ep", "benchmark"),
+    "ascend-dbg": ("ascend_ep.cli.op", "debug"),
     "cannlog": ("ascend_ep.cli.ep", "cannlog"),
     "npu-smi": ("ascend_ep.cli.ep", "npu-smi"),
     "ascend-ep": ("ascend_ep.cli.ep",),
