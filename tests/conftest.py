@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 import hypothesis
@@ -22,6 +23,9 @@ ROOT = Path(__file__).resolve().parent.parent
 os.environ["PYTHONSAFEPATH"] = "1"
 # Model and plan are checked between any two passes, in processes that tests start, too.
 os.environ.setdefault("ASCEND_EP_VERIFY", "1")
+# Programs on AscendCL log below $HOME unless they are told otherwise.
+logs = Path(tempfile.gettempdir()) / f"ascend_ep-test-logs-{os.getuid()}"
+os.environ.setdefault("ASCEND_PROCESS_LOG_PATH", str(logs))
 package = importlib.util.find_spec("ascend_ep")
 if package and package.origin and Path(package.origin).parent.parent == ROOT:
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))

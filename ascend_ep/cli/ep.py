@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from ascend_ep.cli import build_config, npu_smi, toolkit
+from ascend_ep.cli import build_config, cannlog, npu_smi, toolkit
 from ascend_ep.cli.command import Parser, command
 from ascend_ep.cli.doctor import examine
 from ascend_ep.cli.older_tools import OLDER_TOOLS, run_older_tool
@@ -43,6 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = commands.add_parser("npu-smi", help="the table of npu-smi, of the simulated devices")
     npu_smi.add_arguments(command)
     command.set_defaults(run=npu_smi.run)
+    command = commands.add_parser("cannlog", help="what processes logged, where CANN's users look for it")
+    cannlog.add_arguments(command)
+    command.set_defaults(run=cannlog.run)
     given = parser.parse_args(arguments)
     try:
         status: int = given.run(given)

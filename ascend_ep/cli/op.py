@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from ascend_ep.cli.command import Parser, command
 from ascend_ep.cli.gen import add_gen_command
 from ascend_ep.cli.op_build import add_build_command
+from ascend_ep.cli.op_debug import add_debug_command
 from ascend_ep.cli.op_run import add_run_command
 from ascend_ep.cli.op_verify import add_verify_command, proof_state
 from ascend_ep.errors import AscendError
@@ -66,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     explained.set_defaults(run=explain_operator)
     add_build_command(commands)
     add_run_command(commands)
+    add_debug_command(commands)
     add_verify_command(commands)
     add_gen_command(commands)
     return parser

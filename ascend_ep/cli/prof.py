@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from ascend_ep.cli.command import Parser, command
 from ascend_ep.cli.prof_advise import add_advise
 from ascend_ep.cli.prof_collect import collect
+from ascend_ep.cli.prof_dash import add_profdash
 from ascend_ep.cli.prof_gate import add_gate
 from ascend_ep.cli.prof_msadvisor import main as msadvisor
 from ascend_ep.cli.prof_msprof import main as msprof
@@ -43,6 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     add_analyze(commands)
     add_export(commands)
     add_report(commands)
+    add_profdash(commands)
     add_gate(commands)
     add_advise(commands)
     return parser

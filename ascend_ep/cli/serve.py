@@ -8,6 +8,7 @@ import logging
 import sys
 from collections.abc import Callable, Sequence
 
+from ascend_ep.cann.log_files import LogFiles
 from ascend_ep.errors import AscendError
 from ascend_ep.serving.logs.setup import set_up
 from ascend_ep.serving.settings import Settings
@@ -27,6 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except AscendError as error:
         print(error, file=sys.stderr)
         return 2
+    own = logging.getLogger("ascend_ep")
+    if not any(isinstance(handler, LogFiles) for handler in own.handlers):
+        own.addHandler(LogFiles("SERVE"))
     for note in given.notes:
         log.warning("%s", note)
     try:

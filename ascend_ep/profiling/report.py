@@ -44,12 +44,23 @@ def write_report(
 
     Raises AscendError E40002.
     """
-    page = TEMPLATE.read_text(encoding="utf-8")
-    data = json.dumps(contents(profile, machine, sources or {}, beside)).replace("</", "<\\/")
+    page = page_of(profile, machine, sources, beside)
     try:
-        target.write_text(page.replace("/*PROFILE*/null", data), encoding="utf-8")
+        target.write_text(page, encoding="utf-8")
     except OSError as error:
         raise AscendError("E40002", f"can't write [{target}]: {error.strerror}") from error
+
+
+def page_of(
+    profile: Profile,
+    machine: Machine,
+    sources: Mapping[str, Source] | None = None,
+    beside: Profile | None = None,
+) -> str:
+    """The page as text."""
+    page = TEMPLATE.read_text(encoding="utf-8")
+    data = json.dumps(contents(profile, machine, sources or {}, beside)).replace("</", "<\\/")
+    return page.replace("/*PROFILE*/null", data)
 
 
 def contents(

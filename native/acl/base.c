@@ -8,7 +8,7 @@
 #include "acl/acl_base.h"
 #include "buffer.h"
 #include "handle.h"
-#include "settings.h"
+#include "log_file.h"
 
 /* ---- data buffers ------------------------------------------------------------------------------- */
 
@@ -132,17 +132,15 @@ aclFloat16 aclFloatToFloat16(float value) {
 /* ---- logging ----------------------------------------------------------------------------------------- */
 
 void aclAppLog(aclLogLevel logLevel, const char *func, const char *file, uint32_t line, const char *fmt, ...) {
-    static const char *const names[] = {"DEBUG", "INFO", "WARNING", "ERROR"};
-    const asc_settings *settings = asc_get_settings();
-    char text[1024];
+    char text[1024], place[256];
     va_list arguments;
-    if (logLevel < ACL_DEBUG || logLevel > ACL_ERROR || !fmt || !settings->log_stdout) return;
-    if ((int)logLevel < settings->log_level) return;
+    if (!fmt) return;
+    int n = snprintf(text, sizeof text, "%.200s: ", func ? func : "");
     va_start(arguments, fmt);
-    vsnprintf(text, sizeof text, fmt, arguments);
+    vsnprintf(text + n, sizeof text - (size_t)n, fmt, arguments);
     va_end(arguments);
-    printf("[%s] APP(%d):[%s:%u]%s %s\n", names[logLevel], (int)getpid(), file ? file : "", line, func ? func : "",
-           text);
+    snprintf(place, sizeof place, "%.200s:%u", file ? file : "", line);
+    asc_log_line(logLevel, "APP", place, text);
 }
 
 aclError aclGetCannAttributeList(const aclCannAttr **cannAttrList, size_t *num) {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "acl/acl.h"
+#include "log_file.h"
 #include "report.h"
 
 typedef struct thread_state {
@@ -51,6 +52,9 @@ aclError asc_acl_fail(aclError code, const char *format, ...) {
     snprintf(state.text, sizeof state.text, "%s: [PID: %d] %s.%03ld %s failed with %d: %s.\n", number_of(code),
              (int)getpid(), date, now.tv_nsec / 1000000, function, code, what);
     state.code = code;
+    char told[ASC_TEXT_BYTES];
+    snprintf(told, sizeof told, "%.100s failed with %d: %s", function, code, what);
+    asc_log_line(ACL_ERROR, "ASCENDCL", "libascendcl.so", told);
     asc_report_failure(state.site, code, what);
     return code;
 }

@@ -112,6 +112,15 @@ def test_a_batch_of_one() -> None:
     assert made.graph.input[0].type.tensor_type.shape.dim[0].dim_value == 8
 
 
+def test_shapes_of_one_sample_grow_too() -> None:
+    text = "(float[1,64] x) => (float[1,8,8] y) { a = MatMul(x, w)  y = Reshape(a, s) }"
+    one, eight = (model(text, w=SQUARE, s=np.array([1, 8, 8])) for _ in range(2))
+    widen(eight)
+    old, new = (ascend_ep.InferenceSession(convert(m).to_bytes()) for m in (one, eight))
+    x = RNG.standard_normal((8, 64)).astype(np.float32)
+    np.testing.assert_allclose(new.run(None, {"x": x})[0][3:4], old.run(None, {"x": x[3:4]})[0], rtol=1e-5)
+
+
 def test_what_helps() -> None:
     change, sure = Change("x", "y"), Comparison(0.5, 0.45, 0.55, 1, 0.5, 20, 0.1)
     unsure = Comparison(0.5, 0.3, 1.2, 1, 0.5, 20, 0.1)

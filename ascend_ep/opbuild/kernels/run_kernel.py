@@ -64,6 +64,21 @@ def run_kernel(request: RunRequest) -> Run:
     """Compiles and runs it. Faults are in the answer. Raises AscendError: E43001 and E43002 (compiler),
     E43202 (no kernel), E43203 (arguments), E43205 (the host refuses), E43206 (the process ends)."""
     start = time.perf_counter()
+    kernel, assembly, call, notes = prepared(request)
+    program = linked(program_units(assembly, request.is_checked), "run")
+    compiled = time.perf_counter()
+    answer = run_program(program, call, kernel.name, request.seconds)
+    if answer.refused:
+        raise AscendError("E43205" if assembly.op else "E43203", assembly.op or kernel.name, answer.refused)
+    ended = time.perf_counter()
+    return Run(
+        kernel, answer, assembly.outputs, assembly.inputs, tuple(notes), compiled - start, ended - compiled
+    )
+
+
+def prepared(request: RunRequest) -> tuple[KernelFunction, Assembly, CallRequest, list[str]]:
+    """The kernel that is asked for, what its program is built of, its call, and what was taken for granted.
+    Raises AscendError E43202, E43203 and E43205."""
     kernel, host, operator = read_sources(request.sources, request.kernel.partition("<")[0], request.soc)
     name = request.kernel if "<" in request.kernel else ""
     notes: list[str] = []
@@ -78,15 +93,7 @@ def run_kernel(request: RunRequest) -> Run:
         call = _hosted_call(request, operator, given, column, notes)
     else:
         assembly, call = plain_call(request, kernel, name, notes)
-    program = linked(program_units(assembly, request.is_checked), "run")
-    compiled = time.perf_counter()
-    answer = run_program(program, call, kernel.name, request.seconds)
-    if answer.refused:
-        raise AscendError("E43205" if assembly.op else "E43203", assembly.op or kernel.name, answer.refused)
-    ended = time.perf_counter()
-    return Run(
-        kernel, answer, assembly.outputs, assembly.inputs, tuple(notes), compiled - start, ended - compiled
-    )
+    return kernel, assembly, call, notes
 
 
 def _placed(operator: HostOperator, inputs: Sequence[Array | None]) -> list[Array | None]:

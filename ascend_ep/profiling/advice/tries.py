@@ -19,7 +19,7 @@ import onnx
 
 from ascend_ep.errors import AscendError
 from ascend_ep.profiling.advice.edits import EDITS
-from ascend_ep.profiling.advice.graphs import STANDARD
+from ascend_ep.profiling.advice.graphs import STANDARD, constants_of
 from ascend_ep.profiling.advice.sameness import fingerprint
 from ascend_ep.profiling.gate import difference
 from ascend_ep.profiling.interleaved import Comparison, compare
@@ -149,11 +149,20 @@ def changes(
 
 
 def widen(model: onnx.ModelProto) -> int:
-    """A first axis of one sample becomes BATCH of them."""
+    """A first axis of one sample becomes BATCH of them, also where the model says shapes as constants."""
     values = [*_inputs(model), *model.graph.output]
     for value in values:
         value.type.tensor_type.shape.dim[0].dim_value = BATCH
     del model.graph.value_info[:]
+    constants = constants_of(model.graph)
+    for number, node in enumerate(model.graph.node):
+        shape = constants.get(node.input[1]) if node.op_type == "Reshape" else None
+        dims = [] if shape is None else onnx.numpy_helper.to_array(shape).tolist()
+        if len(dims) > 1 and dims[0] == 1:
+            wide = np.array([BATCH, *dims[1:]], np.int64)
+            name = f"{node.input[1]}/{BATCH}/{number}"
+            model.graph.initializer.append(onnx.numpy_helper.from_array(wide, name))
+            node.input[1] = name
     return len(values)
 
 
