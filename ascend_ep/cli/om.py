@@ -27,7 +27,7 @@ Found = dict[str, Any]
 @command("ascend-om")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit status."""
-    given = _parser().parse_args(arguments)
+    given = command_parser().parse_args(arguments)
     try:
         found, text, ok = given.run(given)
     except AscendError as error:
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if ok else 1
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = Parser(prog="ascend-om", description="Bundles (.om) of ascend-atc.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
