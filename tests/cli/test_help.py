@@ -30,7 +30,7 @@ def test_commands_without_their_scripts(words: list[str], first: str) -> None:
     assert done.stdout.startswith(first), done.stderr
 
 
-@pytest.mark.parametrize("columns", [60, 100])
+@pytest.mark.parametrize("columns", [70, 100])
 def test_help_is_grouped_and_as_wide_as_the_terminal(
     columns: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
