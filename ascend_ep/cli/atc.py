@@ -15,7 +15,8 @@ from collections.abc import Callable, Sequence
 from ascend_ep.cli.atc_arguments import UsageError, check, parse
 from ascend_ep.cli.atc_device import check_cores, operator_cache
 from ascend_ep.cli.atc_explain import FAILED, explain
-from ascend_ep.cli.atc_flags import BY_NAME, usage
+from ascend_ep.cli.atc_flags import BY_NAME
+from ascend_ep.cli.atc_help import help_text
 from ascend_ep.cli.atc_log import own_warnings, warn
 from ascend_ep.cli.command import command
 from ascend_ep.errors import AscendError
@@ -37,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(START, "...", FAILURE, sep="\n")
         return FAILED
     if "help" in given:
-        print(usage())
+        print(help_text(given["help"] == "all"))
         return 0
     if "explain" in given:
         return explain(given["explain"])

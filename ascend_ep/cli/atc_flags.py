@@ -185,7 +185,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag("disable_reuse_memory", "switch", "1: every value between operators keeps memory of its own", "0"),
     Flag("oo_level", "text", "O1: nothing is fused", "O3", ("O1", "O3")),
     Flag("explain", "text", "Print what an error code means and exit (our extension)"),
-    Flag("help", "switch", "Show this text"),
+    Flag("help", "switch", "Show this text; all: with the rules of fusion, and flags without effect"),
     # --- recognised and checked; no effect here --------------------------------------------------
     _kept("input_format", "text", "an ONNX model says its own layout", "", ("NCHW", "ND", "NCDHW")),
     _idle("weight", "file", "Caffe weights; only ONNX models are converted"),
@@ -232,17 +232,3 @@ def rule_lines() -> list[str]:
     from ascend_ep.opdef.fusion_rules import RULES
 
     return [f"  {rule.group:<12} {rule.name:<32} {rule.summary}" for rule in RULES]
-
-
-def usage() -> str:
-    """The text of --help: the flags that act, then the ones that are only checked."""
-    lines = ["usage: ascend-atc --model=FILE --framework=5 --output=PATH --soc_version=NAME [options]", ""]
-    for flag in FLAGS:
-        if flag.acts:
-            values = f"; {', '.join(flag.values)}" if flag.values else ""
-            default = f" (default: {flag.default})" if flag.default else ""
-            lines.append(f"  --{flag.name:<20} {flag.help}{values}{default}")
-    lines += ["", "Fusion rules that --fusion_switch_file switches:", *rule_lines()]
-    lines += ["", "Flags of atc that are checked but change nothing here:"]
-    lines += [f"  --{flag.name:<28} {flag.effect}" for flag in FLAGS if not flag.acts]
-    return "\n".join(lines)

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from ascend_ep.cli import build_config, cannlog, npu_smi, toolkit
+from ascend_ep.cli import build_config, cannlog, completion, npu_smi, toolkit
 from ascend_ep.cli.command import Parser, command
 from ascend_ep.cli.doctor import examine
 from ascend_ep.cli.older_tools import OLDER_TOOLS, run_older_tool
@@ -20,6 +20,16 @@ from ascend_ep.errors import AscendError
 @command("ascend-ep")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit status."""
+    given = command_parser().parse_args(arguments)
+    try:
+        status: int = given.run(given)
+    except AscendError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return status
+
+
+def command_parser() -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = Parser(prog="ascend-ep", description="ascend-ep on this machine.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     command = commands.add_parser("doctor", help="check Python, libraries, CPU, compiler and folders")
@@ -46,13 +56,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = commands.add_parser("cannlog", help="what processes logged, where CANN's users look for it")
     cannlog.add_arguments(command)
     command.set_defaults(run=cannlog.run)
-    given = parser.parse_args(arguments)
-    try:
-        status: int = given.run(given)
-    except AscendError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return status
+    command = commands.add_parser("completion", help="a script that completes commands and flags in a shell")
+    completion.add_arguments(command)
+    command.set_defaults(run=completion.run)
+    return parser
 
 
 def doctor(given: argparse.Namespace) -> int:

@@ -9,9 +9,11 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ascend_ep.cli import om_reduce
 from ascend_ep.cli.atc_files import existing
 from ascend_ep.cli.command import Parser, command
 from ascend_ep.cli.om_inputs import dims_of_shapes, input_arrays
@@ -27,7 +29,7 @@ Found = dict[str, Any]
 @command("ascend-om")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit status."""
-    given = _parser().parse_args(arguments)
+    given = command_parser().parse_args(arguments)
     try:
         found, text, ok = given.run(given)
     except AscendError as error:
@@ -39,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if ok else 1
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = Parser(prog="ascend-om", description="Bundles (.om) of ascend-atc.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
@@ -66,6 +68,12 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--rounds", type=int, default=5, help="slots, the median of which counts")
     command.add_argument("--seconds", type=float, default=0.3, help="length of a slot")
     command.add_argument("--profile", action="store_true", help="also the time of every kernel")
+    command.add_argument(
+        "--concurrency", type=int, metavar="N", help="also percentiles and throughput with N callers"
+    )
+    command.add_argument("--warm-up", type=float, default=0.1, metavar="S", help="seconds before these")
+    command.add_argument("--export-times", metavar="FILE", help="every run of these callers, .json or .csv")
+    command.add_argument("--against", metavar="OTHER.om", help="another bundle, timed by turns with this one")
     command.add_argument("--trust", metavar="sha256:HEX", help="native code to trust for this run")
     command = add("diff", diff, "compare with the float64 reference of the source model, output by output")
     command.add_argument("model", metavar="M.onnx")
@@ -88,6 +96,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     command.add_argument("--custom_op_info", action="append", default=[], metavar="FILE")
     command.add_argument("--custom_op", action="append", default=[], metavar="TYPE:LIBRARY")
+    command = add(
+        "reduce", om_reduce.reduce, "find the smallest part of a model on which a command still fails"
+    )
+    om_reduce.add_flags(command)
     command = add("trust", trust, "add the bundle's native code to your trust store")
     command.add_argument("bundle", metavar="M.om")
     return parser
@@ -150,7 +162,7 @@ def run(given: argparse.Namespace) -> tuple[Found, str, bool]:
 
 
 def bench(given: argparse.Namespace) -> tuple[Found, str, bool]:
-    from ascend_ep.cli import om_bench
+    from ascend_ep.cli import om_bench, om_load
 
     if given.rounds < 1 or not 0 < given.seconds <= 600 or given.threads < 0:
         allowed = "--rounds is 1 or more, --seconds between 0 and 600, --threads 0 or more."
@@ -159,8 +171,23 @@ def bench(given: argparse.Namespace) -> tuple[Found, str, bool]:
     dims = [*given.dim, *dims_of_shapes(session, given.shape)]
     feeds = input_arrays(session, given.input, dims, given.seed)
     trial = om_bench.Trial(given.bundle, feeds, given.threads, given.trust, given.rounds, given.seconds)
+    callers = 1 if given.concurrency is None else given.concurrency
+    om_load.check(callers, given.warm_up)
+    other = None
+    if given.against:
+        theirs = _session(given.against, given.trust)
+        its_feeds = input_arrays(
+            theirs, given.input, [*given.dim, *dims_of_shapes(theirs, given.shape)], given.seed
+        )
+        other = replace(trial, path=given.against, feeds=its_feeds)
     found = om_bench.bench(trial, given.profile)
-    return found, om_bench.bench_text(found), True
+    if given.concurrency is not None or given.export_times:
+        found["load_of_callers"], runs = om_load.under_load(trial, callers, given.warm_up)
+        if given.export_times:
+            om_load.export_times(given.export_times, runs)
+    if other is not None:
+        found["beside"] = om_load.beside(trial, other)
+    return found, "\n".join([om_bench.bench_text(found), *om_load.text(found)]), True
 
 
 def diff(given: argparse.Namespace) -> tuple[Found, str, bool]:

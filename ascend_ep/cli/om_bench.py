@@ -69,7 +69,7 @@ def times(trial: Trial) -> Found:
     began = time.perf_counter()
     session.run(None, trial.feeds)
     first = time.perf_counter() - began
-    slots = [_slot(session, trial) for _ in range(trial.rounds)]
+    slots = [run_slot(session, trial) for _ in range(trial.rounds)]
     every = np.concatenate(slots)
     return {
         "load": statistics.median(loads),
@@ -81,7 +81,7 @@ def times(trial: Trial) -> Found:
     }
 
 
-def _slot(session: InferenceSession, trial: Trial) -> NDArray[np.float64]:
+def run_slot(session: InferenceSession, trial: Trial) -> NDArray[np.float64]:
     """The seconds of every run."""
     found: list[float] = []
     clock, run, feeds = time.perf_counter, session.run, trial.feeds

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ascend_ep.cli.command import Parser, command
 from ascend_ep.cli.gen import add_gen_command
@@ -26,7 +28,7 @@ FAILED = 1
 def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os.environ) -> int:
     """Runs one command line and returns its exit status: 0, 1 for an AscendError, 2 for wrong usage, 130
     when it was interrupted."""
-    given = _parser().parse_args(arguments)
+    given = command_parser().parse_args(arguments)
     try:
         given.run(given, environ)
     except AscendError as error:
@@ -41,7 +43,7 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument(
         "--custom_op_info", action="append", default=[], metavar="FILE", help="a file of operator definitions"
@@ -58,12 +60,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     listing = commands.add_parser("list", parents=[shared], help="all operators that definitions exist for")
+    listing.add_argument("--json", action="store_true", help="print JSON")
     listing.set_defaults(run=list_operators)
     explained = commands.add_parser("explain", parents=[shared], help="what one operator is")
     explained.add_argument("op", metavar="OP", help="its type, or domain::Type")
     explained.add_argument(
         "--opset", type=int, default=0, help="opset version of its domain (default: the newest)"
     )
+    explained.add_argument("--json", action="store_true", help="print JSON")
     explained.set_defaults(run=explain_operator)
     add_build_command(commands)
     add_run_command(commands)
@@ -84,6 +88,11 @@ def list_operators(given: argparse.Namespace, environ: Mapping[str, str]) -> Non
         proof = proof_state(opdef) if place != "built-in" else ""
         origin = f"{place} ({opdef.origin})" + (f", {proof}" if proof else "")
         rows.append((opdef.full_name, _semantics_text(opdef.semantics), origin))
+    if given.json:
+        keys = ("name", "semantics", "origin")
+        found = {"operators": [dict(zip(keys, row, strict=True)) for row in rows]}
+        print(json.dumps(found | {"unused": [file.text for file in registry.unused()]}, indent=1))
+        return
     widths = [max((len(row[i]) for row in rows), default=0) for i in range(2)]
     for name, semantics, origin in rows:
         print(f"{name:{widths[0]}}  {semantics:{widths[1]}}  {origin}")
@@ -107,6 +116,10 @@ def explain_operator(given: argparse.Namespace, environ: Mapping[str, str]) -> N
         hint = [f"similar: {', '.join(near)}"] if near else []
         name = f"{domain or 'ai.onnx'}::{version}::{op_type}"
         raise AscendError("E19010", op_type, name, details=[*looked, *hint])
+    if given.json:
+        shadowed = [place for place, _ in registry.shadowed(domain, op_type, version)]
+        print(json.dumps(as_data(found) | {"not_by": shadowed}, indent=1))
+        return
     print("\n".join(describe(found)))
     for place, _ in registry.shadowed(domain, op_type, version):
         print(f"not by: {place}")
@@ -121,6 +134,33 @@ def newest_opset(domain: str) -> int:
 
     domain = "" if domain == "ai.onnx" else domain
     return int(onnx.defs.onnx_opset_version()) if domain == "" else 1
+
+
+def as_data(found: Resolved) -> dict[str, Any]:
+    """A definition for machines, with the words of `describe`."""
+    opdef = found.opdef
+    sides = (("inputs", opdef.inputs), ("outputs", opdef.outputs))
+    return {
+        "op": opdef.op,
+        "domain": opdef.domain,
+        "since_version": opdef.since_version,
+        "doc": opdef.doc,
+        "from": found.source,
+        "semantics": _semantics_text(opdef.semantics),
+        **{
+            side: [
+                {"name": s.name, "types": [dtypes.name(t) for t in s.types], "occurrence": s.occurrence}
+                for s in specs
+            ]
+            for side, specs in sides
+        },
+        "attributes": [
+            {"name": a.name, "type": a.type, "required": a.required, "default": a.default}
+            for a in opdef.attributes
+        ],
+        "shape": {o.name: _shape_text(opdef, o.name) for o in opdef.outputs},
+        "proof": "" if opdef.standard else proof_state(found.definition),
+    }
 
 
 def describe(found: Resolved) -> list[str]:

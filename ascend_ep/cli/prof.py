@@ -30,14 +30,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return msprof(words[1:])
         if words[:1] == ["msadvisor"]:
             return msadvisor(words[1:])
-        given = _parser().parse_args(words)
+        given = command_parser().parse_args(words)
         return int(given.run(given))
     except AscendError as error:
         print(error, file=sys.stderr)
         return 1
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = Parser(prog="ascend-prof", description="Where the time of models goes.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     add_run(commands)

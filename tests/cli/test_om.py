@@ -169,6 +169,24 @@ def test_a_profile_adds_up_over_the_runs_it_is_of(folder: Path, monkeypatch: pyt
         assert spent + profile["outside"] + profile["timer"] == pytest.approx(profile["total"])
 
 
+def test_bench_with_callers_and_beside_another(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bundle, times = folder / "m.om", folder / "times.csv"
+    quick = ("--rounds", 2, "--seconds", 0.01, "--warm-up", 0)
+    more = ("--concurrency", 2, "--export-times", times, "--against", bundle)
+    status, found = said(capsys, "bench", bundle, *quick, *more)
+    load, other = found["load_of_callers"], found["beside"]
+    rows = [line.split(",") for line in times.read_text().splitlines()[1:]]
+    assert (status, {row[0] for row in rows}) == (0, {"0", "1"})
+    measured = np.array([float(row[1]) for row in rows]) / 1e3
+    assert load["percentiles"]["p50"] == pytest.approx(np.percentile(measured, 50), rel=1e-3)
+    assert list(load["percentiles"].values()) == sorted(load["percentiles"].values())
+    assert load["throughput"] > 0
+    assert other["ratio"] == pytest.approx(other["median"] / other["other"])
+    assert other["interval"][0] <= other["interval"][1]
+    for wrong in (("--concurrency", 0), ("--warm-up", -1), ("--against", folder / "no.om")):
+        assert said(capsys, "bench", bundle, *quick, *wrong)[0] == 1
+
+
 def test_bench_on_shapes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bundle = folder / "m.om"
     byte_counts = []
