@@ -34,7 +34,12 @@ print(sorted(HIDDEN & set(sys.modules)), session.get_providers())
 """
 
 
-@pytest.mark.parametrize("name", WHOLLY_NATIVE)
+def marks(name: str) -> list[pytest.MarkDecorator]:
+    """What a bundle imports depends on no exporter: one of each model by default, both with --slow."""
+    return [pytest.mark.slow] if name.endswith("_dynamo") else []
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in WHOLLY_NATIVE])
 def test_runs_with_nothing_but_numpy_and_cffi(
     name: str, converted: Callable[[str], Converted], tmp_path: Path
 ) -> None:

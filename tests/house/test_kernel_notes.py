@@ -28,8 +28,6 @@ READ = {
     **dict.fromkeys(("gather", "gather_elements", "gather_nd", "one_hot", "concat"), "one number: the axis"),
     **dict.fromkeys(("scatter_elements", "scatter_nd", "tensor_scatter"), "the reduction and the axis"),
     **dict.fromkeys(("reverse_sequence",), "two axes"),
-    "qmatmul": "two bounds beside the scales, which are operands",
-    "qconv": "its geometry, and bounds as qmatmul",
     "byte_binary": "scales, zero points and bounds, which are used as they are",
     "elementwise": "the program, of any length",
     "ints": "the elements that it writes",

@@ -16,15 +16,17 @@
 #include "movement/byte_transpose.h"
 
 typedef struct job {
-    qconv c;
+    const qconv *c;
     requantiser requantiser;
     const uint8_t *images;
     const int64_t *segments;
     int64_t lines_per_chunk, chunks_per_group;
 } job;
 
-/* prepare's notes to run: where in the workspace each thing lies. */
+/* What prepare finds out: the convolution, and where in the workspace each thing lies. */
 typedef struct qconv_note {
+    qconv c;
+    asc_requantise_floats bounds;
     int64_t tables, segments, stages, images; /* where they lie in the workspace */
     int64_t stage_bytes;
 } qconv_note;
@@ -42,18 +44,19 @@ static int add_part(int64_t *end, int64_t *at, int64_t count, int64_t bytes) {
 }
 
 int32_t ASC_FN(qconv_prepare)(asc_call *call) {
-    qconv c;
     int64_t end = 0;
     qconv_note *at = call->note;
-    int32_t code = ASC_FN(qconv_read)(call, &c);
+    qconv *c = &at->c;
+    int32_t code = ASC_FN(qconv_read)(call, c);
     if (code) return code;
-    ASC_REQUIRE(call, c.line < INT64_MAX / 1024, "qconv: the output is too wide");
-    at->stage_bytes = (c.line * QGEMM_PANEL * 4 + 63) / 64 * 64;
+    at->bounds = *ASC_FLOATS_AS(asc_requantise_floats, call);
+    ASC_REQUIRE(call, c->line < INT64_MAX / 1024, "qconv: the output is too wide");
+    at->stage_bytes = (c->line * QGEMM_PANEL * 4 + 63) / 64 * 64;
     ASC_REQUIRE(call,
-                add_part(&end, &at->tables, 1, requantiser_bytes(c.outputs)) &&
-                    add_part(&end, &at->segments, c.n_segments, 8) &&
+                add_part(&end, &at->tables, 1, requantiser_bytes(c->outputs)) &&
+                    add_part(&end, &at->segments, c->n_segments, 8) &&
                     add_part(&end, &at->stages, call->threads, at->stage_bytes) &&
-                    add_part(&end, &at->images, c.in_place ? 0 : c.batch, c.image_bytes),
+                    add_part(&end, &at->images, c->in_place ? 0 : c->batch, c->image_bytes),
                 "qconv: the operands are too large");
     call->workspace_bytes = (uint64_t)end;
     return ASC_OK;
@@ -66,7 +69,7 @@ static void *part(const asc_call *call, int64_t at) {
 static void pad_row(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     const job *j = arg;
     (void)worker;
-    ASC_FN(qconv_pad)(call, &j->c, chunk, part(call, note_of(call)->images));
+    ASC_FN(qconv_pad)(call, j->c, chunk, part(call, note_of(call)->images));
 }
 
 /* Where the results of one strip of a line go: with channels last into y, else into the stage. */
@@ -77,7 +80,7 @@ typedef struct target {
 
 /* Positions [from, to) of a line, of columns [col, col + n) of a group; `row` describes the line's windows. */
 static void run_strip(const job *j, const qgemm *row, int64_t group, int64_t col, int64_t n, int64_t count, target t) {
-    const qconv *c = &j->c;
+    const qconv *c = j->c;
     const requantiser *r = &j->requantiser;
     int32_t sums[QGEMM_ROWS * QGEMM_COLUMNS];
     int64_t first = group * (c->outputs / c->groups) + col;
@@ -109,7 +112,7 @@ static void store_planes(const asc_call *call, const qconv *c, const char *stage
 
 static void run_line(const asc_call *call, const job *j, qgemm *g, int64_t image, int64_t group, int64_t line,
                      int64_t col, int32_t worker) {
-    const qconv *c = &j->c;
+    const qconv *c = j->c;
     int64_t element = (int64_t)asc_dtype_bytes(call->out[0].dtype), at = line * c->line, left = c->positions - at;
     int64_t count = left < c->line ? left : c->line, columns = c->apart ? c->channels : c->outputs / c->groups;
     int64_t n = columns - col < QGEMM_COLUMNS ? columns - col : QGEMM_COLUMNS;
@@ -127,7 +130,7 @@ static void run_line(const asc_call *call, const job *j, qgemm *g, int64_t image
 /* All columns of a group over some lines of an image: a strip of weights stays near while it passes them. */
 static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     const job *j = arg;
-    const qconv *c = &j->c;
+    const qconv *c = j->c;
     int64_t groups = c->apart ? 1 : c->groups, per_image = groups * j->chunks_per_group;
     int64_t image = chunk / per_image, group = chunk % per_image / j->chunks_per_group;
     int64_t from = chunk % j->chunks_per_group * j->lines_per_chunk, to = from + j->lines_per_chunk;
@@ -149,16 +152,15 @@ static void find_segments(const qconv *c, int64_t *segments) {
 }
 
 int32_t ASC_FN(qconv_run)(const asc_call *call) {
-    job j;
-    int32_t code = ASC_FN(qconv_read)(call, &j.c);
-    const qconv *c = &j.c;
-    if (code || c->batch == 0 || c->positions == 0 || c->outputs == 0) return code;
+    const qconv *c = &note_of(call)->c;
+    job j = {.c = c};
+    if (c->batch == 0 || c->positions == 0 || c->outputs == 0) return ASC_OK;
     find_segments(c, part(call, note_of(call)->segments));
     j.segments = part(call, note_of(call)->segments);
     j.images = c->in_place ? call->in[Q_A].data : part(call, note_of(call)->images);
     int64_t taps = c->kernel[0] * c->kernel[1], groups = c->apart ? 1 : c->groups;
-    j.requantiser =
-        ASC_FN(requantiser_make)(call, c->outputs, taps * c->fan_in, NULL, part(call, note_of(call)->tables));
+    j.requantiser = ASC_FN(requantiser_make)(call, &note_of(call)->bounds, c->outputs, taps * c->fan_in, NULL,
+                                             part(call, note_of(call)->tables));
     int64_t cost = c->line * taps * c->fan_in * (c->outputs / groups) / 32 + 1;
     j.lines_per_chunk = asc_chunk_items(call, c->lines, cost);
     j.chunks_per_group = asc_ceil_div(c->lines, j.lines_per_chunk);

@@ -72,7 +72,7 @@ static inline int64_t requantiser_bytes(int64_t columns) {
     return (columns + 4 * QGEMM_PANEL) / QGEMM_PANEL * QGEMM_PANEL * 16;
 }
 /* Fills the tables from the operands. `k`: elements of a row; `b_sums`: in place of SUMS when that is absent. */
-requantiser ASC_FN(requantiser_make)(const asc_call *call, int64_t columns, int64_t k, const int32_t *b_sums,
-                                     void *tables);
+requantiser ASC_FN(requantiser_make)(const asc_call *call, const asc_requantise_floats *bounds, int64_t columns,
+                                     int64_t k, const int32_t *b_sums, void *tables);
 
 #endif

@@ -27,6 +27,7 @@ typedef struct problem {
 /* What prepare finds out: the products, and where in the workspace each thing lies. */
 typedef struct qmatmul_note {
     problem problem; /* without pointers */
+    asc_requantise_floats bounds;
     int64_t tables, requantisers, b_sums, packed, rows, row_sums;
 } qmatmul_note;
 ASC_KERNEL_NOTE(qmatmul, qmatmul_note)
@@ -136,6 +137,7 @@ int32_t ASC_FN(qmatmul_prepare)(asc_call *call) {
     qmatmul_note *at = call->note;
     at->problem = p;
     if (code || is_empty(&p)) return code;
+    at->bounds = *ASC_FLOATS_AS(asc_requantise_floats, call);
     int64_t end = 0, rows = p.a_matrices, made = p.packs ? p.b_matrices : 0;
     int fits = add_part(&end, &at->tables, requantiser_bytes(p.n), p.b_matrices, 1) &&
                add_part(&end, &at->requantisers, p.b_matrices, sizeof(requantiser), 1) &&
@@ -247,8 +249,9 @@ int32_t ASC_FN(qmatmul_run)(const asc_call *call) {
     const int32_t *b_sums = part(call, note_of(call)->b_sums);
     char *tables = part(call, note_of(call)->tables);
     for (int64_t i = 0; i < p.b_matrices; i++)
-        p.requantisers[i] = ASC_FN(requantiser_make)(call, p.n, p.k, b_sums + i * p.panels * QGEMM_PANEL,
-                                                     tables + i * requantiser_bytes(p.n));
+        p.requantisers[i] =
+            ASC_FN(requantiser_make)(call, &note_of(call)->bounds, p.n, p.k, b_sums + i * p.panels * QGEMM_PANEL,
+                                     tables + i * requantiser_bytes(p.n));
     asc_parallel(call, p.batches * p.row_blocks * p.column_blocks, run_chunk, &p);
     return ASC_OK;
 }

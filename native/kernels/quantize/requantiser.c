@@ -60,8 +60,8 @@ static void fill_integers(const asc_call *call, int64_t columns, int64_t k, cons
     }
 }
 
-requantiser ASC_FN(requantiser_make)(const asc_call *call, int64_t columns, int64_t k, const int32_t *b_sums,
-                                     void *tables) {
+requantiser ASC_FN(requantiser_make)(const asc_call *call, const asc_requantise_floats *bounds, int64_t columns,
+                                     int64_t k, const int32_t *b_sums, void *tables) {
     int64_t width = requantiser_bytes(columns) / 16, any_zero = 0;
     int32_t *offset = tables, *b_zero = offset + width;
     float *scale = (float *)(b_zero + width), *bias = scale + width;
@@ -80,7 +80,6 @@ requantiser ASC_FN(requantiser_make)(const asc_call *call, int64_t columns, int6
     r.scale = scale;
     if (addend && addend->dtype == ASC_FLOAT32) r.bias = memcpy(bias, addend->data, (size_t)columns * sizeof *bias);
     r.zero = byte_at(q_operand(call, Q_Y_ZERO), 0);
-    const asc_requantise_floats *bounds = ASC_FLOATS_AS(asc_requantise_floats, call);
     r.low = (float)(bounds->low - r.zero);
     r.high = (float)(bounds->high - r.zero);
     r.saturates = bounds->high - bounds->low == 255;
