@@ -189,7 +189,7 @@ SHORT_CALLS = "is in calls so short that their beginning and end count: give it 
 WHY = {
     "memory bound": "moves data as fast as this machine's memory and caches do",
     "compute bound": "computes as fast as this machine does",
-    "low pipeline": "runs kernels that attain less than half of what the machine does; no change avoids them",
+    "low pipeline": "runs kernels that attain less than half of what the machine does; no change mends it",
     "latency bound (memory)": SHORT_CALLS,
     "latency bound (compute)": SHORT_CALLS,
     "unknown": "is in host partitions and kernels whose operations aren't counted",
