@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "memory_apart.h"
+#include "memory_kept.h"
 #include "report.h"
 #include "settings.h"
 #include "usage.h"
@@ -65,6 +66,10 @@ static bool is_apart(asc_place place) {
     return place == ASC_PLACE_DEVICE && asc_get_settings()->check;
 }
 
+static size_t whole(size_t bytes) {
+    return bytes ? (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : ALIGNMENT;
+}
+
 void *asc_memory_new(size_t bytes, asc_place place, int32_t device) {
     const asc_settings *settings = asc_get_settings();
     if (bytes > SIZE_MAX - 2 * ALIGNMENT) {
@@ -77,14 +82,14 @@ void *asc_memory_new(size_t bytes, asc_place place, int32_t device) {
     if (bytes <= there) {
         if (is_apart(place))
             made = asc_acl_apart_new(bytes);
-        else if (posix_memalign(&made, ALIGNMENT, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT) != 0)
-            made = NULL;
+        else
+            made = asc_kept_new(whole(bytes), ALIGNMENT);
     }
     if (made && !insert((asc_acl_block){(uintptr_t)made, bytes, place, device, asc_current_site()})) {
         if (is_apart(place))
             asc_acl_apart_free(made, bytes);
         else
-            free(made);
+            asc_kept_free(made, whole(bytes));
         made = NULL;
     }
     if (made && place == ASC_PLACE_DEVICE) {
@@ -143,7 +148,7 @@ aclError asc_memory_free(void *pointer, asc_place place, aclError code) {
     if (is_apart(place))
         asc_acl_apart_free(pointer, copy.block.bytes);
     else
-        free(pointer);
+        asc_kept_free(pointer, whole(copy.block.bytes));
     return ACL_SUCCESS;
 }
 

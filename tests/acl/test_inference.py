@@ -84,3 +84,7 @@ def test_a_limit_of_waits_for_events(run: Runner) -> None:
 def test_streams_of_two_devices_take_turns(run: Runner) -> None:
     done = run("waits.c", "notify", ASCEND_EP_DEVICES="2")
     assert done.out == "0 0 0 107019 abc 1 0 107000\n"
+
+
+def test_freed_memory_is_kept_for_a_while(run: Runner) -> None:
+    assert run("reuse.c").out == "0 1 0 0 107000\n"

@@ -48,7 +48,9 @@ def main() -> int:
     for name in INSTALLERS:
         (work / "bin" / name).write_text("#!/bin/sh\necho nothing is installed here >&2\nexit 1\n")
         (work / "bin" / name).chmod(0o755)
-    made = environment(toolkit.make(work / "cann"), given.prefix, given.python_path)
+    laid_out = given.keep and (work / "cann" / "set_env.sh").exists()
+    cann = work / "cann" if laid_out else toolkit.make(work / "cann")
+    made = environment(cann, given.prefix, given.python_path)
     made["PATH"] = os.pathsep.join([str(work / "bin"), made["PATH"]])
     linked = libraries.build_all(folder, work, made)
     for library in linked:

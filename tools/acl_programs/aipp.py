@@ -14,7 +14,9 @@ INPUT_BIAS = (0, 128, 128)
 
 def settings_text(options: dict[str, str], height: int, width: int, coloured: bool) -> str:
     """A file as the one that the line names: by its name of coloured rows, or of YUV from DVPP."""
-    rows = [f"src_image_size_w: {width}", f"src_image_size_h: {height}", "crop: false"]
+    rows = ["crop: false"]
+    if height > 0 and width > 0:  # else the sizes come with each run
+        rows += [f"src_image_size_w: {width}", f"src_image_size_h: {height}"]
     if coloured or re.search("bgr|rgb", options["insert_op_conf"].lower()):
         rows += ["input_format: RGB888_U8", "csc_switch: false"]
     else:
@@ -29,7 +31,9 @@ def settings_text(options: dict[str, str], height: int, width: int, coloured: bo
 def apply(text: str, data: NDArray[np.uint8], dims: list[int]) -> NDArray[np.float32]:
     """[N, C, H, W], or [N, H, W, C] where `dims` has channels last, of a file's settings and bytes."""
     said = dict(re.findall(r"^\s*(\w+)\s*:\s*([\w.\-]+)", text, re.MULTILINE))
-    height, width = int(said["src_image_size_h"]), int(said["src_image_size_w"])
+    last = dims[-1] in (1, 3, 4) and dims[1] not in (1, 3, 4)
+    rows, columns = (dims[1], dims[2]) if last else (dims[2], dims[3])
+    height, width = int(said.get("src_image_size_h", rows)), int(said.get("src_image_size_w", columns))
     if said["input_format"].startswith("YUV420SP"):
         image = _from_yuv(said, data.reshape(-1, height * 3 // 2, width), height, width)
     else:
@@ -39,7 +43,6 @@ def apply(text: str, data: NDArray[np.uint8], dims: list[int]) -> NDArray[np.flo
     for c in range(image.shape[-1]):
         mean, least, factor = (float(said.get(f"{k}_{c}", d)) for k, d in _CHANNEL)
         image[..., c] = (image[..., c] - mean - least) * factor
-    last = dims[-1] in (1, 3, 4) and dims[1] not in (1, 3, 4)
     return np.ascontiguousarray(image if last else image.transpose(0, 3, 1, 2), np.float32)
 
 

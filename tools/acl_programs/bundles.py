@@ -121,9 +121,10 @@ def _reason(text: str) -> str:
 
 
 def _gives_rows(program: Program) -> bool:
-    """Whether images come from OpenCV, as rows of pixels, and not from DVPP."""
+    """Whether images come from OpenCV or Pillow, as rows of pixels, and not from DVPP."""
     code = code_of(program)
-    return "imread" in code and not re.search(r"acldvpp|JpegD\(|[.>]Resize\(", code)
+    by_library = "imread" in code or "Image.open" in code
+    return by_library and not re.search(r"acldvpp|JpegD\(|[.>]Resize\(|jpegd|dvpp_", code)
 
 
 def _preprocessing(
