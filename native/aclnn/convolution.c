@@ -31,6 +31,16 @@ static geometry geometry_of(asc_run *run, int first, tensor weight) {
     return g;
 }
 
+/* Weights [C, M / groups, taps] of a transposed convolution as the kernel takes them, [M, C / groups, taps]. */
+static tensor with_channels_swapped(asc_run *run, tensor w, int64_t groups) {
+    int64_t dims[ASC_MAX_RANK + 1] = {groups, w.dims[0] / groups},
+                                back[ASC_MAX_RANK] = {groups * w.dims[1], w.dims[0] / groups};
+    memcpy(dims + 2, w.dims + 1, (size_t)(w.rank - 1) * sizeof *dims);
+    memcpy(back + 2, w.dims + 2, (size_t)(w.rank - 2) * sizeof *dims);
+    tensor apart = asc_swap(asc_reshape(run, w, w.rank + 1, dims), 1, 2);
+    return asc_reshape(run, asc_cast(run, apart, w.dtype), w.rank, back);
+}
+
 /* float32, contiguous; the result has the dims given. */
 static tensor convolve(asc_run *run, tensor x, tensor w, tensor bias, const geometry *g, const int64_t *dims) {
     tensor out = asc_new(run, ASC_FLOAT32, x.rank, dims);
@@ -39,7 +49,7 @@ static tensor convolve(asc_run *run, tensor x, tensor w, tensor bias, const geom
         asc_conv_axis axis = {w.dims[2 + i], g->stride[i], g->dilation[i], g->padding[i]};
         memcpy(ints + 3 + 4 * i, &axis, sizeof axis);
     }
-    tensor in[] = {x, w, bias};
+    tensor in[] = {x, g->transposed ? with_channels_swapped(run, w, g->groups) : w, bias};
     if (asc_elements(out) == 0) return out;
     if (asc_elements(x) == 0)
         asc_fill(run, out, 0);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #define MOST_LOCALS 12
-/* Operations that tile programs have of integers alone. */
 #define FLOOR_DIVIDE -1
 #define TRUNCATE_DIVIDE -2
 
@@ -102,59 +101,31 @@ static size_t word(const char *at) {
     return n;
 }
 
-static const struct {
-    const char *name;
-    int64_t op;
-    int operands;
-    bool real; /* makes integers float32 */
-} functions[] = {
-    {"min", ASC_EW_MIN, 2, false},
-    {"max", ASC_EW_MAX, 2, false},
-    {"pow", ASC_EW_POW, 2, false},
-    {"fmod", ASC_EW_FMOD, 2, false},
-    {"band", ASC_EW_AND, 2, false},
-    {"bor", ASC_EW_OR, 2, false},
-    {"bxor", ASC_EW_XOR, 2, false},
-    {"shl", ASC_EW_SHL, 2, false},
-    {"shr", ASC_EW_SHR, 2, false},
-    {"div", ASC_EW_DIV, 2, false},
-    {"atan2", ASC_EW_ATAN2, 2, true},
-    {"abs", ASC_EW_ABS, 1, false},
-    {"sign", ASC_EW_SIGN, 1, false},
-    {"bnot", ASC_EW_NOT, 1, false},
-    {"sqrt", ASC_EW_SQRT, 1, true},
-    {"rsqrt", ASC_EW_RSQRT, 1, true},
-    {"floor", ASC_EW_FLOOR, 1, false},
-    {"ceil", ASC_EW_CEIL, 1, false},
-    {"round", ASC_EW_ROUND, 1, false},
-    {"trunc", ASC_EW_TRUNC, 1, false},
-    {"exp", ASC_EW_EXP, 1, true},
-    {"expm1", ASC_EW_EXPM1, 1, true},
-    {"log", ASC_EW_LOG, 1, true},
-    {"log1p", ASC_EW_LOG1P, 1, true},
-    {"sin", ASC_EW_SIN, 1, true},
-    {"cos", ASC_EW_COS, 1, true},
-    {"tan", ASC_EW_TAN, 1, true},
-    {"asin", ASC_EW_ASIN, 1, true},
-    {"acos", ASC_EW_ACOS, 1, true},
-    {"atan", ASC_EW_ATAN, 1, true},
-    {"sinh", ASC_EW_SINH, 1, true},
-    {"cosh", ASC_EW_COSH, 1, true},
-    {"tanh", ASC_EW_TANH, 1, true},
-    {"asinh", ASC_EW_ASINH, 1, true},
-    {"acosh", ASC_EW_ACOSH, 1, true},
-    {"atanh", ASC_EW_ATANH, 1, true},
-    {"erf", ASC_EW_ERF, 1, true},
-    {"sigmoid", ASC_EW_SIGMOID, 1, true},
-    {"softplus", ASC_EW_SOFTPLUS, 1, true},
-    {"floordiv", FLOOR_DIVIDE, 2, false},
-    {"truncdiv", TRUNCATE_DIVIDE, 2, false},
-};
-#define N_FUNCTIONS (int)(sizeof functions / sizeof *functions)
+/* floordiv and truncdiv: tile programs have them of integers alone. */
+static const asc_function divisions[] = {{"floordiv", FLOOR_DIVIDE}, {"truncdiv", TRUNCATE_DIVIDE}};
+#define N_DIVISIONS 2
+
+static const asc_function *function(int f) {
+    return f < N_DIVISIONS ? &divisions[f] : &asc_functions[f - N_DIVISIONS];
+}
+
+/* Of one operand, or of two. */
+static bool takes_one(const asc_function *f) {
+    return f->op >= ASC_EW_NEG;
+}
+
+static bool is_rounding(const asc_function *f) {
+    return f->op >= ASC_EW_FLOOR && f->op <= ASC_EW_TRUNC;
+}
+
+/* Of real numbers: integers become float32. */
+static bool takes_real(const asc_function *f) {
+    return f->op == ASC_EW_ATAN2 || f->op == ASC_EW_GATE || (f->op >= ASC_EW_SQRT && !is_rounding(f));
+}
 
 static int function_at(const char *at, size_t length) {
-    for (int i = 0; i < N_FUNCTIONS; i++)
-        if (strlen(functions[i].name) == length && strncmp(functions[i].name, at, length) == 0) return i;
+    for (int i = 0; i < N_DIVISIONS + asc_n_functions; i++)
+        if (strlen(function(i)->name) == length && strncmp(function(i)->name, at, length) == 0) return i;
     return -1;
 }
 
@@ -169,15 +140,14 @@ static int divide(compiler *c, int64_t how, int a, int b) {
 
 static int apply(compiler *c, int f) {
     int a = as_value(c, choice(c)), b = 0;
-    if (functions[f].operands == 2) {
+    if (!takes_one(function(f))) {
         expect(c, ",");
         b = as_value(c, choice(c));
     }
     expect(c, ")");
-    int64_t op = functions[f].op;
+    int64_t op = function(f)->op;
     if (op < 0) return divide(c, op, a, b);
-    bool whole = op == ASC_EW_FLOOR || op == ASC_EW_CEIL || op == ASC_EW_ROUND || op == ASC_EW_TRUNC;
-    if (whole && !asc_is_float(c->type)) return a;
+    if (is_rounding(function(f)) && !asc_is_float(c->type)) return a;
     return emit(c, op, a, b, 0, false);
 }
 
@@ -311,14 +281,14 @@ static bool is_real(const char *formula) {
         } else if (isalpha((unsigned char)*at)) {
             size_t length = word(at);
             int f = function_at(at, length);
-            if (f >= 0 && functions[f].real && at[length] == '(') return true;
+            if (f >= 0 && takes_real(function(f)) && at[length] == '(') return true;
             at += length - 1;
         }
     }
     return false;
 }
 
-static bool mentions(const char *formula, const char *name) {
+bool asc_mentions(const char *formula, const char *name) {
     size_t length = strlen(name);
     for (const char *at = formula; (at = strstr(at, name)); at++)
         if ((at == formula || !(isalnum((unsigned char)at[-1]) || at[-1] == '_')) && word(at) == length) return true;
@@ -330,7 +300,7 @@ static int32_t type_of(const char *formula, int n, const asc_name *names, int32_
     int32_t type = ASC_BOOL, numbers = ASC_BOOL;
     bool tensors = false;
     for (int i = 0; i < n; i++) {
-        if (!mentions(formula, names[i].name)) continue;
+        if (!asc_mentions(formula, names[i].name)) continue;
         tensors |= names[i].tensor != NULL;
         if (names[i].tensor)
             type = asc_promote(type, names[i].tensor->dtype);

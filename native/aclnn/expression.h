@@ -13,6 +13,14 @@
 
 #include "operator.h"
 
+/* A function of formulas: an operation of tile programs by its name in ascend_rt.h, in small letters (generate.py). */
+typedef struct asc_function {
+    const char *name;
+    int64_t op; /* ASC_EW_... */
+} asc_function;
+extern const asc_function asc_functions[];
+extern const int asc_n_functions;
+
 typedef struct asc_program {
     int64_t ints[2 + ASC_EW_MAX_STEPS * ASC_EW_STEP_INTS];
     double floats[64];
@@ -23,5 +31,8 @@ typedef struct asc_program {
 
 /* The program that stores the formula's value as `dtype`. Stops the run where the formula is not one. */
 void asc_compile(asc_run *run, const char *formula, int n, const asc_name *names, int32_t dtype, asc_program *program);
+
+/* Whether the formula has the name in it. */
+bool asc_mentions(const char *formula, const char *name);
 
 #endif

@@ -1,12 +1,13 @@
-"""Writes the C source of the aclnn functions from operators.def.
+"""Writes the C source of the aclnn functions, and the headers that declare them, from operators.def.
 
 A row of the table is one operator, aclnn<Name>:
 
-    Name(kind argument, ...) = formula        a formula of the arguments (expression.h), into the first that is written
-    Name(kind argument, ...) : function       asc_op_<function>(run), or with what stands in parentheses behind it
-    Name~(...)                                the same, and Inplace<Name>, which writes its first tensor
+    Name(kind argument, ...) = formula      of the arguments (expression.h), into the first that is written
+    Name(kind argument, ...) : function     asc_op_<function>(run), or with what stands in parentheses
+    Name~(...)                              the same, and Inplace<Name>, which writes its first tensor
 
-Kinds are those of asc_operator.h, a '?' behind them where NULL may be given, and y int8_t, n int32_t, f float.
+Kinds are those of asc_operator.h, a '?' behind them where NULL may be given; and y int8_t, n int32_t,
+f float.
 """
 
 from __future__ import annotations
@@ -61,37 +62,48 @@ class Operator(NamedTuple):
     formula: str | None
     function: str | None
 
-    def source(self) -> str:
+    def prototypes(self) -> tuple[str, str]:
         declared = ", ".join(a.declared() for a in self.arguments)
+        first = f"aclnnStatus aclnn{self.name}GetWorkspaceSize({declared}, "
+        second = f"aclnnStatus aclnn{self.name}(void *workspace, uint64_t workspaceSize, "
+        return (
+            first + "uint64_t *workspaceSize, aclOpExecutor **executor)",
+            second + "aclOpExecutor *executor, aclrtStream stream)",
+        )
+
+    def recipe(self) -> list[str]:
+        """What the row computes, as C."""
+        declared = f"static const asc_recipe recipe_{self.name} = "
+        if self.formula is not None:
+            return [declared + f'{{.formula = "{self.formula}"}};']
+        function, parentheses, extra = (self.function or "").partition("(")
+        if not parentheses:
+            return [f"void asc_op_{function}(asc_run *);", declared + f"{{.compute = asc_op_{function}}};"]
+        return [
+            f"void asc_op_{function}(asc_run *, int);",
+            f"static void compute_{self.name}(asc_run *run) {{ asc_op_{function}(run, {extra}; }}",
+            declared + f"{{.compute = compute_{self.name}}};",
+        ]
+
+    def source(self) -> str:
         kinds = "".join(KEPT_AS.get(a.kind, a.kind) + a.optional for a in self.arguments)
         names = ", ".join(f'"{a.name}"' for a in self.arguments)
         given = ", ".join(a.given() for a in self.arguments)
-        if self.formula is not None:
-            lines = [f'static const asc_recipe recipe_{self.name} = {{.formula = "{self.formula}"}};']
-        else:
-            function, extra = re.fullmatch(r"(\w+)(?:\((.*)\))?", self.function or "").groups()  # type: ignore[union-attr]
-            parameters = "void" if extra is None else ""
-            lines = [f"void asc_op_{function}(asc_run *{'' if extra is None else ', int'});"]
-            if extra is not None:
-                lines.append(
-                    f"static void compute_{self.name}(asc_run *run) {{ asc_op_{function}(run, {extra}); }}"
-                )
-            compute = f"asc_op_{function}" if parameters else f"compute_{self.name}"
-            lines.append(f"static const asc_recipe recipe_{self.name} = {{.compute = {compute}}};")
-        lines += [
+        prepare, launch = self.prototypes()
+        caller = "__builtin_return_address(0)"
+        lines = [
+            *self.recipe(),
             f"static const char *const names_{self.name}[] = {{{names}}};",
-            f'static const asc_operator row_{self.name} = {{.name = "aclnn{self.name}", .kinds = "{kinds}", '
-            f".names = names_{self.name}, .check = asc_recipe_check, .run = asc_recipe_run, .own = &recipe_{self.name}}};",
-            f"ACL_FUNC_VISIBILITY aclnnStatus aclnn{self.name}GetWorkspaceSize({declared}, uint64_t *workspaceSize, "
-            "aclOpExecutor **executor) {",
+            f"static const asc_operator row_{self.name} = {{",
+            f'    .name = "aclnn{self.name}", .kinds = "{kinds}", .names = names_{self.name},',
+            f"    .check = asc_recipe_check, .run = asc_recipe_run, .own = &recipe_{self.name}}};",
+            f"ACL_FUNC_VISIBILITY {prepare} {{",
             f"    const asc_given given[] = {{{given}}};",
-            f"    return asc_operator_prepare(&row_{self.name}, given, workspaceSize, executor, "
-            "__builtin_return_address(0));",
+            f"    return asc_operator_prepare(&row_{self.name}, given, workspaceSize, executor, {caller});",
             "}",
-            f"ACL_FUNC_VISIBILITY aclnnStatus aclnn{self.name}(void *workspace, uint64_t workspaceSize, "
-            "aclOpExecutor *executor, aclrtStream stream) {",
+            f"ACL_FUNC_VISIBILITY {launch} {{",
             "    (void)workspace, (void)workspaceSize;",
-            f"    return asc_operator_launch(&row_{self.name}, executor, stream, __builtin_return_address(0));",
+            f"    return asc_operator_launch(&row_{self.name}, executor, stream, {caller});",
             "}",
         ]
         return "\n".join(lines)
@@ -134,13 +146,56 @@ def read(text: str) -> list[Operator]:
     return rows
 
 
-def main() -> None:
-    table, target = map(Path, sys.argv[1:])
-    rows = read(table.read_text())
-    head = (
-        '/* Generated from operators.def by generate.py. */\n#include <stdbool.h>\n\n#include "operator.h"\n'
+def header(rows: list[Operator]) -> str:
+    """One header that declares all."""
+    declared = [f"ACL_FUNC_VISIBILITY {p};" for r in rows for p in r.prototypes()]
+    return "\n".join(
+        [
+            "/* The operators of two phases. Generated from operators.def by generate.py. */",
+            "#ifndef ASCEND_EP_ACLNN_OPERATORS_H",
+            "#define ASCEND_EP_ACLNN_OPERATORS_H",
+            "#include <stdbool.h>",
+            '#include "acl/acl_rt.h"',
+            '#include "aclnn/acl_meta.h"',
+            "#ifdef __cplusplus",
+            'extern "C" {',
+            "#endif",
+            *declared,
+            "#ifdef __cplusplus",
+            "}",
+            "#endif",
+            "#endif",
+        ]
     )
-    target.write_text("\n\n".join([head, *(r.source() for r in rows)]) + "\n")
+
+
+def functions(runtime_header: str) -> str:
+    """The operations of tile programs on operands, as the runtime lists them: functions of formulas."""
+    found = [(n.lower(), int(v)) for n, v in re.findall(r"#define ASC_EW_([A-Z0-9]+) (\d+)", runtime_header)]
+    first = dict(found)["add"]
+    rows = [f'    {{"{n}", {v}}},' for n, v in found if v >= first and n != "count"]
+    head = ["const asc_function asc_functions[] = {", *rows, "};"]
+    return "\n".join([*head, f"const int asc_n_functions = {len(rows)};"])
+
+
+def header_name(operator: str) -> str:
+    """aclnn_gt_scalar.h of GtScalar and InplaceGtScalar."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", operator.removeprefix("Inplace"))
+    return f"aclnn_{words.lower()}.h"
+
+
+def main() -> None:
+    table, runtime, target, headers = map(Path, sys.argv[1:])
+    rows = read(table.read_text())
+    head = '/* Generated by generate.py. */\n#include <stdbool.h>\n\n#include "expression.h"\n'
+    made = [head, functions(runtime.read_text()), *(r.source() for r in rows)]
+    target.write_text("\n\n".join(made) + "\n")
+    (headers / "level2").mkdir(parents=True, exist_ok=True)
+    (headers / "operators.h").write_text(header(rows) + "\n")
+    for row in rows:
+        name = header_name(row.name)
+        (headers / name).write_text('#include "operators.h"\n')
+        (headers / "level2" / name).write_text('#include "../operators.h"\n')
 
 
 if __name__ == "__main__":

@@ -133,6 +133,7 @@ static int expand_bools(asc_run *run, const asc_argument *list, tensor *to, int 
     int n = 0;
     for (int k = 0; k < list->count; k++) {
         tensor t = list->tensors[k];
+        if (t.rank == 1 && t.dims[0] == 0) t.dtype = ASC_UNDEFINED; /* torch_npu's way to say that none was given */
         if (t.dtype != ASC_BOOL && t.dtype != ASC_UINT8) {
             ASC_STOP_UNLESS(run, n < most, "more indices than axes");
             to[n++] = t;
@@ -218,7 +219,7 @@ void asc_op_index(asc_run *run) {
 /* self, indices, values, accumulate, unsafe. */
 void asc_op_index_put(asc_run *run) {
     tensor x = asc_in(run, 0), values = asc_in(run, 2);
-    if (asc_elements(x) == 0) return;
+    if (asc_elements(x) == 0 || asc_elements(values) == 0) return;
     places p = places_of(run, x, asc_arg(run, 1));
     tensor rest = table(run, &p), shape = {.dtype = x.dtype, .rank = p.flat.rank + x.rank - p.count};
     if (asc_elements(p.flat) == 0) return;
@@ -263,8 +264,8 @@ void asc_op_index_set(asc_run *run, int out) {
 
 /* ---- what is where ------------------------------------------------------------------------------------------- */
 
-/* self, out: a row of positions for each element that is not 0. */
-void asc_op_nonzero(asc_run *run) {
+/* self, out: a row of positions for each element that is not 0; or a column. */
+void asc_op_nonzero(asc_run *run, int in_columns) {
     tensor x = asc_in(run, 0), truth = asc_like(run, x, ASC_BOOL);
     asc_evaluate(run, "a != 0", 1, &(asc_name){.name = "a", .tensor = &x}, &truth);
     int64_t n = asc_elements(x), found = 0;
@@ -273,6 +274,7 @@ void asc_op_nonzero(asc_run *run) {
     int64_t *at = made.data;
     for (int64_t i = 0; i < n; i++)
         for (int a = 0; a < x.rank && ((uint8_t *)truth.data)[i]; a++) *at++ = i / truth.strides[a] % truth.dims[a];
+    if (in_columns) made = asc_cast(run, asc_swap(made, 0, 1), ASC_INT64);
     asc_put_sized(run, 1, made);
 }
 

@@ -65,6 +65,14 @@ void asc_op_divergence_backward(asc_run *run) {
     asc_put(run, 5, ASC_COMPUTE_WITH(run, real_of(x), formula, p, x, asc_in(run, 2), asc_in(run, 0)));
 }
 
+/* gradOutput, self, target, reduction, logTarget, out: of the target. */
+void asc_op_divergence_target(asc_run *run) {
+    tensor x = asc_in(run, 1);
+    const char *formula = asc_int(run, 4) ? "c * p * exp(b) * (b + 1 - a)" : "b > 0 ? c * p * (log(b) + 1 - a) : 0 * b";
+    asc_put(run, 5,
+            ASC_COMPUTE_WITH(run, real_of(x), formula, share(x, asc_int(run, 3)), x, asc_in(run, 2), asc_in(run, 0)));
+}
+
 /* self, target, reduction, beta, out. */
 void asc_op_smooth_l1(asc_run *run) {
     tensor x = asc_in(run, 0);

@@ -1,4 +1,4 @@
-/* movement.c - operators that place elements: joined, repeated, cut, padded, turned, and sequences made anew. */
+/* movement.c - operators that place elements: joined, repeated, cut, padded, permuted, and sequences made anew. */
 #include <math.h>
 #include <string.h>
 
@@ -113,15 +113,15 @@ void asc_op_roll(asc_run *run) {
 
 /* self, dims, out. */
 void asc_op_permute(asc_run *run) {
-    tensor x = asc_in(run, 0), turned = x;
+    tensor x = asc_in(run, 0), permuted = x;
     const asc_argument *dims = asc_arg(run, 1);
     ASC_STOP_UNLESS(run, dims->count == x.rank, "%d dims for %d axes", dims->count, x.rank);
     for (int i = 0; i < x.rank; i++) {
         int axis = (int)asc_axis(run, dims->ints[i], x.rank);
-        turned.dims[i] = x.dims[axis];
-        turned.strides[i] = x.strides[axis];
+        permuted.dims[i] = x.dims[axis];
+        permuted.strides[i] = x.strides[axis];
     }
-    asc_store(run, asc_in(run, 2), turned);
+    asc_store(run, asc_in(run, 2), permuted);
 }
 
 /* self, diagonal, then the output unless it is self. */

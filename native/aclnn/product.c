@@ -52,6 +52,10 @@ tensor asc_multiply(asc_run *run, tensor a, tensor b) {
     }
     asc_matmul_params params = {.activation = ASC_ACTIVATION_NONE};
     asc_matmul_floats floats = {.alpha = 1, .beta = 1};
+    if (type != ASC_FLOAT32 && (a.rank == 1 || b.rank == 1)) {
+        tensor first = a.rank == 1 ? asc_unsqueeze(a, 0) : a, second = b.rank == 1 ? asc_unsqueeze(b, 1) : b;
+        return asc_reshape(run, asc_multiply(run, first, second), out.rank, out.dims);
+    }
     if (type != ASC_FLOAT32) {
         tensor in[] = {asc_cast(run, a, type), asc_cast(run, b, type)};
         asc_call_kernel(run, "matmul_exact", 2, in, 1, &out, 0, NULL, 0, NULL);

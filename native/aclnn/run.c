@@ -246,6 +246,7 @@ int32_t asc_recipe_check(const asc_operator_call *call) {
     for (uint32_t i = 0; i < call->n; i++) {
         const asc_argument *a = &call->arguments[i];
         if (a->kind != 'T' || a->count < 1 || is_list(written->kind)) continue;
+        if (!asc_mentions(recipe_of(call)->formula, call->row->names[i])) continue;
         const tensor *t = a->tensors, *to = written->tensors;
         bool fits = t->rank <= to->rank;
         for (int k = 1; fits && k <= t->rank; k++)

@@ -23,13 +23,13 @@ static void order(asc_run *run, tensor x, int axis, int64_t k, bool largest, ten
     *at = out[1];
 }
 
-/* self, k, dim, largest, sorted, values, indices. */
-void asc_op_topk(asc_run *run) {
+/* self, k, dim, largest, sorted, .., values at position `out`, indices. */
+void asc_op_topk(asc_run *run, int out) {
     tensor x = asc_in(run, 0), values, at;
     if (x.rank == 0) x = asc_unsqueeze(x, 0);
     order(run, x, (int)asc_axis(run, asc_int(run, 2), x.rank), asc_int(run, 1), asc_int(run, 3) != 0, &values, &at);
-    asc_put(run, 5, values);
-    asc_put(run, 6, at);
+    asc_put(run, out, values);
+    asc_put(run, out + 1, at);
 }
 
 /* self, stable, dim, descending, values, indices. */

@@ -1,0 +1,155 @@
+/* attention.c - attention over queries, keys and values, forwards with the largest score and the sum of each row, and
+ * backwards from those. */
+#include <math.h>
+#include <string.h>
+
+#include "asc_plan.h"
+#include "operator.h"
+
+/* What both directions are given behind queries, keys and values (and backwards the gradient). */
+typedef struct problem {
+    char layout[8];
+    int64_t heads;
+    double scale, keep;
+    int first; /* the position of pse; the drop mask, the padding mask and the mask follow */
+    int tail; /* the position of scale; keep, pre and next tokens, heads, layout, inner precision, sparse mode follow */
+} problem;
+
+static problem problem_of(asc_run *run, int first, int tail) {
+    problem p = {.heads = asc_int(run, tail + 4),
+                 .scale = asc_float(run, tail),
+                 .keep = asc_float(run, tail + 1),
+                 .first = first,
+                 .tail = tail};
+    const char *layout = asc_arg(run, tail + 5)->text;
+    ASC_STOP_UNLESS(run, strlen(layout) < sizeof p.layout && p.heads > 0, "no layout [%s] of %lld heads", layout,
+                    (long long)p.heads);
+    strcpy(p.layout, layout);
+    return p;
+}
+
+/* A view [batch, heads, positions, width] of a tensor in the layout. */
+static tensor as_heads(asc_run *run, const problem *p, tensor t, int64_t width) {
+    tensor v = t;
+    v.rank = 4;
+    if (strcmp(p->layout, "BNSD") == 0) return t;
+    if (strcmp(p->layout, "BSND") == 0) return asc_swap(t, 1, 2);
+    bool batch_first = strcmp(p->layout, "BSH") == 0;
+    ASC_STOP_UNLESS(run, (batch_first || strcmp(p->layout, "SBH") == 0) && t.rank == 3,
+                    "layout [%s] is none of BNSD, BSND, BSH, SBH", p->layout);
+    int batch = batch_first ? 0 : 1;
+    int64_t dims[] = {t.dims[batch], t.dims[2] / width, t.dims[1 - batch], width};
+    int64_t strides[] = {t.strides[batch], width * t.strides[2], t.strides[1 - batch], t.strides[2]};
+    memcpy(v.dims, dims, sizeof dims);
+    memcpy(v.strides, strides, sizeof strides);
+    return v;
+}
+
+static int64_t width_of(const problem *p, tensor q) {
+    return q.rank == 4 ? q.dims[3] : q.dims[2] / p->heads;
+}
+
+/* Keys and values of fewer heads serve several of the queries'. */
+static tensor for_all_heads(asc_run *run, tensor t, int64_t heads) {
+    t = asc_cast(run, t, ASC_FLOAT32);
+    int64_t own = t.dims[1], dims[] = {t.dims[0], own, heads / (own ? own : 1), t.dims[2], t.dims[3]};
+    if (own == heads) return t;
+    ASC_STOP_UNLESS(run, own && heads % own == 0, "%lld heads don't share %lld", (long long)heads, (long long)own);
+    tensor all = asc_copy(run, asc_expand(run, asc_unsqueeze(t, 2), 5, dims), ASC_FLOAT32);
+    return asc_reshape(run, all, 4, (int64_t[]){dims[0], heads, dims[3], dims[4]});
+}
+
+/* The gradient of heads that several queries share. */
+static tensor for_own_heads(asc_run *run, tensor g, int64_t own) {
+    if (g.dims[1] == own) return g;
+    g = asc_reshape(run, g, 5, (int64_t[]){g.dims[0], own, g.dims[1] / own, g.dims[2], g.dims[3]});
+    return asc_reshape(run, asc_reduce_axes(run, ASC_REDUCE_SUM, g, 1, (int64_t[]){2}), 4,
+                       (int64_t[]){g.dims[0], own, g.dims[3], g.dims[4]});
+}
+
+/* Which keys each query does not see, [positions of queries, positions of keys], 1 hides. */
+static tensor hidden(asc_run *run, const problem *p, int64_t queries, int64_t keys) {
+    int64_t mode = asc_int(run, p->tail + 7), before = asc_int(run, p->tail + 2), behind = asc_int(run, p->tail + 3);
+    tensor t = asc_new(run, ASC_BOOL, 2, (int64_t[]){queries, keys});
+    ASC_STOP_UNLESS(run, mode >= 0 && mode <= 4, "sparse mode %lld is none of 0 to 4", (long long)mode);
+    bool masked = asc_given_at(run, p->first + 3);
+    int64_t shift = mode == 3 || mode == 4 ? keys - queries : 0;
+    for (int64_t i = 0; i < queries; i++)
+        for (int64_t j = 0; j < keys; j++) {
+            bool causal = (mode == 2 || mode == 3) && j > i + shift;
+            bool band = (mode == 4 || (mode == 0 && masked)) && (j > i + shift + behind || j < i + shift - before);
+            ((uint8_t *)t.data)[i * keys + j] = causal || band;
+        }
+    return t;
+}
+
+/* Scaled products with what is added to them; hidden ones are -infinite. */
+static tensor scores(asc_run *run, const problem *p, tensor q, tensor k) {
+    tensor s = ASC_COMPUTE_WITH(run, ASC_FLOAT32, "a * p", p->scale, asc_multiply(run, q, asc_swap(k, 2, 3)));
+    if (asc_given_at(run, p->first)) s = ASC_COMPUTE(run, ASC_FLOAT32, "a + b", s, asc_in(run, p->first));
+    int64_t mode = asc_int(run, p->tail + 7);
+    if (asc_given_at(run, p->first + 3) && mode < 2)
+        s = ASC_COMPUTE(run, ASC_FLOAT32, "b != 0 ? 0 - inf : a", s, asc_in(run, p->first + 3));
+    return ASC_COMPUTE(run, ASC_FLOAT32, "b ? 0 - inf : a", s, hidden(run, p, s.dims[2], s.dims[3]));
+}
+
+/* What dropping leaves of t: bits of the drop mask say which. */
+static tensor dropped(asc_run *run, const problem *p, tensor t) {
+    if (!asc_given_at(run, p->first + 1) || p->keep >= 1) return t;
+    tensor mask = asc_in(run, p->first + 1), keep = asc_like(run, t, ASC_BOOL);
+    int64_t bits = asc_elements(mask) * (int64_t)asc_dtype_bytes(mask.dtype) * 8;
+    ASC_STOP_UNLESS(run, bits >= asc_elements(t), "the drop mask has no bit for each score");
+    for (int64_t i = 0; i < asc_elements(t); i++)
+        ((uint8_t *)keep.data)[i] = ((const uint8_t *)mask.data)[i / 8] >> i % 8 & 1;
+    return ASC_COMPUTE_WITH(run, ASC_FLOAT32, "b ? a / p : 0", p->keep, t, keep);
+}
+
+/* A value for each row in each place of the last axis of an output. */
+static void put_rows(asc_run *run, int i, tensor rows) {
+    if (asc_given_at(run, i) && asc_elements(asc_in(run, i))) asc_store(run, asc_in(run, i), rows);
+}
+
+/* query, key, value, pse, dropMask, paddingMask, mask, prefix, scale, keep, preTokens, nextTokens, heads, layout,
+ * innerPrecise, sparseMode, softmaxMax, softmaxSum, softmaxOut, attention. */
+void asc_op_attention(asc_run *run) {
+    problem p = problem_of(run, 3, 8);
+    int64_t width = width_of(&p, asc_in(run, 0)), value_width = width, last = 3;
+    if (asc_in(run, 2).rank == 4) value_width = asc_in(run, 2).dims[3];
+    tensor q = asc_cast(run, as_heads(run, &p, asc_in(run, 0), width), ASC_FLOAT32);
+    tensor k = for_all_heads(run, as_heads(run, &p, asc_in(run, 1), width), p.heads);
+    tensor v = for_all_heads(run, as_heads(run, &p, asc_in(run, 2), value_width), p.heads);
+    tensor s = scores(run, &p, q, k), top = asc_reduce_axes(run, ASC_REDUCE_MAX, s, 1, &last);
+    tensor e = ASC_COMPUTE(run, ASC_FLOAT32, "a == 0 - inf ? 0 : exp(a - b)", s, top);
+    tensor sum = asc_reduce_axes(run, ASC_REDUCE_SUM, e, 1, &last);
+    tensor weights = dropped(run, &p, ASC_COMPUTE(run, ASC_FLOAT32, "b == 0 ? 0 : a / b", e, sum));
+    asc_store(run, as_heads(run, &p, asc_in(run, 19), value_width), asc_multiply(run, weights, v));
+    put_rows(run, 16, top);
+    put_rows(run, 17, sum);
+}
+
+/* query, key, value, dy, pse, dropMask, paddingMask, mask, softmaxMax, softmaxSum, softmaxIn, attention, prefix, scale,
+ * keep, preTokens, nextTokens, heads, layout, innerPrecise, sparseMode, dq, dk, dv, dpse. */
+void asc_op_attention_backward(asc_run *run) {
+    problem p = problem_of(run, 4, 13);
+    int64_t width = width_of(&p, asc_in(run, 0)), value_width = width, last = 3;
+    if (asc_in(run, 2).rank == 4) value_width = asc_in(run, 2).dims[3];
+    tensor keys = as_heads(run, &p, asc_in(run, 1), width), values = as_heads(run, &p, asc_in(run, 2), value_width);
+    tensor q = asc_cast(run, as_heads(run, &p, asc_in(run, 0), width), ASC_FLOAT32);
+    tensor dy = asc_cast(run, as_heads(run, &p, asc_in(run, 3), value_width), ASC_FLOAT32);
+    tensor y = asc_cast(run, as_heads(run, &p, asc_in(run, 11), value_width), ASC_FLOAT32);
+    tensor k = for_all_heads(run, keys, p.heads), v = for_all_heads(run, values, p.heads);
+    tensor top = asc_narrow(asc_in(run, 8), 3, 0, 1), sum = asc_narrow(asc_in(run, 9), 3, 0, 1);
+    tensor weights =
+        ASC_COMPUTE(run, ASC_FLOAT32, "a == 0 - inf || c == 0 ? 0 : exp(a - b) / c", scores(run, &p, q, k), top, sum);
+    tensor dv = asc_multiply(run, asc_swap(dropped(run, &p, weights), 2, 3), dy);
+    tensor dp = dropped(run, &p, asc_multiply(run, dy, asc_swap(v, 2, 3)));
+    tensor dot = asc_reduce_axes(run, ASC_REDUCE_SUM, ASC_COMPUTE(run, ASC_FLOAT32, "a * b", dy, y), 1, &last);
+    tensor ds = ASC_COMPUTE(run, ASC_FLOAT32, "a * (b - c)", weights, dp, dot);
+    tensor dq = ASC_COMPUTE_WITH(run, ASC_FLOAT32, "a * p", p.scale, asc_multiply(run, ds, k));
+    tensor dk = ASC_COMPUTE_WITH(run, ASC_FLOAT32, "a * p", p.scale, asc_multiply(run, asc_swap(ds, 2, 3), q));
+    asc_store(run, as_heads(run, &p, asc_in(run, 21), width), dq);
+    asc_store(run, as_heads(run, &p, asc_in(run, 22), width), for_own_heads(run, dk, keys.dims[1]));
+    asc_store(run, as_heads(run, &p, asc_in(run, 23), value_width), for_own_heads(run, dv, values.dims[1]));
+    if (asc_given_at(run, 24) && asc_given_at(run, 4) && asc_elements(asc_in(run, 24)))
+        asc_put(run, 24, asc_sum_to(run, ds, asc_in(run, 24)));
+}

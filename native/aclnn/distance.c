@@ -1,0 +1,122 @@
+/* distance.c - what is computed of whole matrices and sequences: traces, inverses, distances, counts, searches. */
+#include <math.h>
+#include <string.h>
+
+#include "asc_plan.h"
+#include "operator.h"
+
+/* self, other, out: whether all elements, and the dims, are equal. */
+void asc_op_equal(asc_run *run) {
+    tensor a = asc_in(run, 0), b = asc_in(run, 1), made = asc_new(run, ASC_FLOAT32, 0, NULL);
+    bool same = a.rank == b.rank && memcmp(a.dims, b.dims, (size_t)a.rank * sizeof *a.dims) == 0;
+    if (same && asc_elements(a)) {
+        tensor each = ASC_COMPUTE(run, ASC_BOOL, "a == b", a, b);
+        same = memchr(each.data, 0, (size_t)asc_elements(each)) == NULL;
+    }
+    *(float *)made.data = same;
+    asc_put(run, 2, made);
+}
+
+/* self, out. */
+void asc_op_trace(asc_run *run) {
+    tensor x = asc_in(run, 0), diagonal = x;
+    ASC_STOP_UNLESS(run, x.rank == 2, "a trace of %d axes", x.rank);
+    diagonal.rank = 1;
+    diagonal.dims[0] = x.dims[0] < x.dims[1] ? x.dims[0] : x.dims[1];
+    diagonal.strides[0] = x.strides[0] + x.strides[1];
+    asc_put(run, 1, asc_reduce_axes(run, ASC_REDUCE_SUM, diagonal, 0, NULL));
+}
+
+/* Gauss and Jordan with the largest pivot, in place: a becomes garbage, b the inverse. */
+static bool invert(double *a, double *b, int64_t n) {
+    for (int64_t i = 0; i < n * n; i++) b[i] = i / n == i % n;
+    for (int64_t c = 0; c < n; c++) {
+        int64_t pivot = c;
+        for (int64_t r = c + 1; r < n; r++)
+            if (fabs(a[r * n + c]) > fabs(a[pivot * n + c])) pivot = r;
+        if (a[pivot * n + c] == 0) return false;
+        for (int64_t k = 0; k < n; k++) {
+            double x = a[c * n + k], y = b[c * n + k];
+            a[c * n + k] = a[pivot * n + k], a[pivot * n + k] = x;
+            b[c * n + k] = b[pivot * n + k], b[pivot * n + k] = y;
+        }
+        double scale = 1 / a[c * n + c];
+        for (int64_t k = 0; k < n; k++) a[c * n + k] *= scale, b[c * n + k] *= scale;
+        for (int64_t r = 0; r < n; r++) {
+            double times = r == c ? 0 : a[r * n + c];
+            for (int64_t k = 0; k < n && times != 0; k++) {
+                a[r * n + k] -= times * a[c * n + k];
+                b[r * n + k] -= times * b[c * n + k];
+            }
+        }
+    }
+    return true;
+}
+
+/* self, out: of each matrix of a batch. */
+void asc_op_inverse(asc_run *run) {
+    tensor x = asc_copy(run, asc_in(run, 0), ASC_FLOAT64), made = asc_like(run, x, ASC_FLOAT64);
+    int64_t n = x.rank ? x.dims[x.rank - 1] : 0;
+    ASC_STOP_UNLESS(run, x.rank >= 2 && x.dims[x.rank - 2] == n, "an inverse is of square matrices");
+    for (int64_t i = 0; n && i < asc_elements(x) / (n * n); i++)
+        ASC_STOP_UNLESS(run, invert((double *)x.data + i * n * n, (double *)made.data + i * n * n, n),
+                        "matrix %lld has no inverse", (long long)i);
+    asc_put(run, 1, made);
+}
+
+/* x1, x2, p, mode, out: between all rows of each batch. */
+void asc_op_distances(asc_run *run) {
+    tensor a = asc_in(run, 0), b = asc_in(run, 1);
+    double p = asc_float(run, 2);
+    int64_t last = a.rank;
+    tensor d = ASC_COMPUTE(run, ASC_FLOAT32, "abs(a - b)", asc_unsqueeze(a, a.rank - 1), asc_unsqueeze(b, b.rank - 2));
+    if (isinf(p)) {
+        asc_put(run, 4, asc_reduce_axes(run, ASC_REDUCE_MAX, d, 1, &last));
+        return;
+    }
+    tensor powers =
+        p == 0 ? ASC_COMPUTE(run, ASC_FLOAT32, "a != 0", d) : ASC_COMPUTE_WITH(run, ASC_FLOAT32, "pow(a, p)", p, d);
+    tensor sum = asc_reduce_axes(run, ASC_REDUCE_SUM, powers, 1, &last);
+    asc_put(run, 4, p == 0 ? sum : ASC_COMPUTE_WITH(run, ASC_FLOAT32, "pow(a, p)", 1 / p, sum));
+}
+
+/* self, weights, minlength, out. */
+void asc_op_bincount(asc_run *run) {
+    tensor x = asc_of(run, 0, ASC_INT64), to = asc_in(run, 3), made = asc_like(run, to, ASC_FLOAT64), w = {0};
+    bool weighed = asc_given_at(run, 1) && asc_elements(asc_in(run, 1)) > 0;
+    if (weighed) w = asc_of(run, 1, ASC_FLOAT64);
+    asc_fill(run, made, 0);
+    for (int64_t i = 0; i < asc_elements(x); i++) {
+        int64_t at = ((int64_t *)x.data)[i];
+        ASC_STOP_UNLESS(run, at >= 0 && at < asc_elements(made), "value %lld has no bin", (long long)at);
+        ((double *)made.data)[at] += weighed ? ((double *)w.data)[i] : 1;
+    }
+    asc_put(run, 3, made);
+}
+
+/* Positions of a sorted row before which v goes: of equal elements the first, or behind the last. */
+static int64_t position(const double *row, const int64_t *order, int64_t n, double v, bool right) {
+    int64_t low = 0, high = n;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        double at = row[order ? order[middle] : middle];
+        if (right ? at <= v : at < v)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* sequence, self, outInt32, right, sorter, out: a row for all, or one for each of the other axes. */
+void asc_op_search(asc_run *run) {
+    tensor rows = asc_of(run, 0, ASC_FLOAT64), v = asc_of(run, 1, ASC_FLOAT64), made = asc_like(run, v, ASC_INT64);
+    const int64_t *order = asc_given_at(run, 4) ? asc_of(run, 4, ASC_INT64).data : NULL;
+    int64_t n = rows.dims[rows.rank - 1], each = v.rank ? v.dims[v.rank - 1] : 1;
+    for (int64_t i = 0; i < asc_elements(v); i++) {
+        int64_t row = rows.rank > 1 ? i / each * n : 0;
+        ((int64_t *)made.data)[i] = position((double *)rows.data + row, order ? order + row : NULL, n,
+                                             ((double *)v.data)[i], asc_int(run, 3) != 0);
+    }
+    asc_put(run, 5, made);
+}

@@ -1,0 +1,91 @@
+"""The unmodified torch_npu on our library: the page's program, and architectures beside PyTorch on the CPU.
+
+The wheel is kept in the cache folder. Without it, and without a registry that has it, these are skipped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import pytest
+
+from ascend_ep.runtime.cache_folder import cache_path
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "torch-npu.md"
+HEADER = "include/aclnnop/operators.h"
+WHEEL = "2.13.0"
+#: Of the largest magnitude, in float32: sums of another order.
+CLOSE = 1e-4
+#: Of the loss after 30 steps.
+TRAINED = 1e-3
+NAMES = ("bert", "mobilenet_v2", "llama", "t5")
+
+
+@pytest.fixture(scope="module")
+def torch_npu() -> Path:
+    """The folder that has the package torch_npu."""
+    try:
+        torch = version("torch")
+    except PackageNotFoundError:
+        pytest.skip("PyTorch is not installed")
+    if torch.partition("+")[0] != WHEEL or sys.version_info[:2] != (3, 11):
+        pytest.skip(f"the wheel of torch_npu {WHEEL} is for PyTorch {WHEEL} and Python 3.11")
+    folder = cache_path() / f"torch_npu-{WHEEL}"
+    if not (folder / "torch_npu").exists():
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", f"--target={folder}"]
+        done = subprocess.run(
+            [*command, f"torch_npu=={WHEEL}"], capture_output=True, text=True, timeout=600, check=False
+        )
+        if done.returncode:
+            pytest.skip(f"no registry gives torch_npu {WHEEL}: {done.stderr.strip().splitlines()[-1:]}")
+    return folder
+
+
+def run(toolkit: Path, torch_npu: Path, *command: str) -> str:
+    """In the environment that the page describes."""
+    line = f'. {toolkit}/set_env.sh && exec "$@"'
+    path = os.pathsep.join([str(torch_npu), str(ROOT), str(ROOT / "models")])
+    done = subprocess.run(
+        ["bash", "-c", line, "bash", *command],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=1500,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_the_page(toolkit: Path, torch_npu: Path, tmp_path: Path) -> None:
+    (program,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), flags=re.S)
+    (tmp_path / "train.py").write_text(program)
+    printed = run(toolkit, torch_npu, sys.executable, str(tmp_path / "train.py"))
+    assert "npu:0" in printed
+    assert float(printed.split()[-1]) < 0.05
+
+
+@pytest.mark.slow
+def test_architectures(toolkit: Path, torch_npu: Path) -> None:
+    program = ROOT / "tests" / "acl" / "programs" / "torch_npu_architectures.py"
+    printed = run(toolkit, torch_npu, sys.executable, str(program), *NAMES)
+    rows = [json.loads(line) for line in printed.splitlines()]
+    assert [row["name"] for row in rows] == list(NAMES)
+    for row in rows:
+        assert "error" not in row, row
+        assert max(row["forward"], row["backward"]) < CLOSE, row
+        assert max(row["SGD"], row["Adam"], row["AdamW"]) < TRAINED, row
+
+
+def test_the_page_counts_the_operators(toolkit: Path) -> None:
+    names = re.findall(r"(aclnn\w+)GetWorkspaceSize\(", (toolkit / HEADER).read_text())
+    (counted,) = re.findall(r"The library has (\d+) operators", PAGE.read_text())
+    assert int(counted) == len(names)
