@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from ascend_ep.cli import launchers_tool, op_build_tool, opc
+from ascend_ep.codegen.header_text import HEADERS
+from ascend_ep.opbuild.ascendc.cpp import find_cpp
 
 KERNEL = """\
 #include "kernel_operator.h"
@@ -67,3 +70,44 @@ def test_a_library_that_registers_nothing_is_refused(
     (tmp_path / "x.so").write_bytes(b"no library")
     assert op_build_tool.main([str(tmp_path / "x.so"), str(tmp_path)]) == 1
     assert "E43205" in capsys.readouterr().err
+
+
+#: What op_host files and plugins include; their build files say -std=c++11.
+HOST_HEADERS = (
+    "register/op_def_registry.h",
+    "register/register.h",
+    "tiling/tiling_api.h",
+    "graph/operator_reg.h",
+)
+MORE_HOST_HEADERS = (
+    "graph/utils/type_utils.h",
+    "log/log.h",
+    "base/err_msg.h",
+    "base/alog_pub.h",
+    "ops_log.h",
+)
+
+
+def test_host_headers_compile_as_cpp11(tmp_path: Path) -> None:
+    lines = [f'#include "{name}"' for name in (*HOST_HEADERS, *MORE_HOST_HEADERS)]
+    lines += ["namespace ge {", "REG_OP(Mine)", "    .INPUT(x, TensorType({DT_FLOAT, DT_INT8}))"]
+    lines += [
+        "    .OUTPUT(y, TensorType::ALL())",
+        "    .ATTR(axes, ListInt, {1, 2})",
+        "    .OP_END_FACTORY_REG(Mine)",
+        "}",
+    ]
+    lines += ['REGISTER_CUSTOM_OP("Mine").FrameworkType(domi::ONNX).OriginOpType("ai.onnx::11::Mine")']
+    lines += ["    .ParseParamsByOperatorFn(domi::AutoMappingByOpFn).ImplyType(domi::ImplyType::TVM);"]
+    lines += ["ge::graphStatus f(gert::TilingContext *context) {", '    OP_LOGE("mine", "%d", 3);']
+    lines += ['    REPORT_INNER_ERR_MSG("EZ9999", "%d", 3);', "    return context->SetBlockDim(1);", "}"]
+    (tmp_path / "host.cpp").write_text("\n".join(lines) + "\n")
+    words = ["-std=c++11", "-Wall", "-Werror", "-fsyntax-only", f"-I{HEADERS / 'ascendc'}", f"-I{HEADERS}"]
+    done = subprocess.run(
+        [*find_cpp(), *words, str(tmp_path / "host.cpp")],
+        capture_output=True,
+        text=True,
+        timeout=170,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

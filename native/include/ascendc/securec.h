@@ -1,5 +1,6 @@
 /* Bounds-checked copies of Annex K, as host files call them. Our own implementation of public names. */
 #pragma once
+#pragma GCC system_header
 
 #include <cstdarg>
 #include <cstdio>

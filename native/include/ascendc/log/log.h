@@ -1,6 +1,7 @@
 /* Logging of host code: what operators write goes nowhere unless ASCEND_SLOG_PRINT_TO_STDOUT is 1. Our own
  * implementation of public names. */
 #pragma once
+#pragma GCC system_header
 
 #include <cstdio>
 #include <cstdlib>

@@ -1,5 +1,6 @@
 /* Logging of host code by its other names. Our own implementation of public names. */
 #pragma once
+#pragma GCC system_header
 
 #include "log.h"
 

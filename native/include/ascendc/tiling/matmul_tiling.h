@@ -191,6 +191,9 @@ class MatmulApiTilingBase {
         CubeFormat format = CubeFormat::ND;
         DataType type = DataType::DT_FLOAT16;
         bool transposed = false;
+        Matrix() = default;
+        Matrix(TPosition p, CubeFormat f, DataType t, bool across = false)
+            : position(p), format(f), type(t), transposed(across) {}
     };
     static int32_t align(int64_t value, int64_t to) { return int32_t((value + to - 1) / to * to); }
     static int32_t divide_up(int64_t a, int64_t b) { return int32_t((a + b - 1) / b); }

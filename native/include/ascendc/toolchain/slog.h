@@ -1,5 +1,6 @@
 /* Levels and records of the log. Our own implementation of public names. */
 #pragma once
+#pragma GCC system_header
 
 #include "../log/log.h"
 

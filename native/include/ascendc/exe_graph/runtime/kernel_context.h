@@ -34,6 +34,12 @@ class ComputeNodeInfo {
         instance_ = AnchorInstanceInfo(g.first, g.absent ? 0 : g.count);
         return &instance_;
     }
+    const AnchorInstanceInfo *GetOutputInstanceInfo(size_t place) const {
+        if (place >= node_->output_groups.size()) return nullptr;
+        const auto &g = node_->output_groups[place];
+        instance_ = AnchorInstanceInfo(g.first, g.absent ? 0 : g.count);
+        return &instance_;
+    }
     const CompileTimeTensorDesc *GetInputTdInfo(size_t i) const { return asc_host::desc_of(node_->input(i)); }
     const CompileTimeTensorDesc *GetOutputTdInfo(size_t i) const { return asc_host::desc_of(node_->output(i)); }
 
@@ -55,6 +61,7 @@ class ExtendedKernelContext {
     size_t GetComputeNodeInputNum() const { return node_->inputs.size(); }
     size_t GetComputeNodeOutputNum() const { return node_->outputs.size(); }
     const AnchorInstanceInfo *GetIrInputInstanceInfo(size_t place) const { return info_.GetInputInstanceInfo(place); }
+    const AnchorInstanceInfo *GetIrOutputInstanceInfo(size_t place) const { return info_.GetOutputInstanceInfo(place); }
     const CompileTimeTensorDesc *GetInputDesc(size_t i) const { return asc_host::desc_of(node_->input(i)); }
     const CompileTimeTensorDesc *GetOptionalInputDesc(size_t place) const { return GetDynamicInputDesc(place, 0); }
     const CompileTimeTensorDesc *GetRequiredInputDesc(size_t place) const { return GetDynamicInputDesc(place, 0); }

@@ -6,6 +6,7 @@
 
 #include "../../host/kernel.h"
 #include "../../platform/platform_infos_def.h"
+#include "../../platform/soc_spec.h"
 
 namespace platform_ascendc {
 
@@ -47,6 +48,17 @@ class PlatformAscendC {
         if (family == "Ascend310P") return SocVersion::ASCEND310P;
         if (family == "Ascend310B") return SocVersion::ASCEND310B;
         return family == "Ascend310" ? SocVersion::ASCEND310 : SocVersion::ASCEND910;
+    }
+    NpuArch GetCurNpuArch() const {
+        switch (GetSocVersion()) {
+            case SocVersion::ASCEND910B:
+            case SocVersion::ASCEND910_93: return NpuArch::DAV_2201;
+            case SocVersion::ASCEND910_95: return NpuArch::DAV_3510;
+            case SocVersion::ASCEND310P: return NpuArch::DAV_2002;
+            case SocVersion::ASCEND310B: return NpuArch::DAV_3002;
+            case SocVersion::ASCEND910: return NpuArch::DAV_1001;
+            default: return NpuArch::DAV_RESV;
+        }
     }
     /* Blocks to launch so that `slices` parts of work run on vector cores, where each cube core brings some. */
     uint32_t CalcTschBlockDim(uint32_t slices, uint32_t cubes, uint32_t vectors) const {
