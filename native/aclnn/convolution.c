@@ -33,6 +33,8 @@ static geometry geometry_of(asc_run *run, int first, tensor weight) {
 
 /* Weights [C, M / groups, taps] of a transposed convolution as the kernel takes them, [M, C / groups, taps]. */
 static tensor with_channels_swapped(asc_run *run, tensor w, int64_t groups) {
+    ASC_STOP_UNLESS(run, groups > 0 && w.dims[0] % groups == 0, "%lld groups of %lld channels", (long long)groups,
+                    (long long)w.dims[0]);
     int64_t dims[ASC_MAX_RANK + 1] = {groups, w.dims[0] / groups},
                                 back[ASC_MAX_RANK] = {groups * w.dims[1], w.dims[0] / groups};
     memcpy(dims + 2, w.dims + 1, (size_t)(w.rank - 1) * sizeof *dims);
@@ -67,6 +69,8 @@ static tensor batched(tensor t, int rank) {
 void asc_op_convolution(asc_run *run) {
     tensor w = asc_f32(run, 1), x = batched(asc_f32(run, 0), w.rank), bias = {.dtype = ASC_UNDEFINED};
     geometry g = geometry_of(run, 3, w);
+    ASC_STOP_UNLESS(run, x.rank == w.rank && batched(asc_in(run, 9), w.rank).rank == w.rank,
+                    "images of %d axes, weights of %d", x.rank, w.rank);
     if (asc_given_at(run, 2)) bias = asc_flat(run, asc_f32(run, 2));
     asc_put(run, 9, convolve(run, x, w, bias, &g, batched(asc_in(run, 9), w.rank).dims));
 }
@@ -132,6 +136,10 @@ static tensor backward_weight(asc_run *run, const geometry *geo, tensor x, tenso
     tensor made = asc_like(run, w, ASC_FLOAT32);
     asc_fill(run, made, 0);
     int64_t taps = s.kernel[0] * s.kernel[1] * s.kernel[2], positions = s.out[0] * s.out[1] * s.out[2];
+    ASC_STOP_UNLESS(
+        run,
+        geo->groups > 0 && g.dims[0] == x.dims[0] && g.dims[1] == w.dims[0] && x.dims[1] == w.dims[1] * geo->groups,
+        "the channels of the input, the weight and the gradient don't fit");
     int64_t image = s.in[0] * s.in[1] * s.in[2], m = w.dims[0] / geo->groups, k = w.dims[1];
     if (!asc_elements(made) || !positions) return made;
     tensor columns = asc_new(run, ASC_FLOAT32, 2, (int64_t[]){k * taps, positions});
@@ -155,6 +163,8 @@ void asc_op_convolution_backward(asc_run *run) {
     tensor w = asc_f32(run, 2), x = batched(asc_f32(run, 1), w.rank), g = batched(asc_f32(run, 0), w.rank);
     geometry geo = geometry_of(run, 4, w), back = geo;
     const int64_t *mask = asc_arg(run, 10)->ints;
+    ASC_STOP_UNLESS(run, asc_arg(run, 10)->count == 3 && x.rank == w.rank && g.rank == w.rank,
+                    "the mask is of 3, the tensors of %d axes", w.rank);
     back.transposed = !geo.transposed;
     if (mask[0]) asc_put(run, 12, convolve(run, g, w, (tensor){.dtype = ASC_UNDEFINED}, &back, x.dims));
     if (mask[1])
@@ -175,6 +185,8 @@ void asc_op_im2col(asc_run *run) {
     read_array(run, 3, g.padding, 2);
     read_array(run, 4, g.stride, 2);
     tensor w = {.rank = 4, .dims = {1, 1, kernel[0], kernel[1]}}, y = {.rank = 4};
+    for (int i = 0; i < 2; i++)
+        ASC_STOP_UNLESS(run, g.stride[i] > 0 && x.rank == 4, "images have 4 axes, and steps are positive");
     for (int i = 0; i < 2; i++)
         y.dims[2 + i] = (x.dims[2 + i] + 2 * g.padding[i] - g.dilation[i] * (kernel[i] - 1) - 1) / g.stride[i] + 1;
     sizes s = sizes_of(&g, x, w, y);

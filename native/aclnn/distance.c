@@ -69,6 +69,8 @@ void asc_op_distances(asc_run *run) {
     tensor a = asc_in(run, 0), b = asc_in(run, 1);
     double p = asc_float(run, 2);
     int64_t last = a.rank;
+    ASC_STOP_UNLESS(run, a.rank >= 2 && b.rank >= 2 && a.rank < ASC_MAX_RANK && b.rank < ASC_MAX_RANK,
+                    "distances are of rows");
     tensor d = ASC_COMPUTE(run, ASC_FLOAT32, "abs(a - b)", asc_unsqueeze(a, a.rank - 1), asc_unsqueeze(b, b.rank - 2));
     if (isinf(p)) {
         asc_put(run, 4, asc_reduce_axes(run, ASC_REDUCE_MAX, d, 1, &last));
@@ -85,6 +87,7 @@ void asc_op_bincount(asc_run *run) {
     tensor x = asc_of(run, 0, ASC_INT64), to = asc_in(run, 3), made = asc_like(run, to, ASC_FLOAT64), w = {0};
     bool weighed = asc_given_at(run, 1) && asc_elements(asc_in(run, 1)) > 0;
     if (weighed) w = asc_of(run, 1, ASC_FLOAT64);
+    ASC_STOP_UNLESS(run, !weighed || asc_elements(w) == asc_elements(x), "a weight for each value is needed");
     asc_fill(run, made, 0);
     for (int64_t i = 0; i < asc_elements(x); i++) {
         int64_t at = ((int64_t *)x.data)[i];
@@ -111,8 +114,13 @@ static int64_t position(const double *row, const int64_t *order, int64_t n, doub
 /* sequence, self, outInt32, right, sorter, out: a row for all, or one for each of the other axes. */
 void asc_op_search(asc_run *run) {
     tensor rows = asc_of(run, 0, ASC_FLOAT64), v = asc_of(run, 1, ASC_FLOAT64), made = asc_like(run, v, ASC_INT64);
+    ASC_STOP_UNLESS(run, rows.rank >= 1, "a sequence has an axis");
+    ASC_STOP_UNLESS(run, !asc_given_at(run, 4) || asc_elements(asc_in(run, 4)) == asc_elements(rows),
+                    "the order is of other sequences");
     const int64_t *order = asc_given_at(run, 4) ? asc_of(run, 4, ASC_INT64).data : NULL;
     int64_t n = rows.dims[rows.rank - 1], each = v.rank ? v.dims[v.rank - 1] : 1;
+    ASC_STOP_UNLESS(run, rows.rank == 1 || (each > 0 && asc_elements(v) / each == asc_elements(rows) / (n > 0 ? n : 1)),
+                    "a sequence for each row is needed");
     for (int64_t i = 0; i < asc_elements(v); i++) {
         int64_t row = rows.rank > 1 ? i / each * n : 0;
         ((int64_t *)made.data)[i] = position((double *)rows.data + row, order ? order + row : NULL, n,

@@ -44,6 +44,8 @@ void asc_op_embedding(asc_run *run) {
 void asc_op_embedding_backward(asc_run *run) {
     tensor to = asc_in(run, 5), index = indices_of(run, asc_in(run, 1), asc_int(run, 2)), g = asc_f32(run, 0);
     int64_t n = asc_elements(index), width = to.dims[1], padding = asc_int(run, 3);
+    ASC_STOP_UNLESS(run, to.rank == 2 && to.dims[0] == asc_int(run, 2) && asc_elements(g) == n * width,
+                    "the gradient is of %lld rows of %lld", (long long)n, (long long)width);
     tensor made = asc_like(run, to, ASC_FLOAT32);
     int64_t *often = asc_bytes(run, (size_t)to.dims[0] * sizeof *often);
     asc_fill(run, made, 0);
@@ -298,7 +300,7 @@ void asc_op_masked_select(asc_run *run) {
 /* self, mask, source: elements of the source in the order of what is true. */
 void asc_op_masked_scatter(asc_run *run) {
     tensor x = asc_in(run, 0), made = asc_copy(run, x, x.dtype), source = asc_of(run, 2, x.dtype);
-    tensor mask = asc_copy(run, asc_expand(run, asc_in(run, 1), x.rank, x.dims), asc_in(run, 1).dtype);
+    tensor mask = ASC_COMPUTE(run, ASC_BOOL, "a != 0", asc_expand(run, asc_in(run, 1), x.rank, x.dims));
     size_t bytes = asc_dtype_bytes(x.dtype);
     int64_t used = 0;
     for (int64_t i = 0; i < asc_elements(x); i++) {

@@ -141,11 +141,18 @@ typedef struct classes {
 } classes;
 
 static classes classes_of(asc_run *run, tensor x, int target, int weight, int ignored) {
+    ASC_STOP_UNLESS(run, x.rank >= 1, "a single number has no classes");
     classes c = {1, x.dims[x.rank > 1], 1, asc_int(run, ignored), NULL, NULL};
     if (x.rank > 1) c.n = x.dims[0];
     for (int i = 2; i < x.rank; i++) c.rest *= x.dims[i];
+    ASC_STOP_UNLESS(run, asc_elements(asc_in(run, target)) == c.n * c.rest, "a class for each of %lld rows is needed",
+                    (long long)(c.n * c.rest));
     c.target = asc_of(run, target, ASC_INT64).data;
-    if (asc_given_at(run, weight)) c.weight = asc_f32(run, weight).data;
+    if (asc_given_at(run, weight)) {
+        tensor w = asc_f32(run, weight);
+        ASC_STOP_UNLESS(run, asc_elements(w) == c.classes, "a weight for each class is needed");
+        c.weight = w.data;
+    }
     for (int64_t i = 0; i < c.n * c.rest; i++)
         ASC_STOP_UNLESS(run, c.target[i] == c.ignored || (c.target[i] >= 0 && c.target[i] < c.classes),
                         "class %lld of %lld", (long long)c.target[i], (long long)c.classes);
@@ -191,6 +198,8 @@ void asc_op_nll_backward(asc_run *run) {
     classes c = classes_of(run, x, 2, 3, 5);
     int64_t reduction = asc_int(run, 4);
     float total = *(const float *)asc_f32(run, 6).data;
+    ASC_STOP_UNLESS(run, asc_elements(g) == (reduction == 0 ? c.n * c.rest : 1), "the gradient has %lld elements",
+                    (long long)asc_elements(g));
     asc_fill(run, made, 0);
     for (int64_t i = 0; i < c.n * c.rest; i++) {
         if (c.target[i] == c.ignored) continue;

@@ -10,6 +10,7 @@ void asc_op_cat(asc_run *run) {
     const asc_argument *in = asc_arg(run, 0);
     tensor to = asc_in(run, 2);
     int axis = (int)asc_axis(run, asc_int(run, 1), to.rank);
+    ASC_STOP_UNLESS(run, to.rank > 0, "single numbers are not joined");
     int64_t start = 0;
     for (int k = 0; k < in->count; k++) {
         tensor t = in->tensors[k];
@@ -38,6 +39,8 @@ void asc_op_split(asc_run *run) {
     int axis = (int)asc_axis(run, asc_int(run, 2), x.rank);
     int64_t start = 0;
     for (int k = 0; k < out->count; k++) {
+        ASC_STOP_UNLESS(run, out->tensors[k].rank == x.rank, "piece %d has %d axes, not %d", k, out->tensors[k].rank,
+                        x.rank);
         int64_t length = out->tensors[k].dims[axis];
         ASC_STOP_UNLESS(run, start + length <= x.dims[axis], "the pieces are more than the axis has");
         asc_store(run, out->tensors[k], asc_narrow(x, axis, start, length));

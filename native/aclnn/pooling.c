@@ -13,13 +13,21 @@ static void read_pair(asc_run *run, int i, int64_t *to, const int64_t *otherwise
     for (int k = 0; k < 2; k++) to[k] = a->count > 0 ? a->ints[a->count > 1 ? k : 0] : otherwise ? otherwise[k] : 0;
 }
 
+static void set_planes(asc_run *run, windows *w, tensor x, tensor y) {
+    ASC_STOP_UNLESS(run, x.rank == y.rank && x.rank >= 2, "pooling takes images");
+    for (int i = 0; i < x.rank - 2; i++) {
+        ASC_STOP_UNLESS(run, x.dims[i] == y.dims[i], "%lld images, or channels, become %lld", (long long)x.dims[i],
+                        (long long)y.dims[i]);
+        w->planes *= x.dims[i];
+    }
+    memcpy(w->in, x.dims + x.rank - 2, sizeof w->in);
+    memcpy(w->out, y.dims + y.rank - 2, sizeof w->out);
+}
+
 /* `kernel` is the position of kernelSize, stride, padding and perhaps dilation behind it. */
 static windows windows_of(asc_run *run, tensor x, tensor y, int kernel, bool dilated) {
     windows w = {.planes = 1, .dilation = {1, 1}};
-    ASC_STOP_UNLESS(run, x.rank == y.rank && x.rank >= 2, "pooling takes images");
-    for (int i = 0; i < x.rank - 2; i++) w.planes *= x.dims[i];
-    memcpy(w.in, x.dims + x.rank - 2, sizeof w.in);
-    memcpy(w.out, y.dims + y.rank - 2, sizeof w.out);
+    set_planes(run, &w, x, y);
     read_pair(run, kernel, w.kernel, NULL);
     read_pair(run, kernel + 1, w.stride, w.kernel);
     read_pair(run, kernel + 2, w.padding, NULL);
@@ -83,6 +91,10 @@ void asc_op_max_pool_mask_backward(asc_run *run) {
     tensor made = asc_like(run, self, ASC_FLOAT32);
     asc_fill(run, made, 0);
     int64_t row = mask_row(&w), taps = w.kernel[0] * w.kernel[1];
+    ASC_STOP_UNLESS(
+        run,
+        asc_is_contiguous(mask) && asc_elements(mask) * (int64_t)asc_dtype_bytes(mask.dtype) >= w.planes * taps * row,
+        "the mask has no bit for each tap and window");
     for (int64_t p = 0; p < w.planes; p++)
         for (int64_t tap = 0; tap < taps; tap++) {
             const uint8_t *bits = (const uint8_t *)mask.data + (p * taps + tap) * row;
@@ -118,6 +130,8 @@ void asc_op_max_pool_indices(asc_run *run) {
 void asc_op_max_pool_indices_backward(asc_run *run) {
     tensor g = asc_f32(run, 0), self = asc_in(run, 1), at = asc_of(run, 2, ASC_INT64),
            made = asc_like(run, self, ASC_FLOAT32);
+    ASC_STOP_UNLESS(run, self.rank >= 2 && g.rank == self.rank && asc_elements(at) == asc_elements(g),
+                    "an index for each element is needed");
     int64_t plane = self.dims[self.rank - 1] * self.dims[self.rank - 2];
     int64_t each = g.dims[g.rank - 1] * g.dims[g.rank - 2];
     asc_fill(run, made, 0);
@@ -189,19 +203,16 @@ void asc_op_average_pool_backward(asc_run *run) {
     asc_put(run, 9, made);
 }
 
-static windows adaptive(tensor x, tensor y) {
+static windows adaptive(asc_run *run, tensor x, tensor y) {
     windows w = {.planes = 1};
-    for (int i = 0; i < x.rank - 2; i++) w.planes *= x.dims[i];
-    memcpy(w.in, x.dims + x.rank - 2, sizeof w.in);
-    memcpy(w.out, y.dims + y.rank - 2, sizeof w.out);
+    set_planes(run, &w, x, y);
     return w;
 }
 
 /* self, outputSize, out. */
 void asc_op_adaptive_pool(asc_run *run) {
     tensor x = asc_f32(run, 0), to = asc_in(run, 2), y = asc_like(run, to, ASC_FLOAT32);
-    ASC_STOP_UNLESS(run, x.rank == to.rank && x.rank >= 2, "pooling takes images");
-    windows w = adaptive(x, to);
+    windows w = adaptive(run, x, to);
     average(&w, x.data, y.data, false, 0, false);
     asc_put(run, 2, y);
 }
@@ -209,8 +220,7 @@ void asc_op_adaptive_pool(asc_run *run) {
 /* gradOutput, self, out. */
 void asc_op_adaptive_pool_backward(asc_run *run) {
     tensor g = asc_f32(run, 0), self = asc_in(run, 1), made = asc_like(run, self, ASC_FLOAT32);
-    ASC_STOP_UNLESS(run, g.rank == self.rank && g.rank >= 2, "pooling takes images");
-    windows w = adaptive(self, g);
+    windows w = adaptive(run, self, g);
     asc_fill(run, made, 0);
     average(&w, made.data, g.data, false, 0, true);
     asc_put(run, 2, made);

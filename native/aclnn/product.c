@@ -75,14 +75,13 @@ void asc_op_product(asc_run *run) {
 
 /* beta self + alpha product; `out` is where it goes. */
 static void add(asc_run *run, tensor product, int beta, int alpha, int out) {
-    tensor self = asc_in(run, 0), to = asc_in(run, out), made = asc_like(run, product, product.dtype);
+    tensor self = asc_in(run, 0), made = asc_like(run, product, product.dtype);
     asc_name names[] = {{.name = "a", .tensor = &self},
                         {.name = "b", .tensor = &product},
                         {.name = "p", .number = asc_arg(run, beta)->numbers[0]},
                         {.name = "q", .number = asc_arg(run, alpha)->numbers[0]}};
     /* What self holds counts for nothing where beta is 0, not even NaN. */
     asc_evaluate(run, names[2].number.d == 0 ? "q * b" : "p * a + q * b", 4, names, &made);
-    (void)to;
     asc_put(run, out, made);
 }
 

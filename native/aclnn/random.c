@@ -123,6 +123,7 @@ void asc_op_bernoulli(asc_run *run) {
 /* n, seed, offset, out: whole numbers below n in some order. */
 void asc_op_permutation(asc_run *run) {
     int64_t n = asc_int(run, 0);
+    ASC_STOP_UNLESS(run, n >= 0, "%lld numbers", (long long)n);
     tensor made = asc_new(run, ASC_INT64, 1, &n);
     int64_t *at = made.data;
     generator g = generator_at(run, 1);
@@ -167,8 +168,11 @@ void asc_op_dropout(asc_run *run) {
 /* self, count, replacement, seed, offset, out: positions of a row, as often as their weights say. */
 void asc_op_multinomial(asc_run *run) {
     tensor w = asc_copy(run, asc_in(run, 0), ASC_FLOAT64), to = asc_in(run, 5);
+    ASC_STOP_UNLESS(run, w.rank >= 1, "weights have an axis");
     int64_t n = w.dims[w.rank - 1], rows = asc_elements(w) / (n ? n : 1), count = asc_int(run, 1);
     bool again = asc_int(run, 2) != 0;
+    ASC_STOP_UNLESS(run, count >= 0 && asc_elements(to) == rows * count, "%lld rows of %lld draws", (long long)rows,
+                    (long long)count);
     tensor u = uniform(run, generator_at(run, 3), rows * count), made = asc_like(run, to, ASC_INT64);
     for (int64_t r = 0; r < rows; r++) {
         double *weights = (double *)w.data + r * n;

@@ -175,10 +175,9 @@ void asc_op_foreach_norm(asc_run *run) {
     const asc_argument *in = asc_arg(run, 0), *out = asc_arg(run, 2);
     double order = asc_arg(run, 1)->kind == 'S' ? asc_float(run, 1) : 2;
     for (int k = 0; k < in->count; k++) {
-        axes a = all_axes(in->tensors[k].rank);
+        ASC_STOP_UNLESS(run, k < out->count, "%d norms for %d tensors", out->count, in->count);
         tensor n =
             norm(run, asc_flat(run, asc_cast(run, in->tensors[k], in->tensors[k].dtype)), order, &(axes){1, {0}});
-        (void)a;
         asc_store(run, out->tensors[k], asc_reshape(run, n, 0, n.dims));
     }
 }

@@ -31,6 +31,7 @@ static tap tap_of(method how, int64_t i, int64_t from, int64_t to, bool corners,
 static void resize(asc_run *run, method how, tensor x, tensor y, bool corners, const double *scales, bool backwards) {
     int64_t h = x.dims[x.rank - 2], w = x.dims[x.rank - 1], to_h = y.dims[y.rank - 2], to_w = y.dims[y.rank - 1];
     int64_t planes = h > 0 && w > 0 ? asc_elements(x) / (h * w) : 0;
+    ASC_STOP_UNLESS(run, x.dims[0] == y.dims[0] && x.dims[1] == y.dims[1], "images and channels change in number");
     tap *columns = asc_bytes(run, (size_t)to_w * sizeof *columns);
     for (int64_t j = 0; j < to_w; j++) columns[j] = tap_of(how, j, w, to_w, corners, scales[1]);
     for (int64_t p = 0; p < planes; p++)

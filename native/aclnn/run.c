@@ -230,6 +230,9 @@ void asc_run_formula(asc_run *run, const char *formula) {
     int items = 1;
     for (uint32_t i = 0; i < run->call->n; i++)
         if (strchr("LMQ", run->call->arguments[i].kind)) items = run->call->arguments[i].count;
+    for (uint32_t i = 0; i < run->call->n; i++)
+        ASC_STOP_UNLESS(run, !is_list(run->call->arguments[i].kind) || run->call->arguments[i].count == items,
+                        "lists of %d and %d items", items, run->call->arguments[i].count);
     for (int k = 0; k < items; k++) {
         int out = -1;
         int n = name_arguments(run->call, k, names, &out);
