@@ -47,6 +47,8 @@ void common(const LocalTensor<T> &d, const LocalTensor<T> &x, const LocalTensor<
     WholeReduceMax(d, x, bits, 1, 1, 1, 8); WholeReduceMin(d, x, mask, 1, 1, 1, 8, ReduceOrder::ORDER_ONLY_VALUE);
     BlockReduceSum(d, x, 1, mask, 1, 1, 8); BlockReduceMax(d, x, 1, mask, 1, 1, 8);
     BlockReduceMin(d, x, 1, bits, 1, 1, 8); PairReduceSum(d, x, 1, mask, 1, 1, 8);
+    T best = GetAccVal<T>(), place = T(0); GetReduceMaxMinCount<T>(best, place); d.SetValue(0, best);
+    LocalTensor<uint8_t> bits_of_less; bits_of_less = x < d;
     SetCmpMask(m); GetCmpMask(m); SelectWithBytesMask(d, x, T(0), m, m, SelectWithBytesMaskShapeInfo{1, 8, 8});
 }
 template <typename T>

@@ -81,7 +81,16 @@ class TorchProcess:
             raise NoReference(answer.strip() or "torch is not installed")
 
 
-torch_process = cache(TorchProcess)
+_STARTING = threading.Lock()
+
+
+def torch_process() -> TorchProcess:
+    """The one process."""
+    with _STARTING:
+        return _started()
+
+
+_started = cache(TorchProcess)
 
 
 def _scripts_near(path: Path) -> list[Path]:

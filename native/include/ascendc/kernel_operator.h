@@ -34,6 +34,10 @@
 #include "cpu/vector_binary.h"
 #include "cpu/workspace.h"
 
+#ifdef __CCE_KT_TEST__
+#include <iostream> /* kernels print so in the CPU mode */
+#endif
+
 /* The name of 2023. */
 namespace tik2 {
 using namespace AscendC;
