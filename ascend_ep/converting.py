@@ -36,8 +36,8 @@ class Bundle:
         from ascend_ep.cli.atc_files import output_path, write_renamed
 
         stem = output_path(os.fspath(path).removesuffix(".om"))
-        self._conversion.write(f"{stem}.om")
         context = self._conversion.context_model(f"{stem.name}.om")
+        self._conversion.write(f"{stem}.om")
         write_renamed(Path(f"{stem}_ctx.onnx"), context, "save")
         return Path(f"{stem}.om")
 

@@ -36,9 +36,9 @@ def convert_model(given: Given, words: Sequence[str]) -> str | None:
     warn_of_limits(given, conversion)
     warn_of_float16(given, conversion)
     report_fusions(given, conversion)
+    context = conversion.context_model(f"{output.name}.om")  # before anything is written
     conversion.write(f"{output}.om")
-    context = Path(f"{output}_ctx.onnx")
-    write_renamed(context, conversion.context_model(f"{output.name}.om"), "--output")
+    write_renamed(Path(f"{output}_ctx.onnx"), context, "--output")
     if given.get("save_original_model", "false").lower() in TRUE:
         convert({**given, "oo_level": "O1"}, words).write(f"{output}_original.om")
     if "fusion_switch_file" in given or "fusion_report" in given:

@@ -31,11 +31,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=SHELLS)
 
 
-def run(given: argparse.Namespace) -> int:
-    """Prints the script; zsh reads bash's through bashcompinit."""
+def run(given: argparse.Namespace, own: argparse.ArgumentParser) -> int:
+    """Prints the script; zsh reads bash's through bashcompinit. `own`: the parser of ascend-ep."""
     if given.shell == "zsh":
         print("autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit")
-    words = dict(_words())
+    words = dict(_words(own))
     cases = "\n".join(
         f"    {shlex.quote(key)}) words={shlex.quote(' '.join(w))} ;;" for key, w in words.items()
     )
@@ -44,9 +44,9 @@ def run(given: argparse.Namespace) -> int:
     return 0
 
 
-def _words() -> Iterator[tuple[str, list[str]]]:
+def _words(own: argparse.ArgumentParser) -> Iterator[tuple[str, list[str]]]:
     """Each command, and each of its own commands, with the words that may come next."""
-    from ascend_ep.cli import ep, om, op, prof
+    from ascend_ep.cli import om, op, prof
     from ascend_ep.cli.atc_flags import FLAGS as ATC
     from ascend_ep.cli.serve_flags import FLAGS as SERVE
 
@@ -56,8 +56,8 @@ def _words() -> Iterator[tuple[str, list[str]]]:
         "ascend-serve",
         [f"--{f.name}" if f.kind == "switch" else f"--{f.name}=" for f in SERVE] + ["--version"],
     )
-    for name, module in (("om", om), ("op", op), ("ep", ep), ("prof", prof)):
-        parser = module.command_parser()
+    parsers = {"om": om.command_parser(), "op": op.command_parser(), "prof": prof.command_parser(), "ep": own}
+    for name, parser in parsers.items():
         actions = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
         yield f"ascend-{name}", [*actions[0].choices, "--help", "--version"]
         for inner, below in actions[0].choices.items():

@@ -58,7 +58,7 @@ def command_parser() -> argparse.ArgumentParser:
     command.set_defaults(run=cannlog.run)
     command = commands.add_parser("completion", help="a script that completes commands and flags in a shell")
     completion.add_arguments(command)
-    command.set_defaults(run=completion.run)
+    command.set_defaults(run=lambda given: completion.run(given, parser))
     return parser
 
 

@@ -1,7 +1,7 @@
 /* Which native code may run: digests named by the caller, or by the user's own trust store.
  *
- * The store is $ASCEND_EP_TRUST, else ascend_ep/trust in $XDG_CONFIG_HOME or ~/.config: lines "sha256 <64 hex digits> [comment]".
- * It counts only when it belongs to this user and nobody else may write it. */
+ * The store is $ASCEND_EP_TRUST, else ascend_ep/trust in $XDG_CONFIG_HOME or ~/.config: lines "sha256 <64 hex digits>
+ * [comment]". It counts only when it belongs to this user and nobody else may write it. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

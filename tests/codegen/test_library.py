@@ -298,5 +298,9 @@ def test_the_cache_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("ASCEND_EP_CACHE", str(tmp_path))
     assert cache_path() == tmp_path
     monkeypatch.delenv("ASCEND_EP_CACHE")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     assert cache_path() == tmp_path / ".cache" / "ascend_ep"
+    for told, wanted in ((tmp_path / "xdg", tmp_path / "xdg"), ("relative", tmp_path / ".cache")):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(told))
+        assert cache_path() == wanted / "ascend_ep"

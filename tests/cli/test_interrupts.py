@@ -1,0 +1,68 @@
+"""Ctrl-C: one line and status 130 from every command, and nothing half-written."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+
+from ascend_ep.cli import atc, atc_files, om_bench
+from ascend_ep.cli.om import main as om
+from ascend_ep.compiler.conversion import Conversion
+
+LINE = "E43108: Interrupted: nothing was written.\n"
+MODEL = """<ir_version: 8, opset_import: ["": 17]> layer (float[N, 4] x) => (float[N, 4] y) { y = Neg(x) }"""
+WORDS = ["--model=m.onnx", "--framework=5", "--output=m", "--soc_version=Ascend910B3", "--log=error"]
+
+
+def interrupt(*_: Any, **__: Any) -> Any:
+    """What the terminal does."""
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    onnx.save(onnx.parser.parse_model(MODEL), "m.onnx")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("place", "name"), [(Conversion, "_check"), (Conversion, "context_model"), (atc_files.Path, "mkdir")]
+)
+def test_a_conversion(
+    place: Any,
+    name: str,
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(place, name, interrupt)
+    assert atc.main(WORDS) == 130
+    assert capsys.readouterr().err == LINE
+    assert [path.name for path in folder.iterdir()] == ["m.onnx"]
+
+
+def test_a_bench(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert atc.main(WORDS) == 0
+    monkeypatch.setattr(om_bench, "run_slot", interrupt)
+    capsys.readouterr()
+    assert om(["bench", "m.om"]) == 130
+    assert capsys.readouterr().err == LINE
+
+
+@pytest.mark.parametrize(
+    ("module", "function"), [("op", "list"), ("ep", "doctor"), ("prof", "run"), ("serve", "x")]
+)
+def test_all_other_commands(
+    module: str, function: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = importlib.import_module(f"ascend_ep.cli.{module}")
+    monkeypatch.setattr(command, "parse" if module == "serve" else "command_parser", interrupt)
+    assert command.main([function]) == 130
+    assert capsys.readouterr().err == LINE
