@@ -42,7 +42,7 @@ FAMILIES: tuple[tuple[str, tuple[Output, ...]], ...] = (
     (r"colori", (Output((2, 56, 56), scale=50.0),)),
     (r"deeplab", (Output((513, 513), scale=20.0),)),
     (r"segment", (Output((512, 512, 2)),)),
-    (r"crowd", (Output((1, 80, 80)),)),
+    (r"crowd", (Output((1, 80, 80)), Output((1,)))),
     (r"pose", (Output((25, 16, 16)), Output((52, 16, 16)))),
     (r"vgg16_cat_dog", (Output((2,), "Softmax"),)),
     (r"bert_text", (Output((5,), "Softmax"),)),
