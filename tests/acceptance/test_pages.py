@@ -34,8 +34,7 @@ def test_c_programs(printed: str) -> None:
         "0.2500 0.2500 0.2500 0.2500",
         "0.1345 0.1345 0.3655 0.3655",
         "0.0001 0.9996 0.0001 0.0001",
-        *["0.1345 0.1345 0.3655 0.3655"]
-        * (1 + PKG_CONFIG),  # in C++, by CMake and by pkg-config
+        *["0.1345 0.1345 0.3655 0.3655"] * (1 + PKG_CONFIG),  # C++: by CMake, pkg-config
     ]
 
 
