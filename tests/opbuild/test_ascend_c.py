@@ -1,13 +1,13 @@
 """The proof's check of generated Ascend C."""
 
-import dataclasses
 import shutil
+from dataclasses import replace
 
 import pytest
 
 from ascend_ep.cann.soc import find_soc
 from ascend_ep.codegen.library_session import TensorSpec
-from ascend_ep.opbuild.ascendc.cpu import compile_for_cpu
+from ascend_ep.opbuild.ascendc.cpu import compile_many_for_cpu
 from ascend_ep.opbuild.proof.ascend_c import check_ascend_c, kernel_of
 from ascend_ep.opbuild.proof.cases import small_cases
 from ascend_ep.opbuild.proof.subject import Subject
@@ -34,14 +34,16 @@ def test_a_right_kernel_and_a_wrong_one():
     check = check_ascend_c(right, SOC, cases, kernel)
     assert check.passed, check
     source = kernel.source
-    for text, wrong, message in (
+    mistakes = (
         ("Exp(", "Abs(", "the reference"),
         ("    SyncAll();\n", "", "ErrorSync"),
         ("width);", "width - 1);", "ErrorRead|ErrorWrite|the reference"),
-    ):
-        assert text in source.kernel
-        changed = dataclasses.replace(source, kernel=source.kernel.replace(text, wrong))
-        check = check_ascend_c(right, SOC, cases, compile_for_cpu(changed, right.opdef))
+    )
+    assert all(text in source.kernel for text, _, _ in mistakes)
+    changed = [replace(source, kernel=source.kernel.replace(text, wrong)) for text, wrong, _ in mistakes]
+    compiled = compile_many_for_cpu([(wrong, right.opdef, 0) for wrong in changed])
+    for wrong_kernel, (_, _, message) in zip(compiled, mistakes, strict=True):
+        check = check_ascend_c(right, SOC, cases, wrong_kernel)
         assert check.passed is False
         assert any(part in check.detail for part in message.split("|")), check
 

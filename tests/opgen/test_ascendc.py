@@ -39,12 +39,8 @@ def define(
     )[0]
 
 
-def kernel(opdef, column=0):
-    return compile_for_cpu(generate_ascend_c(opdef, SOC), opdef, column)
-
-
-def check(opdef, arrays, column=0, ulps=16, attributes=None, compiled=None, **chip):
-    got = (compiled or kernel(opdef, column))(*arrays, attributes=attributes, **chip)
+def check(opdef, arrays, *, compiled, ulps=16, attributes=None, **chip):
+    got = compiled(*arrays, attributes=attributes, **chip)
     expected = evaluate(opdef, [a.astype(np.float64) for a in arrays], attributes)
     for mine, reference in zip(got, expected, strict=True):
         assert mine.shape == reference.shape
@@ -89,39 +85,6 @@ CASES = {
 }
 
 
-HALF_TYPES = [(name, column) for name in ("gelu", "softmax") for column in (1, 2)]
-
-
-@pytest.fixture(scope="module")
-def kernels():
-    """CASES, and HALF_TYPES by name and column, compiled in one program."""
-    wanted = [(name, CASES[name][0], 0) for name in CASES]
-    wanted += [((name, column), CASES[name][0], column) for name, column in HALF_TYPES]
-    made = compile_many_for_cpu([(generate_ascend_c(o, SOC), o, column) for _, o, column in wanted])
-    return {key: kernel for (key, _, _), kernel in zip(wanted, made, strict=True)}
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_matches_reference(kernels, name):
-    opdef, shapes = CASES[name]
-    check(opdef, [normal(*s, seed=i) for i, s in enumerate(shapes)], compiled=kernels[name])
-
-
-@pytest.mark.parametrize("name", ["softmax", "rms_norm", "product", "logic"])
-def test_rows_longer_than_a_tile(kernels, name):
-    """A small unified buffer makes tiles of 256 elements, so that rows take several."""
-    opdef, shapes = CASES[name]
-    long = [normal(*s[:-1], 1111, seed=i) for i, s in enumerate(shapes)]
-    check(opdef, long, compiled=kernels[name], ub=24576, cores=3, ulps=32)
-
-
-@pytest.mark.parametrize(("name", "column"), HALF_TYPES)
-def test_half_types_are_computed_in_float32(kernels, name, column):
-    kind = np.dtype([np.float32, np.float16, ml_dtypes.bfloat16][column])
-    opdef, shapes = CASES[name]
-    check(opdef, [normal(*s).astype(kind) for s in shapes], ulps=1, compiled=kernels[name, column])
-
-
 UNARY = [
     "exp",
     "expm1",
@@ -153,88 +116,146 @@ UNARY = [
     "sign",
     "abs",
 ]
-
-
-def test_every_function_of_one_number():
-    """One kernel of all of them: also many outputs. Arguments where float32 arithmetic is defined."""
-    outputs = [f"y_{n}" for n in UNARY]
-    text = "\n".join(
+#: One kernel of all of them: also many outputs. Arguments where float32 arithmetic is defined.
+EVERY_FUNCTION = define(
+    "\n".join(
         f"y_{n} = {n}({'1 + abs(x)' if n in ('acosh', 'log', 'log2', 'log10') else '0.99*sin(x)' if n in ('asin', 'acos', 'atanh') else 'abs(x)' if n in ('sqrt', 'rsqrt', 'log1p') else 'x'})"
         for n in UNARY
+    ),
+    outputs=[f"y_{n}" for n in UNARY],
+    types=("float32",),
+)
+SPECIAL_VALUES = define(
+    "y = atan2(x, w)\nz = max(x, w) + min(x, w)\nq = where(isnan(x) or isinf(w), 1, 0)\np = expm1(x)\nr = tanh(w)",
+    ("x", "w"),
+    outputs=("y", "z", "q", "p", "r"),
+    types=("float32",),
+)
+MOD_AND_POW = define("y = x % w\nz = abs(x)^w\nv = x // w", ("x", "w"), outputs=("y", "z", "v"))
+QUANTIZE = parse_definitions(
+    json.dumps(
+        {
+            "op": "Quantize",
+            "inputs": [{"name": "x", "type": "float32"}, {"name": "zero", "type": "int8"}],
+            "outputs": [{"name": "q", "type": "int8"}, {"name": "big", "type": "bool"}],
+            "formula": "q = clip(round(x*10) + zero, -128, 127)\nbig = abs(x) > 2",
+        }
     )
-    opdef = define(text, outputs=outputs, types=("float32",))
-    check(opdef, [normal(3, 41)], ulps=64)
+)[0]
+WHOLE_NUMBERS = define(
+    "y = atan2(int16(ceil(x)), -1)\nz = atan2(uint8(ceil(x)), -1)\nk = atan2(ceil(x), -1)",
+    outputs=("y", "z", "k"),
+    types=("float32",),
+)
+SUM = define("sum(x)")
+#: Tensors, attributes and intermediate values.
+TAKEN_NAMES = define("tile = x_*row\ny = tile/n + k*int", ("x_", "row", "n", "int"), [("k", 0.5)])
+OPTIONAL = parse_definitions(
+    json.dumps(
+        {
+            "op": "MyOp",
+            "types": {"T": ["float32"]},
+            "inputs": [{"name": "x", "type": "T"}, {"name": "w", "type": "T", "param_type": "optional"}],
+            "outputs": [{"name": "y", "type": "T"}],
+            "formula": "where(given(w), x*w, x + 1)",
+        }
+    )
+)[0]
+OTHERS = {
+    "every function": EVERY_FUNCTION,
+    "special values": SPECIAL_VALUES,
+    "mod and pow": MOD_AND_POW,
+    "quantize": QUANTIZE,
+    "whole numbers": WHOLE_NUMBERS,
+    "sum": SUM,
+    "taken names": TAKEN_NAMES,
+}
+HALF_TYPES = [(name, column) for name in ("gelu", "softmax") for column in (1, 2)]
 
 
-def test_binary_functions_and_special_values():
+@pytest.fixture(scope="module")
+def kernels():
+    """CASES, OTHERS, OPTIONAL with all inputs and without, and HALF_TYPES by name and column, compiled in one program,
+    since a translation unit takes several seconds and a kernel more a fraction of one."""
+    wanted = [(name, opdef, 0, None) for name, (opdef, _) in CASES.items()]
+    wanted += [(name, opdef, 0, None) for name, opdef in OTHERS.items()]
+    wanted += [((name, column), CASES[name][0], column, None) for name, column in HALF_TYPES]
+    wanted += [("both", OPTIONAL, 0, None), ("alone", OPTIONAL, 0, ["x"])]
+    units = [(generate_ascend_c(o, SOC, given=given), o, column) for _, o, column, given in wanted]
+    made = compile_many_for_cpu(units, per_unit=len(units))
+    return {key: kernel for (key, *_), kernel in zip(wanted, made, strict=True)}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_matches_reference(kernels, name):
+    opdef, shapes = CASES[name]
+    check(opdef, [normal(*s, seed=i) for i, s in enumerate(shapes)], compiled=kernels[name])
+
+
+@pytest.mark.parametrize("name", ["softmax", "rms_norm", "product", "logic"])
+def test_rows_longer_than_a_tile(kernels, name):
+    """A small unified buffer makes tiles of 256 elements, so that rows take several."""
+    opdef, shapes = CASES[name]
+    long = [normal(*s[:-1], 1111, seed=i) for i, s in enumerate(shapes)]
+    check(opdef, long, compiled=kernels[name], ub=24576, cores=3, ulps=32)
+
+
+@pytest.mark.parametrize(("name", "column"), HALF_TYPES)
+def test_half_types_are_computed_in_float32(kernels, name, column):
+    kind = np.dtype([np.float32, np.float16, ml_dtypes.bfloat16][column])
+    opdef, shapes = CASES[name]
+    check(opdef, [normal(*s).astype(kind) for s in shapes], ulps=1, compiled=kernels[name, column])
+
+
+def test_every_function_of_one_number(kernels):
+    check(EVERY_FUNCTION, [normal(3, 41)], ulps=64, compiled=kernels["every function"])
+
+
+def test_binary_functions_and_special_values(kernels):
     special = np.array([0.0, -0.0, 1.5, -2.5, np.inf, -np.inf, np.nan, 1e-40, 1e38, -7], np.float32)
     x, w = (a.astype(np.float32) for a in np.meshgrid(special, special))
-    text = "y = atan2(x, w)\nz = max(x, w) + min(x, w)\nq = where(isnan(x) or isinf(w), 1, 0)\np = expm1(x)\nr = tanh(w)"
-    opdef = define(text, ("x", "w"), outputs=("y", "z", "q", "p", "r"), types=("float32",))
-    check(opdef, [x, w], ulps=32)
+    check(SPECIAL_VALUES, [x, w], ulps=32, compiled=kernels["special values"])
 
 
-def test_mod_and_pow():
-    opdef = define("y = x % w\nz = abs(x)^w\nv = x // w", ("x", "w"), outputs=("y", "z", "v"))
-    check(opdef, [normal(3, 50), normal(3, 50, seed=1)], ulps=64)
+def test_mod_and_pow(kernels):
+    check(MOD_AND_POW, [normal(3, 50), normal(3, 50, seed=1)], ulps=64, compiled=kernels["mod and pow"])
 
 
-def test_integer_tensors():
-    opdef = parse_definitions(
-        json.dumps(
-            {
-                "op": "Quantize",
-                "inputs": [{"name": "x", "type": "float32"}, {"name": "zero", "type": "int8"}],
-                "outputs": [{"name": "q", "type": "int8"}, {"name": "big", "type": "bool"}],
-                "formula": "q = clip(round(x*10) + zero, -128, 127)\nbig = abs(x) > 2",
-            }
-        )
-    )[0]
+def test_integer_tensors(kernels):
     x, zero = normal(5, 37) * 5, np.array([3], np.int8)
-    q, big = kernel(opdef)(x, zero)
-    expected = evaluate(opdef, [x, zero])
+    q, big = kernels["quantize"](x, zero)
+    expected = evaluate(QUANTIZE, [x, zero])
     assert q.dtype == np.int8
     assert np.array_equal(q, expected[0])
     assert np.array_equal(big, expected[1])
 
 
-def test_whole_numbers_have_no_negative_zero():
-    text = "y = atan2(int16(ceil(x)), -1)\nz = atan2(uint8(ceil(x)), -1)\nk = atan2(ceil(x), -1)"
-    opdef = define(text, outputs=("y", "z", "k"), types=("float32",))
+def test_whole_numbers_have_no_negative_zero(kernels):
     x = np.array([-0.3, -0.0, 0.0, np.nan, 2.5, -7.5], np.float32)
-    for got in kernel(opdef)(x)[:2]:
+    for got in kernels["whole numbers"](x)[:2]:
         np.testing.assert_allclose(got[:4], np.pi, rtol=1e-6)
-    check(opdef, [x])
+    check(WHOLE_NUMBERS, [x], compiled=kernels["whole numbers"])
 
 
 def test_empty_and_scalar_tensors(kernels):
     swish = kernels["swish"]
     assert swish(np.zeros((0, 4), np.float32))[0].shape == (0, 4)
     check(CASES["swish"][0], [normal().reshape(())], compiled=swish)
-    check(define("sum(x)"), [np.zeros((3, 0), np.float32)])
+    check(SUM, [np.zeros((3, 0), np.float32)], compiled=kernels["sum"])
 
 
-def test_names_that_cpp_has_taken():
-    """As tensors, attributes and intermediate values."""
-    opdef = define("tile = x_*row\ny = tile/n + k*int", ("x_", "row", "n", "int"), [("k", 0.5)])
+def test_names_that_cpp_has_taken(kernels):
+    """As the files are for the device, and among others."""
     arrays = [1 + np.abs(normal(3, 40, seed=i)) for i in range(4)]
-    check(opdef, arrays, attributes={"k": 2.0})
+    single = compile_for_cpu(generate_ascend_c(TAKEN_NAMES, SOC), TAKEN_NAMES)
+    for compiled in (single, kernels["taken names"]):
+        check(TAKEN_NAMES, arrays, attributes={"k": 2.0}, compiled=compiled)
 
 
-def test_optional_inputs():
+def test_optional_inputs(kernels):
     """A kernel for the inputs that are given."""
-    entry = {
-        "op": "MyOp",
-        "types": {"T": ["float32"]},
-        "inputs": [{"name": "x", "type": "T"}, {"name": "w", "type": "T", "param_type": "optional"}],
-        "outputs": [{"name": "y", "type": "T"}],
-        "formula": "where(given(w), x*w, x + 1)",
-    }
-    opdef = parse_definitions(json.dumps(entry))[0]
     x, w = normal(3, 40), normal(40, seed=1)
-    both, alone = compile_many_for_cpu(
-        [(generate_ascend_c(opdef, SOC, given=g), opdef, 0) for g in (None, ["x"])]
-    )
+    both, alone = kernels["both"], kernels["alone"]
     np.testing.assert_array_equal(both(x, w)[0], x * w)
     np.testing.assert_array_equal(alone(x, None)[0], x + 1)
     for kernel, inputs in ((both, (x, None)), (alone, (x, w))):

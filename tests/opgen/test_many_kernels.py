@@ -47,6 +47,6 @@ def test_many_kernels_in_one_program():
     source, opdef, _ = wanted[0]
     with pytest.raises(AscendError) as caught:
         compile_many_for_cpu(
-            [wanted[0], (dataclasses.replace(source, kernel=source.kernel + "int = 3;"), opdef, 0)]
+            [(dataclasses.replace(source, kernel=source.kernel + "int = 3;"), opdef, 0), wanted[0]]
         )
     assert caught.value.code == "E43002"

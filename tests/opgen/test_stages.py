@@ -99,17 +99,28 @@ CASES = {
     "several outputs": (define("y = sum(x, axis=0)\nz = max(x, axis=0)\nq = x*2", outputs="yzq"), [X]),
     "dropped, then broadcast elsewhere": (define("x + sum(x, axis=0, keepdims=false)"), [(3, 40)]),
     "an integer input": (define("sum(x, axis=0) + n", "xn", n="int64"), [X, (33,)]),
+    "k at run time": (define("topk(x, k)", attributes=[{"name": "k", "type": "int", "default": 2}]), [X]),
+    "an axis as an attribute": (
+        define("sum(x, axis=axis)", attributes=[{"name": "axis", "type": "int", "default": 0}]),
+        [X],
+    ),
     "short integers": (define("clip(x*100, -32768, 32767) + n", "xn", n="int16", y="int16"), [X, (33,)]),
 }
 
 
-@pytest.mark.parametrize("kind", [np.uint16, np.uint32, np.uint64, np.int16, np.int32, np.int64])
-def test_integers_to_their_limits(limits, kind):
+LIMITS = {
+    k: define("y = x + n\nw = n + 0", "xn", "yw", n=np.dtype(k).name, y=np.dtype(k).name)
+    for k in (np.uint16, np.uint32, np.uint64, np.int16, np.int32, np.int64)
+}
+
+
+@pytest.mark.parametrize("kind", LIMITS)
+def test_integers_to_their_limits(kernels, kind):
     """Beyond them the nearest; large ones as float32 has them."""
     info = np.iinfo(kind)
     n = np.array([0, 1, 7, info.max // 2, info.max // 2 + 1, info.max - 9, info.max, info.min], kind)
     x = np.array([0, -1, 0.6, 0, 0, 3e38, np.nan, -3e38], np.float32)
-    kernel = limits[kind]
+    kernel = kernels[kind]
     y, wide = kernel(x, n)
     (expected, _) = evaluate(kernel.opdef, [x, n])
     assert y.dtype == kind
@@ -119,19 +130,11 @@ def test_integers_to_their_limits(limits, kind):
 
 
 @pytest.fixture(scope="module")
-def limits():
-    kinds = (np.uint16, np.uint32, np.uint64, np.int16, np.int32, np.int64)
-    opdefs = [
-        define("y = x + n\nw = n + 0", "xn", "yw", n=np.dtype(k).name, y=np.dtype(k).name) for k in kinds
-    ]
-    made = compile_many_for_cpu([(generate_ascend_c(o, SOC), o, 0) for o in opdefs])
-    return dict(zip(kinds, made, strict=True))
-
-
-@pytest.fixture(scope="module")
 def kernels():
-    made = compile_many_for_cpu([(generate_ascend_c(o, SOC), o, 0) for o, _ in CASES.values()])
-    return dict(zip(CASES, made, strict=True))
+    """CASES by name, and LIMITS by type, compiled in one program."""
+    wanted = {**{name: opdef for name, (opdef, _) in CASES.items()}, **LIMITS}
+    units = [(generate_ascend_c(o, SOC), o, 0) for o in wanted.values()]
+    return dict(zip(wanted, compile_many_for_cpu(units, per_unit=len(units)), strict=True))
 
 
 def arguments(name, special=False):
@@ -188,25 +191,19 @@ def test_nothing_to_fold(kernels, name, shape):
         np.testing.assert_array_equal(kernels[name](x)[0], expected)
 
 
-def test_k_is_read_at_run_time():
-    k = {"name": "k", "type": "int", "default": 2}
-    opdef = define("topk(x, k)", attributes=[k])
-    kernel = compile_for_cpu(generate_ascend_c(opdef, SOC), opdef)
+def test_k_is_read_at_run_time(kernels):
+    kernel = kernels["k at run time"]
     x = arguments("top-k")[0]
     for count in (0, 1, 5):
         (y,) = kernel(x, attributes={"k": count})
-        np.testing.assert_array_equal(y, evaluate(opdef, [x], {"k": count})[0].astype(np.float32))
+        np.testing.assert_array_equal(y, evaluate(kernel.opdef, [x], {"k": count})[0].astype(np.float32))
     with pytest.raises(AscendError, match="refuses these shapes"):
         kernel(x, attributes={"k": 34})
 
 
-def test_an_axis_is_part_of_the_kernel():
-    axis = {"name": "axis", "type": "int", "default": 0}
-    opdef = define("sum(x, axis=axis)", attributes=[axis])
-    kernel = compile_for_cpu(generate_ascend_c(opdef, SOC), opdef)
-    check(kernel, arguments("a middle axis"))
+def test_an_axis_is_part_of_the_kernel(kernels):
     with pytest.raises(AscendError, match="refuses these shapes"):
-        kernel(*arguments("a middle axis"), attributes={"axis": 1})
+        kernels["an axis as an attribute"](*arguments("a middle axis"), attributes={"axis": 1})
 
 
 def test_a_chip_whose_cores_cannot_wait_uses_one():
