@@ -123,18 +123,27 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(built) / "native" / "test" / "hostile_bundle"
 
 
+@pytest.fixture(scope="session")
+def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Each of BUNDLES, converted once."""
+    folder, found = tmp_path_factory.mktemp("bundles"), {}
+    for name, builder in BUNDLES.items():
+        options = ConvertOptions(precision="mixed_bfloat16" if name == "attended" else "origin")
+        found[name] = folder / f"{name}.om"
+        convert(builder().model(17, "ai.custom", "com.microsoft"), options).write(found[name])
+    return found
+
+
 @pytest.mark.parametrize("mode", ["truncate", "flip", "reflip", "mutate"])
 @pytest.mark.parametrize("name", sorted(BUNDLES))
-def test_damage(name: str, mode: str, driver: Path, tmp_path: Path) -> None:
-    bundle = tmp_path / "m.om"
-    options = ConvertOptions(precision="mixed_bfloat16" if name == "attended" else "origin")
-    convert(BUNDLES[name]().model(17, "ai.custom", "com.microsoft"), options).write(bundle)
+def test_damage(name: str, mode: str, driver: Path, bundles: dict[str, Path], tmp_path: Path) -> None:
     # The digest finds flips that aren't stamped anew, wherever they are: a sample but for one bundle.
     sampled = mode == "flip" and name != "gated"
     count = ["10000"] if mode == "mutate" or sampled else []
     environment = {**os.environ, "ASCEND_EP_TRUST": str(tmp_path / "nothing"), "ASCEND_EP_THREADS": "1"}
     done = subprocess.run(
-        [driver, bundle, mode, *count],
+        [driver, bundles[name], mode, *count],
+        cwd=tmp_path,
         env=environment,
         capture_output=True,
         text=True,
