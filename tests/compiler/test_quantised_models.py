@@ -9,6 +9,7 @@ import onnx
 import onnxruntime
 import pytest
 from onnx import numpy_helper
+from onnx.backend.test.case.test_case import TestCase
 from onnx.backend.test.loader import load_model_tests
 from quantised_models import FORMS, MODELS, quantised
 
@@ -59,17 +60,26 @@ _FOREIGN = ("e4m3", "e5m2", "float8", "float4", "int4", "uint4", "int2", "uint2"
 _OPERATORS = (
     "qlinearmatmul", "matmulinteger", "dynamicquantizelinear", "quantizelinear", "dequantizelinear",
 )  # fmt: skip
-CASES = {
-    case.name: case
-    for case in load_model_tests(kind="node")
-    if case.name.removeprefix("test_").startswith(_OPERATORS) and not any(f in case.name for f in _FOREIGN)
-    and "expanded" not in case.name
-}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", sorted(CASES))
-def test_cases_of_onnx(name: str) -> None:
-    case = CASES[name]
+def test_cases_of_onnx() -> None:
+    """All in one test: collecting them takes seconds, which every process of a test run would spend."""
+    cases = [
+        case
+        for case in load_model_tests(kind="node")
+        if case.name.removeprefix("test_").startswith(_OPERATORS)
+        and not any(f in case.name for f in _FOREIGN)
+        and "expanded" not in case.name
+    ]
+    assert len(cases) > 15
+    for case in cases:
+        try:
+            check_case(case)
+        except Exception as error:
+            raise AssertionError(case.name) from error
+
+
+def check_case(case: TestCase) -> None:
     assert case.model is not None or case.model_dir is not None
     model = case.model if case.model is not None else onnx.load(f"{case.model_dir}/model.onnx")
     made = convert(model, ConvertOptions(self_check=False))
