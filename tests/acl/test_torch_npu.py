@@ -25,7 +25,8 @@ WHEEL = "2.13.0"
 CLOSE = 1e-4
 #: Of the loss after 30 steps.
 TRAINED = 1e-3
-NAMES = ("bert", "mobilenet_v2", "llama", "t5")
+#: Not mobilenet_v2: its batch norms see two values, and 1e-7 more in the input gives PyTorch itself another loss.
+NAMES = ("bert", "segformer", "llama", "t5")
 
 
 @pytest.fixture(scope="module")
