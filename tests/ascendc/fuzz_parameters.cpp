@@ -59,11 +59,11 @@ std::vector<Row<T>> rows() {
     } else {
         const std::vector<Row<T>> more = {
             ROW(Div, binary, x / y, d, a, b),
-            ROW(AddRelu, binary, x + y > 0 ? x + y : 0, d, a, b),
-            ROW(SubRelu, binary, x - y > 0 ? x - y : 0, d, a, b),
+            ROW(AddRelu, binary, x + y <= 0 ? 0 : x + y, d, a, b),
+            ROW(SubRelu, binary, x - y <= 0 ? 0 : x - y, d, a, b),
             ROW(MulAddDst, binary, x * y + d, d, a, b),
             ROW(FusedMulAdd, binary, x * d + y, d, a, b),
-            ROW(FusedMulAddRelu, binary, x * d + y > 0 ? x * d + y : 0, d, a, b),
+            ROW(FusedMulAddRelu, binary, x * d + y <= 0 ? 0 : x * d + y, d, a, b),
             ROW(Axpy, unary, x * s + d, d, a, s),
             ROW(LeakyRelu, unary, x >= 0 ? x : x * s, d, a, s),
             ROW(Abs, unary, std::fabs(x), d, a),
