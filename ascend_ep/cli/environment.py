@@ -21,6 +21,7 @@ VARIABLES = frozenset(
         "LLM_URL",
         "PROFILE",
         "REGISTER",
+        "SEARCH",
         "SOC",
         "SOC_VERSION",
         "THREADS",

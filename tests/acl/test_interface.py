@@ -69,8 +69,9 @@ def test_all_are_there(declared: list[Function], toolkit: Path, tmp_path: Path) 
     ).stdout
     shown = set(re.findall(r" T (\w+)", listed))
     operators = toolkit / "include" / "aclnnop" / "operators.h"
-    rows = toolkit / "include" / "aclnn" / "asc_operator.h"
-    also = set(re.findall(r"(\w+)\((?!\*)", operators.read_text() + rows.read_text()))
+    aclnn = toolkit / "include" / "aclnn"
+    read = [operators, aclnn / "asc_operator.h", aclnn / "asc_custom_library.h"]
+    also = set(re.findall(r"(\w+)\((?!\*)", "".join(header.read_text() for header in read)))
     below = {
         name for name in shown if re.match(r"rt[A-Z]|Msprof[A-Z]", name)
     }  # what torch_npu links beside ACL
