@@ -25,7 +25,7 @@ WHEEL = "2.13.0"
 CLOSE = 1e-4
 #: Of the loss after 30 steps.
 TRAINED = 1e-3
-#: Not mobilenet_v2: its batch norms see two values, and 1e-7 more in the input gives PyTorch itself another loss.
+#: Not mobilenet_v2: its batch norms see two values, and 1e-7 more in the input changes PyTorch's own loss.
 NAMES = ("bert", "segformer", "llama", "t5")
 
 
