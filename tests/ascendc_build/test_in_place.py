@@ -61,7 +61,7 @@ def test_what_is_not_written_keeps_its_value(tmp_path):
         (tmp_path / "Bump" / name).write_text(text)
     x = np.arange(16, dtype=np.float32)
     np.save(tmp_path / "x.npy", x)
-    arguments = ["run", str(tmp_path / "Bump"), "--input", str(tmp_path / "x.npy"), "--output", str(tmp_path / "made")]
-    assert op.main(arguments, {}) == 0
+    files = ["--input", str(tmp_path / "x.npy"), "--output", str(tmp_path / "made")]
+    assert op.main(["run", str(tmp_path / "Bump"), *files], {}) == 0
     x[:8] += 1
     np.testing.assert_array_equal(np.load(tmp_path / "made" / "x.npy"), x)
