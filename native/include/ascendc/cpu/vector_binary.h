@@ -9,7 +9,7 @@ namespace AscendC {
     template <ASC_LIST types, bool isSetMask = true>                                                                   \
     inline void name(const LocalTensor<D> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1,                \
                      const int32_t &count, asc_cpu::Where w = asc_cpu::Where::here()) {                                \
-        asc_cpu::apply(#name, w, dst, src0, src1, asc_cpu::Lanes(count, #name, w), {}, __VA_ARGS__);                      \
+        asc_cpu::apply(#name, w, dst, src0, src1, asc_cpu::Lanes(count, #name, w), {}, __VA_ARGS__);                   \
     }                                                                                                                  \
     template <ASC_LIST types, bool isSetMask = true>                                                                   \
     inline void name(const LocalTensor<D> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1, uint64_t mask, \
