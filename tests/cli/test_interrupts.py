@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,12 @@ def interrupt(*_: Any, **__: Any) -> Any:
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.chdir(tmp_path)
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job's shell ignores it
     onnx.save(onnx.parser.parse_model(MODEL), "m.onnx")
-    return tmp_path
+    yield tmp_path
+    signal.signal(signal.SIGINT, handler)
 
 
 @pytest.mark.parametrize(
