@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 import torch
 
+from ascend_ep.errors import AscendError
 from ascend_ep.frameworks.torch import register
 from ascend_ep.frameworks.torch.backend import ascend, reports
+from ascend_ep.frameworks.torch.graph_program import GraphProgram
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +54,6 @@ def test_one_bundle_for_every_batch_and_weights_that_change() -> None:
     assert len(reports()) == before + 2  # the weight is an input from its first change on
 
 
-@pytest.mark.slow
 def test_training_steps_are_those_of_eager_pytorch() -> None:
     plain = network()
     other = copy.deepcopy(plain)
@@ -90,7 +91,6 @@ def test_what_no_translation_is_known_of_stays_with_pytorch() -> None:
     assert "bessel_j0" in str(report)
 
 
-@pytest.mark.slow
 def test_random_numbers_are_pytorchs() -> None:
     def function(x: torch.Tensor) -> torch.Tensor:
         return torch.nn.functional.dropout(x * 2, 0.5) + 1
@@ -102,3 +102,36 @@ def test_random_numbers_are_pytorchs() -> None:
     torch.manual_seed(3)
     assert torch.equal(compiled(x), first)
     assert 5 < int((first == 1).sum()) < 59
+
+
+@pytest.mark.parametrize("fault", ["other numbers", "NaN", "a refusal"])
+def test_a_bundle_that_is_wrong_or_refuses_goes_back_to_pytorch(
+    fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = GraphProgram.__call__
+
+    def wrong(self: GraphProgram, arguments: Any) -> list[Any]:
+        if fault == "a refusal":
+            raise AscendError("E40007", "x", "dimension 0 is 3")
+        return [y * (float("nan") if fault == "NaN" else 1.1) for y in right(self, arguments)]
+
+    monkeypatch.setattr(GraphProgram, "__call__", wrong)
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return torch.exp(x) + 1
+
+    compiled = torch.compile(function, backend=ascend)
+    x = torch.rand(3, 9)
+    for _ in range(2):
+        close(compiled(x), function(x))
+    report = reports()[-1]
+    assert (report.bundles, report.operators) == (0, 0)
+    assert "exp" in str(report)
+
+
+def test_inference_mode_and_weights_made_in_it() -> None:
+    with torch.inference_mode():
+        module = torch.nn.Linear(4, 3)
+        compiled = torch.compile(module, backend=ascend)
+        x = torch.rand(2, 4)
+        close(compiled(x), module(x))
