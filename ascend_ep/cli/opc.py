@@ -43,8 +43,6 @@ def _parser() -> argparse.ArgumentParser:
     add("--input_param", required=True, type=Path, help="JSON: element types and formats")
     add("--soc_version", required=True, help="the chip")
     add("--output", required=True, type=Path, help="the folder of the binary")
-    for flag in ("impl_mode", "simplified_key_mode", "op_mode"):
-        add(f"--{flag}", default="", help="goes into the description")
     return parser
 
 
