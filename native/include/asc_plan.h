@@ -28,7 +28,9 @@ typedef enum asc_activation {
     ASC_ACTIVATION_SILU,
     ASC_ACTIVATION_SIGMOID,
     ASC_ACTIVATION_TANH,
-    ASC_ACTIVATION_CLIP, /* to [low, high] */
+    ASC_ACTIVATION_CLIP,       /* to [low, high] */
+    ASC_ACTIVATION_HARD_SWISH, /* x min(max(x/6 + 1/2, 0), 1); reader 10 */
+    ASC_ACTIVATION_LEAKY_RELU, /* low x below 0; reader 10 */
     ASC_ACTIVATION_COUNT,
     ASC_ACTIVATION_GATED = 12 /* of matmul: columns of B lie in groups of a gate's and of what it lets through */
 } asc_activation;
@@ -45,7 +47,7 @@ typedef struct asc_matmul_params {
 
 typedef struct asc_matmul_floats {
     double alpha, beta;
-    double low, high; /* the bounds of ASC_ACTIVATION_CLIP */
+    double low, high; /* the bounds of ASC_ACTIVATION_CLIP; low: the slope of ASC_ACTIVATION_LEAKY_RELU */
     double epsilon;   /* of the norm of A's rows; absent without one */
 } asc_matmul_floats;
 
@@ -87,7 +89,7 @@ typedef struct asc_conv_last_params {
 } asc_conv_last_params;
 
 typedef struct asc_conv_floats {
-    double low, high; /* the bounds of ASC_ACTIVATION_CLIP */
+    double low, high; /* the bounds of ASC_ACTIVATION_CLIP; low: the slope of ASC_ACTIVATION_LEAKY_RELU */
 } asc_conv_floats;
 
 /* qconv: of integers. */

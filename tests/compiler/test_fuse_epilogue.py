@@ -61,6 +61,8 @@ GELU_TANH = """z = Add(m, b)  p = Pow(z, three)  q = Mul(p, cubic)  s = Add(z, q
         "t = Add(m, b) y = Relu(t)", "t = Add(m, b) s = Sigmoid(t) y = Mul(t, s)", "y = Tanh(m)",
         "t = Add(m, b) u = Add(r, t) y = Sigmoid(u)", "y = Clip(m, low, high)", "y = Clip(m, , high)",
         "t = Mul(m, eighth) y = Add(t, r)", "t = Div(m, root2) y = Relu(t)", GELU, GELU_TANH,
+        "y = HardSwish(m)", "t = Add(m, b) s = HardSigmoid<alpha=0.16666667>(t) y = Mul(t, s)",
+        "t = Add(m, b) y = LeakyRelu<alpha=0.1>(t)", "t = Mul(m, eighth) y = Max(m, t)",
         "t = Add(m, b) y = Gelu(t)", 't = Add(m, b) y = Gelu<approximate="tanh">(t)',
     ],
 )  # fmt: skip

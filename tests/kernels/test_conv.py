@@ -12,7 +12,7 @@ from kernel_call import KernelError, Panel32, call, isa_levels
 from ascend_ep.graph.reference_windows import convolve, convolve_transposed
 
 EPS = 2.0**-24
-RELU, SILU = 1, 4
+RELU, SILU, HARD_SWISH = 1, 4, 8
 isa_each = pytest.mark.parametrize("isa", isa_levels())
 rng = np.random.default_rng(0)
 
@@ -128,13 +128,18 @@ def test_rows_of_a_plane_are_split_without_changing_bits(isa, size) -> None:
     x, w, bias, residual = normal(1, 2, 190, 150), normal(2, 1, size, size), normal(2), normal(1, 2, 190, 150)
     geometry = [(size, 1, 1, size // 2)] * 2
     bare = conv(x, w, x.shape, geometry, bias=bias, residual=residual, group=2, isa=isa, threads=1)
-    for act, expect in [(0, bare), (RELU, np.maximum(bare, 0)), (SILU, bare / (1 + np.exp(-bare)))]:
+    hard_swish = bare * np.clip(bare.astype(np.float64) / 6 + 0.5, 0, 1)
+    for act, expect in [
+        (0, bare), (RELU, np.maximum(bare, 0)), (SILU, bare / (1 + np.exp(-bare))), (HARD_SWISH, hard_swish),
+    ]:  # fmt: skip
         y = [
             conv(x, w, x.shape, geometry, bias=bias, residual=residual, group=2, act=act, isa=isa, threads=n)
             for n in (1, 2, 7)
         ]
         assert y[0].tobytes() == y[1].tobytes() == y[2].tobytes()
-        np.testing.assert_allclose(y[0], expect, rtol=2e-6 if act == SILU else 0, atol=1e-30)
+        np.testing.assert_allclose(
+            y[0], expect, rtol=0 if act in (0, RELU) else 2e-6, atol=3e-7 if act == HARD_SWISH else 1e-30
+        )
 
 
 @isa_each

@@ -12,7 +12,7 @@ from kernel_call import KernelError, Panel32, call, isa_levels
 from ascend_ep.graph.reference_windows import convolve
 
 EPS = 2.0**-24
-NONE, RELU, SILU, CLIP = 0, 1, 4, 7
+NONE, RELU, SILU, CLIP, HARD_SWISH, LEAKY_RELU = 0, 1, 4, 7, 8, 9
 isa_each = pytest.mark.parametrize("isa", isa_levels())
 rng = np.random.default_rng(0)
 
@@ -141,6 +141,10 @@ def test_epilogue(isa, channels, outputs, group) -> None:
     y = conv(x, packed(w, group), residual.shape, geometry, act=SILU, **arguments)
     wide = full.astype(np.float64)
     np.testing.assert_allclose(y, wide / (1 + np.exp(-wide)), rtol=2e-6, atol=1e-7)
+    y = conv(x, packed(w, group), residual.shape, geometry, act=HARD_SWISH, **arguments)
+    np.testing.assert_allclose(y, wide * np.clip(wide / 6 + 0.5, 0, 1), rtol=1e-6, atol=3e-7)
+    y = conv(x, packed(w, group), residual.shape, geometry, act=LEAKY_RELU, low=0.25, **arguments)
+    np.testing.assert_array_equal(y, np.where(full < 0, full * np.float32(0.25), full))
 
 
 @isa_each

@@ -14,7 +14,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from kernel_call import KernelError, Pairs32, call, isa_levels
-from test_conv_last import CLIP, EPS, RELU, SILU, last, normal, packed
+from test_conv_last import CLIP, EPS, HARD_SWISH, LEAKY_RELU, RELU, SILU, last, normal, packed
 
 from ascend_ep.graph.reference_windows import convolve
 
@@ -193,6 +193,15 @@ def test_epilogue(isa, channels, outputs, group) -> None:
         np.testing.assert_array_equal(y, np.maximum(full, 0).astype(out))
         y = conv(x, weights, residual.shape, geometry, act=CLIP, low=-1, high=2, **arguments)
         np.testing.assert_array_equal(y, np.clip(full, -1, 2).astype(out))
+        y = conv(x, weights, residual.shape, geometry, act=LEAKY_RELU, low=0.25, **arguments)
+        np.testing.assert_array_equal(y, np.where(full < 0, full * np.float32(0.25), full).astype(out))
+        y = conv(x, weights, residual.shape, geometry, act=HARD_SWISH, **arguments)
+        wide = full.astype(np.float64)
+        expect, bound = wide * np.clip(wide / 6 + 0.5, 0, 1), 1e-6 * np.abs(wide) + 3e-7
+        if out is BF16:
+            assert_rounded(y, expect, bound)
+        else:
+            assert (np.abs(y - expect) <= bound).all()
 
 
 @isa_each

@@ -18,7 +18,7 @@ from ascend_ep.plan.plan import Weight
 EPS = 2.0**-24
 A = np.array([[1, 1, 1, 0], [0, 1, -1, -1]]).T
 B = np.array([[1, 0, -1, 0], [0, 1, 1, 0], [0, -1, 1, 0], [0, 1, 0, -1]]).T
-NONE, RELU, SILU, CLIP = 0, 1, 4, 7
+NONE, RELU, SILU, CLIP, HARD_SWISH, LEAKY_RELU = 0, 1, 4, 7, 8, 9
 isa_each = pytest.mark.parametrize("isa", isa_levels())
 
 
@@ -121,6 +121,10 @@ def test_epilogue(isa, outputs) -> None:
     check(clipped, x, w, size, (1, 1), np.clip(whole, -1, 2))
     silu = winograd(x, w, size, act=SILU, **given)
     check(silu, x, w, size, (1, 1), whole / (1 + np.exp(-whole)))
+    swish = winograd(x, w, size, act=HARD_SWISH, **given)
+    check(swish, x, w, size, (1, 1), whole * np.clip(whole / 6 + 0.5, 0, 1))
+    leaky = winograd(x, w, size, act=LEAKY_RELU, bounds=(0.25, 0), **given)
+    check(leaky, x, w, size, (1, 1), np.where(whole < 0, 0.25 * whole, whole))
 
 
 @isa_each

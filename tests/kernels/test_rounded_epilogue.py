@@ -92,7 +92,14 @@ def test_convolutions(isa: int, rounding: int, kernel: str, apart: bool) -> None
         rng.standard_normal(image).astype(np.float32),
     )
     axes = [3, 1, 1, 1] * 2
-    for activation, limits in ((0, (0, 0)), (RELU, (0, 0)), (CLIP, (-0.3, 0.7)), (SILU, (0, 0))):
+    for activation, limits in (
+        (0, (0, 0)),
+        (RELU, (0, 0)),
+        (CLIP, (-0.3, 0.7)),
+        (SILU, (0, 0)),
+        (8, (0, 0)),
+        (9, (0.3, 0)),
+    ):
         plain, made = (
             call(kernel, [x, weights, bias, residual], [(np.float32, image)],
                  (channels if apart else 1, code, 0, *axes), limits, isa=isa)[0]
@@ -101,7 +108,7 @@ def test_convolutions(isa: int, rounding: int, kernel: str, apart: bool) -> None
         np.testing.assert_array_equal(made, rounded(plain, rounding))
 
 
-@pytest.mark.parametrize("code", [-1, 8, 15, 16 + 8, 48, 1 << 40])
+@pytest.mark.parametrize("code", [-1, 10, 15, 16 + 10, 48, 1 << 40])
 def test_codes_that_are_none(code: int) -> None:
     one = np.ones((1, 1), np.float32)
     with pytest.raises(KernelError, match="unknown activation"):

@@ -37,6 +37,8 @@ class Activation(IntEnum):
     SIGMOID = lib.ASC_ACTIVATION_SIGMOID
     TANH = lib.ASC_ACTIVATION_TANH
     CLIP = lib.ASC_ACTIVATION_CLIP
+    HARD_SWISH = lib.ASC_ACTIVATION_HARD_SWISH
+    LEAKY_RELU = lib.ASC_ACTIVATION_LEAKY_RELU
 
 
 def require_float(*operands: Operand | None) -> None:

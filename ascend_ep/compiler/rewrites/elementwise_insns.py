@@ -60,7 +60,7 @@ def in_float32(insn: Insn, known: Mapping[int, Expression], leaves: list[Ref]) -
             made[id(node)] = Constant(node.value)
         elif isinstance(node, Cast) and node.dtype == types[id(node.arg)] == FLOAT32:
             made[id(node)] = args[0]
-        elif isinstance(node, Apply) and node.op != "select":
+        elif isinstance(node, Apply):
             made[id(node)] = Apply(node.op, args)
         else:
             return None

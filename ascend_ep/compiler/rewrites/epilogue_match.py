@@ -30,7 +30,7 @@ POINTS: Array = np.sort(np.concatenate([-_FAR, np.linspace(-8, 8, 129), _FAR, -_
 
 @dataclass(frozen=True)
 class Epilogue:
-    """activation(alpha x + sum of addends); low and high are the bounds of CLIP."""
+    """activation(alpha x + sum of addends); low, high: the bounds of CLIP; low: LEAKY_RELU's slope."""
 
     alpha: float
     addends: tuple[Ref, ...]
@@ -114,8 +114,11 @@ def _without(expression: Expression, head: Expression) -> Expression:
 #: What activations are made of.
 PRIMITIVES: dict[str, Callable[..., Array]] = {
     op: OPERATIONS[op].numpy
-    for op in ["abs", "add", "div", "erf", "exp", "max", "min", "mul", "neg", "pow", "sigmoid", "sub", "tanh"]
-} | {"reciprocal": np.reciprocal}
+    for op in [
+        "abs", "add", "div", "erf", "exp", "ge", "gt", "le", "lt", "max", "min", "mul", "neg", "pow",
+        "select", "sigmoid", "sub", "tanh",
+    ]
+} | {"reciprocal": np.reciprocal}  # fmt: skip
 _erf, _sigmoid = PRIMITIVES["erf"], PRIMITIVES["sigmoid"]
 
 ACTIVATIONS: dict[Activation, Callable[[Array], Array]] = {
@@ -126,6 +129,7 @@ ACTIVATIONS: dict[Activation, Callable[[Array], Array]] = {
     Activation.SILU: lambda x: x * _sigmoid(x),
     Activation.SIGMOID: _sigmoid,
     Activation.TANH: np.tanh,
+    Activation.HARD_SWISH: lambda x: x * np.clip(x / 6 + 0.5, 0, 1),
 }
 
 
@@ -134,7 +138,7 @@ STRAIGHT = frozenset({Activation.NONE, Activation.RELU})
 
 
 def _activation(expression: Expression, head: Expression) -> tuple[Activation, float, float] | None:
-    """The activation that the expression is of `head`, with the bounds of a clip."""
+    """The activation that the expression is of `head`, with the bounds of a clip, or the slope below 0."""
     with np.errstate(all="ignore"):
         values = _evaluate(expression, head)
         if values is None:
@@ -146,6 +150,9 @@ def _activation(expression: Expression, head: Expression) -> tuple[Activation, f
         high = float(values[-1]) if values[-1] < POINTS[-1] else np.inf
         if low < high and _agree(values, np.clip(POINTS, low, high), bent=False):
             return Activation.CLIP, low, high
+        slope = float(values[0] / POINTS[0])
+        if 0 < slope < 1 and _agree(values, np.where(POINTS < 0, slope * POINTS, POINTS), bent=False):
+            return Activation.LEAKY_RELU, slope, 0.0
     return None
 
 

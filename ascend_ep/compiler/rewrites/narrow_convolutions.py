@@ -22,7 +22,10 @@ from ascend_ep.plan.kernel_params import CONV_AXIS, CONV_LAST
 from ascend_ep.plan.plan import WEIGHT, Insn, NativePartition, Ref, Weight
 from ascend_ep.plan.value_uses import ValueUses
 
-LIMITS = (Activation.NONE, Activation.RELU, Activation.CLIP)  # activations of a bfloat16 result
+#: Activations that a convolution computes of sums in registers: its result may be bfloat16.
+IN_REGISTERS = (
+    Activation.NONE, Activation.RELU, Activation.CLIP, Activation.HARD_SWISH, Activation.LEAKY_RELU,
+)  # fmt: skip
 
 
 def narrow_convolutions(
@@ -116,7 +119,7 @@ def _narrow_images(part: NativePartition) -> list[Ref]:
 def _written(insn: Insn) -> tuple[Ref, ...]:
     """The outputs that may be bfloat16."""
     if insn.kernel == "conv_last":
-        return insn.outs if CONV_LAST.get(insn.ints, "activation") in LIMITS else ()
+        return insn.outs if CONV_LAST.get(insn.ints, "activation") in IN_REGISTERS else ()
     return insn.outs if insn.kernel in ("max_pool_last", "average_pool_last", "concat") else ()
 
 

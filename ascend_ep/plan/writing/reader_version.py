@@ -10,8 +10,9 @@ from collections.abc import Iterable
 
 from ascend_ep.opdef.constraints import OrOne
 from ascend_ep.opdef.dtypes import BFLOAT16
-from ascend_ep.plan.kernel_params import MATMUL_FLOATS, is_gated
+from ascend_ep.plan.kernel_params import CONV, CONV_LAST, MATMUL, MATMUL_FLOATS, is_gated
 from ascend_ep.plan.plan import Insn, NativePartition, Plan
+from ascend_ep.runtime._rt import lib
 from ascend_ep.runtime.layouts import LAYOUT_NAMES, LAYOUTS
 
 #: Kernels whose first operand or result may be bfloat16 since 9; convolutions and poolings had it before.
@@ -37,7 +38,19 @@ def min_reader(plan: Plan, layouts: Iterable[int], *, weight_files: bool) -> int
 
 def kernel_reader(insn: Insn) -> int:
     """The first reader that has the kernel of an instruction, for its types and arguments."""
-    return 9 if insn.native is None and _is_of_9(insn) else 1
+    if insn.native is not None:
+        return 1
+    return 10 if _is_of_10(insn) else 9 if _is_of_9(insn) else 1
+
+
+def _is_of_10(insn: Insn) -> bool:
+    """Whether its sums go through HardSwish or LeakyRelu."""
+    params = {"matmul": MATMUL, "conv": CONV}.get(insn.kernel, CONV_LAST)
+    if params is CONV_LAST and not insn.kernel.startswith("conv_"):
+        return False
+    activation = params.get(insn.ints, "activation")
+    bends = (lib.ASC_ACTIVATION_HARD_SWISH, lib.ASC_ACTIVATION_LEAKY_RELU)
+    return isinstance(activation, int) and activation % lib.ASC_ROUNDING in bends
 
 
 def _is_of_9(insn: Insn) -> bool:

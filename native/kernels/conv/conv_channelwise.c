@@ -121,15 +121,13 @@ static void run_row(const conv *c, int64_t plane, int64_t row, int64_t channel, 
 
 void ASC_FN(conv_channelwise)(const conv *c, int64_t plane, int64_t row, int64_t rows, int64_t channel,
                               int64_t channels) {
-    target t = {.step = c->out_channels, .narrow = c->y_narrow};
+    target t = {.step = c->out_channels, .narrow = c->y_narrow, .end = ASC_FN(conv_ending_of)(&c->epilogue)};
     epilogue after = ASC_FN(conv_after)(&c->epilogue);
-    t.rounds = ASC_FN(conv_rounds)(&c->epilogue, &t.low, &t.high);
-    int limits = t.rounds || ASC_FN(conv_limits)(&c->epilogue, &t.low, &t.high);
     int64_t squares = ASC_FN(conv_is_channelwise_3x3)(c) ? channels / ASC_VF * ASC_VF : 0;
     if (squares) ASC_FN(conv_channelwise_3x3)(c, &t, plane, row, rows, channel, squares);
     for (int64_t r = row; r < row + rows && squares < channels; r++)
         run_row(c, plane, r, channel + squares, channels - squares, t);
     float *y = c->y + (plane * c->out[HEIGHT] + row) * c->out[WIDTH] * c->out_channels + channel;
     epilogue_rows done = epilogue_in_place(y, c->out_channels, rows * c->out[WIDTH], channels);
-    if (!limits) ASC_FN(epilogue_apply)(&after, &done, 0, 0); /* then y is float32 */
+    if (!t.end.whole) ASC_FN(epilogue_apply)(&after, &done, 0, 0); /* then y is float32 */
 }

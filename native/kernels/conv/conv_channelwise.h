@@ -15,22 +15,21 @@
 
 /* Where sums go, and what is done to them first. */
 typedef struct target {
-    float low, high;
+    conv_ending end;
     const float *bias;
     const void *residual; /* as y */
     void *y;
     int narrow;   /* y is bfloat16 */
-    int rounds;   /* y is float32 rounded to float16 */
     int64_t step; /* floats in y from a pixel to the next */
 } target;
 
 static inline __attribute__((always_inline)) void finish_as(const target *t, int64_t at, const vf *sum, int pixels,
                                                             vf bias, int narrow, int rounds, int tail, int64_t lanes) {
-    vf low = vf_set(t->low), high = vf_set(t->high);
+    conv_ending end = t->end; /* a copy, which nothing that is stored can change */
     _Pragma("GCC unroll 8") for (int p = 0; p < pixels; p++, at += t->step) {
         vf y = sum[p] + bias;
         if (t->residual) y += image_load(t->residual, at, narrow, tail, lanes);
-        y = vf_min(high, vf_max(low, y));
+        y = conv_end(&end, y);
         image_store(t->y, at, rounds ? vf_round_f16(y) : y, narrow, tail, lanes);
     }
 }
@@ -46,7 +45,7 @@ static __attribute__((noinline, unused)) void finish_apart(const target *t, int6
 
 static inline __attribute__((always_inline)) void finish(const target *t, int64_t at, const vf *sum, int pixels,
                                                          vf bias, int tail, int64_t lanes) {
-    if (t->rounds || (t->narrow && !NARROWS)) {
+    if (t->end.rounds || (t->narrow && !NARROWS)) {
         vf sums[BLOCK], copy = bias; /* sums whose address were taken would lie in memory all the time */
         for (int i = 0; i < pixels; i++) sums[i] = sum[i];
         finish_apart(t, at, sums, pixels, &copy, tail, lanes);

@@ -260,8 +260,7 @@ static void run_panel(const conv *c, const conv_span *s, conv_tile t, conv_run *
         c->weights + group * (asc_packed_bytes(ASC_LAYOUT_PANEL32, c->rows, c->group_out) / 4) + within * c->rows;
     const void *residual = c->epilogue.residual.data;
     epilogue after = ASC_FN(conv_after)(&c->epilogue);
-    t.rounds = ASC_FN(conv_rounds)(&c->epilogue, &t.low, &t.high);
-    int limits = t.rounds || ASC_FN(conv_limits)(&c->epilogue, &t.low, &t.high);
+    t.end = ASC_FN(conv_ending_of)(&c->epilogue);
     t.narrow = c->y_narrow;
     place begin = place_at(s, per_line, tile / per_line, tile % per_line);
     for (int64_t column = 0; column < left; column += GEMM_TILE_COLS) {
@@ -284,7 +283,7 @@ static void run_panel(const conv *c, const conv_span *s, conv_tile t, conv_run *
             (c->vnni2 ? ASC_FN(conv_tile_vnni2_run) : ASC_FN(conv_tile_run))((int)pixels, &t);
             t.ahead += (uintptr_t)(t.ahead_step * rows);
             epilogue_rows done = epilogue_in_place(t.y, t.y_step, pixels, t.columns);
-            if (!limits) ASC_FN(epilogue_apply)(&after, &done, 0, 0);
+            if (!t.end.whole) ASC_FN(epilogue_apply)(&after, &done, 0, 0);
         }
     }
 }

@@ -7,7 +7,7 @@
  *         Or W is in ASC_LAYOUT_VNNI2_32, the channels of a tap and group made even by a zero; an odd number of
  *         them takes one group. Then X is rounded to bfloat16 as well, and sums stay float32.
  *         X may be bfloat16 when W is in VNNI2_32 or its channels are apart, and its own channels come last.
- * out:    Y [N, spatial.., M]; bfloat16 together with the residual, when the activation only limits.
+ * out:    Y [N, spatial.., M]; bfloat16 together with the residual, when its tiles do all of the epilogue.
  * ints:   asc_conv_last_params
  * floats: asc_conv_floats
  * Y may lie where the residual does.
@@ -54,9 +54,8 @@ static int32_t read_conv(const asc_call *call, conv *c) {
     c->x_narrow = call->in[CONV_X].dtype == ASC_BFLOAT16;
     c->y_narrow = call->out[0].dtype == ASC_BFLOAT16;
     ASC_REQUIRE(call, c->x_last || !c->x_narrow, "conv_last: a bfloat16 image has channels last");
-    float low, high;
-    ASC_REQUIRE(call, !c->y_narrow || ASC_FN(conv_limits)(&c->epilogue, &low, &high),
-                "conv_last: this activation has a float32 result");
+    conv_ending end = ASC_FN(conv_ending_of)(&c->epilogue);
+    ASC_REQUIRE(call, !c->y_narrow || (end.whole && !end.rounds), "conv_last: this activation has a float32 result");
     ASC_REQUIRE(call, c->taps <= ASC_CONV_MOST_TAPS, "conv_last: the kernel is too large");
     for (int a = 0; a < AXES; a++) {
         c->whole[a] = c->out[a];

@@ -4,6 +4,7 @@
 
 #include "bfloat16.h"
 #include "conv.h"
+#include "conv_ending.h"
 
 /* What a worker keeps between chunks; its scratch follows. */
 typedef struct conv_worker {
@@ -54,14 +55,5 @@ static inline int conv_is_channelwise(const conv *c) {
 /* Rows [row, row + rows) of an output plane of the batch, channels [channel, channel + channels). */
 void ASC_FN(conv_channelwise)(const conv *c, int64_t plane, int64_t row, int64_t rows, int64_t channel,
                               int64_t channels);
-
-/* The bounds of an activation that only limits its argument; 0 for other activations, whose bounds are infinite. */
-int ASC_FN(conv_limits)(const epilogue *e, float *low, float *high);
-
-/* What is left of an epilogue when bias, residual and limits are done. */
-epilogue ASC_FN(conv_after)(const epilogue *e);
-
-/* Whether tiles that round to float16 do all of an epilogue; then these are the limits. */
-int ASC_FN(conv_rounds)(const epilogue *e, float *low, float *high);
 
 #endif

@@ -25,7 +25,8 @@ typedef struct slide {
     float *y;
     const float *residual; /* NULL: none; as y */
     int64_t row, rows;
-    float bias, low, high;
+    float bias;
+    conv_ending end;
 } slide;
 
 int ASC_FN(conv_slides)(const conv *c) {
@@ -49,7 +50,7 @@ ALWAYS void store_sums(const slide *s, const vf *sum, int vectors, int edge, int
         int tail = edge && left < ASC_VF;
         vf y = sum[v] + vf_set(s->bias);
         if (s->residual) y += tail ? vf_load_tail(s->residual + at, left, 0) : vf_load(s->residual + at);
-        y = vf_min(vf_set(s->high), vf_max(vf_set(s->low), y));
+        y = conv_end(&s->end, y);
         if (tail)
             vf_store_tail(s->y + at, y, left);
         else
@@ -114,8 +115,7 @@ static void slide_5x5(const slide *s) {
 }
 
 void ASC_FN(conv_slide)(const conv *c, int64_t plane, int64_t planes, int64_t row, int64_t rows) {
-    slide s = {.conv = c, .row = row, .rows = rows};
-    int limits = ASC_FN(conv_limits)(&c->epilogue, &s.low, &s.high);
+    slide s = {.conv = c, .row = row, .rows = rows, .end = ASC_FN(conv_ending_of)(&c->epilogue)};
     epilogue after = ASC_FN(conv_after)(&c->epilogue);
     for (int64_t i = plane * c->group_out; i < (plane + planes) * c->group_out; i++) {
         int64_t channel = i % c->out_channels;
@@ -126,6 +126,6 @@ void ASC_FN(conv_slide)(const conv *c, int64_t plane, int64_t planes, int64_t ro
         s.residual = c->epilogue.residual.data ? c->epilogue.residual.data + i * c->out_size : NULL;
         (c->kernel[WIDTH] == 3 ? slide_3x3 : slide_5x5)(&s);
         epilogue_rows done = epilogue_in_place(s.y + row * c->out[WIDTH], c->out_size, 1, rows * c->out[WIDTH]);
-        if (!limits) ASC_FN(epilogue_apply)(&after, &done, 0, 0);
+        if (!s.end.whole || s.end.rounds) ASC_FN(epilogue_apply)(&after, &done, 0, 0);
     }
 }

@@ -6,6 +6,7 @@
 #ifndef ASC_KERNELS_CONV_TILE_H
 #define ASC_KERNELS_CONV_TILE_H
 
+#include "conv_ending.h"
 #include "matmul/gemm_tile.h"
 
 #define CONV_ROWS GEMM_ROWS /* most pixels of a tile */
@@ -16,7 +17,7 @@ typedef struct conv_run {
     int64_t weight; /* from the first float of the panel */
 } conv_run;
 
-/* y[i * y_step + j] = clamp(bias[j] + sum of x * w + residual[i * y_step + j]) for pixels i and columns j. */
+/* y[i * y_step + j] = end(bias[j] + sum of x * w + residual[i * y_step + j]) for pixels i and columns j. */
 typedef struct conv_tile {
     const float *x; /* where the first pixel reads; the others follow, each x_step floats further */
     int64_t x_step;
@@ -26,11 +27,10 @@ typedef struct conv_tile {
     void *y;
     int64_t y_step;
     int narrow;           /* y and the residual are bfloat16 */
-    int rounds;           /* y is float32 rounded to float16 */
     int64_t columns;      /* output channels that exist, from w's first column on */
     const float *bias;    /* NULL: none */
     const void *residual; /* NULL: none */
-    float low, high;
+    conv_ending end;
     uintptr_t next_y, next_residual; /* as y and residual, of the next tile: brought into L1 meanwhile; may be any */
     uintptr_t ahead;                 /* the address of memory to bring into L2 meanwhile; need not exist */
     int64_t ahead_step;              /* bytes of it for each row of weights */

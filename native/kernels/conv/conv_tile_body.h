@@ -99,21 +99,22 @@ static inline __attribute__((always_inline)) void multiply(const conv_tile *t, i
 
 /* How a tile ends: constants of the code that they choose, but for the limits. */
 typedef struct ending {
-    int narrow, rounds, bounded; /* bounded: high isn't infinite */
+    int narrow, rounds, bounded, bends; /* bounded: high isn't infinite */
     vf low, high;
 } ending;
 
 static inline __attribute__((always_inline)) vf ended(const conv_tile *t, const ending *e, vf sum, int64_t at, int tail,
                                                       int64_t lanes) {
     if (t->residual) sum += image_load(t->residual, at, e->narrow, tail, lanes);
+    if (e->bends) return conv_bend(&t->end, sum);
     sum = vf_max(e->low, sum);
     if (e->bounded) sum = vf_min(e->high, sum);
     return e->rounds ? vf_round_f16(sum) : sum;
 }
 
 static inline __attribute__((always_inline)) void finish(const conv_tile *t, int rows, int vectors, int narrow,
-                                                         int rounds, int bounded, tile_sums *s) {
-    ending e = {narrow, rounds, bounded, vf_set(t->low), vf_set(t->high)};
+                                                         int rounds, int bounded, int bends, tile_sums *s) {
+    ending e = {narrow, rounds, bounded, bends, vf_set(t->end.low), vf_set(t->end.high)};
     int64_t last = t->columns - (vectors - 1) * ASC_VF, at = 0; /* columns of the last vector */
 #if ASC_VF == 16
     if (narrow && vectors == 2 && last == ASC_VF) {
@@ -137,14 +138,18 @@ static inline __attribute__((always_inline)) void finish(const conv_tile *t, int
         tile_sums s;                                          \
         begin(t, rows, vectors, &s);                          \
         multiply(t, rows, vectors, &s);                       \
-        if (t->narrow && t->high == INFINITY)                 \
-            finish(t, rows, vectors, 1, 0, 0, &s);            \
+        if (t->end.bends && t->narrow)                        \
+            finish(t, rows, vectors, 1, 0, 0, 1, &s);         \
+        else if (t->end.bends)                                \
+            finish(t, rows, vectors, 0, 0, 0, 1, &s);         \
+        else if (t->narrow && t->end.high == INFINITY)        \
+            finish(t, rows, vectors, 1, 0, 0, 0, &s);         \
         else if (t->narrow)                                   \
-            finish(t, rows, vectors, 1, 0, 1, &s);            \
-        else if (t->rounds)                                   \
-            finish(t, rows, vectors, 0, 1, 1, &s);            \
+            finish(t, rows, vectors, 1, 0, 1, 0, &s);         \
+        else if (t->end.rounds)                               \
+            finish(t, rows, vectors, 0, 1, 1, 0, &s);         \
         else                                                  \
-            finish(t, rows, vectors, 0, 0, 1, &s);            \
+            finish(t, rows, vectors, 0, 0, 1, 0, &s);         \
     }
 #define PAIR(rows) TILE(rows, 1) TILE(rows, 2)
 

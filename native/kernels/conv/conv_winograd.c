@@ -102,8 +102,7 @@ static void multiply(const tiling *t, const block *b, int64_t panel) {
     int64_t matrix = asc_ceil_div(t->c.out_channels, GEMM_PANEL) * size, groups = asc_ceil_div(b->tiles, CONV_ROWS);
     const float *weights = t->c.weights + panel * size;
     conv_tile tile = {.x_step = depth, .of = &whole, .runs = 1, .length = depth, .y_step = GEMM_PANEL};
-    tile.low = -__builtin_inff();
-    tile.high = __builtin_inff();
+    tile.end = (conv_ending){.low = -__builtin_inff(), .high = __builtin_inff()};
     tile.ahead_step = asc_ceil_div(GEMM_PANEL * (int64_t)sizeof(float), groups);
     for (int64_t point = 0; point < POINTS; point++) {
         const float *next = point + 1 < POINTS ? weights + (point + 1) * matrix : weights + size;
@@ -134,11 +133,8 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
     b.input_point = b.tiles * t->depth + APART;
     b.sum_point = b.tiles * GEMM_PANEL + APART;
     b.sums = b.inputs + POINTS * b.input_point;
-    float low, high;
-    finish f = {.limits = ASC_FN(conv_limits)(&t->c.epilogue, &low, &high)};
-    f.after = ASC_FN(conv_after)(&t->c.epilogue);
-    f.low = vf_set(low);
-    f.high = vf_set(high);
+    finish f = {.end = ASC_FN(conv_ending_of)(&t->c.epilogue), .after = ASC_FN(conv_after)(&t->c.epilogue)};
+    f.limits = f.end.whole && !f.end.rounds;
     if (state->holds != index) ASC_FN(winograd_inputs)(t, &b);
     state->holds = index;
     for (int64_t p = asc_split_at(panels, parts, part); p < asc_split_at(panels, parts, part + 1); p++) {

@@ -20,9 +20,9 @@ typedef struct block {
     int64_t input_point, sum_point; /* from one point to the next */
 } block;
 
-/* What becomes of A^T m A: its bias, residual and bounds; `after` is what bounds don't express. */
+/* What becomes of A^T m A: its bias, residual and ending; `after` is what that doesn't express. */
 typedef struct finish {
-    vf low, high;
+    conv_ending end;
     int limits;
     epilogue after;
 } finish;

@@ -94,7 +94,7 @@ ALWAYS void store_output(const conv *c, const finish *f, int64_t at, int64_t cha
     const float *bias = c->epilogue.bias.data, *residual = c->epilogue.residual.data;
     if (bias) sum += tail ? vf_load_tail(bias + channel, lanes, 0) : vf_load(bias + channel);
     if (residual) sum += tail ? vf_load_tail(residual + at + channel, lanes, 0) : vf_load(residual + at + channel);
-    store_input(c->y + at + channel, vf_min(f->high, vf_max(f->low, sum)), tail, lanes);
+    store_input(c->y + at + channel, conv_end(&f->end, sum), tail, lanes);
 }
 
 /* A^T m A of up to ASC_VF channels of one tile, where `rows` x `columns` of its outputs exist from `at` on. */

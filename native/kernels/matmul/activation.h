@@ -5,6 +5,15 @@
 #include "epilogue.h"
 #include "gelu.h"
 
+static inline __attribute__((always_inline)) vf hard_swish(vf x) {
+    vf share = vf_fma(x, vf_set(1.0f / 6.0f), vf_set(0.5f));
+    return x * vf_min(vf_set(1), vf_max((vf){0}, share));
+}
+
+static inline __attribute__((always_inline)) vf leaky_relu(vf x, vf slope) {
+    return vf_select(x < (vf){0}, slope * x, x);
+}
+
 static inline __attribute__((always_inline)) vf activate(vf x, int64_t activation, const epilogue *e) {
     switch (activation) {
         case ASC_ACTIVATION_RELU: return vf_select(x < (vf){0}, (vf){0}, x);
@@ -19,6 +28,8 @@ static inline __attribute__((always_inline)) vf activate(vf x, int64_t activatio
             x = vf_select(x < low, low, x);
             return vf_select(x > high, high, x);
         }
+        case ASC_ACTIVATION_HARD_SWISH: return hard_swish(x);
+        case ASC_ACTIVATION_LEAKY_RELU: return leaky_relu(x, vf_set(e->low));
         default: return x;
     }
 }

@@ -79,6 +79,8 @@ void ASC_FN(epilogue_apply)(const epilogue *e, const epilogue_rows *rows, int64_
         CASE(ASC_ACTIVATION_SIGMOID)
         CASE(ASC_ACTIVATION_TANH)
         CASE(ASC_ACTIVATION_CLIP)
+        CASE(ASC_ACTIVATION_HARD_SWISH)
+        CASE(ASC_ACTIVATION_LEAKY_RELU)
         CASE(EPILOGUE_GELU_COARSE)
 #undef CASE
         default: break;
