@@ -46,6 +46,7 @@ from .rewrites.norm_prologue import take_norms
 from .rewrites.product_chains import weigh_product_chains
 from .rewrites.quantised_products import quantise_products
 from .rewrites.rounding import postpone_rounding, round_in_epilogues
+from .rewrites.row_indices import take_rows
 from .rewrites.unfused import take_unfused
 from .rewrites.winograd import use_winograd
 
@@ -200,6 +201,12 @@ PARTITION = Stage[OfPartition](
             needs="dequantised constants as lowered",
             leaves="products that read int8 weights, without the floats between",
             run=lambda w: quantise_products(w.part),
+        ),
+        OfPartition(
+            "take_rows",
+            needs="repeated indices as copies of views",
+            leaves="gathers and scatters of whole slices in the place of those of elements",
+            run=lambda w: take_rows(w.part),
         ),
         OfPartition(
             "postpone_rounding",

@@ -108,8 +108,8 @@ static void split(asc_call *call, const matmul_problem *p) {
     int64_t panels = asc_ceil_div(p->gemm.n, GEMM_PANEL), ns = cost(p);
     int64_t rows = asc_ceil_div(p->gemm.m, gemm_row_block(p->gemm.k_block, p->gemm.pack != NULL)), columns = 1;
     if (rows < call->threads && has_own_rows(call, p)) rows = call->threads;
-    int64_t most = ns / 8000 < call->threads * 4 ? ns / 8000 : call->threads * 4;
-    int64_t wanted = call->threads < 2 || ns < 16000 ? 1 : most;
+    int64_t most = asc_least(asc_most(2, ns / 8000), call->threads * 4);
+    int64_t wanted = call->threads < 2 || ns < 7000 ? 1 : most;
     int64_t least_wide = p->gemm.m > 2 ? 4 : 2 * GEMM_WIDE_PANELS; /* two rows or one want wide strips */
     while (p->batches * rows * columns < wanted) {
         int64_t tall = p->gemm.m / rows, wide = panels / columns;
