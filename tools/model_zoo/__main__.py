@@ -84,7 +84,8 @@ def _arguments() -> argparse.Namespace:
         const=5,
         default=0,
         metavar="ROUNDS",
-        help="measure the speed too, in so many rounds (5): one model at a time, on a quiet machine",
+        help="measure the speed too, in at most so many rounds (5), fewer where none is slower: one model at"
+        " a time, on a quiet machine",
     )
     parser.add_argument("--json", type=Path, help="write what was found to this file, after each model")
     parser.add_argument(

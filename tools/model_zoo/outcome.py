@@ -18,6 +18,11 @@ LEAST_RATIO, ERRORS = 0.97, 2.0
 SPREAD_TIMES = 4.0
 
 
+def is_slower(ratio: Ratio) -> bool:
+    """Beyond doubt."""
+    return ratio.value * math.exp(ERRORS * ratio.error) < LEAST_RATIO
+
+
 @dataclass
 class Outcome:
     """`steps` holds each step's answer by its name (see trial.Step); one that failed has an `error`. `ratios`
@@ -75,7 +80,7 @@ class Outcome:
             found.append(f"inside: {inside['gave_up']}")
         lost = [reason for reason in inside.get("reasons", ()) if "its group does not" in reason]
         found += [f"inside: {reason}" for reason in lost[:1]]
-        slow = [f"{r.value:.2f}" for r in self.ratios if r.value * math.exp(ERRORS * r.error) < LEAST_RATIO]
+        slow = [f"{r.value:.2f}" for r in self.ratios if is_slower(r)]
         if slow:
             found.append(f"speed: {', '.join(slow)} of onnxruntime's")
         return found

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from model_zoo.model import Model
-from model_zoo.outcome import Outcome
+from model_zoo.outcome import LEAST_RATIO, Outcome
 from model_zoo.speed import WorkerFailed, measure
 
 TOOLS = Path(__file__).resolve().parents[1]
@@ -50,7 +50,7 @@ def run_trial(
         if rounds and outcome.errors("inside"):
             try:
                 feeds = sorted(Path(folder).glob("feeds_*.npz"))
-                outcome.ratios = measure(path, feeds, Path(folder), rounds)
+                outcome.ratios = measure(path, feeds, Path(folder), rounds, lambda r: r.value >= LEAST_RATIO)
             except WorkerFailed as error:
                 outcome.steps["speed"] = {"error": str(error)}
     return outcome

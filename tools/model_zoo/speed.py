@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmark.fleet import Setting, WorkerFailed, WorkerProcess, rotated
@@ -23,8 +23,11 @@ SLOTS, SLOT, REST = 5, 0.1, 0.12
 PATIENCE = 30.0
 
 
-def measure(path: Path, feeds: Sequence[Path], folder: Path, rounds: int) -> list[Ratio]:
-    """Of each of the feeds the time of the CPU provider over that with AscendEP. Raises WorkerFailed."""
+def measure(
+    path: Path, feeds: Sequence[Path], folder: Path, rounds: int, decided: Callable[[Ratio], bool]
+) -> list[Ratio]:
+    """Of each of the feeds the time of the CPU provider over that with AscendEP. At most so many rounds, no
+    more once each ratio is `decided`. Raises WorkerFailed."""
     setting, patience = Setting(THREADS, folder), Patience(PATIENCE)
     times: list[dict[str, list[float]]] = [{PLAIN: [], ASCEND: []} for _ in feeds]
     for turn in range(rounds):
@@ -38,6 +41,8 @@ def measure(path: Path, feeds: Sequence[Path], folder: Path, rounds: int) -> lis
         finally:
             for worker in workers.values():
                 worker.end()
+        if all(decided(ratio(found[PLAIN], found[ASCEND])) for found in times):
+            break
     return [ratio(found[PLAIN], found[ASCEND]) for found in times]
 
 
