@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from model_zoo.inputs import constant, image, uniform
 from model_zoo.model import TOLERANCE_8_BIT, TOLERANCE_COARSE_PEER, Model
 
@@ -24,7 +26,7 @@ LINES = {"x.2": (48,), "x.3": (160, 320, 480)}
 TRANSPOSED = {"x.0": (1, 2, 3), "x.2": (48,), "x.3": (192,)}
 
 
-def _ocr(package: str, file: str, axes: dict[str, tuple[int, ...]], label: str = "") -> Model:
+def _ocr(package: str, file: str, axes: Mapping[str, tuple[int, ...]], label: str = "") -> Model:
     return Model(package, f"{file}.onnx", "OCR", axes, {"x": image(-1, 1)}, label=label)
 
 
