@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+import quantised_models
 from numpy.typing import NDArray
 
 import ascend_ep
@@ -18,11 +18,6 @@ from ascend_ep.cli.om import main
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.compiler.quantization.quantized import Quantized
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "compiler"))
-sys.path.insert(0, str(Path(__file__).parents[2] / "models"))
-
-import quantised_models
 
 Arrays = list[NDArray[np.float32]]
 
@@ -206,10 +201,8 @@ def test_samples_come_in_many_forms(tmp_path: Path) -> None:
     for i, x in enumerate(data):
         np.savez(tmp_path / "npz" / f"{i}.npz", x=x)
     forms = [
-        data,
         [{"x": x} for x in data],
         [x[0] for x in data],
-        [stacked],
         tmp_path / "all.npy",
         tmp_path / "npz",
     ]
