@@ -10,7 +10,7 @@ import numpy as np
 import onnx_ir as ir
 from numpy.typing import NDArray
 
-from ascend_ep.graph.passes.rewire import add_constant
+from ascend_ep.graph.passes.rewire import add_constant, is_standard, only_consumer
 
 from .choice import Product
 from .observe import Floats
@@ -31,8 +31,9 @@ def quantise_values(graph: ir.Graph, roots: Mapping[ir.Value, ir.Value], scales:
             add_constant(graph, f"{value.name}_zero_point", ir.tensor(found.zero)),
         ]
         uses = list(value.uses())
+        source = _before_bounds(value, found)
         kind = ir.DataType.from_numpy(found.zero.dtype)
-        first = _node("QuantizeLinear", [value, *tables], f"{value.name}_quantized", kind, value.shape)
+        first = _node("QuantizeLinear", [source, *tables], f"{value.name}_quantized", kind, value.shape)
         integers = first.outputs[0]
         second = _node(
             "DequantizeLinear",
@@ -41,13 +42,36 @@ def quantise_values(graph: ir.Graph, roots: Mapping[ir.Value, ir.Value], scales:
             ir.DataType.FLOAT,
             value.shape,
         )
-        producer = value.producer()
+        producer = source.producer()
         if producer is None:
             graph.insert_before(next(iter(graph)), [first, second])
         else:
             graph.insert_after(producer, [first, second])
         for node, place in uses:
             node.replace_input_with(place, second.outputs[0])
+
+
+def _before_bounds(value: ir.Value, scale: Scale) -> ir.Value:
+    """What a Relu or Clip bounds, where the integers have no more than these bounds anyway; else `value`."""
+    node = value.producer()
+    source = None if node is None else node.inputs[0]
+    if node is None or source is None or value.is_graph_output() or only_consumer(source) is not node:
+        return value
+    if not is_standard(node, "Relu", "Clip") or source.producer() is None:
+        return value
+    bounds = [0.0, None] if node.op_type == "Relu" else [_scalar(node, 1), _scalar(node, 2)]
+    limits = np.iinfo(scale.zero.dtype)
+    low, high = (
+        None if b is None else np.rint(np.float32(b) / scale.scale) + int(scale.zero) for b in bounds
+    )
+    inside = (low is None or low <= limits.min) and (high is None or high >= limits.max)
+    constant = all(v is None or v.const_value is not None for v in node.inputs[1:])
+    return source if inside and constant else value
+
+
+def _scalar(node: ir.Node, at: int) -> float | None:
+    value = node.inputs[at] if at < len(node.inputs) else None
+    return None if value is None or value.const_value is None else float(value.const_value.numpy())
 
 
 def quantise_weights(
