@@ -22,6 +22,7 @@ from .runtime.session import InferenceSession
 from .runtime.session import open_models_with as _open_models_with
 
 if _TYPE_CHECKING:
+    from .compiler.quantization.quantized import Quantized as _Quantized
     from .converting import Bundle as _Bundle
     from .profiling.recording import Recording as _Recording
     from .provider.report import Report as _Report
@@ -49,6 +50,7 @@ __all__ = [
     "get_library_path",
     "get_runtime_library_path",
     "profile",
+    "quantize",
     "report",
 ]
 
@@ -58,6 +60,13 @@ def convert(model: _Any, **options: _Any) -> "_Bundle":
     from .converting import convert
 
     return convert(model, **options)
+
+
+def quantize(model: _Any, data: _Any, **options: _Any) -> "_Quantized":
+    """A model of integers, by samples of its inputs; see ascend_ep.quantizing.quantize."""
+    from .quantizing import quantize
+
+    return quantize(model, data, **options)
 
 
 def report(session: _Any) -> "_Report":

@@ -95,9 +95,9 @@ def convert(
         raise lacking(error) or error from None
     if soc_version:
         find_soc(soc_version)
-    shapes, ranges = _shapes(input_shape)
+    shapes, ranges = shapes_of(input_shape)
     options = ConvertOptions(
-        registry=_registry(custom_ops),
+        registry=registry_of(custom_ops),
         input_shapes=shapes,
         symbol_ranges=ranges,
         precision=precision,
@@ -105,10 +105,10 @@ def convert(
         self_check=self_check,
         command_line="ascend_ep.convert",
     )
-    return Bundle(run(_source(model), options))
+    return Bundle(run(source_of(model), options))
 
 
-def _source(model: Any) -> Source:
+def source_of(model: Any) -> Source:
     """What the converter takes, of what the caller has. Raises AscendError E40001 for other things."""
     import onnx
     import onnx_ir as ir
@@ -144,7 +144,7 @@ def _exported(program: Any) -> Source:
     return proto
 
 
-def _registry(custom_ops: Iterable[Any] | str | os.PathLike[str]) -> Registry:
+def registry_of(custom_ops: Iterable[Any] | str | os.PathLike[str]) -> Registry:
     from ascend_ep.opdef.definition import OpDef
     from ascend_ep.opdef.library import parse_custom_op
     from ascend_ep.opdef.loader import load_definitions
@@ -165,7 +165,7 @@ def _registry(custom_ops: Iterable[Any] | str | os.PathLike[str]) -> Registry:
     return Registry(libraries=libraries, definitions=definitions, folder=folder)
 
 
-def _shapes(
+def shapes_of(
     given: Shapes | str | None,
 ) -> tuple[dict[str, list[int | str]], dict[str, tuple[int, int | None]]]:
     """Sizes by input, free ones under a name, and the ranges of these names."""

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ascend_ep.cli import om_reduce
+from ascend_ep.cli import om_quantize, om_reduce
 from ascend_ep.cli.atc_files import existing
 from ascend_ep.cli.command import Parser, command
 from ascend_ep.cli.om_inputs import dims_of_shapes, input_arrays
@@ -100,6 +100,8 @@ def command_parser() -> argparse.ArgumentParser:
         "reduce", om_reduce.reduce, "find the smallest part of a model on which a command still fails"
     )
     om_reduce.add_flags(command)
+    command = add("quantize", om_quantize.quantize, "make a model of integers, by samples of its inputs")
+    om_quantize.add_flags(command)
     command = add("trust", trust, "add the bundle's native code to your trust store")
     command.add_argument("bundle", metavar="M.om")
     return parser

@@ -6,6 +6,9 @@
  *   [256, T)          table of num partitions
  *   [T, file size)    partitions
  *
+ * A file of ASC_OM_FIRST_VERSION has the types ASC_PART_... in its table, a later one ASC_OM_TYPE_... Here, and for
+ * whoever asks, they are the former.
+ *
  * Header and table are asc_om_header, asc_om_table and asc_om_entry of asc_frame.h; num is 1..16, each type there at
  * most once, and empty partitions are left out.
  *
@@ -57,7 +60,7 @@ static int is_padded_text(const uint8_t *field, uint64_t size) {
     return end && asc_all_zero(end, size - (uint64_t)(end - field));
 }
 
-static int32_t parse_header(const uint8_t *head, uint64_t file_size, asc_status *status) {
+static int32_t parse_header(const uint8_t *head, uint64_t file_size, uint32_t *version, asc_status *status) {
     asc_om_header h;
     if (file_size < sizeof h + sizeof(asc_om_table) || memcmp(head, "IMOD", 4) != 0)
         return asc_fail(status, ASC_E_FORMAT, "not an .om file: it does not begin with an IMOD header");
@@ -66,8 +69,13 @@ static int32_t parse_header(const uint8_t *head, uint64_t file_size, asc_status 
         return asc_fail(status, ASC_E_VERSION,
                         "this .om was compiled for an Ascend NPU and holds device code; convert the ONNX model with "
                         "ascend-atc to get a bundle that runs here");
-    if (h.header_bytes != sizeof h || h.version != ASC_OM_VERSION)
-        return asc_fail(status, ASC_E_VERSION, "the header is of another version than this reader's (0x20000000)");
+    *version = h.version;
+    if (h.header_bytes != sizeof h || h.version < ASC_OM_FIRST_VERSION || h.version > ASC_OM_VERSION)
+        return asc_failf(
+            status, ASC_E_VERSION,
+            "the header is of version %u, and this reader knows %u to %u; update ascend-ep, or convert the "
+            "model again",
+            h.version, ASC_OM_FIRST_VERSION, ASC_OM_VERSION);
     uint64_t length = h.model_length;
     if (length != file_size - sizeof h)
         return asc_failf(status, ASC_E_FORMAT,
@@ -87,13 +95,23 @@ static uint64_t alignment_of(uint32_t type) {
     return type == ASC_PART_MODEL_DEF ? 1 : type == ASC_PART_WEIGHTS ? ASC_WEIGHTS_ALIGN : ASC_ALIGN;
 }
 
-static int is_known(uint32_t type) {
-    return type == ASC_PART_MODEL_DEF || type == ASC_PART_WEIGHTS ||
-           (type >= ASC_PART_PLAN && type <= ASC_PART_SAMPLES);
+#define UNKNOWN_PART UINT32_MAX
+
+/* ASC_PART_... of a type in the table of a file of that version. */
+static uint32_t part_of_type(uint32_t version, uint32_t type) {
+    static const struct {
+        uint32_t type, part;
+    } known[] = {{ASC_OM_TYPE_MODEL_DEF, ASC_PART_MODEL_DEF}, {ASC_OM_TYPE_WEIGHTS, ASC_PART_WEIGHTS},
+                 {ASC_OM_TYPE_PLAN, ASC_PART_PLAN},           {ASC_OM_TYPE_HOST, ASC_PART_HOST},
+                 {ASC_OM_TYPE_NATIVE, ASC_PART_NATIVE},       {ASC_OM_TYPE_SAMPLES, ASC_PART_SAMPLES}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (type == (version == ASC_OM_FIRST_VERSION ? known[i].part : known[i].type)) return known[i].part;
+    return UNKNOWN_PART;
 }
 
 int32_t asc_frame_parse(asc_frame *frame, const uint8_t *head, uint64_t file_size, asc_status *status) {
-    int32_t code = parse_header(head, file_size, status);
+    uint32_t version = 0;
+    int32_t code = parse_header(head, file_size, &version, status);
     if (code != ASC_OK) return code;
     const uint8_t *entries = head + sizeof(asc_om_header) + sizeof(asc_om_table);
     asc_om_table table;
@@ -107,14 +125,14 @@ int32_t asc_frame_parse(asc_frame *frame, const uint8_t *head, uint64_t file_siz
     for (uint32_t i = 0; i < n; i++) {
         asc_om_entry entry;
         memcpy(&entry, entries + sizeof entry * i, sizeof entry);
-        asc_part part = {entry.type, entry.mem_offset, entry.mem_size};
-        if (!is_known(part.type) || asc_frame_part(frame, part.type) || (part.type == ASC_PART_MODEL_DEF && i))
-            return asc_failf(status, ASC_E_FORMAT, "partition %u has an unknown or repeated type (%u)", i, part.type);
+        asc_part part = {part_of_type(version, entry.type), entry.mem_offset, entry.mem_size};
+        if (part.type == UNKNOWN_PART || asc_frame_part(frame, part.type) || (part.type == ASC_PART_MODEL_DEF && i))
+            return asc_failf(status, ASC_E_FORMAT, "partition %u has an unknown or repeated type (%u)", i, entry.type);
         at = asc_align_up(at, alignment_of(part.type));
         if (entry.pad || at > file_size || part.offset != at - frame->table_end || !part.size ||
             part.size > file_size - at)
             return asc_failf(status, ASC_E_FORMAT, "partition %u (type %u) does not lie where the format puts it", i,
-                             part.type);
+                             entry.type);
         part.offset = at;
         frame->parts[i] = part;
         at += part.size;

@@ -13,8 +13,9 @@
 /* cffi:begin */
 
 #define ASC_OM_MAGIC 0x444f4d49 /* "IMOD" */
-#define ASC_OM_VERSION 0x20000000
-#define ASC_OM_PLATFORM_TYPE 0xAE /* of bundles that run here */
+#define ASC_OM_VERSION 0x20000001
+#define ASC_OM_FIRST_VERSION 0x20000000 /* whose table has the numbers ASC_PART_... themselves */
+#define ASC_OM_PLATFORM_TYPE 0xAE       /* of bundles that run here */
 #define ASC_OM_HEADER_BYTES 256
 #define ASC_OM_ENTRY_BYTES 24
 
@@ -40,13 +41,21 @@ typedef struct asc_om_header {
     uint8_t reserved[62];
 } asc_om_header;
 
+/* Types in the table, of what an .om of a card calls so: viewers of .om files refuse numbers that they don't know. */
+#define ASC_OM_TYPE_MODEL_DEF 0
+#define ASC_OM_TYPE_WEIGHTS 1
+#define ASC_OM_TYPE_PLAN 2    /* TASK_INFO */
+#define ASC_OM_TYPE_NATIVE 4  /* CUST_AICPU_KERNELS */
+#define ASC_OM_TYPE_HOST 6    /* FLOW_MODEL */
+#define ASC_OM_TYPE_SAMPLES 8 /* MODEL_INOUT_INFO */
+
 /* Behind the header: how many entries there are, and then these. */
 typedef struct asc_om_table {
     uint32_t count, pad;
 } asc_om_table;
 
 typedef struct asc_om_entry {
-    uint32_t type; /* ASC_PART_... */
+    uint32_t type; /* ASC_OM_TYPE_... */
     uint32_t pad;
     uint64_t mem_offset; /* from the end of the table */
     uint64_t mem_size;   /* at least 1 */

@@ -81,6 +81,14 @@ def test_the_bundle_format(printed: str) -> None:
     assert re.search(r"^plan version \d+, for readers from 1 on$", printed, re.MULTILINE)
 
 
+@pytest.mark.parametrize("printed", ["quantization.md"], indirect=True)
+def test_quantization(printed: str) -> None:
+    assert printed.count("2 of 2 products quantised, by 32 samples") == 2, printed
+    assert "1 of 2 products quantised, by 32 samples" in printed  # 4 bits are for matrix products
+    assert "written to m_int8.onnx" in printed
+    assert "ATC run success" in printed
+
+
 @pytest.mark.parametrize("printed", ["profiling.md"], indirect=True)
 def test_profiling(printed: str) -> None:
     assert printed.count("100 runs, 200 kernel calls") == 2, printed

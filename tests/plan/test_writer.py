@@ -18,6 +18,7 @@ from ascend_ep.errors import AscendError
 from ascend_ep.plan.plan import WEIGHT as WEIGHT_KIND
 from ascend_ep.plan.plan import NativePartition, Ref, Weight
 from ascend_ep.plan.writing.packing import pack, packed_bytes
+from ascend_ep.plan.writing.writer import TYPES
 from ascend_ep.runtime.binding import lib, open_model
 from ascend_ep.runtime.bundle import Bundle
 
@@ -25,12 +26,13 @@ from ascend_ep.runtime.bundle import Bundle
 def table(image: bytes) -> dict[int, tuple[int, int]]:
     """Partition type -> (file offset, size), read from the bytes as cann.md's format says."""
     magic, head, version = struct.unpack_from("<4sII", image)
-    assert (magic, head, version) == (b"IMOD", 256, 0x20000000)
+    assert (magic, head, version) == (b"IMOD", 256, 0x20000001)
     assert struct.unpack_from("<Q", image, 184)[0] == len(image) - 256
     (count, _) = struct.unpack_from("<II", image, 256)
     start = 264 + 24 * count
     rows = [struct.unpack_from("<IIQQ", image, 264 + 24 * i) for i in range(count)]
-    return {kind: (start + offset, size) for kind, _, offset, size in rows}
+    kinds = {number: kind for kind, number in TYPES.items()}
+    return {kinds[number]: (start + offset, size) for number, _, offset, size in rows}
 
 
 def test_the_frame() -> None:

@@ -24,37 +24,41 @@ from .node_errors import Measure
 
 Array = NDArray[Any]
 
+#: Measures of which more is better.
+_AT_LEAST = ("cosine", "top1")
+
 
 @dataclass(frozen=True)
 class Accuracy:
-    """What every floating output must reach: `measure` "relative" or "rms" at most, "cosine" at least."""
+    """What every floating output must reach: `measure` "relative" or "rms" at most, "cosine" or "top1" at
+    least."""
 
     measure: str
     limit: float
 
     @classmethod
     def parse(cls, text: str) -> Accuracy:
-        """`1e-3` (relative), `rms=1e-3`, `cosine=0.9999`. Raises AscendError E40001."""
+        """`1e-3` (relative), `rms=1e-3`, `cosine=0.9999`, `top1=0.99`. Raises AscendError E40001."""
         name, equals, number = text.rpartition("=")
         name = name if equals else "relative"
         try:
             limit = float(number)
         except ValueError:
             limit = -1.0
-        if name not in ("relative", "rms", "cosine") or not 0 < limit <= 1:
+        if name not in ("relative", "rms", *_AT_LEAST) or not 0 < limit <= 1:
             raise AscendError(
                 "E40001",
                 f"--accuracy={text} is no accuracy",
-                fix="For example 1e-3, rms=1e-3, cosine=0.9999.",
+                fix="For example 1e-3, rms=1e-3, cosine=0.9999, top1=0.99.",
             )
         return cls(name, limit)
 
     def holds(self, measure: Measure) -> bool:
         value = float(getattr(measure, self.measure))
-        return value >= self.limit if self.measure == "cosine" else value <= self.limit
+        return value >= self.limit if self.measure in _AT_LEAST else value <= self.limit
 
     def __str__(self) -> str:
-        return f"{self.measure} {'at least' if self.measure == 'cosine' else 'at most'} {self.limit:g}"
+        return f"{self.measure} {'at least' if self.measure in _AT_LEAST else 'at most'} {self.limit:g}"
 
 
 class Trials:

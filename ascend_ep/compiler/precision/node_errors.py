@@ -43,19 +43,22 @@ _GIVEN = "/given"
 class Measure:
     """How far a tensor is from the reference. `relative`: the largest difference over the reference's
     largest magnitude; `rms` likewise of root mean squares; `ulp`: the largest difference in units of the
-    last place of the type it is stored in. All are infinite where a number is missing."""
+    last place of the type it is stored in. All are infinite where a number is missing. `top1`: the share of
+    rows along the last axis whose greatest element is at the same place."""
 
     cosine: float
     relative: float
     rms: float
     ulp: float
+    top1: float = 1.0
 
     @classmethod
     def of(cls, got: Array, wanted: Array, dtype: int) -> Measure:
+        top1 = _same_top(np.asarray(got), np.asarray(wanted))
         a, b = np.asarray(got, np.float64).ravel(), np.asarray(wanted, np.float64).ravel()
         same = (a == b) | (np.isnan(a) & np.isnan(b))
         if not np.isfinite(a[~same]).all() or not np.isfinite(b[~same]).all():
-            return cls(0.0, np.inf, np.inf, np.inf)
+            return cls(0.0, np.inf, np.inf, np.inf, top1)
         if same.all():
             return cls(1.0, 0.0, 0.0, 0.0)
         usable = np.isfinite(a) & np.isfinite(b)
@@ -69,7 +72,14 @@ class Measure:
             float(difference.max()) / largest if largest else np.inf,
             float(np.linalg.norm(difference)) / norm if norm else np.inf,
             float((difference / _unit(b, dtype)).max()),
+            top1,
         )
+
+
+def _same_top(got: Array, wanted: Array) -> float:
+    if got.shape != wanted.shape or not got.ndim or not got.size:
+        return 1.0
+    return float(np.mean(got.argmax(axis=-1) == wanted.argmax(axis=-1)))
 
 
 def _unit(values: Array, dtype: int) -> Array:

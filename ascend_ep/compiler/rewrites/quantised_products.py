@@ -38,7 +38,8 @@ class Quantised:
     def of(matrix: Int8Matrix, dims: tuple[int, int], scale: Floats, zero: Floats, block: int) -> Quantised:
         """scale and zero: [ceil(K / block), N], zero in terms of the int8 matrix."""
         some = None if not zero.any() else _table(zero)
-        weights = Ref("", INT8, dims, WEIGHT, weight=Weight(matrix, "bytes32"))
+        layout = "nibbles32" if block % 2 == 0 and _fit_nibbles(matrix) else "bytes32"
+        weights = Ref("", INT8, dims, WEIGHT, weight=Weight(matrix, layout))
         return Quantised(weights, _table(scale), some, block)
 
     def operands(self) -> list[Ref]:
@@ -118,6 +119,12 @@ def _quantised(insn: Insn, transposed: bool) -> Quantised | None:
     else:
         return None
     return Quantised.of(Int8Matrix(x.weight.source, transposed), (k, n), tables[0], tables[1], block)
+
+
+def _fit_nibbles(matrix: Int8Matrix) -> bool:
+    """Whether 4 bits hold the weights, as they do where a quantiser of 4 bits made blocks."""
+    values = matrix.numpy()
+    return bool(values.size and values.min() >= -8 and values.max() <= 7)
 
 
 def _elements(ref: Ref) -> Floats:

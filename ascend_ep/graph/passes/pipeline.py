@@ -160,7 +160,7 @@ FUSION = Stage(
         ModelPass(
             "UniqueDequantize",
             needs="",
-            leaves="a DequantizeLinear for each of its readers",
+            leaves="a DequantizeLinear for each of its readers, with a zero point",
             make=lambda _: UniqueDequantize(),
         ),
         ModelPass(

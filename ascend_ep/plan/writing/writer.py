@@ -31,6 +31,15 @@ ENTRY: int = lib.ASC_OM_ENTRY_BYTES
 ALIGN: int = lib.ASC_ALIGN
 PAGE = 4096
 PRODUCER = "ascend-ep"
+#: Types in the table, by kind of partition.
+TYPES: dict[int, int] = {
+    lib.ASC_PART_MODEL_DEF: lib.ASC_OM_TYPE_MODEL_DEF,
+    lib.ASC_PART_WEIGHTS: lib.ASC_OM_TYPE_WEIGHTS,
+    lib.ASC_PART_PLAN: lib.ASC_OM_TYPE_PLAN,
+    lib.ASC_PART_HOST: lib.ASC_OM_TYPE_HOST,
+    lib.ASC_PART_NATIVE: lib.ASC_OM_TYPE_NATIVE,
+    lib.ASC_PART_SAMPLES: lib.ASC_OM_TYPE_SAMPLES,
+}
 
 
 #: Given the bundle written so far, the bytes of its last samples, in order.
@@ -189,7 +198,9 @@ def _header(length: int, soc_version: str, is_dynamic: bool) -> bytes:
 def _table(entries: Sequence[tuple[int, int, int]]) -> bytes:
     """Of kinds, offsets and sizes."""
     table = ffi.new("asc_om_table *", {"count": len(entries)})
-    rows = ffi.new("asc_om_entry[]", [{"type": k, "mem_offset": o, "mem_size": n} for k, o, n in entries])
+    rows = ffi.new(
+        "asc_om_entry[]", [{"type": TYPES[k], "mem_offset": o, "mem_size": n} for k, o, n in entries]
+    )
     return bytes(ffi.buffer(table)) + bytes(ffi.buffer(rows))
 
 

@@ -1,0 +1,1 @@
+"""Post-training quantisation: a float model and samples become a model with QuantizeLinear."""
