@@ -1,4 +1,4 @@
-"""Every allocation and every system call fails in turn: no crash, hang, leak, wrong number, half-written file.
+"""Every allocation and every system call fails in turn: no crash, hang, leak, wrong number or half a file.
 
 A sample; tools/faults has the whole, and --slow runs it.
 """
