@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import onnx
+import onnx.parser
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), *(str(HERE.parent.parent / name) for name in ("models", "tools"))]
@@ -20,9 +21,11 @@ EACH = 3
 
 
 def models() -> Iterator[tuple[str, onnx.ModelProto]]:
+    from make_corpus import APART
     from onnx_suite.cases import all_cases
     from test_bundles import BUNDLES
 
+    yield "apart", onnx.parser.parse_model(APART)
     for name, make in BUNDLES.items():
         yield name, make().model(17, "ai.custom", "com.microsoft")
     native = (HERE.parent / "conformance" / "native.txt").read_text(encoding="utf-8").split()

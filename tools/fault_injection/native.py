@@ -15,7 +15,7 @@ from .outcome import Campaign, Outcome, ended_by, title
 SOURCES = Path(__file__).resolve().parents[2] / "native" / "test"
 #: How system calls fail.
 CALL_KINDS = ("EIO", "EMFILE", "EINTR", "short")
-SECONDS = 30
+SECONDS = 120
 RUNS = 2
 
 

@@ -25,7 +25,7 @@ class Loop:
         self._thread.start()
 
     def call(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(20)
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(100)
 
     def stop(self) -> None:
         self.loop.call_soon_threadsafe(self.loop.stop)
@@ -44,7 +44,7 @@ async def _start(repository: Path) -> Server:
 
 def _ask(port: int, x: Any) -> tuple[int, Any]:
     tensor = {"name": "x", "shape": list(x.shape), "datatype": "FP32", "data": x.ravel().tolist()}
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         connection.request("POST", "/v2/models/m/infer", json.dumps({"inputs": [tensor]}))
         answer = connection.getresponse()
