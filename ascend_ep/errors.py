@@ -405,6 +405,7 @@ CODES: dict[str, Code] = {
         "The native code of [%s] failed: %s.", "Mend its library, or put model.onnx beside the bundle."
     ),
     "E50051": Code("The native code of [%s] isn't running: %s.", "Try again later."),
+    "E50052": Code("[%s] can't be read: %s.", "Give the server's user the right to read it."),
     "E50060": Code("Argument [%s] of the deployment is refused: %s.", "See ascend_ep.serving.ray.app."),
 }
 

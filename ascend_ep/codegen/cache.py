@@ -4,11 +4,15 @@ It is that of `runtime.cache_folder`. Files are `<key>.<suffix>`, the key 64
 hexadecimal digits. After each compilation it is cut to $ASCEND_EP_CACHE_LIMIT, in MiB (default 512; 0: no
 limit): what was used longest ago goes first, what nobody used for 90 days goes in any case, and what was used
 within the last hour stays. Nothing but files with such names is ever removed.
+
+What a compiler made has its SHA-256 beside it, `<key>.<suffix>.sha256`. A file that was cut or changed since,
+by a full disk or by hand, isn't used, and made again.
 """
 
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import re
 import shutil
@@ -27,7 +31,7 @@ FRESH = 3600
 OLD = 90 * 24 * 3600
 #: Seconds after which a use is noted again.
 NOTED = 600
-_ENTRY = re.compile(r"(?P<key>[0-9a-f]{64})\.(?:so|o|exe|run|search\.json|lock)")
+_ENTRY = re.compile(r"(?P<key>[0-9a-f]{64})\.(?:(?:so|o|exe|run)(?:\.sha256)?|search\.json|lock)")
 _WORK = re.compile(r"\.compile-\w+")
 
 
@@ -59,6 +63,29 @@ def _lock(path: Path, wait: bool) -> int | None:
             os.close(handle)
             return None
         os.close(handle)
+
+
+def keep(made: Path, target: Path) -> None:
+    """Gives what was made its name in the cache. Raises OSError."""
+    _digest_file(target).write_text(_digest(made), encoding="ascii")
+    os.replace(made, target)
+
+
+def is_whole(target: Path) -> bool:
+    """Whether this file of the cache is there, and as it was made."""
+    try:
+        return _digest_file(target).read_bytes() == _digest(target).encode()
+    except OSError:
+        return False
+
+
+def _digest_file(target: Path) -> Path:
+    return target.with_name(f"{target.name}.sha256")
+
+
+def _digest(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def note_use(path: Path) -> None:

@@ -7,7 +7,6 @@ their name and renamed, under a lock per key, so processes that want the same on
 from __future__ import annotations
 
 import hashlib
-import os
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -20,7 +19,7 @@ from ascend_ep.runtime.cache_folder import open_cache
 
 from .assembly import Assembly
 from .c_source import Source
-from .cache import limit, locked, note_use, prune
+from .cache import is_whole, keep, limit, locked, note_use, prune
 from .compilers import COMMON_FLAGS, Compiler, find_compiler, flags_of
 from .header_text import HEADERS
 
@@ -122,7 +121,7 @@ def link_object(path: Path) -> Path:
     content = path.read_bytes()
     kept = open_cache() / f"{hashlib.sha256(content).hexdigest()}.o"
     with locked(kept.with_suffix(".lock")):
-        if not _is_sound(kept):
+        if not is_whole(kept):
             _replace(kept, content)
     return _cached([kept], ["-shared", "-fPIC"], "so")[0]
 
@@ -130,7 +129,7 @@ def link_object(path: Path) -> Path:
 def _replace(target: Path, content: bytes) -> None:
     with tempfile.NamedTemporaryFile(dir=target.parent, prefix=".compile-", delete=False) as file:
         file.write(content)
-    os.replace(file.name, target)
+    keep(Path(file.name), target)
 
 
 def _sanitizing(sanitizer: str) -> list[str]:
@@ -152,7 +151,7 @@ def _cached(
     target = folder / f"{key}.{suffix}"
     most = limit()
     with locked(folder / f"{key}.lock"):
-        cached = _is_sound(target)
+        cached = is_whole(target)
         if cached:
             note_use(target)
         else:
@@ -168,7 +167,7 @@ def _key(source: str, compiler: Compiler, flags: list[str]) -> str:
     return hashlib.sha256(text.encode() + header).hexdigest()
 
 
-def _is_sound(path: Path) -> bool:
+def _is_elf(path: Path) -> bool:
     try:
         with open(path, "rb") as file:
             return file.read(4) == b"\x7fELF"
@@ -184,7 +183,7 @@ def _compile(given: str | Sequence[Path], compiler: Compiler, flags: list[str], 
             given = [source]
         libraries = [] if "-r" in flags else ["-lm"]
         _run(compiler, [*flags, f"-I{HEADERS}", *map(str, given), "-o", str(made), *libraries], made)
-        os.replace(made, target)
+        keep(made, target)
 
 
 def _run(
@@ -198,7 +197,7 @@ def _run(
         raise AscendError("E43002", compiler.command[0], f"it took longer than {SECONDS} s") from error
     except OSError as error:
         raise AscendError("E43002", compiler.command[0], error.strerror or error) from error
-    if answer.returncode != 0 or (makes and not _is_sound(makes)):
+    if answer.returncode != 0 or (makes and not _is_elf(makes)):
         said = answer.stderr.splitlines()
         errors = [line for line in said if "error" in line] or [f"status {answer.returncode}"]
         raise AscendError("E43002", " ".join(compiler.command), errors[0], details=said[:20])

@@ -27,7 +27,7 @@ class Limits:
 
     nodes: int = 500_000
     nesting: int = 16
-    name_length: int = 4096
+    name_length: int = 4095  # bytes, as in a bundle
     inputs_of_node: int = 65_536
     rank: int = 64
 
@@ -178,8 +178,9 @@ class _GraphChecker:
     def check_name(self, name: str, what: str) -> None:
         if not isinstance(name, str):  # protobuf gives bytes that aren't UTF-8 as they are
             raise self.refuse(f"the name of {what} is not UTF-8")
-        if len(name) > self.limits.name_length:
-            raise self.refuse(f"the name of {what} has {len(name)} characters: {name[:60]!r}...")
+        size = len(name.encode())
+        if size > self.limits.name_length:
+            raise self.refuse(f"the name of {what} has {size} bytes: {name[:60]!r}...")
 
     def check_graph(self, graph: onnx.GraphProto, outer: frozenset[str], depth: int) -> None:
         if depth > self.limits.nesting:

@@ -221,7 +221,10 @@ def open_models_with(function: Callable[..., Any]) -> None:
 
 
 def is_bundle(source: Source) -> bool:
-    """Whether this is for the runtime: bytes or a file that begin as bundles do, or any path named .om."""
+    """Whether this is for the runtime: bytes or a file that begin as bundles do, or any path named .om.
+
+    Raises AscendError E40002 for a file that can't be read.
+    """
     if isinstance(source, bytes | bytearray | memoryview):
         return bytes(source[:4]) == b"IMOD"
     path = os.fspath(source)
@@ -230,8 +233,10 @@ def is_bundle(source: Source) -> bool:
     try:
         with open(path, "rb") as file:
             return file.read(4) == b"IMOD"
-    except OSError:
-        return False
+    except OSError as error:
+        if isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError):
+            return False
+        raise AscendError("E40002", f"{path}: {error.strerror}") from error
 
 
 def _cpu_memory() -> Any:

@@ -107,15 +107,18 @@ static int fill(int fd, asc_region *region, const asc_frame *frame, uint32_t fla
 static int32_t load_fd(asc_region *region, asc_frame *frame, int fd, uint32_t flags, asc_status *status) {
     uint8_t head[ASC_FRAME_BYTES] = {0};
     struct stat info;
-    if (fstat(fd, &info) != 0) return asc_failf(status, ASC_E_IO, "fstat: %s", strerror(errno));
+    asc_watched before;
+    if (fstat(fd, &info) != 0 || !asc_watch(&before, fd))
+        return asc_failf(status, ASC_E_IO, "fstat: %s", strerror(errno));
     if (!S_ISREG(info.st_mode)) return asc_fail(status, ASC_E_IO, "not a regular file");
     uint64_t size = (uint64_t)info.st_size, n = size < sizeof head ? size : sizeof head;
     if (!read_range(fd, head, 0, n)) return asc_fail(status, ASC_E_IO, "the file can't be read");
     int32_t code = asc_frame_parse(frame, head, size, status);
     if (code == ASC_OK) code = reserve(region, size, status);
     if (code != ASC_OK) return code;
-    /* The frame was parsed from the first read; the second must have brought the same bytes. */
-    if (!fill(fd, region, frame, flags) || memcmp(region->bytes, head, n) != 0) {
+    /* The frame was parsed from the first read; the second must have brought the same bytes. No digest covers weights
+     * at load, so nothing may have been written to the file while it was read. */
+    if (!fill(fd, region, frame, flags) || memcmp(region->bytes, head, n) != 0 || !asc_unchanged(&before, fd, NULL)) {
         asc_region_free(region);
         return asc_fail(status, ASC_E_IO, "the file changed or ended while it was read");
     }
@@ -142,8 +145,10 @@ int32_t asc_region_place(asc_region *region, uint32_t file, uint64_t at, int fd,
         (void)madvise(to, whole, MADV_WILLNEED);
     } else {
         region->mapped = NULL; /* what was read would not come back */
+        asc_watched before;
         region->watched[file] = (asc_watched){0};
-        if (!read_range(fd, to, 0, size)) return asc_fail(status, ASC_E_IO, "a file of weights can't be read");
+        if (!asc_watch(&before, fd) || !read_range(fd, to, 0, size) || !asc_unchanged(&before, fd, NULL))
+            return asc_fail(status, ASC_E_IO, "a file of weights can't be read, or was written to while it was");
         if (mprotect(to, whole, PROT_READ) != 0)
             return asc_fail(status, ASC_E_MEMORY, "the memory of weights can't be made read-only");
     }

@@ -145,6 +145,8 @@ int bundle_case(const uint8_t *bytes, uint64_t size, case_counts *counts) {
     counts->opened++;
     counts->codes[ASC_OK] += read_all(m) != UINT64_MAX;
     for (uint32_t i = 0; i < asc_plan_n_partitions(&m->plan); i++) run_partition(m, i, counts);
+    asc_model *apart = asc_model_apart(m);
+    for (uint32_t i = 0; apart && i < asc_plan_n_partitions(&apart->plan); i++) run_partition(apart, i, counts);
     asc_model_release(m);
     return 1;
 }

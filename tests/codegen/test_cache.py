@@ -63,7 +63,10 @@ def test_old_files_and_abandoned_compilations_go_whatever_the_size(tmp_path: Pat
 
 def test_nothing_else_is_touched(tmp_path: Path) -> None:
     key = f"{5:064x}"
-    others = [tmp_path / n for n in ("notes.txt", f"{key}.so.bak", f"{key}.install.lock", "short.so")]
+    others = [
+        tmp_path / n
+        for n in ("notes.txt", f"{key}.so.bak", f"{key}.lock.sha256", f"{key}.install.lock", "short.so")
+    ]
     for path in others:
         path.write_bytes(bytes(50_000))
         os.utime(path, (0, 0))
@@ -125,6 +128,23 @@ def test_compiling_cuts_the_cache_and_a_use_counts(
     assert compile_library(source, cache=tmp_path).cached
     assert time.time() - library.path.stat().st_mtime < HOUR
     note_use(tmp_path / "absent")
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "a header alone"])
+def test_a_damaged_entry_is_made_again(tmp_path: Path, compiler: None, damage: str) -> None:
+    tmp_path.chmod(0o700)
+    program = Program((), (("y", Apply("add", (Input("x"), Constant(2.5)))),))
+    source = generate_c("Damaged", program, ["x"], [InputType(1, ("n",))], [1])
+    first = compile_library(source, cache=tmp_path)
+    for file in [*tmp_path.glob("*.so"), *tmp_path.glob("*.o")]:
+        content = file.read_bytes()
+        half = len(content) // 2
+        made = {"cut": content[:half], "changed": content[:half] + bytes(half), "a header alone": b"\x7fELF"}
+        file.write_bytes(made[damage])
+    again = compile_library(source, cache=tmp_path)
+    assert not again.cached
+    assert again.sha256 == first.sha256
+    assert compile_library(source, cache=tmp_path).cached
 
 
 @pytest.mark.parametrize(("text", "wanted"), [("", 512 << 20), ("0", None), ("7", 7 << 20)])

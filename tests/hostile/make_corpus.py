@@ -31,6 +31,11 @@ agraph (float[2] x) => (float[2] y)
 }
 """
 
+#: What it declares of y need not hold, so that the bundle has a second plan without it.
+APART = """<ir_version: 10, opset_import: ["" : 21]>
+agraph (float[3,4] x, int64[1] a) => (float[1,4] y) { s = ReduceSum(x, a) y = Neg(s) }
+"""
+
 
 def main() -> None:
     from test_bundles import BUNDLES
@@ -44,6 +49,9 @@ def main() -> None:
         if name in ("gated", "quantised", "windowed"):
             bundle = convert(model, ConvertOptions(codegen="off", sample_seed=None)).to_bytes()
             (HERE / "corpus" / "bundle" / name).write_bytes(bundle)
+    options = ConvertOptions(codegen="off", precision="origin", sample_seed=None)
+    apart = convert(onnx.parser.parse_model(APART), options).to_bytes()
+    (HERE / "corpus" / "bundle" / "apart").write_bytes(apart)
     with tempfile.TemporaryDirectory() as folder:  # its weights are not found: what names them is read
         path = Path(folder) / "m.om"
         outside = ConvertOptions(codegen="off", sample_seed=None, external_weight=1)

@@ -16,11 +16,14 @@ import pytest
 from onnx import helper
 from small_models import FLOAT, model
 
+import ascend_ep
 from ascend_ep.compiler.conversion import Conversion
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
 
 SIZE = 1024
+LIBRARIES = Path(ascend_ep.get_library_path()).parent
+CHANGED = 14  # ASC_E_CHANGED
 
 #: Opens the bundle, runs it if asked to, waits for the change, and runs it twice.
 PROGRAM = """
@@ -122,6 +125,42 @@ def test_inside_onnxruntime(tmp_path: Path, change: Callable[[Path, Path], None]
     printed = run("stock", tmp_path / "a" / "m_ctx.onnx", False, lambda: change(file, other))
     assert len(printed) == 2
     assert all("written to or cut short" in line for line in printed), printed
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """native/test/run_bundle.c."""
+    made = tmp_path_factory.mktemp("program") / "run_bundle"
+    source = Path(__file__).parents[2] / "native" / "test" / "run_bundle.c"
+    flags = ["-I", ascend_ep.get_include(), f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", "-lascend_rt"]
+    subprocess.run(["cc", "-o", made, source, *flags], check=True)
+    return made
+
+
+@pytest.mark.parametrize("early", [True, False], ids=["before the first run", "after it"])
+@pytest.mark.parametrize("change", [cut, cut_to_nothing, rewrite, rename])
+@pytest.mark.parametrize("external", [0, 1], ids=["bundle", "file of weights"])
+def test_in_c(
+    tmp_path: Path, program: Path, external: int, change: Callable[[Path, Path], None], early: bool
+) -> None:
+    file, other = write(tmp_path / "a", 1, external), write(tmp_path / "b", 2, external)
+    command = [program, tmp_path / "a" / "m.om", "2" if early else "3", "2x1024"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert next(process.stdout) == "ready\n"
+        if not early:
+            process.stdin.write("\n")
+            process.stdin.flush()
+            assert next(process.stdout) == "1024\n"
+        change(file, other)
+        printed = process.communicate("\n\n", timeout=60)[0].splitlines()
+    if change is rename:
+        assert (process.returncode, printed) == (0, ["1024", "1024"])
+    else:
+        assert process.returncode == 1
+        assert len(printed) == 2
+        assert all(line.startswith(f"run: error {CHANGED}: ") for line in printed), printed
 
 
 @pytest.mark.parametrize("change", [rename, remove])

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import shutil
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from reloading import answer, entry, place, states
@@ -117,3 +120,48 @@ def test_it_polls_by_itself_and_refuses_to_be_told(tmp_path: Path, bundles: dict
         assert answer(running, "m") == 1.0
         with pytest.raises(AscendError, match="polls its repository"):
             running.call(running.server.repository.load_model("m"))
+
+
+def test_what_cannot_be_read_is_not_taken_for_gone(
+    tmp_path: Path, bundles: dict[float, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file system that fails, or no file descriptor left: what is served stays, and serves on."""
+    place(tmp_path, "m", 1, bundles[1.0])
+    with polled(tmp_path) as running:
+        look(running, 2)
+        real = os.scandir
+
+        def failing(path: Path) -> Any:
+            if Path(path).name == "m":
+                raise OSError(errno.EMFILE, "Too many open files")
+            return real(path)
+
+        monkeypatch.setattr("ascend_ep.serving.repository.layout.os.scandir", failing)
+        look(running, 3)
+        assert answer(running, "m") == 1.0
+        monkeypatch.undo()
+        look(running, 2)
+        assert states(running) == {"m/1": "READY"}
+        assert running.server.repository.models["m"].loads == 1
+
+
+def test_a_folder_that_cannot_be_read_does_not_stop_the_others(
+    tmp_path: Path, bundles: dict[float, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place(tmp_path, "m", 1, bundles[1.0])
+    place(tmp_path, "stale", 1, bundles[2.0])
+    real = Path.stat
+
+    def failing(path: Path, **kept: Any) -> os.stat_result:
+        if path.parts[-3:] == ("stale", "1", "model.om"):
+            raise OSError(errno.ESTALE, "Stale file handle")
+        return real(path, **kept)
+
+    monkeypatch.setattr(Path, "stat", failing)
+    with polled(tmp_path) as running:
+        assert answer(running, "m") == 1.0
+        assert not running.server.repository.ready
+        monkeypatch.undo()
+        look(running, 2)
+        assert answer(running, "stale") == 2.0
+        assert running.server.repository.ready

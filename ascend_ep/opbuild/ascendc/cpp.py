@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from ascend_ep.codegen.cache import limit, note_use, prune
+from ascend_ep.codegen.cache import is_whole, keep, limit, note_use, prune
 from ascend_ep.codegen.header_text import HEADERS
 from ascend_ep.errors import AscendError
 from ascend_ep.runtime.cache_folder import open_cache
@@ -81,7 +81,7 @@ def linked(
     flags = ["-pthread", *(_SHARED if kind == "so" else ()), *(found if libraries else ())]
     key = hashlib.sha256("\0".join([*command, *flags, _EXPORTED, *(o.stem for o in objects)]).encode())
     target = folder / f"{key.hexdigest()}.{kind}"
-    if target.exists():
+    if is_whole(target):
         note_use(target)
         return target
     with tempfile.TemporaryDirectory(dir=folder, prefix=".compile-") as work:
@@ -101,7 +101,7 @@ def _object(unit: Unit, command: Sequence[str], folder: Path) -> Path:
     for path in sources_of(unit.text, unit.folders):
         key.update(str(path).encode() + path.read_bytes())
     target = folder / f"{key.hexdigest()}.o"
-    if target.exists():
+    if is_whole(target):
         note_use(target)
         return target
     with tempfile.TemporaryDirectory(dir=folder, prefix=".compile-") as work:
@@ -195,7 +195,7 @@ def _run_compiler(command: Sequence[str], target: Path, out: tuple[str, ...] = (
         if answer.returncode != 0:
             raise _failed(command[0], answer.stderr, answer.returncode)
         os.chmod(made, 0o700)
-        os.replace(made, target)
+        keep(Path(made), target)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise AscendError("E43002", command[0], error) from error
     finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ascend_ep.graph.proto_checks import Limits
 from ascend_ep.opdef.dim_tree import Node, tree
 from ascend_ep.opdef.dims import Dim
 from ascend_ep.runtime._rt import lib
@@ -37,7 +38,9 @@ class Pools:
         found = self._string_at.get(text)
         if found is None:
             found = self._string_at[text] = len(self.strings)
-            self.strings += text.replace("\0", "\ufffd").encode("utf-8", "replace") + b"\0"
+            # Names of the model are no longer; what was joined of several is for readers, and cut.
+            shown = text.replace("\0", "\ufffd").encode("utf-8", "replace")[: Limits.name_length]
+            self.strings += shown.decode("utf-8", "ignore").encode() + b"\0"
         return found
 
     def dim(self, dim: Dim) -> int:

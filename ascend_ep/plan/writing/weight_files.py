@@ -102,7 +102,8 @@ class WeightFiles:
                 with suppress(OSError):  # others may have put files there
                     path.rmdir()
             else:
-                path.unlink(missing_ok=True)
+                with suppress(OSError):
+                    path.unlink()
 
     def _write_file(self, refs: Iterable[Ref], weights: Weights) -> None:
         """One file of these weights, under its name at once when it is whole."""
@@ -127,7 +128,8 @@ class WeightFiles:
             os.replace(temporary, target)
             self.files.append(WeightFile(f"{FOLDER}/{name}", first, count, size, digest))
         finally:
-            temporary.unlink(missing_ok=True)
+            with suppress(OSError):
+                temporary.unlink()
 
 
 def _digest(path: Path) -> bytes:

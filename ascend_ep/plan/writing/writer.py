@@ -12,6 +12,7 @@ import mmap
 import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -76,7 +77,8 @@ def write_file(
     except OSError as error:
         raise AscendError("E40002", f"can't write [{path}]: {error.strerror}") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()
         if outside is not None:
             outside.discard()
 

@@ -6,8 +6,10 @@ Names that begin with a dot or end as those of unfinished copies do are no model
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,14 +52,19 @@ class Layout:
         return self.root if self.only else self.root / name
 
     def versions(self, name: str) -> dict[int, Path]:
-        """The folders of the versions of a model that have a bundle or an ONNX model, by number."""
+        """The folders of the versions of a model that have a bundle or an ONNX model, by number.
+
+        Raises AscendError E50052 when the file system doesn't say.
+        """
         folder = self.model(name)
         found: dict[int, Path] = {}
         try:
             with os.scandir(folder) as entries:
                 numbered = [e.name for e in entries if VERSION.fullmatch(e.name) and e.is_dir()]
-        except OSError:
-            return {}
+        except OSError as error:
+            if _is_absent(error):
+                return {}
+            raise _unreadable(folder, error) from None
         found = {int(n): folder / n for n in numbered if source(folder / n) is not None}
         if not found and self.only and source(folder) is not None:
             found[1] = folder
@@ -79,8 +86,11 @@ class Layout:
         return f"none; there is {listed}" if found else "none"
 
     def is_model(self, name: str) -> bool:
-        """Whether there is anything in the folder of that name that could be served."""
-        return bool(self.versions(name)) or (self.model(name) / CONFIG).is_file()
+        """Whether anything in the folder of that name could be served, or can't be read."""
+        try:
+            return bool(self.versions(name)) or is_file(self.model(name) / CONFIG)
+        except AscendError:
+            return True
 
     def contained(self, path: Path) -> Path:
         """The file or folder without symbolic links. Raises AscendError E50042 when it lies outside the
@@ -103,14 +113,33 @@ def is_name(name: str) -> bool:
     return bool(NAME.fullmatch(name)) and not name.endswith(UNFINISHED)
 
 
+def is_file(path: Path) -> bool:
+    """Whether there is such a file. Raises AscendError E50052 when the file system doesn't say: what can't be
+    read at the moment isn't taken for gone."""
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except OSError as error:
+        if _is_absent(error):
+            return False
+        raise _unreadable(path, error) from None
+
+
+def _is_absent(error: OSError) -> bool:
+    return error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+
+
+def _unreadable(path: Path, error: OSError) -> AscendError:
+    return AscendError("E50052", f"{path.parent.name}/{path.name}", error.strerror)
+
+
 def source(folder: Path) -> Path | None:
     """What a version is served from: its bundle, else its ONNX model, else nothing."""
-    return next((p for p in (folder / BUNDLE, folder / ONNX) if p.is_file()), None)
+    return next((p for p in (folder / BUNDLE, folder / ONNX) if is_file(p)), None)
 
 
 def original(folder: Path) -> Path | None:
     """The ONNX model of a version, which its bundle was made from."""
-    return folder / ONNX if (folder / ONNX).is_file() else None
+    return folder / ONNX if is_file(folder / ONNX) else None
 
 
 def files(folder: Path) -> Iterator[Path]:
@@ -122,7 +151,7 @@ def files(folder: Path) -> Iterator[Path]:
     if model.name == BUNDLE:
         yield model
         yield from _below(folder / WEIGHTS)
-        if (folder / ONNX).is_file():
+        if is_file(folder / ONNX):
             yield folder / ONNX
     else:
         yield from _below(folder)

@@ -72,6 +72,7 @@ class Poller:
                 log.error("the repository can't be looked at: %s", error)
 
     def _scan(self) -> dict[str, ModelStamp]:
+        """The stamps of the models there are; a model that can't be looked at is as it was."""
         found = {}
         for name in self._places.names():
             if name in self._settled or self._places.is_model(name):
@@ -79,6 +80,8 @@ class Poller:
                     found[name] = stamp_model(self._places, name)
                 except AscendError as error:
                     log.error("model %s: %s", name, error)
+                    if name in self._settled:
+                        found[name] = self._settled[name]
         return found
 
     def _act(self, name: str, stamp: ModelStamp | None) -> None:

@@ -26,13 +26,16 @@ class ModelStamp:
 
 
 def stamp_files(files: Iterable[Path]) -> FilesStamp:
-    """Files that vanish meanwhile are left out. Raises AscendError E50046 for too many."""
+    """Files that vanish meanwhile are left out. Raises AscendError E50046 for too many, E50052 for those that
+    can't be looked at."""
     found = []
     for file in files:
         try:
             info = file.stat()
-        except OSError:
+        except FileNotFoundError:
             continue
+        except OSError as error:
+            raise AscendError("E50052", f"{file.parent.name}/{file.name}", error.strerror) from None
         found.append((str(file), info.st_size, info.st_mtime_ns, info.st_ino))
         if len(found) > MAX_FILES:
             raise AscendError("E50046", MAX_FILES)
@@ -40,7 +43,7 @@ def stamp_files(files: Iterable[Path]) -> FilesStamp:
 
 
 def stamp_model(places: layout.Layout, name: str) -> ModelStamp:
-    """Raises AscendError E50046."""
+    """Raises AscendError E50046 and E50052."""
     folder = places.model(name)
     settings = stamp_files(folder / n for n in (layout.CONFIG, layout.OPTIONS))
     versions = {number: stamp_files(layout.files(path)) for number, path in places.versions(name).items()}

@@ -1,0 +1,1 @@
+"""Failure of every allocation and every system call in turn; see __main__."""

@@ -1,0 +1,189 @@
+"""Scenarios below the preloaded library: `python -m fault_injection.scenarios FOLDER SCENARIO EVERY FIRST`.
+
+The process imports and tries everything once, then forks for each failure: the child arms the library, goes
+through the scenario, and says how it ended. Prints one JSON line: the number of calls, and for each failure
+which call it was, the end, and its detail.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import os
+import resource
+import shutil
+import signal
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx.parser
+
+import ascend_ep
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
+from ascend_ep.errors import AscendError
+
+from .served import LOOP, serve_once
+
+#: Of the child's own time, and of the clock's: a busy machine is no hang.
+SECONDS, PATIENCE = 20, 300
+MODEL = """<ir_version: 8, opset_import: ["": 17]>
+agraph (float[N, 8] x) => (float[N, 8] y) <float[8] b = {1, 2, 3, 4, 5, 6, 7, 8}>
+{ h = Add(x, b) d = Relu(h) y = Softmax(d) }"""
+FEED = {"x": np.ones((2, 8), np.float32)}
+
+faults: Any = ctypes.CDLL(None)
+faults.asc_faults_arm.argtypes = [ctypes.c_long]
+faults.asc_faults_disarm.restype = ctypes.c_long
+faults.asc_faults_failed.restype = ctypes.c_char_p
+
+
+def convert_it(folder: Path) -> None:
+    """A bundle with weights beside it, in place of one that is there."""
+    convert(onnx.parser.parse_model(MODEL), ConvertOptions(codegen="off", external_weight=1)).write(
+        folder / "m.om"
+    )
+
+
+def load_and_run(folder: Path) -> None:
+    session = ascend_ep.InferenceSession(str(folder / "kept.om"))
+    np.testing.assert_array_equal(session.run(None, FEED)[0], EXPECTED)
+
+
+def load_in_onnxruntime(folder: Path) -> None:
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(str(folder / "kept_ctx.onnx"), providers=["AscendEP"])
+    np.testing.assert_array_equal(session.run(None, FEED)[0], EXPECTED)
+
+
+def serve(folder: Path) -> None:
+    """A server of one model: a request while calls fail, which may be refused, and one after that."""
+    serve_once(folder / "served", FEED["x"], EXPECTED, faults.asc_faults_disarm)
+
+
+SCENARIOS: dict[str, Callable[[Path], None]] = {
+    "convert": convert_it, "load": load_and_run, "onnxruntime": load_in_onnxruntime, "serve": serve
+}  # fmt: skip
+EXPECTED = np.zeros(0, np.float32)
+
+
+def prepare(folder: Path) -> None:
+    """Models that are there before anything fails."""
+    global EXPECTED
+    made = convert(onnx.parser.parse_model(MODEL), ConvertOptions(codegen="off"))
+    (folder / "served" / "m" / "1").mkdir(parents=True)
+    for path in (folder / "kept.om", folder / "served" / "m" / "1" / "model.om"):
+        made.write(path)
+    (folder / "kept_ctx.onnx").write_bytes(made.context_model("kept.om"))
+    EXPECTED = ascend_ep.InferenceSession(str(folder / "kept.om")).run(None, FEED)[0]
+
+
+def litter(folder: Path) -> list[str]:
+    return [p.name for p in folder.rglob("*") if p.name.startswith(".")]
+
+
+def damaged(folder: Path) -> str:
+    """What is wrong with the bundle that the conversion left, "" when it is whole or absent."""
+    if not (folder / "m.om").exists():
+        return ""
+    try:
+        session = ascend_ep.InferenceSession(str(folder / "m.om"))
+        session.bundle.model.verify_weights()
+        np.testing.assert_array_equal(session.run(None, FEED)[0], EXPECTED)
+    except (AscendError, AssertionError) as error:
+        return str(error)
+    return ""
+
+
+def open_files() -> int:
+    gc.collect()
+    return len(os.listdir("/proc/self/fd"))
+
+
+def child(scenario: Callable[[Path], None], folder: Path, at: int, out: int) -> None:
+    """Goes through the scenario with one failure, and writes how it ended."""
+    own = folder / f"run-{at}"
+    shutil.copytree(folder / "kept", own)
+    before = open_files()
+    end, detail = "as without it", ""
+    LOOP.start()
+    faults.asc_faults_arm(at)
+    try:
+        scenario(own)
+    except (AscendError, MemoryError) as error:
+        faults.asc_faults_disarm()
+        end, detail = "an error", str(error)[:200]
+    except OSError as error:
+        faults.asc_faults_disarm()
+        end, detail = "an error without a code", f"{type(error).__name__}: {error}"[:200]
+    except BaseException as error:
+        faults.asc_faults_disarm()
+        known = type(error).__module__.startswith("onnxruntime")
+        end, detail = ("an error" if known else "a traceback"), f"{type(error).__name__}: {error}"[:200]
+        del error
+    seen = faults.asc_faults_disarm()
+    LOOP.stop()
+    if open_files() > before:
+        end, detail = "an open file", f"{open_files() - before}; {end}; {detail}"
+    if damaged(own):
+        end, detail = "a damaged file", damaged(own)
+    if litter(own):
+        end, detail = "litter", f"{litter(own)}; {detail}"
+    shutil.rmtree(own, ignore_errors=True)
+    detail = f"{faults.asc_faults_failed().decode()}: {detail}"
+    os.write(out, json.dumps([at, end, detail, seen]).encode())
+    os._exit(0)
+
+
+def one(scenario: Callable[[Path], None], folder: Path, at: int) -> list[Any]:
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(read)
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+        child(scenario, folder, at, write)
+    os.close(write)
+    deadline = time.monotonic() + PATIENCE
+    status = None
+    while status is None and time.monotonic() < deadline:
+        found, code = os.waitpid(pid, os.WNOHANG)
+        status = code if found else None
+        time.sleep(0.002)
+    if status is None:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    with os.fdopen(read, "rb") as pipe:
+        said = pipe.read()
+    if status is None:
+        return [at, "a hang", "", 0]
+    if status or not said:
+        code = os.waitstatus_to_exitcode(status)
+        name = f"ended by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
+        return [at, name, "", 0]
+    return list(json.loads(said))
+
+
+def main(folder: Path, name: str, every: int, first: int) -> None:
+    warnings.simplefilter("ignore")
+    scenario = SCENARIOS[name]
+    (folder / "kept").mkdir(parents=True)
+    prepare(folder / "kept")
+    LOOP.start()
+    scenario(folder / "kept")
+    LOOP.stop()
+    plain = one(scenario, folder, 0)
+    assert plain[1] == "as without it", plain
+    calls = plain[3]
+    found = [one(scenario, folder, at)[:3] for at in range(first, calls + 1, every)]
+    print(json.dumps([calls, found]))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
