@@ -24,6 +24,7 @@ from ascend_ep.frameworks.described import (
     one_operator,
     output_kinds,
 )
+from ascend_ep.opdef.attributes import with_elements
 from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.reference import evaluate
 from ascend_ep.opdef.registry import Registry
@@ -40,9 +41,15 @@ def run(opdef: OpDef, inputs: Sequence[Array | None], attributes: Mapping[str, A
     """
     operands = tuple(None if a is None else Operand.of(a, opdef.op) for a in inputs)
     check_types(opdef, operands)
+    attributes = with_elements(opdef, inputs, attributes)
     if is_wide(opdef, operands):
         kinds = output_kinds(opdef, operands, attributes)
         results = evaluate(opdef, inputs, attributes)
+        for spec, y, (_, dims) in zip(opdef.outputs, results, kinds, strict=True):
+            if y.shape != dims:
+                raise AscendError(
+                    "E42005", f"{spec.name} is {list(y.shape)}, not {list(dims)}", where=opdef.op
+                )
         return [np.asarray(y, numpy_dtype(t)) for y, (t, _) in zip(results, kinds, strict=True)]
     given, alone = named(attributes), tuple(o and o.alone for o in operands)
     fixed = operands if depends_on_elements(opdef, alone, given) else alone

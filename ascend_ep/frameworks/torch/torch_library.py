@@ -46,6 +46,11 @@ def register(opdef: OpDef | str) -> Callable[..., Any]:
     return _registered[name].function
 
 
+def registrable(opdef: OpDef) -> bool:
+    """Whether PyTorch can have it: its functions have no variadic tensors."""
+    return all(t.occurrence != "variadic" for t in (*opdef.inputs, *opdef.outputs))
+
+
 def translations() -> dict[Any, Callable[..., Any]]:
     """What `torch.onnx.export(..., custom_translation_table=)` takes, for everything registered."""
     import torch
@@ -114,6 +119,9 @@ def _add_autograd(function: Any, opdef: OpDef, gradient: OpDef, n_attributes: in
 
     def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
         saved = ctx.saved_tensors
+        named = dict(zip((a.name for a in parameters(opdef)), ctx.attributes, strict=True))
+        known = {n: v for n, v in named.items() if v is not None}
+        tensors.check_ranks(opdef, saved, known, [len(shape) for shape, _ in ctx.shapes])
         like = next(t for t in saved if t is not None)
         given = [
             like.new_zeros(ctx.shapes[i][0], dtype=ctx.shapes[i][1]) if grads[i] is None else grads[i]
