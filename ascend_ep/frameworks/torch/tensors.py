@@ -40,11 +40,22 @@ def describe(opdef: OpDef, inputs: Sequence[Any], attributes: Mapping[str, Any])
     return [torch.empty(sizes.torch_shape(dims), dtype=_torch_types()[dtype]) for dtype, dims in kinds]
 
 
+def are_numpys(tensors: Sequence[Any]) -> bool:
+    """Whether NumPy has the types of all tensors."""
+    import torch
+
+    return not any(t is not None and t.dtype == torch.bfloat16 for t in tensors)
+
+
+def says_less(opdef: OpDef) -> bool:
+    """Whether a kernel takes more than the formula beside it: it has a reference of its own."""
+    return isinstance(opdef.semantics, Kernel) and opdef.semantics.name in KERNEL_REFERENCES
+
+
 def check_ranks(opdef: OpDef, inputs: Sequence[Any], attributes: Mapping[str, Any], ranks: list[int]) -> None:
-    """That the formula beside a kernel gives outputs of these ranks. Raises AscendError E42006: a gradient by
-    a formula that says less than the kernel would be another operator's."""
-    if not isinstance(opdef.semantics, Kernel) or opdef.semantics.name not in KERNEL_REFERENCES:
-        return
+    """That the formula of `says_less` gives outputs of these ranks. Raises AscendError E42006: its gradient
+    would be another operator's."""
+    assert isinstance(opdef.semantics, Kernel), "formulas say less than kernels only"
     said = replace(opdef, shape={}, semantics=Formula(opdef.semantics.formula))
     sizes = Sizes()
     operands = tuple(None if t is None else _operand(t, opdef.op, sizes) for t in inputs)
