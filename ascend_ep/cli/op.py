@@ -174,14 +174,14 @@ def describe(found: Resolved) -> list[str]:
     lines += [line for spec in opdef.outputs for line in _tensor_lines("output", spec)]
     lines += [_attribute_line(a) for a in opdef.attributes]
     lines += [f"shape of {o.name}: {_shape_text(opdef, o.name)}" for o in opdef.outputs]
-    if isinstance(opdef.semantics, Formula):
+    if not isinstance(opdef.semantics, Formula):
+        lines.append(f"semantics: {_semantics_text(opdef.semantics)}")
+    if opdef.formula is not None and (opdef.inputs or not opdef.standard):
         from ascend_ep.opdef.expression_text import program_text
         from ascend_ep.opdef.formula import formula_program
 
         text = program_text(formula_program(opdef))
         lines += ["formula:", *("  " + line for line in text.split("\n"))]
-    else:
-        lines.append(f"semantics: {_semantics_text(opdef.semantics)}")
     return lines
 
 

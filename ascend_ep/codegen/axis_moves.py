@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ascend_ep.opdef.expression import Chunk, Concat, Slice, Take, Windows
+from ascend_ep.opdef.expression import AddAt, Chunk, Concat, Slice, Take, Windows
 from ascend_ep.opdef.moves import Move, moved_shape
 from ascend_ep.opdef.shape_rule import Inapplicable
 
@@ -13,6 +13,8 @@ from .graph import Axes, Axis, Derived, NotGenerated
 
 def moved_axes(move: Move, operands: Sequence[Axes]) -> Axes:
     """The axes of the result. Raises NotGenerated where they don't fit."""
+    if isinstance(move, AddAt):
+        raise NotGenerated("no code is generated for what adds slices at indices")
     first = operands[0]
     rank = len(first)
     axis = getattr(move, "axis", -1)

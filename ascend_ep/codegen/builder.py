@@ -12,6 +12,7 @@ from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.expression import (
     MOVES,
     Apply,
+    AttributeRef,
     Cast,
     Concat,
     Constant,
@@ -29,9 +30,11 @@ from ascend_ep.opdef.expression import (
     children,
     with_children,
 )
+from ascend_ep.opdef.formula_shape import resolve_axes
 from ascend_ep.opdef.moves import Move
 from ascend_ep.opdef.operations import OPERATIONS
 from ascend_ep.opdef.reductions import ELEMENTARY, expanded
+from ascend_ep.opdef.shape_rule import Inapplicable
 
 from .axis_moves import moved_axes
 from .graph import ELEMENTS, FOLDS, Axes, Axis, Graph, InputType, Memory, Node, NotGenerated, Ranking, roots
@@ -212,12 +215,12 @@ class _Builder:
         return self.fold(e.op, arg, self.axes_of(e, len(arg.axes)), e.keepdims)
 
     def axes_of(self, e: Reduce, rank: int) -> frozenset[int]:
-        given = tuple(range(rank)) if e.axes == "all" else e.axes
-        if not isinstance(given, tuple):
+        if isinstance(e.axes, AttributeRef):
             raise NotGenerated("its axes are no numbers")
-        if not all(-rank <= a < rank for a in given):
-            raise NotGenerated(f"it reduces axes {list(given)} of a tensor of rank {rank}")
-        return frozenset(a % rank for a in given)
+        try:
+            return frozenset(resolve_axes(e.axes, rank))
+        except Inapplicable as error:
+            raise NotGenerated(str(error)) from None
 
     def fold(self, op: str, arg: Node, folded: frozenset[int], keepdims: bool) -> Node:
         kept, places = _without(arg, folded, keepdims)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -24,6 +25,7 @@ from ascend_ep.frameworks.described import (
     one_operator,
     output_kinds,
 )
+from ascend_ep.opdef.attributes import with_elements
 from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.reference import evaluate
 from ascend_ep.opdef.registry import Registry
@@ -40,18 +42,41 @@ def run(opdef: OpDef, inputs: Sequence[Array | None], attributes: Mapping[str, A
     """
     operands = tuple(None if a is None else Operand.of(a, opdef.op) for a in inputs)
     check_types(opdef, operands)
+    attributes = with_elements(opdef, inputs, attributes)
     if is_wide(opdef, operands):
         kinds = output_kinds(opdef, operands, attributes)
         results = evaluate(opdef, inputs, attributes)
+        for spec, y, (_, dims) in zip(opdef.outputs, results, kinds, strict=True):
+            if y.shape != dims:
+                raise AscendError(
+                    "E42005", f"{spec.name} is {list(y.shape)}, not {list(dims)}", where=opdef.op
+                )
         return [np.asarray(y, numpy_dtype(t)) for y, (t, _) in zip(results, kinds, strict=True)]
-    given, alone = named(attributes), tuple(o and o.alone for o in operands)
-    fixed = operands if depends_on_elements(opdef, alone, given) else alone
-    inner = {i for i, o in enumerate(fixed) if o is not None and o.content is not None}
-    fed = {f"x{i}": a for i, a in enumerate(inputs) if a is not None and i not in inner}
     try:
-        return _session(opdef, fixed, given).run(None, fed)
+        found = session_of(opdef, operands, attributes)
+        assert found is not None, "it isn't wide"
+        fed = {f"x{i}": a for i, a in enumerate(inputs) if a is not None and i not in found.constants}
+        return found.session.run(None, fed)
     except MemoryError as error:
         raise AscendError("E40008", f"{opdef.op}: its outputs don't fit in memory ({error})") from None
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A session of one operator; the inputs that are constants in it, by position."""
+
+    session: InferenceSession
+    constants: frozenset[int]
+
+
+def session_of(opdef: OpDef, operands: Operands, attributes: Mapping[str, Any]) -> Opened | None:
+    """What runs the operator on such operands; None where the reference computes."""
+    if is_wide(opdef, operands):
+        return None
+    given, alone = named(attributes), tuple(o and o.alone for o in operands)
+    fixed = operands if depends_on_elements(opdef, alone, given) else alone
+    constants = frozenset(i for i, o in enumerate(fixed) if o is not None and o.content is not None)
+    return Opened(_session(opdef, fixed, given), constants)
 
 
 @lru_cache(maxsize=128)

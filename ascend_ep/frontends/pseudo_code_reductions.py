@@ -46,7 +46,7 @@ class Reductions(Arguments):
         return self.apply("sqrt", [result], at) if name == "std" else result
 
     def element_count(self, value: Value, axes: Axes, call: ast.Call) -> Value:
-        assert axes != "all", "axes() gives numbers or an attribute"
+        assert isinstance(axes, tuple | AttributeRef), "axes() gives numbers or an attribute"
         at = self.position(call)
         listed: tuple[int | AttributeRef, ...] = (axes,) if isinstance(axes, AttributeRef) else axes
         sizes = [self.build(Index(value.node, a, True), "number", at, [value]) for a in listed]

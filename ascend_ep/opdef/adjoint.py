@@ -13,8 +13,10 @@ from functools import partial, reduce
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.expression import (
     MOVES,
+    AddAt,
     Apply,
     AttributeRef,
+    AxisRange,
     Cast,
     Chunk,
     Concat,
@@ -27,6 +29,7 @@ from ascend_ep.opdef.expression import (
     Reduce,
     Slice,
     SumTo,
+    Take,
     TopK,
     Transpose,
     Unsqueeze,
@@ -110,10 +113,14 @@ class Adjoints:
             self.give(node.arg, self.add(Transpose(self.fit(g, leaf), node.first, node.second)))
         elif isinstance(node, Slice | Chunk | Windows | Concat):
             self.moved(node, self.fit(g, leaf))
+        elif isinstance(node, Take):
+            self.give(node.arg, self.add(AddAt(self.fit(g, leaf), node.indices, node.arg, node.axis)))
+        elif isinstance(node, AddAt):
+            self.give(node.arg, self.add(Take(self.fit(g, leaf), node.indices, node.axis)))
         elif isinstance(node, MOVES):
             raise NotImplementedError(f"{type(node).__name__.lower()} has no gradient here")
         elif isinstance(node, TopK) and not node.indices:
-            raise NotImplementedError("the values of topk have no gradient here")
+            self.give(node.arg, self.chosen(node, self.fit(g, leaf)))
 
     def matrices(self, node: MatMul, g: Leaf) -> None:
         """Of a b: g b' and a' g, summed over dimensions that broadcast."""
@@ -150,6 +157,14 @@ class Adjoints:
         chosen = self.do("select", here, self.add(Unsqueeze(rows, (-2,))), 0.0)
         found = self.add(Reduce("sum", chosen, (-1,), False))
         return found if last else self.add(Transpose(found, axis, -1))
+
+    def chosen(self, node: TopK, g: Leaf) -> Leaf:
+        """What each of the largest gets, where it was."""
+        last = node.axis == -1
+        places = self.add(replace(node, indices=True))
+        if not last:
+            places = self.add(Transpose(places, node.axis, -1))
+        return self.spread(g, node.axis, node.arg, lambda _: self.add(Unsqueeze(places, (-2,))))
 
     def zeros(self, like: Expression) -> Leaf:
         return self.add(SumTo(Constant(0.0), self.add(like)))
@@ -208,6 +223,8 @@ class Adjoints:
         if x not in self.active or node.op in ("any", "all", "argmax", "argmin"):
             return
         if not node.keepdims and axes != "all":
+            if isinstance(axes, AxisRange):
+                raise NotImplementedError("a reduction that drops a range of axes has no gradient here")
             g = self.add(Unsqueeze(g, axes))
         if node.op == "sum":
             self.give(x, self.fit(g, x))

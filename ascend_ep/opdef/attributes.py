@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 from ascend_ep.errors import AscendError, did_you_mean
-from ascend_ep.opdef.definition import Attribute, AttributeValue, OpDef
+from ascend_ep.opdef.definition import Attribute, AttributeValue, Formula, OpDef
 
 _ELEMENTS = {"ints": "int", "floats": "float", "bools": "bool", "strings": "string"}
 
@@ -29,6 +31,15 @@ def bind_attributes(opdef: OpDef, given: Mapping[str, Any], where: str = "") -> 
     if missing:
         raise AscendError("E41011", opdef.op, f"the attribute [{missing[0]}] is required", where=where)
     return bound
+
+
+def with_elements(opdef: OpDef, inputs: Sequence[Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The attributes with those that elements of inputs say, where a formula reads them. inputs: arrays."""
+    if not isinstance(opdef.semantics, Formula):
+        return given
+    arrays = {t.name: a for t, a in zip(opdef.inputs, inputs, strict=False) if a is not None}
+    said = {a.name: arrays[a.input] for a in opdef.attributes if a.input in arrays}
+    return {**given, **{name: np.asarray(array).reshape(-1)[0].item() for name, array in said.items()}}
 
 
 def _converted(opdef: OpDef, attribute: Attribute, value: Any, where: str) -> AttributeValue:

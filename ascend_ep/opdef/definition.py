@@ -46,7 +46,8 @@ class TensorSpec:
 
 @dataclass(frozen=True)
 class Attribute:
-    """One attribute. `default` None means none: it is absent unless the node gives it."""
+    """One attribute. `default` None means none: it is absent unless the node gives it. `input`: the optional
+    input whose only element is the value instead, where it is given."""
 
     name: str
     type: AttributeType
@@ -54,20 +55,23 @@ class Attribute:
     required: bool = False
     allowed: tuple[AttributeValue, ...] = ()
     doc: str = ""
+    input: str = ""
 
 
 @dataclass(frozen=True)
 class Formula:
-    """Semantics as text of the expression language; `formula.parse_formula(opdef)` reads it."""
+    """Semantics as text of the expression language; `formula.formula_program(opdef)` reads it."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """Semantics by a lowering of this name onto native kernels."""
+    """Semantics by a lowering of this name onto native kernels. `formula`: what they compute, where the
+    expression language can say it; else empty."""
 
     name: str
+    formula: str = ""
 
 
 @dataclass(frozen=True)
@@ -121,6 +125,13 @@ class OpDef:
     def full_name(self) -> str:
         """`domain::Op`, or the bare type when any domain matches."""
         return self.op if self.domain is None else f"{self.domain or 'ai.onnx'}::{self.op}"
+
+    @property
+    def formula(self) -> str | None:
+        """What it computes as text of the expression language, whether a kernel does it or not."""
+        if isinstance(self.semantics, Formula):
+            return self.semantics.text
+        return (self.semantics.formula or None) if isinstance(self.semantics, Kernel) else None
 
     @property
     def file(self) -> Path:

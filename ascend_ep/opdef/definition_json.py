@@ -34,12 +34,12 @@ def definition_map(opdef: OpDef) -> dict[str, Any]:
         result["kernel_name"] = opdef.kernel_name
     if opdef.need_check_supported:
         result["need_check_supported"] = True
-    if isinstance(opdef.semantics, Formula):
-        lines = opdef.semantics.text.split("\n")
-        result["formula"] = lines[0] if len(lines) == 1 else lines
-    elif isinstance(opdef.semantics, Kernel):
+    if isinstance(opdef.semantics, Kernel):
         result["kernel"] = opdef.semantics.name
-    elif opdef.semantics is not None:
+    if opdef.formula is not None:
+        lines = opdef.formula.split("\n")
+        result["formula"] = lines[0] if len(lines) == 1 else lines
+    if not isinstance(opdef.semantics, Formula | Kernel | None):
         raise ValueError(f"{opdef.full_name} is defined by a file")
     return result
 
@@ -72,4 +72,6 @@ def _attribute(attribute: Attribute) -> dict[str, Any]:
         result["default"] = list(value) if isinstance(value, tuple) else value
     if attribute.allowed:
         result["allowed"] = list(attribute.allowed)
+    if attribute.input:
+        result["input"] = attribute.input
     return result | ({"doc": attribute.doc} if attribute.doc else {})

@@ -3,7 +3,7 @@
 SwishGrad of Swish(x) -> y has the inputs x and grad_y, and the output grad_x: the sum over the elements of y
 of grad_y times the derivative of y by each element of x. Conventions where there is no derivative: 0 at steps
 (floor, round, sign, comparisons, whole-number casts) and at the bend of |x|; max and min of two values follow
-the second where they are equal; those of an axis share among equal elements; top-k values have none.
+the second where they are equal; those of an axis share among equal elements.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ MAX_DECISIONS = 4
 @lru_cache(maxsize=256)
 def differentiate(opdef: OpDef) -> OpDef:
     """The definition of `<Op>Grad`. Raises E42006 when there is no gradient."""
-    if not isinstance(opdef.semantics, Formula):
-        raise AscendError("E42006", opdef.full_name, "it is not defined by a formula", where=opdef.origin)
-    program = formula_program(opdef)
+    if opdef.formula is None:
+        raise AscendError("E42006", opdef.full_name, "it has no formula", where=opdef.origin)
+    program = _with_decisions_in_place(formula_program(opdef))
     taken = {t.name for t in opdef.inputs} | {a.name for a in opdef.attributes}
     seeds = {o.name: _free_name(f"grad_{o.name}", taken) for o in opdef.outputs if _is_float(o)}
     wanted = [t for t in opdef.inputs if _is_float(t)]
@@ -68,6 +68,7 @@ def differentiate(opdef: OpDef) -> OpDef:
         ),
         outputs=tuple(TensorSpec(names[t.name], t.types, t.variable) for t in wanted),
         attributes=opdef.attributes,
+        shape={names[t.name]: t.name for t in wanted if t.occurrence == "required"},
         semantics=Formula(program_text(gradient)),
         doc=f"Gradient of {opdef.op}.",
         origin=opdef.origin,
@@ -118,9 +119,10 @@ class _Gradients:
         return self.values.apply("select", condition, a, b)
 
     def zero(self, name: str) -> Expression:
-        """No gradient; of an input that may be absent, a single 0."""
+        """No gradient; of an input that is absent, a single 0."""
         zero = Constant(0.0)
-        return zero if name in self.optional else self.values.add(SumTo(zero, Input(name)))
+        zeros = self.values.add(SumTo(zero, Input(name)))
+        return self.values.apply("select", Given(name), zeros, zero) if name in self.optional else zeros
 
     def without_decisions(self, program: Program) -> dict[str, Expression | None]:
         outputs = self.values.include(program)
@@ -141,14 +143,35 @@ class _Gradients:
             self.shapes.declare(self.seeds[output], shape)
 
 
+def _with_decisions_in_place(program: Program) -> Program:
+    """The program without names for what attributes and optional inputs decide."""
+    decided: dict[str, Expression] = {}
+
+    def placed(node: Expression) -> Expression:
+        if isinstance(node, Local):
+            return decided.get(node.name, node)
+        return with_children(node, [placed(c) for c in children(node)])
+
+    lets = []
+    for name, value in program.lets:
+        value = placed(value)
+        if _is_decided(value):
+            decided[name] = value
+        else:
+            lets.append((name, value))
+    return Program(tuple(lets), tuple((name, placed(value)) for name, value in program.outputs))
+
+
+def _is_decided(tree: Expression) -> bool:
+    leaves = [n for n in walk(tree) if not children(n)]
+    return all(isinstance(n, AttributeRef | Given | Constant) for n in leaves)
+
+
 def _conditions(program: Program) -> Iterator[Expression]:
     """Conditions of selections that are known once the attributes are."""
     for node in program.expressions():
-        if isinstance(node, Apply) and node.op == "select":
-            condition = node.args[0]
-            leaves = [n for n in walk(condition) if not children(n)]
-            if all(isinstance(n, AttributeRef | Given | Constant) for n in leaves):
-                yield condition
+        if isinstance(node, Apply) and node.op == "select" and _is_decided(node.args[0]):
+            yield node.args[0]
 
 
 def _assumed(program: Program, condition: Expression, truth: bool) -> Program:

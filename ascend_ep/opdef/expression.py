@@ -92,6 +92,14 @@ class Given:
 
 
 @dataclass(frozen=True)
+class AxisRange:
+    """The axes from `first` on, before `stop`; None: to the last. Negative ones count from the end."""
+
+    first: int | AttributeRef = 0
+    stop: int | None = None
+
+
+@dataclass(frozen=True)
 class Apply:
     """An elementwise operation (operations.py) on broadcast operands."""
 
@@ -114,7 +122,7 @@ class Reduce:
 
     op: str
     arg: Expression
-    axes: tuple[int, ...] | AttributeRef | All = (-1,)
+    axes: tuple[int, ...] | AttributeRef | AxisRange | All = (-1,)
     keepdims: bool = True
 
 
@@ -229,6 +237,17 @@ class Take:
     axis: int | AttributeRef = 0
 
 
+@dataclass(frozen=True)
+class AddAt:
+    """Zeros in the shape of `like`, to which the slices of `arg` are added at `indices` of an axis: the
+    gradient of Take. The dimensions of `indices` stand in the axis' place in `arg`."""
+
+    arg: Expression
+    indices: Expression
+    like: Expression
+    axis: int | AttributeRef = 0
+
+
 Expression = (
     Constant
     | Number
@@ -251,9 +270,10 @@ Expression = (
     | Windows
     | Concat
     | Take
+    | AddAt
 )
 #: Nodes that put the elements of their operands elsewhere.
-MOVES = (Transpose, Slice, Chunk, Windows, Concat, Take)
+MOVES = (Transpose, Slice, Chunk, Windows, Concat, Take, AddAt)
 
 
 @dataclass(frozen=True)
@@ -312,6 +332,8 @@ def children(node: Expression) -> tuple[Expression, ...]:
         return node.args
     if isinstance(node, Take):
         return (node.arg, node.indices)
+    if isinstance(node, AddAt):
+        return (node.arg, node.indices, node.like)
     if isinstance(node, SumTo):
         return (node.arg, node.like)
     if isinstance(node, MatMul):
@@ -329,6 +351,8 @@ def with_children(node: Expression, operands: Sequence[Expression]) -> Expressio
         return replace(node, args=tuple(operands))
     if isinstance(node, Take):
         return replace(node, arg=operands[0], indices=operands[1])
+    if isinstance(node, AddAt):
+        return replace(node, arg=operands[0], indices=operands[1], like=operands[2])
     if isinstance(node, SumTo):
         return SumTo(operands[0], operands[1])
     if isinstance(node, MatMul):

@@ -6,8 +6,10 @@ import math
 
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.expression import (
+    AddAt,
     Apply,
     AttributeRef,
+    AxisRange,
     Cast,
     Chunk,
     Concat,
@@ -88,7 +90,8 @@ def _name(node: Expression) -> str:
         return "size" if node.size else "index"
     if isinstance(node, TopK):
         return "topk_indices" if node.indices else "topk"
-    return "sum_to" if isinstance(node, SumTo) else type(node).__name__.lower()
+    named = {SumTo: "sum_to", AddAt: "add_at"}
+    return named.get(type(node)) or type(node).__name__.lower()
 
 
 def _options(node: Expression) -> list[str]:
@@ -102,7 +105,7 @@ def _options(node: Expression) -> list[str]:
         return [f"axis={_axes_text(node.axes)}"]
     if isinstance(node, Transpose):
         return [f"axis=[{_axes_text(node.first)}, {_axes_text(node.second)}]"]
-    if isinstance(node, Concat | Take | Slice | Chunk | Windows):
+    if isinstance(node, Concat | Take | AddAt | Slice | Chunk | Windows):
         return [*_numbers(node), f"axis={_axes_text(node.axis)}"]
     if isinstance(node, TopK):
         largest = node.largest.name if isinstance(node.largest, AttributeRef) else str(node.largest).lower()
@@ -150,7 +153,10 @@ def _grouped(part: tuple[str, int], strength: int) -> str:
     return text if own >= strength else f"({text})"
 
 
-def _axes_text(axes: tuple[int, ...] | int | str | AttributeRef) -> str:
+def _axes_text(axes: tuple[int, ...] | int | str | AttributeRef | AxisRange) -> str:
+    if isinstance(axes, AxisRange):
+        first = "" if axes.first == 0 else _axes_text(axes.first)
+        return f"{first}:{'' if axes.stop is None else axes.stop}"
     if isinstance(axes, AttributeRef):
         return axes.name
     if isinstance(axes, int | str):

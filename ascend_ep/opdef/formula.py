@@ -6,11 +6,11 @@ output the last line may be a bare expression; otherwise every output is assigne
 ^ and ** (right to left).
 Functions: those of expression.OPERATIONS; where(c, a, b); clip, relu, square, silu, gelu, softmax; casts by
 type name; the reductions of expression.REDUCTIONS of one tensor over `axis=` (default -1; a number, a list,
-an attribute, or all) with `keepdims=` (default true), also written dim= and keepdim=; softmax, log_softmax,
-layer_norm(x, epsilon) and rms_norm(x, epsilon) without scale over axis=; topk(x, k, axis=, largest=) and
-topk_indices of the same; index(x, axis=) and size(x, axis=); unsqueeze(x, axis=); matmul(a, b), which is
-a @ b; transpose(x, axis=[-2, -1]); slice, chunk, windows, concat and take of formula_moves; sum_to(x, like);
-given(x) for optional inputs.
+an attribute, all, or a range as of a slice, `2:` or `:-1`) with `keepdims=` (default true), also written
+dim= and keepdim=; softmax, log_softmax, layer_norm(x, epsilon) and rms_norm(x, epsilon) without scale over
+axis=; topk(x, k, axis=, largest=) and topk_indices of the same; index(x, axis=) and size(x, axis=);
+unsqueeze(x, axis=); matmul(a, b), which is a @ b; transpose(x, axis=[-2, -1]); slice, chunk, windows, concat,
+take and add_at of formula_moves; sum_to(x, like); given(x) for optional inputs.
 """
 
 from __future__ import annotations
@@ -21,8 +21,18 @@ from functools import lru_cache
 
 from ascend_ep.errors import did_you_mean
 from ascend_ep.opdef import dtypes
-from ascend_ep.opdef.definition import Formula, OpDef
-from ascend_ep.opdef.expression import AttributeRef, Constant, Expression, Given, Input, Kind, Local, Program
+from ascend_ep.opdef.definition import OpDef
+from ascend_ep.opdef.expression import (
+    AttributeRef,
+    AxisRange,
+    Constant,
+    Expression,
+    Given,
+    Input,
+    Kind,
+    Local,
+    Program,
+)
 from ascend_ep.opdef.formula_nodes import FUNCTIONS, MAX_K, Axes, Names, NodeBuilder, Options, Value
 from ascend_ep.opdef.formula_text import Token
 
@@ -58,8 +68,8 @@ _BINARY = {
 
 @lru_cache(maxsize=1024)
 def formula_program(opdef: OpDef) -> Program:
-    """The program of a definition whose semantics are a Formula. Raises E42001 to E42004."""
-    if not isinstance(opdef.semantics, Formula):
+    """The program of a definition that has a formula. Raises E42001 to E42004."""
+    if opdef.formula is None:
         raise TypeError(f"{opdef.full_name} has no formula")
     names = Names(
         inputs={t.name: "bool" if t.types == (dtypes.BOOL,) else "number" for t in opdef.inputs},
@@ -67,7 +77,7 @@ def formula_program(opdef: OpDef) -> Program:
         outputs=tuple(t.name for t in opdef.outputs),
         optional=frozenset(t.name for t in opdef.inputs if t.occurrence == "optional"),
     )
-    return parse_formula(opdef.semantics.text, names, opdef.origin)
+    return parse_formula(opdef.formula, names, opdef.origin)
 
 
 def parse_formula(text: str, names: Names, where: str = "") -> Program:
@@ -293,7 +303,14 @@ class FormulaParser(NodeBuilder):
         if key.text in ("keepdims", "keepdim") and options.keepdims is None:
             options.keepdims = self.flag()
         elif key.text in ("axis", "axes", "dim") and options.axes is None:
-            options.axes = self.axes()
+            if self.token.text in ("[", "(") and self.following.kind == "name":
+                options.swapped = self.swapped()
+                return
+            options.axes = (0,) if self.token.text == ":" else self.axes()
+            if self.token.text == ":" and (first := _single(options.axes)) is not None:
+                self.next()
+                ends = self.token.text not in (",", ")")
+                options.axes = AxisRange(first, self.integer() if ends else None)
         elif key.text == "k" and options.k is None:
             options.k = self.attribute("int") or self.integer(MAX_K)
         elif key.text == "largest" and options.largest is None:
@@ -337,9 +354,26 @@ class FormulaParser(NodeBuilder):
             result.append(self.integer())
         return tuple(result)
 
+    def swapped(self) -> tuple[int | AttributeRef, int | AttributeRef]:
+        """Two axes, the first an attribute."""
+        closing = "]" if self.next().text == "[" else ")"
+        first = self.attribute("int")
+        if first is None:
+            self.fail("E42003", "expected an axis: an integer or an attribute of that type", at=self.token.at)
+        self.expect(",")
+        second = self.attribute("int") or self.integer()
+        self.expect(closing)
+        return first, second
+
     def integer(self, limit: int = 1000) -> int:
         sign = -1 if limit == 1000 and self.take("-") else 1
         token = self.next()
         if token.kind != "number" or not token.text.isdecimal() or float(token.text) >= limit:
             self.fail("E42001", "formula", f"expected a small integer, below {limit}", at=token.at)
         return sign * int(token.text)
+
+
+def _single(axes: Axes) -> int | AttributeRef | None:
+    if isinstance(axes, AttributeRef):
+        return axes
+    return axes[0] if isinstance(axes, tuple) and len(axes) == 1 else None

@@ -1,4 +1,4 @@
-"""Functions of formulas that put elements elsewhere: transpose, slice, chunk, windows, concat, take."""
+"""Functions of formulas that put elements elsewhere: slice, chunk, windows, concat, take, add_at."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ascend_ep.opdef.expression import (
+    AddAt,
     Apply,
     AttributeRef,
     Chunk,
@@ -25,13 +26,14 @@ if TYPE_CHECKING:
 MOST = 1 << 20
 Axis = int | AttributeRef
 #: The functions, with the axis they are along unless axis= says another.
-MOVING = {"slice": -1, "chunk": -1, "windows": -1, "concat": -1, "take": 0}
+MOVING = {"slice": -1, "chunk": -1, "windows": -1, "concat": -1, "take": 0, "add_at": 0}
 _WORDS = {
     "slice": "slice(x, start, stop, step, axis=), from the end when negative, stop inf the end itself",
     "chunk": "chunk(x, count, index, axis=), index below count",
     "windows": "windows(x, size, stride, dilation, before, after, fill, axis=)",
     "concat": "concat(a, b, ..., axis=)",
     "take": "take(x, indices, axis=)",
+    "add_at": "add_at(slices, indices, like, axis=)",
 }
 
 
@@ -41,7 +43,7 @@ def move(builder: NodeBuilder, name: str, arguments: Sequence[Value], axis: Axis
     node = _MAKE[name](operands, axis)
     if node is None:
         builder.fail("E42003", f"it is {_WORDS[name]}", at=at)
-    count = {"concat": len(operands), "take": 2}.get(name, 1)
+    count = {"concat": len(operands), "take": 2, "add_at": 3}.get(name, 1)
     return builder.build(node, "number", at, operands[:count])
 
 
@@ -104,10 +106,15 @@ def _take(values: Sequence[Value], axis: Axis) -> Expression | None:
     return Take(values[0].node, values[1].node, axis) if len(values) == 2 else None
 
 
+def _add_at(values: Sequence[Value], axis: Axis) -> Expression | None:
+    return AddAt(values[0].node, values[1].node, values[2].node, axis) if len(values) == 3 else None
+
+
 _MAKE: dict[str, Callable[[Sequence[Value], Axis], Expression | None]] = {
     "slice": _slice,
     "chunk": _chunk,
     "windows": _windows,
     "concat": _concat,
     "take": _take,
+    "add_at": _add_at,
 }

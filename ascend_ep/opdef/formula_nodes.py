@@ -12,6 +12,7 @@ from ascend_ep.opdef.expression import (
     All,
     Apply,
     AttributeRef,
+    AxisRange,
     Cast,
     Constant,
     Expression,
@@ -34,7 +35,7 @@ MAX_NODES = 5_000
 MAX_HEIGHT = 200
 MAX_K = 1_000_000
 
-Axes = tuple[int, ...] | AttributeRef | All
+Axes = tuple[int, ...] | AttributeRef | AxisRange | All
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ class Options:
     """What was given by name in a call."""
 
     axes: Axes | None = None
+    swapped: tuple[int | AttributeRef, int | AttributeRef] | None = None
     keepdims: bool | None = None
     k: int | AttributeRef | None = None
     largest: bool | AttributeRef | None = None
@@ -157,6 +159,12 @@ class NodeBuilder(TokenReader):
         """The call of a function; `token` is its name in the text."""
         if name in ("topk", "topk_indices"):
             return self.topk(arguments, options, name == "topk_indices", token)
+        if options.swapped is not None:
+            if name != "transpose":
+                reason = "of the axes in a list, only those of transpose may be attributes"
+                self.fail("E42003", reason, at=token.at)
+            self.check_count(name, arguments, 1, token)
+            return self.transpose(self.numeric(arguments[0]), options.swapped, token.at)
         if options.k is not None or options.largest is not None:
             self.fail("E42003", f"{name} takes no k= or largest=", at=token.at)
         if name in REDUCTIONS and (len(arguments) == 1 or name not in OPERATIONS):
@@ -202,7 +210,7 @@ class NodeBuilder(TokenReader):
         operands = [self.numeric(a), self.numeric(b)]
         return self.build(MatMul(operands[0].node, operands[1].node), "number", at, operands)
 
-    def transpose(self, value: Value, axes: Axes, at: int) -> Value:
+    def transpose(self, value: Value, axes: Axes | tuple[int | AttributeRef, ...], at: int) -> Value:
         if not isinstance(axes, tuple) or len(axes) != 2:
             self.fail("E42003", "transpose swaps two axes: axis=[-2, -1]", at=at)
         return self.build(Transpose(value.node, axes[0], axes[1]), "number", at, [value])
@@ -212,11 +220,7 @@ class NodeBuilder(TokenReader):
             self.fail("E42003", f"{name} takes {count} arguments, not {len(arguments)}", at=token.at)
 
     def reduction(self, op: str, value: Value, axes: Axes, at: int, keepdims: bool = True) -> Value:
-        if (
-            op in ("argmax", "argmin")
-            and not isinstance(axes, AttributeRef)
-            and (axes == "all" or len(axes) != 1)
-        ):
+        if op in ("argmax", "argmin") and not _is_single(axes):
             self.fail("E42003", f"{op} takes one axis=", at=at)
         kind = REDUCTIONS[op].gives
         value = self.truth(value) if kind == "bool" else self.numeric(value)
@@ -246,9 +250,9 @@ class NodeBuilder(TokenReader):
         axes = options.axes or (-1,)
         if isinstance(axes, AttributeRef):
             return axes
-        if axes == "all" or len(axes) != 1:
-            self.fail("E42003", f"{name} takes one axis=", at=token.at)
-        return axes[0]
+        if isinstance(axes, tuple) and len(axes) == 1:
+            return axes[0]
+        return self.fail("E42003", f"{name} takes one axis=", at=token.at)
 
     def along_axes(self, name: str, arguments: list[Value], options: Options, token: Token) -> Value:
         """Functions with axis= that keep the dimensions of their operand, or add some."""
@@ -269,7 +273,7 @@ class NodeBuilder(TokenReader):
         if name == "transpose":
             return self.transpose(value, options.axes or (-2, -1), token.at)
         if name == "unsqueeze":
-            if axes == "all":
+            if axes == "all" or isinstance(axes, AxisRange):
                 self.fail("E42003", "unsqueeze takes the new axes", at=token.at)
             return self.build(Unsqueeze(value.node, axes), "number", token.at, [value])
         axis = self.single_axis(name, options, token)
@@ -294,6 +298,10 @@ class NodeBuilder(TokenReader):
         powers = self.apply("exp", [self.apply("sub", [x, self.reduction("max", x, axes, at)], at)], at)
         powers = self.shared(powers)
         return self.apply("div", [powers, self.reduction("sum", powers, axes, at)], at)
+
+
+def _is_single(axes: Axes) -> bool:
+    return isinstance(axes, AttributeRef) or (isinstance(axes, tuple) and len(axes) == 1)
 
 
 def _silu(b: NodeBuilder, arguments: Sequence[Value], at: int) -> Value:

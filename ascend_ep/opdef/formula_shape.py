@@ -13,6 +13,7 @@ from ascend_ep.opdef.expression import (
     All,
     Apply,
     AttributeRef,
+    AxisRange,
     Cast,
     Expression,
     Index,
@@ -96,11 +97,16 @@ class ShapeScope:
         return shape
 
 
-def resolve_axes(axes: tuple[int, ...] | int | AttributeRef | All, rank: int) -> tuple[int, ...]:
+def resolve_axes(axes: tuple[int, ...] | int | AttributeRef | AxisRange | All, rank: int) -> tuple[int, ...]:
     """Distinct axes of a specialized node, counted from the front. Raises Inapplicable."""
     assert not isinstance(axes, AttributeRef), "a specialized program has no attributes"
     if axes == "all":
         return tuple(range(rank))
+    if isinstance(axes, AxisRange):
+        first = _number(axes.first)
+        if not -rank <= first <= rank:
+            raise Inapplicable(f"axis {first} is outside a tensor of rank {rank}")
+        return tuple(range(*slice(first, axes.stop).indices(rank)))
     numbers = (axes,) if isinstance(axes, int) else axes
     for axis in numbers:
         if not -rank <= axis < rank:
@@ -109,6 +115,11 @@ def resolve_axes(axes: tuple[int, ...] | int | AttributeRef | All, rank: int) ->
     if len(set(normal)) != len(normal):
         raise Inapplicable(f"axes {list(numbers)} repeat")
     return normal
+
+
+def _number(axis: int | AttributeRef) -> int:
+    assert isinstance(axis, int), "a specialized program has no attributes"
+    return axis
 
 
 def reduced_shape(shape: Shape, axes: tuple[int, ...], keepdims: bool) -> Shape:

@@ -1,4 +1,4 @@
-"""float64 references of operators that a native kernel computes instead of a formula, by kernel name.
+"""float64 references of operators that a native kernel computes and no formula says whole, by kernel name.
 
 Each takes the inputs as float64 arrays (None: absent) and the bound attributes, and gives the outputs.
 ValueError says which shape is wrong.
@@ -6,7 +6,6 @@ ValueError says which shape is wrong.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -31,49 +30,6 @@ def _axis(axis: int, rank: int) -> int:
     if not -rank <= axis < rank:
         raise ValueError(f"axis {axis} is outside a tensor of rank {rank}")
     return axis % rank
-
-
-def gelu(x: Array, approximate: str = "none") -> Array:
-    """GELU: 0.5*x*(1 + erf(x/sqrt 2)), or its tanh form."""
-    if approximate == "tanh":
-        return np.asarray(0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))))
-    erf = np.asarray(np.frompyfunc(math.erf, 1, 1)(x / math.sqrt(2)), dtype=np.float64)
-    return np.asarray(0.5 * x * (1 + erf))
-
-
-def rms_norm(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
-    """x / sqrt(mean(x^2) + epsilon) * weight over the axes from `axis` on."""
-    x, weight = _required(inputs, 0), given(inputs, 1)
-    axes = tuple(range(_axis(attributes["axis"], x.ndim), x.ndim))
-    y = x / np.sqrt(np.mean(x * x, axis=axes, keepdims=True) + attributes["epsilon"])
-    return [y if weight is None else y * weight]
-
-
-def layer_norm(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
-    """(x - mean) / sqrt(variance + epsilon) * scale + bias over the axes from `axis` on."""
-    x, scale, bias = _required(inputs, 0), _required(inputs, 1), given(inputs, 2)
-    axes = tuple(range(_axis(attributes["axis"], x.ndim), x.ndim))
-    centred = x - np.mean(x, axis=axes, keepdims=True)
-    variance = np.mean(centred * centred, axis=axes, keepdims=True)
-    y = centred / np.sqrt(variance + attributes["epsilon"]) * scale
-    return [y if bias is None else y + bias]
-
-
-def layer_norm_gelu(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
-    """gelu of layer_norm."""
-    (y,) = layer_norm(inputs, attributes)
-    return [gelu(y, attributes["approximate"])]
-
-
-def swiglu(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
-    """gate * sigmoid(gate) * up; without `up` the last axis holds gate, then up."""
-    gate, up = _required(inputs, 0), given(inputs, 1)
-    if up is None:
-        if gate.shape[-1] % 2:
-            raise ValueError(f"the last dimension {gate.shape[-1]} has no halves")
-        gate, up = np.split(gate, 2, axis=-1)
-    with np.errstate(over="ignore"):
-        return [gate / (1 + np.exp(-gate)) * up]
 
 
 def rope(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
@@ -124,36 +80,6 @@ def topk(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
     index = index[..., :k]
     values = np.take_along_axis(keys, index, axis=-1)
     return [np.moveaxis(values, -1, axis), np.moveaxis(index, -1, axis)]
-
-
-def linear_add_gelu(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
-    """gelu(x @ weight + bias)"""
-    x, weight, bias = _required(inputs, 0), _required(inputs, 1), given(inputs, 2)
-    y = x @ weight
-    return [gelu(y if bias is None else y + bias, attributes.get("approximate", "none"))]
-
-
-def scaled_dot_product_attention(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
-    """softmax(scale*q*k^T + mask)*v as attention/ScaledDotProductAttention.json says."""
-    q, k, v = (_required(inputs, i) for i in range(3))
-    mask = given(inputs, 3)
-    if any(a.ndim != 4 for a in (q, k, v)):
-        raise ValueError("q, k and v have four axes")
-    k = k if attributes["key_transposed"] else k.swapaxes(-1, -2)
-    if not k.shape[1] or q.shape[1] % k.shape[1] or k.shape[1] != v.shape[1]:
-        raise ValueError(f"{q.shape[1]} heads of q are no multiple of those of k {k.shape} and v {v.shape}")
-    group = q.shape[1] // k.shape[1]
-    k, v = (np.repeat(a, group, axis=1) for a in (k, v))
-    with np.errstate(all="ignore"):
-        scores = attributes["scale"] * (q @ k)
-        if mask is not None:
-            scores = np.asarray(scores + mask)
-        weights = np.exp(scores - np.max(scores, axis=-1, keepdims=True, initial=-np.inf))
-        weights = weights / np.sum(weights, axis=-1, keepdims=True)
-        if attributes["nan_to_zero"]:
-            weights = np.where(np.isnan(weights), 0, weights)
-        y = weights @ v
-    return [np.ascontiguousarray(y.swapaxes(1, 2)) if attributes["heads_last"] else y]
 
 
 def unpack_bits(rows: Array, bits: int) -> npt.NDArray[np.uint8]:
@@ -212,13 +138,7 @@ def aipp(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
 KERNEL_REFERENCES: dict[str, Reference] = {
     **QUANTISED_REFERENCES,
     "aipp": aipp,
-    "layer_norm": layer_norm,
-    "layer_norm_gelu": layer_norm_gelu,
-    "linear_add_gelu": linear_add_gelu,
     "matmul_nbits": matmul_nbits,
-    "rms_norm": rms_norm,
     "rope": rope,
-    "scaled_dot_product_attention": scaled_dot_product_attention,
-    "swiglu": swiglu,
     "topk": topk,
 }

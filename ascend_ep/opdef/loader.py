@@ -266,6 +266,10 @@ class _Reader:
             if name in seen:
                 raise self.contradiction(f"the name [{name}] is given twice")
             seen.add(name)
+        optional = [t.name for t in opdef.inputs if t.occurrence == "optional"]
+        for attribute in opdef.attributes:
+            if attribute.input and attribute.input not in optional:
+                raise self.contradiction(f"[{attribute.name}] is an input that is no optional one")
 
     def with_msopgen_types(self, opdef: OpDef) -> OpDef:
         """msopgen's columns: one length of types and formats for all tensors, filled up from length 1."""
@@ -326,7 +330,9 @@ class _Reader:
             raise self.invalid(
                 default, "default", f"it must be one of {', '.join(map(str, allowed))}", default_at
             )
-        return Attribute(entry["name"], kind, value, required, allowed, entry.get("doc", ""))
+        return Attribute(
+            entry["name"], kind, value, required, allowed, entry.get("doc", ""), entry.get("input", "")
+        )
 
     def attribute_value(self, value: Any, kind: AttributeType, at: str) -> AttributeValue:
         """A JSON value as the attribute's type. msopgen writes some numbers as strings."""
@@ -347,16 +353,18 @@ class _Reader:
     # -- semantics --
 
     def semantics(self) -> Semantics | None:
-        given = [k for k in ("formula", "kernel", "source", "library") if k in self.entry]
-        if len(given) > 1:
+        given = [k for k in ("kernel", "formula", "source", "library") if k in self.entry]
+        if len(given) > 1 and given != ["kernel", "formula"]:
             raise self.contradiction(f"[{given[0]}] and [{given[1]}] both give the semantics", f"/{given[1]}")
         if not given:
             return None
         value = self.entry[given[0]]
+        formula = self.entry.get("formula", "")
+        formula = formula if isinstance(formula, str) else "\n".join(formula)
         if given[0] == "formula":
-            return Formula(value if isinstance(value, str) else "\n".join(value))
+            return Formula(formula)
         if given[0] == "kernel":
-            return Kernel(value)
+            return Kernel(value, formula)
         if self.folder is None:
             raise AscendError(
                 "E41007",
@@ -368,9 +376,9 @@ class _Reader:
         return Source(path) if given[0] == "source" else Library(path)
 
     def check_semantics(self, opdef: OpDef) -> None:
-        if isinstance(opdef.semantics, Formula) and not opdef.outputs and not opdef.standard:
+        if opdef.formula is not None and not opdef.outputs and not opdef.standard:
             raise self.contradiction("a formula needs `inputs` and `outputs`", "/formula")
-        if isinstance(opdef.semantics, Formula) and not opdef.standard:
+        if opdef.formula is not None and not opdef.standard:
             formula_program(replace(opdef, origin=self.where("/formula")))
         for name, rule in opdef.shape.items():
             inner = f"/shape/{name}" if isinstance(self.entry["shape"], dict) else "/shape"

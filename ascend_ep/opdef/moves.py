@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ascend_ep.opdef.dims import Dim, floordiv, max_, min_
-from ascend_ep.opdef.expression import Chunk, Concat, Slice, Take, Transpose, Windows
+from ascend_ep.opdef.expression import AddAt, Chunk, Concat, Slice, Take, Transpose, Windows
 from ascend_ep.opdef.shape_rule import Inapplicable
 
-Move = Transpose | Slice | Chunk | Windows | Concat | Take
+Move = Transpose | Slice | Chunk | Windows | Concat | Take | AddAt
 Shape = tuple[Dim, ...]
 
 
@@ -32,6 +32,8 @@ def moved_shape(node: Move, shapes: Sequence[Shape]) -> Shape:
         dims = list(shape)
         dims[first], dims[second] = dims[second], dims[first]
         return tuple(dims)
+    if isinstance(node, AddAt):
+        return _added_shape(node, shapes)
     axis = single_axis(node.axis, len(shape))
     before, length, after = shape[:axis], shape[axis], shape[axis + 1 :]
     if isinstance(node, Slice | Chunk):
@@ -51,6 +53,16 @@ def moved_shape(node: Move, shapes: Sequence[Shape]) -> Shape:
             raise Inapplicable(f"tensors of {list(shape)} and {list(other)} don't join along axis {axis}")
         total = total + other[axis]
     return (*before, total, *after)
+
+
+def _added_shape(node: AddAt, shapes: Sequence[Shape]) -> Shape:
+    """That of `like`, for slices of its shape."""
+    shape, indices, like = shapes
+    axis = single_axis(node.axis, len(like))
+    expected = (*like[:axis], *indices, *like[axis + 1 :])
+    if len(shape) != len(expected) or any(map(_differ, shape, expected)):
+        raise Inapplicable(f"slices of {list(shape)} don't fit {list(like)} at indices of {list(indices)}")
+    return like
 
 
 def _differ(a: Dim, b: Dim) -> bool:
@@ -87,6 +99,8 @@ def moved(node: Move, arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
     if isinstance(node, Transpose):
         first, second = (single_axis(a, array.ndim) for a in (node.first, node.second))
         return np.swapaxes(array, first, second)
+    if isinstance(node, AddAt):
+        return _added(array, arrays[1], arrays[2].shape, single_axis(node.axis, arrays[2].ndim))
     axis = single_axis(node.axis, array.ndim)
     if isinstance(node, Concat):
         return np.concatenate(arrays, axis)
@@ -107,8 +121,19 @@ def moved(node: Move, arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 def _taken(array: NDArray[Any], indices: NDArray[Any], axis: int) -> NDArray[Any]:
-    length = array.shape[axis]
+    return np.take(array, _places(indices, array.shape[axis]), axis)
+
+
+def _places(indices: NDArray[Any], length: int) -> NDArray[Any]:
     whole = np.asarray(indices).astype(np.int64)
     if whole.size and not (whole.min() >= -length and whole.max() < length):
         raise Inapplicable(f"an index is outside of an axis of {length} elements")
-    return np.take(array, whole, axis)
+    return whole
+
+
+def _added(slices: NDArray[Any], indices: NDArray[Any], shape: Sequence[int], axis: int) -> NDArray[Any]:
+    total = np.zeros(shape, slices.dtype)
+    places = _places(indices, shape[axis])
+    first = np.moveaxis(slices, range(axis, axis + places.ndim), range(places.ndim))
+    np.add.at(np.moveaxis(total, axis, 0), places, first)
+    return total

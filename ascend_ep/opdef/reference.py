@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
-from ascend_ep.opdef.attributes import bind_attributes
-from ascend_ep.opdef.definition import AttributeValue, Formula, Kernel, OpDef
+from ascend_ep.opdef.attributes import bind_attributes, with_elements
+from ascend_ep.opdef.definition import AttributeValue, Kernel, OpDef
 from ascend_ep.opdef.elementwise import Array, round_to
 from ascend_ep.opdef.expression import (
     MOVES,
@@ -59,18 +59,18 @@ def evaluate(
     """The outputs for `inputs` (None: absent). Numbers are float64 and unrounded; an output whose definition
     fixes an integer type or bool has that type. Raises E41011 or E42005."""
     check_inputs(opdef, [None if x is None else (0, np.shape(x)) for x in inputs])
-    bound = bind_attributes(opdef, attributes or {})
+    bound = bind_attributes(opdef, with_elements(opdef, inputs, attributes or {}))
     arrays = [None if x is None else _widened(np.asarray(x)) for x in inputs]
-    if isinstance(opdef.semantics, Formula):
-        named = {spec.name: a for spec, a in zip(opdef.inputs, arrays, strict=False) if a is not None}
-        results = evaluate_program(formula_program(opdef), named, bound)
-    elif isinstance(opdef.semantics, Kernel) and opdef.semantics.name in KERNEL_REFERENCES:
+    if isinstance(opdef.semantics, Kernel) and opdef.semantics.name in KERNEL_REFERENCES:
         if opdef.semantics.name in QUANTISED_REFERENCES:  # these saturate to the type of an input
             arrays = [None if x is None else np.asarray(x) for x in inputs]
         try:
             results = KERNEL_REFERENCES[opdef.semantics.name](arrays, bound)
         except (ValueError, IndexError) as error:
             raise AscendError("E42005", error, where=opdef.full_name) from None
+    elif opdef.formula is not None:
+        named = {spec.name: a for spec, a in zip(opdef.inputs, arrays, strict=False) if a is not None}
+        results = evaluate_program(formula_program(opdef), named, bound)
     else:
         raise AscendError("E42005", f"{opdef.full_name} has no reference", where=opdef.origin)
     return [_as_declared(r, spec.types) for r, spec in zip(results, opdef.outputs, strict=False)]

@@ -15,8 +15,11 @@ from ascend_ep.errors import AscendError
 from ascend_ep.opdef.definition import AttributeValue
 from ascend_ep.opdef.elementwise import round_to
 from ascend_ep.opdef.expression import (
+    AddAt,
+    All,
     Apply,
     AttributeRef,
+    AxisRange,
     Cast,
     Chunk,
     Concat,
@@ -103,9 +106,7 @@ class _Folder:
                 return Constant(float(round_to(inner.value, node.dtype)))
             return replace(node, arg=inner)
         if isinstance(node, Reduce):
-            return replace(
-                node, arg=self.fold(node.arg), axes="all" if node.axes == "all" else self.axes(node.axes)
-            )
+            return replace(node, arg=self.fold(node.arg), axes=self.reduced(node.axes))
         if isinstance(node, Unsqueeze):
             return replace(node, arg=self.fold(node.arg), axes=self.axes(node.axes))
         if isinstance(node, Index):
@@ -114,9 +115,9 @@ class _Folder:
             return self.topk(node)
         if isinstance(node, Transpose):
             return Transpose(self.fold(node.arg), self.axis(node.first), self.axis(node.second))
-        if isinstance(node, Slice | Chunk | Windows | Concat | Take):
+        if isinstance(node, Slice | Chunk | Windows | Concat | Take | AddAt):
             node = replace(node, axis=self.axis(node.axis))
-        if isinstance(node, SumTo | MatMul | Slice | Chunk | Windows | Concat | Take):
+        if isinstance(node, SumTo | MatMul | Slice | Chunk | Windows | Concat | Take | AddAt):
             return with_children(node, [self.fold(c) for c in children(node)])
         return self.apply(node) if isinstance(node, Apply) else node
 
@@ -124,6 +125,16 @@ class _Folder:
         if name not in self.attributes:
             raise AscendError("E42005", f"attribute [{name}] is not given")
         return self.attributes[name]
+
+    def reduced(
+        self, axes: tuple[int, ...] | AttributeRef | AxisRange | All
+    ) -> tuple[int, ...] | AttributeRef | AxisRange | All:
+        if not isinstance(axes, AxisRange):
+            return "all" if axes == "all" else self.axes(axes)
+        first = self.axis(axes.first)
+        if type(first) is int and first < 0 and axes.stop is None:  # a subclass is known at run time only
+            return tuple(range(first, 0))
+        return AxisRange(first, axes.stop)
 
     def axes(self, axes: tuple[int, ...] | AttributeRef) -> tuple[int, ...] | AttributeRef:
         if isinstance(axes, tuple) or axes.name in self.kept:

@@ -21,8 +21,8 @@ from ascend_ep.opdef.reference import evaluate, evaluate_program
 from ascend_ep.opdef.registry import Registry
 from ascend_ep.opdef.simplify import simplify
 
-#: Operators of integers, of steps alone, and of top-k values.
-WITHOUT = {"AscendAntiQuant", "AscendQuant", "Ternarize", "ToFloatImage", "TopKGating"}
+#: Operators of integers, and of steps alone.
+WITHOUT = {"AscendAntiQuant", "AscendQuant", "Ternarize", "ToFloatImage"}
 
 
 def gradient(op: str) -> OpDef | None:
@@ -131,6 +131,14 @@ OTHERS = [
     "float32(x)*0 + x*w",
     "where(x > 1, x*w, w^2)",
     "exp(-x)*max(x, axis=[0, 1])",
+    "topk(x, 2)*sum(w)",
+    "topk(x*w, 3, axis=0, largest=false)*w",
+    "sum(topk(x*w, 2, axis=1)*topk_indices(x, 2, axis=-1))*w",
+    "sum(x*w, axis=0:)*x",
+    "sum(x*w, axis=:-1)*x + mean(x, axis=-1:)*w",
+    "take(x*w, topk_indices(w, 3), axis=1)*sum(x)",
+    "take(w*w, index(x, axis=1) % 3)*sum(x)",
+    "add_at(x*x, sum(index(x, axis=0), axis=1, keepdims=false) % 2, x*w)*x",
 ]
 
 
@@ -167,7 +175,7 @@ def test_equal_largest_elements_share() -> None:
     np.testing.assert_array_equal(slope, [[0, 0.5, 0.5]])
 
 
-@pytest.mark.parametrize("text", ["floor(x)*sign(w)", "topk(x, 2)", "x > w"])
+@pytest.mark.parametrize("text", ["floor(x)*sign(w)", "x > w"])
 def test_without_gradient(text: str) -> None:
     with pytest.raises(AscendError, match=r"E42006.*A"):
         differentiate(single(text))

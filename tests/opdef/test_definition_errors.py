@@ -40,7 +40,7 @@ CASES = {
     ),
     '{"op": "A", "inputs": [], "outputs": []}': ("E41006", "f.json:1", "no outputs"),
     '{"op": "A", "inputs": [], "input_desc": []}': ("E41006", "/input_desc", "two names of one thing"),
-    '{"op": "A", "formula": "x", "kernel": "k"}': ("E41006", "/kernel", "both give the semantics"),
+    '{"op": "A", "formula": "x", "library": "k"}': ("E41006", "/library", "both give the semantics"),
     '{"op": "A", "input_num": 2, "inputs": [{"name": "x"}], "outputs": [{"name": "y"}]}': (
         "E41006",
         "/input_num",

@@ -108,7 +108,7 @@ def test_swiglu() -> None:
     expected = torch64(F.silu, gate) * up
     np.testing.assert_allclose(evaluate(builtin("SwiGLU"), [gate, up])[0], expected)
     np.testing.assert_allclose(evaluate(builtin("SwiGLU"), [np.concatenate([gate, up], 1)])[0], expected)
-    with pytest.raises(AscendError, match=r"E42005.*no halves"):
+    with pytest.raises(AscendError, match=r"E42005.*broadcast"):
         evaluate(builtin("SwiGLU"), [gate])
 
 
@@ -197,7 +197,7 @@ def test_what_has_no_reference_says_so() -> None:
 def test_every_operation_and_kernel_has_a_reference() -> None:
     for _, opdef in REGISTRY.definitions():
         if isinstance(opdef.semantics, Kernel) and not opdef.standard:
-            assert opdef.semantics.name in KERNEL_REFERENCES, opdef.op
+            assert opdef.formula or opdef.semantics.name in KERNEL_REFERENCES, opdef.op
 
 
 SPECIALIZED: list[tuple[str, Mapping[str, object], int]] = [

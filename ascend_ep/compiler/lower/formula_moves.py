@@ -9,9 +9,9 @@ import numpy as np
 from ascend_ep.compiler.lower.views import permuted
 from ascend_ep.compiler.lowering import Dim, PlanBuilder, Ref
 from ascend_ep.opdef.dtypes import NUMPY
-from ascend_ep.opdef.expression import Concat, Expression, Slice, Take, Transpose, Windows
+from ascend_ep.opdef.expression import AddAt, Concat, Expression, Slice, Take, Transpose, Windows
 from ascend_ep.opdef.moves import Move, part_limits, single_axis
-from ascend_ep.plan.kernel_params import CONCAT, GATHER, PAD
+from ascend_ep.plan.kernel_params import CONCAT, GATHER, PAD, SCATTER_ND
 from ascend_ep.runtime._rt import lib
 
 
@@ -30,6 +30,8 @@ def emit_move(
         first, second = (single_axis(a, rank) for a in (node.first, node.second))
         places[first], places[second] = second, first
         return permuted(b, ref, places)
+    if isinstance(node, AddAt):
+        return _added(b, ref, taken(node.indices), dims, single_axis(node.axis, len(dims)))
     axis = single_axis(node.axis, rank)
     if isinstance(node, Concat):
         made = b.temp(ref.dtype, dims)
@@ -46,6 +48,20 @@ def emit_move(
     offset = start * strides[axis]
     strides[axis] = strides[axis] * (node.step if isinstance(node, Slice) else 1)
     return b.view(ref, dims, offset, strides)
+
+
+def _added(b: PlanBuilder, slices: Ref, indices: Ref, dims: tuple[Dim, ...], axis: int) -> Ref:
+    """Zeros of these dims with slices added at indices of the axis, which is the first one meanwhile."""
+    count = len(indices.dims)
+    order = [*range(axis, axis + count), *range(axis), *range(axis + count, len(slices.dims))]
+    first = b.contiguous(permuted(b, slices, order))
+    moved_dims = [dims[axis], *dims[:axis], *dims[axis + 1 :]]
+    zero = b.constant(np.array(0, NUMPY[slices.dtype]), dtype=slices.dtype)
+    zeros, total = (b.temp(slices.dtype, moved_dims) for _ in range(2))
+    b.emit("copy", [b.view(zero, moved_dims, 0, [0] * len(moved_dims))], [zeros])
+    places = b.view(b.contiguous(indices), [*indices.dims, 1])
+    b.emit("scatter_nd", [zeros, places, first], [total], SCATTER_ND.pack(reduction=lib.ASC_SCATTER_ADD))
+    return permuted(b, total, [*range(1, axis + 1), 0, *range(axis + 1, len(dims))])
 
 
 def _windows(b: PlanBuilder, node: Windows, ref: Ref, axis: int, dims: tuple[Dim, ...]) -> Ref:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,9 @@ from ascend_ep.frameworks import runner
 from ascend_ep.frameworks.described import Operand, output_kinds
 from ascend_ep.frameworks.torch.sizes import Sizes
 from ascend_ep.opdef import dtypes
-from ascend_ep.opdef.definition import OpDef
+from ascend_ep.opdef.attributes import with_elements
+from ascend_ep.opdef.definition import Formula, Kernel, OpDef
+from ascend_ep.opdef.kernel_references import KERNEL_REFERENCES
 
 
 def run(opdef: OpDef, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[Any]:
@@ -35,6 +38,32 @@ def describe(opdef: OpDef, inputs: Sequence[Any], attributes: Mapping[str, Any])
     operands = tuple(None if t is None else _operand(t, opdef.op, sizes) for t in inputs)
     kinds = sizes.solved(operands, lambda known: output_kinds(opdef, known, attributes))
     return [torch.empty(sizes.torch_shape(dims), dtype=_torch_types()[dtype]) for dtype, dims in kinds]
+
+
+def are_numpys(tensors: Sequence[Any]) -> bool:
+    """Whether NumPy has the types of all tensors."""
+    import torch
+
+    return not any(t is not None and t.dtype == torch.bfloat16 for t in tensors)
+
+
+def says_less(opdef: OpDef) -> bool:
+    """Whether a kernel takes more than the formula beside it: it has a reference of its own."""
+    return isinstance(opdef.semantics, Kernel) and opdef.semantics.name in KERNEL_REFERENCES
+
+
+def check_ranks(opdef: OpDef, inputs: Sequence[Any], attributes: Mapping[str, Any], ranks: list[int]) -> None:
+    """That the formula of `says_less` gives outputs of these ranks. Raises AscendError E42006: its gradient
+    would be another operator's."""
+    assert isinstance(opdef.semantics, Kernel), "formulas say less than kernels only"
+    said = replace(opdef, shape={}, semantics=Formula(opdef.semantics.formula))
+    sizes = Sizes()
+    operands = tuple(None if t is None else _operand(t, opdef.op, sizes) for t in inputs)
+    attributes = with_elements(said, [None if o is None else o.array for o in operands], attributes)
+    kinds = sizes.solved(operands, lambda known: output_kinds(said, known, attributes))
+    if [len(dims) for _, dims in kinds] != ranks:
+        shapes = ", ".join(str(list(t.shape)) for t in inputs if t is not None)
+        raise AscendError("E42006", opdef.op, f"its formula isn't for inputs of {shapes}", where=opdef.origin)
 
 
 def _operand(tensor: Any, op: str, sizes: Sizes) -> Operand:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from ascend_ep.errors import AscendError
 from ascend_ep.frameworks.described import DOMAIN, OPSET
 from ascend_ep.frameworks.torch import export, tensors
+from ascend_ep.frameworks.torch.autograd import autograd_kernel
+from ascend_ep.frameworks.torch.eager import EagerCall
 from ascend_ep.frameworks.torch.schema import function_name, parameters, schema
-from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.derivative import differentiate
 from ascend_ep.opdef.registry import Registry
@@ -46,6 +48,11 @@ def register(opdef: OpDef | str) -> Callable[..., Any]:
     return _registered[name].function
 
 
+def registrable(opdef: OpDef) -> bool:
+    """Whether PyTorch can have it: its functions have no variadic tensors."""
+    return all(t.occurrence != "variadic" for t in (*opdef.inputs, *opdef.outputs))
+
+
 def translations() -> dict[Any, Callable[..., Any]]:
     """What `torch.onnx.export(..., custom_translation_table=)` takes, for everything registered."""
     import torch
@@ -72,66 +79,36 @@ def _define(name: str, opdef: OpDef) -> Callable[..., Any]:
 
     count = len(opdef.inputs)
     names = [a.name for a in parameters(opdef)]
-
-    def split(args: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
-        given = dict(zip(names, args[count:], strict=False))
-        return list(args[:count]), {n: v for n, v in given.items() if v is not None}
-
-    def compute(*args: Any) -> Any:
-        inputs, attributes = split(args)
-        return _packed(tensors.run(opdef, inputs, attributes))
+    qualified = f"{NAMESPACE}::{name}"
 
     def describe(*args: Any) -> Any:
-        inputs, attributes = split(args)
-        return _packed(tensors.describe(opdef, inputs, attributes))
+        given = dict(zip(names, args[count:], strict=False))
+        known = {n: v for n, v in given.items() if v is not None}
+        return _packed(tensors.describe(opdef, args[:count], known))
 
-    function = torch.library.custom_op(
-        f"{NAMESPACE}::{name}", compute, mutates_args=(), schema=schema(opdef), device_types="cpu"
-    )
-    function.register_fake(describe)
+    compute = EagerCall(opdef, names)
+    library = _library()
+    library.define(f"{name}{schema(opdef)}", tags=[torch.Tag.pt2_compliant_tag])
+    library.impl(name, compute, "CPU")
+    torch.library.register_fake(qualified, describe, lib=library)
+    function = getattr(getattr(torch.ops, NAMESPACE), name)
     try:
         gradient = differentiate(opdef)
     except AscendError:
         gradient = None
     if gradient is not None:
-        _add_autograd(function, opdef, gradient, len(names))
-    export.register_symbolic(f"{NAMESPACE}::{name}", opdef)
-    return function
+        kernel = autograd_kernel(function.default, compute, opdef, gradient, register)
+        library.impl(name, kernel, "Autograd", with_keyset=True)
+    export.register_symbolic(qualified, opdef)
+    return function  # type: ignore[no-any-return]
 
 
-def _add_autograd(function: Any, opdef: OpDef, gradient: OpDef, n_attributes: int) -> None:
-    """The backward pass is the gradient's own operator, defined when it first runs."""
-    count = len(opdef.inputs)
-    seeds = [i for i, t in enumerate(opdef.outputs) if f"grad_{t.name}" in {s.name for s in gradient.inputs}]
-    slots = _gradient_slots(opdef)
+@lru_cache(maxsize=1)
+def _library() -> Any:
+    """Where operators are defined: it must live as long as they do."""
+    import torch
 
-    def remember(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        ctx.save_for_backward(*inputs[:count])
-        ctx.attributes = inputs[count:]
-        outputs = output if isinstance(output, tuple) else (output,)
-        ctx.shapes = [(y.shape, y.dtype) for y in outputs]
-        ctx.set_materialize_grads(False)
-
-    def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
-        saved = ctx.saved_tensors
-        like = next(t for t in saved if t is not None)
-        given = [
-            like.new_zeros(ctx.shapes[i][0], dtype=ctx.shapes[i][1]) if grads[i] is None else grads[i]
-            for i in seeds
-        ]
-        made = register(gradient)(*saved, *given, *ctx.attributes)
-        results: list[Any] = [None] * (count + n_attributes)
-        for slot, value in zip(slots, made if isinstance(made, tuple) else (made,), strict=True):
-            if saved[slot] is not None and ctx.needs_input_grad[slot]:
-                results[slot] = value
-        return tuple(results)
-
-    function.register_autograd(backward, setup_context=remember)
-
-
-def _gradient_slots(opdef: OpDef) -> list[int]:
-    """Which inputs the outputs of the gradient belong to."""
-    return [i for i, t in enumerate(opdef.inputs) if not t.types or set(t.types) & set(dtypes.FLOATS)]
+    return torch.library.Library(NAMESPACE, "FRAGMENT")
 
 
 def _packed(results: Sequence[Any]) -> Any:

@@ -107,7 +107,8 @@ def axes_text(axes: object) -> str:
     """Axes as C++ text; no list stands for all of them."""
     if axes == "all":
         return "AllAxes()"
-    assert isinstance(axes, tuple), "it is specialised"
+    if not isinstance(axes, tuple):
+        raise NotGenerated("a range of axes depends on the rank")
     return "Axes{" + ", ".join(map(axis_text, axes)) + "}"
 
 

@@ -9,24 +9,12 @@ from ascend_ep.errors import AscendError
 from ascend_ep.opbuild.ascendc.identifiers import renamed_program
 from ascend_ep.opdef.attributes import bind_attributes
 from ascend_ep.opdef.declarations import check_interface, complete
-from ascend_ep.opdef.definition import Attribute, Formula, Kernel, OpDef, TensorSpec, canonical_domain
+from ascend_ep.opdef.definition import Attribute, Formula, OpDef, TensorSpec, canonical_domain
 from ascend_ep.opdef.expression import Expression, Local, Program, children, with_children
 from ascend_ep.opdef.expression_text import program_text
 from ascend_ep.opdef.formula import formula_program
 from ascend_ep.opdef.registry import Registry, Resolved
 from ascend_ep.opdef.specialize import specialize
-
-#: ONNX's operators whose arithmetic depends on the element type have kernels here, not formulas. A device kernel
-#: computes in float32, where one formula says it.
-_IN_FLOAT = {
-    "Abs": "abs(X)", "Add": "A + B", "And": "A and B", 
-    "Clip": "low = max(input, min) if given(min) else input; min(low, max) if given(max) else low",
-    "Div": "A/B",
-    "Equal": "A == B", "Greater": "A > B", "GreaterOrEqual": "A >= B", "Less": "A < B", "LessOrEqual": "A <= B",
-    "LogSoftmax": "log_softmax(input, axis=axis)", "Mul": "A*B", "Neg": "-X", "Not": "not X", "Or": "A or B",
-    "PRelu": "X if X >= 0 else slope*X", "Pow": "X^Y", "Relu": "max(X, 0)", "Sign": "sign(input)",
-    "Softmax": "softmax(input, axis=axis)", "Sub": "A - B", "Where": "where(condition, X, Y)",
-}  # fmt: skip
 
 
 def filled_in(declared: OpDef, registry: Registry) -> tuple[OpDef, str]:
@@ -59,9 +47,7 @@ def _definition(declared: OpDef, registry: Registry) -> Resolved | None:
 
 
 def _with_formula(known: OpDef) -> OpDef:
-    if isinstance(known.semantics, Formula):
-        return known
-    text = _IN_FLOAT.get(known.op) if known.standard and isinstance(known.semantics, Kernel) else None
+    text = known.formula
     if text is None:
         kind = type(known.semantics).__name__.lower()
         raise NotGenerated(f"{known.op} is known by a {kind}, not by a formula ({known.origin})")

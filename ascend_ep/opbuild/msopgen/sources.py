@@ -11,7 +11,7 @@ from ascend_ep.opbuild.ascendc.generate import KernelSource, can_sync, element_c
 from ascend_ep.opbuild.ascendc.host_registration import registration
 from ascend_ep.opbuild.ascendc.naming import GE_TYPES, Column, config_name, snake_case
 from ascend_ep.opdef import dtypes
-from ascend_ep.opdef.definition import Formula, OpDef, TensorSpec
+from ascend_ep.opdef.definition import OpDef, TensorSpec
 
 from .request import Request
 
@@ -30,7 +30,7 @@ class Operator:
         self.source: KernelSource | None = None
         self.reason = ""
         try:
-            if not isinstance(self.opdef.semantics, Formula):
+            if self.opdef.formula is None:
                 raise NotGenerated(reason)
             if not request.socs:
                 raise NotGenerated("an aicpu operator has no vector kernel")
@@ -151,8 +151,8 @@ def definition_map(opdef: OpDef) -> dict[str, Any]:
     ]
     entry["shape"] = dict(opdef.shape)
     entry["kernel_name"] = opdef.kernel_name
-    if isinstance(opdef.semantics, Formula):
-        entry["formula"] = opdef.semantics.text.split("\n")
+    if opdef.formula is not None:
+        entry["formula"] = opdef.formula.split("\n")
     return {k: v for k, v in entry.items() if v not in ("", None, {}, []) or k in described}
 
 

@@ -13,6 +13,7 @@ from ascend_ep.opdef.definition import OpDef, TensorSpec
 from ascend_ep.opdef.expression import (
     Apply,
     AttributeRef,
+    AxisRange,
     Cast,
     Constant,
     Expression,
@@ -240,6 +241,10 @@ class Calls:
         x = self.kept(self.tensor(self.numeric(self.part(node.arg))))
         if node.axes == "all":
             axes = f"list(range(len({x.text}.shape)))"
+        elif isinstance(node.axes, AxisRange):
+            first = node.axes.first.name if isinstance(node.axes.first, AttributeRef) else node.axes.first
+            stop = "" if node.axes.stop is None else node.axes.stop
+            axes = f"list(range(len({x.text}.shape)))[{first}:{stop}]"
         else:
             axes = node.axes.name if isinstance(node.axes, AttributeRef) else str(list(node.axes))
         text = f"dsl.reduce_{node.op}({x.text}, axis={axes}, keepdims={node.keepdims})"

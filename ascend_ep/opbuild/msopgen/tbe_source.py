@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ascend_ep.codegen.c_source import NotGenerated
 from ascend_ep.errors import AscendError
-from ascend_ep.opdef.definition import Attribute, Formula
+from ascend_ep.opdef.definition import Attribute
 from ascend_ep.opdef.formula import formula_program
 
 from .sources import Operator
@@ -17,7 +17,7 @@ def tbe_text(operator: Operator) -> str:
     can't say."""
     opdef = operator.opdef
     helpers: list[str] = []
-    if isinstance(opdef.semantics, Formula):
+    if opdef.formula is not None:
         try:
             calls = Calls(opdef, formula_program(opdef))
         except NotGenerated as reason:

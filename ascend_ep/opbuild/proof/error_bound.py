@@ -18,6 +18,7 @@ from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.elementwise import round_to
 from ascend_ep.opdef.expression import (
     MOVES,
+    AddAt,
     Apply,
     AttributeRef,
     Cast,
@@ -98,6 +99,8 @@ class _Propagation:
     def moved(self, node: Move) -> Bounded:
         """Errors go where their elements go. Which ones an index takes is sure where the index is."""
         operands = [self.read(c) for c in children(node)]
+        if isinstance(node, AddAt):
+            raise NoBound("slices are added at indices")
         if isinstance(node, Take) and np.any(np.asarray(operands[1].error) > 0):
             raise NoBound("indices are computed with errors")
         values = [np.asarray(o.value) for o in operands]

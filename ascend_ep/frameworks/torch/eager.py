@@ -1,0 +1,65 @@
+"""One operator on plain tensors: what a call of these types, sizes and attributes runs is found once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ascend_ep.frameworks import runner
+from ascend_ep.frameworks.described import Operand
+from ascend_ep.frameworks.torch import tensors
+from ascend_ep.opdef.definition import OpDef
+
+#: Ways to call that one operator keeps; beyond them, all are found again.
+MOST_KNOWN = 1024
+#: A session's run, and the tensors it is fed: position and name.
+Way = tuple[Callable[..., list[Any]], tuple[tuple[int, str], ...]]
+
+
+class EagerCall:
+    """The function of an operator: inputs, then attributes by the names in `attributes`. Trailing ones that
+    have their defaults may be missing, as PyTorch leaves them out."""
+
+    def __init__(self, opdef: OpDef, attributes: Sequence[str]) -> None:
+        self.opdef = opdef
+        self.count = len(opdef.inputs)
+        self.attributes = tuple(attributes)
+        self.single = len(opdef.outputs) == 1
+        self.ways: dict[Any, Way] = {}
+
+    def __call__(self, *args: Any) -> Any:
+        import torch
+
+        count = self.count
+        key = (*[a if a is None else (a.dtype, a.shape) for a in args[:count]], *args[count:])
+        try:
+            run, fed = self.ways[key]
+            feed = {n: (a.detach() if (a := args[i]).requires_grad else a).numpy() for i, n in fed}
+        except (KeyError, TypeError, RuntimeError):  # no way yet; lists; conjugate views and others' tensors
+            return self.otherwise(key, args)
+        made = run(None, feed)
+        if self.single:
+            return torch.from_numpy(made[0])
+        return tuple([torch.from_numpy(y) for y in made])
+
+    def otherwise(self, key: Any, args: Sequence[Any]) -> Any:
+        """The results by the way of every tensor; the short way is known from now on, where there is one."""
+        inputs, given = args[: self.count], dict(zip(self.attributes, args[self.count :], strict=False))
+        given = {n: v for n, v in given.items() if v is not None}
+        results = tensors.run(self.opdef, inputs, given)
+        if tensors.are_numpys([*inputs, *results]) and not any(isinstance(k, list) for k in key):
+            way = self.way(inputs, given)
+            if way is not None:
+                if len(self.ways) >= MOST_KNOWN:
+                    self.ways.clear()
+                self.ways[key] = way
+        return results[0] if self.single else tuple(results)
+
+    def way(self, inputs: Sequence[Any], given: Mapping[str, Any]) -> Way | None:
+        """None where the reference computes, or elements decide what is run."""
+        arrays = [None if t is None else tensors.array_of(t) for t in inputs]
+        operands = tuple(None if a is None else Operand.of(a, self.opdef.op) for a in arrays)
+        found = runner.session_of(self.opdef, operands, given)
+        if found is None or found.constants:
+            return None
+        return found.session.run, tuple((i, f"x{i}") for i, a in enumerate(arrays) if a is not None)

@@ -1,0 +1,157 @@
+"""Gradients of the library's operators as PyTorch has them: first and second ones, and who has none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from ascend_ep.errors import AscendError
+from ascend_ep.frameworks.torch import register
+from ascend_ep.frameworks.torch.torch_library import registrable
+from ascend_ep.opdef.definition import OpDef
+from ascend_ep.opdef.derivative import differentiate
+from ascend_ep.opdef.registry import Registry
+
+REGISTRY = Registry()
+LIBRARY = {d.op: d for _, d in REGISTRY.definitions() if not d.standard}
+
+#: Operators of the library without a gradient.
+WITHOUT = {
+    "AIPP": "it takes images of bytes",
+    "AscendAntiQuant": "it takes integers",
+    "AscendQuant": "its result is integers",
+    "DynamicQuantizeLSTM": "it rounds its weights and what it takes",
+    "DynamicQuantizeMatMul": "it rounds what it takes",
+    "MatMulIntegerToFloat": "it takes integers",
+    "MatMulNBits": "its weights are integers",
+    "QGemm": "it takes integers",
+    "Ternarize": "it is a step",
+    "ToFloatImage": "it takes bytes",
+}
+
+
+def differentiable(opdef: OpDef) -> bool:
+    try:
+        differentiate(opdef)
+    except AscendError as error:
+        assert error.code == "E42006", error  # noqa: PT017
+        return False
+    return True
+
+
+def test_every_operator_has_a_gradient_or_a_reason() -> None:
+    assert {op for op, d in LIBRARY.items() if registrable(d) and not differentiable(d)} == set(WITHOUT)
+
+
+def wide(*shape: int) -> torch.Tensor:
+    return torch.rand(shape, dtype=torch.float64).requires_grad_()
+
+
+#: Arguments of operators that have kernels of their own, in the forms that these take.
+KERNELS: dict[str, list[Callable[[], tuple[Any, ...]]]] = {
+    "RMSNorm": [
+        lambda: (wide(2, 3, 4), wide(4)),
+        lambda: (wide(2, 3, 2), None, 1e-5, 1),
+        lambda: (wide(2, 3, 2), wide(3, 2), 1e-5, -2),
+    ],
+    "LayerNorm": [
+        lambda: (wide(2, 3), wide(3), wide(3)),
+        lambda: (wide(2, 3, 2), wide(3, 2), None, 1e-5, 1),
+    ],
+    "LayerNormGelu": [
+        lambda: (wide(2, 3), wide(3), wide(3)),
+        lambda: (wide(2, 3), wide(3), None, 1e-5, -1, "tanh"),
+    ],
+    "LinearAddGelu": [
+        lambda: (wide(2, 3), wide(3, 2), wide(2), wide(2, 2)),
+        lambda: (wide(2, 2, 3), wide(3, 2), None, wide(2), "tanh"),
+    ],
+    "SwiGLU": [lambda: (wide(2, 3), wide(2, 3)), lambda: (wide(2, 4),)],
+    "TopK": [
+        lambda: (wide(2, 5), None, 2),
+        lambda: (wide(2, 5), torch.tensor([3])),
+        lambda: (wide(4, 3), None, 2, 0, 0),
+    ],
+    "RoPE": [
+        lambda: (wide(2, 2, 3, 4), wide(3, 2), wide(3, 2)),
+        lambda: (wide(1, 2, 3, 4), wide(5, 4), wide(5, 4), torch.tensor([[0, 3, 3]])),
+        lambda: (wide(1, 2, 3, 4), wide(5, 4), wide(5, 4), torch.tensor([0, 3, 3]), 1),
+        lambda: (wide(2, 3, 4), wide(3, 2), wide(3, 2), None, 2),
+        lambda: (wide(2, 3, 4), wide(3, 2), wide(3, 2), None, 1),
+    ],
+    "ScaledDotProductAttention": [
+        lambda: (wide(1, 2, 3, 4), wide(1, 1, 3, 4), wide(1, 1, 3, 2)),
+        lambda: (wide(1, 2, 2, 2), wide(1, 2, 2, 3), wide(1, 2, 3, 2), wide(2, 3), 0.5, 1, 1, 1),
+    ],
+}
+FIRST = [pytest.param(op, made[0], id=op) for op, made in KERNELS.items()]
+OTHERS = [
+    pytest.param(op, make, id=f"{op}{i}", marks=pytest.mark.slow)
+    for op, made in KERNELS.items()
+    for i, make in enumerate(made)
+    if i
+]
+
+
+def test_every_kernel_with_a_formula_is_here() -> None:
+    with_formula = {op for op, d in LIBRARY.items() if d.formula and type(d.semantics).__name__ == "Kernel"}
+    assert with_formula == set(KERNELS)
+
+
+def narrow(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(
+        a.detach().float().requires_grad_() if isinstance(a, torch.Tensor) and a.is_floating_point() else a
+        for a in arguments
+    )
+
+
+def slopes(function: Callable[..., Any], arguments: tuple[Any, ...]) -> list[torch.Tensor]:
+    made = function(*arguments)
+    outputs = made if isinstance(made, tuple) else (made,)
+    total = sum((y.double() ** 2).sum() for y in outputs if y.is_floating_point())
+    asked = [a for a in arguments if isinstance(a, torch.Tensor) and a.requires_grad]
+    return list(torch.autograd.grad(total, asked))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("op", "make"), FIRST + OTHERS)
+def test_first_gradient_and_its_bundle(op: str, make: Callable[[], tuple[Any, ...]]) -> None:
+    function, arguments = register(op), make()
+    assert torch.autograd.gradcheck(function, arguments)
+    for a, b in zip(slopes(function, narrow(arguments)), slopes(function, arguments), strict=True):
+        assert a.dtype == torch.float32
+        torch.testing.assert_close(a.double(), b, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("op", "make"), FIRST + OTHERS)
+def test_second_gradient_and_opcheck(op: str, make: Callable[[], tuple[Any, ...]]) -> None:
+    function, arguments = register(op), make()
+    assert torch.autograd.gradgradcheck(function, arguments)
+    report = torch.library.opcheck(function, narrow(arguments))
+    assert set(report.values()) == {"SUCCESS"}
+
+
+@pytest.mark.parametrize("op", ["SwiGLU", "TopK"])
+def test_second_gradient(op: str) -> None:
+    assert torch.autograd.gradgradcheck(register(op), KERNELS[op][0]())
+
+
+def test_masked_rows_have_no_gradient() -> None:
+    q, k, v = (torch.rand(1, 1, 2, 3).requires_grad_() for _ in range(3))
+    mask = torch.tensor([[0.0, 0.0], [-torch.inf, -torch.inf]])
+    y = register("ScaledDotProductAttention")(q, k, v, mask, 1.0, 0, 0, 1)
+    assert not y[0, 0, 1].any()
+    y.sum().backward()
+    for t in (q, k, v):
+        assert t.grad is not None
+        assert torch.isfinite(t.grad).all()
+    assert not q.grad[0, 0, 1].any()  # type: ignore[index]
+
+
+def test_positions_that_fit_no_axis_are_refused() -> None:
+    x, table = wide(2, 3, 4), wide(5, 4)
+    with pytest.raises(AscendError, match=r"E42006.*\[2, 3\]"):
+        register("RoPE")(x, table, table, torch.zeros(2, 3, dtype=torch.int64)).sum().backward()
