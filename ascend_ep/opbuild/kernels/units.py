@@ -13,6 +13,7 @@ from ascend_ep.opbuild.ascendc.call_request import GE_NUMBERS, OF_GE, chip_numbe
 from ascend_ep.opbuild.ascendc.cpp import Unit
 
 from .launches import has_launches, rewritten, without_launchers
+from .template_keys import TemplateKeys
 
 ArgumentKind = Literal["INPUT", "OUTPUT", "WORKSPACE", "TILING", "VALUE"]
 #: What kernels may compare ORIG_DTYPE_... and FORMAT_... with in #if.
@@ -40,7 +41,8 @@ class TypeColumn:
 @dataclass(frozen=True)
 class KernelUnit:
     """A kernel in its file. name: how it is called, with template arguments. tensors: names of what
-    columns list. tiling: text of tiling structures; tiling_class: the one of GET_TILING_DATA."""
+    columns list. tiling: text of tiling structures; tiling_class: the one of GET_TILING_DATA. by_key: how an
+    instance of a template is chosen by the tiling key, None where `name` says which it is."""
 
     file: Path
     name: str
@@ -50,6 +52,7 @@ class KernelUnit:
     tiling_class: str = ""
     folders: tuple[Path, ...] = ()
     defines: Mapping[str, str] = field(default_factory=dict, hash=False)
+    by_key: TemplateKeys | None = None
 
     def unit(self, number: int, is_checked: bool) -> Unit:
         """The kernel behind a row of its own. Functions of its file that launch kernels have no bodies."""
@@ -69,6 +72,9 @@ class KernelUnit:
             f"#undef {plain}",
         ]
         called = f"{symbol}_{plain}{angle}{rest}"
+        if self.by_key is not None:
+            lines += self.by_key.lines(symbol, called, self.column.types)
+            called = f"{symbol}_by_key"
         lines.append(f"ASC_KERNEL_ROW({symbol}, ({called}))")
         flags = CHECKED if is_checked else UNCHECKED
         folders = (self.file.parent, *self.folders)
