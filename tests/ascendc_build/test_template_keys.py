@@ -141,7 +141,8 @@ def test_lists_ranges_and_keys(project: Path, tmp_path: Path) -> None:
 def test_a_template_with_a_declaration_goes_by_its_key(project: Path, tmp_path: Path) -> None:
     (kernel,) = kernels_of(project / "op_kernel/tpl_scale.cpp")
     keys = template_keys(kernel, (), 1)
-    assert keys is not None and keys.kinds == ("typename", "int", "bool")
+    assert keys is not None
+    assert keys.kinds == ("typename", "int", "bool")
     other = tmp_path / "other.cpp"
     other.write_text(KERNEL.replace('#include "tpl_scale_tiling_key.h"', ""))
     assert template_keys(kernels_of(other)[0], (), 1) is None

@@ -18,8 +18,9 @@ _PARAMETER = re.compile(r"(?P<type>.*?)\s*\b[A-Za-z_]\w*\Z", re.DOTALL)
 
 @dataclass(frozen=True)
 class TemplateKeys:
-    """What a unit needs to run the instance that a key means. kinds: of the template's parameters, "typename" or the
-    type of a number. arguments: types of the kernel's parameters. n_in: how many tensors of a column are inputs."""
+    """What a unit needs to run the instance that a key means. kinds: of the template's parameters,
+    "typename" or the type of a number. arguments: types of the kernel's parameters. n_in: how many tensors of
+    a column are inputs."""
 
     kinds: tuple[str, ...]
     arguments: tuple[str, ...]
