@@ -40,7 +40,7 @@ def host_assembly(
         )
         for column in columns
     )
-    arguments = tuple(_of_operator(kernel, len(inputs), len(outputs)))
+    arguments = tuple(_of_operator(kernel, len(inputs), 0 if operator.is_in_place else len(outputs)))
     return Assembly(units, arguments, inputs, outputs, operator.op, host.files, host.folders)
 
 
